@@ -1,0 +1,259 @@
+package esjson
+
+import (
+	"iter"
+	"math"
+	"strconv"
+)
+
+// Type is the kind of a JSON value.
+type Type uint8
+
+// The kinds of JSON values. TypeInvalid is the zero value.
+const (
+	TypeInvalid Type = iota
+	TypeObject
+	TypeArray
+	TypeString
+	TypeNumber
+	TypeBool
+	TypeNull
+)
+
+var typeNames = [...]string{"invalid", "object", "array", "string", "number", "boolean", "null"}
+
+// String returns the kind's name in lower case.
+func (t Type) String() string {
+	if int(t) < len(typeNames) {
+		return typeNames[t]
+	}
+	return "invalid"
+}
+
+// TypeOf tells the kind of a value by its first byte after blanks. It does not check the rest; see Valid.
+func TypeOf(raw []byte) Type {
+	i := skipSpace(raw, 0)
+	if i == len(raw) {
+		return TypeInvalid
+	}
+	switch c := raw[i]; {
+	case c == '{':
+		return TypeObject
+	case c == '[':
+		return TypeArray
+	case c == '"':
+		return TypeString
+	case c == '-' || c >= '0' && c <= '9':
+		return TypeNumber
+	case c == 't' || c == 'f':
+		return TypeBool
+	case c == 'n':
+		return TypeNull
+	}
+	return TypeInvalid
+}
+
+// span is where a member or element lies: the name's literal, and the value.
+type span struct{ key, keyEnd, val, valEnd int }
+
+// spans walks over the members of an object (open '{') or elements of an array (open '[') in valid text.
+func spans(p []byte, open byte) iter.Seq[span] {
+	return func(yield func(span) bool) {
+		i := skipSpace(p, 0)
+		if i == len(p) || p[i] != open {
+			return
+		}
+		for i = skipSpace(p, i+1); i < len(p) && p[i] != ']' && p[i] != '}'; {
+			var s span
+			if open == '{' {
+				if p[i] != '"' {
+					return
+				}
+				s.key, s.keyEnd = i, skipString(p, i)
+				i = skipSpace(p, s.keyEnd)
+				if i == len(p) || p[i] != ':' {
+					return
+				}
+				i = skipSpace(p, i+1)
+			}
+			s.val, s.valEnd = i, skipValue(p, i)
+			if s.valEnd == s.val || !yield(s) {
+				return
+			}
+			i = skipSpace(p, s.valEnd)
+			if i == len(p) || p[i] != ',' {
+				return
+			}
+			i = skipSpace(p, i+1)
+		}
+	}
+}
+
+// Members yields the members of an object in the order they stand, duplicates included; nothing when obj is no object.
+// obj must be valid; of broken text some members come, without a panic.
+func Members(obj []byte) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for s := range spans(obj, '{') {
+			if !yield(nameOf(obj[s.key:s.keyEnd]), obj[s.val:s.valEnd:s.valEnd]) {
+				return
+			}
+		}
+	}
+}
+
+// Array yields the raw elements of an array in order; nothing when arr is no array. arr must be valid.
+func Array(arr []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for s := range spans(arr, '[') {
+			if !yield(arr[s.val:s.valEnd:s.valEnd]) {
+				return
+			}
+		}
+	}
+}
+
+func nameOf(lit []byte) string {
+	if len(lit) < 2 {
+		return ""
+	}
+	return string(appendUnquoted(nil, lit[1:len(lit)-1], false))
+}
+
+// isName tells whether the name literal lit spells key.
+func isName(lit []byte, key string) bool {
+	if len(lit) < 2 {
+		return false
+	}
+	inner := lit[1 : len(lit)-1]
+	for _, c := range inner {
+		if c == '\\' || c >= 0x80 {
+			return nameOf(lit) == key
+		}
+	}
+	return string(inner) == key
+}
+
+// Get returns the raw value of the member called key; of duplicates the last, as JSON.parse does. obj must be valid.
+// The result shares memory with obj.
+func Get(obj []byte, key string) (val []byte, ok bool) {
+	for s := range spans(obj, '{') {
+		if isName(obj[s.key:s.keyEnd], key) {
+			val, ok = obj[s.val:s.valEnd:s.valEnd], true
+		}
+	}
+	return val, ok
+}
+
+// GetString returns a member that is a string, decoded (see Unquote). ok is false when it is absent or something else.
+func GetString(obj []byte, key string) (string, bool) {
+	v, ok := Get(obj, key)
+	if !ok || TypeOf(v) != TypeString {
+		return "", false
+	}
+	s, err := Unquote(v)
+	return s, err == nil
+}
+
+// GetFloat returns a member that is a number, as the double JSON.parse would give (so it may be infinite).
+func GetFloat(obj []byte, key string) (float64, bool) {
+	v, ok := Get(obj, key)
+	if !ok || TypeOf(v) != TypeNumber {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(string(v), 64)
+	return f, err == nil || math.IsInf(f, 0)
+}
+
+// GetInt returns a member that is a whole number within int64, in any spelling (1e3 is 1000). Digits are exact even
+// where a double is not.
+func GetInt(obj []byte, key string) (int64, bool) {
+	v, ok := Get(obj, key)
+	if !ok || TypeOf(v) != TypeNumber {
+		return 0, false
+	}
+	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+		return n, true
+	}
+	f, err := strconv.ParseFloat(string(v), 64)
+	if err != nil || f != math.Trunc(f) || f < -(1<<63) || f >= 1<<63 {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// GetBool returns a member that is true or false.
+func GetBool(obj []byte, key string) (v, ok bool) {
+	raw, ok := Get(obj, key)
+	if !ok || TypeOf(raw) != TypeBool {
+		return false, false
+	}
+	return raw[0] == 't', true
+}
+
+// Set returns a copy of obj in which the member called key has the raw value val: replaced where it stands (of
+// duplicates the last, which is the one that counts), or appended. Every other byte stays. obj and val must be valid;
+// when obj is no object it comes back unchanged.
+func Set(obj []byte, key string, val []byte) []byte {
+	var last, found span
+	n, hit := 0, false
+	for s := range spans(obj, '{') {
+		last = s
+		n++
+		if isName(obj[s.key:s.keyEnd], key) {
+			found, hit = s, true
+		}
+	}
+	out := make([]byte, 0, len(obj)+len(key)+len(val)+4)
+	if hit {
+		out = append(out, obj[:found.val]...)
+		out = append(out, val...)
+		return append(out, obj[found.valEnd:]...)
+	}
+	at := last.valEnd
+	if n == 0 {
+		if TypeOf(obj) != TypeObject {
+			return append(out, obj...)
+		}
+		at = skipSpace(obj, 0) + 1
+	}
+	out = append(out, obj[:at]...)
+	if n > 0 {
+		out = append(out, ',')
+	}
+	out = append(Quote(out, key), ':')
+	out = append(out, val...)
+	return append(out, obj[at:]...)
+}
+
+// Remove returns a copy of obj without the member called key: all duplicates go, since an earlier one would count
+// again. The other members keep their bytes. When there is none, or obj is no object, the copy is equal.
+func Remove(obj []byte, key string) []byte {
+	out := make([]byte, 0, len(obj))
+	done := 0        // obj[:done] has been copied or dropped
+	kept := false    // a member stands before this place
+	pending := false // the members dropped at the start took no comma yet
+	prevEnd := -1
+	for s := range spans(obj, '{') {
+		if !isName(obj[s.key:s.keyEnd], key) {
+			if pending && !kept {
+				done = s.key // drop the comma after the dropped first members
+				pending = false
+			}
+			kept, prevEnd = true, s.valEnd
+			continue
+		}
+		if kept {
+			if prevEnd > done {
+				out = append(out, obj[done:prevEnd]...)
+			}
+			done, prevEnd = s.valEnd, s.valEnd
+			continue
+		}
+		if !pending {
+			out = append(out, obj[done:s.key]...)
+		}
+		pending = true
+		done = s.valEnd
+	}
+	return append(out, obj[done:]...)
+}

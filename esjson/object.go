@@ -1,0 +1,61 @@
+package esjson
+
+// Object builds a JSON object member by member, as JSON.stringify would write it: in the order of the calls, without
+// blanks. The zero value is an empty object. It does not look for duplicates. To be used by one goroutine.
+type Object struct{ buf []byte }
+
+func (o *Object) name(k string) {
+	if len(o.buf) == 0 {
+		o.buf = append(o.buf, '{')
+	} else {
+		o.buf = append(o.buf, ',')
+	}
+	o.buf = append(Quote(o.buf, k), ':')
+}
+
+// String adds a string member.
+func (o *Object) String(k, s string) {
+	o.name(k)
+	o.buf = Quote(o.buf, s)
+}
+
+// Int adds a whole number, with all its digits.
+func (o *Object) Int(k string, n int64) {
+	o.name(k)
+	o.buf = appendInt(o.buf, n)
+}
+
+// Float adds a number in ECMAScript's spelling.
+func (o *Object) Float(k string, f float64) {
+	o.name(k)
+	o.buf = Number(o.buf, f)
+}
+
+// Bool adds true or false.
+func (o *Object) Bool(k string, b bool) {
+	o.name(k)
+	if b {
+		o.buf = append(o.buf, "true"...)
+	} else {
+		o.buf = append(o.buf, "false"...)
+	}
+}
+
+// Raw adds a member whose value is already JSON. It is not checked. A nil or empty value adds nothing, as
+// JSON.stringify leaves out what is undefined.
+func (o *Object) Raw(k string, raw []byte) {
+	if len(raw) == 0 {
+		return
+	}
+	o.name(k)
+	o.buf = append(o.buf, raw...)
+}
+
+// Bytes returns the object's text. It is the caller's own; the builder may go on.
+func (o *Object) Bytes() []byte {
+	if len(o.buf) == 0 {
+		return []byte("{}")
+	}
+	out := make([]byte, 0, len(o.buf)+1)
+	return append(append(out, o.buf...), '}')
+}

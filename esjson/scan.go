@@ -1,0 +1,386 @@
+package esjson
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// state is where a scanner stands in the text. One resumable machine serves whole texts (Valid, Stringify) and
+// streams (Split), so that they cannot disagree about what JSON is.
+type state uint8
+
+const (
+	wantValue      state = iota // a value must begin
+	wantValueOrEnd              // after '[': a value or ']'
+	wantKey                     // after ',' in an object
+	wantKeyOrEnd                // after '{': a key or '}'
+	wantColon
+	afterValue // ',' or the closing bracket, or the end at depth 0
+	inString
+	inEscape
+	inHex     // need more hex digits (scanner.left of them)
+	inLiteral // rest of true, false, null (scanner.lit)
+	numMinus
+	numZero
+	numInt
+	numDot
+	numFrac
+	numE
+	numESign
+	numExp
+	broken
+)
+
+// scanner checks JSON text as JSON.parse reads it, in pieces of any size. Nesting has no limit but memory: one bit
+// a level, no recursion, because a hostile file may hold megabytes of '['.
+type scanner struct {
+	st    state
+	key   bool // the string being read is a member name
+	left  uint8
+	lit   string
+	depth int
+	objs  []uint64 // bit d set: level d+1 is an object
+}
+
+func (s *scanner) push(obj bool) {
+	w, b := s.depth/64, uint(s.depth%64)
+	if w == len(s.objs) {
+		s.objs = append(s.objs, 0)
+	}
+	if obj {
+		s.objs[w] |= 1 << b
+	} else {
+		s.objs[w] &^= 1 << b
+	}
+	s.depth++
+}
+
+func (s *scanner) inObject() bool {
+	d := s.depth - 1
+	return d >= 0 && s.objs[d/64]>>(uint(d%64))&1 == 1
+}
+
+// complete tells whether the text may end here. A number at the top level ends only with the text.
+func (s *scanner) complete() bool {
+	if s.depth != 0 {
+		return false
+	}
+	switch s.st {
+	case afterValue, numZero, numInt, numFrac, numExp:
+		return true
+	}
+	return false
+}
+
+// feed reads p on and returns how many bytes fit the grammar. Fewer than len(p) means that the byte at that place
+// can not stand there, or, with stop set, that the value begun at depth 1 has just ended (afterValue).
+func (s *scanner) feed(p []byte, stop bool) int {
+	i := 0
+	for i < len(p) {
+		c := p[i]
+		switch s.st {
+		case inString:
+			i += plainRun(p[i:])
+			if i == len(p) {
+				return i
+			}
+			switch p[i] {
+			case '"':
+				if s.key {
+					s.key, s.st = false, wantColon
+					i++
+					continue
+				}
+				s.st = afterValue
+				i++
+				if stop && s.depth == 1 {
+					return i
+				}
+				continue
+			case '\\':
+				s.st = inEscape
+			default:
+				s.st = broken
+				return i
+			}
+		case inEscape:
+			switch c {
+			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+				s.st = inString
+			case 'u':
+				s.st, s.left = inHex, 4
+			default:
+				s.st = broken
+				return i
+			}
+		case inHex:
+			if hexValue(c) < 0 {
+				s.st = broken
+				return i
+			}
+			if s.left--; s.left == 0 {
+				s.st = inString
+			}
+		case inLiteral:
+			if c != s.lit[0] {
+				s.st = broken
+				return i
+			}
+			if s.lit = s.lit[1:]; s.lit == "" {
+				s.st = afterValue
+				if stop && s.depth == 1 {
+					return i + 1
+				}
+			}
+		case numMinus, numZero, numInt, numDot, numFrac, numE, numESign, numExp:
+			next := s.number(c)
+			if next == afterValue {
+				s.st = afterValue
+				if stop && s.depth == 1 {
+					return i
+				}
+				continue // c belongs to what follows
+			}
+			s.st = next
+			if next == broken {
+				return i
+			}
+		case broken:
+			return i
+		default:
+			if isSpace(c) {
+				i++
+				continue
+			}
+			closed := c == ']' || c == '}'
+			if !s.token(c) {
+				s.st = broken
+				return i
+			}
+			if stop && closed && s.depth == 1 {
+				return i + 1
+			}
+		}
+		i++
+	}
+	return i
+}
+
+// token takes one byte that is no blank and not inside a string, number or literal.
+func (s *scanner) token(c byte) bool {
+	switch s.st {
+	case wantValue, wantValueOrEnd:
+		switch {
+		case c == '"':
+			s.st = inString
+		case c == '{':
+			s.push(true)
+			s.st = wantKeyOrEnd
+		case c == '[':
+			s.push(false)
+			s.st = wantValueOrEnd
+		case c == ']' && s.st == wantValueOrEnd:
+			s.depth--
+			s.st = afterValue
+		case c == '-':
+			s.st = numMinus
+		case c == '0':
+			s.st = numZero
+		case c >= '1' && c <= '9':
+			s.st = numInt
+		case c == 't':
+			s.st, s.lit = inLiteral, "rue"
+		case c == 'f':
+			s.st, s.lit = inLiteral, "alse"
+		case c == 'n':
+			s.st, s.lit = inLiteral, "ull"
+		default:
+			return false
+		}
+		return true
+	case wantKey, wantKeyOrEnd:
+		switch {
+		case c == '"':
+			s.st, s.key = inString, true
+		case c == '}' && s.st == wantKeyOrEnd:
+			s.depth--
+			s.st = afterValue
+		default:
+			return false
+		}
+		return true
+	case wantColon:
+		s.st = wantValue
+		return c == ':'
+	case afterValue:
+		if s.depth == 0 {
+			return false
+		}
+		obj := s.inObject()
+		switch {
+		case c == ',' && obj:
+			s.st = wantKey
+		case c == ',':
+			s.st = wantValue
+		case c == '}' && obj, c == ']' && !obj:
+			s.depth--
+		default:
+			return false
+		}
+		return true
+	}
+	return false
+}
+
+func (s *scanner) number(c byte) state {
+	digit := c >= '0' && c <= '9'
+	switch s.st {
+	case numMinus:
+		if c == '0' {
+			return numZero
+		}
+		if digit {
+			return numInt
+		}
+		return broken
+	case numZero, numInt:
+		switch {
+		case digit && s.st == numInt:
+			return numInt
+		case digit:
+			return broken
+		case c == '.':
+			return numDot
+		case c == 'e' || c == 'E':
+			return numE
+		}
+	case numDot, numFrac:
+		switch {
+		case digit:
+			return numFrac
+		case s.st == numDot:
+			return broken
+		case c == 'e' || c == 'E':
+			return numE
+		}
+	case numE, numESign, numExp:
+		switch {
+		case digit:
+			return numExp
+		case s.st == numE && (c == '+' || c == '-'):
+			return numESign
+		case s.st != numExp:
+			return broken
+		}
+	}
+	return afterValue
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// plainRun counts the bytes before the first quote, backslash or control byte, eight at a time: message files are
+// long strings, and this loop decides how fast they are read.
+func plainRun(p []byte) int {
+	i := 0
+	for ; i+8 <= len(p); i += 8 {
+		x := binary.LittleEndian.Uint64(p[i:])
+		q := x ^ ones*'"'
+		b := x ^ ones*'\\'
+		// Each term sets the high bit of every matching byte; a borrow can only mark bytes after a true match.
+		m := ((q - ones) &^ q) | ((b - ones) &^ b) | ((x - ones*0x20) &^ x)
+		if m &= highs; m != 0 {
+			return i + bits.TrailingZeros64(m)/8
+		}
+	}
+	for ; i < len(p); i++ {
+		if c := p[i]; c == '"' || c == '\\' || c < 0x20 {
+			break
+		}
+	}
+	return i
+}
+
+// Valid tells whether JSON.parse would take src. A byte order mark is refused, as there; bytes that are not UTF-8
+// are taken inside strings (Node reads them as U+FFFD before parsing) and nowhere else.
+func Valid(src []byte) bool {
+	var s scanner
+	return s.feed(src, false) == len(src) && s.complete()
+}
+
+// skipSpace returns the index of the first byte at or after i that is not a JSON blank.
+func skipSpace(p []byte, i int) int {
+	for i < len(p) && isSpace(p[i]) {
+		i++
+	}
+	return i
+}
+
+// skipString returns the index after the string literal that begins at p[i]=='"', or len(p) when it does not end.
+func skipString(p []byte, i int) int {
+	for i++; i < len(p); {
+		i += plainRun(p[i:])
+		if i >= len(p) {
+			break
+		}
+		switch p[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			i += 2
+		default:
+			i++
+		}
+	}
+	return len(p)
+}
+
+// skipValue returns the index after the value that begins at p[i]. It trusts p to be valid and never leaves it.
+func skipValue(p []byte, i int) int {
+	depth := 0
+	for i < len(p) {
+		switch p[i] {
+		case '"':
+			i = skipString(p, i)
+		case '{', '[':
+			depth++
+			i++
+			continue
+		case '}', ']':
+			depth--
+			i++
+		case ' ', '\n', '\r', '\t', ',', ':':
+			i++
+			if depth > 0 {
+				continue
+			}
+			return i
+		default:
+			for i++; i < len(p) && !isDelimiter(p[i]); i++ {
+			}
+		}
+		if depth <= 0 {
+			return i
+		}
+	}
+	return len(p)
+}
+
+func isDelimiter(c byte) bool {
+	return isSpace(c) || c == ',' || c == ':' || c == ']' || c == '}' || c == '[' || c == '{' || c == '"'
+}
+
+// Prefix finds the value that src begins with, after blanks: the index after it, and whether it is whole and valid.
+// When it is not, n is where that was seen. What follows the value does not matter; a number must be followed by
+// something, since more digits could come.
+func Prefix(src []byte) (n int, ok bool) {
+	var s scanner
+	s.push(false)
+	s.st = wantValue
+	n = s.feed(src, true)
+	return n, s.st == afterValue && s.depth == 1
+}

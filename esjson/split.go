@@ -1,0 +1,252 @@
+package esjson
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Element is the place of one element of a top-level array, in bytes from the start of the stream.
+type Element struct{ Off, Len int64 }
+
+// End tells how an array in a file ended.
+type End uint8
+
+// The ways an array can end. Elements that were reported are whole in each case.
+const (
+	EndComplete End = iota // the closing bracket was there, and nothing but blanks after it
+	EndTorn                // the text stops before the closing bracket: a write was cut
+	EndBroken              // a byte stands where none of its kind may: damage inside the array
+	EndAfter               // the array is complete, but something else than blanks follows it
+	EndNotArray            // no array begins here
+	EndEmpty               // no byte, or only blanks, NULs and a byte order mark
+)
+
+var endNames = [...]string{"complete", "torn", "broken", "garbage after the end", "not an array", "empty"}
+
+// String describes the end in a few words.
+func (e End) String() string {
+	if int(e) < len(endNames) {
+		return endNames[e]
+	}
+	return "unknown"
+}
+
+// Tail says how Split found the text.
+type Tail struct {
+	End      End
+	Elements int   // whole elements reported
+	Start    int64 // offset of '['; -1 when there is none
+	Lead     int64 // bytes before '[' that JSON.parse would not take there (a byte order mark, NULs, garbage)
+	Last     int64 // offset after the last whole element (after '[' when there is none)
+	Off      int64 // where it ended or broke: after ']', at the bad byte, at the first byte of garbage, or the size
+	Size     int64 // bytes read; all of the stream
+	InElem   bool  // torn or broken inside an element, which is lost (from Last on)
+}
+
+// Clean tells whether JSON.parse takes the text as an array.
+func (t Tail) Clean() bool { return t.End == EndComplete && t.Lead == 0 }
+
+// ErrStop may be returned by the function given to Split to end early without an error.
+var ErrStop = errors.New("stop splitting")
+
+const chunkSize = 256 << 10
+
+// Split finds the elements of the top-level array in r and calls fn for each as soon as it has been read whole. Every
+// element reported is valid JSON, also when the text is cut or damaged later; a text cut at any byte gives all elements that
+// were whole. Blanks, a byte order mark, NULs and other garbage before the array are skipped and counted; of several
+// arrays only the first is read. Memory is one buffer of 256 KiB whatever the size.
+//
+// The error is r's or fn's own, with the Tail so far. Damage is not an error: see Tail.
+func Split(r io.Reader, fn func(e Element) error) (Tail, error) {
+	sp := splitter{fn: fn, tail: Tail{Start: -1, End: EndEmpty}}
+	buf := make([]byte, chunkSize)
+	for {
+		n, err := io.ReadFull(r, buf)
+		if ferr := sp.feed(buf[:n]); ferr != nil {
+			sp.finish()
+			if errors.Is(ferr, ErrStop) {
+				return sp.tail, nil
+			}
+			return sp.tail, ferr
+		}
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			sp.finish()
+			return sp.tail, nil
+		}
+		if err != nil {
+			sp.finish()
+			return sp.tail, fmt.Errorf("reading a JSON array at offset %d: %w", sp.tail.Size, err)
+		}
+	}
+}
+
+type phase uint8
+
+const (
+	beforeArray phase = iota
+	maybeArray        // a '[' was seen after garbage; it counts only if an object, a bracket or blanks follow
+	inArray
+	afterArray
+	over
+)
+
+type splitter struct {
+	fn    func(Element) error
+	tail  Tail
+	sc    scanner
+	phase phase
+	elem  int64 // offset of the element being read, when inside
+	in    bool
+	junk  bool // something else than blanks, mark and NULs came before '['
+}
+
+// feed takes the next piece of the stream.
+func (sp *splitter) feed(p []byte) error {
+	base := sp.tail.Size
+	sp.tail.Size += int64(len(p))
+	i := 0
+	for i < len(p) {
+		switch sp.phase {
+		case beforeArray, maybeArray:
+			i += sp.lead(p[i:], base+int64(i))
+		case inArray:
+			n, err := sp.array(p[i:], base+int64(i))
+			if err != nil {
+				return err
+			}
+			i += n
+		case afterArray:
+			for ; i < len(p) && isSpace(p[i]); i++ {
+			}
+			if i < len(p) {
+				sp.tail.End, sp.tail.Off = EndAfter, base+int64(i)
+				sp.phase = over
+			}
+		case over:
+			return nil
+		}
+	}
+	return nil
+}
+
+// lead looks for the bracket that opens the array. A text that begins like an object or a string is no array file and is
+// not searched: arrays inside it are someone else's.
+func (sp *splitter) lead(p []byte, at int64) int {
+	t := &sp.tail
+	if sp.phase == maybeArray {
+		n := 0
+		for n < len(p) && isSpace(p[n]) {
+			n++
+		}
+		if n == len(p) {
+			return n
+		}
+		if p[n] == '{' || p[n] == ']' {
+			sp.phase = inArray
+		} else {
+			sp.phase = beforeArray
+			t.Start = -1
+		}
+		return n
+	}
+	c := p[0]
+	switch {
+	case isSpace(c):
+	case c == '[':
+		t.Start, t.Last, t.Off = at, at+1, at+1
+		t.End = EndTorn
+		sp.sc = scanner{}
+		sp.sc.push(false)
+		sp.sc.st = wantValueOrEnd
+		sp.phase = inArray
+		if sp.junk {
+			sp.phase = maybeArray
+		}
+	case c == '{' || c == '"':
+		if !sp.junk {
+			t.End, t.Off = EndNotArray, at
+			sp.phase = over
+			return 1
+		}
+		t.Lead++
+	case c == 0 || c == 0xEF || c == 0xBB || c == 0xBF:
+		t.Lead++
+	default:
+		t.Lead++
+		sp.junk = true
+	}
+	if sp.junk && sp.phase == beforeArray {
+		n := bytes.IndexByte(p[1:], '[')
+		if n < 0 {
+			n = len(p) - 1
+		}
+		t.Lead += int64(n)
+		return n + 1
+	}
+	return 1
+}
+
+// array reads on inside the array and reports elements as they close.
+func (sp *splitter) array(p []byte, at int64) (int, error) {
+	t, sc := &sp.tail, &sp.sc
+	i := 0
+	for i < len(p) {
+		if !sp.in {
+			if isSpace(p[i]) {
+				i++
+				continue
+			}
+			if c := p[i]; sc.st != afterValue && !(c == ']' && sc.st == wantValueOrEnd) {
+				sp.in, sp.elem = true, at+int64(i)
+			} else {
+				if !sc.token(c) {
+					sp.broken(at + int64(i))
+					return i, nil
+				}
+				i++
+				if sc.depth == 0 {
+					t.End, t.Off = EndComplete, at+int64(i)
+					sp.phase = afterArray
+					return i, nil
+				}
+				continue
+			}
+		}
+		i += sc.feed(p[i:], true)
+		if sc.st == broken {
+			sp.broken(at + int64(i))
+			return i, nil
+		}
+		if sc.st == afterValue && sc.depth == 1 {
+			sp.in = false
+			end := at + int64(i)
+			t.Elements++
+			t.Last = end
+			if err := sp.fn(Element{sp.elem, end - sp.elem}); err != nil {
+				return i, err
+			}
+		}
+	}
+	return i, nil
+}
+
+func (sp *splitter) broken(at int64) {
+	sp.tail.End, sp.tail.Off, sp.tail.InElem = EndBroken, at, sp.in
+	sp.phase = over
+}
+
+// finish settles how the text ended once no more comes.
+func (sp *splitter) finish() {
+	t := &sp.tail
+	switch sp.phase {
+	case beforeArray:
+		t.Off = t.Size
+		if t.End = EndEmpty; sp.junk {
+			t.End = EndNotArray
+		}
+	case maybeArray, inArray:
+		t.Off, t.InElem = t.Size, sp.in
+	}
+}

@@ -1,0 +1,231 @@
+package esjson
+
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// ErrSyntax is wrapped by every error about text that JSON.parse would refuse.
+var ErrSyntax = errors.New("not JSON")
+
+const hexDigits = "0123456789abcdef"
+
+func hexValue(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}
+
+// Quote appends s as a JSON string literal, spelled as JSON.stringify spells it: short escapes for \b \t \n \f \r,
+// quote and backslash, \u00xx for other control characters, \udxxx for a lone surrogate (given as its three WTF-8
+// bytes), everything else as it is. Bytes that are neither UTF-8 nor a surrogate become U+FFFD, as Node makes of them.
+func Quote(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	return append(quoteRest(dst, s, false), '"')
+}
+
+// quoteRest appends the inner text of a literal. With keep set, bytes that are not UTF-8 stay as they are.
+func quoteRest(dst []byte, s string, keep bool) []byte {
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		if c < utf8.RuneSelf {
+			dst = append(dst, s[start:i]...)
+			dst = appendEscape(dst, c)
+			i++
+			start = i
+			continue
+		}
+		if r, n := utf8.DecodeRuneInString(s[i:]); r != utf8.RuneError || n > 1 {
+			i += n
+			continue
+		}
+		if u, ok := surrogateAt(s, i); ok {
+			dst = append(dst, s[start:i]...)
+			dst = appendHex(dst, u)
+			i += 3
+			start = i
+			continue
+		}
+		if keep {
+			i++
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		dst = append(dst, "\uFFFD"...)
+		i += badLength(s[i:])
+		start = i
+	}
+	return append(dst, s[start:]...)
+}
+
+func appendEscape(dst []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\b':
+		return append(dst, '\\', 'b')
+	case '\t':
+		return append(dst, '\\', 't')
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\f':
+		return append(dst, '\\', 'f')
+	case '\r':
+		return append(dst, '\\', 'r')
+	}
+	return appendHex(dst, uint16(c))
+}
+
+func appendHex(dst []byte, u uint16) []byte {
+	return append(dst, '\\', 'u', hexDigits[u>>12], hexDigits[u>>8&15], hexDigits[u>>4&15], hexDigits[u&15])
+}
+
+// surrogateAt reads the three-byte WTF-8 form of a lone surrogate.
+func surrogateAt(s string, i int) (uint16, bool) {
+	if i+2 < len(s) && s[i] == 0xED && s[i+1] >= 0xA0 && s[i+1] <= 0xBF && s[i+2] >= 0x80 && s[i+2] <= 0xBF {
+		return 0xD000 | uint16(s[i+1]&0x3F)<<6 | uint16(s[i+2]&0x3F), true
+	}
+	return 0, false
+}
+
+// badLength gives how many bytes at the start of s (which is not UTF-8 there) one U+FFFD stands for: the longest
+// beginning of a well-formed sequence, else one byte. That is the rule of the Encoding standard, which Node follows.
+func badLength(s string) int {
+	lo, hi, need := byte(0x80), byte(0xBF), 0
+	switch c := s[0]; {
+	case c >= 0xC2 && c <= 0xDF:
+		need = 1
+	case c >= 0xE0 && c <= 0xEF:
+		need = 2
+		if c == 0xE0 {
+			lo = 0xA0
+		} else if c == 0xED {
+			hi = 0x9F
+		}
+	case c >= 0xF0 && c <= 0xF4:
+		need = 3
+		if c == 0xF0 {
+			lo = 0x90
+		} else if c == 0xF4 {
+			hi = 0x8F
+		}
+	}
+	n := 1
+	for ; n <= need && n < len(s) && s[n] >= lo && s[n] <= hi; n++ {
+		lo, hi = 0x80, 0xBF
+	}
+	return n
+}
+
+// Unquote decodes a JSON string literal (blanks around it are allowed) into WTF-8. A pair of surrogate escapes
+// becomes one character; a lone one keeps its three bytes. Raw bytes that are not UTF-8 come out as U+FFFD, which is
+// what every reader in Node sees. The error wraps ErrSyntax.
+func Unquote(raw []byte) (string, error) {
+	i := skipSpace(raw, 0)
+	if i == len(raw) || raw[i] != '"' {
+		return "", fmt.Errorf("reading a string: no quote at offset %d: %w", i, ErrSyntax)
+	}
+	var sc scanner
+	body := raw[i:]
+	if n := sc.feed(body, false); n < len(body) || !sc.complete() {
+		return "", fmt.Errorf("reading a string: bad at offset %d: %w", i+n, ErrSyntax)
+	}
+	end := skipString(raw, i)
+	return string(appendUnquoted(make([]byte, 0, end-i), raw[i+1:end-1], false)), nil
+}
+
+// appendUnquoted decodes the inner text of a valid literal. With keep set, bytes that are not UTF-8 stay.
+func appendUnquoted(dst, p []byte, keep bool) []byte {
+	for i := 0; i < len(p); {
+		c := p[i]
+		switch {
+		case c == '\\':
+			u, n := escapeAt(p, i)
+			i += n
+			if u >= 0xD800 && u < 0xDC00 && i+5 < len(p) && p[i] == '\\' && p[i+1] == 'u' {
+				if lo, n := escapeAt(p, i); lo >= 0xDC00 && lo < 0xE000 {
+					dst = utf8.AppendRune(dst, (rune(u)-0xD800)<<10|(rune(lo)-0xDC00)+0x10000)
+					i += n
+					continue
+				}
+			}
+			dst = appendUnit(dst, u)
+		case c < utf8.RuneSelf:
+			n := plainASCII(p[i:])
+			dst = append(dst, p[i:i+n]...)
+			i += n
+		default:
+			r, n := utf8.DecodeRune(p[i:])
+			if r == utf8.RuneError && n <= 1 {
+				n = badLength(string(p[i:min(len(p), i+4)]))
+				if keep {
+					dst = append(dst, p[i:i+n]...)
+				} else {
+					dst = append(dst, "\uFFFD"...)
+				}
+			} else {
+				dst = append(dst, p[i:i+n]...)
+			}
+			i += n
+		}
+	}
+	return dst
+}
+
+func plainASCII(p []byte) int {
+	for i, c := range p {
+		if c == '\\' || c >= utf8.RuneSelf {
+			return i
+		}
+	}
+	return len(p)
+}
+
+// escapeAt decodes the escape at p[i]=='\\' into a UTF-16 unit and its length in bytes.
+func escapeAt(p []byte, i int) (u uint16, n int) {
+	if i+1 >= len(p) {
+		return '\\', 1
+	}
+	switch c := p[i+1]; c {
+	case 'b':
+		return '\b', 2
+	case 't':
+		return '\t', 2
+	case 'n':
+		return '\n', 2
+	case 'f':
+		return '\f', 2
+	case 'r':
+		return '\r', 2
+	case 'u':
+		if i+5 >= len(p) {
+			return 0xFFFD, len(p) - i
+		}
+		for _, h := range p[i+2 : i+6] {
+			u = u<<4 | uint16(hexValue(h)&15)
+		}
+		return u, 6
+	default:
+		return uint16(c), 2
+	}
+}
+
+// appendUnit appends a UTF-16 unit in WTF-8, surrogates included.
+func appendUnit(dst []byte, u uint16) []byte {
+	if u >= 0xD800 && u < 0xE000 {
+		return append(dst, 0xED, 0x80|byte(u>>6)&0x3F, 0x80|byte(u&0x3F))
+	}
+	return utf8.AppendRune(dst, rune(u))
+}

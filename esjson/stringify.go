@@ -1,0 +1,226 @@
+package esjson
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// ErrTooDeep is returned where nesting goes beyond what JSON.stringify itself can write.
+var ErrTooDeep = errors.New("nested too deeply")
+
+// maxDepth bounds the recursive functions, to within 64 levels. Node's own limit for writing is of this order.
+const maxDepth = 5000
+
+// Stringify appends JSON.stringify(JSON.parse(src)), save where that would lose something of the user's:
+//
+//   - members keep their order (ECMAScript moves integer-like names to the front) and duplicates stay, in place;
+//     a reader takes the last one before and after;
+//   - a number that a double can not hold keeps its spelling (ECMAScript would round it, or write null or 0);
+//   - bytes in strings that are not UTF-8 stay (Node would have read U+FFFD).
+//
+// So JSON.parse sees the same value in src and in the result, and nothing is gone when it is not Node who reads.
+// Use Node for the exact text. The result is stable: Stringify of it gives the same bytes. Any nesting works.
+// The error wraps ErrSyntax and names the offset; dst is then returned as it was.
+func Stringify(dst, src []byte) ([]byte, error) {
+	if err := check(src); err != nil {
+		return dst, err
+	}
+	dst = slices.Grow(dst, len(src))
+	return appendTokens(dst, src, true), nil
+}
+
+// Compact appends src without the blanks between tokens; strings and numbers keep their spelling. It is for elements
+// that nobody changed: less is touched than with Stringify. Errors as there.
+func Compact(dst, src []byte) ([]byte, error) {
+	if err := check(src); err != nil {
+		return dst, err
+	}
+	dst = slices.Grow(dst, len(src))
+	for i := 0; i < len(src); {
+		c := src[i]
+		switch {
+		case isSpace(c):
+			i++
+		case c == '"':
+			end := skipString(src, i)
+			dst = append(dst, src[i:end]...)
+			i = end
+		default:
+			dst = append(dst, c)
+			i++
+		}
+	}
+	return dst, nil
+}
+
+// check returns nil for what JSON.parse takes, else an error that names the offset.
+func check(src []byte) error {
+	var s scanner
+	if n := s.feed(src, false); n < len(src) {
+		return fmt.Errorf("reading JSON: unexpected byte 0x%02x at offset %d of %d: %w", src[n], n, len(src), ErrSyntax)
+	}
+	if !s.complete() {
+		return fmt.Errorf("reading JSON: the text ends early, at offset %d: %w", len(src), ErrSyntax)
+	}
+	return nil
+}
+
+// appendTokens re-encodes valid text token by token, in the order it has.
+func appendTokens(dst, src []byte, keep bool) []byte {
+	for i := 0; i < len(src); {
+		c := src[i]
+		switch {
+		case isSpace(c):
+			i++
+		case c == '"':
+			end := skipString(src, i)
+			dst = appendString(dst, src[i:end], keep)
+			i = end
+		case c == '-' || c >= '0' && c <= '9':
+			end := skipValue(src, i)
+			dst = appendNumber(dst, src[i:end], keep)
+			i = end
+		default:
+			dst = append(dst, c)
+			i++
+		}
+	}
+	return dst
+}
+
+// appendString re-encodes a valid literal. It works on the spelling, not through Unquote, so that raw bytes which
+// only look like a surrogate are not taken for one.
+func appendString(dst, lit []byte, keep bool) []byte {
+	dst = append(dst, '"')
+	p := lit[1 : len(lit)-1]
+	for i := 0; i < len(p); {
+		c := p[i]
+		if c == '\\' {
+			u, n := escapeAt(p, i)
+			i += n
+			if u >= 0xD800 && u < 0xDC00 && i+5 < len(p) && p[i] == '\\' && p[i+1] == 'u' {
+				if lo, n := escapeAt(p, i); lo >= 0xDC00 && lo < 0xE000 {
+					dst = utf8.AppendRune(dst, (rune(u)-0xD800)<<10|(rune(lo)-0xDC00)+0x10000)
+					i += n
+					continue
+				}
+			}
+			switch {
+			case u >= 0xD800 && u < 0xE000:
+				dst = appendHex(dst, u)
+			case u < 0x20 || u == '"' || u == '\\':
+				dst = appendEscape(dst, byte(u))
+			default:
+				dst = utf8.AppendRune(dst, rune(u))
+			}
+			continue
+		}
+		n := i + plainRun(p[i:])
+		if keep || utf8.Valid(p[i:n]) {
+			dst = append(dst, p[i:n]...)
+		} else {
+			dst = appendUnquoted(dst, p[i:n], false)
+		}
+		i = n
+	}
+	return append(dst, '"')
+}
+
+// Node appends exactly what Node writes for JSON.stringify(JSON.parse(src)), with all it loses (see Stringify):
+// integer-like names first, one member for each name, rounded numbers, U+FFFD. For telling whether another program
+// has re-written a file. Errors wrap ErrSyntax or ErrTooDeep.
+func Node(dst, src []byte) ([]byte, error) {
+	if err := check(src); err != nil {
+		return dst, err
+	}
+	if deep(src) {
+		return dst, fmt.Errorf("writing JSON below level %d: %w", maxDepth, ErrTooDeep)
+	}
+	return appendNode(dst, src[skipSpace(src, 0):])
+}
+
+// deep tells whether valid text is nested beyond what the recursive functions take. It is asked first: each level of theirs
+// reads what is below it again.
+func deep(src []byte) bool {
+	var s scanner
+	s.feed(src, false)
+	return len(s.objs)*64 > maxDepth
+}
+
+func appendNode(dst, v []byte) ([]byte, error) {
+	var err error
+	switch TypeOf(v) {
+	case TypeArray:
+		dst = append(dst, '[')
+		first := true
+		for e := range Array(v) {
+			if !first {
+				dst = append(dst, ',')
+			}
+			first = false
+			if dst, err = appendNode(dst, e); err != nil {
+				return dst, err
+			}
+		}
+		return append(dst, ']'), nil
+	case TypeObject:
+		dst = append(dst, '{')
+		for i, m := range nodeMembers(v) {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(Quote(dst, m.name), ':')
+			if dst, err = appendNode(dst, m.value); err != nil {
+				return dst, err
+			}
+		}
+		return append(dst, '}'), nil
+	}
+	return appendTokens(dst, v, false), nil
+}
+
+type member struct {
+	name  string
+	value []byte
+	index uint32
+	isInt bool
+}
+
+// nodeMembers lists the properties of an object as ECMAScript orders them.
+func nodeMembers(obj []byte) []member {
+	var list []member
+	place := map[string]int{}
+	for name, value := range Members(obj) {
+		if i, ok := place[name]; ok {
+			list[i].value = value
+			continue
+		}
+		place[name] = len(list)
+		index, isInt := arrayIndex(name)
+		list = append(list, member{name, value, index, isInt})
+	}
+	slices.SortStableFunc(list, func(a, b member) int {
+		switch {
+		case a.isInt && b.isInt:
+			return int(int64(a.index) - int64(b.index))
+		case a.isInt:
+			return -1
+		case b.isInt:
+			return 1
+		}
+		return 0
+	})
+	return list
+}
+
+// arrayIndex tells whether a property name is an array index: the decimal spelling of 0 to 2^32-2.
+func arrayIndex(name string) (uint32, bool) {
+	if name == "" || len(name) > 10 || name[0] == '0' && len(name) > 1 || name[0] == '+' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(name, 10, 32)
+	return uint32(n), err == nil && n < 1<<32-1
+}
