@@ -1,0 +1,49 @@
+// Package filelog keeps a journal in one folder of local files:
+//
+//	journal.jsonl          the truth: one commit a line (see journal.EncodeCommit)
+//	journal.idx            offsets and a snapshot; derived, verified, deletable
+//	journal.lock           the kernel lock, the published length, who holds it
+//	journal.torn-<ms>      an unfinished last line that an owner set aside
+//	blobs/<aa>/<sha256>    payloads
+//
+// # Who may write
+//
+// The owner holds an exclusive kernel lock (flock, LockFileEx) on journal.lock
+// for as long as it lives; the kernel drops it with the process, however that
+// ends. The file is never unlinked: a second process could then lock a new file
+// of the same name while the first still holds the old one. What the file says
+// is for people and is never trusted for locking. On file systems that are known
+// to keep locks badly (NFS, SMB, 9p, FUSE) Own refuses with ErrUntrustedLocks.
+// Should a lock fail all the same, the owner sees that its log has another
+// length than it wrote, before or after its next write, and stops with ErrFenced.
+//
+// # What readers see
+//
+// A commit exists once it is synced. The owner publishes the synced length in a
+// record of fixed width at the start of journal.lock, after each sync. A reader
+// never looks beyond it while an owner lives. If the log is longer than that,
+// the reader asks the kernel for a shared lock, without waiting. If it is
+// refused, an owner is at work and the published length holds. If it is granted,
+// nobody writes: the reader measures the log under the lock, asks the kernel to
+// sync it (which changes no byte) and takes every complete valid line, because
+// the next owner will keep exactly those. A record that belongs to another file
+// (a copied folder) does not count. A mapped page was rejected for the record: it
+// is no cheaper next to a sync, and gives readers no notification.
+//
+// # What a damaged log means
+//
+// Lines are judged alone, by frame and checksum, and then in order: a line of an
+// older epoch behind a newer one, or with a number that was already taken, is
+// set aside. A number that no line has is lost and reported as DamageError. An
+// unfinished last line (no newline, or a run of zero bytes) never was a commit.
+// If the record says that it was synced, it was, and counts as lost. A new owner never gives
+// a lost number to another commit.
+//
+// An empty journal.jsonl is a journal without commits.
+//
+// # Limits
+//
+// Linux, macOS, BSD and Windows. The memory for what is not saved yet is bounded
+// (Options.MaxUnsaved). journal.idx is written by SaveSnapshot and by Close, so
+// after a crash the part of the log behind it is scanned once, at reading speed.
+package filelog

@@ -1,0 +1,156 @@
+package filelog
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/journal"
+)
+
+// Pauses between attempts while the disk refuses. A Barrier does not wait for them.
+const (
+	firstPause = 50 * time.Millisecond
+	lastPause  = 2 * time.Second
+)
+
+// flush writes and syncs everything that is queued, and tells those who wait.
+func (o *owner) flush() error {
+	o.mu.Lock()
+	if o.fatal != nil {
+		defer o.mu.Unlock()
+		return o.fatal
+	}
+	if len(o.stuck) == 0 {
+		o.stuck, o.queue = o.queue, o.stuck[:0]
+	} else {
+		o.stuck = append(o.stuck, o.queue...)
+		o.queue = o.queue[:0]
+	}
+	o.stuckLast = o.next - 1
+	o.held = len(o.stuck)
+	o.mu.Unlock()
+	if len(o.stuck) == 0 {
+		return nil
+	}
+	fatal, err := o.write(o.stuck)
+	if err == nil {
+		o.publish()
+		failpoint.Hit("journal.synced")
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case fatal:
+		o.fatal = err
+		o.answer(o.next, err)
+	case err != nil:
+		o.trouble = err
+		o.backoff = min(max(2*o.backoff, firstPause), lastPause)
+		o.retryAt = time.Now().Add(o.backoff)
+		o.answer(o.stuckLast, err)
+	default:
+		o.trouble, o.backoff = nil, 0
+		o.synced = o.stuckLast
+		o.stuck = o.stuck[:0]
+		if cap(o.stuck) > 1<<20 {
+			o.stuck = nil // a big step need not hold its memory for good
+		}
+		o.held = 0
+		theHub.notify(o.key)
+		o.answer(o.synced, nil)
+	}
+	close(o.room)
+	o.room = make(chan struct{})
+	return err
+}
+
+// write puts b behind the last good length and syncs it. After an error nothing
+// of b counts as written. fatal means that the log is not ours any more.
+func (o *owner) write(b []byte) (fatal bool, err error) {
+	if o.dirty {
+		if fatal, err := o.reopen(); err != nil {
+			return fatal, err
+		}
+	}
+	if err := o.unchanged(o.good); err != nil {
+		return true, err
+	}
+	o.attempted = o.good + int64(len(b))
+	n, err := o.file.WriteAt(b, o.good)
+	if err != nil || n < len(b) {
+		return o.failed("write", orShort(err))
+	}
+	failpoint.Hit("journal.written")
+	if err := o.file.Datasync(); err != nil {
+		return o.failed("sync", err)
+	}
+	if err := o.unchanged(o.attempted); err != nil {
+		return true, err
+	}
+	o.good = o.attempted
+	o.bytes.Store(o.good)
+	return false, nil
+}
+
+// failed gets rid of a half-written attempt, at once if that can be done.
+func (o *owner) failed(op string, cause error) (bool, error) {
+	err := notSaved(o.fs, op, o.path, cause)
+	o.dirty = true
+	if fatal, rerr := o.reopen(); fatal {
+		return true, rerr
+	}
+	return false, err
+}
+
+// reopen cuts the log back to the last good length through a new descriptor:
+// the old one may have swallowed the error of pages that it counts as clean.
+func (o *owner) reopen() (fatal bool, err error) {
+	f, err := o.fs.OpenFile(o.path, os.O_RDWR, 0)
+	if err != nil {
+		return false, notSaved(o.fs, "open", o.path, err)
+	}
+	fi, err := f.Stat()
+	if err == nil && (fileID(fi) != o.ino || fi.Size() < o.good || fi.Size() > o.attempted) {
+		f.Close()
+		return true, o.fenced("is not as it was left")
+	}
+	if err == nil {
+		err = f.Truncate(o.good)
+	}
+	if err != nil {
+		f.Close()
+		return false, notSaved(o.fs, "cut back", o.path, err)
+	}
+	_ = o.file.Close() // its errors are those we are leaving behind
+	o.file, o.dirty = f, false
+	return false, nil
+}
+
+// unchanged checks that nobody else wrote, cut or removed the log.
+func (o *owner) unchanged(size int64) error {
+	fi, err := o.file.Stat()
+	switch {
+	case err != nil:
+		return fmt.Errorf("look at %s: %v: %w", o.path, err, journal.ErrFenced)
+	case unlinked(fi):
+		return o.fenced("was deleted")
+	case fi.Size() > size:
+		return o.fenced("grew by another program")
+	case fi.Size() < size:
+		return o.fenced("was cut by another program")
+	}
+	return nil
+}
+
+func (o *owner) fenced(what string) error {
+	return fmt.Errorf("%s %s while epoch %d owned it: %w", filepath.Base(o.path), what, o.epoch, journal.ErrFenced)
+}
+
+// publish tells other processes how far the log is synced. If it fails they see
+// the commits with the next one, or when the owner goes: late, but not wrong.
+func (o *owner) publish() {
+	_, _ = o.lock.WriteAt(record{Synced: o.good, Head: o.stuckLast, Epoch: o.epoch, Ino: o.ino}.encode(), 0)
+}

@@ -1,0 +1,126 @@
+package filelog
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/roost-dev/roost/journal"
+)
+
+// maxLost bounds how many lost commits one jump of the sequence may claim. A
+// bigger jump is not a loss but a line that does not belong here.
+const maxLost = 1 << 20
+
+// zeros is what a file system leaves where a length was written and the content
+// was not. Sixteen in a row do not come from a flipped bit.
+var zeros = make([]byte, 16)
+
+// order decides which lines of a log are its commits. It is pure: lines go in
+// by increasing offset, verdicts come out.
+type order struct {
+	last  uint64           // newest surviving commit
+	epoch uint64           // highest epoch so far
+	told  uint64           // highest sequence reported as lost
+	bad   []journal.Damage // whole lines that are no commits, since the last commit
+	zero  bool             // bad[zeroAt:] starts with zero bytes
+	zeAt  int
+}
+
+// verdict is what one line means.
+type verdict struct {
+	commit bool             // the line is the commit seq
+	seq    uint64           //
+	lost   []journal.Damage // sequences found lost before this line
+	aside  []journal.Damage // lines that do not count
+}
+
+// line judges one whole line.
+func (o *order) line(l rawLine) verdict {
+	seq, epoch, err := uint64(0), uint64(0), error(nil)
+	if l.text == nil {
+		err = &journal.DamageError{Damage: journal.Damage{Reason: "line is too long for a commit"}}
+	} else {
+		seq, epoch, err = journal.CheckCommit(l.text)
+	}
+	at := journal.Damage{Seq: seq, Offset: l.off, Length: l.length}
+	if err != nil {
+		var d *journal.DamageError
+		if errors.As(err, &d) {
+			at.Reason = d.Reason
+		}
+		if !o.zero && bytes.Contains(l.text, zeros) {
+			o.zero, o.zeAt = true, len(o.bad)
+			at.Reason = "zero bytes where a commit should be"
+		}
+		o.bad = append(o.bad, at)
+		return verdict{}
+	}
+	switch {
+	case epoch < o.epoch:
+		at.Reason = "written by an owner that had been replaced"
+		return verdict{aside: []journal.Damage{at}}
+	case seq <= o.last:
+		at.Reason = "its sequence number was already taken"
+		return verdict{aside: []journal.Damage{at}}
+	case seq-o.last > maxLost:
+		at.Reason = "its sequence number does not follow"
+		return verdict{aside: []journal.Damage{at}}
+	}
+	v := verdict{commit: true, seq: seq}
+	v.lost, v.aside = o.settle(seq, l.off)
+	o.last, o.epoch = seq, epoch
+	return v
+}
+
+// settle assigns the bad lines collected so far to the sequences that are
+// missing before next. off is where next stands.
+func (o *order) settle(next uint64, off int64) (lost, aside []journal.Damage) {
+	bad := o.bad
+	o.bad, o.zero, o.zeAt = nil, false, 0
+	first := max(o.last, o.told) + 1
+	if next <= first {
+		if o.told <= o.last { // else these very lines were reported before
+			for _, d := range bad {
+				d.Reason = "not a commit, and none is missing here: " + d.Reason
+				aside = append(aside, d)
+			}
+		}
+		return nil, aside
+	}
+	n := next - first
+	o.told = next - 1
+	span := journal.Damage{Offset: off, Reason: "the line is missing"}
+	if len(bad) > 0 {
+		end := bad[len(bad)-1]
+		span = journal.Damage{Offset: bad[0].Offset, Length: end.Offset + end.Length - bad[0].Offset, Reason: bad[0].Reason}
+	}
+	for i := range n {
+		d := span
+		if uint64(len(bad)) == n {
+			d = bad[i]
+		}
+		d.Seq = first + i
+		lost = append(lost, d)
+	}
+	return lost, nil
+}
+
+// end settles bad lines behind the last commit: each stands for one that was
+// lost, except those from a run of zero bytes on, which were never written.
+// recorded is the last sequence known to have been synced, 0 if unknown.
+func (o *order) end(off int64, recorded uint64) (lost []journal.Damage) {
+	if o.zero {
+		o.bad, o.zero = o.bad[:o.zeAt], false
+	}
+	known := max(o.last, o.told)
+	next := known + uint64(len(o.bad)) + 1
+	if recorded >= next && recorded-known < maxLost {
+		next = recorded + 1
+	}
+	if next == known+1 {
+		o.bad = nil
+		return nil
+	}
+	lost, _ = o.settle(next, off)
+	return lost
+}

@@ -1,0 +1,305 @@
+package filelog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/roost-dev/roost/journal"
+)
+
+// Options are for Own. The zero value is usable.
+type Options struct {
+	FS    FS                // default OS
+	Owner journal.OwnerInfo // PID and Started are filled in if zero
+	Clock func() int64      // Unix milliseconds for epoch.opened; default the system's
+	By    string            // who opens: the By of epoch.opened
+
+	// WaitForLock is how long to wait for a held lock; 0 refuses at once.
+	WaitForLock time.Duration
+	// FlushAfter bounds how long Append buffers. Default 200 ms.
+	FlushAfter time.Duration
+	// MaxUnsaved bounds the bytes in memory that are not synced. Default 64 MB.
+	MaxUnsaved int
+}
+
+func (o Options) filled() Options {
+	if o.FS == nil {
+		o.FS = OS
+	}
+	if o.Clock == nil {
+		o.Clock = func() int64 { return time.Now().UnixMilli() }
+	}
+	if o.Owner.PID == 0 {
+		o.Owner.PID = os.Getpid()
+	}
+	if o.Owner.Started.IsZero() {
+		o.Owner.Started = time.UnixMilli(o.Clock()).UTC()
+	}
+	if o.FlushAfter <= 0 {
+		o.FlushAfter = 200 * time.Millisecond
+	}
+	if o.MaxUnsaved <= 0 {
+		o.MaxUnsaved = 64 << 20
+	}
+	return o
+}
+
+// owner is the journal.Owner of one folder.
+type owner struct {
+	*reader
+	opt   Options
+	epoch uint64
+	lock  File
+	path  string // of the log
+	bytes atomic.Int64
+
+	// Only the flusher (and Own before it starts) touches these.
+	file      File   // for writing; replaced after a failure
+	good      int64  // length after the last good sync
+	dirty     bool   // bytes behind good may stand in the file
+	attempted int64  // how far a failed attempt may have written
+	stuck     []byte // taken from the queue, not saved yet
+	stuckLast uint64
+
+	mu      sync.Mutex
+	next    uint64 // sequence of the next commit
+	synced  uint64
+	queue   []byte
+	held    int       // bytes in stuck and on the way
+	since   time.Time // when the oldest in queue came
+	waiters []waiter
+	trouble error // why saving does not get on
+	fatal   error // fenced or closed
+	retryAt time.Time
+	backoff time.Duration
+	room    chan struct{} // closed when memory becomes free
+
+	wake chan struct{}
+	quit chan struct{}
+	done chan struct{}
+
+	blobMu  sync.Mutex
+	durable map[journal.Hash]bool // blobs whose names are known to be synced
+	saveMu  sync.Mutex            // one index at a time
+	saved   int                   // spots in the index as last written
+	once    sync.Once
+	end     error
+}
+
+var _ journal.Owner = (*owner)(nil)
+
+// Own takes the journal in dir for writing, and creates what is absent. Errors:
+// *journal.BusyError while somebody holds it, journal.ErrUntrustedLocks where
+// locks cannot be trusted, journal.ErrNotSaved with its cause when the disk
+// refuses.
+func Own(ctx context.Context, dir string, opt Options) (_ journal.Owner, err error) {
+	opt = opt.filled()
+	fsys := opt.FS
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := trusted(fsys, dir); err != nil {
+		return nil, err
+	}
+	if err := ensureDir(fsys, dir); err != nil {
+		return nil, err
+	}
+	o := &owner{
+		opt: opt, path: filepath.Join(dir, logName), room: make(chan struct{}), durable: map[journal.Hash]bool{},
+		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+	}
+	defer func() {
+		if err != nil {
+			o.release()
+		}
+	}()
+	if o.lock, err = acquire(ctx, fsys, dir, opt.WaitForLock); err != nil {
+		return nil, err
+	}
+	if o.file, err = fsys.OpenFile(o.path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return nil, notSaved(fsys, "open", o.path, err)
+	}
+	// Always: an owner before us may have died between making and syncing them.
+	if err := fsys.SyncDir(dir); err != nil {
+		return nil, notSaved(fsys, "sync folder", dir, err)
+	}
+	if o.reader, err = openReader(fsys, dir); err != nil {
+		return nil, err
+	}
+	if err := o.takeOver(ctx); err != nil {
+		return nil, err
+	}
+	o.reader.synced = &o.bytes
+	theHub.own(o.key, +1)
+	go o.run()
+	return o, nil
+}
+
+// takeOver puts the log in order, and commits epoch.opened.
+func (o *owner) takeOver(ctx context.Context) error {
+	rec, ok := readRecord(o.lock)
+	if ok = ok && rec.Ino == o.ino; !ok {
+		rec = record{}
+	}
+	fi, err := o.file.Stat()
+	if err != nil {
+		return fmt.Errorf("own %s: %w", o.dir, err)
+	}
+	size := fi.Size()
+	x := &o.idx
+	if err := o.refresh(ctx, size); err != nil {
+		return err
+	}
+	o.saved = len(x.spots)
+	if x.order.zero {
+		x.off = x.order.bad[x.order.zeAt].Offset
+	}
+	x.order.end(x.off, rec.Head)
+	if x.off < size {
+		if err := o.setAside(x.off, size); err != nil {
+			return err
+		}
+	}
+	if x.off != rec.Synced {
+		if err := o.resync(rec.Synced, x.off); err != nil {
+			return err
+		}
+	}
+	o.good = x.off
+	o.bytes.Store(o.good)
+	o.epoch = max(x.order.epoch, rec.Epoch) + 1
+	o.next = max(x.order.last, x.order.told) + 1
+	o.synced = o.next - 1
+	o.dropTemps()
+	// Who we are comes before the record: whoever finds the record's line is not
+	// shown the owner before us for long.
+	info := encodeOwner(o.opt.Owner)
+	if err := o.lock.Truncate(int64(recordLen + len(info))); err != nil {
+		return notSaved(o.fs, "write", filepath.Join(o.dir, lockName), err)
+	}
+	if _, err := o.lock.WriteAt(info, int64(recordLen)); err != nil {
+		return notSaved(o.fs, "write", filepath.Join(o.dir, lockName), err)
+	}
+	opened, err := json.Marshal(struct {
+		Type  string            `json:"type"`
+		Owner journal.OwnerInfo `json:"owner"`
+	}{"epoch.opened", o.opt.Owner})
+	if err != nil {
+		return fmt.Errorf("own %s: %w", o.dir, err)
+	}
+	if _, err := o.put(journal.Draft{At: o.opt.Clock(), By: o.opt.By, Events: []journal.Event{opened}}); err != nil {
+		return err
+	}
+	return o.flush()
+}
+
+// setAside moves [at, size) of the log into a file of its own: a torn tail is
+// no commit, but what was written is never destroyed.
+func (o *owner) setAside(at, size int64) error {
+	ms := o.opt.Clock()
+	var f File
+	var path string
+	var err error
+	for range 100 {
+		path = filepath.Join(o.dir, fmt.Sprintf("%s%d", tornName, ms))
+		if f, err = o.fs.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); !os.IsExist(err) {
+			break
+		}
+		ms++
+	}
+	if err != nil {
+		return notSaved(o.fs, "set aside the torn end in", path, err)
+	}
+	err = copyRange(f, 0, o.file, at, size)
+	if err == nil {
+		err = f.Datasync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = o.fs.SyncDir(o.dir)
+	}
+	if err != nil {
+		_ = o.fs.Remove(path) // a half copy; the original still stands in the log
+		return notSaved(o.fs, "set aside the torn end in", path, err)
+	}
+	if err := o.file.Truncate(at); err != nil {
+		return notSaved(o.fs, "cut the torn end of", o.path, err)
+	}
+	return nil
+}
+
+// resync makes durable what an owner before us wrote and did not sync. It is
+// written again, because a sync that failed leaves pages that count as clean.
+func (o *owner) resync(from, to int64) error {
+	if n := to - from; n > 0 && n <= int64(o.opt.MaxUnsaved) {
+		if err := copyRange(o.file, from, o.file, from, to); err != nil {
+			return notSaved(o.fs, "write", o.path, err)
+		}
+	}
+	if err := o.file.Datasync(); err != nil {
+		return notSaved(o.fs, "sync", o.path, err)
+	}
+	return nil
+}
+
+// copyRange copies src[from, to) to dst at an offset.
+func copyRange(dst io.WriterAt, at int64, src io.ReaderAt, from, to int64) error {
+	buf := make([]byte, min(chunk, to-from))
+	for from < to {
+		b := buf[:min(int64(len(buf)), to-from)]
+		if n, err := src.ReadAt(b, from); n < len(b) {
+			return err
+		}
+		if n, err := dst.WriteAt(b, at); n < len(b) {
+			return orShort(err)
+		}
+		from, at = from+int64(len(b)), at+int64(len(b))
+	}
+	return nil
+}
+
+func orShort(err error) error {
+	if err == nil {
+		return io.ErrShortWrite
+	}
+	return err
+}
+
+// dropTemps removes what a killed owner left half written. We hold the lock, so
+// nobody is writing them. Best effort.
+func (o *owner) dropTemps() {
+	for _, dir := range []string{o.dir, filepath.Join(o.dir, blobsDir)} {
+		list, err := o.fs.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range list {
+			if strings.HasPrefix(e.Name(), idxName+".tmp") || strings.HasPrefix(e.Name(), blobTemp) {
+				_ = o.fs.Remove(filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+}
+
+// release lets everything go, in whatever state it is.
+func (o *owner) release() {
+	if o.reader != nil {
+		_ = o.reader.Close() // read only: nothing to lose
+	}
+	if o.file != nil {
+		_ = o.file.Close() // nothing unsynced that was acknowledged
+	}
+	if o.lock != nil {
+		_ = o.lock.Close() // drops the lock
+	}
+}

@@ -1,0 +1,332 @@
+package filelog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/roost-dev/roost/journal"
+)
+
+// reader is a journal.Reader of one folder.
+type reader struct {
+	fs  FS
+	dir string
+	key string // see dirKey
+	log File   // read only, its own descriptor
+	ino uint64
+
+	// synced is set in an owner's reader: it knows the length, others must ask.
+	synced *atomic.Int64
+
+	closed  chan struct{}
+	closing sync.Once
+
+	vis struct { // what may be seen
+		sync.Mutex
+		lock     File  // journal.lock, nil until it exists
+		limit    int64 // never falls
+		settled  int64 // length found without an owner ...
+		settleAt record
+	}
+	idx struct { // where commits stand
+		sync.Mutex
+		index
+		loaded bool
+	}
+}
+
+var _ journal.Reader = (*reader)(nil)
+
+// OpenReader opens the journal in dir for reading. It never writes or creates
+// anything. Without journal.jsonl in dir the error is journal.ErrNotFound.
+func OpenReader(dir string) (journal.Reader, error) { return openReader(OS, dir) }
+
+func openReader(fsys FS, dir string) (*reader, error) {
+	path := filepath.Join(dir, logName)
+	// A FIFO or device in its place would hang the open.
+	fi, err := fsys.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("open %s: %w", dir, journal.ErrNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, fmt.Errorf("open journal %s: it is no regular file", path)
+	}
+	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	if fi, err = f.Stat(); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	return &reader{fs: fsys, dir: dir, key: dirKey(dir), log: f, ino: fileID(fi), closed: make(chan struct{})}, nil
+}
+
+// Close implements journal.Reader.
+func (r *reader) Close() error {
+	var err error
+	r.closing.Do(func() {
+		close(r.closed)
+		r.vis.Lock()
+		defer r.vis.Unlock()
+		if r.vis.lock != nil {
+			err = r.vis.lock.Close()
+		}
+		if cerr := r.log.Close(); err == nil {
+			err = cerr
+		}
+	})
+	return err
+}
+
+// check returns why nothing can be read (any more).
+func (r *reader) check(ctx context.Context) error {
+	select {
+	case <-r.closed:
+		return journal.ErrClosed
+	default:
+		return ctx.Err()
+	}
+}
+
+// trouble explains a failed read.
+func (r *reader) trouble(err error) error {
+	if errors.Is(err, fs.ErrClosed) {
+		return journal.ErrClosed
+	}
+	return fmt.Errorf("read journal %s: %w", r.dir, err)
+}
+
+// visible returns the length of the log that may be shown, and the last
+// sequence recorded as synced (0 if unknown). See the package comment.
+func (r *reader) visible() (int64, uint64, error) {
+	if r.synced != nil {
+		return r.synced.Load(), 0, nil
+	}
+	r.vis.Lock()
+	defer r.vis.Unlock()
+	n, head, err := r.measure()
+	if err != nil {
+		return 0, 0, r.trouble(err)
+	}
+	r.vis.limit = max(r.vis.limit, n)
+	return r.vis.limit, head, nil
+}
+
+func (r *reader) measure() (int64, uint64, error) {
+	v := &r.vis
+	if v.lock == nil {
+		f, err := r.fs.OpenFile(filepath.Join(r.dir, lockName), os.O_RDONLY, 0)
+		if err == nil {
+			v.lock = f
+		}
+	}
+	var rec record
+	var ok bool
+	if v.lock != nil {
+		if rec, ok = readRecord(v.lock); !ok || rec.Ino != r.ino {
+			rec, ok = record{}, false
+		}
+	}
+	// Measured after the record was read: a log shorter than it is really cut.
+	fi, err := r.log.Stat()
+	if err != nil {
+		return 0, 0, err
+	}
+	size := fi.Size()
+	switch {
+	case v.lock == nil:
+		return size, 0, nil // nobody ever owned it here, or we may not look
+	case ok && size <= rec.Synced:
+		return size, rec.Head, nil
+	case size == v.settled && rec == v.settleAt:
+		return size, rec.Head, nil
+	}
+	free, err := tryLock(v.lock.Fd(), false)
+	if err != nil { // no locks here, so no owners either
+		return size, rec.Head, nil
+	}
+	if !free {
+		return rec.Synced, rec.Head, nil
+	}
+	defer unlock(v.lock.Fd())
+	if fi, err = r.log.Stat(); err != nil {
+		return 0, 0, err
+	}
+	_ = r.log.Datasync() // best effort: it cannot on a read-only file system, where nothing is unsynced
+	v.settled, v.settleAt = fi.Size(), rec
+	return fi.Size(), rec.Head, nil
+}
+
+// item is one step of a walk through the log.
+type item struct {
+	verdict
+	raw rawLine
+}
+
+// walk judges the whole lines in [x.off, limit) and moves x.off behind them.
+func (r *reader) walk(ctx context.Context, off *int64, o *order, limit int64, f func(item) bool) error {
+	s := newLines(r.log, *off, limit)
+	for n := 0; ; n++ {
+		if n%64 == 0 {
+			if err := r.check(ctx); err != nil {
+				return err
+			}
+		}
+		l, err := s.next()
+		if err == io.EOF || err == nil && !l.whole {
+			return nil
+		}
+		if err != nil {
+			return r.trouble(err)
+		}
+		v := o.line(l)
+		*off = l.off + l.length
+		if !f(item{v, l}) {
+			return nil
+		}
+	}
+}
+
+// cursor is a place in a walk.
+type cursor struct {
+	off   int64
+	order order
+	from  uint64
+}
+
+func cursorAt(sp spot, i int, from uint64) cursor {
+	c := cursor{from: max(from, 1)}
+	if i >= 0 {
+		c.off = sp.off
+		c.order = order{last: sp.seq - 1, told: sp.seq - 1, epoch: sp.epoch}
+	}
+	return c
+}
+
+// emit walks to limit and yields commits and damage. It reports whether the
+// caller wants more.
+func (r *reader) emit(ctx context.Context, c *cursor, limit int64, head uint64, yield func(journal.Commit, error) bool) bool {
+	goOn := true
+	lost := func(ds []journal.Damage) bool {
+		for _, d := range ds {
+			if d.Seq >= c.from && !yield(journal.Commit{}, &journal.DamageError{Damage: d}) {
+				return false
+			}
+		}
+		return true
+	}
+	err := r.walk(ctx, &c.off, &c.order, limit, func(it item) bool {
+		if goOn = lost(it.lost); !goOn || !it.commit || it.seq < c.from {
+			return goOn
+		}
+		goOn = yield(decode(it.raw))
+		return goOn
+	})
+	if !goOn {
+		return false
+	}
+	if err != nil {
+		yield(journal.Commit{}, err)
+		return false
+	}
+	return lost(c.order.end(limit, head))
+}
+
+// decode reads a checked line.
+func decode(l rawLine) (journal.Commit, error) {
+	c, err := journal.DecodeCommit(l.text)
+	var d *journal.DamageError
+	if errors.As(err, &d) {
+		d.Offset, d.Length = l.off, l.length
+	}
+	return c, err
+}
+
+// refresh brings the index up to limit.
+func (r *reader) refresh(ctx context.Context, limit int64) error {
+	x := &r.idx
+	if !x.loaded {
+		x.index = loadIndex(r.fs, filepath.Join(r.dir, idxName), r.log, r.ino, limit)
+		x.loaded = true
+	}
+	if x.off >= limit {
+		return nil
+	}
+	return r.walk(ctx, &x.off, &x.order, limit, func(it item) bool {
+		if it.commit {
+			x.note(it.seq, x.order.epoch, it.raw.off)
+		}
+		return true
+	})
+}
+
+// Head implements journal.Reader.
+func (r *reader) Head(ctx context.Context) (uint64, error) {
+	if err := r.check(ctx); err != nil {
+		return 0, err
+	}
+	limit, _, err := r.visible()
+	if err != nil {
+		return 0, err
+	}
+	r.idx.Lock()
+	defer r.idx.Unlock()
+	if err := r.refresh(ctx, limit); err != nil {
+		return 0, err
+	}
+	return r.idx.order.last, nil
+}
+
+// start returns a cursor for reading from a sequence, as near before it as is known.
+func (r *reader) start(from uint64, limit int64) cursor {
+	if from <= spotCommits {
+		return cursorAt(spot{}, -1, from)
+	}
+	r.idx.Lock()
+	defer r.idx.Unlock()
+	if !r.idx.loaded {
+		r.idx.index = loadIndex(r.fs, filepath.Join(r.dir, idxName), r.log, r.ino, limit)
+		r.idx.loaded = true
+	}
+	for sp, i := r.idx.before(from); i >= 0; i-- {
+		sp = r.idx.spots[i]
+		if _, err := lineAt(r.log, sp.off, limit, sp.seq); err == nil {
+			return cursorAt(sp, i, from)
+		}
+	}
+	return cursorAt(spot{}, -1, from)
+}
+
+// Read implements journal.Reader.
+func (r *reader) Read(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
+	return func(yield func(journal.Commit, error) bool) {
+		c, limit, head, err := r.open(ctx, from)
+		if err != nil {
+			yield(journal.Commit{}, err)
+			return
+		}
+		r.emit(ctx, &c, limit, head, yield)
+	}
+}
+
+func (r *reader) open(ctx context.Context, from uint64) (c cursor, limit int64, head uint64, err error) {
+	if err = r.check(ctx); err != nil {
+		return c, 0, 0, err
+	}
+	if limit, head, err = r.visible(); err != nil {
+		return c, 0, 0, err
+	}
+	return r.start(from, limit), limit, head, nil
+}

@@ -1,0 +1,167 @@
+package filelog
+
+import (
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// How often a follower looks without having been told to: the safety net under
+// the notifications, and what is left where the system gives none.
+const (
+	pollWatched   = time.Second
+	pollUnwatched = 200 * time.Millisecond
+)
+
+// hub tells followers in this process that a folder's log may have grown. One
+// hub and one system watcher serve the whole process, because a user may have
+// only 128 of them; the watcher lives while anybody follows.
+type hub struct {
+	mu   sync.Mutex
+	dirs map[string]*dirSubs
+	w    *fsnotify.Watcher
+	done chan struct{} // closed when w's goroutine has ended
+	subs int
+}
+
+type dirSubs struct {
+	chans   map[chan struct{}]struct{}
+	owners  int // owners in this process: they notify directly
+	watched bool
+}
+
+var theHub = &hub{dirs: map[string]*dirSubs{}}
+
+// dirKey is one name for a folder, however it was reached.
+func dirKey(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	return dir
+}
+
+func (h *hub) dir(key string) *dirSubs {
+	d := h.dirs[key]
+	if d == nil {
+		d = &dirSubs{chans: map[chan struct{}]struct{}{}}
+		h.dirs[key] = d
+	}
+	return d
+}
+
+func (h *hub) drop(key string) {
+	if d := h.dirs[key]; d != nil && len(d.chans) == 0 && d.owners == 0 {
+		delete(h.dirs, key)
+	}
+}
+
+// own counts an owner of the folder in this process in or out.
+func (h *hub) own(key string, by int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.dir(key).owners += by
+	h.drop(key)
+}
+
+// notify wakes the folder's followers.
+func (h *hub) notify(key string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.wake(h.dirs[key])
+}
+
+func (h *hub) wake(d *dirSubs) {
+	if d == nil {
+		return
+	}
+	for c := range d.chans {
+		select {
+		case c <- struct{}{}:
+		default: // already told
+		}
+	}
+}
+
+// subscribe returns a channel that is sent to when the folder's log may have
+// grown, and how often to look anyway. cancel must be called.
+func (h *hub) subscribe(key string) (c <-chan struct{}, poll time.Duration, cancel func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.subs++
+	if h.w == nil {
+		if w, err := fsnotify.NewWatcher(); err == nil { // else poll
+			h.w, h.done = w, make(chan struct{})
+			go h.listen(w, h.done)
+		}
+	}
+	d := h.dir(key)
+	if h.w != nil && !d.watched {
+		d.watched = h.w.Add(key) == nil
+	}
+	ch := make(chan struct{}, 1)
+	d.chans[ch] = struct{}{}
+	poll = pollUnwatched
+	if d.watched {
+		poll = pollWatched
+	}
+	return ch, poll, func() { h.unsubscribe(key, ch) }
+}
+
+func (h *hub) unsubscribe(key string, ch chan struct{}) {
+	h.mu.Lock()
+	d := h.dirs[key]
+	delete(d.chans, ch)
+	if len(d.chans) == 0 && d.watched {
+		d.watched = false
+		_ = h.w.Remove(key) // gone with the folder, or now
+	}
+	h.drop(key)
+	h.subs--
+	w, done := h.w, h.done
+	last := h.subs == 0 && w != nil
+	if last {
+		h.w, h.done = nil, nil
+	}
+	h.mu.Unlock()
+	if last { // without the mutex: listen may be waiting for it
+		_ = w.Close()
+		<-done
+	}
+}
+
+// listen passes the system's events on until w is closed.
+func (h *hub) listen(w *fsnotify.Watcher, done chan struct{}) {
+	defer close(done)
+	for {
+		select {
+		case ev, ok := <-w.Events:
+			if !ok {
+				return
+			}
+			// The record is written after each sync; the log's own writes come
+			// before the sync, when there is nothing to see yet.
+			if ev.Op == fsnotify.Write && filepath.Base(ev.Name) != lockName {
+				continue
+			}
+			h.mu.Lock()
+			if d := h.dirs[filepath.Dir(ev.Name)]; d != nil && d.owners == 0 {
+				h.wake(d)
+			}
+			h.mu.Unlock()
+		case _, ok := <-w.Errors: // overflow: somebody may have missed something
+			if !ok {
+				return
+			}
+			h.mu.Lock()
+			for _, d := range h.dirs {
+				h.wake(d)
+			}
+			h.mu.Unlock()
+		}
+	}
+}
