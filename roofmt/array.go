@@ -1,0 +1,51 @@
+package roofmt
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+// Element is a message to be written.
+type Element struct {
+	Raw []byte
+	// Made says that we made or changed it: it is then spelled as Roo spells. Otherwise only the blanks between its tokens
+	// go, and every string and number keeps the spelling it has.
+	Made bool
+}
+
+// WriteArray writes a list the way Roo does: [a,b,c], compact, without a newline at the end. It holds one element at a
+// time. The error names the element, and wraps esjson.ErrSyntax for one that is not JSON, or is seq's own.
+func WriteArray(w io.Writer, seq iter.Seq2[Element, error]) error {
+	out := bufio.NewWriterSize(w, 64<<10)
+	_ = out.WriteByte('[') // bufio keeps the first error for Flush
+	n := 0
+	var buf []byte
+	for e, err := range seq {
+		if err != nil {
+			return fmt.Errorf("writing message %d: %w", n, err)
+		}
+		encode := esjson.Compact
+		if e.Made {
+			encode = esjson.Stringify
+		}
+		if buf, err = encode(buf[:0], e.Raw); err != nil {
+			return fmt.Errorf("writing message %d: %w", n, err)
+		}
+		if n > 0 {
+			_ = out.WriteByte(',')
+		}
+		if _, err := out.Write(buf); err != nil {
+			return fmt.Errorf("writing message %d: %w", n, err)
+		}
+		n++
+	}
+	_ = out.WriteByte(']')
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("writing a list of %d messages: %w", n, err)
+	}
+	return nil
+}

@@ -1,0 +1,32 @@
+package roofmt_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/roost-dev/roost/roofmt"
+)
+
+func ExampleRead() {
+	dir, _ := os.MkdirTemp("", "task")
+	defer os.RemoveAll(dir)
+	torn := `[{"ts":1,"type":"say","say":"text","text":"do it"},{"ts":2,"ty`
+	_ = os.WriteFile(filepath.Join(dir, roofmt.UIName), []byte(torn), 0o600)
+
+	f, err := roofmt.Read(context.Background(), dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer f.Close()
+	for raw := range f.UI.All() {
+		text, _ := roofmt.UIMessage(raw).Text()
+		fmt.Println(text)
+	}
+	fmt.Println(f.UI.State, "-", f.Losses[0].Recovered)
+	// Output:
+	// do it
+	// damaged - 1 whole messages
+}

@@ -1,0 +1,27 @@
+package roofmt
+
+import (
+	"fmt"
+	"io/fs"
+)
+
+// Fingerprint tells cheaply whether a file is still the one that was read. The zero value stands for "no such file".
+// The change time is left out on purpose: making a hard link to keep the file would alter it.
+type Fingerprint struct {
+	Exists bool
+	Size   int64  // bytes
+	MTime  int64  // nanoseconds since 1970
+	Inode  uint64 // 0 where the system has none
+}
+
+func fingerprintOf(info fs.FileInfo) Fingerprint {
+	return Fingerprint{Exists: true, Size: info.Size(), MTime: info.ModTime().UnixNano(), Inode: inodeOf(info)}
+}
+
+// String gives a short form for messages and logs.
+func (f Fingerprint) String() string {
+	if !f.Exists {
+		return "absent"
+	}
+	return fmt.Sprintf("%d bytes, mtime %d, inode %d", f.Size, f.MTime, f.Inode)
+}

@@ -1,0 +1,176 @@
+package roofmt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// ErrNotFolder is returned for a path that is no directory.
+var ErrNotFolder = errors.New("not a directory")
+
+// Loss says what was found wrong with a file, and what came back all the same.
+type Loss struct {
+	File      string // name inside the folder
+	Problem   string
+	Recovered string
+}
+
+// Other is an entry of the folder that this package does not interpret.
+type Other struct {
+	Name string
+	Size int64 // bytes; 0 for directories
+	Dir  bool
+}
+
+// Folder is a task folder as it was found. It holds open files: call Close.
+type Folder struct {
+	Dir string
+	ID  string // name of the directory
+
+	UI, API *Document // never nil
+
+	Item     []byte // history_item.json, when it is a JSON object
+	Metadata []byte // task_metadata.json, when it is a JSON object
+	// Fingerprints of the two small files as they stand under their own names.
+	ItemPrint, MetadataPrint Fingerprint
+
+	Others []Other // by name
+	Losses []Loss
+	Locks  []string // files that another program is writing just now
+	Origin Origin
+}
+
+// Empty tells whether the folder holds no bytes of any message: no message file, or only empty ones. Roo leaves such
+// folders behind whenever it is asked for an unknown id. A damaged file is not empty.
+func (f *Folder) Empty() bool { return f.UI.blank() && f.API.blank() }
+
+// Damaged tells whether something was lost or had to be recovered.
+func (f *Folder) Damaged() bool { return len(f.Losses) > 0 }
+
+// Close closes the files. Elements can not be read afterwards.
+func (f *Folder) Close() error { return errors.Join(f.UI.close(), f.API.close()) }
+
+// maxSmall bounds the files that are read whole (item, metadata): beyond it they are reported, not read.
+const maxSmall = 256 << 20
+
+// Read reads a task folder. It changes nothing on disk. Damage is not an error but part of the answer (Losses, Document.State);
+// the error tells that the folder could not be read at all: it wraps fs.ErrNotExist, fs.ErrPermission, ErrNotFolder or the
+// context's error. Files that lead out of the folder by symbolic links are not followed.
+func Read(ctx context.Context, dir string) (*Folder, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading task folder: %w", err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("reading task folder %s: %w", dir, ErrNotFolder)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading task folder %s: %w", dir, err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading task folder: %w", err)
+	}
+	defer root.Close()
+	f := &Folder{Dir: abs, ID: filepath.Base(abs)}
+	r := reader{ctx: ctx, root: root, folder: f}
+	if err := r.list(); err != nil {
+		return nil, fmt.Errorf("reading task folder %s: %w", dir, err)
+	}
+	f.UI, f.API = r.document(UI, UIName), r.document(API, APIName)
+	r.legacy()
+	f.Item, f.ItemPrint = r.small(ItemName)
+	f.Metadata, f.MetadataPrint = r.small(MetadataName)
+	if err := ctx.Err(); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("reading task folder %s: %w", dir, err)
+	}
+	f.Origin = inferOrigin(f)
+	return f, nil
+}
+
+// reader is one pass over a folder.
+type reader struct {
+	ctx       context.Context
+	root      *os.Root
+	folder    *Folder
+	present   map[string]bool
+	leftovers []leftover
+}
+
+// list sorts the entries of the folder into files we know, leftovers and others.
+func (r *reader) list() error {
+	d, err := r.root.Open(".")
+	if err != nil {
+		return err
+	}
+	entries, err := d.ReadDir(-1)
+	_ = d.Close()
+	if err != nil {
+		return err
+	}
+	r.present, r.leftovers, r.folder.Others, r.folder.Locks = map[string]bool{}, nil, nil, nil // list is called again while a file settles
+	for _, e := range entries {
+		name := e.Name()
+		r.present[name] = true
+		if l, ok := parseLeftover(name); ok {
+			r.leftovers = append(r.leftovers, l)
+			continue
+		}
+		switch {
+		case strings.HasPrefix(name, ourPrefix):
+		case name == UIName || name == APIName || name == ItemName || name == MetadataName || name == LegacyName:
+		case e.IsDir() && isLock(name):
+			r.folder.Locks = append(r.folder.Locks, strings.TrimSuffix(name, ".lock"))
+		default:
+			o := Other{Name: name, Dir: e.IsDir()}
+			if info, err := e.Info(); err == nil && !e.IsDir() {
+				o.Size = info.Size()
+			}
+			r.folder.Others = append(r.folder.Others, o)
+		}
+	}
+	slices.SortFunc(r.folder.Others, func(a, b Other) int { return strings.Compare(a.Name, b.Name) })
+	slices.Sort(r.folder.Locks)
+	// Newest first; of one write the backup before the new file, because it was read back once.
+	slices.SortFunc(r.leftovers, func(a, b leftover) int {
+		switch {
+		case a.MS != b.MS:
+			return int(min(max(b.MS-a.MS, -1), 1))
+		case a.Backup != b.Backup && a.Backup:
+			return -1
+		case a.Backup != b.Backup:
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return nil
+}
+
+func (r *reader) lose(file, problem, recovered string) {
+	r.folder.Losses = append(r.folder.Losses, Loss{file, problem, recovered})
+}
+
+// open opens a regular file inside the folder.
+func (r *reader) open(name string) (*os.File, Fingerprint, error) {
+	f, err := r.root.OpenFile(name, openFlags, 0)
+	if err != nil {
+		return nil, Fingerprint{}, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, Fingerprint{}, err
+	}
+	return f, fingerprintOf(info), nil
+}

@@ -1,0 +1,281 @@
+package roofmt
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Numbers of Roo's lock (proper-lockfile 4): a lock directory whose mtime is older than staleAfter has no holder; a holder
+// refreshes it every refreshEvery; a taker tries again after each of backOff, then gives up.
+const (
+	staleAfter   = 31 * time.Second
+	refreshEvery = 10 * time.Second
+)
+
+var backOff = [...]time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond, 1000 * time.Millisecond}
+
+// ErrLocked is wrapped when another program holds a lock for longer than we wait (about 2.5 s, as Roo does).
+var ErrLocked = errors.New("locked by another program")
+
+// errBusy is one failed try.
+var errBusy = errors.New("busy")
+
+// owner is the record of a lock of ours. It lies beside the lock, not in it: Roo frees a stale lock with rmdir, which a file
+// inside would break. The lock directory is bound to the record by its mtime, whose nanoseconds nobody else sets, so a lock
+// that Roo took after ours is never mistaken for ours.
+type owner struct {
+	Domain string `json:"domain"`
+	PID    int    `json:"pid"`
+	Start  string `json:"start"`
+	MTime  int64  `json:"mtime"`
+}
+
+// fileLock is Roo's lock on one file, held.
+type fileLock struct {
+	dir, record string
+	mtime       int64
+}
+
+func ownerPath(file string) string {
+	return filepath.Join(filepath.Dir(file), ourPrefix+"lock_"+filepath.Base(file))
+}
+
+// tryLock makes one attempt. The caller holds the kernel lock on the folder, so no other writer of ours on this machine is
+// between these steps.
+func tryLock(file string, now time.Time) (*fileLock, error) {
+	l := &fileLock{dir: file + ".lock", record: ownerPath(file)}
+	if err := l.clear(now); err != nil {
+		return nil, err
+	}
+	if err := l.write(now); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(l.dir, 0o700); err != nil {
+		_ = os.Remove(l.record)
+		if errors.Is(err, fs.ErrExist) {
+			return nil, errBusy
+		}
+		return nil, err
+	}
+	if err := l.stamp(); err != nil {
+		_ = os.Remove(l.dir)
+		_ = os.Remove(l.record)
+		return nil, err
+	}
+	return l, nil
+}
+
+// write stores the owner record for a lock whose mtime will be now.
+func (l *fileLock) write(now time.Time) error {
+	l.mtime = now.UnixNano()
+	// Milliseconds are what Node can set; make sure that ours can not be one of those.
+	if l.mtime%int64(time.Millisecond) == 0 {
+		l.mtime++
+	}
+	b, err := json.Marshal(owner{me().domain, me().pid, me().start, l.mtime})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(l.record, b, 0o600)
+}
+
+// stamp sets the time that binds the lock to its record, and reads it back: a coarse file system rounds it, and then the lock
+// is simply not bound and can only go stale.
+func (l *fileLock) stamp() error {
+	t := time.Unix(0, l.mtime)
+	if err := os.Chtimes(l.dir, t, t); err != nil {
+		return err
+	}
+	info, err := os.Stat(l.dir)
+	if err != nil {
+		return err
+	}
+	l.mtime = info.ModTime().UnixNano()
+	return nil
+}
+
+// clear removes a lock that nobody holds: one of our own dead process at once, any other when it is stale.
+func (l *fileLock) clear(now time.Time) error {
+	info, err := os.Stat(l.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	mtime := info.ModTime()
+	if now.Sub(mtime) <= staleAfter && !l.ownDead(mtime.UnixNano()) {
+		return errBusy
+	}
+	// Look again just before: another program may have cleared it, too, and taken a new one.
+	if again, err := os.Stat(l.dir); err != nil || !again.ModTime().Equal(mtime) {
+		return errBusy
+	}
+	if err := os.Remove(l.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing a lock without a holder: %w", err)
+	}
+	return nil
+}
+
+func (l *fileLock) ownDead(mtime int64) bool {
+	b, err := os.ReadFile(l.record)
+	if err != nil {
+		return false
+	}
+	var o owner
+	if json.Unmarshal(b, &o) != nil || o.MTime != mtime {
+		return false
+	}
+	return self{o.Domain, o.PID, o.Start}.dead()
+}
+
+// held tells whether the lock directory is still the one we made.
+func (l *fileLock) held() bool {
+	info, err := os.Stat(l.dir)
+	return err == nil && info.ModTime().UnixNano() == l.mtime
+}
+
+// refresh shows that the holder lives.
+func (l *fileLock) refresh(now time.Time) error {
+	if !l.held() {
+		return fmt.Errorf("the lock %s was taken away", l.dir)
+	}
+	if err := l.write(now); err != nil {
+		return err
+	}
+	return l.stamp()
+}
+
+// release gives the lock back, unless it is no longer ours.
+func (l *fileLock) release() error {
+	var err error
+	if l.held() {
+		if err = os.Remove(l.dir); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	if rerr := os.Remove(l.record); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+		err = errors.Join(err, rerr)
+	}
+	return err
+}
+
+// lockSet is a set of Roo's locks in one folder, with the kernel lock on the folder under it.
+type lockSet struct {
+	dir   *os.File
+	locks []*fileLock
+	taken time.Time
+}
+
+// lockAll takes the kernel lock on dir and then Roo's locks of the files, in the order given, which must be the same for
+// everyone. It backs off like Roo. When one is busy the earlier ones are given back before waiting: holding them would only
+// starve a live editor.
+func lockAll(ctx context.Context, dir string, names []string) (*lockSet, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &lockSet{dir: d}
+	for try := 0; ; try++ {
+		busy, err := s.attempt(ctx, names)
+		if err == nil && busy == "" {
+			s.taken = time.Now()
+			return s, nil
+		}
+		if err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
+		if try == len(backOff) {
+			return nil, errors.Join(fmt.Errorf("%s: %w; try again when it has finished", busy, ErrLocked), d.Close())
+		}
+		if err := pause(ctx, backOff[try]); err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	wait := time.NewTimer(d)
+	defer wait.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-wait.C:
+		return nil
+	}
+}
+
+// ownWait is how long one of our writers waits for another of ours. They hold the folder for milliseconds, so asking often
+// is cheap, and backing off as with Roo would starve the one that came last.
+const ownWait = 10 * time.Second
+
+func waitDir(ctx context.Context, dir *os.File) error {
+	for end := time.Now().Add(ownWait); ; {
+		ok, err := tryLockDir(dir)
+		if err != nil {
+			return fmt.Errorf("locking the folder: %w", err)
+		}
+		if ok {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("the folder: %w", ErrLocked)
+		}
+		if err := pause(ctx, 2*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// attempt tries once for all of them, and gives back what it got when one is busy.
+func (s *lockSet) attempt(ctx context.Context, names []string) (busy string, err error) {
+	if err := waitDir(ctx, s.dir); err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		l, err := tryLock(filepath.Join(s.dir.Name(), name), time.Now())
+		if err == nil {
+			s.locks = append(s.locks, l)
+			continue
+		}
+		err = errors.Join(s.drop(), err)
+		if errors.Is(err, errBusy) {
+			return name, nil
+		}
+		return "", fmt.Errorf("locking %s: %w", name, err)
+	}
+	return "", nil
+}
+
+// drop gives Roo's locks back, last first, and then the kernel lock.
+func (s *lockSet) drop() error {
+	var err error
+	for i := len(s.locks) - 1; i >= 0; i-- {
+		err = errors.Join(err, s.locks[i].release())
+	}
+	s.locks = nil
+	return errors.Join(err, unlockDir(s.dir))
+}
+
+// keep refreshes the locks when it is time to, and fails when one was taken away.
+func (s *lockSet) keep() error {
+	now := time.Now()
+	if now.Sub(s.taken) < refreshEvery {
+		return nil
+	}
+	for _, l := range s.locks {
+		if err := l.refresh(now); err != nil {
+			return err
+		}
+	}
+	s.taken = now
+	return nil
+}
+
+func (s *lockSet) release() error { return errors.Join(s.drop(), s.dir.Close()) }

@@ -1,0 +1,152 @@
+package roofmt
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+// Tool names the program that wrote a task.
+type Tool string
+
+// The known writers. UnknownTool is the zero value.
+const (
+	UnknownTool Tool = ""
+	Roo         Tool = "roo"
+	Cline       Tool = "cline"
+	Zoo         Tool = "zoo"
+	Kilo        Tool = "kilo"
+)
+
+// Origin is what path and content say about the writer. It is always inferred: nothing in the files names it.
+type Origin struct {
+	Tool     Tool
+	Era      string // "claude-dev" (2024), "xml" (tools as text), "native" (tool_use blocks), "" when no message tells
+	Inferred bool   // true whenever Tool or Era is set
+	Evidence string // the sign that decided
+}
+
+// toolOfPath reads the extension's folder name out of a path.
+func toolOfPath(path string) (Tool, string) {
+	p := strings.ToLower(filepath.ToSlash(path))
+	for _, m := range [...]struct {
+		sign string
+		tool Tool
+	}{
+		{"wecode-ai.zoo-code", Zoo}, {"/.zoo-code/", Zoo}, {"zoocodeorganization.zoo-code", Zoo},
+		{"kilocode.kilo-code", Kilo},
+		{"rooveterinaryinc.roo-", Roo}, {"roo-code.roo-cline", Roo}, {"/.vscode-mock/", Roo}, {"/.roo/", Roo}, {"/.roocode/", Roo}, {"/.agentz/", Roo},
+		{"saoudrizwan.claude-dev", Cline}, {"/.cline/", Cline},
+	} {
+		if strings.Contains(p+"/", m.sign) {
+			return m.tool, "path: " + strings.Trim(m.sign, "/")
+		}
+	}
+	return UnknownTool, ""
+}
+
+// looked is how many messages at either end of a list are looked at.
+const looked = 64
+
+func inferOrigin(f *Folder) Origin {
+	var o Origin
+	o.Tool, o.Evidence = toolOfPath(f.Dir)
+	ui, xml, native := "", false, false
+	var tool Tool
+	for raw := range f.UI.ends() {
+		if t, sign := toolOfRow(raw); t != UnknownTool && tool == UnknownTool {
+			tool, ui = t, sign
+		}
+	}
+	for raw := range f.API.ends() {
+		m := APIMessage(raw)
+		if len(m.ToolUses()) > 0 || len(m.ToolResults()) > 0 {
+			native = true
+		}
+		if m.Role() == "assistant" && strings.Contains(m.Text(), "</") {
+			xml = true
+		}
+	}
+	if o.Tool == UnknownTool {
+		o.Tool, o.Evidence = tool, ui
+	}
+	if o.Tool == UnknownTool {
+		o.Tool, o.Evidence = toolOfFiles(f)
+	}
+	switch {
+	case f.UI.Source == LegacyName || f.API.Source == LegacyName:
+		o.Era = "claude-dev"
+	case native:
+		o.Era = "native"
+	case xml:
+		o.Era = "xml"
+	}
+	o.Inferred = o.Tool != UnknownTool || o.Era != ""
+	return o
+}
+
+// ends yields the first and the last messages: signs stand at the start, and a task may have changed hands later.
+func (d *Document) ends() func(func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		for i := 0; i < len(d.Spans); i++ {
+			if i == looked && len(d.Spans) > 2*looked {
+				i = len(d.Spans) - looked
+			}
+			raw, err := d.Raw(i)
+			if err != nil || !yield(raw) {
+				return
+			}
+		}
+	}
+}
+
+// toolOfRow knows the spellings in which Cline and Roo differ.
+func toolOfRow(raw []byte) (Tool, string) {
+	say, _ := esjson.GetString(raw, "say")
+	ask, _ := esjson.GetString(raw, "ask")
+	switch {
+	case say == "task" || say == "checkpoint_created" || say == "task_progress" || ask == "plan_mode_response" || ask == "plan_mode_respond":
+		return Cline, "row: " + say + ask
+	case say == "checkpoint_saved" || say == "condense_context" || say == "sliding_window_truncation" || say == "subtask_result" || say == "user_edit_todos" || say == "codebase_search_result":
+		return Roo, "row: " + say
+	}
+	for _, k := range [...]string{"conversationHistoryIndex", "lastCheckpointHash", "conversationHistoryDeletedRange", "modelInfo"} {
+		if _, ok := esjson.Get(raw, k); ok {
+			return Cline, "key: " + k
+		}
+	}
+	for _, k := range [...]string{"isProtected", "isAnswered", "progressStatus", "contextCondense", "checkpoint"} {
+		if _, ok := esjson.Get(raw, k); ok {
+			return Roo, "key: " + k
+		}
+	}
+	if say == "api_req_started" {
+		if text, ok := esjson.GetString(raw, "text"); ok && strings.Contains(text, `"apiProtocol"`) {
+			return Roo, "key: apiProtocol"
+		}
+	}
+	return UnknownTool, ""
+}
+
+func toolOfFiles(f *Folder) (Tool, string) {
+	for _, o := range f.Others {
+		if o.Name == ContextName {
+			return Cline, "file: " + ContextName
+		}
+	}
+	if f.Item != nil {
+		return Roo, "file: " + ItemName
+	}
+	if list, ok := esjson.Get(f.Metadata, "files_in_context"); ok {
+		for e := range esjson.Array(list) {
+			if _, ok := esjson.Get(e, "cline_read_date"); ok {
+				return Cline, "key: cline_read_date"
+			}
+			if _, ok := esjson.Get(e, "roo_read_date"); ok {
+				return Roo, "key: roo_read_date"
+			}
+		}
+	}
+	return UnknownTool, ""
+}

@@ -1,0 +1,29 @@
+package roofmt
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"sync"
+)
+
+// self identifies this process among all that ever ran: a process id alone comes back.
+type self struct {
+	domain string // boot, machine and pid namespace: only within it do pid and start mean anything to us
+	pid    int
+	start  string // start time in ticks since boot; "0" where the system does not tell
+}
+
+var me = sync.OnceValue(func() self {
+	host, _ := os.Hostname()
+	sum := sha256.Sum256([]byte(bootID() + "\x00" + host + "\x00" + pidNamespace()))
+	return self{hex.EncodeToString(sum[:6]), os.Getpid(), startTime(os.Getpid())}
+})
+
+// dead tells whether the process certainly runs no more. Of another machine or container nothing is certain.
+func (s self) dead() bool {
+	if s.domain != me().domain || s.pid <= 0 {
+		return false
+	}
+	return !pidAlive(s.pid) || startTime(s.pid) != s.start
+}

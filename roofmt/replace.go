@@ -1,0 +1,251 @@
+package roofmt
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/internal/failpoint"
+)
+
+// Replacement is the new content of one file in a folder.
+type Replacement struct {
+	Name  string                  // file name, such as UIName
+	Bytes []byte                  // the content, when Write is nil
+	Write func(w io.Writer) error // writes the content; called once, before any lock is taken
+	// Expect, when set, is how the file must stand when it is replaced (the zero value: it must not exist). When it does not,
+	// nothing is replaced and ErrChanged is returned.
+	Expect *Fingerprint
+	// Done, when set, receives the fingerprint of the new file.
+	Done *Fingerprint
+}
+
+// Options of Replace. The zero value is for a folder that exists.
+type Options struct {
+	// Create makes the folder (0700) when it is missing; the folder above it must exist.
+	Create bool
+}
+
+// ErrChanged is wrapped when a file is no longer what the caller expects. The message names it.
+var ErrChanged = errors.New("changed by another program")
+
+// ErrPartly is wrapped when some files were replaced and then a rename failed. The message names the ones that were.
+var ErrPartly = errors.New("only some files were replaced")
+
+// pending is a file written beside its target.
+type pending struct {
+	Replacement
+	temp  string // path
+	print Fingerprint
+}
+
+// Replace puts new content into files of a task folder, each by one rename under Roo's lock. A crash at any moment leaves each
+// file either as it was or as it will be, both whole. All content is on disk before the first rename, and the renames are on
+// disk when Replace returns nil.
+//
+// Errors wrap ErrChanged, ErrLocked, ErrPartly, the context's error, Write's error or the system's. Except with ErrPartly
+// nothing was replaced. Calls may run at the same time, also from several processes.
+func Replace(ctx context.Context, dir string, list []Replacement, opt Options) (err error) {
+	ordered, err := order(list)
+	if err != nil {
+		return fmt.Errorf("writing to task folder %s: %w", dir, err)
+	}
+	if len(ordered) == 0 {
+		return nil
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("writing to task folder %s: %w", dir, err)
+		}
+	}()
+	if opt.Create {
+		if err := createDir(dir); err != nil {
+			return err
+		}
+	}
+	if err := Sweep(ctx, dir); err != nil {
+		return err
+	}
+	files := make([]pending, 0, len(ordered))
+	defer func() {
+		for _, p := range files {
+			if p.temp != "" {
+				_ = os.Remove(p.temp) // a leftover is swept next time
+			}
+		}
+	}()
+	for _, r := range ordered {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		p, err := writeTemp(dir, r)
+		files = append(files, p)
+		if err != nil {
+			return err
+		}
+	}
+	failpoint.Hit("project.temp")
+	return commit(ctx, dir, files)
+}
+
+// order checks the names and brings them into the one order in which locks are taken.
+func order(list []Replacement) ([]Replacement, error) {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b Replacement) int { return strings.Compare(a.Name, b.Name) })
+	for i, r := range list {
+		if r.Name == "" || strings.HasPrefix(r.Name, ".") || strings.ContainsAny(r.Name, "/\\\x00") || strings.HasSuffix(r.Name, ".lock") {
+			return nil, fmt.Errorf("%q is no name for a file of a task", r.Name)
+		}
+		if i > 0 && list[i-1].Name == r.Name {
+			return nil, fmt.Errorf("%s is given twice", r.Name)
+		}
+	}
+	return list, nil
+}
+
+func createDir(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	parent, err := os.Open(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncDir(parent), parent.Close())
+}
+
+// commit takes the locks, compares, and renames.
+func commit(ctx context.Context, dir string, files []pending) (err error) {
+	names := make([]string, len(files))
+	for i, p := range files {
+		names[i] = p.Name
+	}
+	set, err := lockAll(ctx, dir, names)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if rerr := set.release(); rerr != nil && err == nil {
+			err = fmt.Errorf("%w: all of them, but a lock was not given back: %w", ErrPartly, rerr)
+		}
+	}()
+	for _, p := range files {
+		if err := p.compare(dir); err != nil {
+			return err
+		}
+	}
+	for i := range files {
+		p := &files[i]
+		if err := set.keep(); err != nil {
+			return partly(files[:i], err)
+		}
+		if err := os.Rename(p.temp, filepath.Join(dir, p.Name)); err != nil {
+			return partly(files[:i], err)
+		}
+		p.temp = ""
+		if p.Done != nil {
+			*p.Done = p.print
+		}
+		if i == 0 {
+			failpoint.Hit("project.renamed")
+		}
+	}
+	// Synced under the lock: whoever comes next builds on what is on disk.
+	if err := syncDir(set.dir); err != nil {
+		return fmt.Errorf("%w: all of them, but the folder was not synced: %w", ErrPartly, err)
+	}
+	return nil
+}
+
+func partly(done []pending, err error) error {
+	if len(done) == 0 {
+		return err
+	}
+	names := make([]string, len(done))
+	for i, p := range done {
+		names[i] = p.Name
+	}
+	return fmt.Errorf("%w (%s): %w", ErrPartly, strings.Join(names, ", "), err)
+}
+
+// compare checks that the target is what the caller expects, and a file that a rename may replace.
+func (p pending) compare(dir string) error {
+	info, err := os.Lstat(filepath.Join(dir, p.Name))
+	var now Fingerprint
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a regular file", p.Name)
+	case err == nil:
+		now = fingerprintOf(info)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if p.Expect != nil && now != *p.Expect {
+		return fmt.Errorf("%s: %w: expected %v, found %v; read it again", p.Name, ErrChanged, *p.Expect, now)
+	}
+	return nil
+}
+
+// writeTemp writes and syncs the new content beside its target. When it fails, p.temp still names what is to be removed.
+func writeTemp(dir string, r Replacement) (p pending, err error) {
+	p.Replacement = r
+	p.temp = filepath.Join(dir, tempName(r.Name))
+	mode := fs.FileMode(0o600)
+	if info, err := os.Stat(filepath.Join(dir, r.Name)); err == nil {
+		mode = info.Mode().Perm() // an editor under another account must go on reading it
+	}
+	f, err := os.OpenFile(p.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return p, err
+	}
+	defer func() {
+		if cerr := f.Close(); err == nil && cerr != nil {
+			err = fmt.Errorf("writing %s: %w", r.Name, cerr)
+		}
+	}()
+	if mode != 0o600 {
+		if err := f.Chmod(mode); err != nil {
+			return p, fmt.Errorf("writing %s: %w", r.Name, err)
+		}
+	}
+	if r.Write != nil {
+		out := bufio.NewWriterSize(f, 256<<10)
+		if err = r.Write(out); err == nil {
+			err = out.Flush()
+		}
+	} else {
+		_, err = f.Write(r.Bytes)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		return p, fmt.Errorf("writing %s: %w", r.Name, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return p, fmt.Errorf("writing %s: %w", r.Name, err)
+	}
+	p.print = fingerprintOf(info)
+	return p, nil
+}
+
+// tempName makes a name that says whose it is, so that leftovers of dead processes can be told from live ones.
+func tempName(name string) string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return fmt.Sprintf("%stmp_%s_%d_%s_%s_%s", ourPrefix, me().domain, me().pid, me().start, hex.EncodeToString(b[:]), name)
+}

@@ -1,0 +1,374 @@
+package roofmt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+// scan is what one file of messages gave.
+type scan struct {
+	name     string
+	file     *os.File
+	print    Fingerprint
+	spans    []esjson.Element
+	tail     esjson.Tail
+	state    State
+	unstable bool
+	extra    int // elements found behind damage
+	err      error
+}
+
+// contextReader ends a long read when its context does.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// scan reads one file. The caller closes scan.file.
+func (r *reader) scan(name string, kind Kind) scan {
+	s := scan{name: name}
+	for range 3 { // a file that is written in place may change under us; a file that is replaced can not
+		if s.file != nil {
+			_ = s.file.Close()
+		}
+		if s.file, s.print, s.err = r.open(name); s.err != nil {
+			if s.state = Unreadable; errors.Is(s.err, fs.ErrNotExist) {
+				s.state = Missing
+			}
+			return s
+		}
+		s.spans = nil
+		s.tail, s.err = esjson.Split(contextReader{r.ctx, s.file}, func(e esjson.Element) error {
+			s.spans = append(s.spans, e)
+			return nil
+		})
+		if s.err != nil {
+			s.state = Unreadable
+			return s
+		}
+		info, err := s.file.Stat()
+		if s.unstable = err != nil || fingerprintOf(info) != s.print; !s.unstable {
+			break
+		}
+	}
+	switch s.tail.End {
+	case esjson.EndEmpty:
+		s.state = Empty
+	case esjson.EndNotArray:
+		s.state = NotArray
+	default:
+		if s.state = Damaged; s.tail.Clean() {
+			s.state = Present
+		}
+	}
+	if s.tail.End == esjson.EndBroken || s.tail.End == esjson.EndAfter {
+		more := resync(r.ctx, s.file, s.tail, s.print.Size, kind)
+		s.extra = len(more)
+		s.spans = append(s.spans, more...)
+	}
+	return s
+}
+
+// hasShape tells whether an object looks like a message of the given history.
+func hasShape(raw []byte, kind Kind) bool {
+	if esjson.TypeOf(raw) != esjson.TypeObject {
+		return false
+	}
+	if kind == API {
+		role, ok := esjson.GetString(raw, "role")
+		return ok && (role == "user" || role == "assistant")
+	}
+	t, ok := esjson.GetString(raw, "type")
+	_, hasTS := esjson.GetFloat(raw, "ts")
+	return ok && hasTS && (t == "ask" || t == "say")
+}
+
+// resyncLimit bounds what is searched behind damage.
+const resyncLimit = 256 << 20
+
+// resync looks for whole messages behind damage, such as a hole of NULs where a page was lost. It takes an object only
+// when it has the shape of a message, since content blocks and tool inputs are objects too. Inside a string an object can not
+// be mistaken for one: its quotes are escaped there. Work is bounded to a few passes over the rest.
+func resync(ctx context.Context, f io.ReaderAt, t esjson.Tail, size int64, kind Kind) []esjson.Element {
+	rest := size - t.Off
+	if rest <= 0 || rest > resyncLimit {
+		return nil
+	}
+	p := make([]byte, rest)
+	if n, err := f.ReadAt(p, t.Off); err != nil && err != io.EOF {
+		p = p[:n]
+	}
+	var found []esjson.Element
+	budget := 8*len(p) + 1<<20
+	for i := 0; i < len(p) && budget > 0 && ctx.Err() == nil; {
+		n := bytes.Index(p[i:], []byte(`{"`))
+		if n < 0 {
+			break
+		}
+		i += n
+		end, ok := esjson.Prefix(p[i:])
+		budget -= end + 64
+		if !ok {
+			i++
+			continue
+		}
+		if hasShape(p[i:i+end], kind) {
+			found = append(found, esjson.Element{Off: t.Off + int64(i), Len: int64(end)})
+		}
+		i += end
+	}
+	return found
+}
+
+// pairedWithin is how far apart, in milliseconds, the two temporary names of one write can lie.
+const pairedWithin = 60_000
+
+// document reads one history: its own file, and when that is missing, empty or unparsable, the leftovers beside it. Of those the
+// newest complete one counts, and of the two that one write leaves (what was there, what was to come) the one with more
+// messages: after an append that is the new list, after a rewind the old one, and nothing is lost either way.
+func (r *reader) document(kind Kind, name string) *Document {
+	own := r.settled(name, kind)
+	best := own
+	var bestMS int64
+	if own.state != Present {
+		for _, l := range r.leftovers {
+			if l.Target != name {
+				continue
+			}
+			s := r.scan(l.Name, kind)
+			better := s.state == Present && len(s.spans) > 0 && len(s.spans) >= len(best.spans)
+			if better && bestMS != 0 {
+				better = len(s.spans) > len(best.spans) && bestMS-l.MS < pairedWithin
+			}
+			if best = choose(best, s, better); better {
+				bestMS = l.MS
+			}
+		}
+		// Nothing complete: the longest beginning is better than nothing.
+		for i := 0; i < len(r.leftovers) && bestMS == 0; i++ {
+			if l := r.leftovers[i]; l.Target == name {
+				s := r.scan(l.Name, kind)
+				best = choose(best, s, len(s.spans) > len(best.spans))
+			}
+		}
+	}
+	d := &Document{Kind: kind, Name: name, State: own.state, Print: own.print}
+	d.use(best)
+	r.report(d, own, best)
+	return d
+}
+
+func (d *Document) use(s scan) {
+	d.file, d.Spans, d.Tail, d.SourcePrint, d.Unstable = s.file, s.spans, s.tail, s.print, s.unstable
+	if s.file != nil {
+		d.Source = s.name
+	}
+}
+
+// choose keeps one of two scans and closes the other's file.
+func choose(a, b scan, second bool) scan {
+	if second {
+		a, b = b, a
+	}
+	if b.file != nil {
+		_ = b.file.Close()
+	}
+	return a
+}
+
+// settleTries bounds how often a file in the middle of another program's write is looked at again.
+const settleTries = 8
+
+// settled reads a document's own file. Roo's way of writing leaves a moment without it; while its lock is there, or when the
+// file has come back, a second look some milliseconds later shows a whole file. Without a lock there is no waiting.
+func (r *reader) settled(name string, kind Kind) scan {
+	s := r.scan(name, kind)
+	quiet := 0
+	for range settleTries {
+		if s.state == Present || r.list() != nil {
+			break
+		}
+		busy := slices.Contains(r.folder.Locks, name)
+		if back := s.state == Missing && r.present[name]; !busy && !back {
+			// A listing may miss a file that is renamed meanwhile, under both its names. Only a repeated one is believed.
+			if quiet++; s.state != Missing || quiet == 3 {
+				break
+			}
+		}
+		if busy && pause(r.ctx, 3*time.Millisecond) != nil {
+			break
+		}
+		s = choose(s, r.scan(name, kind), true)
+	}
+	return s
+}
+
+// report writes down what was wrong and what came back.
+func (r *reader) report(d *Document, own, best scan) {
+	if own.state == Missing && best.name == own.name {
+		return
+	}
+	problem := ""
+	switch own.state {
+	case Missing:
+		problem = "missing; a write was interrupted"
+	case Empty:
+		if own.print.Size == 0 {
+			problem = "empty (0 bytes)"
+		} else {
+			problem = fmt.Sprintf("no text in its %d bytes", own.print.Size)
+		}
+	case NotArray:
+		problem = "no list of messages in it"
+	case Unreadable:
+		problem = fmt.Sprintf("can not be read: %v", own.err)
+	case Damaged:
+		problem = describe(own)
+	}
+	if problem == "" && d.Unstable {
+		problem = "changed while it was read"
+	}
+	if problem == "" {
+		return
+	}
+	recovered := "nothing"
+	if n := len(d.Spans); n > 0 {
+		recovered = fmt.Sprintf("%d whole messages", n)
+		if best.name != own.name {
+			recovered += " from " + best.name
+			if best.state == Damaged {
+				recovered += " (" + describe(best) + ")"
+			}
+		}
+	}
+	r.lose(own.name, problem, recovered)
+}
+
+func describe(s scan) string {
+	t := s.tail
+	text := ""
+	switch t.End {
+	case esjson.EndTorn:
+		text = fmt.Sprintf("cut at byte %d", t.Off)
+		if t.InElem {
+			text += fmt.Sprintf(", inside the message that begins near byte %d", t.Last)
+		}
+	case esjson.EndBroken:
+		text = fmt.Sprintf("damaged at byte %d of %d", t.Off, t.Size)
+	case esjson.EndAfter:
+		text = fmt.Sprintf("something else follows the list at byte %d of %d", t.Off, t.Size)
+	default:
+		text = fmt.Sprintf("%d foreign bytes before the list", t.Lead)
+		return text
+	}
+	if t.Lead > 0 {
+		text += fmt.Sprintf("; %d foreign bytes before the list", t.Lead)
+	}
+	if s.extra > 0 {
+		text += fmt.Sprintf("; %d messages stand behind that", s.extra)
+	}
+	return text
+}
+
+// legacy looks at claude_messages.json. Its name does not say which list it is; its messages do.
+func (r *reader) legacy() {
+	if !r.present[LegacyName] {
+		return
+	}
+	s := r.scan(LegacyName, UI)
+	kind, known := API, false
+	for i := 0; i < len(s.spans) && i < 16 && !known; i++ {
+		raw := make([]byte, s.spans[i].Len)
+		if _, err := s.file.ReadAt(raw, s.spans[i].Off); err != nil {
+			break
+		}
+		if _, ok := esjson.Get(raw, "role"); ok {
+			kind, known = API, true
+		} else if hasShape(raw, UI) {
+			kind, known = UI, true
+		}
+	}
+	d := r.folder.UI
+	if kind == API {
+		d = r.folder.API
+	}
+	if !known || d.State == Present || len(s.spans) < len(d.Spans) || len(s.spans) == 0 {
+		if s.file != nil {
+			_ = s.file.Close()
+		}
+		if !s.tail.Clean() && s.state != Missing && s.state != Present {
+			r.lose(LegacyName, s.state.String(), "nothing")
+		}
+		return
+	}
+	_ = d.close()
+	d.use(s)
+	if s.state == Damaged {
+		r.lose(LegacyName, describe(s), fmt.Sprintf("%d whole messages", len(s.spans)))
+	}
+}
+
+// small reads a file that holds one object, or the newest leftover of it.
+func (r *reader) small(name string) ([]byte, Fingerprint) {
+	raw, print, problem := r.object(name)
+	if problem == "" {
+		return raw, print
+	}
+	for _, l := range r.leftovers {
+		if l.Target != name {
+			continue
+		}
+		if raw, _, p := r.object(l.Name); p == "" && raw != nil {
+			r.lose(name, problem, "whole, from "+l.Name)
+			return raw, print
+		}
+	}
+	if print.Exists || problem != "missing" {
+		r.lose(name, problem, "nothing")
+	}
+	return nil, print
+}
+
+func (r *reader) object(name string) (raw []byte, print Fingerprint, problem string) {
+	f, print, err := r.open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, print, "missing"
+	}
+	if err != nil {
+		return nil, Fingerprint{Exists: true}, fmt.Sprintf("can not be read: %v", err)
+	}
+	defer f.Close()
+	if print.Size > maxSmall {
+		return nil, print, fmt.Sprintf("larger than %d bytes", maxSmall)
+	}
+	raw, err = io.ReadAll(contextReader{r.ctx, f})
+	if err != nil {
+		return nil, print, fmt.Sprintf("can not be read: %v", err)
+	}
+	if !esjson.Valid(raw) { // a sound file is given byte for byte, with the newline some writers end it with
+		raw = bytes.Trim(bytes.TrimPrefix(raw, []byte("\xEF\xBB\xBF")), " \t\r\n\x00")
+	}
+	switch {
+	case len(raw) == 0:
+		return nil, print, "empty"
+	case !esjson.Valid(raw) || esjson.TypeOf(raw) != esjson.TypeObject:
+		return nil, print, "not a JSON object"
+	}
+	return raw, print, ""
+}

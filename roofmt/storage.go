@@ -1,0 +1,130 @@
+package roofmt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Shape tells what a directory is.
+type Shape uint8
+
+// The shapes of a directory. The zero value: nothing of ours in it.
+const (
+	NoTasks     Shape = iota // reachable, but no task folder where one would be
+	StorageRoot              // holds tasks/<id>
+	TasksDir                 // is itself the directory of task folders
+	TaskFolder               // is one task folder
+)
+
+// String describes the shape.
+func (s Shape) String() string {
+	return [...]string{"no tasks", "storage root", "tasks directory", "task folder"}[s]
+}
+
+// Found is a task folder found in a storage.
+type Found struct {
+	ID   string // directory name
+	Dir  string
+	Safe bool // ValidID(ID): it can be opened by id; others are only listed and imported
+}
+
+// Listing is what a directory holds.
+type Listing struct {
+	Dir      string // as asked for
+	Shape    Shape
+	TasksDir string // where the folders lie; "" for a single folder
+	Tool     Tool   // read from the path; "" when it does not say
+	Tasks    []Found
+}
+
+// ErrUnreachable is wrapped by errors about a place that can not be looked into. Such a place is never "empty": a disk that is
+// not mounted must not look like deleted tasks.
+var ErrUnreachable = errors.New("can not be reached")
+
+// IsFolder tells whether dir holds a file of a task. Errors count as no.
+func IsFolder(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && hasTaskFile(entries)
+}
+
+func hasTaskFile(entries []fs.DirEntry) bool {
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() && isTaskFile(e.Name()) })
+}
+
+// Find tells what dir is and lists its task folders by name. Names that begin with "_" or "." are none, as for Roo. A folder in
+// a tasks directory counts even when it is empty. Only names are read, no message. Every failure to look wraps ErrUnreachable.
+func Find(ctx context.Context, dir string) (Listing, error) {
+	l := Listing{Dir: dir}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return l, fmt.Errorf("looking for tasks in %s: %w: %w", dir, ErrUnreachable, err)
+	}
+	l.Tool, _ = toolOfPath(abs)
+	entries, err := readDir(ctx, abs)
+	if err != nil {
+		return l, err
+	}
+	if hasTaskFile(entries) {
+		l.Shape = TaskFolder
+		id := filepath.Base(abs)
+		l.Tasks = []Found{{id, abs, ValidID(id)}}
+		return l, nil
+	}
+	if i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "tasks" }); i >= 0 && isDir(abs, entries[i]) {
+		tasks := filepath.Join(abs, "tasks")
+		if entries, err = readDir(ctx, tasks); err != nil {
+			return l, err
+		}
+		l.Shape, l.TasksDir, l.Tasks = StorageRoot, tasks, folders(tasks, entries)
+		return l, nil
+	}
+	named := filepath.Base(abs) == "tasks" || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == IndexName })
+	found := folders(abs, entries)
+	for i := 0; !named && i < len(found); i++ {
+		if ctx.Err() != nil {
+			return l, fmt.Errorf("looking for tasks in %s: %w", dir, ctx.Err())
+		}
+		named = IsFolder(found[i].Dir)
+	}
+	if named {
+		l.Shape, l.TasksDir, l.Tasks = TasksDir, abs, found
+	}
+	return l, nil
+}
+
+func readDir(ctx context.Context, dir string) ([]fs.DirEntry, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("looking for tasks in %s: %w", dir, err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("looking for tasks in %s: %w: %w", dir, ErrUnreachable, err)
+	}
+	return entries, nil
+}
+
+func isDir(parent string, e fs.DirEntry) bool {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.IsDir()
+	}
+	info, err := os.Stat(filepath.Join(parent, e.Name()))
+	return err == nil && info.IsDir()
+}
+
+func folders(dir string, entries []fs.DirEntry) []Found {
+	var list []Found
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") || isLock(name) || !isDir(dir, e) {
+			continue
+		}
+		list = append(list, Found{name, filepath.Join(dir, name), ValidID(name)})
+	}
+	return list
+}

@@ -1,0 +1,68 @@
+package roofmt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var ourTemp = regexp.MustCompile(`^\.roost-tmp_([0-9a-f]+)_(\d+)_(\d+)_[0-9a-f]+_`)
+
+// foreignTempAge is when a temporary file of another machine or container, whose process we can not see, counts as left.
+const foreignTempAge = time.Hour
+
+// Sweep removes what dead processes of ours left in a task folder: temporary files, and Roo's locks, in whose way a live
+// editor would lose its saves for half a minute. Replace does it first; after a crash it is worth doing at once. Nothing of
+// other programs is touched. Failing to remove a file is not an error, failing to look is.
+func Sweep(ctx context.Context, dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("looking for leftovers: %w", err)
+	}
+	var records []string
+	for _, e := range entries {
+		if name, ok := strings.CutPrefix(e.Name(), ourPrefix+"lock_"); ok {
+			records = append(records, name)
+		}
+		if m := ourTemp.FindStringSubmatch(e.Name()); m != nil && isLeft(e, m) {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("looking for leftovers: %w", err)
+	}
+	// Another writer of ours may hold these locks; with the folder locked none does.
+	if err := waitDir(ctx, d); err != nil {
+		return errors.Join(err, d.Close())
+	}
+	for _, name := range records {
+		file := filepath.Join(dir, name)
+		l := &fileLock{dir: file + ".lock", record: ownerPath(file)}
+		if info, err := os.Stat(l.dir); err == nil && l.ownDead(info.ModTime().UnixNano()) {
+			_ = os.Remove(l.dir)
+			_ = os.Remove(l.record)
+		}
+	}
+	return errors.Join(unlockDir(d), d.Close())
+}
+
+// isLeft tells whether the process that made a temporary file is gone.
+func isLeft(e os.DirEntry, m []string) bool {
+	pid, _ := strconv.Atoi(m[2])
+	maker := self{m[1], pid, m[3]}
+	if maker.domain == me().domain {
+		return maker.dead()
+	}
+	info, err := e.Info()
+	return err == nil && time.Since(info.ModTime()) > foreignTempAge
+}
