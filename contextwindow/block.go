@@ -1,0 +1,312 @@
+package contextwindow
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+type kind uint8
+
+const (
+	text kind = iota
+	image
+	toolUse
+	toolResult
+	thinking
+)
+
+// part is a content block that may be sent.
+type part struct {
+	kind   kind
+	raw    []byte
+	id     string // of a call or result, as stored
+	legacy bool   // a text that is the result of a call, in the manner of the XML protocol
+	mended bool   // raw is not what was stored
+}
+
+const (
+	noImage  = "[Referenced image in conversation]"
+	badImage = "[An image stood here; its format cannot be sent.]"
+	noResult = "(tool did not return anything)"
+)
+
+// fields are the members of a block that the API knows.
+type fields struct {
+	typ, text, id, name, input, useID, content, isError []byte
+	thinking, signature, data, source                   []byte
+	count, extra                                        int // members, unknown members
+}
+
+func fieldsOf(b []byte) (f fields) {
+	for key, val := range esjson.Members(b) {
+		f.count++
+		switch key {
+		case "type":
+			f.typ = val
+		case "text":
+			f.text = val
+		case "id":
+			f.id = val
+		case "name":
+			f.name = val
+		case "input":
+			f.input = val
+		case "tool_use_id":
+			f.useID = val
+		case "content":
+			f.content = val
+		case "is_error":
+			f.isError = val
+		case "thinking":
+			f.thinking = val
+		case "signature":
+			f.signature = val
+		case "data":
+			f.data = val
+		case "source":
+			f.source = val
+		default:
+			f.extra++
+		}
+	}
+	return f
+}
+
+// checkBlock makes a stored block sendable for a role. keep is false when the
+// block is left out; note says why it was left out or changed.
+func checkBlock(b []byte, role string, o Options) (p part, keep bool, note string) {
+	if esjson.TypeOf(b) != esjson.TypeObject {
+		return p, false, "a content block that is no object was left out"
+	}
+	f := fieldsOf(b)
+	typ := str(f.typ)
+	user := role == "user"
+	switch {
+	case typ == "text":
+		if isBlank(f.text) {
+			return p, false, ""
+		}
+		if f.count == 2 {
+			return part{kind: text, raw: b, legacy: user && isLegacy(f.text)}, true, ""
+		}
+		return part{kind: text, raw: textBlock(f.text), legacy: user && isLegacy(f.text), mended: true}, true, ""
+	case typ == "image" && user:
+		return checkImage(b, f, o)
+	case typ == "tool_use" && !user:
+		return checkToolUse(b, f)
+	case typ == "tool_result" && user:
+		return checkToolResult(b, f, o)
+	case typ == "thinking" && !user:
+		if o.DropThinking || str(f.signature) == "" || esjson.TypeOf(f.thinking) != esjson.TypeString {
+			return p, false, ""
+		}
+		if f.count == 3 {
+			return part{kind: thinking, raw: b}, true, ""
+		}
+		var out esjson.Object
+		out.String("type", "thinking")
+		out.Raw("thinking", f.thinking)
+		out.Raw("signature", f.signature)
+		return part{kind: thinking, raw: out.Bytes(), mended: true}, true, ""
+	case typ == "redacted_thinking" && !user:
+		if o.DropThinking || str(f.data) == "" {
+			return p, false, ""
+		}
+		if f.count == 2 {
+			return part{kind: thinking, raw: b}, true, ""
+		}
+		var out esjson.Object
+		out.String("type", "redacted_thinking")
+		out.Raw("data", f.data)
+		return part{kind: thinking, raw: out.Bytes(), mended: true}, true, ""
+	case typ == "reasoning" || typ == "thoughtSignature":
+		return p, false, "" // other providers' own
+	}
+	return p, false, "a " + cut(typ, 40) + " block in a message of the " + role + " was left out"
+}
+
+func checkImage(b []byte, f fields, o Options) (part, bool, string) {
+	if o.NoImages {
+		return part{kind: text, raw: textOf(noImage), mended: true}, true, ""
+	}
+	typ, media, data := []byte(nil), []byte(nil), []byte(nil)
+	n := 0
+	if esjson.TypeOf(f.source) == esjson.TypeObject {
+		for key, val := range esjson.Members(f.source) {
+			n++
+			switch key {
+			case "type":
+				typ = val
+			case "media_type":
+				media = val
+			case "data":
+				data = val
+			}
+		}
+	}
+	switch str(media) {
+	case "image/jpeg", "image/png", "image/gif", "image/webp":
+	default:
+		media = nil
+	}
+	if str(typ) != "base64" || media == nil || !isBase64(data) {
+		return part{kind: text, raw: textOf(badImage), mended: true}, true, "an image that cannot be sent was replaced by a text"
+	}
+	if f.count == 2 && n == 3 {
+		return part{kind: image, raw: b}, true, ""
+	}
+	var src, out esjson.Object
+	src.String("type", "base64")
+	src.Raw("media_type", media)
+	src.Raw("data", data)
+	out.String("type", "image")
+	out.Raw("source", src.Bytes())
+	return part{kind: image, raw: out.Bytes(), mended: true}, true, ""
+}
+
+func checkToolUse(b []byte, f fields) (part, bool, string) {
+	id, name := str(f.id), str(f.name)
+	object := esjson.TypeOf(f.input) == esjson.TypeObject
+	if f.count == 4 && object && isName(id, 1<<10) && isName(name, 128) && esjson.TypeOf(f.id) == esjson.TypeString {
+		return part{kind: toolUse, raw: b, id: id}, true, ""
+	}
+	note := ""
+	if !object {
+		in := []byte(str(f.input))
+		if !esjson.Valid(in) || esjson.TypeOf(in) != esjson.TypeObject {
+			in, note = []byte("{}"), "the input of a tool call is no object; it is sent as empty"
+		}
+		f.input, _ = tidy(in)
+	}
+	return part{kind: toolUse, raw: useBlock(safeName(id, "call", 1<<10), safeName(name, "unknown_tool", 128), f.input), id: id, mended: true}, true, note
+}
+
+func useBlock(id, name string, input []byte) []byte {
+	var o esjson.Object
+	o.String("type", "tool_use")
+	o.String("id", id)
+	o.String("name", name)
+	o.Raw("input", input)
+	return o.Bytes()
+}
+
+func checkToolResult(b []byte, f fields, o Options) (part, bool, string) {
+	p := part{kind: toolResult, raw: b, id: str(f.useID)}
+	known := 3
+	isError := esjson.TypeOf(f.isError) == esjson.TypeBool
+	if isError {
+		known++
+	}
+	ok := f.count == known && f.content != nil && isName(p.id, 1<<10)
+	content, note := f.content, ""
+	switch esjson.TypeOf(content) {
+	case esjson.TypeString:
+		if isBlank(content) {
+			content, ok = esjson.Quote(nil, noResult), false
+		}
+	case esjson.TypeArray:
+		var items [][]byte
+		same := true
+		for inner := range esjson.Array(content) {
+			q, keep, why := checkBlock(inner, "user", o)
+			if keep && q.kind != text && q.kind != image {
+				keep, why = false, "a block inside a tool result was left out"
+			}
+			if why != "" {
+				note = why
+			}
+			same = same && keep && !q.mended
+			if keep {
+				items = append(items, q.raw)
+			}
+		}
+		switch {
+		case len(items) == 0:
+			content, ok = esjson.Quote(nil, noResult), false
+		case !same:
+			content, ok = array(items), false
+		}
+	case esjson.TypeNull, esjson.TypeInvalid:
+		content, ok = esjson.Quote(nil, noResult), false
+	default:
+		content, ok = esjson.Quote(nil, string(content)), false
+	}
+	if ok {
+		return p, true, ""
+	}
+	p.mended = true
+	var out esjson.Object
+	out.String("type", "tool_result")
+	out.String("tool_use_id", safeName(p.id, "call", 1<<10))
+	out.Raw("content", content)
+	if isError {
+		out.Raw("is_error", f.isError)
+	}
+	p.raw = out.Bytes()
+	return p, true, note
+}
+
+// isBlank: no string, or one of blanks only.
+func isBlank(raw []byte) bool {
+	if len(raw) < 3 || raw[0] != '"' {
+		return true
+	}
+	if c := raw[1]; c > ' ' && c != '\\' && c < utf8.RuneSelf {
+		return false
+	}
+	s, err := esjson.Unquote(raw)
+	return err != nil || strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == 0xFEFF }) == ""
+}
+
+// isLegacy: the text begins like "[read_file for 'x'] Result:".
+func isLegacy(raw []byte) bool {
+	return len(raw) > 2 && raw[1] == '[' && bytes.Contains(raw[:min(len(raw), 4096)], []byte("] Result:"))
+}
+
+func isNameByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+}
+
+func isName(s string, limit int) bool {
+	for i := range len(s) {
+		if !isNameByte(s[i]) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= limit
+}
+
+// safeName replaces what the API refuses in ids and names.
+func safeName(s, empty string, limit int) string {
+	if s == "" {
+		return empty
+	}
+	b := []byte(cut(s, limit))
+	for i, c := range b {
+		if !isNameByte(c) {
+			b[i] = '_'
+		}
+	}
+	return string(b)
+}
+
+func cut(s string, n int) string { return s[:min(len(s), n)] }
+
+// isBase64 takes standard base64 with or without padding, at least one byte.
+func isBase64(raw []byte) bool {
+	if len(raw) < 4 || raw[0] != '"' {
+		return false
+	}
+	body := bytes.TrimRight(raw[1:len(raw)-1], "=")
+	for _, c := range body {
+		if !isNameByte(c) && c != '+' && c != '/' || c == '_' || c == '-' {
+			return false
+		}
+	}
+	pad := len(raw) - 2 - len(body)
+	return len(body) > 1 && pad <= 2 && (len(raw)-2)%4 == 0
+}

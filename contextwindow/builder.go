@@ -1,0 +1,346 @@
+package contextwindow
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/llm"
+)
+
+// ErrEmpty says that a history holds nothing that can be sent.
+var ErrEmpty = errors.New("the history holds no message that can be sent: add a user message first")
+
+// Options say what the asked model takes.
+type Options struct {
+	DropThinking bool // leave signed thinking out: the model changed, or is not Anthropic's
+	NoImages     bool // the model takes no images; a text stands in for each
+}
+
+// Note tells what was left out of a request or changed in it.
+type Note struct {
+	Index int // of the stored message, -1 when it is about the request as a whole
+	Text  string
+}
+
+// Build makes a request of a stored history; see Builder. It fails only with
+// ErrEmpty.
+func Build(history [][]byte, o Options) ([]llm.Message, []Note, error) {
+	b := NewBuilder(o)
+	for _, m := range history {
+		b.Append(m)
+	}
+	return b.Messages()
+}
+
+// Builder makes requests of a growing history. Each message is checked once,
+// when it is appended; a request then costs the messages that came since the one
+// before. It keeps the appended slices, which must not be changed afterwards.
+// To be used by one goroutine.
+type Builder struct {
+	o       Options
+	all     []*checked
+	visible int  // messages of all that were placed
+	again   bool // a tag changed what is visible: place all again
+
+	closed  []llm.Message
+	notes   []Note
+	used    map[string]bool // call ids that were sent
+	turn    turn            // may still grow
+	pending []call          // calls that turn has to answer
+
+	markers map[string]bool // truncation markers that are sent
+	from    int             // the newest summary, 0 when there is none
+}
+
+// checked is a stored message, ready to be placed.
+type checked struct {
+	tags
+	index   int
+	asIs    bool // content can be sent as it is, the pairing aside
+	parts   []part
+	notes   []string
+	results int // parts that are tool results
+}
+
+// turn is a run of messages of one role.
+type turn struct {
+	role  string
+	items []*checked
+}
+
+// call is a tool call that wants a result: its stored id and the one it is sent
+// with.
+type call struct{ id, as string }
+
+// NewBuilder makes a Builder without messages.
+func NewBuilder(o Options) *Builder { return &Builder{o: o} }
+
+// Append takes the next stored message.
+func (b *Builder) Append(raw []byte) {
+	c := check(raw, b.o)
+	c.index = len(b.all)
+	b.all = append(b.all, &c)
+	if c.summary || c.marker {
+		b.again = true
+	}
+}
+
+// Messages is the request as it stands: it begins and ends with a user message,
+// roles alternate, every call is answered at the start of the next message. The
+// lists returned share memory with the Builder: they are good until the next call
+// of Messages, and must not be changed.
+func (b *Builder) Messages() ([]llm.Message, []Note, error) {
+	if b.again || b.used == nil {
+		b.reset()
+	}
+	for ; b.visible < len(b.all); b.visible++ {
+		if c := b.all[b.visible]; b.shows(c) {
+			b.place(c)
+		}
+	}
+	if len(b.turn.items) == 0 {
+		return nil, b.notes[:len(b.notes):len(b.notes)], ErrEmpty
+	}
+	// Both appends reuse the spare room of b's own lists; copying them would make
+	// every request cost the length of the task.
+	last, calls, notes := b.close()
+	out := append(b.closed, last)
+	notes = append(b.notes, notes...)
+	if last.Role == "assistant" {
+		out = append(out, answer(calls))
+		notes = append(notes, Note{-1, "the history ends with the model's message: an answer was added"})
+	}
+	return out, notes, nil
+}
+
+// answer is the user message that is sent where none is stored yet.
+func answer(calls []call) llm.Message {
+	if len(calls) == 0 {
+		return llm.Message{Role: "user", Content: array([][]byte{textOf("Please continue.")})}
+	}
+	var items [][]byte
+	for _, c := range calls {
+		items = append(items, resultBlock(c.as, Interrupted))
+	}
+	return llm.Message{Role: "user", Content: array(items)}
+}
+
+func (b *Builder) reset() {
+	*b = Builder{o: b.o, all: b.all, used: make(map[string]bool), markers: make(map[string]bool)}
+	for i := range b.all {
+		if b.all[i].summary {
+			b.from = i
+		}
+	}
+	for i := range b.all {
+		c := b.all[i]
+		if c.marker && c.truncationID != "" && i >= b.from {
+			b.markers[c.truncationID] = true
+		}
+	}
+}
+
+// shows follows Effective. condenseParent needs no look: where a summary exists,
+// all before it is hidden and nothing after it is.
+func (b *Builder) shows(c *checked) bool { return c.index >= b.from && !b.markers[c.truncated] }
+
+func (b *Builder) place(c *checked) {
+	for _, n := range c.notes {
+		b.notes = append(b.notes, Note{c.index, n})
+	}
+	if len(c.parts) == 0 {
+		return
+	}
+	if c.role != b.turn.role && len(b.turn.items) > 0 {
+		m, calls, notes := b.close()
+		b.closed, b.pending, b.notes = append(b.closed, m), calls, append(b.notes, notes...)
+		for _, p := range calls {
+			b.used[p.as] = true
+		}
+		b.turn.items = nil
+	}
+	if len(b.closed) == 0 && len(b.turn.items) == 0 && c.role == "assistant" {
+		b.closed = append(b.closed, llm.Message{Role: "user", Content: array([][]byte{textOf("[The start of this conversation is not available.]")})})
+		b.notes = append(b.notes, Note{c.index, "the history begins with the model's message: a text was put in front"})
+	}
+	b.turn.role = c.role
+	b.turn.items = append(b.turn.items, c)
+}
+
+// close makes a message of the open turn, without changing the Builder.
+func (b *Builder) close() (llm.Message, []call, []Note) {
+	if b.turn.role == "assistant" {
+		return b.closeAssistant()
+	}
+	m, notes := b.closeUser()
+	return m, nil, notes
+}
+
+func (b *Builder) closeAssistant() (llm.Message, []call, []Note) {
+	var calls []call
+	var notes []Note
+	var items [][]byte
+	local := make(map[string]bool)
+	same := len(b.turn.items) == 1 && b.turn.items[0].asIs
+	for n, c := range b.turn.items {
+		for _, p := range c.parts {
+			switch {
+			case p.kind == thinking && n > 0:
+				notes = append(notes, Note{c.index, "thinking in the middle of a joined message was left out"})
+				continue
+			case p.kind == toolUse:
+				as := safeName(p.id, "call", 1<<10)
+				for k := 2; b.used[as] || local[as]; k++ {
+					as = cut(safeName(p.id, "call", 1<<10), 1<<10) + "_" + strconv.Itoa(k)
+				}
+				if stored := memberStr(p.raw, "id"); as != stored {
+					p.raw, same = esjson.Set(p.raw, "id", esjson.Quote(nil, as)), false
+					notes = append(notes, Note{c.index, "a tool call's id was used before: it is sent as " + as})
+				}
+				local[as] = true
+				calls = append(calls, call{p.id, as})
+			}
+			items = append(items, p.raw)
+		}
+	}
+	if same {
+		return llm.Message{Role: "assistant", Content: b.turn.items[0].content}, calls, notes
+	}
+	return llm.Message{Role: "assistant", Content: array(items)}, calls, notes
+}
+
+// answersAll: the message's first parts answer exactly the pending calls.
+func (b *Builder) answersAll(c *checked) bool {
+	if c.results != len(b.pending) || c.results > len(c.parts) {
+		return false
+	}
+	for i, p := range c.parts[:c.results] {
+		if p.kind != toolResult {
+			return false
+		}
+		// In the order of the calls, the usual case; any other order is put right.
+		if p.id != b.pending[i].id || p.id != b.pending[i].as {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *Builder) closeUser() (llm.Message, []Note) {
+	if first := b.turn.items[0]; len(b.turn.items) == 1 && first.asIs && b.answersAll(first) {
+		return llm.Message{Role: "user", Content: first.content}, nil
+	}
+	results := make([][]byte, len(b.pending))
+	var others [][]byte
+	var notes []Note
+	legacy := false
+	for _, c := range b.turn.items {
+		for _, p := range c.parts {
+			legacy = legacy || p.legacy
+			if p.kind != toolResult {
+				others = append(others, p.raw)
+				continue
+			}
+			at, twice := b.match(p.id, results)
+			switch {
+			case at >= 0:
+				r := p.raw
+				if memberStr(r, "tool_use_id") != b.pending[at].as {
+					r = setID(r, b.pending[at].as)
+				}
+				results[at] = r
+			case twice:
+				notes = append(notes, Note{c.index, "a second result of the same tool call was left out"})
+			default:
+				others = append(others, orphan(p.raw)...)
+				notes = append(notes, Note{c.index, "a tool result without its call is sent as text"})
+			}
+		}
+	}
+	for i, r := range results {
+		if r != nil {
+			continue
+		}
+		why := Interrupted
+		if legacy {
+			why = "The result is in the text that follows."
+		}
+		results[i] = resultBlock(b.pending[i].as, why)
+		notes = append(notes, Note{b.turn.items[0].index, "a tool call without result got a placeholder"})
+	}
+	return llm.Message{Role: "user", Content: array(append(results, others...))}, notes
+}
+
+// match finds the pending call that a result answers. twice: it was answered.
+func (b *Builder) match(id string, results [][]byte) (at int, twice bool) {
+	for i, p := range b.pending {
+		if p.id == id {
+			if results[i] == nil {
+				return i, false
+			}
+			twice = true
+		}
+	}
+	return -1, twice
+}
+
+// orphan makes texts and images of a result that answers no call.
+func orphan(result []byte) [][]byte {
+	content, _ := esjson.Get(result, "content")
+	if esjson.TypeOf(content) != esjson.TypeArray {
+		return [][]byte{textOf("Tool result:\n" + str(content))}
+	}
+	return append([][]byte{textOf("Tool result:")}, blocks(content)...)
+}
+
+// check takes a stored message apart and makes its blocks sendable.
+func check(raw []byte, o Options) checked {
+	var c checked
+	if !esjson.Valid(raw) || esjson.TypeOf(raw) != esjson.TypeObject {
+		c.notes = []string{"a message that is no JSON object was left out"}
+		return c
+	}
+	c.tags = read(raw)
+	if c.role != "user" && c.role != "assistant" {
+		c.notes = []string{"a message with the role " + strconv.Quote(cut(c.role, 40)) + " was left out"}
+		return c
+	}
+	content, changed := tidy(c.content)
+	c.asIs = true
+	if changed {
+		c.notes = append(c.notes, "characters that are not valid Unicode were replaced")
+	}
+	switch esjson.TypeOf(content) {
+	case esjson.TypeString:
+		if isBlank(content) {
+			return c
+		}
+		c.content, c.parts = content, []part{{kind: text, raw: textBlock(content), legacy: c.role == "user" && isLegacy(content)}}
+		return c
+	case esjson.TypeArray:
+	default:
+		c.notes = append(c.notes, "a message without content was left out")
+		return c
+	}
+	for blk := range esjson.Array(content) {
+		p, keep, note := checkBlock(blk, c.role, o)
+		if note != "" {
+			c.notes = append(c.notes, note)
+		}
+		c.asIs = c.asIs && keep && !p.mended
+		if !keep {
+			continue
+		}
+		if p.kind == toolResult {
+			c.results++
+		}
+		c.parts = append(c.parts, p)
+	}
+	// A message must not end with thinking.
+	for len(c.parts) > 0 && c.parts[len(c.parts)-1].kind == thinking {
+		c.parts, c.asIs = c.parts[:len(c.parts)-1], false
+	}
+	c.content = content
+	return c
+}

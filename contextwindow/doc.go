@@ -1,0 +1,21 @@
+// Package contextwindow decides what of a task's stored API history a model gets
+// to see, and makes a valid request of it.
+//
+// Three layers, all pure functions over raw JSON messages:
+//
+//   - Effective, SinceLastSummary, Cleanup, MergeUsers, Shape and Truncate read and
+//     write the tags by which Roo hides messages (condense, sliding window).
+//   - RepairResults and Append mend the tool results of a message as it is stored.
+//   - Build and Builder turn whatever is stored into messages that the Anthropic
+//     Messages API accepts. The stored history is never changed.
+//
+// The same history gives the same bytes, and a longer history gives the same
+// bytes in front, so that provider caches keep hitting: blocks that need no
+// mending are spliced in raw. What was left out or changed is told in Notes.
+//
+// Limits: sizes are not enforced (number and size of images, bytes of a
+// request); EstimateTokens is a guess that has to be calibrated. A thinking
+// block is sent as it was stored: whether its signature belongs to the model
+// that is asked cannot be seen here, so Options.DropThinking is for the caller
+// who changed the model.
+package contextwindow

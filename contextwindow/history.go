@@ -1,0 +1,170 @@
+package contextwindow
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+// Effective is what of a stored history is sent: everything from the newest
+// summary on, or, without one, everything that is not hidden by a summary or
+// truncation marker that still exists. Tool results whose calls lie before the
+// summary are left out, and so are messages that become empty by that.
+func Effective(messages [][]byte) [][]byte {
+	all := readAll(messages)
+	from := lastSummary(all)
+	if from < 0 {
+		// Without a summary no condenseParent has one, and so it hides nothing.
+		_, markers := tagIDs(all)
+		out := make([][]byte, 0, len(messages))
+		for i, t := range all {
+			if !markers[t.truncated] {
+				out = append(out, messages[i])
+			}
+		}
+		return out
+	}
+	calls := make(map[string]bool)
+	for _, t := range all[from:] {
+		if t.role == "assistant" {
+			for _, id := range toolUseIDs(t.content) {
+				calls[id] = id != ""
+			}
+		}
+	}
+	var out [][]byte
+	var kept []tags
+	for i := from; i < len(messages); i++ {
+		m, ok := dropOrphans(messages[i], all[i], calls)
+		if ok {
+			out, kept = append(out, m), append(kept, all[i])
+		}
+	}
+	_, markers := tagIDs(kept)
+	n := 0
+	for i, m := range out {
+		if !markers[kept[i].truncated] {
+			out[n] = m
+			n++
+		}
+	}
+	return out[:n]
+}
+
+// dropOrphans takes results of unknown calls out of a user message; ok is false
+// when nothing is left of it.
+func dropOrphans(raw []byte, t tags, calls map[string]bool) (out []byte, ok bool) {
+	if t.role != "user" || esjson.TypeOf(t.content) != esjson.TypeArray {
+		return raw, true
+	}
+	var keep [][]byte
+	n := 0
+	for b := range esjson.Array(t.content) {
+		n++
+		if blockType(b) != "tool_result" || calls[memberStr(b, "tool_use_id")] {
+			keep = append(keep, b)
+		}
+	}
+	switch len(keep) {
+	case 0:
+		return nil, false
+	case n:
+		return raw, true
+	}
+	return esjson.Set(raw, "content", array(keep)), true
+}
+
+func lastSummary(all []tags) int {
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].summary {
+			return i
+		}
+	}
+	return -1
+}
+
+// tagIDs are the ids of the summaries and markers that exist. The empty id is in
+// neither set.
+func tagIDs(all []tags) (summaries, markers map[string]bool) {
+	summaries, markers = make(map[string]bool), make(map[string]bool)
+	for _, t := range all {
+		if t.summary && t.condenseID != "" {
+			summaries[t.condenseID] = true
+		}
+		if t.marker && t.truncationID != "" {
+			markers[t.truncationID] = true
+		}
+	}
+	return summaries, markers
+}
+
+// SinceLastSummary is the history from the newest summary on, or all of it.
+func SinceLastSummary(messages [][]byte) [][]byte {
+	if from := lastSummary(readAll(messages)); from > 0 {
+		return messages[from:]
+	}
+	return messages
+}
+
+// Cleanup takes off the tags whose summary or marker is gone, as after a rewind:
+// the messages they hid are seen again. Untouched messages are the slices given.
+func Cleanup(messages [][]byte) [][]byte {
+	all := readAll(messages)
+	summaries, markers := tagIDs(all)
+	out := make([][]byte, len(messages))
+	for i, t := range all {
+		out[i] = messages[i]
+		lostSummary := t.condensed != "" && !summaries[t.condensed]
+		lostMarker := t.truncated != "" && !markers[t.truncated]
+		if !lostSummary && !lostMarker {
+			continue
+		}
+		// Roo takes both tags off and puts the living one back at the end.
+		m := esjson.Remove(esjson.Remove(messages[i], "condenseParent"), "truncationParent")
+		if t.condensed != "" && !lostSummary {
+			m = esjson.Set(m, "condenseParent", esjson.Quote(nil, t.condensed))
+		}
+		if t.truncated != "" && !lostMarker {
+			m = esjson.Set(m, "truncationParent", esjson.Quote(nil, t.truncated))
+		}
+		out[i] = m
+	}
+	return out
+}
+
+// MergeUsers joins adjacent user messages into one, unless the later one is a
+// summary or either is a marker. Other members are the first one's; ts is the larger one.
+func MergeUsers(messages [][]byte) [][]byte {
+	var out [][]byte
+	var last tags
+	for _, m := range messages {
+		t := read(m)
+		if len(out) == 0 || t.role != "user" || last.role != "user" || t.summary || t.marker || last.marker {
+			out, last = append(out, m), t
+			continue
+		}
+		merged := array(append(blocks(last.content), blocks(t.content)...))
+		m = esjson.Set(out[len(out)-1], "content", merged)
+		a, _ := num(last.ts)
+		b, _ := num(t.ts)
+		if ts := math.Max(a, b); ts != a || last.ts == nil {
+			m = esjson.Set(m, "ts", esjson.Number(nil, ts))
+		}
+		out[len(out)-1], last = m, read(m)
+	}
+	return out
+}
+
+// Shape is Roo's own shaping before a request. Build does more.
+func Shape(messages [][]byte) [][]byte {
+	return MergeUsers(SinceLastSummary(Effective(messages)))
+}
+
+func num(raw []byte) (float64, bool) {
+	if esjson.TypeOf(raw) != esjson.TypeNumber {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	return f, err == nil
+}

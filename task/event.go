@@ -1,0 +1,405 @@
+package task
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// Event is one thing that happened to a task. Its JSON is what the journal
+// keeps; the type names are also those of the event stream.
+type Event interface{ EventType() string }
+
+// History names one of a task's two lists.
+type History string
+
+// The two histories.
+const (
+	UI  History = "ui"  // what the person sees: ui_messages.json
+	API History = "api" // what the model sees: api_conversation_history.json
+)
+
+// Created opens a task that begins here.
+type Created struct {
+	Task      string   `json:"task"`
+	Title     string   `json:"title,omitempty"`
+	Origin    string   `json:"origin,omitempty"` // extension, cli, api, web, editor
+	Number    int      `json:"number"`           // Roo's stack depth, 1 for a top-level task
+	Parent    string   `json:"parent,omitempty"`
+	RootTask  string   `json:"root_task,omitempty"`
+	CreatedAt int64    `json:"created_at"` // Unix milliseconds
+	Settings  Settings `json:"settings"`
+}
+
+// Settings are what a task keeps for later runs unless they are given again.
+type Settings struct {
+	Workspace string   `json:"workspace,omitempty"`
+	Mode      string   `json:"mode,omitempty"`
+	Profile   string   `json:"profile,omitempty"` // Roo's apiConfigName
+	Provider  string   `json:"provider,omitempty"`
+	Model     string   `json:"model,omitempty"`
+	BaseURL   string   `json:"base_url,omitempty"`
+	Limits    Limits   `json:"limits"`
+	Approve   string   `json:"approve,omitempty"`     // ask, read, edits, all
+	Allow     []string `json:"allow,omitempty"`       // command patterns
+	Deny      []string `json:"deny,omitempty"`        // command patterns
+	Tools     []string `json:"allow_tools,omitempty"` // tools allowed for this task
+}
+
+// Limits bound a run. Zero means no limit.
+type Limits struct {
+	MaxTurns       int   `json:"max_turns,omitempty"`
+	MaxCostMicros  int64 `json:"max_cost_micros,omitempty"`
+	IdleTimeoutMS  int64 `json:"idle_timeout_ms,omitempty"`
+	TotalTimeoutMS int64 `json:"total_timeout_ms,omitempty"`
+}
+
+// Adopted opens a task that another tool made. The originals are blobs; their
+// elements are the task's first messages.
+type Adopted struct {
+	Task      string          `json:"task"`
+	Tool      string          `json:"tool"` // roo, cline, zoo, kilo
+	Dir       string          `json:"dir"`
+	Files     []Original      `json:"files"`
+	Item      json.RawMessage `json:"item,omitempty"` // history_item.json as it was
+	CreatedAt int64           `json:"created_at"`
+	Settings  Settings        `json:"settings"`
+}
+
+// Original is one file of another tool, kept byte for byte.
+type Original struct {
+	Name    string   `json:"name"`
+	Blob    string   `json:"blob"`
+	Size    int64    `json:"size"`
+	History History  `json:"history,omitempty"`
+	Spans   []int64  `json:"spans,omitempty"` // offset and length of each element, flat: off0, len0, off1, len1, ...
+	Leaf    bool     `json:"leaf,omitempty"`  // kept, but not a history
+	Lost    []string `json:"lost,omitempty"`  // what could not be read, in words
+}
+
+// ForeignImported takes in what another program wrote into the task's folder.
+// The histories become exactly what the elements say, message by message.
+type ForeignImported struct {
+	Tool    string          `json:"tool,omitempty"`
+	History History         `json:"history"`
+	Blob    string          `json:"blob"`
+	Size    int64           `json:"size"`
+	Rows    []ForeignRow    `json:"rows"`
+	Item    json.RawMessage `json:"item,omitempty"`
+}
+
+// ForeignRow is one element of a foreign file and the message it continues.
+type ForeignRow struct {
+	Message uint64 `json:"message,omitempty"` // the message it is a state of; 0 = a new message
+	Off     int64  `json:"off,omitempty"`     // in the blob; only when it is new or changed
+	Len     int64  `json:"len,omitempty"`
+}
+
+// ForeignRefused keeps a foreign state that was not applied, and says why.
+type ForeignRefused struct {
+	Name   string `json:"name"`
+	Blob   string `json:"blob,omitempty"`
+	Size   int64  `json:"size"`
+	Reason string `json:"reason"`
+}
+
+// Changed changes settings or labels. Absent members stay as they are.
+type Changed struct {
+	Title    *string   `json:"title,omitempty"`
+	Settings *Settings `json:"settings,omitempty"`
+}
+
+// RunStarted begins a run.
+type RunStarted struct {
+	Run      string   `json:"run"`
+	Settings Settings `json:"settings"`
+	Head     string   `json:"head,omitempty"` // the workspace's git HEAD
+}
+
+// RunWaiting says that a run cannot go on without an answer.
+type RunWaiting struct {
+	Run      string `json:"run"`
+	Question string `json:"question"`
+}
+
+// RunEnded ends a run.
+type RunEnded struct {
+	Run     string `json:"run"`
+	Outcome string `json:"outcome"` // completed, failed, cancelled, interrupted, limit, denied
+	Reason  string `json:"reason,omitempty"`
+	Code    string `json:"code,omitempty"` // what kind of failure or limit, for exit codes
+}
+
+// TurnStarted records the intent to ask the model.
+type TurnStarted struct {
+	Run      string `json:"run"`
+	Turn     int    `json:"turn"`    // of this task, from 1
+	Request  uint64 `json:"request"` // the api_req_started row
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	Messages int    `json:"messages"` // how many are sent
+	Bytes    int    `json:"bytes"`    // of their content
+}
+
+// TurnFailed records an attempt that brought no reply.
+type TurnFailed struct {
+	Run    string `json:"run"`
+	Turn   int    `json:"turn"`
+	Kind   string `json:"kind"`
+	Status int    `json:"status,omitempty"`
+	Error  string `json:"error"`
+	WaitMS int64  `json:"wait_ms,omitempty"`
+}
+
+// TurnEnded ends a turn: the reply is stored.
+type TurnEnded struct {
+	Run        string `json:"run"`
+	Turn       int    `json:"turn"`
+	StopReason string `json:"stop_reason"`
+}
+
+// ToolStarted records the intent to run a tool's body.
+type ToolStarted struct {
+	Call     string    `json:"call"` // the model's id of the call
+	Name     string    `json:"name"`
+	Replay   string    `json:"replay"` // again, inspect, never
+	Message  uint64    `json:"message,omitempty"`
+	Approval *Approval `json:"approval,omitempty"`
+}
+
+// ToolProcess names the process group a running command lives in.
+type ToolProcess struct {
+	Call    string `json:"call"`
+	PGID    int    `json:"pgid"`
+	Started int64  `json:"started"`
+	Boot    string `json:"boot"`
+	Mark    string `json:"mark,omitempty"` // in the environment of all it started
+}
+
+// ToolFinished records a tool's outcome. Result is the tool_result block that
+// the model will be sent.
+type ToolFinished struct {
+	Call     string          `json:"call"`
+	Name     string          `json:"name"`
+	Outcome  string          `json:"outcome"` // ok, error, denied, cancelled, unknown
+	Exit     *int            `json:"exit,omitempty"`
+	Output   string          `json:"output,omitempty"` // blob with a command's full output
+	Size     int64           `json:"size,omitempty"`
+	Artifact string          `json:"artifact,omitempty"` // its name under command-output/
+	Approval *Approval       `json:"approval,omitempty"`
+	Result   json.RawMessage `json:"result"`
+}
+
+// Approval says who allowed or refused a call, and by which rule.
+type Approval struct {
+	State    string `json:"state"` // allowed, denied, asked
+	By       string `json:"by"`    // policy, user
+	Rule     string `json:"rule,omitempty"`
+	Feedback string `json:"feedback,omitempty"`
+}
+
+// QuestionOpened is a question to the person.
+type QuestionOpened struct {
+	Question string   `json:"question"`
+	Kind     string   `json:"kind"` // approval, followup, completion, resume, mistake_limit, request_failed
+	Message  uint64   `json:"message,omitempty"`
+	Call     string   `json:"call,omitempty"`
+	Text     string   `json:"text"`
+	Choices  []string `json:"choices,omitempty"`
+	Diff     string   `json:"diff,omitempty"`
+}
+
+// QuestionClosed is its answer.
+type QuestionClosed struct {
+	Question string `json:"question"`
+	Approve  *bool  `json:"approve,omitempty"`
+	Text     string `json:"text,omitempty"`
+	By       string `json:"by"`
+	Reason   string `json:"reason,omitempty"` // when nobody answered it: superseded, cancelled
+}
+
+// InputQueued is input that was acknowledged and not used yet.
+type InputQueued struct {
+	Input  string   `json:"input"`
+	Text   string   `json:"text"`
+	Images []string `json:"images,omitempty"`
+}
+
+// InputTaken says that queued input went into the histories.
+type InputTaken struct {
+	Input string `json:"input"`
+}
+
+// UsageChanged is one line of the ledger: what one request cost. It is never
+// taken back, whatever happens to the messages.
+type UsageChanged struct {
+	Turn       int    `json:"turn"`
+	Request    uint64 `json:"request,omitempty"`
+	Provider   string `json:"provider"`
+	Model      string `json:"model"`
+	Input      int64  `json:"input"`
+	Output     int64  `json:"output"`
+	CacheRead  int64  `json:"cache_read,omitempty"`
+	CacheWrite int64  `json:"cache_write,omitempty"`
+	CostMicros *int64 `json:"cost_micros"` // null = the price is unknown
+	Prices     string `json:"prices,omitempty"`
+}
+
+// FileChanged records what the model knows of a file.
+type FileChanged struct {
+	Path   string `json:"path"`
+	Source string `json:"source"` // read_tool, roo_edited, user_edited, file_mentioned
+	Hash   string `json:"hash,omitempty"`
+	Size   int64  `json:"size,omitempty"`
+	MTime  int64  `json:"mtime,omitempty"`
+	CTime  int64  `json:"ctime,omitempty"`
+	Inode  uint64 `json:"inode,omitempty"`
+	Device uint64 `json:"device,omitempty"`
+}
+
+// SubtaskStarted and SubtaskEnded keep parent and children.
+type SubtaskStarted struct {
+	Child string `json:"child"`
+	Call  string `json:"call,omitempty"`
+}
+
+// SubtaskEnded is a child's end, committed in the parent's journal.
+type SubtaskEnded struct {
+	Child  string `json:"child"`
+	Result string `json:"result,omitempty"`
+}
+
+// EpochOpened is the journal's own event: a new owner.
+type EpochOpened struct {
+	Owner json.RawMessage `json:"owner,omitempty"`
+}
+
+// Unknown is an event of a type this version does not know. It is kept.
+type Unknown struct {
+	Type string
+	Raw  json.RawMessage
+}
+
+// EventType is the name in the journal and in the event stream.
+func (Created) EventType() string         { return "task.created" }
+func (Adopted) EventType() string         { return "task.adopted" }
+func (ForeignImported) EventType() string { return "foreign.imported" }
+func (ForeignRefused) EventType() string  { return "foreign.refused" }
+func (Changed) EventType() string         { return "task.changed" }
+func (RunStarted) EventType() string      { return "run.started" }
+func (RunWaiting) EventType() string      { return "run.waiting" }
+func (RunEnded) EventType() string        { return "run.ended" }
+func (TurnStarted) EventType() string     { return "turn.started" }
+func (TurnFailed) EventType() string      { return "turn.failed" }
+func (TurnEnded) EventType() string       { return "turn.ended" }
+func (ToolStarted) EventType() string     { return "tool.started" }
+func (ToolProcess) EventType() string     { return "tool.process" }
+func (ToolFinished) EventType() string    { return "tool.finished" }
+func (QuestionOpened) EventType() string  { return "question.opened" }
+func (QuestionClosed) EventType() string  { return "question.closed" }
+func (InputQueued) EventType() string     { return "input.queued" }
+func (InputTaken) EventType() string      { return "input.taken" }
+func (UsageChanged) EventType() string    { return "usage.changed" }
+func (FileChanged) EventType() string     { return "file.changed" }
+func (SubtaskStarted) EventType() string  { return "subtask.started" }
+func (SubtaskEnded) EventType() string    { return "subtask.ended" }
+func (EpochOpened) EventType() string     { return "epoch.opened" }
+func (u Unknown) EventType() string       { return u.Type }
+
+// Encode gives an event's line in the journal.
+func Encode(e Event) (json.RawMessage, error) {
+	switch e := e.(type) {
+	case Unknown:
+		return e.Raw, nil
+	case interface {
+		encode() (json.RawMessage, error)
+	}:
+		return e.encode()
+	}
+	body, err := encodePlain(e)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", e.EventType(), err)
+	}
+	return withType(e.EventType(), body), nil
+}
+
+// encodePlain is encoding/json without its HTML escapes. Raw bytes of messages
+// never pass through it: they would lose their spelling.
+func encodePlain(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// withType puts the type first, where a person reading the log looks for it.
+func withType(name string, object []byte) json.RawMessage {
+	out := make([]byte, 0, len(object)+len(name)+12)
+	out = append(out, `{"type":"`...)
+	out = append(out, name...)
+	out = append(out, '"')
+	if len(object) > 2 {
+		out = append(out, ',')
+		out = append(out, object[1:]...)
+		return out
+	}
+	return append(out, '}')
+}
+
+// Decode reads an event. An unknown type is not an error.
+func Decode(raw json.RawMessage) (Event, error) {
+	var head struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return nil, fmt.Errorf("decode event: %w", err)
+	}
+	decode, known := decoders[head.Type]
+	if !known {
+		return Unknown{Type: head.Type, Raw: raw}, nil
+	}
+	e, err := decode(raw)
+	if err != nil {
+		return nil, fmt.Errorf("decode %s: %w", head.Type, err)
+	}
+	return e, nil
+}
+
+var decoders = map[string]func(json.RawMessage) (Event, error){
+	"task.created":       into[Created],
+	"task.adopted":       into[Adopted],
+	"foreign.imported":   into[ForeignImported],
+	"foreign.refused":    into[ForeignRefused],
+	"task.changed":       into[Changed],
+	"run.started":        into[RunStarted],
+	"run.waiting":        into[RunWaiting],
+	"run.ended":          into[RunEnded],
+	"turn.started":       into[TurnStarted],
+	"turn.failed":        into[TurnFailed],
+	"turn.ended":         into[TurnEnded],
+	"tool.started":       into[ToolStarted],
+	"tool.process":       into[ToolProcess],
+	"tool.finished":      into[ToolFinished],
+	"question.opened":    into[QuestionOpened],
+	"question.closed":    into[QuestionClosed],
+	"input.queued":       into[InputQueued],
+	"input.taken":        into[InputTaken],
+	"usage.changed":      into[UsageChanged],
+	"file.changed":       into[FileChanged],
+	"subtask.started":    into[SubtaskStarted],
+	"subtask.ended":      into[SubtaskEnded],
+	"epoch.opened":       into[EpochOpened],
+	"message.added":      into[MessageAdded],
+	"message.changed":    into[MessageChanged],
+	"message.text_saved": into[MessageTextSaved],
+	"message.hidden":     into[MessageHidden],
+}
+
+func into[E Event](raw json.RawMessage) (Event, error) {
+	var e E
+	err := json.Unmarshal(raw, &e)
+	return e, err
+}

@@ -1,0 +1,79 @@
+package task
+
+import (
+	"strconv"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+// FileRecord is one entry of Roo's task_metadata.json, plus what Roost knows of
+// the file's content at that moment. Dates are Unix milliseconds, 0 = never.
+type FileRecord struct {
+	Path       string
+	State      string // active, stale
+	Source     string // read_tool, user_edited, roo_edited, file_mentioned
+	RooRead    int64
+	RooEdit    int64
+	UserEdit   int64
+	Hash       string
+	Size       int64
+	MTime      int64
+	CTime      int64
+	Inode      uint64
+	Device     uint64
+	RecordedAt int64
+}
+
+// addFile follows Roo's tracker: older records of the path go stale, the new one
+// carries the newest of each date forward.
+func (s *State) addFile(e FileChanged, at int64) {
+	next := FileRecord{
+		Path: e.Path, State: "active", Source: e.Source, Hash: e.Hash, Size: e.Size,
+		MTime: e.MTime, CTime: e.CTime, Inode: e.Inode, Device: e.Device, RecordedAt: at,
+	}
+	for i := range s.Files {
+		old := &s.Files[i]
+		if old.Path != e.Path {
+			continue
+		}
+		old.State = "stale"
+		next.RooRead = max(next.RooRead, old.RooRead)
+		next.RooEdit = max(next.RooEdit, old.RooEdit)
+		next.UserEdit = max(next.UserEdit, old.UserEdit)
+	}
+	switch e.Source {
+	case "user_edited":
+		next.UserEdit = at
+	case "roo_edited":
+		next.RooRead, next.RooEdit = at, at
+	case "read_tool", "file_mentioned":
+		next.RooRead = at
+	}
+	s.Files = append(s.Files, next)
+}
+
+// MetadataJSON is Roo's task_metadata.json for these records.
+func MetadataJSON(records []FileRecord) []byte {
+	out := []byte(`{"files_in_context":[`)
+	for i, r := range records {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		var o esjson.Object
+		o.String("path", r.Path)
+		o.String("record_state", r.State)
+		o.String("record_source", r.Source)
+		o.Raw("roo_read_date", date(r.RooRead))
+		o.Raw("roo_edit_date", date(r.RooEdit))
+		o.Raw("user_edit_date", date(r.UserEdit))
+		out = append(out, o.Bytes()...)
+	}
+	return append(out, `]}`...)
+}
+
+func date(ms int64) []byte {
+	if ms == 0 {
+		return []byte("null")
+	}
+	return strconv.AppendInt(nil, ms, 10)
+}

@@ -1,0 +1,169 @@
+// Package task is the meaning of a task's log: it folds events into the two
+// histories, the tool outcomes, the questions, the queue, the file records and
+// the ledger.
+//
+// Everything here is a pure function of the events and of the blobs they name
+// (blobs are named by their content, so loading one is pure too). There is no
+// clock, no disk and no network. Folding a prefix and then the rest equals
+// folding all, and every prefix is a valid state.
+package task
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// Blobs gives the payloads that events name.
+type Blobs interface {
+	// Range returns length bytes of a blob from off; length < 0 means to its end.
+	Range(hash string, off, length int64) ([]byte, error)
+}
+
+// ErrNoBlobs is what a state without Blobs says of a payload.
+var ErrNoBlobs = errors.New("task: no blobs to load from")
+
+// State is what a task's log says up to a commit.
+type State struct {
+	Seq       uint64 // the newest folded commit
+	Epoch     uint64
+	ID        string
+	Title     string
+	Origin    string
+	Number    int
+	Parent    string
+	RootTask  string
+	CreatedAt int64 // Unix milliseconds
+	UpdatedAt int64
+	Settings  Settings
+	Adopted   *Adopted // the task began in another tool's storage
+
+	Run       *Run // the newest run
+	Runs      int
+	Turns     int // requests to the model, ever
+	Replies   int // complete assistant messages in the visible API history
+	Failures  int // failed attempts since the last of them
+	Questions []*Question
+	Queue     []InputQueued
+	Files     []FileRecord
+	Children  []Child
+	Usage     Ledger
+	Refused   []ForeignRefused
+	Problems  []Problem
+
+	blobs    Blobs
+	messages []*Message // by number, from 1
+	ui, api  []*Message // visible, in order
+	calls    map[string]*Call
+	order    []*Call
+}
+
+// Run is one stretch of work on the task.
+type Run struct {
+	ID       string
+	Settings Settings
+	Started  int64 // Unix milliseconds
+	Ended    int64
+	Outcome  string // "" while it goes on
+	Reason   string
+	Code     string
+	Waiting  string // the question it waits for
+}
+
+// Question is one thing only the person can decide.
+type Question struct {
+	QuestionOpened
+	Opened int64 // Unix milliseconds
+}
+
+// Child is a task that this one started.
+type Child struct {
+	ID     string
+	Call   string
+	Ended  bool
+	Result string
+}
+
+// Problem is something the log says that cannot be taken at its word: a commit
+// that is lost, a message whose bytes are gone.
+type Problem struct {
+	Seq    uint64
+	Reason string
+}
+
+// New is the state before the first commit. Without blobs, messages that lie in
+// one are marked missing.
+func New(blobs Blobs) *State {
+	if blobs == nil {
+		blobs = noBlobs{}
+	}
+	return &State{blobs: blobs, Number: 1, calls: map[string]*Call{}}
+}
+
+type noBlobs struct{}
+
+func (noBlobs) Range(string, int64, int64) ([]byte, error) { return nil, ErrNoBlobs }
+
+// With makes the state load payloads from somewhere else from now on: a reader
+// folds in what another program wrote, which is no blob yet.
+func (s *State) With(blobs Blobs) *State {
+	s.blobs = blobs
+	return s
+}
+
+// UI is the visible history that the person sees. Do not modify it.
+func (s *State) UI() []*Message { return s.ui }
+
+// API is the visible history that the model sees. Do not modify it.
+func (s *State) API() []*Message { return s.api }
+
+// Message finds a message by its number, hidden ones too; nil when there is none.
+func (s *State) Message(id uint64) *Message {
+	if id == 0 || id > uint64(len(s.messages)) {
+		return nil
+	}
+	return s.messages[id-1]
+}
+
+// NextMessage is the number that the next new message gets.
+func (s *State) NextMessage() uint64 { return uint64(len(s.messages)) + 1 }
+
+// Call finds a tool call by the model's id; nil when there is none.
+func (s *State) Call(id string) *Call { return s.calls[id] }
+
+// Calls are all tool calls of the task, in the order the model made them.
+func (s *State) Calls() []*Call { return s.order }
+
+// Question finds an open question; nil when it is not open.
+func (s *State) Question(id string) *Question {
+	for _, q := range s.Questions {
+		if q.Question == id {
+			return q
+		}
+	}
+	return nil
+}
+
+// LastTS is the newest time stamp of the visible histories, 0 when there is none.
+func (s *State) LastTS() int64 {
+	var last int64
+	for _, list := range [][]*Message{s.ui, s.api} {
+		if len(list) > 0 {
+			last = max(last, list[len(list)-1].TS())
+		}
+	}
+	return last
+}
+
+// RawUI and RawAPI are the visible histories as their files hold them.
+func (s *State) RawUI() []json.RawMessage { return raws(s.ui) }
+
+// RawAPI is the visible API history.
+func (s *State) RawAPI() []json.RawMessage { return raws(s.api) }
+
+func raws(list []*Message) []json.RawMessage {
+	out := make([]json.RawMessage, len(list))
+	for i, m := range list {
+		out[i] = m.Raw()
+	}
+	return out
+}
