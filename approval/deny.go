@@ -1,0 +1,341 @@
+package approval
+
+import (
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// sight is what was seen of a line by someone who looks for denied commands.
+type sight struct {
+	parts  []Part
+	unsure string // why something may run that was not seen, "" = nothing
+}
+
+const maxDepth = 8 // of command lines inside command lines
+
+// look reads a line in both ways a shell may read it; the denials of both count,
+// the parts are those of the first that can be read.
+func look(line string, denies []pattern) sight {
+	var out sight
+	for i, variant := range variants {
+		s := lookAs(variant, line, denies, 0)
+		if out.unsure == "" && (i == 0 || s.unsure != unreadable) {
+			out.unsure = s.unsure
+		}
+		if len(out.parts) == 0 || denied(s.parts) && !denied(out.parts) {
+			out.parts = s.parts
+		}
+	}
+	if out.unsure == "" && otherShell {
+		out.unsure = "this system's shell reads it in its own way"
+	}
+	if out.unsure == "" && odd(strings.NewReplacer("\n", " ", "\t", " ").Replace(line)) {
+		out.unsure = "it holds control or invisible characters"
+	}
+	return out
+}
+
+func denied(parts []Part) bool {
+	for _, p := range parts {
+		if p.Decision == Deny {
+			return true
+		}
+	}
+	return false
+}
+
+const unreadable = "it cannot be read as a shell command"
+
+func lookAs(variant syntax.LangVariant, line string, denies []pattern, depth int) sight {
+	var out sight
+	if depth > maxDepth {
+		out.unsure = "commands are nested too deep"
+		return out
+	}
+	f, err := syntax.NewParser(syntax.Variant(variant)).Parse(strings.NewReader(line), "")
+	if err != nil {
+		out.unsure = unreadable
+		out.parts = []Part{{Command: line, Decision: Ask}}
+		return out
+	}
+	note := func(why string) {
+		if out.unsure == "" {
+			out.unsure = why
+		}
+	}
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.ParamExp:
+			if n.Excl || n.Exp != nil && n.Exp.Op == syntax.OtherParamOps {
+				note("it holds an expansion that can run commands")
+			}
+		case *syntax.CallExpr:
+			if len(n.Args) == 0 {
+				return true // assignments; what they substitute is walked
+			}
+			c := line[n.Args[0].Pos().Offset():n.End().Offset()]
+			part := Part{Command: c, Decision: Ask}
+			s := judge(variant, words(n.Args), denies, depth)
+			if denied(s.parts) {
+				part.Decision, part.Rule = Deny, s.parts[0].Rule
+			}
+			if s.unsure != "" {
+				note(s.unsure)
+			}
+			out.parts = append(out.parts, part)
+		case *syntax.DeclClause, *syntax.LetClause:
+			for _, p := range denies {
+				if p.words[0] == "*" {
+					out.parts = append(out.parts, Part{Command: "declaration", Rule: p.text, Decision: Deny})
+				}
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// word is a word as far as it is known before the line runs.
+type word struct {
+	text  string
+	known bool
+}
+
+func words(ws []*syntax.Word) []word {
+	out := make([]word, len(ws))
+	for i, w := range ws {
+		known := true
+		syntax.Walk(w, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.ParamExp, *syntax.CmdSubst, *syntax.ArithmExp, *syntax.ProcSubst, *syntax.ExtGlob, *syntax.BraceExp:
+				known = false
+			case *syntax.DblQuoted, *syntax.SglQuoted:
+				_, single := n.(*syntax.SglQuoted)
+				return !single
+			case *syntax.Lit:
+				if strings.ContainsAny(n.Value, "*?[{~^") && !insideQuotes(w, n) {
+					known = false
+				}
+			}
+			return known
+		})
+		text := ""
+		if known {
+			text, known = literal(w.Parts, false)
+		}
+		out[i] = word{text, known}
+	}
+	return out
+}
+
+// literal evaluates parts that hold no expansions.
+func literal(parts []syntax.WordPart, quoted bool) (string, bool) {
+	var b strings.Builder
+	for _, part := range parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			b.WriteString(unescape(part.Value, quoted))
+		case *syntax.SglQuoted:
+			if !part.Dollar {
+				b.WriteString(part.Value)
+				continue
+			}
+			s, err := expand.Literal(nil, &syntax.Word{Parts: []syntax.WordPart{part}})
+			if err != nil {
+				return "", false
+			}
+			b.WriteString(s)
+		case *syntax.DblQuoted:
+			s, ok := literal(part.Parts, true)
+			if !ok {
+				return "", false
+			}
+			b.WriteString(s)
+		default:
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+func unescape(s string, quoted bool) string {
+	if !strings.Contains(s, "\\") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) && (!quoted || strings.IndexByte("\"\\$`\n", s[i+1]) >= 0) {
+			i++
+			if s[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+func insideQuotes(w *syntax.Word, lit *syntax.Lit) bool {
+	for _, p := range w.Parts {
+		if d, ok := p.(*syntax.DblQuoted); ok && d.Pos().Offset() <= lit.Pos().Offset() && lit.End().Offset() <= d.End().Offset() {
+			return true
+		}
+	}
+	return false
+}
+
+// judge looks for denied commands in one simple command, and in those that it
+// runs itself.
+func judge(variant syntax.LangVariant, ws []word, denies []pattern, depth int) sight {
+	var out sight
+	hit := func(p pattern) sight { return sight{parts: []Part{{Rule: p.text, Decision: Deny}}} }
+	runs := !ws[0].known || runsOthers(ws)
+	for _, p := range denies {
+		for i := range ws {
+			if i > 0 && !runs {
+				break
+			}
+			switch match(ws[i:], p.words) {
+			case yes:
+				return hit(p)
+			case maybe:
+				out.unsure = "its words are only known when it runs"
+			}
+		}
+	}
+	if !runs || len(denies) == 0 {
+		return out
+	}
+	for _, w := range ws[1:] {
+		switch {
+		case !w.known:
+			out.unsure = "what " + ws[0].text + " runs is only known then"
+		case strings.ContainsAny(w.text, " \t\n;|&(`"):
+			s := lookAs(variant, w.text, denies, depth+1)
+			if denied(s.parts) {
+				for _, part := range s.parts {
+					if part.Decision == Deny {
+						return sight{parts: []Part{part}}
+					}
+				}
+			}
+			if s.unsure != "" {
+				out.unsure = s.unsure
+			}
+		}
+	}
+	if name := program(ws[0].text); readsProgram[name] && readsInput(ws[1:]) {
+		out.unsure = name + " reads commands from its input"
+	}
+	if name := program(ws[0].text); name == "alias" || name == "trap" {
+		out.unsure = name + " changes what later words run"
+	}
+	return out
+}
+
+var readsProgram = set("sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "rbash", "pwsh", "powershell", "parallel", "at", "batch", "python", "python3", "perl", "ruby", "node", "php")
+
+// readsInput: no script and no program text among the arguments.
+func readsInput(args []word) bool {
+	for _, a := range args {
+		if a.text == "-s" || a.text == "-" {
+			return true
+		}
+		if !a.known || !strings.HasPrefix(a.text, "-") || strings.HasPrefix(a.text, "-c") {
+			return false
+		}
+	}
+	return true
+}
+
+func program(s string) string { return strings.TrimSuffix(strings.ToLower(path.Base(s)), ".exe") }
+
+// runsOthers: any argument may be a command of its own.
+func runsOthers(ws []word) bool {
+	name := program(ws[0].text)
+	if _, ok := evaluators[name]; ok || wrappers[name] {
+		return name != "printf" && name != "set" && name != "unset" && name != "read"
+	}
+	switch name {
+	case "find", "fd", "fdfind", "git", "docker", "podman", "kubectl", "npm", "pnpm", "yarn", "bun", "make", "rsync", "tar", "rg", "go", "cargo":
+		for _, w := range ws[1:] {
+			t := strings.TrimLeft(w.text, "-")
+			if cut, _, ok := strings.Cut(t, "="); ok {
+				t = cut
+			}
+			if !w.known || strings.HasPrefix(w.text, "-") && (longSet[t] || t == "x" || t == "X" || t == "c" || t == "I") || t == "exec" || t == "run" || t == "foreach" || t == "x" || t == "dlx" || t == "bisect" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+type answer int
+
+const (
+	no answer = iota
+	maybe
+	yes
+)
+
+// match compares a simple command with a deny pattern. Options between the
+// pattern's words are passed over, each with or without a value of its own. It
+// works from the end and remembers, since a hostile line may have many options.
+func match(ws []word, p []string) answer {
+	switch {
+	case p[0] == "*":
+		return yes
+	case !ws[0].known:
+		return maybe
+	case program(ws[0].text) != program(p[0]):
+		return no
+	}
+	ws, p = ws[1:], p[1:]
+	next := make([]answer, len(ws)+2) // for the pattern's words behind the current one
+	for i := range next {
+		next[i] = yes
+	}
+	for j := len(p) - 1; j >= 0; j-- {
+		cur := make([]answer, len(ws)+2) // a pattern that needs more words: no
+		short := len(p[j]) > 1 && p[j][0] == '-' && p[j][1] != '-' && cluster(ws, p[j][1:])
+		for i := len(ws) - 1; i >= 0; i-- {
+			w := ws[i]
+			if !w.known {
+				cur[i] = maybe
+				continue
+			}
+			if strings.EqualFold(w.text, p[j]) {
+				cur[i] = next[i+1]
+			}
+			if short {
+				cur[i] = max(cur[i], next[i], next[i+1])
+			}
+			if strings.HasPrefix(w.text, "-") {
+				cur[i] = max(cur[i], cur[i+1], cur[i+2])
+			}
+		}
+		next = cur
+	}
+	return next[0]
+}
+
+// cluster: all letters of a short option stand among the command's short
+// options, in whatever order and grouping (-rf, -fr, -r -f).
+func cluster(ws []word, letters string) bool {
+	have := ""
+	for _, w := range ws {
+		if len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' {
+			have += w.text[1:]
+		}
+	}
+	for _, l := range letters {
+		if !strings.ContainsRune(have, l) {
+			return false
+		}
+	}
+	return true
+}

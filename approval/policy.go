@@ -1,0 +1,129 @@
+package approval
+
+import (
+	"strings"
+
+	"github.com/roost-dev/roost/tool"
+)
+
+// State is what a decision comes to.
+type State string
+
+// The states.
+const (
+	Allow State = "allow"
+	Ask   State = "ask"
+	Deny  State = "deny"
+)
+
+// The modes of a policy.
+const (
+	ModeAsk   = "ask"   // free: reading inside the workspace
+	ModeRead  = "read"  // and reading outside
+	ModeEdits = "edits" // and writing inside
+	ModeAll   = "all"   // and all else, except protected files and what a deny matches
+)
+
+// Policy is what a person has agreed to beforehand. The zero value asks, as
+// ModeAsk does.
+type Policy struct {
+	Mode       string   // one of the modes; "" and unknown ones are ModeAsk
+	Allow      []string // command patterns
+	Deny       []string // command patterns
+	AllowTools []string // tools that need not ask inside the workspace
+}
+
+// ValidMode reports whether s names a mode.
+func ValidMode(s string) bool {
+	return s == ModeAsk || s == ModeRead || s == ModeEdits || s == ModeAll
+}
+
+// Decision says whether a call may run, and why.
+type Decision struct {
+	State  State
+	By     string // "policy" (the mode), "allow", "deny" (a command pattern), "tool" (AllowTools)
+	Rule   string // the mode, the pattern or the tool's name
+	Reason string // for people, and for the model when denied
+}
+
+// Decide applies p to a call. It looks at nothing but its arguments.
+func Decide(p Policy, class tool.Class, ask tool.Ask) Decision {
+	if !ValidMode(p.Mode) {
+		p.Mode = ModeAsk
+	}
+	if class == tool.Command {
+		return decideCommand(p, ask)
+	}
+	d := decideClass(p, class, ask)
+	if d.State == Ask && (class == tool.Read || class == tool.Write) && !ask.Outside && !ask.Protected && !ask.Ignored {
+		for _, name := range p.AllowTools {
+			if name != "" && name == toolName(ask) {
+				return Decision{Allow, "tool", name, "this tool was allowed for the task"}
+			}
+		}
+	}
+	return d
+}
+
+// toolName falls back on the title, which begins with the name and comes from
+// the tool, not from the model.
+func toolName(ask tool.Ask) string {
+	if ask.Tool != "" {
+		return ask.Tool
+	}
+	name, _, _ := strings.Cut(ask.Title, " ")
+	return name
+}
+
+func decideClass(p Policy, class tool.Class, ask tool.Ask) Decision {
+	by := func(s State, reason string) Decision { return Decision{s, "policy", p.Mode, reason} }
+	switch {
+	case class == tool.Control:
+		if ask.Kind == "followup" {
+			return by(Ask, "a question to the user is answered by the user")
+		}
+		return by(Allow, "needs no permission")
+	case class != tool.Read && class != tool.Write:
+		return by(Ask, "an unknown kind of call")
+	case ask.Protected:
+		return by(Ask, "it touches a protected file")
+	case p.Mode == ModeAll:
+		return by(Allow, "everything but protected files is allowed")
+	case ask.Ignored:
+		return by(Ask, "it touches what .rooignore hides")
+	case class == tool.Read && ask.Outside && p.Mode == ModeAsk:
+		return by(Ask, "it reads outside the workspace")
+	case class == tool.Read:
+		return by(Allow, "reading is allowed")
+	case ask.Outside:
+		return by(Ask, "it writes outside the workspace")
+	case p.Mode == ModeEdits:
+		return by(Allow, "writing inside the workspace is allowed")
+	default:
+		return by(Ask, "writing needs permission")
+	}
+}
+
+func decideCommand(p Policy, ask tool.Ask) Decision {
+	// Two texts must not differ: a person, or a pattern, would judge the wrong one.
+	if ask.Command == "" || ask.Text != "" && ask.Text != ask.Command {
+		return Decision{Ask, "policy", p.Mode, "the command line is not known for sure"}
+	}
+	v := Command(ask.Command, p.Allow, p.Deny)
+	switch {
+	case v.Decision == Deny:
+		return Decision{Deny, "deny", v.rule(Deny), v.Reason}
+	case v.unsure:
+		return Decision{Ask, "policy", p.Mode, v.Reason}
+	case ask.Protected:
+		return Decision{Ask, "policy", p.Mode, "it touches a protected file"}
+	case p.Mode == ModeAll:
+		return Decision{Allow, "policy", p.Mode, "every command that is not denied is allowed"}
+	case ask.Outside || ask.Ignored:
+		return Decision{Ask, "policy", p.Mode, "it runs outside the visible workspace"}
+	case v.Decision == Allow:
+		return Decision{Allow, "allow", v.rule(Allow), v.Reason}
+	default:
+		return Decision{Ask, "policy", p.Mode, v.Reason}
+	}
+}

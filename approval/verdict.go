@@ -1,0 +1,166 @@
+package approval
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Part is one simple command of a line.
+type Part struct {
+	Command  string `json:"command"`
+	Rule     string `json:"rule"` // the pattern that decided, "" for none
+	Decision State  `json:"decision"`
+}
+
+// Verdict is what patterns say of a command line.
+type Verdict struct {
+	Decision State  `json:"decision"`
+	Parts    []Part `json:"parts"` // as far as the line could be read; never nil
+	Reason   string `json:"reason"`
+
+	unsure bool // it may be what a deny names
+}
+
+func (v Verdict) rule(s State) string {
+	for _, p := range v.Parts {
+		if p.Decision == s {
+			return p.Rule
+		}
+	}
+	return ""
+}
+
+// Command judges a command line by patterns alone.
+func Command(line string, allow, deny []string) Verdict {
+	denies, allows := patterns(deny), patterns(allow)
+	if strings.TrimSpace(line) == "" {
+		return Verdict{Decision: Ask, Parts: []Part{}, Reason: "the command line is empty"}
+	}
+	seen := look(line, denies)
+	v := Verdict{Decision: Ask, Parts: seen.parts, unsure: seen.unsure != "" && len(denies) > 0}
+	if v.Parts == nil {
+		v.Parts = []Part{}
+	}
+	if rule := v.rule(Deny); rule != "" {
+		v.Decision, v.Reason = Deny, fmt.Sprintf("the pattern %q denies it", rule)
+		return v
+	}
+	if v.unsure {
+		v.Reason = seen.unsure + ", so a deny pattern cannot be ruled out"
+		return v
+	}
+	words, why := plain(line)
+	if why == "" {
+		why = dangerous(words)
+	}
+	if why != "" {
+		v.Reason = why
+		return v
+	}
+	for _, p := range allows {
+		if !prefix(words, p.words) {
+			continue
+		}
+		if why := unnamed(words, p.words); why != "" {
+			v.Reason = why
+			continue
+		}
+		v.Decision, v.Reason = Allow, fmt.Sprintf("the pattern %q allows it", p.text)
+		v.Parts = []Part{{Command: line, Rule: p.text, Decision: Allow}}
+		return v
+	}
+	if v.Reason == "" {
+		v.Reason = "no pattern allows it"
+	}
+	return v
+}
+
+type pattern struct {
+	text  string
+	words []string
+}
+
+func patterns(texts []string) []pattern {
+	var out []pattern
+	for _, t := range texts {
+		if w := strings.Fields(t); len(w) > 0 {
+			out = append(out, pattern{t, w})
+		}
+	}
+	return out
+}
+
+func prefix(words, p []string) bool {
+	if len(words) < len(p) {
+		return false
+	}
+	for i := range p {
+		if words[i] != p[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// odd names a character that may show something else than what runs, or that
+// shells treat in ways of their own.
+func odd(line string) bool {
+	if !utf8.ValidString(line) {
+		return true
+	}
+	for _, r := range line {
+		if r == ' ' {
+			continue
+		}
+		if unicode.IsControl(r) || unicode.IsSpace(r) || !unicode.IsGraphic(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Zs, unicode.Co) || blankLetter(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// blankLetter: letters and marks that show as nothing.
+func blankLetter(r rune) bool {
+	return r == 0x034F || r == 0x115F || r == 0x1160 || r == 0x17B4 || r == 0x17B5 || r == 0x3164 || r == 0xFFA0 || r == 0x2800 || r >= 0xFE00 && r <= 0xFE0F || r >= 0xE0100 && r <= 0xE01EF
+}
+
+var otherShell = runtime.GOOS == "windows"
+
+// Pattern proposes the pattern that a person means by "always": the program, or
+// the program and its subcommand where it has some. "" when no pattern would ever
+// match this line.
+func Pattern(line string) string {
+	words, why := plain(line)
+	if why != "" || dangerous(words) != "" {
+		return ""
+	}
+	n := 1
+	if subcommands[words[0]] {
+		n = 2
+		if len(words) < 2 || strings.HasPrefix(words[1], "-") {
+			return ""
+		}
+		if len(words) > 2 && (words[1] == "run" || words[1] == "run-script") && !strings.HasPrefix(words[2], "-") {
+			n = 3
+		}
+	}
+	p := strings.Join(words[:n], " ")
+	if Command(line, []string{p}, nil).Decision != Allow {
+		return ""
+	}
+	return p
+}
+
+// subcommands are programs whose first word alone says too little.
+var subcommands = set("git", "go", "npm", "pnpm", "yarn", "bun", "cargo", "docker", "podman", "kubectl", "gh", "apt", "apt-get", "brew", "pip", "pip3", "dotnet", "terraform", "systemctl", "make", "python", "python3", "node")
+
+func set(words ...string) map[string]bool {
+	m := make(map[string]bool, len(words))
+	for _, w := range words {
+		m[w] = true
+	}
+	return m
+}

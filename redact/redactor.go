@@ -1,0 +1,179 @@
+package redact
+
+import (
+	"sort"
+	"strings"
+)
+
+// Known is a secret whose value is known, such as a configured API key.
+type Known struct {
+	Kind  string // shown in the mask; "" = "key"
+	Value string // values shorter than 8 bytes are not looked for: they would hit by chance
+}
+
+const minKnown = 8
+
+// Redactor finds secrets. It is immutable and safe for concurrent use.
+type Redactor struct {
+	rules []rule
+	// Every keyword is found by two neighbouring bytes of it, the rarest in text.
+	// One look into a table of 8 KB per byte decides for nearly all of the text
+	// that there is nothing; searching for each of the keywords would read the text
+	// as many times as there are keywords.
+	pairs [1 << 10]uint64
+	at    map[uint16][]probe
+	reach int // the longest keyword
+}
+
+// probe is a rule whose keyword has the pair at the given offset.
+type probe struct{ rule, offset int }
+
+// New makes a redactor for the built-in rules and for known values.
+func New(known ...Known) *Redactor {
+	r := &Redactor{at: map[uint16][]probe{}}
+	longest := append([]Known(nil), known...)
+	sort.SliceStable(longest, func(i, j int) bool { return len(longest[i].Value) > len(longest[j].Value) })
+	for _, k := range longest {
+		if len(k.Value) < minKnown {
+			continue
+		}
+		kind := k.Kind
+		if kind == "" {
+			kind = "key"
+		}
+		r.rules = append(r.rules, rule{kind: kind, keyword: k.Value, free: true})
+	}
+	r.rules = append(r.rules, rules...)
+	for i, rule := range r.rules {
+		offset := 0
+		// Known values are found by their beginning, the longest first: a value
+		// that holds another one must not be masked in part.
+		if rule.body != nil || rule.special != nil {
+			offset = rarest(rule.keyword)
+		}
+		p := pair(rule.keyword, offset)
+		r.pairs[p>>6] |= 1 << (p & 63)
+		r.at[p] = append(r.at[p], probe{i, offset})
+		r.reach = max(r.reach, len(rule.keyword))
+	}
+	return r
+}
+
+func pair(s string, i int) uint16 { return uint16(s[i])<<8 | uint16(s[i+1]) }
+
+// rarest returns where the pair stands that text is least likely to hold.
+func rarest(keyword string) int {
+	best, score := 0, 1<<30
+	for i := range len(keyword) - 1 {
+		if n := commonness(keyword[i]) * commonness(keyword[i+1]); n < score {
+			best, score = i, n
+		}
+	}
+	return best
+}
+
+func commonness(c byte) int {
+	switch {
+	case strings.IndexByte(" etaoinsr", c) >= 0:
+		return 12
+	case c >= 'a' && c <= 'z':
+		return 7
+	case strings.IndexByte("-/.:\"", c) >= 0:
+		return 4
+	case c >= 'A' && c <= 'Z' || c >= '0' && c <= '9':
+		return 3
+	default:
+		return 2
+	}
+}
+
+// String masks the secrets in s and counts them.
+func (r *Redactor) String(s string) (masked string, count int) {
+	out, count, _ := r.mask(nil, s, 0, true)
+	if count == 0 {
+		return s, 0
+	}
+	return string(out), count
+}
+
+// mask appends s to dst with its secrets masked. before is the byte in front of
+// s, 0 for none. Unless final, the rest of s that could still be part of a
+// secret is left alone: done is where it starts.
+func (r *Redactor) mask(dst []byte, s string, before byte, final bool) (out []byte, count, done int) {
+	copied := 0 // s[:copied] is in dst
+	// A keyword that has not come whole cannot be judged.
+	last := len(s) - 1
+	if !final {
+		last = len(s) - r.reach
+	}
+	i := 0
+	for i < last {
+		p := pair(s, i)
+		if r.pairs[p>>6]&(1<<(p&63)) == 0 {
+			i++
+			continue
+		}
+		kind, from, to, more := r.judge(s, i, copied, before, p, final)
+		if more {
+			break
+		}
+		if kind == "" {
+			i++
+			continue
+		}
+		dst = append(dst, s[copied:from]...)
+		dst = append(dst, "[REDACTED:"+kind+"]"...)
+		copied, count = to, count+1
+		i = to
+	}
+	if final {
+		return append(dst, s[copied:]...), count, len(s)
+	}
+	// What is looked at again must begin before any keyword whose pair is at i.
+	done = max(copied, min(i, max(last, 0))-r.reach, 0)
+	return append(dst, s[copied:done]...), count, done
+}
+
+// judge tries the rules whose pair stands at i. Nothing before low counts.
+func (r *Redactor) judge(s string, i, low int, before byte, p uint16, final bool) (kind string, from, to int, more bool) {
+	for _, probe := range r.at[p] {
+		rule, start := &r.rules[probe.rule], i-probe.offset
+		if start < low || !strings.HasPrefix(s[start:], rule.keyword) {
+			continue
+		}
+		front := before
+		if start > 0 {
+			front = s[start-1]
+		}
+		if !rule.free && (alnum[front] || front == '_') {
+			continue
+		}
+		from, to, more := rule.match(s, start, final)
+		if more {
+			return "", 0, 0, true
+		}
+		if to > from {
+			return rule.kind, from, to, false
+		}
+	}
+	return "", 0, 0, false
+}
+
+func (r *rule) match(s string, start int, final bool) (from, to int, more bool) {
+	at := start + len(r.keyword)
+	if r.special != nil {
+		return r.special(s, at, final)
+	}
+	if r.body == nil {
+		return start, at, false
+	}
+	most := r.max
+	if most == 0 {
+		most = maxToken
+	}
+	n, more := run(s, at, r.body, most+1, final)
+	if more || n < r.min || n > most && r.max > 0 || !random(s[at:at+n]) {
+		return 0, 0, more
+	}
+	return start, at + n, false
+}

@@ -1,0 +1,152 @@
+package commandtool
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"unicode/utf8"
+
+	"github.com/roost-dev/roost/tool"
+)
+
+// capture keeps head and tail of an output in memory and, once it is longer than
+// both together, all of it in a file.
+type capture struct {
+	dir   string
+	limit int // head and tail together
+	head  []byte
+	tail  []byte // ring, once full
+	next  int    // where the ring goes on
+	size  int64
+	file  *os.File
+	err   error
+}
+
+func (c *capture) headLimit() int { return c.limit / 2 }
+func (c *capture) tailLimit() int { return c.limit - c.limit/2 }
+
+// Write takes the next bytes. A full disk is an error: an output that cannot be
+// kept must not look whole.
+func (c *capture) Write(p []byte) (int, error) {
+	if c.err != nil {
+		return 0, c.err
+	}
+	if c.file == nil && c.size+int64(len(p)) > int64(c.limit) {
+		if c.err = c.spill(); c.err != nil {
+			return 0, c.err
+		}
+	}
+	if c.file != nil {
+		if _, err := c.file.Write(p); err != nil {
+			c.err = fmt.Errorf("keep output in %s: %w", c.file.Name(), err)
+			return 0, c.err
+		}
+	}
+	c.size += int64(len(p))
+	n := len(p)
+	if room := c.headLimit() - len(c.head); room > 0 {
+		take := min(room, len(p))
+		c.head = append(c.head, p[:take]...)
+		p = p[take:]
+	}
+	c.keepTail(p)
+	return n, nil
+}
+
+func (c *capture) keepTail(p []byte) {
+	limit := c.tailLimit()
+	if len(p) >= limit {
+		c.tail, c.next = append(c.tail[:0], p[len(p)-limit:]...), 0
+		return
+	}
+	if room := limit - len(c.tail); room > 0 {
+		take := min(room, len(p))
+		c.tail = append(c.tail, p[:take]...)
+		p = p[take:]
+	}
+	for len(p) > 0 {
+		n := copy(c.tail[c.next:], p)
+		c.next = (c.next + n) % limit
+		p = p[n:]
+	}
+}
+
+// spill begins the file with what is in memory, which is everything so far.
+func (c *capture) spill() error {
+	f, err := os.CreateTemp(c.dir, "output-*.txt") // mode 0600
+	if err != nil {
+		return fmt.Errorf("keep long output in %s: %w", c.dir, err)
+	}
+	c.file = f
+	for _, part := range [][]byte{c.head, c.tail} {
+		if _, err := f.Write(part); err != nil {
+			return fmt.Errorf("keep output in %s: %w", f.Name(), err)
+		}
+	}
+	return nil
+}
+
+// whole reports whether memory holds everything.
+func (c *capture) whole() bool { return c.size <= int64(len(c.head)+len(c.tail)) }
+
+// parts returns the kept beginning and end. When bytes between them are missing
+// they are cut back to whole lines, where a line end is near, or else to whole
+// characters: half a line may be half a secret that nobody recognises.
+func (c *capture) parts() (head, tail []byte) {
+	tail = append(append([]byte(nil), c.tail[c.next:]...), c.tail[:c.next]...)
+	if c.whole() {
+		return append(append([]byte(nil), c.head...), tail...), nil
+	}
+	head = c.head
+	if i := bytes.LastIndexByte(head, '\n'); i >= len(head)/2 {
+		head = head[:i+1]
+	} else {
+		head = wholeEnd(head)
+	}
+	if i := bytes.IndexByte(tail, '\n'); i >= 0 && i < len(tail)/2 {
+		tail = tail[i+1:]
+	} else {
+		tail = wholeStart(tail)
+	}
+	return head, tail
+}
+
+func wholeEnd(b []byte) []byte {
+	for i := 1; i <= utf8.UTFMax && i <= len(b); i++ {
+		if c := b[len(b)-i]; utf8.RuneStart(c) {
+			if !utf8.FullRune(b[len(b)-i:]) {
+				return b[:len(b)-i]
+			}
+			break
+		}
+	}
+	return b
+}
+
+func wholeStart(b []byte) []byte {
+	for i := 0; i < utf8.UTFMax && i < len(b); i++ {
+		if utf8.RuneStart(b[i]) {
+			return b[i:]
+		}
+	}
+	return b
+}
+
+// close ends the file and hands it over, nil when there is none. With discard
+// the file is removed.
+func (c *capture) close(discard bool) (*tool.Spool, error) {
+	if c.file == nil {
+		return nil, nil
+	}
+	name := c.file.Name()
+	err := c.err
+	if err == nil {
+		err = c.file.Sync() // the result that names it is committed after this
+	}
+	err = errors.Join(err, c.file.Close())
+	if err != nil || discard {
+		return nil, errors.Join(err, os.Remove(name))
+	}
+	return &tool.Spool{Path: name, Size: c.size}, nil
+}

@@ -1,0 +1,73 @@
+package commandtool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
+	"github.com/roost-dev/roost/workspace/shell"
+)
+
+type plan struct {
+	options Options
+	env     tool.Env
+	line    string
+	where   workspace.Path
+	limit   time.Duration
+}
+
+func (p *plan) Ask() tool.Ask {
+	first, rest, more := strings.Cut(p.line, "\n")
+	title := Name + " " + first
+	if more && strings.TrimSpace(rest) != "" {
+		title += " ..."
+	}
+	return tool.Ask{
+		Tool: Name, Kind: "command", Text: p.line, Command: p.line, Title: title,
+		Paths: []string{p.where.Abs}, Outside: p.where.Outside, Ignored: p.where.Ignored,
+	}
+}
+
+// Run runs the command. A command that fails, or is ended by the clock, is a
+// result; a missing folder is one too, since the model can mend it.
+func (p *plan) Run(ctx context.Context, out tool.Output) (tool.Result, error) {
+	kept := &capture{dir: p.env.SpoolDir, limit: p.options.PreviewBytes}
+	ran, err := shell.Run(ctx, shell.Command{
+		Line: p.line, Dir: p.where.Real, Timeout: p.limit,
+		Output: both{kept, out},
+		Started: func(proc shell.Process) {
+			out.Started(proc)
+			failpoint.Hit("tool.command.started")
+		},
+	})
+	full, spoolErr := kept.close(err != nil)
+	if err != nil {
+		return tool.Result{}, fmt.Errorf("%s: %w", Name, err)
+	}
+	if spoolErr != nil {
+		return tool.Result{}, fmt.Errorf("%s: %w", Name, spoolErr)
+	}
+	exit := ran.Exit
+	res := tool.Result{Text: p.text(ran, kept, full), Full: full, Exit: &exit, TimedOut: ran.TimedOut}
+	if ran.Cancelled {
+		return res, context.Cause(ctx)
+	}
+	return res, nil
+}
+
+// both keeps first and shows second.
+type both struct {
+	keep *capture
+	show tool.Output
+}
+
+func (b both) Write(p []byte) (int, error) {
+	if _, err := b.keep.Write(p); err != nil {
+		return 0, err
+	}
+	return b.show.Write(p)
+}

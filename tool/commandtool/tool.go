@@ -1,0 +1,104 @@
+package commandtool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// Name is the tool's name.
+const Name = "execute_command"
+
+// Sizes of a preview in bytes, head and tail together.
+const (
+	SmallPreview  = 5 << 10
+	MediumPreview = 10 << 10
+	LargePreview  = 20 << 10
+)
+
+// Options change what the tool does; the zero value is good.
+type Options struct {
+	PreviewBytes int // what the model sees of a long output; 0 = MediumPreview
+}
+
+// New returns the tool.
+func New(o Options) tool.Tool {
+	if o.PreviewBytes <= 0 {
+		o.PreviewBytes = MediumPreview
+	}
+	return commandTool{o}
+}
+
+type commandTool struct{ options Options }
+
+const schema = `{"type":"object","properties":{` +
+	`"command":{"type":"string","description":"The command line, as for sh -c"},` +
+	`"cwd":{"type":["string","null"],"description":"Folder to run it in, relative to the workspace or absolute; null for the workspace"},` +
+	`"timeout":{"type":["number","null"],"description":"Seconds after which the command is ended; null for no limit of its own"}},` +
+	`"required":["command","cwd","timeout"],"additionalProperties":false}`
+
+const description = "Run a command line with sh -c in the user's workspace and return its exit code and output (stdout and stderr together). " +
+	"There is no terminal and no input: use flags that avoid prompts. When the shell exits, processes it left in the background are ended too. " +
+	"Long output is shown in part, and kept whole under an artifact id for read_command_output."
+
+func (commandTool) Spec() tool.Spec {
+	return tool.Spec{Name: Name, Description: description, Schema: json.RawMessage(schema), Class: tool.Command, Replay: tool.Never}
+}
+
+func (t commandTool) Plan(_ context.Context, env tool.Env, input json.RawMessage) (tool.Plan, error) {
+	wrong := func(format string, args ...any) (tool.Plan, error) {
+		return nil, &tool.InputError{Tool: Name, Reason: fmt.Sprintf(format, args...)}
+	}
+	if !esjson.Valid(input) || esjson.TypeOf(input) != esjson.TypeObject {
+		return wrong("the input must be a JSON object with the key \"command\"")
+	}
+	line, ok := esjson.GetString(input, "command")
+	if !ok || strings.TrimSpace(line) == "" {
+		return wrong("\"command\" is missing: give the command line as a string")
+	}
+	if strings.ContainsRune(line, 0) {
+		return wrong("\"command\" holds a NUL character, which no shell takes")
+	}
+	dir := "."
+	if raw, ok := esjson.Get(input, "cwd"); ok && esjson.TypeOf(raw) != esjson.TypeNull {
+		if dir, ok = esjson.GetString(input, "cwd"); !ok {
+			return wrong("\"cwd\" must be a string or null")
+		}
+		if strings.TrimSpace(dir) == "" {
+			dir = "."
+		}
+	}
+	limit := time.Duration(env.CommandTimeoutMS) * time.Millisecond
+	if raw, ok := esjson.Get(input, "timeout"); ok && esjson.TypeOf(raw) != esjson.TypeNull {
+		s, ok := esjson.GetFloat(input, "timeout")
+		if !ok || s < 0 || math.IsNaN(s) {
+			return wrong("\"timeout\" must be a number of seconds, 0 or more, or null")
+		}
+		if d := seconds(s); d > 0 && (limit <= 0 || d < limit) {
+			limit = d
+		}
+	}
+	where, err := env.Workspace.Resolve(dir)
+	if errors.Is(err, workspace.ErrPath) {
+		return wrong("\"cwd\" cannot be used: %v", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("plan %s: %w", Name, err)
+	}
+	return &plan{options: t.options, env: env, line: line, where: where, limit: limit}, nil
+}
+
+func seconds(s float64) time.Duration {
+	if s > 1e9 {
+		return 0 // 30 years: no limit
+	}
+	return time.Duration(s * float64(time.Second))
+}

@@ -1,0 +1,20 @@
+// Package filetool holds the tools that read, write, list and search files:
+// read_file, write_to_file, apply_diff, list_files and search_files.
+//
+// Names, parameters and result texts are Roo's, older names and input shapes are
+// understood. Reading tools may run again after a crash. Writing tools replace a
+// file in one step and can tell afterwards whether they did (see Inspector).
+//
+// A plan to write remembers the content it was made for. If the file is another
+// one when the plan runs, nothing is written and the model is told.
+//
+// Limits: files of more than MaxEdit bytes are not edited, indentation mode does
+// not read files over MaxEdit, images over MaxImage are only named. Text is UTF-8;
+// other encodings are shown with replacement characters.
+package filetool
+
+// Sizes in bytes.
+const (
+	MaxEdit  = 32 << 20 // largest file that is changed or read as a whole
+	MaxImage = 5 << 20  // largest image that is shown
+)

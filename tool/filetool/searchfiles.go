@@ -1,0 +1,289 @@
+package filetool
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// SearchFiles gives the tool search_files. Patterns are RE2, which Rust's syntax
+// is nearly the same as; line by line, letter case counts. Hidden files, what
+// .gitignore and .rooignore hide and binary files are not searched, links not
+// followed.
+func SearchFiles() tool.Tool { return searchFiles{} }
+
+type searchFiles struct{}
+
+func (searchFiles) Spec() tool.Spec {
+	return tool.Spec{
+		Name:        "search_files",
+		Description: "Search the files of a folder and all its subfolders with a regular expression. Shows each matching line with its number and one line before and after it, up to 300 places.",
+		Schema: schema([]string{"path", "regex", "file_pattern"},
+			"path", property("string", "Folder to search in, relative to the workspace. A single file works too."),
+			"regex", property("string", "Regular expression (Rust/RE2 syntax, no look-around), matched line by line. Letter case counts; start with (?i) to ignore it."),
+			"file_pattern", property(`["string","null"]`, "Glob that file names must match, such as *.go or **/*.{ts,tsx}. null means every file.")),
+		Class:  tool.Read,
+		Replay: tool.Again,
+	}
+}
+
+func (searchFiles) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (tool.Plan, error) {
+	in, err := parseInput("search_files", raw)
+	if err != nil {
+		return nil, err
+	}
+	path, err := in.need(false, "path", "dir_path", "directory")
+	if err != nil {
+		return nil, err
+	}
+	pattern, err := in.need(false, "regex", "pattern")
+	if err != nil {
+		return nil, err
+	}
+	glob, hasGlob := in.text("file_pattern", "filePattern", "include")
+	hasGlob = hasGlob && glob != ""
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		var bad *syntax.Error
+		errors.As(err, &bad)
+		return nil, in.wrong(fmt.Sprintf("the regex %q cannot be used: %v. Look-around and back-references do not exist here; escape characters that are meant literally.", pattern, err))
+	}
+	files, err := compileGlob(glob)
+	if err != nil {
+		return nil, in.wrong(err.Error())
+	}
+	p, err := in.resolve(env, path)
+	if err != nil {
+		return nil, err
+	}
+	d := &done{ask: tool.Ask{Kind: "tool", Title: "search_files " + p.Readable + " /" + pattern + "/", Paths: []string{p.Readable}, Outside: p.Outside, Ignored: p.Ignored}}
+	found := ""
+	if p.Ignored {
+		d.result = denied(p.Readable)
+	} else if found, err = search(ctx, env.Workspace, p.Real, re, files); err == nil {
+		d.result = tool.Result{Text: found}
+	} else {
+		why, err := explainFolder(p.Readable, p.Real, err)
+		if err != nil {
+			return nil, err
+		}
+		d.result = failed("%s", why)
+	}
+	var o esjson.Object
+	o.String("tool", "searchFiles")
+	o.String("path", p.Readable)
+	o.String("regex", pattern)
+	if hasGlob {
+		o.String("filePattern", glob)
+	}
+	o.Bool("isOutsideWorkspace", p.Outside)
+	o.String("content", found)
+	d.ask.Text = string(o.Bytes())
+	return d, nil
+}
+
+// search goes through a folder, or one file.
+func search(ctx context.Context, ws *workspace.Workspace, base string, re *regexp.Regexp, names func(rel string) bool) (string, error) {
+	rules, err := ws.Ignore()
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(base)
+	if err != nil {
+		return "", err
+	}
+	var found []foundFile
+	total := 0
+	one := func(abs string) error {
+		lines, err := searchFile(ctx, abs, re, maxResults-total)
+		if err != nil {
+			return contextError(err) // a file that cannot be read is passed over
+		}
+		if len(lines) > 0 {
+			f := foundFile{slashRel(ws.Root(), abs), lines}
+			total += f.groups()
+			found = append(found, f)
+		}
+		return nil
+	}
+	if info.Mode().IsRegular() {
+		if err := one(base); err != nil {
+			return "", err
+		}
+		return formatFound(found), nil
+	}
+	if !info.IsDir() {
+		return "", workspace.ErrNotRegular
+	}
+	if tooWide(base) && base != ws.Root() {
+		return "", errors.New("it is a home or root folder; name the folder below it that is meant")
+	}
+	var failure error
+	w := walker{base: base, root: ws.Root(), enter: func(name string) bool { return name[0] != '.' && name != "node_modules" }}
+	err = w.walk(ctx, func(abs string, d fs.DirEntry) bool {
+		if !d.Type().IsRegular() || d.Name()[0] == '.' || !names(slashRel(base, abs)) {
+			return true
+		}
+		if rel, ok := insideRel(ws.Root(), abs); ok && rules.Hides(rel, false) {
+			return true
+		}
+		failure = one(abs)
+		return failure == nil && total < maxResults
+	})
+	if err == nil {
+		err = failure
+	}
+	if err != nil {
+		return "", err
+	}
+	return formatFound(found), nil
+}
+
+// maxSearchLine is how much of a line is looked at, in bytes.
+const maxSearchLine = 1 << 20
+
+// searchFile gives matching lines and one line around each, up to want groups.
+// A zero byte makes a file binary, and then it gives nothing.
+func searchFile(ctx context.Context, name string, re *regexp.Regexp, want int) ([]foundLine, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	br := bufio.NewReaderSize(f, 64<<10)
+	var out []foundLine
+	var before foundLine
+	groups := 0
+	after := false // the line before matched
+	for n := 1; ; n++ {
+		if n%1024 == 1 {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+		}
+		line, err := readLine(br)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if len(line) == 0 && err != nil {
+			return out, nil
+		}
+		if bytes.IndexByte(line, 0) >= 0 {
+			return nil, nil
+		}
+		here := foundLine{n, string(line)}
+		body := bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+		switch {
+		case re.Match(body):
+			first := n
+			if before.number > 0 {
+				first = before.number
+			}
+			if len(out) == 0 || out[len(out)-1].number < first-1 {
+				if groups++; groups > want {
+					return out, nil
+				}
+			}
+			if before.number > 0 {
+				out = append(out, before)
+			}
+			out = append(out, here)
+			after, before = true, foundLine{}
+		case after:
+			out = append(out, here)
+			after, before = false, foundLine{}
+		default:
+			before = here
+		}
+		if err != nil {
+			return out, nil
+		}
+	}
+}
+
+// readLine gives a line with its end, at most maxSearchLine bytes of it.
+func readLine(br *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := br.ReadSlice('\n')
+		if len(line) < maxSearchLine {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// compileGlob makes a test of paths relative to the searched folder. A glob
+// without "/" is about the name at any depth; {a,b} gives alternatives.
+func compileGlob(glob string) (func(string) bool, error) {
+	glob = filepath.ToSlash(strings.TrimSpace(glob))
+	if glob == "" || glob == "*" {
+		return func(string) bool { return true }, nil
+	}
+	exclude := strings.HasPrefix(glob, "!")
+	var text strings.Builder
+	alternatives := expandBraces(strings.TrimPrefix(glob, "!"), 256)
+	if alternatives == nil {
+		return nil, fmt.Errorf("the file_pattern %q has too many alternatives", glob)
+	}
+	for _, g := range alternatives {
+		if g = strings.TrimPrefix(g, "./"); g != "" && (g[0] == '#' || g[0] == '!') {
+			g = `\` + g
+		}
+		text.WriteString(g + "\n")
+	}
+	rules := workspace.ParseIgnore(text.String(), false)
+	return func(rel string) bool { return rules.Hides(rel, false) != exclude }, nil
+}
+
+// expandBraces writes {a,b} out, nil when that gives more than most texts.
+func expandBraces(s string, most int) []string {
+	open := strings.IndexByte(s, '{')
+	if open < 0 {
+		return []string{s}
+	}
+	depth, start := 0, open+1
+	var parts []string
+	for i := open; i < len(s); i++ {
+		switch s[i] {
+		case '{':
+			depth++
+		case ',':
+			if depth == 1 {
+				parts = append(parts, s[start:i])
+				start = i + 1
+			}
+		case '}':
+			if depth--; depth > 0 {
+				continue
+			}
+			parts = append(parts, s[start:i])
+			var out []string
+			for _, p := range parts {
+				rest := expandBraces(s[:open]+p+s[i+1:], most-len(out))
+				if rest == nil || len(out)+len(rest) > most {
+					return nil
+				}
+				out = append(out, rest...)
+			}
+			return out
+		}
+	}
+	return []string{s} // never closed: literal
+}

@@ -1,0 +1,204 @@
+package filetool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// Outcome is what the files tell about a call that was cut off.
+type Outcome string
+
+// The outcomes.
+const (
+	Happened    Outcome = "done"     // the files are as the call leaves them
+	NotHappened Outcome = "not-done" // the files are as the call found them
+	Unclear     Outcome = "unclear"  // neither: look, do not repeat
+)
+
+// Inspector is a writing tool that can tell from the files whether a call whose
+// outcome is unknown took effect. It changes nothing.
+type Inspector interface {
+	tool.Tool
+	// Inspect judges the call with this input. before maps paths, as in
+	// tool.FileTouch, to the hash they had before the call, "" for no file; it may be nil
+	// or lack paths, and then fewer cases can be told apart.
+	Inspect(ctx context.Context, env tool.Env, input json.RawMessage, before map[string]string) (Outcome, error)
+}
+
+// WriteToFile gives the tool write_to_file.
+func WriteToFile() tool.Tool { return writeFile{} }
+
+type writeFile struct{}
+
+func (writeFile) Spec() tool.Spec {
+	return tool.Spec{
+		Name:        "write_to_file",
+		Aliases:     []string{"write_file"},
+		Description: "Write a whole file: make a new one, with the folders it needs, or replace an existing one. Give the complete content; nothing of the old content stays. For changes to an existing file apply_diff is quicker and safer.",
+		Schema: schema([]string{"path", "content"},
+			"path", property("string", "File to write, relative to the workspace."),
+			"content", property("string", "The complete content, without line numbers and without anything left out.")),
+		Class:  tool.Write,
+		Replay: tool.Inspect,
+	}
+}
+
+func (writeFile) parse(env tool.Env, raw json.RawMessage) (in input, p workspace.Path, content string, err error) {
+	if in, err = parseInput("write_to_file", raw); err != nil {
+		return
+	}
+	path, err := in.need(false, "path", "file_path")
+	if err != nil {
+		return
+	}
+	if content, err = in.need(true, "content"); err != nil {
+		return
+	}
+	content = strings.ToValidUTF8(stripFence(content), "\uFFFD")
+	p, err = in.resolve(env, path)
+	return
+}
+
+func (w writeFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (tool.Plan, error) {
+	in, p, content, err := w.parse(env, raw)
+	if err != nil {
+		return nil, err
+	}
+	e := &edit{env: env, path: p, content: content, ask: editAsk("write_to_file", p)}
+	if p.Ignored {
+		e.ask.Text = editText("editedExistingFile", p, "")
+		return e, nil
+	}
+	old, state, err := env.Workspace.Read(ctx, p, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.creates = true
+	case err != nil:
+		why, err := explain(p, err)
+		if err != nil {
+			return nil, err
+		}
+		return nil, in.wrong(why)
+	}
+	e.expect = state.Hash
+	e.ask.Diff, e.ask.Text = describeWrite(p, string(old), content, e.creates)
+	return e, nil
+}
+
+// stripFence takes off the code fence that models like to put around a file. Only a
+// fence on the first line goes, and only one on the last line.
+func stripFence(s string) string {
+	if strings.HasPrefix(s, "```") {
+		_, rest, _ := strings.Cut(s, "\n")
+		s = rest
+	}
+	if body := strings.TrimRight(s, "\r\n"); strings.HasSuffix(body, "\n```") || body == "```" {
+		s = strings.TrimSuffix(body, "```")
+	}
+	return s
+}
+
+func (w writeFile) Inspect(ctx context.Context, env tool.Env, raw json.RawMessage, before map[string]string) (Outcome, error) {
+	_, p, content, err := w.parse(env, raw)
+	if err != nil {
+		return Unclear, err
+	}
+	state, err := env.Workspace.StatPath(ctx, p)
+	if err != nil {
+		return Unclear, err
+	}
+	old, known := before[p.Readable]
+	switch {
+	case state.Hash == workspace.HashOf([]byte(content)):
+		return Happened, nil
+	case known && state.Hash == old, !known && !state.Exists():
+		return NotHappened, nil
+	}
+	return Unclear, nil
+}
+
+// edit is a planned replacement of one file.
+type edit struct {
+	env     tool.Env
+	path    workspace.Path
+	content string
+	expect  string // hash that the file must still have
+	creates bool
+	note    string // added to the result
+	ask     tool.Ask
+}
+
+func (e *edit) Ask() tool.Ask { return e.ask }
+
+func (e *edit) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
+	if e.path.Ignored {
+		return denied(e.path.Readable), nil
+	}
+	now, err := e.env.Workspace.Resolve(e.path.Given)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if now.Ignored {
+		return denied(now.Readable), nil
+	}
+	state, err := e.env.Workspace.Write(ctx, e.path, []byte(e.content), e.expect)
+	switch {
+	case errors.Is(err, workspace.ErrChanged):
+		return failed("%s was changed by someone else after this change was prepared; nothing was written. Read the file again and make the change on what is there now.", e.path.Readable), nil
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, workspace.ErrNotRegular):
+		return failed("nothing was written: %v", err), nil
+	case err != nil:
+		return tool.Result{}, err
+	}
+	operation := "modified"
+	if e.creates {
+		operation = "created"
+	}
+	var o esjson.Object
+	o.String("path", e.path.Readable)
+	o.String("operation", operation)
+	o.String("notice", "The file is written. There is no need to read it again; go on with the task.")
+	return tool.Result{Text: string(o.Bytes()) + e.note, Files: []tool.FileTouch{touchOf(state, editedSource)}}, nil
+}
+
+func editAsk(name string, p workspace.Path) tool.Ask {
+	return tool.Ask{Kind: "tool", Title: name + " " + p.Readable, Paths: []string{p.Readable}, Outside: p.Outside, Protected: p.Protected, Ignored: p.Ignored}
+}
+
+func editText(kind string, p workspace.Path, diff string) string {
+	var o esjson.Object
+	o.String("tool", kind)
+	o.String("path", p.Readable)
+	o.String("content", diff)
+	o.Bool("isOutsideWorkspace", p.Outside)
+	o.Bool("isProtected", p.Protected)
+	addStats(&o, diff)
+	return string(o.Bytes())
+}
+
+func describeWrite(p workspace.Path, old, content string, creates bool) (diff, text string) {
+	kind := "editedExistingFile"
+	if creates {
+		kind = "newFileCreated"
+	}
+	full := unified(p.Readable, old, content, creates)
+	return full, editText(kind, p, hunks(full))
+}
+
+// notText is the answer for a file whose bytes are not UTF-8: a change of a few lines
+// would spoil the others.
+func notText(p workspace.Path, data []byte) string {
+	if utf8.Valid(data) {
+		return ""
+	}
+	return fmt.Sprintf("%s is not UTF-8 text, so it cannot be changed by lines.", p.Readable)
+}

@@ -1,0 +1,167 @@
+// Package tool holds the tools a model may call: reading, writing, searching,
+// running commands, asking, finishing. Names and parameters are Roo's.
+//
+// A call goes through two steps. Plan looks at the input and the workspace and
+// says what would happen, without doing it: that is what a person approves and
+// what the journal records as intent. Run does it. A Plan that was made before a
+// crash is made again on resume, never reused.
+package tool
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/roost-dev/roost/workspace"
+	"github.com/roost-dev/roost/workspace/shell"
+)
+
+// Replay says what may happen to a call whose outcome is unknown after a crash.
+type Replay string
+
+// The replay classes.
+const (
+	Again   Replay = "again"   // reads only: run it again
+	Inspect Replay = "inspect" // writes files: look at the files to see whether it happened
+	Never   Replay = "never"   // has effects elsewhere: never run again by itself
+)
+
+// Class is the kind of permission that a call needs.
+type Class string
+
+// The permission classes.
+const (
+	Read    Class = "read"
+	Write   Class = "write"
+	Command Class = "command"
+	Control Class = "control" // asking and finishing: needs no permission
+)
+
+// Spec describes a tool to the model and to the engine.
+type Spec struct {
+	Name        string
+	Aliases     []string
+	Description string
+	Schema      json.RawMessage // JSON Schema of the input, as offered to the model
+	Class       Class
+	Replay      Replay
+}
+
+// Env is what a call may touch.
+type Env struct {
+	Workspace *workspace.Workspace
+	// CommandTimeoutMS ends a command that runs longer; 0 = no limit.
+	CommandTimeoutMS int64
+	// SpoolDir is a private folder for output that does not fit in memory.
+	SpoolDir string
+	// ArtifactID gives the name under which a command's whole output will be kept
+	// (e.g. "cmd-1776200002500.txt"), as Result.Text tells it to the model. It is a
+	// function because the name comes from the row that asked, which is written
+	// between Plan and Run; Run calls it at most once, when Result.Full is set. nil
+	// = the text names none.
+	ArtifactID func() string
+}
+
+// Tool is one tool.
+type Tool interface {
+	Spec() Spec
+	// Plan checks the input. A *InputError is the model's mistake and becomes an
+	// error result; any other error is ours.
+	Plan(ctx context.Context, env Env, input json.RawMessage) (Plan, error)
+}
+
+// Plan is a call that has been checked and not been run.
+type Plan interface {
+	// Ask describes the call for approval and for the UI history.
+	Ask() Ask
+	// Run does it. Output may be called many times while it runs, from any
+	// goroutine but never concurrently. Files it wrote are synced when it returns.
+	Run(ctx context.Context, out Output) (Result, error)
+}
+
+// Ask is what a person sees of a call.
+type Ask struct {
+	Tool      string   // the tool's name, for approvals; "" = the first word of Title
+	Kind      string   // Roo's ask kind: "tool", "command", "followup", "completion_result"
+	Text      string   // Roo's ask text: JSON of ClineSayTool for "tool", the command line for "command"
+	Title     string   // one line for a terminal, e.g. "read_file src/a.go"
+	Diff      string   // unified diff of a write, "" otherwise
+	Paths     []string // workspace paths it touches, as given by Resolve
+	Command   string   // the command line of a command
+	Outside   bool     // touches something outside the workspace, symlinks followed
+	Protected bool     // touches a write-protected file
+	Ignored   bool     // touches what .rooignore hides
+}
+
+// Output receives what a running call shows, as it appears.
+type Output interface {
+	// Started tells of a process that now runs: it is recorded so that a resume
+	// can find it if it outlives us.
+	Started(p Process)
+	// Write is called with raw output bytes.
+	Write(p []byte) (int, error)
+}
+
+// Process identifies a running command beyond the reuse of its number.
+type Process = shell.Process
+
+// Result is what the model gets back, and what the engine records beside it.
+type Result struct {
+	Text     string            // the tool result's text
+	Images   []json.RawMessage // image blocks that follow the result
+	IsError  bool
+	Files    []FileTouch // files it read or wrote
+	Full     *Spool      // the whole output, when Text holds only part of it
+	Exit     *int        // a command's exit code
+	TimedOut bool
+	// Control tools:
+	Question  string   // ask_followup_question: what to ask
+	Choices   []Choice // its suggested answers
+	Completed bool     // attempt_completion: Text is the final result
+}
+
+// Choice is one suggested answer.
+type Choice struct {
+	Answer string `json:"answer"`
+	Mode   string `json:"mode,omitempty"`
+}
+
+// FileTouch records what the model now knows of a file.
+type FileTouch struct {
+	Path   string // as Roo stores it: relative to the workspace with "/", absolute outside
+	Source string // "read_tool", "roo_edited"
+	Hash   string // SHA-256 of the content after the call, hex; "" when it no longer exists
+	Size   int64
+	MTime  int64 // Unix nanoseconds
+	CTime  int64 // Unix nanoseconds, 0 where unknown
+	Inode  uint64
+	Device uint64
+}
+
+// Spool is output kept outside memory.
+type Spool struct {
+	Path string
+	Size int64
+}
+
+// InputError is a call that the model got wrong.
+type InputError struct {
+	Tool   string
+	Reason string // in words the model can act on
+}
+
+func (e *InputError) Error() string { return e.Tool + ": " + e.Reason }
+
+// Finding is what a look at the files says of a write that a crash interrupted.
+type Finding string
+
+// The findings.
+const (
+	Done    Finding = "done"
+	NotDone Finding = "not_done"
+	Unclear Finding = "unclear"
+)
+
+// Inspector is a tool whose effect can be read off the workspace afterwards.
+type Inspector interface {
+	Inspect(ctx context.Context, env Env, input json.RawMessage) (Finding, error)
+}

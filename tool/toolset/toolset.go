@@ -1,0 +1,19 @@
+// Package toolset is the set of tools that a model is offered, in the order it
+// is told of them. The order is fixed: providers cache requests by their prefix.
+package toolset
+
+import (
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/commandtool"
+	"github.com/roost-dev/roost/tool/controltool"
+	"github.com/roost-dev/roost/tool/filetool"
+)
+
+// All are the tools of every mode.
+func All() []tool.Tool {
+	return append(filetool.All(),
+		commandtool.New(commandtool.Options{}),
+		controltool.NewQuestion(),
+		controltool.NewCompletion(),
+	)
+}

@@ -1,0 +1,122 @@
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// IgnoreFile is the name of the rules file in the root. Files of that name
+// further down mean nothing.
+const IgnoreFile = ".rooignore"
+
+// maxIgnore bounds the rules file in bytes.
+const maxIgnore = 1 << 20
+
+// Ignore is a compiled set of gitignore rules. The zero value and nil hide
+// nothing. It never changes after it was made.
+type Ignore struct{ rules []rule }
+
+// ParseIgnore compiles the text of a gitignore file. It cannot fail: a line that
+// makes no sense matches nothing, as in git.
+func ParseIgnore(text string, foldCase bool) *Ignore {
+	ig := &Ignore{}
+	for _, line := range splitLines(text) {
+		if r, ok := parseRule(line, foldCase); ok {
+			ig.rules = append(ig.rules, r)
+		}
+	}
+	return ig
+}
+
+// Hides reports whether a path (relative, "/" between names, no "." or "..") is
+// hidden, itself or through a folder that holds it. A file in a hidden folder
+// cannot be shown again by a later rule, as in git.
+func (ig *Ignore) Hides(rel string, dir bool) bool {
+	if ig == nil || len(ig.rules) == 0 {
+		return false
+	}
+	parts := splitPath(rel)
+	for n := 1; n <= len(parts); n++ {
+		if ig.verdict(parts[:n], n < len(parts) || dir) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Decide judges a single name without looking at its parents: +1 hidden,
+// -1 shown again by a "!" rule, 0 not mentioned. Walkers that go from the top
+// down use it, with the rules of several files.
+func (ig *Ignore) Decide(rel string, dir bool) int {
+	if ig == nil {
+		return 0
+	}
+	return ig.verdict(splitPath(rel), dir)
+}
+
+func (ig *Ignore) verdict(parts []string, dir bool) int {
+	for i := len(ig.rules) - 1; i >= 0; i-- {
+		r := &ig.rules[i]
+		if r.match(parts, dir) {
+			if r.negate {
+				return -1
+			}
+			return 1
+		}
+	}
+	return 0
+}
+
+// Ignore gives the rules of .rooignore as they are on disk now. No file or an
+// empty one means no rules; otherwise the file hides itself too. If the file is
+// there and cannot be read this is an error, for then nobody knows what it hides.
+func (w *Workspace) Ignore() (*Ignore, error) {
+	text, has, err := readIgnore(filepath.Join(w.root, IgnoreFile))
+	if err != nil {
+		return nil, fmt.Errorf("read %s of workspace %s: %w; nothing is opened until it can be read", IgnoreFile, w.root, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.rules != nil && w.has == has && bytes.Equal(w.text, text) {
+		return w.rules, nil
+	}
+	w.text, w.has, w.rules = text, has, &Ignore{}
+	if len(text) > 0 {
+		w.rules = ParseIgnore(string(text)+"\n"+IgnoreFile, true)
+	}
+	return w.rules, nil
+}
+
+func readIgnore(name string) ([]byte, bool, error) {
+	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, false, ErrNotRegular
+	}
+	if info.Size() > maxIgnore {
+		return nil, false, fmt.Errorf("it is larger than %d bytes", maxIgnore)
+	}
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	return text, true, err
+}
+
+var protected = ParseIgnore(".rooignore\n.roomodes\n.roorules*\n.clinerules*\n.roo/**\n.vscode/**\n*.code-workspace\n.rooprotected\nAGENTS.md\nAGENT.md\n", true)
+
+// Protected reports whether a path (relative to the root, "/" between names) is
+// one that steers agents or editors, and so is write-protected.
+func Protected(rel string) bool { return protected.Hides(rel, false) }
+
+// Any reports whether there are rules at all.
+func (ig *Ignore) Any() bool { return ig != nil && len(ig.rules) > 0 }

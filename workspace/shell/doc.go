@@ -1,0 +1,27 @@
+// Package shell runs one command line and leaves nothing behind.
+//
+// The line goes to /bin/sh -c (cmd.exe /C on Windows), not to $SHELL: the same
+// line must mean the same on every machine, and a login shell's start files
+// must not take part. It runs in a session of its own, with stdin closed and no
+// controlling terminal, so that what would prompt fails at once instead of
+// hanging. stdout and stderr share one pipe and keep their order.
+//
+// What belongs to a command: every process in its session or process group and,
+// on Linux, every process whose environment carries the mark that Run set (this
+// finds daemons that made a session of their own). When the command is
+// cancelled, runs out of time or its shell exits, all of them are ended: SIGTERM,
+// a short grace, SIGKILL. Processes that the shell left in the background are
+// ended too, and Result.Ended says so: a step of an agent owns what it started.
+// Out of reach are only processes that changed their user or cleared their
+// environment and left the session.
+//
+// PR_SET_PDEATHSIG is not used on purpose. The kernel sends that signal when the
+// thread that forked ends, not the process; the Go runtime ends threads as it
+// likes, so a healthy command could be killed at random, unless a thread is
+// pinned for each command's whole life. It also does not reach grandchildren.
+// Instead a Process is recorded when the command starts; after a crash of the
+// engine Find tells whether it lives, and End ends it.
+//
+// Limits: on macOS the mark is not looked for; on other Unix systems and on
+// Windows Find cannot tell a reused number and answers false.
+package shell

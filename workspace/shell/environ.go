@@ -1,0 +1,86 @@
+package shell
+
+import (
+	"runtime"
+	"strings"
+)
+
+// markVar carries the marks of a command and of those it was started by,
+// separated by commas.
+const markVar = "ROOST_COMMAND"
+
+// secretVars hold the keys with which Roost itself asks models. A command has no
+// business with them. Variables of the user's own tools (GITHUB_TOKEN, AWS_...)
+// stay: their commands need them, and output is masked elsewhere.
+var secretVars = []string{
+	"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "AZURE_OPENAI_API_KEY", "CEREBRAS_API_KEY", "COHERE_API_KEY",
+	"DEEPSEEK_API_KEY", "FIREWORKS_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY",
+	"GROQ_API_KEY", "MISTRAL_API_KEY", "MOONSHOT_API_KEY", "OPENAI_API_KEY", "OPENAI_COMPATIBLE_API_KEY", "OPENROUTER_API_KEY",
+	"PERPLEXITY_API_KEY", "REQUESTY_API_KEY", "TOGETHER_API_KEY", "XAI_API_KEY", "ZAI_API_KEY",
+}
+
+// plainVars make programs behave without a terminal: no pager, no prompt, no
+// colour.
+var plainVars = []string{
+	"TERM=dumb", "NO_COLOR=1", "PAGER=cat", "GIT_PAGER=cat", "GH_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=cat", "AWS_PAGER=",
+	"GIT_TERMINAL_PROMPT=0", "SSH_ASKPASS_REQUIRE=never", "DEBIAN_FRONTEND=noninteractive",
+}
+
+// Environ returns the environment a command gets, made from base: without keys
+// of model providers and without ROOST_* variables, with settings that keep
+// programs from asking, paging and colouring. The order is base's order.
+func Environ(base []string) []string {
+	out := make([]string, 0, len(base)+len(plainVars))
+	for _, kv := range base {
+		name, _, _ := strings.Cut(kv, "=")
+		if !hidden(name) {
+			out = append(out, kv)
+		}
+	}
+	for _, kv := range plainVars {
+		out = set(out, kv)
+	}
+	return out
+}
+
+func hidden(name string) bool {
+	upper := strings.ToUpper(name)
+	if strings.HasPrefix(upper, "ROOST_") {
+		return true
+	}
+	for _, s := range secretVars {
+		if upper == s {
+			return true
+		}
+	}
+	return false
+}
+
+// set replaces or appends one variable.
+func set(env []string, kv string) []string {
+	name, _, _ := strings.Cut(kv, "=")
+	kept := env[:0]
+	for _, e := range env {
+		n, _, _ := strings.Cut(e, "=")
+		if n == name || runtime.GOOS == "windows" && strings.EqualFold(n, name) {
+			continue
+		}
+		kept = append(kept, e)
+	}
+	return append(kept, kv)
+}
+
+// marked says whether one environment, as NUL or newline separated text would be
+// cut, carries mark.
+func marked(kv, mark string) bool {
+	v, ok := strings.CutPrefix(kv, markVar+"=")
+	if !ok || mark == "" {
+		return false
+	}
+	for m := range strings.SplitSeq(v, ",") {
+		if m == mark {
+			return true
+		}
+	}
+	return false
+}

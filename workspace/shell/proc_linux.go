@@ -1,0 +1,136 @@
+package shell
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+var bootID = sync.OnceValue(func() string {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+})
+
+// stat is what one looks at in /proc/<pid>/stat.
+type stat struct {
+	name    string
+	state   byte
+	group   int
+	session int
+	started int64
+}
+
+func readStat(pid int) (stat, bool) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return stat{}, false
+	}
+	return parseStat(b)
+}
+
+// parseStat cuts at the last ")": a process may put anything into its name.
+func parseStat(b []byte) (stat, bool) {
+	open, shut := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	if open < 0 || shut < open {
+		return stat{}, false
+	}
+	f := strings.Fields(string(b[shut+1:])) // f[0] is field 3
+	if len(f) < 20 || len(f[0]) != 1 {
+		return stat{}, false
+	}
+	s := stat{name: string(b[open+1 : shut]), state: f[0][0]}
+	var err1, err2, err3 error
+	s.group, err1 = strconv.Atoi(f[2])
+	s.session, err2 = strconv.Atoi(f[3])
+	s.started, err3 = strconv.ParseInt(f[19], 10, 64)
+	return s, err1 == nil && err2 == nil && err3 == nil
+}
+
+func (s stat) dead() bool { return s.state == 'Z' || s.state == 'X' || s.state == 'x' }
+
+func identify(pid int, mark string) Process {
+	s, _ := readStat(pid)
+	return Process{PGID: pid, Started: s.started, Boot: bootID(), Mark: mark}
+}
+
+// members lists the living processes of p.
+func members(p Process) []Member {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	var out []Member
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		s, ok := readStat(pid)
+		// Nothing that is older than the command can be a part of it.
+		if !ok || s.dead() || s.started < p.Started {
+			continue
+		}
+		grouped := s.group == p.PGID
+		if grouped || s.session == p.PGID || carries(pid, p.Mark) {
+			out = append(out, Member{PID: pid, Name: s.name, started: s.started, grouped: grouped})
+		}
+	}
+	return out
+}
+
+// carries looks for the mark in the environment a process was started with.
+func carries(pid int, mark string) bool {
+	if mark == "" {
+		return false
+	}
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil || !bytes.Contains(b, []byte(mark)) {
+		return false
+	}
+	for kv := range bytes.SplitSeq(b, []byte{0}) {
+		if marked(string(kv), mark) {
+			return true
+		}
+	}
+	return false
+}
+
+// Find reports whether anything of a recorded command is still alive. It never
+// takes another process for it: the boot must be the same and the leader must
+// have the recorded start time; when the leader is gone, only processes that
+// carry the mark count.
+func Find(p Process) (alive bool) {
+	if p.PGID <= 1 || p.Started == 0 || p.Boot == "" || p.Boot != bootID() {
+		return false
+	}
+	return len(recorded(p)) > 0
+}
+
+// recorded is members without what may merely have the same numbers: when the
+// leader is gone, its number may since have led another group.
+func recorded(p Process) []Member {
+	all := members(p)
+	if s, ok := readStat(p.PGID); ok && s.started == p.Started {
+		return all // the number was never free
+	}
+	var out []Member
+	for _, m := range all {
+		if carries(m.PID, p.Mark) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// same reports whether m is still the process that was seen.
+func (m Member) same() bool {
+	s, ok := readStat(m.PID)
+	return ok && s.started == m.started
+}

@@ -1,0 +1,272 @@
+package shell
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"time"
+)
+
+// Times of an end. Their sum stays under two seconds, which is what a cancel may
+// take.
+const (
+	settle    = 150 * time.Millisecond // what a shell left behind may take to end by itself
+	grace     = 600 * time.Millisecond // between SIGTERM and SIGKILL
+	killWait  = 600 * time.Millisecond // for the kernel to do it
+	pipeQuiet = 200 * time.Millisecond // no byte for so long and nobody left: the pipe is held by a stranger
+	pollEvery = 10 * time.Millisecond
+)
+
+// Command is one command line to run.
+type Command struct {
+	Line    string
+	Dir     string        // working directory, absolute
+	Env     []string      // nil = Environ(os.Environ())
+	Timeout time.Duration // 0 = none
+	// Output gets stdout and stderr as they come, raw, from one goroutine. It
+	// must not block for long: the command waits for it, and so does a cancel.
+	// nil discards. After an error nothing more is written, and Run returns it.
+	Output io.Writer
+	// Started is called once, before the first byte of output is read.
+	Started func(Process)
+}
+
+// Result is how a command ended.
+type Result struct {
+	Exit      int      // exit code; 128 + number when a signal ended it; -1 unknown
+	Signal    string   // name of that signal, "" otherwise
+	TimedOut  bool     // Timeout passed
+	Cancelled bool     // the context ended
+	Ended     []Member // processes the shell left running, which were ended
+	Survivors []Member // processes that even SIGKILL did not end in time
+	PipeHeld  bool     // somebody outside the command keeps its output open
+	Duration  time.Duration
+}
+
+// Run runs c and returns when it, and all it started, is gone. A non-zero exit,
+// a time-out and a cancel are results, not errors. Errors: the working directory
+// or the shell is missing, or Output failed (the command is ended then).
+func Run(ctx context.Context, c Command) (Result, error) {
+	if ctx.Err() != nil {
+		return Result{Exit: -1, Cancelled: true}, nil
+	}
+	if fi, err := os.Stat(c.Dir); err != nil {
+		return Result{Exit: -1}, fmt.Errorf("run command in %s: %w", c.Dir, err)
+	} else if !fi.IsDir() {
+		return Result{Exit: -1}, fmt.Errorf("run command in %s: not a directory", c.Dir)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return Result{Exit: -1}, fmt.Errorf("run command: open a pipe for its output: %w", err)
+	}
+	mark := rand.Text()
+	cmd := command(c.Line)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, w, w
+	cmd.Env = environ(c, mark)
+	begin := time.Now()
+	err = cmd.Start()
+	_ = w.Close() // the command has its own copy; ours would keep the pipe open for ever
+	if err != nil {
+		_ = r.Close()
+		return Result{Exit: -1}, fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	// The leader cannot be reaped before cmd.Wait, so its number is still its own.
+	p := identify(cmd.Process.Pid, mark)
+	if c.Started != nil {
+		c.Started(p)
+	}
+	pump := startPump(r, c.Output)
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+	res, err := follow(ctx, c, cmd, p, pump, exited)
+	res.Duration = time.Since(begin)
+	return res, err
+}
+
+func environ(c Command, mark string) []string {
+	env := c.Env
+	if env == nil {
+		env = Environ(os.Environ())
+	}
+	env = append([]string(nil), env...)
+	if outer := os.Getenv(markVar); outer != "" {
+		mark = outer + "," + mark // a command of a command belongs to both
+	}
+	return set(set(env, markVar+"="+mark), "PWD="+c.Dir)
+}
+
+// follow waits for the shell, the context, the clock or a failing output, and
+// then clears up.
+func follow(ctx context.Context, c Command, cmd *exec.Cmd, p Process, pump *pump, exited <-chan error) (Result, error) {
+	var res Result
+	var timeout <-chan time.Time
+	if c.Timeout > 0 {
+		t := time.NewTimer(c.Timeout)
+		defer t.Stop()
+		timeout = t.C
+	}
+	shellGone := false
+	select {
+	case <-exited:
+		shellGone = true
+	case <-ctx.Done():
+		res.Cancelled = true
+	case <-timeout:
+		res.TimedOut = true
+	case <-pump.broken:
+	}
+	if shellGone {
+		// What finishes by itself in a moment is not worth a signal or a word.
+		left := await(p, members, settle, ctx.Done())
+		if len(left) > 0 {
+			res.Ended = left
+			res.Survivors = end(p, members)
+		}
+	} else {
+		res.Survivors = end(p, members)
+		select {
+		case <-exited:
+		case <-time.After(killWait):
+			// An unkillable shell (uninterruptible sleep): say so. The goroutine
+			// that waits for it ends with it.
+			res.Exit = -1
+			return res, pump.stop(&res)
+		}
+	}
+	res.Exit, res.Signal = status(cmd.ProcessState)
+	return res, pump.stop(&res)
+}
+
+// await polls until nothing of p is left or d has passed, and returns what is left.
+func await(p Process, look func(Process) []Member, d time.Duration, hurry <-chan struct{}) []Member {
+	deadline := time.NewTimer(d)
+	defer deadline.Stop()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		left := look(p)
+		if len(left) == 0 {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-hurry:
+			return left
+		case <-deadline.C:
+			return left
+		}
+	}
+}
+
+// end ends all that look finds: politely, then not. It returns what would not go.
+func end(p Process, look func(Process) []Member) []Member {
+	interrupt(p, look(p))
+	if len(await(p, look, grace, nil)) == 0 {
+		return nil
+	}
+	deadline := time.Now().Add(killWait)
+	for {
+		// Again and again: a process may fork between the look and the signal.
+		kill(p, look(p))
+		left := await(p, look, 5*pollEvery, nil)
+		if len(left) == 0 || time.Now().After(deadline) {
+			return left
+		}
+	}
+}
+
+// End ends a command that outlived the engine that started it, and all it
+// started. It returns nil when nothing of it is left, also when there was nothing
+// to begin with; the context's error when that ended first.
+func End(ctx context.Context, p Process) error {
+	if !Find(p) {
+		return nil
+	}
+	done := make(chan []Member, 1)
+	go func() { done <- end(p, recorded) }()
+	select {
+	case left := <-done:
+		if len(left) > 0 {
+			return fmt.Errorf("end process group %d: %d processes would not end, the first is %d (%s)", p.PGID, len(left), left[0].PID, left[0].Name)
+		}
+		return nil
+	case <-ctx.Done():
+		<-done // bounded by grace + killWait; an owner waits for its goroutines
+		return context.Cause(ctx)
+	}
+}
+
+// pump carries output from the pipe to the writer.
+type pump struct {
+	r      *os.File
+	n      atomic.Int64
+	busy   atomic.Bool // the writer has bytes in hand
+	done   chan struct{}
+	broken chan struct{}
+	err    error // the writer's; set before broken is closed
+}
+
+func startPump(r *os.File, w io.Writer) *pump {
+	p := &pump{r: r, done: make(chan struct{}), broken: make(chan struct{})}
+	go p.run(w)
+	return p
+}
+
+func (p *pump) run(w io.Writer) {
+	defer close(p.done)
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := p.r.Read(buf)
+		if n > 0 {
+			p.busy.Store(true)
+			p.n.Add(int64(n))
+			if w != nil && p.err == nil {
+				if _, werr := w.Write(buf[:n]); werr != nil {
+					p.err = werr
+					close(p.broken)
+				}
+			}
+			p.busy.Store(false)
+		}
+		if err != nil {
+			return // EOF, or the deadline that stop sets
+		}
+	}
+}
+
+// stop waits for the rest of the output. All writers are gone by now, so the end
+// of the pipe is at most one pipe buffer away, unless a stranger holds it.
+func (p *pump) stop(res *Result) error {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	last, since := p.n.Load(), time.Now()
+	for {
+		select {
+		case <-p.done:
+			_ = p.r.Close()
+			if p.err != nil {
+				return fmt.Errorf("keep the command's output: %w", p.err)
+			}
+			return nil
+		case <-tick.C:
+		}
+		if n := p.n.Load(); n != last || p.busy.Load() {
+			last, since = n, time.Now()
+			if !res.Cancelled {
+				continue
+			}
+		}
+		if time.Since(since) > pipeQuiet {
+			res.PipeHeld = true
+			if err := p.r.SetReadDeadline(time.Now()); errors.Is(err, os.ErrNoDeadline) {
+				_ = p.r.Close()
+			}
+			since = time.Now()
+		}
+	}
+}

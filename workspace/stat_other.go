@@ -1,0 +1,11 @@
+//go:build !linux && !darwin
+
+package workspace
+
+import "io/fs"
+
+const openNonblock = 0
+
+func identity(fs.FileInfo) (ctime int64, inode, device uint64) { return 0, 0, 0 }
+
+func owner(fs.FileInfo) (uid, gid int, ok bool) { return 0, 0, false }

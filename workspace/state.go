@@ -1,0 +1,162 @@
+package workspace
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// FileState is what was known of a file at one moment. Hash is the judge of
+// whether it changed; the rest is the fast path, which must not be trusted for
+// changes within two seconds of recording.
+type FileState struct {
+	Path   string // as Path.Readable
+	Hash   string // SHA-256 of the content, lower-case hex; "" when there is no file
+	Size   int64
+	MTime  int64 // Unix nanoseconds
+	CTime  int64 // Unix nanoseconds, 0 where unknown
+	Inode  uint64
+	Device uint64
+}
+
+// Exists reports whether there was a file.
+func (s FileState) Exists() bool { return s.Hash != "" }
+
+// SameStat reports whether nothing that is cheap to look at differs.
+func (s FileState) SameStat(o FileState) bool {
+	o.Hash, o.Path = s.Hash, s.Path
+	return s == o
+}
+
+// HashOf names a content as FileState.Hash does.
+func HashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Stat records a file by reading it. A file that is not there gives a state with
+// an empty hash and no error. The error wraps ErrNotRegular for folders, devices
+// and pipes, which are never opened.
+func (w *Workspace) Stat(ctx context.Context, path string) (FileState, error) {
+	p, err := w.Resolve(path)
+	if err != nil {
+		return FileState{}, err
+	}
+	return w.StatPath(ctx, p)
+}
+
+// StatPath is Stat for a path that was judged already.
+func (w *Workspace) StatPath(ctx context.Context, p Path) (FileState, error) {
+	f, info, err := openRegular(p.Real)
+	if errors.Is(err, fs.ErrNotExist) || isNotDir(err) {
+		return FileState{Path: p.Readable}, nil
+	}
+	if err != nil {
+		return FileState{}, fmt.Errorf("read %s: %w", p.Readable, err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, &contextReader{ctx, f}); err != nil {
+		return FileState{}, fmt.Errorf("read %s: %w", p.Readable, err)
+	}
+	return stateOf(p.Readable, info, hex.EncodeToString(h.Sum(nil))), nil
+}
+
+// Quick records a file without reading it: Hash stays empty, exists says whether
+// it is there.
+func (w *Workspace) Quick(p Path) (s FileState, exists bool, err error) {
+	info, err := os.Stat(p.Real)
+	if errors.Is(err, fs.ErrNotExist) || isNotDir(err) {
+		return FileState{Path: p.Readable}, false, nil
+	}
+	if err != nil {
+		return FileState{}, false, err
+	}
+	return stateOf(p.Readable, info, ""), true, nil
+}
+
+// Read returns a regular file's whole content and its state, if it is not larger
+// than limit bytes (0 = no limit).
+func (w *Workspace) Read(ctx context.Context, p Path, limit int64) ([]byte, FileState, error) {
+	f, info, err := openRegular(p.Real)
+	if err != nil {
+		return nil, FileState{}, err
+	}
+	defer f.Close()
+	if limit > 0 && info.Size() > limit {
+		return nil, FileState{}, &TooLargeError{Path: p.Readable, Size: info.Size(), Limit: limit}
+	}
+	data, err := io.ReadAll(&contextReader{ctx, f})
+	if err != nil {
+		return nil, FileState{}, err
+	}
+	return data, stateOf(p.Readable, info, HashOf(data)), nil
+}
+
+// Open opens a regular file for reading. Folders, devices and pipes are refused
+// with ErrNotRegular before they could block.
+func (w *Workspace) Open(p Path) (*os.File, FileState, error) {
+	f, info, err := openRegular(p.Real)
+	if err != nil {
+		return nil, FileState{}, err
+	}
+	return f, stateOf(p.Readable, info, ""), nil
+}
+
+// TooLargeError: a file is larger than the caller can take.
+type TooLargeError struct {
+	Path        string
+	Size, Limit int64 // bytes
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%s is too large: %d bytes, the limit is %d", e.Path, e.Size, e.Limit)
+}
+
+func openRegular(name string) (*os.File, fs.FileInfo, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, ErrNotRegular
+	}
+	f, err := os.OpenFile(name, os.O_RDONLY|openNonblock, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	// Judge what was opened, not what stood there a moment ago.
+	info, err = f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = ErrNotRegular
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+func stateOf(path string, info fs.FileInfo, hash string) FileState {
+	s := FileState{Path: path, Hash: hash, Size: info.Size(), MTime: info.ModTime().UnixNano()}
+	s.CTime, s.Inode, s.Device = identity(info)
+	return s
+}
+
+// contextReader stops a long read when the caller gives up.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c *contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}

@@ -1,0 +1,193 @@
+package terminal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/esjson"
+	"pgregory.net/rapid"
+)
+
+type vector struct {
+	Name  string
+	Input struct {
+		Fn         string
+		Text       json.RawMessage
+		LineLimit  int `json:"line_limit"`
+		CharLimit  int `json:"char_limit"`
+		Start      *int
+		Aggressive bool
+	}
+	Want struct{ Text json.RawMessage }
+}
+
+// lone says whether a string holds half a pair (in its three-byte form).
+func lone(s string) bool { return !utf8.ValidString(s) }
+
+func TestVectorsTerminalOutput(t *testing.T) {
+	dir := os.Getenv("ROOST_VECTORS")
+	if dir == "" {
+		t.Skip("ROOST_VECTORS is not set")
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "terminal_output.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	passed, cases, choice := 0, 0, 0
+	for line := range bytes.Lines(data) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		cases++
+		var v vector
+		if err := json.Unmarshal(line, &v); err != nil {
+			t.Fatal(err)
+		}
+		in, err1 := esjson.Unquote(v.Input.Text)
+		want, err2 := esjson.Unquote(v.Want.Text)
+		if err1 != nil || err2 != nil {
+			t.Fatal(v.Name, err1, err2)
+		}
+		var got string
+		switch v.Input.Fn {
+		case "truncate":
+			got = Truncate(in, v.Input.LineLimit, v.Input.CharLimit)
+		case "rle":
+			got = FoldRepeats(in)
+		case "carriage_returns":
+			got = Overwrite(in)
+		case "backspaces":
+			got = Erase(in)
+		case "add_line_numbers":
+			start := 1
+			if v.Input.Start != nil {
+				start = *v.Input.Start
+			}
+			got = AddNumbers(in, start)
+		case "strip_line_numbers":
+			got = StripNumbers(in, v.Input.Aggressive)
+		default:
+			t.Errorf("%s: unknown function %q", v.Name, v.Input.Fn)
+			continue
+		}
+		// By choice: where the original makes half a pair out of whole ones, we drop
+		// the half; all else must be equal.
+		if lone(want) && !lone(in) {
+			if lone(got) {
+				t.Errorf("%s: half a pair in %q", v.Name, got)
+				continue
+			}
+			choice++
+			passed++
+			continue
+		}
+		if got != want {
+			t.Errorf("%s %s: %s", v.Name, v.Input.Fn, cmp.Diff(want, got))
+			continue
+		}
+		passed++
+	}
+	if cases == 0 {
+		t.Fatal("no vectors")
+	}
+	fmt.Printf("vectors: terminal_output %d/%d (by choice %d)\n", passed, cases, choice)
+}
+
+func TestHalvesOfPairs(t *testing.T) {
+	tests := []struct{ name, got, want string }{
+		{"cut inside the first pair", Truncate("🚀bcdefgh", 0, 5), "\n[...5 characters omitted...]\nefgh"},
+		{"cut inside a later pair", Truncate("abcd🚀xyz", 0, 5), "a\n[...5 characters omitted...]\nxyz"},
+		{"erased", Erase("a🚀\b"), "a"},
+		{"erased by its width", Erase("a🚀\b\b"), "a"},
+		{"erased, then more", Erase("a🚀\b\b\bx"), "x"},
+		{"overwritten", Overwrite("🚀b\rx"), "x b"},
+		{"nothing to erase", Erase("\b\bab\b\b\bc"), "c"},
+		{"lone ones stay", Erase("\xed\xa0\xbdab\b"), "\xed\xa0\xbda"},
+	}
+	for _, tt := range tests {
+		if tt.got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, tt.got, tt.want)
+		}
+	}
+}
+
+func TestStripLine(t *testing.T) {
+	tests := []struct {
+		in, plain, aggressive string
+	}{
+		{"1 | a", "a", "a"},
+		{"1 || a", "1 || a", "1 || a"},
+		{"1  | a", "a", "1  | a"},
+		{"1| a", "1| a", "1| a"},
+		{"1 |a", "a", "1 |a"},
+		{"| a", "| a", "a"},
+		{"  22 |  b", " b", " b"},
+		{"1 |", "", "1 |"},
+		{"1\u00a0|\u3000x", "x", "x"},
+		{"1 | a\u2028b", "1 | a\u2028b", "1 | a\u2028b"},
+		{"", "", ""},
+	}
+	for _, tt := range tests {
+		if got := StripNumbers(tt.in, false); got != tt.plain {
+			t.Errorf("StripNumbers(%q, false) = %q, want %q", tt.in, got, tt.plain)
+		}
+		if got := StripNumbers(tt.in, true); got != tt.aggressive {
+			t.Errorf("StripNumbers(%q, true) = %q, want %q", tt.in, got, tt.aggressive)
+		}
+	}
+}
+
+func TestProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.StringOf(rapid.SampledFrom([]rune("ab\n\n\r\b🚀é日"))).Draw(t, "s")
+		lines, chars := rapid.IntRange(0, 9).Draw(t, "lines"), rapid.IntRange(0, 20).Draw(t, "chars")
+		for name, got := range map[string]string{"Truncate": Truncate(s, lines, chars), "FoldRepeats": FoldRepeats(s), "Overwrite": Overwrite(s), "Erase": Erase(s)} {
+			if lone(got) {
+				t.Fatalf("%s made half a pair: %q", name, got)
+			}
+		}
+		if strings.ContainsRune(Overwrite(s), '\r') || strings.ContainsRune(Erase(s), '\b') {
+			t.Fatal("a control character is left")
+		}
+		clean := strings.ReplaceAll(strings.ReplaceAll(s, "\r", ""), "\b", "")
+		want := clean
+		if clean != "" && !strings.HasSuffix(clean, "\n") {
+			want += "\n"
+		}
+		if got := StripNumbers(AddNumbers(clean, 1), false); got != want {
+			t.Fatalf("numbered and stripped %q: %q", clean, got)
+		}
+		if text(units(s)) != s {
+			t.Fatalf("round trip of %q", s)
+		}
+	})
+}
+
+func FuzzTerminal(f *testing.F) {
+	f.Add("a\rb\b\xed\xa0\x80\n1 | x", 3, 4)
+	f.Fuzz(func(t *testing.T, s string, lines, chars int) {
+		Truncate(s, lines%1000, chars%1000)
+		FoldRepeats(Overwrite(Erase(s)))
+		StripNumbers(s, true)
+		StripNumbers(s, false)
+	})
+}
+
+func ExampleOverwrite() {
+	fmt.Println(Overwrite("10%\r50%\r100%"))
+	// Output: 100%
+}
+
+func ExampleFoldRepeats() {
+	fmt.Print(FoldRepeats(strings.Repeat("waiting for the server\n", 40)))
+	// Output:
+	// waiting for the server
+	// <previous line repeated 39 additional times>
+}

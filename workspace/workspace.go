@@ -1,0 +1,162 @@
+// Package workspace is the user's folder as an agent may see and touch it: where
+// a path really leads, whether it leaves the folder, whether .rooignore hides it,
+// whether it is write-protected, what a file held when it was last looked at, and
+// how it is replaced without ever being half written.
+//
+// Symbolic links are always followed before a path is judged, also for files
+// that do not exist yet. A judgement is about one moment: Write judges again, and
+// works through a pinned directory, so that a link that is swapped in between
+// cannot lead it out of the workspace.
+//
+// Limits: a replaced file is a new file on disk, so hard links to the old one keep
+// the old content, and extended attributes are not carried over.
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// Errors that callers tell apart.
+var (
+	// ErrMissing: the workspace folder does not exist or is not a folder.
+	ErrMissing = errors.New("workspace folder is missing")
+	// ErrPath: a path that no file can have, or that would take too long to judge.
+	ErrPath = errors.New("not a usable path")
+	// ErrChanged: the file is not what the caller last saw.
+	ErrChanged = errors.New("file has changed meanwhile")
+	// ErrNotRegular: the target is a folder, a device or another special file.
+	ErrNotRegular = errors.New("not a regular file")
+)
+
+// maxPath bounds a path in bytes; Linux takes 4096.
+const maxPath = 4096
+
+// Workspace is one folder. It is safe for concurrent use.
+type Workspace struct {
+	root  string // absolute, links followed
+	given string // absolute, as the caller wrote it
+
+	mu    sync.Mutex
+	rules *Ignore // of ignoreText; reloaded when the file's text differs
+	text  []byte
+	has   bool
+}
+
+// Path is a path after judgement.
+type Path struct {
+	Given     string // as asked for
+	Abs       string // absolute and clean, links not followed
+	Real      string // absolute, links followed; what a read or write touches
+	Readable  string // for people: relative with "/", the folder's name for the root, absolute when outside
+	Outside   bool   // Real lies outside the workspace
+	Ignored   bool   // .rooignore hides Real
+	Protected bool   // a file that steers agents or editors; writing it needs its own consent
+}
+
+// Open opens the folder dir. It must exist: a workspace that is gone is never
+// guessed or created, the error wraps ErrMissing and names the path.
+func Open(dir string) (*Workspace, error) {
+	if strings.IndexByte(dir, 0) >= 0 {
+		return nil, fmt.Errorf("open workspace %q: %w: it holds a zero byte", dir, ErrPath)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open workspace %s: %w", dir, err)
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("open workspace %s: %w: there is no such folder", abs, ErrMissing)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open workspace %s: %w", abs, err)
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return nil, fmt.Errorf("open workspace %s: %w", abs, err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("open workspace %s: %w: it is a file", abs, ErrMissing)
+	}
+	return &Workspace{root: real, given: abs}, nil
+}
+
+// Root is the folder, absolute, with links followed.
+func (w *Workspace) Root() string { return w.root }
+
+// Resolve judges a path, relative to the root or absolute. The file need not
+// exist. The error wraps ErrPath for a path that cannot name a file; another error
+// means that the rules could not be read, and then nothing may be touched.
+func (w *Workspace) Resolve(path string) (Path, error) {
+	rules, err := w.Ignore()
+	if err != nil {
+		return Path{}, err
+	}
+	return w.resolve(path, rules)
+}
+
+func (w *Workspace) resolve(path string, rules *Ignore) (Path, error) {
+	if strings.IndexByte(path, 0) >= 0 {
+		return Path{}, fmt.Errorf("path %q: %w: it holds a zero byte", path, ErrPath)
+	}
+	if len(path) > maxPath {
+		return Path{}, fmt.Errorf("path %.40q...: %w: longer than %d bytes", path, ErrPath, maxPath)
+	}
+	abs := filepath.Clean(path)
+	if !filepath.IsAbs(abs) {
+		abs = filepath.Join(w.root, abs)
+	} else if rel, ok := within(w.given, abs); ok {
+		// The root as the user wrote it may lead through a link.
+		abs = filepath.Join(w.root, rel)
+	}
+	real, err := follow(abs)
+	if err != nil {
+		return Path{}, fmt.Errorf("path %s: %w", path, err)
+	}
+	p := Path{Given: path, Abs: abs, Real: real}
+	realRel, inside := within(w.root, real)
+	absRel, lexInside := within(w.root, abs)
+	p.Outside = !inside
+	switch {
+	case lexInside:
+		p.Readable = w.readable(absRel)
+	case inside:
+		p.Readable = w.readable(realRel)
+	default:
+		p.Readable = filepath.ToSlash(abs)
+	}
+	if inside && realRel != "." {
+		p.Ignored = rules.Hides(filepath.ToSlash(realRel), isDir(real))
+		p.Protected = Protected(filepath.ToSlash(realRel))
+	}
+	if lexInside && absRel != "." && Protected(filepath.ToSlash(absRel)) {
+		p.Protected = true
+	}
+	return p, nil
+}
+
+func (w *Workspace) readable(rel string) string {
+	if rel == "." {
+		return filepath.Base(w.root)
+	}
+	return filepath.ToSlash(rel)
+}
+
+// within gives path relative to root when it lies in it. Comparing whole
+// components, so that /a/bc is not in /a/b.
+func within(root, path string) (string, bool) {
+	rel, err := filepath.Rel(root, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return "", false
+	}
+	return rel, true
+}
+
+func isDir(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}
