@@ -1,0 +1,188 @@
+package anthropic
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/llm/catalogue"
+)
+
+const (
+	mark = `"cache_control":{"type":"ephemeral"}`
+
+	// fallbackMaxTokens is for models the catalogue does not know: every model of
+	// the Messages API takes it.
+	fallbackMaxTokens = 8192
+
+	minBudget = 1024 // the API's own lower limit
+)
+
+// Body builds the request body. It copies each message once and decodes none of
+// them; only the last two user messages are scanned, for the place of the mark.
+// Content must be valid JSON and valid for sending. The error is an *llm.Error of
+// Kind Invalid.
+func (p *Provider) Body(req llm.Request) ([]byte, error) {
+	model := req.Model
+	if model == "" {
+		model = p.opts.Model
+	}
+	if model == "" {
+		return nil, p.fail(llm.Invalid, 0, "no model was named; try: --model claude-sonnet-4-5")
+	}
+	if err := p.check(req); err != nil {
+		return nil, err
+	}
+	b := make([]byte, 0, size(req))
+	b = append(b, `{"model":`...)
+	b = esjson.Quote(b, model)
+	maxTokens := maxTokens(req, model)
+	b = append(b, `,"max_tokens":`...)
+	b = strconv.AppendInt(b, int64(maxTokens), 10)
+	b = append(b, `,"stream":true`...)
+	b = p.thinking(b, req, maxTokens)
+	if req.System != "" {
+		b = append(b, `,"system":[{"type":"text","text":`...)
+		b = esjson.Quote(b, req.System)
+		b = append(b, `,`+mark+`}]`...)
+	}
+	b = tools(b, req.Tools)
+	b = append(b, `,"messages":[`...)
+	marked := markedMessages(req.Messages)
+	for i, m := range req.Messages {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"role":"`...)
+		b = append(b, m.Role...)
+		b = append(b, `","content":`...)
+		if i == marked[0] || i == marked[1] {
+			b = withMark(b, m.Content)
+		} else {
+			b = append(b, m.Content...)
+		}
+		b = append(b, '}')
+	}
+	return append(b, `]}`...), nil
+}
+
+func (p *Provider) check(req llm.Request) error {
+	if len(req.Messages) == 0 {
+		return p.fail(llm.Invalid, 0, "the request has no message")
+	}
+	for i, m := range req.Messages {
+		if m.Role != "user" && m.Role != "assistant" {
+			return p.fail(llm.Invalid, 0, fmt.Sprintf("message %d has the role %q", i, m.Role))
+		}
+		if len(m.Content) == 0 {
+			return p.fail(llm.Invalid, 0, fmt.Sprintf("message %d has no content", i))
+		}
+	}
+	return nil
+}
+
+// size is the room to reserve, so that the body is one allocation in all but
+// strange cases (system prompts full of characters that need escapes).
+func size(req llm.Request) int {
+	n := 1024 + len(req.System) + len(req.System)/8
+	for _, t := range req.Tools {
+		n += len(t.Name) + len(t.Description) + len(t.Description)/8 + len(t.Schema) + 64
+	}
+	for _, m := range req.Messages {
+		n += len(m.Content) + 40
+	}
+	return n
+}
+
+func maxTokens(req llm.Request, model string) int {
+	if req.MaxTokens > 0 {
+		return req.MaxTokens
+	}
+	if m, ok := catalogue.Find(Name, model); ok && m.MaxOutput > 0 {
+		return m.MaxOutput
+	}
+	return fallbackMaxTokens
+}
+
+func (p *Provider) thinking(b []byte, req llm.Request, maxTokens int) []byte {
+	if !p.opts.AdaptiveThinking && p.opts.ThinkingBudget <= 0 || !mayThink(req.Messages) {
+		return b
+	}
+	if p.opts.AdaptiveThinking {
+		return append(b, `,"thinking":{"type":"adaptive"}`...)
+	}
+	budget := max(p.opts.ThinkingBudget, minBudget)
+	if budget >= maxTokens { // the budget counts towards the output limit
+		budget = maxTokens * 3 / 4
+	}
+	if budget < minBudget {
+		return b
+	}
+	b = append(b, `,"thinking":{"type":"enabled","budget_tokens":`...)
+	b = strconv.AppendInt(b, int64(budget), 10)
+	return append(b, '}')
+}
+
+// mayThink reports whether thinking can be asked for: within a tool loop the last
+// assistant message must already begin with it.
+func mayThink(ms []llm.Message) bool {
+	last := -1
+	for i := len(ms) - 1; i >= 0; i-- {
+		if ms[i].Role == "assistant" {
+			last = i
+			break
+		}
+	}
+	if last < 0 || !bytes.Contains(ms[last].Content, []byte(`"tool_use"`)) {
+		return true
+	}
+	first := firstBlock(ms[last].Content)
+	return bytes.Contains(head(first), []byte(`thinking"`))
+}
+
+// head is the part of a block in which its type stands, in every writer's order.
+func head(block []byte) []byte { return block[:min(len(block), 64)] }
+
+func tools(b []byte, ts []llm.ToolSpec) []byte {
+	for i, t := range ts {
+		if i == 0 {
+			b = append(b, `,"tools":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = append(b, `{"name":`...)
+		b = esjson.Quote(b, t.Name)
+		if t.Description != "" {
+			b = append(b, `,"description":`...)
+			b = esjson.Quote(b, t.Description)
+		}
+		b = append(b, `,"input_schema":`...)
+		if len(t.Schema) == 0 {
+			b = append(b, `{"type":"object"}`...)
+		} else {
+			b = append(b, t.Schema...)
+		}
+		if i == len(ts)-1 {
+			b = append(b, `,`+mark+`}]`...)
+		} else {
+			b = append(b, '}')
+		}
+	}
+	return b
+}
+
+// markedMessages returns the indexes of the last two user messages, -1 for none.
+// The second one is the end of what the turn before sent: it makes the cache hit
+// even when the new turn adds more blocks than the API looks back over.
+func markedMessages(ms []llm.Message) [2]int {
+	out, n := [2]int{-1, -1}, 0
+	for i := len(ms) - 1; i >= 0 && n < 2; i-- {
+		if ms[i].Role == "user" {
+			out[n] = i
+			n++
+		}
+	}
+	return out
+}

@@ -1,0 +1,135 @@
+// Package catalogue knows models: how much they read and write, and what they
+// cost. Its table is embedded, dated and written by hand; nothing is downloaded.
+//
+// A model that is not in the table is unknown: its cost is unknown too, never 0.
+// Ids are matched whole, with an optional date or "latest" behind them, so that a
+// newer generation is never priced as an older one. Prices are list prices in USD
+// for direct use of the provider; resellers ask what they like.
+package catalogue
+
+import (
+	_ "embed"
+	"encoding/json"
+	"math"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/roost-dev/roost/llm"
+)
+
+// Prices are micro-dollars per million tokens. nil = not known, or not sold.
+type Prices struct {
+	Input        *int64 `json:"input"`
+	Output       *int64 `json:"output"`
+	CacheRead    *int64 `json:"cache_read,omitempty"`
+	CacheWrite   *int64 `json:"cache_write_5m,omitempty"` // kept for five minutes: what Roost asks for
+	CacheWrite1h *int64 `json:"cache_write_1h,omitempty"`
+}
+
+// Tier holds prices of requests whose whole input is above a number of tokens.
+type Tier struct {
+	Above  int64  `json:"above"`
+	Prices Prices `json:"prices"`
+}
+
+// Model is what is known of one.
+type Model struct {
+	Provider  string   `json:"provider"`
+	IDs       []string `json:"ids"`
+	Context   int      `json:"context"`    // tokens in the window, input and output together
+	MaxOutput int      `json:"max_output"` // tokens of one reply
+	Prices    Prices   `json:"prices"`
+	Long      *Tier    `json:"long,omitempty"`
+}
+
+//go:embed models.json
+var data []byte
+
+type table struct {
+	Date   string  `json:"date"`
+	Models []Model `json:"models"`
+}
+
+var load = sync.OnceValue(func() table {
+	var t table
+	if err := json.Unmarshal(data, &t); err != nil {
+		panic("catalogue: the embedded table is broken: " + err.Error())
+	}
+	return t
+})
+
+// Date is the day the table was last checked, YYYY-MM-DD. Records of cost keep it.
+func Date() string { return load().Date }
+
+// Models returns all that are known, by provider. The slice must not be changed.
+func Models() []Model { return load().Models }
+
+// suffix is what may follow an id: a date in one of the providers' spellings.
+var suffix = regexp.MustCompile(`^(-latest|-\d{8}|-\d{4}-\d{2}-\d{2})$`)
+
+// Find returns what is known of a provider's model.
+func Find(provider, model string) (Model, bool) {
+	for _, m := range load().Models {
+		if m.Provider != provider {
+			continue
+		}
+		for _, id := range m.IDs {
+			if rest, ok := strings.CutPrefix(model, id); ok && (rest == "" || suffix.MatchString(rest)) {
+				return m, true
+			}
+		}
+	}
+	return Model{}, false
+}
+
+// prices picks the tier.
+func (m Model) prices(u llm.Usage) Prices {
+	if m.Long != nil && u.Input+u.CacheRead+u.CacheWrite > m.Long.Above {
+		return m.Long.Prices
+	}
+	return m.Prices
+}
+
+// Cost is the price of a request in micro-dollars. The sum is exact and rounded
+// once, half up, so that it depends on nothing but the counts. ok is false when a
+// price that is needed is not known, or a count is senseless.
+func (m Model) Cost(u llm.Usage) (microUSD int64, ok bool) {
+	p := m.prices(u)
+	var sum int64 // micro-dollars times a million
+	for _, x := range []struct {
+		tokens int64
+		price  *int64
+	}{{u.Input, p.Input}, {u.Output, p.Output}, {u.CacheRead, p.CacheRead}, {u.CacheWrite, p.CacheWrite}} {
+		if x.tokens == 0 {
+			continue
+		}
+		// The bound keeps the sum below MaxInt64: 4 * 1e10 * 2e8 < 9.2e18.
+		if x.price == nil || x.tokens < 0 || x.tokens > 1e10 || *x.price > 2e8 {
+			return 0, false
+		}
+		sum += x.tokens * *x.price
+	}
+	return (sum + 500_000) / 1_000_000, true
+}
+
+// CostFloat is the cost in USD as Roo computes it in doubles, operation by
+// operation, for the rows of its files. A missing price counts as 0 there; check
+// Cost first when that matters.
+func (m Model) CostFloat(u llm.Usage) float64 {
+	p := m.prices(u)
+	part := func(price *int64, tokens int64) float64 {
+		if price == nil {
+			return 0
+		}
+		// The conversion stops the compiler from fusing with the sum below.
+		return float64((float64(*price) / 1e6 / 1e6) * float64(tokens))
+	}
+	sum := float64(part(p.CacheWrite, u.CacheWrite) + part(p.CacheRead, u.CacheRead))
+	sum = float64(sum + part(p.Input, u.Input))
+	sum = float64(sum + part(p.Output, u.Output))
+	if math.IsNaN(sum) {
+		return 0
+	}
+	return sum
+}

@@ -1,0 +1,111 @@
+// Package llm asks models. It offers one small streaming interface for every
+// provider and keeps, as raw JSON, whatever a provider wants to get back on the
+// next turn: thinking signatures, encrypted reasoning, tool call ids.
+//
+// A Request holds messages in Roo's stored shape (Anthropic-like content
+// blocks), already made valid for sending; a Provider translates them onto its
+// wire without changing what they say. Same Request, same bytes, so that
+// provider caches keep hitting.
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+)
+
+// Message is one turn as it is sent.
+type Message struct {
+	Role    string          // "user" or "assistant"
+	Content json.RawMessage // a JSON string or an array of content blocks
+}
+
+// ToolSpec is what a model is told of a tool.
+type ToolSpec struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage // JSON Schema of the input object
+}
+
+// Request is one question to a model.
+type Request struct {
+	Model     string
+	System    string
+	Tools     []ToolSpec
+	Messages  []Message
+	MaxTokens int // 0 = the catalogue's limit for the model
+
+	// Where this request stands in the task. The scripted provider plays by it;
+	// real ones ignore it.
+	Replies  int // complete assistant messages in the visible history (no cut replies, no summaries)
+	Failures int // failed attempts recorded since the last of them
+}
+
+// Provider is one way to reach models.
+type Provider interface {
+	// Name is the provider's name in flags, records and messages.
+	Name() string
+	// Stream asks and yields what comes, as it comes. The last chunk of a
+	// complete reply is a Done; a stream that ends without Done and without an
+	// error does not happen (a cut stream yields an *Error with Kind Cut).
+	// Retries before the first chunk are the provider's; after it, the caller's.
+	Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error]
+}
+
+// Chunk is one of TextDelta, ReasoningDelta, ToolDelta, UsageReport, Retrying, Done.
+type Chunk interface{ chunk() }
+
+// TextDelta is more visible text.
+type TextDelta struct{ Text string }
+
+// ReasoningDelta is more of the model's reasoning.
+type ReasoningDelta struct{ Text string }
+
+// ToolDelta is more of a tool call's input. The first one of a call has its name.
+type ToolDelta struct {
+	Index int // which call of this reply, from 0
+	ID    string
+	Name  string
+	Input string // a piece of the input's JSON text
+}
+
+// UsageReport says what the reply has used so far. Each report replaces the one
+// before it.
+type UsageReport struct{ Usage Usage }
+
+// Retrying says that an attempt failed and another one follows after Wait.
+type Retrying struct {
+	Attempt int // the attempt that failed, from 1
+	Err     *Error
+	WaitMS  int64
+}
+
+// Done is a complete reply.
+type Done struct {
+	ID         string            // the provider's response id, "" when it has none
+	Model      string            // the model that answered, as the provider names it
+	StopReason string            // "end_turn", "tool_use", "max_tokens", "refusal", or the provider's own word
+	Blocks     []json.RawMessage // assistant content blocks in Roo's order: thinking or reasoning, ONE text block (all text joined), tool_use blocks in stream order
+	Usage      Usage
+
+	// Malformed names the calls in Blocks whose input the model wrote wrongly or
+	// did not finish: tool_use id to the text it sent. Such a call stands in
+	// Blocks with the input {} and must not run: its result is an error that shows
+	// the model its own text. nil when all is well.
+	Malformed map[string]string
+}
+
+func (TextDelta) chunk()      {}
+func (ReasoningDelta) chunk() {}
+func (ToolDelta) chunk()      {}
+func (UsageReport) chunk()    {}
+func (Retrying) chunk()       {}
+func (Done) chunk()           {}
+
+// Usage counts tokens. Input excludes what was read from or written to a cache.
+type Usage struct {
+	Input      int64 `json:"input"`
+	Output     int64 `json:"output"`
+	CacheRead  int64 `json:"cache_read,omitempty"`
+	CacheWrite int64 `json:"cache_write,omitempty"`
+}

@@ -1,0 +1,230 @@
+package llmtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+var (
+	idShape   = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+	nameShape = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+)
+
+type wireRequest struct {
+	Model     string          `json:"model"`
+	MaxTokens int             `json:"max_tokens"`
+	Stream    bool            `json:"stream"`
+	System    json.RawMessage `json:"system"`
+	Tools     []struct {
+		Name   string          `json:"name"`
+		Schema json.RawMessage `json:"input_schema"`
+		Type   string          `json:"type"`
+	} `json:"tools"`
+	Thinking *struct {
+		Type   string `json:"type"`
+		Budget int    `json:"budget_tokens"`
+	} `json:"thinking"`
+	Messages []struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	} `json:"messages"`
+}
+
+type wireBlock struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	ToolUseID string          `json:"tool_use_id"`
+	Signature *string         `json:"signature"`
+	Cache     json.RawMessage `json:"cache_control"`
+}
+
+// Check returns the first documented rule of the Messages API that a request
+// breaks, "" when it keeps them all. It is as strict as the API, so that a test
+// fails here and not at a customer's.
+func Check(h http.Header, body []byte) string {
+	if h.Get("Anthropic-Version") == "" {
+		return "anthropic-version: header is required"
+	}
+	if !strings.HasPrefix(h.Get("Content-Type"), "application/json") {
+		return "content-type: must be application/json"
+	}
+	var r wireRequest
+	if err := json.Unmarshal(body, &r); err != nil {
+		return "The request body is not valid JSON: " + err.Error()
+	}
+	switch {
+	case r.Model == "":
+		return "model: Field required"
+	case r.MaxTokens < 1:
+		return "max_tokens: must be at least 1"
+	case len(r.Messages) == 0:
+		return "messages: at least one message is required"
+	case r.Thinking != nil && r.Thinking.Type == "enabled" && (r.Thinking.Budget < 1024 || r.Thinking.Budget >= r.MaxTokens):
+		return "thinking.budget_tokens: must be at least 1024 and less than max_tokens"
+	}
+	if n := bytes.Count(body, []byte(`"cache_control":{`)); n > 4 {
+		return fmt.Sprintf("A maximum of 4 blocks with cache_control may be provided. Found %d.", n)
+	}
+	seen := map[string]bool{}
+	for i, t := range r.Tools {
+		if !nameShape.MatchString(t.Name) {
+			return fmt.Sprintf("tools.%d.name: String should match pattern", i)
+		}
+		if seen[t.Name] {
+			return "tools: Tool names must be unique."
+		}
+		seen[t.Name] = true
+		if t.Type == "" && (len(t.Schema) == 0 || t.Schema[0] != '{') {
+			return fmt.Sprintf("tools.%d.input_schema: Field required", i)
+		}
+	}
+	return checkMessages(r)
+}
+
+func checkMessages(r wireRequest) string {
+	var open []string // calls of the message before, waiting for results
+	ids := map[string]bool{}
+	for i, m := range r.Messages {
+		if m.Role != "user" && m.Role != "assistant" {
+			return fmt.Sprintf("messages.%d.role: Input should be 'user' or 'assistant'", i)
+		}
+		if i == 0 && m.Role != "user" {
+			return "messages: first message must use the \"user\" role"
+		}
+		last := i == len(r.Messages)-1
+		blocks, problem := blocksOf(i, m.Content)
+		if problem != "" {
+			return problem
+		}
+		if len(blocks) == 0 && !(last && m.Role == "assistant") {
+			return fmt.Sprintf("messages.%d: all messages must have non-empty content except for the optional final assistant message", i)
+		}
+		if m.Role == "user" {
+			if problem := checkResults(i, blocks, open); problem != "" {
+				return problem
+			}
+			open = nil
+			continue
+		}
+		if len(open) > 0 {
+			return unanswered(i-1, open)
+		}
+		var calls []string
+		for j, b := range blocks {
+			if b.Type == "tool_use" {
+				if ids[b.ID] {
+					return "messages: `tool_use` ids must be unique"
+				}
+				ids[b.ID] = true
+				calls = append(calls, b.ID)
+			}
+			if b.Type == "thinking" && b.Signature == nil {
+				return fmt.Sprintf("messages.%d.content.%d.thinking.signature: Field required", i, j)
+			}
+			if b.Type == "tool_result" {
+				return fmt.Sprintf("messages.%d.content.%d: `tool_result` blocks can only be in `user` messages", i, j)
+			}
+		}
+		open = calls
+	}
+	if len(open) > 0 {
+		return unanswered(len(r.Messages)-1, open)
+	}
+	if r.Messages[len(r.Messages)-1].Role != "user" {
+		// The API allows a prefill on older models; an agent never wants one.
+		return "messages: the final message must be from the user"
+	}
+	return ""
+}
+
+func unanswered(i int, ids []string) string {
+	return fmt.Sprintf("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have a corresponding `tool_result` block in the next message.", i, strings.Join(ids, ", "))
+}
+
+func checkResults(i int, blocks []wireBlock, open []string) string {
+	waiting := map[string]bool{}
+	for _, id := range open {
+		waiting[id] = true
+	}
+	other := false
+	for j, b := range blocks {
+		switch b.Type {
+		case "tool_result":
+			if !waiting[b.ToolUseID] {
+				return fmt.Sprintf("messages.%d.content.%d: unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", i, j, b.ToolUseID)
+			}
+			if other {
+				return fmt.Sprintf("messages.%d: `tool_result` blocks must come first", i)
+			}
+			delete(waiting, b.ToolUseID)
+		case "tool_use", "thinking", "redacted_thinking":
+			return fmt.Sprintf("messages.%d.content.%d: `%s` blocks can only be in `assistant` messages", i, j, b.Type)
+		default:
+			other = true
+		}
+	}
+	var left []string
+	for _, id := range open {
+		if waiting[id] {
+			left = append(left, id)
+		}
+	}
+	if len(left) > 0 {
+		return unanswered(i-1, left)
+	}
+	return ""
+}
+
+func blocksOf(i int, content json.RawMessage) ([]wireBlock, string) {
+	if len(content) == 0 {
+		return nil, fmt.Sprintf("messages.%d.content: Field required", i)
+	}
+	if content[0] == '"' {
+		var s string
+		_ = json.Unmarshal(content, &s)
+		if s == "" {
+			return nil, ""
+		}
+		if strings.TrimSpace(s) == "" {
+			return nil, "messages: text content blocks must contain non-whitespace text"
+		}
+		return []wireBlock{{Type: "text", Text: s}}, ""
+	}
+	var blocks []wireBlock
+	if err := json.Unmarshal(content, &blocks); err != nil {
+		return nil, fmt.Sprintf("messages.%d.content: Input should be a valid list", i)
+	}
+	for j, b := range blocks {
+		switch b.Type {
+		case "text":
+			if b.Text == "" {
+				return nil, "messages: text content blocks must be non-empty"
+			}
+			if strings.TrimSpace(b.Text) == "" {
+				return nil, "messages: text content blocks must contain non-whitespace text"
+			}
+		case "tool_use":
+			if !idShape.MatchString(b.ID) || !nameShape.MatchString(b.Name) {
+				return nil, fmt.Sprintf("messages.%d.content.%d.tool_use: String should match pattern", i, j)
+			}
+			if len(b.Input) == 0 || b.Input[0] != '{' {
+				return nil, fmt.Sprintf("messages.%d.content.%d.tool_use.input: Input should be a valid dictionary", i, j)
+			}
+		case "thinking", "redacted_thinking":
+			if len(b.Cache) > 0 {
+				return nil, fmt.Sprintf("messages.%d.content.%d: thinking blocks cannot have cache_control", i, j)
+			}
+		case "image", "document", "tool_result", "search_result", "server_tool_use", "web_search_tool_result", "container_upload":
+		default:
+			return nil, fmt.Sprintf("messages.%d.content.%d: Input tag '%s' found using 'type' does not match any of the expected tags", i, j, b.Type)
+		}
+	}
+	return blocks, ""
+}

@@ -1,0 +1,221 @@
+// Package llmtest is a model provider for tests: a real HTTP server on loopback
+// that speaks Anthropic's Messages API, checks every request against the API's
+// documented rules, and plays replies and faults.
+//
+// A request that breaks a rule gets the 400 that the API would give, and is kept
+// as a violation: with New the test fails for it. Replies are played in order, one
+// per accepted or refused request. When none is left the server answers 500 and
+// counts that as a violation too, because a test that asks more often than it
+// planned is wrong about something.
+//
+// It works in a test and in a plain program, so that a killed and restarted child
+// process can be watched from outside.
+package llmtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// TB is the part of testing.TB that New needs.
+type TB interface {
+	Helper()
+	Cleanup(func())
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Request is what a client sent.
+type Request struct {
+	Number int // from 1
+	At     time.Time
+	Header http.Header
+	Body   []byte
+}
+
+// Model is the model that the request names.
+func (r Request) Model() string {
+	var m struct {
+		Model string `json:"model"`
+	}
+	_ = json.Unmarshal(r.Body, &m)
+	return m.Model
+}
+
+// Server is a running provider.
+type Server struct {
+	URL string // base URL, without /v1
+	Key string // when set, other keys get 401
+
+	// Answer, when set before the first request, decides instead of the replies.
+	Answer func(Request) Reply
+	// Tolerate keeps violations from failing the test; they are still answered 400.
+	Tolerate bool
+
+	http   *http.Server
+	done   chan struct{}
+	closed chan struct{}
+	once   sync.Once
+
+	mu         sync.Mutex
+	replies    []Reply
+	requests   []Request
+	violations []string
+	conns      int
+}
+
+// New starts a server that ends with the test and fails it for violations. t may
+// be nil in a plain program; then the caller closes it.
+func New(t TB, replies ...Reply) *Server {
+	s, err := Serve("127.0.0.1:0", replies...)
+	if t == nil {
+		if err != nil {
+			panic(err)
+		}
+		return s
+	}
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%v", err)
+		return nil
+	}
+	t.Cleanup(func() {
+		s.Close()
+		if !s.Tolerate {
+			for _, v := range s.Violations() {
+				t.Errorf("llmtest: %s", v)
+			}
+		}
+	})
+	return s
+}
+
+// Serve starts a server on addr, e.g. "127.0.0.1:0".
+func Serve(addr string, replies ...Reply) (*Server, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("llmtest: listen on %s: %w", addr, err)
+	}
+	s := &Server{
+		URL: "http://" + l.Addr().String(), replies: replies,
+		done: make(chan struct{}), closed: make(chan struct{}),
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/messages", s.messages)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.violation("asked for %s %s", r.Method, r.URL.Path)
+		writeError(w, http.StatusNotFound, "not_found_error", "Not Found")
+	})
+	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	s.http.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			s.mu.Lock()
+			s.conns++
+			s.mu.Unlock()
+		}
+	}
+	go func() {
+		defer close(s.done)
+		_ = s.http.Serve(l) // ErrServerClosed
+	}()
+	return s, nil
+}
+
+// Close ends the server, running answers included, and waits for it.
+func (s *Server) Close() {
+	s.once.Do(func() { close(s.closed) })
+	_ = s.http.Close()
+	<-s.done
+}
+
+// Add appends replies.
+func (s *Server) Add(replies ...Reply) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replies = append(s.replies, replies...)
+}
+
+// Requests returns what came so far, refused requests included.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.requests...)
+}
+
+// Violations returns the rules that were broken so far.
+func (s *Server) Violations() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.violations...)
+}
+
+// Connections is how many connections were opened so far.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conns
+}
+
+func (s *Server) violation(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.violations = append(s.violations, fmt.Sprintf(format, args...))
+}
+
+func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
+	body, err := readBody(r)
+	if err != nil {
+		return // the client left in the middle: not a request
+	}
+	s.mu.Lock()
+	req := Request{Number: len(s.requests) + 1, At: time.Now(), Header: r.Header.Clone(), Body: body}
+	s.requests = append(s.requests, req)
+	s.mu.Unlock()
+
+	if key := r.Header.Get("X-Api-Key"); key == "" || s.Key != "" && key != s.Key {
+		writeError(w, http.StatusUnauthorized, "authentication_error", "invalid x-api-key")
+		return
+	}
+	if problem := Check(r.Header, body); problem != "" {
+		s.violation("request %d: %s", req.Number, problem)
+		writeError(w, http.StatusBadRequest, "invalid_request_error", problem)
+		return
+	}
+	reply, ok := s.next(req)
+	if !ok {
+		s.violation("request %d: no reply left", req.Number)
+		writeError(w, http.StatusInternalServerError, "api_error", "no reply left in the test server")
+		return
+	}
+	reply.serve(w, r, req, s.closed)
+}
+
+// readBody reads a body of known length in one piece: the server must not be what
+// a benchmark measures.
+func readBody(r *http.Request) ([]byte, error) {
+	if r.ContentLength < 0 {
+		return io.ReadAll(r.Body)
+	}
+	b := make([]byte, r.ContentLength)
+	_, err := io.ReadFull(r.Body, b)
+	return b, err
+}
+
+func (s *Server) next(req Request) (Reply, bool) {
+	if s.Answer != nil {
+		return s.Answer(req), true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.replies) == 0 {
+		return Reply{}, false
+	}
+	r := s.replies[0]
+	s.replies = s.replies[1:]
+	return r, true
+}

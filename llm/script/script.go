@@ -1,0 +1,223 @@
+// Package script is a model that reads its lines from a file. It is for trying
+// Roost without a key, for tests and for benchmarks, and goes through the same
+// loop as every provider.
+//
+// A script is a YAML list of turns:
+//
+//	[
+//	  {text: "I will look.", reasoning: "First the list.",
+//	   tools: [{name: list_files, input: {path: .}}],
+//	   usage: {input: 100, output: 20, cache_read: 0, cache_write: 0},
+//	   delay: 20ms,                      # before each chunk; a word is a chunk
+//	   expect: ["the user's words"]},    # what the request must contain
+//	  {error: {status: 529, message: busy, times: 2}},
+//	]
+//
+// usually written in YAML's block style, one "- " a turn.
+//
+// A player keeps no state: a Request says how many replies its history holds and
+// how many attempts failed since, and that decides the turn. So a script goes on
+// after a restart and plays again after a rewind. An error entry stands for that
+// many failing attempts before the reply that follows it. After its last turn a
+// script completes the task.
+//
+// It never retries: failing attempts are played to the caller one by one.
+package script
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"os"
+	"time"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/llm/wire"
+)
+
+// Name is the provider's name.
+const Name = "script"
+
+// Script is a parsed script. It implements llm.Provider and is safe for
+// concurrent use.
+type Script struct {
+	groups []group
+}
+
+// group is one reply with the failures that come before it. The last group has no
+// turn of its own: it completes the task.
+type group struct {
+	failures []*turn
+	reply    *turn
+}
+
+type turn struct {
+	line      int
+	text      string
+	reasoning string
+	tools     []call
+	usage     llm.Usage
+	delay     time.Duration
+	expect    []string
+	status    int
+	message   string
+}
+
+type call struct {
+	name  string
+	input json.RawMessage
+}
+
+var _ llm.Provider = (*Script)(nil)
+
+//go:embed demo.yaml
+var demo []byte
+
+// Default is a small script that works in any folder: it writes a file, reads it
+// back, runs a command and completes.
+func Default() *Script {
+	s, err := Parse(demo)
+	if err != nil {
+		panic("script: the embedded demo is broken: " + err.Error())
+	}
+	return s
+}
+
+// Load reads a script from a file.
+func Load(path string) (*Script, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read script: %w", err)
+	}
+	s, err := Parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("read script %s: %w", path, err)
+	}
+	return s, nil
+}
+
+// Name returns "script".
+func (s *Script) Name() string { return Name }
+
+// Turns is the number of replies, without the completion that follows the last.
+func (s *Script) Turns() int { return len(s.groups) - 1 }
+
+// ending is what is played after the last turn.
+var ending = turn{tools: []call{{name: "attempt_completion", input: json.RawMessage(`{"result":"The script has ended."}`)}}}
+
+// at returns the turn for a request.
+func (s *Script) at(replies, failures int) (t *turn, fails bool) {
+	g := group{}
+	if replies < len(s.groups) {
+		g = s.groups[max(replies, 0)]
+	}
+	if failures = max(failures, 0); failures < len(g.failures) {
+		return g.failures[failures], true
+	}
+	if g.reply == nil {
+		return &ending, false
+	}
+	return g.reply, false
+}
+
+// Stream plays the turn that the request stands at. Errors are *llm.Error: what
+// the script says, or Kind Script when the request lacks what the turn expects.
+func (s *Script) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	return func(yield func(llm.Chunk, error) bool) {
+		t, fails := s.at(req.Replies, req.Failures)
+		if missing, ok := t.missing(req); ok {
+			yield(nil, &llm.Error{Provider: Name, Kind: llm.Script,
+				Message: fmt.Sprintf("turn at line %d expects %q, and the request does not contain it", t.line, missing)})
+			return
+		}
+		wait := func() bool {
+			if err := pause(ctx, t.delay); err != nil {
+				yield(nil, err)
+				return false
+			}
+			return true
+		}
+		if fails {
+			if wait() {
+				yield(nil, t.failure())
+			}
+			return
+		}
+		for _, c := range t.chunks(req.Replies) {
+			if !wait() || !yield(c, nil) {
+				return
+			}
+		}
+		if t.usage != (llm.Usage{}) && !yield(llm.UsageReport{Usage: t.usage}, nil) {
+			return
+		}
+		yield(t.done(req), nil)
+	}
+}
+
+// pause also notices a context that ended without any delay.
+func pause(ctx context.Context, d time.Duration) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if d <= 0 {
+		return nil
+	}
+	return wire.Backoff{}.Wait(ctx, d)
+}
+
+func (t *turn) failure() *llm.Error {
+	e := &llm.Error{Provider: Name, Kind: llm.Network, Status: t.status, Message: t.message}
+	if t.status != 0 {
+		e.Kind = wire.KindOfStatus(t.status, t.message)
+	}
+	return e
+}
+
+func (t *turn) chunks(replies int) []llm.Chunk {
+	var out []llm.Chunk
+	for _, w := range words(t.reasoning) {
+		out = append(out, llm.ReasoningDelta{Text: w})
+	}
+	for _, w := range words(t.text) {
+		out = append(out, llm.TextDelta{Text: w})
+	}
+	for i, c := range t.tools {
+		out = append(out, llm.ToolDelta{Index: i, ID: id(replies, i), Name: c.name, Input: string(c.input)})
+	}
+	return out
+}
+
+func (t *turn) done(req llm.Request) llm.Done {
+	d := llm.Done{ID: fmt.Sprintf("script_%d", req.Replies+1), Model: req.Model, StopReason: "end_turn", Usage: t.usage}
+	if t.reasoning != "" {
+		var o esjson.Object
+		o.String("type", "reasoning")
+		o.String("text", t.reasoning)
+		o.Raw("summary", []byte("[]"))
+		d.Blocks = append(d.Blocks, o.Bytes())
+	}
+	if t.text != "" {
+		var o esjson.Object
+		o.String("type", "text")
+		o.String("text", t.text)
+		d.Blocks = append(d.Blocks, o.Bytes())
+	}
+	for i, c := range t.tools {
+		d.StopReason = "tool_use"
+		var o esjson.Object
+		o.String("type", "tool_use")
+		o.String("id", id(req.Replies, i))
+		o.String("name", c.name)
+		o.Raw("input", c.input)
+		d.Blocks = append(d.Blocks, o.Bytes())
+	}
+	return d
+}
+
+// id is the same whenever the same turn is played, so that a replay after a crash
+// meets its own records.
+func id(replies, i int) string { return fmt.Sprintf("call_%d_%d", replies+1, i+1) }

@@ -1,0 +1,76 @@
+package wire
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/roost-dev/roost/llm"
+)
+
+// Backoff says how often and how long to wait between attempts. The zero value
+// is the default.
+type Backoff struct {
+	Retries int           // attempts after the first; 0 = 4, negative = none
+	Base    time.Duration // bound of the first wait; 0 = 1 s
+	Cap     time.Duration // longest wait, also of what a provider asks for; 0 = 60 s
+
+	// For tests; nil = the real ones.
+	Sleep func(ctx context.Context, d time.Duration) error
+	Rand  func() float64 // in [0,1)
+}
+
+// Limit is the number of attempts after the first.
+func (b Backoff) Limit() int {
+	switch {
+	case b.Retries < 0:
+		return 0
+	case b.Retries == 0:
+		return 4
+	}
+	return b.Retries
+}
+
+// Delay is how long to wait after attempt n (from 1) failed with err. What the
+// provider asks for is taken, up to the cap. Otherwise the wait is drawn evenly
+// from 0 to base*2^(n-1) (full jitter): when many clients were refused together,
+// anything less makes them come back together.
+func (b Backoff) Delay(n int, err *llm.Error) time.Duration {
+	limit := b.Cap
+	if limit <= 0 {
+		limit = time.Minute
+	}
+	if err != nil && err.RetryAfterMS > 0 {
+		if err.RetryAfterMS > limit.Milliseconds() {
+			return limit
+		}
+		return time.Duration(err.RetryAfterMS) * time.Millisecond
+	}
+	bound := b.Base
+	if bound <= 0 {
+		bound = time.Second
+	}
+	for i := 1; i < n && bound < limit; i++ {
+		bound *= 2
+	}
+	draw := b.Rand
+	if draw == nil {
+		draw = rand.Float64
+	}
+	return time.Duration(draw() * float64(min(bound, limit)))
+}
+
+// Wait waits, or returns the context's cause as soon as it ends.
+func (b Backoff) Wait(ctx context.Context, d time.Duration) error {
+	if b.Sleep != nil {
+		return b.Sleep(ctx, d)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}

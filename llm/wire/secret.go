@@ -1,0 +1,45 @@
+package wire
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/roost-dev/roost/llm"
+)
+
+// keyShape matches what looks like an API key of the known providers.
+var keyShape = regexp.MustCompile(`\b(?:sk|pk|rk)-[A-Za-z0-9_\-]{12,}|\bAIza[A-Za-z0-9_\-]{20,}`)
+
+// Redact removes the key, and whatever looks like one, from a text that may be
+// shown or stored. Proxies echo headers and keys in their error pages.
+func Redact(text, key string) string {
+	if len(key) >= 4 {
+		text = strings.ReplaceAll(text, key, "[key]")
+	}
+	return keyShape.ReplaceAllString(text, "[key]")
+}
+
+// RedactError cleans an error's message and drops its cause when the cause would
+// show the key again.
+func RedactError(err *llm.Error, key string) *llm.Error {
+	err.Message = Redact(err.Message, key)
+	if err.Err != nil {
+		if t := err.Err.Error(); Redact(t, key) != t {
+			err.Err = nil
+		}
+	}
+	return err
+}
+
+// Shorten cuts a provider's error page to a length that fits a terminal.
+func Shorten(text string, max int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) <= max {
+		return text
+	}
+	cut := max
+	for cut > 0 && text[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return text[:cut] + "..."
+}

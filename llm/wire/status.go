@@ -1,0 +1,118 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/llm"
+)
+
+// KindOfStatus classifies an HTTP status with the provider's message. Providers
+// say "the prompt is too long" as an ordinary 400, so the wording decides there.
+func KindOfStatus(status int, message string) llm.Kind {
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return llm.Auth
+	case status == http.StatusRequestEntityTooLarge:
+		return llm.ContextOverflow
+	case status == http.StatusBadRequest && IsOverflow(message):
+		return llm.ContextOverflow
+	case status == http.StatusTooManyRequests:
+		return llm.RateLimited
+	case status == 529, status == http.StatusServiceUnavailable:
+		return llm.Overloaded
+	case status >= 500, status == http.StatusRequestTimeout:
+		return llm.Server
+	}
+	return llm.Invalid
+}
+
+// overflow holds the wordings of "too long" that providers use, in lower case.
+var overflow = []string{
+	"prompt is too long",
+	"prompt too long",
+	"input is too long",
+	"input length and `max_tokens` exceed context",
+	"exceed context limit",
+	"exceeds the context",
+	"exceed the context",
+	"context length",
+	"context_length_exceeded",
+	"context window",
+	"maximum context",
+	"too many tokens",
+	"too many total text bytes",
+	"exceeds the maximum number of tokens",
+	"tokens exceed",
+	"request_too_large",
+	"reduce the length",
+}
+
+// IsOverflow reports whether a provider's message says that the request is too
+// long for the model.
+func IsOverflow(message string) bool {
+	m := strings.ToLower(message)
+	for _, s := range overflow {
+		if strings.Contains(m, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// RetryAfter reads retry-after-ms (milliseconds) or retry-after (seconds, or a
+// date). It returns 0 when the header is missing, senseless or in the past.
+func RetryAfter(h http.Header, now time.Time) time.Duration {
+	if v := h.Get("Retry-After-Ms"); v != "" {
+		if d, ok := scaled(v, time.Millisecond); ok {
+			return d
+		}
+	}
+	v := h.Get("Retry-After")
+	if v == "" {
+		return 0
+	}
+	if d, ok := scaled(v, time.Second); ok {
+		return d
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return max(0, t.Sub(now))
+	}
+	return 0
+}
+
+func scaled(v string, unit time.Duration) (time.Duration, bool) {
+	f, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
+	if err != nil || f != f {
+		return 0, false
+	}
+	// A day is more than any caller waits and far from overflowing a Duration.
+	return time.Duration(min(max(f, 0), float64(24*time.Hour/unit)) * float64(unit)), true
+}
+
+// TransportError classifies a failure to reach the provider or to read from it.
+// started says that the answer had begun: then a broken connection is a cut
+// reply. The context's own end is returned as it is, so that callers can test for
+// context.Canceled.
+func TransportError(ctx context.Context, provider string, err error, started bool) error {
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, ErrIdle):
+		kind := llm.Network
+		if started {
+			kind = llm.Cut
+		}
+		return &llm.Error{Provider: provider, Kind: kind, Message: ErrIdle.Error(), Err: ErrIdle}
+	case cause != nil:
+		return cause
+	case errors.Is(err, ErrTooLarge):
+		return &llm.Error{Provider: provider, Kind: llm.Server, Message: err.Error(), Err: err}
+	case started:
+		return &llm.Error{Provider: provider, Kind: llm.Cut, Message: "the stream ended before the reply did", Err: err}
+	}
+	return &llm.Error{Provider: provider, Kind: llm.Network, Message: err.Error(), Err: err}
+}
