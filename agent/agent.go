@@ -1,0 +1,147 @@
+// Package agent is the loop: build a request from the task's history, ask the
+// model, run the tools it calls, commit each step, and again, until the task is
+// completed, stopped, or needs a person.
+//
+// The agent keeps no state of its own that a crash could take: what it needs to
+// go on is in the task's log. Starting and restarting are the same code. It
+// knows nothing of who is watching; it asks questions through an Asker and shows
+// streamed text through a Live function, and both may be absent.
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"github.com/roost-dev/roost/approval"
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/llm/catalogue"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// Task is what the agent needs of an owned task.
+type Task interface {
+	State() *task.State
+	Commit(ctx context.Context, events ...task.Event) error
+	Barrier(ctx context.Context) error
+	PutBlob(ctx context.Context, data []byte) (string, error)
+	PutBlobFile(ctx context.Context, path string) (string, int64, error)
+}
+
+// Answer is what a person said to a question.
+type Answer struct {
+	Approve *bool  // yes or no; nil when only Text was given
+	Text    string // an answer, or feedback beside yes or no
+	Always  bool   // and allow this tool or command for the rest of the task
+	By      string // who answered, e.g. "terminal"
+}
+
+// ErrNobody: no person can be asked now. The run stops and waits.
+var ErrNobody = errors.New("nobody can be asked")
+
+// ErrStop: the person wants to stop and save.
+var ErrStop = errors.New("stopped by the user")
+
+// Asker asks the person. It returns ErrNobody, ErrStop, the context's error, or
+// an answer.
+type Asker interface {
+	Ask(ctx context.Context, q task.QuestionOpened) (Answer, error)
+}
+
+// Delta is streamed text before it is durable.
+type Delta struct {
+	Type    string // "message.delta", "reasoning.delta", "tool.delta"
+	Message uint64
+	Call    string
+	TS      int64
+	Offset  int // bytes of text before this piece
+	Text    string
+}
+
+// Input is what a run is started with.
+type Input struct {
+	Text   string
+	Images []string // data URLs
+	Yes    bool     // go on without further words
+}
+
+// Given reports whether there is anything in it.
+func (in Input) Given() bool { return in.Text != "" || len(in.Images) > 0 || in.Yes }
+
+// Agent runs one task. Its fields are set before Run and not changed after.
+type Agent struct {
+	Task      Task
+	Provider  llm.Provider
+	Model     catalogue.Model // zero when unknown
+	Tools     []tool.Tool
+	Workspace *workspace.Workspace
+	Policy    approval.Policy
+	Asker     Asker
+	Live      func(Delta)
+	Now       func() int64 // Unix milliseconds
+	Zone      string       // the user's time zone, for the model
+	RunID     string
+	Settings  task.Settings
+	Head      string // the workspace's git HEAD, "" without git
+	SpoolDir  string
+	Masks     func(string) string // hides secrets in new tool output
+	Notice    func(string)        // things a person should know and nobody else
+	Expect    func(Plan) error    // told before the first request of a run
+
+	tools    map[string]tool.Tool
+	window   window
+	lastTS   int64
+	mistakes int
+	turns    int   // of this run
+	spent    int64 // micro-dollars of this run
+	first    bool  // no request went out yet in this run
+	fresh    bool  // the next user turn lists the workspace's files
+}
+
+// Plan says what the next request sends and what it is expected to cost.
+type Plan struct {
+	Messages  int
+	Tokens    int64
+	CostMicro int64 // uncached
+	CostKnown bool
+	Model     string
+	Provider  string
+}
+
+// Outcome is how a run ended.
+type Outcome struct {
+	State    string // completed, failed, cancelled, interrupted, limit, denied, waiting
+	Reason   string
+	Code     string // provider, auth, context, turns, cost, mistakes, save, ...
+	Question string // when waiting
+	Err      error
+}
+
+// stamp gives the next time stamp: now, but strictly after every one before it.
+func (a *Agent) stamp() int64 {
+	a.lastTS = max(a.Now(), a.lastTS+1)
+	return a.lastTS
+}
+
+func (a *Agent) state() *task.State { return a.Task.State() }
+
+// commit appends without waiting for the disk.
+func (a *Agent) commit(ctx context.Context, events ...task.Event) error {
+	return a.Task.Commit(context.WithoutCancel(ctx), events...)
+}
+
+// add builds the event for a new message and says which number it gets. Several
+// messages of one commit are numbered by offset.
+func (a *Agent) add(h task.History, offset uint64, raw []byte) task.MessageAdded {
+	return task.MessageAdded{
+		History: h, Message: a.state().NextMessage() + offset,
+		Body: task.Body{Raw: raw},
+	}
+}
+
+func (a *Agent) notice(text string) {
+	if a.Notice != nil {
+		a.Notice(text)
+	}
+}

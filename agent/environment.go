@@ -1,0 +1,39 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// environmentFiles is how many of the workspace's files the model is told of at
+// the start of a run.
+const environmentFiles = 200
+
+// environment is the block that ends every user turn: what the model cannot know
+// from the history. Its section names are Roo's.
+func (a *Agent) environment() string {
+	var b strings.Builder
+	b.WriteString("<environment_details>\n")
+	now := time.UnixMilli(a.Now()).UTC()
+	fmt.Fprintf(&b, "# Current Time\nCurrent time in ISO 8601 UTC format: %s\n", now.Format("2006-01-02T15:04:05.000Z"))
+	if a.Zone != "" {
+		fmt.Fprintf(&b, "User time zone: %s\n", a.Zone)
+	}
+	fmt.Fprintf(&b, "\n# Current Cost\n$%.2f\n", float64(a.state().Usage.CostMicros)/1e6)
+	mode := a.Settings.Mode
+	if mode == "" {
+		mode = "code"
+	}
+	fmt.Fprintf(&b, "\n# Current Mode\n<slug>%s</slug>\n<model>%s</model>\n", mode, a.Settings.Model)
+	if a.fresh && a.Workspace != nil {
+		a.fresh = false
+		listing, more := a.Workspace.Overview(environmentFiles)
+		fmt.Fprintf(&b, "\n# Current Workspace Directory (%s) Files\n%s\n", a.Workspace.Root(), listing)
+		if more {
+			b.WriteString("\n(File list truncated. Use list_files to see more.)\n")
+		}
+	}
+	b.WriteString("</environment_details>")
+	return b.String()
+}

@@ -1,0 +1,220 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/llm/catalogue"
+	"github.com/roost-dev/roost/task"
+)
+
+// checkpointEvery is how many streamed bytes may pass, and checkpointAfter how
+// many milliseconds, before streamed text is put into the log. The journal syncs
+// buffered commits by itself, so a kill loses at most what was shown in the last
+// moment.
+const (
+	checkpointEvery = 4 << 10
+	checkpointAfter = 150
+)
+
+// reply receives one reply and keeps what was shown.
+type reply struct {
+	agent     *Agent
+	turn      int
+	request   uint64 // the api_req_started row
+	requestTS int64
+
+	rows  []*streamed // reasoning and text rows, in order
+	usage llm.Usage
+}
+
+// streamed is one row that grows.
+type streamed struct {
+	kind    string // reasoning, text
+	message uint64
+	ts      int64
+	text    strings.Builder // all that came
+	saved   int             // how much of it is in the log
+	savedAt int64
+}
+
+func (r *reply) receive(ctx context.Context, req llm.Request) error {
+	for chunk, err := range r.agent.Provider.Stream(ctx, req) {
+		if err != nil {
+			return r.abort(ctx, err)
+		}
+		switch c := chunk.(type) {
+		case llm.TextDelta:
+			err = r.grow(ctx, "text", c.Text)
+		case llm.ReasoningDelta:
+			err = r.grow(ctx, "reasoning", c.Text)
+		case llm.ToolDelta:
+			r.live(Delta{Type: "tool.delta", Call: c.ID, Text: c.Input})
+		case llm.UsageReport:
+			r.usage = c.Usage
+		case llm.Retrying:
+			err = r.agent.commit(ctx, task.TurnFailed{
+				Run: r.agent.RunID, Turn: r.turn, Kind: string(c.Err.Kind), Status: c.Err.Status,
+				Error: c.Err.Message, WaitMS: c.WaitMS,
+			})
+			r.agent.notice(fmt.Sprintf("%v; trying again in %.1f s", c.Err, float64(c.WaitMS)/1000))
+		case llm.Done:
+			return r.done(ctx, c)
+		}
+		if err != nil {
+			return r.abort(ctx, err)
+		}
+	}
+	if ctx.Err() != nil {
+		return r.abort(ctx, context.Cause(ctx))
+	}
+	return r.abort(ctx, &llm.Error{Provider: r.agent.Provider.Name(), Kind: llm.Cut, Message: "the stream ended before the reply did"})
+}
+
+func (r *reply) live(d Delta) {
+	if r.agent.Live != nil {
+		r.agent.Live(d)
+	}
+}
+
+// grow appends streamed text to the row of its kind.
+func (r *reply) grow(ctx context.Context, kind, text string) error {
+	if text == "" {
+		return nil
+	}
+	a := r.agent
+	row := r.open(kind)
+	if row == nil {
+		row = &streamed{kind: kind, ts: a.stamp(), savedAt: a.Now()}
+		add := a.add(task.UI, 0, streamRow(row.ts, kind, "", true))
+		row.message = add.Message
+		r.rows = append(r.rows, row)
+		if err := a.commit(ctx, add); err != nil {
+			return err
+		}
+	}
+	typ := "message.delta"
+	if kind == "reasoning" {
+		typ = "reasoning.delta"
+	}
+	r.live(Delta{Type: typ, Message: row.message, TS: row.ts, Offset: row.text.Len(), Text: text})
+	row.text.WriteString(text)
+	if row.text.Len()-row.saved >= checkpointEvery || a.Now()-row.savedAt >= checkpointAfter {
+		if err := r.checkpoint(ctx, row); err != nil {
+			return err
+		}
+	}
+	failpoint.Hit("reply.streaming")
+	return nil
+}
+
+// open is the row that text of a kind goes to: one row a kind and reply.
+func (r *reply) open(kind string) *streamed {
+	for _, row := range r.rows {
+		if row.kind == kind {
+			return row
+		}
+	}
+	return nil
+}
+
+func (r *reply) checkpoint(ctx context.Context, row *streamed) error {
+	text := row.text.String()[row.saved:]
+	if text == "" {
+		return nil
+	}
+	row.saved, row.savedAt = row.text.Len(), r.agent.Now()
+	return r.agent.commit(ctx, task.MessageTextSaved{Message: row.message, Text: text})
+}
+
+// finishRows ends the streamed rows. Rows that were never checkpointed are
+// written out whole: cheaper than a reference to text saved a moment before.
+func (r *reply) finishRows() []task.Event {
+	var events []task.Event
+	for _, row := range r.rows {
+		text := row.text.String()
+		if rest := text[row.saved:]; rest != "" {
+			events = append(events, task.MessageTextSaved{Message: row.message, Text: rest})
+		}
+		events = append(events, task.MessageChanged{Message: row.message, Body: streamRowOf(row.ts, row.kind, row.message)})
+	}
+	return events
+}
+
+// done commits the whole reply: rows, request row, ledger and the assistant
+// message, in one commit.
+func (r *reply) done(ctx context.Context, d llm.Done) error {
+	a := r.agent
+	d.Usage = orUsage(d.Usage, r.usage)
+	events := r.finishRows()
+	ledger := task.UsageChanged{
+		Turn: r.turn, Request: r.request, Provider: a.Provider.Name(), Model: a.Settings.Model,
+		Input: d.Usage.Input, Output: d.Usage.Output, CacheRead: d.Usage.CacheRead, CacheWrite: d.Usage.CacheWrite,
+		Prices: catalogue.Date(),
+	}
+	info := requestInfo{
+		Protocol: a.protocol(), Done: true,
+		In:  d.Usage.Input + d.Usage.CacheRead + d.Usage.CacheWrite,
+		Out: d.Usage.Output, Write: d.Usage.CacheWrite, Read: d.Usage.CacheRead,
+	}
+	if micros, ok := a.cost(d.Usage); ok {
+		ledger.CostMicros = &micros
+		info.Cost, info.CostKnown = float64(micros)/1e6, true
+		a.spent += micros
+	}
+	events = append(events,
+		task.MessageChanged{Message: r.request, Body: task.Body{Raw: requestRow(r.requestTS, info)}},
+		ledger,
+		task.TurnEnded{Run: a.RunID, Turn: r.turn, StopReason: d.StopReason},
+	)
+	blocks := d.Blocks
+	if len(blocks) == 0 {
+		blocks = []json.RawMessage{textBlock("Failure: I did not provide a response.")}
+	}
+	events = append(events, a.add(task.API, 0, assistantMessage(a.stamp(), d.ID, blocks)))
+	if err := a.commit(ctx, events...); err != nil {
+		return err
+	}
+	failpoint.Hit("reply.committed")
+	return nil
+}
+
+// abort ends a reply that did not come whole. What was shown stays for the
+// person; the model's history has nothing of it, as with Roo.
+func (r *reply) abort(ctx context.Context, cause error) error {
+	a := r.agent
+	events := r.finishRows()
+	info := requestInfo{Protocol: a.protocol(), CancelReason: "streaming_failed", FailedWhy: cause.Error()}
+	if ctx.Err() != nil {
+		info.CancelReason, info.FailedWhy = "user_cancelled", ""
+	}
+	if r.usage != (llm.Usage{}) {
+		// The provider counted tokens for the part it sent: they were spent.
+		ledger := task.UsageChanged{
+			Turn: r.turn, Request: r.request, Provider: a.Provider.Name(), Model: a.Settings.Model,
+			Input: r.usage.Input, Output: r.usage.Output, CacheRead: r.usage.CacheRead, CacheWrite: r.usage.CacheWrite,
+			Prices: catalogue.Date(),
+		}
+		if micros, ok := a.cost(r.usage); ok {
+			ledger.CostMicros = &micros
+			a.spent += micros
+		}
+		events = append(events, ledger)
+	}
+	events = append(events, task.MessageChanged{Message: r.request, Body: task.Body{Raw: requestRow(r.requestTS, info)}})
+	if err := a.commit(ctx, events...); err != nil {
+		return fmt.Errorf("%w (and: %w)", cause, err)
+	}
+	return cause
+}
+
+func orUsage(u, other llm.Usage) llm.Usage {
+	if u == (llm.Usage{}) {
+		return other
+	}
+	return u
+}

@@ -1,0 +1,65 @@
+package agent
+
+import (
+	"fmt"
+
+	"github.com/roost-dev/roost/contextwindow"
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/task"
+)
+
+// window keeps the checked messages of the visible API history, so that a turn
+// costs what it appends. Anything but an append starts it anew.
+type window struct {
+	builder *contextwindow.Builder
+	taken   []*task.Message
+}
+
+// messages is the history as it may be sent, whatever it looks like as stored.
+func (w *window) messages(api []*task.Message, o contextwindow.Options) ([]llm.Message, []contextwindow.Note, error) {
+	same := w.builder != nil && len(w.taken) <= len(api)
+	for i := 0; same && i < len(w.taken); i++ {
+		same = w.taken[i] == api[i]
+	}
+	if !same {
+		w.builder, w.taken = contextwindow.NewBuilder(o), nil
+	}
+	for _, m := range api[len(w.taken):] {
+		w.builder.Append(m.Raw())
+		w.taken = append(w.taken, m)
+	}
+	return w.builder.Messages()
+}
+
+// request builds the next request from the task's history and settings alone.
+func (a *Agent) request() (llm.Request, error) {
+	s := a.state()
+	messages, notes, err := a.window.messages(s.API(), contextwindow.Options{
+		DropThinking: a.Provider.Name() != "anthropic",
+	})
+	if err != nil {
+		return llm.Request{}, fmt.Errorf("build the request: %w", err)
+	}
+	if a.first {
+		for _, n := range notes {
+			a.notice(fmt.Sprintf("not sent as stored: message %d: %s", n.Index, n.Text))
+		}
+	}
+	return llm.Request{
+		Model: a.Settings.Model, System: a.system(), Tools: a.toolSpecs(), Messages: messages,
+		Replies: s.Replies, Failures: s.Failures,
+	}, nil
+}
+
+func (a *Agent) toolSpecs() []llm.ToolSpec {
+	specs := make([]llm.ToolSpec, 0, len(a.Tools))
+	for _, t := range a.Tools {
+		spec := t.Spec()
+		specs = append(specs, llm.ToolSpec{Name: spec.Name, Description: spec.Description, Schema: spec.Schema})
+	}
+	return specs
+}
+
+func estimateTokens(bytes int) int64 {
+	return contextwindow.EstimateTokens(int64(bytes), contextwindow.Calibration{})
+}

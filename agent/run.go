@@ -1,0 +1,138 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/tool"
+)
+
+// mistakeLimit is how many turns in a row may go wrong before a person is asked.
+const mistakeLimit = 3
+
+// Run works on the task until it is completed, stopped or waits. Whatever the
+// outcome, it is committed and saved before Run returns, unless saving is what
+// failed.
+func (a *Agent) Run(ctx context.Context, in Input) Outcome {
+	a.tools = map[string]tool.Tool{}
+	for _, t := range a.Tools {
+		spec := t.Spec()
+		a.tools[spec.Name] = t
+		for _, alias := range spec.Aliases {
+			a.tools[alias] = t
+		}
+	}
+	a.lastTS, a.first = a.state().LastTS(), true
+	out := a.run(ctx, in)
+	return a.end(ctx, out)
+}
+
+func (a *Agent) run(ctx context.Context, in Input) Outcome {
+	if err := a.open(ctx, &in); err != nil {
+		return a.failed(ctx, err)
+	}
+	for {
+		if out, stop := a.limit(); stop {
+			return out
+		}
+		var done *Outcome
+		var err error
+		switch a.next() {
+		case doRequest:
+			err = a.turn(ctx)
+		case doCalls:
+			done, err = a.runCalls(ctx, &in)
+		case doNudge:
+			done, err = a.nudge(ctx, &in)
+		}
+		if err != nil {
+			return a.failed(ctx, err)
+		}
+		if done != nil {
+			return *done
+		}
+	}
+}
+
+// action is what a history calls for.
+type action int
+
+const (
+	doRequest action = iota // a user turn waits for the model
+	doCalls                 // the model's calls wait for results
+	doNudge                 // the model said something and called nothing
+)
+
+// next derives the next step from the history alone. That is why a restart needs
+// no state of its own.
+func (a *Agent) next() action {
+	api := a.state().API()
+	if len(api) == 0 || api[len(api)-1].Kind() != "assistant" {
+		return doRequest
+	}
+	if len(a.state().OpenCalls()) > 0 {
+		return doCalls
+	}
+	return doNudge
+}
+
+// limit stops a run that has used up what it was given.
+func (a *Agent) limit() (Outcome, bool) {
+	l := a.Settings.Limits
+	switch {
+	case l.MaxTurns > 0 && a.turns >= l.MaxTurns && a.next() == doRequest:
+		return Outcome{State: "limit", Code: "turns", Reason: fmt.Sprintf("the limit of %d turns is reached", l.MaxTurns)}, true
+	case l.MaxCostMicros > 0 && a.spent >= l.MaxCostMicros && a.next() == doRequest:
+		return Outcome{State: "limit", Code: "cost", Reason: fmt.Sprintf("the limit of $%.2f is reached", float64(l.MaxCostMicros)/1e6)}, true
+	case a.mistakes >= mistakeLimit:
+		return Outcome{State: "limit", Code: "mistakes", Reason: fmt.Sprintf("the model went wrong %d times in a row", a.mistakes)}, true
+	}
+	return Outcome{}, false
+}
+
+// nudge answers a reply without tool calls: with the person's words if there are
+// any, else by telling the model to call a tool.
+func (a *Agent) nudge(ctx context.Context, in *Input) (*Outcome, error) {
+	if in.Given() {
+		return nil, a.addUserTurn(ctx, nil, in)
+	}
+	a.mistakes++
+	text := "[ERROR] Your last reply called no tool. Call attempt_completion when the task is done, " +
+		"ask_followup_question when something only the user knows is missing, else the tool for the next step."
+	return nil, a.commitUserTurn(ctx, nil, []task.Piece{{Literal: string(textBlock(text))}})
+}
+
+// failed turns an error into an outcome.
+func (a *Agent) failed(ctx context.Context, err error) Outcome {
+	switch {
+	case errors.Is(err, ErrStop):
+		return Outcome{State: "cancelled", Code: "stopped", Reason: "stopped by the user"}
+	case ctx.Err() != nil:
+		cause := context.Cause(ctx)
+		if errors.Is(cause, ErrTimeout) {
+			return Outcome{State: "limit", Code: "timeout", Reason: cause.Error()}
+		}
+		return Outcome{State: "cancelled", Reason: "cancelled"}
+	}
+	return Outcome{State: "failed", Code: failureCode(err), Reason: err.Error(), Err: err}
+}
+
+// end commits the outcome and saves it.
+func (a *Agent) end(ctx context.Context, out Outcome) Outcome {
+	bg := context.WithoutCancel(ctx)
+	var event task.Event = task.RunEnded{Run: a.RunID, Outcome: out.State, Reason: out.Reason, Code: out.Code}
+	if out.State == "waiting" {
+		event = task.RunWaiting{Run: a.RunID, Question: out.Question}
+	}
+	err := a.commit(bg, event)
+	if err == nil {
+		err = a.Task.Barrier(bg)
+	}
+	if err != nil && out.Err == nil {
+		out.Err = fmt.Errorf("the run's end could not be saved: %w", err)
+		out.Code = "save"
+	}
+	return out
+}

@@ -1,0 +1,127 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/task"
+)
+
+// turnAttempts is how often one turn is tried before the run gives up.
+const turnAttempts = 4
+
+// turn asks the model once, trying again where that can help, and commits the
+// reply.
+func (a *Agent) turn(ctx context.Context) error {
+	for attempt := 1; ; attempt++ {
+		err := a.attempt(ctx)
+		if err == nil {
+			a.turns++
+			return nil
+		}
+		var refused *llm.Error
+		if !errors.As(err, &refused) || ctx.Err() != nil {
+			return err
+		}
+		wait := backoff(attempt, refused.RetryAfterMS)
+		last := attempt >= turnAttempts || !refused.Retryable()
+		failed := task.TurnFailed{
+			Run: a.RunID, Turn: a.state().Turns, Kind: string(refused.Kind),
+			Status: refused.Status, Error: refused.Message,
+		}
+		if !last {
+			failed.WaitMS = wait.Milliseconds()
+		}
+		if err := a.commit(ctx, failed); err != nil {
+			return err
+		}
+		if last {
+			return err
+		}
+		a.notice(fmt.Sprintf("%v; trying again in %s", refused, wait.Round(100*time.Millisecond)))
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(wait):
+		}
+	}
+}
+
+// backoff doubles from half a second, with full jitter, and honours what the
+// provider asked for.
+func backoff(attempt int, askedMS int64) time.Duration {
+	if askedMS > 0 {
+		return time.Duration(min(askedMS, 10*60*1000)) * time.Millisecond
+	}
+	top := 500 * time.Millisecond << min(attempt-1, 6)
+	return top/2 + rand.N(top/2)
+}
+
+// attempt is one request: its intent is saved before it goes out.
+func (a *Agent) attempt(ctx context.Context) error {
+	req, err := a.request()
+	if err != nil {
+		return err
+	}
+	s := a.state()
+	row := a.add(task.UI, 0, requestRow(a.stamp(), requestInfo{Protocol: a.protocol()}))
+	started := task.TurnStarted{
+		Run: a.RunID, Turn: s.Turns + 1, Request: row.Message,
+		Provider: a.Provider.Name(), Model: req.Model,
+		Messages: len(req.Messages), Bytes: contentBytes(req.Messages),
+	}
+	if a.first && a.Expect != nil {
+		if err := a.Expect(a.plan(req)); err != nil {
+			return err
+		}
+	}
+	a.first = false
+	if err := a.commit(ctx, row, started); err != nil {
+		return err
+	}
+	if err := a.save(ctx); err != nil {
+		return err
+	}
+	failpoint.Hit("turn.requested")
+	r := &reply{agent: a, turn: started.Turn, request: row.Message, requestTS: a.lastTS}
+	return r.receive(ctx, req)
+}
+
+// protocol is the apiProtocol that Roo writes into request rows.
+func (a *Agent) protocol() string {
+	if a.Provider.Name() == "anthropic" {
+		return "anthropic"
+	}
+	return "openai"
+}
+
+// plan tells a person what is about to be sent.
+func (a *Agent) plan(req llm.Request) Plan {
+	p := Plan{Messages: len(req.Messages), Model: req.Model, Provider: a.Provider.Name()}
+	p.Tokens = estimateTokens(contentBytes(req.Messages) + len(req.System))
+	if cost, ok := a.cost(llm.Usage{Input: p.Tokens}); ok {
+		p.CostMicro, p.CostKnown = cost, true
+	}
+	return p
+}
+
+func contentBytes(messages []llm.Message) int {
+	n := 0
+	for _, m := range messages {
+		n += len(m.Content)
+	}
+	return n
+}
+
+// cost is what usage costs in micro-dollars; false when the price is unknown.
+func (a *Agent) cost(u llm.Usage) (int64, bool) {
+	if len(a.Model.IDs) == 0 {
+		return 0, false
+	}
+	return a.Model.Cost(u)
+}

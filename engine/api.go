@@ -1,0 +1,54 @@
+// Package engine runs tasks: it starts, continues, answers, cancels and waits for
+// the runs of this process, and hands out their events in order. Every front
+// door (shell, HTTP, web page, editor) calls this package and has no logic of
+// its own.
+//
+// An engine never runs a task that another process owns: it says who does. A
+// front door's end never touches a run; Close ends them all, saved.
+package engine
+
+import (
+	"encoding/json"
+
+	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/task"
+)
+
+// Request starts or continues a task. Nil and zero members mean "as the task has
+// it", or the default for a new one.
+type Request struct {
+	Task   string // reference of an existing task; "" starts a new one
+	Text   string
+	Images []string // data URLs
+	Yes    bool     // continue without further words
+
+	Workspace string // absolute folder
+	Mode      string
+	Provider  string
+	Model     string
+	BaseURL   string
+	Approve   string // ask, read, edits, all
+	Allow     []string
+	Deny      []string
+	Limits    *task.Limits
+
+	Origin      string // cli, api, web, editor
+	Interactive bool   // somebody listens to questions and will call Answer
+}
+
+// Event is one thing that happened, as every stream shows it.
+type Event struct {
+	ID   string          // "<epoch>.<seq>-<i>"; "" for live deltas
+	Type string          // see CONTRACT "Events"
+	Task string          //
+	Run  string          // "" when it belongs to no run
+	Seq  uint64          // 0 for live deltas
+	At   int64           // Unix milliseconds
+	Data json.RawMessage // the whole event on one line: task_id, run_id?, seq, at, type and the payload
+}
+
+// Answer is what a person said to a question.
+type Answer = agent.Answer
+
+// Outcome is how a run ended.
+type Outcome = agent.Outcome

@@ -1,0 +1,240 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/llm/catalogue"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/tool/toolset"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// Options are what an engine needs beside the store.
+type Options struct {
+	Now    func() int64 // Unix milliseconds; nil = the clock
+	Config Config // without Keys: from the environment
+}
+
+// Config is what the user has set up outside any task.
+type Config struct {
+	Provider string // for new tasks
+	Model    string
+	BaseURLs map[string]string // by provider
+	Keys     map[string]string // by provider
+	Zone     string            // the user's time zone
+}
+
+// Engine runs tasks. It is safe for concurrent use.
+type Engine struct {
+	store *store.Store
+	opt   Options
+
+	mu     sync.Mutex
+	runs   map[string]*Run
+	closed bool
+	wait   sync.WaitGroup
+}
+
+// ErrClosed: the engine is shutting down and starts nothing more.
+var ErrClosed = errors.New("the engine is closed")
+
+// New makes an engine.
+func New(s *store.Store, o Options) *Engine {
+	if o.Now == nil {
+		o.Now = func() int64 { return time.Now().UnixMilli() }
+	}
+	if o.Config.Keys == nil {
+		o.Config = ConfigFromEnv(os.Getenv)
+	}
+	return &Engine{store: s, opt: o, runs: map[string]*Run{}}
+}
+
+// Start starts or continues a task and returns once its input is durable or the
+// reason why not is known. ctx bounds only starting; the run lives on.
+func (e *Engine) Start(ctx context.Context, r Request) (*Run, error) {
+	e.mu.Lock()
+	closed := e.closed
+	e.mu.Unlock()
+	if closed {
+		return nil, ErrClosed
+	}
+	run, err := e.prepare(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	e.runs[run.ID] = run
+	e.wait.Add(1)
+	e.mu.Unlock()
+	go func() {
+		defer e.wait.Done()
+		run.work(agent.Input{Text: r.Text, Images: r.Images, Yes: r.Yes})
+		e.mu.Lock()
+		delete(e.runs, run.ID)
+		e.mu.Unlock()
+	}()
+	return run, nil
+}
+
+// prepare checks everything that can be checked before anything is written, then
+// takes the task.
+func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
+	if r.Task == "" {
+		return e.prepareNew(ctx, r)
+	}
+	ref, err := e.store.Find(ctx, r.Task)
+	if err != nil {
+		return nil, err
+	}
+	// Read first: a refusal must leave nothing behind.
+	view, err := e.store.Read(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := e.settings(view.State.Settings, r)
+	foreign := view.Log == nil
+	if err := errors.Join(err, view.Close()); err != nil {
+		return nil, err
+	}
+	parts, err := e.parts(settings)
+	if err != nil {
+		return nil, err
+	}
+	owned, err := e.store.Own(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	run := e.newRun(owned.Task, settings, parts, r.Interactive)
+	run.notes = describe(owned, foreign)
+	return run, nil
+}
+
+func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
+	if r.Text == "" && len(r.Images) == 0 {
+		return nil, &ConfigError{What: "start a task", Why: "there is no prompt", Try: `roost run "what to do"`}
+	}
+	settings, err := e.settings(task.Settings{}, r)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := e.parts(settings)
+	if err != nil {
+		return nil, err
+	}
+	origin := r.Origin
+	if origin == "" {
+		origin = "api"
+	}
+	owned, err := e.store.Create(ctx, task.Created{
+		Origin: origin, Number: 1, CreatedAt: e.opt.Now(), Settings: settings,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e.newRun(owned, settings, parts, r.Interactive), nil
+}
+
+// parts are what a run works with.
+type parts struct {
+	provider  providerChoice
+	workspace *workspace.Workspace
+	model     catalogue.Model
+}
+
+func (e *Engine) parts(s task.Settings) (parts, error) {
+	ws, err := workspace.Open(s.Workspace)
+	if err != nil {
+		return parts{}, &ConfigError{
+			What: "open the workspace " + s.Workspace, Why: err.Error(),
+			Try: "name the folder with -C DIR",
+		}
+	}
+	choice, err := e.provider(s)
+	if err != nil {
+		return parts{}, err
+	}
+	model, _ := catalogue.Find(s.Provider, s.Model)
+	return parts{provider: choice, workspace: ws, model: model}, nil
+}
+
+func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, interactive bool) *Run {
+	id := uuid.NewString()
+	t.By(id)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	run := &Run{
+		ID: id, TaskID: t.Ref.ID, engine: e, task: t, ctx: ctx, cancel: cancel,
+		done: make(chan struct{}), stream: newStream(), interactive: interactive,
+		answers: map[string]chan Answer{}, limits: s.Limits,
+	}
+	spool, err := os.MkdirTemp("", "roost-spool-*")
+	if err != nil {
+		run.spoolErr = err
+	}
+	run.spool = spool
+	run.agent = &agent.Agent{
+		Task: t, Provider: p.provider.llm, Model: p.model, Tools: toolset.All(), Workspace: p.workspace,
+		Policy: policy(s), Asker: asker{run}, Live: run.live, Now: e.opt.Now, Zone: e.opt.Config.Zone,
+		RunID: id, Settings: s, Head: gitHead(p.workspace.Root()), SpoolDir: spool,
+		Masks: p.provider.mask, Notice: run.notice, Expect: run.expect,
+	}
+	return run
+}
+
+// describe says what taking the task over found, in words for the person.
+func describe(o *store.Owned, adopted bool) []string {
+	var notes []string
+	if o.Forked != "" {
+		notes = append(notes, fmt.Sprintf("%s has a format that Roost does not write; it goes on as a new task %s", o.Forked, o.Task.Ref.ID))
+	} else if adopted && o.Task.Ref.Foreign() {
+		notes = append(notes, "this task lies in another tool's storage: it goes on in place, and its originals are kept")
+	}
+	if o.Gone {
+		notes = append(notes, "the editor deleted this task's folder; Roost's copy is whole, and the folder is not made again")
+	}
+	for _, change := range o.Intakes {
+		if change.Refused != "" {
+			notes = append(notes, fmt.Sprintf("another program changed %s: not taken over, because %s; its bytes are kept", change.File, change.Refused))
+			continue
+		}
+		notes = append(notes, fmt.Sprintf("another program changed %s: %d new and %d changed messages were taken in", change.File, change.Added, change.Changed))
+	}
+	return notes
+}
+
+// Runs are the ids of the tasks that run in this process.
+func (e *Engine) Runs() []*Run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([]*Run, 0, len(e.runs))
+	for _, r := range e.runs {
+		out = append(out, r)
+	}
+	return out
+}
+
+// Close cancels every run, waits until each is saved, and starts no more.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	for _, r := range e.Runs() {
+		r.Cancel()
+	}
+	done := make(chan struct{})
+	go func() { e.wait.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("close the engine: %w", ctx.Err())
+	}
+}

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
+)
+
+// adoption is the event that makes a folder of JSON files a task of ours. Its
+// blobs are still file names; taking it in replaces them by hashes.
+func adoption(ref Ref, folder *roofmt.Folder) task.Adopted {
+	e := task.Adopted{Task: ref.ID, Tool: toolName(ref, folder), Dir: folder.Dir, Item: folder.Item}
+	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
+		if doc.Source == "" {
+			continue
+		}
+		h := task.UI
+		if doc.Kind == roofmt.API {
+			h = task.API
+		}
+		f := task.Original{Name: doc.Source, Blob: doc.Source, Size: doc.SourcePrint.Size, History: h}
+		for _, span := range doc.Spans {
+			f.Spans = append(f.Spans, span.Off, span.Len)
+		}
+		for _, loss := range folder.Losses {
+			if loss.File == doc.Source || loss.File == doc.Name {
+				f.Lost = append(f.Lost, loss.Problem)
+			}
+		}
+		e.Files = append(e.Files, f)
+	}
+	e.Settings.Workspace, _ = esjson.GetString(folder.Item, "workspace")
+	e.Settings.Mode, _ = esjson.GetString(folder.Item, "mode")
+	e.Settings.Profile, _ = esjson.GetString(folder.Item, "apiConfigName")
+	e.CreatedAt = firstTS(folder)
+	return e
+}
+
+func toolName(ref Ref, folder *roofmt.Folder) string {
+	if ref.Tool != "" && !ref.Own {
+		return ref.Tool
+	}
+	return string(folder.Origin.Tool)
+}
+
+// firstTS is the time of the oldest message that has one, 0 when none has.
+func firstTS(folder *roofmt.Folder) int64 {
+	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
+		for i := range min(doc.Len(), 3) {
+			raw, err := doc.Raw(i)
+			if err != nil {
+				continue
+			}
+			if ts, ok := esjson.GetInt(raw, "ts"); ok && ts > 0 {
+				return ts
+			}
+		}
+	}
+	ts, _ := esjson.GetInt(folder.Item, "ts")
+	return ts
+}
+
+// adopt commits the adoption: originals into blobs first, then one event.
+func (t *Task) adopt(ctx context.Context, folder *roofmt.Folder) error {
+	e := adoption(t.Ref, folder)
+	for i := range e.Files {
+		hash, size, err := t.keepFile(ctx, filepath.Join(folder.Dir, e.Files[i].Name))
+		if err != nil {
+			return fmt.Errorf("task %s: keep the original %s: %w", t.Ref.ID, e.Files[i].Name, err)
+		}
+		e.Files[i].Blob, e.Files[i].Size = hash, size
+	}
+	if folder.Metadata != nil {
+		hash, size, err := t.keepFile(ctx, filepath.Join(folder.Dir, roofmt.MetadataName))
+		if err != nil {
+			return fmt.Errorf("task %s: keep the original %s: %w", t.Ref.ID, roofmt.MetadataName, err)
+		}
+		e.Files = append(e.Files, task.Original{Name: roofmt.MetadataName, Blob: hash, Size: size, Leaf: true})
+	}
+	if err := t.Commit(ctx, e); err != nil {
+		return err
+	}
+	return t.Barrier(ctx)
+}
+
+// keepFile stores a file as a blob.
+func (t *Task) keepFile(ctx context.Context, path string) (string, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	h, n, err := t.log.PutBlobFrom(ctx, f)
+	return string(h), n, err
+}
+
+// PutBlobFile stores a file's bytes beside the journal.
+func (t *Task) PutBlobFile(ctx context.Context, path string) (string, int64, error) {
+	return t.keepFile(ctx, path)
+}
+
+// asDamage is errors.As for the journal's damage.
+func asDamage(err error, target **journal.DamageError) bool {
+	d, ok := err.(*journal.DamageError) //nolint:errorlint // the journal yields it unwrapped, in a commit's place
+	if ok {
+		*target = d
+	}
+	return ok
+}

@@ -1,0 +1,179 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
+)
+
+// Owned is what taking a task over found.
+type Owned struct {
+	Task    *Task
+	Intakes []Intake // what another program had changed
+	Gone    bool     // the editor deleted the folder; Roost's own copy is whole
+	Forked  string   // the task it is a fork of, when its format cannot be continued in place
+}
+
+// Create makes a new task in Roost's own root. Nothing of it is visible before
+// the events given are synced.
+func (s *Store) Create(ctx context.Context, created task.Created, events ...task.Event) (*Task, error) {
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	if created.Task == "" {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return nil, fmt.Errorf("make a task id: %w", err)
+		}
+		created.Task = id.String()
+	}
+	if !roofmt.ValidID(created.Task) {
+		return nil, fmt.Errorf("task id %q: it must match ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$", created.Task)
+	}
+	ref := s.ref(Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.tasksDir(), Own: true}, created.Task)
+	t, err := s.take(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if t.state.ID != "" {
+		return nil, errors.Join(fmt.Errorf("task %s exists already", created.Task), t.Close(ctx))
+	}
+	err = t.Commit(ctx, append([]task.Event{created}, events...)...)
+	if err == nil {
+		err = t.Barrier(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, t.Close(ctx))
+	}
+	return t, nil
+}
+
+// Own takes a task over for writing: lock and epoch first, then folding,
+// adoption if it has no journal yet, and what another program changed.
+func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	if err := usableID(ref); err != nil {
+		return nil, err
+	}
+	folder, err := readStable(ctx, ref.Dir)
+	missing := errors.Is(err, os.ErrNotExist)
+	if err != nil && !missing {
+		return nil, fmt.Errorf("task %s: %w", ref.ID, err)
+	}
+	if folder != nil {
+		defer folder.Close()
+	}
+	if missing && !exists(ref.Log, "journal.jsonl") {
+		return nil, fmt.Errorf("%w: %s", ErrNotFound, ref.Dir)
+	}
+	if folder != nil && !exists(ref.Log, "journal.jsonl") && ref.Foreign() && !continuedInPlace(toolName(ref, folder)) {
+		return s.fork(ctx, ref, folder)
+	}
+	t, err := s.take(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	owned := &Owned{Task: t}
+	if err := s.settleOwned(ctx, owned, folder); err != nil {
+		return nil, errors.Join(err, t.Close(ctx))
+	}
+	return owned, nil
+}
+
+// continuedInPlace tells which tools' folders our writer is proven for.
+func continuedInPlace(tool string) bool { return tool != "cline" && tool != "kilo" }
+
+func (s *Store) settleOwned(ctx context.Context, o *Owned, folder *roofmt.Folder) error {
+	t := o.Task
+	if folder == nil {
+		if t.Ref.Foreign() {
+			o.Gone, t.proj.off = true, true
+		}
+		return nil
+	}
+	if t.state.ID == "" {
+		if err := t.adopt(ctx, folder); err != nil {
+			return err
+		}
+	} else {
+		var err error
+		if o.Intakes, err = t.takeIn(ctx, folder); err != nil {
+			return err
+		}
+	}
+	t.proj.saw(folder)
+	return nil
+}
+
+// fork continues a task whose format has no proven writer as a new one of ours.
+func (s *Store) fork(ctx context.Context, from Ref, folder *roofmt.Folder) (*Owned, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, fmt.Errorf("make a task id: %w", err)
+	}
+	ref := s.ref(Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.tasksDir(), Own: true}, id.String())
+	t, err := s.take(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	t.Ref.Tool = toolName(from, folder)
+	if err := t.adopt(ctx, folder); err != nil {
+		return nil, errors.Join(err, t.Close(ctx))
+	}
+	return &Owned{Task: t, Forked: from.Source + ":" + from.ID}, nil
+}
+
+// take locks the journal and folds it.
+func (s *Store) take(ctx context.Context, ref Ref) (*Task, error) {
+	if err := os.MkdirAll(filepath.Dir(ref.Log), 0o700); err != nil {
+		return nil, &RootError{Path: s.opt.Root, Check: "cannot be written", Err: err}
+	}
+	log, err := filelog.Own(ctx, ref.Log, filelog.Options{
+		Clock: s.opt.Now, By: s.opt.Program,
+		Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("take task %s: %w", ref.ID, err)
+	}
+	state, err := fold(ctx, log)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("task %s: %w", ref.ID, err), log.Close())
+	}
+	t := &Task{Ref: ref, log: log, now: s.opt.Now, state: state, by: s.opt.Program}
+	t.proj = newProjector(t)
+	return t, nil
+}
+
+// saw tells the projector how the history files stood when they were taken in:
+// it may replace exactly those.
+func (p *projector) saw(folder *roofmt.Folder) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
+		if !doc.Print.Exists {
+			delete(p.mark.Files, doc.Name)
+			continue
+		}
+		have := p.mark.Files[doc.Name]
+		if have.Inode != 0 && have.print() == doc.Print {
+			continue
+		}
+		next := projected{Size: doc.Print.Size, MTime: doc.Print.MTime, Inode: doc.Print.Inode}
+		if sum, err := doc.SHA256(); err == nil && doc.Source == doc.Name {
+			next.SHA256 = hexOf(sum)
+		}
+		p.mark.Files[doc.Name] = next
+	}
+	p.mark.Writing = nil
+}

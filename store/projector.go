@@ -1,0 +1,223 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
+)
+
+// Projections take at most one part in projectShare of the time, and never come
+// closer than projectPause.
+const (
+	projectShare = 10
+	projectPause = time.Second
+)
+
+// projector keeps Roo's files behind the journal. It runs behind, coalesced, and
+// is awaited only when a run ends, waits or hands over. What it cannot write it
+// writes later; the journal lacks nothing meanwhile.
+type projector struct {
+	task  *Task
+	waken chan struct{}
+	stop  chan struct{}
+	done  chan struct{}
+
+	mu      sync.Mutex // one projection at a time
+	mark    watermark
+	shown   uint64 // the commit that the files show
+	off     bool   // the folder is not ours to write now
+	trouble error  // why the last projection failed
+}
+
+func newProjector(t *Task) *projector {
+	p := &projector{
+		task: t, waken: make(chan struct{}, 1),
+		stop: make(chan struct{}), done: make(chan struct{}),
+		mark: readWatermark(t.Ref.Log),
+	}
+	go p.loop()
+	return p
+}
+
+func (p *projector) wake() {
+	select {
+	case p.waken <- struct{}{}:
+	default:
+	}
+}
+
+func (p *projector) loop() {
+	defer close(p.done)
+	pause := projectPause
+	for {
+		select {
+		case <-p.stop:
+			return
+		case <-p.waken:
+		}
+		select {
+		case <-p.stop:
+			return
+		case <-time.After(pause):
+		}
+		begun := time.Now()
+		p.settle(context.Background()) //nolint:errcheck // kept in trouble, and tried again by the next wake and by close
+		pause = max(projectPause, projectShare*time.Since(begun))
+	}
+}
+
+// close ends the loop and writes the newest state.
+func (p *projector) close(ctx context.Context) error {
+	close(p.stop)
+	<-p.done
+	return p.settle(background(ctx))
+}
+
+// settle writes the files for the newest synced state, if they show an older one.
+func (p *projector) settle(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.off {
+		return nil
+	}
+	if err := p.task.log.Barrier(ctx); err != nil {
+		return err // a projection never shows what is not durable
+	}
+	var img image
+	p.task.View(func(s *task.State) { img = imageOf(s, p.task.now()) })
+	if img.seq == p.shown {
+		return nil
+	}
+	p.trouble = p.write(ctx, img)
+	if p.trouble == nil {
+		p.shown = img.seq
+	}
+	return p.trouble
+}
+
+// write replaces the files that changed, all under Roo's locks, and records what
+// was written.
+func (p *projector) write(ctx context.Context, img image) error {
+	ref := p.task.Ref
+	ui, uiMark, err := render(img.ui)
+	if err != nil {
+		return err
+	}
+	api, apiMark, err := render(img.api)
+	if err != nil {
+		return err
+	}
+	metadata := task.MetadataJSON(img.files)
+	files := []struct {
+		name  string
+		bytes []byte
+		mark  projected
+	}{
+		{roofmt.UIName, ui, uiMark},
+		{roofmt.APIName, api, apiMark},
+		{roofmt.MetadataName, metadata, markOf(metadata)},
+	}
+	size := int64(len(ui) + len(api) + len(metadata))
+	item := img.renderItem(size)
+	files = append(files, struct {
+		name  string
+		bytes []byte
+		mark  projected
+	}{roofmt.ItemName, item, markOf(item)})
+
+	prints := map[string]*roofmt.Fingerprint{}
+	var list []roofmt.Replacement
+	p.mark.Writing = map[string]projected{}
+	for _, f := range files {
+		last, known := p.mark.Files[f.name]
+		if known && last.SHA256 == f.mark.SHA256 && exists(ref.Dir, f.name) {
+			continue
+		}
+		if f.name == roofmt.MetadataName && len(img.files) == 0 && !ref.Own {
+			continue // we know nothing of files: leave the editor's record alone
+		}
+		r := roofmt.Replacement{Name: f.name, Bytes: f.bytes, Done: &roofmt.Fingerprint{}}
+		if f.name == roofmt.UIName || f.name == roofmt.APIName {
+			r.Expect = p.expected(f.name)
+		}
+		prints[f.name] = r.Done
+		p.mark.Writing[f.name] = f.mark
+		list = append(list, r)
+	}
+	if len(list) > 0 {
+		if err := p.mark.save(ref.Log); err != nil {
+			return err
+		}
+		err = roofmt.Replace(ctx, ref.Dir, list, roofmt.Options{Create: ref.Own})
+		if err != nil {
+			return fmt.Errorf("task %s: write its files: %w", ref.ID, err)
+		}
+	}
+	for name, mark := range p.mark.Writing {
+		mark.MTime, mark.Inode = prints[name].MTime, prints[name].Inode
+		p.mark.Files[name] = mark
+	}
+	p.mark.Writing, p.mark.Seq = nil, img.seq
+	if err := p.mark.save(ref.Log); err != nil {
+		return err
+	}
+	return p.writeOutputs(img.outputs)
+}
+
+// expected is how a history file must stand to be replaced: as we left it. A
+// file we never wrote is compared by the intake before, so any state that the
+// intake saw will do; nil leaves it unchecked only when the file is absent.
+func (p *projector) expected(name string) *roofmt.Fingerprint {
+	if last, ok := p.mark.Files[name]; ok && last.Inode != 0 {
+		print := last.print()
+		return &print
+	}
+	return &roofmt.Fingerprint{} // it must not exist
+}
+
+// writeOutputs puts full command outputs where Roo keeps them.
+func (p *projector) writeOutputs(list []artifact) error {
+	dir := filepath.Join(p.task.Ref.Dir, "command-output")
+	for _, a := range list {
+		path := filepath.Join(dir, filepath.Base(a.name))
+		if _, err := os.Lstat(path); err == nil {
+			continue
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("task %s: %w", p.task.Ref.ID, err)
+		}
+		blob, err := p.task.log.Blob(context.Background(), journal.Hash(a.blob))
+		if err != nil {
+			return fmt.Errorf("task %s: output %s: %w", p.task.Ref.ID, a.name, err)
+		}
+		data, err := blob.ReadAll()
+		err = errors.Join(err, blob.Close())
+		if err == nil {
+			err = os.WriteFile(path, data, 0o600)
+		}
+		if err != nil {
+			return fmt.Errorf("task %s: output %s: %w", p.task.Ref.ID, a.name, err)
+		}
+	}
+	return nil
+}
+
+func markOf(data []byte) projected {
+	sum := sha256.Sum256(data)
+	return projected{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(data))}
+}
+
+func exists(dir, name string) bool {
+	_, err := os.Lstat(filepath.Join(dir, name))
+	return err == nil
+}

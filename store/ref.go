@@ -1,0 +1,53 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Ref is one task in one place.
+type Ref struct {
+	ID     string
+	Source string // "roost", or the source's name, e.g. "roo-code"
+	Tool   string // roost, roo, cline, zoo, kilo
+	Dir    string // the folder with the JSON files
+	Log    string // the folder with journal, index, lock and blobs; it may not exist yet
+	Own    bool   // it lies in Roost's own root
+}
+
+// Foreign reports whether another tool made the task and still owns its folder.
+func (r Ref) Foreign() bool { return !r.Own }
+
+// ErrNotFound: no task goes by that reference.
+var ErrNotFound = errors.New("no such task")
+
+// AmbiguousError: a reference fits several tasks.
+type AmbiguousError struct {
+	Given      string
+	Candidates []Ref
+}
+
+func (e *AmbiguousError) Error() string {
+	var names []string
+	for _, c := range e.Candidates {
+		names = append(names, c.Source+":"+c.ID)
+	}
+	return fmt.Sprintf("%q fits %d tasks: %s", e.Given, len(names), strings.Join(names, ", "))
+}
+
+// RootError: Roost's own root cannot be used. There is no silent fallback.
+type RootError struct {
+	Path  string
+	Check string // the check that failed
+	Err   error
+}
+
+func (e *RootError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("root %s: %s: %v", e.Path, e.Check, e.Err)
+	}
+	return fmt.Sprintf("root %s: %s", e.Path, e.Check)
+}
+
+func (e *RootError) Unwrap() error { return e.Err }

@@ -1,0 +1,126 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/usage"
+)
+
+// image is what the projections of a state are made from, taken while no commit
+// could change it. Rendering it needs no lock.
+type image struct {
+	seq     uint64
+	ui, api []element
+	files   []task.FileRecord
+	item    []byte // the item as another tool wrote it
+	row     usage.Row
+	outputs []artifact
+}
+
+type element struct {
+	raw     []byte
+	foreign bool
+}
+
+// artifact is a command's full output, projected to command-output/.
+type artifact struct{ name, blob string }
+
+func imageOf(s *task.State, now int64) image {
+	img := image{seq: s.Seq, files: s.Files, row: usage.Row{
+		ID: s.ID, RootTask: s.RootTask, ParentTask: s.Parent, Number: int64(s.Number),
+		Workspace: s.Settings.Workspace, Mode: s.Settings.Mode, Profile: s.Settings.Profile, Now: now,
+	}}
+	if s.Adopted != nil {
+		img.item = s.Adopted.Item
+	}
+	for _, m := range s.UI() {
+		img.ui = append(img.ui, element{raw: m.Raw(), foreign: m.Foreign})
+	}
+	for _, m := range s.API() {
+		img.api = append(img.api, element{raw: m.Raw(), foreign: m.Foreign})
+	}
+	for _, c := range s.Calls() {
+		if c.Finished != nil && c.Finished.Output != "" && c.Finished.Artifact != "" {
+			img.outputs = append(img.outputs, artifact{name: c.Finished.Artifact, blob: c.Finished.Output})
+		}
+	}
+	return img
+}
+
+// writeArray renders one history as Roo writes it.
+func writeArray(w io.Writer, list []element) error {
+	return roofmt.WriteArray(w, func(yield func(roofmt.Element, error) bool) {
+		for _, e := range list {
+			if !yield(roofmt.Element{Raw: e.raw, Made: !e.foreign}, nil) {
+				return
+			}
+		}
+	})
+}
+
+// renderItem is the history row. Members of another tool that we do not know
+// stay, in their places.
+func (img image) renderItem(size int64) []byte {
+	rows := make([][]byte, len(img.ui))
+	for i, e := range img.ui {
+		rows[i] = e.raw
+	}
+	row := img.row
+	row.Size = size
+	item := usage.HistoryItem(rows, row)
+	if len(img.item) == 0 {
+		return item
+	}
+	out := img.item
+	for key, val := range members(item) {
+		out = esjson.Set(out, key, val)
+	}
+	compact, err := esjson.Compact(nil, out)
+	if err != nil {
+		return item
+	}
+	return compact
+}
+
+func members(obj []byte) iter.Seq2[string, []byte] { return esjson.Members(obj) }
+
+// hashing counts and digests what passes through it.
+type hashing struct {
+	w    io.Writer
+	hash interface {
+		io.Writer
+		Sum([]byte) []byte
+	}
+	size int64
+}
+
+func newHashing(w io.Writer) *hashing { return &hashing{w: w, hash: sha256.New()} }
+
+func (h *hashing) Write(p []byte) (int, error) {
+	n, err := h.w.Write(p)
+	h.hash.Write(p[:n]) // a hash never fails
+	h.size += int64(n)
+	return n, err
+}
+
+func (h *hashing) projected() projected {
+	return projected{SHA256: hex.EncodeToString(h.hash.Sum(nil)), Size: h.size}
+}
+
+// render makes one file's bytes in memory.
+func render(list []element) ([]byte, projected, error) {
+	var buf bytes.Buffer
+	h := newHashing(&buf)
+	if err := writeArray(h, list); err != nil {
+		return nil, projected{}, fmt.Errorf("render history: %w", err)
+	}
+	return buf.Bytes(), h.projected(), nil
+}

@@ -1,0 +1,96 @@
+// Package store opens, creates, adopts and lists tasks under Roost's own root and
+// under the storages of other tools, and keeps Roo's JSON files behind each
+// task's journal.
+//
+// Reading never writes. A task without a journal is read from its JSON files as
+// if it had just been adopted: the same event is folded, in memory only. Owning a
+// task takes its lock, adopts it if it has no journal yet, and takes in what
+// another program changed.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Options say where things are.
+type Options struct {
+	Root        string   // Roost's own root; absolute
+	Cache       string   // derived data
+	Sources     []string // other tools' storages, absolute
+	AutoSources bool     // and those found on this machine
+	Now         func() int64
+	Program     string // who we are, for the lock's owner record
+}
+
+// Store is Roost's view of all tasks. It is safe for concurrent use.
+type Store struct {
+	opt Options
+}
+
+// Open checks the options. It creates nothing: the root comes into being with
+// the first task.
+func Open(o Options) (*Store, error) {
+	if !filepath.IsAbs(o.Root) {
+		return nil, &RootError{Path: o.Root, Check: "must be an absolute path"}
+	}
+	if info, err := os.Stat(o.Root); err == nil && !info.IsDir() {
+		return nil, &RootError{Path: o.Root, Check: "is a file, not a folder"}
+	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, &RootError{Path: o.Root, Check: "cannot be opened", Err: err}
+	}
+	if o.Now == nil {
+		o.Now = func() int64 { return time.Now().UnixMilli() }
+	}
+	return &Store{opt: o}, nil
+}
+
+// tasksDir holds Roost's own task folders.
+func (s *Store) tasksDir() string { return filepath.Join(s.opt.Root, "tasks") }
+
+// adoptedDir holds the journals of tasks that lie in other tools' storages.
+func (s *Store) adoptedDir(source string) string {
+	return filepath.Join(s.opt.Root, "adopted", source)
+}
+
+// usable makes the root and checks that it can be written.
+func (s *Store) usable() error {
+	if err := os.MkdirAll(s.tasksDir(), 0o700); err != nil {
+		return &RootError{Path: s.opt.Root, Check: "cannot be created", Err: err}
+	}
+	probe, err := os.CreateTemp(s.opt.Root, ".probe-*")
+	if err != nil {
+		return &RootError{Path: s.opt.Root, Check: "cannot be written", Err: err}
+	}
+	probe.Close()
+	return os.Remove(probe.Name())
+}
+
+// names lists the entries of a folder; a folder that does not exist has none.
+func names(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", dir, err)
+	}
+	var out []string
+	for _, e := range entries {
+		name := e.Name()
+		if name[0] == '_' || name[0] == '.' {
+			continue
+		}
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
+
+// background keeps a deadline off work that must be finished once begun.
+func background(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }

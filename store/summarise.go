@@ -1,0 +1,202 @@
+package store
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/usage"
+)
+
+// summarise gives a task's row. Everything in it is derived.
+func summarise(v *View) Summary {
+	s, ref := v.State, v.Ref
+	sum := Summary{
+		ID: ref.ID, Source: ref.Source, Tool: ref.Tool, Origin: s.Origin,
+		Root: filepath.Dir(filepath.Dir(ref.Dir)), Path: ref.Dir,
+		Number: s.Number, Title: title(s),
+		Workspace: s.Settings.Workspace, Mode: s.Settings.Mode,
+		Provider: s.Settings.Provider, Model: s.Settings.Model,
+		ParentID: s.Parent, RootID: s.RootTask,
+		Messages:      MessageCounts{UI: len(s.UI()), API: len(s.API())},
+		OpenQuestions: len(s.Questions),
+		Pending:       len(v.Pending) > 0,
+	}
+	sum.CreatedAt, sum.UpdatedAt = stamp(s.CreatedAt), stamp(s.UpdatedAt)
+	for _, c := range s.Children {
+		sum.ChildIDs = append(sum.ChildIDs, c.ID)
+	}
+	tokens := usage.Sum(bytesOf(s.UI()))
+	sum.ContextTokens = int64(tokens.ContextTokens)
+	spent := Usage{
+		TokensIn: s.Usage.Input + s.Usage.CacheRead + s.Usage.CacheWrite, TokensOut: s.Usage.Output,
+		CacheReads: s.Usage.CacheRead, CacheWrites: s.Usage.CacheWrite,
+	}
+	cost := money.USD(s.Usage.CostMicros)
+	if v.Log == nil || s.Adopted != nil {
+		// What was spent before Roost is only in Roo's rows.
+		own := s.Usage
+		if v.Log == nil {
+			own = task.Ledger{}
+		}
+		spent.TokensIn = max(spent.TokensIn, int64(tokens.In))
+		spent.TokensOut = max(own.Output, int64(tokens.Out))
+		spent.CacheReads = max(own.CacheRead, int64(tokens.CacheReads))
+		spent.CacheWrites = max(own.CacheWrite, int64(tokens.CacheWrites))
+		cost = max(cost, money.FromFloat(tokens.Cost))
+	}
+	if !s.Usage.CostUnknown || cost > 0 {
+		spent.Cost = &cost
+	}
+	sum.Usage = spent
+	sum.TS = rooTS(s)
+	sum.Status = status(v)
+	if v.Log == nil || s.Adopted != nil {
+		sum.Origin = "extension"
+		sum.Inferred = append(sum.Inferred, "origin")
+	}
+	if v.Folder != nil {
+		if sum.Tool == "" || (ref.Own && s.Adopted != nil) {
+			sum.Tool = string(v.Folder.Origin.Tool)
+			sum.Inferred = append(sum.Inferred, "tool")
+		}
+		for _, loss := range v.Folder.Losses {
+			if v.Log != nil {
+				continue // the journal is the truth; the files are made again from it
+			}
+			sum.Damaged = append(sum.Damaged, Damage{File: filepath.Join(ref.Dir, loss.File), Problem: loss.Problem, Recovered: loss.Recovered})
+		}
+		sum.Empty = v.Log == nil && v.Folder.Empty()
+		sum.Size = v.Folder.UI.SourcePrint.Size + v.Folder.API.SourcePrint.Size + int64(len(v.Folder.Item)+len(v.Folder.Metadata))
+		if v.Log == nil && len(v.Folder.Item) == 0 && !sum.Empty {
+			sum.Inferred = append(sum.Inferred, "title", "ts")
+		}
+	}
+	for _, p := range s.Problems {
+		if v.Log != nil {
+			sum.Damaged = append(sum.Damaged, Damage{
+				File: filepath.Join(ref.Log, "journal.jsonl"), Problem: p.Reason,
+				Lost: fmt.Sprintf("commit %d", p.Seq),
+			})
+		}
+	}
+	for _, change := range v.Pending {
+		if change.Refused != "" {
+			sum.Damaged = append(sum.Damaged, Damage{
+				File: filepath.Join(ref.Dir, change.File), Problem: change.Refused,
+				Recovered: "all messages are in the journal",
+			})
+		}
+	}
+	return sum.filled()
+}
+
+// filled makes absent lists empty ones: JSON shows [] and not null.
+func (t Summary) filled() Summary {
+	for _, list := range []*[]string{&t.Copies, &t.ChildIDs, &t.Tags, &t.Inferred} {
+		if *list == nil {
+			*list = []string{}
+		}
+	}
+	if t.Damaged == nil {
+		t.Damaged = []Damage{}
+	}
+	return t
+}
+
+func title(s *task.State) string {
+	if s.Title != "" {
+		return s.Title
+	}
+	for _, m := range s.UI() {
+		if text := strings.TrimSpace(m.Text()); text != "" {
+			return text
+		}
+		break
+	}
+	if s.Adopted != nil {
+		if text, ok := esjson.GetString(s.Adopted.Item, "task"); ok {
+			return text
+		}
+	}
+	return ""
+}
+
+// rooTS is the time of the last row that is not a resume question.
+func rooTS(s *task.State) int64 {
+	ui := s.UI()
+	for i := len(ui) - 1; i >= 0; i-- {
+		switch ui[i].Kind() {
+		case "ask:resume_task", "ask:resume_completed_task":
+			continue
+		}
+		if ts := ui[i].TS(); ts > 0 {
+			return ts
+		}
+	}
+	if s.Adopted != nil {
+		if ts, ok := esjson.GetInt(s.Adopted.Item, "ts"); ok {
+			return ts
+		}
+	}
+	return max(s.LastTS(), s.CreatedAt)
+}
+
+// status is derived from the newest run; a run that nobody owns was interrupted.
+func status(v *View) string {
+	s := v.State
+	if s.Run == nil {
+		return foreignStatus(s)
+	}
+	switch {
+	case s.Run.Waiting != "":
+		return "waiting"
+	case s.Run.Outcome == "limit", s.Run.Outcome == "denied":
+		return "interrupted"
+	case s.Run.Outcome != "":
+		return s.Run.Outcome
+	}
+	if _, held := filelog.Holder(v.Ref.Log); held {
+		return "running"
+	}
+	return "interrupted"
+}
+
+// foreignStatus judges by the last rows, as Roo does.
+func foreignStatus(s *task.State) string {
+	ui := s.UI()
+	for i := len(ui) - 1; i >= 0; i-- {
+		switch ui[i].Kind() {
+		case "ask:resume_task", "ask:resume_completed_task":
+			continue
+		case "ask:completion_result":
+			return "completed"
+		}
+		return "interrupted"
+	}
+	if len(s.API()) > 0 {
+		return "interrupted"
+	}
+	return "idle"
+}
+
+func stamp(ms int64) *string {
+	if ms <= 0 {
+		return nil
+	}
+	text := time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
+	return &text
+}
+
+func bytesOf(list []*task.Message) [][]byte {
+	out := make([][]byte, len(list))
+	for i, m := range list {
+		out[i] = m.Raw()
+	}
+	return out
+}

@@ -1,0 +1,65 @@
+package store
+
+import (
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/task"
+)
+
+// Summary is a task as lists and APIs show it. Its JSON is the contract's.
+type Summary struct {
+	ID            string          `json:"id"`
+	Source        string          `json:"source"`
+	Tool          string          `json:"tool"`
+	Origin        string          `json:"origin"`
+	Root          string          `json:"root"`
+	Path          string          `json:"path"`
+	Copies        []string        `json:"copies"`
+	Number        int             `json:"number"`
+	Title         string          `json:"title"`
+	Status        string          `json:"status"`
+	CreatedAt     *string         `json:"created_at"` // RFC 3339, UTC, milliseconds
+	UpdatedAt     *string         `json:"updated_at"`
+	TS            int64           `json:"ts"` // Roo's: Unix milliseconds
+	Workspace     string          `json:"workspace"`
+	Mode          string          `json:"mode"`
+	Provider      string          `json:"provider"`
+	Model         string          `json:"model"`
+	ParentID      string          `json:"parent_id"`
+	RootID        string          `json:"root_id"`
+	ChildIDs      []string        `json:"child_ids"`
+	Tags          []string        `json:"tags"`
+	Messages      MessageCounts   `json:"messages"`
+	Usage         Usage           `json:"usage"`
+	ContextTokens int64           `json:"context_tokens"`
+	Size          int64           `json:"size"` // bytes on disk
+	Damaged       []Damage        `json:"damaged"`
+	OpenQuestions int             `json:"open_questions"`
+	WaitingUntil  *string         `json:"waiting_until"`
+	Inferred      []string        `json:"inferred"`
+	Pending       bool            `json:"foreign_pending,omitempty"` // another program changed it; not taken in yet
+	Empty         bool            `json:"empty,omitempty"`
+	Questions     []task.Question `json:"-"`
+}
+
+// MessageCounts are the lengths of the visible histories.
+type MessageCounts struct {
+	UI  int `json:"ui"`
+	API int `json:"api"`
+}
+
+// Usage is all that was ever spent.
+type Usage struct {
+	TokensIn    int64      `json:"tokens_in"`
+	TokensOut   int64      `json:"tokens_out"`
+	CacheWrites int64      `json:"cache_writes"`
+	CacheReads  int64      `json:"cache_reads"`
+	Cost        *money.USD `json:"cost"` // decimal string, null = unknown
+}
+
+// Damage is something of a task that could not be read.
+type Damage struct {
+	File      string `json:"file"`
+	Problem   string `json:"problem"`
+	Recovered string `json:"recovered"`
+	Lost      string `json:"lost,omitempty"`
+}

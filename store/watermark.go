@@ -1,0 +1,96 @@
+package store
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/roost-dev/roost/roofmt"
+)
+
+// watermarkName lies beside the journal. It is derived: without it the files are
+// compared message by message.
+const watermarkName = "projection.json"
+
+// watermark says what we wrote last into Roo's files, and what we were about to
+// write: a crash between the rename and this record must not make our own bytes
+// look foreign.
+type watermark struct {
+	Seq     uint64               `json:"seq"` // the commit that the files show
+	Files   map[string]projected `json:"files"`
+	Writing map[string]projected `json:"writing,omitempty"`
+}
+
+// projected is one file as we wrote it.
+type projected struct {
+	SHA256 string `json:"sha256"`
+	Size   int64  `json:"size"`
+	MTime  int64  `json:"mtime,omitempty"` // nanoseconds
+	Inode  uint64 `json:"inode,omitempty"`
+}
+
+func (p projected) print() roofmt.Fingerprint {
+	return roofmt.Fingerprint{Exists: true, Size: p.Size, MTime: p.MTime, Inode: p.Inode}
+}
+
+// wrote reports whether a document's file holds bytes that we wrote. The
+// fingerprint is the fast path, the hash the judge.
+func (w watermark) wrote(doc *roofmt.Document) bool {
+	if doc.Recovered() || doc.Source != doc.Name {
+		return false
+	}
+	last, ok := w.Files[doc.Name]
+	if ok && last.Inode != 0 && last.print() == doc.Print {
+		return true
+	}
+	next := w.Writing[doc.Name]
+	if (!ok || last.Size != doc.Print.Size) && next.Size != doc.Print.Size {
+		return false
+	}
+	sum, err := doc.SHA256()
+	if err != nil {
+		return false
+	}
+	text := hex.EncodeToString(sum[:])
+	return text == last.SHA256 || text == next.SHA256
+}
+
+// readWatermark gives an empty one when there is none that can be used.
+func readWatermark(logDir string) watermark {
+	var w watermark
+	data, err := os.ReadFile(filepath.Join(logDir, watermarkName))
+	if err != nil || json.Unmarshal(data, &w) != nil {
+		w = watermark{}
+	}
+	if w.Files == nil {
+		w.Files = map[string]projected{}
+	}
+	return w
+}
+
+// save replaces the record atomically. It is not synced: losing it costs a
+// comparison, and the files it describes were synced before.
+func (w watermark) save(logDir string) error {
+	data, err := json.Marshal(w)
+	if err != nil {
+		return fmt.Errorf("watermark: %w", err)
+	}
+	temp, err := os.CreateTemp(logDir, ".projection-*")
+	if err != nil {
+		return fmt.Errorf("watermark: %w", err)
+	}
+	_, err = temp.Write(data)
+	err = errors.Join(err, temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), filepath.Join(logDir, watermarkName))
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("watermark: %w", err), os.Remove(temp.Name()))
+	}
+	return nil
+}
+
+func hexOf(sum [32]byte) string { return hex.EncodeToString(sum[:]) }
