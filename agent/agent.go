@@ -89,14 +89,15 @@ type Agent struct {
 	Notice    func(string)        // things a person should know and nobody else
 	Expect    func(Plan) error    // told before the first request of a run
 
-	tools    map[string]tool.Tool
-	window   window
-	lastTS   int64
-	mistakes int
-	turns    int   // of this run
-	spent    int64 // micro-dollars of this run
-	first    bool  // no request went out yet in this run
-	fresh    bool  // the next user turn lists the workspace's files
+	tools     map[string]tool.Tool
+	window    window
+	lastTS    int64
+	mistakes  int
+	malformed bool  // the last reply held a call that was not JSON
+	turns     int   // of this run
+	spent     int64 // micro-dollars of this run
+	first     bool  // no request went out yet in this run
+	fresh     bool  // the next user turn lists the workspace's files
 }
 
 // Plan says what the next request sends and what it is expected to cost.

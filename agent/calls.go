@@ -17,7 +17,8 @@ import (
 // that carries the results. A call that needs a person who cannot be asked stops
 // the run as waiting; the calls before it keep their outcomes.
 func (a *Agent) runCalls(ctx context.Context, in *Input) (*Outcome, error) {
-	b := &batch{agent: a, in: in}
+	b := &batch{agent: a, in: in, wrong: a.malformed}
+	a.malformed = false
 	var results []string
 	for _, c := range a.state().OpenCalls() {
 		if c.Finished == nil {
@@ -135,6 +136,7 @@ func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan t
 	}
 	err := a.commit(ctx, task.ToolStarted{
 		Call: c.ID, Name: spec.Name, Replay: string(spec.Replay), Message: row, Approval: granted,
+		Before: ask.Before,
 	})
 	if err != nil {
 		return nil, err
@@ -173,6 +175,9 @@ func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err e
 		return out.err
 	}
 	v.before = out.finish()
+	if out.err != nil {
+		return out.err
+	}
 	if r.Full != nil {
 		hash, size, err := a.Task.PutBlobFile(context.WithoutCancel(ctx), r.Full.Path)
 		if err != nil {
@@ -220,6 +225,11 @@ func (b *batch) finish(ctx context.Context, c *task.Call, v verdict) error {
 		Output: v.output, Size: v.size, Artifact: v.artifact,
 		Result: resultBlock(c.ID, v.text, v.images, v.isError),
 	})
+	for _, q := range b.agent.state().Questions {
+		if q.Call == c.ID { // left open by a run that ended while it asked
+			events = append(events, task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
+		}
+	}
 	return b.agent.commit(ctx, append(events, v.after...)...)
 }
 

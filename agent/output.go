@@ -1,11 +1,14 @@
 package agent
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 )
@@ -27,6 +30,7 @@ type output struct {
 	pending []byte // bytes of an unfinished character
 	saved   int
 	savedAt int64
+	held    []byte // an unfinished word
 	err     error
 }
 
@@ -38,21 +42,41 @@ func (o *output) Started(p tool.Process) {
 	o.err = o.agent.commit(o.ctx, task.ToolProcess{Call: o.call, PGID: p.PGID, Started: p.Started, Boot: p.Boot, Mark: p.Mark})
 	if o.err == nil {
 		o.err = o.agent.Task.Barrier(context.WithoutCancel(o.ctx))
+		if errors.Is(o.err, journal.ErrNotSaved) {
+			// The process runs already: killing it for a full disk would lose more
+			// than the record, which is kept and saved as soon as that is possible.
+			o.err = nil
+		}
 	}
 	failpoint.Hit("tool.process")
 }
 
-// Write shows output as it comes.
+// Write shows output as it comes. The last word is held back until it is whole:
+// a secret may lie across two pieces, and half of one cannot be masked.
 func (o *output) Write(p []byte) (int, error) {
 	if o.err != nil || !o.command {
 		return len(p), o.err
 	}
-	a := o.agent
-	text := o.whole(p)
-	if text == "" {
-		return len(p), nil
+	o.held = append(o.held, p...)
+	cut := bytes.LastIndexAny(o.held, " \t\r\n") + 1
+	if len(o.held)-cut > heldLimit {
+		cut = len(o.held)
 	}
-	text = a.mask(text)
+	ready := append([]byte(nil), o.held[:cut]...)
+	o.held = append(o.held[:0], o.held[cut:]...)
+	o.show(ready)
+	return len(p), o.err
+}
+
+// heldLimit is the longest word that is held back; no secret is longer.
+const heldLimit = 4 << 10
+
+func (o *output) show(p []byte) {
+	a := o.agent
+	text := a.mask(o.whole(p))
+	if text == "" {
+		return
+	}
 	if o.row == 0 {
 		empty := ""
 		o.savedAt = a.Now()
@@ -77,7 +101,6 @@ func (o *output) Write(p []byte) (int, error) {
 		o.err = o.checkpoint()
 	}
 	failpoint.Hit("tool.output")
-	return len(p), o.err
 }
 
 // whole keeps back the bytes of a character that has not come whole.
@@ -104,6 +127,10 @@ func (o *output) checkpoint() error {
 
 // finish gives the events that end the output's row.
 func (o *output) finish() []task.Event {
+	if len(o.held) > 0 && o.err == nil {
+		o.show(o.held)
+		o.held = nil
+	}
 	if o.row == 0 {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 )
@@ -30,6 +31,7 @@ func (b *batch) ask(ctx context.Context, q task.QuestionOpened) (Answer, *Outcom
 			return Answer{}, nil, err
 		}
 	}
+	failpoint.Hit("question.opened")
 	answer, err := b.answer(ctx, q)
 	if errors.Is(err, ErrNobody) {
 		return Answer{}, &Outcome{State: "waiting", Question: q.Question, Reason: q.Text}, nil
@@ -43,7 +45,9 @@ func (b *batch) ask(ctx context.Context, q task.QuestionOpened) (Answer, *Outcom
 	if err != nil {
 		return Answer{}, nil, err
 	}
-	return answer, nil, a.save(ctx) // the answer is input: it is acknowledged now
+	err = a.save(ctx) // the answer is input: it is acknowledged now
+	failpoint.Hit("question.closed")
+	return answer, nil, err
 }
 
 func (b *batch) answer(ctx context.Context, q task.QuestionOpened) (Answer, error) {
@@ -202,7 +206,7 @@ func (b *batch) inspect(ctx context.Context, c *task.Call, t tool.Tool) (bool, e
 	if !ok {
 		return false, b.finish(ctx, c, verdict{outcome: "unknown", text: unclearWrite, isError: true})
 	}
-	found, err := looker.Inspect(ctx, b.env(), c.Input)
+	found, err := looker.Inspect(ctx, b.env(), c.Input, c.Before)
 	if err != nil {
 		return false, b.finish(ctx, c, verdict{outcome: "unknown", text: unclearWrite + " " + err.Error(), isError: true})
 	}

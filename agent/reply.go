@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/catalogue"
@@ -176,6 +178,8 @@ func (r *reply) done(ctx context.Context, d llm.Done) error {
 		blocks = []json.RawMessage{textBlock("Failure: I did not provide a response.")}
 	}
 	events = append(events, a.add(task.API, 0, assistantMessage(a.stamp(), d.ID, blocks)))
+	a.malformed = len(d.Malformed) > 0
+	events = append(events, malformed(blocks, d.Malformed)...)
 	if err := a.commit(ctx, events...); err != nil {
 		return err
 	}
@@ -210,6 +214,28 @@ func (r *reply) abort(ctx context.Context, cause error) error {
 		return fmt.Errorf("%w (and: %w)", cause, err)
 	}
 	return cause
+}
+
+// malformed closes the calls whose input the model wrote wrongly, in the commit
+// of the reply itself: in the history their input is {}, and a restart must not
+// run them with that.
+func malformed(blocks []json.RawMessage, wrong map[string]string) []task.Event {
+	wrong = maps.Clone(wrong)
+	var events []task.Event
+	for _, block := range blocks {
+		id, _ := esjson.GetString(block, "id")
+		sent, is := wrong[id]
+		if typ, _ := esjson.GetString(block, "type"); typ != "tool_use" || !is {
+			continue
+		}
+		delete(wrong, id)
+		name, _ := esjson.GetString(block, "name")
+		text := failure("the call's input is not complete JSON, and the tool was not run; this was sent: " + sent)
+		events = append(events, task.ToolFinished{
+			Call: id, Name: name, Outcome: "error", Result: resultBlock(id, text, nil, true),
+		})
+	}
+	return events
 }
 
 func orUsage(u, other llm.Usage) llm.Usage {

@@ -119,15 +119,6 @@ func requestRow(ts int64, info requestInfo) json.RawMessage {
 	return o.Bytes()
 }
 
-// userMessage is a user turn of the API history made of whole blocks.
-func userMessage(ts int64, blocks []json.RawMessage) json.RawMessage {
-	var o esjson.Object
-	o.String("role", "user")
-	o.Raw("content", joinBlocks(blocks))
-	o.Int("ts", ts)
-	return o.Bytes()
-}
-
 // assistantMessage is the model's reply as the API history keeps it.
 func assistantMessage(ts int64, id string, blocks []json.RawMessage) json.RawMessage {
 	var o esjson.Object

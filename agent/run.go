@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 )
@@ -33,6 +34,7 @@ func (a *Agent) run(ctx context.Context, in Input) Outcome {
 	if err := a.open(ctx, &in); err != nil {
 		return a.failed(ctx, err)
 	}
+	failpoint.Hit("input.saved")
 	for {
 		if out, stop := a.limit(); stop {
 			return out
@@ -130,6 +132,7 @@ func (a *Agent) end(ctx context.Context, out Outcome) Outcome {
 	if err == nil {
 		err = a.Task.Barrier(bg)
 	}
+	failpoint.Hit("run.ended")
 	if err != nil && out.Err == nil {
 		out.Err = fmt.Errorf("the run's end could not be saved: %w", err)
 		out.Code = "save"

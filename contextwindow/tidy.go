@@ -13,7 +13,6 @@ func tidy(raw []byte) (out []byte, changed bool) {
 		raw, changed = bytes.ToValidUTF8(raw, []byte("\uFFFD")), true
 	}
 	if i := loneSurrogate(raw, 0); i >= 0 {
-		changed = true
 		for i >= 0 {
 			out = append(append(out, raw[:i]...), `\ufffd`...)
 			raw = raw[i+6:]

@@ -28,6 +28,7 @@ func (a asker) Ask(ctx context.Context, q task.QuestionOpened) (Answer, error) {
 		r.mu.Lock()
 		delete(r.answers, q.Question)
 		r.mu.Unlock()
+		r.touch() // the clock starts anew: the person's time was not the run's
 	}()
 	select {
 	case answer := <-ch:

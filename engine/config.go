@@ -1,6 +1,9 @@
 package engine
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // ConfigFromEnv reads the variables that providers' own tools use.
 func ConfigFromEnv(getenv func(string) string) Config {
@@ -19,8 +22,12 @@ func ConfigFromEnv(getenv func(string) string) Config {
 // defaultModel is asked when neither the user nor the task names one.
 const defaultModel = "claude-sonnet-4-5"
 
-// zone names the user's time zone with its offset.
+// zone names the user's time zone with its offset, as Roo writes it.
 func zone(now time.Time) string {
-	name, _ := now.Zone()
-	return name + ", UTC" + now.Format("-7:00")
+	name, seconds := now.Zone()
+	sign := '+'
+	if seconds < 0 {
+		sign, seconds = '-', -seconds
+	}
+	return fmt.Sprintf("%s, UTC%c%d:%02d", name, sign, seconds/3600, seconds%3600/60)
 }

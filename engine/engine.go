@@ -21,7 +21,7 @@ import (
 // Options are what an engine needs beside the store.
 type Options struct {
 	Now    func() int64 // Unix milliseconds; nil = the clock
-	Config Config // without Keys: from the environment
+	Config Config       // without Keys: from the environment
 }
 
 // Config is what the user has set up outside any task.
@@ -114,7 +114,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 		return nil, err
 	}
 	run := e.newRun(owned.Task, settings, parts, r.Interactive)
-	run.notes = describe(owned, foreign)
+	run.notes = append(describe(owned, foreign), differences(owned.Task.State(), settings, run.agent.Head)...)
 	return run, nil
 }
 
@@ -173,7 +173,7 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, interactive boo
 	run := &Run{
 		ID: id, TaskID: t.Ref.ID, engine: e, task: t, ctx: ctx, cancel: cancel,
 		done: make(chan struct{}), stream: newStream(), interactive: interactive,
-		answers: map[string]chan Answer{}, limits: s.Limits,
+		answers: map[string]chan Answer{}, limits: s.Limits, active: make(chan struct{}, 1),
 	}
 	spool, err := os.MkdirTemp("", "roost-spool-*")
 	if err != nil {

@@ -36,6 +36,7 @@ type Run struct {
 
 	mu      sync.Mutex
 	answers map[string]chan Answer
+	active  chan struct{} // holds one token when something happened
 	plan    *agent.Plan
 }
 
@@ -55,9 +56,16 @@ func (r *Run) work(in agent.Input) {
 		r.notice(note)
 	}
 	ctx, stop := r.timed()
+	var watch sync.WaitGroup
+	watchCtx, stopWatch := context.WithCancel(context.Background())
+	if limit := time.Duration(r.limits.IdleTimeoutMS) * time.Millisecond; limit > 0 {
+		watch.Go(func() { r.watchIdle(watchCtx, limit) })
+	}
 	if r.spoolErr == nil {
 		r.outcome = r.agent.Run(ctx, in)
 	}
+	stopWatch()
+	watch.Wait()
 	stop()
 	last := r.task.State().Seq
 	if err := r.task.Close(context.Background()); err != nil {
@@ -92,6 +100,7 @@ func (r *Run) pump(ctx context.Context, from uint64) {
 			}
 			continue
 		}
+		r.touch()
 		events := render(state, r.TaskID, c)
 		if c.Seq >= from {
 			r.stream.add(c.Seq, events)
@@ -144,6 +153,7 @@ func (r *Run) notice(text string) {
 }
 
 func (r *Run) live(d agent.Delta) {
+	r.touch()
 	body := map[string]any{
 		"type": d.Type, "task_id": r.TaskID, "run_id": r.ID, "ts": d.TS, "offset": d.Offset, "text": d.Text,
 	}

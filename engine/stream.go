@@ -95,24 +95,22 @@ func (s *stream) follow(ctx context.Context) iter.Seq[Event] {
 		for {
 			s.mu.Lock()
 			durable, ended, changed := s.events[next:], s.ended, s.changed
+			heard := drain(ear)
 			s.mu.Unlock()
 			next += len(durable)
+			// What was said before a commit was durable comes before it.
+			for _, e := range heard {
+				if !yield(e) {
+					return
+				}
+			}
 			for _, e := range durable {
 				if !yield(e) {
 					return
 				}
 			}
-			if ended && len(durable) == 0 {
-				for {
-					select {
-					case e := <-ear:
-						if !yield(e) {
-							return
-						}
-					default:
-						return
-					}
-				}
+			if ended {
+				return
 			}
 			if len(durable) > 0 {
 				continue
@@ -126,6 +124,20 @@ func (s *stream) follow(ctx context.Context) iter.Seq[Event] {
 					return
 				}
 			}
+		}
+	}
+}
+
+// drain takes what an ear holds. The stream's lock is held, so nothing is added
+// meanwhile.
+func drain(ear chan Event) []Event {
+	var out []Event
+	for {
+		select {
+		case e := <-ear:
+			out = append(out, e)
+		default:
+			return out
 		}
 	}
 }

@@ -23,6 +23,8 @@ func TestQuote(t *testing.T) {
 		{"astral", "🚀", `"🚀"`},
 		{"lone high surrogate", "a\xed\xa0\xbdb", `"a\ud83db"`},
 		{"lone low surrogate", "\xed\xb0\x80", `"\udc00"`},
+		{"halves that meet", "\xed\xa0\xbd" + "\xed\xba\x80", `"🚀"`},
+		{"halves the wrong way round", "\xed\xba\x80\xed\xa0\xbd", `"\ude80\ud83d"`},
 		{"bad byte", "a\xffb", "\"a\uFFFDb\""},
 		{"truncated sequence is one", "\xe2\x82", "\"\uFFFD\""},
 		{"overlong is two", "\xc0\xaf", "\"\uFFFD\uFFFD\""},

@@ -28,11 +28,6 @@ func hexValue(c byte) int {
 // bytes), everything else as it is. Bytes that are neither UTF-8 nor a surrogate become U+FFFD, as Node makes of them.
 func Quote(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	return append(quoteRest(dst, s, false), '"')
-}
-
-// quoteRest appends the inner text of a literal. With keep set, bytes that are not UTF-8 stay as they are.
-func quoteRest(dst []byte, s string, keep bool) []byte {
 	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -53,13 +48,15 @@ func quoteRest(dst []byte, s string, keep bool) []byte {
 		}
 		if u, ok := surrogateAt(s, i); ok {
 			dst = append(dst, s[start:i]...)
-			dst = appendHex(dst, u)
 			i += 3
+			// Two halves meet where strings were joined; there they are one character, as in ECMAScript.
+			if lo, ok := surrogateAt(s, i); ok && u < 0xDC00 && lo >= 0xDC00 {
+				dst = utf8.AppendRune(dst, (rune(u)-0xD800)<<10|(rune(lo)-0xDC00)+0x10000)
+				i += 3
+			} else {
+				dst = appendHex(dst, u)
+			}
 			start = i
-			continue
-		}
-		if keep {
-			i++
 			continue
 		}
 		dst = append(dst, s[start:i]...)
@@ -67,7 +64,8 @@ func quoteRest(dst []byte, s string, keep bool) []byte {
 		i += badLength(s[i:])
 		start = i
 	}
-	return append(dst, s[start:]...)
+	dst = append(dst, s[start:]...)
+	return append(dst, '"')
 }
 
 func appendEscape(dst []byte, c byte) []byte {

@@ -127,6 +127,8 @@ func (r *reader) list() error {
 		switch {
 		case strings.HasPrefix(name, ourPrefix):
 		case name == UIName || name == APIName || name == ItemName || name == MetadataName || name == LegacyName:
+		case e.IsDir() && isLock(name) && leftByDead(filepath.Join(r.folder.Dir, name)):
+			// A kill of ours left it: nobody writes, and the next writer clears it.
 		case e.IsDir() && isLock(name):
 			r.folder.Locks = append(r.folder.Locks, strings.TrimSuffix(name, ".lock"))
 		default:

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -133,6 +134,17 @@ func (l *fileLock) ownDead(mtime int64) bool {
 		return false
 	}
 	return self{o.Domain, o.PID, o.Start}.dead()
+}
+
+// leftByDead tells whether a lock folder is one of our own whose process is dead. Only that is sure: a lock of another program
+// without a holder is found by its age, when it is taken.
+func leftByDead(lock string) bool {
+	info, err := os.Stat(lock)
+	if err != nil {
+		return false
+	}
+	l := &fileLock{dir: lock, record: ownerPath(strings.TrimSuffix(lock, ".lock"))}
+	return l.ownDead(info.ModTime().UnixNano())
 }
 
 // held tells whether the lock directory is still the one we made.

@@ -3,8 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
@@ -70,23 +70,57 @@ func firstTS(folder *roofmt.Folder) int64 {
 func (t *Task) adopt(ctx context.Context, folder *roofmt.Folder) error {
 	e := adoption(t.Ref, folder)
 	for i := range e.Files {
-		hash, size, err := t.keepFile(ctx, filepath.Join(folder.Dir, e.Files[i].Name))
+		doc := folder.UI
+		if e.Files[i].History == task.API {
+			doc = folder.API
+		}
+		hash, size, err := t.keepDocument(ctx, doc)
 		if err != nil {
 			return fmt.Errorf("task %s: keep the original %s: %w", t.Ref.ID, e.Files[i].Name, err)
 		}
 		e.Files[i].Blob, e.Files[i].Size = hash, size
 	}
-	if folder.Metadata != nil {
-		hash, size, err := t.keepFile(ctx, filepath.Join(folder.Dir, roofmt.MetadataName))
-		if err != nil {
-			return fmt.Errorf("task %s: keep the original %s: %w", t.Ref.ID, roofmt.MetadataName, err)
+	for _, name := range []string{roofmt.MetadataName, roofmt.ItemName} {
+		if !exists(folder.Dir, name) {
+			continue
 		}
-		e.Files = append(e.Files, task.Original{Name: roofmt.MetadataName, Blob: hash, Size: size, Leaf: true})
+		hash, size, err := t.keepInside(ctx, folder.Dir, name)
+		if err != nil {
+			return fmt.Errorf("task %s: keep the original %s: %w", t.Ref.ID, name, err)
+		}
+		e.Files = append(e.Files, task.Original{Name: name, Blob: hash, Size: size, Leaf: true})
 	}
 	if err := t.Commit(ctx, e); err != nil {
 		return err
 	}
 	return t.Barrier(ctx)
+}
+
+// keepDocument stores the bytes that a document was read from: its open file, and
+// not what lies under that name by now.
+func (t *Task) keepDocument(ctx context.Context, doc *roofmt.Document) (string, int64, error) {
+	r, w := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, err := doc.WriteTo(w)
+		w.CloseWithError(err)
+	}()
+	h, n, err := t.log.PutBlobFrom(ctx, r)
+	_ = r.Close() // it only tells the writer to stop
+	<-done
+	return string(h), n, err
+}
+
+// keepInside stores a file of a folder, and follows no link out of it.
+func (t *Task) keepInside(ctx context.Context, dir, name string) (string, int64, error) {
+	f, err := os.OpenInRoot(dir, name)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	h, n, err := t.log.PutBlobFrom(ctx, f)
+	return string(h), n, err
 }
 
 // keepFile stores a file as a blob.

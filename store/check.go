@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -49,13 +51,13 @@ func (s *Store) Check(ctx context.Context, ids []string, o CheckOptions) (Report
 		}
 		out.Tasks++
 		found := s.check(ctx, ref)
-		if len(found) > 0 && (o.Repair || o.Rebuild) && exists(ref.Log, "journal.jsonl") {
-			mended, err := s.repair(ctx, ref, o)
-			if err != nil {
-				return out, err
-			}
-			if left := s.check(ctx, ref); mended && len(left) < len(found) {
-				out.Repaired = append(out.Repaired, found...)
+		if (o.Rebuild || o.Repair && len(found) > 0) && (exists(ref.Log, "journal.jsonl") || ref.Own && len(found) > 0) {
+			if err := s.repair(ctx, ref, o); err != nil {
+				// One task that cannot be mended does not keep the others from it.
+				found = append(found, Finding{ID: ref.ID, Path: ref.Dir, File: ref.Log, Problem: err.Error()})
+			} else {
+				left := s.check(ctx, ref)
+				out.Repaired = append(out.Repaired, mended(found, left)...)
 				found = left
 			}
 		}
@@ -65,6 +67,17 @@ func (s *Store) Check(ctx context.Context, ids []string, o CheckOptions) (Report
 		out.Damaged = append(out.Damaged, found...)
 	}
 	return out, nil
+}
+
+// mended are the findings that are gone.
+func mended(before, after []Finding) []Finding {
+	var out []Finding
+	for _, f := range before {
+		if !slices.Contains(after, f) {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 func (s *Store) chosen(ctx context.Context, ids []string) ([]Ref, error) {
@@ -123,22 +136,25 @@ func blobFile(h journal.Hash) string {
 // repair owns the task, which sets a torn tail aside, takes in what is whole,
 // and writes Roo's files again from the journal. Originals that it replaces are
 // in the journal's blobs before that.
-func (s *Store) repair(ctx context.Context, ref Ref, o CheckOptions) (bool, error) {
+func (s *Store) repair(ctx context.Context, ref Ref, o CheckOptions) error {
 	if o.Rebuild {
+		if holder, held := filelog.Holder(ref.Log); held {
+			return &journal.BusyError{Dir: ref.Log, Holder: holder}
+		}
 		for _, name := range []string{"journal.idx", watermarkName} {
 			if err := os.Remove(filepath.Join(ref.Log, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-				return false, fmt.Errorf("rebuild %s of task %s: %w", name, ref.ID, err)
+				return fmt.Errorf("rebuild %s of task %s: %w", name, ref.ID, err)
 			}
 		}
 	}
 	owned, err := s.Own(ctx, ref)
 	if err != nil {
-		return false, fmt.Errorf("repair task %s: %w", ref.ID, err)
+		return fmt.Errorf("repair task %s: %w", ref.ID, err)
 	}
 	if ref.Own {
 		if err := roofmt.Sweep(ctx, ref.Dir); err != nil {
-			return false, errors.Join(err, owned.Task.Close(ctx))
+			return errors.Join(err, owned.Task.Close(ctx))
 		}
 	}
-	return true, owned.Task.Close(ctx)
+	return owned.Task.Close(ctx)
 }

@@ -13,22 +13,19 @@ import (
 func (s *Store) refs(ctx context.Context) ([]Ref, []SourceState, error) {
 	var out []Ref
 	var states []SourceState
-	for _, src := range s.sources() {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
+	list, err := s.sources(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, src := range list {
 		state := SourceState{Name: src.Name, Tool: src.Tool, Path: src.Path, State: "readable"}
-		ids := []string{filepath.Base(src.Path)}
-		if !src.One {
-			var err error
-			if ids, err = names(src.Tasks); err != nil {
-				state.State = "unreachable: " + err.Error()
-			}
+		if src.err != nil {
+			state.State = "unreachable: " + src.err.Error()
 		}
-		for _, id := range ids {
+		for _, id := range src.ids {
 			out = append(out, s.ref(src, id))
 		}
-		state.Tasks = len(ids)
+		state.Tasks = len(src.ids)
 		states = append(states, state)
 	}
 	return out, states, nil

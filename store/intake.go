@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -39,7 +40,7 @@ func foreignChanges(s *task.State, folder *roofmt.Folder, w watermark) []Intake 
 		if w.wrote(doc) {
 			continue
 		}
-		if change, foreign := judge(doc, h, ours); foreign {
+		if change, foreign := judge(doc, h, ours, w.knows(doc.Name)); foreign {
 			out = append(out, change)
 		}
 	}
@@ -48,7 +49,7 @@ func foreignChanges(s *task.State, folder *roofmt.Folder, w watermark) []Intake 
 
 // judge decides what a foreign file means. It is applied only when it is whole
 // and has everything that we acknowledged.
-func judge(doc *roofmt.Document, h task.History, ours []*task.Message) (Intake, bool) {
+func judge(doc *roofmt.Document, h task.History, ours []*task.Message, known bool) (Intake, bool) {
 	change := Intake{File: doc.Name}
 	switch {
 	case !doc.Intact():
@@ -70,8 +71,8 @@ func judge(doc *roofmt.Document, h task.History, ours []*task.Message) (Intake, 
 	if m.Same() {
 		return change, false
 	}
-	if len(m.Added) == 0 && len(m.Changed) == 0 && prefixOf(m, ours) {
-		return change, false // an older projection of ours
+	if !known && len(m.Added) == 0 && len(m.Changed) == 0 && prefixOf(m, ours) {
+		return change, false // an older projection of ours, for all we know
 	}
 	change.Added, change.Changed = len(m.Added), len(m.Changed)
 	for _, msg := range m.Lacking {
@@ -110,7 +111,7 @@ func readStable(ctx context.Context, dir string) (*roofmt.Folder, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(folder.Locks) == 0 && !folder.UI.Unstable && !folder.API.Unstable {
+		if !locked(folder) && !folder.UI.Unstable && !folder.API.Unstable {
 			return folder, nil
 		}
 		folder.Close()
@@ -123,6 +124,20 @@ func readStable(ctx context.Context, dir string) (*roofmt.Folder, error) {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// staleLock is the age at which a lock of Roo has no holder any more.
+const staleLock = 31 * time.Second
+
+// locked reports whether a living program holds a lock on one of the files.
+func locked(folder *roofmt.Folder) bool {
+	for _, name := range folder.Locks {
+		info, err := os.Lstat(filepath.Join(folder.Dir, name+".lock"))
+		if err == nil && time.Since(info.ModTime()) <= staleLock {
+			return true
+		}
+	}
+	return false
 }
 
 // takeIn commits what another program changed. A state that cannot be applied is
@@ -139,9 +154,13 @@ func (t *Task) takeIn(ctx context.Context, folder *roofmt.Folder) ([]Intake, err
 		if name == "" {
 			name = doc.Name
 		}
-		hash, size, err := t.keepFile(ctx, filepath.Join(folder.Dir, name))
-		if err != nil {
-			return nil, fmt.Errorf("task %s: keep the changed %s: %w", t.Ref.ID, name, err)
+		var hash string
+		var size int64
+		if doc.Source != "" { // else it cannot be read, and there is nothing to keep
+			var err error
+			if hash, size, err = t.keepDocument(ctx, doc); err != nil {
+				return nil, fmt.Errorf("task %s: keep the changed %s: %w", t.Ref.ID, name, err)
+			}
 		}
 		if change.Event == nil {
 			events = append(events, task.ForeignRefused{Name: name, Blob: hash, Size: size, Reason: change.Refused})

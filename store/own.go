@@ -40,6 +40,9 @@ func (s *Store) Create(ctx context.Context, created task.Created, events ...task
 		return nil, fmt.Errorf("task id %q: it must match ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$", created.Task)
 	}
 	ref := s.ref(Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.tasksDir(), Own: true}, created.Task)
+	if linked(ref.Dir) || roofmt.IsFolder(ref.Dir) {
+		return nil, fmt.Errorf("task %s exists already", created.Task)
+	}
 	t, err := s.take(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -66,25 +69,37 @@ func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
 	if err := usableID(ref); err != nil {
 		return nil, err
 	}
-	folder, err := readStable(ctx, ref.Dir)
-	missing := errors.Is(err, os.ErrNotExist)
-	if err != nil && !missing {
-		return nil, fmt.Errorf("task %s: %w", ref.ID, err)
-	}
-	if folder != nil {
-		defer folder.Close()
-	}
-	if missing && !exists(ref.Log, "journal.jsonl") {
+	if _, err := os.Stat(ref.Dir); errors.Is(err, os.ErrNotExist) && !exists(ref.Log, "journal.jsonl") {
 		return nil, fmt.Errorf("%w: %s", ErrNotFound, ref.Dir)
 	}
-	if folder != nil && !exists(ref.Log, "journal.jsonl") && ref.Foreign() && !continuedInPlace(toolName(ref, folder)) {
-		return s.fork(ctx, ref, folder)
+	outside := linked(ref.Dir)
+	if outside && (ref.Own || exists(ref.Log, "journal.jsonl")) {
+		return nil, fmt.Errorf("task %s: %s is a symbolic link: %w", ref.ID, ref.Dir, ErrLinked)
+	}
+	if ref.Foreign() && !exists(ref.Log, "journal.jsonl") {
+		folder, err := readStable(ctx, ref.Dir)
+		if err != nil {
+			return nil, fmt.Errorf("task %s: %w", ref.ID, err)
+		}
+		defer folder.Close()
+		if outside || !continuedInPlace(toolName(ref, folder)) {
+			return s.fork(ctx, ref, folder)
+		}
 	}
 	t, err := s.take(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	owned := &Owned{Task: t}
+	// Only now is the folder read: what an owner before us wrote last must not be
+	// compared with a folder from before that.
+	folder, err := t.readFolder(ctx)
+	if err != nil {
+		return nil, errors.Join(err, t.Close(ctx))
+	}
+	if folder != nil {
+		defer folder.Close()
+	}
 	if err := s.settleOwned(ctx, owned, folder); err != nil {
 		return nil, errors.Join(err, t.Close(ctx))
 	}
@@ -94,6 +109,24 @@ func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
 // continuedInPlace tells which tools' folders our writer is proven for.
 func continuedInPlace(tool string) bool { return tool != "cline" && tool != "kilo" }
 
+// ErrLinked: the task folder leads out of its storage. It is read, not written.
+var ErrLinked = errors.New("it leads out of the storage and is not written")
+
+// readFolder reads the task's folder at a quiet moment; nil when it is gone.
+func (t *Task) readFolder(ctx context.Context) (*roofmt.Folder, error) {
+	// Locks that a killed process of ours left would be waited for. If they cannot
+	// be removed, the wait says so.
+	_ = roofmt.Sweep(ctx, t.Ref.Dir)
+	folder, err := readStable(ctx, t.Ref.Dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("task %s: %w", t.Ref.ID, err)
+	}
+	return folder, nil
+}
+
 func (s *Store) settleOwned(ctx context.Context, o *Owned, folder *roofmt.Folder) error {
 	t := o.Task
 	if folder == nil {
@@ -102,7 +135,8 @@ func (s *Store) settleOwned(ctx context.Context, o *Owned, folder *roofmt.Folder
 		}
 		return nil
 	}
-	if t.state.ID == "" {
+	adopted := empty(t.state)
+	if adopted {
 		if err := t.adopt(ctx, folder); err != nil {
 			return err
 		}
@@ -112,8 +146,7 @@ func (s *Store) settleOwned(ctx context.Context, o *Owned, folder *roofmt.Folder
 			return err
 		}
 	}
-	t.proj.saw(folder)
-	return nil
+	return t.proj.saw(folder, adopted)
 }
 
 // fork continues a task whose format has no proven writer as a new one of ours.
@@ -140,7 +173,7 @@ func (s *Store) take(ctx context.Context, ref Ref) (*Task, error) {
 		return nil, &RootError{Path: s.opt.Root, Check: "cannot be written", Err: err}
 	}
 	log, err := filelog.Own(ctx, ref.Log, filelog.Options{
-		Clock: s.opt.Now, By: s.opt.Program,
+		FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program,
 		Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program},
 	})
 	if err != nil {
@@ -150,30 +183,10 @@ func (s *Store) take(ctx context.Context, ref Ref) (*Task, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("task %s: %w", ref.ID, err), log.Close())
 	}
-	t := &Task{Ref: ref, log: log, now: s.opt.Now, state: state, by: s.opt.Program}
+	if state.ID == "" && !empty(state) {
+		state.ID = ref.ID // the commit that said it is damaged
+	}
+	t := &Task{Ref: ref, store: s, log: log, now: s.opt.Now, state: state, by: s.opt.Program}
 	t.proj = newProjector(t)
 	return t, nil
-}
-
-// saw tells the projector how the history files stood when they were taken in:
-// it may replace exactly those.
-func (p *projector) saw(folder *roofmt.Folder) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
-		if !doc.Print.Exists {
-			delete(p.mark.Files, doc.Name)
-			continue
-		}
-		have := p.mark.Files[doc.Name]
-		if have.Inode != 0 && have.print() == doc.Print {
-			continue
-		}
-		next := projected{Size: doc.Print.Size, MTime: doc.Print.MTime, Inode: doc.Print.Inode}
-		if sum, err := doc.SHA256(); err == nil && doc.Source == doc.Name {
-			next.SHA256 = hexOf(sum)
-		}
-		p.mark.Files[doc.Name] = next
-	}
-	p.mark.Writing = nil
 }

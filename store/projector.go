@@ -37,6 +37,7 @@ type projector struct {
 	shown   uint64 // the commit that the files show
 	off     bool   // the folder is not ours to write now
 	trouble error  // why the last projection failed
+	base    []byte // history_item.json as it stands in the folder: its unknown members stay
 }
 
 func newProjector(t *Task) *projector {
@@ -90,13 +91,15 @@ func (p *projector) settle(ctx context.Context) error {
 	if p.off {
 		return nil
 	}
-	if err := p.task.log.Barrier(ctx); err != nil {
-		return err // a projection never shows what is not durable
-	}
 	var img image
 	p.task.View(func(s *task.State) { img = imageOf(s, p.task.now()) })
 	if img.seq == p.shown {
 		return nil
+	}
+	// A projection never shows what is not durable: the image comes first, so that
+	// nothing gets into it behind the barrier.
+	if err := p.task.log.Barrier(ctx); err != nil {
+		return err
 	}
 	p.trouble = p.write(ctx, img)
 	if p.trouble == nil {
@@ -109,6 +112,15 @@ func (p *projector) settle(ctx context.Context) error {
 // was written.
 func (p *projector) write(ctx context.Context, img image) error {
 	ref := p.task.Ref
+	if !ref.Own {
+		if _, err := os.Stat(ref.Dir); errors.Is(err, os.ErrNotExist) {
+			p.off = true // the editor deleted it; the journal is whole
+			return nil
+		}
+	}
+	if len(p.base) > 0 && len(img.item) > 0 {
+		img.item = p.base
+	}
 	ui, uiMark, err := render(img.ui)
 	if err != nil {
 		return err
@@ -134,13 +146,19 @@ func (p *projector) write(ctx context.Context, img image) error {
 		bytes []byte
 		mark  projected
 	}{roofmt.ItemName, item, markOf(item)})
+	keys := map[string]string{roofmt.ItemName: img.itemKey()}
 
 	prints := map[string]*roofmt.Fingerprint{}
 	var list []roofmt.Replacement
 	p.mark.Writing = map[string]projected{}
 	for _, f := range files {
 		last, known := p.mark.Files[f.name]
-		if known && last.SHA256 == f.mark.SHA256 && exists(ref.Dir, f.name) {
+		key := f.mark.SHA256
+		if keys[f.name] != "" {
+			key = keys[f.name]
+			f.mark.Shows = key
+		}
+		if known && (last.Shows == key || last.Shows == "" && last.SHA256 == key) && exists(ref.Dir, f.name) != last.Absent {
 			continue
 		}
 		if f.name == roofmt.MetadataName && len(img.files) == 0 && !ref.Own {
@@ -159,13 +177,15 @@ func (p *projector) write(ctx context.Context, img image) error {
 			return err
 		}
 		err = roofmt.Replace(ctx, ref.Dir, list, roofmt.Options{Create: ref.Own})
+		for name, mark := range p.mark.Writing {
+			if print := prints[name]; print.Exists { // of some files only, when it failed
+				mark.MTime, mark.Inode = print.MTime, print.Inode
+				p.mark.Files[name] = mark
+			}
+		}
 		if err != nil {
 			return fmt.Errorf("task %s: write its files: %w", ref.ID, err)
 		}
-	}
-	for name, mark := range p.mark.Writing {
-		mark.MTime, mark.Inode = prints[name].MTime, prints[name].Inode
-		p.mark.Files[name] = mark
 	}
 	p.mark.Writing, p.mark.Seq = nil, img.seq
 	if err := p.mark.save(ref.Log); err != nil {
@@ -178,38 +198,45 @@ func (p *projector) write(ctx context.Context, img image) error {
 // file we never wrote is compared by the intake before, so any state that the
 // intake saw will do; nil leaves it unchecked only when the file is absent.
 func (p *projector) expected(name string) *roofmt.Fingerprint {
-	if last, ok := p.mark.Files[name]; ok && last.Inode != 0 {
+	if last, ok := p.mark.Files[name]; ok && last.MTime != 0 {
 		print := last.print()
 		return &print
 	}
 	return &roofmt.Fingerprint{} // it must not exist
 }
 
-// writeOutputs puts full command outputs where Roo keeps them.
+// writeOutputs puts full command outputs where Roo keeps them, each whole or not
+// at all, and never through a link.
 func (p *projector) writeOutputs(list []artifact) error {
 	dir := filepath.Join(p.task.Ref.Dir, "command-output")
 	for _, a := range list {
-		path := filepath.Join(dir, filepath.Base(a.name))
-		if _, err := os.Lstat(path); err == nil {
+		name := filepath.Base(a.name)
+		if exists(dir, name) {
 			continue
 		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("task %s: %w", p.task.Ref.ID, err)
-		}
-		blob, err := p.task.log.Blob(context.Background(), journal.Hash(a.blob))
-		if err != nil {
-			return fmt.Errorf("task %s: output %s: %w", p.task.Ref.ID, a.name, err)
-		}
-		data, err := blob.ReadAll()
-		err = errors.Join(err, blob.Close())
-		if err == nil {
-			err = os.WriteFile(path, data, 0o600)
-		}
-		if err != nil {
+		if err := p.writeOutput(dir, name, a.blob); err != nil {
 			return fmt.Errorf("task %s: output %s: %w", p.task.Ref.ID, a.name, err)
 		}
 	}
 	return nil
+}
+
+func (p *projector) writeOutput(dir, name, hash string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	if linked(dir) {
+		return ErrLinked
+	}
+	blob, err := p.task.log.Blob(context.Background(), journal.Hash(hash))
+	if err != nil {
+		return err
+	}
+	data, err := blob.ReadAll()
+	if err = errors.Join(err, blob.Close()); err != nil {
+		return err
+	}
+	return roofmt.Replace(context.Background(), dir, []roofmt.Replacement{{Name: name, Bytes: data}}, roofmt.Options{})
 }
 
 func markOf(data []byte) projected {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
@@ -34,7 +35,7 @@ type element struct {
 type artifact struct{ name, blob string }
 
 func imageOf(s *task.State, now int64) image {
-	img := image{seq: s.Seq, files: s.Files, row: usage.Row{
+	img := image{seq: s.Seq, files: slices.Clone(s.Files), row: usage.Row{
 		ID: s.ID, RootTask: s.RootTask, ParentTask: s.Parent, Number: int64(s.Number),
 		Workspace: s.Settings.Workspace, Mode: s.Settings.Mode, Profile: s.Settings.Profile, Now: now,
 	}}
@@ -90,6 +91,12 @@ func (img image) renderItem(size int64) []byte {
 	return compact
 }
 
+// itemKey is the digest of what the item says apart from the clock.
+func (img image) itemKey() string {
+	img.row.Now, img.item = 0, nil
+	return markOf(img.renderItem(0)).SHA256
+}
+
 func members(obj []byte) iter.Seq2[string, []byte] { return esjson.Members(obj) }
 
 // hashing counts and digests what passes through it.
@@ -106,7 +113,7 @@ func newHashing(w io.Writer) *hashing { return &hashing{w: w, hash: sha256.New()
 
 func (h *hashing) Write(p []byte) (int, error) {
 	n, err := h.w.Write(p)
-	h.hash.Write(p[:n]) // a hash never fails
+	_, _ = h.hash.Write(p[:n]) // a hash never fails
 	h.size += int64(n)
 	return n, err
 }

@@ -1,12 +1,17 @@
 package store
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/roost-dev/roost/roofmt"
 )
 
 // OwnSource is the name of Roost's own root among the sources.
@@ -18,33 +23,92 @@ type Source struct {
 	Tool  string // what its name and place say; "" = judged by each task
 	Path  string // as it was named
 	Tasks string // the folder that holds the task folders
-	One   bool   // Path is a single task folder
+	One   bool   // only single task folders of it were named
 	Own   bool
+
+	ids []string // names of the task folders
+	err error    // why it cannot be looked into
 }
 
 // sources lists Roost's own root, the named storages and those found on this
-// machine, each once.
-func (s *Store) sources() []Source {
-	list := []Source{{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.tasksDir(), Own: true}}
-	seen := map[string]bool{clean(s.tasksDir()): true}
+// machine, each once. What a path is, and where editors keep their storages,
+// roofmt knows.
+func (s *Store) sources(ctx context.Context) ([]Source, error) {
+	own := Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.tasksDir(), Own: true}
+	own.ids, own.err = names(own.Tasks)
+	list := []Source{own}
+	at := map[string]int{clean(own.Tasks): 0}
 	add := func(src Source) {
-		if key := clean(src.Tasks); !seen[key] {
-			seen[key] = true
-			src.Name = sourceName(src.Path)
+		key := clean(src.Tasks)
+		i, seen := at[key]
+		switch {
+		case !seen:
+			src.Name = sourceName(src.Tasks)
+			at[key] = len(list)
 			list = append(list, src)
+		case list[i].One && src.One:
+			if !slices.Contains(list[i].ids, src.ids[0]) {
+				list[i].ids = append(list[i].ids, src.ids[0])
+			}
+		case list[i].One:
+			src.Name = list[i].Name
+			list[i] = src
 		}
 	}
 	for _, path := range s.opt.Sources {
-		add(shape(path))
+		add(look(ctx, path))
 	}
 	if s.opt.AutoSources {
-		for _, path := range editorStorages() {
-			if info, err := os.Stat(filepath.Join(path, "tasks")); err == nil && info.IsDir() {
-				add(shape(path))
+		env, err := roofmt.SystemEnv()
+		if err != nil {
+			return nil, fmt.Errorf("look for editors' storages: %w", err)
+		}
+		for _, found := range roofmt.DefaultStorages(env) {
+			src := look(ctx, found.Dir)
+			src.Tool = string(found.Tool)
+			if len(src.ids) > 0 || src.err != nil {
+				add(src)
 			}
 		}
 	}
-	return list
+	for i := range list {
+		if !list[i].Own && !list[i].One {
+			list[i].ids = s.withGone(list[i])
+		}
+	}
+	return list, ctx.Err()
+}
+
+// look finds out what a path holds.
+func look(ctx context.Context, path string) Source {
+	found, err := roofmt.Find(ctx, path)
+	src := Source{Path: path, Tool: string(found.Tool), Tasks: found.TasksDir, err: err}
+	for _, f := range found.Tasks {
+		src.ids = append(src.ids, f.ID)
+	}
+	if found.Shape == roofmt.TaskFolder {
+		src.One, src.Tasks = true, filepath.Dir(found.Tasks[0].Dir)
+	}
+	if src.Tasks == "" {
+		src.Tasks = filepath.Join(path, "tasks")
+	}
+	return src
+}
+
+// withGone adds the tasks that we continued and whose folder the editor deleted:
+// their journals are whole.
+func (s *Store) withGone(src Source) []string {
+	ids := src.ids
+	ours, err := names(s.adoptedDir(src.Name))
+	if err != nil {
+		return ids
+	}
+	for _, id := range ours {
+		if !slices.Contains(ids, id) && exists(filepath.Join(s.adoptedDir(src.Name), id), "journal.jsonl") {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 func clean(path string) string {
@@ -54,84 +118,27 @@ func clean(path string) string {
 	return filepath.Clean(path)
 }
 
-// shape tells whether a path is a storage root, its tasks folder, or one task.
-func shape(path string) Source {
-	src := Source{Path: path, Tool: toolOf(path)}
-	if info, err := os.Stat(filepath.Join(path, "tasks")); err == nil && info.IsDir() {
-		src.Tasks = filepath.Join(path, "tasks")
-		return src
-	}
-	for _, name := range []string{"ui_messages.json", "api_conversation_history.json", "history_item.json"} {
-		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
-			src.Tasks, src.One = filepath.Dir(path), true
-			return src
-		}
-	}
-	src.Tasks = path
-	return src
-}
-
-// toolOf reads the tool off a storage's path.
-func toolOf(path string) string {
-	p := strings.ToLower(path)
-	switch {
-	case strings.Contains(p, "roo-cline"), strings.Contains(p, "roo-code-nightly"), strings.Contains(p, ".vscode-mock"):
-		return "roo"
-	case strings.Contains(p, "claude-dev"), strings.Contains(p, ".cline"):
-		return "cline"
-	case strings.Contains(p, "kilo"):
-		return "kilo"
-	case strings.Contains(p, "zoo"):
-		return "zoo"
-	}
-	return ""
-}
-
 var unsafeName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// sourceName is readable, stable, and tells storages of equal names apart.
-func sourceName(path string) string {
-	sum := sha256.Sum256([]byte(clean(path)))
-	base := strings.Trim(unsafeName.ReplaceAllString(filepath.Base(path), "-"), ".-_")
+// sourceName is readable, stable, and tells storages of equal names apart. It
+// names the place and not the path that was given: a storage, its tasks folder
+// and one task of it must lead to the same journals.
+func sourceName(tasks string) string {
+	tasks = clean(tasks)
+	sum := sha256.Sum256([]byte(tasks))
+	if filepath.Base(tasks) == "tasks" {
+		tasks = filepath.Dir(tasks)
+	}
+	base := strings.Trim(unsafeName.ReplaceAllString(filepath.Base(tasks), "-"), ".-_")
 	if base == "" {
 		base = "source"
 	}
 	return base + "-" + hex.EncodeToString(sum[:3])
 }
 
-// extensions are the storage folders of the extensions we know.
-var extensions = []string{
-	"rooveterinaryinc.roo-cline", "rooveterinaryinc.roo-code-nightly", "roo-code.roo-cline",
-	"saoudrizwan.claude-dev", "kilocode.kilo-code", "wecode-ai.zoo-code",
-}
-
-// editorStorages are the places where editors of this machine keep the storage
-// of those extensions: every child of the configuration root that has a
-// globalStorage, and the remote servers in the home folder.
-func editorStorages() []string {
-	var bases []string
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return nil
-	}
-	if config, err := os.UserConfigDir(); err == nil {
-		children, err := names(config)
-		if err == nil {
-			for _, name := range children {
-				bases = append(bases, filepath.Join(config, name, "User", "globalStorage"))
-			}
-		}
-	}
-	for _, server := range []string{".vscode-server", ".vscode-server-insiders", ".cursor-server", ".windsurf-server"} {
-		bases = append(bases, filepath.Join(home, server, "data", "User", "globalStorage"))
-	}
-	bases = append(bases, filepath.Join(home, ".local", "share", "code-server", "User", "globalStorage"))
-	var out []string
-	for _, base := range bases {
-		for _, ext := range extensions {
-			out = append(out, filepath.Join(base, ext))
-		}
-	}
-	out = append(out, filepath.Join(home, ".vscode-mock", "global-storage"), filepath.Join(home, ".agentz"))
-	return append(out, filepath.Join(home, ".zoo-code", "globalStorage", "wecode-ai.zoo-code"))
+// linked reports whether a task folder is a symbolic link: what lies behind it is
+// read, but never written.
+func linked(dir string) bool {
+	info, err := os.Lstat(dir)
+	return err == nil && info.Mode()&os.ModeSymlink != 0
 }

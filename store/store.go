@@ -15,6 +15,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/roost-dev/roost/journal/filelog"
 )
 
 // Options say where things are.
@@ -25,6 +27,10 @@ type Options struct {
 	AutoSources bool     // and those found on this machine
 	Now         func() int64
 	Program     string // who we are, for the lock's owner record
+
+	// FS is what journals are written through; nil is the machine's. Tests give
+	// one that fails.
+	FS filelog.FS
 }
 
 // Store is Roost's view of all tasks. It is safe for concurrent use.

@@ -93,6 +93,7 @@ func summarise(v *View) Summary {
 			})
 		}
 	}
+	sum.Empty = sum.Empty || v.unborn
 	return sum.filled()
 }
 
@@ -113,11 +114,10 @@ func title(s *task.State) string {
 	if s.Title != "" {
 		return s.Title
 	}
-	for _, m := range s.UI() {
-		if text := strings.TrimSpace(m.Text()); text != "" {
+	if ui := s.UI(); len(ui) > 0 {
+		if text := strings.TrimSpace(ui[0].Text()); text != "" {
 			return text
 		}
-		break
 	}
 	if s.Adopted != nil {
 		if text, ok := esjson.GetString(s.Adopted.Item, "task"); ok {

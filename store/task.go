@@ -2,11 +2,12 @@ package store
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -21,10 +22,10 @@ const blobThreshold = 256 << 10
 // works on copies that it takes under the same lock.
 type Task struct {
 	Ref   Ref
+	store *Store
 	log   journal.Owner
 	now   func() int64
 	proj  *projector
-	watch []func(journal.Commit)
 
 	mu    sync.Mutex
 	state *task.State
@@ -104,10 +105,35 @@ func (t *Task) Log() journal.Reader { return t.log }
 // Close writes the projections, then lets the task go.
 func (t *Task) Close(ctx context.Context) error {
 	projected := t.proj.close(ctx)
+	for range 3 {
+		if !errors.Is(projected, roofmt.ErrChanged) {
+			break
+		}
+		// Another program wrote while we did: take that in, then write again.
+		if projected = t.reconcile(background(ctx)); projected == nil {
+			projected = t.proj.settle(background(ctx))
+		}
+	}
+	if projected == nil && t.state.ID != "" {
+		projected = t.store.indexed(background(ctx), t.Ref)
+	}
 	if err := t.log.Close(); err != nil {
 		return fmt.Errorf("task %s: close: %w", t.Ref.ID, err)
 	}
 	return projected
+}
+
+// reconcile takes in what another program changed while the task was owned.
+func (t *Task) reconcile(ctx context.Context) error {
+	folder, err := t.readFolder(ctx)
+	if err != nil || folder == nil {
+		return err
+	}
+	defer folder.Close()
+	if _, err := t.takeIn(ctx, folder); err != nil {
+		return err
+	}
+	return t.proj.saw(folder, false)
 }
 
 // spill moves a big body into a blob.
@@ -205,6 +231,3 @@ func foldInto(ctx context.Context, s *task.State, log journal.Reader, from uint6
 	}
 	return nil
 }
-
-// rawMessage keeps encoding/json out of callers' imports.
-type rawMessage = json.RawMessage

@@ -22,6 +22,8 @@ type View struct {
 	Folder  *roofmt.Folder // nil when there is no folder with JSON files
 	Pending []Intake       // what another program changed, folded into State and not taken in yet
 	Health  *journal.Health
+
+	unborn bool // its journal holds nothing yet
 }
 
 // Close lets go of the files.
@@ -47,11 +49,8 @@ func (s *Store) Read(ctx context.Context, ref Ref) (*View, error) {
 }
 
 func (s *Store) readInto(ctx context.Context, v *View) error {
-	folder, err := roofmt.Read(ctx, v.Ref.Dir)
-	switch {
-	case err == nil:
-		v.Folder = folder
-	case !errors.Is(err, os.ErrNotExist):
+	mark, err := v.readFolder(ctx)
+	if err != nil {
 		return fmt.Errorf("task %s: %w", v.Ref.ID, err)
 	}
 	log, err := filelog.OpenReader(v.Ref.Log)
@@ -72,12 +71,18 @@ func (s *Store) readInto(ctx context.Context, v *View) error {
 		return fmt.Errorf("task %s: %w", v.Ref.ID, err)
 	}
 	if v.State.ID == "" {
+		blank := empty(v.State)
+		if blank && v.Folder != nil && !v.Folder.Empty() {
+			v.State, err = unadopted(v.Ref, v.Folder)
+			return err
+		}
+		v.unborn = blank
 		v.State.ID = v.Ref.ID
 	}
 	if v.Folder == nil {
 		return nil
 	}
-	v.Pending = foreignChanges(v.State, v.Folder, readWatermark(v.Ref.Log))
+	v.Pending = foreignChanges(v.State, v.Folder, mark)
 	for _, change := range v.Pending {
 		if change.Event == nil {
 			continue
@@ -91,9 +96,39 @@ func (s *Store) readInto(ctx context.Context, v *View) error {
 		if err := state.Apply(journal.Commit{Seq: state.Seq + 1, Epoch: state.Epoch, Events: []journal.Event{raw}}); err != nil {
 			return fmt.Errorf("task %s: %w", v.Ref.ID, err)
 		}
-		v.State = state
+		v.State = state.With(Payloads(v.Log))
 	}
 	return nil
+}
+
+// empty reports whether a journal was opened and nothing was committed yet. One
+// whose first commit is damaged is not: its files are projections.
+func empty(s *task.State) bool {
+	return s.ID == "" && len(s.Problems) == 0 && s.NextMessage() == 1
+}
+
+// readFolder reads the folder and the watermark that belongs to it: an owner may
+// be projecting just now, and its own new bytes must not look foreign.
+func (v *View) readFolder(ctx context.Context) (watermark, error) {
+	for try := 0; ; try++ {
+		before := readWatermark(v.Ref.Log)
+		folder, err := roofmt.Read(ctx, v.Ref.Dir)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return before, err
+		}
+		after := readWatermark(v.Ref.Log)
+		if before.Seq == after.Seq || try == 5 {
+			if err == nil {
+				v.Folder = folder
+			}
+			return after, nil
+		}
+		if err == nil {
+			if err := folder.Close(); err != nil {
+				return before, err
+			}
+		}
+	}
 }
 
 // unadopted is the state that adopting the folder would give.
@@ -114,7 +149,7 @@ func unadopted(ref Ref, folder *roofmt.Folder) (*task.State, error) {
 type folderBlobs struct{ folder *roofmt.Folder }
 
 func (b folderBlobs) Range(name string, off, length int64) ([]byte, error) {
-	f, err := os.Open(filepath.Join(b.folder.Dir, filepath.Base(name)))
+	f, err := os.OpenInRoot(b.folder.Dir, filepath.Base(name))
 	if err != nil {
 		return nil, err
 	}

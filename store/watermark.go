@@ -30,9 +30,17 @@ type projected struct {
 	Size   int64  `json:"size"`
 	MTime  int64  `json:"mtime,omitempty"` // nanoseconds
 	Inode  uint64 `json:"inode,omitempty"`
+
+	// Shows is the digest of what we would write for the messages that the file
+	// shows, when another tool spelled it and it was left as it was.
+	Shows  string `json:"shows,omitempty"`
+	Absent bool   `json:"absent,omitempty"` // there was no such file
 }
 
 func (p projected) print() roofmt.Fingerprint {
+	if p.Absent {
+		return roofmt.Fingerprint{}
+	}
 	return roofmt.Fingerprint{Exists: true, Size: p.Size, MTime: p.MTime, Inode: p.Inode}
 }
 
@@ -43,7 +51,7 @@ func (w watermark) wrote(doc *roofmt.Document) bool {
 		return false
 	}
 	last, ok := w.Files[doc.Name]
-	if ok && last.Inode != 0 && last.print() == doc.Print {
+	if ok && last.MTime != 0 && last.print() == doc.Print {
 		return true
 	}
 	next := w.Writing[doc.Name]
@@ -56,6 +64,12 @@ func (w watermark) wrote(doc *roofmt.Document) bool {
 	}
 	text := hex.EncodeToString(sum[:])
 	return text == last.SHA256 || text == next.SHA256
+}
+
+// knows reports whether the record says what we wrote into a file last. Without
+// it, a file may be an older projection of ours.
+func (w watermark) knows(name string) bool {
+	return w.Files[name].SHA256 != "" || w.Writing[name].SHA256 != ""
 }
 
 // readWatermark gives an empty one when there is none that can be used.

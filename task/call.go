@@ -1,6 +1,9 @@
 package task
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Call is one tool call of the model and what became of it.
 type Call struct {
@@ -10,7 +13,8 @@ type Call struct {
 	Message  uint64 // the assistant message that made it
 	Started  bool
 	Replay   string
-	UI       uint64 // its row for the person
+	Before   map[string]string // hashes of the files it was to replace
+	UI       uint64            // its row for the person
 	Process  *ToolProcess
 	Finished *ToolFinished
 	Answered bool // the API history holds its result
@@ -54,9 +58,10 @@ func (s *State) OpenCalls() []*Call {
 		return nil
 	}
 	var open []*Call
-	for i := len(s.order) - 1; i >= 0 && s.order[i].Message >= last.ID; i-- {
-		if c := s.order[i]; c.Message == last.ID && !c.Answered {
-			open = append([]*Call{c}, open...)
+	for _, use := range toolUses(last.raw) {
+		c := s.calls[use.ID]
+		if c != nil && c.Message == last.ID && !c.Answered && !slices.Contains(open, c) {
+			open = append(open, c)
 		}
 	}
 	return open

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/roost-dev/roost/esjson"
 )
 
 // Event is one thing that happened to a task. Its JSON is what the journal
@@ -165,6 +167,10 @@ type ToolStarted struct {
 	Replay   string    `json:"replay"` // again, inspect, never
 	Message  uint64    `json:"message,omitempty"`
 	Approval *Approval `json:"approval,omitempty"`
+
+	// Before has the hash of each file that the call will replace, "" for no file:
+	// after a crash it tells a write that did not happen from one that is unclear.
+	Before map[string]string `json:"before,omitempty"`
 }
 
 // ToolProcess names the process group a running command lives in.
@@ -351,21 +357,40 @@ func withType(name string, object []byte) json.RawMessage {
 
 // Decode reads an event. An unknown type is not an error.
 func Decode(raw json.RawMessage) (Event, error) {
-	var head struct {
-		Type string `json:"type"`
-	}
-	if err := json.Unmarshal(raw, &head); err != nil {
-		return nil, fmt.Errorf("decode event: %w", err)
-	}
-	decode, known := decoders[head.Type]
+	name := leadingType(raw)
+	decode, known := decoders[name]
 	if !known {
-		return Unknown{Type: head.Type, Raw: raw}, nil
+		var head struct {
+			Type string `json:"type"`
+		}
+		if err := json.Unmarshal(raw, &head); err != nil {
+			return nil, fmt.Errorf("decode event: %w", err)
+		}
+		name = head.Type
+		if decode, known = decoders[name]; !known {
+			return Unknown{Type: name, Raw: raw}, nil
+		}
 	}
 	e, err := decode(raw)
 	if err != nil {
-		return nil, fmt.Errorf("decode %s: %w", head.Type, err)
+		return nil, fmt.Errorf("decode %s: %w", name, err)
 	}
 	return e, nil
+}
+
+// leadingType is the type as withType puts it, "" when it stands elsewhere or is
+// spelled with escapes. It saves going through a big event once more only to
+// learn what it is.
+func leadingType(raw []byte) string {
+	rest, ok := bytes.CutPrefix(raw, []byte(`{"type":"`))
+	if !ok {
+		return ""
+	}
+	end := bytes.IndexByte(rest, '"')
+	if end < 0 || end > 64 {
+		return ""
+	}
+	return string(rest[:end])
 }
 
 var decoders = map[string]func(json.RawMessage) (Event, error){
@@ -394,8 +419,21 @@ var decoders = map[string]func(json.RawMessage) (Event, error){
 	"epoch.opened":       into[EpochOpened],
 	"message.added":      into[MessageAdded],
 	"message.changed":    into[MessageChanged],
-	"message.text_saved": into[MessageTextSaved],
+	"message.text_saved": decodeTextSaved,
 	"message.hidden":     into[MessageHidden],
+}
+
+// decodeTextSaved reads the text itself: encoding/json would replace the half
+// characters that a stream may be cut at.
+func decodeTextSaved(raw json.RawMessage) (Event, error) {
+	var e MessageTextSaved
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return nil, err
+	}
+	if text, ok := esjson.GetString(raw, "text"); ok {
+		e.Text = text
+	}
+	return e, nil
 }
 
 func into[E Event](raw json.RawMessage) (Event, error) {

@@ -24,6 +24,13 @@ type FileRecord struct {
 	RecordedAt int64
 }
 
+// records sums up the records of one path: the place of the newest in State.Files
+// and the newest date of each kind.
+type records struct {
+	last             int
+	read, edit, user int64
+}
+
 // addFile follows Roo's tracker: older records of the path go stale, the new one
 // carries the newest of each date forward.
 func (s *State) addFile(e FileChanged, at int64) {
@@ -31,15 +38,18 @@ func (s *State) addFile(e FileChanged, at int64) {
 		Path: e.Path, State: "active", Source: e.Source, Hash: e.Hash, Size: e.Size,
 		MTime: e.MTime, CTime: e.CTime, Inode: e.Inode, Device: e.Device, RecordedAt: at,
 	}
-	for i := range s.Files {
-		old := &s.Files[i]
-		if old.Path != e.Path {
-			continue
-		}
-		old.State = "stale"
-		next.RooRead = max(next.RooRead, old.RooRead)
-		next.RooEdit = max(next.RooEdit, old.RooEdit)
-		next.UserEdit = max(next.UserEdit, old.UserEdit)
+	if s.records == nil {
+		s.records = map[string]*records{}
+	}
+	known := s.records[e.Path]
+	if known == nil {
+		known = &records{}
+		s.records[e.Path] = known
+	} else {
+		// Only the newest one can be active: looking at all of them would take
+		// the square of their number.
+		s.Files[known.last].State = "stale"
+		next.RooRead, next.RooEdit, next.UserEdit = known.read, known.edit, known.user
 	}
 	switch e.Source {
 	case "user_edited":
@@ -49,6 +59,8 @@ func (s *State) addFile(e FileChanged, at int64) {
 	case "read_tool", "file_mentioned":
 		next.RooRead = at
 	}
+	known.last = len(s.Files)
+	known.read, known.edit, known.user = max(known.read, next.RooRead), max(known.edit, next.RooEdit), max(known.user, next.UserEdit)
 	s.Files = append(s.Files, next)
 }
 

@@ -69,15 +69,11 @@ func (s *State) fold(e Event, c journal.Commit) error {
 			return fmt.Errorf("text for message %d, which does not exist", e.Message)
 		}
 		m.saved = append(m.saved, e.Text...)
-		m.text += e.Text
+		m.text = append(m.text, e.Text...)
 	case MessageHidden:
-		for _, id := range e.Messages {
-			if m := s.Message(id); m != nil {
-				s.hide(m, e.Reason)
-			}
-		}
+		s.hide(e)
 	case RunStarted:
-		s.Run = &Run{ID: e.Run, Settings: e.Settings, Started: c.At}
+		s.Run = &Run{ID: e.Run, Settings: e.Settings, Head: e.Head, Started: c.At}
 		s.Runs++
 		s.Settings = e.Settings
 	case RunWaiting:
@@ -95,7 +91,7 @@ func (s *State) fold(e Event, c journal.Commit) error {
 		s.Failures++
 	case ToolStarted:
 		call := s.call(e.Call, e.Name)
-		call.Started, call.Replay = true, e.Replay
+		call.Started, call.Replay, call.Before = true, e.Replay, e.Before
 		if e.Message != 0 {
 			call.UI = e.Message
 		}
@@ -144,8 +140,18 @@ func (s *State) call(id, name string) *Call {
 	return c
 }
 
+// maxGap is how many messages lost commits may have held. A number further away
+// is damage, and must not make us allocate.
+const maxGap = 1 << 20
+
 func (s *State) addMessage(e MessageAdded, c journal.Commit) error {
+	if e.History != UI && e.History != API {
+		return fmt.Errorf("message %d is of the history %q, which does not exist", e.Message, e.History)
+	}
 	if e.Message != s.NextMessage() {
+		if e.Message > s.NextMessage()+maxGap {
+			return fmt.Errorf("message %d comes after message %d: too many are missing", e.Message, s.NextMessage()-1)
+		}
 		// A lost commit in between took messages with it: their numbers stay free.
 		for s.NextMessage() < e.Message {
 			s.messages = append(s.messages, &Message{
@@ -180,9 +186,13 @@ func (s *State) index(m *Message) {
 	switch m.Kind() {
 	case "assistant":
 		for _, c := range toolUses(m.raw) {
-			c.Message = m.ID
-			if s.calls[c.ID] != nil && s.calls[c.ID].Message != 0 {
-				continue // a provider used an id twice: the first one stands
+			if old := s.calls[c.ID]; old != nil && old.Message != 0 && old.Message != m.ID {
+				if first := s.Message(old.Message); first != nil && first.Hidden == "" {
+					continue // a provider used an id twice: the first one stands
+				}
+				// The call that had this id is rewound: what became of it says
+				// nothing of the new one.
+				delete(s.calls, c.ID)
 			}
 			call := s.call(c.ID, c.Name)
 			call.Name, call.Input, call.Message, call.Foreign = c.Name, c.Input, m.ID, m.Foreign
@@ -209,38 +219,77 @@ func (s *State) changeMessage(e MessageChanged) error {
 	if err != nil {
 		return err
 	}
+	before := m.raw
 	m.raw, m.saved, m.Missing = raw, nil, false
-	if m.History == API {
+	if m.History == API && !s.sameCalls(m, before) {
 		s.reindex()
 	}
 	return nil
 }
 
-func (s *State) hide(m *Message, reason string) {
-	if m.Hidden != "" {
-		return
+// sameCalls reports whether a changed message says the same of calls and replies
+// as before, so that the rest of the history need not be looked at. New inputs
+// of its calls are noted.
+func (s *State) sameCalls(m *Message, before []byte) bool {
+	old := Message{History: API, raw: before}
+	if m.Kind() != old.Kind() || m.flag("isSummary") != old.flag("isSummary") ||
+		!slices.Equal(toolResults(m.raw), toolResults(before)) {
+		return false
 	}
-	m.Hidden = reason
-	drop := func(o *Message) bool { return o == m }
-	if m.History == UI {
-		s.ui = slices.DeleteFunc(s.ui, drop)
-		return
+	now, was := toolUses(m.raw), toolUses(before)
+	if !slices.EqualFunc(now, was, func(a, b Call) bool { return a.ID == b.ID && a.Name == b.Name }) {
+		return false
 	}
-	s.api = slices.DeleteFunc(s.api, drop)
-	s.reindex()
+	for _, c := range now {
+		if call := s.calls[c.ID]; call != nil && call.Message == m.ID {
+			call.Input = c.Input
+		}
+	}
+	return true
+}
+
+// hide takes messages out of their histories, all in one go: one at a time, a
+// rewind of a long task would take the square of its length.
+func (s *State) hide(e MessageHidden) {
+	reason := e.Reason
+	if reason == "" {
+		reason = "hidden"
+	}
+	ui, api := false, false
+	for _, id := range e.Messages {
+		m := s.Message(id)
+		if m == nil || m.Hidden != "" {
+			continue
+		}
+		m.Hidden = reason
+		ui, api = ui || m.History == UI, api || m.History == API
+	}
+	gone := func(m *Message) bool { return m.Hidden != "" }
+	if ui {
+		s.ui = slices.DeleteFunc(s.ui, gone)
+	}
+	if api {
+		s.api = slices.DeleteFunc(s.api, gone)
+		s.reindex()
+	}
 }
 
 // reindex derives anew what the visible API history says of calls and replies.
+// When replies went out of it the failures since the last one start over: a
+// script plays its turns again after a rewind.
 func (s *State) reindex() {
 	for _, c := range s.order {
 		c.Answered = false
 	}
-	failures := s.Failures
+	failures, replies := s.Failures, s.Replies
 	s.Replies = 0
 	for _, m := range s.api {
 		s.index(m)
 	}
 	s.Failures = failures
+	if s.Replies < replies {
+		s.Failures = 0
+	}
 }
 
 func (s *State) body(b Body) ([]byte, error) {
@@ -248,7 +297,11 @@ func (s *State) body(b Body) ([]byte, error) {
 	case len(b.Raw) > 0:
 		return b.Raw, nil
 	case b.Blob != "":
-		return s.blobs.Range(b.Blob, 0, -1)
+		raw, err := s.blobs.Range(b.Blob, 0, -1)
+		if err == nil && !esjson.Valid(raw) {
+			err = fmt.Errorf("blob %s holds no JSON", b.Blob)
+		}
+		return raw, err
 	}
 	var out []byte
 	for _, p := range b.Compose {
@@ -258,7 +311,7 @@ func (s *State) body(b Body) ([]byte, error) {
 			if m == nil {
 				return nil, fmt.Errorf("text of message %d, which does not exist", p.TextOf)
 			}
-			out = esjson.Quote(out, m.text)
+			out = esjson.Quote(out, string(m.text))
 		case p.Result != "":
 			c := s.calls[p.Result]
 			if c == nil || c.Finished == nil {

@@ -43,6 +43,9 @@ func (s *State) attachSpans(f Original, h History, seq uint64) error {
 	if len(f.Spans) == 0 {
 		return nil
 	}
+	if len(f.Spans)%2 != 0 {
+		return fmt.Errorf("original %s: an odd number of element bounds", f.Name)
+	}
 	// One read of the whole span range: elements lie side by side.
 	start, end := f.Spans[0], f.Spans[len(f.Spans)-2]+f.Spans[len(f.Spans)-1]
 	data, err := s.blobs.Range(f.Blob, start, end-start)
@@ -75,8 +78,14 @@ func (s *State) importForeign(e ForeignImported, c journal.Commit) error {
 			if raw, err = s.blobs.Range(e.Blob, row.Off, row.Len); err != nil && first == nil {
 				first = fmt.Errorf("foreign %s history: %w", e.History, err)
 			}
+			if !esjson.Valid(raw) {
+				raw = nil
+			}
 		}
 		m := s.Message(row.Message)
+		if m != nil && (m.History != e.History || kept[m]) {
+			m = nil // it is no state of that message: not lost, but new
+		}
 		if m == nil {
 			m = &Message{ID: s.NextMessage(), History: e.History, Seq: c.Seq, Foreign: true, raw: raw}
 			if raw == nil {

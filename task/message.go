@@ -17,7 +17,7 @@ type Message struct {
 
 	raw   json.RawMessage
 	saved []byte // streamed text that raw does not hold yet
-	text  string // all text that was saved for it; what Piece.TextOf means
+	text  []byte // all text that was saved for it; what Piece.TextOf means
 }
 
 // Raw is the message's JSON as Roo would store it. Do not modify it. Text that

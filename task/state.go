@@ -55,13 +55,15 @@ type State struct {
 	ui, api  []*Message // visible, in order
 	calls    map[string]*Call
 	order    []*Call
+	records  map[string]*records
 }
 
 // Run is one stretch of work on the task.
 type Run struct {
 	ID       string
 	Settings Settings
-	Started  int64 // Unix milliseconds
+	Head     string // the workspace's git HEAD when it began
+	Started  int64  // Unix milliseconds
 	Ended    int64
 	Outcome  string // "" while it goes on
 	Reason   string

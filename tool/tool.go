@@ -90,6 +90,9 @@ type Ask struct {
 	Outside   bool     // touches something outside the workspace, symlinks followed
 	Protected bool     // touches a write-protected file
 	Ignored   bool     // touches what .rooignore hides
+	// Before maps the files that a write will change, as in FileTouch, to the hash of
+	// their content at planning time; "" for a file that does not exist.
+	Before map[string]string
 }
 
 // Output receives what a running call shows, as it appears.
@@ -161,7 +164,11 @@ const (
 	Unclear Finding = "unclear"
 )
 
-// Inspector is a tool whose effect can be read off the workspace afterwards.
+// Inspector is a writing tool that can tell from the files whether a call whose
+// outcome is unknown took effect. It changes nothing.
 type Inspector interface {
-	Inspect(ctx context.Context, env Env, input json.RawMessage) (Finding, error)
+	// Inspect judges the call with this input. before is Ask.Before of the plan that
+	// was started; it may be nil or lack paths, and then fewer cases can be told
+	// apart.
+	Inspect(ctx context.Context, env Env, input json.RawMessage, before map[string]string) (Finding, error)
 }

@@ -155,7 +155,6 @@ func TestVectorsMetrics(t *testing.T) {
 		commands := JoinCommands(messages)
 		requests := JoinRequests(messages)
 		plain, pipeline := Sum(messages), Sum(JoinRequests(commands))
-		ok = true
 		if _, throws := esjson.GetString(v.want, "error"); throws {
 			if !badMCP {
 				t.Errorf("%s: Roo throws and no rule says why", v.name)

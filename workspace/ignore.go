@@ -21,7 +21,8 @@ const maxIgnore = 1 << 20
 type Ignore struct{ rules []rule }
 
 // ParseIgnore compiles the text of a gitignore file. It cannot fail: a line that
-// makes no sense matches nothing, as in git.
+// makes no sense matches nothing, as in git. Unlike git, a bracket expression
+// cannot reach over a "/", and one character is a character, not a byte.
 func ParseIgnore(text string, foldCase bool) *Ignore {
 	ig := &Ignore{}
 	for _, line := range splitLines(text) {

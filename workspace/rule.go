@@ -78,7 +78,7 @@ func parseRule(line string, fold bool) (rule, bool) {
 	}
 	parts := strings.Split(line, "/")
 	for i, part := range parts {
-		if part == "**" {
+		if len(part) > 1 && strings.Trim(part, "*") == "" { // "***" too, as in git
 			if i == len(parts)-1 {
 				// At the end it means "everything inside": at least one name.
 				r.segs = append(r.segs, nil, []token{{kind: anyRun}})

@@ -130,13 +130,13 @@ func (w *Workspace) openDir(p Path) (*os.Root, []string, error) {
 	return dir, made, err
 }
 
-func writeTemp(ctx context.Context, dir *os.Root, name string, data []byte, old fs.FileInfo) (tmp string, err error) {
+func writeTemp(ctx context.Context, dir *os.Root, name string, data []byte, old fs.FileInfo) (_ string, err error) {
 	var id [6]byte
 	_, _ = rand.Read(id[:])
 	if len(name) > 200 {
 		name = name[:200] // leave room below the limit of 255 bytes
 	}
-	tmp = "." + strings.ToValidUTF8(name, "_") + ".roost-" + hex.EncodeToString(id[:]) + ".tmp"
+	tmp := "." + strings.ToValidUTF8(name, "_") + ".roost-" + hex.EncodeToString(id[:]) + ".tmp"
 	f, err := dir.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return "", err

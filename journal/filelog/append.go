@@ -68,8 +68,10 @@ func (o *owner) put(d journal.Draft) (uint64, error) {
 	o.queue = q
 	o.next++
 	if empty {
+		// A clock instead of waking the flusher to set one: a Barrier mostly comes
+		// before it is due, and each waking costs a turn of the scheduler.
 		o.since = time.Now()
-		o.poke() // the flusher sets its clock
+		o.clock.Reset(o.opt.FlushAfter)
 	}
 	return o.next - 1, nil
 }
@@ -176,6 +178,7 @@ func (o *owner) Close() error {
 	o.once.Do(func() {
 		close(o.quit)
 		<-o.done
+		o.clock.Stop()
 		o.mu.Lock()
 		if o.synced < o.next-1 {
 			o.end = o.trouble

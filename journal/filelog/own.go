@@ -82,9 +82,10 @@ type owner struct {
 	backoff time.Duration
 	room    chan struct{} // closed when memory becomes free
 
-	wake chan struct{}
-	quit chan struct{}
-	done chan struct{}
+	wake  chan struct{}
+	clock *time.Timer // wakes the flusher when the oldest in queue is due
+	quit  chan struct{}
+	done  chan struct{}
 
 	blobMu  sync.Mutex
 	durable map[journal.Hash]bool // blobs whose names are known to be synced
@@ -116,8 +117,10 @@ func Own(ctx context.Context, dir string, opt Options) (_ journal.Owner, err err
 		opt: opt, path: filepath.Join(dir, logName), room: make(chan struct{}), durable: map[journal.Hash]bool{},
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
+	o.clock = time.AfterFunc(time.Hour, o.poke)
 	defer func() {
 		if err != nil {
+			o.clock.Stop()
 			o.release()
 		}
 	}()

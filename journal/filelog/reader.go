@@ -185,7 +185,7 @@ func (r *reader) walk(ctx context.Context, off *int64, o *order, limit int64, f 
 			}
 		}
 		l, err := s.next()
-		if err == io.EOF || err == nil && !l.whole {
+		if errors.Is(err, io.EOF) || err == nil && !l.whole {
 			return nil
 		}
 		if err != nil {

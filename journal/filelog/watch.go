@@ -60,12 +60,31 @@ func (h *hub) drop(key string) {
 	}
 }
 
-// own counts an owner of the folder in this process in or out.
+// own counts an owner of the folder in this process in or out. While there is one
+// it tells the followers itself, and the system's events, two for each sync, would
+// only be thrown away. When it goes, the next owner may be another process.
 func (h *hub) own(key string, by int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.dir(key).owners += by
+	d := h.dir(key)
+	d.owners += by
+	switch {
+	case d.owners > 0 && d.watched:
+		d.watched = false
+		_ = h.w.Remove(key) // else its events are thrown away
+	case d.owners == 0 && len(d.chans) > 0:
+		h.watch(key, d)
+		h.wake(d) // what came between was not told
+	}
 	h.drop(key)
+}
+
+// watch asks the system for the folder's events, where it gives any. The caller
+// holds mu.
+func (h *hub) watch(key string, d *dirSubs) {
+	if h.w != nil && !d.watched {
+		d.watched = h.w.Add(key) == nil
+	}
 }
 
 // notify wakes the folder's followers.
@@ -100,13 +119,13 @@ func (h *hub) subscribe(key string) (c <-chan struct{}, poll time.Duration, canc
 		}
 	}
 	d := h.dir(key)
-	if h.w != nil && !d.watched {
-		d.watched = h.w.Add(key) == nil
+	if d.owners == 0 {
+		h.watch(key, d)
 	}
 	ch := make(chan struct{}, 1)
 	d.chans[ch] = struct{}{}
 	poll = pollUnwatched
-	if d.watched {
+	if d.watched || d.owners > 0 {
 		poll = pollWatched
 	}
 	return ch, poll, func() { h.unsubscribe(key, ch) }

@@ -75,6 +75,7 @@ func FuzzMark(f *testing.F) {
 	f.Add([]byte(` [ { "text" : "" , "type" : "text" } ] `))
 	f.Add([]byte(`[{},"a",[1],null]`))
 	f.Add([]byte(`["\`))
+	f.Add([]byte(`[{`))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		out := withMark(nil, content)
 		if !json.Valid(content) {

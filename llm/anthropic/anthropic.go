@@ -114,7 +114,7 @@ func newTransport() http.RoundTripper {
 		return http.DefaultTransport
 	}
 	t = t.Clone()
-	t.WriteBufferSize = 256 << 10
+	t.WriteBufferSize = 64 << 10
 	t.ReadBufferSize = 32 << 10
 	return t
 }

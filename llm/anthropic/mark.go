@@ -35,7 +35,7 @@ func markPlace(array []byte) int {
 	eachBlock(array, func(start, end int) bool {
 		block := array[start:end]
 		switch {
-		case block[0] != '{' || len(bytes.TrimSpace(block[1:len(block)-1])) == 0:
+		case len(block) < 2 || block[0] != '{' || block[len(block)-1] != '}' || len(bytes.TrimSpace(block[1:len(block)-1])) == 0:
 		case bytes.Contains(block, []byte(`"cache_control"`)) && hasKey(block, "cache_control"):
 			place = -1
 		case isType(block, "thinking"), isType(block, "redacted_thinking"):

@@ -38,7 +38,7 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 		b := p.opts.Backoff
 		for attempt := 1; ; attempt++ {
 			started, err := p.attempt(ctx, body, yield)
-			if err == nil || err == errStop {
+			if err == nil || errors.Is(err, errStop) {
 				return
 			}
 			var failed *llm.Error
@@ -140,7 +140,8 @@ func (p *Provider) requestError(ctx context.Context, err error) error {
 
 // clean takes keys out of an error's text.
 func (p *Provider) clean(err error) error {
-	if e, ok := err.(*llm.Error); ok {
+	var e *llm.Error
+	if errors.As(err, &e) {
 		return wire.RedactError(e, p.opts.APIKey)
 	}
 	return err

@@ -64,7 +64,7 @@ func Parse(src []byte) (*Script, error) {
 	}
 	dec := yaml.NewDecoder(strings.NewReader(string(src)), yaml.Strict(), yaml.UseOrderedMap())
 	var raw []*yamlTurn
-	if err := dec.Decode(&raw); err != nil && err != io.EOF {
+	if err := dec.Decode(&raw); err != nil && !errors.Is(err, io.EOF) {
 		return nil, wrap(err)
 	}
 	if len(raw) != len(lines) {

@@ -48,7 +48,7 @@ func (e *Events) Next() (Event, error) {
 	for {
 		line, err := e.readLine()
 		if err != nil {
-			if err == io.EOF && any {
+			if errors.Is(err, io.EOF) && any {
 				return Event{Type: typ, Data: e.data}, nil
 			}
 			return Event{}, err
@@ -88,10 +88,10 @@ func (e *Events) readLine() ([]byte, error) {
 			return e.trim(part), nil // the usual case: no copy
 		}
 		e.line = append(e.line, part...)
-		switch err {
-		case nil:
+		switch {
+		case err == nil:
 			return e.trim(e.line), nil
-		case bufio.ErrBufferFull:
+		case errors.Is(err, bufio.ErrBufferFull):
 			if len(e.line) > e.max {
 				return nil, fmt.Errorf("read event: %w (over %d bytes)", ErrTooLarge, e.max)
 			}

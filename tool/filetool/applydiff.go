@@ -80,6 +80,7 @@ func (a applyDiffTool) Plan(ctx context.Context, env tool.Env, raw json.RawMessa
 	}
 	e.content = strings.ToValidUTF8(res.content, "\uFFFD")
 	e.expect = state.Hash
+	e.ask.Before = map[string]string{p.Readable: state.Hash}
 	if len(res.fails) > 0 {
 		e.note = fmt.Sprintf("\n<notice>%d of %d blocks were applied. These failed:\n\n%s</notice>", res.applied, res.applied+len(res.fails), failures(res.fails))
 	}
@@ -110,28 +111,28 @@ func diffText(p workspace.Path, diff, content, old string) string {
 
 // Inspect looks whether the replacements are there and the searched lines gone.
 // With the hash from before there is no doubt about "not done".
-func (a applyDiffTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMessage, before map[string]string) (Outcome, error) {
+func (a applyDiffTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMessage, before map[string]string) (tool.Finding, error) {
 	_, p, diff, err := a.parse(env, raw)
 	if err != nil {
-		return Unclear, err
+		return tool.Unclear, err
 	}
 	blocks, bad := parseDiff(diff)
 	if bad != nil {
-		return NotHappened, nil // it never came to a change
+		return tool.NotDone, nil // it never came to a change
 	}
 	state, err := env.Workspace.StatPath(ctx, p)
 	if err != nil {
-		return Unclear, err
+		return tool.Unclear, err
 	}
 	if old, known := before[p.Readable]; known && old == state.Hash {
-		return NotHappened, nil
+		return tool.NotDone, nil
 	}
 	data, _, err := env.Workspace.Read(ctx, p, MaxEdit)
 	if err != nil {
 		if ctxErr := contextError(err); ctxErr != nil {
-			return Unclear, ctxErr
+			return tool.Unclear, ctxErr
 		}
-		return Unclear, nil
+		return tool.Unclear, nil
 	}
 	d := newDocument(splitLines(string(data)))
 	olds, news := 0, 0
@@ -149,11 +150,11 @@ func (a applyDiffTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMe
 	}
 	switch len(blocks) {
 	case news:
-		return Happened, nil
+		return tool.Done, nil
 	case olds:
-		return NotHappened, nil
+		return tool.NotDone, nil
 	}
-	return Unclear, nil
+	return tool.Unclear, nil
 }
 
 // holds reports whether lines stand somewhere, blanks and typography apart.

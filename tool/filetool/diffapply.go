@@ -18,8 +18,8 @@ const (
 const margin = 40
 
 // workBudget bounds the search for the nearest text of a block that has no
-// match, in cells of the distance table. It only serves the error message.
-const workBudget = 4 << 30
+// match, in words of the distance table. It only serves the error message.
+const workBudget = 128 << 20
 
 type blockFailure struct {
 	reason  string

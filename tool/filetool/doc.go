@@ -3,7 +3,7 @@
 //
 // Names, parameters and result texts are Roo's, older names and input shapes are
 // understood. Reading tools may run again after a crash. Writing tools replace a
-// file in one step and can tell afterwards whether they did (see Inspector).
+// file in one step and can tell afterwards whether they did (see tool.Inspector).
 //
 // A plan to write remembers the content it was made for. If the file is another
 // one when the plan runs, nothing is written and the model is told.

@@ -9,6 +9,8 @@ import (
 const (
 	maxResults   = 300 // groups of adjacent lines
 	maxFoundLine = 500 // UTF-16 code units, line end included
+	// maxFoundLines bounds answers in which every line matches: one group.
+	maxFoundLines = 5 * maxResults
 )
 
 // foundLine is a matching line or one beside it.

@@ -107,15 +107,16 @@ func search(ctx context.Context, ws *workspace.Workspace, base string, re *regex
 		return "", err
 	}
 	var found []foundFile
-	total := 0
+	total, shown := 0, 0
 	one := func(abs string) error {
-		lines, err := searchFile(ctx, abs, re, maxResults-total)
+		lines, err := searchFile(ctx, abs, re, maxResults-total, maxFoundLines-shown)
 		if err != nil {
 			return contextError(err) // a file that cannot be read is passed over
 		}
 		if len(lines) > 0 {
 			f := foundFile{slashRel(ws.Root(), abs), lines}
 			total += f.groups()
+			shown += len(lines)
 			found = append(found, f)
 		}
 		return nil
@@ -124,7 +125,7 @@ func search(ctx context.Context, ws *workspace.Workspace, base string, re *regex
 		if err := one(base); err != nil {
 			return "", err
 		}
-		return formatFound(found), nil
+		return formatFound(found) + cutNote(total, shown), nil
 	}
 	if !info.IsDir() {
 		return "", workspace.ErrNotRegular
@@ -142,7 +143,7 @@ func search(ctx context.Context, ws *workspace.Workspace, base string, re *regex
 			return true
 		}
 		failure = one(abs)
-		return failure == nil && total < maxResults
+		return failure == nil && total < maxResults && shown < maxFoundLines
 	})
 	if err == nil {
 		err = failure
@@ -150,15 +151,23 @@ func search(ctx context.Context, ws *workspace.Workspace, base string, re *regex
 	if err != nil {
 		return "", err
 	}
-	return formatFound(found), nil
+	return formatFound(found) + cutNote(total, shown), nil
+}
+
+// cutNote tells of an answer that ends early though it has few groups.
+func cutNote(total, shown int) string {
+	if total >= maxResults || shown < maxFoundLines {
+		return ""
+	}
+	return fmt.Sprintf("\n\n(Cut after %d lines. Use a more specific search.)", maxFoundLines)
 }
 
 // maxSearchLine is how much of a line is looked at, in bytes.
 const maxSearchLine = 1 << 20
 
-// searchFile gives matching lines and one line around each, up to want groups.
-// A zero byte makes a file binary, and then it gives nothing.
-func searchFile(ctx context.Context, name string, re *regexp.Regexp, want int) ([]foundLine, error) {
+// searchFile gives matching lines and one line around each, up to want groups and
+// most lines. A zero byte makes a file binary, and then it gives nothing.
+func searchFile(ctx context.Context, name string, re *regexp.Regexp, want, most int) ([]foundLine, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -170,6 +179,9 @@ func searchFile(ctx context.Context, name string, re *regexp.Regexp, want int) (
 	groups := 0
 	after := false // the line before matched
 	for n := 1; ; n++ {
+		if len(out) >= most {
+			return out[:most], nil
+		}
 		if n%1024 == 1 {
 			if err := ctx.Err(); err != nil {
 				return nil, err

@@ -101,7 +101,7 @@ func TestSpecs(t *testing.T) {
 		if !json.Valid(s.Schema) || s.Description == "" || s.Class == "" || s.Replay == "" {
 			t.Errorf("%s: incomplete spec %s", s.Name, s.Schema)
 		}
-		if _, inspects := tl.(Inspector); inspects != (s.Replay == tool.Inspect) {
+		if _, inspects := tl.(tool.Inspector); inspects != (s.Replay == tool.Inspect) {
 			t.Errorf("%s: replay %s, inspector %v", s.Name, s.Replay, inspects)
 		}
 	}
@@ -165,7 +165,11 @@ func TestReadFile(t *testing.T) {
 				t.Errorf("Outside = %v", ask.Outside)
 			}
 			for _, f := range res.Files {
-				if f.Source != "read_tool" || f.Hash != workspace.HashOf([]byte(get(t, filepath.Join(root, f.Path)))) && !filepath.IsAbs(f.Path) {
+				name := f.Path
+				if !filepath.IsAbs(name) {
+					name = filepath.Join(root, name)
+				}
+				if f.Source != "read_tool" || f.Hash != workspace.HashOf([]byte(get(t, name))) {
 					t.Errorf("touch %+v", f)
 				}
 			}
@@ -344,18 +348,18 @@ func TestInspect(t *testing.T) {
 		in     json.RawMessage
 		now    string // content after the crash, "-" = no file
 		before map[string]string
-		want   Outcome
+		want   tool.Finding
 	}{
-		{"written", WriteToFile(), call("path", "f", "content", "new"), "new", nil, Happened},
-		{"never made", WriteToFile(), call("path", "f", "content", "new"), "-", nil, NotHappened},
-		{"still old", WriteToFile(), call("path", "f", "content", "new"), "old", map[string]string{"f": workspace.HashOf([]byte("old"))}, NotHappened},
-		{"something else", WriteToFile(), call("path", "f", "content", "new"), "old", nil, Unclear},
-		{"removed since", WriteToFile(), call("path", "f", "content", "new"), "-", map[string]string{"f": workspace.HashOf([]byte("old"))}, Unclear},
-		{"applied", ApplyDiff(), call("path", "f", "diff", diff), "a\nold line\nnew line\n", nil, Happened},
-		{"not applied", ApplyDiff(), call("path", "f", "diff", diff), "a\nold line\nb\n", nil, NotHappened},
-		{"gone", ApplyDiff(), call("path", "f", "diff", diff), "-", nil, Unclear},
-		{"other text", ApplyDiff(), call("path", "f", "diff", diff), "quite other\n", nil, Unclear},
-		{"deleted lines", ApplyDiff(), call("path", "f", "diff", searchMark+"\nold line\n"+middleMark+"\n"+replaceMark), "a\nb\n", nil, Happened},
+		{"written", WriteToFile(), call("path", "f", "content", "new"), "new", nil, tool.Done},
+		{"never made", WriteToFile(), call("path", "f", "content", "new"), "-", nil, tool.NotDone},
+		{"still old", WriteToFile(), call("path", "f", "content", "new"), "old", map[string]string{"f": workspace.HashOf([]byte("old"))}, tool.NotDone},
+		{"something else", WriteToFile(), call("path", "f", "content", "new"), "old", nil, tool.Unclear},
+		{"removed since", WriteToFile(), call("path", "f", "content", "new"), "-", map[string]string{"f": workspace.HashOf([]byte("old"))}, tool.Unclear},
+		{"applied", ApplyDiff(), call("path", "f", "diff", diff), "a\nold line\nnew line\n", nil, tool.Done},
+		{"not applied", ApplyDiff(), call("path", "f", "diff", diff), "a\nold line\nb\n", nil, tool.NotDone},
+		{"gone", ApplyDiff(), call("path", "f", "diff", diff), "-", nil, tool.Unclear},
+		{"other text", ApplyDiff(), call("path", "f", "diff", diff), "quite other\n", nil, tool.Unclear},
+		{"deleted lines", ApplyDiff(), call("path", "f", "diff", searchMark+"\nold line\n"+middleMark+"\n"+replaceMark), "a\nb\n", nil, tool.Done},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -363,7 +367,7 @@ func TestInspect(t *testing.T) {
 			if tt.now != "-" {
 				put(t, filepath.Join(root, "f"), tt.now)
 			}
-			got, err := tt.tl.(Inspector).Inspect(context.Background(), env, tt.in, tt.before)
+			got, err := tt.tl.(tool.Inspector).Inspect(context.Background(), env, tt.in, tt.before)
 			if err != nil || got != tt.want {
 				t.Errorf("%s, %v; want %s", got, err, tt.want)
 			}
@@ -398,7 +402,7 @@ func TestListFiles(t *testing.T) {
 }
 
 func TestSearchFiles(t *testing.T) {
-	env, _ := sandbox(t, "a.go", "one\nTwo\nthree\nfour\nfive\ntwo\n", "b.txt", "two\r\n", "d/c.go", "x\ntwo", "bin", "two\x00", ".h", "two\n", "node_modules/n.go", "two\n", "big", strings.Repeat("hit\n\n\n", 400))
+	env, _ := sandbox(t, "a.go", "one\nTwo\nthree\nfour\nfive\ntwo\n", "b.txt", "two\r\n", "d/c.go", "x\ntwo", "bin", "two\x00", ".h", "two\n", "node_modules/n.go", "two\n", "big", strings.Repeat("hit\n\n\n\n", 400), "dense", strings.Repeat("every line\n", 5000))
 	tests := []struct{ regex, glob, want string }{
 		{"two", "*.go", "Found 2 results.\n\n# a.go\n  5 | five\n  6 | two\n----\n\n# d/c.go\n  1 | x\n  2 | two\n----"},
 		{"(?i)^two$", "*.{go,txt}", "Found 4 results.\n\n# a.go\n  1 | one\n  2 | Two\n  3 | three\n----\n  5 | five\n  6 | two\n----\n\n# b.txt\n  1 | two\n----\n\n# d/c.go\n  1 | x\n  2 | two\n----"},
@@ -421,6 +425,10 @@ func TestSearchFiles(t *testing.T) {
 	_, res := run(t, env, SearchFiles(), call("path", "big", "regex", "hit"))
 	if !strings.HasPrefix(res.Text, "Showing first 300 of 300+") || strings.Count(res.Text, "----") != 300 {
 		t.Errorf("%.100q %d", res.Text, strings.Count(res.Text, "----"))
+	}
+	_, res = run(t, env, SearchFiles(), call("path", "dense", "regex", "every"))
+	if n := strings.Count(res.Text, "every"); n != maxFoundLines || !strings.Contains(res.Text, "Cut after 1500 lines") {
+		t.Errorf("%d lines", n)
 	}
 	var wrong *tool.InputError
 	if _, err := SearchFiles().Plan(context.Background(), env, call("path", ".", "regex", "(?=x)")); !errors.As(err, &wrong) {

@@ -14,26 +14,6 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// Outcome is what the files tell about a call that was cut off.
-type Outcome string
-
-// The outcomes.
-const (
-	Happened    Outcome = "done"     // the files are as the call leaves them
-	NotHappened Outcome = "not-done" // the files are as the call found them
-	Unclear     Outcome = "unclear"  // neither: look, do not repeat
-)
-
-// Inspector is a writing tool that can tell from the files whether a call whose
-// outcome is unknown took effect. It changes nothing.
-type Inspector interface {
-	tool.Tool
-	// Inspect judges the call with this input. before maps paths, as in
-	// tool.FileTouch, to the hash they had before the call, "" for no file; it may be nil
-	// or lack paths, and then fewer cases can be told apart.
-	Inspect(ctx context.Context, env tool.Env, input json.RawMessage, before map[string]string) (Outcome, error)
-}
-
 // WriteToFile gives the tool write_to_file.
 func WriteToFile() tool.Tool { return writeFile{} }
 
@@ -90,6 +70,7 @@ func (w writeFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 		return nil, in.wrong(why)
 	}
 	e.expect = state.Hash
+	e.ask.Before = map[string]string{p.Readable: state.Hash}
 	e.ask.Diff, e.ask.Text = describeWrite(p, string(old), content, e.creates)
 	return e, nil
 }
@@ -107,23 +88,23 @@ func stripFence(s string) string {
 	return s
 }
 
-func (w writeFile) Inspect(ctx context.Context, env tool.Env, raw json.RawMessage, before map[string]string) (Outcome, error) {
+func (w writeFile) Inspect(ctx context.Context, env tool.Env, raw json.RawMessage, before map[string]string) (tool.Finding, error) {
 	_, p, content, err := w.parse(env, raw)
 	if err != nil {
-		return Unclear, err
+		return tool.Unclear, err
 	}
 	state, err := env.Workspace.StatPath(ctx, p)
 	if err != nil {
-		return Unclear, err
+		return tool.Unclear, err
 	}
 	old, known := before[p.Readable]
 	switch {
 	case state.Hash == workspace.HashOf([]byte(content)):
-		return Happened, nil
+		return tool.Done, nil
 	case known && state.Hash == old, !known && !state.Exists():
-		return NotHappened, nil
+		return tool.NotDone, nil
 	}
-	return Unclear, nil
+	return tool.Unclear, nil
 }
 
 // edit is a planned replacement of one file.

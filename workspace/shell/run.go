@@ -112,7 +112,7 @@ func follow(ctx context.Context, c Command, cmd *exec.Cmd, p Process, pump *pump
 	}
 	shellGone := false
 	select {
-	case <-exited:
+	case <-exited: //nolint:errcheck // the exit state is read from the command
 		shellGone = true
 	case <-ctx.Done():
 		res.Cancelled = true
@@ -130,7 +130,7 @@ func follow(ctx context.Context, c Command, cmd *exec.Cmd, p Process, pump *pump
 	} else {
 		res.Survivors = end(p, members)
 		select {
-		case <-exited:
+		case <-exited: //nolint:errcheck // as above
 		case <-time.After(killWait):
 			// An unkillable shell (uninterruptible sleep): say so. The goroutine
 			// that waits for it ends with it.

@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+)
+
+// App is one invocation of roost: its streams, its environment and its flags.
+type App struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Env      func(string) string
+	Dir      string // the current folder
+	Now      func() time.Time
+
+	InTTY, OutTTY, ErrTTY bool
+	Width                 int // of the terminal, 0 when there is none
+
+	flags global
+}
+
+// global are the flags that every command takes.
+type global struct {
+	root, cache, sources, server            string
+	json, quiet, verbose, noColour, noInput bool
+}
+
+// Main runs roost with the process's arguments and returns its exit code.
+func Main() int {
+	dir, _ := os.Getwd() // an unreadable folder is told when something needs it
+	a := &App{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv, Dir: dir, Now: time.Now,
+		InTTY: isTerminal(os.Stdin), OutTTY: isTerminal(os.Stdout), ErrTTY: isTerminal(os.Stderr),
+	}
+	if a.ErrTTY {
+		a.Width, _, _ = term.GetSize(int(os.Stderr.Fd()))
+	}
+	return a.Run(context.Background(), os.Args[1:])
+}
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// Run runs one command line and returns its exit code. Errors are told on Err.
+func (a *App) Run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return ExitDone
+	}
+	if !a.flags.json { // a wrong flag may have ended parsing before --json was seen
+		for _, arg := range args {
+			if arg == "--" {
+				break
+			}
+			a.flags.json = a.flags.json || arg == "--json"
+		}
+	}
+	f := failureOf(err)
+	a.tell(f)
+	return f.Exit
+}
+
+func (a *App) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "roost",
+		Short: "Run the tasks of coding agents, and keep them",
+		Long: "Roost runs the tasks of coding agents and keeps them: nothing is lost by a crash,\n" +
+			"and every task, also those of Roo Code and its relatives, can be continued.",
+		SilenceErrors: true, SilenceUsage: true,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return a.welcome(cmd)
+		},
+	}
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	root.SetFlagErrorFunc(flagError)
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SuggestionsMinimumDistance = 2
+	p := root.PersistentFlags()
+	p.StringVar(&a.flags.root, "root", a.Env("ROOST_ROOT"), "Roost's own `folder` (ROOST_ROOT; default $XDG_DATA_HOME/roost)")
+	p.StringVar(&a.flags.cache, "cache", a.Env("ROOST_CACHE"), "`folder` for derived data (ROOST_CACHE; default $XDG_CACHE_HOME/roost)")
+	p.StringVar(&a.flags.sources, "sources", a.Env("ROOST_SOURCES"), "other tools' storages: auto, none or `DIR,...` (ROOST_SOURCES; default auto)")
+	p.StringVar(&a.flags.server, "server", a.Env("ROOST_SERVER"), "use a running server at `URL` (ROOST_SERVER)")
+	p.BoolVar(&a.flags.json, "json", false, "print JSON")
+	p.BoolVarP(&a.flags.quiet, "quiet", "q", false, "print no progress")
+	p.BoolVarP(&a.flags.verbose, "verbose", "v", false, "print more progress")
+	p.BoolVar(&a.flags.noColour, "no-color", a.Env("NO_COLOR") != "", "no colours (NO_COLOR)")
+	p.BoolVar(&a.flags.noInput, "no-input", false, "never ask anything")
+	root.AddCommand(
+		a.runCommand(), a.resumeCommand(), a.continueCommand(), a.listCommand(), a.showCommand(), a.doctorCommand(),
+		a.tryCommand(), a.approvalsCommand(), a.versionCommand(), a.completionCommand(),
+	)
+	return root
+}
+
+// interactive reports whether a person can be asked.
+func (a *App) interactive() bool { return a.InTTY && a.ErrTTY && !a.flags.noInput && !a.flags.json }
+
+func (a *App) colour() bool { return a.ErrTTY && !a.flags.noColour && a.Env("TERM") != "dumb" }
+
+func (a *App) outStyle() display.Style {
+	return display.Style{On: a.OutTTY && !a.flags.noColour && a.Env("TERM") != "dumb"}
+}
+
+// say tells the person something on stderr, unless -q.
+func (a *App) say(format string, args ...any) {
+	if !a.flags.quiet {
+		fmt.Fprintf(a.Err, format+"\n", args...)
+	}
+}
+
+// open opens the store that the global flags name.
+func (a *App) open() (*store.Store, error) {
+	if a.flags.server != "" {
+		return nil, usage("use the server "+a.flags.server, "this version has no server and no client for one",
+			"unset ROOST_SERVER or leave out --server")
+	}
+	o := store.Options{Root: a.flags.root, Cache: a.flags.cache, Now: a.millis}
+	var err error
+	if o.Root == "" {
+		if o.Root, err = a.home("XDG_DATA_HOME", ".local/share"); err != nil {
+			return nil, err
+		}
+	}
+	if o.Cache == "" {
+		if o.Cache, err = a.home("XDG_CACHE_HOME", ".cache"); err != nil {
+			return nil, err
+		}
+	}
+	switch a.flags.sources {
+	case "", "auto":
+		o.AutoSources = true
+	case "none":
+	default:
+		for _, dir := range strings.Split(a.flags.sources, ",") {
+			if dir = strings.TrimSpace(dir); dir == "auto" {
+				o.AutoSources = true
+			} else if dir != "" && dir != "none" {
+				o.Sources = append(o.Sources, a.abs(dir))
+			}
+		}
+	}
+	return store.Open(o)
+}
+
+// home is roost's folder under an XDG variable, or the platform's like.
+func (a *App) home(variable, fallback string) (string, error) {
+	if dir := a.Env(variable); filepath.IsAbs(dir) { // the XDG rules: a relative one is ignored
+		return filepath.Join(dir, "roost"), nil
+	}
+	if runtime.GOOS == "windows" {
+		if dir := a.Env("LOCALAPPDATA"); dir != "" {
+			return filepath.Join(dir, "roost"), nil
+		}
+	}
+	home := a.Env("HOME")
+	if home == "" {
+		var err error
+		if home, err = os.UserHomeDir(); err != nil {
+			return "", &Failure{Exit: ExitConfig, Code: "no_home", What: "find Roost's root", Why: err.Error(),
+				Try: "roost --root DIR ..."}
+		}
+	}
+	if runtime.GOOS == "darwin" && variable == "XDG_DATA_HOME" {
+		fallback = "Library/Application Support"
+	} else if runtime.GOOS == "darwin" {
+		fallback = "Library/Caches"
+	}
+	return filepath.Join(home, filepath.FromSlash(fallback), "roost"), nil
+}
+
+func (a *App) abs(dir string) string {
+	if filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	return filepath.Join(a.Dir, dir)
+}
+
+func (a *App) millis() int64 { return a.Now().UnixMilli() }
+
+// withEngine opens store and engine for one command and closes the engine,
+// saved, before it returns.
+func (a *App) withEngine(ctx context.Context, f func(*store.Store, *engine.Engine) error) error {
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	e := engine.New(s, engine.Options{Now: a.millis})
+	err = f(s, e)
+	return errors.Join(err, e.Close(context.WithoutCancel(ctx)))
+}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/view"
+)
+
+// report is the contract's shape of what a check found. It is read back from the
+// store's JSON, so that the table shows what programs see.
+type report struct {
+	Tasks   int `json:"tasks"`
+	OK      int `json:"ok"`
+	Damaged []struct {
+		ID        string `json:"id"`
+		Path      string `json:"path"`
+		File      string `json:"file"`
+		Problem   string `json:"problem"`
+		Recovered string `json:"recovered"`
+		Lost      string `json:"lost"`
+	} `json:"damaged"`
+	Repaired []json.RawMessage `json:"repaired"`
+}
+
+func (a *App) doctorCommand() *cobra.Command {
+	var o store.CheckOptions
+	cmd := &cobra.Command{
+		Use:   "doctor [ID...]",
+		Short: "Verify tasks; change nothing unless told to",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.open()
+			if err != nil {
+				return err
+			}
+			found, err := s.Check(cmd.Context(), args, o)
+			if err != nil {
+				return err
+			}
+			raw, err := json.Marshal(found)
+			if err != nil {
+				return fmt.Errorf("read the report: %w", err)
+			}
+			var r report
+			if err := json.Unmarshal(raw, &r); err != nil {
+				return fmt.Errorf("read the report: %w", err)
+			}
+			if a.flags.json {
+				err = encode(a.Out, json.RawMessage(raw), false)
+			} else {
+				err = a.showReport(r)
+			}
+			if err != nil || len(r.Damaged) == 0 {
+				return err
+			}
+			return &Failure{Exit: ExitDamaged, Code: "damaged", What: fmt.Sprintf("%d of %d tasks are damaged", r.Tasks-r.OK, r.Tasks),
+				Why: "nothing was changed; what can be read is shown and can be continued", Try: "roost show ID, roost doctor --repair"}
+		},
+	}
+	cmd.Flags().BoolVar(&o.Repair, "repair", false, "mend what can be mended, after a copy")
+	cmd.Flags().BoolVar(&o.Rebuild, "rebuild", false, "build derived data again from the journals")
+	return cmd
+}
+
+func (a *App) showReport(r report) error {
+	style := a.outStyle()
+	for _, d := range r.Damaged {
+		lines := []struct {
+			style view.Style
+			text  string
+		}{
+			{view.Bad, d.ID + "  " + d.File + ": " + d.Problem},
+			{view.Dim, "  " + d.Path},
+			{view.Dim, "  recovered: " + orDash(d.Recovered) + "; lost: " + orDash(d.Lost)},
+		}
+		for _, l := range lines {
+			if _, err := fmt.Fprintln(a.Out, style.Paint(l.style, display.OneLineIndented(l.text))); err != nil {
+				return fmt.Errorf("print the report: %w", err)
+			}
+		}
+	}
+	for _, raw := range r.Repaired {
+		if _, err := fmt.Fprintln(a.Out, "repaired: "+display.OneLine(string(raw))); err != nil {
+			return fmt.Errorf("print the report: %w", err)
+		}
+	}
+	a.say("%d task%s checked, %d whole, %d damaged", r.Tasks, plural(r.Tasks), r.OK, r.Tasks-r.OK)
+	return nil
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/store"
+)
+
+// Exit codes. They are decided in this file and nowhere else.
+const (
+	ExitDone       = 0
+	ExitFailed     = 1
+	ExitUsage      = 2
+	ExitDenied     = 4
+	ExitNotFound   = 5
+	ExitTimeout    = 6
+	ExitCancelled  = 7
+	ExitConfig     = 10
+	ExitInput      = 11
+	ExitLimit      = 12
+	ExitProvider   = 13
+	ExitBusy       = 14
+	ExitDamaged    = 15
+	ExitServer     = 16
+	ExitInterrupt  = 130
+	ExitTerminated = 143
+)
+
+// failureOf says what an error means for the person and for the exit code.
+func failureOf(err error) *Failure {
+	var own *Failure
+	if errors.As(err, &own) {
+		return own
+	}
+	f := &Failure{Exit: ExitFailed, Code: "failed", What: "it failed", Why: err.Error(), Try: "roost help"}
+	var (
+		ambiguous *store.AmbiguousError
+		root      *store.RootError
+		config    *engine.ConfigError
+		busy      *journal.BusyError
+		provider  *llm.Error
+	)
+	switch {
+	case errors.As(err, &ambiguous):
+		f.Exit, f.Code, f.What, f.Why = ExitUsage, "ambiguous_id", "find task "+ambiguous.Given, err.Error()
+		for _, c := range ambiguous.Candidates {
+			f.Suggestions = append(f.Suggestions, c.Source+":"+c.ID)
+		}
+		f.Try = "roost show SOURCE:ID"
+		if len(f.Suggestions) > 0 {
+			f.Try = "roost show " + f.Suggestions[0]
+		}
+	case errors.Is(err, store.ErrNotFound):
+		f.Exit, f.Code, f.Status, f.What, f.Try = ExitNotFound, "task_not_found", 404, "find the task", "roost list"
+	case errors.As(err, &busy):
+		f.Exit, f.Code, f.Status, f.Retryable = ExitBusy, "task_busy", 409, true
+		f.What, f.Try = "own the task", "roost show ID, or wait until the other program is done"
+	case errors.Is(err, journal.ErrFenced):
+		f.Exit, f.Code, f.Status, f.What, f.Try = ExitBusy, "task_fenced", 409, "go on with the task", "roost list"
+	case errors.As(err, &root):
+		f.Exit, f.Code, f.What, f.Why = ExitConfig, "root_unusable", "use the root "+root.Path, root.Check
+		if root.Err != nil {
+			f.Why += ": " + root.Err.Error()
+		}
+		f.Try = "roost --root DIR ..."
+	case errors.As(err, &config):
+		f.Exit, f.Code, f.What, f.Why, f.Try = ExitConfig, "configuration", config.What, config.Why, config.Try
+	case errors.Is(err, journal.ErrUntrustedLocks):
+		f.Exit, f.Code, f.What, f.Try = ExitConfig, "untrusted_locks", "own the task", "roost --root DIR ... on a local disk"
+	case errors.As(err, &provider):
+		f.Exit, f.Code, f.What, f.Retryable = ExitProvider, "provider_error", "ask the model", provider.Retryable()
+		if provider.Kind == llm.Auth {
+			f.Exit, f.Code = ExitConfig, "provider_auth"
+		}
+	case errors.Is(err, context.DeadlineExceeded):
+		f.Exit, f.Code, f.What = ExitTimeout, "timeout", "finish in time"
+	case errors.Is(err, context.Canceled):
+		f.Exit, f.Code, f.What = ExitCancelled, "cancelled", "finish"
+	case errors.Is(err, os.ErrPermission):
+		f.Exit, f.Code, f.What = ExitFailed, "permission_denied", "read or write a file"
+	}
+	return f
+}
+
+// failureOfOutcome is nil when the run completed. stopped is the exit code of the
+// signal that stopped it, 0 when none did.
+func failureOfOutcome(task string, o engine.Outcome, stopped int) *Failure {
+	resume := "roost resume " + task
+	f := &Failure{Exit: ExitFailed, Code: "run_failed", Task: task, What: "the run of task " + task + " failed", Why: o.Reason, Try: resume}
+	if f.Why == "" && o.Err != nil {
+		f.Why = o.Err.Error()
+	}
+	switch o.State {
+	case "completed":
+		if o.Err == nil {
+			return nil
+		}
+		f.What = "task " + task + " completed, but its end could not be saved"
+	case "waiting":
+		f.Exit, f.Code, f.What = ExitInput, "input_needed", "the run of task "+task+" waits for an answer"
+		f.Try = resume + ` "your answer"`
+	case "denied":
+		f.Exit, f.Code, f.What = ExitDenied, "denied", "the run of task "+task+" was denied what it needs"
+	case "limit":
+		f.Exit, f.Code, f.What = ExitLimit, "limit_reached", "the run of task "+task+" stopped at a limit"
+		switch o.Code {
+		case "timeout":
+			f.Exit, f.Code = ExitTimeout, "timeout"
+		case "turns":
+			f.Try = resume + " --max-turns N"
+		case "cost":
+			f.Try = resume + " --max-cost AMOUNT"
+		}
+	case "cancelled", "interrupted":
+		f.Exit, f.Code, f.What = ExitCancelled, "cancelled", "the run of task "+task+" was stopped; all is saved"
+		if stopped != 0 {
+			f.Exit = stopped
+		}
+	default:
+		switch o.Code {
+		case "provider", "context":
+			f.Exit, f.Code, f.Retryable = ExitProvider, "provider_error", o.Code == "provider"
+		case "auth":
+			f.Exit, f.Code = ExitConfig, "provider_auth"
+		case "fenced":
+			f.Exit, f.Code = ExitBusy, "task_fenced"
+		case "save":
+			f.Code, f.Retryable = "not_saved", true
+		}
+	}
+	if o.Err != nil && o.State == "completed" {
+		f.Why = o.Err.Error()
+	}
+	return f
+}

@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/view"
+)
+
+// follower shows one run and answers its questions.
+type follower struct {
+	a        *App
+	run      *engine.Run
+	d        *display.Display
+	prompter *display.Prompter
+	asked    task.QuestionOpened // the newest question
+	out      error               // why stdout could not be written
+
+	stopped chan int // the exit code of the signal that stopped it
+	code    int
+}
+
+func (a *App) follower(run *engine.Run, req engine.Request) *follower {
+	f := &follower{a: a, run: run, stopped: make(chan int, 1)}
+	f.d = display.New(a.Err, display.Options{
+		Colour: a.colour(), Width: a.Width, Quiet: a.flags.quiet, Verbose: a.flags.verbose, Live: a.ErrTTY,
+	})
+	if req.Interactive {
+		f.prompter = display.NewPrompter(f.d, a.In)
+	}
+	return f
+}
+
+// follow shows the run until it ends or waits.
+func (f *follower) follow(ctx context.Context) (engine.Outcome, error) {
+	ctx, done := context.WithCancel(ctx)
+	defer done()
+	asking, stopAsking := context.WithCancel(ctx)
+	defer stopAsking()
+	defer f.signals(stopAsking)()
+	if !f.a.flags.json {
+		f.d.Line(view.Dim, "task "+f.run.TaskID)
+	}
+	for e := range f.run.Events(ctx) {
+		if f.a.flags.json {
+			f.print(e)
+		} else {
+			f.show(asking, e)
+		}
+	}
+	outcome, err := f.run.Wait(ctx)
+	select {
+	case f.code = <-f.stopped:
+	default:
+	}
+	if err == nil {
+		err = f.out
+	}
+	if !f.a.flags.json {
+		f.d.Flush()
+		f.close(outcome)
+	}
+	return outcome, err
+}
+
+// print writes an event as a line of NDJSON. When stdout is gone the run goes on:
+// a reader's end never touches a task.
+func (f *follower) print(e engine.Event) {
+	if f.out != nil {
+		return
+	}
+	if e.Type == "notice" {
+		fmt.Fprintln(f.a.Err, string(e.Data))
+		return
+	}
+	line := append(bytes.TrimRight(e.Data, "\n"), '\n')
+	if _, err := f.a.Out.Write(line); err != nil {
+		f.out = fmt.Errorf("print the events: %w", err)
+	}
+}
+
+func (f *follower) show(ctx context.Context, e engine.Event) {
+	switch e.Type {
+	case "question.opened":
+		f.question(ctx, e)
+	}
+	f.d.Show(display.Event{Type: e.Type, At: e.At, Data: e.Data})
+}
+
+// question asks the person, if there is one. An answer that comes too late is no
+// failure: somebody else has answered, or the run has ended.
+func (f *follower) question(ctx context.Context, e engine.Event) {
+	var q task.QuestionOpened
+	if json.Unmarshal(e.Data, &q) != nil {
+		return
+	}
+	f.asked = q
+	if f.prompter == nil {
+		f.d.Lines([]view.Line{{Style: view.Asked, Text: "? " + q.Text}})
+		for i, c := range q.Choices {
+			f.d.Lines([]view.Line{{Style: view.Asked, Text: fmt.Sprintf("  %d. %s", i+1, c)}})
+		}
+		return
+	}
+	r, err := f.prompter.Ask(ctx, q)
+	switch {
+	case ctx.Err() != nil:
+		return // the signal that ended it cancels the run
+	case err != nil, r.Stop:
+		f.d.Line(view.Dim, "· stopping and saving")
+		f.run.Cancel()
+		return
+	}
+	answer := engine.Answer{Approve: r.Approve, Text: r.Text, Always: r.Always, By: "terminal"}
+	if err := f.run.Answer(q.Question, answer); err != nil {
+		f.d.Notice("the answer was not taken: " + err.Error())
+	}
+}
+
+// close writes the last line: how it ended, what it took, how to go on.
+func (f *follower) close(o engine.Outcome) {
+	u := f.d.Usage
+	parts := []string{o.State}
+	if u.Turns > 0 {
+		parts = append(parts, fmt.Sprintf("%d turn%s", u.Turns, plural(u.Turns)))
+	}
+	if u.In+u.Out > 0 {
+		parts = append(parts, fmt.Sprintf("%s in, %s out", view.Count(u.In), view.Count(u.Out)))
+	}
+	switch {
+	case u.Unknown && u.Cost == 0:
+		parts = append(parts, "cost unknown")
+	case u.Unknown:
+		parts = append(parts, "$"+u.Cost.String()+" and more")
+	case u.Turns > 0:
+		parts = append(parts, "$"+u.Cost.String())
+	}
+	if took := u.LastSeen - u.Started; took > 0 {
+		parts = append(parts, display.Duration(time.Duration(took)*time.Millisecond))
+	}
+	style := view.Good
+	if o.State != "completed" {
+		style = view.Asked
+	}
+	f.d.Line(style, strings.Join(parts, " · "))
+	f.d.Line(view.Dim, "resume: roost resume "+f.run.TaskID)
+}
+
+func (f *follower) failure(o engine.Outcome) *Failure {
+	failure := failureOfOutcome(f.run.TaskID, o, f.code)
+	if failure != nil && failure.Exit == ExitInput && f.asked.Kind == "approval" {
+		failure.Try = "roost resume " + f.run.TaskID + " yes, or no, or a reason against it"
+	}
+	return failure
+}
+
+// signals makes the first Ctrl-C or SIGTERM stop the run and save it, and the
+// second one end the process at once. The returned function undoes that.
+func (f *follower) signals(stopAsking func()) (undo func()) {
+	ch := make(chan os.Signal, 2)
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	quit, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		seen := false
+		for {
+			select {
+			case <-quit:
+				return
+			case sig := <-ch:
+				code := ExitInterrupt
+				if sig == syscall.SIGTERM {
+					code = ExitTerminated
+				}
+				if seen {
+					os.Exit(code)
+				}
+				seen = true
+				f.stopped <- code
+				fmt.Fprintln(f.a.Err, "\nstopping and saving; once more ends it at once")
+				f.run.Cancel()
+				stopAsking()
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(ch)
+		close(quit)
+		<-gone
+	}
+}
+
+// result is the final text as stdout gets it: made harmless on a terminal, as it
+// is for programs.
+func (a *App) result(text string) string {
+	if a.OutTTY {
+		return display.Safe(text)
+	}
+	return text
+}
+
+var errNoTerminal = errors.New("there is no terminal to choose on")

@@ -1,0 +1,276 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/view"
+)
+
+// screenful is how many tasks a terminal gets when no limit was asked for.
+const screenful = 40
+
+func (a *App) listCommand() *cobra.Command {
+	var f store.Filter
+	var since, until string
+	var tree bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the tasks of all sources, newest first",
+		Args:  count(0, 0, "roost list"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if f.Since, err = a.moment("since", since); err != nil {
+				return err
+			}
+			if f.Until, err = a.moment("until", until); err != nil {
+				return err
+			}
+			if f.Workspace != "" {
+				f.Workspace = a.abs(f.Workspace)
+			}
+			switch f.Sort {
+			case "", "newest", "oldest", "cost", "tokens":
+			default:
+				return usage("roost list --sort "+f.Sort, "there is no such order", "roost list --sort newest|oldest|cost|tokens")
+			}
+			if f.Limit < 0 {
+				return usage("roost list --limit", "a limit cannot be negative", "roost list --limit 20")
+			}
+			return a.list(cmd, f, tree)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.Workspace, "workspace", "", "only tasks of this `folder`")
+	fl.StringVar(&f.Query, "query", "", "only tasks whose title holds these `words`")
+	fl.StringVar(&f.Status, "status", "", "only tasks with this `status`")
+	fl.StringVar(&f.Source, "source", "", "only tasks of this `source`")
+	fl.StringVar(&since, "since", "", "changed after this `time`: 2026-01-31, RFC 3339, or an age such as 7d")
+	fl.StringVar(&until, "until", "", "changed before this `time`")
+	fl.StringVar(&f.Sort, "sort", "newest", "`order`: newest, oldest, cost, tokens")
+	fl.IntVar(&f.Limit, "limit", 0, "at most this many (0 = all; on a terminal a screenful)")
+	fl.StringVar(&f.Cursor, "cursor", "", "go on where the last page ended")
+	fl.BoolVar(&tree, "tree", false, "subtasks below their parents")
+	fl.BoolVar(&f.Damaged, "damaged", false, "only damaged tasks")
+	fl.BoolVar(&f.Empty, "empty", false, "also task folders without messages")
+	return cmd
+}
+
+func (a *App) list(cmd *cobra.Command, f store.Filter, tree bool) error {
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	if f.Limit == 0 && a.OutTTY && !a.flags.json && !cmd.Flags().Changed("limit") {
+		f.Limit = screenful
+	}
+	got, err := s.List(cmd.Context(), f)
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return a.listJSON(got)
+	}
+	if len(got.Items) > 0 {
+		names, err := shortNames(cmd.Context(), s, got)
+		if err != nil {
+			return err
+		}
+		depths := make([]int, len(got.Items))
+		if tree {
+			got.Items, depths = asTree(got.Items)
+		}
+		if err := a.table(got.Items, depths, names); err != nil {
+			return err
+		}
+	}
+	a.sumUp(got)
+	return nil
+}
+
+func (a *App) listJSON(got store.Listing) error {
+	out := struct {
+		Items []store.Summary `json:"items"`
+		Next  *string         `json:"next_cursor"`
+	}{Items: got.Items}
+	if out.Items == nil {
+		out.Items = []store.Summary{}
+	}
+	if got.NextCursor != "" {
+		out.Next = &got.NextCursor
+	}
+	return encode(a.Out, out, false)
+}
+
+// sumUp says on stderr what was found, and where was looked when nothing was.
+func (a *App) sumUp(got store.Listing) {
+	tasks, damaged, empty, sources := 0, 0, 0, 0
+	for _, src := range got.Sources {
+		tasks += src.Tasks
+		damaged += src.Damaged
+		empty += src.Empty
+		if src.Tasks > 0 {
+			sources++
+		}
+	}
+	if tasks == 0 {
+		a.say("no tasks found; looked in:")
+		for _, src := range got.Sources {
+			a.say("  %s (%s)", src.Path, src.Name)
+		}
+		return
+	}
+	line := fmt.Sprintf("%d task%s in %d source%s", tasks, plural(tasks), sources, plural(sources))
+	if damaged > 0 {
+		line += fmt.Sprintf(", %d damaged (roost doctor tells more)", damaged)
+	}
+	if empty > 0 {
+		line += fmt.Sprintf(", %d empty", empty)
+	}
+	if len(got.Items) < tasks-empty {
+		line += fmt.Sprintf("; %d shown", len(got.Items))
+	}
+	a.say("%s", line)
+	if got.NextCursor != "" {
+		a.say("more: roost list --cursor %s, or --limit 0 for all", got.NextCursor)
+	}
+}
+
+// table writes one line a task.
+func (a *App) table(items []store.Summary, depths []int, names map[string]string) error {
+	style := a.outStyle()
+	width := 0
+	if a.OutTTY {
+		width = a.Width
+	}
+	idWidth, statusWidth := 2, 6
+	for _, t := range items {
+		idWidth = max(idWidth, len(names[t.Path]))
+		statusWidth = max(statusWidth, len(status(t)))
+	}
+	head := display.Pad("ID", idWidth) + "  AGE   " + display.Pad("STATUS", statusWidth) + "     COST   MSGS  TITLE"
+	if _, err := fmt.Fprintln(a.Out, style.Paint(view.Dim, head)); err != nil {
+		return fmt.Errorf("print the list: %w", err)
+	}
+	for i, t := range items {
+		cost := "-"
+		if t.Usage.Cost != nil {
+			cost = "$" + money.USD((int64(*t.Usage.Cost)+5000)/10000*10000).String()
+		}
+		left := fmt.Sprintf("%s  %4s  %s %8s %6d  ", display.Pad(names[t.Path], idWidth), a.age(t.TS),
+			display.Pad(status(t), statusWidth), cost, t.Messages.UI)
+		title := strings.Repeat("  ", depths[i]) + display.OneLine(t.Title)
+		if title == "" {
+			title = "(no title)"
+		}
+		right := ""
+		if t.Workspace != "" {
+			right = "  " + display.OneLine(t.Workspace)
+		}
+		room := 60
+		if width > 0 {
+			room = max(width-display.Columns(left)-min(display.Columns(right), 30), 20)
+		}
+		line := display.Cut(left+display.Cut(title, room)+right, width)
+		s := view.Plain
+		if len(t.Damaged) > 0 {
+			s = view.Bad
+		} else if t.Status == "waiting" {
+			s = view.Asked
+		}
+		if _, err := fmt.Fprintln(a.Out, style.Paint(s, line)); err != nil {
+			return fmt.Errorf("print the list: %w", err)
+		}
+	}
+	return nil
+}
+
+func status(t store.Summary) string {
+	switch {
+	case len(t.Damaged) > 0:
+		return t.Status + "!"
+	case t.Pending:
+		return t.Status + "*"
+	}
+	return t.Status
+}
+
+func (a *App) age(ts int64) string {
+	if ts == 0 {
+		return "-"
+	}
+	return display.Age(time.Duration(a.millis()-ts) * time.Millisecond)
+}
+
+// asTree puts subtasks below their parents, as far as those are listed.
+func asTree(items []store.Summary) ([]store.Summary, []int) {
+	listed := map[string]bool{}
+	for _, t := range items {
+		listed[t.ID] = true
+	}
+	children := map[string][]store.Summary{}
+	for _, t := range items {
+		parent := t.ParentID
+		if !listed[parent] || parent == t.ID {
+			parent = ""
+		}
+		children[parent] = append(children[parent], t)
+	}
+	var out []store.Summary
+	var depths []int
+	seen := map[string]bool{} // by path: damaged folders may name each other as parents
+	var walk func(parent string, depth int)
+	walk = func(parent string, depth int) {
+		for _, t := range children[parent] {
+			if seen[t.Path] {
+				continue
+			}
+			seen[t.Path] = true
+			out, depths = append(out, t), append(depths, depth)
+			walk(t.ID, depth+1)
+		}
+	}
+	walk("", 0)
+	for _, t := range items { // those in a circle
+		if !seen[t.Path] {
+			seen[t.Path] = true
+			out, depths = append(out, t), append(depths, 0)
+		}
+	}
+	return out, depths
+}
+
+// moment reads a time as Unix milliseconds; 0 when text is empty.
+func (a *App) moment(flag, text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t.UnixMilli(), nil
+		}
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 {
+			return a.Now().AddDate(0, 0, -n).UnixMilli(), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return a.Now().Add(-d).UnixMilli(), nil
+	}
+	return 0, usage("roost list --"+flag+" "+text, "it is neither a time nor an age", "roost list --"+flag+" 7d")
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"context"
+	"sort"
+	"strings"
+
+	"github.com/roost-dev/roost/store"
+)
+
+// shortNames gives each listed task's path the shortest name that finds it among
+// all tasks: a beginning or an end of its id, with its source where one id stands
+// in several places.
+func shortNames(ctx context.Context, s *store.Store, got store.Listing) (map[string]string, error) {
+	all, err := s.List(ctx, store.Filter{Empty: true})
+	if err != nil {
+		return nil, err
+	}
+	ids := map[string]int{}
+	for _, t := range append(all.Items, got.Items...) {
+		ids[t.ID] = 0
+	}
+	for _, t := range all.Items {
+		ids[t.ID]++
+	}
+	sorted, turned := make([]string, 0, len(ids)), make([]string, 0, len(ids))
+	for id := range ids {
+		sorted, turned = append(sorted, id), append(turned, reverse(id))
+	}
+	sort.Strings(sorted)
+	sort.Strings(turned)
+	names := map[string]string{}
+	for _, t := range got.Items {
+		name := t.ID
+		if n := needed(sorted, t.ID); n < len(name) {
+			name = t.ID[:n]
+		}
+		if n := needed(turned, reverse(t.ID)); n < len(name) {
+			name = t.ID[len(t.ID)-n:]
+		}
+		// An end of one id may be the beginning of another.
+		if name != t.ID && fits(sorted, name)+fits(turned, reverse(name)) != 1 {
+			name = t.ID
+		}
+		if ids[t.ID] > 1 {
+			name = t.Source + ":" + t.ID
+		}
+		names[t.Path] = name
+	}
+	return names, nil
+}
+
+// shortest is the least length of a shortened id: shorter ones would be used up
+// by the next tasks.
+const shortest = 6
+
+// needed is how many bytes of id tell it from its neighbours in a sorted list.
+func needed(sorted []string, id string) int {
+	i := sort.SearchStrings(sorted, id)
+	n := shortest
+	for _, j := range []int{i - 1, i + 1} {
+		if j >= 0 && j < len(sorted) {
+			n = max(n, common(sorted[j], id)+1)
+		}
+	}
+	return min(n, len(id))
+}
+
+func common(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// fits counts the sorted names that begin with start.
+func fits(sorted []string, start string) int {
+	from := sort.SearchStrings(sorted, start)
+	n := 0
+	for from+n < len(sorted) && strings.HasPrefix(sorted[from+n], start) {
+		n++
+	}
+	return n
+}
+
+func reverse(s string) string {
+	b := []byte(s)
+	for i, j := 0, len(b)-1; i < j; i, j = i+1, j-1 {
+		b[i], b[j] = b[j], b[i]
+	}
+	return string(b)
+}

@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/task"
+)
+
+// runFlags are the flags of run, resume and continue.
+type runFlags struct {
+	dir, mode, provider, model, baseURL, approve, maxCost, task string
+	images, allow, deny                                         []string
+	yes, stream, detach                                         bool
+	maxTurns                                                    int
+	idle, total                                                 time.Duration
+}
+
+func (r *runFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&r.dir, "workspace", "C", "", "the `folder` to work in (default: the current one, or the task's)")
+	f.StringVar(&r.mode, "mode", "", "the mode, e.g. code or ask")
+	f.StringVar(&r.provider, "provider", "", "who is asked: anthropic, openai, openai-compatible, google, script")
+	f.StringVar(&r.model, "model", "", "the model; for script: the file to play")
+	f.StringVar(&r.baseURL, "base-url", "", "the provider's address")
+	f.StringArrayVar(&r.images, "image", nil, "an image `file` to send along (again for more)")
+	f.StringVar(&r.approve, "approve", "", "what is allowed without asking: ask, read, edits, all")
+	f.BoolVarP(&r.yes, "yes", "y", false, "allow everything that is not denied or protected (--approve all); on a resume: go on")
+	f.StringArrayVar(&r.allow, "allow", nil, "allow commands that begin with `WORDS`")
+	f.StringArrayVar(&r.deny, "deny", nil, "never allow commands that begin with `WORDS`")
+	f.IntVar(&r.maxTurns, "max-turns", 0, "stop after this many requests to the model (0 = no limit)")
+	f.StringVar(&r.maxCost, "max-cost", "", "stop when this `AMOUNT` of US dollars is spent")
+	f.DurationVar(&r.idle, "idle-timeout", 0, "stop when nothing happens for this long")
+	f.DurationVar(&r.total, "total-timeout", 0, "stop after this long")
+	f.BoolVar(&r.detach, "detach", false, "leave the run to a server")
+	f.StringVar(&r.task, "task", "", "continue this task (for users of the older client)")
+	f.BoolVar(&r.stream, "stream", false, "has no effect: output always streams (for users of the older client)")
+}
+
+var idForm = regexp.MustCompile(`^([A-Za-z0-9._-]+:)?[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+// request reads the flags and the prompt into what the engine takes.
+func (a *App) request(cmd *cobra.Command, r *runFlags, words []string) (engine.Request, error) {
+	req := engine.Request{
+		Mode: r.mode, Provider: r.provider, Model: r.model, BaseURL: r.baseURL, Approve: r.approve,
+		Allow: r.allow, Deny: r.deny, Yes: r.yes, Origin: "cli", Interactive: a.interactive(),
+	}
+	path := cmd.CommandPath()
+	if r.detach {
+		return req, usage(path+" --detach", "a run can only be left to a server, and this version has none", path+" without --detach")
+	}
+	if cmd.Flags().Changed("task") && !idForm.MatchString(r.task) {
+		return req, usage(path+" --task", fmt.Sprintf("%q is not a task's id", r.task), "roost list")
+	}
+	req.Task = r.task
+	if r.provider == "script" && r.model != "" {
+		req.Model = a.abs(r.model) // a file, named from where the person stands
+	}
+	if r.dir != "" {
+		req.Workspace = a.abs(r.dir)
+	}
+	switch r.approve {
+	case "", "ask", "read", "edits", "all":
+	default:
+		return req, usage(path+" --approve "+r.approve, "there is no such policy", path+" --approve ask|read|edits|all")
+	}
+	if r.yes {
+		if r.approve != "" && r.approve != "all" {
+			return req, usage(path+" --yes --approve "+r.approve, "--yes means --approve all", path+" --approve "+r.approve)
+		}
+		req.Approve = "all"
+	}
+	var err error
+	if req.Limits, err = r.limits(cmd); err != nil {
+		return req, err
+	}
+	for _, name := range r.images {
+		url, err := image(a.abs(name))
+		if err != nil {
+			return req, err
+		}
+		req.Images = append(req.Images, url)
+	}
+	req.Text, err = a.prompt(words)
+	return req, err
+}
+
+// prompt joins the words of the command line; a single "-" means stdin.
+func (a *App) prompt(words []string) (string, error) {
+	if len(words) != 1 || words[0] != "-" {
+		return strings.Join(words, " "), nil
+	}
+	data, err := io.ReadAll(a.In)
+	if err != nil {
+		return "", fmt.Errorf("read the prompt from stdin: %w", err)
+	}
+	text := strings.TrimRight(string(data), "\r\n")
+	if strings.TrimSpace(text) == "" {
+		return "", usage("read the prompt from stdin", "there is nothing in it", "echo PROMPT | roost run -")
+	}
+	return text, nil
+}
+
+// limits is nil when no limit was given: the task keeps what it has.
+func (r *runFlags) limits(cmd *cobra.Command) (*task.Limits, error) {
+	changed := false
+	for _, name := range []string{"max-turns", "max-cost", "idle-timeout", "total-timeout"} {
+		changed = changed || cmd.Flags().Changed(name)
+	}
+	if !changed {
+		return nil, nil
+	}
+	path := cmd.CommandPath()
+	l := &task.Limits{MaxTurns: r.maxTurns, IdleTimeoutMS: r.idle.Milliseconds(), TotalTimeoutMS: r.total.Milliseconds()}
+	if r.maxTurns < 0 || r.idle < 0 || r.total < 0 {
+		return nil, usage(path, "a limit cannot be negative", path+" --max-turns 20")
+	}
+	if r.maxCost != "" {
+		usd, err := money.Parse(r.maxCost)
+		if err != nil || usd < 0 {
+			return nil, usage(path+" --max-cost "+r.maxCost, "want an amount of US dollars such as 0.50", path+" --max-cost 0.50")
+		}
+		l.MaxCostMicros = int64(usd)
+	}
+	return l, nil
+}
+
+// keepLimits fills in the limits that were not given from those the task has.
+func (r *runFlags) keepLimits(cmd *cobra.Command, l *task.Limits, has task.Limits) {
+	given := cmd.Flags().Changed
+	if !given("max-turns") {
+		l.MaxTurns = has.MaxTurns
+	}
+	if !given("max-cost") {
+		l.MaxCostMicros = has.MaxCostMicros
+	}
+	if !given("idle-timeout") {
+		l.IdleTimeoutMS = has.IdleTimeoutMS
+	}
+	if !given("total-timeout") {
+		l.TotalTimeoutMS = has.TotalTimeoutMS
+	}
+}
+
+// imageLimit is the smallest of the big providers' limits for one image, so that
+// a task can go on with any of them.
+const imageLimit = 5 << 20
+
+// image reads an image file as a data URL.
+func image(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil || info.IsDir() {
+		return "", usage("send the image "+path, "it is not a file that can be read", "roost run --image FILE PROMPT")
+	}
+	if info.Size() > imageLimit {
+		return "", usage("send the image "+path, fmt.Sprintf("it has %d bytes; providers take at most %d", info.Size(), imageLimit), "make it smaller")
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("send the image: %w", err)
+	}
+	kind := http.DetectContentType(data)
+	switch kind {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), nil
+	}
+	return "", usage("send the image "+path, "it is "+kind+"; providers take png, jpeg, gif and webp", "convert it to png")
+}

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+)
+
+func (a *App) runCommand() *cobra.Command {
+	var r runFlags
+	cmd := &cobra.Command{
+		Use:   "run [flags] PROMPT|-",
+		Short: "Start a task and follow it",
+		Example: "  roost run \"fix the failing test\"\n" +
+			"  git diff | roost run --approve read -\n" +
+			"  roost run --provider script --model demo.yaml hello",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req, err := a.request(cmd, &r, args)
+			if err != nil {
+				return err
+			}
+			if strings.TrimSpace(req.Text) == "" && req.Task == "" {
+				return usage("roost run", "there is no prompt", `roost run "what to do"`)
+			}
+			return a.withEngine(cmd.Context(), func(s *store.Store, e *engine.Engine) error {
+				if req.Task != "" {
+					return a.resume(cmd, &r, s, e, req)
+				}
+				if req.Workspace == "" {
+					req.Workspace = a.Dir
+				}
+				return a.start(cmd.Context(), e, req)
+			})
+		},
+	}
+	r.add(cmd)
+	return cmd
+}
+
+func (a *App) resumeCommand() *cobra.Command {
+	var r runFlags
+	cmd := &cobra.Command{
+		Use:   "resume [ID] [PROMPT|-]",
+		Short: "Continue a task, of any source",
+		Long: "Continue a task, wherever it stopped and whichever tool made it.\n\n" +
+			"PROMPT answers the open question, or says how to go on. Without it and without\n" +
+			"a terminal, --yes says that it shall go on. A task keeps workspace, mode,\n" +
+			"provider, model, limits and approvals unless they are given again.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && r.task != "" {
+				args = []string{r.task}
+			}
+			words := args
+			if len(words) > 0 {
+				words = words[1:]
+			}
+			req, err := a.request(cmd, &r, words)
+			if err != nil {
+				return err
+			}
+			return a.withEngine(cmd.Context(), func(s *store.Store, e *engine.Engine) error {
+				if len(args) > 0 {
+					req.Task = args[0]
+				} else if req.Task, err = a.pick(cmd.Context(), s); err != nil {
+					return err
+				}
+				return a.resume(cmd, &r, s, e, req)
+			})
+		},
+	}
+	r.add(cmd)
+	return cmd
+}
+
+func (a *App) continueCommand() *cobra.Command {
+	var r runFlags
+	cmd := &cobra.Command{
+		Use:   "continue [PROMPT|-]",
+		Short: "Continue the newest task of this folder",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req, err := a.request(cmd, &r, args)
+			if err != nil {
+				return err
+			}
+			folder := a.Dir
+			if req.Workspace != "" {
+				folder = req.Workspace
+			}
+			return a.withEngine(cmd.Context(), func(s *store.Store, e *engine.Engine) error {
+				found, err := s.List(cmd.Context(), store.Filter{Workspace: folder, Sort: "newest", Limit: 1})
+				if err != nil {
+					return err
+				}
+				if len(found.Items) == 0 {
+					return &Failure{Exit: ExitNotFound, Code: "task_not_found", Status: 404,
+						What: "find a task of " + folder, Why: "no task has it as its workspace", Try: "roost list"}
+				}
+				req.Task = found.Items[0].Source + ":" + found.Items[0].ID
+				return a.resume(cmd, &r, s, e, req)
+			})
+		},
+	}
+	r.add(cmd)
+	return cmd
+}
+
+// resume continues a task. Limits that were not given again stay as they are.
+func (a *App) resume(cmd *cobra.Command, r *runFlags, s *store.Store, e *engine.Engine, req engine.Request) error {
+	ctx := cmd.Context()
+	if req.Limits != nil {
+		ref, err := s.Find(ctx, req.Task)
+		if err != nil {
+			return err
+		}
+		v, err := s.Read(ctx, ref)
+		if err != nil {
+			return err
+		}
+		r.keepLimits(cmd, req.Limits, v.State.Settings.Limits)
+		if err := v.Close(); err != nil {
+			return err
+		}
+	}
+	return a.start(ctx, e, req)
+}
+
+// start runs a task, shows it until it ends or waits, and prints its result.
+func (a *App) start(ctx context.Context, e *engine.Engine, req engine.Request) error {
+	run, err := e.Start(ctx, req)
+	if err != nil {
+		return err
+	}
+	f := a.follower(run, req)
+	outcome, err := f.follow(ctx)
+	if err != nil {
+		return fmt.Errorf("follow the run of task %s: %w", run.TaskID, err)
+	}
+	if failure := f.failure(outcome); failure != nil {
+		return failure
+	}
+	if !a.flags.json && outcome.Reason != "" {
+		if _, err := fmt.Fprintln(a.Out, a.result(outcome.Reason)); err != nil {
+			return fmt.Errorf("print the result: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,254 @@
+package term
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/view"
+)
+
+// Options say how a Display writes.
+type Options struct {
+	Colour  bool
+	Width   int  // columns, 0 = do not cut
+	Quiet   bool // only questions and notices
+	Verbose bool // reasoning and command output whole, also without a terminal
+	Live    bool // a person is watching: show text as it comes
+}
+
+// Display shows one run. It is for one goroutine.
+type Display struct {
+	w     io.Writer
+	o     Options
+	style Style
+
+	open  uint64 // the message whose text stands on an unfinished line
+	kinds map[uint64]view.Item
+	shown map[uint64]int  // bytes of a message's text already written
+	saved map[uint64]int  // bytes of it that durable events told
+	tools map[string]call // calls by the model's id
+	atBOL bool
+
+	Usage Totals
+}
+
+// Totals are what a run used.
+type Totals struct {
+	Turns    int
+	In, Out  int64
+	Cost     money.USD
+	Unknown  bool // at least one request had no known price
+	Started  int64
+	LastSeen int64
+}
+
+type call struct {
+	title   string
+	started int64
+}
+
+// New makes a display that writes to w.
+func New(w io.Writer, o Options) *Display {
+	return &Display{
+		w: w, o: o, style: Style{On: o.Colour}, atBOL: true,
+		kinds: map[uint64]view.Item{}, shown: map[uint64]int{}, saved: map[uint64]int{}, tools: map[string]call{},
+	}
+}
+
+// Show writes what an event has to tell. Events of unknown types tell nothing.
+func (d *Display) Show(e Event) {
+	var f fields
+	if json.Unmarshal(e.Data, &f) != nil {
+		return
+	}
+	if e.At > 0 {
+		if d.Usage.Started == 0 {
+			d.Usage.Started = e.At
+		}
+		d.Usage.LastSeen = e.At
+	}
+	switch e.Type {
+	case "message.added":
+		d.added(f)
+	case "message.changed":
+		d.changed(f)
+	case "message.text_saved":
+		n := f.number()
+		d.grow(n, d.saved[n], f.Text)
+		d.saved[n] += len(f.Text)
+	case "message.delta", "reasoning.delta":
+		d.grow(f.number(), f.Offset, f.Text)
+	case "tool.started":
+		d.toolStarted(e, f)
+	case "tool.finished":
+		d.toolFinished(e, f)
+	case "turn.started":
+		d.Usage.Turns++
+	case "usage.changed":
+		d.Usage.In += tokens(f.Input)
+		d.Usage.Out += tokens(f.Output)
+		if f.Cost == nil {
+			d.Usage.Unknown = true
+		} else {
+			d.Usage.Cost += money.USD(*f.Cost)
+		}
+	case "notice":
+		d.Notice(f.Text)
+	case "subtask.started", "history.condensed", "history.truncated", "foreign.imported", "foreign.refused":
+		d.Line(view.Dim, "· "+strings.ReplaceAll(e.Type, ".", " ")+" "+f.Reason)
+	}
+}
+
+// added remembers what a row is, and shows those that no other event tells of.
+func (d *Display) added(f fields) {
+	if f.History != "ui" || len(f.Raw) == 0 {
+		return
+	}
+	n := f.number()
+	it := view.UI(f.Raw, int(min(n, 1<<30)))
+	d.kinds[n] = it
+	switch it.Kind {
+	case "say:error", "say:diff_error", "say:rooignore_error":
+		d.Line(view.Bad, "✗ "+joinTitle(it))
+	case "say:text", "say:reasoning":
+		if it.Class != view.User {
+			d.grow(n, 0, it.Body)
+		}
+	}
+}
+
+// changed shows what the live stream missed of a text.
+func (d *Display) changed(f fields) {
+	n := f.number()
+	it, known := d.kinds[n]
+	if len(f.Raw) > 0 && known && (it.Kind == "say:text" || it.Kind == "say:reasoning") {
+		text, _ := esjson.GetString(f.Raw, "text")
+		d.grow(n, 0, text)
+	}
+	if d.open == n {
+		d.Flush()
+	}
+}
+
+// grow writes the part of a message's text that is not written yet: text stands
+// at offset in it. Live and durable events tell the same text twice; here it
+// becomes once.
+func (d *Display) grow(n uint64, offset int, text string) {
+	it, known := d.kinds[n]
+	if !known || it.Class == view.User || d.o.Quiet || text == "" {
+		return
+	}
+	if !d.o.Live && !d.o.Verbose && it.Class != view.Model {
+		return // logs hold what was said and done, not all that was thought
+	}
+	have := d.shown[n]
+	if offset+len(text) <= have || offset > have {
+		return // known already, or a gap that the durable event fills
+	}
+	text = text[have-offset:]
+	d.shown[n] = have + len(text)
+	if d.open != n {
+		d.Flush()
+		d.open = n
+	}
+	d.write(it.Class, text)
+}
+
+// write puts streamed text on the screen, dim where it is not the model's word.
+func (d *Display) write(class view.Class, text string) {
+	style, indent := view.Plain, ""
+	if class != view.Model {
+		style, indent = view.Dim, "  "
+	}
+	for _, part := range strings.SplitAfter(Safe(text), "\n") {
+		if part == "" {
+			continue
+		}
+		line, nl := strings.CutSuffix(part, "\n")
+		if d.atBOL && line != "" {
+			line = indent + line
+		}
+		fmt.Fprint(d.w, d.style.Paint(style, line))
+		d.atBOL = false
+		if nl {
+			fmt.Fprintln(d.w)
+			d.atBOL = true
+		}
+	}
+}
+
+// Flush ends an unfinished line.
+func (d *Display) Flush() {
+	if !d.atBOL {
+		fmt.Fprintln(d.w)
+		d.atBOL = true
+	}
+	d.open = 0
+}
+
+// Line writes one line of its own, cut to the width.
+func (d *Display) Line(style view.Style, text string) {
+	if d.o.Quiet {
+		return
+	}
+	d.line(style, text)
+}
+
+func (d *Display) line(style view.Style, text string) {
+	d.Flush()
+	fmt.Fprintln(d.w, d.style.Paint(style, Cut(OneLine(text), d.o.Width)))
+}
+
+// Notice tells the person something, quiet or not, uncut.
+func (d *Display) Notice(text string) {
+	d.Flush()
+	fmt.Fprintln(d.w, d.style.Paint(view.Asked, "! "+OneLine(text)))
+}
+
+// Lines writes lines that view made.
+func (d *Display) Lines(lines []view.Line) {
+	d.Flush()
+	for _, l := range lines {
+		fmt.Fprintln(d.w, d.style.Paint(l.Style, Safe(l.Text)))
+	}
+}
+
+func joinTitle(it view.Item) string { return strings.TrimSpace(it.Title + " " + it.Body) }
+
+// Duration writes a time span for people: 350ms, 2.4s, 3m05s, 2h10m.
+func Duration(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// Age writes how long ago something was: 5s, 12m, 3h, 4d, 8w, 2y.
+func Age(d time.Duration) string {
+	day := 24 * time.Hour
+	switch {
+	case d < 0:
+		return "now"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < day:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	case d < 14*day:
+		return fmt.Sprintf("%dd", d/day)
+	case d < 365*day:
+		return fmt.Sprintf("%dw", d/(7*day))
+	}
+	return fmt.Sprintf("%dy", d/(365*day))
+}

@@ -1,0 +1,193 @@
+package term
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/view"
+)
+
+// diffLines is how many lines of a diff are shown before `d` is asked for.
+const diffLines = 20
+
+// Reply is what the person said at a prompt.
+type Reply struct {
+	Approve *bool
+	Text    string
+	Always  bool
+	Stop    bool // stop and save
+}
+
+// ErrNoInput: the input ended before the person said anything.
+var ErrNoInput = errors.New("the input ended")
+
+// Prompter asks the person on a terminal.
+//
+// A read of a terminal cannot be cancelled, so lines are read by a goroutine
+// that lives as long as the process; a prompt itself ends with its context.
+type Prompter struct {
+	d     *Display
+	in    io.Reader
+	lines chan string
+}
+
+// NewPrompter asks through d and reads answers from in.
+func NewPrompter(d *Display, in io.Reader) *Prompter { return &Prompter{d: d, in: in} }
+
+// Ask puts a question of a run to the person. Enter alone is never an answer.
+func (p *Prompter) Ask(ctx context.Context, q task.QuestionOpened) (Reply, error) {
+	if q.Kind == "approval" {
+		return p.approval(ctx, q)
+	}
+	return p.words(ctx, q)
+}
+
+func (p *Prompter) approval(ctx context.Context, q task.QuestionOpened) (Reply, error) {
+	p.whole(q.Text)
+	p.diff(q.Diff, diffLines)
+	yes, no := true, false
+	for {
+		line, err := p.Read(ctx, "  y once, a always, n no (reason), d diff, q stop > ")
+		if err != nil {
+			return Reply{}, err
+		}
+		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		rest = strings.TrimSpace(rest)
+		switch strings.ToLower(word) {
+		case "y", "yes":
+			return Reply{Approve: &yes, Text: rest}, nil
+		case "a", "always":
+			return Reply{Approve: &yes, Always: true, Text: rest}, nil
+		case "n", "no":
+			if rest == "" {
+				if rest, err = p.Read(ctx, "  reason for the model (Enter for none) > "); err != nil {
+					return Reply{}, err
+				}
+			}
+			return Reply{Approve: &no, Text: strings.TrimSpace(rest)}, nil
+		case "d", "diff":
+			if q.Diff == "" {
+				p.say("  there is no diff: " + q.Text)
+			}
+			p.diff(q.Diff, 0)
+		case "q", "quit":
+			return Reply{Stop: true}, nil
+		case "":
+			p.say("  Enter alone is not an answer")
+		default:
+			p.say("  answer with one of the letters; words for the model go behind them, as in: n use the other file")
+		}
+	}
+}
+
+// whole shows what is to be approved: never cut, its line breaks kept, and with a
+// word on characters that a terminal would not show.
+func (p *Prompter) whole(text string) {
+	var lines []view.Line
+	for i, l := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		lead := "  "
+		if i == 0 {
+			lead = "? "
+		}
+		lines = append(lines, view.Line{Style: view.Asked, Text: lead + l})
+	}
+	if Safe(text) != text {
+		lines = append(lines, view.Line{Style: view.Bad, Text: "  it holds invisible or control characters, left out here: " + strconv.QuoteToASCII(text)})
+	}
+	p.d.Lines(lines)
+}
+
+// words asks for free text; a number stands for the suggestion beside it.
+func (p *Prompter) words(ctx context.Context, q task.QuestionOpened) (Reply, error) {
+	p.d.Lines([]view.Line{{Style: view.Asked, Text: "? " + q.Text}})
+	for i, c := range q.Choices {
+		p.d.Lines([]view.Line{{Style: view.Asked, Text: fmt.Sprintf("  %d. %s", i+1, OneLine(c))}})
+	}
+	prompt := "  your answer (q alone stops) > "
+	if len(q.Choices) > 0 {
+		prompt = "  a number or your own words (q alone stops) > "
+	}
+	for {
+		line, err := p.Read(ctx, prompt)
+		if err != nil {
+			return Reply{}, err
+		}
+		line = strings.TrimSpace(line)
+		switch n, err := strconv.Atoi(line); {
+		case line == "":
+			p.say("  Enter alone is not an answer")
+		case line == "q":
+			return Reply{Stop: true}, nil
+		case err == nil && n >= 1 && n <= len(q.Choices):
+			return Reply{Text: q.Choices[n-1]}, nil
+		default:
+			return Reply{Text: line}, nil
+		}
+	}
+}
+
+func (p *Prompter) say(text string) {
+	p.d.Lines([]view.Line{{Style: view.Dim, Text: OneLineIndented(text)}})
+}
+
+func (p *Prompter) diff(diff string, most int) {
+	if diff == "" {
+		return
+	}
+	all := strings.Split(strings.TrimRight(diff, "\n"), "\n")
+	var out []view.Line
+	for i, l := range all {
+		if most > 0 && i == most {
+			out = append(out, view.Line{Style: view.Dim, Text: fmt.Sprintf("  ... %d more lines, d shows all", len(all)-most)})
+			break
+		}
+		out = append(out, view.Line{Style: view.DiffStyle(l), Text: "  " + l})
+	}
+	p.d.Lines(out)
+}
+
+// OneLineIndented is OneLine that keeps the blanks in front.
+func OneLineIndented(text string) string {
+	trimmed := strings.TrimLeft(text, " ")
+	return text[:len(text)-len(trimmed)] + OneLine(trimmed)
+}
+
+// Read shows a prompt and returns the next line. It returns ctx's error when ctx
+// ends first, and ErrNoInput when there is no more input.
+func (p *Prompter) Read(ctx context.Context, prompt string) (string, error) {
+	p.d.Flush()
+	fmt.Fprint(p.d.w, prompt)
+	if p.lines == nil {
+		p.lines = make(chan string)
+		go func() {
+			defer close(p.lines)
+			r := bufio.NewReader(p.in)
+			for {
+				line, err := r.ReadString('\n')
+				if line != "" {
+					p.lines <- strings.TrimRight(line, "\r\n")
+				}
+				if err != nil {
+					return
+				}
+			}
+		}()
+	}
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(p.d.w)
+		return "", context.Cause(ctx)
+	case line, ok := <-p.lines:
+		if !ok {
+			fmt.Fprintln(p.d.w)
+			return "", ErrNoInput
+		}
+		return line, nil
+	}
+}

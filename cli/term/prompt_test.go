@@ -1,0 +1,108 @@
+package term
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/task"
+)
+
+func ask(t *testing.T, q task.QuestionOpened, input string) (Reply, string, error) {
+	t.Helper()
+	var out strings.Builder
+	p := NewPrompter(New(&out, Options{Width: 30}), strings.NewReader(input))
+	r, err := p.Ask(context.Background(), q)
+	return r, out.String(), err
+}
+
+func TestApproval(t *testing.T) {
+	t.Parallel()
+	yes, no := true, false
+	tests := []struct {
+		name, input string
+		want        Reply
+	}{
+		{"once", "y\n", Reply{Approve: &yes}},
+		{"always", "a\n", Reply{Approve: &yes, Always: true}},
+		{"no with a reason", "n use b\n", Reply{Approve: &no, Text: "use b"}},
+		{"no, reason asked", "n\nuse b\n", Reply{Approve: &no, Text: "use b"}},
+		{"no without a reason", "n\n\n", Reply{Approve: &no}},
+		{"Enter is never yes", "\n\ny\n", Reply{Approve: &yes}},
+		{"words are not an answer", "go ahead\nq\n", Reply{Stop: true}},
+		{"stop", "q\n", Reply{Stop: true}},
+		{"with feedback", "y but be quick\n", Reply{Approve: &yes, Text: "but be quick"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, _, err := ask(t, task.QuestionOpened{Kind: "approval", Text: "write a"}, tt.input)
+			if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
+				t.Errorf("err %v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestApprovalEndOfInputIsNotYes(t *testing.T) {
+	t.Parallel()
+	if _, _, err := ask(t, task.QuestionOpened{Kind: "approval", Text: "x"}, "\n"); !errors.Is(err, ErrNoInput) {
+		t.Errorf("err %v, want ErrNoInput", err)
+	}
+}
+
+func TestApprovalShowsAll(t *testing.T) {
+	t.Parallel()
+	_, out, _ := ask(t, task.QuestionOpened{Kind: "approval", Text: "echo harmless and quite a long line\nrm -r \u202ex"}, "q\n")
+	for _, want := range []string{"? echo harmless and quite a long line\n", "  rm -r x\n", `\u202e`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("prompt lacks %q:\n%s", want, out)
+		}
+	}
+}
+
+func TestApprovalDiff(t *testing.T) {
+	t.Parallel()
+	diff := strings.Repeat("+line\n", 30) + "+last\n"
+	_, out, _ := ask(t, task.QuestionOpened{Kind: "approval", Text: "x", Diff: diff}, "d\nq\n")
+	short, whole, _ := strings.Cut(out, " > ")
+	if strings.Contains(short, "+last") || !strings.Contains(short, "11 more lines") {
+		t.Errorf("the first showing is not cut:\n%s", short)
+	}
+	if !strings.Contains(whole, "+last") {
+		t.Errorf("d does not show all:\n%s", whole)
+	}
+}
+
+func TestQuestion(t *testing.T) {
+	t.Parallel()
+	q := task.QuestionOpened{Kind: "followup", Text: "which?", Choices: []string{"this", "that"}}
+	for input, want := range map[string]Reply{
+		"2\n":       {Text: "that"},
+		"3\n":       {Text: "3"},
+		"neither\n": {Text: "neither"},
+		"\n1\n":     {Text: "this"},
+		"q\n":       {Stop: true},
+	} {
+		got, _, err := ask(t, q, input)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%q: err %v (-want +got):\n%s", input, err, diff)
+		}
+	}
+}
+
+func TestPromptEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	r, w := io.Pipe()
+	defer w.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	p := NewPrompter(New(io.Discard, Options{}), r)
+	if _, err := p.Ask(ctx, task.QuestionOpened{Kind: "followup", Text: "?"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("err %v", err)
+	}
+}

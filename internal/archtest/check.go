@@ -1,0 +1,185 @@
+package archtest
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxLines is the length at which a Go file is two files.
+const maxLines = 600
+
+// heaps are package names that say nothing, and so collect everything.
+var heaps = map[string]bool{
+	"util": true, "utils": true, "common": true, "helper": true, "helpers": true,
+	"manager": true, "managers": true, "misc": true, "shared": true,
+}
+
+// buildPaths finds folders that exist only where the code was written. It is put
+// together from pieces so that this file does not find itself.
+var buildPaths = regexp.MustCompile(
+	`/wor` + `k/(main|shared|steering|\.[a-z]+)\b|/tm` + `p/brief\b|/far` + `m/|/roo` + `t/go/pkg\b`)
+
+// Violation is one broken rule.
+type Violation struct {
+	Path   string // of the file or folder, from the root of the tree
+	Line   int    // 0 when the whole file is meant
+	Reason string
+}
+
+func (v Violation) String() string {
+	if v.Line == 0 {
+		return v.Path + ": " + v.Reason
+	}
+	return fmt.Sprintf("%s:%d: %s", v.Path, v.Line, v.Reason)
+}
+
+// Check reports every broken rule of a tree whose packages have import paths below
+// module, in the order of the paths. Folders with a go.mod of their own are other
+// modules: only their texts are looked at. testdata is data, and so is .git.
+func Check(tree fs.FS, module string) ([]Violation, error) {
+	c := checker{tree: tree, module: module, packages: map[string]*pkg{}}
+	if err := fs.WalkDir(tree, ".", c.visit); err != nil {
+		return nil, fmt.Errorf("check the shape of the tree: %w", err)
+	}
+	c.judgePackages()
+	slices.SortFunc(c.found, func(a, b Violation) int {
+		if n := strings.Compare(a.Path, b.Path); n != 0 {
+			return n
+		}
+		return a.Line - b.Line
+	})
+	return c.found, nil
+}
+
+type checker struct {
+	tree     fs.FS
+	module   string
+	foreign  []string // folders of other modules
+	packages map[string]*pkg
+	found    []Violation
+}
+
+// pkg is what was seen of one folder of Go files.
+type pkg struct {
+	name      string
+	code      bool // it has files that are not tests
+	commented bool
+}
+
+func (c *checker) add(file string, line int, reason string, args ...any) {
+	c.found = append(c.found, Violation{Path: file, Line: line, Reason: fmt.Sprintf(reason, args...)})
+}
+
+func (c *checker) visit(name string, entry fs.DirEntry, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case entry.IsDir() && entry.Name() == ".git":
+		return fs.SkipDir
+	case entry.IsDir():
+		if _, err := fs.Stat(c.tree, path.Join(name, "go.mod")); err == nil && name != "." {
+			c.foreign = append(c.foreign, name)
+		}
+		return nil
+	case !entry.Type().IsRegular():
+		return nil
+	}
+	data, err := fs.ReadFile(c.tree, name)
+	if err != nil {
+		return err
+	}
+	c.text(name, data)
+	if path.Ext(name) != ".go" || c.isForeign(name) {
+		return nil
+	}
+	return c.source(name, data)
+}
+
+func (c *checker) isForeign(name string) bool {
+	if slices.Contains(strings.Split(name, "/"), "testdata") {
+		return true
+	}
+	return slices.ContainsFunc(c.foreign, func(dir string) bool { return inside(name, dir) })
+}
+
+// text looks at any file as a person would read it.
+func (c *checker) text(name string, data []byte) {
+	at := buildPaths.FindIndex(data)
+	if at == nil {
+		return
+	}
+	line := 1 + bytes.Count(data[:at[0]], []byte{'\n'})
+	c.add(name, line, "names %q, a folder of the machine it was written on", data[at[0]:at[1]])
+}
+
+// source looks at one Go file.
+func (c *checker) source(name string, data []byte) error {
+	if n := bytes.Count(data, []byte{'\n'}); n > maxLines {
+		c.add(name, 0, "%d lines; over %d it is two files", n, maxLines)
+	}
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, name, data, parser.ImportsOnly|parser.ParseComments)
+	if err != nil {
+		return err
+	}
+	dir, test := path.Dir(name), strings.HasSuffix(name, "_test.go")
+	p := c.packages[dir]
+	if p == nil {
+		p = &pkg{}
+		c.packages[dir] = p
+	}
+	if !test || p.name == "" {
+		p.name = strings.TrimSuffix(file.Name.Name, "_test")
+	}
+	p.code = p.code || !test
+	p.commented = p.commented || isPackageComment(file)
+	for _, spec := range file.Imports {
+		target, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return err
+		}
+		to, ours := strings.CutPrefix(target, c.module+"/")
+		if !ours {
+			continue
+		}
+		if why := judge(dir, to, test); why != "" {
+			c.add(name, set.Position(spec.Pos()).Line, "imports %s, but %s", to, why)
+		}
+	}
+	return nil
+}
+
+// isPackageComment reports whether a file says what its package is for, in the form
+// that go doc shows: "Package x ..." or, for a program, "Command x ...".
+func isPackageComment(file *ast.File) bool {
+	word := "Package "
+	if file.Name.Name == "main" {
+		word = "Command "
+	}
+	return strings.HasPrefix(file.Doc.Text(), word)
+}
+
+// judgePackages applies the rules that need a whole folder.
+func (c *checker) judgePackages() {
+	for dir, p := range c.packages {
+		if heaps[p.name] || heaps[path.Base(dir)] {
+			c.add(dir, 0, "the name says nothing; name it after what it knows")
+		}
+		if p.code && !p.commented {
+			c.add(dir, 0, "no package comment (a file that begins with // Package %s ...)", p.name)
+		}
+		_, _, placed := owner(dir)
+		if !placed && dir != "." && dir != "internal/archtest" {
+			c.add(dir, 0, "stands in no layer; give it a place in internal/archtest/layer.go")
+		}
+	}
+}

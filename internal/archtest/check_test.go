@@ -1,0 +1,154 @@
+package archtest
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const module = "example.org/house"
+
+// source is a Go file of a package with imports given from the module's root.
+func source(pkg string, imports ...string) string {
+	var b strings.Builder
+	b.WriteString("// Package " + pkg + " is an example.\npackage " + pkg + "\n")
+	for _, path := range imports {
+		b.WriteString("import _ \"" + module + "/" + path + "\"\n")
+	}
+	return b.String()
+}
+
+func TestCheckReports(t *testing.T) {
+	machinePath := "/wor" + "k/main/secret"
+	for _, c := range []struct {
+		name string
+		tree map[string]string
+		want []string
+	}{
+		{"downwards is fine", map[string]string{
+			"engine/a.go": source("engine", "agent", "store", "money"),
+			"agent/a.go":  source("agent", "llm/script", "workspace/shell"),
+		}, nil},
+		{"upwards is not", map[string]string{
+			"journal/a.go": source("journal", "engine"),
+		}, []string{"journal/a.go:3: imports engine, but engine stands above journal"}},
+		{"a test may not look up either", map[string]string{
+			"task/a_test.go": source("task", "store"),
+		}, []string{"task/a_test.go:3: imports store, but store stands above task"}},
+		{"what a build tag hides is seen", map[string]string{
+			"journal/a_windows.go": "//go:build windows\n\n" + source("journal", "engine"),
+		}, []string{"journal/a_windows.go:5: imports engine, but engine stands above journal"}},
+		{"a subpackage is part of the house too", map[string]string{
+			"journal/filelog/a.go": source("filelog", "journal", "store/x"),
+		}, []string{"journal/filelog/a.go:4: imports store/x, but store stands above journal"}},
+		{"neighbours only by agreement", map[string]string{
+			"contextwindow/a.go": source("contextwindow", "llm"),
+			"llm/a.go":           source("llm", "approval"),
+		}, []string{"llm/a.go:3: imports approval, but llm and approval are neighbours and do not know each other"}},
+		{"strangers stay strangers", map[string]string{
+			"agent/a.go":      source("agent", "store"),
+			"agent/a_test.go": source("agent", "store"),
+		}, []string{"agent/a.go:3: imports store, but the agent names what it needs of a task in an interface of its own"}},
+		{"strangers below are meant too", map[string]string{
+			"llm/anthropic/a.go": source("anthropic", "task"),
+			"tool/filetool/a.go": source("filetool", "journal/filelog"),
+		}, []string{
+			"llm/anthropic/a.go:3: imports task, but a provider knows requests and replies, not tasks or disks",
+			"tool/filetool/a.go:3: imports journal/filelog, but a tool touches the user's files and knows no history",
+		}},
+		{"a package needs a place", map[string]string{
+			"attic/a.go": source("attic"),
+		}, []string{"attic: stands in no layer; give it a place in internal/archtest/layer.go"}},
+		{"and a comment", map[string]string{
+			"money/a.go":       "package money\n",
+			"cmd/roost/a.go":   "// Roost is a program.\npackage main\n",
+			"cmd/roost/b.go":   "package main\n",
+			"esjson/a.go":      "package esjson\n",
+			"esjson/doc.go":    source("esjson"),
+			"task/a_test.go":   "package task_test\n",
+			"redact/a_test.go": "package redact\n",
+		}, []string{
+			"cmd/roost: no package comment (a file that begins with // Package main ...)",
+			"money: no package comment (a file that begins with // Package money ...)",
+		}},
+		{"and a name", map[string]string{
+			"task/util/a.go":   source("util"),
+			"task/things/a.go": source("manager"),
+		}, []string{
+			"task/things: the name says nothing; name it after what it knows",
+			"task/util: the name says nothing; name it after what it knows",
+		}},
+		{"600 lines are enough", map[string]string{
+			"task/a.go": source("task") + strings.Repeat("\n", 598),
+			"task/b.go": source("task") + strings.Repeat("\n", 599),
+		}, []string{"task/b.go: 601 lines; over 600 it is two files"}},
+		{"no machine's folders", map[string]string{
+			"README.md":    "one\nsee " + machinePath + "\n",
+			"tools/go.mod": "module tools\n// " + machinePath + "\n",
+			".git/config":  machinePath,
+		}, []string{
+			"README.md:2: names \"" + machinePath[:10] + "\", a folder of the machine it was written on",
+			"tools/go.mod:2: names \"" + machinePath[:10] + "\", a folder of the machine it was written on",
+		}},
+		{"other modules and testdata are not ours", map[string]string{
+			"tools/go.mod":         "module tools\n",
+			"tools/x/a.go":         source("x", "cli"),
+			"task/testdata/bad.go": source("common", "cli"),
+		}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tree := fstest.MapFS{}
+			for name, text := range c.tree {
+				tree[name] = &fstest.MapFile{Data: []byte(text)}
+			}
+			found, err := Check(tree, module)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, v := range found {
+				got = append(got, v.String())
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCheckRefusesWhatDoesNotParse(t *testing.T) {
+	tree := fstest.MapFS{"task/a.go": {Data: []byte("pack")}}
+	if _, err := Check(tree, module); err == nil || !strings.Contains(err.Error(), "task/a.go") {
+		t.Errorf("error %v does not name the file", err)
+	}
+}
+
+// TestLayerTable keeps the table itself free of slips.
+func TestLayerTable(t *testing.T) {
+	layerOf := map[string]int{}
+	for i, row := range layers {
+		for _, name := range row {
+			if _, twice := layerOf[name]; twice {
+				t.Errorf("%s stands in two layers", name)
+			}
+			layerOf[name] = i
+		}
+	}
+	for from, list := range neighbours {
+		for _, to := range list {
+			if layerOf[from] != layerOf[to] {
+				t.Errorf("%s and %s are not neighbours", from, to)
+			}
+		}
+	}
+	for from, s := range strangers {
+		for _, to := range s.from {
+			name, layer, ok := owner(to)
+			if !ok || layer <= layerOf[from] {
+				t.Errorf("%s cannot import %s (%s) anyway: the entry says nothing", from, to, name)
+			}
+		}
+	}
+}

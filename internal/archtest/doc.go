@@ -1,0 +1,12 @@
+// Package archtest checks the shape of this repository: which package may import
+// which, that every package says what it is for, that no file or name becomes a
+// heap, and that nothing speaks of the machine it was written on.
+//
+// Check works on any file tree, so that its own tests can show it broken ones; the
+// test in repository_test.go runs it on this repository. Imports are read with
+// go/parser from every file, whatever its build tags, so a rule holds on all
+// systems and not only on the one that runs the test.
+//
+// The linter's depguard repeats the layers for editors. This package is the
+// authority: it also fails for a package that stands in no layer.
+package archtest

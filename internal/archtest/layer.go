@@ -1,0 +1,107 @@
+package archtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// layers are the packages of the house from the roof down. A package may import
+// what stands in a lower layer, and its own subpackages or parents. Neighbours in
+// one layer import each other only where neighbours says so. A name stands for the
+// package and everything below it, unless a longer name says otherwise.
+//
+// workspace/terminal stands apart from workspace: it is text in, text out, and
+// touches no file. A package that is not in the tree yet costs nothing here.
+var layers = [][]string{
+	{"cmd/roost", "bench", "internal/cmd", "internal/crashtest"},
+	{"cli", "server", "web"},
+	{"view"},
+	{"engine"},
+	{"agent"},
+	{"llm", "tool", "contextwindow", "resume", "approval"},
+	{"workspace"},
+	{"store"},
+	{"journal", "task", "roofmt", "usage", "catalog"},
+	{"esjson", "money", "redact", "workspace/terminal", "internal/failpoint"},
+}
+
+// neighbours are the imports inside a layer that are wanted.
+var neighbours = map[string][]string{
+	"internal/cmd":  {"internal/crashtest"}, // the loop runs what the tests run, more often
+	"approval":      {"tool"},               // it judges what a tool asks for
+	"contextwindow": {"llm"},                // it builds what a provider is sent
+	"task":          {"journal"},            // it gives a journal's commits their meaning
+	"resume":        {"contextwindow"},      // what it mends is judged by what may be sent
+	"redact":        {"workspace/terminal"}, // pure text, like redact itself
+}
+
+// strangers are packages that must not know each other although the layers would
+// let them. Tests are free to: they may stand a package on its real ground.
+var strangers = map[string]struct {
+	from   []string
+	reason string
+}{
+	"agent": {
+		from:   []string{"store", "roofmt", "journal/filelog"},
+		reason: "the agent names what it needs of a task in an interface of its own",
+	},
+	"llm": {
+		from:   []string{"workspace", "store", "journal", "task", "roofmt", "usage"},
+		reason: "a provider knows requests and replies, not tasks or disks",
+	},
+	"tool": {
+		from:   []string{"store", "journal", "task", "roofmt", "usage"},
+		reason: "a tool touches the user's files and knows no history",
+	},
+	"workspace": {
+		from:   []string{"store", "journal", "task", "roofmt", "usage"},
+		reason: "the user's files do not depend on how tasks are kept",
+	},
+}
+
+// owner is the entry of the layer table that a package belongs to; the longest
+// one that fits.
+func owner(pkg string) (entry string, layer int, ok bool) {
+	for i, row := range layers {
+		for _, name := range row {
+			if inside(pkg, name) && len(name) > len(entry) {
+				entry, layer, ok = name, i, true
+			}
+		}
+	}
+	return entry, layer, ok
+}
+
+// judge says why a package may not import another one, "" when it may.
+func judge(from, to string, test bool) string {
+	if inside(from, to) || inside(to, from) {
+		return ""
+	}
+	fromName, fromLayer, ok := owner(from)
+	if !ok {
+		return "" // reported once, as a package without a place
+	}
+	toName, toLayer, ok := owner(to)
+	switch {
+	case !ok:
+		return ""
+	case toLayer < fromLayer:
+		return fmt.Sprintf("%s stands above %s", toName, fromName)
+	case test || toName == fromName:
+		return ""
+	case toLayer == fromLayer && !slices.Contains(neighbours[fromName], toName):
+		return fmt.Sprintf("%s and %s are neighbours and do not know each other", fromName, toName)
+	}
+	for _, name := range strangers[fromName].from {
+		if inside(to, name) {
+			return strangers[fromName].reason
+		}
+	}
+	return ""
+}
+
+// inside reports whether a package is dir or lies below it.
+func inside(pkg, dir string) bool {
+	return pkg == dir || strings.HasPrefix(pkg, dir+"/")
+}

@@ -1,0 +1,121 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+// API reads one element of the history that the model sees. Its blocks are the
+// item's parts; a message whose content is one string has one text part.
+func API(raw []byte, number int) Item {
+	it := Item{Number: number, Class: Unknown}
+	if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
+		it.Kind, it.Title, it.Body = "invalid", "not a message", string(raw)
+		return it
+	}
+	it.TS, _ = esjson.GetInt(raw, "ts")
+	it.Kind = str(raw, "role")
+	it.Title = it.Kind
+	text := Model
+	switch it.Kind {
+	case "user":
+		it.Class, text = User, User
+	case "assistant":
+		it.Class = Model
+	case "":
+		it.Kind = str(raw, "type") // reasoning that stands alone
+		it.Title = it.Kind
+	}
+	it.Title += tags(raw)
+	content, _ := esjson.Get(raw, "content")
+	if s, err := esjson.Unquote(content); err == nil {
+		it.Parts = append(it.Parts, Item{Kind: "text", Class: text, Body: s})
+	}
+	for block := range esjson.Array(content) {
+		it.Parts = append(it.Parts, part(block, text))
+	}
+	return it
+}
+
+// tags say why a message is not sent as it stands.
+func tags(raw []byte) string {
+	var out []string
+	if v, _ := esjson.GetBool(raw, "isSummary"); v {
+		out = append(out, "summary")
+	}
+	if v, _ := esjson.GetBool(raw, "isTruncationMarker"); v {
+		out = append(out, "truncation marker")
+	}
+	if str(raw, "condenseParent") != "" {
+		out = append(out, "condensed away")
+	}
+	if str(raw, "truncationParent") != "" {
+		out = append(out, "truncated away")
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return " [" + strings.Join(out, ", ") + "]"
+}
+
+// part reads one content block.
+func part(block []byte, text Class) Item {
+	it := Item{Class: Unknown}
+	if esjson.TypeOf(block) != esjson.TypeObject {
+		it.Kind, it.Body = "invalid", string(block)
+		return it
+	}
+	it.Kind = str(block, "type")
+	switch it.Kind {
+	case "text":
+		it.Class, it.Body = text, str(block, "text")
+	case "thinking":
+		it.Class, it.Body = Reasoning, str(block, "thinking")
+	case "reasoning":
+		it.Class, it.Body = Reasoning, str(block, "text")
+	case "redacted_thinking":
+		it.Class, it.Title = Reasoning, "(encrypted)"
+	case "tool_use":
+		it.Class, it.Call, it.Title = Tool, str(block, "id"), str(block, "name")
+		if input, ok := esjson.Get(block, "input"); ok {
+			it.Body = string(input)
+		}
+	case "tool_result":
+		it.Class, it.Call = Output, str(block, "tool_use_id")
+		it.Title = "result"
+		if bad, _ := esjson.GetBool(block, "is_error"); bad {
+			it.Class, it.Title = Failure, "result (error)"
+		}
+		it.Body, it.Images = ResultText(block)
+	case "image", "document":
+		it.Class, it.Images, it.Title = text, 1, it.Kind
+	case "thoughtSignature":
+		it.Class, it.Title = Note, "thought signature"
+	default:
+		it.Title, it.Body = it.Kind, string(block)
+	}
+	return it
+}
+
+// ResultText is the text of a tool_result block and how many images it holds.
+func ResultText(block []byte) (text string, images int) {
+	content, ok := esjson.Get(block, "content")
+	if !ok {
+		return "", 0
+	}
+	if s, err := esjson.Unquote(content); err == nil {
+		return s, 0
+	}
+	var texts []string
+	for b := range esjson.Array(content) {
+		switch {
+		case esjson.TypeOf(b) != esjson.TypeObject:
+		case str(b, "type") == "text":
+			texts = append(texts, str(b, "text"))
+		case str(b, "type") == "image":
+			images++
+		}
+	}
+	return strings.Join(texts, "\n"), images
+}

@@ -1,0 +1,92 @@
+package view
+
+import (
+	"github.com/roost-dev/roost/esjson"
+)
+
+// askTitles are the questions whose title says it all; their text, if any, is the body.
+var askTitles = map[string]struct {
+	class Class
+	title string
+}{
+	"command_output":                {Note, "the command is running"},
+	"completion_result":             {Note, "waiting for the next word"},
+	"api_req_failed":                {Failure, "the request to the model failed"},
+	"resume_task":                   {Note, "resumed"},
+	"resume_completed_task":         {Note, "resumed after completion"},
+	"mistake_limit_reached":         {Question, "too many mistakes in a row"},
+	"auto_approval_max_req_reached": {Question, "the limit for automatic approvals is reached"},
+	"request_limit_reached":         {Question, "the limit of requests is reached"},
+	"browser_action_launch":         {Tool, "open a browser"},
+	"plan_mode_respond":             {Question, "plan"},
+	"plan_mode_response":            {Question, "plan"},
+	"act_mode_respond":              {Model, ""},
+	"new_task":                      {Tool, "new task"},
+	"condense":                      {Question, "condense the conversation"},
+	"summarize_task":                {Question, "summarise the task"},
+	"report_bug":                    {Question, "report a bug"},
+	"use_subagents":                 {Tool, "use subagents"},
+}
+
+func ask(it *Item, kind, text string) bool {
+	it.Class = Question
+	switch kind {
+	case "followup", "plan_mode_respond", "plan_mode_response":
+		it.Body, it.Choices = followup(text)
+		return true
+	case "command":
+		it.Class, it.Title = Tool, "$ "+text
+		return true
+	case "tool":
+		tool(it, text)
+		return true
+	case "use_mcp_server":
+		mcp(it, text)
+		return true
+	}
+	known, ok := askTitles[kind]
+	it.Class, it.Title, it.Body = known.class, known.title, text
+	if !ok {
+		it.Class = Unknown
+	}
+	return ok
+}
+
+// followup is the question and its suggested answers. While it is streamed the
+// text is the bare question.
+func followup(text string) (question string, choices []string) {
+	raw, ok := object(text)
+	if !ok {
+		return text, nil
+	}
+	question = str(raw, "question")
+	if question == "" {
+		question = str(raw, "response") // plans of Cline
+	}
+	for _, key := range []string{"suggest", "options"} {
+		list, _ := esjson.Get(raw, key)
+		for el := range esjson.Array(list) {
+			if s, err := esjson.Unquote(el); err == nil {
+				choices = append(choices, s)
+			} else if esjson.TypeOf(el) == esjson.TypeObject {
+				choices = append(choices, str(el, "answer"))
+			}
+		}
+	}
+	return question, choices
+}
+
+func mcp(it *Item, text string) {
+	it.Class = Tool
+	raw, ok := object(text)
+	if !ok {
+		it.Title, it.Body = "use an MCP server", text
+		return
+	}
+	what := str(raw, "toolName")
+	if what == "" {
+		what = str(raw, "uri")
+	}
+	it.Title = "mcp " + str(raw, "serverName") + " " + what
+	it.Body = str(raw, "arguments")
+}

@@ -1,0 +1,150 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Line is one line of an item. Text holds no line break; Style is how a reader
+// should see it.
+type Line struct {
+	Style Style
+	Text  string
+}
+
+// Style is a line's role, for colours or CSS classes.
+type Style string
+
+// The styles.
+const (
+	Head    Style = "head"  // the item's first line
+	Plain   Style = "plain" // text
+	Dim     Style = "dim"   // reasoning, output, housekeeping
+	Added   Style = "added"
+	Removed Style = "removed"
+	Bad     Style = "bad"
+	Good    Style = "good"
+	Asked   Style = "asked"
+)
+
+// marks are what a head line begins with.
+var marks = map[Class]string{
+	User: "you", Model: "model", Reasoning: "thinking", Tool: "tool", Output: "output", Question: "question",
+	Result: "result", Request: "request", Note: "note", Failure: "failed", Unknown: "?",
+}
+
+// Lines cuts an item into lines: a head with its number, then its body, at most
+// max lines of it (0 = all), then its choices and parts.
+func Lines(it Item, max int) []Line {
+	head := it.Title
+	if it.Class == Request || it.Class == Note || it.Class == Tool {
+		head = joinWords(orName(it), head)
+	} else {
+		head = joinWords(marks[it.Class], head)
+	}
+	if it.Number > 0 {
+		head = fmt.Sprintf("#%d ", it.Number) + head
+	}
+	if it.Partial {
+		head += " (interrupted)"
+	}
+	if it.Images > 0 {
+		head += fmt.Sprintf(" [%d image%s]", it.Images, plural(it.Images))
+	}
+	first, rest, _ := strings.Cut(head, "\n") // a command may have many lines
+	out := []Line{{headStyle(it.Class), first}}
+	if rest != "" {
+		out = append(out, body(rest, Plain, false, 0)...)
+	}
+	out = append(out, body(it.Body, bodyStyle(it.Class), it.Diff, max)...)
+	for i, c := range it.Choices {
+		out = append(out, Line{Asked, fmt.Sprintf("  %d. %s", i+1, strings.ReplaceAll(c, "\n", " "))})
+	}
+	for _, p := range it.Parts {
+		for _, l := range Lines(p, max) {
+			l.Text = "  " + l.Text
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// orName leaves the mark out where the title already says what it is.
+func orName(it Item) string {
+	switch it.Class {
+	case Request:
+		return ""
+	case Note:
+		return "·"
+	}
+	return marks[it.Class]
+}
+
+func body(text string, style Style, diff bool, max int) []Line {
+	text = strings.TrimRight(text, "\r\n \t")
+	if text == "" {
+		return nil
+	}
+	all := strings.Split(text, "\n")
+	cut := 0
+	if max > 0 && len(all) > max {
+		cut = len(all) - max
+		all = all[:max]
+	}
+	out := make([]Line, 0, len(all)+1)
+	for _, l := range all {
+		s := style
+		if diff {
+			s = DiffStyle(l)
+		}
+		out = append(out, Line{s, "  " + strings.TrimSuffix(l, "\r")})
+	}
+	if cut > 0 {
+		out = append(out, Line{Dim, fmt.Sprintf("  ... %d more line%s", cut, plural(cut))})
+	}
+	return out
+}
+
+// DiffStyle is the style of a line of a unified diff.
+func DiffStyle(line string) Style {
+	switch {
+	case strings.HasPrefix(line, "+"):
+		return Added
+	case strings.HasPrefix(line, "-"):
+		return Removed
+	case strings.HasPrefix(line, "@@"):
+		return Dim
+	}
+	return Plain
+}
+
+func headStyle(c Class) Style {
+	switch c {
+	case Failure:
+		return Bad
+	case Result:
+		return Good
+	case Question:
+		return Asked
+	case Request, Note, Reasoning, Output:
+		return Dim
+	}
+	return Head
+}
+
+func bodyStyle(c Class) Style {
+	switch c {
+	case Reasoning, Output, Note, Request:
+		return Dim
+	}
+	return Plain
+}
+
+func joinWords(a, b string) string { return strings.TrimSpace(a + " " + b) }
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}

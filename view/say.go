@@ -1,0 +1,176 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+// plain are the kinds whose text is the body under a fixed title.
+var plain = map[string]struct {
+	class Class
+	title string
+}{
+	"task":                       {User, ""},
+	"reasoning":                  {Reasoning, ""},
+	"user_feedback":              {User, ""},
+	"completion_result":          {Result, ""},
+	"command_output":             {Output, ""},
+	"error":                      {Failure, "error"},
+	"api_req_retried":            {Note, "the request was tried again"},
+	"api_req_retry_delayed":      {Note, "waiting before the next try"},
+	"api_req_finished":           {Note, "the request ended"},
+	"api_req_rate_limit_wait":    {Note, "waiting for the rate limit"},
+	"api_req_deleted":            {Note, "requests were taken out by a restore"},
+	"shell_integration_warning":  {Note, "the editor's shell integration is missing"},
+	"mcp_server_request_started": {Note, "asking the MCP server"},
+	"mcp_server_response":        {Output, "the MCP server's answer"},
+	"mcp_notification":           {Note, "the MCP server says"},
+	"subtask_result":             {Result, "the subtask's result"},
+	"rooignore_error":            {Failure, "hidden by .rooignore"},
+	"clineignore_error":          {Failure, "hidden by .clineignore"},
+	"diff_error":                 {Failure, "the change did not fit"},
+	"condense_context_error":     {Failure, "condensing failed"},
+	"command":                    {Tool, "command"},
+	"new_task":                   {Tool, "new task"},
+	"new_task_started":           {Note, "a subtask started"},
+	"browser_action":             {Tool, "browser"},
+	"browser_action_launch":      {Tool, "open a browser"},
+	"browser_action_result":      {Output, "browser"},
+	"browser_session_status":     {Note, "browser session"},
+	"too_many_tools_warning":     {Note, "many tools are switched on"},
+	"image":                      {Output, "an image"},
+	"checkpoint_created":         {Note, "checkpoint"},
+	"load_mcp_documentation":     {Note, "reading about MCP"},
+	"info":                       {Note, ""},
+	"task_progress":              {Note, "progress"},
+	"deleted_api_reqs":           {Note, "requests were taken out by a restore"},
+	"generate_explanation":       {Note, "explanation"},
+	"hook_status":                {Note, "hook"},
+	"hook_output_stream":         {Output, "hook"},
+}
+
+func say(it *Item, kind, text string, raw []byte) bool {
+	it.Body = text
+	switch kind {
+	case "text":
+		it.Class = Model
+		if it.Number == 1 {
+			it.Class = User
+		}
+		return true
+	case "api_req_started":
+		request(it, text)
+		return true
+	case "tool", "user_edit_todos", "codebase_search_result":
+		tool(it, text)
+		return true
+	case "user_feedback_diff":
+		feedbackDiff(it, text)
+		return true
+	case "use_mcp_server":
+		mcp(it, text)
+		return true
+	case "checkpoint_saved":
+		it.Class, it.Title, it.Body = Note, "checkpoint "+short(text, 10), ""
+		return true
+	case "condense_context":
+		condensed(it, raw)
+		return true
+	case "sliding_window_truncation":
+		truncated(it, raw)
+		return true
+	}
+	known, ok := plain[kind]
+	if !ok {
+		return false
+	}
+	it.Class, it.Title = known.class, known.title
+	return true
+}
+
+// request is what one request to the model cost. The text of old rows also holds
+// the whole prompt; it is left out.
+func request(it *Item, text string) {
+	it.Class, it.Title, it.Body = Request, "request", ""
+	raw, ok := object(text)
+	if !ok {
+		return
+	}
+	in, okIn := esjson.GetInt(raw, "tokensIn")
+	out, _ := esjson.GetInt(raw, "tokensOut")
+	var facts []string
+	if okIn {
+		facts = append(facts, fmt.Sprintf("%s tokens in, %s out", Count(in), Count(out)))
+	}
+	if read, _ := esjson.GetInt(raw, "cacheReads"); read > 0 {
+		facts = append(facts, Count(read)+" from cache")
+	}
+	cost, okCost := esjson.GetFloat(raw, "cost")
+	if okCost {
+		facts = append(facts, fmt.Sprintf("$%.4f", cost))
+	}
+	reason := str(raw, "cancelReason")
+	if reason != "" {
+		facts = append(facts, strings.ReplaceAll(reason, "_", " "))
+		it.Body = str(raw, "streamingFailedMessage")
+	}
+	if !okIn && !okCost && reason == "" {
+		facts = append(facts, "no reply")
+	}
+	it.Title = "request: " + strings.Join(facts, ", ")
+}
+
+func feedbackDiff(it *Item, text string) {
+	it.Class = User
+	raw, ok := object(text)
+	if !ok {
+		it.Title = "changed the file before approving"
+		return
+	}
+	it.Title = "changed " + str(raw, "path") + " before approving"
+	it.Body, it.Diff = str(raw, "diff"), true
+}
+
+func condensed(it *Item, raw []byte) {
+	it.Class, it.Title = Note, "older history was condensed"
+	info, ok := esjson.Get(raw, "contextCondense")
+	if !ok || esjson.TypeOf(info) != esjson.TypeObject {
+		return
+	}
+	from, _ := esjson.GetInt(info, "prevContextTokens")
+	to, _ := esjson.GetInt(info, "newContextTokens")
+	it.Title = fmt.Sprintf("older history was condensed: %s -> %s tokens", Count(from), Count(to))
+	it.Body = str(info, "summary")
+}
+
+func truncated(it *Item, raw []byte) {
+	it.Class, it.Title = Note, "older history is no longer sent"
+	info, ok := esjson.Get(raw, "contextTruncation")
+	if !ok || esjson.TypeOf(info) != esjson.TypeObject {
+		return
+	}
+	n, _ := esjson.GetInt(info, "messagesRemoved")
+	it.Title = fmt.Sprintf("older history is no longer sent: %d messages", n)
+}
+
+// Count writes a number of tokens for people: 950, 1.2k, 34k, 1.2M.
+func Count(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 10_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1e3)
+	case n < 1_000_000:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+}
+
+func short(s string, n int) string {
+	if len(s) > n {
+		return s[:n]
+	}
+	return s
+}
