@@ -130,10 +130,17 @@ func (l *fileLock) ownDead(mtime int64) bool {
 		return false
 	}
 	var o owner
-	if json.Unmarshal(b, &o) != nil || o.MTime != mtime {
+	if json.Unmarshal(b, &o) != nil || o.MTime != mtime && !unstamped(o.MTime, mtime) {
 		return false
 	}
 	return self{o.Domain, o.PID, o.Start}.dead()
+}
+
+// unstamped tells whether a lock was made right after its record and never got its time: we died between the two. Roo sets
+// whole milliseconds at once, so a time that has more digits is the kernel's, from our own mkdir.
+func unstamped(recorded, mtime int64) bool {
+	d := mtime - recorded
+	return mtime%int64(time.Millisecond) != 0 && d > -int64(50*time.Millisecond) && d < int64(time.Second)
 }
 
 // leftByDead tells whether a lock folder is one of our own whose process is dead. Only that is sure: a lock of another program

@@ -172,7 +172,7 @@ func (s *Store) take(ctx context.Context, ref Ref) (*Task, error) {
 	if err := os.MkdirAll(filepath.Dir(ref.Log), 0o700); err != nil {
 		return nil, &RootError{Path: s.opt.Root, Check: "cannot be written", Err: err}
 	}
-	log, err := filelog.Own(ctx, ref.Log, filelog.Options{
+	log, err := ownLog(ctx, ref.Log, filelog.Options{
 		FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program,
 		Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program},
 	})

@@ -1,0 +1,289 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
+)
+
+func TestAdoptInPlace(t *testing.T) {
+	storage, dir := rooStorage(t, "adopt-me")
+	pretty := "[\n  " + apiRow(1, "user", "do it") + ",\n  " + apiRow(2, "assistant", "so far") + "\n]\n"
+	write(t, dir, roofmt.APIName, pretty)
+	root := filepath.Join(t.TempDir(), "root")
+	s := open(t, root, storage)
+	before := rows(view(t, s, "adopt-me").State)
+	originals := map[string]string{}
+	for _, name := range []string{roofmt.UIName, roofmt.APIName, roofmt.ItemName, roofmt.MetadataName} {
+		originals[name] = read(t, dir, name)
+	}
+	untouched := tree(t, storage)
+
+	o := own(t, s, "adopt-me")
+	k := o.Task
+	if want := filepath.Join(root, "adopted", k.Ref.Source, "adopt-me"); k.Ref.Log != want {
+		t.Errorf("journal in %s, want %s", k.Ref.Log, want)
+	}
+	if got := rows(k.State()); got != before {
+		t.Errorf("adopted %s\nread %s", got, before)
+	}
+	for _, f := range k.State().Adopted.Files {
+		blob, err := k.log.Blob(context.Background(), journal.Hash(f.Blob))
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := must[[]byte](t)(blob.ReadAll())
+		if string(data) != originals[f.Name] {
+			t.Errorf("original %s is not byte for byte", f.Name)
+		}
+		delete(originals, f.Name)
+		check(t, blob.Close())
+	}
+	if len(originals) != 0 {
+		t.Errorf("not kept: %v", originals)
+	}
+	closeTask(t, k)
+	if d := cmp.Diff(untouched, onlyFiles(tree(t, storage), untouched)); d != "" {
+		t.Error("adoption without a change wrote:", d)
+	}
+
+	// A change in one history leaves the other one's bytes.
+	k = own(t, s, "adopt-me").Task
+	commit(t, k, task.UI, uiRow(5, "more"))
+	want := rows(k.State())
+	closeTask(t, k)
+	if read(t, dir, roofmt.APIName) != pretty {
+		t.Error("the untouched history was respelled")
+	}
+	if got := read(t, dir, roofmt.UIName); got != array(uiRow(1, "do it"), uiRow(2, "done so far"), uiRow(5, "more")) {
+		t.Errorf("UI %s", got)
+	}
+	item := []byte(read(t, dir, roofmt.ItemName))
+	if v, ok := esjson.Get(item, "novel"); !ok || string(v) != `{"a":[1,2]}` {
+		t.Errorf("unknown member: %s in %s", v, item)
+	}
+	if ts, _ := esjson.GetInt(item, "ts"); ts != ts0+5 {
+		t.Errorf("item not renewed: %s", item)
+	}
+	if read(t, dir, roofmt.MetadataName) != `{"files_in_context": [ {"path":"a.go","record_state":"active"} ]}` {
+		t.Error("the file record was respelled")
+	}
+	k = own(t, s, "adopt-me").Task
+	if got := rows(k.State()); got != want {
+		t.Errorf("reopened %s, want %s", got, want)
+	}
+	commit(t, k, task.API, apiRow(6, "user", "x"))
+	closeTask(t, k)
+	if got := read(t, dir, roofmt.APIName); got != array(apiRow(1, "user", "do it"), apiRow(2, "assistant", "so far"), apiRow(6, "user", "x")) {
+		t.Errorf("API %s", got)
+	}
+	for path := range tree(t, dir) {
+		switch filepath.Base(path) {
+		case "adopt-me", roofmt.UIName, roofmt.APIName, roofmt.ItemName, roofmt.MetadataName:
+		default:
+			t.Errorf("left in the editor's folder: %s", path)
+		}
+	}
+}
+
+// onlyFiles drops the times of directories, which a lock that came and went moves.
+func onlyFiles(got, like map[string]string) map[string]string {
+	out := map[string]string{}
+	for path, text := range got {
+		if strings.HasPrefix(text, "d") && strings.HasPrefix(like[path], "d") {
+			text = like[path]
+		}
+		out[path] = text
+	}
+	return out
+}
+
+func TestForkOfCline(t *testing.T) {
+	storage := filepath.Join(t.TempDir(), "saoudrizwan.claude-dev")
+	dir := filepath.Join(storage, "tasks", "1730047571772")
+	write(t, dir, roofmt.UIName, array(uiRow(1, "hi"), uiRow(2, "ho")))
+	write(t, dir, roofmt.APIName, array(apiRow(1, "user", "hi")))
+	s := open(t, t.TempDir(), storage)
+	before := tree(t, storage)
+	want := rows(view(t, s, "1730047571772").State)
+	o := own(t, s, "1730047571772")
+	if o.Forked == "" || !o.Task.Ref.Own || rows(o.Task.State()) != want {
+		t.Errorf("fork %q: %s", o.Forked, rows(o.Task.State()))
+	}
+	commit(t, o.Task, task.UI, uiRow(3, "on"))
+	id := o.Task.Ref.ID
+	closeTask(t, o.Task)
+	if d := cmp.Diff(before, tree(t, storage)); d != "" {
+		t.Error(d)
+	}
+	if n := len(view(t, s, id).State.UI()); n != 3 {
+		t.Errorf("fork has %d rows", n)
+	}
+}
+
+func TestLinksAreNotWrittenThrough(t *testing.T) {
+	storage, dir := rooStorage(t, "real-one")
+	outside := filepath.Join(t.TempDir(), "outside")
+	check(t, os.Rename(dir, outside))
+	check(t, os.Symlink(outside, dir))
+	s := open(t, t.TempDir(), storage)
+	before := tree(t, outside)
+	o := own(t, s, "real-one")
+	if o.Forked == "" {
+		t.Error("a linked folder was continued in place")
+	}
+	commit(t, o.Task, task.UI, uiRow(9, "x"))
+	closeTask(t, o.Task)
+	if d := cmp.Diff(before, tree(t, outside)); d != "" {
+		t.Error(d)
+	}
+
+	// In Roost's own root it is refused.
+	check(t, os.MkdirAll(s.tasksDir(), 0o700))
+	check(t, os.Symlink(outside, filepath.Join(s.tasksDir(), "own-link")))
+	ref := must[Ref](t)(s.Find(context.Background(), "own-link"))
+	if _, err := s.Own(context.Background(), ref); !errors.Is(err, ErrLinked) {
+		t.Errorf("own: %v", err)
+	}
+	if d := cmp.Diff(before, tree(t, outside)); d != "" {
+		t.Error(d)
+	}
+
+	// A file that leads out is neither read nor written.
+	secret := filepath.Join(t.TempDir(), "secret")
+	check(t, os.WriteFile(secret, []byte(array(uiRow(1, "secret"))), 0o600))
+	_, dir = rooStorage(t, "inner-link")
+	check(t, os.Remove(filepath.Join(dir, roofmt.UIName)))
+	check(t, os.Symlink(secret, filepath.Join(dir, roofmt.UIName)))
+	s = open(t, t.TempDir(), filepath.Dir(filepath.Dir(dir)))
+	k := own(t, s, "inner-link").Task
+	if strings.Contains(rows(k.State()), "secret") {
+		t.Error("read through a link")
+	}
+	check(t, k.Commit(context.Background(), add(k, task.UI, uiRow(9, "x"))))
+	if err := k.Close(context.Background()); err == nil {
+		t.Error("nobody was told that the file could not be written")
+	}
+	if got := string(must[[]byte](t)(os.ReadFile(secret))); got != array(uiRow(1, "secret")) {
+		t.Errorf("written through: %s", got)
+	}
+	if _, err := (folderBlobs{folder: &roofmt.Folder{Dir: dir}}).Range(roofmt.UIName, 0, -1); err == nil {
+		t.Error("blobs follow links out")
+	}
+}
+
+// corpus lays every task of the collection out as storages of its own.
+func corpus(t *testing.T) (list []string) {
+	dir := os.Getenv("ROOST_CORPUS")
+	if dir == "" {
+		t.Skip("ROOST_CORPUS is not set")
+	}
+	check(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() && roofmt.IsFolder(path) {
+			list = append(list, path)
+		}
+		return err
+	}))
+	if len(list) == 0 {
+		t.Fatalf("no task folder below %s", dir)
+	}
+	return list
+}
+
+func TestCorpusList(t *testing.T) {
+	list := corpus(t)
+	before := tree(t, os.Getenv("ROOST_CORPUS"))
+	root := filepath.Join(t.TempDir(), "root")
+	s := open(t, root, list...)
+	got := must[Listing](t)(s.List(context.Background(), Filter{}))
+	empty := must[Listing](t)(s.List(context.Background(), Filter{Empty: true}))
+	seen := map[string]bool{}
+	for _, item := range append(got.Items, empty.Items...) {
+		seen[item.Path] = true
+	}
+	passed := 0
+	for _, dir := range list {
+		if seen[dir] {
+			passed++
+		} else {
+			t.Errorf("not listed: %s", dir)
+		}
+	}
+	if d := cmp.Diff(before, tree(t, os.Getenv("ROOST_CORPUS"))); d != "" {
+		t.Error(d)
+	}
+	if exists(root, "") {
+		t.Error("listing made the root")
+	}
+	fmt.Printf("corpus: %d/%d\n", passed, len(list))
+}
+
+func TestCorpusDoctor(t *testing.T) {
+	list := corpus(t)
+	before := tree(t, os.Getenv("ROOST_CORPUS"))
+	s := open(t, filepath.Join(t.TempDir(), "root"), list...)
+	r := must[Report](t)(s.Check(context.Background(), nil, CheckOptions{}))
+	if r.Tasks != len(list) {
+		t.Errorf("checked %d of %d", r.Tasks, len(list))
+	}
+	damaged := map[string]bool{}
+	for _, f := range r.Damaged {
+		damaged[f.Path] = true
+	}
+	if r.OK+len(damaged) != r.Tasks {
+		t.Errorf("%d in order, %d damaged, of %d", r.OK, len(damaged), r.Tasks)
+	}
+	if d := cmp.Diff(before, tree(t, os.Getenv("ROOST_CORPUS"))); d != "" {
+		t.Error(d)
+	}
+	passed := 0
+	for i, dir := range list {
+		if adoptCopy(t, dir, i, damaged[dir]) {
+			passed++
+		}
+	}
+	fmt.Printf("corpus: %d/%d\n", passed, len(list))
+}
+
+// adoptCopy continues a copy without changing anything, and looks at its bytes.
+func adoptCopy(t *testing.T, from string, n int, damaged bool) bool {
+	storage := filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline")
+	id := fmt.Sprintf("copy-%d", n)
+	dir := filepath.Join(storage, "tasks", id)
+	check(t, os.CopyFS(dir, os.DirFS(from)))
+	before := tree(t, dir)
+	s := open(t, t.TempDir(), storage)
+	want := rows(view(t, s, id).State)
+	ref := must[Ref](t)(s.Find(context.Background(), id))
+	o, err := s.Own(context.Background(), ref)
+	if err != nil {
+		t.Errorf("%s: %v", from, err)
+		return false
+	}
+	same := rows(o.Task.State()) == want
+	if err := o.Task.Close(context.Background()); err != nil {
+		t.Errorf("%s: %v", from, err)
+		return false
+	}
+	if after := view(t, s, id); rows(after.State) != want || !same {
+		t.Errorf("%s: another state after adoption", from)
+		return false
+	}
+	if d := cmp.Diff(before, onlyFiles(tree(t, dir), before)); d != "" && !damaged {
+		t.Errorf("%s: %s", from, d)
+		return false
+	}
+	return true
+}

@@ -1,0 +1,47 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
+)
+
+// holderWait is how long a lock is waited for whose holder is dead.
+const holderWait = 2 * time.Second
+
+// ownLog takes a log. A process that was killed while it started a command leaves,
+// until that command's exec, a child that still has the lock open: the holder is
+// dead and the lock is not free yet.
+func ownLog(ctx context.Context, dir string, o filelog.Options) (journal.Owner, error) {
+	for end := time.Now().Add(holderWait); ; {
+		log, err := filelog.Own(ctx, dir, o)
+		var busy *journal.BusyError
+		if err == nil || !errors.As(err, &busy) || alive(busy.Holder.PID) || time.Now().After(end) {
+			return log, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// alive is true in doubt.
+func alive(pid int) bool {
+	if pid <= 0 || runtime.GOOS == "windows" {
+		return true
+	}
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	err = p.Signal(syscall.Signal(0))
+	return err == nil || errors.Is(err, os.ErrPermission)
+}
