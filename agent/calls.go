@@ -241,6 +241,11 @@ func (b *batch) openRow(c *task.Call) (row uint64, ts int64) {
 			id = q.Message
 		}
 	}
+	for _, q := range b.agent.state().Answered {
+		if q.Call == c.ID {
+			id = q.Message
+		}
+	}
 	if m := b.agent.state().Message(id); m != nil && m.Hidden == "" {
 		return id, m.TS()
 	}

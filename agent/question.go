@@ -23,6 +23,10 @@ func artifactName(rowTS int64) string { return "cmd-" + strconv.FormatInt(rowTS,
 // else the Asker, and when nobody can be asked the run waits.
 func (b *batch) ask(ctx context.Context, q task.QuestionOpened) (Answer, *Outcome, error) {
 	a := b.agent
+	if kept, ok := a.state().Answer(q.Question); ok {
+		// It was acknowledged, and the run was killed before its call used it.
+		return Answer{Approve: kept.Approve, Text: kept.Text, By: kept.By}, nil, nil
+	}
 	if a.state().Question(q.Question) == nil {
 		if err := a.commit(ctx, q); err != nil {
 			return Answer{}, nil, err

@@ -99,11 +99,15 @@ func (s *State) fold(e Event, c journal.Commit) error {
 		s.call(e.Call, "").Process = &e
 	case ToolFinished:
 		s.call(e.Call, e.Name).Finished = &e
+		s.Answered = slices.DeleteFunc(s.Answered, func(a Answered) bool { return a.Call == e.Call })
 	case QuestionOpened:
 		if s.Question(e.Question) == nil {
 			s.Questions = append(s.Questions, &Question{QuestionOpened: e, Opened: c.At})
 		}
 	case QuestionClosed:
+		if q := s.Question(e.Question); q != nil && q.Call != "" && e.Reason == "" {
+			s.Answered = append(s.Answered, Answered{QuestionOpened: q.QuestionOpened, Answer: e})
+		}
 		s.Questions = slices.DeleteFunc(s.Questions, func(q *Question) bool { return q.Question == e.Question })
 		if s.Run != nil && s.Run.Waiting == e.Question {
 			s.Run.Waiting = ""

@@ -43,6 +43,7 @@ type State struct {
 	Replies   int // complete assistant messages in the visible API history
 	Failures  int // failed attempts since the last of them
 	Questions []*Question
+	Answered  []Answered // answers that their calls have not used yet
 	Queue     []InputQueued
 	Files     []FileRecord
 	Children  []Child
@@ -75,6 +76,23 @@ type Run struct {
 type Question struct {
 	QuestionOpened
 	Opened int64 // Unix milliseconds
+}
+
+// Answered is a question and its answer while the call that asked has no
+// outcome: a kill in between must not cost the answer.
+type Answered struct {
+	QuestionOpened
+	Answer QuestionClosed
+}
+
+// Answer is the unused answer to a question that a call asked.
+func (s *State) Answer(question string) (QuestionClosed, bool) {
+	for _, a := range s.Answered {
+		if a.Question == question {
+			return a.Answer, true
+		}
+	}
+	return QuestionClosed{}, false
 }
 
 // Child is a task that this one started.

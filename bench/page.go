@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// pageText makes 50,000 messages of a 500 MB task.
+const pageText = 10_000
+
+// pages measures the last page of a big task from a cold disk: once from its
+// journal, once from a folder of Roo's files that has no journal. The yardstick
+// is reading the journal from the cold disk.
+func pages(ctx context.Context, o options) ([]row, error) {
+	home := filepath.Join(o.dir, "pages")
+	root := filepath.Join(home, "roost")
+	const name = "big-task"
+	if err := makeBig(ctx, root, name, o.size); err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(root, "tasks", name)
+	log := filepath.Join(dir, "journal.jsonl")
+	size, err := fileSize(log)
+	if err != nil {
+		return nil, err
+	}
+	folder := filepath.Join(home, "roo", "tasks", name)
+	if err := copyHistories(dir, folder); err != nil {
+		return nil, err
+	}
+	cold, err := dropPages(home)
+	if err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	if err := drain(log); err != nil {
+		return nil, err
+	}
+	reading := time.Since(begun)
+	var rows []row
+	page := func(label, id string, extra ...string) error {
+		if _, err := dropPages(home); err != nil {
+			return err
+		}
+		args := append([]string{"show", id, "--tail", "20"}, extra...)
+		c, err := start(ctx, o, home, time.Millisecond, args...)
+		if err != nil {
+			return err
+		}
+		if len(c.out) < 20 {
+			return fmt.Errorf("roost show gave only %q", c.out)
+		}
+		state := "cold"
+		if !cold {
+			state = "warm"
+		}
+		rows = append(rows,
+			row{what: fmt.Sprintf("5 last page of %s, %s, %s", mb(size), label, state), got: ms(c.took), floor: "read " + ms(reading), ratio: over(c.took, reading), bar: "< 200 ms (500 MB)"})
+		if c.peak > 0 {
+			rows = append(rows, row{what: "5 its peak memory", got: mb(c.peak), floor: "file " + mb(size), ratio: over(c.peak, size), bar: "< 150 MB"})
+		}
+		return nil
+	}
+	if err := page("journal", name); err != nil {
+		return rows, err
+	}
+	// The journal goes: the same task is only Roo's files now.
+	err = errors.Join(os.RemoveAll(root), os.MkdirAll(filepath.Join(root, "tasks"), 0o700), os.Rename(folder, dir))
+	if err != nil {
+		return rows, fmt.Errorf("put Roo's folder in place: %w", err)
+	}
+	return rows, page("Roo's folder", name)
+}
+
+// makeBig makes a task whose journal has about size bytes.
+func makeBig(ctx context.Context, root, name string, size int64) (err error) {
+	s, err := store.Open(store.Options{Root: root, Program: "bench"})
+	if err != nil {
+		return err
+	}
+	t, err := s.Create(ctx, task.Created{Task: name, Number: 1, CreatedAt: baseTS})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Close(ctx)) }()
+	for i := 0; int64(i) < max(1, size/(2*pageText)); i++ {
+		events, _ := step(t.State().NextMessage(), i, pageText)
+		if err := t.Commit(ctx, events...); err != nil {
+			return err
+		}
+	}
+	return t.Barrier(ctx)
+}
+
+// copyHistories copies Roo's files of a task, without the journal.
+func copyHistories(from, to string) error {
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return fmt.Errorf("copy the histories: %w", err)
+	}
+	for _, name := range []string{"ui_messages.json", "api_conversation_history.json", "history_item.json"} {
+		if err := copyFile(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
+			return fmt.Errorf("copy the histories: %w", err)
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// drain reads a file to its end.
+func drain(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	buf := make([]byte, 1<<20)
+	_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{f}, buf)
+	return err
+}

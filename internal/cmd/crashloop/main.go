@@ -1,0 +1,110 @@
+// Command crashloop kills a busy roost at random moments, again and again, and
+// checks after each kill that nothing acknowledged is lost, nothing was done
+// twice and every file can be read. The last line of its output is the summary;
+// it ends with 1 when anything was wrong.
+//
+//	go run ./internal/cmd/crashloop -n 2000 [-seed S] [-parallel 2]
+//
+// The seed decides the moments, not how far a process gets until then: a run
+// cannot be repeated exactly. The folders of a task with trouble are kept.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+func main() {
+	n := flag.Int("n", 2000, "how many rounds; each starts or resumes a task and kills it")
+	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "for the random moments")
+	parallel := flag.Int("parallel", 2, "how many tasks at once")
+	limit := flag.Duration("for", 0, "stop after this long (0 = no limit)")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if *limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, *limit)
+		defer cancel()
+	}
+	code, err := loop(ctx, *n, *seed, *parallel)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "crashloop:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// tally is what all tasks together went through.
+type tally struct {
+	mu                                                  sync.Mutex
+	kills, ends, tasks, durable, reads, lines, unknowns int
+	troubles                                            []string
+}
+
+func (t *tally) trouble(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := fmt.Sprintf(format, args...)
+	t.troubles = append(t.troubles, text)
+	fmt.Fprintln(os.Stderr, "TROUBLE:", text)
+}
+
+func (t *tally) add(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f()
+}
+
+// loop plays n rounds on parallel tasks at once.
+func loop(ctx context.Context, n int, seed uint64, parallel int) (int, error) {
+	dir, err := os.MkdirTemp("", "roost-crashloop-*")
+	if err != nil {
+		return 1, fmt.Errorf("make a scratch folder: %w", err)
+	}
+	program := filepath.Join(dir, "roost")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/roost-dev/roost/cmd/roost")
+	if out, err := build.CombinedOutput(); err != nil {
+		return 1, fmt.Errorf("build roost: %w: %s", err, out)
+	}
+	begun := time.Now()
+	t := &tally{}
+	var left atomic.Int64
+	left.Store(int64(n))
+	var serial atomic.Uint64
+	var workers sync.WaitGroup
+	for range parallel {
+		workers.Go(func() {
+			for ctx.Err() == nil && left.Load() > 0 {
+				k := serial.Add(1)
+				before := len(t.troubles)
+				v := newVictim(t, program, filepath.Join(dir, fmt.Sprintf("task-%d", k)), seed, k)
+				v.live(ctx, &left)
+				t.mu.Lock()
+				clean := len(t.troubles) == before
+				t.mu.Unlock()
+				if clean {
+					_ = os.RemoveAll(v.dir)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	fmt.Printf("crashloop: %d rounds (%d killed, %d ended first), %d tasks completed, %d durable events printed and found, "+
+		"%d file reads, %d command lines, %d unknown outcomes, seed %d, %s: %d troubles\n",
+		t.kills+t.ends, t.kills, t.ends, t.tasks, t.durable, t.reads, t.lines, t.unknowns, seed,
+		time.Since(begun).Round(time.Second), len(t.troubles))
+	if len(t.troubles) > 0 {
+		fmt.Println("kept:", dir)
+		return 1, nil
+	}
+	return 0, os.RemoveAll(dir)
+}
