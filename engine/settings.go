@@ -46,6 +46,9 @@ func (e *Engine) settings(s task.Settings, r Request) (task.Settings, error) {
 			s.Model = e.opt.Config.Model
 		}
 	}
+	if s.Provider == "anthropic" && s.Model == "" {
+		s.Model = defaultModel
+	}
 	if s.Mode == "" {
 		s.Mode = "code"
 	}
