@@ -140,7 +140,7 @@ func newBench(t *testing.T, provider string, turns []crashtest.Turn) *crashtest.
 		err = b.UseScript(turns)
 	} else {
 		s := llmtest.New(t)
-		s.Answer = crashtest.Answer(turns)
+		s.Answer(crashtest.Answer(turns))
 		b.UseServer(s.URL)
 	}
 	if err != nil {

@@ -133,7 +133,7 @@ func conversation(n, size int) []llm.Message {
 // The bytes of a turn are, marks aside, the beginning of the bytes of the next.
 func TestPrefixStaysOverTurns(t *testing.T) {
 	s := llmtest.New(t)
-	s.Answer = func(llmtest.Request) llmtest.Reply { return llmtest.Text("ok") }
+	s.Answer(func(llmtest.Request) llmtest.Reply { return llmtest.Text("ok") })
 	p := provider(t, s)
 	tools := []llm.ToolSpec{{Name: "f", Schema: json.RawMessage(`{"type":"object"}`)}}
 	all := conversation(12, 300)

@@ -205,7 +205,7 @@ func TestErrorsAreClassified(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := llmtest.New(t)
-			s.Answer = func(llmtest.Request) llmtest.Reply { return c.reply }
+			s.Answer(func(llmtest.Request) llmtest.Reply { return c.reply })
 			o := collect(t, provider(t, s, func(o *anthropic.Options) { o.Backoff.Retries = 2 }), t.Context(), ask("hi"))
 			var e *llm.Error
 			if !errors.As(o.err, &e) || e.Kind != c.kind || e.Provider != "anthropic" {
@@ -229,7 +229,7 @@ func TestEveryCutIsNoticed(t *testing.T) {
 	reply := llmtest.Text("abc").AndCall("t", "f", `{"a":1}`)
 	s := llmtest.New(t)
 	n := 1
-	s.Answer = func(llmtest.Request) llmtest.Reply { return reply.CutByte(n) }
+	s.Answer(func(llmtest.Request) llmtest.Reply { return reply.CutByte(n) })
 	p := provider(t, s, func(o *anthropic.Options) { o.Backoff.Retries = -1 })
 	whole := 0
 	for ; whole < 3 && n < 5000; n += 13 {
@@ -371,12 +371,12 @@ func TestNoKeyIsSaidWithoutAsking(t *testing.T) {
 
 func TestConsumerMayStopAnywhere(t *testing.T) {
 	s := llmtest.New(t)
-	s.Answer = func(r llmtest.Request) llmtest.Reply {
+	s.Answer(func(r llmtest.Request) llmtest.Reply {
 		if r.Number%7 == 1 {
 			return llmtest.Fail(529, "busy")
 		}
 		return llmtest.Text("a b c").AndCall("t", "f", `{}`)
-	}
+	})
 	p := provider(t, s)
 	for n := 1; n < 9; n++ {
 		left := n

@@ -52,8 +52,6 @@ type Server struct {
 	URL string // base URL, without /v1
 	Key string // when set, other keys get 401
 
-	// Answer, when set before the first request, decides instead of the replies.
-	Answer func(Request) Reply
 	// Tolerate keeps violations from failing the test; they are still answered 400.
 	Tolerate bool
 
@@ -63,6 +61,7 @@ type Server struct {
 	once   sync.Once
 
 	mu         sync.Mutex
+	answer     func(Request) Reply
 	replies    []Reply
 	requests   []Request
 	violations []string
@@ -206,12 +205,20 @@ func readBody(r *http.Request) ([]byte, error) {
 	return b, err
 }
 
-func (s *Server) next(req Request) (Reply, bool) {
-	if s.Answer != nil {
-		return s.Answer(req), true
-	}
+// Answer lets f decide instead of the replies, for the requests that follow. f
+// is called for one request at a time.
+func (s *Server) Answer(f func(Request) Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.answer = f
+}
+
+func (s *Server) next(req Request) (Reply, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.answer != nil {
+		return s.answer(req), true
+	}
 	if len(s.replies) == 0 {
 		return Reply{}, false
 	}
