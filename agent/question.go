@@ -23,7 +23,7 @@ func artifactName(rowTS int64) string { return "cmd-" + strconv.FormatInt(rowTS,
 // else the Asker, and when nobody can be asked the run waits.
 func (b *batch) ask(ctx context.Context, q task.QuestionOpened) (Answer, *Outcome, error) {
 	a := b.agent
-	if kept, ok := a.state().Answer(q.Question); ok {
+	if kept, ok := a.state().Answer(q); ok {
 		// It was acknowledged, and the run was killed before its call used it.
 		return Answer{Approve: kept.Approve, Text: kept.Text, By: kept.By}, nil, nil
 	}

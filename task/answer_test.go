@@ -27,25 +27,32 @@ func TestAnswerIsKeptUntilItsCallUsedIt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	apply(QuestionOpened{Question: "q1", Kind: "approval", Call: "c1", Text: "run?"})
-	if _, ok := s.Answer("q1"); ok {
+	q1 := QuestionOpened{Question: "q1", Kind: "approval", Call: "c1", Text: "write?", Diff: "+a"}
+	apply(q1)
+	if _, ok := s.Answer(q1); ok {
 		t.Fatal("an open question has an answer")
 	}
 	apply(QuestionClosed{Question: "q1", Approve: &yes, By: "terminal"})
-	if a, ok := s.Answer("q1"); !ok || a.Approve == nil || !*a.Approve {
+	other := q1
+	other.Diff = "+b"
+	if _, ok := s.Answer(other); ok {
+		t.Fatal("consent to one change was taken for another")
+	}
+	if a, ok := s.Answer(q1); !ok || a.Approve == nil || !*a.Approve {
 		t.Fatalf("the answer is gone: %+v", a)
 	}
 	if s.Question("q1") != nil {
 		t.Fatal("an answered question is still open")
 	}
 	apply(ToolFinished{Call: "c1", Name: "execute_command", Outcome: "ok", Result: []byte(`{"type":"tool_result","tool_use_id":"c1","content":"x"}`)})
-	if _, ok := s.Answer("q1"); ok {
+	if _, ok := s.Answer(q1); ok {
 		t.Fatal("a used answer is kept")
 	}
 
-	apply(QuestionOpened{Question: "q2", Kind: "approval", Call: "c2", Text: "run?"})
+	q2 := QuestionOpened{Question: "q2", Kind: "approval", Call: "c2", Text: "run?"}
+	apply(q2)
 	apply(QuestionClosed{Question: "q2", By: "engine", Reason: "superseded"})
-	if _, ok := s.Answer("q2"); ok {
+	if _, ok := s.Answer(q2); ok {
 		t.Fatal("a question that nobody answered has an answer")
 	}
 }

@@ -101,6 +101,7 @@ func (s *State) fold(e Event, c journal.Commit) error {
 		s.call(e.Call, e.Name).Finished = &e
 		s.Answered = slices.DeleteFunc(s.Answered, func(a Answered) bool { return a.Call == e.Call })
 	case QuestionOpened:
+		s.Answered = slices.DeleteFunc(s.Answered, func(a Answered) bool { return a.Question == e.Question })
 		if s.Question(e.Question) == nil {
 			s.Questions = append(s.Questions, &Question{QuestionOpened: e, Opened: c.At})
 		}

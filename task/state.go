@@ -85,10 +85,11 @@ type Answered struct {
 	Answer QuestionClosed
 }
 
-// Answer is the unused answer to a question that a call asked.
-func (s *State) Answer(question string) (QuestionClosed, bool) {
+// Answer is the unused answer to a question that a call asked. It answers that
+// question only as it was asked: consent to one change is none to another.
+func (s *State) Answer(q QuestionOpened) (QuestionClosed, bool) {
 	for _, a := range s.Answered {
-		if a.Question == question {
+		if a.Question == q.Question && a.Call == q.Call && a.Text == q.Text && a.Diff == q.Diff {
 			return a.Answer, true
 		}
 	}
