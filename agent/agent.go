@@ -93,11 +93,14 @@ type Agent struct {
 	window    window
 	lastTS    int64
 	mistakes  int
-	malformed bool  // the last reply held a call that was not JSON
-	turns     int   // of this run
-	spent     int64 // micro-dollars of this run
-	first     bool  // no request went out yet in this run
-	fresh     bool  // the next user turn lists the workspace's files
+	refusals  int    // replies in a row of which the policy refused every call
+	malformed bool   // the last reply held a call that was not JSON
+	stop      string // why the last reply ended; "" after a restart
+	turns     int    // of this run
+	spent     int64  // micro-dollars of this run
+	first     bool   // no request went out yet in this run
+	fresh     bool   // the next user turn lists the workspace's files
+	yes       bool   // the person said "go on" and nothing else
 }
 
 // Plan says what the next request sends and what it is expected to cost.
@@ -130,15 +133,6 @@ func (a *Agent) state() *task.State { return a.Task.State() }
 // commit appends without waiting for the disk.
 func (a *Agent) commit(ctx context.Context, events ...task.Event) error {
 	return a.Task.Commit(context.WithoutCancel(ctx), events...)
-}
-
-// add builds the event for a new message and says which number it gets. Several
-// messages of one commit are numbered by offset.
-func (a *Agent) add(h task.History, offset uint64, raw []byte) task.MessageAdded {
-	return task.MessageAdded{
-		History: h, Message: a.state().NextMessage() + offset,
-		Body: task.Body{Raw: raw},
-	}
 }
 
 func (a *Agent) notice(text string) {

@@ -11,13 +11,14 @@ import (
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace/shell"
 )
 
 // runCalls closes every open call of the last reply and commits the user turn
 // that carries the results. A call that needs a person who cannot be asked stops
 // the run as waiting; the calls before it keep their outcomes.
-func (a *Agent) runCalls(ctx context.Context, in *Input) (*Outcome, error) {
-	b := &batch{agent: a, in: in, wrong: a.malformed}
+func (a *Agent) runCalls(ctx context.Context) (*Outcome, error) {
+	b := &batch{agent: a, wrong: a.malformed}
 	a.malformed = false
 	var results []string
 	for _, c := range a.state().OpenCalls() {
@@ -27,32 +28,49 @@ func (a *Agent) runCalls(ctx context.Context, in *Input) (*Outcome, error) {
 				return out, err
 			}
 		}
+		b.note(c.Finished)
 		results = append(results, c.ID)
 	}
-	if b.wrong {
-		a.mistakes++
-	} else {
+	a.mistakes++
+	if !b.wrong {
 		a.mistakes = 0
 	}
-	blocks := b.extra
-	if in.Given() {
-		if in.Text != "" || len(in.Images) > 0 {
-			blocks = append(blocks, userWords(in.Text))
-			blocks = append(blocks, imagePieces(in.Images)...)
-		}
-		*in = Input{}
+	a.refusals++
+	if b.refused < len(results) {
+		a.refusals = 0
 	}
-	return nil, a.commitUserTurn(ctx, results, blocks)
+	a.yes = false
+	d := a.draft()
+	d.userTurn(results, d.take(a.state().Queue))
+	return nil, d.commit(ctx)
 }
 
-// batch is the calls of one reply while they are being closed.
+// batch is the calls of one reply while they are being closed. What it knows of
+// the calls before the one at hand comes from their outcomes, so a restart in the
+// middle knows the same.
 type batch struct {
 	agent    *Agent
-	in       *Input
-	rejected bool
-	wrong    bool
-	rowTS    int64        // of the row that shows the call at hand
-	extra    []task.Piece // images and words beside the results
+	rejected bool  // the person refused a call of this reply
+	failed   bool  // a call of this reply did not do what it was asked for
+	refused  int   // calls that the policy refused
+	wrong    bool  // the model called wrongly
+	rowTS    int64 // of the row that shows the call at hand
+}
+
+// note takes a closed call into account for those after it.
+func (b *batch) note(f *task.ToolFinished) {
+	if f == nil {
+		return
+	}
+	b.failed = b.failed || f.Outcome != "ok"
+	if f.Outcome == "denied" && f.Approval != nil {
+		switch f.Approval.By {
+		case "user":
+			b.rejected = true
+		case "policy":
+			b.refused++
+		}
+	}
 }
 
 // close brings one call to an outcome.
@@ -74,7 +92,11 @@ func (b *batch) close(ctx context.Context, c *task.Call) (*Outcome, error) {
 		text := failure(fmt.Sprintf("there is no tool named %q", c.Name))
 		return nil, b.finish(ctx, c, verdict{outcome: "error", text: text, isError: true})
 	}
-	plan, err := t.Plan(ctx, b.env(), c.Input)
+	mark := ""
+	if t.Spec().Class == tool.Command {
+		mark = shell.NewMark()
+	}
+	plan, err := t.Plan(ctx, b.env(mark), c.Input())
 	var wrong *tool.InputError
 	switch {
 	case errors.As(err, &wrong):
@@ -88,57 +110,51 @@ func (b *batch) close(ctx context.Context, c *task.Call) (*Outcome, error) {
 	if t.Spec().Class == tool.Control {
 		return b.control(ctx, c, plan)
 	}
-	return b.effect(ctx, c, t.Spec(), plan)
+	return b.effect(ctx, c, t.Spec(), plan, mark)
 }
 
 // effect runs a call that reads, writes or commands: decide, show, ask if need
 // be, save the intent, run, commit the outcome.
-func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan tool.Plan) (*Outcome, error) {
+func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan tool.Plan, mark string) (*Outcome, error) {
 	a, ask := b.agent, plan.Ask()
 	decision := approval.Decide(a.Policy, spec.Class, ask)
 	granted := &task.Approval{State: "allowed", By: "policy", Rule: decision.Rule}
-	var row uint64
-	row, b.rowTS = b.openRow(c)
-	switch decision.State {
-	case approval.Deny:
+	refused := b.refusal(c)
+	d := a.draft()
+	row := b.row(d, c, ask, decision.State == approval.Allow && refused == nil)
+	switch {
+	case decision.State == approval.Deny:
 		granted.State = "denied"
-		if err := b.show(ctx, &row, &b.rowTS, ask, false); err != nil {
-			return nil, err
-		}
 		return nil, b.finish(ctx, c, verdict{
-			outcome: "denied", text: denial(decision.Reason), isError: true, approval: granted,
+			outcome: "denied", text: denial(decision.Reason), isError: true, approval: granted, before: d.events,
 		})
-	case approval.Ask:
-		if err := b.show(ctx, &row, &b.rowTS, ask, false); err != nil {
-			return nil, err
-		}
-		answer, out, err := b.ask(ctx, task.QuestionOpened{
+	case refused != nil, decision.State == approval.Ask:
+		answer, out, err := b.ask(ctx, d, task.QuestionOpened{
 			Question: questionID(row), Kind: "approval", Message: row, Call: c.ID, Text: ask.Title, Diff: ask.Diff,
-		})
+		}, func() []task.Event { return a.remember(spec, ask) })
 		if err != nil || out != nil {
 			return out, err
 		}
 		granted = &task.Approval{State: "allowed", By: "user", Feedback: answer.Text}
 		if yes := answer.Approve; yes == nil || !*yes {
-			granted.State, b.rejected = "denied", true
+			granted.State = "denied"
 			return nil, b.finish(ctx, c, verdict{
 				outcome: "denied", text: denial(answer.Text), isError: true, approval: granted,
 			})
 		}
-		if answer.Always {
-			if err := a.remember(ctx, spec, ask); err != nil {
-				return nil, err
-			}
-		}
+		d = a.draft()
+		b.answered(d, row, ask)
 	}
-	if err := b.show(ctx, &row, &b.rowTS, ask, true); err != nil {
-		return nil, err
-	}
-	err := a.commit(ctx, task.ToolStarted{
+	d.put(task.ToolStarted{
 		Call: c.ID, Name: spec.Name, Replay: string(spec.Replay), Message: row, Approval: granted,
 		Before: ask.Before,
 	})
-	if err != nil {
+	if mark != "" {
+		// The mark is in the log before anything carries it: a kill before the process
+		// itself is recorded leaves something to find it by.
+		d.put(task.ToolProcess{Call: c.ID, Mark: mark})
+	}
+	if err := d.commit(ctx); err != nil {
 		return nil, err
 	}
 	if err := a.save(ctx); err != nil {
@@ -160,11 +176,11 @@ func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err e
 	case errors.As(err, &wrong):
 		b.wrong = true
 		v.outcome, v.text, v.isError = "error", failure(wrong.Reason), true
-	case ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil:
 		v.outcome, v.isError = "cancelled", true
 		v.text = "The user cancelled this tool while it ran. It may have done part of its work.\n" + v.text
 	case err != nil:
-		v.outcome, v.text, v.isError = "error", failure(err.Error()), true
+		v.outcome, v.text, v.isError = "error", a.mask(failure(err.Error())), true
 	case r.IsError:
 		v.outcome = "error"
 	}
@@ -179,11 +195,9 @@ func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err e
 		return out.err
 	}
 	if r.Full != nil {
-		hash, size, err := a.Task.PutBlobFile(context.WithoutCancel(ctx), r.Full.Path)
-		if err != nil {
-			return fmt.Errorf("keep the output of %s: %w", c.Name, err)
+		if err := b.keep(ctx, c, r.Full, &v); err != nil {
+			return err
 		}
-		v.output, v.size, v.artifact = hash, size, artifactName(b.rowTS)
 	}
 	for _, f := range r.Files {
 		v.after = append(v.after, task.FileChanged{
@@ -197,6 +211,27 @@ func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err e
 	failpoint.Hit("tool.finished")
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// keep puts a command's whole output into a blob. The command ran, so its outcome
+// is not given up for its output: when that cannot be kept for another reason than
+// a disk that refuses for now, the model is told so.
+func (b *batch) keep(ctx context.Context, c *task.Call, full *tool.Spool, v *verdict) error {
+	a := b.agent
+	err := a.untilSaved(ctx, func() (err error) {
+		v.output, v.size, err = a.Task.PutBlobFile(context.WithoutCancel(ctx), full.Path)
+		return err
+	})
+	switch {
+	case err == nil:
+		v.artifact = artifactName(b.rowTS)
+	case ctx.Err() != nil:
+		v.text += "\n[The whole output could not be kept: the disk refused, and the run was cancelled.]"
+	default:
+		a.notice(fmt.Sprintf("the whole output of %s could not be kept: %v", c.Name, err))
+		v.text += "\n[The whole output could not be kept.]"
 	}
 	return nil
 }
@@ -231,61 +266,4 @@ func (b *batch) finish(ctx context.Context, c *task.Call, v verdict) error {
 		}
 	}
 	return b.agent.commit(ctx, append(events, v.after...)...)
-}
-
-// openRow finds the row that an earlier run already showed for this call.
-func (b *batch) openRow(c *task.Call) (row uint64, ts int64) {
-	id := c.UI
-	for _, q := range b.agent.state().Questions {
-		if q.Call == c.ID {
-			id = q.Message
-		}
-	}
-	for _, q := range b.agent.state().Answered {
-		if q.Call == c.ID {
-			id = q.Message
-		}
-	}
-	if m := b.agent.state().Message(id); m != nil && m.Hidden == "" {
-		return id, m.TS()
-	}
-	return 0, 0
-}
-
-// show writes the call's row for the person, or marks it as answered.
-func (b *batch) show(ctx context.Context, row *uint64, ts *int64, ask tool.Ask, answered bool) error {
-	a := b.agent
-	if *row == 0 {
-		*ts = a.stamp()
-		add := a.add(task.UI, 0, askRow(*ts, ask.Kind, ask.Text, ask.Protected, answered && ask.Kind == "tool"))
-		*row = add.Message
-		return a.commit(ctx, add)
-	}
-	if !answered || ask.Kind != "tool" {
-		return nil
-	}
-	return a.commit(ctx, task.MessageChanged{
-		Message: *row, Body: task.Body{Raw: askRow(*ts, ask.Kind, ask.Text, ask.Protected, true)},
-	})
-}
-
-// remember keeps "always" for the rest of the task.
-func (a *Agent) remember(ctx context.Context, spec tool.Spec, ask tool.Ask) error {
-	if spec.Class == tool.Command {
-		if p := approval.Pattern(ask.Command); p != "" {
-			a.Settings.Allow = append(slices.Clone(a.Settings.Allow), p)
-		}
-	} else {
-		a.Settings.Tools = append(slices.Clone(a.Settings.Tools), spec.Name)
-	}
-	a.Policy.Allow, a.Policy.AllowTools = a.Settings.Allow, a.Settings.Tools
-	settings := a.Settings
-	return a.commit(ctx, task.Changed{Settings: &settings})
-}
-
-func (a *Agent) mask(text string) string {
-	if a.Masks == nil {
-		return text
-	}
-	return a.Masks(text)
 }

@@ -24,6 +24,8 @@ func failureCode(err error) string {
 		return "provider"
 	case errors.Is(err, journal.ErrNotSaved):
 		return "save"
+	case errors.Is(err, errNoWords):
+		return "input"
 	case errors.Is(err, journal.ErrFenced):
 		return "fenced"
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
@@ -13,21 +14,34 @@ const leftoverWait = 5 * time.Second
 
 // endLeftovers ends commands that outlived a killed run, and says so. What they
 // print is lost to us and what they do cannot be followed: left alone they would
-// work beside the model without its knowledge.
+// work beside the model without its knowledge. A command whose process was recorded
+// is found by it; one that was killed in the moment between its start and that
+// record is found by its mark, which is in the log before anything carries it.
 func (a *Agent) endLeftovers(ctx context.Context) {
 	for _, c := range a.state().Calls() {
 		if c.Process == nil || c.Finished != nil {
 			continue
 		}
-		p := shell.Process{PGID: c.Process.PGID, Started: c.Process.Started, Boot: c.Process.Boot, Mark: c.Process.Mark}
-		if !shell.Find(p) {
-			continue
-		}
-		a.notice(fmt.Sprintf("a command of this task still runs from before (process group %d): ending it", p.PGID))
 		ctx, cancel := context.WithTimeout(ctx, leftoverWait)
-		if err := shell.End(ctx, p); err != nil {
-			a.notice(fmt.Sprintf("it could not be ended: %v; end it by hand", err))
-		}
+		err := a.endLeftover(ctx, *c.Process)
 		cancel()
+		if err != nil {
+			a.notice(fmt.Sprintf("a command of this task from before could not be ended: %v; end it by hand", err))
+		}
 	}
+}
+
+func (a *Agent) endLeftover(ctx context.Context, r task.ToolProcess) error {
+	p := shell.Process{PGID: r.PGID, Started: r.Started, Boot: r.Boot, Mark: r.Mark}
+	if shell.Find(p) {
+		a.notice(fmt.Sprintf("a command of this task still runs from before (process group %d): ending it", p.PGID))
+		if err := shell.End(ctx, p); err != nil {
+			return err
+		}
+	}
+	found, err := shell.EndMarked(ctx, r.Mark)
+	for _, m := range found {
+		a.notice(fmt.Sprintf("a process of this task still ran from before (%d, %s): it was ended", m.PID, m.Name))
+	}
+	return err
 }

@@ -2,43 +2,65 @@ package agent
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"errors"
+	"slices"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/resume"
 	"github.com/roost-dev/roost/task"
 )
 
+// errNoWords: a task that nobody has said anything to cannot go on by itself.
+var errNoWords = errors.New("go on with the task: it has no messages yet; say what to do")
+
 // open begins a run: on a task without messages it puts the person's prompt into
 // both histories, on any other it mends what an interrupted run left behind. It
-// is durable before open returns: that is the acknowledgement of the input.
-func (a *Agent) open(ctx context.Context, in *Input) error {
+// is durable before open returns: that is the acknowledgement of the input. A
+// task whose log is damaged first needs a person's consent; open then returns how
+// the run ends without it.
+func (a *Agent) open(ctx context.Context, in Input) (*Outcome, error) {
 	s := a.state()
-	var events []task.Event
-	if s.Run != nil && s.Run.Outcome == "" {
-		events = append(events, task.RunEnded{Run: s.Run.ID, Outcome: "interrupted", Reason: "the program ended"})
+	d := a.draft()
+	before := s.Run
+	if before != nil && before.Outcome == "" {
+		d.put(task.RunEnded{Run: before.ID, Outcome: "interrupted", Reason: "the program ended"})
 	}
-	events = append(events, task.RunStarted{Run: a.RunID, Settings: a.Settings, Head: a.Head})
+	d.put(task.RunStarted{Run: a.RunID, Settings: a.Settings, Head: a.Head})
+	if lost := a.unconfirmed(); len(lost) > 0 {
+		out, err := a.confirm(ctx, d, lost, &in)
+		if out != nil || err != nil {
+			return out, err
+		}
+		d = a.draft()
+	}
+	for _, q := range s.Questions {
+		if q.Kind == damageKind { // of damage that was repaired, or named in other words
+			d.put(task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
+		}
+	}
 	if len(s.UI()) == 0 && len(s.API()) == 0 {
-		return a.begin(ctx, in, events)
+		return nil, a.begin(ctx, d, in)
 	}
-	return a.restart(ctx, in, events)
+	return nil, a.restart(ctx, d, in, before)
 }
 
 // begin starts a new conversation.
-func (a *Agent) begin(ctx context.Context, in *Input, events []task.Event) error {
-	ts := a.stamp()
-	images := in.Images
-	if images == nil {
-		images = []string{}
+func (a *Agent) begin(ctx context.Context, d *draft, in Input) error {
+	queued := a.state().Queue
+	if in.Text == "" && len(in.Images) == 0 {
+		if len(queued) == 0 {
+			return errors.Join(errNoWords, d.commit(ctx))
+		}
+		in.Text, in.Images = queued[0].Text, queued[0].Images
+		d.put(task.InputTaken{Input: queued[0].Input})
+		queued = queued[1:]
 	}
-	events = append(events, a.add(task.UI, 0, sayRow(ts, "text", in.Text, images)))
+	d.row(sayRow(a.stamp(), "text", in.Text, nonNil(in.Images)))
 	a.fresh = true
 	blocks := append([]task.Piece{userWords(in.Text)}, imagePieces(in.Images)...)
-	events = append(events, a.userTurn(1, nil, blocks))
-	*in = Input{}
-	if err := a.commit(ctx, events...); err != nil {
+	d.userTurn(nil, append(blocks, d.take(queued)...))
+	if err := d.commit(ctx); err != nil {
 		return err
 	}
 	return a.save(ctx)
@@ -46,104 +68,92 @@ func (a *Agent) begin(ctx context.Context, in *Input, events []task.Event) error
 
 // restart mends the visible histories and asks how to go on. Roo's rules decide
 // which rows go and which question is asked; nothing is removed from the log.
-func (a *Agent) restart(ctx context.Context, in *Input, events []task.Event) error {
+func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Run) error {
 	s := a.state()
-	plan := resume.Make(bytesOf(s.RawUI()), bytesOf(s.RawAPI()), resume.Reply{}, a.Now(), a.Now(), resume.Options{ClosePartial: true})
+	rows, err := s.RawUI()
+	if err != nil {
+		return err
+	}
+	turns, err := s.RawAPI()
+	if err != nil {
+		return err
+	}
+	plan := resume.Make(rows, turns, resume.Reply{}, a.Now(), a.Now(), resume.Options{ClosePartial: true})
 	var gone []uint64
 	for _, i := range plan.Hidden {
 		gone = append(gone, s.UI()[i].ID)
 	}
 	if len(gone) > 0 {
-		events = append(events, task.MessageHidden{Messages: gone, Reason: "resume"})
+		d.put(task.MessageHidden{Messages: gone, Reason: "resume"})
 	}
 	for _, change := range plan.Changed {
-		events = append(events, task.MessageChanged{Message: s.UI()[change.Index].ID, Body: task.Body{Raw: change.Row}})
+		d.change(s.UI()[change.Index].ID, change.Row)
 	}
 	a.endLeftovers(ctx)
-	offset := uint64(0)
-	if !a.answersQuestion(in) {
-		events = append(events, a.add(task.UI, offset, plainAskRow(a.stamp(), plan.Ask, nil)))
-		offset++
-		if in.Given() && (in.Text != "" || len(in.Images) > 0) {
-			events = append(events, a.add(task.UI, offset, sayRow(a.stamp(), "user_feedback", in.Text, nonNil(in.Images))))
-			offset++
-		}
-	}
 	a.fresh = true
-	// Words for a history that already ends in a user turn join it, as Roo does;
-	// for one that ends in the model's reply they are used when its calls are closed.
 	api := s.API()
-	if len(api) == 0 {
-		words := in.Text
-		if words == "" {
-			words = firstWords(s)
-		}
-		events = append(events, a.userTurn(offset, nil, []task.Piece{userWords(words)}))
-		*in = Input{}
-	} else if last := api[len(api)-1]; last.Kind() == "user" && in.Given() {
-		if in.Text != "" || len(in.Images) > 0 {
-			blocks := append([]task.Piece{userWords(in.Text)}, imagePieces(in.Images)...)
-			events = append(events, a.userTurn(offset, nil, blocks))
-		}
-		*in = Input{}
+	// Words for a history that ends in a user turn join it, as Roo does; for one
+	// that ends in the model's reply they wait until its calls are closed.
+	now := len(api) == 0 || api[len(api)-1].Kind() != "assistant"
+	pending := slices.Clone(s.Queue)
+	answered := false
+	if q := a.asked(); q == nil {
+		d.row(plainAskRow(a.stamp(), plan.Ask, nil))
+	} else {
+		answered = a.answer(d, *q, &in)
 	}
-	if err := a.commit(ctx, events...); err != nil {
+	if in.Text != "" || len(in.Images) > 0 {
+		pending = append(pending, d.queue(in))
+	}
+	// A completed task goes on when the person says so. One that was killed before
+	// its end was told has nothing to go on with: it completes.
+	a.yes = in.Yes && !now && (before == nil || before.Outcome != "" || a.lastAsk() != "completion_result")
+	switch {
+	case len(api) == 0:
+		d.userTurn(nil, append(firstBlocks(plan.Content), d.take(pending)...))
+	case now && len(pending) > 0:
+		d.userTurn(nil, d.take(pending))
+	}
+	if err := d.commit(ctx); err != nil {
 		return err
 	}
-	return a.save(ctx)
+	if err := a.save(ctx); err != nil {
+		return err
+	}
+	if answered {
+		failpoint.Hit("question.closed")
+	}
+	return nil
 }
 
-// answersQuestion reports whether the input is meant for an open question rather
-// than for the task as a whole.
-func (a *Agent) answersQuestion(in *Input) bool {
-	return in.Given() && len(a.state().Questions) > 0
-}
-
-// firstWords stands in for a history that the model's side of is lost.
-func firstWords(s *task.State) string {
-	for _, m := range s.UI() {
-		if text := strings.TrimSpace(m.Text()); text != "" {
-			return text
+// asked is the question that a call of the task waits with; nil when none does.
+func (a *Agent) asked() *task.QuestionOpened {
+	for _, q := range a.state().Questions {
+		if q.Kind != damageKind {
+			return &q.QuestionOpened
 		}
 	}
-	return fmt.Sprintf("Continue task %s.", s.ID)
+	return nil
 }
 
-func userWords(text string) task.Piece {
-	return task.Piece{Literal: string(textBlock("<user_message>\n" + text + "\n</user_message>"))}
+// answer gives the input to the question that was open when it came. A question
+// that nobody has seen yet is never answered by it.
+func (a *Agent) answer(d *draft, q task.QuestionOpened, in *Input) bool {
+	answer, ok := inputAnswer(q, *in)
+	if !ok {
+		return false
+	}
+	d.close(q, answer)
+	*in = Input{Images: in.Images}
+	return true
 }
 
-// imagePieces turns data URLs into image blocks, split at the first comma as Roo does.
-func imagePieces(images []string) []task.Piece {
+// firstBlocks stands in for a history of which the model's side is lost: the
+// task's first words, as the plan made them of the person's side.
+func firstBlocks(content []byte) []task.Piece {
 	var out []task.Piece
-	for _, url := range images {
-		head, data, ok := strings.Cut(url, ",")
-		if !ok {
-			continue
-		}
-		media := strings.TrimSuffix(strings.TrimPrefix(head, "data:"), ";base64")
-		var src, o esjson.Object
-		src.String("type", "base64")
-		src.String("media_type", media)
-		src.String("data", data)
-		o.String("type", "image")
-		o.Raw("source", src.Bytes())
-		out = append(out, task.Piece{Literal: string(o.Bytes())})
-	}
-	return out
-}
-
-func nonNil(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
-}
-
-func bytesOf[T ~[]byte](list []T) [][]byte {
-	out := make([][]byte, len(list))
-	for i, b := range list {
-		out[i] = b
+	for b := range esjson.Array(content) {
+		out = append(out, task.Piece{Literal: string(b)})
 	}
 	return out
 }

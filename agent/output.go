@@ -39,6 +39,7 @@ func (o *output) Started(p tool.Process) {
 	if o.err != nil {
 		return
 	}
+	failpoint.Hit("tool.spawned")
 	o.err = o.agent.commit(o.ctx, task.ToolProcess{Call: o.call, PGID: p.PGID, Started: p.Started, Boot: p.Boot, Mark: p.Mark})
 	if o.err == nil {
 		o.err = o.agent.Task.Barrier(context.WithoutCancel(o.ctx))
@@ -82,11 +83,10 @@ func (o *output) show(p []byte) {
 		o.savedAt = a.Now()
 		asked := a.stamp()
 		o.rowTS = a.stamp()
-		o.row = a.state().NextMessage() + 1
-		o.err = a.commit(o.ctx,
-			a.add(task.UI, 0, plainAskRow(asked, "command_output", &empty)),
-			a.add(task.UI, 1, streamRow(o.rowTS, "command_output", "", true)),
-		)
+		d := a.draft()
+		d.row(plainAskRow(asked, "command_output", &empty))
+		o.row = d.row(streamRow(o.rowTS, "command_output", "", true))
+		o.err = d.commit(o.ctx)
 	}
 	if a.Live != nil {
 		a.Live(Delta{Type: "message.delta", Message: o.row, Call: o.call, TS: o.rowTS, Offset: o.text.Len(), Text: text})

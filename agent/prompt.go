@@ -33,11 +33,11 @@ func (a *Agent) system() string {
 	}, "\n")
 }
 
-// env is what a call may touch. The name of a command's full output comes from
+// env is what a call may touch. mark goes into the environment of a command. The name of a command's full output comes from
 // the row that asked for it, which is written after the call is planned.
-func (b *batch) env() tool.Env {
+func (b *batch) env(mark string) tool.Env {
 	return tool.Env{
-		Workspace: b.agent.Workspace, SpoolDir: b.agent.SpoolDir,
+		Workspace: b.agent.Workspace, SpoolDir: b.agent.SpoolDir, Mark: mark,
 		ArtifactID: func() string { return artifactName(b.rowTS) },
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
@@ -30,8 +29,9 @@ type reply struct {
 	request   uint64 // the api_req_started row
 	requestTS int64
 
-	rows  []*streamed // reasoning and text rows, in order
-	usage llm.Usage
+	rows    []*streamed // reasoning and text rows, in order
+	usage   llm.Usage
+	retries int // attempts that the provider made again by itself
 }
 
 // streamed is one row that grows.
@@ -59,6 +59,7 @@ func (r *reply) receive(ctx context.Context, req llm.Request) error {
 		case llm.UsageReport:
 			r.usage = c.Usage
 		case llm.Retrying:
+			r.retries++
 			err = r.agent.commit(ctx, task.TurnFailed{
 				Run: r.agent.RunID, Turn: r.turn, Kind: string(c.Err.Kind), Status: c.Err.Status,
 				Error: c.Err.Message, WaitMS: c.WaitMS,
@@ -92,10 +93,10 @@ func (r *reply) grow(ctx context.Context, kind, text string) error {
 	row := r.open(kind)
 	if row == nil {
 		row = &streamed{kind: kind, ts: a.stamp(), savedAt: a.Now()}
-		add := a.add(task.UI, 0, streamRow(row.ts, kind, "", true))
-		row.message = add.Message
+		d := a.draft()
+		row.message = d.row(streamRow(row.ts, kind, "", true))
 		r.rows = append(r.rows, row)
-		if err := a.commit(ctx, add); err != nil {
+		if err := d.commit(ctx); err != nil {
 			return err
 		}
 	}
@@ -152,35 +153,26 @@ func (r *reply) finishRows() []task.Event {
 func (r *reply) done(ctx context.Context, d llm.Done) error {
 	a := r.agent
 	d.Usage = orUsage(d.Usage, r.usage)
-	events := r.finishRows()
-	ledger := task.UsageChanged{
-		Turn: r.turn, Request: r.request, Provider: a.Provider.Name(), Model: a.Settings.Model,
-		Input: d.Usage.Input, Output: d.Usage.Output, CacheRead: d.Usage.CacheRead, CacheWrite: d.Usage.CacheWrite,
-		Prices: catalogue.Date(),
-	}
+	out := a.draft(r.finishRows()...)
+	ledger := r.ledger(d.Usage)
 	info := requestInfo{
 		Protocol: a.protocol(), Done: true,
 		In:  d.Usage.Input + d.Usage.CacheRead + d.Usage.CacheWrite,
 		Out: d.Usage.Output, Write: d.Usage.CacheWrite, Read: d.Usage.CacheRead,
 	}
-	if micros, ok := a.cost(d.Usage); ok {
-		ledger.CostMicros = &micros
-		info.Cost, info.CostKnown = float64(micros)/1e6, true
-		a.spent += micros
+	if ledger.CostMicros != nil {
+		info.Cost, info.CostKnown = float64(*ledger.CostMicros)/1e6, true
 	}
-	events = append(events,
-		task.MessageChanged{Message: r.request, Body: task.Body{Raw: requestRow(r.requestTS, info)}},
-		ledger,
-		task.TurnEnded{Run: a.RunID, Turn: r.turn, StopReason: d.StopReason},
-	)
-	blocks := d.Blocks
+	out.change(r.request, requestRow(r.requestTS, info))
+	out.put(ledger, task.TurnEnded{Run: a.RunID, Turn: r.turn, StopReason: d.StopReason})
+	blocks, wrong := unique(d.Blocks, d.Malformed, func(id string) bool { return a.state().Call(id) != nil })
 	if len(blocks) == 0 {
 		blocks = []json.RawMessage{textBlock("Failure: I did not provide a response.")}
 	}
-	events = append(events, a.add(task.API, 0, assistantMessage(a.stamp(), d.ID, blocks)))
-	a.malformed = len(d.Malformed) > 0
-	events = append(events, malformed(blocks, d.Malformed)...)
-	if err := a.commit(ctx, events...); err != nil {
+	out.message(task.API, task.Body{Raw: assistantMessage(a.stamp(), d.ID, blocks)})
+	out.put(malformed(blocks, wrong)...)
+	a.malformed, a.stop = len(wrong) > 0, d.StopReason
+	if err := out.commit(ctx); err != nil {
 		return err
 	}
 	failpoint.Hit("reply.committed")
@@ -198,16 +190,7 @@ func (r *reply) abort(ctx context.Context, cause error) error {
 	}
 	if r.usage != (llm.Usage{}) {
 		// The provider counted tokens for the part it sent: they were spent.
-		ledger := task.UsageChanged{
-			Turn: r.turn, Request: r.request, Provider: a.Provider.Name(), Model: a.Settings.Model,
-			Input: r.usage.Input, Output: r.usage.Output, CacheRead: r.usage.CacheRead, CacheWrite: r.usage.CacheWrite,
-			Prices: catalogue.Date(),
-		}
-		if micros, ok := a.cost(r.usage); ok {
-			ledger.CostMicros = &micros
-			a.spent += micros
-		}
-		events = append(events, ledger)
+		events = append(events, r.ledger(r.usage))
 	}
 	events = append(events, task.MessageChanged{Message: r.request, Body: task.Body{Raw: requestRow(r.requestTS, info)}})
 	if err := a.commit(ctx, events...); err != nil {
@@ -220,7 +203,6 @@ func (r *reply) abort(ctx context.Context, cause error) error {
 // of the reply itself: in the history their input is {}, and a restart must not
 // run them with that.
 func malformed(blocks []json.RawMessage, wrong map[string]string) []task.Event {
-	wrong = maps.Clone(wrong)
 	var events []task.Event
 	for _, block := range blocks {
 		id, _ := esjson.GetString(block, "id")
@@ -228,7 +210,6 @@ func malformed(blocks []json.RawMessage, wrong map[string]string) []task.Event {
 		if typ, _ := esjson.GetString(block, "type"); typ != "tool_use" || !is {
 			continue
 		}
-		delete(wrong, id)
 		name, _ := esjson.GetString(block, "name")
 		text := failure("the call's input is not complete JSON, and the tool was not run; this was sent: " + sent)
 		events = append(events, task.ToolFinished{
@@ -236,6 +217,21 @@ func malformed(blocks []json.RawMessage, wrong map[string]string) []task.Event {
 		})
 	}
 	return events
+}
+
+// ledger is the ledger's line for this reply, and counts it against the limit.
+func (r *reply) ledger(u llm.Usage) task.UsageChanged {
+	a := r.agent
+	line := task.UsageChanged{
+		Turn: r.turn, Request: r.request, Provider: a.Provider.Name(), Model: a.Settings.Model,
+		Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite,
+		Prices: catalogue.Date(),
+	}
+	if micros, ok := a.cost(u); ok {
+		line.CostMicros = &micros
+		a.spent += micros
+	}
+	return line
 }
 
 func orUsage(u, other llm.Usage) llm.Usage {

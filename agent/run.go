@@ -10,8 +10,14 @@ import (
 	"github.com/roost-dev/roost/tool"
 )
 
-// mistakeLimit is how many turns in a row may go wrong before a person is asked.
-const mistakeLimit = 3
+// mistakeLimit is how many turns in a row may go wrong, and refusalLimit how many
+// replies in a row may ask for nothing but what the policy refuses, before the run
+// ends. Without the second one a model that does not take no for an answer would
+// spend money until somebody looks.
+const (
+	mistakeLimit = 3
+	refusalLimit = 3
+)
 
 // Run works on the task until it is completed, stopped or waits. Whatever the
 // outcome, it is committed and saved before Run returns, unless saving is what
@@ -31,8 +37,10 @@ func (a *Agent) Run(ctx context.Context, in Input) Outcome {
 }
 
 func (a *Agent) run(ctx context.Context, in Input) Outcome {
-	if err := a.open(ctx, &in); err != nil {
+	if out, err := a.open(ctx, in); err != nil {
 		return a.failed(ctx, err)
+	} else if out != nil {
+		return *out
 	}
 	failpoint.Hit("input.saved")
 	for {
@@ -45,9 +53,9 @@ func (a *Agent) run(ctx context.Context, in Input) Outcome {
 		case doRequest:
 			err = a.turn(ctx)
 		case doCalls:
-			done, err = a.runCalls(ctx, &in)
+			done, err = a.runCalls(ctx)
 		case doNudge:
-			done, err = a.nudge(ctx, &in)
+			done, err = a.nudge(ctx)
 		}
 		if err != nil {
 			return a.failed(ctx, err)
@@ -90,20 +98,45 @@ func (a *Agent) limit() (Outcome, bool) {
 		return Outcome{State: "limit", Code: "cost", Reason: fmt.Sprintf("the limit of $%.2f is reached", float64(l.MaxCostMicros)/1e6)}, true
 	case a.mistakes >= mistakeLimit:
 		return Outcome{State: "limit", Code: "mistakes", Reason: fmt.Sprintf("the model went wrong %d times in a row", a.mistakes)}, true
+	case a.refusals >= refusalLimit:
+		return Outcome{State: "denied", Code: "policy", Reason: fmt.Sprintf("%d replies in a row asked only for what the policy refuses", a.refusals)}, true
 	}
 	return Outcome{}, false
 }
 
-// nudge answers a reply without tool calls: with the person's words if there are
-// any, else by telling the model to call a tool.
-func (a *Agent) nudge(ctx context.Context, in *Input) (*Outcome, error) {
-	if in.Given() {
-		return nil, a.addUserTurn(ctx, nil, in)
+// nudge answers a reply without calls to close: with the person's words if there
+// are any, else by telling the model what is wanted of it.
+func (a *Agent) nudge(ctx context.Context) (*Outcome, error) {
+	d := a.draft()
+	queued := a.state().Queue
+	switch {
+	case len(queued) > 0:
+		d.userTurn(nil, d.take(queued))
+	case a.yes:
+		d.userTurn(nil, []task.Piece{{Literal: string(textBlock(goOn))}})
+	case a.stop == "refusal":
+		return &Outcome{State: "failed", Code: "refusal", Reason: "the model refused to answer; resume with other words"}, nil
+	default:
+		a.mistakes++
+		d.userTurn(nil, []task.Piece{{Literal: string(textBlock("[ERROR] " + a.reproach()))}})
 	}
-	a.mistakes++
-	text := "[ERROR] Your last reply called no tool. Call attempt_completion when the task is done, " +
+	a.yes = false
+	return nil, d.commit(ctx)
+}
+
+// reproach says what was wrong with a reply that left nothing to do.
+func (a *Agent) reproach() string {
+	api := a.state().API()
+	switch {
+	case a.stop == "max_tokens":
+		return "Your last reply was cut off at the limit of its length before it called a tool. " +
+			"Say less, and take a smaller step: call the tool first."
+	case len(callIDs(api[len(api)-1].Raw())) > 0:
+		// Only in histories of other programs: our own get new ids when stored.
+		return "Your last reply used ids of earlier tool calls again. Its calls were not run. Make them again if you still need them."
+	}
+	return "Your last reply called no tool. Call attempt_completion when the task is done, " +
 		"ask_followup_question when something only the user knows is missing, else the tool for the next step."
-	return nil, a.commitUserTurn(ctx, nil, []task.Piece{{Literal: string(textBlock(text))}})
 }
 
 // failed turns an error into an outcome.

@@ -17,9 +17,18 @@ const saveRetry = time.Second
 // meanwhile. It gives up only when the run is cancelled or the task was taken
 // over.
 func (a *Agent) save(ctx context.Context) error {
+	err := a.untilSaved(ctx, func() error { return a.Task.Barrier(ctx) })
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("save the task: %w", err)
+	}
+	return err
+}
+
+// untilSaved tries again for as long as only the disk refuses.
+func (a *Agent) untilSaved(ctx context.Context, try func() error) error {
 	told := false
 	for {
-		err := a.Task.Barrier(ctx)
+		err := try()
 		if err == nil {
 			if told {
 				a.notice("saved again; going on")
@@ -30,7 +39,7 @@ func (a *Agent) save(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		if !errors.Is(err, journal.ErrNotSaved) {
-			return fmt.Errorf("save the task: %w", err)
+			return err
 		}
 		if !told {
 			a.notice(fmt.Sprintf("not saved: %v; waiting until it can be saved", err))

@@ -19,7 +19,10 @@ const turnAttempts = 4
 // reply.
 func (a *Agent) turn(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
-		err := a.attempt(ctx)
+		retries, err := a.attempt(ctx)
+		// A provider that tried again by itself has used up tries of ours: two layers
+		// that each try four times ask a provider in trouble sixteen times.
+		attempt += retries
 		if err == nil {
 			a.turns++
 			return nil
@@ -62,34 +65,38 @@ func backoff(attempt int, askedMS int64) time.Duration {
 	return top/2 + rand.N(top/2)
 }
 
-// attempt is one request: its intent is saved before it goes out.
-func (a *Agent) attempt(ctx context.Context) error {
+// attempt is one request: its intent is saved before it goes out. It tells how
+// often the provider tried again by itself.
+func (a *Agent) attempt(ctx context.Context) (retries int, err error) {
 	req, err := a.request()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	s := a.state()
-	row := a.add(task.UI, 0, requestRow(a.stamp(), requestInfo{Protocol: a.protocol()}))
-	started := task.TurnStarted{
-		Run: a.RunID, Turn: s.Turns + 1, Request: row.Message,
+	s, d := a.state(), a.draft()
+	ts := a.stamp()
+	row := d.row(requestRow(ts, requestInfo{Protocol: a.protocol()}))
+	turn := s.Turns + 1
+	d.put(task.TurnStarted{
+		Run: a.RunID, Turn: turn, Request: row,
 		Provider: a.Provider.Name(), Model: req.Model,
 		Messages: len(req.Messages), Bytes: contentBytes(req.Messages),
-	}
+	})
 	if a.first && a.Expect != nil {
 		if err := a.Expect(a.plan(req)); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	a.first = false
-	if err := a.commit(ctx, row, started); err != nil {
-		return err
+	if err := d.commit(ctx); err != nil {
+		return 0, err
 	}
 	if err := a.save(ctx); err != nil {
-		return err
+		return 0, err
 	}
 	failpoint.Hit("turn.requested")
-	r := &reply{agent: a, turn: started.Turn, request: row.Message, requestTS: a.lastTS}
-	return r.receive(ctx, req)
+	r := &reply{agent: a, turn: turn, request: row, requestTS: ts}
+	err = r.receive(ctx, req)
+	return r.retries, err
 }
 
 // protocol is the apiProtocol that Roo writes into request rows.

@@ -1,16 +1,15 @@
 package approval
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/internal/conformance"
 )
 
 func TestAllowMatchesOnlyPlainWords(t *testing.T) {
@@ -59,10 +58,10 @@ func TestDenyMatchesAnywhere(t *testing.T) {
 		}
 	}
 	unsure := []string{
-		"$x y", "$(echo rm) x", "r${m}m x", "/bin/r? x", "{rm,x}", "git $x", "ls 'a", "echo 'rm x' | sh", "sh < f", "sh << E\nrm x\nE", "eval $x", "eval \"$x\"", "sh -c \"$x\"", "xargs $x", "alias ls=rm; ls", "trap x EXIT", "echo ${x@P}", "echo ${!x}", "env $x", "find . -exec $x", "ls \u202e", "ls \x1b",
+		"$x y", "$(echo rm) x", "r${m}m x", "/bin/r? x", "{rm,x}", "git $x", "ls 'a", "echo 'rm x' | sh", "sh < f", "sh << E\nrm x\nE", "eval $x", "eval \"$x\"", "sh -c \"$x\"", "xargs $x", "alias ls=rm; ls", "trap x EXIT", "echo ${x@P}", "echo ${!x}", "env $x", "find . -exec $x", "ls \u202e", "ls \x1b", "A=$x make", "A+=1 make", "A=(1) make",
 	}
 	for _, c := range unsure {
-		if v := Command(c, []string{"ls"}, deny); v.Decision != Ask || !v.unsure {
+		if v := Command(c, []string{"ls"}, append(deny, "A=1 make")); v.Decision != Ask || !v.unsure {
 			t.Errorf("%q: %+v", c, v)
 		}
 	}
@@ -80,7 +79,11 @@ func TestDenyMatchesAnywhere(t *testing.T) {
 	for _, tt := range []struct {
 		p, c string
 		want State
-	}{{"rm -rf", "rm -fr x", Deny}, {"rm -rf", "rm -r -f x", Deny}, {"rm -rf", "rm x -rf", Deny}, {"rm -rf", "rm -r x", Ask}, {"git push --force", "git push -u --force", Deny}, {"", "ls", Ask}} {
+	}{
+		{"A=1 make", "A=1 make", Deny}, {"A=1 make", "B=2 A=1 make x", Deny}, {"A=1 make", "ls | A='1' make", Deny}, {"A=1 make", "env A=1 make", Deny}, {"A=1 make", "sh -c 'A=1 make'", Deny},
+		{"A=1 make", "A=2 make", Ask}, {"A=1 make", "make", Ask}, {"A=1 make", "A=1 ls", Ask}, {"A=1 make", "A=1", Ask}, {"A=1", "A=1", Deny}, {"A=1", "A=1 ls", Deny}, {"A=1", "B=1", Ask},
+		{"rm -rf", "rm -fr x", Deny}, {"rm -rf", "rm -r -f x", Deny}, {"rm -rf", "rm x -rf", Deny}, {"rm -rf", "rm -r x", Ask}, {"git push --force", "git push -u --force", Deny}, {"", "ls", Ask},
+	} {
 		if v := Command(tt.c, nil, []string{tt.p}); v.Decision != tt.want {
 			t.Errorf("%q against %q: %+v", tt.c, tt.p, v)
 		}
@@ -147,41 +150,44 @@ func TestAllowedLinesHoldNoSyntax(t *testing.T) {
 	})
 }
 
-// TestNeverLooserThanRoo compares with Roo's own decisions: being stricter is
-// fine, allowing what Roo asks about or denies is not.
-func TestNeverLooserThanRoo(t *testing.T) {
-	dir := os.Getenv("ROOST_VECTORS")
-	if dir == "" {
-		t.Skip("ROOST_VECTORS is not set")
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "command_auto_approval.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := map[string]int{}
-	for line := range bytes.Lines(data) {
-		var v struct {
-			Name  string
-			Input struct {
-				Command         string
-				Allowed, Denied []string
+// TestVectorsCommandApproval compares with Roo's own decisions. Ours may be
+// stricter by choice: only plain lines are allowed, and what cannot be taken apart
+// is asked. Never looser, with one exception by choice: a pattern is words here and
+// the beginning of a text there, so that a deny of "git" asks about gitk.
+func TestVectorsCommandApproval(t *testing.T) {
+	strictness := map[string]int{"auto_approve": 0, "ask_user": 1, "auto_deny": 2}
+	ours := map[State]int{Allow: 0, Ask: 1, Deny: 2}
+	conformance.Run(t, "command_auto_approval", func(t *testing.T, c conformance.Case) (choice bool) {
+		line := c.Input.Str("command")
+		got := Command(line, c.Input.Get("allowed").Strings(), c.Input.Get("denied").Strings())
+		roo := c.Want.Str("decision")
+		switch want, known := strictness[roo]; {
+		case !known:
+			t.Fatalf("unknown decision %q", roo)
+		case ours[got.Decision] == want:
+			return false
+		case got.Decision == Ask && roo == "auto_deny" && onlyInsideWords(c):
+		case ours[got.Decision] < want:
+			t.Errorf("%q: %s, Roo says %s: %+v", line, got.Decision, roo, got)
+		}
+		return true
+	})
+}
+
+// onlyInsideWords: every denied pattern that Roo found ends inside a word of the
+// command it found it in.
+func onlyInsideWords(c conformance.Case) bool {
+	found := false
+	for _, part := range c.Want.Get("sub_commands").Strings() {
+		for _, p := range c.Input.Get("denied").Strings() {
+			rest, ok := strings.CutPrefix(strings.ToLower(part), strings.ToLower(p))
+			if ok && (rest == "" || rest[0] == ' ') {
+				return false
 			}
-			Want struct{ Decision string }
-		}
-		if err := json.Unmarshal(line, &v); err != nil {
-			t.Fatal(err)
-		}
-		got := Command(v.Input.Command, v.Input.Allowed, v.Input.Denied)
-		n["cases"]++
-		n[fmt.Sprintf("%s, here %s", v.Want.Decision, got.Decision)]++
-		if got.Decision == Allow && v.Want.Decision != "auto_approve" {
-			t.Errorf("%s: %q is allowed, Roo says %s", v.Name, v.Input.Command, v.Want.Decision)
+			found = found || ok
 		}
 	}
-	if n["cases"] == 0 {
-		t.Fatal("no vectors")
-	}
-	t.Log(n)
+	return found
 }
 
 func FuzzCommand(f *testing.F) {

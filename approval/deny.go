@@ -73,12 +73,24 @@ func lookAs(variant syntax.LangVariant, line string, denies []pattern, depth int
 				note("it holds an expansion that can run commands")
 			}
 		case *syntax.CallExpr:
-			if len(n.Args) == 0 {
-				return true // assignments; what they substitute is walked
+			if len(n.Args) == 0 && len(n.Assigns) == 0 {
+				return true
 			}
-			c := line[n.Args[0].Pos().Offset():n.End().Offset()]
+			c, ws, env := line[n.Pos().Offset():n.End().Offset()], words(n.Args), assigned(n.Assigns)
+			if len(n.Args) > 0 {
+				c = line[n.Args[0].Pos().Offset():n.End().Offset()]
+			}
 			part := Part{Command: c, Decision: Ask}
-			s := judge(variant, words(n.Args), denies, depth)
+			var s sight
+			if len(ws) > 0 {
+				s = judge(variant, ws, denies, depth)
+			}
+			if !denied(s.parts) {
+				s = judgeAssigned(s, env, ws, denies)
+			}
+			if len(ws) == 0 && !denied(s.parts) && s.unsure == "" {
+				return true // assignments alone; what they substitute is walked
+			}
 			if denied(s.parts) {
 				part.Decision, part.Rule = Deny, s.parts[0].Rule
 			}
@@ -185,6 +197,63 @@ func insideQuotes(w *syntax.Word, lit *syntax.Lit) bool {
 		}
 	}
 	return false
+}
+
+// assigned are the assignments in front of a command, as words of a pattern.
+func assigned(list []*syntax.Assign) []word {
+	var out []word
+	for _, a := range list {
+		if a.Name == nil {
+			continue
+		}
+		w := word{text: a.Name.Value + "=", known: !a.Append && a.Index == nil && a.Array == nil}
+		if a.Value != nil && w.known {
+			v := words([]*syntax.Word{a.Value})[0]
+			w.text, w.known = w.text+v.text, v.known
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// judgeAssigned looks for patterns that begin with assignments ("A=1 make"): the
+// assignments stand before the command, in any order, among others.
+func judgeAssigned(s sight, env, ws []word, denies []pattern) sight {
+	for _, p := range denies {
+		if p.env == 0 {
+			continue
+		}
+		got := yes
+		for _, want := range p.words[:p.env] {
+			got = min(got, matchAssigned(env, want))
+		}
+		if rest := p.words[p.env:]; len(rest) > 0 && len(ws) > 0 {
+			got = min(got, match(ws, rest))
+		} else if len(rest) > 0 {
+			got = no
+		}
+		switch got {
+		case yes:
+			return sight{parts: []Part{{Rule: p.text, Decision: Deny}}}
+		case maybe:
+			s.unsure = "its words are only known when it runs"
+		}
+	}
+	return s
+}
+
+func matchAssigned(env []word, want string) answer {
+	name, _, _ := strings.Cut(want, "=")
+	got := no
+	for _, w := range env {
+		switch {
+		case w.known && w.text == want:
+			return yes
+		case !w.known && strings.HasPrefix(w.text, name+"="):
+			got = maybe
+		}
+	}
+	return got
 }
 
 // judge looks for denied commands in one simple command, and in those that it

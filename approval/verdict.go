@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // Part is one simple command of a line.
@@ -81,16 +83,26 @@ func Command(line string, allow, deny []string) Verdict {
 type pattern struct {
 	text  string
 	words []string
+	env   int // so many of words, in front, are assignments
 }
 
 func patterns(texts []string) []pattern {
 	var out []pattern
 	for _, t := range texts {
 		if w := strings.Fields(t); len(w) > 0 {
-			out = append(out, pattern{t, w})
+			env := 0
+			for env < len(w) && assignment(w[env]) {
+				env++
+			}
+			out = append(out, pattern{t, w, env})
 		}
 	}
 	return out
+}
+
+func assignment(word string) bool {
+	name, _, ok := strings.Cut(word, "=")
+	return ok && syntax.ValidName(name)
 }
 
 func prefix(words, p []string) bool {

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"runtime"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +14,7 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/view"
 )
 
 // App is one invocation of roost: its streams, its environment and its flags.
@@ -30,7 +28,9 @@ type App struct {
 	InTTY, OutTTY, ErrTTY bool
 	Width                 int // of the terminal, 0 when there is none
 
-	flags global
+	flags  global
+	loaded *settings
+	muted  bool // nobody may be told anything: a shell completes
 }
 
 // global are the flags that every command takes.
@@ -49,6 +49,7 @@ func Main() int {
 	if a.ErrTTY {
 		a.Width, _, _ = term.GetSize(int(os.Stderr.Fd()))
 	}
+	surviveBrokenPipes()
 	return a.Run(context.Background(), os.Args[1:])
 }
 
@@ -56,10 +57,12 @@ func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // Run runs one command line and returns its exit code. Errors are told on Err.
 func (a *App) Run(ctx context.Context, args []string) int {
+	out := &output{w: a.Out}
+	a.Out = out
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if err == nil {
+	if err == nil || out.gone && readerGone(err) {
 		return ExitDone
 	}
 	if !a.flags.json { // a wrong flag may have ended parsing before --json was seen
@@ -97,18 +100,23 @@ func (a *App) root() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SuggestionsMinimumDistance = 2
 	p := root.PersistentFlags()
-	p.StringVar(&a.flags.root, "root", a.Env("ROOST_ROOT"), "Roost's own `folder` (ROOST_ROOT; default $XDG_DATA_HOME/roost)")
-	p.StringVar(&a.flags.cache, "cache", a.Env("ROOST_CACHE"), "`folder` for derived data (ROOST_CACHE; default $XDG_CACHE_HOME/roost)")
-	p.StringVar(&a.flags.sources, "sources", a.Env("ROOST_SOURCES"), "other tools' storages: auto, none or `DIR,...` (ROOST_SOURCES; default auto)")
-	p.StringVar(&a.flags.server, "server", a.Env("ROOST_SERVER"), "use a running server at `URL` (ROOST_SERVER)")
+	p.StringVar(&a.flags.root, "root", "", "Roost's own `folder` (ROOST_ROOT; default $XDG_DATA_HOME/roost)")
+	p.StringVar(&a.flags.cache, "cache", "", "`folder` for derived data (ROOST_CACHE; default $XDG_CACHE_HOME/roost)")
+	p.StringVar(&a.flags.sources, "sources", "", "other tools' storages: auto, none or `DIR,...` (ROOST_SOURCES; default auto)")
+	p.StringVar(&a.flags.server, "server", "", "use a running server at `URL` (ROOST_SERVER)")
 	p.BoolVar(&a.flags.json, "json", false, "print JSON")
 	p.BoolVarP(&a.flags.quiet, "quiet", "q", false, "print no progress")
 	p.BoolVarP(&a.flags.verbose, "verbose", "v", false, "print more progress")
 	p.BoolVar(&a.flags.noColour, "no-color", a.Env("NO_COLOR") != "", "no colours (NO_COLOR)")
 	p.BoolVar(&a.flags.noInput, "no-input", false, "never ask anything")
+	complete(root, "root", folders)
+	complete(root, "cache", folders)
+	complete(root, "sources", words("auto", "none"))
+	complete(root, "server", cobra.NoFileCompletions)
+	root.SetHelpCommand(a.helpCommand())
 	root.AddCommand(
 		a.runCommand(), a.resumeCommand(), a.continueCommand(), a.listCommand(), a.showCommand(), a.doctorCommand(),
-		a.tryCommand(), a.approvalsCommand(), a.versionCommand(), a.completionCommand(),
+		a.tryCommand(), a.approvalsCommand(), a.configCommand(), a.versionCommand(), a.completionCommand(),
 	)
 	return root
 }
@@ -125,17 +133,38 @@ func (a *App) outStyle() display.Style {
 // say tells the person something on stderr, unless -q.
 func (a *App) say(format string, args ...any) {
 	if !a.flags.quiet {
-		fmt.Fprintf(a.Err, format+"\n", args...)
+		fmt.Fprintln(a.Err, display.Safe(fmt.Sprintf(format, args...)))
+	}
+}
+
+// warn tells the person what is no result and no progress, also with -q.
+func (a *App) warn(text string) {
+	switch {
+	case a.muted:
+	case a.flags.json:
+		_ = encode(a.Err, map[string]string{"type": "notice", "kind": "warning", "text": text}, false)
+	default:
+		fmt.Fprintln(a.Err, display.Style{On: a.colour()}.Paint(view.Asked, "! "+display.OneLine(text)))
 	}
 }
 
 // open opens the store that the global flags name.
 func (a *App) open() (*store.Store, error) {
-	if a.flags.server != "" {
-		return nil, usage("use the server "+a.flags.server, "this version has no server and no client for one",
-			"unset ROOST_SERVER or leave out --server")
+	o := store.Options{Now: a.millis}
+	var server, sources string
+	for _, g := range []struct {
+		to        *string
+		flag, key string
+	}{{&o.Root, a.flags.root, "root"}, {&o.Cache, a.flags.cache, "cache"}, {&server, a.flags.server, "server"}, {&sources, a.flags.sources, "sources"}} {
+		var err error
+		if *g.to, err = a.global(g.flag, g.key); err != nil {
+			return nil, err
+		}
 	}
-	o := store.Options{Root: a.flags.root, Cache: a.flags.cache, Now: a.millis}
+	if server != "" {
+		return nil, usage("use the server "+server, "this version has no server and no client for one",
+			"leave out --server, and unset ROOST_SERVER and the setting server")
+	}
 	var err error
 	if o.Root == "" {
 		if o.Root, err = a.home("XDG_DATA_HOME", ".local/share"); err != nil {
@@ -147,53 +176,17 @@ func (a *App) open() (*store.Store, error) {
 			return nil, err
 		}
 	}
-	switch a.flags.sources {
-	case "", "auto":
-		o.AutoSources = true
-	case "none":
-	default:
-		for _, dir := range strings.Split(a.flags.sources, ",") {
-			if dir = strings.TrimSpace(dir); dir == "auto" {
-				o.AutoSources = true
-			} else if dir != "" && dir != "none" {
-				o.Sources = append(o.Sources, a.abs(dir))
-			}
+	o.AutoSources = sources == ""
+	for _, dir := range list(sources) {
+		switch dir {
+		case "auto":
+			o.AutoSources = true
+		case "none":
+		default:
+			o.Sources = append(o.Sources, a.abs(dir))
 		}
 	}
 	return store.Open(o)
-}
-
-// home is roost's folder under an XDG variable, or the platform's like.
-func (a *App) home(variable, fallback string) (string, error) {
-	if dir := a.Env(variable); filepath.IsAbs(dir) { // the XDG rules: a relative one is ignored
-		return filepath.Join(dir, "roost"), nil
-	}
-	if runtime.GOOS == "windows" {
-		if dir := a.Env("LOCALAPPDATA"); dir != "" {
-			return filepath.Join(dir, "roost"), nil
-		}
-	}
-	home := a.Env("HOME")
-	if home == "" {
-		var err error
-		if home, err = os.UserHomeDir(); err != nil {
-			return "", &Failure{Exit: ExitConfig, Code: "no_home", What: "find Roost's root", Why: err.Error(),
-				Try: "roost --root DIR ..."}
-		}
-	}
-	if runtime.GOOS == "darwin" && variable == "XDG_DATA_HOME" {
-		fallback = "Library/Application Support"
-	} else if runtime.GOOS == "darwin" {
-		fallback = "Library/Caches"
-	}
-	return filepath.Join(home, filepath.FromSlash(fallback), "roost"), nil
-}
-
-func (a *App) abs(dir string) string {
-	if filepath.IsAbs(dir) {
-		return filepath.Clean(dir)
-	}
-	return filepath.Join(a.Dir, dir)
 }
 
 func (a *App) millis() int64 { return a.Now().UnixMilli() }
@@ -205,7 +198,11 @@ func (a *App) withEngine(ctx context.Context, f func(*store.Store, *engine.Engin
 	if err != nil {
 		return err
 	}
-	e := engine.New(s, engine.Options{Now: a.millis})
+	c, err := a.engineConfig()
+	if err != nil {
+		return err
+	}
+	e := engine.New(s, engine.Options{Now: a.millis, Config: c})
 	err = f(s, e)
 	return errors.Join(err, e.Close(context.WithoutCancel(ctx)))
 }

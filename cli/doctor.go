@@ -31,7 +31,7 @@ func (a *App) doctorCommand() *cobra.Command {
 	var o store.CheckOptions
 	cmd := &cobra.Command{
 		Use:   "doctor [ID...]",
-		Short: "Verify tasks; change nothing unless told to",
+		Short: "Verify tasks; change nothing unless told to", ValidArgsFunction: a.taskIDs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.open()
 			if err != nil {
@@ -54,16 +54,30 @@ func (a *App) doctorCommand() *cobra.Command {
 			} else {
 				err = a.showReport(r)
 			}
-			if err != nil || len(r.Damaged) == 0 {
+			if err != nil && !readerGone(err) || len(r.Damaged) == 0 {
 				return err
 			}
-			return &Failure{Exit: ExitDamaged, Code: "damaged", What: fmt.Sprintf("%d of %d tasks are damaged", r.Tasks-r.OK, r.Tasks),
-				Why: "nothing was changed; what can be read is shown and can be continued", Try: "roost show ID, roost doctor --repair"}
+			return damage(r, o)
 		},
 	}
 	cmd.Flags().BoolVar(&o.Repair, "repair", false, "mend what can be mended, after a copy")
 	cmd.Flags().BoolVar(&o.Rebuild, "rebuild", false, "build derived data again from the journals")
 	return cmd
+}
+
+// damage is what is left to tell after a check: what was done about it depends on
+// what was asked for.
+func damage(r report, o store.CheckOptions) *Failure {
+	f := &Failure{Exit: ExitDamaged, Code: "damaged", What: fmt.Sprintf("%d of %d tasks are damaged", r.Tasks-r.OK, r.Tasks),
+		Why: "nothing was changed; what can be read is shown and can be continued", Try: "roost show ID, or roost doctor --repair"}
+	switch {
+	case o.Repair:
+		f.Why = "this could not be mended and is as it was; what can be read is shown and can be continued"
+		f.Try = "roost show ID"
+	case o.Rebuild:
+		f.Why = "derived data was built again; nothing else was changed"
+	}
+	return f
 }
 
 func (a *App) showReport(r report) error {

@@ -27,6 +27,7 @@ const (
 	ExitBusy       = 14
 	ExitDamaged    = 15
 	ExitServer     = 16
+	ExitHangup     = 129
 	ExitInterrupt  = 130
 	ExitTerminated = 143
 )

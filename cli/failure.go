@@ -2,10 +2,12 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/view"
@@ -59,7 +61,7 @@ func (a *App) tell(f *Failure) {
 	fmt.Fprintln(a.Err, style.Paint(view.Bad, "roost: "+display.OneLine(f.What)))
 	fmt.Fprintln(a.Err, "  "+display.OneLine(f.Why))
 	if f.Try != "" {
-		fmt.Fprintln(a.Err, "  try: "+f.Try)
+		fmt.Fprintln(a.Err, "  try: "+display.Safe(f.Try))
 	}
 	for i, s := range f.Suggestions {
 		if i == 0 && len(f.Suggestions) == 1 && f.Try != "" {
@@ -88,10 +90,13 @@ func usage(what, why, try string) *Failure {
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
-	f := usage("run the command "+name, "there is no such command", "roost help")
-	f.Suggestions = cmd.SuggestionsFor(name)
+	f := usage("run the command "+name, "there is no such command", cmd.CommandPath()+" --help")
+	cmd.SuggestionsMinimumDistance = 2
+	for _, known := range cmd.SuggestionsFor(name) {
+		f.Suggestions = append(f.Suggestions, cmd.CommandPath()+" "+known)
+	}
 	if len(f.Suggestions) > 0 {
-		f.Try = "roost " + f.Suggestions[0]
+		f.Try = f.Suggestions[0]
 	}
 	return f
 }
@@ -99,6 +104,12 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 // flagError is called by cobra for flags that it cannot read.
 func flagError(cmd *cobra.Command, err error) error {
 	f := usage("read the flags of "+cmd.CommandPath(), err.Error(), cmd.CommandPath()+" --help")
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		f.What = cmd.CommandPath() + " --" + invalid.GetFlag().Name + " " + invalid.GetValue()
+		f.Why = "want " + wanted(invalid.GetFlag().Value.Type())
+		return f
+	}
 	name, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !ok {
 		return f
@@ -108,6 +119,33 @@ func flagError(cmd *cobra.Command, err error) error {
 		f.Try = cmd.CommandPath() + " --" + best
 	}
 	return f
+}
+
+// wanted says what a flag of a type takes.
+func wanted(kind string) string {
+	switch kind {
+	case "int":
+		return "a whole number such as 20"
+	case "duration":
+		return "a time such as 90s, 10m or 2h"
+	case "bool":
+		return "true or false"
+	}
+	return "a " + kind
+}
+
+// oneOf allows at most one of some flags: each asks for another answer.
+func oneOf(cmd *cobra.Command, names ...string) error {
+	var given []string
+	for _, name := range names {
+		if cmd.Flags().Changed(name) {
+			given = append(given, "--"+name)
+		}
+	}
+	if len(given) < 2 {
+		return nil
+	}
+	return usage(cmd.CommandPath()+" "+strings.Join(given, " "), "only one of them can be shown at a time", cmd.CommandPath()+" ID "+given[0])
 }
 
 // count checks how many arguments a command got.

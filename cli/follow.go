@@ -64,7 +64,7 @@ func (f *follower) follow(ctx context.Context) (engine.Outcome, error) {
 	case f.code = <-f.stopped:
 	default:
 	}
-	if err == nil {
+	if err == nil && !readerGone(f.out) {
 		err = f.out
 	}
 	if !f.a.flags.json {
@@ -81,7 +81,9 @@ func (f *follower) print(e engine.Event) {
 		return
 	}
 	if e.Type == "notice" {
-		fmt.Fprintln(f.a.Err, string(e.Data))
+		if !f.isProgress(e) {
+			fmt.Fprintln(f.a.Err, string(e.Data))
+		}
 		return
 	}
 	line := append(bytes.TrimRight(e.Data, "\n"), '\n')
@@ -93,24 +95,47 @@ func (f *follower) print(e engine.Event) {
 func (f *follower) show(ctx context.Context, e engine.Event) {
 	switch e.Type {
 	case "question.opened":
+		f.opened(e)
+	case "question.asked":
 		f.question(ctx, e)
+	case "notice":
+		if f.isProgress(e) {
+			return
+		}
 	}
 	f.d.Show(display.Event{Type: e.Type, At: e.At, Data: e.Data})
 }
 
-// question asks the person, if there is one. An answer that comes too late is no
-// failure: somebody else has answered, or the run has ended.
-func (f *follower) question(ctx context.Context, e engine.Event) {
+// isProgress reports whether a notice is one that -q leaves out. Warnings are not.
+func (f *follower) isProgress(e engine.Event) bool {
+	var notice struct {
+		Kind string `json:"kind"`
+	}
+	return f.a.flags.quiet && json.Unmarshal(e.Data, &notice) == nil && notice.Kind == "plan"
+}
+
+// opened notes a question, and shows it when nobody is here to be asked.
+func (f *follower) opened(e engine.Event) {
 	var q task.QuestionOpened
 	if json.Unmarshal(e.Data, &q) != nil {
 		return
 	}
 	f.asked = q
-	if f.prompter == nil {
-		f.d.Lines([]view.Line{{Style: view.Asked, Text: "? " + q.Text}})
-		for i, c := range q.Choices {
-			f.d.Lines([]view.Line{{Style: view.Asked, Text: fmt.Sprintf("  %d. %s", i+1, c)}})
-		}
+	if f.prompter != nil {
+		return
+	}
+	lines := []view.Line{{Style: view.Asked, Text: "? " + q.Text}}
+	for i, c := range q.Choices {
+		lines = append(lines, view.Line{Style: view.Asked, Text: fmt.Sprintf("  %d. %s", i+1, c)})
+	}
+	f.d.Lines(lines)
+}
+
+// question asks the person. An answer that comes too late is no failure: somebody
+// else has answered, or the run has ended.
+func (f *follower) question(ctx context.Context, e engine.Event) {
+	var q task.QuestionOpened
+	if f.prompter == nil || json.Unmarshal(e.Data, &q) != nil {
 		return
 	}
 	r, err := f.prompter.Ask(ctx, q)
@@ -165,11 +190,14 @@ func (f *follower) failure(o engine.Outcome) *Failure {
 	return failure
 }
 
-// signals makes the first Ctrl-C or SIGTERM stop the run and save it, and the
-// second one end the process at once. The returned function undoes that.
+// signals makes the first Ctrl-C, SIGTERM or hang-up stop the run and save it, and
+// the second one end the process at once. The returned function undoes that.
 func (f *follower) signals(stopAsking func()) (undo func()) {
 	ch := make(chan os.Signal, 2)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // under nohup it stays ignored
+		signal.Notify(ch, syscall.SIGHUP)
+	}
 	quit, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -179,17 +207,14 @@ func (f *follower) signals(stopAsking func()) (undo func()) {
 			case <-quit:
 				return
 			case sig := <-ch:
-				code := ExitInterrupt
-				if sig == syscall.SIGTERM {
-					code = ExitTerminated
-				}
+				code := signalExit(sig)
 				if seen {
 					os.Exit(code)
 				}
 				seen = true
 				f.stopped <- code
-				fmt.Fprintln(f.a.Err, "\nstopping and saving; once more ends it at once")
 				f.run.Cancel()
+				f.a.stopping()
 				stopAsking()
 			}
 		}
@@ -199,6 +224,28 @@ func (f *follower) signals(stopAsking func()) (undo func()) {
 		close(quit)
 		<-gone
 	}
+}
+
+// stopping tells that the first signal was understood. It comes from a signal's
+// goroutine, so it is one write of its own.
+func (a *App) stopping() {
+	const text = "stopping and saving; once more ends it at once"
+	if a.flags.json {
+		a.warn(text)
+		return
+	}
+	fmt.Fprintln(a.Err, "\n"+text)
+}
+
+// signalExit is the exit code for a signal, as shells count it.
+func signalExit(sig os.Signal) int {
+	switch sig {
+	case syscall.SIGTERM:
+		return ExitTerminated
+	case syscall.SIGHUP:
+		return ExitHangup
+	}
+	return ExitInterrupt
 }
 
 // result is the final text as stdout gets it: made harmless on a terminal, as it

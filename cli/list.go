@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bufio"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +16,9 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
+// statuses are those that a task can have.
+var statuses = []string{"queued", "running", "waiting", "delegated", "interrupted", "completed", "failed", "cancelled", "idle"}
+
 // screenful is how many tasks a terminal gets when no limit was asked for.
 const screenful = 40
 
@@ -24,7 +29,7 @@ func (a *App) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the tasks of all sources, newest first",
-		Args:  count(0, 0, "roost list"),
+		Args:  count(0, 0, "roost list"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			if f.Since, err = a.moment("since", since); err != nil {
@@ -36,13 +41,17 @@ func (a *App) listCommand() *cobra.Command {
 			if f.Workspace != "" {
 				f.Workspace = a.abs(f.Workspace)
 			}
-			switch f.Sort {
-			case "", "newest", "oldest", "cost", "tokens":
-			default:
-				return usage("roost list --sort "+f.Sort, "there is no such order", "roost list --sort newest|oldest|cost|tokens")
+			if f.Sort != "" && !slices.Contains(sorts, f.Sort) {
+				return usage("roost list --sort "+f.Sort, "there is no such order", "roost list --sort "+strings.Join(sorts, "|"))
 			}
 			if f.Limit < 0 {
 				return usage("roost list --limit", "a limit cannot be negative", "roost list --limit 20")
+			}
+			if f.Status != "" && !slices.Contains(statuses, f.Status) {
+				return usage("roost list --status "+f.Status, "there is no such status", "roost list --status "+strings.Join(statuses, "|"))
+			}
+			if n, err := strconv.Atoi(f.Cursor); f.Cursor != "" && (err != nil || n < 0) {
+				return usage("roost list --cursor "+f.Cursor, "no list gave that cursor", "roost list, whose last line names the next one")
 			}
 			return a.list(cmd, f, tree)
 		},
@@ -60,6 +69,13 @@ func (a *App) listCommand() *cobra.Command {
 	fl.BoolVar(&tree, "tree", false, "subtasks below their parents")
 	fl.BoolVar(&f.Damaged, "damaged", false, "only damaged tasks")
 	fl.BoolVar(&f.Empty, "empty", false, "also task folders without messages")
+	complete(cmd, "status", words(statuses...))
+	complete(cmd, "sort", words(sorts...))
+	complete(cmd, "source", a.sourceNames)
+	complete(cmd, "workspace", folders)
+	for _, name := range []string{"query", "since", "until", "limit", "cursor"} {
+		complete(cmd, name, cobra.NoFileCompletions)
+	}
 	return cmd
 }
 
@@ -79,7 +95,7 @@ func (a *App) list(cmd *cobra.Command, f store.Filter, tree bool) error {
 		return a.listJSON(got)
 	}
 	if len(got.Items) > 0 {
-		names, err := shortNames(cmd.Context(), s, got)
+		names, err := shortNames(cmd.Context(), s, got.Items)
 		if err != nil {
 			return err
 		}
@@ -92,6 +108,13 @@ func (a *App) list(cmd *cobra.Command, f store.Filter, tree bool) error {
 		}
 	}
 	a.sumUp(got)
+	if f.Source != "" && !slices.ContainsFunc(got.Sources, func(s store.SourceState) bool { return f.Source == s.Name || f.Source == s.Tool }) && len(got.Items) == 0 {
+		var names []string
+		for _, s := range got.Sources {
+			names = append(names, s.Name)
+		}
+		a.say("no source is called %s; there are: %s", f.Source, strings.Join(names, ", "))
+	}
 	return nil
 }
 
@@ -152,13 +175,13 @@ func (a *App) table(items []store.Summary, depths []int, names map[string]string
 	}
 	idWidth, statusWidth := 2, 6
 	for _, t := range items {
-		idWidth = max(idWidth, len(names[t.Path]))
+		names[t.Path] = display.OneLine(names[t.Path])
+		idWidth = max(idWidth, display.Columns(names[t.Path]))
 		statusWidth = max(statusWidth, len(status(t)))
 	}
 	head := display.Pad("ID", idWidth) + "  AGE   " + display.Pad("STATUS", statusWidth) + "     COST   MSGS  TITLE"
-	if _, err := fmt.Fprintln(a.Out, style.Paint(view.Dim, head)); err != nil {
-		return fmt.Errorf("print the list: %w", err)
-	}
+	out := bufio.NewWriter(a.Out)
+	fmt.Fprintln(out, style.Paint(view.Dim, head))
 	for i, t := range items {
 		cost := "-"
 		if t.Usage.Cost != nil {
@@ -185,9 +208,10 @@ func (a *App) table(items []store.Summary, depths []int, names map[string]string
 		} else if t.Status == "waiting" {
 			s = view.Asked
 		}
-		if _, err := fmt.Fprintln(a.Out, style.Paint(s, line)); err != nil {
-			return fmt.Errorf("print the list: %w", err)
-		}
+		fmt.Fprintln(out, style.Paint(s, line))
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("print the list: %w", err)
 	}
 	return nil
 }

@@ -27,6 +27,10 @@ func TestScripts(t *testing.T) {
 			// exits CODE COMMAND... runs a command that must end with that code.
 			"exits":   exits,
 			"matches": matches,
+			// id puts the task's id of the file out, NDJSON, into $ID.
+			"id": taskID,
+			// cmpjson A B: both files hold the same JSON.
+			"cmpjson": cmpjson,
 		},
 	})
 }

@@ -10,18 +10,23 @@ import (
 
 // shortNames gives each listed task's path the shortest name that finds it among
 // all tasks: a beginning or an end of its id, with its source where one id stands
-// in several places.
-func shortNames(ctx context.Context, s *store.Store, got store.Listing) (map[string]string, error) {
-	all, err := s.List(ctx, store.Filter{Empty: true})
+// in several places. A name never looks like a flag.
+func shortNames(ctx context.Context, s *store.Store, items []store.Summary) (map[string]string, error) {
+	all, err := s.Refs(ctx)
 	if err != nil {
 		return nil, err
 	}
+	return namesAmong(all, items), nil
+}
+
+// namesAmong is shortNames with all tasks given.
+func namesAmong(all []store.Ref, items []store.Summary) map[string]string {
 	ids := map[string]int{}
-	for _, t := range append(all.Items, got.Items...) {
+	for _, t := range items { // one that came into being since is listed too
 		ids[t.ID] = 0
 	}
-	for _, t := range all.Items {
-		ids[t.ID]++
+	for _, r := range all {
+		ids[r.ID]++
 	}
 	sorted, turned := make([]string, 0, len(ids)), make([]string, 0, len(ids))
 	for id := range ids {
@@ -30,24 +35,28 @@ func shortNames(ctx context.Context, s *store.Store, got store.Listing) (map[str
 	sort.Strings(sorted)
 	sort.Strings(turned)
 	names := map[string]string{}
-	for _, t := range got.Items {
+	for _, t := range items {
 		name := t.ID
 		if n := needed(sorted, t.ID); n < len(name) {
 			name = t.ID[:n]
 		}
-		if n := needed(turned, reverse(t.ID)); n < len(name) {
+		if n := needed(turned, reverse(t.ID)); n < len(name) && t.ID[len(t.ID)-n] != '-' {
 			name = t.ID[len(t.ID)-n:]
 		}
 		// An end of one id may be the beginning of another.
-		if name != t.ID && fits(sorted, name)+fits(turned, reverse(name)) != 1 {
+		found := fits(sorted, name) + fits(turned, reverse(name))
+		if strings.HasPrefix(t.ID, name) && strings.HasSuffix(t.ID, name) {
+			found--
+		}
+		if found != 1 {
 			name = t.ID
 		}
-		if ids[t.ID] > 1 {
+		if ids[t.ID] > 1 || name[0] == '-' || strings.Contains(name, ":") {
 			name = t.Source + ":" + t.ID
 		}
 		names[t.Path] = name
 	}
-	return names, nil
+	return names
 }
 
 // shortest is the least length of a shortened id: shorter ones would be used up

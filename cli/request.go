@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +27,7 @@ type runFlags struct {
 	idle, total                                                 time.Duration
 }
 
-func (r *runFlags) add(cmd *cobra.Command) {
+func (a *App) addRunFlags(cmd *cobra.Command, r *runFlags) {
 	f := cmd.Flags()
 	f.StringVarP(&r.dir, "workspace", "C", "", "the `folder` to work in (default: the current one, or the task's)")
 	f.StringVar(&r.mode, "mode", "", "the mode, e.g. code or ask")
@@ -45,12 +46,33 @@ func (r *runFlags) add(cmd *cobra.Command) {
 	f.BoolVar(&r.detach, "detach", false, "leave the run to a server")
 	f.StringVar(&r.task, "task", "", "continue this task (for users of the older client)")
 	f.BoolVar(&r.stream, "stream", false, "has no effect: output always streams (for users of the older client)")
+	complete(cmd, "workspace", folders)
+	complete(cmd, "provider", words(providers...))
+	complete(cmd, "approve", words(policies...))
+	complete(cmd, "model", models)
+	complete(cmd, "task", a.taskIDs)
+	complete(cmd, "image", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"png", "jpg", "jpeg", "gif", "webp"}, cobra.ShellCompDirectiveFilterFileExt
+	})
+	for _, name := range []string{"mode", "base-url", "allow", "deny", "max-turns", "max-cost", "idle-timeout", "total-timeout"} {
+		complete(cmd, name, cobra.NoFileCompletions)
+	}
 }
 
 var idForm = regexp.MustCompile(`^([A-Za-z0-9._-]+:)?[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // request reads the flags and the prompt into what the engine takes.
 func (a *App) request(cmd *cobra.Command, r *runFlags, words []string) (engine.Request, error) {
+	req, err := a.options(cmd, r)
+	if err != nil {
+		return req, err
+	}
+	req.Text, err = a.prompt(words)
+	return req, err
+}
+
+// options reads the flags alone.
+func (a *App) options(cmd *cobra.Command, r *runFlags) (engine.Request, error) {
 	req := engine.Request{
 		Mode: r.mode, Provider: r.provider, Model: r.model, BaseURL: r.baseURL, Approve: r.approve,
 		Allow: r.allow, Deny: r.deny, Yes: r.yes, Origin: "cli", Interactive: a.interactive(),
@@ -62,17 +84,12 @@ func (a *App) request(cmd *cobra.Command, r *runFlags, words []string) (engine.R
 	if cmd.Flags().Changed("task") && !idForm.MatchString(r.task) {
 		return req, usage(path+" --task", fmt.Sprintf("%q is not a task's id", r.task), "roost list")
 	}
-	req.Task = r.task
-	if r.provider == "script" && r.model != "" {
-		req.Model = a.abs(r.model) // a file, named from where the person stands
-	}
+	req.Task, req.Model = r.task, a.modelName(r.provider, r.model)
 	if r.dir != "" {
 		req.Workspace = a.abs(r.dir)
 	}
-	switch r.approve {
-	case "", "ask", "read", "edits", "all":
-	default:
-		return req, usage(path+" --approve "+r.approve, "there is no such policy", path+" --approve ask|read|edits|all")
+	if r.approve != "" && !slices.Contains(policies, r.approve) {
+		return req, usage(path+" --approve "+r.approve, "there is no such policy", path+" --approve "+strings.Join(policies, "|"))
 	}
 	if r.yes {
 		if r.approve != "" && r.approve != "all" {
@@ -91,8 +108,7 @@ func (a *App) request(cmd *cobra.Command, r *runFlags, words []string) (engine.R
 		}
 		req.Images = append(req.Images, url)
 	}
-	req.Text, err = a.prompt(words)
-	return req, err
+	return req, nil
 }
 
 // prompt joins the words of the command line; a single "-" means stdin.
@@ -111,45 +127,41 @@ func (a *App) prompt(words []string) (string, error) {
 	return text, nil
 }
 
-// limits is nil when no limit was given: the task keeps what it has.
+// millis counts a begun millisecond: the least limit is none of 0.
+func millis(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
+
+// limits is nil when no limit was given: the task keeps what it has. A 0 that was
+// given takes a limit away, which the engine is told by a negative one.
 func (r *runFlags) limits(cmd *cobra.Command) (*task.Limits, error) {
-	changed := false
-	for _, name := range []string{"max-turns", "max-cost", "idle-timeout", "total-timeout"} {
-		changed = changed || cmd.Flags().Changed(name)
-	}
-	if !changed {
-		return nil, nil
-	}
+	var usd money.USD
 	path := cmd.CommandPath()
-	l := &task.Limits{MaxTurns: r.maxTurns, IdleTimeoutMS: r.idle.Milliseconds(), TotalTimeoutMS: r.total.Milliseconds()}
+	if r.maxCost != "" {
+		var err error
+		if usd, err = money.Parse(r.maxCost); err != nil || usd < 0 {
+			return nil, usage(path+" --max-cost "+r.maxCost, "want an amount of US dollars such as 0.50", path+" --max-cost 0.50")
+		}
+	}
 	if r.maxTurns < 0 || r.idle < 0 || r.total < 0 {
 		return nil, usage(path, "a limit cannot be negative", path+" --max-turns 20")
 	}
-	if r.maxCost != "" {
-		usd, err := money.Parse(r.maxCost)
-		if err != nil || usd < 0 {
-			return nil, usage(path+" --max-cost "+r.maxCost, "want an amount of US dollars such as 0.50", path+" --max-cost 0.50")
+	any := false
+	limit := func(flag string, n int64) int64 {
+		if !cmd.Flags().Changed(flag) {
+			return 0
 		}
-		l.MaxCostMicros = int64(usd)
+		if any = true; n == 0 {
+			return -1
+		}
+		return n
+	}
+	l := &task.Limits{
+		MaxTurns: int(limit("max-turns", int64(r.maxTurns))), MaxCostMicros: limit("max-cost", int64(usd)),
+		IdleTimeoutMS: limit("idle-timeout", millis(r.idle)), TotalTimeoutMS: limit("total-timeout", millis(r.total)),
+	}
+	if !any {
+		return nil, nil
 	}
 	return l, nil
-}
-
-// keepLimits fills in the limits that were not given from those the task has.
-func (r *runFlags) keepLimits(cmd *cobra.Command, l *task.Limits, has task.Limits) {
-	given := cmd.Flags().Changed
-	if !given("max-turns") {
-		l.MaxTurns = has.MaxTurns
-	}
-	if !given("max-cost") {
-		l.MaxCostMicros = has.MaxCostMicros
-	}
-	if !given("idle-timeout") {
-		l.IdleTimeoutMS = has.IdleTimeoutMS
-	}
-	if !given("total-timeout") {
-		l.TotalTimeoutMS = has.TotalTimeoutMS
-	}
 }
 
 // imageLimit is the smallest of the big providers' limits for one image, so that

@@ -14,12 +14,17 @@ import (
 func (a *App) runCommand() *cobra.Command {
 	var r runFlags
 	cmd := &cobra.Command{
-		Use:   "run [flags] PROMPT|-",
+		Use: "run [flags] PROMPT|-", ValidArgsFunction: cobra.NoFileCompletions,
 		Short: "Start a task and follow it",
 		Example: "  roost run \"fix the failing test\"\n" +
 			"  git diff | roost run --approve read -\n" +
 			"  roost run --provider script --model demo.yaml hello",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if r.task == "" {
+				if err := a.fill(cmd); err != nil {
+					return err
+				}
+			}
 			req, err := a.request(cmd, &r, args)
 			if err != nil {
 				return err
@@ -38,19 +43,20 @@ func (a *App) runCommand() *cobra.Command {
 			})
 		},
 	}
-	r.add(cmd)
+	a.addRunFlags(cmd, &r)
 	return cmd
 }
 
 func (a *App) resumeCommand() *cobra.Command {
 	var r runFlags
 	cmd := &cobra.Command{
-		Use:   "resume [ID] [PROMPT|-]",
+		Use: "resume [ID] [PROMPT|-]", ValidArgsFunction: first(a.taskIDs),
 		Short: "Continue a task, of any source",
 		Long: "Continue a task, wherever it stopped and whichever tool made it.\n\n" +
-			"PROMPT answers the open question, or says how to go on. Without it and without\n" +
-			"a terminal, --yes says that it shall go on. A task keeps workspace, mode,\n" +
-			"provider, model, limits and approvals unless they are given again.",
+			"PROMPT answers the open question, or says how to go on. Without it the task goes\n" +
+			"on where it stopped; a question that is still open is asked again, or without a\n" +
+			"terminal ends the run as waiting. A task keeps workspace, mode, provider, model,\n" +
+			"base URL, limits and approvals unless they are given again.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && r.task != "" {
 				args = []string{r.task}
@@ -73,14 +79,14 @@ func (a *App) resumeCommand() *cobra.Command {
 			})
 		},
 	}
-	r.add(cmd)
+	a.addRunFlags(cmd, &r)
 	return cmd
 }
 
 func (a *App) continueCommand() *cobra.Command {
 	var r runFlags
 	cmd := &cobra.Command{
-		Use:   "continue [PROMPT|-]",
+		Use: "continue [PROMPT|-]", ValidArgsFunction: cobra.NoFileCompletions,
 		Short: "Continue the newest task of this folder",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req, err := a.request(cmd, &r, args)
@@ -105,26 +111,52 @@ func (a *App) continueCommand() *cobra.Command {
 			})
 		},
 	}
-	r.add(cmd)
+	a.addRunFlags(cmd, &r)
 	return cmd
 }
 
-// resume continues a task. Limits that were not given again stay as they are.
+// resume continues a task, which keeps what was not given again. A task of another
+// tool that never ran here gets the settings of a new one, as far as it has none
+// of its own.
 func (a *App) resume(cmd *cobra.Command, r *runFlags, s *store.Store, e *engine.Engine, req engine.Request) error {
 	ctx := cmd.Context()
-	if req.Limits != nil {
-		ref, err := s.Find(ctx, req.Task)
+	preset, err := a.presets(cmd)
+	if err != nil {
+		return err
+	}
+	if r.model == "" && !preset {
+		return a.start(ctx, e, req) // nothing depends on what the task has
+	}
+	ref, err := s.Find(ctx, req.Task)
+	if err != nil {
+		return err
+	}
+	v, err := s.Read(ctx, ref)
+	if err != nil {
+		return err
+	}
+	has := v.State.Settings
+	if err := v.Close(); err != nil {
+		return err
+	}
+	if has.Approve == "" {
+		if err := a.fill(cmd); err != nil {
+			return err
+		}
+		filled, err := a.options(cmd, r)
 		if err != nil {
 			return err
 		}
-		v, err := s.Read(ctx, ref)
-		if err != nil {
-			return err
+		filled.Task, filled.Text = req.Task, req.Text
+		if has.Mode != "" {
+			filled.Mode = req.Mode
 		}
-		r.keepLimits(cmd, req.Limits, v.State.Settings.Limits)
-		if err := v.Close(); err != nil {
-			return err
+		if has.Provider != "" {
+			filled.Provider, filled.Model, filled.BaseURL = req.Provider, req.Model, req.BaseURL
 		}
+		req = filled
+	} else if r.provider == "" {
+		req.Model = a.modelName(has.Provider, r.model)
 	}
 	return a.start(ctx, e, req)
 }

@@ -1,14 +1,45 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/json"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func write(ts *testscript.TestScript, name string, data []byte) {
 	ts.Check(os.WriteFile(ts.MkAbs(name), data, 0o600))
+}
+
+// taskID reads the first event's task.
+func taskID(ts *testscript.TestScript, _ bool, _ []string) {
+	line, _, _ := strings.Cut(ts.ReadFile("out"), "\n")
+	var e struct {
+		Task string `json:"task_id"`
+	}
+	ts.Check(json.Unmarshal([]byte(line), &e))
+	if e.Task == "" {
+		ts.Fatalf("no task in %s", line)
+	}
+	ts.Setenv("ID", e.Task)
+}
+
+// cmpjson compares two files as JSON, blanks aside. Numbers and escapes must be
+// spelled alike.
+func cmpjson(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: cmpjson A B")
+	}
+	var both [2]bytes.Buffer
+	for i, name := range args {
+		ts.Check(json.Compact(&both[i], []byte(ts.ReadFile(name))))
+	}
+	if bytes.Equal(both[0].Bytes(), both[1].Bytes()) == neg {
+		ts.Fatalf("%s:\n%s\n%s:\n%s", args[0], &both[0], args[1], &both[1])
+	}
 }
 
 func code(ts *testscript.TestScript, text string) int {

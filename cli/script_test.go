@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/roost-dev/roost/cli/config"
 )
 
 // exits CODE COMMAND ARG...: the command must end with exactly that exit code.
@@ -19,7 +21,11 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	cmd := exec.Command(args[1], args[2:]...)
 	cmd.Dir = ts.Getenv("WORK")
-	for _, name := range []string{"PATH", "HOME", "ROOST_ROOT", "ROOST_CACHE", "ROOST_SOURCES", "ROOST_FAILPOINT", "NO_COLOR", "TMPDIR"} {
+	names := []string{"PATH", "HOME", "XDG_CONFIG_HOME", "NO_COLOR", "TMPDIR", "ROOST_CONFIG", "ROOST_FAILPOINT", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"}
+	for _, k := range config.Keys {
+		names = append(names, k.Env)
+	}
+	for _, name := range names {
 		if v := ts.Getenv(name); v != "" {
 			cmd.Env = append(cmd.Env, name+"="+v)
 		}

@@ -14,6 +14,7 @@ import (
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/contextwindow"
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -31,6 +32,7 @@ type showFlags struct {
 	ui, api, effective, journal, usage bool
 	tail                               int
 	before                             string
+	to                                 int // what before says, 0 = all
 }
 
 func (a *App) showCommand() *cobra.Command {
@@ -41,10 +43,17 @@ func (a *App) showCommand() *cobra.Command {
 		Long: "Show a task: its messages with their numbers, tool calls and results.\n\n" +
 			"With --json it is the task as in `list`; with --ui or --api and --json the\n" +
 			"history, each element exactly as it is stored.",
-		Args: count(1, 1, "roost show ID"),
+		Args: count(1, 1, "roost show ID"), ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.tail < 0 {
 				return usage("roost show --tail", "a number of messages cannot be negative", "roost show "+args[0]+" --tail 20")
+			}
+			var err error
+			if f.to, err = beforeNumber(f.before); err != nil {
+				return err
+			}
+			if err := oneOf(cmd, "ui", "api", "effective", "journal", "usage"); err != nil {
+				return err
 			}
 			if !cmd.Flags().Changed("tail") && a.OutTTY && !a.flags.json {
 				f.tail = page
@@ -67,12 +76,13 @@ func (a *App) showCommand() *cobra.Command {
 	fl := cmd.Flags()
 	fl.BoolVar(&f.ui, "ui", false, "the history that the person sees (default)")
 	fl.BoolVar(&f.api, "api", false, "the history that the model sees")
-	fl.BoolVar(&f.effective, "effective", false, "what of it would be sent now")
+	fl.BoolVar(&f.effective, "effective", false, "the messages that would be sent now")
 	fl.BoolVar(&f.journal, "journal", false, "the commits of the task's journal")
 	fl.BoolVar(&f.usage, "usage", false, "tokens and cost")
 	fl.IntVar(&f.tail, "tail", 0, "only the last `N` messages (0 = all; on a terminal 20)")
 	fl.StringVar(&f.before, "before", "", "only what stands before message `N`, as #12 or 12")
-	cmd.MarkFlagsMutuallyExclusive("ui", "api", "effective", "journal", "usage")
+	complete(cmd, "tail", cobra.NoFileCompletions)
+	complete(cmd, "before", cobra.NoFileCompletions)
 	return cmd
 }
 
@@ -83,51 +93,85 @@ func (a *App) show(ctx context.Context, v *store.View, f showFlags) error {
 	case f.usage:
 		return a.showUsage(v)
 	case f.api:
-		return a.showHistory(v, v.State.RawAPI(), f, view.API)
+		return a.showHistory(v, v.State.API(), f, view.API)
 	case f.effective:
-		return a.showHistory(v, effective(v.State.RawAPI()), f, view.API)
+		sent, err := a.effective(v)
+		if err != nil {
+			return err
+		}
+		from, to := window(len(sent), f)
+		return a.printHistory(v, sent[from:to], nil, from, f, view.API)
 	case f.ui:
-		return a.showHistory(v, v.State.RawUI(), f, view.UI)
+		return a.showHistory(v, v.State.UI(), f, view.UI)
 	case a.flags.json:
 		return encode(a.Out, v.Summary, false)
 	}
 	if err := a.header(v); err != nil {
 		return err
 	}
-	return a.showHistory(v, v.State.RawUI(), f, view.UI)
+	return a.showHistory(v, v.State.UI(), f, view.UI)
 }
 
-func effective(history []json.RawMessage) []json.RawMessage {
-	raws := make([][]byte, len(history))
-	for i, m := range history {
-		raws[i] = m
-	}
-	var out []json.RawMessage
-	for _, m := range contextwindow.Effective(raws) {
-		out = append(out, m)
-	}
-	return out
-}
-
-// showHistory prints a window of a history: as JSON exactly the stored bytes, for
-// people as lines.
-func (a *App) showHistory(v *store.View, raws []json.RawMessage, f showFlags, item func([]byte, int) view.Item) error {
-	from, to, err := window(len(raws), f)
+// effective is what would be sent of the model's history: hidden messages left
+// out and what no provider would take mended, by the code that builds requests.
+// What was mended is told on stderr.
+func (a *App) effective(v *store.View) ([]json.RawMessage, error) {
+	stored, err := v.State.RawAPI()
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("read the history of task %s: %w", v.Ref.ID, err)
 	}
+	messages, notes, err := contextwindow.Build(stored, contextwindow.Options{
+		DropThinking: v.State.Settings.Provider != "" && v.State.Settings.Provider != "anthropic",
+	})
+	if errors.Is(err, contextwindow.ErrEmpty) {
+		a.say("nothing would be sent: the model's history holds no message")
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("build the request of task %s: %w", v.Ref.ID, err)
+	}
+	out := make([]json.RawMessage, len(messages))
+	for i, m := range messages {
+		var o esjson.Object
+		o.String("role", m.Role)
+		o.Raw("content", m.Content)
+		out[i] = o.Bytes()
+	}
+	for _, n := range notes {
+		if n.Index < 0 {
+			a.say("%s", n.Text)
+			continue
+		}
+		a.say("stored message %d: %s", n.Index+1, n.Text)
+	}
+	return out, nil
+}
+
+// showHistory reads and prints a window of a history. Only what is shown is read.
+func (a *App) showHistory(v *store.View, list []*task.Message, f showFlags, item func([]byte, int) view.Item) error {
+	from, to := window(len(list), f)
+	raws, err := v.State.Raws(list[from:to])
+	if err != nil {
+		return fmt.Errorf("read the history of task %s: %w", v.Ref.ID, err)
+	}
+	return a.printHistory(v, raws, list[from:to], from, f, item)
+}
+
+// printHistory prints messages: as JSON exactly the stored bytes, for people as
+// lines. messages are those the bytes belong to, nil when they belong to none.
+func (a *App) printHistory(v *store.View, raws []json.RawMessage, messages []*task.Message, from int, f showFlags, item func([]byte, int) view.Item) error {
 	out := bufio.NewWriter(a.Out)
 	if a.flags.json {
-		writeArray(out, raws[from:to])
+		writeArray(out, raws)
 		return flushed(out)
 	}
 	style := a.outStyle()
 	results := resultsByRow(v.State)
-	for i := from; i < to; i++ {
-		it := item(raws[i], i+1)
+	for i, raw := range raws {
+		it := item(raw, from+i+1)
 		lines := view.Lines(it, a.lines(it.Class))
-		if !f.api && !f.effective && i < len(v.State.UI()) {
-			if c := results[v.State.UI()[i].ID]; c != nil {
+		if !f.api && messages != nil {
+			if c := results[messages[i].ID]; c != nil {
 				lines = append(lines, a.resultLines(c)...)
 			}
 		}
@@ -165,7 +209,11 @@ func resultsByRow(s *task.State) map[uint64]*task.Call {
 }
 
 func (a *App) resultLines(c *task.Call) []view.Line {
-	text, images := view.ResultText(c.Finished.Result)
+	result, err := c.Result()
+	if err != nil {
+		return []view.Line{{Style: view.Bad, Text: "  its result cannot be read: " + err.Error()}}
+	}
+	text, images := view.ResultText(result)
 	it := view.Item{Class: view.Output, Title: c.Finished.Outcome, Body: text, Images: images}
 	if c.Finished.Outcome != "ok" {
 		it.Class = view.Failure
@@ -180,20 +228,28 @@ func (a *App) resultLines(c *task.Call) []view.Line {
 	return lines
 }
 
-// window is the part of a history that the flags ask for.
-func window(n int, f showFlags) (from, to int, err error) {
+// beforeNumber reads --before; 0 when it was not given.
+func beforeNumber(text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(strings.TrimPrefix(text, "#"))
+	if err != nil || n < 1 {
+		return 0, usage("roost show --before "+text, "want a message's number such as #12", "roost show ID --before 12")
+	}
+	return n, nil
+}
+
+// window is the part of n messages that the flags ask for.
+func window(n int, f showFlags) (from, to int) {
 	to = n
-	if f.before != "" {
-		k, err := strconv.Atoi(strings.TrimPrefix(f.before, "#"))
-		if err != nil || k < 1 {
-			return 0, 0, usage("roost show --before "+f.before, "want a message's number such as #12", "roost show ID --before 12")
-		}
-		to = min(n, k-1)
+	if f.to > 0 {
+		to = min(n, f.to-1)
 	}
 	if f.tail > 0 {
 		from = max(0, to-f.tail)
 	}
-	return from, to, nil
+	return from, to
 }
 
 // writeArray writes elements byte for byte, one a line. They were never decoded:
@@ -275,10 +331,7 @@ func (a *App) showJournal(ctx context.Context, v *store.View, f showFlags) error
 			all = append(all, commit{Seq: c.Seq, Epoch: c.Epoch, At: c.At, By: c.By, Events: c.Events})
 		}
 	}
-	from, to, err := window(len(all), f)
-	if err != nil {
-		return err
-	}
+	from, to := window(len(all), f)
 	out := bufio.NewWriter(a.Out)
 	if a.flags.json {
 		if err := encode(out, append([]commit{}, all[from:to]...), false); err != nil {

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,11 +56,17 @@ func (a *App) tryCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), tryTime)
 			defer cancel()
+			ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+			defer stop()
 			t, err := a.trial(keep)
 			if err != nil {
 				return err
 			}
-			return errors.Join(t.run(ctx), t.clean())
+			err = t.run(ctx)
+			if errors.Is(ctx.Err(), context.Canceled) { // whatever it broke
+				err = &Failure{Exit: ExitInterrupt, Code: "cancelled", What: "show that nothing is lost", Why: "it was stopped", Try: "roost try"}
+			}
+			return errors.Join(err, t.clean())
 		},
 	}
 	cmd.Flags().BoolVar(&keep, "keep", false, "leave the scratch folder behind and say where it is")

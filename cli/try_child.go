@@ -40,12 +40,15 @@ func (t *trial) child(ctx context.Context, kill string, args ...string) (childRu
 	args = append([]string{"--root", t.root, "--cache", filepath.Join(t.dir, "cache"), "--sources", "none", "--json", "--no-input"}, args...)
 	cmd := exec.CommandContext(ctx, exe, args...)
 	cmd.Args[0] = "roost"
+	// Stopped, it saves and ends its commands; killed, it could not.
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 3*time.Second
 	for _, e := range os.Environ() {
 		if !strings.HasPrefix(e, "ROOST_") { // the user's settings have no say here
 			cmd.Env = append(cmd.Env, e)
 		}
 	}
-	cmd.Env = append(cmd.Env, "TMPDIR="+t.dir) // what a killed process leaves there goes with the rest
+	cmd.Env = append(cmd.Env, "ROOST_CONFIG="+filepath.Join(t.dir, "config.toml")) // which does not exist
+	cmd.Env = append(cmd.Env, "TMPDIR="+t.dir)                                     // what a killed process leaves there goes with the rest
 	if kill != "" {
 		cmd.Env = append(cmd.Env, failpoint.Env+"="+kill)
 	}

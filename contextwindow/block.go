@@ -24,6 +24,7 @@ type part struct {
 	kind   kind
 	raw    []byte
 	id     string // of a call or result, as stored
+	sent   string // that id as it stands in raw
 	legacy bool   // a text that is the result of a call, in the manner of the XML protocol
 	mended bool   // raw is not what was stored
 }
@@ -38,52 +39,66 @@ const (
 type fields struct {
 	typ, text, id, name, input, useID, content, isError []byte
 	thinking, signature, data, source                   []byte
-	count, extra                                        int // members, unknown members
+	count                                               int // members, known or not
 }
 
 func fieldsOf(b []byte) (f fields) {
-	for key, val := range esjson.Members(b) {
-		f.count++
-		switch key {
-		case "type":
-			f.typ = val
-		case "text":
-			f.text = val
-		case "id":
-			f.id = val
-		case "name":
-			f.name = val
-		case "input":
-			f.input = val
-		case "tool_use_id":
-			f.useID = val
-		case "content":
-			f.content = val
-		case "is_error":
-			f.isError = val
-		case "thinking":
-			f.thinking = val
-		case "signature":
-			f.signature = val
-		case "data":
-			f.data = val
-		case "source":
-			f.source = val
-		default:
-			f.extra++
-		}
+	for key, val := range esjson.Fields(b) {
+		f.set(key, val)
 	}
 	return f
 }
 
+func (f *fields) set(key, val []byte) {
+	f.count++
+	switch string(key) {
+	case "type":
+		f.typ = val
+	case "text":
+		f.text = val
+	case "id":
+		f.id = val
+	case "name":
+		f.name = val
+	case "input":
+		f.input = val
+	case "tool_use_id":
+		f.useID = val
+	case "content":
+		f.content = val
+	case "is_error":
+		f.isError = val
+	case "thinking":
+		f.thinking = val
+	case "signature":
+		f.signature = val
+	case "data":
+		f.data = val
+	case "source":
+		f.source = val
+	}
+}
+
+// typeName spares the usual types a copy each.
+func typeName(raw []byte) string {
+	switch string(raw) {
+	case `"text"`:
+		return "text"
+	case `"tool_use"`:
+		return "tool_use"
+	case `"tool_result"`:
+		return "tool_result"
+	}
+	return str(raw)
+}
+
 // checkBlock makes a stored block sendable for a role. keep is false when the
-// block is left out; note says why it was left out or changed.
-func checkBlock(b []byte, role string, o Options) (p part, keep bool, note string) {
+// block is left out; note says why it was left out or changed. f are b's members.
+func checkBlock(b []byte, f *fields, role string, o Options) (p part, keep bool, note string) {
 	if esjson.TypeOf(b) != esjson.TypeObject {
 		return p, false, "a content block that is no object was left out"
 	}
-	f := fieldsOf(b)
-	typ := str(f.typ)
+	typ := typeName(f.typ)
 	user := role == "user"
 	switch {
 	case typ == "text":
@@ -129,16 +144,16 @@ func checkBlock(b []byte, role string, o Options) (p part, keep bool, note strin
 	return p, false, "a " + cut(typ, 40) + " block in a message of the " + role + " was left out"
 }
 
-func checkImage(b []byte, f fields, o Options) (part, bool, string) {
+func checkImage(b []byte, f *fields, o Options) (part, bool, string) {
 	if o.NoImages {
 		return part{kind: text, raw: textOf(noImage), mended: true}, true, ""
 	}
 	typ, media, data := []byte(nil), []byte(nil), []byte(nil)
 	n := 0
 	if esjson.TypeOf(f.source) == esjson.TypeObject {
-		for key, val := range esjson.Members(f.source) {
+		for key, val := range esjson.Fields(f.source) {
 			n++
-			switch key {
+			switch string(key) {
 			case "type":
 				typ = val
 			case "media_type":
@@ -168,21 +183,22 @@ func checkImage(b []byte, f fields, o Options) (part, bool, string) {
 	return part{kind: image, raw: out.Bytes(), mended: true}, true, ""
 }
 
-func checkToolUse(b []byte, f fields) (part, bool, string) {
+func checkToolUse(b []byte, f *fields) (part, bool, string) {
 	id, name := str(f.id), str(f.name)
 	object := esjson.TypeOf(f.input) == esjson.TypeObject
 	if f.count == 4 && object && isName(id, 1<<10) && isName(name, 128) && esjson.TypeOf(f.id) == esjson.TypeString {
-		return part{kind: toolUse, raw: b, id: id}, true, ""
+		return part{kind: toolUse, raw: b, id: id, sent: id}, true, ""
 	}
-	note := ""
+	note, input := "", f.input
 	if !object {
 		in := []byte(str(f.input))
 		if !esjson.Valid(in) || esjson.TypeOf(in) != esjson.TypeObject {
 			in, note = []byte("{}"), "the input of a tool call is no object; it is sent as empty"
 		}
-		f.input, _ = tidy(in)
+		input, _ = tidy(in)
 	}
-	return part{kind: toolUse, raw: useBlock(safeName(id, "call", 1<<10), safeName(name, "unknown_tool", 128), f.input), id: id, mended: true}, true, note
+	sent := safeName(id, "call", 1<<10)
+	return part{kind: toolUse, raw: useBlock(sent, safeName(name, "unknown_tool", 128), input), id: id, sent: sent, mended: true}, true, note
 }
 
 func useBlock(id, name string, input []byte) []byte {
@@ -194,8 +210,9 @@ func useBlock(id, name string, input []byte) []byte {
 	return o.Bytes()
 }
 
-func checkToolResult(b []byte, f fields, o Options) (part, bool, string) {
+func checkToolResult(b []byte, f *fields, o Options) (part, bool, string) {
 	p := part{kind: toolResult, raw: b, id: str(f.useID)}
+	p.sent = p.id
 	known := 3
 	isError := esjson.TypeOf(f.isError) == esjson.TypeBool
 	if isError {
@@ -212,7 +229,8 @@ func checkToolResult(b []byte, f fields, o Options) (part, bool, string) {
 		var items [][]byte
 		same := true
 		for inner := range esjson.Array(content) {
-			q, keep, why := checkBlock(inner, "user", o)
+			inside := fieldsOf(inner)
+			q, keep, why := checkBlock(inner, &inside, "user", o)
 			if keep && q.kind != text && q.kind != image {
 				keep, why = false, "a block inside a tool result was left out"
 			}
@@ -238,10 +256,10 @@ func checkToolResult(b []byte, f fields, o Options) (part, bool, string) {
 	if ok {
 		return p, true, ""
 	}
-	p.mended = true
+	p.mended, p.sent = true, safeName(p.id, "call", 1<<10)
 	var out esjson.Object
 	out.String("type", "tool_result")
-	out.String("tool_use_id", safeName(p.id, "call", 1<<10))
+	out.String("tool_use_id", p.sent)
 	out.Raw("content", content)
 	if isError {
 		out.Raw("is_error", f.isError)

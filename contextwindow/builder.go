@@ -3,6 +3,7 @@ package contextwindow
 import (
 	"errors"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
@@ -39,6 +40,7 @@ func Build(history [][]byte, o Options) ([]llm.Message, []Note, error) {
 // To be used by one goroutine.
 type Builder struct {
 	o       Options
+	index   esjson.Index // of the message that is checked
 	all     []*checked
 	visible int  // messages of all that were placed
 	again   bool // a tag changed what is visible: place all again
@@ -78,9 +80,9 @@ func NewBuilder(o Options) *Builder { return &Builder{o: o} }
 
 // Append takes the next stored message.
 func (b *Builder) Append(raw []byte) {
-	c := check(raw, b.o)
+	c := check(&b.index, raw, b.o)
 	c.index = len(b.all)
-	b.all = append(b.all, &c)
+	b.all = append(b.all, c)
 	if c.summary || c.marker {
 		b.again = true
 	}
@@ -127,7 +129,8 @@ func answer(calls []call) llm.Message {
 }
 
 func (b *Builder) reset() {
-	*b = Builder{o: b.o, all: b.all, used: make(map[string]bool), markers: make(map[string]bool)}
+	// Room for all at once: growing step by step would copy most of it twice.
+	*b = Builder{o: b.o, index: b.index, all: b.all, used: make(map[string]bool, len(b.all)/2), markers: make(map[string]bool), closed: make([]llm.Message, 0, len(b.all)+2)}
 	for i := range b.all {
 		if b.all[i].summary {
 			b.from = i
@@ -180,34 +183,52 @@ func (b *Builder) close() (llm.Message, []call, []Note) {
 func (b *Builder) closeAssistant() (llm.Message, []call, []Note) {
 	var calls []call
 	var notes []Note
-	var items [][]byte
-	local := make(map[string]bool)
+	var items [][]byte        // stays empty as long as all can be sent as it is
+	var local map[string]bool // ids of calls, from the second one on
 	same := len(b.turn.items) == 1 && b.turn.items[0].asIs
 	for n, c := range b.turn.items {
-		for _, p := range c.parts {
+		for i, p := range c.parts {
 			switch {
 			case p.kind == thinking && n > 0:
 				notes = append(notes, Note{c.index, "thinking in the middle of a joined message was left out"})
 				continue
 			case p.kind == toolUse:
-				as := safeName(p.id, "call", 1<<10)
-				for k := 2; b.used[as] || local[as]; k++ {
-					as = cut(safeName(p.id, "call", 1<<10), 1<<10) + "_" + strconv.Itoa(k)
+				as := p.sent
+				for k := 2; b.used[as] || local[as] || len(calls) == 1 && calls[0].as == as; k++ {
+					as = p.sent + "_" + strconv.Itoa(k)
 				}
-				if stored := memberStr(p.raw, "id"); as != stored {
-					p.raw, same = esjson.Set(p.raw, "id", esjson.Quote(nil, as)), false
+				if as != p.sent {
+					if same {
+						same, items = false, rawParts(c.parts[:i])
+					}
+					p.raw = esjson.Set(p.raw, "id", esjson.Quote(nil, as))
 					notes = append(notes, Note{c.index, "a tool call's id was used before: it is sent as " + as})
 				}
-				local[as] = true
 				calls = append(calls, call{p.id, as})
+				if len(calls) == 2 {
+					local = map[string]bool{calls[0].as: true}
+				}
+				if local != nil {
+					local[as] = true
+				}
 			}
-			items = append(items, p.raw)
+			if !same {
+				items = append(items, p.raw)
+			}
 		}
 	}
 	if same {
 		return llm.Message{Role: "assistant", Content: b.turn.items[0].content}, calls, notes
 	}
 	return llm.Message{Role: "assistant", Content: array(items)}, calls, notes
+}
+
+func rawParts(parts []part) [][]byte {
+	var out [][]byte
+	for _, p := range parts {
+		out = append(out, p.raw)
+	}
+	return out
 }
 
 // answersAll: the message's first parts answer exactly the pending calls.
@@ -246,7 +267,7 @@ func (b *Builder) closeUser() (llm.Message, []Note) {
 			switch {
 			case at >= 0:
 				r := p.raw
-				if memberStr(r, "tool_use_id") != b.pending[at].as {
+				if p.sent != b.pending[at].as {
 					r = setID(r, b.pending[at].as)
 				}
 				results[at] = r
@@ -294,37 +315,60 @@ func orphan(result []byte) [][]byte {
 	return append([][]byte{textOf("Tool result:")}, blocks(content)...)
 }
 
-// check takes a stored message apart and makes its blocks sendable.
-func check(raw []byte, o Options) checked {
-	var c checked
-	if !esjson.Valid(raw) || esjson.TypeOf(raw) != esjson.TypeObject {
+// check takes a stored message apart and makes its blocks sendable. It goes over
+// the bytes once; x is room for what is found on the way.
+func check(x *esjson.Index, raw []byte, o Options) *checked {
+	c := new(checked)
+	if !x.Read(raw, 3) || esjson.TypeOf(raw) != esjson.TypeObject {
 		c.notes = []string{"a message that is no JSON object was left out"}
 		return c
 	}
-	c.tags = read(raw)
+	content := -1
+	for key, i := range x.Parts(0) {
+		c.set(key, x.Raw(i))
+		if string(key) == "content" {
+			content = i
+		}
+	}
 	if c.role != "user" && c.role != "assistant" {
 		c.notes = []string{"a message with the role " + strconv.Quote(cut(c.role, 40)) + " was left out"}
 		return c
 	}
-	content, changed := tidy(c.content)
-	c.asIs = true
-	if changed {
-		c.notes = append(c.notes, "characters that are not valid Unicode were replaced")
-	}
-	switch esjson.TypeOf(content) {
-	case esjson.TypeString:
-		if isBlank(content) {
-			return c
-		}
-		c.content, c.parts = content, []part{{kind: text, raw: textBlock(content), legacy: c.role == "user" && isLegacy(content)}}
+	if content < 0 {
+		c.notes = []string{"a message without content was left out"}
 		return c
+	}
+	if x.Unicode() || !utf8.Valid(c.content) {
+		if tidied, changed := tidy(c.content); changed {
+			c.notes = append(c.notes, "characters that are not valid Unicode were replaced")
+			c.content, content = tidied, 0
+			x.Read(tidied, 2)
+		}
+	}
+	c.take(x, content, o)
+	return c
+}
+
+// take makes parts of the content, which is value i of x.
+func (c *checked) take(x *esjson.Index, i int, o Options) {
+	c.asIs = true
+	switch esjson.TypeOf(c.content) {
+	case esjson.TypeString:
+		if !isBlank(c.content) {
+			c.parts = []part{{kind: text, raw: textBlock(c.content), legacy: c.role == "user" && isLegacy(c.content)}}
+		}
+		return
 	case esjson.TypeArray:
 	default:
 		c.notes = append(c.notes, "a message without content was left out")
-		return c
+		return
 	}
-	for blk := range esjson.Array(content) {
-		p, keep, note := checkBlock(blk, c.role, o)
+	for _, k := range x.Parts(i) {
+		var f fields
+		for key, m := range x.Parts(k) {
+			f.set(key, x.Raw(m))
+		}
+		p, keep, note := checkBlock(x.Raw(k), &f, c.role, o)
 		if note != "" {
 			c.notes = append(c.notes, note)
 		}
@@ -335,12 +379,13 @@ func check(raw []byte, o Options) checked {
 		if p.kind == toolResult {
 			c.results++
 		}
+		if c.parts == nil {
+			c.parts = make([]part, 0, 2)
+		}
 		c.parts = append(c.parts, p)
 	}
 	// A message must not end with thinking.
 	for len(c.parts) > 0 && c.parts[len(c.parts)-1].kind == thinking {
 		c.parts, c.asIs = c.parts[:len(c.parts)-1], false
 	}
-	c.content = content
-	return c
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/conformance"
 )
 
 func lines(in ...string) (out [][]byte) {
@@ -62,9 +63,9 @@ func TestBuild(t *testing.T) {
 
 func TestBuildKeepsInput(t *testing.T) {
 	h := lines(`{"role":"user","content":[{"type":"text","text":"a"}],"ts":1}`, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"q","content":"r"}]}`)
-	before := string(joined(h))
+	before := string(conformance.Array(h))
 	_, _, _ = Build(h, Options{NoImages: true})
-	if string(joined(h)) != before {
+	if string(conformance.Array(h)) != before {
 		t.Error("the history was changed")
 	}
 }
@@ -98,7 +99,7 @@ func long() (out [][]byte) {
 
 func BenchmarkBuild(b *testing.B) {
 	h := long()
-	b.SetBytes(int64(len(joined(h))))
+	b.SetBytes(int64(len(conformance.Array(h))))
 	for b.Loop() {
 		_, _, _ = Build(h, Options{})
 	}
@@ -122,7 +123,7 @@ func BenchmarkAppendAndRequest(b *testing.B) {
 
 func BenchmarkValid(b *testing.B) {
 	h := long()
-	b.SetBytes(int64(len(joined(h))))
+	b.SetBytes(int64(len(conformance.Array(h))))
 	for b.Loop() {
 		for _, m := range h {
 			esjson.Valid(m)

@@ -23,29 +23,44 @@ func read(raw []byte) tags {
 	if esjson.TypeOf(raw) != esjson.TypeObject {
 		return t
 	}
-	for key, val := range esjson.Members(raw) {
-		switch key {
-		case "role":
-			t.role = str(val)
-		case "content":
-			t.content = val
-		case "ts":
-			t.ts = val
-		case "isSummary":
-			t.summary = truthy(val)
-		case "isTruncationMarker":
-			t.marker = truthy(val)
-		case "condenseId":
-			t.condenseID = str(val)
-		case "truncationId":
-			t.truncationID = str(val)
-		case "condenseParent":
-			t.condensed = str(val)
-		case "truncationParent":
-			t.truncated = str(val)
-		}
+	for key, val := range esjson.Fields(raw) {
+		t.set(key, val)
 	}
 	return t
+}
+
+func (t *tags) set(key, val []byte) {
+	switch string(key) {
+	case "role":
+		t.role = roleOf(val)
+	case "content":
+		t.content = val
+	case "ts":
+		t.ts = val
+	case "isSummary":
+		t.summary = truthy(val)
+	case "isTruncationMarker":
+		t.marker = truthy(val)
+	case "condenseId":
+		t.condenseID = str(val)
+	case "truncationId":
+		t.truncationID = str(val)
+	case "condenseParent":
+		t.condensed = str(val)
+	case "truncationParent":
+		t.truncated = str(val)
+	}
+}
+
+// roleOf spares the two usual roles a copy each.
+func roleOf(raw []byte) string {
+	switch string(raw) {
+	case `"user"`:
+		return "user"
+	case `"assistant"`:
+		return "assistant"
+	}
+	return str(raw)
 }
 
 func readAll(messages [][]byte) []tags {

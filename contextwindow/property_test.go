@@ -13,6 +13,7 @@ import (
 
 	"github.com/roost-dev/roost/contextwindow/rules"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/conformance"
 	"github.com/roost-dev/roost/llm"
 )
 
@@ -131,7 +132,7 @@ func TestBuildPrefixStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := genHistory(t)
 		for i := range h {
-			if c := check(h[i], Options{}); c.summary || c.marker || c.truncated != "" {
+			if c := check(new(esjson.Index), h[i], Options{}); c.summary || c.marker || c.truncated != "" {
 				t.Skip("tags change what is visible")
 			}
 		}
@@ -195,7 +196,7 @@ func FuzzBuild(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var h [][]byte
 		if json.Valid(raw) && esjson.Valid(raw) {
-			h = list(raw)
+			h = conformance.Value(raw).List()
 		} else {
 			h = bytes.Split(raw, []byte("\n"))
 		}

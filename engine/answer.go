@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/task"
@@ -20,16 +22,14 @@ func (a asker) Ask(ctx context.Context, q task.QuestionOpened) (Answer, error) {
 	if !r.interactive {
 		return Answer{}, agent.ErrNobody
 	}
-	ch := make(chan Answer, 1)
-	r.mu.Lock()
-	r.answers[q.Question] = ch
-	r.mu.Unlock()
+	ch := r.await(q.Question)
 	defer func() {
 		r.mu.Lock()
 		delete(r.answers, q.Question)
 		r.mu.Unlock()
 		r.touch() // the clock starts anew: the person's time was not the run's
 	}()
+	r.asks(q)
 	select {
 	case answer := <-ch:
 		if answer.By == stopAnswer {
@@ -41,6 +41,45 @@ func (a asker) Ask(ctx context.Context, q task.QuestionOpened) (Answer, error) {
 	}
 }
 
+// await makes a place for a question's answer, or gives the one that is there: the
+// question may be seen, and answered, before the agent has come to listen.
+func (r *Run) await(question string) chan Answer {
+	if !r.interactive {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, ok := r.answers[question]
+	if !ok {
+		p = &place{ch: make(chan Answer, 1)}
+		r.answers[question] = p
+	}
+	return p.ch
+}
+
+// place waits for the answer to a question.
+type place struct {
+	ch    chan Answer
+	taken bool
+}
+
+// asks tells listeners that a question can be answered now. The durable
+// question.opened comes before anybody waits for the answer, and does not come
+// again for a question that an earlier run left open.
+func (r *Run) asks(q task.QuestionOpened) {
+	data, err := json.Marshal(struct {
+		Type string `json:"type"`
+		Task string `json:"task_id"`
+		Run  string `json:"run_id"`
+		task.QuestionOpened
+	}{"question.asked", r.TaskID, r.ID, q})
+	if err != nil {
+		return // only strings and numbers
+	}
+	r.stream.waitFor(r.task.State().Seq, time.Second, r.ctx.Done()) // what led to it is shown first
+	r.stream.keep(Event{Type: "question.asked", Task: r.TaskID, Run: r.ID, At: r.engine.opt.Now(), Data: data})
+}
+
 // stopAnswer marks the answer "stop and save".
 const stopAnswer = "\x00stop"
 
@@ -49,12 +88,12 @@ const stopAnswer = "\x00stop"
 func (r *Run) Answer(question string, answer Answer) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ch, ok := r.answers[question]
-	if !ok {
+	p, ok := r.answers[question]
+	if !ok || p.taken {
 		return fmt.Errorf("answer %s of task %s: %w", question, r.TaskID, ErrNoQuestion)
 	}
-	delete(r.answers, question)
-	ch <- answer
+	p.taken = true // the place stays until the agent has come for it
+	p.ch <- answer
 	return nil
 }
 

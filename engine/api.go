@@ -30,7 +30,9 @@ type Request struct {
 	Approve   string // ask, read, edits, all
 	Allow     []string
 	Deny      []string
-	Limits    *task.Limits
+	// Limits replaces those of the task's limits that are not zero here; a negative
+	// one takes the limit away.
+	Limits *task.Limits
 
 	Origin      string // cli, api, web, editor
 	Interactive bool   // somebody listens to questions and will call Answer

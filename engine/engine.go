@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/agent/spool"
 	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -71,10 +73,9 @@ func (e *Engine) Start(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	e.runs[run.ID] = run
-	e.wait.Add(1)
-	e.mu.Unlock()
+	if !e.admit(run) {
+		return nil, errors.Join(ErrClosed, run.task.Close(context.WithoutCancel(ctx)), spool.Remove(run.spool))
+	}
 	go func() {
 		defer e.wait.Done()
 		run.work(agent.Input{Text: r.Text, Images: r.Images, Yes: r.Yes})
@@ -83,6 +84,19 @@ func (e *Engine) Start(ctx context.Context, r Request) (*Run, error) {
 		e.mu.Unlock()
 	}()
 	return run, nil
+}
+
+// admit counts a run in, unless the engine was closed while it was prepared: a
+// Close that has returned must not find a run after it.
+func (e *Engine) admit(run *Run) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return false
+	}
+	e.runs[run.ID] = run
+	e.wait.Add(1)
+	return true
 }
 
 // prepare checks everything that can be checked before anything is written, then
@@ -114,7 +128,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 		return nil, err
 	}
 	run := e.newRun(owned.Task, settings, parts, r.Interactive)
-	run.notes = append(describe(owned, foreign), differences(owned.Task.State(), settings, run.agent.Head)...)
+	run.found = append(describe(owned, foreign), differences(owned.Task.State(), settings, run.agent.Head)...)
 	return run, nil
 }
 
@@ -151,6 +165,12 @@ type parts struct {
 }
 
 func (e *Engine) parts(s task.Settings) (parts, error) {
+	if !filepath.IsAbs(s.Workspace) { // another machine's: here it would name some folder below the current one
+		return parts{}, &ConfigError{
+			What: "open the workspace " + s.Workspace, Why: "it is no absolute folder on this machine",
+			Try: "name the folder with -C DIR",
+		}
+	}
 	ws, err := workspace.Open(s.Workspace)
 	if err != nil {
 		return parts{}, &ConfigError{
@@ -173,17 +193,17 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, interactive boo
 	run := &Run{
 		ID: id, TaskID: t.Ref.ID, engine: e, task: t, ctx: ctx, cancel: cancel,
 		done: make(chan struct{}), stream: newStream(), interactive: interactive,
-		answers: map[string]chan Answer{}, limits: s.Limits, active: make(chan struct{}, 1),
+		answers: map[string]*place{}, limits: s.Limits, active: make(chan struct{}, 1),
 	}
-	spool, err := os.MkdirTemp("", "roost-spool-*")
+	dir, err := spool.Make("")
 	if err != nil {
 		run.spoolErr = err
 	}
-	run.spool = spool
+	run.spool = dir
 	run.agent = &agent.Agent{
-		Task: t, Provider: p.provider.llm, Model: p.model, Tools: toolset.All(), Workspace: p.workspace,
+		Task: recorder{t, run}, Provider: p.provider.llm, Model: p.model, Tools: toolset.All(), Workspace: p.workspace,
 		Policy: policy(s), Asker: asker{run}, Live: run.live, Now: e.opt.Now, Zone: e.opt.Config.Zone,
-		RunID: id, Settings: s, Head: gitHead(p.workspace.Root()), SpoolDir: spool,
+		RunID: id, Settings: s, Head: gitHead(p.workspace.Root()), SpoolDir: dir,
 		Masks: p.provider.mask, Notice: run.notice, Expect: run.expect,
 	}
 	return run

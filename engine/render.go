@@ -1,39 +1,38 @@
 package engine
 
 import (
-	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/task"
 )
 
-// render folds a commit and gives its events as streams show them. It depends on
-// the log alone, so that a replay gives the same bytes as live.
-func render(state *task.State, taskID string, c journal.Commit) []Event {
-	// What cannot be folded is in the state's problems, and shown as it is.
-	_ = state.Apply(c)
-	run := ""
-	if state.Run != nil {
-		run = state.Run.ID
-	}
+// render gives a commit's events as streams show them. It depends on the log
+// alone: a note read off a state that was folded from the log gives the same bytes
+// as the one that was taken live.
+func render(taskID string, c journal.Commit, n note) []Event {
 	at := time.UnixMilli(c.At).UTC().Format("2006-01-02T15:04:05.000Z")
 	out := make([]Event, 0, len(c.Events))
+	prefix := strconv.FormatUint(c.Epoch, 10) + "." + strconv.FormatUint(c.Seq, 10) + "-"
 	for i, raw := range c.Events {
-		typ, _ := esjson.GetString(raw, "type")
-		var o esjson.Object
-		o.String("type", typ)
-		o.String("task_id", taskID)
-		if run != "" {
-			o.String("run_id", run)
+		var a aside
+		if i < len(n.asides) {
+			a = n.asides[i]
 		}
-		o.Int("seq", int64(c.Seq))
-		o.String("at", at)
-		payload(&o, state, typ, raw)
+		typ, _ := esjson.GetString(raw, "type")
+		b := make([]byte, 0, 256+len(raw)+len(a.content))
+		b = esjson.Quote(append(b, `{"type":`...), typ)
+		b = esjson.Quote(append(b, `,"task_id":`...), taskID)
+		if n.run != "" {
+			b = esjson.Quote(append(b, `,"run_id":`...), n.run)
+		}
+		b = strconv.AppendUint(append(b, `,"seq":`...), c.Seq, 10)
+		b = append(append(append(b, `,"at":"`...), at...), '"')
+		b = payload(b, typ, raw, a)
 		out = append(out, Event{
-			ID: fmt.Sprintf("%d.%d-%d", c.Epoch, c.Seq, i), Type: typ, Task: taskID, Run: run,
-			Seq: c.Seq, At: c.At, Data: o.Bytes(),
+			ID: prefix + strconv.Itoa(i), Type: typ, Task: taskID, Run: n.run,
+			Seq: c.Seq, At: c.At, Data: append(b, '}'),
 		})
 	}
 	return out
@@ -41,8 +40,12 @@ func render(state *task.State, taskID string, c journal.Commit) []Event {
 
 // payload copies an event's members; of a message, it shows the message and not
 // how the log holds it.
-func payload(o *esjson.Object, state *task.State, typ string, raw []byte) {
+func payload(b []byte, typ string, raw []byte, a aside) []byte {
 	message := typ == "message.added" || typ == "message.changed"
+	member := func(key string, val []byte) {
+		b = append(esjson.Quote(append(b, ','), key), ':')
+		b = append(b, val...)
+	}
 	for key, val := range esjson.Members(raw) {
 		switch key {
 		case "type", "seq", "at", "task_id", "run_id":
@@ -52,19 +55,15 @@ func payload(o *esjson.Object, state *task.State, typ string, raw []byte) {
 				continue
 			}
 		}
-		o.Raw(key, val)
+		member(key, val)
 	}
-	if !message {
-		return
-	}
-	id, _ := esjson.GetInt(raw, "message")
-	m := state.Message(uint64(id))
-	if m == nil || m.Missing {
-		return
+	if a.content == nil {
+		return b
 	}
 	if typ == "message.changed" {
-		o.String("history", string(m.History))
+		member("history", esjson.Quote(nil, string(a.history)))
 	}
-	o.Int("ts", m.TS())
-	o.Raw("content", m.Raw())
+	member("ts", strconv.AppendInt(nil, a.ts, 10))
+	member("content", a.content)
+	return b
 }

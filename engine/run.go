@@ -2,15 +2,16 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/agent/spool"
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -29,13 +30,14 @@ type Run struct {
 	stream      *stream
 	interactive bool
 	limits      task.Limits
-	notes       []string
+	found       []string // what the person should know first
 	spool       string
 	spoolErr    error
 	outcome     Outcome
 
 	mu      sync.Mutex
-	answers map[string]chan Answer
+	notes   notes // of what is committed and not shown yet
+	answers map[string]*place
 	active  chan struct{} // holds one token when something happened
 	plan    *agent.Plan
 }
@@ -47,12 +49,19 @@ func (r *Run) work(in agent.Input) {
 	if r.spoolErr != nil {
 		r.outcome = Outcome{State: "failed", Code: "internal", Reason: r.spoolErr.Error(), Err: r.spoolErr}
 	}
-	defer os.RemoveAll(r.spool)
+	defer func() {
+		if err := spool.Remove(r.spool); err != nil {
+			r.notice(err.Error())
+		}
+	}()
 	from := r.task.State().Seq + 1
 	pumpCtx, stopPump := context.WithCancel(context.Background())
-	var pump sync.WaitGroup
-	pump.Go(func() { r.pump(pumpCtx, from) })
-	for _, note := range r.notes {
+	pumped := make(chan struct{})
+	go func() {
+		defer close(pumped)
+		r.pump(pumpCtx, from)
+	}()
+	for _, note := range r.found {
 		r.notice(note)
 	}
 	ctx, stop := r.timed()
@@ -71,9 +80,9 @@ func (r *Run) work(in agent.Input) {
 	if err := r.task.Close(context.Background()); err != nil {
 		r.notice(fmt.Sprintf("the task is saved in its journal, but its files are not up to date: %v", err))
 	}
-	r.stream.waitFor(last, 5*time.Second)
+	r.stream.waitFor(last, 5*time.Second, pumped)
 	stopPump()
-	pump.Wait()
+	<-pumped
 }
 
 // timed bounds the run by its total time limit.
@@ -92,19 +101,25 @@ func (r *Run) pump(ctx context.Context, from uint64) {
 		return
 	}
 	defer reader.Close()
-	state := task.New(store.Payloads(reader))
-	for c, err := range reader.Follow(ctx, 1) {
-		if err != nil {
-			if ctx.Err() != nil {
-				return
-			}
-			continue
+	run := ""
+	for c, err := range reader.Follow(ctx, from) {
+		var lost *journal.DamageError
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.As(err, &lost):
+			continue // of another time; the store has told of it
+		case err != nil:
+			r.notice(fmt.Sprintf("events cannot be shown any more: %v", err))
+			return
 		}
 		r.touch()
-		events := render(state, r.TaskID, c)
-		if c.Seq >= from {
-			r.stream.add(c.Seq, events)
+		n, ok := r.notes.take(c.Seq)
+		if !ok {
+			n.run = run // the store's own commit: it is no step of the agent
 		}
+		run = n.run
+		r.stream.add(c.Seq, render(r.TaskID, c, n))
 	}
 }
 
@@ -140,32 +155,38 @@ func (r *Run) expect(p agent.Plan) error {
 	if p.CostKnown {
 		cost = fmt.Sprintf("about $%.4f uncached", float64(p.CostMicro)/1e6)
 	}
-	r.notice(fmt.Sprintf("sending %d messages, about %d tokens, to %s %s: %s", p.Messages, p.Tokens, p.Provider, p.Model, cost))
+	r.tell("plan", fmt.Sprintf("sending %d messages, about %d tokens, to %s %s: %s", p.Messages, p.Tokens, p.Provider, p.Model, cost))
 	return nil
 }
 
-func (r *Run) notice(text string) {
-	data, err := json.Marshal(map[string]string{"type": "notice", "task_id": r.TaskID, "run_id": r.ID, "text": text})
-	if err != nil {
-		return // a map of strings always marshals
-	}
-	r.stream.live(Event{Type: "notice", Task: r.TaskID, Run: r.ID, At: r.engine.opt.Now(), Data: data})
+func (r *Run) notice(text string) { r.tell("warning", text) }
+
+// tell is a notice of a kind: a plan is progress and may be left out, a warning
+// may not.
+func (r *Run) tell(kind, text string) {
+	var o esjson.Object
+	o.String("type", "notice")
+	o.String("kind", kind)
+	o.String("task_id", r.TaskID)
+	o.String("run_id", r.ID)
+	o.String("text", text)
+	r.stream.live(Event{Type: "notice", Task: r.TaskID, Run: r.ID, At: r.engine.opt.Now(), Data: o.Bytes()})
 }
 
 func (r *Run) live(d agent.Delta) {
 	r.touch()
-	body := map[string]any{
-		"type": d.Type, "task_id": r.TaskID, "run_id": r.ID, "ts": d.TS, "offset": d.Offset, "text": d.Text,
-	}
+	var o esjson.Object
+	o.String("type", d.Type)
+	o.String("task_id", r.TaskID)
+	o.String("run_id", r.ID)
 	if d.Message != 0 {
-		body["message"] = d.Message
+		o.Int("message", int64(d.Message))
 	}
 	if d.Call != "" {
-		body["call"] = d.Call
+		o.String("call", d.Call)
 	}
-	data, err := json.Marshal(body)
-	if err != nil {
-		return // only strings and numbers
-	}
-	r.stream.live(Event{Type: d.Type, Task: r.TaskID, Run: r.ID, At: r.engine.opt.Now(), Data: data})
+	o.Int("ts", d.TS)
+	o.Int("offset", int64(d.Offset))
+	o.String("text", d.Text)
+	r.stream.live(Event{Type: d.Type, Task: r.TaskID, Run: r.ID, At: r.engine.opt.Now(), Data: o.Bytes()})
 }

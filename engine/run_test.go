@@ -114,7 +114,7 @@ func TestRowsAreWrittenAsRooWritesThem(t *testing.T) {
 
 func TestIntentIsOnDiskBeforeTheEffect(t *testing.T) {
 	b := newBench(t)
-	look := `cat ` + b.root + `/tasks/*/journal.jsonl | grep -c '"events":\[{"type":"tool.started","call":"call_1_1"'
+	look := `cat ` + b.root + `/tasks/*/journal.jsonl | grep -c '{"type":"tool.started","call":"call_1_1"'
 cat ` + b.root + `/tasks/*/journal.jsonl | grep -c '"raw":{"role":"assistant".*"id":"call_1_1"'
 `
 	if err := os.WriteFile(filepath.Join(b.workspace, "look.sh"), []byte(look), 0o600); err != nil {
@@ -364,7 +364,7 @@ func TestChangesAreSaidBeforeTheFirstRequest(t *testing.T) {
 	run, _, _ := b.play(writeAndFinish)
 	_, _, events := b.run(engine.Request{Task: run.TaskID, Text: "more", Mode: "architect", Model: b.script(writeAndFinish)})
 	notes := strings.Join(ofType(events, "notice"), "\n")
-	for _, say := range []string{"mode: code -\\u003e architect", "model: "} {
+	for _, say := range []string{"mode: code -> architect", "model: "} {
 		if !strings.Contains(notes, say) {
 			t.Errorf("%q is not in %s", say, notes)
 		}
@@ -493,7 +493,11 @@ func TestMalformedCallsDoNotRun(t *testing.T) {
 	run, o, _ := b.run(engine.Request{Text: "go", Approve: "all"})
 	want(t, o, "completed", "")
 	c := b.state(run.TaskID).Call("toolu_1")
-	if c.Started || c.Finished == nil || c.Finished.Outcome != "error" || !strings.Contains(string(c.Finished.Result), "recur") {
+	result, err := c.Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Started || c.Finished == nil || c.Finished.Outcome != "error" || !strings.Contains(string(result), "recur") {
 		t.Fatalf("%+v", c)
 	}
 }

@@ -68,7 +68,7 @@ func (e *Engine) settings(s task.Settings, r Request) (task.Settings, error) {
 		s.Deny = r.Deny
 	}
 	if r.Limits != nil {
-		s.Limits = *r.Limits
+		s.Limits = limits(s.Limits, *r.Limits)
 	}
 	if s.Workspace == "" {
 		return s, &ConfigError{
@@ -77,6 +77,26 @@ func (e *Engine) settings(s task.Settings, r Request) (task.Settings, error) {
 		}
 	}
 	return s, nil
+}
+
+// limits are those of the task, with each that was given in its place.
+func limits(has, given task.Limits) task.Limits {
+	return task.Limits{
+		MaxTurns:       limit(has.MaxTurns, given.MaxTurns),
+		MaxCostMicros:  limit(has.MaxCostMicros, given.MaxCostMicros),
+		IdleTimeoutMS:  limit(has.IdleTimeoutMS, given.IdleTimeoutMS),
+		TotalTimeoutMS: limit(has.TotalTimeoutMS, given.TotalTimeoutMS),
+	}
+}
+
+func limit[N int | int64](has, given N) N {
+	switch {
+	case given < 0:
+		return 0
+	case given > 0:
+		return given
+	}
+	return has
 }
 
 func policy(s task.Settings) approval.Policy {

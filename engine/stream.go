@@ -14,21 +14,43 @@ const liveBacklog = 4096
 // stream is the ordered events of a run. Listeners read at their own pace: a
 // stuck one slows nobody.
 type stream struct {
-	mu      sync.Mutex
-	events  []Event // durable, in order
-	seq     uint64  // the newest commit in them
-	ended   bool
-	changed chan struct{} // closed and replaced at each change
-	ears    map[chan Event]struct{}
+	mu     sync.Mutex
+	events []Event // durable, in order
+	seq    uint64  // the newest commit in them
+	ended  bool
+	ears   map[*ear]struct{}
 }
 
-func newStream() *stream {
-	return &stream{changed: make(chan struct{}), ears: map[chan Event]struct{}{}}
+// ear is one listener. Its channel only wakes it: what there is to hear lies in
+// the stream and in heard, so that a burst wakes it once.
+type ear struct {
+	wake  chan struct{} // room for one
+	heard []Event       // live ones
 }
 
+func newStream() *stream { return &stream{ears: map[*ear]struct{}{}} }
+
+// listen adds a listener; quit must be called.
+func (s *stream) listen() (e *ear, quit func()) {
+	e = &ear{wake: make(chan struct{}, 1)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ears[e] = struct{}{}
+	return e, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.ears, e)
+	}
+}
+
+// signal wakes everybody. The caller holds mu.
 func (s *stream) signal() {
-	close(s.changed)
-	s.changed = make(chan struct{})
+	for e := range s.ears {
+		select {
+		case e.wake <- struct{}{}:
+		default: // woken already
+		}
+	}
 }
 
 func (s *stream) add(seq uint64, events []Event) {
@@ -55,26 +77,41 @@ func (s *stream) live(e Event) {
 		return
 	}
 	for ear := range s.ears {
-		select {
-		case ear <- e:
-		default: // deltas come again as a whole message
+		if len(ear.heard) < liveBacklog { // deltas come again as a whole message
+			ear.heard = append(ear.heard, e)
 		}
 	}
+	s.signal()
 }
 
-// waitFor waits until the stream has a commit, for as long as it is given.
-func (s *stream) waitFor(seq uint64, limit time.Duration) {
-	deadline := time.After(limit)
+// keep puts an event that is in no commit behind those that came before it, for
+// everybody who listens now or later.
+func (s *stream) keep(e Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, e)
+	s.signal()
+}
+
+// waitFor waits until the stream has a commit, for as long as it is given, or
+// until nothing more comes.
+func (s *stream) waitFor(seq uint64, limit time.Duration, over <-chan struct{}) {
+	e, quit := s.listen()
+	defer quit()
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
 	for {
 		s.mu.Lock()
-		have, changed := s.seq >= seq, s.changed
+		have := s.seq >= seq
 		s.mu.Unlock()
 		if have {
 			return
 		}
 		select {
-		case <-changed:
-		case <-deadline:
+		case <-e.wake:
+		case <-over:
+			return
+		case <-deadline.C:
 			return
 		}
 	}
@@ -82,62 +119,31 @@ func (s *stream) waitFor(seq uint64, limit time.Duration) {
 
 func (s *stream) follow(ctx context.Context) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		ear := make(chan Event, liveBacklog)
-		s.mu.Lock()
-		s.ears[ear] = struct{}{}
-		s.mu.Unlock()
-		defer func() {
-			s.mu.Lock()
-			delete(s.ears, ear)
-			s.mu.Unlock()
-		}()
+		e, quit := s.listen()
+		defer quit()
 		next := 0
-		for {
+		for ctx.Err() == nil {
 			s.mu.Lock()
-			durable, ended, changed := s.events[next:], s.ended, s.changed
-			heard := drain(ear)
+			durable, ended := s.events[next:], s.ended
+			heard := e.heard
+			e.heard = nil
 			s.mu.Unlock()
 			next += len(durable)
 			// What was said before a commit was durable comes before it.
-			for _, e := range heard {
-				if !yield(e) {
-					return
-				}
-			}
-			for _, e := range durable {
-				if !yield(e) {
-					return
+			for _, list := range [][]Event{heard, durable} {
+				for _, event := range list {
+					if !yield(event) {
+						return
+					}
 				}
 			}
 			if ended {
 				return
 			}
-			if len(durable) > 0 {
-				continue
-			}
 			select {
 			case <-ctx.Done():
-				return
-			case <-changed:
-			case e := <-ear:
-				if !yield(e) {
-					return
-				}
+			case <-e.wake:
 			}
-		}
-	}
-}
-
-// drain takes what an ear holds. The stream's lock is held, so nothing is added
-// meanwhile.
-func drain(ear chan Event) []Event {
-	var out []Event
-	for {
-		select {
-		case e := <-ear:
-			out = append(out, e)
-		default:
-			return out
 		}
 	}
 }

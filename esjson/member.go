@@ -4,6 +4,7 @@ import (
 	"iter"
 	"math"
 	"strconv"
+	"unicode/utf8"
 )
 
 // Type is the kind of a JSON value.
@@ -112,25 +113,51 @@ func Array(arr []byte) iter.Seq[[]byte] {
 	}
 }
 
-func nameOf(lit []byte) string {
-	if len(lit) < 2 {
-		return ""
+// Fields is Members with the names as bytes, for callers that only compare them: no name is copied unless it is
+// spelled with escapes. The names share memory with obj and are good for the length of the step.
+func Fields(obj []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func([]byte, []byte) bool) {
+		for s := range spans(obj, '{') {
+			name, exact := inner(obj[s.key:s.keyEnd])
+			if !exact {
+				name = appendUnquoted(nil, name, false)
+			}
+			if !yield(name, obj[s.val:s.valEnd:s.valEnd]) {
+				return
+			}
+		}
 	}
-	return string(appendUnquoted(nil, lit[1:len(lit)-1], false))
+}
+
+// inner is what stands between the quotes; exact says that it means itself.
+func inner(lit []byte) (text []byte, exact bool) {
+	if len(lit) < 2 {
+		return nil, true
+	}
+	text = lit[1 : len(lit)-1]
+	for _, c := range text {
+		if c == '\\' || c >= utf8.RuneSelf {
+			return text, false
+		}
+	}
+	return text, true
+}
+
+func nameOf(lit []byte) string {
+	text, exact := inner(lit)
+	if exact {
+		return string(text)
+	}
+	return string(appendUnquoted(nil, text, false))
 }
 
 // isName tells whether the name literal lit spells key.
 func isName(lit []byte, key string) bool {
-	if len(lit) < 2 {
-		return false
+	text, exact := inner(lit)
+	if exact {
+		return len(lit) >= 2 && string(text) == key
 	}
-	inner := lit[1 : len(lit)-1]
-	for _, c := range inner {
-		if c == '\\' || c >= 0x80 {
-			return nameOf(lit) == key
-		}
-	}
-	return string(inner) == key
+	return nameOf(lit) == key
 }
 
 // Get returns the raw value of the member called key; of duplicates the last, as JSON.parse does. obj must be valid.

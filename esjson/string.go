@@ -1,6 +1,7 @@
 package esjson
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"unicode/utf8"
@@ -141,7 +142,11 @@ func Unquote(raw []byte) (string, error) {
 		return "", fmt.Errorf("reading a string: bad at offset %d: %w", i+n, ErrSyntax)
 	}
 	end := skipString(raw, i)
-	return string(appendUnquoted(make([]byte, 0, end-i), raw[i+1:end-1], false)), nil
+	text := raw[i+1 : end-1]
+	if bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text) {
+		return string(text), nil
+	}
+	return string(appendUnquoted(make([]byte, 0, len(text)), text, false)), nil
 }
 
 // appendUnquoted decodes the inner text of a valid literal. With keep set, bytes that are not UTF-8 stay.
@@ -149,7 +154,14 @@ func appendUnquoted(dst, p []byte, keep bool) []byte {
 	for i := 0; i < len(p); {
 		c := p[i]
 		switch {
-		case c == '\\':
+		case c != '\\':
+			end := i + max(plainRun(p[i:]), 1) // in broken text a quote or control byte may stand here
+			dst = appendPlain(dst, p[i:end], keep)
+			i = end
+		case i+1 < len(p) && shortEscape[p[i+1]] != 0:
+			dst = append(dst, shortEscape[p[i+1]])
+			i += 2
+		default:
 			u, n := escapeAt(p, i)
 			i += n
 			if u >= 0xD800 && u < 0xDC00 && i+5 < len(p) && p[i] == '\\' && p[i+1] == 'u' {
@@ -160,35 +172,27 @@ func appendUnquoted(dst, p []byte, keep bool) []byte {
 				}
 			}
 			dst = appendUnit(dst, u)
-		case c < utf8.RuneSelf:
-			n := plainASCII(p[i:])
-			dst = append(dst, p[i:i+n]...)
-			i += n
-		default:
-			r, n := utf8.DecodeRune(p[i:])
-			if r == utf8.RuneError && n <= 1 {
-				n = badLength(string(p[i:min(len(p), i+4)]))
-				if keep {
-					dst = append(dst, p[i:i+n]...)
-				} else {
-					dst = append(dst, "\uFFFD"...)
-				}
-			} else {
-				dst = append(dst, p[i:i+n]...)
-			}
-			i += n
 		}
 	}
 	return dst
 }
 
-func plainASCII(p []byte) int {
-	for i, c := range p {
-		if c == '\\' || c >= utf8.RuneSelf {
-			return i
-		}
+// appendPlain appends text without escapes; unless keep is set, what is not UTF-8 as U+FFFD.
+func appendPlain(dst, p []byte, keep bool) []byte {
+	if keep || utf8.Valid(p) {
+		return append(dst, p...)
 	}
-	return len(p)
+	for len(p) > 0 {
+		r, n := utf8.DecodeRune(p)
+		if r == utf8.RuneError && n <= 1 {
+			n = badLength(string(p[:min(len(p), 4)]))
+			dst = append(dst, "\uFFFD"...)
+		} else {
+			dst = append(dst, p[:n]...)
+		}
+		p = p[n:]
+	}
+	return dst
 }
 
 // escapeAt decodes the escape at p[i]=='\\' into a UTF-16 unit and its length in bytes.
@@ -196,18 +200,10 @@ func escapeAt(p []byte, i int) (u uint16, n int) {
 	if i+1 >= len(p) {
 		return '\\', 1
 	}
-	switch c := p[i+1]; c {
-	case 'b':
-		return '\b', 2
-	case 't':
-		return '\t', 2
-	case 'n':
-		return '\n', 2
-	case 'f':
-		return '\f', 2
-	case 'r':
-		return '\r', 2
-	case 'u':
+	switch c := p[i+1]; {
+	case shortEscape[c] != 0:
+		return uint16(shortEscape[c]), 2
+	case c == 'u':
 		if i+5 >= len(p) {
 			return 0xFFFD, len(p) - i
 		}

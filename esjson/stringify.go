@@ -147,7 +147,7 @@ func Node(dst, src []byte) ([]byte, error) {
 func deep(src []byte) bool {
 	var s scanner
 	s.feed(src, false)
-	return len(s.objs)*64 > maxDepth
+	return (len(s.more)+1)*64 > maxDepth
 }
 
 func appendNode(dst, v []byte) ([]byte, error) {

@@ -1,35 +1,32 @@
 package esjson_test
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"math/big"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/conformance"
 )
 
-// vectorText reads a string member of a vector line. The line itself may hold lone surrogates, so the package under
-// test reads it; that it reads them right is checked against encoding/json where that can hold the string.
-func vectorText(t *testing.T, obj []byte, key string) (string, bool) {
+// checkText compares what the package under test read of a vector line with
+// encoding/json, where that can hold the string: the line itself may hold lone
+// surrogates.
+func checkText(t *testing.T, obj []byte, key, s string) {
 	t.Helper()
-	s, ok := esjson.GetString(obj, key)
-	if ok && utf8.ValidString(s) {
-		var std map[string]json.RawMessage
-		var want string
-		if json.Unmarshal(obj, &std) == nil && json.Unmarshal(std[key], &want) == nil && want != s && !strings.Contains(want, "\uFFFD") {
-			t.Fatalf("GetString(%q) = %q, encoding/json reads %q", key, s, want)
-		}
+	if !utf8.ValidString(s) {
+		return
 	}
-	return s, ok
+	var std map[string]json.RawMessage
+	var want string
+	if json.Unmarshal(obj, &std) == nil && json.Unmarshal(std[key], &want) == nil && want != s && !strings.Contains(want, "\uFFFD") {
+		t.Fatalf("read %q as %q, encoding/json reads %q", key, s, want)
+	}
 }
 
 // losses says, from the input alone, what Node loses of it: the cases in which Stringify differs by choice.
@@ -94,91 +91,58 @@ func losses(src []byte) (reorder, duplicate, number, badUTF8 bool) {
 }
 
 func TestVectorsJSONEncoding(t *testing.T) {
-	dir := os.Getenv("ROOST_VECTORS")
-	if dir == "" {
-		t.Skip("ROOST_VECTORS is not set")
-	}
-	file, err := os.Open(filepath.Join(dir, "json_encoding.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 64<<20)
-	cases, passed, choice := 0, 0, 0
-	for lines.Scan() {
-		cases++
-		line := bytes.Clone(lines.Bytes())
-		name, _ := esjson.GetString(line, "name")
-		input, _ := esjson.Get(line, "input")
-		want, _ := esjson.Get(line, "want")
-		accept, _ := esjson.GetBool(want, "accept")
-		var src []byte
-		if s, ok := vectorText(t, input, "text"); ok {
-			src = []byte(s)
+	conformance.Run(t, "json_encoding", func(t *testing.T, c conformance.Case) (choice bool) {
+		src := []byte(c.Input.Str("text"))
+		if c.Input.Has("text") {
+			checkText(t, c.Input, "text", string(src))
 		} else {
-			b64, _ := esjson.GetString(input, "bytes_b64")
-			if src, err = base64.StdEncoding.DecodeString(b64); err != nil {
+			var err error
+			if src, err = base64.StdEncoding.DecodeString(c.Input.Str("bytes_b64")); err != nil {
 				t.Fatal(err)
 			}
 		}
-		ok, chosen := checkVector(t, name, src, accept, want)
-		if ok {
-			passed++
+		accept := c.Want.Bool("accept", false)
+		if got := esjson.Valid(src); got != accept {
+			t.Fatalf("Valid = %v, want %v", got, accept)
 		}
-		if chosen {
-			choice++
+		got, err := esjson.Stringify(nil, src)
+		if (err == nil) != accept {
+			t.Fatalf("Stringify error %v, accept %v", err, accept)
 		}
-	}
-	fmt.Printf("vectors: json_encoding %d/%d (by choice %d)\n", passed, cases, choice)
-	if lines.Err() != nil || cases == 0 {
-		t.Fatalf("%d cases read, error %v", cases, lines.Err())
-	}
+		written, has := esjson.GetString(c.Want, "written")
+		if !has {
+			return false
+		}
+		checkText(t, c.Want, "written", written)
+		// Node must agree with the original in every case.
+		if node, err := esjson.Node(nil, src); err != nil || string(node) != written {
+			t.Fatalf("Node = %s (%v), want %s", node, err, written)
+		}
+		if string(got) == written {
+			return false
+		}
+		better(t, src, got, written)
+		return true
+	})
 }
 
-func checkVector(t *testing.T, name string, src []byte, accept bool, want []byte) (ok, chosen bool) {
-	if got := esjson.Valid(src); got != accept {
-		t.Errorf("%s: Valid = %v, want %v", name, got, accept)
-		return false, false
-	}
-	got, err := esjson.Stringify(nil, src)
-	if (err == nil) != accept {
-		t.Errorf("%s: Stringify error %v, accept %v", name, err, accept)
-		return false, false
-	}
-	written, has := esjson.GetString(want, "written")
-	if !has {
-		return true, false
-	}
-	// Node must agree with the original in every case.
-	node, err := esjson.Node(nil, src)
-	if err != nil || string(node) != written {
-		t.Errorf("%s: Node = %s (%v), want %s", name, node, err, written)
-		return false, false
-	}
-	if string(got) == written {
-		return true, false
-	}
+// better: where Stringify differs from the original, nothing is lost that the
+// original loses (the same tokens are there, in the same order), and Node reads
+// the same value from both.
+func better(t *testing.T, src, got []byte, written string) {
 	reorder, duplicate, number, bad := losses(src)
 	if !reorder && !duplicate && !number && !bad {
-		t.Errorf("%s: Stringify = %s, want %s", name, got, written)
-		return false, false
+		t.Fatalf("Stringify = %s, want %s", got, written)
 	}
-	// Better: nothing is lost (the same tokens are there, in the same order), and Node reads the same value from both.
-	again, err := esjson.Node(nil, got)
-	if err != nil || string(again) != written {
-		t.Errorf("%s: Node reads %s from our text, want %s (%v)", name, again, written, err)
-		return false, false
+	if again, err := esjson.Node(nil, got); err != nil || string(again) != written {
+		t.Errorf("Node reads %s from our text, want %s (%v)", again, written, err)
 	}
 	if !bad && !sameTokens(src, got) {
-		t.Errorf("%s: tokens of %s differ from those of the input", name, got)
-		return false, false
+		t.Errorf("tokens of %s differ from those of the input", got)
 	}
 	if bad && utf8.Valid(got) {
-		t.Errorf("%s: the bytes that are not UTF-8 are gone from %q", name, got)
-		return false, false
+		t.Errorf("the bytes that are not UTF-8 are gone from %q", got)
 	}
-	return true, true
 }
 
 // sameTokens compares two texts token by token with encoding/json; numbers by their exact decimal value.

@@ -21,6 +21,9 @@ var (
 	ErrBlobMissing = errors.New("blob is missing")
 	// ErrBlobDamaged: a payload's bytes do not match its name.
 	ErrBlobDamaged = errors.New("blob is damaged")
+	// ErrReplaced: another file has taken the log's place since it was opened.
+	// Nothing more comes from this reader; open the journal again.
+	ErrReplaced = errors.New("the journal was replaced by another file")
 	// ErrNoSnapshot: no usable snapshot; fold from the start instead.
 	ErrNoSnapshot = errors.New("no usable snapshot")
 )

@@ -7,6 +7,7 @@ package money
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -14,14 +15,16 @@ import (
 // USD is an amount in micro-dollars.
 type USD int64
 
+// micros are the micro-dollars of a dollar.
+const micros = 1e6
+
 // String is the shortest decimal, with at least two places: "0.05", "1.234567".
 func (u USD) String() string {
-	sign := ""
-	v := int64(u)
-	if v < 0 {
-		sign, v = "-", -v
+	sign, v := "", uint64(u)
+	if u < 0 {
+		sign, v = "-", -v // as unsigned, so that the least amount has a positive one
 	}
-	text := fmt.Sprintf("%s%d.%06d", sign, v/1e6, v%1e6)
+	text := fmt.Sprintf("%s%d.%06d", sign, v/micros, v%micros)
 	for strings.HasSuffix(text, "0") && len(text)-strings.IndexByte(text, '.') > 3 {
 		text = text[:len(text)-1]
 	}
@@ -31,41 +34,60 @@ func (u USD) String() string {
 // MarshalJSON writes a decimal string: numbers in JSON are doubles to many readers.
 func (u USD) MarshalJSON() ([]byte, error) { return []byte(strconv.Quote(u.String())), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes, and plain numbers.
+// UnmarshalJSON reads what MarshalJSON writes, and plain numbers without exponent.
+// null leaves the amount as it is, and so does an error.
 func (u *USD) UnmarshalJSON(data []byte) error {
-	v, err := Parse(strings.Trim(string(data), `"`))
-	*u = v
+	text := string(data)
+	if text == "null" {
+		return nil
+	}
+	if n := len(text); n >= 2 && text[0] == '"' {
+		text = text[1 : n-1] // no amount needs an escape
+	}
+	v, err := Parse(text)
+	if err == nil {
+		*u = v
+	}
 	return err
 }
 
-// Parse reads a decimal amount such as "1", "0.25" or "12.345678". More than six
-// places are refused: they cannot be kept.
+// Parse reads a decimal amount such as "1", "0.25" or "-12.345678": digits, at most
+// one point, a minus sign in front. More than six places are refused: they cannot
+// be kept.
 func Parse(text string) (USD, error) {
-	whole, frac, _ := strings.Cut(strings.TrimPrefix(text, "-"), ".")
-	if whole == "" || len(frac) > 6 {
-		return 0, fmt.Errorf("amount %q: want dollars with at most six decimal places", text)
+	unsigned, negative := strings.CutPrefix(text, "-")
+	whole, frac, _ := strings.Cut(unsigned, ".")
+	if whole == "" || len(frac) > 6 || strings.Trim(whole+frac, "0123456789") != "" {
+		return 0, fmt.Errorf("amount %q: want dollars in digits, such as 0.25, with at most six decimal places", text)
 	}
-	frac += strings.Repeat("0", 6-len(frac))
-	w, err1 := strconv.ParseInt(whole, 10, 64)
-	f, err2 := strconv.ParseUint(frac, 10, 63)
-	if err1 != nil || err2 != nil || w > 9e12 {
-		return 0, fmt.Errorf("amount %q: not a number of dollars", text)
+	v, err := strconv.ParseUint(whole+frac+strings.Repeat("0", 6-len(frac)), 10, 64)
+	most := uint64(math.MaxInt64)
+	if negative {
+		most++
 	}
-	v := w*1e6 + int64(f)
-	if strings.HasPrefix(text, "-") {
+	if err != nil || v > most {
+		return 0, fmt.Errorf("amount %q: more dollars than can be counted (%v at most)", text, USD(math.MaxInt64))
+	}
+	if negative {
 		v = -v
 	}
 	return USD(v), nil
 }
 
-// FromFloat rounds a double of dollars to the nearest micro-dollar. For Roo's
-// JSON only: everything else is integers.
+// FromFloat rounds a double of dollars to the nearest micro-dollar, and to the
+// largest or least amount what lies beyond; what is no number is 0. For Roo's JSON
+// only: everything else is integers. A cost in there may be anything.
 func FromFloat(f float64) USD {
-	if f < 0 {
-		return USD(f*1e6 - 0.5)
+	switch f = math.Round(f * micros); {
+	case math.IsNaN(f):
+		return 0
+	case f >= math.MaxInt64: // as a double, it is one more
+		return math.MaxInt64
+	case f <= math.MinInt64:
+		return math.MinInt64
 	}
-	return USD(f*1e6 + 0.5)
+	return USD(f)
 }
 
 // Float is the amount as a double of dollars, for Roo's JSON.
-func (u USD) Float() float64 { return float64(u) / 1e6 }
+func (u USD) Float() float64 { return float64(u) / micros }

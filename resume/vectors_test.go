@@ -1,97 +1,23 @@
 package resume
 
 import (
-	"bufio"
-	"bytes"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/contextwindow/rules"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/conformance"
 )
 
-// vector is one conformance case.
-type vector struct {
-	name        string
-	input, want []byte
-}
-
-// each runs every case of a family. check returns whether the case passed, and
-// whether it passed by being right where Roo is not.
-func each(t *testing.T, family string, check func(t *testing.T, v vector) (ok, byChoice bool)) {
-	dir := os.Getenv("ROOST_VECTORS")
-	if dir == "" {
-		t.Skip("ROOST_VECTORS is not set")
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, family+".jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sc := bufio.NewScanner(bytes.NewReader(raw))
-	sc.Buffer(nil, 64<<20)
-	cases, passed, choices := 0, 0, 0
-	for sc.Scan() {
-		line := bytes.Clone(sc.Bytes())
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		cases++
-		v := vector{}
-		v.name, _ = esjson.GetString(line, "name")
-		v.input, _ = esjson.Get(line, "input")
-		v.want, _ = esjson.Get(line, "want")
-		ok, choice := check(t, v)
-		if ok {
-			passed++
-		}
-		if choice {
-			choices++
-		}
-	}
-	fmt.Printf("vectors: %s %d/%d (by choice %d)\n", family, passed, cases, choices)
-	if cases == 0 || passed != cases {
-		t.Errorf("%s: %d of %d passed", family, passed, cases)
-	}
-}
-
-func list(raw []byte) [][]byte {
-	var out [][]byte
-	for m := range esjson.Array(raw) {
-		out = append(out, m)
-	}
-	return out
-}
-
-func same(t *testing.T, v vector, what string, got, want []byte) bool {
-	t.Helper()
-	if esjson.Equal(got, want) {
-		return true
-	}
-	t.Errorf("%s: %s\n got %.1500s\nwant %.1500s", v.name, what, got, want)
-	return false
-}
-
-func raw(obj []byte, key string) []byte {
-	v, _ := esjson.Get(obj, key)
-	return v
-}
-
-func replyOf(input []byte) Reply {
-	r := raw(input, "response")
-	reply := Reply{Kind: member(r, "kind")}
+func replyOf(input conformance.Value) Reply {
+	r := input.Get("response")
+	reply := Reply{Kind: r.Str("kind")}
 	if text, ok := esjson.GetString(r, "text"); ok {
 		reply.Text = &text
 	}
-	if images, ok := esjson.Get(r, "images"); ok {
-		reply.Images = []string{}
-		for im := range esjson.Array(images) {
-			s, _ := esjson.Unquote(im)
-			reply.Images = append(reply.Images, s)
-		}
+	if r.Has("images") {
+		reply.Images = append([]string{}, r.Get("images").Strings()...)
 	}
 	return reply
 }
@@ -138,81 +64,80 @@ func badRequest(ui [][]byte) bool {
 }
 
 func TestVectorsResume(t *testing.T) {
-	each(t, "resume", func(t *testing.T, v vector) (ok, choice bool) {
-		ui, api := list(raw(v.input, "ui")), list(raw(v.input, "api"))
-		now, _ := esjson.GetInt(v.input, "now")
-		at, _ := esjson.GetInt(v.input, "reply_at")
-		reply := replyOf(v.input)
+	conformance.Run(t, "resume", func(t *testing.T, c conformance.Case) (choice bool) {
+		ui, api := c.Input.Get("ui").List(), c.Input.Get("api").List()
+		now, at := c.Input.Int("now", 0), c.Input.Int("reply_at", 0)
+		reply := replyOf(c.Input)
 		if reply.Kind != Message && reply.said() {
 			// Roo drops what came with the button; all else must be as without it.
 			choice = true
 			with := Make(ui, api, reply, now, at, Options{})
 			if len(with.Added) != 2 || reply.Text != nil && *reply.Text != "" && !strings.Contains(string(with.Content), string(replyBlocks(reply.Text, nil)[0])) {
-				t.Errorf("%s: the text is lost: %s", v.name, with.Content)
-				return false, true
+				t.Fatalf("the text is lost: %s", with.Content)
 			}
-			if !valid(t, v, with, at) {
-				return false, true
-			}
+			valid(t, with, at)
 			reply.Text, reply.Images = nil, nil
 		}
 		p := Make(ui, api, reply, now, at, Options{})
-		ok = valid(t, v, p, at)
-		failed, fails := esjson.GetString(v.want, "error")
-		if fails {
-			why := len(api) == 0 || badRequest(ui) || failed == "bad_last_role" &&
-				member(api[len(api)-1], "role") != "user" && member(api[len(api)-1], "role") != "assistant"
-			if !why {
-				t.Errorf("%s: Roo fails with %s and no rule says why", v.name, failed)
-			}
-			for _, b := range [][]byte{p.Content} {
-				ok = ok && len(b) > 2
-			}
-			if len(api) == 0 && len(ui) > 0 && member(ui[0], "text") != "" {
-				ok = ok && strings.Contains(string(p.Content), string(esjson.Quote(nil, "<user_message>\n"+member(ui[0], "text")+"\n</user_message>")))
-			}
-			if !ok {
-				t.Errorf("%s: %s", v.name, p.Content)
-			}
-			return ok && why, true
+		valid(t, p, at)
+		if c.Want.Has("error") {
+			whereRooFails(t, c.Want.Str("error"), ui, api, p)
+			return true
 		}
-		ask, _ := esjson.GetString(v.want, "ask")
-		if ask != p.Ask {
-			t.Errorf("%s: asks %s, want %s", v.name, p.Ask, ask)
-			ok = false
+		if ask := c.Want.Str("ask"); ask != p.Ask {
+			t.Errorf("asks %s, want %s", p.Ask, ask)
 		}
+		wantUI := c.Want.Get("ui")
 		marked, quirk := markAnswered(p.UI(), reply.Kind)
-		if quirk && !esjson.Equal(array(p.UI()), raw(v.want, "ui")) {
+		if quirk && !esjson.Equal(array(p.UI()), wantUI) {
 			choice = true
-			ok = same(t, v, "ui", array(marked), raw(v.want, "ui")) && ok
+			c.Same(t, "ui", array(marked), wantUI)
 		} else {
-			ok = same(t, v, "ui", array(p.UI()), raw(v.want, "ui")) && ok
+			c.Same(t, "ui", array(p.UI()), wantUI)
 		}
-		ok = same(t, v, "api", array(p.API()), raw(v.want, "api")) && ok
-		content, after := raw(v.want, "new_user_content"), list(raw(v.want, "api_after_append"))
+		c.Same(t, "api", array(p.API()), c.Want.Get("api"))
+		content, after := c.Want.Get("new_user_content"), c.Want.Get("api_after_append").List()
 		got := p.Append(p.Content, at+5)
 		if !esjson.Equal(p.Content, content) {
 			choice = true
 			content = resultsFirst(content)
 		}
-		ok = same(t, v, "content", p.Content, content) && ok
+		c.Same(t, "content", p.Content, content)
 		if !esjson.Equal(array(got), array(after)) && len(after) > 0 {
 			choice = true
 			last := after[len(after)-1]
-			after[len(after)-1] = esjson.Set(last, "content", resultsFirst(raw(last, "content")))
+			after[len(after)-1] = esjson.Set(last, "content", resultsFirst(conformance.Value(last).Get("content")))
 		}
-		ok = same(t, v, "append", array(got), array(after)) && ok
-		return ok, choice
+		c.Same(t, "append", array(got), array(after))
+		return choice
 	})
 }
 
-func valid(t *testing.T, v vector, p Plan, at int64) bool {
+// whereRooFails: a rule says why it does, and here the task goes on with what
+// there is.
+func whereRooFails(t *testing.T, failed string, ui, api [][]byte, p Plan) {
+	why := len(api) == 0 || badRequest(ui) || failed == "bad_last_role" &&
+		member(api[len(api)-1], "role") != "user" && member(api[len(api)-1], "role") != "assistant"
+	if !why {
+		t.Errorf("Roo fails with %s and no rule says why", failed)
+	}
+	ok := len(p.Content) > 2
+	if len(api) == 0 && len(ui) > 0 && member(ui[0], "text") != "" {
+		ok = ok && strings.Contains(string(p.Content), string(esjson.Quote(nil, "<user_message>\n"+member(ui[0], "text")+"\n</user_message>")))
+	}
+	if !ok {
+		t.Errorf("%s", p.Content)
+	}
+}
+
+// valid: the first request after resuming is one that the API takes.
+func valid(t *testing.T, p Plan, at int64) {
+	t.Helper()
 	built, _, err := contextwindow.Build(p.Append(p.Content, at), contextwindow.Options{})
 	if err == nil {
 		err = rules.Validate(built)
 	}
 	if err != nil {
-		t.Errorf("%s: %v", v.name, err)
+		t.Fatal(err)
 	}
-	return err == nil
 }

@@ -5,42 +5,19 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/conformance"
 	"github.com/roost-dev/roost/roofmt"
 )
 
-// corpusFolders lists every directory below ROOST_CORPUS that holds a task file.
-func corpusFolders(t *testing.T) []string {
-	t.Helper()
-	dir := os.Getenv("ROOST_CORPUS")
-	if dir == "" {
-		t.Skip("ROOST_CORPUS is not set")
-	}
-	var list []string
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.IsDir() {
-			return err
-		}
-		if roofmt.IsFolder(path) {
-			list = append(list, path)
-		}
-		return nil
-	})
-	if err != nil || len(list) == 0 {
-		t.Fatalf("no task folder below %s (%v)", dir, err)
-	}
-	return list
-}
-
 func TestCorpusRead(t *testing.T) {
 	tools, damaged := map[roofmt.Tool]int{}, 0
-	for _, dir := range corpusFolders(t) {
+	for _, dir := range conformance.CorpusFolders(t, roofmt.IsFolder) {
 		before := listing(t, dir)
 		f, err := roofmt.Read(context.Background(), dir)
 		if err != nil {
@@ -95,26 +72,16 @@ func listing(t *testing.T, dir string) string {
 	return b.String()
 }
 
+// TestCorpusRoundTrip writes each folder elsewhere, sound files element by
+// element, and expects the same bytes.
 func TestCorpusRoundTrip(t *testing.T) {
-	folders := corpusFolders(t)
-	passed := 0
-	for _, dir := range folders {
-		if roundTrip(t, dir) {
-			passed++
-		}
-	}
-	fmt.Printf("corpus: %d/%d\n", passed, len(folders))
-	if passed != len(folders) {
-		t.Errorf("%d of %d folders did not come back", len(folders)-passed, len(folders))
-	}
+	conformance.CorpusTally(t, conformance.CorpusFolders(t, roofmt.IsFolder), roundTrip)
 }
 
-// roundTrip writes a folder elsewhere: sound files element by element, and expects the same bytes.
-func roundTrip(t *testing.T, dir string) bool {
+func roundTrip(t *testing.T, dir string) {
 	f, err := roofmt.Read(context.Background(), dir)
 	if err != nil {
-		t.Errorf("%s: %v", dir, err)
-		return false
+		t.Fatal(err)
 	}
 	defer f.Close()
 	out := t.TempDir()
@@ -142,19 +109,15 @@ func roundTrip(t *testing.T, dir string) bool {
 		list = append(list, roofmt.Replacement{Name: roofmt.MetadataName, Bytes: f.Metadata})
 	}
 	if err := roofmt.Replace(context.Background(), out, list, roofmt.Options{}); err != nil {
-		t.Errorf("%s: %v", dir, err)
-		return false
+		t.Fatal(err)
 	}
-	ok := true
 	for _, r := range list {
 		want, err1 := os.ReadFile(filepath.Join(dir, r.Name))
 		got, err2 := os.ReadFile(filepath.Join(out, r.Name))
 		if err1 != nil || err2 != nil || !bytes.Equal(want, got) {
-			t.Errorf("%s/%s: %d bytes became %d (%v %v)", dir, r.Name, len(want), len(got), err1, err2)
-			ok = false
+			t.Errorf("%s: %d bytes became %d (%v %v)", r.Name, len(want), len(got), err1, err2)
 		}
 	}
-	return ok
 }
 
 func untouched(d *roofmt.Document) iter.Seq2[roofmt.Element, error] {

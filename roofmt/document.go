@@ -92,6 +92,18 @@ func (d *Document) Raw(i int) ([]byte, error) {
 	return buf, nil
 }
 
+// ReadAt reads from the file that was used, whatever lies under its name by now, and implements io.ReaderAt.
+func (d *Document) ReadAt(p []byte, off int64) (int, error) {
+	if d.file == nil {
+		return 0, fmt.Errorf("reading %s: %w", d.Name, ErrClosed)
+	}
+	n, err := d.file.ReadAt(p, off)
+	if err != nil && (!errors.Is(err, io.EOF) || n < len(p)) {
+		return n, fmt.Errorf("reading %s at offset %d: %w", d.Source, off, err)
+	}
+	return n, nil
+}
+
 // All yields the elements in order. After an error it ends.
 func (d *Document) All() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {

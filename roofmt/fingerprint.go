@@ -3,6 +3,7 @@ package roofmt
 import (
 	"fmt"
 	"io/fs"
+	"os"
 )
 
 // Fingerprint tells cheaply whether a file is still the one that was read. The zero value stands for "no such file".
@@ -16,6 +17,24 @@ type Fingerprint struct {
 
 func fingerprintOf(info fs.FileInfo) Fingerprint {
 	return Fingerprint{Exists: true, Size: info.Size(), MTime: info.ModTime().UnixNano(), Inode: inodeOf(info)}
+}
+
+// Prints are the fingerprints of a task folder's files by their names, without reading them. Links are not followed: such a
+// file counts as absent, as Read takes it.
+func Prints(dir string) (map[string]Fingerprint, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("looking at task folder: %w", err)
+	}
+	defer root.Close()
+	prints := map[string]Fingerprint{}
+	for _, name := range []string{UIName, APIName, ItemName, MetadataName} {
+		info, err := root.Lstat(name)
+		if err == nil && info.Mode().IsRegular() {
+			prints[name] = fingerprintOf(info)
+		}
+	}
+	return prints, nil
 }
 
 // String gives a short form for messages and logs.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -26,25 +27,38 @@ type Index struct {
 var ErrIndex = errors.New("not a history index")
 
 // ReadIndex reads the index in a tasks directory. A missing one is an empty index and no error. Entries without an id are kept.
+// With an error that wraps ErrIndex the index holds nothing but Print: the broken file can be replaced as it was seen.
 func ReadIndex(tasksDir string) (*Index, error) {
 	path := filepath.Join(tasksDir, IndexName)
-	raw, err := os.ReadFile(path)
+	raw, print, err := readWhole(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Index{Version: 1}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the history index: %w", err)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading the history index: %w", err)
-	}
 	x, err := ParseIndex(raw)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
+		return &Index{Version: 1, Print: print}, fmt.Errorf("reading %s: %w", path, err)
 	}
-	x.Print = fingerprintOf(info)
+	x.Print = print
 	return x, nil
+}
+
+// readWhole reads a file with its fingerprint. Both are of the open file: asked by name afterwards, the print could be that of
+// another file, and replacing that one would lose what it holds.
+func readWhole(path string) ([]byte, Fingerprint, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, Fingerprint{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat() // first: what changes in place while we read does not match later
+	if err != nil {
+		return nil, Fingerprint{}, err
+	}
+	raw, err := io.ReadAll(f)
+	return raw, fingerprintOf(info), err
 }
 
 // ParseIndex reads the text of an index.

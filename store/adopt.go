@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
@@ -137,13 +136,4 @@ func (t *Task) keepFile(ctx context.Context, path string) (string, int64, error)
 // PutBlobFile stores a file's bytes beside the journal.
 func (t *Task) PutBlobFile(ctx context.Context, path string) (string, int64, error) {
 	return t.keepFile(ctx, path)
-}
-
-// asDamage is errors.As for the journal's damage.
-func asDamage(err error, target **journal.DamageError) bool {
-	d, ok := err.(*journal.DamageError) //nolint:errorlint // the journal yields it unwrapped, in a commit's place
-	if ok {
-		*target = d
-	}
-	return ok
 }

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/conformance"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
@@ -179,32 +178,18 @@ func TestLinksAreNotWrittenThrough(t *testing.T) {
 	if got := string(must[[]byte](t)(os.ReadFile(secret))); got != array(uiRow(1, "secret")) {
 		t.Errorf("written through: %s", got)
 	}
-	if _, err := (folderBlobs{folder: &roofmt.Folder{Dir: dir}}).Range(roofmt.UIName, 0, -1); err == nil {
-		t.Error("blobs follow links out")
+	folder := must[*roofmt.Folder](t)(roofmt.Read(context.Background(), dir))
+	if _, err := (ground{folder: folder}).Range(roofmt.UIName, 0, -1); err == nil {
+		t.Error("reading a folder follows links out")
 	}
-}
-
-// corpus lays every task of the collection out as storages of its own.
-func corpus(t *testing.T) (list []string) {
-	dir := os.Getenv("ROOST_CORPUS")
-	if dir == "" {
-		t.Skip("ROOST_CORPUS is not set")
+	if err := folder.Close(); err != nil {
+		t.Error(err)
 	}
-	check(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() && roofmt.IsFolder(path) {
-			list = append(list, path)
-		}
-		return err
-	}))
-	if len(list) == 0 {
-		t.Fatalf("no task folder below %s", dir)
-	}
-	return list
 }
 
 func TestCorpusList(t *testing.T) {
-	list := corpus(t)
-	before := tree(t, os.Getenv("ROOST_CORPUS"))
+	list := conformance.CorpusFolders(t, roofmt.IsFolder)
+	before := tree(t, conformance.Corpus(t))
 	root := filepath.Join(t.TempDir(), "root")
 	s := open(t, root, list...)
 	got := must[Listing](t)(s.List(context.Background(), Filter{}))
@@ -213,26 +198,22 @@ func TestCorpusList(t *testing.T) {
 	for _, item := range append(got.Items, empty.Items...) {
 		seen[item.Path] = true
 	}
-	passed := 0
-	for _, dir := range list {
-		if seen[dir] {
-			passed++
-		} else {
-			t.Errorf("not listed: %s", dir)
+	conformance.CorpusTally(t, list, func(t *testing.T, dir string) {
+		if !seen[dir] {
+			t.Error("not listed")
 		}
-	}
-	if d := cmp.Diff(before, tree(t, os.Getenv("ROOST_CORPUS"))); d != "" {
+	})
+	if d := cmp.Diff(before, tree(t, conformance.Corpus(t))); d != "" {
 		t.Error(d)
 	}
 	if exists(root, "") {
 		t.Error("listing made the root")
 	}
-	fmt.Printf("corpus: %d/%d\n", passed, len(list))
 }
 
 func TestCorpusDoctor(t *testing.T) {
-	list := corpus(t)
-	before := tree(t, os.Getenv("ROOST_CORPUS"))
+	list := conformance.CorpusFolders(t, roofmt.IsFolder)
+	before := tree(t, conformance.Corpus(t))
 	s := open(t, filepath.Join(t.TempDir(), "root"), list...)
 	r := must[Report](t)(s.Check(context.Background(), nil, CheckOptions{}))
 	if r.Tasks != len(list) {
@@ -245,22 +226,16 @@ func TestCorpusDoctor(t *testing.T) {
 	if r.OK+len(damaged) != r.Tasks {
 		t.Errorf("%d in order, %d damaged, of %d", r.OK, len(damaged), r.Tasks)
 	}
-	if d := cmp.Diff(before, tree(t, os.Getenv("ROOST_CORPUS"))); d != "" {
+	if d := cmp.Diff(before, tree(t, conformance.Corpus(t))); d != "" {
 		t.Error(d)
 	}
-	passed := 0
-	for i, dir := range list {
-		if adoptCopy(t, dir, i, damaged[dir]) {
-			passed++
-		}
-	}
-	fmt.Printf("corpus: %d/%d\n", passed, len(list))
+	conformance.CorpusTally(t, list, func(t *testing.T, dir string) { adoptCopy(t, dir, damaged[dir]) })
 }
 
 // adoptCopy continues a copy without changing anything, and looks at its bytes.
-func adoptCopy(t *testing.T, from string, n int, damaged bool) bool {
+func adoptCopy(t *testing.T, from string, damaged bool) {
 	storage := filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline")
-	id := fmt.Sprintf("copy-%d", n)
+	const id = "copy"
 	dir := filepath.Join(storage, "tasks", id)
 	check(t, os.CopyFS(dir, os.DirFS(from)))
 	before := tree(t, dir)
@@ -269,21 +244,16 @@ func adoptCopy(t *testing.T, from string, n int, damaged bool) bool {
 	ref := must[Ref](t)(s.Find(context.Background(), id))
 	o, err := s.Own(context.Background(), ref)
 	if err != nil {
-		t.Errorf("%s: %v", from, err)
-		return false
+		t.Fatal(err)
 	}
 	same := rows(o.Task.State()) == want
 	if err := o.Task.Close(context.Background()); err != nil {
-		t.Errorf("%s: %v", from, err)
-		return false
+		t.Fatal(err)
 	}
 	if after := view(t, s, id); rows(after.State) != want || !same {
-		t.Errorf("%s: another state after adoption", from)
-		return false
+		t.Fatal("another state after adoption")
 	}
 	if d := cmp.Diff(before, onlyFiles(tree(t, dir), before)); d != "" && !damaged {
-		t.Errorf("%s: %s", from, d)
-		return false
+		t.Error(d)
 	}
-	return true
 }

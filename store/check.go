@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
@@ -15,8 +16,13 @@ import (
 
 // CheckOptions say what a check may change. The zero value changes nothing.
 type CheckOptions struct {
-	Repair  bool // set torn tails aside and put back Roo's files from the journal
-	Rebuild bool // delete and rebuild what is derived
+	// Repair mends what can be mended without losing a byte: an unfinished last
+	// line of a journal is set aside, and a damaged file of Roo's is written again
+	// from the journal. What was there is kept, and Finding.Copy says where. A task
+	// of another tool that has no journal yet is only mended when it is named: that
+	// makes it a task of ours. Lost commits and payloads cannot be mended.
+	Repair  bool
+	Rebuild bool // delete and build again what is derived
 }
 
 // Report is what a check found.
@@ -35,6 +41,9 @@ type Finding struct {
 	Problem   string `json:"problem"`
 	Recovered string `json:"recovered"`
 	Lost      string `json:"lost"`
+	Copy      string `json:"copy,omitempty"` // where the bytes lie that a repair replaced
+
+	mendable bool
 }
 
 // Check verifies tasks: every commit, every blob, every file. Without ids, all.
@@ -51,13 +60,14 @@ func (s *Store) Check(ctx context.Context, ids []string, o CheckOptions) (Report
 		}
 		out.Tasks++
 		found := s.check(ctx, ref)
-		if (o.Rebuild || o.Repair && len(found) > 0) && (exists(ref.Log, "journal.jsonl") || ref.Own && len(found) > 0) {
-			if err := s.repair(ctx, ref, o); err != nil {
+		if s.mends(ref, found, o, len(ids) > 0) {
+			copies, err := s.repair(ctx, ref, o)
+			if err != nil {
 				// One task that cannot be mended does not keep the others from it.
 				found = append(found, Finding{ID: ref.ID, Path: ref.Dir, File: ref.Log, Problem: err.Error()})
 			} else {
 				left := s.check(ctx, ref)
-				out.Repaired = append(out.Repaired, mended(found, left)...)
+				out.Repaired = append(out.Repaired, mended(found, left, copies)...)
 				found = left
 			}
 		}
@@ -69,11 +79,24 @@ func (s *Store) Check(ctx context.Context, ids []string, o CheckOptions) (Report
 	return out, nil
 }
 
-// mended are the findings that are gone.
-func mended(before, after []Finding) []Finding {
+// mends decides whether a task is touched.
+func (s *Store) mends(ref Ref, found []Finding, o CheckOptions, named bool) bool {
+	ours := exists(ref.Log, "journal.jsonl")
+	if o.Rebuild && ours {
+		return true
+	}
+	if !o.Repair || !slices.ContainsFunc(found, func(f Finding) bool { return f.mendable }) {
+		return false
+	}
+	return ours || ref.Own || named && continuedInPlace(ref.Tool) && !linked(ref.Dir)
+}
+
+// mended are the findings that are gone, with the copies of what was there.
+func mended(before, after []Finding, copies map[string]string) []Finding {
 	var out []Finding
 	for _, f := range before {
 		if !slices.Contains(after, f) {
+			f.Copy = copies[filepath.Base(f.File)]
 			out = append(out, f)
 		}
 	}
@@ -101,24 +124,38 @@ func (s *Store) check(ctx context.Context, ref Ref) []Finding {
 	find := func(file, problem, recovered, lost string) Finding {
 		return Finding{ID: ref.ID, Path: ref.Dir, File: file, Problem: problem, Recovered: recovered, Lost: lost}
 	}
-	v, err := s.Read(ctx, ref)
+	v, err := s.read(ctx, ref, true)
 	if err != nil {
 		return []Finding{find(ref.Dir, err.Error(), "", "")}
 	}
 	defer v.Close()
 	var out []Finding
+	mendable := func(f Finding) Finding { f.mendable = true; return f }
 	for _, d := range v.Summary.Damaged {
-		out = append(out, find(d.File, d.Problem, d.Recovered, d.Lost))
+		f := find(d.File, d.Problem, d.Recovered, d.Lost)
+		f.mendable = filepath.Base(d.File) != "journal.jsonl"
+		out = append(out, f)
 	}
 	if v.Log == nil {
 		return out
+	}
+	// A view does not look at files that need no look for showing the task.
+	if folder, err := roofmt.Read(ctx, ref.Dir); err == nil {
+		for _, loss := range folder.Losses {
+			if loss.File == roofmt.ItemName || loss.File == roofmt.MetadataName {
+				out = append(out, mendable(find(filepath.Join(ref.Dir, loss.File), loss.Problem, "it is derived from the journal", "")))
+			}
+		}
+		if err := folder.Close(); err != nil {
+			out = append(out, find(ref.Dir, err.Error(), "", ""))
+		}
 	}
 	health, err := v.Log.Health(ctx)
 	if err != nil {
 		return append(out, find("journal.jsonl", err.Error(), "", ""))
 	}
 	if health.TornTail != nil {
-		out = append(out, find("journal.jsonl", "unfinished last line: "+health.TornTail.Reason, "everything before it", "nothing that was acknowledged"))
+		out = append(out, mendable(find("journal.jsonl", "unfinished last line: "+health.TornTail.Reason, "everything before it", "nothing that was acknowledged")))
 	}
 	for _, h := range health.MissingBlobs {
 		out = append(out, find(blobFile(h), journal.ErrBlobMissing.Error(), "", "the payload"))
@@ -134,27 +171,75 @@ func blobFile(h journal.Hash) string {
 }
 
 // repair owns the task, which sets a torn tail aside, takes in what is whole,
-// and writes Roo's files again from the journal. Originals that it replaces are
-// in the journal's blobs before that.
-func (s *Store) repair(ctx context.Context, ref Ref, o CheckOptions) error {
+// and writes Roo's files again from the journal. It returns where the bytes went
+// that were replaced, by file name.
+func (s *Store) repair(ctx context.Context, ref Ref, o CheckOptions) (map[string]string, error) {
 	if o.Rebuild {
-		if holder, held := filelog.Holder(ref.Log); held {
-			return &journal.BusyError{Dir: ref.Log, Holder: holder}
-		}
-		for _, name := range []string{"journal.idx", watermarkName} {
-			if err := os.Remove(filepath.Join(ref.Log, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-				return fmt.Errorf("rebuild %s of task %s: %w", name, ref.ID, err)
-			}
+		if err := forgetDerived(ref); err != nil {
+			return nil, err
 		}
 	}
+	before := tornTails(ref.Log)
 	owned, err := s.Own(ctx, ref)
 	if err != nil {
-		return fmt.Errorf("repair task %s: %w", ref.ID, err)
+		return nil, fmt.Errorf("repair task %s: %w", ref.ID, err)
 	}
+	t := owned.Task
 	if ref.Own {
 		if err := roofmt.Sweep(ctx, ref.Dir); err != nil {
-			return errors.Join(err, owned.Task.Close(ctx))
+			return nil, errors.Join(err, t.Close(ctx))
 		}
 	}
-	return owned.Task.Close(ctx)
+	adopted := t.State().Adopted
+	if err := t.Close(ctx); err != nil {
+		return nil, fmt.Errorf("repair task %s: %w", ref.ID, err)
+	}
+	copies := map[string]string{}
+	keep := func(name, blob string) {
+		if len(blob) > 2 {
+			copies[name] = filepath.Join(t.Ref.Log, blobFile(journal.Hash(blob)))
+		}
+	}
+	if adopted != nil {
+		for _, f := range adopted.Files {
+			keep(f.Name, f.Blob)
+		}
+	}
+	for _, change := range t.Intakes() {
+		keep(change.File, change.Kept)
+	}
+	for _, name := range tornTails(ref.Log) {
+		if !slices.Contains(before, name) {
+			copies["journal.jsonl"] = filepath.Join(ref.Log, name)
+		}
+	}
+	return copies, nil
+}
+
+// forgetDerived removes what can be made again from journal and blobs.
+func forgetDerived(ref Ref) error {
+	if holder, held := filelog.Holder(ref.Log); held {
+		return &journal.BusyError{Dir: ref.Log, Holder: holder}
+	}
+	for _, name := range []string{"journal.idx", watermarkName} {
+		if err := os.Remove(filepath.Join(ref.Log, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("rebuild %s of task %s: %w", name, ref.ID, err)
+		}
+	}
+	return nil
+}
+
+// tornTails are the unfinished lines that owners set aside.
+func tornTails(logDir string) []string {
+	entries, err := os.ReadDir(logDir)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "journal.torn-") {
+			out = append(out, e.Name())
+		}
+	}
+	return out
 }

@@ -32,6 +32,9 @@ func (s *Store) refs(ctx context.Context) ([]Ref, []SourceState, error) {
 }
 
 func (s *Store) ref(src Source, id string) Ref {
+	if r, ok := src.gone[id]; ok {
+		return r
+	}
 	r := Ref{ID: id, Source: src.Name, Tool: src.Tool, Dir: filepath.Join(src.Tasks, id), Own: src.Own}
 	r.Log = r.Dir
 	if !src.Own {

@@ -20,5 +20,5 @@ func (s *Store) Follow(ref Ref) (journal.Reader, error) {
 
 // Payloads lets a state that is folded from a log load what its events name.
 func Payloads(log journal.Reader) task.Blobs {
-	return logBlobs{ctx: context.Background(), log: log}
+	return ground{ctx: context.Background(), log: log}
 }

@@ -38,20 +38,19 @@ func (s *Store) indexed(ctx context.Context, ref Ref) error {
 
 func (s *Store) putIndex(ctx context.Context, id string, item []byte) error {
 	index, err := roofmt.ReadIndex(s.tasksDir())
-	var expect *roofmt.Fingerprint
-	switch {
-	case errors.Is(err, roofmt.ErrIndex):
+	if err != nil && !errors.Is(err, roofmt.ErrIndex) {
+		return err
+	}
+	// Whatever stands there, also a broken file, is only replaced as it was read:
+	// another process may be building the index just now.
+	expect := index.Print
+	if err != nil || !expect.Exists {
 		// It is derived: build it again from the folders.
 		if index, err = s.newIndex(); err != nil {
 			return err
 		}
-	case err != nil:
-		return err
-	default:
-		expect = &index.Print
-		if have, ok := index.Get(id); ok && bytes.Equal(have, item) {
-			return nil
-		}
+	} else if have, ok := index.Get(id); ok && bytes.Equal(have, item) {
+		return nil
 	}
 	if err := index.Put(item); err != nil {
 		return err
@@ -65,7 +64,7 @@ func (s *Store) putIndex(ctx context.Context, id string, item []byte) error {
 		return err
 	}
 	return roofmt.Replace(ctx, s.tasksDir(), []roofmt.Replacement{
-		{Name: roofmt.IndexName, Bytes: data, Expect: expect},
+		{Name: roofmt.IndexName, Bytes: data, Expect: &expect},
 	}, roofmt.Options{})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/roost-dev/roost/roofmt"
@@ -17,6 +18,7 @@ type Intake struct {
 	File    string
 	Event   *task.ForeignImported // nil when the change is not applied
 	Refused string                // why not
+	Kept    string                // the blob that holds the file's bytes; "" for a reader
 	Added   int
 	Changed int
 	Lacking int
@@ -26,7 +28,8 @@ type Intake struct {
 var ErrForeignBusy = errors.New("another program is writing this task")
 
 // foreignChanges compares the folder with what we know we wrote. A file whose
-// bytes are ours is never looked into.
+// bytes are ours is never looked into. The two histories are one state: when one
+// of them cannot be applied, the other is not applied either.
 func foreignChanges(s *task.State, folder *roofmt.Folder, w watermark) []Intake {
 	var out []Intake
 	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
@@ -44,7 +47,25 @@ func foreignChanges(s *task.State, folder *roofmt.Folder, w watermark) []Intake 
 			out = append(out, change)
 		}
 	}
-	return out
+	return together(out)
+}
+
+// together refuses what stands beside a refused file: taken in alone it would
+// make the two histories drift apart.
+func together(list []Intake) []Intake {
+	for _, bad := range list {
+		if bad.Refused == "" {
+			continue
+		}
+		for i := range list {
+			if list[i].Refused == "" {
+				list[i].Event = nil
+				list[i].Refused = fmt.Sprintf("it goes with %s, which cannot be taken over", bad.File)
+			}
+		}
+		break
+	}
+	return list
 }
 
 // judge decides what a foreign file means. It is applied only when it is whole
@@ -52,7 +73,7 @@ func foreignChanges(s *task.State, folder *roofmt.Folder, w watermark) []Intake 
 func judge(doc *roofmt.Document, h task.History, ours []*task.Message, known bool) (Intake, bool) {
 	change := Intake{File: doc.Name}
 	switch {
-	case !doc.Intact():
+	case !whole(doc):
 		change.Refused = fmt.Sprintf("it is %s", doc.State)
 		return change, true
 	case doc.Len() == 0 && len(ours) > 0:
@@ -71,8 +92,10 @@ func judge(doc *roofmt.Document, h task.History, ours []*task.Message, known boo
 	if m.Same() {
 		return change, false
 	}
-	if !known && len(m.Added) == 0 && len(m.Changed) == 0 && prefixOf(m, ours) {
-		return change, false // an older projection of ours, for all we know
+	if (!known || doc.Recovered()) && len(m.Added) == 0 && len(m.Changed) == 0 && prefixOf(m, ours) {
+		// An older projection of ours, for all we know; or the leftover of an
+		// interrupted write that has nothing new.
+		return change, false
 	}
 	change.Added, change.Changed = len(m.Added), len(m.Changed)
 	for _, msg := range m.Lacking {
@@ -94,36 +117,17 @@ func judge(doc *roofmt.Document, h task.History, ours []*task.Message, known boo
 	return change, true
 }
 
+// whole reports whether every element of a document is there: in its own file, or,
+// when a writer died between taking the old file away and putting the new one in
+// its place, in what it left beside.
+func whole(doc *roofmt.Document) bool {
+	return doc.Intact() || doc.State == roofmt.Missing && doc.Recovered() && doc.Tail.Clean()
+}
+
 // prefixOf reports whether only our newest messages are lacking.
 func prefixOf(m task.Match, ours []*task.Message) bool {
 	n := len(ours) - len(m.Lacking)
 	return len(m.Lacking) > 0 && m.Lacking[0] == ours[n] && n == len(m.Rows)
-}
-
-// stableWait is how long a foreign writer is waited for.
-const stableWait = 3 * time.Second
-
-// readStable reads the folder at a moment when nobody writes it.
-func readStable(ctx context.Context, dir string) (*roofmt.Folder, error) {
-	deadline := time.Now().Add(stableWait)
-	for {
-		folder, err := roofmt.Read(ctx, dir)
-		if err != nil {
-			return nil, err
-		}
-		if !locked(folder) && !folder.UI.Unstable && !folder.API.Unstable {
-			return folder, nil
-		}
-		folder.Close()
-		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("%s: %w (lock %v)", dir, ErrForeignBusy, folder.Locks)
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
 }
 
 // staleLock is the age at which a lock of Roo has no holder any more.
@@ -143,7 +147,62 @@ func locked(folder *roofmt.Folder) bool {
 // takeIn commits what another program changed. A state that cannot be applied is
 // kept as a blob and reported; our branch stays the head.
 func (t *Task) takeIn(ctx context.Context, folder *roofmt.Folder) ([]Intake, error) {
-	changes := foreignChanges(t.state, folder, readWatermark(t.Ref.Log))
+	mark := readWatermark(t.Ref.Log)
+	if err := t.load(folder, mark); err != nil {
+		return nil, err
+	}
+	changes := foreignChanges(t.state, folder, mark)
+	events, err := t.intakeEvents(ctx, folder, changes)
+	if err != nil {
+		return nil, err
+	}
+	small, kept, err := t.takeInSmall(ctx, folder, mark)
+	if err != nil {
+		return nil, err
+	}
+	changes, events = append(changes, small...), append(events, kept...)
+	return changes, t.took(ctx, changes, events)
+}
+
+// load brings the histories into memory when they are to be compared.
+func (t *Task) load(folder *roofmt.Folder, mark watermark) error {
+	if mark.wrote(folder.UI) && mark.wrote(folder.API) {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.state.Load(); err != nil {
+		return fmt.Errorf("task %s: %w", t.Ref.ID, err)
+	}
+	return nil
+}
+
+// took commits the events of an intake, if there are any, and notes it for
+// whoever asks for it later.
+func (t *Task) took(ctx context.Context, changes []Intake, events []task.Event) error {
+	t.proj.mu.Lock()
+	t.proj.taken = append(t.proj.taken, changes...)
+	t.proj.mu.Unlock()
+	if len(events) == 0 {
+		return nil
+	}
+	if err := t.Commit(ctx, events...); err != nil {
+		return err
+	}
+	return t.Barrier(ctx)
+}
+
+// Intakes are all changes of other programs that were met since the task was
+// taken over: those that Own found, and those that came while it was owned, which
+// Close takes in. Ask after Close to hear of the last ones.
+func (t *Task) Intakes() []Intake {
+	t.proj.mu.Lock()
+	defer t.proj.mu.Unlock()
+	return slices.Clone(t.proj.taken)
+}
+
+// intakeEvents keeps the bytes of changed files and makes the events of changes.
+func (t *Task) intakeEvents(ctx context.Context, folder *roofmt.Folder, changes []Intake) ([]task.Event, error) {
 	var events []task.Event
 	for i, change := range changes {
 		doc := folder.UI
@@ -162,19 +221,54 @@ func (t *Task) takeIn(ctx context.Context, folder *roofmt.Folder) ([]Intake, err
 				return nil, fmt.Errorf("task %s: keep the changed %s: %w", t.Ref.ID, name, err)
 			}
 		}
+		changes[i].Kept = hash
 		if change.Event == nil {
-			events = append(events, task.ForeignRefused{Name: name, Blob: hash, Size: size, Reason: change.Refused})
+			if !t.refusedBefore(name, hash) {
+				events = append(events, task.ForeignRefused{Name: name, Blob: hash, Size: size, Reason: change.Refused})
+			}
 			continue
 		}
 		changes[i].Event.Blob, changes[i].Event.Size = hash, size
 		changes[i].Event.Tool = t.Ref.Tool
 		events = append(events, *changes[i].Event)
 	}
-	if len(events) == 0 {
-		return changes, nil
+	return events, nil
+}
+
+// refusedBefore: the same bytes are kept already. A window that writes its memory
+// again and again must not fill the journal.
+func (t *Task) refusedBefore(name, hash string) bool {
+	return hash != "" && slices.ContainsFunc(t.state.Refused, func(r task.ForeignRefused) bool {
+		return r.Name == name && r.Blob == hash
+	})
+}
+
+// takeInSmall keeps history_item.json and task_metadata.json where they cannot be
+// read any more, before they are written anew. Readable ones are merged by the
+// projection, and nothing of them is lost.
+func (t *Task) takeInSmall(ctx context.Context, folder *roofmt.Folder, mark watermark) ([]Intake, []task.Event, error) {
+	var changes []Intake
+	var events []task.Event
+	for _, f := range []struct {
+		name  string
+		data  []byte
+		print roofmt.Fingerprint
+	}{
+		{roofmt.ItemName, folder.Item, folder.ItemPrint},
+		{roofmt.MetadataName, folder.Metadata, folder.MetadataPrint},
+	} {
+		if !f.print.Exists || f.data != nil || mark.Files[f.name].print() == f.print {
+			continue
+		}
+		hash, size, err := t.keepInside(ctx, folder.Dir, f.name)
+		if err != nil {
+			continue // it cannot be read, and so it will not be replaced either
+		}
+		change := Intake{File: f.name, Refused: "it is no JSON object any more", Kept: hash}
+		changes = append(changes, change)
+		if !t.refusedBefore(f.name, hash) {
+			events = append(events, task.ForeignRefused{Name: f.name, Blob: hash, Size: size, Reason: change.Refused})
+		}
 	}
-	if err := t.Commit(ctx, events...); err != nil {
-		return nil, err
-	}
-	return changes, t.Barrier(ctx)
+	return changes, events, nil
 }

@@ -144,7 +144,7 @@ func TestRooResumesOurTask(t *testing.T) {
 			t.Errorf("refused: %+v", in)
 		}
 	}
-	if got := o.Task.State().RawAPI(); len(o.Intakes) != 2 || len(got) != 3 || string(got[2]) != last {
+	if got := must[[][]byte](t)(o.Task.State().RawAPI()); len(o.Intakes) != 2 || len(got) != 3 || string(got[2]) != last {
 		t.Errorf("%d intakes, API %s", len(o.Intakes), got)
 	}
 	closeTask(t, o.Task)

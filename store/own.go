@@ -21,6 +21,7 @@ type Owned struct {
 	Intakes []Intake // what another program had changed
 	Gone    bool     // the editor deleted the folder; Roost's own copy is whole
 	Forked  string   // the task it is a fork of, when its format cannot be continued in place
+	Again   bool     // that fork existed already and goes on
 }
 
 // Create makes a new task in Roost's own root. Nothing of it is visible before
@@ -77,7 +78,7 @@ func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
 		return nil, fmt.Errorf("task %s: %s is a symbolic link: %w", ref.ID, ref.Dir, ErrLinked)
 	}
 	if ref.Foreign() && !exists(ref.Log, "journal.jsonl") {
-		folder, err := readStable(ctx, ref.Dir)
+		folder, err := s.readSettled(ctx, ref.Dir, watermark{})
 		if err != nil {
 			return nil, fmt.Errorf("task %s: %w", ref.ID, err)
 		}
@@ -117,7 +118,7 @@ func (t *Task) readFolder(ctx context.Context) (*roofmt.Folder, error) {
 	// Locks that a killed process of ours left would be waited for. If they cannot
 	// be removed, the wait says so.
 	_ = roofmt.Sweep(ctx, t.Ref.Dir)
-	folder, err := readStable(ctx, t.Ref.Dir)
+	folder, err := t.store.readSettled(ctx, t.Ref.Dir, readWatermark(t.Ref.Log))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -149,24 +150,6 @@ func (s *Store) settleOwned(ctx context.Context, o *Owned, folder *roofmt.Folder
 	return t.proj.saw(folder, adopted)
 }
 
-// fork continues a task whose format has no proven writer as a new one of ours.
-func (s *Store) fork(ctx context.Context, from Ref, folder *roofmt.Folder) (*Owned, error) {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return nil, fmt.Errorf("make a task id: %w", err)
-	}
-	ref := s.ref(Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.tasksDir(), Own: true}, id.String())
-	t, err := s.take(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	t.Ref.Tool = toolName(from, folder)
-	if err := t.adopt(ctx, folder); err != nil {
-		return nil, errors.Join(err, t.Close(ctx))
-	}
-	return &Owned{Task: t, Forked: from.Source + ":" + from.ID}, nil
-}
-
 // take locks the journal and folds it.
 func (s *Store) take(ctx context.Context, ref Ref) (*Task, error) {
 	if err := os.MkdirAll(filepath.Dir(ref.Log), 0o700); err != nil {
@@ -183,6 +166,7 @@ func (s *Store) take(ctx context.Context, ref Ref) (*Task, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("task %s: %w", ref.ID, err), log.Close())
 	}
+	sweepMarks(ref.Log)
 	if state.ID == "" && !empty(state) {
 		state.ID = ref.ID // the commit that said it is damaged
 	}

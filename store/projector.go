@@ -23,6 +23,10 @@ const (
 	projectPause = time.Second
 )
 
+// snapshotEvery is after how many commits a running task's snapshot is renewed:
+// it bounds what a reader folds, and what a kill leaves to be folded.
+const snapshotEvery = 256
+
 // projector keeps Roo's files behind the journal. It runs behind, coalesced, and
 // is awaited only when a run ends, waits or hands over. What it cannot write it
 // writes later; the journal lacks nothing meanwhile.
@@ -38,6 +42,8 @@ type projector struct {
 	off     bool   // the folder is not ours to write now
 	trouble error  // why the last projection failed
 	base    []byte // history_item.json as it stands in the folder: its unknown members stay
+	meta    []byte // task_metadata.json as it stands in the folder; nil when there is none
+	taken   []Intake
 }
 
 func newProjector(t *Task) *projector {
@@ -73,6 +79,7 @@ func (p *projector) loop() {
 		}
 		begun := time.Now()
 		p.settle(context.Background()) //nolint:errcheck // kept in trouble, and tried again by the next wake and by close
+		p.task.saveSnapshot(context.Background(), snapshotEvery) //nolint:errcheck // derived; the next one may do
 		pause = max(projectPause, projectShare*time.Since(begun))
 	}
 }
@@ -92,8 +99,17 @@ func (p *projector) settle(ctx context.Context) error {
 		return nil
 	}
 	var img image
-	p.task.View(func(s *task.State) { img = imageOf(s, p.task.now()) })
-	if img.seq == p.shown {
+	var err error
+	p.task.View(func(s *task.State) {
+		if s.Seq != p.shown {
+			img, err = imageOf(s, p.task.now())
+		}
+	})
+	if err != nil {
+		p.trouble = fmt.Errorf("task %s: write its files: %w", p.task.Ref.ID, err)
+		return p.trouble
+	}
+	if img.seq == 0 {
 		return nil
 	}
 	// A projection never shows what is not durable: the image comes first, so that
@@ -129,7 +145,10 @@ func (p *projector) write(ctx context.Context, img image) error {
 	if err != nil {
 		return err
 	}
-	metadata := task.MetadataJSON(img.files)
+	metadata, err := p.metadata(ctx, img)
+	if err != nil {
+		return err
+	}
 	files := []struct {
 		name  string
 		bytes []byte
@@ -165,9 +184,7 @@ func (p *projector) write(ctx context.Context, img image) error {
 			continue // we know nothing of files: leave the editor's record alone
 		}
 		r := roofmt.Replacement{Name: f.name, Bytes: f.bytes, Done: &roofmt.Fingerprint{}}
-		if f.name == roofmt.UIName || f.name == roofmt.APIName {
-			r.Expect = p.expected(f.name)
-		}
+		r.Expect = p.expected(f.name)
 		prints[f.name] = r.Done
 		p.mark.Writing[f.name] = f.mark
 		list = append(list, r)
@@ -181,6 +198,9 @@ func (p *projector) write(ctx context.Context, img image) error {
 			if print := prints[name]; print.Exists { // of some files only, when it failed
 				mark.MTime, mark.Inode = print.MTime, print.Inode
 				p.mark.Files[name] = mark
+				if name == roofmt.MetadataName {
+					p.meta = metadata
+				}
 			}
 		}
 		if err != nil {
@@ -194,9 +214,25 @@ func (p *projector) write(ctx context.Context, img image) error {
 	return p.writeOutputs(img.outputs)
 }
 
-// expected is how a history file must stand to be replaced: as we left it. A
-// file we never wrote is compared by the intake before, so any state that the
-// intake saw will do; nil leaves it unchecked only when the file is absent.
+// metadata is the file record with what the editor wrote into it. A file that is
+// gone is made again from the original that the adoption kept.
+func (p *projector) metadata(ctx context.Context, img image) ([]byte, error) {
+	base := p.meta
+	if base == nil && img.meta != "" {
+		blob, err := p.task.log.Blob(ctx, journal.Hash(img.meta))
+		if err == nil {
+			base, err = blob.ReadAll()
+			err = errors.Join(err, blob.Close())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("task %s: the original %s: %w", p.task.Ref.ID, roofmt.MetadataName, err)
+		}
+	}
+	return mergeMetadata(base, img.files), nil
+}
+
+// expected is how a file must stand to be replaced: as we left it, or
+// as the intake saw it. A file that neither knows must not be there.
 func (p *projector) expected(name string) *roofmt.Fingerprint {
 	if last, ok := p.mark.Files[name]; ok && last.MTime != 0 {
 		print := last.print()

@@ -22,6 +22,7 @@ type image struct {
 	ui, api []element
 	files   []task.FileRecord
 	item    []byte // the item as another tool wrote it
+	meta    string // blob with the task_metadata.json that another tool wrote
 	row     usage.Row
 	outputs []artifact
 }
@@ -34,26 +35,46 @@ type element struct {
 // artifact is a command's full output, projected to command-output/.
 type artifact struct{ name, blob string }
 
-func imageOf(s *task.State, now int64) image {
+func imageOf(s *task.State, now int64) (image, error) {
 	img := image{seq: s.Seq, files: slices.Clone(s.Files), row: usage.Row{
 		ID: s.ID, RootTask: s.RootTask, ParentTask: s.Parent, Number: int64(s.Number),
 		Workspace: s.Settings.Workspace, Mode: s.Settings.Mode, Profile: s.Settings.Profile, Now: now,
 	}}
 	if s.Adopted != nil {
 		img.item = s.Adopted.Item
+		for _, f := range s.Adopted.Files {
+			if f.Name == roofmt.MetadataName {
+				img.meta = f.Blob
+			}
+		}
 	}
-	for _, m := range s.UI() {
-		img.ui = append(img.ui, element{raw: m.Raw(), foreign: m.Foreign})
+	var err error
+	if img.ui, err = elementsOf(s, s.UI()); err != nil {
+		return img, err
 	}
-	for _, m := range s.API() {
-		img.api = append(img.api, element{raw: m.Raw(), foreign: m.Foreign})
+	if img.api, err = elementsOf(s, s.API()); err != nil {
+		return img, err
 	}
 	for _, c := range s.Calls() {
 		if c.Finished != nil && c.Finished.Output != "" && c.Finished.Artifact != "" {
 			img.outputs = append(img.outputs, artifact{name: c.Finished.Artifact, blob: c.Finished.Output})
 		}
 	}
-	return img
+	return img, nil
+}
+
+// elementsOf reads messages. One that cannot be read fails all: a hole must not
+// get into a file that looks whole.
+func elementsOf(s *task.State, list []*task.Message) ([]element, error) {
+	raws, err := s.Raws(list)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]element, len(list))
+	for i, m := range list {
+		out[i] = element{raw: raws[i], foreign: m.Foreign}
+	}
+	return out, nil
 }
 
 // writeArray renders one history as Roo writes it.

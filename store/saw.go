@@ -16,14 +16,15 @@ func (p *projector) saw(folder *roofmt.Folder, adopted bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var img image
-	var ui, api []*task.Message
-	p.task.View(func(s *task.State) {
-		img, ui, api = imageOf(s, 0), s.UI(), s.API()
-	})
+	var err error
+	p.task.View(func(s *task.State) { img, err = imageOf(s, 0) })
+	if err != nil {
+		return fmt.Errorf("task %s: %w", p.task.Ref.ID, err)
+	}
 	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
-		list, elements := ui, img.ui
+		elements := img.ui
 		if doc.Kind == roofmt.API {
-			list, elements = api, img.api
+			elements = img.api
 		}
 		have, known := p.mark.Files[doc.Name]
 		if known && doc.Print.Exists && have.print() == doc.Print {
@@ -38,7 +39,7 @@ func (p *projector) saw(folder *roofmt.Folder, adopted bool) error {
 			next.SHA256 = hexOf(sum)
 		}
 		left := adopted && next.Absent && doc.Source == "" // it was not there: so be it
-		if left || stands(doc, list) {
+		if left || stands(doc, elements) {
 			_, mark, err := render(elements)
 			if err != nil {
 				return err
@@ -47,27 +48,40 @@ func (p *projector) saw(folder *roofmt.Folder, adopted bool) error {
 		}
 		p.mark.Files[doc.Name] = next
 	}
-	p.base = folder.Item
-	if adopted {
-		p.sawSmall(roofmt.ItemName, folder.Item, folder.ItemPrint, img.itemKey())
-		p.sawSmall(roofmt.MetadataName, folder.Metadata, folder.MetadataPrint, markOf(task.MetadataJSON(img.files)).SHA256)
-	}
+	p.base, p.meta = folder.Item, folder.Metadata
+	p.sawSmall(roofmt.ItemName, folder.Item, folder.ItemPrint, img.itemKey(), adopted)
+	// The record is never spelled anew without a reason: what stands is what we
+	// would write, until a record of ours has to go into it.
+	merged := markOf(mergeMetadata(folder.Metadata, img.files)).SHA256
+	p.sawSmall(roofmt.MetadataName, folder.Metadata, folder.MetadataPrint, merged, adopted)
 	p.mark.Writing = nil
 	return nil
 }
 
-// sawSmall notes a small file that is as the other tool left it.
-func (p *projector) sawSmall(name string, data []byte, print roofmt.Fingerprint, key string) {
-	if print.Exists && data == nil {
-		return // it is damaged: write it anew
+// sawSmall notes how a small file stands. After an adoption it says what we would
+// write.
+func (p *projector) sawSmall(name string, data []byte, print roofmt.Fingerprint, key string, adopted bool) {
+	have, known := p.mark.Files[name]
+	if known && print.Exists && have.print() == print {
+		return
+	}
+	damaged := print.Exists && data == nil
+	if !print.Exists && !adopted {
+		delete(p.mark.Files, name) // it is gone: write it anew
+		return
 	}
 	mark := markOf(data)
-	mark.Absent, mark.MTime, mark.Inode, mark.Shows = !print.Exists, print.MTime, print.Inode, key
+	mark.Absent, mark.Size, mark.MTime, mark.Inode = !print.Exists, print.Size, print.MTime, print.Inode
+	if damaged {
+		mark.SHA256 = "damaged"
+	} else if adopted {
+		mark.Shows = key
+	}
 	p.mark.Files[name] = mark
 }
 
 // stands reports whether a document says message for message what the list says.
-func stands(doc *roofmt.Document, list []*task.Message) bool {
+func stands(doc *roofmt.Document, list []element) bool {
 	if !doc.Intact() || doc.Source != doc.Name || doc.Len() != len(list) {
 		return false
 	}
@@ -76,7 +90,7 @@ func stands(doc *roofmt.Document, list []*task.Message) bool {
 		if err != nil {
 			return false
 		}
-		if ours := m.Raw(); !bytes.Equal(raw, ours) && !esjson.Equal(raw, ours) {
+		if !bytes.Equal(raw, m.raw) && !esjson.Equal(raw, m.raw) {
 			return false
 		}
 	}

@@ -26,8 +26,9 @@ type Source struct {
 	One   bool   // only single task folders of it were named
 	Own   bool
 
-	ids []string // names of the task folders
-	err error    // why it cannot be looked into
+	ids  []string       // names of the task folders
+	gone map[string]Ref // tasks of a storage that is not looked into any more
+	err  error          // why it cannot be looked into
 }
 
 // sources lists Roost's own root, the named storages and those found on this
@@ -76,7 +77,42 @@ func (s *Store) sources(ctx context.Context) ([]Source, error) {
 			list[i].ids = s.withGone(list[i])
 		}
 	}
-	return list, ctx.Err()
+	return append(list, s.left(ctx, list)...), ctx.Err()
+}
+
+// left are the tasks that we continued in storages that nobody names any more,
+// and whose folders are gone: their journals are all there is of them. A folder
+// that is still there belongs to its storage, and is shown when that is named.
+func (s *Store) left(ctx context.Context, list []Source) []Source {
+	dirs, err := names(s.adoptedDir(""))
+	if err != nil {
+		return nil
+	}
+	var out []Source
+	for _, name := range dirs {
+		if slices.ContainsFunc(list, func(src Source) bool { return src.Name == name }) {
+			continue
+		}
+		src := Source{Name: name, Path: s.adoptedDir(name), gone: map[string]Ref{}}
+		ids, err := names(src.Path)
+		if err != nil {
+			continue
+		}
+		for _, id := range ids {
+			log := filepath.Join(src.Path, id)
+			dir, tool := adoptedFrom(ctx, log)
+			if dir == "" || exists(dir, "") {
+				continue
+			}
+			src.Tool = tool
+			src.gone[id] = Ref{ID: id, Source: name, Tool: tool, Dir: dir, Log: log}
+			src.ids = append(src.ids, id)
+		}
+		if len(src.ids) > 0 {
+			out = append(out, src)
+		}
+	}
+	return out
 }
 
 // look finds out what a path holds.

@@ -35,7 +35,8 @@ type Options struct {
 
 // Store is Roost's view of all tasks. It is safe for concurrent use.
 type Store struct {
-	opt Options
+	opt  Options
+	wait waits
 }
 
 // Open checks the options. It creates nothing: the root comes into being with
@@ -52,7 +53,7 @@ func Open(o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = func() int64 { return time.Now().UnixMilli() }
 	}
-	return &Store{opt: o}, nil
+	return &Store{opt: o, wait: defaultWaits}, nil
 }
 
 // tasksDir holds Roost's own task folders.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -33,6 +34,8 @@ func open(t testing.TB, root string, sources ...string) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// What stands still is believed at once: most tests are not about waiting.
+	s.wait.settle, s.wait.pause = 0, time.Millisecond
 	return s
 }
 
@@ -141,7 +144,11 @@ func closeTask(t testing.TB, k *Task) { t.Helper(); check(t, k.Close(context.Bac
 
 func rows(s *task.State) string {
 	var b strings.Builder
-	for _, list := range [][]json.RawMessage{s.RawUI(), s.RawAPI()} {
+	for _, read := range []func() ([][]byte, error){s.RawUI, s.RawAPI} {
+		list, err := read()
+		if err != nil {
+			fmt.Fprintln(&b, err)
+		}
 		for _, r := range list {
 			b.Write(r)
 			b.WriteByte('\n')

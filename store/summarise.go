@@ -16,10 +16,14 @@ import (
 // summarise gives a task's row. Everything in it is derived.
 func summarise(v *View) Summary {
 	s, ref := v.State, v.Ref
+	name, err := title(s)
+	if err != nil {
+		s.Problems = append(s.Problems, task.Problem{Reason: err.Error()})
+	}
 	sum := Summary{
 		ID: ref.ID, Source: ref.Source, Tool: ref.Tool, Origin: s.Origin,
 		Root: filepath.Dir(filepath.Dir(ref.Dir)), Path: ref.Dir,
-		Number: s.Number, Title: title(s),
+		Number: s.Number, Title: name,
 		Workspace: s.Settings.Workspace, Mode: s.Settings.Mode,
 		Provider: s.Settings.Provider, Model: s.Settings.Model,
 		ParentID: s.Parent, RootID: s.RootTask,
@@ -31,7 +35,12 @@ func summarise(v *View) Summary {
 	for _, c := range s.Children {
 		sum.ChildIDs = append(sum.ChildIDs, c.ID)
 	}
-	tokens := usage.Sum(bytesOf(s.UI()))
+	var tokens usage.Tokens
+	for _, m := range s.UI() {
+		if spent, ok := m.Spent(); ok {
+			spent.AddTo(&tokens)
+		}
+	}
 	sum.ContextTokens = int64(tokens.ContextTokens)
 	spent := Usage{
 		TokensIn: s.Usage.Input + s.Usage.CacheRead + s.Usage.CacheWrite, TokensOut: s.Usage.Output,
@@ -60,11 +69,17 @@ func summarise(v *View) Summary {
 		sum.Origin = "extension"
 		sum.Inferred = append(sum.Inferred, "origin")
 	}
+	switch {
+	case sum.Tool != "" && (!ref.Own || s.Adopted == nil):
+	case v.Folder != nil:
+		sum.Tool = string(v.Folder.Origin.Tool)
+		sum.Inferred = append(sum.Inferred, "tool")
+	case s.Adopted != nil:
+		sum.Tool = s.Adopted.Tool
+		sum.Inferred = append(sum.Inferred, "tool")
+	}
+	sum.Size = v.size
 	if v.Folder != nil {
-		if sum.Tool == "" || (ref.Own && s.Adopted != nil) {
-			sum.Tool = string(v.Folder.Origin.Tool)
-			sum.Inferred = append(sum.Inferred, "tool")
-		}
 		for _, loss := range v.Folder.Losses {
 			if v.Log != nil {
 				continue // the journal is the truth; the files are made again from it
@@ -72,7 +87,6 @@ func summarise(v *View) Summary {
 			sum.Damaged = append(sum.Damaged, Damage{File: filepath.Join(ref.Dir, loss.File), Problem: loss.Problem, Recovered: loss.Recovered})
 		}
 		sum.Empty = v.Log == nil && v.Folder.Empty()
-		sum.Size = v.Folder.UI.SourcePrint.Size + v.Folder.API.SourcePrint.Size + int64(len(v.Folder.Item)+len(v.Folder.Metadata))
 		if v.Log == nil && len(v.Folder.Item) == 0 && !sum.Empty {
 			sum.Inferred = append(sum.Inferred, "title", "ts")
 		}
@@ -81,7 +95,7 @@ func summarise(v *View) Summary {
 		if v.Log != nil {
 			sum.Damaged = append(sum.Damaged, Damage{
 				File: filepath.Join(ref.Log, "journal.jsonl"), Problem: p.Reason,
-				Lost: fmt.Sprintf("commit %d", p.Seq),
+				Lost: lost(p),
 			})
 		}
 	}
@@ -97,6 +111,13 @@ func summarise(v *View) Summary {
 	return sum.filled()
 }
 
+func lost(p task.Problem) string {
+	if p.Seq == 0 {
+		return ""
+	}
+	return fmt.Sprintf("commit %d", p.Seq)
+}
+
 // filled makes absent lists empty ones: JSON shows [] and not null.
 func (t Summary) filled() Summary {
 	for _, list := range []*[]string{&t.Copies, &t.ChildIDs, &t.Tags, &t.Inferred} {
@@ -110,21 +131,26 @@ func (t Summary) filled() Summary {
 	return t
 }
 
-func title(s *task.State) string {
+func title(s *task.State) (string, error) {
 	if s.Title != "" {
-		return s.Title
+		return s.Title, nil
 	}
-	if ui := s.UI(); len(ui) > 0 {
-		if text := strings.TrimSpace(ui[0].Text()); text != "" {
-			return text
+	if ui := s.UI(); len(ui) > 0 && !ui[0].Missing {
+		raws, err := s.Raws(ui[:1])
+		if err != nil {
+			return "", err
+		}
+		text, _ := esjson.GetString(raws[0], "text")
+		if text = strings.TrimSpace(text); text != "" {
+			return text, nil
 		}
 	}
 	if s.Adopted != nil {
 		if text, ok := esjson.GetString(s.Adopted.Item, "task"); ok {
-			return text
+			return text, nil
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // rooTS is the time of the last row that is not a resume question.
@@ -191,12 +217,4 @@ func stamp(ms int64) *string {
 	}
 	text := time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
 	return &text
-}
-
-func bytesOf(list []*task.Message) [][]byte {
-	out := make([][]byte, len(list))
-	for i, m := range list {
-		out[i] = m.Raw()
-	}
-	return out
 }

@@ -11,10 +11,6 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// blobThreshold is the payload size over which bytes go into a blob, so that a
-// commit line stays readable and cheap to scan.
-const blobThreshold = 256 << 10
-
 // Task is an owned task: the one writer's handle. Its state is folded from what
 // was appended, so that owner and readers cannot disagree.
 //
@@ -27,9 +23,10 @@ type Task struct {
 	now   func() int64
 	proj  *projector
 
-	mu    sync.Mutex
-	state *task.State
-	by    string
+	mu       sync.Mutex
+	state    *task.State
+	by       string
+	snapshot uint64 // the commit of the newest snapshot
 }
 
 // State is the folded state. It is only valid until the next Commit; other
@@ -114,6 +111,8 @@ func (t *Task) Close(ctx context.Context) error {
 			projected = t.proj.settle(background(ctx))
 		}
 	}
+	// Derived, so that a failure costs the next reader time and nothing else.
+	_ = t.saveSnapshot(background(ctx), 1)
 	if projected == nil && t.state.ID != "" {
 		projected = t.store.indexed(background(ctx), t.Ref)
 	}
@@ -121,6 +120,30 @@ func (t *Task) Close(ctx context.Context) error {
 		return fmt.Errorf("task %s: close: %w", t.Ref.ID, err)
 	}
 	return projected
+}
+
+// saveSnapshot keeps what the log says up to now beside it, if there are at least
+// so many new commits: a reader then folds only what came after.
+func (t *Task) saveSnapshot(ctx context.Context, commits uint64) error {
+	var snap journal.Snapshot
+	var err error
+	t.View(func(s *task.State) {
+		if s.Seq >= t.snapshot+commits {
+			snap.Seq = s.Seq
+			snap.Data, err = s.Snapshot()
+		}
+	})
+	if err != nil || snap.Seq == 0 {
+		return err
+	}
+	if err := t.Barrier(ctx); err != nil {
+		return err
+	}
+	if err := t.log.SaveSnapshot(ctx, snap); err != nil {
+		return fmt.Errorf("task %s: %w", t.Ref.ID, err)
+	}
+	t.snapshot = snap.Seq // one caller at a time: the projector's loop, then Close
+	return nil
 }
 
 // reconcile takes in what another program changed while the task was owned.
@@ -134,100 +157,4 @@ func (t *Task) reconcile(ctx context.Context) error {
 		return err
 	}
 	return t.proj.saw(folder, false)
-}
-
-// spill moves a big body into a blob.
-func (t *Task) spill(ctx context.Context, e task.Event) (task.Event, []journal.Hash, error) {
-	switch e := e.(type) {
-	case task.MessageAdded:
-		body, blobs, err := t.spillBody(ctx, e.Body)
-		e.Body = body
-		return e, blobs, err
-	case task.MessageChanged:
-		body, blobs, err := t.spillBody(ctx, e.Body)
-		e.Body = body
-		return e, blobs, err
-	case task.Adopted:
-		var blobs []journal.Hash
-		for _, f := range e.Files {
-			blobs = append(blobs, journal.Hash(f.Blob))
-		}
-		return e, blobs, nil
-	case task.ForeignImported:
-		return e, []journal.Hash{journal.Hash(e.Blob)}, nil
-	case task.ForeignRefused:
-		if e.Blob != "" {
-			return e, []journal.Hash{journal.Hash(e.Blob)}, nil
-		}
-	case task.ToolFinished:
-		if e.Output != "" {
-			return e, []journal.Hash{journal.Hash(e.Output)}, nil
-		}
-	}
-	return e, nil, nil
-}
-
-func (t *Task) spillBody(ctx context.Context, b task.Body) (task.Body, []journal.Hash, error) {
-	if len(b.Raw) <= blobThreshold {
-		return b, nil, nil
-	}
-	h, err := t.log.PutBlob(ctx, b.Raw)
-	if err != nil {
-		return b, nil, fmt.Errorf("task %s: store a large message: %w", t.Ref.ID, err)
-	}
-	return task.Body{Blob: string(h)}, []journal.Hash{h}, nil
-}
-
-// logBlobs lets a state load payloads from a journal.
-type logBlobs struct {
-	ctx context.Context //nolint:containedctx // folding is pure and has no context of its own
-	log journal.Reader
-}
-
-func (b logBlobs) Range(hash string, off, length int64) ([]byte, error) {
-	h := journal.Hash(hash)
-	if !h.Valid() {
-		return nil, fmt.Errorf("blob %q: not a blob's name", hash)
-	}
-	blob, err := b.log.Blob(b.ctx, h)
-	if err != nil {
-		return nil, fmt.Errorf("blob %s: %w", hash[:12], err)
-	}
-	defer blob.Close()
-	if off == 0 && length < 0 {
-		return blob.ReadAll()
-	}
-	if length < 0 {
-		length = blob.Size() - off
-	}
-	if off < 0 || length < 0 || off+length > blob.Size() {
-		return nil, fmt.Errorf("blob %s: bytes %d+%d lie outside its %d", hash[:12], off, length, blob.Size())
-	}
-	data := make([]byte, length)
-	if _, err := blob.ReadAt(data, off); err != nil {
-		return nil, fmt.Errorf("blob %s: %w", hash[:12], err)
-	}
-	return data, nil
-}
-
-// fold reads a whole log. Damaged commits are noted in the state, not returned.
-func fold(ctx context.Context, log journal.Reader) (*task.State, error) {
-	s := task.New(logBlobs{ctx: context.WithoutCancel(ctx), log: log})
-	return s, foldInto(ctx, s, log, 1)
-}
-
-func foldInto(ctx context.Context, s *task.State, log journal.Reader, from uint64) error {
-	for c, err := range log.Read(ctx, from) {
-		var lost *journal.DamageError
-		switch {
-		case asDamage(err, &lost):
-			s.Lost(lost.Damage)
-			continue
-		case err != nil:
-			return fmt.Errorf("read journal: %w", err)
-		}
-		// A commit that cannot be folded is noted in the state's problems.
-		_ = s.Apply(c)
-	}
-	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
@@ -19,14 +18,15 @@ type View struct {
 	State   *task.State
 	Summary Summary
 	Log     journal.Reader // nil while the task has no journal
-	Folder  *roofmt.Folder // nil when there is no folder with JSON files
+	Folder  *roofmt.Folder // nil when there is none, or when its histories are as we wrote them
 	Pending []Intake       // what another program changed, folded into State and not taken in yet
 	Health  *journal.Health
 
-	unborn bool // its journal holds nothing yet
+	unborn bool  // its journal holds nothing yet
+	size   int64 // bytes of Roo's files
 }
 
-// Close lets go of the files.
+// Close lets go of the files. The state's messages cannot be read afterwards.
 func (v *View) Close() error {
 	var errs []error
 	if v.Log != nil {
@@ -38,21 +38,24 @@ func (v *View) Close() error {
 	return errors.Join(errs...)
 }
 
-// Read opens a task for reading.
+// Read opens a task for reading. It costs the page that is looked at, when the
+// journal has an index: older messages are read when they are asked for, and
+// damage in them is found then, or by Check.
 func (s *Store) Read(ctx context.Context, ref Ref) (*View, error) {
+	return s.read(ctx, ref, false)
+}
+
+// read opens a task; whole means that every commit of its journal is looked at.
+func (s *Store) read(ctx context.Context, ref Ref, whole bool) (*View, error) {
 	v := &View{Ref: ref}
-	if err := s.readInto(ctx, v); err != nil {
+	if err := s.readInto(ctx, v, whole); err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
 	v.Summary = summarise(v)
 	return v, nil
 }
 
-func (s *Store) readInto(ctx context.Context, v *View) error {
-	mark, err := v.readFolder(ctx)
-	if err != nil {
-		return fmt.Errorf("task %s: %w", v.Ref.ID, err)
-	}
+func (s *Store) readInto(ctx context.Context, v *View, whole bool) error {
 	log, err := filelog.OpenReader(v.Ref.Log)
 	switch {
 	case err == nil:
@@ -60,20 +63,26 @@ func (s *Store) readInto(ctx context.Context, v *View) error {
 	case !errors.Is(err, journal.ErrNotFound):
 		return fmt.Errorf("task %s: open its journal: %w", v.Ref.ID, err)
 	}
+	var mark watermark
+	if v.Log == nil || !v.asWritten() {
+		if mark, err = v.readFolder(ctx); err != nil {
+			return fmt.Errorf("task %s: %w", v.Ref.ID, err)
+		}
+	}
 	if v.Log == nil {
 		if v.Folder == nil {
 			return fmt.Errorf("%w: %s", ErrNotFound, v.Ref.Dir)
 		}
-		v.State, err = unadopted(v.Ref, v.Folder)
+		v.State, err = unadopted(ctx, v.Ref, v.Folder)
 		return err
 	}
-	if v.State, err = fold(ctx, v.Log); err != nil {
+	if v.State, err = foldLean(ctx, v.Log, whole); err != nil {
 		return fmt.Errorf("task %s: %w", v.Ref.ID, err)
 	}
 	if v.State.ID == "" {
 		blank := empty(v.State)
 		if blank && v.Folder != nil && !v.Folder.Empty() {
-			v.State, err = unadopted(v.Ref, v.Folder)
+			v.State, err = unadopted(ctx, v.Ref, v.Folder)
 			return err
 		}
 		v.unborn = blank
@@ -82,23 +91,80 @@ func (s *Store) readInto(ctx context.Context, v *View) error {
 	if v.Folder == nil {
 		return nil
 	}
+	return v.foldForeign(ctx, mark)
+}
+
+// foldForeign folds in what another program changed, for this reader only: the
+// same that taking it in will do.
+func (v *View) foldForeign(ctx context.Context, mark watermark) error {
+	if v.changed(mark) {
+		// They are compared message by message.
+		if err := v.load(ctx); err != nil {
+			return fmt.Errorf("task %s: %w", v.Ref.ID, err)
+		}
+	}
 	v.Pending = foreignChanges(v.State, v.Folder, mark)
+	v.State.With(ground{ctx: context.WithoutCancel(ctx), log: v.Log, folder: v.Folder})
 	for _, change := range v.Pending {
 		if change.Event == nil {
 			continue
 		}
-		// For the reader only: the same fold that taking it in will do.
-		state := v.State.With(folderBlobs{folder: v.Folder})
 		raw, err := task.Encode(*change.Event)
 		if err != nil {
 			return err
 		}
-		if err := state.Apply(journal.Commit{Seq: state.Seq + 1, Epoch: state.Epoch, Events: []journal.Event{raw}}); err != nil {
+		if err := v.State.Apply(journal.Commit{Seq: v.State.Seq + 1, Epoch: v.State.Epoch, Events: []journal.Event{raw}}); err != nil {
 			return fmt.Errorf("task %s: %w", v.Ref.ID, err)
 		}
-		v.State = state.With(Payloads(v.Log))
 	}
 	return nil
+}
+
+// load brings the histories into memory. What a snapshot says may have been
+// damaged since: then the log is folded anew, which says what is lost.
+func (v *View) load(ctx context.Context) error {
+	err := v.State.Load()
+	if err == nil {
+		return nil
+	}
+	if v.State, err = foldLean(ctx, v.Log, true); err != nil {
+		return err
+	}
+	return v.State.Load()
+}
+
+// changed reports whether a history file may not be the one we wrote.
+func (v *View) changed(mark watermark) bool {
+	for _, doc := range []*roofmt.Document{v.Folder.UI, v.Folder.API} {
+		if doc.Source != "" && !mark.wrote(doc) {
+			return true
+		}
+	}
+	return false
+}
+
+// asWritten reports whether the folder's histories are, by their fingerprints,
+// those that we wrote: then there is nothing in them that the journal lacks, and
+// they need not be read.
+func (v *View) asWritten() bool {
+	before := readWatermark(v.Ref.Log)
+	prints, err := roofmt.Prints(v.Ref.Dir)
+	if err != nil {
+		return false
+	}
+	for _, name := range []string{roofmt.UIName, roofmt.APIName} {
+		last, ok := before.Files[name]
+		if !ok || !prints[name].Exists || last.print() != prints[name] || last.MTime == 0 {
+			return false
+		}
+	}
+	if readWatermark(v.Ref.Log).Seq != before.Seq {
+		return false
+	}
+	for _, print := range prints {
+		v.size += print.Size
+	}
+	return true
 }
 
 // empty reports whether a journal was opened and nothing was committed yet. One
@@ -120,6 +186,7 @@ func (v *View) readFolder(ctx context.Context) (watermark, error) {
 		if before.Seq == after.Seq || try == 5 {
 			if err == nil {
 				v.Folder = folder
+				v.size = folder.UI.SourcePrint.Size + folder.API.SourcePrint.Size + int64(len(folder.Item)+len(folder.Metadata))
 			}
 			return after, nil
 		}
@@ -132,9 +199,9 @@ func (v *View) readFolder(ctx context.Context) (watermark, error) {
 }
 
 // unadopted is the state that adopting the folder would give.
-func unadopted(ref Ref, folder *roofmt.Folder) (*task.State, error) {
+func unadopted(ctx context.Context, ref Ref, folder *roofmt.Folder) (*task.State, error) {
 	event := adoption(ref, folder)
-	state := task.New(folderBlobs{folder: folder})
+	state := task.New(nil).Lean(ground{ctx: context.WithoutCancel(ctx), folder: folder}, room)
 	raw, err := task.Encode(event)
 	if err != nil {
 		return nil, fmt.Errorf("task %s: %w", ref.ID, err)
@@ -143,27 +210,4 @@ func unadopted(ref Ref, folder *roofmt.Folder) (*task.State, error) {
 	_ = state.Apply(journal.Commit{Seq: 1, At: event.CreatedAt, Events: []journal.Event{raw}})
 	state.Seq = 0
 	return state, nil
-}
-
-// folderBlobs stands in for blobs: a file's name instead of its hash.
-type folderBlobs struct{ folder *roofmt.Folder }
-
-func (b folderBlobs) Range(name string, off, length int64) ([]byte, error) {
-	f, err := os.OpenInRoot(b.folder.Dir, filepath.Base(name))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if length < 0 {
-		info, err := f.Stat()
-		if err != nil {
-			return nil, err
-		}
-		length = info.Size() - off
-	}
-	data := make([]byte, length)
-	if _, err := f.ReadAt(data, off); err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	return data, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/roost-dev/roost/roofmt"
 )
@@ -92,7 +93,7 @@ func (w watermark) save(logDir string) error {
 	if err != nil {
 		return fmt.Errorf("watermark: %w", err)
 	}
-	temp, err := os.CreateTemp(logDir, ".projection-*")
+	temp, err := os.CreateTemp(logDir, markTemp+"*")
 	if err != nil {
 		return fmt.Errorf("watermark: %w", err)
 	}
@@ -105,6 +106,23 @@ func (w watermark) save(logDir string) error {
 		return errors.Join(fmt.Errorf("watermark: %w", err), os.Remove(temp.Name()))
 	}
 	return nil
+}
+
+// markTemp begins the name of a watermark that is being written.
+const markTemp = ".projection-"
+
+// sweepMarks removes watermarks that killed owners did not finish. Only the owner
+// writes them, and that is us now. One that cannot be removed does no harm.
+func sweepMarks(logDir string) {
+	entries, err := os.ReadDir(logDir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), markTemp) {
+			_ = os.Remove(filepath.Join(logDir, e.Name()))
+		}
+	}
 }
 
 func hexOf(sum [32]byte) string { return hex.EncodeToString(sum[:]) }

@@ -2,6 +2,7 @@ package task
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -9,16 +10,45 @@ import (
 type Call struct {
 	ID       string
 	Name     string
-	Input    json.RawMessage
 	Message  uint64 // the assistant message that made it
 	Started  bool
 	Replay   string
 	Before   map[string]string // hashes of the files it was to replace
 	UI       uint64            // its row for the person
 	Process  *ToolProcess
-	Finished *ToolFinished
-	Answered bool // the API history holds its result
-	Foreign  bool // another program's run made it: whether it started is not known
+	Finished *ToolFinished // its Result may not be in memory: use Call.Result
+	Answered bool          // the API history holds its result
+	Foreign  bool          // another program's run made it: whether it started is not known
+
+	state    *State
+	finished place // of Finished
+	away     bool  // Finished.Result is not in memory
+}
+
+// Input is the call's input as the model wrote it; nil when the message that
+// made the call is gone.
+func (c *Call) Input() json.RawMessage {
+	m := c.state.Message(c.Message)
+	if m == nil {
+		return nil
+	}
+	return toolUse(m.Raw(), c.ID)
+}
+
+// Result is the tool_result block of a finished call, nil before.
+func (c *Call) Result() (json.RawMessage, error) {
+	switch {
+	case c.Finished == nil:
+		return nil, nil
+	case !c.away:
+		return c.Finished.Result, nil
+	}
+	at := []place{c.finished}
+	events, err := c.state.fetch(at)
+	if err != nil {
+		return nil, fmt.Errorf("read the result of call %s: %w", c.ID, err)
+	}
+	return c.state.result(at, events)
 }
 
 // Outcome is what a restart may do with a call.
@@ -58,8 +88,8 @@ func (s *State) OpenCalls() []*Call {
 		return nil
 	}
 	var open []*Call
-	for _, use := range toolUses(last.raw) {
-		c := s.calls[use.ID]
+	for _, u := range last.facts.uses {
+		c := s.calls[u.id]
 		if c != nil && c.Message == last.ID && !c.Answered && !slices.Contains(open, c) {
 			open = append(open, c)
 		}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-
-	"github.com/roost-dev/roost/esjson"
 )
 
 // Event is one thing that happened to a task. Its JSON is what the journal
@@ -77,17 +75,22 @@ type Original struct {
 	Spans   []int64  `json:"spans,omitempty"` // offset and length of each element, flat: off0, len0, off1, len1, ...
 	Leaf    bool     `json:"leaf,omitempty"`  // kept, but not a history
 	Lost    []string `json:"lost,omitempty"`  // what could not be read, in words
+
+	// SpansBlob holds the spans as a JSON array when there are many.
+	SpansBlob string `json:"spans_blob,omitempty"`
 }
 
 // ForeignImported takes in what another program wrote into the task's folder.
 // The histories become exactly what the elements say, message by message.
 type ForeignImported struct {
-	Tool    string          `json:"tool,omitempty"`
-	History History         `json:"history"`
-	Blob    string          `json:"blob"`
-	Size    int64           `json:"size"`
-	Rows    []ForeignRow    `json:"rows"`
-	Item    json.RawMessage `json:"item,omitempty"`
+	Tool    string       `json:"tool,omitempty"`
+	History History      `json:"history"`
+	Blob    string       `json:"blob"`
+	Size    int64        `json:"size"`
+	Rows    []ForeignRow `json:"rows"`
+	// RowsBlob holds the rows as a JSON array when there are many.
+	RowsBlob string          `json:"rows_blob,omitempty"`
+	Item     json.RawMessage `json:"item,omitempty"`
 }
 
 // ForeignRow is one element of a foreign file and the message it continues.
@@ -193,6 +196,7 @@ type ToolFinished struct {
 	Size     int64           `json:"size,omitempty"`
 	Artifact string          `json:"artifact,omitempty"` // its name under command-output/
 	Approval *Approval       `json:"approval,omitempty"`
+	Blob     string          `json:"result_blob,omitempty"` // holds the result when it is large
 	Result   json.RawMessage `json:"result"`
 }
 
@@ -407,7 +411,7 @@ var decoders = map[string]func(json.RawMessage) (Event, error){
 	"turn.ended":         into[TurnEnded],
 	"tool.started":       into[ToolStarted],
 	"tool.process":       into[ToolProcess],
-	"tool.finished":      into[ToolFinished],
+	"tool.finished":      decodeToolFinished,
 	"question.opened":    into[QuestionOpened],
 	"question.closed":    into[QuestionClosed],
 	"input.queued":       into[InputQueued],
@@ -417,23 +421,10 @@ var decoders = map[string]func(json.RawMessage) (Event, error){
 	"subtask.started":    into[SubtaskStarted],
 	"subtask.ended":      into[SubtaskEnded],
 	"epoch.opened":       into[EpochOpened],
-	"message.added":      into[MessageAdded],
-	"message.changed":    into[MessageChanged],
+	"message.added":      decodeMessageAdded,
+	"message.changed":    decodeMessageChanged,
 	"message.text_saved": decodeTextSaved,
 	"message.hidden":     into[MessageHidden],
-}
-
-// decodeTextSaved reads the text itself: encoding/json would replace the half
-// characters that a stream may be cut at.
-func decodeTextSaved(raw json.RawMessage) (Event, error) {
-	var e MessageTextSaved
-	if err := json.Unmarshal(raw, &e); err != nil {
-		return nil, err
-	}
-	if text, ok := esjson.GetString(raw, "text"); ok {
-		e.Text = text
-	}
-	return e, nil
 }
 
 func into[E Event](raw json.RawMessage) (Event, error) {

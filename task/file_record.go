@@ -38,14 +38,7 @@ func (s *State) addFile(e FileChanged, at int64) {
 		Path: e.Path, State: "active", Source: e.Source, Hash: e.Hash, Size: e.Size,
 		MTime: e.MTime, CTime: e.CTime, Inode: e.Inode, Device: e.Device, RecordedAt: at,
 	}
-	if s.records == nil {
-		s.records = map[string]*records{}
-	}
-	known := s.records[e.Path]
-	if known == nil {
-		known = &records{}
-		s.records[e.Path] = known
-	} else {
+	if known := s.records[e.Path]; known != nil {
 		// Only the newest one can be active: looking at all of them would take
 		// the square of their number.
 		s.Files[known.last].State = "stale"
@@ -59,9 +52,22 @@ func (s *State) addFile(e FileChanged, at int64) {
 	case "read_tool", "file_mentioned":
 		next.RooRead = at
 	}
-	known.last = len(s.Files)
-	known.read, known.edit, known.user = max(known.read, next.RooRead), max(known.edit, next.RooEdit), max(known.user, next.UserEdit)
 	s.Files = append(s.Files, next)
+	s.noteRecord(next)
+}
+
+// noteRecord sums up the newest of s.Files.
+func (s *State) noteRecord(f FileRecord) {
+	if s.records == nil {
+		s.records = map[string]*records{}
+	}
+	known := s.records[f.Path]
+	if known == nil {
+		known = &records{}
+		s.records[f.Path] = known
+	}
+	known.last = len(s.Files) - 1
+	known.read, known.edit, known.user = max(known.read, f.RooRead), max(known.edit, f.RooEdit), max(known.user, f.UserEdit)
 }
 
 // MetadataJSON is Roo's task_metadata.json for these records.

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -19,7 +20,7 @@ func (s *State) Apply(c journal.Commit) error {
 	for i, raw := range c.Events {
 		e, err := Decode(raw)
 		if err == nil {
-			err = s.fold(e, c)
+			err = s.fold(e, c, place{Seq: c.Seq, Event: i})
 		}
 		if err != nil {
 			err = fmt.Errorf("fold commit %d, event %d: %w", c.Seq, i, err)
@@ -29,6 +30,7 @@ func (s *State) Apply(c journal.Commit) error {
 			}
 		}
 	}
+	s.trim()
 	return first
 }
 
@@ -38,7 +40,7 @@ func (s *State) Lost(d journal.Damage) {
 	s.Problems = append(s.Problems, Problem{Seq: d.Seq, Reason: d.Reason})
 }
 
-func (s *State) fold(e Event, c journal.Commit) error {
+func (s *State) fold(e Event, c journal.Commit, at place) error {
 	if _, opened := e.(EpochOpened); !opened {
 		s.UpdatedAt = max(s.UpdatedAt, c.At)
 	}
@@ -60,16 +62,16 @@ func (s *State) fold(e Event, c journal.Commit) error {
 			s.Settings = *e.Settings
 		}
 	case MessageAdded:
-		return s.addMessage(e, c)
+		return s.addMessage(e, c, at)
 	case MessageChanged:
-		return s.changeMessage(e)
+		return s.changeMessage(e, at)
 	case MessageTextSaved:
 		m := s.Message(e.Message)
 		if m == nil {
 			return fmt.Errorf("text for message %d, which does not exist", e.Message)
 		}
-		m.saved = append(m.saved, e.Text...)
-		m.text = append(m.text, e.Text...)
+		m.save(e.Text, at)
+		s.hold(heldMessage(m))
 	case MessageHidden:
 		s.hide(e)
 	case RunStarted:
@@ -98,8 +100,7 @@ func (s *State) fold(e Event, c journal.Commit) error {
 	case ToolProcess:
 		s.call(e.Call, "").Process = &e
 	case ToolFinished:
-		s.call(e.Call, e.Name).Finished = &e
-		s.Answered = slices.DeleteFunc(s.Answered, func(a Answered) bool { return a.Call == e.Call })
+		return s.finishCall(e, at)
 	case QuestionOpened:
 		s.Answered = slices.DeleteFunc(s.Answered, func(a Answered) bool { return a.Question == e.Question })
 		if s.Question(e.Question) == nil {
@@ -139,17 +140,29 @@ func (s *State) call(id, name string) *Call {
 	if c := s.calls[id]; c != nil {
 		return c
 	}
-	c := &Call{ID: id, Name: name}
+	c := &Call{ID: id, Name: name, state: s}
 	s.calls[id] = c
 	s.order = append(s.order, c)
 	return c
+}
+
+func (s *State) finishCall(e ToolFinished, at place) error {
+	call := s.call(e.Call, e.Name)
+	call.Finished, call.finished, call.away = &e, at, false
+	s.Answered = slices.DeleteFunc(s.Answered, func(a Answered) bool { return a.Call == e.Call })
+	var err error
+	if e.Result, err = e.result(s.blobs); err != nil {
+		return fmt.Errorf("result of call %s: %w", e.Call, err)
+	}
+	s.hold(heldResult(call))
+	return nil
 }
 
 // maxGap is how many messages lost commits may have held. A number further away
 // is damage, and must not make us allocate.
 const maxGap = 1 << 20
 
-func (s *State) addMessage(e MessageAdded, c journal.Commit) error {
+func (s *State) addMessage(e MessageAdded, c journal.Commit, at place) error {
 	if e.History != UI && e.History != API {
 		return fmt.Errorf("message %d is of the history %q, which does not exist", e.Message, e.History)
 	}
@@ -159,25 +172,34 @@ func (s *State) addMessage(e MessageAdded, c journal.Commit) error {
 		}
 		// A lost commit in between took messages with it: their numbers stay free.
 		for s.NextMessage() < e.Message {
-			s.messages = append(s.messages, &Message{
-				ID: s.NextMessage(), Hidden: "lost", Missing: true, raw: []byte("{}"),
-			})
+			lost := s.newMessage("", c.Seq)
+			lost.Seq, lost.Hidden, lost.Missing = 0, "lost", true
+			lost.blank()
+			s.messages = append(s.messages, lost)
 		}
 		if e.Message < s.NextMessage() {
 			return fmt.Errorf("message %d comes twice", e.Message)
 		}
 	}
-	raw, err := s.body(e.Body)
-	m := &Message{ID: e.Message, History: e.History, Seq: c.Seq, raw: raw}
+	raw, pieces, err := s.body(e.Body)
+	m := s.newMessage(e.History, c.Seq)
+	m.set(raw, at, pieces)
 	if err != nil {
-		m.raw, m.Missing = []byte("{}"), true
+		m.Missing = true
+		m.blank()
 	}
 	s.attach(m)
 	return err
 }
 
+// newMessage is the next message; it is not part of the task yet.
+func (s *State) newMessage(h History, seq uint64) *Message {
+	return &Message{ID: s.NextMessage(), History: h, Seq: seq, state: s}
+}
+
 func (s *State) attach(m *Message) {
 	s.messages = append(s.messages, m)
+	s.hold(heldMessage(m))
 	if m.History == UI {
 		s.ui = append(s.ui, m)
 		return
@@ -190,24 +212,24 @@ func (s *State) attach(m *Message) {
 func (s *State) index(m *Message) {
 	switch m.Kind() {
 	case "assistant":
-		for _, c := range toolUses(m.raw) {
-			if old := s.calls[c.ID]; old != nil && old.Message != 0 && old.Message != m.ID {
+		for _, u := range m.facts.uses {
+			if old := s.calls[u.id]; old != nil && old.Message != 0 && old.Message != m.ID {
 				if first := s.Message(old.Message); first != nil && first.Hidden == "" {
 					continue // a provider used an id twice: the first one stands
 				}
 				// The call that had this id is rewound: what became of it says
 				// nothing of the new one.
-				delete(s.calls, c.ID)
+				delete(s.calls, u.id)
 			}
-			call := s.call(c.ID, c.Name)
-			call.Name, call.Input, call.Message, call.Foreign = c.Name, c.Input, m.ID, m.Foreign
+			call := s.call(u.id, u.name)
+			call.Name, call.Message, call.Foreign = u.name, m.ID, m.Foreign
 		}
-		if !m.flag("isSummary") {
+		if !m.facts.summary {
 			s.Replies++
 			s.Failures = 0
 		}
 	case "user":
-		for _, id := range toolResults(m.raw) {
+		for _, id := range m.facts.results {
 			if c := s.calls[id]; c != nil {
 				c.Answered = true
 			}
@@ -215,42 +237,23 @@ func (s *State) index(m *Message) {
 	}
 }
 
-func (s *State) changeMessage(e MessageChanged) error {
+func (s *State) changeMessage(e MessageChanged, at place) error {
 	m := s.Message(e.Message)
 	if m == nil {
 		return fmt.Errorf("change of message %d, which does not exist", e.Message)
 	}
-	raw, err := s.body(e.Body)
+	raw, pieces, err := s.body(e.Body)
 	if err != nil {
 		return err
 	}
-	before := m.raw
-	m.raw, m.saved, m.Missing = raw, nil, false
-	if m.History == API && !s.sameCalls(m, before) {
+	before := m.facts
+	m.set(raw, at, pieces)
+	m.Missing = false
+	s.hold(heldMessage(m))
+	if m.History == API && !m.facts.sameCalls(before) {
 		s.reindex()
 	}
 	return nil
-}
-
-// sameCalls reports whether a changed message says the same of calls and replies
-// as before, so that the rest of the history need not be looked at. New inputs
-// of its calls are noted.
-func (s *State) sameCalls(m *Message, before []byte) bool {
-	old := Message{History: API, raw: before}
-	if m.Kind() != old.Kind() || m.flag("isSummary") != old.flag("isSummary") ||
-		!slices.Equal(toolResults(m.raw), toolResults(before)) {
-		return false
-	}
-	now, was := toolUses(m.raw), toolUses(before)
-	if !slices.EqualFunc(now, was, func(a, b Call) bool { return a.ID == b.ID && a.Name == b.Name }) {
-		return false
-	}
-	for _, c := range now {
-		if call := s.calls[c.ID]; call != nil && call.Message == m.ID {
-			call.Input = c.Input
-		}
-	}
-	return true
 }
 
 // hide takes messages out of their histories, all in one go: one at a time, a
@@ -297,12 +300,44 @@ func (s *State) reindex() {
 	}
 }
 
-func (s *State) body(b Body) ([]byte, error) {
+// body is a message's JSON, and where the pieces stand that it is composed of.
+func (s *State) body(b Body) (raw []byte, pieces [][]place, err error) {
+	raw, err = b.json(s.blobs, func(p Piece) ([]byte, error) {
+		if p.Result != "" {
+			c := s.calls[p.Result]
+			if c == nil || c.Finished == nil {
+				return nil, fmt.Errorf("result of call %q, which has none", p.Result)
+			}
+			pieces = append(pieces, []place{c.finished})
+			return c.Result()
+		}
+		m := s.Message(p.TextOf)
+		if m == nil {
+			return nil, fmt.Errorf("text of message %d, which does not exist", p.TextOf)
+		}
+		pieces = append(pieces, m.texts[:len(m.texts):len(m.texts)])
+		text := m.text
+		if m.textAway {
+			events, err := s.fetch(m.texts)
+			if err != nil {
+				return nil, err
+			}
+			if text, err = texts(m.texts, events); err != nil {
+				return nil, err
+			}
+		}
+		return esjson.Quote(nil, string(text)), nil
+	})
+	return raw, pieces, err
+}
+
+// json puts a body together. piece gives each piece that is not literal.
+func (b Body) json(blobs Blobs, piece func(Piece) ([]byte, error)) ([]byte, error) {
 	switch {
 	case len(b.Raw) > 0:
-		return b.Raw, nil
+		return bytes.Clone(b.Raw), nil
 	case b.Blob != "":
-		raw, err := s.blobs.Range(b.Blob, 0, -1)
+		raw, err := blobs.Range(b.Blob, 0, -1)
 		if err == nil && !esjson.Valid(raw) {
 			err = fmt.Errorf("blob %s holds no JSON", b.Blob)
 		}
@@ -310,22 +345,15 @@ func (s *State) body(b Body) ([]byte, error) {
 	}
 	var out []byte
 	for _, p := range b.Compose {
-		switch {
-		case p.TextOf != 0:
-			m := s.Message(p.TextOf)
-			if m == nil {
-				return nil, fmt.Errorf("text of message %d, which does not exist", p.TextOf)
-			}
-			out = esjson.Quote(out, string(m.text))
-		case p.Result != "":
-			c := s.calls[p.Result]
-			if c == nil || c.Finished == nil {
-				return nil, fmt.Errorf("result of call %q, which has none", p.Result)
-			}
-			out = append(out, c.Finished.Result...)
-		default:
+		if p.TextOf == 0 && p.Result == "" {
 			out = append(out, p.Literal...)
+			continue
 		}
+		part, err := piece(p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, part...)
 	}
 	if !esjson.Valid(out) {
 		return nil, fmt.Errorf("composed message is not JSON")

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -16,7 +17,7 @@ func (s *State) adopt(e Adopted, c journal.Commit) error {
 	brief := e
 	brief.Files = slices.Clone(e.Files)
 	for i := range brief.Files {
-		brief.Files[i].Spans = nil // they live on as messages
+		brief.Files[i].Spans, brief.Files[i].SpansBlob = nil, "" // they live on as messages
 	}
 	s.Adopted = &brief
 	if n, ok := esjson.GetInt(e.Item, "number"); ok {
@@ -40,27 +41,57 @@ func (s *State) adopt(e Adopted, c journal.Commit) error {
 }
 
 func (s *State) attachSpans(f Original, h History, seq uint64) error {
+	if err := s.unspill(f.SpansBlob, &f.Spans); err != nil {
+		return fmt.Errorf("original %s: %w", f.Name, err)
+	}
 	if len(f.Spans) == 0 {
 		return nil
 	}
 	if len(f.Spans)%2 != 0 {
 		return fmt.Errorf("original %s: an odd number of element bounds", f.Name)
 	}
-	// One read of the whole span range: elements lie side by side.
-	start, end := f.Spans[0], f.Spans[len(f.Spans)-2]+f.Spans[len(f.Spans)-1]
+	var first error
+	for i := 0; i < len(f.Spans); {
+		n := window(f.Spans[i:])
+		if err := s.attachWindow(f, h, seq, f.Spans[i:i+n]); err != nil && first == nil {
+			first = err
+		}
+		i += n
+	}
+	return first
+}
+
+// windowBytes is how much of an original is read in one go: its elements lie side
+// by side, and the whole may be larger than memory.
+const windowBytes = 4 << 20
+
+// window is how many of the bounds one reading takes.
+func window(spans []int64) int {
+	n := 2
+	for n+1 < len(spans) && spans[n] >= spans[n-2] && spans[n]+spans[n+1]-spans[0] <= windowBytes {
+		n += 2
+	}
+	return n
+}
+
+func (s *State) attachWindow(f Original, h History, seq uint64, spans []int64) error {
+	start, end := spans[0], spans[len(spans)-2]+spans[len(spans)-1]
 	data, err := s.blobs.Range(f.Blob, start, end-start)
 	if err != nil {
 		err = fmt.Errorf("original %s: %w", f.Name, err)
 	}
-	for i := 0; i+1 < len(f.Spans); i += 2 {
-		m := &Message{ID: s.NextMessage(), History: h, Seq: seq, Foreign: true}
-		off, n := f.Spans[i]-start, f.Spans[i+1]
+	for i := 0; i+1 < len(spans); i += 2 {
+		m := s.newMessage(h, seq)
+		m.Foreign = true
+		off, n := spans[i]-start, spans[i+1]
 		if err == nil && off >= 0 && n > 0 && off+n <= int64(len(data)) {
-			m.raw = data[off : off+n : off+n]
+			m.set(data[off:off+n:off+n], place{Blob: f.Blob, Off: spans[i], Len: n}, nil)
 		} else {
-			m.raw, m.Missing = []byte("{}"), true
+			m.Missing = true
+			m.blank()
 		}
 		s.attach(m)
+		s.trim()
 	}
 	return err
 }
@@ -68,6 +99,9 @@ func (s *State) attachSpans(f Original, h History, seq uint64) error {
 // importForeign makes one history exactly what another program's file says.
 // Messages that the file no longer has are hidden; nothing is destroyed.
 func (s *State) importForeign(e ForeignImported, c journal.Commit) error {
+	if err := s.unspill(e.RowsBlob, &e.Rows); err != nil {
+		return fmt.Errorf("foreign %s history: %w", e.History, err)
+	}
 	next := make([]*Message, 0, len(e.Rows))
 	kept := map[*Message]bool{}
 	var first error
@@ -87,13 +121,14 @@ func (s *State) importForeign(e ForeignImported, c journal.Commit) error {
 			m = nil // it is no state of that message: not lost, but new
 		}
 		if m == nil {
-			m = &Message{ID: s.NextMessage(), History: e.History, Seq: c.Seq, Foreign: true, raw: raw}
-			if raw == nil {
-				m.raw, m.Missing = []byte("{}"), true
-			}
+			m = s.newMessage(e.History, c.Seq)
+			m.Foreign, m.Missing = true, raw == nil
+			m.blank()
 			s.messages = append(s.messages, m)
-		} else if raw != nil {
-			m.raw, m.saved = raw, nil
+		}
+		if raw != nil {
+			m.set(raw, place{Blob: e.Blob, Off: row.Off, Len: row.Len}, nil)
+			s.hold(heldMessage(m))
 		}
 		m.Hidden = ""
 		kept[m] = true
@@ -113,4 +148,19 @@ func (s *State) importForeign(e ForeignImported, c journal.Commit) error {
 		s.reindex()
 	}
 	return first
+}
+
+// unspill reads a list that was too long for a commit's line.
+func (s *State) unspill(blob string, list any) error {
+	if blob == "" {
+		return nil
+	}
+	raw, err := s.blobs.Range(blob, 0, -1)
+	if err == nil {
+		err = json.Unmarshal(raw, list)
+	}
+	if err != nil {
+		return fmt.Errorf("list %s: %w", blob, err)
+	}
+	return nil
 }

@@ -71,10 +71,11 @@ func identity(h History, raw []byte) string {
 	}
 	role, _ := esjson.GetString(raw, "role")
 	var ids []string
-	for _, c := range toolUses(raw) {
-		ids = append(ids, c.ID)
+	f := factsOf(h, raw, nil)
+	for _, u := range f.uses {
+		ids = append(ids, u.id)
 	}
-	ids = append(ids, toolResults(raw)...)
+	ids = append(ids, f.results...)
 	if len(ids) > 0 {
 		return role + "|" + strings.Join(ids, "|")
 	}

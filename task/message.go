@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/usage"
 )
 
 // Message is one element of a history, at its newest state.
@@ -15,71 +16,104 @@ type Message struct {
 	Missing bool   // its bytes are gone: the blob that held them is missing or damaged
 	Foreign bool   // another program wrote it
 
+	facts facts
+	state *State // loads what is not in memory
+
 	raw   json.RawMessage
 	saved []byte // streamed text that raw does not hold yet
 	text  []byte // all text that was saved for it; what Piece.TextOf means
+
+	// Where the same bytes stand in the log. away: they are not in memory.
+	rawAway, textAway bool
+	body              place     // of raw
+	pieces            [][]place // of what a composed raw refers to, piece by piece
+	texts             []place   // of text
+	savedFrom         int       // texts[savedFrom:] is saved
 }
 
 // Raw is the message's JSON as Roo would store it. Do not modify it. Text that
 // was streamed so far is put in on each call and not kept, so that reading a
-// state never changes it.
+// state never changes it. A message that is not in memory is read from the log
+// each time; State.Raws reads many in one go, and says what could not be read:
+// here that is an empty object.
 func (m *Message) Raw() json.RawMessage {
-	if len(m.saved) == 0 {
-		return m.raw
+	if m.rawAway {
+		raws, err := m.state.Raws([]*Message{m})
+		if err != nil {
+			return json.RawMessage("{}")
+		}
+		return raws[0]
 	}
-	have, _ := esjson.GetString(m.raw, "text")
-	return esjson.Set(m.raw, "text", esjson.Quote(nil, have+string(m.saved)))
+	return withText(m.raw, m.saved)
+}
+
+// withText is a message with the text that was streamed since.
+func withText(raw json.RawMessage, saved []byte) json.RawMessage {
+	if len(saved) == 0 {
+		return raw
+	}
+	have, _ := esjson.GetString(raw, "text")
+	return esjson.Set(raw, "text", esjson.Quote(nil, have+string(saved)))
 }
 
 // TS is Roo's time stamp in Unix milliseconds, 0 when the message has none.
-func (m *Message) TS() int64 { v, _ := esjson.GetInt(m.Raw(), "ts"); return v }
+func (m *Message) TS() int64 { return m.facts.ts }
 
 // Kind is "say:text", "ask:tool" and so on for UI messages, the role for API messages.
-func (m *Message) Kind() string {
-	raw := m.Raw()
-	if m.History == API {
-		role, _ := esjson.GetString(raw, "role")
-		return role
-	}
-	typ, _ := esjson.GetString(raw, "type")
-	kind, _ := esjson.GetString(raw, typ)
-	return typ + ":" + kind
-}
+func (m *Message) Kind() string { return m.facts.kind }
 
 // Text is a UI message's text.
 func (m *Message) Text() string { s, _ := esjson.GetString(m.Raw(), "text"); return s }
 
 // Partial reports whether the message was still being streamed when it was
 // written last.
-func (m *Message) Partial() bool { v, _ := esjson.GetBool(m.Raw(), "partial"); return v }
+func (m *Message) Partial() bool { return m.facts.partial }
 
-func (m *Message) flag(key string) bool { v, _ := esjson.GetBool(m.Raw(), key); return v }
-
-// toolUses are the tool calls in an assistant message, in order.
-func toolUses(raw json.RawMessage) []Call {
-	var calls []Call
-	eachBlock(raw, func(typ string, block []byte) {
-		if typ != "tool_use" {
-			return
-		}
-		id, _ := esjson.GetString(block, "id")
-		name, _ := esjson.GetString(block, "name")
-		input, _ := esjson.Get(block, "input")
-		calls = append(calls, Call{ID: id, Name: name, Input: input})
-	})
-	return calls
+// Spent is what a UI message adds to Roo's sums, if it does.
+func (m *Message) Spent() (usage.Spent, bool) {
+	if m.facts.spent == nil {
+		return usage.Spent{}, false
+	}
+	return *m.facts.spent, true
 }
 
-// toolResults are the ids of the calls that a user message answers.
-func toolResults(raw json.RawMessage) []string {
-	var ids []string
+// set gives a message its content.
+func (m *Message) set(raw json.RawMessage, body place, pieces [][]place) {
+	m.raw, m.saved, m.rawAway = raw, nil, false
+	m.body, m.pieces, m.savedFrom = body, pieces, len(m.texts)
+	m.facts = factsOf(m.History, raw, m.state.kinds)
+}
+
+// blank is what stands for a message whose bytes are gone.
+func (m *Message) blank() { m.set(json.RawMessage("{}"), place{}, nil) }
+
+// save appends streamed text.
+func (m *Message) save(text string, at place) {
+	m.texts = append(m.texts, at)
+	if !m.rawAway {
+		m.saved = append(m.saved, text...)
+	}
+	if !m.textAway {
+		m.text = append(m.text, text...)
+	}
+}
+
+// drop lets go of the bytes.
+func (m *Message) drop() {
+	m.raw, m.saved, m.text = nil, nil, nil
+	m.rawAway, m.textAway = true, true
+}
+
+func (m *Message) size() int { return len(m.raw) + len(m.saved) + len(m.text) }
+
+// toolUse is the input of one tool call of an assistant message.
+func toolUse(raw json.RawMessage, id string) (input json.RawMessage) {
 	eachBlock(raw, func(typ string, block []byte) {
-		if typ == "tool_result" {
-			id, _ := esjson.GetString(block, "tool_use_id")
-			ids = append(ids, id)
+		if got, _ := esjson.GetString(block, "id"); input == nil && typ == "tool_use" && got == id {
+			input, _ = esjson.Get(block, "input")
 		}
 	})
-	return ids
+	return input
 }
 
 func eachBlock(raw json.RawMessage, visit func(typ string, block []byte)) {

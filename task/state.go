@@ -8,10 +8,7 @@
 // folding all, and every prefix is a valid state.
 package task
 
-import (
-	"encoding/json"
-	"errors"
-)
+import "errors"
 
 // Blobs gives the payloads that events name.
 type Blobs interface {
@@ -52,8 +49,13 @@ type State struct {
 	Problems  []Problem
 
 	blobs    Blobs
-	messages []*Message // by number, from 1
-	ui, api  []*Message // visible, in order
+	source   Source            // nil while every message is in memory
+	room     int               // bytes of messages that stay in memory with a source
+	held     []held            // what is in memory, oldest first
+	holding  int               // bytes of it
+	kinds    map[string]string // each kind of message once
+	messages []*Message        // by number, from 1
+	ui, api  []*Message        // visible, in order
 	calls    map[string]*Call
 	order    []*Call
 	records  map[string]*records
@@ -117,7 +119,7 @@ func New(blobs Blobs) *State {
 	if blobs == nil {
 		blobs = noBlobs{}
 	}
-	return &State{blobs: blobs, Number: 1, calls: map[string]*Call{}}
+	return &State{blobs: blobs, Number: 1, calls: map[string]*Call{}, kinds: map[string]string{}}
 }
 
 type noBlobs struct{}
@@ -173,18 +175,4 @@ func (s *State) LastTS() int64 {
 		}
 	}
 	return last
-}
-
-// RawUI and RawAPI are the visible histories as their files hold them.
-func (s *State) RawUI() []json.RawMessage { return raws(s.ui) }
-
-// RawAPI is the visible API history.
-func (s *State) RawAPI() []json.RawMessage { return raws(s.api) }
-
-func raws(list []*Message) []json.RawMessage {
-	out := make([]json.RawMessage, len(list))
-	for i, m := range list {
-		out[i] = m.Raw()
-	}
-	return out
 }

@@ -62,10 +62,20 @@ func dump(s *task.State) string {
 		list("all", []*task.Message{s.Message(id)})
 	}
 	for _, c := range s.Calls() {
-		j, _ := json.Marshal(c)
-		fmt.Fprintf(&b, "call %s %s\n", c.Outcome(), j)
+		brief := *c
+		if brief.Finished != nil {
+			done := *brief.Finished
+			done.Result = nil // with or without its bytes in memory
+			brief.Finished = &done
+		}
+		j, _ := json.Marshal(brief)
+		result, err := c.Result()
+		fmt.Fprintf(&b, "call %s %s current=%t %s -> %s %v\n", c.Outcome(), j, s.Call(c.ID) == c, c.Input(), result, err)
 	}
-	open := s.OpenCalls()
+	var open []string
+	for _, c := range s.OpenCalls() {
+		open = append(open, c.ID)
+	}
 	j, _ := json.Marshal(struct {
 		S    any
 		Open any
@@ -153,7 +163,7 @@ func anyEvent(t *rapid.T, next *uint64) task.Event {
 		`{"ts":7,"type":"say","say":"text","text":"hi"}`, `{"ts":8,"type":"ask","ask":"tool","text":"","partial":true}`, `7`, `null`,
 	}).Draw(t, "raw")
 	h := rapid.SampledFrom([]task.History{task.UI, task.API}).Draw(t, "history")
-	switch rapid.IntRange(0, 17).Draw(t, "kind") {
+	switch rapid.IntRange(0, 19).Draw(t, "kind") {
 	case 0, 1, 2, 3:
 		*next++
 		return task.MessageAdded{History: h, Message: *next, Body: body(raw)}
@@ -183,6 +193,13 @@ func anyEvent(t *rapid.T, next *uint64) task.Event {
 		return task.RunStarted{Run: call}
 	case 16:
 		return task.TurnFailed{Run: call}
+	case 17:
+		return task.MessageChanged{Message: id, Body: task.Body{Compose: []task.Piece{
+			{Literal: `{"role":"user","content":[`}, {Result: call}, {Literal: `],"was":[`}, {TextOf: id}, {Literal: ","}, {TextOf: id}, {Literal: "]}"},
+		}}}
+	case 18:
+		*next++
+		return task.MessageAdded{History: h, Message: *next, Body: task.Body{Compose: []task.Piece{{Literal: `{"x":`}, {Result: call}, {Literal: `}`}}}}
 	}
 	return task.MessageAdded{History: h, Message: *next + 1, Body: task.Body{Blob: rapid.SampledFrom([]string{"b", "gone"}).Draw(t, "blob")}}
 }
@@ -190,15 +207,7 @@ func anyEvent(t *rapid.T, next *uint64) task.Event {
 func TestPrefixThenRestIsAll(t *testing.T) {
 	blobs := blobMap{"b": "{}{}"}
 	rapid.Check(t, func(t *rapid.T) {
-		var next uint64
-		var log []journal.Commit
-		for i := range rapid.IntRange(1, 40).Draw(t, "commits") {
-			var events []task.Event
-			for range rapid.IntRange(1, 3).Draw(t, "events") {
-				events = append(events, anyEvent(t, &next))
-			}
-			log = append(log, encode(t, uint64(i+1), events...))
-		}
+		log := anyLog(t)
 		all := task.New(blobs)
 		var spent task.Ledger
 		for _, c := range log {

@@ -51,6 +51,9 @@ type Env struct {
 	Workspace *workspace.Workspace
 	// CommandTimeoutMS ends a command that runs longer; 0 = no limit.
 	CommandTimeoutMS int64
+	// Mark is what the processes of a command are found by if the engine dies before
+	// it could record one (see shell.FindMarked); recorded before Run. "" = a new one.
+	Mark string
 	// SpoolDir is a private folder for output that does not fit in memory.
 	SpoolDir string
 	// ArtifactID gives the name under which a command's whole output will be kept
@@ -165,7 +168,8 @@ const (
 )
 
 // Inspector is a writing tool that can tell from the files whether a call whose
-// outcome is unknown took effect. It changes nothing.
+// outcome is unknown took effect. It changes nothing of the user's, and removes the
+// temporary file that the call may have left when it was killed.
 type Inspector interface {
 	// Inspect judges the call with this input. before is Ask.Before of the plan that
 	// was started; it may be nil or lack paths, and then fewer cases can be told

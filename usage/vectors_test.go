@@ -1,86 +1,13 @@
 package usage
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/conformance"
 )
-
-// vector is one conformance case.
-type vector struct {
-	name        string
-	input, want []byte
-}
-
-// each runs every case of a family. check returns whether the case passed, and
-// whether it passed by being right where Roo is not.
-func each(t *testing.T, family string, check func(t *testing.T, v vector) (ok, byChoice bool)) {
-	dir := os.Getenv("ROOST_VECTORS")
-	if dir == "" {
-		t.Skip("ROOST_VECTORS is not set")
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, family+".jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sc := bufio.NewScanner(bytes.NewReader(raw))
-	sc.Buffer(nil, 64<<20)
-	cases, passed, choices := 0, 0, 0
-	for sc.Scan() {
-		line := bytes.Clone(sc.Bytes())
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		cases++
-		v := vector{}
-		v.name, _ = esjson.GetString(line, "name")
-		v.input, _ = esjson.Get(line, "input")
-		v.want, _ = esjson.Get(line, "want")
-		ok, choice := check(t, v)
-		if ok {
-			passed++
-		}
-		if choice {
-			choices++
-		}
-	}
-	fmt.Printf("vectors: %s %d/%d (by choice %d)\n", family, passed, cases, choices)
-	if cases == 0 || passed != cases {
-		t.Errorf("%s: %d of %d passed", family, passed, cases)
-	}
-}
-
-func member(obj []byte, key string) []byte {
-	v, _ := esjson.Get(obj, key)
-	return v
-}
-
-func list(raw []byte) [][]byte {
-	var out [][]byte
-	for m := range esjson.Array(raw) {
-		out = append(out, m)
-	}
-	return out
-}
-
-func joined(messages [][]byte) []byte {
-	return append(append([]byte("["), bytes.Join(messages, []byte(","))...), ']')
-}
-
-func same(t *testing.T, v vector, what string, got, want []byte) bool {
-	t.Helper()
-	if esjson.Equal(got, want) {
-		return true
-	}
-	t.Errorf("%s: %s\n got %.1500s\nwant %.1500s", v.name, what, got, want)
-	return false
-}
 
 func (s Tokens) json() []byte {
 	var o esjson.Object
@@ -149,29 +76,34 @@ func metricsQuirks(messages [][]byte) (sameTS, badMCP, mcpInCommand, badTokens b
 }
 
 func TestVectorsMetrics(t *testing.T) {
-	each(t, "metrics", func(t *testing.T, v vector) (ok, choice bool) {
-		messages := list(member(v.input, "messages"))
+	conformance.Run(t, "metrics", func(t *testing.T, v conformance.Case) (choice bool) {
+		messages := v.Input.Get("messages").List()
 		sameTS, badMCP, mcpInCommand, badTokens := metricsQuirks(messages)
 		commands := JoinCommands(messages)
 		requests := JoinRequests(messages)
 		plain, pipeline := Sum(messages), Sum(JoinRequests(commands))
-		if _, throws := esjson.GetString(v.want, "error"); throws {
+		if v.Want.Has("error") {
 			if !badMCP {
-				t.Errorf("%s: Roo throws and no rule says why", v.name)
-				return false, false
+				t.Error("Roo throws and no rule says why")
 			}
-			return len(commands) > 0 && pipeline == plain, true
+			if len(commands) == 0 || pipeline != plain {
+				t.Errorf("%d rows, usage %+v after joining, %+v before", len(commands), pipeline, plain)
+			}
+			return true
 		}
 		if sameTS || badMCP || mcpInCommand {
 			choice = true
-			ok = ownJoin(t, v, messages, commands) && pipeline.Cost == Sum(requests).Cost
+			ownJoin(t, messages, commands)
+			if sum := Sum(requests).Cost; pipeline.Cost != sum {
+				t.Errorf("cost %v after joining, %v before", pipeline.Cost, sum)
+			}
 		} else {
-			ok = same(t, v, "commands", joined(commands), member(v.want, "commands"))
-			ok = same(t, v, "pipeline", rest(pipeline, badTokens), rest2(member(v.want, "usage_pipeline"), badTokens)) && ok
+			v.Same(t, "commands", conformance.Array(commands), v.Want.Get("commands"))
+			v.Same(t, "pipeline", rest(pipeline, badTokens), rest2(v.Want.Get("usage_pipeline"), badTokens))
 		}
-		ok = same(t, v, "requests", joined(requests), member(v.want, "api_requests")) && ok
-		ok = same(t, v, "plain", rest(plain, badTokens), rest2(member(v.want, "usage_plain"), badTokens)) && ok
-		return ok, choice || badTokens
+		v.Same(t, "requests", conformance.Array(requests), v.Want.Get("api_requests"))
+		v.Same(t, "plain", rest(plain, badTokens), rest2(v.Want.Get("usage_plain"), badTokens))
+		return choice || badTokens
 	})
 }
 
@@ -187,7 +119,7 @@ func rest2(raw []byte, cut bool) []byte {
 
 // ownJoin checks our own joining: no row is lost or replaced by another, and
 // every response stands with its question.
-func ownJoin(t *testing.T, v vector, messages, commands [][]byte) bool {
+func ownJoin(t *testing.T, messages, commands [][]byte) {
 	i := 0
 	for _, m := range messages {
 		r := parseRow(m)
@@ -195,8 +127,7 @@ func ownJoin(t *testing.T, v vector, messages, commands [][]byte) bool {
 			continue
 		}
 		if i >= len(commands) {
-			t.Errorf("%s: row lost", v.name)
-			return false
+			t.Fatal("row lost")
 		}
 		got := commands[i]
 		i++
@@ -204,36 +135,35 @@ func ownJoin(t *testing.T, v vector, messages, commands [][]byte) bool {
 			got, m = esjson.Remove(got, "text"), esjson.Remove(m, "text")
 		}
 		if !esjson.Equal(got, m) {
-			t.Errorf("%s: row replaced: %s by %s", v.name, m, got)
-			return false
+			t.Fatalf("row replaced: %s by %s", m, got)
 		}
 	}
-	return i == len(commands)
+	if i != len(commands) {
+		t.Errorf("%d rows too many", len(commands)-i)
+	}
 }
 
 func TestVectorsHistoryItem(t *testing.T) {
-	each(t, "history_item", func(t *testing.T, v vector) (ok, choice bool) {
-		messages := list(member(v.input, "messages"))
+	conformance.Run(t, "history_item", func(t *testing.T, v conformance.Case) (choice bool) {
+		messages := v.Input.Get("messages").List()
 		sameTS, badMCP, mcpInCommand, _ := metricsQuirks(messages)
-		str := func(key string) string { s, _ := esjson.GetString(v.input, key); return s }
-		num := func(key string) int64 { n, _ := esjson.GetInt(v.input, key); return n }
+		str := v.Input.Str
+		num := func(key string) int64 { return v.Input.Int(key, 0) }
 		got := HistoryItem(messages, Row{ID: str("id"), RootTask: str("rootTaskId"), ParentTask: str("parentTaskId"),
 			Number: num("number"), Size: num("folder_size"), Workspace: str("workspace"), Mode: str("mode"),
 			Profile: str("apiConfigName"), Status: str("initialStatus"), Now: num("now")})
-		want, _ := esjson.GetString(v.want, "text")
-		if string(got) != want {
-			if sameTS || badMCP || mcpInCommand { // the metrics differ with the joining
-				return esjson.Valid(got), true
+		if want := v.Want.Str("text"); string(got) != want {
+			choice = sameTS || badMCP || mcpInCommand // the metrics differ with the joining
+			if !choice || !esjson.Valid(got) {
+				t.Errorf("\n got %s\nwant %s", got, want)
 			}
-			t.Errorf("%s:\n got %s\nwant %s", v.name, got, want)
-			return false, false
 		}
-		return true, false
+		return choice
 	})
 }
 
 func TestVectorsCost(t *testing.T) {
-	each(t, "cost", func(t *testing.T, v vector) (ok, choice bool) {
+	conformance.Run(t, "cost", func(t *testing.T, v conformance.Case) (choice bool) {
 		var in struct {
 			Style Style
 			Model struct {
@@ -249,7 +179,7 @@ func TestVectorsCost(t *testing.T) {
 			CacheRead     int64  `json:"cache_read"`
 			ServiceTier   string `json:"service_tier"`
 		}
-		if err := json.Unmarshal(v.input, &in); err != nil {
+		if err := json.Unmarshal(v.Input, &in); err != nil {
 			t.Fatal(err)
 		}
 		m := in.Model
@@ -265,7 +195,7 @@ func TestVectorsCost(t *testing.T) {
 			Out  int64   `json:"total_output_tokens"`
 			Cost float64 `json:"total_cost"`
 		}
-		if err := json.Unmarshal(v.want, &want); err != nil {
+		if err := json.Unmarshal(v.Want, &want); err != nil {
 			t.Fatal(err)
 		}
 		if in.Style == Anthropic && p.LongContext != nil && got.Input > p.LongContext.Threshold && p.LongContext.applies(in.ServiceTier) {
@@ -274,35 +204,33 @@ func TestVectorsCost(t *testing.T) {
 			r.Input = got.Input
 			want.Cost = Price(OpenAI, p, r).USD
 		}
-		ok = got.Input == want.In && got.Output == want.Out && got.USD == want.Cost
 		if d := got.USD*1e6 - float64(got.Micros); d > 0.51+want.Cost*1e-6 || d < -0.51-want.Cost*1e-6 {
-			t.Errorf("%s: %v USD and %d micro-dollars", v.name, got.USD, got.Micros)
-			ok = false
+			t.Errorf("%v USD and %d micro-dollars", got.USD, got.Micros)
 		}
-		if !ok {
-			t.Errorf("%s: got %+v, want %+v", v.name, got, want)
+		if got.Input != want.In || got.Output != want.Out || got.USD != want.Cost {
+			t.Errorf("got %+v, want %+v", got, want)
 		}
-		return ok, choice
+		return choice
 	})
 }
 
 func TestVectorsTodoList(t *testing.T) {
-	each(t, "todo_list", func(t *testing.T, v vector) (ok, choice bool) {
+	conformance.Run(t, "todo_list", func(t *testing.T, v conformance.Case) (choice bool) {
 		got := []byte("[]")
-		if fn, _ := esjson.GetString(v.input, "fn"); fn == "parse" {
-			text, _ := esjson.GetString(v.input, "text")
+		if v.Input.Str("fn") == "parse" {
 			var items [][]byte
-			for _, td := range ParseTodos(text) {
+			for _, td := range ParseTodos(v.Input.Str("text")) {
 				var o esjson.Object
 				o.String("id", td.ID)
 				o.String("content", td.Content)
 				o.String("status", td.Status)
 				items = append(items, o.Bytes())
 			}
-			got = joined(items)
-		} else if last := LastTodos(list(member(v.input, "messages"))); last != nil {
+			got = conformance.Array(items)
+		} else if last := LastTodos(v.Input.Get("messages").List()); last != nil {
 			got = last
 		}
-		return same(t, v, "todos", got, member(v.want, "todos")), false
+		v.Same(t, "todos", got, v.Want.Get("todos"))
+		return false
 	})
 }

@@ -112,36 +112,3 @@ func TestAPI(t *testing.T) {
 		})
 	}
 }
-
-func TestLines(t *testing.T) {
-	t.Parallel()
-	it := Item{Number: 7, Class: Tool, Title: "edit a", Body: "@@ -1 +1 @@\n-x\n+y\n z", Diff: true}
-	want := []Line{
-		{Head, "#7 tool edit a"}, {Dim, "  @@ -1 +1 @@"}, {Removed, "  -x"}, {Dim, "  ... 2 more lines"},
-	}
-	if diff := cmp.Diff(want, Lines(it, 2)); diff != "" {
-		t.Errorf("Lines (-want +got):\n%s", diff)
-	}
-	question := Item{Number: 2, Class: Question, Body: "which?", Choices: []string{"a\nb"}}
-	want = []Line{{Asked, "#2 question"}, {Plain, "  which?"}, {Asked, "  1. a b"}}
-	if diff := cmp.Diff(want, Lines(question, 0)); diff != "" {
-		t.Errorf("Lines (-want +got):\n%s", diff)
-	}
-}
-
-// Whatever bytes a file holds, rendering neither panics nor yields a line break
-// inside a line.
-func FuzzItems(f *testing.F) {
-	f.Add([]byte(`{"ts":1,"type":"ask","ask":"tool","text":"{\"tool\":\"readFile\",\"batchFiles\":[1,{\"path\":\"a\"}]}"}`))
-	f.Add([]byte(`{"role":"user","content":[{"type":"tool_result","content":[1]}]}`))
-	f.Add([]byte(`{"type":"say","say":"api_req_started","text":"{\"tokensIn\":1e400}"}`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, it := range []Item{UI(raw, 1), UI(raw, 2), API(raw, 1)} {
-			for _, l := range Lines(it, 5) {
-				if strings.Contains(l.Text, "\n") {
-					t.Fatalf("line with a break: %q", l.Text)
-				}
-			}
-		}
-	})
-}

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// Line is one line of an item. Text holds no line break; Style is how a reader
-// should see it.
+// Line is one line of an item. Text holds no line break of any kind: whatever prints
+// it, a message cannot make up a line of its own. Style is how a reader should see
+// it.
 type Line struct {
 	Style Style
 	Text  string
@@ -51,14 +52,14 @@ func Lines(it Item, max int) []Line {
 	if it.Images > 0 {
 		head += fmt.Sprintf(" [%d image%s]", it.Images, plural(it.Images))
 	}
-	first, rest, _ := strings.Cut(head, "\n") // a command may have many lines
+	first, rest, _ := strings.Cut(unixEnds(head), "\n") // a command may have many lines
 	out := []Line{{headStyle(it.Class), first}}
 	if rest != "" {
 		out = append(out, body(rest, Plain, false, 0)...)
 	}
 	out = append(out, body(it.Body, bodyStyle(it.Class), it.Diff, max)...)
 	for i, c := range it.Choices {
-		out = append(out, Line{Asked, fmt.Sprintf("  %d. %s", i+1, strings.ReplaceAll(c, "\n", " "))})
+		out = append(out, Line{Asked, fmt.Sprintf("  %d. %s", i+1, strings.Join(strings.Fields(unixEnds(c)), " "))})
 	}
 	for _, p := range it.Parts {
 		for _, l := range Lines(p, max) {
@@ -81,7 +82,7 @@ func orName(it Item) string {
 }
 
 func body(text string, style Style, diff bool, max int) []Line {
-	text = strings.TrimRight(text, "\r\n \t")
+	text = strings.TrimRight(unixEnds(text), "\n \t")
 	if text == "" {
 		return nil
 	}
@@ -97,13 +98,20 @@ func body(text string, style Style, diff bool, max int) []Line {
 		if diff {
 			s = DiffStyle(l)
 		}
-		out = append(out, Line{s, "  " + strings.TrimSuffix(l, "\r")})
+		out = append(out, Line{s, "  " + l})
 	}
 	if cut > 0 {
 		out = append(out, Line{Dim, fmt.Sprintf("  ... %d more line%s", cut, plural(cut))})
 	}
 	return out
 }
+
+// lineEnds are the ways to end a line. A carriage return alone is one, too: output
+// of progress bars is full of them, and a terminal would print over what stands
+// there.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+func unixEnds(text string) string { return lineEnds.Replace(text) }
 
 // DiffStyle is the style of a line of a unified diff.
 func DiffStyle(line string) Style {

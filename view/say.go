@@ -2,7 +2,9 @@ package view
 
 import (
 	"fmt"
+	"math"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/roost-dev/roost/esjson"
 )
@@ -108,7 +110,7 @@ func request(it *Item, text string) {
 		facts = append(facts, Count(read)+" from cache")
 	}
 	cost, okCost := esjson.GetFloat(raw, "cost")
-	if okCost {
+	if okCost && !math.IsInf(cost, 0) {
 		facts = append(facts, fmt.Sprintf("$%.4f", cost))
 	}
 	reason := str(raw, "cancelReason")
@@ -155,22 +157,27 @@ func truncated(it *Item, raw []byte) {
 	it.Title = fmt.Sprintf("older history is no longer sent: %d messages", n)
 }
 
-// Count writes a number of tokens for people: 950, 1.2k, 34k, 1.2M.
+// Count writes a number of tokens for people, cut and not rounded: 950, 1.2k, 34k,
+// 1.2M.
 func Count(n int64) string {
 	switch {
 	case n < 1000:
 		return fmt.Sprint(n)
 	case n < 10_000:
-		return fmt.Sprintf("%.1fk", float64(n)/1e3)
+		return fmt.Sprintf("%d.%dk", n/1000, n%1000/100)
 	case n < 1_000_000:
 		return fmt.Sprintf("%dk", n/1000)
 	}
-	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+	return fmt.Sprintf("%d.%dM", n/1_000_000, n%1_000_000/100_000)
 }
 
+// short is the beginning of s, n bytes at most, without half a character.
 func short(s string, n int) string {
-	if len(s) > n {
-		return s[:n]
+	if len(s) <= n {
+		return s
 	}
-	return s
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }

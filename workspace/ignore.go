@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"time"
 )
 
 // IgnoreFile is the name of the rules file in the root. Files of that name
@@ -72,45 +72,77 @@ func (ig *Ignore) verdict(parts []string, dir bool) int {
 	return 0
 }
 
+// rulesFile is .rooignore as it was read last.
+type rulesFile struct {
+	rules *Ignore // nil = never read
+	text  []byte
+	state FileState // without hash; zero when there is no file
+	// settled: the file had been left alone for so long when it was read that a
+	// later change must show in its times.
+	settled bool
+}
+
+// settling is for how long after a change the times of a file are not trusted:
+// another change may get the same ones.
+const settling = 2 * time.Second
+
 // Ignore gives the rules of .rooignore as they are on disk now. No file or an
 // empty one means no rules; otherwise the file hides itself too. If the file is
 // there and cannot be read this is an error, for then nobody knows what it hides.
 func (w *Workspace) Ignore() (*Ignore, error) {
-	text, has, err := readIgnore(filepath.Join(w.root, IgnoreFile))
+	rules, err := w.ignore()
 	if err != nil {
 		return nil, fmt.Errorf("read %s of workspace %s: %w; nothing is opened until it can be read", IgnoreFile, w.root, err)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.rules != nil && w.has == has && bytes.Equal(w.text, text) {
-		return w.rules, nil
-	}
-	w.text, w.has, w.rules = text, has, &Ignore{}
-	if len(text) > 0 {
-		w.rules = ParseIgnore(string(text)+"\n"+IgnoreFile, true)
-	}
-	return w.rules, nil
+	return rules, nil
 }
 
-func readIgnore(name string) ([]byte, bool, error) {
+func (w *Workspace) ignore() (*Ignore, error) {
+	name := join(w.root, IgnoreFile)
 	info, err := os.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last := &w.rules
 	if err != nil {
-		return nil, false, err
+		if last.rules == nil || last.state != (FileState{}) {
+			*last = rulesFile{rules: &Ignore{}}
+		}
+		return last.rules, nil
+	}
+	state := stateOf("", info, "")
+	if last.rules != nil && last.settled && state.SameStat(last.state) {
+		return last.rules, nil
 	}
 	if !info.Mode().IsRegular() {
-		return nil, false, ErrNotRegular
+		return nil, ErrNotRegular
 	}
 	if info.Size() > maxIgnore {
-		return nil, false, fmt.Errorf("it is larger than %d bytes", maxIgnore)
+		return nil, fmt.Errorf("it is larger than %d bytes", maxIgnore)
 	}
+	now := time.Now()
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
+		*last = rulesFile{rules: &Ignore{}}
+		return last.rules, nil
 	}
-	return text, true, err
+	if err != nil {
+		return nil, err
+	}
+	changed := time.Unix(0, max(state.MTime, state.CTime))
+	fresh := rulesFile{text: text, state: state, settled: state.CTime != 0 && now.Sub(changed) > settling}
+	switch {
+	case last.rules != nil && last.state != (FileState{}) && bytes.Equal(last.text, text):
+		fresh.rules = last.rules
+	case len(text) == 0:
+		fresh.rules = &Ignore{}
+	default:
+		fresh.rules = ParseIgnore(string(text)+"\n"+IgnoreFile, true)
+	}
+	*last = fresh
+	return fresh.rules, nil
 }
 
 var protected = ParseIgnore(".rooignore\n.roomodes\n.roorules*\n.clinerules*\n.roo/**\n.vscode/**\n*.code-workspace\n.rooprotected\nAGENTS.md\nAGENT.md\n", true)

@@ -5,7 +5,10 @@ import (
 	"syscall"
 )
 
-const openNonblock = syscall.O_NONBLOCK // a pipe must not block the open
+const (
+	openNonblock = syscall.O_NONBLOCK // a pipe must not block the open
+	openNoLink   = syscall.O_NOFOLLOW
+)
 
 func identity(info fs.FileInfo) (ctime int64, inode, device uint64) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {

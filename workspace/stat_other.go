@@ -4,7 +4,10 @@ package workspace
 
 import "io/fs"
 
-const openNonblock = 0
+const (
+	openNonblock = 0
+	openNoLink   = 0
+)
 
 func identity(fs.FileInfo) (ctime int64, inode, device uint64) { return 0, 0, 0 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 )
 
 // FileState is what was known of a file at one moment. Hash is the judge of
@@ -52,7 +53,7 @@ func (w *Workspace) Stat(ctx context.Context, path string) (FileState, error) {
 
 // StatPath is Stat for a path that was judged already.
 func (w *Workspace) StatPath(ctx context.Context, p Path) (FileState, error) {
-	f, info, err := openRegular(p.Real)
+	f, info, err := w.openRegular(p)
 	if errors.Is(err, fs.ErrNotExist) || isNotDir(err) {
 		return FileState{Path: p.Readable}, nil
 	}
@@ -83,7 +84,7 @@ func (w *Workspace) Quick(p Path) (s FileState, exists bool, err error) {
 // Read returns a regular file's whole content and its state, if it is not larger
 // than limit bytes (0 = no limit).
 func (w *Workspace) Read(ctx context.Context, p Path, limit int64) ([]byte, FileState, error) {
-	f, info, err := openRegular(p.Real)
+	f, info, err := w.openRegular(p)
 	if err != nil {
 		return nil, FileState{}, err
 	}
@@ -101,7 +102,7 @@ func (w *Workspace) Read(ctx context.Context, p Path, limit int64) ([]byte, File
 // Open opens a regular file for reading. Folders, devices and pipes are refused
 // with ErrNotRegular before they could block.
 func (w *Workspace) Open(p Path) (*os.File, FileState, error) {
-	f, info, err := openRegular(p.Real)
+	f, info, err := w.openRegular(p)
 	if err != nil {
 		return nil, FileState{}, err
 	}
@@ -118,28 +119,39 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s is too large: %d bytes, the limit is %d", e.Path, e.Size, e.Limit)
 }
 
-func openRegular(name string) (*os.File, fs.FileInfo, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, nil, ErrNotRegular
-	}
-	f, err := os.OpenFile(name, os.O_RDONLY|openNonblock, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	// Judge what was opened, not what stood there a moment ago.
-	info, err = f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = ErrNotRegular
-	}
-	if err != nil {
+// openRegular opens a file for reading. Folders, devices and pipes are refused
+// before they could block. A link that was put into the path after it was judged
+// does not lead elsewhere: when the file is open, the path must lead to that file
+// and through no link. A file that is being replaced meanwhile is opened again.
+func (w *Workspace) openRegular(p Path) (*os.File, fs.FileInfo, error) {
+	for range 20 {
+		info, err := os.Lstat(p.Real)
+		if err != nil {
+			return nil, nil, err
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			break
+		}
+		if !info.Mode().IsRegular() {
+			return nil, nil, ErrNotRegular
+		}
+		f, err := os.OpenFile(p.Real, os.O_RDONLY|openNonblock|openNoLink, 0)
+		if errors.Is(err, syscall.ELOOP) {
+			continue // a link since the look
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		info, err = f.Stat()
+		if err == nil && info.Mode().IsRegular() && w.leadsTo(p.Real, info) {
+			return f, info, nil
+		}
 		f.Close()
-		return nil, nil, err
+		if err != nil {
+			return nil, nil, err
+		}
 	}
-	return f, info, nil
+	return nil, nil, fmt.Errorf("%w: the path now leads elsewhere", ErrChanged)
 }
 
 func stateOf(path string, info fs.FileInfo, hash string) FileState {

@@ -1,167 +1,110 @@
 package workspace
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/conformance"
 )
 
-type vector struct {
-	Name        string
-	Input, Want json.RawMessage
-}
-
-func vectors(t *testing.T, family string) []vector {
-	t.Helper()
-	dir := os.Getenv("ROOST_VECTORS")
-	if dir == "" {
-		t.Skip("ROOST_VECTORS is not set")
-	}
-	data, err := os.ReadFile(filepath.Join(dir, family+".jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []vector
-	sc := bufio.NewScanner(bytes.NewReader(data))
-	sc.Buffer(nil, 64<<20)
-	for sc.Scan() {
-		var v vector
-		if err := json.Unmarshal(sc.Bytes(), &v); err != nil {
-			t.Fatalf("%s: %v", family, err)
-		}
-		all = append(all, v)
-	}
-	if err := sc.Err(); err != nil {
-		t.Fatal(err)
-	}
-	if len(all) == 0 {
-		t.Fatalf("%s has no cases", family)
-	}
-	return all
-}
-
 func TestVectorsRooignore(t *testing.T) {
-	all := vectors(t, "rooignore")
-	passed, choice := 0, 0
-	for _, v := range all {
-		var in struct {
-			Rooignore       *string
-			Paths, Commands []string
-			Files           []string
-			Symlinks        map[string]string
-		}
-		var want struct {
-			Access    []bool
-			Filtered  []string
-			Blocked   []*string `json:"blocked_by_command"`
-			Protected []bool
-		}
+	conformance.Run(t, "rooignore", func(t *testing.T, c conformance.Case) (ours bool) {
 		root, err := filepath.EvalSymlinks(t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}
-		place := func(raw json.RawMessage) []byte { return bytes.ReplaceAll(raw, []byte("${CWD}"), []byte(root)) }
-		if err := json.Unmarshal(place(v.Input), &in); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(place(v.Want), &want); err != nil {
-			t.Fatal(err)
-		}
-		if in.Rooignore != nil {
-			put(t, filepath.Join(root, IgnoreFile), *in.Rooignore)
-		}
-		for _, f := range in.Files {
-			put(t, filepath.Join(root, f), "x")
-		}
-		for link, target := range in.Symlinks {
-			if err := os.MkdirAll(filepath.Dir(filepath.Join(root, link)), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if !filepath.IsAbs(target) {
-				target = filepath.Join(root, target)
-			}
-			if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w, err := Open(root)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ours := false // some answer differs from Roo's for a reason in betterAccess
-		ok := true
-		fail := func(format string, args ...any) {
-			ok = false
-			t.Errorf("%s: %s", v.Name, fmt.Sprintf(format, args...))
-		}
+		place := func(raw []byte) conformance.Value { return bytes.ReplaceAll(raw, []byte("${CWD}"), []byte(root)) }
+		in, want := place(c.Input), place(c.Want)
+		w := rooignoreWorkspace(t, root, in)
+
+		access, protected := want.Get("access").List(), want.Get("protected").List()
 		var filtered, wantFiltered []string
-		for i, p := range in.Paths {
+		for i, p := range in.Get("paths").Strings() {
 			got, err := w.Resolve(p)
 			if err != nil {
-				fail("resolve %q: %v", p, err)
+				t.Errorf("resolve %q: %v", p, err)
 				continue
 			}
-			access := want.Access[i]
-			if access == got.Ignored {
-				if why := betterAccess(w, p, access, in.Rooignore); why == "" {
-					fail("access of %q is %v, want %v", p, !got.Ignored, access)
-				} else {
-					ours = true
+			may := string(access[i]) == "true"
+			if may == got.Ignored {
+				if betterAccess(w, p, may, in.Str("rooignore")) == "" {
+					t.Errorf("access of %q is %v, want %v", p, !got.Ignored, may)
 				}
-				access = !access
+				ours, may = true, !may
 			}
-			if access {
+			if may {
 				wantFiltered = append(wantFiltered, p)
 			}
 			if !got.Ignored {
 				filtered = append(filtered, p)
 			}
-			if got.Protected != want.Protected[i] {
-				fail("protected of %q is %v", p, got.Protected)
+			if got.Protected != (string(protected[i]) == "true") {
+				t.Errorf("protected of %q is %v", p, got.Protected)
 			}
 		}
 		if d := cmp.Diff(wantFiltered, filtered); d != "" {
-			fail("filtered: %s", d)
+			t.Errorf("filtered: %s", d)
 		}
-		for i, c := range in.Commands {
-			got, err := w.BlockedWord(c)
+		blocked := want.Get("blocked_by_command").Strings() // null is ""
+		for i, line := range in.Get("commands").Strings() {
+			got, err := w.BlockedWord(line)
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantWord := ""
-			if want.Blocked[i] != nil {
-				wantWord = *want.Blocked[i]
-			}
-			if got == wantWord {
+			if got == blocked[i] {
 				continue
 			}
 			// Ours by choice: stricter, in a line that Roo cannot take apart, or a
 			// path whose verdict is ours by choice as well.
-			strict := wantWord == "" && strings.ContainsAny(c, "\"'|;&<>`()\\/:")
-			if !strict && betterAccess(w, orElse(wantWord, got), wantWord == "", in.Rooignore) == "" {
-				fail("command %q is blocked by %q, want %q", c, got, wantWord)
+			strict := blocked[i] == "" && strings.ContainsAny(line, "\"'|;&<>`()\\/:")
+			if !strict && betterAccess(w, orElse(blocked[i], got), blocked[i] == "", in.Str("rooignore")) == "" {
+				t.Errorf("command %q is blocked by %q, want %q", line, got, blocked[i])
 			}
 			ours = true
 		}
-		if ok {
-			passed++
-			if ours {
-				choice++
-			}
+		return ours
+	})
+}
+
+// rooignoreWorkspace lays out the case's files and links.
+func rooignoreWorkspace(t *testing.T, root string, in conformance.Value) *Workspace {
+	t.Helper()
+	if text, ok := esjson.GetString(in, "rooignore"); ok {
+		put(t, filepath.Join(root, IgnoreFile), text)
+	}
+	for _, f := range in.Get("files").Strings() {
+		put(t, filepath.Join(root, f), "x")
+	}
+	for link, raw := range esjson.Members(in.Get("symlinks")) {
+		target, err := esjson.Unquote(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(root, target)
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, link)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
+			t.Fatal(err)
 		}
 	}
-	fmt.Printf("vectors: rooignore %d/%d (by choice %d)\n", passed, len(all), choice)
+	w, err := Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
 }
 
 // betterAccess says why we differ from Roo on a path, "" for no reason.
-func betterAccess(w *Workspace, p string, roo bool, text *string) string {
+func betterAccess(w *Workspace, p string, roo bool, text string) string {
 	full := p
 	if !filepath.IsAbs(p) {
 		full = filepath.Join(w.root, p)
@@ -169,7 +112,7 @@ func betterAccess(w *Workspace, p string, roo bool, text *string) string {
 	if info, err := os.Stat(full); err == nil && info.IsDir() && roo {
 		return "a folder that exists is judged as a folder"
 	}
-	if text != nil && strings.Contains(*text, "[!") {
+	if strings.Contains(text, "[!") {
 		return "[!x] is a negated class in gitignore"
 	}
 	return ""

@@ -15,6 +15,7 @@ package workspace
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,13 +39,15 @@ const maxPath = 4096
 
 // Workspace is one folder. It is safe for concurrent use.
 type Workspace struct {
-	root  string // absolute, links followed
-	given string // absolute, as the caller wrote it
+	root  string      // absolute, links followed
+	given string      // absolute, as the caller wrote it
+	info  fs.FileInfo // of root when it was opened
+
+	placing sync.Mutex // held while a file is compared and replaced
 
 	mu    sync.Mutex
-	rules *Ignore // of ignoreText; reloaded when the file's text differs
-	text  []byte
-	has   bool
+	rules rulesFile
+	swept map[string]bool // folders looked through for leftovers
 }
 
 // Path is a path after judgement.
@@ -82,7 +85,7 @@ func Open(dir string) (*Workspace, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("open workspace %s: %w: it is a file", abs, ErrMissing)
 	}
-	return &Workspace{root: real, given: abs}, nil
+	return &Workspace{root: real, given: abs, info: info}, nil
 }
 
 // Root is the folder, absolute, with links followed.
@@ -113,7 +116,7 @@ func (w *Workspace) resolve(path string, rules *Ignore) (Path, error) {
 		// The root as the user wrote it may lead through a link.
 		abs = filepath.Join(w.root, rel)
 	}
-	real, err := follow(abs)
+	real, info, err := w.follow(abs)
 	if err != nil {
 		return Path{}, fmt.Errorf("path %s: %w", path, err)
 	}
@@ -130,7 +133,7 @@ func (w *Workspace) resolve(path string, rules *Ignore) (Path, error) {
 		p.Readable = filepath.ToSlash(abs)
 	}
 	if inside && realRel != "." {
-		p.Ignored = rules.Hides(filepath.ToSlash(realRel), isDir(real))
+		p.Ignored = rules.Hides(filepath.ToSlash(realRel), info != nil && info.IsDir())
 		p.Protected = Protected(filepath.ToSlash(realRel))
 	}
 	if lexInside && absRel != "." && Protected(filepath.ToSlash(absRel)) {
@@ -154,9 +157,4 @@ func within(root, path string) (string, bool) {
 		return "", false
 	}
 	return rel, true
-}
-
-func isDir(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.IsDir()
 }

@@ -2,15 +2,15 @@ package workspace
 
 import (
 	"context"
-	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -21,154 +21,135 @@ const AnyContent = "any"
 
 // Write replaces the file at p by data, all or nothing, and returns what is there
 // now. When it returns nil, content and name are synced to disk. Missing folders
-// are made. An existing file keeps its mode, and its owner where allowed; a link
-// stays a link and its target is replaced.
+// are made, and taken away again when the write fails. An existing file keeps its
+// mode, and its owner where allowed; a link stays a link and its target is
+// replaced. A file that may not be written to is not replaced either, although a
+// rename could: the error wraps fs.ErrPermission.
 //
 // expect is the hash the file must still have: FileState.Hash of the last look,
 // "" for "there is no file", or AnyContent. Otherwise the error wraps ErrChanged
 // and nothing was touched. The same holds if p now leads elsewhere than when it
-// was judged. What remains is the instant between this look and the rename.
+// was judged, up to the last moment: all is done in a folder that is held open and
+// was seen to be the one at the judged path. What remains, for a file that exists,
+// is the instant between the look at its content and the rename, in which another
+// program may change it.
 func (w *Workspace) Write(ctx context.Context, p Path, data []byte, expect string) (FileState, error) {
-	fail := func(err error) (FileState, error) {
+	st, err := w.write(ctx, p, data, expect)
+	if err != nil {
 		return FileState{}, fmt.Errorf("write %s: %w", p.Readable, err)
 	}
+	return st, nil
+}
+
+func (w *Workspace) write(ctx context.Context, p Path, data []byte, expect string) (st FileState, err error) {
 	now, err := w.Resolve(p.Given)
 	if err != nil {
-		return fail(err)
+		return st, err
 	}
 	if now.Real != p.Real {
-		return fail(fmt.Errorf("%w: the path now leads to %s", ErrChanged, now.Real))
+		return st, fmt.Errorf("%w: the path now leads to %s", ErrChanged, now.Real)
 	}
 	if p.Real == w.root {
-		return fail(ErrNotRegular)
+		return st, ErrNotRegular
 	}
-	dir, made, err := w.openDir(p)
+	dir, err := w.pin(filepath.Dir(p.Real))
 	if err != nil {
-		return fail(err)
+		return st, err
 	}
-	defer dir.Close()
+	defer func() { dir.release(err == nil) }()
+	w.sweepOnce(filepath.Dir(p.Real), dir.Root)
 	name := filepath.Base(p.Real)
-
-	old, err := dir.Lstat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		old = nil
-	case err != nil:
-		return fail(err)
-	case !old.Mode().IsRegular():
-		return fail(ErrNotRegular)
-	}
-	tmp, err := writeTemp(ctx, dir, name, data, old)
+	old, err := replaceable(dir.Root, name)
 	if err != nil {
-		return fail(err)
+		return st, err
 	}
-	defer func() { _ = dir.Remove(tmp) }() // after the rename there is none
-
+	tmp, err := newTemp(ctx, dir.Root, name, data, old)
+	if err != nil {
+		return st, err
+	}
+	defer tmp.discard()
+	w.placing.Lock() // between our own writers there is no such instant
+	defer w.placing.Unlock()
 	if expect != AnyContent {
 		// Looked at as late as possible.
-		st, err := w.StatPath(ctx, p)
+		hash, err := hashAt(ctx, dir.Root, name)
 		if err != nil {
-			return fail(err)
+			return st, err
 		}
-		if st.Hash != expect {
-			return fail(ErrChanged)
+		if hash != expect {
+			return st, ErrChanged
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return fail(err)
+		return st, err
 	}
 	failpoint.Hit("tool.write.before")
-	if err := rename(dir, tmp, name); err != nil {
-		return fail(err)
+	info, err := tmp.place(name, expect == "")
+	if err != nil {
+		return st, err
 	}
 	failpoint.Hit("tool.write.after")
-	if err := syncDirs(dir, made); err != nil {
-		return fail(err)
-	}
-	info, err := dir.Lstat(name)
-	if err != nil {
-		return fail(err)
+	if err := syncFolder(dir.Root); err != nil {
+		return st, err
 	}
 	return stateOf(p.Readable, info, HashOf(data)), nil
 }
 
-// openDir pins the folder of p, making it if need be, and returns the folders
-// above the new ones, which must be synced for those to last. Inside the
-// workspace everything goes through os.Root, which refuses links that lead out.
-func (w *Workspace) openDir(p Path) (*os.Root, []string, error) {
-	target := filepath.Dir(p.Real)
-	base := w.root
-	if p.Outside {
-		for base = target; !isDir(base); base = filepath.Dir(base) {
-			if filepath.Dir(base) == base {
-				return nil, nil, fs.ErrNotExist
-			}
-		}
+// replaceable looks at what stands at name: nil when nothing does. Whether a file
+// may be written is asked by opening it, for only the system knows all rules; the
+// mode is looked at too, as nobody is refused who is root.
+func replaceable(dir *os.Root, name string) (fs.FileInfo, error) {
+	old, err := dir.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case old.Mode()&fs.ModeSymlink != 0:
+		return nil, fmt.Errorf("%w: it is a link now", ErrChanged) // p.Real had none in it
+	case !old.Mode().IsRegular():
+		return nil, ErrNotRegular
+	case old.Mode().Perm()&0o222 == 0:
+		return nil, fmt.Errorf("the file is read-only: %w", fs.ErrPermission)
 	}
-	rel, ok := within(base, target)
-	if !ok {
-		return nil, nil, ErrPath
+	f, err := dir.OpenFile(name, os.O_WRONLY|openNonblock, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, err
 	}
-	root, err := os.OpenRoot(base)
-	if err != nil {
-		return nil, nil, err
+	if err == nil {
+		f.Close()
 	}
-	defer root.Close()
-	var made []string
-	for d := rel; d != "."; d = filepath.Dir(d) {
-		if _, err := root.Lstat(d); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		made = append(made, filepath.Dir(filepath.Join(base, d)))
-	}
-	if len(made) > 0 {
-		if err := root.MkdirAll(rel, 0o777); err != nil {
-			return nil, nil, err
-		}
-	}
-	dir, err := root.OpenRoot(rel)
-	return dir, made, err
+	return old, nil // a program that runs may not be written to, but replaced
 }
 
-func writeTemp(ctx context.Context, dir *os.Root, name string, data []byte, old fs.FileInfo) (_ string, err error) {
-	var id [6]byte
-	_, _ = rand.Read(id[:])
-	if len(name) > 200 {
-		name = name[:200] // leave room below the limit of 255 bytes
+// hashAt gives the hash of a file's content, "" when there is none.
+func hashAt(ctx context.Context, dir *os.Root, name string) (string, error) {
+	want, err := dir.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
 	}
-	tmp := "." + strings.ToValidUTF8(name, "_") + ".roost-" + hex.EncodeToString(id[:]) + ".tmp"
-	f, err := dir.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return "", err
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			_ = dir.Remove(tmp)
-		}
-	}()
-	for rest := data; len(rest) > 0; {
-		if err = ctx.Err(); err != nil {
-			return "", err
-		}
-		n := min(len(rest), 1<<20)
-		if _, err = f.Write(rest[:n]); err != nil {
-			return "", err
-		}
-		rest = rest[n:]
+	if !want.Mode().IsRegular() {
+		return "", ErrChanged
 	}
-	if old != nil {
-		if uid, gid, ok := owner(old); ok {
-			_ = f.Chown(uid, gid) // only root may give files away
-		}
-		if err = f.Chmod(old.Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)); err != nil {
-			return "", err
-		}
+	f, err := dir.OpenFile(name, os.O_RDONLY|openNonblock, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", ErrChanged
 	}
-	if err = f.Sync(); err != nil {
+	if err != nil {
 		return "", err
 	}
-	return tmp, f.Close()
+	defer f.Close()
+	if got, err := f.Stat(); err != nil || !os.SameFile(got, want) {
+		return "", errors.Join(ErrChanged, err)
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, &contextReader{ctx, f}); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // rename tries again for a moment where virus scanners hold files open.
@@ -181,7 +162,7 @@ func rename(dir *os.Root, from, to string) error {
 	return err
 }
 
-func syncDirs(dir *os.Root, made []string) error {
+func syncFolder(dir *os.Root) error {
 	if runtime.GOOS == "windows" {
 		return nil // folders cannot be synced there
 	}
@@ -189,15 +170,6 @@ func syncDirs(dir *os.Root, made []string) error {
 	if err != nil {
 		return err
 	}
-	err = f.Sync()
-	f.Close()
-	for _, m := range made {
-		d, openErr := os.Open(m)
-		if openErr != nil {
-			return errors.Join(err, openErr)
-		}
-		err = errors.Join(err, d.Sync())
-		d.Close()
-	}
-	return err
+	defer f.Close()
+	return f.Sync()
 }

@@ -158,7 +158,7 @@ func (s *session) open(ctx context.Context, id string) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	ui, api := len(v.State.RawUI()), len(v.State.RawAPI())
+	ui, api := len(v.State.UI()), len(v.State.API())
 	return answer{UI: &ui, API: &api}, v.Close()
 }
 

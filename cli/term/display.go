@@ -1,7 +1,6 @@
 package term
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -24,6 +23,7 @@ type Options struct {
 // Display shows one run. It is for one goroutine.
 type Display struct {
 	w     io.Writer
+	buf   []byte // what one call has to write: it goes out in one piece
 	o     Options
 	style Style
 
@@ -62,27 +62,41 @@ func New(w io.Writer, o Options) *Display {
 
 // Show writes what an event has to tell. Events of unknown types tell nothing.
 func (d *Display) Show(e Event) {
-	var f fields
-	if json.Unmarshal(e.Data, &f) != nil {
-		return
-	}
 	if e.At > 0 {
 		if d.Usage.Started == 0 {
 			d.Usage.Started = e.At
 		}
 		d.Usage.LastSeen = e.At
 	}
+	want := members[e.Type]
+	if want == nil {
+		return
+	}
+	f, ok := want.read(e.Data)
+	if !ok {
+		return
+	}
+	d.show(e, f)
+	// A log gets whole lines, a person what there is.
+	if d.o.Live || d.atBOL || len(d.buf) > holdBytes {
+		d.push()
+	}
+}
+
+// holdBytes is how much of an unfinished line waits for its end.
+const holdBytes = 4 << 10
+
+func (d *Display) show(e Event, f fields) {
 	switch e.Type {
 	case "message.added":
 		d.added(f)
 	case "message.changed":
 		d.changed(f)
 	case "message.text_saved":
-		n := f.number()
-		d.grow(n, d.saved[n], f.Text)
-		d.saved[n] += len(f.Text)
+		d.grow(f.Message, d.saved[f.Message], f.Text)
+		d.saved[f.Message] += len(f.Text)
 	case "message.delta", "reasoning.delta":
-		d.grow(f.number(), f.Offset, f.Text)
+		d.grow(f.Message, f.Offset, f.Text)
 	case "tool.started":
 		d.toolStarted(e, f)
 	case "tool.finished":
@@ -90,8 +104,8 @@ func (d *Display) Show(e Event) {
 	case "turn.started":
 		d.Usage.Turns++
 	case "usage.changed":
-		d.Usage.In += tokens(f.Input)
-		d.Usage.Out += tokens(f.Output)
+		d.Usage.In += f.Input
+		d.Usage.Out += f.Output
 		if f.Cost == nil {
 			d.Usage.Unknown = true
 		} else {
@@ -99,18 +113,18 @@ func (d *Display) Show(e Event) {
 		}
 	case "notice":
 		d.Notice(f.Text)
-	case "subtask.started", "history.condensed", "history.truncated", "foreign.imported", "foreign.refused":
+	default:
 		d.Line(view.Dim, "· "+strings.ReplaceAll(e.Type, ".", " ")+" "+f.Reason)
 	}
 }
 
 // added remembers what a row is, and shows those that no other event tells of.
 func (d *Display) added(f fields) {
-	if f.History != "ui" || len(f.Raw) == 0 {
+	if f.History != "ui" || len(f.Content) == 0 {
 		return
 	}
-	n := f.number()
-	it := view.UI(f.Raw, int(min(n, 1<<30)))
+	n := f.Message
+	it := view.UI(f.Content, int(min(n, 1<<30)))
 	d.kinds[n] = it
 	switch it.Kind {
 	case "say:error", "say:diff_error", "say:rooignore_error":
@@ -124,14 +138,14 @@ func (d *Display) added(f fields) {
 
 // changed shows what the live stream missed of a text.
 func (d *Display) changed(f fields) {
-	n := f.number()
+	n := f.Message
 	it, known := d.kinds[n]
-	if len(f.Raw) > 0 && known && (it.Kind == "say:text" || it.Kind == "say:reasoning") {
-		text, _ := esjson.GetString(f.Raw, "text")
+	if len(f.Content) > 0 && known && (it.Kind == "say:text" || it.Kind == "say:reasoning") {
+		text, _ := esjson.GetString(f.Content, "text")
 		d.grow(n, 0, text)
 	}
 	if d.open == n {
-		d.Flush()
+		d.endLine()
 	}
 }
 
@@ -153,7 +167,7 @@ func (d *Display) grow(n uint64, offset int, text string) {
 	text = text[have-offset:]
 	d.shown[n] = have + len(text)
 	if d.open != n {
-		d.Flush()
+		d.endLine()
 		d.open = n
 	}
 	d.write(it.Class, text)
@@ -173,22 +187,40 @@ func (d *Display) write(class view.Class, text string) {
 		if d.atBOL && line != "" {
 			line = indent + line
 		}
-		fmt.Fprint(d.w, d.style.Paint(style, line))
+		d.buf = append(d.buf, d.style.Paint(style, line)...)
 		d.atBOL = false
 		if nl {
-			fmt.Fprintln(d.w)
+			d.buf = append(d.buf, '\n')
 			d.atBOL = true
 		}
 	}
 }
 
-// Flush ends an unfinished line.
+// push writes what has gathered. What a person cannot be shown is in the task all
+// the same, so a terminal that is gone is no reason to stop.
+func (d *Display) push() {
+	if len(d.buf) > 0 {
+		_, _ = d.w.Write(d.buf)
+		d.buf = d.buf[:0]
+	}
+}
+
+// Flush ends an unfinished line and writes everything.
 func (d *Display) Flush() {
+	d.endLine()
+	d.push()
+}
+
+func (d *Display) endLine() {
 	if !d.atBOL {
-		fmt.Fprintln(d.w)
+		d.buf = append(d.buf, '\n')
 		d.atBOL = true
 	}
 	d.open = 0
+}
+
+func (d *Display) put(style view.Style, text string) {
+	d.buf = append(append(d.buf, d.style.Paint(style, text)...), '\n')
 }
 
 // Line writes one line of its own, cut to the width.
@@ -196,26 +228,25 @@ func (d *Display) Line(style view.Style, text string) {
 	if d.o.Quiet {
 		return
 	}
-	d.line(style, text)
-}
-
-func (d *Display) line(style view.Style, text string) {
-	d.Flush()
-	fmt.Fprintln(d.w, d.style.Paint(style, Cut(OneLine(text), d.o.Width)))
+	d.endLine()
+	d.put(style, Cut(OneLine(text), d.o.Width))
+	d.push()
 }
 
 // Notice tells the person something, quiet or not, uncut.
 func (d *Display) Notice(text string) {
-	d.Flush()
-	fmt.Fprintln(d.w, d.style.Paint(view.Asked, "! "+OneLine(text)))
+	d.endLine()
+	d.put(view.Asked, "! "+OneLine(text))
+	d.push()
 }
 
 // Lines writes lines that view made.
 func (d *Display) Lines(lines []view.Line) {
-	d.Flush()
+	d.endLine()
 	for _, l := range lines {
-		fmt.Fprintln(d.w, d.style.Paint(l.Style, Safe(l.Text)))
+		d.put(l.Style, Safe(l.Text))
 	}
+	d.push()
 }
 
 func joinTitle(it view.Item) string { return strings.TrimSpace(it.Title + " " + it.Body) }

@@ -12,7 +12,7 @@ import (
 // take long and print.
 func (d *Display) toolStarted(e Event, f fields) {
 	c := call{started: e.At}
-	if it, ok := d.kinds[f.number()]; ok {
+	if it, ok := d.kinds[f.Message]; ok {
 		c.title = firstLine(it.Title)
 		if it.Kind == "ask:command" {
 			d.Line(view.Head, firstLine(it.Title))
@@ -37,8 +37,8 @@ func (d *Display) toolFinished(e Event, f fields) {
 	if f.Outcome != "ok" {
 		facts = append(facts, f.Outcome)
 	}
-	if f.Approval != nil && f.Approval.Rule != "" && f.Outcome == "denied" {
-		facts = append(facts, "rule "+f.Approval.Rule)
+	if f.Rule != "" && f.Outcome == "denied" {
+		facts = append(facts, "rule "+f.Rule)
 	}
 	if f.Exit != nil {
 		facts = append(facts, fmt.Sprintf("exit %d", *f.Exit))

@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"workspace"},
 	{"store"},
 	{"journal", "task", "roofmt", "usage", "catalog"},
-	{"esjson", "money", "redact", "workspace/terminal", "internal/failpoint"},
+	{"esjson", "money", "redact", "workspace/terminal", "internal/failpoint", "internal/conformance"},
 }
 
 // neighbours are the imports inside a layer that are wanted.
@@ -31,9 +31,12 @@ var neighbours = map[string][]string{
 	"internal/cmd":  {"internal/crashtest"}, // the loop runs what the tests run, more often
 	"approval":      {"tool"},               // it judges what a tool asks for
 	"contextwindow": {"llm"},                // it builds what a provider is sent
-	"task":          {"journal"},            // it gives a journal's commits their meaning
+	"task":          {"journal", "usage"},   // it gives a journal's commits their meaning, and keeps what a row costs
 	"resume":        {"contextwindow"},      // what it mends is judged by what may be sent
 	"redact":        {"workspace/terminal"}, // pure text, like redact itself
+
+	// It holds cases as raw JSON.
+	"internal/conformance": {"esjson"},
 }
 
 // strangers are packages that must not know each other although the layers would

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/workspace/shell"
 )
 
 // Bench is one root, one workspace and one model.
@@ -23,11 +24,12 @@ type Bench struct {
 	Sources   string   // for --sources
 	Model     []string // flags that name provider and model
 	Env       []string // further variables
+	Mark      string   // in the environment of every process that a child starts, and all those start
 }
 
 // NewBench makes the folders below dir.
 func NewBench(program, dir string) (*Bench, error) {
-	b := &Bench{Program: program, Dir: dir, Workspace: filepath.Join(dir, "workspace"), Sources: "none"}
+	b := &Bench{Program: program, Dir: dir, Workspace: filepath.Join(dir, "workspace"), Sources: "none", Mark: shell.NewMark()}
 	for _, sub := range []string{"workspace", "home", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
 			return nil, fmt.Errorf("make a bench: %w", err)
@@ -79,6 +81,7 @@ func (b *Bench) Command(ctx context.Context, fail string, args ...string) *exec.
 	cmd.Dir = b.Workspace
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(b.Dir, "home"), "TMPDIR=" + filepath.Join(b.Dir, "tmp"), "LANG=C",
+		markVar + "=" + b.Mark,
 	}
 	cmd.Env = append(cmd.Env, b.Env...)
 	if fail != "" {

@@ -19,11 +19,19 @@ type Look struct {
 	Ref     store.Ref
 	Commits []journal.Commit
 	UI, API []json.RawMessage // as the journal says
-	Calls   []task.Call
+	Calls   []Made
 	Status  string
 	Open    []string        // open questions
 	Shown   map[string]bool // calls that have a row for the person
 	Damaged []string
+}
+
+// Made is one call of the model. Its input and result are read while the task is
+// open: afterwards there is nothing to read them from.
+type Made struct {
+	task.Call
+	Input  json.RawMessage
+	Result json.RawMessage
 }
 
 // Look reads a task and changes nothing.
@@ -65,7 +73,15 @@ func (l *Look) fill(ctx context.Context, v *store.View) error {
 		l.API = append(l.API, append(json.RawMessage(nil), m.Raw()...))
 	}
 	for _, c := range v.State.Calls() {
-		l.Calls = append(l.Calls, *c)
+		made := Made{Call: *c, Input: append(json.RawMessage(nil), c.Input()...)}
+		if c.Finished != nil {
+			result, err := c.Result()
+			if err != nil {
+				return fmt.Errorf("read the result of call %s: %w", c.ID, err)
+			}
+			made.Result = append(json.RawMessage(nil), result...)
+		}
+		l.Calls = append(l.Calls, made)
 		if m := v.State.Message(c.UI); m != nil && m.Hidden == "" {
 			l.Shown[c.ID] = true
 		}

@@ -1,35 +1,30 @@
 package crashtest
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
-	"strconv"
 	"time"
+
+	"github.com/roost-dev/roost/workspace/shell"
 )
 
-// Alive lists the processes whose command line holds mark. It reads /proc; where
-// there is none it finds nothing.
-func Alive(mark string) []int {
-	var out []int
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
-		if err != nil || !bytes.Contains(line, []byte(mark)) {
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err == nil && pid != os.Getpid() {
-			out = append(out, pid)
-		}
+// markVar is the variable by which a command, and all it starts, is known. A child
+// passes on the mark it was itself given, so that a bench finds whatever any of its
+// children started, however that named or regrouped itself.
+const markVar = "ROOST_COMMAND"
+
+// Alive lists the processes that were started on the bench and still live. On
+// systems without /proc it finds nothing.
+func (b *Bench) Alive() []int {
+	var pids []int
+	for _, m := range shell.FindMarked(b.Mark) {
+		pids = append(pids, m.PID)
 	}
-	return out
+	return pids
 }
 
 // Gone waits until no such process is left and returns those that stay.
-func Gone(mark string, patience time.Duration) []int {
+func (b *Bench) Gone(patience time.Duration) []int {
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		if left := Alive(mark); len(left) == 0 || time.Now().After(end) {
+		if left := b.Alive(); len(left) == 0 || time.Now().After(end) {
 			return left
 		}
 	}

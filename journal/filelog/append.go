@@ -61,10 +61,12 @@ func (o *owner) Append(ctx context.Context, d journal.Draft) (uint64, error) {
 // put queues a commit. The caller holds mu.
 func (o *owner) put(d journal.Draft) (uint64, error) {
 	empty := len(o.queue) == 0
-	q, err := journal.AppendCommit(o.queue, journal.Commit{Seq: o.next, Epoch: o.epoch, At: d.At, By: d.By, Blobs: d.Blobs, Events: d.Events})
+	c := journal.Commit{Seq: o.next, Epoch: o.epoch, At: d.At, By: d.By, Blobs: d.Blobs, Events: d.Events}
+	q, err := journal.AppendCommit(o.queue, c)
 	if err != nil {
 		return 0, err
 	}
+	o.fresh = append(o.fresh, handover(c, q[len(o.queue):]))
 	o.queue = q
 	o.next++
 	if empty {
@@ -83,19 +85,27 @@ func (o *owner) poke() {
 	}
 }
 
-// Barrier implements journal.Owner. All that wait at once share one sync.
+// Barrier implements journal.Owner. All that wait at once share one sync: the
+// first writes and syncs in its own goroutine, because handing the work over and
+// back costs two turns of the scheduler; whoever comes meanwhile is served
+// together by the flusher. A Barrier that syncs does not look at ctx until the
+// disk has answered.
 func (o *owner) Barrier(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	o.mu.Lock()
-	if o.synced == o.next-1 {
+	if o.fatal != nil || o.synced == o.next-1 {
 		defer o.mu.Unlock()
 		return o.fatal
 	}
-	if o.fatal != nil {
-		defer o.mu.Unlock()
-		return o.fatal
+	select {
+	case o.turn <- struct{}{}:
+		o.mu.Unlock()
+		err := o.flush()
+		<-o.turn
+		return err
+	default:
 	}
 	w := waiter{o.next - 1, make(chan error, 1)}
 	o.waiters = append(o.waiters, w)
@@ -119,29 +129,23 @@ func (o *owner) Unsaved() error {
 	return o.trouble
 }
 
-// run is the flusher: the only goroutine that writes the log.
+// run is the flusher: it saves what nobody waits for, serves those who came while
+// somebody else was syncing, and tries again after a failure.
 func (o *owner) run() {
 	defer close(o.done)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		o.mu.Lock()
-		wait, due := time.Hour, false
-		switch {
-		case o.fatal != nil:
-			o.answer(o.next, o.fatal)
-		case len(o.waiters) > 0:
-			due = true
-		case o.trouble != nil:
-			wait = time.Until(o.retryAt)
-		case o.held+len(o.queue) >= o.opt.MaxUnsaved:
-			due = true
-		case len(o.queue) > 0:
-			wait = time.Until(o.since.Add(o.opt.FlushAfter))
+		if o.crowd.Swap(false) {
+			theHub.notify(o.key, everyone)
 		}
-		o.mu.Unlock()
-		if due || wait <= 0 {
-			_ = o.flush() // kept in trouble and told to those who wait
+		wait := o.due()
+		if wait <= 0 {
+			o.turn <- struct{}{}
+			if o.due() <= 0 { // else the one before us saved it
+				_ = o.flush() // kept in trouble and told to those who wait
+			}
+			<-o.turn
 			select {
 			case <-o.quit:
 			default:
@@ -153,10 +157,31 @@ func (o *owner) run() {
 		case <-o.wake:
 		case <-timer.C:
 		case <-o.quit:
+			o.turn <- struct{}{}
 			_ = o.flush()
+			<-o.turn
 			return
 		}
 	}
+}
+
+// due is how long the flusher may sleep; 0 and less mean that it must flush.
+func (o *owner) due() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.fatal != nil:
+		o.answer(o.next, o.fatal)
+	case len(o.waiters) > 0:
+		return 0
+	case o.trouble != nil:
+		return time.Until(o.retryAt)
+	case o.held+len(o.queue) >= o.opt.MaxUnsaved:
+		return 0
+	case len(o.queue) > 0:
+		return time.Until(o.since.Add(o.opt.FlushAfter))
+	}
+	return time.Hour
 }
 
 // answer tells the waiters up to seq. The caller holds mu.
@@ -191,7 +216,7 @@ func (o *owner) Close() error {
 		o.mu.Unlock()
 		o.saveOnClose()
 		o.release()
-		theHub.own(o.key, -1)
+		theHub.own(o.key, nil, -1)
 	})
 	return o.end
 }

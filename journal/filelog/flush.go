@@ -17,6 +17,7 @@ const (
 )
 
 // flush writes and syncs everything that is queued, and tells those who wait.
+// The caller holds turn.
 func (o *owner) flush() error {
 	o.mu.Lock()
 	if o.fatal != nil {
@@ -29,6 +30,9 @@ func (o *owner) flush() error {
 		o.stuck = append(o.stuck, o.queue...)
 		o.queue = o.queue[:0]
 	}
+	o.pending = append(o.pending, o.fresh...)
+	clear(o.fresh)
+	o.fresh = o.fresh[:0]
 	o.stuckLast = o.next - 1
 	o.held = len(o.stuck)
 	o.mu.Unlock()
@@ -37,9 +41,22 @@ func (o *owner) flush() error {
 	}
 	fatal, err := o.write(o.stuck)
 	if err == nil {
+		o.tail.add(o.pending)
+		clear(o.pending)
+		o.pending = o.pending[:0]
 		o.publish()
 		failpoint.Hit("journal.synced")
 	}
+	o.settle(fatal, err)
+	if err == nil && !theHub.notify(o.key, few) {
+		o.crowd.Store(true)
+		o.poke()
+	}
+	return err
+}
+
+// settle notes how an attempt ended.
+func (o *owner) settle(fatal bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -51,6 +68,7 @@ func (o *owner) flush() error {
 		o.backoff = min(max(2*o.backoff, firstPause), lastPause)
 		o.retryAt = time.Now().Add(o.backoff)
 		o.answer(o.stuckLast, err)
+		o.poke() // to wait until then
 	default:
 		o.trouble, o.backoff = nil, 0
 		o.synced = o.stuckLast
@@ -59,12 +77,13 @@ func (o *owner) flush() error {
 			o.stuck = nil // a big step need not hold its memory for good
 		}
 		o.held = 0
-		theHub.notify(o.key)
 		o.answer(o.synced, nil)
+	}
+	if len(o.waiters) > 0 {
+		o.poke()
 	}
 	close(o.room)
 	o.room = make(chan struct{})
-	return err
 }
 
 // write puts b behind the last good length and syncs it. After an error nothing
@@ -75,11 +94,13 @@ func (o *owner) write(b []byte) (fatal bool, err error) {
 			return fatal, err
 		}
 	}
-	if err := o.unchanged(o.good); err != nil {
-		return true, err
+	if fatal, err := o.unchanged(o.good); err != nil {
+		return fatal, err
 	}
 	o.attempted = o.good + int64(len(b))
-	n, err := o.file.WriteAt(b, o.good)
+	// Appended, not written at a place: should another owner have come in just now
+	// because a lock was lost, ours comes behind its commits, not over them.
+	n, err := o.file.Append(b)
 	if err != nil || n < len(b) {
 		return o.failed("write", orShort(err))
 	}
@@ -87,8 +108,9 @@ func (o *owner) write(b []byte) (fatal bool, err error) {
 	if err := o.file.Datasync(); err != nil {
 		return o.failed("sync", err)
 	}
-	if err := o.unchanged(o.attempted); err != nil {
-		return true, err
+	if fatal, err := o.unchanged(o.attempted); err != nil {
+		o.dirty = true
+		return fatal, err
 	}
 	o.good = o.attempted
 	o.bytes.Store(o.good)
@@ -112,37 +134,41 @@ func (o *owner) reopen() (fatal bool, err error) {
 	if err != nil {
 		return false, notSaved(o.fs, "open", o.path, err)
 	}
+	defer f.Close() // what it wrote is synced with what follows, or cut again
 	fi, err := f.Stat()
 	if err == nil && (fileID(fi) != o.ino || fi.Size() < o.good || fi.Size() > o.attempted) {
-		f.Close()
 		return true, o.fenced("is not as it was left")
 	}
 	if err == nil {
 		err = f.Truncate(o.good)
 	}
 	if err != nil {
-		f.Close()
 		return false, notSaved(o.fs, "cut back", o.path, err)
 	}
+	g, err := o.fs.OpenFile(o.path, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return false, notSaved(o.fs, "open", o.path, err)
+	}
 	_ = o.file.Close() // its errors are those we are leaving behind
-	o.file, o.dirty = f, false
+	o.file, o.dirty = g, false
 	return false, nil
 }
 
-// unchanged checks that nobody else wrote, cut or removed the log.
-func (o *owner) unchanged(size int64) error {
+// unchanged checks that nobody else wrote, cut or removed the log. That it cannot
+// be looked at says nothing of its owner: it is trouble, and tried again.
+func (o *owner) unchanged(size int64) (fatal bool, err error) {
 	fi, err := o.file.Stat()
 	switch {
 	case err != nil:
-		return fmt.Errorf("look at %s: %v: %w", o.path, err, journal.ErrFenced)
+		return false, notSaved(o.fs, "look at", o.path, err)
 	case unlinked(fi):
-		return o.fenced("was deleted")
+		return true, o.fenced("was deleted")
 	case fi.Size() > size:
-		return o.fenced("grew by another program")
+		return true, o.fenced("grew by another program")
 	case fi.Size() < size:
-		return o.fenced("was cut by another program")
+		return true, o.fenced("was cut by another program")
 	}
-	return nil
+	return false, nil
 }
 
 func (o *owner) fenced(what string) error {

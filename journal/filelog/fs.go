@@ -29,6 +29,9 @@ type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
+	// Append writes at the end, wherever that is by now. The file must be opened
+	// with os.O_APPEND.
+	Append(b []byte) (int, error)
 	// Datasync makes content and length durable.
 	Datasync() error
 	Truncate(size int64) error
@@ -61,4 +64,5 @@ func (osFS) ReadDir(name string) ([]fs.DirEntry, error)  { return os.ReadDir(nam
 func (osFS) SyncDir(name string) error                   { return syncDir(name) }
 func (osFS) LocksTrusted(n string) (string, bool, error) { return locksTrusted(n) }
 func (osFS) FreeSpace(n string) (uint64, uint64, error)  { return freeSpace(n) }
+func (f osFile) Append(b []byte) (int, error)            { return f.Write(b) }
 func (f osFile) Datasync() error                         { return datasync(f.File) }

@@ -55,6 +55,12 @@ func (o *order) line(l rawLine) verdict {
 		o.bad = append(o.bad, at)
 		return verdict{}
 	}
+	return o.place(epoch, at)
+}
+
+// place judges a whole commit by its number and epoch.
+func (o *order) place(epoch uint64, at journal.Damage) verdict {
+	seq := at.Seq
 	switch {
 	case epoch < o.epoch:
 		at.Reason = "written by an owner that had been replaced"
@@ -67,7 +73,7 @@ func (o *order) line(l rawLine) verdict {
 		return verdict{aside: []journal.Damage{at}}
 	}
 	v := verdict{commit: true, seq: seq}
-	v.lost, v.aside = o.settle(seq, l.off)
+	v.lost, v.aside = o.settle(seq, at.Offset)
 	o.last, o.epoch = seq, epoch
 	return v
 }

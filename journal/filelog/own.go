@@ -61,18 +61,21 @@ type owner struct {
 	path  string // of the log
 	bytes atomic.Int64
 
-	// Only the flusher (and Own before it starts) touches these.
-	file      File   // for writing; replaced after a failure
-	good      int64  // length after the last good sync
-	dirty     bool   // bytes behind good may stand in the file
-	attempted int64  // how far a failed attempt may have written
-	stuck     []byte // taken from the queue, not saved yet
+	// Only who holds turn (and Own before anybody can) touches these.
+	turn      chan struct{} // room for one: who writes the log now
+	file      File          // for appending; replaced after a failure
+	good      int64         // length after the last good sync
+	dirty     bool          // bytes behind good may stand in the file
+	attempted int64         // how far a failed attempt may have written
+	stuck     []byte        // taken from the queue, not saved yet
 	stuckLast uint64
+	pending   []entry // what is in stuck
 
 	mu      sync.Mutex
 	next    uint64 // sequence of the next commit
 	synced  uint64
 	queue   []byte
+	fresh   []entry   // what is in queue
 	held    int       // bytes in stuck and on the way
 	since   time.Time // when the oldest in queue came
 	waiters []waiter
@@ -82,6 +85,8 @@ type owner struct {
 	backoff time.Duration
 	room    chan struct{} // closed when memory becomes free
 
+	tail  tail        // for followers in this process
+	crowd atomic.Bool // there are many of them: the flusher tells them
 	wake  chan struct{}
 	clock *time.Timer // wakes the flusher when the oldest in queue is due
 	quit  chan struct{}
@@ -116,6 +121,7 @@ func Own(ctx context.Context, dir string, opt Options) (_ journal.Owner, err err
 	o := &owner{
 		opt: opt, path: filepath.Join(dir, logName), room: make(chan struct{}), durable: map[journal.Hash]bool{},
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+		turn: make(chan struct{}, 1),
 	}
 	o.clock = time.AfterFunc(time.Hour, o.poke)
 	defer func() {
@@ -127,7 +133,7 @@ func Own(ctx context.Context, dir string, opt Options) (_ journal.Owner, err err
 	if o.lock, err = acquire(ctx, fsys, dir, opt.WaitForLock); err != nil {
 		return nil, err
 	}
-	if o.file, err = fsys.OpenFile(o.path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+	if o.file, err = fsys.OpenFile(o.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return nil, notSaved(fsys, "open", o.path, err)
 	}
 	// Always: an owner before us may have died between making and syncing them.
@@ -141,7 +147,7 @@ func Own(ctx context.Context, dir string, opt Options) (_ journal.Owner, err err
 		return nil, err
 	}
 	o.reader.synced = &o.bytes
-	theHub.own(o.key, +1)
+	theHub.own(o.key, o, +1)
 	go o.run()
 	return o, nil
 }
@@ -154,7 +160,7 @@ func (o *owner) takeOver(ctx context.Context) error {
 	}
 	fi, err := o.file.Stat()
 	if err != nil {
-		return fmt.Errorf("own %s: %w", o.dir, err)
+		return notSaved(o.fs, "look at", o.path, err)
 	}
 	size := fi.Size()
 	x := &o.idx
@@ -177,6 +183,7 @@ func (o *owner) takeOver(ctx context.Context) error {
 		}
 	}
 	o.good = x.off
+	o.tail.begin(o.good)
 	o.bytes.Store(o.good)
 	o.epoch = max(x.order.epoch, rec.Epoch) + 1
 	o.next = max(x.order.last, x.order.told) + 1
@@ -235,7 +242,14 @@ func (o *owner) setAside(at, size int64) error {
 		_ = o.fs.Remove(path) // a half copy; the original still stands in the log
 		return notSaved(o.fs, "set aside the torn end in", path, err)
 	}
-	if err := o.file.Truncate(at); err != nil {
+	w, err := o.fs.OpenFile(o.path, os.O_RDWR, 0)
+	if err == nil {
+		err = w.Truncate(at)
+		if cerr := w.Close(); err == nil {
+			err = cerr
+		}
+	}
+	if err != nil {
 		return notSaved(o.fs, "cut the torn end of", o.path, err)
 	}
 	return nil
@@ -245,7 +259,14 @@ func (o *owner) setAside(at, size int64) error {
 // written again, because a sync that failed leaves pages that count as clean.
 func (o *owner) resync(from, to int64) error {
 	if n := to - from; n > 0 && n <= int64(o.opt.MaxUnsaved) {
-		if err := copyRange(o.file, from, o.file, from, to); err != nil {
+		w, err := o.fs.OpenFile(o.path, os.O_RDWR, 0)
+		if err == nil {
+			err = copyRange(w, from, w, from, to)
+			if cerr := w.Close(); err == nil {
+				err = cerr
+			}
+		}
+		if err != nil {
 			return notSaved(o.fs, "write", o.path, err)
 		}
 	}

@@ -116,12 +116,30 @@ func (r *reader) visible() (int64, uint64, error) {
 	}
 	r.vis.Lock()
 	defer r.vis.Unlock()
+	if r.replaced() {
+		return 0, 0, fmt.Errorf("read journal %s: open it again: %w", r.dir, journal.ErrReplaced)
+	}
 	n, head, err := r.measure()
 	if err != nil {
 		return 0, 0, r.trouble(err)
 	}
 	r.vis.limit = max(r.vis.limit, n)
 	return r.vis.limit, head, nil
+}
+
+// replaced reports whether another file stands under the log's name by now. What
+// was read so far says nothing of it, so the reader stops and says so; going on in
+// the new file at the old place was rejected, because nobody can tell whether it
+// continues the old one.
+func (r *reader) replaced() bool {
+	fi, err := r.fs.Lstat(filepath.Join(r.dir, logName))
+	return err == nil && fileID(fi) != r.ino
+}
+
+// gone reports whether nothing stands under the log's name any more.
+func (r *reader) gone() bool {
+	_, err := r.fs.Lstat(filepath.Join(r.dir, logName))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func (r *reader) measure() (int64, uint64, error) {

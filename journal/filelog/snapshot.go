@@ -27,7 +27,26 @@ func (r *reader) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 	if err != nil {
 		return journal.Snapshot{}, fmt.Errorf("snapshot of %s: %v: %w", r.dir, err, journal.ErrNoSnapshot)
 	}
+	head, err := r.Head(ctx)
+	if err != nil {
+		return journal.Snapshot{}, err
+	}
+	if head == s.Seq && r.touched() {
+		return journal.Snapshot{}, fmt.Errorf("snapshot of %s: the log was written to after it, and holds no commit more: %w", r.dir, journal.ErrNoSnapshot)
+	}
 	return s, nil
+}
+
+// touched reports whether the log was written to after journal.idx. With no new
+// commit behind it that is damage, or somebody's editor: such a log is looked at
+// whole. A kill leaves commits behind the snapshot, and is none of that.
+func (r *reader) touched() bool {
+	log, err := r.fs.Lstat(filepath.Join(r.dir, logName))
+	if err != nil {
+		return false
+	}
+	idx, err := r.fs.Lstat(filepath.Join(r.dir, idxName))
+	return err == nil && log.ModTime().After(idx.ModTime())
 }
 
 func (r *reader) snapshot(limit int64) (s journal.Snapshot, err error) {

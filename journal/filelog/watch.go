@@ -3,16 +3,25 @@ package filelog
 import (
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
 
-// How often a follower looks without having been told to: the safety net under
-// the notifications, and what is left where the system gives none.
+// How often a follower looks without having been told to. With notifications it
+// is a safety net; without them it is all there is, and grows while nothing comes.
 const (
-	pollWatched   = time.Second
-	pollUnwatched = 200 * time.Millisecond
+	pollTold  = time.Second
+	pollFirst = 5 * time.Millisecond
+	pollLast  = 250 * time.Millisecond
+)
+
+// few followers are told by whoever saved; more would make it late for its own
+// work, and are left to the owner's flusher.
+const (
+	few      = 8
+	everyone = 1 << 30
 )
 
 // hub tells followers in this process that a folder's log may have grown. One
@@ -21,6 +30,7 @@ const (
 type hub struct {
 	mu   sync.Mutex
 	dirs map[string]*dirSubs
+	open func() (*fsnotify.Watcher, error)
 	w    *fsnotify.Watcher
 	done chan struct{} // closed when w's goroutine has ended
 	subs int
@@ -28,11 +38,17 @@ type hub struct {
 
 type dirSubs struct {
 	chans   map[chan struct{}]struct{}
-	owners  int // owners in this process: they notify directly
+	owners  int    // owners in this process: they notify directly
+	owner   *owner // the newest of them
 	watched bool
+	told    atomic.Bool // followers are notified
 }
 
-var theHub = &hub{dirs: map[string]*dirSubs{}}
+var theHub = newHub(fsnotify.NewWatcher)
+
+func newHub(open func() (*fsnotify.Watcher, error)) *hub {
+	return &hub{dirs: map[string]*dirSubs{}, open: open}
+}
 
 // dirKey is one name for a folder, however it was reached.
 func dirKey(dir string) string {
@@ -63,11 +79,12 @@ func (h *hub) drop(key string) {
 // own counts an owner of the folder in this process in or out. While there is one
 // it tells the followers itself, and the system's events, two for each sync, would
 // only be thrown away. When it goes, the next owner may be another process.
-func (h *hub) own(key string, by int) {
+func (h *hub) own(key string, o *owner, by int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	d := h.dir(key)
 	d.owners += by
+	d.owner = o
 	switch {
 	case d.owners > 0 && d.watched:
 		d.watched = false
@@ -76,6 +93,7 @@ func (h *hub) own(key string, by int) {
 		h.watch(key, d)
 		h.wake(d) // what came between was not told
 	}
+	d.told.Store(d.watched || d.owners > 0)
 	h.drop(key)
 }
 
@@ -87,11 +105,27 @@ func (h *hub) watch(key string, d *dirSubs) {
 	}
 }
 
-// notify wakes the folder's followers.
-func (h *hub) notify(key string) {
+// notify wakes the folder's followers, if there are at most so many.
+func (h *hub) notify(key string, most int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.wake(h.dirs[key])
+	d := h.dirs[key]
+	if d != nil && len(d.chans) > most {
+		return false
+	}
+	h.wake(d)
+	return true
+}
+
+// tail is what the folder's owner has in memory, if that is in this process and
+// writes the very log that is meant; else nil.
+func (h *hub) tail(key string, ino uint64) *tail {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if d := h.dirs[key]; d != nil && d.owner != nil && d.owner.ino == ino {
+		return &d.owner.tail
+	}
+	return nil
 }
 
 func (h *hub) wake(d *dirSubs) {
@@ -107,13 +141,13 @@ func (h *hub) wake(d *dirSubs) {
 }
 
 // subscribe returns a channel that is sent to when the folder's log may have
-// grown, and how often to look anyway. cancel must be called.
-func (h *hub) subscribe(key string) (c <-chan struct{}, poll time.Duration, cancel func()) {
+// grown, and whether that can be relied on by now. cancel must be called.
+func (h *hub) subscribe(key string) (c <-chan struct{}, told *atomic.Bool, cancel func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.subs++
 	if h.w == nil {
-		if w, err := fsnotify.NewWatcher(); err == nil { // else poll
+		if w, err := h.open(); err == nil { // else poll
 			h.w, h.done = w, make(chan struct{})
 			go h.listen(w, h.done)
 		}
@@ -124,11 +158,8 @@ func (h *hub) subscribe(key string) (c <-chan struct{}, poll time.Duration, canc
 	}
 	ch := make(chan struct{}, 1)
 	d.chans[ch] = struct{}{}
-	poll = pollUnwatched
-	if d.watched || d.owners > 0 {
-		poll = pollWatched
-	}
-	return ch, poll, func() { h.unsubscribe(key, ch) }
+	d.told.Store(d.watched || d.owners > 0)
+	return ch, &d.told, func() { h.unsubscribe(key, ch) }
 }
 
 func (h *hub) unsubscribe(key string, ch chan struct{}) {
@@ -137,6 +168,7 @@ func (h *hub) unsubscribe(key string, ch chan struct{}) {
 	delete(d.chans, ch)
 	if len(d.chans) == 0 && d.watched {
 		d.watched = false
+		d.told.Store(d.owners > 0)
 		_ = h.w.Remove(key) // gone with the folder, or now
 	}
 	h.drop(key)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/tool"
@@ -22,7 +23,7 @@ type plan struct {
 
 func (p *plan) Ask() tool.Ask {
 	first, rest, more := strings.Cut(p.line, "\n")
-	title := Name + " " + first
+	title := Name + " " + oneLine(first)
 	if more && strings.TrimSpace(rest) != "" {
 		title += " ..."
 	}
@@ -32,12 +33,34 @@ func (p *plan) Ask() tool.Ask {
 	}
 }
 
+// oneLine shows control characters instead of letting them act on a terminal, on
+// which a person decides by this line.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}
+
 // Run runs the command. A command that fails, or is ended by the clock, is a
-// result; a missing folder is one too, since the model can mend it.
+// result; a folder that is gone by now is one too, since the model can mend it.
 func (p *plan) Run(ctx context.Context, out tool.Output) (tool.Result, error) {
+	now, err := p.env.Workspace.Resolve(p.where.Given)
+	if err != nil {
+		return tool.Result{}, fmt.Errorf("%s: %w", Name, err)
+	}
+	why := notFolder(now)
+	if now.Real != p.where.Real {
+		why = fmt.Sprintf("\"cwd\" %s leads elsewhere than when the command was asked for", p.where.Readable)
+	}
+	if why != "" {
+		return tool.Result{Text: "Error: nothing was run: " + why + ".", IsError: true}, nil
+	}
 	kept := &capture{dir: p.env.SpoolDir, limit: p.options.PreviewBytes}
 	ran, err := shell.Run(ctx, shell.Command{
-		Line: p.line, Dir: p.where.Real, Timeout: p.limit,
+		Line: p.line, Dir: p.where.Real, Timeout: p.limit, Mark: p.env.Mark,
 		Output: both{kept, out},
 		Started: func(proc shell.Process) {
 			out.Started(proc)

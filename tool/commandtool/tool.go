@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/roost-dev/roost/esjson"
@@ -23,6 +26,10 @@ const (
 	MediumPreview = 10 << 10
 	LargePreview  = 20 << 10
 )
+
+// maxLine is the longest command line in bytes: Linux takes no longer single
+// argument, the NUL at its end included.
+const maxLine = 128<<10 - 1
 
 // Options change what the tool does; the zero value is good.
 type Options struct {
@@ -67,6 +74,9 @@ func (t commandTool) Plan(_ context.Context, env tool.Env, input json.RawMessage
 	if strings.ContainsRune(line, 0) {
 		return wrong("\"command\" holds a NUL character, which no shell takes")
 	}
+	if len(line) > maxLine {
+		return wrong("\"command\" has %d bytes, and %d is the most that can be passed: write it to a file and run that", len(line), maxLine)
+	}
 	dir := "."
 	if raw, ok := esjson.Get(input, "cwd"); ok && esjson.TypeOf(raw) != esjson.TypeNull {
 		if dir, ok = esjson.GetString(input, "cwd"); !ok {
@@ -93,7 +103,31 @@ func (t commandTool) Plan(_ context.Context, env tool.Env, input json.RawMessage
 	if err != nil {
 		return nil, fmt.Errorf("plan %s: %w", Name, err)
 	}
+	if why := notFolder(where); why != "" {
+		return wrong("%s", why) // before anybody is asked to allow what cannot run
+	}
+	hidden, err := env.Workspace.BlockedWord(line)
+	if err != nil {
+		return nil, fmt.Errorf("plan %s: %w", Name, err)
+	}
+	if hidden != "" {
+		return wrong("the command would show %q, which %s hides. Go on without this file, or ask the user to change %[2]s.", hidden, workspace.IgnoreFile)
+	}
 	return &plan{options: t.options, env: env, line: line, where: where, limit: limit}, nil
+}
+
+// notFolder says why a command cannot run in a folder, in words for the model.
+func notFolder(where workspace.Path) string {
+	info, err := os.Stat(where.Real)
+	switch {
+	case err == nil && info.IsDir():
+		return ""
+	case err == nil || errors.Is(err, syscall.ENOTDIR):
+		return fmt.Sprintf("\"cwd\" %s is not a folder", where.Readable)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Sprintf("the \"cwd\" %s does not exist", where.Readable)
+	}
+	return fmt.Sprintf("\"cwd\" %s cannot be used: %v", where.Readable, err)
 }
 
 func seconds(s float64) time.Duration {

@@ -69,16 +69,22 @@ func (a applyDiffTool) Plan(ctx context.Context, env tool.Env, raw json.RawMessa
 		return nil, in.wrong(why)
 	}
 	old := string(data)
-	res, bad, err := applyDiff(ctx, old, diff, exact)
+	// A byte order mark belongs to the file and not to its first line: whoever
+	// replaces that line must not lose it.
+	text, hasMark := strings.CutPrefix(old, "\ufeff")
+	res, bad, err := applyDiff(ctx, text, diff, exact)
 	switch {
 	case err != nil:
 		return nil, err
 	case bad != nil:
 		return nil, in.wrong(bad.reason)
 	case res.applied == 0:
-		return nil, in.wrong(fmt.Sprintf("nothing in %s was changed.\n\n%s", p.Readable, failures(res.fails)))
+		return nil, in.wrong(fmt.Sprintf("nothing in %s was changed.\n\n%s", shown(p.Readable), failures(res.fails)))
 	}
 	e.content = strings.ToValidUTF8(res.content, "\uFFFD")
+	if hasMark {
+		e.content = "\ufeff" + e.content
+	}
 	e.expect = state.Hash
 	e.ask.Before = map[string]string{p.Readable: state.Hash}
 	if len(res.fails) > 0 {
@@ -120,6 +126,7 @@ func (a applyDiffTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMe
 	if bad != nil {
 		return tool.NotDone, nil // it never came to a change
 	}
+	_, _ = env.Workspace.Sweep(p) // a leftover that stays does not change the finding
 	state, err := env.Workspace.StatPath(ctx, p)
 	if err != nil {
 		return tool.Unclear, err

@@ -3,6 +3,7 @@ package filetool
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -39,18 +40,17 @@ type diffResult struct {
 // Where it differs from Roo: an empty replacement line stays empty, the blanks at
 // the end of replacement lines stay, among equally similar places one that
 // is equal byte for byte goes first, and without a line hint several equal places
-// are a failure instead of a pick by their distance from the middle of the file.
+// are a failure instead of a pick by their distance from the middle of the file;
+// in a file with both kinds of line ends each line keeps its own, and new lines
+// get that of the first one they replace.
 func applyDiff(ctx context.Context, text, diff string, threshold float64) (diffResult, *diffError, error) {
 	blocks, bad := parseDiff(diff)
 	if bad != nil {
 		return diffResult{}, bad, nil
 	}
-	end := "\n"
-	if strings.Contains(text, "\r\n") {
-		end = "\r\n"
-	}
 	res := diffResult{}
 	d := newDocument(splitLines(text))
+	d.ends = lineEnds(text)
 	shift := 0
 	for _, b := range blocks {
 		before := len(d.lines)
@@ -66,7 +66,7 @@ func applyDiff(ctx context.Context, text, diff string, threshold float64) (diffR
 		res.applied++
 	}
 	if res.applied > 0 {
-		res.content = strings.Join(d.lines, end)
+		res.content = d.text()
 	}
 	return res, nil, nil
 }
@@ -75,6 +75,7 @@ func applyDiff(ctx context.Context, text, diff string, threshold float64) (diffR
 type document struct {
 	lines  []string
 	normal []string
+	ends   []string // of each line: "\n", "\r\n", "" for the last; nil when only looked into
 }
 
 func newDocument(lines []string) *document {
@@ -159,10 +160,51 @@ func linesOf(s string) []string {
 	return splitLines(s)
 }
 
+// lineEnds gives the end of each line that splitLines gives.
+func lineEnds(text string) []string {
+	ends := make([]string, 0, strings.Count(text, "\n")+1)
+	for l := range strings.SplitAfterSeq(text, "\n") {
+		switch {
+		case strings.HasSuffix(l, "\r\n"):
+			ends = append(ends, "\r\n")
+		case strings.HasSuffix(l, "\n"):
+			ends = append(ends, "\n")
+		default:
+			ends = append(ends, "")
+		}
+	}
+	return ends
+}
+
+func (d *document) text() string {
+	var b strings.Builder
+	for i, l := range d.lines {
+		b.WriteString(l)
+		b.WriteString(d.ends[i])
+	}
+	return b.String()
+}
+
+// splice replaces n lines by fresh ones.
 func (d *document) splice(at, n int, fresh []string) {
-	lines := make([]string, 0, len(d.lines)-n+len(fresh))
-	lines = append(append(append(lines, d.lines[:at]...), fresh...), d.lines[at+n:]...)
-	*d = *newDocument(lines)
+	end := d.ends[at]
+	switch {
+	case end != "":
+	case at > 0:
+		end = d.ends[at-1]
+	default:
+		end = "\n"
+	}
+	ends := make([]string, len(fresh))
+	for i := range ends {
+		ends[i] = end
+	}
+	ends = slices.Concat(d.ends[:at], ends, d.ends[at+n:])
+	if len(ends) > 0 {
+		ends[len(ends)-1] = ""
+	}
+	*d = *newDocument(slices.Concat(d.lines[:at], fresh, d.lines[at+n:]))
+	d.ends = ends
 }
 
 // needle is what is looked for, prepared once.

@@ -52,7 +52,7 @@ func formatFound(files []foundFile) string {
 		fmt.Fprintf(&b, "Found %d results.\n\n", total)
 	}
 	for _, f := range files[:min(len(files), maxResults)] {
-		fmt.Fprintf(&b, "# %s\n", f.path)
+		fmt.Fprintf(&b, "# %s\n", shown(f.path))
 		for i, l := range f.lines {
 			if i > 0 && l.number > f.lines[i-1].number+1 {
 				b.WriteString("----\n")
@@ -71,5 +71,5 @@ func foundText(s string) string {
 	if len(s) > maxFoundLine && units(s) > maxFoundLine {
 		s = cut(s, maxFoundLine) + " [truncated...]"
 	}
-	return trimRight(s)
+	return strings.ToValidUTF8(trimRight(s), "\uFFFD")
 }

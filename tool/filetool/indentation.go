@@ -94,9 +94,15 @@ func indentLines(text string, o indentOptions) excerpt {
 	for last >= first && isBlank(lines[last]) {
 		last--
 	}
+	full := false
+	for i, size := first, 0; i <= last; i++ {
+		if size += min(len(lines[i]), 4*maxLine); size > maxShown && i > first {
+			last, full = i-1, true
+		}
+	}
 	n := last - first + 1
 	e := excerpt{total: total, returned: n}
-	e.truncated = (n >= limit || up >= 0 || down < total) && n < total
+	e.truncated = full || (n >= limit || up >= 0 || down < total) && n < total
 	if n > 0 {
 		e.ranges = [][2]int{{first + 1, last + 1}}
 		e.text = numbered(lines[first:last+1], first+1)

@@ -53,7 +53,7 @@ func (l listFiles) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 	if recursive {
 		kind = "listFilesRecursive"
 	}
-	d := &done{ask: tool.Ask{Kind: "tool", Title: "list_files " + p.Readable, Paths: []string{p.Readable}, Outside: p.Outside, Ignored: p.Ignored}}
+	d := &done{ask: tool.Ask{Kind: "tool", Title: "list_files " + shown(p.Readable), Paths: []string{p.Readable}, Outside: p.Outside, Ignored: p.Ignored}}
 	listing := ""
 	if p.Ignored {
 		d.result = denied(p.Readable)
@@ -76,6 +76,7 @@ func (l listFiles) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 }
 
 func explainFolder(readable, real string, err error) (string, error) {
+	readable = shown(readable)
 	if ctxErr := contextError(err); ctxErr != nil {
 		return "", ctxErr
 	}

@@ -28,16 +28,17 @@ func formatListing(entries []entry, limited, showIgnored, marks bool) string {
 	sortEntries(entries)
 	var lines []string
 	for _, e := range entries {
+		name := shown(e.path)
 		switch {
 		case !marks:
-			lines = append(lines, e.path)
+			lines = append(lines, name)
 		case e.ignored && !showIgnored:
 		case e.ignored:
-			lines = append(lines, lockMark+e.path)
+			lines = append(lines, lockMark+name)
 		case e.protected:
-			lines = append(lines, shieldMark+e.path)
+			lines = append(lines, shieldMark+name)
 		default:
-			lines = append(lines, e.path)
+			lines = append(lines, name)
 		}
 	}
 	text := strings.Join(lines, "\n")

@@ -65,7 +65,7 @@ func (readFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (to
 		a.Outside = a.Outside || p.Outside
 		a.Ignored = a.Ignored || p.Ignored
 	}
-	a.Title = "read_file " + strings.Join(a.Paths, ", ")
+	a.Title = "read_file " + shownAll(a.Paths)
 	a.Text = plan.askText()
 	return plan, nil
 }
@@ -140,7 +140,7 @@ func (r *readPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) 
 		if !ok {
 			bad++
 		}
-		texts = append(texts, "File: "+p.Readable+"\n"+text)
+		texts = append(texts, "File: "+shown(p.Readable)+"\n"+text)
 	}
 	res.Text = strings.Join(texts, "\n\n---\n\n")
 	res.IsError = bad == len(r.paths)
@@ -165,7 +165,7 @@ func (r *readPlan) read(ctx context.Context, req request, p workspace.Path, res 
 		return r.image(ctx, p, media, state, res)
 	}
 	if bytes.IndexByte(head, 0) >= 0 {
-		return fmt.Sprintf("Error: %s is a binary file of %d bytes and cannot be shown as text. Use a command that understands its format.", p.Readable, state.Size), false, nil
+		return fmt.Sprintf("Error: %s is a binary file of %d bytes and cannot be shown as text. Use a command that understands its format.", shown(p.Readable), state.Size), false, nil
 	}
 	// One pass hashes the file and picks the lines out of it.
 	sum := sha256.New()
@@ -175,7 +175,7 @@ func (r *readPlan) read(ctx context.Context, req request, p workspace.Path, res 
 	case req.indentation || len(req.ranges) > 1:
 		var all []byte
 		if state.Size > MaxEdit {
-			return fmt.Sprintf("Error: %s has %d bytes, too many to be read as a whole. Read parts of it with offset and limit.", p.Readable, state.Size), false, nil
+			return fmt.Sprintf("Error: %s has %d bytes, too many to be read as a whole. Read parts of it with offset and limit.", shown(p.Readable), state.Size), false, nil
 		}
 		if all, err = io.ReadAll(body); err == nil && req.indentation {
 			text = indentLines(string(all), req.options).toolText(true, req.offset, req.limit)
@@ -186,9 +186,7 @@ func (r *readPlan) read(ctx context.Context, req request, p workspace.Path, res 
 		g := req.ranges[0]
 		var e excerpt
 		e, err = sliceLines(body, g[0]-1, g[1]-g[0]+1)
-		if text = e.text; e.reason != "" {
-			text = e.toolText(false, g[0], 0)
-		}
+		text = e.rangeText(g)
 	default:
 		var e excerpt
 		e, err = sliceLines(body, req.offset-1, req.limit)
@@ -210,17 +208,14 @@ func rangesText(all []byte, ranges [][2]int) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if e.reason != "" {
-			e.text = e.toolText(false, g[0], 0)
-		}
-		parts = append(parts, e.text)
+		parts = append(parts, e.rangeText(g))
 	}
 	return strings.Join(parts, "\n\n"), nil
 }
 
 func (r *readPlan) image(ctx context.Context, p workspace.Path, media string, state workspace.FileState, res *tool.Result) (string, bool, error) {
 	if state.Size > MaxImage {
-		return fmt.Sprintf("Note: %s is an image of %d bytes; images over %d bytes are not shown.", p.Readable, state.Size, MaxImage), true, nil
+		return fmt.Sprintf("Note: %s is an image of %d bytes; images over %d bytes are not shown.", shown(p.Readable), state.Size, MaxImage), true, nil
 	}
 	data, state, err := r.env.Workspace.Read(ctx, p, MaxImage)
 	if err != nil {

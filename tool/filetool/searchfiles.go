@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
@@ -70,7 +71,7 @@ func (searchFiles) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 	if err != nil {
 		return nil, err
 	}
-	d := &done{ask: tool.Ask{Kind: "tool", Title: "search_files " + p.Readable + " /" + pattern + "/", Paths: []string{p.Readable}, Outside: p.Outside, Ignored: p.Ignored}}
+	d := &done{ask: tool.Ask{Kind: "tool", Title: "search_files " + shown(p.Readable) + " /" + shown(pattern) + "/", Paths: []string{p.Readable}, Outside: p.Outside, Ignored: p.Ignored}}
 	found := ""
 	if p.Ignored {
 		d.result = denied(p.Readable)
@@ -173,7 +174,7 @@ func searchFile(ctx context.Context, name string, re *regexp.Regexp, want, most 
 		return nil, err
 	}
 	defer f.Close()
-	br := bufio.NewReaderSize(f, 64<<10)
+	br := bufio.NewReaderSize(&contextual{ctx, f}, 64<<10)
 	var out []foundLine
 	var before foundLine
 	groups := 0
@@ -181,11 +182,6 @@ func searchFile(ctx context.Context, name string, re *regexp.Regexp, want, most 
 	for n := 1; ; n++ {
 		if len(out) >= most {
 			return out[:most], nil
-		}
-		if n%1024 == 1 {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
 		}
 		line, err := readLine(br)
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -197,10 +193,13 @@ func searchFile(ctx context.Context, name string, re *regexp.Regexp, want, most 
 		if bytes.IndexByte(line, 0) >= 0 {
 			return nil, nil
 		}
-		here := foundLine{n, string(line)}
+		here := foundLine{n, string(line[:min(len(line), 4*maxFoundLine+8)])} // as much as can be shown
 		body := bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+		hit, matchErr := match(ctx, re, body)
 		switch {
-		case re.Match(body):
+		case matchErr != nil:
+			return nil, matchErr
+		case hit:
 			first := n
 			if before.number > 0 {
 				first = before.number
@@ -225,6 +224,43 @@ func searchFile(ctx context.Context, name string, re *regexp.Regexp, want, most 
 			return out, nil
 		}
 	}
+}
+
+// longLine is from how many bytes on a line is matched so that it can be stopped.
+const longLine = 16 << 10
+
+// match is re.Match for lines of any length. RE2 takes time in proportion to the
+// line, but also to the pattern, and the two can be chosen to make minutes.
+func match(ctx context.Context, re *regexp.Regexp, line []byte) (bool, error) {
+	if len(line) < longLine {
+		return re.Match(line), nil
+	}
+	r := &runes{ctx: ctx, line: line}
+	hit := re.MatchReader(r)
+	return hit && r.err == nil, r.err
+}
+
+// runes gives a line to a regular expression, until the context ends.
+type runes struct {
+	ctx  context.Context //nolint:containedctx // lives as long as one match
+	line []byte
+	n    int
+	err  error
+}
+
+func (r *runes) ReadRune() (rune, int, error) {
+	if r.n++; r.n%4096 == 0 && r.err == nil {
+		r.err = r.ctx.Err()
+	}
+	if r.err != nil {
+		return 0, 0, r.err
+	}
+	if len(r.line) == 0 {
+		return 0, 0, io.EOF
+	}
+	c, size := utf8.DecodeRune(r.line)
+	r.line = r.line[size:]
+	return c, size, nil
 }
 
 // readLine gives a line with its end, at most maxSearchLine bytes of it.

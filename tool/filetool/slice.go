@@ -21,15 +21,21 @@ type excerpt struct {
 // The number of lines that are shown when nobody says.
 const defaultLines = 2000
 
+// maxShown is how many bytes of a file one answer holds: no model takes more, and
+// the limit on lines is the model's to choose.
+const maxShown = 1 << 20
+
 // sliceLines reads lines offset (from 0) to offset+limit and counts the rest. It
-// keeps no more than it shows; a line's bytes past what is shown are dropped.
+// keeps no more than it shows; a line's bytes past what is shown are dropped. When
+// the lines would be more than maxShown bytes it shows fewer.
 func sliceLines(r io.Reader, offset, limit int) (excerpt, error) {
 	offset, limit = max(0, offset), max(0, limit)
 	var kept []string
 	n := 0 // complete lines so far
 	var line []byte
 	br := bufio.NewReaderSize(r, 64<<10)
-	wanted := func() bool { return n >= offset && n-offset < limit }
+	size := 0
+	wanted := func() bool { return n >= offset && n-offset < limit && size < maxShown }
 	for {
 		part, err := br.ReadSlice('\n')
 		ended := err == nil
@@ -47,6 +53,7 @@ func sliceLines(r io.Reader, offset, limit int) (excerpt, error) {
 		if ended || atEnd {
 			if wanted() {
 				kept = append(kept, shorten(string(line)))
+				size += len(kept[len(kept)-1])
 			}
 			line = line[:0]
 			n++
@@ -58,7 +65,7 @@ func sliceLines(r io.Reader, offset, limit int) (excerpt, error) {
 	if offset >= n {
 		return excerpt{total: n, text: fmt.Sprintf("Error: offset %d is beyond file end (%d lines)", offset, n), reason: "past_end"}, nil
 	}
-	end := min(n, offset+limit)
+	end := min(n, offset+limit, offset+len(kept))
 	return excerpt{
 		text:      numbered(kept, offset+1),
 		ranges:    [][2]int{{offset + 1, end}},
@@ -66,6 +73,18 @@ func sliceLines(r io.Reader, offset, limit int) (excerpt, error) {
 		returned:  len(kept),
 		truncated: end < n,
 	}, nil
+}
+
+// rangeText is an excerpt that was asked for as the range g of lines: what is not
+// shown of it was not wanted, unless it was too much.
+func (e excerpt) rangeText(g [2]int) string {
+	if e.reason != "" {
+		return e.toolText(false, g[0], 0)
+	}
+	if shownTo := e.ranges[0][1]; shownTo < min(g[1], e.total) {
+		return fmt.Sprintf("%s\n[... too long to be shown at once: go on with line %d of %d]", e.text, shownTo+1, e.total)
+	}
+	return e.text
 }
 
 // toolText is an excerpt with what a model needs to know to read on.

@@ -463,3 +463,9 @@ func TestCancel(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// raw gives a member's JSON, "" when there is none.
+func raw(obj, key string) string {
+	v, _ := esjson.Get([]byte(obj), key)
+	return string(v)
+}

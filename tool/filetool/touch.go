@@ -53,17 +53,17 @@ func explain(p workspace.Path, err error) (string, error) {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return "", err
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("%s does not exist. Use list_files to see what is there.", p.Readable), nil
+		return fmt.Sprintf("%s does not exist. Use list_files to see what is there.", shown(p.Readable)), nil
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Sprintf("%s may not be opened: permission denied.", p.Readable), nil
+		return fmt.Sprintf("%s may not be opened: permission denied.", shown(p.Readable)), nil
 	case errors.Is(err, workspace.ErrNotRegular):
-		return fmt.Sprintf("%s is not a file. If it is a folder, use list_files.", p.Readable), nil
+		return fmt.Sprintf("%s is not a file. If it is a folder, use list_files.", shown(p.Readable)), nil
 	}
 	var large *workspace.TooLargeError
 	if errors.As(err, &large) {
 		return large.Error(), nil
 	}
-	return fmt.Sprintf("%s cannot be read: %v", p.Readable, err), nil
+	return fmt.Sprintf("%s cannot be read: %v", shown(p.Readable), err), nil
 }
 
 // done is a plan whose result is known: a refusal, or what was read to be able to

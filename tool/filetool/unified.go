@@ -3,6 +3,7 @@ package filetool
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	udiff "github.com/aymanbagabas/go-udiff"
 
@@ -15,7 +16,11 @@ const maxDiff = 4 << 20
 
 // unified gives a unified diff with file headers, "" when nothing differs.
 func unified(path, old, content string, creates bool) string {
-	if len(old)+len(content) > maxDiff {
+	path = shown(path)
+	switch {
+	case !isText(old) || !isText(content):
+		return fmt.Sprintf("--- a/%s\n+++ b/%s\n@@ not text: %d bytes before, %d after @@\n", path, path, len(old), len(content))
+	case len(old)+len(content) > maxDiff:
 		return fmt.Sprintf("--- a/%s\n+++ b/%s\n@@ the file is too large for a diff: %d bytes before, %d after @@\n", path, path, len(old), len(content))
 	}
 	from := "a/" + path
@@ -24,6 +29,9 @@ func unified(path, old, content string, creates bool) string {
 	}
 	return udiff.Unified(from, "b/"+path, old, content)
 }
+
+// isText tells text from bytes that would fill a terminal with rubbish.
+func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 // hunks is a unified diff without its file headers, as Roo stores it.
 func hunks(diff string) string {

@@ -53,9 +53,9 @@ func (w walker) walk(ctx context.Context, fn visit) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		entries, err := os.ReadDir(f.abs)
+		entries, err := readFolder(ctx, f.abs)
 		if err != nil {
-			if f.abs == w.base {
+			if f.abs == w.base || contextError(err) != nil {
 				return err
 			}
 			continue // a folder that may not be read hides its content, no more

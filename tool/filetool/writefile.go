@@ -58,7 +58,12 @@ func (w writeFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 		e.ask.Text = editText("editedExistingFile", p, "")
 		return e, nil
 	}
-	old, state, err := env.Workspace.Read(ctx, p, 0)
+	old, state, err := env.Workspace.Read(ctx, p, MaxEdit)
+	var large *workspace.TooLargeError
+	if errors.As(err, &large) {
+		// Replaced without being shown; its hash is all that is needed of it.
+		state, err = env.Workspace.StatPath(ctx, p)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.creates = true
@@ -72,6 +77,10 @@ func (w writeFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 	e.expect = state.Hash
 	e.ask.Before = map[string]string{p.Readable: state.Hash}
 	e.ask.Diff, e.ask.Text = describeWrite(p, string(old), content, e.creates)
+	if large != nil {
+		e.ask.Diff = fmt.Sprintf("--- a/%[1]s\n+++ b/%[1]s\n@@ too large for a diff: %d bytes before, %d after @@\n", shown(p.Readable), state.Size, len(content))
+		e.ask.Text = editText("editedExistingFile", p, hunks(e.ask.Diff))
+	}
 	return e, nil
 }
 
@@ -93,6 +102,7 @@ func (w writeFile) Inspect(ctx context.Context, env tool.Env, raw json.RawMessag
 	if err != nil {
 		return tool.Unclear, err
 	}
+	_, _ = env.Workspace.Sweep(p) // a leftover that stays does not change the finding
 	state, err := env.Workspace.StatPath(ctx, p)
 	if err != nil {
 		return tool.Unclear, err
@@ -134,7 +144,7 @@ func (e *edit) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 	state, err := e.env.Workspace.Write(ctx, e.path, []byte(e.content), e.expect)
 	switch {
 	case errors.Is(err, workspace.ErrChanged):
-		return failed("%s was changed by someone else after this change was prepared; nothing was written. Read the file again and make the change on what is there now.", e.path.Readable), nil
+		return failed("%s was changed by someone else after this change was prepared; nothing was written. Read the file again and make the change on what is there now.", shown(e.path.Readable)), nil
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, workspace.ErrNotRegular):
 		return failed("nothing was written: %v", err), nil
 	case err != nil:
@@ -152,7 +162,7 @@ func (e *edit) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 }
 
 func editAsk(name string, p workspace.Path) tool.Ask {
-	return tool.Ask{Kind: "tool", Title: name + " " + p.Readable, Paths: []string{p.Readable}, Outside: p.Outside, Protected: p.Protected, Ignored: p.Ignored}
+	return tool.Ask{Kind: "tool", Title: name + " " + shown(p.Readable), Paths: []string{p.Readable}, Outside: p.Outside, Protected: p.Protected, Ignored: p.Ignored}
 }
 
 func editText(kind string, p workspace.Path, diff string) string {
@@ -181,5 +191,5 @@ func notText(p workspace.Path, data []byte) string {
 	if utf8.Valid(data) {
 		return ""
 	}
-	return fmt.Sprintf("%s is not UTF-8 text, so it cannot be changed by lines.", p.Readable)
+	return fmt.Sprintf("%s is not UTF-8 text, so it cannot be changed by lines.", shown(p.Readable))
 }

@@ -12,8 +12,13 @@
 // cancelled, runs out of time or its shell exits, all of them are ended: SIGTERM,
 // a short grace, SIGKILL. Processes that the shell left in the background are
 // ended too, and Result.Ended says so: a step of an agent owns what it started.
-// Out of reach are only processes that changed their user or cleared their
-// environment and left the session.
+// Out of reach are only processes that left the session and also changed their
+// user, cleared their environment or wrote over it.
+//
+// A caller who records Command.Mark before the start finds a command with
+// FindMarked even if the engine is killed before it learns of the process. The
+// mark is there as soon as anybody else can own the task: until the new process
+// has its environment it still holds the engine's open files, and so its locks.
 //
 // PR_SET_PDEATHSIG is not used on purpose. The kernel sends that signal when the
 // thread that forked ends, not the process; the Go runtime ends threads as it
@@ -22,6 +27,7 @@
 // Instead a Process is recorded when the command starts; after a crash of the
 // engine Find tells whether it lives, and End ends it.
 //
-// Limits: on macOS the mark is not looked for; on other Unix systems and on
+// Limits: the mark is looked for on Linux alone (FindMarked finds nothing
+// elsewhere); on macOS Find sees the leader only; on other Unix systems and on
 // Windows Find cannot tell a reused number and answers false.
 package shell

@@ -20,6 +20,7 @@ var bootID = sync.OnceValue(func() string {
 type stat struct {
 	name    string
 	state   byte
+	parent  int
 	group   int
 	session int
 	started int64
@@ -44,11 +45,12 @@ func parseStat(b []byte) (stat, bool) {
 		return stat{}, false
 	}
 	s := stat{name: string(b[open+1 : shut]), state: f[0][0]}
-	var err1, err2, err3 error
+	var err0, err1, err2, err3 error
+	s.parent, err0 = strconv.Atoi(f[1])
 	s.group, err1 = strconv.Atoi(f[2])
 	s.session, err2 = strconv.Atoi(f[3])
 	s.started, err3 = strconv.ParseInt(f[19], 10, 64)
-	return s, err1 == nil && err2 == nil && err3 == nil
+	return s, err0 == nil && err1 == nil && err2 == nil && err3 == nil
 }
 
 func (s stat) dead() bool { return s.state == 'Z' || s.state == 'X' || s.state == 'x' }
@@ -58,30 +60,21 @@ func identify(pid int, mark string) Process {
 	return Process{PGID: pid, Started: s.started, Boot: bootID(), Mark: mark}
 }
 
-// members lists the living processes of p.
+// members lists the living processes of p. This process is never one of them,
+// although it may carry the mark of a command that it runs in.
 func members(p Process) []Member {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
+	own := lineage()
 	var out []Member
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		s, ok := readStat(pid)
+	eachProcess(func(pid int, s stat) {
 		// Nothing that is older than the command can be a part of it.
-		if !ok || s.dead() || s.started < p.Started {
-			continue
+		if s.started < p.Started || own[pid] {
+			return
 		}
-		grouped := s.group == p.PGID
-		if grouped || s.session == p.PGID || carries(pid, p.Mark) {
+		grouped := p.PGID > 1 && s.group == p.PGID
+		if grouped || p.PGID > 1 && s.session == p.PGID || carries(pid, p.Mark) {
 			out = append(out, Member{PID: pid, Name: s.name, started: s.started, grouped: grouped})
 		}
-	}
+	})
 	return out
 }
 

@@ -2,7 +2,6 @@ package shell
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +17,7 @@ const (
 	settle    = 150 * time.Millisecond // what a shell left behind may take to end by itself
 	grace     = 600 * time.Millisecond // between SIGTERM and SIGKILL
 	killWait  = 600 * time.Millisecond // for the kernel to do it
-	pipeQuiet = 200 * time.Millisecond // no byte for so long and nobody left: the pipe is held by a stranger
+	pipeQuiet = 200 * time.Millisecond // nothing to read for so long and nobody left: a stranger holds the pipe
 	pollEvery = 10 * time.Millisecond
 )
 
@@ -32,6 +31,9 @@ type Command struct {
 	// must not block for long: the command waits for it, and so does a cancel.
 	// nil discards. After an error nothing more is written, and Run returns it.
 	Output io.Writer
+	// Mark goes into the environment of all that the command starts, so that it is
+	// found again; letters and digits. "" = a new one.
+	Mark string
 	// Started is called once, before the first byte of output is read.
 	Started func(Process)
 }
@@ -60,11 +62,17 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	} else if !fi.IsDir() {
 		return Result{Exit: -1}, fmt.Errorf("run command in %s: not a directory", c.Dir)
 	}
+	if c.Mark != "" && !usableMark(c.Mark) {
+		return Result{Exit: -1}, fmt.Errorf("run command in %s: the mark %q cannot be found again", c.Dir, c.Mark)
+	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return Result{Exit: -1}, fmt.Errorf("run command: open a pipe for its output: %w", err)
 	}
-	mark := rand.Text()
+	mark := c.Mark
+	if mark == "" {
+		mark = NewMark()
+	}
 	cmd := command(c.Line)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, w, w
 	cmd.Env = environ(c, mark)
@@ -187,18 +195,7 @@ func End(ctx context.Context, p Process) error {
 	if !Find(p) {
 		return nil
 	}
-	done := make(chan []Member, 1)
-	go func() { done <- end(p, recorded) }()
-	select {
-	case left := <-done:
-		if len(left) > 0 {
-			return fmt.Errorf("end process group %d: %d processes would not end, the first is %d (%s)", p.PGID, len(left), left[0].PID, left[0].Name)
-		}
-		return nil
-	case <-ctx.Done():
-		<-done // bounded by grace + killWait; an owner waits for its goroutines
-		return context.Cause(ctx)
-	}
+	return endWithin(ctx, p, recorded, fmt.Sprintf("process group %d", p.PGID))
 }
 
 // pump carries output from the pipe to the writer.
@@ -206,6 +203,7 @@ type pump struct {
 	r      *os.File
 	n      atomic.Int64
 	busy   atomic.Bool // the writer has bytes in hand
+	held   atomic.Bool // a stranger writes: read no more
 	done   chan struct{}
 	broken chan struct{}
 	err    error // the writer's; set before broken is closed
@@ -233,18 +231,24 @@ func (p *pump) run(w io.Writer) {
 			}
 			p.busy.Store(false)
 		}
-		if err != nil {
+		if err != nil || p.held.Load() {
 			return // EOF, or the deadline that stop sets
 		}
 	}
 }
 
+// maxPipe is the most a pipe can hold: what a program may ask the kernel for.
+const maxPipe = 1 << 20
+
 // stop waits for the rest of the output. All writers are gone by now, so the end
-// of the pipe is at most one pipe buffer away, unless a stranger holds it.
+// of the pipe is at most one pipe buffer away, unless a stranger holds it: then
+// it is given up after a while in which there was nothing to do, counted whether
+// the stranger is silent or writes now and then, or once more came than was there.
+// Ticks are counted, not time: on a busy machine the reader is late as well.
 func (p *pump) stop(res *Result) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	last, since := p.n.Load(), time.Now()
+	first, idle := p.n.Load(), time.Duration(0)
 	for {
 		select {
 		case <-p.done:
@@ -255,18 +259,15 @@ func (p *pump) stop(res *Result) error {
 			return nil
 		case <-tick.C:
 		}
-		if n := p.n.Load(); n != last || p.busy.Load() {
-			last, since = n, time.Now()
-			if !res.Cancelled {
-				continue
-			}
+		if !p.busy.Load() {
+			idle += pollEvery
 		}
-		if time.Since(since) > pipeQuiet {
+		if idle > pipeQuiet || p.n.Load()-first > maxPipe {
 			res.PipeHeld = true
+			p.held.Store(true)
 			if err := p.r.SetReadDeadline(time.Now()); errors.Is(err, os.ErrNoDeadline) {
 				_ = p.r.Close()
 			}
-			since = time.Now()
 		}
 	}
 }

@@ -5,21 +5,49 @@ package shell
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// Environment of a test process that plays an engine: it runs one line, and tells
+// of the process or dies at once.
+const (
+	engineLine = "SHELL_TEST_LINE"
+	engineMark = "SHELL_TEST_MARK"
+	engineDies = "SHELL_TEST_DIES"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(engineLine) != "" {
+		playEngine()
+		return
+	}
+	if os.Getenv(insideMark) != "" {
+		lookFromInside()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func playEngine() {
+	_, _ = Run(context.Background(), Command{Line: os.Getenv(engineLine), Dir: "/", Mark: os.Getenv(engineMark), Started: func(p Process) {
+		if os.Getenv(engineDies) != "" {
+			me, _ := os.FindProcess(os.Getpid())
+			_ = me.Kill()
+			select {}
+		}
+		fmt.Printf("%d %d %s %s\n", p.PGID, p.Started, p.Boot, p.Mark)
+	}})
+}
 
 // run runs a line and fails when anything of it is left, whatever the test is about.
 func run(t *testing.T, ctx context.Context, c Command) (Result, string) {
@@ -49,10 +77,55 @@ func run(t *testing.T, ctx context.Context, c Command) (Result, string) {
 	if left := members(p); len(left) != 0 {
 		t.Fatalf("%q left %v behind", c.Line, left)
 	}
-	if Find(p) {
+	if Find(p) || len(FindMarked(p.Mark)) > 0 {
 		t.Fatalf("%q is said to be alive", c.Line)
 	}
 	return res, out.String()
+}
+
+// eventually polls for a state that a test waits for, as long as a busy machine
+// may take.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// slack is what this machine, as busy as it is now, adds to a bound: many times
+// what it takes to run nothing.
+func slack(t *testing.T) time.Duration {
+	t.Helper()
+	start := time.Now()
+	if _, err := Run(t.Context(), Command{Line: ":", Dir: "/"}); err != nil {
+		t.Fatal(err)
+	}
+	return 20 * time.Since(start)
+}
+
+// trigger calls a function when a word has been printed.
+type trigger struct {
+	word string
+	call func()
+
+	mu   sync.Mutex
+	seen strings.Builder
+	done bool
+}
+
+func (w *trigger) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.done {
+		w.seen.Write(p)
+		if strings.Contains(w.seen.String(), w.word) {
+			w.done = true
+			w.call()
+		}
+	}
+	return len(p), nil
 }
 
 func TestRunEnds(t *testing.T) {
@@ -63,223 +136,143 @@ func TestRunEnds(t *testing.T) {
 	}{
 		{name: "success", line: "echo a; echo b >&2; echo c", out: "a\nb\nc\n"},
 		{name: "exit code", line: "exit 7", exit: 7},
+		{name: "largest exit code", line: "exit 255", exit: 255},
 		{name: "not found", line: "no-such-program-here 2>/dev/null", exit: 127},
-		{name: "signal", line: "kill -9 $$", exit: 137, signal: "SIGKILL"},
-		{name: "stdin is closed", line: "cat; echo done", out: "done\n"},
+		{name: "not executable", line: "/etc/passwd 2>/dev/null", exit: 126},
+		{name: "syntax error", line: "if then 2>/dev/null", out: "*", exit: 2},
+		{name: "killed", line: "kill -9 $$", exit: 137, signal: "SIGKILL"},
+		{name: "crashed", line: "kill -SEGV $$", exit: 139, signal: "SIGSEGV"},
+		{name: "ended itself", line: "kill -TERM $$", exit: 143, signal: "SIGTERM"},
+		{name: "a child was killed", line: "sh -c 'kill -9 $$'", out: "*", exit: 137, signal: "*"},
+		{name: "stdin is closed", line: "cat; read x || echo done", out: "done\n"},
 		{name: "no terminal", line: "(: </dev/tty) 2>/dev/null || echo none", out: "none\n"},
-		{name: "dumb", line: "echo $TERM $PAGER $GIT_PAGER", out: "dumb cat cat\n"},
+		{name: "several lines", line: "a=1\n# a remark\necho $a\n", out: "1\n"},
+		{name: "nothing to do", line: "# nothing"},
 		{name: "background child is ended", line: "sleep 300 & echo x", out: "x\n", ended: true},
 		{name: "background child without the pipe", line: "sleep 300 >/dev/null 2>&1 & echo x", out: "x\n", ended: true},
 		{name: "own session", line: "setsid sleep 300 & sleep 0.1; echo x", out: "x\n", ended: true},
-		{name: "daemon", line: "(setsid sh -c 'sleep 300 & sleep 300' >/dev/null 2>&1 &); sleep 0.1; echo x", out: "x\n", ended: true},
-		{name: "background child that ends by itself", line: "(sleep 0.05; echo late) & echo x", out: "x\nlate\n"},
-		{name: "child that ignores SIGTERM", line: "(trap '' TERM; sleep 300) & sleep 0.1; echo x", out: "x\n", ended: true},
+		{name: "daemon that forked twice", line: "(setsid sh -c 'sleep 300 & sleep 300' >/dev/null 2>&1 &); sleep 0.1; echo x", out: "x\n", ended: true},
+		{name: "cleared environment", line: "env -i sleep 300 & echo x", out: "x\n", ended: true},
+		{name: "no hang-up", line: "nohup sleep 300 >/dev/null 2>&1 & echo x", out: "x\n", ended: true},
+		{name: "child that ignores SIGTERM", line: "(trap '' TERM; echo set; sleep 300) & echo x", out: "*", ended: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			limit := 2*time.Second + slack(t)
 			start := time.Now()
 			res, out := run(t, t.Context(), Command{Line: tt.line})
-			if out != tt.out || res.Exit != tt.exit || res.Signal != tt.signal || (len(res.Ended) > 0) != tt.ended {
+			if tt.out != "*" && out != tt.out || res.Exit != tt.exit || tt.signal != "*" && res.Signal != tt.signal || (len(res.Ended) > 0) != tt.ended {
 				t.Errorf("got %q %+v, want %q exit %d signal %q ended %v", out, res, tt.out, tt.exit, tt.signal, tt.ended)
 			}
 			if res.TimedOut || res.Cancelled || res.PipeHeld || len(res.Survivors) > 0 {
 				t.Errorf("unexpected end: %+v", res)
 			}
-			if d := time.Since(start); d > 2*time.Second {
-				t.Errorf("took %v", d)
+			if d := time.Since(start); d > limit || res.Duration > d {
+				t.Errorf("took %v, and says %v", d, res.Duration)
 			}
 		})
 	}
 }
 
-func TestCancelEndsEverythingWithinTwoSeconds(t *testing.T) {
-	for _, line := range []string{
-		"sleep 300",
-		"sleep 300 | sleep 300",
-		"trap '' TERM; while :; do sleep 1; done",
-		"(trap '' TERM; sleep 300) & wait",
-		"setsid sleep 300 & wait",
-		"kill -STOP $$",
-		"yes",
-		"while :; do sleep 0.01 & done",
-		"exec 3>&1; (setsid sleep 300 >&3 &); sleep 300",
-	} {
-		t.Run(line, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			var at time.Time
-			timer := time.AfterFunc(150*time.Millisecond, func() { at = time.Now(); cancel() })
-			defer timer.Stop()
-			res, _ := run(t, ctx, Command{Line: line})
-			if d := time.Since(at); d > 2*time.Second {
-				t.Errorf("ended %v after the cancel", d)
-			}
-			if !res.Cancelled || res.TimedOut || res.Exit == 0 {
-				t.Errorf("got %+v", res)
-			}
-		})
+// A child that is about to end gets the chance, and then nothing is said of it.
+// How long that may take is a matter of load, so both outcomes are right here as
+// long as they are told apart.
+func TestShortBackgroundWorkIsNotCut(t *testing.T) {
+	res, out := run(t, t.Context(), Command{Line: "(sleep 0.01; echo late) & echo x"})
+	if complete := strings.Contains(out, "late\n"); complete != (len(res.Ended) == 0) {
+		t.Errorf("printed %q and reports %+v", out, res)
 	}
 }
 
-func TestTimeout(t *testing.T) {
-	res, out := run(t, t.Context(), Command{Line: "echo before; sleep 300", Timeout: 100 * time.Millisecond})
-	if !res.TimedOut || res.Cancelled || out != "before\n" || res.Signal != "SIGTERM" {
-		t.Errorf("got %+v %q", res, out)
+func TestOutputKeepsItsOrder(t *testing.T) {
+	_, out := run(t, t.Context(), Command{Line: "i=0; while [ $i -lt 200 ]; do echo out $i; echo err $i >&2; i=$((i+1)); done"})
+	var want strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&want, "out %d\nerr %d\n", i, i)
+	}
+	if out != want.String() {
+		t.Errorf("stdout and stderr are mixed up: %.200q", out)
 	}
 }
 
-func TestCancelledBeforeStartRunsNothing(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+func TestStartedComesBeforeOutput(t *testing.T) {
+	var order []string
+	record := writerFunc(func(p []byte) (int, error) {
+		order = append(order, "output")
+		return len(p), nil
+	})
 	dir := t.TempDir()
-	res, err := Run(ctx, Command{Line: "touch f", Dir: dir})
-	if err != nil || !res.Cancelled {
-		t.Fatalf("got %+v, %v", res, err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "f")); err == nil {
-		t.Error("the command ran")
-	}
-}
-
-func TestMissingDirectory(t *testing.T) {
-	if _, err := Run(t.Context(), Command{Line: "true", Dir: filepath.Join(t.TempDir(), "gone")}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v", err)
-	}
-}
-
-type counter struct{ n int64 }
-
-func (c *counter) Write(p []byte) (int, error) { c.n += int64(len(p)); return len(p), nil }
-
-func TestFloodIsStreamedInBoundedMemory(t *testing.T) {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	var c counter
-	start := time.Now()
-	res, _ := run(t, t.Context(), Command{Line: "head -c 100000000 /dev/zero", Output: &c})
-	runtime.ReadMemStats(&after)
-	if c.n != 100_000_000 || res.Exit != 0 {
-		t.Errorf("got %d bytes, %+v", c.n, res)
-	}
-	if grown := after.TotalAlloc - before.TotalAlloc; grown > 8<<20 {
-		t.Errorf("allocated %d bytes for 100 MB of output", grown)
-	} else {
-		t.Logf("100 MB in %v, %d KB allocated in all", time.Since(start), grown>>10)
+	run(t, t.Context(), Command{Line: "while ! [ -e told ]; do sleep 0.01; done; echo x", Dir: dir, Output: record, Started: func(p Process) {
+		if !Find(p) {
+			t.Error("what was started is not there")
+		}
+		order = append(order, "started")
+		if err := os.WriteFile(filepath.Join(dir, "told"), nil, 0o600); err != nil {
+			t.Error(err)
+		}
+	}})
+	if len(order) < 2 || order[0] != "started" {
+		t.Errorf("order %v", order)
 	}
 }
 
-type failing struct{ after int }
+type writerFunc func([]byte) (int, error)
 
-func (f *failing) Write(p []byte) (int, error) {
-	f.after -= len(p)
-	if f.after < 0 {
-		return 0, errors.New("disk full")
-	}
-	return len(p), nil
-}
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-func TestFailingOutputEndsTheCommand(t *testing.T) {
-	start := time.Now()
-	_, err := Run(t.Context(), Command{Line: "yes", Dir: t.TempDir(), Output: &failing{1 << 20}})
-	if err == nil || !strings.Contains(err.Error(), "disk full") {
-		t.Errorf("got %v", err)
+func TestWhereItRuns(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if d := time.Since(start); d > 3*time.Second {
-		t.Errorf("took %v", d)
+	odd := filepath.Join(dir, "a b'\"$x\n;é")
+	if err := os.Mkdir(odd, 0o700); err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestKeysOfProvidersDoNotReachCommands(t *testing.T) {
-	t.Setenv("ANTHROPIC_API_KEY", "secret-1")
-	t.Setenv("ROOST_ROOT", "secret-2")
-	t.Setenv("GITHUB_TOKEN", "kept")
-	_, out := run(t, t.Context(), Command{Line: "env"})
-	if strings.Contains(out, "secret-") || !strings.Contains(out, "GITHUB_TOKEN=kept") {
-		t.Errorf("environment:\n%s", out)
+	_, out := run(t, t.Context(), Command{Line: `pwd; printf '%s\n' "$PWD"`, Dir: odd})
+	if out != odd+"\n"+odd+"\n" {
+		t.Errorf("ran in %q", out)
 	}
 }
 
-// TestFindAndEndAfterTheEngineDied kills a process that runs a command, and then
-// finds and ends the command from here, as a resume does.
-func TestFindAndEndAfterTheEngineDied(t *testing.T) {
-	if os.Getenv("SHELL_TEST_ENGINE") == "1" {
-		_, _ = Run(context.Background(), Command{Line: os.Getenv("SHELL_TEST_LINE"), Dir: "/", Started: func(p Process) {
-			fmt.Printf("%d %d %s %s\n", p.PGID, p.Started, p.Boot, p.Mark)
-		}})
-		return
+func TestWhatCannotStart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o700); err != nil {
+		t.Fatal(err)
 	}
-	for _, line := range []string{"sleep 300", "setsid sleep 300 & exec sleep 0.1", "sleep 300 & trap '' TERM; while :; do sleep 1; done"} {
-		t.Run(line, func(t *testing.T) {
-			engine := exec.Command(os.Args[0], "-test.run=^TestFindAndEndAfterTheEngineDied$")
-			engine.Env = append(os.Environ(), "SHELL_TEST_ENGINE=1", "SHELL_TEST_LINE="+line)
-			out, err := engine.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := engine.Start(); err != nil {
-				t.Fatal(err)
-			}
-			var p Process
-			if _, err := fmt.Fscan(out, &p.PGID, &p.Started, &p.Boot, &p.Mark); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(30 * time.Millisecond) // let it fork
-			_ = engine.Process.Kill()
-			_ = engine.Wait()
-			time.Sleep(200 * time.Millisecond)
-			if !Find(p) {
-				t.Fatal("the command that lives on was not found")
-			}
-			wrong := []Process{p, p, p}
-			wrong[0].Started, wrong[0].Mark = p.Started+1, "x"
-			wrong[1].Boot = "another"
-			wrong[2].PGID, wrong[2].Mark = os.Getpid(), "x"
-			for _, w := range wrong {
-				if Find(w) {
-					t.Errorf("Find(%+v) took another process for the command", w)
-				}
-			}
-			if err := End(t.Context(), p); err != nil {
-				t.Fatal(err)
-			}
-			if Find(p) || len(members(p)) > 0 {
-				t.Error("still there after End")
-			}
-			if err := End(t.Context(), p); err != nil {
-				t.Errorf("second End: %v", err)
-			}
-		})
-	}
-}
-
-func TestParseStatTakesAnyName(t *testing.T) {
-	line := "12 (a) R 1 (b) S 1 34 56 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 777 0"
-	s, ok := parseStat([]byte(line))
-	if !ok || s.name != "a) R 1 (b" || s.state != 'S' || s.group != 34 || s.session != 56 || s.started != 777 {
-		t.Errorf("got %+v %v", s, ok)
-	}
-	for _, bad := range []string{"", "12", "12 (a)", "12 )a( S", "12 (a) S x y z"} {
-		if _, ok := parseStat([]byte(bad)); ok {
-			t.Errorf("%q was taken", bad)
+	for _, tt := range []struct {
+		name, why string
+		c         Command
+	}{
+		{"missing folder", "no such file", Command{Line: "true", Dir: file + "-gone"}},
+		{"a file for a folder", "not a directory", Command{Line: "true", Dir: file}},
+		{"below a file", "not a directory", Command{Line: "true", Dir: file + "/x"}},
+		{"a line over the kernel's limit", "argument list too long", Command{Line: ": " + strings.Repeat("x", 200_000), Dir: "/"}},
+		{"a mark that is two", "cannot be found again", Command{Line: "true", Dir: "/", Mark: "a,b"}},
+	} {
+		tt.c.Started = func(Process) { t.Errorf("%s: started", tt.name) }
+		res, err := Run(t.Context(), tt.c)
+		if err == nil || !strings.Contains(err.Error(), tt.why) || res.Exit != -1 {
+			t.Errorf("%s: %+v, %v", tt.name, res, err)
 		}
 	}
-	if s, ok := readStat(os.Getpid()); !ok || s.started == 0 {
-		t.Errorf("own stat: %+v %v", s, ok)
-	}
 }
 
-func TestEnvironIsIndependentOfItsInput(t *testing.T) {
-	base := []string{"A=1", "OPENAI_API_KEY=k", "roost_x=2", "PAGER=less", "B=" + strconv.Itoa(2)}
-	got := Environ(base)
-	if base[3] != "PAGER=less" {
-		t.Error("the input was changed")
+func TestCommandsSideBySideEndOnlyTheirOwn(t *testing.T) {
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			var out bytes.Buffer
+			line := fmt.Sprintf("setsid sleep 300 >/dev/null 2>&1 & (sleep 0.%d; echo mine) & wait %%2; echo end", i+1)
+			res, err := Run(t.Context(), Command{Line: line, Dir: "/", Output: &out})
+			if err != nil || res.Exit != 0 || out.String() != "mine\nend\n" || len(res.Ended) == 0 {
+				t.Errorf("%q: %+v, %v", out.String(), res, err)
+			}
+		}()
 	}
-	joined := strings.Join(got, "\n")
-	for _, bad := range []string{"OPENAI", "roost_x", "less"} {
-		if strings.Contains(joined, bad) {
-			t.Errorf("%s is in %q", bad, joined)
-		}
-	}
+	wg.Wait()
 }
 
 func ExampleRun() {
@@ -288,4 +281,31 @@ func ExampleRun() {
 	// Output:
 	// hello
 	// 3 <nil>
+}
+
+// engine starts a test process that runs line under mark, and gives what it says
+// of the process. The engine is dead when this returns.
+func engine(t *testing.T, line, mark string, dies bool) Process {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), engineLine+"="+line, engineMark+"="+mark)
+	if dies {
+		cmd.Env = append(cmd.Env, engineDies+"=1")
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var p Process
+	if dies {
+		_, _ = io.Copy(io.Discard, out)
+	} else if _, err := fmt.Fscan(out, &p.PGID, &p.Started, &p.Boot, &p.Mark); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	return p
 }

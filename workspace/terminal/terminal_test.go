@@ -1,64 +1,27 @@
 package terminal
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/roost-dev/roost/esjson"
 	"pgregory.net/rapid"
-)
 
-type vector struct {
-	Name  string
-	Input struct {
-		Fn         string
-		Text       json.RawMessage
-		LineLimit  int `json:"line_limit"`
-		CharLimit  int `json:"char_limit"`
-		Start      *int
-		Aggressive bool
-	}
-	Want struct{ Text json.RawMessage }
-}
+	"github.com/roost-dev/roost/internal/conformance"
+)
 
 // lone says whether a string holds half a pair (in its three-byte form).
 func lone(s string) bool { return !utf8.ValidString(s) }
 
 func TestVectorsTerminalOutput(t *testing.T) {
-	dir := os.Getenv("ROOST_VECTORS")
-	if dir == "" {
-		t.Skip("ROOST_VECTORS is not set")
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "terminal_output.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	passed, cases, choice := 0, 0, 0
-	for line := range bytes.Lines(data) {
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		cases++
-		var v vector
-		if err := json.Unmarshal(line, &v); err != nil {
-			t.Fatal(err)
-		}
-		in, err1 := esjson.Unquote(v.Input.Text)
-		want, err2 := esjson.Unquote(v.Want.Text)
-		if err1 != nil || err2 != nil {
-			t.Fatal(v.Name, err1, err2)
-		}
+	conformance.Run(t, "terminal_output", func(t *testing.T, c conformance.Case) (choice bool) {
+		in, want := c.Input.Str("text"), c.Want.Str("text")
 		var got string
-		switch v.Input.Fn {
+		switch fn := c.Input.Str("fn"); fn {
 		case "truncate":
-			got = Truncate(in, v.Input.LineLimit, v.Input.CharLimit)
+			got = Truncate(in, int(c.Input.Int("line_limit", 0)), int(c.Input.Int("char_limit", 0)))
 		case "rle":
 			got = FoldRepeats(in)
 		case "carriage_returns":
@@ -66,38 +29,25 @@ func TestVectorsTerminalOutput(t *testing.T) {
 		case "backspaces":
 			got = Erase(in)
 		case "add_line_numbers":
-			start := 1
-			if v.Input.Start != nil {
-				start = *v.Input.Start
-			}
-			got = AddNumbers(in, start)
+			got = AddNumbers(in, int(c.Input.Int("start", 1)))
 		case "strip_line_numbers":
-			got = StripNumbers(in, v.Input.Aggressive)
+			got = StripNumbers(in, c.Input.Bool("aggressive", false))
 		default:
-			t.Errorf("%s: unknown function %q", v.Name, v.Input.Fn)
-			continue
+			t.Fatalf("unknown function %q", fn)
 		}
 		// By choice: where the original makes half a pair out of whole ones, we drop
 		// the half; all else must be equal.
 		if lone(want) && !lone(in) {
 			if lone(got) {
-				t.Errorf("%s: half a pair in %q", v.Name, got)
-				continue
+				t.Errorf("half a pair in %q", got)
 			}
-			choice++
-			passed++
-			continue
+			return true
 		}
 		if got != want {
-			t.Errorf("%s %s: %s", v.Name, v.Input.Fn, cmp.Diff(want, got))
-			continue
+			t.Error(cmp.Diff(want, got))
 		}
-		passed++
-	}
-	if cases == 0 {
-		t.Fatal("no vectors")
-	}
-	fmt.Printf("vectors: terminal_output %d/%d (by choice %d)\n", passed, cases, choice)
+		return false
+	})
 }
 
 func TestHalvesOfPairs(t *testing.T) {

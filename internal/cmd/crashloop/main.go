@@ -75,6 +75,7 @@ func loop(ctx context.Context, n int, seed uint64, parallel int) (int, error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("build roost: %w: %s", err, out)
 	}
+	fmt.Printf("crashloop: %d rounds, %d tasks at once, seed %d\n", n, parallel, seed)
 	begun := time.Now()
 	t := &tally{}
 	var left atomic.Int64
@@ -98,10 +99,11 @@ func loop(ctx context.Context, n int, seed uint64, parallel int) (int, error) {
 		})
 	}
 	workers.Wait()
+	took := time.Since(begun)
 	fmt.Printf("crashloop: %d rounds (%d killed, %d ended first), %d tasks completed, %d durable events printed and found, "+
-		"%d file reads, %d command lines, %d unknown outcomes, seed %d, %s: %d troubles\n",
+		"%d file reads, %d command lines, %d unknown outcomes, seed %d, %s, %.1f rounds/s: %d troubles\n",
 		t.kills+t.ends, t.kills, t.ends, t.tasks, t.durable, t.reads, t.lines, t.unknowns, seed,
-		time.Since(begun).Round(time.Second), len(t.troubles))
+		took.Round(time.Second), float64(t.kills+t.ends)/took.Seconds(), len(t.troubles))
 	if len(t.troubles) > 0 {
 		fmt.Println("kept:", dir)
 		return 1, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +35,7 @@ func (v *victim) rest() error {
 		case c.Finished != nil && c.Finished.Outcome == "unknown" && c.Name == "execute_command":
 			unknown++
 		case c.Finished != nil && c.Finished.Outcome != "ok":
-			errs = append(errs, fmt.Errorf("call %s of %s is %s: %s", c.ID, c.Name, c.Finished.Outcome, c.Finished.Result))
+			errs = append(errs, fmt.Errorf("call %s of %s is %s: %s", c.ID, c.Name, c.Finished.Outcome, c.Result))
 		}
 	}
 	for i := range 8 {
@@ -44,11 +45,33 @@ func (v *victim) rest() error {
 			errs = append(errs, fmt.Errorf("%s has %d bytes, %w", file, len(data), err))
 		}
 	}
-	if left := crashtest.Gone(v.dir, 2*time.Second); len(left) > 0 {
-		errs = append(errs, fmt.Errorf("processes %v are left", left))
-	}
+	errs = append(errs, v.orphans(v.rounds, 2*time.Second), v.leftovers())
 	v.t.add(func() { v.t.tasks++; v.t.lines += n; v.t.unknowns += unknown })
 	return errors.Join(errs...)
+}
+
+// orphans tells whether a process that was started in the first n rounds lives.
+func (v *victim) orphans(n int, patience time.Duration) error {
+	var errs []error
+	for _, mark := range v.marks[:n] {
+		v.bench.Mark = mark
+		if left := v.bench.Gone(patience); len(left) > 0 {
+			errs = append(errs, fmt.Errorf("processes %v of an earlier round still live", left))
+		}
+	}
+	v.marks = slices.Delete(v.marks, 0, n) // gone is gone: nothing can start with them again
+	v.rounds -= n
+	return errors.Join(errs...)
+}
+
+// leftovers tells whether folders for output outlived the processes they were for.
+// The last round's own is not left by a kill.
+func (v *victim) leftovers() error {
+	left, err := filepath.Glob(filepath.Join(v.dir, "tmp", "roost-spool-*"))
+	if err == nil && len(left) > 0 {
+		err = fmt.Errorf("folders %v are left", left)
+	}
+	return err
 }
 
 // lines counts what the commands appended and holds it against how often each was

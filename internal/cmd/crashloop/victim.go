@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/internal/crashtest"
+	"github.com/roost-dev/roost/workspace/shell"
 )
 
 const (
 	killWithin  = 300 * time.Millisecond // after the start
 	roundsATask = 12                     // then it may come to its end
+	doctorEvery = 4                      // rounds; it reads everything, as the look after each round does
 )
 
 // victim is one task that is killed until it may complete.
@@ -27,6 +29,9 @@ type victim struct {
 	random *rand.Rand
 	id     string
 	before crashtest.Look
+	marks  []string // of the rounds whose processes have not been seen gone
+	rounds int      // how many of them
+	nth    int      // rounds so far
 	err    error
 }
 
@@ -42,11 +47,15 @@ func newVictim(t *tally, program, dir string, seed, k uint64) *victim {
 }
 
 // turns keep every part busy: streamed text, files, commands that append a line
-// of their own each, several calls in one reply.
+// of their own each, several calls in one reply. Some commands leave a process of a
+// session of its own behind, which outlives a kill and must not outlive the resume.
 func turns() []crashtest.Turn {
 	var out []crashtest.Turn
 	command := func(name string) crashtest.Call {
 		line := fmt.Sprintf("echo %s >> lines.txt; echo shown %s; sleep 0.02; echo more", name, name)
+		if name == "c2" || name == "a5" {
+			line += "; setsid sleep 41 > /dev/null 2>&1 & sleep 0.1"
+		}
 		return crashtest.Call{Name: "execute_command", Input: map[string]any{"command": line, "cwd": nil, "timeout": nil}}
 	}
 	for i := range 8 {
@@ -122,6 +131,9 @@ func (v *victim) round(kill time.Duration) (ended bool, err error) {
 			args = append([]string{"resume", v.id, "Do all the turns."}, args[2:]...)
 		}
 	}
+	v.nth++
+	v.bench.Mark = shell.NewMark()
+	v.marks, v.rounds = append(v.marks, v.bench.Mark), v.rounds+1
 	child, err := v.bench.Run(ctx, "", kill, args...)
 	if err != nil {
 		return false, err
@@ -138,8 +150,21 @@ func (v *victim) round(kill time.Duration) (ended bool, err error) {
 	if !child.Killed && child.Code != 0 {
 		return false, fmt.Errorf("roost %s ended with %d: %s", args[0], child.Code, child.Errors)
 	}
-	if doctor, err := v.bench.Run(ctx, "", 0, "doctor"); err != nil || doctor.Code != 0 {
-		return false, errors.Join(err, fmt.Errorf("doctor: %d: %s %s", doctor.Code, doctor.Lines, doctor.Errors))
+	if len(child.Lines) > 0 || !child.Killed {
+		// It came past its restart: what earlier rounds had started is ended by then.
+		// What this one started may live until the next.
+		n := v.rounds - 1
+		if !child.Killed {
+			n = v.rounds
+		}
+		if err := v.orphans(n, 0); err != nil {
+			return false, err
+		}
+	}
+	if !child.Killed || v.nth%doctorEvery == 0 {
+		if doctor, err := v.bench.Run(ctx, "", 0, "doctor"); err != nil || doctor.Code != 0 {
+			return false, errors.Join(err, fmt.Errorf("doctor: %d: %s %s", doctor.Code, doctor.Lines, doctor.Errors))
+		}
 	}
 	return !child.Killed, v.compare(ctx, child)
 }

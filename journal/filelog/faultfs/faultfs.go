@@ -22,7 +22,7 @@ type FS struct {
 // New returns an FS that fails nothing.
 func New() *FS { return &FS{FS: filelog.OS} }
 
-// Fail sets the judge: op is open, write, sync, truncate, rename, mkdir or
+// Fail sets the judge: op is open, write, sync, stat, truncate, rename, mkdir or
 // syncdir; name is the base name. nil ends the faults.
 func (f *FS) Fail(judge func(op, name string) error) {
 	f.mu.Lock()
@@ -101,6 +101,21 @@ func (f *file) WriteAt(b []byte, off int64) (int, error) {
 		return n, err
 	}
 	return f.File.WriteAt(b, off)
+}
+
+func (f *file) Append(b []byte) (int, error) {
+	if err := f.fs.judge("write", f.name); err != nil {
+		n, _ := f.File.Append(b[:len(b)/2])
+		return n, err
+	}
+	return f.File.Append(b)
+}
+
+func (f *file) Stat() (fs.FileInfo, error) {
+	if err := f.fs.judge("stat", f.name); err != nil {
+		return nil, err
+	}
+	return f.File.Stat()
 }
 
 func (f *file) Datasync() error {

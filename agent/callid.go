@@ -1,0 +1,73 @@
+package agent
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+// unique gives calls whose ids are taken, or missing, ids of their own, so that
+// each call has its own outcome and each result finds its call. It happens before
+// the reply is stored: what is stored is what is sent, and the id is the model's
+// only in that it must come back. The new id depends on nothing but the reply and
+// the ids that are taken.
+//
+// Providers do repeat ids: some count from zero in each reply. wrong are the calls
+// whose input was not JSON; they stand in the reply with the input {}, and are
+// found by it when several have one id.
+func unique(blocks []json.RawMessage, wrong map[string]string, taken func(id string) bool) ([]json.RawMessage, map[string]string) {
+	out := make([]json.RawMessage, len(blocks))
+	renamed := map[string]string{}
+	mine := map[string]bool{}
+	for i, block := range blocks {
+		out[i] = block
+		if typ, _ := esjson.GetString(block, "type"); typ != "tool_use" {
+			continue
+		}
+		old, _ := esjson.GetString(block, "id")
+		id := old
+		if id == "" {
+			id = "call_" + strconv.Itoa(i+1)
+		}
+		for base, n := id, 2; mine[id] || taken(id); n++ {
+			id = base + "_" + strconv.Itoa(n)
+		}
+		mine[id] = true
+		if id != old {
+			out[i] = esjson.Set(block, "id", esjson.Quote(nil, id))
+		}
+		if sent, is := wrong[old]; is && emptyInput(block) {
+			renamed[id] = sent
+		}
+	}
+	return out, renamed
+}
+
+// emptyInput reports whether a call stands with the input {}.
+func emptyInput(block []byte) bool {
+	input, ok := esjson.Get(block, "input")
+	if !ok {
+		return true
+	}
+	for range esjson.Members(input) {
+		return false
+	}
+	return esjson.TypeOf(input) == esjson.TypeObject
+}
+
+// callIDs are the ids of the calls in an assistant message.
+func callIDs(message []byte) []string {
+	var ids []string
+	content, _ := esjson.Get(message, "content")
+	if esjson.TypeOf(content) != esjson.TypeArray {
+		return nil
+	}
+	for block := range esjson.Array(content) {
+		if typ, _ := esjson.GetString(block, "type"); typ == "tool_use" {
+			id, _ := esjson.GetString(block, "id")
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,77 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/tool"
+)
+
+// control closes the tools that are about the conversation itself.
+func (b *batch) control(ctx context.Context, c *task.Call, plan tool.Plan) (*Outcome, error) {
+	result, err := plan.Run(ctx, nil)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, b.finish(ctx, c, verdict{outcome: "error", text: failure(err.Error()), isError: true})
+	case result.Completed:
+		return b.complete(ctx, c, result)
+	}
+	return b.followup(ctx, c, plan.Ask(), result)
+}
+
+// followup asks the model's question.
+func (b *batch) followup(ctx context.Context, c *task.Call, ask tool.Ask, r tool.Result) (*Outcome, error) {
+	a := b.agent
+	d := a.draft()
+	row := b.row(d, c, ask, false)
+	var choices []string
+	for _, choice := range r.Choices {
+		choices = append(choices, choice.Answer)
+	}
+	answer, out, err := b.ask(ctx, d, task.QuestionOpened{
+		Question: questionID(row), Kind: "followup", Message: row, Call: c.ID, Text: r.Question, Choices: choices,
+	}, nil)
+	if err != nil || out != nil {
+		return out, err
+	}
+	d = a.draft()
+	d.change(row, esjson.Set(a.state().Message(row).Raw(), "isAnswered", []byte("true")))
+	return nil, b.finish(ctx, c, verdict{outcome: "ok", text: marked(answer.Text), before: d.events})
+}
+
+// complete shows the result and ends the run; words that came with a resume are
+// the person's reply to it and go on instead. A completion in the same reply as a
+// call that failed was written before the model could know, and is not taken.
+func (b *batch) complete(ctx context.Context, c *task.Call, r tool.Result) (*Outcome, error) {
+	a := b.agent
+	shown := a.lastAsk() == "completion_result"
+	if queued := a.state().Queue; shown && len(queued) > 0 {
+		d := a.draft()
+		d.take(queued)
+		text, images := joined(queued)
+		if text != "" {
+			text = marked(text)
+		}
+		return nil, b.finish(ctx, c, verdict{outcome: "ok", text: text, images: images, before: d.events})
+	}
+	if shown && a.yes {
+		return nil, b.finish(ctx, c, verdict{outcome: "ok", text: goOn})
+	}
+	if b.failed && !shown {
+		text := failure("the task was not completed: a call before this one in the same reply did not succeed. Look at its result first")
+		return nil, b.finish(ctx, c, verdict{outcome: "error", text: text, isError: true})
+	}
+	if !shown {
+		empty := ""
+		d := a.draft()
+		d.row(streamRow(a.stamp(), "completion_result", r.Text, false))
+		d.row(plainAskRow(a.stamp(), "completion_result", &empty))
+		if err := d.commit(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &Outcome{State: "completed", Reason: r.Text}, nil
+}

@@ -1,0 +1,124 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roost-dev/roost/task"
+)
+
+// A task whose log lost commits in its middle does not run until a person has
+// said so: a lost commit may have held a rewind, a refusal or the outcome of a
+// command, and nothing that is left tells. The consent is for the damage that was
+// named; it is kept in the log and not asked for again. Damage that comes later is
+// asked for anew.
+//
+// "--yes" is not that consent, and neither are words that came before the
+// question was seen: both are said without knowing of the damage.
+const damageKind = "damage"
+
+// damageCall stands where a question names its call. No call can have such an id.
+// An answer stays in the state until its call has an outcome, so this one stays.
+const damageCall = "damage:"
+
+// unconfirmed are the problems of the log that no person has agreed to go on with.
+func (a *Agent) unconfirmed() []task.Problem {
+	agreed := map[string]bool{}
+	for _, q := range a.state().Answered {
+		if q.Kind == damageKind && q.Answer.Approve != nil && *q.Answer.Approve {
+			for seq := range strings.SplitSeq(strings.TrimPrefix(q.Call, damageCall), ",") {
+				agreed[seq] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(a.state().Problems), func(p task.Problem) bool {
+		return agreed[strconv.FormatUint(p.Seq, 10)]
+	})
+}
+
+// confirm asks whether to go on in spite of the damage. The draft holds the run's
+// start. It returns nil when the person has agreed; words that came along and do
+// not answer are kept for later.
+func (a *Agent) confirm(ctx context.Context, d *draft, lost []task.Problem, in *Input) (*Outcome, error) {
+	q := a.damageQuestion(lost)
+	answer, ok := Answer{}, false
+	if open := a.state().Question(q.Question); open != nil {
+		answer, ok = inputAnswer(q, *in)
+	}
+	if !ok {
+		if in.Text != "" || len(in.Images) > 0 {
+			d.queue(*in)
+			*in = Input{}
+		}
+		out, err := a.put(ctx, d, q)
+		if out != nil || err != nil {
+			return out, err
+		}
+		if answer, err = a.Asker.Ask(ctx, q); err != nil {
+			if errors.Is(err, ErrNobody) {
+				return waiting(q), nil
+			}
+			return nil, err
+		}
+		d = a.draft()
+	} else {
+		*in = Input{}
+	}
+	d.close(q, answer)
+	if err := d.commit(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.save(ctx); err != nil {
+		return nil, err
+	}
+	if answer.Approve == nil || !*answer.Approve {
+		return &Outcome{State: "denied", Code: damageKind, Reason: "its log is damaged, and going on was refused"}, nil
+	}
+	return nil, nil
+}
+
+// damageQuestion names what is lost and what is known to depend on it.
+func (a *Agent) damageQuestion(lost []task.Problem) task.QuestionOpened {
+	var seqs, words []string
+	for _, p := range lost {
+		if seq := strconv.FormatUint(p.Seq, 10); !slices.Contains(seqs, seq) {
+			seqs = append(seqs, seq)
+		}
+		words = append(words, fmt.Sprintf("commit %d: %s", p.Seq, p.Reason))
+	}
+	text := "The task's log is damaged. " + few(words) + "."
+	s := a.state()
+	var gone, unsure []string
+	for id := uint64(1); id < s.NextMessage(); id++ {
+		if m := s.Message(id); m != nil && (m.Missing || m.Hidden == "lost") {
+			gone = append(gone, "#"+strconv.FormatUint(id, 10))
+		}
+	}
+	for _, c := range s.OpenCalls() {
+		if c.Outcome() != task.OutcomeFinished {
+			unsure = append(unsure, c.Name)
+		}
+	}
+	if len(gone) > 0 {
+		text += " Messages that are gone: " + few(gone) + "."
+	}
+	if len(unsure) > 0 {
+		text += " Calls whose outcome may have been in it: " + few(unsure) + "."
+	}
+	text += " Rewinds, refusals and file changes that were recorded there are not known. Go on with what is left?"
+	id := strings.Join(seqs, ",")
+	return task.QuestionOpened{Question: "damage-" + seqs[len(seqs)-1], Kind: damageKind, Call: damageCall + id, Text: text}
+}
+
+// few joins the first of a list and counts the rest.
+func few(list []string) string {
+	const most = 5
+	if len(list) > most {
+		return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more", len(list)-most)
+	}
+	return strings.Join(list, ", ")
+}

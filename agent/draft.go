@@ -1,0 +1,84 @@
+package agent
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/roost-dev/roost/task"
+)
+
+// draft is one commit in the making. It numbers the messages that it adds, so
+// that what belongs together is one commit whatever it is made of. Nothing else
+// may be committed between the first message of a draft and its own commit.
+type draft struct {
+	agent  *Agent
+	events []task.Event
+	added  uint64
+}
+
+func (a *Agent) draft(events ...task.Event) *draft {
+	return &draft{agent: a, events: events}
+}
+
+func (d *draft) put(events ...task.Event) { d.events = append(d.events, events...) }
+
+// message adds a message at the end of a history and returns its number.
+func (d *draft) message(h task.History, body task.Body) uint64 {
+	id := d.agent.state().NextMessage() + d.added
+	d.added++
+	d.put(task.MessageAdded{History: h, Message: id, Body: body})
+	return id
+}
+
+// row adds a row for the person.
+func (d *draft) row(raw []byte) uint64 { return d.message(task.UI, task.Body{Raw: raw}) }
+
+// change gives a message new content.
+func (d *draft) change(id uint64, raw []byte) {
+	d.put(task.MessageChanged{Message: id, Body: task.Body{Raw: raw}})
+}
+
+// userTurn adds the next user message: results of calls first, then what else
+// there is to say, then the environment.
+func (d *draft) userTurn(results []string, blocks []task.Piece) {
+	a := d.agent
+	var pieces []task.Piece
+	sep := `{"role":"user","content":[`
+	add := func(p task.Piece) {
+		if p.Literal != "" {
+			pieces = append(pieces, task.Piece{Literal: sep + p.Literal})
+		} else {
+			pieces = append(pieces, task.Piece{Literal: sep}, p)
+		}
+		sep = ","
+	}
+	for _, call := range results {
+		add(task.Piece{Result: call})
+	}
+	for _, b := range blocks {
+		add(b)
+	}
+	add(task.Piece{Literal: string(textBlock(a.environment()))})
+	pieces = append(pieces, task.Piece{Literal: `],"ts":` + strconv.FormatInt(a.stamp(), 10) + `}`})
+	d.message(task.API, task.Body{Compose: mergeLiterals(pieces)})
+}
+
+// commit commits what there is; nothing is no commit.
+func (d *draft) commit(ctx context.Context) error {
+	if len(d.events) == 0 {
+		return nil
+	}
+	return d.agent.commit(ctx, d.events...)
+}
+
+func mergeLiterals(pieces []task.Piece) []task.Piece {
+	var out []task.Piece
+	for _, p := range pieces {
+		if n := len(out); n > 0 && p.Literal != "" && out[n-1].Literal != "" {
+			out[n-1].Literal += p.Literal
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}

@@ -1,0 +1,261 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/task"
+)
+
+// The first request holds the person's words as given, pictures behind them, and
+// ends in what the program knows.
+func TestFirstRequest(t *testing.T) {
+	b := newBench(t, finish("done"))
+	b.agent.Zone = "Europe/Berlin"
+	b.agent.Settings.Mode = "architect"
+	want(t, b.start(agent.Input{Text: `make "it" <work>` + "\n", Images: []string{"data:image/jpeg;base64,QUJD", "no picture"}}), "completed", "")
+	r := b.model.requests[0]
+	var blocks []string
+	for raw := range esjson.Array(r.Messages[0].Content) {
+		typ, _ := esjson.GetString(raw, "type")
+		text, _ := esjson.GetString(raw, "text")
+		if typ == "image" {
+			text = string(raw)
+		}
+		blocks = append(blocks, text)
+	}
+	if len(blocks) != 3 || blocks[0] != "<user_message>\nmake \"it\" <work>\n\n</user_message>" ||
+		blocks[1] != `{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":"QUJD"}}` {
+		t.Errorf("%q", blocks)
+	}
+	for _, part := range []string{"<environment_details>", "ISO 8601 UTC format: 2026-04-14T", "User time zone: Europe/Berlin", "<slug>architect</slug>", "<model>a-model</model>", "$0.00"} {
+		if !strings.Contains(blocks[2], part) {
+			t.Errorf("%q is not in %s", part, blocks[2])
+		}
+	}
+	if r.Model != "a-model" || len(r.Tools) != 5 || r.Tools[0].Name != "look" || !strings.Contains(r.System, "attempt_completion") {
+		t.Errorf("model %q, %d tools", r.Model, len(r.Tools))
+	}
+	if ui := b.disk.state.UI()[0]; ui.Text() != `make "it" <work>`+"\n" || !strings.Contains(string(ui.Raw()), `"images":["data:image/jpeg;base64,QUJD","no picture"]`) {
+		t.Errorf("%s", ui.Raw())
+	}
+}
+
+// Before the first request of a run a person is told what it sends; a no stops it
+// before anything went out.
+func TestExpectation(t *testing.T) {
+	b := newBench(t, turn{text: "hm"}, finish("done"))
+	var plans []agent.Plan
+	b.agent.Model = sonnet(t)
+	b.agent.Expect = func(p agent.Plan) error { plans = append(plans, p); return nil }
+	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
+	if len(plans) != 1 || plans[0].Messages != 1 || plans[0].Provider != "anthropic" || plans[0].Model != "a-model" ||
+		!plans[0].CostKnown || plans[0].CostMicro != plans[0].Tokens*3 || plans[0].Tokens < 100 {
+		t.Errorf("%+v", plans)
+	}
+	b.agent.Expect = func(agent.Plan) error { return errors.New("too dear") }
+	asked := len(b.model.requests)
+	out := b.start(agent.Input{Text: "more"})
+	want(t, out, "failed", "internal")
+	if len(b.model.requests) != asked || !strings.Contains(out.Reason, "too dear") {
+		t.Errorf("%d requests, %s", len(b.model.requests)-asked, out.Reason)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		limits   task.Limits
+		code     string
+		requests int
+	}{
+		"turns":            {task.Limits{MaxTurns: 2}, "turns", 2},
+		"cost":             {task.Limits{MaxCostMicros: 6000}, "cost", 2},
+		"cost, just":       {task.Limits{MaxCostMicros: 6001}, "cost", 3},
+		"turns and cost":   {task.Limits{MaxTurns: 9, MaxCostMicros: 3000}, "cost", 1},
+		"the first counts": {task.Limits{MaxTurns: 1, MaxCostMicros: 3000}, "turns", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			look := func(i int) turn {
+				return turn{calls: []call{use(fmt.Sprint("c", i), "look", "a")}, usage: llm.Usage{Input: 1000}}
+			}
+			b := newBench(t, look(1), look(2), look(3), look(4))
+			b.agent.Model = sonnet(t)
+			b.agent.Settings.Limits = c.limits
+			out := b.start(agent.Input{Text: "go"})
+			want(t, out, "limit", c.code)
+			if len(b.model.requests) != c.requests {
+				t.Errorf("%d requests", len(b.model.requests))
+			}
+			// The reply at the limit is not thrown away: its calls are closed.
+			if n := len(outcomes(b.disk.state)); n != c.requests || strings.Contains(fmt.Sprint(outcomes(b.disk.state)), "open") {
+				t.Errorf("%v", outcomes(b.disk.state))
+			}
+			// A limit is one run's: the next one begins anew.
+			b.agent.Settings.Limits = task.Limits{}
+			want(t, b.start(agent.Input{Yes: true}), "completed", "")
+			checkHistories(t, b.disk.state)
+		})
+	}
+}
+
+// Replies that leave nothing to do are told so, in words that fit, and three of
+// them end the run.
+func TestRepliesWithoutCalls(t *testing.T) {
+	for name, c := range map[string]struct {
+		turn  turn
+		state string
+		code  string
+		says  string
+	}{
+		"text only":         {turn{text: "I think."}, "limit", "mistakes", "called no tool"},
+		"nothing":           {turn{empty: true}, "limit", "mistakes", "called no tool"},
+		"cut by the limit":  {turn{text: "I was about to", stop: "max_tokens"}, "limit", "mistakes", "cut off at the limit"},
+		"reasoning only":    {turn{think: "hm hm"}, "limit", "mistakes", "called no tool"},
+		"refused to answer": {turn{empty: true, stop: "refusal"}, "failed", "refusal", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, c.turn, c.turn, c.turn, c.turn)
+			want(t, b.start(agent.Input{Text: "go"}), c.state, c.code)
+			if c.says != "" && !strings.Contains(history(b.disk.state), c.says) {
+				t.Errorf("%q was not said: %s", c.says, history(b.disk.state))
+			}
+			checkHistories(t, b.disk.state)
+			// New words are what helps: they are the next user turn, and no reproach stands
+			// between.
+			reproaches := strings.Count(history(b.disk.state), "[ERROR]")
+			b.model.turns = append(b.model.turns[:b.disk.state.Replies], finish("done"))
+			want(t, b.start(agent.Input{Text: "try it this way"}), "completed", "")
+			if text := history(b.disk.state); strings.Count(text, "[ERROR]") != reproaches || !strings.Contains(text, "try it this way") {
+				t.Error(text)
+			}
+		})
+	}
+}
+
+// A task that completed goes on when the person wants it, with words or without;
+// one that was killed before its end was told just ends.
+func TestAfterCompletion(t *testing.T) {
+	turns := []turn{finish("one"), {calls: []call{{"more", "attempt_completion", `{"result":"two"}`}}}}
+	t.Run("words", func(t *testing.T) {
+		b := newBench(t, turns...)
+		want(t, b.start(agent.Input{Text: "go"}), "completed", "")
+		out := b.start(agent.Input{Text: "and a test", Images: []string{"data:image/png;base64,AAAA"}})
+		want(t, out, "completed", "")
+		r := result(t, b.disk.state, "done")
+		if out.Reason != "two" || !strings.Contains(r, `<user_message>\nand a test\n</user_message>`) || !strings.Contains(r, `"data":"AAAA"`) {
+			t.Errorf("%+v %s", out, r)
+		}
+		checkHistories(t, b.disk.state)
+	})
+	t.Run("go on", func(t *testing.T) {
+		b := newBench(t, turns...)
+		want(t, b.start(agent.Input{Text: "go"}), "completed", "")
+		out := b.start(agent.Input{Yes: true})
+		if want(t, out, "completed", ""); out.Reason != "two" || strings.Contains(history(b.disk.state), "<user_message>\\nThe user") {
+			t.Errorf("%+v %s", out, history(b.disk.state))
+		}
+	})
+	t.Run("nothing", func(t *testing.T) {
+		b := newBench(t, turns...)
+		want(t, b.start(agent.Input{Text: "go"}), "completed", "")
+		out := b.start(agent.Input{})
+		if want(t, out, "completed", ""); out.Reason != "one" || len(b.model.requests) != 1 {
+			t.Errorf("%+v, %d requests", out, len(b.model.requests))
+		}
+	})
+	t.Run("killed before its end was told", func(t *testing.T) {
+		b := newBench(t, turns...)
+		want(t, b.start(agent.Input{Text: "go"}), "completed", "")
+		left := b.after(len(b.disk.commits)-1, 0)
+		out := left.start(agent.Input{Yes: true})
+		if want(t, out, "completed", ""); out.Reason != "one" || len(left.model.requests) != 0 {
+			t.Errorf("%+v, %d requests", out, len(left.model.requests))
+		}
+	})
+}
+
+// How a run ends is in the log, and on the disk before Run returns.
+func TestEndOfARun(t *testing.T) {
+	b := newBench(t, finish("done"))
+	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
+	run := b.disk.state.Run
+	if run.Outcome != "completed" || run.Reason != "done" || run.ID != "run-1" || b.trace[len(b.trace)-1] != "saved" {
+		t.Errorf("%+v, last %q", run, b.trace[len(b.trace)-1])
+	}
+	b = newBench(t, finish("done"))
+	b.disk.refuse = func(op string) error {
+		if op == "barrier" && slices.Contains(b.trace, "commit run.ended") {
+			return fmt.Errorf("sync: %w", journal.ErrNotSaved)
+		}
+		return nil
+	}
+	out := b.start(agent.Input{Text: "go"})
+	if out.State != "completed" || out.Code != "save" || !errors.Is(out.Err, journal.ErrNotSaved) {
+		t.Errorf("%+v", out)
+	}
+}
+
+// Whoever took the task over has it: the run ends at once and says so.
+func TestTakenOver(t *testing.T) {
+	for _, op := range []string{"commit", "barrier"} {
+		b := newBench(t, turn{calls: []call{use("c1", "act", "x")}}, finish("done"))
+		b.disk.refuse = func(at string) error {
+			if at == op && len(b.model.requests) > 0 {
+				return fmt.Errorf("append: %w", journal.ErrFenced)
+			}
+			return nil
+		}
+		out := b.start(agent.Input{Text: "go"})
+		if out.State != "failed" || len(b.ran) > 0 {
+			t.Errorf("%s: %+v, ran %q", op, out, b.ran)
+		}
+	}
+}
+
+func TestATimedRunEndsAsALimit(t *testing.T) {
+	b := newBench(t, finish("done"))
+	ctx, cancel := context.WithCancelCause(context.Background())
+	b.model.during = func(context.Context, llm.Request) { cancel(agent.ErrTimeout) }
+	b.model.turns[0].text = "some words"
+	want(t, b.startWith(ctx, agent.Input{Text: "go"}), "limit", "timeout")
+	if run := b.disk.state.Run; run.Outcome != "limit" || run.Code != "timeout" {
+		t.Errorf("%+v", run)
+	}
+}
+
+// What runs are started with is recorded, and a run that was never ended is closed
+// by the next.
+func TestRunsAreRecorded(t *testing.T) {
+	b := newBench(t, turn{text: "hm"}, finish("done"))
+	b.agent.Head = "abc123"
+	b.agent.Settings.Approve = "all"
+	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
+	if run := b.disk.state.Run; run.Head != "abc123" || run.Settings.Approve != "all" || b.disk.state.Settings.Approve != "all" {
+		t.Errorf("%+v", run)
+	}
+	left := b.after(6, 0)
+	want(t, left.start(agent.Input{Yes: true}), "completed", "")
+	var ends []string
+	for _, c := range left.disk.commits {
+		for _, raw := range c.Events {
+			if typ, _ := esjson.GetString(raw, "type"); typ == "run.ended" {
+				run, _ := esjson.GetString(raw, "run")
+				state, _ := esjson.GetString(raw, "outcome")
+				ends = append(ends, run+" "+state)
+			}
+		}
+	}
+	if d := cmp.Diff([]string{"run-1 interrupted", left.disk.state.Run.ID + " completed"}, ends); d != "" {
+		t.Error(d)
+	}
+}

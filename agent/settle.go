@@ -1,0 +1,61 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/tool"
+)
+
+// settle decides what becomes of a call whose outcome a crash left unknown. It
+// returns true when the call may simply run (again).
+func (b *batch) settle(ctx context.Context, c *task.Call, t tool.Tool) (bool, error) {
+	a := b.agent
+	if c.Foreign {
+		switch {
+		case t != nil && t.Spec().Class == tool.Control:
+			return true, nil // it has no effects: show it again
+		default:
+			text := "Task was interrupted before this tool call could be completed."
+			return false, b.finish(ctx, c, verdict{outcome: "unknown", text: text})
+		}
+	}
+	if t == nil {
+		text := failure(fmt.Sprintf("there is no tool named %q any more", c.Name))
+		return false, b.finish(ctx, c, verdict{outcome: "unknown", text: text, isError: true})
+	}
+	switch t.Spec().Replay {
+	case tool.Again:
+		return true, nil
+	case tool.Inspect:
+		return b.inspect(ctx, c, t)
+	}
+	text := "The program was killed while this tool ran. It is not known whether, or how far, it took effect. " +
+		"It was not run again. Check the state of things before you decide to repeat it."
+	a.notice(fmt.Sprintf("%s was interrupted: its outcome is unknown, and it is not run again", c.Name))
+	return false, b.finish(ctx, c, verdict{outcome: "unknown", text: text, isError: true})
+}
+
+// inspect looks at the files to see whether a write took place.
+func (b *batch) inspect(ctx context.Context, c *task.Call, t tool.Tool) (bool, error) {
+	looker, ok := t.(tool.Inspector)
+	if !ok {
+		return false, b.finish(ctx, c, verdict{outcome: "unknown", text: unclearWrite, isError: true})
+	}
+	found, err := looker.Inspect(ctx, b.env(""), c.Input(), c.Before)
+	if err != nil {
+		return false, b.finish(ctx, c, verdict{outcome: "unknown", text: unclearWrite + " " + err.Error(), isError: true})
+	}
+	switch found {
+	case tool.NotDone:
+		return true, nil
+	case tool.Done:
+		text := "The program was killed while this tool ran. The file shows that the change was made; it was not made again."
+		return false, b.finish(ctx, c, verdict{outcome: "ok", text: text})
+	}
+	return false, b.finish(ctx, c, verdict{outcome: "unknown", text: unclearWrite, isError: true})
+}
+
+const unclearWrite = "The program was killed while this tool ran, and the file does not show whether the change was made. " +
+	"It was not made again. Read the file before you go on."

@@ -1,0 +1,31 @@
+//go:build unix
+
+package spool
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+const noFollow = syscall.O_NOFOLLOW
+
+// tryLock takes the lock if nobody has it. It is the open file's: a child that a
+// command starts does not inherit it, because the file is closed on exec.
+func tryLock(f *os.File) (bool, error) {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// removeLocked removes a folder whose lock is held, so that two sweepers do not meet.
+func removeLocked(path string, _ *os.File) { _ = os.RemoveAll(path) } // tried again by the next one
+
+// ours reports whether a folder is this user's.
+func ours(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
+}

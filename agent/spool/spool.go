@@ -1,0 +1,132 @@
+// Package spool makes the private folder in which a run keeps command output that
+// does not fit in memory, and clears away those that killed processes left.
+//
+// A folder belongs to whoever holds the kernel lock on the file in it. The lock ends
+// with its process, whatever ended that; a number and a start time would have to be
+// judged, and are not to be trusted across containers that share a folder. So a
+// folder whose lock can be had is dead, and is removed by the next Make.
+//
+// Only folders of the same user with our name are looked at, and none that is a
+// link. Where there are no such locks (neither Unix nor Windows) nothing is removed.
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	prefix   = "roost-spool-"
+	lockName = "lock"
+	// unlocked is how old a folder without a lock file must be to be taken for dead.
+	// Between the making of a folder and that of its lock it has none.
+	unlocked = 24 * time.Hour
+)
+
+var (
+	mu    sync.Mutex
+	locks = map[string]*os.File{} // of this process's folders
+)
+
+// Make removes the folders of dead processes below dir and makes a new one, mode
+// 0700. dir "" is the system's folder for temporary files. What cannot be removed
+// is left for the next time: leftovers must not keep a run from starting.
+func Make(dir string) (string, error) {
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	sweep(dir, time.Now())
+	path, err := os.MkdirTemp(dir, prefix+"*")
+	if err != nil {
+		return "", fmt.Errorf("make a folder for the output of commands: %w", err)
+	}
+	lock, err := newLock(path)
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("lock the folder for the output of commands: %w", err), os.RemoveAll(path))
+	}
+	mu.Lock()
+	locks[path] = lock
+	mu.Unlock()
+	return path, nil
+}
+
+// Remove removes a folder that Make made. "" is no folder.
+func Remove(path string) error {
+	if path == "" {
+		return nil
+	}
+	mu.Lock()
+	lock := locks[path]
+	delete(locks, path)
+	mu.Unlock()
+	// Windows removes no open file; elsewhere the order does not matter, since nobody
+	// else may have the folder but by this lock.
+	if lock != nil {
+		_ = lock.Close() // it was only held
+	}
+	if err := os.RemoveAll(path); err != nil {
+		return fmt.Errorf("remove the folder for the output of commands: %w", err)
+	}
+	return nil
+}
+
+// newLock makes the lock file under another name and renames it once it is held:
+// under its own name it is never seen without its owner.
+func newLock(path string) (*os.File, error) {
+	temp := filepath.Join(path, lockName+".new")
+	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	held, err := tryLock(f)
+	if err == nil && !held {
+		err = errors.New("somebody else holds it")
+	}
+	if err == nil {
+		err = os.Rename(temp, filepath.Join(path, lockName))
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// sweep removes what dead processes left.
+func sweep(dir string, now time.Time) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // making a folder there will say why
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), prefix) {
+			continue
+		}
+		info, err := e.Info()
+		if err == nil && ours(info) {
+			removeDead(filepath.Join(dir, e.Name()), info, now)
+		}
+	}
+}
+
+func removeDead(path string, info fs.FileInfo, now time.Time) {
+	f, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|noFollow, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		if now.Sub(info.ModTime()) > unlocked {
+			_ = os.RemoveAll(path) // tried again by the next one
+		}
+		return
+	}
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if held, err := tryLock(f); err == nil && held {
+		removeLocked(path, f)
+	}
+}

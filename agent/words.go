@@ -1,0 +1,95 @@
+package agent
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/task"
+)
+
+// What a person says to a task as a whole waits in the task's queue until a user
+// turn takes it. The queue is in the log, so words that were acknowledged survive
+// a kill between the restart that took them and the turn that sends them.
+
+// goOn is what the model is told when the person said "go on" and nothing else.
+// It is not marked as the user's words, because they are not.
+const goOn = "The user has seen this and wants you to go on."
+
+// queue shows the person's words and keeps them for the next user turn.
+func (d *draft) queue(in Input) task.InputQueued {
+	d.row(sayRow(d.agent.stamp(), "user_feedback", in.Text, nonNil(in.Images)))
+	item := task.InputQueued{Input: d.agent.RunID, Text: in.Text, Images: in.Images}
+	d.put(item)
+	return item
+}
+
+// take uses up queued words: their blocks, for the user turn of the same commit.
+func (d *draft) take(items []task.InputQueued) []task.Piece {
+	var blocks []task.Piece
+	for _, item := range items {
+		if item.Text != "" {
+			blocks = append(blocks, userWords(item.Text))
+		}
+		blocks = append(blocks, imagePieces(item.Images)...)
+		d.put(task.InputTaken{Input: item.Input})
+	}
+	return blocks
+}
+
+// joined is queued input as one text and its images, for a place that holds one.
+func joined(items []task.InputQueued) (string, []json.RawMessage) {
+	var texts []string
+	var images []json.RawMessage
+	for _, item := range items {
+		if item.Text != "" {
+			texts = append(texts, item.Text)
+		}
+		images = append(images, imageBlocks(item.Images)...)
+	}
+	return strings.Join(texts, "\n\n"), images
+}
+
+func marked(text string) string { return "<user_message>\n" + text + "\n</user_message>" }
+
+func userWords(text string) task.Piece {
+	return task.Piece{Literal: string(textBlock(marked(text)))}
+}
+
+func literals(blocks []json.RawMessage) []task.Piece {
+	var out []task.Piece
+	for _, b := range blocks {
+		out = append(out, task.Piece{Literal: string(b)})
+	}
+	return out
+}
+
+func imagePieces(images []string) []task.Piece { return literals(imageBlocks(images)) }
+
+// imageBlocks turns data URLs into image blocks, split at the first comma as Roo
+// does.
+func imageBlocks(images []string) []json.RawMessage {
+	var out []json.RawMessage
+	for _, url := range images {
+		head, data, ok := strings.Cut(url, ",")
+		if !ok {
+			continue
+		}
+		media := strings.TrimSuffix(strings.TrimPrefix(head, "data:"), ";base64")
+		var src, o esjson.Object
+		src.String("type", "base64")
+		src.String("media_type", media)
+		src.String("data", data)
+		o.String("type", "image")
+		o.Raw("source", src.Bytes())
+		out = append(out, o.Bytes())
+	}
+	return out
+}
+
+func nonNil(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}

@@ -1,0 +1,172 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/money"
+)
+
+// Key is something that can be set.
+type Key struct {
+	Name   string
+	Env    string // overrides the file
+	Flag   string // overrides both; "" when no flag does
+	Doc    string
+	List   bool
+	Secret bool // never shown
+	check  func(string) error
+}
+
+// Keys are all settings, in the order in which they are listed.
+var Keys = keys()
+
+func keys() []Key {
+	list := []Key{
+		{Name: "root", Flag: "root", Doc: "Roost's own folder"},
+		{Name: "cache", Flag: "cache", Doc: "where derived data lives"},
+		{Name: "sources", Flag: "sources", Doc: "other tools' storages: auto, none or DIR,..."},
+		{Name: "server", Flag: "server", Doc: "a running server to use"},
+		{Name: "provider", Flag: "provider", Doc: "who is asked by new tasks"},
+		{Name: "model", Flag: "model", Doc: "the model of new tasks"},
+		{Name: "base_url", Flag: "base-url", Doc: "the provider's address for new tasks"},
+		{Name: "mode", Flag: "mode", Doc: "the mode of new tasks"},
+		{Name: "approve", Flag: "approve", Doc: "what new tasks may do without asking", check: oneOf("ask", "read", "edits", "all")},
+		{Name: "allow", Flag: "allow", Doc: "commands that new tasks may run", List: true},
+		{Name: "deny", Flag: "deny", Doc: "commands that new tasks may never run", List: true},
+		{Name: "max_turns", Flag: "max-turns", Doc: "requests to the model in one run", check: count},
+		{Name: "max_cost", Flag: "max-cost", Doc: "US dollars for one run", check: amount},
+		{Name: "idle_timeout", Flag: "idle-timeout", Doc: "stop when nothing happens for this long", check: span},
+		{Name: "total_timeout", Flag: "total-timeout", Doc: "stop a run after this long", check: span},
+	}
+	for i := range list {
+		list[i].Env = "ROOST_" + strings.ToUpper(list[i].Name)
+	}
+	for _, p := range []string{"anthropic", "openai", "openai-compatible", "google"} {
+		env := strings.ToUpper(strings.ReplaceAll(p, "-", "_"))
+		list = append(list,
+			Key{Name: "providers." + p + ".api_key", Env: env + "_API_KEY", Doc: "the key for " + p, Secret: true},
+			Key{Name: "providers." + p + ".base_url", Env: env + "_BASE_URL", Doc: "the address of " + p})
+	}
+	return list
+}
+
+// Find is the key of a name.
+func Find(name string) (Key, bool) {
+	for _, k := range Keys {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Key{}, false
+}
+
+func oneOf(words ...string) func(string) error {
+	return func(text string) error {
+		for _, w := range words {
+			if text == w {
+				return nil
+			}
+		}
+		return fmt.Errorf("want one of %s", strings.Join(words, ", "))
+	}
+}
+
+func count(text string) error {
+	if n, err := strconv.Atoi(text); err != nil || n < 0 {
+		return fmt.Errorf("want a whole number such as 20")
+	}
+	return nil
+}
+
+func amount(text string) error {
+	if usd, err := money.Parse(text); err != nil || usd < 0 {
+		return fmt.Errorf("want an amount of US dollars such as 0.50")
+	}
+	return nil
+}
+
+func span(text string) error {
+	if d, err := time.ParseDuration(text); err != nil || d < 0 {
+		return fmt.Errorf("want a time such as 90s, 10m or 2h, in quotes")
+	}
+	return nil
+}
+
+// Check reports why a value does not fit a key.
+func (k Key) Check(v Value) error {
+	switch {
+	case v.IsList && !k.List:
+		return fmt.Errorf("want one value, not a list")
+	case !v.IsList && k.List:
+		return fmt.Errorf(`want a list such as ["git log", "ls"]`)
+	case k.check != nil:
+		return k.check(v.Text)
+	}
+	return nil
+}
+
+// Setting is what holds for a key.
+type Setting struct {
+	Key    Key
+	Value  Value
+	Origin string // "default", the variable's name, or "PATH:LINE"
+}
+
+// Set reports whether anybody has set it.
+func (s Setting) Set() bool { return s.Origin != Default }
+
+// Default is the origin of what nobody has set.
+const Default = "default"
+
+// ValueError is a known setting with a value that it cannot have.
+type ValueError struct {
+	Origin, Key, Problem string
+}
+
+func (e *ValueError) Error() string { return e.Origin + ": " + e.Key + ": " + e.Problem }
+
+// Warning is a line of the file that nothing reads.
+type Warning struct {
+	Line    int
+	Key     string
+	Closest string // the key that was meant, perhaps; "" when none is near
+}
+
+// Resolve says what holds: the environment over the file. Flags are the
+// caller's. An empty variable counts as not set. Path names the file in origins.
+func Resolve(f *File, path string, getenv func(string) string) (map[string]Setting, []Warning, error) {
+	out := map[string]Setting{}
+	for _, k := range Keys {
+		s := Setting{Key: k, Origin: Default, Value: Value{IsList: k.List}}
+		if e, ok := f.Get(k.Name); ok {
+			s.Value, s.Origin = e.Value, path+":"+strconv.Itoa(e.Line)
+		}
+		if text := getenv(k.Env); text != "" {
+			s.Value, s.Origin = Value{Text: text}, k.Env
+			if k.List { // one a line: the words of a pattern stand apart by blanks
+				s.Value = Value{IsList: true, List: strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })}
+			}
+		}
+		if s.Set() {
+			if err := k.Check(s.Value); err != nil {
+				return nil, nil, &ValueError{Origin: s.Origin, Key: k.Name, Problem: err.Error()}
+			}
+		}
+		out[k.Name] = s
+	}
+	return out, unknown(f), nil
+}
+
+func unknown(f *File) []Warning {
+	var out []Warning
+	for _, e := range f.Entries {
+		if _, ok := Find(e.Key); ok {
+			continue
+		}
+		out = append(out, Warning{Line: e.Line, Key: e.Key, Closest: Closest(e.Key)})
+	}
+	return out
+}

@@ -1,0 +1,134 @@
+package config
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func env(list ...string) func(string) string {
+	return func(name string) string {
+		for _, e := range list {
+			if text, ok := strings.CutPrefix(e, name+"="); ok {
+				return text
+			}
+		}
+		return ""
+	}
+}
+
+func TestTheEnvironmentOverridesTheFile(t *testing.T) {
+	t.Parallel()
+	f := parse(t, lines(`model = "from the file"`, `mode = "ask"`, `deny = ["rm"]`, `max_turns = 3`, `[providers.anthropic]`, `base_url = "http://file"`))
+	got, warnings, err := Resolve(f, "/c.toml", env("ROOST_MODEL=from the variable", "ROOST_ALLOW=git log\nls -l\n", "ANTHROPIC_BASE_URL=http://variable", "ROOST_MODE="))
+	if err != nil || len(warnings) != 0 {
+		t.Fatal(err, warnings)
+	}
+	tests := []struct {
+		key    string
+		value  Value
+		origin string
+	}{
+		{"model", text("from the variable"), "ROOST_MODEL"},
+		{"mode", text("ask"), "/c.toml:2"}, // an empty variable is not set
+		{"deny", texts("rm"), "/c.toml:3"},
+		{"max_turns", text("3"), "/c.toml:4"},
+		{"allow", texts("git log", "ls -l"), "ROOST_ALLOW"},
+		{"providers.anthropic.base_url", text("http://variable"), "ANTHROPIC_BASE_URL"},
+		{"provider", Value{}, Default},
+	}
+	for _, tt := range tests {
+		s := got[tt.key]
+		if diff := cmp.Diff(tt.value, s.Value); diff != "" || s.Origin != tt.origin || s.Set() != (tt.origin != Default) {
+			t.Errorf("%s comes from %s, want %s: %s", tt.key, s.Origin, tt.origin, diff)
+		}
+	}
+	if len(got) != len(Keys) {
+		t.Errorf("%d settings of %d keys", len(got), len(Keys))
+	}
+}
+
+func TestUnknownKeysAreNamedWithTheirLine(t *testing.T) {
+	t.Parallel()
+	f := parse(t, lines("# c", `modell = "x"`, `[provider]`, `x = 1`, `[providers.anthropic]`, `apikey = "k"`))
+	_, got, err := Resolve(f, "c", env())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Warning{{2, "modell", "model"}, {4, "provider.x", "provider"}, {6, "providers.anthropic.apikey", "providers.anthropic.api_key"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestValuesThatDoNotFitAreRefused(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, file, variable string
+		origin, says         string
+	}{
+		{"a policy", `approve = "never"`, "", "c:1", "ask, read, edits, all"},
+		{"a policy of a variable", ``, "ROOST_APPROVE=yes", "ROOST_APPROVE", "ask, read, edits, all"},
+		{"a number", `max_turns = "many"`, "", "c:1", "whole number"},
+		{"a negative number", `max_turns = -1`, "", "c:1", "whole number"},
+		{"an amount", `max_cost = "lots"`, "", "c:1", "US dollars"},
+		{"a negative amount", `max_cost = -0.5`, "", "c:1", "US dollars"},
+		{"a time without a unit", `idle_timeout = 90`, "", "c:1", "such as 90s"},
+		{"a list where one value belongs", `model = ["a"]`, "", "c:1", "not a list"},
+		{"one value where a list belongs", "\n" + `deny = "rm"`, "", "c:2", "want a list"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, _, err := Resolve(parse(t, tt.file), "c", env(tt.variable))
+			var bad *ValueError
+			if !errors.As(err, &bad) || bad.Origin != tt.origin || !strings.Contains(bad.Problem, tt.says) {
+				t.Errorf("%v; want %s: ...%s...", err, tt.origin, tt.says)
+			}
+		})
+	}
+	if _, _, err := Resolve(parse(t, lines("max_cost = 0.50", `idle_timeout = "90s"`, "max_turns = 0", `approve = "all"`)), "c", env()); err != nil {
+		t.Errorf("good values: %v", err)
+	}
+}
+
+// Each key has a variable of its own, and no two flags fight for one.
+func TestKeysAreDistinct(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	for _, k := range Keys {
+		for _, name := range []string{k.Name, k.Env, "--" + k.Flag} {
+			if name == "--" {
+				continue
+			}
+			if other, again := seen[name]; again {
+				t.Errorf("%s stands for %s and %s", name, other, k.Name)
+			}
+			seen[name] = k.Name
+		}
+		if k.Doc == "" {
+			t.Errorf("%s says nothing about itself", k.Name)
+		}
+		if strings.Contains(k.Name, "api_key") != k.Secret {
+			t.Errorf("%s: secret %v", k.Name, k.Secret)
+		}
+	}
+}
+
+func TestClosest(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"modle": "model", "max-turns": "max_turns", "aprove": "approve", "colour": "", "providers.antropic.api_key": "providers.anthropic.api_key",
+	} {
+		if got := Closest(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	for pair, want := range map[[2]string]int{{"", "ab"}: 2, {"jsn", "json"}: 1, {"same", "same"}: 0, {"kitten", "sitting"}: 3, {"ab", "ba"}: 1, {"jsno", "json"}: 1} {
+		if got := Distance(pair[0], pair[1]); got != want {
+			t.Errorf("%v: %d, want %d", pair, got, want)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/cli/config"
+)
+
+// topics are what help knows beside the commands.
+var topics = map[string]func() string{
+	"exit-codes":  exitCodesTopic,
+	"environment": environmentTopic,
+}
+
+// helpCommand is cobra's, except that an unknown topic is an error and not the
+// whole help with exit code 0.
+func (a *App) helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND|TOPIC]",
+		Short: "Help about a command, or a topic: environment, exit-codes",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			var out []string
+			at, _, err := cmd.Root().Find(args)
+			if err == nil {
+				for _, c := range at.Commands() {
+					if c.IsAvailableCommand() {
+						out = append(out, c.Name()+"\t"+c.Short)
+					}
+				}
+			}
+			if len(args) == 0 {
+				out = append(out, "environment", "exit-codes")
+			}
+			return out, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && topics[args[0]] != nil {
+				return a.println(topics[args[0]]())
+			}
+			at, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usage("help about "+strings.Join(args, " "), "there is no such command or topic", "roost help")
+			}
+			at.InitDefaultHelpFlag()
+			return at.Help()
+		},
+	}
+}
+
+// exitCodes are the codes with their meaning, in order.
+var exitCodes = []struct {
+	code    int
+	meaning string
+}{
+	{ExitDone, "done"},
+	{ExitFailed, "failed"},
+	{ExitUsage, "wrong usage"},
+	{ExitDenied, "denied"},
+	{ExitNotFound, "not found"},
+	{ExitTimeout, "time-out"},
+	{ExitCancelled, "cancelled"},
+	{ExitConfig, "configuration"},
+	{ExitInput, "an answer is needed and nobody can be asked"},
+	{ExitLimit, "a limit was reached: turns, cost, mistakes"},
+	{ExitProvider, "the provider failed after retries"},
+	{ExitBusy, "busy, or a conflict"},
+	{ExitDamaged, "damaged or stale data was found"},
+	{ExitServer, "the server cannot be reached"},
+	{ExitHangup, "ended by SIGHUP"},
+	{ExitInterrupt, "ended by Ctrl-C"},
+	{ExitTerminated, "ended by SIGTERM"},
+}
+
+func exitCodesTopic() string {
+	var b strings.Builder
+	b.WriteString("Exit codes:\n")
+	for _, c := range exitCodes {
+		fmt.Fprintf(&b, "  %3d  %s\n", c.code, c.meaning)
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+func environmentTopic() string {
+	var b strings.Builder
+	b.WriteString("Variables override the settings file, and flags override both:\n")
+	row := func(name, doc string) { fmt.Fprintf(&b, "  %-27s %s\n", name, doc) }
+	row("ROOST_CONFIG", "the settings file")
+	for _, k := range config.Keys {
+		row(k.Env, k.Doc)
+	}
+	row("NO_COLOR", "no colours")
+	return strings.TrimRight(b.String(), "\n")
+}

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// output is stdout, which may lose its reader: `roost list | head -1` is how
+// people use a shell, and no failure.
+type output struct {
+	w    io.Writer
+	gone bool
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	o.gone = o.gone || readerGone(err)
+	return n, err //nolint:wrapcheck // a writer's errors are compared by those who write
+}
+
+// readerGone reports whether a write failed because nobody reads any more.
+func readerGone(err error) bool {
+	const noData, brokenPipe = syscall.Errno(232), syscall.Errno(109) // as Windows says it
+	var code syscall.Errno
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+		return true
+	}
+	return os.PathSeparator == '\\' && errors.As(err, &code) && (code == noData || code == brokenPipe)
+}
+
+// surviveBrokenPipes makes writing to a pipe without a reader an error of the
+// write. By default the signal ends the process, and with it a run whose output
+// nobody reads. It is caught and not ignored: commands that a run starts would
+// inherit a signal that is ignored, and `yes | head` would not end.
+func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

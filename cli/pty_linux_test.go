@@ -1,0 +1,264 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal is a real pseudo terminal with roost on it, as a person sees it.
+type terminal struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	master *os.File
+	read   sync.WaitGroup
+
+	mu   sync.Mutex
+	text bytes.Buffer
+	grew chan struct{}
+	seen int // what expect has passed
+}
+
+// onTerminal starts roost in a terminal of 100 columns.
+func (s *sandbox) onTerminal(args ...string) *terminal {
+	s.t.Helper()
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		s.t.Skip("this system has no pseudo terminals: ", err)
+	}
+	must(s.t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	must(s.t, err)
+	must(s.t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 100}))
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	must(s.t, err)
+	term := &terminal{t: s.t, master: os.NewFile(uintptr(fd), "pty"), cmd: s.command(args...), grew: make(chan struct{}, 1)}
+	term.cmd.Stdin, term.cmd.Stdout, term.cmd.Stderr = slave, slave, slave
+	term.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	must(s.t, term.cmd.Start())
+	must(s.t, slave.Close())
+	term.read.Go(term.collect)
+	s.t.Cleanup(func() {
+		_ = term.cmd.Process.Kill() // a failed test leaves nobody behind
+		_ = term.master.Close()
+		term.read.Wait()
+	})
+	return term
+}
+
+func (x *terminal) collect() {
+	buf := make([]byte, 4096)
+	for {
+		n, err := x.master.Read(buf)
+		x.mu.Lock()
+		x.text.Write(buf[:n])
+		x.mu.Unlock()
+		select {
+		case x.grew <- struct{}{}:
+		default:
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (x *terminal) screen() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return strings.ReplaceAll(x.text.String(), "\r\n", "\n")
+}
+
+// expect waits until text appears behind what was expected before.
+func (x *terminal) expect(text string) {
+	x.t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		screen := x.screen()
+		if i := strings.Index(screen[x.seen:], text); i >= 0 {
+			x.seen += i + len(text)
+			return
+		}
+		select {
+		case <-x.grew:
+		case <-limit:
+			x.t.Fatalf("the terminal never showed %q; it shows:\n%s", text, screen)
+		}
+	}
+}
+
+func (x *terminal) press(keys string) {
+	x.t.Helper()
+	_, err := x.master.WriteString(keys)
+	must(x.t, err)
+}
+
+// exits waits for the end and gives everything that was shown.
+func (x *terminal) exits(want int) string {
+	x.t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- x.cmd.Wait() }()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		_ = x.cmd.Process.Kill()
+		<-done
+		x.t.Fatalf("roost did not end; the terminal shows:\n%s", x.screen())
+	}
+	x.read.Wait() // the terminal hangs up when its last user is gone
+	if got := x.cmd.ProcessState.ExitCode(); got != want {
+		x.t.Fatalf("exit code %d, want %d; the terminal shows:\n%s", got, want, x.screen())
+	}
+	return x.screen()
+}
+
+func TestPickerOnATerminal(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.foreign("older", "tidy the shed", 1776100000000)
+	s.foreign("newer", "paint \x1b[2J\x1b]0;owned\x07the fence", 1776200000000)
+	s.env("ROOST_PROVIDER=script", "ROOST_MODEL="+s.script(finish("the shed is tidy")))
+	x := s.onTerminal()
+	x.expect("2 tasks in 1 source")
+	x.expect("1. ")
+	x.expect("paint the fence")
+	x.expect("2. ")
+	x.expect("tidy the shed")
+	x.expect("resume which (number, or q) > ")
+	x.press("\n") // Enter chooses nothing
+	x.expect("resume which")
+	x.press("99\n")
+	x.expect("resume which")
+	x.press("2\n")
+	x.expect("the shed is tidy")
+	screen := x.exits(ExitDone)
+	for _, hostile := range []string{"\x1b[2J", "\x1b]0;", "\a"} {
+		if strings.Contains(screen, hostile) {
+			t.Errorf("%q reached the terminal", hostile)
+		}
+	}
+	if got := s.task("older"); got.Status != "completed" {
+		t.Errorf("the task that was picked is %s", got.Status)
+	}
+	if _, err := os.Stat(filepath.Join(s.root, "adopted")); err != nil {
+		t.Errorf("the run has no journal: %v", err)
+	}
+}
+
+func TestPickerLeavesWithoutChoosing(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.foreign("one", "tidy the shed", 1776100000000)
+	x := s.onTerminal("resume")
+	x.expect("resume which")
+	x.press("q\n")
+	x.expect("none was chosen")
+	x.exits(ExitCancelled)
+
+	x = s.onTerminal("resume")
+	x.expect("resume which")
+	x.press("\x04") // the end of the input
+	x.exits(ExitCancelled)
+
+	x = s.onTerminal("resume", "--no-input")
+	x.expect("no task was named")
+	x.exits(ExitUsage)
+}
+
+func TestBareRoostOnATerminalWithoutTasks(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	x := s.onTerminal()
+	x.expect("no tasks found; looked in:")
+	x.expect(s.root)
+	x.expect("roost try")
+	x.exits(ExitDone)
+}
+
+func TestApprovalOnATerminal(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	model := s.script(call("write_to_file", `{path: note.txt, content: "one\ntwo\n"}`) + finish("written"))
+	x := s.onTerminal("run", "--provider", "script", "--model", model, "-C", s.ws, "write it")
+	x.expect("note.txt")
+	x.expect("+one")
+	x.expect("y once, a always")
+	x.press("\n")
+	x.expect("Enter alone is not an answer")
+	if _, err := os.Stat(filepath.Join(s.ws, "note.txt")); err == nil {
+		t.Fatal("it was written before the yes")
+	}
+	x.press("y\n")
+	x.expect("written")
+	x.exits(ExitDone)
+	if data, err := os.ReadFile(filepath.Join(s.ws, "note.txt")); err != nil || string(data) != "one\ntwo\n" {
+		t.Errorf("note.txt: %q, %v", data, err)
+	}
+}
+
+func TestStopAtAQuestionIsSaved(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	model := s.script(call("ask_followup_question", `{question: "Which colour?", follow_up: [{text: red, mode: null}]}`) + finish("it is red"))
+	x := s.onTerminal("run", "--provider", "script", "--model", model, "-C", s.ws, "paint")
+	x.expect("Which colour?")
+	x.expect("1. red")
+	x.press("q\n")
+	x.exits(ExitCancelled)
+
+	x = s.onTerminal("continue", "-C", s.ws)
+	x.expect("Which colour?")
+	x.press("1\n")
+	x.expect("it is red")
+	x.exits(ExitDone)
+}
+
+func TestCtrlCStopsAndSaves(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	model := s.script(call("execute_command", `{command: "echo begun; sleep 60", cwd: null, timeout: null}`) + finish("done"))
+	x := s.onTerminal("run", "--provider", "script", "--model", model, "-C", s.ws, "--yes", "wait")
+	x.expect("$ echo begun; sleep 60")
+	began := time.Now()
+	x.press("\x03")
+	x.expect("stopping and saving")
+	x.expect("resume: roost resume ")
+	x.exits(ExitInterrupt)
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %v to stop", took)
+	}
+	items := s.list()
+	if len(items) != 1 || items[0].Status != "cancelled" && items[0].Status != "interrupted" {
+		t.Errorf("the task after Ctrl-C: %+v", items)
+	}
+}
+
+func TestClosingTheTerminalStopsAndSaves(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	mark := filepath.Join(s.dir, "running")
+	model := s.script(call("execute_command", fmt.Sprintf(`{command: "echo $$ > %s; sleep 60", cwd: null, timeout: null}`, mark)) + finish("done"))
+	x := s.onTerminal("run", "--provider", "script", "--model", model, "-C", s.ws, "--yes", "wait")
+	pid := s.pid(mark)
+	must(t, x.master.Close())
+	done := make(chan error, 1)
+	go func() { done <- x.cmd.Wait() }()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("roost outlived its terminal")
+	}
+	if got := x.cmd.ProcessState.ExitCode(); got != ExitHangup {
+		t.Errorf("exit code %d, want %d", got, ExitHangup)
+	}
+	s.gone(pid)
+}

@@ -1,0 +1,113 @@
+package esjson
+
+import "iter"
+
+// Index is the upper levels of one text, found while it is checked: one pass over the bytes serves callers who want to
+// know that a message is valid, take its members apart, and look into the parts. The zero value is empty. Reading the next
+// text reuses its memory. To be used by one goroutine.
+type Index struct {
+	src     []byte
+	limit   int
+	nodes   []node
+	open    []int // containers that have not ended
+	name    [2]int
+	unicode bool
+}
+
+// node is a value, in the order in which values begin.
+type node struct {
+	name  [2]int // where its name's literal begins and ends; 0, 0 for none
+	begin int
+	end   int
+	next  int // the node behind it and all that it holds
+}
+
+// Read checks src and remembers where the values of its first levels are: the value itself (level 0), its members or
+// elements (level 1) and so on. It tells what Valid tells; when it is false, the index is empty. src is kept, and must not
+// be changed while the index is used.
+func (x *Index) Read(src []byte, levels int) bool {
+	*x = Index{src: src, limit: levels, nodes: x.nodes[:0], open: x.open[:0]}
+	s := scanner{index: x}
+	if n := s.feed(src, false); n < len(src) || !s.complete() {
+		*x = Index{nodes: x.nodes[:0], open: x.open[:0]}
+		return false
+	}
+	if x.nodes[0].end == 0 { // a number that ends with the text
+		x.leaf(len(src))
+	}
+	return true
+}
+
+// Unicode tells whether some string, or name, of the text is spelled with a \u escape. Without one there is no lone surrogate
+// in a text that is UTF-8.
+func (x *Index) Unicode() bool { return x.unicode }
+
+// Raw is the text of value i; value 0 is all of it, without the blanks around it.
+func (x *Index) Raw(i int) []byte {
+	if i >= len(x.nodes) {
+		return nil
+	}
+	return x.src[x.nodes[i].begin:x.nodes[i].end:x.nodes[i].end]
+}
+
+// Parts yields the members or elements of value i: their names, nil in an array, and their numbers. Below the last level that
+// was asked for there are none. A name is good for the length of the step.
+func (x *Index) Parts(i int) iter.Seq2[[]byte, int] {
+	return func(yield func([]byte, int) bool) {
+		if i >= len(x.nodes) {
+			return
+		}
+		for k := i + 1; k < x.nodes[i].next; k = x.nodes[k].next {
+			var name []byte
+			if n := x.nodes[k].name; n[1] > 0 {
+				var exact bool
+				if name, exact = inner(x.src[n[0]:n[1]]); !exact {
+					name = appendUnquoted(nil, name, false)
+				}
+			}
+			if !yield(name, k) {
+				return
+			}
+		}
+	}
+}
+
+// token is told of every byte that begins or ends something, before the scanner takes it.
+func (x *Index) token(s *scanner, c byte, at int) {
+	switch s.st {
+	case wantKey, wantKeyOrEnd:
+		if c == '"' {
+			if s.depth <= x.limit {
+				x.name = [2]int{at, at}
+			}
+			return
+		}
+	case wantValue, wantValueOrEnd:
+		if c != ']' {
+			if s.depth > x.limit {
+				return
+			}
+			if c == '{' || c == '[' {
+				x.open = append(x.open, len(x.nodes))
+			}
+			x.nodes = append(x.nodes, node{name: x.name, begin: at})
+			x.name = [2]int{}
+			return
+		}
+	case afterValue:
+	default:
+		return
+	}
+	if (c == '}' || c == ']') && s.depth-1 <= x.limit && len(x.open) > 0 {
+		last := len(x.open) - 1
+		n := &x.nodes[x.open[last]]
+		n.end, n.next = at+1, len(x.nodes)
+		x.open = x.open[:last]
+	}
+}
+
+// leaf ends the newest value, which holds no others.
+func (x *Index) leaf(end int) {
+	n := &x.nodes[len(x.nodes)-1]
+	n.end, n.next = end, len(x.nodes)
+}

@@ -1,0 +1,120 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
+)
+
+// forkSpace keeps ids of forks apart from all other name-based ids.
+var forkSpace = uuid.MustParse("7d0a1f5e-1f5b-5c1e-9a35-6f0f7a6f2c11")
+
+// forkID is the id that a foreign task goes on under. It follows from the task's
+// place: whoever continues it again, also at the same moment, comes to the same
+// task. A random one would give a new fork each time.
+func forkID(from Ref) string {
+	return uuid.NewSHA1(forkSpace, []byte(from.Source+"\x00"+from.ID)).String()
+}
+
+// fork continues a task whose format has no proven writer as one of ours: a new
+// one at first, and that same one ever after.
+func (s *Store) fork(ctx context.Context, from Ref, folder *roofmt.Folder) (*Owned, error) {
+	ref := s.ref(Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.tasksDir(), Own: true}, forkID(from))
+	t, err := s.take(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	t.Ref.Tool = toolName(from, folder)
+	owned := &Owned{Task: t, Forked: from.Source + ":" + from.ID}
+	if empty(t.state) {
+		err = t.adopt(ctx, folder)
+	} else {
+		owned.Again = true
+		err = s.forkAgain(ctx, owned, folder)
+	}
+	if err != nil {
+		return nil, errors.Join(err, t.Close(ctx))
+	}
+	return owned, nil
+}
+
+// forkAgain continues a fork that exists: with what other programs did to its own
+// folder, and with what became of the original since.
+func (s *Store) forkAgain(ctx context.Context, o *Owned, original *roofmt.Folder) error {
+	t := o.Task
+	from := t.state.Adopted
+	if from == nil || clean(from.Dir) != clean(original.Dir) {
+		return fmt.Errorf("task %s: it is no continuation of %s; move it out of %s to continue that one", t.Ref.ID, original.Dir, s.tasksDir())
+	}
+	folder, err := t.readFolder(ctx)
+	if err != nil {
+		return err
+	}
+	if folder != nil {
+		defer folder.Close()
+	}
+	if err := s.settleOwned(ctx, o, folder); err != nil {
+		return err
+	}
+	changes, err := t.takeInOriginal(ctx, original)
+	o.Intakes = append(o.Intakes, changes...)
+	return err
+}
+
+// takeInOriginal takes in what the other tool added to the task that this one is
+// a fork of. When both went on, they have parted: the fork stays as it is, the
+// original's state is kept, and the person is told.
+func (t *Task) takeInOriginal(ctx context.Context, folder *roofmt.Folder) ([]Intake, error) {
+	mark := watermark{Files: map[string]projected{}}
+	for _, f := range t.state.Adopted.Files {
+		mark.Files[f.Name] = projected{SHA256: f.Blob, Size: f.Size}
+	}
+	if err := t.load(folder, mark); err != nil {
+		return nil, err
+	}
+	var changes []Intake
+	for _, change := range foreignChanges(t.state, folder, mark) {
+		if change.Event == nil && change.Added == 0 && change.Changed == 0 && change.Lacking > 0 {
+			continue // the original only did not follow us
+		}
+		if change.Event == nil {
+			change.Refused = fmt.Sprintf("the original in %s went on by itself: %s", folder.Dir, change.Refused)
+		}
+		changes = append(changes, change)
+	}
+	events, err := t.intakeEvents(ctx, folder, changes)
+	if err != nil {
+		return nil, err
+	}
+	return changes, t.took(ctx, changes, events)
+}
+
+// adoptedFrom is where the task of a journal was adopted from, and the tool that
+// made it; "" when its first commits do not say.
+func adoptedFrom(ctx context.Context, logDir string) (dir, tool string) {
+	log, err := filelog.OpenReader(logDir)
+	if err != nil {
+		return "", ""
+	}
+	defer log.Close()
+	tries := 0
+	for c, err := range log.Read(ctx, 1) {
+		if tries++; err != nil || tries > 16 { // epochs that killed owners opened may come before
+			return "", ""
+		}
+		for _, raw := range c.Events {
+			if e, err := task.Decode(raw); err == nil {
+				if a, ok := e.(task.Adopted); ok {
+					return a.Dir, a.Tool
+				}
+			}
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,307 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
+)
+
+// window is an editor's window: it has the two lists in memory, and saves each of
+// them whole, in Roo's order, whatever stands in the files by now.
+type window struct {
+	dir     string
+	chance  *rand.Rand
+	ui, api list
+	half    map[string]bool // turns that a crash cut, so that they may stand in one file only
+	turns   *int
+}
+
+var errCrash = errors.New("the window crashed")
+
+// open reads both files as Roo does: what it cannot parse is an empty list, and
+// for the rows that is saved at once.
+func (w *window) open() error {
+	w.ui, w.api = parsed(w.dir, roofmt.UIName), parsed(w.dir, roofmt.APIName)
+	w.ui = append(w.ui, ask(w.tick(), "resume_task"))
+	return w.save(roofmt.UIName, w.ui)
+}
+
+func parsed(dir, name string) list {
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil || !esjson.Valid(data) {
+		return nil
+	}
+	var out list
+	for e := range esjson.Array(data) {
+		out = append(out, string(e))
+	}
+	return out
+}
+
+// tick is the time of the next row. Tests' clocks stand still for a while, and
+// Roo's own never give a time twice in a row.
+func (w *window) tick() int { *w.turns++; return ts0 + 1000**w.turns }
+
+// turn is one request and its reply.
+func (w *window) turn() error {
+	mark := fmt.Sprint("window-", *w.turns)
+	w.half[mark] = true
+	text := fmt.Sprintf(`"text":%q`, mark)
+	w.ui = append(w.ui, say(w.tick(), "user_feedback"), say(w.tick(), "api_req_started"))
+	if err := w.save(roofmt.UIName, w.ui); err != nil {
+		return err
+	}
+	w.api = append(w.api, turnOf(w.tick(), "user"))
+	if err := w.save(roofmt.APIName, w.api); err != nil {
+		return err
+	}
+	w.ui = append(w.ui, say(w.tick(), "text", text, streamed))
+	if err := w.save(roofmt.UIName, w.ui); err != nil {
+		return err
+	}
+	w.api = append(w.api, turnOf(w.tick(), "assistant", text))
+	err := w.save(roofmt.APIName, w.api)
+	if err == nil {
+		delete(w.half, mark)
+	}
+	return err
+}
+
+// save is Roo's way of writing, with all the time in the world between its steps.
+func (w *window) save(name string, rows list) error {
+	target := filepath.Join(w.dir, name)
+	fresh := filepath.Join(w.dir, fmt.Sprintf(".%s.new_%d_w.tmp", name, *w.turns))
+	backup := filepath.Join(w.dir, fmt.Sprintf(".%s.bak_%d_w.tmp", name, *w.turns))
+	for try := 0; os.Mkdir(target+".lock", 0o700) != nil; try++ {
+		if try == 6 || !exists(w.dir, "") {
+			return nil // Roo logs it, and goes on without having saved
+		}
+		time.Sleep(400 * time.Millisecond)
+	}
+	for _, step := range []func() error{
+		func() error { return os.WriteFile(fresh, []byte(array(rows...)), 0o600) },
+		func() error { return os.Rename(target, backup) },
+		func() error { return os.Rename(fresh, target) },
+		func() error { return os.Remove(backup) },
+		func() error { return os.Remove(target + ".lock") },
+	} {
+		time.Sleep(time.Duration(w.chance.IntN(40)) * time.Millisecond)
+		if w.chance.IntN(250) == 0 {
+			// Nobody refreshes the lock: it goes stale.
+			old := time.Now().Add(-time.Minute)
+			return errors.Join(errCrash, os.Chtimes(target+".lock", old, old))
+		}
+		if err := step(); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// live runs a window: turns, being closed and opened again, power cuts, and a
+// delete at the end perhaps.
+func (w *window) live(stop <-chan struct{}) error {
+	open := false
+	for {
+		select {
+		case <-stop:
+			return nil
+		case <-time.After(time.Duration(w.chance.IntN(4000)) * time.Millisecond):
+		}
+		var err error
+		switch did := w.chance.IntN(10); {
+		case !exists(w.dir, ""):
+			return nil
+		case !open:
+			open, err = true, w.open()
+		case did == 0:
+			open = false
+		case did == 1:
+			open = false
+			err = w.powerCut()
+		default:
+			err = w.turn()
+		}
+		if errors.Is(err, errCrash) {
+			open, err = false, nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// powerCut leaves one of the files as the disk happened to have it.
+func (w *window) powerCut() error {
+	name := []string{roofmt.UIName, roofmt.APIName}[w.chance.IntN(2)]
+	info, err := os.Stat(filepath.Join(w.dir, name))
+	if err != nil || info.Size() == 0 {
+		return nil
+	}
+	return os.Truncate(filepath.Join(w.dir, name), w.chance.Int64N(info.Size()))
+}
+
+// marks are the turns of windows that a history holds.
+func marks(t *testing.T, read func() ([][]byte, error)) map[string]bool {
+	t.Helper()
+	out := map[string]bool{}
+	for _, raw := range must[[][]byte](t)(read()) {
+		if text, _ := esjson.GetString(raw, "text"); strings.HasPrefix(text, "window-") {
+			out[text] = true
+		}
+	}
+	return out
+}
+
+// life is one task with a window and Roost on it.
+type life struct {
+	t     *testing.T
+	seed  uint64
+	s     *Store
+	w     *window
+	acked []uint64
+}
+
+// whole checks what must hold whoever did what: nothing that Roost acknowledged is
+// gone, and no turn of a window stands in one history only.
+func (l *life) whole(s *task.State, when string) {
+	for _, id := range l.acked {
+		if m := s.Message(id); m == nil || m.Missing || m.Hidden != "" {
+			l.t.Fatalf("seed %d: %s: message %d is gone: %+v", l.seed, when, id, m)
+		}
+	}
+	ui, api := marks(l.t, s.RawUI), marks(l.t, s.RawAPI)
+	for mark := range ui {
+		if !api[mark] && !l.w.half[mark] {
+			l.t.Fatalf("seed %d: %s: %s is in the rows only", l.seed, when, mark)
+		}
+	}
+	for mark := range api {
+		if !ui[mark] && !l.w.half[mark] {
+			l.t.Fatalf("seed %d: %s: %s is in the turns only", l.seed, when, mark)
+		}
+	}
+}
+
+// run owns the task once, commits turns, and lets it go.
+func (l *life) run(chance *rand.Rand) {
+	ref, err := l.s.Find(context.Background(), "live-one")
+	check(l.t, err)
+	o, err := l.s.Own(context.Background(), ref)
+	if errors.Is(err, ErrForeignBusy) {
+		return
+	}
+	if err != nil {
+		l.t.Fatalf("seed %d: own: %v", l.seed, err)
+	}
+	l.whole(o.Task.State(), "owned")
+	for range chance.IntN(3) {
+		for _, h := range []task.History{task.UI, task.API} {
+			id := o.Task.State().NextMessage()
+			at := 1000*(*l.w.turns) + int(id)
+			raw := say(ts0+at, "text")
+			if h == task.API {
+				raw = turnOf(ts0+at, "user")
+			}
+			commit(l.t, o.Task, h, raw)
+			l.acked = append(l.acked, id)
+		}
+		time.Sleep(time.Duration(chance.IntN(2500)) * time.Millisecond)
+	}
+	err = o.Task.Close(context.Background())
+	if err != nil && !errors.Is(err, roofmt.ErrLocked) && !errors.Is(err, ErrForeignBusy) && !errors.Is(err, roofmt.ErrChanged) {
+		l.t.Fatalf("seed %d: close: %v", l.seed, err)
+	}
+	l.whole(o.Task.State(), "closed")
+}
+
+func (l *life) look() {
+	ref, err := l.s.Find(context.Background(), "live-one")
+	check(l.t, err)
+	v, err := l.s.Read(context.Background(), ref)
+	if err != nil {
+		l.t.Fatalf("seed %d: read: %v", l.seed, err)
+	}
+	for _, id := range l.acked {
+		if m := v.State.Message(id); m == nil || m.Missing || m.Hidden != "" {
+			l.t.Fatalf("seed %d: a reader lacks message %d", l.seed, id)
+		}
+	}
+	check(l.t, v.Close())
+}
+
+// A window and Roost work on the same task for a while, in every order that
+// chance finds. In the end both are still: Roost's journal has all that it ever
+// acknowledged, and the files say what it says.
+func TestBesideALiveWindow(t *testing.T) {
+	seeds := 120
+	if testing.Short() {
+		seeds = 20
+	}
+	for seed := range uint64(seeds) {
+		synctest.Test(t, func(t *testing.T) {
+			s, dir, _ := continued(t)
+			patient(t, s)
+			chance := rand.New(rand.NewPCG(seed, 1))
+			turns := 1
+			l := &life{t: t, seed: seed, s: s, w: &window{dir: dir, chance: rand.New(rand.NewPCG(seed, 2)), half: map[string]bool{}, turns: &turns}}
+			for _, m := range view(t, s, "live-one").State.UI() {
+				l.acked = append(l.acked, m.ID)
+			}
+			stop, done := make(chan struct{}), make(chan error, 1)
+			go func() { done <- l.w.live(stop) }()
+			for range 3 + chance.IntN(4) {
+				time.Sleep(time.Duration(chance.IntN(3000)) * time.Millisecond)
+				l.look()
+				l.run(chance)
+			}
+			close(stop)
+			if err := <-done; err != nil {
+				t.Fatalf("seed %d: window: %v", seed, err)
+			}
+			l.end(chance.IntN(5) == 0)
+		})
+	}
+}
+
+// end looks at the task when all are still. A lock that a crash left is stale by
+// then, for a clock that is right.
+func (l *life) end(deleted bool) {
+	t := l.t
+	for _, name := range []string{roofmt.UIName, roofmt.APIName} {
+		if err := os.Remove(filepath.Join(l.w.dir, name+".lock")); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	if deleted {
+		check(t, os.RemoveAll(l.w.dir))
+	}
+	k := own(t, l.s, "live-one").Task
+	l.whole(k.State(), "in the end")
+	want := rows(k.State())
+	closeTask(t, k)
+	if exists(l.w.dir, "") == deleted {
+		t.Fatalf("seed %d: deleted %v, and there %v", l.seed, deleted, !deleted)
+	}
+	v := view(t, l.s, "live-one")
+	if rows(v.State) != want || len(v.Pending) != 0 {
+		t.Fatalf("seed %d: read %s\nwant %s\npending %+v", l.seed, rows(v.State), want, v.Pending)
+	}
+	if !deleted && len(v.State.UI()) != len(parsed(l.w.dir, roofmt.UIName)) {
+		t.Fatalf("seed %d: the rows' file holds %d of %d", l.seed, len(parsed(l.w.dir, roofmt.UIName)), len(v.State.UI()))
+	}
+	if r := doctor(t, l.s, CheckOptions{}, "live-one"); r.OK != 1 {
+		t.Fatalf("seed %d: %+v", l.seed, r)
+	}
+}

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"strconv"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/task"
+)
+
+// filesKey is the list in task_metadata.json.
+const filesKey = "files_in_context"
+
+// mergeMetadata is task_metadata.json with our file records in it, as Roo's own
+// tracker would have left it: entries of the editor stay where they are, active
+// ones of a path that we touched go stale, and a new entry carries the newest of
+// each date of its path. Members that nobody knows survive. Records that base
+// holds already are not added again; with nothing to add, base comes back byte
+// for byte. Without a base (nil, or no object) the records alone make the file.
+func mergeMetadata(base []byte, records []task.FileRecord) []byte {
+	if !esjson.Valid(base) || esjson.TypeOf(base) != esjson.TypeObject {
+		return task.MetadataJSON(records)
+	}
+	m := merging{newest: map[string]*dates{}, held: map[entryKey]int{}}
+	list, _ := esjson.Get(base, filesKey)
+	for raw := range esjson.Array(list) {
+		m.keep(raw)
+	}
+	added := false
+	for _, r := range records {
+		key := keyOf(r)
+		if m.held[key] > 0 {
+			m.held[key]--
+			continue
+		}
+		m.add(r)
+		added = true
+	}
+	if !added {
+		return base
+	}
+	out, err := esjson.Compact(nil, esjson.Set(base, filesKey, m.bytes()))
+	if err != nil {
+		return task.MetadataJSON(records)
+	}
+	return out
+}
+
+// entryKey tells our entries from the editor's: nobody else writes the same path
+// and source with the millisecond of our commit.
+type entryKey struct {
+	path, source string
+	at           int64
+}
+
+func keyOf(r task.FileRecord) entryKey { return entryKey{r.Path, r.Source, r.RecordedAt} }
+
+// dates are the newest of each kind of one path, and its entries that are active.
+type dates struct {
+	read, edit, user int64
+	active           []int
+}
+
+// merging is a list of entries in the making.
+type merging struct {
+	entries [][]byte
+	newest  map[string]*dates
+	held    map[entryKey]int
+}
+
+func (m *merging) of(path string) *dates {
+	d := m.newest[path]
+	if d == nil {
+		d = &dates{}
+		m.newest[path] = d
+	}
+	return d
+}
+
+// keep takes over an entry as it stands.
+func (m *merging) keep(raw []byte) {
+	path, _ := esjson.GetString(raw, "path")
+	source, _ := esjson.GetString(raw, "record_source")
+	state, _ := esjson.GetString(raw, "record_state")
+	read, _ := esjson.GetInt(raw, "roo_read_date")
+	edit, _ := esjson.GetInt(raw, "roo_edit_date")
+	user, _ := esjson.GetInt(raw, "user_edit_date")
+	d := m.of(path)
+	d.read, d.edit, d.user = max(d.read, read), max(d.edit, edit), max(d.user, user)
+	if state == "active" {
+		d.active = append(d.active, len(m.entries))
+	}
+	at := read
+	switch source {
+	case "user_edited":
+		at = user
+	case "roo_edited":
+		at = edit
+	}
+	m.held[entryKey{path, source, at}]++
+	m.entries = append(m.entries, raw)
+}
+
+// add appends a record of ours.
+func (m *merging) add(r task.FileRecord) {
+	d := m.of(r.Path)
+	for _, i := range d.active {
+		m.entries[i] = esjson.Set(m.entries[i], "record_state", []byte(`"stale"`))
+	}
+	read, edit, user := max(d.read, r.RooRead), max(d.edit, r.RooEdit), max(d.user, r.UserEdit)
+	switch r.Source { // its own date is what it is, also after a clock went back
+	case "user_edited":
+		user = r.UserEdit
+	case "roo_edited":
+		read, edit = r.RooRead, r.RooEdit
+	default:
+		read = r.RooRead
+	}
+	d.read, d.edit, d.user = max(d.read, read), max(d.edit, edit), max(d.user, user)
+	d.active = []int{len(m.entries)}
+	var o esjson.Object
+	o.String("path", r.Path)
+	o.String("record_state", "active")
+	o.String("record_source", r.Source)
+	o.Raw("roo_read_date", dateJSON(read))
+	o.Raw("roo_edit_date", dateJSON(edit))
+	o.Raw("user_edit_date", dateJSON(user))
+	m.entries = append(m.entries, o.Bytes())
+}
+
+func (m *merging) bytes() []byte {
+	out := []byte{'['}
+	for i, e := range m.entries {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, e...)
+	}
+	return append(out, ']')
+}
+
+func dateJSON(ms int64) []byte {
+	if ms == 0 {
+		return []byte("null")
+	}
+	return strconv.AppendInt(nil, ms, 10)
+}

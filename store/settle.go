@@ -1,0 +1,93 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/roost-dev/roost/roofmt"
+)
+
+// waits say how long a foreign writer is waited for.
+type waits struct {
+	busy   time.Duration // while it holds a lock, or changes a file that is read
+	settle time.Duration // how long two files that disagree must stand still to be believed
+	pause  time.Duration // between two looks
+}
+
+// Roo gives up a lock after 2.5 s and stores usage up to 5 s late; its two saves
+// of a step lie milliseconds apart.
+var defaultWaits = waits{busy: 3 * time.Second, settle: 3 * time.Second, pause: 100 * time.Millisecond}
+
+// readSettled reads a folder at a moment when nobody writes it and its two
+// histories tell the same story. When they keep telling different ones, that is
+// how the other program left them. mark says which files are ours: those need no
+// agreement, a kill of ours between two renames is no foreign step.
+func (s *Store) readSettled(ctx context.Context, dir string, mark watermark) (*roofmt.Folder, error) {
+	begun := time.Now()
+	var seen [2]roofmt.Fingerprint
+	since := begun
+	for {
+		folder, err := roofmt.Read(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		if now := prints(folder); now != seen {
+			seen, since = now, time.Now()
+		}
+		why, limit := "", s.wait.busy
+		switch {
+		case locked(folder) || folder.UI.Unstable || folder.API.Unstable:
+			why = fmt.Sprintf("lock on %v", folder.Locks)
+		default:
+			why = unsettled(folder, mark)
+			if why == "" || quiet(seen, since, time.Now()) >= s.wait.settle {
+				return folder, nil
+			}
+			limit += s.wait.settle
+		}
+		if err := folder.Close(); err != nil {
+			return nil, err
+		}
+		if time.Since(begun) > limit {
+			return nil, fmt.Errorf("%s: %w (%s); try again when it has finished", dir, ErrForeignBusy, why)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(s.wait.pause):
+		}
+	}
+}
+
+// unsettled says why a folder may be in the middle of another program's step; ""
+// when it is not.
+func unsettled(folder *roofmt.Folder, mark watermark) string {
+	if mark.wrote(folder.UI) && mark.wrote(folder.API) {
+		return ""
+	}
+	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
+		if !whole(doc) && doc.State != roofmt.Missing {
+			return doc.Name + " is " + doc.State.String()
+		}
+	}
+	return disagreement(folder.UI, folder.API)
+}
+
+func prints(folder *roofmt.Folder) [2]roofmt.Fingerprint {
+	return [2]roofmt.Fingerprint{folder.UI.Print, folder.API.Print}
+}
+
+// quiet is how long files have stood still: by their own times, or, where those
+// cannot be right, for as long as we have watched.
+func quiet(files [2]roofmt.Fingerprint, since, now time.Time) time.Duration {
+	newest := int64(0)
+	for _, f := range files {
+		newest = max(newest, f.MTime)
+	}
+	watched := now.Sub(since)
+	if newest == 0 {
+		return watched
+	}
+	return max(watched, now.Sub(time.Unix(0, newest)))
+}

@@ -1,0 +1,229 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
+)
+
+// patient is a store with the real waits, on a clock that runs when all sleep.
+func patient(t *testing.T, s *Store) *Store {
+	t.Helper()
+	s.wait = defaultWaits
+	return s
+}
+
+// step is one more turn of an editor, after what continued left: the two files.
+func step(n int) (ui, api string) {
+	return with(fourRows, uiRow(10*n, "question shown"), uiRow(10*n+2, "reply")), with(threeAPI, apiRow(10*n+3, "assistant", "reply"))
+}
+
+// overwrite replaces a file's text in a moment that the clock of the test tells.
+func overwrite(t testing.TB, dir, name, text string) {
+	t.Helper()
+	write(t, dir, name+".next", text)
+	check(t, os.Rename(filepath.Join(dir, name+".next"), filepath.Join(dir, name)))
+	now := time.Now()
+	check(t, os.Chtimes(filepath.Join(dir, name), now, now))
+}
+
+func TestHalfAStepIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, dir, _ := continued(t)
+		patient(t, s)
+		ui, api := step(1)
+		overwrite(t, dir, roofmt.UIName, ui)
+		go func() {
+			time.Sleep(1200 * time.Millisecond)
+			overwrite(t, dir, roofmt.APIName, api)
+		}()
+		begun := time.Now()
+		o := own(t, s, "live-one")
+		if took := time.Since(begun); took < time.Second || took > 2*time.Second {
+			t.Errorf("taken after %v", took)
+		}
+		if len(o.Intakes) != 2 || o.Intakes[0].Added != 2 || o.Intakes[1].Added != 1 {
+			t.Errorf("%+v", o.Intakes)
+		}
+		closeTask(t, o.Task)
+		if read(t, dir, roofmt.UIName) != ui || read(t, dir, roofmt.APIName) != api {
+			t.Error("the editor's files changed")
+		}
+	})
+}
+
+// A program that died between its two saves comes to no end of its step: what
+// stands still is how it left the task.
+func TestHalfAStepThatStaysIsTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, dir, _ := continued(t)
+		patient(t, s)
+		ui, _ := step(1)
+		overwrite(t, dir, roofmt.UIName, ui)
+		begun := time.Now()
+		o := own(t, s, "live-one")
+		if took := time.Since(begun); took < s.wait.settle || took > s.wait.settle+time.Second {
+			t.Errorf("taken after %v", took)
+		}
+		if len(o.Intakes) != 1 || o.Intakes[0].Added != 2 || o.Intakes[0].Refused != "" {
+			t.Errorf("%+v", o.Intakes)
+		}
+		closeTask(t, o.Task)
+
+		// The next one finds old files and does not wait.
+		begun = time.Now()
+		closeTask(t, own(t, s, "live-one").Task)
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("waited %v for files that are known", took)
+		}
+	})
+}
+
+func TestAWriterThatNeverRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, dir, want := continued(t)
+		patient(t, s)
+		ctx, stop := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for n := 1; ctx.Err() == nil; n++ {
+				ui, _ := step(n)
+				overwrite(t, dir, roofmt.UIName, ui)
+				time.Sleep(500 * time.Millisecond)
+			}
+		}()
+		ref := must[Ref](t)(s.Find(ctx, "live-one"))
+		begun := time.Now()
+		_, err := s.Own(ctx, ref)
+		if took := time.Since(begun); !errors.Is(err, ErrForeignBusy) || took > 7*time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+		stop()
+		<-done
+		// Nobody owns it, and nothing was taken in.
+		check(t, os.Remove(filepath.Join(dir, roofmt.UIName)))
+		s.wait.settle = 0
+		o := own(t, s, "live-one")
+		if rows(o.Task.State()) != want {
+			t.Errorf("half a step was taken: %s", rows(o.Task.State()))
+		}
+		closeTask(t, o.Task)
+	})
+}
+
+func TestAFileUnderALockIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, dir, _ := continued(t)
+		patient(t, s)
+		ui, api := step(1)
+		lock := filepath.Join(dir, roofmt.UIName+".lock")
+		check(t, os.Mkdir(lock, 0o700))
+		go func() {
+			time.Sleep(700 * time.Millisecond)
+			overwrite(t, dir, roofmt.UIName, ui)
+			overwrite(t, dir, roofmt.APIName, api)
+			check(t, os.Remove(lock))
+		}()
+		o := own(t, s, "live-one")
+		if len(o.Intakes) != 2 {
+			t.Errorf("%+v", o.Intakes)
+		}
+		closeTask(t, o.Task)
+
+		// A holder that stays is busy, not broken; and a caller may give up sooner.
+		check(t, os.Mkdir(lock, 0o700))
+		ref := must[Ref](t)(s.Find(context.Background(), "live-one"))
+		if _, err := s.Own(context.Background(), ref); !errors.Is(err, ErrForeignBusy) {
+			t.Errorf("held: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+		defer cancel()
+		if _, err := s.Own(ctx, ref); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("given up: %v", err)
+		}
+		check(t, os.Remove(lock))
+	})
+}
+
+func TestAgreeingFilesAreTakenAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, dir, _ := continued(t)
+		patient(t, s)
+		ui, api := step(1)
+		overwrite(t, dir, roofmt.UIName, ui)
+		overwrite(t, dir, roofmt.APIName, api)
+		begun := time.Now()
+		o := own(t, s, "live-one")
+		if took := time.Since(begun); took != 0 || len(o.Intakes) != 2 {
+			t.Errorf("%d changes after %v", len(o.Intakes), took)
+		}
+		closeTask(t, o.Task)
+	})
+}
+
+// Our own histories need not look like Roo's: a resume after a kill of ours must
+// not wait for an editor that is not there.
+func TestOwnFilesNeedNoAgreement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := patient(t, open(t, t.TempDir()))
+		k := create(t, s, "lopsided")
+		commit(t, k, task.API, apiRow(2, "user", "hello"))
+		commit(t, k, task.UI, uiRow(500, "a reply that no message holds"))
+		check(t, k.proj.settle(context.Background()))
+		closeTask(t, k)
+		begun := time.Now()
+		closeTask(t, own(t, s, "lopsided").Task)
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("waited %v", took)
+		}
+	})
+}
+
+// A file that is being written in place looks broken for a moment.
+func TestABrokenFileMayBeInTheMaking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, dir, _ := continued(t)
+		patient(t, s)
+		ui, api := step(1)
+		overwrite(t, dir, roofmt.UIName, ui[:len(ui)/2])
+		go func() {
+			time.Sleep(time.Second)
+			overwrite(t, dir, roofmt.UIName, ui)
+			overwrite(t, dir, roofmt.APIName, api)
+		}()
+		o := own(t, s, "live-one")
+		if len(o.Intakes) != 2 || o.Intakes[0].Refused != "" {
+			t.Errorf("%+v", o.Intakes)
+		}
+		closeTask(t, o.Task)
+	})
+}
+
+func TestQuiet(t *testing.T) {
+	now := time.Unix(1000, 0)
+	at := func(ago time.Duration) roofmt.Fingerprint {
+		return roofmt.Fingerprint{Exists: true, MTime: now.Add(-ago).UnixNano()}
+	}
+	for name, c := range map[string]struct {
+		ui, api roofmt.Fingerprint
+		watched time.Duration
+		want    time.Duration
+	}{
+		"the newer file counts":       {at(time.Hour), at(time.Minute), 0, time.Minute},
+		"a clock that runs ahead":     {at(-time.Hour), at(time.Hour), 2 * time.Second, 2 * time.Second},
+		"no file at all":              {roofmt.Fingerprint{}, roofmt.Fingerprint{}, time.Second, time.Second},
+		"watched longer than it says": {at(time.Second), at(time.Second), time.Minute, time.Minute},
+	} {
+		if got := quiet([2]roofmt.Fingerprint{c.ui, c.api}, now.Add(-c.watched), now); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}

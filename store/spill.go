@@ -1,0 +1,93 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/task"
+)
+
+// blobThreshold is the payload size over which bytes go into a blob, so that a
+// commit line stays readable and cheap to scan.
+const blobThreshold = 256 << 10
+
+// spill moves what is big in an event into blobs, and names all blobs that the
+// event refers to.
+func (t *Task) spill(ctx context.Context, e task.Event) (task.Event, []journal.Hash, error) {
+	var blobs []journal.Hash
+	name := func(hash string) {
+		if hash != "" {
+			blobs = append(blobs, journal.Hash(hash))
+		}
+	}
+	var err error
+	switch e := e.(type) {
+	case task.MessageAdded:
+		err = t.spillBytes(ctx, (*[]byte)(&e.Raw), &e.Blob)
+		name(e.Blob)
+		return e, blobs, err
+	case task.MessageChanged:
+		err = t.spillBytes(ctx, (*[]byte)(&e.Raw), &e.Blob)
+		name(e.Blob)
+		return e, blobs, err
+	case task.ToolFinished:
+		err = t.spillBytes(ctx, (*[]byte)(&e.Result), &e.Blob)
+		name(e.Blob)
+		name(e.Output)
+		return e, blobs, err
+	case task.Adopted:
+		e.Files = append([]task.Original(nil), e.Files...)
+		for i := range e.Files {
+			f := &e.Files[i]
+			if err := spillList(ctx, t, &f.Spans, &f.SpansBlob); err != nil {
+				return nil, nil, err
+			}
+			name(f.Blob)
+			name(f.SpansBlob)
+		}
+		return e, blobs, nil
+	case task.ForeignImported:
+		err = spillList(ctx, t, &e.Rows, &e.RowsBlob)
+		name(e.Blob)
+		name(e.RowsBlob)
+		return e, blobs, err
+	case task.ForeignRefused:
+		name(e.Blob)
+	}
+	return e, blobs, nil
+}
+
+// spillBytes puts bytes that are too many for a line into a blob.
+func (t *Task) spillBytes(ctx context.Context, raw *[]byte, blob *string) error {
+	if len(*raw) <= blobThreshold {
+		return nil
+	}
+	h, err := t.log.PutBlob(ctx, *raw)
+	if err != nil {
+		return fmt.Errorf("task %s: store a payload of %d bytes: %w", t.Ref.ID, len(*raw), err)
+	}
+	*raw, *blob = nil, string(h)
+	return nil
+}
+
+// listThreshold is how many elements of a list a line may hold; each takes some
+// twenty bytes.
+const listThreshold = blobThreshold / 20
+
+func spillList[E any](ctx context.Context, t *Task, list *[]E, blob *string) error {
+	if len(*list) <= listThreshold {
+		return nil
+	}
+	raw, err := json.Marshal(*list)
+	if err != nil {
+		return fmt.Errorf("task %s: encode a list: %w", t.Ref.ID, err)
+	}
+	h, err := t.log.PutBlob(ctx, raw)
+	if err != nil {
+		return fmt.Errorf("task %s: store a list of %d elements: %w", t.Ref.ID, len(*list), err)
+	}
+	*list, *blob = nil, string(h)
+	return nil
+}

@@ -1,0 +1,214 @@
+package task
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/journal"
+)
+
+// Source is where a state that holds no bytes reads them: the payloads that
+// events name, and the commits themselves.
+type Source interface {
+	Blobs
+	// Commits yields the commits from seq on, in order, and damage in its place.
+	Commits(from uint64) iter.Seq2[journal.Commit, error]
+}
+
+// place is where bytes stand: in an event of the log, or in a range of a blob.
+// The zero value is nowhere.
+type place struct {
+	Seq   uint64
+	Event int
+
+	Blob     string
+	Off, Len int64
+}
+
+func (p place) nowhere() bool { return p == place{} }
+
+// apart is how many commits are read over to get to the next one that is wanted;
+// with more in between, the log finds it by its index.
+const apart = 64
+
+// fetch reads the events at the given places, each stretch of the log once.
+func (s *State) fetch(places []place) (map[place]json.RawMessage, error) {
+	places = slices.Clone(places)
+	places = slices.DeleteFunc(places, func(p place) bool { return p.Seq == 0 })
+	slices.SortFunc(places, func(a, b place) int {
+		if a.Seq != b.Seq {
+			return int(min(max(int64(a.Seq)-int64(b.Seq), -1), 1))
+		}
+		return a.Event - b.Event
+	})
+	places = slices.Compact(places)
+	found := make(map[place]json.RawMessage, len(places))
+	if len(places) == 0 {
+		return found, nil
+	}
+	if s.source == nil {
+		return nil, fmt.Errorf("commit %d: %w", places[0].Seq, ErrNoSource)
+	}
+	for len(places) > 0 {
+		var err error
+		if places, err = s.fetchStretch(places, found); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// fetchStretch reads from the first place on while the next is near, and returns
+// those that are left.
+func (s *State) fetchStretch(places []place, found map[place]json.RawMessage) ([]place, error) {
+	for c, err := range s.source.Commits(places[0].Seq) {
+		var damage *journal.DamageError
+		if errors.As(err, &damage) && damage.Seq != places[0].Seq {
+			continue // not what is wanted
+		}
+		if err != nil {
+			return nil, fmt.Errorf("commit %d: %w", places[0].Seq, err)
+		}
+		if c.Seq > places[0].Seq {
+			break
+		}
+		for len(places) > 0 && places[0].Seq == c.Seq {
+			p := places[0]
+			if p.Event >= len(c.Events) {
+				return nil, fmt.Errorf("commit %d has no event %d", p.Seq, p.Event)
+			}
+			found[p] = json.RawMessage(c.Events[p.Event])
+			places = places[1:]
+		}
+		if len(places) == 0 || places[0].Seq > c.Seq+apart {
+			return places, nil
+		}
+	}
+	return nil, fmt.Errorf("commit %d is not in the log", places[0].Seq)
+}
+
+// Raws are messages as their files hold them, in one reading of the log.
+func (s *State) Raws(list []*Message) ([]json.RawMessage, error) {
+	var need []place
+	for _, m := range list {
+		if m.rawAway {
+			need = m.places(need)
+		}
+	}
+	events, err := s.fetch(need)
+	if err != nil {
+		return nil, fmt.Errorf("read messages: %w", err)
+	}
+	out := make([]json.RawMessage, len(list))
+	for i, m := range list {
+		if !m.rawAway {
+			out[i] = m.Raw()
+			continue
+		}
+		if out[i], err = m.read(events); err != nil {
+			return nil, fmt.Errorf("read message %d: %w", m.ID, err)
+		}
+	}
+	return out, nil
+}
+
+// places adds where a message's bytes stand in the log.
+func (m *Message) places(list []place) []place {
+	list = append(list, m.body)
+	for _, p := range m.pieces {
+		list = append(list, p...)
+	}
+	return append(list, m.texts[m.savedFrom:]...)
+}
+
+// read puts a message together from the events it stands in.
+func (m *Message) read(events map[place]json.RawMessage) (json.RawMessage, error) {
+	raw := json.RawMessage("{}")
+	var err error
+	switch {
+	case m.body.Blob != "":
+		raw, err = m.state.blobs.Range(m.body.Blob, m.body.Off, m.body.Len)
+		if err == nil && !esjson.Valid(raw) {
+			err = fmt.Errorf("bytes %d+%d of %s are not JSON", m.body.Off, m.body.Len, m.body.Blob)
+		}
+	case m.body.Seq != 0:
+		raw, err = m.readBody(events)
+	}
+	if err != nil {
+		return nil, err
+	}
+	saved, err := texts(m.texts[m.savedFrom:], events)
+	return withText(raw, saved), err
+}
+
+func (m *Message) readBody(events map[place]json.RawMessage) (json.RawMessage, error) {
+	var body Body
+	switch e, err := Decode(events[m.body]); e := e.(type) {
+	case MessageAdded:
+		body = e.Body
+	case MessageChanged:
+		body = e.Body
+	default:
+		return nil, fmt.Errorf("commit %d, event %d holds no message (%v)", m.body.Seq, m.body.Event, err)
+	}
+	next := 0
+	return body.json(m.state.blobs, func(p Piece) (out []byte, err error) {
+		if next >= len(m.pieces) {
+			return nil, fmt.Errorf("commit %d, event %d: a piece too many", m.body.Seq, m.body.Event)
+		}
+		at := m.pieces[next]
+		next++
+		if p.Result == "" {
+			text, err := texts(at, events)
+			return esjson.Quote(nil, string(text)), err
+		}
+		return m.state.result(at, events)
+	})
+}
+
+// texts is the streamed text that stands at the places.
+func texts(places []place, events map[place]json.RawMessage) ([]byte, error) {
+	var out []byte
+	for _, p := range places {
+		e, err := Decode(events[p])
+		saved, ok := e.(MessageTextSaved)
+		if !ok {
+			return nil, fmt.Errorf("commit %d, event %d holds no text (%v)", p.Seq, p.Event, err)
+		}
+		out = append(out, saved.Text...)
+	}
+	return out, nil
+}
+
+// result is the result block that stands at the place.
+func (s *State) result(at []place, events map[place]json.RawMessage) (json.RawMessage, error) {
+	if len(at) == 0 {
+		return nil, nil
+	}
+	e, err := Decode(events[at[0]])
+	done, ok := e.(ToolFinished)
+	if !ok {
+		return nil, fmt.Errorf("commit %d, event %d holds no result (%v)", at[0].Seq, at[0].Event, err)
+	}
+	return done.result(s.blobs)
+}
+
+// result is the result block, wherever it stands.
+func (e ToolFinished) result(blobs Blobs) (json.RawMessage, error) {
+	if e.Blob == "" {
+		return bytes.Clone(e.Result), nil
+	}
+	raw, err := blobs.Range(e.Blob, 0, -1)
+	if err == nil && !esjson.Valid(raw) {
+		err = fmt.Errorf("blob %s holds no JSON", e.Blob)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return raw, nil
+}

@@ -1,0 +1,273 @@
+package task
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/roost-dev/roost/usage"
+)
+
+// snapshotHead names the format and the fold that made it. A snapshot of another
+// version is not read: the log is folded anew.
+const snapshotHead = "roost state 1\n"
+
+// ErrSnapshot: the bytes are no snapshot of this version.
+var ErrSnapshot = errors.New("task: not a snapshot of this version")
+
+// Snapshot is the state without the bytes of its messages: what they say is kept,
+// and where they stand in the log. It is derived and may be thrown away.
+func (s *State) Snapshot() ([]byte, error) {
+	p := packer{out: []byte(snapshotHead), index: map[string]uint64{}}
+	if err := p.small(s); err != nil {
+		return nil, fmt.Errorf("snapshot of task %s: %w", s.ID, err)
+	}
+	p.files(s.Files)
+	p.uint(uint64(len(s.messages)))
+	for _, m := range s.messages {
+		if err := p.message(m); err != nil {
+			return nil, fmt.Errorf("snapshot of task %s, message %d: %w", s.ID, m.ID, err)
+		}
+	}
+	p.order(s.ui)
+	p.order(s.api)
+	p.uint(uint64(len(s.order)))
+	for _, c := range s.order {
+		if err := p.call(s, c); err != nil {
+			return nil, fmt.Errorf("snapshot of task %s, call %s: %w", s.ID, c.ID, err)
+		}
+	}
+	return p.out, nil
+}
+
+// small is everything that does not grow with the task.
+func (p *packer) small(s *State) error {
+	brief := *s
+	brief.Files = nil
+	var item []byte
+	if s.Adopted != nil {
+		adopted := *s.Adopted
+		item, adopted.Item = adopted.Item, nil // encoding/json would respell it
+		brief.Adopted = &adopted
+	}
+	head, err := json.Marshal(brief)
+	if err != nil {
+		return err
+	}
+	p.bytes(head)
+	p.bytes(item)
+	return nil
+}
+
+func (p *packer) files(list []FileRecord) {
+	p.uint(uint64(len(list)))
+	for _, f := range list {
+		p.word(f.Path)
+		p.word(f.State)
+		p.word(f.Source)
+		p.word(f.Hash)
+		for _, v := range []int64{f.RooRead, f.RooEdit, f.UserEdit, f.Size, f.MTime, f.CTime, f.RecordedAt} {
+			p.int(v)
+		}
+		p.uint(f.Inode)
+		p.uint(f.Device)
+	}
+}
+
+func (p *packer) message(m *Message) error {
+	p.word(string(m.History))
+	p.uint(m.Seq)
+	p.word(m.Hidden)
+	p.flags(m.Missing, m.Foreign, m.facts.partial, m.facts.summary, m.facts.spent != nil)
+	p.word(m.facts.kind)
+	p.int(m.facts.ts)
+	p.uint(uint64(len(m.facts.uses)))
+	for _, u := range m.facts.uses {
+		p.word(u.id)
+		p.word(u.name)
+	}
+	p.uint(uint64(len(m.facts.results)))
+	for _, id := range m.facts.results {
+		p.word(id)
+	}
+	if m.facts.spent != nil {
+		var err error
+		if p.out, err = m.facts.spent.AppendBinary(p.out); err != nil {
+			return err
+		}
+	}
+	p.place(m.body)
+	p.uint(uint64(len(m.pieces)))
+	for _, list := range m.pieces {
+		p.places(list)
+	}
+	p.places(m.texts)
+	p.uint(uint64(m.savedFrom))
+	return nil
+}
+
+func (p *packer) order(list []*Message) {
+	p.uint(uint64(len(list)))
+	var last uint64
+	for _, m := range list {
+		p.int(int64(m.ID - last))
+		last = m.ID
+	}
+}
+
+// rare is what few calls have, or have only for a moment.
+type rare struct {
+	Before   map[string]string `json:",omitempty"`
+	Process  *ToolProcess      `json:",omitempty"`
+	Finished *ToolFinished     `json:",omitempty"`
+}
+
+func (p *packer) call(s *State, c *Call) error {
+	p.word(c.ID)
+	p.word(c.Name)
+	p.uint(c.Message)
+	p.word(c.Replay)
+	p.uint(c.UI)
+	p.flags(c.Started, c.Answered, c.Foreign, s.calls[c.ID] == c)
+	p.place(c.finished)
+	r := rare{Before: c.Before, Process: c.Process}
+	if c.Finished != nil {
+		done := *c.Finished
+		done.Result = nil
+		r.Finished = &done
+	}
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	p.bytes(raw)
+	return nil
+}
+
+// Restore makes the state that gave the snapshot. Its messages are read from src
+// when they are asked for, and stay in memory up to room bytes.
+func Restore(data []byte, src Source, room int) (*State, error) {
+	rest, ok := bytes.CutPrefix(data, []byte(snapshotHead))
+	if !ok {
+		return nil, ErrSnapshot
+	}
+	u := &unpacker{in: rest}
+	s := New(src)
+	s.source, s.room = src, room
+	u.small(s)
+	u.files(s)
+	u.messages(s)
+	s.ui, s.api = u.order(s), u.order(s)
+	u.calls(s)
+	if u.bad || len(u.in) > 0 {
+		return nil, ErrSnapshot
+	}
+	return s, nil
+}
+
+func (u *unpacker) small(s *State) {
+	head, item := u.bytes(), u.bytes()
+	if u.bad || json.Unmarshal(head, s) != nil {
+		u.fail()
+		return
+	}
+	if s.Adopted != nil && len(item) > 0 {
+		s.Adopted.Item = bytes.Clone(item)
+	}
+}
+
+func (u *unpacker) files(s *State) {
+	n := u.count()
+	for range n {
+		f := FileRecord{Path: u.word(), State: u.word(), Source: u.word(), Hash: u.word()}
+		for _, v := range []*int64{&f.RooRead, &f.RooEdit, &f.UserEdit, &f.Size, &f.MTime, &f.CTime, &f.RecordedAt} {
+			*v = u.int()
+		}
+		f.Inode, f.Device = u.uint(), u.uint()
+		s.Files = append(s.Files, f)
+		s.noteRecord(f)
+	}
+}
+
+func (u *unpacker) messages(s *State) {
+	n := u.count()
+	all := make([]Message, n)
+	s.messages = make([]*Message, n)
+	for i := range all {
+		m := &all[i]
+		s.messages[i] = m
+		m.ID, m.state = uint64(i+1), s
+		m.History, m.Seq, m.Hidden = History(u.word()), u.uint(), u.word()
+		var spent bool
+		u.flags(&m.Missing, &m.Foreign, &m.facts.partial, &m.facts.summary, &spent)
+		m.facts.kind, m.facts.ts = u.word(), u.int()
+		s.kinds[m.facts.kind] = m.facts.kind
+		for range u.count() {
+			m.facts.uses = append(m.facts.uses, use{u.word(), u.word()})
+		}
+		for range u.count() {
+			m.facts.results = append(m.facts.results, u.word())
+		}
+		if spent {
+			u.spent(m)
+		}
+		m.body = u.place()
+		for range u.count() {
+			m.pieces = append(m.pieces, u.places())
+		}
+		m.texts, m.savedFrom = u.places(), int(u.uint())
+		if m.savedFrom > len(m.texts) {
+			u.fail()
+		}
+		if u.bad {
+			return
+		}
+		m.drop()
+	}
+}
+
+func (u *unpacker) spent(m *Message) {
+	spent, rest, err := usage.ReadSpent(u.in)
+	if err != nil {
+		u.fail()
+		return
+	}
+	m.facts.spent, u.in = &spent, rest
+}
+
+func (u *unpacker) order(s *State) []*Message {
+	n := u.count()
+	list := make([]*Message, 0, n)
+	var last uint64
+	for range n {
+		last += uint64(u.int())
+		m := s.Message(last)
+		if m == nil {
+			u.fail()
+			return nil
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+func (u *unpacker) calls(s *State) {
+	for range u.count() {
+		c := &Call{ID: u.word(), Name: u.word(), Message: u.uint(), Replay: u.word(), UI: u.uint(), state: s}
+		var current bool
+		u.flags(&c.Started, &c.Answered, &c.Foreign, &current)
+		c.finished = u.place()
+		var r rare
+		if raw := u.bytes(); u.bad || json.Unmarshal(raw, &r) != nil {
+			u.fail()
+			return
+		}
+		c.Before, c.Process, c.Finished = r.Before, r.Process, r.Finished
+		c.away = c.Finished != nil
+		if current {
+			s.calls[c.ID] = c
+		}
+		s.order = append(s.order, c)
+	}
+}

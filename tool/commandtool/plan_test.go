@@ -1,0 +1,145 @@
+//go:build linux
+
+package commandtool
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/roost-dev/roost/tool"
+)
+
+// mistake plans a call and gives what the model is told, "" when it is fine.
+func mistake(t *testing.T, env tool.Env, in map[string]any) string {
+	t.Helper()
+	_, err := New(Options{}).Plan(t.Context(), env, input(t, in))
+	var wrong *tool.InputError
+	if err != nil && !errors.As(err, &wrong) {
+		t.Fatal(err)
+	}
+	if wrong == nil {
+		return ""
+	}
+	return wrong.Reason
+}
+
+// What cannot run is said before anybody is asked to allow it.
+func TestWhatCannotRunIsNotAskedFor(t *testing.T) {
+	env := setup(t)
+	root := env.Workspace.Root()
+	for name, text := range map[string]string{".rooignore": "*.key\nsecret/\n", "file": "", "secret/s": ""} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct{ line, cwd, want string }{
+		{"true", "gone", `the "cwd" gone does not exist`},
+		{"true", "file", `"cwd" file is not a folder`},
+		{"true", "file/below", `"cwd" file/below is not a folder`},
+		{"cat a.key", "", `would show "a.key", which .rooignore hides`},
+		{"ls; head -3 secret/s | wc", "", `would show "secret/s"`},
+		{": " + strings.Repeat("x", 128<<10), "", "write it to a file"},
+		{"cat file", ".", ""},
+		{": " + strings.Repeat("x", 128<<10-4), "", ""},
+	} {
+		got := mistake(t, env, map[string]any{"command": tt.line, "cwd": tt.cwd})
+		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%.40q in %q: %q, want %q", tt.line, tt.cwd, got, tt.want)
+		}
+	}
+}
+
+// The longest line that the plan lets through is one that the system takes.
+func TestTheLongestLineRuns(t *testing.T) {
+	line := "echo ok; : "
+	res := do(t, setup(t), &output{}, map[string]any{"command": line + strings.Repeat("x", maxLine-len(line))})
+	if !strings.HasSuffix(res.Text, "Output:\nok\n") {
+		t.Errorf("%.300q", res.Text)
+	}
+}
+
+func TestTheFolderIsJudgedAgainWhenTheCommandStarts(t *testing.T) {
+	outside := t.TempDir()
+	for name, meddle := range map[string]func(dir string) error{
+		"gone":           os.Remove,
+		"a file now":     func(dir string) error { return errors.Join(os.Remove(dir), os.WriteFile(dir, nil, 0o600)) },
+		"a link outside": func(dir string) error { return errors.Join(os.Remove(dir), os.Symlink(outside, dir)) },
+		"a link inside":  func(dir string) error { return errors.Join(os.Remove(dir), os.Symlink(".", dir)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := setup(t)
+			dir := filepath.Join(env.Workspace.Root(), "sub")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			p, err := New(Options{}).Plan(t.Context(), env, input(t, map[string]any{"command": "touch was-here", "cwd": "sub"}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := meddle(dir); err != nil {
+				t.Fatal(err)
+			}
+			out := &output{}
+			res, err := p.Run(t.Context(), out)
+			if err != nil || !res.IsError || !strings.HasPrefix(res.Text, "Error: nothing was run: ") || out.process.PGID != 0 {
+				t.Errorf("%+v, %v", res, err)
+			}
+			for _, place := range []string{outside, env.Workspace.Root()} {
+				if _, err := os.Stat(filepath.Join(place, "was-here")); err == nil {
+					t.Errorf("it ran in %s", place)
+				}
+			}
+		})
+	}
+}
+
+// A person decides by the title: nothing in it may act on the terminal or turn
+// text around.
+func TestTitleShowsWhatIsThere(t *testing.T) {
+	env := setup(t)
+	for line, want := range map[string]string{
+		"ls":                           "execute_command ls",
+		"ls\n":                         "execute_command ls",
+		"ls\nrm -rf /":                 "execute_command ls ...",
+		"ls \x1b[2K\rrm x":             "execute_command ls \ufffd[2K\ufffdrm x",
+		"echo \u202egnp.exe":           "execute_command echo \ufffdgnp.exe",
+		"echo é 日本 \u200d ok":          "execute_command echo é 日本 \u200d ok",
+		"cat <<E\n" + "x\n" + "E":      "execute_command cat <<E ...",
+		"\techo a":                     "execute_command \ufffdecho a",
+		"echo a # \x07\u0085 the bell": "execute_command echo a # \ufffd\ufffd the bell",
+	} {
+		p, err := New(Options{}).Plan(t.Context(), env, input(t, map[string]any{"command": line}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := p.Ask(); a.Title != want || a.Command != line || a.Text != line {
+			t.Errorf("%q: %+v", line, a)
+		}
+	}
+}
+
+func TestTimeLimits(t *testing.T) {
+	env := setup(t)
+	for _, tt := range []struct {
+		users int64 // milliseconds
+		model any   // seconds
+		want  string
+	}{
+		{0, nil, "0s"}, {0, 2, "2s"}, {5000, nil, "5s"}, {5000, 2, "2s"}, {1000, 2, "1s"}, {0, 0, "0s"}, {5000, 0, "5s"}, {0, 1e18, "0s"}, {5000, 1e300, "5s"}, {0, 0.25, "250ms"},
+	} {
+		env.CommandTimeoutMS = tt.users
+		p, err := New(Options{}).Plan(t.Context(), env, input(t, map[string]any{"command": "true", "timeout": tt.model}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.(*plan).limit.String(); got != tt.want {
+			t.Errorf("the user's %d ms and the model's %v s give %s, want %s", tt.users, tt.model, got, tt.want)
+		}
+	}
+}

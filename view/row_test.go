@@ -1,0 +1,204 @@
+package view
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+// row is a UI message whose text is given as it is, not as JSON.
+func row(typ, kind, text string) []byte {
+	return fmt.Appendf(nil, `{"type":%q,%q:%q,"text":%s}`, typ, typ, kind, esjson.Quote(nil, text))
+}
+
+// shown is what the tests below compare: how an item reads.
+type shown struct {
+	Class       Class
+	Title, Body string
+	Diff        bool
+	Choices     []string
+}
+
+func read(raw []byte) shown {
+	it := UI(raw, 2)
+	return shown{it.Class, it.Title, it.Body, it.Diff, it.Choices}
+}
+
+// Every tool that Roo has rows for is named by what it does and to what.
+func TestToolRows(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		text string
+		want shown
+	}{
+		{`{"tool":"readFile","path":"a.go"}`, shown{Title: "read a.go"}},
+		{`{"tool":"readFile","path":"a.go","reason":" (lines 1-9) "}`, shown{Title: "read a.go ((lines 1-9))"}},
+		{`{"tool":"readFile","batchFiles":[{"path":"a.go"},{"path":"b.go"},7]}`, shown{Title: "read a.go b.go"}},
+		{`{"tool":"listFilesTopLevel","path":"src","content":"a\nb"}`, shown{Title: "list src", Body: "a\nb"}},
+		{`{"tool":"listFilesRecursive","path":"src","content":"a"}`, shown{Title: "list all src", Body: "a"}},
+		{`{"tool":"searchFiles","path":"src","regex":"f.o","content":"found"}`, shown{Title: "search f.o src", Body: "found"}},
+		{`{"tool":"codebaseSearch","query":"where","path":null}`, shown{Title: "search code where"}},
+		{`{"tool":"listCodeDefinitionNames","path":"a","content":"func f"}`, shown{Title: "definitions a", Body: "func f"}},
+		{`{"tool":"newFileCreated","path":"a","content":"text\n"}`, shown{Title: "create a", Body: "text\n"}},
+		{`{"tool":"newFileCreated","path":"a","content":"x\n@@ not a diff"}`, shown{Title: "create a", Body: "x\n@@ not a diff", Diff: true}},
+		{`{"tool":"appliedDiff","path":"a","diff":"@@ -1 +1 @@"}`, shown{Title: "edit a", Body: "@@ -1 +1 @@", Diff: true}},
+		{`{"tool":"appliedDiff","path":"a","diff":"@@ -1 +1 @@","content":"@@ -2 +2 @@"}`, shown{Title: "edit a", Body: "@@ -2 +2 @@", Diff: true}},
+		{`{"tool":"insertContent","path":"a","content":"x","diffStats":{"added":2,"removed":0}}`, shown{Title: "insert a (+2 -0)", Body: "x"}},
+		{`{"tool":"fileDeleted","path":"a","content":"gone"}`, shown{Title: "delete a"}},
+		{`{"tool":"switchMode","mode":"architect","reason":"to plan"}`, shown{Title: "switch mode architect", Body: "to plan"}},
+		{`{"tool":"newTask","mode":"code","content":"do it"}`, shown{Title: "new task code", Body: "do it"}},
+		{`{"tool":"finishTask"}`, shown{Title: "finish task"}},
+		{`{"tool":"runSlashCommand","command":"init"}`, shown{Title: "run init"}},
+		{`{"tool":"skill","skill":"pdf"}`, shown{Title: "skill pdf"}},
+		{`{"tool":"updateTodoList","todos":[{"content":"a","status":"completed"},{"content":"b","status":"in_progress"},{"content":"c"},5]}`, shown{Title: "todo list", Body: "[x] a\n[-] b\n[ ] c"}},
+		{`{"tool":"updateTodoList","todos":"[x] a\n[ ] b"}`, shown{Title: "todo list", Body: "[x] a\n[ ] b"}},
+		{`{"tool":"teleport","path":"mars"}`, shown{Title: "teleport mars"}},
+		{`{}`, shown{}},
+		{`{"tool":5,"path":["a"],"diffStats":"many"}`, shown{}},
+		{`not JSON`, shown{Title: "tool", Body: "not JSON"}},
+		{`["a"]`, shown{Title: "tool", Body: `["a"]`}},
+		{`{"tool":"readFile"} and more`, shown{Title: "tool", Body: `{"tool":"readFile"} and more`}},
+	} {
+		tt.want.Class = Tool
+		if diff := cmp.Diff(tt.want, read(row("ask", "tool", tt.text))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.text, diff)
+		}
+	}
+}
+
+func TestRequestRows(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]shown{
+		`{"request":"the whole prompt","tokensIn":950,"tokensOut":0}`:    {Title: "request: 950 tokens in, 0 out"},
+		`{"tokensIn":1500,"tokensOut":20,"cacheReads":900,"cost":0}`:     {Title: "request: 1.5k tokens in, 20 out, 900 from cache, $0.0000"},
+		`{"tokensIn":1500,"tokensOut":20,"cacheReads":0,"cost":1.23456}`: {Title: "request: 1.5k tokens in, 20 out, $1.2346"},
+		`{"cost":0.5}`: {Title: "request: $0.5000"},
+		`{"tokensIn":7,"tokensOut":1,"cost":1e400}`:                                            {Title: "request: 7 tokens in, 1 out"},
+		`{"tokensIn":"7","cost":null}`:                                                         {Title: "request: no reply"},
+		`{"cancelReason":"user_cancelled"}`:                                                    {Title: "request: user cancelled"},
+		`{"tokensIn":7,"tokensOut":1,"cancelReason":"x","streamingFailedMessage":"the\nline"}`: {Title: "request: 7 tokens in, 1 out, x", Body: "the\nline"},
+		`half a {`: {Title: "request"},
+		``:         {Title: "request"},
+	} {
+		want.Class = Request
+		if diff := cmp.Diff(want, read(row("say", "api_req_started", text))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+// What the person is asked shows the question, not the JSON around it.
+func TestQuestionRows(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		kind, text string
+		want       shown
+	}{
+		{"followup", `{"question":"A or B?","suggest":[{"answer":"A","mode":"code"},"B",{"mode":"x"}]}`, shown{Question, "", "A or B?", false, []string{"A", "B", ""}}},
+		{"followup", `{"question":"A?","suggest":"A"}`, shown{Question, "", "A?", false, nil}},
+		{"followup", `{"question":"half`, shown{Question, "", `{"question":"half`, false, nil}},
+		{"followup", `bare words`, shown{Question, "", "bare words", false, nil}},
+		{"plan_mode_respond", `{"response":"the plan","options":["yes","no"]}`, shown{Question, "", "the plan", false, []string{"yes", "no"}}},
+		{"command", "make\ntest", shown{Tool, "$ make\ntest", "", false, nil}},
+		{"command_output", "", shown{Note, "the command is running", "", false, nil}},
+		{"api_req_failed", "429", shown{Failure, "the request to the model failed", "429", false, nil}},
+		{"mistake_limit_reached", "help", shown{Question, "too many mistakes in a row", "help", false, nil}},
+		{"use_mcp_server", `{"serverName":"db","uri":"db://x"}`, shown{Tool, "mcp db db://x", "", false, nil}},
+		{"use_mcp_server", `{"serverName":"db","toolName":"q","uri":"u","arguments":"{\"n\":1}"}`, shown{Tool, "mcp db q", `{"n":1}`, false, nil}},
+		{"use_mcp_server", `db`, shown{Tool, "use an MCP server", "db", false, nil}},
+		{"resume_task", "", shown{Note, "resumed", "", false, nil}},
+		{"quantum", "x", shown{Unknown, "ask:quantum", "x", false, nil}},
+		{"", "x", shown{Unknown, "ask:", "x", false, nil}},
+	} {
+		if diff := cmp.Diff(tt.want, read(row("ask", tt.kind, tt.text))); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", tt.kind, tt.text, diff)
+		}
+	}
+}
+
+func TestHousekeepingRows(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]shown{
+		`{"type":"say","say":"checkpoint_saved","text":"0123456789abcdef"}`:                                 {Class: Note, Title: "checkpoint 0123456789"},
+		`{"type":"say","say":"checkpoint_saved","text":"12345678é日本"}`:                                      {Class: Note, Title: "checkpoint 12345678é"},
+		`{"type":"say","say":"checkpoint_saved","text":"123456789é"}`:                                       {Class: Note, Title: "checkpoint 123456789"},
+		`{"type":"say","say":"checkpoint_saved"}`:                                                           {Class: Note, Title: "checkpoint "},
+		`{"type":"say","say":"condense_context"}`:                                                           {Class: Note, Title: "older history was condensed"},
+		`{"type":"say","say":"condense_context","text":"t","contextCondense":{"prevContextTokens":171000}}`: {Class: Note, Title: "older history was condensed: 171k -> 0 tokens"},
+		`{"type":"say","say":"sliding_window_truncation","contextTruncation":{"messagesRemoved":12}}`:       {Class: Note, Title: "older history is no longer sent: 12 messages"},
+		`{"type":"say","say":"sliding_window_truncation","contextTruncation":[]}`:                           {Class: Note, Title: "older history is no longer sent"},
+		`{"type":"say","say":"user_feedback_diff","text":"{\"path\":\"a\",\"diff\":\"-x\\n+y\"}"}`:          {Class: User, Title: "changed a before approving", Body: "-x\n+y", Diff: true},
+		`{"type":"say","say":"user_feedback_diff","text":"a diff"}`:                                         {Class: User, Title: "changed the file before approving", Body: "a diff"},
+		`{"type":"say","say":"error","text":"disk full"}`:                                                   {Class: Failure, Title: "error", Body: "disk full"},
+		`{"type":"say","say":"completion_result","text":"done"}`:                                            {Class: Result, Body: "done"},
+		`{"type":"say","say":"reasoning","text":"hm","reasoning":"older"}`:                                  {Class: Reasoning, Body: "hm"},
+		`{"type":"say","say":"command_output","text":"ok\n"}`:                                               {Class: Output, Body: "ok\n"},
+		`{"type":"say","say":"text"}`:                                                                       {Class: Model},
+		`{"type":"say","say":"text","text":7}`:                                                              {Class: Model},
+		`{"type":"say"}`:                                                                                    {Class: Unknown, Title: "say:"},
+		`{}`:                                                                                                {Class: Unknown, Title: ":"},
+		`{"type":"ask","say":"text","text":"x"}`:                                                            {Class: Unknown, Title: "ask:", Body: "x"},
+		`{"type":"say","say":"text","text":"a","text":"the last one counts"}`:                               {Class: Model, Body: "the last one counts"},
+		`null`: {Class: Unknown, Title: "not a message", Body: "null"},
+		`{"ts":1,"type":"say","say":"text","text":"tor`: {Class: Unknown, Title: "not a message", Body: `{"ts":1,"type":"say","say":"text","text":"tor`},
+	} {
+		if diff := cmp.Diff(want, read([]byte(raw))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", raw, diff)
+		}
+	}
+}
+
+// Why a stored message is not what is sent is part of its title.
+func TestAPITags(t *testing.T) {
+	t.Parallel()
+	for members, want := range map[string]string{
+		`"isSummary":true`: "user [summary]", `"isSummary":false`: "user", `"isTruncationMarker":true`: "user [truncation marker]",
+		`"truncationParent":"t"`: "user [truncated away]", `"condenseParent":"c","truncationParent":"t"`: "user [condensed away, truncated away]",
+		`"condenseParent":""`: "user", `"condenseParent":7`: "user",
+	} {
+		if got := API([]byte(`{"role":"user","content":"x",`+members+`}`), 1); got.Title != want {
+			t.Errorf("%s: %q, want %q", members, got.Title, want)
+		}
+	}
+}
+
+func TestResultText(t *testing.T) {
+	t.Parallel()
+	for block, want := range map[string]struct {
+		text   string
+		images int
+	}{
+		`{"content":"plain \ud83d\ude00"}`: {"plain 😀", 0},
+		`{"content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"},"c",{"type":"tool_result"},{"type":"image"}]}`: {"a\nb", 2},
+		`{"content":[]}`: {"", 0}, `{"content":null}`: {"", 0}, `{}`: {"", 0}, `{"content":{"type":"text","text":"a"}}`: {"", 0}, `"x"`: {"", 0},
+	} {
+		if text, images := ResultText([]byte(block)); text != want.text || images != want.images {
+			t.Errorf("%s: %q and %d images", block, text, images)
+		}
+	}
+}
+
+func TestAPIBlocks(t *testing.T) {
+	t.Parallel()
+	for block, want := range map[string]Item{
+		`{"type":"redacted_thinking","data":"secret"}`:              {Kind: "redacted_thinking", Class: Reasoning, Title: "(encrypted)"},
+		`{"type":"reasoning","text":"why","summary":[]}`:            {Kind: "reasoning", Class: Reasoning, Body: "why"},
+		`{"type":"thoughtSignature","thoughtSignature":"AAAA"}`:     {Kind: "thoughtSignature", Class: Note, Title: "thought signature"},
+		`{"type":"image","source":{"data":"AAAA"}}`:                 {Kind: "image", Class: Model, Title: "image", Images: 1},
+		`{"type":"tool_use","id":7,"name":null}`:                    {Kind: "tool_use", Class: Tool},
+		`{"type":"tool_use","id":"c","name":"n","input":"{\"half"}`: {Kind: "tool_use", Class: Tool, Title: "n", Call: "c", Body: `"{\"half"`},
+		`{"type":"tool_result","tool_use_id":"c","content":"out"}`:  {Kind: "tool_result", Class: Output, Title: "result", Call: "c", Body: "out"},
+		`{"type":"tool_result","tool_use_id":"c","is_error":"yes"}`: {Kind: "tool_result", Class: Output, Title: "result", Call: "c"},
+		`{"text":"no type"}`: {Class: Unknown, Body: `{"text":"no type"}`},
+		`"bare"`:             {Kind: "invalid", Class: Unknown, Body: `"bare"`},
+		`null`:               {Kind: "invalid", Class: Unknown, Body: `null`},
+	} {
+		got := API([]byte(`{"role":"assistant","content":[`+block+`]}`), 1)
+		if diff := cmp.Diff([]Item{want}, got.Parts); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", block, diff)
+		}
+	}
+}

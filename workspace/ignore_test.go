@@ -1,0 +1,213 @@
+package workspace
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// The rules are read again when they may have changed, and not when they cannot
+// have: an old file whose times stand still.
+func TestRulesAreReadWhenTheyMayHaveChanged(t *testing.T) {
+	w, root := open(t)
+	name := filepath.Join(root, IgnoreFile)
+	put(t, name, "*.key\n")
+	first, err := w.Ignore()
+	if err != nil || !first.Hides("a.key", false) {
+		t.Fatalf("%v %v", first, err)
+	}
+	if w.rules.settled {
+		t.Fatal("the times of a file that was just written are trusted")
+	}
+	// Changed at once, with the same size, and the time put back.
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, name, "*.kex\n")
+	if err := os.Chtimes(name, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	second, err := w.Ignore()
+	if err != nil || second.Hides("a.key", false) || !second.Hides("a.kex", false) {
+		t.Errorf("old rules after a change: %v", err)
+	}
+	if again, _ := w.Ignore(); again != second {
+		t.Error("equal text was parsed again")
+	}
+	// As if it had been read long after its change.
+	w.rules.settled = true
+	if settled, _ := w.Ignore(); settled != second {
+		t.Error("a settled file was read again")
+	}
+	put(t, name, "*.key\n# longer\n")
+	if third, err := w.Ignore(); err != nil || !third.Hides("a.key", false) {
+		t.Errorf("a settled file was not looked at: %v", err)
+	}
+}
+
+func TestRulesThatCannotBeReadCloseEverything(t *testing.T) {
+	w, root := open(t)
+	name := filepath.Join(root, IgnoreFile)
+	put(t, name, "*.key\n")
+	if _, err := w.Resolve("x"); err != nil {
+		t.Fatal(err)
+	}
+	broken := map[string]func() error{
+		"a folder":           func() error { return os.Mkdir(name, 0o700) },
+		"too large":          func() error { put(t, name, strings.Repeat("#\n", maxIgnore)); return nil },
+		"a link to a folder": func() error { return os.Symlink(root, name) },
+		"a link to itself":   func() error { return os.Symlink(name, name) },
+	}
+	for what, make := range broken {
+		if err := os.RemoveAll(name); err != nil {
+			t.Fatal(err)
+		}
+		if err := make(); err != nil {
+			t.Skip(err)
+		}
+		_, err := w.Resolve("x")
+		if err == nil || !strings.Contains(err.Error(), IgnoreFile) || errors.Is(err, ErrPath) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if _, err := w.BlockedWord("cat x"); err == nil {
+			t.Errorf("%s: commands go through", what)
+		}
+		if _, err := w.Stat(t.Context(), "x"); err == nil {
+			t.Errorf("%s: files are looked at", what)
+		}
+	}
+	if err := os.RemoveAll(name); err != nil {
+		t.Fatal(err)
+	}
+	// A dangling link is no file, so there are no rules.
+	if err := os.Symlink("nowhere", name); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := w.Resolve("a.key"); err != nil || p.Ignored {
+		t.Errorf("a dangling link: %+v, %v", p, err)
+	}
+}
+
+func TestClasses(t *testing.T) {
+	tests := []struct{ rule, hides, shows string }{
+		{"[abc]", "a b c", "d ab"},
+		{"[!abc]", "d", "a b"},
+		{"[^abc]", "d", "a"},
+		{"[a-c]x", "ax cx", "dx -x"},
+		{"[a-]", "a -", "b"},
+		{"[-a]", "a -", "b"},
+		{"[]a]", "] a", "b"},
+		{"[!]a]", "b", "] a"},
+		{`[\]]`, "]", `\`},
+		{`[\-a]`, "- a", "b"},
+		{"[[:digit:]]", "0 9", "a"},
+		{"[[:alpha:][:digit:]_]", "a 5 _ é", "-"},
+		{"[[:upper:]]", "A", "a 1"},
+		{"[[:space:]]x", "\tx", "ax"},
+		{"[[:xdigit:]]", "f 0 A", "g"},
+		{"[[:punct:]]", "! ~", "a"},
+		{"[é-ü]", "é ö", "e"},
+		{"[[:nosuch:]]", "", "a : n"},
+		{"[a", "", "a [a"},
+		{"[", "", "["},
+		{"[]", "", "] []"},
+		{`[a\`, "", "a"},
+	}
+	for _, tt := range tests {
+		ig := ParseIgnore(tt.rule+"\n", false)
+		for _, name := range strings.Fields(strings.ReplaceAll(tt.hides, "\t", "\\t")) {
+			if name = strings.ReplaceAll(name, "\\t", "\t"); !ig.Hides(name, false) {
+				t.Errorf("%s does not hide %q", tt.rule, name)
+			}
+		}
+		for _, name := range strings.Fields(tt.shows) {
+			if ig.Hides(name, false) {
+				t.Errorf("%s hides %q", tt.rule, name)
+			}
+		}
+	}
+	if ig := ParseIgnore("[[:upper:]]x\n[b-c]y", true); !ig.Hides("aX", false) || !ig.Hides("By", false) || ig.Hides("1x", false) {
+		t.Error("letter case counts though it should not")
+	}
+}
+
+// What a file hides does not depend on line ends, a byte order mark, remarks or
+// blanks at the ends of lines.
+func TestFormOfTheRulesFile(t *testing.T) {
+	lines := []string{"*.key", "secret/", "!keep.key", "a b"}
+	want := ParseIgnore(strings.Join(lines, "\n"), false)
+	for _, text := range []string{
+		"\ufeff" + strings.Join(lines, "\n"),
+		strings.Join(lines, "\r\n") + "\r\n",
+		strings.Join(lines, "  \n") + "\t\n",
+		"# a remark\n\n" + strings.Join(lines, "\n\n# more\n"),
+	} {
+		got := ParseIgnore(text, false)
+		for _, p := range []string{"x.key", "keep.key", "secret/x", "a b", "a", "b", "# a remark", "secret"} {
+			if got.Hides(p, false) != want.Hides(p, false) {
+				t.Errorf("%q: %s is hidden: %v", text, p, got.Hides(p, false))
+			}
+		}
+	}
+	if ig := ParseIgnore("\\#x\n\\!y\nblank\\ \n", false); !ig.Hides("#x", false) || !ig.Hides("!y", false) || !ig.Hides("blank ", false) {
+		t.Error("escapes are not understood")
+	}
+	var none *Ignore
+	if none.Hides("x", false) || none.Decide("x", true) != 0 || none.Any() {
+		t.Error("no rules hide something")
+	}
+}
+
+// Hostile patterns: a file of rules may come with a repository.
+func TestMatchingIsNotExponential(t *testing.T) {
+	long := strings.Repeat("a", 4000)
+	deep := strings.TrimSuffix(strings.Repeat("a/", 1500), "/")
+	start := time.Now()
+	for _, rule := range []string{strings.Repeat("*a", 50) + "b", strings.Repeat("**/a/", 50) + "b", strings.Repeat("[a-z]*", 60) + "Z", strings.Repeat("?*", 300) + "b"} {
+		ig := ParseIgnore(rule+"\n/x/"+rule, false)
+		ig.Hides(long, false)
+		ig.Hides(deep, false)
+	}
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("took %v", d)
+	}
+}
+
+// A line of shell is cut into words without losing any: a word that is there in
+// plain or in quotes is found wherever it stands behind a program that shows files.
+func TestBlockedWordInAnyPlace(t *testing.T) {
+	w, root := open(t)
+	put(t, filepath.Join(root, IgnoreFile), "a.key\n")
+	rapid.Check(t, func(r *rapid.T) {
+		before := rapid.SampledFrom([]string{"", "true; ", "x && ", "x || ", "(", "echo a.key | ", "x &", "x\n", "$(", "`", "cat ok; ", "A=1; "}).Draw(r, "before")
+		program := rapid.SampledFrom([]string{"cat", "/bin/cat", "'cat'", `"head" -n 1`, "GREP x", "tail -f", "<"}).Draw(r, "program")
+		word := rapid.SampledFrom([]string{"a.key", "'a.key'", `"a.key"`, `a.k"ey"`, "./a.key", "sub/../a.key", `a\.key`, "A.KEY"}).Draw(r, "word")
+		after := rapid.SampledFrom([]string{"", " ok", ";", " | wc", ")", " >out", " 2>&1"}).Draw(r, "after")
+		line := before + program + " " + word + after
+		if got, err := w.BlockedWord(line); err != nil || got == "" {
+			r.Fatalf("%q goes through: %v", line, err)
+		}
+		harmless := before + program + " ok.txt" + after
+		if got, err := w.BlockedWord(harmless); err != nil || got != "" {
+			r.Fatalf("%q is blocked for %q: %v", harmless, got, err)
+		}
+	})
+}
+
+func FuzzBlockedWord(f *testing.F) {
+	f.Add("cat 'a.key")
+	f.Add("<a\\\x00|&\xff`$(")
+	f.Fuzz(func(t *testing.T, line string) {
+		for _, words := range simpleCommands(line) {
+			if len(words) == 0 {
+				t.Errorf("%q has a command of no words", line)
+			}
+		}
+	})
+}

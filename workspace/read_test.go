@@ -1,0 +1,221 @@
+//go:build unix
+
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Whatever stands at a path, looking at it ends at once: no pipe is waited for and
+// no device is opened.
+func TestLookingNeverHangs(t *testing.T) {
+	w, root := open(t)
+	if err := syscall.Mkfifo(filepath.Join(root, "pipe"), 0o600); err != nil {
+		t.Skip(err)
+	}
+	link(t, "pipe", filepath.Join(root, "toPipe"))
+	link(t, "/dev/zero", filepath.Join(root, "toZero"))
+	put(t, filepath.Join(root, "dir", "x"), "")
+	put(t, filepath.Join(root, "f"), "")
+	tests := []struct {
+		path string
+		want error
+	}{
+		{"pipe", ErrNotRegular},
+		{"toPipe", ErrNotRegular},
+		{"toZero", ErrNotRegular},
+		{"/dev/zero", ErrNotRegular},
+		{"dir", ErrNotRegular},
+		{".", ErrNotRegular},
+		{"/proc/self/fd", ErrNotRegular},
+		{"missing", fs.ErrNotExist},
+		{"dir/missing/x", fs.ErrNotExist},
+	}
+	for _, tt := range tests {
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			p := resolve(t, w, tt.path)
+			if _, _, err := w.Read(t.Context(), p, 1<<20); !errors.Is(err, tt.want) {
+				t.Errorf("Read(%s): %v, want %v", tt.path, err, tt.want)
+			}
+			if f, _, err := w.Open(p); !errors.Is(err, tt.want) {
+				t.Errorf("Open(%s): %v, %v, want %v", tt.path, f, err, tt.want)
+			}
+			st, err := w.StatPath(t.Context(), p)
+			if gone := errors.Is(tt.want, fs.ErrNotExist); gone != (err == nil) || st.Exists() {
+				t.Errorf("StatPath(%s): %+v, %v", tt.path, st, err)
+			}
+		}()
+		select {
+		case <-ended:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s: it hangs", tt.path)
+		}
+	}
+}
+
+func TestQuickSeesWhatStatSees(t *testing.T) {
+	w, root := open(t)
+	name := filepath.Join(root, "f")
+	p := resolve(t, w, "f")
+	if _, there, err := w.Quick(p); there || err != nil {
+		t.Errorf("no file: %v %v", there, err)
+	}
+	if _, there, err := w.Quick(resolve(t, w, "f/below")); there || err != nil {
+		t.Errorf("below no file: %v %v", there, err)
+	}
+	last := FileState{}
+	for _, change := range []struct {
+		what string
+		do   func() error
+	}{
+		{"made", func() error { return os.WriteFile(name, []byte("one"), 0o600) }},
+		{"longer", func() error { return os.WriteFile(name, []byte("three"), 0o600) }},
+		{"same length, other time", func() error {
+			put(t, name, "seven")
+			return os.Chtimes(name, time.Now(), time.Now().Add(-time.Hour))
+		}},
+		{"replaced, with size and time kept", func() error {
+			info, err := os.Stat(name)
+			if err != nil {
+				return err
+			}
+			put(t, name+"2", "eight")
+			if err := os.Chtimes(name+"2", info.ModTime(), info.ModTime()); err != nil {
+				return err
+			}
+			return os.Rename(name+"2", name)
+		}},
+		{"mode", func() error { return os.Chmod(name, 0o640) }},
+	} {
+		if err := change.do(); err != nil {
+			t.Fatal(err)
+		}
+		st, err := w.StatPath(t.Context(), p)
+		quick, there, quickErr := w.Quick(p)
+		if err != nil || quickErr != nil || !there || !st.SameStat(quick) || quick.Hash != "" {
+			t.Errorf("%s: %+v %+v %v %v", change.what, st, quick, err, quickErr)
+		}
+		if st.SameStat(last) {
+			t.Errorf("%s: not seen in %+v", change.what, st)
+		}
+		last = st
+	}
+}
+
+func TestLimitsOfReading(t *testing.T) {
+	w, root := open(t)
+	put(t, filepath.Join(root, "f"), strings.Repeat("x", 1000))
+	p := resolve(t, w, "f")
+	for limit, fits := range map[int64]bool{0: true, 999: false, 1000: true, 1: false, 1 << 40: true} {
+		data, st, err := w.Read(t.Context(), p, limit)
+		var large *TooLargeError
+		if fits && (err != nil || len(data) != 1000 || st.Hash != HashOf(data)) {
+			t.Errorf("limit %d: %d bytes, %v", limit, len(data), err)
+		}
+		if !fits && (!errors.As(err, &large) || large.Size != 1000 || large.Limit != limit || large.Path != "f" || data != nil) {
+			t.Errorf("limit %d: %v", limit, err)
+		}
+	}
+	// A file that has no size on paper is still read to its end.
+	if data, _, err := w.Read(t.Context(), resolve(t, w, "/proc/self/status"), 0); err != nil || len(data) == 0 {
+		t.Logf("no such file here: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := w.Read(ctx, p, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if _, err := w.Stat(ctx, "f"); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// A sparse file of a terabyte must cost nothing before it is refused, and a read
+// of one stops when its caller does.
+func TestHugeFiles(t *testing.T) {
+	w, root := open(t)
+	name := filepath.Join(root, "huge")
+	put(t, name, "")
+	if err := os.Truncate(name, 1<<40); err != nil {
+		t.Skip(err)
+	}
+	p := resolve(t, w, "huge")
+	var large *TooLargeError
+	if _, _, err := w.Read(t.Context(), p, 32<<20); !errors.As(err, &large) || large.Size != 1<<40 {
+		t.Errorf("Read: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if _, err := w.StatPath(ctx, p); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("StatPath: %v", err)
+	}
+	if _, err := w.Write(ctx, p, []byte("x"), "another hash"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Write: %v", err)
+	}
+	if d := time.Since(start); d > 2*time.Second {
+		t.Errorf("they went on for %v", d)
+	}
+	if left, _ := os.ReadDir(root); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestOpenGivesTheContentThatWasThere(t *testing.T) {
+	w, root := open(t)
+	name := filepath.Join(root, "f")
+	put(t, name, "first")
+	f, st, err := w.Open(resolve(t, w, "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	put(t, name+"2", "second")
+	if err := os.Rename(name+"2", name); err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(f)
+	if err != nil || !bytes.Equal(data, []byte("first")) || st.Size != 5 || st.Path != "f" {
+		t.Errorf("%q %+v %v", data, st, err)
+	}
+}
+
+func TestOverview(t *testing.T) {
+	w, root := open(t)
+	if got, more := w.Overview(10); got != "" || more {
+		t.Errorf("empty: %q %v", got, more)
+	}
+	for _, name := range []string{"b.go", "a/x", "a/deep/y", "c/z", "node_modules/m/i.js", ".git/config", "target/o", "secret/s", "k.key"} {
+		put(t, filepath.Join(root, name), "")
+	}
+	put(t, filepath.Join(root, IgnoreFile), "secret/\n*.key\n")
+	link(t, "..", filepath.Join(root, "up"))
+	all := "a/\nb.go\nc/\nup\na/deep/\na/x\nc/z\na/deep/y"
+	lines := strings.Split(all, "\n")
+	for limit := range len(lines) + 3 {
+		got, more := w.Overview(limit)
+		want := strings.Join(lines[:min(limit, len(lines))], "\n")
+		if got != want || more != (limit < len(lines)) {
+			t.Errorf("limit %d: %q %v, want %q", limit, got, more, want)
+		}
+	}
+	os.Remove(filepath.Join(root, IgnoreFile))
+	if err := os.Mkdir(filepath.Join(root, IgnoreFile), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := w.Overview(100); got != "" {
+		t.Errorf("with rules that cannot be read it shows %q", got)
+	}
+}

@@ -1,0 +1,215 @@
+package workspace
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/roost-dev/roost/internal/failpoint"
+)
+
+// temp is a new file's content beside its place. While it is being made its file
+// is locked (where the system has such locks), which is how others know that it is
+// not a leftover: a lock ends with its process, and numbers in a name would have
+// to be judged across restarts and containers.
+type temp struct {
+	dir  *os.Root
+	name string
+	f    *os.File
+}
+
+// tempName is ".NAME.roost-XXXXXXXXXXXX.tmp".
+var tempName = regexp.MustCompile(`^\..+\.roost-[0-9a-f]{12}\.tmp$`)
+
+// newTemp writes data to a file of its own and syncs it. It has the mode that the
+// old file has from its first byte on: a private file is not shown to others
+// meanwhile.
+func newTemp(ctx context.Context, dir *os.Root, name string, data []byte, old fs.FileInfo) (*temp, error) {
+	t, err := createTemp(dir, name, old != nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.fill(ctx, data, old); err != nil {
+		t.discard()
+		return nil, err
+	}
+	return t, nil
+}
+
+func createTemp(dir *os.Root, name string, private bool) (*temp, error) {
+	if len(name) > 200 {
+		name = name[:200] // leave room below the limit of 255 bytes
+	}
+	mode := fs.FileMode(0o666)
+	if private {
+		mode = 0o600
+	}
+	// Somebody who sweeps may take a file away before it is locked: then another.
+	for range 10 {
+		var id [6]byte
+		_, _ = rand.Read(id[:])
+		t := &temp{dir: dir, name: "." + strings.ToValidUTF8(name, "_") + ".roost-" + hex.EncodeToString(id[:]) + ".tmp"}
+		var err error
+		if t.f, err = dir.OpenFile(t.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode); err != nil {
+			return nil, err
+		}
+		if held, _ := lockFile(t.f); !held {
+			t.discard()
+			continue
+		}
+		if info, err := dir.Lstat(t.name); err == nil {
+			if own, err := t.f.Stat(); err == nil && os.SameFile(info, own) {
+				return t, nil
+			}
+		}
+		t.discard()
+	}
+	return nil, errors.New("its temporary file was taken away again and again")
+}
+
+func (t *temp) fill(ctx context.Context, data []byte, old fs.FileInfo) error {
+	for rest := data; len(rest) > 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := min(len(rest), 1<<20)
+		if _, err := t.f.Write(rest[:n]); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	failpoint.Hit("tool.write.filled")
+	if old != nil {
+		keep := fs.ModePerm | fs.ModeSticky
+		if uid, gid, ok := owner(old); ok && t.f.Chown(uid, gid) == nil {
+			keep |= fs.ModeSetuid | fs.ModeSetgid // they mean "as the owner": only with the same one
+		}
+		if err := t.f.Chmod(old.Mode() & keep); err != nil {
+			return err
+		}
+	}
+	return t.f.Sync()
+}
+
+// place gives the file its name. With fresh nothing may stand there, and that is
+// not only looked at but held to by the system, where it can link.
+func (t *temp) place(name string, fresh bool) (fs.FileInfo, error) {
+	if !heldWhileOpen {
+		if err := t.f.Close(); err != nil {
+			return nil, err
+		}
+	}
+	linked := false
+	if fresh {
+		err := t.dir.Link(t.name, name)
+		if errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("%w: a file of this name was made", ErrChanged)
+		}
+		linked = err == nil
+	}
+	if linked {
+		failpoint.Hit("tool.write.linked")
+		if err := t.dir.Remove(t.name); err != nil {
+			return nil, err
+		}
+	} else if err := rename(t.dir, t.name, name); err != nil {
+		return nil, err
+	}
+	t.name = ""
+	if !heldWhileOpen {
+		return t.dir.Lstat(name)
+	}
+	return t.f.Stat()
+}
+
+// discard closes the file and removes it, unless it has its name.
+func (t *temp) discard() {
+	if t.name != "" {
+		_ = t.dir.Remove(t.name)
+	}
+	t.f.Close()
+}
+
+// maxSwept bounds how many names of a folder are looked at for leftovers.
+const maxSwept = 100_000
+
+// Sweep removes the temporary files that killed writes left in the folder of p,
+// and says how many. Only files of ours are touched: those of the right name, of
+// this user, that no process holds.
+func (w *Workspace) Sweep(p Path) (int, error) {
+	if p.Real == w.root {
+		return 0, nil
+	}
+	base, rest, err := w.deepest(filepath.Dir(p.Real))
+	if err != nil || len(rest) > 0 {
+		return 0, nil // no folder, no leftovers
+	}
+	dir, err := w.pin(base)
+	if err != nil {
+		return 0, fmt.Errorf("look for leftovers in %s: %w", base, err)
+	}
+	defer dir.release(true)
+	return sweep(dir.Root), nil
+}
+
+// sweepOnce sweeps a folder before the first write to it.
+func (w *Workspace) sweepOnce(path string, dir *os.Root) {
+	w.mu.Lock()
+	seen := w.swept[path]
+	if w.swept == nil {
+		w.swept = map[string]bool{}
+	}
+	w.swept[path] = true
+	w.mu.Unlock()
+	if !seen {
+		sweep(dir)
+	}
+}
+
+func sweep(dir *os.Root) (removed int) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	for looked := 0; looked < maxSwept; {
+		names, err := f.Readdirnames(1024)
+		looked += len(names)
+		for _, name := range names {
+			if tempName.MatchString(name) && removeLeftover(dir, name) {
+				removed++
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	return removed
+}
+
+func removeLeftover(dir *os.Root, name string) bool {
+	info, err := dir.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	if uid, _, ok := owner(info); !ok || uid != os.Geteuid() && os.Geteuid() != 0 {
+		return false
+	}
+	f, err := dir.OpenFile(name, os.O_RDONLY|openNonblock, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	// Held while it is removed: its writer, should it just begin, sees that.
+	if held, sure := lockFile(f); !held || !sure {
+		return false
+	}
+	return dir.Remove(name) == nil
+}
