@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // ErrNotFolder is returned for a path that is no directory.
@@ -84,7 +85,13 @@ func Read(ctx context.Context, dir string) (*Folder, error) {
 	if err := r.list(); err != nil {
 		return nil, fmt.Errorf("reading task folder %s: %w", dir, err)
 	}
-	f.UI, f.API = r.document(UI, UIName), r.document(API, APIName)
+	// The two histories are nearly all of a folder's bytes: they are read side by side.
+	var ui, api scan
+	var both sync.WaitGroup
+	both.Go(func() { ui = r.scan(UIName, UI) })
+	both.Go(func() { api = r.scan(APIName, API) })
+	both.Wait()
+	f.UI, f.API = r.document(ui, UI), r.document(api, API)
 	r.legacy()
 	f.Item, f.ItemPrint = r.small(ItemName)
 	f.Metadata, f.MetadataPrint = r.small(MetadataName)

@@ -142,8 +142,9 @@ const pairedWithin = 60_000
 // document reads one history: its own file, and when that is missing, empty or unparsable, the leftovers beside it. Of those the
 // newest complete one counts, and of the two that one write leaves (what was there, what was to come) the one with more
 // messages: after an append that is the new list, after a rewind the old one, and nothing is lost either way.
-func (r *reader) document(kind Kind, name string) *Document {
-	own := r.settled(name, kind)
+func (r *reader) document(first scan, kind Kind) *Document {
+	name := first.name
+	own := r.settled(first, kind)
 	best := own
 	var bestMS int64
 	if own.state != Present {
@@ -195,11 +196,10 @@ func choose(a, b scan, second bool) scan {
 // settleTries bounds how often a file in the middle of another program's write is looked at again.
 const settleTries = 8
 
-// settled reads a document's own file. Roo's way of writing leaves a moment without it; while its lock is there, or when the
+// settled is a document's own file, looked at again until it is whole. Roo's way of writing leaves a moment without it; while its lock is there, or when the
 // file has come back, a second look some milliseconds later shows a whole file. Without a lock there is no waiting.
-func (r *reader) settled(name string, kind Kind) scan {
-	s := r.scan(name, kind)
-	quiet := 0
+func (r *reader) settled(s scan, kind Kind) scan {
+	name, quiet := s.name, 0
 	for range settleTries {
 		if s.state == Present || r.list() != nil {
 			break

@@ -143,7 +143,7 @@ func (v Value) spelled() string {
 		if v.Text == "true" || v.Text == "false" {
 			return v.Text
 		}
-		if _, err := strconv.ParseInt(v.Text, 10, 64); err == nil && v.Text == strings.TrimLeft(v.Text, "+0") {
+		if n, err := strconv.ParseInt(v.Text, 10, 64); err == nil && v.Text == strconv.FormatInt(n, 10) {
 			return v.Text
 		}
 		return quoted(v.Text)
