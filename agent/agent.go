@@ -101,6 +101,8 @@ type Agent struct {
 	first     bool   // no request went out yet in this run
 	fresh     bool   // the next user turn lists the workspace's files
 	yes       bool   // the person said "go on" and nothing else
+
+	unthinking bool // the provider will not have the history's reasoning
 }
 
 // Plan says what the next request sends and what it is expected to cost.

@@ -195,9 +195,7 @@ func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err e
 		return out.err
 	}
 	if r.Full != nil {
-		if err := b.keep(ctx, c, r.Full, &v); err != nil {
-			return err
-		}
+		b.keep(ctx, c, r.Full, &v)
 	}
 	for _, f := range r.Files {
 		v.after = append(v.after, task.FileChanged{
@@ -218,22 +216,24 @@ func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err e
 // keep puts a command's whole output into a blob. The command ran, so its outcome
 // is not given up for its output: when that cannot be kept for another reason than
 // a disk that refuses for now, the model is told so.
-func (b *batch) keep(ctx context.Context, c *task.Call, full *tool.Spool, v *verdict) error {
+func (b *batch) keep(ctx context.Context, c *task.Call, full *tool.Spool, v *verdict) {
 	a := b.agent
 	err := a.untilSaved(ctx, func() (err error) {
 		v.output, v.size, err = a.Task.PutBlobFile(context.WithoutCancel(ctx), full.Path)
 		return err
 	})
-	switch {
-	case err == nil:
+	if err == nil {
 		v.artifact = artifactName(b.rowTS)
+		return
+	}
+	v.output, v.size = "", 0
+	switch {
 	case ctx.Err() != nil:
 		v.text += "\n[The whole output could not be kept: the disk refused, and the run was cancelled.]"
 	default:
 		a.notice(fmt.Sprintf("the whole output of %s could not be kept: %v", c.Name, err))
 		v.text += "\n[The whole output could not be kept.]"
 	}
-	return nil
 }
 
 // verdict is a call's outcome on its way into the log.

@@ -408,3 +408,30 @@ func TestDeniedByPolicy(t *testing.T) {
 	}
 	checkHistories(t, b.disk.state)
 }
+
+// A word that is too long to be held back is shown in pieces, but never in half a
+// character, and bytes that are no text become the sign for that.
+func TestOutputWithoutBlanks(t *testing.T) {
+	for name, c := range map[string]struct{ in, out string }{
+		"long":    {strings.Repeat("ü€😀", 4000), strings.Repeat("ü€😀", 4000)},
+		"no text": {"a\xffb \xc3", "a\ufffdb \ufffd"},
+	} {
+		b := newBench(t, turn{calls: []call{use("c1", "act", "x")}}, finish("done"))
+		b.tool("act").run = func(_ context.Context, out tool.Output, _ string) (tool.Result, error) {
+			for rest := []byte(c.in); len(rest) > 0; {
+				n := min(len(rest), 1001)
+				if _, err := out.Write(rest[:n]); err != nil {
+					return tool.Result{}, err
+				}
+				rest = rest[n:]
+			}
+			return tool.Result{Text: "ok"}, nil
+		}
+		want(t, b.start(agent.Input{Text: "go"}), "completed", "")
+		for _, m := range b.disk.state.UI() {
+			if m.Kind() == "say:command_output" && m.Text() != c.out {
+				t.Errorf("%s: %d bytes became %d: %.40q", name, len(c.in), len(m.Text()), m.Text())
+			}
+		}
+	}
+}

@@ -46,7 +46,7 @@ func (a *Agent) unconfirmed() []task.Problem {
 func (a *Agent) confirm(ctx context.Context, d *draft, lost []task.Problem, in *Input) (*Outcome, error) {
 	q := a.damageQuestion(lost)
 	answer, ok := Answer{}, false
-	if open := a.state().Question(q.Question); open != nil {
+	if open := a.state().Question(q.Question); open != nil && open.Text == q.Text {
 		answer, ok = inputAnswer(q, *in)
 	}
 	if !ok {
@@ -63,6 +63,10 @@ func (a *Agent) confirm(ctx context.Context, d *draft, lost []task.Problem, in *
 				return waiting(q), nil
 			}
 			return nil, err
+		}
+		if answer.Approve == nil { // a front door that only knows words
+			read, _ := inputAnswer(q, Input{Text: answer.Text})
+			answer.Approve, answer.Text = read.Approve, read.Text
 		}
 		d = a.draft()
 	} else {

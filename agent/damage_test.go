@@ -117,7 +117,13 @@ func TestDamageConfirmedAtTheTerminal(t *testing.T) {
 	if len(b.asked) != 1 {
 		t.Error("it was asked again")
 	}
-	b.agent.Asker = nil
+	for words, state := range map[string]string{"yes": "completed", " Y ": "completed", "yes but": "denied", "": "denied"} {
+		b := damaged(t, 6)
+		b.agent.Asker = b.person(agent.Answer{Text: words}, nil)
+		if out := b.start(agent.Input{Yes: true}); out.State != state {
+			t.Errorf("%q: %+v", words, out)
+		}
+	}
 	t.Run("stopped", func(t *testing.T) {
 		b := damaged(t, 6)
 		b.agent.Asker = b.person(agent.Answer{}, agent.ErrStop)
@@ -148,6 +154,14 @@ func TestLaterDamageIsAskedAboutAnew(t *testing.T) {
 		if out.State != "waiting" || len(left.model.requests) > 0 {
 			t.Errorf("%s: %+v", name, out)
 		}
+	}
+	// While the question is open more is lost: the yes was to less.
+	open := damaged(t, 6)
+	want(t, open.start(agent.Input{Yes: true}), "waiting", "")
+	worse := open.losing(4, 6)
+	want(t, worse.start(agent.Input{Text: "yes"}), "waiting", "")
+	if q := worse.disk.state.Questions; len(q) != 1 || !strings.Contains(q[0].Text, "commit 4: ") || len(worse.model.requests) > 0 {
+		t.Errorf("open %+v, %d requests", q, len(worse.model.requests))
 	}
 	left := b.losing(6)
 	if out := left.start(agent.Input{Text: "more"}); out.State != "completed" {

@@ -65,16 +65,21 @@ func (o *output) Write(p []byte) (int, error) {
 	}
 	ready := append([]byte(nil), o.held[:cut]...)
 	o.held = append(o.held[:0], o.held[cut:]...)
-	o.show(ready)
+	o.show(ready, false)
 	return len(p), o.err
 }
 
 // heldLimit is the longest word that is held back; no secret is longer.
 const heldLimit = 4 << 10
 
-func (o *output) show(p []byte) {
+// show shows whole characters; at the end, what is left of one is no text.
+func (o *output) show(p []byte, end bool) {
 	a := o.agent
-	text := a.mask(o.whole(p))
+	text := o.whole(p)
+	if end && len(o.pending) > 0 {
+		text, o.pending = text+"\uFFFD", nil
+	}
+	text = a.mask(text)
 	if text == "" {
 		return
 	}
@@ -127,8 +132,8 @@ func (o *output) checkpoint() error {
 
 // finish gives the events that end the output's row.
 func (o *output) finish() []task.Event {
-	if len(o.held) > 0 && o.err == nil {
-		o.show(o.held)
+	if len(o.held)+len(o.pending) > 0 && o.err == nil {
+		o.show(o.held, true)
 		o.held = nil
 	}
 	if o.row == 0 {

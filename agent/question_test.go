@@ -347,3 +347,29 @@ func TestAnswerOfAKilledRun(t *testing.T) {
 	}
 	t.Fatal("no answer in the log")
 }
+
+// A question that was open while the change it asks about became another one asks
+// about that one from then on.
+func TestAnOpenQuestionFollowsTheChange(t *testing.T) {
+	for name, now := range map[string]func(*tool.Ask){
+		"another diff":  func(a *tool.Ask) { a.Diff = "-all" },
+		"another title": func(a *tool.Ask) { a.Title = "edit all" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, turn{calls: []call{use("w1", "edit", "x")}}, finish("done"))
+			b.agent.Policy = approval.Policy{}
+			want(t, b.start(agent.Input{Text: "go"}), "waiting", "")
+			b.tool("edit").ask = now
+			want(t, b.start(agent.Input{}), "waiting", "") // nobody answers; it looks again
+			ask := tool.Ask{Title: "edit x"}
+			now(&ask)
+			if q := b.disk.state.Questions; len(q) != 1 || q[0].Diff != ask.Diff || q[0].Text != ask.Title {
+				t.Fatalf("open: %+v", q[0])
+			}
+			want(t, b.start(agent.Input{Text: "yes"}), "completed", "")
+			if !slices.Equal(b.ran, []string{"edit x"}) {
+				t.Error(b.ran)
+			}
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -126,14 +127,16 @@ func TestACancelledReplySaysSo(t *testing.T) {
 // A stream that just ends is a cut reply: an llm that forgets its Done does not make
 // an empty reply.
 func TestAStreamWithoutEnd(t *testing.T) {
-	done := finish("done")
-	done.fails = []failure{{err: &llm.Error{Provider: "x", Kind: llm.Cut}}}
-	b := newBench(t, done)
-	b.agent.Provider = endless{b.model}
-	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
-	if b.disk.state.Turns != 2 || b.disk.state.Replies != 1 {
-		t.Errorf("%d turns, %d replies", b.disk.state.Turns, b.disk.state.Replies)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		done := finish("done")
+		done.fails = []failure{{err: &llm.Error{Provider: "x", Kind: llm.Cut}}}
+		b := newBench(t, done)
+		b.agent.Provider = endless{b.model}
+		want(t, b.start(agent.Input{Text: "go"}), "completed", "")
+		if b.disk.state.Turns != 2 || b.disk.state.Replies != 1 {
+			t.Errorf("%d turns, %d replies", b.disk.state.Turns, b.disk.state.Replies)
+		}
+	})
 }
 
 // endless ends its streams in silence where the model would fail.

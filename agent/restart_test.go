@@ -130,14 +130,14 @@ func TestWordsOfAResumeAreNeverLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := busyBench(t)
 		want(t, b.start(agent.Input{Text: "the words"}), "completed", "")
-		for n := 3; n <= len(b.disk.commits); n += 2 {
+		for n := 3; n <= len(b.disk.commits); n += 3 {
 			first := b.after(n, b.disk.ranAt[n-1])
 			if len(first.disk.state.Questions) > 0 {
 				continue // they would be its answer
 			}
 			from := len(first.disk.commits)
 			first.start(agent.Input{Text: "and one more thing", Images: []string{"data:image/png;base64,AAAA"}})
-			for k := from + 1; k <= len(first.disk.commits); k++ {
+			for k := from + 1; k <= len(first.disk.commits); k += 1 + (k-from)/4 {
 				left := first.after(k, first.disk.ranAt[k-1])
 				want(t, left.start(agent.Input{Yes: true}), "completed", "")
 				if strings.Count(history(left.disk.state), "and one more thing") == 0 {
@@ -299,4 +299,19 @@ func TestATaskWithoutWordsIsNotSent(t *testing.T) {
 		t.Fatalf("%d requests, %s", len(b.model.requests), out.Reason)
 	}
 	want(t, b.start(agent.Input{Text: "now"}), "completed", "")
+}
+
+// Words join a history whose last message is no reply, whoever wrote that message:
+// they are in the first request.
+func TestWordsJoinWhateverIsNoReply(t *testing.T) {
+	for _, role := range []string{"user", "system", "tool"} {
+		b := newBench(t)
+		for i, raw := range []string{`{"role":"user","content":"go"}`, `{"role":"assistant","content":"I look."}`, `{"role":"` + role + `","content":"and then"}`} {
+			b.commit(task.MessageAdded{History: task.API, Message: uint64(i + 1), Body: task.Body{Raw: []byte(raw)}})
+		}
+		want(t, b.start(agent.Input{Text: "the words"}), "completed", "")
+		if !strings.Contains(sent(b.model.requests[0]), "the words") {
+			t.Errorf("after %s: %s", role, sent(b.model.requests[0]))
+		}
+	}
 }

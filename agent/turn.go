@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -33,6 +34,9 @@ func (a *Agent) turn(ctx context.Context) error {
 		}
 		wait := backoff(attempt, refused.RetryAfterMS)
 		last := attempt >= turnAttempts || !refused.Retryable()
+		if a.dropThinking(refused) {
+			wait, last = 0, false
+		}
 		failed := task.TurnFailed{
 			Run: a.RunID, Turn: a.state().Turns, Kind: string(refused.Kind),
 			Status: refused.Status, Error: refused.Message,
@@ -53,6 +57,21 @@ func (a *Agent) turn(ctx context.Context) error {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// dropThinking goes on without the reasoning in the history when the provider will
+// not have it. Signed reasoning is bound to the model, and for some models to the
+// account, that it came from; the history does not say which that was, and an
+// adopted one never does. So it is sent, and left out when it is refused: dropping it
+// whenever it could be somebody else's would cost the model its own.
+func (a *Agent) dropThinking(refused *llm.Error) bool {
+	words := strings.ToLower(refused.Message)
+	setting := strings.Contains(words, "thinking.type") || strings.Contains(words, "budget_tokens")
+	if a.unthinking || refused.Kind != llm.Invalid || setting || !strings.Contains(words, "thinking") {
+		return false
+	}
+	a.unthinking, a.window = true, window{}
+	return true
 }
 
 // backoff doubles from half a second, with full jitter, and honours what the

@@ -221,3 +221,49 @@ func TestAHiddenMessageIsNotSent(t *testing.T) {
 		t.Error(b.model.last())
 	}
 }
+
+// Reasoning that another model signed is refused by some. The task is not lost for
+// it: it goes on without, and the rest of the history is sent as it was.
+func TestReasoningOfAnotherModelIsLeftOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		fails       []string
+		state, code string
+		requests    int
+	}{
+		"refused once":                  {[]string{"messages.1.content.0: Invalid `signature` in `thinking` block"}, "completed", "", 3},
+		"unsigned":                      {[]string{"messages.1.content.0.thinking.signature: Field required"}, "completed", "", 3},
+		"refused for good":              {[]string{"messages.1.content.0: thinking blocks are bound to the model", "and the same again: thinking"}, "failed", "provider", 3},
+		"the setting, not the history":  {[]string{`"thinking.type.enabled" is not supported for this model.`}, "failed", "provider", 2},
+		"something else is the trouble": {[]string{"tools.0.name: bad"}, "failed", "provider", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				second := turn{text: "so", calls: []call{use("c1", "look", "a")}}
+				for _, words := range c.fails {
+					second.fails = append(second.fails, failure{err: &llm.Error{Provider: "test", Kind: llm.Invalid, Status: 400, Message: words}})
+				}
+				b := newBench(t, turn{think: "I wonder.", text: "hm"}, second)
+				b.tool("look").run = func(context.Context, tool.Output, string) (tool.Result, error) {
+					return tool.Result{Text: "seen"}, nil
+				}
+				b.agent.Settings.Limits.MaxTurns = 2
+				out := b.start(agent.Input{Text: "go"})
+				if c.state == "completed" {
+					want(t, out, "limit", "turns")
+				} else {
+					want(t, out, c.state, c.code)
+				}
+				if len(b.model.requests) != c.requests {
+					t.Fatalf("%d requests", len(b.model.requests))
+				}
+				before, after := sent(b.model.requests[1]), b.model.last()
+				if !strings.Contains(before, "I wonder.") || strings.Contains(after, "I wonder.") != (c.requests == 2) || !strings.Contains(after, `"text":"hm"`) {
+					t.Errorf("before: %s\nafter: %s", before, after)
+				}
+				if !strings.Contains(history(b.disk.state), "I wonder.") {
+					t.Error("what is stored was changed")
+				}
+			})
+		})
+	}
+}

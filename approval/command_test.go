@@ -15,8 +15,11 @@ import (
 func TestAllowMatchesOnlyPlainWords(t *testing.T) {
 	everything := []string{"git", "git log", "echo", "ls", "cat", "npm test", "find", "sed", "tar", "sort", "go test", "rg", "env", "sudo", "sh", "bash", "xargs", "curl", "python3", "make", "grep", "time", "awk", "*", "test", "head", "uniq", "node", "./run"}
 	allowed := []string{
-		"git log", "git log -3 --oneline", "git --no-pager log", "ls", "ls -la src", "'ls' -la", `"git" "log"`, "npm test", "npm test -- --verbose", "grep -rn 'a b|c' src", "cat a.txt", "echo 'a && rm b'",
-		"go test ./...", "go test -run TestX ./a", "find . -name 'x' -type f", "sed -n 1,20p a.go", "sort a.txt", "rg foo src", "make test", "head -n 3 é.txt", "./run x", "tar -tf a.tar",
+		"git log", "git log -3 --oneline", "git --no-pager log", "ls", "ls -la src", "'ls' -la",
+		`"git" "log"`, "npm test", "npm test -- --verbose", "grep -rn 'a b|c' src", "cat a.txt",
+		"echo 'a && rm b'",
+		"go test ./...", "go test -run TestX ./a", "find . -name 'x' -type f", "sed -n 1,20p a.go",
+		"sort a.txt", "rg foo src", "make test", "head -n 3 é.txt", "./run x", "tar -tf a.tar",
 		"git commit -m 'a message'", "grep --include=a.go x",
 	}
 	for _, c := range allowed {
@@ -25,13 +28,32 @@ func TestAllowMatchesOnlyPlainWords(t *testing.T) {
 		}
 	}
 	asked := []string{
-		"", " ", "gitx", "gitk", "./git log", "/usr/bin/git log", "GIT log", "git log\n", "ls\trm", "ls; rm x", "ls && ls", "ls | cat", "ls & ", "ls > f", "ls >&2", "ls < f", "ls 2>&1", "A=1 ls", "A=1", "! ls",
-		"ls $(id)", "ls `id`", "ls $HOME", "ls ${x}", "ls ~", "ls ~/x", "ls *", "ls a?", "ls [ab]", "ls {a,b}", "ls a\\ b", "$'ls'", `$"ls"`, `echo "$x"`, `echo "!x"`, "echo !x", "ls # c", "(ls)", "{ ls; }", "if ls; then ls; fi", "ls <(id)", "ls <<< x", "cat << E\nx\nE",
-		"env ls", "sudo ls", "sh -c ls", "bash x", "xargs ls", "time ls", "awk x", "find . -delete", "find . -exec ls", "find . -fprint f", "find . -ok ls", "sed -i s/a/b/ f", "sed s/a/b/e f", "sed -n 'w f' a", "sed --in-place x", "sed -n 1p -i f",
-		"git -c a=b log", "git --exec-path=x log", "git -C x log", "git config a b", "git mine", "git bisect run x", "git submodule foreach ls", "git grep -Oless x", "git grep --open-files x", "git diff --output=f", "git diff --outp=f", "git diff --ext-diff", "git rebase -x ls", "git rebase --exec=ls", "git clone ext::sh", "git fetch --upload-pack=x y", "git archive -o f HEAD",
-		"tar --to-command=x -xf a", "tar -I x -xf a", "tar --checkpoint-action=exec=x a", "sort -o f a", "sort --compress-program=x", "sort -ro f", "uniq a b", "rg --pre x y", "go test -exec x", "go test -toolexec=x", "go run -exec x .", "go generate", "go test -o f",
-		"curl -o f x", "curl -sO x", "curl -K f", "python3 -c x", "python3", "python3 x.py", "node -e x", "make SHELL=x test", "make -f x test", "make --eval=x", "npm exec x", "npm test --script-shell=x",
-		"echo \u202e x", "echo a\u200bb", "echo a\u00a0b", "echo \x1b[0m", "echo \xff", "echo a\x00b", "l\u200bs", "echo \u3164", "ls 'a", "ls )", "function f { ls; }", "alias ls=rm", "eval ls", "*", "test x = y > z", "=ls", "ls ^a",
+		"", " ", "gitx", "gitk", "./git log", "/usr/bin/git log", "GIT log", "git log\n",
+		"ls\trm", "ls; rm x", "ls && ls", "ls | cat", "ls & ", "ls > f", "ls >&2", "ls < f",
+		"ls 2>&1", "A=1 ls", "A=1", "! ls",
+		"ls $(id)", "ls `id`", "ls $HOME", "ls ${x}", "ls ~", "ls ~/x", "ls *", "ls a?",
+		"ls [ab]", "ls {a,b}", "ls a\\ b", "$'ls'", `$"ls"`, `echo "$x"`, `echo "!x"`, "echo !x",
+		"ls # c", "(ls)", "{ ls; }", "if ls; then ls; fi", "ls <(id)", "ls <<< x",
+		"cat << E\nx\nE",
+		"env ls", "sudo ls", "sh -c ls", "bash x", "xargs ls", "time ls", "awk x",
+		"find . -delete", "find . -exec ls", "find . -fprint f", "find . -ok ls",
+		"sed -i s/a/b/ f", "sed s/a/b/e f", "sed -n 'w f' a", "sed --in-place x",
+		"sed -n 1p -i f",
+		"git -c a=b log", "git --exec-path=x log", "git -C x log", "git config a b", "git mine",
+		"git bisect run x", "git submodule foreach ls", "git grep -Oless x",
+		"git grep --open-files x", "git diff --output=f", "git diff --outp=f",
+		"git diff --ext-diff", "git rebase -x ls", "git rebase --exec=ls", "git clone ext::sh",
+		"git fetch --upload-pack=x y", "git archive -o f HEAD",
+		"tar --to-command=x -xf a", "tar -I x -xf a", "tar --checkpoint-action=exec=x a",
+		"sort -o f a", "sort --compress-program=x", "sort -ro f", "uniq a b", "rg --pre x y",
+		"go test -exec x", "go test -toolexec=x", "go run -exec x .", "go generate",
+		"go test -o f",
+		"curl -o f x", "curl -sO x", "curl -K f", "python3 -c x", "python3", "python3 x.py",
+		"node -e x", "make SHELL=x test", "make -f x test", "make --eval=x", "npm exec x",
+		"npm test --script-shell=x",
+		"echo \u202e x", "echo a\u200bb", "echo a\u00a0b", "echo \x1b[0m", "echo \xff",
+		"echo a\x00b", "l\u200bs", "echo \u3164", "ls 'a", "ls )", "function f { ls; }",
+		"alias ls=rm", "eval ls", "*", "test x = y > z", "=ls", "ls ^a",
 	}
 	for _, c := range asked {
 		if v := Command(c, everything, nil); v.Decision != Ask {
@@ -43,10 +65,23 @@ func TestAllowMatchesOnlyPlainWords(t *testing.T) {
 func TestDenyMatchesAnywhere(t *testing.T) {
 	deny := []string{"rm", "git push", "curl -X"}
 	denied := []string{
-		"rm", "rm -rf x", "ls; rm x", "ls && rm x", "ls | rm x", "ls || rm x", "rm x &", "ls\nrm x", "(rm x)", "{ rm x; }", "if true; then rm x; fi", "for i in a; do rm $i; done", "f() { rm x; }; f", "echo $(rm x)", "echo `rm x`", "echo \"$(rm x)\"", "cat <(rm x)", "echo ${a:-$(rm x)}", "echo $((`rm x`))",
-		"'rm' x", "r\\m x", "r''m x", "\"rm\" x", "$'rm' x", "$'\\x72m' x", "/bin/rm x", "./../bin/rm x", "RM x", "A=1 rm x", "> f rm x", "rm x > f", "! rm x", "env rm x", "env A=1 rm x", "sudo -u root rm x", "nohup rm x", "time rm x", "timeout 5 rm x", "echo x | xargs rm", "xargs -n1 -I{} rm {}",
-		"sh -c 'rm x'", "bash -lc 'ls; rm x'", "sh -c \"sh -c 'rm x'\"", "eval 'rm x'", "eval rm x", "find . -exec rm {} ;", "find . -exec sh -c 'rm x' ;", "env -S 'rm x'", "command rm x", "exec rm x", "builtin rm", "ssh host rm x", "ssh host 'ls; rm x'", "watch 'rm x'", "time sudo nice rm x", "cat << E\n$(rm x)\nE", "x=$(rm x)", "coproc rm x", "[[ -n $(rm x) ]]",
-		"git push", "git push origin", "git -C d push", "git --no-pager push", "git -c a=b push", "git --git-dir=x push", "git --git-dir x push", "git submodule foreach git push", "git rebase --exec 'git push' x", "curl -X POST u", "curl -s -X POST u", "curl -sX POST u", "docker run x rm y", "npm exec rm",
+		"rm", "rm -rf x", "ls; rm x", "ls && rm x", "ls | rm x", "ls || rm x", "rm x &",
+		"ls\nrm x", "(rm x)", "{ rm x; }", "if true; then rm x; fi",
+		"for i in a; do rm $i; done", "f() { rm x; }; f", "echo $(rm x)", "echo `rm x`",
+		"echo \"$(rm x)\"", "cat <(rm x)", "echo ${a:-$(rm x)}", "echo $((`rm x`))",
+		"'rm' x", "r\\m x", "r''m x", "\"rm\" x", "$'rm' x", "$'\\x72m' x", "/bin/rm x",
+		"./../bin/rm x", "RM x", "A=1 rm x", "> f rm x", "rm x > f", "! rm x", "env rm x",
+		"env A=1 rm x", "sudo -u root rm x", "nohup rm x", "time rm x", "timeout 5 rm x",
+		"echo x | xargs rm", "xargs -n1 -I{} rm {}",
+		"sh -c 'rm x'", "bash -lc 'ls; rm x'", "sh -c \"sh -c 'rm x'\"", "eval 'rm x'",
+		"eval rm x", "find . -exec rm {} ;", "find . -exec sh -c 'rm x' ;", "env -S 'rm x'",
+		"command rm x", "exec rm x", "builtin rm", "ssh host rm x", "ssh host 'ls; rm x'",
+		"watch 'rm x'", "time sudo nice rm x", "cat << E\n$(rm x)\nE", "x=$(rm x)",
+		"coproc rm x", "[[ -n $(rm x) ]]",
+		"git push", "git push origin", "git -C d push", "git --no-pager push", "git -c a=b push",
+		"git --git-dir=x push", "git --git-dir x push", "git submodule foreach git push",
+		"git rebase --exec 'git push' x", "curl -X POST u", "curl -s -X POST u",
+		"curl -sX POST u", "docker run x rm y", "npm exec rm",
 	}
 	for _, c := range denied {
 		v := Command(c, []string{"rm", "git push", "ls"}, deny)
@@ -58,7 +93,11 @@ func TestDenyMatchesAnywhere(t *testing.T) {
 		}
 	}
 	unsure := []string{
-		"$x y", "$(echo rm) x", "r${m}m x", "/bin/r? x", "{rm,x}", "git $x", "ls 'a", "echo 'rm x' | sh", "sh < f", "sh << E\nrm x\nE", "eval $x", "eval \"$x\"", "sh -c \"$x\"", "xargs $x", "alias ls=rm; ls", "trap x EXIT", "echo ${x@P}", "echo ${!x}", "env $x", "find . -exec $x", "ls \u202e", "ls \x1b", "A=$x make", "A+=1 make", "A=(1) make",
+		"$x y", "$(echo rm) x", "r${m}m x", "/bin/r? x", "{rm,x}", "git $x", "ls 'a",
+		"echo 'rm x' | sh", "sh < f", "sh << E\nrm x\nE", "eval $x", "eval \"$x\"",
+		"sh -c \"$x\"", "xargs $x", "alias ls=rm; ls", "trap x EXIT", "echo ${x@P}",
+		"echo ${!x}", "env $x", "find . -exec $x", "ls \u202e", "ls \x1b", "A=$x make",
+		"A+=1 make", "A=(1) make",
 	}
 	for _, c := range unsure {
 		if v := Command(c, []string{"ls"}, append(deny, "A=1 make")); v.Decision != Ask || !v.unsure {

@@ -32,7 +32,7 @@ var evaluators = map[string]string{
 var shortOptions = map[string]string{
 	"sort": "oT", "less": "oOk", "curl": "oOKTDcJ", "wget": "OoaPeiU", "tar": "IF", "rsync": "e", "scp": "SoFD", "make": "fCIE", "gmake": "fCIE",
 	"fd": "xX", "fdfind": "xX", "tree": "o", "xxd": "r", "date": "s", "gofmt": "wr", "goimports": "w", "yq": "i", "zip": "T", "split": "", "pytest": "pco",
-	"gcc": "oBx", "g++": "oBx", "cc": "oBx", "c++": "oBx", "clang": "oBx", "clang-format": "i", "shfmt": "w", "eslint": "oc", "prettier": "w", "tsc": "p", "jq": "f", "rg": "z",
+	"gcc": "oBx", "g++": "oBx", "cc": "oBx", "c++": "oBx", "clang": "oBx", "clang-format": "i", "shfmt": "w", "eslint": "ocf", "mocha": "r", "jest": "c", "vitest": "c", "webpack": "c", "rollup": "cp", "prettier": "w", "tsc": "p", "jq": "f", "rg": "z",
 	"git": "cOx", "mvn": "f", "gradle": "bcI", "cmake": "PED", "pip": "", "diff": "", "ag": "", "file": "Cm", "objdump": "", "openssl": "", "sed": "in", "hostname": "Fb", "sysctl": "wp",
 	"docker": "Hc", "kubectl": "", "ip": "bn", "cargo": "", "rustc": "oC", "go": "", "unzip": "", "patch": "oB", "ld": "o", "as": "o", "nm": "", "pandoc": "oF", "convert": "", "iconv": "o", "uniq": "", "base64": "o",
 }
@@ -50,6 +50,13 @@ var longOptions = strings.Fields(`output output-file output-document output-dir 
 	plugin-dir listen host unix-socket set snapshot-update updateSnapshot update-snapshot reporter reporters globalSetup setupFiles transform runner testRunner watch`)
 
 var longSet = set(longOptions...)
+
+// ownOptions are long options that do it in one program only, and mean something
+// harmless, or the beginning of such, in others.
+var ownOptions = map[string][]string{
+	"make": {"include-dir"}, "gmake": {"include-dir"}, "rg": {"search-zip"}, "tar": {"rsh-command", "remove-files"}, "eslint": {"format", "parser"},
+	"gcc": {"wrapper", "fplugin", "specs"}, "g++": {"wrapper", "fplugin", "specs"}, "cc": {"wrapper", "fplugin", "specs"}, "c++": {"wrapper", "fplugin", "specs"}, "clang": {"fplugin", "fpass-plugin"},
+}
 
 // gitSafe are git's own subcommands that a pattern may allow. Others are aliases
 // or programs that run what the repository's settings say.
@@ -83,6 +90,18 @@ func dangerous(words []string) string {
 		for _, a := range args {
 			if strings.Contains(a, "=") && !strings.HasPrefix(a, "-") {
 				return "a variable given to " + name + " can change what it runs"
+			}
+		}
+	case "curl":
+		for _, a := range args {
+			if strings.Contains(a, "%output{") {
+				return "curl writes a file where its format says %output"
+			}
+		}
+	case "gcc", "g++", "cc", "c++", "clang", "ld", "as", "rustc", "javac":
+		for _, a := range args {
+			if strings.HasPrefix(a, "@") {
+				return name + " reads more options from " + a[1:]
 			}
 		}
 	case "uniq":
@@ -159,7 +178,13 @@ func option(name, a string) string {
 	if longSet[long] && len(long) > 1 { // also with one dash, as find and go take them
 		return why
 	}
-	if strings.HasPrefix(a, "--") {
+	double := strings.HasPrefix(a, "--")
+	for _, o := range ownOptions[name] {
+		if long == o || double && long != "" && strings.HasPrefix(o, long) {
+			return why
+		}
+	}
+	if double {
 		for _, o := range longOptions {
 			if long != "" && strings.HasPrefix(o, long) { // getopt takes unique beginnings
 				return why

@@ -1,7 +1,11 @@
 package approval
 
 import (
+	"fmt"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/tool"
 )
@@ -93,4 +97,104 @@ func TestAllowToolsStayInside(t *testing.T) {
 			t.Errorf("%s %+v: %+v", tt.class, tt.ask, got)
 		}
 	}
+}
+
+func askOf(line string) tool.Ask { return tool.Ask{Kind: "command", Command: line, Text: line} }
+
+// Modes form a ladder: what a lower one lets through, a higher one does, too. And no
+// rung of it reaches protected files or the user's own words.
+func TestModesAreALadder(t *testing.T) {
+	ladder := []string{ModeAsk, ModeRead, ModeEdits, ModeAll}
+	rapid.Check(t, func(t *rapid.T) {
+		class := rapid.SampledFrom([]tool.Class{tool.Read, tool.Write, tool.Command, tool.Control, "other", ""}).Draw(t, "class")
+		line := rapid.SampledFrom([]string{"", "ls", "git log", "rm x", "ls | cat", "$x"}).Draw(t, "line")
+		ask := tool.Ask{
+			Tool: rapid.SampledFrom([]string{"", "read_file", "write_to_file"}).Draw(t, "tool"), Kind: rapid.SampledFrom([]string{"tool", "command", "followup"}).Draw(t, "kind"),
+			Command: line, Text: line, Outside: rapid.Bool().Draw(t, "outside"), Protected: rapid.Bool().Draw(t, "protected"), Ignored: rapid.Bool().Draw(t, "ignored"),
+		}
+		p := Policy{
+			Allow: rapid.SliceOfN(rapid.SampledFrom([]string{"ls", "git log", "*"}), 0, 2).Draw(t, "allow"), Deny: rapid.SliceOfN(rapid.SampledFrom([]string{"rm", "git"}), 0, 2).Draw(t, "deny"),
+			AllowTools: rapid.SliceOfN(rapid.SampledFrom([]string{"read_file", "write_to_file", ""}), 0, 2).Draw(t, "tools"),
+		}
+		allowed := false
+		for _, mode := range ladder {
+			p.Mode = mode
+			d := Decide(p, class, ask)
+			if d.Reason == "" || d.By == "" {
+				t.Fatalf("%s: no reason: %+v", mode, d)
+			}
+			if allowed && d.State != Allow {
+				t.Fatalf("%+v is allowed below %s and there %+v", ask, mode, d)
+			}
+			allowed = d.State == Allow
+			control := class == tool.Control && ask.Kind != "followup"
+			if allowed && !control && (ask.Protected || class == tool.Control || class == "other" || class == "") {
+				t.Fatalf("%s lets %s %+v through: %+v", mode, class, ask, d)
+			}
+			if d.State == Deny && (class != tool.Command || len(p.Deny) == 0) {
+				t.Fatalf("%s denies %s %+v: %+v", mode, class, ask, d)
+			}
+		}
+	})
+}
+
+func TestValidMode(t *testing.T) {
+	for mode, want := range map[string]bool{ModeAsk: true, ModeRead: true, ModeEdits: true, ModeAll: true, "": false, "ALL": false, "all ": false, "yes": false} {
+		if ValidMode(mode) != want {
+			t.Errorf("%q: %v", mode, !want)
+		}
+	}
+}
+
+// Who decided, by which rule and why, is what the task's record and the person see.
+func TestDecisionsSayWhy(t *testing.T) {
+	p := Policy{Allow: []string{"git log"}, Deny: []string{"git push"}, AllowTools: []string{"write_to_file"}}
+	for _, tt := range []struct {
+		name  string
+		mode  string
+		class tool.Class
+		ask   tool.Ask
+		want  Decision
+	}{
+		{"allowed by a pattern", ModeAsk, tool.Command, askOf("git log -3"),
+			Decision{Allow, "allow", "git log", `the pattern "git log" allows it`}},
+		{"denied by a pattern", ModeAll, tool.Command, askOf("ls && git push"),
+			Decision{Deny, "deny", "git push", `the pattern "git push" denies it`}},
+		{"allowed by the mode", ModeAll, tool.Command, askOf("ls"),
+			Decision{Allow, "policy", ModeAll, "every command that is not denied is allowed"}},
+		{"nothing allows it", ModeEdits, tool.Command, askOf("ls"),
+			Decision{Ask, "policy", ModeEdits, "no pattern allows it"}},
+		{"it cannot be told", ModeAll, tool.Command, askOf("git $x"),
+			Decision{Ask, "policy", ModeAll, "what git runs is only known then, so a deny pattern cannot be ruled out"}},
+		{"two texts", ModeAll, tool.Command, tool.Ask{Command: "git log", Text: "git  log"},
+			Decision{Ask, "policy", ModeAll, "the command line is not known for sure"}},
+		{"outside, though a pattern allows it", ModeAsk, tool.Command, tool.Ask{Command: "git log", Outside: true},
+			Decision{Ask, "policy", ModeAsk, "it runs outside the visible workspace"}},
+		{"allowed by the tool", ModeAsk, tool.Write, tool.Ask{Tool: "write_to_file"},
+			Decision{Allow, "tool", "write_to_file", "this tool was allowed for the task"}},
+		{"a protected file", ModeAll, tool.Write, tool.Ask{Tool: "write_to_file", Protected: true},
+			Decision{Ask, "policy", ModeAll, "it touches a protected file"}},
+		{"a hidden file", ModeEdits, tool.Read, tool.Ask{Ignored: true},
+			Decision{Ask, "policy", ModeEdits, "it touches what .rooignore hides"}},
+		{"outside", ModeAsk, tool.Read, tool.Ask{Outside: true},
+			Decision{Ask, "policy", ModeAsk, "it reads outside the workspace"}},
+		{"a write outside", ModeEdits, tool.Write, tool.Ask{Outside: true},
+			Decision{Ask, "policy", ModeEdits, "it writes outside the workspace"}},
+		{"an unknown mode asks as the strictest does", "yolo", tool.Write, tool.Ask{},
+			Decision{Ask, "policy", ModeAsk, "writing needs permission"}},
+		{"a question", ModeAll, tool.Control, tool.Ask{Kind: "followup"},
+			Decision{Ask, "policy", ModeAll, "a question to the user is answered by the user"}},
+	} {
+		p.Mode = tt.mode
+		if diff := cmp.Diff(tt.want, Decide(p, tt.class, tt.ask)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func ExampleDecide() {
+	p := Policy{Mode: ModeEdits, Deny: []string{"rm"}}
+	d := Decide(p, tool.Command, tool.Ask{Command: "find . -name x | xargs rm"})
+	fmt.Println(d.State, d.By, d.Rule)
+	// Output: deny deny rm
 }

@@ -30,6 +30,8 @@ type App struct {
 
 	flags  global
 	loaded *settings
+	screen *display.Display
+	asker  *display.Prompter
 	muted  bool // nobody may be told anything: a shell completes
 }
 
@@ -48,6 +50,8 @@ func Main() int {
 	}
 	if a.ErrTTY {
 		a.Width, _, _ = term.GetSize(int(os.Stderr.Fd()))
+	} else if a.OutTTY {
+		a.Width, _, _ = term.GetSize(int(os.Stdout.Fd()))
 	}
 	surviveBrokenPipes()
 	return a.Run(context.Background(), os.Args[1:])
@@ -128,6 +132,25 @@ func (a *App) colour() bool { return a.ErrTTY && !a.flags.noColour && a.Env("TER
 
 func (a *App) outStyle() display.Style {
 	return display.Style{On: a.OutTTY && !a.flags.noColour && a.Env("TERM") != "dumb"}
+}
+
+// show is the display of this process, on stderr.
+func (a *App) show() *display.Display {
+	if a.screen == nil {
+		a.screen = display.New(a.Err, display.Options{
+			Colour: a.colour(), Width: a.Width, Quiet: a.flags.quiet, Verbose: a.flags.verbose, Live: a.ErrTTY,
+		})
+	}
+	return a.screen
+}
+
+// prompter asks the person. There is one for the process: it reads ahead, so a
+// second one would never see the line that the first is waiting for.
+func (a *App) prompter() *display.Prompter {
+	if a.asker == nil {
+		a.asker = display.NewPrompter(a.show(), a.In)
+	}
+	return a.asker
 }
 
 // say tells the person something on stderr, unless -q.

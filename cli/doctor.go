@@ -14,17 +14,20 @@ import (
 // report is the contract's shape of what a check found. It is read back from the
 // store's JSON, so that the table shows what programs see.
 type report struct {
-	Tasks   int `json:"tasks"`
-	OK      int `json:"ok"`
-	Damaged []struct {
-		ID        string `json:"id"`
-		Path      string `json:"path"`
-		File      string `json:"file"`
-		Problem   string `json:"problem"`
-		Recovered string `json:"recovered"`
-		Lost      string `json:"lost"`
-	} `json:"damaged"`
-	Repaired []json.RawMessage `json:"repaired"`
+	Tasks    int       `json:"tasks"`
+	OK       int       `json:"ok"`
+	Damaged  []finding `json:"damaged"`
+	Repaired []finding `json:"repaired"`
+}
+
+type finding struct {
+	ID        string `json:"id"`
+	Path      string `json:"path"`
+	File      string `json:"file"`
+	Problem   string `json:"problem"`
+	Recovered string `json:"recovered"`
+	Lost      string `json:"lost"`
+	Copy      string `json:"copy"` // of what was mended
 }
 
 func (a *App) doctorCommand() *cobra.Command {
@@ -68,7 +71,7 @@ func (a *App) doctorCommand() *cobra.Command {
 // damage is what is left to tell after a check: what was done about it depends on
 // what was asked for.
 func damage(r report, o store.CheckOptions) *Failure {
-	f := &Failure{Exit: ExitDamaged, Code: "damaged", What: fmt.Sprintf("%d of %d tasks are damaged", r.Tasks-r.OK, r.Tasks),
+	f := &Failure{Exit: ExitDamaged, Code: "damaged", What: damagedTasks(r),
 		Why: "nothing was changed; what can be read is shown and can be continued", Try: "roost show ID, or roost doctor --repair"}
 	switch {
 	case o.Repair:
@@ -78,6 +81,14 @@ func damage(r report, o store.CheckOptions) *Failure {
 		f.Why = "derived data was built again; nothing else was changed"
 	}
 	return f
+}
+
+func damagedTasks(r report) string {
+	n, verb := r.Tasks-r.OK, "are"
+	if n == 1 {
+		verb = "is"
+	}
+	return fmt.Sprintf("%d of %d task%s %s damaged", n, r.Tasks, plural(r.Tasks), verb)
 }
 
 func (a *App) showReport(r report) error {
@@ -97,8 +108,12 @@ func (a *App) showReport(r report) error {
 			}
 		}
 	}
-	for _, raw := range r.Repaired {
-		if _, err := fmt.Fprintln(a.Out, "repaired: "+display.OneLine(string(raw))); err != nil {
+	for _, d := range r.Repaired {
+		line := "repaired: " + d.ID + "  " + d.File + ": " + d.Problem
+		if d.Copy != "" {
+			line += "; as it was: " + d.Copy
+		}
+		if _, err := fmt.Fprintln(a.Out, style.Paint(view.Good, display.OneLine(line))); err != nil {
 			return fmt.Errorf("print the report: %w", err)
 		}
 	}

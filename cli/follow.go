@@ -6,10 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	display "github.com/roost-dev/roost/cli/term"
@@ -26,18 +23,13 @@ type follower struct {
 	prompter *display.Prompter
 	asked    task.QuestionOpened // the newest question
 	out      error               // why stdout could not be written
-
-	stopped chan int // the exit code of the signal that stopped it
-	code    int
+	stop     *stopper
 }
 
-func (a *App) follower(run *engine.Run, req engine.Request) *follower {
-	f := &follower{a: a, run: run, stopped: make(chan int, 1)}
-	f.d = display.New(a.Err, display.Options{
-		Colour: a.colour(), Width: a.Width, Quiet: a.flags.quiet, Verbose: a.flags.verbose, Live: a.ErrTTY,
-	})
+func (a *App) follower(run *engine.Run, req engine.Request, stop *stopper) *follower {
+	f := &follower{a: a, run: run, d: a.show(), stop: stop}
 	if req.Interactive {
-		f.prompter = display.NewPrompter(f.d, a.In)
+		f.prompter = a.prompter()
 	}
 	return f
 }
@@ -46,9 +38,7 @@ func (a *App) follower(run *engine.Run, req engine.Request) *follower {
 func (f *follower) follow(ctx context.Context) (engine.Outcome, error) {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
-	asking, stopAsking := context.WithCancel(ctx)
-	defer stopAsking()
-	defer f.signals(stopAsking)()
+	defer context.AfterFunc(f.stop.ctx, f.run.Cancel)()
 	if !f.a.flags.json {
 		f.d.Line(view.Dim, "task "+f.run.TaskID)
 	}
@@ -56,14 +46,10 @@ func (f *follower) follow(ctx context.Context) (engine.Outcome, error) {
 		if f.a.flags.json {
 			f.print(e)
 		} else {
-			f.show(asking, e)
+			f.show(f.stop.ctx, e)
 		}
 	}
 	outcome, err := f.run.Wait(ctx)
-	select {
-	case f.code = <-f.stopped:
-	default:
-	}
 	if err == nil && !readerGone(f.out) {
 		err = f.out
 	}
@@ -183,69 +169,11 @@ func (f *follower) close(o engine.Outcome) {
 }
 
 func (f *follower) failure(o engine.Outcome) *Failure {
-	failure := failureOfOutcome(f.run.TaskID, o, f.code)
+	failure := failureOfOutcome(f.run.TaskID, o, f.stop.exit())
 	if failure != nil && failure.Exit == ExitInput && f.asked.Kind == "approval" {
 		failure.Try = "roost resume " + f.run.TaskID + " yes, or no, or a reason against it"
 	}
 	return failure
-}
-
-// signals makes the first Ctrl-C, SIGTERM or hang-up stop the run and save it, and
-// the second one end the process at once. The returned function undoes that.
-func (f *follower) signals(stopAsking func()) (undo func()) {
-	ch := make(chan os.Signal, 2)
-	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // under nohup it stays ignored
-		signal.Notify(ch, syscall.SIGHUP)
-	}
-	quit, gone := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(gone)
-		seen := false
-		for {
-			select {
-			case <-quit:
-				return
-			case sig := <-ch:
-				code := signalExit(sig)
-				if seen {
-					os.Exit(code)
-				}
-				seen = true
-				f.stopped <- code
-				f.run.Cancel()
-				f.a.stopping()
-				stopAsking()
-			}
-		}
-	}()
-	return func() {
-		signal.Stop(ch)
-		close(quit)
-		<-gone
-	}
-}
-
-// stopping tells that the first signal was understood. It comes from a signal's
-// goroutine, so it is one write of its own.
-func (a *App) stopping() {
-	const text = "stopping and saving; once more ends it at once"
-	if a.flags.json {
-		a.warn(text)
-		return
-	}
-	fmt.Fprintln(a.Err, "\n"+text)
-}
-
-// signalExit is the exit code for a signal, as shells count it.
-func signalExit(sig os.Signal) int {
-	switch sig {
-	case syscall.SIGTERM:
-		return ExitTerminated
-	case syscall.SIGHUP:
-		return ExitHangup
-	}
-	return ExitInterrupt
 }
 
 // result is the final text as stdout gets it: made harmless on a terminal, as it

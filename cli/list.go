@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bufio"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,10 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/view"
 )
 
 // statuses are those that a task can have.
@@ -132,145 +127,6 @@ func (a *App) listJSON(got store.Listing) error {
 	return encode(a.Out, out, false)
 }
 
-// sumUp says on stderr what was found, and where was looked when nothing was.
-func (a *App) sumUp(got store.Listing) {
-	tasks, damaged, empty, sources := 0, 0, 0, 0
-	for _, src := range got.Sources {
-		tasks += src.Tasks
-		damaged += src.Damaged
-		empty += src.Empty
-		if src.Tasks > 0 {
-			sources++
-		}
-	}
-	if tasks == 0 {
-		a.say("no tasks found; looked in:")
-		for _, src := range got.Sources {
-			a.say("  %s (%s)", src.Path, src.Name)
-		}
-		return
-	}
-	line := fmt.Sprintf("%d task%s in %d source%s", tasks, plural(tasks), sources, plural(sources))
-	if damaged > 0 {
-		line += fmt.Sprintf(", %d damaged (roost doctor tells more)", damaged)
-	}
-	if empty > 0 {
-		line += fmt.Sprintf(", %d empty", empty)
-	}
-	if len(got.Items) < tasks-empty {
-		line += fmt.Sprintf("; %d shown", len(got.Items))
-	}
-	a.say("%s", line)
-	if got.NextCursor != "" {
-		a.say("more: roost list --cursor %s, or --limit 0 for all", got.NextCursor)
-	}
-}
-
-// table writes one line a task.
-func (a *App) table(items []store.Summary, depths []int, names map[string]string) error {
-	style := a.outStyle()
-	width := 0
-	if a.OutTTY {
-		width = a.Width
-	}
-	idWidth, statusWidth := 2, 6
-	for _, t := range items {
-		names[t.Path] = display.OneLine(names[t.Path])
-		idWidth = max(idWidth, display.Columns(names[t.Path]))
-		statusWidth = max(statusWidth, len(status(t)))
-	}
-	head := display.Pad("ID", idWidth) + "  AGE   " + display.Pad("STATUS", statusWidth) + "     COST   MSGS  TITLE"
-	out := bufio.NewWriter(a.Out)
-	fmt.Fprintln(out, style.Paint(view.Dim, head))
-	for i, t := range items {
-		cost := "-"
-		if t.Usage.Cost != nil {
-			cost = "$" + money.USD((int64(*t.Usage.Cost)+5000)/10000*10000).String()
-		}
-		left := fmt.Sprintf("%s  %4s  %s %8s %6d  ", display.Pad(names[t.Path], idWidth), a.age(t.TS),
-			display.Pad(status(t), statusWidth), cost, t.Messages.UI)
-		title := strings.Repeat("  ", depths[i]) + display.OneLine(t.Title)
-		if title == "" {
-			title = "(no title)"
-		}
-		right := ""
-		if t.Workspace != "" {
-			right = "  " + display.OneLine(t.Workspace)
-		}
-		room := 60
-		if width > 0 {
-			room = max(width-display.Columns(left)-min(display.Columns(right), 30), 20)
-		}
-		line := display.Cut(left+display.Cut(title, room)+right, width)
-		s := view.Plain
-		if len(t.Damaged) > 0 {
-			s = view.Bad
-		} else if t.Status == "waiting" {
-			s = view.Asked
-		}
-		fmt.Fprintln(out, style.Paint(s, line))
-	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("print the list: %w", err)
-	}
-	return nil
-}
-
-func status(t store.Summary) string {
-	switch {
-	case len(t.Damaged) > 0:
-		return t.Status + "!"
-	case t.Pending:
-		return t.Status + "*"
-	}
-	return t.Status
-}
-
-func (a *App) age(ts int64) string {
-	if ts == 0 {
-		return "-"
-	}
-	return display.Age(time.Duration(a.millis()-ts) * time.Millisecond)
-}
-
-// asTree puts subtasks below their parents, as far as those are listed.
-func asTree(items []store.Summary) ([]store.Summary, []int) {
-	listed := map[string]bool{}
-	for _, t := range items {
-		listed[t.ID] = true
-	}
-	children := map[string][]store.Summary{}
-	for _, t := range items {
-		parent := t.ParentID
-		if !listed[parent] || parent == t.ID {
-			parent = ""
-		}
-		children[parent] = append(children[parent], t)
-	}
-	var out []store.Summary
-	var depths []int
-	seen := map[string]bool{} // by path: damaged folders may name each other as parents
-	var walk func(parent string, depth int)
-	walk = func(parent string, depth int) {
-		for _, t := range children[parent] {
-			if seen[t.Path] {
-				continue
-			}
-			seen[t.Path] = true
-			out, depths = append(out, t), append(depths, depth)
-			walk(t.ID, depth+1)
-		}
-	}
-	walk("", 0)
-	for _, t := range items { // those in a circle
-		if !seen[t.Path] {
-			seen[t.Path] = true
-			out, depths = append(out, t), append(depths, 0)
-		}
-	}
-	return out, depths
-}
-
 // moment reads a time as Unix milliseconds; 0 when text is empty.
 func (a *App) moment(flag, text string) (int64, error) {
 	if text == "" {
@@ -290,11 +146,4 @@ func (a *App) moment(flag, text string) (int64, error) {
 		return a.Now().Add(-d).UnixMilli(), nil
 	}
 	return 0, usage("roost list --"+flag+" "+text, "it is neither a time nor an age", "roost list --"+flag+" 7d")
-}
-
-func plural(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
 }

@@ -36,20 +36,15 @@ func namesAmong(all []store.Ref, items []store.Summary) map[string]string {
 	sort.Strings(turned)
 	names := map[string]string{}
 	for _, t := range items {
+		begin, end := t.ID[:needed(sorted, t.ID)], needed(turned, reverse(t.ID))
+		for end < len(t.ID) && t.ID[len(t.ID)-end] == '-' {
+			end++
+		}
 		name := t.ID
-		if n := needed(sorted, t.ID); n < len(name) {
-			name = t.ID[:n]
-		}
-		if n := needed(turned, reverse(t.ID)); n < len(name) && t.ID[len(t.ID)-n] != '-' {
-			name = t.ID[len(t.ID)-n:]
-		}
-		// An end of one id may be the beginning of another.
-		found := fits(sorted, name) + fits(turned, reverse(name))
-		if strings.HasPrefix(t.ID, name) && strings.HasSuffix(t.ID, name) {
-			found--
-		}
-		if found != 1 {
-			name = t.ID
+		for _, short := range []string{begin, t.ID[len(t.ID)-end:]} {
+			if len(short) < len(name) && only(sorted, turned, short) {
+				name = short
+			}
 		}
 		if ids[t.ID] > 1 || name[0] == '-' || strings.Contains(name, ":") {
 			name = t.Source + ":" + t.ID
@@ -57,6 +52,17 @@ func namesAmong(all []store.Ref, items []store.Summary) map[string]string {
 		names[t.Path] = name
 	}
 	return names
+}
+
+// only reports whether one id alone begins or ends with a name: an end of one id
+// may be the beginning of another.
+func only(sorted, turned []string, name string) bool {
+	begin, n := fits(sorted, name)
+	_, m := fits(turned, reverse(name))
+	if n == 1 && strings.HasSuffix(begin, name) {
+		m-- // the same id
+	}
+	return n+m == 1
 }
 
 // shortest is the least length of a shortened id: shorter ones would be used up
@@ -83,14 +89,16 @@ func common(a, b string) int {
 	return n
 }
 
-// fits counts the sorted names that begin with start.
-func fits(sorted []string, start string) int {
+// fits counts the sorted names that begin with start, and gives the first.
+func fits(sorted []string, start string) (first string, n int) {
 	from := sort.SearchStrings(sorted, start)
-	n := 0
 	for from+n < len(sorted) && strings.HasPrefix(sorted[from+n], start) {
 		n++
 	}
-	return n
+	if n > 0 {
+		first = sorted[from]
+	}
+	return first, n
 }
 
 func reverse(s string) string {

@@ -18,7 +18,7 @@ type output struct {
 func (o *output) Write(p []byte) (int, error) {
 	n, err := o.w.Write(p)
 	o.gone = o.gone || readerGone(err)
-	return n, err //nolint:wrapcheck // a writer's errors are compared by those who write
+	return n, err
 }
 
 // readerGone reports whether a write failed because nobody reads any more.

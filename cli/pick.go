@@ -28,6 +28,8 @@ func (a *App) welcome(cmd *cobra.Command) error {
 		if err != nil {
 			return err
 		}
+		a.bySource(found.Sources)
+		found.NextCursor = "" // the picker is no page of a list
 		a.sumUp(found)
 		if len(found.Items) == 0 {
 			a.say("start one: roost run \"what to do\"; see how it works: roost try")
@@ -53,11 +55,13 @@ func (a *App) pick(ctx context.Context, s *store.Store) (string, error) {
 	if len(found.Items) == 0 {
 		return "", &Failure{Exit: ExitNotFound, Code: "task_not_found", What: "resume a task", Why: "there is none", Try: `roost run "what to do"`}
 	}
-	d := display.New(a.Err, display.Options{Colour: a.colour(), Width: a.Width})
+	lines := make([]view.Line, len(found.Items))
 	for i, t := range found.Items {
-		d.Line(view.Plain, fmt.Sprintf("%3d. %4s  %-11s %s  %s", i+1, a.age(t.TS), status(t), t.Title, t.Workspace))
+		text := fmt.Sprintf("%3d. %4s  %-12s %s  %s", i+1, a.age(t.TS), status(t), display.OneLine(t.Title), display.OneLine(t.Workspace))
+		lines[i] = view.Line{Text: display.Cut(text, a.Width)}
 	}
-	p := display.NewPrompter(d, a.In)
+	a.show().Lines(lines) // also with -q: the question is about them
+	p := a.prompter()
 	for {
 		line, err := p.Read(ctx, "resume which (number, or q) > ")
 		if err != nil {

@@ -20,6 +20,7 @@ type terminal struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	master *os.File
+	slave  *os.File // open as long as we read: what the last process wrote may be lost with it
 	read   sync.WaitGroup
 
 	mu   sync.Mutex
@@ -31,6 +32,19 @@ type terminal struct {
 // onTerminal starts roost in a terminal of 100 columns.
 func (s *sandbox) onTerminal(args ...string) *terminal {
 	s.t.Helper()
+	return s.attach(s.command(args...))
+}
+
+// inShell runs a command line of a shell in a terminal.
+func (s *sandbox) inShell(line string) *terminal {
+	s.t.Helper()
+	cmd := s.command()
+	cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", line}
+	return s.attach(cmd)
+}
+
+func (s *sandbox) attach(cmd *exec.Cmd) *terminal {
+	s.t.Helper()
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		s.t.Skip("this system has no pseudo terminals: ", err)
@@ -41,15 +55,15 @@ func (s *sandbox) onTerminal(args ...string) *terminal {
 	must(s.t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 100}))
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
 	must(s.t, err)
-	term := &terminal{t: s.t, master: os.NewFile(uintptr(fd), "pty"), cmd: s.command(args...), grew: make(chan struct{}, 1)}
+	term := &terminal{t: s.t, master: os.NewFile(uintptr(fd), "pty"), slave: slave, cmd: cmd, grew: make(chan struct{}, 1)}
 	term.cmd.Stdin, term.cmd.Stdout, term.cmd.Stderr = slave, slave, slave
 	term.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	must(s.t, term.cmd.Start())
-	must(s.t, slave.Close())
 	term.read.Go(term.collect)
 	s.t.Cleanup(func() {
 		_ = term.cmd.Process.Kill() // a failed test leaves nobody behind
 		_ = term.master.Close()
+		_ = term.slave.Close()
 		term.read.Wait()
 	})
 	return term
@@ -114,11 +128,14 @@ func (x *terminal) exits(want int) string {
 		<-done
 		x.t.Fatalf("roost did not end; the terminal shows:\n%s", x.screen())
 	}
-	x.read.Wait() // the terminal hangs up when its last user is gone
+	const end = "<end of the screen>"
+	_, err := x.slave.WriteString(end)
+	must(x.t, err)
+	x.expect(end)
 	if got := x.cmd.ProcessState.ExitCode(); got != want {
 		x.t.Fatalf("exit code %d, want %d; the terminal shows:\n%s", got, want, x.screen())
 	}
-	return x.screen()
+	return strings.TrimSuffix(x.screen(), end)
 }
 
 func TestPickerOnATerminal(t *testing.T) {
@@ -127,7 +144,13 @@ func TestPickerOnATerminal(t *testing.T) {
 	s.foreign("older", "tidy the shed", 1776100000000)
 	s.foreign("newer", "paint \x1b[2J\x1b]0;owned\x07the fence", 1776200000000)
 	s.env("ROOST_PROVIDER=script", "ROOST_MODEL="+s.script(finish("the shed is tidy")))
+	s.foreign("hollow", "", 1)
+	must(t, os.WriteFile(filepath.Join(s.store, "tasks", "hollow", "ui_messages.json"), nil, 0o600))
+	must(t, os.Remove(filepath.Join(s.store, "tasks", "hollow", "api_conversation_history.json")))
 	x := s.onTerminal()
+	x.expect("    2  store-")
+	x.expect(s.store)
+	x.expect("1 empty")
 	x.expect("2 tasks in 1 source")
 	x.expect("1. ")
 	x.expect("paint the fence")
@@ -261,4 +284,21 @@ func TestClosingTheTerminalStopsAndSaves(t *testing.T) {
 		t.Errorf("exit code %d, want %d", got, ExitHangup)
 	}
 	s.gone(pid)
+}
+
+// The picker's reading of the terminal does not eat the answer to the run's first
+// question.
+func TestAnswerAfterThePicker(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.foreign("one", "paint the fence", 1776100000000)
+	s.env("ROOST_PROVIDER=script", "ROOST_MODEL="+s.script(call("ask_followup_question", `{question: "Which colour?", follow_up: [{text: red, mode: null}]}`)+
+		"- expect: [bright green]\n  tools: [{name: attempt_completion, input: {result: it is green}}]\n"))
+	x := s.onTerminal("-q", "resume")
+	x.expect("1. ")
+	x.press("1\n")
+	x.expect("Which colour?")
+	x.press("bright green\n")
+	x.expect("it is green")
+	x.exits(ExitDone)
 }

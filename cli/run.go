@@ -163,11 +163,16 @@ func (a *App) resume(cmd *cobra.Command, r *runFlags, s *store.Store, e *engine.
 
 // start runs a task, shows it until it ends or waits, and prints its result.
 func (a *App) start(ctx context.Context, e *engine.Engine, req engine.Request) error {
-	run, err := e.Start(ctx, req)
+	stop := a.stopper(ctx)
+	defer stop.undo()
+	run, err := e.Start(stop.ctx, req)
+	if err != nil && stop.exit() != 0 {
+		return &Failure{Exit: stop.exit(), Code: "cancelled", What: "start the run", Why: "it was stopped before it began", Try: "the same command again"}
+	}
 	if err != nil {
 		return err
 	}
-	f := a.follower(run, req)
+	f := a.follower(run, req, stop)
 	outcome, err := f.follow(ctx)
 	if err != nil {
 		return fmt.Errorf("follow the run of task %s: %w", run.TaskID, err)

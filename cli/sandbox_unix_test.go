@@ -55,7 +55,7 @@ func (s *sandbox) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(exe, args...)
 	cmd.Dir = s.ws
 	cmd.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(s.dir, "home"), "TMPDIR=" + filepath.Join(s.dir, "tmp"), "TERM=xterm",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(s.dir, "home"), "TMPDIR=" + filepath.Join(s.dir, "tmp"), "TERM=xterm", "GORACE=" + os.Getenv("GORACE"),
 		"ROOST_ROOT=" + s.root, "ROOST_CACHE=" + filepath.Join(s.dir, "cache"), "ROOST_SOURCES=" + s.store,
 	}, s.extra...)
 	return cmd
@@ -92,6 +92,7 @@ func (s *sandbox) foreign(id, words string, ts int64) {
 		data, err := json.Marshal(v)
 		must(s.t, err)
 		must(s.t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+		must(s.t, os.Chtimes(filepath.Join(dir, name), yesterday, yesterday))
 	}
 }
 

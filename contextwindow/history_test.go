@@ -255,3 +255,47 @@ func TestHidingProperties(t *testing.T) {
 		}
 	})
 }
+
+// Tags are read as ECMAScript reads them: other programs wrote 1, or "true".
+func TestTruthyTags(t *testing.T) {
+	for value, want := range map[string]bool{
+		`true`: true, `false`: false, `null`: false, `1`: true, `0`: false, `-0`: false, `0.0`: false, `0e5`: false, `-0.0E+1`: false, `0.5`: true, `1e-7`: true, `10`: true, `1e-999`: false, `1e999`: true,
+		`""`: false, `"false"`: true, `" "`: true, `{}`: true, `[]`: true,
+	} {
+		h := lines(`{"role":"user","content":"a"}`, `{"role":"user","content":"S","isSummary":`+value+`,"condenseId":"X"}`)
+		if got := texts(SinceLastSummary(h)) == "uS"; got != want {
+			t.Errorf("isSummary %s is %v", value, got)
+		}
+		h = lines(`{"role":"user","content":"a","truncationParent":"T"}`, `{"role":"user","content":"M","isTruncationMarker":`+value+`,"truncationId":"T"}`)
+		if got := texts(Effective(h)) == "uM"; got != want {
+			t.Errorf("isTruncationMarker %s is %v", value, got)
+		}
+	}
+}
+
+// Build sends what Effective shows, and nothing that it hides, whatever tags stand in
+// what order.
+func TestBuildSendsWhatEffectiveShows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := genTagged(t)
+		want := map[string]bool{}
+		for _, m := range Effective(h) {
+			want[str(read(m).content)] = true
+		}
+		messages, _, err := Build(h, Options{})
+		if err != nil && len(want) > 0 {
+			t.Fatal(err)
+		}
+		got := map[string]bool{}
+		for _, m := range messages {
+			for _, b := range blocks(m.Content) {
+				if text := memberStr(b, "text"); strings.HasPrefix(text, "m") {
+					got[text] = true
+				}
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%s\n%s", conformance.Array(h), diff)
+		}
+	})
+}

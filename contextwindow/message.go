@@ -94,7 +94,8 @@ func truthy(raw []byte) bool {
 	case esjson.TypeString:
 		return str(raw) != ""
 	case esjson.TypeNumber:
-		return len(bytes.Trim(raw, "-0.")) > 0
+		f, ok := num(raw)
+		return f != 0 || !ok // what is no double is too large for one
 	case esjson.TypeObject, esjson.TypeArray:
 		return true
 	}

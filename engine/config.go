@@ -20,7 +20,7 @@ func ConfigFromEnv(getenv func(string) string) Config {
 }
 
 // defaultModel is asked when neither the user nor the task names one.
-const defaultModel = "claude-sonnet-4-5"
+const defaultModel = "claude-sonnet-5-5"
 
 // zone names the user's time zone with its offset, as Roo writes it.
 func zone(now time.Time) string {

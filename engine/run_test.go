@@ -342,8 +342,8 @@ func TestLimits(t *testing.T) {
 
 func TestIdleTimeDoesNotRunWhileSomethingHappens(t *testing.T) {
 	b := newBench(t)
-	_, o, _ := b.play("- {text: a b c d e f g h, delay: 150ms, tools: [{name: attempt_completion, input: {result: x}}]}\n",
-		func(r *engine.Request) { r.Limits = &task.Limits{IdleTimeoutMS: 700} })
+	_, o, _ := b.play("- {text: a b c d e f g h, delay: 300ms, tools: [{name: attempt_completion, input: {result: x}}]}\n",
+		func(r *engine.Request) { r.Limits = &task.Limits{IdleTimeoutMS: 2000} })
 	want(t, o, "completed", "")
 }
 

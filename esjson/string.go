@@ -162,16 +162,13 @@ func appendUnquoted(dst, p []byte, keep bool) []byte {
 			dst = append(dst, shortEscape[p[i+1]])
 			i += 2
 		default:
-			u, n := escapeAt(p, i)
+			r, n := escapedAt(p, i)
 			i += n
-			if u >= 0xD800 && u < 0xDC00 && i+5 < len(p) && p[i] == '\\' && p[i+1] == 'u' {
-				if lo, n := escapeAt(p, i); lo >= 0xDC00 && lo < 0xE000 {
-					dst = utf8.AppendRune(dst, (rune(u)-0xD800)<<10|(rune(lo)-0xDC00)+0x10000)
-					i += n
-					continue
-				}
+			if r >= 0xD800 && r < 0xE000 {
+				dst = append(dst, 0xED, 0x80|byte(r>>6)&0x3F, 0x80|byte(r&0x3F)) // WTF-8
+			} else {
+				dst = utf8.AppendRune(dst, r)
 			}
-			dst = appendUnit(dst, u)
 		}
 	}
 	return dst
@@ -216,10 +213,14 @@ func escapeAt(p []byte, i int) (u uint16, n int) {
 	}
 }
 
-// appendUnit appends a UTF-16 unit in WTF-8, surrogates included.
-func appendUnit(dst []byte, u uint16) []byte {
-	if u >= 0xD800 && u < 0xE000 {
-		return append(dst, 0xED, 0x80|byte(u>>6)&0x3F, 0x80|byte(u&0x3F))
+// escapedAt decodes the escape at p[i], or the two that are a pair, into a character and the length in bytes; half a pair
+// into its surrogate.
+func escapedAt(p []byte, i int) (r rune, n int) {
+	u, n := escapeAt(p, i)
+	if u >= 0xD800 && u < 0xDC00 && i+n+5 < len(p) && p[i+n] == '\\' && p[i+n+1] == 'u' {
+		if lo, m := escapeAt(p, i+n); lo >= 0xDC00 && lo < 0xE000 {
+			return (rune(u)-0xD800)<<10 | (rune(lo) - 0xDC00) + 0x10000, n + m
+		}
 	}
-	return utf8.AppendRune(dst, rune(u))
+	return rune(u), n
 }

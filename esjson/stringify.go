@@ -99,22 +99,15 @@ func appendString(dst, lit []byte, keep bool) []byte {
 	for i := 0; i < len(p); {
 		c := p[i]
 		if c == '\\' {
-			u, n := escapeAt(p, i)
+			r, n := escapedAt(p, i)
 			i += n
-			if u >= 0xD800 && u < 0xDC00 && i+5 < len(p) && p[i] == '\\' && p[i+1] == 'u' {
-				if lo, n := escapeAt(p, i); lo >= 0xDC00 && lo < 0xE000 {
-					dst = utf8.AppendRune(dst, (rune(u)-0xD800)<<10|(rune(lo)-0xDC00)+0x10000)
-					i += n
-					continue
-				}
-			}
 			switch {
-			case u >= 0xD800 && u < 0xE000:
-				dst = appendHex(dst, u)
-			case u < 0x20 || u == '"' || u == '\\':
-				dst = appendEscape(dst, byte(u))
+			case r >= 0xD800 && r < 0xE000:
+				dst = appendHex(dst, uint16(r))
+			case r < 0x20 || r == '"' || r == '\\':
+				dst = appendEscape(dst, byte(r))
 			default:
-				dst = utf8.AppendRune(dst, rune(u))
+				dst = utf8.AppendRune(dst, r)
 			}
 			continue
 		}

@@ -30,3 +30,17 @@ func ExampleRead() {
 	// do it
 	// damaged - 1 whole messages
 }
+
+func ExampleFind() {
+	storage, _ := os.MkdirTemp("", "storage")
+	defer os.RemoveAll(storage)
+	_ = os.MkdirAll(filepath.Join(storage, "tasks", "1728239012345"), 0o700)
+
+	found, err := roofmt.Find(context.Background(), storage)
+	fmt.Println(found.Shape, found.Tasks[0].ID, err)
+	_, err = roofmt.Find(context.Background(), filepath.Join(storage, "unmounted"))
+	fmt.Println(err != nil)
+	// Output:
+	// storage root 1728239012345 <nil>
+	// true
+}

@@ -27,8 +27,19 @@ type Origin struct {
 	Evidence string // the sign that decided
 }
 
-// toolOfPath reads the extension's folder name out of a path.
+// toolOfPath reads the extension's folder name out of a path: out of the one that is given, else out of the one that its links
+// lead to.
 func toolOfPath(path string) (Tool, string) {
+	tool, sign := signInPath(path)
+	if tool == UnknownTool {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return signInPath(real)
+		}
+	}
+	return tool, sign
+}
+
+func signInPath(path string) (Tool, string) {
 	p := strings.ToLower(filepath.ToSlash(path))
 	for _, m := range [...]struct {
 		sign string

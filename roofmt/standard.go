@@ -17,6 +17,10 @@ type Env struct {
 	Home   string
 	Config string // $XDG_CONFIG_HOME, ~/Library/Application Support, %APPDATA%; "" = the usual place below Home
 	Getenv func(string) string
+
+	// WindowsHomes is the folder with the homes of the Windows that this Linux runs in (WSL), such as /mnt/c/Users; "" when it
+	// runs in none. An editor window on that side keeps its tasks there.
+	WindowsHomes string
 }
 
 // SystemEnv describes this machine and user.
@@ -29,7 +33,11 @@ func SystemEnv() (Env, error) {
 	if err != nil {
 		config = ""
 	}
-	return Env{GOOS: runtime.GOOS, Home: home, Config: config, Getenv: os.Getenv}, nil
+	env := Env{GOOS: runtime.GOOS, Home: home, Config: config, Getenv: os.Getenv}
+	if env.GOOS == "linux" && os.Getenv("WSL_DISTRO_NAME") != "" {
+		env.WindowsHomes = "/mnt/c/Users"
+	}
+	return env, nil
 }
 
 // Reach tells whether a storage can be looked into.
@@ -100,15 +108,29 @@ func DefaultStorages(env Env) []Storage {
 		for _, e := range extensions {
 			add(filepath.Join(userData, "User", "globalStorage", e.folder), e.tool, product)
 		}
+		customPaths(userData, func(dir string, tool Tool) { add(dir, tool, product) })
 	}
-	for _, p := range products {
-		addEditor(filepath.Join(config, p), p)
+	addEditors := func(config string) {
+		for _, p := range products {
+			addEditor(filepath.Join(config, p), p)
+		}
+		// Forks of VS Code have the same layout under a name of their own.
+		if entries, err := os.ReadDir(config); err == nil {
+			for _, e := range entries {
+				if isDir(config, e) && !slices.Contains(products[:], e.Name()) {
+					addEditor(filepath.Join(config, e.Name()), e.Name())
+				}
+			}
+		}
 	}
-	// Forks of VS Code have the same layout under a name of their own.
-	if entries, err := os.ReadDir(config); err == nil {
-		for _, e := range entries {
-			if isDir(config, e) {
-				addEditor(filepath.Join(config, e.Name()), e.Name())
+	addEditors(config)
+	if env.WindowsHomes != "" {
+		if homes, err := os.ReadDir(env.WindowsHomes); err == nil {
+			for _, e := range homes {
+				roaming := filepath.Join(env.WindowsHomes, e.Name(), "AppData", "Roaming")
+				if reach, _ := probe(roaming); reach == Reachable { // the homes of other people are none of ours
+					addEditors(roaming)
+				}
 			}
 		}
 	}

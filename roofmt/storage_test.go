@@ -46,6 +46,24 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// A storage that is named by a link is the same tool's: what may be written there
+// depends on it.
+func TestToolThroughALink(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "saoudrizwan.claude-dev")
+	mkdirs(t, filepath.Join(root, "tasks", "1"))
+	write(t, filepath.Join(root, "tasks", "1"), map[string]string{roofmt.UIName: uiList(1)})
+	link := filepath.Join(t.TempDir(), "tasks-of-mine")
+	if err := os.Symlink(root, link); err != nil {
+		t.Skip(err)
+	}
+	if l, err := roofmt.Find(context.Background(), link); err != nil || l.Tool != roofmt.Cline {
+		t.Errorf("%+v (%v)", l, err)
+	}
+	if o := read(t, filepath.Join(link, "tasks", "1")).Origin; o.Tool != roofmt.Cline {
+		t.Errorf("%+v", o)
+	}
+}
+
 func TestFindAnyDirectoryOfFolders(t *testing.T) {
 	dir := t.TempDir()
 	mkdirs(t, filepath.Join(dir, "x"))

@@ -257,3 +257,75 @@ func adoptCopy(t *testing.T, from string, damaged bool) {
 		t.Error(d)
 	}
 }
+
+// A task of 2024 goes on in place: its rows lie under the old name, which stays
+// as it is, and from then on under the new one.
+func TestAdoptTheOldName(t *testing.T) {
+	storage := filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline")
+	dir := filepath.Join(storage, "tasks", "1728239012345")
+	old := "[" + strings.Join(fourRows, ", ") + "]\n"
+	write(t, dir, roofmt.LegacyName, old)
+	write(t, dir, roofmt.APIName, array(threeAPI...))
+	s := open(t, t.TempDir(), storage)
+	k := own(t, s, "1728239012345").Task
+	commit(t, k, task.UI, uiRow(9, "on"))
+	want := rows(k.State())
+	closeTask(t, k)
+	if got := read(t, dir, roofmt.UIName); got != with(fourRows, uiRow(9, "on")) {
+		t.Errorf("rows %s", got)
+	}
+	if read(t, dir, roofmt.LegacyName) != old {
+		t.Error("the old file changed")
+	}
+	o := own(t, s, "1728239012345")
+	if len(o.Intakes) != 0 || rows(o.Task.State()) != want {
+		t.Errorf("%+v", o.Intakes)
+	}
+	closeTask(t, o.Task)
+	// Without the new file, the old one is no news.
+	check(t, os.Remove(filepath.Join(dir, roofmt.UIName)))
+	o = own(t, s, "1728239012345")
+	if len(o.Intakes) != 0 || rows(o.Task.State()) != want {
+		t.Errorf("%+v", o.Intakes)
+	}
+	closeTask(t, o.Task)
+	if got := read(t, dir, roofmt.UIName); got != with(fourRows, uiRow(9, "on")) {
+		t.Errorf("not put back: %s", got)
+	}
+}
+
+// What could not be read is named in the adoption, and what could be goes on.
+func TestAdoptWhatIsLeft(t *testing.T) {
+	for name, c := range map[string]struct {
+		files   map[string]string
+		ui, api int
+		created int64
+	}{
+		"rows cut":              {map[string]string{roofmt.UIName: array(fourRows...)[:150]}, 2, 2, ts0 + 1},
+		"turns gone":            {map[string]string{roofmt.APIName: ""}, 2, 0, ts0 + 1},
+		"both in leftovers":     {map[string]string{roofmt.UIName: "", roofmt.APIName: "", ".ui_messages.json.bak_2_a.tmp": array(fourRows...), ".api_conversation_history.json.bak_1_a.tmp": array(threeAPI...)}, 4, 3, ts0 + 1},
+		"no times":              {map[string]string{roofmt.UIName: `[{"type":"say","say":"text"}]`, roofmt.APIName: `[{"role":"user","content":"x"}]`}, 1, 1, ts0 + 2},
+		"nothing that is whole": {map[string]string{roofmt.UIName: "\x00\x00", roofmt.APIName: "{"}, 0, 0, ts0 + 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storage, dir := rooStorage(t, "left")
+			for file, text := range c.files {
+				write(t, dir, file, text)
+			}
+			s := open(t, t.TempDir(), storage)
+			read := rows(view(t, s, "left").State)
+			k := own(t, s, "left").Task
+			st := k.State()
+			if len(st.UI()) != c.ui || len(st.API()) != c.api || st.CreatedAt != c.created || rows(st) != read {
+				t.Errorf("%d rows, %d turns, created %d", len(st.UI()), len(st.API()), st.CreatedAt)
+			}
+			commit(t, k, task.UI, uiRow(9, "on"))
+			closeTask(t, k)
+			f := must[*roofmt.Folder](t)(roofmt.Read(context.Background(), dir))
+			if f.UI.Len() != c.ui+1 || f.UI.State != roofmt.Present {
+				t.Errorf("projected %v, %d rows", f.UI.State, f.UI.Len())
+			}
+			check(t, f.Close())
+		})
+	}
+}

@@ -33,6 +33,17 @@ func child(role string) int {
 	if err != nil {
 		return fail(err)
 	}
+	switch role {
+	case "create":
+		for i := range 6 {
+			if err := createAndClose(ctx, s, fmt.Sprintf("%s-%d", os.Getenv("STORE_TEST_TASK"), i)); err != nil {
+				return fail(err)
+			}
+		}
+		return 0
+	case "look":
+		return lookOnly(ctx, s)
+	}
 	ref, err := s.Find(ctx, os.Getenv("STORE_TEST_TASK"))
 	if err != nil {
 		return fail(err)
@@ -56,6 +67,46 @@ func child(role string) int {
 	if err := o.Task.Close(ctx); err != nil {
 		return fail(err)
 	}
+	return 0
+}
+
+func createAndClose(ctx context.Context, s *Store, id string) error {
+	k, err := s.Create(ctx, task.Created{Task: id, Number: 1, CreatedAt: ts0},
+		task.MessageAdded{History: task.UI, Message: 1, Body: task.Body{Raw: []byte(uiRow(1, id))}})
+	if err != nil {
+		return err
+	}
+	return k.Close(ctx)
+}
+
+// lookOnly is what somebody does who may only read: every task can be listed and
+// shown, and taking one over says which check failed.
+func lookOnly(ctx context.Context, s *Store) int {
+	l, err := s.List(ctx, Filter{})
+	if err != nil {
+		fmt.Println("list:", err)
+		return 1
+	}
+	for _, item := range l.Items {
+		ref, err := s.Find(ctx, item.Source+":"+item.ID)
+		if err != nil {
+			fmt.Println("find:", err)
+			return 1
+		}
+		v, err := s.Read(ctx, ref)
+		if err != nil {
+			fmt.Println("read:", err)
+			return 1
+		}
+		fmt.Println("row:", len(v.State.UI()), v.Summary.Title, len(v.Summary.Damaged))
+		if err := v.Close(); err != nil {
+			fmt.Println("close:", err)
+		}
+		_, err = s.Own(ctx, ref)
+		fmt.Println("own:", err)
+	}
+	_, err = s.Create(ctx, task.Created{Task: "new-one"})
+	fmt.Println("create:", err)
 	return 0
 }
 

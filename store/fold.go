@@ -55,7 +55,7 @@ func blobRange(ctx context.Context, log journal.Reader, h journal.Hash, off, len
 	if length < 0 {
 		length = blob.Size() - off
 	}
-	if off < 0 || length < 0 || off+length > blob.Size() {
+	if off < 0 || length < 0 || off > blob.Size() || length > blob.Size()-off {
 		return nil, fmt.Errorf("blob %.12s: bytes %d+%d lie outside its %d", h, off, length, blob.Size())
 	}
 	data := make([]byte, length)
@@ -75,7 +75,7 @@ func folderRange(folder *roofmt.Folder, name string, off, length int64) ([]byte,
 		if length < 0 {
 			length = doc.SourcePrint.Size - off
 		}
-		if off < 0 || length < 0 || off+length > doc.SourcePrint.Size {
+		if off < 0 || length < 0 || off > doc.SourcePrint.Size || length > doc.SourcePrint.Size-off {
 			return nil, fmt.Errorf("%s: bytes %d+%d lie outside its %d", name, off, length, doc.SourcePrint.Size)
 		}
 		data := make([]byte, length)

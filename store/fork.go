@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/google/uuid"
 
@@ -22,11 +23,26 @@ func forkID(from Ref) string {
 	return uuid.NewSHA1(forkSpace, []byte(from.Source+"\x00"+from.ID)).String()
 }
 
+// Continued is the task of Roost's own under which a foreign one goes on, when it
+// does: its settings and messages are the newer ones. Owning either of them owns
+// that one.
+func (s *Store) Continued(ref Ref) (Ref, bool) {
+	if ref.Own {
+		return Ref{}, false
+	}
+	fork := s.ownRef(forkID(ref))
+	return fork, exists(fork.Log, "journal.jsonl")
+}
+
+// ownRef is a task in Roost's own root.
+func (s *Store) ownRef(id string) Ref {
+	return s.ref(Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.tasksDir(), Own: true}, id)
+}
+
 // fork continues a task whose format has no proven writer as one of ours: a new
 // one at first, and that same one ever after.
 func (s *Store) fork(ctx context.Context, from Ref, folder *roofmt.Folder) (*Owned, error) {
-	ref := s.ref(Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.tasksDir(), Own: true}, forkID(from))
-	t, err := s.take(ctx, ref)
+	t, err := s.take(ctx, s.ownRef(forkID(from)))
 	if err != nil {
 		return nil, err
 	}
@@ -67,14 +83,42 @@ func (s *Store) forkAgain(ctx context.Context, o *Owned, original *roofmt.Folder
 	return err
 }
 
+// lookAtOriginal does for a fork that is owned by its own id what owning it by the
+// original's does. An original that cannot be read now is no part of the fork.
+func (s *Store) lookAtOriginal(ctx context.Context, o *Owned) error {
+	t := o.Task
+	from := t.state.Adopted
+	if !t.Ref.Own || from == nil || from.Dir == "" {
+		return nil
+	}
+	origin := Ref{Source: sourceName(filepath.Dir(from.Dir)), ID: filepath.Base(from.Dir)}
+	if forkID(origin) != t.Ref.ID {
+		return nil
+	}
+	folder, err := s.readSettled(ctx, from.Dir, originals(from))
+	if err != nil {
+		return ctx.Err()
+	}
+	defer folder.Close()
+	changes, err := t.takeInOriginal(ctx, folder)
+	o.Intakes = append(o.Intakes, changes...)
+	return err
+}
+
+// originals says which bytes of a foreign folder an adoption knows.
+func originals(from *task.Adopted) watermark {
+	mark := watermark{Files: map[string]projected{}}
+	for _, f := range from.Files {
+		mark.Files[f.Name] = projected{SHA256: f.Blob, Size: f.Size}
+	}
+	return mark
+}
+
 // takeInOriginal takes in what the other tool added to the task that this one is
 // a fork of. When both went on, they have parted: the fork stays as it is, the
 // original's state is kept, and the person is told.
 func (t *Task) takeInOriginal(ctx context.Context, folder *roofmt.Folder) ([]Intake, error) {
-	mark := watermark{Files: map[string]projected{}}
-	for _, f := range t.state.Adopted.Files {
-		mark.Files[f.Name] = projected{SHA256: f.Blob, Size: f.Size}
-	}
+	mark := originals(t.state.Adopted)
 	if err := t.load(folder, mark); err != nil {
 		return nil, err
 	}

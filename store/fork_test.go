@@ -105,8 +105,12 @@ func TestWhatBecameOfTheOriginal(t *testing.T) {
 			for file, text := range c.original {
 				write(t, dir, file, text)
 			}
-			for round := range 2 {
-				o := must[*Owned](t)(s.Own(context.Background(), ref))
+			fork, ok := s.Continued(ref)
+			if _, again := s.Continued(fork); !ok || again {
+				t.Fatalf("it goes on as %+v: %v, %v", fork, ok, again)
+			}
+			for round, by := range []Ref{ref, fork, ref} { // whichever id it is owned by
+				o := must[*Owned](t)(s.Own(context.Background(), by))
 				refused := 0
 				for _, in := range o.Intakes {
 					if in.Refused != "" {
@@ -173,8 +177,10 @@ func TestForkKilledBeforeItsAdoption(t *testing.T) {
 	storage, _ := clineStorage(t, "1730047571772")
 	s := open(t, t.TempDir(), storage)
 	ref := foreignRef(t, s, "1730047571772")
-	own := s.ref(Source{Name: OwnSource, Tool: "roost", Tasks: s.tasksDir(), Own: true}, forkID(ref))
-	k := must[*Task](t)(s.take(context.Background(), own))
+	if _, ok := s.Continued(ref); ok {
+		t.Error("it goes on before it did")
+	}
+	k := must[*Task](t)(s.take(context.Background(), s.ownRef(forkID(ref))))
 	check(t, k.log.Close())
 	close(k.proj.stop)
 	<-k.proj.done

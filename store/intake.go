@@ -20,8 +20,12 @@ type Intake struct {
 	Refused string                // why not
 	Kept    string                // the blob that holds the file's bytes; "" for a reader
 	Added   int
-	Changed int
-	Lacking int
+
+	// Restored: no other program did it. The journal was damaged, and a file that we
+	// had written holds what it lost.
+	Restored bool
+	Changed  int
+	Lacking  int
 }
 
 // ErrForeignBusy: another program is writing the task's files just now.
@@ -99,7 +103,7 @@ func judge(doc *roofmt.Document, h task.History, ours []*task.Message, known boo
 	}
 	change.Added, change.Changed = len(m.Added), len(m.Changed)
 	for _, msg := range m.Lacking {
-		if !task.Expendable(msg, elements) {
+		if !msg.Missing && !task.Expendable(msg, m.New(elements)) {
 			change.Lacking++
 		}
 	}
@@ -148,10 +152,17 @@ func locked(folder *roofmt.Folder) bool {
 // kept as a blob and reported; our branch stays the head.
 func (t *Task) takeIn(ctx context.Context, folder *roofmt.Folder) ([]Intake, error) {
 	mark := readWatermark(t.Ref.Log)
-	if err := t.load(folder, mark); err != nil {
+	histories := mark
+	if t.hit() {
+		histories = watermark{}
+	}
+	if err := t.load(folder, histories); err != nil {
 		return nil, err
 	}
-	changes := foreignChanges(t.state, folder, mark)
+	changes := foreignChanges(t.state, folder, histories)
+	for i := range changes {
+		changes[i].Restored = t.hit() && mark.wrote(docOf(folder, changes[i].File)) && changes[i].Event != nil
+	}
 	events, err := t.intakeEvents(ctx, folder, changes)
 	if err != nil {
 		return nil, err
@@ -162,6 +173,18 @@ func (t *Task) takeIn(ctx context.Context, folder *roofmt.Folder) ([]Intake, err
 	}
 	changes, events = append(changes, small...), append(events, kept...)
 	return changes, t.took(ctx, changes, events)
+}
+
+// hit reports whether the journal lost something. Then Roo's files, also those
+// that we wrote, may be all that is left of a message: they are compared one by
+// one and not taken for a picture of the journal, which would wipe it out.
+func (t *Task) hit() bool { return len(t.state.Problems) > 0 }
+
+func docOf(folder *roofmt.Folder, name string) *roofmt.Document {
+	if name == folder.API.Name {
+		return folder.API
+	}
+	return folder.UI
 }
 
 // load brings the histories into memory when they are to be compared.
@@ -180,9 +203,9 @@ func (t *Task) load(folder *roofmt.Folder, mark watermark) error {
 // took commits the events of an intake, if there are any, and notes it for
 // whoever asks for it later.
 func (t *Task) took(ctx context.Context, changes []Intake, events []task.Event) error {
-	t.proj.mu.Lock()
+	t.proj.takenMu.Lock()
 	t.proj.taken = append(t.proj.taken, changes...)
-	t.proj.mu.Unlock()
+	t.proj.takenMu.Unlock()
 	if len(events) == 0 {
 		return nil
 	}
@@ -196,19 +219,17 @@ func (t *Task) took(ctx context.Context, changes []Intake, events []task.Event) 
 // taken over: those that Own found, and those that came while it was owned, which
 // Close takes in. Ask after Close to hear of the last ones.
 func (t *Task) Intakes() []Intake {
-	t.proj.mu.Lock()
-	defer t.proj.mu.Unlock()
+	t.proj.takenMu.Lock()
+	defer t.proj.takenMu.Unlock()
 	return slices.Clone(t.proj.taken)
 }
 
 // intakeEvents keeps the bytes of changed files and makes the events of changes.
 func (t *Task) intakeEvents(ctx context.Context, folder *roofmt.Folder, changes []Intake) ([]task.Event, error) {
 	var events []task.Event
+	next := t.state.NextMessage()
 	for i, change := range changes {
-		doc := folder.UI
-		if change.File == folder.API.Name {
-			doc = folder.API
-		}
+		doc := docOf(folder, change.File)
 		name := doc.Source
 		if name == "" {
 			name = doc.Name
@@ -229,7 +250,8 @@ func (t *Task) intakeEvents(ctx context.Context, folder *roofmt.Folder, changes 
 			continue
 		}
 		changes[i].Event.Blob, changes[i].Event.Size = hash, size
-		changes[i].Event.Tool = t.Ref.Tool
+		changes[i].Event.Tool, changes[i].Event.First = t.Ref.Tool, next
+		next += changes[i].Event.News()
 		events = append(events, *changes[i].Event)
 	}
 	return events, nil

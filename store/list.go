@@ -10,7 +10,7 @@ import (
 
 // Filter narrows and orders a list. Zero members do not filter.
 type Filter struct {
-	Workspace string // exact folder
+	Workspace string // the folder, by whichever path it was reached
 	Status    string
 	Source    string // a source's or a tool's name
 	Query     string // words that the title or id must hold
@@ -108,7 +108,7 @@ func (f Filter) keeps(t Summary) bool {
 		return false
 	case f.Damaged && len(t.Damaged) == 0:
 		return false
-	case f.Workspace != "" && t.Workspace != f.Workspace:
+	case f.Workspace != "" && clean(t.Workspace) != clean(f.Workspace):
 		return false
 	case f.Status != "" && t.Status != f.Status:
 		return false

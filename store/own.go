@@ -40,7 +40,7 @@ func (s *Store) Create(ctx context.Context, created task.Created, events ...task
 	if !roofmt.ValidID(created.Task) {
 		return nil, fmt.Errorf("task id %q: it must match ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$", created.Task)
 	}
-	ref := s.ref(Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.tasksDir(), Own: true}, created.Task)
+	ref := s.ownRef(created.Task)
 	if linked(ref.Dir) || roofmt.IsFolder(ref.Dir) {
 		return nil, fmt.Errorf("task %s exists already", created.Task)
 	}
@@ -101,7 +101,11 @@ func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
 	if folder != nil {
 		defer folder.Close()
 	}
-	if err := s.settleOwned(ctx, owned, folder); err != nil {
+	err = s.settleOwned(ctx, owned, folder)
+	if err == nil {
+		err = s.lookAtOriginal(ctx, owned)
+	}
+	if err != nil {
 		return nil, errors.Join(err, t.Close(ctx))
 	}
 	return owned, nil

@@ -43,6 +43,8 @@ type projector struct {
 	trouble error  // why the last projection failed
 	base    []byte // history_item.json as it stands in the folder: its unknown members stay
 	meta    []byte // task_metadata.json as it stands in the folder; nil when there is none
+
+	takenMu sync.Mutex // not mu: asking what was taken in must not wait for a projection
 	taken   []Intake
 }
 
@@ -78,7 +80,7 @@ func (p *projector) loop() {
 		case <-time.After(pause):
 		}
 		begun := time.Now()
-		p.settle(context.Background()) //nolint:errcheck // kept in trouble, and tried again by the next wake and by close
+		p.settle(context.Background())                           //nolint:errcheck // kept in trouble, and tried again by the next wake and by close
 		p.task.saveSnapshot(context.Background(), snapshotEvery) //nolint:errcheck // derived; the next one may do
 		pause = max(projectPause, projectShare*time.Since(begun))
 	}

@@ -15,9 +15,10 @@ type waits struct {
 	pause  time.Duration // between two looks
 }
 
-// Roo gives up a lock after 2.5 s and stores usage up to 5 s late; its two saves
-// of a step lie milliseconds apart.
-var defaultWaits = waits{busy: 3 * time.Second, settle: 3 * time.Second, pause: 100 * time.Millisecond}
+// Roo gives up a lock after 2.5 s. It holds one for as long as it writes a file,
+// and its two saves of a step follow each other within milliseconds; so a second
+// without a lock is long.
+var defaultWaits = waits{busy: 3 * time.Second, settle: time.Second, pause: 100 * time.Millisecond}
 
 // readSettled reads a folder at a moment when nobody writes it and its two
 // histories tell the same story. When they keep telling different ones, that is

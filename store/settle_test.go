@@ -41,12 +41,12 @@ func TestHalfAStepIsWaitedFor(t *testing.T) {
 		ui, api := step(1)
 		overwrite(t, dir, roofmt.UIName, ui)
 		go func() {
-			time.Sleep(1200 * time.Millisecond)
+			time.Sleep(700 * time.Millisecond)
 			overwrite(t, dir, roofmt.APIName, api)
 		}()
 		begun := time.Now()
 		o := own(t, s, "live-one")
-		if took := time.Since(begun); took < time.Second || took > 2*time.Second {
+		if took := time.Since(begun); took < 700*time.Millisecond || took > time.Second {
 			t.Errorf("taken after %v", took)
 		}
 		if len(o.Intakes) != 2 || o.Intakes[0].Added != 2 || o.Intakes[1].Added != 1 {
@@ -195,7 +195,7 @@ func TestABrokenFileMayBeInTheMaking(t *testing.T) {
 		ui, api := step(1)
 		overwrite(t, dir, roofmt.UIName, ui[:len(ui)/2])
 		go func() {
-			time.Sleep(time.Second)
+			time.Sleep(600 * time.Millisecond)
 			overwrite(t, dir, roofmt.UIName, ui)
 			overwrite(t, dir, roofmt.APIName, api)
 		}()

@@ -40,8 +40,12 @@ func (c *Call) Result() (json.RawMessage, error) {
 	switch {
 	case c.Finished == nil:
 		return nil, nil
-	case !c.away:
+	case !c.away && c.Finished.Result != nil:
 		return c.Finished.Result, nil
+	case c.Finished.Blob != "":
+		return c.Finished.result(c.state.blobs)
+	case !c.away:
+		return nil, nil
 	}
 	at := []place{c.finished}
 	events, err := c.state.fetch(at)

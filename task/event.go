@@ -89,8 +89,21 @@ type ForeignImported struct {
 	Size    int64        `json:"size"`
 	Rows    []ForeignRow `json:"rows"`
 	// RowsBlob holds the rows as a JSON array when there are many.
-	RowsBlob string          `json:"rows_blob,omitempty"`
-	Item     json.RawMessage `json:"item,omitempty"`
+	RowsBlob string `json:"rows_blob,omitempty"`
+	// First is the number of the first new message, the others follow; 0 = the next
+	// one. With it a commit that is lost before this one shifts no numbers.
+	First uint64          `json:"first,omitempty"`
+	Item  json.RawMessage `json:"item,omitempty"`
+}
+
+// News is how many new messages the rows make.
+func (e ForeignImported) News() (n uint64) {
+	for _, row := range e.Rows {
+		if row.Message == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // ForeignRow is one element of a foreign file and the message it continues.

@@ -180,8 +180,9 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add([]byte(`{"type":"task.adopted","files":[{"history":"ui","spans":[1]}]}`))
 	f.Add([]byte(`{"type":"message.added","history":"ui","message":9007199254740993,"raw":1}`))
+	f.Add([]byte(`{"type":"foreign.imported","history":"api","blob":"b","first":9,"rows":[{"message":1},{"off":2,"len":2}]}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		s := task.New(nil)
+		s := task.New(blobMap{"b": "{}{}"})
 		_ = s.Apply(commit(1, json.RawMessage(line)))
 		_ = s.Apply(commit(2, json.RawMessage(line)))
 		checkValid(t, s)

@@ -70,8 +70,9 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		if m == nil {
 			return fmt.Errorf("text for message %d, which does not exist", e.Message)
 		}
+		before := m.size()
 		m.save(e.Text, at)
-		s.hold(heldMessage(m))
+		s.grew(m, before)
 	case MessageHidden:
 		s.hide(e)
 	case RunStarted:
@@ -79,13 +80,13 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		s.Runs++
 		s.Settings = e.Settings
 	case RunWaiting:
-		if s.Run != nil {
-			s.Run.Waiting = e.Question
+		if run := s.run(e.Run); run != nil {
+			run.Waiting = e.Question
 		}
 	case RunEnded:
-		if s.Run != nil {
-			s.Run.Ended, s.Run.Outcome, s.Run.Reason, s.Run.Code = c.At, e.Outcome, e.Reason, e.Code
-			s.Run.Waiting = ""
+		if run := s.run(e.Run); run != nil {
+			run.Ended, run.Outcome, run.Reason, run.Code = c.At, e.Outcome, e.Reason, e.Code
+			run.Waiting = ""
 		}
 	case TurnStarted:
 		s.Turns = max(s.Turns, e.Turn)
@@ -123,15 +124,33 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 	case FileChanged:
 		s.addFile(e, c.At)
 	case SubtaskStarted:
-		s.Children = append(s.Children, Child{ID: e.Child, Call: e.Call})
+		s.child(e.Child, e.Call)
 	case SubtaskEnded:
-		for i := range s.Children {
-			if s.Children[i].ID == e.Child {
-				s.Children[i].Ended, s.Children[i].Result = true, e.Result
-			}
-		}
+		child := s.child(e.Child, "")
+		child.Ended, child.Result = true, e.Result
 	}
 	return nil
+}
+
+// run is the newest run, or notes one whose start is lost: how it ended is still
+// the newest there is to say of the task.
+func (s *State) run(id string) *Run {
+	if id != "" && (s.Run == nil || s.Run.ID != id) {
+		s.Run = &Run{ID: id, Settings: s.Settings}
+		s.Runs++
+	}
+	return s.Run
+}
+
+// child finds a child, or notes one: its start may be lost, its end is not.
+func (s *State) child(id, call string) *Child {
+	for i := range s.Children {
+		if s.Children[i].ID == id {
+			return &s.Children[i]
+		}
+	}
+	s.Children = append(s.Children, Child{ID: id, Call: call})
+	return &s.Children[len(s.Children)-1]
 }
 
 // call finds a call, or notes one that the API history does not hold (its
@@ -166,20 +185,11 @@ func (s *State) addMessage(e MessageAdded, c journal.Commit, at place) error {
 	if e.History != UI && e.History != API {
 		return fmt.Errorf("message %d is of the history %q, which does not exist", e.Message, e.History)
 	}
-	if e.Message != s.NextMessage() {
-		if e.Message > s.NextMessage()+maxGap {
-			return fmt.Errorf("message %d comes after message %d: too many are missing", e.Message, s.NextMessage()-1)
-		}
-		// A lost commit in between took messages with it: their numbers stay free.
-		for s.NextMessage() < e.Message {
-			lost := s.newMessage("", c.Seq)
-			lost.Seq, lost.Hidden, lost.Missing = 0, "lost", true
-			lost.blank()
-			s.messages = append(s.messages, lost)
-		}
-		if e.Message < s.NextMessage() {
-			return fmt.Errorf("message %d comes twice", e.Message)
-		}
+	if err := s.skipTo(e.Message, c); err != nil {
+		return err
+	}
+	if e.Message < s.NextMessage() {
+		return fmt.Errorf("message %d comes twice", e.Message)
 	}
 	raw, pieces, err := s.body(e.Body)
 	m := s.newMessage(e.History, c.Seq)
@@ -190,6 +200,20 @@ func (s *State) addMessage(e MessageAdded, c journal.Commit, at place) error {
 	}
 	s.attach(m)
 	return err
+}
+
+// skipTo leaves the numbers before next free: a lost commit took their messages.
+func (s *State) skipTo(next uint64, c journal.Commit) error {
+	if next > s.NextMessage()+maxGap {
+		return fmt.Errorf("message %d comes after message %d: too many are missing", next, s.NextMessage()-1)
+	}
+	for s.NextMessage() < next {
+		lost := s.newMessage("", c.Seq)
+		lost.Seq, lost.Hidden, lost.Missing = 0, "lost", true
+		lost.blank()
+		s.messages = append(s.messages, lost)
+	}
+	return nil
 }
 
 // newMessage is the next message; it is not part of the task yet.
@@ -214,15 +238,21 @@ func (s *State) index(m *Message) {
 	case "assistant":
 		for _, u := range m.facts.uses {
 			if old := s.calls[u.id]; old != nil && old.Message != 0 && old.Message != m.ID {
-				if first := s.Message(old.Message); first != nil && first.Hidden == "" {
+				if s.made(old) {
 					continue // a provider used an id twice: the first one stands
 				}
 				// The call that had this id is rewound: what became of it says
 				// nothing of the new one.
-				delete(s.calls, u.id)
+				s.calls[u.id] = s.callOf(m, u)
 			}
-			call := s.call(u.id, u.name)
-			call.Name, call.Message, call.Foreign = u.name, m.ID, m.Foreign
+			call := s.calls[u.id]
+			if call == nil {
+				call = s.call(u.id, u.name)
+				// Another program may also have put it into a reply of ours.
+				call.Foreign = m.Foreign || m.body.Blob != ""
+			}
+			call.Name, call.Message = u.name, m.ID
+			call.Answered = false // a result before it is another call's
 		}
 		if !m.facts.summary {
 			s.Replies++
@@ -237,6 +267,23 @@ func (s *State) index(m *Message) {
 	}
 }
 
+// made reports whether the visible history still has the reply that made a call.
+func (s *State) made(c *Call) bool {
+	m := s.Message(c.Message)
+	return m != nil && m.Hidden == "" && slices.ContainsFunc(m.facts.uses, func(u use) bool { return u.id == c.ID })
+}
+
+// callOf is the call that a reply made before it went out of the history, nil when
+// it made none: what that did is still true when the reply comes back.
+func (s *State) callOf(m *Message, u use) *Call {
+	for _, c := range slices.Backward(s.order) {
+		if c.ID == u.id && c.Message == m.ID {
+			return c
+		}
+	}
+	return nil
+}
+
 func (s *State) changeMessage(e MessageChanged, at place) error {
 	m := s.Message(e.Message)
 	if m == nil {
@@ -246,12 +293,16 @@ func (s *State) changeMessage(e MessageChanged, at place) error {
 	if err != nil {
 		return err
 	}
-	before := m.facts
+	before, last := m.facts, (*Message)(nil)
+	if m.History == API {
+		last = s.lastReply()
+	}
+	size := m.size()
 	m.set(raw, at, pieces)
 	m.Missing = false
-	s.hold(heldMessage(m))
+	s.grew(m, size)
 	if m.History == API && !m.facts.sameCalls(before) {
-		s.reindex()
+		s.reindex(last)
 	}
 	return nil
 }
@@ -277,27 +328,39 @@ func (s *State) hide(e MessageHidden) {
 		s.ui = slices.DeleteFunc(s.ui, gone)
 	}
 	if api {
+		last := s.lastReply()
 		s.api = slices.DeleteFunc(s.api, gone)
-		s.reindex()
+		s.reindex(last)
 	}
 }
 
 // reindex derives anew what the visible API history says of calls and replies.
-// When replies went out of it the failures since the last one start over: a
+// When the last reply is another one than before, the failures since start over: a
 // script plays its turns again after a rewind.
-func (s *State) reindex() {
+func (s *State) reindex(before *Message) {
 	for _, c := range s.order {
 		c.Answered = false
 	}
-	failures, replies := s.Failures, s.Replies
+	failures := s.Failures
 	s.Replies = 0
 	for _, m := range s.api {
 		s.index(m)
 	}
-	s.Failures = failures
-	if s.Replies < replies {
-		s.Failures = 0
+	s.Failures = 0
+	if s.lastReply() == before {
+		s.Failures = failures
 	}
+}
+
+// lastReply is the newest complete reply in the visible API history, nil when
+// there is none.
+func (s *State) lastReply() *Message {
+	for _, m := range slices.Backward(s.api) {
+		if m.Kind() == "assistant" && !m.facts.summary {
+			return m
+		}
+	}
+	return nil
 }
 
 // body is a message's JSON, and where the pieces stand that it is composed of.
@@ -309,7 +372,11 @@ func (s *State) body(b Body) (raw []byte, pieces [][]place, err error) {
 				return nil, fmt.Errorf("result of call %q, which has none", p.Result)
 			}
 			pieces = append(pieces, []place{c.finished})
-			return c.Result()
+			raw, err := c.Result()
+			if err == nil && len(raw) == 0 {
+				err = fmt.Errorf("result of call %q, which is empty", p.Result)
+			}
+			return raw, err
 		}
 		m := s.Message(p.TextOf)
 		if m == nil {

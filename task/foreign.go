@@ -1,8 +1,10 @@
 package task
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/roost-dev/roost/esjson"
@@ -37,6 +39,11 @@ func (s *State) adopt(e Adopted, c journal.Commit) error {
 			}
 		}
 	}
+	for _, m := range s.messages {
+		if s.source != nil && !m.rawAway && !esjson.Valid(m.raw) {
+			m.drop() // asking for it says what is wrong
+		}
+	}
 	return first
 }
 
@@ -65,10 +72,16 @@ func (s *State) attachSpans(f Original, h History, seq uint64) error {
 // by side, and the whole may be larger than memory.
 const windowBytes = 4 << 20
 
-// window is how many of the bounds one reading takes.
+// sane reports whether there can be bytes with these bounds. The log may be
+// damaged, or made by somebody else: bounds are not added up before this.
+func sane(off, n int64) bool { return off >= 0 && n > 0 && off <= math.MaxInt64-n }
+
+// window is how many of the bounds one reading takes: elements that follow each
+// other.
 func window(spans []int64) int {
 	n := 2
-	for n+1 < len(spans) && spans[n] >= spans[n-2] && spans[n]+spans[n+1]-spans[0] <= windowBytes {
+	for n+1 < len(spans) && sane(spans[n-2], spans[n-1]) && sane(spans[n], spans[n+1]) &&
+		spans[n] >= spans[n-2]+spans[n-1] && spans[n]+spans[n+1]-spans[0] <= windowBytes {
 		n += 2
 	}
 	return n
@@ -76,30 +89,71 @@ func window(spans []int64) int {
 
 func (s *State) attachWindow(f Original, h History, seq uint64, spans []int64) error {
 	start, end := spans[0], spans[len(spans)-2]+spans[len(spans)-1]
-	data, err := s.blobs.Range(f.Blob, start, end-start)
-	if err != nil {
-		err = fmt.Errorf("original %s: %w", f.Name, err)
+	data, err := s.elements(f.Blob, start, end-start)
+	if err != nil && len(spans) > 2 {
+		return s.attachEach(f, h, seq, spans)
 	}
+	first := err
 	for i := 0; i+1 < len(spans); i += 2 {
 		m := s.newMessage(h, seq)
 		m.Foreign = true
 		off, n := spans[i]-start, spans[i+1]
-		if err == nil && off >= 0 && n > 0 && off+n <= int64(len(data)) {
+		switch {
+		case err != nil: // there are none
+		// A state that keeps few bytes checks them when they are asked for: going
+		// through half a gigabyte twice would show.
+		case s.source != nil || esjson.Valid(data[off:off+n]):
 			m.set(data[off:off+n:off+n], place{Blob: f.Blob, Off: spans[i], Len: n}, nil)
-		} else {
+		case first == nil:
+			first = fmt.Errorf("bytes %d+%d are not JSON", spans[i], n)
+		}
+		if m.body.nowhere() {
 			m.Missing = true
 			m.blank()
 		}
 		s.attach(m)
 		s.trim()
 	}
-	return err
+	if first != nil {
+		first = fmt.Errorf("original %s: %w", f.Name, first)
+	}
+	return first
+}
+
+// attachEach takes one element at a time where not all could be read together:
+// those that are there are kept.
+func (s *State) attachEach(f Original, h History, seq uint64, spans []int64) error {
+	var first error
+	for i := 0; i+1 < len(spans); i += 2 {
+		if err := s.attachWindow(f, h, seq, spans[i:i+2]); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// elements reads bytes of a foreign file.
+func (s *State) elements(blob string, off, n int64) ([]byte, error) {
+	if !sane(off, n) {
+		return nil, fmt.Errorf("no element can lie at %d+%d", off, n)
+	}
+	data, err := s.blobs.Range(blob, off, n)
+	if err == nil && int64(len(data)) != n {
+		err = fmt.Errorf("%d bytes at %d of %s are only %d", n, off, blob, len(data))
+	}
+	return data, err
 }
 
 // importForeign makes one history exactly what another program's file says.
 // Messages that the file no longer has are hidden; nothing is destroyed.
 func (s *State) importForeign(e ForeignImported, c journal.Commit) error {
+	if e.History != UI && e.History != API {
+		return fmt.Errorf("foreign list of the history %q, which does not exist", e.History)
+	}
 	if err := s.unspill(e.RowsBlob, &e.Rows); err != nil {
+		return fmt.Errorf("foreign %s history: %w", e.History, err)
+	}
+	if err := s.skipTo(e.First, c); err != nil {
 		return fmt.Errorf("foreign %s history: %w", e.History, err)
 	}
 	next := make([]*Message, 0, len(e.Rows))
@@ -109,14 +163,20 @@ func (s *State) importForeign(e ForeignImported, c journal.Commit) error {
 		var raw []byte
 		if row.Len > 0 {
 			var err error
-			if raw, err = s.blobs.Range(e.Blob, row.Off, row.Len); err != nil && first == nil {
-				first = fmt.Errorf("foreign %s history: %w", e.History, err)
+			raw, err = s.elements(e.Blob, row.Off, row.Len)
+			if err == nil && !esjson.Valid(raw) {
+				err = fmt.Errorf("bytes %d+%d of %s are not JSON", row.Off, row.Len, e.Blob)
 			}
-			if !esjson.Valid(raw) {
+			if err != nil {
 				raw = nil
+				first = cmp.Or(first, fmt.Errorf("foreign %s history: %w", e.History, err))
 			}
 		}
 		m := s.Message(row.Message)
+		if m != nil && m.History == "" { // the commit that added it is lost
+			m.History = e.History
+			m.facts = factsOf(m.History, m.Raw(), s.kinds)
+		}
 		if m != nil && (m.History != e.History || kept[m]) {
 			m = nil // it is no state of that message: not lost, but new
 		}
@@ -127,8 +187,11 @@ func (s *State) importForeign(e ForeignImported, c journal.Commit) error {
 			s.messages = append(s.messages, m)
 		}
 		if raw != nil {
+			before := m.size()
 			m.set(raw, place{Blob: e.Blob, Off: row.Off, Len: row.Len}, nil)
-			s.hold(heldMessage(m))
+			m.Missing = false
+			s.grew(m, before)
+			s.trim()
 		}
 		m.Hidden = ""
 		kept[m] = true
@@ -138,6 +201,7 @@ func (s *State) importForeign(e ForeignImported, c journal.Commit) error {
 	if e.History == API {
 		list = &s.api
 	}
+	last := s.lastReply()
 	for _, m := range *list {
 		if !kept[m] {
 			m.Hidden = "foreign"
@@ -145,7 +209,7 @@ func (s *State) importForeign(e ForeignImported, c journal.Commit) error {
 	}
 	*list = next
 	if e.History == API {
-		s.reindex()
+		s.reindex(last)
 	}
 	return first
 }

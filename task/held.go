@@ -1,9 +1,6 @@
 package task
 
-import (
-	"errors"
-	"slices"
-)
+import "errors"
 
 // ErrNoSource is what a state says that was told to keep no bytes and has nowhere
 // to read them from.
@@ -41,11 +38,17 @@ func (s *State) Lean(src Source, room int) *State {
 // hold notes what came into memory. Something that is held twice goes with its
 // first note: it can be read again.
 func (s *State) hold(h held) {
-	if s.source == nil {
+	if s.source == nil || h.size <= 0 {
 		return
 	}
 	s.held = append(s.held, h)
 	s.holding += h.size
+}
+
+// grew notes what came into memory of a message that had before bytes there:
+// streamed text comes in many pieces, and each counts once.
+func (s *State) grew(m *Message, before int) {
+	s.hold(held{message: m, size: m.size() - before})
 }
 
 // trim lets the oldest bytes go until the rest fits.
@@ -63,7 +66,8 @@ func (s *State) trim() {
 			h.call.Finished.Result, h.call.away = nil, true
 		}
 	}
-	s.held = slices.Delete(s.held, 0, gone)
+	// Moving the rest down each time would cost what is held for each commit.
+	s.held = s.held[gone:]
 }
 
 // Load brings every visible message into memory, for good: for comparing whole

@@ -1,5 +1,7 @@
 package task
 
+import "math"
+
 // Ledger is everything a task ever spent, rewound parts included. It only grows.
 type Ledger struct {
 	Requests    int64
@@ -13,13 +15,19 @@ type Ledger struct {
 
 func (l *Ledger) add(e UsageChanged) {
 	l.Requests++
-	l.Input += e.Input
-	l.Output += e.Output
-	l.CacheRead += e.CacheRead
-	l.CacheWrite += e.CacheWrite
+	grow(&l.Input, e.Input)
+	grow(&l.Output, e.Output)
+	grow(&l.CacheRead, e.CacheRead)
+	grow(&l.CacheWrite, e.CacheWrite)
 	if e.CostMicros == nil {
 		l.CostUnknown = true
 		return
 	}
-	l.CostMicros += *e.CostMicros
+	grow(&l.CostMicros, *e.CostMicros)
+}
+
+// grow adds to a sum that only grows: what is less than nothing is nothing, and
+// what cannot be counted any more stays at the most that can.
+func grow(sum *int64, by int64) {
+	*sum += min(max(by, 0), math.MaxInt64-*sum)
 }

@@ -37,17 +37,20 @@ func MatchForeign(ours []*Message, h History, elements [][]byte) Match {
 	for e, raw := range elements {
 		row := ForeignRow{}
 		key := identity(h, raw)
-		for _, i := range places[key] {
-			if i < next || taken[i] {
-				continue
-			}
+		at := places[key]
+		for len(at) > 0 && at[0] < next {
+			at = at[1:] // order only goes forward: these are passed for good
+		}
+		if len(at) > 0 {
+			i := at[0]
+			at = at[1:]
 			taken[i], next = true, i+1
 			row.Message = ours[i].ID
-			if !bytes.Equal(ours[i].Raw(), raw) && !esjson.Equal(ours[i].Raw(), raw) {
+			if our := ours[i].Raw(); !bytes.Equal(our, raw) && !esjson.Equal(our, raw) {
 				out.Changed = append(out.Changed, e)
 			}
-			break
 		}
+		places[key] = at
 		if row.Message == 0 {
 			out.Added = append(out.Added, e)
 		}
@@ -57,6 +60,15 @@ func MatchForeign(ours []*Message, h History, elements [][]byte) Match {
 		if !taken[i] {
 			out.Lacking = append(out.Lacking, m)
 		}
+	}
+	return out
+}
+
+// New are the elements that continue no message of ours.
+func (m Match) New(elements [][]byte) [][]byte {
+	out := make([][]byte, 0, len(m.Added))
+	for _, i := range m.Added {
+		out = append(out, elements[i])
 	}
 	return out
 }
@@ -83,30 +95,35 @@ func identity(h History, raw []byte) string {
 }
 
 // Expendable reports whether a message of ours may be lacking in a list that
-// another program continued: Roo itself removes such rows when it resumes.
-// elements is the whole foreign list.
-func Expendable(m *Message, elements [][]byte) bool {
+// another program continued: Roo itself removes such rows when it resumes. added
+// are the elements that are new in the list (Match.New): the same words in a turn
+// that both lists have were said another time.
+func Expendable(m *Message, added [][]byte) bool {
 	switch m.Kind() {
 	case "ask:resume_task", "ask:resume_completed_task", "say:reasoning":
 		return true
 	case "say:api_req_started":
 		text := []byte(m.Text())
 		if !esjson.Valid(text) {
-			return true
+			return len(text) == 0 // Roo fails on others, and writes nothing
 		}
 		_, cost := esjson.Get(text, "cost")
-		return !cost
+		_, cancelled := esjson.Get(text, "cancelReason")
+		return !cost && !cancelled
 	case "user":
 		// Roo takes the last user turn out and puts it back with more in it.
-		return carriedOver(m.Raw(), elements)
+		return carriedOver(m.Raw(), added)
 	}
 	return false
 }
 
-// carriedOver reports whether one foreign element holds all that a user turn
-// said, its environment aside.
-func carriedOver(raw []byte, elements [][]byte) bool {
+// carriedOver reports whether one new element holds all that a user turn said, its
+// environment aside.
+func carriedOver(raw []byte, added [][]byte) bool {
 	var said [][]byte
+	if content, ok := esjson.Get(raw, "content"); ok && esjson.TypeOf(content) == esjson.TypeString {
+		said = append(said, append([]byte(`"text":`), content...)) // Roo makes a block of it
+	}
 	eachBlock(raw, func(typ string, block []byte) {
 		text, _ := esjson.GetString(block, "text")
 		if typ == "text" && strings.HasPrefix(strings.TrimSpace(text), "<environment_details>") {
@@ -114,7 +131,7 @@ func carriedOver(raw []byte, elements [][]byte) bool {
 		}
 		said = append(said, block)
 	})
-	for _, e := range elements {
+	for _, e := range added {
 		all := len(said) > 0
 		for _, block := range said {
 			all = all && bytes.Contains(e, block)

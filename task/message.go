@@ -85,7 +85,10 @@ func (m *Message) set(raw json.RawMessage, body place, pieces [][]place) {
 }
 
 // blank is what stands for a message whose bytes are gone.
-func (m *Message) blank() { m.set(json.RawMessage("{}"), place{}, nil) }
+func (m *Message) blank() { m.set(nothing, place{}, nil) }
+
+// nothing is one for all: a gap in the log may hold many messages.
+var nothing = json.RawMessage("{}")
 
 // save appends streamed text.
 func (m *Message) save(text string, at place) {
@@ -104,7 +107,13 @@ func (m *Message) drop() {
 	m.rawAway, m.textAway = true, true
 }
 
-func (m *Message) size() int { return len(m.raw) + len(m.saved) + len(m.text) }
+func (m *Message) size() int {
+	n := len(m.saved) + len(m.text)
+	if len(m.raw) > 0 && &m.raw[0] != &nothing[0] {
+		n += len(m.raw)
+	}
+	return n
+}
 
 // toolUse is the input of one tool call of an assistant message.
 func toolUse(raw json.RawMessage, id string) (input json.RawMessage) {

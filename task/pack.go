@@ -1,6 +1,9 @@
 package task
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // packer writes a snapshot: numbers as varints, each string once.
 type packer struct {
@@ -87,6 +90,16 @@ func (u *unpacker) int() int64 {
 	return v
 }
 
+// small is a number that is used as an index.
+func (u *unpacker) small() int {
+	v := u.uint()
+	if v > math.MaxInt32 {
+		u.fail()
+		return 0
+	}
+	return int(v)
+}
+
 // count is how many things follow, each at least one byte long: a number that
 // cannot be true must not make us allocate.
 func (u *unpacker) count() int {
@@ -131,7 +144,7 @@ func (u *unpacker) place() (at place) {
 		at.Off, at.Len = u.int(), u.int()
 		return at
 	}
-	at.Seq, at.Event = u.uint(), int(u.uint())
+	at.Seq, at.Event = u.uint(), u.small()
 	return at
 }
 

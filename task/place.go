@@ -132,7 +132,7 @@ func (m *Message) read(events map[place]json.RawMessage) (json.RawMessage, error
 	var err error
 	switch {
 	case m.body.Blob != "":
-		raw, err = m.state.blobs.Range(m.body.Blob, m.body.Off, m.body.Len)
+		raw, err = m.state.elements(m.body.Blob, m.body.Off, m.body.Len)
 		if err == nil && !esjson.Valid(raw) {
 			err = fmt.Errorf("bytes %d+%d of %s are not JSON", m.body.Off, m.body.Len, m.body.Blob)
 		}

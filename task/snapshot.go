@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/roost-dev/roost/usage"
 )
 
 // snapshotHead names the format and the fold that made it. A snapshot of another
 // version is not read: the log is folded anew.
-const snapshotHead = "roost state 1\n"
+const snapshotHead = "roost state 2\n"
 
 // ErrSnapshot: the bytes are no snapshot of this version.
 var ErrSnapshot = errors.New("task: not a snapshot of this version")
@@ -20,7 +21,7 @@ var ErrSnapshot = errors.New("task: not a snapshot of this version")
 // and where they stand in the log. It is derived and may be thrown away.
 func (s *State) Snapshot() ([]byte, error) {
 	p := packer{out: []byte(snapshotHead), index: map[string]uint64{}}
-	if err := p.small(s); err != nil {
+	if err := p.head(s); err != nil {
 		return nil, fmt.Errorf("snapshot of task %s: %w", s.ID, err)
 	}
 	p.files(s.Files)
@@ -41,8 +42,8 @@ func (s *State) Snapshot() ([]byte, error) {
 	return p.out, nil
 }
 
-// small is everything that does not grow with the task.
-func (p *packer) small(s *State) error {
+// head is everything that does not grow with the task.
+func (p *packer) head(s *State) error {
 	brief := *s
 	brief.Files = nil
 	var item []byte
@@ -155,7 +156,7 @@ func Restore(data []byte, src Source, room int) (*State, error) {
 	u := &unpacker{in: rest}
 	s := New(src)
 	s.source, s.room = src, room
-	u.small(s)
+	u.head(s)
 	u.files(s)
 	u.messages(s)
 	s.ui, s.api = u.order(s), u.order(s)
@@ -166,9 +167,9 @@ func Restore(data []byte, src Source, room int) (*State, error) {
 	return s, nil
 }
 
-func (u *unpacker) small(s *State) {
+func (u *unpacker) head(s *State) {
 	head, item := u.bytes(), u.bytes()
-	if u.bad || json.Unmarshal(head, s) != nil {
+	if u.bad || json.Unmarshal(head, s) != nil || slices.Contains(s.Questions, nil) {
 		u.fail()
 		return
 	}
@@ -190,8 +191,15 @@ func (u *unpacker) files(s *State) {
 	}
 }
 
+// leastMessage is fewer bytes than any message takes in a snapshot.
+const leastMessage = 12
+
 func (u *unpacker) messages(s *State) {
 	n := u.count()
+	if n > len(u.in)/leastMessage {
+		u.fail()
+		return
+	}
 	all := make([]Message, n)
 	s.messages = make([]*Message, n)
 	for i := range all {
@@ -216,7 +224,7 @@ func (u *unpacker) messages(s *State) {
 		for range u.count() {
 			m.pieces = append(m.pieces, u.places())
 		}
-		m.texts, m.savedFrom = u.places(), int(u.uint())
+		m.texts, m.savedFrom = u.places(), u.small()
 		if m.savedFrom > len(m.texts) {
 			u.fail()
 		}

@@ -163,7 +163,7 @@ func anyEvent(t *rapid.T, next *uint64) task.Event {
 		`{"ts":7,"type":"say","say":"text","text":"hi"}`, `{"ts":8,"type":"ask","ask":"tool","text":"","partial":true}`, `7`, `null`,
 	}).Draw(t, "raw")
 	h := rapid.SampledFrom([]task.History{task.UI, task.API}).Draw(t, "history")
-	switch rapid.IntRange(0, 19).Draw(t, "kind") {
+	switch rapid.IntRange(0, 34).Draw(t, "kind") {
 	case 0, 1, 2, 3:
 		*next++
 		return task.MessageAdded{History: h, Message: *next, Body: body(raw)}
@@ -201,7 +201,53 @@ func anyEvent(t *rapid.T, next *uint64) task.Event {
 		*next++
 		return task.MessageAdded{History: h, Message: *next, Body: task.Body{Compose: []task.Piece{{Literal: `{"x":`}, {Result: call}, {Literal: `}`}}}}
 	}
+	if e := anyOtherEvent(t, h, call, id); e != nil {
+		return e
+	}
 	return task.MessageAdded{History: h, Message: *next + 1, Body: task.Body{Blob: rapid.SampledFrom([]string{"b", "gone"}).Draw(t, "blob")}}
+}
+
+// anyOtherEvent draws one of the types that anyEvent leaves out, nil now and then.
+func anyOtherEvent(t *rapid.T, h task.History, call string, id uint64) task.Event {
+	other := rapid.SampledFrom(calls).Draw(t, "other")
+	blob := rapid.SampledFrom([]string{"b", "gone"}).Draw(t, "blob")
+	switch rapid.IntRange(0, 17).Draw(t, "other kind") {
+	case 0:
+		return task.Created{Task: call, Title: other, Number: int(id)}
+	case 1:
+		return task.Adopted{Task: call, Item: []byte(`{"number":4}`), Files: []task.Original{{Name: "f", Blob: blob, History: h, Spans: []int64{0, 2, 2, rapid.SampledFrom([]int64{0, 2, 9}).Draw(t, "length")}}}}
+	case 2:
+		return task.ForeignRefused{Name: call, Reason: other}
+	case 3:
+		return task.Changed{Title: &call}
+	case 4:
+		return task.RunWaiting{Run: call, Question: other}
+	case 5:
+		return task.RunEnded{Run: call, Outcome: "failed"}
+	case 6:
+		return task.TurnStarted{Turn: int(id)}
+	case 7:
+		return task.TurnEnded{Run: call}
+	case 8:
+		return task.ToolProcess{Call: call, PGID: int(id)}
+	case 9:
+		return task.InputQueued{Input: call}
+	case 10:
+		return task.InputTaken{Input: call}
+	case 11:
+		return task.SubtaskStarted{Child: call, Call: other}
+	case 12:
+		return task.SubtaskEnded{Child: call, Result: other}
+	case 13:
+		return task.EpochOpened{}
+	case 14:
+		return task.QuestionOpened{Question: call, Call: other, Text: "t"}
+	case 15:
+		return task.QuestionClosed{Question: call, By: "terminal"}
+	case 16:
+		return task.ToolFinished{Call: call, Name: "n", Blob: blob}
+	}
+	return nil
 }
 
 func TestPrefixThenRestIsAll(t *testing.T) {

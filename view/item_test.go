@@ -67,7 +67,7 @@ func TestUIKnowsEveryKind(t *testing.T) {
 		"say": "text reasoning api_req_started api_req_finished api_req_retried api_req_retry_delayed api_req_rate_limit_wait api_req_deleted error " +
 			"completion_result user_feedback user_feedback_diff command_output shell_integration_warning mcp_server_request_started " +
 			"mcp_server_response subtask_result checkpoint_saved rooignore_error diff_error condense_context condense_context_error " +
-			"sliding_window_truncation codebase_search_result user_edit_todos too_many_tools_warning image tool task command browser_action " +
+			"sliding_window_truncation codebase_search_result user_edit_todos too_many_tools_warning image tool task command browser_action error_retry " +
 			"browser_action_result browser_session_status new_task new_task_started use_mcp_server",
 	}
 	for typ, list := range kinds {

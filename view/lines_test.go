@@ -100,3 +100,65 @@ func TestCutAtEveryLength(t *testing.T) {
 		}
 	}
 }
+
+func TestDiffStyle(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]Style{
+		"+added": Added, "-removed": Removed, "@@ -1 +1 @@": Dim, " same": Plain, "": Plain, "x+y": Plain, "@": Plain, "+": Added, "-": Removed,
+	} {
+		if got := DiffStyle(line); got != want {
+			t.Errorf("%q: %s, want %s", line, got, want)
+		}
+	}
+	// The marks are looked for in diffs only: a list in prose is not coloured.
+	for _, l := range Lines(Item{Class: Model, Body: "- a point\n+ another\n@@ x"}, 0)[1:] {
+		if l.Style != Plain {
+			t.Errorf("%+v", l)
+		}
+	}
+}
+
+func ExampleLines() {
+	row := []byte(`{"ts":1700000000000,"type":"ask","ask":"tool","text":"{\"tool\":\"appliedDiff\",\"path\":\"a.go\",\"diff\":\"@@ -1 +1 @@\\n-old\\n+new\"}"}`)
+	for _, l := range Lines(UI(row, 4), 0) {
+		fmt.Printf("%-7s %s\n", l.Style, l.Text)
+	}
+	// Output:
+	// head    #4 tool edit a.go
+	// dim       @@ -1 +1 @@
+	// removed   -old
+	// added     +new
+}
+
+func ExampleAPI() {
+	message := []byte(`{"role":"assistant","content":[{"type":"text","text":"I look at it."},{"type":"tool_use","id":"call_1","name":"read_file","input":{"path":"a.go"}}]}`)
+	for _, l := range Lines(API(message, 2), 1) {
+		fmt.Println(l.Text)
+	}
+	// Output:
+	// #2 model assistant
+	//   model
+	//     I look at it.
+	//   tool read_file
+	//     {"path":"a.go"}
+}
+
+// The same item gives the same lines, and rendering it leaves it as it was: one item
+// may be shown in several places.
+func TestLinesArePure(t *testing.T) {
+	t.Parallel()
+	it := API([]byte(`{"role":"user","content":[{"type":"text","text":"a\r\nb\n"},{"type":"tool_result","tool_use_id":"c","content":"x\ry"}]}`), 3)
+	before := fmt.Sprintf("%#v", it)
+	first := Lines(it, 1)
+	for range 3 {
+		if diff := cmp.Diff(first, Lines(it, 1)); diff != "" {
+			t.Errorf("another time, other lines: %s", diff)
+		}
+	}
+	if after := fmt.Sprintf("%#v", it); after != before {
+		t.Errorf("the item became %s", after)
+	}
+	if len(Lines(Item{}, 0)) != 1 {
+		t.Error("an item of nothing has no line")
+	}
+}

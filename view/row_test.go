@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -122,26 +123,29 @@ func TestQuestionRows(t *testing.T) {
 func TestHousekeepingRows(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]shown{
-		`{"type":"say","say":"checkpoint_saved","text":"0123456789abcdef"}`:                                 {Class: Note, Title: "checkpoint 0123456789"},
-		`{"type":"say","say":"checkpoint_saved","text":"12345678é日本"}`:                                      {Class: Note, Title: "checkpoint 12345678é"},
-		`{"type":"say","say":"checkpoint_saved","text":"123456789é"}`:                                       {Class: Note, Title: "checkpoint 123456789"},
-		`{"type":"say","say":"checkpoint_saved"}`:                                                           {Class: Note, Title: "checkpoint "},
-		`{"type":"say","say":"condense_context"}`:                                                           {Class: Note, Title: "older history was condensed"},
-		`{"type":"say","say":"condense_context","text":"t","contextCondense":{"prevContextTokens":171000}}`: {Class: Note, Title: "older history was condensed: 171k -> 0 tokens"},
-		`{"type":"say","say":"sliding_window_truncation","contextTruncation":{"messagesRemoved":12}}`:       {Class: Note, Title: "older history is no longer sent: 12 messages"},
-		`{"type":"say","say":"sliding_window_truncation","contextTruncation":[]}`:                           {Class: Note, Title: "older history is no longer sent"},
-		`{"type":"say","say":"user_feedback_diff","text":"{\"path\":\"a\",\"diff\":\"-x\\n+y\"}"}`:          {Class: User, Title: "changed a before approving", Body: "-x\n+y", Diff: true},
-		`{"type":"say","say":"user_feedback_diff","text":"a diff"}`:                                         {Class: User, Title: "changed the file before approving", Body: "a diff"},
-		`{"type":"say","say":"error","text":"disk full"}`:                                                   {Class: Failure, Title: "error", Body: "disk full"},
-		`{"type":"say","say":"completion_result","text":"done"}`:                                            {Class: Result, Body: "done"},
-		`{"type":"say","say":"reasoning","text":"hm","reasoning":"older"}`:                                  {Class: Reasoning, Body: "hm"},
-		`{"type":"say","say":"command_output","text":"ok\n"}`:                                               {Class: Output, Body: "ok\n"},
-		`{"type":"say","say":"text"}`:                                                                       {Class: Model},
-		`{"type":"say","say":"text","text":7}`:                                                              {Class: Model},
-		`{"type":"say"}`:                                                                                    {Class: Unknown, Title: "say:"},
-		`{}`:                                                                                                {Class: Unknown, Title: ":"},
-		`{"type":"ask","say":"text","text":"x"}`:                                                            {Class: Unknown, Title: "ask:", Body: "x"},
-		`{"type":"say","say":"text","text":"a","text":"the last one counts"}`:                               {Class: Model, Body: "the last one counts"},
+		`{"type":"say","say":"checkpoint_saved","text":"0123456789abcdef"}`:                                                                {Class: Note, Title: "checkpoint 0123456789"},
+		`{"type":"say","say":"checkpoint_saved","text":"12345678é日本"}`:                                                                     {Class: Note, Title: "checkpoint 12345678é"},
+		`{"type":"say","say":"checkpoint_saved","text":"123456789é"}`:                                                                      {Class: Note, Title: "checkpoint 123456789"},
+		`{"type":"say","say":"checkpoint_saved"}`:                                                                                          {Class: Note, Title: "checkpoint "},
+		`{"type":"say","say":"error_retry","text":"{\"attempt\":1,\"maxAttempts\":3,\"delaySeconds\":2,\"errorMessage\":\"overloaded\"}"}`: {Class: Note, Title: "the request failed; try 1 of 3 in 2 s", Body: "overloaded"},
+		`{"type":"say","say":"error_retry","text":"{\"attempt\":3,\"maxAttempts\":3,\"failed\":true}"}`:                                    {Class: Failure, Title: "the request failed 3 times"},
+		`{"type":"say","say":"error_retry","text":"soon"}`:                                                                                 {Class: Note, Title: "the request failed; trying again", Body: "soon"},
+		`{"type":"say","say":"condense_context"}`:                                                                                          {Class: Note, Title: "older history was condensed"},
+		`{"type":"say","say":"condense_context","text":"t","contextCondense":{"prevContextTokens":171000}}`:                                {Class: Note, Title: "older history was condensed: 171k -> 0 tokens"},
+		`{"type":"say","say":"sliding_window_truncation","contextTruncation":{"messagesRemoved":12}}`:                                      {Class: Note, Title: "older history is no longer sent: 12 messages"},
+		`{"type":"say","say":"sliding_window_truncation","contextTruncation":[]}`:                                                          {Class: Note, Title: "older history is no longer sent"},
+		`{"type":"say","say":"user_feedback_diff","text":"{\"path\":\"a\",\"diff\":\"-x\\n+y\"}"}`:                                         {Class: User, Title: "changed a before approving", Body: "-x\n+y", Diff: true},
+		`{"type":"say","say":"user_feedback_diff","text":"a diff"}`:                                                                        {Class: User, Title: "changed the file before approving", Body: "a diff"},
+		`{"type":"say","say":"error","text":"disk full"}`:                                                                                  {Class: Failure, Title: "error", Body: "disk full"},
+		`{"type":"say","say":"completion_result","text":"done"}`:                                                                           {Class: Result, Body: "done"},
+		`{"type":"say","say":"reasoning","text":"hm","reasoning":"older"}`:                                                                 {Class: Reasoning, Body: "hm"},
+		`{"type":"say","say":"command_output","text":"ok\n"}`:                                                                              {Class: Output, Body: "ok\n"},
+		`{"type":"say","say":"text"}`:                                                                                                      {Class: Model},
+		`{"type":"say","say":"text","text":7}`:                                                                                             {Class: Model},
+		`{"type":"say"}`:                                                                                                                   {Class: Unknown, Title: "say:"},
+		`{}`:                                                                                                                               {Class: Unknown, Title: ":"},
+		`{"type":"ask","say":"text","text":"x"}`:                                                                                           {Class: Unknown, Title: "ask:", Body: "x"},
+		`{"type":"say","say":"text","text":"a","text":"the last one counts"}`:                                                              {Class: Model, Body: "the last one counts"},
 		`null`: {Class: Unknown, Title: "not a message", Body: "null"},
 		`{"ts":1,"type":"say","say":"text","text":"tor`: {Class: Unknown, Title: "not a message", Body: `{"ts":1,"type":"say","say":"text","text":"tor`},
 	} {
@@ -200,5 +204,99 @@ func TestAPIBlocks(t *testing.T) {
 		if diff := cmp.Diff([]Item{want}, got.Parts); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", block, diff)
 		}
+	}
+}
+
+// Nothing that a message says is dropped on the way to its reader, whatever kind it is
+// of: a text is shown, as title or as body, except where it is not meant for people.
+func TestNoKindDropsItsText(t *testing.T) {
+	t.Parallel()
+	const words = "the words of this row"
+	machine := map[string]string{
+		"say:api_req_started":  "it holds JSON, and in old rows the whole prompt",
+		"say:checkpoint_saved": "it is a commit's name, and is shortened",
+	}
+	kinds := map[string][]string{"ask": {"followup", "command", "tool", "use_mcp_server", "one of the future"}, "say": {
+		"text", "api_req_started", "tool", "user_edit_todos", "codebase_search_result", "user_feedback_diff", "use_mcp_server", "checkpoint_saved", "error_retry", "condense_context", "sliding_window_truncation", "one of the future",
+	}}
+	for kind := range askTitles {
+		kinds["ask"] = append(kinds["ask"], kind)
+	}
+	for kind := range plain {
+		kinds["say"] = append(kinds["say"], kind)
+	}
+	for typ, list := range kinds {
+		for _, kind := range list {
+			it := UI(row(typ, kind, words), 2)
+			var shown string
+			for _, l := range Lines(it, 0) {
+				shown += l.Text + "\n"
+			}
+			if _, meant := machine[it.Kind]; !meant && !strings.Contains(shown, words) {
+				t.Errorf("%s is shown as %q", it.Kind, shown)
+			}
+			// A row without text is one line that still says what happened.
+			empty := Lines(UI([]byte(`{"type":"`+typ+`","`+typ+`":"`+kind+`"}`), 2), 0)
+			if len(empty) != 1 || strings.TrimSpace(strings.TrimPrefix(empty[0].Text, "#2")) == "" {
+				t.Errorf("%s without text is shown as %v", it.Kind, empty)
+			}
+		}
+	}
+}
+
+// A row that was cut while it was streamed says so, and shows what there was.
+func TestInterruptedRows(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string][]string{
+		`{"type":"say","say":"text","text":"half a sen","partial":true}`:                                   {"#2 model (interrupted)", "  half a sen"},
+		`{"type":"say","say":"text","text":"whole","partial":false}`:                                       {"#2 model", "  whole"},
+		`{"type":"say","say":"reasoning","partial":true}`:                                                  {"#2 thinking (interrupted)"},
+		`{"type":"ask","ask":"command","text":"npm te","partial":true}`:                                    {"#2 tool $ npm te (interrupted)"},
+		`{"type":"ask","ask":"tool","text":"{\"tool\":\"newFileCreated\",\"path\":\"a\",","partial":true}`: {"#2 tool tool (interrupted)", `  {"tool":"newFileCreated","path":"a",`},
+		`{"type":"ask","ask":"followup","text":"Which on","partial":true}`:                                 {"#2 question (interrupted)", "  Which on"},
+		`{"type":"say","say":"text","text":"odd","partial":"yes"}`:                                         {"#2 model", "  odd"},
+	} {
+		var got []string
+		for _, l := range Lines(UI([]byte(raw), 2), 0) {
+			got = append(got, l.Text)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", raw, diff)
+		}
+	}
+}
+
+// The first row of a task is the person's, unless it is Cline's own kind for that.
+func TestTheFirstRowIsThePersons(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		kind   string
+		number int
+		want   Class
+	}{
+		{"text", 1, User}, {"text", 2, Model}, {"text", 0, Model}, {"task", 1, User}, {"task", 9, User}, {"user_feedback", 9, User}, {"reasoning", 1, Reasoning},
+	} {
+		if got := UI(row("say", tt.kind, "x"), tt.number).Class; got != tt.want {
+			t.Errorf("%s as number %d is %s, want %s", tt.kind, tt.number, got, tt.want)
+		}
+	}
+}
+
+func TestImagesAreCounted(t *testing.T) {
+	t.Parallel()
+	for images, want := range map[string]int{`["data:,a","data:,b"]`: 2, `[]`: 0, `null`: 0, `"data:,a"`: 0, `{"0":"data:,a"}`: 0, `[null,[],{}]`: 3} {
+		if got := UI([]byte(`{"type":"say","say":"text","text":"x","images":`+images+`}`), 2).Images; got != want {
+			t.Errorf("%s: %d images, want %d", images, got, want)
+		}
+	}
+}
+
+// Of a member that is there twice the last one counts, as for JSON.parse: what a person
+// approves must be what Roo would have shown.
+func TestTheLastDuplicateIsShown(t *testing.T) {
+	t.Parallel()
+	got := read([]byte(`{"type":"say","type":"ask","ask":"command","text":"ls","text":"rm -rf /"}`))
+	if diff := cmp.Diff(shown{Class: Tool, Title: "$ rm -rf /"}, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -77,6 +77,9 @@ func say(it *Item, kind, text string, raw []byte) bool {
 	case "checkpoint_saved":
 		it.Class, it.Title, it.Body = Note, "checkpoint "+short(text, 10), ""
 		return true
+	case "error_retry":
+		retry(it, text)
+		return true
 	case "condense_context":
 		condensed(it, raw)
 		return true
@@ -122,6 +125,22 @@ func request(it *Item, text string) {
 		facts = append(facts, "no reply")
 	}
 	it.Title = "request: " + strings.Join(facts, ", ")
+}
+
+// retry is a row of Cline's: which try this is, and when.
+func retry(it *Item, text string) {
+	it.Class, it.Title = Note, "the request failed; trying again"
+	raw, ok := object(text)
+	if !ok {
+		return
+	}
+	attempt, _ := esjson.GetInt(raw, "attempt")
+	most, _ := esjson.GetInt(raw, "maxAttempts")
+	wait, _ := esjson.GetInt(raw, "delaySeconds")
+	it.Title, it.Body = fmt.Sprintf("the request failed; try %d of %d in %d s", attempt, most, wait), str(raw, "errorMessage")
+	if failed, _ := esjson.GetBool(raw, "failed"); failed {
+		it.Class, it.Title = Failure, fmt.Sprintf("the request failed %d times", most)
+	}
 }
 
 func feedbackDiff(it *Item, text string) {

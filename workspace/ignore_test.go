@@ -64,11 +64,11 @@ func TestRulesThatCannotBeReadCloseEverything(t *testing.T) {
 		"a link to a folder": func() error { return os.Symlink(root, name) },
 		"a link to itself":   func() error { return os.Symlink(name, name) },
 	}
-	for what, make := range broken {
+	for what, spoil := range broken {
 		if err := os.RemoveAll(name); err != nil {
 			t.Fatal(err)
 		}
-		if err := make(); err != nil {
+		if err := spoil(); err != nil {
 			t.Skip(err)
 		}
 		_, err := w.Resolve("x")

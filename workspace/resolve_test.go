@@ -225,3 +225,46 @@ func BenchmarkResolve(b *testing.B) {
 		})
 	}
 }
+
+func TestWithin(t *testing.T) {
+	for _, tt := range []struct{ root, path, rel string }{
+		{"/a/b", "/a/b", "."},
+		{"/a/b", "/a/b/c", "c"},
+		{"/a/b", "/a/b/..c/d", "..c/d"},
+		{"/a/b", "/a/bc", ""},
+		{"/a/b", "/a", ""},
+		{"/a/b", "/", ""},
+		{"/", "/", "."},
+		{"/", "/a", "a"},
+		{"/a/b", "/A/b/c", ""},
+	} {
+		if rel, ok := within(tt.root, tt.path); rel != tt.rel || ok != (tt.rel != "") {
+			t.Errorf("%s in %s: %q %v", tt.path, tt.root, rel, ok)
+		}
+	}
+}
+
+// A workspace may be the whole disk, as in a container.
+func TestTheRootOfTheDisk(t *testing.T) {
+	w, err := Open("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := w.Resolve(filepath.Join(dir, "f"))
+	if err != nil || p.Outside || p.Real != filepath.Join(dir, "f") || p.Readable != strings.TrimPrefix(p.Real, "/") {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if _, err := w.Write(t.Context(), p, []byte("x"), ""); err != nil {
+		t.Fatal(err)
+	}
+	if data, _, err := w.Read(t.Context(), p, 0); err != nil || string(data) != "x" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if _, err := w.Write(t.Context(), resolve(t, w, "/"), nil, AnyContent); !errors.Is(err, ErrNotRegular) {
+		t.Errorf("the root itself: %v", err)
+	}
+}

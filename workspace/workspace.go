@@ -8,8 +8,17 @@
 // works through a pinned directory, so that a link that is swapped in between
 // cannot lead it out of the workspace.
 //
+// Reads are held to the same: a file is opened first, and then the path must lead
+// to it and through no link.
+//
+// A write that is killed leaves at most one temporary file, ".NAME.roost-XXXX.tmp",
+// beside its target. The next write to that folder removes it, and Sweep does so
+// without one; files that somebody alive still holds stay. Where the system has no
+// flock nothing is removed.
+//
 // Limits: a replaced file is a new file on disk, so hard links to the old one keep
-// the old content, and extended attributes are not carried over.
+// the old content, and extended attributes are not carried over; a folder that may
+// not be written to takes no change of its files, even of those that may.
 package workspace
 
 import (
@@ -149,12 +158,26 @@ func (w *Workspace) readable(rel string) string {
 	return filepath.ToSlash(rel)
 }
 
-// within gives path relative to root when it lies in it. Comparing whole
-// components, so that /a/bc is not in /a/b.
+// within gives path relative to root when it lies in it; both are absolute and
+// clean. Comparing whole components, so that /a/bc is not in /a/b.
 func within(root, path string) (string, bool) {
-	rel, err := filepath.Rel(root, path)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+	const sep = string(filepath.Separator)
+	if sep != "/" { // letter case does not count there
+		rel, err := filepath.Rel(root, path)
+		if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+sep) {
+			return "", false
+		}
+		return rel, true
+	}
+	if path == root {
+		return ".", true
+	}
+	rest, ok := strings.CutPrefix(path, root)
+	if ok && root != sep {
+		rest, ok = strings.CutPrefix(rest, sep)
+	}
+	if !ok {
 		return "", false
 	}
-	return rel, true
+	return rest, true
 }

@@ -24,9 +24,11 @@ import (
 const (
 	prefix   = "roost-spool-"
 	lockName = "lock"
-	// unlocked is how old a folder without a lock file must be to be taken for dead.
-	// Between the making of a folder and that of its lock it has none.
+	// unlocked is how old a folder with something in it and no lock file must be to be
+	// taken for dead: we do not leave such.
 	unlocked = 24 * time.Hour
+	// tries bounds how often a sweep of another process may come in between.
+	tries = 100
 )
 
 var (
@@ -42,18 +44,24 @@ func Make(dir string) (string, error) {
 		dir = os.TempDir()
 	}
 	sweep(dir, time.Now())
-	path, err := os.MkdirTemp(dir, prefix+"*")
-	if err != nil {
-		return "", fmt.Errorf("make a folder for the output of commands: %w", err)
+	for range tries {
+		path, err := os.MkdirTemp(dir, prefix+"*")
+		if err != nil {
+			return "", fmt.Errorf("make a folder for the output of commands: %w", err)
+		}
+		lock, err := newLock(path)
+		if err != nil {
+			return "", errors.Join(fmt.Errorf("lock the folder for the output of commands: %w", err), os.RemoveAll(path))
+		}
+		if lock == nil {
+			continue
+		}
+		mu.Lock()
+		locks[path] = lock
+		mu.Unlock()
+		return path, nil
 	}
-	lock, err := newLock(path)
-	if err != nil {
-		return "", errors.Join(fmt.Errorf("lock the folder for the output of commands: %w", err), os.RemoveAll(path))
-	}
-	mu.Lock()
-	locks[path] = lock
-	mu.Unlock()
-	return path, nil
+	return "", fmt.Errorf("make a folder for the output of commands in %s: other processes removed it %d times", dir, tries)
 }
 
 // Remove removes a folder that Make made. "" is no folder.
@@ -76,25 +84,33 @@ func Remove(path string) error {
 	return nil
 }
 
-// newLock makes the lock file under another name and renames it once it is held:
-// under its own name it is never seen without its owner.
+// newLock makes and takes the lock of a new folder; nil when another process swept
+// the folder away before it was held. That is not prevented: a folder that could not
+// be swept until it is locked would stay for ever if its maker dies before.
 func newLock(path string) (*os.File, error) {
-	temp := filepath.Join(path, lockName+".new")
-	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	name := filepath.Join(path, lockName)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
 	held, err := tryLock(f)
-	if err == nil && !held {
-		err = errors.New("somebody else holds it")
+	if err == nil && held && same(f, name) {
+		return f, nil
 	}
-	if err == nil {
-		err = os.Rename(temp, filepath.Join(path, lockName))
-	}
+	return nil, errors.Join(err, f.Close())
+}
+
+// same reports whether a name still is that of an open file.
+func same(f *os.File, name string) bool {
+	a, err := f.Stat()
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return false
 	}
-	return f, nil
+	b, err := os.Lstat(name)
+	return err == nil && os.SameFile(a, b)
 }
 
 // sweep removes what dead processes left.
@@ -117,7 +133,7 @@ func sweep(dir string, now time.Time) {
 func removeDead(path string, info fs.FileInfo, now time.Time) {
 	f, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|noFollow, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		if now.Sub(info.ModTime()) > unlocked {
+		if os.Remove(path) != nil && now.Sub(info.ModTime()) > unlocked { // not empty
 			_ = os.RemoveAll(path) // tried again by the next one
 		}
 		return

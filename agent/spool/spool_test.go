@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -118,13 +119,20 @@ func TestMakeAndRemove(t *testing.T) {
 	}
 }
 
-// Nothing else is touched: other names, files, links out, and folders that have no
-// lock yet because they are being made.
+// Nothing else is touched: other names, files, links out, and folders that hold
+// something and have no lock, unless they are old. Empty ones go: whoever is about to
+// lock one makes another.
 func TestOnlyOursGo(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	keep := []string{"roost-spool", "other-roost-spool-1", "roost-spool-file", "roost-spool-link", "roost-spool-new"}
-	for _, name := range []string{keep[0], keep[1], keep[4], "roost-spool-old"} {
+	for _, name := range []string{keep[0], keep[1], keep[4], "roost-spool-old", "roost-spool-empty"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if name == "roost-spool-empty" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, name, "out"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -152,8 +160,10 @@ func TestOnlyOursGo(t *testing.T) {
 	if !exists(filepath.Join(outside, "lock")) {
 		t.Error("a file behind a link was removed")
 	}
-	if exists(filepath.Join(dir, "roost-spool-old")) {
-		t.Error("a folder that never got its lock stays for ever")
+	for _, name := range []string{"roost-spool-old", "roost-spool-empty"} {
+		if exists(filepath.Join(dir, name)) {
+			t.Errorf("%s never got its lock and stays for ever", name)
+		}
 	}
 }
 
@@ -178,5 +188,79 @@ func TestALinkedLockIsLeftAlone(t *testing.T) {
 	make1(t, dir)
 	if !exists(victim) {
 		t.Error("it was removed")
+	}
+}
+
+// Processes that sweep all the time take nobody's folder, whenever it is made.
+func TestMakingWhileOthersSweep(t *testing.T) {
+	dir := t.TempDir()
+	quit := make(chan struct{})
+	var sweepers sync.WaitGroup
+	for range 2 {
+		sweepers.Go(func() {
+			for {
+				select {
+				case <-quit:
+					return
+				default:
+				}
+				if path, err := spool.Make(dir); err != nil {
+					t.Error(err)
+				} else if err := spool.Remove(path); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 200 {
+		path, err := spool.Make(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(path, "out"), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := spool.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(quit)
+	sweepers.Wait()
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+}
+
+// Many runs of one process begin at once, and sweep at once: none loses its folder.
+func TestManyAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	dead, kill := other(t, dir)
+	kill()
+	var mu sync.Mutex
+	paths := map[string]bool{}
+	var wait sync.WaitGroup
+	for range 16 {
+		wait.Go(func() {
+			path, err := spool.Make(dir)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			paths[path] = true
+		})
+	}
+	wait.Wait()
+	if len(paths) != 16 || exists(dead) {
+		t.Errorf("%d folders, the dead one is there: %t", len(paths), exists(dead))
+	}
+	for path := range paths {
+		if !exists(path) {
+			t.Errorf("%s is gone", path)
+		}
+		if err := spool.Remove(path); err != nil || exists(path) {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }

@@ -156,3 +156,125 @@ func TestAddedIsSynced(t *testing.T) {
 }
 
 func quoted(s string) json.RawMessage { b, _ := json.Marshal(s); return b }
+
+// opened is a session with one imported task.
+func opened(t *testing.T) (*session, string) {
+	t.Helper()
+	dir, s := t.TempDir(), &session{}
+	ui, api := files(t)
+	for _, r := range []request{{Op: "init", Dir: dir}, {Op: "import", Task: "t1", UI: quoted(ui), API: quoted(api)}} {
+		if _, err := s.do(t.Context(), r); err != nil {
+			t.Fatalf("%s: %v", r.Op, err)
+		}
+	}
+	t.Cleanup(func() {
+		if err := s.release(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, dir
+}
+
+// What Roost writes for a task that came in as two files is what was in them,
+// and what was added.
+func TestFilesHoldWhatWasAdded(t *testing.T) {
+	s, dir := opened(t)
+	const row, reply = `{"ts":2,"type":"say","say":"text","text":"é \ud800","custom":[1]}`, `{"role":"assistant","content":"yes","ts":3}`
+	for _, r := range []request{{Op: "add", Task: "t1", UI: json.RawMessage(row), API: json.RawMessage(reply)}, {Op: "flush"}} {
+		if _, err := s.do(t.Context(), r); err != nil {
+			t.Fatalf("%s: %v", r.Op, err)
+		}
+	}
+	for name, want := range map[string]string{
+		"ui_messages.json":              `[{"ts":1000,"type":"say","say":"text","text":"do it"},` + row + `]`,
+		"api_conversation_history.json": `[{"role":"user","content":[{"type":"text","text":"do it"}],"ts":1001},` + reply + `]`,
+	} {
+		got, err := os.ReadFile(filepath.Join(dir, "tasks", "t1", name))
+		if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+}
+
+// One step to both histories is one commit: they cannot drift.
+func TestBothHistoriesInOneCommit(t *testing.T) {
+	s, dir := opened(t)
+	before := lines(t, dir)
+	r := request{Op: "add", Task: "t1", UI: json.RawMessage(`{"ts":2,"type":"say","say":"text","text":"x"}`), API: json.RawMessage(`{"role":"user","content":"x"}`)}
+	if _, err := s.do(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if n := lines(t, dir) - before; n != 1 {
+		t.Errorf("%d commits for one step", n)
+	}
+}
+
+func lines(t *testing.T, dir string) int {
+	t.Helper()
+	log, err := os.ReadFile(filepath.Join(dir, "tasks", "t1", "journal.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Count(log, []byte("\n"))
+}
+
+// An import that cannot be is refused, and leads nowhere outside the root.
+func TestImportsThatAreRefused(t *testing.T) {
+	s, dir := opened(t)
+	ui, api := files(t)
+	for name, r := range map[string]request{
+		"a path for an id":   {Op: "import", Task: "../../t2", UI: quoted(ui), API: quoted(api)},
+		"no id":              {Op: "import", UI: quoted(ui), API: quoted(api)},
+		"it is there":        {Op: "import", Task: "t1", UI: quoted(ui), API: quoted(api)},
+		"no file":            {Op: "import", Task: "t3", UI: quoted(filepath.Join(dir, "none")), API: quoted(api)},
+		"a message, no file": {Op: "import", Task: "t4", UI: json.RawMessage(`{"ts":1}`), API: quoted(api)},
+	} {
+		if _, err := s.do(t.Context(), r); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "..", "t2")); err == nil {
+		t.Error("something was written outside the root")
+	}
+}
+
+// A second init lets the first store's tasks go: another process may have them.
+func TestInitAgainLetsGo(t *testing.T) {
+	s, dir := opened(t)
+	if _, err := s.do(t.Context(), request{Op: "init", Dir: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	other := &session{}
+	for _, r := range []request{{Op: "init", Dir: dir}, {Op: "add", Task: "t1", UI: json.RawMessage(`{"ts":9,"type":"say","say":"text","text":"mine"}`)}} {
+		if _, err := other.do(t.Context(), r); err != nil {
+			t.Fatalf("%s: %v", r.Op, err)
+		}
+	}
+	if err := other.release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A message that is no JSON is refused, and costs the task nothing.
+func TestBrokenMessageIsRefused(t *testing.T) {
+	s, dir := opened(t)
+	before := lines(t, dir)
+	if _, err := s.do(t.Context(), request{Op: "add", Task: "t1", UI: json.RawMessage(`{"ts":`)}); err == nil {
+		t.Error("taken")
+	}
+	if n := lines(t, dir); n != before {
+		t.Errorf("%d commits, before there were %d", n, before)
+	}
+}
+
+// While another process has the task, a step is refused and says by whom.
+func TestBusyTaskIsRefused(t *testing.T) {
+	_, dir := opened(t)
+	answers := talk(t, fmt.Sprintf(`{"op":"init","dir":%q}`, dir), `{"op":"add","task":"t1","ui":{"ts":5,"type":"say","say":"text","text":"x"}}`, `{"op":"open","task":"t1"}`)
+	if diff := cmp.Diff([]string{"ok n=1", "no", "ok ui=1 api=1"}, brief(t, answers)); diff != "" {
+		t.Fatal(diff)
+	}
+	if !strings.Contains(answers[1], fmt.Sprintf("pid %d", os.Getpid())) {
+		t.Error(answers[1])
+	}
+}

@@ -34,6 +34,16 @@ func (f *File) With(key string, v Value) []byte {
 		table, name = key[:i], key[i+1:]
 	}
 	at, found := f.place(table)
+	if !found {
+		if i := slices.IndexFunc(f.Entries, func(e Entry) bool { return strings.HasPrefix(e.Key, table+".") }); i >= 0 {
+			// Dotted settings made the table: a header for it would be a second one.
+			if header := f.header(f.Entries[i].Line); header != "" && strings.HasPrefix(key, header+".") {
+				at, name, found = f.Entries[i].end, strings.TrimPrefix(key, header+"."), true
+			} else if header == "" {
+				at, name, found = f.Entries[i].end, key, true
+			}
+		}
+	}
 	line := name + " = " + v.spelled() + f.newline()
 	if !found {
 		line = "[" + table + "]" + f.newline() + line
@@ -54,6 +64,17 @@ func (f *File) Without(key string) []byte {
 		return []byte(strings.Join(f.lines, ""))
 	}
 	return f.splice(f.Entries[i].Line-1, f.Entries[i].end, "")
+}
+
+// header is the name of the table that a line belongs to.
+func (f *File) header(line int) string {
+	name := ""
+	for _, t := range f.tables {
+		if t.line < line {
+			name = t.name
+		}
+	}
+	return name
 }
 
 // place is the line behind the last setting of a table, and whether there is such

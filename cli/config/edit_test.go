@@ -39,6 +39,9 @@ func TestWith(t *testing.T) {
 		{"into an empty table", "[t]\n[u]\n", "t.x", text("m"), "[t]\nx = \"m\"\n[u]\n"},
 		{"a new table", "a = 1\n", "t.u.x", text("m"), "a = 1\n\n[t.u]\nx = \"m\"\n"},
 		{"a dotted one is changed where it is", "t.x = 1\n", "t.x", text("2"), "t.x = 2\n"},
+		{"beside dotted ones, which made the table", "t.u.a = 1\nb = 2\n", "t.u.x", text("3"), "t.u.a = 1\nt.u.x = 3\nb = 2\n"},
+		{"beside dotted ones in a table", "[t]\nu.a = 1\n[v]\nb = 2\n", "t.u.x", text("3"), "[t]\nu.a = 1\nu.x = 3\n[v]\nb = 2\n"},
+		{"a table above another one", "[t.u]\na = 1\n", "t.x", text("3"), "[t.u]\na = 1\n\n[t]\nx = 3\n"},
 		{"no line break at the end", "a = 1", "model", text("m"), "a = 1\nmodel = \"m\"\n"},
 		{"line breaks of Windows", "a = 1\r\n", "model", text("m"), "a = 1\r\nmodel = \"m\"\r\n"},
 		{"numbers and booleans are bare", "", "n", text("12"), "n = 12\n"},
@@ -116,4 +119,74 @@ func TestChangesTouchOneSetting(t *testing.T) {
 			t.Fatalf("the comment at the top is gone:\n%s", content)
 		}
 	})
+}
+
+// A person edits by hand what a program wrote, and the other way round: many
+// changes one after the other leave a file that a person would have written.
+func TestAFileGrowsInOrder(t *testing.T) {
+	t.Parallel()
+	content := ""
+	set := func(key string, v Value) { content = string(parse(t, content).With(key, v)) }
+	unset := func(key string) { content = string(parse(t, content).Without(key)) }
+	set("providers.anthropic.api_key", text("k"))
+	set("model", text("m"))
+	set("deny", texts("rm -rf", "git push"))
+	set("providers.openai.base_url", text("http://x"))
+	set("providers.anthropic.base_url", text("http://y"))
+	set("max_turns", text("20"))
+	content = strings.Replace(content, "max_turns = 20", "max_turns = 20   # enough", 1)
+	set("model", text("n"))
+	set("max_turns", text("30"))
+	unset("deny")
+	unset("providers.anthropic.api_key")
+	want := lines(
+		`model = "n"`,
+		`max_turns = 30   # enough`,
+		`[providers.anthropic]`,
+		`base_url = "http://y"`,
+		``,
+		`[providers.openai]`,
+		`base_url = "http://x"`,
+		``,
+	)
+	if diff := cmp.Diff(want, content); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A value that stands over several lines goes and comes as one, and what stands
+// around it does not move.
+func TestListsOverLines(t *testing.T) {
+	t.Parallel()
+	const before = "a = 1\n# why\ndeny = [\n  \"x\", # first\n  \"y\",\n] # last\nb = 2\n"
+	f := parse(t, before)
+	for _, tt := range []struct{ name, got, want string }{
+		{"changed", string(f.With("deny", texts("z"))), "a = 1\n# why\ndeny = [\"z\"]\nb = 2\n"},
+		{"removed", string(f.Without("deny")), "a = 1\n# why\nb = 2\n"},
+		{"before it", string(f.With("a", text("9"))), strings.Replace(before, "a = 1", "a = 9", 1)},
+		{"behind it", string(f.With("b", text("9"))), strings.Replace(before, "b = 2", "b = 9", 1)},
+		{"added", string(f.With("c", text("3"))), before + "c = 3\n"},
+	} {
+		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
+	}
+}
+
+// Removing what is there and adding it again keeps its value and everybody else's.
+func TestRemovedAndAddedAgain(t *testing.T) {
+	t.Parallel()
+	const file = "# top\n\na = 'x'\n[t]\nb = [\"1\", '2'] # two\n[u]\nc = 3\n"
+	for _, e := range parse(t, file).Entries {
+		without := parse(t, string(parse(t, file).Without(e.Key)))
+		if _, there := without.Get(e.Key); there {
+			t.Errorf("%s is still there", e.Key)
+		}
+		again := parse(t, string(without.With(e.Key, e.Value)))
+		for _, was := range parse(t, file).Entries {
+			if got, ok := again.Get(was.Key); !ok || !cmp.Equal(got.Value, was.Value) {
+				t.Errorf("%s removed and added: %s is %+v, %v", e.Key, was.Key, got.Value, ok)
+			}
+		}
+	}
 }

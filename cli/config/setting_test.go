@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -131,4 +132,42 @@ func TestClosest(t *testing.T) {
 			t.Errorf("%v: %d, want %d", pair, got, want)
 		}
 	}
+}
+
+func ExampleResolve() {
+	f, err := Parse([]byte("model = \"claude-sonnet-4-5\" # the usual one\nmodle = 1\n"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	settings, warnings, err := Resolve(f, "config.toml", func(name string) string {
+		return map[string]string{"ROOST_MODE": "architect"}[name]
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, key := range []string{"model", "mode", "provider"} {
+		fmt.Printf("%s = %q, from %s\n", key, settings[key].Value.Text, settings[key].Origin)
+	}
+	for _, w := range warnings {
+		fmt.Printf("line %d: nothing is called %s; %s is one\n", w.Line, w.Key, w.Closest)
+	}
+	// Output:
+	// model = "claude-sonnet-4-5", from config.toml:1
+	// mode = "architect", from ROOST_MODE
+	// provider = "", from default
+	// line 2: nothing is called modle; model is one
+}
+
+func ExampleFile_With() {
+	f, err := Parse([]byte("# mine\nmodel = \"old\" # for now\n"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Print(string(f.With("model", Value{Text: "new"})))
+	// Output:
+	// # mine
+	// model = "new" # for now
 }

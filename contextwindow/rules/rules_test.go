@@ -2,6 +2,7 @@ package rules
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -64,4 +65,33 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%s: %v, want %q", tc.name, err, tc.part)
 		}
 	}
+}
+
+// Calls and results belong to neighbours: an answer that comes a turn late, or early,
+// is none.
+func TestAnswersComeAtOnce(t *testing.T) {
+	const use = `[{"type":"tool_use","id":"a","name":"n","input":{}}]`
+	const res = `[{"type":"tool_result","tool_use_id":"a","content":"r"}]`
+	for name, in := range map[string][]llm.Message{
+		"late":         conversation(`"hi"`, use, `"wait"`, `"so"`, res),
+		"early":        conversation(res, use, `"x"`),
+		"never":        conversation(`"hi"`, use, `"x"`, `"y"`, `"z"`),
+		"to another":   conversation(`"hi"`, use, `[{"type":"tool_result","tool_use_id":"b","content":"r"}]`),
+		"to the first": conversation(`"hi"`, use, res, `[{"type":"tool_use","id":"b","name":"n","input":{}}]`, res),
+		"two of one":   conversation(`"hi"`, `[{"type":"tool_use","id":"a","name":"n","input":{}},{"type":"tool_use","id":"a","name":"n","input":{}}]`, res),
+	} {
+		if err := Validate(in); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func ExampleValidate() {
+	err := Validate([]llm.Message{
+		{Role: "user", Content: []byte(`"list the files"`)},
+		{Role: "assistant", Content: []byte(`[{"type":"tool_use","id":"t1","name":"list_files","input":{}}]`)},
+		{Role: "user", Content: []byte(`"well?"`)},
+	})
+	fmt.Println(err)
+	// Output: invalid request: messages.2: tool_use "t1" has no tool_result in the next message
 }

@@ -3,7 +3,6 @@ package archtest
 import (
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -99,19 +98,11 @@ func TestCheckReports(t *testing.T) {
 		}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tree := fstest.MapFS{}
-			for name, text := range c.tree {
-				tree[name] = &fstest.MapFile{Data: []byte(text)}
-			}
-			found, err := Check(tree, module)
+			found, err := Check(treeOf(c.tree), module)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got []string
-			for _, v := range found {
-				got = append(got, v.String())
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
+			if diff := cmp.Diff(c.want, texts(found)); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
@@ -119,8 +110,7 @@ func TestCheckReports(t *testing.T) {
 }
 
 func TestCheckRefusesWhatDoesNotParse(t *testing.T) {
-	tree := fstest.MapFS{"task/a.go": {Data: []byte("pack")}}
-	if _, err := Check(tree, module); err == nil || !strings.Contains(err.Error(), "task/a.go") {
+	if _, err := Check(treeOf(map[string]string{"task/a.go": "pack"}), module); err == nil || !strings.Contains(err.Error(), "task/a.go") {
 		t.Errorf("error %v does not name the file", err)
 	}
 }

@@ -2,6 +2,9 @@
 // which, that every package says what it is for, that no file or name becomes a
 // heap, and that nothing speaks of the machine it was written on.
 //
+// CheckPage holds the table of packages in ARCHITECTURE.md against the tree: each
+// package has a row, and each row a package.
+//
 // Check works on any file tree, so that its own tests can show it broken ones; the
 // test in repository_test.go runs it on this repository. Imports are read with
 // go/parser from every file, whatever its build tags, so a rule holds on all

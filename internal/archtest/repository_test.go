@@ -7,11 +7,16 @@ import (
 
 // TestRepository holds this repository to its own rules.
 func TestRepository(t *testing.T) {
-	found, err := Check(os.DirFS("../.."), "github.com/roost-dev/roost")
+	tree, house := os.DirFS("../.."), "github.com/roost-dev/roost"
+	found, err := Check(tree, house)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range found {
+	page, err := CheckPage(tree, house, "ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range append(found, page...) {
 		t.Error(v)
 	}
 }

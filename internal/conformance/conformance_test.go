@@ -113,3 +113,14 @@ func TestValuesKeepLoneSurrogates(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestArrayAndListAreInverse(t *testing.T) {
+	for _, src := range []string{`[]`, `[1]`, `[{"a":[1,2]},"x,]",null]`} {
+		if got := string(Array(Value(src).List())); got != src {
+			t.Errorf("%s became %s", src, got)
+		}
+	}
+	if Value(`{"a":1}`).List() != nil || Value(nil).Strings() != nil {
+		t.Error("elements of what is no array")
+	}
+}

@@ -64,3 +64,40 @@ func TestDamagedLogWaitsForAPerson(t *testing.T) {
 		})
 	}
 }
+
+// A line that was cut in the middle of its write never was a commit: the task is
+// whole without it. Anything else that doctor finds counts.
+func TestDoctorTellsATornLineFromDamage(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	b := newBench(t, "script", row{}.turns(""))
+	args := append(append([]string{"run"}, b.Model...), "--yes", "-C", b.Workspace, "the words")
+	if c := start(ctx, t, b, "", args...); c.Code != 0 {
+		t.Fatalf("%d: %s", c.Code, c.Errors)
+	}
+	ids, err := b.Tasks()
+	if err != nil || len(ids) != 1 {
+		t.Fatal(ids, err)
+	}
+	path := filepath.Join(b.Root(), "tasks", ids[0], "journal.jsonl")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		data []byte
+		ok   bool
+	}{
+		"whole":         {whole, true},
+		"torn":          {append(bytes.Clone(whole), `{"seq":99,"epo`...), true},
+		"a lost commit": {bytes.Replace(whole, []byte("message.added"), []byte("message.aaded"), 1), false},
+		"torn and lost": {append(bytes.Replace(whole, []byte("message.added"), []byte("message.aaded"), 1), "{"...), false},
+	} {
+		if err := os.WriteFile(path, c.data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Doctor(ctx); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

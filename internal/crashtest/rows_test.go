@@ -316,7 +316,7 @@ func look(ctx context.Context, t *testing.T, b *crashtest.Bench, id string) cras
 
 func doctor(ctx context.Context, t *testing.T, b *crashtest.Bench) {
 	t.Helper()
-	if c := start(ctx, t, b, "", "doctor"); c.Code != 0 {
-		t.Errorf("doctor: %d: %s %s", c.Code, c.Lines, c.Errors)
+	if err := b.Doctor(ctx); err != nil {
+		t.Error(err)
 	}
 }

@@ -16,6 +16,8 @@
 // to keep locks badly (NFS, SMB, 9p, FUSE) Own refuses with ErrUntrustedLocks.
 // Should a lock fail all the same, the owner sees that its log has another
 // length than it wrote, before or after its next write, and stops with ErrFenced.
+// It only ever appends, so that even a write in the moment between its look and
+// another owner's first commit comes behind that, where it is set aside.
 //
 // # What readers see
 //
@@ -29,6 +31,17 @@
 // the next owner will keep exactly those. A record that belongs to another file
 // (a copied folder) does not count. A mapped page was rejected for the record: it
 // is no cheaper next to a sync, and gives readers no notification.
+//
+// A follower that has caught up with an owner in its own process gets the commits
+// from the owner's memory, once they are synced: the same that the file holds. The
+// owner keeps the newest megabyte for that. Whoever is further behind, or follows
+// another process, reads the file. Followers are told by the owner in their process,
+// else by the system's notifications (of journal.lock, which is written after each
+// sync), else they look by themselves, every 5 ms at first and every 250 ms at last.
+//
+// A log that was replaced by another file is journal.ErrReplaced for whoever had the
+// old one open; a follower of one that was deleted or moved away ends with
+// journal.ErrNotFound.
 //
 // # What a damaged log means
 //

@@ -110,6 +110,12 @@ func readIdx(f io.ReaderAt) (x idxFile, err error) {
 	if count > idxSpots || x.headLen > headMax || x.snapLen < 0 {
 		return x, errNoIndex
 	}
+	if count > 0 { // before room is made for what a hostile file claims to hold
+		var last [1]byte
+		if n, _ := f.ReadAt(last[:], idxHeader+int64(count)*idxSpot-1); n == 0 {
+			return x, errNoIndex
+		}
+	}
 	b := make([]byte, count*idxSpot)
 	if n, _ := f.ReadAt(b, idxHeader); n < len(b) {
 		return x, errNoIndex

@@ -22,6 +22,7 @@ func acquire(ctx context.Context, fsys FS, dir string, wait time.Duration) (File
 		return nil, notSaved(fsys, "open", path, err)
 	}
 	deadline := time.Now().Add(wait)
+	nameless := deadline.Add(unsigned)
 	for {
 		got, held, err := lockOnce(f)
 		switch {
@@ -32,8 +33,11 @@ func acquire(ctx context.Context, fsys FS, dir string, wait time.Duration) (File
 			return f, nil
 		case held && time.Now().After(deadline):
 			holder := readOwner(f)
-			f.Close()
-			return nil, &journal.BusyError{Dir: dir, Holder: holder}
+			if holder.PID != 0 || time.Now().After(nameless) {
+				f.Close()
+				return nil, &journal.BusyError{Dir: dir, Holder: holder}
+			}
+			held = false // it is just coming or going
 		}
 		pause := 25 * time.Millisecond
 		if !held { // a reader is looking; that takes it microseconds
@@ -47,6 +51,11 @@ func acquire(ctx context.Context, fsys FS, dir string, wait time.Duration) (File
 		}
 	}
 }
+
+// unsigned is how long a lock may be held by somebody without a name: an owner
+// signs right after it took the lock, and takes its name away right before it
+// lets go.
+const unsigned = 100 * time.Millisecond
 
 // lockOnce tries the exclusive lock. If it is refused, a shared one tells
 // readers, who hold it for a moment to measure the log, from an owner.

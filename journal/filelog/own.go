@@ -158,6 +158,9 @@ func (o *owner) takeOver(ctx context.Context) error {
 	if ok = ok && rec.Ino == o.ino; !ok {
 		rec = record{}
 	}
+	if err := o.sign(); err != nil {
+		return err
+	}
 	fi, err := o.file.Stat()
 	if err != nil {
 		return notSaved(o.fs, "look at", o.path, err)
@@ -189,15 +192,6 @@ func (o *owner) takeOver(ctx context.Context) error {
 	o.next = max(x.order.last, x.order.told) + 1
 	o.synced = o.next - 1
 	o.dropTemps()
-	// Who we are comes before the record: whoever finds the record's line is not
-	// shown the owner before us for long.
-	info := encodeOwner(o.opt.Owner)
-	if err := o.lock.Truncate(int64(recordLen + len(info))); err != nil {
-		return notSaved(o.fs, "write", filepath.Join(o.dir, lockName), err)
-	}
-	if _, err := o.lock.WriteAt(info, int64(recordLen)); err != nil {
-		return notSaved(o.fs, "write", filepath.Join(o.dir, lockName), err)
-	}
 	opened, err := json.Marshal(struct {
 		Type  string            `json:"type"`
 		Owner journal.OwnerInfo `json:"owner"`
@@ -209,6 +203,20 @@ func (o *owner) takeOver(ctx context.Context) error {
 		return err
 	}
 	return o.flush()
+}
+
+// sign says in the lock file who has it. That comes first of all: putting a long
+// log in order takes a while, and whoever is refused meanwhile must not be shown
+// the owner before us.
+func (o *owner) sign() error {
+	path, info := filepath.Join(o.dir, lockName), encodeOwner(o.opt.Owner)
+	if err := o.lock.Truncate(int64(recordLen + len(info))); err != nil {
+		return notSaved(o.fs, "write", path, err)
+	}
+	if _, err := o.lock.WriteAt(info, int64(recordLen)); err != nil {
+		return notSaved(o.fs, "write", path, err)
+	}
+	return nil
 }
 
 // setAside moves [at, size) of the log into a file of its own: a torn tail is

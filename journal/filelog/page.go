@@ -47,7 +47,7 @@ func (r *reader) backward(ctx context.Context, before uint64, yield func(journal
 		if i+1 < len(spots) {
 			end, next = spots[i+1].off, spots[i+1].seq
 		}
-		if sp.off >= end && i < 0 {
+		if sp.off >= end && i < 0 && next <= 1 { // else the first commits are lost
 			return nil
 		}
 		steps, err := r.stretch(ctx, cursorAt(sp, i, 1), end, next, head)

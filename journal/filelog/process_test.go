@@ -23,6 +23,10 @@ import (
 
 const childEnv = "FILELOG_TEST_CHILD"
 
+// quickExit keeps a child that is built with the race detector from sleeping for
+// a second before it ends.
+const quickExit = "GORACE=atexit_sleep_ms=0"
+
 // childMain is the program of the child processes: it owns a folder, and
 // appends, writing each sequence to stdout once it is durable.
 func childMain() {
@@ -35,6 +39,14 @@ func childMain() {
 	if err != nil {
 		fmt.Println("error", err)
 		os.Exit(1)
+	}
+	if os.Getenv(childEnv+"_ONCE") != "" {
+		_, err := o.Append(ctx, journal.Draft{By: "child", Events: []journal.Event{[]byte(`{}`)}})
+		if err = errors.Join(err, o.Barrier(ctx), o.Close()); err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	fmt.Println("open", o.Epoch())
 	stamp := os.Getenv(childEnv+"_STAMP") != ""

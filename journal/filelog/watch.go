@@ -26,28 +26,31 @@ const (
 
 // hub tells followers in this process that a folder's log may have grown. One
 // hub and one system watcher serve the whole process, because a user may have
-// only 128 of them; the watcher lives while anybody follows.
+// only 128 of them; the watcher lives while anything is watched.
 type hub struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // held for moments only: owners come here with each commit
 	dirs map[string]*dirSubs
-	open func() (*fsnotify.Watcher, error)
-	w    *fsnotify.Watcher
-	done chan struct{} // closed when w's goroutine has ended
-	subs int
+
+	// The system's watches. Setting them up and taking them down may take the
+	// kernel a tenth of a second. sys is taken before mu.
+	sys     sync.Mutex
+	open    func() (*fsnotify.Watcher, error)
+	w       *fsnotify.Watcher
+	done    chan struct{} // closed when w's goroutine has ended
+	watched map[string]bool
 }
 
 type dirSubs struct {
-	chans   map[chan struct{}]struct{}
-	owners  int    // owners in this process: they notify directly
-	owner   *owner // the newest of them
-	watched bool
-	told    atomic.Bool // followers are notified
+	chans  map[chan struct{}]struct{}
+	owners int         // owners in this process: they notify directly
+	owner  *owner      // the newest of them
+	told   atomic.Bool // followers are notified
 }
 
 var theHub = newHub(fsnotify.NewWatcher)
 
 func newHub(open func() (*fsnotify.Watcher, error)) *hub {
-	return &hub{dirs: map[string]*dirSubs{}, open: open}
+	return &hub{dirs: map[string]*dirSubs{}, open: open, watched: map[string]bool{}}
 }
 
 // dirKey is one name for a folder, however it was reached.
@@ -81,27 +84,52 @@ func (h *hub) drop(key string) {
 // only be thrown away. When it goes, the next owner may be another process.
 func (h *hub) own(key string, o *owner, by int) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	d := h.dir(key)
 	d.owners += by
 	d.owner = o
-	switch {
-	case d.owners > 0 && d.watched:
-		d.watched = false
-		_ = h.w.Remove(key) // else its events are thrown away
-	case d.owners == 0 && len(d.chans) > 0:
-		h.watch(key, d)
-		h.wake(d) // what came between was not told
-	}
-	d.told.Store(d.watched || d.owners > 0)
+	followed := len(d.chans) > 0
 	h.drop(key)
+	h.mu.Unlock()
+	if followed {
+		h.settle(key)
+		h.notify(key, everyone) // what came between was not told
+	}
 }
 
-// watch asks the system for the folder's events, where it gives any. The caller
-// holds mu.
-func (h *hub) watch(key string, d *dirSubs) {
-	if h.w != nil && !d.watched {
-		d.watched = h.w.Add(key) == nil
+// settle brings the system's watches in step with what is wanted of a folder.
+func (h *hub) settle(key string) {
+	h.sys.Lock()
+	defer h.sys.Unlock()
+	h.mu.Lock()
+	d := h.dirs[key]
+	want := d != nil && len(d.chans) > 0 && d.owners == 0
+	h.mu.Unlock()
+	switch {
+	case want && !h.watched[key]:
+		if h.w == nil {
+			w, err := h.open()
+			if err != nil {
+				break // then followers look by themselves
+			}
+			h.w, h.done = w, make(chan struct{})
+			go h.listen(w, h.done)
+		}
+		if h.w.Add(key) == nil {
+			h.watched[key] = true
+		}
+	case !want && h.watched[key]:
+		delete(h.watched, key)
+		_ = h.w.Remove(key) // gone with the folder, or now
+	}
+	h.mu.Lock()
+	if d := h.dirs[key]; d != nil {
+		d.told.Store(d.owners > 0 || h.watched[key])
+	}
+	h.mu.Unlock()
+	if h.w != nil && len(h.watched) == 0 {
+		_ = h.w.Close()
+		<-h.done
+		h.w, h.done = nil, nil
 	}
 }
 
@@ -143,22 +171,16 @@ func (h *hub) wake(d *dirSubs) {
 // subscribe returns a channel that is sent to when the folder's log may have
 // grown, and whether that can be relied on by now. cancel must be called.
 func (h *hub) subscribe(key string) (c <-chan struct{}, told *atomic.Bool, cancel func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.subs++
-	if h.w == nil {
-		if w, err := h.open(); err == nil { // else poll
-			h.w, h.done = w, make(chan struct{})
-			go h.listen(w, h.done)
-		}
-	}
-	d := h.dir(key)
-	if d.owners == 0 {
-		h.watch(key, d)
-	}
 	ch := make(chan struct{}, 1)
+	h.mu.Lock()
+	d := h.dir(key)
 	d.chans[ch] = struct{}{}
-	d.told.Store(d.watched || d.owners > 0)
+	alone := len(d.chans) == 1 || d.owners == 0 && !d.told.Load()
+	d.told.Store(d.told.Load() || d.owners > 0)
+	h.mu.Unlock()
+	if alone {
+		h.settle(key)
+	}
 	return ch, &d.told, func() { h.unsubscribe(key, ch) }
 }
 
@@ -166,22 +188,11 @@ func (h *hub) unsubscribe(key string, ch chan struct{}) {
 	h.mu.Lock()
 	d := h.dirs[key]
 	delete(d.chans, ch)
-	if len(d.chans) == 0 && d.watched {
-		d.watched = false
-		d.told.Store(d.owners > 0)
-		_ = h.w.Remove(key) // gone with the folder, or now
-	}
+	last := len(d.chans) == 0
 	h.drop(key)
-	h.subs--
-	w, done := h.w, h.done
-	last := h.subs == 0 && w != nil
-	if last {
-		h.w, h.done = nil, nil
-	}
 	h.mu.Unlock()
-	if last { // without the mutex: listen may be waiting for it
-		_ = w.Close()
-		<-done
+	if last {
+		h.settle(key)
 	}
 }
 

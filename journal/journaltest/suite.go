@@ -52,6 +52,7 @@ func Run(t *testing.T, open func(t *testing.T) Backend) {
 		{"EpochsRise", testEpochsRise},
 		{"FollowMissesNothing", testFollow},
 		{"FollowEnds", testFollowEnds},
+		{"FollowersOfAnOwner", testFollowOwner},
 		{"Blobs", testBlobs},
 		{"Snapshots", testSnapshots},
 		{"Closed", testClosed},
@@ -367,6 +368,53 @@ func testFollow(t *testing.T, b *bench) {
 	b.must(o.Barrier(b.ctx))
 	for range followers {
 		b.must(<-results)
+	}
+}
+
+// An owner can be followed as any reader can, from anywhere, until it is closed;
+// what it shows is what a reader reads.
+func testFollowOwner(t *testing.T, b *bench) {
+	o := b.own()
+	b.add(o, 0, 20)
+	const last = 51
+	type result struct {
+		got []journal.Commit
+		end error
+	}
+	froms := []uint64{1, 15, 40}
+	caughtUp, results := make(chan struct{}, len(froms)), make(chan result, len(froms))
+	for _, from := range froms {
+		go func() {
+			var r result
+			for c, err := range o.Follow(b.ctx, from) {
+				if err != nil {
+					r.end = err
+					break
+				}
+				if r.got = append(r.got, c); c.Seq == last {
+					caughtUp <- struct{}{}
+				}
+			}
+			results <- r
+		}()
+	}
+	b.add(o, 20, 30)
+	for range froms {
+		select {
+		case <-caughtUp:
+		case <-b.ctx.Done():
+			t.Fatal("a follower never came to the end")
+		}
+	}
+	want := b.read(b.open(), 1)
+	b.must(o.Close())
+	for range froms {
+		r := <-results
+		if !errors.Is(r.end, journal.ErrClosed) {
+			t.Errorf("it ended with %v", r.end)
+		}
+		from := r.got[0].Seq
+		b.equal(fmt.Sprint("from ", from), want[from-1:], r.got)
 	}
 }
 

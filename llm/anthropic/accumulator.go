@@ -70,6 +70,7 @@ type accumulator struct {
 	usage     llm.Usage
 	blocks    []*block
 	open      map[int]*block
+	ids       map[string]bool // of this reply's calls
 	calls     int
 }
 
@@ -138,14 +139,28 @@ func (a *accumulator) start(index int, raw json.RawMessage) llm.Chunk {
 			return llm.ReasoningDelta{Text: s}
 		}
 	case "tool_use":
-		b.id, b.name, b.call = SafeID(head.ID), head.Name, a.calls
-		if b.id == "" {
-			b.id = fmt.Sprintf("call_%d", a.calls)
-		}
+		b.id, b.name, b.call = a.newID(SafeID(head.ID)), head.Name, a.calls
 		a.calls++
 		return llm.ToolDelta{Index: b.call, ID: b.id, Name: b.name}
 	}
 	return nil
+}
+
+// newID keeps the calls of a reply apart. Servers that imitate the API repeat ids or
+// leave them out; Roo then drops a call, and the model waits for what never ran.
+func (a *accumulator) newID(id string) string {
+	if a.ids == nil {
+		a.ids = map[string]bool{}
+	}
+	if id == "" {
+		id = fmt.Sprintf("call_%d", a.calls)
+	}
+	free := id
+	for n := 2; a.ids[free]; n++ {
+		free = fmt.Sprintf("%s_%d", id, n)
+	}
+	a.ids[free] = true
+	return free
 }
 
 func (a *accumulator) delta(ev event) llm.Chunk {

@@ -30,7 +30,7 @@ func (p *Provider) Body(req llm.Request) ([]byte, error) {
 		model = p.opts.Model
 	}
 	if model == "" {
-		return nil, p.fail(llm.Invalid, 0, "no model was named; try: --model claude-sonnet-4-5")
+		return nil, p.fail(llm.Invalid, 0, "no model was named; try: --model claude-sonnet-5-5")
 	}
 	if err := p.check(req); err != nil {
 		return nil, err
@@ -96,12 +96,16 @@ func size(req llm.Request) int {
 	return n
 }
 
+// maxTokens is how long a reply may get. What is asked for counts towards the
+// context window from the start: with all that a model can write, a third of a
+// small window would be closed to the history. A fifth of the window is what Roo
+// leaves for a reply, too.
 func maxTokens(req llm.Request, model string) int {
 	if req.MaxTokens > 0 {
 		return req.MaxTokens
 	}
 	if m, ok := catalogue.Find(Name, model); ok && m.MaxOutput > 0 {
-		return m.MaxOutput
+		return min(m.MaxOutput, m.Context/5)
 	}
 	return fallbackMaxTokens
 }

@@ -14,7 +14,6 @@ func (a *accumulator) done() llm.Done {
 	d := llm.Done{ID: a.id, Model: a.model, StopReason: a.stop, Usage: a.usage}
 	var text []byte
 	var other, calls []json.RawMessage
-	seen := map[string]bool{}
 	for _, b := range a.blocks {
 		switch b.typ {
 		case "thinking":
@@ -24,10 +23,6 @@ func (a *accumulator) done() llm.Done {
 		case "text":
 			text = append(text, b.text...)
 		case "tool_use":
-			if seen[b.id] { // Roo drops them too; one id can have one result only
-				continue
-			}
-			seen[b.id] = true
 			raw, malformed := b.toolUse()
 			if malformed {
 				if d.Malformed == nil {

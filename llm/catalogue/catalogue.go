@@ -5,6 +5,10 @@
 // Ids are matched whole, with an optional date or "latest" behind them, so that a
 // newer generation is never priced as an older one. Prices are list prices in USD
 // for direct use of the provider; resellers ask what they like.
+//
+// A model has one list of prices, that of the table's date. What was paid before a
+// change of prices is in the records of that time and is not computed again. Models
+// that a provider has retired stay: old tasks name them.
 package catalogue
 
 import (
@@ -41,6 +45,7 @@ type Model struct {
 	MaxOutput int      `json:"max_output"` // tokens of one reply
 	Prices    Prices   `json:"prices"`
 	Long      *Tier    `json:"long,omitempty"`
+	Checked   string   `json:"checked,omitempty"` // when last, if before Date; YYYY-MM-DD
 }
 
 //go:embed models.json

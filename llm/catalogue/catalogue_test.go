@@ -22,6 +22,11 @@ func TestFind(t *testing.T) {
 		{"anthropic", "claude-sonnet-4-5-20250929", true, 64000},
 		{"anthropic", "claude-3-5-sonnet-latest", true, 8192},
 		{"anthropic", "claude-opus-4-20250514", true, 32000},
+		{"anthropic", "claude-sonnet-5-5", true, 128000},
+		{"anthropic", "claude-haiku-5-5", true, 128000},
+		{"anthropic", "claude-opus-5", true, 128000}, // not taken for claude-opus-5-5
+		{"anthropic", "claude-sonnet-5-6", false, 0},
+		{"anthropic", "claude-opus-5-5[1m]", false, 0},
 		{"openai", "gpt-4o-2024-08-06", true, 16384},
 		{"openai", "gpt-4o-mini", true, 16384},
 		{"google", "gemini-2.5-pro", true, 65536},
@@ -45,6 +50,9 @@ func TestTableIsSound(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, m := range catalogue.Models() {
+		if checked, err := time.Parse(time.DateOnly, m.Checked); m.Checked != "" && (err != nil || m.Checked >= catalogue.Date()) {
+			t.Errorf("%v: checked on %v, %v", m.IDs, checked, err)
+		}
 		for _, id := range m.IDs {
 			if seen[m.Provider+id] {
 				t.Errorf("%s stands twice", id)
@@ -75,6 +83,8 @@ func TestTableIsSound(t *testing.T) {
 func TestCost(t *testing.T) {
 	sonnet, _ := catalogue.Find("anthropic", "claude-sonnet-4-5")
 	gpt, _ := catalogue.Find("openai", "gpt-4o")
+	haiku, _ := catalogue.Find("anthropic", "claude-haiku-5-5")
+	opus, _ := catalogue.Find("anthropic", "claude-opus-5-5")
 	for _, c := range []struct {
 		name  string
 		m     catalogue.Model
@@ -88,6 +98,9 @@ func TestCost(t *testing.T) {
 		{"below half goes down", sonnet, llm.Usage{CacheRead: 1}, 0, true},
 		{"at the border", sonnet, llm.Usage{Input: 200_000}, 600_000, true},
 		{"above it", sonnet, llm.Usage{Input: 100_000, CacheRead: 100_001}, 660_001, true},
+		{"the short list", haiku, llm.Usage{Input: 50_000, CacheRead: 50_000, Output: 1000}, 6000, true},
+		{"the long list", haiku, llm.Usage{Input: 50_001, CacheRead: 50_000, Output: 1000}, 30_001, true},
+		{"cache reads at a twentieth", opus, llm.Usage{CacheRead: 1_000_000}, 200_000, true},
 		{"no price", gpt, llm.Usage{CacheWrite: 1}, 0, false},
 		{"unknown model", catalogue.Model{}, llm.Usage{Input: 1}, 0, false},
 		{"negative", sonnet, llm.Usage{Input: -1}, 0, false},

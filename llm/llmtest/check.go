@@ -72,6 +72,9 @@ func Check(h http.Header, body []byte) string {
 	if n := bytes.Count(body, []byte(`"cache_control":{`)); n > 4 {
 		return fmt.Sprintf("A maximum of 4 blocks with cache_control may be provided. Found %d.", n)
 	}
+	if problem := checkSystem(r.System); problem != "" {
+		return problem
+	}
 	seen := map[string]bool{}
 	for i, t := range r.Tools {
 		if !nameShape.MatchString(t.Name) {
@@ -86,6 +89,26 @@ func Check(h http.Header, body []byte) string {
 		}
 	}
 	return checkMessages(r)
+}
+
+// checkSystem allows a string, or text blocks with something in them.
+func checkSystem(system json.RawMessage) string {
+	if len(system) == 0 || system[0] == '"' {
+		return ""
+	}
+	var blocks []wireBlock
+	if err := json.Unmarshal(system, &blocks); err != nil {
+		return "system: Input should be a valid list"
+	}
+	for i, b := range blocks {
+		if b.Type != "text" {
+			return fmt.Sprintf("system.%d: Input tag '%s' found using 'type' does not match any of the expected tags", i, b.Type)
+		}
+		if b.Text == "" {
+			return "system: text content blocks must be non-empty"
+		}
+	}
+	return ""
 }
 
 func checkMessages(r wireRequest) string {

@@ -21,6 +21,9 @@
 // many failing attempts before the reply that follows it. After its last turn a
 // script completes the task.
 //
+// A number with an exponent needs a point before it (1.0e3): the YAML reader takes
+// 1e3 for a word.
+//
 // It never retries: failing attempts are played to the caller one by one.
 package script
 

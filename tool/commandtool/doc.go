@@ -12,6 +12,10 @@
 // model: colours and other escape sequences removed, overwritten lines
 // resolved. Secrets are masked by the caller, who knows them.
 //
+// What cannot run (a folder that is gone, a line over the system's limit) or would
+// show a file that .rooignore hides is refused when it is planned, before anybody is
+// asked; the folder is judged again when the command starts.
+//
 // A cancelled Run returns both a Result, with what was printed until then, and
 // the context's cause as error.
 package commandtool

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/tool"
@@ -23,7 +22,7 @@ type plan struct {
 
 func (p *plan) Ask() tool.Ask {
 	first, rest, more := strings.Cut(p.line, "\n")
-	title := Name + " " + oneLine(first)
+	title := Name + " " + tool.OneLine(first)
 	if more && strings.TrimSpace(rest) != "" {
 		title += " ..."
 	}
@@ -31,17 +30,6 @@ func (p *plan) Ask() tool.Ask {
 		Tool: Name, Kind: "command", Text: p.line, Command: p.line, Title: title,
 		Paths: []string{p.where.Abs}, Outside: p.where.Outside, Ignored: p.where.Ignored,
 	}
-}
-
-// oneLine shows control characters instead of letting them act on a terminal, on
-// which a person decides by this line.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
 }
 
 // Run runs the command. A command that fails, or is ended by the clock, is a

@@ -77,13 +77,8 @@ func (question) Plan(_ context.Context, _ tool.Env, input json.RawMessage) (tool
 	var o esjson.Object
 	o.String("question", text)
 	o.Raw("suggest", append(suggest, ']'))
-	ask := tool.Ask{Tool: QuestionName, Kind: "followup", Text: string(o.Bytes()), Title: QuestionName + " " + firstLine(text)}
+	ask := tool.Ask{Tool: QuestionName, Kind: "followup", Text: string(o.Bytes()), Title: QuestionName + " " + tool.OneLine(strings.TrimSpace(text))}
 	return plan{ask, result}, nil
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return line
 }
 
 // suggestions reads follow_up in all its shapes; none at all is fine.

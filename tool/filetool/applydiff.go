@@ -144,7 +144,7 @@ func (a applyDiffTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMe
 	d := newDocument(splitLines(string(data)))
 	olds, news := 0, 0
 	for _, b := range blocks {
-		search, replace := linesOf(unescape(b.search)), linesOf(unescape(b.replace))
+		search, replace := d.wanted(b)
 		hasOld, hasNew := d.holds(search), len(replace) > 0 && d.holds(replace)
 		switch {
 		case hasNew && (!hasOld || contains(replace, search)):
@@ -162,6 +162,17 @@ func (a applyDiffTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMe
 		return tool.NotDone, nil
 	}
 	return tool.Unclear, nil
+}
+
+// wanted gives the lines of a block as they stand in a file before and after it is
+// applied: without line numbers, unless the file has them itself.
+func (d *document) wanted(b block) (search, replace []string) {
+	from, to := unescape(b.search), unescape(b.replace)
+	search, replace = linesOf(from), linesOf(to)
+	if allNumbered(from) && (allNumbered(to) || trim(to) == "") && !d.holds(search) && !d.holds(replace) {
+		search, replace = linesOf(stripNumbers(from, false)), linesOf(stripNumbers(to, false))
+	}
+	return search, replace
 }
 
 // holds reports whether lines stand somewhere, blanks and typography apart.

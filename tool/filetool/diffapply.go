@@ -92,7 +92,8 @@ func (d *document) apply(ctx context.Context, b block, shift int, threshold floa
 		start += shift
 	}
 	search, replace := unescape(b.search), unescape(b.replace)
-	if allNumbered(search) && (allNumbered(replace) || trim(replace) == "") {
+	// Numbers that stand in the file itself, as in a table, are no line numbers.
+	if allNumbered(search) && (allNumbered(replace) || trim(replace) == "") && !d.holds(splitLines(search)) {
 		if start == 0 {
 			start, _, _ = numberPrefix(splitLines(search)[0])
 		}

@@ -8,6 +8,10 @@
 // A plan to write remembers the content it was made for. If the file is another
 // one when the plan runs, nothing is written and the model is told.
 //
+// Names that hold line ends, control characters or bytes that are no UTF-8 are
+// quoted wherever they are shown; one answer of read_file holds at most a megabyte
+// of a file and says where to go on.
+//
 // Limits: files of more than MaxEdit bytes are not edited, indentation mode does
 // not read files over MaxEdit, images over MaxImage are only named. Text is UTF-8;
 // other encodings are shown with replacement characters.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // maxFolder bounds how many names of one folder are taken: sorting them needs them
@@ -17,6 +18,14 @@ const maxFolder = 200_000
 // readFolder is os.ReadDir that can be stopped and takes no more than maxFolder
 // names.
 func readFolder(ctx context.Context, name string) ([]fs.DirEntry, error) {
+	// Looked at first: opening a pipe would wait for somebody to write to it.
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, &fs.PathError{Op: "list", Path: name, Err: syscall.ENOTDIR}
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err

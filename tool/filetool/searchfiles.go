@@ -110,7 +110,14 @@ func search(ctx context.Context, ws *workspace.Workspace, base string, re *regex
 	var found []foundFile
 	total, shown := 0, 0
 	one := func(abs string) error {
-		lines, err := searchFile(ctx, abs, re, maxResults-total, maxFoundLines-shown)
+		// Opened as files are read: what became a link or a pipe since it was listed
+		// is passed over.
+		f, _, err := ws.Open(workspace.Path{Real: abs, Readable: abs})
+		if err != nil {
+			return contextError(err)
+		}
+		defer f.Close()
+		lines, err := searchFile(ctx, f, re, maxResults-total, maxFoundLines-shown)
 		if err != nil {
 			return contextError(err) // a file that cannot be read is passed over
 		}
@@ -168,12 +175,7 @@ const maxSearchLine = 1 << 20
 
 // searchFile gives matching lines and one line around each, up to want groups and
 // most lines. A zero byte makes a file binary, and then it gives nothing.
-func searchFile(ctx context.Context, name string, re *regexp.Regexp, want, most int) ([]foundLine, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
+func searchFile(ctx context.Context, f io.Reader, re *regexp.Regexp, want, most int) ([]foundLine, error) {
 	br := bufio.NewReaderSize(&contextual{ctx, f}, 64<<10)
 	var out []foundLine
 	var before foundLine
@@ -227,7 +229,7 @@ func searchFile(ctx context.Context, name string, re *regexp.Regexp, want, most 
 }
 
 // longLine is from how many bytes on a line is matched so that it can be stopped.
-const longLine = 16 << 10
+const longLine = 4 << 10
 
 // match is re.Match for lines of any length. RE2 takes time in proportion to the
 // line, but also to the pattern, and the two can be chosen to make minutes.
@@ -249,7 +251,7 @@ type runes struct {
 }
 
 func (r *runes) ReadRune() (rune, int, error) {
-	if r.n++; r.n%4096 == 0 && r.err == nil {
+	if r.n++; r.n%64 == 0 && r.err == nil {
 		r.err = r.ctx.Err()
 	}
 	if r.err != nil {

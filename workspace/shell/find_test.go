@@ -180,3 +180,20 @@ func TestKeysOfProvidersDoNotReachCommands(t *testing.T) {
 		t.Errorf("the caller's slice became %q", given)
 	}
 }
+
+// Who is dead and only waits to be asked for its exit code is not there any more:
+// otherwise an end would be waited for that nobody can bring about.
+func TestTheDeadAreNotMembers(t *testing.T) {
+	mark := NewMark()
+	pid := start(t, []string{markVar + "=" + mark}, "/bin/sleep", "300")
+	s, ok := readStat(pid)
+	if !ok || len(FindMarked(mark)) != 1 {
+		t.Fatal("it is not there to begin with")
+	}
+	kill(Process{PGID: pid}, []Member{{PID: pid, started: s.started}})
+	eventually(t, "it is a zombie", func() bool { now, ok := readStat(pid); return ok && now.dead() })
+	p := Process{PGID: pid, Started: s.started, Boot: bootID(), Mark: mark}
+	if Find(p) || len(members(p)) > 0 || FindMarked(mark) != nil {
+		t.Errorf("the dead are listed: %v", members(p))
+	}
+}

@@ -166,3 +166,14 @@ func ExampleEndMarked() {
 	fmt.Println(len(found), err)
 	// Output: 0 <nil>
 }
+
+func TestNewMarksAreUsableAndDiffer(t *testing.T) {
+	seen := map[string]bool{}
+	for range 100 {
+		mark := NewMark()
+		if !usableMark(mark) || seen[mark] || !marked(markVar+"=x,"+mark, mark) {
+			t.Fatalf("%q cannot be told apart", mark)
+		}
+		seen[mark] = true
+	}
+}

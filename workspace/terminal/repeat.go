@@ -6,7 +6,8 @@ import (
 )
 
 // FoldRepeats replaces runs of equal lines by the line and a note of how often it
-// was repeated, wherever that is shorter.
+// was repeated, where the note is shorter than the run. With the line before it
+// that may still be a little longer; it is Roo's rule.
 func FoldRepeats(s string) string {
 	var out strings.Builder
 	for s != "" {

@@ -58,6 +58,12 @@ func (t *tally) trouble(format string, args ...any) {
 	fmt.Fprintln(os.Stderr, "TROUBLE:", text)
 }
 
+func (t *tally) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.troubles)
+}
+
 func (t *tally) add(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,13 +92,10 @@ func loop(ctx context.Context, n int, seed uint64, parallel int) (int, error) {
 		workers.Go(func() {
 			for ctx.Err() == nil && left.Load() > 0 {
 				k := serial.Add(1)
-				before := len(t.troubles)
+				before := t.count()
 				v := newVictim(t, program, filepath.Join(dir, fmt.Sprintf("task-%d", k)), seed, k)
 				v.live(ctx, &left)
-				t.mu.Lock()
-				clean := len(t.troubles) == before
-				t.mu.Unlock()
-				if clean {
+				if t.count() == before {
 					_ = os.RemoveAll(v.dir)
 				}
 			}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -162,8 +161,8 @@ func (v *victim) round(kill time.Duration) (ended bool, err error) {
 		}
 	}
 	if !child.Killed || v.nth%doctorEvery == 0 {
-		if doctor, err := v.bench.Run(ctx, "", 0, "doctor"); err != nil || doctor.Code != 0 {
-			return false, errors.Join(err, fmt.Errorf("doctor: %d: %s %s", doctor.Code, doctor.Lines, doctor.Errors))
+		if err := v.bench.Doctor(ctx); err != nil {
+			return false, err
 		}
 	}
 	return !child.Killed, v.compare(ctx, child)

@@ -23,7 +23,8 @@ type FS struct {
 func New() *FS { return &FS{FS: filelog.OS} }
 
 // Fail sets the judge: op is open, write, sync, stat, truncate, rename, mkdir or
-// syncdir; name is the base name. nil ends the faults.
+// syncdir; name is the base name. It may be called from several goroutines, and
+// may block, as a disk does. nil ends the faults.
 func (f *FS) Fail(judge func(op, name string) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -43,11 +44,12 @@ func Ops(ops, prefix string, err error) func(op, name string) error {
 
 func (f *FS) judge(op, name string) error {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.fail == nil {
+	fail := f.fail
+	f.mu.Unlock()
+	if fail == nil {
 		return nil
 	}
-	if err := f.fail(op, filepath.Base(name)); err != nil {
+	if err := fail(op, filepath.Base(name)); err != nil {
 		return &fs.PathError{Op: op, Path: name, Err: err}
 	}
 	return nil

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+)
+
+// Every real task folder can be listed, shown in every form and checked. Nothing
+// of it reaches a terminal raw, and nothing is changed by looking.
+func TestCorpusCommands(t *testing.T) {
+	folders := conformance.CorpusFolders(t, roofmt.IsFolder)
+	conformance.CorpusTally(t, folders, func(t *testing.T, dir string) {
+		root := filepath.Join(t.TempDir(), "root")
+		roost := func(want []int, args ...string) []byte {
+			t.Helper()
+			a, out, errs := app(t, "ROOST_ROOT="+root, "ROOST_SOURCES="+dir)
+			code := a.Run(context.Background(), args)
+			if !strings.Contains(strings.Join(args, " "), "--json") {
+				for _, text := range []string{out.String(), errs.String()} {
+					if strings.ContainsAny(text, "\x1b\a\u009b\u202e\r") || !utf8.ValidString(text) {
+						t.Errorf("%v: something that a terminal obeys got out", args)
+					}
+				}
+			}
+			for _, c := range want {
+				if c == code {
+					return out.Bytes()
+				}
+			}
+			t.Fatalf("%v: exit code %d: %s", args, code, errs)
+			return nil
+		}
+		before := sizes(t, dir)
+		var list struct{ Items []store.Summary }
+		unmarshal(t, roost([]int{ExitDone}, "list", "--empty", "--json"), &list)
+		if len(list.Items) != 1 {
+			t.Fatalf("%d tasks in one folder", len(list.Items))
+		}
+		task := list.Items[0]
+		name := task.Source + ":" + task.ID
+		roost([]int{ExitDone}, "list", "--empty")
+		roost([]int{ExitDone}, "show", name)
+		roost([]int{ExitDone}, "show", name, "-v", "--api")
+		roost([]int{ExitDone}, "show", name, "--usage")
+		roost([]int{ExitNotFound}, "show", name, "--journal")
+		check := roost([]int{ExitDone, ExitDamaged}, "doctor", "--json")
+		var found report
+		unmarshal(t, check, &found)
+		if found.Tasks != 1 || len(found.Damaged) == 0 && len(task.Damaged) > 0 && !task.Empty {
+			t.Errorf("doctor says %s; the list says %+v", check, task.Damaged)
+		}
+		stored(t, dir, "ui_messages.json", task.Messages.UI, roost([]int{ExitDone}, "show", name, "--ui", "--json"))
+		stored(t, dir, "api_conversation_history.json", task.Messages.API, roost([]int{ExitDone}, "show", name, "--api", "--json"))
+		var tail []json.RawMessage
+		unmarshal(t, roost([]int{ExitDone}, "show", name, "--ui", "--json", "--tail", "3"), &tail)
+		if len(tail) != min(3, task.Messages.UI) {
+			t.Errorf("%d messages in a tail of 3", len(tail))
+		}
+		var sent []struct{ Role string }
+		unmarshal(t, roost([]int{ExitDone}, "show", name, "--effective", "--json"), &sent)
+		for i, m := range sent {
+			if want := []string{"user", "assistant"}[i%2]; m.Role != want {
+				t.Errorf("message %d of %d that would be sent is the %s's", i+1, len(sent), m.Role)
+			}
+		}
+		if diff := cmp.Diff(before, sizes(t, dir)); diff != "" {
+			t.Errorf("looking changed the folder: %s", diff)
+		}
+		if _, err := os.Stat(root); err == nil {
+			t.Error("looking made a root")
+		}
+	})
+}
+
+// stored checks that every element is shown as the file has it. A history that was
+// made from the other one stands in for a file that is not there.
+func stored(t *testing.T, dir, file string, n int, shown []byte) {
+	t.Helper()
+	var list []json.RawMessage
+	unmarshal(t, shown, &list)
+	if len(list) != n {
+		t.Errorf("%d elements of %s are shown, %d are listed", len(list), file, n)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil || !json.Valid(data) {
+		return
+	}
+	for i, raw := range list {
+		if !bytes.Contains(data, raw) {
+			t.Errorf("element %d of %s is not shown as it is stored", i, file)
+			return
+		}
+	}
+}
+
+func unmarshal(t *testing.T, data []byte, to any) {
+	t.Helper()
+	if err := json.Unmarshal(data, to); err != nil {
+		t.Fatalf("no JSON: %v: %.100s", err, data)
+	}
+}
+
+func sizes(t *testing.T, dir string) map[string]int64 {
+	t.Helper()
+	out := map[string]int64{}
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		out[path] = info.ModTime().UnixNano() ^ info.Size()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/store"
+)
+
+func TestExitOfErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name      string
+		err       error
+		exit      int
+		code      string
+		status    int
+		retryable bool
+	}{
+		{"no such task", fmt.Errorf("x: %w", store.ErrNotFound), ExitNotFound, "task_not_found", 404, false},
+		{"several tasks", &store.AmbiguousError{Given: "1"}, ExitUsage, "ambiguous_id", 0, false},
+		{"a root that cannot be used", &store.RootError{Path: "/x", Check: "y"}, ExitConfig, "root_unusable", 0, false},
+		{"something to set up", &engine.ConfigError{What: "a"}, ExitConfig, "configuration", 0, false},
+		{"busy", fmt.Errorf("x: %w", &journal.BusyError{}), ExitBusy, "task_busy", 409, true},
+		{"somebody else has taken it", fmt.Errorf("x: %w", journal.ErrFenced), ExitBusy, "task_fenced", 409, false},
+		{"locks that cannot be trusted", fmt.Errorf("x: %w", journal.ErrUntrustedLocks), ExitConfig, "untrusted_locks", 0, false},
+		{"the provider failed", &llm.Error{Kind: llm.Server}, ExitProvider, "provider_error", 0, true},
+		{"the provider's key", &llm.Error{Kind: llm.Auth}, ExitConfig, "provider_auth", 0, false},
+		{"too late", fmt.Errorf("x: %w", context.DeadlineExceeded), ExitTimeout, "timeout", 0, false},
+		{"stopped", fmt.Errorf("x: %w", context.Canceled), ExitCancelled, "cancelled", 0, false},
+		{"no permission", fmt.Errorf("x: %w", syscall.EACCES), ExitFailed, "permission_denied", 0, false},
+		{"anything else", errors.New("x"), ExitFailed, "failed", 0, false},
+		{"a mistake in the words wins over what followed", errors.Join(usage("a", "b", "c"), errors.New("x")), ExitUsage, "usage", 0, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := failureOf(tt.err)
+			if f.Exit != tt.exit || f.Code != tt.code || f.Status != tt.status || f.Retryable != tt.retryable {
+				t.Errorf("%+v", f)
+			}
+			if f.What == "" || f.Try == "" && tt.code != "configuration" {
+				t.Errorf("a line is missing: %+v", f)
+			}
+		})
+	}
+}
+
+func TestExitOfOutcomes(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		state, code   string
+		stopped, exit int
+		try           string
+	}{
+		{"waiting", "", 0, ExitInput, `roost resume id "your answer"`},
+		{"denied", "", 0, ExitDenied, "roost resume id"},
+		{"limit", "turns", 0, ExitLimit, "roost resume id --max-turns N"},
+		{"limit", "cost", 0, ExitLimit, "roost resume id --max-cost AMOUNT"},
+		{"limit", "mistakes", 0, ExitLimit, "roost resume id"},
+		{"limit", "timeout", 0, ExitTimeout, "roost resume id"},
+		{"cancelled", "", 0, ExitCancelled, "roost resume id"},
+		{"cancelled", "", ExitInterrupt, ExitInterrupt, "roost resume id"},
+		{"cancelled", "", ExitTerminated, ExitTerminated, "roost resume id"},
+		{"interrupted", "", ExitHangup, ExitHangup, "roost resume id"},
+		{"failed", "provider", 0, ExitProvider, "roost resume id"},
+		{"failed", "context", 0, ExitProvider, "roost resume id"},
+		{"failed", "auth", 0, ExitConfig, "roost resume id"},
+		{"failed", "fenced", 0, ExitBusy, "roost resume id"},
+		{"failed", "internal", 0, ExitFailed, "roost resume id"},
+		{"failed", "save", 0, ExitFailed, "roost resume id"},
+		{"failed", "", ExitInterrupt, ExitFailed, "roost resume id"}, // it failed before the signal counted
+	}
+	for _, tt := range tests {
+		f := failureOfOutcome("id", engine.Outcome{State: tt.state, Code: tt.code, Err: errors.New("why")}, tt.stopped)
+		if f == nil || f.Exit != tt.exit || f.Task != "id" || f.Try != tt.try || f.Why != "why" {
+			t.Errorf("%s/%s: %+v, want exit %d and %s", tt.state, tt.code, f, tt.exit, tt.try)
+		}
+	}
+	if f := failureOfOutcome("id", engine.Outcome{State: "completed"}, ExitInterrupt); f != nil {
+		t.Errorf("a signal that came too late: %+v", f)
+	}
+	f := failureOfOutcome("id", engine.Outcome{State: "completed", Reason: "all done", Err: errors.New("disk full")}, 0)
+	if f == nil || f.Exit != ExitFailed || f.Why != "disk full" {
+		t.Errorf("an end that was not saved: %+v", f)
+	}
+}
+
+// The codes that help prints are those of the README, each with a meaning.
+func TestExitCodesAreDocumented(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(readme), "## Exit codes")
+	table, _, _ = strings.Cut(table, "\n## ")
+	told := map[int]bool{}
+	for _, m := range regexp.MustCompile(`[0-9]+`).FindAllString(table, -1) {
+		n, err := strconv.Atoi(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told[n] = true
+	}
+	last := -1
+	for _, c := range exitCodes {
+		if !told[c.code] {
+			t.Errorf("the README does not tell of %d (%s)", c.code, c.meaning)
+		}
+		delete(told, c.code)
+		if c.code <= last || c.meaning == "" {
+			t.Errorf("%d %q is out of order or says nothing", c.code, c.meaning)
+		}
+		last = c.code
+	}
+	if len(told) > 0 {
+		t.Errorf("the README tells of codes that do not exist: %v", told)
+	}
+}

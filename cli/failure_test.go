@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/store"
+)
+
+// app is an App without a terminal, and what it writes.
+func app(t *testing.T, env ...string) (a *App, out, errs *bytes.Buffer) {
+	t.Helper()
+	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
+	vars := map[string]string{"HOME": t.TempDir(), "ROOST_SOURCES": "none"}
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		vars[name] = value
+	}
+	now := time.Date(2026, 4, 20, 12, 0, 0, 0, time.UTC)
+	return &App{
+		In: strings.NewReader(""), Out: out, Err: errs, Env: func(name string) string { return vars[name] }, Dir: t.TempDir(),
+		Now: func() time.Time { return now },
+	}, out, errs
+}
+
+func TestFailuresAreThreeLines(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		f    Failure
+		want string
+	}{
+		{"what, why, what to do", Failure{What: "find the task", Why: "there is none", Try: "roost list"},
+			"roost: find the task\n  there is none\n  try: roost list\n"},
+		{"nothing can be done", Failure{What: "a", Why: "b"}, "roost: a\n  b\n"},
+		{"one suggestion stands in the last line already", Failure{What: "a", Why: "b", Try: "roost list", Suggestions: []string{"roost list"}},
+			"roost: a\n  b\n  try: roost list\n"},
+		{"several are listed", Failure{What: "a", Why: "b", Try: "roost show x:1", Suggestions: []string{"x:1", "y:1"}},
+			"roost: a\n  b\n  try: roost show x:1\n    x:1\n    y:1\n"},
+		{"a reason over lines is one", Failure{What: "a", Why: "b\n\n  c", Try: "d"}, "roost: a\n  b c\n  try: d\n"},
+		{"hostile texts", Failure{What: "a\x1b[2J", Why: "b\x1b]0;x\ac", Try: "d\x1b[1m", Suggestions: []string{"e\x9b1m", "f\x07"}},
+			"roost: a\n  bc\n  try: d\n    e\n    f\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			a, out, errs := app(t)
+			a.tell(&tt.f)
+			got := errs.String()
+			if strings.ContainsAny(got, "\x1b\x07\u009b") {
+				t.Errorf("an escape got through: %q", got)
+			}
+			if tt.name != "hostile texts" && got != tt.want || out.Len() > 0 {
+				t.Errorf("stderr %q, want %q; stdout %q", got, tt.want, out)
+			}
+		})
+	}
+}
+
+func TestFailuresAsProblems(t *testing.T) {
+	t.Parallel()
+	a, _, errs := app(t)
+	a.flags.json = true
+	a.tell(&Failure{Exit: 14, Code: "task_busy", Status: 409, What: "own <it>", Why: "line\nbreak \x1b[2J", Try: "roost show", Task: "id", Suggestions: []string{"x"}, Retryable: true})
+	want := problem{Type: "about:blank#task_busy", Title: "own <it>", Status: 409, Code: "task_busy", Detail: "line\nbreak \x1b[2J", Task: "id",
+		Suggestions: []string{"roost show", "x"}, Retryable: true}
+	var got problem
+	if err := json.Unmarshal(errs.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" || strings.Count(errs.String(), "\n") != 1 || strings.Contains(errs.String(), "\x1b") {
+		t.Errorf("%q: %s", errs, diff)
+	}
+	errs.Reset()
+	a.tell(&Failure{Code: "x"})
+	if !strings.Contains(errs.String(), `"suggestions":[]`) {
+		t.Errorf("no suggestions are an empty list: %s", errs)
+	}
+}
+
+// Whatever words somebody types, the end is an exit code of the table, stdout
+// holds no error, and an error is said in the form that was asked for.
+func TestAnyCommandLineEndsOrderly(t *testing.T) {
+	t.Parallel()
+	known := map[int]bool{}
+	for _, c := range exitCodes {
+		known[c.code] = true
+	}
+	word := rapid.SampledFrom([]string{
+		"list", "show", "doctor", "resume", "continue", "run", "config", "get", "set", "help", "version", "approvals", "test", "completion", "bash",
+		"--json", "--tail", "-1", "0", "x", "--sort", "cost", "--limit", "--before", "#3", "--ui", "--api", "--journal", "--", "-q", "-v", "--yes",
+		"--status", "idle", "--since", "7d", "--max-turns", "--image", "-C", "/nonexistent", "--approve", "ask", "--task", "--nosuch", "", "-", "~1", "a:b",
+	})
+	root := t.TempDir()
+	rapid.Check(t, func(r *rapid.T) {
+		args := rapid.SliceOfN(word, 0, 6).Draw(r, "args")
+		a, out, errs := app(t, "ROOST_ROOT="+root)
+		code := a.Run(context.Background(), args)
+		if !known[code] {
+			r.Fatalf("%q: exit code %d", args, code)
+		}
+		if code == ExitDone {
+			return
+		}
+		if strings.Contains(out.String(), "roost: ") {
+			r.Fatalf("%q: an error on stdout: %s", args, out)
+		}
+		if a.flags.json {
+			lines := strings.Split(strings.TrimSpace(errs.String()), "\n")
+			var p problem
+			if err := json.Unmarshal([]byte(lines[len(lines)-1]), &p); err != nil || p.Code == "" || p.Title == "" {
+				r.Fatalf("%q: no problem object: %s", args, errs)
+			}
+			return
+		}
+		if lines := strings.Split(errs.String(), "\n"); !strings.Contains(errs.String(), "roost: ") || len(lines) < 3 {
+			r.Fatalf("%q: exit %d without three lines: %q", args, code, errs)
+		}
+		if code == ExitFailed {
+			r.Fatalf("%q: it only failed: %s", args, errs)
+		}
+	})
+	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
+		t.Errorf("a mistake wrote into the root: %v, %v", left, err)
+	}
+}
+
+func TestReaderGone(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{fmt.Errorf("print: %w", &os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}), true},
+		{io.ErrClosedPipe, true}, {syscall.ENOSPC, false}, {errors.New("x"), false}, {nil, false},
+	} {
+		if got := readerGone(tt.err); got != tt.want {
+			t.Errorf("%v: %v", tt.err, got)
+		}
+	}
+}
+
+// An id, a title and a folder that attack the terminal lose their teeth in every
+// place where a person reads them.
+func TestHostileNamesAreHarmless(t *testing.T) {
+	t.Parallel()
+	const evil = "x\x1b[2J\x1b]0;owned\a\u009b31m\u202etxt"
+	a, out, errs := app(t)
+	items := []store.Summary{{
+		ID: evil, Source: "s", Path: "/p", Title: evil, Workspace: "/" + evil, Status: "idle", TS: 1,
+		Damaged: []store.Damage{{File: evil, Problem: evil, Recovered: evil}}, Provider: evil, Mode: evil,
+	}}
+	names := namesAmong([]store.Ref{{ID: evil, Source: "s"}}, items)
+	if err := a.table(items, []int{0}, names); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.header(&store.View{Summary: items[0], State: emptyState()}); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.showReport(report{Tasks: 1, Damaged: []finding{{ID: evil, File: evil, Problem: evil, Path: evil}}, Repaired: []finding{{ID: evil, Copy: evil}}}); err != nil {
+		t.Fatal(err)
+	}
+	a.sumUp(store.Listing{Sources: []store.SourceState{{Name: evil, Path: evil}}})
+	a.warn(evil)
+	for name, text := range map[string]string{"stdout": out.String(), "stderr": errs.String()} {
+		if strings.ContainsAny(text, "\x1b\a\u009b\u202e") {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
+}

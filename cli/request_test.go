@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/task"
+)
+
+func TestImages(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	png := append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 20)...)
+	if got, err := image(file("a", png)); err != nil || !strings.HasPrefix(got, "data:image/png;base64,iVBORw0KGgo") {
+		t.Errorf("a png without its ending: %.40s, %v", got, err)
+	}
+	for name, path := range map[string]string{
+		"a text": file("b.png", []byte("text")), "an empty file": file("c.png", nil), "a folder": dir, "nothing": filepath.Join(dir, "d.png"),
+		"too large": file("e.png", append(png, make([]byte, imageLimit)...)), "svg, which can run code": file("f.svg", []byte("<svg/>")),
+	} {
+		if got, err := image(path); err == nil {
+			t.Errorf("%s is taken: %.40s", name, got)
+		}
+	}
+}
+
+// A limit that was not given is left to the task; a 0 that was given takes it away.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		args string
+		want *task.Limits
+	}{
+		{"", nil},
+		{"--max-turns 3", &task.Limits{MaxTurns: 3}},
+		{"--max-turns 0", &task.Limits{MaxTurns: -1}},
+		{"--max-cost 0.50 --idle-timeout 1m", &task.Limits{MaxCostMicros: 500000, IdleTimeoutMS: 60000}},
+		{"--max-cost 0 --total-timeout 0", &task.Limits{MaxCostMicros: -1, TotalTimeoutMS: -1}},
+		{"--idle-timeout 1us", &task.Limits{IdleTimeoutMS: 1}},
+	} {
+		a, _, _ := app(t)
+		var r runFlags
+		cmd := &cobra.Command{Use: "run"}
+		a.addRunFlags(cmd, &r)
+		if err := cmd.ParseFlags(strings.Fields(tt.args)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.limits(cmd)
+		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", tt.args, err, diff)
+		}
+	}
+}

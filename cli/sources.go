@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/roost-dev/roost/store"
+)
+
+// sumUp says on stderr what was found, and where was looked when nothing was.
+func (a *App) sumUp(got store.Listing) {
+	tasks, damaged, empty, sources := 0, 0, 0, 0
+	for _, src := range got.Sources {
+		tasks += src.Tasks
+		damaged += src.Damaged
+		empty += src.Empty
+		if src.Tasks > 0 {
+			sources++
+		}
+	}
+	if tasks == 0 {
+		a.say("no tasks found; looked in:")
+		for _, src := range got.Sources {
+			line := fmt.Sprintf("  %s (%s)%s", src.Path, src.Name, unreachable(src))
+			if src.Empty > 0 {
+				line += fmt.Sprintf(", %d empty", src.Empty)
+			}
+			a.say("%s", line)
+		}
+		return
+	}
+	for _, src := range got.Sources {
+		if why := unreachable(src); why != "" {
+			a.warn(src.Path + " (" + src.Name + ")" + why)
+		}
+	}
+	line := fmt.Sprintf("%d task%s in %d source%s", tasks, plural(tasks), sources, plural(sources))
+	if damaged > 0 {
+		line += fmt.Sprintf(", %d damaged (roost doctor tells more)", damaged)
+	}
+	if empty > 0 {
+		line += fmt.Sprintf(", %d empty", empty)
+	}
+	if len(got.Items) < tasks {
+		line += fmt.Sprintf("; %d shown", len(got.Items))
+	}
+	a.say("%s", line)
+	if got.NextCursor != "" {
+		a.say("more: roost list --cursor %s, or --limit 0 for all", got.NextCursor)
+	}
+}
+
+// unreachable says why a source could not be looked into, "" when it could. It is
+// never just shown as empty.
+func unreachable(src store.SourceState) string {
+	if src.State == "" || src.State == "readable" {
+		return ""
+	}
+	return " is " + src.State
+}
+
+// bySource says what each source holds, those with nothing left out.
+func (a *App) bySource(sources []store.SourceState) {
+	for _, src := range sources {
+		if src.Tasks+src.Empty == 0 {
+			continue
+		}
+		line := fmt.Sprintf("%5d  %s", src.Tasks, src.Name)
+		if src.Tool != "" && src.Tool != src.Name {
+			line += " (" + src.Tool + ")"
+		}
+		line += "  " + src.Path
+		if src.Damaged > 0 {
+			line += fmt.Sprintf("  %d damaged", src.Damaged)
+		}
+		if src.Empty > 0 {
+			line += fmt.Sprintf("  %d empty", src.Empty)
+		}
+		a.say("%s", line)
+	}
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"strings"
+	"time"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/view"
+)
+
+// table writes one line a task.
+func (a *App) table(items []store.Summary, depths []int, names map[string]string) error {
+	style := a.outStyle()
+	width := 0
+	if a.OutTTY {
+		width = a.Width
+	}
+	idWidth, statusWidth := 2, 6
+	for _, t := range items {
+		names[t.Path] = display.OneLine(names[t.Path])
+		idWidth = max(idWidth, display.Columns(names[t.Path]))
+		statusWidth = max(statusWidth, len(status(t)))
+	}
+	head := display.Pad("ID", idWidth) + "  AGE   " + display.Pad("STATUS", statusWidth) + "     COST   MSGS  TITLE"
+	out := bufio.NewWriter(a.Out)
+	fmt.Fprintln(out, style.Paint(view.Dim, head))
+	for i, t := range items {
+		cost := "-"
+		if t.Usage.Cost != nil {
+			cost = "$" + money.USD((int64(*t.Usage.Cost)+5000)/10000*10000).String()
+		}
+		left := fmt.Sprintf("%s  %4s  %s %8s %6d  ", display.Pad(names[t.Path], idWidth), a.age(t.TS),
+			display.Pad(status(t), statusWidth), cost, t.Messages.UI)
+		title := strings.Repeat("  ", depths[i]) + display.OneLine(t.Title)
+		if title == "" {
+			title = "(no title)"
+		}
+		right := ""
+		if t.Workspace != "" {
+			right = "  " + display.OneLine(t.Workspace)
+		}
+		room := 60
+		if width > 0 {
+			room = max(width-display.Columns(left)-min(display.Columns(right), 30), 20)
+		}
+		line := display.Cut(left+display.Cut(title, room)+right, width)
+		s := view.Plain
+		if len(t.Damaged) > 0 {
+			s = view.Bad
+		} else if t.Status == "waiting" {
+			s = view.Asked
+		}
+		fmt.Fprintln(out, style.Paint(s, line))
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("print the list: %w", err)
+	}
+	return nil
+}
+
+func status(t store.Summary) string {
+	switch {
+	case len(t.Damaged) > 0:
+		return t.Status + "!"
+	case t.Pending:
+		return t.Status + "*"
+	}
+	return t.Status
+}
+
+func (a *App) age(ts int64) string {
+	if ts == 0 {
+		return "-"
+	}
+	return display.Age(time.Duration(a.millis()-ts) * time.Millisecond)
+}
+
+// asTree puts subtasks below their parents, as far as those are listed.
+func asTree(items []store.Summary) ([]store.Summary, []int) {
+	listed := map[string]bool{}
+	for _, t := range items {
+		listed[t.ID] = true
+	}
+	children := map[string][]store.Summary{}
+	for _, t := range items {
+		parent := t.ParentID
+		if !listed[parent] || parent == t.ID {
+			parent = ""
+		}
+		children[parent] = append(children[parent], t)
+	}
+	var out []store.Summary
+	var depths []int
+	seen := map[string]bool{} // by path: damaged folders may name each other as parents
+	var walk func(parent string, depth int)
+	walk = func(parent string, depth int) {
+		for _, t := range children[parent] {
+			if seen[t.Path] {
+				continue
+			}
+			seen[t.Path] = true
+			out, depths = append(out, t), append(depths, depth)
+			walk(t.ID, depth+1)
+		}
+	}
+	walk("", 0)
+	for _, t := range items { // those in a circle
+		if !seen[t.Path] {
+			seen[t.Path] = true
+			out, depths = append(out, t), append(depths, 0)
+		}
+	}
+	return out, depths
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}

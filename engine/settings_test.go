@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/task"
+)
+
+func TestEachLimitReplacesItself(t *testing.T) {
+	has := task.Limits{MaxTurns: 10, MaxCostMicros: 500, IdleTimeoutMS: 1000, TotalTimeoutMS: 60_000}
+	for _, c := range []struct {
+		name        string
+		given, want task.Limits
+	}{
+		{"none", task.Limits{}, has},
+		{"turns", task.Limits{MaxTurns: 3}, task.Limits{MaxTurns: 3, MaxCostMicros: 500, IdleTimeoutMS: 1000, TotalTimeoutMS: 60_000}},
+		{"cost", task.Limits{MaxCostMicros: 9}, task.Limits{MaxTurns: 10, MaxCostMicros: 9, IdleTimeoutMS: 1000, TotalTimeoutMS: 60_000}},
+		{"two times", task.Limits{IdleTimeoutMS: 5, TotalTimeoutMS: 6}, task.Limits{MaxTurns: 10, MaxCostMicros: 500, IdleTimeoutMS: 5, TotalTimeoutMS: 6}},
+		{"turns taken away", task.Limits{MaxTurns: -1}, task.Limits{MaxCostMicros: 500, IdleTimeoutMS: 1000, TotalTimeoutMS: 60_000}},
+		{"all taken away", task.Limits{MaxTurns: -1, MaxCostMicros: -1, IdleTimeoutMS: -1, TotalTimeoutMS: -1}, task.Limits{}},
+	} {
+		if diff := cmp.Diff(c.want, limits(has, c.given)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	e := &Engine{opt: Options{Config: Config{Provider: "anthropic", Model: "from-config"}}}
+	kept := task.Settings{
+		Workspace: "/w", Mode: "architect", Provider: "script", Model: "a.yaml", BaseURL: "http://old", Approve: "read",
+		Allow: []string{"go test"}, Limits: task.Limits{MaxTurns: 4},
+	}
+	for _, c := range []struct {
+		name string
+		has  task.Settings
+		give Request
+		want func(*task.Settings)
+	}{
+		{"a task keeps what it has", kept, Request{}, func(*task.Settings) {}},
+		{"what is given replaces it", kept, Request{Mode: "code", Approve: "all", Deny: []string{"rm"}}, func(s *task.Settings) {
+			s.Mode, s.Approve, s.Deny = "code", "all", []string{"rm"}
+		}},
+		{"an empty list is a list", kept, Request{Allow: []string{}}, func(s *task.Settings) { s.Allow = []string{} }},
+		{"one limit", kept, Request{Limits: &task.Limits{MaxCostMicros: 7}}, func(s *task.Settings) { s.Limits.MaxCostMicros = 7 }},
+		{"another provider's model means nothing", kept, Request{Provider: "anthropic"}, func(s *task.Settings) {
+			s.Provider, s.Model, s.BaseURL = "anthropic", defaultModel, ""
+		}},
+		{"the same provider's does", kept, Request{Provider: "script"}, func(*task.Settings) {}},
+		{"the configuration comes last", task.Settings{Workspace: "/w"}, Request{}, func(s *task.Settings) {
+			*s = task.Settings{Workspace: "/w", Mode: "code", Provider: "anthropic", Model: "from-config", Approve: "ask"}
+		}},
+		{"a model that was named stays", task.Settings{Workspace: "/w"}, Request{Model: "mine"}, func(s *task.Settings) {
+			*s = task.Settings{Workspace: "/w", Mode: "code", Provider: "anthropic", Model: "mine", Approve: "ask"}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			want := c.has
+			c.want(&want)
+			got, err := e.settings(c.has, c.give)
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Error(err, diff)
+			}
+		})
+	}
+}
+
+func TestSettingsThatCannotBe(t *testing.T) {
+	e := &Engine{}
+	var config *ConfigError
+	_, err := e.settings(task.Settings{Workspace: "/w"}, Request{Approve: "maybe"})
+	if !errors.As(err, &config) || !strings.Contains(config.Try, "ask, read, edits or all") {
+		t.Errorf("policy: %v", err)
+	}
+	_, err = e.settings(task.Settings{}, Request{})
+	if !errors.As(err, &config) || !strings.Contains(config.Try, "-C") {
+		t.Errorf("workspace: %v", err)
+	}
+	for provider, try := range map[string]string{"": "ANTHROPIC_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "openrouter": "--provider anthropic"} {
+		if _, err = e.provider(task.Settings{Provider: provider}); !errors.As(err, &config) || !strings.Contains(config.Try, try) {
+			t.Errorf("provider %q: %v", provider, err)
+		}
+	}
+	if _, err = e.provider(task.Settings{Provider: "script", Model: filepath.Join(t.TempDir(), "none.yaml")}); !errors.As(err, &config) {
+		t.Errorf("script: %v", err)
+	}
+}
+
+func TestConfigFromEnv(t *testing.T) {
+	env := func(vars map[string]string) Config {
+		c := ConfigFromEnv(func(name string) string { return vars[name] })
+		c.Zone = ""
+		return c
+	}
+	if diff := cmp.Diff(Config{Keys: map[string]string{}, BaseURLs: map[string]string{}}, env(nil)); diff != "" {
+		t.Error(diff)
+	}
+	want := Config{
+		Provider: "anthropic", Model: defaultModel,
+		Keys: map[string]string{"anthropic": "k"}, BaseURLs: map[string]string{"anthropic": "http://127.0.0.1:1"},
+	}
+	if diff := cmp.Diff(want, env(map[string]string{"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1"})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestZone(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		offset int
+		want   string
+	}{
+		{"UTC", 0, "UTC, UTC+0:00"}, {"CET", 3600, "CET, UTC+1:00"}, {"IST", 5*3600 + 1800, "IST, UTC+5:30"},
+		{"NST", -(3*3600 + 1800), "NST, UTC-3:30"},
+	} {
+		if got := zone(time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone(c.name, c.offset))); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestGitHead(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		want  string
+	}{
+		{"no repository", nil, ""},
+		{"a branch", map[string]string{"HEAD": "ref: refs/heads/main\n", "refs/heads/main": "abc123\n"}, "abc123"},
+		{"detached", map[string]string{"HEAD": "abc123\n"}, "abc123"},
+		{"no commit yet", map[string]string{"HEAD": "ref: refs/heads/main\n"}, "refs/heads/main (no commit found)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			root := t.TempDir()
+			for name, text := range c.files {
+				path := filepath.Join(root, ".git", filepath.FromSlash(name))
+				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := gitHead(root); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	was := task.Settings{Workspace: "/w", Provider: "anthropic", Model: "a", Mode: "code"}
+	ran := &task.State{Settings: was, Run: &task.Run{Head: "abc"}}
+	for _, c := range []struct {
+		name  string
+		state *task.State
+		now   func(*task.Settings)
+		head  string
+		want  []string
+	}{
+		{"nothing", ran, func(*task.Settings) {}, "abc", nil},
+		{"another model", ran, func(s *task.Settings) { s.Model = "b" }, "abc", []string{"model: a -> b"}},
+		{"what was not set is no change", &task.State{}, func(*task.Settings) {}, "abc", nil},
+		{"files moved on", ran, func(*task.Settings) {}, "def", []string{"the workspace's HEAD has changed since the last run: abc -> def"}},
+		{"git is gone", ran, func(*task.Settings) {}, "", []string{"the workspace's HEAD has changed since the last run: abc -> none"}},
+		{"another workspace has another HEAD", ran, func(s *task.Settings) { s.Workspace = "/x" }, "def", []string{"workspace: /w -> /x"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			now := was
+			c.now(&now)
+			if diff := cmp.Diff(c.want, differences(c.state, now, c.head)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

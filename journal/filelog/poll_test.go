@@ -1,0 +1,230 @@
+package filelog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/roost-dev/roost/journal"
+)
+
+func never() bool { return false }
+
+func ownHere(t *testing.T, dir string) *owner {
+	t.Helper()
+	o, err := Own(t.Context(), dir, Options{By: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { o.Close() })
+	return o.(*owner)
+}
+
+func say(t *testing.T, o journal.Owner, n int) {
+	t.Helper()
+	for i := range n {
+		if _, err := o.Append(t.Context(), journal.Draft{At: time.Now().UnixNano(), Events: []journal.Event{fmt.Appendf(nil, `{"n":%d}`, i)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := o.Barrier(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stranger is a reader that does not know of an owner in its own process, as one
+// in another process does not.
+func stranger(t *testing.T, dir string) *reader {
+	t.Helper()
+	r, err := openReader(OS, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	r.key += "#elsewhere"
+	return r
+}
+
+// Without any notification followers look by themselves, and miss nothing.
+func TestFollowWithoutNotifications(t *testing.T) {
+	dir := t.TempDir()
+	o := ownHere(t, dir)
+	r := stranger(t, dir)
+	const total = 30
+	got := make(chan journal.Commit)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- r.follow(t.Context(), 1, nil, never, func(c journal.Commit, err error) bool {
+			if err != nil {
+				t.Error(err)
+			}
+			got <- c
+			return c.Seq < total+1
+		})
+	}()
+	if c := <-got; c.Seq != 1 {
+		t.Fatalf("first %d", c.Seq)
+	}
+	for i := range total {
+		say(t, o, 1)
+		select {
+		case c := <-got:
+			if c.Seq != uint64(i+2) {
+				t.Fatalf("got %d, want %d", c.Seq, i+2)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("commit %d never came", i+2)
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The pauses between looks start at 5 ms, grow to 250 ms, and start anew when
+// something came.
+func TestPollingSlowsDown(t *testing.T) {
+	dir := t.TempDir()
+	appendTo(t, dir, logLine(1, 1))
+	synctest.Test(t, func(t *testing.T) {
+		r := stranger(t, dir)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var looks []time.Duration
+		last := time.Now()
+		told := func() bool { // asked before each pause
+			looks = append(looks, time.Since(last).Round(time.Millisecond))
+			last = time.Now()
+			switch len(looks) {
+			case 8:
+				appendTo(t, dir, logLine(2, 1))
+			case 12:
+				cancel()
+			}
+			return false
+		}
+		err := r.follow(ctx, 1, nil, told, func(journal.Commit, error) bool { return true })
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		want := "[0s 5ms 10ms 20ms 40ms 80ms 160ms 250ms 250ms 5ms 10ms 20ms]"
+		if got := fmt.Sprint(looks); got != want {
+			t.Fatalf("pauses %s, want %s", got, want)
+		}
+	})
+}
+
+func appendTo(t *testing.T, dir string, b []byte) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(dir, logName), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A system that has no more watches to give is no reason to fail or to be late.
+func TestHubWithoutWatches(t *testing.T) {
+	h := newHub(func() (*fsnotify.Watcher, error) { return nil, errors.New("too many open files") })
+	wake, told, cancel := h.subscribe("/x")
+	if told.Load() {
+		t.Error("followers are told that they will be told")
+	}
+	o := &owner{reader: &reader{ino: 7}}
+	h.own("/x", o, +1)
+	if !told.Load() {
+		t.Error("an owner in this process tells its followers itself")
+	}
+	if h.tail("/x", 7) != &o.tail || h.tail("/x", 8) != nil || h.tail("/y", 7) != nil {
+		t.Error("the tail belongs to one log")
+	}
+	if !h.notify("/x", few) {
+		t.Error("one follower is few")
+	}
+	select {
+	case <-wake:
+	default:
+		t.Error("not woken")
+	}
+	h.own("/x", nil, -1)
+	select {
+	case <-wake: // the last commits may not have been told
+	default:
+		t.Error("not woken by the owner's end")
+	}
+	if told.Load() || h.tail("/x", 7) != nil {
+		t.Error("the owner is gone")
+	}
+	cancel()
+	if len(h.dirs) != 0 {
+		t.Errorf("left behind: %v", h.dirs)
+	}
+}
+
+// Setting a watch up takes the kernel a while now and then. An owner that saves
+// does not wait for that.
+func TestSlowWatchesHoldNoOwnerUp(t *testing.T) {
+	opening, open := make(chan struct{}), make(chan struct{})
+	h := newHub(func() (*fsnotify.Watcher, error) {
+		close(opening)
+		<-open
+		return nil, errors.New("none")
+	})
+	subscribed := make(chan struct{})
+	go func() {
+		defer close(subscribed)
+		_, _, cancel := h.subscribe("/elsewhere")
+		cancel()
+	}()
+	<-opening
+	saved := make(chan struct{})
+	go func() {
+		defer close(saved)
+		h.own("/x", &owner{reader: &reader{ino: 7}}, +1)
+		h.notify("/x", few)
+		h.own("/x", nil, -1)
+	}()
+	select {
+	case <-saved:
+	case <-time.After(20 * time.Second):
+		t.Error("an owner waits for somebody else's watch")
+	}
+	close(open)
+	<-subscribed
+	<-saved
+}
+
+// A crowd is not woken by whoever saved.
+func TestCrowdIsLeftToTheFlusher(t *testing.T) {
+	h := newHub(func() (*fsnotify.Watcher, error) { return nil, errors.New("none") })
+	var wakes []<-chan struct{}
+	for range few + 1 {
+		wake, _, cancel := h.subscribe("/x")
+		defer cancel()
+		wakes = append(wakes, wake)
+	}
+	if h.notify("/x", few) {
+		t.Fatal("too many, and told all the same")
+	}
+	if len(wakes[0]) != 0 {
+		t.Fatal("some were woken")
+	}
+	if !h.notify("/x", everyone) {
+		t.Fatal("everyone is not enough")
+	}
+	for i, w := range wakes {
+		if len(w) != 1 {
+			t.Errorf("follower %d was not woken", i)
+		}
+	}
+}

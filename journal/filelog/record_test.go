@@ -1,0 +1,175 @@
+package filelog
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/journal"
+)
+
+func TestRecordComesBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := record{
+			Synced: rapid.Int64Range(0, math.MaxInt64).Draw(t, "synced"), Head: rapid.Uint64().Draw(t, "head"),
+			Epoch: rapid.Uint64().Draw(t, "epoch"), Ino: rapid.Uint64().Draw(t, "ino"),
+		}
+		b := r.encode()
+		if len(b) != recordLen {
+			t.Fatalf("%d bytes, want %d always", len(b), recordLen)
+		}
+		got, ok := readRecord(bytes.NewReader(append(b, "behind it"...)))
+		got.CRC = ""
+		if !ok || got != r {
+			t.Fatalf("%+v %v, want %+v", got, ok, r)
+		}
+	})
+}
+
+// A record that is half old and half new, cut or touched is no record.
+func TestRecordIsWholeOrNothing(t *testing.T) {
+	a, b := record{Synced: 1111, Head: 7, Epoch: 2, Ino: 99}.encode(), record{Synced: 2222, Head: 8, Epoch: 2, Ino: 99}.encode()
+	for i := range a {
+		if mixed := append(bytes.Clone(b[:i]), a[i:]...); !bytes.Equal(mixed, a) && !bytes.Equal(mixed, b) {
+			if _, ok := readRecord(bytes.NewReader(mixed)); ok {
+				t.Fatalf("torn at %d, and taken", i)
+			}
+		}
+		if _, ok := readRecord(bytes.NewReader(a[:i])); ok {
+			t.Fatalf("cut at %d, and taken", i)
+		}
+		bad := bytes.Clone(a)
+		bad[i] ^= 4
+		if _, ok := readRecord(bytes.NewReader(bad)); ok {
+			t.Fatalf("changed at %d, and taken", i)
+		}
+	}
+}
+
+// settling is a record that is being rewritten while it is read.
+type settling struct {
+	io.ReaderAt
+	bad int
+	b   []byte
+}
+
+func (s *settling) ReadAt(p []byte, off int64) (int, error) {
+	b := bytes.Clone(s.b)
+	if s.bad > 0 {
+		s.bad--
+		b[20] = '#'
+	}
+	return bytes.NewReader(b).ReadAt(p, off)
+}
+
+func TestRecordIsReadAgainWhenCaughtHalfWritten(t *testing.T) {
+	want := record{Synced: 5, Head: 1, Epoch: 1, Ino: 3}
+	got, ok := readRecord(&settling{bad: 2, b: want.encode()})
+	if got.CRC = ""; !ok || got != want {
+		t.Fatalf("%+v %v", got, ok)
+	}
+	if _, ok := readRecord(&settling{bad: 1000, b: want.encode()}); ok {
+		t.Fatal("a record that never holds was taken")
+	}
+}
+
+func TestOwnerLine(t *testing.T) {
+	want := journal.OwnerInfo{PID: 12, Started: time.UnixMilli(1700000000000).UTC(), Boot: "b", Host: "h\n\"", Address: "http://x", Program: "roost run"}
+	at := func(line string) io.ReaderAt { return strings.NewReader(strings.Repeat("r", recordLen) + line) }
+	if diff := cmp.Diff(want, readOwner(at(string(encodeOwner(want))+"rest of a longer one before"))); diff != "" {
+		t.Fatal(diff)
+	}
+	for _, bad := range []string{"", "\n", "{", "[]\n", "{\"pid\":\"x\"}\n", "\x00\x00", strings.Repeat("x", ownerMax+10)} {
+		if got := readOwner(at(bad)); got != (journal.OwnerInfo{}) {
+			t.Errorf("%.20q: %+v", bad, got)
+		}
+	}
+}
+
+func TestIndexComesBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := idxFile{
+			ino: rapid.Uint64().Draw(t, "ino"), headLen: rapid.Uint32Range(0, headMax).Draw(t, "headLen"), headCRC: rapid.Uint32().Draw(t, "headCRC"),
+			snapSeq: rapid.Uint64().Draw(t, "snapSeq"), snapLine: rapid.Uint32().Draw(t, "snapLine"),
+			snapLen: rapid.Int64Range(0, math.MaxInt64).Draw(t, "snapLen"), snapCRC: rapid.Uint32().Draw(t, "snapCRC"),
+		}
+		for range rapid.IntRange(0, 5).Draw(t, "spots") {
+			x.spots = append(x.spots, spot{rapid.Uint64().Draw(t, "seq"), rapid.Uint64().Draw(t, "epoch"), rapid.Int64().Draw(t, "off")})
+		}
+		b := x.encode()
+		got, err := readIdx(bytes.NewReader(append(bytes.Clone(b), "snapshot"...)))
+		if diff := cmp.Diff(x, got, cmp.AllowUnexported(idxFile{}, spot{})); err != nil || diff != "" {
+			t.Fatal(err, diff)
+		}
+		cut := rapid.IntRange(0, len(b)-1).Draw(t, "cut")
+		if _, err := readIdx(bytes.NewReader(b[:cut])); err == nil {
+			t.Fatalf("cut at %d, and taken", cut)
+		}
+		bad := bytes.Clone(b)
+		bad[rapid.IntRange(0, len(b)-1).Draw(t, "at")] ^= byte(rapid.IntRange(1, 255).Draw(t, "mask"))
+		if _, err := readIdx(bytes.NewReader(bad)); err == nil {
+			t.Fatal("changed, and taken")
+		}
+	})
+}
+
+// FuzzReadIdx: an index is derived, but anybody may have written it. It must not
+// make us allocate what it claims to hold.
+func FuzzReadIdx(f *testing.F) {
+	f.Add(idxFile{ino: 1, spots: []spot{{1, 1, 0}, {65, 1, 9000}}, snapSeq: 3, snapLen: 4}.encode())
+	f.Add([]byte(idxMagic + strings.Repeat("\xff", idxHeader)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		x, err := readIdx(bytes.NewReader(b))
+		if err == nil && len(x.spots)*idxSpot+idxHeader > len(b) {
+			t.Fatalf("%d spots out of %d bytes", len(x.spots), len(b))
+		}
+	})
+}
+
+// An index that claims to have far more spots than it holds takes no memory.
+func TestIndexIsNotBelieved(t *testing.T) {
+	b := idxFile{ino: 1, spots: []spot{{1, 1, 0}}}.encode()
+	b[28], b[29], b[30] = 0xff, 0xff, 0xff
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := readIdx(bytes.NewReader(b)); err == nil {
+		t.Fatal("taken")
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
+		t.Fatalf("%d bytes were taken for a file of %d", got, len(b))
+	}
+}
+
+func TestSpotsAreFound(t *testing.T) {
+	var x index
+	for seq := uint64(1); seq <= 1000; seq++ {
+		x.note(seq, 1, int64(seq)*100)
+	}
+	if n := len(x.spots); n < 10 || n > 20 {
+		t.Fatalf("%d spots for 1000 small commits", n)
+	}
+	for seq := uint64(1); seq <= 1000; seq++ {
+		sp, i := x.before(seq)
+		if i < 0 || sp.seq > seq || seq-sp.seq >= spotCommits {
+			t.Fatalf("for %d: spot of %d", seq, sp.seq)
+		}
+	}
+	if _, i := x.before(0); i != -1 {
+		t.Fatal("a spot before the first commit")
+	}
+	var big index
+	for seq := uint64(1); seq <= 10; seq++ {
+		big.note(seq, 1, int64(seq)*spotBytes)
+	}
+	if len(big.spots) != 10 {
+		t.Fatalf("%d spots for 10 large commits", len(big.spots))
+	}
+}

@@ -1,0 +1,220 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
+)
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// Whose bytes a file holds is judged by its content; its times only make that
+// cheap.
+func TestWhoseBytes(t *testing.T) {
+	ours, theirs := array(fourRows...), array(fourRows[:3]...)
+	same := strings.Replace(ours, "four", "FOUR", 1) // as long as ours
+	for name, c := range map[string]struct {
+		text string
+		mark func(print roofmt.Fingerprint) watermark
+		want bool
+	}{
+		"written last":                {ours, func(roofmt.Fingerprint) watermark { return markWith(ours, nil) }, true},
+		"written by somebody":         {theirs, func(roofmt.Fingerprint) watermark { return markWith(ours, nil) }, false},
+		"as long as ours, and not it": {same, func(roofmt.Fingerprint) watermark { return markWith(ours, nil) }, false},
+		"about to be written at the kill": {ours, func(roofmt.Fingerprint) watermark {
+			return markWith(theirs, map[string]projected{roofmt.UIName: {SHA256: digest(ours), Size: int64(len(ours))}})
+		}, true},
+		"only about to be written": {ours, func(roofmt.Fingerprint) watermark {
+			return watermark{Writing: map[string]projected{roofmt.UIName: {SHA256: digest(ours), Size: int64(len(ours))}}}
+		}, true},
+		"nothing is known": {ours, func(roofmt.Fingerprint) watermark { return watermark{} }, false},
+		"by its times": {theirs, func(p roofmt.Fingerprint) watermark {
+			return watermark{Files: map[string]projected{roofmt.UIName: {SHA256: digest(ours), Size: p.Size, MTime: p.MTime, Inode: p.Inode}}}
+		}, true},
+	} {
+		dir := t.TempDir()
+		write(t, dir, roofmt.UIName, c.text)
+		f := must[*roofmt.Folder](t)(roofmt.Read(context.Background(), dir))
+		if got := c.mark(f.UI.Print).wrote(f.UI); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+		check(t, f.Close())
+	}
+	// A leftover of another program's write is never ours, whatever it says.
+	dir := t.TempDir()
+	write(t, dir, ".ui_messages.json.new_1_a.tmp", ours)
+	f := must[*roofmt.Folder](t)(roofmt.Read(context.Background(), dir))
+	if f.UI.Len() != 4 || markWith(ours, nil).wrote(f.UI) {
+		t.Errorf("%d rows of a leftover count as ours", f.UI.Len())
+	}
+	check(t, f.Close())
+}
+
+func markWith(text string, writing map[string]projected) watermark {
+	return watermark{Files: map[string]projected{roofmt.UIName: {SHA256: digest(text), Size: int64(len(text))}}, Writing: writing}
+}
+
+// The record is derived: whatever became of it, the task is read and continued as
+// before, and nothing counts as changed.
+func TestTheRecordMayBeAnything(t *testing.T) {
+	for _, text := range []string{"", "{", "[]", `{"files":7}`, `{"files":null,"seq":-1}`, `{"seq":99999,"files":{"ui_messages.json":{"sha256":"","size":-5}}}`, strings.Repeat("\x00", 50)} {
+		s, dir, want := continued(t)
+		ref := must[Ref](t)(s.Find(context.Background(), "live-one"))
+		write(t, ref.Log, watermarkName, text)
+		if v := view(t, s, "live-one"); len(v.Pending) != 0 || rows(v.State) != want {
+			t.Errorf("%q: pending %+v", text, v.Pending)
+		}
+		o := own(t, s, "live-one")
+		if len(o.Intakes) != 0 || rows(o.Task.State()) != want {
+			t.Errorf("%q: %+v", text, o.Intakes)
+		}
+		commit(t, o.Task, task.UI, uiRow(9, "on"))
+		closeTask(t, o.Task)
+		if got := read(t, dir, roofmt.UIName); got != with(fourRows, uiRow(9, "on")) {
+			t.Errorf("%q: rows %s", text, got)
+		}
+	}
+}
+
+func TestTheRecordIsReplacedWhole(t *testing.T) {
+	dir := t.TempDir()
+	first := watermark{Seq: 5, Files: map[string]projected{"a": {SHA256: "x", Size: 3, Absent: true}}}
+	check(t, first.save(dir))
+	if d := cmp.Diff(first, readWatermark(dir)); d != "" {
+		t.Error(d)
+	}
+	if err := first.save(filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "watermark") {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+	if got := must[[]os.DirEntry](t)(os.ReadDir(dir)); len(got) != 1 || got[0].Name() != watermarkName {
+		t.Errorf("left: %v", got)
+	}
+	info := must[os.FileInfo](t)(os.Stat(filepath.Join(dir, watermarkName)))
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v", info.Mode())
+	}
+}
+
+// Nothing is written while nothing changes, however often a task is taken over.
+func TestProjectionsRestWhileNothingChanges(t *testing.T) {
+	s, dir, _ := continued(t)
+	own1 := filepath.Join(t.TempDir(), "own")
+	s2 := open(t, own1)
+	closeTask(t, create(t, s2, "still"))
+	for _, c := range []struct {
+		s   *Store
+		id  string
+		dir string
+	}{{s, "live-one", dir}, {s2, "still", filepath.Join(own1, "tasks", "still")}} {
+		before := map[string]string{}
+		for _, name := range []string{roofmt.UIName, roofmt.APIName, roofmt.ItemName, roofmt.MetadataName} {
+			before[name] = tree(t, filepath.Join(c.dir, name))[filepath.Join(c.dir, name)]
+		}
+		for range 3 {
+			closeTask(t, own(t, c.s, c.id).Task)
+		}
+		for name, want := range before {
+			if got := tree(t, filepath.Join(c.dir, name))[filepath.Join(c.dir, name)]; got != want {
+				t.Errorf("%s: %s was written again: %s, before %s", c.id, name, got, want)
+			}
+		}
+	}
+}
+
+// A run does not wait for its projections; they come behind by themselves.
+func TestProjectionsComeBehind(t *testing.T) {
+	s := open(t, t.TempDir())
+	k := create(t, s, "behind")
+	commit(t, k, task.UI, uiRow(2, "soon"))
+	path := filepath.Join(s.tasksDir(), "behind", roofmt.UIName)
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), "soon") {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("no projection came")
+		}
+	}
+	closeTask(t, k)
+}
+
+// Files of ours are for their owner; a file that an editor shares keeps its mode.
+func TestModesOfProjections(t *testing.T) {
+	s, dir, _ := continued(t)
+	check(t, os.Chmod(filepath.Join(dir, roofmt.UIName), 0o644))
+	k := own(t, s, "live-one").Task
+	commit(t, k, task.UI, uiRow(9, "on"))
+	closeTask(t, k)
+	root := t.TempDir()
+	closeTask(t, create(t, open(t, root), "private"))
+	for path, want := range map[string]os.FileMode{
+		filepath.Join(dir, roofmt.UIName):                                        0o644,
+		filepath.Join(dir, roofmt.APIName):                                       0o600,
+		filepath.Join(root, "tasks", "private", roofmt.UIName):                   0o600,
+		filepath.Join(root, "tasks", "private", "journal.jsonl"):                 0o600,
+		filepath.Join(root, "tasks", roofmt.IndexName):                           0o600,
+		filepath.Join(root, "tasks", "private"):                                  0o700 | os.ModeDir,
+		filepath.Join(root, "tasks", "private", watermarkName):                   0o600,
+		filepath.Dir(must[Ref](t)(s.Find(context.Background(), "live-one")).Log): 0o700 | os.ModeDir,
+	} {
+		if info, err := os.Stat(path); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v (%v), want %v", path, info.Mode(), err, want)
+		}
+	}
+}
+
+// A command's whole output lies where Roo looks for it, once, and never through a
+// link that somebody put there.
+func TestOutputsOfCommands(t *testing.T) {
+	ctx := context.Background()
+	s := open(t, t.TempDir())
+	k := create(t, s, "outputs")
+	text := strings.Repeat("line\n", 1000)
+	finish := func(call, name string) {
+		hash := must[string](t)(k.PutBlob(ctx, []byte(text)))
+		check(t, k.Commit(ctx, task.ToolFinished{Call: call, Name: "execute_command", Outcome: "ok", Output: hash, Size: int64(len(text)), Artifact: name, Result: []byte(`{"type":"tool_result","tool_use_id":"c"}`)}))
+		check(t, k.Barrier(ctx))
+	}
+	finish("c1", "cmd-1700000000001.txt")
+	finish("c2", "../../escape.txt")
+	check(t, k.proj.settle(ctx))
+	dir := filepath.Join(s.tasksDir(), "outputs")
+	for _, name := range []string{"cmd-1700000000001.txt", "escape.txt"} {
+		if got := read(t, filepath.Join(dir, "command-output"), name); got != text {
+			t.Errorf("%s holds %d bytes", name, len(got))
+		}
+	}
+	if exists(filepath.Dir(s.tasksDir()), "escape.txt") || exists(s.tasksDir(), "escape.txt") {
+		t.Error("a name led out of the folder")
+	}
+	// A person's change to it stays.
+	write(t, filepath.Join(dir, "command-output"), "cmd-1700000000001.txt", "mine")
+	finish("c3", "cmd-1700000000003.txt")
+	check(t, k.proj.settle(ctx))
+	if got := read(t, filepath.Join(dir, "command-output"), "cmd-1700000000001.txt"); got != "mine" {
+		t.Errorf("overwritten: %d bytes", len(got))
+	}
+	outside := t.TempDir()
+	check(t, os.RemoveAll(filepath.Join(dir, "command-output")))
+	check(t, os.Symlink(outside, filepath.Join(dir, "command-output")))
+	finish("c4", "cmd-1700000000004.txt")
+	if err := k.Close(ctx); err == nil {
+		t.Error("nobody was told that the outputs could not be written")
+	}
+	if left := must[[]os.DirEntry](t)(os.ReadDir(outside)); len(left) != 0 {
+		t.Errorf("written through a link: %v", left)
+	}
+}

@@ -1,0 +1,281 @@
+package filetool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// listText lists a folder and gives its lines.
+func listText(t *testing.T, env tool.Env, path string, recursive bool) []string {
+	t.Helper()
+	_, res := run(t, env, ListFiles(), call("path", path, "recursive", recursive))
+	return strings.Split(res.Text, "\n")
+}
+
+func TestFoldersThatAreNotEntered(t *testing.T) {
+	env, _ := sandbox(t,
+		"src/a.go", "", "src/out/o", "", "node_modules/m/i.js", "", "sub/node_modules/n/i.js", "", "target/t", "", "vendor/v.go", "", ".cache/c", "", ".git/config", "", ".git2/x", "",
+		"dist", "a file of that name", "Pods/p", "", "env/e", "", "environment/e", "",
+	)
+	want := []string{"dist", ".cache/", ".git2/", "env/", "environment/", "environment/e", "node_modules/", "Pods/", "src/", "src/a.go", "src/out/", "sub/", "sub/node_modules/", "target/", "vendor/"}
+	if d := cmp.Diff(want, listText(t, env, ".", true)); d != "" {
+		t.Error(d)
+	}
+	// What is named is meant.
+	for path, want := range map[string][]string{
+		"node_modules": {"m/", "m/i.js"},
+		"target":       {"t"},
+		".cache":       {"c"},
+		".git":         {"config"},
+		"src/out":      {"o"},
+	} {
+		if d := cmp.Diff(want, listText(t, env, path, true)); d != "" {
+			t.Errorf("%s: %s", path, d)
+		}
+	}
+}
+
+func TestGitignoreOnTheWay(t *testing.T) {
+	env, _ := sandbox(t,
+		".gitignore", "*.log\n/top\nbuild/\n!sub/keep.log\n", "a.log", "", "top", "", "sub/top", "", "sub/keep.log", "", "sub/x.log", "",
+		"build/o", "", "sub/.gitignore", "own\n!b.log\n", "sub/own", "", "own", "", "sub/b.log", "", "sub/deep/b.log", "", "sub/deep/own", "", "sub/deep/y", "",
+		"broken/.gitignore", "[\n\\\n", "broken/f", "",
+	)
+	want := []string{".gitignore", "own", "broken/", "broken/.gitignore", "broken/f", "sub/", "sub/.gitignore", "sub/b.log", "sub/keep.log", "sub/top", "sub/deep/", "sub/deep/b.log", "sub/deep/y"}
+	if d := cmp.Diff(want, listText(t, env, ".", true)); d != "" {
+		t.Error(d)
+	}
+	// From below, the files above count as well.
+	if d := cmp.Diff([]string{"b.log", "y"}, listText(t, env, "sub/deep", true)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestLinksAreListedAndNotFollowed(t *testing.T) {
+	env, root := sandbox(t, "d/f", "", "other/g", "")
+	put(t, filepath.Join(root, "..", "outside", "secret"), "")
+	for name, to := range map[string]string{"d/up": "..", "d/loop": "loop", "d/self": ".", "out": "../outside", "gone": "nowhere", "alias": "other"} {
+		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	want := []string{"alias", "gone", "out", "d/", "d/f", "d/loop", "d/self", "d/up", "other/", "other/g"}
+	if d := cmp.Diff(want, listText(t, env, ".", true)); d != "" {
+		t.Error(d)
+	}
+	ask, res := run(t, env, ListFiles(), call("path", "out", "recursive", true))
+	if !ask.Outside || res.Text != "secret" || raw(ask.Text, "isOutsideWorkspace") != "true" {
+		t.Errorf("%+v %q", ask, res.Text)
+	}
+	if ask, res = run(t, env, ListFiles(), call("path", "alias", "recursive", true)); ask.Outside || res.Text != "g" {
+		t.Errorf("%+v %q", ask, res.Text)
+	}
+}
+
+func TestListErrorsInWords(t *testing.T) {
+	env, _ := sandbox(t, "f", "")
+	for path, want := range map[string]string{
+		"missing":   "Error: the folder missing does not exist.",
+		"f":         "Error: f is a file, not a folder. Use read_file to see it.",
+		"f/below":   "Error: the folder f/below cannot be listed: ",
+		"miss\ning": `Error: the folder "miss\ning" does not exist.`,
+	} {
+		_, res := run(t, env, ListFiles(), call("path", path, "recursive", false))
+		if !res.IsError || !strings.HasPrefix(res.Text, want) {
+			t.Errorf("%q: %+v", path, res)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(env.Workspace.Root(), "empty"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, res := run(t, env, ListFiles(), call("path", "empty", "recursive", true)); res.Text != "No files found." || res.IsError {
+		t.Errorf("%+v", res)
+	}
+}
+
+// A folder near the top is shown before what lies deep, so that a cut listing
+// still gives the lay of the land.
+func TestACutListingKeepsTheTop(t *testing.T) {
+	env, root := sandbox(t)
+	for i := range 30 {
+		for k := range 20 {
+			put(t, filepath.Join(root, fmt.Sprintf("d%02d", i), fmt.Sprintf("f%02d", k)), "")
+		}
+		put(t, filepath.Join(root, fmt.Sprintf("top%02d", i)), "")
+	}
+	lines := listText(t, env, ".", true)
+	if n := slices.Index(lines, "") + 1; n != maxEntries+1 || !strings.Contains(lines[len(lines)-1], "truncated") {
+		t.Errorf("%d lines, the last is %q", n, lines[len(lines)-1])
+	}
+	for i := range 30 {
+		for _, want := range []string{fmt.Sprintf("d%02d/", i), fmt.Sprintf("top%02d", i)} {
+			if !slices.Contains(lines, want) {
+				t.Errorf("%s is cut", want)
+			}
+		}
+	}
+}
+
+func TestHugeFolder(t *testing.T) {
+	env, root := sandbox(t)
+	dir := filepath.Join(root, "huge")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5000 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("f%04d", i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := time.Now()
+	lines := listText(t, env, "huge", false)
+	if lines[0] != "f0000" || lines[maxEntries-1] != "f0199" {
+		t.Errorf("begins %q, ends %q", lines[0], lines[maxEntries-1])
+	}
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("took %v", d)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := readFolder(ctx, dir); !errors.Is(err, context.Canceled) {
+		t.Errorf("it cannot be stopped: %v", err)
+	}
+	all, err := readFolder(context.Background(), dir)
+	if err != nil || len(all) != 5000 || !slices.IsSortedFunc(all, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) }) {
+		t.Errorf("%d names, %v", len(all), err)
+	}
+}
+
+func TestMarksInAListing(t *testing.T) {
+	entries := func() []entry {
+		return []entry{{"b", false, false}, {"secret", true, false}, {"AGENTS.md", false, true}, {"d/", false, false}, {"both", true, true}}
+	}
+	for _, tt := range []struct {
+		limited, show, marks bool
+		want                 string
+	}{
+		{false, false, false, "AGENTS.md\nb\nboth\nsecret\nd/"},
+		{false, false, true, shieldMark + "AGENTS.md\nb\nd/"},
+		{false, true, true, shieldMark + "AGENTS.md\nb\n" + lockMark + "both\n" + lockMark + "secret\nd/"},
+	} {
+		got := formatListing(entries(), tt.limited, tt.show, tt.marks)
+		if got != tt.want {
+			t.Errorf("%+v: %s", tt, cmp.Diff(tt.want, got))
+		}
+		limited := formatListing(entries(), true, tt.show, tt.marks)
+		if !strings.HasPrefix(limited, tt.want+"\n\n(File list truncated.") {
+			t.Errorf("cut: %q", limited)
+		}
+	}
+	if got := formatListing(nil, false, false, true); got != "No files found." {
+		t.Errorf("nothing: %q", got)
+	}
+}
+
+// Files before folders at each level, names as people expect them.
+func TestOrderOfAListing(t *testing.T) {
+	want := []string{"README", "a.txt", "a1", "a2", "a10", "B", "c", "a/", "a/z", "a/b/", "a/b/c", "B/", "B/x", "é/"}
+	rapid.Check(t, func(r *rapid.T) {
+		var entries []entry
+		for _, p := range rapid.Permutation(want).Draw(r, "order") {
+			entries = append(entries, entry{path: p})
+		}
+		sortEntries(entries)
+		at := map[string]int{}
+		for i, e := range entries {
+			at[e.path] = i
+		}
+		for _, pair := range [][2]string{{"a1", "a2"}, {"a2", "a10"}, {"a10", "a/"}, {"c", "a/"}, {"a/z", "a/b/"}, {"a/", "a/z"}, {"a/b/", "a/b/c"}, {"B/", "B/x"}} {
+			if at[pair[0]] > at[pair[1]] {
+				r.Fatalf("%s comes after %s in %v", pair[0], pair[1], at)
+			}
+		}
+		if len(at) != len(want) {
+			r.Fatalf("entries were lost: %v", at)
+		}
+	})
+}
+
+func TestCompareNamesIsAnOrder(t *testing.T) {
+	name := rapid.StringOfN(rapid.SampledFrom([]rune("aAbBéE019_-. (ж日😀")), 0, 6, -1)
+	rapid.Check(t, func(r *rapid.T) {
+		a, b, c := name.Draw(r, "a"), name.Draw(r, "b"), name.Draw(r, "c")
+		sign := func(n int) int { return max(-1, min(1, n)) }
+		if sign(compareNames(a, b)) != -sign(compareNames(b, a)) {
+			r.Fatalf("%q and %q", a, b)
+		}
+		if compareNames(a, a) != 0 {
+			r.Fatalf("%q differs from itself", a)
+		}
+		if compareNames(a, b) <= 0 && compareNames(b, c) <= 0 && compareNames(a, c) > 0 {
+			r.Fatalf("%q, %q, %q", a, b, c)
+		}
+	})
+}
+
+func TestTooWide(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	real, err := filepath.EvalSymlinks(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{"/": true, real: true, filepath.Join(real, "project"): false, filepath.Dir(real): false} {
+		if got := tooWide(path); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+	put(t, filepath.Join(home, "private", "f"), "")
+	env, _ := sandbox(t)
+	if _, res := run(t, env, ListFiles(), call("path", real, "recursive", true)); strings.Contains(res.Text, "private") {
+		t.Errorf("the home folder lists %q", res.Text)
+	}
+	// A workspace that is a home folder is shown, but not walked through.
+	ws, err := workspace.Open(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, res := run(t, tool.Env{Workspace: ws}, ListFiles(), call("path", ".", "recursive", true)); res.Text != "private/" {
+		t.Errorf("a workspace at home lists %q", res.Text)
+	}
+}
+
+func ExampleListFiles() {
+	dir, _ := os.MkdirTemp("", "example")
+	defer os.RemoveAll(dir)
+	_ = os.MkdirAll(filepath.Join(dir, "cmd"), 0o700)
+	for _, name := range []string{"go.mod", "cmd/main.go"} {
+		_ = os.WriteFile(filepath.Join(dir, name), nil, 0o600)
+	}
+	ws, err := workspace.Open(dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	p, err := ListFiles().Plan(ctx, tool.Env{Workspace: ws}, []byte(`{"path":".","recursive":true}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	res, err := p.Run(ctx, nil)
+	fmt.Println(res.Text, err)
+	// Output:
+	// go.mod
+	// cmd/
+	// cmd/main.go <nil>
+}
