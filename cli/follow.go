@@ -170,8 +170,13 @@ func (f *follower) close(o engine.Outcome) {
 
 func (f *follower) failure(o engine.Outcome) *Failure {
 	failure := failureOfOutcome(f.run.TaskID, o, f.stop.exit())
-	if failure != nil && failure.Exit == ExitInput && f.asked.Kind == "approval" {
-		failure.Try = "roost resume " + f.run.TaskID + " yes, or no, or a reason against it"
+	if failure != nil && failure.Exit == ExitInput {
+		switch f.asked.Kind {
+		case "approval":
+			failure.Try = "roost resume " + f.run.TaskID + " yes, or no, or a reason against it"
+		case "damage":
+			failure.Try = "roost resume " + f.run.TaskID + " yes, or look at it first: roost doctor " + f.run.TaskID
+		}
 	}
 	return failure
 }

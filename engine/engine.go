@@ -110,7 +110,11 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 		return nil, err
 	}
 	// Read first: a refusal must leave nothing behind.
-	view, err := e.store.Read(ctx, ref)
+	latest := ref
+	if fork, ok := e.store.Continued(ref); ok {
+		latest = fork
+	}
+	view, err := e.store.Read(ctx, latest)
 	if err != nil {
 		return nil, err
 	}
@@ -207,27 +211,6 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, interactive boo
 		Masks: p.provider.mask, Notice: run.notice, Expect: run.expect,
 	}
 	return run
-}
-
-// describe says what taking the task over found, in words for the person.
-func describe(o *store.Owned, adopted bool) []string {
-	var notes []string
-	if o.Forked != "" {
-		notes = append(notes, fmt.Sprintf("%s has a format that Roost does not write; it goes on as a new task %s", o.Forked, o.Task.Ref.ID))
-	} else if adopted && o.Task.Ref.Foreign() {
-		notes = append(notes, "this task lies in another tool's storage: it goes on in place, and its originals are kept")
-	}
-	if o.Gone {
-		notes = append(notes, "the editor deleted this task's folder; Roost's copy is whole, and the folder is not made again")
-	}
-	for _, change := range o.Intakes {
-		if change.Refused != "" {
-			notes = append(notes, fmt.Sprintf("another program changed %s: not taken over, because %s; its bytes are kept", change.File, change.Refused))
-			continue
-		}
-		notes = append(notes, fmt.Sprintf("another program changed %s: %d new and %d changed messages were taken in", change.File, change.Added, change.Changed))
-	}
-	return notes
 }
 
 // Runs are the ids of the tasks that run in this process.

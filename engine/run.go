@@ -76,9 +76,12 @@ func (r *Run) work(in agent.Input) {
 	stopWatch()
 	watch.Wait()
 	stop()
-	last := r.task.State().Seq
+	last, told := r.task.State().Seq, len(r.task.Intakes())
 	if err := r.task.Close(context.Background()); err != nil {
 		r.notice(fmt.Sprintf("the task is saved in its journal, but its files are not up to date: %v", err))
+	}
+	for _, note := range intakes(r.task.Intakes()[told:]) {
+		r.notice(note) // of what came while the run went on
 	}
 	r.stream.waitFor(last, 5*time.Second, pumped)
 	stopPump()

@@ -171,3 +171,34 @@ func ExampleFile_With() {
 	// # mine
 	// model = "new" # for now
 }
+
+// What is set for any key is what holds for it afterwards, in one file with all
+// of them.
+func TestEveryKeyCanBeSet(t *testing.T) {
+	t.Parallel()
+	values := map[string]Value{
+		"approve": text("edits"), "max_turns": text("7"), "max_cost": text("0.50"), "idle_timeout": text("90s"), "total_timeout": text("2h"),
+		"allow": texts("git log", `echo "x"`), "deny": {IsList: true, List: []string{}},
+	}
+	content := "# mine\n"
+	for _, k := range Keys {
+		v, special := values[k.Name]
+		if !special {
+			v = text("for " + k.Name + ` # "C:\x"`)
+			values[k.Name] = v
+		}
+		if err := k.Check(v); err != nil {
+			t.Errorf("%s: %v", k.Name, err)
+		}
+		content = string(parse(t, content).With(k.Name, v))
+	}
+	got, warnings, err := Resolve(parse(t, content), "c", env())
+	if err != nil || len(warnings) > 0 {
+		t.Fatalf("%v %v of\n%s", err, warnings, content)
+	}
+	for name, want := range values {
+		if diff := cmp.Diff(want, got[name].Value); diff != "" || !strings.HasPrefix(got[name].Origin, "c:") {
+			t.Errorf("%s from %s: %s", name, got[name].Origin, diff)
+		}
+	}
+}

@@ -105,7 +105,8 @@ func TestNothingElseApproves(t *testing.T) {
 			}
 		}
 		p := NewPrompter(New(io.Discard, Options{}), strings.NewReader(strings.Join(lines, "\n")))
-		r, err := p.Ask(t.Context(), task.QuestionOpened{Kind: "approval", Text: "rm -r x", Diff: "-a\n+b\n"})
+		kind := rapid.SampledFrom([]string{"approval", "damage"}).Draw(t, "kind")
+		r, err := p.Ask(t.Context(), task.QuestionOpened{Kind: kind, Text: "rm -r x", Diff: "-a\n+b\n"})
 		if r.Always || r.Approve != nil && *r.Approve {
 			t.Fatalf("%q approved: %+v %v", lines, r, err)
 		}
@@ -120,7 +121,7 @@ func TestHostileQuestions(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		q := task.QuestionOpened{
-			Kind: rapid.SampledFrom([]string{"approval", "followup", "resume"}).Draw(t, "kind"),
+			Kind: rapid.SampledFrom([]string{"approval", "damage", "followup", "resume"}).Draw(t, "kind"),
 			Text: hostile().Draw(t, "text"), Diff: hostile().Draw(t, "diff"),
 			Choices: rapid.SliceOfN(hostile(), 0, 3).Draw(t, "choices"),
 		}
@@ -150,6 +151,23 @@ func TestDiffIsShown(t *testing.T) {
 	_, out, err = ask(t, task.QuestionOpened{Kind: "approval", Text: "echo x"}, "d\nq\n")
 	if err != nil || !strings.Contains(out, "there is no diff: echo x") {
 		t.Errorf("without a diff: %v\n%s", err, out)
+	}
+}
+
+// A damaged log is a plain yes or no: nothing is allowed for ever by it.
+func TestConsentToDamage(t *testing.T) {
+	t.Parallel()
+	yes, no := true, false
+	for _, tt := range []struct {
+		in   string
+		want Reply
+	}{
+		{"y\n", Reply{Approve: &yes}}, {"\na\nYES\n", Reply{Approve: &yes}}, {"n\n", Reply{Approve: &no}}, {"go on\nq\n", Reply{Stop: true}},
+	} {
+		got, out, err := ask(t, task.QuestionOpened{Kind: "damage", Text: "The log is damaged. Go on?"}, tt.in)
+		if d := cmp.Diff(tt.want, got); d != "" || err != nil || !strings.Contains(out, "? The log is damaged. Go on?") {
+			t.Errorf("%q: %v %s\n%s", tt.in, err, d, out)
+		}
 	}
 }
 

@@ -42,10 +42,38 @@ func NewPrompter(d *Display, in io.Reader) *Prompter { return &Prompter{d: d, in
 
 // Ask puts a question of a run to the person. Enter alone is never an answer.
 func (p *Prompter) Ask(ctx context.Context, q task.QuestionOpened) (Reply, error) {
-	if q.Kind == "approval" {
+	switch q.Kind {
+	case "approval":
 		return p.approval(ctx, q)
+	case "damage":
+		return p.consent(ctx, q)
 	}
 	return p.words(ctx, q)
+}
+
+// consent asks for a plain yes or no.
+func (p *Prompter) consent(ctx context.Context, q task.QuestionOpened) (Reply, error) {
+	p.whole(q.Text)
+	for {
+		line, err := p.Read(ctx, "  y go on, n do not, q stop > ")
+		if err != nil {
+			return Reply{}, err
+		}
+		yes := false
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "y", "yes":
+			yes = true
+			return Reply{Approve: &yes}, nil
+		case "n", "no":
+			return Reply{Approve: &yes}, nil
+		case "q", "quit":
+			return Reply{Stop: true}, nil
+		case "":
+			p.say("  Enter alone is not an answer")
+		default:
+			p.say("  answer with one of the letters")
+		}
+	}
 }
 
 func (p *Prompter) approval(ctx context.Context, q task.QuestionOpened) (Reply, error) {
