@@ -109,14 +109,14 @@ func TestCompletionsAreSilent(t *testing.T) {
 	if r := s.roost("config", "set", "mode", "ask"); r.code != 0 {
 		t.Fatal(r.err)
 	}
-	must(t, replace(file, []byte("modle = 1\n")))
+	must(t, replace(file, []byte("mdel = 1\n")))
 	cmd := s.command("__complete", "show", "")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil || !strings.HasPrefix(out.String(), "alpha-1\t") || strings.Contains(errs.String(), "modle") {
+	if err := cmd.Run(); err != nil || !strings.HasPrefix(out.String(), "alpha-1\t") || strings.Contains(errs.String(), "mdel") {
 		t.Errorf("%v\n%s%s", err, &out, &errs)
 	}
-	must(t, replace(file, []byte("modle = \n")))
+	must(t, replace(file, []byte("mdel = \n")))
 	if got, _ := s.complete("show", ""); len(got) > 0 {
 		t.Errorf("with settings that cannot be read: %q", got)
 	}

@@ -302,7 +302,7 @@ func TestTempNamesAreTold(t *testing.T) {
 	if l, ok := parseLeftover(tempName(UIName)); ok {
 		t.Errorf("our own temporary file counts as Roo's: %+v", l)
 	}
-	if tempName(UIName) == tempName(UIName) {
+	if first, second := tempName(UIName), tempName(UIName); first == second {
 		t.Error("two writers would meet")
 	}
 }

@@ -121,7 +121,7 @@ func TestKeysAreDistinct(t *testing.T) {
 func TestClosest(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"modle": "model", "max-turns": "max_turns", "aprove": "approve", "colour": "", "providers.antropic.api_key": "providers.anthropic.api_key",
+		"mdel": "model", "max-turns": "max_turns", "aprove": "approve", "colour": "", "providers.antropic.api_key": "providers.anthropic.api_key",
 	} {
 		if got := Closest(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
@@ -135,7 +135,7 @@ func TestClosest(t *testing.T) {
 }
 
 func ExampleResolve() {
-	f, err := Parse([]byte("model = \"claude-sonnet-4-5\" # the usual one\nmodle = 1\n"))
+	f, err := Parse([]byte("model = \"claude-sonnet-4-5\" # the usual one\nmdel = 1\n"))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -157,7 +157,7 @@ func ExampleResolve() {
 	// model = "claude-sonnet-4-5", from config.toml:1
 	// mode = "architect", from ROOST_MODE
 	// provider = "", from default
-	// line 2: nothing is called modle; model is one
+	// line 2: nothing is called mdel; model is one
 }
 
 func ExampleFile_With() {

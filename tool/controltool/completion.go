@@ -17,15 +17,16 @@ func NewCompletion() tool.Tool { return completion{} }
 
 type completion struct{}
 
-func (completion) Spec() tool.Spec {
-	return tool.Spec{
-		Name:        CompletionName,
-		Description: "End the task: give the final result to the user. Use it when the work is done and checked. Do not end the result with a question.",
-		Schema:      json.RawMessage(`{"type":"object","properties":{"result":{"type":"string","description":"What was done, for the user"}},"required":["result"],"additionalProperties":false}`),
-		Class:       tool.Control,
-		Replay:      tool.Again,
-	}
+// completionSpec is made once: it is asked for at every turn.
+var completionSpec = tool.Spec{
+	Name:        CompletionName,
+	Description: "End the task: give the final result to the user. Use it when the work is done and checked. Do not end the result with a question.",
+	Schema:      json.RawMessage(`{"type":"object","properties":{"result":{"type":"string","description":"What was done, for the user"}},"required":["result"],"additionalProperties":false}`),
+	Class:       tool.Control,
+	Replay:      tool.Again,
 }
+
+func (completion) Spec() tool.Spec { return completionSpec }
 
 func (completion) Plan(_ context.Context, _ tool.Env, input json.RawMessage) (tool.Plan, error) {
 	if !esjson.Valid(input) || esjson.TypeOf(input) != esjson.TypeObject {

@@ -24,15 +24,16 @@ const questionSchema = `{"type":"object","properties":{` +
 	`"text":{"type":"string","description":"The answer"},"mode":{"type":["string","null"],"description":"Mode to switch to with this answer, or null"}},` +
 	`"required":["text","mode"],"additionalProperties":false}}},"required":["question","follow_up"],"additionalProperties":false}`
 
-func (question) Spec() tool.Spec {
-	return tool.Spec{
-		Name:        QuestionName,
-		Description: "Ask the user a question when something needed for the task is missing and cannot be found out otherwise. Give one to four answers to choose from.",
-		Schema:      json.RawMessage(questionSchema),
-		Class:       tool.Control,
-		Replay:      tool.Again,
-	}
+// questionSpec is made once: it is asked for at every turn.
+var questionSpec = tool.Spec{
+	Name:        QuestionName,
+	Description: "Ask the user a question when something needed for the task is missing and cannot be found out otherwise. Give one to four answers to choose from.",
+	Schema:      json.RawMessage(questionSchema),
+	Class:       tool.Control,
+	Replay:      tool.Again,
 }
+
+func (question) Spec() tool.Spec { return questionSpec }
 
 // suggestion is one answer with the mode as the model gave it: absent, null or a
 // string. Roo keeps the difference.

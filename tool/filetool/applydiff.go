@@ -19,18 +19,19 @@ func ApplyDiff() tool.Tool { return applyDiffTool{} }
 
 type applyDiffTool struct{}
 
-func (applyDiffTool) Spec() tool.Spec {
-	return tool.Spec{
-		Name: "apply_diff",
-		Description: "Change parts of an existing file. Each block names the lines as they are now and the lines that replace them; put all changes of a file into one call. " +
-			"Copy the lines to be replaced exactly. Give :start_line: so that the right place is found when text repeats.\n\n" + blockForm,
-		Schema: schema([]string{"path", "diff"},
-			"path", property("string", "File to change, relative to the workspace."),
-			"diff", property("string", "One or more SEARCH/REPLACE blocks.")),
-		Class:  tool.Write,
-		Replay: tool.Inspect,
-	}
+// applyDiffToolSpec is made once: it is asked for at every turn.
+var applyDiffToolSpec = tool.Spec{
+	Name: "apply_diff",
+	Description: "Change parts of an existing file. Each block names the lines as they are now and the lines that replace them; put all changes of a file into one call. " +
+		"Copy the lines to be replaced exactly. Give :start_line: so that the right place is found when text repeats.\n\n" + blockForm,
+	Schema: schema([]string{"path", "diff"},
+		"path", property("string", "File to change, relative to the workspace."),
+		"diff", property("string", "One or more SEARCH/REPLACE blocks.")),
+	Class:  tool.Write,
+	Replay: tool.Inspect,
 }
+
+func (applyDiffTool) Spec() tool.Spec { return applyDiffToolSpec }
 
 func (applyDiffTool) parse(env tool.Env, raw json.RawMessage) (in input, p workspace.Path, diff string, err error) {
 	if in, err = parseInput("apply_diff", raw); err != nil {

@@ -20,17 +20,18 @@ func ListFiles() tool.Tool { return listFiles{} }
 
 type listFiles struct{}
 
-func (listFiles) Spec() tool.Spec {
-	return tool.Spec{
-		Name:        "list_files",
-		Description: "List the files and folders of a folder. Up to 200 entries are shown; folders end in \"/\". Use it to find your way, not to check whether a file that you just wrote is there.",
-		Schema: schema([]string{"path", "recursive"},
-			"path", property("string", "Folder to list, relative to the workspace."),
-			"recursive", property("boolean", "true lists everything below the folder, false only what lies directly in it.")),
-		Class:  tool.Read,
-		Replay: tool.Again,
-	}
+// listFilesSpec is made once: it is asked for at every turn.
+var listFilesSpec = tool.Spec{
+	Name:        "list_files",
+	Description: "List the files and folders of a folder. Up to 200 entries are shown; folders end in \"/\". Use it to find your way, not to check whether a file that you just wrote is there.",
+	Schema: schema([]string{"path", "recursive"},
+		"path", property("string", "Folder to list, relative to the workspace."),
+		"recursive", property("boolean", "true lists everything below the folder, false only what lies directly in it.")),
+	Class:  tool.Read,
+	Replay: tool.Again,
 }
+
+func (listFiles) Spec() tool.Spec { return listFilesSpec }
 
 func (l listFiles) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (tool.Plan, error) {
 	in, err := parseInput("list_files", raw)

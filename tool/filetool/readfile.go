@@ -23,25 +23,26 @@ func ReadFile() tool.Tool { return readFile{} }
 
 type readFile struct{}
 
-func (readFile) Spec() tool.Spec {
-	return tool.Spec{
-		Name:        "read_file",
-		Description: "Read a text file, or look at an image. Lines come with their numbers. Mode \"slice\" reads up to limit lines from offset on. Mode \"indentation\" reads the whole block of code around anchor_line: use it when you know a line, from a search or an error, and want the function or class it belongs to.",
-		Schema: schema([]string{"path"},
-			"path", property("string", "File to read, relative to the workspace."),
-			"mode", `{"type":"string","enum":["slice","indentation"],"description":"How to choose lines; slice if not given."}`,
-			"offset", property("integer", "First line to read, from 1. Slice mode."),
-			"limit", property("integer", "How many lines at most; 2000 if not given."),
-			"indentation", string(schema(nil,
-				"anchor_line", property("integer", "A line, from 1, in the block that is wanted."),
-				"max_levels", property("integer", "How many levels outwards; 0 for all."),
-				"include_siblings", property("boolean", "Also read the other blocks at the outermost level."),
-				"include_header", property("boolean", "Also read the comments above the block."),
-				"max_lines", property("integer", "How many lines at most, beside limit.")))),
-		Class:  tool.Read,
-		Replay: tool.Again,
-	}
+// readFileSpec is made once: it is asked for at every turn.
+var readFileSpec = tool.Spec{
+	Name:        "read_file",
+	Description: "Read a text file, or look at an image. Lines come with their numbers. Mode \"slice\" reads up to limit lines from offset on. Mode \"indentation\" reads the whole block of code around anchor_line: use it when you know a line, from a search or an error, and want the function or class it belongs to.",
+	Schema: schema([]string{"path"},
+		"path", property("string", "File to read, relative to the workspace."),
+		"mode", `{"type":"string","enum":["slice","indentation"],"description":"How to choose lines; slice if not given."}`,
+		"offset", property("integer", "First line to read, from 1. Slice mode."),
+		"limit", property("integer", "How many lines at most; 2000 if not given."),
+		"indentation", string(schema(nil,
+			"anchor_line", property("integer", "A line, from 1, in the block that is wanted."),
+			"max_levels", property("integer", "How many levels outwards; 0 for all."),
+			"include_siblings", property("boolean", "Also read the other blocks at the outermost level."),
+			"include_header", property("boolean", "Also read the comments above the block."),
+			"max_lines", property("integer", "How many lines at most, beside limit.")))),
+	Class:  tool.Read,
+	Replay: tool.Again,
 }
+
+func (readFile) Spec() tool.Spec { return readFileSpec }
 
 func (readFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (tool.Plan, error) {
 	in, err := parseInput("read_file", raw)

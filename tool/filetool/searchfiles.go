@@ -29,18 +29,19 @@ func SearchFiles() tool.Tool { return searchFiles{} }
 
 type searchFiles struct{}
 
-func (searchFiles) Spec() tool.Spec {
-	return tool.Spec{
-		Name:        "search_files",
-		Description: "Search the files of a folder and all its subfolders with a regular expression. Shows each matching line with its number and one line before and after it, up to 300 places.",
-		Schema: schema([]string{"path", "regex", "file_pattern"},
-			"path", property("string", "Folder to search in, relative to the workspace. A single file works too."),
-			"regex", property("string", "Regular expression (Rust/RE2 syntax, no look-around), matched line by line. Letter case counts; start with (?i) to ignore it."),
-			"file_pattern", property(`["string","null"]`, "Glob that file names must match, such as *.go or **/*.{ts,tsx}. null means every file.")),
-		Class:  tool.Read,
-		Replay: tool.Again,
-	}
+// searchFilesSpec is made once: it is asked for at every turn.
+var searchFilesSpec = tool.Spec{
+	Name:        "search_files",
+	Description: "Search the files of a folder and all its subfolders with a regular expression. Shows each matching line with its number and one line before and after it, up to 300 places.",
+	Schema: schema([]string{"path", "regex", "file_pattern"},
+		"path", property("string", "Folder to search in, relative to the workspace. A single file works too."),
+		"regex", property("string", "Regular expression (Rust/RE2 syntax, no look-around), matched line by line. Letter case counts; start with (?i) to ignore it."),
+		"file_pattern", property(`["string","null"]`, "Glob that file names must match, such as *.go or **/*.{ts,tsx}. null means every file.")),
+	Class:  tool.Read,
+	Replay: tool.Again,
 }
+
+func (searchFiles) Spec() tool.Spec { return searchFilesSpec }
 
 func (searchFiles) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (tool.Plan, error) {
 	in, err := parseInput("search_files", raw)

@@ -19,18 +19,19 @@ func WriteToFile() tool.Tool { return writeFile{} }
 
 type writeFile struct{}
 
-func (writeFile) Spec() tool.Spec {
-	return tool.Spec{
-		Name:        "write_to_file",
-		Aliases:     []string{"write_file"},
-		Description: "Write a whole file: make a new one, with the folders it needs, or replace an existing one. Give the complete content; nothing of the old content stays. For changes to an existing file apply_diff is quicker and safer.",
-		Schema: schema([]string{"path", "content"},
-			"path", property("string", "File to write, relative to the workspace."),
-			"content", property("string", "The complete content, without line numbers and without anything left out.")),
-		Class:  tool.Write,
-		Replay: tool.Inspect,
-	}
+// writeFileSpec is made once: it is asked for at every turn.
+var writeFileSpec = tool.Spec{
+	Name:        "write_to_file",
+	Aliases:     []string{"write_file"},
+	Description: "Write a whole file: make a new one, with the folders it needs, or replace an existing one. Give the complete content; nothing of the old content stays. For changes to an existing file apply_diff is quicker and safer.",
+	Schema: schema([]string{"path", "content"},
+		"path", property("string", "File to write, relative to the workspace."),
+		"content", property("string", "The complete content, without line numbers and without anything left out.")),
+	Class:  tool.Write,
+	Replay: tool.Inspect,
 }
+
+func (writeFile) Spec() tool.Spec { return writeFileSpec }
 
 func (writeFile) parse(env tool.Env, raw json.RawMessage) (in input, p workspace.Path, content string, err error) {
 	if in, err = parseInput("write_to_file", raw); err != nil {
