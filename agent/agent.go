@@ -15,6 +15,7 @@ import (
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/catalogue"
+	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
@@ -85,9 +86,9 @@ type Agent struct {
 	Settings  task.Settings
 	Head      string // the workspace's git HEAD, "" without git
 	SpoolDir  string
-	Masks     func(string) string // hides secrets in new tool output
-	Notice    func(string)        // things a person should know and nobody else
-	Expect    func(Plan) error    // told before the first request of a run
+	Masks     *redact.Redactor // hides secrets in new tool output; nil hides none
+	Notice    func(string)     // things a person should know and nobody else
+	Expect    func(Plan) error // told before the first request of a run
 
 	tools     map[string]tool.Tool
 	window    window

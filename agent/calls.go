@@ -218,10 +218,13 @@ func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err e
 // a disk that refuses for now, the model is told so.
 func (b *batch) keep(ctx context.Context, c *task.Call, full *tool.Spool, v *verdict) {
 	a := b.agent
-	err := a.untilSaved(ctx, func() (err error) {
-		v.output, v.size, err = a.Task.PutBlobFile(context.WithoutCancel(ctx), full.Path)
-		return err
-	})
+	path, err := a.masked(full.Path)
+	if err == nil {
+		err = a.untilSaved(ctx, func() (err error) {
+			v.output, v.size, err = a.Task.PutBlobFile(context.WithoutCancel(ctx), path)
+			return err
+		})
+	}
 	if err == nil {
 		v.artifact = artifactName(b.rowTS)
 		return

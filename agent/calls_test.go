@@ -17,6 +17,7 @@ import (
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 )
@@ -269,23 +270,25 @@ func TestRepeatedIDsOfAnAdoptedHistory(t *testing.T) {
 	}
 }
 
+const secret = "s3cret-0123456789-abcdef"
+
 // Output of a command is shown as it comes, with the row of its own that Roo gives it.
 func TestCommandOutput(t *testing.T) {
 	b := newBench(t, turn{calls: []call{use("c1", "act", "x")}}, finish("done"))
-	b.agent.Masks = func(s string) string { return strings.ReplaceAll(s, "s3cret", "****") }
+	b.agent.Masks = redact.New(redact.Known{Kind: "test", Value: secret})
 	b.tool("act").run = func(_ context.Context, out tool.Output, _ string) (tool.Result, error) {
 		out.Started(tool.Process{PGID: 77, Started: 5, Boot: "b", Mark: "m"})
-		for _, piece := range []string{"one ", "tw", "o s3c", "ret \xc3", "\xbc ", strings.Repeat("x", 9000), " end"} {
+		for _, piece := range []string{"one ", "tw", "o " + secret[:7], secret[7:] + " \xc3", "\xbc ", strings.Repeat("x", 9000), " end"} {
 			if _, err := out.Write([]byte(piece)); err != nil {
 				return tool.Result{}, err
 			}
 		}
-		return tool.Result{Text: "one two s3cret"}, nil
+		return tool.Result{Text: "one two " + secret}, nil
 	}
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	s := b.disk.state
-	wanted := "one two **** ü " + strings.Repeat("x", 9000) + " end"
-	if !shows(s, wanted) || strings.Contains(history(s), "s3cret") {
+	wanted := "one two [REDACTED:test] ü " + strings.Repeat("x", 9000) + " end"
+	if !shows(s, wanted) || strings.Contains(history(s), secret) {
 		t.Errorf("rows %v, %s", kinds(s), history(s))
 	}
 	got := ""
@@ -335,6 +338,25 @@ func TestCommandOutputFloods(t *testing.T) {
 	if string(b.disk.blobs[f.Output]) != "everything" || f.Size != 10 || !strings.HasPrefix(f.Artifact, "cmd-") {
 		t.Errorf("%+v", f)
 	}
+}
+
+// What is kept of a command's output is masked like what is shown of it: the model
+// can read it again.
+func TestTheWholeOutputIsMasked(t *testing.T) {
+	b := newBench(t, turn{calls: []call{use("c1", "act", "x")}}, finish("done"))
+	b.agent.Masks = redact.New(redact.Known{Kind: "test", Value: secret})
+	path := filepath.Join(t.TempDir(), "out")
+	b.must(os.WriteFile(path, []byte(strings.Repeat("line\n", 5000)+"key="+secret+"\nend"), 0o600))
+	b.tool("act").run = func(context.Context, tool.Output, string) (tool.Result, error) {
+		return tool.Result{Text: "much", Full: &tool.Spool{Path: path}}, nil
+	}
+	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
+	f := b.disk.state.Call("c1").Finished
+	kept := string(b.disk.blobs[f.Output])
+	if strings.Contains(kept, secret) || !strings.HasSuffix(kept, "line\nkey=[REDACTED:test]\nend") || f.Size != int64(len(kept)) {
+		t.Errorf("%d bytes, %d recorded: ...%s", len(kept), f.Size, kept[max(0, len(kept)-60):])
+	}
+	b.agent.Masks = nil
 }
 
 // A disk that refuses the whole output holds the run; the outcome is not lost for it.

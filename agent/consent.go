@@ -67,7 +67,8 @@ func (a *Agent) remember(spec tool.Spec, ask tool.Ask) []task.Event {
 	if spec.Class == tool.Command {
 		p := approval.Pattern(ask.Command)
 		if p == "" {
-			return nil // no pattern stands for this line: it is asked for again
+			a.notice("no pattern stands for a line like this one: it runs now, and is asked about again next time")
+			return nil
 		}
 		a.Settings.Allow = append(slices.Clone(a.Settings.Allow), p)
 	} else {
@@ -76,11 +77,4 @@ func (a *Agent) remember(spec tool.Spec, ask tool.Ask) []task.Event {
 	a.Policy.Allow, a.Policy.AllowTools = a.Settings.Allow, a.Settings.Tools
 	settings := a.Settings
 	return []task.Event{task.Changed{Settings: &settings}}
-}
-
-func (a *Agent) mask(text string) string {
-	if a.Masks == nil {
-		return text
-	}
-	return a.Masks(text)
 }

@@ -208,7 +208,7 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, interactive boo
 		Task: recorder{t, run}, Provider: p.provider.llm, Model: p.model, Tools: toolset.All(), Workspace: p.workspace,
 		Policy: policy(s), Asker: asker{run}, Live: run.live, Now: e.opt.Now, Zone: e.opt.Config.Zone,
 		RunID: id, Settings: s, Head: gitHead(p.workspace.Root()), SpoolDir: dir,
-		Masks: p.provider.mask, Notice: run.notice, Expect: run.expect,
+		Masks: p.provider.masks, Notice: run.notice, Expect: run.expect,
 	}
 	return run
 }

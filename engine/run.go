@@ -158,7 +158,11 @@ func (r *Run) expect(p agent.Plan) error {
 	if p.CostKnown {
 		cost = fmt.Sprintf("about $%.4f uncached", float64(p.CostMicro)/1e6)
 	}
-	r.tell("plan", fmt.Sprintf("sending %d messages, about %d tokens, to %s %s: %s", p.Messages, p.Tokens, p.Provider, p.Model, cost))
+	messages := fmt.Sprintf("%d messages", p.Messages)
+	if p.Messages == 1 {
+		messages = "one message"
+	}
+	r.tell("plan", fmt.Sprintf("sending %s, about %d tokens, to %s %s: %s", messages, p.Tokens, p.Provider, p.Model, cost))
 	return nil
 }
 

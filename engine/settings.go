@@ -105,8 +105,8 @@ func policy(s task.Settings) approval.Policy {
 
 // providerChoice is a provider and what must never be shown of it.
 type providerChoice struct {
-	llm  llm.Provider
-	mask func(string) string
+	llm   llm.Provider
+	masks *redact.Redactor
 }
 
 // provider makes the provider a task names. It is never swapped silently.
@@ -116,11 +116,7 @@ func (e *Engine) provider(s task.Settings) (providerChoice, error) {
 	for name, key := range c.Keys {
 		known = append(known, redact.Known{Kind: name + "-key", Value: key})
 	}
-	redactor := redact.New(known...)
-	choice := providerChoice{mask: func(text string) string {
-		masked, _ := redactor.String(text)
-		return masked
-	}}
+	choice := providerChoice{masks: redact.New(known...)}
 	switch s.Provider {
 	case "":
 		return choice, &ConfigError{

@@ -31,7 +31,11 @@ func summarise(v *View) Summary {
 		OpenQuestions: len(s.Questions),
 		Pending:       len(v.Pending) > 0,
 	}
-	sum.CreatedAt, sum.UpdatedAt = stamp(s.CreatedAt), stamp(s.UpdatedAt)
+	updated := s.UpdatedAt
+	if v.Log == nil {
+		updated = max(updated, s.LastTS()) // nothing of ours says when it changed
+	}
+	sum.CreatedAt, sum.UpdatedAt = stamp(s.CreatedAt), stamp(updated)
 	for _, c := range s.Children {
 		sum.ChildIDs = append(sum.ChildIDs, c.ID)
 	}

@@ -1,0 +1,42 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// mask hides the secrets in what a tool said.
+func (a *Agent) mask(text string) string {
+	if a.Masks == nil {
+		return text
+	}
+	masked, _ := a.Masks.String(text)
+	return masked
+}
+
+// masked makes a copy of a command's whole output with its secrets hidden, beside
+// it: what is kept of it can be read again by the model and is projected into
+// Roo's files.
+func (a *Agent) masked(path string) (copied string, err error) {
+	if a.Masks == nil {
+		return path, nil
+	}
+	from, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("hide secrets in the output %s: %w", path, err)
+	}
+	defer from.Close()
+	copied = path + ".masked"
+	to, err := os.OpenFile(copied, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return "", fmt.Errorf("hide secrets in the output %s: %w", path, err)
+	}
+	w := a.Masks.Writer(to)
+	_, err = io.Copy(w, from)
+	if err = errors.Join(err, w.Close(), to.Close()); err != nil {
+		return "", fmt.Errorf("hide secrets in the output %s: %w", path, err)
+	}
+	return copied, nil
+}
