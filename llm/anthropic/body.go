@@ -20,11 +20,19 @@ const (
 	minBudget = 1024 // the API's own lower limit
 )
 
-// Body builds the request body. It copies each message once and decodes none of
-// them; only the last two user messages are scanned, for the place of the mark.
-// Content must be valid JSON and valid for sending. The error is an *llm.Error of
-// Kind Invalid.
+// Body is the request body in one piece, as it goes out.
 func (p *Provider) Body(req llm.Request) ([]byte, error) {
+	b, err := p.body(req)
+	if err != nil {
+		return nil, err
+	}
+	return b.bytes(), nil
+}
+
+// body builds the request body. It neither copies nor decodes the messages; only
+// the last two user messages are scanned, for the place of the mark. Content must
+// be valid JSON and valid for sending. The error is an *llm.Error of Kind Invalid.
+func (p *Provider) body(req llm.Request) (*pieces, error) {
 	model := req.Model
 	if model == "" {
 		model = p.opts.Model
@@ -35,7 +43,7 @@ func (p *Provider) Body(req llm.Request) ([]byte, error) {
 	if err := p.check(req); err != nil {
 		return nil, err
 	}
-	b := make([]byte, 0, size(req))
+	b := make([]byte, 0, headSize(req))
 	b = append(b, `{"model":`...)
 	b = esjson.Quote(b, model)
 	maxTokens := maxTokens(req, model)
@@ -50,23 +58,35 @@ func (p *Provider) Body(req llm.Request) ([]byte, error) {
 	}
 	b = tools(b, req.Tools)
 	b = append(b, `,"messages":[`...)
+	out := &pieces{list: make([][]byte, 0, 2*len(req.Messages)+2)}
+	out.add(b)
 	marked := markedMessages(req.Messages)
 	for i, m := range req.Messages {
-		if i > 0 {
-			b = append(b, ',')
+		before := between[m.Role]
+		if i == 0 {
+			before = before[len(endOfMessage):]
 		}
-		b = append(b, `{"role":"`...)
-		b = append(b, m.Role...)
-		b = append(b, `","content":`...)
+		out.add(before)
 		if i == marked[0] || i == marked[1] {
-			b = withMark(b, m.Content)
+			out.add(withMark(nil, m.Content))
 		} else {
-			b = append(b, m.Content...)
+			out.add(m.Content)
 		}
-		b = append(b, '}')
 	}
-	return append(b, `]}`...), nil
+	out.add(endOfBody)
+	return out, nil
 }
+
+// What stands around the messages, for each role that there is.
+const endOfMessage = `},`
+
+var (
+	between = map[string][]byte{
+		"user":      []byte(endOfMessage + `{"role":"user","content":`),
+		"assistant": []byte(endOfMessage + `{"role":"assistant","content":`),
+	}
+	endOfBody = []byte(`}]}`)
+)
 
 func (p *Provider) check(req llm.Request) error {
 	if len(req.Messages) == 0 {
@@ -83,15 +103,13 @@ func (p *Provider) check(req llm.Request) error {
 	return nil
 }
 
-// size is the room to reserve, so that the body is one allocation in all but
-// strange cases (system prompts full of characters that need escapes).
-func size(req llm.Request) int {
+// headSize is the room to reserve for what stands before the messages, so that it
+// is one allocation in all but strange cases (system prompts full of characters
+// that need escapes).
+func headSize(req llm.Request) int {
 	n := 1024 + len(req.System) + len(req.System)/8
 	for _, t := range req.Tools {
 		n += len(t.Name) + len(t.Description) + len(t.Description)/8 + len(t.Schema) + 64
-	}
-	for _, m := range req.Messages {
-		n += len(m.Content) + 40
 	}
 	return n
 }

@@ -30,7 +30,7 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 			yield(nil, p.fail(llm.Auth, 0, "no API key; try: roost auth set anthropic, or set ANTHROPIC_API_KEY"))
 			return
 		}
-		body, err := p.Body(req)
+		body, err := p.body(req)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -59,13 +59,13 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 }
 
 // attempt sends the body once. started says whether a chunk was yielded.
-func (p *Provider) attempt(ctx context.Context, body []byte, yield func(llm.Chunk, error) bool) (started bool, err error) {
+func (p *Provider) attempt(ctx context.Context, body *pieces, yield func(llm.Chunk, error) bool) (started bool, err error) {
 	ctx, idle, stop := wire.WithIdle(ctx, p.opts.IdleTimeout)
 	defer stop()
 	var res *http.Response
 	// Post, not Messages.NewStreaming: that one parses and copies the whole body to
 	// set "stream", and hides how the stream ended.
-	if err := p.client.Post(ctx, "v1/messages", body, &res); err != nil {
+	if err := p.client.Post(ctx, "v1/messages", nil, &res, body.option()); err != nil {
 		return false, p.requestError(ctx, err)
 	}
 	defer res.Body.Close()
