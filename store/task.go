@@ -52,6 +52,7 @@ func (t *Task) Commit(ctx context.Context, events ...task.Event) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	draft := journal.Draft{At: t.now(), By: t.by}
+	folded := make([]task.Event, 0, len(events))
 	for _, e := range events {
 		e, blobs, err := t.spill(ctx, e)
 		if err != nil {
@@ -62,6 +63,7 @@ func (t *Task) Commit(ctx context.Context, events ...task.Event) error {
 			return err
 		}
 		draft.Events = append(draft.Events, raw)
+		folded = append(folded, e)
 		draft.Blobs = append(draft.Blobs, blobs...)
 	}
 	seq, err := t.log.Append(ctx, draft)
@@ -72,7 +74,7 @@ func (t *Task) Commit(ctx context.Context, events ...task.Event) error {
 		Seq: seq, Epoch: t.log.Epoch(), At: draft.At, By: draft.By,
 		Blobs: draft.Blobs, Events: draft.Events,
 	}
-	if err := t.state.Apply(c); err != nil {
+	if err := t.state.ApplyOwn(c, folded); err != nil {
 		return fmt.Errorf("task %s: %w", t.Ref.ID, err)
 	}
 	t.proj.wake()

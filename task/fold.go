@@ -12,13 +12,57 @@ import (
 // Apply folds one commit. The state after an error is the state before it plus
 // the events before the one that failed; a reader reports it and goes on.
 func (s *State) Apply(c journal.Commit) error {
+	return s.apply(c, func(i int) (Event, error) { return Decode(c.Events[i]) })
+}
+
+// ApplyOwn is Apply for the one who made the commit: events are what its lines
+// were encoded from, and need not be decoded again. Where a line does not say
+// exactly what the event said, the line counts, as it does for every reader.
+func (s *State) ApplyOwn(c journal.Commit, events []Event) error {
+	return s.apply(c, func(i int) (Event, error) {
+		if i < len(events) && sameAsLine(events[i], c.Events[i]) {
+			return events[i], nil
+		}
+		return Decode(c.Events[i])
+	})
+}
+
+// sameAsLine reports whether decoding the line would give the event. It would not
+// where a text holds what JSON cannot, or where raw JSON stands in a plain event
+// and is respelled.
+func sameAsLine(e Event, line []byte) bool {
+	switch e := e.(type) {
+	case Adopted, ForeignImported, EpochOpened, Unknown:
+		return false
+	case MessageAdded:
+		return e.Body.tight()
+	case MessageChanged:
+		return e.Body.tight()
+	case MessageTextSaved: // half characters are kept, bytes that are none are not
+		return !bytes.Contains(line, []byte("\ufffd"))
+	case ToolFinished:
+		if !tight(e.Result) {
+			return false
+		}
+	}
+	return !bytes.Contains(line, []byte(`\ufffd`))
+}
+
+// tight: nothing stands around the value that decoding would leave out.
+func (b Body) tight() bool { return len(b.Compose) == 0 && b.Blob == "" && tight(b.Raw) }
+
+func tight(raw []byte) bool {
+	return len(raw) > 1 && raw[0] == '{' && raw[len(raw)-1] == '}'
+}
+
+func (s *State) apply(c journal.Commit, event func(i int) (Event, error)) error {
 	if c.Seq <= s.Seq {
 		return fmt.Errorf("fold commit %d: the state is already at %d", c.Seq, s.Seq)
 	}
 	s.Seq, s.Epoch = c.Seq, c.Epoch
 	var first error
-	for i, raw := range c.Events {
-		e, err := Decode(raw)
+	for i := range c.Events {
+		e, err := event(i)
 		if err == nil {
 			err = s.fold(e, c, place{Seq: c.Seq, Event: i})
 		}

@@ -34,7 +34,7 @@ type Events struct {
 
 // NewEvents reads from r.
 func NewEvents(r io.Reader) *Events {
-	return &Events{r: bufio.NewReaderSize(r, 32<<10), max: MaxEvent}
+	return &Events{r: bufio.NewReaderSize(r, 8<<10), max: MaxEvent}
 }
 
 // Next returns the next event that has data. At the end of the stream it returns
