@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/contextwindow"
@@ -50,31 +51,73 @@ func (a *App) effective(v *store.View) ([]json.RawMessage, error) {
 	return out, nil
 }
 
-// showHistory reads and prints a window of a history. Only what is shown is read.
-func (a *App) showHistory(v *store.View, list []*task.Message, f showFlags, item func([]byte, int) view.Item) error {
-	from, to := window(len(list), f)
-	raws, err := v.State.Raws(list[from:to])
-	if err != nil {
-		return fmt.Errorf("read the history of task %s: %w", v.Ref.ID, err)
-	}
-	return a.printHistory(v, raws, list[from:to], from, f, item)
+// element is one message of a history as it is printed. message is nil when the bytes
+// belong to none: what would be sent is made anew.
+type element struct {
+	number  int // from 1
+	raw     json.RawMessage
+	message *task.Message
 }
 
-// printHistory prints messages: as JSON exactly the stored bytes, for people as
-// lines. messages are those the bytes belong to, nil when they belong to none.
-func (a *App) printHistory(v *store.View, raws []json.RawMessage, messages []*task.Message, from int, f showFlags, item func([]byte, int) view.Item) error {
+// showHistory prints a window of a history. Only what is shown is read, and some
+// hundred messages at a time: a history may be larger than memory.
+func (a *App) showHistory(v *store.View, list []*task.Message, f showFlags, item func([]byte, int) view.Item) error {
+	from, to := window(len(list), f)
+	return a.printHistory(v, a.stored(v, list, from, to), from, f, item)
+}
+
+// stored reads messages. One that cannot be read is told of and left out: the rest
+// of a damaged task is still to be seen.
+func (a *App) stored(v *store.View, list []*task.Message, from, to int) iter.Seq[element] {
+	const atOnce = 200
+	return func(yield func(element) bool) {
+		for ; from < to; from += atOnce {
+			part := list[from:min(from+atOnce, to)]
+			raws, err := v.State.Raws(part)
+			for i, m := range part {
+				one := element{from + i + 1, nil, m}
+				if err == nil {
+					one.raw = raws[i]
+				} else if alone, err := v.State.Raws(part[i : i+1]); err == nil {
+					one.raw = alone[0]
+				} else {
+					a.say("message %d cannot be read: %v", one.number, err)
+					continue
+				}
+				if !yield(one) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// made are messages that stand nowhere.
+func made(list []json.RawMessage, from int) iter.Seq[element] {
+	return func(yield func(element) bool) {
+		for i, raw := range list {
+			if !yield(element{number: from + i + 1, raw: raw}) {
+				return
+			}
+		}
+	}
+}
+
+// printHistory prints messages: as JSON exactly the stored bytes, one a line, for
+// people as lines.
+func (a *App) printHistory(v *store.View, list iter.Seq[element], from int, f showFlags, item func([]byte, int) view.Item) error {
 	out := bufio.NewWriter(a.Out)
 	if a.flags.json {
-		writeArray(out, raws)
+		writeArray(out, list)
 		return flushed(out)
 	}
 	style := a.outStyle()
 	results := resultsByRow(v.State)
-	for i, raw := range raws {
-		it := item(raw, from+i+1)
+	for one := range list {
+		it := item(one.raw, one.number)
 		lines := view.Lines(it, a.lines(it.Class))
-		if !f.api && messages != nil {
-			if c := results[messages[i].ID]; c != nil {
+		if !f.api && one.message != nil {
+			if c := results[one.message.ID]; c != nil {
 				lines = append(lines, a.resultLines(c)...)
 			}
 		}
@@ -133,13 +176,15 @@ func (a *App) resultLines(c *task.Call) []view.Line {
 
 // writeArray writes elements byte for byte, one a line. They were never decoded:
 // decoding would lose their spelling.
-func writeArray(w io.Writer, raws []json.RawMessage) {
-	fmt.Fprint(w, "[")
-	for i, raw := range raws {
-		if i > 0 {
-			fmt.Fprint(w, ",\n")
-		}
-		w.Write(raw) //nolint:errcheck // a bufio.Writer keeps the error for Flush
+func writeArray(w io.Writer, list iter.Seq[element]) {
+	sep := "["
+	for one := range list {
+		fmt.Fprint(w, sep)
+		w.Write(one.raw) //nolint:errcheck // a bufio.Writer keeps the error for Flush
+		sep = ",\n"
+	}
+	if sep == "[" {
+		fmt.Fprint(w, sep)
 	}
 	fmt.Fprintln(w, "]")
 }

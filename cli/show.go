@@ -94,7 +94,7 @@ func (a *App) showTask(ctx context.Context, v *store.View, f showFlags) error {
 			return err
 		}
 		from, to := window(len(sent), f)
-		return a.printHistory(v, sent[from:to], nil, from, f, view.API)
+		return a.printHistory(v, made(sent[from:to], from), from, f, view.API)
 	case f.ui:
 		return a.showHistory(v, v.State.UI(), f, view.UI)
 	case a.flags.json:

@@ -14,10 +14,10 @@ import (
 // Times of an end. Their sum stays under two seconds, which is what a cancel may
 // take.
 const (
-	settle    = 150 * time.Millisecond // what a shell left behind may take to end by itself
-	grace     = 600 * time.Millisecond // between SIGTERM and SIGKILL
-	killWait  = 600 * time.Millisecond // for the kernel to do it
-	pipeQuiet = 200 * time.Millisecond // nothing to read for so long and nobody left: a stranger holds the pipe
+	settle    = 150 * time.Millisecond  // what a shell left behind may take to end by itself
+	grace     = 600 * time.Millisecond  // between SIGTERM and SIGKILL
+	killWait  = 1100 * time.Millisecond // for the kernel to do it; on a busy machine that takes long
+	pipeQuiet = 200 * time.Millisecond  // nothing to read for so long and nobody left: a stranger holds the pipe
 	pollEvery = 10 * time.Millisecond
 )
 
