@@ -119,8 +119,10 @@ func (a *App) root() *cobra.Command {
 	complete(root, "server", cobra.NoFileCompletions)
 	root.SetHelpCommand(a.helpCommand())
 	root.AddCommand(
-		a.runCommand(), a.resumeCommand(), a.continueCommand(), a.listCommand(), a.showCommand(), a.doctorCommand(),
-		a.tryCommand(), a.approvalsCommand(), a.configCommand(), a.versionCommand(), a.completionCommand(),
+		a.runCommand(), a.resumeCommand(), a.continueCommand(), a.listCommand(), a.searchCommand(), a.showCommand(), a.usageCommand(), a.doctorCommand(), a.exportCommand(), a.sourcesCommand(),
+		a.renameCommand(), a.tagCommand(), a.pinCommand("pin", "Keep tasks at the top of lists", "pinned", true),
+		a.pinCommand("unpin", "Let tasks go from the top of lists", "not pinned", false), a.deleteCommand(), a.trashCommand(),
+		a.importCommand(), a.tryCommand(), a.approvalsCommand(), a.configCommand(), a.versionCommand(), a.completionCommand(),
 	)
 	return root
 }

@@ -45,8 +45,12 @@ func failureOf(err error) *Failure {
 		config    *engine.ConfigError
 		busy      *journal.BusyError
 		provider  *llm.Error
+		trashed   *store.TrashedError
 	)
 	switch {
+	case errors.As(err, &trashed):
+		f.Exit, f.Code, f.Status, f.What = ExitNotFound, "task_not_found", 404, "find the task"
+		f.Why, f.Try = trashed.Error(), "roost trash restore "+shellWord(trashed.Name)
 	case errors.As(err, &ambiguous):
 		f.Exit, f.Code, f.What, f.Why = ExitUsage, "ambiguous_id", "find task "+ambiguous.Given, err.Error()
 		for _, c := range ambiguous.Candidates {

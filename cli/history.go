@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/contextwindow"
@@ -92,8 +93,8 @@ func (a *App) stored(v *store.View, list []*task.Message, from, to int) iter.Seq
 	}
 }
 
-// made are messages that stand nowhere.
-func made(list []json.RawMessage, from int) iter.Seq[element] {
+// elements are messages that stand nowhere.
+func elements(list []json.RawMessage, from int) iter.Seq[element] {
 	return func(yield func(element) bool) {
 		for i, raw := range list {
 			if !yield(element{number: from + i + 1, raw: raw}) {
@@ -115,7 +116,10 @@ func (a *App) printHistory(v *store.View, list iter.Seq[element], from int, f sh
 	results := resultsByRow(v.State)
 	for one := range list {
 		it := item(one.raw, one.number)
-		lines := view.Lines(it, a.lines(it.Class))
+		if f.api {
+			nameResults(it.Parts, v.State)
+		}
+		lines := view.Fold(it, a.lines)
 		if !f.api && one.message != nil {
 			if c := results[one.message.ID]; c != nil {
 				lines = append(lines, a.resultLines(c)...)
@@ -131,16 +135,32 @@ func (a *App) printHistory(v *store.View, list iter.Seq[element], from int, f sh
 	return flushed(out)
 }
 
-// lines is how many lines of a body are shown: words whole, output cut.
+// lines is how many lines of a body are shown: words whole, output cut, thinking
+// folded. -v shows all.
 func (a *App) lines(c view.Class) int {
 	if a.flags.verbose {
 		return 0
 	}
 	switch c {
+	case view.Reasoning:
+		return -1
 	case view.User, view.Model, view.Result, view.Question, view.Failure:
 		return 0
 	}
 	return bodyLines
+}
+
+// nameResults says of each result which tool gave it.
+func nameResults(parts []view.Item, s *task.State) {
+	for i := range parts {
+		p := &parts[i]
+		if p.Kind != "tool_result" || strings.Contains(p.Title, " of ") {
+			continue
+		}
+		if c := s.Call(p.Call); c != nil && c.Name != "" {
+			p.Title = strings.Replace(p.Title, "result", "result of "+c.Name, 1)
+		}
+	}
 }
 
 // resultsByRow finds the calls whose results belong below a row.

@@ -21,6 +21,7 @@ func (a *App) listCommand() *cobra.Command {
 	var f store.Filter
 	var since, until string
 	var tree bool
+	var group string
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the tasks of all sources, newest first",
@@ -48,7 +49,10 @@ func (a *App) listCommand() *cobra.Command {
 			if n, err := strconv.Atoi(f.Cursor); f.Cursor != "" && (err != nil || n < 0) {
 				return usage("roost list --cursor "+f.Cursor, "no list gave that cursor", "roost list, whose last line names the next one")
 			}
-			return a.list(cmd, f, tree)
+			if group != "" && group != "workspace" {
+				return usage("roost list --group "+group, "there is no such grouping", "roost list --group workspace")
+			}
+			return a.list(cmd, f, tree, group != "")
 		},
 	}
 	fl := cmd.Flags()
@@ -56,25 +60,28 @@ func (a *App) listCommand() *cobra.Command {
 	fl.StringVar(&f.Query, "query", "", "only tasks whose title holds these `words`")
 	fl.StringVar(&f.Status, "status", "", "only tasks with this `status`")
 	fl.StringVar(&f.Source, "source", "", "only tasks of this `source`")
+	fl.StringVar(&f.Tag, "tag", "", "only tasks with this `tag`")
 	fl.StringVar(&since, "since", "", "changed after this `time`: 2026-01-31, RFC 3339, or an age such as 7d")
 	fl.StringVar(&until, "until", "", "changed before this `time`")
 	fl.StringVar(&f.Sort, "sort", "newest", "`order`: newest, oldest, cost, tokens")
 	fl.IntVar(&f.Limit, "limit", 0, "at most this many (0 = all; on a terminal a screenful)")
 	fl.StringVar(&f.Cursor, "cursor", "", "go on where the last page ended")
 	fl.BoolVar(&tree, "tree", false, "subtasks below their parents")
+	fl.StringVar(&group, "group", "", "put the tasks of each `workspace` together")
 	fl.BoolVar(&f.Damaged, "damaged", false, "only damaged tasks")
 	fl.BoolVar(&f.Empty, "empty", false, "also task folders without messages")
+	complete(cmd, "group", words("workspace"))
 	complete(cmd, "status", words(statuses...))
 	complete(cmd, "sort", words(sorts...))
 	complete(cmd, "source", a.sourceNames)
 	complete(cmd, "workspace", folders)
-	for _, name := range []string{"query", "since", "until", "limit", "cursor"} {
+	for _, name := range []string{"tag", "query", "since", "until", "limit", "cursor"} {
 		complete(cmd, name, cobra.NoFileCompletions)
 	}
 	return cmd
 }
 
-func (a *App) list(cmd *cobra.Command, f store.Filter, tree bool) error {
+func (a *App) list(cmd *cobra.Command, f store.Filter, tree, group bool) error {
 	s, err := a.open()
 	if err != nil {
 		return err
@@ -95,10 +102,15 @@ func (a *App) list(cmd *cobra.Command, f store.Filter, tree bool) error {
 			return err
 		}
 		depths := make([]int, len(got.Items))
-		if tree {
+		if tree && !group {
 			got.Items, depths = asTree(got.Items)
 		}
-		if err := a.table(got.Items, depths, names); err != nil {
+		if group {
+			err = a.grouped(got.Items, tree, names)
+		} else {
+			err = a.table(got.Items, depths, names)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -25,8 +25,16 @@ func namesAmong(all []store.Ref, items []store.Summary) map[string]string {
 	for _, t := range items { // one that came into being since is listed too
 		ids[t.ID] = 0
 	}
+	copies := map[string]bool{} // they go by the name of the task that they are copies of
+	for _, t := range items {
+		for _, path := range t.Copies {
+			copies[path] = true
+		}
+	}
 	for _, r := range all {
-		ids[r.ID]++
+		if !copies[r.Dir] {
+			ids[r.ID]++
+		}
 	}
 	sorted, turned := make([]string, 0, len(ids)), make([]string, 0, len(ids))
 	for id := range ids {

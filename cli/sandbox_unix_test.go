@@ -55,7 +55,7 @@ func (s *sandbox) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(exe, args...)
 	cmd.Dir = s.ws
 	cmd.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(s.dir, "home"), "TMPDIR=" + filepath.Join(s.dir, "tmp"), "TERM=xterm", "GORACE=" + os.Getenv("GORACE"),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(s.dir, "home"), "TMPDIR=" + filepath.Join(s.dir, "tmp"), "TERM=xterm", "NO_PAGER=1", "GORACE=" + os.Getenv("GORACE"),
 		"ROOST_ROOT=" + s.root, "ROOST_CACHE=" + filepath.Join(s.dir, "cache"), "ROOST_SOURCES=" + s.store,
 	}, s.extra...)
 	return cmd

@@ -34,7 +34,10 @@ func (a *App) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a task",
-		Long: "Show a task: its messages with their numbers, tool calls and results.\n\n" +
+		Long: "Show a task: its messages with their numbers, tool calls and results. The model's\n" +
+			"thinking is folded and long output is cut; -v shows both. On a terminal it is shown\n" +
+			"in $PAGER (less); NO_PAGER=1 goes without.\n\n" +
+			"A history whose file is gone is made from the other one, and says so.\n\n" +
 			"With --json it is the task as in `list`; with --ui or --api and --json the\n" +
 			"history, each element exactly as it is stored.",
 		Args: count(1, 1, "roost show ID"), ValidArgsFunction: first(a.taskIDs),
@@ -64,7 +67,8 @@ func (a *App) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return errors.Join(a.showTask(cmd.Context(), v, f), v.Close())
+			shown := a.paged(cmd.Context(), func() error { return a.showTask(cmd.Context(), v, f) })
+			return errors.Join(shown, v.Close())
 		},
 	}
 	fl := cmd.Flags()
@@ -81,11 +85,17 @@ func (a *App) showCommand() *cobra.Command {
 }
 
 func (a *App) showTask(ctx context.Context, v *store.View, f showFlags) error {
+	made, why, err := standIn(v, f)
+	if err != nil {
+		return err
+	}
 	switch {
 	case f.journal:
 		return a.showJournal(ctx, v, f)
 	case f.usage:
 		return a.showUsage(v)
+	case f.api && why != "":
+		return a.showStandIn(v, made, why, f, view.API)
 	case f.api:
 		return a.showHistory(v, v.State.API(), f, view.API)
 	case f.effective:
@@ -94,7 +104,9 @@ func (a *App) showTask(ctx context.Context, v *store.View, f showFlags) error {
 			return err
 		}
 		from, to := window(len(sent), f)
-		return a.printHistory(v, made(sent[from:to], from), from, f, view.API)
+		return a.printHistory(v, elements(sent[from:to], from), from, f, view.API)
+	case f.ui && why != "":
+		return a.showStandIn(v, made, why, f, view.UI)
 	case f.ui:
 		return a.showHistory(v, v.State.UI(), f, view.UI)
 	case a.flags.json:
@@ -102,6 +114,9 @@ func (a *App) showTask(ctx context.Context, v *store.View, f showFlags) error {
 	}
 	if err := a.header(v); err != nil {
 		return err
+	}
+	if why != "" {
+		return a.showStandIn(v, made, why, f, view.UI)
 	}
 	return a.showHistory(v, v.State.UI(), f, view.UI)
 }

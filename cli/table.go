@@ -39,9 +39,15 @@ func (a *App) table(items []store.Summary, depths []int, names map[string]string
 		if title == "" {
 			title = "(no title)"
 		}
+		if t.Pinned {
+			title = "^ " + title
+		}
 		right := ""
+		for _, tag := range t.Tags {
+			right += "  #" + display.OneLine(tag)
+		}
 		if t.Workspace != "" {
-			right = "  " + display.OneLine(t.Workspace)
+			right += "  " + display.OneLine(t.Workspace)
 		}
 		room := 60
 		if width > 0 {

@@ -38,6 +38,9 @@ type Folder struct {
 
 	Item     []byte // history_item.json, when it is a JSON object
 	Metadata []byte // task_metadata.json, when it is a JSON object
+	// Row is what an index beside the folder keeps of the task. Read leaves it nil: indexes are read once for all folders (ReadRows).
+	// Of a session of Cline's it is made from the manifest and the messages.
+	Row []byte
 	// Fingerprints of the two small files as they stand under their own names.
 	ItemPrint, MetadataPrint Fingerprint
 
@@ -93,6 +96,7 @@ func Read(ctx context.Context, dir string) (*Folder, error) {
 	both.Wait()
 	f.UI, f.API = r.document(ui, UI), r.document(api, API)
 	r.legacy()
+	r.session()
 	f.Item, f.ItemPrint = r.small(ItemName)
 	f.Metadata, f.MetadataPrint = r.small(MetadataName)
 	if err := ctx.Err(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -227,17 +228,54 @@ func TestFindBySigns(t *testing.T) {
 	}
 }
 
-// A link among the tasks is followed to see what it is, and a dead one is none.
+// A link among the tasks is followed to see what it is. One that can not be followed may lead to a disk that is not there
+// now: it is listed, and reading it says why it can not be read.
 func TestFindFollowsLinks(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	mkdirs(t, filepath.Join(dir, "tasks"))
-	for name, to := range map[string]string{"there": outside, "dead": filepath.Join(outside, "none"), "itself": filepath.Join(dir, "tasks", "itself")} {
+	write(t, outside, map[string]string{"file": "x"})
+	for name, to := range map[string]string{"there": outside, "dead": filepath.Join(outside, "none"), "itself": filepath.Join(dir, "tasks", "itself"), "file": filepath.Join(outside, "file")} {
 		if err := os.Symlink(to, filepath.Join(dir, "tasks", name)); err != nil {
 			t.Skip(err)
 		}
 	}
 	l, err := roofmt.Find(context.Background(), dir)
-	if err != nil || len(l.Tasks) != 1 || l.Tasks[0].ID != "there" {
+	var got []string
+	for _, f := range l.Tasks {
+		got = append(got, f.ID)
+	}
+	if want := []string{"dead", "itself", "there"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v (%v)", got, err)
+	}
+	for _, id := range []string{"dead", "itself"} {
+		if _, err := roofmt.Read(context.Background(), filepath.Join(dir, "tasks", id)); err == nil {
+			t.Errorf("%s can be read", id)
+		}
+	}
+}
+
+// A storage whose tasks lie behind a link to a disk that is not mounted has not lost them.
+func TestTasksBehindADeadLink(t *testing.T) {
+	home := t.TempDir()
+	storage := filepath.Join(home, ".config", "Code", "User", "globalStorage", "rooveterinaryinc.roo-cline")
+	mkdirs(t, storage)
+	if err := os.Symlink(filepath.Join(home, "usb", "tasks"), filepath.Join(storage, "tasks")); err != nil {
+		t.Skip(err)
+	}
+	if l, err := roofmt.Find(context.Background(), storage); !errors.Is(err, roofmt.ErrUnreachable) || l.TasksDir != filepath.Join(storage, "tasks") {
 		t.Errorf("%+v (%v)", l, err)
+	}
+	// The same for the storage itself.
+	other := filepath.Join(home, ".config", "Cursor", "User", "globalStorage")
+	mkdirs(t, other)
+	if err := os.Symlink(filepath.Join(home, "usb"), filepath.Join(other, "saoudrizwan.claude-dev")); err != nil {
+		t.Skip(err)
+	}
+	var reach []roofmt.Reach
+	for _, s := range roofmt.DefaultStorages(roofmt.Env{GOOS: "linux", Home: home}) {
+		reach = append(reach, s.Reach)
+	}
+	if want := []roofmt.Reach{roofmt.Reachable, roofmt.Unreachable}; !slices.Equal(reach, want) {
+		t.Errorf("%v", reach)
 	}
 }

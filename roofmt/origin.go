@@ -146,6 +146,9 @@ func toolOfFiles(f *Folder) (Tool, string) {
 			return Cline, "file: " + ContextName
 		}
 	}
+	if strings.HasSuffix(f.API.Source, transcriptEnd) {
+		return Cline, "file: " + f.API.Source
+	}
 	if f.Item != nil {
 		return Roo, "file: " + ItemName
 	}

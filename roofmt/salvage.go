@@ -117,11 +117,14 @@ func resync(ctx context.Context, f io.ReaderAt, t esjson.Tail, size int64, kind 
 	var found []esjson.Element
 	budget := 8*len(p) + 1<<20
 	for i := 0; i < len(p) && budget > 0 && ctx.Err() == nil; {
-		n := bytes.Index(p[i:], []byte(`{"`))
+		n := bytes.IndexByte(p[i:], '{')
 		if n < 0 {
 			break
 		}
-		i += n
+		if i += n; !bytes.HasPrefix(bytes.TrimLeft(p[i+1:min(len(p), i+64)], " \t\r\n"), []byte{'"'}) {
+			i++ // also lists that are spelled over lines hold messages
+			continue
+		}
 		end, ok := esjson.Prefix(p[i:])
 		budget -= end + 64
 		if !ok {

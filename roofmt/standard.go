@@ -1,14 +1,12 @@
 package roofmt
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 )
 
 // Env is what DefaultStorages needs to know of the machine. Nothing else of it is looked up.
@@ -40,19 +38,21 @@ func SystemEnv() (Env, error) {
 	return env, nil
 }
 
-// Reach tells whether a storage can be looked into.
-type Reach uint8
-
-// Absent: there is no such directory. Unreachable: it may be there, but it can not be read now (rights, a dead mount);
-// what is in it is unknown, not gone.
-const (
-	Absent Reach = iota
-	Reachable
-	Unreachable
-)
-
-// String names the state.
-func (r Reach) String() string { return [...]string{"absent", "reachable", "unreachable"}[r] }
+// configs are the folders below which editors keep their data, by the rules of the system that env describes.
+func (env Env) configs() []string {
+	usual := filepath.Join(env.Home, ".config")
+	switch env.GOOS {
+	case "darwin":
+		usual = filepath.Join(env.Home, "Library", "Application Support")
+	case "windows":
+		usual = filepath.Join(env.Home, "AppData", "Roaming")
+	}
+	if env.Config == "" || env.Config == usual {
+		return []string{usual}
+	}
+	// A variable may have been set after the editor was first used, or only for some programs.
+	return []string{env.Config, usual}
+}
 
 // Storage is a place where an editor or program keeps tasks (below tasks/).
 type Storage struct {
@@ -63,18 +63,7 @@ type Storage struct {
 	Err     error // why it is unreachable; wraps ErrUnreachable
 }
 
-// extensions are the folder names below globalStorage.
-var extensions = [...]struct {
-	folder string
-	tool   Tool
-}{
-	{"rooveterinaryinc.roo-cline", Roo},
-	{"rooveterinaryinc.roo-code-nightly", Roo},
-	{"saoudrizwan.claude-dev", Cline},
-	{"kilocode.kilo-code", Kilo},
-	{"wecode-ai.zoo-code", Zoo},
-}
-
+// products are the editors whose places are named even when they cannot be looked into. Others are found beside them.
 var products = [...]string{"Code", "Code - Insiders", "Code - OSS", "VSCodium", "Cursor", "Windsurf", "Antigravity"}
 
 // DefaultStorages lists where the editors and command line tools of this machine keep tasks, the standard places first, then
@@ -83,91 +72,153 @@ func DefaultStorages(env Env) []Storage {
 	if env.Getenv == nil {
 		env.Getenv = func(string) string { return "" }
 	}
-	config := env.Config
-	if config == "" {
-		switch env.GOOS {
-		case "darwin":
-			config = filepath.Join(env.Home, "Library", "Application Support")
-		case "windows":
-			config = filepath.Join(env.Home, "AppData", "Roaming")
-		default:
-			config = filepath.Join(env.Home, ".config")
-		}
+	f := finder{env: env}
+	for _, config := range env.configs() {
+		f.editors(config)
 	}
-	var list []Storage
-	add := func(dir string, tool Tool, product string) {
-		if dir == "" || slices.ContainsFunc(list, func(s Storage) bool { return s.Dir == dir }) {
-			return
-		}
-		s := Storage{Dir: dir, Tool: tool, Product: product}
-		if s.Reach, s.Err = probe(dir); s.Reach != Absent {
-			list = append(list, s)
-		}
-	}
-	addEditor := func(userData, product string) {
-		for _, e := range extensions {
-			add(filepath.Join(userData, "User", "globalStorage", e.folder), e.tool, product)
-		}
-		customPaths(userData, func(dir string, tool Tool) { add(dir, tool, product) })
-	}
-	addEditors := func(config string) {
-		for _, p := range products {
-			addEditor(filepath.Join(config, p), p)
-		}
-		// Forks of VS Code have the same layout under a name of their own.
-		if entries, err := os.ReadDir(config); err == nil {
-			for _, e := range entries {
-				if isDir(config, e) && !slices.Contains(products[:], e.Name()) {
-					addEditor(filepath.Join(config, e.Name()), e.Name())
-				}
-			}
-		}
-	}
-	addEditors(config)
-	if env.WindowsHomes != "" {
-		if homes, err := os.ReadDir(env.WindowsHomes); err == nil {
-			for _, e := range homes {
-				roaming := filepath.Join(env.WindowsHomes, e.Name(), "AppData", "Roaming")
-				if reach, _ := probe(roaming); reach == Reachable { // the homes of other people are none of ours
-					addEditors(roaming)
-				}
-			}
-		}
-	}
-	for _, s := range [...]string{".vscode-server", ".vscode-server-insiders", ".cursor-server", ".windsurf-server"} {
-		addEditor(filepath.Join(env.Home, s, "data"), s[1:])
-	}
-	addEditor(filepath.Join(env.Home, ".local", "share", "code-server"), "code-server")
-	add(filepath.Join(env.Home, ".zoo-code", "globalStorage", "wecode-ai.zoo-code"), Zoo, "Zoo Code")
-	add(filepath.Join(env.Home, ".vscode-mock", "global-storage"), Roo, "Roo CLI")
-	for _, v := range [...]string{"ROO_GLOBAL_STORAGE_PATH", "API_STORAGE_ROOT"} {
-		add(env.Getenv(v), Roo, "code-agent")
-	}
-	add(filepath.Join(env.Home, ".agentz"), Roo, "code-agent")
-	cline := env.Getenv("CLINE_DATA_DIR")
-	if cline == "" {
-		if base := env.Getenv("CLINE_DIR"); base != "" {
-			cline = filepath.Join(base, "data")
-		} else {
-			cline = filepath.Join(env.Home, ".cline", "data")
-		}
-	}
-	add(cline, Cline, "Cline")
-	return list
+	f.windows()
+	f.hosts()
+	f.programs()
+	return f.list
 }
 
-// probe tells whether a directory can be listed.
-func probe(dir string) (Reach, error) {
-	d, err := os.Open(dir)
-	if err == nil {
-		_, err = d.Readdirnames(1)
-		_ = d.Close()
-		if err == nil || errors.Is(err, io.EOF) {
-			return Reachable, nil
+// finder collects storages, each place once.
+type finder struct {
+	env  Env
+	list []Storage
+}
+
+func (f *finder) add(dir string, tool Tool, product string) {
+	if dir == "" || slices.ContainsFunc(f.list, func(s Storage) bool { return s.Dir == dir }) {
+		return
+	}
+	s := Storage{Dir: dir, Tool: tool, Product: product}
+	if s.Reach, s.Err = probe(dir); s.Reach != Absent {
+		f.list = append(f.list, s)
+	}
+}
+
+// editors looks at everything below a folder of configurations: forks of VS Code have its layout under names of their own.
+func (f *finder) editors(config string) {
+	for _, p := range products {
+		f.editor(filepath.Join(config, p), p, true)
+	}
+	for _, e := range children(config) {
+		if !slices.Contains(products[:], e) {
+			f.editor(filepath.Join(config, e), e, false)
 		}
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return Absent, nil
+}
+
+// editor looks at the data folder of one editor. Of a place that is only guessed to be one, nothing is said when it cannot be
+// looked into: most folders beside an editor's are no editors.
+func (f *finder) editor(userData, product string, known bool) {
+	storage := filepath.Join(userData, "User", "globalStorage")
+	reach, _ := probe(storage)
+	switch {
+	case reach == Reachable:
+		entries, _ := os.ReadDir(storage) // what cannot be listed was told apart just now
+		for _, e := range entries {
+			dir := filepath.Join(storage, e.Name())
+			if tool, _ := signInPath(e.Name()); tool != UnknownTool || holdsTasks(dir) {
+				f.add(dir, tool, product)
+			}
+		}
+	case reach == Unreachable && known:
+		f.add(storage, UnknownTool, product) // once, and not for each extension that may be in it
 	}
-	return Unreachable, fmt.Errorf("looking into %s: %w: %w", dir, ErrUnreachable, err)
+	customPaths(userData, func(dir string, tool Tool) { f.add(dir, tool, product) })
+}
+
+// windows looks at the homes on the other side of WSL.
+func (f *finder) windows() {
+	if f.env.WindowsHomes == "" {
+		return
+	}
+	for _, name := range children(f.env.WindowsHomes) {
+		roaming := filepath.Join(f.env.WindowsHomes, name, "AppData", "Roaming")
+		if reach, _ := probe(roaming); reach == Reachable { // the homes of other people are none of ours
+			f.editors(roaming)
+		}
+	}
+}
+
+// hosts looks for editors that are not installed here but run here: the far ends of remote windows, editors in a browser, in
+// a sandbox of their own, and portable ones.
+func (f *finder) hosts() {
+	home := f.env.Home
+	for _, name := range children(home) {
+		// .vscode-server, .vscode-server-insiders, .cursor-server, .windsurf-server, .vscode-remote and what forks call theirs
+		if strings.HasPrefix(name, ".") && (strings.Contains(name, "-server") || strings.HasSuffix(name, "-remote")) {
+			f.editor(filepath.Join(home, name, "data"), name[1:], strings.HasSuffix(name, "-server"))
+		}
+	}
+	data := []string{filepath.Join(home, ".local", "share")}
+	if dir := f.env.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		data = append(data, dir)
+	}
+	for _, dir := range data {
+		f.editor(filepath.Join(dir, "code-server"), "code-server", true)
+	}
+	for _, app := range children(filepath.Join(home, ".var", "app")) { // Flatpak
+		f.editors(filepath.Join(home, ".var", "app", app, "config"))
+	}
+	if dir := f.env.Getenv("VSCODE_PORTABLE"); filepath.IsAbs(dir) {
+		f.editor(filepath.Join(dir, "user-data"), "portable", true)
+	}
+}
+
+// programs looks for tools that run without an editor.
+func (f *finder) programs() {
+	home := f.env.Home
+	f.add(filepath.Join(home, ".zoo-code", "globalStorage", "wecode-ai.zoo-code"), Zoo, "Zoo Code")
+	f.add(filepath.Join(home, ".vscode-mock", "global-storage"), Roo, "Roo CLI")
+	for _, v := range [...]string{"ROO_GLOBAL_STORAGE_PATH", "API_STORAGE_ROOT"} {
+		f.add(f.env.Getenv(v), Roo, "code-agent")
+	}
+	f.add(filepath.Join(home, ".agentz"), Roo, "code-agent")
+	cline := f.env.Getenv("CLINE_DATA_DIR")
+	if cline == "" {
+		if base := f.env.Getenv("CLINE_DIR"); base != "" {
+			cline = filepath.Join(base, "data")
+		} else {
+			cline = filepath.Join(home, ".cline", "data")
+		}
+	}
+	f.add(cline, Cline, "Cline")
+	sessions := f.env.Getenv("CLINE_SESSION_DATA_DIR")
+	if sessions == "" {
+		sessions = filepath.Join(cline, "sessions")
+	}
+	f.add(sessions, Cline, "Cline")
+}
+
+// holdsTasks tells whether an extension that nobody knows keeps tasks: a fork of one that we know, under a name of its own. A
+// few folders tell.
+func holdsTasks(dir string) bool {
+	tasks := filepath.Join(dir, "tasks")
+	for i, name := range children(tasks) {
+		if i == looked {
+			break
+		}
+		if IsFolder(filepath.Join(tasks, name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// children are the names of the folders in a folder, in order; none when it cannot be listed.
+func children(dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for _, e := range entries {
+		if isDir(dir, e) {
+			list = append(list, e.Name())
+		}
+	}
+	return list
 }

@@ -2,7 +2,6 @@ package roofmt
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -43,14 +42,10 @@ type Listing struct {
 	Tasks    []Found
 }
 
-// ErrUnreachable is wrapped by errors about a place that can not be looked into. Such a place is never "empty": a disk that is
-// not mounted must not look like deleted tasks.
-var ErrUnreachable = errors.New("can not be reached")
-
 // IsFolder tells whether dir holds a file of a task. Errors count as no.
 func IsFolder(dir string) bool {
 	entries, err := os.ReadDir(dir)
-	return err == nil && hasTaskFile(entries)
+	return err == nil && (hasTaskFile(entries) || isSession(dir, entries))
 }
 
 func hasTaskFile(entries []fs.DirEntry) bool {
@@ -70,18 +65,19 @@ func Find(ctx context.Context, dir string) (Listing, error) {
 	if err != nil {
 		return l, err
 	}
-	if hasTaskFile(entries) {
+	if hasTaskFile(entries) || isSession(abs, entries) {
 		l.Shape = TaskFolder
 		id := filepath.Base(abs)
 		l.Tasks = []Found{{id, abs, ValidID(id)}}
 		return l, nil
 	}
-	if i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "tasks" }); i >= 0 && isDir(abs, entries[i]) {
+	if i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "tasks" }); i >= 0 && mayBeDir(abs, entries[i]) {
 		tasks := filepath.Join(abs, "tasks")
+		l.TasksDir = tasks
 		if entries, err = readDir(ctx, tasks); err != nil {
 			return l, err
 		}
-		l.Shape, l.TasksDir, l.Tasks = StorageRoot, tasks, folders(tasks, entries)
+		l.Shape, l.Tasks = StorageRoot, folders(tasks, entries)
 		return l, nil
 	}
 	named := filepath.Base(abs) == "tasks" || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == IndexName })
@@ -117,11 +113,22 @@ func isDir(parent string, e fs.DirEntry) bool {
 	return err == nil && info.IsDir()
 }
 
+// mayBeDir is isDir, but a link that can not be followed counts, too: what it leads to is unknown, not gone.
+func mayBeDir(parent string, e fs.DirEntry) bool {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.IsDir()
+	}
+	info, err := os.Stat(filepath.Join(parent, e.Name()))
+	return err != nil || info.IsDir()
+}
+
+// folders are the task folders among the entries of a directory. A link that leads nowhere, or round in a circle, is one:
+// reading it says why it can not be read.
 func folders(dir string, entries []fs.DirEntry) []Found {
 	var list []Found
 	for _, e := range entries {
 		name := e.Name()
-		if strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") || isLock(name) || !isDir(dir, e) {
+		if strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") || isLock(name) || !mayBeDir(dir, e) {
 			continue
 		}
 		list = append(list, Found{name, filepath.Join(dir, name), ValidID(name)})

@@ -14,7 +14,7 @@ import (
 // adoption is the event that makes a folder of JSON files a task of ours. Its
 // blobs are still file names; taking it in replaces them by hashes.
 func adoption(ref Ref, folder *roofmt.Folder) task.Adopted {
-	e := task.Adopted{Task: ref.ID, Tool: toolName(ref, folder), Dir: folder.Dir, Item: folder.Item}
+	e := task.Adopted{Task: ref.ID, Tool: toolName(ref, folder), Dir: folder.Dir, Item: itemOf(folder)}
 	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
 		if doc.Source == "" {
 			continue
@@ -34,11 +34,22 @@ func adoption(ref Ref, folder *roofmt.Folder) task.Adopted {
 		}
 		e.Files = append(e.Files, f)
 	}
-	e.Settings.Workspace, _ = esjson.GetString(folder.Item, "workspace")
-	e.Settings.Mode, _ = esjson.GetString(folder.Item, "mode")
-	e.Settings.Profile, _ = esjson.GetString(folder.Item, "apiConfigName")
+	var ok bool
+	if e.Settings.Workspace, ok = esjson.GetString(e.Item, "workspace"); !ok {
+		e.Settings.Workspace, _ = esjson.GetString(e.Item, "cwdOnTaskInitialization") // Cline's word for it
+	}
+	e.Settings.Mode, _ = esjson.GetString(e.Item, "mode")
+	e.Settings.Profile, _ = esjson.GetString(e.Item, "apiConfigName")
 	e.CreatedAt = firstTS(folder)
 	return e
+}
+
+// itemOf is a folder's history item, or what an index keeps of it.
+func itemOf(folder *roofmt.Folder) []byte {
+	if len(folder.Item) > 0 {
+		return folder.Item
+	}
+	return folder.Row
 }
 
 func toolName(ref Ref, folder *roofmt.Folder) string {
@@ -61,12 +72,13 @@ func firstTS(folder *roofmt.Folder) int64 {
 			}
 		}
 	}
-	ts, _ := esjson.GetInt(folder.Item, "ts")
+	ts, _ := esjson.GetInt(itemOf(folder), "ts")
 	return ts
 }
 
 // adopt commits the adoption: originals into blobs first, then one event.
 func (t *Task) adopt(ctx context.Context, folder *roofmt.Folder) error {
+	t.store.withRow(folder)
 	e := adoption(t.Ref, folder)
 	for i := range e.Files {
 		doc := folder.UI

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,7 +30,7 @@ func child(role string) int {
 		}
 		return 0
 	}
-	s, err := Open(Options{Root: os.Getenv("STORE_TEST_ROOT"), Program: "second process"})
+	s, err := Open(Options{Root: os.Getenv("STORE_TEST_ROOT"), Sources: strings.Fields(os.Getenv("STORE_TEST_SOURCES")), Program: "second process"})
 	if err != nil {
 		return fail(err)
 	}
@@ -43,6 +44,11 @@ func child(role string) int {
 		return 0
 	case "look":
 		return lookOnly(ctx, s)
+	case "organise":
+		if err := organise(ctx, s); err != nil {
+			return fail(err)
+		}
+		return 0
 	}
 	ref, err := s.Find(ctx, os.Getenv("STORE_TEST_TASK"))
 	if err != nil {

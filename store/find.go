@@ -4,13 +4,36 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/roofmt"
 )
 
-// refs lists every task folder of every source.
+// refs lists the task folders of every source, without those that were deleted in
+// Roost. An overlay that cannot be read hides nothing.
 func (s *Store) refs(ctx context.Context) ([]Ref, []SourceState, error) {
+	all, states, err := s.everyRef(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	marks, err := s.Marks(ctx)
+	if err != nil {
+		return all, states, ctx.Err()
+	}
+	return slices.DeleteFunc(all, func(r Ref) bool {
+		hidden := marks.Hidden(r.Source, r.ID)
+		for i := range states {
+			if hidden && states[i].Name == r.Source {
+				states[i].Tasks--
+			}
+		}
+		return hidden
+	}), states, nil
+}
+
+// everyRef lists every task folder of every source.
+func (s *Store) everyRef(ctx context.Context) ([]Ref, []SourceState, error) {
 	var out []Ref
 	var states []SourceState
 	list, err := s.sources(ctx)
@@ -18,9 +41,9 @@ func (s *Store) refs(ctx context.Context) ([]Ref, []SourceState, error) {
 		return nil, nil, err
 	}
 	for _, src := range list {
-		state := SourceState{Name: src.Name, Tool: src.Tool, Path: src.Path, State: "readable"}
+		state := SourceState{Name: src.Name, Tool: src.Tool, Path: src.Path, State: readable, tasks: src.Tasks}
 		if src.err != nil {
-			state.State = "unreachable: " + src.err.Error()
+			state.State = unreachable + src.err.Error()
 		}
 		for _, id := range src.ids {
 			out = append(out, s.ref(src, id))
@@ -69,13 +92,41 @@ func (s *Store) Find(ctx context.Context, given string) (Ref, error) {
 	if len(exact) > 0 {
 		part = exact
 	}
+	if len(part) > 1 {
+		part = s.distinct(ctx, part)
+	}
 	switch len(part) {
 	case 0:
+		if t, err := s.inTrash(ctx, given); err == nil {
+			return Ref{}, &TrashedError{Given: given, Name: t.Name}
+		}
 		return Ref{}, fmt.Errorf("%w: %q", ErrNotFound, given)
 	case 1:
 		return part[0], nil
 	}
 	return Ref{}, &AmbiguousError{Given: given, Candidates: part}
+}
+
+// distinct leaves one place of each task: its copies elsewhere are the same.
+func (s *Store) distinct(ctx context.Context, found []Ref) []Ref {
+	var out []Ref
+	done := map[string]bool{}
+	for _, r := range found {
+		if done[r.ID] {
+			continue
+		}
+		done[r.ID] = true
+		var places []Ref
+		for _, o := range found {
+			if o.ID == r.ID {
+				places = append(places, o)
+			}
+		}
+		for _, group := range s.groups(ctx, places) {
+			out = append(out, group[0])
+		}
+	}
+	return out
 }
 
 // usableID refuses folder names that we do not turn into paths of our own.

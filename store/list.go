@@ -13,10 +13,11 @@ type Filter struct {
 	Workspace string // the folder, by whichever path it was reached
 	Status    string
 	Source    string // a source's or a tool's name
+	Tag       string // one that the person gave it
 	Query     string // words that the title or id must hold
 	Since     int64  // Unix milliseconds
 	Until     int64
-	Sort      string // newest (default), oldest, cost, tokens
+	Sort      string // newest (default; pinned ones first), oldest, cost, tokens
 	Damaged   bool   // only damaged ones
 	Empty     bool   // also folders without message bytes
 	Limit     int
@@ -28,10 +29,13 @@ type SourceState struct {
 	Name    string `json:"name"`
 	Tool    string `json:"tool"`
 	Path    string `json:"path"`
-	State   string `json:"state"` // readable, or "unreachable: why": never just empty
+	State   string `json:"state"` // readable, partly damaged, or "unreachable: why": never just empty
 	Tasks   int    `json:"tasks"`
 	Damaged int    `json:"damaged"`
 	Empty   int    `json:"empty"`
+	Bytes   int64  `json:"bytes"` // of the tasks' files
+
+	tasks string // the folder of task folders
 }
 
 // Listing is one page of a list and what was found in all.
@@ -48,27 +52,23 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	if err != nil {
 		return Listing{}, err
 	}
-	var all []Summary
+	marks, err := s.Marks(ctx)
+	if err != nil {
+		marks = nil // no titles and tags of theirs, but all tasks
+	}
+	var found []Summary
+	places := map[string]Ref{}
 	for _, ref := range refs {
 		if err := ctx.Err(); err != nil {
 			return Listing{}, err
 		}
 		sum := s.summary(ctx, ref)
-		for i := range sources {
-			if sources[i].Name != ref.Source {
-				continue
-			}
-			if sum.Empty {
-				sources[i].Empty++
-				sources[i].Tasks--
-			} else if len(sum.Damaged) > 0 {
-				sources[i].Damaged++
-			}
-		}
-		if f.keeps(sum) {
-			all = append(all, sum)
-		}
+		marks.Apply(&sum)
+		found = append(found, sum)
+		places[ref.Dir] = ref
 	}
+	tally(sources, found)
+	all := s.merged(ctx, found, places, f.keeps)
 	slices.SortStableFunc(all, f.order())
 	from := 0
 	if f.Cursor != "" {
@@ -86,13 +86,14 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	return out, nil
 }
 
-// summary reads one task; what fails to be read is a damaged task, not an error.
+// summary reads one task, without what the overlay says of it; what fails to be
+// read is a damaged task, not an error.
 func (s *Store) summary(ctx context.Context, ref Ref) Summary {
-	v, err := s.Read(ctx, ref)
+	v, err := s.read(ctx, ref, false)
 	if err != nil {
 		return Summary{
 			ID: ref.ID, Source: ref.Source, Tool: ref.Tool, Path: ref.Dir, Status: "idle",
-			Damaged: []Damage{{File: ref.Dir, Problem: err.Error()}},
+			Damaged: []Damage{{File: ref.Dir, Problem: cause(ref, err)}},
 		}.filled()
 	}
 	sum := v.Summary
@@ -109,6 +110,8 @@ func (f Filter) keeps(t Summary) bool {
 	case f.Damaged && len(t.Damaged) == 0:
 		return false
 	case f.Workspace != "" && clean(t.Workspace) != clean(f.Workspace):
+		return false
+	case f.Tag != "" && !slices.Contains(t.Tags, f.Tag):
 		return false
 	case f.Status != "" && t.Status != f.Status:
 		return false
@@ -136,7 +139,15 @@ func (f Filter) order() func(a, b Summary) int {
 	case "tokens":
 		return func(a, b Summary) int { return int(min(max(b.Usage.tokens()-a.Usage.tokens(), -1), 1)) }
 	}
-	return newest
+	return func(a, b Summary) int {
+		switch { // an order by cost or age is strict, this one is for people
+		case a.Pinned && !b.Pinned:
+			return -1
+		case b.Pinned && !a.Pinned:
+			return 1
+		}
+		return newest(a, b)
+	}
 }
 
 func (u Usage) micros() int64 {

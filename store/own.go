@@ -87,7 +87,7 @@ func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
 			return s.fork(ctx, ref, folder)
 		}
 	}
-	t, err := s.take(ctx, ref)
+	t, err := s.takeFrom(ctx, ref, ref.Own)
 	if err != nil {
 		return nil, err
 	}
@@ -154,15 +154,24 @@ func (s *Store) settleOwned(ctx context.Context, o *Owned, folder *roofmt.Folder
 	return t.proj.saw(folder, adopted)
 }
 
-// take locks the journal and folds it.
+// take locks the journal and folds it, and makes what is absent.
 func (s *Store) take(ctx context.Context, ref Ref) (*Task, error) {
+	return s.takeFrom(ctx, ref, false)
+}
+
+// takeFrom is take; existing means that the folder must be there: it may have gone
+// into the trash since it was found.
+func (s *Store) takeFrom(ctx context.Context, ref Ref, existing bool) (*Task, error) {
 	if err := os.MkdirAll(filepath.Dir(ref.Log), 0o700); err != nil {
 		return nil, &RootError{Path: s.opt.Root, Check: "cannot be written", Err: err}
 	}
 	log, err := ownLog(ctx, ref.Log, filelog.Options{
-		FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program,
+		FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, Existing: existing,
 		Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program},
 	})
+	if existing && errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s is not there any more", ErrNotFound, ref.Dir)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("take task %s: %w", ref.ID, err)
 	}

@@ -57,7 +57,14 @@ func (s *Store) sources(ctx context.Context) ([]Source, error) {
 		}
 	}
 	for _, path := range s.opt.Sources {
-		add(look(ctx, path))
+		src := look(ctx, path)
+		sessions := roofmt.SessionsDir(path) // a data folder of Cline's may hold both, or only these
+		if sessions == "" || len(src.ids) > 0 || src.err != nil {
+			add(src)
+		}
+		if sessions != "" {
+			add(look(ctx, sessions))
+		}
 	}
 	if s.opt.AutoSources {
 		env, err := roofmt.SystemEnv()

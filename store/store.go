@@ -37,6 +37,7 @@ type Options struct {
 type Store struct {
 	opt  Options
 	wait waits
+	rows rowCache
 }
 
 // Open checks the options. It creates nothing: the root comes into being with

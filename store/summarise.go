@@ -3,12 +3,12 @@ package store
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal/filelog"
-	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
 )
@@ -27,7 +27,8 @@ func summarise(v *View) Summary {
 		Workspace: s.Settings.Workspace, Mode: s.Settings.Mode,
 		Provider: s.Settings.Provider, Model: s.Settings.Model,
 		ParentID: s.Parent, RootID: s.RootTask,
-		Messages:      MessageCounts{UI: len(s.UI()), API: len(s.API())},
+		Messages: MessageCounts{UI: len(s.UI()), API: len(s.API())},
+		Tags:     slices.Clone(s.Tags), Pinned: s.Pinned,
 		OpenQuestions: len(s.Questions),
 		Pending:       len(v.Pending) > 0,
 	}
@@ -46,28 +47,13 @@ func summarise(v *View) Summary {
 		}
 	}
 	sum.ContextTokens = int64(tokens.ContextTokens)
-	spent := Usage{
-		TokensIn: s.Usage.Input + s.Usage.CacheRead + s.Usage.CacheWrite, TokensOut: s.Usage.Output,
-		CacheReads: s.Usage.CacheRead, CacheWrites: s.Usage.CacheWrite,
+	sum.Usage = spentOn(s)
+	if sum.TS = rooTS(s); sum.TS <= 0 {
+		sum.TS = timeOfID(ref.ID)
 	}
-	cost := money.USD(s.Usage.CostMicros)
-	if v.Log == nil || s.Adopted != nil {
-		// What was spent before Roost is only in Roo's rows.
-		own := s.Usage
-		if v.Log == nil {
-			own = task.Ledger{}
-		}
-		spent.TokensIn = max(spent.TokensIn, int64(tokens.In))
-		spent.TokensOut = max(own.Output, int64(tokens.Out))
-		spent.CacheReads = max(own.CacheRead, int64(tokens.CacheReads))
-		spent.CacheWrites = max(own.CacheWrite, int64(tokens.CacheWrites))
-		cost = max(cost, money.FromFloat(tokens.Cost))
+	if sum.CreatedAt == nil {
+		sum.CreatedAt = stamp(timeOfID(ref.ID))
 	}
-	if !s.Usage.CostUnknown || cost > 0 {
-		spent.Cost = &cost
-	}
-	sum.Usage = spent
-	sum.TS = rooTS(s)
 	sum.Status = status(v)
 	if v.Log == nil || s.Adopted != nil {
 		sum.Origin = "extension"
@@ -91,7 +77,7 @@ func summarise(v *View) Summary {
 			sum.Damaged = append(sum.Damaged, Damage{File: filepath.Join(ref.Dir, loss.File), Problem: loss.Problem, Recovered: loss.Recovered})
 		}
 		sum.Empty = v.Log == nil && v.Folder.Empty()
-		if v.Log == nil && len(v.Folder.Item) == 0 && !sum.Empty {
+		if v.Log == nil && len(itemOf(v.Folder)) == 0 && !sum.Empty {
 			sum.Inferred = append(sum.Inferred, "title", "ts")
 		}
 	}
@@ -154,7 +140,7 @@ func title(s *task.State) (string, error) {
 			return text, nil
 		}
 	}
-	return "", nil
+	return titleOfAPI(s), nil
 }
 
 // rooTS is the time of the last row that is not a resume question.
@@ -210,6 +196,11 @@ func foreignStatus(s *task.State) string {
 		return "interrupted"
 	}
 	if len(s.API()) > 0 {
+		if s.Adopted != nil {
+			if said, _ := esjson.GetString(s.Adopted.Item, "status"); said == "completed" {
+				return said
+			}
+		}
 		return "interrupted"
 	}
 	return "idle"

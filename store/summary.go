@@ -28,6 +28,7 @@ type Summary struct {
 	RootID        string          `json:"root_id"`
 	ChildIDs      []string        `json:"child_ids"`
 	Tags          []string        `json:"tags"`
+	Pinned        bool            `json:"pinned"`
 	Messages      MessageCounts   `json:"messages"`
 	Usage         Usage           `json:"usage"`
 	ContextTokens int64           `json:"context_tokens"`

@@ -42,7 +42,14 @@ func (v *View) Close() error {
 // journal has an index: older messages are read when they are asked for, and
 // damage in them is found then, or by Check.
 func (s *Store) Read(ctx context.Context, ref Ref) (*View, error) {
-	return s.read(ctx, ref, false)
+	v, err := s.read(ctx, ref, false)
+	if err != nil || ref.Own {
+		return v, err
+	}
+	if marks, err := s.Marks(ctx); err == nil { // else it is shown as it is without
+		marks.Apply(&v.Summary)
+	}
+	return v, nil
 }
 
 // read opens a task; whole means that every commit of its journal is looked at.
@@ -69,6 +76,7 @@ func (s *Store) readInto(ctx context.Context, v *View, whole bool) error {
 			return fmt.Errorf("task %s: %w", v.Ref.ID, err)
 		}
 	}
+	s.withRow(v.Folder)
 	if v.Log == nil {
 		if v.Folder == nil {
 			return fmt.Errorf("%w: %s", ErrNotFound, v.Ref.Dir)

@@ -121,9 +121,12 @@ type ForeignRefused struct {
 	Reason string `json:"reason"`
 }
 
-// Changed changes settings or labels. Absent members stay as they are.
+// Changed changes settings or labels. Absent members stay as they are; Tags are
+// all that the task has from then on.
 type Changed struct {
 	Title    *string   `json:"title,omitempty"`
+	Tags     *[]string `json:"tags,omitempty"`
+	Pinned   *bool     `json:"pinned,omitempty"`
 	Settings *Settings `json:"settings,omitempty"`
 }
 

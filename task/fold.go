@@ -102,6 +102,12 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		if e.Title != nil {
 			s.Title = *e.Title
 		}
+		if e.Tags != nil {
+			s.Tags = slices.Clone(*e.Tags)
+		}
+		if e.Pinned != nil {
+			s.Pinned = *e.Pinned
+		}
 		if e.Settings != nil {
 			s.Settings = *e.Settings
 		}

@@ -25,6 +25,8 @@ type State struct {
 	Epoch     uint64
 	ID        string
 	Title     string
+	Tags      []string // what the person filed it under, in order
+	Pinned    bool     // it stays at the top of lists
 	Origin    string
 	Number    int
 	Parent    string

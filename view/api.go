@@ -74,22 +74,31 @@ func part(block []byte, text Class) Item {
 		it.Class, it.Body = Reasoning, str(block, "thinking")
 	case "reasoning":
 		it.Class, it.Body = Reasoning, str(block, "text")
+		if it.Body == "" && str(block, "encrypted_content") != "" {
+			it.Title = "(encrypted)"
+		}
 	case "redacted_thinking":
 		it.Class, it.Title = Reasoning, "(encrypted)"
 	case "tool_use":
 		it.Class, it.Call, it.Title = Tool, str(block, "id"), str(block, "name")
-		if input, ok := esjson.Get(block, "input"); ok {
-			it.Body = string(input)
+		if in, ok := esjson.Get(block, "input"); ok {
+			it.Body = input(in)
 		}
 	case "tool_result":
 		it.Class, it.Call = Output, str(block, "tool_use_id")
 		it.Title = "result"
+		if name := str(block, "name"); name != "" {
+			it.Title += " of " + name // Cline says it
+		}
 		if bad, _ := esjson.GetBool(block, "is_error"); bad {
-			it.Class, it.Title = Failure, "result (error)"
+			it.Class, it.Title = Failure, it.Title+" (error)"
 		}
 		it.Body, it.Images = ResultText(block)
-	case "image", "document":
-		it.Class, it.Images, it.Title = text, 1, it.Kind
+		it.Pictures = resultPictures(block)
+	case "image", "document", "media":
+		it.Class, it.Images, it.Title, it.Pictures = text, 1, it.Kind, []string{blockPicture(block)}
+	case "file":
+		it.Class, it.Title, it.Body = text, "file "+str(block, "path"), str(block, "content")
 	case "thoughtSignature":
 		it.Class, it.Title = Note, "thought signature"
 	default:
@@ -118,4 +127,15 @@ func ResultText(block []byte) (text string, images int) {
 		}
 	}
 	return strings.Join(texts, "\n"), images
+}
+
+// resultPictures describes the images of a tool_result block.
+func resultPictures(block []byte) (out []string) {
+	content, _ := esjson.Get(block, "content")
+	for b := range esjson.Array(content) {
+		if esjson.TypeOf(b) == esjson.TypeObject && str(b, "type") == "image" {
+			out = append(out, blockPicture(b))
+		}
+	}
+	return out
 }

@@ -49,6 +49,7 @@ func ask(it *Item, kind, text string) bool {
 	if !ok {
 		it.Class = Unknown
 	}
+	payload(it, kind, text)
 	return ok
 }
 

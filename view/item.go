@@ -33,9 +33,11 @@ type Item struct {
 	Diff    bool   // Body is a unified diff
 	Choices []string
 	Images  int
-	Partial bool // it was being streamed when it was written last
-	Call    string
-	Parts   []Item // blocks of a model message, or the result of a tool call
+	// Pictures says of each image what it is and how large, as far as that is known.
+	Pictures []string
+	Partial  bool // it was being streamed when it was written last
+	Call     string
+	Parts    []Item // blocks of a model message, or the result of a tool call
 }
 
 // UI reads one element of the history that the person sees. number is its place,
@@ -49,7 +51,8 @@ func UI(raw []byte, number int) Item {
 	it.TS, _ = esjson.GetInt(raw, "ts")
 	it.Partial, _ = esjson.GetBool(raw, "partial")
 	text, _ := esjson.GetString(raw, "text")
-	it.Images = count(raw, "images")
+	it.Pictures = pictures(raw)
+	it.Images = len(it.Pictures)
 	typ, _ := esjson.GetString(raw, "type")
 	kind, _ := esjson.GetString(raw, typ)
 	it.Kind = typ + ":" + kind
@@ -64,18 +67,6 @@ func UI(raw []byte, number int) Item {
 		it.Title, it.Body = it.Kind, text
 	}
 	return it
-}
-
-// count is the length of an array member.
-func count(raw []byte, key string) int {
-	list, ok := esjson.Get(raw, key)
-	n := 0
-	if ok {
-		for range esjson.Array(list) {
-			n++
-		}
-	}
-	return n
 }
 
 // object reports whether text holds a JSON object; the JSON inside messages need

@@ -16,7 +16,7 @@ func TestUI(t *testing.T) {
 		want   Item
 	}{
 		{"first words", `{"ts":5,"type":"say","say":"text","text":"do it","images":["data:,x"]}`, 1,
-			Item{Number: 1, TS: 5, Kind: "say:text", Class: User, Body: "do it", Images: 1}},
+			Item{Number: 1, TS: 5, Kind: "say:text", Class: User, Body: "do it", Images: 1, Pictures: []string{"0 B"}}},
 		{"model's words", `{"ts":6,"type":"say","say":"text","text":"on it","partial":true}`, 3,
 			Item{Number: 3, TS: 6, Kind: "say:text", Class: Model, Body: "on it", Partial: true}},
 		{"command", `{"ts":7,"type":"ask","ask":"command","text":"make test"}`, 4,
@@ -92,11 +92,11 @@ func TestAPI(t *testing.T) {
 			Item{Number: 1, Kind: "assistant", Class: Model, Title: "assistant", Parts: []Item{
 				{Kind: "thinking", Class: Reasoning, Body: "hm"},
 				{Kind: "text", Class: Model, Body: "ok"},
-				{Kind: "tool_use", Class: Tool, Title: "read_file", Call: "c1", Body: `{"path":"a"}`},
+				{Kind: "tool_use", Class: Tool, Title: "read_file", Call: "c1", Body: "path: a"},
 			}}},
 		{"results", `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"x"},{"type":"image"}],"is_error":true}]}`,
 			Item{Number: 1, Kind: "user", Class: User, Title: "user", Parts: []Item{
-				{Kind: "tool_result", Class: Failure, Title: "result (error)", Call: "c1", Body: "x", Images: 1},
+				{Kind: "tool_result", Class: Failure, Title: "result (error)", Call: "c1", Body: "x", Images: 1, Pictures: []string{""}},
 			}}},
 		{"hidden by a summary", `{"role":"user","content":[],"condenseParent":"u"}`,
 			Item{Number: 1, Kind: "user", Class: User, Title: "user [condensed away]"}},

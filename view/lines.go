@@ -36,7 +36,11 @@ var marks = map[Class]string{
 
 // Lines cuts an item into lines: a head with its number, then its body, at most
 // max lines of it (0 = all), then its choices and parts.
-func Lines(it Item, max int) []Line {
+func Lines(it Item, max int) []Line { return Fold(it, func(Class) int { return max }) }
+
+// Fold is Lines with a limit for each class: at most so many lines of a body, 0 for
+// all of them, less than 0 for none but their number.
+func Fold(it Item, limit func(Class) int) []Line {
 	head := it.Title
 	if it.Class == Request || it.Class == Note || it.Class == Tool {
 		head = joinWords(orName(it), head)
@@ -49,8 +53,11 @@ func Lines(it Item, max int) []Line {
 	if it.Partial {
 		head += " (interrupted)"
 	}
-	if it.Images > 0 {
-		head += fmt.Sprintf(" [%d image%s]", it.Images, plural(it.Images))
+	head += placeholder(it)
+	max := limit(it.Class)
+	if n := folded(it, max); n > 0 {
+		head += fmt.Sprintf(" (%d line%s folded)", n, plural(n))
+		it.Body = ""
 	}
 	first, rest, _ := strings.Cut(unixEnds(head), "\n") // a command may have many lines
 	out := []Line{{headStyle(it.Class), first}}
@@ -62,12 +69,21 @@ func Lines(it Item, max int) []Line {
 		out = append(out, Line{Asked, fmt.Sprintf("  %d. %s", i+1, strings.Join(strings.Fields(unixEnds(c)), " "))})
 	}
 	for _, p := range it.Parts {
-		for _, l := range Lines(p, max) {
+		for _, l := range Fold(p, limit) {
 			l.Text = "  " + l.Text
 			out = append(out, l)
 		}
 	}
 	return out
+}
+
+// folded is how many lines of a body are left out as a whole.
+func folded(it Item, max int) int {
+	text := strings.TrimRight(unixEnds(it.Body), "\n \t")
+	if max >= 0 || text == "" {
+		return 0
+	}
+	return strings.Count(text, "\n") + 1
 }
 
 // orName leaves the mark out where the title already says what it is.

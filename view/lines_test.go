@@ -140,7 +140,7 @@ func ExampleAPI() {
 	//   model
 	//     I look at it.
 	//   tool read_file
-	//     {"path":"a.go"}
+	//     path: a.go
 }
 
 // The same item gives the same lines, and rendering it leaves it as it was: one item

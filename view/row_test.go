@@ -191,7 +191,7 @@ func TestAPIBlocks(t *testing.T) {
 		`{"type":"redacted_thinking","data":"secret"}`:              {Kind: "redacted_thinking", Class: Reasoning, Title: "(encrypted)"},
 		`{"type":"reasoning","text":"why","summary":[]}`:            {Kind: "reasoning", Class: Reasoning, Body: "why"},
 		`{"type":"thoughtSignature","thoughtSignature":"AAAA"}`:     {Kind: "thoughtSignature", Class: Note, Title: "thought signature"},
-		`{"type":"image","source":{"data":"AAAA"}}`:                 {Kind: "image", Class: Model, Title: "image", Images: 1},
+		`{"type":"image","source":{"data":"AAAA"}}`:                 {Kind: "image", Class: Model, Title: "image", Images: 1, Pictures: []string{"3 B"}},
 		`{"type":"tool_use","id":7,"name":null}`:                    {Kind: "tool_use", Class: Tool},
 		`{"type":"tool_use","id":"c","name":"n","input":"{\"half"}`: {Kind: "tool_use", Class: Tool, Title: "n", Call: "c", Body: `"{\"half"`},
 		`{"type":"tool_result","tool_use_id":"c","content":"out"}`:  {Kind: "tool_result", Class: Output, Title: "result", Call: "c", Body: "out"},

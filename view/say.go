@@ -51,6 +51,11 @@ var plain = map[string]struct {
 	"generate_explanation":       {Note, "explanation"},
 	"hook_status":                {Note, "hook"},
 	"hook_output_stream":         {Output, "hook"},
+	"use_subagents":              {Tool, "use subagents"},
+	"subagent":                   {Note, "a subagent"},
+	"subagent_usage":             {Note, "what subagents cost"},
+	"conditional_rules_applied":  {Note, "rules that apply now"},
+	"command_permission_denied":  {Failure, "the command is not permitted"},
 }
 
 func say(it *Item, kind, text string, raw []byte) bool {
@@ -67,6 +72,7 @@ func say(it *Item, kind, text string, raw []byte) bool {
 		return true
 	case "tool", "user_edit_todos", "codebase_search_result":
 		tool(it, text)
+		payload(it, kind, text)
 		return true
 	case "user_feedback_diff":
 		feedbackDiff(it, text)
@@ -92,6 +98,15 @@ func say(it *Item, kind, text string, raw []byte) bool {
 		return false
 	}
 	it.Class, it.Title = known.class, known.title
+	switch kind {
+	case "error":
+		if words, ok := codes[text]; ok {
+			it.Body = words
+		}
+	case "api_req_retry_delayed":
+		it.Body = untimed(text)
+	}
+	payload(it, kind, text)
 	return true
 }
 

@@ -16,6 +16,7 @@ import (
 var layers = [][]string{
 	{"cmd/roost", "bench", "internal/cmd", "internal/crashtest"},
 	{"cli", "server", "web"},
+	{"export"},
 	{"view"},
 	{"engine"},
 	{"agent"},

@@ -22,6 +22,10 @@ type Options struct {
 	Clock func() int64      // Unix milliseconds for epoch.opened; default the system's
 	By    string            // who opens: the By of epoch.opened
 
+	// Existing refuses a folder that is not there instead of making it: a task that
+	// was moved away meanwhile must not come back as an empty one. The error wraps
+	// fs.ErrNotExist.
+	Existing bool
 	// WaitForLock is how long to wait for a held lock; 0 refuses at once.
 	WaitForLock time.Duration
 	// FlushAfter bounds how long Append buffers. Default 200 ms.
@@ -115,8 +119,10 @@ func Own(ctx context.Context, dir string, opt Options) (_ journal.Owner, err err
 	if err := trusted(fsys, dir); err != nil {
 		return nil, err
 	}
-	if err := ensureDir(fsys, dir); err != nil {
-		return nil, err
+	if !opt.Existing {
+		if err := ensureDir(fsys, dir); err != nil {
+			return nil, err
+		}
 	}
 	o := &owner{
 		opt: opt, path: filepath.Join(dir, logName), room: make(chan struct{}), durable: map[journal.Hash]bool{},

@@ -336,3 +336,22 @@ func TestTornEndThatCannotBeKept(t *testing.T) {
 		}
 	}
 }
+
+// A folder that must be there is not made: what was moved away stays away. One that
+// is there is taken as ever.
+func TestOwnExisting(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "task")
+	_, err := filelog.Own(t.Context(), dir, filelog.Options{Existing: true})
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("of a folder that is not there: %v", err)
+	}
+	if _, err := os.Stat(filepath.Dir(dir)); !os.IsNotExist(err) {
+		t.Errorf("something was made: %v", err)
+	}
+	if err := mustOwn(t, dir, filelog.Options{}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := mustOwn(t, dir, filelog.Options{Existing: true}).Epoch(); got != 2 {
+		t.Errorf("epoch %d", got)
+	}
+}

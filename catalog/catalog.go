@@ -1,0 +1,160 @@
+package catalog
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Name is the file's name in the cache folder.
+const Name = "catalog.db"
+
+// version is of the tables and of everything that is derived into them. A file of
+// another version is emptied: it is derived.
+const version = 1
+
+const schema = `
+CREATE TABLE task(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL, ts INTEGER NOT NULL, summary BLOB NOT NULL);
+CREATE TABLE part(id INTEGER PRIMARY KEY AUTOINCREMENT, task INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE INDEX part_task ON part(task);
+CREATE VIRTUAL TABLE gram USING fts5(grams, content='', contentless_delete=1, detail=none, tokenize='ascii');
+PRAGMA user_version = %d;`
+
+// DB is an open catalogue. Methods may be called from several goroutines.
+type DB struct {
+	path string
+	file os.FileInfo // what was opened: another process may have replaced it since
+	sql  *sql.DB
+}
+
+// Open opens the catalogue in a cache folder and makes it if it is not there. A
+// damaged one is set aside first. The error says why there is none; everything can
+// be done without.
+func Open(ctx context.Context, dir string) (*DB, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open the catalogue: %w", err)
+	}
+	path := filepath.Join(dir, Name)
+	db, err := open(ctx, path)
+	if db != nil && Damaged(err) {
+		if err = db.SetAside(); err == nil {
+			db, err = open(ctx, path)
+		}
+	}
+	if err != nil {
+		if db != nil {
+			_ = db.sql.Close()
+		}
+		return nil, fmt.Errorf("open the catalogue %s: %w", path, err)
+	}
+	return db, nil
+}
+
+// open gives a DB also with an error, when there is a file.
+func open(ctx context.Context, path string) (*DB, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // SQLite would make it readable by all
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	// It is derived: what a power cut takes is read again, so nothing is synced.
+	options := url.Values{"_pragma": {"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(OFF)", "temp_store(MEMORY)", "cache_size(-16000)"}}
+	handle, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: options.Encode()}).String())
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{path: path, file: info, sql: handle}
+	return db, db.prepare(ctx)
+}
+
+// prepare makes the tables, unless they are there.
+func (db *DB) prepare(ctx context.Context) error {
+	var have int
+	if err := db.sql.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil || have == version {
+		return err
+	}
+	return db.write(ctx, func(c *sql.Conn) error {
+		if err := c.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil || have == version {
+			return err
+		}
+		_, err := c.ExecContext(ctx, "DROP TABLE IF EXISTS task; DROP TABLE IF EXISTS part; DROP TABLE IF EXISTS gram;"+fmt.Sprintf(schema, version))
+		return err
+	})
+}
+
+// write runs f in a transaction that no other writer is in.
+func (db *DB) write(ctx context.Context, f func(*sql.Conn) error) error {
+	c, err := db.sql.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close() //nolint:errcheck // it is given back; that fails when it was thrown away
+	if _, err := c.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	err = f(c)
+	if err == nil {
+		_, err = c.ExecContext(ctx, "COMMIT")
+	}
+	if err != nil {
+		rollback(ctx, c)
+	}
+	return err
+}
+
+// rollback ends a transaction. The context may be what failed, so it is not asked. A
+// connection on which that fails is not used again; SQLite has then ended the
+// transaction by itself, or will with the connection.
+func rollback(ctx context.Context, c *sql.Conn) {
+	if _, err := c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err != nil {
+		_ = c.Raw(func(any) error { return driver.ErrBadConn })
+	}
+}
+
+// Close lets go of the file.
+func (db *DB) Close() error {
+	if err := db.sql.Close(); err != nil {
+		return fmt.Errorf("close the catalogue %s: %w", db.path, err)
+	}
+	return nil
+}
+
+// Damaged reports whether an error says that the file is no catalogue (any more).
+func Damaged(err error) bool {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		switch e.Code() & 0xff {
+		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_FORMAT:
+			return true // ERROR is what a missing table gives: somebody else's file
+		}
+	}
+	return errors.Is(err, ErrDamaged)
+}
+
+// SetAside closes the file and renames it, so that the next Open begins a new one.
+// The newest damaged one is kept, for whoever wants to know. A file that another
+// process began meanwhile stays.
+func (db *DB) SetAside() error {
+	_ = db.sql.Close() // of a damaged file; there is nothing to lose
+	now, err := os.Stat(db.path)
+	if err != nil || !os.SameFile(now, db.file) {
+		return nil
+	}
+	for _, end := range []string{"-wal", "-shm", ""} {
+		if err := os.Rename(db.path+end, db.path+".damaged"+end); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("set the damaged catalogue aside: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package catalog
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+// The two histories of a task.
+const (
+	HistoryUI  = "ui"
+	HistoryAPI = "api"
+)
+
+// Class says what a piece of text is.
+type Class byte
+
+// The classes.
+const (
+	Words Class = 'w' // said by the person or the model, or thought
+	Tool  Class = 't' // given to a tool, or by it
+	Path  Class = 'p' // a file that a tool was asked for
+)
+
+// Piece is a stretch of text in which terms and phrases are looked for.
+type Piece struct {
+	Class Class
+	Kind  string
+	Text  string
+}
+
+// Message is what can be found of one message. Number is its place in its visible
+// history, from 1.
+type Message struct {
+	History string
+	Number  int
+	TS      int64 // Unix milliseconds, 0 when the message has none
+	Pieces  []Piece
+}
+
+// deep bounds how far into nested JSON text is looked for.
+const deep = 40
+
+func (m *Message) add(c Class, kind, text string) {
+	if text != "" {
+		m.Pieces = append(m.Pieces, Piece{Class: c, Kind: kind, Text: text})
+	}
+}
+
+// toolRows are the rows of the person's history whose text is from or for a tool.
+var toolRows = []string{
+	"ask:tool", "say:tool", "ask:command", "say:command", "ask:command_output", "say:command_output", "ask:use_mcp_server",
+	"say:use_mcp_server", "say:mcp_server_response", "say:user_edit_todos", "say:codebase_search_result", "say:browser_action",
+	"say:browser_action_launch", "ask:browser_action_launch", "say:browser_action_result", "say:hook_output_stream",
+}
+
+// UI takes the text out of an element of the history that the person sees. What a
+// request cost and the prompt that old rows repeat are left out.
+func UI(raw []byte, number int) Message {
+	m := Message{History: HistoryUI, Number: number}
+	if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
+		m.add(Words, "invalid", string(raw))
+		return m
+	}
+	m.TS, _ = esjson.GetInt(raw, "ts")
+	typ, kind := str(raw, "type"), ""
+	kind = typ + ":" + str(raw, typ)
+	text := str(raw, "text")
+	switch {
+	case kind == "say:checkpoint_saved":
+	case kind == "say:api_req_started":
+		if inner := []byte(text); object(inner) {
+			m.add(Words, kind, str(inner, "streamingFailedMessage"))
+		}
+	case object([]byte(text)):
+		class := Words
+		if slices.Contains(toolRows, kind) {
+			class = Tool
+		}
+		m.values(class, kind, "", []byte(text))
+	case slices.Contains(toolRows, kind):
+		m.add(Tool, kind, text)
+	default:
+		m.add(Words, kind, text)
+	}
+	m.add(Words, kind, str(raw, "reasoning"))
+	if info, ok := esjson.Get(raw, "contextCondense"); ok && esjson.TypeOf(info) == esjson.TypeObject {
+		m.add(Words, kind, str(info, "summary"))
+	}
+	return m
+}
+
+// API takes the text out of an element of the history that the model sees. The
+// environment's details, which stand in nearly every message of the person and say
+// little of the task, are left out.
+func API(raw []byte, number int) Message {
+	m := Message{History: HistoryAPI, Number: number}
+	if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
+		m.add(Words, "invalid", string(raw))
+		return m
+	}
+	m.TS, _ = esjson.GetInt(raw, "ts")
+	role := str(raw, "role")
+	if role == "" {
+		role = str(raw, "type") // reasoning that stands alone
+		m.add(Words, role, str(raw, "text"))
+		if list, ok := esjson.Get(raw, "summary"); ok {
+			m.values(Words, role, "", list)
+		}
+	}
+	m.add(Words, "reasoning", str(raw, "reasoning_content"))
+	content, _ := esjson.Get(raw, "content")
+	if s, err := esjson.Unquote(content); err == nil {
+		m.said(role, s, false)
+	}
+	result := false // of a tool, as text blocks told it before there were blocks for it
+	for block := range esjson.Array(content) {
+		result = m.block(role, block, result)
+	}
+	return m
+}
+
+func (m *Message) block(role string, block []byte, result bool) bool {
+	if esjson.TypeOf(block) != esjson.TypeObject {
+		m.add(Words, "invalid", string(block))
+		return false
+	}
+	switch kind := str(block, "type"); kind {
+	case "text":
+		text := str(block, "text")
+		head := resultHead.MatchString(text)
+		m.said(role, text, role == "user" && (head || result && !strings.HasPrefix(text, "<")))
+		return head
+	case "thinking", "reasoning":
+		m.add(Words, kind, str(block, "thinking"))
+		m.add(Words, kind, str(block, "text"))
+		if list, ok := esjson.Get(block, "summary"); ok {
+			m.values(Words, kind, "", list)
+		}
+	case "redacted_thinking", "image", "thoughtSignature":
+	case "tool_use":
+		m.add(Tool, kind, str(block, "name"))
+		if input, ok := esjson.Get(block, "input"); ok {
+			m.values(Tool, kind, "", input)
+		}
+	case "tool_result":
+		list, _ := esjson.Get(block, "content")
+		if s, err := esjson.Unquote(list); err == nil {
+			m.add(Tool, kind, s)
+		}
+		for b := range esjson.Array(list) {
+			if esjson.TypeOf(b) == esjson.TypeObject {
+				m.add(Tool, kind, str(b, "text"))
+			}
+		}
+	default:
+		m.values(Tool, kind, "", block)
+	}
+	return false
+}
+
+var (
+	environment = regexp.MustCompile(`(?s)<environment_details>.*?</environment_details>`)
+	pathTag     = regexp.MustCompile(`<path>([^<\n]+)</path>`)
+	resultHead  = regexp.MustCompile(`^\[\w+[^\n]*\] Result:`)
+)
+
+// said adds what a role said. Tools that were called in the text name their paths in
+// tags.
+func (m *Message) said(role, text string, tool bool) {
+	if role == "user" && strings.Contains(text, "<environment_details>") {
+		text = strings.TrimSpace(environment.ReplaceAllString(text, ""))
+	}
+	class := Words
+	if tool {
+		class = Tool
+	}
+	m.add(class, role, text)
+	if role == "assistant" && strings.Contains(text, "<path>") {
+		for _, at := range pathTag.FindAllStringSubmatch(text, 64) {
+			m.add(Path, role, strings.TrimSpace(at[1]))
+		}
+	}
+}
+
+// pathKeys are the members whose strings are paths of files or folders.
+var pathKeys = []string{"path", "paths", "file", "files", "filePath", "file_path", "filepath", "filename", "directory", "dir", "cwd"}
+
+// values adds the strings and numbers inside a JSON value: paths each as a piece, all
+// others together.
+func (m *Message) values(c Class, kind, key string, raw []byte) {
+	var all []string
+	m.walk(&all, kind, key, raw, 0)
+	m.add(c, kind, strings.Join(all, "\n"))
+}
+
+func (m *Message) walk(all *[]string, kind, key string, raw []byte, depth int) {
+	if depth > deep {
+		*all = append(*all, string(raw))
+		return
+	}
+	switch esjson.TypeOf(raw) {
+	case esjson.TypeObject:
+		for name, val := range esjson.Members(raw) {
+			switch name {
+			case "images", "signature", "data", "encrypted_content":
+				continue // pictures, and what only a provider can read
+			}
+			m.walk(all, kind, name, val, depth+1)
+		}
+	case esjson.TypeArray:
+		for val := range esjson.Array(raw) {
+			m.walk(all, kind, key, val, depth+1)
+		}
+	case esjson.TypeString:
+		s, err := esjson.Unquote(raw)
+		switch {
+		case err != nil || strings.HasPrefix(s, "data:image/"):
+		case slices.Contains(pathKeys, key):
+			m.add(Path, kind, s)
+		default:
+			*all = append(*all, s)
+		}
+	case esjson.TypeNumber:
+		*all = append(*all, string(raw))
+	}
+}
+
+func object(raw []byte) bool { return esjson.TypeOf(raw) == esjson.TypeObject && esjson.Valid(raw) }
+
+func str(raw []byte, key string) string { s, _ := esjson.GetString(raw, key); return s }

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/export"
+	"github.com/roost-dev/roost/store"
+)
+
+func base(path string) string { return filepath.Base(path) }
+
+func join(dir, name string) string { return filepath.Join(dir, name) }
+
+// aim decides where to write before anything is read: into one file, into a folder, or
+// to stdout.
+func (x *exporter) aim(ctx context.Context) error {
+	f, many := x.flags, len(x.refs) > 1
+	name := "roost export --format " + f.format
+	if f.output == "-" {
+		switch {
+		case f.format == "roo":
+			return usage(name, "it writes a folder", name+" -o DIR "+x.refs[0].ID)
+		case f.format == "archive" && x.OutTTY:
+			return usage(name, "an archive is nothing for a terminal", name+" -o tasks.zip "+x.refs[0].ID)
+		case f.format != "archive" && many:
+			return usage(name, "several tasks make several files", name+" -o DIR ID...")
+		}
+		return nil
+	}
+	if f.output == "" {
+		return usage(name+" -o", "it names no file", name+" -o FILE "+x.refs[0].ID)
+	}
+	path := x.abs(f.output)
+	info, err := os.Stat(path)
+	isDir := err == nil && info.IsDir()
+	wantsDir := f.format == "roo" || many && f.format != "archive" || strings.HasSuffix(f.output, string(filepath.Separator)) || strings.HasSuffix(f.output, "/")
+	if err == nil && !isDir && wantsDir {
+		return usage(name+" -o "+f.output, "it is a file, and a folder is needed", name+" -o DIR ID...")
+	}
+	if err := x.outside(ctx, path); err != nil {
+		return err
+	}
+	if !wantsDir && !isDir {
+		x.file = path
+		return nil
+	}
+	x.folder = path
+	if f.format == "roo" {
+		for _, ref := range x.refs {
+			if err := x.outside(ctx, filepath.Join(path, export.FileName(ref.ID))); err != nil {
+				return err
+			}
+		}
+	}
+	return os.MkdirAll(path, 0o700)
+}
+
+// place names a task's file or folder in the folder. Two sources may have one id.
+func (x *exporter) place(v *store.View, taken map[string]bool) string {
+	name, ext := export.FileName(v.Ref.ID), "."+x.flags.format
+	switch {
+	case x.flags.format == "roo":
+		ext = ""
+	case x.flags.format == "md" && len(x.refs) == 1:
+		name = strings.TrimSuffix(export.MarkdownName(v.Summary.TS, time.Local), ext)
+	}
+	full := name + ext
+	for n := 2; taken[strings.ToLower(full)] || x.flags.format == "html" && full == "index.html"; n++ {
+		full = name + "~" + strconv.Itoa(n) + ext
+	}
+	taken[strings.ToLower(full)] = true
+	return filepath.Join(x.folder, full)
+}
+
+func archiveName(refs []store.Ref) string {
+	if len(refs) == 1 {
+		return export.FileName(refs[0].ID) + ".zip"
+	}
+	return "roost-tasks.zip"
+}
+
+// outside refuses a place within a task's own folder: exporting must not write to what
+// it reads, or to any other task.
+func (x *exporter) outside(ctx context.Context, path string) error {
+	above := map[string][]os.FileInfo{}
+	for dir := path; ; dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			for at := real; ; at = filepath.Dir(at) {
+				if info, err := os.Stat(at); err == nil {
+					above[filepath.Base(at)] = append(above[filepath.Base(at)], info)
+				}
+				if at == filepath.Dir(at) {
+					break
+				}
+			}
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	refs, err := x.store.Refs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, ref := range refs {
+		for _, dir := range []string{ref.Dir, ref.Log} {
+			for _, info := range above[filepath.Base(dir)] {
+				if own, err := os.Stat(dir); err == nil && os.SameFile(own, info) {
+					return usage("export to "+path, "it lies in the folder of task "+ref.ID+", which exporting must not change", "roost export ID -o another place")
+				}
+			}
+		}
+	}
+	return nil
+}

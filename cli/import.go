@@ -1,0 +1,276 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/export"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/view"
+)
+
+type importFlags struct {
+	from     []string
+	dryRun   bool
+	conflict string
+	maps     []string
+}
+
+func (a *App) importCommand() *cobra.Command {
+	var f importFlags
+	cmd := &cobra.Command{
+		Use:   "import PATH...|--from SOURCE",
+		Short: "Copy tasks of other tools, roots or archives into Roost's root, verified",
+		Long: "Copy task folders, whole storages and Roost archives into Roost's own root. Originals are\n" +
+			"only read. A task appears at once and whole, after every file was read back and compared.\n" +
+			"An import that was interrupted is continued by doing it again.",
+		Example: "  roost import ~/backup/rooveterinaryinc.roo-cline\n" +
+			"  roost import --from all --dry-run\n" +
+			"  roost import tasks.zip --map /home/old=/home/new",
+		RunE: func(cmd *cobra.Command, args []string) error { return a.importTasks(cmd.Context(), args, f) },
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVar(&f.from, "from", nil, "the tasks of a `source`: its name, a tool, or all; may be given again")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and create nothing")
+	fl.StringVar(&f.conflict, "on-conflict", store.ConflictSkip, "for an id that other content has: `skip` or fork (a new id)")
+	fl.StringArrayVar(&f.maps, "map", nil, "`OLD=NEW`: workspaces below OLD lie below NEW here; may be given again")
+	complete(cmd, "from", a.sourceNames)
+	complete(cmd, "on-conflict", words(store.ConflictSkip, store.ConflictFork))
+	complete(cmd, "map", cobra.NoFileCompletions)
+	return cmd
+}
+
+func (a *App) importTasks(ctx context.Context, paths []string, f importFlags) error {
+	const try = "roost import PATH..., or roost import --from all"
+	if len(paths)+len(f.from) == 0 {
+		return usage("run roost import", "it was not said what to import", try)
+	}
+	o := store.ImportOptions{DryRun: f.dryRun, OnConflict: f.conflict}
+	if f.conflict != store.ConflictSkip && f.conflict != store.ConflictFork {
+		return usage("roost import --on-conflict "+f.conflict, "a conflict is skipped or forked", "roost import --on-conflict skip|fork")
+	}
+	for _, text := range f.maps {
+		from, to, ok := strings.Cut(text, "=")
+		if !ok || from == "" || to == "" {
+			return usage("roost import --map "+text, "want OLD=NEW, two folders", "roost import --map /home/old=/home/new")
+		}
+		o.Map = append(o.Map, store.PathMap{Old: from, New: to})
+	}
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	list, unreachable, done, err := a.importable(ctx, s, paths, f.from)
+	defer done()
+	if err != nil {
+		return err
+	}
+	bar := a.importBar()
+	o.Progress = bar.show
+	r, err := s.Import(ctx, list, o)
+	bar.clear()
+	if errors.Is(err, store.ErrImporting) {
+		return &Failure{Exit: ExitBusy, Code: "import_busy", What: "import", Why: err.Error(), Try: "roost import again when it is done", Retryable: true}
+	}
+	if err != nil && len(r.Items) == 0 {
+		return err
+	}
+	if a.flags.json {
+		err = errors.Join(err, encode(a.Out, r, false))
+	} else {
+		err = errors.Join(err, a.showImport(r))
+	}
+	if err != nil {
+		return err
+	}
+	return importFailure(r, unreachable)
+}
+
+// importable lists what is to be imported. Sources that cannot be looked into are
+// said and counted; the others go on. done closes the archives.
+func (a *App) importable(ctx context.Context, s *store.Store, paths, sources []string) (list []store.Importable, unreachable int, done func(), err error) {
+	var open []io.Closer
+	done = func() {
+		for _, c := range open {
+			c.Close()
+		}
+	}
+	for _, path := range paths {
+		path = a.abs(path)
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, 0, done, importNotFound(path, err)
+		}
+		var found []store.Importable
+		if info.IsDir() {
+			found, err = s.ImportPath(ctx, path)
+		} else {
+			var c io.Closer
+			if found, c, err = export.Unpack(path); err == nil {
+				open = append(open, c)
+			}
+		}
+		if err != nil {
+			return nil, 0, done, importNotFound(path, err)
+		}
+		list = append(list, found...)
+	}
+	for _, name := range sources {
+		found, dark, err := s.ImportSource(ctx, name)
+		if err != nil {
+			return nil, 0, done, importNotFound(name, err)
+		}
+		for _, state := range dark {
+			a.warn(state.Path + " (" + state.Name + ") is " + state.State)
+		}
+		unreachable += len(dark)
+		list = append(list, found...)
+	}
+	return list, unreachable, done, nil
+}
+
+// importNotFound says that there is nothing to import.
+func importNotFound(what string, err error) error {
+	f := &Failure{Exit: ExitFailed, Code: "import_failed", What: "import " + what, Why: err.Error(), Try: "roost sources"}
+	switch {
+	case errors.Is(err, store.ErrNotFound) || errors.Is(err, os.ErrNotExist):
+		f.Exit, f.Code, f.Status = ExitNotFound, "not_found", 404
+	case errors.Is(err, store.ErrOwnPlace):
+		f.Exit, f.Code, f.Try = ExitUsage, "usage", "roost list"
+	case errors.Is(err, export.ErrArchive):
+		f.Exit, f.Code, f.Try = ExitDamaged, "damaged", "another copy of the archive"
+	}
+	return f
+}
+
+// importFailure is nil when everything that holds messages is there now.
+func importFailure(r store.ImportReport, unreachable int) error {
+	verb := "was"
+	if r.DryRun {
+		verb = "would be"
+	}
+	switch {
+	case r.Failed > 0 || unreachable > 0:
+		f := &Failure{Exit: ExitFailed, Code: "import_incomplete", What: "import everything",
+			Why: fmt.Sprintf("%d of %d tasks could not be imported; %d source%s could not be reached; the rest %s imported", r.Failed, r.Tasks, unreachable, plural(unreachable), verb),
+			Try: "roost import again, when what is named above is mended"}
+		return f
+	case r.Conflicts > 0:
+		return &Failure{Exit: ExitBusy, Code: "import_conflict", Status: 409, What: "import everything",
+			Why: fmt.Sprintf("%d of %d tasks have ids that other content has; they are left alone, the rest %s imported", r.Conflicts, r.Tasks, verb),
+			Try: "roost import --on-conflict fork ..."}
+	}
+	return nil
+}
+
+func (a *App) showImport(r store.ImportReport) error {
+	out := bufio.NewWriter(a.Out)
+	style := a.outStyle()
+	line := func(s view.Style, text string) { fmt.Fprintln(out, style.Paint(s, display.OneLineIndented(text))) }
+	for _, t := range r.Items {
+		paint, id, proof := view.Plain, t.ID, ""
+		switch {
+		case t.Outcome == store.Vacant:
+			continue
+		case t.Outcome == store.Failed:
+			paint = view.Bad
+		case t.Outcome == store.Conflict:
+			paint = view.Asked
+		case t.Outcome == store.Same || r.DryRun:
+		case t.ByteEqual:
+			proof = ", byte-equal"
+		default:
+			proof = ", all else byte-equal"
+		}
+		if id == "" || id != t.Name {
+			id = strings.TrimSpace(id + " [" + t.Name + "]")
+		}
+		line(paint, fmt.Sprintf("%s: %s (%s%s) from %s", t.Outcome, id, bytesText(t.Bytes), proof, t.From))
+		if t.Problem != "" {
+			line(paint, "  "+t.Problem)
+		}
+		for _, d := range t.Differs {
+			line(view.Dim, "  differs: "+d.File+": "+d.What)
+		}
+		for _, d := range t.LeftOut {
+			line(view.Dim, "  left out: "+d.File+": "+d.What)
+		}
+		for _, note := range t.Notes {
+			line(view.Asked, "  "+note)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("print the report: %w", err)
+	}
+	did, end := "imported", "nothing was changed where they came from"
+	if r.DryRun {
+		did, end = "to import", "nothing was done"
+	}
+	text := fmt.Sprintf("%d task%s %s (%d file%s, %s)", r.Imported+r.Forked, plural(r.Imported+r.Forked), did, r.Files, plural(r.Files), bytesText(r.Bytes))
+	for _, n := range []struct {
+		n    int
+		what string
+	}{{r.Forked, "of them under new ids"}, {r.Same, "there already"}, {r.Conflicts, "in conflict"}, {r.Empty, "empty"}, {r.Failed, "failed"}} {
+		if n.n > 0 {
+			text += fmt.Sprintf(", %d %s", n.n, n.what)
+		}
+	}
+	a.say("%s; %s", text, end)
+	return nil
+}
+
+func bytesText(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1000_000:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	case n < 1000_000_000:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}
+
+// importBar tells on stderr how far work is that takes longer than a second.
+type importBar struct {
+	a     *App
+	next  time.Time
+	shown bool
+}
+
+func (a *App) importBar() *importBar { return &importBar{a: a, next: a.Now().Add(time.Second)} }
+
+func (b *importBar) show(p store.ImportProgress) {
+	now := b.a.Now()
+	if b.a.flags.quiet || b.a.flags.json && !b.a.ErrTTY || now.Before(b.next) {
+		return
+	}
+	text := fmt.Sprintf("%d of %d tasks, %d files, %s", p.Tasks, p.Of, p.Files, bytesText(p.Bytes))
+	if !b.a.ErrTTY { // a log: a line from time to time
+		b.next = now.Add(10 * time.Second)
+		b.a.say("%s", text)
+		return
+	}
+	b.next, b.shown = now.Add(100*time.Millisecond), true
+	const width = 24
+	full := 0
+	if p.Of > 0 {
+		full = width * p.Tasks / p.Of
+	}
+	fmt.Fprintf(b.a.Err, "\r[%s%s] %s\x1b[K", strings.Repeat("#", full), strings.Repeat(".", width-full), text)
+}
+
+func (b *importBar) clear() {
+	if b.shown {
+		fmt.Fprint(b.a.Err, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+)
+
+// pager is the command line that a person wants long output in; "" = none. Only a
+// terminal gets one.
+func (a *App) pager() string {
+	if !a.OutTTY || !a.InTTY || a.flags.json || a.flags.noInput || a.Env("NO_PAGER") != "" || a.Env("TERM") == "dumb" {
+		return ""
+	}
+	line := strings.TrimSpace(a.Env("PAGER"))
+	switch {
+	case line == "cat":
+		return ""
+	case line != "":
+		return line
+	}
+	if _, err := exec.LookPath("less"); err != nil {
+		return ""
+	}
+	return "less"
+}
+
+// paged runs f with its output in the person's pager, if there is one to be had.
+// What f says on stderr comes when the pager has ended: it would be painted over.
+// A person who leaves the pager early has seen enough; that is no error.
+func (a *App) paged(ctx context.Context, f func() error) error {
+	line := a.pager()
+	out, ok := a.Out.(*output)
+	if line == "" || !ok {
+		return f()
+	}
+	cmd := pagerCommand(ctx, line)
+	cmd.Env = os.Environ()
+	if a.Env("LESS") == "" {
+		cmd.Env = append(cmd.Env, "LESS=FRX") // leave when it fits, keep colours, leave it on the screen
+	}
+	cmd.Stdout, cmd.Stderr = out.w, a.Err
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil { // a pager that cannot be had is no reason to show nothing
+		a.say("no pager: %v", err)
+		return f()
+	}
+	// An interrupt is for the pager. It is caught and not ignored, and only now:
+	// the pager would inherit that.
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
+
+	var said bytes.Buffer
+	stdout, stderr := a.Out, a.Err
+	pipe := &output{w: in}
+	a.Out, a.Err = pipe, &said
+	err = f()
+	a.Out, a.Err = stdout, stderr
+	if pipe.gone && readerGone(err) {
+		err = nil
+	}
+	closed := in.Close()
+	if readerGone(closed) || errors.Is(closed, os.ErrClosed) {
+		closed = nil
+	}
+	ended := cmd.Wait()
+	var exit *exec.ExitError
+	if errors.As(ended, &exit) && pipe.gone && exit.ExitCode() != noCommand {
+		ended = nil
+	}
+	if _, werr := io.Copy(stderr, &said); err == nil {
+		err = werr
+	}
+	if err == nil && errors.Join(closed, ended) != nil {
+		return fmt.Errorf("show it in the pager %s (NO_PAGER=1 goes without): %w", line, errors.Join(closed, ended))
+	}
+	return err
+}
+
+// noCommand is how a shell ends that finds no such command.
+const noCommand = 127
+
+// pagerCommand runs a command line as git runs it: by the shell where there is
+// one.
+func pagerCommand(ctx context.Context, line string) *exec.Cmd {
+	if os.PathSeparator == '\\' {
+		words := strings.Fields(line)
+		return exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // the person's own choice
+	}
+	return exec.CommandContext(ctx, "sh", "-c", line) //nolint:gosec // the person's own choice
+}

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// longTask is a task of more lines than a terminal has.
+func longTask(t *testing.T, s *sandbox) {
+	t.Helper()
+	s.foreign("long", "begin", 1776100000000)
+	var rows []string
+	for i := range 200 {
+		rows = append(rows, fmt.Sprintf(`{"ts":%d,"type":"say","say":"text","text":"message %d."}`, 1776100000000+i, i+1))
+	}
+	must(t, os.WriteFile(filepath.Join(s.store, "tasks", "long", "ui_messages.json"), []byte("["+strings.Join(rows, ",")+"]"), 0o600))
+}
+
+func TestPagerOnATerminal(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	longTask(t, s)
+	kept := filepath.Join(s.dir, "kept")
+	s.env("NO_PAGER=", "PAGER=sed 's/^/| /' | tee "+kept)
+	screen := s.onTerminal("show", "long").exits(ExitDone)
+	if !strings.Contains(screen, "message 200.") || !strings.Contains(screen, "| ") || strings.Index(screen, "earlier: roost show") < strings.Index(screen, "message 200.") {
+		t.Errorf("not through the pager, or the hint is not last:\n%s", screen)
+	}
+	must(t, os.Remove(kept))
+	for _, args := range [][]string{{"show", "long", "--json"}, {"--no-input", "show", "long"}} {
+		if screen := s.onTerminal(args...).exits(ExitDone); strings.Contains(screen, "| ") {
+			t.Errorf("%v goes through the pager", args)
+		}
+	}
+	if r := s.roost("show", "long"); r.code != ExitDone || strings.Contains(r.out, "| ") {
+		t.Errorf("a pipe gets a pager: %d %.200s", r.code, r.out)
+	}
+	s.env("NO_PAGER=1")
+	if screen := s.onTerminal("show", "long").exits(ExitDone); strings.Contains(screen, "| ") {
+		t.Error("NO_PAGER has no effect")
+	}
+	if _, err := os.Stat(kept); err == nil {
+		t.Error("the pager ran")
+	}
+}
+
+// Who leaves the pager has seen enough; a pager that fails is told.
+func TestPagerThatEnds(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	longTask(t, s)
+	s.env("NO_PAGER=", "PAGER=head -2")
+	if screen := s.onTerminal("show", "long", "--tail", "0", "-v").exits(ExitDone); !strings.Contains(screen, "message 1.") || strings.Contains(screen, "message 100.") {
+		t.Errorf("left early:\n%s", screen)
+	}
+	s.env("PAGER=cat >/dev/null; exit 3")
+	if screen := s.onTerminal("show", "long").exits(ExitFailed); !strings.Contains(screen, "NO_PAGER=1") {
+		t.Errorf("a pager that fails:\n%s", screen)
+	}
+	s.env("PAGER=nosuchpager")
+	if screen := s.onTerminal("show", "long", "--tail", "0").exits(ExitFailed); !strings.Contains(screen, "NO_PAGER=1") {
+		t.Errorf("a pager that is not there:\n%s", screen)
+	}
+	s.env("PAGER=cat")
+	if screen := s.onTerminal("show", "long").exits(ExitDone); !strings.Contains(screen, "message 200.") {
+		t.Error("cat is no pager")
+	}
+}
+
+// less as it comes: it leaves by itself when all fits, else with q.
+func TestLess(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	if _, err := os.Stat("/usr/bin/less"); err != nil {
+		t.Skip("no less here")
+	}
+	longTask(t, s)
+	s.env("NO_PAGER=", "PAGER=", "LESS=")
+	s.onTerminal("show", "long", "--tail", "1", "--ui").exits(ExitDone)
+	x := s.onTerminal("show", "long", "--tail", "0", "--ui")
+	x.expect("message 1.")
+	x.press("q")
+	if screen := x.exits(ExitDone); strings.Contains(screen, "message 200.") {
+		t.Error("all of it was printed")
+	}
+}

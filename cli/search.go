@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/catalog"
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/view"
+)
+
+// keepTime is how long a search also adds to the catalogue what it reads.
+const keepTime = 20 * time.Second
+
+func (a *App) searchCommand() *cobra.Command {
+	q := store.SearchQuery{Patience: keepTime}
+	var in, since, until string
+	cmd := &cobra.Command{
+		Use:   "search QUERY",
+		Short: "Find words in the messages of all tasks",
+		Long: "Find messages that hold every word of the query, in any case, also inside words:\n" +
+			"prompts, replies, reasoning, what tools were given and gave back, and paths. Words in\n" +
+			"double quotes are one phrase: roost search '\"paint the fence\"'. Hits of the newest task\n" +
+			"come first, of one task the best first; each has the number that show prints.\n\n" +
+			"What tasks say is kept in the catalogue (catalog.db in the cache folder), which may be\n" +
+			"deleted. A task that it does not know as it is now is read, so nothing is missed.",
+		Args: count(1, -1, "roost search QUERY"), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Text = strings.Join(args, " ")
+			f := &q.Filter
+			var err error
+			if f.Since, err = a.moment("since", since); err != nil {
+				return err
+			}
+			if f.Until, err = a.moment("until", until); err != nil {
+				return err
+			}
+			if f.Workspace != "" {
+				f.Workspace = a.abs(f.Workspace)
+			}
+			q.In = list(in)
+			for _, scope := range q.In {
+				if !slices.Contains(catalog.Scopes, scope) {
+					return usage("roost search --in "+scope, "there is no such place", "roost search --in "+strings.Join(catalog.Scopes, ",")+" QUERY")
+				}
+			}
+			if f.Limit < 0 {
+				return usage("roost search --limit", "a limit cannot be negative", "roost search --limit 20 QUERY")
+			}
+			if f.Status != "" && !slices.Contains(statuses, f.Status) {
+				return usage("roost search --status "+f.Status, "there is no such status", "roost search --status "+strings.Join(statuses, "|")+" QUERY")
+			}
+			if n, err := strconv.Atoi(f.Cursor); f.Cursor != "" && (err != nil || n < 0) {
+				return usage("roost search --cursor "+f.Cursor, "no search gave that cursor", "roost search QUERY, whose last line names the next one")
+			}
+			if f.Limit == 0 && a.OutTTY && !a.flags.json && !cmd.Flags().Changed("limit") {
+				f.Limit = screenful
+			}
+			return a.search(cmd, q)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&in, "in", "", "only in these `places`: ui, api, tool, path, joined by commas")
+	fl.StringVar(&q.Filter.Source, "source", "", "only tasks of this `source`")
+	fl.StringVar(&q.Filter.Workspace, "workspace", "", "only tasks of this `folder`")
+	fl.StringVar(&q.Filter.Status, "status", "", "only tasks with this `status`")
+	fl.StringVar(&since, "since", "", "only tasks changed after this `time`: 2026-01-31, RFC 3339, or an age such as 7d")
+	fl.StringVar(&until, "until", "", "only tasks changed before this `time`")
+	fl.IntVar(&q.Filter.Limit, "limit", 0, "at most this many hits (0 = all; on a terminal a screenful)")
+	fl.StringVar(&q.Filter.Cursor, "cursor", "", "go on where the last page ended")
+	complete(cmd, "in", words(catalog.Scopes...))
+	complete(cmd, "status", words(statuses...))
+	complete(cmd, "source", a.sourceNames)
+	complete(cmd, "workspace", folders)
+	for _, name := range []string{"since", "until", "limit", "cursor"} {
+		complete(cmd, name, cobra.NoFileCompletions)
+	}
+	return cmd
+}
+
+func (a *App) search(cmd *cobra.Command, q store.SearchQuery) error {
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	got, err := s.Search(cmd.Context(), q)
+	if errors.Is(err, catalog.ErrQuery) {
+		return usage("roost search "+q.Text, err.Error(), "roost search WORDS")
+	}
+	if err != nil {
+		return err
+	}
+	for _, note := range got.Notes {
+		a.warn(note)
+	}
+	for _, src := range got.Sources {
+		if why := unreachable(src); why != "" {
+			a.warn(src.Path + " (" + src.Name + ")" + why)
+		}
+	}
+	for _, lost := range got.Unread {
+		a.warn("not looked through: " + lost.File + ": " + lost.Problem)
+	}
+	if a.flags.json {
+		out := struct {
+			Items []store.Hit `json:"items"`
+			Next  *string     `json:"next_cursor"`
+		}{Items: got.Items}
+		if out.Items == nil {
+			out.Items = []store.Hit{}
+		}
+		if got.NextCursor != "" {
+			out.Next = &got.NextCursor
+		}
+		return encode(a.Out, out, false)
+	}
+	return a.showHits(cmd, s, got)
+}
+
+// showHits prints hits below their tasks.
+func (a *App) showHits(cmd *cobra.Command, s *store.Store, got store.SearchResult) error {
+	var tasks []store.Summary
+	for i, h := range got.Items {
+		if i == 0 || got.Items[i-1].Task.Path != h.Task.Path {
+			tasks = append(tasks, h.Task)
+		}
+	}
+	if len(tasks) > 0 {
+		names, err := shortNames(cmd.Context(), s, tasks)
+		if err != nil {
+			return err
+		}
+		width := 0
+		titleRoom := 60
+		if a.OutTTY {
+			width, titleRoom = a.Width, max(a.Width, 60)
+		}
+		style, out := a.outStyle(), bufio.NewWriter(a.Out)
+		last := ""
+		for _, h := range got.Items {
+			if h.Task.Path != last {
+				last = h.Task.Path
+				head := fmt.Sprintf("%s  %s  %s", display.OneLine(names[last]), a.age(h.Task.TS), display.Cut(display.OneLine(h.Task.Title), titleRoom))
+				fmt.Fprintln(out, style.Paint(view.Head, display.Cut(head, width)))
+			}
+			line := fmt.Sprintf("  #%d %s %s: %s", h.Number, h.History, h.Kind, h.Snippet)
+			fmt.Fprintln(out, display.Cut(display.OneLineIndented(line), width))
+		}
+		if err := out.Flush(); err != nil {
+			return fmt.Errorf("print the hits: %w", err)
+		}
+		first := got.Items[0]
+		flag := ""
+		if first.History == catalog.HistoryAPI {
+			flag = " --api"
+		}
+		a.say("open one: roost show %s%s --tail 5 --before %d", names[first.Task.Path], flag, first.Number+3)
+	}
+	line := fmt.Sprintf("%d hit%s in %d of %d task%s", len(got.Items), plural(len(got.Items)), len(tasks), got.Tasks, plural(got.Tasks))
+	if got.NextCursor != "" {
+		line += "; more: roost search --cursor " + got.NextCursor
+	}
+	a.say("%s", line)
+	return nil
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/view"
+)
+
+func (a *App) sourcesCommand() *cobra.Command {
+	parent := &cobra.Command{
+		Use:   "sources",
+		Short: "Show the storages that tasks are read from, and name others",
+		Long: "Show the storages that tasks are read from: Roost's own root, those of the editors and tools\n" +
+			"on this machine, and the folders that were named. Nothing in them is changed by looking.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return a.sourcesList(cmd.Context()) },
+	}
+	parent.AddCommand(&cobra.Command{
+		Use: "add DIR", Short: "Read the tasks of one more folder, from now on",
+		Long: "Read the tasks of one more folder, from now on: a storage, its tasks folder, or one task. The\n" +
+			"setting sources names it; nothing is copied, and nothing in it is changed.",
+		Args: count(1, 1, "roost sources add DIR"), ValidArgsFunction: first(folders),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.sourcesAdd(cmd.Context(), args[0]) },
+	})
+	return parent
+}
+
+func (a *App) sourcesList(ctx context.Context) error {
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	got, err := s.List(ctx, store.Filter{Limit: 1})
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return encode(a.Out, struct {
+			Items []store.SourceState `json:"items"`
+		}{got.Sources}, false)
+	}
+	return a.sourceTable(got.Sources)
+}
+
+// sourceTable writes one line a source. States may be long: they say why.
+func (a *App) sourceTable(sources []store.SourceState) error {
+	style := a.outStyle()
+	rows := [][]string{{"SOURCE", "TOOL", "TASKS", "DAMAGED", "EMPTY", "SIZE", "STATE"}}
+	for _, src := range sources {
+		state, _, _ := strings.Cut(src.State, ":") // why it is unreachable stands below
+		rows = append(rows, []string{
+			display.OneLine(src.Name), display.OneLine(src.Tool), strconv.Itoa(src.Tasks), strconv.Itoa(src.Damaged),
+			strconv.Itoa(src.Empty), sizeOf(src.Bytes), state,
+		})
+	}
+	wide := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			wide[i] = max(wide[i], display.Columns(cell))
+		}
+	}
+	out := bufio.NewWriter(a.Out)
+	for i, row := range rows {
+		var line strings.Builder
+		for j, cell := range row {
+			if gap := strings.Repeat(" ", wide[j]-display.Columns(cell)); j >= 2 && j <= 5 {
+				line.WriteString(gap + cell)
+			} else {
+				line.WriteString(cell + gap)
+			}
+			line.WriteString("  ")
+		}
+		s, path := view.Plain, "PATH"
+		if i == 0 {
+			s = view.Dim
+		} else {
+			path = display.OneLine(sources[i-1].Path)
+			if sources[i-1].State != "readable" {
+				s = view.Bad
+			}
+		}
+		fmt.Fprintln(out, style.Paint(s, line.String()+path))
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("print the sources: %w", err)
+	}
+	for _, src := range sources {
+		if why := unreachable(src); why != "" {
+			a.warn(src.Path + " (" + src.Name + ")" + why)
+		}
+	}
+	return nil
+}
+
+// sizeOf is a number of bytes to be read by people.
+func sizeOf(n int64) string {
+	units := []string{"B", "kB", "MB", "GB", "TB"}
+	f, i := float64(n), 0
+	for ; f >= 999.5 && i < len(units)-1; i++ {
+		f /= 1000
+	}
+	if i == 0 || f >= 9.95 {
+		return fmt.Sprintf("%.0f %s", f, units[i])
+	}
+	return fmt.Sprintf("%.1f %s", f, units[i])
+}
+
+// sourcesAdd names a folder in the setting sources. What was found without it is
+// found as before.
+func (a *App) sourcesAdd(ctx context.Context, given string) error {
+	dir := a.abs(given)
+	what := "read the tasks of " + dir
+	if strings.Contains(dir, ",") || strings.TrimSpace(dir) != dir {
+		return usage(what, "folders are listed with commas between them, so its name must have none, and no blanks at its ends", "roost sources add LINK, with a symbolic link to it")
+	}
+	found, err := roofmt.Find(ctx, dir)
+	if err != nil {
+		return &Failure{Exit: ExitNotFound, Code: "source_unreachable", Status: 404, What: what, Why: err.Error(), Try: "roost sources"}
+	}
+	_, file, err := a.configFile()
+	if err != nil {
+		return err
+	}
+	var named []string
+	if e, ok := file.Get("sources"); ok {
+		named = list(e.Value.Text)
+	}
+	if slices.ContainsFunc(named, func(n string) bool { return n == dir || filepath.IsAbs(n) && filepath.Clean(n) == dir }) {
+		a.say("%s is a source already", dir)
+		return a.sourceAdded(dir, found, false)
+	}
+	if len(named) == 0 {
+		named = []string{"auto"} // as it was until now
+	}
+	named = slices.DeleteFunc(named, func(n string) bool { return n == "none" })
+	if err := a.configSet("sources", []string{strings.Join(append(named, dir), ",")}); err != nil {
+		return err
+	}
+	return a.sourceAdded(dir, found, true)
+}
+
+// sourceAdded says what the folder holds.
+func (a *App) sourceAdded(dir string, found roofmt.Listing, added bool) error {
+	if a.flags.json {
+		return encode(a.Out, map[string]any{"path": dir, "tool": string(found.Tool), "tasks": len(found.Tasks), "added": added}, false)
+	}
+	if len(found.Tasks) == 0 {
+		a.warn("there is no task in " + dir + " yet; a storage has its task folders below tasks/")
+	}
+	return a.println(fmt.Sprintf("%s: %d task%s (%s)", display.OneLine(dir), len(found.Tasks), plural(len(found.Tasks)), found.Shape))
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/view"
+)
+
+func (a *App) usageCommand() *cobra.Command {
+	var f store.SpendingFilter
+	var by, since, until string
+	var groupings []string
+	for _, g := range store.Groupings {
+		groupings = append(groupings, string(g))
+	}
+	cmd := &cobra.Command{
+		Use:   "usage",
+		Short: "Tokens and cost, by day, model, workspace, task or tool",
+		Long: "What all tasks spent, also in parts that were rewound, by day, model, workspace,\n" +
+			"task or tool. Subtasks count once, as tasks of their own. The groups add up to the\n" +
+			"total, and the total to what `list` and `show` say, to the millionth of a dollar.\n\n" +
+			"--since and --until look at the request, not at the task. A request's cost is shared\n" +
+			"by the tools that its reply called.",
+		Args: count(0, 0, "roost usage"), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.Contains(groupings, by) {
+				return usage("roost usage --by "+by, "there is no such grouping", "roost usage --by "+strings.Join(groupings, "|"))
+			}
+			var err error
+			if f.Since, err = a.moment("since", since); err != nil {
+				return err
+			}
+			if f.Until, err = a.moment("until", until); err != nil {
+				return err
+			}
+			if f.Workspace != "" {
+				f.Workspace = a.abs(f.Workspace)
+			}
+			f.Zone = a.Now().Location()
+			s, err := a.open()
+			if err != nil {
+				return err
+			}
+			spent, err := s.Spending(cmd.Context(), store.By(by), f)
+			if err != nil {
+				return err
+			}
+			if a.flags.json {
+				return encode(a.Out, spent, false)
+			}
+			return a.showSpending(spent)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&by, "by", "day", "`group` by day, model, workspace, task or tool")
+	fl.StringVar(&since, "since", "", "requests from this `time` on: 2026-01-31, RFC 3339, or an age such as 7d")
+	fl.StringVar(&until, "until", "", "requests before this `time`")
+	fl.StringVar(&f.Source, "source", "", "only tasks of this `source`")
+	fl.StringVar(&f.Workspace, "workspace", "", "only tasks of this `folder`")
+	complete(cmd, "by", words(groupings...))
+	complete(cmd, "source", a.sourceNames)
+	complete(cmd, "workspace", folders)
+	complete(cmd, "since", cobra.NoFileCompletions)
+	complete(cmd, "until", cobra.NoFileCompletions)
+	return cmd
+}
+
+// unnamed is what a group without a key is called.
+var unnamed = map[store.By]string{
+	store.ByDay: "(no time)", store.ByModel: "(model not known)", store.ByWorkspace: "(no folder)", store.ByTask: "(no id)", store.ByTool: "(no tool)",
+}
+
+// showSpending prints one line a group, then the total. Costs have all their
+// digits: rounded ones would not add up.
+func (a *App) showSpending(s store.Spending) error {
+	if len(s.Items) == 0 {
+		a.say("nothing was spent")
+		return nil
+	}
+	style := a.outStyle()
+	rows := [][]string{{strings.ToUpper(string(s.By)), "TASKS", "REQUESTS", "IN", "OUT", "CACHE W", "CACHE R", "COST"}}
+	for _, g := range append(slices.Clone(s.Items), s.Total) {
+		rows = append(rows, spendingRow(s.By, g))
+	}
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], display.Columns(cell))
+		}
+	}
+	out := bufio.NewWriter(a.Out)
+	for n, row := range rows {
+		line := display.Pad(row[0], widths[0])
+		for i, cell := range row[1:] {
+			line += "  " + strings.Repeat(" ", widths[i+1]-display.Columns(cell)) + cell
+		}
+		if s.By == store.ByTask && n > 0 && n < len(rows)-1 {
+			line += taskNote(s.Items[n-1])
+		}
+		how := view.Plain
+		switch n {
+		case 0:
+			how = view.Dim
+		case len(rows) - 1:
+			how = view.Head
+		}
+		fmt.Fprintln(out, style.Paint(how, line))
+	}
+	if s.Total.Unpriced > 0 {
+		a.say("%d request%s without a known price: what they cost is not in the sums", s.Total.Unpriced, plural(s.Total.Unpriced))
+	}
+	return flushed(out)
+}
+
+func spendingRow(by store.By, g store.Spent) []string {
+	name := display.OneLine(g.Key)
+	if name == "" {
+		name = unnamed[by]
+	}
+	u := g.Usage
+	return []string{name, fmt.Sprint(g.Tasks), fmt.Sprint(g.Requests), fmt.Sprint(u.TokensIn), fmt.Sprint(u.TokensOut),
+		fmt.Sprint(u.CacheWrites), fmt.Sprint(u.CacheReads), dollars(u.Cost)}
+}
+
+// taskNote is a task's title, and what it spent with its subtasks.
+func taskNote(g store.Spent) string {
+	note := "  " + display.Cut(display.OneLine(g.Title), 50)
+	if g.WithChildren != nil {
+		note += " (with subtasks " + dollars(g.WithChildren.Cost) + ")"
+	}
+	return note
+}
+
+func dollars(cost *money.USD) string {
+	if cost == nil {
+		return "unknown"
+	}
+	return "$" + cost.String()
+}

@@ -1,0 +1,90 @@
+// Package export writes tasks to other forms: Markdown as Roo writes it, one
+// self-contained HTML page, JSON, a folder that Roo can open, and a portable
+// archive with checksums.
+//
+// Nothing of a task is changed by it, and every form is written as a stream: a
+// history is read some messages at a time. What cannot be read is left out and
+// named in the Report; the rest is written all the same. The forms for reading
+// (Markdown, HTML, JSON) mask secrets when a redactor is given; the folder and the
+// archive are exact.
+//
+// Everything that a model, a tool or another program wrote is untrusted. In a page
+// it is text: no markup of it gets through, nothing is loaded from anywhere, and
+// the page's policy forbids scripts.
+package export
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/roost-dev/roost/redact"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// Report says what an export left out and what it masked.
+type Report struct {
+	Masked  int   // secrets; the same one is counted as often as it stands there
+	Unread  []Gap // messages that could not be read
+	Skipped []string
+}
+
+// Gap is a message that could not be read.
+type Gap struct {
+	History string `json:"history"` // ui or api
+	Number  int    `json:"number"`  // from 1
+	Problem string `json:"problem"`
+}
+
+// Whole reports whether everything of the task's messages was written.
+func (r Report) Whole() bool { return len(r.Unread) == 0 }
+
+// Options say how a task is written for readers. The zero value masks nothing.
+type Options struct {
+	Mask *redact.Redactor // nil masks nothing
+}
+
+// atOnce is how many messages are read at a time. Each may hold megabytes, so it is
+// fewer than a screen shows.
+const atOnce = 16
+
+// element is one message with its place in its history, from 1.
+type element struct {
+	number  int
+	raw     []byte
+	message *task.Message
+}
+
+// elements reads a history in order. What cannot be read goes into the report, and
+// reading goes on behind it.
+func elements(v *store.View, name string, list []*task.Message, r *Report) iter.Seq[element] {
+	return func(yield func(element) bool) {
+		for from := 0; from < len(list); from += atOnce {
+			part := list[from:min(from+atOnce, len(list))]
+			raws, err := v.State.Raws(part)
+			for i, m := range part {
+				one := element{number: from + i + 1, message: m}
+				if err == nil {
+					one.raw = raws[i]
+				} else if alone, err := v.State.Raws(part[i : i+1]); err == nil {
+					one.raw = alone[0]
+				} else {
+					r.Unread = append(r.Unread, Gap{History: name, Number: one.number, Problem: err.Error()})
+					continue
+				}
+				if !yield(one) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// trouble joins what failed with what was being made.
+func trouble(v *store.View, form string, errs ...error) error {
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("export task %s as %s: %w", v.Ref.ID, form, err)
+	}
+	return nil
+}

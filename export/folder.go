@@ -1,0 +1,162 @@
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/usage"
+)
+
+// Folder writes the task's four files into dir, a folder that Roo can open. A file
+// that is there is replaced by one rename; others in dir stay.
+//
+// A file that is whole is copied byte for byte. Of one that is cut or damaged its
+// whole elements are written, and what it held is kept beside it as NAME.damaged.
+// While the task's journal is ahead of its files, the histories come from the journal.
+func Folder(ctx context.Context, dir string, v *store.View) (Report, error) {
+	var r Report
+	root, err := os.OpenRoot(v.Ref.Dir)
+	if errors.Is(err, fs.ErrNotExist) && v.Log != nil {
+		root, err = nil, nil // its editor deleted it; the journal is whole
+	}
+	if err != nil {
+		return r, trouble(v, "a Roo folder", err)
+	}
+	if root != nil {
+		defer root.Close()
+	}
+	docs := v.Folder
+	if docs == nil && root != nil { // the files are as we wrote them, which may be behind the journal
+		if docs, err = roofmt.Read(ctx, v.Ref.Dir); err != nil {
+			return r, trouble(v, "a Roo folder", err)
+		}
+		defer docs.Close()
+	}
+	if docs == nil {
+		docs = &roofmt.Folder{}
+	}
+	behind := false
+	var files []roofmt.Replacement
+	for _, h := range []struct {
+		doc         *roofmt.Document
+		name, short string
+		list        []*task.Message
+	}{{docs.UI, roofmt.UIName, "ui", v.State.UI()}, {docs.API, roofmt.APIName, "api", v.State.API()}} {
+		if h.doc != nil && h.doc.Intact() && (v.Log == nil || current(h.doc, v, h.list)) {
+			files = append(files, roofmt.Replacement{Name: h.name, Write: func(w io.Writer) error { _, err := h.doc.WriteTo(w); return err }})
+			continue
+		}
+		behind = behind || v.Log != nil
+		files = append(files, history(v, root, h.name, h.short, h.list, &r)...)
+	}
+	for _, name := range []string{roofmt.ItemName, roofmt.MetadataName} {
+		if regular(root, name) && !(behind && name == roofmt.ItemName) {
+			files = append(files, copyOf(root, name))
+		} else if made := made(v, name, docs.Item); made != nil {
+			files = append(files, roofmt.Replacement{Name: name, Bytes: made})
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return r, trouble(v, "a Roo folder", err)
+	}
+	if len(files) == 0 {
+		return r, trouble(v, "a Roo folder", os.MkdirAll(dir, 0o700))
+	}
+	return r, trouble(v, "a Roo folder", roofmt.Replace(ctx, dir, files, roofmt.Options{Create: true}))
+}
+
+// current reports whether a file holds exactly the history that the journal does.
+func current(doc *roofmt.Document, v *store.View, list []*task.Message) bool {
+	if doc.Len() != len(list) {
+		return false
+	}
+	var r Report
+	n := 0
+	for e := range elements(v, "", list, &r) {
+		there, err := doc.Raw(n)
+		if n++; err != nil || !esjson.Equal(there, e.raw) {
+			return false
+		}
+	}
+	return n == len(list)
+}
+
+// history is one history's file made from its elements, and what is damaged of it.
+func history(v *store.View, root *os.Root, name, short string, list []*task.Message, r *Report) []roofmt.Replacement {
+	var out []roofmt.Replacement
+	if len(list) > 0 || v.Log != nil {
+		out = append(out, roofmt.Replacement{Name: name, Write: func(w io.Writer) error {
+			return roofmt.WriteArray(w, func(yield func(roofmt.Element, error) bool) {
+				for e := range elements(v, short, list, r) {
+					if !yield(roofmt.Element{Raw: e.raw, Made: !e.message.Foreign}, nil) {
+						return
+					}
+				}
+			})
+		}})
+	}
+	if v.Log == nil && regular(root, name) {
+		kept := copyOf(root, name)
+		kept.Name += ".damaged"
+		out = append(out, kept)
+	}
+	return out
+}
+
+// made is a small file of a task with a journal, when it is not there or behind. What
+// another program put into the history item stays in it. All rows are in memory meanwhile:
+// what a row adds to the item depends on the others.
+func made(v *store.View, name string, base []byte) []byte {
+	if v.Log == nil {
+		return nil
+	}
+	if name == roofmt.MetadataName {
+		return task.MetadataJSON(v.State.Files)
+	}
+	var rows [][]byte
+	var r Report // what cannot be read was told of with its history
+	for e := range elements(v, "ui", v.State.UI(), &r) {
+		rows = append(rows, e.raw)
+	}
+	s := v.State
+	item := usage.HistoryItem(rows, usage.Row{
+		ID: v.Ref.ID, RootTask: s.RootTask, ParentTask: s.Parent, Number: int64(s.Number), Workspace: s.Settings.Workspace,
+		Mode: s.Settings.Mode, Profile: s.Settings.Profile, Now: v.Summary.TS, Size: v.Summary.Size,
+	})
+	if len(base) == 0 {
+		return item
+	}
+	for key, val := range esjson.Members(item) {
+		base = esjson.Set(base, key, val)
+	}
+	return base
+}
+
+func regular(root *os.Root, name string) bool {
+	if root == nil {
+		return false
+	}
+	info, err := root.Lstat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func copyOf(root *os.Root, name string) roofmt.Replacement {
+	return roofmt.Replacement{Name: name, Write: func(w io.Writer) error {
+		in, err := root.Open(name)
+		if err != nil {
+			return fmt.Errorf("copy %s: %w", name, err)
+		}
+		defer in.Close()
+		_, err = io.Copy(w, in)
+		return err
+	}}
+}

@@ -1,0 +1,145 @@
+package export
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/roofmt"
+)
+
+// files are the names and bytes in a folder.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	list, err := os.ReadDir(dir)
+	must(t, err)
+	for _, e := range list {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		must(t, err)
+		out[e.Name()] = string(data)
+	}
+	return out
+}
+
+func TestFolderIsExact(t *testing.T) {
+	in := folder(oddUI+"\n", " [{\"role\":\"user\",\"content\":\""+secret+"\"}]")
+	s := newStorage(t, in)
+	before := tree(t, s.task)
+	to := filepath.Join(s.dir, "deep", "out", "t1")
+	r, err := Folder(t.Context(), to, s.open("t1"))
+	must(t, err)
+	if diff := cmp.Diff(in, files(t, to)); diff != "" || !r.Whole() {
+		t.Errorf("%+v\n%s", r, diff)
+	}
+	if diff := cmp.Diff(before, tree(t, s.task)); diff != "" {
+		t.Errorf("exporting changed the folder: %s", diff)
+	}
+	_, err = Folder(t.Context(), to, s.open("t1")) // again
+	must(t, err)
+	if diff := cmp.Diff(in, files(t, to)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What Roo could not parse is made parsable, and the bytes that were there stay beside it.
+func TestFolderOfADamagedTask(t *testing.T) {
+	torn := `[{"ts":1,"type":"say","say":"text","text":"kept"},{"ts":2,"type":"sa`
+	api := `[{"role":"user","content":"x","ts":1}]`
+	s := newStorage(t, map[string]string{roofmt.UIName: torn, roofmt.APIName: api})
+	to := filepath.Join(s.dir, "out")
+	_, err := Folder(t.Context(), to, s.open("t1"))
+	must(t, err)
+	want := map[string]string{roofmt.UIName: `[{"ts":1,"type":"say","say":"text","text":"kept"}]`, roofmt.UIName + ".damaged": torn, roofmt.APIName: api}
+	if diff := cmp.Diff(want, files(t, to)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFolderOfOurOwnTask(t *testing.T) {
+	s := newStorage(t, nil)
+	s.own("mine", "my words")
+	v := s.open("mine")
+	to := filepath.Join(s.dir, "out")
+	_, err := Folder(t.Context(), to, v)
+	must(t, err)
+	got := files(t, to)
+	for _, name := range []string{roofmt.UIName, roofmt.APIName, roofmt.ItemName, roofmt.MetadataName} {
+		data, err := os.ReadFile(filepath.Join(v.Ref.Dir, name))
+		if err == nil && got[name] != string(data) {
+			t.Errorf("%s is %q, want %q", name, got[name], data)
+		}
+	}
+	if len(got) != 4 {
+		t.Errorf("files %v", got)
+	}
+	// Its files are derived: without them the journal gives the same ones.
+	for name := range got {
+		must(t, os.Remove(filepath.Join(v.Ref.Dir, name)))
+	}
+	must(t, v.Close())
+	again := filepath.Join(s.dir, "again")
+	_, err = Folder(t.Context(), again, s.open("mine"))
+	must(t, err)
+	made := files(t, again)
+	for _, name := range []string{roofmt.UIName, roofmt.APIName} {
+		if made[name] != got[name] {
+			t.Errorf("%s from the journal is %q, want %q", name, made[name], got[name])
+		}
+	}
+	if !strings.Contains(made[roofmt.ItemName], `"id":"mine"`) || !strings.Contains(made[roofmt.MetadataName], "files_in_context") {
+		t.Errorf("made %v", made)
+	}
+}
+
+func TestToFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out.md")
+	text := func(s string) func(io.Writer) error {
+		return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
+	}
+	must(t, os.WriteFile(path, []byte("old"), 0o644))
+	for name, failing := range map[string]func() error{
+		"writing": func() error {
+			return ToFile(path, func(w io.Writer) error { io.WriteString(w, "half"); return errFull }, nil) //nolint:errcheck // the next error is the point
+		},
+		"checking": func() error { return ToFile(path, text("bad"), func(*os.File) error { return errFull }) },
+	} {
+		if err := failing(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if diff := cmp.Diff(map[string]string{"out.md": "old"}, files(t, dir)); diff != "" {
+			t.Errorf("after a failure of %s: %s", name, diff)
+		}
+	}
+	must(t, ToFile(path, text("new"), nil))
+	if diff := cmp.Diff(map[string]string{"out.md": "new"}, files(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	if err := ToFile(filepath.Join(dir, "no", "out"), text("x"), nil); err == nil {
+		t.Error("a folder was made up")
+	}
+	if runtime.GOOS == "windows" {
+		return
+	}
+	info, err := os.Stat(path)
+	must(t, err)
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v", info.Mode())
+	}
+	link := filepath.Join(dir, "link")
+	must(t, os.Symlink("out.md", link))
+	must(t, ToFile(link, text("through"), nil))
+	if data, err := os.ReadFile(path); err != nil || string(data) != "through" {
+		t.Errorf("behind the link: %q, %v", data, err)
+	}
+	must(t, ToFile(os.DevNull, text("gone"), nil))
+	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
+		t.Errorf("%s was replaced", os.DevNull)
+	}
+}

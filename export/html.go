@@ -1,0 +1,198 @@
+package export
+
+import (
+	"bufio"
+	_ "embed"
+	"fmt"
+	"html"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/chroma/v2/styles"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/view"
+)
+
+//go:embed page.css
+var pageCSS string
+
+// policy lets a page do nothing but look as its own style says.
+const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+// HTML writes one page that needs nothing else: the conversation as a person saw it,
+// with the results of tools, and folded below it what the model saw. Pictures are named, not
+// shown.
+func HTML(w io.Writer, v *store.View, o Options) (Report, error) {
+	var r Report
+	p := &page{out: bufio.NewWriter(w), set: newTypesetter(o.Mask)}
+	if err := p.begin(v.Summary.Title); err != nil {
+		return r, trouble(v, "HTML", err)
+	}
+	p.facts(v)
+	if ui := v.State.UI(); len(ui) > 0 {
+		results := resultsByRow(v.State)
+		p.print("<main>\n")
+		for e := range elements(v, "ui", ui, &r) {
+			p.item(view.UI(p.set.mask.json(e.raw), e.number), "ui", results[e.message.ID])
+		}
+		p.print("</main>\n")
+	}
+	if api := v.State.API(); len(api) > 0 {
+		p.print("<details class=\"api\"><summary>What the model saw: %d messages</summary>\n", len(api))
+		for e := range elements(v, "api", api, &r) {
+			p.item(view.API(p.set.mask.json(e.raw), e.number), "api", nil)
+		}
+		p.print("</details>\n")
+	}
+	for _, gap := range r.Unread {
+		p.print("<p class=\"bad\">message %d (%s) cannot be read: %s</p>\n", gap.Number, gap.History, p.set.plain(gap.Problem))
+	}
+	p.print("</body></html>\n")
+	r.Masked = p.set.mask.count
+	return r, trouble(v, "HTML", p.out.Flush())
+}
+
+// page is a page that is being written. Errors stay in its writer until the end.
+type page struct {
+	out *bufio.Writer
+	set *typesetter
+}
+
+func (p *page) print(format string, args ...any) { fmt.Fprintf(p.out, format, args...) }
+
+func (p *page) begin(title string) error {
+	p.print(`<!doctype html><html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="%s">
+<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">
+<title>%s</title><style>
+%s`, policy, p.set.plain(short(title)), pageCSS)
+	if err := p.set.format.WriteCSS(p.out, styles.Get("github")); err != nil {
+		return err
+	}
+	p.print("@media (prefers-color-scheme: dark) {\n")
+	if err := p.set.format.WriteCSS(p.out, styles.Get("github-dark")); err != nil {
+		return err
+	}
+	p.print("}\n</style></head><body>\n<h1>%s</h1>\n", p.set.plain(short(title)))
+	return nil
+}
+
+// short is a title that fits above a page; the first message has the words.
+func short(title string) string {
+	title = strings.Join(strings.Fields(title), " ")
+	if r := []rune(title); len(r) > 200 {
+		return string(r[:200]) + "…"
+	}
+	return title
+}
+
+func (p *page) facts(v *store.View) {
+	t := v.Summary
+	facts := []string{t.ID, t.Source, t.Status}
+	if t.TS != 0 {
+		facts = append(facts, clock(t.TS))
+	}
+	if t.Provider+t.Model != "" {
+		facts = append(facts, strings.Trim(t.Provider+"/"+t.Model, "/"))
+	}
+	if t.Usage.Cost != nil {
+		facts = append(facts, "$"+t.Usage.Cost.String())
+	}
+	facts = append(facts, view.Count(t.Usage.TokensIn)+" tokens in, "+view.Count(t.Usage.TokensOut)+" out")
+	if t.Workspace != "" {
+		facts = append(facts, t.Workspace)
+	}
+	p.print("<p class=\"facts\">%s</p>\n", p.set.plain(strings.Join(facts, " · ")))
+	for _, d := range t.Damaged {
+		p.print("<p class=\"bad\">damaged: %s</p>\n", p.set.plain(d.File+": "+d.Problem+"; recovered: "+d.Recovered))
+	}
+}
+
+func clock(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// item writes one message. anchor makes its number a place that a link can name.
+func (p *page) item(it view.Item, anchor string, call *task.Call) {
+	p.print("<section class=\"%s\" id=\"%s-%d\"><header><a href=\"#%s-%d\">#%d</a> %s", it.Class, anchor, it.Number, anchor, it.Number, it.Number, p.set.plain(it.Title))
+	if it.TS != 0 {
+		p.print(" <time>%s</time>", clock(it.TS))
+	}
+	p.print("</header>\n")
+	p.body(it)
+	if call != nil {
+		p.result(call)
+	}
+	p.print("</section>\n")
+}
+
+// body writes what an item says, and its parts.
+func (p *page) body(it view.Item) {
+	switch {
+	case it.Body == "":
+	case it.Diff:
+		p.diff(it.Body)
+	case it.Class == view.User || it.Class == view.Model || it.Class == view.Result || it.Class == view.Question:
+		p.print("%s\n", p.set.markdown(it.Body))
+	case it.Class == view.Reasoning:
+		p.print("<details><summary>reasoning</summary>%s</details>\n", p.set.markdown(it.Body))
+	case it.Class == view.Tool && esjson.Valid([]byte(it.Body)):
+		p.print("<pre class=\"chroma\">%s</pre>\n", p.set.code(p.set.clean(display([]byte(it.Body))), "json"))
+	case strings.Count(it.Body, "\n") > 12:
+		p.print("<details><summary>%d lines</summary><pre>%s</pre></details>\n", strings.Count(it.Body, "\n")+1, p.set.plain(it.Body))
+	default:
+		p.print("<pre>%s</pre>\n", p.set.plain(it.Body))
+	}
+	if it.Images > 0 {
+		p.print("<p class=\"image\">[%d image(s)]</p>\n", it.Images)
+	}
+	for _, choice := range it.Choices {
+		p.print("<p class=\"choice\">%s</p>\n", p.set.plain(choice))
+	}
+	for _, part := range it.Parts {
+		p.print("<div class=\"%s\">", part.Class)
+		if part.Title != "" {
+			p.print("<b>%s</b>\n", p.set.plain(part.Title))
+		}
+		p.body(part)
+		p.print("</div>\n")
+	}
+}
+
+func (p *page) diff(text string) {
+	p.print("<pre class=\"diff\">")
+	for line := range strings.Lines(p.set.clean(text)) {
+		p.print("<span class=\"%s\">%s</span>", view.DiffStyle(strings.TrimSuffix(line, "\n")), html.EscapeString(line))
+	}
+	p.print("</pre>\n")
+}
+
+// result writes what a tool gave back for the row that asked for it.
+func (p *page) result(c *task.Call) {
+	raw, err := c.Result()
+	if err != nil {
+		p.print("<p class=\"bad\">its result cannot be read: %s</p>\n", p.set.plain(err.Error()))
+		return
+	}
+	text, images := view.ResultText(p.set.mask.json(raw))
+	class := view.Output
+	if c.Finished.Outcome != "ok" {
+		class = view.Failure
+	}
+	p.print("<div class=\"%s\">", class)
+	p.body(view.Item{Class: class, Body: text, Images: images})
+	p.print("</div>\n")
+}
+
+// resultsByRow finds the calls whose results belong below a row.
+func resultsByRow(s *task.State) map[uint64]*task.Call {
+	out := map[uint64]*task.Call{}
+	for _, c := range s.Calls() {
+		if c.UI != 0 && c.Finished != nil {
+			out[c.UI] = c
+		}
+	}
+	return out
+}

@@ -1,0 +1,177 @@
+package export
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/redact"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/view"
+)
+
+// pageOf is the page of a task whose rows and messages say the given words.
+func pageOf(t *testing.T, texts ...string) string {
+	t.Helper()
+	var ui, api []map[string]any
+	for i, text := range texts {
+		ui = append(ui, map[string]any{"ts": i, "type": "say", "say": "text", "text": text})
+		api = append(api, map[string]any{"role": "assistant", "ts": i, "content": []any{
+			map[string]any{"type": "text", "text": text}, map[string]any{"type": "thinking", "thinking": text},
+			map[string]any{"type": "tool_use", "id": text, "name": text, "input": map[string]any{text: text}},
+			map[string]any{"type": "tool_result", "tool_use_id": text, "content": text}, map[string]any{"type": text},
+		}})
+	}
+	u, err := json.Marshal(ui)
+	must(t, err)
+	a, err := json.Marshal(api)
+	must(t, err)
+	var out bytes.Buffer
+	_, err = HTML(&out, newStorage(t, folder(string(u), string(a))).open("t1"), Options{Mask: redact.New()})
+	must(t, err)
+	return out.String()
+}
+
+var (
+	tags     = regexp.MustCompile(`<(/?)([a-zA-Z!][a-zA-Z0-9]*)([^<>]*)>`)
+	allowed  = strings.Fields("html head meta title style body h1 h2 h3 h4 h5 h6 p main section header a time div b pre code span details summary ul ol li strong em del table thead tbody tr td th br hr blockquote input")
+	harmless = regexp.MustCompile(`^(\s(class|id|lang|charset|name|content|http-equiv|start|rel|align|style|disabled|checked|type)(="[^"<>]*")?|\shref="(#|https?://|mailto:)[^"<>]*")*\s*/?$`)
+)
+
+// inert fails for a page in which anything but our own tags stands.
+func inert(t interface{ Errorf(string, ...any) }, page string) {
+	body := page[strings.Index(page, "<body>"):]
+	for _, m := range tags.FindAllStringSubmatch(body, -1) {
+		if !slices.Contains(allowed, strings.ToLower(m[2])) || !harmless.MatchString(m[3]) {
+			t.Errorf("the page holds %q", m[0])
+		}
+	}
+	if strings.Count(body, "<") != len(tags.FindAllString(body, -1)) {
+		t.Errorf("a < stands alone")
+	}
+	if strings.Count(page, "<style>") != 1 || strings.Count(page, "</style>") != 1 {
+		t.Errorf("the style was left or entered")
+	}
+}
+
+var hostile = []string{
+	"<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "</style></title></pre><script>1</script>", `"><svg onload=alert(1)>`,
+	"[x](javascript:alert(1))", "[x](JaVaScRiPt:alert(1))", "[x](data:text/html,<script>)", "[x](vbscript:x)", "![x](https://evil.example/p.png)", "![a](x \"t\" onerror=1)",
+	"<javascript:alert(1)>", "<https://a.example/\"onclick=1>", "[x](https://a.example/\"onclick=alert(1))", "[x](<https://a.example/ onmouseover=1>)",
+	"<div>\n\n<iframe src=//evil.example>\n\n</div>", "<!-- <b> -->", "<![CDATA[ <b> ]]>", "<?php <b> ?>", "a <b onclick=x>bold</b>",
+	"```\"><script>\nx\n```", "```html\n<script>alert(1)</script>\n```", "```js onload=x\n</code></pre><script>\n```", "`<b>`", "    <b>indented</b>",
+	"| <b> | x |\n|---|---|\n| <script> | y |", "- [ ] <b>", "&lt;script&gt;", "&#60;script&#62;", "\x00<\x00script>", "[r]\n\n[r]: javascript:1 '<b>'", "# <h1 onclick=1>", "<details open ontoggle=alert(1)>",
+	"\u202e\x1b[31m<red>", "~~<s>~~", "https://auto.example/<b>",
+}
+
+func TestPageIsInert(t *testing.T) {
+	for i, text := range hostile {
+		t.Run(fmt.Sprint(i), func(t *testing.T) { inert(t, pageOf(t, text)) })
+	}
+	page := pageOf(t, hostile...)
+	inert(t, page)
+	if !strings.Contains(page, `<meta http-equiv="Content-Security-Policy" content="default-src 'none';`) {
+		t.Error("the page has no policy")
+	}
+	if strings.ContainsAny(page, "\x00\x1b\u202e") {
+		t.Error("a control character got into the page")
+	}
+}
+
+func TestNoTextIsMarkup(t *testing.T) {
+	pieces := append([]string{"\n", "\n\n", " ", "<", ">", "\"", "'", "`", "```", "[", "](", ")", "!", "(", "javascript:", "https://", "x", "onload=", "|", "---", "&", "#", "\\"}, hostile...)
+	rapid.Check(t, func(r *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 12).Draw(r, "text"), "")
+		set := newTypesetter(nil)
+		inert(r, "<style></style><body>"+set.markdown(text)+"<pre>"+set.plain(text)+"</pre>")
+	})
+}
+
+// What a text says is to be read on the page, also where it looked like markup.
+func TestPageShowsWhatIsThere(t *testing.T) {
+	page := pageOf(t, "a <b>bold</b> move\n\n<div>\nblock\n</div>\n\n**strong** [site](https://a.example/x?y=1&z) ![pic](p.png) [bad](javascript:1)\n\n```go\nfunc main() {}\n```\n")
+	for _, want := range []string{
+		"&lt;b&gt;bold&lt;/b&gt; move", "&lt;div&gt;\nblock\n&lt;/div&gt;", "<strong>strong</strong>",
+		`href="https://a.example/x?y=1&amp;z">site</a>`, "[image: pic p.png]", "bad (javascript:1)", `<span class="kd">func</span>`,
+		"What the model saw: 1 messages", `id="ui-1"`, `id="api-1"`, "<summary>reasoning</summary>",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+}
+
+func TestPageLoadsNothing(t *testing.T) {
+	page := pageOf(t, hostile...)
+	if m := regexp.MustCompile(`url\(|@import|<link|<base|<script`).FindString(page[:strings.Index(page, "<body>")]); m != "" {
+		t.Errorf("its head loads something: %s", m)
+	}
+}
+
+func TestPageMasks(t *testing.T) {
+	// An invisible character within a key would hide it.
+	page := pageOf(t, secret, "sk-ant-"+keyBody[:10]+"\u200b"+keyBody[10:], "```\n"+secret+"\n```", "`"+secret+"`")
+	if strings.Contains(page, keyBody) || strings.Contains(page, keyBody[10:]) {
+		i := strings.Index(page, keyBody[10:])
+		t.Errorf("a key is on the page: %q", page[max(0, i-100):i+60])
+	}
+	if !strings.Contains(page, masked) {
+		t.Error("no mask is on the page")
+	}
+}
+
+// Text that is made to cost more than its size must not.
+func TestPageOfTextMadeToHurt(t *testing.T) {
+	const n = 60000
+	for _, text := range []string{
+		strings.Repeat(">", n), strings.Repeat("> ", n/2), strings.Repeat("[", n), strings.Repeat("![", n/2), strings.Repeat("*a_ ", n/4), strings.Repeat("`a``", n/4), strings.Repeat("- ", n/2),
+		strings.Repeat("a|", n/2) + "\n" + strings.Repeat("-|", n/2), strings.Repeat("<a ", n/3), strings.Repeat("[a](", n/4), strings.Repeat("**a ", n/4), strings.Repeat("\\", n), strings.Repeat("<!--", n/4),
+		"```js\n" + strings.Repeat("/*", n/2) + "\n```", strings.Repeat("[x]: y\n", n/7), strings.Repeat("a\n", 3<<20),
+	} {
+		begun := time.Now()
+		inert(t, "<style></style><body>"+newTypesetter(redact.New()).markdown(text))
+		if d := time.Since(begun); d > 2*time.Second {
+			t.Errorf("%.20q... took %v", text, d)
+		}
+	}
+}
+
+func TestPageFoldsLongOutputAndColoursDiffs(t *testing.T) {
+	var out bytes.Buffer
+	p := &page{set: newTypesetter(nil)}
+	p.out = bufio.NewWriter(&out)
+	p.item(view.Item{Number: 3, Class: view.Output, Body: strings.Repeat("line\n", 40)}, "ui", nil)
+	p.item(view.Item{Number: 4, Class: view.Tool, Diff: true, Body: "@@ -1 +1 @@\n-old <b>\n+new\n"}, "ui", nil)
+	p.item(view.Item{Number: 5, Class: view.Question, Body: "which?", Choices: []string{"<one>", "two"}, Images: 2}, "ui", nil)
+	must(t, p.out.Flush())
+	for _, want := range []string{"<details><summary>41 lines</summary>", `<span class="removed">-old &lt;b&gt;`, `<span class="added">+new`, `<p class="choice">&lt;one&gt;</p>`, "[2 image(s)]", `id="ui-5"`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s is not in\n%s", want, out.String())
+		}
+	}
+}
+
+func TestIndexOfPages(t *testing.T) {
+	var out bytes.Buffer
+	masks, err := Index(&out, []Page{
+		{File: "a b.html", Task: store.Summary{ID: "a", Title: "<b>first</b> " + secret, Damaged: []store.Damage{{File: "ui", Problem: "cut"}}}},
+		{File: "c.html", Task: store.Summary{ID: "untitled"}},
+	}, Options{Mask: redact.New()})
+	must(t, err)
+	for _, want := range []string{`href="a%20b.html">&lt;b&gt;first&lt;/b&gt; [REDACTED`, "damaged: ui: cut", ">untitled</a>"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s is not in the index", want)
+		}
+	}
+	if masks != 1 || strings.Contains(out.String(), keyBody) {
+		t.Errorf("%d masked", masks)
+	}
+}

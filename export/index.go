@@ -1,0 +1,41 @@
+package export
+
+import (
+	"bufio"
+	"fmt"
+	"html"
+	"io"
+	"net/url"
+
+	"github.com/roost-dev/roost/store"
+)
+
+// Page is one task's page in a folder of pages.
+type Page struct {
+	File string // its name in the folder
+	Task store.Summary
+}
+
+// Index writes the page that leads to the others of its folder. It returns how many
+// secrets were masked in it.
+func Index(w io.Writer, pages []Page, o Options) (masked int, err error) {
+	p := &page{out: bufio.NewWriter(w), set: newTypesetter(o.Mask)}
+	if err := p.begin(fmt.Sprintf("%d tasks", len(pages))); err != nil {
+		return 0, fmt.Errorf("write the index: %w", err)
+	}
+	for _, one := range pages {
+		t := one.Task
+		title := short(t.Title)
+		if title == "" {
+			title = t.ID
+		}
+		p.print("<section><a href=\"%s\">%s</a>\n", html.EscapeString(url.PathEscape(one.File)), p.set.plain(title))
+		p.facts(&store.View{Summary: t})
+		p.print("</section>\n")
+	}
+	p.print("</body></html>\n")
+	if err := p.out.Flush(); err != nil {
+		return 0, fmt.Errorf("write the index: %w", err)
+	}
+	return p.set.mask.count, nil
+}

@@ -1,0 +1,201 @@
+package export
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"iter"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/view"
+)
+
+// Markdown writes the history that the model sees, in the shape of Roo's own export:
+// all messages, also those that are condensed away. Two things differ from Roo:
+// thinking is written out instead of "[Unexpected content type: thinking]", and reasoning
+// that only its provider can read is called encrypted instead of "undefined".
+// Of a task that has only the history that the person sees, that one is written in the
+// same shape; Roo would write nothing.
+func Markdown(w io.Writer, v *store.View, o Options) (Report, error) {
+	var r Report
+	m, out := mask{by: o.Mask}, bufio.NewWriter(w)
+	err := writeTurns(out, func(yield func(turn) bool) {
+		api := v.State.API()
+		for e := range elements(v, "api", api, &r) {
+			if !yield(turnOf(m.json(e.raw))) {
+				return
+			}
+		}
+		if len(api) > 0 {
+			return
+		}
+		for e := range elements(v, "ui", v.State.UI(), &r) {
+			if t := turnOfRow(view.UI(m.json(e.raw), e.number)); t.text != "" && !yield(t) {
+				return
+			}
+		}
+	})
+	r.Masked = m.count
+	return r, trouble(v, "Markdown", err, out.Flush())
+}
+
+// turn is one message as it is written.
+type turn struct {
+	user bool
+	text string
+}
+
+func turnOf(raw []byte) turn {
+	role, _ := esjson.GetString(raw, "role")
+	return turn{user: role == "user", text: markdownContent(raw)}
+}
+
+func turnOfRow(it view.Item) turn {
+	t := turn{user: it.Class == view.User, text: it.Body}
+	if it.Title != "" {
+		t.text = strings.TrimSuffix("["+it.Title+"]\n"+it.Body, "\n")
+	}
+	return t
+}
+
+func writeTurns(w io.Writer, turns iter.Seq[turn]) error {
+	sep := ""
+	for t := range turns {
+		who := "**Assistant:**"
+		if t.user {
+			who = "**User:**"
+		}
+		if _, err := io.WriteString(w, wellFormed(sep+who+"\n\n"+t.text+"\n\n")); err != nil {
+			return err
+		}
+		sep = "---\n\n"
+	}
+	return nil
+}
+
+// markdownContent is what a message says.
+func markdownContent(raw []byte) string {
+	content, _ := esjson.Get(raw, "content")
+	if s, err := esjson.Unquote(content); err == nil {
+		return s
+	}
+	if esjson.TypeOf(content) != esjson.TypeArray && esjson.TypeOf(raw) == esjson.TypeObject {
+		return markdownBlock(raw) // reasoning of 2025 stands alone, without a role
+	}
+	return markdownBlocks(content)
+}
+
+func markdownBlocks(content []byte) string {
+	var parts []string
+	for block := range esjson.Array(content) {
+		parts = append(parts, markdownBlock(block))
+	}
+	return strings.Join(parts, "\n")
+}
+
+func markdownBlock(block []byte) string {
+	kind, _ := esjson.GetString(block, "type")
+	switch kind {
+	case "text":
+		text, _ := esjson.GetString(block, "text")
+		return text
+	case "image":
+		return "[Image]"
+	case "tool_use":
+		name, _ := esjson.GetString(block, "name")
+		input, _ := esjson.Get(block, "input")
+		return "[Tool Use: " + name + "]\n" + markdownInput(input)
+	case "tool_result":
+		head := "[Tool]"
+		if bad, _ := esjson.GetBool(block, "is_error"); bad {
+			head = "[Tool (Error)]"
+		}
+		content, _ := esjson.Get(block, "content")
+		if s, err := esjson.Unquote(content); err == nil {
+			return head + "\n" + s
+		}
+		if esjson.TypeOf(content) == esjson.TypeArray {
+			return head + "\n" + markdownBlocks(content)
+		}
+		return head
+	case "reasoning", "thinking":
+		key := "text"
+		if kind == "thinking" {
+			key = "thinking"
+		}
+		if text, ok := esjson.GetString(block, key); ok {
+			return "[Reasoning]\n" + text
+		}
+		return "[Reasoning]\n(encrypted)"
+	case "redacted_thinking":
+		return "[Reasoning]\n(encrypted)"
+	case "thoughtSignature":
+		return ""
+	}
+	return "[Unexpected content type: " + kind + "]"
+}
+
+// markdownInput is a call's input, one member a line, in the order that JavaScript
+// gives them.
+func markdownInput(input []byte) string {
+	if esjson.TypeOf(input) != esjson.TypeObject {
+		return display(input)
+	}
+	ordered, err := esjson.Node(nil, input)
+	if err != nil {
+		return string(input)
+	}
+	var lines []string
+	for name, val := range esjson.Members(ordered) {
+		lines = append(lines, capital(name)+": "+display(val))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// display is a value as Roo prints it: text as it is, what has parts as indented JSON.
+func display(val []byte) string {
+	if s, err := esjson.Unquote(val); err == nil {
+		return s
+	}
+	switch esjson.TypeOf(val) {
+	case esjson.TypeObject, esjson.TypeArray:
+		var out bytes.Buffer
+		if err := json.Indent(&out, val, "", "  "); err == nil {
+			return out.String()
+		}
+	case esjson.TypeInvalid:
+		return "undefined"
+	}
+	return string(val)
+}
+
+// capital makes the first UTF-16 unit upper case; half of a pair has none.
+func capital(name string) string {
+	r, n := utf8.DecodeRuneInString(name)
+	if n == 0 || r == utf8.RuneError || r > 0xffff {
+		return name
+	}
+	return strings.ToUpper(name[:n]) + name[n:]
+}
+
+// wellFormed replaces lone surrogates, which esjson keeps in their three bytes, by one
+// U+FFFD each, as every encoder does. strings.ToValidUTF8 would make one of several.
+func wellFormed(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var out strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 && i+2 < len(s) && s[i] == 0xed && s[i+1] >= 0xa0 {
+			n = 3
+		}
+		out.WriteRune(r)
+		i += n
+	}
+	return out.String()
+}

@@ -1,0 +1,214 @@
+package export
+
+import (
+	"bytes"
+	"html"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/alecthomas/chroma/v2"
+	chromahtml "github.com/alecthomas/chroma/v2/formatters/html"
+	"github.com/alecthomas/chroma/v2/lexers"
+	"github.com/alecthomas/chroma/v2/styles"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/util"
+
+	"github.com/roost-dev/roost/redact"
+)
+
+// Bounds on what is set nicely; beyond them text is shown as it is. Both libraries
+// need more than linear time on text that was made to hurt them.
+const (
+	maxMarkdown  = 64 << 10
+	maxMarks     = 200      // in a row, of those that nest
+	maxOpen      = 2000     // that each look for their end
+	maxHighlight = 16 << 10 // a block of code
+	maxColoured  = 1 << 20  // all code of a page
+)
+
+// typesetter turns untrusted text into HTML that holds nothing but text.
+type typesetter struct {
+	mask   mask
+	md     goldmark.Markdown
+	format *chromahtml.Formatter
+	left   int // bytes of code that may still be coloured
+}
+
+func newTypesetter(by *redact.Redactor) *typesetter {
+	t := &typesetter{mask: mask{by: by}, left: maxColoured, format: chromahtml.New(chromahtml.WithClasses(true), chromahtml.PreventSurroundingPre(true))}
+	t.md = goldmark.New(
+		goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(plainNodes{t}, 1))),
+	)
+	return t
+}
+
+// clean makes text harmless before it is masked: an invisible character within a
+// secret would hide it.
+func (t *typesetter) clean(s string) string { return t.mask.text(redact.Terminal(s)) }
+
+// plain is text as HTML.
+func (t *typesetter) plain(s string) string { return html.EscapeString(t.clean(s)) }
+
+// markdown is a text of a person or model, set as they meant it.
+func (t *typesetter) markdown(s string) string {
+	s = t.clean(s)
+	if len(s) > maxMarkdown || !utf8.ValidString(s) || hurts(s) {
+		return `<pre class="text">` + html.EscapeString(s) + "</pre>"
+	}
+	var out bytes.Buffer
+	if err := t.md.Convert([]byte(s), &out); err != nil {
+		return `<pre class="text">` + html.EscapeString(s) + "</pre>"
+	}
+	return out.String()
+}
+
+// hurts looks for text that Markdown takes more than linear time for: lines that open
+// as many levels as they have characters, and marks that all look for an end.
+func hurts(s string) bool {
+	run, open := 0, 0
+	for i := range len(s) {
+		switch s[i] {
+		case '[', '*', '_', '~':
+			open++
+		}
+		switch s[i] {
+		case '>', '[', ']', '(', ')', '!', '*', '_', '~', '`', '-', '+', '<':
+			run++
+		case ' ', '\t', '\n':
+		default:
+			run = 0
+		}
+		if run > maxMarks || open > maxOpen {
+			return true
+		}
+	}
+	return false
+}
+
+// code is a program's text in the colours of its language, if that is known.
+func (t *typesetter) code(text, language string) string {
+	if language == "" || len(text) > maxHighlight || len(text) > t.left {
+		return html.EscapeString(text)
+	}
+	lexer := lexers.Get(language)
+	if lexer == nil {
+		return html.EscapeString(text)
+	}
+	t.left -= len(text)
+	tokens, err := chroma.Coalesce(lexer).Tokenise(nil, text)
+	if err != nil {
+		return html.EscapeString(text)
+	}
+	var out strings.Builder
+	if err := t.format.Format(&out, styles.Get("github"), tokens); err != nil {
+		return html.EscapeString(text)
+	}
+	return out.String()
+}
+
+// plainNodes renders what could load or run something: markup in a text is shown
+// as text, a picture becomes its description, and links lead only to the web or to mail.
+type plainNodes struct{ t *typesetter }
+
+// RegisterFuncs implements renderer.NodeRenderer.
+func (p plainNodes) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindRawHTML, rawHTML)
+	r.Register(ast.KindHTMLBlock, htmlBlock)
+	r.Register(ast.KindImage, image)
+	r.Register(ast.KindLink, link)
+	r.Register(ast.KindAutoLink, autoLink)
+	r.Register(ast.KindFencedCodeBlock, p.fenced)
+}
+
+func rawHTML(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkSkipChildren, nil
+	}
+	segments := n.(*ast.RawHTML).Segments
+	for i := range segments.Len() {
+		s := segments.At(i)
+		w.WriteString(html.EscapeString(string(s.Value(source)))) //nolint:errcheck // into memory
+	}
+	return ast.WalkSkipChildren, nil
+}
+
+func htmlBlock(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	block := n.(*ast.HTMLBlock)
+	if entering {
+		w.WriteString(`<p class="text">` + html.EscapeString(lines(block, source))) //nolint:errcheck // into memory
+		return ast.WalkContinue, nil
+	}
+	if block.HasClosure() {
+		w.WriteString(html.EscapeString(string(block.ClosureLine.Value(source)))) //nolint:errcheck // into memory
+	}
+	w.WriteString("</p>\n") //nolint:errcheck // into memory
+	return ast.WalkContinue, nil
+}
+
+func lines(n ast.Node, source []byte) string {
+	var out strings.Builder
+	all := n.Lines()
+	for i := range all.Len() {
+		s := all.At(i)
+		out.Write(s.Value(source))
+	}
+	return out.String()
+}
+
+func image(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		w.WriteString(`<span class="image">[image: `) //nolint:errcheck // into memory
+	} else {
+		w.WriteString(" " + html.EscapeString(string(n.(*ast.Image).Destination)) + "]</span>") //nolint:errcheck // into memory
+	}
+	return ast.WalkContinue, nil
+}
+
+func link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	to := string(n.(*ast.Link).Destination)
+	switch {
+	case !outward(to) && entering:
+	case !outward(to):
+		w.WriteString(" (" + html.EscapeString(to) + ")") //nolint:errcheck // into memory
+	case entering:
+		w.WriteString(anchor(to)) //nolint:errcheck // into memory
+	default:
+		w.WriteString("</a>") //nolint:errcheck // into memory
+	}
+	return ast.WalkContinue, nil
+}
+
+func autoLink(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	l := n.(*ast.AutoLink)
+	to, label := string(l.URL(source)), html.EscapeString(string(l.Label(source)))
+	if outward(to) {
+		label = anchor(to) + label + "</a>"
+	}
+	w.WriteString(label) //nolint:errcheck // into memory
+	return ast.WalkContinue, nil
+}
+
+func (p plainNodes) fenced(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		block := n.(*ast.FencedCodeBlock)
+		w.WriteString(`<pre class="chroma"><code>` + p.t.code(lines(block, source), string(block.Language(source))) + "</code></pre>\n") //nolint:errcheck // into memory
+	}
+	return ast.WalkSkipChildren, nil
+}
+
+// outward reports whether a link may be followed.
+func outward(to string) bool {
+	to = strings.ToLower(to)
+	return strings.HasPrefix(to, "https://") || strings.HasPrefix(to, "http://") || strings.HasPrefix(to, "mailto:")
+}
+
+func anchor(to string) string {
+	return `<a rel="noopener noreferrer nofollow" href="` + html.EscapeString(string(util.URLEscape([]byte(to), true))) + `">`
+}

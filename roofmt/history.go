@@ -1,0 +1,134 @@
+package roofmt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+// ClineHistory is where classic Cline keeps the rows of all its tasks: one list, beside the folder of task folders.
+const ClineHistory = "state/taskHistory.json"
+
+// Rows are what indexes keep of the tasks in one tasks directory: Roo's _index.json, and classic Cline's list. They are
+// somebody else's derived data: a task without a row is a task, and a row without a folder is none.
+type Rows struct {
+	// Prints of the files that were read, Roo's first. Equal prints give equal rows.
+	Prints [2]Fingerprint
+	rows   map[string][]byte
+}
+
+// Row returns the row of a task as it stands in the index: a JSON object, nil when there is none.
+func (r *Rows) Row(id string) []byte { return r.rows[id] }
+
+// Len returns the number of tasks that have a row.
+func (r *Rows) Len() int { return len(r.rows) }
+
+// rowFiles are the files of a tasks directory that hold rows. What stands in the first one goes before the second.
+func rowFiles(tasksDir string) [2]string {
+	return [2]string{filepath.Join(tasksDir, IndexName), filepath.Join(filepath.Dir(tasksDir), filepath.FromSlash(ClineHistory))}
+}
+
+// RowPrints are the fingerprints that ReadRows would give, without reading.
+func RowPrints(tasksDir string) [2]Fingerprint {
+	var prints [2]Fingerprint
+	for i, path := range rowFiles(tasksDir) {
+		prints[i] = printOf(path)
+	}
+	return prints
+}
+
+// ReadRows reads the indexes of a tasks directory. Missing ones give no rows. Of a damaged one every whole row comes back that
+// stands in a list, and the error says what is wrong: the rows that came back can be used all the same.
+func ReadRows(tasksDir string) (*Rows, error) {
+	r := &Rows{rows: map[string][]byte{}}
+	var errs []error
+	for i, path := range rowFiles(tasksDir) {
+		raw, print, err := readRegular(path)
+		r.Prints[i] = print
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			errs = append(errs, fmt.Errorf("reading the history rows: %w", err))
+			continue
+		}
+		if err := r.take(raw); err != nil {
+			errs = append(errs, fmt.Errorf("reading the history rows in %s: %w", path, err))
+		}
+	}
+	return r, errors.Join(errs...)
+}
+
+// take adds the rows of one file: a list, or an object that holds one.
+func (r *Rows) take(raw []byte) error {
+	if esjson.Valid(raw) {
+		list := raw
+		if esjson.TypeOf(raw) == esjson.TypeObject {
+			list, _ = esjson.Get(raw, "entries")
+		}
+		if list == nil || esjson.TypeOf(list) != esjson.TypeArray {
+			return ErrIndex
+		}
+		for row := range esjson.Array(list) {
+			r.add(row)
+		}
+		return nil
+	}
+	if i := bytes.Index(raw, []byte(`"entries":[`)); i >= 0 && bytes.HasPrefix(raw, []byte{'{'}) {
+		raw = raw[i+len(`"entries":`):] // a cut index of Roo's: the list in it
+	}
+	tail, err := esjson.Split(bytes.NewReader(raw), func(e esjson.Element) error {
+		r.add(raw[e.Off : e.Off+e.Len])
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if tail.End == esjson.EndEmpty {
+		return fmt.Errorf("empty: %w", ErrIndex)
+	}
+	return fmt.Errorf("damaged at byte %d of %d: %w", tail.Off, tail.Size, ErrIndex)
+}
+
+// add takes a row; the first of an id counts.
+func (r *Rows) add(row []byte) {
+	if esjson.TypeOf(row) != esjson.TypeObject {
+		return
+	}
+	if id := text(row, "id"); id != "" && r.rows[id] == nil {
+		r.rows[id] = row
+	}
+}
+
+// readRegular reads a small file, and neither waits for a pipe nor fills memory with what is no index.
+func readRegular(path string) ([]byte, Fingerprint, error) {
+	f, err := os.OpenFile(path, openFlags, 0)
+	if err != nil {
+		return nil, Fingerprint{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, Fingerprint{}, err
+	}
+	print := fingerprintOf(info)
+	if !info.Mode().IsRegular() || info.Size() > maxSmall {
+		return nil, print, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file of a usual size")}
+	}
+	raw, err := io.ReadAll(f)
+	return raw, print, err
+}
+
+func printOf(path string) Fingerprint {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Fingerprint{}
+	}
+	return fingerprintOf(info)
+}

@@ -1,0 +1,288 @@
+package roofmt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+// Cline since 2026 keeps a task as sessions/<id>/ with a manifest <id>.json and one transcript <id>.messages.json: an object
+// whose member "messages" is what the model saw. There is no UI list; tools make its rows from the transcript. It is read as an
+// API history, and what the manifest says of the task becomes Folder.Row. Transcripts of subagents in the same folder are
+// among the Others. The file is written in place, whole, at every step, so a kill leaves a torn one: all whole messages of
+// it come back.
+
+// transcriptEnd is how the name of a transcript ends. The rest is the id of its session.
+const transcriptEnd = ".messages.json"
+
+// TranscriptName is the name of the transcript in a session's folder.
+func TranscriptName(id string) string { return id + transcriptEnd }
+
+// SessionsDir is where Cline keeps sessions below its data folder, "" when it keeps none there.
+func SessionsDir(data string) string {
+	dir := filepath.Join(data, "sessions")
+	for i, name := range children(dir) {
+		if i == looked {
+			break
+		}
+		if IsFolder(filepath.Join(dir, name)) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// isSession tells whether the folder of this name holds a session.
+func isSession(dir string, entries []fs.DirEntry) bool {
+	want := TranscriptName(filepath.Base(dir))
+	for _, e := range entries {
+		if e.Name() == want && !e.IsDir() {
+			return true
+		}
+	}
+	return false
+}
+
+// headRoom bounds what may stand before the list in a transcript.
+const headRoom = 16 << 20
+
+// tailRoom bounds what may stand behind it.
+const tailRoom = 64 << 20
+
+// session reads the transcript and the manifest of a session, when the folder is one and has no list of its own.
+func (r *reader) session() {
+	name := TranscriptName(r.folder.ID)
+	d := r.folder.API
+	if !r.present[name] || d.Source != "" || d.State != Missing {
+		return
+	}
+	s := r.transcript(name)
+	d.use(s)
+	d.Unstable = s.unstable
+	switch {
+	case s.state == Present:
+	case s.state == Empty && s.print.Size == 0:
+		r.lose(name, "empty (0 bytes)", "nothing")
+	case s.state == Empty:
+		r.lose(name, fmt.Sprintf("no text in its %d bytes", s.print.Size), "nothing")
+	case s.state == Unreadable:
+		r.lose(name, "can not be read: "+s.err.Error(), "nothing")
+	default:
+		recovered := "nothing"
+		if len(s.spans) > 0 {
+			recovered = fmt.Sprintf("%d whole messages", len(s.spans))
+		}
+		r.lose(name, describe(s), recovered)
+	}
+	if len(s.spans) == 0 && s.state != Present {
+		d.State = s.state // it is not just a folder without messages
+	}
+	manifest, _, problem := r.object(r.folder.ID + ".json")
+	if problem != "" && problem != "missing" {
+		r.lose(r.folder.ID+".json", problem, "nothing")
+	}
+	r.folder.Row = r.sessionRow(manifest, d)
+	r.folder.Others = withoutFiles(r.folder.Others, name, r.folder.ID+".json")
+}
+
+func withoutFiles(list []Other, names ...string) []Other {
+	var out []Other
+	for _, o := range list {
+		if o.Name != names[0] && o.Name != names[1] {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// transcript finds the messages in a transcript.
+func (r *reader) transcript(name string) scan {
+	s := scan{name: name}
+	for range 3 { // it is written in place and may change under us
+		if s.file != nil {
+			_ = s.file.Close()
+		}
+		if s.file, s.print, s.err = r.open(name); s.err != nil {
+			s.state = Unreadable
+			return s
+		}
+		if s.err = r.splitTranscript(&s); s.err != nil {
+			s.state = Unreadable
+			return s
+		}
+		info, err := s.file.Stat()
+		if s.unstable = err != nil || fingerprintOf(info) != s.print; !s.unstable {
+			break
+		}
+	}
+	return s
+}
+
+func (r *reader) splitTranscript(s *scan) error {
+	s.spans, s.extra = nil, 0
+	head := make([]byte, min(s.print.Size, headRoom))
+	if n, err := s.file.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	} else if head = head[:n]; len(bytes.Trim(head, " \t\r\n\x00")) == 0 {
+		s.state, s.tail = Empty, esjson.Tail{End: esjson.EndEmpty, Size: s.print.Size}
+		return nil
+	}
+	off := listAt(head, "messages")
+	if off < 0 {
+		s.state, s.tail = Damaged, esjson.Tail{End: esjson.EndTorn, Off: int64(len(head)), Size: s.print.Size}
+		return nil
+	}
+	list := io.NewSectionReader(s.file, off, s.print.Size-off)
+	tail, err := esjson.Split(contextReader{r.ctx, list}, func(e esjson.Element) error {
+		s.spans = append(s.spans, esjson.Element{Off: e.Off + off, Len: e.Len})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	tail.Start, tail.Last, tail.Off, tail.Size = tail.Start+off, tail.Last+off, tail.Off+off, tail.Size+off
+	s.tail, s.state = tail, Damaged
+	switch {
+	case tail.End == esjson.EndAfter && closes(s.file, head[:off], tail.Off, s.print.Size):
+		s.tail.End, s.state = esjson.EndComplete, Present
+	case tail.End == esjson.EndComplete: // the brace behind the list is missing
+		s.tail.End = esjson.EndTorn
+	case tail.End == esjson.EndBroken:
+		more := resync(r.ctx, s.file, tail, s.print.Size, API)
+		s.extra = len(more)
+		s.spans = append(s.spans, more...)
+	}
+	return nil
+}
+
+// listAt is the offset of the list that is a member of the object in text, -1 when there is none. The object may be cut.
+func listAt(text []byte, key string) int64 {
+	skip := func(i int) int {
+		for i < len(text) && strings.IndexByte(" \t\r\n\x00", text[i]) >= 0 {
+			i++
+		}
+		return i
+	}
+	i := skip(0)
+	if bytes.HasPrefix(text[i:], []byte("\xEF\xBB\xBF")) {
+		i = skip(i + 3)
+	}
+	for i < len(text) && (text[i] == '{' || text[i] == ',') {
+		i = skip(i + 1)
+		n, ok := esjson.Prefix(text[i:])
+		if !ok || text[i] != '"' {
+			return -1
+		}
+		name, err := esjson.Unquote(text[i : i+n])
+		if i = skip(i + n); err != nil || i >= len(text) || text[i] != ':' {
+			return -1
+		}
+		if i = skip(i + 1); name == key {
+			if i < len(text) && text[i] == '[' {
+				return int64(i)
+			}
+			return -1
+		}
+		if n, ok = esjson.Prefix(text[i:]); !ok {
+			return -1
+		}
+		i = skip(i + n)
+	}
+	return -1
+}
+
+// closes tells whether what stands around the list makes one sound object with it.
+func closes(f io.ReaderAt, head []byte, from, size int64) bool {
+	if size-from > tailRoom {
+		return false
+	}
+	rest := make([]byte, size-from)
+	if _, err := f.ReadAt(rest, from); err != nil && !errors.Is(err, io.EOF) {
+		return false
+	}
+	return esjson.Valid(append(append(bytes.Clone(head), "[]"...), rest...))
+}
+
+// sessionRow says about a session what Roo's history item says about a task. Tokens and cost are the sums of what its
+// messages say: the manifest's are missing or old after a kill.
+func (r *reader) sessionRow(manifest []byte, d *Document) []byte {
+	if manifest == nil && len(d.Spans) == 0 {
+		return nil
+	}
+	var in, out, reads, writes, last int64
+	var cost float64
+	priced := false
+	for raw, err := range d.All() {
+		if err != nil || r.ctx.Err() != nil {
+			break
+		}
+		if ts, ok := millis(raw); ok {
+			last = max(last, ts)
+		}
+		m, ok := esjson.Get(raw, "metrics")
+		if !ok {
+			continue
+		}
+		for key, sum := range map[string]*int64{"inputTokens": &in, "outputTokens": &out, "cacheReadTokens": &reads, "cacheWriteTokens": &writes} {
+			if n, ok := esjson.GetInt(m, key); ok && n > 0 {
+				*sum += n
+			}
+		}
+		if c, ok := esjson.GetFloat(m, "cost"); ok && c > 0 {
+			cost, priced = cost+c, true
+		}
+	}
+	meta, _ := esjson.Get(manifest, "metadata")
+	var o esjson.Object
+	o.String("id", r.folder.ID)
+	for _, key := range [...]string{"ended_at", "started_at"} {
+		if last == 0 {
+			last = stampMS(text(manifest, key))
+		}
+	}
+	if last > 0 {
+		o.Int("ts", last)
+	}
+	title := text(meta, "title")
+	if prompt := text(manifest, "prompt"); strings.TrimSpace(prompt) != "" {
+		title = prompt // the title is the prompt's first line, cut
+	}
+	if title != "" {
+		o.String("task", title)
+	}
+	o.Int("tokensIn", in)
+	o.Int("tokensOut", out)
+	o.Int("cacheReads", reads)
+	o.Int("cacheWrites", writes)
+	if c, ok := esjson.GetFloat(meta, "totalCost"); ok && !priced {
+		cost, priced = c, true
+	}
+	if priced {
+		o.Float("totalCost", cost)
+	}
+	for _, key := range [...]string{"cwd", "workspace_root"} {
+		if dir := text(manifest, key); dir != "" {
+			o.String("workspace", dir)
+			break
+		}
+	}
+	if status := text(manifest, "status"); status != "" {
+		o.String("status", status)
+	}
+	return o.Bytes()
+}
+
+func stampMS(text string) int64 {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return 0
+	}
+	return t.UnixMilli()
+}

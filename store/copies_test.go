@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
+)
+
+func listing(t testing.TB, s *Store, f Filter) Listing {
+	t.Helper()
+	return must[Listing](t)(s.List(context.Background(), f))
+}
+
+// A task that was copied is one task, until one of the two goes on.
+func TestCopiesAreOneTask(t *testing.T) {
+	first, dir := rooStorage(t, "same")
+	second, other := rooStorage(t, "same")
+	root := t.TempDir()
+	s := open(t, root, first, second)
+	before := tree(t, first)
+	one := listing(t, s, Filter{})
+	if len(one.Items) != 1 || one.Items[0].Path != dir || !slices.Equal(one.Items[0].Copies, []string{other}) {
+		t.Fatalf("%+v", one.Items)
+	}
+	for _, src := range one.Sources[1:] {
+		if src.Tasks != 1 {
+			t.Errorf("each storage holds its copy: %+v", src)
+		}
+	}
+	if ref := must[Ref](t)(s.Find(context.Background(), "same")); ref.Dir != dir {
+		t.Errorf("%+v", ref)
+	}
+	if ref := must[Ref](t)(s.Find(context.Background(), one.Sources[2].Name+":same")); ref.Dir != other {
+		t.Errorf("by its source: %+v", ref)
+	}
+	// Asked for one source only, its copy is the row, and names the other place.
+	only := listing(t, s, Filter{Source: one.Sources[2].Name})
+	if len(only.Items) != 1 || only.Items[0].Path != other || !slices.Equal(only.Items[0].Copies, []string{dir}) {
+		t.Errorf("%+v", only.Items)
+	}
+	if d := cmp.Diff(before, tree(t, first)); d != "" {
+		t.Errorf("looking changed the storage: %s", d)
+	}
+
+	k := own(t, s, one.Sources[2].Name+":same").Task
+	commit(t, k, task.UI, uiRow(9, "on"))
+	closeTask(t, k)
+	two := listing(t, s, Filter{})
+	if len(two.Items) != 2 || len(two.Items[0].Copies)+len(two.Items[1].Copies) != 0 {
+		t.Errorf("%+v", two.Items)
+	}
+	var many *AmbiguousError
+	if _, err := s.Find(context.Background(), "same"); !errors.As(err, &many) || len(many.Candidates) != 2 {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWhatIsNoCopy(t *testing.T) {
+	for name, change := range map[string]map[string]string{
+		"other words":         {roofmt.UIName: array(uiRow(1, "do it"), uiRow(2, "done so fan"))},
+		"one message more":    {roofmt.APIName: array(apiRow(1, "user", "do it"), apiRow(2, "assistant", "done so far"), apiRow(3, "user", "x"))},
+		"a history that left": {roofmt.APIName: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, _ := rooStorage(t, "same")
+			second, other := rooStorage(t, "same")
+			for file, text := range change {
+				write(t, other, file, text)
+			}
+			if got := listing(t, open(t, t.TempDir(), first, second), Filter{}); len(got.Items) != 2 {
+				t.Errorf("%+v", got.Items)
+			}
+		})
+	}
+	// Folders without a message have nothing in common but that.
+	first, second := t.TempDir(), t.TempDir()
+	for _, dir := range []string{first, second} {
+		check(t, os.MkdirAll(filepath.Join(dir, "tasks", "same"), 0o700))
+	}
+	if got := listing(t, open(t, t.TempDir(), first, second), Filter{Empty: true}); len(got.Items) != 2 {
+		t.Errorf("%+v", got.Items)
+	}
+}
+
+// What differs beside the histories is another title or a favourite, and the same task.
+func TestCopiesMayDifferInTheirItems(t *testing.T) {
+	first, _ := rooStorage(t, "same")
+	second, other := rooStorage(t, "same")
+	write(t, other, roofmt.ItemName, `{"id":"same","ts":5,"task":"renamed"}`)
+	if got := listing(t, open(t, t.TempDir(), first, second), Filter{}); len(got.Items) != 1 {
+		t.Errorf("%+v", got.Items)
+	}
+}
+
+// Roost's own place goes before others: an import is the task from now on.
+func TestOwnCopyGoesFirst(t *testing.T) {
+	storage, dir := rooStorage(t, "same")
+	root := t.TempDir()
+	mine := filepath.Join(root, "tasks", "same")
+	for _, name := range []string{roofmt.UIName, roofmt.APIName, roofmt.ItemName} {
+		write(t, mine, name, read(t, dir, name))
+	}
+	got := listing(t, open(t, root, storage), Filter{})
+	if len(got.Items) != 1 || got.Items[0].Path != mine || !slices.Equal(got.Items[0].Copies, []string{dir}) {
+		t.Errorf("%+v", got.Items)
+	}
+}
+
+func TestSameFile(t *testing.T) {
+	dir := t.TempDir()
+	long := strings.Repeat("0123456789abcdef", 10000)
+	for name, text := range map[string]string{"a": long, "b": long, "end": long[:len(long)-1] + "x", "short": "x", "empty": ""} {
+		write(t, dir, name, text)
+	}
+	for pair, want := range map[[2]string]bool{
+		{"a", "b"}: true, {"a", "a"}: true, {"a", "end"}: false, {"a", "short"}: false, {"a", "none"}: false, {"none", "gone"}: true, {"empty", "none"}: false, {"empty", "empty"}: true,
+	} {
+		if got, _ := sameFile(context.Background(), filepath.Join(dir, pair[0]), filepath.Join(dir, pair[1])); got != want {
+			t.Errorf("%v: %v", pair, got)
+		}
+	}
+	stopped, stop := context.WithCancel(context.Background())
+	stop()
+	if got, _ := sameFile(stopped, filepath.Join(dir, "a"), filepath.Join(dir, "b")); got {
+		t.Error("a comparison that was stopped says that they are the same")
+	}
+}

@@ -1,0 +1,115 @@
+//go:build unix
+
+package store
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/roost-dev/roost/roofmt"
+)
+
+// Each place that cannot be looked into says so, and the rest goes on.
+func TestLinksAndOddNames(t *testing.T) {
+	storage, dir := rooStorage(t, "fine")
+	tasks := filepath.Dir(dir)
+	check(t, os.Symlink(filepath.Join(tasks, "itself"), filepath.Join(tasks, "itself")))
+	check(t, os.Symlink(tasks, filepath.Join(tasks, "above"))) // a folder of folders: no message in it
+	check(t, os.Symlink(filepath.Join(storage, "usb", "1"), filepath.Join(tasks, "away")))
+	odd := []string{"odd name", "-x", "new\nline", "日本", strings.Repeat("a", 200)}
+	if runtime.GOOS == "linux" {
+		odd = append(odd, "\xff\xfe")
+	}
+	for i, name := range odd {
+		write(t, filepath.Join(tasks, name), roofmt.UIName, array(uiRow(i, "odd")))
+	}
+	before := tree(t, storage)
+	s := open(t, t.TempDir(), storage)
+	got := listing(t, s, Filter{})
+	if len(got.Items) != 1+len(odd)+2 || got.Sources[1].Damaged != 2 || got.Sources[1].Empty != 1 || got.Sources[1].State != "partly damaged" {
+		t.Fatalf("%d items, %+v", len(got.Items), got.Sources)
+	}
+	for _, item := range got.Items {
+		broken := item.ID == "itself" || item.ID == "away"
+		if broken != (len(item.Damaged) > 0) || broken && !strings.Contains(item.Damaged[0].Problem, "link that cannot be followed") {
+			t.Errorf("%q: %+v", item.ID, item.Damaged)
+		}
+		if slices.Contains(odd, item.ID) {
+			if v := view(t, s, item.Source+":"+item.ID); len(v.State.UI()) != 1 {
+				t.Errorf("%q cannot be read", item.ID)
+			}
+		}
+	}
+	if after := tree(t, storage); len(after) != len(before) {
+		t.Error("looking changed the storage")
+	}
+}
+
+// Nobody but root reads everything: the same test runs as somebody else.
+func TestWithoutPermission(t *testing.T) {
+	if os.Geteuid() == 0 && os.Getenv("STORE_TEST_NOBODY") == "" {
+		dir, err := os.MkdirTemp("", "roost-nobody-")
+		check(t, err)
+		defer os.RemoveAll(dir)
+		check(t, os.Chmod(dir, 0o777))
+		self := filepath.Join(dir, "test")
+		check(t, os.WriteFile(self, must[[]byte](t)(os.ReadFile(must[string](t)(os.Executable()))), 0o755))
+		cmd := exec.Command(self, "-test.run=^TestWithoutPermission$")
+		cmd.Dir = dir
+		cmd.Env = []string{"STORE_TEST_NOBODY=1", "TMPDIR=" + dir, "HOME=" + dir}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	locked, dir := rooStorage(t, "behind")
+	storage, fine := rooStorage(t, "fine")
+	write(t, filepath.Join(storage, "tasks", "shut"), roofmt.UIName, array(uiRow(1, "x")))
+	write(t, filepath.Join(storage, "tasks", "half"), roofmt.UIName, array(uiRow(1, "half")))
+	write(t, filepath.Join(storage, "tasks", "half"), roofmt.APIName, array(apiRow(1, "user", "half")))
+	for _, path := range []string{filepath.Dir(dir), filepath.Join(storage, "tasks", "shut"), filepath.Join(storage, "tasks", "half", roofmt.APIName)} {
+		was := must[os.FileInfo](t)(os.Stat(path)).Mode()
+		check(t, os.Chmod(path, 0))
+		t.Cleanup(func() { check(t, os.Chmod(path, was)) })
+	}
+	got := listing(t, open(t, t.TempDir(), locked, storage), Filter{})
+	if state := got.Sources[1].State; !strings.HasPrefix(state, "unreachable: ") || !strings.Contains(state, "permission denied") {
+		t.Errorf("locked: %s", state)
+	}
+	if got.Sources[2].State != "partly damaged" || got.Sources[2].Damaged != 2 || len(got.Items) != 3 {
+		t.Errorf("%+v %+v", got.Sources, got.Items)
+	}
+	for _, item := range got.Items {
+		if item.Path != fine && (len(item.Damaged) == 0 || !strings.Contains(item.Damaged[0].Problem, "permission denied")) {
+			t.Errorf("%s: %+v", item.ID, item.Damaged)
+		}
+		if item.ID == "half" && (item.Messages.UI != 1 || item.Title != "half") {
+			t.Errorf("what can be read of it is not there: %+v", item)
+		}
+	}
+}
+
+// A disk that is pulled out after its tasks were listed has not damaged them.
+func TestARootThatVanishesInTheMiddle(t *testing.T) {
+	storage, dir := rooStorage(t, "aaa-1")
+	s := open(t, t.TempDir(), storage)
+	_, states, err := s.refs(t.Context())
+	check(t, err)
+	ref := foreignRef(t, s, "aaa-1")
+	check(t, os.RemoveAll(storage))
+	sum := s.summary(t.Context(), ref)
+	if len(sum.Damaged) != 1 || sum.Path != dir {
+		t.Errorf("%+v", sum)
+	}
+	tally(states, []Summary{sum})
+	if state := states[1].State; !strings.HasPrefix(state, "unreachable: it went away") {
+		t.Errorf("%s", state)
+	}
+}

@@ -1,0 +1,95 @@
+package store
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/usage"
+)
+
+// titleOfAPI is a task's first words by its API history: what the person wrote,
+// without what the tool put around it. "" when there are none.
+func titleOfAPI(s *task.State) string {
+	api := s.API()
+	for i := range min(len(api), 3) {
+		if api[i].Missing {
+			continue
+		}
+		raws, err := s.Raws(api[i : i+1])
+		if err != nil {
+			return ""
+		}
+		m := roofmt.APIMessage(raws[0])
+		if m.Role() != "user" {
+			continue
+		}
+		for b := range m.Blocks() {
+			text, ok := esjson.GetString(b, "text")
+			if b.Type() != "text" || !ok {
+				continue
+			}
+			if text = personsWords(text); text != "" {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+// wrappers are the tags that tools put around a person's words.
+var wrappers = [...]string{"task", "user_message", "user_input", "feedback", "answer"}
+
+func personsWords(text string) string {
+	for _, tag := range wrappers {
+		_, rest, ok := strings.Cut(text, "<"+tag)
+		if _, inside, closed := strings.Cut(rest, ">"); ok && closed {
+			words, _, _ := strings.Cut(inside, "</"+tag+">")
+			return strings.TrimSpace(words)
+		}
+	}
+	text, _, _ = strings.Cut(text, "<environment_details>")
+	return strings.TrimSpace(text)
+}
+
+// rowSpent is what a task's history row says that it spent, when there is no UI
+// history to add up: the rows' file was lost, or the tool keeps none.
+func rowSpent(s *task.State) (usage.Tokens, bool) {
+	var t usage.Tokens
+	if s.Adopted == nil || len(s.Adopted.Item) == 0 {
+		return t, false
+	}
+	for id := uint64(1); id < s.NextMessage(); id++ {
+		if m := s.Message(id); m != nil && m.History == task.UI && m.Foreign {
+			return t, false
+		}
+	}
+	for key, to := range map[string]*float64{
+		"tokensIn": &t.In, "tokensOut": &t.Out, "cacheReads": &t.CacheReads, "cacheWrites": &t.CacheWrites, "totalCost": &t.Cost,
+	} {
+		if n, ok := esjson.GetFloat(s.Adopted.Item, key); ok && n > 0 {
+			*to = n
+		}
+	}
+	return t, t != usage.Tokens{}
+}
+
+// timeOfID is the moment that an id was made at, in Unix milliseconds: Roo's and
+// Cline's old ids are that moment, and UUIDs of version 7 hold it. 0 when the id
+// does not say.
+func timeOfID(id string) int64 {
+	if digits, _, _ := strings.Cut(id, "_"); len(digits) == 13 {
+		if ms, err := strconv.ParseInt(digits, 10, 64); err == nil && ms > 0 {
+			return ms
+		}
+	}
+	if u, err := uuid.Parse(id); err == nil && u.Version() == 7 {
+		sec, nsec := u.Time().UnixTime()
+		return sec*1000 + nsec/1_000_000
+	}
+	return 0
+}

@@ -1,0 +1,9 @@
+//go:build !linux && !darwin && !freebsd && !netbsd && !openbsd && !dragonfly && !windows
+
+package store
+
+import "errors"
+
+func lockImport(string) (func(), error) {
+	return nil, errors.New("kernel locks are not supported on this system")
+}

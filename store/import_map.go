@@ -1,0 +1,185 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/roofmt"
+)
+
+// PathMap says where a folder of another machine lies on this one.
+type PathMap struct{ Old, New string }
+
+// mapPath gives the place of a path here; false when no mapping covers it. The
+// longest one decides, and only whole names match: /w is no part of /work.
+func mapPath(list []PathMap, path string) (string, bool) {
+	best, length := "", -1
+	for _, m := range list {
+		old := strings.TrimRight(m.Old, `/\`)
+		rest, ok := below(path, old)
+		if !ok || len(old) <= length {
+			continue
+		}
+		to := strings.TrimRight(m.New, `/\`)
+		if to == "" {
+			to = m.New // the root of everything
+			rest = strings.TrimLeft(rest, `/\`)
+		}
+		if foreignStyle(path) != foreignStyle(m.New) {
+			from, with := "/", `\`
+			if foreignStyle(path) {
+				from, with = with, from
+			}
+			rest = strings.ReplaceAll(rest, from, with)
+		}
+		best, length = to+rest, len(old)
+	}
+	return best, length >= 0 && path != "" && best != path
+}
+
+// below gives what of a path stands behind a folder.
+func below(path, dir string) (string, bool) {
+	if len(path) < len(dir) || path[:len(dir)] != dir && !(foreignStyle(dir) && strings.EqualFold(path[:len(dir)], dir)) {
+		return "", false
+	}
+	rest := path[len(dir):]
+	return rest, rest == "" || rest[0] == '/' || rest[0] == '\\'
+}
+
+// foreignStyle reports whether a path is one of Windows: C:\x or \\server\x.
+func foreignStyle(path string) bool {
+	drive := len(path) >= 2 && path[1] == ':' && (path[0]|0x20) >= 'a' && (path[0]|0x20) <= 'z'
+	return drive || strings.HasPrefix(path, `\\`)
+}
+
+// maxItem bounds the history item that is changed: real ones take a few kilobytes.
+const maxItem = 16 << 20
+
+// mapItem gives the history item that a task has here, and what is changed in it.
+// It is the only file that an import changes: its id, when the task got another one
+// than its folder's, and its workspace. Every other byte stays.
+func (im *importer) mapItem(raw []byte, item *ImportItem) ([]byte, string) {
+	if !esjson.Valid(raw) || esjson.TypeOf(raw) != esjson.TypeObject {
+		return raw, ""
+	}
+	var what []string
+	if id, ok := esjson.GetString(raw, "id"); ok && item.ID != item.Name && id != item.ID {
+		raw = esjson.Set(raw, "id", esjson.Quote(nil, item.ID))
+		what = append(what, "id")
+	}
+	for _, key := range []string{"workspace", "cwdOnTaskInitialization"} { // the second is Cline's word for it
+		old, _ := esjson.GetString(raw, key)
+		if mapped, ok := mapPath(im.opt.Map, old); ok {
+			raw = esjson.Set(raw, key, esjson.Quote(nil, mapped))
+			what = append(what, fmt.Sprintf("%s: %s, not %s", key, mapped, old))
+		}
+	}
+	return raw, strings.Join(what, "; ")
+}
+
+// changed finds out what the copy will differ in. It is the original that is looked
+// at, so that a dry run says the same. A task without an item gets the row that its
+// storage's index has of it: that index stays behind.
+func (im *importer) changed(from source, tree taskTree, item *ImportItem) error {
+	item.Differs, item.Notes, item.history = nil, nil, nil
+	if tree.has("journal.jsonl") {
+		return nil // the item is derived from that
+	}
+	i := slices.IndexFunc(tree.Files, func(f treeFile) bool { return f.Path == roofmt.ItemName })
+	if i < 0 {
+		row := im.store.rows.row(item.From)
+		if len(row) == 0 {
+			return nil
+		}
+		mapped, what := im.mapItem(slices.Clone(row), item)
+		note := roofmt.ItemName + " is made from the index of its storage"
+		if what != "" {
+			note += ", with another " + what
+		}
+		item.history, item.Notes = mapped, []string{note}
+		return nil
+	}
+	if tree.Files[i].Size > maxItem {
+		return nil
+	}
+	in, err := from.open(roofmt.ItemName)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	raw, err := io.ReadAll(in)
+	if err != nil {
+		return err
+	}
+	if mapped, what := im.mapItem(raw, item); what != "" {
+		item.history, item.Differs = mapped, []ImportNote{{roofmt.ItemName, what}}
+	}
+	return nil
+}
+
+// indexAll puts the items of many tasks into the index of Roost's own root, in one
+// write: one for each would cost the square of their number.
+func (s *Store) indexAll(ctx context.Context, ids []string) error {
+	for range indexTries {
+		err := s.putAll(ctx, ids)
+		if !errors.Is(err, roofmt.ErrChanged) {
+			return err
+		}
+	}
+	return fmt.Errorf("history index of %s: %w, again and again", s.tasksDir(), roofmt.ErrChanged)
+}
+
+func (s *Store) putAll(ctx context.Context, ids []string) error {
+	index, err := roofmt.ReadIndex(s.tasksDir())
+	if err != nil && !errors.Is(err, roofmt.ErrIndex) {
+		return err
+	}
+	expect := index.Print
+	if err != nil || !expect.Exists { // it is derived: it is built again from the folders
+		if ids, err = names(s.tasksDir()); err != nil {
+			return err
+		}
+	}
+	at := map[string]int{}
+	for i, e := range index.Entries {
+		if id, ok := esjson.GetString(e, "id"); ok {
+			at[id] = i
+		}
+	}
+	put := false
+	for _, id := range ids {
+		item, ok := readItem(filepath.Join(s.tasksDir(), id), id)
+		if !ok || esjson.TypeOf(item) != esjson.TypeObject {
+			continue
+		}
+		if item, err = esjson.Compact(nil, item); err != nil { // as it will stand there
+			return fmt.Errorf("history item of %s: %w", id, err)
+		}
+		i, ok := at[id]
+		switch {
+		case ok && bytes.Equal(index.Entries[i], item):
+			continue
+		case ok:
+			index.Entries[i] = item
+		default:
+			at[id] = len(index.Entries)
+			index.Entries = append(index.Entries, item)
+		}
+		put = true
+	}
+	if !put {
+		return nil
+	}
+	data, err := index.Bytes(s.opt.Now())
+	if err != nil {
+		return err
+	}
+	return roofmt.Replace(ctx, s.tasksDir(), []roofmt.Replacement{{Name: roofmt.IndexName, Bytes: data, Expect: &expect}}, roofmt.Options{})
+}

@@ -1,0 +1,230 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// source is what a task is imported from: a folder, or a list of an archive's files.
+type source interface {
+	scan(ctx context.Context) (taskTree, error)
+	open(path string) (io.ReadCloser, error)
+	close()
+}
+
+// folderSource reads inside one folder and follows no link out of it.
+type folderSource struct{ root *os.Root }
+
+func (s folderSource) scan(ctx context.Context) (taskTree, error) { return scanTree(ctx, s.root) }
+
+func (s folderSource) close() { s.root.Close() }
+
+func (s folderSource) open(path string) (io.ReadCloser, error) {
+	f, err := s.root.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, errors.Join(err, fmt.Errorf("%s is not a regular file", path))
+	}
+	return f, nil
+}
+
+// archiveSource gives the files of a list. Each is compared with the sum that the
+// archive has of it.
+type archiveSource struct {
+	list []ArchiveFile
+	at   map[string]int // the first of each path
+}
+
+func newArchiveSource(list []ArchiveFile) archiveSource {
+	s := archiveSource{list, make(map[string]int, len(list))}
+	for i, f := range list {
+		if _, ok := s.at[f.Path]; !ok {
+			s.at[f.Path] = i
+		}
+	}
+	return s
+}
+
+func (s archiveSource) close() {}
+
+func (s archiveSource) scan(context.Context) (taskTree, error) {
+	var tree taskTree
+	dirs := map[string]bool{}
+	for i, f := range s.list {
+		switch {
+		case !filepath.IsLocal(f.Path) || f.Path != filepath.Clean(f.Path):
+			return tree, fmt.Errorf("%q is no path inside a task folder", f.Path)
+		case ofPlace(f.Path, false):
+			continue
+		case s.at[f.Path] != i:
+			tree.Left = append(tree.Left, ImportNote{f.Path, "it is in the archive twice; the first is taken"})
+			continue
+		}
+		tree.Files = append(tree.Files, treeFile{Path: f.Path, Size: f.Size, MTime: f.MTime})
+		for dir := filepath.Dir(f.Path); dir != "." && !dirs[dir]; dir = filepath.Dir(dir) {
+			dirs[dir] = true
+			tree.Dirs = append(tree.Dirs, dir)
+		}
+	}
+	tree.sort()
+	return tree, nil
+}
+
+func (s archiveSource) open(path string) (io.ReadCloser, error) {
+	i, ok := s.at[path]
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", path, fs.ErrNotExist)
+	}
+	in, err := s.list[i].Open()
+	if err != nil {
+		return nil, err
+	}
+	return &proven{ReadCloser: in, left: s.list[i].Size, want: s.list[i].SHA256, h: sha256.New(), path: path}, nil
+}
+
+// proven reads a file of an archive, no further than its size, and ends in an error
+// when it is not what the archive's list says.
+type proven struct {
+	io.ReadCloser
+	left int64
+	want string
+	path string
+	h    hash.Hash
+}
+
+func (p *proven) Read(b []byte) (int, error) {
+	n, err := p.ReadCloser.Read(b)
+	p.left -= int64(n)
+	p.h.Write(b[:n])
+	if p.left < 0 || err == io.EOF && (p.left != 0 || hexOf([32]byte(p.h.Sum(nil))) != p.want) {
+		return 0, fmt.Errorf("%s is not what the archive's list says; the archive is damaged", p.path)
+	}
+	return n, err
+}
+
+// treeFile is one file of a task folder, by its path inside it.
+type treeFile struct {
+	Path  string
+	Size  int64
+	MTime time.Time
+	Sum   [32]byte // once it was read
+}
+
+func (f treeFile) stands(as treeFile) bool { return f.Size == as.Size && f.MTime.Equal(as.MTime) }
+
+// taskTree is what of a task folder is the task's.
+type taskTree struct {
+	Dirs  []string
+	Files []treeFile // by path
+	Left  []ImportNote
+}
+
+// scanTree lists a folder and what is below it. Links are named and not followed,
+// so that a folder can bring in nothing but itself, and none that loops is endless.
+func scanTree(ctx context.Context, root *os.Root) (taskTree, error) {
+	var tree taskTree
+	for queue := []string{"."}; len(queue) > 0; queue = queue[1:] {
+		if err := ctx.Err(); err != nil {
+			return tree, err
+		}
+		dir := queue[0]
+		d, err := root.Open(dir)
+		if err != nil {
+			return tree, err
+		}
+		entries, err := d.ReadDir(-1)
+		d.Close()
+		if err != nil {
+			return tree, err
+		}
+		for _, e := range entries {
+			path := filepath.Join(dir, e.Name())
+			if ofPlace(path, e.IsDir()) {
+				continue
+			}
+			info, err := root.Lstat(path)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				continue // it went in this moment
+			case err != nil:
+				return tree, err
+			case info.IsDir():
+				tree.Dirs, queue = append(tree.Dirs, path), append(queue, path)
+			case info.Mode().IsRegular():
+				tree.Files = append(tree.Files, treeFile{Path: path, Size: info.Size(), MTime: info.ModTime()})
+			case info.Mode()&fs.ModeSymlink != 0:
+				tree.Left = append(tree.Left, ImportNote{path, "a symbolic link; what it leads to is not copied"})
+			default:
+				tree.Left = append(tree.Left, ImportNote{path, "not a regular file"})
+			}
+		}
+	}
+	tree.sort()
+	return tree, nil
+}
+
+func (t *taskTree) sort() {
+	slices.Sort(t.Dirs)
+	slices.SortFunc(t.Files, func(a, b treeFile) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// ofPlace tells what belongs to the place and not to the task: locks, half-written
+// files of ours, and what is derived from a journal and names inodes.
+func ofPlace(path string, dir bool) bool {
+	switch path {
+	case "journal.idx", "journal.lock", watermarkName:
+		return !dir
+	}
+	if path != filepath.Base(path) {
+		return false
+	}
+	return strings.HasPrefix(path, ".roost-") || strings.HasPrefix(path, markTemp) || dir && strings.HasSuffix(path, ".json.lock")
+}
+
+// sum is the digest of the files' paths and sums.
+func (t taskTree) sum() string {
+	h := sha256.New()
+	for _, f := range t.Files {
+		fmt.Fprintf(h, "%s\x00%x\n", f.Path, f.Sum)
+	}
+	return hexOf([32]byte(h.Sum(nil)))
+}
+
+func (t taskTree) size() (n int64) {
+	for _, f := range t.Files {
+		n += f.Size
+	}
+	return n
+}
+
+// speaks reports whether a folder holds a byte of a message or of a journal.
+func (t taskTree) speaks() bool {
+	return slices.ContainsFunc(t.Files, func(f treeFile) bool {
+		if f.Size == 0 || f.Path != filepath.Base(f.Path) {
+			return false
+		}
+		for _, name := range []string{"ui_messages.json", "api_conversation_history.json", "claude_messages.json", "journal.jsonl"} {
+			if strings.Contains(f.Path, name) { // also what an interrupted write left
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func (t taskTree) has(path string) bool {
+	return slices.ContainsFunc(t.Files, func(f treeFile) bool { return f.Path == path })
+}

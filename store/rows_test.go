@@ -1,0 +1,116 @@
+package store
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/roost-dev/roost/roofmt"
+)
+
+// Every folder is a task, whatever the indexes know: of each third the item, the
+// index row or both are missing.
+func TestAThousandFoldersWithoutTheirIndexes(t *testing.T) {
+	storage := filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline")
+	var entries []string
+	for i := range 1000 {
+		id := fmt.Sprintf("%013d", ts0+i)
+		dir := filepath.Join(storage, "tasks", id)
+		row := fmt.Sprintf(`{"id":%q,"ts":%d,"task":"task %d","workspace":"/w","tokensIn":1,"tokensOut":1,"totalCost":0}`, id, ts0+i, i)
+		write(t, dir, roofmt.APIName, array(`{"role":"user","content":[{"type":"text","text":"<task>\ntask `+fmt.Sprint(i)+`\n</task>"},{"type":"text","text":"<environment_details>x</environment_details>"}]}`))
+		if i%3 != 0 && i%3 != 2 {
+			write(t, dir, roofmt.ItemName, row)
+		}
+		if i%3 != 1 && i%3 != 2 {
+			entries = append(entries, row)
+		}
+	}
+	write(t, filepath.Join(storage, "tasks"), roofmt.IndexName, `{"version":1,"updatedAt":1,"entries":[`+strings.Join(entries, ",")+`]}`)
+	got := listing(t, open(t, t.TempDir(), storage), Filter{Sort: "oldest"})
+	if len(got.Items) != 1000 || got.Sources[1].Tasks != 1000 || got.Sources[1].State != "readable" {
+		t.Fatalf("%d tasks, %+v", len(got.Items), got.Sources)
+	}
+	for i, item := range got.Items {
+		inferred := slices.Contains(item.Inferred, "title") && slices.Contains(item.Inferred, "ts")
+		if item.Title != fmt.Sprintf("task %d", i) || item.TS != int64(ts0+i) || inferred != (i%3 == 2) || (item.Workspace != "/w") != (i%3 == 2) {
+			t.Fatalf("%d: %+v", i, item)
+		}
+	}
+}
+
+// Titles and workspaces of classic Cline's tasks stand in one list, which changes
+// while we look.
+func TestRowsOfClassicCline(t *testing.T) {
+	storage, dir := clineStorage(t, "1776200000000")
+	id := filepath.Base(dir)
+	s := open(t, t.TempDir(), storage)
+	row := func(title string) {
+		write(t, filepath.Join(storage, "state"), "taskHistory.json", fmt.Sprintf(`[{"id":%q,"ts":5,"task":%q,"cwdOnTaskInitialization":"/shed"}]`, id, title))
+	}
+	if got := listing(t, s, Filter{}).Items[0]; got.Workspace != "" || !slices.Contains(got.Inferred, "title") {
+		t.Errorf("no list: %+v", got)
+	}
+	row("mow")
+	got := listing(t, s, Filter{}).Items[0]
+	if got.Workspace != "/shed" || slices.Contains(got.Inferred, "title") {
+		t.Errorf("%+v", got)
+	}
+	// The fork that it goes on as keeps what the row said.
+	o := own(t, s, id)
+	if o.Forked == "" || o.Task.State().Settings.Workspace != "/shed" {
+		t.Errorf("%+v", o.Task.State().Settings)
+	}
+	closeTask(t, o.Task)
+	// A list that is cut says nothing wrong, and a task of it is no damaged one.
+	write(t, filepath.Join(storage, "state"), "taskHistory.json", `[{"id":"17762`)
+	for _, item := range listing(t, s, Filter{Source: "cline"}).Items {
+		if !strings.Contains(item.Path, storage) {
+			continue
+		}
+		if len(item.Damaged) != 0 || item.Workspace != "" {
+			t.Errorf("%+v", item)
+		}
+	}
+}
+
+func TestPersonsWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"<task>\nmow\n</task>":                  "mow",
+		"<user_message>\nmow </user_message> x": "mow",
+		"<task>\nmow":                           "mow",
+		"<environment_details>\n# Files":        "",
+		"mow\n\n<environment_details>\n# Files": "mow",
+		"a < b":                                 "a < b",
+		"":                                      "",
+		`<user_input mode="act">dig</user_input>`:      "dig",
+		"<feedback>no</feedback><environment_details>": "no",
+	} {
+		if got := personsWords(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestTimeOfID(t *testing.T) {
+	for id, want := range map[string]int64{
+		"1776200000000": 1776200000000, "1776200000000_ab3xz": 1776200000000, "019a0f5e-8c00-7000-8000-000000000000": 0x019a0f5e8c00,
+		"9b2e7c1a-1f5b-4c1e-9a35-6f0f7a6f2c11": 0, "mine": 0, "177620000000": 0, "17762000000000": 0, "-177620000000": 0, "": 0,
+	} {
+		if got := timeOfID(id); got != want {
+			t.Errorf("%s: %d, want %d", id, got, want)
+		}
+	}
+}
+
+// A task with an API history alone has the person's first words as its title.
+func TestTitleFromTheAPIHistory(t *testing.T) {
+	storage := t.TempDir()
+	write(t, filepath.Join(storage, "tasks", "x"), roofmt.APIName, array(
+		`{"role":"assistant","content":"hello"}`, `{"role":"user","content":[{"type":"image"},{"type":"text","text":"<environment_details>"},{"type":"text","text":"<task>dig</task>"}],"ts":7}`))
+	v := view(t, open(t, t.TempDir(), storage), "x")
+	if v.Summary.Title != "dig" || !slices.Contains(v.Summary.Inferred, "title") || v.Summary.TS != 7 {
+		t.Errorf("%+v", v.Summary)
+	}
+}

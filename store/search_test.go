@@ -1,0 +1,331 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/roofmt"
+)
+
+// searching is a store with a catalogue of its own.
+func searching(t testing.TB, root, cache string, sources ...string) *Store {
+	t.Helper()
+	s := open(t, root, sources...)
+	s.opt.Cache = cache
+	return s
+}
+
+// aged makes everything below a folder an hour old: what was written just now is not
+// kept in the catalogue.
+func aged(t testing.TB, dir string) {
+	t.Helper()
+	hour := time.Now().Add(-time.Hour)
+	check(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chtimes(path, hour, hour)
+	}))
+}
+
+func search1(t testing.TB, s *Store, q SearchQuery) SearchResult {
+	t.Helper()
+	return must[SearchResult](t)(s.Search(context.Background(), q))
+}
+
+// places are the hits of a search as ID HISTORY#NUMBER.
+func places(r SearchResult) []string {
+	out := []string{}
+	for _, h := range r.Items {
+		out = append(out, fmt.Sprintf("%s %s#%d", h.Task.ID, h.History, h.Number))
+	}
+	return out
+}
+
+// garden is a storage with some tasks, the newest last.
+func garden(t testing.TB) string {
+	t.Helper()
+	storage := filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline")
+	for i, text := range []string{"dig a pond", "plant a hedge", "paint the fence"} {
+		dir := filepath.Join(storage, "tasks", fmt.Sprint("task", i))
+		call := fmt.Sprintf(`{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"read_file","input":{"path":"plans/%d.md"}}],"ts":%d}`, i, ts0+i*10+2)
+		write(t, dir, roofmt.UIName, array(uiRow(i*10+1, text), uiRow(i*10+5, "done with the garden")))
+		write(t, dir, roofmt.APIName, array(apiRow(i*10+1, "user", text), call))
+		write(t, dir, roofmt.ItemName, fmt.Sprintf(`{"id":"task%d","ts":%d,"task":%q,"workspace":"/w%d"}`, i, ts0+i*10+5, text, i%2))
+	}
+	return storage
+}
+
+// Whether the catalogue is not there, knows everything, was deleted or damaged, or
+// there is no place for it: the hits are the same, and no folder is touched.
+func TestSearchIsTheSameWithAnyCatalogue(t *testing.T) {
+	storage, root, cache := garden(t), t.TempDir(), t.TempDir()
+	s := searching(t, root, cache, storage)
+	closeTask(t, create(t, s, "mine"))
+	aged(t, root)
+	aged(t, storage)
+	before := []map[string]string{tree(t, storage), tree(t, root)}
+	queries := []string{"garden", "PAINT", "plans/1", "hello mine", "e", "nothing-of-it"}
+	look := func(s *Store) (out []SearchResult) {
+		for _, text := range queries {
+			r := search1(t, s, SearchQuery{Text: text})
+			r.Read, r.Notes = 0, nil
+			out = append(out, r)
+		}
+		return out
+	}
+	opts := cmp.AllowUnexported(SourceState{})
+	want := look(searching(t, root, "", storage))
+	if got := places(want[0]); len(got) != 3 || got[0] != "task2 ui#2" {
+		t.Fatalf("%v", got)
+	}
+	path := filepath.Join(cache, catalog.Name)
+	for _, state := range []struct {
+		name string
+		make func()
+	}{
+		{"none", func() {}},
+		{"whole", func() {
+			if r := search1(t, s, SearchQuery{Text: "garden"}); r.Read != 0 || r.Tasks != 4 {
+				t.Errorf("%d of %d tasks were read again", r.Read, r.Tasks)
+			}
+		}},
+		{"deleted", func() { check(t, os.Remove(path)) }},
+		{"garbage", func() { check(t, os.WriteFile(path, []byte(strings.Repeat("garbage ", 2000)), 0o600)) }},
+		{"cut", func() { check(t, os.Truncate(path, 5000)) }},
+		{"a folder", func() { check(t, os.RemoveAll(path)); check(t, os.Mkdir(path, 0o700)) }},
+	} {
+		state.make()
+		if diff := cmp.Diff(want, look(s), opts); diff != "" {
+			t.Errorf("catalogue %s: -none +this\n%s", state.name, diff)
+		}
+	}
+	if diff := cmp.Diff(before, []map[string]string{tree(t, storage), tree(t, root)}); diff != "" {
+		t.Errorf("searching changed something: %s", diff)
+	}
+}
+
+func TestSearchSeesChangesAtOnce(t *testing.T) {
+	storage, cache := garden(t), t.TempDir()
+	aged(t, storage)
+	s := searching(t, t.TempDir(), cache, storage)
+	search1(t, s, SearchQuery{Text: "x"})
+	dir := filepath.Join(storage, "tasks", "task1")
+	for _, text := range []string{"a wall instead", "a gate instead"} { // of equal length, in place
+		write(t, dir, roofmt.UIName, array(uiRow(11, text)))
+		r := search1(t, s, SearchQuery{Text: text})
+		if diff := cmp.Diff([]string{"task1 ui#1"}, places(r)); diff != "" || r.Read != 1 {
+			t.Errorf("%q: %d read, %s", text, r.Read, diff)
+		}
+	}
+	if got := places(search1(t, s, SearchQuery{Text: "wall"})); len(got) > 0 {
+		t.Errorf("what is gone is found: %v", got)
+	}
+	check(t, os.RemoveAll(dir))
+	if got := places(search1(t, s, SearchQuery{Text: "gate"})); len(got) > 0 {
+		t.Errorf("a task that was deleted is found: %v", got)
+	}
+	write(t, filepath.Join(storage, "tasks", "new"), roofmt.UIName, array(uiRow(99, "a gate again")))
+	if diff := cmp.Diff([]string{"new ui#1"}, places(search1(t, s, SearchQuery{Text: "gate"}))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Our own tasks are found while they run, with what was committed, and their state is
+// told as it is now.
+func TestSearchOwnTasks(t *testing.T) {
+	root, cache := t.TempDir(), t.TempDir()
+	s := searching(t, root, cache)
+	k := create(t, s, "mine")
+	commit(t, k, "ui", uiRow(2, "half a thought"))
+	if diff := cmp.Diff([]string{"mine ui#2"}, places(search1(t, s, SearchQuery{Text: "thought"}))); diff != "" {
+		t.Error(diff)
+	}
+	closeTask(t, k)
+	aged(t, root)
+	for _, read := range []int{1, 0} {
+		r := search1(t, s, SearchQuery{Text: "thought"})
+		if diff := cmp.Diff([]string{"mine ui#2"}, places(r)); diff != "" || r.Read != read {
+			t.Errorf("%d read, want %d; %s", r.Read, read, diff)
+		}
+		listed := listing(t, s, Filter{}).Items[0]
+		if diff := cmp.Diff(listed, r.Items[0].Task); diff != "" {
+			t.Errorf("a hit's task is not the listed one: %s", diff)
+		}
+	}
+}
+
+func TestSearchFilters(t *testing.T) {
+	storage, cache := garden(t), t.TempDir()
+	aged(t, storage)
+	s := searching(t, t.TempDir(), cache, storage)
+	for _, round := range []string{"read", "known"} {
+		for _, c := range []struct {
+			name string
+			q    SearchQuery
+			want []string
+		}{
+			{"workspace", SearchQuery{Text: "garden", Filter: Filter{Workspace: "/w1"}}, []string{"task1 ui#2"}},
+			{"status", SearchQuery{Text: "garden", Filter: Filter{Status: "completed"}}, []string{}},
+			{"since", SearchQuery{Text: "garden", Filter: Filter{Since: ts0 + 20}}, []string{"task2 ui#2"}},
+			{"until", SearchQuery{Text: "garden", Filter: Filter{Until: ts0 + 10}}, []string{"task0 ui#2"}},
+			{"source", SearchQuery{Text: "garden", Filter: Filter{Source: "elsewhere"}}, []string{}},
+			{"tool", SearchQuery{Text: "pond", Filter: Filter{Source: "roo"}}, []string{"task0 ui#1", "task0 api#1"}},
+			{"history", SearchQuery{Text: "pond", In: []string{"api"}}, []string{"task0 api#1"}},
+			{"path", SearchQuery{Text: "2.md", In: []string{"path"}}, []string{"task2 api#2"}},
+			{"tool text", SearchQuery{Text: "read_file 0.md", In: []string{"tool"}}, []string{"task0 api#2"}},
+		} {
+			if diff := cmp.Diff(c.want, places(search1(t, s, c.q))); diff != "" {
+				t.Errorf("%s, %s: %s", round, c.name, diff)
+			}
+		}
+	}
+}
+
+func TestSearchPages(t *testing.T) {
+	storage, cache := garden(t), t.TempDir()
+	aged(t, storage)
+	s := searching(t, t.TempDir(), cache, storage)
+	all := places(search1(t, s, SearchQuery{Text: "a"}))
+	for limit := 1; limit <= len(all)+1; limit++ {
+		var got []string
+		cursor := ""
+		for {
+			r := search1(t, s, SearchQuery{Text: "a", Filter: Filter{Limit: limit, Cursor: cursor}})
+			got = append(got, places(r)...)
+			if cursor = r.NextCursor; cursor == "" || len(r.Items) == 0 {
+				break
+			}
+		}
+		if diff := cmp.Diff(all, got); diff != "" {
+			t.Errorf("pages of %d: %s", limit, diff)
+		}
+	}
+	if _, err := s.Search(context.Background(), SearchQuery{Text: "a", Filter: Filter{Cursor: "x"}}); err == nil {
+		t.Error("a cursor that nobody gave was taken")
+	}
+	if _, err := s.Search(context.Background(), SearchQuery{Text: " "}); !errors.Is(err, catalog.ErrQuery) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// One task that cannot be read is named, and the others are searched. A storage that
+// cannot be reached is named, too, and what the catalogue knows of it is kept.
+func TestSearchBesideDamage(t *testing.T) {
+	storage, root, cache := garden(t), t.TempDir(), t.TempDir()
+	loop := filepath.Join(storage, "tasks", "loop")
+	check(t, os.Symlink(loop, loop))
+	write(t, filepath.Join(storage, "tasks", "torn"), roofmt.UIName, "["+uiRow(1, "half of the garden")+`,{"ts":`)
+	s := searching(t, root, cache, storage)
+	r := search1(t, s, SearchQuery{Text: "garden"})
+	if diff := cmp.Diff([]string{"task2 ui#2", "task1 ui#2", "task0 ui#2", "torn ui#1"}, places(r)); diff != "" {
+		t.Error(diff)
+	}
+	if len(r.Unread) != 1 || r.Unread[0].File != loop || len(r.Items[3].Task.Damaged) == 0 {
+		t.Errorf("%+v", r.Unread)
+	}
+	for _, id := range []string{"task0", "task1", "task2", "torn"} {
+		aged(t, filepath.Join(storage, "tasks", id))
+	}
+	search1(t, s, SearchQuery{Text: "garden"})
+	away := storage + ".away"
+	check(t, os.Rename(storage, away))
+	check(t, os.Symlink(storage, storage))
+	r = search1(t, s, SearchQuery{Text: "garden"})
+	if len(r.Items) != 0 || !strings.HasPrefix(r.Sources[1].State, "unreachable") {
+		t.Errorf("%v, %+v", places(r), r.Sources)
+	}
+	check(t, os.Remove(storage))
+	check(t, os.Rename(away, storage))
+	if r = search1(t, s, SearchQuery{Text: "garden"}); len(r.Items) != 4 || r.Read != 1 {
+		t.Errorf("%v, %d read: what the catalogue knew was forgotten", places(r), r.Read)
+	}
+}
+
+// A copy of a task is found once, and where it lies is said.
+func TestSearchCopiesOnce(t *testing.T) {
+	first, dir := rooStorage(t, "same")
+	second, other := rooStorage(t, "same")
+	s := searching(t, t.TempDir(), t.TempDir(), first, second)
+	for _, round := range []string{"read", "known"} {
+		r := search1(t, s, SearchQuery{Text: "done so far", In: []string{"ui"}})
+		if len(r.Items) != 1 || r.Items[0].Task.Path != dir || cmp.Diff([]string{other}, r.Items[0].Task.Copies) != "" {
+			t.Errorf("%s: %+v", round, r.Items)
+		}
+		aged(t, first)
+		search1(t, s, SearchQuery{Text: "x"})
+	}
+}
+
+// A search that has no patience left finds the same and keeps less.
+func TestSearchWithoutPatience(t *testing.T) {
+	storage, cache := garden(t), t.TempDir()
+	aged(t, storage)
+	s := searching(t, t.TempDir(), cache, storage)
+	for range 2 {
+		r := search1(t, s, SearchQuery{Text: "garden", Patience: 1})
+		if len(r.Items) != 3 || r.Read != 3 {
+			t.Errorf("%v, %d read", places(r), r.Read)
+		}
+	}
+}
+
+func TestSearchesTogether(t *testing.T) {
+	storage, root, cache := garden(t), t.TempDir(), t.TempDir()
+	aged(t, storage)
+	var all sync.WaitGroup
+	for range 4 {
+		s := searching(t, root, cache, storage)
+		all.Go(func() {
+			for range 5 {
+				r, err := s.Search(context.Background(), SearchQuery{Text: "garden"})
+				if err != nil || len(r.Items) != 3 || len(r.Notes) > 0 {
+					t.Errorf("%v, %v, %v", places(r), r.Notes, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestSearchCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := searching(t, t.TempDir(), t.TempDir(), garden(t)).Search(ctx, SearchQuery{Text: "garden"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Of every real task each kind of text is found, by reading and by the catalogue
+// alike, and nothing is changed by looking.
+func TestCorpusSearch(t *testing.T) {
+	folders := conformance.CorpusFolders(t, roofmt.IsFolder)
+	conformance.CorpusTally(t, folders, func(t *testing.T, dir string) {
+		before := tree(t, dir)
+		root := filepath.Join(t.TempDir(), "root")
+		s, without := searching(t, root, t.TempDir(), dir), searching(t, root, "", dir)
+		for i, text := range []string{"the", "e", "src/", "tion", "的", "\" a\"", "import"} {
+			want, got := search1(t, without, SearchQuery{Text: text}), search1(t, s, SearchQuery{Text: text})
+			if i > 0 && got.Read > 0 {
+				t.Errorf("the task is not kept")
+			}
+			if diff := cmp.Diff(want.Items, got.Items); diff != "" {
+				t.Errorf("%q: -read +known\n%.2000s", text, diff)
+			}
+		}
+		if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
+			t.Errorf("searching changed the folder: %s", diff)
+		}
+	})
+}

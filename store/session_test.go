@@ -1,0 +1,98 @@
+package store
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
+)
+
+const sessionID = "1776200000000_ab3xz"
+
+// clineData is a data folder of Cline's with one session.
+func clineData(t *testing.T) (data, dir string) {
+	t.Helper()
+	data = filepath.Join(t.TempDir(), ".cline", "data")
+	dir = filepath.Join(data, "sessions", sessionID)
+	write(t, dir, sessionID+".json", `{"version":1,"session_id":"`+sessionID+`","status":"completed","cwd":"/shed","prompt":"mend the gate","metadata":{}}`)
+	write(t, dir, roofmt.TranscriptName(sessionID), `{
+  "version": 1,
+  "messages": [
+    {"role":"user","content":[{"type":"text","text":"<user_input mode=\"act\">mend the gate</user_input>"}],"id":"a","ts":1776200000001},
+    {"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"tool_use","id":"t1","name":"read_files","input":{"paths":["a"]}}],"id":"b","ts":1776200000002,"metrics":{"inputTokens":100,"outputTokens":7,"cacheReadTokens":40,"cacheWriteTokens":0,"cost":0.0123}},
+    {"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","name":"read_files","content":"x"}],"id":"c","ts":1776200000003}
+  ]
+}
+`)
+	return data, dir
+}
+
+// A session is listed, shown and added up like every task.
+func TestASessionIsATask(t *testing.T) {
+	data, dir := clineData(t)
+	before := tree(t, data)
+	for _, source := range []string{data, filepath.Dir(dir), dir} {
+		got := listing(t, open(t, t.TempDir(), source), Filter{})
+		if len(got.Items) != 1 {
+			t.Fatalf("%s: %+v", source, got)
+		}
+		item := got.Items[0]
+		if item.Title != "mend the gate" || item.TS != 1776200000003 || item.Tool != "cline" || item.Status != "completed" || item.Workspace != "/shed" ||
+			item.Messages.API != 3 || len(item.Damaged) != 0 || item.Empty {
+			t.Errorf("%s: %+v", source, item)
+		}
+		if u := item.Usage; u.TokensIn != 100 || u.TokensOut != 7 || u.CacheReads != 40 || u.Cost == nil || *u.Cost != 12300 {
+			t.Errorf("%s: %+v", source, u)
+		}
+	}
+	if d := cmp.Diff(before, tree(t, data)); d != "" {
+		t.Errorf("looking changed it: %s", d)
+	}
+}
+
+// Older tasks lie beside the sessions.
+func TestBothLayoutsInOneFolder(t *testing.T) {
+	data, _ := clineData(t)
+	write(t, filepath.Join(data, "tasks", "old"), roofmt.UIName, array(uiRow(1, "old")))
+	var got []string
+	for _, r := range must[[]Ref](t)(open(t, t.TempDir(), data).Refs(context.Background())) {
+		got = append(got, r.ID)
+	}
+	if slices.Sort(got); !slices.Equal(got, []string{sessionID, "old"}) {
+		t.Errorf("%v", got)
+	}
+}
+
+// It goes on as a fork in Roost's root, and its own folder is left as it is.
+func TestASessionGoesOnAsAFork(t *testing.T) {
+	data, dir := clineData(t)
+	before := tree(t, data)
+	root := t.TempDir()
+	s := open(t, root, data)
+	o := own(t, s, sessionID)
+	if o.Forked == "" || len(o.Task.State().API()) != 3 || o.Task.State().Settings.Workspace != "/shed" {
+		t.Errorf("%+v", o)
+	}
+	commit(t, o.Task, task.API, apiRow(9, "assistant", "mended"))
+	id := o.Task.Ref.ID
+	closeTask(t, o.Task)
+	if d := cmp.Diff(before, tree(t, data)); d != "" {
+		t.Errorf("it was changed: %s", d)
+	}
+	again := own(t, s, sessionID)
+	if again.Task.Ref.ID != id || !again.Again || len(again.Task.State().API()) != 4 || len(again.Intakes) != 0 {
+		t.Errorf("again: %+v", again)
+	}
+	closeTask(t, again.Task)
+	// Without the original the fork is whole.
+	check(t, os.RemoveAll(dir))
+	if v := view(t, s, id); len(v.State.API()) != 4 || v.Summary.Usage.TokensIn != 100 {
+		t.Errorf("%+v", v.Summary)
+	}
+}

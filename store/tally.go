@@ -1,0 +1,57 @@
+package store
+
+import (
+	"os"
+)
+
+// The states of a source. An unreachable one says why behind a colon, and is
+// never just empty: what is in it is unknown, not gone.
+const (
+	readable    = "readable"
+	partly      = "partly damaged"
+	unreachable = "unreachable: "
+)
+
+// tally counts what the tasks of a list say of their sources.
+func tally(sources []SourceState, tasks []Summary) {
+	at := map[string]*SourceState{}
+	for i := range sources {
+		at[sources[i].Name] = &sources[i]
+	}
+	for _, t := range tasks {
+		src := at[t.Source]
+		if src == nil {
+			continue
+		}
+		src.Bytes += t.Size
+		switch {
+		case t.Empty:
+			src.Empty++
+			src.Tasks--
+		case len(t.Damaged) > 0:
+			src.Damaged++
+		}
+	}
+	for i := range sources {
+		src := &sources[i]
+		if src.State != readable || src.Damaged == 0 {
+			continue
+		}
+		src.State = partly
+		// A disk that was pulled out meanwhile looks like damage of all its tasks.
+		if _, err := os.ReadDir(src.tasks); err != nil && src.tasks != "" {
+			src.State = unreachable + "it went away while it was read: " + err.Error()
+		}
+	}
+}
+
+// cause says why the folder of a task that was listed cannot be read.
+func cause(ref Ref, err error) string {
+	if !linked(ref.Dir) {
+		return err.Error()
+	}
+	if _, broken := os.Stat(ref.Dir); broken != nil {
+		return "a link that cannot be followed: " + broken.Error()
+	}
+	return err.Error()
+}

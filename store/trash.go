@@ -1,0 +1,425 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/roofmt"
+)
+
+// Deleting destroys nothing. A task of our own root moves into the trash by one
+// rename, so that a kill at any moment leaves it whole, in one place or the other.
+// A task in another tool's storage stays where it is, because that storage is only
+// read; Roost hides it. A copy of it in the trash was considered: it would double
+// the disk without being asked, and protect from nothing that Roost does.
+
+// Trashed is a deleted task.
+type Trashed struct {
+	Summary
+	Name      string  `json:"name"`       // what restores it
+	DeletedAt *string `json:"deleted_at"` // RFC 3339; null when nothing says
+	Hidden    bool    `json:"hidden"`     // its folder stands in the storage of another tool, untouched
+}
+
+// TrashedError: the task that was asked for is in the trash.
+type TrashedError struct{ Given, Name string }
+
+func (e *TrashedError) Error() string {
+	return fmt.Sprintf("task %q is in the trash, as %s", e.Given, e.Name)
+}
+
+// Is makes it an ErrNotFound too.
+func (e *TrashedError) Is(target error) bool { return target == ErrNotFound }
+
+// ErrTaken: a task of that id stands where one should be put.
+var ErrTaken = errors.New("a task of that id is there already")
+
+func (s *Store) trashDir() string { return filepath.Join(s.opt.Root, "trash") }
+
+// Delete takes a task out of every list, restorable. A task that somebody owns is
+// not deleted: *journal.BusyError.
+func (s *Store) Delete(ctx context.Context, ref Ref) (Trashed, error) {
+	var out Trashed
+	err := s.shelve(ctx, func(m Marks, keep func(...mark) error) error {
+		var err error
+		if ref.Own {
+			out, err = s.deleteOwn(ctx, ref, keep)
+		} else {
+			out, err = s.hide(ctx, ref, m, keep)
+		}
+		return err
+	})
+	if err != nil {
+		return Trashed{}, fmt.Errorf("delete task %s: %w", ref.ID, err)
+	}
+	return out, nil
+}
+
+func (s *Store) hide(ctx context.Context, ref Ref, m Marks, keep func(...mark) error) (Trashed, error) {
+	if holder, held := filelog.Holder(ref.Log); held {
+		return Trashed{}, &journal.BusyError{Dir: ref.Log, Holder: holder}
+	}
+	now := s.opt.Now()
+	if m.Hidden(ref.Source, ref.ID) {
+		now = m[[2]string{ref.Source, ref.ID}].at
+	} else if err := keep(mark{Type: trashed, Source: ref.Source, ID: ref.ID, Deleted: ptr(true), Purged: ptr(false), Dir: ref.Dir}); err != nil {
+		return Trashed{}, err
+	}
+	sum := s.summary(ctx, ref)
+	m.Apply(&sum)
+	return Trashed{Summary: sum, Name: ref.Source + ":" + ref.ID, DeletedAt: stamp(now), Hidden: true}, nil
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func (s *Store) deleteOwn(ctx context.Context, ref Ref, keep func(...mark) error) (Trashed, error) {
+	if err := usableID(ref); err != nil {
+		return Trashed{}, err
+	}
+	if err := os.MkdirAll(s.trashDir(), 0o700); err != nil {
+		return Trashed{}, &RootError{Path: s.opt.Root, Check: "cannot be written", Err: err}
+	}
+	name := ref.ID
+	for n := 2; exists(s.trashDir(), name); n++ { // ids hold no "~"
+		name = ref.ID + "~" + strconv.Itoa(n)
+	}
+	to := filepath.Join(s.trashDir(), name)
+	err := s.moveOwned(ctx, ref, to, func() error {
+		return keep(mark{Type: trashed, Source: OwnSource, ID: ref.ID, Name: name, Deleted: ptr(true)})
+	})
+	if err != nil {
+		return Trashed{}, err
+	}
+	failpoint.Hit("trash.moved")
+	if err := s.sweepIndex(ctx); err != nil {
+		return Trashed{}, fmt.Errorf("it is in the trash, but the history index still names it: %w", err)
+	}
+	return s.trashedOwn(ctx, name, s.opt.Now()), nil
+}
+
+// moveOwned moves a folder while nobody can own it. On Windows a folder with an
+// open file does not move, so there the lock is let go first; an owner that comes
+// in between has files open, and the move fails.
+func (s *Store) moveOwned(ctx context.Context, ref Ref, to string, intent func() error) error {
+	var held journal.Owner
+	if !linked(ref.Dir) { // a link moves; what it leads to is not written
+		log, err := ownLog(ctx, ref.Log, filelog.Options{
+			FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, Existing: true,
+			Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program},
+		})
+		if errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("%w: %s is not there any more", ErrNotFound, ref.Log)
+		}
+		if err != nil {
+			return err
+		}
+		held = log
+	}
+	release := func() error {
+		if held == nil {
+			return nil
+		}
+		log := held
+		held = nil
+		return log.Close()
+	}
+	if err := intent(); err != nil {
+		return errors.Join(err, release())
+	}
+	failpoint.Hit("trash.marked")
+	if runtime.GOOS == "windows" {
+		if err := release(); err != nil {
+			return err
+		}
+	}
+	err := move(ref.Log, to)
+	return errors.Join(err, release())
+}
+
+// move renames a folder durably.
+func move(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return fmt.Errorf("move %s: %w", from, err)
+	}
+	for _, dir := range []string{filepath.Dir(to), filepath.Dir(from)} {
+		if err := filelog.OS.SyncDir(dir); err != nil {
+			return fmt.Errorf("sync %s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// sweepIndex takes the entries out of the index whose folders are gone. An index
+// that is not there or broken is left to who writes the next one.
+func (s *Store) sweepIndex(ctx context.Context) error {
+	for range indexTries {
+		index, err := roofmt.ReadIndex(s.tasksDir())
+		if err != nil || !index.Print.Exists {
+			return nil //nolint:nilerr // it is derived
+		}
+		before := len(index.Entries)
+		index.Entries = slices.DeleteFunc(index.Entries, s.orphan)
+		if len(index.Entries) == before {
+			return nil
+		}
+		data, err := index.Bytes(s.opt.Now())
+		if err != nil {
+			return err
+		}
+		err = roofmt.Replace(ctx, s.tasksDir(), []roofmt.Replacement{{Name: roofmt.IndexName, Bytes: data, Expect: &index.Print}}, roofmt.Options{})
+		if !errors.Is(err, roofmt.ErrChanged) {
+			return err
+		}
+	}
+	return fmt.Errorf("history index of %s: %w, again and again", s.tasksDir(), roofmt.ErrChanged)
+}
+
+func (s *Store) orphan(entry []byte) bool {
+	id, ok := esjson.GetString(entry, "id")
+	return ok && roofmt.ValidID(id) && !exists(s.tasksDir(), id)
+}
+
+// Trash lists what was deleted, newest first. It changes nothing.
+func (s *Store) Trash(ctx context.Context) ([]Trashed, error) {
+	all, err := s.allTrash(ctx)
+	return slices.DeleteFunc(all, func(t trashedMark) bool { return t.purged }).list(), err
+}
+
+type trashedMark struct {
+	Trashed
+	ref    Ref
+	at     int64
+	purged bool
+}
+
+type trashList []trashedMark
+
+func (l trashList) list() []Trashed {
+	out := make([]Trashed, len(l))
+	for i, t := range l {
+		out[i] = t.Trashed
+	}
+	return out
+}
+
+// allTrash lists the trash, and hidden tasks whose journal of ours was purged.
+func (s *Store) allTrash(ctx context.Context) (trashList, error) {
+	marks, err := s.Marks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := names(s.trashDir())
+	if err != nil {
+		return nil, err
+	}
+	var out trashList
+	for _, name := range found {
+		at := marks[[2]string{OwnSource, name}].at
+		t := trashedMark{Trashed: s.trashedOwn(ctx, name, at), at: at}
+		t.ref = s.trashRef(name)
+		out = append(out, t)
+	}
+	refs, _, err := s.everyRef(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := map[[2]string]Ref{}
+	for _, r := range refs {
+		known[[2]string{r.Source, r.ID}] = r
+	}
+	for key, m := range marks {
+		if !m.hidden() {
+			continue
+		}
+		t := trashedMark{at: m.at, purged: m.purged()}
+		t.Name, t.DeletedAt, t.Hidden = key[0]+":"+key[1], stamp(m.at), true
+		if ref, ok := known[key]; ok {
+			t.ref = ref
+			t.Summary = s.summary(ctx, ref)
+		} else { // its storage is not named any more, or its folder is gone
+			t.ref = Ref{ID: key[1], Source: key[0], Dir: m.Dir, Log: filepath.Join(s.adoptedDir(key[0]), key[1])}
+			t.Summary = Summary{ID: key[1], Source: key[0], Path: m.Dir, Status: "idle"}.filled()
+		}
+		marks.Apply(&t.Summary)
+		out = append(out, t)
+	}
+	slices.SortStableFunc(out, func(a, b trashedMark) int {
+		if a.at != b.at {
+			return int(min(max(b.at-a.at, -1), 1))
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return out, nil
+}
+
+func (s *Store) trashRef(name string) Ref {
+	id, _, _ := strings.Cut(name, "~")
+	dir := filepath.Join(s.trashDir(), name)
+	return Ref{ID: id, Source: OwnSource, Tool: "roost", Dir: dir, Log: dir, Own: true}
+}
+
+func (s *Store) trashedOwn(ctx context.Context, name string, at int64) Trashed {
+	return Trashed{Summary: s.summary(ctx, s.trashRef(name)), Name: name, DeletedAt: stamp(at)}
+}
+
+// inTrash resolves a name as Find does: whole, or a unique beginning or end of the
+// id.
+func (s *Store) inTrash(ctx context.Context, given string) (trashedMark, error) {
+	all, err := s.allTrash(ctx)
+	if err != nil {
+		return trashedMark{}, err
+	}
+	source, want, named := strings.Cut(given, ":")
+	if !named {
+		want = given
+	}
+	var exact, part trashList
+	for _, t := range all {
+		name := t.Name
+		if t.Hidden {
+			name = t.ID
+		}
+		switch {
+		case named && source != t.Source:
+		case name == want:
+			exact = append(exact, t)
+		case len(want) >= 3 && (strings.HasPrefix(name, want) || strings.HasSuffix(name, want)):
+			part = append(part, t)
+		}
+	}
+	if len(exact) > 0 {
+		part = exact
+	}
+	switch len(part) {
+	case 0:
+		return trashedMark{}, fmt.Errorf("%w in the trash: %q", ErrNotFound, given)
+	case 1:
+		return part[0], nil
+	}
+	e := &AmbiguousError{Given: given}
+	for _, t := range part {
+		ref := t.ref
+		if !t.Hidden {
+			ref.ID = t.Name
+		}
+		e.Candidates = append(e.Candidates, ref)
+	}
+	return trashedMark{}, e
+}
+
+// Word names a deleted task so that nothing else fits.
+func (t Trashed) Word() string {
+	if t.Hidden {
+		return t.Name
+	}
+	return OwnSource + ":" + t.Name
+}
+
+// Trashed finds one deleted task, as Restore and Purge do.
+func (s *Store) Trashed(ctx context.Context, given string) (Trashed, error) {
+	t, err := s.inTrash(ctx, given)
+	return t.Trashed, err
+}
+
+// Restore puts a deleted task back where it was.
+func (s *Store) Restore(ctx context.Context, given string) (Ref, error) {
+	var out Ref
+	err := s.shelve(ctx, func(_ Marks, keep func(...mark) error) error {
+		t, err := s.inTrash(ctx, given)
+		if err != nil {
+			return err
+		}
+		if t.Hidden {
+			out = t.ref
+			return keep(mark{Type: trashed, Source: t.Source, ID: t.ID, Deleted: ptr(false), Purged: ptr(false)})
+		}
+		out = s.ownRef(t.ref.ID)
+		if exists(s.tasksDir(), out.ID) {
+			return fmt.Errorf("%s: %w", out.Dir, ErrTaken)
+		}
+		failpoint.Hit("restore.chosen")
+		if err := move(t.ref.Dir, out.Dir); err != nil {
+			return err
+		}
+		failpoint.Hit("restore.moved")
+		return s.indexed(ctx, out)
+	})
+	if err != nil {
+		return Ref{}, fmt.Errorf("restore %s: %w", given, err)
+	}
+	return out, nil
+}
+
+// Purge removes the bytes of a deleted task for good. Of a task in another tool's
+// storage only Roost's journal is removed: its folder stays, and stays hidden.
+func (s *Store) Purge(ctx context.Context, given string) (Trashed, error) {
+	var out Trashed
+	err := s.shelve(ctx, func(_ Marks, keep func(...mark) error) error {
+		t, err := s.inTrash(ctx, given)
+		if err != nil {
+			return err
+		}
+		out = t.Trashed
+		// What is on its way out has a name that no list shows: a kill in the middle
+		// leaves no half task.
+		doomed := filepath.Join(s.trashDir(), ".purged-"+strconv.FormatInt(s.opt.Now(), 10)+"-"+strings.ReplaceAll(t.Name, ":", "~"))
+		if t.Hidden {
+			err = s.purgeHidden(ctx, t, doomed, keep)
+		} else {
+			err = move(t.ref.Dir, doomed)
+		}
+		if err != nil {
+			return err
+		}
+		failpoint.Hit("purge.moved")
+		return s.removePurged()
+	})
+	if err != nil {
+		return Trashed{}, fmt.Errorf("purge %s: %w", given, err)
+	}
+	return out, nil
+}
+
+func (s *Store) purgeHidden(ctx context.Context, t trashedMark, doomed string, keep func(...mark) error) error {
+	gone := func() error { return keep(mark{Type: trashed, Source: t.Source, ID: t.ID, Purged: ptr(true)}) }
+	if !exists(t.ref.Log, "journal.jsonl") {
+		return gone()
+	}
+	if err := os.MkdirAll(s.trashDir(), 0o700); err != nil {
+		return &RootError{Path: s.opt.Root, Check: "cannot be written", Err: err}
+	}
+	ref := t.ref
+	ref.Dir = ref.Log
+	return s.moveOwned(ctx, ref, doomed, gone)
+}
+
+// removePurged finishes every purge, also those that were killed.
+func (s *Store) removePurged() error {
+	entries, err := os.ReadDir(s.trashDir())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list %s: %w", s.trashDir(), err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".purged-") {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(s.trashDir(), e.Name())); err != nil {
+			return fmt.Errorf("remove %s: %w", e.Name(), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+//go:build unix
+
+package store
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/roost-dev/roost/task"
+)
+
+// Killed anywhere on the way into the trash, out of it, or out of the world, a
+// task is in one place, whole; and doing it again ends as if nothing had been.
+func TestKilledWhileMoving(t *testing.T) {
+	for _, tt := range []struct {
+		point, do   string
+		trash       bool // it lies there before
+		afterwards  string
+		then, place string
+	}{
+		{"trash.marked", "delete=moving", false, "tasks", "delete=moving", "trash"},
+		{"trash.moved", "delete=moving", false, "trash", "restore=moving", "tasks"},
+		{"project.temp", "delete=moving", false, "trash", "restore=moving", "tasks"},    // the index
+		{"project.renamed", "delete=moving", false, "trash", "restore=moving", "tasks"}, //
+		{"restore.chosen", "restore=moving", true, "trash", "restore=moving", "tasks"},
+		{"restore.moved", "restore=moving", true, "tasks", "delete=moving", "trash"},
+		{"project.temp", "restore=moving", true, "tasks", "delete=moving", "trash"},
+		{"purge.moved", "purge=moving", true, "", "delete=other purge=other", ""},
+	} {
+		t.Run(tt.point+" "+tt.do, func(t *testing.T) {
+			root := t.TempDir()
+			s := open(t, root)
+			k := create(t, s, "moving")
+			commit(t, k, task.UI, uiRow(2, strings.Repeat("long ", 80<<10)))
+			closeTask(t, k)
+			closeTask(t, create(t, s, "other"))
+			said := rows(view(t, s, "moving").State)
+			if tt.trash {
+				del(t, s, "moving")
+			}
+			env := []string{"STORE_TEST_ROOT=" + root, "STORE_TEST_DO=" + tt.do}
+			if out, err := process(t, "organise", append(env, "ROOST_FAILPOINT="+tt.point)...).CombinedOutput(); err == nil {
+				t.Fatalf("not killed: %s", out)
+			}
+			whole := func(want string) {
+				t.Helper()
+				var at []string
+				for _, place := range []string{"tasks", "trash"} {
+					if !exists(filepath.Join(root, place), "moving") {
+						continue
+					}
+					at = append(at, place)
+					dir := filepath.Join(root, place, "moving")
+					v := must[*View](t)(s.read(context.Background(), Ref{ID: "moving", Source: OwnSource, Dir: dir, Log: dir, Own: true}, true))
+					if got := rows(v.State); got != said || len(v.Summary.Damaged) > 0 {
+						t.Errorf("in %s: %+v", place, v.Summary.Damaged)
+					}
+					check(t, v.Close())
+				}
+				if got := strings.Join(at, " "); got != want {
+					t.Fatalf("it is in %q, want %q", got, want)
+				}
+			}
+			whole(tt.afterwards)
+			if _, err := s.List(context.Background(), Filter{}); err != nil {
+				t.Error(err)
+			}
+			out, err := process(t, "organise", "STORE_TEST_ROOT="+root, "STORE_TEST_DO="+tt.then).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v %s", err, out)
+			}
+			whole(tt.place)
+			closeTask(t, create(t, s, "last")) // the index is behind by one writer at most
+			want := []string{"last", "other"}
+			if tt.place == "tasks" {
+				want = []string{"last", "moving", "other"}
+			} else if tt.place == "" {
+				want = []string{"last"}
+			}
+			if got := indexIDs(t, root); got != strings.Join(want, " ") {
+				t.Errorf("index %s, want %v", got, want)
+			}
+			if left := must[[]string](t)(filepath.Glob(filepath.Join(root, "trash", ".*"))); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+}
+
+// Processes tag, delete, restore and list at the same time, and some are killed in
+// the middle: nothing that was acknowledged is lost, and every task is whole.
+func TestOrganisedByManyProcesses(t *testing.T) {
+	storage, _ := rooStorage(t, "theirs")
+	root := t.TempDir()
+	s := open(t, root, storage)
+	for i := range 3 {
+		closeTask(t, create(t, s, fmt.Sprintf("task%d", i)))
+	}
+	env := []string{"STORE_TEST_ROOT=" + root, "STORE_TEST_SOURCES=" + storage}
+	var cmds []*exec.Cmd
+	for i := range 3 {
+		steps := ""
+		for n := range 4 {
+			steps += fmt.Sprintf("p%dt%d=theirs p%dt%d=task%d list delete=task%d list restore=task%d ", i, n, i, n, i, i, i)
+		}
+		cmd := process(t, "organise", append(env, "STORE_TEST_DO="+steps)...)
+		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+		check(t, cmd.Start())
+		cmds = append(cmds, cmd)
+	}
+	for _, point := range []string{"trash.marked", "trash.moved", "restore.moved"} {
+		closeTask(t, create(t, s, point))
+		cmd := process(t, "organise", append(env, "ROOST_FAILPOINT="+point, "STORE_TEST_DO=extra="+point+" delete="+point+" restore="+point)...)
+		if out, err := cmd.CombinedOutput(); err == nil {
+			t.Errorf("%s: not killed: %s", point, out)
+		}
+	}
+	for _, cmd := range cmds {
+		check(t, cmd.Wait())
+	}
+	if got := listed(t, s, "theirs").Tags; len(got) != 12 {
+		t.Errorf("tags of theirs: %v", got)
+	}
+	for i := range 3 {
+		if got := listed(t, s, fmt.Sprintf("task%d", i)); len(got.Tags) != 4 || len(got.Damaged) > 0 {
+			t.Errorf("%+v", got)
+		}
+	}
+	if got := trashNames(t, s); got != "trash.moved" {
+		t.Errorf("trash: %s", got)
+	}
+}

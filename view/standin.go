@@ -1,0 +1,307 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+// UIFromAPI makes the rows that the person would have seen from the messages that
+// the model was sent, as far as those tell. It stands in for a history that is gone;
+// each row is marked with "inferred":true. What requests cost, and what was asked in
+// between, cannot be told.
+func UIFromAPI(messages [][]byte) [][]byte {
+	m := uiMaker{results: map[string][]byte{}, names: map[string]string{}}
+	for _, raw := range messages {
+		for block := range blocksOf(raw) {
+			if str(block, "type") == "tool_result" {
+				m.results[str(block, "tool_use_id")] = block
+			}
+		}
+	}
+	for _, raw := range messages {
+		if esjson.TypeOf(raw) == esjson.TypeObject && esjson.Valid(raw) {
+			m.message(raw)
+		}
+	}
+	return m.rows
+}
+
+type uiMaker struct {
+	rows    [][]byte
+	ts      int64
+	results map[string][]byte // by call
+	names   map[string]string // tools by call
+	said    bool              // the person's first words are there
+}
+
+// row adds a row; extra are members of its own.
+func (m *uiMaker) row(typ, kind, text string, images []string, extra func(*esjson.Object)) {
+	var o esjson.Object
+	o.Int("ts", m.ts)
+	o.String("type", typ)
+	o.String(typ, kind)
+	if text != "" {
+		o.String("text", text)
+	}
+	if len(images) > 0 {
+		list := []byte("[")
+		for i, image := range images {
+			if i > 0 {
+				list = append(list, ',')
+			}
+			list = esjson.Quote(list, image)
+		}
+		o.Raw("images", append(list, ']'))
+	}
+	if extra != nil {
+		extra(&o)
+	}
+	o.Raw("inferred", []byte("true"))
+	m.rows = append(m.rows, o.Bytes())
+}
+
+func (m *uiMaker) message(raw []byte) {
+	if ts, ok := esjson.GetInt(raw, "ts"); ok {
+		m.ts = ts
+	}
+	if summary, _ := esjson.GetBool(raw, "isSummary"); summary {
+		m.row("say", "condense_context", "", nil, func(o *esjson.Object) {
+			var info esjson.Object
+			info.String("summary", plainText(raw))
+			o.Raw("contextCondense", info.Bytes())
+		})
+		return
+	}
+	if marker, _ := esjson.GetBool(raw, "isTruncationMarker"); marker {
+		m.row("say", "sliding_window_truncation", "", nil, nil)
+		return
+	}
+	if str(raw, "role") == "user" {
+		m.user(raw)
+		return
+	}
+	for block := range blocksOf(raw) {
+		m.assistant(block)
+	}
+}
+
+// user is the person's words, and results that the person saw.
+func (m *uiMaker) user(raw []byte) {
+	var words, images, output []string
+	for block := range blocksOf(raw) {
+		switch str(block, "type") {
+		case "text":
+			text := str(block, "text")
+			inner, own := unwrapped(text)
+			switch {
+			case xmlResult(text):
+				output = append(output, strings.TrimSpace(text))
+			case inner == "":
+			case len(output) > 0 && !own: // goes on
+				output = append(output, inner)
+			default:
+				words = append(words, inner)
+			}
+		case "image":
+			if url := dataURL(block); url != "" {
+				images = append(images, url)
+			}
+		case "tool_result":
+			m.result(block)
+		default:
+			m.row("say", "unknown "+str(block, "type"), string(block), nil, nil)
+		}
+	}
+	if len(output) > 0 {
+		m.row("say", "command_output", strings.Join(output, "\n"), nil, nil)
+	}
+	if len(words)+len(images) == 0 {
+		return
+	}
+	kind := "user_feedback"
+	if !m.said {
+		kind = "text"
+	}
+	m.said = true
+	m.row("say", kind, strings.Join(words, "\n\n"), images, nil)
+}
+
+func (m *uiMaker) result(block []byte) {
+	text, _ := ResultText(block)
+	failed, _ := esjson.GetBool(block, "is_error")
+	switch name := m.names[str(block, "tool_use_id")]; {
+	case name == "execute_command":
+		m.row("say", "command_output", text, nil, nil)
+	case failed:
+		m.row("say", "error", text, nil, nil)
+	case name == "ask_followup_question":
+		words, _ := unwrapped(text)
+		m.row("say", "user_feedback", words, nil, nil)
+	case name == "new_task":
+		m.row("say", "subtask_result", text, nil, nil)
+	case strings.HasPrefix(name, "mcp--"), name == "use_mcp_tool", name == "access_mcp_resource":
+		m.row("say", "mcp_server_response", text, nil, nil)
+	}
+}
+
+func (m *uiMaker) assistant(block []byte) {
+	switch str(block, "type") {
+	case "text":
+		if text := str(block, "text"); strings.TrimSpace(text) != "" {
+			m.row("say", "text", text, nil, nil)
+		}
+	case "thinking":
+		m.row("say", "reasoning", str(block, "thinking"), nil, nil)
+	case "reasoning":
+		if text := str(block, "text"); text != "" {
+			m.row("say", "reasoning", text, nil, nil)
+		}
+	case "redacted_thinking", "thoughtSignature": // nothing for people
+	case "tool_use":
+		m.call(block)
+	default:
+		m.row("say", "unknown "+str(block, "type"), string(block), nil, nil)
+	}
+}
+
+// call is a tool call as the row that asks for it.
+func (m *uiMaker) call(block []byte) {
+	id, name := str(block, "id"), str(block, "name")
+	m.names[id] = name
+	input, ok := esjson.Get(block, "input")
+	if !ok || esjson.TypeOf(input) != esjson.TypeObject {
+		input = []byte("{}")
+	}
+	switch name {
+	case "execute_command":
+		m.row("ask", "command", str(input, "command"), nil, nil)
+	case "attempt_completion":
+		m.row("say", "completion_result", str(input, "result"), nil, nil)
+		m.row("ask", "completion_result", "", nil, nil)
+	case "ask_followup_question":
+		var q esjson.Object
+		q.String("question", str(input, "question"))
+		m.row("ask", "followup", string(q.Bytes()), nil, nil)
+	case "use_mcp_tool", "access_mcp_resource":
+		var call esjson.Object
+		call.String("type", name)
+		call.String("serverName", str(input, "server_name"))
+		call.String("toolName", str(input, "tool_name"))
+		call.String("uri", str(input, "uri"))
+		m.row("ask", "use_mcp_server", string(call.Bytes()), nil, nil)
+	default:
+		m.row("ask", "tool", m.toolText(id, name, input), nil, nil)
+	}
+}
+
+// rowTools are the names of tools in rows; others keep theirs.
+var rowTools = map[string]string{
+	"read_file": "readFile", "write_to_file": "newFileCreated", "apply_diff": "appliedDiff", "list_files": "listFilesTopLevel",
+	"search_files": "searchFiles", "codebase_search": "codebaseSearch", "switch_mode": "switchMode", "new_task": "newTask",
+	"update_todo_list": "updateTodoList", "skill": "skill", "run_slash_command": "runSlashCommand",
+}
+
+func (m *uiMaker) toolText(id, name string, input []byte) string {
+	var o esjson.Object
+	row, ok := rowTools[name]
+	if !ok {
+		row = name
+	}
+	o.String("tool", row)
+	for _, key := range []string{"path", "regex", "query", "command", "skill", "reason"} {
+		if text := str(input, key); text != "" {
+			o.String(key, text)
+		}
+	}
+	if mode := str(input, "mode_slug") + str(input, "mode"); mode != "" {
+		o.String("mode", mode)
+	}
+	text := str(input, "diff")
+	switch name {
+	case "write_to_file":
+		text = str(input, "content")
+	case "new_task":
+		text = str(input, "message")
+	case "update_todo_list":
+		o.String("todos", str(input, "todos"))
+	case "list_files", "search_files", "list_code_definition_names":
+		text, _ = ResultText(m.results[id])
+	}
+	if text != "" {
+		o.String("content", text)
+	}
+	return string(o.Bytes())
+}
+
+// blocksOf are the blocks of a message; one whose content is a string has one.
+func blocksOf(raw []byte) func(yield func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
+			return
+		}
+		content, _ := esjson.Get(raw, "content")
+		if text, err := esjson.Unquote(content); err == nil {
+			var o esjson.Object
+			o.String("type", "text")
+			o.String("text", text)
+			yield(o.Bytes())
+			return
+		}
+		for block := range esjson.Array(content) {
+			if esjson.TypeOf(block) == esjson.TypeObject && !yield(block) {
+				return
+			}
+		}
+	}
+}
+
+// plainText is a message's text blocks.
+func plainText(raw []byte) string {
+	var out []string
+	for block := range blocksOf(raw) {
+		if text := str(block, "text"); text != "" {
+			out = append(out, text)
+		}
+	}
+	return strings.Join(out, "\n\n")
+}
+
+// xmlResult reports whether a text block begins the result of a tool, as they were
+// before tools had blocks of their own: "[read_file for 'a'] Result:".
+func xmlResult(text string) bool {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return strings.HasPrefix(first, "[") && strings.HasSuffix(strings.TrimSpace(first), "] Result:")
+}
+
+// unwrapped is what the person wrote of a text block: without the tags around it,
+// and nothing of what the program added. own says that there were such tags.
+func unwrapped(text string) (words string, own bool) {
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, "<environment_details>") {
+		return "", false
+	}
+	for _, tag := range []string{"user_message", "task", "feedback", "answer"} {
+		_, rest, ok := strings.Cut(text, "<"+tag+">")
+		if ok {
+			inner, _, _ := strings.Cut(rest, "</"+tag+">")
+			return strings.TrimSpace(inner), true
+		}
+	}
+	return text, false
+}
+
+func dataURL(block []byte) string {
+	if data := str(block, "data"); data != "" {
+		return fmt.Sprintf("data:%s;base64,%s", str(block, "mediaType"), data)
+	}
+	source, _ := esjson.Get(block, "source")
+	if esjson.TypeOf(source) != esjson.TypeObject {
+		return ""
+	}
+	if data := str(source, "data"); data != "" {
+		return fmt.Sprintf("data:%s;base64,%s", str(source, "media_type"), data)
+	}
+	return str(source, "url")
+}
