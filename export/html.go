@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/alecthomas/chroma/v2/styles"
-
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -70,11 +68,11 @@ func (p *page) begin(title string) error {
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">
 <title>%s</title><style>
 %s`, policy, p.set.plain(short(title)), pageCSS)
-	if err := p.set.format.WriteCSS(p.out, styles.Get("github")); err != nil {
+	if err := p.set.format.WriteCSS(p.out, onLight()); err != nil {
 		return err
 	}
 	p.print("@media (prefers-color-scheme: dark) {\n")
-	if err := p.set.format.WriteCSS(p.out, styles.Get("github-dark")); err != nil {
+	if err := p.set.format.WriteCSS(p.out, onDark()); err != nil {
 		return err
 	}
 	p.print("}\n</style></head><body>\n<h1>%s</h1>\n", p.set.plain(short(title)))

@@ -100,7 +100,7 @@ func TestPageShowsWhatIsThere(t *testing.T) {
 	page := pageOf(t, "a <b>bold</b> move\n\n<div>\nblock\n</div>\n\n**strong** [site](https://a.example/x?y=1&z) ![pic](p.png) [bad](javascript:1)\n\n```go\nfunc main() {}\n```\n")
 	for _, want := range []string{
 		"&lt;b&gt;bold&lt;/b&gt; move", "&lt;div&gt;\nblock\n&lt;/div&gt;", "<strong>strong</strong>",
-		`href="https://a.example/x?y=1&amp;z">site</a>`, "[image: pic p.png]", "bad (javascript:1)", `<span class="kd">func</span>`,
+		`href="https://a.example/x?y=1&amp;z">site</a>`, "[image: pic p.png]", "bad (javascript:1)", `<span class="k">func</span>`,
 		"What the model saw: 1 messages", `id="ui-1"`, `id="api-1"`, "<summary>reasoning</summary>",
 	} {
 		if !strings.Contains(page, want) {

@@ -8,8 +8,6 @@ import (
 
 	"github.com/alecthomas/chroma/v2"
 	chromahtml "github.com/alecthomas/chroma/v2/formatters/html"
-	"github.com/alecthomas/chroma/v2/lexers"
-	"github.com/alecthomas/chroma/v2/styles"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -94,7 +92,7 @@ func (t *typesetter) code(text, language string) string {
 	if language == "" || len(text) > maxHighlight || len(text) > t.left {
 		return html.EscapeString(text)
 	}
-	lexer := lexers.Get(language)
+	lexer := lexerOf(language)
 	if lexer == nil {
 		return html.EscapeString(text)
 	}
@@ -104,7 +102,7 @@ func (t *typesetter) code(text, language string) string {
 		return html.EscapeString(text)
 	}
 	var out strings.Builder
-	if err := t.format.Format(&out, styles.Get("github"), tokens); err != nil {
+	if err := t.format.Format(&out, onLight(), tokens); err != nil {
 		return html.EscapeString(text)
 	}
 	return out.String()
