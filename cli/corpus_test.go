@@ -56,7 +56,7 @@ func TestCorpusCommands(t *testing.T) {
 		roost([]int{ExitDone}, "show", name, "--usage")
 		roost([]int{ExitNotFound}, "show", name, "--journal")
 		check := roost([]int{ExitDone, ExitDamaged}, "doctor", "--json")
-		var found report
+		var found store.Report
 		unmarshal(t, check, &found)
 		if found.Tasks != 1 || len(found.Damaged) == 0 && len(task.Damaged) > 0 && !task.Empty {
 			t.Errorf("doctor says %s; the list says %+v", check, task.Damaged)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -10,25 +9,6 @@ import (
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
-
-// report is the contract's shape of what a check found. It is read back from the
-// store's JSON, so that the table shows what programs see.
-type report struct {
-	Tasks    int       `json:"tasks"`
-	OK       int       `json:"ok"`
-	Damaged  []finding `json:"damaged"`
-	Repaired []finding `json:"repaired"`
-}
-
-type finding struct {
-	ID        string `json:"id"`
-	Path      string `json:"path"`
-	File      string `json:"file"`
-	Problem   string `json:"problem"`
-	Recovered string `json:"recovered"`
-	Lost      string `json:"lost"`
-	Copy      string `json:"copy"` // of what was mended
-}
 
 func (a *App) doctorCommand() *cobra.Command {
 	var o store.CheckOptions
@@ -44,23 +24,15 @@ func (a *App) doctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			raw, err := json.Marshal(found)
-			if err != nil {
-				return fmt.Errorf("read the report: %w", err)
-			}
-			var r report
-			if err := json.Unmarshal(raw, &r); err != nil {
-				return fmt.Errorf("read the report: %w", err)
-			}
 			if a.flags.json {
-				err = encode(a.Out, json.RawMessage(raw), false)
+				err = encode(a.Out, found, false)
 			} else {
-				err = a.showReport(r)
+				err = a.showReport(found)
 			}
-			if err != nil && !readerGone(err) || len(r.Damaged) == 0 {
+			if err != nil && !readerGone(err) || len(found.Damaged) == 0 {
 				return err
 			}
-			return damage(r, o)
+			return damage(found, o)
 		},
 	}
 	cmd.Flags().BoolVar(&o.Repair, "repair", false, "mend what can be mended, after a copy")
@@ -70,7 +42,7 @@ func (a *App) doctorCommand() *cobra.Command {
 
 // damage is what is left to tell after a check: what was done about it depends on
 // what was asked for.
-func damage(r report, o store.CheckOptions) *Failure {
+func damage(r store.Report, o store.CheckOptions) *Failure {
 	f := &Failure{Exit: ExitDamaged, Code: "damaged", What: damagedTasks(r),
 		Why: "nothing was changed; what can be read is shown and can be continued", Try: "roost show ID, or roost doctor --repair"}
 	switch {
@@ -83,7 +55,7 @@ func damage(r report, o store.CheckOptions) *Failure {
 	return f
 }
 
-func damagedTasks(r report) string {
+func damagedTasks(r store.Report) string {
 	n, verb := r.Tasks-r.OK, "are"
 	if n == 1 {
 		verb = "is"
@@ -91,7 +63,7 @@ func damagedTasks(r report) string {
 	return fmt.Sprintf("%d of %d task%s %s damaged", n, r.Tasks, plural(r.Tasks), verb)
 }
 
-func (a *App) showReport(r report) error {
+func (a *App) showReport(r store.Report) error {
 	style := a.outStyle()
 	for _, d := range r.Damaged {
 		lines := []struct {

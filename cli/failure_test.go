@@ -169,7 +169,7 @@ func TestHostileNamesAreHarmless(t *testing.T) {
 	if err := a.header(&store.View{Summary: items[0], State: emptyState()}); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.showReport(report{Tasks: 1, Damaged: []finding{{ID: evil, File: evil, Problem: evil, Path: evil}}, Repaired: []finding{{ID: evil, Copy: evil}}}); err != nil {
+	if err := a.showReport(store.Report{Tasks: 1, Damaged: []store.Finding{{ID: evil, File: evil, Problem: evil, Path: evil}}, Repaired: []store.Finding{{ID: evil, Copy: evil}}}); err != nil {
 		t.Fatal(err)
 	}
 	a.sumUp(store.Listing{Sources: []store.SourceState{{Name: evil, Path: evil}}})

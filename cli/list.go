@@ -126,17 +126,24 @@ func (a *App) list(cmd *cobra.Command, f store.Filter, tree, group bool) error {
 }
 
 func (a *App) listJSON(got store.Listing) error {
-	out := struct {
-		Items []store.Summary `json:"items"`
-		Next  *string         `json:"next_cursor"`
-	}{Items: got.Items}
+	return encode(a.Out, pageOf(got.Items, got.NextCursor), false)
+}
+
+// onePage is the contract's shape of a list that goes on at a cursor.
+type onePage[T any] struct {
+	Items []T     `json:"items"`
+	Next  *string `json:"next_cursor"` // null at the end
+}
+
+func pageOf[T any](items []T, next string) onePage[T] {
+	out := onePage[T]{Items: items}
 	if out.Items == nil {
-		out.Items = []store.Summary{}
+		out.Items = []T{} // JSON shows [] and not null
 	}
-	if got.NextCursor != "" {
-		out.Next = &got.NextCursor
+	if next != "" {
+		out.Next = &next
 	}
-	return encode(a.Out, out, false)
+	return out
 }
 
 // moment reads a time as Unix milliseconds; 0 when text is empty.

@@ -110,17 +110,7 @@ func (a *App) search(cmd *cobra.Command, q store.SearchQuery) error {
 		a.warn("not looked through: " + lost.File + ": " + lost.Problem)
 	}
 	if a.flags.json {
-		out := struct {
-			Items []store.Hit `json:"items"`
-			Next  *string     `json:"next_cursor"`
-		}{Items: got.Items}
-		if out.Items == nil {
-			out.Items = []store.Hit{}
-		}
-		if got.NextCursor != "" {
-			out.Next = &got.NextCursor
-		}
-		return encode(a.Out, out, false)
+		return encode(a.Out, pageOf(got.Items, got.NextCursor), false)
 	}
 	return a.showHits(cmd, s, got)
 }
