@@ -20,8 +20,9 @@ import (
 func (a *Agent) runCalls(ctx context.Context) (*Outcome, error) {
 	b := &batch{agent: a, wrong: a.malformed}
 	a.malformed = false
-	var results []string
-	for _, c := range a.state().OpenCalls() {
+	open := a.state().OpenCalls()
+	for i, c := range open {
+		b.last = i == len(open)-1
 		if c.Finished == nil {
 			out, err := b.close(ctx, c)
 			if err != nil || out != nil {
@@ -29,19 +30,22 @@ func (a *Agent) runCalls(ctx context.Context) (*Outcome, error) {
 			}
 		}
 		b.note(c.Finished)
-		results = append(results, c.ID)
+		b.results = append(b.results, c.ID)
 	}
 	a.mistakes++
 	if !b.wrong {
 		a.mistakes = 0
 	}
 	a.refusals++
-	if b.refused < len(results) {
+	if b.refused < len(b.results) {
 		a.refusals = 0
 	}
 	a.yes = false
+	if b.told {
+		return nil, nil
+	}
 	d := a.draft()
-	d.userTurn(results, d.take(a.state().Queue))
+	d.userTurn(b.results, d.take(a.state().Queue))
 	return nil, d.commit(ctx)
 }
 
@@ -50,11 +54,14 @@ func (a *Agent) runCalls(ctx context.Context) (*Outcome, error) {
 // middle knows the same.
 type batch struct {
 	agent    *Agent
-	rejected bool  // the person refused a call of this reply
-	failed   bool  // a call of this reply did not do what it was asked for
-	refused  int   // calls that the policy refused
-	wrong    bool  // the model called wrongly
-	rowTS    int64 // of the row that shows the call at hand
+	results  []string // the calls that are closed
+	last     bool     // no call comes after the one at hand
+	told     bool     // the user turn with the results is committed
+	rejected bool     // the person refused a call of this reply
+	failed   bool     // a call of this reply did not do what it was asked for
+	refused  int      // calls that the policy refused
+	wrong    bool     // the model called wrongly
+	rowTS    int64    // of the row that shows the call at hand
 }
 
 // note takes a closed call into account for those after it.
@@ -258,15 +265,23 @@ func (b *batch) finish(ctx context.Context, c *task.Call, v verdict) error {
 	if v.text == "" {
 		v.text = "(tool did not return anything)"
 	}
-	events := append(slices.Clone(v.before), task.ToolFinished{
+	a := b.agent
+	d := a.draft(slices.Clone(v.before)...)
+	d.put(task.ToolFinished{
 		Call: c.ID, Name: c.Name, Outcome: v.outcome, Exit: v.exit, Approval: v.approval,
 		Output: v.output, Size: v.size, Artifact: v.artifact,
 		Result: resultBlock(c.ID, v.text, v.images, v.isError),
 	})
-	for _, q := range b.agent.state().Questions {
+	for _, q := range a.state().Questions {
 		if q.Call == c.ID { // left open by a run that ended while it asked
-			events = append(events, task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
+			d.put(task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
 		}
 	}
-	return b.agent.commit(ctx, append(events, v.after...)...)
+	d.put(v.after...)
+	if b.last && ctx.Err() == nil {
+		// Nothing comes between the last outcome and the turn that tells the model.
+		d.userTurn(append(b.results, c.ID), d.take(a.state().Queue))
+		b.told = true
+	}
+	return d.commit(ctx)
 }

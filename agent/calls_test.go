@@ -35,10 +35,9 @@ func TestIntentBeforeEffect(t *testing.T) {
 		"commit task.created",
 		"commit run.started +ui +api", "saved", // the words are acknowledged
 		"commit +ui turn.started", "saved", "request 1",
-		"commit +ui", "commit ~4 ~3 usage.changed turn.ended +api", // the reply, before any tool
+		"commit +ui ~3 usage.changed turn.ended +api", // the reply, before any tool
 		"commit +ui started:c1 tool.process", "saved", "run act one",
-		"commit ok:c1",
-		"commit +api", // the results, durable with the request that sends them
+		"commit ok:c1 +api", // the outcome and the turn that tells the model, durable with the request
 		"commit +ui turn.started", "saved", "request 2",
 		"commit ~8 usage.changed turn.ended +api",
 		"commit +ui +ui",

@@ -17,15 +17,25 @@ type draft struct {
 }
 
 func (a *Agent) draft(events ...task.Event) *draft {
-	return &draft{agent: a, events: events}
+	d := &draft{agent: a}
+	d.put(events...)
+	return d
 }
 
-func (d *draft) put(events ...task.Event) { d.events = append(d.events, events...) }
+// put adds events; messages among them were numbered by another draft that was not
+// committed.
+func (d *draft) put(events ...task.Event) {
+	for _, e := range events {
+		if _, is := e.(task.MessageAdded); is {
+			d.added++
+		}
+	}
+	d.events = append(d.events, events...)
+}
 
 // message adds a message at the end of a history and returns its number.
 func (d *draft) message(h task.History, body task.Body) uint64 {
 	id := d.agent.state().NextMessage() + d.added
-	d.added++
 	d.put(task.MessageAdded{History: h, Message: id, Body: body})
 	return id
 }

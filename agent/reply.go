@@ -30,11 +30,14 @@ type reply struct {
 	requestTS int64
 
 	rows    []*streamed // reasoning and text rows, in order
+	kept    int         // how many of the rows are in the log; they go in in order
 	usage   llm.Usage
 	retries int // attempts that the provider made again by itself
 }
 
-// streamed is one row that grows.
+// streamed is one row that grows. Its number is given when it begins, and it comes
+// into the log with its first checkpoint: most replies are over before that, and
+// their rows are then written once, whole, with the reply.
 type streamed struct {
 	kind    string // reasoning, text
 	message uint64
@@ -93,12 +96,9 @@ func (r *reply) grow(ctx context.Context, kind, text string) error {
 	row := r.open(kind)
 	if row == nil {
 		row = &streamed{kind: kind, ts: a.stamp(), savedAt: a.Now()}
-		d := a.draft()
-		row.message = d.row(streamRow(row.ts, kind, "", true))
+		// Nothing else adds a message while a reply is received.
+		row.message = a.state().NextMessage() + uint64(len(r.rows)-r.kept)
 		r.rows = append(r.rows, row)
-		if err := d.commit(ctx); err != nil {
-			return err
-		}
 	}
 	typ := "message.delta"
 	if kind == "reasoning" {
@@ -125,27 +125,39 @@ func (r *reply) open(kind string) *streamed {
 	return nil
 }
 
+// checkpoint puts what came of a row into the log, and the rows that began before
+// it.
 func (r *reply) checkpoint(ctx context.Context, row *streamed) error {
-	text := row.text.String()[row.saved:]
-	if text == "" {
-		return nil
+	d := r.agent.draft()
+	for r.kept < len(r.rows) && r.rows[r.kept].message <= row.message {
+		d.row(streamRow(r.rows[r.kept].ts, r.rows[r.kept].kind, "", true))
+		r.kept++
 	}
-	row.saved, row.savedAt = row.text.Len(), r.agent.Now()
-	return r.agent.commit(ctx, task.MessageTextSaved{Message: row.message, Text: text})
+	row.save(d, r.agent.Now())
+	return d.commit(ctx)
 }
 
-// finishRows ends the streamed rows. Rows that were never checkpointed are
-// written out whole: cheaper than a reference to text saved a moment before.
-func (r *reply) finishRows() []task.Event {
-	var events []task.Event
-	for _, row := range r.rows {
-		text := row.text.String()
-		if rest := text[row.saved:]; rest != "" {
-			events = append(events, task.MessageTextSaved{Message: row.message, Text: rest})
-		}
-		events = append(events, task.MessageChanged{Message: row.message, Body: streamRowOf(row.ts, row.kind, row.message)})
+// save adds what is not in the log yet.
+func (s *streamed) save(d *draft, now int64) {
+	if rest := s.text.String()[s.saved:]; rest != "" {
+		d.put(task.MessageTextSaved{Message: s.message, Text: rest})
 	}
-	return events
+	s.saved, s.savedAt = s.text.Len(), now
+}
+
+// finishRows ends the streamed rows. Text that was checkpointed is referred to
+// instead of being written again.
+func (r *reply) finishRows() *draft {
+	d := r.agent.draft()
+	for i, row := range r.rows {
+		if i >= r.kept {
+			d.row(streamRow(row.ts, row.kind, row.text.String(), false))
+			continue
+		}
+		row.save(d, row.savedAt)
+		d.put(task.MessageChanged{Message: row.message, Body: streamRowOf(row.ts, row.kind, row.message)})
+	}
+	return d
 }
 
 // done commits the whole reply: rows, request row, ledger and the assistant
@@ -153,7 +165,7 @@ func (r *reply) finishRows() []task.Event {
 func (r *reply) done(ctx context.Context, d llm.Done) error {
 	a := r.agent
 	d.Usage = orUsage(d.Usage, r.usage)
-	out := a.draft(r.finishRows()...)
+	out := r.finishRows()
 	ledger := r.ledger(d.Usage)
 	info := requestInfo{
 		Protocol: a.protocol(), Done: true,
@@ -183,17 +195,17 @@ func (r *reply) done(ctx context.Context, d llm.Done) error {
 // person; the model's history has nothing of it, as with Roo.
 func (r *reply) abort(ctx context.Context, cause error) error {
 	a := r.agent
-	events := r.finishRows()
+	out := r.finishRows()
 	info := requestInfo{Protocol: a.protocol(), CancelReason: "streaming_failed", FailedWhy: cause.Error()}
 	if ctx.Err() != nil {
 		info.CancelReason, info.FailedWhy = "user_cancelled", ""
 	}
 	if r.usage != (llm.Usage{}) {
 		// The provider counted tokens for the part it sent: they were spent.
-		events = append(events, r.ledger(r.usage))
+		out.put(r.ledger(r.usage))
 	}
-	events = append(events, task.MessageChanged{Message: r.request, Body: task.Body{Raw: requestRow(r.requestTS, info)}})
-	if err := a.commit(ctx, events...); err != nil {
+	out.change(r.request, requestRow(r.requestTS, info))
+	if err := out.commit(ctx); err != nil {
 		return fmt.Errorf("%w (and: %w)", cause, err)
 	}
 	return cause

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
@@ -24,10 +25,14 @@ func (d *draft) queue(in Input) task.InputQueued {
 	return item
 }
 
-// take uses up queued words: their blocks, for the user turn of the same commit.
+// take uses up queued words that the draft has not used up yet: their blocks, for
+// the user turn of the same commit.
 func (d *draft) take(items []task.InputQueued) []task.Piece {
 	var blocks []task.Piece
 	for _, item := range items {
+		if slices.Contains(d.events, task.Event(task.InputTaken{Input: item.Input})) {
+			continue
+		}
 		if item.Text != "" {
 			blocks = append(blocks, userWords(item.Text))
 		}

@@ -24,6 +24,24 @@ func hexValue(c byte) int {
 	return -1
 }
 
+// plainWords counts the leading bytes, in eights, that stand in a string as they
+// are. Most text is such bytes, and looking at each of them costs four times this.
+func plainWords(s string) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	n := 0
+	for ; len(s) >= n+8; n += 8 {
+		w := uint64(s[n]) | uint64(s[n+1])<<8 | uint64(s[n+2])<<16 | uint64(s[n+3])<<24 |
+			uint64(s[n+4])<<32 | uint64(s[n+5])<<40 | uint64(s[n+6])<<48 | uint64(s[n+7])<<56
+		quote, slash := w^(ones*'"'), w^(ones*'\\')
+		// The top bit of a byte is set where it is under 0x20, a quote, a backslash or
+		// not ASCII. A borrow can set more of them above such a byte, never below.
+		if ((w-ones*0x20)|(quote-ones)|(slash-ones)|w)&tops != 0 {
+			break
+		}
+	}
+	return n
+}
+
 // Quote appends s as a JSON string literal, spelled as JSON.stringify spells it: short escapes for \b \t \n \f \r,
 // quote and backslash, \u00xx for other control characters, \udxxx for a lone surrogate (given as its three WTF-8
 // bytes), everything else as it is. Bytes that are neither UTF-8 nor a surrogate become U+FFFD, as Node makes of them.
@@ -31,6 +49,9 @@ func Quote(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(s); {
+		if i += plainWords(s[i:]); i == len(s) {
+			break
+		}
 		c := s[i]
 		if c >= 0x20 && c != '"' && c != '\\' && c < utf8.RuneSelf {
 			i++

@@ -96,6 +96,7 @@ func (d *Display) show(e Event, f fields) {
 		d.grow(f.Message, d.saved[f.Message], f.Text)
 		d.saved[f.Message] += len(f.Text)
 	case "message.delta", "reasoning.delta":
+		d.begun(e.Type, f)
 		d.grow(f.Message, f.Offset, f.Text)
 	case "tool.started":
 		d.toolStarted(e, f)
@@ -118,6 +119,19 @@ func (d *Display) show(e Event, f fields) {
 	}
 }
 
+// begun says what a row is that is not in the log yet: a reply's rows come there
+// with their first checkpoint, or at its end.
+func (d *Display) begun(event string, f fields) {
+	if _, known := d.kinds[f.Message]; known || f.Call != "" {
+		return
+	}
+	it := view.Item{Kind: "say:text", Class: view.Model}
+	if event == "reasoning.delta" {
+		it = view.Item{Kind: "say:reasoning", Class: view.Reasoning}
+	}
+	d.kinds[f.Message] = it
+}
+
 // added remembers what a row is, and shows those that no other event tells of.
 func (d *Display) added(f fields) {
 	if f.History != "ui" || len(f.Content) == 0 {
@@ -132,6 +146,9 @@ func (d *Display) added(f fields) {
 	case "say:text", "say:reasoning":
 		if it.Class != view.User {
 			d.grow(n, 0, it.Body)
+		}
+		if partial, _ := esjson.Get(f.Content, "partial"); d.open == n && string(partial) == "false" {
+			d.endLine()
 		}
 	}
 }

@@ -59,6 +59,17 @@ func TestDisplay(t *testing.T) {
 			`message.delta 0 {"message":5,"offset":6,"text":"you"}`,
 			`message.changed 3 {"message":5,"content":{"type":"say","say":"text","text":"Hello you"}}`,
 		}, "Hello you\n"},
+		{"words that are in the log only at their end", Options{Live: true}, []string{
+			`reasoning.delta 0 {"message":4,"offset":0,"text":"hm"}`,
+			`message.delta 0 {"message":5,"offset":0,"text":"Hello "}`,
+			`message.delta 0 {"message":5,"offset":6,"text":"you"}`,
+			`message.added 3 {"history":"ui","message":4,"content":{"type":"say","say":"reasoning","text":"hm","partial":false}}`,
+			`message.added 3 {"history":"ui","message":5,"content":{"type":"say","say":"text","text":"Hello you","partial":false}}`,
+			`notice 0 {"text":"n"}`,
+		}, "  hm\nHello you\n! n\n"},
+		{"output of a command whose row was not seen", Options{Live: true}, []string{
+			`message.delta 0 {"message":5,"call":"c1","offset":0,"text":"out"}`,
+		}, ""},
 		{"thinking is shown live only", Options{}, []string{
 			addedThought, `message.text_saved 2 {"message":4,"text":"hm"}`,
 			addedText, `message.text_saved 2 {"message":5,"text":"done"}`,

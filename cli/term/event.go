@@ -45,7 +45,7 @@ var members = map[string]names{
 	"message.added":      {"history", "message", "content"},
 	"message.changed":    {"history", "message", "content"},
 	"message.text_saved": {"message", "text"},
-	"message.delta":      {"message", "offset", "text"},
+	"message.delta":      {"message", "call", "offset", "text"},
 	"reasoning.delta":    {"message", "offset", "text"},
 	"tool.started":       {"call", "message"},
 	"tool.finished":      {"call", "name", "outcome", "exit", "result", "approval"},

@@ -3,50 +3,32 @@ package anthropic
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/wire"
 )
 
-// event is the union of all stream events. Texts stay raw: encoding/json would
-// replace a lone surrogate, and a signature covers the exact text.
-type event struct {
-	Type    string `json:"type"`
-	Index   int    `json:"index"`
-	Message struct {
-		ID    string `json:"id"`
-		Model string `json:"model"`
-		Usage usage  `json:"usage"`
-	} `json:"message"`
-	Block json.RawMessage `json:"content_block"`
-	Delta struct {
-		Type       string          `json:"type"`
-		Text       json.RawMessage `json:"text"`
-		Thinking   json.RawMessage `json:"thinking"`
-		Signature  json.RawMessage `json:"signature"`
-		Partial    json.RawMessage `json:"partial_json"`
-		StopReason string          `json:"stop_reason"`
-	} `json:"delta"`
-	Usage usage `json:"usage"`
-}
-
-// usage has pointers because message_delta repeats only some of the counts.
-type usage struct {
-	Input      *int64 `json:"input_tokens"`
-	Output     *int64 `json:"output_tokens"`
-	CacheRead  *int64 `json:"cache_read_input_tokens"`
-	CacheWrite *int64 `json:"cache_creation_input_tokens"`
-}
-
-func (u usage) into(t *llm.Usage) (changed bool) {
-	for _, f := range []struct {
-		from *int64
-		to   *int64
-	}{{u.Input, &t.Input}, {u.Output, &t.Output}, {u.CacheRead, &t.CacheRead}, {u.CacheWrite, &t.CacheWrite}} {
-		if f.from != nil && *f.from >= 0 && *f.from != *f.to {
-			*f.to = *f.from
-			changed = true
+// countUsage takes over what of the counts a usage object has: message_delta
+// repeats only some of them.
+func countUsage(t *llm.Usage, usage []byte) (changed bool) {
+	for key, val := range esjson.Fields(usage) {
+		var to *int64
+		switch string(key) {
+		case "input_tokens":
+			to = &t.Input
+		case "output_tokens":
+			to = &t.Output
+		case "cache_read_input_tokens":
+			to = &t.CacheRead
+		case "cache_creation_input_tokens":
+			to = &t.CacheWrite
+		default:
+			continue
+		}
+		if n, err := strconv.ParseInt(string(val), 10, 64); err == nil && n >= 0 && n != *to {
+			*to, changed = n, true
 		}
 	}
 	return changed
@@ -69,7 +51,7 @@ type accumulator struct {
 	stop      string
 	usage     llm.Usage
 	blocks    []*block
-	open      map[int]*block
+	open      map[int64]*block
 	ids       map[string]bool // of this reply's calls
 	calls     int
 }
@@ -77,25 +59,31 @@ type accumulator struct {
 // add takes one event's data. chunk is what to show, nil for nothing; done says
 // that the reply is complete.
 func (a *accumulator) add(data []byte) (chunk llm.Chunk, done bool, err error) {
-	var ev event
-	if err := json.Unmarshal(data, &ev); err != nil {
-		return nil, false, &llm.Error{Provider: Name, Kind: llm.Server, Message: "an event of the stream cannot be read: " + err.Error(), Err: err}
+	if !esjson.Valid(data) || esjson.TypeOf(data) != esjson.TypeObject {
+		return nil, false, &llm.Error{Provider: Name, Kind: llm.Server, Message: "an event of the stream cannot be read: " + wire.Shorten(string(data), 200)}
 	}
-	switch ev.Type {
+	switch typ, _ := esjson.GetString(data, "type"); typ {
 	case "message_start":
-		a.id, a.model = ev.Message.ID, ev.Message.Model
-		ev.Message.Usage.into(&a.usage)
+		message, _ := esjson.Get(data, "message")
+		a.id, _ = esjson.GetString(message, "id")
+		a.model, _ = esjson.GetString(message, "model")
+		usage, _ := esjson.Get(message, "usage")
+		countUsage(&a.usage, usage)
 	case "content_block_start":
-		return a.start(ev.Index, ev.Block), false, nil
+		raw, _ := esjson.Get(data, "content_block")
+		return a.start(index(data), raw), false, nil
 	case "content_block_delta":
-		return a.delta(ev), false, nil
+		delta, _ := esjson.Get(data, "delta")
+		return a.delta(index(data), delta), false, nil
 	case "content_block_stop":
-		delete(a.open, ev.Index)
+		delete(a.open, index(data))
 	case "message_delta":
-		if ev.Delta.StopReason != "" {
-			a.stop = ev.Delta.StopReason
+		delta, _ := esjson.Get(data, "delta")
+		if reason, _ := esjson.GetString(delta, "stop_reason"); reason != "" {
+			a.stop = reason
 		}
-		if ev.Usage.into(&a.usage) {
+		usage, _ := esjson.Get(data, "usage")
+		if countUsage(&a.usage, usage) {
 			return llm.UsageReport{Usage: a.usage}, false, nil
 		}
 	case "message_stop":
@@ -110,36 +98,38 @@ func (a *accumulator) add(data []byte) (chunk llm.Chunk, done bool, err error) {
 	return nil, false, nil // pings and what is to come
 }
 
-func (a *accumulator) start(index int, raw json.RawMessage) llm.Chunk {
-	var head struct {
-		Type      string          `json:"type"`
-		ID        string          `json:"id"`
-		Name      string          `json:"name"`
-		Text      json.RawMessage `json:"text"`
-		Thinking  json.RawMessage `json:"thinking"`
-		Signature json.RawMessage `json:"signature"`
-	}
-	_ = json.Unmarshal(raw, &head) // a block of another shape is kept raw
-	b := &block{typ: head.Type, raw: append(json.RawMessage(nil), raw...)}
+// index is the block that an event is about; servers that leave it out mean the
+// first.
+func index(event []byte) int64 {
+	n, _ := esjson.GetInt(event, "index")
+	return n
+}
+
+func (a *accumulator) start(index int64, raw []byte) llm.Chunk {
+	typ, _ := esjson.GetString(raw, "type") // a block of another shape is kept raw
+	b := &block{typ: typ, raw: append(json.RawMessage(nil), raw...)}
 	if a.open == nil {
-		a.open = map[int]*block{}
+		a.open = map[int64]*block{}
 	}
 	a.open[index] = b
 	a.blocks = append(a.blocks, b)
-	switch head.Type {
+	switch typ {
 	case "text":
-		if s := unquote(head.Text); s != "" {
+		if s, _ := esjson.GetString(raw, "text"); s != "" {
 			b.text = append(b.text, s...)
 			return llm.TextDelta{Text: s}
 		}
 	case "thinking":
-		b.signature = append(b.signature, unquote(head.Signature)...)
-		if s := unquote(head.Thinking); s != "" {
+		signature, _ := esjson.GetString(raw, "signature")
+		b.signature = append(b.signature, signature...)
+		if s, _ := esjson.GetString(raw, "thinking"); s != "" {
 			b.text = append(b.text, s...)
 			return llm.ReasoningDelta{Text: s}
 		}
 	case "tool_use":
-		b.id, b.name, b.call = a.newID(SafeID(head.ID)), head.Name, a.calls
+		id, _ := esjson.GetString(raw, "id")
+		b.id, b.call = a.newID(SafeID(id)), a.calls
+		b.name, _ = esjson.GetString(raw, "name")
 		a.calls++
 		return llm.ToolDelta{Index: b.call, ID: b.id, Name: b.name}
 	}
@@ -163,46 +153,35 @@ func (a *accumulator) newID(id string) string {
 	return free
 }
 
-func (a *accumulator) delta(ev event) llm.Chunk {
-	b := a.open[ev.Index]
+func (a *accumulator) delta(index int64, delta []byte) llm.Chunk {
+	b := a.open[index]
 	if b == nil {
 		return nil
 	}
-	switch ev.Delta.Type {
+	switch typ, _ := esjson.GetString(delta, "type"); typ {
 	case "text_delta":
-		s := unquote(ev.Delta.Text)
+		s, _ := esjson.GetString(delta, "text")
 		b.text = append(b.text, s...)
 		if s != "" && b.typ == "text" {
 			return llm.TextDelta{Text: s}
 		}
 	case "thinking_delta":
-		s := unquote(ev.Delta.Thinking)
+		s, _ := esjson.GetString(delta, "thinking")
 		b.text = append(b.text, s...)
 		if s != "" && b.typ == "thinking" {
 			return llm.ReasoningDelta{Text: s}
 		}
 	case "signature_delta":
-		b.signature = append(b.signature, unquote(ev.Delta.Signature)...)
+		s, _ := esjson.GetString(delta, "signature")
+		b.signature = append(b.signature, s...)
 	case "input_json_delta":
-		s := unquote(ev.Delta.Partial)
+		s, _ := esjson.GetString(delta, "partial_json")
 		b.text = append(b.text, s...)
 		if s != "" && b.typ == "tool_use" {
 			return llm.ToolDelta{Index: b.call, ID: b.id, Input: s}
 		}
 	}
 	return nil
-}
-
-// unquote reads a JSON string; anything else is empty.
-func unquote(raw json.RawMessage) string {
-	if len(raw) < 2 || raw[0] != '"' {
-		return ""
-	}
-	s, err := esjson.Unquote(raw)
-	if err != nil {
-		return ""
-	}
-	return s
 }
 
 // errorParts reads {"error":{"type","message"}}, in a body or an event.

@@ -20,6 +20,7 @@ package anthropic
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -83,7 +84,7 @@ func New(o Options) *Provider {
 		o.IdleTimeout = DefaultIdle
 	}
 	if o.HTTPClient == nil {
-		o.HTTPClient = &http.Client{Transport: newTransport()}
+		o.HTTPClient = &http.Client{Transport: wire.NewTransport()}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -106,17 +107,18 @@ func New(o Options) *Provider {
 	return &Provider{opts: o, client: sdk.NewClient(opts...)}
 }
 
-// newTransport clones the default one. Requests are megabytes: the default write
-// buffer of 4 KB turns each into hundreds of writes.
-func newTransport() http.RoundTripper {
-	t, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		return http.DefaultTransport
-	}
-	t = t.Clone()
-	t.WriteBufferSize = 64 << 10
-	t.ReadBufferSize = 32 << 10
-	return t
+// send makes the SDK send the body. The SDK takes bodies of unknown length or in
+// one piece only, so it is put in behind it.
+func send(body *wire.Body) option.RequestOption {
+	return option.WithMiddleware(func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+		req.Header.Set("Content-Type", "application/json")
+		req.ContentLength = body.Size()
+		req.Body = body.Reader()
+		// A connection that was kept may turn out to be closed: the transport then
+		// sends the body again by itself.
+		req.GetBody = func() (io.ReadCloser, error) { return body.Reader(), nil }
+		return next(req)
+	})
 }
 
 // Name returns "anthropic".

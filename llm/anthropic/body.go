@@ -8,6 +8,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/catalogue"
+	"github.com/roost-dev/roost/llm/wire"
 )
 
 const (
@@ -26,13 +27,13 @@ func (p *Provider) Body(req llm.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.bytes(), nil
+	return b.Bytes(), nil
 }
 
 // body builds the request body. It neither copies nor decodes the messages; only
 // the last two user messages are scanned, for the place of the mark. Content must
 // be valid JSON and valid for sending. The error is an *llm.Error of Kind Invalid.
-func (p *Provider) body(req llm.Request) (*pieces, error) {
+func (p *Provider) body(req llm.Request) (*wire.Body, error) {
 	model := req.Model
 	if model == "" {
 		model = p.opts.Model
@@ -58,22 +59,22 @@ func (p *Provider) body(req llm.Request) (*pieces, error) {
 	}
 	b = tools(b, req.Tools)
 	b = append(b, `,"messages":[`...)
-	out := &pieces{list: make([][]byte, 0, 2*len(req.Messages)+2)}
-	out.add(b)
+	out := wire.NewBody(2*len(req.Messages) + 2)
+	out.Add(b)
 	marked := markedMessages(req.Messages)
 	for i, m := range req.Messages {
 		before := between[m.Role]
 		if i == 0 {
 			before = before[len(endOfMessage):]
 		}
-		out.add(before)
+		out.Add(before)
 		if i == marked[0] || i == marked[1] {
-			out.add(withMark(nil, m.Content))
+			out.Add(withMark(nil, m.Content))
 		} else {
-			out.add(m.Content)
+			out.Add(m.Content)
 		}
 	}
-	out.add(endOfBody)
+	out.Add(endOfBody)
 	return out, nil
 }
 

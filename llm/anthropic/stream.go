@@ -59,13 +59,13 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 }
 
 // attempt sends the body once. started says whether a chunk was yielded.
-func (p *Provider) attempt(ctx context.Context, body *pieces, yield func(llm.Chunk, error) bool) (started bool, err error) {
+func (p *Provider) attempt(ctx context.Context, body *wire.Body, yield func(llm.Chunk, error) bool) (started bool, err error) {
 	ctx, idle, stop := wire.WithIdle(ctx, p.opts.IdleTimeout)
 	defer stop()
 	var res *http.Response
 	// Post, not Messages.NewStreaming: that one parses and copies the whole body to
 	// set "stream", and hides how the stream ended.
-	if err := p.client.Post(ctx, "v1/messages", nil, &res, body.option()); err != nil {
+	if err := p.client.Post(ctx, "v1/messages", nil, &res, send(body)); err != nil {
 		return false, p.requestError(ctx, err)
 	}
 	defer res.Body.Close()

@@ -33,7 +33,7 @@ func sliceLines(r io.Reader, offset, limit int) (excerpt, error) {
 	var kept []string
 	n := 0 // complete lines so far
 	var line []byte
-	br := bufio.NewReaderSize(r, 64<<10)
+	br := bufio.NewReaderSize(r, 16<<10)
 	size := 0
 	wanted := func() bool { return n >= offset && n-offset < limit && size < maxShown }
 	for {
