@@ -35,7 +35,8 @@ func (w *window) messages(api []*task.Message, o contextwindow.Options) ([]llm.M
 func (a *Agent) request() (llm.Request, error) {
 	s := a.state()
 	messages, notes, err := a.window.messages(s.API(), contextwindow.Options{
-		DropThinking: a.unthinking || a.Provider.Name() != "anthropic",
+		DropThinking:  a.unthinking || a.Provider.Name() != "anthropic",
+		KeepReasoning: !a.unthinking && a.Provider.Name() == "openai",
 	})
 	if err != nil {
 		return llm.Request{}, fmt.Errorf("build the request: %w", err)

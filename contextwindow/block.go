@@ -38,7 +38,7 @@ const (
 // fields are the members of a block that the API knows.
 type fields struct {
 	typ, text, id, name, input, useID, content, isError []byte
-	thinking, signature, data, source                   []byte
+	thinking, signature, data, source, encrypted        []byte
 	count                                               int // members, known or not
 }
 
@@ -76,6 +76,8 @@ func (f *fields) set(key, val []byte) {
 		f.data = val
 	case "source":
 		f.source = val
+	case "encrypted_content":
+		f.encrypted = val
 	}
 }
 
@@ -138,6 +140,8 @@ func checkBlock(b []byte, f *fields, role string, o Options) (p part, keep bool,
 		out.String("type", "redacted_thinking")
 		out.Raw("data", f.data)
 		return part{kind: thinking, raw: out.Bytes(), mended: true}, true, ""
+	case typ == "reasoning" && !user && o.KeepReasoning && str(f.encrypted) != "":
+		return part{kind: thinking, raw: b}, true, ""
 	case typ == "reasoning" || typ == "thoughtSignature":
 		return p, false, "" // other providers' own
 	}

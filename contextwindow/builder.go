@@ -14,8 +14,9 @@ var ErrEmpty = errors.New("the history holds no message that can be sent: add a 
 
 // Options say what the asked model takes.
 type Options struct {
-	DropThinking bool // leave signed thinking out: the model changed, or is not Anthropic's
-	NoImages     bool // the model takes no images; a text stands in for each
+	DropThinking  bool // leave signed thinking out: the model changed, or is not Anthropic's
+	KeepReasoning bool // send encrypted reasoning back: OpenAI's models want their own
+	NoImages      bool // the model takes no images; a text stands in for each
 }
 
 // Note tells what was left out of a request or changed in it.

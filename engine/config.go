@@ -8,19 +8,26 @@ import (
 // ConfigFromEnv reads the variables that providers' own tools use.
 func ConfigFromEnv(getenv func(string) string) Config {
 	c := Config{Keys: map[string]string{}, BaseURLs: map[string]string{}}
-	if key := getenv("ANTHROPIC_API_KEY"); key != "" {
-		c.Keys["anthropic"] = key
-		c.Provider, c.Model = "anthropic", defaultModel
+	for name, p := range providers {
+		for _, v := range p.keys {
+			if key := getenv(v); key != "" {
+				c.Keys[name] = key
+				break
+			}
+		}
+		if base := getenv(p.base); base != "" {
+			c.BaseURLs[name] = base
+		}
 	}
-	if base := getenv("ANTHROPIC_BASE_URL"); base != "" {
-		c.BaseURLs["anthropic"] = base
+	for _, name := range preferred {
+		if c.Keys[name] != "" {
+			c.Provider, c.Model = name, providers[name].model
+			break
+		}
 	}
 	c.Zone = zone(time.Now())
 	return c
 }
-
-// defaultModel is asked when neither the user nor the task names one.
-const defaultModel = "claude-sonnet-5-5"
 
 // zone names the user's time zone with its offset, as Roo writes it.
 func zone(now time.Time) string {

@@ -7,10 +7,6 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/approval"
-	"github.com/roost-dev/roost/llm"
-	"github.com/roost-dev/roost/llm/anthropic"
-	"github.com/roost-dev/roost/llm/script"
-	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -46,8 +42,8 @@ func (e *Engine) settings(s task.Settings, r Request) (task.Settings, error) {
 			s.Model = e.opt.Config.Model
 		}
 	}
-	if s.Provider == "anthropic" && s.Model == "" {
-		s.Model = defaultModel
+	if s.Model == "" {
+		s.Model = providers[s.Provider].model
 	}
 	if s.Mode == "" {
 		s.Mode = "code"
@@ -101,58 +97,6 @@ func limit[N int | int64](has, given N) N {
 
 func policy(s task.Settings) approval.Policy {
 	return approval.Policy{Mode: s.Approve, Allow: s.Allow, Deny: s.Deny, AllowTools: s.Tools}
-}
-
-// providerChoice is a provider and what must never be shown of it.
-type providerChoice struct {
-	llm   llm.Provider
-	masks *redact.Redactor
-}
-
-// provider makes the provider a task names. It is never swapped silently.
-func (e *Engine) provider(s task.Settings) (providerChoice, error) {
-	c := e.opt.Config
-	var known []redact.Known
-	for name, key := range c.Keys {
-		known = append(known, redact.Known{Kind: name + "-key", Value: key})
-	}
-	choice := providerChoice{masks: redact.New(known...)}
-	switch s.Provider {
-	case "":
-		return choice, &ConfigError{
-			What: "ask a model", Why: "no provider is named and no key was found",
-			Try: "set ANTHROPIC_API_KEY, or play a script with --provider script --model FILE",
-		}
-	case "script":
-		model, err := loadScript(s.Model)
-		if err != nil {
-			return choice, &ConfigError{What: "load the script " + s.Model, Why: err.Error(), Try: "name a YAML file with --model"}
-		}
-		choice.llm = model
-	case "anthropic":
-		key := c.Keys["anthropic"]
-		if key == "" {
-			return choice, &ConfigError{What: "ask anthropic", Why: "there is no key", Try: "set ANTHROPIC_API_KEY"}
-		}
-		base := s.BaseURL
-		if base == "" {
-			base = c.BaseURLs["anthropic"]
-		}
-		choice.llm = anthropic.New(anthropic.Options{APIKey: key, BaseURL: base, Model: s.Model})
-	default:
-		return choice, &ConfigError{
-			What: "ask " + s.Provider, Why: "this version has no such provider",
-			Try: "use --provider anthropic or --provider script",
-		}
-	}
-	return choice, nil
-}
-
-func loadScript(name string) (llm.Provider, error) {
-	if name == "" || name == "demo" {
-		return script.Default(), nil
-	}
-	return script.Load(name)
 }
 
 // gitHead is the commit that a workspace's repository stands on, "" without one.

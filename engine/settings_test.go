@@ -51,7 +51,7 @@ func TestSettings(t *testing.T) {
 		{"an empty list is a list", kept, Request{Allow: []string{}}, func(s *task.Settings) { s.Allow = []string{} }},
 		{"one limit", kept, Request{Limits: &task.Limits{MaxCostMicros: 7}}, func(s *task.Settings) { s.Limits.MaxCostMicros = 7 }},
 		{"another provider's model means nothing", kept, Request{Provider: "anthropic"}, func(s *task.Settings) {
-			s.Provider, s.Model, s.BaseURL = "anthropic", defaultModel, ""
+			s.Provider, s.Model, s.BaseURL = "anthropic", providers["anthropic"].model, ""
 		}},
 		{"the same provider's does", kept, Request{Provider: "script"}, func(*task.Settings) {}},
 		{"the configuration comes last", task.Settings{Workspace: "/w"}, Request{}, func(s *task.Settings) {
@@ -83,7 +83,10 @@ func TestSettingsThatCannotBe(t *testing.T) {
 	if !errors.As(err, &config) || !strings.Contains(config.Try, "-C") {
 		t.Errorf("workspace: %v", err)
 	}
-	for provider, try := range map[string]string{"": "ANTHROPIC_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "openrouter": "--provider anthropic"} {
+	for provider, try := range map[string]string{
+		"": "ANTHROPIC_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY",
+		"openai-compatible": "OPENAI_COMPATIBLE_BASE_URL", "openrouter": "--provider anthropic",
+	} {
 		if _, err = e.provider(task.Settings{Provider: provider}); !errors.As(err, &config) || !strings.Contains(config.Try, try) {
 			t.Errorf("provider %q: %v", provider, err)
 		}
@@ -102,8 +105,29 @@ func TestConfigFromEnv(t *testing.T) {
 	if diff := cmp.Diff(Config{Keys: map[string]string{}, BaseURLs: map[string]string{}}, env(nil)); diff != "" {
 		t.Error(diff)
 	}
+	for name, c := range map[string]struct {
+		vars map[string]string
+		want Config
+	}{
+		"the first that has a key": {
+			map[string]string{"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o"},
+			Config{Provider: "anthropic", Model: providers["anthropic"].model, Keys: map[string]string{"anthropic": "a", "openai": "o"}, BaseURLs: map[string]string{}},
+		},
+		"openai alone": {
+			map[string]string{"OPENAI_API_KEY": "o", "OPENAI_BASE_URL": "http://127.0.0.1:2"},
+			Config{Provider: "openai", Model: providers["openai"].model, Keys: map[string]string{"openai": "o"}, BaseURLs: map[string]string{"openai": "http://127.0.0.1:2"}},
+		},
+		"a server that imitates is never guessed": {
+			map[string]string{"OPENROUTER_API_KEY": "r", "OPENAI_COMPATIBLE_BASE_URL": "http://127.0.0.1:3"},
+			Config{Keys: map[string]string{"openai-compatible": "r"}, BaseURLs: map[string]string{"openai-compatible": "http://127.0.0.1:3"}},
+		},
+	} {
+		if diff := cmp.Diff(c.want, env(c.vars)); diff != "" {
+			t.Error(name, diff)
+		}
+	}
 	want := Config{
-		Provider: "anthropic", Model: defaultModel,
+		Provider: "anthropic", Model: providers["anthropic"].model,
 		Keys: map[string]string{"anthropic": "k"}, BaseURLs: map[string]string{"anthropic": "http://127.0.0.1:1"},
 	}
 	if diff := cmp.Diff(want, env(map[string]string{"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1"})); diff != "" {

@@ -157,7 +157,12 @@ func TestWatcher(t *testing.T) {
 		then func(path string) error
 		says string
 	}{
-		"replaced":   {func(p string) error { return os.WriteFile(p, []byte("[1]"), 0o600) }, ""},
+		"replaced": {func(p string) error {
+			if err := os.WriteFile(p+".new", []byte("[1]"), 0o600); err != nil {
+				return err
+			}
+			return os.Rename(p+".new", p)
+		}, ""},
 		"cut":        {func(p string) error { return os.Truncate(p, 1) }, "is not JSON"},
 		"taken away": {os.Remove, "is gone"},
 	} {

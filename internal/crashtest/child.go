@@ -55,10 +55,12 @@ func (b *Bench) UseScript(turns []Turn) error {
 	return nil
 }
 
-// UseServer asks a loopback Messages server.
-func (b *Bench) UseServer(url string) {
-	b.Model = []string{"--provider", "anthropic", "--model", "claude-sonnet-4-5"}
-	b.Env = append(b.Env, "ANTHROPIC_BASE_URL="+url, "ANTHROPIC_API_KEY=test-key")
+// UseServer asks a loopback server in the dialect of a provider.
+func (b *Bench) UseServer(provider, url string) {
+	model := map[string]string{"anthropic": "claude-sonnet-4-5", "openai": "gpt-5.1", "openai-compatible": "any"}[provider]
+	b.Model = []string{"--provider", provider, "--model", model}
+	name := strings.ToUpper(strings.ReplaceAll(provider, "-", "_"))
+	b.Env = append(b.Env, name+"_BASE_URL="+url, name+"_API_KEY=test-key")
 }
 
 // Child is what one process did.

@@ -37,24 +37,14 @@ func Script(turns []Turn) ([]byte, error) {
 	return b, nil
 }
 
-// Answer plays the turns as the Messages API would: how many replies a request
-// holds decides the turn, so that a restarted client goes on where it was.
+// Answer plays the turns as a provider would: how many replies a request holds
+// decides the turn, so that a restarted client goes on where it was.
 func Answer(turns []Turn) func(llmtest.Request) llmtest.Reply {
 	return func(r llmtest.Request) llmtest.Reply {
-		var body struct {
-			Messages []struct {
-				Role string `json:"role"`
-			} `json:"messages"`
+		if !json.Valid(r.Body) {
+			return llmtest.Fail(400, "the body is not JSON")
 		}
-		if err := json.Unmarshal(r.Body, &body); err != nil {
-			return llmtest.Fail(400, err.Error())
-		}
-		n := 0
-		for _, m := range body.Messages {
-			if m.Role == "assistant" {
-				n++
-			}
-		}
+		n := r.Replies()
 		turn := Complete("The end.")
 		if n < len(turns) {
 			turn = turns[n]

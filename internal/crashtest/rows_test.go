@@ -112,7 +112,7 @@ func waits(t *testing.T, l crashtest.Look) {
 
 func TestKilledDuring(t *testing.T) {
 	for _, r := range rows {
-		for _, provider := range []string{"script", "anthropic"} {
+		for _, provider := range []string{"script", "anthropic", "openai", "openai-compatible"} {
 			t.Run(r.name+"/"+provider, func(t *testing.T) {
 				t.Parallel()
 				r.check(t, provider)
@@ -147,7 +147,7 @@ func newBench(t *testing.T, provider string, turns []crashtest.Turn) *crashtest.
 	} else {
 		s := llmtest.New(t)
 		s.Answer(crashtest.Answer(turns))
-		b.UseServer(s.URL)
+		b.UseServer(provider, s.URL)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -19,9 +19,6 @@ import (
 // TLS handshake.
 const drainLimit = 100 * time.Millisecond
 
-// errStop says that the consumer wants no more.
-var errStop = errors.New("consumer stopped")
-
 // Stream asks and yields what comes. See llm.Provider. Errors are *llm.Error, or
 // the context's cause when the caller ended it.
 func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
@@ -35,26 +32,7 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 			yield(nil, err)
 			return
 		}
-		b := p.opts.Backoff
-		for attempt := 1; ; attempt++ {
-			started, err := p.attempt(ctx, body, yield)
-			if err == nil || errors.Is(err, errStop) {
-				return
-			}
-			var failed *llm.Error
-			if started || !errors.As(err, &failed) || !failed.Retryable() || attempt > b.Limit() {
-				yield(nil, err)
-				return
-			}
-			wait := b.Delay(attempt, failed)
-			if !yield(llm.Retrying{Attempt: attempt, Err: failed, WaitMS: wait.Milliseconds()}, nil) {
-				return
-			}
-			if err := b.Wait(ctx, wait); err != nil {
-				yield(nil, err)
-				return
-			}
-		}
+		wire.Attempts(ctx, p.opts.Backoff, yield, func() (bool, error) { return p.attempt(ctx, body, yield) })
 	}
 }
 
@@ -92,18 +70,18 @@ func (p *Provider) attempt(ctx context.Context, body *wire.Body, yield func(llm.
 				// attempt that dies before that can still be repeated.
 				started = true
 				if !yield(llm.UsageReport{Usage: acc.usage}, nil) {
-					return started, errStop
+					return started, wire.ErrStop
 				}
 			}
 			if !yield(chunk, nil) {
-				return started, errStop
+				return started, wire.ErrStop
 			}
 		}
 		if done {
 			more := yield(acc.done(), nil)
 			drain(res.Body, stop)
 			if !more {
-				return true, errStop
+				return true, wire.ErrStop
 			}
 			return true, nil
 		}

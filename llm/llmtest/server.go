@@ -1,6 +1,7 @@
 // Package llmtest is a model provider for tests: a real HTTP server on loopback
-// that speaks Anthropic's Messages API, checks every request against the API's
-// documented rules, and plays replies and faults.
+// that speaks Anthropic's Messages API and OpenAI's two APIs, checks every request
+// against the API's documented rules, and plays replies and faults. A reply is
+// written once, in Anthropic's blocks, and said in the dialect that was asked in.
 //
 // A request that breaks a rule gets the 400 that the API would give, and is kept
 // as a violation: with New the test fails for it. Replies are played in order, one
@@ -45,6 +46,22 @@ func (r Request) Model() string {
 	}
 	_ = json.Unmarshal(r.Body, &m)
 	return m.Model
+}
+
+// Replies counts the model's replies that the request brings back, in any dialect.
+func (r Request) Replies() int {
+	type entry struct{ Role, Type string }
+	var m struct{ Messages, Input []entry }
+	_ = json.Unmarshal(r.Body, &m) // another shape holds none
+	n, inside := 0, false
+	for _, e := range append(m.Messages, m.Input...) {
+		mine := e.Role == "assistant" || e.Type == "reasoning" || e.Type == "function_call"
+		if mine && (!inside || e.Type == "") { // items that follow each other are one reply
+			n++
+		}
+		inside = mine
+	}
+	return n
 }
 
 // Server is a running provider.
@@ -105,7 +122,9 @@ func Serve(addr string, replies ...Reply) (*Server, error) {
 		done: make(chan struct{}), closed: make(chan struct{}),
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/messages", s.messages)
+	for path, d := range dialects {
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { s.answerIn(d, w, r) })
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.violation("asked for %s %s", r.Method, r.URL.Path)
 		writeError(w, http.StatusNotFound, "not_found_error", "Not Found")
@@ -166,7 +185,29 @@ func (s *Server) violation(format string, args ...any) {
 	s.violations = append(s.violations, fmt.Sprintf(format, args...))
 }
 
-func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
+// dialect is one provider's way to say what all say.
+type dialect struct {
+	key    func(http.Header) string
+	check  func(h http.Header, body []byte) string // the first rule that a request breaks
+	events func(Reply, Request) [][]byte           // a reply as its stream
+	failed func(typ, message string) []byte        // an error in the middle of a stream
+	refuse func(w http.ResponseWriter, status int, typ, message string)
+}
+
+var dialects = map[string]dialect{
+	"/v1/messages": {
+		key:   func(h http.Header) string { return h.Get("X-Api-Key") },
+		check: Check, events: Reply.events, failed: failedEvent, refuse: writeError,
+	},
+	"/v1/chat/completions": {
+		key: bearer, check: CheckChat, events: Reply.chatEvents, failed: chatFailed, refuse: writeOpenAIError,
+	},
+	"/v1/responses": {
+		key: bearer, check: CheckResponses, events: Reply.responsesEvents, failed: responsesFailed, refuse: writeOpenAIError,
+	},
+}
+
+func (s *Server) answerIn(d dialect, w http.ResponseWriter, r *http.Request) {
 	body, err := readBody(r)
 	if err != nil {
 		return // the client left in the middle: not a request
@@ -176,22 +217,22 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	s.requests = append(s.requests, req)
 	s.mu.Unlock()
 
-	if key := r.Header.Get("X-Api-Key"); key == "" || s.Key != "" && key != s.Key {
-		writeError(w, http.StatusUnauthorized, "authentication_error", "invalid x-api-key")
+	if key := d.key(r.Header); key == "" || s.Key != "" && key != s.Key {
+		d.refuse(w, http.StatusUnauthorized, "authentication_error", "invalid key")
 		return
 	}
-	if problem := Check(r.Header, body); problem != "" {
+	if problem := d.check(r.Header, body); problem != "" {
 		s.violation("request %d: %s", req.Number, problem)
-		writeError(w, http.StatusBadRequest, "invalid_request_error", problem)
+		d.refuse(w, http.StatusBadRequest, "invalid_request_error", problem)
 		return
 	}
 	reply, ok := s.next(req)
 	if !ok {
 		s.violation("request %d: no reply left", req.Number)
-		writeError(w, http.StatusInternalServerError, "api_error", "no reply left in the test server")
+		d.refuse(w, http.StatusInternalServerError, "api_error", "no reply left in the test server")
 		return
 	}
-	reply.serve(w, r, req, s.closed)
+	reply.serve(d, w, r, req, s.closed)
 }
 
 // readBody reads a body of known length in one piece: the server must not be what

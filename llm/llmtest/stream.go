@@ -98,7 +98,7 @@ func (r Reply) pieces(s string) []string {
 }
 
 // serve writes the reply, faults included.
-func (r Reply) serve(w http.ResponseWriter, hr *http.Request, req Request, closed <-chan struct{}) {
+func (r Reply) serve(d dialect, w http.ResponseWriter, hr *http.Request, req Request, closed <-chan struct{}) {
 	gone := hr.Context().Done()
 	wait := func(d time.Duration) bool {
 		if d <= 0 {
@@ -122,12 +122,12 @@ func (r Reply) serve(w http.ResponseWriter, hr *http.Request, req Request, close
 	}
 	w.Header().Set("request-id", fmt.Sprintf("req_test_%d", req.Number))
 	if r.Status != 0 {
-		writeError(w, r.Status, r.Type, r.Message)
+		d.refuse(w, r.Status, r.Type, r.Message)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.WriteHeader(http.StatusOK)
-	events, stall := r.events(req), false
+	events, stall := d.events(r, req), false
 	cut := func(n int) bool {
 		if n <= 0 || n >= len(events) {
 			return false
@@ -140,7 +140,7 @@ func (r Reply) serve(w http.ResponseWriter, hr *http.Request, req Request, close
 	case cut(r.StallAt):
 		stall = true
 	case cut(r.ErrorAt):
-		events = append(events, []byte(fmt.Sprintf("event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":%s,\"message\":%s}}\n\n", encode(r.Type), encode(r.Message))))
+		events = append(events, d.failed(r.Type, r.Message))
 	}
 	if r.CutAtByte > 0 {
 		if all := bytes.Join(events, nil); r.CutAtByte < len(all) {
@@ -186,6 +186,10 @@ func split(events [][]byte, n int) [][]byte {
 		all = all[k:]
 	}
 	return out
+}
+
+func failedEvent(typ, message string) []byte {
+	return fmt.Appendf(nil, "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":%s,\"message\":%s}}\n\n", encode(typ), encode(message))
 }
 
 func writeError(w http.ResponseWriter, status int, typ, message string) {

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/llm/anthropic"
+	"github.com/roost-dev/roost/llm/openai"
+	"github.com/roost-dev/roost/llm/script"
+	"github.com/roost-dev/roost/redact"
+	"github.com/roost-dev/roost/task"
+)
+
+// access is a provider's name in variables, and how to reach it.
+type access struct {
+	keys  []string // variables, the first one that is set counts
+	base  string   // variable of its address
+	free  bool     // works without a key
+	model string   // asked when nobody names one; "" = a model has to be named
+	open  func(key, base, model string) llm.Provider
+}
+
+// providers are those that ask a model somewhere.
+var providers = map[string]access{
+	"anthropic": {
+		keys: []string{"ANTHROPIC_API_KEY"}, base: "ANTHROPIC_BASE_URL", model: "claude-sonnet-5-5",
+		open: func(key, base, model string) llm.Provider {
+			return anthropic.New(anthropic.Options{APIKey: key, BaseURL: base, Model: model})
+		},
+	},
+	"openai": {
+		keys: []string{"OPENAI_API_KEY"}, base: "OPENAI_BASE_URL", model: "gpt-5.1",
+		open: func(key, base, model string) llm.Provider {
+			return openai.New(openai.Options{APIKey: key, BaseURL: base, Model: model})
+		},
+	},
+	"openai-compatible": {
+		keys: []string{"OPENAI_COMPATIBLE_API_KEY", "OPENROUTER_API_KEY"}, base: "OPENAI_COMPATIBLE_BASE_URL", free: true,
+		open: func(key, base, model string) llm.Provider {
+			return openai.New(openai.Options{Compatible: true, APIKey: key, BaseURL: base, Model: model})
+		},
+	},
+}
+
+// preferred are the providers that are taken when nobody names one, by whose key is
+// there first.
+var preferred = []string{"anthropic", "openai"}
+
+// providerChoice is a provider and what must never be shown of it.
+type providerChoice struct {
+	llm   llm.Provider
+	masks *redact.Redactor
+}
+
+// provider makes the provider a task names. It is never swapped silently.
+func (e *Engine) provider(s task.Settings) (providerChoice, error) {
+	c := e.opt.Config
+	var known []redact.Known
+	for name, key := range c.Keys {
+		known = append(known, redact.Known{Kind: name + "-key", Value: key})
+	}
+	choice := providerChoice{masks: redact.New(known...)}
+	switch s.Provider {
+	case "":
+		return choice, &ConfigError{
+			What: "ask a model", Why: "no provider is named and no key was found",
+			Try: "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or play a script with --provider script --model FILE",
+		}
+	case "script":
+		model, err := loadScript(s.Model)
+		if err != nil {
+			return choice, &ConfigError{What: "load the script " + s.Model, Why: err.Error(), Try: "name a YAML file with --model"}
+		}
+		choice.llm = model
+		return choice, nil
+	}
+	p, is := providers[s.Provider]
+	if !is {
+		return choice, &ConfigError{
+			What: "ask " + s.Provider, Why: "this version has no such provider",
+			Try: "use --provider anthropic, openai, openai-compatible or script",
+		}
+	}
+	key, base := c.Keys[s.Provider], s.BaseURL
+	if base == "" {
+		base = c.BaseURLs[s.Provider]
+	}
+	switch {
+	case key == "" && !p.free:
+		return choice, &ConfigError{What: "ask " + s.Provider, Why: "there is no key", Try: "set " + p.keys[0]}
+	case base == "" && p.free:
+		return choice, &ConfigError{
+			What: "ask " + s.Provider, Why: "no address is named",
+			Try: "name it with --base-url http://127.0.0.1:11434/v1, or set " + p.base,
+		}
+	case s.Model == "" && p.model == "":
+		return choice, &ConfigError{What: "ask " + s.Provider, Why: "no model is named", Try: "name one with --model"}
+	}
+	choice.llm = p.open(key, base, s.Model)
+	return choice, nil
+}
+
+func loadScript(name string) (llm.Provider, error) {
+	if name == "" || name == "demo" {
+		return script.Default(), nil
+	}
+	return script.Load(name)
+}

@@ -1,0 +1,139 @@
+package openai
+
+import (
+	"strconv"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/llm/wire"
+)
+
+// chatBody builds a request of chat completions.
+func (p *Provider) chatBody(req llm.Request) *wire.Body {
+	b := append([]byte(`{"model":`), esjson.Quote(nil, req.Model)...)
+	b = append(b, `,"stream":true,"stream_options":{"include_usage":true}`...)
+	if req.MaxTokens > 0 {
+		b = append(b, `,"max_tokens":`...)
+		b = strconv.AppendInt(b, int64(req.MaxTokens), 10)
+	}
+	if p.opts.Effort != "" {
+		b = append(b, `,"reasoning_effort":`...)
+		b = esjson.Quote(b, p.opts.Effort)
+	}
+	for i, t := range req.Tools {
+		b = append(b, list(i, `,"tools":[`)...)
+		b = append(b, `{"type":"function","function":{"name":`...)
+		b = function(b, t, "parameters")
+		b = append(b, `}}`...)
+	}
+	if len(req.Tools) > 0 {
+		b = append(b, ']')
+	}
+	b = append(b, `,"messages":[`...)
+	if req.System != "" {
+		b = append(b, `{"role":"system","content":`...)
+		b = esjson.Quote(b, req.System)
+		b = append(b, `},`...)
+	}
+	body := wire.NewBody(2*len(req.Messages) + 2)
+	body.Add(b)
+	p.history.add(body, req.Messages, chatMessages)
+	body.Add([]byte(`]}`))
+	return body
+}
+
+func list(i int, head string) string {
+	if i == 0 {
+		return head
+	}
+	return ","
+}
+
+// function is what a model is told of a tool, from its name on.
+func function(b []byte, t llm.ToolSpec, schema string) []byte {
+	b = esjson.Quote(b, t.Name)
+	if t.Description != "" {
+		b = append(b, `,"description":`...)
+		b = esjson.Quote(b, t.Description)
+	}
+	b = append(b, `,"`+schema+`":`...)
+	if len(t.Schema) == 0 {
+		return append(b, `{"type":"object","properties":{}}`...)
+	}
+	return append(b, t.Schema...)
+}
+
+// chatMessages is one stored message as the messages that chat completions make of
+// it: a result of a tool is a message of its own.
+func chatMessages(m llm.Message) []byte {
+	if m.Role == "assistant" {
+		return chatAssistant(blocksOf(m.Content))
+	}
+	if esjson.TypeOf(m.Content) == esjson.TypeString {
+		return append(append([]byte(`{"role":"user","content":`), m.Content...), '}')
+	}
+	var out, parts []byte
+	part := func(b block) {
+		parts = append(parts, list(len(parts), "")...)
+		switch b.typ {
+		case "text":
+			parts = append(append(append(parts, `{"type":"text","text":`...), b.text...), '}')
+		case "image":
+			parts = append(append(append(parts, `{"type":"image_url","image_url":{"url":`...), b.image()...), `}}`...)
+		}
+	}
+	for _, b := range blocksOf(m.Content) {
+		switch b.typ {
+		case "tool_result":
+			text, images := b.result()
+			out = append(out, list(len(out), "")...)
+			out = append(append(out, `{"role":"tool","tool_call_id":`...), b.id...)
+			out = append(append(append(out, `,"content":`...), text...), '}')
+			for _, image := range images {
+				part(image)
+			}
+		case "text", "image":
+			part(b)
+		}
+	}
+	if len(parts) > 0 {
+		out = append(out, list(len(out), "")...)
+		out = append(append(append(out, `{"role":"user","content":[`...), parts...), `]}`...)
+	}
+	return out
+}
+
+func chatAssistant(blocks []block) []byte {
+	var text, calls []byte
+	for _, b := range blocks {
+		switch b.typ {
+		case "text":
+			text = joined(text, b.text)
+		case "tool_use":
+			calls = append(calls, list(len(calls), "")...)
+			calls = append(append(calls, `{"id":`...), b.id...)
+			calls = append(append(calls, `,"type":"function","function":{"name":`...), b.name...)
+			calls = append(append(append(calls, `,"arguments":`...), b.arguments()...), `}}`...)
+		}
+	}
+	if text == nil && calls == nil {
+		return nil // nothing but reasoning: the message is left out
+	}
+	out := []byte(`{"role":"assistant","content":`)
+	if text == nil {
+		text = []byte("null")
+	}
+	out = append(out, text...)
+	if calls != nil {
+		out = append(append(append(out, `,"tool_calls":[`...), calls...), ']')
+	}
+	return append(out, '}')
+}
+
+// joined is two JSON strings as one.
+func joined(a, b []byte) []byte {
+	if len(a) < 2 {
+		return b
+	}
+	return append(a[:len(a)-1:len(a)-1], b[1:]...)
+}

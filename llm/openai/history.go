@@ -1,0 +1,52 @@
+package openai
+
+import (
+	"sync"
+
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/llm/wire"
+)
+
+// history keeps the messages of the last request as they were sent, so that a turn
+// translates what came since. Stored messages are never changed in place, so the
+// same memory is the same message.
+type history struct {
+	mu   sync.Mutex
+	sent []sentMessage
+}
+
+type sentMessage struct {
+	llm.Message
+	wire []byte
+}
+
+// add adds the messages to a body, commas between them.
+func (h *history) add(body *wire.Body, messages []llm.Message, translate func(llm.Message) []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	same := 0
+	for same < len(h.sent) && same < len(messages) && equal(h.sent[same].Message, messages[same]) {
+		same++
+	}
+	h.sent = h.sent[:same:same]
+	for _, m := range messages[same:] {
+		h.sent = append(h.sent, sentMessage{Message: m, wire: translate(m)})
+	}
+	first := true
+	for _, m := range h.sent {
+		if len(m.wire) == 0 {
+			continue
+		}
+		if !first {
+			body.Add(comma)
+		}
+		first = false
+		body.Add(m.wire)
+	}
+}
+
+var comma = []byte(",")
+
+func equal(a, b llm.Message) bool {
+	return a.Role == b.Role && len(a.Content) == len(b.Content) && &a.Content[0] == &b.Content[0]
+}

@@ -1,0 +1,133 @@
+package openai
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/llm/wire"
+)
+
+// responsesBody builds a request of the Responses API that leaves nothing at the
+// provider.
+func (p *Provider) responsesBody(req llm.Request) *wire.Body {
+	b := append([]byte(`{"model":`), esjson.Quote(nil, req.Model)...)
+	b = append(b, `,"stream":true,"store":false`...)
+	if reasons(req.Model) {
+		b = append(b, `,"include":["reasoning.encrypted_content"],"reasoning":{`...)
+		if p.opts.Effort != "" {
+			b = append(b, `"effort":`...)
+			b = append(esjson.Quote(b, p.opts.Effort), ',')
+		}
+		b = append(b, `"summary":"auto"}`...)
+	}
+	if req.MaxTokens > 0 {
+		b = append(b, `,"max_output_tokens":`...)
+		b = strconv.AppendInt(b, int64(req.MaxTokens), 10)
+	}
+	if req.System != "" {
+		b = append(b, `,"instructions":`...)
+		b = esjson.Quote(b, req.System)
+	}
+	for i, t := range req.Tools {
+		b = append(b, list(i, `,"tools":[`)...)
+		// Strict schemas demand that every member is required; ours have optional ones.
+		b = append(b, `{"type":"function","strict":false,"name":`...)
+		b = function(b, t, "parameters")
+		b = append(b, '}')
+	}
+	if len(req.Tools) > 0 {
+		b = append(b, ']')
+	}
+	b = append(b, `,"input":[`...)
+	body := wire.NewBody(2*len(req.Messages) + 2)
+	body.Add(b)
+	p.history.add(body, req.Messages, responsesItems)
+	body.Add([]byte(`]}`))
+	return body
+}
+
+// reasons tells the models that think before they answer. The others refuse to be
+// asked for their reasoning.
+func reasons(model string) bool {
+	for _, family := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6", "codex"} {
+		if rest, ok := strings.CutPrefix(model, family); ok {
+			return !strings.HasPrefix(rest, "-chat")
+		}
+	}
+	return false
+}
+
+// responsesItems is one stored message as input items.
+func responsesItems(m llm.Message) []byte {
+	var out []byte
+	item := func(parts ...[]byte) {
+		out = append(out, list(len(out), "")...)
+		for _, p := range parts {
+			out = append(out, p...)
+		}
+	}
+	if m.Role == "assistant" {
+		var text []byte
+		say := func() {
+			if text != nil {
+				item([]byte(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":`), text, []byte(`}]}`))
+				text = nil
+			}
+		}
+		for _, b := range blocksOf(m.Content) {
+			switch b.typ {
+			case "text":
+				text = joined(text, b.text)
+			case "reasoning":
+				if esjson.TypeOf(b.encrypted) == esjson.TypeString {
+					say()
+					item(reasoningItem(b))
+				}
+			case "tool_use":
+				say()
+				item([]byte(`{"type":"function_call","call_id":`), b.id, []byte(`,"name":`), b.name, []byte(`,"arguments":`), b.arguments(), []byte(`}`))
+			}
+		}
+		say()
+		return out
+	}
+	var parts []byte
+	part := func(b block) {
+		parts = append(parts, list(len(parts), "")...)
+		switch b.typ {
+		case "text":
+			parts = append(append(append(parts, `{"type":"input_text","text":`...), b.text...), '}')
+		case "image":
+			parts = append(append(append(parts, `{"type":"input_image","image_url":`...), b.image()...), '}')
+		}
+	}
+	for _, b := range blocksOf(m.Content) {
+		switch b.typ {
+		case "tool_result":
+			text, images := b.result()
+			item([]byte(`{"type":"function_call_output","call_id":`), b.id, []byte(`,"output":`), text, []byte(`}`))
+			for _, image := range images {
+				part(image)
+			}
+		case "text", "image":
+			part(b)
+		}
+	}
+	if len(parts) > 0 {
+		item([]byte(`{"type":"message","role":"user","content":[`), parts, []byte(`]}`))
+	}
+	return out
+}
+
+// reasoningItem is a stored reasoning block as the item it came as. Its summary was
+// for the person and is not sent back.
+func reasoningItem(b block) []byte {
+	out := []byte(`{"type":"reasoning",`)
+	if id, ok := esjson.Get(b.raw, "id"); ok && esjson.TypeOf(id) == esjson.TypeString {
+		out = append(append(append(out, `"id":`...), id...), ',')
+	}
+	out = append(out, `"summary":[],"encrypted_content":`...)
+	return append(append(out, b.encrypted...), '}')
+}

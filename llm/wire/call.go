@@ -1,0 +1,183 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/llm"
+)
+
+// drainLimit bounds the wait for the end of a response after its last event.
+// Reading it to the end keeps the connection for the next turn; a new one costs a
+// TLS handshake.
+const drainLimit = 100 * time.Millisecond
+
+// maxRefusal is how much of an error page is read.
+const maxRefusal = 64 << 10
+
+// Call is one request whose reply is a stream of events.
+type Call struct {
+	Client   *http.Client
+	Provider string
+	URL      string
+	Header   http.Header
+	Body     *Body
+	Key      string        // never shown, whatever a server echoes
+	Idle     time.Duration // how long the provider may stay silent; 0 or less = for ever
+	Now      func() time.Time
+
+	// Ended tells whether a stream that simply ends here has said all there was to
+	// say; nil = a reply has an end of its own, and without it was cut.
+	Ended func() bool
+	// Refusal reads the provider's error from a JSON body or event: its type or code
+	// and its words. nil = {"error":{"type"|"code","message"}}.
+	Refusal func(body []byte) (code, message string)
+	// Kind classifies a refusal; nil = KindOfStatus.
+	Kind func(status int, code, message string) llm.Kind
+}
+
+// Stream sends the request and hands each event to the function, which tells when
+// the reply is complete. A stream that ends before that was cut. Errors are
+// *llm.Error without the key, ErrStop, or the context's cause.
+func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err error)) error {
+	ctx, idle, stop := WithIdle(ctx, c.Idle)
+	defer stop()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, c.Body.Reader())
+	if err != nil {
+		return c.fail(llm.Invalid, 0, "the address cannot be asked: "+err.Error())
+	}
+	req.ContentLength = c.Body.Size()
+	req.GetBody = func() (io.ReadCloser, error) { return c.Body.Reader(), nil }
+	for k, v := range c.Header {
+		req.Header[k] = v
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
+	res, err := c.Client.Do(req)
+	if err != nil {
+		return c.clean(TransportError(ctx, c.Provider, err, false))
+	}
+	defer res.Body.Close()
+	idle.Pause()
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		return c.refused(res, idle)
+	}
+	events := NewEvents(idle.Reader(res.Body))
+	for {
+		ev, err := events.Next()
+		if errors.Is(err, io.EOF) && c.Ended != nil && c.Ended() {
+			return nil
+		}
+		if err != nil {
+			return c.clean(TransportError(ctx, c.Provider, err, true))
+		}
+		done, err := event(ev)
+		if failed, is := err.(*llm.Error); is { //nolint:errorlint // ours, not wrapped
+			if failed.RetryAfterMS == 0 {
+				failed.RetryAfterMS = RetryAfter(res.Header, c.now()).Milliseconds()
+			}
+			return RedactError(failed, c.Key)
+		}
+		if err != nil {
+			return err
+		}
+		if done {
+			t := time.AfterFunc(drainLimit, stop)
+			defer t.Stop()
+			_, _ = io.CopyN(io.Discard, res.Body, maxRefusal)
+			return nil
+		}
+	}
+}
+
+// refused turns an error page into an error.
+func (c Call) refused(res *http.Response, idle *Idle) error {
+	page, _ := io.ReadAll(io.LimitReader(idle.Reader(res.Body), maxRefusal)) // what came of it will do
+	err := c.ErrorOf(res.StatusCode, page)
+	err.RetryAfterMS = RetryAfter(res.Header, c.now()).Milliseconds()
+	return err
+}
+
+// ErrorOf reads what a provider says of a failure, in an error page (with its HTTP
+// status) or in the middle of a stream (status 0).
+func (c Call) ErrorOf(status int, page []byte) *llm.Error {
+	read, kind := c.Refusal, c.Kind
+	if read == nil {
+		read = Refusal
+	}
+	code, message := read(page)
+	if message == "" {
+		message = Shorten(string(page), 500)
+	}
+	if message == "" {
+		message = http.StatusText(status)
+	}
+	if kind == nil {
+		kind = func(status int, _, message string) llm.Kind { return KindOfStatus(status, message) }
+	}
+	return c.fail(kind(status, code, message), status, message)
+}
+
+// Refusal reads {"error":{"type","code","message"}}, as most providers write it, and
+// {"error":"..."} and {"message":"..."}, as others do.
+func Refusal(page []byte) (code, message string) {
+	if !esjson.Valid(page) {
+		return "", ""
+	}
+	inner, is := esjson.Get(page, "error")
+	if !is {
+		inner = page
+	}
+	if esjson.TypeOf(inner) == esjson.TypeString {
+		_ = json.Unmarshal(inner, &message)
+		return "", message
+	}
+	message, _ = esjson.GetString(inner, "message")
+	for _, name := range []string{"code", "type", "status"} {
+		if code, _ = esjson.GetString(inner, name); code != "" {
+			break
+		}
+	}
+	return code, message
+}
+
+func (c Call) now() time.Time {
+	if c.Now != nil {
+		return c.Now()
+	}
+	return time.Now()
+}
+
+func (c Call) fail(kind llm.Kind, status int, message string) *llm.Error {
+	return RedactError(&llm.Error{Provider: c.Provider, Kind: kind, Status: status, Message: message}, c.Key)
+}
+
+func (c Call) clean(err error) error {
+	if failed, is := err.(*llm.Error); is { //nolint:errorlint // ours, not wrapped
+		return RedactError(failed, c.Key)
+	}
+	return err
+}
+
+// Join is an API's path behind a base URL that may or may not end in the version.
+func Join(base, version, path string) string {
+	base = strings.TrimRight(base, "/")
+	if !strings.HasSuffix(base, "/"+version) && !versioned(base) {
+		base += "/" + version
+	}
+	return fmt.Sprintf("%s/%s", base, path)
+}
+
+// versioned reports whether an address ends in a version of its own, such as
+// /api/v1 or /openai/v1beta.
+func versioned(base string) bool {
+	last := base[strings.LastIndexByte(base, '/')+1:]
+	return len(last) > 1 && last[0] == 'v' && last[1] >= '0' && last[1] <= '9'
+}
