@@ -34,10 +34,7 @@ func (w *window) messages(api []*task.Message, o contextwindow.Options) ([]llm.M
 // request builds the next request from the task's history and settings alone.
 func (a *Agent) request() (llm.Request, error) {
 	s := a.state()
-	messages, notes, err := a.window.messages(s.API(), contextwindow.Options{
-		DropThinking:  a.unthinking || a.Provider.Name() != "anthropic",
-		KeepReasoning: !a.unthinking && a.Provider.Name() == "openai",
-	})
+	messages, notes, err := a.window.messages(s.API(), a.wanted())
 	if err != nil {
 		return llm.Request{}, fmt.Errorf("build the request: %w", err)
 	}
@@ -50,6 +47,14 @@ func (a *Agent) request() (llm.Request, error) {
 		Model: a.Settings.Model, System: a.system(), Tools: a.toolSpecs(), Messages: messages,
 		Replies: s.Replies, Failures: s.Failures,
 	}, nil
+}
+
+// wanted says what of the model's own thinking its provider wants back.
+func (a *Agent) wanted() contextwindow.Options {
+	if a.unthinking {
+		return contextwindow.Options{DropThinking: true}
+	}
+	return contextwindow.For(a.Provider.Name())
 }
 
 func (a *Agent) toolSpecs() []llm.ToolSpec {

@@ -67,7 +67,8 @@ func (a *Agent) turn(ctx context.Context) error {
 func (a *Agent) dropThinking(refused *llm.Error) bool {
 	words := strings.ToLower(refused.Message)
 	setting := strings.Contains(words, "thinking.type") || strings.Contains(words, "budget_tokens")
-	about := strings.Contains(words, "thinking") || strings.Contains(words, "encrypted content") || strings.Contains(words, "encrypted_content")
+	about := strings.Contains(words, "thinking") || strings.Contains(words, "encrypted content") || strings.Contains(words, "encrypted_content") ||
+		strings.Contains(words, "thought signature") || strings.Contains(words, "thought_signature")
 	if a.unthinking || refused.Kind != llm.Invalid || setting || !about {
 		return false
 	}

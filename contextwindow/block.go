@@ -17,6 +17,7 @@ const (
 	toolUse
 	toolResult
 	thinking
+	signature // of a thought, beside what it led to
 )
 
 // part is a content block that may be sent.
@@ -38,7 +39,8 @@ const (
 // fields are the members of a block that the API knows.
 type fields struct {
 	typ, text, id, name, input, useID, content, isError []byte
-	thinking, signature, data, source, encrypted        []byte
+	thinking, signature, data, source                   []byte
+	encrypted, thoughtSignature                         []byte
 	count                                               int // members, known or not
 }
 
@@ -78,6 +80,8 @@ func (f *fields) set(key, val []byte) {
 		f.source = val
 	case "encrypted_content":
 		f.encrypted = val
+	case "thoughtSignature":
+		f.thoughtSignature = val
 	}
 }
 
@@ -142,6 +146,8 @@ func checkBlock(b []byte, f *fields, role string, o Options) (p part, keep bool,
 		return part{kind: thinking, raw: out.Bytes(), mended: true}, true, ""
 	case typ == "reasoning" && !user && o.KeepReasoning && str(f.encrypted) != "":
 		return part{kind: thinking, raw: b}, true, ""
+	case typ == "thoughtSignature" && !user && o.KeepSignatures && str(f.thoughtSignature) != "":
+		return part{kind: signature, raw: b}, true, ""
 	case typ == "reasoning" || typ == "thoughtSignature":
 		return p, false, "" // other providers' own
 	}

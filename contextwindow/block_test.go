@@ -28,8 +28,8 @@ func sent(t *testing.T, user, assistant string, o Options) (gotUser, gotAssistan
 	if err != nil {
 		t.Fatal(err)
 	}
-	// With sealed reasoning in them they are for a provider with other rules.
-	if err := rules.Validate(messages); err != nil && !o.KeepReasoning {
+	// With those in them they are for a provider with other rules.
+	if err := rules.Validate(messages); err != nil && !o.KeepReasoning && !o.KeepSignatures {
 		t.Errorf("%s %s: %v", user, assistant, err)
 	}
 	for _, n := range all {
@@ -159,6 +159,8 @@ func TestAssistantBlocks(t *testing.T) {
 		{"sealed reasoning for its own model", `{"type":"reasoning","summary":[],"encrypted_content":"x","id":"rs"}`, "=", Options{KeepReasoning: true}},
 		{"sealed reasoning for another model", `{"type":"reasoning","summary":[],"encrypted_content":"x"}`, "", Options{}},
 		{"plain reasoning for such a model", `{"type":"reasoning","text":"hm","summary":[]}`, "", Options{KeepReasoning: true}},
+		{"a thought's signature for its own model", `{"type":"thoughtSignature","thoughtSignature":"x"}`, "=", Options{KeepSignatures: true}},
+		{"an empty signature", `{"type":"thoughtSignature","thoughtSignature":""}`, "", Options{KeepSignatures: true}},
 		{"a signature alone", `{"type":"thoughtSignature","thoughtSignature":"x"}`, "", Options{}},
 		{"a result by the model", `{"type":"tool_result","tool_use_id":"t1","content":"x"}`, "", Options{}},
 		{"an image by the model", `{"type":"image","source":` + png + `}`, "", Options{}},

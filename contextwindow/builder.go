@@ -16,7 +16,10 @@ var ErrEmpty = errors.New("the history holds no message that can be sent: add a 
 type Options struct {
 	DropThinking  bool // leave signed thinking out: the model changed, or is not Anthropic's
 	KeepReasoning bool // send encrypted reasoning back: OpenAI's models want their own
-	NoImages      bool // the model takes no images; a text stands in for each
+	// KeepSignatures sends the signatures of thoughts back: Google's models refuse
+	// their own calls without them.
+	KeepSignatures bool
+	NoImages       bool // the model takes no images; a text stands in for each
 }
 
 // Note tells what was left out of a request or changed in it.
@@ -33,6 +36,14 @@ func Build(history [][]byte, o Options) ([]llm.Message, []Note, error) {
 		b.Append(m)
 	}
 	return b.Messages()
+}
+
+// For are the options of a provider's own models. A provider that is not known is
+// sent nothing of the model's thinking.
+func For(provider string) Options {
+	return Options{
+		DropThinking: provider != "anthropic", KeepReasoning: provider == "openai", KeepSignatures: provider == "google",
+	}
 }
 
 // Builder makes requests of a growing history. Each message is checked once,
@@ -388,5 +399,8 @@ func (c *checked) take(x *esjson.Index, i int, o Options) {
 	// A message must not end with thinking.
 	for len(c.parts) > 0 && c.parts[len(c.parts)-1].kind == thinking {
 		c.parts, c.asIs = c.parts[:len(c.parts)-1], false
+	}
+	if len(c.parts) == 1 && c.parts[0].kind == signature {
+		c.parts, c.asIs = nil, false // it signs nothing
 	}
 }

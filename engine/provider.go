@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/anthropic"
+	"github.com/roost-dev/roost/llm/google"
 	"github.com/roost-dev/roost/llm/openai"
 	"github.com/roost-dev/roost/llm/script"
 	"github.com/roost-dev/roost/redact"
@@ -32,6 +33,12 @@ var providers = map[string]access{
 			return openai.New(openai.Options{APIKey: key, BaseURL: base, Model: model})
 		},
 	},
+	"google": {
+		keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, base: "GOOGLE_BASE_URL", model: "gemini-2.5-pro",
+		open: func(key, base, model string) llm.Provider {
+			return google.New(google.Options{APIKey: key, BaseURL: base, Model: model})
+		},
+	},
 	"openai-compatible": {
 		keys: []string{"OPENAI_COMPATIBLE_API_KEY", "OPENROUTER_API_KEY"}, base: "OPENAI_COMPATIBLE_BASE_URL", free: true,
 		open: func(key, base, model string) llm.Provider {
@@ -42,7 +49,7 @@ var providers = map[string]access{
 
 // preferred are the providers that are taken when nobody names one, by whose key is
 // there first.
-var preferred = []string{"anthropic", "openai"}
+var preferred = []string{"anthropic", "openai", "google"}
 
 // providerChoice is a provider and what must never be shown of it.
 type providerChoice struct {
@@ -62,7 +69,7 @@ func (e *Engine) provider(s task.Settings) (providerChoice, error) {
 	case "":
 		return choice, &ConfigError{
 			What: "ask a model", Why: "no provider is named and no key was found",
-			Try: "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or play a script with --provider script --model FILE",
+			Try: "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or play a script with --provider script --model FILE",
 		}
 	case "script":
 		model, err := loadScript(s.Model)
@@ -76,7 +83,7 @@ func (e *Engine) provider(s task.Settings) (providerChoice, error) {
 	if !is {
 		return choice, &ConfigError{
 			What: "ask " + s.Provider, Why: "this version has no such provider",
-			Try: "use --provider anthropic, openai, openai-compatible or script",
+			Try: "use --provider anthropic, openai, google, openai-compatible or script",
 		}
 	}
 	key, base := c.Keys[s.Provider], s.BaseURL

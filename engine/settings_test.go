@@ -85,7 +85,7 @@ func TestSettingsThatCannotBe(t *testing.T) {
 	}
 	for provider, try := range map[string]string{
 		"": "ANTHROPIC_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY",
-		"openai-compatible": "OPENAI_COMPATIBLE_BASE_URL", "openrouter": "--provider anthropic",
+		"google": "GEMINI_API_KEY", "openai-compatible": "OPENAI_COMPATIBLE_BASE_URL", "openrouter": "--provider anthropic",
 	} {
 		if _, err = e.provider(task.Settings{Provider: provider}); !errors.As(err, &config) || !strings.Contains(config.Try, try) {
 			t.Errorf("provider %q: %v", provider, err)
@@ -116,6 +116,10 @@ func TestConfigFromEnv(t *testing.T) {
 		"openai alone": {
 			map[string]string{"OPENAI_API_KEY": "o", "OPENAI_BASE_URL": "http://127.0.0.1:2"},
 			Config{Provider: "openai", Model: providers["openai"].model, Keys: map[string]string{"openai": "o"}, BaseURLs: map[string]string{"openai": "http://127.0.0.1:2"}},
+		},
+		"google under its other name": {
+			map[string]string{"GOOGLE_API_KEY": "g"},
+			Config{Provider: "google", Model: providers["google"].model, Keys: map[string]string{"google": "g"}, BaseURLs: map[string]string{}},
 		},
 		"a server that imitates is never guessed": {
 			map[string]string{"OPENROUTER_API_KEY": "r", "OPENAI_COMPATIBLE_BASE_URL": "http://127.0.0.1:3"},

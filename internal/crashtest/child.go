@@ -57,7 +57,7 @@ func (b *Bench) UseScript(turns []Turn) error {
 
 // UseServer asks a loopback server in the dialect of a provider.
 func (b *Bench) UseServer(provider, url string) {
-	model := map[string]string{"anthropic": "claude-sonnet-4-5", "openai": "gpt-5.1", "openai-compatible": "any"}[provider]
+	model := map[string]string{"anthropic": "claude-sonnet-4-5", "openai": "gpt-5.1", "openai-compatible": "any", "google": "gemini-3-pro"}[provider]
 	b.Model = []string{"--provider", provider, "--model", model}
 	name := strings.ToUpper(strings.ReplaceAll(provider, "-", "_"))
 	b.Env = append(b.Env, name+"_BASE_URL="+url, name+"_API_KEY=test-key")

@@ -112,7 +112,7 @@ func waits(t *testing.T, l crashtest.Look) {
 
 func TestKilledDuring(t *testing.T) {
 	for _, r := range rows {
-		for _, provider := range []string{"script", "anthropic", "openai", "openai-compatible"} {
+		for _, provider := range []string{"script", "anthropic", "openai", "openai-compatible", "google"} {
 			t.Run(r.name+"/"+provider, func(t *testing.T) {
 				t.Parallel()
 				r.check(t, provider)

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"bytes"
-	"fmt"
 	"strconv"
 
 	"github.com/roost-dev/roost/esjson"
@@ -41,8 +40,8 @@ func (p *Provider) body(req llm.Request) (*wire.Body, error) {
 	if model == "" {
 		return nil, p.fail(llm.Invalid, 0, "no model was named; try: --model claude-sonnet-5-5")
 	}
-	if err := p.check(req); err != nil {
-		return nil, err
+	if problem := wire.CheckMessages(req.Messages); problem != "" {
+		return nil, p.fail(llm.Invalid, 0, problem)
 	}
 	b := make([]byte, 0, headSize(req))
 	b = append(b, `{"model":`...)
@@ -88,21 +87,6 @@ var (
 	}
 	endOfBody = []byte(`}]}`)
 )
-
-func (p *Provider) check(req llm.Request) error {
-	if len(req.Messages) == 0 {
-		return p.fail(llm.Invalid, 0, "the request has no message")
-	}
-	for i, m := range req.Messages {
-		if m.Role != "user" && m.Role != "assistant" {
-			return p.fail(llm.Invalid, 0, fmt.Sprintf("message %d has the role %q", i, m.Role))
-		}
-		if len(m.Content) == 0 {
-			return p.fail(llm.Invalid, 0, fmt.Sprintf("message %d has no content", i))
-		}
-	}
-	return nil
-}
 
 // headSize is the room to reserve for what stands before the messages, so that it
 // is one allocation in all but strange cases (system prompts full of characters

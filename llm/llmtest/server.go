@@ -1,5 +1,5 @@
 // Package llmtest is a model provider for tests: a real HTTP server on loopback
-// that speaks Anthropic's Messages API and OpenAI's two APIs, checks every request
+// that speaks Anthropic's, OpenAI's two and Google's APIs, checks every request
 // against the API's documented rules, and plays replies and faults. A reply is
 // written once, in Anthropic's blocks, and said in the dialect that was asked in.
 //
@@ -19,6 +19,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -34,6 +37,7 @@ type TB interface {
 // Request is what a client sent.
 type Request struct {
 	Number int // from 1
+	Path   string
 	At     time.Time
 	Header http.Header
 	Body   []byte
@@ -45,17 +49,20 @@ func (r Request) Model() string {
 		Model string `json:"model"`
 	}
 	_ = json.Unmarshal(r.Body, &m)
+	if m.Model == "" { // Google names it in the path
+		m.Model, _, _ = strings.Cut(path.Base(r.Path), ":")
+	}
 	return m.Model
 }
 
 // Replies counts the model's replies that the request brings back, in any dialect.
 func (r Request) Replies() int {
 	type entry struct{ Role, Type string }
-	var m struct{ Messages, Input []entry }
+	var m struct{ Messages, Input, Contents []entry }
 	_ = json.Unmarshal(r.Body, &m) // another shape holds none
 	n, inside := 0, false
-	for _, e := range append(m.Messages, m.Input...) {
-		mine := e.Role == "assistant" || e.Type == "reasoning" || e.Type == "function_call"
+	for _, e := range slices.Concat(m.Messages, m.Input, m.Contents) {
+		mine := e.Role == "assistant" || e.Role == "model" || e.Type == "reasoning" || e.Type == "function_call"
 		if mine && (!inside || e.Type == "") { // items that follow each other are one reply
 			n++
 		}
@@ -202,6 +209,9 @@ var dialects = map[string]dialect{
 	"/v1/chat/completions": {
 		key: bearer, check: CheckChat, events: Reply.chatEvents, failed: chatFailed, refuse: writeOpenAIError,
 	},
+	"/v1beta/models/{call}": {
+		key: googleKey, check: CheckGoogle, events: Reply.googleEvents, failed: googleFailed, refuse: writeGoogleError,
+	},
 	"/v1/responses": {
 		key: bearer, check: CheckResponses, events: Reply.responsesEvents, failed: responsesFailed, refuse: writeOpenAIError,
 	},
@@ -213,7 +223,7 @@ func (s *Server) answerIn(d dialect, w http.ResponseWriter, r *http.Request) {
 		return // the client left in the middle: not a request
 	}
 	s.mu.Lock()
-	req := Request{Number: len(s.requests) + 1, At: time.Now(), Header: r.Header.Clone(), Body: body}
+	req := Request{Number: len(s.requests) + 1, Path: r.URL.Path, At: time.Now(), Header: r.Header.Clone(), Body: body}
 	s.requests = append(s.requests, req)
 	s.mu.Unlock()
 

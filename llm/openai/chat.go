@@ -37,7 +37,7 @@ func (p *Provider) chatBody(req llm.Request) *wire.Body {
 	}
 	body := wire.NewBody(2*len(req.Messages) + 2)
 	body.Add(b)
-	p.history.add(body, req.Messages, chatMessages)
+	p.history.Add(body, req.Messages, chatMessages)
 	body.Add([]byte(`]}`))
 	return body
 }
@@ -67,27 +67,27 @@ func function(b []byte, t llm.ToolSpec, schema string) []byte {
 // it: a result of a tool is a message of its own.
 func chatMessages(m llm.Message) []byte {
 	if m.Role == "assistant" {
-		return chatAssistant(blocksOf(m.Content))
+		return chatAssistant(wire.Blocks(m.Content))
 	}
 	if esjson.TypeOf(m.Content) == esjson.TypeString {
 		return append(append([]byte(`{"role":"user","content":`), m.Content...), '}')
 	}
 	var out, parts []byte
-	part := func(b block) {
+	part := func(b wire.Block) {
 		parts = append(parts, list(len(parts), "")...)
-		switch b.typ {
+		switch b.Type {
 		case "text":
-			parts = append(append(append(parts, `{"type":"text","text":`...), b.text...), '}')
+			parts = append(append(append(parts, `{"type":"text","text":`...), b.Text...), '}')
 		case "image":
-			parts = append(append(append(parts, `{"type":"image_url","image_url":{"url":`...), b.image()...), `}}`...)
+			parts = append(append(append(parts, `{"type":"image_url","image_url":{"url":`...), b.DataURL()...), `}}`...)
 		}
 	}
-	for _, b := range blocksOf(m.Content) {
-		switch b.typ {
+	for _, b := range wire.Blocks(m.Content) {
+		switch b.Type {
 		case "tool_result":
-			text, images := b.result()
+			text, images := b.Result()
 			out = append(out, list(len(out), "")...)
-			out = append(append(out, `{"role":"tool","tool_call_id":`...), b.id...)
+			out = append(append(out, `{"role":"tool","tool_call_id":`...), b.ID...)
 			out = append(append(append(out, `,"content":`...), text...), '}')
 			for _, image := range images {
 				part(image)
@@ -103,17 +103,17 @@ func chatMessages(m llm.Message) []byte {
 	return out
 }
 
-func chatAssistant(blocks []block) []byte {
+func chatAssistant(blocks []wire.Block) []byte {
 	var text, calls []byte
 	for _, b := range blocks {
-		switch b.typ {
+		switch b.Type {
 		case "text":
-			text = joined(text, b.text)
+			text = joined(text, b.Text)
 		case "tool_use":
 			calls = append(calls, list(len(calls), "")...)
-			calls = append(append(calls, `{"id":`...), b.id...)
-			calls = append(append(calls, `,"type":"function","function":{"name":`...), b.name...)
-			calls = append(append(append(calls, `,"arguments":`...), b.arguments()...), `}}`...)
+			calls = append(append(calls, `{"id":`...), b.ID...)
+			calls = append(append(calls, `,"type":"function","function":{"name":`...), b.Name...)
+			calls = append(append(append(calls, `,"arguments":`...), arguments(b)...), `}}`...)
 		}
 	}
 	if text == nil && calls == nil {
@@ -129,6 +129,9 @@ func chatAssistant(blocks []block) []byte {
 	}
 	return append(out, '}')
 }
+
+// arguments is a call's input as OpenAI wants it: a string that holds JSON.
+func arguments(b wire.Block) []byte { return esjson.Quote(nil, string(b.Object())) }
 
 // joined is two JSON strings as one.
 func joined(a, b []byte) []byte {

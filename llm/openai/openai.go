@@ -56,7 +56,7 @@ type Options struct {
 type Provider struct {
 	opts    Options
 	name    string
-	history history
+	history wire.History
 }
 
 var _ llm.Provider = (*Provider)(nil)
@@ -160,13 +160,9 @@ func (p *Provider) call(req llm.Request) (wire.Call, error) {
 		return refuse(llm.Auth, "no API key; try: set OPENAI_API_KEY")
 	case req.Model == "":
 		return refuse(llm.Invalid, "no model was named; try: --model NAME")
-	case len(req.Messages) == 0:
-		return refuse(llm.Invalid, "the request has no message")
 	}
-	for i, m := range req.Messages {
-		if m.Role != "user" && m.Role != "assistant" || len(m.Content) == 0 {
-			return refuse(llm.Invalid, fmt.Sprintf("message %d has the role %q and %d bytes", i, m.Role, len(m.Content)))
-		}
+	if problem := wire.CheckMessages(req.Messages); problem != "" {
+		return refuse(llm.Invalid, problem)
 	}
 	if p.opts.APIKey != "" {
 		c.Header.Set("Authorization", "Bearer "+p.opts.APIKey)

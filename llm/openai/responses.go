@@ -43,7 +43,7 @@ func (p *Provider) responsesBody(req llm.Request) *wire.Body {
 	b = append(b, `,"input":[`...)
 	body := wire.NewBody(2*len(req.Messages) + 2)
 	body.Add(b)
-	p.history.add(body, req.Messages, responsesItems)
+	p.history.Add(body, req.Messages, responsesItems)
 	body.Add([]byte(`]}`))
 	return body
 }
@@ -76,38 +76,38 @@ func responsesItems(m llm.Message) []byte {
 				text = nil
 			}
 		}
-		for _, b := range blocksOf(m.Content) {
-			switch b.typ {
+		for _, b := range wire.Blocks(m.Content) {
+			switch b.Type {
 			case "text":
-				text = joined(text, b.text)
+				text = joined(text, b.Text)
 			case "reasoning":
-				if esjson.TypeOf(b.encrypted) == esjson.TypeString {
+				if esjson.TypeOf(b.Encrypted) == esjson.TypeString {
 					say()
 					item(reasoningItem(b))
 				}
 			case "tool_use":
 				say()
-				item([]byte(`{"type":"function_call","call_id":`), b.id, []byte(`,"name":`), b.name, []byte(`,"arguments":`), b.arguments(), []byte(`}`))
+				item([]byte(`{"type":"function_call","call_id":`), b.ID, []byte(`,"name":`), b.Name, []byte(`,"arguments":`), arguments(b), []byte(`}`))
 			}
 		}
 		say()
 		return out
 	}
 	var parts []byte
-	part := func(b block) {
+	part := func(b wire.Block) {
 		parts = append(parts, list(len(parts), "")...)
-		switch b.typ {
+		switch b.Type {
 		case "text":
-			parts = append(append(append(parts, `{"type":"input_text","text":`...), b.text...), '}')
+			parts = append(append(append(parts, `{"type":"input_text","text":`...), b.Text...), '}')
 		case "image":
-			parts = append(append(append(parts, `{"type":"input_image","image_url":`...), b.image()...), '}')
+			parts = append(append(append(parts, `{"type":"input_image","image_url":`...), b.DataURL()...), '}')
 		}
 	}
-	for _, b := range blocksOf(m.Content) {
-		switch b.typ {
+	for _, b := range wire.Blocks(m.Content) {
+		switch b.Type {
 		case "tool_result":
-			text, images := b.result()
-			item([]byte(`{"type":"function_call_output","call_id":`), b.id, []byte(`,"output":`), text, []byte(`}`))
+			text, images := b.Result()
+			item([]byte(`{"type":"function_call_output","call_id":`), b.ID, []byte(`,"output":`), text, []byte(`}`))
 			for _, image := range images {
 				part(image)
 			}
@@ -123,11 +123,11 @@ func responsesItems(m llm.Message) []byte {
 
 // reasoningItem is a stored reasoning block as the item it came as. Its summary was
 // for the person and is not sent back.
-func reasoningItem(b block) []byte {
+func reasoningItem(b wire.Block) []byte {
 	out := []byte(`{"type":"reasoning",`)
-	if id, ok := esjson.Get(b.raw, "id"); ok && esjson.TypeOf(id) == esjson.TypeString {
+	if id, ok := esjson.Get(b.Raw, "id"); ok && esjson.TypeOf(id) == esjson.TypeString {
 		out = append(append(append(out, `"id":`...), id...), ',')
 	}
 	out = append(out, `"summary":[],"encrypted_content":`...)
-	return append(append(out, b.encrypted...), '}')
+	return append(append(out, b.Encrypted...), '}')
 }

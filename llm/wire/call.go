@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -101,7 +102,9 @@ func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err erro
 func (c Call) refused(res *http.Response, idle *Idle) error {
 	page, _ := io.ReadAll(io.LimitReader(idle.Reader(res.Body), maxRefusal)) // what came of it will do
 	err := c.ErrorOf(res.StatusCode, page)
-	err.RetryAfterMS = RetryAfter(res.Header, c.now()).Milliseconds()
+	if err.RetryAfterMS == 0 {
+		err.RetryAfterMS = RetryAfter(res.Header, c.now()).Milliseconds()
+	}
 	return err
 }
 
@@ -122,8 +125,17 @@ func (c Call) ErrorOf(status int, page []byte) *llm.Error {
 	if kind == nil {
 		kind = func(status int, _, message string) llm.Kind { return KindOfStatus(status, message) }
 	}
-	return c.fail(kind(status, code, message), status, message)
+	err := c.fail(kind(status, code, message), status, message)
+	if m := retryDelay.FindSubmatch(page); m != nil {
+		if d, ok := scaled(string(m[1]), time.Second); ok {
+			err.RetryAfterMS = d.Milliseconds()
+		}
+	}
+	return err
 }
+
+// retryDelay is how Google asks for a wait: in the page, not in a header.
+var retryDelay = regexp.MustCompile(`"retryDelay":\s*"([0-9.]+)s"`)
 
 // Refusal reads {"error":{"type","code","message"}}, as most providers write it, and
 // {"error":"..."} and {"message":"..."}, as others do.
@@ -164,6 +176,22 @@ func (c Call) clean(err error) error {
 		return RedactError(failed, c.Key)
 	}
 	return err
+}
+
+// CheckMessages says what is wrong with a request's messages, "" when nothing is.
+func CheckMessages(messages []llm.Message) string {
+	if len(messages) == 0 {
+		return "the request has no message"
+	}
+	for i, m := range messages {
+		if m.Role != "user" && m.Role != "assistant" {
+			return fmt.Sprintf("message %d has the role %q", i, m.Role)
+		}
+		if len(m.Content) == 0 {
+			return fmt.Sprintf("message %d has no content", i)
+		}
+	}
+	return ""
 }
 
 // Join is an API's path behind a base URL that may or may not end in the version.

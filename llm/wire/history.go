@@ -1,16 +1,15 @@
-package openai
+package wire
 
 import (
 	"sync"
 
 	"github.com/roost-dev/roost/llm"
-	"github.com/roost-dev/roost/llm/wire"
 )
 
-// history keeps the messages of the last request as they were sent, so that a turn
+// History keeps the messages of the last request as they were sent, so that a turn
 // translates what came since. Stored messages are never changed in place, so the
 // same memory is the same message.
-type history struct {
+type History struct {
 	mu   sync.Mutex
 	sent []sentMessage
 }
@@ -20,8 +19,9 @@ type sentMessage struct {
 	wire []byte
 }
 
-// add adds the messages to a body, commas between them.
-func (h *history) add(body *wire.Body, messages []llm.Message, translate func(llm.Message) []byte) {
+// Add adds the messages to a body, commas between them. translate is asked for the
+// messages that are new; nil leaves one out.
+func (h *History) Add(body *Body, messages []llm.Message, translate func(llm.Message) []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	same := 0

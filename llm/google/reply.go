@@ -1,0 +1,166 @@
+package google
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/llm/wire"
+)
+
+// reply puts a reply together from its events.
+type reply struct {
+	call wire.Call
+
+	id, model, stop string
+	text, thought   []byte
+	signature       string
+	calls           []json.RawMessage
+	ids             map[string]bool
+	usage           llm.Usage
+}
+
+func (r *reply) add(data []byte) ([]llm.Chunk, error) {
+	if !esjson.Valid(data) || esjson.TypeOf(data) != esjson.TypeObject {
+		return nil, &llm.Error{Provider: Name, Kind: llm.Server, Message: "an event of the stream cannot be read: " + wire.Shorten(string(data), 200)}
+	}
+	if failed, is := esjson.Get(data, "error"); is && esjson.TypeOf(failed) != esjson.TypeNull {
+		return nil, r.call.ErrorOf(0, data)
+	}
+	if id, _ := esjson.GetString(data, "responseId"); id != "" {
+		r.id = id
+	}
+	if model, _ := esjson.GetString(data, "modelVersion"); model != "" {
+		r.model = model
+	}
+	var chunks []llm.Chunk
+	candidates, _ := esjson.Get(data, "candidates")
+	for candidate := range esjson.Array(candidates) {
+		content, _ := esjson.Get(candidate, "content")
+		parts, _ := esjson.Get(content, "parts")
+		for part := range esjson.Array(parts) {
+			if c := r.part(part); c != nil {
+				chunks = append(chunks, c)
+			}
+		}
+		if reason, _ := esjson.GetString(candidate, "finishReason"); reason != "" {
+			r.stop = reason
+		}
+		break // one was asked for
+	}
+	feedback, _ := esjson.Get(data, "promptFeedback")
+	if reason, _ := esjson.GetString(feedback, "blockReason"); reason != "" && r.stop == "" {
+		r.stop = reason
+	}
+	if usage, is := esjson.Get(data, "usageMetadata"); is && r.count(usage) {
+		chunks = append(chunks, llm.UsageReport{Usage: r.usage})
+	}
+	return chunks, nil
+}
+
+func (r *reply) part(part []byte) llm.Chunk {
+	if s, _ := esjson.GetString(part, "thoughtSignature"); s != "" && r.signature == "" {
+		r.signature = s
+	}
+	if call, is := esjson.Get(part, "functionCall"); is && esjson.TypeOf(call) == esjson.TypeObject {
+		return r.called(call)
+	}
+	text, _ := esjson.GetString(part, "text")
+	if text == "" {
+		return nil
+	}
+	if thought, _ := esjson.GetBool(part, "thought"); thought {
+		r.thought = append(r.thought, text...)
+		return llm.ReasoningDelta{Text: text}
+	}
+	r.text = append(r.text, text...)
+	return llm.TextDelta{Text: text}
+}
+
+// called takes a call, which comes whole. Ids are often left out.
+func (r *reply) called(call []byte) llm.Chunk {
+	id, _ := esjson.GetString(call, "id")
+	name, _ := esjson.GetString(call, "name")
+	args, _ := esjson.Get(call, "args")
+	if esjson.TypeOf(args) != esjson.TypeObject {
+		args = []byte("{}")
+	} else if compact, err := esjson.Compact(nil, args); err == nil {
+		args = compact
+	}
+	if id == "" {
+		id = fmt.Sprintf("call_%d", len(r.calls))
+	}
+	if r.ids == nil {
+		r.ids = map[string]bool{}
+	}
+	free := id
+	for n := 2; r.ids[free]; n++ {
+		free = fmt.Sprintf("%s_%d", id, n)
+	}
+	r.ids[free] = true
+	var o esjson.Object
+	o.String("type", "tool_use")
+	o.String("id", free)
+	o.String("name", name)
+	o.Raw("input", args)
+	r.calls = append(r.calls, o.Bytes())
+	return llm.ToolDelta{Index: len(r.calls) - 1, ID: free, Name: name, Input: string(args)}
+}
+
+// count takes over the counts. Thoughts are paid as output; what came from a cache
+// is part of the prompt's count.
+func (r *reply) count(usage []byte) bool {
+	in, _ := esjson.GetInt(usage, "promptTokenCount")
+	tools, _ := esjson.GetInt(usage, "toolUsePromptTokenCount")
+	cached, _ := esjson.GetInt(usage, "cachedContentTokenCount")
+	out, _ := esjson.GetInt(usage, "candidatesTokenCount")
+	thoughts, _ := esjson.GetInt(usage, "thoughtsTokenCount")
+	in, out = max(in, 0)+max(tools, 0), max(out, 0)+max(thoughts, 0)
+	cached = min(max(cached, 0), in)
+	next := llm.Usage{Input: in - cached, CacheRead: cached, Output: out}
+	changed := next != r.usage
+	r.usage = next
+	return changed
+}
+
+func (r *reply) done() llm.Done {
+	d := llm.Done{ID: r.id, Model: r.model, StopReason: r.stopReason(), Usage: r.usage}
+	block := func(pairs ...string) {
+		var o esjson.Object
+		for i := 0; i < len(pairs); i += 2 {
+			o.String(pairs[i], pairs[i+1])
+		}
+		if pairs[1] == "reasoning" {
+			o.Raw("summary", []byte("[]"))
+		}
+		d.Blocks = append(d.Blocks, o.Bytes())
+	}
+	if len(r.thought) > 0 {
+		block("type", "reasoning", "text", string(r.thought))
+	}
+	if len(r.text) > 0 {
+		block("type", "text", "text", string(r.text))
+	}
+	d.Blocks = append(d.Blocks, r.calls...)
+	if r.signature != "" && len(d.Blocks) > 0 {
+		block("type", "thoughtSignature", "thoughtSignature", r.signature)
+	}
+	return d
+}
+
+// stopReason puts Google's words into llm's.
+func (r *reply) stopReason() string {
+	switch r.stop {
+	case "STOP":
+		if len(r.calls) > 0 {
+			return "tool_use"
+		}
+		return "end_turn"
+	case "MAX_TOKENS":
+		return "max_tokens"
+	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "OTHER":
+		return "refusal"
+	}
+	return r.stop
+}
