@@ -7,7 +7,8 @@ import "iter"
 // text reuses its memory. To be used by one goroutine.
 type Index struct {
 	src     []byte
-	limit   int
+	base    int // where the bytes that the scanner is fed begin in src
+	limit   int // the deepest level that is kept, as the scanner counts
 	nodes   []node
 	open    []int // containers that have not ended
 	name    [2]int
@@ -36,6 +37,11 @@ func (x *Index) Read(src []byte, levels int) bool {
 		x.leaf(len(src))
 	}
 	return true
+}
+
+// begin makes ready for a value that lies depth levels deep in what the scanner reads.
+func (x *Index) begin(depth, levels int) {
+	*x = Index{limit: depth + levels, nodes: x.nodes[:0], open: x.open[:0]}
 }
 
 // Unicode tells whether some string, or name, of the text is spelled with a \u escape. Without one there is no lone surrogate
@@ -74,6 +80,7 @@ func (x *Index) Parts(i int) iter.Seq2[[]byte, int] {
 
 // token is told of every byte that begins or ends something, before the scanner takes it.
 func (x *Index) token(s *scanner, c byte, at int) {
+	at += x.base
 	switch s.st {
 	case wantKey, wantKeyOrEnd:
 		if c == '"' {
@@ -109,5 +116,5 @@ func (x *Index) token(s *scanner, c byte, at int) {
 // leaf ends the newest value, which holds no others.
 func (x *Index) leaf(end int) {
 	n := &x.nodes[len(x.nodes)-1]
-	n.end, n.next = end, len(x.nodes)
+	n.end, n.next = x.base+end, len(x.nodes)
 }

@@ -1,11 +1,5 @@
 package esjson
 
-import (
-	"bytes"
-	"encoding/binary"
-	"math/bits"
-)
-
 // state is where a scanner stands in the text. One resumable machine serves whole texts (Valid, Stringify) and
 // streams (Split), so that they cannot disagree about what JSON is.
 type state uint8
@@ -91,13 +85,7 @@ func (s *scanner) feed(p []byte, stop bool) int {
 		c := p[i]
 		switch s.st {
 		case inString:
-			i += plainRun(p[i:])
-			// The usual escapes are two bytes that are both here: text of programs has
-			// one in each line, and the way through the states costs ten times as much.
-			for i+1 < len(p) && p[i] == '\\' && shortEscape[p[i+1]] != 0 {
-				i += 2
-				i += plainRun(p[i:])
-			}
+			i += stringRun(p[i:])
 			if i == len(p) {
 				return i
 			}
@@ -107,7 +95,7 @@ func (s *scanner) feed(p []byte, stop bool) int {
 				if s.key {
 					s.key, s.st = false, wantColon
 					if s.index != nil && s.depth <= s.index.limit {
-						s.index.name[1] = i
+						s.index.name[1] = s.index.base + i
 					}
 					continue
 				}
@@ -314,33 +302,6 @@ var shortEscape = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f'
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
-const (
-	ones  = 0x0101010101010101
-	highs = 0x8080808080808080
-)
-
-// plainRun counts the bytes before the first quote, backslash or control byte, eight at a time: message files are
-// long strings, and this loop decides how fast they are read.
-func plainRun(p []byte) int {
-	i := 0
-	for ; i+8 <= len(p); i += 8 {
-		x := binary.LittleEndian.Uint64(p[i:])
-		q := x ^ ones*'"'
-		b := x ^ ones*'\\'
-		// Each term sets the high bit of every matching byte; a borrow can only mark bytes after a true match.
-		m := ((q - ones) &^ q) | ((b - ones) &^ b) | ((x - ones*0x20) &^ x)
-		if m &= highs; m != 0 {
-			return i + bits.TrailingZeros64(m)/8
-		}
-	}
-	for ; i < len(p); i++ {
-		if c := p[i]; c == '"' || c == '\\' || c < 0x20 {
-			break
-		}
-	}
-	return i
-}
-
 // Valid tells whether JSON.parse would take src. A byte order mark is refused, as there; bytes that are not UTF-8
 // are taken inside strings (Node reads them as U+FFFD before parsing) and nowhere else.
 func Valid(src []byte) bool {
@@ -356,23 +317,18 @@ func skipSpace(p []byte, i int) int {
 	return i
 }
 
-// skipString returns the index after the string literal that begins at p[i]=='"', or len(p) when it does not end. It
-// jumps from quote to quote, which the machine finds faster than anything written here could: one ends the literal
-// unless an odd number of backslashes stands before it. No backslash is counted twice.
+// skipString returns the index after the string literal that begins at p[i]=='"', or len(p) when it does not end. In broken
+// text too, a quote ends it unless an odd number of backslashes stands before it.
 func skipString(p []byte, i int) int {
-	for from := i + 1; from < len(p); {
-		n := bytes.IndexByte(p[from:], '"')
-		if n < 0 {
+	for i++; i < len(p); i++ {
+		if i += stringRun(p[i:]); i == len(p) {
 			break
 		}
-		at := from + n
-		back := at
-		for back > from && p[back-1] == '\\' {
-			back--
-		}
-		from = at + 1
-		if (at-back)%2 == 0 {
-			return from
+		switch p[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			i++
 		}
 	}
 	return len(p)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // Element is the place of one element of a top-level array, in bytes from the start of the stream.
@@ -53,6 +54,10 @@ var ErrStop = errors.New("stop splitting")
 
 const chunkSize = 256 << 10
 
+// chunks are buffers to read into: of ten thousand small files, clearing them took
+// longer than reading.
+var chunks = sync.Pool{New: func() any { b := make([]byte, chunkSize); return &b }}
+
 // Split finds the elements of the top-level array in r and calls fn for each as soon as it has been read whole. Every
 // element reported is valid JSON, also when the text is cut or damaged later; a text cut at any byte gives all elements that
 // were whole. Blanks, a byte order mark, NULs and other garbage before the array are skipped and counted; of several
@@ -60,11 +65,29 @@ const chunkSize = 256 << 10
 //
 // The error is r's or fn's own, with the Tail so far. Damage is not an error: see Tail.
 func Split(r io.Reader, fn func(e Element) error) (Tail, error) {
-	sp := splitter{fn: fn, tail: Tail{Start: -1, End: EndEmpty}}
-	buf := make([]byte, chunkSize)
+	sp := splitter{tell: func(e Element, _ int64) error { return fn(e) }}
+	return sp.split(r)
+}
+
+// SplitIndex is Split for callers who look into each element: one pass over the bytes finds the elements and the upper
+// levels of each, as Index.Read does. x is good for the length of the call; it is nil when the element is longer than room
+// bytes, because the bytes are not at hand then. Memory is a buffer of at most 256 KiB and four times room, and the index.
+func SplitIndex(r io.Reader, levels, room int, fn func(e Element, x *Index) error) (Tail, error) {
+	sp := splitter{levels: levels, room: room, index: new(Index)}
+	sp.tell = func(e Element, end int64) error { return fn(e, sp.indexed(end)) }
+	return sp.split(r)
+}
+
+func (sp *splitter) split(r io.Reader) (Tail, error) {
+	sp.tail = Tail{Start: -1, End: EndEmpty}
+	chunk := chunks.Get().(*[]byte) //nolint:errcheck,forcetypeassert // it makes no others
+	defer chunks.Put(chunk)
+	buf := *chunk
+	held := 0 // bytes at the start of buf that were read before: the beginning of an element
 	for {
-		n, err := io.ReadFull(r, buf)
-		if ferr := sp.feed(buf[:n]); ferr != nil {
+		n, err := io.ReadFull(r, buf[held:])
+		sp.window, sp.from = buf[:held+n], sp.tail.Size-int64(held)
+		if ferr := sp.feed(buf[held : held+n]); ferr != nil {
 			sp.finish()
 			if errors.Is(ferr, ErrStop) {
 				return sp.tail, nil
@@ -79,6 +102,7 @@ func Split(r io.Reader, fn func(e Element) error) (Tail, error) {
 			sp.finish()
 			return sp.tail, fmt.Errorf("reading a JSON array at offset %d: %w", sp.tail.Size, err)
 		}
+		buf, held = sp.hold(buf)
 	}
 }
 
@@ -93,13 +117,54 @@ const (
 )
 
 type splitter struct {
-	fn    func(Element) error
+	tell  func(e Element, end int64) error
 	tail  Tail
 	sc    scanner
 	phase phase
 	elem  int64 // offset of the element being read, when inside
 	in    bool
 	junk  bool // something else than blanks, mark and NULs came before '['
+
+	index  *Index // of the element being read; nil for callers who only want its place
+	levels int
+	room   int
+	window []byte // what of the stream is in memory
+	from   int64  // offset of its first byte
+}
+
+// hold moves the beginning of an unfinished element to the start of the buffer, when it is not too long. A buffer that is mostly
+// taken by it gets larger, or each reading would move what the last one moved.
+func (sp *splitter) hold(buf []byte) ([]byte, int) {
+	if sp.index == nil || !sp.in || sp.elem < sp.from {
+		return buf, 0
+	}
+	part := sp.window[sp.elem-sp.from:]
+	if len(part) > sp.room {
+		sp.sc.index = nil // what it holds could be anything
+		return buf, 0
+	}
+	if len(part) > len(buf)/2 {
+		buf = make([]byte, 2*len(buf))
+	}
+	return buf, copy(buf, part)
+}
+
+// begun: an element begins at the offset.
+func (sp *splitter) begun(at int64) {
+	sp.in, sp.elem = true, at
+	if sp.index != nil {
+		sp.index.begin(sp.sc.depth, sp.levels)
+		sp.sc.index = sp.index
+	}
+}
+
+// indexed is the index of the element that ends at end, nil when not all of it is in memory.
+func (sp *splitter) indexed(end int64) *Index {
+	if sp.elem < sp.from {
+		return nil
+	}
+	sp.index.src = sp.window[sp.elem-sp.from : end-sp.from : end-sp.from]
+	return sp.index
 }
 
 // feed takes the next piece of the stream.
@@ -199,7 +264,7 @@ func (sp *splitter) array(p []byte, at int64) (int, error) {
 				continue
 			}
 			if c := p[i]; sc.st != afterValue && !(c == ']' && sc.st == wantValueOrEnd) {
-				sp.in, sp.elem = true, at+int64(i)
+				sp.begun(at + int64(i))
 			} else {
 				if !sc.token(c) {
 					sp.broken(at + int64(i))
@@ -214,6 +279,9 @@ func (sp *splitter) array(p []byte, at int64) (int, error) {
 				continue
 			}
 		}
+		if sc.index != nil {
+			sc.index.base = int(at + int64(i) - sp.elem)
+		}
 		i += sc.feed(p[i:], true)
 		if sc.st == broken {
 			sp.broken(at + int64(i))
@@ -224,7 +292,7 @@ func (sp *splitter) array(p []byte, at int64) (int, error) {
 			end := at + int64(i)
 			t.Elements++
 			t.Last = end
-			if err := sp.fn(Element{sp.elem, end - sp.elem}); err != nil {
+			if err := sp.tell(Element{sp.elem, end - sp.elem}, end); err != nil {
 				return i, err
 			}
 		}

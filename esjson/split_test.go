@@ -160,6 +160,7 @@ func FuzzSplit(f *testing.F) {
 		if !cmp.Equal(got, slow) || tail != tail2 {
 			t.Fatalf("%q: %+v and %+v", src, tail, tail2)
 		}
+		checkIndexes(t, src, 3, 20)
 	})
 }
 

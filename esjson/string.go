@@ -2,8 +2,11 @@ package esjson
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -153,21 +156,37 @@ func badLength(s string) int {
 // becomes one character; a lone one keeps its three bytes. Raw bytes that are not UTF-8 come out as U+FFFD, which is
 // what every reader in Node sees. The error wraps ErrSyntax.
 func Unquote(raw []byte) (string, error) {
+	text, err := inside(raw)
+	if err != nil {
+		return "", err
+	}
+	if bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text) {
+		return string(text), nil
+	}
+	return string(appendUnquoted(make([]byte, 0, len(text)+8), text, false)), nil
+}
+
+// AppendUnquoted is Unquote for callers who have memory for it: it appends to dst, which comes back unchanged with an error.
+func AppendUnquoted(dst, raw []byte) ([]byte, error) {
+	text, err := inside(raw)
+	if err != nil {
+		return dst, err
+	}
+	return appendUnquoted(slices.Grow(dst, len(text)+8), text, false), nil
+}
+
+// inside is what stands between the quotes of a sound literal.
+func inside(raw []byte) ([]byte, error) {
 	i := skipSpace(raw, 0)
 	if i == len(raw) || raw[i] != '"' {
-		return "", fmt.Errorf("reading a string: no quote at offset %d: %w", i, ErrSyntax)
+		return nil, fmt.Errorf("reading a string: no quote at offset %d: %w", i, ErrSyntax)
 	}
 	var sc scanner
 	body := raw[i:]
 	if n := sc.feed(body, false); n < len(body) || !sc.complete() {
-		return "", fmt.Errorf("reading a string: bad at offset %d: %w", i+n, ErrSyntax)
+		return nil, fmt.Errorf("reading a string: bad at offset %d: %w", i+n, ErrSyntax)
 	}
-	end := skipString(raw, i)
-	text := raw[i+1 : end-1]
-	if bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text) {
-		return string(text), nil
-	}
-	return string(appendUnquoted(make([]byte, 0, len(text)), text, false)), nil
+	return body[1:bytes.LastIndexByte(body, '"')], nil
 }
 
 // appendUnquoted decodes the inner text of a valid literal. With keep set, bytes that are not UTF-8 stay.
@@ -175,6 +194,10 @@ func appendUnquoted(dst, p []byte, keep bool) []byte {
 	for i := 0; i < len(p); {
 		c := p[i]
 		switch {
+		case c < utf8.RuneSelf && c != '\\':
+			n := 0
+			dst, n = appendASCII(dst, p[i:])
+			i += n
 		case c != '\\':
 			end := i + max(plainRun(p[i:]), 1) // in broken text a quote or control byte may stand here
 			dst = appendPlain(dst, p[i:end], keep)
@@ -193,6 +216,36 @@ func appendUnquoted(dst, p []byte, keep bool) []byte {
 		}
 	}
 	return dst
+}
+
+// appendASCII takes ASCII and the usual escapes from the beginning of p, eight bytes at a time, and returns how many bytes of p that
+// were. A call for each piece between two escapes would cost more than the copying.
+func appendASCII(dst, p []byte) ([]byte, int) {
+	dst = slices.Grow(dst, len(p)+8)
+	out := dst[len(dst):cap(dst)]
+	i, n := 0, 0
+	for i+8 <= len(p) && n+8 <= len(out) {
+		x := binary.LittleEndian.Uint64(p[i:])
+		binary.LittleEndian.PutUint64(out[n:], x)
+		b := x ^ ones*'\\'
+		m := (((b - ones) &^ b) | x) & highs // a borrow can only mark bytes after a true match
+		if m == 0 {
+			i, n = i+8, n+8
+			continue
+		}
+		k := bits.TrailingZeros64(m) / 8
+		i, n = i+k, n+k
+		if i+1 >= len(p) || p[i] != '\\' || shortEscape[p[i+1]] == 0 {
+			return dst[:len(dst)+n], i
+		}
+		out[n] = shortEscape[p[i+1]]
+		i, n = i+2, n+1
+	}
+	for ; i < len(p) && n < len(out) && p[i] != '\\' && p[i] < utf8.RuneSelf; i++ {
+		out[n] = p[i]
+		n++
+	}
+	return dst[:len(dst)+n], i
 }
 
 // appendPlain appends text without escapes; unless keep is set, what is not UTF-8 as U+FFFD.
