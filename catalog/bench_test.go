@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -36,6 +37,7 @@ func BenchmarkPut(b *testing.B) {
 func BenchmarkSearch(b *testing.B) {
 	r := rand.New(rand.NewPCG(5, 6))
 	db := opened(b, b.TempDir())
+	var list []Entry
 	for i := range 1000 {
 		texts := make([]string, 200)
 		for j := range texts {
@@ -44,9 +46,12 @@ func BenchmarkSearch(b *testing.B) {
 		if i%100 == 0 {
 			texts[7] += " 修复登录错误 needle_in_the_hay "
 		}
-		put(b, db, fmt.Sprint("task ", i), texts...)
+		if list = append(list, entry(fmt.Sprint("task ", i), texts...)); len(list) == 100 || i == 999 {
+			check(b, db.Put(context.Background(), list))
+			list = nil
+		}
 	}
-	for _, query := range []string{"needle_in_the_hay", "le_in_th", "登录", "src/" + vocabulary[3] + "/" + vocabulary[2000], vocabulary[1500] + " " + vocabulary[2100], vocabulary[3999] + "_" + vocabulary[17]} {
+	for _, query := range []string{"needle_in_the_hay", "le_in_th", "登录", "src/" + vocabulary[3] + "/" + vocabulary[2000], vocabulary[1500] + " " + vocabulary[2100], vocabulary[3999] + "_" + vocabulary[17], vocabulary[5] + " " + vocabulary[9] + " " + vocabulary[40], vocabulary[2], "zq"} {
 		b.Run(query, func(b *testing.B) {
 			n := 0
 			for b.Loop() {

@@ -19,13 +19,11 @@ const Name = "catalog.db"
 
 // version is of the tables and of everything that is derived into them. A file of
 // another version is emptied: it is derived.
-const version = 1
+const version = 2
 
 const schema = `
 CREATE TABLE task(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL, ts INTEGER NOT NULL, summary BLOB NOT NULL);
-CREATE TABLE part(id INTEGER PRIMARY KEY AUTOINCREMENT, task INTEGER NOT NULL, body BLOB NOT NULL);
-CREATE INDEX part_task ON part(task);
-CREATE VIRTUAL TABLE gram USING fts5(grams, content='', contentless_delete=1, detail=none, tokenize='ascii');
+` + textSchema + `
 PRAGMA user_version = %d;`
 
 // DB is an open catalogue. Methods may be called from several goroutines.
@@ -69,7 +67,7 @@ func open(ctx context.Context, path string) (*DB, error) {
 		return nil, err
 	}
 	// It is derived: what a power cut takes is read again, so nothing is synced.
-	options := url.Values{"_pragma": {"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(OFF)", "temp_store(MEMORY)", "cache_size(-16000)"}}
+	options := url.Values{"_pragma": {"busy_timeout(5000)", "page_size(16384)", "journal_mode(WAL)", "synchronous(OFF)", "temp_store(MEMORY)", "cache_size(-16000)"}}
 	handle, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: options.Encode()}).String())
 	if err != nil {
 		return nil, err
@@ -88,7 +86,7 @@ func (db *DB) prepare(ctx context.Context) error {
 		if err := c.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil || have == version {
 			return err
 		}
-		_, err := c.ExecContext(ctx, "DROP TABLE IF EXISTS task; DROP TABLE IF EXISTS part; DROP TABLE IF EXISTS gram;"+fmt.Sprintf(schema, version))
+		_, err := c.ExecContext(ctx, "DROP TABLE IF EXISTS task; DROP TABLE IF EXISTS gram;"+dropText+fmt.Sprintf(schema, version))
 		return err
 	})
 }

@@ -87,7 +87,7 @@ func TestReplaceAndDrop(t *testing.T) {
 		t.Errorf("what was replaced is found: %v", got)
 	}
 	check(t, db.Drop(ctx, []string{"a", "b", "never there"}))
-	for _, table := range []string{"task", "part"} {
+	for _, table := range []string{"task", "part", "segment", "post"} {
 		var n int
 		check(t, db.sql.QueryRowContext(ctx, "SELECT count(*) FROM "+table).Scan(&n))
 		if n != 0 {
@@ -130,7 +130,7 @@ func TestSnapshotStands(t *testing.T) {
 	check(t, err)
 	parts, err := s.Parts(ctx, q)
 	check(t, err)
-	hits, err := s.Hits(ctx, parts[rows["a"].ID], q)
+	hits, err := s.Hits(ctx, parts[rows["a"].ID], q, 0)
 	check(t, err)
 	if len(hits) != 1 || hits[0].Snippet != "first words" {
 		t.Errorf("%+v", hits)
@@ -215,7 +215,8 @@ func (db *DB) look(ctx context.Context) error {
 		return err
 	}
 	defer s.Close()
-	if _, err := s.Tasks(ctx); err != nil {
+	tasks, err := s.Tasks(ctx)
+	if err != nil {
 		return err
 	}
 	for _, text := range []string{"words", "of"} {
@@ -227,8 +228,8 @@ func (db *DB) look(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, list := range parts {
-			if _, err := s.Hits(ctx, list, q); err != nil {
+		for _, task := range tasks {
+			if _, err := s.Hits(ctx, parts[task.ID], q, 0); err != nil {
 				return err
 			}
 		}

@@ -25,18 +25,39 @@ func (b *Builder) Entry(key, stamp string, ts int64, summary []byte) Entry {
 // Text is how many bytes of text the entry has.
 func (e Entry) Text() int { return e.text }
 
-// Put replaces tasks, all or none. Many at once cost less than one by one.
+// Put replaces tasks, all or none. Many at once cost less than one by one. Of entries
+// with one key the last stays.
 func (db *DB) Put(ctx context.Context, list []Entry) error {
+	last := map[string]int{}
+	for i, e := range list {
+		last[e.Key] = i
+	}
 	err := db.write(ctx, func(c *sql.Conn) error {
-		for _, e := range list {
+		w := segmentWriter{c: c}
+		for i, e := range list {
+			if last[e.Key] != i {
+				continue
+			}
 			if err := drop(ctx, c, e.Key); err != nil {
 				return err
 			}
-			if err := e.insert(ctx, c); err != nil {
+			task, err := insert(ctx, c, e)
+			if err != nil {
 				return err
 			}
+			if err := w.task(ctx); err != nil {
+				return err
+			}
+			for _, p := range e.parts {
+				if err := w.part(ctx, task, p); err != nil {
+					return err
+				}
+			}
 		}
-		return nil
+		if err := w.end(ctx); err != nil {
+			return err
+		}
+		return tidy(ctx, c)
 	})
 	if err != nil {
 		return fmt.Errorf("keep %d tasks in the catalogue: %w", len(list), err)
@@ -52,7 +73,7 @@ func (db *DB) Drop(ctx context.Context, keys []string) error {
 				return err
 			}
 		}
-		return nil
+		return tidy(ctx, c)
 	})
 	if err != nil {
 		return fmt.Errorf("remove %d tasks from the catalogue: %w", len(keys), err)
@@ -61,8 +82,9 @@ func (db *DB) Drop(ctx context.Context, keys []string) error {
 }
 
 func drop(ctx context.Context, c *sql.Conn, key string) error {
-	for _, text := range []string{
-		"DELETE FROM gram WHERE rowid IN (SELECT part.id FROM part JOIN task ON part.task = task.id WHERE task.key = ?)",
+	for _, text := range []string{ // 20 is numberBits
+		`UPDATE segment SET live = live - gone.n FROM (SELECT part.id >> 20 AS segment, count(*) AS n FROM part JOIN task ON part.task = task.id
+			WHERE task.key = ? GROUP BY 1) AS gone WHERE segment.id = gone.segment`,
 		"DELETE FROM part WHERE task IN (SELECT id FROM task WHERE key = ?)",
 		"DELETE FROM task WHERE key = ?",
 	} {
@@ -73,27 +95,10 @@ func drop(ctx context.Context, c *sql.Conn, key string) error {
 	return nil
 }
 
-func (e Entry) insert(ctx context.Context, c *sql.Conn) error {
+func insert(ctx context.Context, c *sql.Conn, e Entry) (task int64, err error) {
 	done, err := c.ExecContext(ctx, "INSERT INTO task(key, stamp, ts, summary) VALUES(?, ?, ?, ?)", e.Key, e.Stamp, e.TS, e.Summary)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	task, err := done.LastInsertId()
-	if err != nil {
-		return err
-	}
-	for _, p := range e.parts {
-		done, err := c.ExecContext(ctx, "INSERT INTO part(task, body) VALUES(?, ?)", task, p.body)
-		if err != nil {
-			return err
-		}
-		id, err := done.LastInsertId()
-		if err != nil {
-			return err
-		}
-		if _, err := c.ExecContext(ctx, "INSERT INTO gram(rowid, grams) VALUES(?, ?)", id, p.tokens); err != nil {
-			return err
-		}
-	}
-	return nil
+	return done.LastInsertId()
 }

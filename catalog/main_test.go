@@ -42,7 +42,7 @@ func entry(key string, texts ...string) Entry {
 }
 
 func said(number int, text string) Message {
-	return Message{History: HistoryUI, Number: number, TS: int64(number), Pieces: []Piece{{Words, "say:text", text}}}
+	return Message{History: HistoryUI, Number: number, Place: number, TS: int64(number), Pieces: []Piece{{Words, "say:text", text}}}
 }
 
 // found are the hits of a query as KEY#NUMBER, by the catalogue.
@@ -60,7 +60,7 @@ func found(t testing.TB, db *DB, query string) map[string]bool {
 	check(t, err)
 	out := map[string]bool{}
 	for key, task := range tasks {
-		hits, err := s.Hits(ctx, parts[task.ID], q)
+		hits, err := s.Hits(ctx, parts[task.ID], q, 0)
 		check(t, err)
 		for _, h := range hits {
 			out[fmt.Sprint(key, "#", h.Number)] = true

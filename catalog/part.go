@@ -1,217 +1,167 @@
 package catalog
 
 import (
-	"encoding/binary"
-	"errors"
-	"fmt"
-	"sync"
-
-	"github.com/klauspost/compress/zstd"
+	"bytes"
+	"hash/maphash"
+	"slices"
 )
 
 const (
-	partText = 24 << 10  // a part is closed when it holds so much text
+	partText = 32 << 10  // a part is closed when it holds so much text
 	mostText = 256 << 20 // of one task; a larger one is not kept, and always read
+	repeat   = 200       // bytes; shorter texts are not looked for among earlier ones
+	openMost = 256       // parts that later messages can still be put into
 )
 
-// part is some messages, compressed, and which grams stand in them.
+// part is some messages, compressed, and what the index keeps of them.
 type part struct {
+	first  int // place of its first message in the task's order
+	text   int
 	body   []byte
-	tokens string
+	words  []byte // each with a line break behind it
+	joints []uint32
 }
 
 // Builder makes the parts of one task's text. To be used by one goroutine.
+//
+// A text that stands in several messages, as a file that was read again or what a
+// command printed to both histories, is kept and indexed once: the later message goes
+// into the part that has it. What lies more than openMost parts back is kept again.
 type Builder struct {
-	grams gramSet
-	open  []byte // messages of the part that is being filled
+	found features // of the part that is being filled
+	more  features // of a message that goes into an earlier part
+	open  []*draft // the last one is being filled
+	known map[uint64]place
 	parts []part
 	size  int
 }
 
-// Add appends a message. One without text is left out.
+// place is where a text stands.
+type place struct {
+	draft *draft
+	text  int
+}
+
+var seed = maphash.MakeSeed()
+
+// Add appends a message. One without text is left out. Places rise.
 func (b *Builder) Add(m Message) {
 	if len(m.Pieces) == 0 || b.TooLarge() {
 		return
 	}
-	before := len(b.open)
-	b.open = m.append(b.open)
-	b.size += len(b.open) - before
+	earlier := b.earlier(m)
+	if earlier != nil {
+		b.more.reset()
+		b.put(earlier, m, &b.more)
+		earlier.words = append(earlier.words, b.more.words...)
+		earlier.joints = append(earlier.joints, b.more.joints...)
+		return
+	}
+	if b.filling() == nil {
+		b.open = append(b.open, &draft{first: m.Place})
+	}
+	d := b.filling()
+	b.put(d, m, &b.found)
+	if len(d.texts) >= partText {
+		b.full()
+	}
+}
+
+// filling is the part that is being filled, nil when the last one is full.
+func (b *Builder) filling() *draft {
+	if len(b.open) == 0 || b.open[len(b.open)-1].full {
+		return nil
+	}
+	return b.open[len(b.open)-1]
+}
+
+// earlier is the part that has most of a message's text already, nil when none has.
+func (b *Builder) earlier(m Message) *draft {
+	var best *draft
+	all, most := 0, 0
 	for _, p := range m.Pieces {
-		b.grams.text(fold(p.Text))
+		all += len(p.Text)
+		if len(p.Text) < repeat || len(p.Text) <= most {
+			continue
+		}
+		if at, ok := b.where(p.Text); ok && at.draft != b.filling() {
+			best, most = at.draft, len(p.Text)
+		}
 	}
-	if len(b.open) >= partText {
-		b.close()
+	if most*2 < all || best != nil && len(best.texts)+all-most > 2*partText {
+		return nil
 	}
+	return best
+}
+
+// where finds a text in the parts that are open.
+func (b *Builder) where(text string) (place, bool) {
+	at, ok := b.known[maphash.String(seed, text)]
+	return at, ok && string(at.draft.textAt(at.text)) == text
+}
+
+// put adds a message to a part, and what is new of it to its features.
+func (b *Builder) put(d *draft, m Message, f *features) {
+	texts := make([]int, len(m.Pieces))
+	for i, p := range m.Pieces {
+		if len(p.Text) >= repeat {
+			if at, ok := b.where(p.Text); ok && at.draft == d {
+				texts[i] = at.text
+				continue
+			}
+		}
+		texts[i] = len(d.ends)
+		d.texts = append(d.texts, p.Text...)
+		d.ends = append(d.ends, len(d.texts))
+		b.size += len(p.Text)
+		f.text(fold(p.Text))
+		if len(p.Text) >= repeat {
+			if b.known == nil {
+				b.known = map[uint64]place{}
+			}
+			b.known[maphash.String(seed, p.Text)] = place{d, texts[i]}
+		}
+	}
+	d.message(m, texts)
 }
 
 // TooLarge reports whether the task has more text than the catalogue keeps of one.
 func (b *Builder) TooLarge() bool { return b.size > mostText }
 
-// Text is how many bytes were added.
-func (b *Builder) Text() int { return b.size }
-
-func (b *Builder) close() {
-	if len(b.open) == 0 {
+// full ends the filling of a part. The oldest of too many is closed.
+func (b *Builder) full() {
+	d := b.filling()
+	if d == nil {
 		return
 	}
-	b.parts = append(b.parts, part{body: coders().enc.EncodeAll(b.open, nil), tokens: b.grams.tokens()})
-	b.open = b.open[:0]
-	b.grams.reset()
+	d.full, d.words, d.joints = true, bytes.Clone(b.found.words), slices.Clone(b.found.joints)
+	b.found.reset()
+	if len(b.open) > openMost {
+		b.close(b.open[0])
+		b.open = b.open[1:]
+	}
+}
+
+func (b *Builder) close(d *draft) {
+	for i := range d.ends {
+		if text := d.textAt(i); len(text) >= repeat {
+			if h := maphash.Bytes(seed, text); b.known[h].draft == d {
+				delete(b.known, h)
+			}
+		}
+	}
+	b.parts = append(b.parts, part{
+		first: d.first, text: len(d.texts), words: d.words, joints: d.joints, body: coders().enc.EncodeAll(d.body(), nil),
+	})
 }
 
 // take returns the parts and empties the builder.
 func (b *Builder) take() []part {
-	b.close()
+	b.full()
+	for _, d := range b.open {
+		b.close(d)
+	}
 	parts := b.parts
-	b.parts, b.size = nil, 0
+	b.parts, b.open, b.known, b.size = nil, nil, nil, 0
 	return parts
-}
-
-type coder struct {
-	enc *zstd.Encoder
-	dec *zstd.Decoder
-}
-
-// coders are shared: both calls in use here keep no state between texts.
-var coders = sync.OnceValue(func() coder {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		panic("catalog: " + err.Error()) // only wrong options fail
-	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(1<<30))
-	if err != nil {
-		panic("catalog: " + err.Error())
-	}
-	return coder{enc, dec}
-})
-
-// append spells a message as: its length, history, number, time, then each piece with
-// class, kind and text. Lengths stand before strings.
-func (m Message) append(to []byte) []byte {
-	size := 1 + 3*binary.MaxVarintLen64
-	for _, p := range m.Pieces {
-		size += 1 + 2*binary.MaxVarintLen64 + len(p.Kind) + len(p.Text)
-	}
-	one := make([]byte, 0, size)
-	one = append(one, m.History[0])
-	one = binary.AppendUvarint(one, uint64(m.Number))
-	one = binary.AppendVarint(one, m.TS)
-	one = binary.AppendUvarint(one, uint64(len(m.Pieces)))
-	for _, p := range m.Pieces {
-		one = append(one, byte(p.Class))
-		one = binary.AppendUvarint(one, uint64(len(p.Kind)))
-		one = append(one, p.Kind...)
-		one = binary.AppendUvarint(one, uint64(len(p.Text)))
-		one = append(one, p.Text...)
-	}
-	return append(binary.AppendUvarint(to, uint64(len(one))), one...)
-}
-
-// ErrDamaged is wrapped when the file does not hold what was written into it.
-var ErrDamaged = errors.New("the catalogue is damaged")
-
-// reader reads parts for one query. Most messages of a part that has the grams of a
-// query do not hold it: those are passed over as bytes, without being taken apart.
-type reader struct {
-	q           Query
-	data, lower []byte
-}
-
-// hits appends the hits of a part.
-func (r *reader) hits(to []Hit, body []byte) ([]Hit, error) {
-	var err error
-	if r.data, err = coders().dec.DecodeAll(body, r.data[:0]); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrDamaged, err)
-	}
-	r.lower = append(r.lower[:0], r.data...)
-	for i, c := range r.lower {
-		if c-'A' < 26 {
-			r.lower[i] = c + 'a' - 'A'
-		}
-	}
-	if !r.q.mayHold(r.lower) {
-		return to, nil
-	}
-	for at := 0; at < len(r.data); {
-		n, head := binary.Uvarint(r.data[at:])
-		if head <= 0 || n > uint64(len(r.data)-at-head) {
-			return nil, fmt.Errorf("%w: a part ends early", ErrDamaged)
-		}
-		from := at + head
-		at = from + int(n)
-		if !r.q.mayHold(r.lower[from:at]) {
-			continue
-		}
-		m, err := message(r.data[from:at])
-		if err != nil {
-			return nil, err
-		}
-		if hit, ok := r.q.Match(m); ok {
-			to = append(to, hit)
-		}
-	}
-	return to, nil
-}
-
-// message reads what append wrote behind the length.
-func message(data []byte) (Message, error) {
-	r := decoder{data: data}
-	m := Message{History: HistoryUI}
-	if r.byte() == HistoryAPI[0] {
-		m.History = HistoryAPI
-	}
-	m.Number, m.TS = int(r.uvarint()), r.varint()
-	for n := r.uvarint(); n > 0 && !r.bad; n-- {
-		m.Pieces = append(m.Pieces, Piece{Class: Class(r.byte()), Kind: r.string(), Text: r.string()})
-	}
-	if r.bad || len(r.data) > 0 {
-		return m, fmt.Errorf("%w: a message is not as long as it says", ErrDamaged)
-	}
-	return m, nil
-}
-
-type decoder struct {
-	data []byte
-	bad  bool
-}
-
-func (d *decoder) byte() byte {
-	if len(d.data) == 0 {
-		d.bad = true
-		return 0
-	}
-	c := d.data[0]
-	d.data = d.data[1:]
-	return c
-}
-
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.data)
-	d.skip(n)
-	return v
-}
-
-func (d *decoder) varint() int64 {
-	v, n := binary.Varint(d.data)
-	d.skip(n)
-	return v
-}
-
-func (d *decoder) skip(n int) {
-	if n <= 0 {
-		d.bad, d.data = true, nil
-		return
-	}
-	d.data = d.data[n:]
-}
-
-func (d *decoder) string() string {
-	n := d.uvarint()
-	if n > uint64(len(d.data)) {
-		d.bad, d.data = true, nil
-		return ""
-	}
-	s := string(d.data[:n])
-	d.data = d.data[n:]
-	return s
 }

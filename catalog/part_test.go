@@ -2,6 +2,9 @@ package catalog
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,10 +18,10 @@ func TestPartsKeepMessages(t *testing.T) {
 	} {
 		var b Builder
 		b.Add(m)
-		got, err := coders().dec.DecodeAll(b.take()[0].body, nil)
+		var r reader
+		d, err := r.open(b.take()[0].body)
 		check(t, err)
-		read, err := message(got[1:]) // behind the length
-		check(t, err)
+		read := r.message(&d)
 		if diff := cmp.Diff(m, read); diff != "" {
 			t.Error(diff)
 		}
@@ -35,7 +38,9 @@ func TestMessagesWithoutTextTakeNoRoom(t *testing.T) {
 
 // A part of any bytes is read or damaged, and nothing else.
 func FuzzPart(f *testing.F) {
-	f.Add(said(1, "some words").append(nil))
+	d := draft{}
+	d.message(said(1, "some words"), []int{0})
+	f.Add(d.body())
 	f.Add([]byte{3, 'u', 1, 2, 0xff, 0xff})
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -49,4 +54,59 @@ func FuzzPart(f *testing.F) {
 			t.Errorf("error %v", err)
 		}
 	})
+}
+
+// What stands in many messages is kept once, and each of the messages is found.
+func TestRepeatedTextsAreKeptOnce(t *testing.T) {
+	file := strings.Repeat("a line of the file that is read again and again\n", 200)
+	other := strings.Repeat("what stands between\n", 300)
+	var list []Message
+	for i := range 400 {
+		text := fmt.Sprint(other, i)
+		if i%4 == 0 {
+			text = file
+		}
+		list = append(list, Message{History: HistoryAPI, Number: i + 1, Place: i, Pieces: []Piece{{Words, "user", fmt.Sprint("turn ", i)}, {Tool, "tool_result", text}}})
+	}
+	var b Builder
+	for _, m := range list {
+		b.Add(m)
+	}
+	text, n := b.size, 0
+	for _, p := range b.take() {
+		var r reader
+		_, err := r.open(p.body)
+		check(t, err)
+		for _, one := range r.texts {
+			if string(one) == file {
+				n++
+			}
+		}
+	}
+	// All but one of the hundred; where the part with it is full of others it begins anew.
+	if n > 3 || text > len(other)*300+len(file)*3+20*400 {
+		t.Errorf("it is kept %d times, in %d bytes", n, text)
+	}
+	db := opened(t, t.TempDir())
+	kept(t, db, "a", list)
+	q, err := Parse("again")
+	check(t, err)
+	if diff := cmp.Diff(naive(q, list), db.hits(t, "a", q, 0)); diff != "" {
+		t.Errorf("%.2000s", diff)
+	}
+}
+
+// A task is made into parts the same way each time: what is kept can be compared.
+func TestPartsAreTheSameEachTime(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 3))
+	texts := make([]string, 300)
+	for i := range texts {
+		texts[i] = prose(r, 100+r.IntN(900))
+		if i > 10 && i%3 == 0 {
+			texts[i] = texts[r.IntN(i)]
+		}
+	}
+	if a, b := entry("a", texts...).Digest(), entry("a", texts...).Digest(); string(a) != string(b) {
+		t.Error("the same messages gave other parts")
+	}
 }

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,6 +25,7 @@ type Query struct {
 	plain  [][]byte // those of terms that stand in a text's bytes as they are, save for ASCII's case
 	phrase string   // all of it, folded
 	scopes []string
+	names  bool // terms are names of tools, and are one whole
 }
 
 // Parse reads a query: words between blanks, or in double quotes a phrase. in narrows
@@ -63,6 +65,28 @@ func Parse(text string, in ...string) (Query, error) {
 	return q, nil
 }
 
+// Used is the query for messages that call a tool, by whichever spelling of its name:
+// read_file and readFile are one.
+func Used(tool string) Query {
+	name := toolName(tool)
+	return Query{terms: []string{name}, phrase: name, names: true}
+}
+
+// Touched is the query for messages that ask a tool for a file whose path holds this.
+func Touched(path string) Query {
+	path = fold(path)
+	q := Query{terms: []string{path}, phrase: path, scopes: []string{"path"}}
+	if !strings.ContainsFunc(path, cased) {
+		q.plain = [][]byte{[]byte(path)}
+	}
+	return q
+}
+
+// toolName spells the name of a tool as it is kept.
+func toolName(s string) string {
+	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(fold(s))
+}
+
 // Hit is a message that holds a query.
 type Hit struct {
 	History string
@@ -70,12 +94,24 @@ type Hit struct {
 	TS      int64
 	Kind    string
 	Snippet string // one line around the first term
-	Score   int    // among the hits of one task; more is better
+	Score   int    // among the hits of one task; more is better, at most bestScore
+	Place   int    // of its message
 }
+
+// What makes a hit better than another of its task.
+const (
+	wholePhrase = 4 // the query stands in it as it was typed
+	wholeWord   = 2 // its first word is not the part of a longer one
+	saidWords   = 1 // somebody said it, and no tool
+	bestScore   = wholePhrase + wholeWord + saidWords
+)
+
+// Rank is the order of the hits of one task: the better first, then as they were said.
+func Rank(a, b Hit) int { return cmp.Or(b.Score-a.Score, a.Place-b.Place) }
 
 // Match judges a message.
 func (q Query) Match(m Message) (Hit, bool) {
-	hit := Hit{History: m.History, Number: m.Number, TS: m.TS}
+	hit := Hit{History: m.History, Number: m.Number, TS: m.TS, Place: m.Place}
 	var folded []string
 	for _, p := range m.Pieces {
 		text := ""
@@ -85,7 +121,7 @@ func (q Query) Match(m Message) (Hit, bool) {
 		folded = append(folded, text)
 	}
 	for i, term := range q.terms {
-		at := slices.IndexFunc(folded, func(s string) bool { return strings.Contains(s, term) })
+		at := slices.IndexFunc(folded, func(s string) bool { return strings.Contains(s, term) && (!q.names || s == term) })
 		if at < 0 {
 			return Hit{}, false
 		}
@@ -95,30 +131,30 @@ func (q Query) Match(m Message) (Hit, bool) {
 		// A piece that holds all of it is shown before one that holds its first word.
 		if whole := slices.IndexFunc(folded, func(s string) bool { return strings.Contains(s, q.phrase) }); whole >= 0 {
 			at, term = whole, q.phrase
-			hit.Score += 4
+			hit.Score += wholePhrase
 		}
 		p := m.Pieces[at]
 		place := strings.Index(folded[at], term)
 		if wordAt(folded[at], place, len(term)) {
-			hit.Score += 2
+			hit.Score += wholeWord
 		}
 		if p.Class == Words {
-			hit.Score++
+			hit.Score += saidWords
 		}
 		hit.Kind, hit.Snippet = p.Kind, snippet(p.Text, folded[at], place, len(term))
 	}
 	return hit, true
 }
 
-// mayHold tells from bytes in which ASCII letters are small whether a message among
-// them may hold the query.
-func (q Query) mayHold(lower []byte) bool {
-	for _, term := range q.plain {
-		if !bytes.Contains(lower, term) {
-			return false
+// holding tells from bytes in which ASCII letters are small which of some terms stand
+// in them, one bit each.
+func holding(lower []byte, terms [][]byte) (has uint64) {
+	for i, term := range terms {
+		if bytes.Contains(lower, term) {
+			has |= 1 << i
 		}
 	}
-	return true
+	return has
 }
 
 // cased reports whether a rune may be spelled in other bytes in a text that holds it.
@@ -127,6 +163,9 @@ func cased(c rune) bool {
 }
 
 func (q Query) looksInto(m Message, p Piece) bool {
+	if q.names || p.Class == Called {
+		return q.names && p.Class == Called
+	}
 	if len(q.scopes) == 0 {
 		return true
 	}
@@ -138,20 +177,13 @@ func (q Query) looksInto(m Message, p Piece) bool {
 	return false
 }
 
-// grams is the query for the full-text table, "" when no term is long enough.
-func (q Query) grams() string {
-	const most = 24 // more do not narrow any further
-	var list []string
+// wanted is what a part must have to hold the query.
+func (q Query) wanted() wanted {
+	var w wanted
 	for _, term := range q.terms {
-		all := wanted(term)
-		step := max(1, (len(all)+most-1)/most)
-		for i := 0; i < len(all); i += step {
-			list = append(list, string(token(all[i])))
-		}
+		w.want(term)
 	}
-	slices.Sort(list)
-	list = slices.Compact(list)
-	return strings.Join(list[:min(len(list), 2*most)], " AND ")
+	return w
 }
 
 // wordAt reports whether no letter or digit touches a stretch of a text.

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // Task is a row without its text.
@@ -59,48 +58,6 @@ func (s *Snapshot) Summary(ctx context.Context, id int64) ([]byte, error) {
 	var out []byte
 	if err := s.conn.QueryRowContext(ctx, "SELECT summary FROM task WHERE id = ?", id).Scan(&out); err != nil {
 		return nil, fmt.Errorf("read the catalogue: %w", err)
-	}
-	return out, nil
-}
-
-// Parts are the parts that may hold a query, by task, in the order of their messages.
-func (s *Snapshot) Parts(ctx context.Context, q Query) (map[int64][]int64, error) {
-	text, args := "SELECT id, task FROM part", []any{}
-	if grams := q.grams(); grams != "" {
-		text, args = text+" WHERE id IN (SELECT rowid FROM gram WHERE gram MATCH ?)", append(args, grams)
-	}
-	out := map[int64][]int64{}
-	err := s.each(ctx, func(rows *sql.Rows) error {
-		var id, task int64
-		if err := rows.Scan(&id, &task); err != nil {
-			return err
-		}
-		out[task] = append(out[task], id)
-		return nil
-	}, text, args...)
-	for _, list := range out {
-		slices.Sort(list)
-	}
-	return out, err
-}
-
-// Hits are the messages of some parts that hold a query.
-func (s *Snapshot) Hits(ctx context.Context, parts []int64, q Query) ([]Hit, error) {
-	var out []Hit
-	r := reader{q: q}
-	read, err := s.conn.PrepareContext(ctx, "SELECT body FROM part WHERE id = ?")
-	if err != nil {
-		return nil, fmt.Errorf("read the catalogue: %w", err)
-	}
-	defer read.Close() //nolint:errcheck // nothing was written
-	for _, id := range parts {
-		var body []byte
-		if err := read.QueryRowContext(ctx, id).Scan(&body); err != nil {
-			return nil, fmt.Errorf("read the catalogue: %w", err)
-		}
-		if out, err = r.hits(out, body); err != nil {
-			return nil, fmt.Errorf("read the catalogue: part %d: %w", id, err)
-		}
 	}
 	return out, nil
 }

@@ -32,7 +32,8 @@ type App struct {
 	loaded *settings
 	screen *display.Display
 	asker  *display.Prompter
-	muted  bool // nobody may be told anything: a shell completes
+	muted  bool   // nobody may be told anything: a shell completes
+	less   string // options of the pager less that come after the person's own
 }
 
 // global are the flags that every command takes.
@@ -119,9 +120,9 @@ func (a *App) root() *cobra.Command {
 	complete(root, "server", cobra.NoFileCompletions)
 	root.SetHelpCommand(a.helpCommand())
 	root.AddCommand(
-		a.runCommand(), a.resumeCommand(), a.continueCommand(), a.listCommand(), a.searchCommand(), a.showCommand(), a.usageCommand(), a.doctorCommand(), a.exportCommand(), a.sourcesCommand(),
+		a.runCommand(), a.resumeCommand(), a.continueCommand(), a.listCommand(), a.searchCommand(), a.picks(a.showCommand()), a.usageCommand(), a.doctorCommand(), a.picks(a.exportCommand()), a.sourcesCommand(),
 		a.renameCommand(), a.tagCommand(), a.pinCommand("pin", "Keep tasks at the top of lists", "pinned", true),
-		a.pinCommand("unpin", "Let tasks go from the top of lists", "not pinned", false), a.deleteCommand(), a.trashCommand(),
+		a.pinCommand("unpin", "Let tasks go from the top of lists", "not pinned", false), a.deleteCommand(), a.trashCommand(), a.undoCommand(false), a.undoCommand(true),
 		a.importCommand(), a.tryCommand(), a.approvalsCommand(), a.configCommand(), a.versionCommand(), a.completionCommand(),
 	)
 	return root

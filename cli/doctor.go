@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/agent/spool"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
@@ -14,15 +15,28 @@ func (a *App) doctorCommand() *cobra.Command {
 	var o store.CheckOptions
 	cmd := &cobra.Command{
 		Use:   "doctor [ID...]",
-		Short: "Verify tasks; change nothing unless told to", ValidArgsFunction: a.taskIDs,
+		Short: "Verify tasks; change nothing unless told to",
+		Long: "Verify tasks: every commit and payload of their journals, Roo's files, calls and their\n" +
+			"results, and whether what is derived of them agrees. Without an ID also the trash, the\n" +
+			"overlay, the history index, the catalogue, and what interrupted work left.\n\n" +
+			"--repair mends what can be mended, after a copy of what was there, and removes what dead\n" +
+			"processes of Roost's left half written. --rebuild makes derived data again where it is\n" +
+			"missing, behind or wrong. Both may be given; doing it again changes nothing more.",
+		ValidArgsFunction: a.taskIDs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.open()
 			if err != nil {
 				return err
 			}
-			found, err := s.Check(cmd.Context(), args, o)
+			o.Spill = a.Dir
+			ctx, shown := a.watched(cmd.Context())
+			found, err := s.Check(ctx, args, o)
+			shown()
 			if err != nil {
 				return err
+			}
+			if len(args) == 0 {
+				spools(&found, a.Env("TMPDIR"), o.Repair)
 			}
 			if a.flags.json {
 				err = encode(a.Out, found, false)
@@ -36,8 +50,29 @@ func (a *App) doctorCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&o.Repair, "repair", false, "mend what can be mended, after a copy")
-	cmd.Flags().BoolVar(&o.Rebuild, "rebuild", false, "build derived data again from the journals")
+	cmd.Flags().BoolVar(&o.Rebuild, "rebuild", false, "build derived data again where it is missing or wrong")
 	return cmd
+}
+
+// spools adds the folders for command output that killed runs left.
+func spools(r *store.Report, dir string, remove bool) {
+	left := spool.Left(dir)
+	if remove && len(left) > 0 {
+		spool.Sweep(dir)
+	}
+	still := map[string]bool{}
+	for _, path := range spool.Left(dir) {
+		still[path] = true
+	}
+	for _, path := range left {
+		f := store.Finding{Path: path, File: path, Problem: "output of commands of a run that was killed", Recovered: "what was kept of it is in the task"}
+		if still[path] {
+			r.Leftovers = append(r.Leftovers, f)
+		} else {
+			f.Recovered = "removed"
+			r.Repaired = append(r.Repaired, f)
+		}
+	}
 }
 
 // damage is what is left to tell after a check: what was done about it depends on
@@ -60,37 +95,81 @@ func damagedTasks(r store.Report) string {
 	if n == 1 {
 		verb = "is"
 	}
-	return fmt.Sprintf("%d of %d task%s %s damaged", n, r.Tasks, plural(r.Tasks), verb)
+	text := fmt.Sprintf("%d of %d task%s %s damaged", n, r.Tasks, plural(r.Tasks), verb)
+	other := 0
+	for _, f := range r.Damaged {
+		if f.ID == "" {
+			other++
+		}
+	}
+	switch {
+	case n == 0 && other == 0: // of tasks that are not among those that were counted
+		return fmt.Sprintf("%d deleted or hidden tasks or rows of the catalogue are damaged", len(r.Damaged))
+	case n == 0:
+		return fmt.Sprintf("%d of the files that are kept for all tasks are damaged", other)
+	case other > 0:
+		return fmt.Sprintf("%s, and %d of the files that are kept for all tasks", text, other)
+	}
+	return text
 }
 
 func (a *App) showReport(r store.Report) error {
 	style := a.outStyle()
+	print := func(s view.Style, text string) error {
+		if _, err := fmt.Fprintln(a.Out, style.Paint(s, display.OneLineIndented(text))); err != nil {
+			return fmt.Errorf("print the report: %w", err)
+		}
+		return nil
+	}
 	for _, d := range r.Damaged {
-		lines := []struct {
+		for _, l := range []struct {
 			style view.Style
 			text  string
 		}{
-			{view.Bad, d.ID + "  " + d.File + ": " + d.Problem},
+			{view.Bad, where(d) + ": " + d.Problem},
 			{view.Dim, "  " + d.Path},
 			{view.Dim, "  recovered: " + orDash(d.Recovered) + "; lost: " + orDash(d.Lost)},
-		}
-		for _, l := range lines {
-			if _, err := fmt.Fprintln(a.Out, style.Paint(l.style, display.OneLineIndented(l.text))); err != nil {
-				return fmt.Errorf("print the report: %w", err)
+		} {
+			if err := print(l.style, l.text); err != nil {
+				return err
 			}
 		}
 	}
-	for _, d := range r.Repaired {
-		line := "repaired: " + d.ID + "  " + d.File + ": " + d.Problem
-		if d.Copy != "" {
-			line += "; as it was: " + d.Copy
-		}
-		if _, err := fmt.Fprintln(a.Out, style.Paint(view.Good, display.OneLine(line))); err != nil {
-			return fmt.Errorf("print the report: %w", err)
+	for _, list := range []struct {
+		word  string
+		style view.Style
+		found []store.Finding
+	}{{"derived", view.Dim, r.Stale}, {"left over", view.Dim, r.Leftovers}, {"repaired", view.Good, r.Repaired}} {
+		for _, d := range list.found {
+			line := list.word + ": " + where(d) + ": " + d.Problem
+			if d.Recovered != "" {
+				line += "; " + d.Recovered
+			}
+			if d.Copy != "" {
+				line += "; as it was: " + d.Copy
+			}
+			if err := print(list.style, line); err != nil {
+				return err
+			}
 		}
 	}
-	a.say("%d task%s checked, %d whole, %d damaged", r.Tasks, plural(r.Tasks), r.OK, r.Tasks-r.OK)
+	text := fmt.Sprintf("%d task%s checked, %d whole, %d damaged", r.Tasks, plural(r.Tasks), r.OK, r.Tasks-r.OK)
+	if n := len(r.Leftovers); n > 0 {
+		text += fmt.Sprintf("; %d left over", n)
+	}
+	if n := len(r.Stale); n > 0 {
+		text += fmt.Sprintf("; %d to be built again (--rebuild)", n)
+	}
+	a.say("%s", text)
 	return nil
+}
+
+// where names what a finding is about.
+func where(f store.Finding) string {
+	if f.ID == "" {
+		return f.File
+	}
+	return f.ID + "  " + f.File
 }
 
 func orDash(s string) string {

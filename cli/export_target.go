@@ -2,10 +2,14 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/roost-dev/roost/export"
@@ -62,7 +66,7 @@ func (x *exporter) aim(ctx context.Context) error {
 
 // place names a task's file or folder in the folder. Two sources may have one id.
 func (x *exporter) place(v *store.View, taken map[string]bool) string {
-	name, ext := export.FileName(v.Ref.ID), "."+x.flags.format
+	name, ext := fileName(v.Ref.ID), "."+x.flags.format
 	switch {
 	case x.flags.format == "roo":
 		ext = ""
@@ -77,9 +81,24 @@ func (x *exporter) place(v *store.View, taken map[string]bool) string {
 	return filepath.Join(x.folder, full)
 }
 
+// nameMost is how long a name may be, in bytes, so that an ending and a number fit
+// behind it in the 255 that file systems take.
+const nameMost = 255 - len(".archive~9999")
+
+// fileName is export.FileName, cut so that it can be one. Ids that begin alike stay
+// apart by a digest.
+func fileName(id string) string {
+	name := export.FileName(id)
+	if len(name) <= nameMost {
+		return name
+	}
+	sum := sha256.Sum256([]byte(id))
+	return name[:nameMost-9] + "~" + hex.EncodeToString(sum[:4])
+}
+
 func archiveName(refs []store.Ref) string {
 	if len(refs) == 1 {
-		return export.FileName(refs[0].ID) + ".zip"
+		return fileName(refs[0].ID) + ".zip"
 	}
 	return "roost-tasks.zip"
 }
@@ -118,4 +137,31 @@ func (x *exporter) outside(ctx context.Context, path string) error {
 		}
 	}
 	return nil
+}
+
+// untilSignal gives a context that ends with the first signal, so that no unfinished file
+// stays. The second one ends the process, as it always does. done gives the exit code of the
+// signal, 0 when none came.
+func untilSignal(ctx context.Context) (_ context.Context, done func() int) {
+	ctx, cancel := context.WithCancel(ctx)
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	code, quit, gone := 0, make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		select {
+		case sig := <-ch:
+			signal.Stop(ch)
+			code = signalExit(sig)
+			cancel()
+		case <-quit:
+			signal.Stop(ch)
+		}
+	}()
+	return ctx, func() int {
+		close(quit)
+		<-gone
+		cancel()
+		return code
+	}
 }

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
@@ -21,13 +23,15 @@ import (
 // out and what no provider would take mended, by the code that builds requests.
 // What was mended is told on stderr.
 func (a *App) effective(v *store.View) ([]json.RawMessage, error) {
-	stored, err := v.State.RawAPI()
+	stored, err := v.Sent()
 	if err != nil {
 		return nil, fmt.Errorf("read the history of task %s: %w", v.Ref.ID, err)
 	}
-	messages, notes, err := contextwindow.Build(stored, contextwindow.Options{
-		DropThinking: v.State.Settings.Provider != "" && v.State.Settings.Provider != "anthropic",
-	})
+	provider := v.State.Settings.Provider
+	if provider == "" {
+		provider = "anthropic" // other tools do not say; their blocks have this shape
+	}
+	messages, notes, err := contextwindow.Build(stored, contextwindow.For(provider))
 	if errors.Is(err, contextwindow.ErrEmpty) {
 		a.say("nothing would be sent: the model's history holds no message")
 		return nil, nil
@@ -61,7 +65,7 @@ type element struct {
 }
 
 // showHistory prints a window of a history. Only what is shown is read, and some
-// hundred messages at a time: a history may be larger than memory.
+// messages at a time: a history may be larger than memory.
 func (a *App) showHistory(v *store.View, list []*task.Message, f showFlags, item func([]byte, int) view.Item) error {
 	from, to := window(len(list), f)
 	return a.printHistory(v, a.stored(v, list, from, to), from, f, item)
@@ -70,7 +74,7 @@ func (a *App) showHistory(v *store.View, list []*task.Message, f showFlags, item
 // stored reads messages. One that cannot be read is told of and left out: the rest
 // of a damaged task is still to be seen.
 func (a *App) stored(v *store.View, list []*task.Message, from, to int) iter.Seq[element] {
-	const atOnce = 200
+	const atOnce = 16 // each may hold megabytes
 	return func(yield func(element) bool) {
 		for ; from < to; from += atOnce {
 			part := list[from:min(from+atOnce, to)]
@@ -112,27 +116,85 @@ func (a *App) printHistory(v *store.View, list iter.Seq[element], from int, f sh
 		writeArray(out, list)
 		return flushed(out)
 	}
-	style := a.outStyle()
-	results := resultsByRow(v.State)
+	p := historyPrinter{App: a, out: out, flags: f, item: item, state: v.State, results: resultsByRow(v.State), answers: export.Answers(v)}
 	for one := range list {
-		it := item(one.raw, one.number)
-		if f.api {
-			nameResults(it.Parts, v.State)
+		if p.batch = append(p.batch, one); len(p.batch) >= together {
+			p.print()
 		}
-		lines := view.Fold(it, a.lines)
-		if !f.api && one.message != nil {
-			if c := results[one.message.ID]; c != nil {
-				lines = append(lines, a.resultLines(c)...)
-			}
+	}
+	p.print()
+	if err := flushed(out); err != nil || from == 0 {
+		return err
+	}
+	again := fmt.Sprintf("roost show %s --before %d", v.Ref.ID, from+1)
+	if f.tail > 0 && (f.tail != page || !a.OutTTY) {
+		again += fmt.Sprintf(" --tail %d", f.tail)
+	}
+	a.say("%d earlier: %s", from, again)
+	return nil
+}
+
+// together is how many messages are looked at for what answers them. Each may hold
+// megabytes.
+const together = 16
+
+// historyPrinter prints a history for people, some messages at a time.
+type historyPrinter struct {
+	*App
+	out     *bufio.Writer
+	flags   showFlags
+	item    func([]byte, int) view.Item
+	state   *task.State
+	results map[uint64]*task.Call
+	answers func([][]byte) map[int]view.Item
+	batch   []element
+}
+
+func (p *historyPrinter) print() {
+	var answers map[int]view.Item
+	if !p.flags.api && !p.flags.effective && slices.ContainsFunc(p.batch, func(e element) bool { return e.message != nil && e.message.Foreign }) {
+		rows := make([][]byte, len(p.batch))
+		for i, one := range p.batch {
+			rows[i] = one.raw
+		}
+		answers = p.answers(rows)
+	}
+	style := p.outStyle()
+	for i, one := range p.batch {
+		it := p.item(one.raw, one.number)
+		if p.flags.api {
+			nameResults(it.Parts, p.state)
+		}
+		lines := view.Fold(it, p.lines)
+		switch answer, ok := answers[i]; {
+		case one.message != nil && !p.flags.api && p.results[one.message.ID] != nil:
+			lines = append(lines, p.resultLines(p.results[one.message.ID])...)
+		case ok:
+			lines = append(lines, below(view.Fold(answer, p.lines))...)
 		}
 		for _, l := range lines {
-			fmt.Fprintln(out, style.Paint(l.Style, display.Safe(l.Text)))
+			for _, text := range wrap(display.Safe(l.Text), p.columns()) {
+				fmt.Fprintln(p.out, style.Paint(l.Style, text))
+			}
 		}
 	}
-	if from > 0 {
-		a.say("%d earlier: roost show %s --before %d", from, v.Ref.ID, from+1)
+	p.batch = p.batch[:0]
+}
+
+// columns is how wide lines may be; 0 = what reads it breaks none.
+func (a *App) columns() int {
+	if !a.OutTTY {
+		return 0
 	}
-	return flushed(out)
+	return a.Width
+}
+
+// below are lines that stand below the row that they answer.
+func below(lines []view.Line) []view.Line {
+	for i := range lines {
+		lines[i].Text = "  " + lines[i].Text
+	}
+	return lines
 }
 
 // lines is how many lines of a body are shown: words whole, output cut, thinking
@@ -142,7 +204,7 @@ func (a *App) lines(c view.Class) int {
 		return 0
 	}
 	switch c {
-	case view.Reasoning:
+	case view.Reasoning, view.Aside:
 		return -1
 	case view.User, view.Model, view.Result, view.Question, view.Failure:
 		return 0
@@ -179,19 +241,15 @@ func (a *App) resultLines(c *task.Call) []view.Line {
 	if err != nil {
 		return []view.Line{{Style: view.Bad, Text: "  its result cannot be read: " + err.Error()}}
 	}
-	text, images := view.ResultText(result)
-	it := view.Item{Class: view.Output, Title: c.Finished.Outcome, Body: text, Images: images}
+	it := view.ToolResult(result)
+	it.Title = c.Finished.Outcome
 	if c.Finished.Outcome != "ok" {
 		it.Class = view.Failure
 	}
 	if c.Finished.Exit != nil {
 		it.Title += fmt.Sprintf(", exit %d", *c.Finished.Exit)
 	}
-	lines := view.Lines(it, a.lines(view.Output))
-	for i := range lines {
-		lines[i].Text = "  " + lines[i].Text
-	}
-	return lines
+	return below(view.Lines(it, a.lines(view.Output)))
 }
 
 // writeArray writes elements byte for byte, one a line. They were never decoded:

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -74,10 +73,9 @@ func (a *App) importTasks(ctx context.Context, paths []string, f importFlags) er
 	if err != nil {
 		return err
 	}
-	bar := a.importBar()
-	o.Progress = bar.show
-	r, err := s.Import(ctx, list, o)
-	bar.clear()
+	watched, shown := a.watched(ctx)
+	r, err := s.Import(watched, list, o)
+	shown()
 	if errors.Is(err, store.ErrImporting) {
 		return &Failure{Exit: ExitBusy, Code: "import_busy", What: "import", Why: err.Error(), Try: "roost import again when it is done", Retryable: true}
 	}
@@ -238,39 +236,4 @@ func bytesText(n int64) string {
 		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 	}
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
-}
-
-// importBar tells on stderr how far work is that takes longer than a second.
-type importBar struct {
-	a     *App
-	next  time.Time
-	shown bool
-}
-
-func (a *App) importBar() *importBar { return &importBar{a: a, next: a.Now().Add(time.Second)} }
-
-func (b *importBar) show(p store.ImportProgress) {
-	now := b.a.Now()
-	if b.a.flags.quiet || b.a.flags.json && !b.a.ErrTTY || now.Before(b.next) {
-		return
-	}
-	text := fmt.Sprintf("%d of %d tasks, %d files, %s", p.Tasks, p.Of, p.Files, bytesText(p.Bytes))
-	if !b.a.ErrTTY { // a log: a line from time to time
-		b.next = now.Add(10 * time.Second)
-		b.a.say("%s", text)
-		return
-	}
-	b.next, b.shown = now.Add(100*time.Millisecond), true
-	const width = 24
-	full := 0
-	if p.Of > 0 {
-		full = width * p.Tasks / p.Of
-	}
-	fmt.Fprintf(b.a.Err, "\r[%s%s] %s\x1b[K", strings.Repeat("#", full), strings.Repeat(".", width-full), text)
-}
-
-func (b *importBar) clear() {
-	if b.shown {
-		fmt.Fprint(b.a.Err, "\r\x1b[K")
-	}
 }

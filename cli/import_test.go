@@ -3,51 +3,11 @@ package cli
 import (
 	"fmt"
 	"os"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/store"
 )
-
-// Work under a second is not talked about; on a terminal a bar is drawn and wiped
-// away, and a log gets a line now and then.
-func TestImportBar(t *testing.T) {
-	t.Parallel()
-	for _, tty := range []bool{false, true} {
-		a, _, errs := app(t)
-		a.ErrTTY = tty
-		now := a.Now()
-		a.Now = func() time.Time { return now }
-		b := a.importBar()
-		at := func(after time.Duration, tasks int) string {
-			errs.Reset()
-			now = now.Add(after)
-			b.show(store.ImportProgress{Tasks: tasks, Of: 4, Files: 9, Bytes: 1_500_000})
-			return errs.String()
-		}
-		if got := at(900*time.Millisecond, 1); got != "" {
-			t.Errorf("too early: %q", got)
-		}
-		got := at(200*time.Millisecond, 2)
-		if !strings.Contains(got, "2 of 4 tasks, 9 files, 1.5 MB") || strings.Contains(got, "\x1b") != tty || strings.Contains(got, "[############............]") != tty {
-			t.Errorf("terminal %v: %q", tty, got)
-		}
-		if got := at(10*time.Millisecond, 3); got != "" {
-			t.Errorf("too often: %q", got)
-		}
-		errs.Reset()
-		b.clear()
-		if got := errs.String(); (got != "") != tty || strings.Contains(got, "#") {
-			t.Errorf("the bar stays: %q", got)
-		}
-		a.flags.quiet = true
-		if got := at(time.Hour, 4); got != "" {
-			t.Errorf("with -q: %q", got)
-		}
-	}
-}
 
 func TestImportExitCodes(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -20,8 +21,7 @@ const screenful = 40
 func (a *App) listCommand() *cobra.Command {
 	var f store.Filter
 	var since, until string
-	var tree bool
-	var group string
+	var group, minCost, maxCost string
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the tasks of all sources, newest first",
@@ -32,6 +32,12 @@ func (a *App) listCommand() *cobra.Command {
 				return err
 			}
 			if f.Until, err = a.moment("until", until); err != nil {
+				return err
+			}
+			if f.MinCost, err = dollarsFlag("min-cost", minCost); err != nil {
+				return err
+			}
+			if f.MaxCost, err = dollarsFlag("max-cost", maxCost); err != nil {
 				return err
 			}
 			if f.Workspace != "" {
@@ -52,7 +58,7 @@ func (a *App) listCommand() *cobra.Command {
 			if group != "" && group != "workspace" {
 				return usage("roost list --group "+group, "there is no such grouping", "roost list --group workspace")
 			}
-			return a.list(cmd, f, tree, group != "")
+			return a.list(cmd, f, group != "")
 		},
 	}
 	fl := cmd.Flags()
@@ -60,13 +66,16 @@ func (a *App) listCommand() *cobra.Command {
 	fl.StringVar(&f.Query, "query", "", "only tasks whose title holds these `words`")
 	fl.StringVar(&f.Status, "status", "", "only tasks with this `status`")
 	fl.StringVar(&f.Source, "source", "", "only tasks of this `source`")
+	fl.StringVar(&f.Model, "model", "", "only tasks whose model's name holds these `words`")
+	fl.StringVar(&minCost, "min-cost", "", "only tasks that cost at least so many `dollars`")
+	fl.StringVar(&maxCost, "max-cost", "", "only tasks that cost at most so many `dollars`; one of unknown cost is in neither")
 	fl.StringVar(&f.Tag, "tag", "", "only tasks with this `tag`")
 	fl.StringVar(&since, "since", "", "changed after this `time`: 2026-01-31, RFC 3339, or an age such as 7d")
 	fl.StringVar(&until, "until", "", "changed before this `time`")
 	fl.StringVar(&f.Sort, "sort", "newest", "`order`: newest, oldest, cost, tokens")
 	fl.IntVar(&f.Limit, "limit", 0, "at most this many (0 = all; on a terminal a screenful)")
 	fl.StringVar(&f.Cursor, "cursor", "", "go on where the last page ended")
-	fl.BoolVar(&tree, "tree", false, "subtasks below their parents")
+	fl.BoolVar(&f.Tree, "tree", false, "subtasks below their parents, and on one page with them")
 	fl.StringVar(&group, "group", "", "put the tasks of each `workspace` together")
 	fl.BoolVar(&f.Damaged, "damaged", false, "only damaged tasks")
 	fl.BoolVar(&f.Empty, "empty", false, "also task folders without messages")
@@ -75,13 +84,13 @@ func (a *App) listCommand() *cobra.Command {
 	complete(cmd, "sort", words(sorts...))
 	complete(cmd, "source", a.sourceNames)
 	complete(cmd, "workspace", folders)
-	for _, name := range []string{"tag", "query", "since", "until", "limit", "cursor"} {
+	for _, name := range []string{"tag", "query", "model", "min-cost", "max-cost", "since", "until", "limit", "cursor"} {
 		complete(cmd, name, cobra.NoFileCompletions)
 	}
 	return cmd
 }
 
-func (a *App) list(cmd *cobra.Command, f store.Filter, tree, group bool) error {
+func (a *App) list(cmd *cobra.Command, f store.Filter, group bool) error {
 	s, err := a.open()
 	if err != nil {
 		return err
@@ -89,7 +98,9 @@ func (a *App) list(cmd *cobra.Command, f store.Filter, tree, group bool) error {
 	if f.Limit == 0 && a.OutTTY && !a.flags.json && !cmd.Flags().Changed("limit") {
 		f.Limit = screenful
 	}
-	got, err := s.List(cmd.Context(), f)
+	ctx, shown := a.watched(cmd.Context())
+	got, err := s.List(ctx, f)
+	shown()
 	if err != nil {
 		return err
 	}
@@ -101,12 +112,12 @@ func (a *App) list(cmd *cobra.Command, f store.Filter, tree, group bool) error {
 		if err != nil {
 			return err
 		}
-		depths := make([]int, len(got.Items))
-		if tree && !group {
-			got.Items, depths = asTree(got.Items)
+		depths := got.Depths
+		if depths == nil {
+			depths = make([]int, len(got.Items))
 		}
 		if group {
-			err = a.grouped(got.Items, tree, names)
+			err = a.grouped(got.Items, f.Tree, names)
 		} else {
 			err = a.table(got.Items, depths, names)
 		}
@@ -144,6 +155,18 @@ func pageOf[T any](items []T, next string) onePage[T] {
 		out.Next = &next
 	}
 	return out
+}
+
+// dollarsFlag reads an amount of money; nil when text is empty.
+func dollarsFlag(flag, text string) (*money.USD, error) {
+	if text == "" {
+		return nil, nil
+	}
+	usd, err := money.Parse(strings.TrimPrefix(text, "$"))
+	if err != nil {
+		return nil, usage("roost list --"+flag+" "+text, "it is no amount of dollars", "roost list --"+flag+" 1.50")
+	}
+	return &usd, nil
 }
 
 // moment reads a time as Unix milliseconds; 0 when text is empty.

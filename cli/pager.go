@@ -42,9 +42,11 @@ func (a *App) paged(ctx context.Context, f func() error) error {
 	}
 	cmd := pagerCommand(ctx, line)
 	cmd.Env = os.Environ()
-	if a.Env("LESS") == "" {
-		cmd.Env = append(cmd.Env, "LESS=FRX") // leave when it fits, keep colours, leave it on the screen
+	less := a.Env("LESS")
+	if less == "" {
+		less = "FRX" // leave when it fits, keep colours, leave it on the screen
 	}
+	cmd.Env = append(cmd.Env, "LESS="+less+a.less)
 	cmd.Stdout, cmd.Stderr = out.w, a.Err
 	in, err := cmd.StdinPipe()
 	if err == nil {

@@ -2,77 +2,206 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strconv"
+	"os"
+	"os/signal"
+	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/cli/picker"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/view"
 )
 
-// pickable is how many tasks the picker offers.
-const pickable = 15
-
-// welcome is roost without a command: what was found, then the picker; without a
-// terminal, help.
+// welcome is roost without a command: on a terminal the picker, else help. Where no
+// task is, it says where was looked.
 func (a *App) welcome(cmd *cobra.Command) error {
 	if !a.interactive() {
 		return cmd.Help()
 	}
-	return a.withEngine(cmd.Context(), func(s *store.Store, e *engine.Engine) error {
-		found, err := s.List(cmd.Context(), store.Filter{Sort: "newest", Limit: pickable})
-		if err != nil {
-			return err
-		}
-		a.bySource(found.Sources)
-		found.NextCursor = "" // the picker is no page of a list
-		a.sumUp(found)
-		if len(found.Items) == 0 {
-			a.say("start one: roost run \"what to do\"; see how it works: roost try")
-			return nil
-		}
-		id, err := a.pick(cmd.Context(), s)
-		if err != nil || id == "" {
-			return err
-		}
-		return a.start(cmd.Context(), e, engine.Request{Task: id, Origin: "cli", Interactive: true})
-	})
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	refs, err := s.Refs(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if len(refs) == 0 || !a.canDraw() {
+		return a.plainWelcome(cmd, s)
+	}
+	choice, err := a.draw(cmd.Context(), s, "")
+	if err != nil {
+		return err
+	}
+	if choice.Verb != picker.Resume {
+		a.say("%s", choice.Found) // it stays when the screen has gone
+		return nil
+	}
+	return again(cmd, "resume", choice.Task.Key)
 }
 
-// pick lets the person choose one of the newest tasks.
-func (a *App) pick(ctx context.Context, s *store.Store) (string, error) {
-	if !a.interactive() {
-		return "", usage("resume a task", "no task was named, and "+errNoTerminal.Error(), "roost list, then roost resume ID")
+// again runs another command of the program, as if the person had typed it.
+func again(cmd *cobra.Command, name string, args ...string) error {
+	sub, _, err := cmd.Root().Find([]string{name})
+	if err != nil {
+		return err
 	}
-	found, err := s.List(ctx, store.Filter{Sort: "newest", Limit: pickable})
+	sub.SetContext(cmd.Context())
+	return sub.RunE(sub, args)
+}
+
+// picks lets a person choose the task of a command that was given none.
+func (a *App) picks(cmd *cobra.Command) *cobra.Command {
+	check, run := cmd.Args, cmd.RunE
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 && a.interactive() {
+			return nil
+		}
+		return check(cmd, args)
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			s, err := a.open()
+			if err != nil {
+				return err
+			}
+			id, err := a.pick(cmd.Context(), s, cmd.Name())
+			if err != nil {
+				return err
+			}
+			args = []string{id}
+		}
+		return run(cmd, args)
+	}
+	return cmd
+}
+
+// pick lets the person choose one task, for a purpose in one word.
+func (a *App) pick(ctx context.Context, s *store.Store, purpose string) (string, error) {
+	if !a.interactive() {
+		return "", usage(purpose+" a task", "no task was named, and "+errNoTerminal.Error(), "roost list, then roost "+purpose+" ID")
+	}
+	refs, err := s.Refs(ctx)
 	if err != nil {
 		return "", err
 	}
-	if len(found.Items) == 0 {
-		return "", &Failure{Exit: ExitNotFound, Code: "task_not_found", What: "resume a task", Why: "there is none", Try: `roost run "what to do"`}
+	if len(refs) == 0 {
+		return "", &Failure{Exit: ExitNotFound, Code: "task_not_found", What: purpose + " a task", Why: "there is none", Try: `roost run "what to do"`}
 	}
-	lines := make([]view.Line, len(found.Items))
-	for i, t := range found.Items {
-		text := fmt.Sprintf("%3d. %4s  %-12s %s  %s", i+1, a.age(t.TS), status(t), display.OneLine(t.Title), display.OneLine(t.Workspace))
-		lines[i] = view.Line{Text: display.Cut(text, a.Width)}
+	if !a.canDraw() {
+		return a.plainPick(ctx, s, purpose)
 	}
-	a.show().Lines(lines) // also with -q: the question is about them
-	p := a.prompter()
-	for {
-		line, err := p.Read(ctx, "resume which (number, or q) > ")
-		if err != nil {
-			return "", &Failure{Exit: ExitCancelled, Code: "cancelled", What: "choose a task", Why: err.Error(), Try: "roost resume ID"}
+	choice, err := a.draw(ctx, s, purpose)
+	if err != nil {
+		return "", err
+	}
+	if choice.Verb == picker.Leave {
+		return "", notChosen(purpose)
+	}
+	return choice.Task.Key, nil
+}
+
+func notChosen(purpose string) error {
+	return &Failure{Exit: ExitCancelled, Code: "cancelled", What: "choose a task", Why: "none was chosen", Try: "roost " + purpose + " ID"}
+}
+
+// canDraw reports whether the terminal is one that a screen can be drawn on.
+func (a *App) canDraw() bool {
+	_, in := a.In.(*os.File)
+	_, out := a.Err.(*os.File)
+	return in && out && a.Env("TERM") != "dumb" && a.Env("TERM") != ""
+}
+
+// draw shows the picker on stderr: what stdout gets is the command's result.
+func (a *App) draw(ctx context.Context, s *store.Store, purpose string) (picker.Choice, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	d := &desk{App: a, store: s}
+	ended, code := d.untilSignal(cancel)
+	in, _ := a.In.(*os.File)
+	out, _ := a.Err.(*os.File)
+	choice, err := picker.Run(ctx, d, in, out, picker.Options{
+		Colour: a.colour(), Now: a.Now, Purpose: purpose, Pager: a.pager() != "",
+	})
+	ended()
+	exit := int(code.Load())
+	if choice.Interrupted {
+		exit = ExitInterrupt
+	}
+	if exit != 0 {
+		return choice, &Failure{Exit: exit, Code: "cancelled", What: "choose a task", Why: "it was interrupted; nothing is lost", Try: "roost"}
+	}
+	if errors.Is(err, picker.ErrPanic) {
+		return choice, fmt.Errorf("%w by a mistake of its own; roost list and roost resume ID do the same", err)
+	}
+	return choice, err
+}
+
+// untilSignal ends the screen when a signal comes, so that the terminal is given
+// back. While a pager has the terminal, an interrupt is for the pager.
+func (d *desk) untilSignal(end func()) (stop func(), code *atomic.Int32) {
+	ch := make(chan os.Signal, 2)
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(ch, syscall.SIGHUP)
+	}
+	code = new(atomic.Int32)
+	quit, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		for {
+			select {
+			case <-quit:
+				return
+			case sig := <-ch:
+				if sig == os.Interrupt && (d.paging.Load() || time.Since(time.Unix(0, d.closed.Load())) < bounce) {
+					continue // it also ends the pager, perhaps before we hear of it
+				}
+				code.CompareAndSwap(0, int32(signalExit(sig)))
+				end()
+			}
 		}
-		line = strings.TrimSpace(line)
-		if line == "q" {
-			return "", &Failure{Exit: ExitCancelled, Code: "cancelled", What: "choose a task", Why: "none was chosen", Try: "roost resume ID"}
+	}()
+	return func() {
+		signal.Stop(ch)
+		close(quit)
+		<-gone
+	}, code
+}
+
+// editors are the folders of editors as people call them.
+var editors = map[string]string{
+	"code": "VS Code", "code - insiders": "VS Code Insiders", "vscodium": "VSCodium", "cursor": "Cursor", "windsurf": "Windsurf",
+	".vscode-server": "VS Code remote", ".vscode-server-insiders": "VS Code Insiders remote", ".cursor-server": "Cursor remote",
+	".windsurf-server": "Windsurf remote", "code-server": "code-server", ".vscodium-server": "VSCodium remote",
+}
+
+// sourceLabel names a storage for people: the editor that it lies in, and the tool.
+func sourceLabel(src store.SourceState) string {
+	if src.Name == store.OwnSource {
+		return "Roost"
+	}
+	editor := src.Name
+	parts := strings.Split(strings.ReplaceAll(src.Path, `\`, "/"), "/")
+	if i := slices.Index(parts, "globalStorage"); i >= 2 {
+		at := i - 2 // <editor>/User/globalStorage
+		if parts[at] == "data" && at > 0 {
+			at--
 		}
-		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(found.Items) {
-			return found.Items[n-1].Source + ":" + found.Items[n-1].ID, nil
+		editor = parts[at]
+		if known := editors[strings.ToLower(editor)]; known != "" {
+			editor = known
 		}
 	}
+	tool := src.Tool
+	if tool == "" {
+		return editor
+	}
+	return editor + "/" + strings.ToUpper(tool[:1]) + tool[1:]
 }

@@ -25,6 +25,7 @@ type terminal struct {
 
 	mu   sync.Mutex
 	text bytes.Buffer
+	vt   *vt // what a person sees of it
 	grew chan struct{}
 	seen int // what expect has passed
 }
@@ -55,7 +56,7 @@ func (s *sandbox) attach(cmd *exec.Cmd) *terminal {
 	must(s.t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 100}))
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
 	must(s.t, err)
-	term := &terminal{t: s.t, master: os.NewFile(uintptr(fd), "pty"), slave: slave, cmd: cmd, grew: make(chan struct{}, 1)}
+	term := &terminal{t: s.t, master: os.NewFile(uintptr(fd), "pty"), slave: slave, cmd: cmd, grew: make(chan struct{}, 1), vt: newVT(30, 100)}
 	term.cmd.Stdin, term.cmd.Stdout, term.cmd.Stderr = slave, slave, slave
 	term.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	must(s.t, term.cmd.Start())
@@ -75,6 +76,7 @@ func (x *terminal) collect() {
 		n, err := x.master.Read(buf)
 		x.mu.Lock()
 		x.text.Write(buf[:n])
+		x.vt.write(buf[:n])
 		x.mu.Unlock()
 		select {
 		case x.grew <- struct{}{}:
@@ -136,65 +138,6 @@ func (x *terminal) exits(want int) string {
 		x.t.Fatalf("exit code %d, want %d; the terminal shows:\n%s", got, want, x.screen())
 	}
 	return strings.TrimSuffix(x.screen(), end)
-}
-
-func TestPickerOnATerminal(t *testing.T) {
-	t.Parallel()
-	s := newSandbox(t)
-	s.foreign("older", "tidy the shed", 1776100000000)
-	s.foreign("newer", "paint \x1b[2J\x1b]0;owned\x07the fence", 1776200000000)
-	s.env("ROOST_PROVIDER=script", "ROOST_MODEL="+s.script(finish("the shed is tidy")))
-	s.foreign("hollow", "", 1)
-	must(t, os.WriteFile(filepath.Join(s.store, "tasks", "hollow", "ui_messages.json"), nil, 0o600))
-	must(t, os.Remove(filepath.Join(s.store, "tasks", "hollow", "api_conversation_history.json")))
-	x := s.onTerminal()
-	x.expect("    2  store-")
-	x.expect(s.store)
-	x.expect("1 empty")
-	x.expect("2 tasks in 1 source")
-	x.expect("1. ")
-	x.expect("paint the fence")
-	x.expect("2. ")
-	x.expect("tidy the shed")
-	x.expect("resume which (number, or q) > ")
-	x.press("\n") // Enter chooses nothing
-	x.expect("resume which")
-	x.press("99\n")
-	x.expect("resume which")
-	x.press("2\n")
-	x.expect("the shed is tidy")
-	screen := x.exits(ExitDone)
-	for _, hostile := range []string{"\x1b[2J", "\x1b]0;", "\a"} {
-		if strings.Contains(screen, hostile) {
-			t.Errorf("%q reached the terminal", hostile)
-		}
-	}
-	if got := s.task("older"); got.Status != "completed" {
-		t.Errorf("the task that was picked is %s", got.Status)
-	}
-	if _, err := os.Stat(filepath.Join(s.root, "adopted")); err != nil {
-		t.Errorf("the run has no journal: %v", err)
-	}
-}
-
-func TestPickerLeavesWithoutChoosing(t *testing.T) {
-	t.Parallel()
-	s := newSandbox(t)
-	s.foreign("one", "tidy the shed", 1776100000000)
-	x := s.onTerminal("resume")
-	x.expect("resume which")
-	x.press("q\n")
-	x.expect("none was chosen")
-	x.exits(ExitCancelled)
-
-	x = s.onTerminal("resume")
-	x.expect("resume which")
-	x.press("\x04") // the end of the input
-	x.exits(ExitCancelled)
-
-	x = s.onTerminal("resume", "--no-input")
-	x.expect("no task was named")
-	x.exits(ExitUsage)
 }
 
 func TestBareRoostOnATerminalWithoutTasks(t *testing.T) {
@@ -284,21 +227,4 @@ func TestClosingTheTerminalStopsAndSaves(t *testing.T) {
 		t.Errorf("exit code %d, want %d", got, ExitHangup)
 	}
 	s.gone(pid)
-}
-
-// The picker's reading of the terminal does not eat the answer to the run's first
-// question.
-func TestAnswerAfterThePicker(t *testing.T) {
-	t.Parallel()
-	s := newSandbox(t)
-	s.foreign("one", "paint the fence", 1776100000000)
-	s.env("ROOST_PROVIDER=script", "ROOST_MODEL="+s.script(call("ask_followup_question", `{question: "Which colour?", follow_up: [{text: red, mode: null}]}`)+
-		"- expect: [bright green]\n  tools: [{name: attempt_completion, input: {result: it is green}}]\n"))
-	x := s.onTerminal("-q", "resume")
-	x.expect("1. ")
-	x.press("1\n")
-	x.expect("Which colour?")
-	x.press("bright green\n")
-	x.expect("it is green")
-	x.exits(ExitDone)
 }

@@ -11,21 +11,36 @@ import (
 )
 
 func (a *App) renameCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "rename ID TITLE",
+	var reset bool
+	cmd := &cobra.Command{
+		Use:   "rename ID TITLE|--reset",
 		Short: "Give a task another title",
 		Long: "Give a task another title. That of another tool's task is kept in Roost's own root:\n" +
-			"the tool's folder is not touched.",
-		Args: count(2, 2, `roost rename ID "new title"`), ValidArgsFunction: first(a.taskIDs),
+			"the tool's folder is not touched. --reset goes back to the title that the task has by\n" +
+			"itself; roost undo ID goes back to the one before.",
+		Example: "  roost rename 0199 \"paint the fence\"\n  roost rename 0199 --reset", ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			title := strings.TrimSpace(args[1])
-			t, err := a.label(cmd, "rename task "+args[0], args[0], store.Labels{Title: &title})
+			l := store.Labels{Untitled: reset}
+			if reset {
+				if err := count(1, 1, "roost rename ID --reset")(cmd, args); err != nil {
+					return err
+				}
+			} else {
+				if err := count(2, 2, `roost rename ID "new title"`)(cmd, args); err != nil {
+					return err
+				}
+				title := strings.TrimSpace(args[1])
+				l.Title = &title
+			}
+			t, err := a.label(cmd, "rename task "+args[0], args[0], l)
 			if err != nil {
 				return err
 			}
 			return a.labelled(t, t.Title)
 		},
 	}
+	cmd.Flags().BoolVar(&reset, "reset", false, "back to the title that the task has by itself")
+	return cmd
 }
 
 // label changes what a task is filed under.

@@ -72,7 +72,7 @@ func (a *App) resumeCommand() *cobra.Command {
 			return a.withEngine(cmd.Context(), func(s *store.Store, e *engine.Engine) error {
 				if len(args) > 0 {
 					req.Task = args[0]
-				} else if req.Task, err = a.pick(cmd.Context(), s); err != nil {
+				} else if req.Task, err = a.pick(cmd.Context(), s, "resume"); err != nil {
 					return err
 				}
 				return a.resume(cmd, &r, s, e, req)

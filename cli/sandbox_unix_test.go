@@ -26,6 +26,8 @@ type sandbox struct {
 	dir, root, store, ws string
 	extra                []string
 	scripts              int
+	exe                  string              // another copy of the program
+	as                   *syscall.Credential // who runs it
 }
 
 func newSandbox(t *testing.T) *sandbox {
@@ -38,21 +40,21 @@ func newSandbox(t *testing.T) *sandbox {
 	return s
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // env adds variables for the commands that follow.
 func (s *sandbox) env(list ...string) { s.extra = append(s.extra, list...) }
 
 // command is roost as a process of its own: this test binary, under its other name.
 func (s *sandbox) command(args ...string) *exec.Cmd {
-	exe, err := exec.LookPath("roost")
-	must(s.t, err)
+	exe := s.exe
+	if exe == "" {
+		var err error
+		exe, err = exec.LookPath("roost")
+		must(s.t, err)
+	}
 	cmd := exec.Command(exe, args...)
+	if s.as != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as}
+	}
 	cmd.Dir = s.ws
 	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(s.dir, "home"), "TMPDIR=" + filepath.Join(s.dir, "tmp"), "TERM=xterm", "NO_PAGER=1", "GORACE=" + os.Getenv("GORACE"),

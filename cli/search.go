@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,25 +12,32 @@ import (
 
 	"github.com/roost-dev/roost/catalog"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
 
-// keepTime is how long a search also adds to the catalogue what it reads.
-const keepTime = 20 * time.Second
+const (
+	keepTime  = 20 * time.Second // how long a search also adds to the catalogue what it reads
+	firstHits = 100              // when no limit was asked for
+)
 
 func (a *App) searchCommand() *cobra.Command {
 	q := store.SearchQuery{Patience: keepTime}
-	var in, since, until string
+	var in, since, until, minCost, maxCost string
 	cmd := &cobra.Command{
 		Use:   "search QUERY",
 		Short: "Find words in the messages of all tasks",
 		Long: "Find messages that hold every word of the query, in any case, also inside words:\n" +
 			"prompts, replies, reasoning, what tools were given and gave back, and paths. Words in\n" +
-			"double quotes are one phrase: roost search '\"paint the fence\"'. Hits of the newest task\n" +
-			"come first, of one task the best first; each has the number that show prints.\n\n" +
+			"double quotes are one phrase: roost search '\"paint the fence\"'. Hits of the task that\n" +
+			"changed last come first. Of one task those come first that hold the query as it was\n" +
+			"typed, then those with its first word whole, then what somebody said before what a tool\n" +
+			"gave, then the earlier ones. Each has the number that show prints.\n\n" +
 			"What tasks say is kept in the catalogue (catalog.db in the cache folder), which may be\n" +
-			"deleted. A task that it does not know as it is now is read, so nothing is missed.",
+			"deleted. A task that it does not know as it is now is read, so nothing is missed. Up to\n" +
+			"20 seconds a search also adds what it reads to the catalogue; what is left then is read\n" +
+			"again, and added, by the next one.",
 		Args: count(1, -1, "roost search QUERY"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Text = strings.Join(args, " ")
@@ -58,10 +64,16 @@ func (a *App) searchCommand() *cobra.Command {
 			if f.Status != "" && !slices.Contains(statuses, f.Status) {
 				return usage("roost search --status "+f.Status, "there is no such status", "roost search --status "+strings.Join(statuses, "|")+" QUERY")
 			}
-			if n, err := strconv.Atoi(f.Cursor); f.Cursor != "" && (err != nil || n < 0) {
+			if f.MinCost, err = amount("min-cost", minCost); err != nil {
+				return err
+			}
+			if f.MaxCost, err = amount("max-cost", maxCost); err != nil {
+				return err
+			}
+			if !store.SearchCursor(f.Cursor) {
 				return usage("roost search --cursor "+f.Cursor, "no search gave that cursor", "roost search QUERY, whose last line names the next one")
 			}
-			if f.Limit == 0 && a.OutTTY && !a.flags.json && !cmd.Flags().Changed("limit") {
+			if a.OutTTY && !a.flags.json && !cmd.Flags().Changed("limit") {
 				f.Limit = screenful
 			}
 			return a.search(cmd, q)
@@ -74,16 +86,34 @@ func (a *App) searchCommand() *cobra.Command {
 	fl.StringVar(&q.Filter.Status, "status", "", "only tasks with this `status`")
 	fl.StringVar(&since, "since", "", "only tasks changed after this `time`: 2026-01-31, RFC 3339, or an age such as 7d")
 	fl.StringVar(&until, "until", "", "only tasks changed before this `time`")
-	fl.IntVar(&q.Filter.Limit, "limit", 0, "at most this many hits (0 = all; on a terminal a screenful)")
+	fl.StringVar(&q.Filter.Tag, "tag", "", "only tasks with this `tag`")
+	fl.StringVar(&q.Filter.Model, "model", "", "only tasks whose model's name holds these `words`")
+	fl.StringVar(&minCost, "min-cost", "", "only tasks that cost this `AMOUNT` of US dollars or more")
+	fl.StringVar(&maxCost, "max-cost", "", "only tasks that cost this `AMOUNT` or less")
+	fl.StringVar(&q.Tool, "tool", "", "only tasks in which this `tool` was called: read_file")
+	fl.StringVar(&q.File, "file", "", "only tasks in which a tool was asked for a `path` that holds this")
+	fl.IntVar(&q.Filter.Limit, "limit", firstHits, "at most this many hits (0 = all; on a terminal a screenful)")
 	fl.StringVar(&q.Filter.Cursor, "cursor", "", "go on where the last page ended")
 	complete(cmd, "in", words(catalog.Scopes...))
 	complete(cmd, "status", words(statuses...))
 	complete(cmd, "source", a.sourceNames)
 	complete(cmd, "workspace", folders)
-	for _, name := range []string{"since", "until", "limit", "cursor"} {
+	for _, name := range []string{"since", "until", "limit", "cursor", "tag", "model", "min-cost", "max-cost", "tool"} {
 		complete(cmd, name, cobra.NoFileCompletions)
 	}
 	return cmd
+}
+
+// amount reads US dollars; nil when there is no text.
+func amount(flag, text string) (*money.USD, error) {
+	if text == "" {
+		return nil, nil
+	}
+	usd, err := money.Parse(text)
+	if err != nil || usd < 0 {
+		return nil, usage("roost search --"+flag+" "+text, "want an amount of US dollars such as 0.50", "roost search --"+flag+" 0.50 QUERY")
+	}
+	return &usd, nil
 }
 
 func (a *App) search(cmd *cobra.Command, q store.SearchQuery) error {
@@ -91,7 +121,9 @@ func (a *App) search(cmd *cobra.Command, q store.SearchQuery) error {
 	if err != nil {
 		return err
 	}
-	got, err := s.Search(cmd.Context(), q)
+	ctx, done := a.watched(cmd.Context())
+	got, err := s.Search(ctx, q)
+	done()
 	if errors.Is(err, catalog.ErrQuery) {
 		return usage("roost search "+q.Text, err.Error(), "roost search WORDS")
 	}

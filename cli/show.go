@@ -149,7 +149,13 @@ func window(n int, f showFlags) (from, to int) {
 func (a *App) header(v *store.View) error {
 	t, style := v.Summary, a.outStyle()
 	out := bufio.NewWriter(a.Out)
-	fmt.Fprintln(out, style.Paint(view.Head, display.OneLine(t.Title)))
+	room := 2 * a.columns() // the first message says all of it
+	if room == 0 {
+		room = 300
+	}
+	for _, line := range wrap(display.Cut(display.OneLine(t.Title), room), a.columns()) {
+		fmt.Fprintln(out, style.Paint(view.Head, line))
+	}
 	facts := []string{t.ID, t.Source, status(t), a.age(t.TS)}
 	if t.Provider+t.Model != "" {
 		facts = append(facts, strings.Trim(t.Provider+"/"+t.Model, "/"))
@@ -161,7 +167,9 @@ func (a *App) header(v *store.View) error {
 		facts = append(facts, "$"+t.Usage.Cost.String())
 	}
 	facts = append(facts, fmt.Sprintf("%d messages, %d for the model", t.Messages.UI, t.Messages.API))
-	fmt.Fprintln(out, style.Paint(view.Dim, display.OneLine(strings.Join(facts, " · "))))
+	for _, line := range wrap(display.OneLine(strings.Join(facts, " · ")), a.columns()) {
+		fmt.Fprintln(out, style.Paint(view.Dim, line))
+	}
 	for _, place := range []string{t.Workspace, t.Path} {
 		if place != "" {
 			fmt.Fprintln(out, style.Paint(view.Dim, display.OneLine(place)))

@@ -79,10 +79,11 @@ func status(t store.Summary) string {
 }
 
 func (a *App) age(ts int64) string {
-	if ts == 0 {
+	if ts <= 0 {
 		return "-"
 	}
-	return display.Age(time.Duration(a.millis()-ts) * time.Millisecond)
+	const most = 1 << 43 // some centuries; more milliseconds are no time.Duration
+	return display.Age(time.Duration(min(max(a.millis()-ts, -1), most)) * time.Millisecond)
 }
 
 // asTree puts subtasks below their parents, as far as those are listed.

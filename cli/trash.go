@@ -228,10 +228,14 @@ func (a *App) chooseTrashed(cmd *cobra.Command, s *store.Store, args []string) (
 			f.Try = f.Suggestions[0]
 			return nil, f
 		case errors.Is(err, store.ErrNotFound):
-			return nil, &Failure{
+			f := &Failure{
 				Exit: ExitNotFound, Code: "task_not_found", Status: 404, What: "find " + given + " in the trash",
 				Why: "nothing there goes by that name", Try: "roost trash list",
 			}
+			if ref, err := s.Find(cmd.Context(), given); err == nil {
+				f.Why, f.Try = "it is not deleted: it is task "+ref.ID+" of "+ref.Source, "roost show "+shellWord(ref.Source+":"+ref.ID)
+			}
+			return nil, f
 		case err != nil:
 			return nil, err
 		}

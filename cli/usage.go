@@ -49,7 +49,9 @@ func (a *App) usageCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			spent, err := s.Spending(cmd.Context(), store.By(by), f)
+			ctx, shown := a.watched(cmd.Context())
+			spent, err := s.Spending(ctx, store.By(by), f)
+			shown()
 			if err != nil {
 				return err
 			}

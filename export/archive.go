@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -118,7 +119,7 @@ func (a *archiver) task(v *store.View) ([]string, error) {
 			return nil, err
 		}
 	}
-	if err := a.folder(v.Ref.Dir, dir+"/task"); err != nil {
+	if err := a.files(v.Ref.Dir, dir+"/task"); err != nil {
 		return nil, err
 	}
 	a.manifest.Tasks = append(a.manifest.Tasks, ArchivedTask{
@@ -131,6 +132,24 @@ func (a *archiver) task(v *store.View) ([]string, error) {
 // journalName comes before the blobs: each blob is there before the commit that names
 // it, so a journal that grows meanwhile names none that is not in the archive.
 const journalName = "journal.jsonl"
+
+// files adds a task's files: its folder, or the one transcript that a subagent has.
+func (a *archiver) files(dir, to string) error {
+	folder := roofmt.FolderOf(dir)
+	if folder == dir {
+		return a.folder(dir, to)
+	}
+	root, err := os.OpenRoot(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		a.skip(dir, err)
+		return nil
+	}
+	defer root.Close()
+	return a.file(root, filepath.Base(dir), to)
+}
 
 func (a *archiver) folder(dir, to string) error {
 	root, err := os.OpenRoot(dir)

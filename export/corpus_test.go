@@ -33,13 +33,13 @@ func TestCorpusExport(t *testing.T) {
 		must(t, err)
 		defer v.Close()
 		o := Options{Mask: redact.New()}
-		_, err = Markdown(io.Discard, v, o)
+		_, err = Markdown(t.Context(), io.Discard, v, o)
 		must(t, err)
 		var page, text bytes.Buffer
-		_, err = HTML(&page, v, o)
+		_, err = HTML(t.Context(), &page, v, o)
 		must(t, err)
 		inert(t, page.String())
-		_, err = JSON(&text, v, Options{})
+		_, err = JSON(t.Context(), &text, v, Options{})
 		must(t, err)
 		var got struct{ UI, API []json.RawMessage }
 		must(t, json.Unmarshal(text.Bytes(), &got))

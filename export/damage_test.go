@@ -48,9 +48,9 @@ func TestUnreadableRowIsNamed(t *testing.T) {
 	const rows, lost = 450, 251
 	v := damagedTask(t, rows, lost)
 	for name, form := range map[string]func(io.Writer) (Report, error){
-		"json": func(w io.Writer) (Report, error) { return JSON(w, v, Options{}) },
-		"html": func(w io.Writer) (Report, error) { return HTML(w, v, Options{}) },
-		"md":   func(w io.Writer) (Report, error) { return Markdown(w, v, Options{}) },
+		"json": func(w io.Writer) (Report, error) { return JSON(t.Context(), w, v, Options{}) },
+		"html": func(w io.Writer) (Report, error) { return HTML(t.Context(), w, v, Options{}) },
+		"md":   func(w io.Writer) (Report, error) { return Markdown(t.Context(), w, v, Options{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -97,7 +97,7 @@ func TestTaskThatIsWorkedOn(t *testing.T) {
 	must(t, k.Barrier(t.Context()))
 	v := s.open("mine")
 	var out bytes.Buffer
-	_, err = JSON(&out, v, Options{})
+	_, err = JSON(t.Context(), &out, v, Options{})
 	must(t, err)
 	if !strings.Contains(out.String(), row) {
 		t.Error("the newest row is not in the JSON")
@@ -145,9 +145,9 @@ func TestMemoryDoesNotGrowWithTheTask(t *testing.T) {
 	runtime.GC()
 	v := s.open("t1")
 	for name, form := range map[string]func(io.Writer) error{
-		"md":      func(w io.Writer) error { _, err := Markdown(w, v, Options{}); return err },
-		"json":    func(w io.Writer) error { _, err := JSON(w, v, Options{}); return err },
-		"html":    func(w io.Writer) error { _, err := HTML(w, v, Options{}); return err },
+		"md":      func(w io.Writer) error { _, err := Markdown(t.Context(), w, v, Options{}); return err },
+		"json":    func(w io.Writer) error { _, err := JSON(t.Context(), w, v, Options{}); return err },
+		"html":    func(w io.Writer) error { _, err := HTML(t.Context(), w, v, Options{}); return err },
 		"archive": func(w io.Writer) error { _, err := Archive(t.Context(), w, one(v)); return err },
 	} {
 		var m meter

@@ -14,6 +14,7 @@
 package export
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -57,10 +58,10 @@ type element struct {
 }
 
 // elements reads a history in order. What cannot be read goes into the report, and
-// reading goes on behind it.
-func elements(v *store.View, name string, list []*task.Message, r *Report) iter.Seq[element] {
+// reading goes on behind it. It ends early when ctx does, which its caller tells.
+func elements(ctx context.Context, v *store.View, name string, list []*task.Message, r *Report) iter.Seq[element] {
 	return func(yield func(element) bool) {
-		for from := 0; from < len(list); from += atOnce {
+		for from := 0; from < len(list) && ctx.Err() == nil; from += atOnce {
 			part := list[from:min(from+atOnce, len(list))]
 			raws, err := v.State.Raws(part)
 			for i, m := range part {

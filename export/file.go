@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // ToFile writes a file, readable by its owner only, and replaces what is there by one
@@ -23,7 +24,8 @@ func ToFile(path string, write func(io.Writer) error, check func(*os.File) error
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // a link stays one
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), ".roost-export-*")
+	sweep(filepath.Dir(path))
+	temp, err := unfinished(filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
@@ -55,6 +57,52 @@ func ToFile(path string, write func(io.Writer) error, check func(*os.File) error
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return syncFolder(filepath.Dir(path))
+}
+
+// prefix is how the names of unfinished files begin.
+const prefix = ".roost-export-"
+
+// unfinished makes a file to write into. Another export may take it for a leftover in the
+// moment before it is held; then there is another one.
+func unfinished(dir string) (*os.File, error) {
+	for {
+		f, err := os.CreateTemp(dir, prefix+"*")
+		if err != nil {
+			return nil, err
+		}
+		held, _ := hold(f)
+		if _, err := os.Lstat(f.Name()); !held && err == nil {
+			return f, nil
+		}
+		f.Close()
+	}
+}
+
+// sweep removes what exports that were killed left in a folder: unfinished files that no
+// process holds. What it cannot remove stays for another time.
+func sweep(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), prefix) || !e.Type().IsRegular() {
+			continue
+		}
+		name := filepath.Join(dir, e.Name())
+		f, err := os.OpenFile(name, os.O_RDWR, 0)
+		if err != nil {
+			continue
+		}
+		_, err = hold(f)
+		if os.PathSeparator == '\\' {
+			f.Close()
+		}
+		if err == nil {
+			os.Remove(name) //nolint:errcheck // the next export tries again
+		}
+		f.Close()
+	}
 }
 
 // syncFolder makes a rename durable where folders can be synced.

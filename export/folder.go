@@ -24,7 +24,7 @@ import (
 // While the task's journal is ahead of its files, the histories come from the journal.
 func Folder(ctx context.Context, dir string, v *store.View) (Report, error) {
 	var r Report
-	root, err := os.OpenRoot(v.Ref.Dir)
+	root, err := os.OpenRoot(roofmt.FolderOf(v.Ref.Dir))
 	if errors.Is(err, fs.ErrNotExist) && v.Log != nil {
 		root, err = nil, nil // its editor deleted it; the journal is whole
 	}
@@ -51,19 +51,22 @@ func Folder(ctx context.Context, dir string, v *store.View) (Report, error) {
 		name, short string
 		list        []*task.Message
 	}{{docs.UI, roofmt.UIName, "ui", v.State.UI()}, {docs.API, roofmt.APIName, "api", v.State.API()}} {
-		if h.doc != nil && h.doc.Intact() && (v.Log == nil || current(h.doc, v, h.list)) {
+		if h.doc != nil && h.doc.Intact() && (v.Log == nil || current(ctx, h.doc, v, h.list)) {
 			files = append(files, roofmt.Replacement{Name: h.name, Write: func(w io.Writer) error { _, err := h.doc.WriteTo(w); return err }})
 			continue
 		}
 		behind = behind || v.Log != nil
-		files = append(files, history(v, root, h.name, h.short, h.list, &r)...)
+		files = append(files, history(ctx, v, root, h.name, h.short, h.list, &r)...)
 	}
 	for _, name := range []string{roofmt.ItemName, roofmt.MetadataName} {
 		if regular(root, name) && !(behind && name == roofmt.ItemName) {
 			files = append(files, copyOf(root, name))
-		} else if made := made(v, name, docs.Item); made != nil {
+		} else if made := made(ctx, v, name, docs.Item); made != nil {
 			files = append(files, roofmt.Replacement{Name: name, Bytes: made})
 		}
+	}
+	if err := ctx.Err(); err != nil { // what was read is not all
+		return r, trouble(v, "a Roo folder", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return r, trouble(v, "a Roo folder", err)
@@ -75,13 +78,13 @@ func Folder(ctx context.Context, dir string, v *store.View) (Report, error) {
 }
 
 // current reports whether a file holds exactly the history that the journal does.
-func current(doc *roofmt.Document, v *store.View, list []*task.Message) bool {
+func current(ctx context.Context, doc *roofmt.Document, v *store.View, list []*task.Message) bool {
 	if doc.Len() != len(list) {
 		return false
 	}
 	var r Report
 	n := 0
-	for e := range elements(v, "", list, &r) {
+	for e := range elements(ctx, v, "", list, &r) {
 		there, err := doc.Raw(n)
 		if n++; err != nil || !esjson.Equal(there, e.raw) {
 			return false
@@ -91,21 +94,24 @@ func current(doc *roofmt.Document, v *store.View, list []*task.Message) bool {
 }
 
 // history is one history's file made from its elements, and what is damaged of it.
-func history(v *store.View, root *os.Root, name, short string, list []*task.Message, r *Report) []roofmt.Replacement {
+func history(ctx context.Context, v *store.View, root *os.Root, name, short string, list []*task.Message, r *Report) []roofmt.Replacement {
 	var out []roofmt.Replacement
 	if len(list) > 0 || v.Log != nil {
 		out = append(out, roofmt.Replacement{Name: name, Write: func(w io.Writer) error {
 			return roofmt.WriteArray(w, func(yield func(roofmt.Element, error) bool) {
-				for e := range elements(v, short, list, r) {
+				for e := range elements(ctx, v, short, list, r) {
 					if !yield(roofmt.Element{Raw: e.raw, Made: !e.message.Foreign}, nil) {
 						return
 					}
+				}
+				if err := ctx.Err(); err != nil {
+					yield(roofmt.Element{}, err)
 				}
 			})
 		}})
 	}
 	if v.Log == nil && regular(root, name) {
-		kept := copyOf(root, name)
+		kept := held(v.Folder, copyOf(root, name))
 		kept.Name += ".damaged"
 		out = append(out, kept)
 	}
@@ -115,7 +121,7 @@ func history(v *store.View, root *os.Root, name, short string, list []*task.Mess
 // made is a small file of a task with a journal, when it is not there or behind. What
 // another program put into the history item stays in it. All rows are in memory meanwhile:
 // what a row adds to the item depends on the others.
-func made(v *store.View, name string, base []byte) []byte {
+func made(ctx context.Context, v *store.View, name string, base []byte) []byte {
 	if v.Log == nil {
 		return nil
 	}
@@ -124,7 +130,7 @@ func made(v *store.View, name string, base []byte) []byte {
 	}
 	var rows [][]byte
 	var r Report // what cannot be read was told of with its history
-	for e := range elements(v, "ui", v.State.UI(), &r) {
+	for e := range elements(ctx, v, "ui", v.State.UI(), &r) {
 		rows = append(rows, e.raw)
 	}
 	s := v.State
@@ -147,6 +153,20 @@ func regular(root *os.Root, name string) bool {
 	}
 	info, err := root.Lstat(name)
 	return err == nil && info.Mode().IsRegular()
+}
+
+// held copies a history from the file that was read, which stays open, and not from what
+// lies under its name by now: a task may change while it is exported.
+func held(docs *roofmt.Folder, copied roofmt.Replacement) roofmt.Replacement {
+	for _, doc := range []*roofmt.Document{docs.UI, docs.API} {
+		if doc != nil && doc.Source == copied.Name {
+			copied.Write = func(w io.Writer) error {
+				_, err := doc.WriteTo(w)
+				return err
+			}
+		}
+	}
+	return copied
 }
 
 func copyOf(root *os.Root, name string) roofmt.Replacement {

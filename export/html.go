@@ -2,10 +2,13 @@ package export
 
 import (
 	"bufio"
+	"context"
 	_ "embed"
 	"fmt"
 	"html"
 	"io"
+	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,12 +22,12 @@ import (
 var pageCSS string
 
 // policy lets a page do nothing but look as its own style says.
-const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 // HTML writes one page that needs nothing else: the conversation as a person saw it,
-// with the results of tools, and folded below it what the model saw. Pictures are named, not
-// shown.
-func HTML(w io.Writer, v *store.View, o Options) (Report, error) {
+// with the results of tools, and folded below it what the model saw. Pictures are in it, up
+// to a size.
+func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, error) {
 	var r Report
 	p := &page{out: bufio.NewWriter(w), set: newTypesetter(o.Mask)}
 	if err := p.begin(v.Summary.Title); err != nil {
@@ -32,17 +35,28 @@ func HTML(w io.Writer, v *store.View, o Options) (Report, error) {
 	}
 	p.facts(v)
 	if ui := v.State.UI(); len(ui) > 0 {
-		results := resultsByRow(v.State)
+		results, answers := resultsByRow(v.State), Answers(v)
 		p.print("<main>\n")
-		for e := range elements(v, "ui", ui, &r) {
-			p.item(view.UI(p.set.mask.json(e.raw), e.number), "ui", results[e.message.ID])
+		for batch := range together(elements(ctx, v, "ui", ui, &r)) {
+			known := answered(batch, answers)
+			for i, e := range batch {
+				it := view.UI(p.set.mask.json(e.raw), e.number)
+				answer, ok := p.result(results[e.message.ID])
+				if !ok {
+					answer, ok = known[i]
+				}
+				if ok {
+					it.Parts = append(it.Parts, answer)
+				}
+				p.item(it, "ui")
+			}
 		}
 		p.print("</main>\n")
 	}
 	if api := v.State.API(); len(api) > 0 {
 		p.print("<details class=\"api\"><summary>What the model saw: %d messages</summary>\n", len(api))
-		for e := range elements(v, "api", api, &r) {
-			p.item(view.API(p.set.mask.json(e.raw), e.number), "api", nil)
+		for e := range elements(ctx, v, "api", api, &r) {
+			p.item(view.API(p.set.mask.json(e.raw), e.number), "api")
 		}
 		p.print("</details>\n")
 	}
@@ -51,13 +65,44 @@ func HTML(w io.Writer, v *store.View, o Options) (Report, error) {
 	}
 	p.print("</body></html>\n")
 	r.Masked = p.set.mask.count
-	return r, trouble(v, "HTML", p.out.Flush())
+	return r, trouble(v, "HTML", ctx.Err(), p.out.Flush())
+}
+
+// together gives elements some at a time: what answers a row may stand behind it.
+func together(list iter.Seq[element]) iter.Seq[[]element] {
+	return func(yield func([]element) bool) {
+		var batch []element
+		for e := range list {
+			if batch = append(batch, e); len(batch) == atOnce {
+				if !yield(batch) {
+					return
+				}
+				batch = nil
+			}
+		}
+		if len(batch) > 0 {
+			yield(batch)
+		}
+	}
+}
+
+// answered asks for the answers of rows if any of them needs it.
+func answered(batch []element, answers func([][]byte) map[int]view.Item) map[int]view.Item {
+	if !slices.ContainsFunc(batch, func(e element) bool { return e.message.Foreign }) {
+		return nil
+	}
+	rows := make([][]byte, len(batch))
+	for i, e := range batch {
+		rows[i] = e.raw
+	}
+	return answers(rows)
 }
 
 // page is a page that is being written. Errors stay in its writer until the end.
 type page struct {
-	out *bufio.Writer
-	set *typesetter
+	out   *bufio.Writer
+	set   *typesetter
+	shown int // bytes of pictures
 }
 
 func (p *page) print(format string, args ...any) { fmt.Fprintf(p.out, format, args...) }
@@ -113,23 +158,38 @@ func (p *page) facts(v *store.View) {
 func clock(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05 UTC") }
 
 // item writes one message. anchor makes its number a place that a link can name.
-func (p *page) item(it view.Item, anchor string, call *task.Call) {
-	p.print("<section class=\"%s\" id=\"%s-%d\"><header><a href=\"#%s-%d\">#%d</a> %s", it.Class, anchor, it.Number, anchor, it.Number, it.Number, p.set.plain(it.Title))
+func (p *page) item(it view.Item, anchor string) {
+	p.print("<section class=\"%s\" id=\"%s-%d\"><header><a href=\"#%s-%d\">#%d</a> %s", it.Class, anchor, it.Number, anchor, it.Number, it.Number, p.headline(it))
 	if it.TS != 0 {
 		p.print(" <time>%s</time>", clock(it.TS))
 	}
 	p.print("</header>\n")
 	p.body(it)
-	if call != nil {
-		p.result(call)
-	}
 	p.print("</section>\n")
 }
 
+// headline is an item's first line; a command of many lines is shown as it is typed.
+func (p *page) headline(it view.Item) string {
+	it.Images = 0 // they stand below
+	first, rest, more := strings.Cut(view.Headline(it), "\n")
+	text := "<b>" + p.set.plain(first) + "</b>"
+	if more {
+		text += "<pre>" + p.set.plain(rest) + "</pre>"
+	}
+	return text
+}
+
+// long is how many lines are folded.
+const long = 12
+
 // body writes what an item says, and its parts.
 func (p *page) body(it view.Item) {
-	switch {
+	switch lines := strings.Count(it.Body, "\n"); {
 	case it.Body == "":
+	case it.Diff && lines > 8*long:
+		p.print("<details><summary>%d lines</summary>", lines+1)
+		p.diff(it.Body)
+		p.print("</details>\n")
 	case it.Diff:
 		p.diff(it.Body)
 	case it.Class == view.User || it.Class == view.Model || it.Class == view.Result || it.Class == view.Question:
@@ -138,22 +198,21 @@ func (p *page) body(it view.Item) {
 		p.print("<details><summary>reasoning</summary>%s</details>\n", p.set.markdown(it.Body))
 	case it.Class == view.Tool && esjson.Valid([]byte(it.Body)):
 		p.print("<pre class=\"chroma\">%s</pre>\n", p.set.code(p.set.clean(display([]byte(it.Body))), "json"))
-	case strings.Count(it.Body, "\n") > 12:
-		p.print("<details><summary>%d lines</summary><pre>%s</pre></details>\n", strings.Count(it.Body, "\n")+1, p.set.plain(it.Body))
+	case lines >= long, it.Class == view.Aside:
+		p.print("<details><summary>%d lines</summary><pre>%s</pre></details>\n", lines+1, p.set.plain(it.Body))
 	default:
 		p.print("<pre>%s</pre>\n", p.set.plain(it.Body))
 	}
-	if it.Images > 0 {
-		p.print("<p class=\"image\">[%d image(s)]</p>\n", it.Images)
-	}
+	p.pictures(it)
 	for _, choice := range it.Choices {
 		p.print("<p class=\"choice\">%s</p>\n", p.set.plain(choice))
 	}
 	for _, part := range it.Parts {
-		p.print("<div class=\"%s\">", part.Class)
-		if part.Title != "" {
-			p.print("<b>%s</b>\n", p.set.plain(part.Title))
+		if part.Class == it.Class && part.Title == "" && !part.Partial {
+			p.body(part) // the same voice goes on
+			continue
 		}
+		p.print("<div class=\"%s\"><header>%s</header>\n", part.Class, p.headline(part))
 		p.body(part)
 		p.print("</div>\n")
 	}
@@ -167,21 +226,20 @@ func (p *page) diff(text string) {
 	p.print("</pre>\n")
 }
 
-// result writes what a tool gave back for the row that asked for it.
-func (p *page) result(c *task.Call) {
+// result is what a tool gave back for the row that asked for it.
+func (p *page) result(c *task.Call) (view.Item, bool) {
+	if c == nil {
+		return view.Item{}, false
+	}
 	raw, err := c.Result()
 	if err != nil {
-		p.print("<p class=\"bad\">its result cannot be read: %s</p>\n", p.set.plain(err.Error()))
-		return
+		return view.Item{Class: view.Failure, Title: "its result cannot be read", Body: err.Error()}, true
 	}
-	text, images := view.ResultText(p.set.mask.json(raw))
-	class := view.Output
+	it := view.ToolResult(p.set.mask.json(raw))
 	if c.Finished.Outcome != "ok" {
-		class = view.Failure
+		it.Class, it.Title = view.Failure, c.Finished.Outcome
 	}
-	p.print("<div class=\"%s\">", class)
-	p.body(view.Item{Class: class, Body: text, Images: images})
-	p.print("</div>\n")
+	return it, true
 }
 
 // resultsByRow finds the calls whose results belong below a row.

@@ -3,6 +3,7 @@ package export
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,7 +16,7 @@ import (
 // a line and byte for byte as it is stored, unless a secret in it was masked:
 //
 //	{"task":{...},"ui":[...],"api":[...],"unread":[{history,number,problem}],"masked":0}
-func JSON(w io.Writer, v *store.View, o Options) (Report, error) {
+func JSON(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, error) {
 	var r Report
 	m := mask{by: o.Mask}
 	out := bufio.NewWriter(w)
@@ -30,7 +31,7 @@ func JSON(w io.Writer, v *store.View, o Options) (Report, error) {
 	}{{"ui", v.State.UI()}, {"api", v.State.API()}} {
 		fmt.Fprintf(out, ",\n%q:[", h.name)
 		sep := "\n"
-		for e := range elements(v, h.name, h.list, &r) {
+		for e := range elements(ctx, v, h.name, h.list, &r) {
 			fmt.Fprintf(out, "%s%s", sep, m.json(e.raw))
 			sep = ",\n"
 		}
@@ -39,7 +40,7 @@ func JSON(w io.Writer, v *store.View, o Options) (Report, error) {
 	unread, err := plain(append([]Gap{}, r.Unread...))
 	r.Masked = m.count
 	fmt.Fprintf(out, ",\n\"unread\":%s,\"masked\":%d}\n", unread, r.Masked)
-	return r, trouble(v, "JSON", err, out.Flush())
+	return r, trouble(v, "JSON", err, ctx.Err(), out.Flush())
 }
 
 // plain is JSON without the escapes that are only needed within HTML.

@@ -15,7 +15,7 @@ const oddUI = `[{"ts":1776200000000,"type":"say","say":"text","text":"w\u006frds
 func TestJSONKeepsElementsByteForByte(t *testing.T) {
 	v := newStorage(t, folder(oddUI, `[{"role":"user","content":"x","ts":1}]`)).open("t1")
 	var out bytes.Buffer
-	r, err := JSON(&out, v, Options{Mask: redact.New()})
+	r, err := JSON(t.Context(), &out, v, Options{Mask: redact.New()})
 	must(t, err)
 	if r.Masked != 0 || !r.Whole() {
 		t.Errorf("report %+v", r)
@@ -47,7 +47,7 @@ func TestJSONKeepsElementsByteForByte(t *testing.T) {
 func TestJSONOfNoMessages(t *testing.T) {
 	v := newStorage(t, folder("[]", "[]")).open("t1")
 	var out bytes.Buffer
-	_, err := JSON(&out, v, Options{})
+	_, err := JSON(t.Context(), &out, v, Options{})
 	must(t, err)
 	var got struct{ UI, API []any }
 	must(t, json.Unmarshal(out.Bytes(), &got))

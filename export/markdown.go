@@ -3,6 +3,7 @@ package export
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"iter"
@@ -20,12 +21,12 @@ import (
 // that only its provider can read is called encrypted instead of "undefined".
 // Of a task that has only the history that the person sees, that one is written in the
 // same shape; Roo would write nothing.
-func Markdown(w io.Writer, v *store.View, o Options) (Report, error) {
+func Markdown(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, error) {
 	var r Report
 	m, out := mask{by: o.Mask}, bufio.NewWriter(w)
 	err := writeTurns(out, func(yield func(turn) bool) {
 		api := v.State.API()
-		for e := range elements(v, "api", api, &r) {
+		for e := range elements(ctx, v, "api", api, &r) {
 			if !yield(turnOf(m.json(e.raw))) {
 				return
 			}
@@ -33,14 +34,14 @@ func Markdown(w io.Writer, v *store.View, o Options) (Report, error) {
 		if len(api) > 0 {
 			return
 		}
-		for e := range elements(v, "ui", v.State.UI(), &r) {
+		for e := range elements(ctx, v, "ui", v.State.UI(), &r) {
 			if t := turnOfRow(view.UI(m.json(e.raw), e.number)); t.text != "" && !yield(t) {
 				return
 			}
 		}
 	})
 	r.Masked = m.count
-	return r, trouble(v, "Markdown", err, out.Flush())
+	return r, trouble(v, "Markdown", err, ctx.Err(), out.Flush())
 }
 
 // turn is one message as it is written.

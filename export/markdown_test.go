@@ -14,14 +14,14 @@ func TestMarkdownOfATask(t *testing.T) {
 	v := newStorage(t, folder(`[{"ts":1,"type":"say","say":"text","text":"not this"}]`,
 		`[{"role":"user","content":[{"type":"text","text":"my key is `+secret+`"}]},{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"tool_use","id":"1","name":"x","input":{"b":"`+secret+`","2":[],"1":{"k":1.50}}}]}]`)).open("t1")
 	var out bytes.Buffer
-	r, err := Markdown(&out, v, Options{Mask: redact.New()})
+	r, err := Markdown(t.Context(), &out, v, Options{Mask: redact.New()})
 	must(t, err)
 	want := "**User:**\n\nmy key is " + masked + "\n\n---\n\n**Assistant:**\n\n[Reasoning]\nhm\n[Tool Use: x]\n1: {\n  \"k\": 1.5\n}\n2: []\nB: " + masked + "\n\n"
 	if out.String() != want || r.Masked != 2 {
 		t.Errorf("masked %d, got\n%q\nwant\n%q", r.Masked, out.String(), want)
 	}
 	out.Reset()
-	if r, err = Markdown(&out, v, Options{}); err != nil || r.Masked != 0 || strings.Count(out.String(), secret) != 2 {
+	if r, err = Markdown(t.Context(), &out, v, Options{}); err != nil || r.Masked != 0 || strings.Count(out.String(), secret) != 2 {
 		t.Errorf("without a redactor: %+v, %v\n%s", r, err, out.String())
 	}
 }
@@ -33,7 +33,7 @@ func TestMarkdownOfOnlyTheRows(t *testing.T) {
 		t.Skip("the model's history is made from the rows")
 	}
 	var out bytes.Buffer
-	_, err := Markdown(&out, v, Options{})
+	_, err := Markdown(t.Context(), &out, v, Options{})
 	must(t, err)
 	got := out.String()
 	if !strings.HasPrefix(got, "**User:**\n\ndo it\n\n---\n\n**Assistant:**\n\ndone\n\n---\n\n") || !strings.Contains(got, "ls -l") {
@@ -95,10 +95,10 @@ func TestEveryFormFailsOnAFullDisk(t *testing.T) {
 	v := s.open("t1")
 	for _, room := range []int{0, 1000, 50000} {
 		for name, form := range map[string]func() error{
-			"md":      func() error { _, err := Markdown(&full{room}, v, Options{}); return err },
-			"masked":  func() error { _, err := Markdown(&full{room}, v, Options{Mask: redact.New()}); return err },
-			"html":    func() error { _, err := HTML(&full{room}, v, Options{}); return err },
-			"json":    func() error { _, err := JSON(&full{room}, v, Options{}); return err },
+			"md":      func() error { _, err := Markdown(t.Context(), &full{room}, v, Options{}); return err },
+			"masked":  func() error { _, err := Markdown(t.Context(), &full{room}, v, Options{Mask: redact.New()}); return err },
+			"html":    func() error { _, err := HTML(t.Context(), &full{room}, v, Options{}); return err },
+			"json":    func() error { _, err := JSON(t.Context(), &full{room}, v, Options{}); return err },
 			"archive": func() error { _, err := Archive(t.Context(), &full{min(room, 500)}, one(v)); return err },
 		} {
 			if err := form(); !errors.Is(err, errFull) {

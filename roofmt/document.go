@@ -59,9 +59,15 @@ type Document struct {
 	SourcePrint Fingerprint      // of that file
 	Spans       []esjson.Element // offsets of the elements in that file
 	Unstable    bool             // it changed in place while it was read
+	Notes       Noter            // what was noted of each of Spans, in their order; nil when nothing was
 
 	file *os.File
 }
+
+// Noter looks at the messages of one file while it is read, in order and each once: of a large file the bytes are at hand
+// only then. The index has three levels (a message, its members, the blocks of its content and theirs), and is good for
+// the length of the call.
+type Noter interface{ Note(message *esjson.Index) }
 
 // Len returns the number of elements that can be read.
 func (d *Document) Len() int { return len(d.Spans) }

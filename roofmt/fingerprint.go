@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // Fingerprint tells cheaply whether a file is still the one that was read. The zero value stands for "no such file".
@@ -22,12 +23,16 @@ func fingerprintOf(info fs.FileInfo) Fingerprint {
 // Prints are the fingerprints of a task folder's files by their names, without reading them. Links are not followed: such a
 // file counts as absent, as Read takes it.
 func Prints(dir string) (map[string]Fingerprint, error) {
+	prints := map[string]Fingerprint{}
+	if info, err := os.Lstat(dir); err == nil && info.Mode().IsRegular() && FolderOf(dir) != dir {
+		prints[filepath.Base(dir)] = fingerprintOf(info)
+		return prints, nil
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("looking at task folder: %w", err)
 	}
 	defer root.Close()
-	prints := map[string]Fingerprint{}
 	for _, name := range []string{UIName, APIName, ItemName, MetadataName} {
 		info, err := root.Lstat(name)
 		if err == nil && info.Mode().IsRegular() {

@@ -66,10 +66,18 @@ const maxSmall = 256 << 20
 // Read reads a task folder. It changes nothing on disk. Damage is not an error but part of the answer (Losses, Document.State);
 // the error tells that the folder could not be read at all: it wraps fs.ErrNotExist, fs.ErrPermission, ErrNotFolder or the
 // context's error. Files that lead out of the folder by symbolic links are not followed.
-func Read(ctx context.Context, dir string) (*Folder, error) {
+func Read(ctx context.Context, dir string) (*Folder, error) { return ReadNoting(ctx, dir, nil) }
+
+// ReadNoting is Read with somebody looking on: noter makes one who takes notes for each file of messages that is looked at, at the
+// same time for both histories, and Document.Notes has the one of the file that was used. It is nil where a file gave none: a
+// file whose name does not say which history it is, one that changed meanwhile, and Cline's transcripts.
+func ReadNoting(ctx context.Context, dir string, noter func(Kind) Noter) (*Folder, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, fmt.Errorf("reading task folder: %w", err)
+	}
+	if info.Mode().IsRegular() && strings.HasSuffix(dir, transcriptEnd) {
+		return readSubagent(ctx, dir)
 	}
 	if !info.IsDir() {
 		return nil, fmt.Errorf("reading task folder %s: %w", dir, ErrNotFolder)
@@ -84,7 +92,7 @@ func Read(ctx context.Context, dir string) (*Folder, error) {
 	}
 	defer root.Close()
 	f := &Folder{Dir: abs, ID: filepath.Base(abs)}
-	r := reader{ctx: ctx, root: root, folder: f}
+	r := reader{ctx: ctx, root: root, folder: f, noter: noter}
 	if err := r.list(); err != nil {
 		return nil, fmt.Errorf("reading task folder %s: %w", dir, err)
 	}
@@ -103,7 +111,7 @@ func Read(ctx context.Context, dir string) (*Folder, error) {
 		_ = f.Close()
 		return nil, fmt.Errorf("reading task folder %s: %w", dir, err)
 	}
-	f.Origin = inferOrigin(f)
+	f.Origin = inferOrigin(f, noter == nil)
 	return f, nil
 }
 
@@ -112,6 +120,7 @@ type reader struct {
 	ctx       context.Context
 	root      *os.Root
 	folder    *Folder
+	noter     func(Kind) Noter
 	present   map[string]bool
 	leftovers []leftover
 }

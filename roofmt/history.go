@@ -15,12 +15,15 @@ import (
 // ClineHistory is where classic Cline keeps the rows of all its tasks: one list, beside the folder of task folders.
 const ClineHistory = "state/taskHistory.json"
 
-// Rows are what indexes keep of the tasks in one tasks directory: Roo's _index.json, and classic Cline's list. They are
-// somebody else's derived data: a task without a row is a task, and a row without a folder is none.
+// Rows are what indexes keep of the tasks in one tasks directory: Roo's _index.json and classic Cline's list; without these, the
+// editor's own database, where both kept it before; of sessions, Cline's database. They are somebody else's derived data: a task
+// without a row is a task, and a row without a folder is none.
 type Rows struct {
-	// Prints of the files that were read, Roo's first. Equal prints give equal rows.
-	Prints [2]Fingerprint
-	rows   map[string][]byte
+	// Prints of the places that were read. Equal prints give equal rows.
+	Prints RowsPrint
+
+	rows      map[string][]byte
+	extension string // the folder of the extension whose tasks these are
 }
 
 // Row returns the row of a task as it stands in the index: a JSON object, nil when there is none.
@@ -29,37 +32,32 @@ func (r *Rows) Row(id string) []byte { return r.rows[id] }
 // Len returns the number of tasks that have a row.
 func (r *Rows) Len() int { return len(r.rows) }
 
-// rowFiles are the files of a tasks directory that hold rows. What stands in the first one goes before the second.
-func rowFiles(tasksDir string) [2]string {
-	return [2]string{filepath.Join(tasksDir, IndexName), filepath.Join(filepath.Dir(tasksDir), filepath.FromSlash(ClineHistory))}
-}
-
 // RowPrints are the fingerprints that ReadRows would give, without reading.
-func RowPrints(tasksDir string) [2]Fingerprint {
-	var prints [2]Fingerprint
-	for i, path := range rowFiles(tasksDir) {
-		prints[i] = printOf(path)
+func RowPrints(tasksDir string) RowsPrint {
+	var prints RowsPrint
+	there := false
+	for i, f := range rowFiles(tasksDir) {
+		if f.late && there {
+			break
+		}
+		prints[i] = f.print()
+		there = there || prints[i].Exists
 	}
 	return prints
 }
 
 // ReadRows reads the indexes of a tasks directory. Missing ones give no rows. Of a damaged one every whole row comes back that
-// stands in a list, and the error says what is wrong: the rows that came back can be used all the same.
+// stands in a list, and the error says what is wrong: the rows that came back can be used all the same. A database that another
+// program has open is read as it stands, without a lock.
 func ReadRows(tasksDir string) (*Rows, error) {
-	r := &Rows{rows: map[string][]byte{}}
+	r := &Rows{rows: map[string][]byte{}, extension: filepath.Base(filepath.Dir(tasksDir)), Prints: RowPrints(tasksDir)}
 	var errs []error
-	for i, path := range rowFiles(tasksDir) {
-		raw, print, err := readRegular(path)
-		r.Prints[i] = print
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			errs = append(errs, fmt.Errorf("reading the history rows: %w", err))
-			continue
+	for _, f := range rowFiles(tasksDir) {
+		if f.late && len(r.rows) > 0 {
+			break
 		}
-		if err := r.take(raw); err != nil {
-			errs = append(errs, fmt.Errorf("reading the history rows in %s: %w", path, err))
+		if err := r.read(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("reading the history rows in %s: %w", f.path, err))
 		}
 	}
 	return r, errors.Join(errs...)

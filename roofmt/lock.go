@@ -136,6 +136,16 @@ func (l *fileLock) ownDead(mtime int64) bool {
 	return self{o.Domain, o.PID, o.Start}.dead()
 }
 
+// recordDead tells whether the process that wrote a record is dead, whatever became of its lock.
+func recordDead(record string) bool {
+	b, err := os.ReadFile(record)
+	if err != nil {
+		return false
+	}
+	var o owner
+	return json.Unmarshal(b, &o) == nil && self{o.Domain, o.PID, o.Start}.dead()
+}
+
 // unstamped tells whether a lock was made right after its record and never got its time: we died between the two. Roo sets
 // whole milliseconds at once, so a time that has more digits is the kernel's, from our own mkdir.
 func unstamped(recorded, mtime int64) bool {

@@ -22,7 +22,7 @@ const (
 // Origin is what path and content say about the writer. It is always inferred: nothing in the files names it.
 type Origin struct {
 	Tool     Tool
-	Era      string // "claude-dev" (2024), "xml" (tools as text), "native" (tool_use blocks), "" when no message tells
+	Era      string // of a folder that Read has read: "claude-dev" (2024), "xml" (tools as text), "native" (tool_use blocks), "" when no message tells
 	Inferred bool   // true whenever Tool or Era is set
 	Evidence string // the sign that decided
 }
@@ -48,7 +48,7 @@ func signInPath(path string) (Tool, string) {
 		{"wecode-ai.zoo-code", Zoo}, {"/.zoo-code/", Zoo}, {"zoocodeorganization.zoo-code", Zoo},
 		{"kilocode.kilo-code", Kilo},
 		{"rooveterinaryinc.roo-", Roo}, {"roo-code.roo-cline", Roo}, {"/.vscode-mock/", Roo}, {"/.roo/", Roo}, {"/.roocode/", Roo}, {"/.agentz/", Roo},
-		{"saoudrizwan.claude-dev", Cline}, {"/.cline/", Cline},
+		{"saoudrizwan.", Cline}, {"/.cline/", Cline},
 	} {
 		if strings.Contains(p+"/", m.sign) {
 			return m.tool, "path: " + strings.Trim(m.sign, "/")
@@ -57,23 +57,34 @@ func signInPath(path string) (Tool, string) {
 	return UnknownTool, ""
 }
 
-// looked is how many messages at either end of a list are looked at.
-const looked = 64
+// looked is how many messages at either end of a list are looked at: a row that tells
+// the tool may come late, how tools are called shows in the first replies.
+const (
+	looked    = 64
+	lookedAPI = 8
+)
 
-func inferOrigin(f *Folder) Origin {
+// inferOrigin tells the era only when it is wanted: that needs messages read again.
+func inferOrigin(f *Folder, era bool) Origin {
 	var o Origin
 	o.Tool, o.Evidence = toolOfPath(f.Dir)
 	ui, xml, native := "", false, false
 	var tool Tool
-	for raw := range f.UI.ends() {
-		if t, sign := toolOfRow(raw); t != UnknownTool && tool == UnknownTool {
-			tool, ui = t, sign
+	if o.Tool == UnknownTool { // reading messages again costs more than all else
+		for raw := range f.UI.ends(looked) {
+			if tool, ui = toolOfRow(raw); tool != UnknownTool {
+				break
+			}
 		}
 	}
-	for raw := range f.API.ends() {
+	for raw := range f.API.ends(lookedAPI) {
+		if !era {
+			break
+		}
 		m := APIMessage(raw)
 		if len(m.ToolUses()) > 0 || len(m.ToolResults()) > 0 {
 			native = true
+			break
 		}
 		if m.Role() == "assistant" && strings.Contains(m.Text(), "</") {
 			xml = true
@@ -98,7 +109,7 @@ func inferOrigin(f *Folder) Origin {
 }
 
 // ends yields the first and the last messages: signs stand at the start, and a task may have changed hands later.
-func (d *Document) ends() func(func([]byte) bool) {
+func (d *Document) ends(looked int) func(func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		for i := 0; i < len(d.Spans); i++ {
 			if i == looked && len(d.Spans) > 2*looked {

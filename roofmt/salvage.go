@@ -23,8 +23,31 @@ type scan struct {
 	tail     esjson.Tail
 	state    State
 	unstable bool
-	extra    int // elements found behind damage
+	extra    int   // elements found behind damage
+	notes    Noter // of all spans, nil when nobody asked or not all could be looked at
 	err      error
+}
+
+// noteLevels is how deep into a message notes look: its content's blocks, and their members.
+const noteLevels = 3
+
+// noteRoom is how long a message may be to be noted while its file is split; longer ones are read again.
+const noteRoom = 1 << 20
+
+// note shows an element to the one who takes notes. x is nil when its bytes are not at hand.
+func (s *scan) note(e esjson.Element, x *esjson.Index) {
+	if s.notes == nil {
+		return
+	}
+	if x == nil {
+		raw := make([]byte, e.Len)
+		x = new(esjson.Index)
+		if _, err := s.file.ReadAt(raw, e.Off); err != nil || !x.Read(raw, noteLevels) {
+			s.notes = nil // it is being changed
+			return
+		}
+	}
+	s.notes.Note(x)
 }
 
 // contextReader ends a long read when its context does.
@@ -53,11 +76,11 @@ func (r *reader) scan(name string, kind Kind) scan {
 			}
 			return s
 		}
-		s.spans = nil
-		s.tail, s.err = esjson.Split(contextReader{r.ctx, s.file}, func(e esjson.Element) error {
-			s.spans = append(s.spans, e)
-			return nil
-		})
+		s.spans, s.notes = nil, nil
+		if r.noter != nil {
+			s.notes = r.noter(kind)
+		}
+		s.tail, s.err = r.split(&s)
 		if s.err != nil {
 			s.state = Unreadable
 			return s
@@ -80,9 +103,31 @@ func (r *reader) scan(name string, kind Kind) scan {
 	if s.tail.End == esjson.EndBroken || s.tail.End == esjson.EndAfter {
 		more := resync(r.ctx, s.file, s.tail, s.print.Size, kind)
 		s.extra = len(more)
-		s.spans = append(s.spans, more...)
+		for _, e := range more {
+			s.spans = append(s.spans, e)
+			s.note(e, nil)
+		}
+	}
+	if s.unstable {
+		s.notes = nil // what was seen of it may be there no more
 	}
 	return s
+}
+
+// split finds a file's messages, and shows them to the one who takes notes.
+func (r *reader) split(s *scan) (esjson.Tail, error) {
+	file := contextReader{r.ctx, s.file}
+	if s.notes == nil {
+		return esjson.Split(file, func(e esjson.Element) error {
+			s.spans = append(s.spans, e)
+			return nil
+		})
+	}
+	return esjson.SplitIndex(file, noteLevels, noteRoom, func(e esjson.Element, x *esjson.Index) error {
+		s.spans = append(s.spans, e)
+		s.note(e, x)
+		return nil
+	})
 }
 
 // hasShape tells whether an object looks like a message of the given history.
@@ -180,6 +225,7 @@ func (r *reader) document(first scan, kind Kind) *Document {
 
 func (d *Document) use(s scan) {
 	d.file, d.Spans, d.Tail, d.SourcePrint, d.Unstable = s.file, s.spans, s.tail, s.print, s.unstable
+	d.Notes = s.notes
 	if s.file != nil {
 		d.Source = s.name
 	}
@@ -295,6 +341,7 @@ func (r *reader) legacy() {
 		return
 	}
 	s := r.scan(LegacyName, UI)
+	s.notes = nil // taken for another history, perhaps
 	kind, known := API, false
 	for i := 0; i < len(s.spans) && i < 16 && !known; i++ {
 		raw := make([]byte, s.spans[i].Len)

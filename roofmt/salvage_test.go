@@ -341,5 +341,12 @@ func FuzzRead(f *testing.F) {
 		if folder.Item != nil && !esjson.Valid(folder.Item) {
 			t.Errorf("item %q", folder.Item)
 		}
+		noted := looking(t, dir, nil)
+		defer noted.Close()
+		for _, d := range []*roofmt.Document{noted.UI, noted.API} {
+			if checkNotes(t, d); d.Source != "" && d.Notes == nil {
+				t.Errorf("%s from %s has no notes", d.Name, d.Source)
+			}
+		}
 	})
 }

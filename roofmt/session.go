@@ -25,6 +25,29 @@ const transcriptEnd = ".messages.json"
 // TranscriptName is the name of the transcript in a session's folder.
 func TranscriptName(id string) string { return id + transcriptEnd }
 
+// IsTranscript tells whether a file of this name is a transcript of Cline's.
+func IsTranscript(name string) bool { return strings.HasSuffix(name, transcriptEnd) }
+
+// PlaceOf splits what Read takes into the folder that the tasks lie in, and the id of this one there. Transcripts of subagents
+// lie in the folder of the session that started them; they are tasks of their own all the same.
+func PlaceOf(dir string) (tasksDir, id string) {
+	tasksDir, id = filepath.Split(filepath.Clean(dir))
+	tasksDir = filepath.Clean(tasksDir)
+	if stem, ok := strings.CutSuffix(id, transcriptEnd); ok {
+		root := filepath.Base(tasksDir)
+		return filepath.Dir(tasksDir), root + subagentMark + stem
+	}
+	return tasksDir, id
+}
+
+// FolderOf is the folder of what Read takes: the path itself, but for the transcript of a subagent.
+func FolderOf(dir string) string {
+	if strings.HasSuffix(dir, transcriptEnd) {
+		return filepath.Dir(dir)
+	}
+	return dir
+}
+
 // SessionsDir is where Cline keeps sessions below its data folder, "" when it keeps none there.
 func SessionsDir(data string) string {
 	dir := filepath.Join(data, "sessions")
@@ -58,14 +81,50 @@ const tailRoom = 64 << 20
 
 // session reads the transcript and the manifest of a session, when the folder is one and has no list of its own.
 func (r *reader) session() {
-	name := TranscriptName(r.folder.ID)
-	d := r.folder.API
-	if !r.present[name] || d.Source != "" || d.State != Missing {
+	name := r.ownTranscript()
+	if name == "" || r.folder.API.Source != "" || r.folder.API.State != Missing {
 		return
 	}
+	r.readTranscript(name)
+	id := strings.TrimSuffix(name, transcriptEnd)
+	manifest, _, problem := r.object(id + ".json")
+	if problem != "" && problem != "missing" {
+		r.lose(id+".json", problem, "nothing")
+	}
+	r.folder.Row = r.sessionRow(manifest, r.folder.API)
+	r.folder.Others = withoutFiles(r.folder.Others, name, id+".json")
+}
+
+// ownTranscript is the transcript of the session that the folder is: the one with the folder's name, or, in a copy that got another
+// name, the only one, or the only one with a manifest beside it. "" when there is none.
+func (r *reader) ownTranscript() string {
+	if name := TranscriptName(r.folder.ID); r.present[name] {
+		return name
+	}
+	var all, sessions []string
+	for _, o := range r.folder.Others {
+		stem, ok := strings.CutSuffix(o.Name, transcriptEnd)
+		if !ok || o.Dir {
+			continue
+		}
+		if all = append(all, o.Name); r.present[stem+".json"] {
+			sessions = append(sessions, o.Name)
+		}
+	}
+	switch {
+	case len(sessions) == 1:
+		return sessions[0]
+	case len(all) == 1:
+		return all[0]
+	}
+	return ""
+}
+
+// readTranscript makes a transcript the API history.
+func (r *reader) readTranscript(name string) {
+	d := r.folder.API
 	s := r.transcript(name)
 	d.use(s)
-	d.Unstable = s.unstable
 	switch {
 	case s.state == Present:
 	case s.state == Empty && s.print.Size == 0:
@@ -84,12 +143,6 @@ func (r *reader) session() {
 	if len(s.spans) == 0 && s.state != Present {
 		d.State = s.state // it is not just a folder without messages
 	}
-	manifest, _, problem := r.object(r.folder.ID + ".json")
-	if problem != "" && problem != "missing" {
-		r.lose(r.folder.ID+".json", problem, "nothing")
-	}
-	r.folder.Row = r.sessionRow(manifest, d)
-	r.folder.Others = withoutFiles(r.folder.Others, name, r.folder.ID+".json")
 }
 
 func withoutFiles(list []Other, names ...string) []Other {
@@ -210,12 +263,13 @@ func closes(f io.ReaderAt, head []byte, from, size int64) bool {
 	return esjson.Valid(append(append(bytes.Clone(head), "[]"...), rest...))
 }
 
-// sessionRow says about a session what Roo's history item says about a task. Tokens and cost are the sums of what its
-// messages say: the manifest's are missing or old after a kill.
+// sessionRow is the item of a session. Tokens and cost are the sums of what its messages say: the manifest's are missing or old
+// after a kill.
 func (r *reader) sessionRow(manifest []byte, d *Document) []byte {
 	if manifest == nil && len(d.Spans) == 0 {
 		return nil
 	}
+	item := sessionItem(r.folder.ID, manifest)
 	var in, out, reads, writes, last int64
 	var cost float64
 	priced := false
@@ -239,44 +293,16 @@ func (r *reader) sessionRow(manifest []byte, d *Document) []byte {
 			cost, priced = cost+c, true
 		}
 	}
-	meta, _ := esjson.Get(manifest, "metadata")
-	var o esjson.Object
-	o.String("id", r.folder.ID)
-	for _, key := range [...]string{"ended_at", "started_at"} {
-		if last == 0 {
-			last = stampMS(text(manifest, key))
-		}
-	}
 	if last > 0 {
-		o.Int("ts", last)
+		item.ts = last
 	}
-	title := text(meta, "title")
-	if prompt := text(manifest, "prompt"); strings.TrimSpace(prompt) != "" {
-		title = prompt // the title is the prompt's first line, cut
-	}
-	if title != "" {
-		o.String("task", title)
-	}
-	o.Int("tokensIn", in)
-	o.Int("tokensOut", out)
-	o.Int("cacheReads", reads)
-	o.Int("cacheWrites", writes)
-	if c, ok := esjson.GetFloat(meta, "totalCost"); ok && !priced {
-		cost, priced = c, true
+	if in+out+reads+writes > 0 {
+		item.in, item.out, item.reads, item.writes = in, out, reads, writes
 	}
 	if priced {
-		o.Float("totalCost", cost)
+		item.cost, item.priced = cost, true
 	}
-	for _, key := range [...]string{"cwd", "workspace_root"} {
-		if dir := text(manifest, key); dir != "" {
-			o.String("workspace", dir)
-			break
-		}
-	}
-	if status := text(manifest, "status"); status != "" {
-		o.String("status", status)
-	}
-	return o.Bytes()
+	return item.bytes()
 }
 
 func stampMS(text string) int64 {

@@ -64,7 +64,7 @@ func TestASessionOfCline(t *testing.T) {
 	if f.Origin.Tool != roofmt.Cline || len(f.Others) != 1 || f.Others[0].Name != "helper.messages.json" {
 		t.Errorf("%+v %+v", f.Origin, f.Others)
 	}
-	want := `{"id":"` + sid + `","ts":1776200000003,"task":"mow the lawn\nall of it","tokensIn":20,"tokensOut":4,"cacheReads":2,"cacheWrites":0,"totalCost":0.5,"workspace":"/w","status":"completed"}`
+	want := `{"id":"` + sid + `","ts":1776200000003,"task":"mow the lawn\nall of it","tokensIn":20,"tokensOut":4,"cacheReads":2,"cacheWrites":0,"totalCost":0.5,"workspace":"/w","status":"completed","provider":"p","modelId":"m"}`
 	if string(f.Row) != want {
 		t.Errorf("%s\nwant %s", f.Row, want)
 	}

@@ -163,6 +163,12 @@ func (f *finder) hosts() {
 	for _, app := range children(filepath.Join(home, ".var", "app")) { // Flatpak
 		f.editors(filepath.Join(home, ".var", "app", app, "config"))
 	}
+	for _, app := range children(filepath.Join(home, "snap")) {
+		f.editors(filepath.Join(home, "snap", app, "current", ".config"))
+	}
+	if dir := f.env.Getenv("VSCODE_AGENT_FOLDER"); filepath.IsAbs(dir) { // where a host's owner put the far end
+		f.editor(filepath.Join(dir, "data"), "remote", true)
+	}
 	if dir := f.env.Getenv("VSCODE_PORTABLE"); filepath.IsAbs(dir) {
 		f.editor(filepath.Join(dir, "user-data"), "portable", true)
 	}
@@ -177,20 +183,25 @@ func (f *finder) programs() {
 		f.add(f.env.Getenv(v), Roo, "code-agent")
 	}
 	f.add(filepath.Join(home, ".agentz"), Roo, "code-agent")
-	cline := f.env.Getenv("CLINE_DATA_DIR")
-	if cline == "" {
-		if base := f.env.Getenv("CLINE_DIR"); base != "" {
-			cline = filepath.Join(base, "data")
-		} else {
-			cline = filepath.Join(home, ".cline", "data")
+	temp := "TMPDIR"
+	if f.env.GOOS == "windows" {
+		temp = "TEMP"
+	}
+	if dir := f.env.Getenv(temp); filepath.IsAbs(dir) {
+		f.add(filepath.Join(dir, ".agentz"), Roo, "code-agent") // where it goes without a home
+	}
+	for _, dir := range [...]string{".roocode", ".roo/storage/RooStorage"} {
+		f.add(filepath.Join(home, filepath.FromSlash(dir)), Roo, "Roo Code")
+	}
+	first := func(name, otherwise string) string { // Cline trims them
+		if dir := strings.TrimSpace(f.env.Getenv(name)); dir != "" {
+			return dir
 		}
+		return otherwise
 	}
+	cline := first("CLINE_DATA_DIR", filepath.Join(first("CLINE_DIR", filepath.Join(home, ".cline")), "data"))
 	f.add(cline, Cline, "Cline")
-	sessions := f.env.Getenv("CLINE_SESSION_DATA_DIR")
-	if sessions == "" {
-		sessions = filepath.Join(cline, "sessions")
-	}
-	f.add(sessions, Cline, "Cline")
+	f.add(first("CLINE_SESSION_DATA_DIR", filepath.Join(cline, "sessions")), Cline, "Cline")
 }
 
 // holdsTasks tells whether an extension that nobody knows keeps tasks: a fork of one that we know, under a name of its own. A

@@ -1,6 +1,7 @@
 package roofmt
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -28,9 +29,9 @@ func (s Shape) String() string {
 
 // Found is a task folder found in a storage.
 type Found struct {
-	ID   string // directory name
-	Dir  string
-	Safe bool // ValidID(ID): it can be opened by id; others are only listed and imported
+	ID   string // directory name; of a subagent's transcript what Cline calls its session
+	Dir  string // the directory; of a subagent the file
+	Safe bool   // ValidID(ID): it can be opened by id; others are only listed and imported
 }
 
 // Listing is what a directory holds.
@@ -69,16 +70,27 @@ func Find(ctx context.Context, dir string) (Listing, error) {
 		l.Shape = TaskFolder
 		id := filepath.Base(abs)
 		l.Tasks = []Found{{id, abs, ValidID(id)}}
+		if isSession(abs, entries) {
+			l.Tool = cmp.Or(l.Tool, Cline)
+			l.Tasks = append(l.Tasks, subagentsOf(abs, entries)...)
+		}
 		return l, nil
 	}
 	if i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "tasks" }); i >= 0 && mayBeDir(abs, entries[i]) {
 		tasks := filepath.Join(abs, "tasks")
 		l.TasksDir = tasks
+		beside := entries
 		if entries, err = readDir(ctx, tasks); err != nil {
 			return l, err
 		}
 		l.Shape, l.Tasks = StorageRoot, folders(tasks, entries)
-		return l, nil
+		if info, err := os.Stat(filepath.Join(abs, filepath.FromSlash(ClineHistory))); l.Tool == UnknownTool && err == nil && info.Mode().IsRegular() {
+			l.Tool = Cline // a copy under another name; nobody else keeps such a list
+		}
+		if len(l.Tasks) > 0 || !besides(abs, beside) {
+			return l, nil
+		}
+		entries = slices.DeleteFunc(beside, func(e fs.DirEntry) bool { return e.Name() == "tasks" }) // an empty one among task folders
 	}
 	named := filepath.Base(abs) == "tasks" || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == IndexName })
 	found := folders(abs, entries)
@@ -91,7 +103,22 @@ func Find(ctx context.Context, dir string) (Listing, error) {
 	if named {
 		l.Shape, l.TasksDir, l.Tasks = TasksDir, abs, found
 	}
+	if named && filepath.Base(abs) == sessionsName {
+		for _, f := range found {
+			entries, err := os.ReadDir(f.Dir)
+			if err != nil || !isSession(f.Dir, entries) {
+				continue
+			}
+			l.Tool = cmp.Or(l.Tool, Cline)
+			l.Tasks = append(l.Tasks, subagentsOf(f.Dir, entries)...)
+		}
+	}
 	return l, nil
+}
+
+// besides tells whether task folders lie among the entries of a directory themselves.
+func besides(dir string, entries []fs.DirEntry) bool {
+	return slices.ContainsFunc(folders(dir, entries), func(f Found) bool { return f.ID != "tasks" && IsFolder(f.Dir) })
 }
 
 func readDir(ctx context.Context, dir string) ([]fs.DirEntry, error) {

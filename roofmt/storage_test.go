@@ -154,3 +154,20 @@ func TestIndex(t *testing.T) {
 		t.Errorf("missing: %+v (%v)", x, err)
 	}
 }
+
+// A folder of task folders may have an empty one that is called tasks among them: a
+// copy that somebody made by hand. None of the others is missed for it.
+func TestAnEmptyTasksFolderHidesNothing(t *testing.T) {
+	dir := t.TempDir()
+	mkdirs(t, filepath.Join(dir, "tasks"), filepath.Join(dir, "a1"), filepath.Join(dir, "ghost"))
+	write(t, filepath.Join(dir, "tasks"), map[string]string{roofmt.IndexName: `{}`})
+	write(t, filepath.Join(dir, "a1"), map[string]string{roofmt.UIName: uiList(1)})
+	l, err := roofmt.Find(context.Background(), dir)
+	if err != nil || l.Shape != roofmt.TasksDir || len(l.Tasks) != 2 || l.Tasks[0].ID != "a1" {
+		t.Errorf("%+v (%v)", l, err)
+	}
+	mkdirs(t, filepath.Join(dir, "tasks", "b2"))
+	if l, err = roofmt.Find(context.Background(), dir); err != nil || l.Shape != roofmt.StorageRoot || len(l.Tasks) != 1 {
+		t.Errorf("with a task in it: %+v (%v)", l, err)
+	}
+}

@@ -51,6 +51,8 @@ func Sweep(ctx context.Context, dir string) error {
 		if info, err := os.Stat(l.dir); err == nil && l.ownDead(info.ModTime().UnixNano()) {
 			_ = os.Remove(l.dir)
 			_ = os.Remove(l.record)
+		} else if orphanRecord(file) {
+			_ = os.Remove(l.record)
 		}
 	}
 	return errors.Join(unlockDir(d), d.Close())

@@ -101,7 +101,13 @@ func (t *Task) adopt(ctx context.Context, folder *roofmt.Folder) error {
 		}
 		e.Files = append(e.Files, task.Original{Name: name, Blob: hash, Size: size, Leaf: true})
 	}
-	if err := t.Commit(ctx, e); err != nil {
+	events := []task.Event{e}
+	if sent, err := t.shapeAdopted(ctx, folder); err != nil {
+		return err
+	} else if sent != nil {
+		events = append(events, *sent)
+	}
+	if err := t.Commit(ctx, events...); err != nil {
 		return err
 	}
 	return t.Barrier(ctx)

@@ -2,16 +2,7 @@ package store
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
-
-	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/journal/filelog"
-	"github.com/roost-dev/roost/roofmt"
 )
 
 // CheckOptions say what a check may change. The zero value changes nothing.
@@ -20,20 +11,33 @@ type CheckOptions struct {
 	// line of a journal is set aside, and a damaged file of Roo's is written again
 	// from the journal. What was there is kept, and Finding.Copy says where. A task
 	// of another tool that has no journal yet is only mended when it is named: that
-	// makes it a task of ours. Lost commits and payloads cannot be mended.
-	Repair  bool
-	Rebuild bool // delete and build again what is derived
+	// makes it a task of ours. Lost commits and payloads cannot be mended. What dead
+	// processes of ours left half written, and nobody can need, is removed.
+	Repair bool
+	// Rebuild makes derived data again where it is missing, behind, or says something
+	// else than what it is derived from. What is right stays as it is.
+	Rebuild bool
+
+	// Spill, when not "", is a folder besides root and cache in which exports may have
+	// left unfinished files: the current one.
+	Spill string
 }
 
-// Report is what a check found.
+// Report is what a check found, and what it did about it.
 type Report struct {
 	Tasks    int       `json:"tasks"`
 	OK       int       `json:"ok"`
 	Damaged  []Finding `json:"damaged"`
-	Repaired []Finding `json:"repaired"`
+	Repaired []Finding `json:"repaired"` // mended, removed or built again; Damaged holds what is left
+
+	// Nothing is lost by these: derived data that is missing or behind, and what
+	// interrupted work left lying about.
+	Stale     []Finding `json:"stale"`
+	Leftovers []Finding `json:"leftovers"`
 }
 
-// Finding is one thing that is wrong with one task.
+// Finding is one thing that is wrong, with one task or, when it has no ID, with what
+// is kept for all of them.
 type Finding struct {
 	ID        string `json:"id"`
 	Path      string `json:"path"`
@@ -43,64 +47,101 @@ type Finding struct {
 	Lost      string `json:"lost"`
 	Copy      string `json:"copy,omitempty"` // where the bytes lie that a repair replaced
 
+	kind     kind
 	mendable bool
+	rotten   string // the file of Roo's that has to be written again
+	remove   string // the leftover that a repair removes
 }
 
-// Check verifies tasks: every commit, every blob, every file. Without ids, all.
-// Folders without message bytes count as tasks that are in order.
+// kind says what a finding means.
+type kind uint8
+
+const (
+	faulty kind = iota
+	stale
+	leftover
+)
+
+func (f Finding) can() Finding      { f.mendable = true; return f }
+func (f Finding) of(k kind) Finding { f.kind = k; return f }
+
+// add sorts findings into the report.
+func (r *Report) add(list []Finding) {
+	for _, f := range list {
+		switch f.kind {
+		case stale:
+			r.Stale = append(r.Stale, f)
+		case leftover:
+			r.Leftovers = append(r.Leftovers, f)
+		default:
+			r.Damaged = append(r.Damaged, f)
+		}
+	}
+}
+
+func anyFaulty(list []Finding) bool {
+	return slices.ContainsFunc(list, func(f Finding) bool { return f.kind == faulty })
+}
+
+// Check verifies tasks: every commit, every payload, every file, and that what is
+// derived agrees. Without ids, all tasks, those in the trash, and what is kept for
+// all of them. Folders without message bytes count as tasks that are in order.
 func (s *Store) Check(ctx context.Context, ids []string, o CheckOptions) (Report, error) {
+	out := Report{Damaged: []Finding{}, Repaired: []Finding{}, Stale: []Finding{}, Leftovers: []Finding{}}
 	refs, err := s.chosen(ctx, ids)
 	if err != nil {
 		return Report{}, err
 	}
-	out := Report{Damaged: []Finding{}, Repaired: []Finding{}}
-	for _, ref := range refs {
+	for i, ref := range refs {
+		Tell(ctx, Progress{What: "checking", Done: i, Of: len(refs)})
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}
+		found, done := s.checkAndMend(ctx, ref, o, len(ids) > 0)
 		out.Tasks++
-		found := s.check(ctx, ref)
-		if s.mends(ref, found, o, len(ids) > 0) {
-			copies, err := s.repair(ctx, ref, o)
-			if err != nil {
-				// One task that cannot be mended does not keep the others from it.
-				found = append(found, Finding{ID: ref.ID, Path: ref.Dir, File: ref.Log, Problem: err.Error()})
-			} else {
-				left := s.check(ctx, ref)
-				out.Repaired = append(out.Repaired, mended(found, left, copies)...)
-				found = left
-			}
-		}
-		if len(found) == 0 {
+		if !anyFaulty(found) {
 			out.OK++
 		}
-		out.Damaged = append(out.Damaged, found...)
+		out.add(found)
+		out.Repaired = append(out.Repaired, done...)
 	}
-	return out, nil
+	if len(ids) == 0 {
+		s.checkRest(ctx, refs, o, &out)
+	}
+	return out, ctx.Err()
+}
+
+// checkAndMend gives what is wrong with a task in the end, and what is no more.
+func (s *Store) checkAndMend(ctx context.Context, ref Ref, o CheckOptions, named bool) (found, done []Finding) {
+	found = s.check(ctx, ref)
+	if s.mends(ref, found, o, named) {
+		copies, err := s.repair(ctx, ref, found, o)
+		if err != nil {
+			// One task that cannot be mended does not keep the others from it.
+			f := Finding{ID: ref.ID, Path: ref.Dir, File: ref.Log, Problem: err.Error()}
+			return append(found, f), nil
+		}
+		left := s.check(ctx, ref)
+		done = mended(found, left, copies)
+		found = left
+	}
+	if o.Repair {
+		left, removed := sweep(found)
+		found, done = left, append(done, removed...)
+	}
+	return found, done
 }
 
 // mends decides whether a task is touched.
 func (s *Store) mends(ref Ref, found []Finding, o CheckOptions, named bool) bool {
 	ours := exists(ref.Log, "journal.jsonl")
-	if o.Rebuild && ours {
+	if o.Rebuild && ours && slices.ContainsFunc(found, func(f Finding) bool { return f.kind == stale || f.rotten != "" }) {
 		return true
 	}
-	if !o.Repair || !slices.ContainsFunc(found, func(f Finding) bool { return f.mendable }) {
+	if !o.Repair || !slices.ContainsFunc(found, func(f Finding) bool { return f.kind == faulty && f.mendable }) {
 		return false
 	}
 	return ours || ref.Own || named && continuedInPlace(ref.Tool) && !linked(ref.Dir)
-}
-
-// mended are the findings that are gone, with the copies of what was there.
-func mended(before, after []Finding, copies map[string]string) []Finding {
-	var out []Finding
-	for _, f := range before {
-		if !slices.Contains(after, f) {
-			f.Copy = copies[filepath.Base(f.File)]
-			out = append(out, f)
-		}
-	}
-	return out
 }
 
 func (s *Store) chosen(ctx context.Context, ids []string) ([]Ref, error) {
@@ -117,129 +158,4 @@ func (s *Store) chosen(ctx context.Context, ids []string) ([]Ref, error) {
 		out = append(out, ref)
 	}
 	return out, nil
-}
-
-// check reads one task wholly and changes nothing.
-func (s *Store) check(ctx context.Context, ref Ref) []Finding {
-	find := func(file, problem, recovered, lost string) Finding {
-		return Finding{ID: ref.ID, Path: ref.Dir, File: file, Problem: problem, Recovered: recovered, Lost: lost}
-	}
-	v, err := s.read(ctx, ref, true)
-	if err != nil {
-		return []Finding{find(ref.Dir, err.Error(), "", "")}
-	}
-	defer v.Close()
-	var out []Finding
-	mendable := func(f Finding) Finding { f.mendable = true; return f }
-	for _, d := range v.Summary.Damaged {
-		f := find(d.File, d.Problem, d.Recovered, d.Lost)
-		f.mendable = filepath.Base(d.File) != "journal.jsonl"
-		out = append(out, f)
-	}
-	if v.Log == nil {
-		return out
-	}
-	// A view does not look at files that need no look for showing the task.
-	if folder, err := roofmt.Read(ctx, ref.Dir); err == nil {
-		for _, loss := range folder.Losses {
-			if loss.File == roofmt.ItemName || loss.File == roofmt.MetadataName {
-				out = append(out, mendable(find(filepath.Join(ref.Dir, loss.File), loss.Problem, "it is derived from the journal", "")))
-			}
-		}
-		if err := folder.Close(); err != nil {
-			out = append(out, find(ref.Dir, err.Error(), "", ""))
-		}
-	}
-	health, err := v.Log.Health(ctx)
-	if err != nil {
-		return append(out, find("journal.jsonl", err.Error(), "", ""))
-	}
-	if health.TornTail != nil {
-		out = append(out, mendable(find("journal.jsonl", "unfinished last line: "+health.TornTail.Reason, "everything before it", "nothing that was acknowledged")))
-	}
-	for _, h := range health.MissingBlobs {
-		out = append(out, find(blobFile(h), journal.ErrBlobMissing.Error(), "", "the payload"))
-	}
-	for _, h := range health.DamagedBlobs {
-		out = append(out, find(blobFile(h), journal.ErrBlobDamaged.Error(), "", "the payload"))
-	}
-	return out
-}
-
-func blobFile(h journal.Hash) string {
-	return filepath.Join("blobs", string(h[:2]), string(h))
-}
-
-// repair owns the task, which sets a torn tail aside, takes in what is whole,
-// and writes Roo's files again from the journal. It returns where the bytes went
-// that were replaced, by file name.
-func (s *Store) repair(ctx context.Context, ref Ref, o CheckOptions) (map[string]string, error) {
-	if o.Rebuild {
-		if err := forgetDerived(ref); err != nil {
-			return nil, err
-		}
-	}
-	before := tornTails(ref.Log)
-	owned, err := s.Own(ctx, ref)
-	if err != nil {
-		return nil, fmt.Errorf("repair task %s: %w", ref.ID, err)
-	}
-	t := owned.Task
-	if ref.Own {
-		if err := roofmt.Sweep(ctx, ref.Dir); err != nil {
-			return nil, errors.Join(err, t.Close(ctx))
-		}
-	}
-	adopted := t.State().Adopted
-	if err := t.Close(ctx); err != nil {
-		return nil, fmt.Errorf("repair task %s: %w", ref.ID, err)
-	}
-	copies := map[string]string{}
-	keep := func(name, blob string) {
-		if len(blob) > 2 {
-			copies[name] = filepath.Join(t.Ref.Log, blobFile(journal.Hash(blob)))
-		}
-	}
-	if adopted != nil {
-		for _, f := range adopted.Files {
-			keep(f.Name, f.Blob)
-		}
-	}
-	for _, change := range t.Intakes() {
-		keep(change.File, change.Kept)
-	}
-	for _, name := range tornTails(ref.Log) {
-		if !slices.Contains(before, name) {
-			copies["journal.jsonl"] = filepath.Join(ref.Log, name)
-		}
-	}
-	return copies, nil
-}
-
-// forgetDerived removes what can be made again from journal and blobs.
-func forgetDerived(ref Ref) error {
-	if holder, held := filelog.Holder(ref.Log); held {
-		return &journal.BusyError{Dir: ref.Log, Holder: holder}
-	}
-	for _, name := range []string{"journal.idx", watermarkName} {
-		if err := os.Remove(filepath.Join(ref.Log, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("rebuild %s of task %s: %w", name, ref.ID, err)
-		}
-	}
-	return nil
-}
-
-// tornTails are the unfinished lines that owners set aside.
-func tornTails(logDir string) []string {
-	entries, err := os.ReadDir(logDir)
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "journal.torn-") {
-			out = append(out, e.Name())
-		}
-	}
-	return out
 }

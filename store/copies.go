@@ -3,6 +3,10 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,49 +18,6 @@ import (
 // A task that stands in two places with the same content is one task with a copy:
 // a storage that was copied to another editor, or an import. Content is judged by
 // the bytes of both histories. One that went on in one of the places is two tasks.
-
-// merged puts the copies of a task into its row. The row is that of the first
-// place by rank; the others are named in it and in nothing else.
-func (s *Store) merged(ctx context.Context, list []Summary, refs map[string]Ref, keeps func(Summary) bool) []Summary {
-	at := map[string][]int{} // by id
-	for i, t := range list {
-		at[t.ID] = append(at[t.ID], i)
-	}
-	var out []Summary
-	for i, t := range list {
-		same := at[t.ID]
-		if len(same) == 1 {
-			if keeps(t) {
-				out = append(out, t)
-			}
-			continue
-		}
-		if same[0] != i {
-			continue // with the first of its id
-		}
-		var places []Ref
-		for _, j := range same {
-			places = append(places, refs[list[j].Path])
-		}
-		for _, group := range s.groups(ctx, places) {
-			var paths []string
-			row := -1
-			for _, r := range group {
-				paths = append(paths, r.Dir)
-				j := slices.IndexFunc(same, func(j int) bool { return list[j].Path == r.Dir })
-				if row < 0 && keeps(list[same[j]]) {
-					row = same[j]
-				}
-			}
-			if row >= 0 {
-				t := list[row]
-				t.Copies = slices.DeleteFunc(paths, func(p string) bool { return p == t.Path })
-				out = append(out, t)
-			}
-		}
-	}
-	return out
-}
 
 // groups sorts the places of one id into those with the same content, the best
 // place of each first.
@@ -98,7 +59,7 @@ func sameTask(ctx context.Context, a, b Ref) bool {
 	}
 	files := 0
 	for _, name := range []string{roofmt.UIName, roofmt.APIName, roofmt.LegacyName, roofmt.TranscriptName(a.ID)} {
-		same, bytes := sameFile(ctx, filepath.Join(a.Dir, name), filepath.Join(b.Dir, name))
+		same, bytes := sameFile(ctx, historyFile(a, name), historyFile(b, name))
 		if !same {
 			return false
 		}
@@ -107,6 +68,17 @@ func sameTask(ctx context.Context, a, b Ref) bool {
 		}
 	}
 	return files > 0 // two empty folders have nothing in common
+}
+
+// historyFile is where a file of a task is, or would be. A subagent has but one.
+func historyFile(r Ref, name string) string {
+	if roofmt.FolderOf(r.Dir) == r.Dir {
+		return filepath.Join(r.Dir, name)
+	}
+	if name == roofmt.TranscriptName(r.ID) {
+		return r.Dir
+	}
+	return r.Dir + ".absent"
 }
 
 // sameFile compares two files, and says how long they are. Two that are both not
@@ -144,6 +116,66 @@ func sameFile(ctx context.Context, a, b string) (same bool, size int64) {
 		}
 	}
 	return false, 0
+}
+
+// noContent is the digest of histories without a byte: two of them have nothing in
+// common.
+var noContent = [16]byte{1}
+
+// contentOf is a digest of what sameTask compares.
+func contentOf(ctx context.Context, ref Ref) (out [16]byte, err error) {
+	h, bytes := sha256.New(), int64(0)
+	for _, name := range histories(ref.ID) {
+		path := historyFile(ref, name)
+		info, err := os.Lstat(path)
+		if os.IsNotExist(err) {
+			h.Write([]byte{0})
+			continue
+		}
+		if err == nil && !info.Mode().IsRegular() {
+			err = &os.PathError{Op: "read", Path: path, Err: os.ErrInvalid}
+		}
+		if err != nil {
+			return out, err
+		}
+		n, err := hashFile(ctx, h, path, info.Size())
+		if err != nil {
+			return out, err
+		}
+		bytes += n
+	}
+	if bytes == 0 {
+		return noContent, nil
+	}
+	copy(out[:], h.Sum(nil))
+	return out, nil
+}
+
+// hashFile adds a file, its length first, which must be what it was a moment ago.
+func hashFile(ctx context.Context, h hash.Hash, path string, size int64) (int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	h.Write(binary.AppendVarint([]byte{1}, size))
+	buf, n := make([]byte, 64<<10), int64(0)
+	for {
+		if err := ctx.Err(); err != nil {
+			return n, err
+		}
+		m, err := f.Read(buf)
+		h.Write(buf[:m])
+		if n += int64(m); err == io.EOF { //nolint:errorlint // Read returns just this
+			break
+		} else if err != nil {
+			return n, err
+		}
+	}
+	if n != size {
+		return n, fmt.Errorf("read %s: it changed", path)
+	}
+	return n, nil
 }
 
 func ended(err error) bool { return err == io.EOF || err == io.ErrUnexpectedEOF } //nolint:errorlint // ReadFull returns just these

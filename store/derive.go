@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,17 +57,23 @@ func personsWords(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// rowSpent is what a task's history row says that it spent, when there is no UI
-// history to add up: the rows' file was lost, or the tool keeps none.
+// rowSpent is what a task's history row says that it spent, when no row of the UI
+// history tells any of it: that file was lost or says other things, or the tool keeps
+// none.
 func rowSpent(s *task.State) (usage.Tokens, bool) {
-	var t usage.Tokens
+	var t, told usage.Tokens
 	if s.Adopted == nil || len(s.Adopted.Item) == 0 {
 		return t, false
 	}
 	for id := uint64(1); id < s.NextMessage(); id++ {
 		if m := s.Message(id); m != nil && m.History == task.UI && m.Foreign {
-			return t, false
+			if spent, ok := m.Spent(); ok {
+				spent.AddTo(&told)
+			}
 		}
+	}
+	if told.In != 0 || told.Out != 0 || told.CacheReads != 0 || told.CacheWrites != 0 || told.Cost != 0 {
+		return t, false
 	}
 	for key, to := range map[string]*float64{
 		"tokensIn": &t.In, "tokensOut": &t.Out, "cacheReads": &t.CacheReads, "cacheWrites": &t.CacheWrites, "totalCost": &t.Cost,
@@ -76,6 +83,27 @@ func rowSpent(s *task.State) (usage.Tokens, bool) {
 		}
 	}
 	return t, t != usage.Tokens{}
+}
+
+// handedBack reports whether the history row says that the task is completed. Roo
+// writes that of a subtask whose result went to its parent: the last thing that it asks
+// is then whether to hand it over. What the person said after the result began it anew.
+func handedBack(s *task.State) bool {
+	if s.Adopted == nil {
+		return false
+	}
+	if said, _ := esjson.GetString(s.Adopted.Item, "status"); said != "completed" {
+		return false
+	}
+	for _, m := range slices.Backward(s.UI()) {
+		switch m.Kind() {
+		case "say:completion_result", "ask:completion_result":
+			return true
+		case "say:user_feedback":
+			return false
+		}
+	}
+	return true
 }
 
 // timeOfID is the moment that an id was made at, in Unix milliseconds: Roo's and

@@ -59,6 +59,9 @@ func (s *Store) ref(src Source, id string) Ref {
 		return r
 	}
 	r := Ref{ID: id, Source: src.Name, Tool: src.Tool, Dir: filepath.Join(src.Tasks, id), Own: src.Own}
+	if dir, ok := src.at[id]; ok {
+		r.Dir = dir
+	}
 	r.Log = r.Dir
 	if !src.Own {
 		r.Log = filepath.Join(s.adoptedDir(src.Name), id)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -91,8 +91,8 @@ func (s *Store) lookAtOriginal(ctx context.Context, o *Owned) error {
 	if !t.Ref.Own || from == nil || from.Dir == "" {
 		return nil
 	}
-	origin := Ref{Source: sourceName(filepath.Dir(from.Dir)), ID: filepath.Base(from.Dir)}
-	if forkID(origin) != t.Ref.ID {
+	tasks, id := roofmt.PlaceOf(from.Dir)
+	if forkID(Ref{Source: sourceName(tasks), ID: id}) != t.Ref.ID {
 		return nil
 	}
 	folder, err := s.readSettled(ctx, from.Dir, originals(from))
@@ -123,7 +123,7 @@ func (t *Task) takeInOriginal(ctx context.Context, folder *roofmt.Folder) ([]Int
 		return nil, err
 	}
 	var changes []Intake
-	for _, change := range foreignChanges(t.state, folder, mark) {
+	for _, change := range changesOf(t.state.UI(), originalMessages(t.state.API()), folder, mark) {
 		if change.Event == nil && change.Added == 0 && change.Changed == 0 && change.Lacking > 0 {
 			continue // the original only did not follow us
 		}
@@ -136,7 +136,14 @@ func (t *Task) takeInOriginal(ctx context.Context, folder *roofmt.Folder) ([]Int
 	if err != nil {
 		return nil, err
 	}
-	return changes, t.took(ctx, changes, events)
+	if err := t.took(ctx, changes, events); err != nil {
+		return changes, err
+	}
+	if slices.ContainsFunc(changes, func(c Intake) bool { return c.Event != nil }) {
+		t.store.withRow(folder)
+		return changes, t.shapeAgain(ctx, folder)
+	}
+	return changes, nil
 }
 
 // adoptedFrom is where the task of a journal was adopted from, and the tool that

@@ -124,6 +124,7 @@ var (
 // before it. Errors wrap RootError, ErrImporting, syscall.ENOSPC or the context's.
 func (s *Store) Import(ctx context.Context, list []Importable, o ImportOptions) (ImportReport, error) {
 	im := &importer{store: s, opt: o, planned: map[string]Importable{}, buf: make([]byte, 1<<20)}
+	im.marks, _ = s.Marks(ctx) // an overlay that cannot be read keeps no task from being copied
 	im.report = ImportReport{DryRun: o.DryRun, Items: []ImportItem{}}
 	im.progress.Of = len(list)
 	if !o.DryRun {
@@ -161,7 +162,8 @@ type importer struct {
 	report   ImportReport
 	progress ImportProgress
 	planned  map[string]Importable // ids that a dry run would have given away, and to which tasks
-	there    []string              // ids that stand in the root now and belong into the index
+	marks    Marks
+	there    []string // ids that stand in the root now and belong into the index
 	buf      []byte
 }
 
@@ -173,6 +175,9 @@ func (im *importer) all(ctx context.Context, list []Importable) error {
 			return fmt.Errorf("import stopped after %d of %d tasks: %w", i, len(list), err)
 		}
 		item, err := im.one(ctx, from)
+		if err == nil && from.Files == nil {
+			im.label(ctx, &item)
+		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("import stopped after %d of %d tasks: %w", i, len(list), ctx.Err())
 		}
@@ -181,7 +186,7 @@ func (im *importer) all(ctx context.Context, list []Importable) error {
 		}
 		im.count(item)
 		im.progress.Tasks = i + 1
-		im.tell()
+		im.tell(ctx)
 		if errors.Is(err, syscall.ENOSPC) {
 			return fmt.Errorf("import stopped after %d of %d tasks: %w", i, len(list), err)
 		}
@@ -189,10 +194,12 @@ func (im *importer) all(ctx context.Context, list []Importable) error {
 	return nil
 }
 
-func (im *importer) tell() {
+func (im *importer) tell(ctx context.Context) {
 	if im.opt.Progress != nil {
 		im.opt.Progress(im.progress)
 	}
+	p := im.progress
+	Tell(ctx, Progress{What: "importing", Done: p.Tasks, Of: p.Of, Files: p.Files, Bytes: p.Bytes})
 }
 
 func (im *importer) count(item ImportItem) {

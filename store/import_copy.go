@@ -132,7 +132,7 @@ func (im *importer) copyFile(ctx context.Context, from source, to *os.Root, f tr
 	}
 	im.progress.Files++
 	im.progress.Bytes += n
-	im.tell()
+	im.tell(ctx)
 	// The time stands in for messages that have none; it needs no sync.
 	return sum, to.Chtimes(f.Path, f.MTime, f.MTime)
 }

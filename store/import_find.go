@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/roost-dev/roost/roofmt"
@@ -21,7 +20,7 @@ func (s *Store) ImportPath(ctx context.Context, path string) ([]Importable, erro
 	}
 	var out []Importable
 	for _, f := range found.Tasks {
-		out = append(out, Importable{Name: filepath.Base(f.Dir), Dir: f.Dir})
+		out = append(out, Importable{Name: f.ID, Dir: f.Dir})
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("import %s: it holds no task folder: %w", path, ErrNotFound)
@@ -58,7 +57,8 @@ func (s *Store) ImportSource(ctx context.Context, name string) (list []Importabl
 	}
 	for _, r := range refs {
 		if fits(r.Source, r.Tool) && exists(r.Dir, "") {
-			list = append(list, Importable{Name: filepath.Base(r.Dir), Dir: r.Dir})
+			_, id := roofmt.PlaceOf(r.Dir)
+			list = append(list, Importable{Name: id, Dir: r.Dir})
 		}
 	}
 	return list, unreachable, nil

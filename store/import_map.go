@@ -87,19 +87,27 @@ func (im *importer) mapItem(raw []byte, item *ImportItem) ([]byte, string) {
 // changed finds out what the copy will differ in. It is the original that is looked
 // at, so that a dry run says the same. A task without an item gets the row that its
 // storage's index has of it: that index stays behind.
-func (im *importer) changed(from source, tree taskTree, item *ImportItem) error {
+func (im *importer) changed(ctx context.Context, from source, tree taskTree, item *ImportItem) error {
 	item.Differs, item.Notes, item.history = nil, nil, nil
 	if tree.has("journal.jsonl") {
 		return nil // the item is derived from that
 	}
 	i := slices.IndexFunc(tree.Files, func(f treeFile) bool { return f.Path == roofmt.ItemName })
 	if i < 0 {
-		row := im.store.rows.row(item.From)
+		row, of := im.store.rows.row(item.From), "the index of its storage"
+		if tree.session() {
+			if folder, err := roofmt.Read(ctx, item.From); err == nil { // not of an archive: that has the manifest
+				row, of = roofmt.MergeRow(folder.Row, row), "its manifest, its messages and "+of
+				if err := folder.Close(); err != nil {
+					return err
+				}
+			}
+		}
 		if len(row) == 0 {
 			return nil
 		}
 		mapped, what := im.mapItem(slices.Clone(row), item)
-		note := roofmt.ItemName + " is made from the index of its storage"
+		note := roofmt.ItemName + " is made from " + of
 		if what != "" {
 			note += ", with another " + what
 		}

@@ -68,7 +68,7 @@ func (im *importer) one(ctx context.Context, c Importable) (item ImportItem, err
 		if im.opt.DryRun {
 			im.planned[item.ID] = c
 			item.Path = filepath.Join(im.store.tasksDir(), item.ID)
-			return item, im.changed(from, tree, &item)
+			return item, im.changed(ctx, from, tree, &item)
 		}
 		err = im.bring(ctx, from, &item)
 		if !errors.Is(err, errTaken) {
@@ -89,9 +89,12 @@ func (s *Store) openSource(c Importable) (source, error) {
 	if within(c.Dir, s.opt.Root) {
 		return nil, errors.New("the root of Roost's own tasks lies in it")
 	}
-	root, err := os.OpenRoot(c.Dir)
+	root, err := os.OpenRoot(roofmt.FolderOf(c.Dir))
 	if err != nil {
 		return nil, err
+	}
+	if roofmt.FolderOf(c.Dir) != c.Dir {
+		return transcriptSource{folderSource{root}, filepath.Base(c.Dir), roofmt.TranscriptName(c.Name)}, nil
 	}
 	return folderSource{root}, nil
 }
@@ -214,7 +217,7 @@ func (im *importer) bring(ctx context.Context, from source, item *ImportItem) (e
 	if decided != "" && decided != item.SHA256 {
 		return errTaken // it changed since: a name made of its content would be wrong
 	}
-	if err := im.changed(from, tree, item); err != nil {
+	if err := im.changed(ctx, from, tree, item); err != nil {
 		return err
 	}
 	if err := im.finish(to, item); err != nil {

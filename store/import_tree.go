@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/roost-dev/roost/roofmt"
 )
 
 // source is what a task is imported from: a folder, or a list of an archive's files.
@@ -210,11 +212,40 @@ func (t taskTree) size() (n int64) {
 	return n
 }
 
+// transcriptSource is the one file of a subagent, which becomes a folder of its own.
+type transcriptSource struct {
+	folderSource
+	name, as string // in the folder, and in the copy
+}
+
+func (s transcriptSource) scan(context.Context) (taskTree, error) {
+	info, err := s.root.Lstat(s.name)
+	if err != nil {
+		return taskTree{}, err
+	}
+	return taskTree{Files: []treeFile{{Path: s.as, Size: info.Size(), MTime: info.ModTime()}}}, nil
+}
+
+func (s transcriptSource) open(path string) (io.ReadCloser, error) {
+	if path != s.as {
+		return nil, fmt.Errorf("%s: %w", path, fs.ErrNotExist)
+	}
+	return s.folderSource.open(s.name)
+}
+
+// session reports whether a folder holds a transcript of Cline's.
+func (t taskTree) session() bool {
+	return slices.ContainsFunc(t.Files, func(f treeFile) bool { return f.Path == filepath.Base(f.Path) && roofmt.IsTranscript(f.Path) })
+}
+
 // speaks reports whether a folder holds a byte of a message or of a journal.
 func (t taskTree) speaks() bool {
 	return slices.ContainsFunc(t.Files, func(f treeFile) bool {
 		if f.Size == 0 || f.Path != filepath.Base(f.Path) {
 			return false
+		}
+		if roofmt.IsTranscript(f.Path) {
+			return true
 		}
 		for _, name := range []string{"ui_messages.json", "api_conversation_history.json", "claude_messages.json", "journal.jsonl"} {
 			if strings.Contains(f.Path, name) { // also what an interrupted write left

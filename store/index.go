@@ -49,7 +49,7 @@ func (s *Store) putIndex(ctx context.Context, id string, item []byte) error {
 		if index, err = s.newIndex(); err != nil {
 			return err
 		}
-	} else if have, ok := index.Get(id); ok && bytes.Equal(have, item) {
+	} else if have, ok := index.Get(id); ok && sameValue(have, item) {
 		return nil
 	}
 	if err := index.Put(item); err != nil {
@@ -66,6 +66,14 @@ func (s *Store) putIndex(ctx context.Context, id string, item []byte) error {
 	return roofmt.Replace(ctx, s.tasksDir(), []roofmt.Replacement{
 		{Name: roofmt.IndexName, Bytes: data, Expect: &expect},
 	}, roofmt.Options{})
+}
+
+// sameValue compares an entry with an item as it would stand in the index: an editor
+// may have written it with blanks.
+func sameValue(entry, item []byte) bool {
+	a, errA := esjson.Compact(nil, entry)
+	b, errB := esjson.Compact(nil, item)
+	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
 
 // newIndex is the index that the folders give.

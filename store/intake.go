@@ -35,11 +35,15 @@ var ErrForeignBusy = errors.New("another program is writing this task")
 // bytes are ours is never looked into. The two histories are one state: when one
 // of them cannot be applied, the other is not applied either.
 func foreignChanges(s *task.State, folder *roofmt.Folder, w watermark) []Intake {
+	return changesOf(s.UI(), s.API(), folder, w)
+}
+
+func changesOf(ui, api []*task.Message, folder *roofmt.Folder, w watermark) []Intake {
 	var out []Intake
 	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
-		h, ours := task.UI, s.UI()
+		h, ours := task.UI, ui
 		if doc.Kind == roofmt.API {
-			h, ours = task.API, s.API()
+			h, ours = task.API, api
 		}
 		if doc.State == roofmt.Missing && doc.Source == "" {
 			continue // nothing to take in; the projection puts it back

@@ -1,11 +1,15 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/money"
 )
 
 // Filter narrows and orders a list. Zero members do not filter.
@@ -15,11 +19,15 @@ type Filter struct {
 	Source    string // a source's or a tool's name
 	Tag       string // one that the person gave it
 	Query     string // words that the title or id must hold
-	Since     int64  // Unix milliseconds
+	Model     string // words that the model's name must hold
+	MinCost   *money.USD
+	MaxCost   *money.USD // a task whose cost is unknown passes neither
+	Since     int64      // Unix milliseconds
 	Until     int64
 	Sort      string // newest (default; pinned ones first), oldest, cost, tokens
 	Damaged   bool   // only damaged ones
 	Empty     bool   // also folders without message bytes
+	Tree      bool   // subtasks behind their parents; a page has whole families, and Limit or some more tasks
 	Limit     int
 	Cursor    string
 }
@@ -41,87 +49,126 @@ type SourceState struct {
 // Listing is one page of a list and what was found in all.
 type Listing struct {
 	Items      []Summary
+	Depths     []int // of a tree: how far below its first parent each task stands
 	NextCursor string
 	Sources    []SourceState
 }
 
-// List reads every task of every source. One that cannot be parsed is listed as
-// damaged; nothing breaks the list and nothing is written.
+// List shows every task of every source. One that cannot be parsed is listed as
+// damaged; nothing breaks the list and nothing is written but the cache. A task that
+// looks as it did when the last list read it is not read again: see glance.go. The
+// result is the same whatever the cache holds, but for tasks of a storage that
+// cannot be reached: those are known from nowhere else.
 func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
-	refs, sources, err := s.refs(ctx)
-	if err != nil {
-		return Listing{}, err
-	}
-	marks, err := s.Marks(ctx)
-	if err != nil {
-		marks = nil // no titles and tags of theirs, but all tasks
-	}
-	var found []Summary
-	places := map[string]Ref{}
-	for _, ref := range refs {
-		if err := ctx.Err(); err != nil {
-			return Listing{}, err
-		}
-		sum := s.summary(ctx, ref)
-		marks.Apply(&sum)
-		found = append(found, sum)
-		places[ref.Dir] = ref
-	}
-	tally(sources, found)
-	all := s.merged(ctx, found, places, f.keeps)
-	slices.SortStableFunc(all, f.order())
 	from := 0
 	if f.Cursor != "" {
+		var err error
 		if from, err = strconv.Atoi(f.Cursor); err != nil || from < 0 {
 			return Listing{}, fmt.Errorf("cursor %q: not one that a list gave", f.Cursor)
 		}
 	}
-	out := Listing{Sources: sources}
-	from = min(from, len(all))
-	out.Items = all[from:]
-	if f.Limit > 0 && len(out.Items) > f.Limit {
-		out.Items = out.Items[:f.Limit]
-		out.NextCursor = strconv.Itoa(from + f.Limit)
+	k := s.shelves()
+	defer k.close()
+	l, err := s.lines(ctx, k, f.Query != "")
+	if err != nil {
+		l.keep() // what was read need not be read again
+		return Listing{}, err
 	}
-	return out, nil
+	l.mark()
+	sieve := f.sieve()
+	all := l.united(ctx, func(ln *entry) bool { return sieve.keeps(ln.row, l.srcs[ln.src].Name) })
+	all = f.sorted(all)
+	var depths []int
+	ends := func(n int) int { return n }
+	if f.Tree {
+		all, depths = asTree(all)
+		ends = families(depths)
+	}
+	out := Listing{Sources: l.tally()}
+	from = min(from, len(all))
+	to := len(all)
+	if f.Limit > 0 {
+		to = min(ends(from+f.Limit), to)
+	}
+	if to < len(all) {
+		out.NextCursor = strconv.Itoa(to)
+	}
+	for i, ln := range all[from:to] {
+		out.Items = append(out.Items, l.whole(ctx, ln))
+		if f.Tree {
+			out.Depths = append(out.Depths, depths[from+i])
+		}
+	}
+	l.keep()
+	return out, ctx.Err()
 }
 
 // summary reads one task, without what the overlay says of it; what fails to be
 // read is a damaged task, not an error.
 func (s *Store) summary(ctx context.Context, ref Ref) Summary {
-	v, err := s.read(ctx, ref, false)
-	if err != nil {
-		return Summary{
-			ID: ref.ID, Source: ref.Source, Tool: ref.Tool, Path: ref.Dir, Status: "idle",
-			Damaged: []Damage{{File: ref.Dir, Problem: cause(ref, err)}},
-		}.filled()
-	}
-	sum := v.Summary
-	if err := v.Close(); err != nil {
-		sum.Damaged = append(sum.Damaged, Damage{File: ref.Dir, Problem: err.Error()})
-	}
+	sum, _ := s.derive(ctx, ref)
 	return sum
 }
 
+// sieve is a filter at work: what all tasks are compared with is made once.
+type sieve struct {
+	Filter
+	folder string
+	same   map[string]bool // whether a workspace is the one that was asked for
+}
+
+func (f Filter) sieve() *sieve {
+	out := &sieve{Filter: f, same: map[string]bool{}}
+	if f.Workspace != "" {
+		out.folder = clean(f.Workspace)
+	}
+	return out
+}
+
 func (f Filter) keeps(t Summary) bool {
+	if t.Gone {
+		return false
+	}
+	row := rowOf(&t)
+	return f.sieve().keeps(&row, t.Source)
+}
+
+func (f *sieve) keeps(t *catalog.Row, source string) bool {
+	usd := cost(t)
 	switch {
 	case t.Empty && !f.Empty, !t.Empty && f.Empty && f.Damaged:
 		return false
-	case f.Damaged && len(t.Damaged) == 0:
+	case f.Damaged && !t.Damaged:
 		return false
-	case f.Workspace != "" && clean(t.Workspace) != clean(f.Workspace):
+	case f.Workspace != "" && !f.in(t.Workspace):
 		return false
 	case f.Tag != "" && !slices.Contains(t.Tags, f.Tag):
 		return false
 	case f.Status != "" && t.Status != f.Status:
 		return false
-	case f.Source != "" && t.Source != f.Source && t.Tool != f.Source:
+	case f.Source != "" && source != f.Source && t.Tool != f.Source:
 		return false
 	case f.Since != 0 && t.TS < f.Since, f.Until != 0 && t.TS >= f.Until:
 		return false
+	case f.MinCost != nil && (usd == nil || *usd < *f.MinCost), f.MaxCost != nil && (usd == nil || *usd > *f.MaxCost):
+		return false
 	}
-	text := strings.ToLower(t.Title + " " + t.ID)
-	for _, word := range strings.Fields(strings.ToLower(f.Query)) {
+	return holds(t.Model, f.Model) && (f.Query == "" || holds(t.Title+" "+t.ID, f.Query))
+}
+
+func (f *sieve) in(workspace string) bool {
+	same, ok := f.same[workspace]
+	if !ok {
+		same = clean(workspace) == f.folder
+		f.same[workspace] = same
+	}
+	return same
+}
+
+// holds reports whether a text has all words of a query in it, in either case.
+func holds(text, query string) bool {
+	text = strings.ToLower(text)
+	for _, word := range strings.Fields(strings.ToLower(query)) {
 		if !strings.Contains(text, word) {
 			return false
 		}
@@ -129,24 +176,99 @@ func (f Filter) keeps(t Summary) bool {
 	return true
 }
 
-func (f Filter) order() func(a, b Summary) int {
-	newest := func(a, b Summary) int { return int(min(max(b.TS-a.TS, -1), 1)) }
+// standing is what tasks are ordered by.
+type standing struct {
+	pinned           bool
+	ts, cost, tokens int64
+}
+
+func standingOf(t *catalog.Row) standing {
+	return standing{pinned: t.Pinned, ts: t.TS, cost: t.Cost, tokens: t.Tokens}
+}
+
+func (f Filter) compare(a, b standing) int {
 	switch f.Sort {
 	case "oldest":
-		return func(a, b Summary) int { return newest(b, a) }
+		return cmp.Compare(a.ts, b.ts)
 	case "cost":
-		return func(a, b Summary) int { return int(min(max(b.Usage.micros()-a.Usage.micros(), -1), 1)) }
+		return cmp.Compare(b.cost, a.cost)
 	case "tokens":
-		return func(a, b Summary) int { return int(min(max(b.Usage.tokens()-a.Usage.tokens(), -1), 1)) }
+		return cmp.Compare(b.tokens, a.tokens)
 	}
-	return func(a, b Summary) int {
-		switch { // an order by cost or age is strict, this one is for people
-		case a.Pinned && !b.Pinned:
-			return -1
-		case b.Pinned && !a.Pinned:
-			return 1
+	switch { // an order by cost or age is strict, this one is for people
+	case a.pinned && !b.pinned:
+		return -1
+	case b.pinned && !a.pinned:
+		return 1
+	}
+	return cmp.Compare(b.ts, a.ts)
+}
+
+// sorted orders lines. Those that are equal stay in the order of their sources and
+// names.
+func (f Filter) sorted(list []*entry) []*entry {
+	type place struct {
+		standing
+		at int
+	}
+	places := make([]place, len(list))
+	for i, ln := range list {
+		places[i] = place{standingOf(ln.row), i}
+	}
+	slices.SortFunc(places, func(a, b place) int { return cmp.Or(f.compare(a.standing, b.standing), a.at-b.at) })
+	out := make([]*entry, len(list))
+	for i, p := range places {
+		out[i] = list[p.at]
+	}
+	return out
+}
+
+// asTree puts subtasks below their parents, as far as those are listed.
+func asTree(list []*entry) ([]*entry, []int) {
+	listed := make(map[string]bool, len(list))
+	for _, ln := range list {
+		listed[ln.row.ID] = true
+	}
+	children := map[string][]*entry{}
+	for _, ln := range list {
+		parent := ln.row.Parent
+		if !listed[parent] || parent == ln.row.ID {
+			parent = ""
 		}
-		return newest(a, b)
+		children[parent] = append(children[parent], ln)
+	}
+	out, depths := make([]*entry, 0, len(list)), make([]int, 0, len(list))
+	seen := make(map[*entry]bool, len(list)) // damaged folders may name each other as parents
+	var walk func(parent string, depth int)
+	walk = func(parent string, depth int) {
+		for _, ln := range children[parent] {
+			if seen[ln] {
+				continue
+			}
+			seen[ln] = true
+			out, depths = append(out, ln), append(depths, depth)
+			walk(ln.row.ID, depth+1)
+		}
+	}
+	walk("", 0)
+	for _, ln := range list { // those in a circle
+		if !seen[ln] {
+			seen[ln] = true
+			out, depths = append(out, ln), append(depths, 0)
+			walk(ln.row.ID, 1)
+		}
+	}
+	return out, depths
+}
+
+// families gives for a place in a tree the next one where no family is cut: a
+// subtask never stands on another page than its parent.
+func families(depths []int) func(int) int {
+	return func(n int) int {
+		for n < len(depths) && depths[n] > 0 {
+			n++
+		}
+		return n
 	}
 }
 

@@ -31,6 +31,7 @@ const overlayWait = 10 * time.Second
 // they are.
 type Labels struct {
 	Title       *string
+	Untitled    bool     // back to the title that the task has by itself
 	Add, Remove []string // tags
 	Pinned      *bool
 }
@@ -50,6 +51,9 @@ type mark struct {
 	Purged  *bool     `json:"purged,omitempty"`
 	Name    string    `json:"name,omitempty"` // of our own task's folder in the trash
 	Dir     string    `json:"dir,omitempty"`  // where the task lay, for when its storage is not named any more
+	Head    uint64    `json:"head,omitempty"` // the newest commit of the task's journal at that time
+	Undoes  uint64    `json:"undoes,omitempty"`
+	Redoes  uint64    `json:"redoes,omitempty"` // commits of the overlay: see task.Changed
 	at      int64
 }
 
@@ -135,7 +139,7 @@ func (m Marks) Apply(t *Summary) {
 	if !ok || t.Source == OwnSource {
 		return
 	}
-	if have.Title != nil {
+	if have.Title != nil && *have.Title != "" {
 		t.Title = *have.Title
 		t.Inferred = slices.DeleteFunc(slices.Clone(t.Inferred), func(f string) bool { return f == "title" })
 	}
@@ -187,11 +191,11 @@ func (s *Store) Label(ctx context.Context, ref Ref, l Labels) (Summary, error) {
 	if err := l.check(); err != nil {
 		return Summary{}, err
 	}
-	was, err := s.row(ctx, ref)
+	was, named, err := s.filed(ctx, ref)
 	if err != nil {
 		return Summary{}, err
 	}
-	if l.over(was.Title, was.Tags, was.Pinned) == nil {
+	if l.over(was.Title, named, was.Tags, was.Pinned) == nil {
 		return was, nil
 	}
 	if ref.Own {
@@ -199,11 +203,11 @@ func (s *Store) Label(ctx context.Context, ref Ref, l Labels) (Summary, error) {
 	} else {
 		err = s.shelve(ctx, func(m Marks, keep func(...mark) error) error {
 			m.Apply(&was)
-			e := l.over(was.Title, was.Tags, was.Pinned)
+			e := l.over(was.Title, m.named(ref), was.Tags, was.Pinned)
 			if e == nil {
 				return nil
 			}
-			return keep(mark{Type: tagged, Source: ref.Source, ID: ref.ID, Title: e.Title, Tags: e.Tags, Pinned: e.Pinned})
+			return keep(mark{Type: tagged, Source: ref.Source, ID: ref.ID, Title: e.Title, Tags: e.Tags, Pinned: e.Pinned, Head: headOf(ctx, ref.Log)})
 		})
 	}
 	if err != nil {
@@ -218,7 +222,7 @@ func (s *Store) labelOwn(ctx context.Context, ref Ref, l Labels) error {
 		return err
 	}
 	state := o.Task.State()
-	if e := l.over(state.Title, state.Tags, state.Pinned); e != nil {
+	if e := l.over(state.Title, state.Title != "", state.Tags, state.Pinned); e != nil {
 		if err = o.Task.Commit(ctx, *e); err == nil {
 			err = o.Task.Barrier(ctx)
 		}
@@ -235,10 +239,36 @@ func (s *Store) row(ctx context.Context, ref Ref) (Summary, error) {
 	return v.Summary, v.Close()
 }
 
-// over gives the change that the labels are for a task, nil when there is none.
-func (l Labels) over(title string, tags []string, pinned bool) *task.Changed {
+// filed is one task's row, and whether its title was given to it.
+func (s *Store) filed(ctx context.Context, ref Ref) (sum Summary, named bool, err error) {
+	v, err := s.Read(ctx, ref)
+	if err != nil {
+		return Summary{}, false, err
+	}
+	if named = v.State.Title != ""; !ref.Own {
+		marks, err := s.Marks(ctx)
+		if err != nil {
+			return Summary{}, false, errors.Join(err, v.Close())
+		}
+		named = marks.named(ref)
+	}
+	return v.Summary, named, v.Close()
+}
+
+// named reports whether a task of another tool got a title here.
+func (m Marks) named(ref Ref) bool {
+	title := m[[2]string{ref.Source, ref.ID}].Title
+	return title != nil && *title != ""
+}
+
+// over gives the change that the labels are for a task, nil when there is none. named
+// says that its title was given to it.
+func (l Labels) over(title string, named bool, tags []string, pinned bool) *task.Changed {
 	var e task.Changed
 	changed := false
+	if l.Untitled && named {
+		e.Title, changed = new(string), true
+	}
 	if l.Title != nil && *l.Title != title {
 		e.Title, changed = l.Title, true
 	}
@@ -272,6 +302,8 @@ const (
 func (l Labels) check() error {
 	if l.Title != nil {
 		switch {
+		case l.Untitled:
+			return fmt.Errorf("a title is to be given and taken away: %w", ErrLabel)
 		case strings.TrimSpace(*l.Title) == "":
 			return fmt.Errorf("the title is empty: %w", ErrLabel)
 		case len(*l.Title) > titleMax || !utf8.ValidString(*l.Title):

@@ -26,6 +26,8 @@ func organise(ctx context.Context, s *Store) error {
 		switch verb {
 		case "restore":
 			_, err = s.Restore(ctx, id)
+		case "undo", "redo":
+			_, _, err = s.Undo(ctx, id, UndoOptions{Redo: verb == "redo"})
 		case "purge":
 			_, err = s.Purge(ctx, id)
 		case "list":

@@ -11,7 +11,7 @@ type Ref struct {
 	ID     string
 	Source string // "roost", or the source's name, e.g. "roo-code"
 	Tool   string // roost, roo, cline, zoo, kilo
-	Dir    string // the folder with the JSON files
+	Dir    string // the folder with the JSON files; of a subagent of Cline's its transcript
 	Log    string // the folder with journal, index, lock and blobs; it may not exist yet
 	Own    bool   // it lies in Roost's own root
 }

@@ -179,12 +179,6 @@ func TestRebuild(t *testing.T) {
 			}
 		}
 	}
-	k := own(t, s, "ill").Task
-	r := doctor(t, s, CheckOptions{Rebuild: true})
-	if r.OK != 0 || len(r.Damaged) != 1 || !strings.Contains(r.Damaged[0].Problem, "store test") {
-		t.Errorf("a task that is owned: %+v", r)
-	}
-	closeTask(t, k)
 }
 
 // One task that cannot be mended does not keep the others from it.

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"path/filepath"
 	"sync"
 
 	"github.com/roost-dev/roost/roofmt"
@@ -20,7 +19,7 @@ type rowCache struct {
 // classic Cline keeps workspaces nowhere else. A damaged index gives what is whole
 // of it; that it is damaged is no damage of the task.
 func (c *rowCache) row(folder string) []byte {
-	tasks := filepath.Dir(folder)
+	tasks, id := roofmt.PlaceOf(folder)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	rows := c.dir[tasks]
@@ -31,13 +30,13 @@ func (c *rowCache) row(folder string) []byte {
 		}
 		c.dir[tasks] = rows
 	}
-	return rows.Row(filepath.Base(folder))
+	return rows.Row(id)
 }
 
-// withRow fills in a folder's row. One that has an item of its own, or a manifest,
-// needs none.
+// withRow fills in a folder's row. One that has an item of its own needs none; that
+// of a session, made from its manifest and messages, gets what only the index knows.
 func (s *Store) withRow(folder *roofmt.Folder) {
-	if folder != nil && len(folder.Item)+len(folder.Row) == 0 {
-		folder.Row = s.rows.row(folder.Dir)
+	if folder != nil && len(folder.Item) == 0 {
+		folder.Row = roofmt.MergeRow(folder.Row, s.rows.row(folder.Dir))
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/catalog"
@@ -13,20 +15,22 @@ import (
 )
 
 const (
-	scanners  = 2       // tasks that are read at the same time
-	keepAtOne = 8 << 20 // bytes of text that go into the catalogue in one transaction
+	scanners  = 2        // tasks that are read at the same time
+	keepAtOne = 16 << 20 // bytes of text that go into the catalogue in one transaction
 )
 
 // scan reads tasks, finds their hits, and adds them to the catalogue as long as there
 // is patience for that.
-func (f *search) scan(ctx context.Context, list []*candidate) {
+func (f *search) scan(ctx context.Context, list []*candidate, from spot) {
 	jobs := make(chan *candidate)
 	var workers sync.WaitGroup
 	var k keeper
+	var done atomic.Int64
 	for range min(scanners, len(list)) {
 		workers.Go(func() {
 			for c := range jobs {
-				f.read(ctx, c, &k)
+				f.read(ctx, c, &k, from)
+				Tell(ctx, Progress{What: "reading for the search", Done: int(done.Add(1)), Of: len(list)})
 			}
 		})
 	}
@@ -39,23 +43,32 @@ func (f *search) scan(ctx context.Context, list []*candidate) {
 	f.unkept = k.err
 }
 
-// keeper collects entries until a transaction is worth its cost.
+// keeper collects entries until a transaction is worth its cost. While one is written
+// the other tasks are read.
 type keeper struct {
 	mu   sync.Mutex
 	list []catalog.Entry
 	text int
-	err  error
+
+	writing sync.Mutex
+	err     error // under writing
 }
 
 // keep writes what was collected, when there is enough of it or it is the last.
 func (f *search) keep(ctx context.Context, k *keeper, last bool) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.list) == 0 || k.err != nil || !last && k.text < keepAtOne && len(k.list) < 1000 {
+	if len(k.list) == 0 || !last && k.text < keepAtOne && len(k.list) < 1000 {
+		k.mu.Unlock()
 		return
 	}
-	k.err = f.db.Put(ctx, k.list)
+	list := k.list
 	k.list, k.text = nil, 0
+	k.mu.Unlock()
+	k.writing.Lock()
+	defer k.writing.Unlock()
+	if k.err == nil {
+		k.err = f.db.Put(ctx, list)
+	}
 }
 
 func (f *search) patient() bool {
@@ -63,12 +76,11 @@ func (f *search) patient() bool {
 }
 
 // read looks through one task. One that fails is told of and no reason to end.
-func (f *search) read(ctx context.Context, c *candidate, k *keeper) {
+func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
 	if ctx.Err() != nil {
 		return // the search ends with that error
 	}
 	// The stamp is older than what is read: a change in between makes it stale.
-	stamp, calm := f.s.stampOf(c.ref)
 	v, err := f.s.read(ctx, c.ref, false)
 	if err != nil {
 		c.failed = &Damage{File: c.ref.Dir, Problem: cause(c.ref, err)}
@@ -76,7 +88,7 @@ func (f *search) read(ctx context.Context, c *candidate, k *keeper) {
 	}
 	c.sum, c.ts = v.Summary, v.Summary.TS
 	var text *catalog.Builder
-	if f.db != nil && calm && stamp != "" && f.patient() {
+	if f.db != nil && c.calm && c.stamp != "" && f.patient() {
 		text = new(catalog.Builder)
 	}
 	whole := true
@@ -85,9 +97,7 @@ func (f *search) read(ctx context.Context, c *candidate, k *keeper) {
 			whole = false // one message is lost, or the file was cut while it was read
 			continue
 		}
-		if hit, ok := f.words.Match(m); ok {
-			c.hits = append(c.hits, hit)
-		}
+		f.judge(c, m, from)
 		if text != nil {
 			text.Add(m)
 		}
@@ -95,14 +105,14 @@ func (f *search) read(ctx context.Context, c *candidate, k *keeper) {
 	// A damaged file stays as it is; one that changes meanwhile has another stamp.
 	after, _ := f.s.stampOf(c.ref)
 	err = v.Close()
-	if text == nil || text.TooLarge() || after != stamp || err != nil || !whole || ctx.Err() != nil {
+	if text == nil || text.TooLarge() || after != c.stamp || err != nil || !whole || ctx.Err() != nil {
 		return
 	}
 	row, err := json.Marshal(c.sum)
 	if err != nil {
 		return
 	}
-	e := text.Entry(catalogKey(c.ref), stamp, c.ts, row)
+	e := text.Entry(catalogKey(c.ref), c.stamp, c.ts, row)
 	k.mu.Lock()
 	k.list = append(k.list, e)
 	k.text += e.Text()
@@ -110,42 +120,94 @@ func (f *search) read(ctx context.Context, c *candidate, k *keeper) {
 	f.keep(ctx, k, false)
 }
 
+// judge takes in what a message says of its task.
+func (f *search) judge(c *candidate, m catalog.Message, from spot) {
+	for i, a := range f.also {
+		if c.also&(1<<i) == 0 {
+			if _, ok := a.q.Match(m); ok {
+				c.also |= 1 << i
+			}
+		}
+	}
+	hit, ok := f.words.Match(m)
+	if !ok {
+		return
+	}
+	c.hits = append(c.hits, hit)
+	// Of a task with a great many hits only those that can come onto the page are held.
+	if most := f.most(SearchResult{}, from.given(c)); most > 0 && len(c.hits) > 2*most+1000 {
+		slices.SortFunc(c.hits, catalog.Rank)
+		c.hits = c.hits[:most]
+	}
+}
+
 // texts are the messages of both histories as what can be found of them, some at a
-// time: a history may be larger than memory. A message that cannot be read gives an
-// error, and the next one follows.
+// time: a history may be larger than memory. They come in the order of their times, so
+// that what both histories say of one thing stands together. A message that cannot be
+// read gives an error, and the next one follows.
 func texts(ctx context.Context, s *task.State) iter.Seq2[catalog.Message, error] {
 	const atOnce = 100
 	return func(yield func(catalog.Message, error) bool) {
-		for _, history := range []struct {
-			list []*task.Message
-			of   func([]byte, int) catalog.Message
-		}{{s.UI(), catalog.UI}, {s.API(), catalog.API}} {
-			for from := 0; from < len(history.list); from += atOnce {
-				if err := ctx.Err(); err != nil {
-					yield(catalog.Message{}, err)
-					return
+		list := inOrder(s)
+		messages := make([]*task.Message, 0, atOnce)
+		for from := 0; from < len(list); from += atOnce {
+			if err := ctx.Err(); err != nil {
+				yield(catalog.Message{}, err)
+				return
+			}
+			part := list[from:min(from+atOnce, len(list))]
+			messages = messages[:0]
+			for _, t := range part {
+				messages = append(messages, t.message)
+			}
+			raws, together := s.Raws(messages)
+			for i, t := range part {
+				var raw json.RawMessage
+				var err error
+				if together == nil {
+					raw = raws[i]
+				} else if alone, lost := s.Raws(messages[i : i+1]); lost == nil {
+					raw = alone[0]
+				} else {
+					err = errors.Join(together, lost)
 				}
-				part := history.list[from:min(from+atOnce, len(history.list))]
-				raws, together := s.Raws(part)
-				for i := range part {
-					var raw json.RawMessage
-					var err error
-					if together == nil {
-						raw = raws[i]
-					} else if alone, lost := s.Raws(part[i : i+1]); lost == nil {
-						raw = alone[0]
-					} else {
-						err = errors.Join(together, lost)
-					}
-					m := catalog.Message{}
-					if err == nil {
-						m = history.of(raw, from+i+1)
-					}
-					if !yield(m, err) {
-						return
-					}
+				m := catalog.Message{}
+				if err == nil {
+					m = t.of(raw, t.number)
+					m.Place = from + i
+				}
+				if !yield(m, err) {
+					return
 				}
 			}
 		}
 	}
+}
+
+// saying is a message in its history.
+type saying struct {
+	message *task.Message
+	number  int // from 1
+	of      func([]byte, int) catalog.Message
+}
+
+// inOrder are the messages of both histories in the order of their times. One without a
+// time stays behind the one before it; at the same time the person's history is first.
+func inOrder(s *task.State) []saying {
+	ui, api := s.UI(), s.API()
+	out := make([]saying, 0, len(ui)+len(api))
+	var now int64 // in the other history
+	for a, u := 0, 0; a < len(api) || u < len(ui); {
+		if a < len(api) {
+			now = max(now, api[a].TS())
+		}
+		if u < len(ui) && (a == len(api) || ui[u].TS() <= now) {
+			out = append(out, saying{ui[u], u + 1, catalog.UI})
+			u++
+		} else {
+			out = append(out, saying{api[a], a + 1, catalog.API})
+			a++
+		}
+	}
+	return out
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,8 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/catalog"
@@ -21,27 +21,21 @@ type SearchQuery struct {
 	Text string   // words, or phrases in double quotes; all must stand in one message
 	In   []string // catalog.Scopes; none is everywhere
 
-	// Filter narrows the tasks: Workspace, Status, Source, Tag, Since and Until. Limit
-	// and Cursor page through the hits.
+	// Filter narrows the tasks as it does lists, save for Query, Damaged, Empty and Sort.
+	// Limit and Cursor page through the hits.
 	Filter Filter
+	Tool   string // only tasks in which this tool was called: read_file, or readFile
+	File   string // only tasks in which a tool was asked for a path that holds this
 
 	// Patience bounds how long a search also adds to the catalogue what it had to read;
 	// 0 is as long as it takes. What is not added is read again the next time.
 	Patience time.Duration
 }
 
-// Hit is a message that holds a query.
-type Hit struct {
-	Task    Summary `json:"task"`
-	History string  `json:"history"` // ui or api
-	Number  int     `json:"number"`  // its place in the visible history, from 1
-	TS      int64   `json:"ts"`      // Unix milliseconds, 0 when the message has none
-	Snippet string  `json:"snippet"` // one line
-	Kind    string  `json:"kind"`
-}
-
-// SearchResult is one page of hits: of the newest task first, of one task the best
-// first.
+// SearchResult is one page of hits. Their order is the same with any catalogue: the
+// hits of the task that changed last come first (by TS), and of one task in the order
+// of catalog.Rank. A cursor names the task and how many of its hits were given, so
+// that tasks which come or change meanwhile shift nothing.
 type SearchResult struct {
 	Items      []Hit
 	NextCursor string
@@ -60,11 +54,9 @@ func (s *Store) Search(ctx context.Context, q SearchQuery) (SearchResult, error)
 	if err != nil {
 		return SearchResult{}, err
 	}
-	from := 0
-	if q.Filter.Cursor != "" {
-		if from, err = strconv.Atoi(q.Filter.Cursor); err != nil || from < 0 {
-			return SearchResult{}, fmt.Errorf("cursor %q: not one that a search gave", q.Filter.Cursor)
-		}
+	from, err := readSpot(q.Filter.Cursor)
+	if err != nil {
+		return SearchResult{}, err
 	}
 	q.Filter.Query, q.Filter.Damaged, q.Filter.Empty = "", false, false
 	var notes []string
@@ -73,7 +65,7 @@ func (s *Store) Search(ctx context.Context, q SearchQuery) (SearchResult, error)
 		if err != nil {
 			notes = append(notes, err.Error())
 		}
-		f := search{s: s, q: q, words: words, db: db, began: time.Now()}
+		f := search{s: s, q: q, words: words, also: alsoOf(q), db: db, began: time.Now()}
 		found, err := f.run(ctx, from)
 		if db != nil {
 			if broken := errors.Join(err, f.unkept); catalog.Damaged(broken) && ctx.Err() == nil {
@@ -103,6 +95,7 @@ type search struct {
 	s     *Store
 	q     SearchQuery
 	words catalog.Query
+	also  []also
 	db    *catalog.DB // nil: every task is read
 	began time.Time
 	marks Marks
@@ -115,16 +108,36 @@ type search struct {
 type candidate struct {
 	ref    Ref
 	copies []string
+	stamp  string // "" when it cannot be told
+	calm   bool   // whether the stamp can be believed later
 	ts     int64
 	known  *catalog.Task // nil: it was read
 	sum    Summary       // when it was read
 	hits   []catalog.Hit // when it was read
+	also   uint64        // which of search.also hold, when it was read
 	failed *Damage
+	name   string // see mark
 }
 
-func (f *search) run(ctx context.Context, from int) (out SearchResult, err error) {
+// also is something that a task must have, beside the hit.
+type also struct {
+	q     catalog.Query
+	parts map[int64][]catalog.Part
+}
+
+func alsoOf(q SearchQuery) (out []also) {
+	if q.Tool != "" {
+		out = append(out, also{q: catalog.Used(q.Tool)})
+	}
+	if q.File != "" {
+		out = append(out, also{q: catalog.Touched(q.File)})
+	}
+	return out
+}
+
+func (f *search) run(ctx context.Context, from spot) (out SearchResult, err error) {
 	known := map[string]catalog.Task{}
-	var parts map[int64][]int64
+	var parts map[int64][]catalog.Part
 	if f.db != nil {
 		if f.snap, err = f.db.Snapshot(ctx); err != nil {
 			return out, err
@@ -136,6 +149,11 @@ func (f *search) run(ctx context.Context, from int) (out SearchResult, err error
 		if parts, err = f.snap.Parts(ctx, f.words); err != nil {
 			return out, err
 		}
+		for i := range f.also {
+			if f.also[i].parts, err = f.snap.Parts(ctx, f.also[i].q); err != nil {
+				return out, err
+			}
+		}
 	}
 	if f.marks, err = f.s.Marks(ctx); err != nil {
 		f.marks = nil // tasks are shown as they are without
@@ -145,23 +163,25 @@ func (f *search) run(ctx context.Context, from int) (out SearchResult, err error
 		return out, err
 	}
 	out.Tasks, out.Sources = len(all), sources
+	f.stamps(all)
 	var unknown []*candidate
 	for _, c := range all {
-		stamp, _ := f.s.stampOf(c.ref)
-		if t, ok := known[catalogKey(c.ref)]; ok && stamp != "" && t.Stamp == stamp {
+		key := catalogKey(c.ref)
+		if t, ok := known[key]; ok && c.stamp != "" && t.Stamp == c.stamp {
 			c.known, c.ts = &t, t.TS
 		} else {
 			unknown = append(unknown, c)
 		}
-		delete(known, catalogKey(c.ref))
+		delete(known, key)
 	}
 	out.Read = len(unknown)
-	f.scan(ctx, unknown)
+	f.scan(ctx, unknown, from)
 	f.forget(ctx, known)
 	if f.unkept != nil {
 		out.Notes = append(out.Notes, f.unkept.Error())
 	}
-	slices.SortStableFunc(all, func(a, b *candidate) int { return cmp.Compare(b.ts, a.ts) })
+	slices.SortFunc(all, byTime)
+	var spots []spot // of the items
 	for _, c := range all {
 		if err := ctx.Err(); err != nil {
 			return out, err
@@ -170,26 +190,53 @@ func (f *search) run(ctx context.Context, from int) (out SearchResult, err error
 			out.Unread = append(out.Unread, *c.failed)
 			continue
 		}
-		if f.full(out, from) {
+		if from.behind(c) || f.full(out) {
 			continue
 		}
-		if err := f.hits(ctx, c, parts); err != nil {
+		given := from.given(c)
+		if err := f.hits(ctx, c, parts, f.most(out, given)); err != nil {
 			return out, err
 		}
-		for _, h := range c.hits {
+		for i, h := range c.hits[min(given, len(c.hits)):] {
+			if f.full(out) {
+				break
+			}
 			out.Items = append(out.Items, Hit{Task: c.sum, History: h.History, Number: h.Number, TS: h.TS, Snippet: h.Snippet, Kind: h.Kind})
+			spots = append(spots, spot{c.ts, c.mark(), given + i + 1})
 		}
 	}
-	out.Items = out.Items[min(from, len(out.Items)):]
 	if limit := f.q.Filter.Limit; limit > 0 && len(out.Items) > limit {
-		out.Items, out.NextCursor = out.Items[:limit], strconv.Itoa(from+limit)
+		out.Items, out.NextCursor = out.Items[:limit], spots[limit-1].String()
 	}
 	return out, nil
 }
 
 // full reports whether there are hits for the page, and one to know that there are more.
-func (f *search) full(out SearchResult, from int) bool {
-	return f.q.Filter.Limit > 0 && len(out.Items) > from+f.q.Filter.Limit
+func (f *search) full(out SearchResult) bool {
+	return f.q.Filter.Limit > 0 && len(out.Items) > f.q.Filter.Limit
+}
+
+// most is how many hits of the next task are enough; 0 is all.
+func (f *search) most(out SearchResult, given int) int {
+	if f.q.Filter.Limit <= 0 {
+		return 0
+	}
+	return f.q.Filter.Limit + 1 - len(out.Items) + given
+}
+
+// stamps fills in what the tasks are now.
+func (f *search) stamps(all []*candidate) {
+	var workers sync.WaitGroup
+	var next atomic.Int64
+	row := f.s.rows.once()
+	for range scanners {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(all)); i = next.Add(1) - 1 {
+				all[i].stamp, all[i].calm = f.s.stampWith(all[i].ref, row)
+			}
+		})
+	}
+	workers.Wait()
 }
 
 // candidates are the tasks to look through, each in one place.
@@ -237,33 +284,42 @@ func (f *search) place(group []Ref) int {
 	})
 }
 
-// hits fills in what a candidate has, when its row passes the filter.
-func (f *search) hits(ctx context.Context, c *candidate, parts map[int64][]int64) error {
-	if c.known != nil {
-		maybe := parts[c.known.ID]
-		if len(maybe) == 0 {
+// hits fills in what a candidate has, when its row passes the filter: the best first,
+// and of more than most the first.
+func (f *search) hits(ctx context.Context, c *candidate, parts map[int64][]catalog.Part, most int) error {
+	if c.known == nil {
+		if !f.keeps(c) || c.also != 1<<len(f.also)-1 {
+			c.hits = nil
+		}
+		slices.SortFunc(c.hits, catalog.Rank)
+		return nil
+	}
+	maybe := parts[c.known.ID]
+	if len(maybe) == 0 {
+		return nil
+	}
+	for _, a := range f.also {
+		if len(a.parts[c.known.ID]) == 0 {
 			return nil
 		}
-		raw, err := f.snap.Summary(ctx, c.known.ID)
-		if err == nil {
-			err = json.Unmarshal(raw, &c.sum)
-		}
-		if err != nil {
-			return fmt.Errorf("%w: %w", catalog.ErrDamaged, err)
-		}
-		if !f.keeps(c) {
-			return nil
-		}
-		if c.hits, err = f.snap.Hits(ctx, maybe, f.words); err != nil {
+	}
+	raw, err := f.snap.Summary(ctx, c.known.ID)
+	if err == nil {
+		err = json.Unmarshal(raw, &c.sum)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", catalog.ErrDamaged, err)
+	}
+	if !f.keeps(c) {
+		return nil
+	}
+	for _, a := range f.also {
+		if ok, err := f.snap.Any(ctx, a.parts[c.known.ID], a.q); err != nil || !ok {
 			return err
 		}
-	} else if !f.keeps(c) {
-		c.hits = nil
 	}
-	slices.SortStableFunc(c.hits, func(a, b catalog.Hit) int {
-		return cmp.Or(b.Score-a.Score, strings.Compare(b.History, a.History), a.Number-b.Number)
-	})
-	return nil
+	c.hits, err = f.snap.Hits(ctx, maybe, f.words, most)
+	return err
 }
 
 func (f *search) keeps(c *candidate) bool {

@@ -22,12 +22,15 @@ import (
 func searching(t testing.TB, root, cache string, sources ...string) *Store {
 	t.Helper()
 	s := open(t, root, sources...)
-	s.opt.Cache = cache
+	s.opt.Cache, s.calmIn = cache, calmHere
 	return s
 }
 
-// aged makes everything below a folder an hour old: what was written just now is not
-// kept in the catalogue.
+// calmHere is some ticks of the clock that files get their times from.
+const calmHere = 12 * time.Millisecond
+
+// aged makes everything below a folder an hour old, and waits until a later change
+// would be seen: what changed just now is not kept in the catalogue.
 func aged(t testing.TB, dir string) {
 	t.Helper()
 	hour := time.Now().Add(-time.Hour)
@@ -37,6 +40,7 @@ func aged(t testing.TB, dir string) {
 		}
 		return os.Chtimes(path, hour, hour)
 	}))
+	time.Sleep(2 * calmHere)
 }
 
 func search1(t testing.TB, s *Store, q SearchQuery) SearchResult {

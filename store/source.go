@@ -5,12 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -26,17 +28,26 @@ type Source struct {
 	One   bool   // only single task folders of it were named
 	Own   bool
 
-	ids  []string       // names of the task folders
-	gone map[string]Ref // tasks of a storage that is not looked into any more
-	err  error          // why it cannot be looked into
+	ids    []string          // names of the task folders
+	listed int               // how many of them are there; the others were continued here, and are gone
+	byPath string            // the tool that the path alone tells
+	dirs   []catalog.Dir     // while they look so, ids are these; nil when that cannot be told
+	same   bool              // ids are those of the list before
+	at     map[string]string // where those lie that have no folder of that name: transcripts of subagents
+	gone   map[string]Ref    // tasks of a storage that is not looked into any more
+	err    error             // why it cannot be looked into
 }
 
 // sources lists Roost's own root, the named storages and those found on this
 // machine, each once. What a path is, and where editors keep their storages,
 // roofmt knows.
-func (s *Store) sources(ctx context.Context) ([]Source, error) {
+func (s *Store) sources(ctx context.Context) ([]Source, error) { return s.sourcesKnown(ctx, nil) }
+
+// sourcesKnown is sources for somebody who knows what a list found before. Of a
+// storage that cannot be looked into it says where it was.
+func (s *Store) sourcesKnown(ctx context.Context, k *shelves) ([]Source, error) {
 	own := Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.tasksDir(), Own: true}
-	own.ids, own.err = names(own.Tasks)
+	own.ids, own.dirs, own.same, own.err = k.own(own.Tasks)
 	list := []Source{own}
 	at := map[string]int{clean(own.Tasks): 0}
 	add := func(src Source) {
@@ -44,26 +55,40 @@ func (s *Store) sources(ctx context.Context) ([]Source, error) {
 		i, seen := at[key]
 		switch {
 		case !seen:
-			src.Name = sourceName(src.Tasks)
+			if src.Name == "" {
+				src.Name = sourceName(src.Tasks)
+			}
 			at[key] = len(list)
 			list = append(list, src)
 		case list[i].One && src.One:
-			if !slices.Contains(list[i].ids, src.ids[0]) {
-				list[i].ids = append(list[i].ids, src.ids[0])
+			for _, id := range src.ids {
+				if !slices.Contains(list[i].ids, id) {
+					list[i].ids = append(list[i].ids, id)
+				}
 			}
+			list[i].at = bothOf(list[i].at, src.at)
 		case list[i].One:
 			src.Name = list[i].Name
 			list[i] = src
 		}
 	}
-	for _, path := range s.opt.Sources {
-		src := look(ctx, path)
-		sessions := roofmt.SessionsDir(path) // a data folder of Cline's may hold both, or only these
-		if sessions == "" || len(src.ids) > 0 || src.err != nil {
+	found := func(src Source) {
+		lost := k.lost(src)
+		if len(lost) == 0 {
+			lost = []Source{src}
+		}
+		for _, src := range lost {
 			add(src)
 		}
+	}
+	for _, path := range s.opt.Sources {
+		src := k.look(ctx, path)
+		sessions := roofmt.SessionsDir(path) // a data folder of Cline's may hold both, or only these
+		if sessions == "" || len(src.ids) > 0 || src.err != nil {
+			found(src)
+		}
 		if sessions != "" {
-			add(look(ctx, sessions))
+			found(k.look(ctx, sessions))
 		}
 	}
 	if s.opt.AutoSources {
@@ -71,15 +96,16 @@ func (s *Store) sources(ctx context.Context) ([]Source, error) {
 		if err != nil {
 			return nil, fmt.Errorf("look for editors' storages: %w", err)
 		}
-		for _, found := range roofmt.DefaultStorages(env) {
-			src := look(ctx, found.Dir)
-			src.Tool = string(found.Tool)
+		for _, place := range roofmt.DefaultStorages(env) {
+			src := k.look(ctx, place.Dir)
+			src.Tool = string(place.Tool)
 			if len(src.ids) > 0 || src.err != nil {
-				add(src)
+				found(src)
 			}
 		}
 	}
 	for i := range list {
+		list[i].listed = len(list[i].ids)
 		if !list[i].Own && !list[i].One {
 			list[i].ids = s.withGone(list[i])
 		}
@@ -125,9 +151,12 @@ func (s *Store) left(ctx context.Context, list []Source) []Source {
 // look finds out what a path holds.
 func look(ctx context.Context, path string) Source {
 	found, err := roofmt.Find(ctx, path)
-	src := Source{Path: path, Tool: string(found.Tool), Tasks: found.TasksDir, err: err}
+	src := Source{Path: path, Tool: string(found.Tool), byPath: string(found.Tool), Tasks: found.TasksDir, err: err}
 	for _, f := range found.Tasks {
 		src.ids = append(src.ids, f.ID)
+		if filepath.Base(f.Dir) != f.ID {
+			src.at = bothOf(src.at, map[string]string{f.ID: f.Dir})
+		}
 	}
 	if found.Shape == roofmt.TaskFolder {
 		src.One, src.Tasks = true, filepath.Dir(found.Tasks[0].Dir)
@@ -136,6 +165,14 @@ func look(ctx context.Context, path string) Source {
 		src.Tasks = filepath.Join(path, "tasks")
 	}
 	return src
+}
+
+func bothOf(a, b map[string]string) map[string]string {
+	if a == nil {
+		return b
+	}
+	maps.Copy(a, b)
+	return a
 }
 
 // withGone adds the tasks that we continued and whose folder the editor deleted:

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -94,29 +97,62 @@ func (s *Store) Spending(ctx context.Context, by By, f SpendingFilter) (Spending
 		at[ref.Dir] = ref
 	}
 	sums := spendingSums{by: by, filter: f, groups: map[string]*Spent{}}
-	for _, t := range listed.Items {
-		if err := ctx.Err(); err != nil {
+	const atOnce = 64
+	for from := 0; from < len(listed.Items); from += atOnce {
+		Tell(ctx, Progress{What: "adding up", Done: from, Of: len(listed.Items)})
+		part := listed.Items[from:min(from+atOnce, len(listed.Items))]
+		bills, err := s.bills(ctx, part, at)
+		if err != nil {
 			return Spending{}, fmt.Errorf("add up what was spent: %w", err)
 		}
-		var expenses []Expense
-		if t.Usage.some() {
-			expenses = []Expense{{At: t.TS, Usage: t.Usage}}
+		for i := range part {
+			sums.task(bills[i].task, bills[i].list)
 		}
-		if ref, ok := at[t.Path]; ok {
-			if read, sum, err := s.expenses(ctx, ref); err == nil {
-				sum.Title = t.Title // the list may know a newer one
-				expenses, t = read, sum
-			} else if ctx.Err() != nil {
-				return Spending{}, err
-			}
-		}
-		sums.task(t, expenses)
 	}
 	return sums.spending(listed.Items), nil
 }
 
+// bill is what one task spent.
+type bill struct {
+	task Summary
+	list []Expense
+}
+
+// bills reads tasks, as many at a time as there are cores: what they spent stands in
+// their messages, and each is opened once.
+func (s *Store) bills(ctx context.Context, tasks []Summary, at map[string]Ref) ([]bill, error) {
+	out := make([]bill, len(tasks))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(tasks)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(tasks) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				out[i] = s.bill(ctx, tasks[i], at)
+			}
+		})
+	}
+	workers.Wait()
+	return out, ctx.Err()
+}
+
+func (s *Store) bill(ctx context.Context, t Summary, at map[string]Ref) bill {
+	if ref, ok := at[t.Path]; ok {
+		if list, sum, err := s.expenses(ctx, ref); err == nil {
+			sum.Title = t.Title // the list may know a newer one
+			return bill{sum, list}
+		}
+	}
+	b := bill{task: t}
+	if t.Usage.some() {
+		b.list = []Expense{{At: t.TS, Usage: t.Usage}}
+	}
+	return b
+}
+
+// expenses reads one task. What a person filed it under says nothing of what it cost and
+// is not looked at.
 func (s *Store) expenses(ctx context.Context, ref Ref) ([]Expense, Summary, error) {
-	v, err := s.Read(ctx, ref)
+	v, err := s.read(ctx, ref, false)
 	if err != nil {
 		return nil, Summary{}, err
 	}

@@ -1,18 +1,17 @@
 package store
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 )
@@ -25,67 +24,121 @@ const restless = 50 * time.Millisecond
 // not say, or that change when it is only looked at.
 var derivedNames = []string{"journal.idx", "journal.lock", "blobs"}
 
-// stampOf is a digest of what the fingerprints of a task's files are: while it stays
-// the same, so do its row and its messages. It is "" when that cannot be told. Not
-// part of it is what the overlay says, which is put over a row when it is used.
-func (s *Store) stampOf(ref Ref) (text string, calm bool) {
-	h := sha256.New()
-	fmt.Fprintf(h, "%s %s %v\n", ref.Tool, ref.Dir, ref.Own)
-	prints, err := roofmt.Prints(ref.Dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", false
+// stampOf is a digest of how a task's files look: while it stays the same, so do its
+// row and its messages. It is "" when that cannot be told. Not part of it is what the
+// overlay says, which is put over a row when it is used.
+func (s *Store) stampOf(ref Ref) (text string, calm bool) { return s.stampWith(ref, s.rows.row) }
+
+// stampWith is stampOf with another way to get what an index says of a task.
+func (s *Store) stampWith(ref Ref, row func(folder string) []byte) (text string, calm bool) {
+	var st stamping
+	st.mixText(fmt.Sprintf("%s %s %v", ref.Tool, ref.Dir, ref.Own))
+	err := st.folder(ref.Dir)
+	if err == nil && !st.item {
+		st.mixText(string(row(ref.Dir)))
 	}
-	for _, name := range []string{roofmt.UIName, roofmt.APIName, roofmt.ItemName, roofmt.MetadataName} {
-		fmt.Fprintf(h, "%s %s\n", name, prints[name])
-	}
-	if !prints[roofmt.ItemName].Exists {
-		fmt.Fprintf(h, "row %s\n", s.rows.row(ref.Dir))
-	}
-	newest, err := stampDir(h, ref.Dir)
 	if err == nil && ref.Log != ref.Dir {
-		var log time.Time
-		log, err = stampDir(h, ref.Log)
-		if log.After(newest) {
-			newest = log
-		}
+		err = st.folder(ref.Log)
 	}
 	if err != nil {
 		return "", false
 	}
-	if exists(ref.Log, "journal.jsonl") {
+	if st.log {
 		_, held := filelog.Holder(ref.Log)
-		fmt.Fprintf(h, "held %v\n", held)
+		st.mixText(fmt.Sprint("held ", held))
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16]), time.Since(newest).Abs() > restless
+	return fmt.Sprintf("%016x%016x", st.one, st.two), s.calm(st.newest, time.Now())
 }
 
-// stampDir adds the entries of a folder, and gives the newest of their times. A folder
-// that is not there has none.
-func stampDir(h hash.Hash, dir string) (newest time.Time, err error) {
+// stamping is a stamp while it is made: two digests, so that no two looks of a task
+// have the same by chance.
+type stamping struct {
+	one, two uint64
+	newest   int64
+	item     bool // the task has an item of its own
+	log      bool // and a journal
+}
+
+func (st *stamping) mix(n uint64) {
+	st.one, st.two = catalog.Mix(st.one, n), catalog.Mix(st.two, n^0x9E3779B97F4A7C15)
+}
+
+func (st *stamping) mixText(text string) {
+	st.one, st.two = catalog.MixText(st.one, text), catalog.MixText(st.two^0xC2B2AE3D27D4EB4F, text)
+}
+
+// folder adds the entries of a folder. One that is not there has none.
+func (st *stamping) folder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(h, "no %s\n", filepath.Base(dir))
-		return newest, nil
+		st.mixText("none")
+		return nil
 	}
 	if err != nil {
-		return newest, err
+		if info, lost := os.Lstat(dir); lost == nil && info.Mode().IsRegular() { // the transcript of a subagent
+			return st.file(filepath.Dir(dir), filepath.Base(dir))
+		}
+		return err
 	}
+	p, err := openPlace(dir)
+	if err != nil {
+		return err
+	}
+	defer p.close()
 	for _, e := range entries {
-		if slices.Contains(derivedNames, e.Name()) || strings.HasPrefix(e.Name(), markTemp) {
+		name := e.Name()
+		if slices.Contains(derivedNames, name) || strings.HasPrefix(name, markTemp) {
 			continue
 		}
-		info, err := e.Info()
-		if err != nil {
-			return newest, err // it went just now
-		}
-		if !info.Mode().IsRegular() {
-			fmt.Fprintf(h, "%q %s\n", e.Name(), info.Mode().Type())
-			continue
-		}
-		fmt.Fprintf(h, "%q %d %d\n", e.Name(), info.Size(), info.ModTime().UnixNano())
-		if info.ModTime().After(newest) {
-			newest = info.ModTime()
+		st.item = st.item || name == roofmt.ItemName
+		st.log = st.log || name == "journal.jsonl"
+		if err := st.add(p, name); err != nil {
+			return err // it went just now
 		}
 	}
-	return newest, nil
+	return nil
+}
+
+func (st *stamping) file(dir, name string) error {
+	p, err := openPlace(dir)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	return st.add(p, name)
+}
+
+func (st *stamping) add(p *place, name string) error {
+	now, err := p.look([]byte(name), false)
+	if err != nil {
+		return err
+	}
+	st.mixText(name)
+	if !now.regular() {
+		st.mix(now.mode) // what is in it, or where it leads to, is not looked at
+		return nil
+	}
+	st.one, st.two = now.mix(st.one), now.mix(st.two)
+	st.newest = max(st.newest, now.changed)
+	return nil
+}
+
+// once is row for a while in which the indexes are taken to stand still.
+func (c *rowCache) once() func(folder string) []byte {
+	var mu sync.Mutex
+	known := map[string]*roofmt.Rows{}
+	return func(folder string) []byte {
+		tasks, id := roofmt.PlaceOf(folder)
+		mu.Lock()
+		defer mu.Unlock()
+		rows, ok := known[tasks]
+		if !ok {
+			c.row(folder)
+			c.mu.Lock()
+			rows = c.dir[tasks]
+			c.mu.Unlock()
+			known[tasks] = rows
+		}
+		return rows.Row(id)
+	}
 }

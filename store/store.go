@@ -35,9 +35,10 @@ type Options struct {
 
 // Store is Roost's view of all tasks. It is safe for concurrent use.
 type Store struct {
-	opt  Options
-	wait waits
-	rows rowCache
+	opt    Options
+	wait   waits
+	rows   rowCache
+	calmIn time.Duration // how long a file must have stood still before its look is believed
 }
 
 // Open checks the options. It creates nothing: the root comes into being with
@@ -54,7 +55,7 @@ func Open(o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = func() int64 { return time.Now().UnixMilli() }
 	}
-	return &Store{opt: o, wait: defaultWaits}, nil
+	return &Store{opt: o, wait: defaultWaits, calmIn: restless}, nil
 }
 
 // tasksDir holds Roost's own task folders.
@@ -93,7 +94,12 @@ func names(dir string) ([]string, error) {
 		if name[0] == '_' || name[0] == '.' {
 			continue
 		}
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
+		isDir := e.IsDir()
+		if e.Type()&os.ModeSymlink != 0 { // asking for each of them would take longer than all else
+			info, err := os.Stat(filepath.Join(dir, name))
+			isDir = err == nil && info.IsDir()
+		}
+		if isDir {
 			out = append(out, name)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
 )
@@ -20,9 +21,10 @@ func summarise(v *View) Summary {
 	if err != nil {
 		s.Problems = append(s.Problems, task.Problem{Reason: err.Error()})
 	}
+	tasks, _ := roofmt.PlaceOf(ref.Dir)
 	sum := Summary{
 		ID: ref.ID, Source: ref.Source, Tool: ref.Tool, Origin: s.Origin,
-		Root: filepath.Dir(filepath.Dir(ref.Dir)), Path: ref.Dir,
+		Root: filepath.Dir(tasks), Path: ref.Dir,
 		Number: s.Number, Title: name,
 		Workspace: s.Settings.Workspace, Mode: s.Settings.Mode,
 		Provider: s.Settings.Provider, Model: s.Settings.Model,
@@ -31,6 +33,10 @@ func summarise(v *View) Summary {
 		Tags:     slices.Clone(s.Tags), Pinned: s.Pinned,
 		OpenQuestions: len(s.Questions),
 		Pending:       len(v.Pending) > 0,
+	}
+	if sum.Provider+sum.Model == "" && s.Adopted != nil { // what another tool asked is no setting of ours
+		sum.Provider, _ = esjson.GetString(s.Adopted.Item, "provider")
+		sum.Model, _ = esjson.GetString(s.Adopted.Item, "modelId")
 	}
 	updated := s.UpdatedAt
 	if v.Log == nil {
@@ -193,11 +199,15 @@ func foreignStatus(s *task.State) string {
 		case "ask:completion_result":
 			return "completed"
 		}
+		if handedBack(s) {
+			return "completed"
+		}
 		return "interrupted"
 	}
 	if len(s.API()) > 0 {
 		if s.Adopted != nil {
-			if said, _ := esjson.GetString(s.Adopted.Item, "status"); said == "completed" {
+			switch said, _ := esjson.GetString(s.Adopted.Item, "status"); said {
+			case "completed", "failed", "cancelled": // what else it says is of a program that may be gone
 				return said
 			}
 		}

@@ -40,6 +40,7 @@ type Summary struct {
 	Pending       bool            `json:"foreign_pending,omitempty"` // another program changed it; not taken in yet
 	Empty         bool            `json:"empty,omitempty"`
 	Questions     []task.Question `json:"-"`
+	Gone          bool            `json:"-"` // it was moved or removed while it was looked for
 }
 
 // MessageCounts are the lengths of the visible histories.

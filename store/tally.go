@@ -12,36 +12,15 @@ const (
 	unreachable = "unreachable: "
 )
 
-// tally counts what the tasks of a list say of their sources.
-func tally(sources []SourceState, tasks []Summary) {
-	at := map[string]*SourceState{}
-	for i := range sources {
-		at[sources[i].Name] = &sources[i]
+// judge says what the counts mean.
+func (src *SourceState) judge() {
+	if src.State != readable || src.Damaged == 0 {
+		return
 	}
-	for _, t := range tasks {
-		src := at[t.Source]
-		if src == nil {
-			continue
-		}
-		src.Bytes += t.Size
-		switch {
-		case t.Empty:
-			src.Empty++
-			src.Tasks--
-		case len(t.Damaged) > 0:
-			src.Damaged++
-		}
-	}
-	for i := range sources {
-		src := &sources[i]
-		if src.State != readable || src.Damaged == 0 {
-			continue
-		}
-		src.State = partly
-		// A disk that was pulled out meanwhile looks like damage of all its tasks.
-		if _, err := os.ReadDir(src.tasks); err != nil && src.tasks != "" {
-			src.State = unreachable + "it went away while it was read: " + err.Error()
-		}
+	src.State = partly
+	// A disk that was pulled out meanwhile looks like damage of all its tasks.
+	if _, err := os.ReadDir(src.tasks); err != nil && src.tasks != "" {
+		src.State = unreachable + "it went away while it was read: " + err.Error()
 	}
 }
 

@@ -53,11 +53,7 @@ func (s *Store) Delete(ctx context.Context, ref Ref) (Trashed, error) {
 	var out Trashed
 	err := s.shelve(ctx, func(m Marks, keep func(...mark) error) error {
 		var err error
-		if ref.Own {
-			out, err = s.deleteOwn(ctx, ref, keep)
-		} else {
-			out, err = s.hide(ctx, ref, m, keep)
-		}
+		out, err = s.deleteAs(ctx, ref, m, 0, keep)
 		return err
 	})
 	if err != nil {
@@ -66,14 +62,25 @@ func (s *Store) Delete(ctx context.Context, ref Ref) (Trashed, error) {
 	return out, nil
 }
 
-func (s *Store) hide(ctx context.Context, ref Ref, m Marks, keep func(...mark) error) (Trashed, error) {
+// deleteAs deletes with the overlay held. again is the commit of the deletion that
+// is done again, 0 for a new one.
+func (s *Store) deleteAs(ctx context.Context, ref Ref, m Marks, again uint64, keep func(...mark) error) (Trashed, error) {
+	if ref.Own {
+		return s.deleteOwn(ctx, ref, again, keep)
+	}
+	return s.hide(ctx, ref, m, again, keep)
+}
+
+func (s *Store) hide(ctx context.Context, ref Ref, m Marks, again uint64, keep func(...mark) error) (Trashed, error) {
 	if holder, held := filelog.Holder(ref.Log); held {
 		return Trashed{}, &journal.BusyError{Dir: ref.Log, Holder: holder}
 	}
 	now := s.opt.Now()
 	if m.Hidden(ref.Source, ref.ID) {
 		now = m[[2]string{ref.Source, ref.ID}].at
-	} else if err := keep(mark{Type: trashed, Source: ref.Source, ID: ref.ID, Deleted: ptr(true), Purged: ptr(false), Dir: ref.Dir}); err != nil {
+	} else if err := keep(mark{
+		Type: trashed, Source: ref.Source, ID: ref.ID, Deleted: ptr(true), Purged: ptr(false), Dir: ref.Dir, Head: headOf(ctx, ref.Log), Redoes: again,
+	}); err != nil {
 		return Trashed{}, err
 	}
 	sum := s.summary(ctx, ref)
@@ -83,7 +90,7 @@ func (s *Store) hide(ctx context.Context, ref Ref, m Marks, keep func(...mark) e
 
 func ptr[T any](v T) *T { return &v }
 
-func (s *Store) deleteOwn(ctx context.Context, ref Ref, keep func(...mark) error) (Trashed, error) {
+func (s *Store) deleteOwn(ctx context.Context, ref Ref, again uint64, keep func(...mark) error) (Trashed, error) {
 	if err := usableID(ref); err != nil {
 		return Trashed{}, err
 	}
@@ -96,7 +103,7 @@ func (s *Store) deleteOwn(ctx context.Context, ref Ref, keep func(...mark) error
 	}
 	to := filepath.Join(s.trashDir(), name)
 	err := s.moveOwned(ctx, ref, to, func() error {
-		return keep(mark{Type: trashed, Source: OwnSource, ID: ref.ID, Name: name, Deleted: ptr(true)})
+		return keep(mark{Type: trashed, Source: OwnSource, ID: ref.ID, Name: name, Deleted: ptr(true), Head: headOf(ctx, ref.Log), Redoes: again})
 	})
 	if err != nil {
 		return Trashed{}, err
@@ -334,31 +341,66 @@ func (s *Store) Trashed(ctx context.Context, given string) (Trashed, error) {
 
 // Restore puts a deleted task back where it was.
 func (s *Store) Restore(ctx context.Context, given string) (Ref, error) {
+	return s.restore(ctx, given, func() error { return nil })
+}
+
+// restore asks, with the overlay held, whether it still is to be done.
+func (s *Store) restore(ctx context.Context, given string, still func() error) (Ref, error) {
 	var out Ref
 	err := s.shelve(ctx, func(_ Marks, keep func(...mark) error) error {
+		if err := still(); err != nil {
+			return err
+		}
 		t, err := s.inTrash(ctx, given)
 		if err != nil {
 			return err
 		}
+		back := mark{Type: trashed, Source: t.Source, ID: t.ref.ID, Deleted: ptr(false), Head: headOf(ctx, t.ref.Log)}
 		if t.Hidden {
 			out = t.ref
-			return keep(mark{Type: trashed, Source: t.Source, ID: t.ID, Deleted: ptr(false), Purged: ptr(false)})
+			back.Purged = ptr(false)
+			return keep(back)
 		}
 		out = s.ownRef(t.ref.ID)
-		if exists(s.tasksDir(), out.ID) {
-			return fmt.Errorf("%s: %w", out.Dir, ErrTaken)
+		if err := clearPlace(out.Dir); err != nil {
+			return err
 		}
 		failpoint.Hit("restore.chosen")
 		if err := move(t.ref.Dir, out.Dir); err != nil {
 			return err
 		}
 		failpoint.Hit("restore.moved")
+		// Where it lies is what counts: a kill before this costs only that the deletion
+		// cannot be done again.
+		back.Name = t.Name
+		if err := keep(back); err != nil {
+			return err
+		}
 		return s.indexed(ctx, out)
 	})
 	if err != nil {
 		return Ref{}, fmt.Errorf("restore %s: %w", given, err)
 	}
 	return out, nil
+}
+
+// vanished reports whether a task went since it was found, into the trash or out of
+// the world, and not with its whole storage: then it is no task of that place.
+func vanished(ref Ref) bool {
+	return !exists(ref.Dir, "") && !exists(ref.Log, "journal.jsonl") && exists(filepath.Dir(ref.Dir), "")
+}
+
+// clearPlace removes an empty folder: Roo makes one whenever it looks for a task. For
+// anything else the place is taken.
+func clearPlace(dir string) error {
+	info, err := os.Lstat(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil && info.IsDir() && os.Remove(dir) == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", dir, ErrTaken)
 }
 
 // Purge removes the bytes of a deleted task for good. Of a task in another tool's

@@ -30,6 +30,8 @@ func TestKilledWhileMoving(t *testing.T) {
 		{"restore.chosen", "restore=moving", true, "trash", "restore=moving", "tasks"},
 		{"restore.moved", "restore=moving", true, "tasks", "delete=moving", "trash"},
 		{"project.temp", "restore=moving", true, "tasks", "delete=moving", "trash"},
+		{"restore.moved", "undo=moving", true, "tasks", "delete=moving undo=moving redo=moving", "trash"},
+		{"trash.marked", "undo=moving redo=moving", true, "tasks", "delete=moving undo=moving", "tasks"},
 		{"purge.moved", "purge=moving", true, "", "delete=other purge=other", ""},
 	} {
 		t.Run(tt.point+" "+tt.do, func(t *testing.T) {

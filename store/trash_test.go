@@ -367,3 +367,24 @@ func TestPurge(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A task that is moved while a list is made is not shown as a damaged one; one whose
+// whole storage went still is, because it is not known to be gone.
+func TestATaskThatGoesWhileItIsListed(t *testing.T) {
+	storage, dir := rooStorage(t, "theirs")
+	s := open(t, t.TempDir(), storage)
+	closeTask(t, create(t, s, "mine"))
+	mine, theirs := must[Ref](t)(s.Find(context.Background(), "mine")), must[Ref](t)(s.Find(context.Background(), "theirs"))
+	del(t, s, "mine")
+	check(t, os.RemoveAll(dir))
+	var all Filter
+	for _, ref := range []Ref{mine, theirs} {
+		if sum := s.summary(context.Background(), ref); all.keeps(sum) {
+			t.Errorf("%+v", sum)
+		}
+	}
+	check(t, os.RemoveAll(storage))
+	if sum := s.summary(context.Background(), theirs); !all.keeps(sum) || len(sum.Damaged) != 1 {
+		t.Errorf("%+v", sum)
+	}
+}

@@ -81,8 +81,8 @@ func (s *Store) readInto(ctx context.Context, v *View, whole bool) error {
 		if v.Folder == nil {
 			return fmt.Errorf("%w: %s", ErrNotFound, v.Ref.Dir)
 		}
-		v.State, err = unadopted(ctx, v.Ref, v.Folder)
-		return err
+		v.State = unadopted(ctx, v.Ref, v.Folder)
+		return nil
 	}
 	if v.State, err = foldLean(ctx, v.Log, whole); err != nil {
 		return fmt.Errorf("task %s: %w", v.Ref.ID, err)
@@ -90,8 +90,8 @@ func (s *Store) readInto(ctx context.Context, v *View, whole bool) error {
 	if v.State.ID == "" {
 		blank := empty(v.State)
 		if blank && v.Folder != nil && !v.Folder.Empty() {
-			v.State, err = unadopted(ctx, v.Ref, v.Folder)
-			return err
+			v.State = unadopted(ctx, v.Ref, v.Folder)
+			return nil
 		}
 		v.unborn = blank
 		v.State.ID = v.Ref.ID
@@ -184,9 +184,13 @@ func empty(s *task.State) bool {
 // readFolder reads the folder and the watermark that belongs to it: an owner may
 // be projecting just now, and its own new bytes must not look foreign.
 func (v *View) readFolder(ctx context.Context) (watermark, error) {
+	var noter func(roofmt.Kind) roofmt.Noter
+	if v.Log == nil { // a journal has them
+		noter = notes
+	}
 	for try := 0; ; try++ {
 		before := readWatermark(v.Ref.Log)
-		folder, err := roofmt.Read(ctx, v.Ref.Dir)
+		folder, err := roofmt.ReadNoting(ctx, v.Ref.Dir, noter)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return before, err
 		}
@@ -207,15 +211,23 @@ func (v *View) readFolder(ctx context.Context) (watermark, error) {
 }
 
 // unadopted is the state that adopting the folder would give.
-func unadopted(ctx context.Context, ref Ref, folder *roofmt.Folder) (*task.State, error) {
-	event := adoption(ref, folder)
+func unadopted(ctx context.Context, ref Ref, folder *roofmt.Folder) *task.State {
 	state := task.New(nil).Lean(ground{ctx: context.WithoutCancel(ctx), folder: folder}, room)
-	raw, err := task.Encode(event)
-	if err != nil {
-		return nil, fmt.Errorf("task %s: %w", ref.ID, err)
+	noted := map[string]*task.Notes{}
+	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
+		if notes, ok := doc.Notes.(*task.Notes); ok {
+			noted[doc.Source] = notes
+			doc.Notes = nil // they are the state's now
+		}
 	}
-	// What cannot be read is in the state's problems.
-	_ = state.Apply(journal.Commit{Seq: 1, At: event.CreatedAt, Events: []journal.Event{raw}})
-	state.Seq = 0
-	return state, nil
+	state.Adopt(adoption(ref, folder), noted)
+	return state
+}
+
+// notes keeps what a state needs of a folder's messages while they are read.
+func notes(kind roofmt.Kind) roofmt.Noter {
+	if kind == roofmt.API {
+		return task.NewNotes(task.API)
+	}
+	return task.NewNotes(task.UI)
 }

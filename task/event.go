@@ -128,6 +128,10 @@ type Changed struct {
 	Tags     *[]string `json:"tags,omitempty"`
 	Pinned   *bool     `json:"pinned,omitempty"`
 	Settings *Settings `json:"settings,omitempty"`
+
+	// The commit whose change of labels this one takes back, or does again. See Deed.
+	Undoes uint64 `json:"undoes,omitempty"`
+	Redoes uint64 `json:"redoes,omitempty"`
 }
 
 // RunStarted begins a run.

@@ -1,8 +1,11 @@
 package task
 
 import (
+	"iter"
 	"math"
 	"strconv"
+	"strings"
+	"sync"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/usage"
@@ -22,93 +25,131 @@ type facts struct {
 
 type use struct{ id, name string }
 
-// factsOf reads a message once. kinds gives each kind one string, however many
-// messages are of it.
-func factsOf(h History, raw []byte, kinds map[string]string) facts {
+// factsLevels is how deep facts lie in a message: members of its content's blocks.
+const factsLevels = 3
+
+// indexes lends memory for reading one message after the other.
+var indexes = sync.Pool{New: func() any { return new(esjson.Index) }}
+
+// factsOf reads a message once; of one that is not JSON nothing is known.
+func factsOf(h History, raw []byte, kinds words) facts {
+	x := indexes.Get().(*esjson.Index)
+	x.Read(raw, factsLevels)
+	f := factsIn(h, x, kinds)
+	x.Read(nil, 0) // it must not keep the message
+	indexes.Put(x)
+	return f
+}
+
+// factsIn is factsOf for a message that was read already.
+func factsIn(h History, x *esjson.Index, kinds words) facts {
 	var f facts
-	var typ, role string
-	var named [2][]byte // values of "ask" and "say"
-	var content []byte
-	if esjson.TypeOf(raw) != esjson.TypeObject {
-		raw = []byte("{}")
-	}
-	for key, val := range esjson.Members(raw) {
-		switch key {
+	var typ, role, ask, say, text, condense []byte
+	content := -1
+	for name, i := range membersOf(x, 0) {
+		switch string(name) {
 		case "ts":
-			f.ts = intOf(val)
+			f.ts = intOf(x.Raw(i))
 		case "type":
-			typ = stringOf(val)
+			typ = x.Raw(i)
 		case "ask":
-			named[0] = val
+			ask = x.Raw(i)
 		case "say":
-			named[1] = val
+			say = x.Raw(i)
+		case "text":
+			text = x.Raw(i)
+		case "contextCondense":
+			condense = x.Raw(i)
 		case "partial":
-			f.partial = string(val) == "true"
+			f.partial = string(x.Raw(i)) == "true"
 		case "isSummary":
-			f.summary = string(val) == "true"
+			f.summary = string(x.Raw(i)) == "true"
 		case "role":
-			role = stringOf(val)
+			role = x.Raw(i)
 		case "content":
-			content = val
+			content = i
 		}
 	}
 	if h == API {
-		f.kind = role
-		f.blocks(content)
-	} else {
-		f.kind = typ + ":" + kindOf(raw, typ, named)
-		switch f.kind {
-		case "say:api_req_started", "say:condense_context":
-			if s, ok := usage.SpentIn(raw); ok {
-				f.spent = &s
-			}
-		}
+		f.kind = kinds.word("", role)
+		f.blocks(x, content, kinds)
+		return f
 	}
-	if kind, ok := kinds[f.kind]; ok {
-		f.kind = kind
-	} else if kinds != nil {
-		kinds[f.kind] = f.kind
+	switch typ := kinds.word("", typ); typ {
+	case "ask":
+		f.kind = kinds.word("ask:", ask)
+	case "say":
+		f.kind = kinds.word("say:", say)
+		if s, ok := usage.SpentOf(strings.TrimPrefix(f.kind, "say:"), text, condense); ok {
+			f.spent = &s
+		}
+	default:
+		f.kind = kinds.word(typ+":", memberOf(x, typ))
 	}
 	return f
 }
 
-func kindOf(raw []byte, typ string, named [2][]byte) string {
-	switch typ {
-	case "ask":
-		return stringOf(named[0])
-	case "say":
-		return stringOf(named[1])
+// words are the kinds of messages and blocks and the names of tools, each once, however many there are of it.
+type words map[string]string
+
+// word is the prefix and the string that a literal means, nothing for what is no string. A word that is known costs no memory.
+func (w words) word(prefix string, lit []byte) string {
+	var room [64]byte
+	text := append(room[:0], prefix...)
+	if esjson.TypeOf(lit) == esjson.TypeString {
+		text, _ = esjson.AppendUnquoted(text, lit)
 	}
-	kind, _ := esjson.GetString(raw, typ)
-	return kind
+	if known, ok := w[string(text)]; ok {
+		return known
+	}
+	word := string(text)
+	if w != nil {
+		w[word] = word
+	}
+	return word
 }
 
-func (f *facts) blocks(content []byte) {
-	if esjson.TypeOf(content) != esjson.TypeArray {
+// membersOf are the parts of an object, none of anything else.
+func membersOf(x *esjson.Index, i int) iter.Seq2[[]byte, int] {
+	if esjson.TypeOf(x.Raw(i)) != esjson.TypeObject {
+		return func(func([]byte, int) bool) {}
+	}
+	return x.Parts(i)
+}
+
+// memberOf is a member as raw JSON, nil when there is none.
+func memberOf(x *esjson.Index, key string) (val []byte) {
+	for name, i := range membersOf(x, 0) {
+		if string(name) == key {
+			val = x.Raw(i)
+		}
+	}
+	return val
+}
+
+func (f *facts) blocks(x *esjson.Index, content int, kinds words) {
+	if content < 0 || esjson.TypeOf(x.Raw(content)) != esjson.TypeArray {
 		return
 	}
-	for block := range esjson.Array(content) {
-		var typ, id, name, answers string
-		if esjson.TypeOf(block) != esjson.TypeObject {
-			continue
-		}
-		for key, val := range esjson.Members(block) {
-			switch key {
+	for _, block := range x.Parts(content) {
+		var typ, id, name, answers []byte
+		for key, i := range membersOf(x, block) {
+			switch string(key) {
 			case "type":
-				typ = stringOf(val)
+				typ = x.Raw(i)
 			case "id":
-				id = stringOf(val)
+				id = x.Raw(i)
 			case "name":
-				name = stringOf(val)
+				name = x.Raw(i)
 			case "tool_use_id":
-				answers = stringOf(val)
+				answers = x.Raw(i)
 			}
 		}
-		switch typ {
+		switch kinds.word("", typ) {
 		case "tool_use":
-			f.uses = append(f.uses, use{id, name})
+			f.uses = append(f.uses, use{stringOf(id), kinds.word("", name)})
 		case "tool_result":
-			f.results = append(f.results, answers)
+			f.results = append(f.results, stringOf(answers))
 		}
 	}
 }

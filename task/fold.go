@@ -99,6 +99,7 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 	case ForeignRefused:
 		s.Refused = append(s.Refused, e)
 	case Changed:
+		s.note(e, c.Seq, c.At)
 		if e.Title != nil {
 			s.Title = *e.Title
 		}

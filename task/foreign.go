@@ -13,7 +13,10 @@ import (
 
 // adopt makes the elements of another tool's files the task's first messages:
 // all UI messages, then all API messages.
-func (s *State) adopt(e Adopted, c journal.Commit) error {
+func (s *State) adopt(e Adopted, c journal.Commit) error { return s.adoptNoted(e, c, nil) }
+
+// adoptNoted is adopt with the notes of files, by their blobs.
+func (s *State) adoptNoted(e Adopted, c journal.Commit, noted map[string]*Notes) error {
 	s.ID, s.Settings, s.CreatedAt = e.Task, e.Settings, e.CreatedAt
 	s.Origin = "extension"
 	brief := e
@@ -27,11 +30,12 @@ func (s *State) adopt(e Adopted, c journal.Commit) error {
 	}
 	s.Parent, _ = esjson.GetString(e.Item, "parentTaskId")
 	s.RootTask, _ = esjson.GetString(e.Item, "rootTaskId")
+	s.Pinned, _ = esjson.GetBool(e.Item, "isFavorited") // Cline's favourites
 
 	var first error
 	for _, h := range []History{UI, API} {
 		for _, f := range e.Files {
-			if f.History != h {
+			if f.History != h || s.attachNoted(f, h, c.Seq, noted[f.Blob]) {
 				continue
 			}
 			if err := s.attachSpans(f, h, c.Seq); err != nil && first == nil {

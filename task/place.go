@@ -105,16 +105,61 @@ func (s *State) Raws(list []*Message) ([]json.RawMessage, error) {
 		return nil, fmt.Errorf("read messages: %w", err)
 	}
 	out := make([]json.RawMessage, len(list))
+	var near stretch
 	for i, m := range list {
 		if !m.rawAway {
 			out[i] = m.Raw()
 			continue
 		}
-		if out[i], err = m.read(events); err != nil {
+		if m.body.Blob != "" && !near.has(m.body) {
+			near = s.stretch(list[i:])
+		}
+		if out[i], err = m.read(events, &near); err != nil {
 			return nil, fmt.Errorf("read message %d: %w", m.ID, err)
 		}
 	}
 	return out, nil
+}
+
+// stretch is a part of a blob that was read in one go.
+type stretch struct {
+	at   place
+	data []byte
+}
+
+func (r *stretch) has(p place) bool {
+	return r.data != nil && sane(p.Off, p.Len) && p.Blob == r.at.Blob && p.Off >= r.at.Off && p.Len <= r.at.Off+r.at.Len-p.Off
+}
+
+// take is what stands at a place that the stretch has.
+func (r *stretch) take(p place) []byte {
+	from := p.Off - r.at.Off
+	return r.data[from : from+p.Len : from+p.Len]
+}
+
+// stretch reads the first message and those that stand behind it in the same file: one by one, each would cost a call of its own.
+// When it cannot be read there is none, and each message is read alone.
+func (s *State) stretch(list []*Message) stretch {
+	at := list[0].body
+	if !sane(at.Off, at.Len) || at.Len > windowBytes {
+		return stretch{}
+	}
+	n := 1
+	for ; n < len(list); n++ {
+		p := list[n].body
+		if !list[n].rawAway || p.Blob != at.Blob || !sane(p.Off, p.Len) || p.Off < at.Off+at.Len || p.Off+p.Len-at.Off > windowBytes {
+			break
+		}
+		at.Len = p.Off + p.Len - at.Off
+	}
+	if n == 1 {
+		return stretch{}
+	}
+	data, err := s.elements(at.Blob, at.Off, at.Len)
+	if err != nil {
+		return stretch{}
+	}
+	return stretch{at: at, data: data}
 }
 
 // places adds where a message's bytes stand in the log.
@@ -127,12 +172,16 @@ func (m *Message) places(list []place) []place {
 }
 
 // read puts a message together from the events it stands in.
-func (m *Message) read(events map[place]json.RawMessage) (json.RawMessage, error) {
+func (m *Message) read(events map[place]json.RawMessage, near *stretch) (json.RawMessage, error) {
 	raw := json.RawMessage("{}")
 	var err error
 	switch {
 	case m.body.Blob != "":
-		raw, err = m.state.elements(m.body.Blob, m.body.Off, m.body.Len)
+		if near.has(m.body) {
+			raw = near.take(m.body)
+		} else {
+			raw, err = m.state.elements(m.body.Blob, m.body.Off, m.body.Len)
+		}
 		if err == nil && !esjson.Valid(raw) {
 			err = fmt.Errorf("bytes %d+%d of %s are not JSON", m.body.Off, m.body.Len, m.body.Blob)
 		}

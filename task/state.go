@@ -27,6 +27,7 @@ type State struct {
 	Title     string
 	Tags      []string // what the person filed it under, in order
 	Pinned    bool     // it stays at the top of lists
+	Deeds     Deeds    // what a person did to it that can be taken back
 	Origin    string
 	Number    int
 	Parent    string

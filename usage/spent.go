@@ -18,6 +18,13 @@ func SpentIn(message []byte) (Spent, bool) {
 	return Spent{e}, ok
 }
 
+// SpentOf is SpentIn for a "say" row that was taken apart already: its kind, and its members text and contextCondense as raw
+// JSON, nil when they are absent.
+func SpentOf(kind string, text, contextCondense []byte) (Spent, bool) {
+	e, ok := entryOf(row{typ: "say", say: kind, text: text, condens: contextCondense})
+	return Spent{e}, ok
+}
+
 // AddTo adds it to a sum.
 func (s Spent) AddTo(t *Tokens) { s.entry.addTo(t) }
 

@@ -1,6 +1,10 @@
 package usage
 
-import "github.com/roost-dev/roost/esjson"
+import (
+	"sync"
+
+	"github.com/roost-dev/roost/esjson"
+)
 
 // Tokens are Roo's sums over a UI list. They are doubles because Roo's are:
 // old rows hold fractions, and the cost is one.
@@ -48,20 +52,39 @@ func (e *entry) addTo(t *Tokens) {
 	}
 }
 
-func (e *entry) read(text string) {
-	raw := []byte(text)
-	if !esjson.Valid(raw) || esjson.TypeOf(raw) != esjson.TypeObject {
+// memory is lent for reading one row after the other: the text of a row is JSON inside of JSON, and in tasks of 2024 it holds the
+// whole request.
+type memory struct {
+	text  []byte
+	index esjson.Index
+}
+
+var memories = sync.Pool{New: func() any { return new(memory) }}
+
+// lendable is how large memory may be that is kept.
+const lendable = 1 << 20
+
+// read takes what counts from the text of a request row, a JSON string.
+func (e *entry) read(text []byte) {
+	if esjson.TypeOf(text) != esjson.TypeString {
 		return
 	}
-	for key, val := range esjson.Members(raw) {
-		for f, name := range fieldNames {
-			if key == name {
-				e.set[f] = true
-				e.val[f], e.has[f] = numberOf(val)
+	m := memories.Get().(*memory)
+	var err error
+	if m.text, err = esjson.AppendUnquoted(m.text[:0], text); err == nil && m.index.Read(m.text, 1) && esjson.TypeOf(m.text) == esjson.TypeObject {
+		for key, i := range m.index.Parts(0) {
+			for f, name := range fieldNames {
+				if string(key) == name {
+					e.set[f] = true
+					e.val[f], e.has[f] = numberOf(m.index.Raw(i))
+				}
 			}
 		}
+		e.context = e.val[tokensIn] + e.val[tokensOut]
 	}
-	e.context = e.val[tokensIn] + e.val[tokensOut]
+	if cap(m.text) <= lendable {
+		memories.Put(m)
+	}
 }
 
 // merge is {...started, ...finished} for the members that count.
@@ -88,7 +111,7 @@ func Sum(messages [][]byte) Tokens {
 func entryOf(r row) (e entry, ok bool) {
 	switch {
 	case r.isSay("api_req_started"):
-		e.read(r.textString())
+		e.read(r.text)
 		return e, true
 	case r.isSay("condense_context"):
 		if esjson.TypeOf(r.condens) == esjson.TypeObject {
@@ -170,7 +193,7 @@ func (t *Totals) finish(r row) {
 	i := t.open[len(t.open)-1]
 	t.open = t.open[:len(t.open)-1]
 	var f entry
-	f.read(r.textString())
+	f.read(r.text)
 	t.entries[i].merge(f)
 	t.resum(i)
 }

@@ -1,13 +1,15 @@
 package view
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
 )
 
 // API reads one element of the history that the model sees. Its blocks are the
-// item's parts; a message whose content is one string has one text part.
+// item's parts. A text that holds calls, results or what the program added, all in
+// tags, gives a part for each.
 func API(raw []byte, number int) Item {
 	it := Item{Number: number, Class: Unknown}
 	if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
@@ -16,7 +18,6 @@ func API(raw []byte, number int) Item {
 	}
 	it.TS, _ = esjson.GetInt(raw, "ts")
 	it.Kind = str(raw, "role")
-	it.Title = it.Kind
 	text := Model
 	switch it.Kind {
 	case "user":
@@ -26,14 +27,24 @@ func API(raw []byte, number int) Item {
 	case "":
 		it.Kind = str(raw, "type") // reasoning that stands alone
 		it.Title = it.Kind
+	default:
+		it.Title = it.Kind
 	}
-	it.Title += tags(raw)
+	it.Title = strings.TrimSpace(it.Title + tags(raw))
 	content, _ := esjson.Get(raw, "content")
 	if s, err := esjson.Unquote(content); err == nil {
-		it.Parts = append(it.Parts, Item{Kind: "text", Class: text, Body: s})
+		it.Parts = words(s, text)
 	}
 	for block := range esjson.Array(content) {
+		if esjson.TypeOf(block) == esjson.TypeObject && str(block, "type") == "text" {
+			it.Parts = append(it.Parts, words(str(block, "text"), text)...)
+			continue
+		}
 		it.Parts = append(it.Parts, part(block, text))
+	}
+	it.Parts = joined(it.Parts)
+	if it.Kind == "user" && len(it.Parts) > 0 && !slices.ContainsFunc(it.Parts, func(p Item) bool { return p.Class == User }) {
+		it.Class = Output // nobody said it: it is what tools gave back
 	}
 	return it
 }
@@ -81,8 +92,11 @@ func part(block []byte, text Class) Item {
 		it.Class, it.Title = Reasoning, "(encrypted)"
 	case "tool_use":
 		it.Class, it.Call, it.Title = Tool, str(block, "id"), str(block, "name")
-		if in, ok := esjson.Get(block, "input"); ok {
-			it.Body = input(in)
+		in, _ := esjson.Get(block, "input")
+		if list, ok := params(in); ok {
+			call(&it, it.Title, list)
+		} else {
+			it.Body = string(in)
 		}
 	case "tool_result":
 		it.Class, it.Call = Output, str(block, "tool_use_id")
@@ -94,15 +108,17 @@ func part(block []byte, text Class) Item {
 			it.Class, it.Title = Failure, it.Title+" (error)"
 		}
 		it.Body, it.Images = ResultText(block)
-		it.Pictures = resultPictures(block)
+		it.Body = untagged(it.Body)
+		it.Pictures, it.Data = resultPictures(block)
 	case "image", "document", "media":
 		it.Class, it.Images, it.Title, it.Pictures = text, 1, it.Kind, []string{blockPicture(block)}
+		it.Data = whole([]string{dataURL(block)})
 	case "file":
 		it.Class, it.Title, it.Body = text, "file "+str(block, "path"), str(block, "content")
 	case "thoughtSignature":
 		it.Class, it.Title = Note, "thought signature"
 	default:
-		it.Title, it.Body = it.Kind, string(block)
+		it.Title, it.Body = it.Kind, indented(block)
 	}
 	return it
 }
@@ -129,13 +145,26 @@ func ResultText(block []byte) (text string, images int) {
 	return strings.Join(texts, "\n"), images
 }
 
-// resultPictures describes the images of a tool_result block.
-func resultPictures(block []byte) (out []string) {
+// resultPictures describes the images of a tool_result block, and has those that are
+// there.
+func resultPictures(block []byte) (named, data []string) {
 	content, _ := esjson.Get(block, "content")
 	for b := range esjson.Array(content) {
 		if esjson.TypeOf(b) == esjson.TypeObject && str(b, "type") == "image" {
-			out = append(out, blockPicture(b))
+			named, data = append(named, blockPicture(b)), append(data, dataURL(b))
 		}
 	}
-	return out
+	return named, whole(data)
+}
+
+// ToolResult reads a tool_result block, as the person sees it below its call.
+func ToolResult(block []byte) Item {
+	if esjson.TypeOf(block) != esjson.TypeObject {
+		return Item{Kind: "tool_result", Class: Output}
+	}
+	it := Item{Kind: "tool_result", Class: Output}
+	it.Body, it.Images = ResultText(block)
+	it.Body = untagged(it.Body)
+	it.Pictures, it.Data = resultPictures(block)
+	return spelled(it)
 }

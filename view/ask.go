@@ -1,6 +1,8 @@
 package view
 
 import (
+	"strings"
+
 	"github.com/roost-dev/roost/esjson"
 )
 
@@ -9,7 +11,7 @@ var askTitles = map[string]struct {
 	class Class
 	title string
 }{
-	"command_output":                {Note, "the command is running"},
+	"command_output":                {Output, ""},
 	"completion_result":             {Note, "waiting for the next word"},
 	"api_req_failed":                {Failure, "the request to the model failed"},
 	"resume_task":                   {Note, "resumed"},
@@ -46,6 +48,12 @@ func ask(it *Item, kind, text string) bool {
 	}
 	known, ok := askTitles[kind]
 	it.Class, it.Title, it.Body = known.class, known.title, text
+	if kind == "completion_result" {
+		it.Body = strings.TrimSuffix(text, changesFlag)
+	}
+	if kind == "command_output" && text == "" {
+		it.Class, it.Title = Note, "the command is running"
+	}
 	if !ok {
 		it.Class = Unknown
 	}
@@ -90,4 +98,7 @@ func mcp(it *Item, text string) {
 	}
 	it.Title = "mcp " + str(raw, "serverName") + " " + what
 	it.Body = str(raw, "arguments")
+	if args, ok := object(it.Body); ok {
+		it.Body = fields(args)
+	}
 }

@@ -19,6 +19,8 @@ var nasty = []string{
 	"", "plain", "\x1b[2J", "\x1b]0;title\x07", "\x1b]52;c;aGk=\x07", "\u009b31m", "a\rb", "a\r\n#1 you yes", "\u2028", "\u2029#2", "\u0085", "\v", "\f", "\x00", "\b\b\b", "\x7f",
 	"\u202etxt.exe", "\u2066", "\u200b", "\ufeff", "\xff\xfe", "\xed\xa0\x80", "👩\u200d💻", "@@ -1 +1 @@\n-a\r\n+b\x1b[A", "{", `{"tool":`, "%s%d%!", "]]>", "<script>",
 	strings.Repeat("long ", 40), "\x1b", "\x1b[", "\x1bP", "日本語日本語日本語",
+	"<read_file>", "<read_file><path>\x1b[A\r#1</path>", "<environment_details>\n#2 you", "<file_content path=\"\x1b]0;x\x07\">", "[read_file for '\x1b[2J'] Result:\n#9", "<task>\n</task>",
+	"<<<<<<< SEARCH\n\x1b[2J\n=======\n\r#3\n>>>>>>> REPLACE", `{"message":"\u001b[2J","status":"denied"}`, "50%\r51%\r52%\u2028",
 }
 
 // shapes are message shapes; every ? becomes a value of some kind.
@@ -134,6 +136,9 @@ func lastBrackets(s string) string {
 func FuzzItems(f *testing.F) {
 	f.Add([]byte(`{"ts":1,"type":"ask","ask":"tool","text":"{\"tool\":\"readFile\",\"batchFiles\":[1,{\"path\":\"a\"}]}"}`))
 	f.Add([]byte(`{"role":"user","content":[{"type":"tool_result","content":[1]}]}`))
+	f.Add([]byte(`{"role":"assistant","content":"<thinking>\na\n</thinking>\n<write_to_file>\n<path>a</path>\n<content>\nx\n</content>\n</write_to_file>"}`))
+	f.Add([]byte(`{"role":"user","content":[{"type":"text","text":"[read_file for 'a'] Result:"},{"type":"text","text":"<file><path>a</path>"}]}`))
+	f.Add([]byte(`{"role":"assistant","content":[{"type":"tool_use","name":"edit","input":{"old_string":"a","new_string":"b","files":[{"path":1}],"follow_up":[{"text":2}]}}]}`))
 	f.Add([]byte(`{"type":"say","say":"api_req_started","text":"{\"tokensIn\":1e400}"}`))
 	f.Fuzz(func(t *testing.T, raw []byte) { checkShown(t, raw) })
 }

@@ -19,6 +19,7 @@ const (
 	Request   Class = "request"   // a request to the model and what it cost
 	Note      Class = "note"      // housekeeping: resumed, condensed, checkpoint
 	Failure   Class = "failure"   // something went wrong
+	Aside     Class = "aside"     // what the program told the model beside the words
 	Unknown   Class = "unknown"   // a kind this version does not know
 )
 
@@ -35,9 +36,11 @@ type Item struct {
 	Images  int
 	// Pictures says of each image what it is and how large, as far as that is known.
 	Pictures []string
-	Partial  bool // it was being streamed when it was written last
-	Call     string
-	Parts    []Item // blocks of a model message, or the result of a tool call
+	// Data are their data: addresses, "" for one whose bytes are not there; nil when none are.
+	Data    []string
+	Partial bool // it was being streamed when it was written last
+	Call    string
+	Parts   []Item // blocks of a model message, or the result of a tool call
 }
 
 // UI reads one element of the history that the person sees. number is its place,
@@ -53,6 +56,7 @@ func UI(raw []byte, number int) Item {
 	text, _ := esjson.GetString(raw, "text")
 	it.Pictures = pictures(raw)
 	it.Images = len(it.Pictures)
+	it.Data = whole(addresses(raw))
 	typ, _ := esjson.GetString(raw, "type")
 	kind, _ := esjson.GetString(raw, typ)
 	it.Kind = typ + ":" + kind
@@ -65,6 +69,7 @@ func UI(raw []byte, number int) Item {
 	}
 	if !known {
 		it.Title, it.Body = it.Kind, text
+		payload(&it, "", text)
 	}
 	return it
 }

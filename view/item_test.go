@@ -26,7 +26,7 @@ func TestUI(t *testing.T) {
 		{"edit", `{"type":"ask","ask":"tool","text":"{\"tool\":\"editedExistingFile\",\"path\":\"a\",\"content\":\"@@ -1 +1 @@\\n-x\\n+y\",\"diffStats\":{\"added\":1,\"removed\":1}}"}`, 4,
 			Item{Number: 4, Kind: "ask:tool", Class: Tool, Title: "edit a (+1 -1)", Body: "@@ -1 +1 @@\n-x\n+y", Diff: true}},
 		{"tool text that does not parse", `{"type":"ask","ask":"tool","text":"{\"tool\":"}`, 4,
-			Item{Number: 4, Kind: "ask:tool", Class: Tool, Title: "tool", Body: `{"tool":`}},
+			Item{Number: 4, Kind: "ask:tool", Class: Tool, Body: `{"tool":`}},
 		{"followup", `{"type":"ask","ask":"followup","text":"{\"question\":\"which?\",\"suggest\":[{\"answer\":\"a\"},{\"answer\":\"b\",\"mode\":null}]}"}`, 4,
 			Item{Number: 4, Kind: "ask:followup", Class: Question, Body: "which?", Choices: []string{"a", "b"}}},
 		{"plan with plain options", `{"type":"ask","ask":"plan_mode_respond","text":"{\"response\":\"so\",\"options\":[\"go\"]}"}`, 4,
@@ -34,7 +34,7 @@ func TestUI(t *testing.T) {
 		{"request", `{"type":"say","say":"api_req_started","text":"{\"tokensIn\":12000,\"tokensOut\":60,\"cost\":0.0189}"}`, 2,
 			Item{Number: 2, Kind: "say:api_req_started", Class: Request, Title: "request: 12k tokens in, 60 out, $0.0189"}},
 		{"request without reply", `{"type":"say","say":"api_req_started","text":"{\"apiProtocol\":\"openai\"}"}`, 2,
-			Item{Number: 2, Kind: "say:api_req_started", Class: Request, Title: "request: no reply"}},
+			Item{Number: 2, Kind: "say:api_req_started", Class: Request, Title: "request: nothing is recorded of it"}},
 		{"cancelled request", `{"type":"say","say":"api_req_started","text":"{\"cancelReason\":\"streaming_failed\",\"streamingFailedMessage\":\"cut\"}"}`, 2,
 			Item{Number: 2, Kind: "say:api_req_started", Class: Request, Title: "request: streaming failed", Body: "cut"}},
 		{"condensed", `{"type":"say","say":"condense_context","contextCondense":{"summary":"S","prevContextTokens":9500,"newContextTokens":100}}`, 2,
@@ -45,7 +45,7 @@ func TestUI(t *testing.T) {
 		{"todo list", `{"type":"ask","ask":"tool","text":"{\"tool\":\"updateTodoList\",\"todos\":[{\"content\":\"a\",\"status\":\"completed\"},{\"content\":\"b\",\"status\":\"pending\"}]}"}`, 2,
 			Item{Number: 2, Kind: "ask:tool", Class: Tool, Title: "todo list", Body: "[x] a\n[ ] b"}},
 		{"mcp", `{"type":"ask","ask":"use_mcp_server","text":"{\"serverName\":\"s\",\"toolName\":\"t\",\"arguments\":\"{}\"}"}`, 2,
-			Item{Number: 2, Kind: "ask:use_mcp_server", Class: Tool, Title: "mcp s t", Body: "{}"}},
+			Item{Number: 2, Kind: "ask:use_mcp_server", Class: Tool, Title: "mcp s t"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -87,21 +87,21 @@ func TestAPI(t *testing.T) {
 		want      Item
 	}{
 		{"string content", `{"role":"user","content":"hi","ts":3}`,
-			Item{Number: 1, TS: 3, Kind: "user", Class: User, Title: "user", Parts: []Item{{Kind: "text", Class: User, Body: "hi"}}}},
+			Item{Number: 1, TS: 3, Kind: "user", Class: User, Parts: []Item{{Kind: "text", Class: User, Body: "hi"}}}},
 		{"blocks", `{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"ok"},{"type":"tool_use","id":"c1","name":"read_file","input":{"path":"a"}}]}`,
-			Item{Number: 1, Kind: "assistant", Class: Model, Title: "assistant", Parts: []Item{
+			Item{Number: 1, Kind: "assistant", Class: Model, Parts: []Item{
 				{Kind: "thinking", Class: Reasoning, Body: "hm"},
 				{Kind: "text", Class: Model, Body: "ok"},
-				{Kind: "tool_use", Class: Tool, Title: "read_file", Call: "c1", Body: "path: a"},
+				{Kind: "tool_use", Class: Tool, Title: "read_file a", Call: "c1"},
 			}}},
 		{"results", `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"x"},{"type":"image"}],"is_error":true}]}`,
-			Item{Number: 1, Kind: "user", Class: User, Title: "user", Parts: []Item{
+			Item{Number: 1, Kind: "user", Class: Output, Parts: []Item{
 				{Kind: "tool_result", Class: Failure, Title: "result (error)", Call: "c1", Body: "x", Images: 1, Pictures: []string{""}},
 			}}},
 		{"hidden by a summary", `{"role":"user","content":[],"condenseParent":"u"}`,
-			Item{Number: 1, Kind: "user", Class: User, Title: "user [condensed away]"}},
+			Item{Number: 1, Kind: "user", Class: User, Title: "[condensed away]"}},
 		{"a block nobody knows", `{"role":"user","content":[{"type":"hologram"}]}`,
-			Item{Number: 1, Kind: "user", Class: User, Title: "user", Parts: []Item{{Kind: "hologram", Class: Unknown, Title: "hologram", Body: `{"type":"hologram"}`}}}},
+			Item{Number: 1, Kind: "user", Class: Output, Parts: []Item{{Kind: "hologram", Class: Unknown, Title: "hologram", Body: `{"type":"hologram"}`}}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

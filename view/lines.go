@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -31,7 +32,7 @@ const (
 // marks are what a head line begins with.
 var marks = map[Class]string{
 	User: "you", Model: "model", Reasoning: "thinking", Tool: "tool", Output: "output", Question: "question",
-	Result: "result", Request: "request", Note: "note", Failure: "failed", Unknown: "?",
+	Result: "result", Request: "request", Note: "note", Failure: "failed", Unknown: "?", Aside: "·",
 }
 
 // Lines cuts an item into lines: a head with its number, then its body, at most
@@ -41,26 +42,17 @@ func Lines(it Item, max int) []Line { return Fold(it, func(Class) int { return m
 // Fold is Lines with a limit for each class: at most so many lines of a body, 0 for
 // all of them, less than 0 for none but their number.
 func Fold(it Item, limit func(Class) int) []Line {
-	head := it.Title
-	if it.Class == Request || it.Class == Note || it.Class == Tool {
-		head = joinWords(orName(it), head)
-	} else {
-		head = joinWords(marks[it.Class], head)
-	}
+	head := Headline(it)
 	if it.Number > 0 {
 		head = fmt.Sprintf("#%d ", it.Number) + head
 	}
-	if it.Partial {
-		head += " (interrupted)"
-	}
-	head += placeholder(it)
 	max := limit(it.Class)
 	if n := folded(it, max); n > 0 {
 		head += fmt.Sprintf(" (%d line%s folded)", n, plural(n))
 		it.Body = ""
 	}
 	first, rest, _ := strings.Cut(unixEnds(head), "\n") // a command may have many lines
-	out := []Line{{headStyle(it.Class), first}}
+	out := []Line{{headStyle(it), first}}
 	if rest != "" {
 		out = append(out, body(rest, Plain, false, 0)...)
 	}
@@ -69,12 +61,42 @@ func Fold(it Item, limit func(Class) int) []Line {
 		out = append(out, Line{Asked, fmt.Sprintf("  %d. %s", i+1, strings.Join(strings.Fields(unixEnds(c)), " "))})
 	}
 	for _, p := range it.Parts {
+		if words := p.Class == it.Class && p.Title == "" && p.Images == 0 && !p.Partial && len(p.Choices)+len(p.Parts) == 0; words {
+			out = append(out, body(p.Body, bodyStyle(p.Class), p.Diff, limit(p.Class))...)
+			continue
+		}
 		for _, l := range Fold(p, limit) {
 			l.Text = "  " + l.Text
 			out = append(out, l)
 		}
 	}
 	return out
+}
+
+// Headline is what an item is, in words: who says it or what was done, and what of it
+// is no text. It may have many lines, as a command may.
+func Headline(it Item) string {
+	head := it.Title
+	switch {
+	case it.Class == Request || it.Class == Note || it.Class == Tool:
+		head = joinWords(orName(it), head)
+	case it.Class == Failure && slices.ContainsFunc([]string{"fail", "error", "denied"}, func(s string) bool { return strings.Contains(head, s) }): // it says so itself
+	default:
+		head = joinWords(marks[it.Class], head)
+	}
+	if silent(it) {
+		head += " (no words)"
+	}
+	if it.Partial {
+		head += " (interrupted)"
+	}
+	return head + placeholder(it)
+}
+
+// silent reports whether a message of a person or model says nothing.
+func silent(it Item) bool {
+	return (it.Class == Model || it.Class == User) && it.Number > 0 && it.Title == "" && strings.TrimSpace(it.Body) == "" &&
+		it.Images+len(it.Parts)+len(it.Choices) == 0
 }
 
 // folded is how many lines of a body are left out as a whole.
@@ -103,6 +125,9 @@ func body(text string, style Style, diff bool, max int) []Line {
 		return nil
 	}
 	all := strings.Split(text, "\n")
+	if max > 0 && !diff {
+		all = calm(all)
+	}
 	cut := 0
 	if max > 0 && len(all) > max {
 		cut = len(all) - max
@@ -122,6 +147,41 @@ func body(text string, style Style, diff bool, max int) []Line {
 	return out
 }
 
+// calm leaves of each progress report its last line: lines in a row that differ in
+// their digits only, and tell per cents.
+func calm(lines []string) []string {
+	if !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "%") }) {
+		return lines
+	}
+	out := lines[:0:0]
+	last, same := "", 0
+	end := func() {
+		if same > 1 {
+			out[len(out)-1] += fmt.Sprintf(" (the last of %d such lines)", same)
+		}
+	}
+	for _, l := range lines {
+		shape := ""
+		if strings.Contains(l, "%") {
+			shape = strings.Map(func(r rune) rune {
+				if r >= '0' && r <= '9' || r == ' ' || r == '=' || r == '#' {
+					return -1
+				}
+				return r
+			}, l)
+		}
+		if shape != "" && shape == last {
+			out[len(out)-1] = l
+			same++
+			continue
+		}
+		end()
+		out, last, same = append(out, l), shape, 1
+	}
+	end()
+	return out
+}
+
 // lineEnds are the ways to end a line. A carriage return alone is one, too: output
 // of progress bars is full of them, and a terminal would print over what stands
 // there.
@@ -136,21 +196,24 @@ func DiffStyle(line string) Style {
 		return Added
 	case strings.HasPrefix(line, "-"):
 		return Removed
-	case strings.HasPrefix(line, "@@"):
+	case strings.HasPrefix(line, "@@"), strings.HasPrefix(line, "*** "):
 		return Dim
 	}
 	return Plain
 }
 
-func headStyle(c Class) Style {
-	switch c {
+func headStyle(it Item) Style {
+	if silent(it) {
+		return Dim
+	}
+	switch it.Class {
 	case Failure:
 		return Bad
 	case Result:
 		return Good
 	case Question:
 		return Asked
-	case Request, Note, Reasoning, Output:
+	case Request, Note, Reasoning, Output, Aside:
 		return Dim
 	}
 	return Head
@@ -158,7 +221,7 @@ func headStyle(c Class) Style {
 
 func bodyStyle(c Class) Style {
 	switch c {
-	case Reasoning, Output, Note, Request:
+	case Reasoning, Output, Note, Request, Aside:
 		return Dim
 	}
 	return Plain

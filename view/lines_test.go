@@ -49,7 +49,7 @@ func TestLines(t *testing.T) {
 				{Class: Reasoning, Body: "1\n2\n3"}, {Class: Tool, Title: "read_file", Body: "{}"}, {Class: Failure, Title: "result (error)"},
 			}}, 1,
 			[]Line{{Head, "#4 model assistant"}, {Dim, "  thinking"}, {Dim, "    1"}, {Dim, "    ... 2 more lines"},
-				{Head, "  tool read_file"}, {Plain, "    {}"}, {Bad, "  failed result (error)"}}},
+				{Head, "  tool read_file"}, {Plain, "    {}"}, {Bad, "  result (error)"}}},
 	} {
 		if diff := cmp.Diff(tt.want, Lines(tt.it, tt.max)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
@@ -136,11 +136,9 @@ func ExampleAPI() {
 		fmt.Println(l.Text)
 	}
 	// Output:
-	// #2 model assistant
-	//   model
-	//     I look at it.
-	//   tool read_file
-	//     path: a.go
+	// #2 model
+	//   I look at it.
+	//   tool read_file a.go
 }
 
 // The same item gives the same lines, and rendering it leaves it as it was: one item

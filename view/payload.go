@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
@@ -30,7 +31,7 @@ var payloads = map[string]func(it *Item, raw []byte){
 	},
 	"image": func(it *Item, raw []byte) {
 		it.Title, it.Body = strings.TrimSpace("an image "+str(raw, "imagePath")), ""
-		it.Images, it.Pictures = 1, []string{picture(str(raw, "imageUri"))}
+		it.Images, it.Pictures, it.Data = 1, []string{picture(str(raw, "imageUri"))}, whole([]string{str(raw, "imageUri")})
 	},
 	"browser_action": func(it *Item, raw []byte) {
 		it.Title, it.Body = strings.TrimSpace("browser "+str(raw, "action")+" "+str(raw, "coordinate")), str(raw, "text")
@@ -38,6 +39,8 @@ var payloads = map[string]func(it *Item, raw []byte){
 	"browser_action_result": func(it *Item, raw []byte) {
 		it.Title, it.Body = strings.TrimSpace("browser "+str(raw, "currentUrl")), str(raw, "logs")
 		if shot := str(raw, "screenshot"); shot != "" {
+			data := append(make([]string, 0, it.Images+1), it.Data...)
+			it.Data = whole(append(data[:len(it.Data)], append(make([]string, it.Images-len(it.Data)), shot)...))
 			it.Images, it.Pictures = it.Images+1, append(it.Pictures, picture(shot))
 		}
 	},
@@ -62,9 +65,37 @@ var payloads = map[string]func(it *Item, raw []byte){
 
 // payload lets a kind's reader replace what was made of the bare text.
 func payload(it *Item, kind, text string) {
-	if raw, ok := object(text); ok && payloads[kind] != nil {
+	raw, ok := object(text)
+	switch {
+	case !ok:
+	case payloads[kind] != nil:
 		payloads[kind](it, raw)
+	case it.Body == text && it.Class != User && it.Class != Model && it.Class != Result:
+		it.Body = fields(raw)
 	}
+}
+
+// plainly is an error that some programs write as an object.
+func plainly(text string) string {
+	if raw, ok := object(text); ok {
+		return fields(raw)
+	}
+	return text
+}
+
+// fields tells an object that no reader knows: its message, and what else it says,
+// a member a line.
+func fields(raw []byte) string {
+	list, ok := params(raw)
+	if !ok {
+		return string(raw)
+	}
+	var lead string
+	if i := firstOf(list, []string{"message", "error"}); i >= 0 && list[i].words {
+		lead = list[i].text
+		list = slices.Delete(list, i, i+1)
+	}
+	return strings.Trim(lead+"\n"+members(list), "\n")
 }
 
 // sums is what requests that are no longer shown had cost.
@@ -94,28 +125,4 @@ func untimed(text string) string {
 	}
 	_, after, _ := strings.Cut(rest, "</retry_timer>")
 	return strings.TrimRight(before, "\n") + after
-}
-
-// input is a tool call's input as lines: a member each, text of many lines below
-// its name. What is no object is shown as it is.
-func input(raw []byte) string {
-	if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
-		return string(raw)
-	}
-	var lines []string
-	for key, val := range esjson.Members(raw) {
-		text, err := esjson.Unquote(val)
-		if err != nil {
-			text = string(val)
-		}
-		if text = unixEnds(text); strings.Contains(text, "\n") {
-			text = "\n  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
-		}
-		sep := ": "
-		if text == "" || text[0] == '\n' {
-			sep = ":"
-		}
-		lines = append(lines, key+sep+text)
-	}
-	return strings.Join(lines, "\n")
 }

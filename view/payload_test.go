@@ -21,9 +21,9 @@ func TestPayloadsInWords(t *testing.T) {
 		{"say:api_req_rate_limit_wait", ``, "#2 · waiting for the rate limit"},
 		{"say:api_req_retry_delayed", "429\nslow down\n<retry_timer>12</retry_timer>", "#2 · waiting before the next try\n  429\n  slow down"},
 		{"say:api_req_retry_delayed", "429\nslow down", "#2 · waiting before the next try\n  429\n  slow down"},
-		{"say:error", "MODEL_NO_TOOLS_USED", "#2 failed error\n  the model called no tool"},
-		{"say:error", "MODEL_NO_ASSISTANT_MESSAGES", "#2 failed error\n  the model's reply was empty"},
-		{"say:error", "MODEL", "#2 failed error\n  MODEL"},
+		{"say:error", "MODEL_NO_TOOLS_USED", "#2 error\n  the model called no tool"},
+		{"say:error", "MODEL_NO_ASSISTANT_MESSAGES", "#2 error\n  the model's reply was empty"},
+		{"say:error", "MODEL", "#2 error\n  MODEL"},
 		{"say:too_many_tools_warning", `{"toolCount":80,"serverCount":3,"threshold":60}`, "#2 · many tools are switched on: 80 of 3 servers"},
 		{"say:image", `{"imageUri":"` + shot + `","imagePath":"a/b.webp"}`, "#2 output an image a/b.webp [1 image: webp 3 KB]"},
 		{"say:browser_action", `{"action":"click","coordinate":"10,20"}`, "#2 tool browser click 10,20"},
@@ -80,8 +80,8 @@ func TestBlocksOfOtherTools(t *testing.T) {
 		`{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"QUJD"}}`:        "you document [1 image: application/pdf 3 B]",
 		`{"type":"file","path":"a.go","content":"package a\n"}`:                                              "you file a.go|  package a",
 		`{"type":"reasoning","summary":[],"encrypted_content":"x"}`:                                          "thinking (encrypted)",
-		`{"type":"tool_result","tool_use_id":"c","name":"read_files","content":"x","is_error":true}`:         "failed result of read_files (error)|  x",
-		`{"type":"tool_use","id":"c","name":"n","input":{"path":"a","content":"x\ny\n","n":[1,2],"e":null}}`: "tool n|  path: a|  content:|    x|    y|  n: [1,2]|  e: null",
+		`{"type":"tool_result","tool_use_id":"c","name":"read_files","content":"x","is_error":true}`:         "result of read_files (error)|  x",
+		`{"type":"tool_use","id":"c","name":"n","input":{"path":"a","content":"x\ny\n","n":[1,2],"e":null}}`: "tool n a|  content:|    x|    y|  n: [1,2]",
 		`{"type":"tool_use","id":"c","name":"n","input":"half"}`:                                             `tool n|  "half"`,
 	} {
 		var got []string
@@ -98,7 +98,7 @@ func TestFoldedThinking(t *testing.T) {
 	t.Parallel()
 	it := Item{Number: 4, Class: Model, Title: "assistant", Parts: []Item{{Class: Reasoning, Body: "1\n2\n3\n"}, {Class: Reasoning}, {Class: Model, Body: "a\nb"}, {Class: Output, Body: "x\ny"}}}
 	limit := func(c Class) int { return map[Class]int{Reasoning: -1, Output: 1}[c] }
-	want := []Line{{Head, "#4 model assistant"}, {Dim, "  thinking (3 lines folded)"}, {Dim, "  thinking"}, {Head, "  model"}, {Plain, "    a"}, {Plain, "    b"},
+	want := []Line{{Head, "#4 model assistant"}, {Dim, "  thinking (3 lines folded)"}, {Dim, "  thinking"}, {Plain, "  a"}, {Plain, "  b"},
 		{Dim, "  output"}, {Dim, "    x"}, {Dim, "    ... 1 more line"}}
 	if d := cmp.Diff(want, Fold(it, limit)); d != "" {
 		t.Error(d)

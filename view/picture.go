@@ -65,6 +65,20 @@ func blockPicture(block []byte) string {
 	return strings.TrimSpace(short(str(source, "media_type")+" "+str(source, "url"), 100))
 }
 
+// whole are the addresses that hold a picture's bytes; nil when none does.
+func whole(addresses []string) []string {
+	out, some := make([]string, len(addresses)), false
+	for i, a := range addresses {
+		if strings.HasPrefix(a, "data:image/") {
+			out[i], some = a, true
+		}
+	}
+	if !some {
+		return nil
+	}
+	return out
+}
+
 // placeholder is what stands for an item's images in its first line.
 func placeholder(it Item) string {
 	if it.Images == 0 {

@@ -43,7 +43,7 @@ func TestToolRows(t *testing.T) {
 		{`{"tool":"searchFiles","path":"src","regex":"f.o","content":"found"}`, shown{Title: "search f.o src", Body: "found"}},
 		{`{"tool":"codebaseSearch","query":"where","path":null}`, shown{Title: "search code where"}},
 		{`{"tool":"listCodeDefinitionNames","path":"a","content":"func f"}`, shown{Title: "definitions a", Body: "func f"}},
-		{`{"tool":"newFileCreated","path":"a","content":"text\n"}`, shown{Title: "create a", Body: "text\n"}},
+		{`{"tool":"newFileCreated","path":"a","content":"text\n"}`, shown{Title: "create a", Body: "+text", Diff: true}},
 		{`{"tool":"newFileCreated","path":"a","content":"x\n@@ not a diff"}`, shown{Title: "create a", Body: "x\n@@ not a diff", Diff: true}},
 		{`{"tool":"appliedDiff","path":"a","diff":"@@ -1 +1 @@"}`, shown{Title: "edit a", Body: "@@ -1 +1 @@", Diff: true}},
 		{`{"tool":"appliedDiff","path":"a","diff":"@@ -1 +1 @@","content":"@@ -2 +2 @@"}`, shown{Title: "edit a", Body: "@@ -2 +2 @@", Diff: true}},
@@ -59,9 +59,9 @@ func TestToolRows(t *testing.T) {
 		{`{"tool":"teleport","path":"mars"}`, shown{Title: "teleport mars"}},
 		{`{}`, shown{}},
 		{`{"tool":5,"path":["a"],"diffStats":"many"}`, shown{}},
-		{`not JSON`, shown{Title: "tool", Body: "not JSON"}},
-		{`["a"]`, shown{Title: "tool", Body: `["a"]`}},
-		{`{"tool":"readFile"} and more`, shown{Title: "tool", Body: `{"tool":"readFile"} and more`}},
+		{`not JSON`, shown{Body: "not JSON"}},
+		{`["a"]`, shown{Body: `["a"]`}},
+		{`{"tool":"readFile"} and more`, shown{Body: `{"tool":"readFile"} and more`}},
 	} {
 		tt.want.Class = Tool
 		if diff := cmp.Diff(tt.want, read(row("ask", "tool", tt.text))); diff != "" {
@@ -78,7 +78,7 @@ func TestRequestRows(t *testing.T) {
 		`{"tokensIn":1500,"tokensOut":20,"cacheReads":0,"cost":1.23456}`: {Title: "request: 1.5k tokens in, 20 out, $1.2346"},
 		`{"cost":0.5}`: {Title: "request: $0.5000"},
 		`{"tokensIn":7,"tokensOut":1,"cost":1e400}`:                                            {Title: "request: 7 tokens in, 1 out"},
-		`{"tokensIn":"7","cost":null}`:                                                         {Title: "request: no reply"},
+		`{"tokensIn":"7","cost":null}`:                                                         {Title: "request: nothing is recorded of it"},
 		`{"cancelReason":"user_cancelled"}`:                                                    {Title: "request: user cancelled"},
 		`{"tokensIn":7,"tokensOut":1,"cancelReason":"x","streamingFailedMessage":"the\nline"}`: {Title: "request: 7 tokens in, 1 out, x", Body: "the\nline"},
 		`half a {`: {Title: "request"},
@@ -105,10 +105,11 @@ func TestQuestionRows(t *testing.T) {
 		{"plan_mode_respond", `{"response":"the plan","options":["yes","no"]}`, shown{Question, "", "the plan", false, []string{"yes", "no"}}},
 		{"command", "make\ntest", shown{Tool, "$ make\ntest", "", false, nil}},
 		{"command_output", "", shown{Note, "the command is running", "", false, nil}},
+		{"command_output", "a.txt", shown{Output, "", "a.txt", false, nil}},
 		{"api_req_failed", "429", shown{Failure, "the request to the model failed", "429", false, nil}},
 		{"mistake_limit_reached", "help", shown{Question, "too many mistakes in a row", "help", false, nil}},
 		{"use_mcp_server", `{"serverName":"db","uri":"db://x"}`, shown{Tool, "mcp db db://x", "", false, nil}},
-		{"use_mcp_server", `{"serverName":"db","toolName":"q","uri":"u","arguments":"{\"n\":1}"}`, shown{Tool, "mcp db q", `{"n":1}`, false, nil}},
+		{"use_mcp_server", `{"serverName":"db","toolName":"q","uri":"u","arguments":"{\"n\":1}"}`, shown{Tool, "mcp db q", "n: 1", false, nil}},
 		{"use_mcp_server", `db`, shown{Tool, "use an MCP server", "db", false, nil}},
 		{"resume_task", "", shown{Note, "resumed", "", false, nil}},
 		{"quantum", "x", shown{Unknown, "ask:quantum", "x", false, nil}},
@@ -159,9 +160,9 @@ func TestHousekeepingRows(t *testing.T) {
 func TestAPITags(t *testing.T) {
 	t.Parallel()
 	for members, want := range map[string]string{
-		`"isSummary":true`: "user [summary]", `"isSummary":false`: "user", `"isTruncationMarker":true`: "user [truncation marker]",
-		`"truncationParent":"t"`: "user [truncated away]", `"condenseParent":"c","truncationParent":"t"`: "user [condensed away, truncated away]",
-		`"condenseParent":""`: "user", `"condenseParent":7`: "user",
+		`"isSummary":true`: "[summary]", `"isSummary":false`: "", `"isTruncationMarker":true`: "[truncation marker]",
+		`"truncationParent":"t"`: "[truncated away]", `"condenseParent":"c","truncationParent":"t"`: "[condensed away, truncated away]",
+		`"condenseParent":""`: "", `"condenseParent":7`: "",
 	} {
 		if got := API([]byte(`{"role":"user","content":"x",`+members+`}`), 1); got.Title != want {
 			t.Errorf("%s: %q, want %q", members, got.Title, want)
@@ -252,7 +253,7 @@ func TestInterruptedRows(t *testing.T) {
 		`{"type":"say","say":"text","text":"whole","partial":false}`:                                       {"#2 model", "  whole"},
 		`{"type":"say","say":"reasoning","partial":true}`:                                                  {"#2 thinking (interrupted)"},
 		`{"type":"ask","ask":"command","text":"npm te","partial":true}`:                                    {"#2 tool $ npm te (interrupted)"},
-		`{"type":"ask","ask":"tool","text":"{\"tool\":\"newFileCreated\",\"path\":\"a\",","partial":true}`: {"#2 tool tool (interrupted)", `  {"tool":"newFileCreated","path":"a",`},
+		`{"type":"ask","ask":"tool","text":"{\"tool\":\"newFileCreated\",\"path\":\"a\",","partial":true}`: {"#2 tool (interrupted)", `  {"tool":"newFileCreated","path":"a",`},
 		`{"type":"ask","ask":"followup","text":"Which on","partial":true}`:                                 {"#2 question (interrupted)", "  Which on"},
 		`{"type":"say","say":"text","text":"odd","partial":"yes"}`:                                         {"#2 model", "  odd"},
 	} {

@@ -99,6 +99,8 @@ func say(it *Item, kind, text string, raw []byte) bool {
 	}
 	it.Class, it.Title = known.class, known.title
 	switch kind {
+	case "completion_result":
+		it.Body = strings.TrimSuffix(text, changesFlag)
 	case "error":
 		if words, ok := codes[text]; ok {
 			it.Body = words
@@ -109,6 +111,9 @@ func say(it *Item, kind, text string, raw []byte) bool {
 	payload(it, kind, text)
 	return true
 }
+
+// changesFlag is what Cline puts behind a result when files changed.
+const changesFlag = "HAS_CHANGES"
 
 // request is what one request to the model cost. The text of old rows also holds
 // the whole prompt; it is left out.
@@ -134,10 +139,10 @@ func request(it *Item, text string) {
 	reason := str(raw, "cancelReason")
 	if reason != "" {
 		facts = append(facts, strings.ReplaceAll(reason, "_", " "))
-		it.Body = str(raw, "streamingFailedMessage")
+		it.Body = plainly(str(raw, "streamingFailedMessage"))
 	}
 	if !okIn && !okCost && reason == "" {
-		facts = append(facts, "no reply")
+		facts = append(facts, "nothing is recorded of it")
 	}
 	it.Title = "request: " + strings.Join(facts, ", ")
 }
@@ -152,7 +157,7 @@ func retry(it *Item, text string) {
 	attempt, _ := esjson.GetInt(raw, "attempt")
 	most, _ := esjson.GetInt(raw, "maxAttempts")
 	wait, _ := esjson.GetInt(raw, "delaySeconds")
-	it.Title, it.Body = fmt.Sprintf("the request failed; try %d of %d in %d s", attempt, most, wait), str(raw, "errorMessage")
+	it.Title, it.Body = fmt.Sprintf("the request failed; try %d of %d in %d s", attempt, most, wait), plainly(str(raw, "errorMessage"))
 	if failed, _ := esjson.GetBool(raw, "failed"); failed {
 		it.Class, it.Title = Failure, fmt.Sprintf("the request failed %d times", most)
 	}

@@ -74,7 +74,7 @@ func (m *uiMaker) message(raw []byte) {
 		})
 		return
 	}
-	if marker, _ := esjson.GetBool(raw, "isTruncationMarker"); marker {
+	if marker, _ := esjson.GetBool(raw, "isTruncationMarker"); marker && str(raw, "role") == "user" { // a reply that carries the mark is a reply
 		m.row("say", "sliding_window_truncation", "", nil, nil)
 		return
 	}
@@ -97,7 +97,8 @@ func (m *uiMaker) user(raw []byte) {
 			inner, own := unwrapped(text)
 			switch {
 			case xmlResult(text):
-				output = append(output, strings.TrimSpace(text))
+				_, body, _ := strings.Cut(strings.TrimSpace(text), "\n")
+				output = append(output, strings.TrimSpace(untagged(body)))
 			case inner == "":
 			case len(output) > 0 && !own: // goes on
 				output = append(output, inner)
@@ -115,7 +116,7 @@ func (m *uiMaker) user(raw []byte) {
 		}
 	}
 	if len(output) > 0 {
-		m.row("say", "command_output", strings.Join(output, "\n"), nil, nil)
+		m.row("say", "command_output", strings.TrimSpace(strings.Join(output, "\n")), nil, nil)
 	}
 	if len(words)+len(images) == 0 {
 		return
@@ -149,9 +150,7 @@ func (m *uiMaker) result(block []byte) {
 func (m *uiMaker) assistant(block []byte) {
 	switch str(block, "type") {
 	case "text":
-		if text := str(block, "text"); strings.TrimSpace(text) != "" {
-			m.row("say", "text", text, nil, nil)
-		}
+		m.words(str(block, "text"))
 	case "thinking":
 		m.row("say", "reasoning", str(block, "thinking"), nil, nil)
 	case "reasoning":
@@ -166,6 +165,26 @@ func (m *uiMaker) assistant(block []byte) {
 	}
 }
 
+// words are a model's words, which may hold calls in tags.
+func (m *uiMaker) words(text string) {
+	for _, p := range pieces(text) {
+		switch p.tag {
+		case "":
+			m.row("say", "text", p.text, nil, nil)
+		case "thinking":
+			m.row("say", "reasoning", strings.TrimSpace(p.text), nil, nil)
+		default:
+			var o, input esjson.Object
+			for _, one := range tagParams(p.text) {
+				input.String(one.name, one.text)
+			}
+			o.String("name", p.tag)
+			o.Raw("input", input.Bytes())
+			m.call(o.Bytes())
+		}
+	}
+}
+
 // call is a tool call as the row that asks for it.
 func (m *uiMaker) call(block []byte) {
 	id, name := str(block, "id"), str(block, "name")
@@ -177,6 +196,8 @@ func (m *uiMaker) call(block []byte) {
 	switch name {
 	case "execute_command":
 		m.row("ask", "command", str(input, "command"), nil, nil)
+	case "plan_mode_respond":
+		m.row("ask", "plan_mode_respond", str(input, "response"), nil, nil)
 	case "attempt_completion":
 		m.row("say", "completion_result", str(input, "result"), nil, nil)
 		m.row("ask", "completion_result", "", nil, nil)
@@ -201,12 +222,17 @@ var rowTools = map[string]string{
 	"read_file": "readFile", "write_to_file": "newFileCreated", "apply_diff": "appliedDiff", "list_files": "listFilesTopLevel",
 	"search_files": "searchFiles", "codebase_search": "codebaseSearch", "switch_mode": "switchMode", "new_task": "newTask",
 	"update_todo_list": "updateTodoList", "skill": "skill", "run_slash_command": "runSlashCommand",
+	"insert_content": "insertContent", "search_and_replace": "searchAndReplace",
+	"list_code_definition_names": "listCodeDefinitionNames", "fetch_instructions": "fetchInstructions", "web_fetch": "webFetch",
 }
 
 func (m *uiMaker) toolText(id, name string, input []byte) string {
 	var o esjson.Object
 	row, ok := rowTools[name]
-	if !ok {
+	switch {
+	case name == "replace_in_file": // its row is that of other tools, too
+		row = "editedExistingFile"
+	case !ok:
 		row = name
 	}
 	o.String("tool", row)

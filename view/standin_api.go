@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
@@ -42,7 +43,7 @@ func (m *apiMaker) row(raw []byte, i int) {
 		if i == 0 || kind != "say:text" {
 			role = "user"
 		}
-		images := addresses(raw)
+		images := slices.DeleteFunc(addresses(raw), func(a string) bool { return a == "" })
 		if text == "" && len(images) == 0 {
 			return
 		}
@@ -80,13 +81,15 @@ func (m *apiMaker) row(raw []byte, i int) {
 	}
 }
 
-// addresses are a row's images that are text at all.
+// addresses are a row's images; "" for one that is no text at all.
 func addresses(raw []byte) (out []string) {
 	list, _ := esjson.Get(raw, "images")
 	for el := range esjson.Array(list) {
-		if url, err := esjson.Unquote(el); err == nil {
-			out = append(out, url)
+		url, err := esjson.Unquote(el)
+		if err != nil {
+			url = ""
 		}
+		out = append(out, url)
 	}
 	return out
 }

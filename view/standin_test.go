@@ -54,12 +54,13 @@ func TestRowsFromTheModelsHistory(t *testing.T) {
 #7 you
   good
 #8 tool create n
-  new
+  +new
 #9 question
   which?
 #10 ? say:unknown hologram
-  {"type":"hologram","x":1}
-#11 failed error
+  type: hologram
+  x: 1
+#11 error
   denied
 #12 you
   red
@@ -95,10 +96,8 @@ func TestRowsFromTextResults(t *testing.T) {
 	))
 	want := `#1 you
   read
-#2 model
-  <read_file><path>a</path></read_file>
+#2 tool read a
 #3 output
-  [read_file for 'a'] Result:
   line 1
 #4 you
   and b
@@ -125,38 +124,33 @@ func TestMessagesFromThePersonsRows(t *testing.T) {
 		`{"ts":10,"type":"say","say":"completion_result","text":"Done."}`,
 		`{"ts":11,"type":"ask","ask":"completion_result"}`,
 	))
-	want := `#1 you user
-  you
-    run ls
+	want := `#1 you
+  run ls
   you image [1 image: image/png 3 B]
-#2 model assistant
+#2 model
   thinking
     hm
-  model
-    I look.
-  tool execute_command
-    command: ls
-#3 you user
+  I look.
+  tool execute_command ls
+#3 output
   output result
     a.txt
-#4 model assistant
-  tool read_file
+#4 model
+  tool read_file a.txt
     tool: readFile
-    path: a.txt
-#5 you user
+#5 output
   output result
     (the result is not known)
-#6 model assistant
-  tool ask_followup_question
-    question: which?
-#7 you user
+#6 model
+  question ask_followup_question
+    which?
+#7 you
   output result
     (the result is not known)
-  you
-    red
-#8 model assistant
-  tool attempt_completion
-    result: Done.`
+  red
+#8 model
+  result attempt_completion
+    Done.`
 	if d := cmp.Diff(strings.ReplaceAll(want, "image/png", "png"), readAll(messages, API)); d != "" {
 		t.Error(d)
 	}

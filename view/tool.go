@@ -24,7 +24,7 @@ func tool(it *Item, text string) {
 	it.Class = Tool
 	raw, ok := object(text)
 	if !ok {
-		it.Title, it.Body = "tool", text
+		it.Body = text
 		return
 	}
 	name := str(raw, "tool")
@@ -35,11 +35,7 @@ func tool(it *Item, text string) {
 	it.Title, it.Body = strings.TrimSpace(verb+" "+target(raw)), ""
 	switch name {
 	case "editedExistingFile", "appliedDiff", "newFileCreated", "insertContent", "searchAndReplace":
-		it.Body = str(raw, "content")
-		if it.Body == "" {
-			it.Body = str(raw, "diff")
-		}
-		it.Diff = strings.HasPrefix(it.Body, "@@") || strings.Contains(it.Body, "\n@@")
+		edited(it, name, raw)
 	case "listFilesTopLevel", "listFilesRecursive", "listFiles", "searchFiles", "listCodeDefinitionNames", "newTask":
 		it.Body = str(raw, "content")
 	case "switchMode":
@@ -49,6 +45,26 @@ func tool(it *Item, text string) {
 	}
 	if added, removed, ok := diffStats(raw); ok {
 		it.Title += fmt.Sprintf(" (+%d -%d)", added, removed)
+	}
+}
+
+// edited shows what a row changes. Roo's rows hold a diff as their content, Cline's
+// the blocks that the model wrote; a new file is there as it is.
+func edited(it *Item, name string, raw []byte) {
+	for _, key := range []string{"content", "diff"} {
+		text := str(raw, key)
+		if text == "" {
+			continue
+		}
+		var ok bool
+		if it.Body, ok = change(text); ok {
+			it.Diff = true
+			return
+		}
+		if it.Body = text; name == "newFileCreated" {
+			it.Body, it.Diff = added(text), true
+		}
+		return
 	}
 }
 

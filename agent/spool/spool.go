@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -113,19 +114,50 @@ func same(f *os.File, name string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
+// Left lists the folders below dir that dead processes left, and removes nothing. dir
+// "" is the system's folder for temporary files.
+func Left(dir string) []string {
+	var out []string
+	eachOurs(dir, func(path string, info fs.FileInfo) {
+		f, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|noFollow, 0)
+		if errors.Is(err, fs.ErrNotExist) && time.Since(info.ModTime()) > unlocked {
+			out = append(out, path)
+		}
+		if err != nil {
+			return
+		}
+		defer f.Close() // and with it goes the lock
+		if free, err := tryLock(f); err == nil && free && runtime.GOOS != "windows" {
+			out = append(out, path)
+		}
+	})
+	return out
+}
+
+// Sweep removes the folders below dir that dead processes left, as Make does.
+func Sweep(dir string) { sweep(dir, time.Now()) }
+
 // sweep removes what dead processes left.
 func sweep(dir string, now time.Time) {
+	eachOurs(dir, func(path string, info fs.FileInfo) { removeDead(path, info, now) })
+}
+
+// eachOurs visits the folders of our name and user. One that cannot be listed has
+// none: making a folder there will say why.
+func eachOurs(dir string, visit func(path string, info fs.FileInfo)) {
+	if dir == "" {
+		dir = os.TempDir()
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return // making a folder there will say why
+		return
 	}
 	for _, e := range entries {
 		if !e.IsDir() || !strings.HasPrefix(e.Name(), prefix) {
 			continue
 		}
-		info, err := e.Info()
-		if err == nil && ours(info) {
-			removeDead(filepath.Join(dir, e.Name()), info, now)
+		if info, err := e.Info(); err == nil && ours(info) {
+			visit(filepath.Join(dir, e.Name()), info)
 		}
 	}
 }

@@ -7,6 +7,7 @@
 // are options. What models and tools wrote is made harmless for terminals before
 // it is written.
 //
-// Limits: it writes line after line and never moves the cursor, so it works in
-// logs and in every terminal, and it has no spinner.
+// Limits: a Display writes line after line and never moves the cursor, so it works in
+// logs and in every terminal, and it has no spinner. Progress rewrites one line, and
+// is for terminals only.
 package term

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/roofmt"
+)
+
+// lists measures a list of every task of a storage in Roo's format: the first one,
+// against reading all files once and splitting their JSON on all cores; the next
+// ones, against starting the program; and one after a task has changed. The first one
+// is measured twice: with all files on the disk, where the disk decides, and with all
+// in memory, where it shows what the program costs.
+func lists(ctx context.Context, o options) ([]row, error) {
+	tasks, each, rounds := 2000, 500<<10, 15
+	switch {
+	case o.full:
+		tasks = 10_000
+	case o.quick:
+		tasks, each, rounds = 40, 40<<10, 3
+	}
+	home := filepath.Join(o.dir, "lists")
+	storage := filepath.Join(home, "rooveterinaryinc.roo-cline")
+	var dirs []string
+	for i := range tasks {
+		dirs = append(dirs, filepath.Join(storage, "tasks", fmt.Sprintf("%08x-0000-4000-8000-%012x", i*2654435761&0xffffffff, i)))
+	}
+	bytes, err := storageOf(dirs, each)
+	if err != nil {
+		return nil, err
+	}
+	time.Sleep(100 * time.Millisecond) // what was written just now is not believed to be still
+	args := func(more ...string) []string {
+		return append([]string{"list", "--json", "--sources", storage}, more...)
+	}
+	var rows []row
+	for _, from := range []string{"disk", "memory"} {
+		first, floor, err := coldLists(ctx, o, home, dirs, args(), from == "disk")
+		if err != nil {
+			return rows, err
+		}
+		if len(first) > 0 {
+			rows = append(rows, row{
+				what: fmt.Sprintf("8 first list of %d tasks, %s from %s", tasks, mb(bytes), from), got: ms(first.median()),
+				floor: "read+split " + ms(floor.median()), ratio: over(first.median(), floor.median()), bar: "<= 1.50x",
+			})
+		}
+	}
+	var bare, warm, fresh times
+	for i := range rounds {
+		for _, m := range []struct {
+			to   *times
+			args []string
+		}{{&bare, []string{"version"}}, {&warm, args("--limit", "50")}, {&fresh, args("--limit", "50")}} {
+			if m.to == &fresh {
+				if err := grow(dirs[i*7%len(dirs)]); err != nil {
+					return rows, err
+				}
+			}
+			c, err := start(ctx, o, home, time.Hour, m.args...)
+			if err != nil {
+				return rows, err
+			}
+			*m.to = append(*m.to, c.took)
+			if m.to == &fresh {
+				if err := newest(c.out, dirs[i*7%len(dirs)]); err != nil {
+					return rows, err
+				}
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+		if _, err := start(ctx, o, home, time.Hour, args("--limit", "1")...); err != nil { // it keeps what has changed
+			return rows, err
+		}
+	}
+	more := func(a, b times) string { return "+" + ms(a.median()-b.median()) }
+	return append(rows,
+		row{
+			what: fmt.Sprintf("8 list --limit 50 of %d tasks again", tasks), got: ms(warm.median()) + ", p99 " + ms(warm.p99()),
+			floor: "start " + ms(bare.median()), ratio: more(warm, bare), bar: "<= +20 ms",
+		},
+		row{
+			what: "8 the same when a task has changed", got: ms(fresh.median()) + ", p99 " + ms(fresh.p99()),
+			floor: "unchanged " + ms(warm.median()), ratio: more(fresh, warm), bar: "<= +100 ms",
+		},
+	), nil
+}
+
+// storageOf makes task folders as Roo writes them, with so many bytes of messages each.
+func storageOf(dirs []string, each int) (total int64, err error) {
+	const text = 3000
+	for i, dir := range dirs {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return total, fmt.Errorf("make a storage: %w", err)
+		}
+		n := max(each/(2*text), 2)
+		ui, api := make([][]byte, n), make([][]byte, n)
+		for j := range n {
+			ui[j], api[j] = uiMessage(i*n+j, text), apiMessage(j, text)
+		}
+		ui[1] = []byte(fmt.Sprintf(`{"ts":%d,"type":"say","say":"api_req_started","text":"{\"tokensIn\":%d,\"tokensOut\":90,\"cost\":0.0%d}"}`, baseTS+i*n+1, 900+i, i%90+10))
+		item := fmt.Sprintf(`{"id":%q,"number":%d,"ts":%d,"task":"task %d","tokensIn":%d,"tokensOut":90,"totalCost":0.0%d,"workspace":"/home/me/%d"}`,
+			filepath.Base(dir), i+1, baseTS+i, i, 900+i, i%90+10, i%17)
+		for name, data := range map[string][]byte{
+			roofmt.UIName: jsonArray(ui), roofmt.APIName: jsonArray(api), roofmt.ItemName: []byte(item), roofmt.MetadataName: []byte(`{"files_in_context":[]}`),
+		} {
+			total += int64(len(data))
+			if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+				return total, fmt.Errorf("make a storage: %w", err)
+			}
+		}
+	}
+	return total, nil
+}
+
+func jsonArray(list [][]byte) []byte {
+	return append(append([]byte{'['}, bytes.Join(list, []byte{','})...), ']')
+}
+
+// coldLists runs first lists, each with a cache folder that is empty, turn about with
+// the yardstick. It gives no times when files cannot be put out of memory here.
+func coldLists(ctx context.Context, o options, home string, dirs, args []string, disk bool) (first, floor times, err error) {
+	prepare := func() (bool, error) { return true, nil }
+	if disk {
+		prepare = func() (bool, error) { return dropPages(filepath.Dir(dirs[0])) }
+	} else if _, err := readAndSplit(dirs); err != nil { // the files come into memory
+		return nil, nil, err
+	}
+	for range 3 {
+		if done, err := prepare(); err != nil || !done {
+			return nil, nil, err
+		}
+		took, err := readAndSplit(dirs)
+		if err != nil {
+			return nil, nil, err
+		}
+		floor = append(floor, took)
+		if err := os.RemoveAll(filepath.Join(home, "cache")); err != nil {
+			return nil, nil, fmt.Errorf("empty the cache: %w", err)
+		}
+		if _, err := prepare(); err != nil {
+			return nil, nil, err
+		}
+		c, err := start(ctx, o, home, time.Hour, args...)
+		if err != nil {
+			return nil, nil, err
+		}
+		first = append(first, c.took)
+		var got struct{ Items []json.RawMessage }
+		if err := json.Unmarshal(c.out, &got); err != nil || len(got.Items) != len(dirs) {
+			return nil, nil, fmt.Errorf("the list has %d of %d tasks: %w", len(got.Items), len(dirs), err)
+		}
+	}
+	return first, floor, nil
+}
+
+// readAndSplit reads every file once, and finds the elements of the histories.
+func readAndSplit(dirs []string) (time.Duration, error) {
+	begun := time.Now()
+	jobs := make(chan string)
+	errs := make([]error, runtime.GOMAXPROCS(0))
+	var all sync.WaitGroup
+	for w := range errs {
+		all.Go(func() {
+			for dir := range jobs {
+				errs[w] = errors.Join(errs[w], splitTask(dir))
+			}
+		})
+	}
+	for _, dir := range dirs {
+		jobs <- dir
+	}
+	close(jobs)
+	all.Wait()
+	return time.Since(begun), errors.Join(errs...)
+}
+
+func splitTask(dir string) error {
+	for _, name := range []string{roofmt.UIName, roofmt.APIName} {
+		f, err := os.Open(filepath.Join(dir, name))
+		if err != nil {
+			return fmt.Errorf("read a task: %w", err)
+		}
+		_, err = esjson.Split(f, func(esjson.Element) error { return nil })
+		if err := errors.Join(err, f.Close()); err != nil {
+			return fmt.Errorf("split %s: %w", f.Name(), err)
+		}
+	}
+	for _, name := range []string{roofmt.ItemName, roofmt.MetadataName} {
+		if _, err := os.ReadFile(filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("read a task: %w", err)
+		}
+	}
+	return nil
+}
+
+// grow appends a message to a task, in place: what an editor does least often, and
+// what no folder's time tells.
+func grow(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, roofmt.UIName), os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("change a task: %w", err)
+	}
+	_, err = f.Seek(-1, io.SeekEnd)
+	if err == nil {
+		_, err = fmt.Fprintf(f, `,{"ts":%d,"type":"say","say":"text","text":"one more"}]`, time.Now().UnixMilli()+int64(365*24*time.Hour/time.Millisecond))
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("change a task: %w", err)
+	}
+	return nil
+}
+
+// newest checks that a list shows a change.
+func newest(out []byte, dir string) error {
+	var got struct {
+		Items []struct{ ID string }
+	}
+	if err := json.Unmarshal(out, &got); err != nil {
+		return fmt.Errorf("read a list: %w", err)
+	}
+	if len(got.Items) == 0 || got.Items[0].ID != filepath.Base(dir) {
+		return fmt.Errorf("the list does not begin with %s, which has changed", filepath.Base(dir))
+	}
+	return nil
+}

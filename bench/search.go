@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/store"
+)
+
+// searches measures the catalogue of a storage in Roo's format: how fast text goes
+// into it, how large it becomes, and how long a page of hits takes, over a mix of what
+// people look for. The yardstick of indexing is reading the same files.
+func searches(ctx context.Context, o options) ([]row, error) {
+	home := filepath.Join(o.dir, "search")
+	storage, cache := filepath.Join(home, "rooveterinaryinc.roo-cline"), filepath.Join(home, "cache")
+	messages, each := 40_000, 200
+	switch {
+	case o.full:
+		messages = 200_000
+	case o.quick:
+		messages, each = 400, 40
+	}
+	t := newTalk()
+	var files []string
+	for i := range messages / each {
+		dir := filepath.Join(storage, "tasks", fmt.Sprintf("task-%04d", i))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make a storage: %w", err)
+		}
+		ui, api := t.task(baseTS+int64(i)*3_600_000, each)
+		for name, data := range map[string][]byte{"ui_messages.json": ui, "api_conversation_history.json": api} {
+			files = append(files, filepath.Join(dir, name))
+			if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+				return nil, fmt.Errorf("make a storage: %w", err)
+			}
+		}
+	}
+	s, err := store.Open(store.Options{Root: filepath.Join(home, "roost"), Cache: cache, Sources: []string{storage}, Program: "bench"})
+	if err != nil {
+		return nil, err
+	}
+	time.Sleep(100 * time.Millisecond) // what was written just now is not kept
+	begun := time.Now()
+	for _, path := range files {
+		if err := drain(path); err != nil {
+			return nil, err
+		}
+	}
+	reading := time.Since(begun)
+	begun = time.Now()
+	first, err := s.Search(ctx, store.SearchQuery{Text: "begin", Filter: store.Filter{Limit: pageOfHits}})
+	if err != nil {
+		return nil, err
+	}
+	took := time.Since(begun)
+	size, err := fileSize(filepath.Join(cache, catalog.Name))
+	if err != nil {
+		return nil, err
+	}
+	rows := []row{
+		{what: fmt.Sprintf("9 index %d messages of %d tasks", messages, first.Tasks), got: fmt.Sprintf("%s, %.1f MB of text/s", ms(took), float64(t.bytes)/(1<<20)/took.Seconds()),
+			floor: "read the files " + ms(reading), ratio: over(took, reading), bar: ">= 15 MB/s"},
+		{what: "9 size of the catalogue", got: mb(size), floor: "text " + mb(t.bytes), ratio: over(size, t.bytes), bar: "<= 0.60x"},
+	}
+	return t.queries(ctx, s, o, rows)
+}
+
+// pageOfHits is what a terminal or a page asks for.
+const pageOfHits = 50
+
+// queries runs the mix, each query once.
+func (t *talk) queries(ctx context.Context, s *store.Store, o options, rows []row) ([]row, error) {
+	var all times
+	count := 40
+	if o.quick {
+		count = 2
+	}
+	for _, kind := range []struct {
+		name string
+		make func() string
+	}{
+		{"common words", func() string { return t.words[t.r.IntN(60)] }},
+		{"rare words", func() string { return t.words[len(t.words)/2+t.r.IntN(len(t.words)/2)] }},
+		{"two words", func() string { return t.word() + " " + t.word() }},
+		{"identifiers", func() string { return t.again("identifier") }},
+		{"paths", func() string { return t.again("path") }},
+		{"phrases", func() string { return `"` + t.again("phrase") + `"` }},
+		{"substrings", func() string { return inside(t.r, t.words[t.r.IntN(len(t.words))]+t.word()) }},
+		{"Chinese", func() string { return t.han[t.pick(len(t.han))] }},
+		{"what is nowhere", func() string { return t.word() + "q" + t.word() + "zz" }},
+	} {
+		var some times
+		hits := 0
+		for range count {
+			begun := time.Now()
+			got, err := s.Search(ctx, store.SearchQuery{Text: kind.make(), Filter: store.Filter{Limit: pageOfHits}})
+			if err != nil {
+				return rows, err
+			}
+			if got.Read > 0 {
+				return rows, fmt.Errorf("%d tasks were read again: %s", got.Read, strings.Join(got.Notes, "; "))
+			}
+			some = append(some, time.Since(begun))
+			if len(got.Items) > 0 {
+				hits++
+			}
+		}
+		all = append(all, some...)
+		rows = append(rows, row{what: fmt.Sprintf("9 search, %s, %d of %d found", kind.name, hits, count), got: "median " + ms(some.median()), floor: "p95 " + ms(some.at(0.95))})
+	}
+	return append(rows, row{what: fmt.Sprintf("9 search, all %d", len(all)), got: "p95 " + ms(all.at(0.95)), floor: "median " + ms(all.median()), bar: "p95 < 50 ms"}), nil
+}
+
+// inside cuts a piece out of the middle of a word.
+func inside(r *rand.Rand, w string) string {
+	if len(w) < 5 {
+		return w
+	}
+	from := 1 + r.IntN(len(w)-4)
+	return w[from:min(len(w), from+3+r.IntN(4))]
+}

@@ -1,0 +1,259 @@
+package catalog
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math/bits"
+	"strings"
+)
+
+// packer writes the columns of rows. Words that stand in many rows are written once.
+type packer struct {
+	head  []byte
+	body  [][]byte // large pieces, each of several rows
+	at    int64
+	words map[string]int
+}
+
+// bodyPiece is how large a piece of the body gets: one write each.
+const bodyPiece = 1 << 20
+
+func (p *packer) fixed(n uint64)    { p.head = binary.LittleEndian.AppendUint64(p.head, n) }
+func (p *packer) number(n int64)    { p.head = binary.AppendVarint(p.head, n) }
+func (p *packer) unsigned(n uint64) { p.head = binary.AppendUvarint(p.head, n) }
+
+func (p *packer) text(s string) {
+	p.unsigned(uint64(len(s)))
+	p.head = append(p.head, s...)
+}
+
+// word writes a text that probably was written before: its number, or 0 and itself.
+func (p *packer) word(s string) {
+	if n, ok := p.words[s]; ok {
+		p.unsigned(uint64(n))
+		return
+	}
+	p.words[s] = len(p.words) + 1
+	p.unsigned(0)
+	p.text(s)
+}
+
+func (p *packer) shelves(list []*Shelf) {
+	p.words = map[string]int{}
+	p.unsigned(uint64(len(list)))
+	for _, s := range list {
+		for _, text := range []string{s.Name, s.Tool, s.ByPath, s.Path, s.Tasks} {
+			p.text(text)
+		}
+		p.number(s.Seen)
+		p.fixed(s.Indexes)
+		p.unsigned(uint64(len(s.Dirs)))
+		for _, d := range s.Dirs {
+			p.text(d.Path)
+			p.fixed(d.Digest)
+		}
+		p.unsigned(uint64(len(s.Rows)))
+		for i := range s.Rows {
+			p.row(&s.Rows[i])
+		}
+	}
+}
+
+// The bits of a row's flags.
+const (
+	flagKnown = 1 << iota
+	flagEmpty
+	flagDamaged
+	flagPinned
+	flagPriced
+	flagLogged
+	flagUnfinished
+	flagContent
+)
+
+func (row *Row) flags() (out byte) {
+	for i, on := range []bool{row.Known, row.Empty, row.Damaged, row.Pinned, row.Priced, row.Logged, row.Unfinished, row.Content != [16]byte{}} {
+		if on {
+			out |= 1 << i
+		}
+	}
+	return out
+}
+
+func (p *packer) row(row *Row) {
+	p.text(row.ID)
+	if !row.Known || row.Whole == nil {
+		p.head = append(p.head, 0)
+		return
+	}
+	flags := row.flags()
+	p.head = append(p.head, flags)
+	p.fixed(row.Digest)
+	p.fixed(row.Item)
+	p.fixed(row.Sizes)
+	if flags&flagContent != 0 {
+		p.head = append(p.head, row.Content[:]...)
+	}
+	for _, word := range []string{row.Watch, row.Tool, row.Status, row.Workspace, row.Model, row.Parent, strings.Join(row.Tags, "\x00")} {
+		p.word(word)
+	}
+	for _, n := range []int64{row.TS, row.Cost, row.Tokens, row.Size} {
+		p.number(n)
+	}
+	p.unsigned(uint64(len(row.Title)))
+	p.unsigned(uint64(len(row.Whole)))
+	if last := len(p.body) - 1; last < 0 || len(p.body[last])+len(row.Title)+len(row.Whole) > cap(p.body[last]) {
+		p.body = append(p.body, make([]byte, 0, max(bodyPiece, len(row.Title)+len(row.Whole))))
+	}
+	piece := &p.body[len(p.body)-1]
+	from := len(*piece)
+	*piece = append(append(*piece, row.Title...), row.Whole...)
+	p.fixed(uint64(crc32.Checksum((*piece)[from:], castagnoli)))
+	p.at += int64(len(*piece) - from)
+}
+
+// unpacker reads what a packer wrote. Texts are parts of one string: nothing is
+// copied. A text that no packer wrote makes it bad, and never fails otherwise.
+type unpacker struct {
+	text  string
+	bad   bool
+	at    int64
+	words []string
+	tags  map[string][]string
+}
+
+func (u *unpacker) take(n uint64) string {
+	if n > uint64(len(u.text)) {
+		u.bad, u.text = true, ""
+		return ""
+	}
+	out := u.text[:n]
+	u.text = u.text[n:]
+	return out
+}
+
+func (u *unpacker) fixed() (out uint64) {
+	b := u.take(8)
+	if u.bad {
+		return 0
+	}
+	for i := 7; i >= 0; i-- {
+		out = out<<8 | uint64(b[i])
+	}
+	return out
+}
+
+func (u *unpacker) unsigned() (out uint64) {
+	for shift := 0; shift < 64; shift += 7 {
+		if len(u.text) == 0 {
+			break
+		}
+		b := u.text[0]
+		u.text = u.text[1:]
+		out |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return out
+		}
+	}
+	u.bad, u.text = true, ""
+	return 0
+}
+
+func (u *unpacker) number() int64 {
+	n := u.unsigned()
+	return int64(n>>1) ^ -int64(n&1)
+}
+
+func (u *unpacker) string() string { return u.take(u.unsigned()) }
+
+func (u *unpacker) word() string {
+	n := u.unsigned()
+	if n == 0 {
+		u.words = append(u.words, u.string())
+		n = uint64(len(u.words))
+	}
+	if n > uint64(len(u.words)) {
+		u.bad, u.text = true, ""
+		return ""
+	}
+	return u.words[n-1]
+}
+
+// count reads how many follow; each takes a byte at least.
+func (u *unpacker) count() int {
+	n := u.unsigned()
+	if n > uint64(len(u.text)) {
+		u.bad, u.text = true, ""
+		return 0
+	}
+	return int(n)
+}
+
+func (u *unpacker) shelves() []*Shelf {
+	u.tags = map[string][]string{"": nil}
+	var out []*Shelf
+	for range u.count() {
+		s := &Shelf{Name: u.string(), Tool: u.string(), ByPath: u.string(), Path: u.string(), Tasks: u.string()}
+		s.Seen, s.Indexes = u.number(), u.fixed()
+		for range u.count() {
+			s.Dirs = append(s.Dirs, Dir{u.string(), u.fixed()})
+		}
+		s.Rows = make([]Row, u.count())
+		for i := range s.Rows {
+			u.row(&s.Rows[i])
+		}
+		out = append(out, s)
+	}
+	u.bad = u.bad || u.text != ""
+	return out
+}
+
+func (u *unpacker) row(row *Row) {
+	row.ID = u.string()
+	b := u.take(1)
+	if u.bad || b[0]&flagKnown == 0 {
+		return
+	}
+	flags := b[0]
+	row.Known, row.Empty, row.Damaged, row.Pinned = true, flags&flagEmpty != 0, flags&flagDamaged != 0, flags&flagPinned != 0
+	row.Priced, row.Logged, row.Unfinished = flags&flagPriced != 0, flags&flagLogged != 0, flags&flagUnfinished != 0
+	row.Digest, row.Item, row.Sizes = u.fixed(), u.fixed(), u.fixed()
+	if flags&flagContent != 0 {
+		copy(row.Content[:], u.take(16))
+	}
+	row.Watch, row.Tool, row.Status, row.Workspace, row.Model, row.Parent = u.word(), u.word(), u.word(), u.word(), u.word(), u.word()
+	tags := u.word()
+	list, ok := u.tags[tags]
+	if !ok {
+		list = strings.Split(tags, "\x00")
+		u.tags[tags] = list
+	}
+	row.Tags = list
+	row.TS, row.Cost, row.Tokens, row.Size = u.number(), u.number(), u.number(), u.number()
+	title, n := u.unsigned(), u.unsigned()
+	row.sum = uint32(u.fixed())
+	if title > 1<<40 || n > 1<<40 {
+		u.bad, u.text = true, ""
+		return
+	}
+	row.at, row.title, row.n = u.at, int(title), int(n)
+	u.at += int64(title + n)
+}
+
+// Mix adds a number to a digest. It is one step of a permutation, so two that differ
+// in one number always differ; it is no defence against somebody who wants two to be
+// equal.
+func Mix(digest, n uint64) uint64 {
+	return bits.RotateLeft64(digest^n*0x9e3779b97f4a7c15, 29) * 0xbf58476d1ce4e5b9
+}
+
+// MixText adds a text.
+func MixText(digest uint64, s string) uint64 {
+	digest = Mix(digest, uint64(len(s)))
+	for ; len(s) >= 8; s = s[8:] {
+		digest = Mix(digest, binary.LittleEndian.Uint64([]byte(s[:8])))
+	}
+	var last [8]byte
+	copy(last[:], s)
+	return Mix(digest, binary.LittleEndian.Uint64(last[:]))
+}

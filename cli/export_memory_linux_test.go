@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A task of hundred megabytes costs an export what some of its messages cost, in every
+// form, and showing it no more.
+func TestLargeTasksCostLittleMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes half a gigabyte")
+	}
+	s := newSandbox(t)
+	const rows, megabyte, limit = 70, 1 << 20, 120 << 20
+	s.foreign("fat", "words", 1_776_200_000_000)
+	for name, shape := range map[string]string{
+		"ui_messages.json":              `{"ts":%d,"type":"say","say":"text","text":"%s"}`,
+		"api_conversation_history.json": `{"role":"assistant","content":"%[2]s","ts":%[1]d}`,
+	} {
+		f, err := os.Create(filepath.Join(s.store, "tasks", "fat", name))
+		must(t, err)
+		out := bufio.NewWriter(f)
+		text := strings.Repeat("so many words ", megabyte/14)
+		sep := "["
+		for i := range rows {
+			fmt.Fprintf(out, sep+shape, i+1, text)
+			sep = ","
+		}
+		out.WriteString("]") //nolint:errcheck // Flush tells
+		must(t, out.Flush())
+		must(t, f.Close())
+		must(t, os.Chtimes(f.Name(), yesterday, yesterday))
+	}
+	for _, args := range [][]string{
+		{"export", "fat", "--format", "md"}, {"export", "fat", "--format", "json"}, {"export", "fat", "--format", "html"}, {"export", "fat", "--format", "roo"},
+		{"export", "fat", "--format", "archive"}, {"show", "fat"}, {"show", "fat", "--api", "--tail", "3"}, {"show", "fat", "--ui", "--json"}, {"usage"},
+	} {
+		if args[0] == "export" {
+			args = append(args, "-o", filepath.Join(s.dir, "out."+args[3]))
+		}
+		cmd := s.command(args...)
+		memory := filepath.Join(t.TempDir(), "status")
+		cmd.Env = append(cmd.Env, peakVar+"="+memory)
+		if err := cmd.Run(); err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
+		if most := peak(t, memory); most > limit || most == 0 {
+			t.Errorf("%v took %d MB of memory", args, most>>20)
+		}
+	}
+}

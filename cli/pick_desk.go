@@ -1,0 +1,278 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/cli/picker"
+	"github.com/roost-dev/roost/export"
+	"github.com/roost-dev/roost/store"
+)
+
+const (
+	firstRows    = 50       // tasks that the picker shows before all are read
+	previewBytes = 64 << 10 // of a preview's end: more is not scrolled through
+	mostHits     = 1000     // messages that a search in the picker looks for
+)
+
+// desk gives the picker what it needs, by the same code as the commands do.
+type desk struct {
+	*App
+	store  *store.Store
+	paging atomic.Bool
+	closed atomic.Int64 // when the last pager ended, in nanoseconds
+}
+
+// aside is the App for work beside the screen: nothing of it is printed there.
+func (d *desk) aside(out io.Writer, errs io.Writer) *App {
+	a := *d.App
+	a.Out, a.Err = out, errs
+	a.InTTY, a.ErrTTY, a.screen, a.asker = false, false, nil, nil
+	a.Width = 0 // the picker breaks lines
+	a.flags.json, a.flags.quiet = false, false
+	return &a
+}
+
+// Tasks streams rows.
+func (d *desk) Tasks(ctx context.Context) iter.Seq2[picker.Found, error] {
+	return func(yield func(picker.Found, error) bool) {
+		for part, err := range d.store.Stream(ctx, firstRows) {
+			f := picker.Found{Read: part.Read, Of: part.Of, Whole: part.Whole, Tasks: make([]picker.Task, 0, len(part.Items))}
+			labels := map[string]string{}
+			for _, src := range part.Sources {
+				labels[src.Name] = sourceLabel(src)
+				f.Sources = append(f.Sources, picker.Source{
+					Name: labels[src.Name], Tasks: src.Tasks, Damaged: src.Damaged, Empty: src.Empty, Trouble: trouble(src),
+				})
+			}
+			for _, t := range part.Items {
+				if !t.Empty {
+					f.Tasks = append(f.Tasks, pickRow(t, labels[t.Source]))
+				}
+			}
+			if !yield(f, err) {
+				return
+			}
+		}
+	}
+}
+
+// trouble is why a source could not be looked into. That tasks of it are damaged, the
+// sentence above the list says.
+func trouble(src store.SourceState) string {
+	if src.State == "partly damaged" {
+		return ""
+	}
+	return strings.TrimSpace(unreachable(src))
+}
+
+func pickRow(t store.Summary, label string) picker.Task {
+	row := picker.Task{
+		Key: t.Source + ":" + t.ID, ID: t.ID, Title: t.Title, Status: t.Status, Source: label, Workspace: t.Workspace,
+		Model: t.Model, TS: t.TS, Messages: t.Messages.UI, Tags: t.Tags, Pinned: t.Pinned,
+		Foreign: t.Source != store.OwnSource, Copied: len(t.Copies) > 0,
+	}
+	if t.Usage.Cost != nil {
+		row.Cost = t.Usage.Cost.String()
+	}
+	for _, damage := range t.Damaged {
+		text := filepath.Base(damage.File) + ": " + damage.Problem
+		if damage.Recovered != "" {
+			text += "; recovered: " + damage.Recovered
+		}
+		row.Damaged = append(row.Damaged, text)
+	}
+	return row
+}
+
+// history says which messages to show: the last ones, or those around a hit.
+func history(hit *picker.Hit, before, after int) showFlags {
+	f := showFlags{ui: true, tail: page}
+	if hit != nil {
+		f.api = hit.History == catalog.HistoryAPI
+		f.ui, f.to, f.tail = !f.api, hit.Number+after+1, before+after+1
+	}
+	return f
+}
+
+func (d *desk) read(ctx context.Context, key string) (*store.View, error) {
+	ref, err := d.store.Find(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return d.store.Read(ctx, ref)
+}
+
+// Preview is what show prints of the end of a task.
+func (d *desk) Preview(ctx context.Context, t picker.Task, hit *picker.Hit) (string, error) {
+	v, err := d.read(ctx, t.Key)
+	if err != nil {
+		return "", err
+	}
+	defer v.Close()
+	var out ending
+	if err := d.aside(&out, io.Discard).showTask(ctx, v, history(hit, 3, 0)); err != nil {
+		return "", err
+	}
+	return out.String(), ctx.Err()
+}
+
+// ending keeps the last whole lines of what is written to it.
+type ending struct{ text bytes.Buffer }
+
+func (e *ending) Write(p []byte) (int, error) {
+	e.text.Write(p)
+	if over := e.text.Len() - 2*previewBytes; over > 0 {
+		e.trim()
+	}
+	return len(p), nil
+}
+
+func (e *ending) trim() {
+	if over := e.text.Len() - previewBytes; over > 0 {
+		e.text.Next(over)
+		if i := bytes.IndexByte(e.text.Bytes(), '\n'); i >= 0 {
+			e.text.Next(i + 1) // a colour that was cut in the middle is gone, too
+		}
+	}
+}
+
+func (e *ending) String() string {
+	e.trim()
+	return e.text.String()
+}
+
+// Search looks through the messages of all tasks, the newest first.
+func (d *desk) Search(ctx context.Context, text string) ([]picker.Hit, error) {
+	found, err := d.store.Search(ctx, store.SearchQuery{Text: text, Patience: keepTime, Filter: store.Filter{Limit: mostHits}})
+	if errors.Is(err, catalog.ErrQuery) {
+		return nil, nil // half a phrase, perhaps: titles are searched all the same
+	}
+	if err != nil {
+		return nil, err
+	}
+	hits := make([]picker.Hit, 0, len(found.Items))
+	for _, h := range found.Items {
+		hits = append(hits, picker.Hit{Key: h.Task.Source + ":" + h.Task.ID, History: h.History, Number: h.Number, Text: h.Snippet})
+	}
+	return hits, nil
+}
+
+// Open shows a task in the pager.
+func (d *desk) Open(ctx context.Context, t picker.Task, hit *picker.Hit) error {
+	v, err := d.read(ctx, t.Key)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	a := *d.App
+	a.flags.quiet = true // what show says on stderr would stand on no screen
+	a.less = " -+F -+X"  // the pager stays until it is left, and leaves nothing
+	d.paging.Store(true)
+	defer func() {
+		d.closed.Store(time.Now().UnixNano())
+		d.paging.Store(false)
+	}()
+	err = a.paged(ctx, func() error {
+		f := history(hit, 2, page)
+		if hit == nil {
+			f.ui = false // with the facts above it
+		}
+		return a.showTask(ctx, v, f)
+	})
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && (exit.ExitCode() == -1 || exit.ExitCode() == ExitInterrupt) {
+		return nil // the person ended it by Ctrl-C
+	}
+	return err
+}
+
+// Export writes a task into the current folder and overwrites nothing.
+func (d *desk) Export(ctx context.Context, t picker.Task, form string) (string, error) {
+	ext := "." + form
+	if form == "archive" {
+		ext = ".zip"
+	}
+	name := export.FileName(t.ID)
+	if form == "md" {
+		name = strings.TrimSuffix(export.MarkdownName(t.TS, time.Local), ext)
+	}
+	path := filepath.Join(d.Dir, name+ext)
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		path = filepath.Join(d.Dir, name+"~"+strconv.Itoa(n)+ext)
+	}
+	var told bytes.Buffer
+	err := d.aside(io.Discard, &told).export(ctx, []string{t.Key}, exportFlags{format: form, output: path})
+	said := strings.Join(strings.FieldsFunc(told.String(), func(r rune) bool { return r == '\n' }), "; ")
+	if err != nil {
+		var f *Failure
+		if errors.As(err, &f) {
+			err = fmt.Errorf("%s: %s", f.What, f.Why)
+		}
+		if said != "" {
+			err = fmt.Errorf("%s; %w", said, err)
+		}
+	}
+	return said, err
+}
+
+// Delete puts a task into the trash.
+func (d *desk) Delete(ctx context.Context, t picker.Task) (string, error) {
+	ref, err := d.store.Find(ctx, t.Key)
+	if err != nil {
+		return "", err
+	}
+	gone, err := d.store.Delete(ctx, ref)
+	return gone.Word(), err
+}
+
+// Restore takes it out of there.
+func (d *desk) Restore(ctx context.Context, token string) error {
+	_, err := d.store.Restore(ctx, token)
+	return err
+}
+
+// Offer is true once for each root.
+func (d *desk) Offer() bool { return d.store.Once("import") }
+
+// Import copies what all other tools have.
+func (d *desk) Import(ctx context.Context, tell func(string)) (string, error) {
+	list, dark, err := d.store.ImportSource(ctx, "all")
+	if err != nil {
+		return "", err
+	}
+	r, err := d.store.Import(ctx, list, store.ImportOptions{OnConflict: store.ConflictSkip, Progress: func(p store.ImportProgress) {
+		tell(fmt.Sprintf("%d of %d tasks, %s", p.Tasks, p.Of, bytesText(p.Bytes)))
+	}})
+	if err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("%d imported and verified", r.Imported+r.Forked)
+	for _, n := range []struct {
+		n    int
+		what string
+	}{{r.Same, "there already"}, {r.Conflicts, "in conflict"}, {r.Failed, "failed"}, {len(dark), "sources unreachable"}} {
+		if n.n > 0 {
+			text += fmt.Sprintf(", %d %s", n.n, n.what)
+		}
+	}
+	if r.Failed+r.Conflicts+len(dark) > 0 {
+		text += " (roost import --from all tells more)"
+	}
+	return text, nil
+}

@@ -1,0 +1,199 @@
+package picker
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDeleteAsksAndCanBeTakenBack(t *testing.T) {
+	d := &counter{parts: whole(chores("paint", "tidy", "mend"))}
+	on(t, d, Options{}, func(s *stage) {
+		s.step()
+		d.did("")
+		s.press("down", "d")
+		s.shows(`Delete "tidy"?`)
+		for _, no := range []string{"enter", "n", "esc", "d"} {
+			s.press(no)
+			s.shows("not deleted", "tidy")
+			s.press("d")
+		}
+		if got := d.did("delete"); got != nil {
+			t.Fatalf("deleted without a yes: %q", got)
+		}
+		s.press("y")
+		s.step()
+		s.shows("deleted: tidy · u takes it back", "paint", "mend")
+		s.at("mend")
+		s.press("d", "y")
+		s.step()
+		s.at("paint")
+		s.press("u")
+		s.step()
+		s.shows("put back: mend")
+		s.at("mend")
+		// What was deleted stays away when the list is read again, until it is put back.
+		s.press("ctrl+r")
+		s.later(time.Second)
+		s.shows("!  tidy", "mend")
+		s.press("u")
+		s.step()
+		s.shows("put back: tidy")
+		s.press("u")
+		s.shows("nothing was deleted here")
+		if got := d.did("restore"); !cmp.Equal(got, []string{"restore trash:s:t2", "restore trash:s:t1"}) {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+// A task that was read away while it lay in the trash comes back all the same.
+func TestUndoAfterReadingAgain(t *testing.T) {
+	d := &counter{parts: whole(chores("paint", "tidy"))}
+	on(t, d, Options{}, func(s *stage) {
+		s.step()
+		s.press("d", "y")
+		s.step()
+		d.parts = whole(chores("paint", "tidy")[1:])
+		s.press("ctrl+r")
+		s.later(time.Second)
+		s.press("u")
+		s.step()
+		s.shows("paint", "tidy")
+		s.at("paint")
+		s.shows("Found 1 task: VS Code/Roo 1.", "!Nothing was changed") // something was
+	})
+}
+
+func TestDeleteThatFails(t *testing.T) {
+	d := &counter{parts: whole(chores("paint")), deleting: errors.New("another program owns it")}
+	on(t, d, Options{}, func(s *stage) {
+		s.step()
+		s.press("d", "y")
+		s.step()
+		s.shows("another program owns it", "paint", "Nothing was changed")
+		s.press("u")
+		s.shows("nothing was deleted here")
+	})
+}
+
+func TestExportAsksForTheForm(t *testing.T) {
+	d := &counter{parts: whole(chores("paint"))}
+	on(t, d, Options{}, func(s *stage) {
+		s.step()
+		d.did("")
+		for _, f := range Forms {
+			s.press("e")
+			s.shows("m Markdown · h HTML")
+			s.press(f.Key)
+			s.step()
+			s.shows("wrote t0." + f.Form)
+		}
+		s.press("e", "x")
+		s.shows("not exported")
+		if got := d.did("export"); len(got) != len(Forms) {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+func TestImportIsOfferedOnce(t *testing.T) {
+	foreign := chores("paint", "tidy")
+	foreign[0].Foreign, foreign[1].Foreign = true, true
+	for _, tt := range []struct {
+		name, purpose string
+		tasks         []Task
+		want          bool
+	}{
+		{"tasks of other tools", "", foreign, true},
+		{"a picker that only wants a task", "resume", foreign, false},
+		{"tasks of our own", "", chores("paint"), false},
+	} {
+		on(t, &counter{parts: whole(tt.tasks)}, Options{Purpose: tt.purpose}, func(s *stage) {
+			s.step()
+			if got := s.m.act.ask == askImport; got != tt.want {
+				t.Errorf("%s: offered is %v", tt.name, got)
+			}
+			s.press("ctrl+r")
+			s.later(time.Second)
+			if tt.want {
+				s.press("down") // it does not stand in the way
+				s.at("tidy")
+				s.shows("Import verified copies of 2 tasks")
+				s.press("n")
+				s.shows("not imported; roost import --from all does it later")
+				s.press("up")
+				s.shows("!Import")
+			}
+		})
+	}
+}
+
+func TestImport(t *testing.T) {
+	tasks := chores("paint")
+	tasks[0].Foreign = true
+	d := &counter{parts: whole(tasks), slow: time.Second}
+	on(t, d, Options{}, func(s *stage) {
+		s.step()
+		s.press("y")
+		s.later(tickEvery * 2)
+		s.shows("importing: 1 of 3 tasks ...")
+		s.press("d") // one thing at a time
+		s.shows("!Delete")
+		s.press("j", "esc")
+		s.step()
+		s.shows("stopped")
+		if got := d.did("import"); got != nil {
+			t.Errorf("it went on: %q", got)
+		}
+		s.m.act.ask = askImport
+		s.press("x", "y")
+		d.parts = whole(chores("paint", "paint"))
+		s.later(5 * time.Second)
+		s.shows("3 imported and verified", "Found 2 tasks")
+	})
+}
+
+func TestOpenWithoutAPager(t *testing.T) {
+	d := &counter{parts: whole(chores("paint", "tidy"))}
+	on(t, d, Options{}, func(s *stage) {
+		s.later(time.Second)
+		s.press("o")
+		s.shows("the end of s:t0", "q back to the list", "!tidy")
+		s.press("home", "pgdown", "k", "q")
+		s.shows("tidy")
+		if s.quit {
+			t.Error("q left the picker")
+		}
+		// Where the window has no room for a preview, it is read now.
+		s.m.width = 50
+		s.press("down", "enter")
+		s.later(time.Second)
+		s.shows("the end of s:t1", "!paint")
+	})
+}
+
+// What goes on ends with the screen, and is waited for.
+func TestClosingEndsEverything(t *testing.T) {
+	d := &counter{parts: whole(chores("paint", "tidy")), held: true, slow: time.Hour}
+	on(t, d, Options{}, func(s *stage) {
+		s.step()
+		s.press("/", "paint")
+		s.later(time.Second)
+		s.press("ctrl+c")
+		if !s.quit || !s.m.choice.Interrupted {
+			t.Error("Ctrl-C does not end it")
+		}
+		began := time.Now()
+		s.m.Close()
+		if time.Since(began) > time.Second {
+			t.Error("closing waited for what nobody wants")
+		}
+		if msg := s.m.crew.do(func() tea.Msg { return tickMsg{} })(); msg != nil {
+			t.Error("something began after the end")
+		}
+	})
+}

@@ -1,0 +1,134 @@
+package picker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// broken is a Desk that fails by a mistake.
+type broken struct{ counter }
+
+func (*broken) Tasks(context.Context) iter.Seq2[Found, error] { panic("a mistake") }
+
+// pty opens a terminal; what is drawn goes to nobody.
+func pty(t *testing.T) *os.File {
+	t.Helper()
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Skip("this system has no pseudo terminals: ", err)
+	}
+	master := os.NewFile(uintptr(fd), "pty")
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil || unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0) != nil {
+		t.Fatal("unlock: ", err)
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buf := make([]byte, 4096)
+		for {
+			if _, err := master.Read(buf); err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		master.Close()
+		slave.Close()
+		<-done
+	})
+	return slave
+}
+
+// A mistake of ours and an end from outside leave the terminal as it was.
+func TestTheTerminalIsGivenBack(t *testing.T) {
+	stderr := os.Stderr
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Stderr = null // bubbletea prints where it was
+	t.Cleanup(func() {
+		os.Stderr = stderr
+		null.Close()
+	})
+	for _, tt := range []struct {
+		name string
+		desk Desk
+		end  bool
+		want error
+	}{
+		{"a panic", new(broken), false, ErrPanic},
+		{"an end from outside", &counter{parts: whole(chores("paint"))}, true, context.Canceled},
+	} {
+		terminal := pty(t)
+		before, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		if tt.end {
+			cancel()
+		}
+		_, err = Run(ctx, tt.desk, terminal, terminal, Options{})
+		cancel()
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		after, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
+		if err != nil || *after != *before {
+			t.Errorf("%s: the terminal was %+v and is %+v", tt.name, before, after)
+		}
+	}
+}
+
+// Linking this package must not make every command slower: packages that it brings
+// along have cost as much as the rest of a start.
+func TestStartingCostsLittle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	best := map[string]float64{}
+	for range 3 {
+		cmd := exec.Command(os.Args[0], "-test.run=^$")
+		cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+		data, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := string(data)
+		for _, line := range strings.Split(out, "\n") {
+			var name string
+			var at, took float64
+			if n, _ := fmt.Sscanf(line, "init %s @%f ms, %f ms clock", &name, &at, &took); n == 3 {
+				if old, ok := best[name]; !ok || took < old {
+					best[name] = took
+				}
+			}
+		}
+	}
+	if len(best) == 0 {
+		t.Fatal("no package said what its start costs")
+	}
+	for name, took := range best {
+		if took > 8 && (strings.Contains(name, "charm") || strings.Contains(name, "runewidth") || strings.Contains(name, "uax29")) {
+			t.Errorf("%s takes %.1f ms before main; go-runewidth of 0.0.25 and later does", name, took)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package picker
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// still is a model that stands still: what it knows is given.
+func still(o Options, tasks ...Task) *Model {
+	if o.Now == nil {
+		o.Now = func() time.Time { return time.UnixMilli(10_000_000) }
+	}
+	m := &Model{o: o, width: 100, height: 30, all: tasks, gone: map[string]bool{}}
+	m.look.kept = map[string]string{}
+	m.arrange()
+	return m
+}
+
+func TestSentence(t *testing.T) {
+	roo, cline, own := Source{Name: "VS Code/Roo", Tasks: 640, Damaged: 4}, Source{Name: "Cursor/Cline", Tasks: 172, Empty: 31}, Source{Name: "Roost", Tasks: 1}
+	for _, tt := range []struct {
+		sources  []Source
+		read, of int
+		whole    bool
+		changed  bool
+		want     string
+	}{
+		{nil, 0, 0, false, false, "Looking for tasks ..."},
+		{[]Source{cline, roo}, 812, 812, true, false, "Found 812 tasks: VS Code/Roo 640, Cursor/Cline 172 (4 damaged, 31 empty). Nothing was changed."},
+		{[]Source{cline, roo}, 50, 843, false, false, "Found 812 tasks: VS Code/Roo 640, Cursor/Cline 172 (4 damaged, 31 empty). Read 50 of 843 ..."},
+		{[]Source{own}, 1, 1, true, true, "Found 1 task: Roost 1."},
+		{[]Source{own, own}, 2, 2, true, false, "Found 2 tasks: Roost 2. Nothing was changed."}, // two storages of one name
+		{[]Source{{Name: "VS Code/Roo"}}, 0, 0, true, false, "Found 0 tasks. Nothing was changed."},
+	} {
+		m := still(Options{})
+		m.load.sources, m.load.read, m.load.of, m.load.whole, m.act.changed = tt.sources, tt.read, tt.of, tt.whole, tt.changed
+		if got := m.Sentence(); got != tt.want {
+			t.Errorf("%q\nwant %q", got, tt.want)
+		}
+	}
+}
+
+// However narrow it is, the way out is named.
+func TestKeyLine(t *testing.T) {
+	for _, tt := range []struct {
+		width   int
+		purpose string
+		typing  bool
+		want    string
+	}{
+		{100, "", false, "enter open · r resume · / search · e export · d delete · u undo · ↑↓ move · ? keys · q quit"},
+		{80, "", false, "enter open · r resume · / search · e export · d delete · ? keys · q quit"},
+		{40, "", false, "enter open · r resume · ? keys · q quit"},
+		{20, "", false, "? keys · q quit"},
+		{60, "show", false, "enter show · o open · / search · e export · ? keys · q quit"},
+		{60, "resume", true, "enter resume · ↑↓ move · ctrl+u clear · esc list"},
+		{20, "", true, "esc list"},
+	} {
+		m := still(Options{Purpose: tt.purpose})
+		m.width, m.query.typing = tt.width, tt.typing
+		got := m.keyLine()
+		if !strings.HasPrefix(tt.want, got[:len(got)/3]) || width(got) > tt.width || !strings.HasSuffix(got, tt.want[strings.LastIndex(tt.want, "·")+1:]) {
+			t.Errorf("%d columns, %q, typing %v: %q, want %q", tt.width, tt.purpose, tt.typing, got, tt.want)
+		}
+	}
+}
+
+func TestRow(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		task Task
+		here bool
+		want string
+	}{
+		{"completed", Task{Title: "paint", Status: "completed", TS: 10_000_000 - 7_200_000}, false, "    2h ✓  paint         "},
+		{"under the cursor", Task{Title: "paint", Status: "waiting", TS: 10_000_000 - 60_000}, true, ">   1m ?  paint         "},
+		{"damaged and pinned", Task{Title: "paint", Status: "failed", Pinned: true, Damaged: []string{"x"}}, false, "     - ✗! paint         "},
+		{"pinned", Task{Title: "paint", Status: "running", Pinned: true}, false, "     - ▶* paint         "},
+		{"no title", Task{ID: "17\x1b[2J4", Status: "idle"}, false, "     -    (no title) 174"},
+		{"wide", Task{Title: "日本語の長い題名", Status: "cancelled"}, false, "     - -  日本語の長い… "},
+		{"of the future", Task{Title: "a\tb\nc", Status: "interrupted", TS: 1 << 60}, false, "   now …  a b c         "},
+	} {
+		if got := still(Options{}).row(tt.task, tt.here, 24); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Without colours nothing is lost: the cursor and damage have signs of their own.
+func TestColours(t *testing.T) {
+	task := Task{Key: "s:1", Title: "paint", Damaged: []string{"ui_messages.json: cut"}, Status: "failed"}
+	for _, on := range []bool{true, false} {
+		m := still(Options{Colour: on}, task, Task{Key: "s:2", Title: "tidy"})
+		m.look.want, m.look.kept = m.previewOf(task), map[string]string{m.previewOf(task): "text"}
+		if got := strings.Contains(m.View().Content, "\x1b["); got != on {
+			t.Errorf("colours %v, wanted %v", got, on)
+		}
+	}
+}
+
+func TestFacts(t *testing.T) {
+	task := Task{
+		Key: "s:1", ID: "1700", Title: "paint the\x07 fence", Status: "completed", Source: "VS Code/Roo", Workspace: "/home/me/garden", Model: "model-4",
+		Cost: "0.42", Messages: 12, TS: 10_000_000 - 60_000, Tags: []string{"garden", "spring"},
+		Damaged: []string{"ui_messages.json: cut at 5 of 9", "api: \x1b[31mgone", "third"},
+	}
+	m := still(Options{}, task)
+	m.query.hits = map[string]Hit{"s:1": {Key: "s:1", History: "api", Number: 7, Text: "a brush\nand paint"}}
+	want := []string{
+		"paint the fence", "completed · 1m · 12 messages · $0.42 · model-4 · VS Code/Roo", "/home/me/garden", "1700 #garden #spring",
+		"damaged: ui_messages.json: cut at 5 of 9", "damaged: api: gone", "and 1 more", "#7 api: a brush and paint",
+	}
+	if got := m.facts(task, 60); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+	for columns := 1; columns < 60; columns++ {
+		for _, line := range m.facts(task, columns) {
+			if width(line) > columns {
+				t.Errorf("%d columns, want %d: %q", width(line), columns, line)
+			}
+		}
+	}
+}
+
+// A preview is read from its end, and can be scrolled to its beginning and not beyond.
+func TestPreviewScrolls(t *testing.T) {
+	task := Task{Key: "s:1", Title: "paint"}
+	m := still(Options{}, task)
+	var text strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&text, "line %02d\n", i)
+	}
+	m.look.want = m.previewOf(task)
+	m.look.kept[m.look.want] = text.String()
+	shows := func(first, last string) {
+		t.Helper()
+		lines := m.previewLines(40, 20)
+		if len(lines) > 20 || lines[len(lines)-1] != last || lines[len(m.facts(task, 40))+1] != first {
+			t.Errorf("%d lines: %q", len(lines), lines)
+		}
+	}
+	shows("line 84", "line 99")
+	m.key(keys["shift+up"])
+	shows("line 79", "line 94")
+	for range 50 {
+		m.key(keys["shift+up"])
+		m.previewLines(40, 20)
+	}
+	shows("line 00", "line 15")
+	m.key(tea.KeyPressMsg{Code: 'f', Mod: tea.ModCtrl})
+	shows("line 05", "line 20")
+}
+
+func TestHelpNamesWhatThereIs(t *testing.T) {
+	m := still(Options{})
+	m.help = true
+	if text := strings.Join(m.screen(), "\n"); !strings.Contains(text, "r             resume it") || !strings.Contains(text, "enter         open the task") {
+		t.Error(text)
+	}
+	m = still(Options{Purpose: "export"})
+	m.help = true
+	if text := strings.Join(m.screen(), "\n"); strings.Contains(text, "resume it") || !strings.Contains(text, "enter         export the task") {
+		t.Error(text)
+	}
+}

@@ -1,0 +1,77 @@
+package picker
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWrap(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		columns    int
+		want       []string
+	}{
+		{"at words", "one two three", 8, []string{"one two", "three"}},
+		{"a word that is too long", "abcdefghij", 4, []string{"abcd", "efgh", "ij"}},
+		{"wide characters", "日本語の題名", 5, []string{"日本", "語の", "題名"}},
+		{"a colour goes on in the next line, and stands alone in each", "\x1b[31mone two\x1b[0m three", 4, []string{"\x1b[31mone\x1b[0m", "\x1b[31mtwo\x1b[0m", "thre", "e"}},
+		{"other sequences go", "a\x1b[2Jb\x1b]0;title\x07c\x1b[5;3Hd\u009be", 20, []string{"abcde"}},
+		{"a sequence without an end", "a\x1b[31", 20, []string{"a"}},
+		{"joiners and tones go, for terminals do not agree about them", "👩‍👧 👍🏽 ❤️", 20, []string{"👩👧 👍 ❤"}},
+		{"tabs", "a\tb", 20, []string{"a    b"}},
+		{"no room", "a", 0, nil},
+	} {
+		if diff := cmp.Diff(tt.want, wrap(tt.text, tt.columns)); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
+	}
+}
+
+func TestFit(t *testing.T) {
+	for _, tt := range []struct {
+		text    string
+		columns int
+		want    string
+	}{
+		{"abc", 5, "abc  "}, {"abcdef", 5, "abcd…"}, {"日本語", 5, "日本…"}, {"日本語", 4, "日… "}, {"日", 1, "…"}, {"a", 0, ""},
+	} {
+		if got := fit(tt.text, tt.columns); got != tt.want || width(got) != tt.columns {
+			t.Errorf("fit(%q, %d) = %q of %d columns, want %q", tt.text, tt.columns, got, width(got), tt.want)
+		}
+	}
+}
+
+func FuzzWrap(f *testing.F) {
+	f.Add("a \x1b[31mred\x1b[0m 日本 \x1b]0;x\x07", 7)
+	f.Add(" 000", 2)
+	f.Add("\x1b[\x1b[1m\x1b[;;mx\u202e\u009b2J👩‍👧", 2)
+	f.Fuzz(func(t *testing.T, text string, columns int) {
+		columns = min(max(columns, 2), 200) // a wide character needs two
+		for _, line := range wrap(text, columns) {
+			if width(line) > columns {
+				t.Fatalf("%d columns, want at most %d: %q", width(line), columns, line)
+			}
+			rest, open := line, false
+			for {
+				i := strings.IndexByte(rest, 0x1b)
+				if i < 0 {
+					break
+				}
+				n := colour(rest[i:])
+				if n == 0 {
+					t.Fatalf("not a colour in %q", line)
+				}
+				open = rest[i:i+n] != "\x1b[0m" && rest[i:i+n] != "\x1b[m"
+				rest = rest[i+n:]
+			}
+			if open {
+				t.Fatalf("a colour runs out of %q", line)
+			}
+			if strings.ContainsAny(line, "\n\r\t\a\u009b\u202e\u2028") {
+				t.Fatalf("a control character in %q", line)
+			}
+		}
+	})
+}

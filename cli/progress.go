@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/store"
+)
+
+// watched lets work under the context tell on the terminal how far it is. done takes
+// that away again, before a result is printed. Logs and pipes are told nothing.
+func (a *App) watched(ctx context.Context) (_ context.Context, done func()) {
+	if a.flags.quiet || a.muted || !a.ErrTTY || a.Env("TERM") == "dumb" {
+		return ctx, func() {}
+	}
+	p := display.NewProgress(a.Err, a.Width, a.Now)
+	return store.WithProgress(ctx, func(at store.Progress) { p.Show(at.What, at.Done, at.Of, counts(at)) }), p.Clear
+}
+
+// counts are the numbers of a piece of work.
+func counts(p store.Progress) string {
+	text := fmt.Sprintf("%d tasks", p.Done)
+	if p.Of > 0 {
+		text = fmt.Sprintf("%d of %d tasks", p.Done, p.Of)
+	}
+	if p.Files > 0 {
+		text += fmt.Sprintf(", %d files", p.Files)
+	}
+	if p.Bytes > 0 {
+		text += ", " + bytesText(p.Bytes)
+	}
+	return text
+}
+
+// counting tells how many bytes went through it.
+type counting struct {
+	w    io.Writer
+	n    int64
+	tell func(int64)
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	c.tell(c.n)
+	return n, err
+}
+
+// progress tells how far an export is; bytes are those of the file that is written.
+func (x *exporter) progress(ctx context.Context, bytes int64) {
+	store.Tell(ctx, store.Progress{What: "exporting", Done: x.begun, Of: len(x.refs), Bytes: bytes})
+}

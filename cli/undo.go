@@ -1,0 +1,251 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/store"
+)
+
+// undoneLimit is how many tasks undo --list names when no number was asked for.
+const undoneLimit = 20
+
+// undoCommand is undo or redo.
+func (a *App) undoCommand(redo bool) *cobra.Command {
+	var list bool
+	o := store.UndoOptions{Redo: redo}
+	limit := undoneLimit
+	cmd := &cobra.Command{
+		Use:   "undo ID",
+		Short: "Take back what was last done to a task: a rename, tags, a pin, a deletion",
+		Long: "Take back what was last done to a task by rename, tag, pin, unpin or delete, and say first\n" +
+			"which it is. Doing it again takes back what was done before that; roost redo does again\n" +
+			"what was taken back. Both are kept in the task's log, so nothing is lost by either.",
+		Example:           "  roost undo 0199\n  roost undo 0199 --dry-run\n  roost undo --list",
+		ValidArgsFunction: first(a.undoable),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if list {
+				if err := count(0, 1, "roost undo --list")(cmd, args); err != nil {
+					return err
+				}
+				return a.listDeeds(cmd, args, limit)
+			}
+			if err := count(1, 1, "roost "+cmd.Name()+" ID")(cmd, args); err != nil {
+				return err
+			}
+			return a.undo(cmd, args[0], o)
+		},
+	}
+	fl := cmd.Flags()
+	fl.BoolVar(&o.DryRun, "dry-run", false, "only say which it would be")
+	fl.StringVar(&o.Only, "only", "", "the `deed` that is meant, as --dry-run --json names it; if another one is next by now, do nothing")
+	complete(cmd, "only", cobra.NoFileCompletions)
+	if redo {
+		cmd.Use, cmd.Short = "redo ID", "Do again what undo took back last"
+		cmd.Long = "Do again what undo took back last, and say first which it is. Something new that is done to\n" +
+			"the task ends what could be done again."
+		cmd.Example = "  roost redo 0199"
+		return cmd
+	}
+	fl.BoolVar(&list, "list", false, "list what can be taken back: of one task, or of all")
+	fl.IntVar(&limit, "limit", undoneLimit, "with --list: at most this many tasks (0 = all)")
+	complete(cmd, "limit", cobra.NoFileCompletions)
+	return cmd
+}
+
+func (a *App) undo(cmd *cobra.Command, id string, o store.UndoOptions) error {
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	what := cmd.Name() + " " + id
+	dry := o
+	dry.DryRun = true
+	deed, task, err := s.Undo(cmd.Context(), id, dry)
+	if err != nil {
+		return undoFailure(what, task, o, err)
+	}
+	did := "took back"
+	if o.Redo {
+		did = "did again"
+	}
+	if !o.DryRun {
+		doing := "taking back: "
+		if o.Redo {
+			doing = "doing again: "
+		}
+		if !a.flags.json { // there it is in the result
+			a.say("%s%s", doing, a.deedText(deed, true))
+		}
+		o.Only = deed.ID
+		if deed, task, err = s.Undo(cmd.Context(), task.Word(), o); err != nil {
+			return undoFailure(what, task, o, err)
+		}
+	} else if did = "would take back"; o.Redo {
+		did = "would do again"
+	}
+	if a.flags.json {
+		out := struct {
+			store.Deeds
+			DryRun bool        `json:"dry_run"`
+			Undone *store.Deed `json:"undone"`
+			Redone *store.Deed `json:"redone"`
+		}{Deeds: task, DryRun: o.DryRun}
+		if out.Undone = &deed; o.Redo {
+			out.Undone, out.Redone = nil, &deed
+		}
+		return encode(a.Out, out, false)
+	}
+	if err := a.println(did + " " + display.OneLine(task.Task.ID) + "  " + a.deedText(deed, false)); err != nil {
+		return err
+	}
+	switch {
+	case o.DryRun:
+	case o.Redo:
+		a.say("  back: roost undo %s", shellWord(task.Name))
+	default:
+		a.say("  again: roost redo %s", shellWord(task.Name))
+	}
+	return nil
+}
+
+// undoFailure says why nothing was taken back or done again.
+func undoFailure(what string, d store.Deeds, o store.UndoOptions, err error) error {
+	f := &Failure{Exit: ExitBusy, Status: 409, Task: d.Task.ID, What: what, Why: err.Error()}
+	var other *store.DeedError
+	switch {
+	case errors.Is(err, store.ErrNothing):
+		f.Exit, f.Status, f.Code, f.Try = ExitNotFound, 404, "nothing_to_undo", "roost undo --list"
+		if f.Why = "nothing that was done to it can be taken back"; o.Redo {
+			f.Code, f.Why = "nothing_to_redo", "nothing was taken back since the last thing that was done to it"
+		}
+	case errors.As(err, &other):
+		f.Code, f.Retryable, f.Try = "changed_meanwhile", true, "roost undo --list "+shellWord(d.Name)
+		f.Why = "something else was done to it meanwhile; nothing was changed: " + other.Error()
+	case errors.Is(err, store.ErrTaken):
+		f.Code, f.Try = "task_exists", "roost delete "+shellWord(d.Task.ID)+", then roost trash restore "+shellWord(d.Word())
+		f.Why = "another task of that id stands where it was; both stay as they are"
+	default:
+		return err
+	}
+	return f
+}
+
+// listDeeds lists what can be taken back.
+func (a *App) listDeeds(cmd *cobra.Command, args []string, limit int) error {
+	if limit < 0 {
+		return usage("roost undo --limit", "a limit cannot be negative", "roost undo --list --limit 20")
+	}
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	var all []store.Deeds
+	if len(args) > 0 {
+		d, err := s.Deeds(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		all = append(all, d)
+	} else if all, err = s.AllDeeds(cmd.Context(), limit); err != nil {
+		return err
+	}
+	if a.flags.json {
+		return encode(a.Out, pageOf(all, ""), false)
+	}
+	rows := 0
+	for _, d := range all {
+		title := display.Cut(display.OneLine(d.Task.Title), 60)
+		if d.Trashed {
+			title += "  (deleted)"
+		}
+		if err := a.println(display.OneLine(d.Name) + "  " + title); err != nil {
+			return err
+		}
+		for _, l := range []struct {
+			what  string
+			deeds []store.Deed
+		}{{"undo", d.Undo}, {"redo", d.Redo}} {
+			for i, deed := range l.deeds {
+				word := l.what
+				if i > 0 { // only the first is next
+					word = strings.Repeat(" ", len(word))
+				}
+				rows++
+				if err := a.println("  " + word + "  " + a.deedText(deed, true)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if rows == 0 {
+		a.say("nothing can be taken back")
+	} else {
+		a.say("take the first back: roost undo ID")
+	}
+	return nil
+}
+
+// deedText is a deed for people.
+func (a *App) deedText(d store.Deed, when bool) string {
+	var parts []string
+	title := func(p *string) string {
+		if *p == "" {
+			return "its own title"
+		}
+		return `"` + display.Cut(display.OneLine(*p), 60) + `"`
+	}
+	if d.To.Title != nil && d.From.Title != nil {
+		parts = append(parts, "rename from "+title(d.From.Title)+" to "+title(d.To.Title))
+	}
+	if d.To.Tags != nil && d.From.Tags != nil {
+		parts = append(parts, "tag "+tagged(*d.From.Tags, *d.To.Tags))
+	}
+	if d.To.Pinned != nil {
+		if *d.To.Pinned {
+			parts = append(parts, "pin")
+		} else {
+			parts = append(parts, "unpin")
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if text == "" {
+		text = display.OneLine(d.Kind)
+	}
+	if when && d.At != nil {
+		text = fmt.Sprintf("%s, %s", text, a.when(d.At))
+	}
+	return text
+}
+
+// tagged says what of the tags became other.
+func tagged(from, to []string) string {
+	has := map[string]bool{}
+	for _, t := range from {
+		has[t] = true
+	}
+	var out []string
+	for _, t := range to {
+		if !has[t] {
+			out = append(out, "+"+display.OneLine(t))
+		}
+		delete(has, t)
+	}
+	for _, t := range from {
+		if has[t] {
+			out = append(out, "-"+display.OneLine(t))
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// undoable completes tasks, and those in the trash.
+func (a *App) undoable(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	out, how := a.taskIDs(cmd, args, word)
+	more, _ := a.trashNames(cmd, args, word)
+	return append(out, more...), how
+}

@@ -1,0 +1,17 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package export
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// hold marks an unfinished file as being written, for as long as it is open and its
+// process lives. held says that another process does so; err, that this file system
+// cannot tell.
+func hold(f *os.File) (held bool, err error) {
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	return err == unix.EWOULDBLOCK, err
+}

@@ -1,0 +1,76 @@
+package roofmt
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Left is what interrupted work left in a task folder.
+type Left struct {
+	Name string
+	What string
+	Ours bool // of a dead process of ours: Sweep removes it
+}
+
+// leftAge is how old a temporary file of another program must be to be taken for left: a write takes well under a second.
+const leftAge = time.Minute
+
+// Leftovers lists what interrupted writes left in a folder: temporary files, and locks that nobody holds. What a living process
+// may still be at work on is not named. It changes nothing. A folder that is not there has none.
+func Leftovers(dir string, now time.Time) ([]Left, error) {
+	entries, err := os.ReadDir(dir)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for leftovers: %w", err)
+	}
+	var out []Left
+	for _, e := range entries {
+		if l, ok := leftOf(dir, e, now); ok {
+			out = append(out, l)
+		}
+	}
+	return out, nil
+}
+
+func leftOf(dir string, e fs.DirEntry, now time.Time) (Left, bool) {
+	name := e.Name()
+	info, err := e.Info()
+	if err != nil {
+		return Left{}, false // it went just now
+	}
+	age := now.Sub(info.ModTime())
+	if m := ourTemp.FindStringSubmatch(name); m != nil {
+		return Left{name, "half written by a process of Roost's that is gone", true}, isLeft(e, m)
+	}
+	if file, ok := strings.CutPrefix(name, ourPrefix+"lock_"); ok {
+		return Left{name, "the record of a lock whose process is gone", true}, orphanRecord(filepath.Join(dir, file))
+	}
+	if l, ok := parseLeftover(name); ok {
+		what := "what was to become "
+		if l.Backup {
+			what = "what had been "
+		}
+		return Left{name, what + l.Target + " when a write of it was interrupted", false}, age > leftAge
+	}
+	if !e.IsDir() || !isLock(name) {
+		return Left{}, false
+	}
+	if leftByDead(filepath.Join(dir, name)) {
+		return Left{name, "a lock of a process of Roost's that is gone", true}, true
+	}
+	return Left{name, "a lock that nobody has renewed for " + age.Round(time.Second).String(), false}, age > staleAfter
+}
+
+// orphanRecord tells whether a file's lock record stands alone, and its process is dead.
+func orphanRecord(file string) bool {
+	if _, err := os.Lstat(file + ".lock"); !os.IsNotExist(err) {
+		return false // it goes with its lock
+	}
+	return recordDead(ownerPath(file))
+}

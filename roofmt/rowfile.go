@@ -1,0 +1,229 @@
+package roofmt
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/roofmt/sqlitefile"
+)
+
+// rowFile is one place that holds rows of the tasks in a folder. What an earlier one says of a task goes before.
+type rowFile struct {
+	path string
+	kind rowKind
+	late bool // only asked when there is no earlier one
+}
+
+type rowKind uint8
+
+const (
+	listFile  rowKind = iota // a list of rows, or an object with one
+	stateFile                // a global state in one file: the list is a member of it
+	stateDB                  // VS Code's global state: the same object, in a table
+	sessionDB                // Cline's table of sessions
+	sessionMap
+)
+
+// rowFiles are the places that hold rows of the tasks in a folder. Which there can be, the folder's path says; none is looked for
+// that is not usual, because each is asked about whenever a task is looked at.
+func rowFiles(tasksDir string) []rowFile {
+	base := filepath.Dir(tasksDir)
+	if filepath.Base(tasksDir) == sessionsName {
+		list := []rowFile{{path: filepath.Join(base, "db", sessionDBName), kind: sessionDB}, {path: filepath.Join(tasksDir, sessionDBName), kind: sessionDB}}
+		if dir := os.Getenv("CLINE_DB_DATA_DIR"); dir != "" {
+			list[1].path = filepath.Join(strings.TrimSpace(dir), sessionDBName)
+		}
+		return append(list, rowFile{path: filepath.Join(tasksDir, "sessions.index.json"), kind: sessionMap})
+	}
+	list := []rowFile{{path: filepath.Join(tasksDir, IndexName)}, {path: filepath.Join(base, filepath.FromSlash(ClineHistory))}}
+	switch parent := filepath.Dir(base); {
+	case filepath.Base(base) == "global-storage":
+		list = append(list, rowFile{path: filepath.Join(base, "global-state.json"), kind: stateFile, late: true})
+	case strings.EqualFold(filepath.Base(parent), "globalStorage"):
+		list = append(list, rowFile{path: filepath.Join(parent, stateDBName), kind: stateDB, late: true})
+	}
+	return list
+}
+
+const (
+	sessionsName  = "sessions"
+	sessionDBName = "sessions.db"
+	stateDBName   = "state.vscdb"
+)
+
+// RowsPrint tells whether the places that rows come from are as they were.
+type RowsPrint [3]Fingerprint
+
+// print of a database has its log in it.
+func (f rowFile) print() Fingerprint {
+	if f.kind != stateDB && f.kind != sessionDB {
+		return printOf(f.path)
+	}
+	changed, size := sqlitefile.Newest(f.path)
+	return Fingerprint{Exists: changed != 0, MTime: changed, Size: size}
+}
+
+// read adds the rows of one place.
+func (r *Rows) read(f rowFile) error {
+	switch f.kind {
+	case stateDB:
+		return r.fromState(f.path)
+	case sessionDB:
+		return r.fromSessions(f.path)
+	}
+	raw, _, err := readRegular(f.path)
+	if err != nil {
+		return err
+	}
+	switch f.kind {
+	case stateFile:
+		return r.takeState(raw)
+	case sessionMap:
+		sessions, ok := esjson.Get(raw, "sessions")
+		if !esjson.Valid(raw) || !ok || esjson.TypeOf(sessions) != esjson.TypeObject {
+			return ErrIndex
+		}
+		for id, record := range esjson.Members(sessions) {
+			if esjson.TypeOf(record) == esjson.TypeObject {
+				r.add(sessionItem(id, record).bytes())
+			}
+		}
+		return nil
+	}
+	return r.take(raw)
+}
+
+// takeState takes the list out of an extension's global state.
+func (r *Rows) takeState(raw []byte) error {
+	if !esjson.Valid(raw) || esjson.TypeOf(raw) != esjson.TypeObject {
+		return ErrIndex
+	}
+	list, ok := esjson.Get(raw, "taskHistory")
+	if !ok {
+		return nil // it never had a task
+	}
+	if esjson.TypeOf(list) == esjson.TypeString { // programs that keep each value as a text
+		inner, err := esjson.Unquote(list)
+		if err != nil {
+			return ErrIndex
+		}
+		list = []byte(inner)
+	}
+	return r.take(list)
+}
+
+// fromState reads what an extension keeps in VS Code's table. The table's keys are the extensions' names as their makers spell
+// them; folders spell them in lower case.
+func (r *Rows) fromState(path string) error {
+	extension := r.extension
+	var value []byte
+	err := sqlitefile.Read(context.Background(), path, func(ctx context.Context, db *sql.DB) error {
+		value = nil
+		// Only the index of keys is gone through: values of others may be large.
+		row := db.QueryRowContext(ctx, "SELECT value FROM ItemTable WHERE key = (SELECT key FROM ItemTable WHERE lower(key) = lower(?) LIMIT 1)", extension)
+		err := row.Scan(&value)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return unlessAbsent(err)
+	case value == nil:
+		return nil
+	}
+	return r.takeState(value)
+}
+
+// sessionRows bounds how many rows are read: more than any person has.
+const sessionRows = 1 << 20
+
+// fromSessions reads Cline's table of sessions. Which columns it has depends on Cline's age.
+func (r *Rows) fromSessions(path string) error {
+	var items [][]byte
+	err := sqlitefile.Read(context.Background(), path, func(ctx context.Context, db *sql.DB) error {
+		items = nil
+		rows, err := db.QueryContext(ctx, "SELECT * FROM sessions LIMIT ?", sessionRows)
+		if err != nil {
+			return err
+		}
+		defer rows.Close() //nolint:errcheck // rows.Err says what went wrong
+		columns, err := rows.Columns()
+		if err != nil {
+			return err
+		}
+		cells := make([]any, len(columns))
+		for i := range cells {
+			cells[i] = new(any)
+		}
+		for rows.Next() {
+			if err := rows.Scan(cells...); err != nil {
+				return err
+			}
+			items = append(items, itemsOfCells(columns, cells)...)
+		}
+		return rows.Err()
+	})
+	for _, item := range items { // of a damaged table, what came before the damage
+		r.add(item)
+	}
+	return unlessAbsent(err)
+}
+
+func unlessAbsent(err error) error {
+	switch {
+	case err == nil, errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrIndex, err)
+}
+
+// itemsOfCells are the items of one row: none when it has no id, and two for a subagent whose transcript is called otherwise than
+// its session, because the file is what is found.
+func itemsOfCells(columns []string, cells []any) [][]byte {
+	var record esjson.Object
+	id := ""
+	for i, column := range columns {
+		var s string
+		switch v := (*cells[i].(*any)).(type) {
+		case string:
+			s = v
+		case []byte:
+			s = string(v)
+		default:
+			continue // numbers say nothing that an item has
+		}
+		if column == "session_id" {
+			id = s
+		}
+		record.String(column, s)
+	}
+	if id == "" {
+		return nil
+	}
+	items := [][]byte{sessionItem(id, record.Bytes()).bytes()}
+	if file := text(record.Bytes(), "messages_path"); file != "" {
+		dir, name := lastTwo(file)
+		if stem, ok := strings.CutSuffix(name, transcriptEnd); ok && dir != "" && stem != dir && dir+subagentMark+stem != id {
+			items = append(items, sessionItem(dir+subagentMark+stem, record.Bytes()).bytes())
+		}
+	}
+	return items
+}
+
+// lastTwo are the last names of a path of any system.
+func lastTwo(path string) (dir, name string) {
+	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
+	if len(parts) < 2 {
+		return "", path
+	}
+	return parts[len(parts)-2], parts[len(parts)-1]
+}

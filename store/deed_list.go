@@ -1,0 +1,165 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/task"
+)
+
+// Deeds tells what can be taken back and done again of one task, also of one in the
+// trash. It changes nothing.
+func (s *Store) Deeds(ctx context.Context, given string) (Deeds, error) {
+	d := Deeds{}
+	ref, err := s.Find(ctx, given)
+	var gone *TrashedError
+	if errors.As(err, &gone) {
+		t, err := s.inTrash(ctx, gone.Name)
+		if err != nil {
+			return d, err
+		}
+		d.Task, d.Trashed, d.ref, d.Name = t.Summary, true, t.ref, t.Name
+		if !t.Hidden {
+			d.bin = t.Name
+		}
+	} else if err != nil {
+		return d, err
+	} else if d.Task, err = s.row(ctx, ref); err != nil {
+		return d, err
+	} else {
+		d.ref, d.Name = ref, ref.ID
+		if !ref.Own {
+			d.Name = ref.Source + ":" + ref.ID
+		}
+	}
+	shelf, err := s.shelfDeeds(ctx)
+	if err != nil {
+		return d, err
+	}
+	return d, s.tell(ctx, &d, shelf)
+}
+
+// tell fills in the deeds of one task.
+func (s *Store) tell(ctx context.Context, d *Deeds, shelf map[[2]string]*shelved) error {
+	own, err := journalDeeds(ctx, d.ref.Log)
+	if err != nil {
+		return err
+	}
+	d.fill(own, shelf[[2]string{d.ref.Source, d.ref.ID}].of(d.ref, d.bin))
+	return nil
+}
+
+func (d *Deeds) fill(own, shelf task.Deeds) {
+	d.done, d.redo = ordered(own, shelf)
+	d.Undo, d.Redo = d.done.shown(), d.redo.shown()
+}
+
+// journalDeeds are what a task's own journal tells; none when there is none.
+func journalDeeds(ctx context.Context, dir string) (task.Deeds, error) {
+	log, err := filelog.OpenReader(dir)
+	if errors.Is(err, journal.ErrNotFound) {
+		return task.Deeds{}, nil
+	}
+	if err != nil {
+		return task.Deeds{}, err
+	}
+	defer log.Close()
+	state, err := foldLean(ctx, log, false)
+	if err != nil {
+		return task.Deeds{}, err
+	}
+	return state.Deeds, nil
+}
+
+// headOf is the newest commit of a journal, 0 when there is none or it cannot be
+// told: a mark without it comes before everything else.
+func headOf(ctx context.Context, dir string) uint64 {
+	log, err := filelog.OpenReader(dir)
+	if err != nil {
+		return 0
+	}
+	defer log.Close()
+	head, err := log.Head(ctx)
+	if err != nil {
+		return 0
+	}
+	return head
+}
+
+// AllDeeds lists the tasks of which something can be taken back or done again, that
+// with the newest deed first. One that cannot be read is left out.
+func (s *Store) AllDeeds(ctx context.Context, limit int) ([]Deeds, error) {
+	refs, _, err := s.refs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	bin, err := s.allTrash(ctx)
+	if err != nil {
+		return nil, err
+	}
+	shelf, err := s.shelfDeeds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []Deeds
+	for _, t := range bin {
+		d := Deeds{Task: t.Summary, Name: t.Name, Trashed: true, ref: t.ref}
+		if !t.Hidden {
+			d.bin = t.Name
+		}
+		all = append(all, d)
+	}
+	for _, ref := range refs {
+		if ref.Own || shelf[[2]string{ref.Source, ref.ID}] != nil || exists(ref.Log, "journal.jsonl") {
+			d := Deeds{Name: ref.ID, ref: ref}
+			if !ref.Own {
+				d.Name = ref.Source + ":" + ref.ID
+			}
+			all = append(all, d)
+		}
+	}
+	next := make(chan *Deeds)
+	var readers sync.WaitGroup
+	for range scanners {
+		readers.Go(func() {
+			for d := range next {
+				if s.tell(ctx, d, shelf) != nil {
+					d.done, d.redo = nil, nil
+				}
+			}
+		})
+	}
+	for i := range all {
+		next <- &all[i]
+	}
+	close(next)
+	readers.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(d Deeds) bool { return len(d.done)+len(d.redo) == 0 })
+	slices.SortStableFunc(all, func(a, b Deeds) int { return int(min(max(b.at()-a.at(), -1), 1)) })
+	if limit > 0 && len(all) > limit {
+		all = all[:limit]
+	}
+	for i := range all {
+		if d := &all[i]; !d.Trashed {
+			if d.Task, err = s.row(ctx, d.ref); err != nil {
+				d.Task = s.summary(ctx, d.ref)
+			}
+		}
+	}
+	return all, nil
+}
+
+// at is the time of the newest deed.
+func (d Deeds) at() (at int64) {
+	for _, e := range slices.Concat(d.done, d.redo) {
+		at = max(at, e.At)
+	}
+	return at
+}

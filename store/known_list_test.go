@@ -1,0 +1,316 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
+)
+
+// shelf is a storage with so many tasks, the last one the newest.
+func shelf(t testing.TB, n int) (storage string) {
+	t.Helper()
+	storage = filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline")
+	for i := range n {
+		write(t, filepath.Join(storage, "tasks", fmt.Sprintf("task-%03d", i)), roofmt.UIName, array(uiRow(i, fmt.Sprint("do ", i))))
+	}
+	return storage
+}
+
+func titles(list []Summary) (out []string) {
+	for _, t := range list {
+		out = append(out, t.Title)
+	}
+	return out
+}
+
+func pageBy(t testing.TB, s *Store, f Filter) Listing {
+	t.Helper()
+	return must[Listing](t)(s.List(context.Background(), f))
+}
+
+// A file that was written in place, to the same length, and given its old time back
+// is seen: the system keeps a time that nobody can set.
+func TestRewrittenWithItsOldTime(t *testing.T) {
+	storage := shelf(t, 2)
+	s := cached(t, open(t, t.TempDir(), storage), t.TempDir())
+	s.calmIn = restless // as it is outside of tests
+	path := filepath.Join(storage, "tasks", "task-000", roofmt.UIName)
+	old := time.Now().Add(-time.Hour)
+	check(t, os.Chtimes(path, old, old))
+	waitForCalm()
+	pageBy(t, s, Filter{})
+	info := must[os.FileInfo](t)(os.Stat(path))
+	f := must[*os.File](t)(os.OpenFile(path, os.O_WRONLY, 0))
+	_, err := f.WriteString(array(uiRow(0, "DO 0")))
+	check(t, err)
+	check(t, f.Close())
+	check(t, os.Chtimes(path, old, old))
+	if now := must[os.FileInfo](t)(os.Stat(path)); now.Size() != info.Size() || !now.ModTime().Equal(info.ModTime()) {
+		t.Fatal("the test did not do what it says")
+	}
+	if got := titles(pageBy(t, s, Filter{}).Items); !cmp.Equal(got, []string{"do 1", "DO 0"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// waitForCalm lets enough time pass for files to be believed.
+func waitForCalm() { time.Sleep(2 * restless) }
+
+// What was written just now is not believed: another write may leave no trace. It is
+// once it has stood still, and then its file is not opened again.
+func TestOnlyWhatStandsStillIsKept(t *testing.T) {
+	storage, cache := shelf(t, 3), t.TempDir()
+	s := cached(t, open(t, t.TempDir(), storage), cache)
+	s.calmIn = time.Hour
+	pageBy(t, s, Filter{})
+	if n := knownRows(s); n != 0 {
+		t.Errorf("%d restless rows were kept", n)
+	}
+	s.calmIn = 0
+	pageBy(t, s, Filter{})
+	if n := knownRows(s); n != 3 {
+		t.Errorf("%d of 3 rows were kept", n)
+	}
+}
+
+// known counts the rows that the cache holds.
+func knownRows(s *Store) (n int) {
+	k := s.shelves()
+	defer k.close()
+	for _, sh := range k.rows.Shelves {
+		for _, row := range sh.Rows {
+			if row.Known {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// A storage that cannot be reached keeps its tasks in the list, each saying so, by
+// whichever path it was named; what is unreachable from the start has none.
+func TestUnreachableStorageKeepsItsTasks(t *testing.T) {
+	storage := shelf(t, 3)
+	link := filepath.Join(t.TempDir(), "link")
+	check(t, os.Symlink(storage, link))
+	for name, named := range map[string]string{"storage": storage, "tasks folder": filepath.Join(storage, "tasks"), "link": link} {
+		t.Run(name, func(t *testing.T) {
+			root, cache := t.TempDir(), t.TempDir()
+			s := cached(t, open(t, root, named), cache)
+			was := pageBy(t, s, Filter{})
+			check(t, os.Rename(storage, storage+".away"))
+			defer os.Rename(storage+".away", storage)
+			got := pageBy(t, s, Filter{})
+			if !cmp.Equal(titles(got.Items), titles(was.Items)) || got.Items[0].Source != was.Items[0].Source || got.Items[0].TS != was.Items[0].TS {
+				t.Fatalf("%q, was %q", titles(got.Items), titles(was.Items))
+			}
+			for _, item := range got.Items {
+				if len(item.Damaged) != 1 || !strings.Contains(item.Damaged[0].Problem, "cannot be reached") {
+					t.Errorf("%s does not say so: %v", item.ID, item.Damaged)
+				}
+			}
+			src := got.Sources[1]
+			if src.Name != was.Sources[1].Name || !strings.HasPrefix(src.State, unreachable) || src.Tasks != 3 || src.Damaged != 0 {
+				t.Errorf("%+v", src)
+			}
+			if again := pageBy(t, s, Filter{Query: "do 1"}); len(again.Items) != 1 {
+				t.Errorf("a filter finds %d", len(again.Items))
+			}
+			check(t, os.Rename(storage+".away", storage))
+			if diff := cmp.Diff(was, pageBy(t, s, Filter{}), cmp.AllowUnexported(SourceState{})); diff != "" {
+				t.Errorf("when it is back: -was +is\n%s", diff)
+			}
+			check(t, os.Rename(storage, storage+".away"))
+			if fresh := pageBy(t, open(t, root, named), Filter{}); len(fresh.Items) != 0 || !strings.HasPrefix(fresh.Sources[1].State, unreachable) {
+				t.Errorf("without a cache: %+v", fresh)
+			}
+		})
+	}
+}
+
+// A list of one storage does not forget another one, nor one that another process
+// has kept meanwhile.
+func TestStoragesAreKeptApart(t *testing.T) {
+	one, two, root, cache := shelf(t, 2), shelf(t, 3), t.TempDir(), t.TempDir()
+	first, second := cached(t, open(t, root, one), cache), cached(t, open(t, root, two), cache)
+	pageBy(t, first, Filter{})
+	pageBy(t, second, Filter{})
+	if n := knownRows(first); n != 5 {
+		t.Errorf("%d of 5 rows are known", n)
+	}
+	k := first.shelves() // as a process that reads before the other one writes
+	write(t, filepath.Join(two, "tasks", "more"), roofmt.UIName, array(uiRow(9, "more")))
+	pageBy(t, second, Filter{})
+	first.keep(k, k.rows.Shelves[:0])
+	k.close()
+	if n := knownRows(first); n != 6 {
+		t.Errorf("%d of 6 rows are known", n)
+	}
+}
+
+// Lists at the same time, with tasks coming in between, agree with the folders.
+func TestListsTogether(t *testing.T) {
+	storage, root, cache := shelf(t, 20), t.TempDir(), t.TempDir()
+	var all sync.WaitGroup
+	for w := range 4 {
+		s := cached(t, open(t, root, storage), cache)
+		all.Go(func() {
+			for i := range 5 {
+				dir := filepath.Join(storage, "tasks", fmt.Sprint("new-", w, "-", i))
+				write(t, dir, roofmt.UIName, array(uiRow(100, "new")))
+				got, err := s.List(context.Background(), Filter{})
+				if err != nil || len(got.Items) < 20+i+1 {
+					t.Errorf("%d tasks, %v", len(got.Items), err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if got := pageBy(t, cached(t, open(t, root, storage), cache), Filter{}); len(got.Items) != 40 {
+		t.Errorf("%d of 40 tasks", len(got.Items))
+	}
+}
+
+// No place for the rows, or another thing in their place: the list is the same.
+func TestNoPlaceForRows(t *testing.T) {
+	storage, root := shelf(t, 3), t.TempDir()
+	want := pageBy(t, open(t, root, storage), Filter{})
+	file := filepath.Join(t.TempDir(), "file")
+	check(t, os.WriteFile(file, nil, 0o600))
+	taken := t.TempDir()
+	check(t, os.Mkdir(filepath.Join(taken, catalog.RowsName), 0o700))
+	closed := t.TempDir()
+	check(t, os.Chmod(closed, 0o500))
+	for _, cache := range []string{filepath.Join(file, "cache"), taken, closed, filepath.Join(t.TempDir(), "not", "there")} {
+		for range 2 {
+			if diff := cmp.Diff(want, pageBy(t, cached(t, open(t, root, storage), cache), Filter{}), cmp.AllowUnexported(SourceState{})); diff != "" {
+				t.Errorf("%s: -want +got\n%s", cache, diff)
+			}
+		}
+	}
+	left := must[[]os.DirEntry](t)(os.ReadDir(taken))
+	if len(left) != 1 {
+		t.Errorf("something is left behind: %v", left)
+	}
+}
+
+// What a run does shows at once, also while its owner holds the task, and that it runs
+// is seen though no file tells it.
+func TestRunningTaskIsNeverOld(t *testing.T) {
+	ctx := context.Background()
+	s := cached(t, open(t, t.TempDir()), t.TempDir())
+	o := must[*Task](t)(s.Create(ctx, task.Created{Task: "mine", Number: 1, CreatedAt: ts0}))
+	check(t, o.Commit(ctx, task.RunStarted{Run: "r1"}))
+	check(t, o.Close(ctx))
+	for range 2 {
+		if got := pageBy(t, s, Filter{}).Items[0].Status; got != "interrupted" {
+			t.Errorf("nobody owns it, and it is %s", got)
+		}
+	}
+	if knownRows(s) != 1 {
+		t.Error("its row was not kept, so the next does not tell much")
+	}
+	owned := must[*Owned](t)(s.Own(ctx, must[Ref](t)(s.Find(ctx, "mine"))))
+	for i := range 3 {
+		title := fmt.Sprint("step ", i)
+		check(t, owned.Task.Commit(ctx, task.Changed{Title: &title}))
+		check(t, owned.Task.Barrier(ctx))
+		if got := pageBy(t, s, Filter{Query: title}); len(got.Items) != 1 {
+			t.Errorf("%s is not listed", title)
+		}
+	}
+	check(t, owned.Task.Close(ctx))
+}
+
+// A page of a tree has whole families, pages have every task once, and a child of a
+// parent that the filter leaves out stands alone.
+func TestTreeInPages(t *testing.T) {
+	storage := shelf(t, 0)
+	parent := map[int]int{5: 0, 1: 0, 4: 5, 3: 4, 8: 7, 9: 42}
+	for i := range 10 {
+		dir := filepath.Join(storage, "tasks", fmt.Sprintf("task-%03d", i))
+		write(t, dir, roofmt.UIName, array(uiRow(i, fmt.Sprint("do ", i))))
+		item := fmt.Sprintf(`{"id":"task-%03d","ts":%d,"task":"do %d"`, i, ts0+i, i)
+		if p, ok := parent[i]; ok {
+			item += fmt.Sprintf(`,"parentTaskId":"task-%03d"`, p)
+		}
+		write(t, dir, roofmt.ItemName, item+"}")
+	}
+	s := cached(t, open(t, t.TempDir(), storage), t.TempDir())
+	for _, limit := range []int{0, 1, 2, 3, 5, 100} {
+		var all []string
+		var f Filter
+		for f = (Filter{Tree: true, Limit: limit}); ; {
+			got := pageBy(t, s, f)
+			on := map[string]int{}
+			for i, item := range got.Items {
+				on[item.ID] = got.Depths[i]
+				if depth, there := on[item.ParentID]; (there || got.Depths[i] != 0) && (!there || got.Depths[i] != depth+1) {
+					t.Errorf("limit %d: %s stands at depth %d and its parent %s at %d", limit, item.ID, got.Depths[i], item.ParentID, depth)
+				}
+				if _, there := on[item.ParentID]; !there && item.ParentID != "" && item.ParentID != "task-042" {
+					t.Errorf("limit %d: %s lost its parent", limit, item.ID)
+				}
+			}
+			all = append(all, titles(got.Items)...)
+			if f.Cursor = got.NextCursor; f.Cursor == "" {
+				break
+			}
+		}
+		if got := strings.Join(all, ","); got != "do 9,do 7,do 8,do 6,do 2,do 0,do 5,do 4,do 3,do 1" {
+			t.Errorf("limit %d: %s", limit, got)
+		}
+	}
+	alone := pageBy(t, s, Filter{Tree: true, Query: "8"})
+	if len(alone.Items) != 1 || alone.Depths[0] != 0 {
+		t.Errorf("%v at %v", titles(alone.Items), alone.Depths)
+	}
+}
+
+// Copies are told apart by content, and what was compared is not read again.
+func TestCopiesAreComparedOnce(t *testing.T) {
+	one, two := shelf(t, 3), shelf(t, 3)
+	s := cached(t, open(t, t.TempDir(), one, two), t.TempDir())
+	if got := pageBy(t, s, Filter{}); len(got.Items) != 3 || len(got.Items[0].Copies) != 1 {
+		t.Fatalf("%d tasks", len(got.Items))
+	}
+	k := s.shelves()
+	defer k.close()
+	for _, sh := range k.rows.Shelves {
+		for _, row := range sh.Rows {
+			if row.Content == [16]byte{} {
+				t.Errorf("%s of %s was not kept as compared", row.ID, sh.Name)
+			}
+		}
+	}
+	path := filepath.Join(two, "tasks", "task-001", roofmt.UIName)
+	check(t, os.WriteFile(path, []byte(array(uiRow(1, "DO 1"))), 0o600))
+	if got := pageBy(t, s, Filter{}); len(got.Items) != 4 {
+		t.Errorf("%d tasks after one went on elsewhere", len(got.Items))
+	}
+}
+
+// A list that is cancelled says so, whatever it was doing.
+func TestCancelledList(t *testing.T) {
+	s := cached(t, open(t, t.TempDir(), shelf(t, 3)), t.TempDir())
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for range 2 {
+		if got, err := s.List(ctx, Filter{}); !errors.Is(err, context.Canceled) || len(got.Items) > 0 {
+			t.Errorf("%d tasks, %v", len(got.Items), err)
+		}
+		pageBy(t, s, Filter{})
+	}
+}

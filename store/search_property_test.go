@@ -1,0 +1,278 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/roofmt"
+)
+
+// Whatever happens to the tasks and to the catalogue, a search gives what one without
+// a catalogue gives, whole and in pages.
+func TestSearchAgreesWithReadingAll(t *testing.T) {
+	said := []string{"red fence", "the red hedge", "登录 错误 red", "handle_click(x)", "src/red/fence.go", strings.Repeat("red ", 3000), "\\ud83d\\ude42 red", "nothing"}
+	for seed := range uint64(6) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		storage, cache, root := filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline"), t.TempDir(), t.TempDir()
+		with, without := searching(t, root, cache, storage), searching(t, root, "", storage)
+		change := func() {
+			dir := filepath.Join(storage, "tasks", fmt.Sprint("task", r.IntN(8)))
+			var ui, api []string
+			for i := range r.IntN(6) {
+				text := said[r.IntN(len(said))]
+				ui = append(ui, fmt.Sprintf(`{"ts":%d,"type":"say","say":"text","text":"%s"}`, ts0+r.IntN(50), text))
+				api = append(api, fmt.Sprintf(`{"role":"user","content":"%s","ts":%d}`, said[r.IntN(len(said))], ts0+i*10))
+			}
+			switch r.IntN(6) {
+			case 0:
+				check(t, os.RemoveAll(dir))
+			case 1:
+				write(t, dir, roofmt.UIName, "["+strings.Join(ui, ",")+`,{"torn`)
+			case 2:
+				check(t, os.WriteFile(filepath.Join(cache, catalog.Name), []byte(strings.Repeat("x", r.IntN(9000))), 0o600))
+			default:
+				write(t, dir, roofmt.UIName, array(ui...))
+				write(t, dir, roofmt.APIName, array(api...))
+			}
+			if r.IntN(2) == 0 {
+				aged(t, storage)
+			}
+		}
+		for range 12 {
+			for range 1 + r.IntN(5) {
+				change()
+			}
+			text := []string{"red", `"red fence"`, "ed", "录 错", "click(", "🙂", "d f"}[r.IntN(7)]
+			want := search1(t, without, SearchQuery{Text: text})
+			if diff := cmp.Diff(want.Items, search1(t, with, SearchQuery{Text: text}).Items); diff != "" {
+				t.Fatalf("seed %d, %q: -read +catalogue\n%.2000s", seed, text, diff)
+			}
+			limit := 1 + r.IntN(4)
+			for name, s := range map[string]*Store{"read": without, "catalogue": with} {
+				if diff := cmp.Diff(want.Items, inPages(t, s, SearchQuery{Text: text, Filter: Filter{Limit: limit}})); diff != "" {
+					t.Fatalf("seed %d, %q in pages of %d, %s: -whole +pages\n%.2000s", seed, text, limit, name, diff)
+				}
+			}
+		}
+	}
+}
+
+// inPages follows cursors to the end.
+func inPages(t testing.TB, s *Store, q SearchQuery) (all []Hit) {
+	t.Helper()
+	for {
+		r := search1(t, s, q)
+		if all = append(all, r.Items...); r.NextCursor == "" {
+			return all
+		}
+		if len(r.Items) != q.Filter.Limit || r.NextCursor == q.Filter.Cursor {
+			t.Fatalf("a page of %d that goes on at %s", len(r.Items), r.NextCursor)
+		}
+		q.Filter.Cursor = r.NextCursor
+	}
+}
+
+// A task that comes between two pages shifts nothing of what follows.
+func TestPagesStandWhileTasksCome(t *testing.T) {
+	storage := garden(t)
+	aged(t, storage)
+	s := searching(t, t.TempDir(), t.TempDir(), storage)
+	all := places(search1(t, s, SearchQuery{Text: "a"}))
+	first := search1(t, s, SearchQuery{Text: "a", Filter: Filter{Limit: 3}})
+	write(t, filepath.Join(storage, "tasks", "newer"), roofmt.UIName, array(uiRow(9000, "a"), uiRow(9001, "a a")))
+	rest := search1(t, s, SearchQuery{Text: "a", Filter: Filter{Cursor: first.NextCursor}})
+	if diff := cmp.Diff(all, append(places(first), places(rest)...)); diff != "" {
+		t.Error(diff)
+	}
+	for _, bad := range []string{"3", "1.2.3", "x.0123456789ab.1", "1.0123456789ab.-1", "1.0123456789ab", "1.0123456789zz.1"} {
+		if _, err := s.Search(context.Background(), SearchQuery{Text: "a", Filter: Filter{Cursor: bad}}); err == nil || SearchCursor(bad) {
+			t.Errorf("cursor %q was taken", bad)
+		}
+	}
+}
+
+// Tasks are chosen by what they used, touched, cost and who made them, read or known.
+func TestSearchByWhatTasksDid(t *testing.T) {
+	storage := garden(t)
+	dir := filepath.Join(storage, "tasks", "paid")
+	request := fmt.Sprintf(`{"ts":%d,"type":"say","say":"api_req_started","text":"{\"tokensIn\":5,\"cost\":0.25}"}`, ts0+90)
+	row := fmt.Sprintf(`{"ts":%d,"type":"ask","ask":"tool","text":"{\"tool\":\"appliedDiff\",\"path\":\"lib/pond.go\"}"}`, ts0+91)
+	write(t, dir, roofmt.UIName, array(uiRow(89, "dig a pond again"), request, row))
+	aged(t, storage)
+	s := searching(t, t.TempDir(), t.TempDir(), storage)
+	cost := func(f float64) *money.USD { usd := money.FromFloat(f); return &usd }
+	for _, round := range []string{"read", "known"} {
+		for _, c := range []struct {
+			name string
+			q    SearchQuery
+			want []string
+		}{
+			{"no filter", SearchQuery{Text: "pond", In: []string{"ui"}}, []string{"paid ui#1", "paid ui#3", "task0 ui#1"}},
+			{"tool", SearchQuery{Text: "pond", Tool: "readFile", In: []string{"ui"}}, []string{"task0 ui#1"}},
+			{"tool of rows", SearchQuery{Text: "pond", Tool: "applied_diff", In: []string{"ui"}}, []string{"paid ui#1", "paid ui#3"}},
+			{"part of a tool's name", SearchQuery{Text: "pond", Tool: "read"}, []string{}},
+			{"file", SearchQuery{Text: "pond", File: "PLANS/0", In: []string{"ui"}}, []string{"task0 ui#1"}},
+			{"file that nobody touched", SearchQuery{Text: "pond", File: "garden"}, []string{}},
+			{"file and tool of two tasks", SearchQuery{Text: "pond", File: "plans", Tool: "applied_diff"}, []string{}},
+			{"cost", SearchQuery{Text: "pond", In: []string{"ui"}, Filter: Filter{MinCost: cost(0.2)}}, []string{"paid ui#1", "paid ui#3"}},
+			{"at most", SearchQuery{Text: "pond", In: []string{"ui"}, Filter: Filter{MinCost: cost(0.01), MaxCost: cost(0.2)}}, []string{}},
+			{"model", SearchQuery{Text: "pond", Filter: Filter{Model: "nobody's"}}, []string{}},
+			{"tag", SearchQuery{Text: "pond", Filter: Filter{Tag: "garden"}}, []string{}},
+		} {
+			if diff := cmp.Diff(c.want, places(search1(t, s, c.q))); diff != "" {
+				t.Errorf("%s, %s: %s", round, c.name, diff)
+			}
+		}
+	}
+}
+
+// A hit's JSON has of its task what says which it is, and no more.
+func TestHitJSON(t *testing.T) {
+	storage := garden(t)
+	hit := search1(t, searching(t, t.TempDir(), "", storage), SearchQuery{Text: "pond"}).Items[0]
+	raw, err := json.Marshal(hit)
+	check(t, err)
+	want := fmt.Sprintf(`{"task":{"id":"task0","source":%q,"title":"dig a pond","workspace":"/w0","status":"interrupted","updated_at":%q},`+
+		`"history":"ui","number":1,"ts":%d,"snippet":"dig a pond","kind":"say:text"}`, hit.Task.Source, *hit.Task.UpdatedAt, hit.TS)
+	if diff := cmp.Diff(want, string(raw)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What both histories say of one thing stands together, and every message is there.
+func TestMessagesInTheOrderOfTheirTimes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline", "tasks", "a")
+	write(t, dir, roofmt.UIName, array(uiRow(1, "u1"), uiRow(5, "u2"), `{"type":"say","say":"text","text":"u3"}`, uiRow(9, "u4")))
+	write(t, dir, roofmt.APIName, array(apiRow(1, "user", "a1"), `{"role":"assistant","content":"a2"}`, apiRow(6, "user", "a3"), apiRow(7, "assistant", "a4")))
+	s := searching(t, t.TempDir(), "", dir)
+	refs := must[[]Ref](t)(s.Refs(context.Background()))
+	v, err := s.read(context.Background(), refs[0], false)
+	check(t, err)
+	defer v.Close()
+	var got []string
+	for m, err := range texts(context.Background(), v.State) {
+		check(t, err)
+		if m.Place != len(got) {
+			t.Errorf("place %d of %d", m.Place, len(got))
+		}
+		got = append(got, m.Pieces[0].Text)
+	}
+	if diff := cmp.Diff([]string{"u1", "a1", "a2", "u2", "u3", "a3", "a4", "u4"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestSearchAsChild is no test: the process that others limit and kill.
+func TestSearchAsChild(t *testing.T) {
+	dir := os.Getenv("STORE_SEARCH_DIR")
+	if dir == "" {
+		t.Skip("only as a child")
+	}
+	s := searching(t, filepath.Join(dir, "root"), filepath.Join(dir, "cache"), filepath.Join(dir, "rooveterinaryinc.roo-cline"))
+	fmt.Println("\nbegun")
+	r, err := s.Search(context.Background(), SearchQuery{Text: "needle"})
+	fmt.Println("\nfound", len(r.Items), len(r.Notes) > 0, err)
+}
+
+// large is a folder with a storage whose text makes a catalogue of some megabytes.
+func large(t testing.TB) (home, storage string) {
+	t.Helper()
+	home = t.TempDir()
+	storage = filepath.Join(home, "rooveterinaryinc.roo-cline")
+	r := rand.New(rand.NewPCG(5, 5))
+	for i := range 24 {
+		var rows []string
+		for j := range 60 {
+			noise := make([]byte, 3000)
+			for k := range noise {
+				noise[k] = "abcdefghijklmnopqrstuvwxyz  0123456789"[r.IntN(38)]
+			}
+			rows = append(rows, uiRow(i*100+j, string(noise)))
+		}
+		write(t, filepath.Join(storage, "tasks", fmt.Sprint("task", i)), roofmt.UIName, array(append(rows, uiRow(i*100+99, "the needle"))...))
+	}
+	aged(t, storage)
+	return home, storage
+}
+
+func searchChild(home string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], "-test.run=^TestSearchAsChild$", "-test.v")
+	cmd.Env = append(os.Environ(), "STORE_SEARCH_DIR="+home)
+	return cmd
+}
+
+// Searches that are killed while they fill the catalogue leave one that the next
+// search uses, and none of their hits is missing.
+func TestSearchAfterKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	home, storage := large(t)
+	s := searching(t, filepath.Join(home, "root"), filepath.Join(home, "cache"), storage)
+	for round := range 5 {
+		cmd := searchChild(home)
+		out, err := cmd.StdoutPipe()
+		check(t, err)
+		check(t, cmd.Start())
+		buf := make([]byte, 4096)
+		for seen := ""; !strings.Contains(seen, "begun"); {
+			n, err := out.Read(buf)
+			check(t, err)
+			seen += string(buf[:n])
+		}
+		path := filepath.Join(home, "cache", catalog.Name)
+		for wait := 0; wait < 1_000_000*round; wait++ { // at other moments, without a clock
+			if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > int64(round)<<18 {
+				break
+			}
+		}
+		check(t, cmd.Process.Kill())
+		_ = cmd.Wait() // it was killed
+		r := search1(t, s, SearchQuery{Text: "needle"})
+		if len(r.Items) != 24 || len(r.Notes) > 0 {
+			t.Errorf("round %d: %d hits, %v", round, len(r.Items), r.Notes)
+		}
+		if again := search1(t, s, SearchQuery{Text: "needle"}); again.Read != 0 {
+			t.Errorf("round %d: %d tasks are not kept", round, again.Read)
+		}
+		check(t, os.RemoveAll(filepath.Join(home, "cache")))
+	}
+}
+
+// Where no file may grow, as on a full disk, a search finds all, says what is wrong,
+// and leaves nothing that is in the way later.
+func TestSearchWithAFullDisk(t *testing.T) {
+	shell, err := exec.LookPath("bash")
+	if err != nil || testing.Short() {
+		t.Skip("needs a shell that limits files")
+	}
+	home, storage := large(t)
+	for _, blocks := range []int{0, 8, 64, 512, 1500} {
+		self := searchChild(home)
+		cmd := exec.Command(shell, append([]string{"-c", fmt.Sprintf(`trap '' XFSZ; ulimit -f %d; exec "$0" "$@" | cat`, blocks)}, self.Args...)...)
+		cmd.Env = self.Env
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "found 24 true <nil>") {
+			t.Errorf("%d blocks: %v\n%s", blocks, err, out)
+		}
+	}
+	s := searching(t, filepath.Join(home, "root"), filepath.Join(home, "cache"), storage)
+	for _, read := range []bool{true, false} {
+		r := search1(t, s, SearchQuery{Text: "needle"})
+		if len(r.Items) != 24 || !read && r.Read > 0 || slices.ContainsFunc(r.Notes, func(n string) bool { return !strings.Contains(n, "begun anew") }) {
+			t.Errorf("with room again: %d hits, %d read, %v", len(r.Items), r.Read, r.Notes)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
+)
+
+const subagentID = sessionID + "__bob"
+
+// clineIndex gives clineData a subagent, and Cline's index, which Cline has open: all of it is in its log yet.
+func clineIndex(t *testing.T) (data, dir string, db *sql.DB) {
+	t.Helper()
+	data, dir = clineData(t)
+	write(t, dir, "bob.messages.json", `{"version":1,"agent":"subagent","messages":[
+		{"role":"user","content":[{"type":"text","text":"count the posts"},{"type":"image","data":"iVBORw0KGgo=","mediaType":"image/png"}],"id":"x","ts":1776200000005},
+		{"role":"assistant","content":[{"type":"text","text":"nine"}],"id":"y","ts":1776200000006,"metrics":{"inputTokens":5,"outputTokens":1,"cost":0.002}}]}`)
+	check(t, os.MkdirAll(filepath.Join(data, "db"), 0o700))
+	db = must[*sql.DB](t)(sql.Open("sqlite", "file:"+filepath.ToSlash(filepath.Join(data, "db", "sessions.db"))+"?_pragma=journal_mode(WAL)&_pragma=wal_autocheckpoint(0)"))
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() { check(t, db.Close()) })
+	for _, s := range []string{
+		"CREATE TABLE sessions(session_id TEXT PRIMARY KEY, status TEXT, started_at TEXT, cwd TEXT, provider TEXT, model TEXT, prompt TEXT, parent_session_id TEXT, metadata_json TEXT)",
+		`INSERT INTO sessions VALUES('` + sessionID + `', 'cancelled', '2026-04-14T20:53:20.000Z', '/shed', 'anthropic', 'm-1', 'mend the gate', NULL, '{"title":"The gate","isFavorited":true}')`,
+		`INSERT INTO sessions VALUES('` + subagentID + `', 'failed', '2026-04-14T20:53:21.000Z', '/shed', 'anthropic', 'm-2', 'count the posts', '` + sessionID + `', '{}')`,
+	} {
+		must[sql.Result](t)(db.Exec(s))
+	}
+	return data, dir, db
+}
+
+func byID(t *testing.T, s *Store) map[string]Summary {
+	t.Helper()
+	out := map[string]Summary{}
+	for _, item := range must[Listing](t)(s.List(context.Background(), Filter{})).Items {
+		out[item.ID] = item
+	}
+	return out
+}
+
+// What only the index knows is in the list, and a change in it shows at once, also while Cline writes.
+func TestTheListKnowsWhatClinesIndexKnows(t *testing.T) {
+	data, _, db := clineIndex(t)
+	s := open(t, t.TempDir(), data)
+	before := tree(t, data)
+	got := byID(t, s)
+	lead, sub := got[sessionID], got[subagentID]
+	if len(got) != 2 || lead.Title != "The gate" || lead.Status != "cancelled" || !lead.Pinned || lead.Model != "m-1" || lead.Provider != "anthropic" || *lead.Usage.Cost != 12300 {
+		t.Errorf("%+v", lead)
+	}
+	if sub.Title != "count the posts" || sub.Status != "failed" || sub.ParentID != sessionID || sub.RootID != sessionID || sub.Pinned || sub.Model != "m-2" || sub.TS != 1776200000006 ||
+		*sub.Usage.Cost != 2000 || sub.Messages.API != 2 || sub.Tool != "cline" || sub.Root != lead.Root || sub.Source != lead.Source {
+		t.Errorf("%+v", sub)
+	}
+	if d := cmp.Diff(before, tree(t, data)); d != "" {
+		t.Errorf("looking changed it: %s", d)
+	}
+	must[sql.Result](t)(db.Exec("UPDATE sessions SET status='completed', metadata_json='{\"title\":\"Gate and posts\"}' WHERE session_id='" + sessionID + "'"))
+	must[sql.Result](t)(db.Exec("BEGIN EXCLUSIVE; UPDATE sessions SET status='failed'"))
+	if lead := byID(t, s)[sessionID]; lead.Title != "Gate and posts" || lead.Status != "completed" || lead.Pinned {
+		t.Errorf("%+v", lead)
+	}
+	must[sql.Result](t)(db.Exec("ROLLBACK"))
+}
+
+// An index that is broken or gone takes nothing away but what only it knew.
+func TestTheListWithoutClinesIndex(t *testing.T) {
+	data, _, db := clineIndex(t)
+	must[sql.Result](t)(db.Exec("PRAGMA wal_checkpoint(TRUNCATE)"))
+	for name, change := range map[string]func(path string) error{
+		"gone":       os.Remove,
+		"cut":        func(path string) error { return os.Truncate(path, 700) },
+		"overgrown":  func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("x", 9000)), 0o600) },
+		"a folder":   func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+		"unreadable": func(path string) error { return os.Chmod(path, 0) },
+	} {
+		copied := filepath.Join(t.TempDir(), ".cline", "data")
+		check(t, os.CopyFS(copied, os.DirFS(data)))
+		check(t, change(filepath.Join(copied, "db", "sessions.db")))
+		got := byID(t, open(t, t.TempDir(), copied))
+		lead, sub := got[sessionID], got[subagentID]
+		if name == "unreadable" && os.Geteuid() == 0 {
+			continue
+		}
+		if len(got) != 2 || lead.Title != "mend the gate" || lead.Status != "completed" || len(lead.Damaged) != 0 || sub.ParentID != sessionID || sub.Title != "count the posts" {
+			t.Errorf("%s: %+v\n%+v", name, lead, sub)
+		}
+	}
+}
+
+// A subagent goes on as a fork of its own, and the same one again.
+func TestASubagentGoesOn(t *testing.T) {
+	data, dir, _ := clineIndex(t)
+	s := open(t, t.TempDir(), data)
+	before := tree(t, data)
+	o := own(t, s, subagentID)
+	if o.Forked == "" || len(o.Task.State().API()) != 2 || o.Task.State().Parent != sessionID {
+		t.Errorf("%+v", o)
+	}
+	commit(t, o.Task, task.API, apiRow(9, "user", "count again"))
+	id := o.Task.Ref.ID
+	closeTask(t, o.Task)
+	for _, by := range []string{subagentID, id} {
+		again := own(t, s, by)
+		if again.Task.Ref.ID != id || len(again.Task.State().API()) != 3 || len(again.Intakes) != 0 {
+			t.Errorf("by %s: %+v", by, again)
+		}
+		closeTask(t, again.Task)
+	}
+	lead := own(t, s, sessionID)
+	if lead.Task.Ref.ID == id || len(lead.Task.State().API()) != 3 {
+		t.Errorf("the lead: %+v", lead)
+	}
+	closeTask(t, lead.Task)
+	if d := cmp.Diff(before, tree(t, data)); d != "" {
+		t.Errorf("%s was changed: %s", dir, d)
+	}
+}
+
+// Sessions and their subagents come in as verified copies, which are shown and go on by themselves.
+func TestSessionsAreImported(t *testing.T) {
+	data, dir, _ := clineIndex(t)
+	ctx := context.Background()
+	before := tree(t, data)
+	root := t.TempDir()
+	s := open(t, root, data)
+	list, away, err := s.ImportSource(ctx, "cline")
+	if err != nil || len(away) != 0 || len(list) != 2 {
+		t.Fatalf("%+v %v %v", list, away, err)
+	}
+	for _, dry := range []bool{true, false} {
+		report := must[ImportReport](t)(s.Import(ctx, list, ImportOptions{DryRun: dry, Map: []PathMap{{"/shed", "/barn"}}}))
+		if report.Imported != 2 || report.Failed+report.Empty+report.Conflicts != 0 {
+			t.Fatalf("dry %v: %+v", dry, report)
+		}
+		for _, item := range report.Items {
+			if item.ByteEqual == dry || len(item.Notes) != 1 {
+				t.Errorf("dry %v: %+v", dry, item)
+			}
+		}
+	}
+	if d := cmp.Diff(before, tree(t, data)); d != "" {
+		t.Errorf("the originals were changed: %s", d)
+	}
+	alone := open(t, root)
+	got := byID(t, alone)
+	lead, sub := got[sessionID], got[subagentID]
+	if len(got) != 2 || lead.Title != "The gate" || lead.Status != "cancelled" || lead.Workspace != "/barn" || *lead.Usage.Cost != 12300 || !lead.Pinned || lead.Messages.API != 3 || len(lead.Damaged) != 0 {
+		t.Errorf("%+v", lead)
+	}
+	if sub.ParentID != sessionID || sub.Title != "count the posts" || sub.Messages.API != 2 || sub.Status != "failed" {
+		t.Errorf("%+v", sub)
+	}
+	// The copy and the original are one task, and a second import finds both there.
+	if both := byID(t, s); len(both) != 2 || both[sessionID].Source != OwnSource || len(both[subagentID].Copies) != 1 {
+		t.Errorf("%+v", both)
+	}
+	if again := must[ImportReport](t)(s.Import(ctx, list, ImportOptions{})); again.Same != 2 {
+		t.Errorf("%+v", again)
+	}
+	// They go on in their place, with the transcript left as it is.
+	o := own(t, alone, sessionID)
+	commit(t, o.Task, task.API, apiRow(9, "user", "and the hinge"))
+	closeTask(t, o.Task)
+	if o.Forked != "" || read(t, filepath.Join(root, "tasks", sessionID), roofmt.TranscriptName(sessionID)) != read(t, dir, roofmt.TranscriptName(sessionID)) {
+		t.Errorf("%+v", o)
+	}
+	if v := view(t, alone, sessionID); len(v.State.API()) != 4 || v.Summary.Usage.TokensIn != 100 {
+		t.Errorf("%+v", v.Summary)
+	}
+}
+
+// Another session of the same id comes in under a new one, and its files keep their names.
+func TestASessionInConflict(t *testing.T) {
+	data, dir, _ := clineIndex(t)
+	root := t.TempDir()
+	s := open(t, root)
+	bring(t, s, dir, ImportOptions{})
+	write(t, dir, roofmt.TranscriptName(sessionID), strings.Replace(read(t, dir, roofmt.TranscriptName(sessionID)), "mend the gate", "mend the fence", 1))
+	write(t, dir, sessionID+".json", strings.Replace(read(t, dir, sessionID+".json"), "mend the gate", "mend the fence", 1))
+	check(t, os.Remove(filepath.Join(data, "db", "sessions.db")))
+	report := bring(t, open(t, root), dir, ImportOptions{OnConflict: ConflictFork})
+	forked := slices.IndexFunc(report.Items, func(i ImportItem) bool { return i.Outcome == Forked })
+	if report.Forked != 1 || report.Same != 1 {
+		t.Fatalf("%+v", report)
+	}
+	item := byID(t, s)[report.Items[forked].ID]
+	if item.Title != "mend the fence" || item.Messages.API != 3 {
+		t.Errorf("%+v", item)
+	}
+}

@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/roost-dev/roost/roofmt"
+)
+
+// Everything that may change what a task says changes its stamp, and what only looks
+// at it does not.
+func TestStampSeesChanges(t *testing.T) {
+	storage := garden(t)
+	dir := filepath.Join(storage, "tasks", "task1")
+	aged(t, storage)
+	s := searching(t, t.TempDir(), "", storage)
+	var ref Ref
+	for _, r := range must[[]Ref](t)(s.Refs(context.Background())) {
+		if r.ID == "task1" {
+			ref = r
+		}
+	}
+	ui, hour := filepath.Join(dir, roofmt.UIName), time.Now().Add(-time.Hour)
+	raw, err := os.ReadFile(ui)
+	check(t, err)
+	last, calm := s.stampOf(ref)
+	if last == "" || !calm {
+		t.Fatalf("%q, %v", last, calm)
+	}
+	for _, c := range []struct {
+		name   string
+		change func() error
+		same   bool
+	}{
+		{"reading", func() error { _, err := os.ReadFile(ui); return err }, true},
+		{"another length", func() error { return os.WriteFile(ui, append(raw, ' '), 0o600) }, false},
+		{"the same length", func() error { return os.WriteFile(ui, append(raw, '\n'), 0o600) }, false},
+		{"its old time", func() error { return os.Chtimes(ui, hour, hour) }, false},
+		{"another file in its place", func() error {
+			if err := os.WriteFile(ui+".new", append(raw, '\t'), 0o600); err != nil {
+				return err
+			}
+			if err := os.Chtimes(ui+".new", hour, hour); err != nil {
+				return err
+			}
+			return os.Rename(ui+".new", ui)
+		}, false},
+		{"a file more", func() error { return os.WriteFile(filepath.Join(dir, "more"), nil, 0o600) }, false},
+		{"the file gone", func() error { return os.Remove(ui) }, false},
+		{"a link instead", func() error { return os.Symlink("more", ui) }, false},
+		{"our own leavings", func() error { return os.WriteFile(filepath.Join(dir, "journal.idx"), nil, 0o600) }, true},
+		{"no folder", func() error { return os.RemoveAll(dir) }, false},
+	} {
+		check(t, c.change())
+		time.Sleep(calmHere) // the clock of files has coarse ticks
+		now, _ := s.stampOf(ref)
+		if (now == last) != c.same {
+			t.Errorf("%s: stamp %q after %q", c.name, now, last)
+		}
+		last = now
+	}
+	check(t, os.MkdirAll(dir, 0o700))
+	check(t, os.WriteFile(ui, raw, 0o600))
+	if _, calm := (&Store{opt: s.opt, calmIn: time.Hour}).stampOf(ref); calm {
+		t.Error("what was written just now is believed")
+	}
+}
+
+// A task without an item of its own is described by the index beside it.
+func TestStampSeesTheIndex(t *testing.T) {
+	storage := garden(t)
+	check(t, os.Remove(filepath.Join(storage, "tasks", "task1", roofmt.ItemName)))
+	s := searching(t, t.TempDir(), "", storage)
+	stamps := func() map[string]string {
+		out := map[string]string{}
+		row := s.rows.once()
+		for _, r := range must[[]Ref](t)(s.Refs(context.Background())) {
+			out[r.ID], _ = s.stampWith(r, row)
+		}
+		return out
+	}
+	before := stamps()
+	write(t, filepath.Join(storage, "tasks"), "_index.json", `{"entries":[{"id":"task1","ts":5,"task":"another title"},{"id":"task0","ts":5,"task":"x"}]}`)
+	after := stamps()
+	if before["task1"] == after["task1"] || before["task0"] != after["task0"] {
+		t.Errorf("%v, then %v", before, after)
+	}
+}

@@ -1,0 +1,147 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// UndoOptions say which deed is meant. The zero value is the newest.
+type UndoOptions struct {
+	Redo   bool   // do again what was taken back last
+	Only   string // a Deed's ID: when it is not the one that is next, nothing is done
+	DryRun bool   // say which it would be
+}
+
+// ErrNothing: there is nothing to take back, or to do again.
+var ErrNothing = errors.New("there is nothing of the kind")
+
+// DeedError: another deed is the next one than was meant: somebody did something
+// since.
+type DeedError struct{ Want, Next string }
+
+func (e *DeedError) Error() string {
+	if e.Next == "" {
+		return fmt.Sprintf("%s is not there any more: it was taken back or done again meanwhile", e.Want)
+	}
+	return fmt.Sprintf("%s was meant, but %s is the next one by now", e.Want, e.Next)
+}
+
+// Undo takes back what a person did to a task last, or with Redo does again what was
+// taken back last. It gives the deed and the task as it is then. The log keeps both,
+// so undoing loses nothing. Which deed it is, is decided again once the log is held
+// that keeps it: somebody who did something meanwhile is answered with a *DeedError,
+// and their change stays.
+//
+// Other errors wrap ErrNothing, ErrTaken (a task of that id stands where a deleted one
+// should be put), *journal.BusyError, or what Find gives.
+func (s *Store) Undo(ctx context.Context, given string, o UndoOptions) (Deed, Deeds, error) {
+	d, err := s.Deeds(ctx, given)
+	if err != nil {
+		return Deed{}, d, err
+	}
+	e, err := d.next(o)
+	if err != nil || o.DryRun {
+		return e.shown(), d, err
+	}
+	o.Only = e.id()
+	switch {
+	case e.Kind == deletion && o.Redo:
+		err = s.shelve(ctx, func(m Marks, keep func(...mark) error) error {
+			if err := s.still(ctx, &d, o); err != nil {
+				return err
+			}
+			_, err := s.deleteAs(ctx, d.ref, m, e.Seq, keep)
+			return err
+		})
+	case e.Kind == deletion:
+		_, err = s.restore(ctx, d.Word(), func() error { return s.still(ctx, &d, o) })
+	case e.shelf:
+		err = s.shelve(ctx, func(_ Marks, keep func(...mark) error) error {
+			if err := s.still(ctx, &d, o); err != nil {
+				return err
+			}
+			m := mark{Type: tagged, Source: d.ref.Source, ID: d.ref.ID, Head: headOf(ctx, d.ref.Log)}
+			to := e.Before
+			if m.Undoes = e.Seq; o.Redo {
+				to, m.Undoes, m.Redoes = e.After, 0, e.Seq
+			}
+			m.Title, m.Tags, m.Pinned = to.Title, to.Tags, to.Pinned
+			return keep(m)
+		})
+	default:
+		err = s.undoOwn(ctx, &d, e, o)
+	}
+	if err != nil {
+		return e.shown(), d, fmt.Errorf("task %s: %w", d.ref.ID, err)
+	}
+	d.bin = "" // it may lie elsewhere now
+	now, err := s.Deeds(ctx, d.Word())
+	return e.shown(), now, err
+}
+
+// Word names the task so that nothing else fits.
+func (d Deeds) Word() string {
+	switch {
+	case d.bin != "":
+		return OwnSource + ":" + d.bin
+	case d.ref.Own:
+		return OwnSource + ":" + d.ref.ID
+	}
+	return d.Name
+}
+
+// next is the deed that is meant.
+func (d Deeds) next(o UndoOptions) (keptDeed, error) {
+	list := d.done
+	if o.Redo {
+		list = d.redo
+	}
+	e, ok := list.top()
+	switch {
+	case o.Only != "" && (!ok || o.Only != e.id()):
+		err := &DeedError{Want: o.Only}
+		if ok {
+			err.Next = e.id()
+		}
+		return e, err
+	case !ok:
+		return e, ErrNothing
+	}
+	return e, nil
+}
+
+// still looks again, with the overlay held.
+func (s *Store) still(ctx context.Context, d *Deeds, o UndoOptions) error {
+	shelf, err := s.shelfDeeds(ctx)
+	if err == nil {
+		err = s.tell(ctx, d, shelf)
+	}
+	if err == nil {
+		_, err = d.next(o)
+	}
+	return err
+}
+
+// undoOwn writes into the task's own journal.
+func (s *Store) undoOwn(ctx context.Context, d *Deeds, e keptDeed, o UndoOptions) error {
+	owned, err := s.Own(ctx, d.ref)
+	if err != nil {
+		return err
+	}
+	shelf, err := s.shelfDeeds(ctx)
+	if err == nil {
+		d.fill(owned.Task.State().Deeds, shelf[[2]string{d.ref.Source, d.ref.ID}].of(d.ref, d.bin))
+		_, err = d.next(o)
+	}
+	if err == nil {
+		event := e.Back()
+		if o.Redo {
+			event = e.Again()
+		}
+		if err = owned.Task.Commit(ctx, event); err == nil {
+			err = owned.Task.Barrier(ctx)
+		}
+	}
+	return errors.Join(err, owned.Task.Close(ctx))
+}

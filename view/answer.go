@@ -1,0 +1,359 @@
+package view
+
+import (
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+// Answers finds in messages of the model's history what tools gave back for rows of
+// the person's, by their place in rows. It is for what the rows do not say
+// themselves: what a file held that was read, why a change was refused. The two lists are
+// stretches of one task's histories that belong together by time; first is the place of
+// messages[0] in its history, from 0.
+//
+// Nothing but order, time and content ties them: a row is answered by a call of the
+// same tool on the same thing, between the messages that it can have stood between, and by
+// none when there is doubt about that.
+func Answers(rows, messages [][]byte, first int) map[int]Item {
+	calls := calls(messages, first)
+	if len(calls) == 0 {
+		return nil
+	}
+	out := map[int]Item{}
+	next := 0
+	for i, raw := range rows {
+		r, ok := askedBy(raw)
+		if !ok {
+			continue
+		}
+		best, off := -1, int64(math.MaxInt64)
+		for n := next; n < len(calls) && off > 0; n++ {
+			if calls[n].fits(r) && calls[n].off(r.ts) < off {
+				best, off = n, calls[n].off(r.ts)
+			}
+		}
+		if best < 0 {
+			continue
+		}
+		next = best + 1
+		it := calls[best].answer
+		if denied(it.Body) {
+			it.Class, it.Title = Failure, "denied"
+		}
+		if it.Class != "" && (r.mute || it.Class == Failure || r.runs && !told(rows[i+1:])) {
+			out[i] = it
+		}
+	}
+	return out
+}
+
+// Stretch is the part of the model's history that rows may be answered from. times are
+// those of its messages, 0 where a message has none. It is empty when nothing ties the
+// two lists, and bounded by the number of rows.
+func Stretch(rows [][]byte, times []int64) (from, to int) {
+	var first, last int64
+	low, high := int64(-1), int64(-1)
+	for _, raw := range rows {
+		r, ok := askedBy(raw)
+		if !ok {
+			continue
+		}
+		if r.ts != 0 && (first == 0 || r.ts < first) {
+			first = r.ts
+		}
+		last = max(last, r.ts)
+		if r.behind >= 0 && (low < 0 || r.behind < low) {
+			low = r.behind
+		}
+		high = max(high, r.behind)
+	}
+	timed := slices.ContainsFunc(times, func(ts int64) bool { return ts != 0 })
+	switch {
+	case timed && first != 0:
+		from, to = len(times), len(times)
+		for i, ts := range times {
+			if ts >= first {
+				from = i
+				break
+			}
+		}
+		for i := from; i < len(times); i++ {
+			if times[i] > last {
+				to = i
+				break
+			}
+		}
+	case !timed && low >= 0:
+		from, to = int(min(low, int64(len(times)))), int(min(high, int64(len(times))))
+	default:
+		return 0, 0
+	}
+	// The message before tells when a reply can have begun; those behind hold the result.
+	const around = 3
+	from, to = max(0, from-around), min(len(times), to+around)
+	return from, min(to, from+2*len(rows)+3*around)
+}
+
+// asked is what a row says of the call that it stands for.
+type asked struct {
+	tool   string
+	about  []string // paths, a command, an address
+	ts     int64
+	behind int64 // Cline: the place of the last message when the row was written; -1 = not said
+	mute   bool  // rows of its kind never hold what came back
+	runs   bool  // it is a command
+}
+
+// muteRows are the tools whose rows say nothing of what came back.
+var muteRows = set("readFile fetchInstructions skill useSkill readCommandOutput webFetch webSearch runSlashCommand listCodeDefinitionNames")
+
+// askedBy reads a row that stands for a call.
+func askedBy(raw []byte) (asked, bool) {
+	r := asked{behind: -1}
+	if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
+		return r, false
+	}
+	r.ts, _ = esjson.GetInt(raw, "ts")
+	if n, ok := esjson.GetInt(raw, "conversationHistoryIndex"); ok {
+		r.behind = n
+	}
+	typ, text := str(raw, "type"), str(raw, "text")
+	switch kind := str(raw, typ); kind {
+	case "command":
+		r.tool, r.about, r.runs = kind, []string{strings.TrimSpace(text)}, true
+		return r, true
+	case "tool":
+		inner, ok := object(text)
+		if !ok {
+			return r, false
+		}
+		r.tool = str(inner, "tool")
+		r.about = aboutRow(inner)
+		r.mute = muteRows[r.tool] && (r.tool != "listCodeDefinitionNames" || str(inner, "content") == "")
+		return r, r.tool != ""
+	}
+	return r, false
+}
+
+func aboutRow(inner []byte) (out []string) {
+	for _, key := range []string{"path", "command", "query", "regex", "skill"} {
+		if s := str(inner, key); s != "" {
+			out = append(out, s)
+		}
+	}
+	list, _ := esjson.Get(inner, "batchFiles")
+	for f := range esjson.Array(list) {
+		if esjson.TypeOf(f) == esjson.TypeObject {
+			out = append(out, str(f, "path"))
+		}
+	}
+	return out
+}
+
+// called is a call of the model's history, and what came back.
+type called struct {
+	tool          string
+	about         []string
+	before, after int64 // times of the messages around the reply, 0 when not said
+	place         int   // of the reply in its history
+	answer        Item
+}
+
+// families are the tools that rows of one name stand for, where the names do not tell.
+var families = map[string][]string{
+	"newFileCreated": edits, "editedExistingFile": edits, "appliedDiff": edits, "insertContent": edits, "searchAndReplace": edits,
+	"listFilesTopLevel": {"list_files"}, "listFilesRecursive": {"list_files"}, "listFiles": {"list_files"},
+	"command": {"execute_command"}, "useSkill": {"use_skill", "skill"}, "webSearch": {"web_search"}, "readCommandOutput": {"read_command_output"},
+}
+
+var edits = []string{
+	"write_to_file", "replace_in_file", "apply_diff", "apply_patch", "edit", "edit_file", "search_replace", "search_and_replace", "insert_content", "multi_apply_diff",
+}
+
+// slack is how far the clocks of a row and a message may be apart, in milliseconds: they
+// are written one after the other.
+const slack = 2000
+
+func (c *called) fits(r asked) bool {
+	switch {
+	case rowTools[c.tool] != r.tool && !slices.Contains(families[r.tool], c.tool):
+		return false
+	case c.off(r.ts) > slack:
+		return false
+	case c.before == 0 && c.after == 0 && (r.behind < 0 || int64(c.place) < r.behind || int64(c.place) > r.behind+1):
+		return false // nothing says where it belongs, or it belongs elsewhere
+	}
+	if len(r.about) == 0 || len(c.about) == 0 {
+		return len(r.about) == len(c.about) // else a call of nothing would fit all
+	}
+	return slices.ContainsFunc(r.about, func(a string) bool {
+		return slices.ContainsFunc(c.about, func(b string) bool { return samePlace(a, b) })
+	})
+}
+
+// off is how far a time is from those that the call can have been shown at.
+func (c *called) off(ts int64) int64 {
+	switch {
+	case ts != 0 && c.before != 0 && ts < c.before:
+		return c.before - ts
+	case ts != 0 && c.after != 0 && ts > c.after:
+		return ts - c.after
+	}
+	return 0
+}
+
+// samePlace reports whether two texts name the same file, as far as they tell: rows
+// show paths from the workspace, calls as the model wrote them.
+func samePlace(a, b string) bool {
+	if a == b {
+		return true
+	}
+	a, b = cleaned(a), cleaned(b)
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	return a == b || b != "" && b != "." && strings.HasSuffix(a, "/"+b)
+}
+
+func cleaned(s string) string {
+	s = strings.ReplaceAll(strings.TrimSpace(s), "\\", "/")
+	if strings.Contains(s, "\n") || len(s) > 4096 {
+		return s
+	}
+	return strings.TrimLeft(path.Clean(s), "./")
+}
+
+// calls lists the calls of messages in order, with what came back.
+func calls(messages [][]byte, first int) []called {
+	var out []called
+	byID := map[string]int{}
+	open := -1 // the last call by tags that has no result
+	var before int64
+	for i, raw := range messages {
+		it := API(raw, 0)
+		from := len(out)
+		switch it.Kind {
+		case "assistant":
+			for _, c := range callsOf(raw) {
+				c.before, c.place = before, first+i
+				if c.id != "" {
+					byID[c.id] = len(out)
+				} else {
+					open = len(out)
+				}
+				out = append(out, c.called)
+			}
+		case "user":
+			for _, p := range it.Parts {
+				n, known := byID[p.Call]
+				switch {
+				case p.Kind == "tool_result" && known:
+					p.Title, p.Call = "", ""
+					out[n].answer = spelled(p)
+				case p.Kind == "text" && p.Title != "" && (p.Class == Output || p.Class == Failure) && open >= 0:
+					p.Title = ""
+					out[open].answer = p
+					open = -1
+				}
+			}
+		}
+		if it.TS != 0 && it.Kind == "user" {
+			before = it.TS
+			for n := len(out) - 1; n >= 0 && out[n].after == 0 && n < from; n-- {
+				out[n].after = it.TS
+			}
+		}
+	}
+	return out
+}
+
+type identified struct {
+	called
+	id string
+}
+
+// callsOf are the calls of one reply.
+func callsOf(raw []byte) (out []identified) {
+	for block := range blocksOf(raw) {
+		switch str(block, "type") {
+		case "tool_use":
+			in, _ := esjson.Get(block, "input")
+			list, _ := params(in)
+			out = append(out, identified{called{tool: str(block, "name"), about: aboutCall(list)}, str(block, "id")})
+		case "text":
+			for _, p := range pieces(str(block, "text")) {
+				if p.tag != "" && p.tag != "thinking" {
+					out = append(out, identified{called{tool: p.tag, about: aboutCall(tagParams(p.text))}, ""})
+				}
+			}
+		}
+	}
+	return out
+}
+
+func aboutCall(list []param) (out []string) {
+	for _, p := range list {
+		switch p.name {
+		case "path", "file_path", "target_file", "command", "query", "regex", "skill", "url":
+			if p.text != "" {
+				out = append(out, strings.TrimSpace(p.text))
+			}
+		case "files", "args":
+			out = append(out, pathsIn(p.text)...)
+		case "patch", "input":
+			for line := range strings.Lines(p.text) {
+				if _, file, ok := strings.Cut(line, " File: "); ok && strings.HasPrefix(line, "*** ") {
+					out = append(out, strings.TrimSpace(file))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// spelled is a result in words when it is an object that says how the call ended.
+func spelled(it Item) Item {
+	raw, ok := object(it.Body)
+	if !ok {
+		return it
+	}
+	switch status := str(raw, "status"); status {
+	case "denied", "error":
+		it.Class, it.Title = Failure, status
+		fallthrough
+	case "approved", "success":
+		list, _ := params(raw)
+		list = slices.DeleteFunc(list, func(p param) bool { return p.name == "status" })
+		it.Body = members(list)
+		if len(list) == 1 && list[0].words {
+			it.Body = list[0].text
+		}
+	}
+	return it
+}
+
+// denied reports whether a result says that the person refused.
+func denied(text string) bool {
+	return strings.HasPrefix(text, "The user denied") || strings.HasPrefix(text, "The user rejected")
+}
+
+// told reports whether the rows behind a command show what it gave out, before
+// something else happens.
+func told(rows [][]byte) bool {
+	for _, raw := range rows {
+		it := UI(raw, 2)
+		switch it.Kind {
+		case "say:command_output", "ask:command_output":
+			if it.Body != "" {
+				return true
+			}
+		case "ask:command", "ask:tool", "say:api_req_started", "say:completion_result":
+			return false
+		}
+	}
+	return true // the end of the stretch: whether more would come is not known
+}

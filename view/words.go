@@ -1,0 +1,344 @@
+package view
+
+import (
+	"slices"
+	"strings"
+)
+
+// Until 2026 tools were called by tags within the model's words, and their results
+// came back as text. Both also carry what the program added for the model. words
+// takes such a text apart, so that nobody has to read the tags.
+
+// xmlTools are the tools that were called by tags.
+var xmlTools = set("read_file write_to_file replace_in_file apply_diff insert_content search_and_replace search_files list_files " +
+	"list_code_definition_names execute_command browser_action use_mcp_tool access_mcp_resource ask_followup_question attempt_completion " +
+	"switch_mode new_task fetch_instructions update_todo_list codebase_search plan_mode_respond load_mcp_documentation web_fetch " +
+	"run_slash_command generate_image new_rule condense report_bug use_skill edit_file")
+
+func set(names string) map[string]bool {
+	out := map[string]bool{}
+	for name := range strings.FieldsSeq(names) {
+		out[name] = true
+	}
+	return out
+}
+
+// words takes the text of a block apart. class is whose words it holds.
+func words(text string, class Class) []Item {
+	if class == Model {
+		return modelWords(text)
+	}
+	return userWords(text)
+}
+
+// piece is a stretch of a model's words: thinking, a call by tags, or words ("").
+type piece struct {
+	tag   string
+	text  string // between the tags
+	whole bool   // its end is there
+}
+
+// pieces takes a model's text apart, in order. A call that has no end yet goes to the
+// end of the text.
+func pieces(text string) (out []piece) {
+	say := func(s string) {
+		if s = strings.TrimSpace(s); s != "" {
+			out = append(out, piece{text: s, whole: true})
+		}
+	}
+	from := 0 // of what is not said yet
+	for at := 0; at < len(text); {
+		if name := opening(text[at:]); name == "thinking" || xmlTools[name] {
+			say(text[from:at])
+			inner, after, whole := strings.Cut(text[at+len(name)+2:], "</"+name+">")
+			out = append(out, piece{name, inner, whole})
+			at = len(text) - len(after)
+			from = at
+			continue
+		}
+		next := strings.IndexByte(text[at:], '\n')
+		if next < 0 {
+			break
+		}
+		at += next + 1
+	}
+	say(text[from:])
+	return out
+}
+
+func modelWords(text string) (out []Item) {
+	for _, p := range pieces(text) {
+		it := Item{Kind: "text", Class: Model, Body: p.text, Partial: !p.whole}
+		switch p.tag {
+		case "":
+		case "thinking":
+			it.Kind, it.Class, it.Body = p.tag, Reasoning, strings.TrimSpace(p.text)
+		default:
+			it.Kind, it.Class = "tool_use", Tool
+			call(&it, p.tag, tagParams(p.text))
+		}
+		out = append(out, it)
+	}
+	if len(out) == 0 {
+		return []Item{{Kind: "text", Class: Model}}
+	}
+	return out
+}
+
+// opening is the name of the tag that a text begins with, "" when it begins with none.
+func opening(text string) string {
+	if !strings.HasPrefix(text, "<") {
+		return ""
+	}
+	n := 1
+	for n < len(text) && (text[n] >= 'a' && text[n] <= 'z' || text[n] == '_') {
+		n++
+	}
+	if n == 1 || n == len(text) || text[n] != '>' {
+		return ""
+	}
+	return text[1:n]
+}
+
+// tagParams are the parameters of a call that was made by tags. What may itself hold
+// tags goes to its last end, as the programs read it. What stands between them has no
+// name.
+func tagParams(text string) (list []param) {
+	stray := func(s string) {
+		if s = strings.TrimSpace(s); s != "" {
+			list = append(list, param{"", s, true})
+		}
+	}
+	from := 0 // of what has no name
+	for at := 0; at < len(text); {
+		next := strings.IndexByte(text[at:], '<')
+		if next < 0 {
+			break
+		}
+		at += next
+		name := opening(text[at:])
+		if name == "" {
+			at++
+			continue
+		}
+		stray(text[from:at])
+		at += len(name) + 2
+		end := strings.Index(text[at:], "</"+name+">")
+		switch name {
+		case "content", "diff", "args", "result", "arguments":
+			end = strings.LastIndex(text[at:], "</"+name+">")
+		}
+		val := text[at:]
+		if end >= 0 {
+			val = text[at : at+end]
+			at += len(name) + 3
+		}
+		at += len(val)
+		from = at
+		list = append(list, param{name, strings.Trim(val, "\n"), true})
+	}
+	stray(text[from:])
+	return list
+}
+
+// asides are what the program put around a person's words: a beginning of a text, and
+// what it is called.
+var asides = []struct{ start, title string }{
+	{"<system-reminder>", "a reminder for the model"},
+	{"[ERROR]", "a note to the model"},
+	{"[TASK RESUMPTION]", "a note to the model"},
+	{"# task_progress", "a reminder for the model"},
+}
+
+// attached are the tags in which a program adds what a person's words mention, and what
+// they are called.
+var attached = map[string]string{
+	"environment_details": "environment details", "file_content": "file", "folder_content": "folder", "url_content": "page",
+	"workspace_diagnostics": "diagnostics", "git_working_state": "git status", "git_commit": "git commit", "terminal_output": "terminal",
+}
+
+// userWords are what a person said, what tools gave back, and what the program added.
+func userWords(text string) (out []Item) {
+	var words strings.Builder
+	var rest []Item
+	from := 0
+	for at := 0; at < len(text); {
+		if tag, title := attachment(text[at:]); tag != "" {
+			words.WriteString(text[from:at])
+			_, inner, _ := strings.Cut(text[at:], ">")
+			inner, after, _ := strings.Cut(inner, "</"+tag+">")
+			rest = append(rest, Item{Kind: "text", Class: Aside, Title: title, Body: strings.Trim(inner, "\n")})
+			from = len(text) - len(strings.TrimLeft(after, "\n"))
+			at = from
+			continue
+		}
+		next := strings.IndexByte(text[at:], '\n')
+		if next < 0 {
+			break
+		}
+		at += next + 1
+	}
+	words.WriteString(text[from:])
+	if s := strings.TrimSpace(words.String()); s != "" || len(rest) == 0 {
+		out = append(out, userPart(s, words.String()))
+	}
+	return append(out, rest...)
+}
+
+// attachment is the tag of what is attached at the beginning of a text, and what it is
+// called.
+func attachment(text string) (tag, title string) {
+	if !strings.HasPrefix(text, "<") {
+		return "", ""
+	}
+	line, _, _ := strings.Cut(text[1:min(len(text), 4096)], "\n")
+	head, _, ok := strings.Cut(line, ">")
+	name, attributes, _ := strings.Cut(head, " ")
+	title, known := attached[name]
+	if !ok || !known {
+		return "", ""
+	}
+	if _, what, ok := strings.Cut(attributes, `="`); ok {
+		title += " " + strings.TrimSuffix(what, `"`)
+	}
+	return name, title
+}
+
+func userPart(s, whole string) Item {
+	it := Item{Kind: "text", Class: User, Body: whole}
+	if xmlResult(s) {
+		head, body, _ := strings.Cut(s, "\n")
+		head = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(head), "["), "] Result:")
+		it.Class, it.Title, it.Body = Output, head, body
+		return it
+	}
+	for _, a := range asides {
+		if strings.HasPrefix(s, a.start) {
+			it.Class, it.Title = Aside, a.title
+			it.Body = strings.TrimSpace(strings.TrimPrefix(strings.TrimSuffix(s, "</system-reminder>"), "<system-reminder>"))
+			return it
+		}
+	}
+	for _, tag := range ownTags {
+		if inner, ok := strings.CutPrefix(s, "<"+tag+">"); ok {
+			if inner, ok = strings.CutSuffix(inner, "</"+tag+">"); ok {
+				it.Kind, it.Body = "words", strings.TrimSpace(inner)
+				return it
+			}
+		}
+	}
+	if lines := strings.Split(whole, "\n"); strings.Contains(whole, "<") { // the tags stand somewhere within
+		kept := slices.DeleteFunc(lines, func(l string) bool {
+			name := opening(strings.Replace(strings.TrimSpace(l), "</", "<", 1))
+			return slices.Contains(ownTags, name) && len(strings.TrimSpace(l)) <= len(name)+3
+		})
+		it.Body = strings.Join(kept, "\n")
+	}
+	return it
+}
+
+// ownTags are put around what a person wrote.
+var ownTags = []string{"user_message", "task", "feedback", "answer"}
+
+// joined puts what came back of one call into one part: its head and its text were
+// blocks of their own. What the tags around it say is said in words.
+func joined(parts []Item) []Item {
+	out := parts[:0:0]
+	open := -1                   // the result that goes on
+	bodies := map[int][]string{} // of results that have several texts
+	for _, p := range parts {
+		switch {
+		case p.Kind == "text" && p.Class == Output:
+			open = len(out)
+			bodies[open] = []string{p.Body}
+		case p.Kind == "text" && p.Class == User && open >= 0:
+			bodies[open] = append(bodies[open], p.Body)
+			continue
+		case p.Images == 0:
+			open = -1
+		}
+		out = append(out, p)
+	}
+	for i := range out {
+		if out[i].Kind == "text" && out[i].Class == Output {
+			out[i].Body = strings.TrimPrefix(strings.Join(bodies[i], "\n"), "\n")
+			if strings.Contains(out[i].Body, "<error>") || strings.HasPrefix(out[i].Body, "The tool execution failed") {
+				out[i].Class = Failure
+			}
+			out[i].Body = untagged(out[i].Body)
+		}
+	}
+	return out
+}
+
+// wrappers are the tags around the parts of a result.
+var wrappers = set("files file content file_write_result path operation notice problems user_edits final_file_content feedback error " +
+	"answer i user_message file_content result")
+
+// aroundWords are those that stand within other results.
+var aroundWords = set("feedback user_message error final_file_content")
+
+// untagged is a result without the tags around its parts. Only lines that are nothing
+// but such tags, and values in them, are changed, and most of them only in a result that
+// begins with one: what a file holds may look like them.
+func untagged(text string) string {
+	if !strings.Contains(text, "<") {
+		return text
+	}
+	text = unixEnds(text)
+	names := wrappers
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if _, ok := unwrappedLine(strings.TrimSpace(first), wrappers); !ok {
+		names = aroundWords
+	}
+	var out []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if told, ok := unwrappedLine(strings.TrimSpace(line), names); ok {
+			out = append(out, told...)
+		} else {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// unwrappedLine tells a line that is nothing but wrappers. ok is false for any other.
+func unwrappedLine(s string, names map[string]bool) (told []string, ok bool) {
+	const most = 4 << 10 // each tag is looked for its end
+	if len(s) > most {
+		return nil, false
+	}
+	for s != "" {
+		if !strings.HasPrefix(s, "<") {
+			return nil, false
+		}
+		if close, rest, found := strings.Cut(s, ">"); found && strings.HasPrefix(close, "</") && names[close[2:]] {
+			s, ok = rest, true
+			continue
+		}
+		tag, rest, found := strings.Cut(s[1:], ">")
+		name, attributes, more := strings.Cut(tag, " ")
+		if !found || !names[name] || more && !strings.HasPrefix(attributes, "lines=") && !strings.HasPrefix(attributes, "path=") {
+			return nil, false
+		}
+		if what, val, _ := strings.Cut(attributes, "="); what == "lines" {
+			told = append(told, "lines "+strings.Trim(val, `"`))
+		} else if more {
+			told = append(told, strings.Trim(val, `"`)+":")
+		}
+		val, after, whole := strings.Cut(rest, "</"+name+">")
+		if whole && !strings.HasPrefix(val, "<") {
+			switch name {
+			case "file", "content", "i", "error", "notice", "answer", "feedback", "user_message":
+				told = append(told, val)
+			case "path":
+				told = append(told, val+":")
+			default:
+				told = append(told, name+": "+val)
+			}
+			rest = after
+		}
+		s, ok = rest, true
+	}
+	return told, ok
+}
