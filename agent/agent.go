@@ -13,8 +13,11 @@ import (
 	"errors"
 
 	"github.com/roost-dev/roost/approval"
+	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/catalogue"
+	"github.com/roost-dev/roost/mention"
+	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
@@ -52,7 +55,7 @@ type Asker interface {
 
 // Delta is streamed text before it is durable.
 type Delta struct {
-	Type    string // "message.delta", "reasoning.delta", "tool.delta"
+	Type    string // "message.delta", "reasoning.delta", "tool.delta"; "wait.delta" tells how long until the next try, TS is its time
 	Message uint64
 	Call    string
 	TS      int64
@@ -77,6 +80,7 @@ type Agent struct {
 	Model     catalogue.Model // zero when unknown
 	Tools     []tool.Tool
 	Workspace *workspace.Workspace
+	World     mention.World // what mentions in a person's words are about; nil leaves them as they are
 	Policy    approval.Policy
 	Asker     Asker
 	Live      func(Delta)
@@ -89,21 +93,30 @@ type Agent struct {
 	Masks     *redact.Redactor // hides secrets in new tool output; nil hides none
 	Notice    func(string)     // things a person should know and nobody else
 	Expect    func(Plan) error // told before the first request of a run
+	Shared    Shared           // limits in common with other tasks; nil = none
+	Modes     *mode.Set        // the modes that the task may be in; nil = none, and nothing is forbidden
+	// Rules loads the user's rules for a mode, when a run begins and when the mode
+	// changes. Rules that change while a run goes on count from the next one: a system
+	// prompt that moves costs every cached request before it. nil = there are none.
+	Rules func(slug string) mode.Rules
 
 	tools     map[string]tool.Tool
+	prompt    prompt
+	todos     todos
 	window    window
 	lastTS    int64
 	mistakes  int
 	refusals  int    // replies in a row of which the policy refused every call
 	malformed bool   // the last reply held a call that was not JSON
 	stop      string // why the last reply ended; "" after a restart
-	turns     int    // of this run
-	spent     int64  // micro-dollars of this run
 	first     bool   // no request went out yet in this run
 	fresh     bool   // the next user turn lists the workspace's files
 	yes       bool   // the person said "go on" and nothing else
+	halt      bool   // the person said no to going on
 
-	unthinking bool // the provider will not have the history's reasoning
+	unthinking bool                   // the provider will not have the history's reasoning
+	trial      []task.MessageWithheld // a guess at what the provider refuses; recorded with a reply
+	told       map[contextwindow.Note]bool
 }
 
 // Plan says what the next request sends and what it is expected to cost.

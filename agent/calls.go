@@ -45,7 +45,7 @@ func (a *Agent) runCalls(ctx context.Context) (*Outcome, error) {
 		return nil, nil
 	}
 	d := a.draft()
-	d.userTurn(b.results, d.take(a.state().Queue))
+	d.userTurn(b.results, d.take(ctx, a.state().Queue))
 	return nil, d.commit(ctx)
 }
 
@@ -99,6 +99,10 @@ func (b *batch) close(ctx context.Context, c *task.Call) (*Outcome, error) {
 		text := failure(fmt.Sprintf("there is no tool named %q", c.Name))
 		return nil, b.finish(ctx, c, verdict{outcome: "error", text: text, isError: true})
 	}
+	if err := a.forbids(t.Spec(), c); err != nil {
+		b.wrong = true
+		return nil, b.finish(ctx, c, verdict{outcome: "error", text: failure(err.Error()), isError: true})
+	}
 	mark := ""
 	if t.Spec().Class == tool.Command {
 		mark = shell.NewMark()
@@ -108,14 +112,18 @@ func (b *batch) close(ctx context.Context, c *task.Call) (*Outcome, error) {
 	switch {
 	case errors.As(err, &wrong):
 		b.wrong = true
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: failure(wrong.Reason), isError: true})
+		return nil, b.finish(ctx, c, verdict{outcome: "error", text: a.mask(failure(wrong.Reason)), isError: true})
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: failure(err.Error()), isError: true})
+		return nil, b.finish(ctx, c, verdict{outcome: "error", text: a.mask(failure(err.Error())), isError: true})
 	}
 	if t.Spec().Class == tool.Control {
-		return b.control(ctx, c, plan)
+		return b.control(ctx, c, t.Spec(), plan)
+	}
+	if err := a.mayEdit(t.Spec(), plan.Ask().Paths); err != nil {
+		b.wrong = true
+		return nil, b.finish(ctx, c, verdict{outcome: "error", text: failure(err.Error()), isError: true})
 	}
 	return b.effect(ctx, c, t.Spec(), plan, mark)
 }
@@ -123,34 +131,10 @@ func (b *batch) close(ctx context.Context, c *task.Call) (*Outcome, error) {
 // effect runs a call that reads, writes or commands: decide, show, ask if need
 // be, save the intent, run, commit the outcome.
 func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan tool.Plan, mark string) (*Outcome, error) {
-	a, ask := b.agent, plan.Ask()
-	decision := approval.Decide(a.Policy, spec.Class, ask)
-	granted := &task.Approval{State: "allowed", By: "policy", Rule: decision.Rule}
-	refused := b.refusal(c)
-	d := a.draft()
-	row := b.row(d, c, ask, decision.State == approval.Allow && refused == nil)
-	switch {
-	case decision.State == approval.Deny:
-		granted.State = "denied"
-		return nil, b.finish(ctx, c, verdict{
-			outcome: "denied", text: denial(decision.Reason), isError: true, approval: granted, before: d.events,
-		})
-	case refused != nil, decision.State == approval.Ask:
-		answer, out, err := b.ask(ctx, d, task.QuestionOpened{
-			Question: questionID(row), Kind: "approval", Message: row, Call: c.ID, Text: ask.Title, Diff: ask.Diff,
-		}, func() []task.Event { return a.remember(spec, ask) })
-		if err != nil || out != nil {
-			return out, err
-		}
-		granted = &task.Approval{State: "allowed", By: "user", Feedback: answer.Text}
-		if yes := answer.Approve; yes == nil || !*yes {
-			granted.State = "denied"
-			return nil, b.finish(ctx, c, verdict{
-				outcome: "denied", text: denial(answer.Text), isError: true, approval: granted,
-			})
-		}
-		d = a.draft()
-		b.answered(d, row, ask)
+	a, ask := b.agent, b.agent.maskAsk(plan.Ask())
+	granted, d, row, out, err := b.agree(ctx, c, spec, ask, approval.Decide(a.Policy, spec.Class, ask))
+	if out != nil || err != nil || granted.State == "denied" {
+		return out, err
 	}
 	d.put(task.ToolStarted{
 		Call: c.ID, Name: spec.Name, Replay: string(spec.Replay), Message: row, Approval: granted,
@@ -168,10 +152,10 @@ func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan t
 		return nil, err
 	}
 	failpoint.Hit("tool.started")
-	out := &output{agent: a, ctx: ctx, call: c.ID, command: spec.Class == tool.Command}
-	result, err := plan.Run(ctx, out)
+	shown := &output{agent: a, ctx: ctx, call: c.ID, command: spec.Class == tool.Command}
+	result, err := plan.Run(ctx, shown)
 	failpoint.Hit("tool.ran")
-	return nil, b.conclude(ctx, c, result, err, out, granted)
+	return nil, b.conclude(ctx, c, result, err, shown, granted)
 }
 
 // conclude commits what a tool's body did.
@@ -182,7 +166,7 @@ func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err e
 	switch {
 	case errors.As(err, &wrong):
 		b.wrong = true
-		v.outcome, v.text, v.isError = "error", failure(wrong.Reason), true
+		v.outcome, v.text, v.isError = "error", a.mask(failure(wrong.Reason)), true
 	case err != nil && ctx.Err() != nil:
 		v.outcome, v.isError = "cancelled", true
 		v.text = "The user cancelled this tool while it ran. It may have done part of its work.\n" + v.text
@@ -205,10 +189,7 @@ func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err e
 		b.keep(ctx, c, r.Full, &v)
 	}
 	for _, f := range r.Files {
-		v.after = append(v.after, task.FileChanged{
-			Path: f.Path, Source: f.Source, Hash: f.Hash, Size: f.Size,
-			MTime: f.MTime, CTime: f.CTime, Inode: f.Inode, Device: f.Device,
-		})
+		v.after = append(v.after, fileChanged(f))
 	}
 	if err := b.finish(ctx, c, v); err != nil {
 		return err
@@ -278,9 +259,11 @@ func (b *batch) finish(ctx context.Context, c *task.Call, v verdict) error {
 		}
 	}
 	d.put(v.after...)
-	if b.last && ctx.Err() == nil {
-		// Nothing comes between the last outcome and the turn that tells the model.
-		d.userTurn(append(b.results, c.ID), d.take(a.state().Queue))
+	if b.last && ctx.Err() == nil && (a.World == nil || len(a.state().Queue) == 0) {
+		// Nothing comes between the last outcome and the turn that tells the model, but
+		// words of the person: looking up what they mention takes its time, and an
+		// outcome is not kept waiting for that.
+		d.userTurn(append(b.results, c.ID), d.take(ctx, a.state().Queue))
 		b.told = true
 	}
 	return d.commit(ctx)

@@ -1,12 +1,58 @@
 package agent
 
 import (
+	"context"
 	"slices"
 
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 )
+
+// agree shows a call and finds out whether it may run: by the policy's decision, or by
+// asking. The draft that it gives holds what belongs to the commit that begins the call.
+// After a no the call is closed; an outcome means that nobody can be asked now.
+func (b *batch) agree(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, decision approval.Decision) (granted *task.Approval, d *draft, row uint64, out *Outcome, err error) {
+	a := b.agent
+	granted = &task.Approval{State: "allowed", By: "policy", Kind: ruleKind(decision), Rule: decision.Rule}
+	refused := b.refusal(c)
+	d = a.draft()
+	row = b.row(d, c, ask, decision.State == approval.Allow && refused == nil)
+	switch {
+	case decision.State == approval.Deny:
+		granted.State = "denied"
+		err = b.finish(ctx, c, verdict{
+			outcome: "denied", text: denial(decision.Reason), isError: true, approval: granted, before: d.events,
+		})
+	case refused != nil, decision.State == approval.Ask:
+		var answer Answer
+		answer, out, err = b.ask(ctx, d, task.QuestionOpened{
+			Question: questionID(row), Kind: "approval", Message: row, Call: c.ID, Text: ask.Title, Diff: ask.Diff,
+		}, func() []task.Event { return a.remember(spec, ask) })
+		if err != nil || out != nil {
+			return granted, nil, row, out, err
+		}
+		granted.By, granted.Via, granted.Feedback = "user", answer.By, answer.Text
+		if yes := answer.Approve; yes == nil || !*yes {
+			granted.State = "denied"
+			err = b.finish(ctx, c, verdict{
+				outcome: "denied", text: denial(answer.Text), isError: true, approval: granted,
+			})
+			return granted, nil, row, nil, err
+		}
+		d = a.draft()
+		b.answered(d, row, ask)
+	}
+	return granted, d, row, nil, err
+}
+
+// ruleKind is what a decision's rule is, as the log names it.
+func ruleKind(d approval.Decision) string {
+	if d.By == "policy" {
+		return "mode"
+	}
+	return d.By
+}
 
 // row is the call's row for the person: the one that an earlier run showed, with
 // what the call is now, or a new one in the draft.

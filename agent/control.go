@@ -9,7 +9,7 @@ import (
 )
 
 // control closes the tools that are about the conversation itself.
-func (b *batch) control(ctx context.Context, c *task.Call, plan tool.Plan) (*Outcome, error) {
+func (b *batch) control(ctx context.Context, c *task.Call, spec tool.Spec, plan tool.Plan) (*Outcome, error) {
 	result, err := plan.Run(ctx, nil)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -18,6 +18,10 @@ func (b *batch) control(ctx context.Context, c *task.Call, plan tool.Plan) (*Out
 		return nil, b.finish(ctx, c, verdict{outcome: "error", text: failure(err.Error()), isError: true})
 	case result.Completed:
 		return b.complete(ctx, c, result)
+	case result.Todos != nil:
+		return b.updateTodos(ctx, c, spec, plan.Ask(), *result.Todos)
+	case result.Mode != "":
+		return b.switchMode(ctx, c, spec, plan.Ask(), result)
 	}
 	return b.followup(ctx, c, plan.Ask(), result)
 }
@@ -39,7 +43,8 @@ func (b *batch) followup(ctx context.Context, c *task.Call, ask tool.Ask, r tool
 	}
 	d = a.draft()
 	d.change(row, esjson.Set(a.state().Message(row).Raw(), "isAnswered", []byte("true")))
-	return nil, b.finish(ctx, c, verdict{outcome: "ok", text: marked(answer.Text), before: d.events})
+	text, rest := asResult(d.heard(ctx, answer.Text))
+	return nil, b.finish(ctx, c, verdict{outcome: "ok", text: text, images: rest, before: d.events})
 }
 
 // complete shows the result and ends the run; words that came with a resume are
@@ -50,12 +55,8 @@ func (b *batch) complete(ctx context.Context, c *task.Call, r tool.Result) (*Out
 	shown := a.lastAsk() == "completion_result"
 	if queued := a.state().Queue; shown && len(queued) > 0 {
 		d := a.draft()
-		d.take(queued)
-		text, images := joined(queued)
-		if text != "" {
-			text = marked(text)
-		}
-		return nil, b.finish(ctx, c, verdict{outcome: "ok", text: text, images: images, before: d.events})
+		text, rest := asResult(d.blocks(ctx, queued))
+		return nil, b.finish(ctx, c, verdict{outcome: "ok", text: text, images: rest, before: d.events})
 	}
 	if shown && a.yes {
 		return nil, b.finish(ctx, c, verdict{outcome: "ok", text: goOn})

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"strconv"
 
 	"github.com/roost-dev/roost/task"
@@ -70,7 +71,12 @@ func (d *draft) userTurn(results []string, blocks []task.Piece) {
 	}
 	add(task.Piece{Literal: string(textBlock(a.environment()))})
 	pieces = append(pieces, task.Piece{Literal: `],"ts":` + strconv.FormatInt(a.stamp(), 10) + `}`})
-	d.message(task.API, task.Body{Compose: mergeLiterals(pieces)})
+	body := task.Body{Compose: mergeLiterals(pieces)}
+	if len(results) == 0 {
+		// What a person shows may be large: whole, it can lie in a blob.
+		body = task.Body{Raw: json.RawMessage(body.Compose[0].Literal)}
+	}
+	d.message(task.API, body)
 }
 
 // commit commits what there is; nothing is no commit.

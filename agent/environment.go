@@ -1,9 +1,12 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/roost-dev/roost/mode"
 )
 
 // environmentFiles is how many of the workspace's files the model is told of at
@@ -21,11 +24,11 @@ func (a *Agent) environment() string {
 		fmt.Fprintf(&b, "User time zone: %s\n", a.Zone)
 	}
 	fmt.Fprintf(&b, "\n# Current Cost\n$%.2f\n", float64(a.state().Usage.CostMicros)/1e6)
-	mode := a.Settings.Mode
-	if mode == "" {
-		mode = "code"
+	slug, name := cmp.Or(a.Settings.Mode, mode.Default), ""
+	if m, ok := a.inMode(); ok {
+		name = "<name>" + m.Name + "</name>\n"
 	}
-	fmt.Fprintf(&b, "\n# Current Mode\n<slug>%s</slug>\n<model>%s</model>\n", mode, a.Settings.Model)
+	fmt.Fprintf(&b, "\n# Current Mode\n<slug>%s</slug>\n%s<model>%s</model>\n", slug, name, a.Settings.Model)
 	if a.fresh && a.Workspace != nil {
 		a.fresh = false
 		listing, more := a.Workspace.Overview(environmentFiles)
@@ -33,6 +36,9 @@ func (a *Agent) environment() string {
 		if more {
 			b.WriteString("\n(File list truncated. Use list_files to see more.)\n")
 		}
+	}
+	if reminder := a.reminder(); reminder != "" {
+		b.WriteString("\n" + reminder)
 	}
 	b.WriteString("</environment_details>")
 	return b.String()

@@ -313,4 +313,4 @@ func sonnet(t *testing.T) catalogue.Model {
 }
 
 // imageList is one image block.
-var imageList = []json.RawMessage{[]byte(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}`)}
+var imageList = []json.RawMessage{[]byte(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}`)}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/roost-dev/roost/tool"
 )
 
 // mask hides the secrets in what a tool said.
@@ -14,6 +16,15 @@ func (a *Agent) mask(text string) string {
 	}
 	masked, _ := a.Masks.String(text)
 	return masked
+}
+
+// maskAsk hides what a row and a question would show of files. A command is left as the
+// model wrote it: it is judged, and runs, as it stands there.
+func (a *Agent) maskAsk(ask tool.Ask) tool.Ask {
+	if ask.Kind == "tool" {
+		ask.Text, ask.Diff = a.mask(ask.Text), a.mask(ask.Diff)
+	}
+	return ask
 }
 
 // masked makes a copy of a command's whole output with its secrets hidden, beside

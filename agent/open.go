@@ -58,8 +58,8 @@ func (a *Agent) begin(ctx context.Context, d *draft, in Input) error {
 	}
 	d.row(sayRow(a.stamp(), "text", in.Text, nonNil(in.Images)))
 	a.fresh = true
-	blocks := append([]task.Piece{userWords(in.Text)}, imagePieces(in.Images)...)
-	d.userTurn(nil, append(blocks, d.take(queued)...))
+	blocks := literals(append(d.heard(ctx, in.Text), imageBlocks(in.Images)...))
+	d.userTurn(nil, append(blocks, d.take(ctx, queued)...))
 	if err := d.commit(ctx); err != nil {
 		return err
 	}
@@ -110,9 +110,9 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	a.yes = in.Yes && !now && (before == nil || before.Outcome != "" || a.lastAsk() != "completion_result")
 	switch {
 	case len(api) == 0:
-		d.userTurn(nil, append(firstBlocks(plan.Content), d.take(pending)...))
+		d.userTurn(nil, append(firstBlocks(plan.Content), d.take(ctx, pending)...))
 	case now && len(pending) > 0:
-		d.userTurn(nil, d.take(pending))
+		d.userTurn(nil, d.take(ctx, pending))
 	}
 	if err := d.commit(ctx); err != nil {
 		return err
@@ -143,6 +143,12 @@ func (a *Agent) answer(d *draft, q task.QuestionOpened, in *Input) bool {
 	if !ok {
 		return false
 	}
+	if q.Kind == limitKind && answer.Text != "" { // words are for the model, and to say them is to go on
+		yes := true
+		d.close(q, Answer{Approve: &yes, By: answer.By})
+		return true
+	}
+	a.halt = q.Kind == limitKind && !*answer.Approve
 	d.close(q, answer)
 	*in = Input{Images: in.Images}
 	return true

@@ -1,22 +1,58 @@
 package agent
 
 import (
+	"io"
 	"runtime"
 	"strings"
 
+	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/tool"
 )
 
-// system is the system prompt. It depends only on what stays the same over a
-// task's turns, so that provider caches keep hitting.
+// prompt is the system prompt of one mode.
+type prompt struct {
+	slug string
+	text string
+}
+
+// system is the system prompt: who the model is in the task's mode, how to work, which
+// modes there are, and what the user's rules say. It depends only on what stays the
+// same over a task's turns, so that provider caches keep hitting, and is made anew when
+// the mode changes.
 func (a *Agent) system() string {
+	m, modes := a.inMode()
+	if a.prompt.text != "" && a.prompt.slug == m.Slug {
+		return a.prompt.text
+	}
+	role := m.RoleDefinition
+	if role == "" {
+		role = "You are a software engineer who works in the user's workspace with the tools given here."
+	}
+	parts := []string{role, a.howToWork()}
+	if modes {
+		parts = append(parts, a.Modes.Text())
+		var rules mode.Rules
+		if a.Rules != nil {
+			rules = a.Rules(m.Slug)
+		}
+		for _, note := range rules.Notes {
+			a.notice(note)
+		}
+		if text := rules.Text(m); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	a.prompt = prompt{m.Slug, strings.Join(parts, "\n\n")}
+	return a.prompt.text
+}
+
+// howToWork is what holds in every mode.
+func (a *Agent) howToWork() string {
 	root := ""
 	if a.Workspace != nil {
 		root = a.Workspace.Root()
 	}
 	return strings.Join([]string{
-		"You are a software engineer who works in the user's workspace with the tools given here.",
-		"",
 		"How to work:",
 		"- Do what the user asks, in small steps. Look before you change: read a file before you edit it.",
 		"- Each reply calls at least one tool. Several calls in one reply run in order; later ones see the effects of earlier ones.",
@@ -39,5 +75,9 @@ func (b *batch) env(mark string) tool.Env {
 	return tool.Env{
 		Workspace: b.agent.Workspace, SpoolDir: b.agent.SpoolDir, Mark: mark,
 		ArtifactID: func() string { return artifactName(b.rowTS) },
+		Kept: func(artifact string) (io.ReaderAt, int64, bool) {
+			k, ok := b.agent.state().Kept(artifact)
+			return k, k.Size, ok
+		},
 	}
 }

@@ -98,7 +98,7 @@ func (d *draft) close(q task.QuestionOpened, answer Answer) {
 // knows of it.
 func inputAnswer(q task.QuestionOpened, in Input) (Answer, bool) {
 	answer := Answer{Text: in.Text, By: "resume"}
-	if q.Kind != "approval" && q.Kind != damageKind {
+	if q.Kind != "approval" && q.Kind != damageKind && q.Kind != limitKind {
 		return answer, in.Text != ""
 	}
 	if in.Text == "" && (!in.Yes || q.Kind == damageKind) {

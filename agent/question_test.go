@@ -174,12 +174,12 @@ func TestWaiting(t *testing.T) {
 		"no":                       {actOnce, agent.Input{Text: "no"}, "completed", "c1 denied", "The user denied"},
 		"no beats the flag":        {actOnce, agent.Input{Text: "no", Yes: true}, "completed", "c1 denied", "The user denied"},
 		"other words":              {actOnce, agent.Input{Text: "use go test"}, "completed", "c1 denied", "use go test"},
-		"words and a picture":      {actOnce, agent.Input{Text: "like this", Images: []string{"data:image/png;base64,AAAA"}}, "completed", "c1 denied", "like this"},
+		"words and a picture":      {actOnce, agent.Input{Text: "like this", Images: []string{"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}, "completed", "c1 denied", "like this"},
 		"an answer":                {askWhich, agent.Input{Text: "that"}, "completed", "q1 ok", "that"},
 		"the flag is no answer":    {askWhich, agent.Input{Yes: true}, "waiting", "q1 open", ""},
 		"nothing is no consent":    {actOnce, agent.Input{}, "waiting", "c1 open", ""},
-		"a picture is no consent":  {actOnce, agent.Input{Images: []string{"data:image/png;base64,AAAA"}}, "waiting", "c1 open", ""},
-		"an answer with a picture": {askWhich, agent.Input{Text: "that", Images: []string{"data:image/png;base64,AAAA"}}, "completed", "q1 ok", "that"},
+		"a picture is no consent":  {actOnce, agent.Input{Images: []string{"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}, "waiting", "c1 open", ""},
+		"an answer with a picture": {askWhich, agent.Input{Text: "that", Images: []string{"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}, "completed", "q1 ok", "that"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := asking(t, c.turn, finish("done"))
@@ -199,7 +199,7 @@ func TestWaiting(t *testing.T) {
 			if c.state == "completed" {
 				checkHistories(t, s)
 			}
-			if len(c.in.Images) > 0 && c.state == "completed" && !strings.Contains(history(s), `"data":"AAAA"`) {
+			if len(c.in.Images) > 0 && c.state == "completed" && !strings.Contains(history(s), `"data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="`) {
 				t.Error("the picture is lost")
 			}
 		})

@@ -181,8 +181,12 @@ func (r *reply) done(ctx context.Context, d llm.Done) error {
 	if len(blocks) == 0 {
 		blocks = []json.RawMessage{textBlock("Failure: I did not provide a response.")}
 	}
-	out.message(task.API, task.Body{Raw: assistantMessage(a.stamp(), d.ID, blocks)})
+	out.message(task.API, task.Body{Raw: assistantMessage(a.stamp(), d.ID, blocks, d.ReasoningDetails)})
 	out.put(malformed(blocks, wrong)...)
+	for _, w := range a.trial { // the guess was right
+		out.put(w)
+	}
+	a.trial = nil
 	a.malformed, a.stop = len(wrong) > 0, d.StopReason
 	if err := out.commit(ctx); err != nil {
 		return err
@@ -231,7 +235,7 @@ func malformed(blocks []json.RawMessage, wrong map[string]string) []task.Event {
 	return events
 }
 
-// ledger is the ledger's line for this reply, and counts it against the limit.
+// ledger is the ledger's line for this reply.
 func (r *reply) ledger(u llm.Usage) task.UsageChanged {
 	a := r.agent
 	line := task.UsageChanged{
@@ -241,7 +245,6 @@ func (r *reply) ledger(u llm.Usage) task.UsageChanged {
 	}
 	if micros, ok := a.cost(u); ok {
 		line.CostMicros = &micros
-		a.spent += micros
 	}
 	return line
 }

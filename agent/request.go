@@ -16,7 +16,7 @@ type window struct {
 }
 
 // messages is the history as it may be sent, whatever it looks like as stored.
-func (w *window) messages(api []*task.Message, o contextwindow.Options) ([]llm.Message, []contextwindow.Note, error) {
+func (w *window) messages(api []*task.Message, o contextwindow.Options, cover func(*task.Message) []byte) ([]llm.Message, []contextwindow.Note, error) {
 	same := w.builder != nil && len(w.taken) <= len(api)
 	for i := 0; same && i < len(w.taken); i++ {
 		same = w.taken[i] == api[i]
@@ -25,7 +25,7 @@ func (w *window) messages(api []*task.Message, o contextwindow.Options) ([]llm.M
 		w.builder, w.taken = contextwindow.NewBuilder(o), nil
 	}
 	for _, m := range api[len(w.taken):] {
-		w.builder.Append(m.Raw())
+		w.builder.Append(cover(m))
 		w.taken = append(w.taken, m)
 	}
 	return w.builder.Messages()
@@ -34,33 +34,41 @@ func (w *window) messages(api []*task.Message, o contextwindow.Options) ([]llm.M
 // request builds the next request from the task's history and settings alone.
 func (a *Agent) request() (llm.Request, error) {
 	s := a.state()
-	messages, notes, err := a.window.messages(s.API(), a.wanted())
+	messages, notes, err := a.window.messages(s.API(), a.wanted(), a.cover)
 	if err != nil {
 		return llm.Request{}, fmt.Errorf("build the request: %w", err)
 	}
-	if a.first {
-		for _, n := range notes {
+	for _, n := range notes {
+		if !a.told[n] {
+			if a.told == nil {
+				a.told = map[contextwindow.Note]bool{}
+			}
+			a.told[n] = true
 			a.notice(fmt.Sprintf("not sent as stored: message %d: %s", n.Index, n.Text))
 		}
 	}
 	return llm.Request{
 		Model: a.Settings.Model, System: a.system(), Tools: a.toolSpecs(), Messages: messages,
-		Replies: s.Replies, Failures: s.Failures,
+		MaxTokens: a.Settings.MaxTokens, Replies: s.Replies, Failures: s.Failures,
 	}, nil
 }
 
 // wanted says what of the model's own thinking its provider wants back.
 func (a *Agent) wanted() contextwindow.Options {
+	o := contextwindow.For(a.Provider.Name())
 	if a.unthinking {
-		return contextwindow.Options{DropThinking: true}
+		o.DropThinking, o.KeepReasoning, o.KeepSignatures, o.KeepDetails = true, false, false, false
 	}
-	return contextwindow.For(a.Provider.Name())
+	return o
 }
 
 func (a *Agent) toolSpecs() []llm.ToolSpec {
 	specs := make([]llm.ToolSpec, 0, len(a.Tools))
 	for _, t := range a.Tools {
 		spec := t.Spec()
+		if spec.OptIn || a.lacks(spec) != nil {
+			continue
+		}
 		specs = append(specs, llm.ToolSpec{Name: spec.Name, Description: spec.Description, Schema: spec.Schema})
 	}
 	return specs

@@ -136,7 +136,7 @@ func TestWordsOfAResumeAreNeverLost(t *testing.T) {
 				continue // they would be its answer
 			}
 			from := len(first.disk.commits)
-			first.start(agent.Input{Text: "and one more thing", Images: []string{"data:image/png;base64,AAAA"}})
+			first.start(agent.Input{Text: "and one more thing", Images: []string{"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}})
 			for k := from + 1; k <= len(first.disk.commits); k += 1 + (k-from)/4 {
 				left := first.after(k, first.disk.ranAt[k-1])
 				want(t, left.start(agent.Input{Yes: true}), "completed", "")
@@ -145,7 +145,7 @@ func TestWordsOfAResumeAreNeverLost(t *testing.T) {
 					want(t, left.start(agent.Input{Yes: true}), "completed", "")
 				}
 				text := history(left.disk.state)
-				if strings.Count(text, "and one more thing") != 1 || strings.Count(text, `"data":"AAAA"`) != 1 {
+				if strings.Count(text, "and one more thing") != 1 || strings.Count(text, `"data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="`) != 1 {
 					t.Fatalf("resumed after commit %d, killed after %d: %s", n, k, text)
 				}
 				checkHistories(t, left.disk.state)
@@ -260,10 +260,10 @@ func TestDiskRefusesAtAnyMoment(t *testing.T) {
 func TestLostModelSideBeginsWithTheFirstWords(t *testing.T) {
 	b := newBench(t)
 	b.must(b.disk.Commit(context.Background(), task.MessageAdded{History: task.UI, Message: 1, Body: task.Body{
-		Raw: []byte(`{"ts":1776100000000,"type":"say","say":"text","text":"paint it blue","images":["data:image/png;base64,AAAA"]}`)}}))
+		Raw: []byte(`{"ts":1776100000000,"type":"say","say":"text","text":"paint it blue","images":["data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="]}`)}}))
 	b.agent.Task = b.disk
 	want(t, b.start(agent.Input{Text: "or red"}), "completed", "")
-	for _, part := range []string{"paint it blue", "or red", `"data":"AAAA"`} {
+	for _, part := range []string{"paint it blue", "or red", `"data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="`} {
 		if !strings.Contains(sent(b.model.requests[0]), part) {
 			t.Errorf("%q was not sent: %s", part, sent(b.model.requests[0]))
 		}

@@ -120,7 +120,7 @@ func requestRow(ts int64, info requestInfo) json.RawMessage {
 }
 
 // assistantMessage is the model's reply as the API history keeps it.
-func assistantMessage(ts int64, id string, blocks []json.RawMessage) json.RawMessage {
+func assistantMessage(ts int64, id string, blocks []json.RawMessage, details json.RawMessage) json.RawMessage {
 	var o esjson.Object
 	o.String("role", "assistant")
 	o.Raw("content", joinBlocks(blocks))
@@ -128,6 +128,9 @@ func assistantMessage(ts int64, id string, blocks []json.RawMessage) json.RawMes
 		o.String("id", id)
 	}
 	o.Int("ts", ts)
+	if details != nil {
+		o.Raw("reasoning_details", details)
+	}
 	return o.Bytes()
 }
 

@@ -47,8 +47,16 @@ func (a *Agent) run(ctx context.Context, in Input) Outcome {
 		if out, stop := a.limit(); stop {
 			return out
 		}
-		var done *Outcome
-		var err error
+		done, err := a.shared(ctx)
+		if done == nil && err == nil {
+			done, err = a.pause(ctx)
+		}
+		if err != nil {
+			return a.failed(ctx, err)
+		}
+		if done != nil {
+			return *done
+		}
 		switch a.next() {
 		case doRequest:
 			err = a.turn(ctx)
@@ -90,12 +98,15 @@ func (a *Agent) next() action {
 
 // limit stops a run that has used up what it was given.
 func (a *Agent) limit() (Outcome, bool) {
-	l := a.Settings.Limits
+	l, run := a.Settings.Limits, a.state().Run
+	if run == nil {
+		run = &task.Run{}
+	}
 	switch {
-	case l.MaxTurns > 0 && a.turns >= l.MaxTurns && a.next() == doRequest:
+	case l.MaxTurns > 0 && run.Turns >= l.MaxTurns && a.next() == doRequest:
 		return Outcome{State: "limit", Code: "turns", Reason: fmt.Sprintf("the limit of %d turns is reached", l.MaxTurns)}, true
-	case l.MaxCostMicros > 0 && a.spent >= l.MaxCostMicros && a.next() == doRequest:
-		return Outcome{State: "limit", Code: "cost", Reason: fmt.Sprintf("the limit of $%.2f is reached", float64(l.MaxCostMicros)/1e6)}, true
+	case l.MaxCostMicros > 0 && run.CostMicros >= l.MaxCostMicros && a.next() == doRequest:
+		return Outcome{State: "limit", Code: "cost", Reason: fmt.Sprintf("the run spent $%.2f of the $%.2f that it may", float64(run.CostMicros)/1e6, float64(l.MaxCostMicros)/1e6)}, true
 	case a.mistakes >= mistakeLimit:
 		return Outcome{State: "limit", Code: "mistakes", Reason: fmt.Sprintf("the model went wrong %d times in a row", a.mistakes)}, true
 	case a.refusals >= refusalLimit:
@@ -111,7 +122,7 @@ func (a *Agent) nudge(ctx context.Context) (*Outcome, error) {
 	queued := a.state().Queue
 	switch {
 	case len(queued) > 0:
-		d.userTurn(nil, d.take(queued))
+		d.userTurn(nil, d.take(ctx, queued))
 	case a.yes:
 		d.userTurn(nil, []task.Piece{{Literal: string(textBlock(goOn))}})
 	case a.stop == "refusal":

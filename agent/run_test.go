@@ -23,7 +23,7 @@ func TestFirstRequest(t *testing.T) {
 	b := newBench(t, finish("done"))
 	b.agent.Zone = "Europe/Berlin"
 	b.agent.Settings.Mode = "architect"
-	want(t, b.start(agent.Input{Text: `make "it" <work>` + "\n", Images: []string{"data:image/jpeg;base64,QUJD", "no picture"}}), "completed", "")
+	want(t, b.start(agent.Input{Text: `make "it" <work>` + "\n", Images: []string{"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "no picture"}}), "completed", "")
 	r := b.model.requests[0]
 	var blocks []string
 	for raw := range esjson.Array(r.Messages[0].Content) {
@@ -35,7 +35,7 @@ func TestFirstRequest(t *testing.T) {
 		blocks = append(blocks, text)
 	}
 	if len(blocks) != 3 || blocks[0] != "<user_message>\nmake \"it\" <work>\n\n</user_message>" ||
-		blocks[1] != `{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":"QUJD"}}` {
+		blocks[1] != `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}` {
 		t.Errorf("%q", blocks)
 	}
 	for _, part := range []string{"<environment_details>", "ISO 8601 UTC format: 2026-04-14T", "User time zone: Europe/Berlin", "<slug>architect</slug>", "<model>a-model</model>", "$0.00"} {
@@ -46,7 +46,7 @@ func TestFirstRequest(t *testing.T) {
 	if r.Model != "a-model" || len(r.Tools) != 5 || r.Tools[0].Name != "look" || !strings.Contains(r.System, "attempt_completion") {
 		t.Errorf("model %q, %d tools", r.Model, len(r.Tools))
 	}
-	if ui := b.disk.state.UI()[0]; ui.Text() != `make "it" <work>`+"\n" || !strings.Contains(string(ui.Raw()), `"images":["data:image/jpeg;base64,QUJD","no picture"]`) {
+	if ui := b.disk.state.UI()[0]; ui.Text() != `make "it" <work>`+"\n" || !strings.Contains(string(ui.Raw()), `"images":["data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==","no picture"]`) {
 		t.Errorf("%s", ui.Raw())
 	}
 }
@@ -149,10 +149,10 @@ func TestAfterCompletion(t *testing.T) {
 	t.Run("words", func(t *testing.T) {
 		b := newBench(t, turns...)
 		want(t, b.start(agent.Input{Text: "go"}), "completed", "")
-		out := b.start(agent.Input{Text: "and a test", Images: []string{"data:image/png;base64,AAAA"}})
+		out := b.start(agent.Input{Text: "and a test", Images: []string{"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}})
 		want(t, out, "completed", "")
 		r := result(t, b.disk.state, "done")
-		if out.Reason != "two" || !strings.Contains(r, `<user_message>\nand a test\n</user_message>`) || !strings.Contains(r, `"data":"AAAA"`) {
+		if out.Reason != "two" || !strings.Contains(r, `<user_message>\nand a test\n</user_message>`) || !strings.Contains(r, `"data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="`) {
 			t.Errorf("%+v %s", out, r)
 		}
 		checkHistories(t, b.disk.state)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -19,68 +18,77 @@ const turnAttempts = 4
 // turn asks the model once, trying again where that can help, and commits the
 // reply.
 func (a *Agent) turn(ctx context.Context) error {
-	for attempt := 1; ; attempt++ {
+	var m mending
+	defer func() { a.trial = nil }()
+	for attempt, waits := 1, 0; ; attempt++ {
+		if err := a.fit(ctx); err != nil {
+			return err
+		}
 		retries, err := a.attempt(ctx)
 		// A provider that tried again by itself has used up tries of ours: two layers
 		// that each try four times ask a provider in trouble sixteen times.
 		attempt += retries
 		if err == nil {
-			a.turns++
 			return nil
 		}
 		var refused *llm.Error
 		if !errors.As(err, &refused) || ctx.Err() != nil {
 			return err
 		}
-		wait := backoff(attempt, refused.RetryAfterMS)
-		last := attempt >= turnAttempts || !refused.Retryable()
-		if a.dropThinking(refused) {
-			wait, last = 0, false
-		}
 		failed := task.TurnFailed{
 			Run: a.RunID, Turn: a.state().Turns, Kind: string(refused.Kind),
 			Status: refused.Status, Error: refused.Message,
 		}
-		if !last {
-			failed.WaitMS = wait.Milliseconds()
+		if !refused.Retryable() {
+			d, did, mended := a.mend(&m, refused)
+			if !mended {
+				return a.giveUp(ctx, &m, failed, err)
+			}
+			attempt--
+			// In one commit with what was done about it: a restart in between would ask
+			// for the same refusal again.
+			d.put(failed)
+			if err := d.commit(ctx); err != nil {
+				return err
+			}
+			a.notice(fmt.Sprintf("%v; %s", refused, did))
+			continue
 		}
+		wait := backoff(attempt, refused.RetryAfterMS)
+		quota := wait > longWait && waits < quotaWaits
+		if quota {
+			attempt, waits = 0, waits+1
+			failed.Until = a.Now() + wait.Milliseconds()
+		} else if attempt >= turnAttempts || wait > longWait {
+			return a.giveUp(ctx, &m, failed, err)
+		}
+		failed.WaitMS = wait.Milliseconds()
 		if err := a.commit(ctx, failed); err != nil {
 			return err
 		}
-		if last {
+		if err := a.waitOut(ctx, refused, wait, quota); err != nil {
 			return err
-		}
-		a.notice(fmt.Sprintf("%v; trying again in %s", refused, wait.Round(100*time.Millisecond)))
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait):
 		}
 	}
 }
 
-// dropThinking goes on without the reasoning in the history when the provider will
-// not have it. Signed reasoning is bound to the model, and for some models to the
-// account, that it came from; the history does not say which that was, and an
-// adopted one never does. So it is sent, and left out when it is refused: dropping it
-// whenever it could be somebody else's would cost the model its own.
-func (a *Agent) dropThinking(refused *llm.Error) bool {
-	words := strings.ToLower(refused.Message)
-	setting := strings.Contains(words, "thinking.type") || strings.Contains(words, "budget_tokens")
-	about := strings.Contains(words, "thinking") || strings.Contains(words, "encrypted content") || strings.Contains(words, "encrypted_content") ||
-		strings.Contains(words, "thought signature") || strings.Contains(words, "thought_signature")
-	if a.unthinking || refused.Kind != llm.Invalid || setting || !about {
-		return false
+// giveUp records the last failure of a turn. Where a guess did not help, the refusal
+// that it was tried for is what there is to tell.
+func (a *Agent) giveUp(ctx context.Context, m *mending, failed task.TurnFailed, err error) error {
+	if len(a.trial) > 0 && m.cause != nil {
+		a.window, err = window{}, m.cause
 	}
-	a.unthinking, a.window = true, window{}
-	return true
+	if err := a.commit(ctx, failed); err != nil {
+		return err
+	}
+	return err
 }
 
 // backoff doubles from half a second, with full jitter, and honours what the
 // provider asked for.
 func backoff(attempt int, askedMS int64) time.Duration {
 	if askedMS > 0 {
-		return time.Duration(min(askedMS, 10*60*1000)) * time.Millisecond
+		return time.Duration(min(askedMS, 24*60*60*1000)) * time.Millisecond
 	}
 	top := 500 * time.Millisecond << min(attempt-1, 6)
 	return top/2 + rand.N(top/2)

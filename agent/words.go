@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -27,39 +28,40 @@ func (d *draft) queue(in Input) task.InputQueued {
 
 // take uses up queued words that the draft has not used up yet: their blocks, for
 // the user turn of the same commit.
-func (d *draft) take(items []task.InputQueued) []task.Piece {
-	var blocks []task.Piece
+func (d *draft) take(ctx context.Context, items []task.InputQueued) []task.Piece {
+	return literals(d.blocks(ctx, items))
+}
+
+// blocks is take for a place that is no user turn.
+func (d *draft) blocks(ctx context.Context, items []task.InputQueued) []json.RawMessage {
+	var blocks []json.RawMessage
 	for _, item := range items {
 		if slices.Contains(d.events, task.Event(task.InputTaken{Input: item.Input})) {
 			continue
 		}
 		if item.Text != "" {
-			blocks = append(blocks, userWords(item.Text))
+			blocks = append(blocks, d.heard(ctx, item.Text)...)
 		}
-		blocks = append(blocks, imagePieces(item.Images)...)
+		blocks = append(blocks, imageBlocks(item.Images)...)
 		d.put(task.InputTaken{Input: item.Input})
 	}
 	return blocks
 }
 
-// joined is queued input as one text and its images, for a place that holds one.
-func joined(items []task.InputQueued) (string, []json.RawMessage) {
-	var texts []string
-	var images []json.RawMessage
-	for _, item := range items {
-		if item.Text != "" {
-			texts = append(texts, item.Text)
-		}
-		images = append(images, imageBlocks(item.Images)...)
+// asResult splits blocks for a call's result: the text that it begins with, and
+// what follows.
+func asResult(blocks []json.RawMessage) (text string, rest []json.RawMessage) {
+	if len(blocks) == 0 {
+		return "", nil
 	}
-	return strings.Join(texts, "\n\n"), images
+	text, ok := esjson.GetString(blocks[0], "text")
+	if !ok {
+		return "", blocks
+	}
+	return text, blocks[1:]
 }
 
 func marked(text string) string { return "<user_message>\n" + text + "\n</user_message>" }
-
-func userWords(text string) task.Piece {
-	return task.Piece{Literal: string(textBlock(marked(text)))}
-}
 
 func literals(blocks []json.RawMessage) []task.Piece {
 	var out []task.Piece
@@ -68,8 +70,6 @@ func literals(blocks []json.RawMessage) []task.Piece {
 	}
 	return out
 }
-
-func imagePieces(images []string) []task.Piece { return literals(imageBlocks(images)) }
 
 // imageBlocks turns data URLs into image blocks, split at the first comma as Roo
 // does.

@@ -18,6 +18,8 @@ var wrappers = set(
 	"mapfile", "readarray", "bind", "fc", "export", "declare", "typeset", "readonly", "local", "set", "shopt", "unset", "read", "printf", "function", "noglob", "nocorrect", "-",
 	"sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "pwsh", "powershell", "nu", "elvish", "xonsh",
 	"awk", "gawk", "mawk", "nawk", "ed", "ex", "vi", "vim", "nvim", "emacs", "nano", "less", "more", "most", "man", "view", "tclsh", "wish", "osascript", "m4", "dc", "bc",
+	"getopts", "wait", "let", "jobs", "history", "unalias", "rlwrap", "setarch", "linux32", "linux64", "i386", "x86_64", "uname26", "run-parts", "logrotate", "dialog", "ansible", "salt",
+	"pipx", "nix-shell", "nix", "direnv", "rpm", "gs", "ghostscript", "oksh", "posh", "yash", "scsh", "rc", "es", "tcc", "chpst", "softlimit", "setuidgid", "runcon", "sg", "newgrp", "gosu", "su-exec", "tini", "dumb-init", "catchsegv", "choom", "eatmydata", "faketime", "torsocks", "proxychains", "proxychains4",
 	"sqlite3", "psql", "mysql", "mariadb", "ftp", "sftp", "lftp", "telnet", "gnuplot", "octave", "R", "Rscript", "jshell", "ghci", "irb", "iex", "erl", "guile", "sbcl",
 )
 
@@ -30,7 +32,7 @@ var evaluators = map[string]string{
 // shortOptions are letters that write or execute, by program. A letter counts
 // wherever it stands in a cluster.
 var shortOptions = map[string]string{
-	"sort": "oT", "less": "oOk", "curl": "oOKTDcJ", "wget": "OoaPeiU", "tar": "IF", "rsync": "e", "scp": "SoFD", "make": "fCIE", "gmake": "fCIE",
+	"sort": "oT", "less": "oOk", "curl": "oOKTDcJ", "wget": "OoaPeiU", "tar": "IFT", "bsdtar": "IFT", "gtar": "IFT", "shuf": "o", "tcpdump": "zw", "hg": "R", "scp": "SoFD", "sftp": "SoFDb", "ssh-keygen": "DfwP", "ssh-add": "sS", "apt": "oc", "apt-get": "oc", "groff": "U", "install": "", "ctest": "S", "ps2pdf": "", "rsync": "e", "make": "fCIE", "gmake": "fCIE",
 	"fd": "xX", "fdfind": "xX", "tree": "o", "xxd": "r", "date": "s", "gofmt": "wr", "goimports": "w", "yq": "i", "zip": "T", "split": "", "pytest": "pco",
 	"gcc": "oBx", "g++": "oBx", "cc": "oBx", "c++": "oBx", "clang": "oBx", "clang-format": "i", "shfmt": "w", "eslint": "ocf", "mocha": "r", "jest": "c", "vitest": "c", "webpack": "c", "rollup": "cp", "prettier": "w", "tsc": "p", "jq": "f", "rg": "z",
 	"git": "cOx", "mvn": "f", "gradle": "bcI", "cmake": "PED", "pip": "", "diff": "", "ag": "", "file": "Cm", "objdump": "", "openssl": "", "sed": "in", "hostname": "Fb", "sysctl": "wp",
@@ -47,6 +49,7 @@ var longOptions = strings.Fields(`output output-file output-document output-dir 
 	gccgoflags fprint fprint0 fprintf fls files-from rulesdir resolve-plugins-relative-to override-ini pdbcls basetemp junitxml junit-xml report-log node-options init-script
 	build-file settings-file project-cache-dir makefile file directory save unzip-command filter-process extcmd tool template separate-git-dir git-dir work-tree namespace
 	super-prefix man-path attr-source ssh-command askpass gpg-program sendmail-cmd smtp-server to-cmd cc-cmd cover-from-description rebase-merges strategy exec-prefix kubeconfig
+	filter strip-program diff-cmd diff3-cmd merge-cmd editor-cmd config-option init-hook on-download-complete shell-escape engine provider-path rcfile netrc-cmd eval-file
 	plugin-dir listen host unix-socket set snapshot-update updateSnapshot update-snapshot reporter reporters globalSetup setupFiles transform runner testRunner watch`)
 
 var longSet = set(longOptions...)
@@ -78,10 +81,30 @@ func dangerous(words []string) string {
 		if why := option(name, a); why != "" {
 			return why
 		}
+		if stream(a) {
+			return a + " is what another command writes"
+		}
+	}
+	if name == "tar" || name == "bsdtar" || name == "gtar" { // its first word is options, with or without a dash
+		if len(args) > 0 && !strings.HasPrefix(args[0], "-") && option(name, "-"+args[0]) != "" {
+			return "the options " + args[0] + " can write files or run commands"
+		}
 	}
 	switch name {
 	case "git":
 		return dangerousGit(args)
+	case "test", "[":
+		for _, a := range args {
+			if strings.Contains(a, "[") {
+				return "a subscript is calculated, and can run commands"
+			}
+		}
+	case "hg", "svn":
+		for _, a := range args {
+			if strings.HasPrefix(a, "ext::") || strings.HasPrefix(a, "ssh://-") {
+				return name + " can run a command named by " + a
+			}
+		}
 	case "sed":
 		if len(args) < 2 || args[0] != "-n" || !sedPrint.MatchString(args[1]) || anyOption(args[2:]) {
 			return "a sed script can write files and run commands"
@@ -132,6 +155,13 @@ func dangerous(words []string) string {
 	return ""
 }
 
+// stream: a file that stands for an open one. A pattern that names what a program runs
+// would not name it then: "echo TEXT | go run /dev/stdin".
+func stream(a string) bool {
+	a = path.Clean(a)
+	return a == "/dev/stdin" || strings.HasPrefix(a, "/dev/fd/") || strings.HasPrefix(a, "/proc/") && strings.Contains(a, "/fd/")
+}
+
 var runsForOthers = set("exec", "x", "dlx", "explore", "config", "set", "set-script", "init", "create", "c", "edit")
 
 func dangerousGit(args []string) string {
@@ -151,6 +181,9 @@ func dangerousGit(args []string) string {
 		}
 		if sub == "rebase" && (strings.HasPrefix(a, "-x") || a == "-i") || (sub == "clone" || sub == "fetch" || sub == "pull") && strings.HasPrefix(a, "-u") {
 			return "git " + sub + " " + a + " runs a command"
+		}
+		if sub == "clone" && strings.HasPrefix(a, "-c") {
+			return "git clone " + a + " sets what the new repository runs"
 		}
 		if sub == "grep" && strings.HasPrefix(a, "-O") {
 			return "git grep " + a + " opens a program"
@@ -212,12 +245,27 @@ func option(name, a string) string {
 	return ""
 }
 
-// unnamed: python -m runs any module, so the pattern must name it.
+// launchers run what their arguments name, after one of these words.
+var launchers = map[string]map[string]bool{
+	"deno": set("run", "x", "install", "serve", "task"), "uv": set("run", "tool", "x"), "poetry": set("run", "shell"), "pipenv": set("run", "shell"), "conda": set("run"), "mamba": set("run"), "hatch": set("run"), "pdm": set("run"), "bundle": set("exec"), "rbenv": set("exec"), "pyenv": set("exec"),
+	"rustup": set("run"), "nvm": set("exec", "run"), "asdf": set("exec"), "mise": set("exec", "x"), "volta": set("run"), "dotnet": set("exec"), "snap": set("run"), "flatpak": set("run"), "lxc": set("exec"), "vagrant": set("ssh"), "bazel": set("run"),
+	"mvn": set("exec:exec", "exec:java"), "composer": set("exec"), "cargo": set("run"), "gh": set("alias", "extension"), "ip": set("netns", "vrf"), "opam": set("exec"), "stack": set("exec"), "cabal": set("exec"), "luarocks": set("exec"), "doppler": set("run"), "op": set("run"), "aws-vault": set("exec"), "dlv": set("exec"),
+}
+
+// unnamed: python -m runs any module, and uv run any program, so the pattern must
+// name it.
 func unnamed(words, p []string) string {
+	if sub := launchers[path.Base(words[0])]; sub != nil {
+		for i, w := range words[1:] {
+			if sub[w] && len(p) < i+3 {
+				return "the pattern must name what " + strings.Join(words[:i+2], " ") + " runs"
+			}
+		}
+	}
 	if _, ok := evaluators[path.Base(words[0])]; !ok {
 		return ""
 	}
-	if len(p) > 1 {
+	if anyOperand(p[1:]) {
 		return ""
 	}
 	if len(words) > 1 {
@@ -234,6 +282,8 @@ func anyOption(args []string) bool {
 	}
 	return false
 }
+
+func anyOperand(args []string) bool { return operands(args) > 0 }
 
 func operands(args []string) int {
 	n := 0

@@ -4,16 +4,21 @@
 // policy: a deny pattern beats an allow pattern, no policy writes a protected
 // file, and no policy answers the model's questions.
 //
+// What the mode does not allow, a rule may: of a tool, or of the files that it touches
+// (see Rule). Rules that deny stand above rules that ask, those above rules that allow,
+// and all of them above the mode.
+//
 // A command pattern is words. It matches a simple command whose first words equal
 // them ("git log" matches `git log -3`, not `git logx` and not `gitk`). The two
 // kinds of pattern err on different sides:
 //
-//   - An allow pattern matches only a line that is one simple command of plain
-//     words: no chain, pipe, redirection, substitution, assignment, expansion,
-//     glob or control character anywhere, no program that runs other commands,
-//     and no option known to write a file or run a program. A list of dangerous
-//     options is never complete; allow patterns are a convenience for people who
-//     know the commands they name, not a sandbox.
+//   - An allow pattern matches a simple command of plain words: no assignment,
+//     substitution, expansion, glob, redirection to a file or control character
+//     anywhere, no program that runs other commands, and no option known to write a
+//     file or run a program. A chain (&&, ||, ;) or pipe of such commands is allowed
+//     when each of them is; what else a line may be asks. A list of dangerous options
+//     is never complete; allow patterns are a convenience for people who know the
+//     commands they name, not a sandbox.
 //   - A deny pattern matches anywhere in the line: in chains, pipes, substitutions
 //     and functions, behind wrappers (env, sudo, xargs, sh -c, find -exec, ...),
 //     whatever the quoting, the path or the case of the program's name, with options

@@ -29,7 +29,7 @@ func TestHostileLinesAreAsked(t *testing.T) {
 		},
 		"a file": {
 			"ls > f", "ls >> f", "ls >| f", "ls &> f", "ls >& f", "ls 2> f", "ls 3<> f", "ls < f", "ls <<< x",
-			"ls > f > g", "> f ls", "ls >f", "ls 1>&2", "ls {fd}> f",
+			"ls > f > g", "> f ls", "ls >f", "ls {fd}> f", "ls >&3", "ls 3>&1", "ls 2>&1 > f", "ls > /dev/tty", "ls > /dev/null/../x",
 		},
 		"a heredoc": {
 			"cat << E\nx\nE", "cat <<- E\n\tx\n\tE", "cat << 'E'\n$(rm x)\nE", "cat << E\n$(rm x)\nE",
@@ -171,11 +171,11 @@ func TestAllowedLinesRunAsTheyRead(t *testing.T) {
 		if Command(line, []string{"probe"}, nil).Decision != Allow {
 			return
 		}
-		words, why := plain(line)
-		if why != "" {
+		list, why := plain(line)
+		if why != "" || len(list) != 1 {
 			t.Fatalf("%q is allowed and %s", line, why)
 		}
-		want := "run\x00" + strings.Join(append(words[1:], ""), "\x00")
+		want := "run\x00" + strings.Join(append(list[0].words[1:], ""), "\x00")
 		if ran++; ran > 60 {
 			return // each takes some processes
 		}

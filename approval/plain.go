@@ -6,46 +6,140 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// plain returns the words of a line that is one simple command of plain words,
-// or says why it is none.
-func plain(line string) (words []string, why string) {
+// simple is one simple command of plain words.
+type simple struct {
+	text  string // as it stands in the line
+	words []string
+}
+
+const notSimple = "it is more than simple commands of plain words"
+
+// maxParts bounds a chain: nobody reads a longer one.
+const maxParts = 32
+
+// plain returns the simple commands of a line that is one of them, or a chain or pipe
+// of nothing else, or says why it is none.
+func plain(line string) (list []simple, why string) {
 	switch {
 	case otherShell:
 		return nil, "command patterns are not used with this system's shell"
 	case odd(line):
 		return nil, "it holds control or invisible characters"
 	}
-	const notSimple = "it is more than one simple command of plain words"
 	for _, variant := range variants {
 		f, err := syntax.NewParser(syntax.Variant(variant), syntax.KeepComments(true)).Parse(strings.NewReader(line), "")
 		if err != nil {
 			return nil, "it cannot be read as a shell command"
 		}
-		if len(f.Stmts) != 1 || len(f.Last) != 0 {
+		if len(f.Last) != 0 || len(f.Stmts) == 0 {
 			return nil, notSimple
 		}
-		s := f.Stmts[0]
-		call, ok := s.Cmd.(*syntax.CallExpr)
-		if !ok || s.Negated || s.Background || s.Coprocess || s.Disown || len(s.Redirs) > 0 || len(s.Comments) > 0 || s.Semicolon.IsValid() || len(call.Assigns) > 0 || len(call.Args) == 0 {
-			return nil, notSimple
-		}
-		got := make([]string, len(call.Args))
-		for i, w := range call.Args {
-			v, ok := plainWord(w)
-			if !ok {
+		var got []simple
+		for i, s := range f.Stmts {
+			if s.Semicolon.IsValid() != (i < len(f.Stmts)-1) || !chained(line, s, &got) {
 				return nil, notSimple
 			}
-			got[i] = v
 		}
-		if words != nil && strings.Join(words, "\x00") != strings.Join(got, "\x00") {
+		if list != nil && !same(list, got) {
 			return nil, notSimple
 		}
-		words = got
+		list = got
 	}
-	if words[0] == "" || strings.Contains(words[0], "=") {
-		return nil, notSimple
+	if len(list) > 1 {
+		for _, c := range list {
+			if c.words[0] == "cd" || c.words[0] == "pushd" || c.words[0] == "popd" {
+				return nil, c.words[0] + " changes where the other commands run"
+			}
+		}
 	}
-	return words, ""
+	return list, ""
+}
+
+func same(a, b []simple) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].text != b[i].text || strings.Join(a[i].words, "\x00") != strings.Join(b[i].words, "\x00") {
+			return false
+		}
+	}
+	return true
+}
+
+// chained appends the simple commands of a statement.
+func chained(line string, s *syntax.Stmt, out *[]simple) bool {
+	if s.Negated || s.Background || s.Coprocess || s.Disown || len(s.Comments) > 0 || len(*out) >= maxParts {
+		return false
+	}
+	if two, ok := s.Cmd.(*syntax.BinaryCmd); ok {
+		if two.Op != syntax.AndStmt && two.Op != syntax.OrStmt && two.Op != syntax.Pipe || len(s.Redirs) > 0 {
+			return false
+		}
+		return !two.X.Semicolon.IsValid() && !two.Y.Semicolon.IsValid() && chained(line, two.X, out) && chained(line, two.Y, out)
+	}
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 {
+		return false
+	}
+	for _, r := range s.Redirs {
+		if !nowhere(r) {
+			return false
+		}
+	}
+	words := make([]string, len(call.Args))
+	for i, w := range call.Args {
+		v, ok := plainWord(w)
+		if !ok {
+			return false
+		}
+		words[i] = v
+	}
+	if !programName(words[0]) {
+		return false
+	}
+	*out = append(*out, simple{line[s.Pos().Offset():end(s)], words})
+	return true
+}
+
+// programName: a name in letters that look like no others. Jobs (%1) and what begins
+// with a dash are none.
+func programName(s string) bool {
+	if s == "" || strings.Contains(s, "=") || s[0] == '-' || s[0] == '%' {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// end is where a statement's own text ends, without the separator behind it.
+func end(s *syntax.Stmt) uint {
+	if s.Semicolon.IsValid() {
+		return s.Semicolon.Offset()
+	}
+	return s.End().Offset()
+}
+
+// nowhere: the redirection joins the two outputs, or leads to /dev/null. No file comes
+// of it.
+func nowhere(r *syntax.Redirect) bool {
+	if r.Hdoc != nil || r.Word == nil || r.N != nil && r.N.Value != "0" && r.N.Value != "1" && r.N.Value != "2" {
+		return false
+	}
+	to := r.Word.Lit()
+	switch r.Op {
+	case syntax.DplOut:
+		return to == "1" || to == "2"
+	case syntax.RdrOut, syntax.AppOut:
+		return to == "/dev/null" && (r.N == nil || r.N.Value != "0")
+	case syntax.RdrIn:
+		return to == "/dev/null" && (r.N == nil || r.N.Value == "0")
+	}
+	return false
 }
 
 var variants = []syntax.LangVariant{syntax.LangBash, syntax.LangPOSIX}

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/roost-dev/roost/tool"
@@ -24,13 +25,19 @@ const (
 	ModeAll   = "all"   // and all else, except protected files and what a deny matches
 )
 
+// mcp is the class of what MCP servers offer: a call of their own, with "server/tool"
+// as its path.
+const mcp tool.Class = "mcp"
+
 // Policy is what a person has agreed to beforehand. The zero value asks, as
 // ModeAsk does.
 type Policy struct {
 	Mode       string   // one of the modes; "" and unknown ones are ModeAsk
 	Allow      []string // command patterns
 	Deny       []string // command patterns
-	AllowTools []string // tools that need not ask inside the workspace
+	AllowTools []string // rules (see Rule) of what need not ask
+	AskTools   []string // rules of what asks, under every mode
+	DenyTools  []string // rules of what is refused
 }
 
 // ValidMode reports whether s names a mode.
@@ -41,8 +48,8 @@ func ValidMode(s string) bool {
 // Decision says whether a call may run, and why.
 type Decision struct {
 	State  State
-	By     string // "policy" (the mode), "allow", "deny" (a command pattern), "tool" (AllowTools)
-	Rule   string // the mode, the pattern or the tool's name
+	By     string // "policy" (the mode), "allow", "deny" (a command pattern), "rule" (one of the tool rules)
+	Rule   string // the mode, the pattern or the rule
 	Reason string // for people, and for the model when denied
 }
 
@@ -51,16 +58,26 @@ func Decide(p Policy, class tool.Class, ask tool.Ask) Decision {
 	if !ValidMode(p.Mode) {
 		p.Mode = ModeAsk
 	}
-	if class == tool.Command {
-		return decideCommand(p, ask)
+	if rule, ok := first(p.DenyTools, false, func(r Rule) bool { return r.touches(class, ask) }); ok {
+		return Decision{Deny, "rule", rule, fmt.Sprintf("the rule %q denies it", rule)}
 	}
-	d := decideClass(p, class, ask)
-	if d.State == Ask && (class == tool.Read || class == tool.Write) && !ask.Outside && !ask.Protected && !ask.Ignored {
-		for _, name := range p.AllowTools {
-			if name != "" && name == toolName(ask) {
-				return Decision{Allow, "tool", name, "this tool was allowed for the task"}
-			}
-		}
+	var d Decision
+	if class == tool.Command {
+		d = decideCommand(p, ask)
+	} else {
+		d = decideClass(p, class, ask)
+	}
+	if d.State == Deny || d.State == Ask && ask.Protected {
+		return d // a protected file is said to be one, whatever rules say
+	}
+	if rule, ok := first(append(p.AskTools[:len(p.AskTools):len(p.AskTools)], p.DenyTools...), true, func(r Rule) bool { return r.touches(class, ask) }); ok {
+		return Decision{Ask, "rule", rule, fmt.Sprintf("the rule %q wants it asked for", rule)}
+	}
+	if d.State != Ask || class != tool.Read && class != tool.Write && class != mcp {
+		return d
+	}
+	if rule, ok := first(p.AllowTools, false, func(r Rule) bool { return r.allows(class, ask) }); ok {
+		return Decision{Allow, "rule", rule, fmt.Sprintf("the rule %q allows it", rule)}
 	}
 	return d
 }
@@ -79,7 +96,7 @@ func decideClass(p Policy, class tool.Class, ask tool.Ask) Decision {
 	by := func(s State, reason string) Decision { return Decision{s, "policy", p.Mode, reason} }
 	switch {
 	case class == tool.Control:
-		if ask.Kind == "followup" {
+		if ask.Kind == "followup" || ask.Kind == "resume_task" {
 			return by(Ask, "a question to the user is answered by the user")
 		}
 		return by(Allow, "needs no permission")

@@ -3,6 +3,7 @@ package approval
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,13 +27,18 @@ type Verdict struct {
 	unsure bool // it may be what a deny names
 }
 
+// rule names the pattern that decided; of a chain that is allowed, all of them.
 func (v Verdict) rule(s State) string {
+	var rules []string
 	for _, p := range v.Parts {
-		if p.Decision == s {
-			return p.Rule
+		if p.Decision == s && !slices.Contains(rules, p.Rule) {
+			rules = append(rules, p.Rule)
 		}
 	}
-	return ""
+	if s == Deny && len(rules) > 1 {
+		return rules[0]
+	}
+	return strings.Join(rules, ", ")
 }
 
 // Command judges a command line by patterns alone.
@@ -54,30 +60,62 @@ func Command(line string, allow, deny []string) Verdict {
 		v.Reason = seen.unsure + ", so a deny pattern cannot be ruled out"
 		return v
 	}
-	words, why := plain(line)
-	if why == "" {
-		why = dangerous(words)
-	}
+	list, why := plain(line)
 	if why != "" {
 		v.Reason = why
 		return v
 	}
+	return chain(v, list, allows)
+}
+
+// chain judges the simple commands of a line, each on its own: all of them must be
+// allowed. The reason is that of the first one that is not.
+func chain(v Verdict, list []simple, allows []pattern) Verdict {
+	parts := make([]Part, 0, len(list))
+	refused, allowed := "", ""
+	for _, c := range list {
+		part := Part{Command: c.text, Decision: Ask}
+		rule, why := allowedBy(c.words, allows)
+		switch {
+		case why == "":
+			part.Rule, part.Decision = rule, Allow
+			allowed = fmt.Sprintf("the pattern %q allows it", rule)
+		case refused == "" && len(list) > 1:
+			refused = fmt.Sprintf("%s: %s", c.text, why)
+		case refused == "":
+			refused = why
+		}
+		parts = append(parts, part)
+	}
+	v.Parts = parts
+	if refused != "" {
+		v.Reason = refused
+		return v
+	}
+	v.Decision, v.Reason = Allow, allowed
+	if len(list) > 1 {
+		v.Reason = "each of its commands is allowed"
+	}
+	return v
+}
+
+// allowedBy is the pattern that allows a simple command, or says why none does.
+func allowedBy(words []string, allows []pattern) (rule, why string) {
+	if why = dangerous(words); why != "" {
+		return "", why
+	}
+	why = "no pattern allows it"
 	for _, p := range allows {
 		if !prefix(words, p.words) {
 			continue
 		}
-		if why := unnamed(words, p.words); why != "" {
-			v.Reason = why
+		if not := unnamed(words, p.words); not != "" {
+			why = not
 			continue
 		}
-		v.Decision, v.Reason = Allow, fmt.Sprintf("the pattern %q allows it", p.text)
-		v.Parts = []Part{{Command: line, Rule: p.text, Decision: Allow}}
-		return v
+		return p.text, ""
 	}
-	if v.Reason == "" {
-		v.Reason = "no pattern allows it"
-	}
-	return v
+	return "", why
 }
 
 type pattern struct {
@@ -145,10 +183,11 @@ var otherShell = runtime.GOOS == "windows"
 // the program and its subcommand where it has some. "" when no pattern would ever
 // match this line.
 func Pattern(line string) string {
-	words, why := plain(line)
-	if why != "" || dangerous(words) != "" {
+	list, why := plain(line)
+	if why != "" || len(list) != 1 || dangerous(list[0].words) != "" {
 		return ""
 	}
+	words := list[0].words
 	n := 1
 	if subcommands[words[0]] {
 		n = 2

@@ -213,3 +213,23 @@ func TestSmoke(t *testing.T) {
 		}
 	}
 }
+
+// What caches share ends where two requests differ, cache marks aside.
+func TestPrefixShare(t *testing.T) {
+	mark := `,"cache_control":{"type":"ephemeral"}`
+	for _, c := range []struct {
+		before, next string
+		want         float64
+	}{
+		{"", "x", 100},
+		{"abcd", "abcdef", 100},
+		{"abcd", "abXdef", 50},
+		{"abcd", "ab", 50},
+		{`{"a":1` + mark + `}`, `{"a":1}` + mark, 100},
+		{`{"a":1}`, `{"a":1` + mark + `}`, 100},
+	} {
+		if got := prefixShare([]byte(c.before), []byte(c.next)); got != c.want {
+			t.Errorf("%q, %q: %v", c.before, c.next, got)
+		}
+	}
+}

@@ -26,6 +26,7 @@ func start(ctx context.Context, o options, home string, every time.Duration, arg
 		"HOME="+home, "ROOST_ROOT="+filepath.Join(home, "roost"), "ROOST_CACHE="+filepath.Join(home, "cache"),
 		"ROOST_SOURCES=none", "ANTHROPIC_API_KEY=bench",
 	)
+	cmd.Env = append(cmd.Env, o.env...)
 	var out, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, io.Writer(&problems)
 	c := child{begun: time.Now()}

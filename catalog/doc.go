@@ -27,6 +27,10 @@
 // they are not megabytes apart. What an editor says of the environment with each
 // message is left out.
 //
+// A task may have more text than should be in memory: what is closed of it is put into
+// the file ahead of the rest, where no snapshot shows it until the task is whole. Of one
+// with more than 256 MB of text nothing is kept; it is read by every search.
+//
 // Limits: terms are compared without case, rune by rune; composed and decomposed
 // accents differ. A phrase whose first and last words have one or two letters, and
 // whose words are all common without standing together, looks into many parts.

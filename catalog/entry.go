@@ -3,7 +3,9 @@ package catalog
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"hash"
 )
 
 // Entry is a task as it is put into the catalogue.
@@ -14,15 +16,22 @@ type Entry struct {
 	Summary []byte
 
 	parts []part
-	text  int
+	text  int   // of parts
+	ahead int64 // the row that has the parts before these, 0 = there are none
+	shed  hash.Hash
 }
 
 // Entry is the task whose messages were added. The builder is empty afterwards.
 func (b *Builder) Entry(key, stamp string, ts int64, summary []byte) Entry {
-	return Entry{Key: key, Stamp: stamp, TS: ts, Summary: summary, text: b.size, parts: b.take()}
+	e := Entry{Key: key, Stamp: stamp, TS: ts, Summary: summary, ahead: b.ahead, shed: b.shed}
+	e.parts = b.take()
+	for _, p := range e.parts {
+		e.text += p.text
+	}
+	return e
 }
 
-// Text is how many bytes of text the entry has.
+// Text is how many bytes of text the entry holds in memory.
 func (e Entry) Text() int { return e.text }
 
 // Put replaces tasks, all or none. Many at once cost less than one by one. Of entries
@@ -41,7 +50,7 @@ func (db *DB) Put(ctx context.Context, list []Entry) error {
 			if err := drop(ctx, c, e.Key); err != nil {
 				return err
 			}
-			task, err := insert(ctx, c, e)
+			task, err := row(ctx, c, e)
 			if err != nil {
 				return err
 			}
@@ -93,6 +102,21 @@ func drop(ctx context.Context, c *sql.Conn, key string) error {
 		}
 	}
 	return nil
+}
+
+// row makes an entry's row, or finds the one that was made ahead.
+func row(ctx context.Context, c *sql.Conn, e Entry) (task int64, err error) {
+	if e.ahead == 0 {
+		return insert(ctx, c, e)
+	}
+	done, err := c.ExecContext(ctx, "UPDATE task SET key = ?, stamp = ?, ts = ?, summary = ? WHERE id = ?", e.Key, e.Stamp, e.TS, e.Summary, e.ahead)
+	if err != nil {
+		return 0, err
+	}
+	if n, err := done.RowsAffected(); err != nil || n != 1 {
+		return 0, errors.Join(err, errAheadGone)
+	}
+	return e.ahead, nil
 }
 
 func insert(ctx context.Context, c *sql.Conn, e Entry) (task int64, err error) {

@@ -42,7 +42,7 @@ func (p *packer) shelves(list []*Shelf) {
 	p.words = map[string]int{}
 	p.unsigned(uint64(len(list)))
 	for _, s := range list {
-		for _, text := range []string{s.Name, s.Tool, s.ByPath, s.Path, s.Tasks} {
+		for _, text := range []string{s.Name, s.Tool, s.ByPath, s.Path, s.Tasks, s.Problem} {
 			p.text(text)
 		}
 		p.number(s.Seen)
@@ -193,7 +193,7 @@ func (u *unpacker) shelves() []*Shelf {
 	u.tags = map[string][]string{"": nil}
 	var out []*Shelf
 	for range u.count() {
-		s := &Shelf{Name: u.string(), Tool: u.string(), ByPath: u.string(), Path: u.string(), Tasks: u.string()}
+		s := &Shelf{Name: u.string(), Tool: u.string(), ByPath: u.string(), Path: u.string(), Tasks: u.string(), Problem: u.string()}
 		s.Seen, s.Indexes = u.number(), u.fixed()
 		for range u.count() {
 			s.Dirs = append(s.Dirs, Dir{u.string(), u.fixed()})

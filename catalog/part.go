@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"hash"
 	"hash/maphash"
 	"slices"
 )
@@ -33,7 +34,11 @@ type Builder struct {
 	open  []*draft // the last one is being filled
 	known map[uint64]place
 	parts []part
-	size  int
+	size  int   // of all text, also of what was put ahead
+	ahead int64 // the row that has the parts which are not held any more
+	held  int   // text of parts
+	shed  hash.Hash
+	small int // divides heavyText and openMost, for tests; 0 is 1
 }
 
 // place is where a text stands.
@@ -136,7 +141,7 @@ func (b *Builder) full() {
 	}
 	d.full, d.words, d.joints = true, bytes.Clone(b.found.words), slices.Clone(b.found.joints)
 	b.found.reset()
-	if len(b.open) > openMost {
+	if len(b.open) > openMost/max(b.small, 1) {
 		b.close(b.open[0])
 		b.open = b.open[1:]
 	}
@@ -150,6 +155,7 @@ func (b *Builder) close(d *draft) {
 			}
 		}
 	}
+	b.held += len(d.texts)
 	b.parts = append(b.parts, part{
 		first: d.first, text: len(d.texts), words: d.words, joints: d.joints, body: coders().enc.EncodeAll(d.body(), nil),
 	})
@@ -162,6 +168,6 @@ func (b *Builder) take() []part {
 		b.close(d)
 	}
 	parts := b.parts
-	b.parts, b.open, b.known, b.size = nil, nil, nil, 0
+	*b = Builder{small: b.small}
 	return parts
 }

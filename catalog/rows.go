@@ -39,6 +39,7 @@ type Shelf struct {
 	Seen       int64  // Unix milliseconds: when it was last looked into
 	Dirs       []Dir  // while they are as they were, so are the names of the tasks
 	Indexes    uint64 // a digest of the indexes beside the folders
+	Problem    string // what is wrong with those indexes
 	Rows       []Row
 }
 
@@ -86,7 +87,7 @@ var ErrRows = errors.New("no usable rows")
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // rowsMagic names the format.
-const rowsMagic = "roost rows 1\n\x00\x00\x00"
+const rowsMagic = "roost rows 2\n\x00\x00\x00"
 
 // headAt is where the columns begin: behind the magic, the build, their length and
 // their checksum.

@@ -38,7 +38,7 @@ func (s *Snapshot) Close() {
 	_ = s.conn.Close() // it is given back; that fails when it was thrown away
 }
 
-// Tasks are all rows by their keys.
+// Tasks are all rows by their keys, without those that are not whole yet.
 func (s *Snapshot) Tasks(ctx context.Context) (map[string]Task, error) {
 	out := map[string]Task{}
 	err := s.each(ctx, func(rows *sql.Rows) error {
@@ -49,7 +49,7 @@ func (s *Snapshot) Tasks(ctx context.Context) (map[string]Task, error) {
 		}
 		out[key] = t
 		return nil
-	}, "SELECT id, key, stamp, ts FROM task")
+	}, "SELECT id, key, stamp, ts FROM task WHERE key NOT LIKE ?", aheadMark+"%")
 	return out, err
 }
 

@@ -134,6 +134,9 @@ func API(raw []byte, number int) Message {
 	for block := range esjson.Array(content) {
 		result = m.block(role, block, result)
 	}
+	if esjson.TypeOf(content) == esjson.TypeObject {
+		m.values(Words, role, "", content) // nobody writes that; what it says is found all the same
+	}
 	return m
 }
 
@@ -163,19 +166,32 @@ func (m *Message) block(role string, block []byte, result bool) bool {
 			m.values(Tool, kind, "", input)
 		}
 	case "tool_result":
-		list := o.get("content")
-		if s, err := esjson.Unquote(list); err == nil {
-			m.add(Tool, kind, s)
-		}
-		for b := range esjson.Array(list) {
-			if esjson.TypeOf(b) == esjson.TypeObject {
-				m.add(Tool, kind, str(b, "text"))
-			}
-		}
+		m.result(kind, o.get("content"))
 	default:
 		m.values(Tool, kind, "", block)
 	}
 	return false
+}
+
+// result adds what a tool gave back: a text, blocks, or whatever else it is.
+func (m *Message) result(kind string, content []byte) {
+	if s, err := esjson.Unquote(content); err == nil {
+		m.add(Tool, kind, s)
+		return
+	}
+	if esjson.TypeOf(content) == esjson.TypeObject {
+		m.values(Tool, kind, "", content)
+	}
+	for b := range esjson.Array(content) {
+		switch {
+		case esjson.TypeOf(b) != esjson.TypeObject:
+			m.values(Tool, kind, "", b)
+		case str(b, "type") == "text":
+			m.add(Tool, kind, str(b, "text"))
+		case str(b, "type") != "image":
+			m.values(Tool, kind, "", b)
+		}
+	}
 }
 
 var (

@@ -53,11 +53,29 @@ func Verify(ctx context.Context, dir string) (*DB, error) {
 
 // Digest is one of the entry's text, to be compared with that of what was kept.
 func (e Entry) Digest() []byte {
-	h := sha256.New()
+	h := e.shed
+	if h == nil {
+		h = sha256.New()
+	}
 	for _, p := range e.parts {
 		h.Write(p.body)
 	}
 	return h.Sum(nil)
+}
+
+// Shed lets go of what is closed, when the builder holds much: its entry is good for
+// a Digest from then on, and for nothing else.
+func (b *Builder) Shed() {
+	if !b.Heavy() {
+		return
+	}
+	if b.shed == nil {
+		b.shed = sha256.New()
+	}
+	for _, p := range b.parts {
+		b.shed.Write(p.body)
+	}
+	b.parts, b.held = nil, 0
 }
 
 // Digest is that of the text which was kept of a task.

@@ -123,7 +123,7 @@ func (a *App) root() *cobra.Command {
 		a.runCommand(), a.resumeCommand(), a.continueCommand(), a.listCommand(), a.searchCommand(), a.picks(a.showCommand()), a.usageCommand(), a.doctorCommand(), a.picks(a.exportCommand()), a.sourcesCommand(),
 		a.renameCommand(), a.tagCommand(), a.pinCommand("pin", "Keep tasks at the top of lists", "pinned", true),
 		a.pinCommand("unpin", "Let tasks go from the top of lists", "not pinned", false), a.deleteCommand(), a.trashCommand(), a.undoCommand(false), a.undoCommand(true),
-		a.importCommand(), a.tryCommand(), a.approvalsCommand(), a.configCommand(), a.versionCommand(), a.completionCommand(),
+		a.importCommand(), a.tryCommand(), a.approvalsCommand(), a.modesCommand(), a.configCommand(), a.authCommand(), a.modelsCommand(), a.versionCommand(), a.completionCommand(),
 	)
 	return root
 }

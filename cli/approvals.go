@@ -2,10 +2,14 @@ package cli
 
 import (
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/approval"
+	"github.com/roost-dev/roost/money"
 )
 
 func (a *App) approvalsCommand() *cobra.Command {
@@ -48,6 +52,65 @@ func (a *App) approvalsCommand() *cobra.Command {
 	}
 	test.Flags().StringArrayVar(&allow, "allow", nil, "allow commands that begin with `WORDS`")
 	test.Flags().StringArrayVar(&deny, "deny", nil, "deny commands that begin with `WORDS`")
-	parent.AddCommand(test)
+	var dry bool
+	imports := &cobra.Command{
+		Use:   "import [--dry-run] FILE",
+		Short: "Take over what Roo's exported settings say of auto-approval",
+		Long: "Take over what Roo's exported settings say of auto-approval, into settings for new tasks.\n" +
+			"Nothing becomes free that Roo would ask for. Settings that you have made already are left as they are.",
+		Example: "  roost approvals import --dry-run ~/roo-code-settings.json",
+		Args:    count(1, 1, "roost approvals import FILE"),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.importApprovals(a.abs(args[0]), dry) },
+	}
+	imports.Flags().BoolVar(&dry, "dry-run", false, "say what would be set, and set nothing")
+	parent.AddCommand(test, imports)
 	return parent
+}
+
+// importApprovals sets what Roo's file says and nobody has set here.
+func (a *App) importApprovals(file string, dry bool) error {
+	data, err := os.ReadFile(file)
+	var roo approval.Roo
+	if err == nil {
+		roo, err = approval.ReadRoo(data)
+	}
+	if err != nil {
+		return usage("read Roo's settings "+file, err.Error(), "export them in Roo: Settings, About, Export")
+	}
+	s, err := a.settings()
+	if err != nil {
+		return err
+	}
+	p := roo.Policy()
+	requests, micros := roo.Limits()
+	number, amount := []string{}, []string{}
+	if requests > 0 {
+		number = []string{strconv.Itoa(requests)}
+	}
+	if micros > 0 {
+		amount = []string{money.USD(micros).String()}
+	}
+	for _, set := range []struct {
+		key    string
+		values []string
+	}{
+		{"approve", []string{p.Mode}}, {"allow", p.Allow}, {"deny", p.Deny}, {"allow_tools", p.AllowTools}, {"ask_tools", p.AskTools},
+		{"ask_after_requests", number}, {"ask_after_cost", amount},
+	} {
+		line := set.key + " = " + strings.Join(set.values, ", ")
+		switch {
+		case len(set.values) == 0:
+			continue
+		case s.values[set.key].Set():
+			line = "# " + line + "   (left: " + s.values[set.key].Origin + " says otherwise)"
+		case !dry:
+			if err := a.configSet(set.key, set.values); err != nil {
+				return err
+			}
+		}
+		if err := a.println(line); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -71,7 +71,7 @@ func TestCompletions(t *testing.T) {
 		{"an image is one", []string{"run", "--image", ""}, []string{"png", "jpg", "jpeg", "gif", "webp"}, byExtension},
 		{"nothing for a number", []string{"show", "--tail", ""}, []string{}, noFiles},
 		{"a prompt is nobody's business", []string{"run", ""}, []string{}, noFiles},
-		{"names of settings", []string{"config", "get", "max_"}, []string{"max_turns\trequests to the model in one run", "max_cost\tUS dollars for one run"}, noFiles},
+		{"names of settings", []string{"config", "get", "max_t"}, []string{"max_turns\trequests to the model in one run", "max_tokens\ttokens of one reply"}, noFiles},
 		{"values of a setting", []string{"config", "set", "approve", "r"}, []string{"read"}, noFiles},
 		{"topics", []string{"help", "exi"}, []string{"exit-codes"}, noFiles},
 		{"shells", []string{"completion", "z"}, []string{"zsh"}, noFiles},

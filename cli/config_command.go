@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,7 +34,7 @@ func (a *App) configCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return a.configList(origin) },
 	}
 	show.Flags().BoolVar(&origin, "origin", false, "say where each comes from")
-	parent.AddCommand(show,
+	parent.AddCommand(show, a.configImportCommand(),
 		&cobra.Command{
 			Use: "get KEY", Short: "Print one setting", Args: count(1, 1, "roost config get model"), ValidArgsFunction: settingKeys,
 			RunE: func(_ *cobra.Command, args []string) error { return a.configGet(args[0]) },
@@ -131,6 +132,11 @@ func (a *App) configList(origin bool) error {
 		items[i] = a.item(s.values[k.Name])
 		wide = max(wide, len(k.Name))
 	}
+	for _, e := range s.file.Entries { // profiles, and what was remembered for sources
+		if v, ok := s.values[e.Key]; ok && !slices.ContainsFunc(config.Keys, func(k config.Key) bool { return k.Name == e.Key }) {
+			items, wide = append(items, a.item(v)), max(wide, len(e.Key))
+		}
+	}
 	if a.flags.json {
 		return encode(a.Out, struct {
 			Items []item `json:"items"`
@@ -173,7 +179,11 @@ func (a *App) configGet(name string) error {
 	if err != nil {
 		return err
 	}
-	i := a.item(s.values[k.Name])
+	v, there := s.values[k.Name]
+	if !there {
+		v = config.Setting{Key: k, Origin: config.Default} // of a profile that does not set it
+	}
+	i := a.item(v)
 	if a.flags.json {
 		return encode(a.Out, i, false)
 	}

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -128,8 +130,11 @@ func (a *App) showReport(r store.Report) error {
 		}{
 			{view.Bad, where(d) + ": " + d.Problem},
 			{view.Dim, "  " + d.Path},
-			{view.Dim, "  recovered: " + orDash(d.Recovered) + "; lost: " + orDash(d.Lost)},
+			{view.Dim, fate(d)},
 		} {
+			if l.text == "" {
+				continue
+			}
 			if err := print(l.style, l.text); err != nil {
 				return err
 			}
@@ -169,12 +174,23 @@ func where(f store.Finding) string {
 	if f.ID == "" {
 		return f.File
 	}
+	if inside, err := filepath.Rel(f.Path, f.File); err == nil && filepath.IsAbs(f.File) && filepath.IsLocal(inside) {
+		return f.ID + "  " + inside // the folder stands below
+	}
 	return f.ID + "  " + f.File
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "-"
+// fate says what came back of what is damaged, and what did not, as far as that is known.
+func fate(d store.Finding) string {
+	var said []string
+	if d.Recovered != "" {
+		said = append(said, "recovered: "+d.Recovered)
 	}
-	return s
+	if d.Lost != "" {
+		said = append(said, "lost: "+d.Lost)
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return "  " + strings.Join(said, "; ")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -43,9 +44,11 @@ func failureOf(err error) *Failure {
 		ambiguous *store.AmbiguousError
 		root      *store.RootError
 		config    *engine.ConfigError
+		unknown   *engine.UnknownProfileError
 		busy      *journal.BusyError
 		provider  *llm.Error
 		trashed   *store.TrashedError
+		noMode    *mode.UnknownError
 	)
 	switch {
 	case errors.As(err, &trashed):
@@ -73,8 +76,17 @@ func failureOf(err error) *Failure {
 			f.Why += ": " + root.Err.Error()
 		}
 		f.Try = "roost --root DIR ..."
+	case errors.As(err, &unknown):
+		f.Exit, f.Code, f.Task, f.What = ExitConfig, "unknown_profile", unknown.Task, "continue the task "+unknown.Task+" as its profile says"
+		f.Why = unknown.Error() + "; it lies in the editor's settings"
+		f.Try = "roost resume " + unknown.Task + " --profile NAME (or --provider NAME); for all such tasks of its source: roost config set source_profiles." + unknown.Source + " NAME"
 	case errors.As(err, &config):
 		f.Exit, f.Code, f.What, f.Why, f.Try = ExitConfig, "configuration", config.What, config.Why, config.Try
+	case errors.As(err, &noMode):
+		f.Exit, f.Code, f.Status, f.What, f.Suggestions = ExitUsage, "unknown_mode", 422, "use the mode "+noMode.Slug, noMode.Closest
+		if f.Try = "roost modes"; len(noMode.Closest) > 0 {
+			f.Try = "--mode " + noMode.Closest[0]
+		}
 	case errors.Is(err, journal.ErrUntrustedLocks):
 		f.Exit, f.Code, f.What, f.Try = ExitConfig, "untrusted_locks", "own the task", "roost --root DIR ... on a local disk"
 	case errors.As(err, &provider):
@@ -120,6 +132,10 @@ func failureOfOutcome(task string, o engine.Outcome, stopped int) *Failure {
 			f.Try = resume + " --max-turns N"
 		case "cost":
 			f.Try = resume + " --max-cost AMOUNT"
+		case "cost_task":
+			f.Try = resume + " --max-cost-task AMOUNT"
+		case "cost_day":
+			f.Try = "go on tomorrow, or " + resume + " --max-cost-day AMOUNT"
 		}
 	case "cancelled", "interrupted":
 		f.Exit, f.Code, f.What = ExitCancelled, "cancelled", "the run of task "+task+" was stopped; all is saved"

@@ -33,9 +33,12 @@ type exported struct {
 	Damaged []store.Damage `json:"damaged"`
 	Unread  []export.Gap   `json:"unread"`
 	Skipped []string       `json:"skipped"`
+	Failed  string         `json:"failed,omitempty"` // why nothing was written
 }
 
-func (e exported) whole() bool { return len(e.Damaged)+len(e.Unread)+len(e.Skipped) == 0 }
+func (e exported) whole() bool {
+	return len(e.Damaged)+len(e.Unread)+len(e.Skipped) == 0 && e.Failed == ""
+}
 
 func (a *App) exportCommand() *cobra.Command {
 	f := exportFlags{output: "-"}
@@ -137,7 +140,10 @@ func (x *exporter) each(ctx context.Context) error {
 	for _, ref := range x.refs {
 		v, err := x.store.Read(ctx, ref)
 		if err != nil {
-			return err
+			if err := x.failed(ctx, ref, err); err != nil {
+				return err
+			}
+			continue
 		}
 		path := x.file
 		if x.folder != "" {
@@ -152,7 +158,7 @@ func (x *exporter) each(ctx context.Context) error {
 		}
 		pages = append(pages, export.Page{File: base(path), Task: v.Summary})
 	}
-	if x.flags.format != "html" || len(x.refs) < 2 {
+	if x.flags.format != "html" || len(x.refs) < 2 || len(pages) == 0 {
 		return nil
 	}
 	path := join(x.folder, "index.html")
@@ -161,6 +167,20 @@ func (x *exporter) each(ctx context.Context) error {
 		x.done = append(x.done, x.result(nil, path, export.Report{Masked: n}))
 		return err
 	}, nil)
+}
+
+// failed notes a task that cannot be read; the others are no worse for it. It gives an error when
+// that is no fault of the task.
+func (x *exporter) failed(ctx context.Context, ref store.Ref, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	e := x.result(nil, "", export.Report{})
+	e.ID, e.Source, e.Failed = ref.ID, ref.Source, err.Error()
+	x.done = append(x.done, e)
+	x.begun++
+	x.progress(ctx, 0)
+	return nil
 }
 
 // one writes one task.
@@ -193,27 +213,38 @@ func (x *exporter) one(ctx context.Context, v *store.View, path string) error {
 	return err
 }
 
+// errNothing keeps an archive without a task from being written.
+var errNothing = errors.New("none of the tasks can be read")
+
 func (x *exporter) archive(ctx context.Context) error {
 	var r export.Report
 	var damaged []store.Damage
+	written := 0
 	write := func(w io.Writer) (err error) {
 		w = &counting{w: w, tell: func(n int64) { x.progress(ctx, n) }}
 		r, err = export.Archive(ctx, w, func(yield func(*store.View, error) bool) {
 			for _, ref := range x.refs {
 				v, err := x.store.Read(ctx, ref)
-				if err == nil {
-					damaged = append(damaged, v.Summary.Damaged...)
+				if err != nil {
+					if err = x.failed(ctx, ref, err); err != nil {
+						yield(nil, err)
+						return
+					}
+					continue
 				}
-				more := yield(v, err)
+				written++
+				damaged = append(damaged, v.Summary.Damaged...)
+				more := yield(v, nil)
 				x.begun++
-				if v != nil {
-					v.Close()
-				}
-				if !more || err != nil {
+				v.Close()
+				if !more {
 					return
 				}
 			}
 		})
+		if err == nil && written == 0 {
+			return errNothing
+		}
 		return err
 	}
 	path, err := x.file, error(nil)
@@ -230,6 +261,9 @@ func (x *exporter) archive(ctx context.Context) error {
 			}
 			return err
 		})
+	}
+	if errors.Is(err, errNothing) {
+		return nil // what failed says why
 	}
 	one := x.result(nil, path, r)
 	one.Damaged = append(one.Damaged, damaged...)
@@ -250,14 +284,20 @@ func (x *exporter) result(v *store.View, path string, r export.Report) exported 
 
 // tell says what was written and masked, and fails when something was not whole.
 func (x *exporter) tell() error {
-	masked, broken := 0, []exported{}
+	masked, wrote, broken := 0, 0, []exported{}
 	for _, e := range x.done {
 		masked += e.Masked
+		if e.Failed == "" {
+			wrote++
+		}
 		if !e.whole() {
 			broken = append(broken, e)
 		}
 		if e.Path != "" && !x.App.flags.json {
 			x.say("wrote %s", e.Path)
+		}
+		if e.Failed != "" && len(x.refs) > 1 {
+			x.warn("not exported: " + e.Failed)
 		}
 		for _, gap := range e.Unread {
 			x.warn(fmt.Sprintf("task %s: message %d of the %s history cannot be read and is left out: %s", e.ID, gap.Number, gap.History, gap.Problem))
@@ -266,7 +306,7 @@ func (x *exporter) tell() error {
 			x.warn("left out: " + name)
 		}
 	}
-	if x.masks() && !x.flags.plain && !x.App.flags.json {
+	if x.masks() && !x.flags.plain && !x.App.flags.json && wrote > 0 {
 		hint := ""
 		if masked > 0 {
 			hint = "; --no-redact leaves them as they are"
@@ -281,14 +321,27 @@ func (x *exporter) tell() error {
 	if len(broken) == 0 {
 		return nil
 	}
-	f := &Failure{Exit: ExitDamaged, Code: "damaged", Task: broken[0].ID, What: "export " + broken[0].ID + " as a whole", Try: "roost doctor " + broken[0].ID,
+	return x.unwhole(broken)
+}
+
+// unwhole is the failure of an export of which something is not whole.
+func (x *exporter) unwhole(broken []exported) error {
+	first := broken[0]
+	f := &Failure{Exit: ExitDamaged, Code: "damaged", Task: first.ID, What: "export " + first.ID + " as a whole", Try: "roost doctor " + first.ID,
 		Why: "what is there was written; nothing was changed"}
 	if f.Task == "" {
 		f.What, f.Try = "export the tasks as a whole", "roost doctor"
 	}
-	if len(broken[0].Damaged) > 0 {
-		d := broken[0].Damaged[0]
-		f.Why = d.File + ": " + d.Problem + "; " + f.Why
+	if len(broken) > 1 {
+		f.What = fmt.Sprintf("%d of %d tasks could not be exported as a whole", len(broken), len(x.refs))
+	}
+	switch {
+	case first.Failed != "" && len(x.refs) == 1:
+		f.What, f.Why = "export "+first.ID, first.Failed
+	case first.Failed != "":
+		f.Why = first.ID + ": " + first.Failed + "; " + f.Why
+	case len(first.Damaged) > 0:
+		f.Why = first.Damaged[0].File + ": " + first.Damaged[0].Problem + "; " + f.Why
 	}
 	return f
 }

@@ -174,6 +174,8 @@ func (f *follower) failure(o engine.Outcome) *Failure {
 		switch f.asked.Kind {
 		case "approval":
 			failure.Try = "roost resume " + f.run.TaskID + " yes, or no, or a reason against it"
+		case "limit":
+			failure.Try = "roost resume " + f.run.TaskID + " yes"
 		case "damage":
 			failure.Try = "roost resume " + f.run.TaskID + " yes, or look at it first: roost doctor " + f.run.TaskID
 		}

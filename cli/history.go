@@ -44,6 +44,9 @@ func (a *App) effective(v *store.View) ([]json.RawMessage, error) {
 		var o esjson.Object
 		o.String("role", m.Role)
 		o.Raw("content", m.Content)
+		if m.ReasoningDetails != nil {
+			o.Raw("reasoning_details", m.ReasoningDetails)
+		}
 		out[i] = o.Bytes()
 	}
 	for _, n := range notes {

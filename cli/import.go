@@ -192,7 +192,11 @@ func (a *App) showImport(r store.ImportReport) error {
 		if id == "" || id != t.Name {
 			id = strings.TrimSpace(id + " [" + t.Name + "]")
 		}
-		line(paint, fmt.Sprintf("%s: %s (%s%s) from %s", t.Outcome, id, bytesText(t.Bytes), proof, t.From))
+		outcome := t.Outcome
+		if r.DryRun && (outcome == store.Imported || outcome == store.Forked) {
+			outcome = "would be " + outcome
+		}
+		line(paint, fmt.Sprintf("%s: %s (%s%s) from %s", outcome, id, bytesText(t.Bytes), proof, t.From))
 		if t.Problem != "" {
 			line(paint, "  "+t.Problem)
 		}

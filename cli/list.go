@@ -28,20 +28,15 @@ func (a *App) listCommand() *cobra.Command {
 		Args:  count(0, 0, "roost list"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			if f.Since, err = a.moment("since", since); err != nil {
+			if f.Since, f.Until, err = a.span("roost list", since, until); err != nil {
 				return err
 			}
-			if f.Until, err = a.moment("until", until); err != nil {
-				return err
-			}
+			f.Workspace = a.folder(f.Workspace)
 			if f.MinCost, err = dollarsFlag("min-cost", minCost); err != nil {
 				return err
 			}
 			if f.MaxCost, err = dollarsFlag("max-cost", maxCost); err != nil {
 				return err
-			}
-			if f.Workspace != "" {
-				f.Workspace = a.abs(f.Workspace)
 			}
 			if f.Sort != "" && !slices.Contains(sorts, f.Sort) {
 				return usage("roost list --sort "+f.Sort, "there is no such order", "roost list --sort "+strings.Join(sorts, "|"))
@@ -169,6 +164,22 @@ func dollarsFlag(flag, text string) (*money.USD, error) {
 	return &usd, nil
 }
 
+// span reads the times that --since and --until of a command were given.
+func (a *App) span(command, since, until string) (from, to int64, err error) {
+	if from, err = a.moment(command+" --since", since); err == nil {
+		to, err = a.moment(command+" --until", until)
+	}
+	return from, to, err
+}
+
+// folder is what --workspace names; "" stays.
+func (a *App) folder(given string) string {
+	if given == "" {
+		return ""
+	}
+	return a.abs(given)
+}
+
 // moment reads a time as Unix milliseconds; 0 when text is empty.
 func (a *App) moment(flag, text string) (int64, error) {
 	if text == "" {
@@ -187,5 +198,5 @@ func (a *App) moment(flag, text string) (int64, error) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return a.Now().Add(-d).UnixMilli(), nil
 	}
-	return 0, usage("roost list --"+flag+" "+text, "it is neither a time nor an age", "roost list --"+flag+" 7d")
+	return 0, usage(flag+" "+text, "it is neither a time nor an age", flag+" 7d")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/task"
@@ -20,20 +21,27 @@ import (
 
 // runFlags are the flags of run, resume and continue.
 type runFlags struct {
-	dir, mode, provider, model, baseURL, approve, maxCost, task string
-	images, allow, deny                                         []string
-	yes, stream, detach                                         bool
-	maxTurns                                                    int
-	idle, total                                                 time.Duration
+	dir, mode, provider, model, baseURL, profile, effort, approve, maxCost, task string
+	images, allow, deny                                                          []string
+	yes, stream, detach                                                          bool
+	maxTurns, maxTokens                                                          int
+	idle, total                                                                  time.Duration
+	guard                                                                        guardFlags
 }
 
 func (a *App) addRunFlags(cmd *cobra.Command, r *runFlags) {
 	f := cmd.Flags()
 	f.StringVarP(&r.dir, "workspace", "C", "", "the `folder` to work in (default: the current one, or the task's)")
-	f.StringVar(&r.mode, "mode", "", "the mode, e.g. code or ask")
+	f.StringVar(&r.mode, "mode", "", "the mode, e.g. code or ask (see roost modes)")
 	f.StringVar(&r.provider, "provider", "", "who is asked: anthropic, openai, openai-compatible, google, script")
 	f.StringVar(&r.model, "model", "", "the model; for script: the file to play")
 	f.StringVar(&r.baseURL, "base-url", "", "the provider's address")
+	f.StringVar(&r.profile, "profile", "", "provider, model and settings of this `NAME` in the settings file")
+	f.StringVar(&r.effort, "effort", "", "how much the model thinks: none, minimal, low, medium, high, xhigh, max")
+	f.IntVar(&r.maxTokens, "max-tokens", 0, "tokens of one reply (0 = the model's limit)")
+	complete(cmd, "profile", a.profileNames)
+	complete(cmd, "effort", words(config.Efforts...))
+	complete(cmd, "max-tokens", cobra.NoFileCompletions)
 	f.StringArrayVar(&r.images, "image", nil, "an image `file` to send along (again for more)")
 	f.StringVar(&r.approve, "approve", "", "what is allowed without asking: ask, read, edits, all")
 	f.BoolVarP(&r.yes, "yes", "y", false, "allow everything that is not denied or protected (--approve all); on a resume: go on")
@@ -46,7 +54,9 @@ func (a *App) addRunFlags(cmd *cobra.Command, r *runFlags) {
 	f.BoolVar(&r.detach, "detach", false, "leave the run to a server")
 	f.StringVar(&r.task, "task", "", "continue this task (for users of the older client)")
 	f.BoolVar(&r.stream, "stream", false, "has no effect: output always streams (for users of the older client)")
+	r.guard.add(cmd)
 	complete(cmd, "workspace", folders)
+	complete(cmd, "mode", a.modeNames)
 	complete(cmd, "provider", words(providers...))
 	complete(cmd, "approve", words(policies...))
 	complete(cmd, "model", models)
@@ -54,7 +64,7 @@ func (a *App) addRunFlags(cmd *cobra.Command, r *runFlags) {
 	complete(cmd, "image", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"png", "jpg", "jpeg", "gif", "webp"}, cobra.ShellCompDirectiveFilterFileExt
 	})
-	for _, name := range []string{"mode", "base-url", "allow", "deny", "max-turns", "max-cost", "idle-timeout", "total-timeout"} {
+	for _, name := range []string{"base-url", "allow", "deny", "max-turns", "max-cost", "idle-timeout", "total-timeout"} {
 		complete(cmd, name, cobra.NoFileCompletions)
 	}
 }
@@ -75,6 +85,7 @@ func (a *App) request(cmd *cobra.Command, r *runFlags, words []string) (engine.R
 func (a *App) options(cmd *cobra.Command, r *runFlags) (engine.Request, error) {
 	req := engine.Request{
 		Mode: r.mode, Provider: r.provider, Model: r.model, BaseURL: r.baseURL, Approve: r.approve,
+		Profile: r.profile, Effort: r.effort,
 		Allow: r.allow, Deny: r.deny, Yes: r.yes, Origin: "cli", Interactive: a.interactive(),
 	}
 	path := cmd.CommandPath()
@@ -91,6 +102,16 @@ func (a *App) options(cmd *cobra.Command, r *runFlags) (engine.Request, error) {
 	if r.approve != "" && !slices.Contains(policies, r.approve) {
 		return req, usage(path+" --approve "+r.approve, "there is no such policy", path+" --approve "+strings.Join(policies, "|"))
 	}
+	if r.effort != "" && !slices.Contains(config.Efforts, r.effort) {
+		return req, usage(path+" --effort "+r.effort, "there is no such word for it", path+" --effort "+strings.Join(config.Efforts, "|"))
+	}
+	if cmd.Flags().Changed("max-tokens") {
+		if req.MaxTokens = r.maxTokens; r.maxTokens < 0 {
+			return req, usage(path, "a reply cannot have fewer than no tokens", path+" --max-tokens 32000")
+		} else if r.maxTokens == 0 {
+			req.MaxTokens = -1 // the model's own limit
+		}
+	}
 	if r.yes {
 		if r.approve != "" && r.approve != "all" {
 			return req, usage(path+" --yes --approve "+r.approve, "--yes means --approve all", path+" --approve "+r.approve)
@@ -99,6 +120,9 @@ func (a *App) options(cmd *cobra.Command, r *runFlags) (engine.Request, error) {
 	}
 	var err error
 	if req.Limits, err = r.limits(cmd); err != nil {
+		return req, err
+	}
+	if err := r.guard.request(cmd, &req); err != nil {
 		return req, err
 	}
 	for _, name := range r.images {
@@ -157,6 +181,9 @@ func (r *runFlags) limits(cmd *cobra.Command) (*task.Limits, error) {
 	l := &task.Limits{
 		MaxTurns: int(limit("max-turns", int64(r.maxTurns))), MaxCostMicros: limit("max-cost", int64(usd)),
 		IdleTimeoutMS: limit("idle-timeout", millis(r.idle)), TotalTimeoutMS: limit("total-timeout", millis(r.total)),
+	}
+	if err := r.guard.limits(cmd, l, limit); err != nil {
+		return nil, err
 	}
 	if !any {
 		return nil, nil

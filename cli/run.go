@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -124,7 +125,7 @@ func (a *App) resume(cmd *cobra.Command, r *runFlags, s *store.Store, e *engine.
 	if err != nil {
 		return err
 	}
-	if r.model == "" && !preset {
+	if r.model == "" && r.profile == "" && !preset {
 		return a.start(ctx, e, req) // nothing depends on what the task has
 	}
 	ref, err := s.Find(ctx, req.Task)
@@ -140,6 +141,9 @@ func (a *App) resume(cmd *cobra.Command, r *runFlags, s *store.Store, e *engine.
 		return err
 	}
 	if has.Approve == "" {
+		// Whose model answers a task of another tool that names its profile is not for
+		// the settings of new tasks to say.
+		theirs := has.Provider == "" && has.Profile != "" && !a.named(cmd)
 		if err := a.fill(cmd); err != nil {
 			return err
 		}
@@ -151,8 +155,9 @@ func (a *App) resume(cmd *cobra.Command, r *runFlags, s *store.Store, e *engine.
 		if has.Mode != "" {
 			filled.Mode = req.Mode
 		}
-		if has.Provider != "" {
+		if has.Provider != "" || theirs {
 			filled.Provider, filled.Model, filled.BaseURL = req.Provider, req.Model, req.BaseURL
+			filled.Profile, filled.Effort, filled.MaxTokens = req.Profile, req.Effort, req.MaxTokens
 		}
 		req = filled
 	} else if r.provider == "" {
@@ -166,6 +171,12 @@ func (a *App) start(ctx context.Context, e *engine.Engine, req engine.Request) e
 	stop := a.stopper(ctx)
 	defer stop.undo()
 	run, err := e.Start(stop.ctx, req)
+	var unknown *engine.UnknownProfileError
+	if errors.As(err, &unknown) && a.interactive() {
+		if req, err = a.askProfile(stop.ctx, unknown, req); err == nil {
+			run, err = e.Start(stop.ctx, req)
+		}
+	}
 	if err != nil && stop.exit() != 0 {
 		return &Failure{Exit: stop.exit(), Code: "cancelled", What: "start the run", Why: "it was stopped before it began", Try: "the same command again"}
 	}

@@ -43,15 +43,10 @@ func (a *App) searchCommand() *cobra.Command {
 			q.Text = strings.Join(args, " ")
 			f := &q.Filter
 			var err error
-			if f.Since, err = a.moment("since", since); err != nil {
+			if f.Since, f.Until, err = a.span("roost search", since, until); err != nil {
 				return err
 			}
-			if f.Until, err = a.moment("until", until); err != nil {
-				return err
-			}
-			if f.Workspace != "" {
-				f.Workspace = a.abs(f.Workspace)
-			}
+			f.Workspace = a.folder(f.Workspace)
 			q.In = list(in)
 			for _, scope := range q.In {
 				if !slices.Contains(catalog.Scopes, scope) {

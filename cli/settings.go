@@ -13,6 +13,7 @@ import (
 
 	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/money"
 )
 
 // settings are what file and environment say. They are read when a command needs
@@ -106,9 +107,20 @@ func (a *App) engineConfig() (engine.Config, error) {
 	if err != nil {
 		return engine.Config{}, err
 	}
+	kept, err := a.secrets()
+	if err != nil {
+		return engine.Config{}, err
+	}
 	byEnv := map[string]string{}
 	for _, v := range s.values {
-		byEnv[v.Key.Env] = v.Value.Text
+		if !v.Key.Secret {
+			byEnv[v.Key.Env] = v.Value.Text
+		}
+	}
+	for _, p := range engine.Providers() {
+		if key, _ := a.providerKey(p, kept, s); key != "" {
+			byEnv[engine.KeyVariables(p)[0]] = key
+		}
 	}
 	c := engine.ConfigFromEnv(func(name string) string {
 		if text := byEnv[name]; text != "" {
@@ -122,9 +134,24 @@ func (a *App) engineConfig() (engine.Config, error) {
 	if model := s.text("model"); model != "" {
 		c.Model = a.modelName(c.Provider, model)
 	}
+	if usd, err := money.Parse(s.text("max_cost_day")); err == nil && usd > 0 {
+		c.MaxDayMicros = int64(usd)
+	}
+	// Not the folder: a file that ROOST_CONFIG names may lie among the user's own.
+	c.Guarded = []string{s.path, filepath.Join(filepath.Dir(s.path), secretFile)}
+	c.ModeFiles = a.modeFiles(s.path)
+	if c.Home = a.Env("HOME"); c.Home == "" {
+		c.Home, _ = os.UserHomeDir() // without one there are no rules in it
+	}
+	c.Guarded = append(c.Guarded, c.ModeFiles...) // what is in them gives rights, and is told to every model
+	if c.Home != "" {
+		c.Guarded = append(c.Guarded, filepath.Join(c.Home, ".roo"))
+	}
+	c.Linter = s.text("linter")
 	if base := s.text("base_url"); base != "" && c.Provider != "" {
 		c.BaseURLs[c.Provider] = base
 	}
+	c.Profiles, c.SourceProfiles = a.profiles(s, kept), sourceProfiles(s)
 	return c, nil
 }
 
@@ -156,8 +183,15 @@ func fills(cmd *cobra.Command, k config.Key) bool {
 	return k.Flag != "" && cmd.LocalNonPersistentFlags().Lookup(k.Flag) != nil && cmd.InheritedFlags().Lookup(k.Flag) == nil
 }
 
+// named reports whether it was said for this very command who is to be asked.
+func (a *App) named(cmd *cobra.Command) bool {
+	f := cmd.Flags()
+	return f.Changed("provider") || f.Changed("profile") || a.Env("ROOST_PROVIDER") != "" || a.Env("ROOST_PROFILE") != ""
+}
+
 // fill sets the flags of a run that were not given from the settings. Model and
-// address belong to the provider that is set, and not to another one.
+// address belong to the provider that is set, and not to another one; a profile that
+// was named in a higher place goes before each of what it sets.
 func (a *App) fill(cmd *cobra.Command) error {
 	s, err := a.settings()
 	if err != nil {
@@ -166,13 +200,31 @@ func (a *App) fill(cmd *cobra.Command) error {
 	flags := cmd.Flags()
 	given := flags.Lookup("provider").Value.String()
 	other := given != "" && given != s.text("provider")
+	profile := s.values["profile"]
+	switch fromEnv := profile.Origin == profile.Key.Env; {
+	case flags.Changed("profile"):
+		profile.Value.Text, profile.Origin = flags.Lookup("profile").Value.String(), "--profile"
+	case flags.Changed("provider"), !fromEnv && s.values["provider"].Origin == "ROOST_PROVIDER":
+		profile.Value.Text, profile.Origin = "", config.Default // who is asked was named in a higher place
+	}
+	_, fields := config.Profiles(s.values, s.file)
+	inProfile := fields[profile.Value.Text]
 	for _, k := range config.Keys {
 		v := s.values[k.Name]
+		if k.Name == "profile" {
+			v = profile
+		}
 		if !fills(cmd, k) || flags.Changed(k.Flag) || !v.Set() {
 			continue
 		}
 		if other && (k.Name == "model" || k.Name == "base_url") || k.Name == "approve" && flags.Changed("yes") {
 			continue
+		}
+		if profile.Set() && k.Name != "profile" && (profile.Origin == "--profile" || profile.Origin == profile.Key.Env || v.Origin != k.Env) {
+			switch _, sets := inProfile[k.Name]; {
+			case sets, k.Name == "provider", k.Name == "model", k.Name == "base_url":
+				continue
+			}
 		}
 		texts := v.Value.List
 		if !v.Value.IsList {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -125,7 +126,11 @@ func TestEngineConfig(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		got.Zone = ""
+		modes := filepath.Join(filepath.Dir(file), "custom_modes.yaml")
+		if !slices.Equal(got.ModeFiles, []string{modes}) || got.Home != a.Env("HOME") || !slices.Contains(got.Guarded, file) || !slices.Contains(got.Guarded, modes) {
+			t.Errorf("%s: modes %q, home %q, guarded %q", tt.name, got.ModeFiles, got.Home, got.Guarded)
+		}
+		got.Zone, got.Home, got.ModeFiles, got.Guarded = "", "", nil, nil
 		if tt.want.Model == "*" && got.Model != "" {
 			got.Model = "*"
 		}

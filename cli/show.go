@@ -166,7 +166,7 @@ func (a *App) header(v *store.View) error {
 	if t.Usage.Cost != nil {
 		facts = append(facts, "$"+t.Usage.Cost.String())
 	}
-	facts = append(facts, fmt.Sprintf("%d messages, %d for the model", t.Messages.UI, t.Messages.API))
+	facts = append(facts, fmt.Sprintf("%d message%s, %d for the model", t.Messages.UI, plural(t.Messages.UI), t.Messages.API))
 	for _, line := range wrap(display.OneLine(strings.Join(facts, " · ")), a.columns()) {
 		fmt.Fprintln(out, style.Paint(view.Dim, line))
 	}

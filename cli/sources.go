@@ -34,6 +34,9 @@ func (a *App) sumUp(got store.Listing) {
 		}
 	}
 	line := fmt.Sprintf("%d task%s in %d source%s", tasks, plural(tasks), sources, plural(sources))
+	if got.Copies > 0 {
+		line += fmt.Sprintf(", %d of them cop%s of others", got.Copies, map[bool]string{true: "y", false: "ies"}[got.Copies == 1])
+	}
 	if damaged > 0 {
 		line += fmt.Sprintf(", %d damaged (roost doctor tells more)", damaged)
 	}
@@ -54,6 +57,12 @@ func (a *App) sumUp(got store.Listing) {
 func unreachable(src store.SourceState) string {
 	if src.State == "" || src.State == "readable" {
 		return ""
+	}
+	if src.Problem != "" {
+		return " is " + src.State + ": " + src.Problem
+	}
+	if src.Damaged > 0 {
+		return "" // its damaged tasks are counted, and shown as such
 	}
 	return " is " + src.State
 }

@@ -72,3 +72,10 @@ func removals(args []string) []string {
 	}
 	return out
 }
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -53,7 +53,7 @@ func (a *App) trashList(cmd *cobra.Command, _ []string) error {
 		width = max(width, display.Columns(display.OneLine(t.Name)))
 	}
 	for _, t := range found {
-		title := display.OneLine(t.Title)
+		title := display.Cut(display.OneLine(t.Title), 60)
 		if title == "" {
 			title = "(no title)"
 		}
@@ -110,7 +110,7 @@ func (a *App) trashRestore(cmd *cobra.Command, args []string) error {
 		}
 		done = append(done, place{ref.ID, ref.Source, ref.Dir})
 		if !a.flags.json {
-			if err = a.println("restored " + display.OneLine(ref.ID) + "  " + display.OneLine(t.Title)); err != nil {
+			if err = a.println("restored " + display.OneLine(ref.ID) + "  " + display.Cut(display.OneLine(t.Title), 60)); err != nil {
 				break
 			}
 		}
@@ -175,7 +175,7 @@ func (a *App) purge(cmd *cobra.Command, s *store.Store, chosen []store.Trashed) 
 		if a.flags.json {
 			continue
 		}
-		line := "purged " + display.OneLine(t.Name) + "  " + display.OneLine(t.Title)
+		line := "purged " + display.OneLine(t.Name) + "  " + display.Cut(display.OneLine(t.Title), 60)
 		if t.Hidden {
 			line += "  (its folder was not touched and stays hidden)"
 		}

@@ -35,15 +35,10 @@ func (a *App) usageCommand() *cobra.Command {
 				return usage("roost usage --by "+by, "there is no such grouping", "roost usage --by "+strings.Join(groupings, "|"))
 			}
 			var err error
-			if f.Since, err = a.moment("since", since); err != nil {
+			if f.Since, f.Until, err = a.span("roost usage", since, until); err != nil {
 				return err
 			}
-			if f.Until, err = a.moment("until", until); err != nil {
-				return err
-			}
-			if f.Workspace != "" {
-				f.Workspace = a.abs(f.Workspace)
-			}
+			f.Workspace = a.folder(f.Workspace)
 			f.Zone = a.Now().Location()
 			s, err := a.open()
 			if err != nil {
@@ -92,6 +87,7 @@ func (a *App) showSpending(s store.Spending) error {
 	for _, g := range append(slices.Clone(s.Items), s.Total) {
 		rows = append(rows, spendingRow(s.By, g))
 	}
+	alignCosts(rows)
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
@@ -120,6 +116,23 @@ func (a *App) showSpending(s store.Spending) error {
 		a.say("%d request%s without a known price: what they cost is not in the sums", s.Total.Unpriced, plural(s.Total.Unpriced))
 	}
 	return flushed(out)
+}
+
+// alignCosts gives the amounts in the last column as many digits as the longest has.
+func alignCosts(rows [][]string) {
+	digits := func(cell string) int {
+		_, fraction, _ := strings.Cut(cell, ".")
+		return len(fraction)
+	}
+	most := 0
+	for _, row := range rows[1:] {
+		most = max(most, digits(row[len(row)-1]))
+	}
+	for _, row := range rows[1:] {
+		if cell := &row[len(row)-1]; strings.HasPrefix(*cell, "$") {
+			*cell += strings.Repeat("0", most-digits(*cell))
+		}
+	}
 }
 
 func spendingRow(by store.By, g store.Spent) []string {

@@ -28,6 +28,7 @@ type part struct {
 	sent   string // that id as it stands in raw
 	legacy bool   // a text that is the result of a call, in the manner of the XML protocol
 	mended bool   // raw is not what was stored
+	at     int    // its place in the stored content
 }
 
 const (
@@ -118,7 +119,7 @@ func checkBlock(b []byte, f *fields, role string, o Options) (p part, keep bool,
 	case typ == "image" && user:
 		return checkImage(b, f, o)
 	case typ == "tool_use" && !user:
-		return checkToolUse(b, f)
+		return checkToolUse(b, f, o)
 	case typ == "tool_result" && user:
 		return checkToolResult(b, f, o)
 	case typ == "thinking" && !user:
@@ -181,7 +182,29 @@ func checkImage(b []byte, f *fields, o Options) (part, bool, string) {
 	if str(typ) != "base64" || media == nil || !isBase64(data) {
 		return part{kind: text, raw: textOf(badImage), mended: true}, true, "an image that cannot be sent was replaced by a text"
 	}
-	if f.count == 2 && n == 3 {
+	fits := f.count == 2 && n == 3
+	if l := o.Images; l != (ImageLimits{}) {
+		p, ok := pictureOf(data)
+		if !ok {
+			return part{kind: text, raw: textOf(badImage), mended: true}, true, "an image that cannot be read was replaced by a text"
+		}
+		why := l.tooMuch(p, len(data)-2)
+		more := load{count: 1, size: len(data) - 2}
+		if l.Many > 0 && p.side() > l.ManySide {
+			more.large = 1
+		}
+		if why == "" && l.over(o.left.plus(more), 2) {
+			why = "its message holds more images than this provider takes in one request"
+		}
+		if why != "" {
+			return part{kind: text, raw: textOf("[An image stood here that cannot be sent: " + why + ".]"), mended: true}, true, "an image was replaced by a text: " + why
+		}
+		*o.left = o.left.plus(more)
+		if str(media) != p.media { // refused, too: what a file is called is not what it is
+			media, fits = esjson.Quote(nil, p.media), false
+		}
+	}
+	if fits {
 		return part{kind: image, raw: b}, true, ""
 	}
 	var src, out esjson.Object
@@ -193,10 +216,10 @@ func checkImage(b []byte, f *fields, o Options) (part, bool, string) {
 	return part{kind: image, raw: out.Bytes(), mended: true}, true, ""
 }
 
-func checkToolUse(b []byte, f *fields) (part, bool, string) {
+func checkToolUse(b []byte, f *fields, o Options) (part, bool, string) {
 	id, name := str(f.id), str(f.name)
 	object := esjson.TypeOf(f.input) == esjson.TypeObject
-	if f.count == 4 && object && isName(id, 1<<10) && isName(name, 128) && esjson.TypeOf(f.id) == esjson.TypeString {
+	if f.count == 4 && object && isName(id, o.idLength()) && name != "" && name == o.name(name) && esjson.TypeOf(f.id) == esjson.TypeString {
 		return part{kind: toolUse, raw: b, id: id, sent: id}, true, ""
 	}
 	note, input := "", f.input
@@ -207,8 +230,8 @@ func checkToolUse(b []byte, f *fields) (part, bool, string) {
 		}
 		input, _ = tidy(in)
 	}
-	sent := safeName(id, "call", 1<<10)
-	return part{kind: toolUse, raw: useBlock(sent, safeName(name, "unknown_tool", 128), input), id: id, sent: sent, mended: true}, true, note
+	sent := safeName(id, "call", o.idLength())
+	return part{kind: toolUse, raw: useBlock(sent, o.name(name), input), id: id, sent: sent, mended: true}, true, note
 }
 
 func useBlock(id, name string, input []byte) []byte {

@@ -19,7 +19,40 @@ type Options struct {
 	// KeepSignatures sends the signatures of thoughts back: Google's models refuse
 	// their own calls without them.
 	KeepSignatures bool
-	NoImages       bool // the model takes no images; a text stands in for each
+	// KeepDetails sends a message's reasoning_details back: servers of chat
+	// completions that send them want them.
+	KeepDetails bool
+	NoImages    bool // the model takes no images; a text stands in for each
+
+	Images     ImageLimits
+	NameLength int  // of a tool's name, in bytes; 0 = 128
+	NameLetter bool // a tool's name begins with a letter or an underscore
+	IDLength   int  // of a tool call's id, in bytes; 0 = 1024
+
+	left *load // the images of the message that is checked
+}
+
+func (o Options) nameLength() int {
+	if o.NameLength > 0 {
+		return o.NameLength
+	}
+	return 128
+}
+
+func (o Options) idLength() int {
+	if o.IDLength > 0 {
+		return o.IDLength
+	}
+	return 1 << 10
+}
+
+// name makes a tool's name one that can be sent.
+func (o Options) name(s string) string {
+	s = safeName(s, "unknown_tool", o.nameLength())
+	if o.NameLetter && (s[0] == '-' || s[0] >= '0' && s[0] <= '9') {
+		s = cut("_"+s, o.nameLength())
+	}
+	return s
 }
 
 // Note tells what was left out of a request or changed in it.
@@ -36,14 +69,6 @@ func Build(history [][]byte, o Options) ([]llm.Message, []Note, error) {
 		b.Append(m)
 	}
 	return b.Messages()
-}
-
-// For are the options of a provider's own models. A provider that is not known is
-// sent nothing of the model's thinking.
-func For(provider string) Options {
-	return Options{
-		DropThinking: provider != "anthropic", KeepReasoning: provider == "openai", KeepSignatures: provider == "google",
-	}
 }
 
 // Builder makes requests of a growing history. Each message is checked once,
@@ -65,6 +90,11 @@ type Builder struct {
 
 	markers map[string]bool // truncation markers that are sent
 	from    int             // the newest summary, 0 when there is none
+	gallery gallery
+
+	tracing bool
+	origins []Origin   // of the message that was closed last
+	trace   [][]Origin // of the closed messages
 }
 
 // checked is a stored message, ready to be placed.
@@ -74,7 +104,9 @@ type checked struct {
 	asIs    bool // content can be sent as it is, the pairing aside
 	parts   []part
 	notes   []string
-	results int // parts that are tool results
+	results int    // parts that are tool results
+	details []byte // reasoning_details, nil when they are not sent
+	load    load   // images in it
 }
 
 // turn is a run of messages of one role.
@@ -106,11 +138,15 @@ func (b *Builder) Append(raw []byte) {
 // of Messages, and must not be changed.
 func (b *Builder) Messages() ([]llm.Message, []Note, error) {
 	if b.again || b.used == nil {
+		b.gallery = gallery{}
+		b.reset()
+	}
+	if b.gather() {
 		b.reset()
 	}
 	for ; b.visible < len(b.all); b.visible++ {
 		if c := b.all[b.visible]; b.shows(c) {
-			b.place(c)
+			b.place(b.sent(c))
 		}
 	}
 	if len(b.turn.items) == 0 {
@@ -119,6 +155,9 @@ func (b *Builder) Messages() ([]llm.Message, []Note, error) {
 	// Both appends reuse the spare room of b's own lists; copying them would make
 	// every request cost the length of the task.
 	last, calls, notes := b.close()
+	if b.tracing {
+		b.trace = append(b.trace, b.origins)
+	}
 	out := append(b.closed, last)
 	notes = append(b.notes, notes...)
 	if last.Role == "assistant" {
@@ -142,7 +181,7 @@ func answer(calls []call) llm.Message {
 
 func (b *Builder) reset() {
 	// Room for all at once: growing step by step would copy most of it twice.
-	*b = Builder{o: b.o, index: b.index, all: b.all, used: make(map[string]bool, len(b.all)/2), markers: make(map[string]bool), closed: make([]llm.Message, 0, len(b.all)+2)}
+	*b = Builder{o: b.o, index: b.index, all: b.all, gallery: b.gallery, tracing: b.tracing, used: make(map[string]bool, len(b.all)/2), markers: make(map[string]bool), closed: make([]llm.Message, 0, len(b.all)+2)}
 	for i := range b.all {
 		if b.all[i].summary {
 			b.from = i
@@ -169,6 +208,9 @@ func (b *Builder) place(c *checked) {
 	}
 	if c.role != b.turn.role && len(b.turn.items) > 0 {
 		m, calls, notes := b.close()
+		if b.tracing {
+			b.trace = append(b.trace, b.origins)
+		}
 		b.closed, b.pending, b.notes = append(b.closed, m), calls, append(b.notes, notes...)
 		for _, p := range calls {
 			b.used[p.as] = true
@@ -178,6 +220,7 @@ func (b *Builder) place(c *checked) {
 	if len(b.closed) == 0 && len(b.turn.items) == 0 && c.role == "assistant" {
 		b.closed = append(b.closed, llm.Message{Role: "user", Content: array([][]byte{textOf("[The start of this conversation is not available.]")})})
 		b.notes = append(b.notes, Note{c.index, "the history begins with the model's message: a text was put in front"})
+		b.trace = append(b.trace, []Origin{added})
 	}
 	b.turn.role = c.role
 	b.turn.items = append(b.turn.items, c)
@@ -185,6 +228,7 @@ func (b *Builder) place(c *checked) {
 
 // close makes a message of the open turn, without changing the Builder.
 func (b *Builder) close() (llm.Message, []call, []Note) {
+	b.origins = nil
 	if b.turn.role == "assistant" {
 		return b.closeAssistant()
 	}
@@ -200,6 +244,9 @@ func (b *Builder) closeAssistant() (llm.Message, []call, []Note) {
 	same := len(b.turn.items) == 1 && b.turn.items[0].asIs
 	for n, c := range b.turn.items {
 		for i, p := range c.parts {
+			if p.kind != thinking || n == 0 {
+				b.came(c, p)
+			}
 			switch {
 			case p.kind == thinking && n > 0:
 				notes = append(notes, Note{c.index, "thinking in the middle of a joined message was left out"})
@@ -207,7 +254,8 @@ func (b *Builder) closeAssistant() (llm.Message, []call, []Note) {
 			case p.kind == toolUse:
 				as := p.sent
 				for k := 2; b.used[as] || local[as] || len(calls) == 1 && calls[0].as == as; k++ {
-					as = p.sent + "_" + strconv.Itoa(k)
+					tail := "_" + strconv.Itoa(k)
+					as = cut(p.sent, b.o.idLength()-len(tail)) + tail
 				}
 				if as != p.sent {
 					if same {
@@ -230,9 +278,26 @@ func (b *Builder) closeAssistant() (llm.Message, []call, []Note) {
 		}
 	}
 	if same {
-		return llm.Message{Role: "assistant", Content: b.turn.items[0].content}, calls, notes
+		return llm.Message{Role: "assistant", Content: b.turn.items[0].content, ReasoningDetails: b.turn.details()}, calls, notes
 	}
-	return llm.Message{Role: "assistant", Content: array(items)}, calls, notes
+	return llm.Message{Role: "assistant", Content: array(items), ReasoningDetails: b.turn.details()}, calls, notes
+}
+
+// details are the reasoning details of all messages of the turn.
+func (t *turn) details() []byte {
+	var all [][]byte
+	for _, c := range t.items {
+		if len(t.items) == 1 {
+			return c.details
+		}
+		for d := range esjson.Array(c.details) {
+			all = append(all, d)
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	return array(all)
 }
 
 func rawParts(parts []part) [][]byte {
@@ -262,9 +327,15 @@ func (b *Builder) answersAll(c *checked) bool {
 
 func (b *Builder) closeUser() (llm.Message, []Note) {
 	if first := b.turn.items[0]; len(b.turn.items) == 1 && first.asIs && b.answersAll(first) {
+		for _, p := range first.parts {
+			b.came(first, p)
+		}
 		return llm.Message{Role: "user", Content: first.content}, nil
 	}
-	results := make([][]byte, len(b.pending))
+	results, origins := make([][]byte, len(b.pending)), make([]Origin, len(b.pending))
+	for i := range origins {
+		origins[i] = added
+	}
 	var others [][]byte
 	var notes []Note
 	legacy := false
@@ -273,6 +344,7 @@ func (b *Builder) closeUser() (llm.Message, []Note) {
 			legacy = legacy || p.legacy
 			if p.kind != toolResult {
 				others = append(others, p.raw)
+				b.came(c, p)
 				continue
 			}
 			at, twice := b.match(p.id, results)
@@ -282,11 +354,14 @@ func (b *Builder) closeUser() (llm.Message, []Note) {
 				if p.sent != b.pending[at].as {
 					r = setID(r, b.pending[at].as)
 				}
-				results[at] = r
+				results[at], origins[at] = r, Origin{c.index, p.at}
 			case twice:
 				notes = append(notes, Note{c.index, "a second result of the same tool call was left out"})
 			default:
-				others = append(others, orphan(p.raw)...)
+				for _, o := range orphan(p.raw) {
+					others = append(others, o)
+					b.came(c, p)
+				}
 				notes = append(notes, Note{c.index, "a tool result without its call is sent as text"})
 			}
 		}
@@ -302,6 +377,7 @@ func (b *Builder) closeUser() (llm.Message, []Note) {
 		results[i] = resultBlock(b.pending[i].as, why)
 		notes = append(notes, Note{b.turn.items[0].index, "a tool call without result got a placeholder"})
 	}
+	b.origins = append(origins, b.origins...)
 	return llm.Message{Role: "user", Content: array(append(results, others...))}, notes
 }
 
@@ -338,8 +414,11 @@ func check(x *esjson.Index, raw []byte, o Options) *checked {
 	content := -1
 	for key, i := range x.Parts(0) {
 		c.set(key, x.Raw(i))
-		if string(key) == "content" {
+		switch {
+		case string(key) == "content":
 			content = i
+		case string(key) == "reasoning_details" && o.KeepDetails:
+			c.keepDetails(x.Raw(i))
 		}
 	}
 	if c.role != "user" && c.role != "assistant" {
@@ -361,9 +440,20 @@ func check(x *esjson.Index, raw []byte, o Options) *checked {
 	return c
 }
 
+// keepDetails keeps what a server wants back with an assistant's message.
+func (c *checked) keepDetails(raw []byte) {
+	if esjson.TypeOf(raw) != esjson.TypeArray {
+		return
+	}
+	for range esjson.Array(raw) { // an empty array says nothing
+		c.details, _ = tidy(raw)
+		return
+	}
+}
+
 // take makes parts of the content, which is value i of x.
 func (c *checked) take(x *esjson.Index, i int, o Options) {
-	c.asIs = true
+	c.asIs, o.left = true, new(load)
 	switch esjson.TypeOf(c.content) {
 	case esjson.TypeString:
 		if !isBlank(c.content) {
@@ -375,12 +465,15 @@ func (c *checked) take(x *esjson.Index, i int, o Options) {
 		c.notes = append(c.notes, "a message without content was left out")
 		return
 	}
+	at := -1
 	for _, k := range x.Parts(i) {
+		at++
 		var f fields
 		for key, m := range x.Parts(k) {
 			f.set(key, x.Raw(m))
 		}
 		p, keep, note := checkBlock(x.Raw(k), &f, c.role, o)
+		p.at = at
 		if note != "" {
 			c.notes = append(c.notes, note)
 		}
@@ -396,6 +489,7 @@ func (c *checked) take(x *esjson.Index, i int, o Options) {
 		}
 		c.parts = append(c.parts, p)
 	}
+	c.load = *o.left
 	// A message must not end with thinking.
 	for len(c.parts) > 0 && c.parts[len(c.parts)-1].kind == thinking {
 		c.parts, c.asIs = c.parts[:len(c.parts)-1], false

@@ -13,9 +13,13 @@
 // bytes in front, so that provider caches keep hitting: blocks that need no
 // mending are spliced in raw. What was left out or changed is told in Notes.
 //
-// Limits: sizes are not enforced (number and size of images, bytes of a
-// request); EstimateTokens is a guess that has to be calibrated. A thinking
-// block is sent as it was stored: whether its signature belongs to the model
-// that is asked cannot be seen here, so Options.DropThinking is for the caller
-// who changed the model.
+// What a provider takes (images by number, bytes and sides; names; ids) stands in
+// For, from its documentation. Images are judged by their headers and never made
+// smaller: a text stands in for one that is too large, and when there are too many
+// the oldest go, in steps.
+//
+// Limits: the bytes of a request as a whole are not bounded, and EstimateTokens is
+// a guess that has to be calibrated. A thinking block is sent as it was stored:
+// whether its signature belongs to the model that is asked cannot be seen here, so
+// Options.DropThinking is for the caller who changed the model.
 package contextwindow

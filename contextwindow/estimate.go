@@ -1,6 +1,10 @@
 package contextwindow
 
-import "math"
+import (
+	"math"
+
+	"github.com/roost-dev/roost/esjson"
+)
 
 // bytesPerToken is a cautious guess for prose and code as JSON: it rather counts
 // too many tokens than too few.
@@ -25,4 +29,26 @@ func EstimateTokens(bytes int64, c Calibration) int64 {
 		ratio = min(max(float64(c.Bytes)/float64(c.Tokens), 1), 8)
 	}
 	return int64(math.Ceil(float64(bytes) / ratio))
+}
+
+// Weigh is how many bytes of JSON a message or block has without its images, and
+// how many images stand in it.
+func Weigh(raw []byte) (bytes, images int) {
+	bytes = len(raw)
+	content := raw
+	if esjson.TypeOf(raw) == esjson.TypeObject {
+		if source, ok := esjson.Get(raw, "source"); ok && blockType(raw) == "image" {
+			data, _ := esjson.Get(source, "data")
+			return bytes - len(data), 1
+		}
+		content, _ = esjson.Get(raw, "content")
+	}
+	if esjson.TypeOf(content) != esjson.TypeArray {
+		return bytes, 0
+	}
+	for b := range esjson.Array(content) {
+		less, n := Weigh(b)
+		bytes, images = bytes-len(b)+less, images+n
+	}
+	return bytes, images
 }

@@ -7,15 +7,23 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Truncate hides the given fraction of the visible messages, oldest first, behind
-// a marker: an even number of them, never the first one. id is the marker's
-// truncationId; now (Unix milliseconds) is its ts when no message follows it.
-// removed is 0, and the list the one given, when there is too little to hide.
+// Cut is which messages a truncation hides, and the marker that stands for them.
+type Cut struct {
+	Hide   []int // indexes of the hidden messages, in order
+	At     int   // the marker stands before this message; the length of the list = at its end
+	ID     string
+	Marker []byte
+}
+
+// CutOldest chooses the given fraction of the visible messages, oldest first: an
+// even number of them, never the first one. id is the marker's truncationId; now
+// (Unix milliseconds) is its ts when no message follows it. Nothing is hidden when
+// there is too little to hide.
 //
 // Unlike Roo's, it counts only what is still sent as visible: after a condense,
 // Roo hides messages that the summary hides already, and the request stays as
 // long as it was.
-func Truncate(messages [][]byte, fraction float64, id string, now int64) (out [][]byte, removed int) {
+func CutOldest(messages [][]byte, fraction float64, id string, now int64) Cut {
 	all := readAll(messages)
 	var visible []int
 	for i := max(0, lastSummary(all)); i < len(all); i++ {
@@ -23,19 +31,16 @@ func Truncate(messages [][]byte, fraction float64, id string, now int64) (out []
 			visible = append(visible, i)
 		}
 	}
-	removed = int(math.Floor(float64(len(visible)-1) * fraction))
+	removed := int(math.Floor(float64(len(visible)-1) * fraction))
 	removed -= removed % 2
 	if removed <= 0 || removed >= len(visible) {
-		return messages, 0
+		return Cut{}
 	}
-	hide := make(map[int]bool, removed)
-	for _, i := range visible[1 : removed+1] {
-		hide[i] = true
-	}
-	at, ts := len(messages), float64(now)
+	c := Cut{Hide: visible[1 : removed+1], At: len(messages), ID: id}
+	ts := float64(now)
 	if removed+1 < len(visible) {
-		at = visible[removed+1]
-		if f, ok := num(all[at].ts); ok {
+		c.At = visible[removed+1]
+		if f, ok := num(all[c.At].ts); ok {
 			ts = f - 1
 		}
 	}
@@ -45,17 +50,34 @@ func Truncate(messages [][]byte, fraction float64, id string, now int64) (out []
 	marker.Float("ts", ts)
 	marker.Bool("isTruncationMarker", true)
 	marker.String("truncationId", id)
+	c.Marker = marker.Bytes()
+	return c
+}
+
+// Tag is a message with the tag of the truncation that hides it.
+func (c Cut) Tag(message []byte) []byte {
+	return esjson.Set(message, "truncationParent", esjson.Quote(nil, c.ID))
+}
+
+// Truncate is the list as CutOldest leaves it. removed is 0, and the list the one
+// given, when there is too little to hide.
+func Truncate(messages [][]byte, fraction float64, id string, now int64) (out [][]byte, removed int) {
+	c := CutOldest(messages, fraction, id, now)
+	if len(c.Hide) == 0 {
+		return messages, 0
+	}
+	hidden := c.Hide
 	for i, m := range messages {
-		if i == at {
-			out = append(out, marker.Bytes())
+		if i == c.At {
+			out = append(out, c.Marker)
 		}
-		if hide[i] {
-			m = esjson.Set(m, "truncationParent", esjson.Quote(nil, id))
+		if len(hidden) > 0 && hidden[0] == i {
+			hidden, m = hidden[1:], c.Tag(m)
 		}
 		out = append(out, m)
 	}
-	if at == len(messages) {
-		out = append(out, marker.Bytes())
+	if c.At == len(messages) {
+		out = append(out, c.Marker)
 	}
-	return out, removed
+	return out, len(c.Hide)
 }

@@ -27,15 +27,28 @@ type Request struct {
 	Provider  string
 	Model     string
 	BaseURL   string
+	Profile   string // a profile of Config: provider, model and settings at once; what stands here beside it wins
+	Effort    string // none, minimal, low, medium, high, xhigh, max
+	MaxTokens int    // of one reply
 	Approve   string // ask, read, edits, all
 	Allow     []string
 	Deny      []string
+	// Rules of tools and files; see approval.Rule.
+	AllowTools, AskTools, DenyTools []string
+	// MaxDayMicros is what all tasks may cost on one day, for this run; 0 = as Config
+	// says, negative = no limit. A task does not keep it.
+	MaxDayMicros int64
 	// Limits replaces those of the task's limits that are not zero here; a negative
 	// one takes the limit away.
 	Limits *task.Limits
 
 	Origin      string // cli, api, web, editor
 	Interactive bool   // somebody listens to questions and will call Answer
+
+	// StandIn is a profile or provider to use where the task's own profile is not
+	// known; the task keeps its profile's name.
+	StandIn  string
+	keepName bool // Profile is such a stand-in
 }
 
 // Event is one thing that happened, as every stream shows it.

@@ -14,9 +14,9 @@ import (
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/agent/spool"
 	"github.com/roost-dev/roost/llm/catalogue"
+	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
-	"github.com/roost-dev/roost/tool/toolset"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -33,6 +33,23 @@ type Config struct {
 	BaseURLs map[string]string // by provider
 	Keys     map[string]string // by provider
 	Zone     string            // the user's time zone
+	Linter   string            // the command line whose findings @problems stands for; "" = none
+
+	// MaxDayMicros is what all tasks together may cost on one day, in micro-dollars; 0 =
+	// no limit. It belongs to the machine and not to a task.
+	MaxDayMicros int64
+	// Guarded are Roost's own folders and files beside the store's root, absolute. No
+	// policy lets a tool write there unasked.
+	Guarded []string
+
+	// ModeFiles hold the user's own modes (Roo's custom_modes.yaml), absolute, the first
+	// one first; they need not exist. Home is where the user's own rules lie, below .roo;
+	// "" = there are none.
+	ModeFiles []string
+	Home      string
+
+	Profiles       map[string]Profile // by name
+	SourceProfiles map[string]string  // by source: the profile, or provider, for tasks whose own profile is unknown
 }
 
 // Engine runs tasks. It is safe for concurrent use.
@@ -118,12 +135,19 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	r, told, err := e.sticky(ref, view.State.Settings, r)
+	if err != nil {
+		return nil, errors.Join(err, view.Close())
+	}
 	settings, err := e.settings(view.State.Settings, r)
 	foreign := view.Log == nil
 	if err := errors.Join(err, view.Close()); err != nil {
 		return nil, err
 	}
 	parts, err := e.parts(settings)
+	if err == nil {
+		err = parts.enter(&settings, r)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +155,8 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := e.newRun(owned.Task, settings, parts, r.Interactive)
-	run.found = append(describe(owned, foreign), differences(owned.Task.State(), settings, run.agent.Head)...)
+	run := e.newRun(owned.Task, settings, parts, r)
+	run.found = append(append(append(run.found, describe(owned, foreign)...), told...), differences(owned.Task.State(), settings, run.agent.Head)...)
 	return run, nil
 }
 
@@ -145,6 +169,9 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 		return nil, err
 	}
 	parts, err := e.parts(settings)
+	if err == nil {
+		err = parts.enter(&settings, r)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +185,7 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.newRun(owned, settings, parts, r.Interactive), nil
+	return e.newRun(owned, settings, parts, r), nil
 }
 
 // parts are what a run works with.
@@ -166,6 +193,8 @@ type parts struct {
 	provider  providerChoice
 	workspace *workspace.Workspace
 	model     catalogue.Model
+	modes     mode.Set
+	notes     []string // what the person should know
 }
 
 func (e *Engine) parts(s task.Settings) (parts, error) {
@@ -182,21 +211,23 @@ func (e *Engine) parts(s task.Settings) (parts, error) {
 			Try: "name the folder with -C DIR",
 		}
 	}
+	ws.Guard(append([]string{e.store.Root()}, e.opt.Config.Guarded...)...)
 	choice, err := e.provider(s)
 	if err != nil {
 		return parts{}, err
 	}
 	model, _ := catalogue.Find(s.Provider, s.Model)
-	return parts{provider: choice, workspace: ws, model: model}, nil
+	modes, notes := Modes(ws.Root(), e.opt.Config)
+	return parts{provider: choice, workspace: ws, model: model, modes: modes, notes: notes}, nil
 }
 
-func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, interactive bool) *Run {
+func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, r Request) *Run {
 	id := uuid.NewString()
 	t.By(id)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	run := &Run{
 		ID: id, TaskID: t.Ref.ID, engine: e, task: t, ctx: ctx, cancel: cancel,
-		done: make(chan struct{}), stream: newStream(), interactive: interactive,
+		done: make(chan struct{}), stream: newStream(), interactive: r.Interactive,
 		answers: map[string]*place{}, limits: s.Limits, active: make(chan struct{}, 1),
 	}
 	dir, err := spool.Make("")
@@ -204,11 +235,13 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, interactive boo
 		run.spoolErr = err
 	}
 	run.spool = dir
+	run.found = append(append(run.found, p.notes...), e.priceless(s, p, r)...)
 	run.agent = &agent.Agent{
-		Task: recorder{t, run}, Provider: p.provider.llm, Model: p.model, Tools: toolset.All(), Workspace: p.workspace,
-		Policy: policy(s), Asker: asker{run}, Live: run.live, Now: e.opt.Now, Zone: e.opt.Config.Zone,
+		Task: recorder{t, run}, Provider: p.provider.llm, Model: p.model, Tools: e.tools(t.Ref.ID), Workspace: p.workspace,
+		World: e.world(p.workspace), Policy: policy(s), Asker: asker{run}, Live: run.live, Now: e.opt.Now, Zone: e.opt.Config.Zone,
 		RunID: id, Settings: s, Head: gitHead(p.workspace.Root()), SpoolDir: dir,
-		Masks: p.provider.masks, Notice: run.notice, Expect: run.expect,
+		Masks: p.provider.masks, Notice: run.notice, Expect: run.expect, Shared: e.shared(t, s.Limits, r),
+		Modes: &p.modes, Rules: e.userRules(p.workspace.Root()),
 	}
 	return run
 }

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"net/url"
+	"strings"
+
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/anthropic"
 	"github.com/roost-dev/roost/llm/google"
@@ -16,33 +19,33 @@ type access struct {
 	base  string   // variable of its address
 	free  bool     // works without a key
 	model string   // asked when nobody names one; "" = a model has to be named
-	open  func(key, base, model string) llm.Provider
+	open  func(key, base string, s task.Settings) llm.Provider
 }
 
 // providers are those that ask a model somewhere.
 var providers = map[string]access{
 	"anthropic": {
 		keys: []string{"ANTHROPIC_API_KEY"}, base: "ANTHROPIC_BASE_URL", model: "claude-sonnet-5-5",
-		open: func(key, base, model string) llm.Provider {
-			return anthropic.New(anthropic.Options{APIKey: key, BaseURL: base, Model: model})
+		open: func(key, base string, s task.Settings) llm.Provider {
+			return anthropic.New(anthropic.Options{APIKey: key, BaseURL: base, Model: s.Model, Effort: s.Effort})
 		},
 	},
 	"openai": {
-		keys: []string{"OPENAI_API_KEY"}, base: "OPENAI_BASE_URL", model: "gpt-5.1",
-		open: func(key, base, model string) llm.Provider {
-			return openai.New(openai.Options{APIKey: key, BaseURL: base, Model: model})
+		keys: []string{"OPENAI_API_KEY"}, base: "OPENAI_BASE_URL", model: "gpt-6.2-sol",
+		open: func(key, base string, s task.Settings) llm.Provider {
+			return openai.New(openai.Options{APIKey: key, BaseURL: base, Model: s.Model, Effort: s.Effort})
 		},
 	},
 	"google": {
 		keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, base: "GOOGLE_BASE_URL", model: "gemini-2.5-pro",
-		open: func(key, base, model string) llm.Provider {
-			return google.New(google.Options{APIKey: key, BaseURL: base, Model: model})
+		open: func(key, base string, s task.Settings) llm.Provider {
+			return google.New(google.Options{APIKey: key, BaseURL: base, Model: s.Model, Effort: s.Effort})
 		},
 	},
 	"openai-compatible": {
 		keys: []string{"OPENAI_COMPATIBLE_API_KEY", "OPENROUTER_API_KEY"}, base: "OPENAI_COMPATIBLE_BASE_URL", free: true,
-		open: func(key, base, model string) llm.Provider {
-			return openai.New(openai.Options{Compatible: true, APIKey: key, BaseURL: base, Model: model})
+		open: func(key, base string, s task.Settings) llm.Provider {
+			return openai.New(openai.Options{Compatible: true, APIKey: key, BaseURL: base, Model: s.Model, Effort: s.Effort})
 		},
 	},
 }
@@ -64,12 +67,17 @@ func (e *Engine) provider(s task.Settings) (providerChoice, error) {
 	for name, key := range c.Keys {
 		known = append(known, redact.Known{Kind: name + "-key", Value: key})
 	}
+	for _, p := range c.Profiles {
+		if p.Key != "" {
+			known = append(known, redact.Known{Kind: p.Provider + "-key", Value: p.Key})
+		}
+	}
 	choice := providerChoice{masks: redact.New(known...)}
 	switch s.Provider {
 	case "":
 		return choice, &ConfigError{
 			What: "ask a model", Why: "no provider is named and no key was found",
-			Try: "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or play a script with --provider script --model FILE",
+			Try: "roost auth set anthropic (or openai, google), set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or play a script with --provider script --model FILE",
 		}
 	case "script":
 		model, err := loadScript(s.Model)
@@ -87,12 +95,23 @@ func (e *Engine) provider(s task.Settings) (providerChoice, error) {
 		}
 	}
 	key, base := c.Keys[s.Provider], s.BaseURL
+	if s.Account != "" {
+		if key = c.Profiles[s.Account].Key; key == "" {
+			return choice, &ConfigError{
+				What: "ask " + s.Provider + " with the key of the profile " + s.Account, Why: "that key is gone, and no other is taken in its place",
+				Try: "roost auth set --profile " + s.Account + ", or resume with --profile or --provider",
+			}
+		}
+	}
 	if base == "" {
 		base = c.BaseURLs[s.Provider]
 	}
+	if s.Account == "" && p.free && strayed(key, base) {
+		key = ""
+	}
 	switch {
 	case key == "" && !p.free:
-		return choice, &ConfigError{What: "ask " + s.Provider, Why: "there is no key", Try: "set " + p.keys[0]}
+		return choice, &ConfigError{What: "ask " + s.Provider, Why: "there is no key", Try: "set " + p.keys[0] + ", or roost auth set " + s.Provider}
 	case base == "" && p.free:
 		return choice, &ConfigError{
 			What: "ask " + s.Provider, Why: "no address is named",
@@ -101,8 +120,18 @@ func (e *Engine) provider(s task.Settings) (providerChoice, error) {
 	case s.Model == "" && p.model == "":
 		return choice, &ConfigError{What: "ask " + s.Provider, Why: "no model is named", Try: "name one with --model"}
 	}
-	choice.llm = p.open(key, base, s.Model)
+	choice.llm = p.open(key, base, s)
 	return choice, nil
+}
+
+// strayed reports whether a key is OpenRouter's and the address is not: many servers
+// go by openai-compatible, and the key of one is not for the eyes of another.
+func strayed(key, base string) bool {
+	if !strings.HasPrefix(key, "sk-or-") {
+		return false
+	}
+	u, err := url.Parse(base)
+	return err != nil || u.Hostname() != "openrouter.ai" && !strings.HasSuffix(u.Hostname(), ".openrouter.ai")
 }
 
 func loadScript(name string) (llm.Provider, error) {

@@ -181,7 +181,9 @@ func (r *Run) tell(kind, text string) {
 }
 
 func (r *Run) live(d agent.Delta) {
-	r.touch()
+	if d.Type != "wait.delta" { // to wait is to be idle
+		r.touch()
+	}
 	var o esjson.Object
 	o.String("type", d.Type)
 	o.String("task_id", r.TaskID)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/approval"
+	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -27,12 +28,26 @@ func (e *Engine) settings(s task.Settings, r Request) (task.Settings, error) {
 			*to = given
 		}
 	}
+	if r.Profile != "" {
+		var err error
+		was := s.Profile
+		if s, err = e.withProfile(s, r.Profile); err != nil {
+			return s, err
+		}
+		if r.keepName {
+			s.Profile = was
+		}
+	}
 	over(&s.Workspace, r.Workspace)
 	over(&s.Mode, r.Mode)
 	over(&s.Approve, r.Approve)
 	if r.Provider != "" && r.Provider != s.Provider {
 		// Another provider's model and address mean nothing here.
-		s.Provider, s.Model, s.BaseURL = r.Provider, "", ""
+		s.Provider, s.Model, s.BaseURL, s.Account = r.Provider, "", "", ""
+	}
+	over(&s.Effort, r.Effort)
+	if r.MaxTokens != 0 {
+		s.MaxTokens = max(r.MaxTokens, 0)
 	}
 	over(&s.Model, r.Model)
 	over(&s.BaseURL, r.BaseURL)
@@ -46,7 +61,7 @@ func (e *Engine) settings(s task.Settings, r Request) (task.Settings, error) {
 		s.Model = providers[s.Provider].model
 	}
 	if s.Mode == "" {
-		s.Mode = "code"
+		s.Mode = mode.Default
 	}
 	if s.Approve == "" {
 		s.Approve = approval.ModeAsk
@@ -62,6 +77,9 @@ func (e *Engine) settings(s task.Settings, r Request) (task.Settings, error) {
 	}
 	if r.Deny != nil {
 		s.Deny = r.Deny
+	}
+	if err := rules(&s, r); err != nil {
+		return s, err
 	}
 	if r.Limits != nil {
 		s.Limits = limits(s.Limits, *r.Limits)
@@ -80,6 +98,9 @@ func limits(has, given task.Limits) task.Limits {
 	return task.Limits{
 		MaxTurns:       limit(has.MaxTurns, given.MaxTurns),
 		MaxCostMicros:  limit(has.MaxCostMicros, given.MaxCostMicros),
+		MaxTaskMicros:  limit(has.MaxTaskMicros, given.MaxTaskMicros),
+		AskRequests:    limit(has.AskRequests, given.AskRequests),
+		AskCostMicros:  limit(has.AskCostMicros, given.AskCostMicros),
 		IdleTimeoutMS:  limit(has.IdleTimeoutMS, given.IdleTimeoutMS),
 		TotalTimeoutMS: limit(has.TotalTimeoutMS, given.TotalTimeoutMS),
 	}
@@ -96,7 +117,9 @@ func limit[N int | int64](has, given N) N {
 }
 
 func policy(s task.Settings) approval.Policy {
-	return approval.Policy{Mode: s.Approve, Allow: s.Allow, Deny: s.Deny, AllowTools: s.Tools}
+	return approval.Policy{
+		Mode: s.Approve, Allow: s.Allow, Deny: s.Deny, AllowTools: s.Tools, AskTools: s.AskTools, DenyTools: s.DenyTools,
+	}
 }
 
 // gitHead is the commit that a workspace's repository stands on, "" without one.

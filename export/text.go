@@ -3,7 +3,9 @@ package export
 import (
 	"bytes"
 	"html"
+	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/alecthomas/chroma/v2"
@@ -11,6 +13,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/util"
 
@@ -37,7 +40,11 @@ type typesetter struct {
 
 func newTypesetter(by *redact.Redactor) *typesetter {
 	t := &typesetter{mask: mask{by: by}, left: maxColoured, format: chromahtml.New(chromahtml.WithClasses(true), chromahtml.PreventSurroundingPre(true))}
+	// Without links by reference: their addresses stand in lines of their own, which would
+	// not be shown, also where no link uses them.
+	plain := parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...), parser.WithInlineParsers(parser.DefaultInlineParsers()...))
 	t.md = goldmark.New(
+		goldmark.WithParser(plain),
 		goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList),
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(plainNodes{t}, 1))),
 	)
@@ -58,10 +65,31 @@ func (t *typesetter) markdown(s string) string {
 		return `<pre class="text">` + html.EscapeString(s) + "</pre>"
 	}
 	var out bytes.Buffer
-	if err := t.md.Convert([]byte(s), &out); err != nil {
+	if err := t.md.Convert([]byte(s), &out); err != nil || cellsLost(s, out.String()) {
 		return `<pre class="text">` + html.EscapeString(s) + "</pre>"
 	}
 	return out.String()
+}
+
+// cellsLost reports whether a table has no place for something: what stands in a row
+// behind the last column is dropped, by Markdown's rules.
+func cellsLost(source, page string) bool {
+	if !strings.Contains(page, "<table>") {
+		return false
+	}
+	words := func(s string) []string {
+		return strings.FieldsFunc(html.UnescapeString(s), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+	}
+	shown := map[string]bool{}
+	for _, word := range words(page) {
+		shown[word] = true
+	}
+	for line := range strings.Lines(source) {
+		if strings.Contains(line, "|") && slices.ContainsFunc(words(line), func(word string) bool { return !shown[word] }) {
+			return true
+		}
+	}
+	return false
 }
 
 // hurts looks for text that Markdown takes more than linear time for: lines that open
@@ -161,23 +189,32 @@ func image(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatu
 	if entering {
 		w.WriteString(`<span class="image">[image: `) //nolint:errcheck // into memory
 	} else {
-		w.WriteString(" " + html.EscapeString(string(n.(*ast.Image).Destination)) + "]</span>") //nolint:errcheck // into memory
+		img := n.(*ast.Image)
+		w.WriteString(" " + html.EscapeString(string(img.Destination)+titled(img.Title)) + "]</span>") //nolint:errcheck // into memory
 	}
 	return ast.WalkContinue, nil
 }
 
 func link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	to := string(n.(*ast.Link).Destination)
+	to, title := string(n.(*ast.Link).Destination), titled(n.(*ast.Link).Title)
 	switch {
 	case !outward(to) && entering:
 	case !outward(to):
-		w.WriteString(" (" + html.EscapeString(to) + ")") //nolint:errcheck // into memory
+		w.WriteString(" (" + html.EscapeString(to+title) + ")") //nolint:errcheck // into memory
 	case entering:
 		w.WriteString(anchor(to)) //nolint:errcheck // into memory
 	default:
-		w.WriteString("</a>") //nolint:errcheck // into memory
+		w.WriteString("</a>" + html.EscapeString(title)) //nolint:errcheck // into memory
 	}
 	return ast.WalkContinue, nil
+}
+
+// titled is the title of a link or picture behind its address.
+func titled(title []byte) string {
+	if len(title) == 0 {
+		return ""
+	}
+	return ` "` + string(title) + `"`
 }
 
 func autoLink(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -196,7 +233,13 @@ func autoLink(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.W
 func (p plainNodes) fenced(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		block := n.(*ast.FencedCodeBlock)
-		w.WriteString(`<pre class="chroma"><code>` + p.t.code(lines(block, source), string(block.Language(source))) + "</code></pre>\n") //nolint:errcheck // into memory
+		language := string(block.Language(source))
+		if block.Info != nil { // a name of a file, perhaps
+			if info := strings.TrimSpace(string(block.Info.Segment.Value(source))); info != language || lexerOf(language) == nil {
+				w.WriteString(`<p class="text">` + html.EscapeString(info) + "</p>\n") //nolint:errcheck // into memory
+			}
+		}
+		w.WriteString(`<pre class="chroma"><code>` + p.t.code(lines(block, source), language) + "</code></pre>\n") //nolint:errcheck // into memory
 	}
 	return ast.WalkSkipChildren, nil
 }

@@ -18,6 +18,10 @@ import (
 type Message struct {
 	Role    string          // "user" or "assistant"
 	Content json.RawMessage // a JSON string or an array of content blocks
+
+	// ReasoningDetails is the array of that name that a server of chat completions
+	// sent with the message and wants back with it; nil when there is none.
+	ReasoningDetails json.RawMessage
 }
 
 // ToolSpec is what a model is told of a tool.
@@ -93,6 +97,10 @@ type Done struct {
 	// Blocks with the input {} and must not run: its result is an error that shows
 	// the model its own text. nil when all is well.
 	Malformed map[string]string
+
+	// ReasoningDetails is what a server of chat completions wants back with this
+	// message: a JSON array, nil when it sent none. Blocks holds no reasoning then.
+	ReasoningDetails json.RawMessage
 }
 
 func (TextDelta) chunk()      {}

@@ -119,10 +119,44 @@ func urlPassword(s string, at int, final bool) (int, int, bool) {
 	if len(value) < 6 || strings.ContainsAny(value[:1], "$%*") || strings.Trim(value, "*x.X") == "" {
 		return 0, 0, false // short, a variable or already masked
 	}
+	bare := unescaped(value)
 	for _, w := range shown {
-		if strings.EqualFold(value, w) {
+		if strings.EqualFold(bare, w) {
 			return 0, 0, false
 		}
 	}
+	if !made(bare) {
+		return 0, 0, false
+	}
 	return from, to, false
+}
+
+// unescaped leaves percent escapes out: their digits say nothing of a password.
+func unescaped(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) && alnum[s[i+1]] && alnum[s[i+2]] {
+			i += 2
+			continue
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// made: not a word that an example would use. Passwords of plain words go by; code that
+// speaks of addresses is full of those.
+func made(s string) bool {
+	small, big := 0, 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9':
+			return true
+		case c >= 'a' && c <= 'z':
+			small++
+		case c >= 'A' && c <= 'Z':
+			big++
+		}
+	}
+	return len(s) >= 12 && small > 0 && big > 0
 }

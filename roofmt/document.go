@@ -78,8 +78,10 @@ func (d *Document) Recovered() bool { return d.Source != "" && d.Source != d.Nam
 // Intact tells whether the document's own file is a plain array that can be copied byte for byte.
 func (d *Document) Intact() bool { return d.State == Present }
 
+// blank tells whether the file holds nothing: it is absent, has no byte, or is an empty list. NULs are what a power cut
+// leaves of a history, so they are damage.
 func (d *Document) blank() bool {
-	return len(d.Spans) == 0 && (d.State == Missing || d.State == Empty || d.State == Present)
+	return len(d.Spans) == 0 && (d.State == Missing || d.State == Empty && d.Print.Size == 0 || d.State == Present)
 }
 
 // ErrClosed is returned by reads after Close, or when the document has no file.

@@ -192,8 +192,8 @@ func TestLossesInWords(t *testing.T) {
 		problem   string
 		recovered string
 	}{
-		{"cut in a message", map[string]string{roofmt.UIName: uiList(3)[:130]}, "cut at byte 130, inside the message that begins near byte", "1 whole messages"},
-		{"cut between two", map[string]string{roofmt.UIName: uiList(1)[:len(uiList(1))-1] + ","}, "cut at byte", "1 whole messages"},
+		{"cut in a message", map[string]string{roofmt.UIName: uiList(3)[:130]}, "cut at byte 130, inside the message that begins near byte", "1 whole message"},
+		{"cut between two", map[string]string{roofmt.UIName: uiList(1)[:len(uiList(1))-1] + ","}, "cut at byte", "1 whole message"},
 		{"empty", map[string]string{roofmt.UIName: ""}, "empty (0 bytes)", "nothing"},
 		{"NULs", map[string]string{roofmt.UIName: "\x00\x00\x00\x00"}, "no text in its 4 bytes", "nothing"},
 		{"no list", map[string]string{roofmt.UIName: `"x"`}, "no list of messages in it", "nothing"},
@@ -201,7 +201,7 @@ func TestLossesInWords(t *testing.T) {
 		{"something behind", map[string]string{roofmt.UIName: uiList(2) + "junk"}, "something else follows the list at byte", "2 whole messages"},
 		{"something before", map[string]string{roofmt.UIName: "\x00\x00" + uiList(2)}, "2 foreign bytes before the list", "2 whole messages"},
 		{"from a backup", map[string]string{roofmt.UIName: "", bak: uiList(2)}, "empty (0 bytes)", "2 whole messages from " + bak},
-		{"from a torn backup", map[string]string{bak: uiList(3)[:130]}, "missing; a write was interrupted", "1 whole messages from " + bak + " (cut at byte 130"},
+		{"from a torn backup", map[string]string{bak: uiList(3)[:130]}, "missing; a write was interrupted", "1 whole message from " + bak + " (cut at byte 130"},
 	} {
 		dir := t.TempDir()
 		write(t, dir, c.files)

@@ -28,7 +28,7 @@ func ExampleRead() {
 	fmt.Println(f.UI.State, "-", f.Losses[0].Recovered)
 	// Output:
 	// do it
-	// damaged - 1 whole messages
+	// damaged - 1 whole message
 }
 
 func ExampleFind() {

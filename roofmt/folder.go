@@ -48,11 +48,13 @@ type Folder struct {
 	Losses []Loss
 	Locks  []string // files that another program is writing just now
 	Origin Origin
+
+	spoilt bool // a file that may be either history has bytes and no message
 }
 
-// Empty tells whether the folder holds no bytes of any message: no message file, or only empty ones. Roo leaves such
-// folders behind whenever it is asked for an unknown id. A damaged file is not empty.
-func (f *Folder) Empty() bool { return f.UI.blank() && f.API.blank() }
+// Empty tells whether the folder holds no bytes of any message: no message file, or only ones of no byte and empty lists.
+// Roo leaves such folders behind whenever it is asked for an unknown id. A damaged file is not empty.
+func (f *Folder) Empty() bool { return f.UI.blank() && f.API.blank() && !f.spoilt }
 
 // Damaged tells whether something was lost or had to be recovered.
 func (f *Folder) Damaged() bool { return len(f.Losses) > 0 }

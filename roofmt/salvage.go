@@ -298,7 +298,7 @@ func (r *reader) report(d *Document, own, best scan) {
 	}
 	recovered := "nothing"
 	if n := len(d.Spans); n > 0 {
-		recovered = fmt.Sprintf("%d whole messages", n)
+		recovered = wholeMessages(n)
 		if best.name != own.name {
 			recovered += " from " + best.name
 			if best.state == Damaged {
@@ -307,6 +307,13 @@ func (r *reader) report(d *Document, own, best scan) {
 		}
 	}
 	r.lose(own.name, problem, recovered)
+}
+
+func wholeMessages(n int) string {
+	if n == 1 {
+		return "1 whole message"
+	}
+	return fmt.Sprintf("%d whole messages", n)
 }
 
 func describe(s scan) string {
@@ -364,13 +371,14 @@ func (r *reader) legacy() {
 		}
 		if !s.tail.Clean() && s.state != Missing && s.state != Present {
 			r.lose(LegacyName, s.state.String(), "nothing")
+			r.folder.spoilt = s.state == Unreadable || s.print.Size > 0
 		}
 		return
 	}
 	_ = d.close()
 	d.use(s)
 	if s.state == Damaged {
-		r.lose(LegacyName, describe(s), fmt.Sprintf("%d whole messages", len(s.spans)))
+		r.lose(LegacyName, describe(s), wholeMessages(len(s.spans)))
 	}
 }
 

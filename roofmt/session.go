@@ -136,7 +136,7 @@ func (r *reader) readTranscript(name string) {
 	default:
 		recovered := "nothing"
 		if len(s.spans) > 0 {
-			recovered = fmt.Sprintf("%d whole messages", len(s.spans))
+			recovered = wholeMessages(len(s.spans))
 		}
 		r.lose(name, describe(s), recovered)
 	}

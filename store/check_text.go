@@ -16,6 +16,7 @@ func (s *Store) compareText(ctx context.Context, v *View, snap *catalog.Snapshot
 			return "", ctx.Err() // it is damaged, and would not have been kept
 		}
 		fresh.Add(m)
+		fresh.Shed()
 	}
 	want := fresh.Entry("", "", 0, nil).Digest()
 	have, err := snap.Digest(ctx, row.ID)

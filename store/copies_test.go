@@ -28,8 +28,8 @@ func TestCopiesAreOneTask(t *testing.T) {
 	s := open(t, root, first, second)
 	before := tree(t, first)
 	one := listing(t, s, Filter{})
-	if len(one.Items) != 1 || one.Items[0].Path != dir || !slices.Equal(one.Items[0].Copies, []string{other}) {
-		t.Fatalf("%+v", one.Items)
+	if len(one.Items) != 1 || one.Items[0].Path != dir || !slices.Equal(one.Items[0].Copies, []string{other}) || one.Copies != 1 {
+		t.Fatalf("%+v, %d copies", one.Items, one.Copies)
 	}
 	for _, src := range one.Sources[1:] {
 		if src.Tasks != 1 {
@@ -55,7 +55,7 @@ func TestCopiesAreOneTask(t *testing.T) {
 	commit(t, k, task.UI, uiRow(9, "on"))
 	closeTask(t, k)
 	two := listing(t, s, Filter{})
-	if len(two.Items) != 2 || len(two.Items[0].Copies)+len(two.Items[1].Copies) != 0 {
+	if len(two.Items) != 2 || len(two.Items[0].Copies)+len(two.Items[1].Copies)+two.Copies != 0 {
 		t.Errorf("%+v", two.Items)
 	}
 	var many *AmbiguousError

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,25 +31,15 @@ func (s *Store) shelfDeeds(ctx context.Context) (map[[2]string]*shelved, error) 
 		return nil, fmt.Errorf("open the overlay %s: %w", s.overlayDir(), err)
 	}
 	defer log.Close()
-	for c, err := range log.Read(ctx, 1) {
-		var lost *journal.DamageError
-		if errors.As(err, &lost) {
-			continue
+	err = eachMark(ctx, log, func(c journal.Commit, e mark) {
+		key := [2]string{e.Source, e.ID}
+		if out[key] == nil {
+			out[key] = &shelved{names: map[uint64]string{}}
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read the overlay: %w", err)
-		}
-		for _, raw := range c.Events {
-			var e mark
-			if json.Unmarshal(raw, &e) != nil {
-				continue
-			}
-			key := [2]string{e.Source, e.ID}
-			if out[key] == nil {
-				out[key] = &shelved{names: map[uint64]string{}}
-			}
-			out[key].fold(e, c.Seq, c.At)
-		}
+		out[key].fold(e, c.Seq, c.At)
+	})
+	if err != nil {
+		return nil, err
 	}
 	return out, nil
 }

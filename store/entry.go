@@ -133,10 +133,7 @@ func (l *lines) place(i int, src Source) {
 func (l *lines) stale() []int {
 	indexes := make([]bool, len(l.srcs)) // whether what they say is as it was
 	for i, src := range l.srcs {
-		if l.ground[i] != nil {
-			sh := l.known.rows.Shelf(src.Name)
-			indexes[i] = sh != nil && sh.Indexes != 0 && sh.Indexes == l.s.indexPrint(src.Tasks)
-		}
+		indexes[i] = l.index(i, src)
 	}
 	workers := runtime.GOMAXPROCS(0)
 	found := make([][]int, workers)
@@ -155,6 +152,25 @@ func (l *lines) stale() []int {
 	}
 	all.Wait()
 	return slices.Concat(found...)
+}
+
+// index finds out what is wrong with the indexes of a source, and reports whether they are
+// as they were. Of our own root's, which is derived, doctor tells.
+func (l *lines) index(i int, src Source) (same bool) {
+	var sh *catalog.Shelf
+	if l.ground[i] != nil {
+		sh = l.known.rows.Shelf(src.Name)
+		if sh != nil && sh.Indexes != 0 && sh.Indexes == l.s.indexPrint(src.Tasks) {
+			l.states[i].Problem = sh.Problem
+			return true
+		}
+	}
+	if src.Own || src.One || src.err != nil || src.gone != nil {
+		return false
+	}
+	l.states[i].Problem = l.s.rows.problem(src.Tasks)
+	l.changed = l.changed || sh != nil // else it is read in every list
+	return false
 }
 
 // holds reports whether a row is that of the task as it is now.
@@ -382,7 +398,8 @@ func (l *lines) keep() {
 	for i, src := range l.srcs {
 		if l.ground[i] != nil {
 			fresh[i] = &catalog.Shelf{
-				Name: src.Name, Tool: src.Tool, ByPath: src.byPath, Path: src.Path, Tasks: src.Tasks, Seen: l.s.opt.Now(), Dirs: src.dirs, Indexes: l.s.indexPrint(src.Tasks),
+				Name: src.Name, Tool: src.Tool, ByPath: src.byPath, Path: src.Path, Tasks: src.Tasks, Seen: l.s.opt.Now(), Dirs: src.dirs,
+				Indexes: l.s.indexPrint(src.Tasks), Problem: l.states[i].Problem,
 			}
 		}
 	}

@@ -43,6 +43,10 @@ type SourceState struct {
 	Empty   int    `json:"empty"`
 	Bytes   int64  `json:"bytes"` // of the tasks' files
 
+	// Problem is what is wrong with the tool's own index of its tasks. All of them are
+	// listed without it; what only the index knows may be missing.
+	Problem string `json:"problem,omitempty"`
+
 	tasks string // the folder of task folders
 }
 
@@ -52,6 +56,7 @@ type Listing struct {
 	Depths     []int // of a tree: how far below its first parent each task stands
 	NextCursor string
 	Sources    []SourceState
+	Copies     int // places that hold a copy of a task which the filter keeps in another place
 }
 
 // List shows every task of every source. One that cannot be parsed is listed as
@@ -78,13 +83,17 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	sieve := f.sieve()
 	all := l.united(ctx, func(ln *entry) bool { return sieve.keeps(ln.row, l.srcs[ln.src].Name) })
 	all = f.sorted(all)
+	copies := 0
+	for _, ln := range all {
+		copies += len(ln.copies)
+	}
 	var depths []int
 	ends := func(n int) int { return n }
 	if f.Tree {
 		all, depths = asTree(all)
 		ends = families(depths)
 	}
-	out := Listing{Sources: l.tally()}
+	out := Listing{Sources: l.tally(), Copies: copies}
 	from = min(from, len(all))
 	to := len(all)
 	if f.Limit > 0 {

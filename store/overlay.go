@@ -83,22 +83,35 @@ func (s *Store) overlayDir() string { return filepath.Join(s.opt.Root, "overlay"
 
 func foldMarks(ctx context.Context, log journal.Reader) (Marks, error) {
 	out := Marks{}
+	err := eachMark(ctx, log, func(c journal.Commit, e mark) {
+		if e.Type == tagged || e.Type == trashed {
+			out.apply(e, c.At)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// eachMark goes through an overlay. What of it is damaged, or unknown, is passed over.
+func eachMark(ctx context.Context, log journal.Reader, f func(journal.Commit, mark)) error {
 	for c, err := range log.Read(ctx, 1) {
 		var lost *journal.DamageError
 		if errors.As(err, &lost) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read the overlay: %w", err)
+			return fmt.Errorf("read the overlay: %w", err)
 		}
 		for _, raw := range c.Events {
 			var e mark
-			if json.Unmarshal(raw, &e) == nil && (e.Type == tagged || e.Type == trashed) {
-				out.apply(e, c.At)
+			if json.Unmarshal(raw, &e) == nil {
+				f(c, e)
 			}
 		}
 	}
-	return out, nil
+	return nil
 }
 
 func (m Marks) apply(e mark, at int64) {

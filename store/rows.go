@@ -1,9 +1,12 @@
 package store
 
 import (
+	"errors"
+	"strings"
 	"sync"
 
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/roofmt/sqlitefile"
 )
 
 // rowCache keeps what indexes of other tools say of their tasks, as long as the
@@ -11,7 +14,7 @@ import (
 // all of them.
 type rowCache struct {
 	mu  sync.Mutex
-	dir map[string]*roofmt.Rows // by tasks folder
+	dir map[string]rowsRead // by tasks folder
 }
 
 // row is what an index beside a task folder keeps of it, nil when there is none.
@@ -20,17 +23,37 @@ type rowCache struct {
 // of it; that it is damaged is no damage of the task.
 func (c *rowCache) row(folder string) []byte {
 	tasks, id := roofmt.PlaceOf(folder)
+	return c.of(tasks).Row(id)
+}
+
+// rowsRead are rows and why there are no more of them.
+type rowsRead struct {
+	*roofmt.Rows
+	err error
+}
+
+func (c *rowCache) of(tasks string) rowsRead {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	rows := c.dir[tasks]
-	if rows == nil || rows.Prints != roofmt.RowPrints(tasks) {
-		rows, _ = roofmt.ReadRows(tasks)
+	got, ok := c.dir[tasks]
+	if !ok || got.Prints != roofmt.RowPrints(tasks) {
+		got.Rows, got.err = roofmt.ReadRows(tasks)
 		if c.dir == nil {
-			c.dir = map[string]*roofmt.Rows{}
+			c.dir = map[string]rowsRead{}
 		}
-		c.dir[tasks] = rows
+		c.dir[tasks] = got
 	}
-	return rows.Row(id)
+	return got
+}
+
+// problem says what is wrong with the indexes of a folder of tasks, "" when nothing is. One
+// that is being written just now is not damaged.
+func (c *rowCache) problem(tasks string) string {
+	err := c.of(tasks).err
+	if err == nil || errors.Is(err, sqlitefile.ErrRestless) {
+		return ""
+	}
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
 }
 
 // withRow fills in a folder's row. One that has an item of its own needs none; that

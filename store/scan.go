@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,6 +19,10 @@ import (
 const (
 	scanners  = 2        // tasks that are read at the same time
 	keepAtOne = 16 << 20 // bytes of text that go into the catalogue in one transaction
+
+	// bytes of files; of tasks with more, one is read at a time: what is known of each of its
+	// messages stays in memory
+	largeFiles = 256 << 20
 )
 
 // scan reads tasks, finds their hits, and adds them to the catalogue as long as there
@@ -50,6 +56,8 @@ type keeper struct {
 	list []catalog.Entry
 	text int
 
+	large sync.Mutex // held by who reads a task of many bytes
+
 	writing sync.Mutex
 	err     error // under writing
 }
@@ -80,6 +88,10 @@ func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
 	if ctx.Err() != nil {
 		return // the search ends with that error
 	}
+	if filesOf(c.ref) > largeFiles {
+		k.large.Lock()
+		defer k.large.Unlock()
+	}
 	// The stamp is older than what is read: a change in between makes it stale.
 	v, err := f.s.read(ctx, c.ref, false)
 	if err != nil {
@@ -88,7 +100,7 @@ func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
 	}
 	c.sum, c.ts = v.Summary, v.Summary.TS
 	var text *catalog.Builder
-	if f.db != nil && c.calm && c.stamp != "" && f.patient() {
+	if f.db != nil && c.calm && c.stamp != "" && !c.large && f.patient() {
 		text = new(catalog.Builder)
 	}
 	whole := true
@@ -99,25 +111,84 @@ func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
 		}
 		f.judge(c, m, from)
 		if text != nil {
-			text.Add(m)
+			text = f.add(ctx, c, k, text, m)
 		}
 	}
 	// A damaged file stays as it is; one that changes meanwhile has another stamp.
 	after, _ := f.s.stampOf(c.ref)
 	err = v.Close()
-	if text == nil || text.TooLarge() || after != c.stamp || err != nil || !whole || ctx.Err() != nil {
+	row, bad := json.Marshal(c.sum)
+	if text == nil || after != c.stamp || err != nil || bad != nil || !whole || ctx.Err() != nil {
+		f.abandon(ctx, k, text)
 		return
 	}
-	row, err := json.Marshal(c.sum)
-	if err != nil {
-		return
+	stamp := c.stamp
+	if c.large {
+		stamp = tooLarge + stamp
 	}
-	e := text.Entry(catalogKey(c.ref), c.stamp, c.ts, row)
+	e := text.Entry(catalogKey(c.ref), stamp, c.ts, row)
 	k.mu.Lock()
 	k.list = append(k.list, e)
 	k.text += e.Text()
 	k.mu.Unlock()
 	f.keep(ctx, k, false)
+}
+
+// filesOf is how many bytes a task's messages take, as far as that is told by its files'
+// names.
+func filesOf(ref Ref) (size int64) {
+	names := histories(ref.ID)
+	for _, path := range append([]string{filepath.Join(ref.Log, "journal.jsonl"), ref.Dir}, names[:]...) {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(ref.Dir, path)
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			size += info.Size()
+		}
+	}
+	return size
+}
+
+// tooLarge stands before the stamp of a task of which nothing is kept but that it has too
+// much text. It is read each time.
+const tooLarge = "too large "
+
+// add gives a message to the builder of a task, and lets go of what that holds when it is
+// much: a task may have more text than memory. nil is given when nothing is to be kept.
+func (f *search) add(ctx context.Context, c *candidate, k *keeper, text *catalog.Builder, m catalog.Message) *catalog.Builder {
+	if c.large {
+		return text
+	}
+	text.Add(m)
+	switch {
+	case text.TooLarge():
+		c.large = true
+		f.abandon(ctx, k, text)
+		return new(catalog.Builder)
+	case text.Heavy():
+		k.writing.Lock()
+		if k.err == nil {
+			k.err = f.db.Ahead(ctx, text, time.Now())
+		}
+		failed := k.err != nil
+		k.writing.Unlock()
+		if failed {
+			return nil
+		}
+	}
+	return text
+}
+
+// abandon takes back what was put into the catalogue of a task that is not to be kept.
+func (f *search) abandon(ctx context.Context, k *keeper, text *catalog.Builder) {
+	if text == nil {
+		return
+	}
+	k.writing.Lock()
+	defer k.writing.Unlock()
+	if k.err == nil {
+		k.err = f.db.Abandon(context.WithoutCancel(ctx), text)
+	}
 }
 
 // judge takes in what a message says of its task.
@@ -146,20 +217,27 @@ func (f *search) judge(c *candidate, m catalog.Message, from spot) {
 // that what both histories say of one thing stands together. A message that cannot be
 // read gives an error, and the next one follows.
 func texts(ctx context.Context, s *task.State) iter.Seq2[catalog.Message, error] {
-	const atOnce = 100
+	const (
+		atOnce = 100
+		room   = 4 << 20 // bytes
+	)
 	return func(yield func(catalog.Message, error) bool) {
 		list := inOrder(s)
 		messages := make([]*task.Message, 0, atOnce)
-		for from := 0; from < len(list); from += atOnce {
+		for from := 0; from < len(list); from += len(messages) {
 			if err := ctx.Err(); err != nil {
 				yield(catalog.Message{}, err)
 				return
 			}
-			part := list[from:min(from+atOnce, len(list))]
 			messages = messages[:0]
-			for _, t := range part {
+			size := int64(0)
+			for _, t := range list[from:min(from+atOnce, len(list))] {
+				if size += t.message.Stored(); size > room && len(messages) > 0 {
+					break
+				}
 				messages = append(messages, t.message)
 			}
+			part := list[from : from+len(messages)]
 			raws, together := s.Raws(messages)
 			for i, t := range part {
 				var raw json.RawMessage

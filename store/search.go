@@ -110,6 +110,7 @@ type candidate struct {
 	copies []string
 	stamp  string // "" when it cannot be told
 	calm   bool   // whether the stamp can be believed later
+	large  bool   // it has more text than the catalogue keeps of one task
 	ts     int64
 	known  *catalog.Task // nil: it was read
 	sum    Summary       // when it was read
@@ -170,6 +171,7 @@ func (f *search) run(ctx context.Context, from spot) (out SearchResult, err erro
 		if t, ok := known[key]; ok && c.stamp != "" && t.Stamp == c.stamp {
 			c.known, c.ts = &t, t.TS
 		} else {
+			c.large = ok && c.stamp != "" && t.Stamp == tooLarge+c.stamp
 			unknown = append(unknown, c)
 		}
 		delete(known, key)

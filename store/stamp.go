@@ -133,10 +133,7 @@ func (c *rowCache) once() func(folder string) []byte {
 		defer mu.Unlock()
 		rows, ok := known[tasks]
 		if !ok {
-			c.row(folder)
-			c.mu.Lock()
-			rows = c.dir[tasks]
-			c.mu.Unlock()
+			rows = c.of(tasks).Rows
 			known[tasks] = rows
 		}
 		return rows.Row(id)

@@ -59,6 +59,9 @@ func Open(o Options) (*Store, error) {
 }
 
 // tasksDir holds Roost's own task folders.
+// Root is the folder that all of it lies in.
+func (s *Store) Root() string { return s.opt.Root }
+
 func (s *Store) tasksDir() string { return filepath.Join(s.opt.Root, "tasks") }
 
 // adoptedDir holds the journals of tasks that lie in other tools' storages.

@@ -43,6 +43,7 @@ func summarise(v *View) Summary {
 		updated = max(updated, s.LastTS()) // nothing of ours says when it changed
 	}
 	sum.CreatedAt, sum.UpdatedAt = stamp(s.CreatedAt), stamp(updated)
+	sum.WaitingUntil = stamp(s.WaitingUntil)
 	for _, c := range s.Children {
 		sum.ChildIDs = append(sum.ChildIDs, c.ID)
 	}

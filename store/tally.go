@@ -14,10 +14,12 @@ const (
 
 // judge says what the counts mean.
 func (src *SourceState) judge() {
-	if src.State != readable || src.Damaged == 0 {
+	if src.State != readable || src.Damaged == 0 && src.Problem == "" {
 		return
 	}
-	src.State = partly
+	if src.State = partly; src.Damaged == 0 {
+		return
+	}
 	// A disk that was pulled out meanwhile looks like damage of all its tasks.
 	if _, err := os.ReadDir(src.tasks); err != nil && src.tasks != "" {
 		src.State = unreachable + "it went away while it was read: " + err.Error()

@@ -39,17 +39,25 @@ type Settings struct {
 	Provider  string   `json:"provider,omitempty"`
 	Model     string   `json:"model,omitempty"`
 	BaseURL   string   `json:"base_url,omitempty"`
+	Effort    string   `json:"effort,omitempty"`     // how much the model thinks; "" = its own way
+	MaxTokens int      `json:"max_tokens,omitempty"` // of one reply; 0 = the model's limit
+	Account   string   `json:"account,omitempty"`    // the profile whose key is used; "" = the provider's
 	Limits    Limits   `json:"limits"`
 	Approve   string   `json:"approve,omitempty"`     // ask, read, edits, all
 	Allow     []string `json:"allow,omitempty"`       // command patterns
 	Deny      []string `json:"deny,omitempty"`        // command patterns
-	Tools     []string `json:"allow_tools,omitempty"` // tools allowed for this task
+	Tools     []string `json:"allow_tools,omitempty"` // rules of tools and files: free
+	AskTools  []string `json:"ask_tools,omitempty"`   // asked for under every policy
+	DenyTools []string `json:"deny_tools,omitempty"`  // refused
 }
 
 // Limits bound a run. Zero means no limit.
 type Limits struct {
 	MaxTurns       int   `json:"max_turns,omitempty"`
 	MaxCostMicros  int64 `json:"max_cost_micros,omitempty"`
+	MaxTaskMicros  int64 `json:"max_cost_task_micros,omitempty"` // of the task and its subtasks, ever
+	AskRequests    int   `json:"ask_after_requests,omitempty"`   // a person is asked whether to go on
+	AskCostMicros  int64 `json:"ask_after_cost_micros,omitempty"`
 	IdleTimeoutMS  int64 `json:"idle_timeout_ms,omitempty"`
 	TotalTimeoutMS int64 `json:"total_timeout_ms,omitempty"`
 }
@@ -174,6 +182,33 @@ type TurnFailed struct {
 	Status int    `json:"status,omitempty"`
 	Error  string `json:"error"`
 	WaitMS int64  `json:"wait_ms,omitempty"`
+
+	// Until is when the provider will be asked again, in Unix milliseconds, where the
+	// wait is so long that a person wants to know of it: a used-up quota.
+	Until int64 `json:"until,omitempty"`
+}
+
+// MessageWithheld says that a part of a stored message is not sent to a provider
+// any more, because it refused it. What is stored stays as it is.
+type MessageWithheld struct {
+	Run      string `json:"run"`
+	Message  uint64 `json:"message"`
+	Block    int    `json:"block"`            // of its content, from 0; -1 = all of it
+	Images   bool   `json:"images,omitempty"` // only the images in that block, a tool's result
+	Provider string `json:"provider"`         // that refused it; others are sent it
+	What     string `json:"what"`             // what it is, in words
+	Reason   string `json:"reason,omitempty"` // the provider's words
+}
+
+// HistoryTruncated says that older messages are not sent any more: the request
+// had become too long. They carry a tag, and a marker stands where they ended; the
+// changes of the messages are in the same commit.
+type HistoryTruncated struct {
+	Run        string `json:"run"`
+	Truncation string `json:"truncation"` // the marker's truncationId
+	Messages   int    `json:"messages"`   // how many are hidden by it
+	Before     int64  `json:"tokens_before"`
+	After      int64  `json:"tokens_after"` // estimated
 }
 
 // TurnEnded ends a turn: the reply is stored.
@@ -192,7 +227,8 @@ type ToolStarted struct {
 	Approval *Approval `json:"approval,omitempty"`
 
 	// Before has the hash of each file that the call will replace, "" for no file:
-	// after a crash it tells a write that did not happen from one that is unclear.
+	// after a crash it tells a write that did not happen from one that is unclear. A
+	// blank and a second hash say what the file was to hold, "" for no file.
 	Before map[string]string `json:"before,omitempty"`
 }
 
@@ -222,9 +258,11 @@ type ToolFinished struct {
 
 // Approval says who allowed or refused a call, and by which rule.
 type Approval struct {
-	State    string `json:"state"` // allowed, denied, asked
-	By       string `json:"by"`    // policy, user
-	Rule     string `json:"rule,omitempty"`
+	State    string `json:"state"`          // allowed, denied, asked
+	By       string `json:"by"`             // policy, user
+	Via      string `json:"via,omitempty"`  // where a user's answer came from: terminal, resume, ...
+	Kind     string `json:"kind,omitempty"` // what Rule is: mode, allow or deny (a command pattern), rule (of tools)
+	Rule     string `json:"rule,omitempty"` // that decided, or that made it ask
 	Feedback string `json:"feedback,omitempty"`
 }
 
@@ -311,30 +349,32 @@ type Unknown struct {
 }
 
 // EventType is the name in the journal and in the event stream.
-func (Created) EventType() string         { return "task.created" }
-func (Adopted) EventType() string         { return "task.adopted" }
-func (ForeignImported) EventType() string { return "foreign.imported" }
-func (ForeignRefused) EventType() string  { return "foreign.refused" }
-func (Changed) EventType() string         { return "task.changed" }
-func (RunStarted) EventType() string      { return "run.started" }
-func (RunWaiting) EventType() string      { return "run.waiting" }
-func (RunEnded) EventType() string        { return "run.ended" }
-func (TurnStarted) EventType() string     { return "turn.started" }
-func (TurnFailed) EventType() string      { return "turn.failed" }
-func (TurnEnded) EventType() string       { return "turn.ended" }
-func (ToolStarted) EventType() string     { return "tool.started" }
-func (ToolProcess) EventType() string     { return "tool.process" }
-func (ToolFinished) EventType() string    { return "tool.finished" }
-func (QuestionOpened) EventType() string  { return "question.opened" }
-func (QuestionClosed) EventType() string  { return "question.closed" }
-func (InputQueued) EventType() string     { return "input.queued" }
-func (InputTaken) EventType() string      { return "input.taken" }
-func (UsageChanged) EventType() string    { return "usage.changed" }
-func (FileChanged) EventType() string     { return "file.changed" }
-func (SubtaskStarted) EventType() string  { return "subtask.started" }
-func (SubtaskEnded) EventType() string    { return "subtask.ended" }
-func (EpochOpened) EventType() string     { return "epoch.opened" }
-func (u Unknown) EventType() string       { return u.Type }
+func (Created) EventType() string          { return "task.created" }
+func (Adopted) EventType() string          { return "task.adopted" }
+func (ForeignImported) EventType() string  { return "foreign.imported" }
+func (ForeignRefused) EventType() string   { return "foreign.refused" }
+func (Changed) EventType() string          { return "task.changed" }
+func (RunStarted) EventType() string       { return "run.started" }
+func (RunWaiting) EventType() string       { return "run.waiting" }
+func (RunEnded) EventType() string         { return "run.ended" }
+func (TurnStarted) EventType() string      { return "turn.started" }
+func (TurnFailed) EventType() string       { return "turn.failed" }
+func (TurnEnded) EventType() string        { return "turn.ended" }
+func (MessageWithheld) EventType() string  { return "message.withheld" }
+func (HistoryTruncated) EventType() string { return "history.truncated" }
+func (ToolStarted) EventType() string      { return "tool.started" }
+func (ToolProcess) EventType() string      { return "tool.process" }
+func (ToolFinished) EventType() string     { return "tool.finished" }
+func (QuestionOpened) EventType() string   { return "question.opened" }
+func (QuestionClosed) EventType() string   { return "question.closed" }
+func (InputQueued) EventType() string      { return "input.queued" }
+func (InputTaken) EventType() string       { return "input.taken" }
+func (UsageChanged) EventType() string     { return "usage.changed" }
+func (FileChanged) EventType() string      { return "file.changed" }
+func (SubtaskStarted) EventType() string   { return "subtask.started" }
+func (SubtaskEnded) EventType() string     { return "subtask.ended" }
+func (EpochOpened) EventType() string      { return "epoch.opened" }
+func (u Unknown) EventType() string        { return u.Type }
 
 // Encode gives an event's line in the journal.
 func Encode(e Event) (json.RawMessage, error) {
@@ -429,6 +469,8 @@ var decoders = map[string]func(json.RawMessage) (Event, error){
 	"turn.started":       into[TurnStarted],
 	"turn.failed":        into[TurnFailed],
 	"turn.ended":         into[TurnEnded],
+	"message.withheld":   into[MessageWithheld],
+	"history.truncated":  into[HistoryTruncated],
 	"tool.started":       into[ToolStarted],
 	"tool.process":       into[ToolProcess],
 	"tool.finished":      decodeToolFinished,

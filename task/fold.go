@@ -127,9 +127,7 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 	case MessageHidden:
 		s.hide(e)
 	case RunStarted:
-		s.Run = &Run{ID: e.Run, Settings: e.Settings, Head: e.Head, Started: c.At}
-		s.Runs++
-		s.Settings = e.Settings
+		s.begin(e, c.At)
 	case RunWaiting:
 		if run := s.run(e.Run); run != nil {
 			run.Waiting = e.Question
@@ -141,8 +139,16 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		}
 	case TurnStarted:
 		s.Turns = max(s.Turns, e.Turn)
+		s.WaitingUntil = 0
+	case TurnEnded:
+		if s.Run != nil {
+			s.Run.Turns++
+		}
 	case TurnFailed:
 		s.Failures++
+		s.WaitingUntil = e.Until
+	case MessageWithheld:
+		s.Withheld = append(s.Withheld, e)
 	case ToolStarted:
 		call := s.call(e.Call, e.Name)
 		call.Started, call.Replay, call.Before = true, e.Replay, e.Before
@@ -172,6 +178,7 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		s.Queue = slices.DeleteFunc(s.Queue, func(q InputQueued) bool { return q.Input == e.Input })
 	case UsageChanged:
 		s.Usage.add(e)
+		s.Run.spend(e)
 	case FileChanged:
 		s.addFile(e, c.At)
 	case SubtaskStarted:
@@ -250,7 +257,27 @@ func (s *State) addMessage(e MessageAdded, c journal.Commit, at place) error {
 		m.blank()
 	}
 	s.attach(m)
+	if e.Before != 0 {
+		s.moveBefore(m, e.Before)
+	}
 	return err
+}
+
+// moveBefore puts the newest message of a history before another one. Where that
+// one is gone it stays at the end: nothing that was added is lost. What a history
+// says of calls and replies does not change: only messages that say nothing of
+// them stand elsewhere than at the end.
+func (s *State) moveBefore(m *Message, before uint64) {
+	list := &s.api
+	if m.History == UI {
+		list = &s.ui
+	}
+	l := *list
+	at := slices.IndexFunc(l, func(o *Message) bool { return o.ID == before })
+	if at < 0 || l[len(l)-1] != m {
+		return
+	}
+	*list = slices.Insert(slices.Clone(l[:len(l)-1]), at, m)
 }
 
 // skipTo leaves the numbers before next free: a lost commit took their messages.

@@ -23,6 +23,8 @@ func decodeMessageAdded(raw json.RawMessage) (Event, error) {
 			e.History = History(h)
 		case "message":
 			e.Message, err = number(val)
+		case "before":
+			e.Before, err = number(val)
 		default:
 			err = e.Body.member(key, val)
 		}

@@ -7,10 +7,12 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// MessageAdded appends a message to one history.
+// MessageAdded appends a message to one history, or puts it before one that is
+// visible there.
 type MessageAdded struct {
 	History History `json:"history"`
-	Message uint64  `json:"message"` // its number in this task: both histories count together, never reused
+	Message uint64  `json:"message"`          // its number in this task: both histories count together, never reused
+	Before  uint64  `json:"before,omitempty"` // the message it stands before; 0 = at the end
 	Body
 }
 
@@ -60,6 +62,9 @@ func (e MessageAdded) encode() (json.RawMessage, error) {
 	o.String("type", e.EventType())
 	o.String("history", string(e.History))
 	o.Int("message", int64(e.Message))
+	if e.Before != 0 {
+		o.Int("before", int64(e.Before))
+	}
 	if err := e.Body.encodeInto(&o); err != nil {
 		return nil, fmt.Errorf("encode message %d: %w", e.Message, err)
 	}

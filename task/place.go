@@ -121,6 +121,15 @@ func (s *State) Raws(list []*Message) ([]json.RawMessage, error) {
 	return out, nil
 }
 
+// Stored is how many bytes of a file reading the message takes, as far as that is known: 0
+// also for one that stands in the log, which holds no large ones.
+func (m *Message) Stored() int64 {
+	if !m.rawAway || m.body.Blob == "" {
+		return 0
+	}
+	return m.body.Len
+}
+
 // stretch is a part of a blob that was read in one go.
 type stretch struct {
 	at   place

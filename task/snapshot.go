@@ -12,7 +12,7 @@ import (
 
 // snapshotHead names the format and the fold that made it. A snapshot of another
 // version is not read: the log is folded anew.
-const snapshotHead = "roost state 3\n"
+const snapshotHead = "roost state 4\n"
 
 // ErrSnapshot: the bytes are no snapshot of this version.
 var ErrSnapshot = errors.New("task: not a snapshot of this version")

@@ -37,11 +37,15 @@ type State struct {
 	Settings  Settings
 	Adopted   *Adopted // the task began in another tool's storage
 
-	Run       *Run // the newest run
-	Runs      int
-	Turns     int // requests to the model, ever
-	Replies   int // complete assistant messages in the visible API history
-	Failures  int // failed attempts since the last of them
+	Run      *Run // the newest run
+	Runs     int
+	Turns    int // requests to the model, ever
+	Replies  int // complete assistant messages in the visible API history
+	Failures int // failed attempts since the last of them
+
+	WaitingUntil int64             `json:",omitempty"` // Unix milliseconds: a quota is used up till then; 0 = it does not wait
+	Withheld     []MessageWithheld `json:",omitempty"` // what providers refused, oldest first
+
 	Questions []*Question
 	Answered  []Answered // answers that their calls have not used yet
 	Queue     []InputQueued
@@ -75,6 +79,10 @@ type Run struct {
 	Reason   string
 	Code     string
 	Waiting  string // the question it waits for
+
+	// With what it took over from a run that it continues:
+	Turns      int   `json:",omitempty"` // that brought a reply
+	CostMicros int64 `json:",omitempty"` // of the requests whose price is known
 }
 
 // Question is one thing only the person can decide.

@@ -10,6 +10,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"io"
 
 	"github.com/roost-dev/roost/workspace"
 	"github.com/roost-dev/roost/workspace/shell"
@@ -44,6 +45,9 @@ type Spec struct {
 	Schema      json.RawMessage // JSON Schema of the input, as offered to the model
 	Class       Class
 	Replay      Replay
+	// OptIn tools run when they are called, as histories of other programs hold calls
+	// of them, but are not offered: they do what an offered tool does.
+	OptIn bool
 }
 
 // Env is what a call may touch.
@@ -62,6 +66,9 @@ type Env struct {
 	// between Plan and Run; Run calls it at most once, when Result.Full is set. nil
 	// = the text names none.
 	ArtifactID func() string
+	// Kept finds the whole output of an earlier command by that name, and its size in
+	// bytes. nil = nothing is kept.
+	Kept func(artifact string) (output io.ReaderAt, size int64, ok bool)
 }
 
 // Tool is one tool.
@@ -94,7 +101,8 @@ type Ask struct {
 	Protected bool     // touches a write-protected file
 	Ignored   bool     // touches what .rooignore hides
 	// Before maps the files that a write will change, as in FileTouch, to the hash of
-	// their content at planning time; "" for a file that does not exist.
+	// their content at planning time; "" for a file that does not exist. A tool that
+	// cannot tell from its input what a file will hold adds a blank and the hash of that.
 	Before map[string]string
 }
 
@@ -123,6 +131,8 @@ type Result struct {
 	Question  string   // ask_followup_question: what to ask
 	Choices   []Choice // its suggested answers
 	Completed bool     // attempt_completion: Text is the final result
+	Mode      string   // switch_mode: the slug to go to; Text is the reason
+	Todos     *string  // update_todo_list: the whole checklist
 }
 
 // Choice is one suggested answer.

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
@@ -11,7 +12,7 @@ import (
 var verbs = map[string]string{
 	"editedExistingFile": "edit", "appliedDiff": "edit", "newFileCreated": "create", "fileDeleted": "delete",
 	"readFile": "read", "readCommandOutput": "read output", "fetchInstructions": "instructions",
-	"listFilesTopLevel": "list", "listFilesRecursive": "list all", "listFiles": "list",
+	"listFilesTopLevel": "list", "listFilesRecursive": "list all", "listFiles": "list", "listTasks": "list tasks",
 	"listCodeDefinitionNames": "definitions", "searchFiles": "search", "codebaseSearch": "search code",
 	"switchMode": "switch mode", "newTask": "new task", "finishTask": "finish task",
 	"generateImage": "image", "imageGenerated": "image", "runSlashCommand": "run", "updateTodoList": "todo list",
@@ -33,24 +34,62 @@ func tool(it *Item, text string) {
 		verb = name
 	}
 	it.Title, it.Body = strings.TrimSpace(verb+" "+target(raw)), ""
+	told := []string{"content"}
 	switch name {
 	case "editedExistingFile", "appliedDiff", "newFileCreated", "insertContent", "searchAndReplace":
-		edited(it, name, raw)
-	case "listFilesTopLevel", "listFilesRecursive", "listFiles", "searchFiles", "listCodeDefinitionNames", "newTask":
-		it.Body = str(raw, "content")
+		told = edited(it, name, raw)
+	case "readFile", "fileDeleted": // their content is the path once more, or what is gone
 	case "switchMode":
-		it.Body = str(raw, "reason")
+		it.Body, told = str(raw, "reason"), []string{"reason"}
 	case "updateTodoList":
-		it.Body = todos(raw)
+		it.Body, told = todos(raw), []string{"todos"}
+	default:
+		it.Body = str(raw, "content")
 	}
+	also(it, name, raw, told)
 	if added, removed, ok := diffStats(raw); ok {
 		it.Title += fmt.Sprintf(" (+%d -%d)", added, removed)
 	}
 }
 
-// edited shows what a row changes. Roo's rows hold a diff as their content, Cline's
-// the blocks that the model wrote; a new file is there as it is.
-func edited(it *Item, name string, raw []byte) {
+// untold are members that say nothing which a reader of the row lacks.
+var untold = set("tool id key path regex query mode command skill batchFiles diffStats originalContent isOutsideWorkspace isProtected operationIsLocatedInWorkspace startLineNumbers")
+
+// also adds the members of a row that nothing of it has told yet, a member a line.
+func also(it *Item, name string, raw []byte, told []string) {
+	list, _ := params(raw)
+	list = slices.DeleteFunc(list, func(p param) bool {
+		switch p.name {
+		case "reason":
+			return slices.Contains(told, p.name) || name == "readFile"
+		case "todos":
+			if text := todos(raw); name != "updateTodoList" && text != "" {
+				it.Body = strings.TrimPrefix(it.Body+"\n"+text, "\n")
+				return true
+			}
+		case "imageData":
+			it.Images, it.Pictures, it.Data = 1, []string{picture(p.text)}, whole([]string{p.text})
+			return true
+		}
+		return untold[p.name] || slices.Contains(told, p.name) || strings.TrimSpace(p.text) == "" || !p.words && (p.text == "[]" || p.text == "{}")
+	})
+	if len(list) == 0 {
+		return
+	}
+	if rest := members(list); it.Diff || it.Body == "" { // what stands behind a diff would look like a part of it
+		it.Body = strings.TrimSuffix(rest+"\n"+it.Body, "\n")
+	} else {
+		it.Body = strings.TrimRight(it.Body, "\n") + "\n" + rest
+	}
+}
+
+// edited shows what a row changes, and gives the members that it told. Roo's rows hold a
+// diff as their content, Cline's the blocks that the model wrote; a new file is there as
+// it is; a change of several files is a list.
+func edited(it *Item, name string, raw []byte) (told []string) {
+	if list, ok := esjson.Get(raw, "batchDiffs"); ok && batch(it, list) {
+		return []string{"batchDiffs"}
+	}
 	for _, key := range []string{"content", "diff"} {
 		text := str(raw, key)
 		if text == "" {
@@ -59,13 +98,53 @@ func edited(it *Item, name string, raw []byte) {
 		var ok bool
 		if it.Body, ok = change(text); ok {
 			it.Diff = true
-			return
+			if _, same := change(str(raw, "diff")); same || str(raw, "diff") == text {
+				return []string{"content", "diff"} // the one as it was applied, the other as the model wrote it
+			}
+			return []string{key}
 		}
 		if it.Body = text; name == "newFileCreated" {
 			it.Body, it.Diff = added(text), true
 		}
-		return
+		return []string{key}
 	}
+	if from := str(raw, "search"); from != "" {
+		it.Body, it.Diff = replaced(from, str(raw, "replace")), true
+		return []string{"search", "replace"}
+	}
+	return nil
+}
+
+// batch shows the changes of several files; false when the list says nothing.
+func batch(it *Item, list []byte) bool {
+	var body strings.Builder
+	for el := range esjson.Array(list) {
+		if esjson.TypeOf(el) != esjson.TypeObject {
+			continue
+		}
+		texts := []string{str(el, "content"), str(el, "diff")}
+		if diffs, ok := esjson.Get(el, "diffs"); ok {
+			for d := range esjson.Array(diffs) {
+				if esjson.TypeOf(d) == esjson.TypeObject {
+					texts = append(texts, str(d, "content"))
+				}
+			}
+		}
+		fmt.Fprintln(&body, "@@ "+str(el, "path"))
+		for _, text := range texts {
+			if diff, ok := change(text); ok {
+				text = diff
+			}
+			if text != "" {
+				fmt.Fprintln(&body, strings.TrimRight(text, "\n"))
+			}
+		}
+	}
+	if body.Len() == 0 {
+		return false
+	}
+	it.Body, it.Diff = body.String(), true
+	return true
 }
 
 // target is what a tool row is about: a path, a pattern, a name.

@@ -51,6 +51,7 @@ func (w *Workspace) BlockedWord(command string) (string, error) {
 type word struct {
 	text     string
 	redirect bool // a file that input comes from
+	written  bool // a file that output goes to
 }
 
 // simpleCommands cuts a line at separators, pipes and parentheses. It keeps to
@@ -60,21 +61,21 @@ func simpleCommands(line string) [][]word {
 	var all [][]word
 	var cur []word
 	var b strings.Builder
-	inWord, redirect := false, false
+	inWord, redirect, written := false, false, false
 	endWord := func() {
 		if inWord {
-			if redirect && len(cur) == 0 {
+			if (redirect || written) && len(cur) == 0 {
 				cur = append(cur, word{}) // no program yet: `<f cat`
 			}
-			cur = append(cur, word{b.String(), redirect})
-			redirect = false
+			cur = append(cur, word{b.String(), redirect, written})
+			redirect, written = false, false
 		}
 		b.Reset()
 		inWord = false
 	}
 	endCommand := func() {
 		endWord()
-		redirect = false
+		redirect, written = false, false
 		if len(cur) > 0 {
 			all = append(all, cur)
 		}
@@ -86,13 +87,16 @@ func simpleCommands(line string) [][]word {
 		case ' ', '\t', '\r', '\v', '\f':
 			endWord()
 		case '\n', ';', '|', '&', '(', ')', '`':
+			if written && !inWord && (c == '|' || c == '&') {
+				continue // >| and >&
+			}
 			endCommand()
 		case '<':
 			endWord()
-			redirect = true
+			redirect, written = true, false
 		case '>':
 			endWord()
-			redirect = false
+			redirect, written = false, true
 		case '\'', '"':
 			inWord = true
 			end := strings.IndexByte(line[i+1:], c)

@@ -52,6 +52,8 @@ type Workspace struct {
 	given string      // absolute, as the caller wrote it
 	info  fs.FileInfo // of root when it was opened
 
+	guards []string // protected wherever they lie
+
 	placing sync.Mutex // held while a file is compared and replaced
 
 	mu    sync.Mutex
@@ -65,6 +67,7 @@ type Path struct {
 	Abs       string // absolute and clean, links not followed
 	Real      string // absolute, links followed; what a read or write touches
 	Readable  string // for people: relative with "/", the folder's name for the root, absolute when outside
+	Place     string // the same for Real
 	Outside   bool   // Real lies outside the workspace
 	Ignored   bool   // .rooignore hides Real
 	Protected bool   // a file that steers agents or editors; writing it needs its own consent
@@ -133,6 +136,10 @@ func (w *Workspace) resolve(path string, rules *Ignore) (Path, error) {
 	realRel, inside := within(w.root, real)
 	absRel, lexInside := within(w.root, abs)
 	p.Outside = !inside
+	p.Place = filepath.ToSlash(real)
+	if inside {
+		p.Place = w.readable(realRel)
+	}
 	switch {
 	case lexInside:
 		p.Readable = w.readable(absRel)
@@ -146,6 +153,9 @@ func (w *Workspace) resolve(path string, rules *Ignore) (Path, error) {
 		p.Protected = Protected(filepath.ToSlash(realRel))
 	}
 	if lexInside && absRel != "." && Protected(filepath.ToSlash(absRel)) {
+		p.Protected = true
+	}
+	if w.guarded(real) {
 		p.Protected = true
 	}
 	return p, nil

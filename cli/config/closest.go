@@ -3,6 +3,14 @@ package config
 // Closest is the key that a mistyped name most likely means, "" when none is near.
 func Closest(name string) string {
 	best, least := "", 3
+	if profile, field, ok := profileField(name); ok {
+		for _, k := range profileKeys {
+			if d := Distance(field, k.Name); d < least {
+				best, least = "profiles."+profile+"."+k.Name, d
+			}
+		}
+		return best
+	}
 	for _, k := range Keys {
 		if d := Distance(name, k.Name); d < least {
 			best, least = k.Name, d

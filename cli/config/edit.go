@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// Text is the file as it was read.
+func (f *File) Text() []byte { return []byte(strings.Join(f.lines, "")) }
+
 // Get finds a setting.
 func (f *File) Get(key string) (Entry, bool) {
 	i := f.index(key)
@@ -45,7 +48,7 @@ func (f *File) With(key string, v Value) []byte {
 		}
 	}
 	line := name + " = " + v.spelled() + f.newline()
-	if !found {
+	if !found && table != "" {
 		line = "[" + table + "]" + f.newline() + line
 		if len(f.lines) > 0 {
 			line = f.newline() + line
@@ -61,7 +64,7 @@ func (f *File) With(key string, v Value) []byte {
 func (f *File) Without(key string) []byte {
 	i := f.index(key)
 	if i < 0 {
-		return []byte(strings.Join(f.lines, ""))
+		return f.Text()
 	}
 	return f.splice(f.Entries[i].Line-1, f.Entries[i].end, "")
 }

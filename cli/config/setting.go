@@ -38,8 +38,19 @@ func keys() []Key {
 		{Name: "deny", Flag: "deny", Doc: "commands that new tasks may never run", List: true},
 		{Name: "max_turns", Flag: "max-turns", Doc: "requests to the model in one run", check: count},
 		{Name: "max_cost", Flag: "max-cost", Doc: "US dollars for one run", check: amount},
+		{Name: "max_cost_task", Flag: "max-cost-task", Doc: "US dollars for a new task and its subtasks, ever", check: amount},
+		{Name: "max_cost_day", Flag: "max-cost-day", Doc: "US dollars for all tasks on one day", check: amount},
+		{Name: "ask_after_requests", Flag: "ask-after-requests", Doc: "ask whether to go on after so many requests", check: count},
+		{Name: "ask_after_cost", Flag: "ask-after-cost", Doc: "ask whether to go on after so many US dollars", check: amount},
+		{Name: "allow_tools", Flag: "allow-tool", Doc: `rules of what runs unasked: write_to_file, "write(docs/**)"`, List: true},
+		{Name: "ask_tools", Flag: "ask-tool", Doc: "rules of what asks, whatever else allows it", List: true},
+		{Name: "deny_tools", Flag: "deny-tool", Doc: "rules of what is refused", List: true},
 		{Name: "idle_timeout", Flag: "idle-timeout", Doc: "stop when nothing happens for this long", check: span},
 		{Name: "total_timeout", Flag: "total-timeout", Doc: "stop a run after this long", check: span},
+		{Name: "linter", Doc: "the command whose findings @problems stands for"},
+		{Name: "profile", Flag: "profile", Doc: "the profile of new tasks"},
+		{Name: "effort", Flag: "effort", Doc: "how much the model of new tasks thinks", check: oneOf(Efforts...)},
+		{Name: "max_tokens", Flag: "max-tokens", Doc: "tokens of one reply", check: count},
 	}
 	for i := range list {
 		list[i].Env = "ROOST_" + strings.ToUpper(list[i].Name)
@@ -53,8 +64,11 @@ func keys() []Key {
 	return list
 }
 
-// Find is the key of a name.
+// Find is the key of a name, also of one in a profile.
 func Find(name string) (Key, bool) {
+	if k, ok := inProfile(name); ok {
+		return k, true
+	}
 	for _, k := range Keys {
 		if k.Name == name {
 			return k, true
@@ -154,6 +168,17 @@ func Resolve(f *File, path string, getenv func(string) string) (map[string]Setti
 			if err := k.Check(s.Value); err != nil {
 				return nil, nil, &ValueError{Origin: s.Origin, Key: k.Name, Problem: err.Error()}
 			}
+		}
+		out[k.Name] = s
+	}
+	for _, e := range f.Entries {
+		k, ok := inProfile(e.Key)
+		if !ok {
+			continue
+		}
+		s := Setting{Key: k, Value: e.Value, Origin: path + ":" + strconv.Itoa(e.Line)}
+		if err := k.Check(s.Value); err != nil {
+			return nil, nil, &ValueError{Origin: s.Origin, Key: k.Name, Problem: err.Error()}
 		}
 		out[k.Name] = s
 	}

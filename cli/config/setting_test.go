@@ -176,17 +176,22 @@ func ExampleFile_With() {
 // of them.
 func TestEveryKeyCanBeSet(t *testing.T) {
 	t.Parallel()
-	values := map[string]Value{
-		"approve": text("edits"), "max_turns": text("7"), "max_cost": text("0.50"), "idle_timeout": text("90s"), "total_timeout": text("2h"),
-		"allow": texts("git log", `echo "x"`), "deny": {IsList: true, List: []string{}},
+	candidates := func(name string) []Value {
+		return []Value{
+			text("for " + name + ` # "C:\x"`), text("edits"), text("high"), text("7"), text("0.50"), text("90s"), texts("git log", `echo "x"`),
+		}
 	}
+	values := map[string]Value{"deny": {IsList: true, List: []string{}}}
 	content := "# mine\n"
 	for _, k := range Keys {
 		v, special := values[k.Name]
-		if !special {
-			v = text("for " + k.Name + ` # "C:\x"`)
-			values[k.Name] = v
+		for _, c := range candidates(k.Name) {
+			if !special && k.Check(c) == nil {
+				v = c
+				break
+			}
 		}
+		values[k.Name] = v
 		if err := k.Check(v); err != nil {
 			t.Errorf("%s: %v", k.Name, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/money"
@@ -33,6 +34,7 @@ type Display struct {
 	saved map[uint64]int  // bytes of it that durable events told
 	tools map[string]call // calls by the model's id
 	atBOL bool
+	count int // columns of a count-down that stands on the line
 
 	Usage Totals
 }
@@ -114,6 +116,8 @@ func (d *Display) show(e Event, f fields) {
 		}
 	case "notice":
 		d.Notice(f.Text)
+	case "wait.delta":
+		d.countDown(f.Text)
 	default:
 		d.Line(view.Dim, "· "+strings.ReplaceAll(e.Type, ".", " ")+" "+f.Reason)
 	}
@@ -217,8 +221,31 @@ func (d *Display) write(class view.Class, text string) {
 // the same, so a terminal that is gone is no reason to stop.
 func (d *Display) push() {
 	if len(d.buf) > 0 {
+		d.wipe()
 		_, _ = d.w.Write(d.buf)
 		d.buf = d.buf[:0]
+	}
+}
+
+// countDown shows how long until a provider is asked again, in place: only a person
+// who watches sees it, and the next line takes its room.
+func (d *Display) countDown(left string) {
+	if !d.o.Live || d.o.Quiet {
+		return
+	}
+	d.endLine()
+	d.push()
+	d.wipe()
+	line := Cut("  asking again in "+OneLine(left), max(d.o.Width-1, 0))
+	d.count = utf8.RuneCountInString(line)
+	_, _ = io.WriteString(d.w, d.style.Paint(view.Dim, line))
+}
+
+// wipe takes the count-down off the line. Blanks do it on every terminal.
+func (d *Display) wipe() {
+	if d.count > 0 {
+		_, _ = io.WriteString(d.w, "\r"+strings.Repeat(" ", d.count)+"\r")
+		d.count = 0
 	}
 }
 
@@ -226,6 +253,7 @@ func (d *Display) push() {
 func (d *Display) Flush() {
 	d.endLine()
 	d.push()
+	d.wipe()
 }
 
 func (d *Display) endLine() {

@@ -190,3 +190,29 @@ func TestWidths(t *testing.T) {
 		}
 	}
 }
+
+// A count-down stands on one line, and what comes next takes its place. A log and a
+// quiet person get none.
+func TestCountDown(t *testing.T) {
+	events := []string{
+		`notice 1 {"text":"busy"}`, `wait.delta 1 {"text":"12s"}`, `wait.delta 2 {"text":"9s\u001b[2J"}`, `notice 3 {"text":"on"}`, `wait.delta 4 {"text":"1s"}`,
+	}
+	const wiped = "\r                       \r"
+	for name, c := range map[string]struct {
+		o    Options
+		want string
+	}{
+		"watched": {Options{Live: true}, "! busy\n  asking again in 12s" + wiped[:22] + "\r  asking again in 9s"},
+		"a log":   {Options{}, "! busy\n! on\n"},
+		"quiet":   {Options{Live: true, Quiet: true}, "! busy\n! on\n"},
+		"narrow":  {Options{Live: true, Width: 9}, "! busy\n  askin…"},
+	} {
+		got := play(t, c.o, events...)
+		if !strings.HasPrefix(got, c.want) || strings.Contains(got, "\x1b[2J") || !strings.Contains(got, "! on\n") {
+			t.Errorf("%s: %q", name, got)
+		}
+		if c.o.Live && !c.o.Quiet && !strings.HasSuffix(got, " \r") {
+			t.Errorf("%s: something stays on the line: %q", name, got)
+		}
+	}
+}

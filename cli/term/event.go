@@ -52,9 +52,9 @@ var members = map[string]names{
 	"turn.started":       {},
 	"usage.changed":      {"input", "output", "cost_micros"},
 	"notice":             {"text"},
+	"wait.delta":         {"text"},
 	"subtask.started":    {"reason"},
 	"history.condensed":  {"reason"},
-	"history.truncated":  {"reason"},
 	"foreign.imported":   {"reason"},
 	"foreign.refused":    {"reason"},
 }

@@ -45,7 +45,7 @@ func (p *Prompter) Ask(ctx context.Context, q task.QuestionOpened) (Reply, error
 	switch q.Kind {
 	case "approval":
 		return p.approval(ctx, q)
-	case "damage":
+	case "damage", "limit":
 		return p.consent(ctx, q)
 	}
 	return p.words(ctx, q)

@@ -20,7 +20,7 @@ var layers = [][]string{
 	{"view"},
 	{"engine"},
 	{"agent"},
-	{"llm", "tool", "contextwindow", "resume", "approval"},
+	{"llm", "tool", "contextwindow", "resume", "mode", "mention", "approval"},
 	{"workspace"},
 	{"store"},
 	{"journal", "task", "roofmt", "usage", "catalog"},
@@ -31,6 +31,7 @@ var layers = [][]string{
 var neighbours = map[string][]string{
 	"internal/cmd":  {"internal/crashtest"}, // the loop runs what the tests run, more often
 	"approval":      {"tool"},               // it judges what a tool asks for
+	"mention":       {"tool"},               // it shows a file as read_file does
 	"contextwindow": {"llm"},                // it builds what a provider is sent
 	"task":          {"journal", "usage"},   // it gives a journal's commits their meaning, and keeps what a row costs
 	"resume":        {"contextwindow"},      // what it mends is judged by what may be sent

@@ -57,6 +57,11 @@ type Options struct {
 	ThinkingBudget   int
 	AdaptiveThinking bool
 
+	// Effort is how much the model shall think: minimal, low, medium, high, xhigh or
+	// max; "" and "none" leave it to the model and to the two above. Models without an
+	// effort get a share of their output limit as budget.
+	Effort string
+
 	HTTPClient  *http.Client  // nil = one with a large write buffer
 	IdleTimeout time.Duration // 0 = DefaultIdle, negative = none
 	Backoff     wire.Backoff

@@ -50,7 +50,8 @@ func (p *Provider) body(req llm.Request) (*wire.Body, error) {
 	b = append(b, `,"max_tokens":`...)
 	b = strconv.AppendInt(b, int64(maxTokens), 10)
 	b = append(b, `,"stream":true`...)
-	b = p.thinking(b, req, maxTokens)
+	b, budget := p.effort(b, model, maxTokens)
+	b = p.thinking(b, req, model, maxTokens, max(budget, p.opts.ThinkingBudget))
 	if req.System != "" {
 		b = append(b, `,"system":[{"type":"text","text":`...)
 		b = esjson.Quote(b, req.System)
@@ -104,23 +105,28 @@ func headSize(req llm.Request) int {
 // small window would be closed to the history. A fifth of the window is what Roo
 // leaves for a reply, too.
 func maxTokens(req llm.Request, model string) int {
-	if req.MaxTokens > 0 {
+	m, ok := catalogue.Find(Name, model)
+	known := ok && m.MaxOutput > 0
+	switch {
+	case req.MaxTokens > 0 && known:
+		return min(req.MaxTokens, m.MaxOutput) // more is refused
+	case req.MaxTokens > 0:
 		return req.MaxTokens
-	}
-	if m, ok := catalogue.Find(Name, model); ok && m.MaxOutput > 0 {
+	case known:
 		return min(m.MaxOutput, m.Context/5)
 	}
 	return fallbackMaxTokens
 }
 
-func (p *Provider) thinking(b []byte, req llm.Request, maxTokens int) []byte {
-	if !p.opts.AdaptiveThinking && p.opts.ThinkingBudget <= 0 || !mayThink(req.Messages) {
+func (p *Provider) thinking(b []byte, req llm.Request, model string, maxTokens, budget int) []byte {
+	adaptive := p.opts.AdaptiveThinking || p.opts.Effort != "" && p.opts.Effort != "none" && adapts(model)
+	if !adaptive && budget <= 0 || !mayThink(req.Messages) {
 		return b
 	}
-	if p.opts.AdaptiveThinking {
+	if adaptive {
 		return append(b, `,"thinking":{"type":"adaptive"}`...)
 	}
-	budget := max(p.opts.ThinkingBudget, minBudget)
+	budget = max(budget, minBudget)
 	if budget >= maxTokens { // the budget counts towards the output limit
 		budget = maxTokens * 3 / 4
 	}

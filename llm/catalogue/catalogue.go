@@ -3,7 +3,8 @@
 //
 // A model that is not in the table is unknown: its cost is unknown too, never 0.
 // Ids are matched whole, with an optional date or "latest" behind them, so that a
-// newer generation is never priced as an older one. Prices are list prices in USD
+// newer generation is never priced as an older one. What stands here was read on the
+// providers' own pages; what they were not seen to say is left out. Prices are list prices in USD
 // for direct use of the provider; resellers ask what they like.
 //
 // A model has one list of prices, that of the table's date. What was paid before a
@@ -22,7 +23,8 @@ import (
 	"github.com/roost-dev/roost/llm"
 )
 
-// Prices are micro-dollars per million tokens. nil = not known, or not sold.
+// Prices are micro-dollars per million tokens. nil = not known, or not sold: a cost
+// that needs it is unknown.
 type Prices struct {
 	Input        *int64 `json:"input"`
 	Output       *int64 `json:"output"`
@@ -45,7 +47,7 @@ type Model struct {
 	MaxOutput int      `json:"max_output"` // tokens of one reply
 	Prices    Prices   `json:"prices"`
 	Long      *Tier    `json:"long,omitempty"`
-	Checked   string   `json:"checked,omitempty"` // when last, if before Date; YYYY-MM-DD
+	Checked   string   `json:"checked"` // when its provider's pages said so, YYYY-MM-DD
 }
 
 //go:embed models.json
@@ -64,7 +66,7 @@ var load = sync.OnceValue(func() table {
 	return t
 })
 
-// Date is the day the table was last checked, YYYY-MM-DD. Records of cost keep it.
+// Date is the day the table was last changed, YYYY-MM-DD. Records of cost keep it.
 func Date() string { return load().Date }
 
 // Models returns all that are known, by provider. The slice must not be changed.

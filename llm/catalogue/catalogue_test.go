@@ -30,6 +30,11 @@ func TestFind(t *testing.T) {
 		{"openai", "gpt-4o-2024-08-06", true, 16384},
 		{"openai", "gpt-4o-mini", true, 16384},
 		{"google", "gemini-2.5-pro", true, 65536},
+		{"google", "gemini-3.1-pro-preview", true, 65536},
+		{"openai", "gpt-6.2-sol", true, 128000},
+		{"openai", "gpt-6.2", false, 0},
+		{"openai", "gpt-6-luna", true, 128000},
+		{"anthropic", "claude-fable-5-2", true, 128000}, // not taken for claude-fable-5
 		{"anthropic", "claude-sonnet-4-9", false, 0},
 		{"anthropic", "claude-opus-9", false, 0},
 		{"anthropic", "gpt-4o", false, 0},
@@ -50,7 +55,7 @@ func TestTableIsSound(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, m := range catalogue.Models() {
-		if checked, err := time.Parse(time.DateOnly, m.Checked); m.Checked != "" && (err != nil || m.Checked >= catalogue.Date()) {
+		if checked, err := time.Parse(time.DateOnly, m.Checked); err != nil || m.Checked > catalogue.Date() {
 			t.Errorf("%v: checked on %v, %v", m.IDs, checked, err)
 		}
 		for _, id := range m.IDs {
@@ -67,10 +72,13 @@ func TestTableIsSound(t *testing.T) {
 			}
 		}
 		for _, p := range tiers {
-			if p.Input == nil || p.Output == nil || *p.Input <= 0 || *p.Output <= *p.Input || p.CacheRead == nil || *p.CacheRead >= *p.Input {
+			if (p.Input == nil) != (p.Output == nil) || p.Input == nil && p.CacheRead != nil {
+				t.Errorf("%v: half a price: %+v", m.IDs, p)
+			}
+			if p.Input != nil && (*p.Input <= 0 || *p.Output <= *p.Input || p.CacheRead != nil && *p.CacheRead >= *p.Input) {
 				t.Errorf("%v: prices %+v", m.IDs, p)
 			}
-			if m.Provider == "anthropic" && (*p.CacheWrite <= *p.Input || *p.CacheWrite > *p.Input*5/4) {
+			if p.CacheWrite != nil && (*p.CacheWrite <= *p.Input || *p.CacheWrite > *p.Input*5/4) {
 				t.Errorf("%v: cache write %d", m.IDs, *p.CacheWrite)
 			}
 		}
@@ -85,6 +93,9 @@ func TestCost(t *testing.T) {
 	gpt, _ := catalogue.Find("openai", "gpt-4o")
 	haiku, _ := catalogue.Find("anthropic", "claude-haiku-5-5")
 	opus, _ := catalogue.Find("anthropic", "claude-opus-5-5")
+	sol, _ := catalogue.Find("openai", "gpt-6.2-sol")
+	fable, _ := catalogue.Find("anthropic", "claude-fable-5-2")
+	unpriced, _ := catalogue.Find("google", "gemini-3.1-pro-preview")
 	for _, c := range []struct {
 		name  string
 		m     catalogue.Model
@@ -101,6 +112,10 @@ func TestCost(t *testing.T) {
 		{"the short list", haiku, llm.Usage{Input: 50_000, CacheRead: 50_000, Output: 1000}, 6000, true},
 		{"the long list", haiku, llm.Usage{Input: 50_001, CacheRead: 50_000, Output: 1000}, 30_001, true},
 		{"cache reads at a twentieth", opus, llm.Usage{CacheRead: 1_000_000}, 200_000, true},
+		{"the whole request at the long list", sol, llm.Usage{Input: 200_000, CacheRead: 72_001, Output: 1000}, 829_400, true},
+		{"a price that is known", fable, llm.Usage{Input: 1000, Output: 1000}, 48_000, true},
+		{"its caches' is not", fable, llm.Usage{Input: 1000, CacheRead: 1}, 0, false},
+		{"limits without a price", unpriced, llm.Usage{Output: 1}, 0, false},
 		{"no price", gpt, llm.Usage{CacheWrite: 1}, 0, false},
 		{"unknown model", catalogue.Model{}, llm.Usage{Input: 1}, 0, false},
 		{"negative", sonnet, llm.Usage{Input: -1}, 0, false},
@@ -119,6 +134,12 @@ func TestBothCostsAgree(t *testing.T) {
 		n := rapid.Int64Range(0, 2_000_000)
 		u := llm.Usage{Input: n.Draw(t, "in"), Output: n.Draw(t, "out"), CacheRead: n.Draw(t, "read")}
 		micro, ok := m.Cost(u)
+		if m.Prices.Input == nil || m.Prices.CacheRead == nil {
+			if ok && u.Input > 0 && u.CacheRead > 0 {
+				t.Fatalf("%v: a cost of %d without a price", m.IDs, micro)
+			}
+			return
+		}
 		if f := m.CostFloat(u); !ok || math.Abs(f*1e6-float64(micro)) > 0.51 {
 			t.Fatalf("%d and %v", micro, f)
 		}

@@ -42,7 +42,8 @@ func (p *Provider) body(req llm.Request) *wire.Body {
 		b = append(strconv.AppendInt(b, int64(req.MaxTokens), 10), ',')
 	}
 	if thinks(req.Model) {
-		b = append(b, `"thinkingConfig":{"includeThoughts":true}`...)
+		b = append(b, `"thinkingConfig":{"includeThoughts":true`...)
+		b = append(effort(b, p.opts.Effort, req.Model), '}')
 	}
 	b = append([]byte(strings.TrimSuffix(string(b), ",")), `},"contents":[`...)
 	body := wire.NewBody(2*len(req.Messages) + 2)
@@ -84,6 +85,31 @@ func generation(model string) int {
 // asked.
 func thinks(model string) bool {
 	return generation(model) >= 3 || strings.Contains(model, "gemini-2.5")
+}
+
+// budgets are the tokens that models of generation 2.5 may think for, as Google
+// documents it for the words of other APIs.
+var budgets = map[string]int{"none": 0, "minimal": 1024, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 24576, "max": 24576}
+
+// effort adds how much to think: a level from generation 3 on, a budget before it.
+func effort(b []byte, word, model string) []byte {
+	budget, known := budgets[word]
+	if !known {
+		return b
+	}
+	if generation(model) < 3 {
+		if strings.Contains(model, "pro") {
+			budget = max(budget, 128) // it cannot be kept from thinking
+		}
+		return strconv.AppendInt(append(b, `,"thinkingBudget":`...), int64(budget), 10)
+	}
+	switch word {
+	case "none", "minimal":
+		word = "low" // thinking cannot be switched off, and the least level is not everywhere
+	case "xhigh", "max":
+		word = "high"
+	}
+	return append(append(append(b, `,"thinkingLevel":"`...), word...), '"')
 }
 
 // signs tells the models that refuse a call without signature.

@@ -39,6 +39,9 @@ type Options struct {
 	APIKey  string
 	BaseURL string // "" = DefaultBaseURL; with or without the /v1beta
 	Model   string // used when a request names none
+	// Effort is how much the model shall think: none, minimal, low, medium, high,
+	// xhigh or max; "" = the model's own.
+	Effort string
 
 	HTTPClient  *http.Client  // nil = one made for large requests
 	IdleTimeout time.Duration // 0 = DefaultIdle, negative = none
@@ -114,6 +117,15 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 			return started, err
 		})
 	}
+}
+
+// Body is the request body in one piece, as it goes out.
+func (p *Provider) Body(req llm.Request) ([]byte, error) {
+	c, err := p.call(req)
+	if err != nil {
+		return nil, err
+	}
+	return c.Body.Bytes(), nil
 }
 
 // call is the request as it goes out.

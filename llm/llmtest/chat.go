@@ -19,6 +19,7 @@ func CheckChat(h http.Header, body []byte) string {
 		Messages []struct {
 			Role      string          `json:"role"`
 			Content   json.RawMessage `json:"content"`
+			Details   json.RawMessage `json:"reasoning_details"`
 			ToolCall  string          `json:"tool_call_id"`
 			ToolCalls []struct {
 				ID       string `json:"id"`
@@ -48,7 +49,7 @@ func CheckChat(h http.Header, body []byte) string {
 	if problem := checkOpenAITools(tools); problem != "" {
 		return problem
 	}
-	var p pairing
+	p := pairing{pictures: openAIImages}
 	for i, m := range r.Messages {
 		where := fmt.Sprintf("messages[%d]", i)
 		if m.Role != "tool" && len(p.open) > 0 {
@@ -60,10 +61,13 @@ func CheckChat(h http.Header, body []byte) string {
 				return where + ": a system message stands first"
 			}
 		case "user":
-			if problem := checkParts(where, m.Content, "text", "image_url"); problem != "" {
+			if problem := p.parts(where, m.Content, "text", "image_url"); problem != "" {
 				return problem
 			}
 		case "assistant":
+			if m.Details != nil && m.Details[0] != '[' {
+				return where + ".reasoning_details: must be an array"
+			}
 			if len(m.ToolCalls) == 0 && (len(m.Content) == 0 || string(m.Content) == "null" || string(m.Content) == `""`) {
 				return where + ": an assistant message has content or tool_calls"
 			}
@@ -76,12 +80,15 @@ func CheckChat(h http.Header, body []byte) string {
 			if !p.result(m.ToolCall) {
 				return fmt.Sprintf("Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls' (%s).", m.ToolCall)
 			}
-			if problem := checkParts(where, m.Content, "text"); problem != "" {
+			if problem := p.parts(where, m.Content, "text"); problem != "" {
 				return problem
 			}
 		default:
 			return fmt.Sprintf("Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'tool', and 'developer'.", m.Role)
 		}
+	}
+	if problem := p.pictures.end(); problem != "" {
+		return problem
 	}
 	if len(p.open) > 0 {
 		return "the request ends with calls that have no results: " + strings.Join(p.open, ", ")
@@ -89,8 +96,11 @@ func CheckChat(h http.Header, body []byte) string {
 	return ""
 }
 
-// checkParts allows a string, or parts of the types given.
-func checkParts(where string, content json.RawMessage, types ...string) string {
+// openAIImages are the limits of both APIs.
+var openAIImages = gallery{count: 500, total: 50 << 20}
+
+// parts allows a string, or parts of the types given.
+func (p *pairing) parts(where string, content json.RawMessage, types ...string) string {
 	var text string
 	if json.Unmarshal(content, &text) == nil && len(content) > 0 && content[0] == '"' {
 		return ""
@@ -126,6 +136,10 @@ func checkParts(where string, content json.RawMessage, types ...string) string {
 		if strings.Contains(part.Type, "image") && !dataURL.MatchString(url) {
 			return fmt.Sprintf("Invalid '%s.content[%d].image_url'", where, j)
 		}
+		media, data, _ := strings.Cut(strings.TrimPrefix(url, "data:"), ";base64,")
+		if problem := p.pictures.add(fmt.Sprintf("%s.content[%d]", where, j), media, data); problem != "" {
+			return problem
+		}
 	}
 	return ""
 }
@@ -147,6 +161,9 @@ func (r Reply) chatEvents(req Request) [][]byte {
 			encode(id), encode(model), encode(delta), finish))
 	}
 	chunk(map[string]any{"role": "assistant", "content": ""}, "")
+	for _, d := range r.Details {
+		chunk(map[string]any{"reasoning_details": []any{d}}, "")
+	}
 	stop, call := "stop", 0
 	for _, b := range r.stored() {
 		switch b.Type {

@@ -43,6 +43,32 @@ type wireBlock struct {
 	ToolUseID string          `json:"tool_use_id"`
 	Signature *string         `json:"signature"`
 	Cache     json.RawMessage `json:"cache_control"`
+	Content   json.RawMessage `json:"content"`
+	Source    struct {
+		Media string `json:"media_type"`
+		Data  string `json:"data"`
+	} `json:"source"`
+}
+
+// images adds a block's images, those in a tool's result too.
+func (g *gallery) images(where string, blocks []wireBlock) string {
+	for j, b := range blocks {
+		at := fmt.Sprintf("%s.%d", where, j)
+		problem := ""
+		switch b.Type {
+		case "image":
+			problem = g.add(at+".image.source.base64", b.Source.Media, b.Source.Data)
+		case "tool_result":
+			var inner []wireBlock
+			if json.Unmarshal(b.Content, &inner) == nil {
+				problem = g.images(at+".tool_result.content", inner)
+			}
+		}
+		if problem != "" {
+			return problem
+		}
+	}
+	return ""
 }
 
 // Check returns the first documented rule of the Messages API that a request
@@ -114,6 +140,7 @@ func checkSystem(system json.RawMessage) string {
 func checkMessages(r wireRequest) string {
 	var open []string // calls of the message before, waiting for results
 	ids := map[string]bool{}
+	pictures := gallery{count: 100, one: 5 << 20, total: 32 << 20, side: 8000, many: 20, manySide: 2000}
 	for i, m := range r.Messages {
 		if m.Role != "user" && m.Role != "assistant" {
 			return fmt.Sprintf("messages.%d.role: Input should be 'user' or 'assistant'", i)
@@ -124,6 +151,9 @@ func checkMessages(r wireRequest) string {
 		last := i == len(r.Messages)-1
 		blocks, problem := blocksOf(i, m.Content)
 		if problem != "" {
+			return problem
+		}
+		if problem := pictures.images(fmt.Sprintf("messages.%d.content", i), blocks); problem != "" {
 			return problem
 		}
 		if len(blocks) == 0 && !(last && m.Role == "assistant") {
@@ -164,7 +194,7 @@ func checkMessages(r wireRequest) string {
 		// The API allows a prefill on older models; an agent never wants one.
 		return "messages: the final message must be from the user"
 	}
-	return ""
+	return pictures.end()
 }
 
 func unanswered(i int, ids []string) string {

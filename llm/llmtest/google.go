@@ -83,6 +83,7 @@ func CheckGoogle(h http.Header, body []byte) string {
 		}
 	}
 	var open []googlePart
+	pictures := gallery{count: 900, one: 10 << 20, total: 20 << 20, refuses: "image/gif"}
 	for i, c := range r.Contents {
 		where := fmt.Sprintf("contents[%d]", i)
 		if c.Role != "user" && c.Role != "model" {
@@ -116,6 +117,9 @@ func CheckGoogle(h http.Header, body []byte) string {
 				if !dataURL.MatchString("data:" + p.Data.Mime + ";base64," + p.Data.Data) {
 					return fmt.Sprintf("%s.parts[%d].inline_data: invalid", where, j)
 				}
+				if problem := pictures.add(fmt.Sprintf("%s.parts[%d].inline_data", where, j), p.Data.Mime, p.Data.Data); problem != "" {
+					return problem
+				}
 			default:
 				return fmt.Sprintf("* GenerateContentRequest.%s.parts[%d].data: required oneof field 'data' must have one initialized field", where, j)
 			}
@@ -128,7 +132,7 @@ func CheckGoogle(h http.Header, body []byte) string {
 	if len(open) > 0 {
 		return "Please ensure that function call turn comes immediately after a user turn or after a function response turn, and is answered."
 	}
-	return ""
+	return pictures.end()
 }
 
 // googleEvents are a reply's stream in chunks of generateContent.

@@ -74,12 +74,15 @@ func (r Reply) named(req Request, prefix string) (id, model string) {
 
 // pairing follows calls and their results through a request.
 type pairing struct {
-	open  []string
-	known map[string]bool
+	pictures gallery
+	open     []string
+	known    map[string]bool
 }
 
 func (p *pairing) call(where, id, name, arguments string) string {
 	switch {
+	case len(id) > 64:
+		return fmt.Sprintf("Invalid '%s.call_id': string too long. Expected a string with maximum length 64, but got a string with length %d instead.", where, len(id))
 	case id == "" || p.known[id]:
 		return fmt.Sprintf("%s: missing or duplicate call id %q", where, id)
 	case !openAIName.MatchString(name):

@@ -33,6 +33,8 @@ type Reply struct {
 	ErrorAt     int // > 0: after that many events send an error event and end
 	Abort       bool
 	InputPieces []string // sent instead of a call's own input, for malformed JSON
+
+	Details []json.RawMessage // elements of reasoning_details, one a delta; chat completions only
 }
 
 // Text answers with text.

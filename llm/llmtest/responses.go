@@ -46,7 +46,7 @@ func CheckResponses(h http.Header, body []byte) string {
 	if problem := checkOpenAITools(r.Tools); problem != "" {
 		return problem
 	}
-	var p pairing
+	p := pairing{pictures: openAIImages}
 	for i, item := range r.Input {
 		where := fmt.Sprintf("input[%d]", i)
 		last := i == len(r.Input)-1
@@ -56,7 +56,7 @@ func CheckResponses(h http.Header, body []byte) string {
 			if item.Role == "assistant" {
 				types = []string{"output_text", "refusal"}
 			}
-			if problem := checkParts(where, item.Content, types...); problem != "" {
+			if problem := p.parts(where, item.Content, types...); problem != "" {
 				return problem
 			}
 		case "reasoning":
@@ -83,6 +83,9 @@ func CheckResponses(h http.Header, body []byte) string {
 		default:
 			return fmt.Sprintf("Invalid value: '%s' for '%s.type'", item.Type, where)
 		}
+	}
+	if problem := p.pictures.end(); problem != "" {
+		return problem
 	}
 	if len(p.open) > 0 {
 		return "No tool output found for function call " + p.open[0] + "."

@@ -35,6 +35,7 @@ func (p *Provider) chatBody(req llm.Request) *wire.Body {
 		b = esjson.Quote(b, req.System)
 		b = append(b, `},`...)
 	}
+	p.before.Store(int32(min(len(req.System), 1)))
 	body := wire.NewBody(2*len(req.Messages) + 2)
 	body.Add(b)
 	p.history.Add(body, req.Messages, chatMessages)
@@ -67,7 +68,7 @@ func function(b []byte, t llm.ToolSpec, schema string) []byte {
 // it: a result of a tool is a message of its own.
 func chatMessages(m llm.Message) []byte {
 	if m.Role == "assistant" {
-		return chatAssistant(wire.Blocks(m.Content))
+		return chatAssistant(wire.Blocks(m.Content), m.ReasoningDetails)
 	}
 	if esjson.TypeOf(m.Content) == esjson.TypeString {
 		return append(append([]byte(`{"role":"user","content":`), m.Content...), '}')
@@ -103,7 +104,7 @@ func chatMessages(m llm.Message) []byte {
 	return out
 }
 
-func chatAssistant(blocks []wire.Block) []byte {
+func chatAssistant(blocks []wire.Block, details []byte) []byte {
 	var text, calls []byte
 	for _, b := range blocks {
 		switch b.Type {
@@ -126,6 +127,9 @@ func chatAssistant(blocks []wire.Block) []byte {
 	out = append(out, text...)
 	if calls != nil {
 		out = append(append(append(out, `,"tool_calls":[`...), calls...), ']')
+	}
+	if details != nil {
+		out = append(append(out, `,"reasoning_details":`...), details...)
 	}
 	return append(out, '}')
 }

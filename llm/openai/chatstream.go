@@ -17,6 +17,7 @@ type chatReply struct {
 
 	id, model, stop string
 	text, thought   []byte
+	details         details
 	calls           calls
 	usage           llm.Usage
 }
@@ -55,12 +56,17 @@ func (r *chatReply) add(data []byte) ([]llm.Chunk, bool, error) {
 func (r *chatReply) choice(choice []byte) []llm.Chunk {
 	var chunks []llm.Chunk
 	delta, _ := esjson.Get(choice, "delta")
+	sent, _ := esjson.Get(delta, "reasoning_details")
+	thought := r.details.add(sent)
 	for _, name := range []string{"reasoning_content", "reasoning"} {
 		if s, _ := esjson.GetString(delta, name); s != "" {
-			r.thought = append(r.thought, s...)
-			chunks = append(chunks, llm.ReasoningDelta{Text: s})
+			thought = s
 			break // some servers write it twice, under both names
 		}
+	}
+	if thought != "" {
+		r.thought = append(r.thought, thought...)
+		chunks = append(chunks, llm.ReasoningDelta{Text: thought})
 	}
 	for _, name := range []string{"content", "refusal"} {
 		if s, _ := esjson.GetString(delta, name); s != "" {
@@ -119,7 +125,7 @@ func usageOf(in, cached, out int64) llm.Usage {
 
 func (r *chatReply) done() llm.Done {
 	d := llm.Done{ID: r.id, Model: r.model, StopReason: stopReason(r.stop, len(r.calls.list) > 0), Usage: r.usage}
-	if len(r.thought) > 0 {
+	if d.ReasoningDetails = r.details.array(); d.ReasoningDetails == nil && len(r.thought) > 0 {
 		d.Blocks = append(d.Blocks, thoughtBlock(string(r.thought)))
 	}
 	d.Blocks = append(d.Blocks, textBlocks(r.text)...)

@@ -8,8 +8,9 @@
 // in the user message behind it.
 //
 // Replies are put into Roo's stored order (reasoning, one text, tool calls). Plain
-// reasoning is kept for the person and not sent back; servers that want theirs back
-// (reasoning_details) are not served that. The SDK was rejected: it adds 19 MB to the
+// reasoning is kept for the person and not sent back; what a server sends as
+// reasoning_details is kept beside the message and goes back with it, to such servers
+// only. The SDK was rejected: it adds 19 MB to the
 // program, and its types lose what they do not know.
 package openai
 
@@ -19,6 +20,7 @@ import (
 	"iter"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/llm"
@@ -57,6 +59,10 @@ type Provider struct {
 	opts    Options
 	name    string
 	history wire.History
+
+	thoughtless wire.History                 // as models are sent it that do not think
+	last        atomic.Pointer[wire.History] // that made the last request of Responses
+	before      atomic.Int32                 // messages of chat completions that stand before the history
 }
 
 var _ llm.Provider = (*Provider)(nil)
@@ -142,6 +148,15 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 			return started, err
 		})
 	}
+}
+
+// Body is the request body in one piece, as it goes out.
+func (p *Provider) Body(req llm.Request) ([]byte, error) {
+	c, err := p.call(req)
+	if err != nil {
+		return nil, err
+	}
+	return c.Body.Bytes(), nil
 }
 
 // call is the request as it goes out.

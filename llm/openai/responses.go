@@ -43,7 +43,13 @@ func (p *Provider) responsesBody(req llm.Request) *wire.Body {
 	b = append(b, `,"input":[`...)
 	body := wire.NewBody(2*len(req.Messages) + 2)
 	body.Add(b)
-	p.history.Add(body, req.Messages, responsesItems)
+	// Models that do not think refuse the thoughts of another one.
+	history := &p.history
+	if !reasons(req.Model) {
+		history = &p.thoughtless
+	}
+	p.last.Store(history)
+	history.Add(body, req.Messages, func(m llm.Message) []byte { return responsesItems(m, reasons(req.Model)) })
 	body.Add([]byte(`]}`))
 	return body
 }
@@ -60,7 +66,7 @@ func reasons(model string) bool {
 }
 
 // responsesItems is one stored message as input items.
-func responsesItems(m llm.Message) []byte {
+func responsesItems(m llm.Message, thoughts bool) []byte {
 	var out []byte
 	item := func(parts ...[]byte) {
 		out = append(out, list(len(out), "")...)
@@ -81,7 +87,7 @@ func responsesItems(m llm.Message) []byte {
 			case "text":
 				text = joined(text, b.Text)
 			case "reasoning":
-				if esjson.TypeOf(b.Encrypted) == esjson.TypeString {
+				if thoughts && esjson.TypeOf(b.Encrypted) == esjson.TypeString {
 					say()
 					item(reasoningItem(b))
 				}

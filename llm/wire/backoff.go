@@ -31,15 +31,22 @@ func (b Backoff) Limit() int {
 	return b.Retries
 }
 
+func (b Backoff) limit() time.Duration {
+	if b.Cap <= 0 {
+		return time.Minute
+	}
+	return b.Cap
+}
+
+// tooLong reports whether the provider asks for more than the longest wait.
+func (b Backoff) tooLong(err *llm.Error) bool { return err.RetryAfterMS > b.limit().Milliseconds() }
+
 // Delay is how long to wait after attempt n (from 1) failed with err. What the
 // provider asks for is taken, up to the cap. Otherwise the wait is drawn evenly
 // from 0 to base*2^(n-1) (full jitter): when many clients were refused together,
 // anything less makes them come back together.
 func (b Backoff) Delay(n int, err *llm.Error) time.Duration {
-	limit := b.Cap
-	if limit <= 0 {
-		limit = time.Minute
-	}
+	limit := b.limit()
 	if err != nil && err.RetryAfterMS > 0 {
 		if err.RetryAfterMS > limit.Milliseconds() {
 			return limit

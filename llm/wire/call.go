@@ -152,6 +152,10 @@ func Refusal(page []byte) (code, message string) {
 		return "", message
 	}
 	message, _ = esjson.GetString(inner, "message")
+	// OpenAI may say only here which part it means.
+	if param, _ := esjson.GetString(inner, "param"); param != "" && !strings.Contains(message, param) {
+		message += " (" + param + ")"
+	}
 	for _, name := range []string{"code", "type", "status"} {
 		if code, _ = esjson.GetString(inner, name); code != "" {
 			break

@@ -29,6 +29,7 @@ func (p *plan) Ask() tool.Ask {
 	return tool.Ask{
 		Tool: Name, Kind: "command", Text: p.line, Command: p.line, Title: title,
 		Paths: []string{p.where.Abs}, Outside: p.where.Outside, Ignored: p.where.Ignored,
+		Protected: p.env.Workspace.ProtectedWord(p.line, p.where.Real) != "",
 	}
 }
 

@@ -87,7 +87,7 @@ func (a applyDiffTool) Plan(ctx context.Context, env tool.Env, raw json.RawMessa
 		e.content = "\ufeff" + e.content
 	}
 	e.expect = state.Hash
-	e.ask.Before = map[string]string{p.Readable: state.Hash}
+	e.ask.Before = map[string]string{p.Readable: planned(state.Hash, workspace.HashOf([]byte(e.content)))}
 	if len(res.fails) > 0 {
 		e.note = fmt.Sprintf("\n<notice>%d of %d blocks were applied. These failed:\n\n%s</notice>", res.applied, res.applied+len(res.fails), failures(res.fails))
 	}
@@ -116,8 +116,9 @@ func diffText(p workspace.Path, diff, content, old string) string {
 	return string(o.Bytes())
 }
 
-// Inspect looks whether the replacements are there and the searched lines gone.
-// With the hash from before there is no doubt about "not done".
+// Inspect goes by the hashes that were kept when the call was planned. Without them it
+// looks whether the replacements are there and the searched lines gone; with the hash
+// from before, all that older journals hold, there is no doubt about "not done".
 func (a applyDiffTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMessage, before map[string]string) (tool.Finding, error) {
 	_, p, diff, err := a.parse(env, raw)
 	if err != nil {
@@ -127,13 +128,11 @@ func (a applyDiffTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMe
 	if bad != nil {
 		return tool.NotDone, nil // it never came to a change
 	}
-	_, _ = env.Workspace.Sweep(p) // a leftover that stays does not change the finding
-	state, err := env.Workspace.StatPath(ctx, p)
-	if err != nil {
-		return tool.Unclear, err
+	if found, ok, err := inspectPlanned(ctx, env, before); ok || err != nil {
+		return found, err
 	}
-	if old, known := before[p.Readable]; known && old == state.Hash {
-		return tool.NotDone, nil
+	if _, err := look(ctx, env, p); err != nil {
+		return tool.Unclear, err
 	}
 	data, _, err := env.Workspace.Read(ctx, p, MaxEdit)
 	if err != nil {

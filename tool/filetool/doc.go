@@ -1,9 +1,15 @@
 // Package filetool holds the tools that read, write, list and search files:
-// read_file, write_to_file, apply_diff, list_files and search_files.
+// read_file, write_to_file, apply_diff, apply_patch, list_files and search_files, and
+// the three that histories of other programs call: edit, edit_file and search_replace.
 //
 // Names, parameters and result texts are Roo's, older names and input shapes are
 // understood. Reading tools may run again after a crash. Writing tools replace a
-// file in one step and can tell afterwards whether they did (see tool.Inspector).
+// file in one step and can tell afterwards whether they did (see tool.Inspector). A
+// patch of several files replaces all or none; only a kill leaves a part, and then it
+// is known which.
+//
+// Line ends, a byte order mark, the mode of a file, and the bytes of lines that stay are
+// the file's and not the model's: they survive, also where the model gives others.
 //
 // A plan to write remembers the content it was made for. If the file is another
 // one when the plan runs, nothing is written and the model is told.
@@ -14,7 +20,8 @@
 //
 // Limits: files of more than MaxEdit bytes are not edited, indentation mode does
 // not read files over MaxEdit, images over MaxImage are only named. Text is UTF-8;
-// other encodings are shown with replacement characters.
+// other encodings are shown with replacement characters, and not changed by lines.
+// Notebooks are shown as the text of their cells.
 package filetool
 
 // Sizes in bytes.

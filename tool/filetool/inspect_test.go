@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -71,17 +73,15 @@ func TestWhatAKilledCallIsFoundToHaveDone(t *testing.T) {
 		{ApplyDiff(), call("path", "f", "diff", diff), "tool.write.filled", tool.NotDone, old},
 		{ApplyDiff(), call("path", "f", "diff", diff), "tool.write.before", tool.NotDone, old},
 		{ApplyDiff(), call("path", "f", "diff", diff), "tool.write.after", tool.Done, "first\n2nd\nand a half\nthird\n"},
+		{Edit(), call("path", "f", "old_string", "second", "new_string", "2nd"), "tool.write.before", tool.NotDone, old},
+		{Edit(), call("path", "f", "old_string", "second", "new_string", "second, and more"), "tool.write.after", tool.Done, "first\nsecond, and more\nthird\n"},
+		{EditFile(), call("path", "d/g", "old_string", "", "new_string", "new\n"), "tool.write.before", tool.NotDone, ""},
+		{EditFile(), call("path", "d/g", "old_string", "", "new_string", "new\n"), "tool.write.linked", tool.Done, "new\n"},
 	} {
 		t.Run(tt.tl.Spec().Name+" "+str(tt.in, "path")+" at "+tt.point, func(t *testing.T) {
 			env, root := sandbox(t, "f", old)
 			before := plan(t, env, tt.tl, tt.in).Ask().Before
-			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), childTool+"="+tt.tl.Spec().Name, childInput+"="+string(tt.in), childRoot+"="+root, failpoint.Env+"="+tt.point)
-			out, err := cmd.CombinedOutput()
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-				t.Fatalf("the child ended with %v: %s", err, out)
-			}
+			kill(t, root, tt.tl, tt.in, tt.point)
 			for range 2 { // looking twice finds the same
 				got, err := tt.tl.(tool.Inspector).Inspect(context.Background(), env, tt.in, before)
 				if err != nil || got != tt.want {
@@ -92,14 +92,83 @@ func TestWhatAKilledCallIsFoundToHaveDone(t *testing.T) {
 			if string(data) != tt.text {
 				t.Errorf("the file holds %q", data)
 			}
-			err = filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
-				if strings.Contains(path, ".roost-") {
-					t.Errorf("%s is left", path)
+			noneLeft(t, root)
+		})
+	}
+}
+
+// kill runs a call in a child that dies at a failpoint.
+func kill(t *testing.T, root string, tl tool.Tool, in json.RawMessage, point string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childTool+"="+tl.Spec().Name, childInput+"="+string(in), childRoot+"="+root, failpoint.Env+"="+point)
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("the child ended with %v: %s", err, out)
+	}
+}
+
+func noneLeft(t *testing.T, root string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		if strings.Contains(path, ".roost-") {
+			t.Errorf("%s is left", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A patch of several files is killed before, between and after its renames. What is
+// found is the truth, the model is told which files are changed, each file is the old
+// or the new one, and nothing else is left. What was not begun can run again.
+func TestWhatAKilledPatchIsFoundToHaveDone(t *testing.T) {
+	in := patchCall(update("a", "-1", "+2"), add+"d/n\n+x", del+"b", "*** Update File: c\n*** Move to: m\n-1\n+2")
+	old := map[string]string{"a": "1\n", "b": "1\n", "c": "1\n"}
+	fresh := map[string]string{"a": "2\n", "d/n": "x\n", "m": "2\n"}
+	order := []string{"a", "d/n", "b", "c", "m"}
+	for point, done := range map[string]int{
+		"tool.write.filled": 0, "tool.write.filled:3": 0, "tool.write.before": 0, "tool.write.after": 1, "tool.write.linked": 2,
+		"tool.write.after:2": 2, "tool.write.after:3": 3, "tool.write.after:4": 4, "tool.write.linked:2": 5, "tool.write.after:5": 5,
+	} {
+		t.Run(point, func(t *testing.T) {
+			env, root := sandbox(t, "a", "1\n", "b", "1\n", "c", "1\n")
+			before := plan(t, env, ApplyPatch(), in).Ask().Before
+			kill(t, root, ApplyPatch(), in, point)
+			want, finding := maps.Clone(old), tool.Unclear
+			for _, name := range order[:done] {
+				delete(want, name)
+				if text, ok := fresh[name]; ok {
+					want[name] = text
 				}
-				return err
-			})
-			if err != nil {
-				t.Error(err)
+			}
+			switch done {
+			case 0:
+				finding = tool.NotDone
+			case len(order):
+				finding = tool.Done
+			}
+			for range 2 {
+				got, err := ApplyPatch().(tool.Inspector).Inspect(context.Background(), env, in, before)
+				if got != finding || (err != nil) != (finding == tool.Unclear) {
+					t.Errorf("found %s, %v, want %s", got, err, finding)
+				}
+				if err != nil && !strings.HasPrefix(err.Error(), "Changed: a") {
+					t.Error(err)
+				}
+			}
+			noneLeft(t, root)
+			if d := cmp.Diff(want, files(t, root)); d != "" {
+				t.Error(d)
+			}
+			if done == 0 {
+				run(t, env, ApplyPatch(), in)
+				if d := cmp.Diff(fresh, files(t, root)); d != "" {
+					t.Error(d)
+				}
 			}
 		})
 	}
@@ -133,7 +202,7 @@ func TestInspectionIsRight(t *testing.T) {
 		want := tool.Unclear
 		switch {
 		case state == "gone":
-		case string(now) == stripFence(fresh):
+		case string(now) == likeBefore(stripFence(fresh), old):
 			want = tool.Done // or there was nothing to do
 		case string(now) == old:
 			want = tool.NotDone

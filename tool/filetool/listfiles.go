@@ -54,7 +54,7 @@ func (l listFiles) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 	if recursive {
 		kind = "listFilesRecursive"
 	}
-	d := &done{ask: tool.Ask{Kind: "tool", Title: "list_files " + shown(p.Readable), Paths: []string{p.Readable}, Outside: p.Outside, Ignored: p.Ignored}}
+	d := &done{ask: tool.Ask{Kind: "tool", Title: "list_files " + shown(p.Readable), Paths: p.Places(), Outside: p.Outside, Ignored: p.Ignored}}
 	listing := ""
 	if p.Ignored {
 		d.result = denied(p.Readable)

@@ -116,7 +116,20 @@ func newEntry(ws *workspace.Workspace, rules *workspace.Ignore, base, abs string
 	return e
 }
 
+// below is what clean paths differ by when one lies below the other: filepath.Rel
+// without taking both apart, which shows where every file of a tree is asked about.
+func below(base, abs string) (string, bool) {
+	rest, ok := strings.CutPrefix(abs, base)
+	if !ok || len(rest) < 2 || rest[0] != filepath.Separator {
+		return "", false
+	}
+	return filepath.ToSlash(rest[1:]), true
+}
+
 func slashRel(base, abs string) string {
+	if rel, ok := below(base, abs); ok {
+		return rel
+	}
 	rel, err := filepath.Rel(base, abs)
 	if err != nil {
 		return filepath.ToSlash(abs)
@@ -128,6 +141,9 @@ func slashRel(base, abs string) string {
 }
 
 func insideRel(root, abs string) (string, bool) {
+	if rel, ok := below(root, abs); ok {
+		return rel, true
+	}
 	rel, err := filepath.Rel(root, abs)
 	if err != nil || rel == "." || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
 		return "", false

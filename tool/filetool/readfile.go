@@ -26,7 +26,7 @@ type readFile struct{}
 // readFileSpec is made once: it is asked for at every turn.
 var readFileSpec = tool.Spec{
 	Name:        "read_file",
-	Description: "Read a text file, or look at an image. Lines come with their numbers. Mode \"slice\" reads up to limit lines from offset on. Mode \"indentation\" reads the whole block of code around anchor_line: use it when you know a line, from a search or an error, and want the function or class it belongs to.",
+	Description: "Read a text file or a notebook, or look at an image. Lines come with their numbers. Mode \"slice\" reads up to limit lines from offset on. Mode \"indentation\" reads the whole block of code around anchor_line: use it when you know a line, from a search or an error, and want the function or class it belongs to.",
 	Schema: schema([]string{"path"},
 		"path", property("string", "File to read, relative to the workspace."),
 		"mode", `{"type":"string","enum":["slice","indentation"],"description":"How to choose lines; slice if not given."}`,
@@ -56,17 +56,20 @@ func (readFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (to
 	plan := &readPlan{env: env, reqs: reqs}
 	a := &plan.ask
 	a.Kind = "tool"
+	var names []string
 	for _, r := range reqs {
 		p, err := in.resolve(env, r.path)
 		if err != nil {
 			return nil, err
 		}
 		plan.paths = append(plan.paths, p)
-		a.Paths = append(a.Paths, p.Readable)
+		names = append(names, p.Readable)
+		a.Paths = append(a.Paths, p.Places()...)
 		a.Outside = a.Outside || p.Outside
+		a.Protected = a.Protected || p.Protected
 		a.Ignored = a.Ignored || p.Ignored
 	}
-	a.Title = "read_file " + shownAll(a.Paths)
+	a.Title = "read_file " + shownAll(names)
 	a.Text = plan.askText()
 	return plan, nil
 }
@@ -171,7 +174,18 @@ func (r *readPlan) read(ctx context.Context, req request, p workspace.Path, res 
 	// One pass hashes the file and picks the lines out of it.
 	sum := sha256.New()
 	body := io.TeeReader(io.MultiReader(bytes.NewReader(head), &contextual{ctx, f}), sum)
-	text := ""
+	text, note := "", ""
+	if isNotebook(p.Real) && state.Size <= MaxEdit {
+		var all []byte
+		if all, err = io.ReadAll(body); err != nil {
+			why, err := explain(p, err)
+			return "Error: " + why, false, err
+		}
+		body = bytes.NewReader(all)
+		if cells, ok := notebookText(all); ok {
+			body, note = strings.NewReader(cells), notebookNote
+		}
+	}
 	switch {
 	case req.indentation || len(req.ranges) > 1:
 		var all []byte
@@ -199,7 +213,7 @@ func (r *readPlan) read(ctx context.Context, req request, p workspace.Path, res 
 	}
 	state.Hash = hex.EncodeToString(sum.Sum(nil))
 	res.Files = append(res.Files, touchOf(state, readSource))
-	return strings.ToValidUTF8(text, "\uFFFD"), true, nil
+	return note + strings.ToValidUTF8(text, "\uFFFD"), true, nil
 }
 
 func rangesText(all []byte, ranges [][2]int) (string, error) {

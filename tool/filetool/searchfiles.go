@@ -72,7 +72,7 @@ func (searchFiles) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 	if err != nil {
 		return nil, err
 	}
-	d := &done{ask: tool.Ask{Kind: "tool", Title: "search_files " + shown(p.Readable) + " /" + shown(pattern) + "/", Paths: []string{p.Readable}, Outside: p.Outside, Ignored: p.Ignored}}
+	d := &done{ask: tool.Ask{Kind: "tool", Title: "search_files " + shown(p.Readable) + " /" + shown(pattern) + "/", Paths: p.Places(), Outside: p.Outside, Ignored: p.Ignored}}
 	found := ""
 	if p.Ignored {
 		d.result = denied(p.Readable)
@@ -108,33 +108,12 @@ func search(ctx context.Context, ws *workspace.Workspace, base string, re *regex
 	if err != nil {
 		return "", err
 	}
-	var found []foundFile
-	total, shown := 0, 0
-	one := func(abs string) error {
-		// Opened as files are read: what became a link or a pipe since it was listed
-		// is passed over.
-		f, _, err := ws.Open(workspace.Path{Real: abs, Readable: abs})
-		if err != nil {
-			return contextError(err)
-		}
-		defer f.Close()
-		lines, err := searchFile(ctx, f, re, maxResults-total, maxFoundLines-shown)
-		if err != nil {
-			return contextError(err) // a file that cannot be read is passed over
-		}
-		if len(lines) > 0 {
-			f := foundFile{slashRel(ws.Root(), abs), lines}
-			total += f.groups()
-			shown += len(lines)
-			found = append(found, f)
-		}
-		return nil
-	}
+	q := &searching{ws: ws, finder: newFinder(re)}
 	if info.Mode().IsRegular() {
-		if err := one(base); err != nil {
+		if err := q.files(ctx, []string{base}); err != nil {
 			return "", err
 		}
-		return formatFound(found) + cutNote(total, shown), nil
+		return q.text(), nil
 	}
 	if !info.IsDir() {
 		return "", workspace.ErrNotRegular
@@ -143,6 +122,7 @@ func search(ctx context.Context, ws *workspace.Workspace, base string, re *regex
 		return "", errors.New("it is a home or root folder; name the folder below it that is meant")
 	}
 	var failure error
+	var batch []string
 	w := walker{base: base, root: ws.Root(), enter: func(name string) bool { return name[0] != '.' && name != "node_modules" }}
 	err = w.walk(ctx, func(abs string, d fs.DirEntry) bool {
 		if !d.Type().IsRegular() || d.Name()[0] == '.' || !names(slashRel(base, abs)) {
@@ -151,24 +131,20 @@ func search(ctx context.Context, ws *workspace.Workspace, base string, re *regex
 		if rel, ok := insideRel(ws.Root(), abs); ok && rules.Hides(rel, false) {
 			return true
 		}
-		failure = one(abs)
-		return failure == nil && total < maxResults && shown < maxFoundLines
+		if batch = append(batch, abs); len(batch) < searchBatch {
+			return true
+		}
+		failure = q.files(ctx, batch)
+		batch = batch[:0]
+		return failure == nil && !q.full()
 	})
-	if err == nil {
-		err = failure
+	if err == nil && failure == nil && !q.full() {
+		failure = q.files(ctx, batch)
 	}
-	if err != nil {
+	if err = errors.Join(err, failure); err != nil {
 		return "", err
 	}
-	return formatFound(found) + cutNote(total, shown), nil
-}
-
-// cutNote tells of an answer that ends early though it has few groups.
-func cutNote(total, shown int) string {
-	if total >= maxResults || shown < maxFoundLines {
-		return ""
-	}
-	return fmt.Sprintf("\n\n(Cut after %d lines. Use a more specific search.)", maxFoundLines)
+	return q.text(), nil
 }
 
 // maxSearchLine is how much of a line is looked at, in bytes.
@@ -176,10 +152,11 @@ const maxSearchLine = 1 << 20
 
 // searchFile gives matching lines and one line around each, up to want groups and
 // most lines. A zero byte makes a file binary, and then it gives nothing.
-func searchFile(ctx context.Context, f io.Reader, re *regexp.Regexp, want, most int) ([]foundLine, error) {
+func searchFile(ctx context.Context, f io.Reader, re finder, want, most int) ([]foundLine, error) {
 	br := bufio.NewReaderSize(&contextual{ctx, f}, 64<<10)
 	var out []foundLine
 	var before foundLine
+	var beforeText, lower []byte // kept as bytes: few lines are shown
 	groups := 0
 	after := false // the line before matched
 	for n := 1; ; n++ {
@@ -196,9 +173,12 @@ func searchFile(ctx context.Context, f io.Reader, re *regexp.Regexp, want, most 
 		if bytes.IndexByte(line, 0) >= 0 {
 			return nil, nil
 		}
-		here := foundLine{n, string(line[:min(len(line), 4*maxFoundLine+8)])} // as much as can be shown
+		text := line[:min(len(line), 4*maxFoundLine+8)] // as much as can be shown
 		body := bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
-		hit, matchErr := match(ctx, re, body)
+		hit, matchErr := false, error(nil)
+		if re.possible(body, &lower) {
+			hit, matchErr = match(ctx, re.re, body)
+		}
 		switch {
 		case matchErr != nil:
 			return nil, matchErr
@@ -213,15 +193,16 @@ func searchFile(ctx context.Context, f io.Reader, re *regexp.Regexp, want, most 
 				}
 			}
 			if before.number > 0 {
+				before.text = string(beforeText)
 				out = append(out, before)
 			}
-			out = append(out, here)
+			out = append(out, foundLine{n, string(text)})
 			after, before = true, foundLine{}
 		case after:
-			out = append(out, here)
+			out = append(out, foundLine{n, string(text)})
 			after, before = false, foundLine{}
 		default:
-			before = here
+			before.number, beforeText = n, append(beforeText[:0], text...)
 		}
 		if err != nil {
 			return out, nil
@@ -266,9 +247,14 @@ func (r *runes) ReadRune() (rune, int, error) {
 	return c, size, nil
 }
 
-// readLine gives a line with its end, at most maxSearchLine bytes of it.
+// readLine gives a line with its end, at most maxSearchLine bytes of it, until the next
+// one is read.
 func readLine(br *bufio.Reader) ([]byte, error) {
-	var line []byte
+	part, err := br.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return part, err
+	}
+	line := bytes.Clone(part)
 	for {
 		part, err := br.ReadSlice('\n')
 		if len(line) < maxSearchLine {

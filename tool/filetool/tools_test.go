@@ -270,7 +270,8 @@ func TestEscapesAndRules(t *testing.T) {
 	diff := searchMark + "\nx\n" + middleMark + "\ny\n" + replaceMark
 	for _, path := range []string{"secret/s", "secret", "SECRET/s", "secret/new", "k.key", "alias", ".rooignore", "ok/../k.key"} {
 		for _, tl := range All() {
-			p := plan(t, env, tl, call("path", path, "content", "x", "diff", diff, "regex", "hidden"))
+			p := plan(t, env, tl, call("path", path, "content", "x", "diff", diff, "regex", "hidden",
+				"old_string", "hidden", "new_string", "x", "patch", "*** Begin Patch\n*** Add File: other\n+x\n*** Delete File: "+path+"\n*** End Patch"))
 			res, err := p.Run(context.Background(), nil)
 			if path == "SECRET/s" && err == nil && !p.Ask().Ignored {
 				t.Errorf("%s %s: case", tl.Spec().Name, path)

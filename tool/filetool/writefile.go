@@ -1,6 +1,7 @@
 package filetool
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,13 +77,28 @@ func (w writeFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 		return nil, in.wrong(why)
 	}
 	e.expect = state.Hash
-	e.ask.Before = map[string]string{p.Readable: state.Hash}
+	content = likeBefore(content, string(old))
+	e.content = content
+	e.ask.Before = map[string]string{p.Readable: planned(state.Hash, workspace.HashOf([]byte(content)))}
 	e.ask.Diff, e.ask.Text = describeWrite(p, string(old), content, e.creates)
 	if large != nil {
 		e.ask.Diff = fmt.Sprintf("--- a/%[1]s\n+++ b/%[1]s\n@@ too large for a diff: %d bytes before, %d after @@\n", shown(p.Readable), state.Size, len(content))
 		e.ask.Text = editText("editedExistingFile", p, hunks(e.ask.Diff))
 	}
 	return e, nil
+}
+
+// likeBefore gives a new content the byte order mark and the line ends of the old one:
+// a model sees neither, and writes plain line feeds. A file with both kinds of line
+// ends gets those of the content.
+func likeBefore(content, old string) string {
+	if ends := strings.Count(old, "\n"); ends > 0 && strings.Count(old, "\r\n") == ends && !strings.Contains(content, "\r") {
+		content = strings.ReplaceAll(content, "\n", "\r\n")
+	}
+	if strings.HasPrefix(old, byteOrderMark) && !strings.HasPrefix(content, byteOrderMark) {
+		content = byteOrderMark + content
+	}
+	return content
 }
 
 // stripFence takes off the code fence that models like to put around a file. Only a
@@ -103,16 +119,23 @@ func (w writeFile) Inspect(ctx context.Context, env tool.Env, raw json.RawMessag
 	if err != nil {
 		return tool.Unclear, err
 	}
-	_, _ = env.Workspace.Sweep(p) // a leftover that stays does not change the finding
-	state, err := env.Workspace.StatPath(ctx, p)
+	if found, ok, err := inspectPlanned(ctx, env, before); ok || err != nil {
+		return found, err
+	}
+	state, err := look(ctx, env, p)
 	if err != nil {
 		return tool.Unclear, err
 	}
-	old, known := before[p.Readable]
-	switch {
-	case state.Hash == workspace.HashOf([]byte(content)):
-		return tool.Done, nil
-	case known && state.Hash == old, !known && !state.Exists():
+	hashes, known := before[p.Readable]
+	if strings.Contains(hashes, " ") {
+		return tool.Unclear, nil // it is neither what it was nor what it was to be
+	}
+	for _, like := range []string{"", "\r\n", byteOrderMark, byteOrderMark + "\r\n"} {
+		if state.Hash == workspace.HashOf([]byte(likeBefore(content, like))) {
+			return tool.Done, nil
+		}
+	}
+	if !known && !state.Exists() {
 		return tool.NotDone, nil
 	}
 	return tool.Unclear, nil
@@ -145,7 +168,7 @@ func (e *edit) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 	state, err := e.env.Workspace.Write(ctx, e.path, []byte(e.content), e.expect)
 	switch {
 	case errors.Is(err, workspace.ErrChanged):
-		return failed("%s was changed by someone else after this change was prepared; nothing was written. Read the file again and make the change on what is there now.", shown(e.path.Readable)), nil
+		return changed(shown(e.path.Readable)), nil
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, workspace.ErrNotRegular):
 		return failed("nothing was written: %v", err), nil
 	case err != nil:
@@ -163,7 +186,7 @@ func (e *edit) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 }
 
 func editAsk(name string, p workspace.Path) tool.Ask {
-	return tool.Ask{Kind: "tool", Title: name + " " + shown(p.Readable), Paths: []string{p.Readable}, Outside: p.Outside, Protected: p.Protected, Ignored: p.Ignored}
+	return tool.Ask{Kind: "tool", Title: name + " " + shown(p.Readable), Paths: p.Places(), Outside: p.Outside, Protected: p.Protected, Ignored: p.Ignored}
 }
 
 func editText(kind string, p workspace.Path, diff string) string {
@@ -186,10 +209,10 @@ func describeWrite(p workspace.Path, old, content string, creates bool) (diff, t
 	return full, editText(kind, p, hunks(full))
 }
 
-// notText is the answer for a file whose bytes are not UTF-8: a change of a few lines
-// would spoil the others.
+// notText is the answer for a file whose bytes are not UTF-8, or hold a NUL, as
+// UTF-16 does: a change of a few lines would spoil the others.
 func notText(p workspace.Path, data []byte) string {
-	if utf8.Valid(data) {
+	if utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 {
 		return ""
 	}
 	return fmt.Sprintf("%s is not UTF-8 text, so it cannot be changed by lines.", shown(p.Readable))

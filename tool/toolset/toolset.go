@@ -7,6 +7,7 @@ import (
 	"github.com/roost-dev/roost/tool/commandtool"
 	"github.com/roost-dev/roost/tool/controltool"
 	"github.com/roost-dev/roost/tool/filetool"
+	"github.com/roost-dev/roost/tool/historytool"
 )
 
 // All are the tools of every mode.
@@ -15,5 +16,8 @@ func All() []tool.Tool {
 		commandtool.New(commandtool.Options{}),
 		controltool.NewQuestion(),
 		controltool.NewCompletion(),
+		controltool.NewSwitchMode(),
+		controltool.NewTodoList(),
+		historytool.ReadOutput(),
 	)
 }

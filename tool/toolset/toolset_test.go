@@ -14,11 +14,19 @@ import (
 // when they change, what providers have cached is lost and running tasks pay for
 // it. So a change here is one that somebody means.
 func TestTheSetAndItsOrder(t *testing.T) {
-	var names []string
+	var names, silent []string
 	for _, tl := range All() {
-		names = append(names, tl.Spec().Name)
+		if s := tl.Spec(); s.OptIn {
+			silent = append(silent, s.Name)
+		} else {
+			names = append(names, s.Name)
+		}
 	}
-	want := []string{"apply_diff", "list_files", "read_file", "search_files", "write_to_file", "execute_command", "ask_followup_question", "attempt_completion"}
+	// What histories call and no model is told of: it costs no request anything.
+	if d := cmp.Diff([]string{"edit", "edit_file", "search_replace"}, silent); d != "" {
+		t.Error(d)
+	}
+	want := []string{"apply_diff", "apply_patch", "list_files", "read_file", "search_files", "write_to_file", "execute_command", "ask_followup_question", "attempt_completion", "switch_mode", "update_todo_list", "read_command_output"}
 	if d := cmp.Diff(want, names); d != "" {
 		t.Error(d)
 	}

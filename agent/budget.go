@@ -1,0 +1,135 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/roost-dev/roost/approval"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/usage"
+)
+
+// Shared are the limits of cost that a run has in common with other tasks: of its tree
+// of tasks, and of a day. Before each request it says which of them is reached, "" for
+// none. An error stops the run: what cannot be added up may be too much.
+type Shared func(ctx context.Context) (code, reason string, err error)
+
+// shared asks it.
+func (a *Agent) shared(ctx context.Context) (*Outcome, error) {
+	if a.Shared == nil || a.next() != doRequest {
+		return nil, nil
+	}
+	code, reason, err := a.Shared(ctx)
+	if err != nil || code == "" {
+		return nil, err
+	}
+	return &Outcome{State: "limit", Code: code, Reason: reason}, nil
+}
+
+// limitKind is the question whether to go on after so many requests or so much money.
+// Its call cannot be a model's, so that the answer stays in the state: it says from
+// which row on the next count begins.
+const (
+	limitKind = "limit"
+	limitCall = "limit:"
+	limitRow  = "auto_approval_max_req_reached" // as Roo names it
+)
+
+// pause asks whether to go on when the limits of going on unasked are reached. They are
+// counted in the log, from the last yes on: neither a kill nor a new run begins anew.
+func (a *Agent) pause(ctx context.Context) (*Outcome, error) {
+	if a.halt {
+		return refusedToGoOn(), nil
+	}
+	l := a.Settings.Limits
+	if l.AskRequests <= 0 && l.AskCostMicros <= 0 || a.next() != doRequest {
+		return nil, nil
+	}
+	s := a.state()
+	since := a.agreed()
+	requests, micros := 0, int64(0)
+	for _, m := range s.UI() {
+		if m.ID <= since || m.Kind() != "say:api_req_started" {
+			continue
+		}
+		requests++
+		if spent, ok := m.Spent(); ok {
+			var t usage.Tokens
+			spent.AddTo(&t)
+			micros += int64(money.FromFloat(t.Cost))
+		}
+	}
+	row := approval.Reached(l.AskRequests, l.AskCostMicros, requests, micros)
+	if row == "" {
+		return nil, nil
+	}
+	d := a.draft()
+	q := a.limitQuestion(d, row, requests, micros)
+	out, err := a.put(ctx, d, q)
+	if out != nil || err != nil {
+		return out, err
+	}
+	answer, err := a.Asker.Ask(ctx, q)
+	if err != nil {
+		if errors.Is(err, ErrNobody) {
+			return waiting(q), nil
+		}
+		return nil, err
+	}
+	if answer.Approve == nil { // a front door that only knows words
+		answer, _ = inputAnswer(q, Input{Text: answer.Text})
+	}
+	d = a.draft()
+	d.close(q, answer)
+	if err := d.commit(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.save(ctx); err != nil {
+		return nil, err
+	}
+	if answer.Approve == nil || !*answer.Approve {
+		return refusedToGoOn(), nil
+	}
+	return nil, nil
+}
+
+func refusedToGoOn() *Outcome {
+	return &Outcome{State: "limit", Code: "asked", Reason: "a person was asked whether to go on, and said no"}
+}
+
+// agreed is the row of the last question of this kind that was answered with yes.
+func (a *Agent) agreed() (row uint64) {
+	for _, q := range a.state().Answered {
+		if q.Kind == limitKind && q.Answer.Approve != nil && *q.Answer.Approve {
+			row = max(row, limitOf(q.Call))
+		}
+	}
+	return row
+}
+
+func limitOf(call string) uint64 {
+	row, _ := strconv.ParseUint(strings.TrimPrefix(call, limitCall), 10, 64)
+	return row
+}
+
+// limitQuestion is the open question, or a new one with its row.
+func (a *Agent) limitQuestion(d *draft, row string, requests int, micros int64) task.QuestionOpened {
+	for _, q := range a.state().Questions {
+		if q.Kind == limitKind {
+			return q.QuestionOpened
+		}
+	}
+	id := d.row(plainAskRow(a.stamp(), limitRow, &row))
+	text := fmt.Sprintf("%d requests went to the model", requests)
+	if requests == 1 {
+		text = "One request went to the model"
+	}
+	text += fmt.Sprintf(" and cost $%.2f since somebody last said that it may go on. Go on?", float64(micros)/1e6)
+	return task.QuestionOpened{
+		Question: questionID(id), Kind: limitKind, Message: id, Call: limitCall + strconv.FormatUint(id, 10), Text: text,
+	}
+}

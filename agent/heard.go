@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/roost-dev/roost/mention"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/tool"
+)
+
+// lookUp bounds how long all that one message mentions is looked up: a linter may take
+// a minute, and whoever said it waits.
+const lookUp = 90 * time.Second
+
+var errLookUp = fmt.Errorf("looking up what was mentioned took more than %s", lookUp)
+
+// heard is what the model is sent of a person's words: the words as a block, with
+// what they mention looked up, and a block for each file, folder and slash command
+// in them. It is looked up once, when the words become a turn, and stored with it:
+// a restart sends the same. The person's own row keeps the words as they were typed.
+//
+// What was looked up has its secrets hidden like the output of a tool; the words
+// are the person's to say.
+func (d *draft) heard(ctx context.Context, words string) []json.RawMessage {
+	a := d.agent
+	if a.World == nil {
+		return []json.RawMessage{textBlock(marked(words))}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, lookUp, errLookUp)
+	defer cancel()
+	e := mention.Expand(ctx, marked(words), a.World)
+	blocks := []json.RawMessage{textBlock(e.Text + a.mask(e.Appended))}
+	for _, b := range e.Blocks {
+		blocks = append(append(blocks, textBlock(a.mask(b.Text))), b.Images...)
+		for _, f := range b.Files {
+			d.put(fileChanged(f))
+		}
+	}
+	if e.Commands != "" {
+		blocks = append(blocks, textBlock(a.mask(e.Commands)))
+	}
+	for _, note := range e.Notes {
+		a.notice(note)
+	}
+	d.goTo(e.Mode)
+	return blocks
+}
+
+// goTo changes the mode as a slash command that the person gave asks for. The person
+// is told and not asked: the command was theirs.
+func (d *draft) goTo(slug string) {
+	a := d.agent
+	if slug == "" || a.Modes == nil || slug == a.Settings.Mode {
+		return
+	}
+	m, err := a.Modes.Lookup(slug)
+	if err != nil {
+		a.notice(fmt.Sprintf("the slash command asks for a mode that does not exist: %v", err))
+		return
+	}
+	a.Settings.Mode = m.Slug
+	settings := a.Settings
+	d.put(task.Changed{Settings: &settings})
+	a.notice(fmt.Sprintf("the slash command goes on in %s mode", m.Name))
+}
+
+// fileChanged is what the log keeps of a file that the model now knows.
+func fileChanged(f tool.FileTouch) task.FileChanged {
+	return task.FileChanged{
+		Path: f.Path, Source: f.Source, Hash: f.Hash, Size: f.Size,
+		MTime: f.MTime, CTime: f.CTime, Inode: f.Inode, Device: f.Device,
+	}
+}

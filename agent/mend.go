@@ -1,0 +1,300 @@
+package agent
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/contextwindow"
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/task"
+)
+
+// A request that a provider refuses would be refused for ever: the history that it
+// is made of does not change. So what it refuses is left out of what is sent; what
+// is stored stays. Each way to mend makes the request smaller, and there are
+// mendLimit tries a turn, so that it comes to an end.
+//
+// A part that the provider names is left out at once, and that is in the log with
+// the failure. A guess is tried first: it comes into the log with the reply that
+// proves it, and when it does not help it is forgotten, and the refusal stands.
+
+// mendLimit is how often the request of one turn is changed.
+const mendLimit = 12
+
+// mending is what was done for one turn's request.
+type mending struct {
+	tries int
+	cause error // the refusal that a guess was tried for
+}
+
+// mend changes what is sent so that the refused request may go through: what to
+// commit with the failure, and what to tell. false when nothing can be done.
+func (a *Agent) mend(m *mending, refused *llm.Error) (d *draft, did string, ok bool) {
+	if m.tries++; m.tries > mendLimit {
+		return nil, "", false
+	}
+	d = a.draft()
+	switch refused.Kind {
+	case llm.Invalid:
+		if a.dropThinking(refused) {
+			return d, "asking again without the reasoning of earlier replies", true
+		}
+		if len(a.trial) > 0 {
+			return nil, "", false // the guess did not help
+		}
+		if w := a.culprit(refused); w != nil {
+			d.put(*w)
+			return d, "left out of what is sent: " + w.What, true
+		}
+		if a.trial = a.guess(refused); len(a.trial) == 0 {
+			return nil, "", false
+		}
+		m.cause = refused
+		var what []string
+		for _, w := range a.trial {
+			what = append(what, w.What)
+		}
+		return d, "trying without " + strings.Join(what, ", "), true
+	case llm.ContextOverflow:
+		return a.shorten(d, refused)
+	}
+	return nil, "", false
+}
+
+// dropThinking goes on without the reasoning in the history when the provider will
+// not have it. Signed reasoning is bound to the model, and for some models to the
+// account, that it came from; the history does not say which that was, and an
+// adopted one never does. So it is sent, and left out when it is refused: dropping it
+// whenever it could be somebody else's would cost the model its own.
+func (a *Agent) dropThinking(refused *llm.Error) bool {
+	words := strings.ToLower(refused.Message)
+	setting := strings.Contains(words, "thinking.type") || strings.Contains(words, "budget_tokens")
+	about := strings.Contains(words, "thinking") || strings.Contains(words, "encrypted content") || strings.Contains(words, "encrypted_content") ||
+		strings.Contains(words, "thought signature") || strings.Contains(words, "thought_signature") || strings.Contains(words, "reasoning_details")
+	if a.unthinking || setting || !about {
+		return false
+	}
+	a.unthinking, a.window = true, window{}
+	return true
+}
+
+// culprit is the part of the history that a refusal names, nil when it names none
+// that can be left out.
+func (a *Agent) culprit(refused *llm.Error) *task.MessageWithheld {
+	l, is := a.Provider.(llm.Locator)
+	if !is {
+		return nil
+	}
+	message, block, ok := l.Locate(refused.Message)
+	if !ok {
+		return nil
+	}
+	trace := contextwindow.Trace(a.sendable(), a.wanted())
+	if message >= len(trace) || block >= len(trace[message]) {
+		return nil
+	}
+	pictures := aboutImages(refused)
+	if block < 0 {
+		// About a message as a whole: only its images are worth a sure guess.
+		for _, o := range trace[message] {
+			if o.Message >= 0 && pictures {
+				if w := a.withhold(o, true, refused.Message); w != nil {
+					return w
+				}
+			}
+		}
+		return nil
+	}
+	o := trace[message][block]
+	if o.Message < 0 {
+		return nil
+	}
+	if w := a.withhold(o, true, refused.Message); w != nil {
+		return w // a result keeps its words
+	}
+	return a.withhold(o, false, refused.Message)
+}
+
+// withhold names a block that is no longer sent, nil when it is left out already or
+// there is nothing of that kind in it.
+func (a *Agent) withhold(o contextwindow.Origin, images bool, reason string) *task.MessageWithheld {
+	m := a.state().API()[o.Message]
+	block := blockAt(m.Raw(), o.Block)
+	if block == nil || images && !hasImage(block) {
+		return nil
+	}
+	for _, w := range a.withheld() {
+		if w.Message == m.ID && w.Block == o.Block && w.Provider == a.Provider.Name() && (!w.Images || images) {
+			return nil
+		}
+	}
+	if typ, _ := esjson.GetString(block, "type"); typ == "image" {
+		images = false
+	}
+	a.window = window{}
+	return &task.MessageWithheld{
+		Run: a.RunID, Message: m.ID, Block: o.Block, Images: images, Provider: a.Provider.Name(),
+		What: a.describe(m, block, images), Reason: firstBytes(reason, 300),
+	}
+}
+
+// elsewhere matches refusals that no change of the history can help.
+var elsewhere = regexp.MustCompile(`(?i)credit|billing|quota|payment|api.?key|max_tokens|max_output|temperature|model[^.]*(not found|not exist|not support.*endpoint|deprecated|unknown)|unknown model|unsupported parameter`)
+
+// guess is what may be wrong with a request when the provider does not say: images
+// when it speaks of images, else what came since the last request that it took.
+func (a *Agent) guess(refused *llm.Error) []task.MessageWithheld {
+	if s := refused.Status; s != 400 && s != 413 && s != 422 || elsewhere.MatchString(refused.Message) {
+		return nil
+	}
+	api := a.state().API()
+	last := len(api) // messages from here on were never taken
+	for last > 0 && api[last-1].Kind() != "assistant" {
+		last--
+	}
+	pictures := aboutImages(refused)
+	found := a.collect(last, pictures, refused.Message)
+	if len(found) == 0 && pictures {
+		found = a.collect(0, true, refused.Message)
+	}
+	return found
+}
+
+// collect names images, or results of tools and images, from a message on.
+func (a *Agent) collect(from int, pictures bool, reason string) []task.MessageWithheld {
+	var found []task.MessageWithheld
+	for i, m := range a.state().API() {
+		if i < from || m.Kind() != "user" {
+			continue
+		}
+		content, _ := esjson.Get(m.Raw(), "content")
+		if esjson.TypeOf(content) != esjson.TypeArray {
+			continue
+		}
+		k := -1
+		for block := range esjson.Array(content) {
+			k++
+			typ, _ := esjson.GetString(block, "type")
+			if typ != "image" && typ != "tool_result" || pictures && !hasImage(block) {
+				continue
+			}
+			if w := a.withhold(contextwindow.Origin{Message: i, Block: k}, pictures, reason); w != nil {
+				found = append(found, *w)
+			}
+		}
+	}
+	return found
+}
+
+// withheld is what is left out now, recorded or on trial.
+func (a *Agent) withheld() []task.MessageWithheld {
+	return append(slices.Clip(a.state().Withheld), a.trial...)
+}
+
+// describe says in words what a block is.
+func (a *Agent) describe(m *task.Message, block []byte, images bool) string {
+	typ, _ := esjson.GetString(block, "type")
+	id, _ := esjson.GetString(block, "tool_use_id")
+	switch typ {
+	case "tool_result":
+		what := "the result of " + a.callName(id)
+		if images {
+			return "the image in " + what
+		}
+		return what
+	case "tool_use":
+		id, _ = esjson.GetString(block, "id")
+		return "the input of " + a.callName(id)
+	case "image":
+		return "an image of the user's"
+	case "text":
+		if m.Kind() == "assistant" {
+			return "a text of the model's"
+		}
+		return "a text of the user's message"
+	}
+	return "a " + typ + " block"
+}
+
+func (a *Agent) callName(id string) string {
+	c := a.state().Call(id)
+	if c == nil {
+		return "a tool call"
+	}
+	for _, key := range []string{"path", "file_path", "command"} {
+		if v, _ := esjson.GetString(c.Input(), key); v != "" {
+			return c.Name + " for " + firstBytes(v, 120)
+		}
+	}
+	return c.Name
+}
+
+// sendable are the visible messages with what is withheld replaced.
+func (a *Agent) sendable() [][]byte {
+	var out [][]byte
+	for _, m := range a.state().API() {
+		out = append(out, a.cover(m))
+	}
+	return out
+}
+
+// cover is a stored message as it is sent.
+func (a *Agent) cover(m *task.Message) []byte {
+	raw := []byte(m.Raw())
+	for _, w := range a.withheld() {
+		if w.Message == m.ID && w.Provider == a.Provider.Name() {
+			raw = contextwindow.Withhold(raw, w.Block, w.Images, fmt.Sprintf("[Left out here: %s. The model's provider did not take it.]", w.What))
+		}
+	}
+	return raw
+}
+
+func aboutImages(refused *llm.Error) bool {
+	words := strings.ToLower(refused.Message)
+	return strings.Contains(words, "image") || strings.Contains(words, "inline_data") || strings.Contains(words, "inlinedata") || strings.Contains(words, "vision")
+}
+
+// blockAt is a block of a message's content, nil when there is none. A string is
+// one block.
+func blockAt(raw []byte, n int) []byte {
+	content, _ := esjson.Get(raw, "content")
+	if esjson.TypeOf(content) == esjson.TypeString && n == 0 {
+		return textBlock("")
+	}
+	if esjson.TypeOf(content) != esjson.TypeArray {
+		return nil
+	}
+	i := 0
+	for b := range esjson.Array(content) {
+		if i == n {
+			return b
+		}
+		i++
+	}
+	return nil
+}
+
+func hasImage(block []byte) bool {
+	typ, _ := esjson.GetString(block, "type")
+	content, _ := esjson.Get(block, "content")
+	if typ != "tool_result" || esjson.TypeOf(content) != esjson.TypeArray {
+		return typ == "image"
+	}
+	for inner := range esjson.Array(content) {
+		if typ, _ := esjson.GetString(inner, "type"); typ == "image" {
+			return true
+		}
+	}
+	return false
+}
+
+// firstBytes is the beginning of s, without half a character.
+func firstBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "..."
+}

@@ -1,0 +1,77 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/llm"
+)
+
+// longWait is the wait above which a person wants to know of it, and a task says
+// that it waits: a used-up quota. It is not counted among the tries of a turn, but
+// a provider that puts a run off more than quotaWaits times is not waited for.
+const (
+	longWait   = 2 * time.Minute
+	quotaWaits = 24
+)
+
+// waitOut waits until the provider may be asked again. A long wait is durable
+// before it begins: after a kill the task says until when it waits, and whoever
+// resumes it earlier asks at once. The clock on the wall decides, so that a machine
+// that slept does not wait longer.
+func (a *Agent) waitOut(ctx context.Context, refused *llm.Error, wait time.Duration, long bool) error {
+	if !long {
+		a.notice(fmt.Sprintf("%v; trying again in %s", refused, wait.Round(100*time.Millisecond)))
+	} else {
+		if err := a.save(ctx); err != nil {
+			return err
+		}
+		failpoint.Hit("quota.waiting")
+	}
+	end := time.Now().Round(0).Add(wait)
+	said := wait
+	if long {
+		a.notice(fmt.Sprintf("%v; waiting until %s (%s); stop it and the task keeps its place, resume it to ask at once",
+			refused, end.Format("Jan 2 15:04"), wait.Round(time.Second)))
+	}
+	for left := wait; left > 0; left = time.Until(end) {
+		if long && said-left >= wordEvery(said) {
+			said = left
+			a.notice(fmt.Sprintf("still waiting for %s: %s left", refused.Provider, left.Round(time.Second)))
+		}
+		if a.Live != nil && wait >= time.Second {
+			a.Live(Delta{Type: "wait.delta", TS: end.UnixMilli(), Text: left.Round(time.Second).String()})
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(min(left, tick(left))):
+		}
+	}
+	return nil
+}
+
+// tick is how often the time that is left is shown.
+func tick(left time.Duration) time.Duration {
+	switch {
+	case left > time.Hour:
+		return time.Minute
+	case left > 2*time.Minute:
+		return 15 * time.Second
+	}
+	return time.Second
+}
+
+// wordEvery is how often a long wait is worth a line of its own: rarely while there
+// is much left.
+func wordEvery(left time.Duration) time.Duration {
+	switch {
+	case left > time.Hour:
+		return 15 * time.Minute
+	case left > 10*time.Minute:
+		return 5 * time.Minute
+	}
+	return time.Minute
+}

@@ -1,0 +1,260 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/cli/config"
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
+)
+
+func (a *App) authCommand() *cobra.Command {
+	parent := &cobra.Command{
+		Use:   "auth",
+		Short: "Keep the keys of providers",
+		Long: "Keys are taken from the provider's variable (ANTHROPIC_API_KEY), else from the file\n" +
+			"that `auth set` writes, for you alone to read, else from the settings file. A key is\n" +
+			"never shown and never an argument: it comes from a prompt or from stdin.\n\n" +
+			"A profile may have a key of its own (--profile), which goes before the provider's:\n" +
+			"two services that speak the same protocol are two profiles.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	var profile string
+	names := words(engine.Providers()...)
+	set := &cobra.Command{
+		Use: "set PROVIDER", Short: "Keep a key, from a prompt or stdin", Args: count(0, 1, "roost auth set anthropic"), ValidArgsFunction: first(names),
+		Example: "  roost auth set anthropic\n  pass show openai | roost auth set openai\n  roost auth set --profile work",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, of, err := a.account("set", profile, args)
+			if err != nil {
+				return err
+			}
+			return a.authSet(cmd, name, of)
+		},
+	}
+	remove := &cobra.Command{
+		Use: "remove PROVIDER", Short: "Forget a key that auth set kept", Args: count(0, 1, "roost auth remove anthropic"), ValidArgsFunction: first(names),
+		RunE: func(_ *cobra.Command, args []string) error {
+			name, of, err := a.account("remove", profile, args)
+			if err != nil {
+				return err
+			}
+			return a.authRemove(name, of)
+		},
+	}
+	for _, cmd := range []*cobra.Command{set, remove} {
+		cmd.Flags().StringVar(&profile, "profile", "", "the key of this profile alone")
+		complete(cmd, "profile", a.profileNames)
+	}
+	parent.AddCommand(set, remove, &cobra.Command{
+		Use: "status [PROVIDER]", Short: "Say where keys come from, and their last four characters", Args: count(0, 1, "roost auth status"), ValidArgsFunction: first(names),
+		RunE: func(_ *cobra.Command, args []string) error { return a.authStatus(args) },
+	})
+	return parent
+}
+
+// account is what a key is kept under, and how a person says it.
+func (a *App) account(verb, profile string, args []string) (name, of string, err error) {
+	what := "roost auth " + verb
+	switch {
+	case profile != "" && len(args) > 0:
+		return "", "", usage(what, "a key is a provider's or a profile's", what+" --profile "+shellWord(profile))
+	case profile != "":
+		if !config.ValidProfile(profile) {
+			return "", "", usage(what+" --profile "+profile, "a profile is called by letters, digits, - and _", "roost config list")
+		}
+		return "profiles." + profile, "--profile " + profile, nil
+	case len(args) == 0:
+		return "", "", usage(what, "no provider is named", what+" anthropic")
+	}
+	return args[0], args[0], knownProvider(what, args[0])
+}
+
+func knownProvider(what, name string) error {
+	all := engine.Providers()
+	if slices.Contains(all, name) {
+		return nil
+	}
+	f := usage(what+" "+name, "there is no provider of that name that takes a key; there are "+strings.Join(all, ", "), what+" "+all[0])
+	for _, p := range all {
+		if config.Distance(name, p) < 3 || strings.HasPrefix(p, name) {
+			f.Try, f.Suggestions = what+" "+p, []string{p}
+		}
+	}
+	return f
+}
+
+func (a *App) authSet(cmd *cobra.Command, name, of string) error {
+	s, err := a.secrets()
+	if err != nil {
+		return err
+	}
+	key, err := a.readKey(cmd.Context(), of)
+	if err != nil {
+		return err
+	}
+	if err := a.keep(s, name, key); err != nil {
+		return err
+	}
+	if a.flags.json {
+		return encode(a.Out, accountState{Provider: name, Set: true, Origin: s.path, Ends: ends(key)}, false)
+	}
+	a.say("the key for %s is kept in %s", of, s.path)
+	if v := a.keyVariable(name); v != "" {
+		a.warn(v + " is set and goes before it")
+	}
+	return nil
+}
+
+// keep writes one key into the file, and nothing else of it anew.
+func (a *App) keep(s *secrets, name, key string) error {
+	text := s.file.With(name, config.Value{Text: key})
+	next, err := config.Parse(text)
+	if err == nil {
+		if e, ok := next.Get(name); !ok || e.Value.Text != key {
+			err = fmt.Errorf("it would not be read back")
+		}
+	}
+	if err == nil {
+		err = replace(s.path, text)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the key in %s: %w", s.path, err)
+	}
+	s.file = next
+	return nil
+}
+
+func (a *App) authRemove(name, of string) error {
+	s, err := a.secrets()
+	if err != nil {
+		return err
+	}
+	if s.key(name) == "" {
+		f := &Failure{Exit: ExitNotFound, Code: "not_set", Status: 404, What: "forget the key for " + of, Why: "none is kept in " + s.path, Try: "roost auth status"}
+		if v := a.keyVariable(name); v != "" {
+			f.Why, f.Try = f.Why+"; there is one in "+v, "unset "+v
+		}
+		return f
+	}
+	if err := replace(s.path, s.file.Without(name)); err != nil {
+		return fmt.Errorf("forget the key for %s: %w", of, err)
+	}
+	a.say("the key for %s is forgotten; who has had it still has it: end it at the provider too if that matters", of)
+	if v := a.keyVariable(name); v != "" {
+		a.warn(v + " is set and still holds one")
+	}
+	return nil
+}
+
+// keyVariable is the variable that holds a provider's key now, "" when none does.
+func (a *App) keyVariable(provider string) string {
+	for _, v := range engine.KeyVariables(provider) {
+		if a.Env(v) != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// accountState is what may be told of a key.
+type accountState struct {
+	Provider string `json:"provider,omitempty"`
+	Profile  string `json:"profile,omitempty"`
+	Set      bool   `json:"set"`
+	Origin   string `json:"origin,omitempty"` // a variable, a file, or PATH:LINE of the settings
+	Ends     string `json:"ends,omitempty"`   // the key's last four characters
+}
+
+// providerKey finds a provider's key: variable, file of keys, settings.
+func (a *App) providerKey(provider string, kept *secrets, s *settings) (key, origin string) {
+	if v := a.keyVariable(provider); v != "" {
+		return a.Env(v), v
+	}
+	if key := kept.key(provider); key != "" {
+		return key, kept.path
+	}
+	v := s.values["providers."+provider+".api_key"]
+	if v.Value.Text == "" {
+		return "", ""
+	}
+	return v.Value.Text, v.Origin
+}
+
+func (a *App) authStatus(args []string) error {
+	if len(args) > 0 {
+		if err := knownProvider("roost auth status", args[0]); err != nil {
+			return err
+		}
+	}
+	kept, err := a.secrets()
+	if err != nil {
+		return err
+	}
+	s, err := a.settings()
+	if err != nil {
+		return err
+	}
+	var items []accountState
+	add := func(state accountState, key, origin string) {
+		state.Set, state.Origin, state.Ends = key != "", origin, ends(key)
+		items = append(items, state)
+	}
+	for _, p := range engine.Providers() {
+		if len(args) == 0 || args[0] == p {
+			key, origin := a.providerKey(p, kept, s)
+			add(accountState{Provider: p}, key, origin)
+		}
+	}
+	if len(args) == 0 {
+		names, fields := config.Profiles(s.values, s.file)
+		for _, e := range kept.file.Entries {
+			if name, ok := strings.CutPrefix(e.Key, "profiles."); ok && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		for _, name := range names {
+			if key, origin := profileKey(name, kept, fields[name]); key != "" {
+				add(accountState{Profile: name, Provider: fields[name]["provider"].Value.Text}, key, origin)
+			}
+		}
+	}
+	if a.flags.json {
+		return encode(a.Out, struct {
+			Items []accountState `json:"items"`
+		}{items}, false)
+	}
+	for _, i := range items {
+		name, line := i.Provider, "no key"
+		if i.Profile != "" {
+			name = "profile " + i.Profile
+		}
+		if i.Set {
+			line = "from " + i.Origin
+			if i.Ends != "" {
+				line += ", ends in " + i.Ends
+			}
+		}
+		if err := a.println(display.Pad(name, 20) + "  " + display.OneLine(line)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// profileKey finds the key that a profile has of its own.
+func profileKey(name string, kept *secrets, fields map[string]config.Setting) (key, origin string) {
+	if key := kept.key("profiles." + name); key != "" {
+		return key, kept.path
+	}
+	return fields["api_key"].Value.Text, fields["api_key"].Origin
+}

@@ -1,0 +1,180 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+// RooProfile is a profile of Roo Code's exported settings, as one of ours.
+type RooProfile struct {
+	Name    string           // what it goes by here
+	Roo     string           // what Roo calls it
+	Values  map[string]Value // of [profiles.NAME]
+	Key     string           // its key, "" when the file holds none
+	Skipped string           // why it cannot be taken over; "" = it can
+	Notes   []string         // what of it was left out
+}
+
+// RooExport is what is taken from such a file.
+type RooExport struct {
+	Profiles []RooProfile // in the file's order
+	Current  string       // the profile in use, as Roo calls it
+	Modes    []string     // slugs of its custom modes, which stand elsewhere
+}
+
+// ErrNotRoo: the file holds no profiles of Roo Code.
+var ErrNotRoo = errors.New("it is no settings file that Roo Code exported: it has no providerProfiles.apiConfigs")
+
+// rooProvider says where the settings of one of Roo's providers are, and how it is
+// reached here. Servers that speak chat completions have an address of their own.
+type rooProvider struct {
+	provider         string
+	model, base, key string // members
+	address          string // when base is not set
+}
+
+var rooProviders = map[string]rooProvider{
+	"anthropic":         {"anthropic", "apiModelId", "anthropicBaseUrl", "apiKey", ""},
+	"openai-native":     {"openai", "apiModelId", "openAiNativeBaseUrl", "openAiNativeApiKey", ""},
+	"gemini":            {"google", "apiModelId", "googleGeminiBaseUrl", "geminiApiKey", ""},
+	"openai":            {"openai-compatible", "openAiModelId", "openAiBaseUrl", "openAiApiKey", "https://api.openai.com/v1"},
+	"openrouter":        {"openai-compatible", "openRouterModelId", "openRouterBaseUrl", "openRouterApiKey", "https://openrouter.ai/api/v1"},
+	"ollama":            {"openai-compatible", "ollamaModelId", "ollamaBaseUrl", "ollamaApiKey", "http://localhost:11434"},
+	"lmstudio":          {"openai-compatible", "lmStudioModelId", "lmStudioBaseUrl", "", "http://localhost:1234"},
+	"litellm":           {"openai-compatible", "litellmModelId", "litellmBaseUrl", "litellmApiKey", "http://localhost:4000"},
+	"requesty":          {"openai-compatible", "requestyModelId", "requestyBaseUrl", "requestyApiKey", "https://router.requesty.ai/v1"},
+	"vercel-ai-gateway": {"openai-compatible", "vercelAiGatewayModelId", "", "vercelAiGatewayApiKey", "https://ai-gateway.vercel.sh/v1"},
+	"deepseek":          {"openai-compatible", "apiModelId", "deepSeekBaseUrl", "deepSeekApiKey", "https://api.deepseek.com"},
+	"mistral":           {"openai-compatible", "apiModelId", "", "mistralApiKey", "https://api.mistral.ai/v1"},
+	"moonshot":          {"openai-compatible", "apiModelId", "moonshotBaseUrl", "moonshotApiKey", "https://api.moonshot.ai/v1"},
+	"xai":               {"openai-compatible", "apiModelId", "", "xaiApiKey", "https://api.x.ai/v1"},
+	"groq":              {"openai-compatible", "apiModelId", "", "groqApiKey", "https://api.groq.com/openai/v1"},
+	"cerebras":          {"openai-compatible", "apiModelId", "", "cerebrasApiKey", "https://api.cerebras.ai/v1"},
+	"fireworks":         {"openai-compatible", "apiModelId", "", "fireworksApiKey", "https://api.fireworks.ai/inference/v1"},
+	"sambanova":         {"openai-compatible", "apiModelId", "", "sambaNovaApiKey", "https://api.sambanova.ai/v1"},
+}
+
+// Roo reads a settings file that Roo Code exported. Nothing in it makes this fail
+// but its not being one.
+func Roo(data []byte) (RooExport, error) {
+	var out RooExport
+	data = []byte(strings.TrimPrefix(string(data), "\ufeff"))
+	if !esjson.Valid(data) {
+		return out, ErrNotRoo
+	}
+	profiles, _ := esjson.Get(data, "providerProfiles")
+	configs, ok := esjson.Get(profiles, "apiConfigs")
+	if !ok || esjson.TypeOf(configs) != esjson.TypeObject {
+		return out, ErrNotRoo
+	}
+	out.Current, _ = esjson.GetString(profiles, "currentApiConfigName")
+	taken := map[string]bool{}
+	for name, raw := range esjson.Members(configs) {
+		p := rooProfile(name, raw)
+		if p.Skipped == "" {
+			p.Name = free(slug(name), taken)
+			if p.Name != name {
+				p.Values["roo_name"] = Value{Text: name}
+			}
+		}
+		out.Profiles = append(out.Profiles, p)
+	}
+	global, _ := esjson.Get(data, "globalSettings")
+	modes, _ := esjson.Get(global, "customModes")
+	if esjson.TypeOf(modes) == esjson.TypeArray {
+		for m := range esjson.Array(modes) {
+			if s, ok := esjson.GetString(m, "slug"); ok && s != "" {
+				out.Modes = append(out.Modes, s)
+			}
+		}
+	}
+	return out, nil
+}
+
+func rooProfile(name string, raw []byte) RooProfile {
+	p := RooProfile{Roo: name, Values: map[string]Value{}}
+	text := func(member string) string {
+		s, _ := esjson.GetString(raw, member)
+		return strings.TrimSpace(s)
+	}
+	api := text("apiProvider")
+	known, ok := rooProviders[api]
+	switch {
+	case esjson.TypeOf(raw) != esjson.TypeObject:
+		p.Skipped = "it is no object"
+	case api == "":
+		p.Skipped = "it names no provider"
+	case !ok:
+		p.Skipped = fmt.Sprintf("its provider %s is not spoken here", strconv.Quote(api))
+	case api == "openai" && isTrue(raw, "openAiUseAzure"):
+		p.Skipped = "Azure's form of the protocol is not spoken here"
+	}
+	if p.Skipped != "" {
+		return p
+	}
+	set := func(field, value string) {
+		if value != "" {
+			p.Values[field] = Value{Text: value}
+		}
+	}
+	set("provider", known.provider)
+	set("model", text(known.model))
+	base := text(known.base)
+	if base == "" {
+		base = known.address
+	}
+	set("base_url", base)
+	p.Key = text(known.key)
+	effort := text("reasoningEffort")
+	if on, is := esjson.GetBool(raw, "enableReasoningEffort"); is && !on {
+		effort = ""
+	}
+	if effort == "disable" {
+		effort = "none"
+	}
+	if effort != "" {
+		if oneOf(Efforts...)(effort) == nil {
+			set("effort", effort)
+		} else {
+			p.Notes = append(p.Notes, "its reasoning effort "+strconv.Quote(effort)+" is not known here")
+		}
+	}
+	if n, ok := esjson.GetFloat(raw, "modelMaxTokens"); ok && n >= 1 && n < 1e9 {
+		set("max_tokens", strconv.FormatInt(int64(n), 10))
+	}
+	for _, m := range []string{"modelTemperature", "openAiHeaders", "rateLimitSeconds", "openRouterSpecificProvider"} {
+		if v, has := esjson.Get(raw, m); has && string(v) != "null" && string(v) != "0" && string(v) != "{}" && string(v) != `""` {
+			p.Notes = append(p.Notes, m+" has no place here")
+		}
+	}
+	return p
+}
+
+func isTrue(raw []byte, member string) bool {
+	on, _ := esjson.GetBool(raw, member)
+	return on
+}
+
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// slug is a name that TOML takes without quotes.
+func slug(name string) string {
+	if s := strings.Trim(notInNames.ReplaceAllString(name, "-"), "-"); s != "" {
+		return s
+	}
+	return "profile"
+}
+
+func free(name string, taken map[string]bool) string {
+	out := name
+	for n := 2; taken[out]; n++ {
+		out = name + "-" + strconv.Itoa(n)
+	}
+	taken[out] = true
+	return out
+}

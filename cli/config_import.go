@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/cli/config"
+	display "github.com/roost-dev/roost/cli/term"
+)
+
+func (a *App) configImportCommand() *cobra.Command {
+	var keys, force bool
+	cmd := &cobra.Command{
+		Use: "import FILE", Short: "Take profiles over from Roo Code's exported settings", Args: count(1, 1, "roost config import roo-code-settings.json"),
+		Long: "Take profiles over from the file that Roo Code's settings export: provider, model,\n" +
+			"address, effort and length. Keys are left in it unless --keys is given; then they go\n" +
+			"into the file of keys and are never shown. A profile that is there already stays as\n" +
+			"it is unless --force is given.",
+		RunE: func(_ *cobra.Command, args []string) error { return a.configImport(a.abs(args[0]), keys, force) },
+	}
+	cmd.Flags().BoolVar(&keys, "keys", false, "take the keys over too")
+	cmd.Flags().BoolVar(&force, "force", false, "replace profiles that are there already")
+	return cmd
+}
+
+// importedItem is what became of a profile.
+type importedItem struct {
+	Profile string   `json:"profile,omitempty"` // what it goes by here
+	RooName string   `json:"roo_name"`
+	State   string   `json:"state"` // imported, kept, skipped
+	Reason  string   `json:"reason,omitempty"`
+	Key     string   `json:"key"` // imported, left, none
+	Notes   []string `json:"notes,omitempty"`
+}
+
+// mostImported bounds a file that is read whole; exported settings have some
+// kilobytes.
+const mostImported = 16 << 20
+
+func (a *App) configImport(path string, keys, force bool) error {
+	refuse := func(why string) error {
+		return &Failure{Exit: ExitFailed, Code: "failed", What: "import the settings " + path, Why: why, Try: "name the JSON file that Roo Code's settings export"}
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return &Failure{Exit: ExitNotFound, Code: "not_found", Status: 404, What: "import the settings " + path, Why: "there is no such file", Try: "roost config import FILE"}
+	case err != nil:
+		return refuse(err.Error())
+	case !info.Mode().IsRegular() || info.Size() > mostImported:
+		return refuse("it is no file of settings")
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return refuse(err.Error())
+	}
+	found, err := config.Roo(data)
+	if err != nil {
+		return refuse(err.Error())
+	}
+	var kept *secrets
+	if keys {
+		if kept, err = a.secrets(); err != nil {
+			return err
+		}
+	}
+	file, f, err := a.configFile()
+	if err != nil {
+		return err
+	}
+	items := []importedItem{}
+	for _, p := range found.Profiles {
+		item := importedItem{Profile: p.Name, RooName: p.Roo, State: "imported", Key: "none", Notes: p.Notes}
+		switch {
+		case p.Skipped != "":
+			item.State, item.Reason = "skipped", p.Skipped
+		case !force && has(f, p.Name):
+			item.State, item.Reason = "kept", "there is a profile of that name; --force replaces it"
+		default:
+			if f, err = profileInto(f, p); err != nil {
+				return fmt.Errorf("import the profile %s: %w", p.Roo, err)
+			}
+			if p.Key != "" {
+				item.Key = "left"
+			}
+			if p.Key != "" && keys {
+				if err := a.keep(kept, "profiles."+p.Name, p.Key); err != nil {
+					return err
+				}
+				item.Key = "imported"
+			}
+		}
+		items = append(items, item)
+	}
+	if err := replace(file, f.Text()); err != nil {
+		return fmt.Errorf("change the settings %s: %w", file, err)
+	}
+	return a.imported(items, found, file)
+}
+
+// has reports whether a file holds a profile.
+func has(f *config.File, profile string) bool {
+	for _, e := range f.Entries {
+		if strings.HasPrefix(e.Key, "profiles."+profile+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// profileInto is the file with a profile in the place of what it had of it.
+func profileInto(f *config.File, p config.RooProfile) (*config.File, error) {
+	var err error
+	prefix := "profiles." + p.Name + "."
+	for has(f, p.Name) {
+		for _, e := range f.Entries {
+			if strings.HasPrefix(e.Key, prefix) {
+				if f, err = config.Parse(f.Without(e.Key)); err != nil {
+					return nil, err
+				}
+				break
+			}
+		}
+	}
+	for _, field := range config.ProfileFields() {
+		if v, ok := p.Values[field]; ok {
+			if f, err = config.Parse(f.With(prefix+field, v)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return f, nil
+}
+
+func (a *App) imported(items []importedItem, found config.RooExport, file string) error {
+	if a.flags.json {
+		modes := found.Modes
+		if modes == nil {
+			modes = []string{}
+		}
+		return encode(a.Out, struct {
+			Items        []importedItem `json:"items"`
+			Current      string         `json:"current,omitempty"`
+			ModesSkipped []string       `json:"modes_skipped"`
+		}{items, found.Current, modes}, false)
+	}
+	left, current := 0, ""
+	for _, i := range items {
+		line := i.State + "  " + i.RooName
+		if i.Profile != "" && i.Profile != i.RooName {
+			line += " as " + i.Profile
+		}
+		if i.Reason != "" {
+			line += ": " + i.Reason
+		}
+		if i.Key == "imported" {
+			line += ", with its key"
+		}
+		if i.Key == "left" {
+			left++
+		}
+		if i.RooName == found.Current && i.State != "skipped" {
+			current = i.Profile
+		}
+		if err := a.println(display.OneLine(line)); err != nil {
+			return err
+		}
+		for _, n := range i.Notes {
+			a.say("  %s", n)
+		}
+	}
+	a.say("the settings are in %s", file)
+	if left > 0 {
+		a.say("%d key%s left in the exported file: --keys takes them over, or roost auth set --profile NAME", left, plural(left))
+	}
+	if current != "" {
+		a.say("Roo used %s; to use it for new tasks: roost config set profile %s", current, current)
+	}
+	if len(found.Modes) > 0 {
+		a.say("custom modes are not taken over from this file: %s", strings.Join(found.Modes, ", "))
+	}
+	return nil
+}

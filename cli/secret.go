@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"github.com/roost-dev/roost/cli/config"
+)
+
+// secretFile is where `auth set` keeps keys: beside the settings, which people show
+// and share.
+const secretFile = "auth.toml"
+
+// secrets are the keys of the file, by the name that they stand under: a provider's,
+// or "profiles." and a profile's.
+type secrets struct {
+	path string
+	file *config.File
+}
+
+func (s *secrets) key(name string) string {
+	e, _ := s.file.Get(name)
+	return e.Value.Text
+}
+
+// secrets reads the file of keys; one that does not exist is empty. A file that
+// others may read is refused: its keys may be known by now.
+func (a *App) secrets() (*secrets, error) {
+	settings, err := a.configPath()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(filepath.Dir(settings), secretFile)
+	refuse := func(why, try string) error {
+		return &Failure{Exit: ExitConfig, Code: "configuration", What: "read the keys in " + path, Why: why, Try: try}
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return &secrets{path, &config.File{}}, nil
+	}
+	if err != nil {
+		return nil, refuse(err.Error(), "make it readable for you alone: chmod 600 "+shellWord(path))
+	}
+	defer f.Close()
+	info, err := f.Stat() // of what was opened, whatever lies at the path by now
+	if err != nil {
+		return nil, refuse(err.Error(), "look at the file")
+	}
+	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o077 != 0 {
+		return nil, refuse(fmt.Sprintf("others than you may open it (mode %04o), so it is not used", mode), "chmod 600 "+shellWord(path))
+	}
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, refuse(err.Error(), "look at the file")
+	}
+	file, err := config.Parse(data)
+	var syntax *config.SyntaxError
+	if errors.As(err, &syntax) {
+		// The parser's words may quote the line, and the line holds a key.
+		return nil, refuse(fmt.Sprintf("line %d cannot be read", syntax.Line), fmt.Sprintf("mend line %d, or delete the file and use roost auth set", syntax.Line))
+	}
+	return &secrets{path, file}, err
+}
+
+// longestKey is more than any provider's.
+const longestKey = 8 << 10
+
+// readKey takes a key from a prompt that does not show it, or from stdin.
+func (a *App) readKey(ctx context.Context, of string) (string, error) {
+	try := "echo \"$KEY\" | roost auth set " + of
+	text, err := "", error(nil)
+	if a.InTTY {
+		if a.flags.noInput {
+			return "", &Failure{Exit: ExitInput, Code: "input_needed", What: "read the key", Why: "--no-input, and stdin is a terminal", Try: try}
+		}
+		text, err = a.hidden(ctx, "key for "+of+" (not shown): ")
+	} else {
+		text, err = bufio.NewReader(io.LimitReader(a.In, longestKey+2)).ReadString(0)
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	text = strings.TrimSpace(text)
+	switch {
+	case text == "":
+		return "", usage("roost auth set "+of, "there is no key on stdin", try)
+	case len(text) > longestKey, strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+		return "", usage("roost auth set "+of, "what came is no key: it holds blanks or characters that no key has, or is too long", try)
+	}
+	return text, nil
+}
+
+// hidden asks on the terminal without showing what is typed. A signal gives the
+// terminal back as it was: it would stay silent otherwise.
+func (a *App) hidden(ctx context.Context, prompt string) (string, error) {
+	f, ok := a.In.(*os.File)
+	if !ok {
+		return "", errors.New("read the key: stdin is no terminal after all")
+	}
+	fd := int(f.Fd())
+	was, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("read the key: %w", err)
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	type typed struct {
+		text []byte
+		err  error
+	}
+	done := make(chan typed, 1) // a read of a terminal cannot be cancelled
+	fmt.Fprint(a.Err, prompt)
+	go func() {
+		text, err := term.ReadPassword(fd)
+		done <- typed{text, err}
+	}()
+	select {
+	case t := <-done:
+		fmt.Fprintln(a.Err)
+		if t.err != nil && !errors.Is(t.err, io.EOF) {
+			return "", fmt.Errorf("read the key: %w", t.err)
+		}
+		return string(t.text), nil
+	case <-ctx.Done():
+		_ = term.Restore(fd, was)
+		fmt.Fprintln(a.Err)
+		return "", &Failure{Exit: ExitInterrupt, Code: "cancelled", What: "read the key", Why: "it was stopped; nothing was changed", Try: "the same command again"}
+	}
+}
+
+// ends are the last characters of a key, "" of one so short that they would give
+// half of it away.
+func ends(key string) string {
+	if len(key) < 16 {
+		return ""
+	}
+	return key[len(key)-4:]
+}

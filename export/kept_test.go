@@ -1,0 +1,65 @@
+package export
+
+import (
+	"fmt"
+	"html"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// forms are what Markdown makes something of; every % becomes a word of its own.
+var forms = []string{
+	"%", "# %", "**%** _%_ ~~%~~ `%`", "- %\n  - %\n\n    %", "1. %\n7. %", "> %\n>> %\n%", "[%](https://%.example/% \"%\")", "[%](/% '%')", "[%](javascript:%)",
+	"![%](https://%.png \"%\")", "[%]: https://%.example/ \"%\"", "[%][%]\n\n[%]: /%", "[%]\n\n[%]: <%>\n'%'", "```%\n%\n```", "```% %=%\n%", "~~~ % {%}\n%\n~~~", "    %", "<%>", "<!-- % -->",
+	"<div class=%>\n%\n</div>\n%", "<script>%</script>", "</%>", "<https://%.example>", "% | %\n--- | ---\n% | % | %\n% \\| %", "- [x] %\n- [ ] %", "%\n===", "%\n---\n%", "\\# % &amp; &% \\*%\\*", "***",
+	"%  \n%\\\n%", "<a href=\"%\">%</a>", "`` % ` % ``", "<?% ?>", "<![CDATA[%]]>", "<!% >", "&#0;%", "\t%", "[^%]: %", "%\u2028%", "<details>\n<summary>%</summary>\n\n%\n</details>",
+}
+
+var tag = regexp.MustCompile(`<[^>]*>`)
+
+// Whatever marks stand around the words of a model, a page has all of them: as words, or
+// where a link leads.
+func TestAPageKeepsEveryWord(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var words []string
+		var text strings.Builder
+		for _, form := range rapid.SliceOfN(rapid.SampledFrom(forms), 1, 5).Draw(t, "forms") {
+			for _, c := range form {
+				if c != '%' {
+					text.WriteRune(c)
+					continue
+				}
+				words = append(words, fmt.Sprintf("w%dw", len(words)))
+				text.WriteString(words[len(words)-1])
+			}
+			text.WriteString(rapid.SampledFrom([]string{"\n", "\n\n", " "}).Draw(t, "end"))
+		}
+		page := newTypesetter(nil).markdown(text.String())
+		shown := html.UnescapeString(tag.ReplaceAllString(page, ""))
+		for _, w := range words {
+			if !strings.Contains(shown, w) && !strings.Contains(page, w) {
+				t.Fatalf("%s is lost of %q:\n%s", w, text.String(), page)
+			}
+		}
+	})
+}
+
+// A row of a table with more cells than the table has columns is shown as it was typed;
+// others are tables.
+func TestTablesThatHaveRoomAreTables(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"a | b\n--- | ---\n1 | 2":                                   true,
+		"a | b\n--- | ---\n1 | 2 | 3":                               false,
+		"a | b\n--- | ---\n`x\\|y` | **2** &amp; <3>":               true,
+		"| a | b |\n|---|:-:|\n| [l](https://x.example/) | ~~2~~ |": true,
+	} {
+		if page := newTypesetter(nil).markdown(text); strings.Contains(page, "<table>") != want {
+			t.Errorf("%s is shown as %s", text, page)
+		}
+	}
+}

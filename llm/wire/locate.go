@@ -1,0 +1,148 @@
+package wire
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/llm"
+)
+
+// step is one index of a path such as messages.12.content.3 or contents[4].parts[2].
+var step = regexp.MustCompile(`^(?:\.([a-z_]+))?(?:\.(\d+)|\[(\d+)\])`)
+
+// Path finds the path into a list of the request that a refusal names: the indexes
+// in it, outermost first, and the names of the lists behind the first one. nil when
+// it names none.
+func Path(refusal, list string) (indexes []int, names []string) {
+	for rest := refusal; ; {
+		at := strings.Index(rest, list)
+		if at < 0 {
+			return nil, nil
+		}
+		inWord := at > 0 && (isWord(rest[at-1]))
+		rest = rest[at+len(list):]
+		if inWord {
+			continue
+		}
+		name := list
+		for m := step.FindStringSubmatch(rest); m != nil; m = step.FindStringSubmatch(rest) {
+			n, err := strconv.Atoi(m[2] + m[3])
+			if err != nil {
+				break
+			}
+			if m[1] != "" {
+				name = m[1]
+			} else if len(indexes) > 0 {
+				break
+			}
+			indexes, names = append(indexes, n), append(names, name)
+			rest = rest[len(m[0]):]
+		}
+		if len(indexes) > 0 {
+			return indexes, names
+		}
+	}
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+// Locate finds the message of the last request, and the block in it, that a refusal
+// is about. list is the name of the wire's list of messages, skip how many of its
+// elements stand before the first message.
+func (h *History) Locate(refusal, list string, skip int) (message, block int, ok bool) {
+	path, names := Path(refusal, list)
+	if path == nil {
+		return 0, 0, false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := path[0] - skip
+	for i, m := range h.sent {
+		for item := range esjson.Array(bytes.Join([][]byte{{'['}, m.wire, {']'}}, nil)) {
+			if n--; n >= 0 {
+				continue
+			}
+			for k, index := range path[1:] {
+				item = element(item, names[k+1], index)
+			}
+			return i, blockOf(item, m.Message, refusal), true
+		}
+	}
+	return 0, 0, false
+}
+
+// element is an element of a list in an item; the item itself when there is none.
+func element(item []byte, name string, index int) []byte {
+	list, ok := esjson.Get(item, name)
+	if !ok || esjson.TypeOf(list) != esjson.TypeArray {
+		return item
+	}
+	n := 0
+	for e := range esjson.Array(list) {
+		if n == index {
+			return e
+		}
+		n++
+	}
+	return item
+}
+
+// blockOf finds the block that a piece of the wire was made of, -1 when it was made
+// of several and the refusal does not choose.
+func blockOf(item []byte, m llm.Message, refusal string) int {
+	found := -1
+	picture := strings.Contains(strings.ToLower(refusal), "image")
+	for i, b := range Blocks(m.Content) {
+		switch {
+		case picture && shows(item, b):
+			return i
+		case !holds(item, b):
+		case found >= 0:
+			found = len(m.Content) // more than one
+		default:
+			found = i
+		}
+	}
+	if found == len(m.Content) {
+		return -1
+	}
+	return found
+}
+
+// shows reports whether an image of the block stands in the item.
+func shows(item []byte, b Block) bool {
+	if b.Type == "image" {
+		return b.Data != "" && bytes.Contains(item, []byte(b.Data))
+	}
+	for _, image := range resultImages(b) {
+		if image.Data != "" && bytes.Contains(item, []byte(image.Data)) {
+			return true
+		}
+	}
+	return false
+}
+
+func resultImages(b Block) []Block {
+	if b.Type != "tool_result" {
+		return nil
+	}
+	_, images := b.Result()
+	return images
+}
+
+func holds(item []byte, b Block) bool {
+	switch b.Type {
+	case "text":
+		return bytes.Contains(item, b.Text)
+	case "tool_use", "tool_result":
+		return len(b.ID) > 2 && bytes.Contains(item, b.ID)
+	case "reasoning":
+		return len(b.Encrypted) > 2 && bytes.Contains(item, b.Encrypted)
+	}
+	return shows(item, b)
+}

@@ -1,0 +1,188 @@
+package mention
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/filetool"
+	"github.com/roost-dev/roost/workspace"
+	"github.com/roost-dev/roost/workspace/slash"
+)
+
+// Ground is the World on disk.
+type Ground struct {
+	Workspace *workspace.Workspace
+	Commands  slash.Set
+	// Linter is a command line that the person has set up; its output is what
+	// @problems stands for. "" = none.
+	Linter string
+}
+
+// How long git and a linter may take.
+const (
+	gitTime    = 10 * time.Second
+	linterTime = 60 * time.Second
+)
+
+// Limits of a folder.
+const (
+	maxEntries     = 1000      // that are listed
+	maxFolderFiles = 256 << 10 // bytes of its files that are shown
+)
+
+// File shows a file or a folder.
+func (g Ground) File(ctx context.Context, name string) Block {
+	p, err := g.Workspace.Resolve(name)
+	switch {
+	case err != nil:
+		return failed(name, err.Error())
+	case p.Outside:
+		return failed(name, "it lies outside the workspace, and mentions do not reach there. Name it in words: reading it with a tool asks for consent")
+	}
+	info, err := os.Stat(p.Real)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return failed(name, "there is no such file or folder in the workspace")
+	case p.Ignored:
+		return Block{Text: head(name) + "Note: File is ignored by .rooignore.", Problem: "it is hidden by .rooignore"}
+	case err == nil && info.IsDir():
+		return g.folder(ctx, name, p)
+	}
+	return g.file(ctx, name, p)
+}
+
+func head(name string) string { return fmt.Sprintf("[read_file for '%s']\n", name) }
+
+// failed is a file that cannot be shown.
+func failed(name, why string) Block {
+	return Block{Folder: strings.HasSuffix(name, "/"), Text: head(name) + "Error: " + why, Problem: why}
+}
+
+// file shows one file.
+func (g Ground) file(ctx context.Context, name string, p workspace.Path) Block {
+	s, why, err := filetool.Show(ctx, g.Workspace, p)
+	switch {
+	case err != nil:
+		return failed(name, "it was not read: "+err.Error())
+	case why != "":
+		return failed(name, why)
+	case s.Binary:
+		return Block{Text: head(name) + "Note: Binary file omitted from context.", Problem: fmt.Sprintf("a binary file of %d bytes, or too large an image: it is only named", s.Touch.Size)}
+	case s.Image != nil:
+		return Block{
+			Text:   fmt.Sprintf("%sNote: image (%s, %d bytes) follows.", head(name), s.Media, s.Touch.Size),
+			Images: []json.RawMessage{s.Image}, Files: []tool.FileTouch{s.Touch},
+		}
+	}
+	return Block{Text: shownText(name, s), Files: []tool.FileTouch{s.Touch}, Lines: s.Lines, Shown: s.Returned}
+}
+
+// shownText is a file's text as the model reads it.
+func shownText(name string, s filetool.Shown) string {
+	more := ""
+	if s.Truncated {
+		more = fmt.Sprintf("IMPORTANT: File content truncated.\nStatus: Showing lines 1-%d of %d total lines.\nTo read more: Use the read_file tool with offset=%d and limit=2000.\n\n", s.Returned, s.Lines, s.Returned+1)
+	}
+	return head(name) + more + "File: " + name + "\n" + s.Text
+}
+
+// folder lists a folder and shows the files that lie right in it.
+func (g Ground) folder(ctx context.Context, name string, p workspace.Path) Block {
+	entries, err := readFolder(p.Real)
+	if err != nil {
+		return failed(name, err.Error())
+	}
+	var lines, texts, left []string
+	size, more := 0, 0
+	for _, e := range entries {
+		at, err := g.Workspace.Resolve(filepath.Join(p.Real, e.Name()))
+		if err != nil || at.Ignored {
+			continue
+		}
+		if len(lines) == maxEntries {
+			more++
+			continue
+		}
+		line := quoted(e.Name())
+		if e.IsDir() {
+			line += "/"
+		}
+		lines = append(lines, line)
+		if !e.Type().IsRegular() || at.Outside {
+			continue
+		}
+		inner := path.Join(filepath.ToSlash(name), quoted(e.Name()))
+		if size >= maxFolderFiles {
+			left = append(left, inner)
+			continue
+		}
+		s, why, err := filetool.Show(ctx, g.Workspace, at)
+		if err != nil || why != "" || s.Binary || s.Image != nil {
+			continue
+		}
+		text := shownText(inner, s)
+		if size+len(text) > maxFolderFiles {
+			left = append(left, inner)
+			continue
+		}
+		size += len(text)
+		texts = append(texts, text)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "[read_file for folder '%s']\nFolder listing:\n", name)
+	for i, l := range lines {
+		branch := "├── "
+		if i == len(lines)-1 && more == 0 {
+			branch = "└── "
+		}
+		b.WriteString(branch + l + "\n")
+	}
+	if more > 0 {
+		fmt.Fprintf(&b, "└── (%d more: use list_files)\n", more)
+	}
+	if len(texts) > 0 {
+		b.WriteString("\n\n--- File Contents ---\n\n" + strings.Join(texts, "\n\n"))
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(&b, "\n\nNote: too much to be shown at once: %s. Use read_file.", strings.Join(left[:min(len(left), 50)], ", "))
+	}
+	return Block{Folder: true, Text: b.String()}
+}
+
+// readFolder is os.ReadDir that takes no more names than anybody looks at.
+func readFolder(name string) ([]fs.DirEntry, error) {
+	entries, err := os.ReadDir(name)
+	if len(entries) > 100_000 {
+		entries = entries[:100_000] // what is beyond is counted by nobody
+	}
+	return entries, err
+}
+
+// quoted is a name that cannot pass for other lines or other names.
+func quoted(name string) string {
+	if tool.OneLine(name) == name {
+		return name
+	}
+	return fmt.Sprintf("%q", name)
+}
+
+// Command finds a slash command.
+func (g Ground) Command(ctx context.Context, name string) (slash.Command, bool, string) {
+	c, err := g.Commands.Find(ctx, name)
+	switch {
+	case errors.Is(err, slash.ErrNone):
+		return c, false, ""
+	case err != nil:
+		return c, false, err.Error()
+	}
+	return c, true, ""
+}

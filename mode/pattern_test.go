@@ -1,0 +1,87 @@
+package mode
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestPatternsAreJavaScript(t *testing.T) {
+	for _, c := range []struct {
+		pattern, path string
+		want          bool
+	}{
+		{`\.md$`, "docs/a.md", true},
+		{`\.md$`, "docs/a.mdx", false},
+		{`\.md$`, "a.md\n", false}, // the end is the end, not the last line's
+		{`^src/`, "src/a.go", true},
+		{`^src/`, "lib/src/a.go", false},
+		{`\.(ts|tsx)$`, "a.tsx", true},
+		{`^(?!.*secret).*\.md$`, "a.md", true},
+		{`^(?!.*secret).*\.md$`, "secret/a.md", false},
+		{`(?<=docs/)a`, "docs/a", true},
+		{`(?<dir>docs)/\k<dir>`, "docs/docs", true},
+		{`^\d+$`, "١٢", false}, // digits are ASCII
+		{`^\w$`, "é", false},
+		{`\u0061`, "a", true},
+		{`^[^/]+$`, "a/b", false},
+		{`a{2}`, "aa", true},
+		{`A`, "a", false},
+		{`[]`, "a", false},
+		{`[^]`, "\n", true},
+		{`\/`, "/", true},
+	} {
+		p, err := compile(c.pattern)
+		if err != nil {
+			t.Errorf("%s: %v", c.pattern, err)
+			continue
+		}
+		if got := p.match(c.path); got != c.want {
+			t.Errorf("%s matches %q: %v", c.pattern, c.path, got)
+		}
+	}
+	for _, bad := range []string{`[`, `(`, `a)`, `*a`, `a**`, `(?i)a`, `(?P<n>a)`, `(?#x)`, `(?>a)`} {
+		if _, err := compile(bad); err == nil {
+			t.Errorf("%s is a pattern", bad)
+		}
+	}
+}
+
+// Where a pattern is matched by Go's engine, the other one says the same.
+func TestBothEnginesAgree(t *testing.T) {
+	fast := 0
+	rapid.Check(t, func(r *rapid.T) {
+		piece := rapid.SampledFrom([]string{"a", "b", "/", ".", `\.`, "^", "$", "*", "+", "?", "|", "(", ")", "(?:", "[", "]", "[^", "-", `\d`, `\w`, `\D`, `\W`, `\/`, " ", "_", "0"})
+		text := strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(r, "pattern"), "")
+		path := rapid.StringMatching(`[ab/._0 \n-]{0,8}`).Draw(r, "path")
+		p, err := compile(text)
+		if err != nil || p.plain == nil {
+			return
+		}
+		fast++
+		want, err := p.full.MatchString(path)
+		if got := p.match(path); err != nil || got != want {
+			r.Fatalf("%q in %q: %v, and %v (%v) with the other engine", text, path, got, want, err)
+		}
+	})
+	if fast == 0 {
+		t.Error("no pattern was matched by Go's engine")
+	}
+}
+
+// A pattern that would take years is given up, and does not match.
+func TestHostilePatternsEnd(t *testing.T) {
+	for _, text := range []string{`(a+)+$`, `(?=x|(a+)+$)(a+)+$`, `(\w+\s?)*!(?!a)`} {
+		p, err := compile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		p.match(strings.Repeat("a", 60) + "b")
+		if took := time.Since(begun); took > 20*matchTime {
+			t.Errorf("%s took %v", text, took)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package store
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/roost-dev/roost/money"
+)
+
+// A tree is every task from its first parent down, whoever asks; a circle is counted
+// once. The task that asks is left out: it knows itself what it spent.
+func TestSpentByFamily(t *testing.T) {
+	s, _ := family(t)
+	for _, tt := range []struct {
+		id, parent string
+		want       money.USD
+	}{
+		{"parent", "", 4_000_003},
+		{"child", "parent", 1_000_000 + 4_000_000},
+		{"grandchild", "child", 1_000_003},
+		{"new", "grandchild", 1_000_003 + 4_000_000}, // not listed yet
+		{"new", "", 0},
+		{"new", "gone", 0},
+		{"round", "about", 250_000},
+		{"about", "round", 500_000},
+	} {
+		got, err := s.SpentByFamily(t.Context(), tt.id, tt.parent)
+		if err != nil || got != tt.want {
+			t.Errorf("%s below %q: %d, %v, want %d", tt.id, tt.parent, got, err, tt.want)
+		}
+	}
+}
+
+// A day is what was asked for from its first moment on, in every storage; what a task
+// spent before that is left out although the task is one of the day.
+func TestSpentSince(t *testing.T) {
+	s, _ := family(t)
+	const day = 24 * 3600 * 1000
+	for _, tt := range []struct {
+		what        string
+		since       int64
+		id          string
+		own, others money.USD
+	}{
+		{"all of it", 0, "parent", 1_000_000, 4_000_003 + 500_000 + 250_000},
+		{"from the third task's first request on", ts0 + 2*day + 1, "grandchild", 4_000_000, 750_000},
+		{"from its second request on", ts0 + 2*day + 2, "grandchild", 2_000_000, 750_000},
+		{"after it", ts0 + 2*day + 3, "grandchild", 0, 750_000},
+		{"of a task that is not there", ts0 + 4*day, "new", 0, 250_000},
+		{"in the future", ts0 + 100*day, "parent", 0, 0},
+	} {
+		own, others, err := s.SpentSince(t.Context(), tt.since, tt.id)
+		if err != nil || own != tt.own || others != tt.others {
+			t.Errorf("%s: %d and %d, %v, want %d and %d", tt.what, own, others, err, tt.own, tt.others)
+		}
+	}
+}
+
+// A root that does not exist yet has spent nothing.
+func TestNothingIsSpentWhereNothingIs(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "root"))
+	if own, others, err := s.SpentSince(t.Context(), 0, "x"); own != 0 || others != 0 || err != nil {
+		t.Errorf("nothing there: %d, %d, %v", own, others, err)
+	}
+}

@@ -1,0 +1,53 @@
+package controltool
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/tool"
+)
+
+// SwitchModeName is the name of the tool that changes the task's mode.
+const SwitchModeName = "switch_mode"
+
+// NewSwitchMode returns switch_mode. Which modes there are, the agent knows.
+func NewSwitchMode() tool.Tool { return switchMode{} }
+
+type switchMode struct{}
+
+// switchModeSpec is made once: it is asked for at every turn.
+var switchModeSpec = tool.Spec{
+	Name: SwitchModeName,
+	Description: "Ask to go on in another mode, when the present one does not have the tools or the role that the next step needs. " +
+		"The user must agree. The modes are listed in the system prompt.",
+	Schema: json.RawMessage(`{"type":"object","properties":{` +
+		`"mode_slug":{"type":"string","description":"The slug of the mode, e.g. code, ask or architect"},` +
+		`"reason":{"type":"string","description":"Why, for the user"}},"required":["mode_slug","reason"],"additionalProperties":false}`),
+	Class:  tool.Control,
+	Replay: tool.Again,
+}
+
+func (switchMode) Spec() tool.Spec { return switchModeSpec }
+
+func (switchMode) Plan(_ context.Context, _ tool.Env, input json.RawMessage) (tool.Plan, error) {
+	if !esjson.Valid(input) || esjson.TypeOf(input) != esjson.TypeObject {
+		return nil, &tool.InputError{Tool: SwitchModeName, Reason: `the input must be a JSON object with the keys "mode_slug" and "reason"`}
+	}
+	slug, _ := esjson.GetString(input, "mode_slug")
+	if slug = strings.TrimSpace(slug); slug == "" {
+		return nil, &tool.InputError{Tool: SwitchModeName, Reason: `"mode_slug" is missing: give the slug of a mode as a string`}
+	}
+	reason, _ := esjson.GetString(input, "reason")
+	var o esjson.Object
+	o.String("tool", "switchMode")
+	o.String("mode", slug)
+	o.String("reason", reason)
+	title := SwitchModeName + " " + tool.OneLine(slug)
+	if reason := tool.OneLine(strings.TrimSpace(reason)); reason != "" {
+		title += ": " + reason
+	}
+	ask := tool.Ask{Tool: SwitchModeName, Kind: "tool", Text: string(o.Bytes()), Title: title}
+	return plan{ask, tool.Result{Mode: slug, Text: reason}}, nil
+}

@@ -1,0 +1,327 @@
+package filetool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// maxPatchFiles bounds how many files one patch may touch: each is held open while
+// the patch is applied.
+const maxPatchFiles = 100
+
+// ApplyPatch gives the tool apply_patch.
+func ApplyPatch() tool.Tool { return applyPatchTool{} }
+
+type applyPatchTool struct{}
+
+const patchForm = `*** Begin Patch
+*** Update File: src/a.go
+@@ func a() {
+ 	x := 1
+-	y := 2
++	y := 3
+*** Add File: src/b.go
++package src
+*** Delete File: src/c.go
+*** Update File: src/d.go
+*** Move to: src/e.go
+@@
+-old line
++new line
+*** End Patch`
+
+// applyPatchToolSpec is made once: it is asked for at every turn.
+var applyPatchToolSpec = tool.Spec{
+	Name: "apply_patch",
+	Description: "Change, make, delete and rename several files in one step: all of it happens or nothing. In an updated file each place begins with @@, after which a line that stands above it may be named; " +
+		"lines that stay begin with a blank, lines that go with -, lines that come with +. Give some lines that stay around each change, exactly as they are, and the places of a file in the order of the file. *** End of File after a place says that it is the file's end.\n\n" + patchForm,
+	Schema: schema([]string{"patch"},
+		"patch", property("string", "The whole patch, from *** Begin Patch to *** End Patch.")),
+	Class:  tool.Write,
+	Replay: tool.Inspect,
+}
+
+func (applyPatchTool) Spec() tool.Spec { return applyPatchToolSpec }
+
+func (applyPatchTool) parse(raw json.RawMessage) (input, []section, error) {
+	in, err := parseInput("apply_patch", raw)
+	if err != nil {
+		return in, nil, err
+	}
+	text, err := in.need(false, "patch", "input")
+	if err != nil {
+		return in, nil, err
+	}
+	sections, bad := parsePatch(strings.ToValidUTF8(text, "\uFFFD"))
+	switch {
+	case bad != nil:
+		return in, nil, in.wrong(bad.Error())
+	case len(sections) == 0:
+		return in, nil, in.wrong("the patch is empty")
+	case len(sections) > maxPatchFiles:
+		return in, nil, in.wrong(fmt.Sprintf("the patch has %d sections; give at most %d at once", len(sections), maxPatchFiles))
+	}
+	return in, sections, nil
+}
+
+func (a applyPatchTool) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (tool.Plan, error) {
+	in, sections, err := a.parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	set := &patchSet{env: env, in: in, files: map[string]*patchedFile{}}
+	// All paths are judged before the first file is read.
+	for _, sec := range sections {
+		if err := set.name(sec.path); err != nil {
+			return nil, err
+		}
+		if sec.moveTo == "" {
+			continue
+		}
+		if err := set.name(sec.moveTo); err != nil {
+			return nil, err
+		}
+	}
+	if hidden := set.hidden(); hidden != nil {
+		return &done{ask: set.ask(), result: denied(hidden.Readable)}, nil
+	}
+	for _, s := range sections {
+		if err := set.apply(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	return set.plan()
+}
+
+// patchSet is the files of a patch as they are after the sections so far. A section
+// sees what those before it did: a file that is named twice is changed twice.
+type patchSet struct {
+	env    tool.Env
+	in     input
+	files  map[string]*patchedFile // by Path.Real
+	order  []*patchedFile
+	loaded int64 // bytes
+}
+
+type patchedFile struct {
+	path    workspace.Path
+	known   bool // it was looked at
+	state   workspace.FileState
+	old     string // the content on disk, "" if it is too large to be shown
+	text    string // the content to be
+	exists  bool
+	from    *patchedFile // what was moved here
+	movedTo *patchedFile
+}
+
+func (s *patchSet) name(path string) error {
+	if path == "" {
+		return s.in.wrong("a section names no file")
+	}
+	p, err := s.in.resolve(s.env, path)
+	if err != nil {
+		return err
+	}
+	if s.files[p.Real] == nil {
+		f := &patchedFile{path: p}
+		s.files[p.Real] = f
+		s.order = append(s.order, f)
+	}
+	return nil
+}
+
+func (s *patchSet) hidden() *workspace.Path {
+	for _, f := range s.order {
+		if f.path.Ignored {
+			return &f.path
+		}
+	}
+	return nil
+}
+
+// file gives a file that was named, as it is now.
+func (s *patchSet) file(ctx context.Context, path string, whole bool) (*patchedFile, error) {
+	p, err := s.in.resolve(s.env, path)
+	if err != nil {
+		return nil, err
+	}
+	f := s.files[p.Real]
+	if f == nil {
+		return nil, s.in.wrong(shown(p.Readable) + " leads elsewhere than a moment ago; try again")
+	}
+	if f.known {
+		return f, nil
+	}
+	data, state, err := s.env.Workspace.Read(ctx, f.path, MaxEdit)
+	var large *workspace.TooLargeError
+	if errors.As(err, &large) && !whole {
+		state, err = s.env.Workspace.StatPath(ctx, f.path) // it is only taken away
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		why, err := explain(f.path, err)
+		if err != nil {
+			return nil, err
+		}
+		return nil, s.in.wrong(why)
+	}
+	f.known, f.exists, f.state = true, err == nil, state
+	f.old, f.text = string(data), string(data)
+	if s.loaded += int64(len(data)); s.loaded > 2*MaxEdit {
+		return nil, s.in.wrong(fmt.Sprintf("the files of this patch have more than %d bytes together; give fewer at once", 2*MaxEdit))
+	}
+	return f, nil
+}
+
+func (s *patchSet) apply(ctx context.Context, sec section) error {
+	f, err := s.file(ctx, sec.path, sec.kind == sectionUpdate)
+	if err != nil {
+		return err
+	}
+	name := shown(f.path.Readable)
+	if sec.kind == sectionAdd {
+		if f.exists {
+			return s.in.wrong(name + " exists already; use *** Update File to change it. Nothing was changed.")
+		}
+		f.exists, f.text, f.from = true, sec.content, nil
+		return nil
+	}
+	if !f.exists {
+		return s.in.wrong(name + " does not exist. Use list_files to see what is there. Nothing was changed.")
+	}
+	if sec.kind == sectionDelete || sec.moveTo != "" {
+		if info, err := os.Lstat(f.path.Abs); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return s.in.wrong(name + " is a link; a patch does not delete or move what it leads to. Nothing was changed.")
+		}
+	}
+	if sec.kind == sectionDelete {
+		f.exists, f.text = false, ""
+		return nil
+	}
+	if why := notText(f.path, []byte(f.text)); why != "" {
+		return s.in.wrong(why)
+	}
+	text, marked := strings.CutPrefix(f.text, byteOrderMark)
+	text, bad, err := applyChunks(ctx, text, sec.chunks)
+	if err != nil {
+		return err
+	}
+	if bad != nil {
+		return s.in.wrong(bad.reason(name) + " Nothing was changed.")
+	}
+	if marked {
+		text = byteOrderMark + text
+	}
+	if f.text = text; sec.moveTo == "" {
+		return nil
+	}
+	to, err := s.file(ctx, sec.moveTo, false)
+	if err != nil {
+		return err
+	}
+	if to == f {
+		return nil
+	}
+	if to.exists {
+		return s.in.wrong(shown(to.path.Readable) + " exists already, so nothing can be moved there. Nothing was changed.")
+	}
+	to.exists, to.text = true, f.text
+	f.exists, f.text = false, ""
+	// Over several moves a file comes from where it lies on disk, if it does.
+	if to.from = f; !f.state.Exists() {
+		to.from = f.from
+	}
+	if to.from != nil {
+		to.from.movedTo = to
+	}
+	return nil
+}
+
+// changes are the files that differ from those on disk.
+func (s *patchSet) changes() []*patchedFile {
+	var out []*patchedFile
+	for _, f := range s.order {
+		if !f.known || f.exists == f.state.Exists() && f.text == f.old {
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// Inspect goes by the hashes that were kept when the patch was planned.
+func (a applyPatchTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMessage, before map[string]string) (tool.Finding, error) {
+	in, sections, err := a.parse(raw)
+	if err != nil {
+		return tool.Unclear, err
+	}
+	if found, ok, err := inspectPlanned(ctx, env, before); ok || err != nil {
+		return found, err
+	}
+	// A call that another program left: its sections are looked at one by one.
+	var done, open, other []string
+	for _, s := range sections {
+		found, err := inspectSection(ctx, env, in, s)
+		if err != nil {
+			return tool.Unclear, err
+		}
+		switch found {
+		case tool.Done:
+			done = append(done, shown(s.path))
+		case tool.NotDone:
+			open = append(open, shown(s.path))
+		default:
+			other = append(other, shown(s.path))
+		}
+	}
+	return verdict(done, open, other)
+}
+
+func inspectSection(ctx context.Context, env tool.Env, in input, s section) (tool.Finding, error) {
+	p, err := in.resolve(env, s.path)
+	if err != nil {
+		return tool.Unclear, err
+	}
+	state, err := look(ctx, env, p)
+	if err != nil {
+		return tool.Unclear, err
+	}
+	switch {
+	case s.kind == sectionDelete && state.Exists(), s.kind == sectionAdd && !state.Exists():
+		return tool.NotDone, nil
+	case s.kind == sectionDelete, s.kind == sectionAdd && state.Hash == workspace.HashOf([]byte(s.content)):
+		return tool.Done, nil
+	case s.kind == sectionAdd:
+		return tool.Unclear, nil
+	}
+	moved := s.moveTo != "" && !state.Exists()
+	if moved {
+		if p, err = in.resolve(env, s.moveTo); err != nil {
+			return tool.Unclear, err
+		}
+	}
+	_, text, _, why, err := editable(ctx, env, p)
+	if err != nil || why != "" {
+		return tool.Unclear, err
+	}
+	has := newPatched(text)
+	olds, news := true, true
+	for _, c := range s.chunks {
+		olds = olds && has.seek(c.olds(), 0, c.atEnd) >= 0
+		news = news && has.seek(c.news(), 0, false) >= 0
+	}
+	switch {
+	case news && !olds && (s.moveTo == "" || moved):
+		return tool.Done, nil
+	case olds && !news && !moved:
+		return tool.NotDone, nil
+	}
+	return tool.Unclear, nil
+}

@@ -1,0 +1,254 @@
+//go:build unix
+
+package filetool
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/tool"
+)
+
+// write gives a section as a model writes it.
+func (s section) write() string {
+	var b strings.Builder
+	switch s.kind {
+	case sectionAdd:
+		b.WriteString(add + s.path + "\n")
+		for l := range strings.Lines(s.content) {
+			b.WriteString("+" + l)
+		}
+	case sectionDelete:
+		b.WriteString(del + s.path + "\n")
+	default:
+		b.WriteString("*** Update File: " + s.path + "\n")
+		if s.moveTo != "" {
+			b.WriteString(moveMark + s.moveTo + "\n")
+		}
+		for _, c := range s.chunks {
+			b.WriteString("@@")
+			if c.named {
+				b.WriteString(" " + c.context)
+			}
+			b.WriteByte('\n')
+			for _, l := range c.ops {
+				b.WriteString(string(l.op) + l.text + "\n")
+			}
+			if c.atEnd {
+				b.WriteString(endOfFile + "\n")
+			}
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// What is written as a patch is read as it was meant, also within a here-document.
+func TestAPatchIsReadAsItWasWritten(t *testing.T) {
+	text := rapid.SampledFrom([]string{"a", "", " b", "-c", "+d", "@@ e", "*** f", "EOF", "\tg\r", "é"})
+	line := rapid.Custom(func(r *rapid.T) patchLine {
+		return patchLine{rapid.SampledFrom([]byte(" -+")).Draw(r, "op"), text.Draw(r, "text")}
+	})
+	one := rapid.Custom(func(r *rapid.T) section {
+		s := section{kind: rapid.SampledFrom([]string{sectionAdd, sectionDelete, sectionUpdate}).Draw(r, "kind"), path: rapid.StringMatching(`[a-z]( ?[a-z/.])*`).Draw(r, "path")}
+		switch s.kind {
+		case sectionAdd:
+			for _, l := range rapid.SliceOfN(text, 0, 4).Draw(r, "lines") {
+				s.content += l + "\n"
+			}
+		case sectionUpdate:
+			if rapid.Bool().Draw(r, "moves") {
+				s.moveTo = "to/" + s.path
+			}
+			for range rapid.IntRange(1, 3).Draw(r, "chunks") {
+				c := chunk{ops: rapid.SliceOfN(line, 1, 4).Draw(r, "ops"), atEnd: rapid.Bool().Draw(r, "at the end")}
+				if c.named = rapid.Bool().Draw(r, "named"); c.named {
+					c.context = "func " + c.ops[0].text
+					c.context = strings.TrimSuffix(c.context, "\r")
+				}
+				s.chunks = append(s.chunks, c)
+			}
+		}
+		return s
+	})
+	rapid.Check(t, func(r *rapid.T) {
+		want := rapid.SliceOfN(one, 1, 4).Draw(r, "sections")
+		var parts []string
+		for _, s := range want {
+			parts = append(parts, s.write())
+		}
+		patch := patchOf(parts...)
+		if rapid.Bool().Draw(r, "as a here-document") {
+			patch = "<<'EOF'\n" + patch + "\nEOF"
+		}
+		got, bad := parsePatch(patch)
+		if bad != nil {
+			r.Fatalf("%v:\n%s", bad, patch)
+		}
+		if d := cmp.Diff(want, got, cmp.AllowUnexported(section{}, chunk{}, patchLine{})); d != "" {
+			r.Fatalf("%s\n%s", d, patch)
+		}
+	})
+}
+
+// Whatever sections are put together: either the files become what doing one after the
+// other gives, and are found to be so, or nothing is touched.
+func TestAPatchDoesWhatItsSectionsSay(t *testing.T) {
+	names := []string{"a", "b", "d/c", "d/n", "n"}
+	applied := 0
+	rapid.Check(t, func(r *rapid.T) {
+		env, root := sandbox(t, "a", "a1\na2\n", "b", "b1\r\nb2\r\n", "d/c", "c1\nc2")
+		before := files(t, root)
+		model, possible := maps.Clone(before), true
+		var sections []string
+		for range rapid.IntRange(1, 4).Draw(r, "sections") {
+			path := rapid.SampledFrom(names).Draw(r, "path")
+			old, there := model[path]
+			switch kind := rapid.SampledFrom([]string{"add", "delete", "change", "change", "move"}).Draw(r, "kind"); kind {
+			case "add":
+				sections = append(sections, add+path+"\n+new "+path)
+				possible = possible && !there
+				model[path] = "new " + path + "\n"
+			case "delete":
+				sections = append(sections, del+path)
+				possible = possible && there
+				delete(model, path)
+			default:
+				first, _, _ := strings.Cut(strings.ReplaceAll(old, "\r", ""), "\n")
+				s := section{kind: sectionUpdate, path: path, chunks: []chunk{{ops: []patchLine{{'-', first}, {'+', first + "x"}}}}}
+				possible = possible && there
+				fresh := strings.Replace(old, first, first+"x", 1)
+				model[path] = fresh
+				if kind == "move" {
+					s.moveTo = rapid.SampledFrom(names).Draw(r, "to")
+					if _, taken := model[s.moveTo]; taken && s.moveTo != path {
+						possible = false
+					}
+					delete(model, path)
+					model[s.moveTo] = fresh
+				}
+				sections = append(sections, s.write())
+			}
+		}
+		in := patchCall(sections...)
+		p, err := ApplyPatch().Plan(context.Background(), env, in)
+		if !possible || maps.Equal(before, model) {
+			if err == nil {
+				r.Fatalf("it was planned: %s", in)
+			}
+			if d := cmp.Diff(before, files(t, root)); d != "" {
+				r.Fatal(d)
+			}
+			return
+		}
+		if err != nil {
+			r.Fatalf("%s: %v", in, err)
+		}
+		applied++
+		inspect := func(want tool.Finding) {
+			if got, err := ApplyPatch().(tool.Inspector).Inspect(context.Background(), env, in, p.Ask().Before); got != want || err != nil {
+				r.Fatalf("found %s, %v, want %s", got, err, want)
+			}
+		}
+		inspect(tool.NotDone)
+		res, err := p.Run(context.Background(), nil)
+		if err != nil || res.IsError {
+			r.Fatalf("%v %+v", err, res)
+		}
+		inspect(tool.Done)
+		if d := cmp.Diff(model, files(t, root)); d != "" {
+			r.Fatalf("%s\n%s", d, in)
+		}
+		// The files that are told of are those that changed.
+		told := map[string]bool{}
+		for _, f := range res.Files {
+			told[f.Path] = true
+		}
+		for _, name := range names {
+			if changed := before[name] != model[name]; changed != told[name] {
+				r.Fatalf("%s changed: %t, told: %t", name, changed, told[name])
+			}
+		}
+		if again, err := p.Run(context.Background(), nil); err != nil || !again.IsError {
+			r.Fatalf("a plan ran twice: %v %+v", err, again)
+		}
+		noneLeft(t, root)
+	})
+	if applied == 0 {
+		t.Error("no patch was possible")
+	}
+}
+
+// Of many patches that were planned for the same files one is applied, and whole.
+func TestOfManyPatchesForOneStateOneIsApplied(t *testing.T) {
+	env, root := sandbox(t, "a", "1\n", "b", "1\n")
+	var plans []tool.Plan
+	for i := range 6 {
+		sections := []string{update("a", "-1", fmt.Sprint("+writer ", i)), update("b", "-1", fmt.Sprint("+writer ", i)), add + fmt.Sprint("n", i) + "\n+x"}
+		if i%2 == 1 {
+			slices.Reverse(sections)
+		}
+		plans = append(plans, plan(t, env, ApplyPatch(), patchCall(sections...)))
+	}
+	results := make([]tool.Result, len(plans))
+	var wg sync.WaitGroup
+	for i, p := range plans {
+		wg.Go(func() {
+			var err error
+			if results[i], err = p.Run(context.Background(), nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	won := -1
+	for i, r := range results {
+		if r.IsError && !strings.Contains(r.Text, "none of its files was changed") {
+			t.Error(r.Text)
+		}
+		if !r.IsError && won >= 0 {
+			t.Errorf("%d and %d were applied", won, i)
+		}
+		if !r.IsError {
+			won = i
+		}
+	}
+	text := fmt.Sprintf("writer %d\n", won)
+	if d := cmp.Diff(map[string]string{"a": text, "b": text, fmt.Sprint("n", won): "x\n"}, files(t, root)); d != "" {
+		t.Error(d)
+	}
+}
+
+// A file of which little is read first, one that is too large for that, and one that
+// may not be read: each is searched as far as it can be.
+func TestSearchingFilesOfAllSizes(t *testing.T) {
+	env, root := sandbox(t, "small", "x\nneedle\n", "none", "x\n", "empty", "", "binary", "needle\x00")
+	put(t, filepath.Join(root, "large"), strings.Repeat("y\n", maxWhole/2+10)+"needle at the end")
+	put(t, filepath.Join(root, "locked"), "needle\n")
+	if err := os.Chmod(filepath.Join(root, "locked"), 0); err != nil {
+		t.Fatal(err)
+	}
+	locked := os.Geteuid() != 0
+	for _, pattern := range []string{"needle", "(?i)NEEDLE", "n.{2}dle"} {
+		_, res := run(t, env, SearchFiles(), call("path", ".", "regex", pattern))
+		for name, want := range map[string]bool{"# small": true, "# large": true, "needle at the end": true, "# none": false, "# empty": false, "# binary": false, "# locked": !locked} {
+			if strings.Contains(res.Text, name) != want {
+				t.Errorf("%s: %q is there: %t\n%s", pattern, name, !want, res.Text)
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := SearchFiles().Plan(ctx, env, call("path", ".", "regex", "needle")); err == nil {
+		t.Error("a search went on after it was cancelled")
+	}
+}

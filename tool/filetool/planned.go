@@ -1,0 +1,109 @@
+package filetool
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// planned is what the journal keeps of a file that a call is to change: its hash
+// before and after, as one value of tool.Ask.Before. An edit cannot be made again on
+// the new content to see what would come of it; with both hashes there is nothing to
+// guess.
+func planned(before, after string) string { return before + " " + after }
+
+// inspectPlanned judges a call by the hashes that were kept when it was planned. ok is
+// false when they were not, or when a file is neither the old nor the planned one:
+// somebody else went on with it, and what it holds has to be looked at.
+func inspectPlanned(ctx context.Context, env tool.Env, before map[string]string) (found tool.Finding, ok bool, err error) {
+	var done, open []string
+	strange := len(before) == 0
+	for path, hashes := range before {
+		old, fresh, both := strings.Cut(hashes, " ")
+		p, err := env.Workspace.Resolve(path)
+		if err != nil {
+			return tool.Unclear, true, err
+		}
+		state, err := look(ctx, env, p)
+		if err != nil {
+			return tool.Unclear, true, err
+		}
+		switch {
+		case both && state.Hash == fresh:
+			done = append(done, shown(path))
+		case state.Hash == old:
+			open = append(open, shown(path))
+		default:
+			strange = true
+		}
+	}
+	if strange {
+		return tool.Unclear, false, nil
+	}
+	found, err = verdict(done, open, nil)
+	return found, true, err
+}
+
+// verdict is the finding over all files of a call. For a part of several files it
+// comes with an error that says which: the model has to do the rest.
+func verdict(done, open, other []string) (tool.Finding, error) {
+	switch len(done) + len(open) + len(other) {
+	case len(done):
+		return tool.Done, nil
+	case len(open):
+		return tool.NotDone, nil
+	case 1:
+		return tool.Unclear, nil
+	}
+	return tool.Unclear, partly(done, open, other)
+}
+
+func partly(done, open, other []string) error {
+	var parts []string
+	for _, p := range []struct {
+		what  string
+		files []string
+	}{{"Changed: ", done}, {"Not changed: ", open}, {"Not clear: ", other}} {
+		if len(p.files) > 0 {
+			slices.Sort(p.files)
+			parts = append(parts, p.what+strings.Join(p.files, ", ")+".")
+		}
+	}
+	return errors.New(strings.Join(parts, " "))
+}
+
+// look sweeps what a killed write may have left beside a file, and records the file.
+func look(ctx context.Context, env tool.Env, p workspace.Path) (workspace.FileState, error) {
+	_, _ = env.Workspace.Sweep(p) // a leftover that stays does not change the finding
+	return env.Workspace.StatPath(ctx, p)
+}
+
+// changed is the result for a file that is not the one the change was made for.
+func changed(path string) tool.Result {
+	return failed("%s was changed by someone else after this change was prepared; nothing was written. Read the file again and make the change on what is there now.", path)
+}
+
+// editable reads a file that is to be changed by lines: its text without a byte order
+// mark, and the mark, which belongs to the file and not to its first line. why is what
+// the model is told instead.
+func editable(ctx context.Context, env tool.Env, p workspace.Path) (mark, text string, state workspace.FileState, why string, err error) {
+	data, state, err := env.Workspace.Read(ctx, p, MaxEdit)
+	if err != nil {
+		why, err = explain(p, err)
+		return "", "", state, why, err
+	}
+	if why = notText(p, data); why != "" {
+		return "", "", state, why, nil
+	}
+	text = string(data)
+	if rest, ok := strings.CutPrefix(text, byteOrderMark); ok {
+		return byteOrderMark, rest, state, "", nil
+	}
+	return "", text, state, "", nil
+}
+
+const byteOrderMark = "\ufeff"

@@ -1,0 +1,269 @@
+package filetool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// replaceTool puts a text in the place of another. Roo has three tools for it, which
+// differ in how many places there may be.
+type replaceTool struct{ spec *tool.Spec }
+
+// Edit gives the tool edit: one place, or all of them.
+func Edit() tool.Tool { return replaceTool{&editSpec} }
+
+// EditFile gives the tool edit_file: as many places as are expected; no old text makes
+// a new file.
+func EditFile() tool.Tool { return replaceTool{&editFileSpec} }
+
+// SearchReplace gives the tool search_replace: one place.
+func SearchReplace() tool.Tool { return replaceTool{&searchReplaceSpec} }
+
+const copyExactly = " Copy the old text exactly, with its blanks, and enough lines of it that there is no second place like it."
+
+// The specifications are made once: they are asked for at every turn.
+var (
+	editSpec = replaceSpec("edit", []string{"search_and_replace"},
+		"Replace a text in a file by another one, at its only place or, with replace_all, everywhere."+copyExactly,
+		"replace_all", property("boolean", "Replace every occurrence; false if not given."))
+	editFileSpec = replaceSpec("edit_file", nil,
+		"Replace a text in a file by another one. With an empty old_string a new file is made."+copyExactly,
+		"expected_replacements", property("integer", "How often the old text occurs; 1 if not given."))
+	searchReplaceSpec = replaceSpec("search_replace", nil,
+		"Replace a text that occurs once in a file by another one."+copyExactly)
+)
+
+func replaceSpec(name string, aliases []string, description string, more ...string) tool.Spec {
+	return tool.Spec{
+		Name: name, Aliases: aliases, Description: description, OptIn: true,
+		Schema: schema([]string{"file_path", "old_string", "new_string"}, append([]string{
+			"file_path", property("string", "File to change, relative to the workspace."),
+			"old_string", property("string", "The text as it is now."),
+			"new_string", property("string", "The text that takes its place."),
+		}, more...)...),
+		Class: tool.Write, Replay: tool.Inspect,
+	}
+}
+
+func (r replaceTool) Spec() tool.Spec { return *r.spec }
+
+// replacement is one text for another.
+type replacement struct {
+	old, fresh string
+	times      int // how many places there are to be; 0 = one or more
+}
+
+func (r replaceTool) parse(env tool.Env, raw json.RawMessage) (in input, p workspace.Path, list []replacement, err error) {
+	if in, err = parseInput(r.spec.Name, raw); err != nil {
+		return
+	}
+	path, err := in.need(false, "file_path", "path")
+	if err != nil {
+		return
+	}
+	// The old search_and_replace could do more. What it meant is not guessed at.
+	for _, name := range []string{"use_regex", "ignore_case", "start_line", "end_line"} {
+		if v, ok := in.raw(name); ok && string(v) != "false" {
+			err = in.wrong("the parameter \"" + name + "\" is not understood; give the exact text as old_string")
+			return
+		}
+	}
+	if steps, ok := in.raw("operations"); ok && esjson.TypeOf(steps) == esjson.TypeArray {
+		list, err = in.operations(steps)
+	} else {
+		var one replacement
+		one, err = in.replacement()
+		list = []replacement{one}
+	}
+	if err != nil {
+		return
+	}
+	p, err = in.resolve(env, path)
+	return
+}
+
+func (in input) operations(steps []byte) ([]replacement, error) {
+	var list []replacement
+	for raw := range esjson.Array(steps) {
+		step, err := parseInput(in.tool, raw)
+		if err != nil {
+			return nil, err
+		}
+		one, err := step.replacement()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	if len(list) == 0 {
+		return nil, in.wrong("the parameter \"operations\" is empty")
+	}
+	return list, nil
+}
+
+func (in input) replacement() (r replacement, err error) {
+	if r.old, err = in.need(in.tool == editFileSpec.Name, "old_string", "old_str", "search"); err != nil {
+		return
+	}
+	if r.fresh, err = in.need(true, "new_string", "new_str", "replace"); err != nil {
+		return
+	}
+	r.old, r.fresh = plainEnds(r.old), plainEnds(strings.ToValidUTF8(r.fresh, "\uFFFD"))
+	r.old = strings.TrimPrefix(r.old, byteOrderMark)
+	if r.old == r.fresh && r.old != "" {
+		return r, in.wrong("the old and the new text are the same")
+	}
+	r.times = 1
+	if in.tool == editSpec.Name {
+		all, err := in.boolean(false, "replace_all")
+		if all {
+			r.times = 0
+		}
+		return r, err
+	}
+	if in.tool == editFileSpec.Name {
+		if r.times, err = in.number(1, "expected_replacements"); err == nil && r.times < 1 {
+			err = in.wrong("the parameter \"expected_replacements\" must be at least 1")
+		}
+	}
+	return r, err
+}
+
+func (r replaceTool) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (tool.Plan, error) {
+	in, p, list, err := r.parse(env, raw)
+	if err != nil {
+		return nil, err
+	}
+	e := &edit{env: env, path: p, ask: editAsk(r.spec.Name, p)}
+	e.ask.Text = string(changeRow("appliedDiff", p, "").Bytes())
+	if p.Ignored {
+		return e, nil
+	}
+	var mark, text, why string
+	var state workspace.FileState
+	if list[0].old == "" {
+		state, err = env.Workspace.StatPath(ctx, p)
+		if state.Size > 0 {
+			return nil, in.wrong(shown(p.Readable) + " exists already; an empty old_string makes a new file only")
+		}
+		if err != nil {
+			why, err = explain(p, err)
+		}
+	} else {
+		mark, text, state, why, err = editable(ctx, env, p)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case why != "":
+		return nil, in.wrong(why)
+	}
+	old, kind := mark+text, "appliedDiff"
+	for _, step := range list {
+		if text, why = step.apply(text, shown(p.Readable)); why != "" {
+			return nil, in.wrong(why + " Nothing was changed.")
+		}
+	}
+	e.content, e.expect, e.creates = mark+text, state.Hash, !state.Exists()
+	if e.content == old && !e.creates {
+		return nil, in.wrong("nothing would change in " + shown(p.Readable))
+	}
+	if e.creates {
+		kind = "newFileCreated"
+	}
+	e.ask.Before = map[string]string{p.Readable: planned(state.Hash, workspace.HashOf([]byte(e.content)))}
+	e.ask.Diff = unified(p.Readable, old, e.content, e.creates)
+	e.ask.Text = string(changeRow(kind, p, hunks(e.ask.Diff)).Bytes())
+	return e, nil
+}
+
+// apply makes one replacement; why is what keeps it from being made.
+func (r replacement) apply(text, name string) (out, why string) {
+	if r.old == "" {
+		if text != "" {
+			return "", "old_string is empty."
+		}
+		return r.fresh, ""
+	}
+	f := flatten(text)
+	places := f.occurrences(r.old)
+	n := len(places)
+	if r.times != 1 {
+		n = separate(places, len(r.old)) // for one place an overlapping second one is a doubt too
+	}
+	switch {
+	case n == 0:
+		return "", fmt.Sprintf("the old text was not found in %s. It must be there as given, with the same blanks. Read the file and copy it.", name)
+	case r.times == 1 && n > 1:
+		return "", fmt.Sprintf("the old text occurs %d times in %s, so it is not clear which place is meant. Give more of the lines around it, or say that all are meant.", n, name)
+	case r.times > 1 && n != r.times:
+		return "", fmt.Sprintf("the old text occurs %d times in %s and not %d times as expected.", n, name, r.times)
+	}
+	return f.replace(r.old, r.fresh, places), ""
+}
+
+// changeRow is the row that Roo writes for a file that is changed by these tools.
+func changeRow(kind string, p workspace.Path, diff string) *esjson.Object {
+	var o esjson.Object
+	o.String("tool", kind)
+	o.String("path", p.Readable)
+	o.String("diff", diff)
+	o.Bool("isOutsideWorkspace", p.Outside)
+	o.String("content", diff)
+	o.Bool("isProtected", p.Protected)
+	addStats(&o, diff)
+	return &o
+}
+
+// Inspect goes by the hashes that were kept when the call was planned. Without them,
+// for a call that another program left, it looks which of the texts is there.
+func (r replaceTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMessage, before map[string]string) (tool.Finding, error) {
+	_, p, list, err := r.parse(env, raw)
+	if err != nil {
+		return tool.Unclear, err
+	}
+	if found, ok, err := inspectPlanned(ctx, env, before); ok || err != nil {
+		return found, err
+	}
+	state, err := look(ctx, env, p)
+	if err != nil {
+		return tool.Unclear, err
+	}
+	if list[0].old == "" {
+		switch {
+		case !state.Exists():
+			return tool.NotDone, nil
+		case state.Hash == workspace.HashOf([]byte(list[0].fresh)):
+			return tool.Done, nil
+		}
+		return tool.Unclear, nil
+	}
+	_, text, _, why, err := editable(ctx, env, p)
+	if err != nil || why != "" {
+		return tool.Unclear, err
+	}
+	olds, news := 0, 0
+	for _, step := range list {
+		plain := plainEnds(text)
+		hasOld, hasNew := strings.Contains(plain, step.old), step.fresh != "" && strings.Contains(plain, step.fresh)
+		switch {
+		case hasNew && !hasOld:
+			news++
+		case hasOld && !hasNew:
+			olds++
+		}
+	}
+	switch len(list) {
+	case news:
+		return tool.Done, nil
+	case olds:
+		return tool.NotDone, nil
+	}
+	return tool.Unclear, nil
+}

@@ -1,0 +1,156 @@
+package filetool
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/roost-dev/roost/workspace"
+)
+
+const (
+	// searchBatch is how many files are searched at once before their answers are put
+	// in order. What a search goes over its limit by is bounded by it.
+	searchBatch = 256
+	// maxWhole is the size in bytes up to which a file is read as a whole, to see
+	// whether it is worth going through its lines.
+	maxWhole = 4 << 20
+	// maxSearchers is how many files are open at a time.
+	maxSearchers = 8
+)
+
+// searching is a search on its way: what was found so far, in the order of the files.
+type searching struct {
+	ws     *workspace.Workspace
+	finder finder
+	found  []foundFile
+	groups int
+	lines  int
+}
+
+func (q *searching) full() bool { return q.groups >= maxResults || q.lines >= maxFoundLines }
+
+// text is the answer. It tells when it ends early though it has few groups.
+func (q *searching) text() string {
+	text := formatFound(q.found)
+	if q.groups >= maxResults || q.lines < maxFoundLines {
+		return text
+	}
+	return fmt.Sprintf("%s\n\n(Cut after %d lines. Use a more specific search.)", text, maxFoundLines)
+}
+
+// files searches some files on all cores. The answer is the one that going through
+// them one after the other would give.
+func (q *searching) files(ctx context.Context, names []string) error {
+	found := make([][]foundLine, len(names))
+	errs := make([]error, len(names))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(len(names), runtime.GOMAXPROCS(0), maxSearchers) {
+		wg.Go(func() {
+			var s searcher
+			defer s.close()
+			for i := next.Add(1) - 1; i < int64(len(names)); i = next.Add(1) - 1 {
+				found[i], errs[i] = s.file(ctx, q, names[i], maxResults-q.groups, maxFoundLines-q.lines)
+			}
+		})
+	}
+	wg.Wait()
+	for i, lines := range found {
+		if q.full() {
+			return nil
+		}
+		if errs[i] == nil && (len(lines) > maxFoundLines-q.lines || foundFile{lines: lines}.groups() > maxResults-q.groups) {
+			// The files before it have left less room than there was.
+			var s searcher
+			lines, errs[i] = s.file(ctx, q, names[i], maxResults-q.groups, maxFoundLines-q.lines)
+			s.close()
+		}
+		if errs[i] != nil {
+			return errs[i]
+		}
+		if len(lines) > 0 {
+			q.groups += foundFile{lines: lines}.groups()
+			q.lines += len(lines)
+			q.found = append(q.found, foundFile{slashRel(q.ws.Root(), names[i]), lines})
+		}
+	}
+	return nil
+}
+
+// searcher goes through one file after the other, with the same memory and, as long as
+// they lie in one, the same folder.
+type searcher struct {
+	dir          *workspace.Dir
+	whole, lower []byte
+}
+
+func (s *searcher) close() {
+	if s.dir != nil {
+		_ = s.dir.Close() // it was only read from
+	}
+	s.dir = nil
+}
+
+// open passes over what became a link or a pipe since it was listed.
+func (s *searcher) open(ws *workspace.Workspace, abs string) (*os.File, int64, error) {
+	folder, name := filepath.Split(abs)
+	if folder = filepath.Clean(folder); s.dir == nil || s.dir.Path() != folder {
+		s.close()
+		dir, err := ws.OpenDir(folder)
+		if err != nil {
+			return nil, 0, err
+		}
+		s.dir = dir
+	}
+	return s.dir.Open(name)
+}
+
+// file gives the lines of one file; one that cannot be read has none.
+func (s *searcher) file(ctx context.Context, q *searching, abs string, want, most int) ([]foundLine, error) {
+	f, size, err := s.open(q.ws, abs)
+	if err != nil {
+		return nil, contextError(err)
+	}
+	defer f.Close()
+	var from io.Reader = f
+	if q.finder.texts != nil && size <= maxWhole {
+		if s.whole, err = readAll(s.whole[:0], &contextual{ctx, f}, int(size)); err != nil {
+			return nil, contextError(err)
+		}
+		if !q.finder.possible(s.whole, &s.lower) {
+			return nil, nil
+		}
+		from = io.MultiReader(bytes.NewReader(s.whole), f) // it may have grown
+	}
+	lines, err := searchFile(ctx, from, q.finder, want, most)
+	if err != nil {
+		return nil, contextError(err)
+	}
+	return lines, nil
+}
+
+// readAll appends what a reader gives, up to its end or to the expected size.
+func readAll(to []byte, r io.Reader, size int) ([]byte, error) {
+	if cap(to) < size {
+		to = make([]byte, 0, max(size, 64<<10))
+	}
+	for len(to) < size {
+		n, err := r.Read(to[len(to):size])
+		to = to[:len(to)+n]
+		if errors.Is(err, io.EOF) {
+			return to, nil
+		}
+		if err != nil {
+			return to, err
+		}
+	}
+	return to, nil
+}

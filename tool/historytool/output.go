@@ -1,0 +1,230 @@
+package historytool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/tool"
+)
+
+// ReadOutputName is the name of the tool that reads a command's kept output.
+const ReadOutputName = "read_command_output"
+
+// Sizes of one answer in bytes.
+const (
+	Piece    = 40 << 10 // when the call does not say
+	MaxPiece = 1 << 20
+	maxLine  = 64 << 10 // of a line that is searched and shown
+)
+
+// ReadOutput returns read_command_output.
+func ReadOutput() tool.Tool { return readOutput{} }
+
+type readOutput struct{}
+
+// readOutputSpec is made once: it is asked for at every turn.
+var readOutputSpec = tool.Spec{
+	Name: ReadOutputName,
+	Description: "Read more of the output of an earlier command whose result shows only a part of it and names an artifact id. " +
+		"Either a piece of it, by offset and limit in bytes, or the lines that match a search.",
+	Schema: json.RawMessage(`{"type":"object","properties":{` +
+		`"artifact_id":{"type":"string","description":"As the command's result names it, e.g. cmd-1706119234567.txt"},` +
+		`"search":{"type":["string","null"],"description":"Show only lines that match this regular expression, in upper or lower case"},` +
+		`"offset":{"type":["integer","null"],"description":"First byte to read, from 0"},` +
+		`"limit":{"type":["integer","null"],"description":"How many bytes at most; 40960 if not given"}` +
+		`},"required":["artifact_id"],"additionalProperties":false}`),
+	Class:  tool.Read,
+	Replay: tool.Again,
+}
+
+func (readOutput) Spec() tool.Spec { return readOutputSpec }
+
+var artifactID = regexp.MustCompile(`^cmd-[0-9]+\.txt$`)
+
+func (readOutput) Plan(_ context.Context, env tool.Env, raw json.RawMessage) (tool.Plan, error) {
+	in, err := parse(ReadOutputName, raw)
+	if err != nil {
+		return nil, err
+	}
+	p := &outputPlan{env: env}
+	var wrong [4]error
+	p.id, wrong[0] = in.text("artifact_id")
+	p.search, wrong[1] = in.text("search")
+	p.offset, wrong[2] = in.number("offset", 0)
+	p.limit, wrong[3] = in.number("limit", Piece)
+	if err := errors.Join(wrong[:]...); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.id == "":
+		return nil, in.wrong(`"artifact_id" is missing: give the name that the command's result tells`)
+	case !artifactID.MatchString(p.id):
+		return nil, in.wrong(fmt.Sprintf("Invalid artifact_id format: %q. Expected format: cmd-{timestamp}.txt", p.id))
+	case p.limit <= 0:
+		return nil, in.wrong(`"limit" must be at least 1`)
+	}
+	p.limit = min(p.limit, MaxPiece)
+	if env.Kept != nil {
+		p.kept, p.size, p.found = env.Kept(p.id)
+	}
+	if p.found && p.search == "" && (p.offset < 0 || p.offset > 0 && p.offset >= p.size) {
+		return nil, in.wrong(fmt.Sprintf("Invalid offset: %d. The output has %d bytes", p.offset, p.size))
+	}
+	return p, nil
+}
+
+type outputPlan struct {
+	env           tool.Env
+	id, search    string
+	offset, limit int64
+	kept          io.ReaderAt
+	size          int64
+	found         bool
+}
+
+func (p *outputPlan) Ask() tool.Ask {
+	from, to := p.offset, min(p.offset+p.limit, p.size)
+	if p.search != "" {
+		from, to = 0, p.size
+	}
+	var o esjson.Object
+	o.String("tool", "readCommandOutput")
+	o.Int("readStart", from)
+	o.Int("readEnd", to)
+	o.Int("totalBytes", p.size)
+	if p.search != "" {
+		o.String("searchPattern", p.search)
+	}
+	title := ReadOutputName + " " + p.id
+	if p.search != "" {
+		title += " " + tool.OneLine(p.search)
+	}
+	return tool.Ask{Tool: ReadOutputName, Kind: "tool", Text: string(o.Bytes()), Title: title}
+}
+
+func (p *outputPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
+	if !p.found {
+		return tool.Result{IsError: true, Text: fmt.Sprintf("Error: Artifact not found: %q. "+
+			"An output is kept under an artifact id when a command's result shows only a part of it.", p.id)}, nil
+	}
+	text, err := "", error(nil)
+	if p.search != "" {
+		text, err = p.find(ctx)
+	} else {
+		text, err = p.piece()
+	}
+	return tool.Result{Text: text}, err
+}
+
+// piece reads a piece. It ends between characters, so that the next one begins so.
+func (p *outputPlan) piece() (string, error) {
+	data := make([]byte, min(p.limit, p.size-p.offset))
+	n, err := p.kept.ReadAt(data, p.offset)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	data = data[:n]
+	from, to := p.offset, p.offset+int64(n)
+	if to < p.size {
+		cut := len(data)
+		for i := 1; i <= min(utf8.UTFMax, len(data)); i++ {
+			if c := data[len(data)-i]; utf8.RuneStart(c) {
+				if !utf8.FullRune(data[len(data)-i:]) && i < len(data) {
+					cut = len(data) - i
+				}
+				break
+			}
+		}
+		data, to = data[:cut], from+int64(cut)
+	}
+	first := 1
+	if from > 0 {
+		if first, err = p.linesBefore(from); err != nil {
+			return "", err
+		}
+	}
+	state := "COMPLETE"
+	if to < p.size {
+		state = "TRUNCATED"
+	}
+	lines := strings.Split(strings.ToValidUTF8(string(data), "\uFFFD"), "\n")
+	width := len(strconv.Itoa(first + len(lines) - 1))
+	var b strings.Builder
+	fmt.Fprintf(&b, "[Command Output: %s]\nTotal size: %s | Showing bytes %d-%d | %s\n", p.id, bytesText(p.size), from, to, state)
+	for i, l := range lines {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%*d | %s", width, first+i, l)
+	}
+	return b.String(), nil
+}
+
+// linesBefore gives the number of the line that an offset lies in.
+func (p *outputPlan) linesBefore(offset int64) (int, error) {
+	n, buf := 1, make([]byte, 64<<10)
+	r := io.NewSectionReader(p.kept, 0, offset)
+	for {
+		k, err := r.Read(buf)
+		for _, c := range buf[:k] {
+			if c == '\n' {
+				n++
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// find shows the lines that match, until they are as much as fits.
+func (p *outputPlan) find(ctx context.Context) (string, error) {
+	pattern, err := regexp.Compile("(?i)" + p.search)
+	if err != nil {
+		pattern = regexp.MustCompile("(?i)" + regexp.QuoteMeta(p.search))
+	}
+	var shown []string
+	size, total := 0, 0
+	full := false
+	number := 0
+	for line, err := range lines(ctx, io.NewSectionReader(p.kept, 0, p.size)) {
+		if err != nil {
+			return "", err
+		}
+		number++
+		if !pattern.MatchString(line) {
+			continue
+		}
+		total++
+		if full = full || size+len(line) > int(p.limit) && len(shown) > 0; !full {
+			size += len(line)
+			shown = append(shown, fmt.Sprintf("%5d | %s", number, line))
+		}
+	}
+	head := fmt.Sprintf("[Command Output: %s] (search: %q)\n", p.id, p.search)
+	if total == 0 {
+		return head + "Total size: " + bytesText(p.size) + "\n\nNo matches found for the search pattern.", nil
+	}
+	return head + fmt.Sprintf("Total matches: %d | Showing first %d\n\n", total, len(shown)) + strings.Join(shown, "\n"), nil
+}
+
+func bytesText(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1fKB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1fMB", float64(n)/(1<<20))
+}

@@ -1,0 +1,74 @@
+package slashtool
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
+)
+
+func env(t *testing.T, files map[string]string) tool.Env {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, ".roo", "commands", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ws, err := workspace.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tool.Env{Workspace: ws}
+}
+
+func TestRun(t *testing.T) {
+	e := env(t, map[string]string{
+		"ship.md":  "---\ndescription: Ship it\nargument-hint: VERSION\nmode: code\n---\nCheck, then tag.",
+		"plain.md": "Just do.", "large.md": strings.Repeat("x", 300<<10),
+	})
+	for _, tt := range []struct{ input, ask, want string }{
+		{`{"command":"ship","args":"1.2"}`, `{"tool":"runSlashCommand","command":"ship","args":"1.2","source":"project","description":"Ship it","mode":"code"}`,
+			"Command: /ship\nDescription: Ship it\nArgument hint: VERSION\nMode: code\nProvided arguments: 1.2\nSource: project\n\n--- Command Content ---\n\nCheck, then tag."},
+		{`{"command":" /plain ","args":null}`, `{"tool":"runSlashCommand","command":"plain","source":"project"}`, "Command: /plain\nSource: project\n\n--- Command Content ---\n\nJust do."},
+		{`{"command":"nope"}`, `{"tool":"runSlashCommand","command":"nope"}`, "Error: Command 'nope' not found. Available commands: init, large, plain, ship"},
+		{`{"command":"../../x"}`, `{"tool":"runSlashCommand","command":"../../x"}`, "Error: Command '../../x' not found."},
+		{`{"command":"large"}`, `{"tool":"runSlashCommand","command":"large"}`, "Error: read the command /large: "},
+		{`{"command":"init"}`, `{"tool":"runSlashCommand","command":"init","source":"built-in",`, "Command: /init\n"},
+	} {
+		p, err := New("").Plan(t.Context(), e, json.RawMessage(tt.input))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := p.Ask()
+		if !strings.HasPrefix(ask.Text, tt.ask) || ask.Kind != "tool" || ask.Outside || ask.Protected || !esjson.Valid([]byte(ask.Text)) {
+			t.Errorf("%s: ask %+v", tt.input, ask)
+		}
+		r, err := p.Run(t.Context(), nil)
+		if err != nil || !strings.HasPrefix(r.Text, tt.want) || r.IsError != strings.HasPrefix(tt.want, "Error") {
+			t.Errorf("%s: %+v, %v", tt.input, r, err)
+		}
+	}
+}
+
+func TestMistakesOfTheModel(t *testing.T) {
+	none := New("")
+	for _, input := range []string{``, `[]`, `{}`, `{"command":""}`, `{"command":" / "}`, `{"command":3}`} {
+		_, err := none.Plan(t.Context(), tool.Env{}, json.RawMessage(input))
+		var wrong *tool.InputError
+		if !errors.As(err, &wrong) || wrong.Tool != Name || wrong.Reason == "" {
+			t.Errorf("%s: %v", input, err)
+		}
+	}
+	p, err := none.Plan(t.Context(), tool.Env{}, json.RawMessage(`{"command":"x\n\u001b[2J","args":"\u202e"}`))
+	if err != nil || strings.ContainsAny(p.Ask().Title, "\n\x1b\u202e") {
+		t.Errorf("%+v, %v", p, err)
+	}
+}

@@ -1,0 +1,152 @@
+package slash
+
+import (
+	"strconv"
+	"strings"
+)
+
+// maxFront bounds front matter in bytes; three short lines are what it is for.
+const maxFront = 16 << 10
+
+// Parse reads the text of a command's file.
+func Parse(text string) Command {
+	text = strings.ToValidUTF8(strings.TrimPrefix(text, "\uFEFF"), "\uFFFD")
+	if front, rest, ok := split(text); ok {
+		if fields, ok := decode(front); ok {
+			return Command{
+				Content: strings.TrimSpace(rest), Description: fields["description"],
+				Hint: fields["argument-hint"], Mode: fields["mode"],
+			}
+		}
+	}
+	return Command{Content: strings.TrimSpace(text)}
+}
+
+// split cuts front matter off: what stands between a first line of "---" and the
+// next one.
+func split(text string) (front, rest string, ok bool) {
+	first, rest, ok := strings.Cut(text, "\n")
+	if !ok || strings.TrimRight(first, " \t\r") != "---" {
+		return "", "", false
+	}
+	for at := 0; at <= len(rest) && at <= maxFront; {
+		line, _, more := strings.Cut(rest[at:], "\n")
+		if strings.TrimRight(line, " \t\r") == "---" {
+			return rest[:at], rest[min(len(rest), at+len(line)+1):], true
+		}
+		if !more {
+			break
+		}
+		at += len(line) + 1
+	}
+	return "", "", false
+}
+
+// decode reads the fields of front matter that are text; false when it is no list of
+// fields. It knows the forms in which YAML writes a text at the top and passes over
+// the rest. A full parser was turned down for three short texts: the file may be
+// anybody's, and aliases that grow and panics would have to be fenced in.
+func decode(front string) (map[string]string, bool) {
+	fields := map[string]string{}
+	lines := strings.Split(strings.ReplaceAll(front, "\r\n", "\n"), "\n")
+	for i := 0; i < len(lines); {
+		line := lines[i]
+		i++
+		if t := strings.TrimSpace(line); t == "" || t[0] == '#' {
+			continue
+		}
+		key, value, ok := strings.Cut(line, ":")
+		if !ok || strings.ContainsAny(line[:1], ": \t-[]{}&*!|>'\"%@`") || value != "" && value[0] != ' ' && value[0] != '\t' {
+			return nil, false
+		}
+		from := i
+		for i < len(lines) && (strings.TrimSpace(lines[i]) == "" || lines[i][0] == ' ' || lines[i][0] == '\t' || strings.HasPrefix(lines[i], "- ")) {
+			i++
+		}
+		fields[strings.TrimSpace(key)] = strings.TrimSpace(scalar(strings.TrimSpace(value), lines[from:i]))
+	}
+	return fields, true
+}
+
+// scalar is a value that is text, "" for any other. below are the indented lines
+// that follow.
+func scalar(value string, below []string) string {
+	if value == "" {
+		return ""
+	}
+	switch value[0] {
+	case '|', '>':
+		return block(below, value[0] == '>')
+	case '[', '{', '&', '*', '!', '%', '@', '`', '#', '-':
+		if value[0] == '-' && len(value) > 1 && value[1] != ' ' {
+			break
+		}
+		return ""
+	}
+	for _, l := range below {
+		if l = strings.TrimSpace(l); l != "" {
+			value += " " + l
+		}
+	}
+	if value[0] == '\'' || value[0] == '"' {
+		return quoted(value)
+	}
+	if at := strings.Index(value, " #"); at >= 0 {
+		value = strings.TrimSpace(value[:at])
+	}
+	switch strings.ToLower(value) {
+	case "true", "false", "null", "~":
+		return ""
+	}
+	if _, err := strconv.ParseFloat(value, 64); err == nil {
+		return ""
+	}
+	return value
+}
+
+// quoted is what stands between quotes; "" when they are not closed.
+func quoted(value string) string {
+	var b strings.Builder
+	for i := 1; i < len(value); i++ {
+		c := value[i]
+		switch {
+		case c == value[0] && c == '\'' && strings.HasPrefix(value[i+1:], "'"):
+			i++
+		case c == value[0]:
+			return b.String()
+		case c == '\\' && value[0] == '"' && i+1 < len(value):
+			r, _, tail, err := strconv.UnquoteChar(value[i:], '"')
+			if err != nil {
+				return ""
+			}
+			b.WriteRune(r)
+			i = len(value) - len(tail) - 1
+			continue
+		}
+		b.WriteByte(c)
+	}
+	return ""
+}
+
+// block is indented lines, as they are or folded into one.
+func block(below []string, folded bool) string {
+	indent := -1
+	for _, l := range below {
+		if t := strings.TrimLeft(l, " "); t != "" && (indent < 0 || len(l)-len(t) < indent) {
+			indent = len(l) - len(t)
+		}
+	}
+	var b strings.Builder
+	for _, l := range below {
+		l = strings.TrimRight(l[min(max(indent, 0), len(l)):], " \t")
+		switch {
+		case b.Len() == 0:
+		case folded && l != "":
+			b.WriteByte(' ')
+		default:
+			b.WriteByte('\n')
+		}
+		b.WriteString(l)
+	}
+	return b.String()
+}
