@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,6 +54,7 @@ func (a *App) listCommand() *cobra.Command {
 			if group != "" && group != "workspace" {
 				return usage("roost list --group "+group, "there is no such grouping", "roost list --group workspace")
 			}
+			a.collectRarely()
 			return a.list(cmd, f, group != "")
 		},
 	}
@@ -199,4 +201,13 @@ func (a *App) moment(flag, text string) (int64, error) {
 		return a.Now().Add(-d).UnixMilli(), nil
 	}
 	return 0, usage(flag+" "+text, "it is neither a time nor an age", flag+" 7d")
+}
+
+// collectRarely lets garbage pile up further than usual: a first list throws away
+// nearly all that it reads, and takes 40 percent less time for 11 MB more at its peak
+// (600 tasks, 340 MB).
+func (a *App) collectRarely() {
+	if a.Env("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
 }

@@ -1,6 +1,7 @@
 package roofmt
 
 import (
+	"bytes"
 	"path/filepath"
 	"strings"
 
@@ -123,28 +124,46 @@ func (d *Document) ends(looked int) func(func([]byte) bool) {
 	}
 }
 
-// toolOfRow knows the spellings in which Cline and Roo differ.
+// signs are the members that only one of the tools writes.
+var signs = map[string]Tool{
+	"conversationHistoryIndex": Cline, "lastCheckpointHash": Cline, "conversationHistoryDeletedRange": Cline, "modelInfo": Cline,
+	"isProtected": Roo, "isAnswered": Roo, "progressStatus": Roo, "contextCondense": Roo, "checkpoint": Roo,
+}
+
+// toolOfRow knows the spellings in which Cline and Roo differ. A row is gone through once: it may be large, and this is done for
+// many.
 func toolOfRow(raw []byte) (Tool, string) {
-	say, _ := esjson.GetString(raw, "say")
-	ask, _ := esjson.GetString(raw, "ask")
+	var say, ask, cline, roo string
+	var text []byte
+	for key, val := range esjson.Fields(raw) {
+		switch string(key) {
+		case "say":
+			say, _ = esjson.Unquote(val)
+		case "ask":
+			ask, _ = esjson.Unquote(val)
+		case "text":
+			text = val
+		default:
+			switch signs[string(key)] {
+			case Cline:
+				cline = string(key)
+			case Roo:
+				roo = string(key)
+			}
+		}
+	}
 	switch {
 	case say == "task" || say == "checkpoint_created" || say == "task_progress" || ask == "plan_mode_response" || ask == "plan_mode_respond":
 		return Cline, "row: " + say + ask
 	case say == "checkpoint_saved" || say == "condense_context" || say == "sliding_window_truncation" || say == "subtask_result" || say == "user_edit_todos" || say == "codebase_search_result":
 		return Roo, "row: " + say
+	case cline != "":
+		return Cline, "key: " + cline
+	case roo != "":
+		return Roo, "key: " + roo
 	}
-	for _, k := range [...]string{"conversationHistoryIndex", "lastCheckpointHash", "conversationHistoryDeletedRange", "modelInfo"} {
-		if _, ok := esjson.Get(raw, k); ok {
-			return Cline, "key: " + k
-		}
-	}
-	for _, k := range [...]string{"isProtected", "isAnswered", "progressStatus", "contextCondense", "checkpoint"} {
-		if _, ok := esjson.Get(raw, k); ok {
-			return Roo, "key: " + k
-		}
-	}
-	if say == "api_req_started" {
-		if text, ok := esjson.GetString(raw, "text"); ok && strings.Contains(text, `"apiProtocol"`) {
+	if say == "api_req_started" && bytes.Contains(text, []byte(`"apiProtocol`)) {
+		if inner, err := esjson.Unquote(text); err == nil && strings.Contains(inner, `"apiProtocol"`) {
 			return Roo, "key: apiProtocol"
 		}
 	}

@@ -415,17 +415,20 @@ func (r *reader) object(name string) (raw []byte, print Fingerprint, problem str
 	if print.Size > maxSmall {
 		return nil, print, fmt.Sprintf("larger than %d bytes", maxSmall)
 	}
-	raw, err = io.ReadAll(contextReader{r.ctx, f})
-	if err != nil {
+	all := bytes.NewBuffer(make([]byte, 0, print.Size+bytes.MinRead)) // of one piece, unless it grows
+	if _, err = all.ReadFrom(contextReader{r.ctx, f}); err != nil {
 		return nil, print, fmt.Sprintf("can not be read: %v", err)
 	}
-	if !esjson.Valid(raw) { // a sound file is given byte for byte, with the newline some writers end it with
+	raw = all.Bytes()
+	sound := esjson.Valid(raw)
+	if !sound { // a sound file is given byte for byte, with the newline some writers end it with
 		raw = bytes.Trim(bytes.TrimPrefix(raw, []byte("\xEF\xBB\xBF")), " \t\r\n\x00")
+		sound = esjson.Valid(raw)
 	}
 	switch {
 	case len(raw) == 0:
 		return nil, print, "empty"
-	case !esjson.Valid(raw) || esjson.TypeOf(raw) != esjson.TypeObject:
+	case !sound || esjson.TypeOf(raw) != esjson.TypeObject:
 		return nil, print, "not a JSON object"
 	}
 	return raw, print, ""

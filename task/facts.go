@@ -35,15 +35,15 @@ var indexes = sync.Pool{New: func() any { return new(esjson.Index) }}
 func factsOf(h History, raw []byte, kinds words) facts {
 	x := indexes.Get().(*esjson.Index)
 	x.Read(raw, factsLevels)
-	f := factsIn(h, x, kinds)
+	var f facts
+	f.read(h, x, kinds)
 	x.Read(nil, 0) // it must not keep the message
 	indexes.Put(x)
 	return f
 }
 
-// factsIn is factsOf for a message that was read already.
-func factsIn(h History, x *esjson.Index, kinds words) facts {
-	var f facts
+// read is factsOf for a message that was read already, into memory that is there.
+func (f *facts) read(h History, x *esjson.Index, kinds words) {
 	var typ, role, ask, say, text, condense []byte
 	content := -1
 	for name, i := range membersOf(x, 0) {
@@ -73,7 +73,7 @@ func factsIn(h History, x *esjson.Index, kinds words) facts {
 	if h == API {
 		f.kind = kinds.word("", role)
 		f.blocks(x, content, kinds)
-		return f
+		return
 	}
 	switch typ := kinds.word("", typ); typ {
 	case "ask":
@@ -86,7 +86,6 @@ func factsIn(h History, x *esjson.Index, kinds words) facts {
 	default:
 		f.kind = kinds.word(typ+":", memberOf(x, typ))
 	}
-	return f
 }
 
 // words are the kinds of messages and blocks and the names of tools, each once, however many there are of it.

@@ -29,7 +29,7 @@ func (n *Notes) Note(message *esjson.Index) {
 	}
 	m := &n.free[0]
 	n.free = n.free[1:]
-	m.facts = factsIn(n.history, message, n.kinds)
+	m.facts.read(n.history, message, n.kinds)
 	n.list = append(n.list, m)
 }
 
