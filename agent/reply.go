@@ -107,7 +107,7 @@ func (r *reply) grow(ctx context.Context, kind, text string) error {
 	r.live(Delta{Type: typ, Message: row.message, TS: row.ts, Offset: row.text.Len(), Text: text})
 	row.text.WriteString(text)
 	if row.text.Len()-row.saved >= checkpointEvery || a.Now()-row.savedAt >= checkpointAfter {
-		if err := r.checkpoint(ctx, row); err != nil {
+		if err := r.checkpoint(ctx); err != nil {
 			return err
 		}
 	}
@@ -125,15 +125,17 @@ func (r *reply) open(kind string) *streamed {
 	return nil
 }
 
-// checkpoint puts what came of a row into the log, and the rows that began before
-// it.
-func (r *reply) checkpoint(ctx context.Context, row *streamed) error {
+// checkpoint puts all that came into the log: a row that has ended, the thinking
+// before the words, is not shown again, and would else wait for the end of the reply.
+func (r *reply) checkpoint(ctx context.Context) error {
 	d := r.agent.draft()
-	for r.kept < len(r.rows) && r.rows[r.kept].message <= row.message {
-		d.row(streamRow(r.rows[r.kept].ts, r.rows[r.kept].kind, "", true))
-		r.kept++
+	for i, row := range r.rows {
+		if i >= r.kept {
+			d.row(streamRow(row.ts, row.kind, "", true))
+		}
+		row.save(d, r.agent.Now())
 	}
-	row.save(d, r.agent.Now())
+	r.kept = len(r.rows)
 	return d.commit(ctx)
 }
 

@@ -87,6 +87,27 @@ func TestStreamedTextIsCheckpointed(t *testing.T) {
 	}
 }
 
+// The thinking before the words is in the log with the first of them that are: a kill
+// while the words stream on keeps it.
+func TestThinkingIsCheckpointedWithTheWords(t *testing.T) {
+	b := newBench(t, turn{think: "I wonder why.", text: strings.Repeat("word ", 2000)}, finish("done"))
+	b.agent.Now = func() int64 { return b.clock } // it stands still: only the amount counts
+	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
+	for _, c := range b.disk.commits {
+		text := ""
+		for _, e := range c.Events {
+			text += string(e)
+		}
+		if strings.Contains(text, `"message.text_saved"`) {
+			if !strings.Contains(text, "I wonder why.") {
+				t.Errorf("the first checkpoint is %.400s", text)
+			}
+			return
+		}
+	}
+	t.Error("nothing was checkpointed")
+}
+
 // What was shown of a reply that did not come whole stays for the person; the
 // model's side has nothing of it, and the request row says why.
 func TestACutReply(t *testing.T) {

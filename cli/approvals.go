@@ -15,7 +15,7 @@ import (
 func (a *App) approvalsCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "approvals",
-		Short: "Try out what commands may run",
+		Short: "Try out what commands may run, and take over Roo's settings",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])

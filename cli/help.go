@@ -2,11 +2,13 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/cli/config"
+	"github.com/roost-dev/roost/engine"
 )
 
 // topics are what help knows beside the commands.
@@ -90,6 +92,13 @@ func environmentTopic() string {
 	row("ROOST_CONFIG", "the settings file")
 	for _, k := range config.Keys {
 		row(k.Env, k.Doc)
+	}
+	for _, p := range engine.Providers() {
+		for _, name := range engine.KeyVariables(p) {
+			if !slices.ContainsFunc(config.Keys, func(k config.Key) bool { return k.Env == name }) {
+				row(name, "the key for "+p+", too")
+			}
+		}
 	}
 	row("NO_COLOR", "no colours")
 	return strings.TrimRight(b.String(), "\n")
