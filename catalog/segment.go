@@ -236,8 +236,12 @@ func readOwners(raw []byte) ([]owner, error) {
 }
 
 // numbersOf are the numbers of the words that a stretch stands in; ok is false when
-// there are too many to be worth it.
+// there are too many to be worth it, or when the words do not begin as words do:
+// then every part is looked at, which finds what a damaged list would hide.
 func numbersOf(words []byte, stretch string) (out []int, ok bool) {
+	if len(words) > 0 && words[0] != '\n' {
+		return nil, false
+	}
 	want := []byte(stretch)
 	number, counted := 0, 1 // line breaks before counted; the one at 0 begins word 0
 	for at := 0; ; {

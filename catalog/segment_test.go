@@ -97,6 +97,9 @@ func TestNumbersOf(t *testing.T) {
 	if got, ok := numbersOf([]byte("\n"), "a"); len(got) > 0 || !ok {
 		t.Errorf("of no words: %v", got)
 	}
+	if _, ok := numbersOf([]byte("a word without its break"), "a"); ok {
+		t.Error("a list of words that does not begin as one narrowed a search")
+	}
 	if _, ok := numbersOf(bytes.Repeat([]byte("\na"), manyWords+2), "a"); ok {
 		t.Error("a letter that is in every word narrows nothing, and was followed")
 	}
@@ -109,6 +112,7 @@ func FuzzLists(f *testing.F) {
 	w.list(nil)
 	f.Add(w.end()[0].body, 2)
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2}, 0)
+	f.Add([]byte("a"), 0)
 	f.Add([]byte{9, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, 0)
 	f.Fuzz(func(t *testing.T, data []byte, want int) {
 		has := newSet(400)
