@@ -11,6 +11,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"io"
 
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/contextwindow"
@@ -22,6 +23,7 @@ import (
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
+	"github.com/roost-dev/roost/workspace/skill"
 )
 
 // Task is what the agent needs of an owned task.
@@ -75,14 +77,19 @@ func (in Input) Given() bool { return in.Text != "" || len(in.Images) > 0 || in.
 
 // Agent runs one task. Its fields are set before Run and not changed after.
 type Agent struct {
-	Task      Task
-	Provider  llm.Provider
-	Model     catalogue.Model // zero when unknown
-	Tools     []tool.Tool
+	Task     Task
+	Provider llm.Provider
+	Model    catalogue.Model // zero when unknown
+	Tools    []tool.Tool
+	Offer    tool.Offer // which of them the user wants or has switched off
+	// Outputs finds whole outputs of commands that another program kept of this task, as
+	// tool.Env.Kept does for ours; nil = there are none.
+	Outputs   func(artifact string) (io.ReaderAt, int64, bool)
 	Workspace *workspace.Workspace
 	World     mention.World // what mentions in a person's words are about; nil leaves them as they are
 	Policy    approval.Policy
 	Asker     Asker
+	Attended  bool // somebody follows the run and answers at once
 	Live      func(Delta)
 	Now       func() int64 // Unix milliseconds
 	Zone      string       // the user's time zone, for the model
@@ -94,7 +101,15 @@ type Agent struct {
 	Notice    func(string)     // things a person should know and nobody else
 	Expect    func(Plan) error // told before the first request of a run
 	Shared    Shared           // limits in common with other tasks; nil = none
-	Modes     *mode.Set        // the modes that the task may be in; nil = none, and nothing is forbidden
+	Servers   Servers          // MCP servers; nil = there are none
+	Subtasks  Subtasks         // runs what new_task asks for; nil = there are none
+	// Skills lists the skills of a mode, and what of them cannot be used. It is asked when
+	// Rules is. nil = there are none.
+	Skills func(slug string) (list []skill.Skill, notes []string)
+	// Serve gives who answers in the mode of the settings, when that is somebody else
+	// than the settings say. nil = it is always the same.
+	Serve func(task.Settings) (s Served, other bool, err error)
+	Modes *mode.Set // the modes that the task may be in; nil = none, and nothing is forbidden
 	// Rules loads the user's rules for a mode, when a run begins and when the mode
 	// changes. Rules that change while a run goes on count from the next one: a system
 	// prompt that moves costs every cached request before it. nil = there are none.
@@ -104,6 +119,7 @@ type Agent struct {
 	prompt    prompt
 	todos     todos
 	window    window
+	sight     sight
 	lastTS    int64
 	mistakes  int
 	refusals  int    // replies in a row of which the policy refused every call
@@ -113,10 +129,12 @@ type Agent struct {
 	fresh     bool   // the next user turn lists the workspace's files
 	yes       bool   // the person said "go on" and nothing else
 	halt      bool   // the person said no to going on
+	extended  bool   // the MCP servers were asked what they offer
 
-	unthinking bool                   // the provider will not have the history's reasoning
-	trial      []task.MessageWithheld // a guess at what the provider refuses; recorded with a reply
-	told       map[contextwindow.Note]bool
+	uncondensed int                    // how many messages there were when condensing failed; 0 = it did not
+	unthinking  bool                   // the provider will not have the history's reasoning
+	trial       []task.MessageWithheld // a guess at what the provider refuses; recorded with a reply
+	told        map[contextwindow.Note]bool
 }
 
 // Plan says what the next request sends and what it is expected to cost.
@@ -135,6 +153,7 @@ type Outcome struct {
 	Reason   string
 	Code     string // provider, auth, context, turns, cost, mistakes, save, ...
 	Question string // when waiting
+	Child    string // the subtask that ended so, "" when it was the task itself
 	Err      error
 }
 

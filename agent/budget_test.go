@@ -17,7 +17,7 @@ import (
 func looks(t *testing.T, n int, l task.Limits) *bench {
 	var turns []turn
 	for i := range n {
-		turns = append(turns, turn{calls: []call{use(fmt.Sprint("c", i), "look", "a")}, usage: llm.Usage{Input: 1000}})
+		turns = append(turns, turn{calls: []call{use(fmt.Sprint("c", i), "look", fmt.Sprint("a", i))}, usage: llm.Usage{Input: 1000}})
 	}
 	b := newBench(t, turns...)
 	b.agent.Model = sonnet(t)

@@ -30,6 +30,7 @@ func (a *Agent) runCalls(ctx context.Context) (*Outcome, error) {
 			}
 		}
 		b.note(c.Finished)
+		b.delegated = b.delegated || c.Name == task.SubtaskTool
 		b.results = append(b.results, c.ID)
 	}
 	a.mistakes++
@@ -53,15 +54,16 @@ func (a *Agent) runCalls(ctx context.Context) (*Outcome, error) {
 // the calls before the one at hand comes from their outcomes, so a restart in the
 // middle knows the same.
 type batch struct {
-	agent    *Agent
-	results  []string // the calls that are closed
-	last     bool     // no call comes after the one at hand
-	told     bool     // the user turn with the results is committed
-	rejected bool     // the person refused a call of this reply
-	failed   bool     // a call of this reply did not do what it was asked for
-	refused  int      // calls that the policy refused
-	wrong    bool     // the model called wrongly
-	rowTS    int64    // of the row that shows the call at hand
+	agent     *Agent
+	results   []string // the calls that are closed
+	last      bool     // no call comes after the one at hand
+	told      bool     // the user turn with the results is committed
+	delegated bool     // a subtask was asked for in this reply: what stands behind it is not run
+	rejected  bool     // the person refused a call of this reply
+	failed    bool     // a call of this reply did not do what it was asked for
+	refused   int      // calls that the policy refused
+	wrong     bool     // the model called wrongly
+	rowTS     int64    // of the row that shows the call at hand
 }
 
 // note takes a closed call into account for those after it.
@@ -83,10 +85,13 @@ func (b *batch) note(f *task.ToolFinished) {
 // close brings one call to an outcome.
 func (b *batch) close(ctx context.Context, c *task.Call) (*Outcome, error) {
 	a := b.agent
-	t := a.tools[c.Name]
+	t := a.find(c.Name)
 	if b.rejected {
 		text := fmt.Sprintf("Skipping tool [%s]: the user rejected a tool before it in the same turn.", c.Name)
 		return nil, b.finish(ctx, c, verdict{outcome: "denied", text: text, isError: true})
+	}
+	if b.delegated {
+		return nil, b.behind(ctx, c)
 	}
 	if c.Outcome() == task.OutcomeUnknown {
 		again, err := b.settle(ctx, c, t)
@@ -96,7 +101,7 @@ func (b *batch) close(ctx context.Context, c *task.Call) (*Outcome, error) {
 	}
 	if t == nil {
 		b.wrong = true
-		text := failure(fmt.Sprintf("there is no tool named %q", c.Name))
+		text := failure(a.unknown(c.Name))
 		return nil, b.finish(ctx, c, verdict{outcome: "error", text: text, isError: true})
 	}
 	if err := a.forbids(t.Spec(), c); err != nil {
@@ -107,14 +112,17 @@ func (b *batch) close(ctx context.Context, c *task.Call) (*Outcome, error) {
 	if t.Spec().Class == tool.Command {
 		mark = shell.NewMark()
 	}
-	plan, err := t.Plan(ctx, b.env(mark), c.Input())
+	plan, err := a.planCall(ctx, t, b.env(mark), c.Input())
 	var wrong *tool.InputError
+	var stale *tool.StaleError
 	switch {
 	case errors.As(err, &wrong):
 		b.wrong = true
 		return nil, b.finish(ctx, c, verdict{outcome: "error", text: a.mask(failure(wrong.Reason)), isError: true})
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
+	case errors.As(err, &stale):
+		return nil, b.refuseStale(ctx, c, stale)
 	case err != nil:
 		return nil, b.finish(ctx, c, verdict{outcome: "error", text: a.mask(failure(err.Error())), isError: true})
 	}
@@ -132,7 +140,13 @@ func (b *batch) close(ctx context.Context, c *task.Call) (*Outcome, error) {
 // be, save the intent, run, commit the outcome.
 func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan tool.Plan, mark string) (*Outcome, error) {
 	a, ask := b.agent, b.agent.maskAsk(plan.Ask())
-	granted, d, row, out, err := b.agree(ctx, c, spec, ask, approval.Decide(a.Policy, spec.Class, ask))
+	decision, ask := a.leading(approval.Decide(a.Policy, spec.Class, ask), ask)
+	if decision.State != approval.Deny { // what is refused has a limit of its own
+		if done, err := b.stop(ctx, c, spec); done || err != nil {
+			return nil, err
+		}
+	}
+	granted, d, row, out, err := b.agree(ctx, c, spec, ask, decision)
 	if out != nil || err != nil || granted.State == "denied" {
 		return out, err
 	}
@@ -140,6 +154,7 @@ func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan t
 		Call: c.ID, Name: spec.Name, Replay: string(spec.Replay), Message: row, Approval: granted,
 		Before: ask.Before,
 	})
+	d.asking(spec)
 	if mark != "" {
 		// The mark is in the log before anything carries it: a kill before the process
 		// itself is recorded leaves something to find it by.
@@ -152,8 +167,9 @@ func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan t
 		return nil, err
 	}
 	failpoint.Hit("tool.started")
-	shown := &output{agent: a, ctx: ctx, call: c.ID, command: spec.Class == tool.Command}
-	result, err := plan.Run(ctx, shown)
+	a.beforeCommand(ctx, spec.Class)
+	shown := &output{agent: a, ctx: ctx, call: c.ID, command: spec.Class == tool.Command, server: spec.Class == tool.MCP}
+	result, err := a.body(ctx, spec, plan, shown)
 	failpoint.Hit("tool.ran")
 	return nil, b.conclude(ctx, c, result, err, shown, granted)
 }
@@ -188,9 +204,13 @@ func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err e
 	if r.Full != nil {
 		b.keep(ctx, c, r.Full, &v)
 	}
+	if out.server {
+		v.response(a)
+	}
 	for _, f := range r.Files {
 		v.after = append(v.after, fileChanged(f))
 	}
+	b.lead(r.Mode, &v)
 	if err := b.finish(ctx, c, v); err != nil {
 		return err
 	}

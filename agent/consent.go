@@ -118,7 +118,7 @@ func (a *Agent) remember(spec tool.Spec, ask tool.Ask) []task.Event {
 		}
 		a.Settings.Allow = append(slices.Clone(a.Settings.Allow), p)
 	} else {
-		a.Settings.Tools = append(slices.Clone(a.Settings.Tools), spec.Name)
+		a.Settings.Tools = append(slices.Clone(a.Settings.Tools), ruleFor(spec, ask))
 	}
 	a.Policy.Allow, a.Policy.AllowTools = a.Settings.Allow, a.Settings.Tools
 	settings := a.Settings

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/task"
@@ -10,7 +11,10 @@ import (
 
 // control closes the tools that are about the conversation itself.
 func (b *batch) control(ctx context.Context, c *task.Call, spec tool.Spec, plan tool.Plan) (*Outcome, error) {
-	result, err := plan.Run(ctx, nil)
+	if done, err := b.stop(ctx, c, spec); done || err != nil {
+		return nil, err
+	}
+	result, err := b.agent.body(ctx, spec, plan, nil)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -20,6 +24,8 @@ func (b *batch) control(ctx context.Context, c *task.Call, spec tool.Spec, plan 
 		return b.complete(ctx, c, result)
 	case result.Todos != nil:
 		return b.updateTodos(ctx, c, spec, plan.Ask(), *result.Todos)
+	case result.Subtask != nil:
+		return b.delegate(ctx, c, spec, plan.Ask(), *result.Subtask)
 	case result.Mode != "":
 		return b.switchMode(ctx, c, spec, plan.Ask(), result)
 	}
@@ -31,18 +37,23 @@ func (b *batch) followup(ctx context.Context, c *task.Call, ask tool.Ask, r tool
 	a := b.agent
 	d := a.draft()
 	row := b.row(d, c, ask, false)
-	var choices []string
+	var choices, modes []string
 	for _, choice := range r.Choices {
 		choices = append(choices, choice.Answer)
+		modes = append(modes, a.leadsTo(choice.Mode))
+	}
+	if !slices.ContainsFunc(modes, func(slug string) bool { return slug != "" }) {
+		modes = nil
 	}
 	answer, out, err := b.ask(ctx, d, task.QuestionOpened{
-		Question: questionID(row), Kind: "followup", Message: row, Call: c.ID, Text: r.Question, Choices: choices,
+		Question: questionID(row), Kind: "followup", Message: row, Call: c.ID, Text: r.Question, Choices: choices, Modes: modes,
 	}, nil)
 	if err != nil || out != nil {
 		return out, err
 	}
 	d = a.draft()
 	d.change(row, esjson.Set(a.state().Message(row).Raw(), "isAnswered", []byte("true")))
+	d.chosen(r.Choices, answer.Text)
 	text, rest := asResult(d.heard(ctx, answer.Text))
 	return nil, b.finish(ctx, c, verdict{outcome: "ok", text: text, images: rest, before: d.events})
 }

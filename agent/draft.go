@@ -53,6 +53,7 @@ func (d *draft) change(id uint64, raw []byte) {
 // there is to say, then the environment.
 func (d *draft) userTurn(results []string, blocks []task.Piece) {
 	a := d.agent
+	changed := d.changed(results)
 	var pieces []task.Piece
 	sep := `{"role":"user","content":[`
 	add := func(p task.Piece) {
@@ -69,7 +70,7 @@ func (d *draft) userTurn(results []string, blocks []task.Piece) {
 	for _, b := range blocks {
 		add(b)
 	}
-	add(task.Piece{Literal: string(textBlock(a.environment()))})
+	add(task.Piece{Literal: string(textBlock(a.mask(a.environment(changed))))})
 	pieces = append(pieces, task.Piece{Literal: `],"ts":` + strconv.FormatInt(a.stamp(), 10) + `}`})
 	body := task.Body{Compose: mergeLiterals(pieces)}
 	if len(results) == 0 {

@@ -14,10 +14,14 @@ import (
 const environmentFiles = 200
 
 // environment is the block that ends every user turn: what the model cannot know
-// from the history. Its section names are Roo's.
-func (a *Agent) environment() string {
+// from the history. Its section names are Roo's. changed is the section of files that
+// somebody else changed, "" for none.
+func (a *Agent) environment(changed string) string {
 	var b strings.Builder
 	b.WriteString("<environment_details>\n")
+	if changed != "" {
+		b.WriteString(changed + "\n")
+	}
 	now := time.UnixMilli(a.Now()).UTC()
 	fmt.Fprintf(&b, "# Current Time\nCurrent time in ISO 8601 UTC format: %s\n", now.Format("2006-01-02T15:04:05.000Z"))
 	if a.Zone != "" {

@@ -42,6 +42,7 @@ type bench struct {
 	agent   *agent.Agent
 	clock   int64
 	runs    int
+	percent int // Settings.Condense of each run
 }
 
 func newBench(t *testing.T, turns ...turn) *bench {
@@ -67,7 +68,7 @@ func (b *bench) prepare() *agent.Agent {
 		RunID: fmt.Sprintf("run-%d", b.runs), Settings: b.disk.state.Settings,
 		Notice: func(s string) { b.notices = append(b.notices, s) },
 	}
-	b.agent.Settings.Model = "a-model"
+	b.agent.Settings.Model, b.agent.Settings.Condense = "a-model", b.percent
 	return b.agent
 }
 
@@ -251,8 +252,12 @@ func (f *fake) Plan(_ context.Context, _ tool.Env, input json.RawMessage) (tool.
 }
 
 // Inspect looks whether the world was changed.
-func (f *fake) Inspect(_ context.Context, _ tool.Env, input json.RawMessage, _ map[string]string) (tool.Finding, error) {
+func (f *fake) Inspect(ctx context.Context, _ tool.Env, input json.RawMessage, _ map[string]string) (tool.Finding, error) {
 	what, _ := esjson.GetString(input, "what")
+	f.b.note("inspect %s", what)
+	if ctx.Err() != nil {
+		return tool.Unclear, context.Cause(ctx)
+	}
 	if slices.Contains(f.b.ran, f.spec.Name+" "+what) {
 		return tool.Done, nil
 	}

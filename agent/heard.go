@@ -45,26 +45,8 @@ func (d *draft) heard(ctx context.Context, words string) []json.RawMessage {
 	for _, note := range e.Notes {
 		a.notice(note)
 	}
-	d.goTo(e.Mode)
+	d.goTo(e.Mode, "the slash command")
 	return blocks
-}
-
-// goTo changes the mode as a slash command that the person gave asks for. The person
-// is told and not asked: the command was theirs.
-func (d *draft) goTo(slug string) {
-	a := d.agent
-	if slug == "" || a.Modes == nil || slug == a.Settings.Mode {
-		return
-	}
-	m, err := a.Modes.Lookup(slug)
-	if err != nil {
-		a.notice(fmt.Sprintf("the slash command asks for a mode that does not exist: %v", err))
-		return
-	}
-	a.Settings.Mode = m.Slug
-	settings := a.Settings
-	d.put(task.Changed{Settings: &settings})
-	a.notice(fmt.Sprintf("the slash command goes on in %s mode", m.Name))
 }
 
 // fileChanged is what the log keeps of a file that the model now knows.

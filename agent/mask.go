@@ -21,8 +21,11 @@ func (a *Agent) mask(text string) string {
 // maskAsk hides what a row and a question would show of files. A command is left as the
 // model wrote it: it is judged, and runs, as it stands there.
 func (a *Agent) maskAsk(ask tool.Ask) tool.Ask {
-	if ask.Kind == "tool" {
+	if ask.Kind == "tool" || ask.Kind == "use_mcp_server" {
 		ask.Text, ask.Diff = a.mask(ask.Text), a.mask(ask.Diff)
+	}
+	if ask.Kind == "use_mcp_server" {
+		ask.Title = a.mask(ask.Title)
 	}
 	return ask
 }

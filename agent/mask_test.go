@@ -12,6 +12,7 @@ import (
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
 )
 
 // A secret that a tool comes across is nowhere: not in the log, in neither history, in
@@ -94,6 +95,25 @@ func TestASecretThatAToolFindsIsNowhere(t *testing.T) {
 
 func says(r tool.Result, err error) func(context.Context, tool.Output, string) (tool.Result, error) {
 	return func(context.Context, tool.Output, string) (tool.Result, error) { return r, err }
+}
+
+// A file's name is sent with the list of the workspace's files: it is masked as well.
+func TestNamesOfFilesAreMasked(t *testing.T) {
+	const secret = "a-known-key-18273645"
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, secret+".txt"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ws, err := workspace.Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t, finish("done"))
+	b.agent.Workspace, b.agent.Masks = ws, redact.New(redact.Known{Kind: "test", Value: secret})
+	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
+	if sent := string(b.model.requests[0].Messages[0].Content); strings.Contains(sent, secret) || !strings.Contains(sent, "[REDACTED:test].txt") {
+		t.Errorf("sent: %s", sent)
+	}
 }
 
 // What the model itself says is not touched, whatever it looks like: the signature of a

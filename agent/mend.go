@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -32,7 +33,7 @@ type mending struct {
 
 // mend changes what is sent so that the refused request may go through: what to
 // commit with the failure, and what to tell. false when nothing can be done.
-func (a *Agent) mend(m *mending, refused *llm.Error) (d *draft, did string, ok bool) {
+func (a *Agent) mend(ctx context.Context, m *mending, refused *llm.Error) (d *draft, did string, ok bool) {
 	if m.tries++; m.tries > mendLimit {
 		return nil, "", false
 	}
@@ -59,7 +60,7 @@ func (a *Agent) mend(m *mending, refused *llm.Error) (d *draft, did string, ok b
 		}
 		return d, "trying without " + strings.Join(what, ", "), true
 	case llm.ContextOverflow:
-		return a.shorten(d, refused)
+		return a.shorten(ctx, d, refused)
 	}
 	return nil, "", false
 }

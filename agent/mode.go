@@ -5,10 +5,8 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/task"
@@ -53,6 +51,9 @@ func (a *Agent) lacks(spec tool.Spec) error {
 // forbids says why the task's mode does not let a call be made, as far as its input
 // tells: nil when it does.
 func (a *Agent) forbids(spec tool.Spec, c *task.Call) error {
+	if err := a.switchedOff(spec); err != nil {
+		return err
+	}
 	if err := a.lacks(spec); err != nil {
 		return err
 	}
@@ -111,17 +112,11 @@ func (b *batch) switchMode(ctx context.Context, c *task.Call, spec tool.Spec, as
 	if m.Slug == now.Slug {
 		return nil, b.finish(ctx, c, verdict{outcome: "ok", text: fmt.Sprintf("Already in %s mode.", m.Name)})
 	}
-	decision := approval.Decide(a.Policy, spec.Class, ask)
-	if decision.State == approval.Allow && a.Policy.Mode != approval.ModeAll && !slices.Contains(a.Policy.AllowTools, spec.Name) {
-		decision.State = approval.Ask
-	}
-	granted, d, _, out, err := b.agree(ctx, c, spec, ask, decision)
+	granted, d, _, out, err := b.agree(ctx, c, spec, ask, a.maySwitch(ask))
 	if out != nil || err != nil || granted.State == "denied" {
 		return out, err
 	}
-	a.Settings.Mode = m.Slug
-	settings := a.Settings
-	d.put(task.Changed{Settings: &settings})
+	d.put(a.enter(m)...)
 	text := fmt.Sprintf("Successfully switched from %s mode to %s mode", now.Name, m.Name)
 	if r.Text != "" {
 		text += " because: " + r.Text

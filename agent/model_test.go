@@ -47,10 +47,12 @@ func finish(result string) turn {
 // number of replies in the request says which turn it is, and that of failures
 // which attempt. Every request is held against the rules of the API.
 type model struct {
-	b        *bench
-	turns    []turn
-	requests []llm.Request
-	during   func(ctx context.Context, req llm.Request) // after the request, before the first chunk
+	b         *bench
+	turns     []turn
+	summaries []turn // the n-th is the n-th summary of the task, or, with nth, of the requests
+	nth       bool
+	requests  []llm.Request
+	during    func(ctx context.Context, req llm.Request) // after the request, before the first chunk
 }
 
 func (m *model) Name() string { return "anthropic" }
@@ -64,6 +66,13 @@ func (m *model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 		}
 		if m.during != nil {
 			m.during(ctx, req)
+		}
+		if n := req.Summary; n > 0 {
+			if m.nth {
+				n = len(m.asks())
+			}
+			m.summaries[min(n, len(m.summaries))-1].play(ctx, yield)
+			return
 		}
 		t := finish("the end")
 		if req.Replies < len(m.turns) {

@@ -9,6 +9,7 @@ import (
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/resume"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/usage"
 )
 
 // errNoWords: a task that nobody has said anything to cannot go on by itself.
@@ -35,7 +36,9 @@ func (a *Agent) open(ctx context.Context, in Input) (*Outcome, error) {
 		d = a.draft()
 	}
 	for _, q := range s.Questions {
-		if q.Kind == damageKind { // of damage that was repaired, or named in other words
+		// Of damage that was repaired, or named in other words; or of a model that went
+		// wrong: what is said now is said to it.
+		if q.Kind == damageKind || q.Kind == mistakeKind {
 			d.put(task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
 		}
 	}
@@ -47,16 +50,20 @@ func (a *Agent) open(ctx context.Context, in Input) (*Outcome, error) {
 
 // begin starts a new conversation.
 func (a *Agent) begin(ctx context.Context, d *draft, in Input) error {
-	queued := a.state().Queue
+	queued, todos := a.state().Queue, ""
 	if in.Text == "" && len(in.Images) == 0 {
 		if len(queued) == 0 {
 			return errors.Join(errNoWords, d.commit(ctx))
 		}
-		in.Text, in.Images = queued[0].Text, queued[0].Images
+		in.Text, in.Images, todos = queued[0].Text, queued[0].Images, queued[0].Todos
 		d.put(task.InputTaken{Input: queued[0].Input})
 		queued = queued[1:]
 	}
 	d.row(sayRow(a.stamp(), "text", in.Text, nonNil(in.Images)))
+	if todos != "" {
+		d.row(todoRow(a.stamp(), todos))
+		a.todos.list = todoArray(usage.ParseTodos(todos)) // the row is not in the history yet
+	}
 	a.fresh = true
 	blocks := literals(append(d.heard(ctx, in.Text), imageBlocks(in.Images)...))
 	d.userTurn(nil, append(blocks, d.take(ctx, queued)...))
@@ -111,7 +118,7 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	switch {
 	case len(api) == 0:
 		d.userTurn(nil, append(firstBlocks(plan.Content), d.take(ctx, pending)...))
-	case now && len(pending) > 0:
+	case now && len(pending) > 0, now && len(a.staleFiles(ctx, nil)) > 0:
 		d.userTurn(nil, d.take(ctx, pending))
 	}
 	if err := d.commit(ctx); err != nil {
@@ -129,7 +136,7 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 // asked is the question that a call of the task waits with; nil when none does.
 func (a *Agent) asked() *task.QuestionOpened {
 	for _, q := range a.state().Questions {
-		if q.Kind != damageKind {
+		if q.Kind != damageKind && q.Kind != mistakeKind {
 			return &q.QuestionOpened
 		}
 	}

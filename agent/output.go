@@ -23,6 +23,7 @@ type output struct {
 	ctx     context.Context //nolint:containedctx // lives as long as one call
 	call    string
 	command bool
+	server  bool // of an MCP server
 
 	row     uint64
 	rowTS   int64

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"io"
 	"runtime"
 	"strings"
@@ -31,6 +32,9 @@ func (a *Agent) system() string {
 	parts := []string{role, a.howToWork()}
 	if modes {
 		parts = append(parts, a.Modes.Text())
+		if text := a.skillText(m.Slug); text != "" {
+			parts = append(parts, text)
+		}
 		var rules mode.Rules
 		if a.Rules != nil {
 			rules = a.Rules(m.Slug)
@@ -73,11 +77,15 @@ func (a *Agent) howToWork() string {
 // the row that asked for it, which is written after the call is planned.
 func (b *batch) env(mark string) tool.Env {
 	return tool.Env{
-		Workspace: b.agent.Workspace, SpoolDir: b.agent.SpoolDir, Mark: mark,
+		Workspace: b.agent.Workspace, Mode: cmp.Or(b.agent.Settings.Mode, mode.Default), SpoolDir: b.agent.SpoolDir, Mark: mark,
 		ArtifactID: func() string { return artifactName(b.rowTS) },
 		Kept: func(artifact string) (io.ReaderAt, int64, bool) {
 			k, ok := b.agent.state().Kept(artifact)
+			if !ok && b.agent.Outputs != nil {
+				return b.agent.Outputs(artifact)
+			}
 			return k, k.Size, ok
 		},
+		Seen: b.agent.seen(),
 	}
 }

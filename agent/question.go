@@ -123,7 +123,7 @@ func (a *Agent) lastAsk() string {
 	ui := a.state().UI()
 	for i := len(ui) - 1; i >= 0; i-- {
 		switch kind := ui[i].Kind(); kind {
-		case "ask:resume_task", "ask:resume_completed_task", "say:user_feedback":
+		case "ask:resume_task", "ask:resume_completed_task", "say:user_feedback", "say:condense_context", "say:condense_context_error":
 			continue
 		case "ask:completion_result":
 			return "completion_result"

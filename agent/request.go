@@ -34,7 +34,7 @@ func (w *window) messages(api []*task.Message, o contextwindow.Options, cover fu
 // request builds the next request from the task's history and settings alone.
 func (a *Agent) request() (llm.Request, error) {
 	s := a.state()
-	messages, notes, err := a.window.messages(s.API(), a.wanted(), a.cover)
+	messages, notes, err := a.window.messages(s.Sent(), a.wanted(), a.cover)
 	if err != nil {
 		return llm.Request{}, fmt.Errorf("build the request: %w", err)
 	}
@@ -66,7 +66,7 @@ func (a *Agent) toolSpecs() []llm.ToolSpec {
 	specs := make([]llm.ToolSpec, 0, len(a.Tools))
 	for _, t := range a.Tools {
 		spec := t.Spec()
-		if spec.OptIn || a.lacks(spec) != nil {
+		if !a.offers(spec) || a.lacks(spec) != nil {
 			continue
 		}
 		specs = append(specs, llm.ToolSpec{Name: spec.Name, Description: spec.Description, Schema: spec.Schema})

@@ -23,6 +23,14 @@ const (
 // outcome, it is committed and saved before Run returns, unless saving is what
 // failed.
 func (a *Agent) Run(ctx context.Context, in Input) Outcome {
+	a.equip()
+	a.lastTS, a.first = a.state().LastTS(), true
+	out := a.run(ctx, in)
+	return a.end(ctx, out)
+}
+
+// equip makes the tools known by their names.
+func (a *Agent) equip() {
 	a.tools = map[string]tool.Tool{}
 	for _, t := range a.Tools {
 		spec := t.Spec()
@@ -31,9 +39,6 @@ func (a *Agent) Run(ctx context.Context, in Input) Outcome {
 			a.tools[alias] = t
 		}
 	}
-	a.lastTS, a.first = a.state().LastTS(), true
-	out := a.run(ctx, in)
-	return a.end(ctx, out)
 }
 
 func (a *Agent) run(ctx context.Context, in Input) Outcome {
@@ -47,7 +52,14 @@ func (a *Agent) run(ctx context.Context, in Input) Outcome {
 		if out, stop := a.limit(); stop {
 			return out
 		}
-		done, err := a.shared(ctx)
+		a.extend(ctx)
+		done, err := a.takeOver(ctx)
+		if done == nil && err == nil {
+			done, err = a.stuck(ctx)
+		}
+		if done == nil && err == nil {
+			done, err = a.shared(ctx)
+		}
 		if done == nil && err == nil {
 			done, err = a.pause(ctx)
 		}
@@ -107,8 +119,6 @@ func (a *Agent) limit() (Outcome, bool) {
 		return Outcome{State: "limit", Code: "turns", Reason: fmt.Sprintf("the limit of %d turns is reached", l.MaxTurns)}, true
 	case l.MaxCostMicros > 0 && run.CostMicros >= l.MaxCostMicros && a.next() == doRequest:
 		return Outcome{State: "limit", Code: "cost", Reason: fmt.Sprintf("the run spent $%.2f of the $%.2f that it may", float64(run.CostMicros)/1e6, float64(l.MaxCostMicros)/1e6)}, true
-	case a.mistakes >= mistakeLimit:
-		return Outcome{State: "limit", Code: "mistakes", Reason: fmt.Sprintf("the model went wrong %d times in a row", a.mistakes)}, true
 	case a.refusals >= refusalLimit:
 		return Outcome{State: "denied", Code: "policy", Reason: fmt.Sprintf("%d replies in a row asked only for what the policy refuses", a.refusals)}, true
 	}
@@ -157,6 +167,9 @@ func (a *Agent) failed(ctx context.Context, err error) Outcome {
 		return Outcome{State: "cancelled", Code: "stopped", Reason: "stopped by the user"}
 	case ctx.Err() != nil:
 		cause := context.Cause(ctx)
+		if errors.Is(cause, ErrParentStopped) {
+			return Outcome{State: "interrupted", Code: "parent", Reason: cause.Error()}
+		}
 		if errors.Is(cause, ErrTimeout) {
 			return Outcome{State: "limit", Code: "timeout", Reason: cause.Error()}
 		}
@@ -170,7 +183,7 @@ func (a *Agent) end(ctx context.Context, out Outcome) Outcome {
 	bg := context.WithoutCancel(ctx)
 	var event task.Event = task.RunEnded{Run: a.RunID, Outcome: out.State, Reason: out.Reason, Code: out.Code}
 	if out.State == "waiting" {
-		event = task.RunWaiting{Run: a.RunID, Question: out.Question}
+		event = task.RunWaiting{Run: a.RunID, Question: out.Question, Child: out.Child}
 	}
 	err := a.commit(bg, event)
 	if err == nil {

@@ -43,16 +43,22 @@ func (b *batch) inspect(ctx context.Context, c *task.Call, t tool.Tool) (bool, e
 	if !ok {
 		return false, b.finish(ctx, c, verdict{outcome: "unknown", text: unclearWrite, isError: true})
 	}
-	found, err := looker.Inspect(ctx, b.env(""), c.Input(), c.Before)
+	input := c.Input()
+	found, err := bounded(ctx, c.Name, true, func(ctx context.Context) (tool.Finding, error) {
+		return looker.Inspect(ctx, b.env(""), input, c.Before)
+	})
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx) // nothing was decided: the next run looks again
+	}
 	if err != nil {
-		return false, b.finish(ctx, c, verdict{outcome: "unknown", text: unclearWrite + " " + err.Error(), isError: true})
+		return false, b.finish(ctx, c, verdict{outcome: "unknown", text: unclearWrite + " " + err.Error(), isError: true, after: b.wrote(ctx, c)})
 	}
 	switch found {
 	case tool.NotDone:
 		return true, nil
 	case tool.Done:
 		text := "The program was killed while this tool ran. The file shows that the change was made; it was not made again."
-		return false, b.finish(ctx, c, verdict{outcome: "ok", text: text})
+		return false, b.finish(ctx, c, verdict{outcome: "ok", text: text, after: b.wrote(ctx, c)})
 	}
 	return false, b.finish(ctx, c, verdict{outcome: "unknown", text: unclearWrite, isError: true})
 }

@@ -26,16 +26,17 @@ func (a *Agent) fit(ctx context.Context) error {
 	if a.Model.Context <= 0 {
 		return nil
 	}
-	reply := a.Settings.MaxTokens
-	if reply <= 0 {
-		reply = min(a.Model.MaxOutput, a.Model.Context/5)
-	}
-	if reply <= 0 {
-		reply = defaultReply
-	}
+	reply := a.replyRoom()
 	allowed := int64(a.Model.Context)*9/10 - int64(reply)
 	for {
 		tokens := a.contextTokens()
+		done, err := a.condenseAt(ctx, tokens, allowed)
+		if err != nil {
+			return err
+		}
+		if done {
+			continue
+		}
 		if tokens <= allowed {
 			return nil
 		}
@@ -55,27 +56,44 @@ func hiddenWords(n int) string {
 	return fmt.Sprintf("%d older messages are not sent any more (the task keeps them)", n)
 }
 
+// replyRoom is how many tokens of the window are kept for the reply.
+func (a *Agent) replyRoom() int {
+	if n := a.Settings.MaxTokens; n > 0 {
+		return n
+	}
+	if n := min(a.Model.MaxOutput, a.Model.Context/5); n > 0 {
+		return n
+	}
+	return defaultReply
+}
+
 // contextTokens is how many tokens the next request is expected to have: what the
 // newest request and its reply had, or what a truncation left, and a guess for the
 // messages since. 0 when nothing was counted yet.
 func (a *Agent) contextTokens() int64 {
+	tokens, _ := a.contextCount()
+	return tokens
+}
+
+// contextCount is contextTokens, and whether a provider counted them.
+func (a *Agent) contextCount() (tokens int64, counted bool) {
 	ui, api := a.state().UI(), a.state().API()
 	for i := len(ui) - 1; i >= 0; i-- {
-		switch ui[i].Kind() {
-		case "say:sliding_window_truncation":
-			info, _ := esjson.Get(ui[i].Raw(), "contextTruncation")
-			left, ok := esjson.GetInt(info, "newContextTokens")
-			if ok && left > 0 {
-				for _, m := range api {
-					if m.ID > ui[i].ID {
-						left += messageTokens(m)
-					}
-				}
-				return left
+		switch m := ui[i]; {
+		case m.Kind() == "say:sliding_window_truncation" || m.Kind() == "say:condense_context" && !m.Foreign:
+			left := shortened(m)
+			if left <= 0 {
+				continue
 			}
-		case "say:api_req_started", "say:condense_context":
+			for _, later := range api {
+				if later.ID > m.ID {
+					left += messageTokens(later)
+				}
+			}
+			return left, false
+		case m.Kind() == "say:api_req_started" || m.Kind() == "say:condense_context":
 			var t usage.Tokens
-			if spent, ok := ui[i].Spent(); ok {
+			if spent, ok := m.Spent(); ok {
 				spent.AddTo(&t)
 			}
 			if t.ContextTokens <= 0 {
@@ -85,10 +103,21 @@ func (a *Agent) contextTokens() int64 {
 			for k := len(api) - 1; k >= 0 && api[k].Kind() != "assistant"; k-- {
 				tokens += messageTokens(api[k])
 			}
-			return tokens
+			return tokens, m.Kind() == "say:api_req_started"
 		}
 	}
-	return 0
+	return 0, false
+}
+
+// shortened is how many tokens a row says that a truncation or a summary of ours left.
+func shortened(row *task.Message) int64 {
+	key := "contextTruncation"
+	if row.Kind() == "say:condense_context" {
+		key = "contextCondense"
+	}
+	info, _ := esjson.Get(row.Raw(), key)
+	left, _ := esjson.GetInt(info, "newContextTokens")
+	return left
 }
 
 // imageTokens is about what providers count for an image.
@@ -122,10 +151,11 @@ func (a *Agent) truncate(d *draft, before int64) int {
 		total += int64(bytes) + int64(images)*imageTokens
 	}
 	left = total
+	var hidden []*task.Message
 	for _, i := range cut.Hide {
 		bytes, images := contextwindow.Weigh(raws[i])
 		left -= int64(bytes) + int64(images)*imageTokens
-		d.change(api[i].ID, cut.Tag(raws[i]))
+		hidden = append(hidden, api[i])
 	}
 	if before <= 0 {
 		before = contextwindow.EstimateTokens(total, contextwindow.Calibration{})
@@ -136,8 +166,11 @@ func (a *Agent) truncate(d *draft, before int64) int {
 		marker.Before = api[cut.At].ID
 	}
 	d.put(marker)
-	d.row(truncationRow(now, cut.ID, len(cut.Hide), before, after))
-	d.put(task.HistoryTruncated{Run: a.RunID, Truncation: cut.ID, Messages: len(cut.Hide), Before: before, After: after})
+	row := d.row(truncationRow(now, cut.ID, len(cut.Hide), before, after))
+	d.put(task.HistoryTruncated{
+		Run: a.RunID, Truncation: cut.ID, Marker: marker.Message, Row: row, Covers: s.RunsOf(hidden),
+		Messages: len(cut.Hide), Before: before, After: after,
+	})
 	a.window = window{}
 	return len(cut.Hide)
 }
@@ -159,9 +192,12 @@ func truncationRow(ts int64, id string, removed int, before, after int64) []byte
 // shorten makes a request shorter that the provider found too long. When one result
 // or call is more than half of it, that one goes: hiding everything before it would
 // cost the task its memory and not help.
-func (a *Agent) shorten(d *draft, refused *llm.Error) (*draft, string, bool) {
+func (a *Agent) shorten(ctx context.Context, d *draft, refused *llm.Error) (*draft, string, bool) {
 	o, size, total := a.largest()
 	if size*2 <= total {
+		if done, err := a.tryCondense(ctx, asking{auto: true, told: true}); err == nil && done {
+			return a.draft(), "the older part of the history is a summary now", true
+		}
 		if n := a.truncate(d, a.contextTokens()); n > 0 {
 			return d, hiddenWords(n), true
 		}

@@ -56,18 +56,7 @@ func (b *batch) updateTodos(ctx context.Context, c *task.Call, spec tool.Spec, a
 		text := failure(`no line of "todos" is a step: write each as "[ ] step", "[-] step" or "[x] step"`)
 		return nil, b.finish(ctx, c, verdict{outcome: "error", text: text, isError: true})
 	}
-	list := []byte{'['}
-	for i, item := range items {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		var o esjson.Object
-		o.String("id", item.ID)
-		o.String("content", item.Content)
-		o.String("status", item.Status)
-		list = append(list, o.Bytes()...)
-	}
-	list = append(list, ']')
+	list := todoArray(items)
 	var o esjson.Object
 	o.String("tool", "updateTodoList")
 	o.Raw("todos", list)
@@ -83,6 +72,22 @@ func (b *batch) updateTodos(ctx context.Context, c *task.Call, spec tool.Spec, a
 		answer = approved(granted.Feedback) + answer
 	}
 	return nil, b.finish(ctx, c, verdict{outcome: "ok", text: answer, approval: granted, before: d.events})
+}
+
+// todoArray is a list as Roo's rows hold it.
+func todoArray(items []usage.Todo) []byte {
+	list := []byte{'['}
+	for i, item := range items {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		var o esjson.Object
+		o.String("id", item.ID)
+		o.String("content", item.Content)
+		o.String("status", item.Status)
+		list = append(list, o.Bytes()...)
+	}
+	return append(list, ']')
 }
 
 // reminder is the part of the environment that shows the model its list, in Roo's

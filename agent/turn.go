@@ -40,7 +40,7 @@ func (a *Agent) turn(ctx context.Context) error {
 			Status: refused.Status, Error: refused.Message,
 		}
 		if !refused.Retryable() {
-			d, did, mended := a.mend(&m, refused)
+			d, did, mended := a.mend(ctx, &m, refused)
 			if !mended {
 				return a.giveUp(ctx, &m, failed, err)
 			}
@@ -48,9 +48,11 @@ func (a *Agent) turn(ctx context.Context) error {
 			// In one commit with what was done about it: a restart in between would ask
 			// for the same refusal again.
 			d.put(failed)
+			failpoint.Hit("turn.mending")
 			if err := d.commit(ctx); err != nil {
 				return err
 			}
+			failpoint.Hit("turn.mended")
 			a.notice(fmt.Sprintf("%v; %s", refused, did))
 			continue
 		}

@@ -26,8 +26,9 @@ const (
 )
 
 // mcp is the class of what MCP servers offer: a call of their own, with "server/tool"
-// as its path.
-const mcp tool.Class = "mcp"
+// as its path. Rules name such tools by "mcp", by use_mcp_tool with or without that
+// path, and by the name that they are offered by.
+const mcp = tool.MCP
 
 // Policy is what a person has agreed to beforehand. The zero value asks, as
 // ModeAsk does.
@@ -100,6 +101,12 @@ func decideClass(p Policy, class tool.Class, ask tool.Ask) Decision {
 			return by(Ask, "a question to the user is answered by the user")
 		}
 		return by(Allow, "needs no permission")
+	case class == mcp && p.Mode == ModeAll:
+		return by(Allow, "everything but protected files is allowed")
+	case class == mcp && ask.Agreed != "":
+		return Decision{Allow, "rule", ask.Agreed, "the server's settings allow it"}
+	case class == mcp:
+		return by(Ask, "what an MCP server does needs permission")
 	case class != tool.Read && class != tool.Write:
 		return by(Ask, "an unknown kind of call")
 	case ask.Protected:

@@ -35,6 +35,8 @@ func TestDecide(t *testing.T) {
 		{"question", tool.Control, tool.Ask{Kind: "followup"}, "??????"},
 		{"completion", tool.Control, tool.Ask{Kind: "completion_result"}, "aaaaaa"},
 		{"unknown class", "other", in, "??????"},
+		{"an MCP server's tool", tool.MCP, in, "???a??"},
+		{"one that its settings allow", tool.MCP, tool.Ask{Agreed: "alwaysAllow"}, "aaaaaa"},
 	}
 	for _, tt := range tests {
 		for i, mode := range modes {
@@ -197,4 +199,18 @@ func ExampleDecide() {
 	d := Decide(p, tool.Command, tool.Ask{Command: "find . -name x | xargs rm"})
 	fmt.Println(d.State, d.By, d.Rule)
 	// Output: deny deny rm
+}
+
+// What a server's own settings allow gives way to the person's rules.
+func TestRulesComeBeforeAServersSettings(t *testing.T) {
+	ask := tool.Ask{Tool: "use_mcp_tool", Title: "mcp--s--t {}", Paths: []string{"s/t"}, Agreed: "alwaysAllow of the server s"}
+	for want, p := range map[State]Policy{
+		Allow: {},
+		Ask:   {AskTools: []string{"mcp"}},
+		Deny:  {DenyTools: []string{"use_mcp_tool(s/t)"}, Mode: ModeAll},
+	} {
+		if d := Decide(p, tool.MCP, ask); d.State != want || want == Allow && d.Rule != ask.Agreed {
+			t.Errorf("%+v: %+v", p, d)
+		}
+	}
 }

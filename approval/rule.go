@@ -11,8 +11,8 @@ import (
 )
 
 // Rule is a tool, a kind of tool or "*", and perhaps the files that it is about:
-// "write_to_file", "write(docs/**)", "read(/etc/*)", "*". The kinds are "read" and
-// "write". Paths are globs as in a gitignore file, in any letter case: relative ones
+// "write_to_file", "write(docs/**)", "read(/etc/*)", "*". The kinds are "read",
+// "write" and "mcp". Paths are globs as in a gitignore file, in any letter case: relative ones
 // mean the workspace ("docs/" is all below docs), absolute ones any place.
 //
 // As an allow rule it covers a call only when it covers every file of it, by the path
@@ -50,12 +50,17 @@ func ParseRule(text string) (Rule, error) {
 	return r, nil
 }
 
-// named reports whether the rule speaks of the tool.
-func (r Rule) named(class tool.Class, name string) bool {
+// named reports whether the rule speaks of the tool. One of an MCP server has two names:
+// the one that all of them share, and the one that it is offered by.
+func (r Rule) named(class tool.Class, ask tool.Ask) bool {
+	name := toolName(ask)
+	if offered, _, _ := strings.Cut(ask.Title, " "); class == mcp && r.tool == offered {
+		return true
+	}
 	switch r.tool {
 	case "*":
 		return true
-	case string(tool.Read), string(tool.Write):
+	case string(tool.Read), string(tool.Write), string(mcp):
 		return r.tool == string(class)
 	}
 	return name != "" && r.tool == name
@@ -77,7 +82,7 @@ func (r Rule) about(file string) bool {
 // allows: everything that the call touches is covered, and nothing that has to be
 // asked for by itself.
 func (r Rule) allows(class tool.Class, ask tool.Ask) bool {
-	if !r.named(class, toolName(ask)) || ask.Protected || ask.Ignored {
+	if !r.named(class, ask) || ask.Protected || ask.Ignored {
 		return false
 	}
 	if r.glob == nil {
@@ -93,7 +98,7 @@ func (r Rule) allows(class tool.Class, ask tool.Ask) bool {
 
 // touches: something of the call is covered.
 func (r Rule) touches(class tool.Class, ask tool.Ask) bool {
-	if !r.named(class, toolName(ask)) {
+	if !r.named(class, ask) {
 		return false
 	}
 	if r.glob == nil || len(ask.Paths) == 0 { // what it touches is not known: to be safe

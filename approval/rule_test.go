@@ -51,6 +51,11 @@ func TestRules(t *testing.T) {
 		{"read(/etc/*)", tool.Read, files("read_file", "/etc/../root/x"), false, false},
 		{"use_mcp_tool(s/t)", mcp, files("use_mcp_tool", "s/t"), true, true},
 		{"use_mcp_tool(s/t)", mcp, files("use_mcp_tool", "s/u"), false, false},
+		{"use_mcp_tool(s/*)", mcp, files("use_mcp_tool", "s/u"), true, true},
+		{"mcp", mcp, files("use_mcp_tool", "s/u"), true, true},
+		{"mcp", tool.Write, files("write_to_file", "a"), false, false},
+		{"mcp--s--t", mcp, tool.Ask{Tool: "use_mcp_tool", Title: "mcp--s--t {}", Paths: []string{"s/t"}}, true, true},
+		{"mcp--s--t", mcp, tool.Ask{Tool: "use_mcp_tool", Title: "mcp--s--tt {}", Paths: []string{"s/tt"}}, false, false},
 		{" write ( docs/** ) ", tool.Write, files("write_to_file", "docs/a"), true, true},
 	} {
 		r, err := ParseRule(tt.rule)

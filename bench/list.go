@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -19,9 +20,12 @@ import (
 
 // lists measures a list of every task of a storage in Roo's format: the first one,
 // against reading all files once and splitting their JSON on all cores; the next
-// ones, against starting the program; and one after a task has changed. The first one
-// is measured twice: with all files on the disk, where the disk decides, and with all
-// in memory, where it shows what the program costs.
+// ones, against starting the program; and one after a task has changed or come. The
+// first one is measured twice: with all files on the disk, where the disk decides, and
+// with all in memory, where it shows what the program costs. The tasks were last
+// worked on long ago, as most are that somebody has so many of. One list in half a
+// minute looks at all of their files, not only at folders (store/sweep.go): that one is
+// measured by itself, and the change is one that only such a look shows.
 func lists(ctx context.Context, o options) ([]row, error) {
 	tasks, each, rounds := 2000, 500<<10, 15
 	switch {
@@ -39,6 +43,11 @@ func lists(ctx context.Context, o options) ([]row, error) {
 	bytes, err := storageOf(dirs, each)
 	if err != nil {
 		return nil, err
+	}
+	for _, dir := range dirs {
+		if err := aged(dir, time.Now().Add(-90*24*time.Hour)); err != nil {
+			return nil, err
+		}
 	}
 	time.Sleep(100 * time.Millisecond) // what was written just now is not believed to be still
 	args := func(more ...string) []string {
@@ -61,14 +70,33 @@ func lists(ctx context.Context, o options) ([]row, error) {
 			rows = append(rows, r)
 		}
 	}
-	var bare, warm, fresh times
+	var bare, warm, after, fresh, grown, come times
+	looked := filepath.Join(home, "cache", "list.looked")
+	old, at := time.Now().Add(-90*24*time.Hour), 0
 	for i := range rounds {
-		for _, m := range []struct {
+		steps := []struct {
 			to   *times
 			args []string
-		}{{&bare, []string{"version"}}, {&warm, args("--limit", "50")}, {&fresh, args("--limit", "50")}} {
-			if m.to == &fresh {
-				if err := grow(dirs[i*7%len(dirs)]); err != nil {
+			do   func() error
+		}{
+			{&bare, []string{"version"}, nil},
+			{&warm, args("--limit", "50"), nil},
+			{&after, args("--limit", "50"), func() error { return forget(looked) }},
+			{&fresh, args("--limit", "50"), func() error { at = i * 7 % len(dirs); return replaced(dirs[at]) }},
+			{&grown, args("--limit", "50"), func() error {
+				at = (i*7 + 3) % len(dirs)
+				return errors.Join(forget(looked), grow(dirs[at]))
+			}},
+			{&come, args("--limit", "50"), func() error {
+				at = len(dirs)
+				dirs = append(dirs, filepath.Join(storage, "tasks", fmt.Sprintf("%08x-0000-4000-8000-%012x", at*2654435761&0xffffffff, at)))
+				_, err := storageOf(dirs[at:], each)
+				return errors.Join(err, grow(dirs[at]))
+			}},
+		}
+		for _, m := range steps {
+			if m.do != nil {
+				if err := m.do(); err != nil {
 					return rows, err
 				}
 			}
@@ -77,28 +105,71 @@ func lists(ctx context.Context, o options) ([]row, error) {
 				return rows, err
 			}
 			*m.to = append(*m.to, c.took)
-			if m.to == &fresh {
-				if err := newest(c.out, dirs[i*7%len(dirs)]); err != nil {
+			if m.to != &fresh && m.to != &grown && m.to != &come {
+				continue
+			}
+			if err := newest(c.out, dirs[at]); err != nil {
+				return rows, err
+			}
+			if err := aged(dirs[at], old); err != nil {
+				return rows, err
+			}
+			time.Sleep(100 * time.Millisecond)
+			for range 2 { // they keep what has changed; that comes on top of the change itself
+				if _, err := start(ctx, o, home, time.Hour, args("--limit", "1")...); err != nil {
 					return rows, err
 				}
 			}
 		}
-		time.Sleep(100 * time.Millisecond)
-		if _, err := start(ctx, o, home, time.Hour, args("--limit", "1")...); err != nil { // it keeps what has changed
-			return rows, err
-		}
 	}
 	more := func(a, b times) string { return "+" + ms(a.median()-b.median()) }
+	result := func(what string, got times, floor string, than times, bar string) row {
+		return row{what: "8 " + what, got: ms(got.median()) + ", p99 " + ms(got.p99()), floor: floor + " " + ms(than.median()), ratio: more(got, than), bar: bar}
+	}
 	return append(rows,
-		row{
-			what: fmt.Sprintf("8 list --limit 50 of %d tasks again", tasks), got: ms(warm.median()) + ", p99 " + ms(warm.p99()),
-			floor: "start " + ms(bare.median()), ratio: more(warm, bare), bar: "<= +20 ms",
-		},
-		row{
-			what: "8 the same when a task has changed", got: ms(fresh.median()) + ", p99 " + ms(fresh.p99()),
-			floor: "unchanged " + ms(warm.median()), ratio: more(fresh, warm), bar: "<= +100 ms",
-		},
+		result(fmt.Sprintf("list --limit 50 of %d tasks again", tasks), warm, "start", bare, "<= +20 ms"),
+		result("the same after more than half a minute", after, "start", bare, ""),
+		result("the same when a task has changed", fresh, "unchanged", warm, "<= +100 ms"),
+		result("the same when it was written in place", grown, "unchanged", after, "<= +100 ms"),
+		result("the same when a task has come", come, "unchanged", warm, "<= +100 ms"),
 	), nil
+}
+
+// forget lets the next list look at every file, as one does after a while.
+func forget(looked string) error {
+	if err := os.Remove(looked); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forget a look: %w", err)
+	}
+	return nil
+}
+
+// aged gives the files of a task a time at which they were written.
+func aged(dir string, at time.Time) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		err = errors.Join(err, os.Chtimes(filepath.Join(dir, e.Name()), at, at))
+	}
+	if err != nil {
+		return fmt.Errorf("make a task an old one: %w", err)
+	}
+	return nil
+}
+
+// replaced appends a message to a task as Roo does: with a new file that is renamed
+// into the place of the old one.
+func replaced(dir string) error {
+	path := filepath.Join(dir, roofmt.UIName)
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path+".tmp", text, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(path+".tmp", path)
+	}
+	if err != nil {
+		return fmt.Errorf("change a task: %w", err)
+	}
+	return grow(dir)
 }
 
 // storageOf makes task folders as Roo writes them, with so many bytes of messages each.
@@ -209,8 +280,8 @@ func splitTask(dir string) error {
 	return nil
 }
 
-// grow appends a message to a task, in place: what an editor does least often, and
-// what no folder's time tells.
+// grow appends a message to a task, in place: what editors do no more, and what no
+// folder's time tells.
 func grow(dir string) error {
 	f, err := os.OpenFile(filepath.Join(dir, roofmt.UIName), os.O_RDWR, 0)
 	if err != nil {

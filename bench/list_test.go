@@ -42,6 +42,15 @@ func TestMadeStorage(t *testing.T) {
 	if f.Damaged() || len(f.Item) == 0 || f.UI.Len() < 3 {
 		t.Errorf("%v, %d rows", f.Losses, f.UI.Len())
 	}
+	if before, err = os.Stat(filepath.Join(dirs[1], roofmt.UIName)); err != nil {
+		t.Fatal(err)
+	}
+	if err := replaced(dirs[1]); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := os.Stat(filepath.Join(dirs[1], roofmt.UIName)); err != nil || os.SameFile(now, before) || now.Size() == before.Size() {
+		t.Errorf("another file is not in its place: %v", err)
+	}
 	for list, ok := range map[string]bool{`{"items":[{"id":"a"},{"id":"b"}]}`: true, `{"items":[{"id":"b"}]}`: false, `{"items":[]}`: false, `x`: false} {
 		if err := newest([]byte(list), dirs[0]); (err == nil) != ok {
 			t.Errorf("%s: %v", list, err)
@@ -58,7 +67,7 @@ func TestListPart(t *testing.T) {
 	if err := run(context.Background(), options{dir: t.TempDir(), parts: "8", quick: true, out: &out}); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	for _, want := range []string{"first list of 40 tasks", "from memory", "again", "has changed"} {
+	for _, want := range []string{"first list of 40 tasks", "from memory", "again", "half a minute", "has changed", "in place", "has come"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the table says nothing of %q:\n%s", want, out.String())
 		}

@@ -34,6 +34,9 @@ func (s *Snapshot) Parts(ctx context.Context, q Query) (map[int64][]Part, error)
 	want := q.wanted()
 	for _, one := range segments {
 		all, err := readOwners(one.owners)
+		if one.bits < 0 || one.bits > jointBits || one.count < 0 {
+			err = fmt.Errorf("%w: %d words, joints of %d bits", ErrDamaged, one.count, one.bits)
+		}
 		if err == nil {
 			err = s.narrow(ctx, one, all, want, out)
 		}

@@ -39,7 +39,9 @@ func (p *packer) word(s string) {
 }
 
 func (p *packer) shelves(list []*Shelf) {
-	p.words = map[string]int{}
+	if p.words == nil {
+		p.words = map[string]int{}
+	}
 	p.unsigned(uint64(len(list)))
 	for _, s := range list {
 		for _, text := range []string{s.Name, s.Tool, s.ByPath, s.Path, s.Tasks, s.Problem} {
@@ -89,6 +91,7 @@ func (p *packer) row(row *Row) {
 	flags := row.flags()
 	p.head = append(p.head, flags)
 	p.fixed(row.Digest)
+	p.fixed(row.Near)
 	p.fixed(row.Item)
 	p.fixed(row.Sizes)
 	if flags&flagContent != 0 {
@@ -97,7 +100,7 @@ func (p *packer) row(row *Row) {
 	for _, word := range []string{row.Watch, row.Tool, row.Status, row.Workspace, row.Model, row.Parent, strings.Join(row.Tags, "\x00")} {
 		p.word(word)
 	}
-	for _, n := range []int64{row.TS, row.Cost, row.Tokens, row.Size} {
+	for _, n := range []int64{row.TS, row.Cost, row.Tokens, row.Size, row.Wrote} {
 		p.number(n)
 	}
 	p.unsigned(uint64(len(row.Title)))
@@ -204,7 +207,6 @@ func (u *unpacker) shelves() []*Shelf {
 		}
 		out = append(out, s)
 	}
-	u.bad = u.bad || u.text != ""
 	return out
 }
 
@@ -217,7 +219,7 @@ func (u *unpacker) row(row *Row) {
 	flags := b[0]
 	row.Known, row.Empty, row.Damaged, row.Pinned = true, flags&flagEmpty != 0, flags&flagDamaged != 0, flags&flagPinned != 0
 	row.Priced, row.Logged, row.Unfinished = flags&flagPriced != 0, flags&flagLogged != 0, flags&flagUnfinished != 0
-	row.Digest, row.Item, row.Sizes = u.fixed(), u.fixed(), u.fixed()
+	row.Digest, row.Near, row.Item, row.Sizes = u.fixed(), u.fixed(), u.fixed(), u.fixed()
 	if flags&flagContent != 0 {
 		copy(row.Content[:], u.take(16))
 	}
@@ -229,7 +231,7 @@ func (u *unpacker) row(row *Row) {
 		u.tags[tags] = list
 	}
 	row.Tags = list
-	row.TS, row.Cost, row.Tokens, row.Size = u.number(), u.number(), u.number(), u.number()
+	row.TS, row.Cost, row.Tokens, row.Size, row.Wrote = u.number(), u.number(), u.number(), u.number(), u.number()
 	title, n := u.unsigned(), u.unsigned()
 	row.sum = uint32(u.fixed())
 	if title > 1<<40 || n > 1<<40 {

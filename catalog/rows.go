@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,9 +19,10 @@ const RowsName = "list.rows"
 // catalogue. A list reads what tasks are chosen and ordered by in one piece, and the
 // whole rows of one page only. The file is never changed: a new one is renamed into
 // its place, so nobody waits for anybody, and of two that write at once the later
-// one stays; what it lacks is read again. Rejected: a table in the catalogue. To get
-// the same piece out of SQLite takes a third of the time that a list may take, and a
-// reader can find it busy.
+// one stays; what it lacks is read again. What changes between two of them stands in
+// a second file, see more.go. Rejected: a table in the catalogue. To get the same
+// piece out of SQLite takes a third of the time that a list may take, and a reader can
+// find it busy.
 type Rows struct {
 	Shelves []*Shelf
 
@@ -28,6 +30,12 @@ type Rows struct {
 	body int64    // where the rows' own bytes begin
 	size int64    // of the file
 	info os.FileInfo
+
+	base   uint64 // this file's own number: what was added to it names it
+	more   int64  // how much of the file of additions was read
+	broken bool   // which holds what cannot be used
+
+	patches map[*Shelf]*patch // while that is read
 }
 
 // Shelf is a storage and its tasks, in the order of their folders' names.
@@ -67,6 +75,8 @@ type Row struct {
 	// nobody needed it; Sizes: of their lengths.
 	Watch      string // names in its folder, joined by \x00
 	Digest     uint64
+	Near       uint64 // a digest of what can be looked at in less time, 0 when that tells too little
+	Wrote      int64  // when the newest of its files was written, in seconds since 1970
 	Item       uint64 // a digest of what an index says of it, 0 when that does not count
 	Logged     bool
 	Unfinished bool
@@ -87,11 +97,11 @@ var ErrRows = errors.New("no usable rows")
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // rowsMagic names the format.
-const rowsMagic = "roost rows 2\n\x00\x00\x00"
+const rowsMagic = "roost rows 3\n\x00\x00\x00"
 
-// headAt is where the columns begin: behind the magic, the build, their length and
-// their checksum.
-const headAt = 40
+// headAt is where the columns begin: behind the magic, the build, their length, their
+// checksum and the file's own number.
+const headAt = 48
 
 // OpenRows reads the file of rows in a cache folder. Rows that another build made
 // are not used: it may have derived other things. What cannot be used gives
@@ -106,6 +116,7 @@ func OpenRows(dir string, build uint64) (*Rows, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrRows, path, errors.Join(err, f.Close()))
 	}
+	r.readMore(dir)
 	return r, nil
 }
 
@@ -122,7 +133,7 @@ func readRows(f *os.File, build uint64) (*Rows, error) {
 		return nil, err
 	}
 	u := unpacker{text: string(start[16:])}
-	made, n, sum := u.fixed(), int64(u.fixed()), uint32(u.fixed())
+	made, n, sum, base := u.fixed(), int64(u.fixed()), uint32(u.fixed()), u.fixed()
 	switch {
 	case string(start[:16]) != rowsMagic:
 		return nil, errors.New("it is something else")
@@ -140,9 +151,9 @@ func readRows(f *os.File, build uint64) (*Rows, error) {
 	if check.Sum32() != sum {
 		return nil, errors.New("it is damaged")
 	}
-	r := &Rows{file: f, body: headAt + n, size: info.Size(), info: info}
+	r := &Rows{file: f, body: headAt + n, size: info.Size(), info: info, base: base}
 	u = unpacker{text: head.String()}
-	if r.Shelves = u.shelves(); u.bad {
+	if r.Shelves = u.shelves(); u.bad || u.text != "" {
 		return nil, errors.New("it cannot be understood")
 	}
 	return r, nil
@@ -209,12 +220,17 @@ func (row *Row) take(b []byte) error {
 }
 
 // Changed reports whether another process has put other rows in place since these
-// were read, or anything is there when nothing was.
+// were read, or added to them, or anything is there when nothing was.
 func (r *Rows) Changed(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, RowsName))
 	if r == nil || r.info == nil {
+		_, err := os.Stat(filepath.Join(dir, RowsName))
 		return err == nil
 	}
+	return r.replaced(dir) || moreSize(dir) != r.more
+}
+
+func (r *Rows) replaced(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, RowsName))
 	return err == nil && !os.SameFile(info, r.info)
 }
 
@@ -229,7 +245,8 @@ func (r *Rows) Write(dir string, build uint64) error {
 	sum := crc32.Checksum(p.head, castagnoli)
 	var start packer
 	start.head = append(start.head, rowsMagic...)
-	for _, n := range []uint64{build, uint64(len(p.head)), uint64(sum)} {
+	r.base = rand.Uint64()
+	for _, n := range []uint64{build, uint64(len(p.head)), uint64(sum), r.base} {
 		start.fixed(n)
 	}
 	f, err := os.CreateTemp(dir, "."+RowsName+"-*") // it is derived, and not synced
@@ -249,5 +266,6 @@ func (r *Rows) Write(dir string, build uint64) error {
 	if err != nil {
 		return fmt.Errorf("keep the rows: %w", errors.Join(err, os.Remove(f.Name())))
 	}
+	_ = os.Remove(filepath.Join(dir, MoreName)) // it names the old file, and is not used with another
 	return nil
 }

@@ -24,7 +24,7 @@ func drawRow(r *rapid.T, id string) Row {
 		ID: id, Known: true, Tool: text.Draw(r, "tool"), Status: text.Draw(r, "status"), Workspace: text.Draw(r, "workspace"), Model: text.Draw(r, "model"),
 		Parent: text.Draw(r, "parent"), Title: text.Draw(r, "title"), Tags: rapid.SliceOfN(tag, 0, 3).Draw(r, "tags"),
 		TS: rapid.Int64().Draw(r, "ts"), Cost: rapid.Int64().Draw(r, "cost"), Tokens: rapid.Int64().Draw(r, "tokens"), Size: rapid.Int64Min(0).Draw(r, "size"),
-		Watch: text.Draw(r, "watch"), Digest: rapid.Uint64().Draw(r, "digest"), Item: rapid.Uint64().Draw(r, "item"), Sizes: rapid.Uint64().Draw(r, "sizes"),
+		Watch: text.Draw(r, "watch"), Digest: rapid.Uint64().Draw(r, "digest"), Near: rapid.Uint64().Draw(r, "near"), Wrote: rapid.Int64().Draw(r, "wrote"), Item: rapid.Uint64().Draw(r, "item"), Sizes: rapid.Uint64().Draw(r, "sizes"),
 		Whole: []byte(rapid.StringN(1, 40, 200).Draw(r, "whole")),
 	}
 	for i, on := range []*bool{&row.Empty, &row.Damaged, &row.Pinned, &row.Priced, &row.Logged, &row.Unfinished} {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,9 @@ func (a *App) authCommand() *cobra.Command {
 		Long: "Keys are taken from the provider's variable (ANTHROPIC_API_KEY), else from the file\n" +
 			"that `auth set` writes, for you alone to read, else from the settings file. A key is\n" +
 			"never shown and never an argument: it comes from a prompt or from stdin.\n\n" +
+			"With --keyring a provider's key is kept in the system's keyring (Secret Service, macOS\n" +
+			"Keychain, Windows Credential Manager). It is read when a task first needs it, and\n" +
+			"takes the place of one in the file.\n\n" +
 			"A profile may have a key of its own (--profile), which goes before the provider's:\n" +
 			"two services that speak the same protocol are two profiles.",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -29,32 +33,37 @@ func (a *App) authCommand() *cobra.Command {
 		},
 	}
 	var profile string
+	var ring bool
 	names := words(engine.Providers()...)
 	set := &cobra.Command{
 		Use: "set PROVIDER", Short: "Keep a key, from a prompt or stdin", Args: count(0, 1, "roost auth set anthropic"), ValidArgsFunction: first(names),
-		Example: "  roost auth set anthropic\n  pass show openai | roost auth set openai\n  roost auth set --profile work",
+		Example: "  roost auth set anthropic\n  roost auth set anthropic --keyring\n  pass show openai | roost auth set openai\n  roost auth set --profile work",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, of, err := a.account("set", profile, args)
 			if err != nil {
 				return err
 			}
-			return a.authSet(cmd, name, of)
+			if ring && profile != "" {
+				return usage("roost auth set --profile "+shellWord(profile)+" --keyring", "only keys of providers are kept in the keyring", "roost auth set --profile "+shellWord(profile))
+			}
+			return a.authSet(cmd, name, of, ring)
 		},
 	}
 	remove := &cobra.Command{
 		Use: "remove PROVIDER", Short: "Forget a key that auth set kept", Args: count(0, 1, "roost auth remove anthropic"), ValidArgsFunction: first(names),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			name, of, err := a.account("remove", profile, args)
 			if err != nil {
 				return err
 			}
-			return a.authRemove(name, of)
+			return a.authRemove(cmd.Context(), name, of)
 		},
 	}
 	for _, cmd := range []*cobra.Command{set, remove} {
 		cmd.Flags().StringVar(&profile, "profile", "", "the key of this profile alone")
 		complete(cmd, "profile", a.profileNames)
 	}
+	set.Flags().BoolVar(&ring, "keyring", false, "keep it in the system's keyring and not in a file")
 	parent.AddCommand(set, remove, &cobra.Command{
 		Use: "status [PROVIDER]", Short: "Say where keys come from, and their last four characters", Args: count(0, 1, "roost auth status"), ValidArgsFunction: first(names),
 		RunE: func(_ *cobra.Command, args []string) error { return a.authStatus(args) },
@@ -93,7 +102,7 @@ func knownProvider(what, name string) error {
 	return f
 }
 
-func (a *App) authSet(cmd *cobra.Command, name, of string) error {
+func (a *App) authSet(cmd *cobra.Command, name, of string, ring bool) error {
 	s, err := a.secrets()
 	if err != nil {
 		return err
@@ -102,13 +111,30 @@ func (a *App) authSet(cmd *cobra.Command, name, of string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.keep(s, name, key); err != nil {
-		return err
+	place := s.path
+	switch {
+	case ring:
+		place = ringOrigin
+		if err := a.ringSet(cmd.Context(), s, name, of, key); err != nil {
+			return err
+		}
+	default:
+		if err := a.keep(s, name, key); err != nil {
+			return err
+		}
+		if s.inKeyring(name) { // the newest key counts
+			if err := a.ringRemove(cmd.Context(), s, name, of); err != nil {
+				a.warn("an older key stays in the system's keyring and is not used any more: " + err.Error())
+				if err := a.rewrite(s, s.file.Without(keyringMark(name))); err != nil {
+					return err
+				}
+			}
+		}
 	}
 	if a.flags.json {
-		return encode(a.Out, accountState{Provider: name, Set: true, Origin: s.path, Ends: ends(key)}, false)
+		return encode(a.Out, accountState{Provider: name, Set: true, Origin: place, Ends: ends(key)}, false)
 	}
-	a.say("the key for %s is kept in %s", of, s.path)
+	a.say("the key for %s is kept in %s", of, place)
 	if v := a.keyVariable(name); v != "" {
 		a.warn(v + " is set and goes before it")
 	}
@@ -134,12 +160,18 @@ func (a *App) keep(s *secrets, name, key string) error {
 	return nil
 }
 
-func (a *App) authRemove(name, of string) error {
+func (a *App) authRemove(ctx context.Context, name, of string) error {
 	s, err := a.secrets()
 	if err != nil {
 		return err
 	}
-	if s.key(name) == "" {
+	ring := s.inKeyring(name)
+	if ring {
+		if err := a.ringRemove(ctx, s, name, of); err != nil {
+			return err
+		}
+	}
+	if s.key(name) == "" && !ring {
 		f := &Failure{Exit: ExitNotFound, Code: "not_set", Status: 404, What: "forget the key for " + of, Why: "none is kept in " + s.path, Try: "roost auth status"}
 		if v := a.keyVariable(name); v != "" {
 			f.Why, f.Try = f.Why+"; there is one in "+v, "unset "+v
@@ -171,14 +203,18 @@ type accountState struct {
 	Provider string `json:"provider,omitempty"`
 	Profile  string `json:"profile,omitempty"`
 	Set      bool   `json:"set"`
-	Origin   string `json:"origin,omitempty"` // a variable, a file, or PATH:LINE of the settings
+	Origin   string `json:"origin,omitempty"` // a variable, a file, the keyring, or PATH:LINE of the settings
 	Ends     string `json:"ends,omitempty"`   // the key's last four characters
 }
 
-// providerKey finds a provider's key: variable, file of keys, settings.
+// providerKey finds a provider's key: variable, keyring, file of keys, settings. The
+// keyring is not asked: of a key that lies there only the origin is given.
 func (a *App) providerKey(provider string, kept *secrets, s *settings) (key, origin string) {
 	if v := a.keyVariable(provider); v != "" {
 		return a.Env(v), v
+	}
+	if kept.inKeyring(provider) {
+		return "", ringOrigin
 	}
 	if key := kept.key(provider); key != "" {
 		return key, kept.path
@@ -206,7 +242,7 @@ func (a *App) authStatus(args []string) error {
 	}
 	var items []accountState
 	add := func(state accountState, key, origin string) {
-		state.Set, state.Origin, state.Ends = key != "", origin, ends(key)
+		state.Set, state.Origin, state.Ends = key != "" || origin == ringOrigin, origin, ends(key)
 		items = append(items, state)
 	}
 	for _, p := range engine.Providers() {

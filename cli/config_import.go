@@ -10,20 +10,25 @@ import (
 
 	"github.com/roost-dev/roost/cli/config"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/mode"
 )
 
 func (a *App) configImportCommand() *cobra.Command {
 	var keys, force bool
 	cmd := &cobra.Command{
-		Use: "import FILE", Short: "Take profiles over from Roo Code's exported settings", Args: count(1, 1, "roost config import roo-code-settings.json"),
+		Use: "import FILE", Short: "Take profiles and modes over from what Roo Code exports", Args: count(1, 1, "roost config import roo-code-settings.json"),
 		Long: "Take profiles over from the file that Roo Code's settings export: provider, model,\n" +
 			"address, effort and length. Keys are left in it unless --keys is given; then they go\n" +
-			"into the file of keys and are never shown. A profile that is there already stays as\n" +
-			"it is unless --force is given.",
+			"into the file of keys and are never shown.\n\n" +
+			"Custom modes go into imported_modes.json beside the settings, their rules into\n" +
+			"mode-rules there, and which profile Roo used in which mode becomes mode_profiles:\n" +
+			"it answers in that mode where a task was not told whom to ask. A file with exported\n" +
+			"modes alone (YAML or JSON) is taken as well.\n\n" +
+			"What is there already under the same name stays as it is unless --force is given.",
 		RunE: func(_ *cobra.Command, args []string) error { return a.configImport(a.abs(args[0]), keys, force) },
 	}
 	cmd.Flags().BoolVar(&keys, "keys", false, "take the keys over too")
-	cmd.Flags().BoolVar(&force, "force", false, "replace profiles that are there already")
+	cmd.Flags().BoolVar(&force, "force", false, "replace what is there already")
 	return cmd
 }
 
@@ -60,6 +65,11 @@ func (a *App) configImport(path string, keys, force bool) error {
 	}
 	found, err := config.Roo(data)
 	if err != nil {
+		if modes, _ := mode.Exported(string(data)); modes.Found {
+			found, err = config.RooExport{Custom: data}, nil // modes that were exported by themselves
+		}
+	}
+	if err != nil {
 		return refuse(err.Error())
 	}
 	var kept *secrets
@@ -80,6 +90,12 @@ func (a *App) configImport(path string, keys, force bool) error {
 			item.State, item.Reason = "skipped", p.Skipped
 		case !force && has(f, p.Name):
 			item.State, item.Reason = "kept", "there is a profile of that name; --force replaces it"
+			if keys && p.Key != "" && kept.key("profiles."+p.Name) == "" && sameService(f, p) {
+				if err := a.keep(kept, "profiles."+p.Name, p.Key); err != nil {
+					return err
+				}
+				item.Key = "imported"
+			}
 		default:
 			if f, err = profileInto(f, p); err != nil {
 				return fmt.Errorf("import the profile %s: %w", p.Roo, err)
@@ -96,10 +112,19 @@ func (a *App) configImport(path string, keys, force bool) error {
 		}
 		items = append(items, item)
 	}
-	if err := replace(file, f.Text()); err != nil {
-		return fmt.Errorf("change the settings %s: %w", file, err)
+	more := importedMore{Modes: []importedMode{}, ModeProfiles: []importedModeProfile{}, Problems: []string{}}
+	if f, more.ModeProfiles, err = importModeProfiles(f, found.ModeProfiles, force); err != nil {
+		return err
 	}
-	return a.imported(items, found, file)
+	if err := more.take(a.importModes(string(found.Custom), file, force)); err != nil {
+		return err
+	}
+	if len(found.Profiles) > 0 {
+		if err := replace(file, f.Text()); err != nil {
+			return fmt.Errorf("change the settings %s: %w", file, err)
+		}
+	}
+	return a.imported(items, found, more, file)
 }
 
 // has reports whether a file holds a profile.
@@ -110,6 +135,18 @@ func has(f *config.File, profile string) bool {
 		}
 	}
 	return false
+}
+
+// sameService reports whether the profile that a file holds asks who the exported one
+// asks: only there may its key go.
+func sameService(f *config.File, p config.RooProfile) bool {
+	for _, field := range []string{"provider", "base_url"} {
+		e, _ := f.Get("profiles." + p.Name + "." + field)
+		if e.Value.Text != p.Values[field].Text {
+			return false
+		}
+	}
+	return true
 }
 
 // profileInto is the file with a profile in the place of what it had of it.
@@ -136,17 +173,13 @@ func profileInto(f *config.File, p config.RooProfile) (*config.File, error) {
 	return f, nil
 }
 
-func (a *App) imported(items []importedItem, found config.RooExport, file string) error {
+func (a *App) imported(items []importedItem, found config.RooExport, more importedMore, file string) error {
 	if a.flags.json {
-		modes := found.Modes
-		if modes == nil {
-			modes = []string{}
-		}
 		return encode(a.Out, struct {
-			Items        []importedItem `json:"items"`
-			Current      string         `json:"current,omitempty"`
-			ModesSkipped []string       `json:"modes_skipped"`
-		}{items, found.Current, modes}, false)
+			Items   []importedItem `json:"items"`
+			Current string         `json:"current,omitempty"`
+			importedMore
+		}{items, found.Current, more}, false)
 	}
 	left, current := 0, ""
 	for _, i := range items {
@@ -173,15 +206,15 @@ func (a *App) imported(items []importedItem, found config.RooExport, file string
 			a.say("  %s", n)
 		}
 	}
+	if err := more.print(a); err != nil {
+		return err
+	}
 	a.say("the settings are in %s", file)
 	if left > 0 {
 		a.say("%d key%s left in the exported file: --keys takes them over, or roost auth set --profile NAME", left, plural(left))
 	}
 	if current != "" {
 		a.say("Roo used %s; to use it for new tasks: roost config set profile %s", current, current)
-	}
-	if len(found.Modes) > 0 {
-		a.say("custom modes are not taken over from this file: %s", strings.Join(found.Modes, ", "))
 	}
 	return nil
 }

@@ -13,11 +13,13 @@ import (
 )
 
 func (a *App) deleteCommand() *cobra.Command {
-	return &cobra.Command{
+	var c cascade
+	cmd := &cobra.Command{
 		Use:   "delete ID...",
 		Short: "Put tasks into the trash",
 		Long: "Put tasks into the trash, and say how to get them back. A task in another tool's storage\n" +
-			"stays there as it is; Roost does not show it any more.",
+			"stays there as it is; Roost does not show it any more.\n\n" +
+			"A task with subtasks asks what becomes of those; without a terminal it has to be said.",
 		Args: count(1, -1, "roost delete ID"), ValidArgsFunction: a.taskIDs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.open()
@@ -25,6 +27,9 @@ func (a *App) deleteCommand() *cobra.Command {
 				return err
 			}
 			refs, err := findAll(cmd.Context(), s, args)
+			if err == nil {
+				refs, err = c.widen(cmd, a, s, refs)
+			}
 			if err != nil {
 				return err
 			}
@@ -52,6 +57,8 @@ func (a *App) deleteCommand() *cobra.Command {
 			return err
 		},
 	}
+	c.add(cmd)
+	return cmd
 }
 
 // deleted tells of one deleted task and how to get it back.

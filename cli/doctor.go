@@ -81,7 +81,7 @@ func spools(r *store.Report, dir string, remove bool) {
 // what was asked for.
 func damage(r store.Report, o store.CheckOptions) *Failure {
 	f := &Failure{Exit: ExitDamaged, Code: "damaged", What: damagedTasks(r),
-		Why: "nothing was changed; what can be read is shown and can be continued", Try: "roost show ID, or roost doctor --repair"}
+		Why: "nothing was changed; what can be read is shown and can be continued", Try: "roost doctor --repair  # or roost show ID"}
 	switch {
 	case o.Repair:
 		f.Why = "this could not be mended and is as it was; what can be read is shown and can be continued"

@@ -67,7 +67,7 @@ func failureOf(err error) *Failure {
 		f.Exit, f.Code, f.Status, f.What, f.Try = ExitNotFound, "task_not_found", 404, "find the task", "roost list"
 	case errors.As(err, &busy):
 		f.Exit, f.Code, f.Status, f.Retryable = ExitBusy, "task_busy", 409, true
-		f.What, f.Try = "own the task", "roost show ID, or wait until the other program is done"
+		f.What, f.Try = "own the task", "roost show ID  # or wait until the other program is done"
 	case errors.Is(err, journal.ErrFenced):
 		f.Exit, f.Code, f.Status, f.What, f.Try = ExitBusy, "task_fenced", 409, "go on with the task", "roost list"
 	case errors.As(err, &root):
@@ -79,13 +79,13 @@ func failureOf(err error) *Failure {
 	case errors.As(err, &unknown):
 		f.Exit, f.Code, f.Task, f.What = ExitConfig, "unknown_profile", unknown.Task, "continue the task "+unknown.Task+" as its profile says"
 		f.Why = unknown.Error() + "; it lies in the editor's settings"
-		f.Try = "roost resume " + unknown.Task + " --profile NAME (or --provider NAME); for all such tasks of its source: roost config set source_profiles." + unknown.Source + " NAME"
+		f.Try = "roost resume " + unknown.Task + " --profile NAME  # or --provider NAME; for all such tasks of its source: roost config set source_profiles." + unknown.Source + " NAME"
 	case errors.As(err, &config):
 		f.Exit, f.Code, f.What, f.Why, f.Try = ExitConfig, "configuration", config.What, config.Why, config.Try
 	case errors.As(err, &noMode):
 		f.Exit, f.Code, f.Status, f.What, f.Suggestions = ExitUsage, "unknown_mode", 422, "use the mode "+noMode.Slug, noMode.Closest
 		if f.Try = "roost modes"; len(noMode.Closest) > 0 {
-			f.Try = "--mode " + noMode.Closest[0]
+			f.Try += "  # or --mode " + noMode.Closest[0]
 		}
 	case errors.Is(err, journal.ErrUntrustedLocks):
 		f.Exit, f.Code, f.What, f.Try = ExitConfig, "untrusted_locks", "own the task", "roost --root DIR ... on a local disk"
@@ -112,6 +112,9 @@ func failureOfOutcome(task string, o engine.Outcome, stopped int) *Failure {
 	if f.Why == "" && o.Err != nil {
 		f.Why = o.Err.Error()
 	}
+	if try, why := providerAdvice(task, o.Err); try != "" {
+		f.Try, f.Why = try, f.Why+why
+	}
 	switch o.State {
 	case "completed":
 		if o.Err == nil {
@@ -135,7 +138,7 @@ func failureOfOutcome(task string, o engine.Outcome, stopped int) *Failure {
 		case "cost_task":
 			f.Try = resume + " --max-cost-task AMOUNT"
 		case "cost_day":
-			f.Try = "go on tomorrow, or " + resume + " --max-cost-day AMOUNT"
+			f.Try = resume + " --max-cost-day AMOUNT  # or go on tomorrow"
 		}
 	case "cancelled", "interrupted":
 		f.Exit, f.Code, f.What = ExitCancelled, "cancelled", "the run of task "+task+" was stopped; all is saved"
@@ -150,6 +153,10 @@ func failureOfOutcome(task string, o engine.Outcome, stopped int) *Failure {
 			f.Exit, f.Code = ExitConfig, "provider_auth"
 		case "fenced":
 			f.Exit, f.Code = ExitBusy, "task_fenced"
+		case "busy":
+			f.Exit, f.Code, f.Retryable = ExitBusy, "task_busy", true
+		case "configuration":
+			f.Exit, f.Code = ExitConfig, "configuration"
 		case "save":
 			f.Code, f.Retryable = "not_saved", true
 		}

@@ -75,7 +75,7 @@ func TestSignalsDuringAnExportLeaveNothing(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(dir, "page.html"), []byte("old"), 0o600))
 		b := s.exporting(dir)
 		must(t, b.cmd.Process.Signal(tt.sig))
-		if got := b.ends(10 * time.Second); got != tt.exit {
+		if got := b.ends(time.Minute); got != tt.exit {
 			t.Errorf("%v: exit code %d, want %d:\n%s", tt.sig, got, tt.exit, &b.err)
 		}
 		if d := cmp.Diff([]string{"page.html"}, s.files(dir)); d != "" {
@@ -102,7 +102,7 @@ func TestAKilledExportIsSweptByTheNext(t *testing.T) {
 	dir := t.TempDir()
 	b := s.exporting(dir)
 	must(t, b.cmd.Process.Kill())
-	b.ends(10 * time.Second)
+	b.ends(time.Minute)
 	if got := s.files(dir); len(got) != 1 || !strings.HasPrefix(got[0], ".roost-export-") {
 		t.Fatalf("after the kill: %v", got)
 	}

@@ -24,6 +24,9 @@ type follower struct {
 	asked    task.QuestionOpened // the newest question
 	out      error               // why stdout could not be written
 	stop     *stopper
+	screens  map[string]*display.Display // of the subtasks
+	named    map[string]bool             // subtasks whose start was shown
+	last     *display.Display            // that showed something
 }
 
 func (a *App) follower(run *engine.Run, req engine.Request, stop *stopper) *follower {
@@ -46,7 +49,7 @@ func (f *follower) follow(ctx context.Context) (engine.Outcome, error) {
 		if f.a.flags.json {
 			f.print(e)
 		} else {
-			f.show(f.stop.ctx, e)
+			f.show(f.stop.ctx, f.screen(e), e)
 		}
 	}
 	outcome, err := f.run.Wait(ctx)
@@ -78,18 +81,18 @@ func (f *follower) print(e engine.Event) {
 	}
 }
 
-func (f *follower) show(ctx context.Context, e engine.Event) {
+func (f *follower) show(ctx context.Context, d *display.Display, e engine.Event) {
 	switch e.Type {
 	case "question.opened":
-		f.opened(e)
+		f.opened(d, e)
 	case "question.asked":
-		f.question(ctx, e)
+		f.question(ctx, d, e)
 	case "notice":
 		if f.isProgress(e) {
 			return
 		}
 	}
-	f.d.Show(display.Event{Type: e.Type, At: e.At, Data: e.Data})
+	d.Show(display.Event{Type: e.Type, At: e.At, Data: e.Data})
 }
 
 // isProgress reports whether a notice is one that -q leaves out. Warnings are not.
@@ -101,7 +104,7 @@ func (f *follower) isProgress(e engine.Event) bool {
 }
 
 // opened notes a question, and shows it when nobody is here to be asked.
-func (f *follower) opened(e engine.Event) {
+func (f *follower) opened(d *display.Display, e engine.Event) {
 	var q task.QuestionOpened
 	if json.Unmarshal(e.Data, &q) != nil {
 		return
@@ -112,36 +115,40 @@ func (f *follower) opened(e engine.Event) {
 	}
 	lines := []view.Line{{Style: view.Asked, Text: "? " + q.Text}}
 	for i, c := range q.Choices {
-		lines = append(lines, view.Line{Style: view.Asked, Text: fmt.Sprintf("  %d. %s", i+1, c)})
+		lines = append(lines, view.Line{Style: view.Asked, Text: fmt.Sprintf("  %d. %s%s", i+1, c, display.InMode(q, i))})
 	}
-	f.d.Lines(lines)
+	d.Lines(lines)
 }
 
 // question asks the person. An answer that comes too late is no failure: somebody
 // else has answered, or the run has ended.
-func (f *follower) question(ctx context.Context, e engine.Event) {
+func (f *follower) question(ctx context.Context, d *display.Display, e engine.Event) {
 	var q task.QuestionOpened
 	if f.prompter == nil || json.Unmarshal(e.Data, &q) != nil {
 		return
 	}
-	r, err := f.prompter.Ask(ctx, q)
+	run := f.run.Of(e.Task)
+	if run == nil {
+		return // it has ended
+	}
+	r, err := f.prompter.On(d).Ask(ctx, q)
 	switch {
 	case ctx.Err() != nil:
 		return // the signal that ended it cancels the run
 	case err != nil, r.Stop:
-		f.d.Line(view.Dim, "· stopping and saving")
+		d.Line(view.Dim, "· stopping and saving")
 		f.run.Cancel()
 		return
 	}
 	answer := engine.Answer{Approve: r.Approve, Text: r.Text, Always: r.Always, By: "terminal"}
-	if err := f.run.Answer(q.Question, answer); err != nil {
-		f.d.Notice("the answer was not taken: " + err.Error())
+	if err := run.Answer(q.Question, answer); err != nil {
+		d.Notice("the answer was not taken: " + err.Error())
 	}
 }
 
 // close writes the last line: how it ended, what it took, how to go on.
 func (f *follower) close(o engine.Outcome) {
-	u := f.d.Usage
+	u := f.used()
 	parts := []string{o.State}
 	if u.Turns > 0 {
 		parts = append(parts, fmt.Sprintf("%d turn%s", u.Turns, plural(u.Turns)))
@@ -173,11 +180,11 @@ func (f *follower) failure(o engine.Outcome) *Failure {
 	if failure != nil && failure.Exit == ExitInput {
 		switch f.asked.Kind {
 		case "approval":
-			failure.Try = "roost resume " + f.run.TaskID + " yes, or no, or a reason against it"
+			failure.Try = "roost resume " + f.run.TaskID + " yes  # or no, or a reason against it"
 		case "limit":
 			failure.Try = "roost resume " + f.run.TaskID + " yes"
 		case "damage":
-			failure.Try = "roost resume " + f.run.TaskID + " yes, or look at it first: roost doctor " + f.run.TaskID
+			failure.Try = "roost resume " + f.run.TaskID + " yes  # look at it first: roost doctor " + f.run.TaskID
 		}
 	}
 	return failure

@@ -23,7 +23,7 @@ import (
 // out and what no provider would take mended, by the code that builds requests.
 // What was mended is told on stderr.
 func (a *App) effective(v *store.View) ([]json.RawMessage, error) {
-	stored, err := v.Sent()
+	stored, at, err := v.Sent()
 	if err != nil {
 		return nil, fmt.Errorf("read the history of task %s: %w", v.Ref.ID, err)
 	}
@@ -54,7 +54,7 @@ func (a *App) effective(v *store.View) ([]json.RawMessage, error) {
 			a.say("%s", n.Text)
 			continue
 		}
-		a.say("stored message %d: %s", n.Index+1, n.Text)
+		a.say("stored message %d: %s", at[n.Index]+1, n.Text)
 	}
 	return out, nil
 }

@@ -49,7 +49,7 @@ func (a *App) importCommand() *cobra.Command {
 }
 
 func (a *App) importTasks(ctx context.Context, paths []string, f importFlags) error {
-	const try = "roost import PATH..., or roost import --from all"
+	const try = "roost import --from all --dry-run  # or roost import PATH..."
 	if len(paths)+len(f.from) == 0 {
 		return usage("run roost import", "it was not said what to import", try)
 	}
@@ -160,7 +160,7 @@ func importFailure(r store.ImportReport, unreachable int) error {
 	case r.Failed > 0 || unreachable > 0:
 		f := &Failure{Exit: ExitFailed, Code: "import_incomplete", What: "import everything",
 			Why: fmt.Sprintf("%d of %d tasks could not be imported; %d source%s could not be reached; the rest %s imported", r.Failed, r.Tasks, unreachable, plural(unreachable), verb),
-			Try: "roost import again, when what is named above is mended"}
+			Try: "the same command again, when what is named above is mended"}
 		return f
 	case r.Conflicts > 0:
 		return &Failure{Exit: ExitBusy, Code: "import_conflict", Status: 409, What: "import everything",

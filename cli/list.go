@@ -123,14 +123,22 @@ func (a *App) list(cmd *cobra.Command, f store.Filter, group bool) error {
 		}
 	}
 	a.sumUp(got)
-	if f.Source != "" && !slices.ContainsFunc(got.Sources, func(s store.SourceState) bool { return f.Source == s.Name || f.Source == s.Tool }) && len(got.Items) == 0 {
-		var names []string
-		for _, s := range got.Sources {
-			names = append(names, s.Name)
-		}
-		a.say("no source is called %s; there are: %s", f.Source, strings.Join(names, ", "))
+	if len(got.Items) == 0 {
+		a.noSource(f.Source, got.Sources)
 	}
 	return nil
+}
+
+// noSource says when nothing was found because no source has the name that was given.
+func (a *App) noSource(name string, sources []store.SourceState) {
+	if name == "" || slices.ContainsFunc(sources, func(s store.SourceState) bool { return name == s.Name || name == s.Tool }) {
+		return
+	}
+	var names []string
+	for _, s := range sources {
+		names = append(names, s.Name)
+	}
+	a.say("no source is called %s; there are: %s", name, strings.Join(names, ", "))
 }
 
 func (a *App) listJSON(got store.Listing) error {

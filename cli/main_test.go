@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/roost-dev/roost/internal/mcptest"
 )
 
 func TestMain(m *testing.M) {
@@ -28,7 +30,7 @@ func TestMain(m *testing.M) {
 			}
 		}
 		os.Exit(code)
-	}})
+	}, "mcpserver": func() { mcptest.Main(); os.Exit(2) }})
 }
 
 // peakVar names the file into which a process writes how much memory it had.

@@ -23,8 +23,8 @@ func (a *App) modesCommand() *cobra.Command {
 		Use:   "modes",
 		Short: "Show the modes that a task may be in, and where each comes from",
 		Long: "Show the modes that a task in this folder (or -C DIR) may be in, which tools each allows,\n" +
-			"and where it comes from: built in, the workspace's .roomodes, or custom_modes.yaml beside\n" +
-			"Roost's settings or in an editor's storage. A mode that cannot be used is named with the\n" +
+			"and where it comes from: built in, the workspace's .roomodes, custom_modes.yaml beside\n" +
+			"Roost's settings or in an editor's storage, or an import of Roo Code's. A mode that cannot be used is named with the\n" +
 			"reason, and costs no other one.",
 		Args: count(0, 0, "roost modes"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error { return a.modes(dir) },
@@ -64,7 +64,6 @@ func (a *App) modes(dir string) error {
 
 // modeTable writes a line a mode.
 func (a *App) modeTable(modes []mode.Mode) error {
-	style := a.outStyle()
 	rows := [][]string{{"MODE", "NAME", "TOOLS", "FROM"}}
 	for _, m := range modes {
 		from := m.Source
@@ -73,6 +72,13 @@ func (a *App) modeTable(modes []mode.Mode) error {
 		}
 		rows = append(rows, []string{m.Slug, m.Name, toolsOf(m), from})
 	}
+	return a.inColumns(rows, "modes")
+}
+
+// inColumns writes rows under the first one, which is their head. what they are is for an
+// error.
+func (a *App) inColumns(rows [][]string, what string) error {
+	style := a.outStyle()
 	wide := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
@@ -93,7 +99,7 @@ func (a *App) modeTable(modes []mode.Mode) error {
 		fmt.Fprintln(out, style.Paint(s, line.String()+row[len(row)-1]))
 	}
 	if err := out.Flush(); err != nil {
-		return fmt.Errorf("print the modes: %w", err)
+		return fmt.Errorf("print the %s: %w", what, err)
 	}
 	return nil
 }
@@ -134,7 +140,7 @@ func (a *App) modeNames(cmd *cobra.Command, _ []string, _ string) ([]string, cob
 // settings, and those of the editors' storages that tasks are read from.
 func (a *App) modeFiles(settings string) []string {
 	const name = "custom_modes.yaml"
-	files := []string{filepath.Join(filepath.Dir(settings), name)}
+	files := []string{filepath.Join(filepath.Dir(settings), name), importedModes(settings)}
 	sources, err := a.global(a.flags.sources, "sources")
 	if err != nil {
 		return files

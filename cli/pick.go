@@ -85,7 +85,7 @@ func (a *App) picks(cmd *cobra.Command) *cobra.Command {
 // pick lets the person choose one task, for a purpose in one word.
 func (a *App) pick(ctx context.Context, s *store.Store, purpose string) (string, error) {
 	if !a.interactive() {
-		return "", usage(purpose+" a task", "no task was named, and "+errNoTerminal.Error(), "roost list, then roost "+purpose+" ID")
+		return "", usage(purpose+" a task", "no task was named, and "+errNoTerminal.Error(), "roost list  # then roost "+purpose+" ID")
 	}
 	refs, err := s.Refs(ctx)
 	if err != nil {

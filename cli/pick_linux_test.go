@@ -67,7 +67,7 @@ func (x *terminal) seenNow() string {
 // when waits for a screen that is as wanted.
 func (x *terminal) when(what string, ok func(screen string) bool) string {
 	x.t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(time.Minute)
 	for {
 		screen := x.seenNow()
 		if ok(screen) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,12 +22,12 @@ import (
 
 // runFlags are the flags of run, resume and continue.
 type runFlags struct {
-	dir, mode, provider, model, baseURL, profile, effort, approve, maxCost, task string
-	images, allow, deny                                                          []string
-	yes, stream, detach                                                          bool
-	maxTurns, maxTokens                                                          int
-	idle, total                                                                  time.Duration
-	guard                                                                        guardFlags
+	dir, mode, provider, model, baseURL, profile, effort, approve, maxCost, condenseAt, task string
+	images, allow, deny                                                                      []string
+	yes, stream, detach                                                                      bool
+	maxTurns, maxTokens                                                                      int
+	idle, total                                                                              time.Duration
+	guard                                                                                    guardFlags
 }
 
 func (a *App) addRunFlags(cmd *cobra.Command, r *runFlags) {
@@ -38,6 +39,8 @@ func (a *App) addRunFlags(cmd *cobra.Command, r *runFlags) {
 	f.StringVar(&r.baseURL, "base-url", "", "the provider's address")
 	f.StringVar(&r.profile, "profile", "", "provider, model and settings of this `NAME` in the settings file")
 	f.StringVar(&r.effort, "effort", "", "how much the model thinks: none, minimal, low, medium, high, xhigh, max")
+	f.StringVar(&r.condenseAt, "condense-at", "", "have older history summarised when this `PERCENT` of the model's window is used (never: only truncate)")
+	complete(cmd, "condense-at", words("never", "50", "75", "90", "100"))
 	f.IntVar(&r.maxTokens, "max-tokens", 0, "tokens of one reply (0 = the model's limit)")
 	complete(cmd, "profile", a.profileNames)
 	complete(cmd, "effort", words(config.Efforts...))
@@ -104,6 +107,14 @@ func (a *App) options(cmd *cobra.Command, r *runFlags) (engine.Request, error) {
 	}
 	if r.effort != "" && !slices.Contains(config.Efforts, r.effort) {
 		return req, usage(path+" --effort "+r.effort, "there is no such word for it", path+" --effort "+strings.Join(config.Efforts, "|"))
+	}
+	switch n, err := strconv.Atoi(r.condenseAt); {
+	case r.condenseAt == "never":
+		req.Condense = -1
+	case r.condenseAt != "" && (err != nil || n < 5 || n > 100):
+		return req, usage(path+" --condense-at "+r.condenseAt, "it is no percentage between 5 and 100", path+" --condense-at 75")
+	default:
+		req.Condense = n
 	}
 	if cmd.Flags().Changed("max-tokens") {
 		if req.MaxTokens = r.maxTokens; r.maxTokens < 0 {

@@ -21,6 +21,7 @@ func (a *App) runCommand() *cobra.Command {
 			"  git diff | roost run --approve read -\n" +
 			"  roost run --provider script --model demo.yaml hello",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			preset := !a.told(cmd)
 			if r.task == "" {
 				if err := a.fill(cmd); err != nil {
 					return err
@@ -30,6 +31,7 @@ func (a *App) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			req.Preset = preset && r.task == ""
 			if strings.TrimSpace(req.Text) == "" && req.Task == "" {
 				return usage("roost run", "there is no prompt", `roost run "what to do"`)
 			}
@@ -50,6 +52,7 @@ func (a *App) runCommand() *cobra.Command {
 
 func (a *App) resumeCommand() *cobra.Command {
 	var r runFlags
+	var branch string
 	cmd := &cobra.Command{
 		Use: "resume [ID] [PROMPT|-]", ValidArgsFunction: first(a.taskIDs),
 		Short: "Continue a task, of any source",
@@ -57,7 +60,11 @@ func (a *App) resumeCommand() *cobra.Command {
 			"PROMPT answers the open question, or says how to go on. Without it the task goes\n" +
 			"on where it stopped; a question that is still open is asked again, or without a\n" +
 			"terminal ends the run as waiting. A task keeps workspace, mode, provider, model,\n" +
-			"base URL, limits and approvals unless they are given again.",
+			"base URL, limits and approvals unless they are given again.\n\n" +
+			"A task that waits for a subtask goes on with that one first. PROMPT answers the\n" +
+			"question that the subtask asks; if it asks none, the subtask is given up, and the\n" +
+			"task goes on without it. Resumed by itself, a subtask that completes wakes the task\n" +
+			"that waits for it.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && r.task != "" {
 				args = []string{r.task}
@@ -76,11 +83,18 @@ func (a *App) resumeCommand() *cobra.Command {
 				} else if req.Task, err = a.pick(cmd.Context(), s, "resume"); err != nil {
 					return err
 				}
+				if branch != "" {
+					if req.Task, err = a.goTo(cmd.Context(), s, req.Task, branch); err != nil {
+						return err
+					}
+				}
 				return a.resume(cmd, &r, s, e, req)
 			})
 		},
 	}
 	a.addRunFlags(cmd, &r)
+	cmd.Flags().StringVar(&branch, "branch", "", "go on from this branch (`NAME`, as roost show ID --branches prints it)")
+	complete(cmd, "branch", cobra.NoFileCompletions)
 	return cmd
 }
 
@@ -183,10 +197,9 @@ func (a *App) start(ctx context.Context, e *engine.Engine, req engine.Request) e
 	if err != nil {
 		return err
 	}
-	f := a.follower(run, req, stop)
-	outcome, err := f.follow(ctx)
+	f, outcome, err := a.followAll(ctx, run, req, stop)
 	if err != nil {
-		return fmt.Errorf("follow the run of task %s: %w", run.TaskID, err)
+		return err
 	}
 	if failure := f.failure(outcome); failure != nil {
 		return failure

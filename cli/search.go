@@ -66,7 +66,7 @@ func (a *App) searchCommand() *cobra.Command {
 				return err
 			}
 			if !store.SearchCursor(f.Cursor) {
-				return usage("roost search --cursor "+f.Cursor, "no search gave that cursor", "roost search QUERY, whose last line names the next one")
+				return usage("roost search --cursor "+f.Cursor, "no search gave that cursor", "roost search QUERY  # its last line names the next one")
 			}
 			if a.OutTTY && !a.flags.json && !cmd.Flags().Changed("limit") {
 				f.Limit = screenful
@@ -138,6 +138,9 @@ func (a *App) search(cmd *cobra.Command, q store.SearchQuery) error {
 	}
 	if a.flags.json {
 		return encode(a.Out, pageOf(got.Items, got.NextCursor), false)
+	}
+	if len(got.Items) == 0 {
+		a.noSource(q.Filter.Source, got.Sources)
 	}
 	return a.showHits(cmd, s, got)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/money"
 )
 
@@ -117,9 +118,13 @@ func (a *App) engineConfig() (engine.Config, error) {
 			byEnv[v.Key.Env] = v.Value.Text
 		}
 	}
+	var late []string
 	for _, p := range engine.Providers() {
-		if key, _ := a.providerKey(p, kept, s); key != "" {
+		switch key, origin := a.providerKey(p, kept, s); {
+		case key != "":
 			byEnv[engine.KeyVariables(p)[0]] = key
+		case origin == ringOrigin:
+			late = append(late, p)
 		}
 	}
 	c := engine.ConfigFromEnv(func(name string) string {
@@ -128,6 +133,8 @@ func (a *App) engineConfig() (engine.Config, error) {
 		}
 		return a.Env(name)
 	})
+	c.LateKeys = a.ringKeys(kept, late)
+	c.Prefer()
 	if provider := s.text("provider"); provider != "" && provider != c.Provider {
 		c.Provider, c.Model = provider, "" // the default model is another provider's
 	}
@@ -143,11 +150,20 @@ func (a *App) engineConfig() (engine.Config, error) {
 	if c.Home = a.Env("HOME"); c.Home == "" {
 		c.Home, _ = os.UserHomeDir() // without one there are no rules in it
 	}
+	c.Settings, c.ModeProfiles = filepath.Dir(s.path), modeProfiles(s)
+	c.Guarded = append(c.Guarded, filepath.Join(c.Settings, mode.ImportedRules))
 	c.Guarded = append(c.Guarded, c.ModeFiles...) // what is in them gives rights, and is told to every model
 	if c.Home != "" {
-		c.Guarded = append(c.Guarded, filepath.Join(c.Home, ".roo"))
+		c.Guarded = append(c.Guarded, filepath.Join(c.Home, ".roo"), filepath.Join(c.Home, ".agents"))
 	}
+	c.Servers, c.Env = a.mcpPlaces(s.path), a.Env
+	c.Guarded = append(append(c.Guarded, c.Servers.Own, c.Servers.Choices.Dir), c.Servers.Editors...) // what is in them is run
 	c.Linter = s.text("linter")
+	c.IncludeTools, c.ExcludeTools = s.values["tools.include"].Value.List, s.values["tools.exclude"].Value.List
+	if name, problem := engine.CheckTools(c.IncludeTools, c.ExcludeTools); problem != "" {
+		return engine.Config{}, &Failure{Exit: ExitConfig, Code: "configuration", What: "use the setting tools.include or tools.exclude", Why: fmt.Sprintf("%q: %s", name, problem),
+			Try: "roost config set tools.exclude NAME...  # tools are named as in Roo Code, e.g. apply_patch"}
+	}
 	if base := s.text("base_url"); base != "" && c.Provider != "" {
 		c.BaseURLs[c.Provider] = base
 	}
@@ -187,6 +203,13 @@ func fills(cmd *cobra.Command, k config.Key) bool {
 func (a *App) named(cmd *cobra.Command) bool {
 	f := cmd.Flags()
 	return f.Changed("provider") || f.Changed("profile") || a.Env("ROOST_PROVIDER") != "" || a.Env("ROOST_PROFILE") != ""
+}
+
+// told reports whether it was said for this very command who is to be asked, or which
+// model.
+func (a *App) told(cmd *cobra.Command) bool {
+	f := cmd.Flags()
+	return a.named(cmd) || f.Changed("model") || f.Changed("base-url") || a.Env("ROOST_MODEL") != "" || a.Env("ROOST_BASE_URL") != ""
 }
 
 // fill sets the flags of a run that were not given from the settings. Model and

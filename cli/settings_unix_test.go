@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/mcp"
 )
 
 // asked is what a provider was asked with.
@@ -127,10 +128,14 @@ func TestEngineConfig(t *testing.T) {
 			continue
 		}
 		modes := filepath.Join(filepath.Dir(file), "custom_modes.yaml")
-		if !slices.Equal(got.ModeFiles, []string{modes}) || got.Home != a.Env("HOME") || !slices.Contains(got.Guarded, file) || !slices.Contains(got.Guarded, modes) {
+		if len(got.ModeFiles) < 1 || got.ModeFiles[0] != modes || got.Home != a.Env("HOME") || !slices.Contains(got.Guarded, file) || !slices.Contains(got.Guarded, modes) {
 			t.Errorf("%s: modes %q, home %q, guarded %q", tt.name, got.ModeFiles, got.Home, got.Guarded)
 		}
+		if dir := filepath.Dir(file); got.Settings != dir || got.Servers.Own != filepath.Join(dir, "mcp.json") || got.Servers.Choices.Dir != filepath.Join(dir, "mcp_allowed") || got.Env == nil {
+			t.Errorf("%s: settings in %s, servers %+v", tt.name, got.Settings, got.Servers)
+		}
 		got.Zone, got.Home, got.ModeFiles, got.Guarded = "", "", nil, nil
+		got.Settings, got.Servers, got.Env = "", mcp.Places{}, nil
 		if tt.want.Model == "*" && got.Model != "" {
 			got.Model = "*"
 		}

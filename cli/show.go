@@ -23,10 +23,11 @@ const (
 )
 
 type showFlags struct {
-	ui, api, effective, journal, usage bool
-	tail                               int
-	before                             string
-	to                                 int // what before says, 0 = all
+	ui, api, effective, journal, usage, tree, context bool
+	branches                                          bool
+	tail                                              int
+	before                                            string
+	to                                                int // what before says, 0 = all
 }
 
 func (a *App) showCommand() *cobra.Command {
@@ -49,7 +50,7 @@ func (a *App) showCommand() *cobra.Command {
 			if f.to, err = beforeNumber(f.before); err != nil {
 				return err
 			}
-			if err := oneOf(cmd, "ui", "api", "effective", "journal", "usage"); err != nil {
+			if err := oneOf(cmd, "ui", "api", "effective", "journal", "usage", "tree", "context", "branches"); err != nil {
 				return err
 			}
 			if !cmd.Flags().Changed("tail") && a.OutTTY && !a.flags.json {
@@ -62,6 +63,12 @@ func (a *App) showCommand() *cobra.Command {
 			ref, err := s.Find(cmd.Context(), args[0])
 			if err != nil {
 				return err
+			}
+			if f.context {
+				return a.showContext(cmd.Context(), ref)
+			}
+			if f.tree {
+				return a.showTree(cmd.Context(), s, ref)
 			}
 			v, err := s.Read(cmd.Context(), ref)
 			if err != nil {
@@ -77,6 +84,9 @@ func (a *App) showCommand() *cobra.Command {
 	fl.BoolVar(&f.effective, "effective", false, "the messages that would be sent now")
 	fl.BoolVar(&f.journal, "journal", false, "the commits of the task's journal")
 	fl.BoolVar(&f.usage, "usage", false, "tokens and cost")
+	fl.BoolVar(&f.context, "context", false, "what the next request is made of, in tokens, and what is free")
+	fl.BoolVar(&f.tree, "tree", false, "the task and its subtasks: states, and what all of them cost")
+	fl.BoolVar(&f.branches, "branches", false, "the branches that rewinds left, as a tree")
 	fl.IntVar(&f.tail, "tail", 0, "only the last `N` messages (0 = all; on a terminal 20)")
 	fl.StringVar(&f.before, "before", "", "only what stands before message `N`, as #12 or 12")
 	complete(cmd, "tail", cobra.NoFileCompletions)
@@ -92,6 +102,8 @@ func (a *App) showTask(ctx context.Context, v *store.View, f showFlags) error {
 	switch {
 	case f.journal:
 		return a.showJournal(ctx, v, f)
+	case f.branches:
+		return a.showBranches(v)
 	case f.usage:
 		return a.showUsage(v)
 	case f.api && why != "":

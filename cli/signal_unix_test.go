@@ -66,7 +66,7 @@ func TestSignalsStopAndSave(t *testing.T) {
 			s := newSandbox(t)
 			b, pid := s.busy("")
 			must(t, b.cmd.Process.Signal(tt.sig))
-			if got := b.ends(10 * time.Second); got != tt.exit {
+			if got := b.ends(time.Minute); got != tt.exit {
 				t.Errorf("exit code %d, want %d", got, tt.exit)
 			}
 			s.gone(pid)
@@ -94,7 +94,7 @@ func TestStoppedEventsEndWithTheRun(t *testing.T) {
 	s := newSandbox(t)
 	b, pid := s.busy("", "--json")
 	must(t, b.cmd.Process.Signal(syscall.SIGINT))
-	if got := b.ends(10 * time.Second); got != ExitInterrupt {
+	if got := b.ends(time.Minute); got != ExitInterrupt {
 		t.Errorf("exit code %d", got)
 	}
 	s.gone(pid)
@@ -149,7 +149,7 @@ func TestSecondSignalKills(t *testing.T) {
 	defer func() { _ = syscall.Kill(-pid, syscall.SIGKILL) }() // nothing stops it, and nobody waits for it
 	must(t, b.cmd.Process.Signal(syscall.SIGINT))
 	must(t, b.cmd.Process.Signal(syscall.SIGTERM))
-	if got := b.ends(10 * time.Second); got != ExitTerminated && got != ExitInterrupt {
+	if got := b.ends(time.Minute); got != ExitTerminated && got != ExitInterrupt {
 		t.Errorf("exit code %d", got)
 	}
 	items := s.list()
@@ -168,7 +168,7 @@ func TestDoubledSignalIsOne(t *testing.T) {
 	b, pid := s.busy("")
 	must(t, b.cmd.Process.Signal(syscall.SIGINT))
 	_ = b.cmd.Process.Signal(syscall.SIGINT)
-	if got := b.ends(10 * time.Second); got != ExitInterrupt || !strings.Contains(b.err.String(), "all is saved") {
+	if got := b.ends(time.Minute); got != ExitInterrupt || !strings.Contains(b.err.String(), "all is saved") {
 		t.Errorf("exit code %d\n%s", got, &b.err)
 	}
 	s.gone(pid)
@@ -198,7 +198,7 @@ func TestBusyTaskNamesItsHolder(t *testing.T) {
 		t.Errorf("show while it runs: exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	must(t, b.cmd.Process.Signal(syscall.SIGTERM))
-	b.ends(10 * time.Second)
+	b.ends(time.Minute)
 }
 
 // A reader's end never touches a task: the run goes on to its own end.

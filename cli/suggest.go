@@ -11,7 +11,7 @@ import (
 func closestFlag(cmd *cobra.Command, name string) string {
 	best, least := "", 3
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := config.Distance(name, f.Name); d < least {
+		if d := config.Distance(name, f.Name); d < least && 2*d < len(name) {
 			best, least = f.Name, d
 		}
 	})

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,16 +26,23 @@ func (a *App) table(items []store.Summary, depths []int, names map[string]string
 		idWidth = max(idWidth, display.Columns(names[t.Path]))
 		statusWidth = max(statusWidth, len(status(t)))
 	}
-	head := display.Pad("ID", idWidth) + "  AGE   " + display.Pad("STATUS", statusWidth) + "     COST   MSGS  TITLE"
+	head := display.Pad("ID", idWidth) + "  AGE   " + display.Pad("STATUS", statusWidth) + "     COST"
+	all, tree := costsBelow(items, depths), slices.ContainsFunc(depths, func(d int) bool { return d > 0 })
+	if tree {
+		head += "  WITH SUBTASKS"
+	}
+	head += "   MSGS  TITLE"
 	out := bufio.NewWriter(a.Out)
 	fmt.Fprintln(out, style.Paint(view.Dim, head))
 	for i, t := range items {
-		cost := "-"
-		if t.Usage.Cost != nil {
-			cost = "$" + money.USD((int64(*t.Usage.Cost)+5000)/10000*10000).String()
+		cost := cents(t.Usage.Cost)
+		if tree && all[i] == nil {
+			cost += strings.Repeat(" ", 15)
+		} else if tree {
+			cost += fmt.Sprintf("%15s", cents(all[i]))
 		}
-		left := fmt.Sprintf("%s  %4s  %s %8s %6d  ", display.Pad(names[t.Path], idWidth), a.age(t.TS),
-			display.Pad(status(t), statusWidth), cost, t.Messages.UI)
+		left := fmt.Sprintf("%s  %4s  %s %*s %6d  ", display.Pad(names[t.Path], idWidth), a.age(t.TS),
+			display.Pad(status(t), statusWidth), costWidth(tree), cost, t.Messages.UI)
 		title := strings.Repeat("  ", depths[i]) + display.OneLine(t.Title)
 		if title == "" {
 			title = "(no title)"
@@ -66,6 +74,21 @@ func (a *App) table(items []store.Summary, depths []int, names map[string]string
 		return fmt.Errorf("print the list: %w", err)
 	}
 	return nil
+}
+
+// cents is an amount for people, "-" when it is not known.
+func cents(usd *money.USD) string {
+	if usd == nil {
+		return "-"
+	}
+	return "$" + money.USD((int64(*usd)+5000)/10000*10000).String()
+}
+
+func costWidth(tree bool) int {
+	if tree {
+		return 8 + 15
+	}
+	return 8
 }
 
 func status(t store.Summary) string {

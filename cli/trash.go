@@ -136,7 +136,7 @@ func (a *App) purgeCommand() *cobra.Command {
 		ValidArgsFunction: a.trashNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return usage("roost trash purge", "it needs either ids or --all", "roost trash purge ID, or roost trash purge --all")
+				return usage("roost trash purge", "it needs either ids or --all", "roost trash purge ID  # or --all")
 			}
 			s, err := a.open()
 			if err != nil {

@@ -143,7 +143,7 @@ func (t *trial) run(ctx context.Context) error {
 }
 
 func (t *trial) broken(why string) error {
-	return &Failure{Exit: ExitFailed, Code: "try_failed", What: "show that nothing is lost", Why: why, Try: "roost try --keep, and look into the folder"}
+	return &Failure{Exit: ExitFailed, Code: "try_failed", What: "show that nothing is lost", Why: why, Try: "roost try --keep  # and look into the folder"}
 }
 
 // verdict prints the checks and fails when one of them does not hold.

@@ -9,6 +9,7 @@ import (
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
 )
 
 // undoneLimit is how many tasks undo --list names when no number was asked for.
@@ -21,10 +22,13 @@ func (a *App) undoCommand(redo bool) *cobra.Command {
 	limit := undoneLimit
 	cmd := &cobra.Command{
 		Use:   "undo ID",
-		Short: "Take back what was last done to a task: a rename, tags, a pin, a deletion",
-		Long: "Take back what was last done to a task by rename, tag, pin, unpin or delete, and say first\n" +
-			"which it is. Doing it again takes back what was done before that; roost redo does again\n" +
-			"what was taken back. Both are kept in the task's log, so nothing is lost by either.",
+		Short: "Take back what was last done to a task: a rewind, a rename, tags, a pin, a deletion",
+		Long: "Take back what was last done to a task by rewind, condense (or truncation), rename, tag, pin,\n" +
+			"unpin or delete, and say first which it is. Doing it again takes back what was done before\n" +
+			"that; roost redo does again what was taken back. Both are kept in the task's log, so nothing\n" +
+			"is lost by either.\n\n" +
+			"When the task went on since a rewind, what it was before is a branch: undo says how to go\n" +
+			"on with it, in a fork or in the task itself.",
 		Example:           "  roost undo 0199\n  roost undo 0199 --dry-run\n  roost undo --list",
 		ValidArgsFunction: first(a.undoable),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,31 +66,30 @@ func (a *App) undo(cmd *cobra.Command, id string, o store.UndoOptions) error {
 	if err != nil {
 		return err
 	}
-	what := cmd.Name() + " " + id
-	dry := o
-	dry.DryRun = true
-	deed, task, err := s.Undo(cmd.Context(), id, dry)
-	if err != nil {
-		return undoFailure(what, task, o, err)
-	}
-	did := "took back"
+	did, doing := "took back", "taking back: "
 	if o.Redo {
-		did = "did again"
+		did, doing = "did again", "doing again: "
 	}
-	if !o.DryRun {
-		doing := "taking back: "
-		if o.Redo {
-			doing = "doing again: "
+	told := false
+	var failed error
+	if !a.flags.json { // there it is in the result
+		o.Next = func(d store.Deed) { a.say("%s%s", doing, a.deedText(d, true)) }
+		o.Saved = func(d store.Deed, t store.Deeds) {
+			told = true
+			failed = a.tellUndo(did, d, t, o)
 		}
-		if !a.flags.json { // there it is in the result
-			a.say("%s%s", doing, a.deedText(deed, true))
+	}
+	deed, task, err := s.Undo(cmd.Context(), id, o)
+	if err != nil {
+		return undoFailure(cmd.Name()+" "+id, task, o, err)
+	}
+	if told {
+		return failed
+	}
+	if o.DryRun {
+		if did = "would take back"; o.Redo {
+			did = "would do again"
 		}
-		o.Only = deed.ID
-		if deed, task, err = s.Undo(cmd.Context(), task.Word(), o); err != nil {
-			return undoFailure(what, task, o, err)
-		}
-	} else if did = "would take back"; o.Redo {
-		did = "would do again"
 	}
 	if a.flags.json {
 		out := struct {
@@ -100,6 +103,11 @@ func (a *App) undo(cmd *cobra.Command, id string, o store.UndoOptions) error {
 		}
 		return encode(a.Out, out, false)
 	}
+	return a.tellUndo(did, deed, task, o)
+}
+
+// tellUndo says what was taken back or done again, and how to get it back.
+func (a *App) tellUndo(did string, deed store.Deed, task store.Deeds, o store.UndoOptions) error {
 	if err := a.println(did + " " + display.OneLine(task.Task.ID) + "  " + a.deedText(deed, false)); err != nil {
 		return err
 	}
@@ -117,7 +125,11 @@ func (a *App) undo(cmd *cobra.Command, id string, o store.UndoOptions) error {
 func undoFailure(what string, d store.Deeds, o store.UndoOptions, err error) error {
 	f := &Failure{Exit: ExitBusy, Status: 409, Task: d.Task.ID, What: what, Why: err.Error()}
 	var other *store.DeedError
+	var went *store.WentOnError
 	switch {
+	case errors.As(err, &went):
+		f.Code, f.Try = "went_on", "roost fork "+shellWord(d.Name)+" --branch "+went.Branch
+		f.Suggestions = []string{"roost show " + shellWord(d.Name) + " --branches", "roost resume " + shellWord(d.Name) + " --branch " + went.Branch}
 	case errors.Is(err, store.ErrNothing):
 		f.Exit, f.Status, f.Code, f.Try = ExitNotFound, 404, "nothing_to_undo", "roost undo --list"
 		if f.Why = "nothing that was done to it can be taken back"; o.Redo {
@@ -127,7 +139,7 @@ func undoFailure(what string, d store.Deeds, o store.UndoOptions, err error) err
 		f.Code, f.Retryable, f.Try = "changed_meanwhile", true, "roost undo --list "+shellWord(d.Name)
 		f.Why = "something else was done to it meanwhile; nothing was changed: " + other.Error()
 	case errors.Is(err, store.ErrTaken):
-		f.Code, f.Try = "task_exists", "roost delete "+shellWord(d.Task.ID)+", then roost trash restore "+shellWord(d.Word())
+		f.Code, f.Try = "task_exists", "roost delete "+shellWord(d.Task.ID)+" && roost trash restore "+shellWord(d.Word())
 		f.Why = "another task of that id stands where it was; both stay as they are"
 	default:
 		return err
@@ -212,12 +224,39 @@ func (a *App) deedText(d store.Deed, when bool) string {
 			parts = append(parts, "unpin")
 		}
 	}
+	if d.Gone != nil {
+		parts = append(parts, moveText(d))
+	}
+	if d.Covered > 0 {
+		what := map[string]string{task.Condense: "a summary of ", task.Truncate: "a truncation of "}[d.Kind]
+		parts = append(parts, fmt.Sprintf("%s%d messages", what, d.Covered))
+	}
 	text := strings.Join(parts, ", ")
 	if text == "" {
 		text = display.OneLine(d.Kind)
 	}
 	if when && d.At != nil {
 		text = fmt.Sprintf("%s, %s", text, a.when(d.At))
+	}
+	return text
+}
+
+// moveText is a deed that moved the histories.
+func moveText(d store.Deed) string {
+	text := map[string]string{"edit": "an edit; it took ", "remove": "the deletion of ", "branch": "going to another branch"}[d.Kind]
+	switch {
+	case d.Kind == "branch":
+	case text == "":
+		text = "a " + display.OneLine(d.Kind) + " of "
+		fallthrough
+	default:
+		text += messagesText(*d.Gone, 0)
+	}
+	if d.By != "" {
+		text += " in " + display.OneLine(d.By)
+	}
+	if d.WentOn {
+		text += " (the task went on since: roost fork ID --branch " + d.Branch + ")"
 	}
 	return text
 }

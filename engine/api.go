@@ -28,8 +28,10 @@ type Request struct {
 	Model     string
 	BaseURL   string
 	Profile   string // a profile of Config: provider, model and settings at once; what stands here beside it wins
+	Preset    bool   // nobody named provider, model, address or profile now: they are the settings' for new tasks
 	Effort    string // none, minimal, low, medium, high, xhigh, max
 	MaxTokens int    // of one reply
+	Condense  int    // percent of the model's window at which older history is summarised; negative = never
 	Approve   string // ask, read, edits, all
 	Allow     []string
 	Deny      []string
@@ -53,13 +55,16 @@ type Request struct {
 
 // Event is one thing that happened, as every stream shows it.
 type Event struct {
-	ID   string          // "<epoch>.<seq>-<i>"; "" for live deltas
-	Type string          // see CONTRACT "Events"
-	Task string          //
-	Run  string          // "" when it belongs to no run
-	Seq  uint64          // 0 for live deltas
-	At   int64           // Unix milliseconds
-	Data json.RawMessage // the whole event on one line: task_id, run_id?, seq, at, type and the payload
+	ID   string // "<epoch>.<seq>-<i>"; "" for live deltas
+	Type string // see CONTRACT "Events"
+	Task string //
+	Run  string // "" when it belongs to no run
+	Seq  uint64 // 0 for live deltas
+	At   int64  // Unix milliseconds
+	// Depth is how far below the run whose stream this is the event's task stands: 0 for
+	// that run's own.
+	Depth int
+	Data  json.RawMessage // the whole event on one line: task_id, run_id?, seq, at, type and the payload
 }
 
 // Answer is what a person said to a question.

@@ -14,9 +14,11 @@ import (
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/agent/spool"
 	"github.com/roost-dev/roost/llm/catalogue"
+	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/tool/historytool"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -47,6 +49,24 @@ type Config struct {
 	// "" = there are none.
 	ModeFiles []string
 	Home      string
+	// Servers are where MCP servers are named. Env is what variables in their definitions
+	// stand for; nil = the environment.
+	Servers mcp.Places
+	Env     func(string) string
+	// Settings is the folder of the user's settings, absolute, with the rules of imported
+	// modes; "" = there are none.
+	Settings string
+	// ModeProfiles names the profile that answers in a mode, by slug, where a task was not
+	// told whom to ask.
+	ModeProfiles map[string]string
+
+	// LateKeys get a provider's key when a task needs it, and not before: it may take time,
+	// and ask a person. A key in Keys goes before it.
+	LateKeys map[string]func() (string, error)
+
+	// IncludeTools are offered beside the usual tools, ExcludeTools never, and calls of
+	// those are refused. Of the machine and not of a task.
+	IncludeTools, ExcludeTools []string
 
 	Profiles       map[string]Profile // by name
 	SourceProfiles map[string]string  // by source: the profile, or provider, for tasks whose own profile is unknown
@@ -59,6 +79,7 @@ type Engine struct {
 
 	mu     sync.Mutex
 	runs   map[string]*Run
+	ledger ledger
 	closed bool
 	wait   sync.WaitGroup
 }
@@ -90,16 +111,9 @@ func (e *Engine) Start(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !e.admit(run) {
-		return nil, errors.Join(ErrClosed, run.task.Close(context.WithoutCancel(ctx)), spool.Remove(run.spool))
+	if err := e.launch(run); err != nil {
+		return nil, err
 	}
-	go func() {
-		defer e.wait.Done()
-		run.work(agent.Input{Text: r.Text, Images: r.Images, Yes: r.Yes})
-		e.mu.Lock()
-		delete(e.runs, run.ID)
-		e.mu.Unlock()
-	}()
 	return run, nil
 }
 
@@ -136,6 +150,10 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 		return nil, err
 	}
 	r, told, err := e.sticky(ref, view.State.Settings, r)
+	var said words
+	if err == nil {
+		said, err = e.divert(ctx, latest, view, r)
+	}
 	if err != nil {
 		return nil, errors.Join(err, view.Close())
 	}
@@ -144,6 +162,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if err := errors.Join(err, view.Close()); err != nil {
 		return nil, err
 	}
+	settings, served := e.byMode(view.State.Settings, settings, r)
 	parts, err := e.parts(settings)
 	if err == nil {
 		err = parts.enter(&settings, r)
@@ -151,11 +170,13 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	parts.notes = append(parts.notes, served...)
 	owned, err := e.store.Own(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	run := e.newRun(owned.Task, settings, parts, r)
+	run.words = said
 	run.found = append(append(append(run.found, describe(owned, foreign)...), told...), differences(owned.Task.State(), settings, run.agent.Head)...)
 	return run, nil
 }
@@ -168,6 +189,7 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	settings, served := e.byMode(task.Settings{}, settings, r)
 	parts, err := e.parts(settings)
 	if err == nil {
 		err = parts.enter(&settings, r)
@@ -175,6 +197,7 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	parts.notes = append(parts.notes, served...)
 	origin := r.Origin
 	if origin == "" {
 		origin = "api"
@@ -185,7 +208,9 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.newRun(owned, settings, parts, r), nil
+	run := e.newRun(owned, settings, parts, r)
+	run.words.own = agent.Input{Text: r.Text, Images: r.Images, Yes: r.Yes}
+	return run, nil
 }
 
 // parts are what a run works with.
@@ -229,20 +254,26 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, r Request) *Run
 		ID: id, TaskID: t.Ref.ID, engine: e, task: t, ctx: ctx, cancel: cancel,
 		done: make(chan struct{}), stream: newStream(), interactive: r.Interactive,
 		answers: map[string]*place{}, limits: s.Limits, active: make(chan struct{}, 1),
+		req: r, settled: make(chan struct{}), budget: e.shared(t, s.Limits, r),
+	}
+	purse := e.ledger.open(t.State().Usage.CostMicros)
+	if run.budget != nil {
+		run.budget.purse = purse
 	}
 	dir, err := spool.Make("")
 	if err != nil {
 		run.spoolErr = err
 	}
 	run.spool = dir
-	run.found = append(append(run.found, p.notes...), e.priceless(s, p, r)...)
+	run.found = append(append(append(run.found, p.notes...), e.priceless(s, p, r)...), e.endStrays(t.Ref)...)
 	run.agent = &agent.Agent{
-		Task: recorder{t, run}, Provider: p.provider.llm, Model: p.model, Tools: e.tools(t.Ref.ID), Workspace: p.workspace,
-		World: e.world(p.workspace), Policy: policy(s), Asker: asker{run}, Live: run.live, Now: e.opt.Now, Zone: e.opt.Config.Zone,
+		Task: recorder{t, run, purse}, Provider: p.provider.llm, Model: p.model, Tools: e.tools(t.Ref.ID), Offer: e.offer(), Outputs: historytool.Beside(t.Ref.Dir), Workspace: p.workspace,
+		World: e.world(t.Ref, p.workspace, run.mode), Policy: policy(s), Asker: asker{run}, Attended: r.Interactive, Live: run.live, Now: e.opt.Now, Zone: e.opt.Config.Zone,
 		RunID: id, Settings: s, Head: gitHead(p.workspace.Root()), SpoolDir: dir,
-		Masks: p.provider.masks, Notice: run.notice, Expect: run.expect, Shared: e.shared(t, s.Limits, r),
-		Modes: &p.modes, Rules: e.userRules(p.workspace.Root()),
+		Masks: p.provider.masks, Notice: run.notice, Expect: run.expect, Shared: run.budget.limit(), Subtasks: &family{run, r},
+		Modes: &p.modes, Rules: e.userRules(p.workspace.Root()), Skills: e.skills(p.workspace.Root()).In, Serve: e.serve(r),
 	}
+	run.equip(p, t)
 	return run
 }
 
@@ -263,7 +294,9 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.closed = true
 	e.mu.Unlock()
 	for _, r := range e.Runs() {
-		r.Cancel()
+		if r.parent.Load() == nil { // who waits for a subtask stops it
+			r.Cancel()
+		}
 	}
 	done := make(chan struct{})
 	go func() { e.wait.Wait(); close(done) }()

@@ -30,6 +30,8 @@ func intakes(list []store.Intake) []string {
 		switch {
 		case change.Refused != "":
 			notes = append(notes, fmt.Sprintf("another program changed %s: not taken over, because %s; its bytes are kept", change.File, change.Refused))
+		case change.Rewound != nil:
+			notes = append(notes, fmt.Sprintf("another program rewound this task: %d messages went, and are kept as a branch; roost undo brings them back", change.Lacking))
 		case change.Restored:
 			notes = append(notes, fmt.Sprintf("%s still held what the damaged journal had lost: %d messages are back", change.File, change.Added+change.Changed))
 		default:

@@ -14,6 +14,9 @@ func (r *Run) touch() {
 	case r.active <- struct{}{}:
 	default: // one is noted already
 	}
+	if up := r.parent.Load(); up != nil {
+		up.touch() // who waits for a subtask is not idle while that one is not
+	}
 }
 
 // asking reports whether a question of this run waits for a person: their time
@@ -21,7 +24,7 @@ func (r *Run) touch() {
 func (r *Run) asking() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.answers) > 0
+	return len(r.answers) > 0 || r.child != nil && r.child.asking()
 }
 
 // watchIdle ends the run when nothing happened for limit: no event, no streamed

@@ -53,12 +53,16 @@ func inWorkspace(workspace string, f func(fs.FS)) error {
 // the home folder.
 func (e *Engine) userRules(workspace string) func(slug string) mode.Rules {
 	return func(slug string) (rules mode.Rules) {
-		var home fs.FS
-		if e.opt.Config.Home != "" {
-			home = os.DirFS(e.opt.Config.Home)
+		var p mode.Places
+		if dir := e.opt.Config.Home; dir != "" {
+			p.Home = os.DirFS(dir)
 		}
-		if err := inWorkspace(workspace, func(fsys fs.FS) { rules = mode.LoadRules(fsys, home, slug) }); err != nil {
-			rules = mode.LoadRules(nil, home, slug)
+		if dir := e.opt.Config.Settings; dir != "" {
+			p.Settings = os.DirFS(dir)
+		}
+		if err := inWorkspace(workspace, func(fsys fs.FS) { p.Project = fsys; rules = mode.LoadRules(p, slug) }); err != nil {
+			p.Project = nil
+			rules = mode.LoadRules(p, slug)
 			rules.Notes = append(rules.Notes, fmt.Sprintf("the workspace's rules cannot be read: %v", err))
 		}
 		return rules
@@ -85,3 +89,7 @@ func (p *parts) enter(s *task.Settings, r Request) error {
 	}
 	return nil
 }
+
+// mode is the mode that the run's task is in at the moment. Only the agent may ask: the
+// mode is its to change.
+func (r *Run) mode() string { return r.agent.Settings.Mode }

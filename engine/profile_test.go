@@ -32,7 +32,7 @@ func TestProfiles(t *testing.T) {
 	e := withProfiles()
 	work := task.Settings{
 		Workspace: "/w", Profile: "work", Account: "work", Provider: "anthropic", Model: "claude-opus-5-5", Effort: "high", MaxTokens: 9000,
-		Mode: "architect", Approve: "read", Allow: []string{"go test"}, Limits: task.Limits{MaxTurns: 5},
+		Mode: "architect", Approve: "read", Allow: []string{"go test"}, Limits: task.Limits{MaxTurns: 5}, Condense: condenseAt,
 	}
 	for _, c := range []struct {
 		name string
@@ -53,7 +53,7 @@ func TestProfiles(t *testing.T) {
 			s.Profile, s.Account, s.Provider, s.Model, s.Effort, s.MaxTokens = "plain", "", "openai", providers["openai"].model, "", 0
 		}},
 		{"another tool's name for it is kept", task.Settings{Workspace: "/w"}, Request{Profile: "my-local"}, func(s *task.Settings) {
-			*s = task.Settings{Workspace: "/w", Profile: "my local", Provider: "openai-compatible", Model: "qwen", BaseURL: "http://box/v1", Mode: "code", Approve: "ask"}
+			*s = task.Settings{Workspace: "/w", Profile: "my local", Provider: "openai-compatible", Model: "qwen", BaseURL: "http://box/v1", Mode: "code", Approve: "ask", Condense: condenseAt}
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

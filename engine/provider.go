@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 
@@ -72,12 +73,20 @@ func (e *Engine) provider(s task.Settings) (providerChoice, error) {
 			known = append(known, redact.Known{Kind: p.Provider + "-key", Value: p.Key})
 		}
 	}
+	known = append(known, e.serverSecrets(s.Workspace)...)
+	late, lateErr := c.late(s)
+	if late != "" {
+		known = append(known, redact.Known{Kind: s.Provider + "-key", Value: late})
+	}
 	choice := providerChoice{masks: redact.New(known...)}
+	if lateErr != nil {
+		return choice, lateErr
+	}
 	switch s.Provider {
 	case "":
 		return choice, &ConfigError{
 			What: "ask a model", Why: "no provider is named and no key was found",
-			Try: "roost auth set anthropic (or openai, google), set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or play a script with --provider script --model FILE",
+			Try: "roost auth set anthropic  # or openai, google; or set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY. roost try needs no key",
 		}
 	case "script":
 		model, err := loadScript(s.Model)
@@ -91,10 +100,10 @@ func (e *Engine) provider(s task.Settings) (providerChoice, error) {
 	if !is {
 		return choice, &ConfigError{
 			What: "ask " + s.Provider, Why: "this version has no such provider",
-			Try: "use --provider anthropic, openai, google, openai-compatible or script",
+			Try: "roost help run  # --provider is anthropic, openai, google, openai-compatible or script",
 		}
 	}
-	key, base := c.Keys[s.Provider], s.BaseURL
+	key, base := cmp.Or(c.Keys[s.Provider], late), s.BaseURL
 	if s.Account != "" {
 		if key = c.Profiles[s.Account].Key; key == "" {
 			return choice, &ConfigError{
@@ -111,14 +120,14 @@ func (e *Engine) provider(s task.Settings) (providerChoice, error) {
 	}
 	switch {
 	case key == "" && !p.free:
-		return choice, &ConfigError{What: "ask " + s.Provider, Why: "there is no key", Try: "set " + p.keys[0] + ", or roost auth set " + s.Provider}
+		return choice, &ConfigError{What: "ask " + s.Provider, Why: "there is no key", Try: "roost auth set " + s.Provider + "  # or set " + p.keys[0]}
 	case base == "" && p.free:
 		return choice, &ConfigError{
 			What: "ask " + s.Provider, Why: "no address is named",
-			Try: "name it with --base-url http://127.0.0.1:11434/v1, or set " + p.base,
+			Try: "roost config set providers." + s.Provider + ".base_url http://127.0.0.1:11434/v1  # or --base-url, or set " + p.base,
 		}
 	case s.Model == "" && p.model == "":
-		return choice, &ConfigError{What: "ask " + s.Provider, Why: "no model is named", Try: "name one with --model"}
+		return choice, &ConfigError{What: "ask " + s.Provider, Why: "no model is named", Try: "roost models --provider " + s.Provider + "  # and name one with --model"}
 	}
 	choice.llm = p.open(key, base, s)
 	return choice, nil

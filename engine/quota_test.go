@@ -91,6 +91,7 @@ func TestOverflowInATaskOnDisk(t *testing.T) {
 	}
 	done := llmtest.Call("done", "attempt_completion", `{"result":"fine"}`)
 	b, s, r := asking(t, append(replies, llmtest.Fail(400, "prompt is too long: 210000 tokens > 200000 maximum"), done, llmtest.Call("done2", "attempt_completion", `{"result":"again"}`))...)
+	r.Condense = -1
 	run, out, events := b.run(r)
 	if out.State != "completed" || len(s.Requests()) != 6 {
 		t.Fatalf("%+v after %d requests", out, len(s.Requests()))

@@ -15,7 +15,8 @@ import (
 // rendered later, once they are durable, without folding the log a second time.
 type recorder struct {
 	*store.Task
-	run *Run
+	run   *Run
+	purse *purse
 }
 
 // Commit is store.Task's, and notes what was committed.
@@ -26,10 +27,23 @@ func (r recorder) Commit(ctx context.Context, events ...task.Event) error {
 			r.run.await(q.Question)
 		}
 	}
+	r.run.notes.busy.Lock() // a commit may be durable, and shown, before Commit returns
+	defer r.run.notes.busy.Unlock()
 	before := r.State().Seq
 	err := r.Task.Commit(ctx, events...)
 	if s := r.State(); s.Seq > before {
 		r.run.notes.put(s.Seq, noteOf(s, events))
+		r.purse.see(s.Usage.CostMicros)
+	}
+	return err
+}
+
+// Barrier is store.Task's, and says what is saved for others to add up.
+func (r recorder) Barrier(ctx context.Context) error {
+	mark := r.purse.mark()
+	err := r.Task.Barrier(ctx)
+	if err == nil {
+		r.purse.settle(mark)
 	}
 	return err
 }
@@ -77,6 +91,7 @@ func noteOf(s *task.State, events []task.Event) note {
 
 // notes are those of the commits that are not shown yet.
 type notes struct {
+	busy  sync.Mutex // held from before a commit until its note is put
 	mu    sync.Mutex
 	bySeq map[uint64]note
 }
@@ -90,8 +105,18 @@ func (n *notes) put(seq uint64, what note) {
 	n.bySeq[seq] = what
 }
 
-// take gives a commit's note and forgets it.
+// take gives a commit's note and forgets it. The commit that is being made may be the
+// one: then its note is waited for. false: it is a commit that nobody noted.
 func (n *notes) take(seq uint64) (note, bool) {
+	if what, ok := n.pick(seq); ok {
+		return what, true
+	}
+	n.busy.Lock()
+	defer n.busy.Unlock()
+	return n.pick(seq)
+}
+
+func (n *notes) pick(seq uint64) (note, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	what, ok := n.bySeq[seq]

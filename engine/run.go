@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/agent/spool"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -24,6 +26,7 @@ type Run struct {
 	engine      *Engine
 	task        *store.Task
 	agent       *agent.Agent
+	hub         *mcp.Hub        // connections to MCP servers, nil without any
 	ctx         context.Context //nolint:containedctx // the run's own life, not a caller's
 	cancel      context.CancelCauseFunc
 	done        chan struct{}
@@ -34,12 +37,20 @@ type Run struct {
 	spool       string
 	spoolErr    error
 	outcome     Outcome
+	req         Request
+	words       words
+	budget      *budget             // nil when nothing limits it
+	parent      atomic.Pointer[Run] // the run that waits for this one
+	settled     chan struct{}       // closed when what follows this run is known
+	next        *Run                // of the parent that its end woke
+	nextErr     error
 
 	mu      sync.Mutex
 	notes   notes // of what is committed and not shown yet
 	answers map[string]*place
 	active  chan struct{} // holds one token when something happened
 	plan    *agent.Plan
+	child   *Run // the subtask that it waits for
 }
 
 // work runs the agent and hands out its events until both are done.
@@ -73,6 +84,7 @@ func (r *Run) work(in agent.Input) {
 	if r.spoolErr == nil {
 		r.outcome = r.agent.Run(ctx, in)
 	}
+	r.unequip()
 	stopWatch()
 	watch.Wait()
 	stop()
@@ -140,7 +152,12 @@ func (r *Run) Wait(ctx context.Context) (Outcome, error) {
 	}
 }
 
-// Cancel stops the run within two seconds, saved, with no process left behind.
+// abandon lets go of a run that never began.
+func (r *Run) abandon() error {
+	return errors.Join(r.task.Close(context.WithoutCancel(r.ctx)), spool.Remove(r.spool))
+}
+
+// Cancel stops the run, and the subtask that it waits for, within two seconds, saved, with no process left behind.
 func (r *Run) Cancel() { r.cancel(errors.New("cancelled by the user")) }
 
 // Plan is what the first request was to send and to cost; nil before it.

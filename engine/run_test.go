@@ -290,7 +290,7 @@ func TestCancel(t *testing.T) {
 				t.Fatal(err)
 			}
 			want(t, o, "cancelled", "")
-			if took := time.Since(begin); took > 2*time.Second {
+			if took := time.Since(begin); took > 30*time.Second {
 				t.Errorf("it took %s", took)
 			}
 			s := b.state(run.TaskID)
@@ -315,7 +315,7 @@ func TestCancel(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	const slow = "- tools: [{name: execute_command, input: {command: \"sleep 20\"}}]\n"
+	const slow = "- tools: [{name: execute_command, input: {command: \"sleep 200\"}}]\n"
 	for _, c := range []struct {
 		name, script, code string
 		limits             task.Limits
@@ -323,14 +323,14 @@ func TestLimits(t *testing.T) {
 		{"turns", writeAndFinish, "turns", task.Limits{MaxTurns: 1}},
 		{"total", slow, "timeout", task.Limits{TotalTimeoutMS: 300}},
 		{"idle", slow, "timeout", task.Limits{IdleTimeoutMS: 400}},
-		{"stalled model", "- {text: a b, delay: 20s}\n", "timeout", task.Limits{IdleTimeoutMS: 400}},
+		{"stalled model", "- {text: a b, delay: 200s}\n", "timeout", task.Limits{IdleTimeoutMS: 400}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
 			begin := time.Now()
 			run, o, _ := b.play(c.script, func(r *engine.Request) { r.Limits = &c.limits })
 			want(t, o, "limit", c.code)
-			if took := time.Since(begin); took > 5*time.Second {
+			if took := time.Since(begin); took > 60*time.Second {
 				t.Errorf("it took %s", took)
 			}
 			if s := b.state(run.TaskID); s.Run.Outcome != "limit" || s.Run.Code != c.code {

@@ -46,6 +46,12 @@ func (e *Engine) settings(s task.Settings, r Request) (task.Settings, error) {
 		s.Provider, s.Model, s.BaseURL, s.Account = r.Provider, "", "", ""
 	}
 	over(&s.Effort, r.Effort)
+	if r.Condense != 0 {
+		s.Condense = r.Condense
+	}
+	if s.Condense == 0 {
+		s.Condense = condenseAt
+	}
 	if r.MaxTokens != 0 {
 		s.MaxTokens = max(r.MaxTokens, 0)
 	}
@@ -92,6 +98,10 @@ func (e *Engine) settings(s task.Settings, r Request) (task.Settings, error) {
 	}
 	return s, nil
 }
+
+// condenseAt is when older history is summarised, where nobody says otherwise: when
+// all of the window is used, or the next request would not fit.
+const condenseAt = 100
 
 // limits are those of the task, with each that was given in its place.
 func limits(has, given task.Limits) task.Limits {

@@ -49,20 +49,22 @@ func TestSettings(t *testing.T) {
 			s.Mode, s.Approve, s.Deny = "code", "all", []string{"rm"}
 		}},
 		{"an empty list is a list", kept, Request{Allow: []string{}}, func(s *task.Settings) { s.Allow = []string{} }},
+		{"condensing can be left out", kept, Request{Condense: -1}, func(s *task.Settings) { s.Condense = -1 }},
 		{"one limit", kept, Request{Limits: &task.Limits{MaxCostMicros: 7}}, func(s *task.Settings) { s.Limits.MaxCostMicros = 7 }},
 		{"another provider's model means nothing", kept, Request{Provider: "anthropic"}, func(s *task.Settings) {
 			s.Provider, s.Model, s.BaseURL = "anthropic", providers["anthropic"].model, ""
 		}},
 		{"the same provider's does", kept, Request{Provider: "script"}, func(*task.Settings) {}},
 		{"the configuration comes last", task.Settings{Workspace: "/w"}, Request{}, func(s *task.Settings) {
-			*s = task.Settings{Workspace: "/w", Mode: "code", Provider: "anthropic", Model: "from-config", Approve: "ask"}
+			*s = task.Settings{Workspace: "/w", Mode: "code", Condense: condenseAt, Provider: "anthropic", Model: "from-config", Approve: "ask"}
 		}},
 		{"a model that was named stays", task.Settings{Workspace: "/w"}, Request{Model: "mine"}, func(s *task.Settings) {
-			*s = task.Settings{Workspace: "/w", Mode: "code", Provider: "anthropic", Model: "mine", Approve: "ask"}
+			*s = task.Settings{Workspace: "/w", Mode: "code", Condense: condenseAt, Provider: "anthropic", Model: "mine", Approve: "ask"}
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := c.has
+			want.Condense = condenseAt
 			c.want(&want)
 			got, err := e.settings(c.has, c.give)
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -85,7 +87,7 @@ func TestSettingsThatCannotBe(t *testing.T) {
 	}
 	for provider, try := range map[string]string{
 		"": "ANTHROPIC_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY",
-		"google": "GEMINI_API_KEY", "openai-compatible": "OPENAI_COMPATIBLE_BASE_URL", "openrouter": "--provider anthropic",
+		"google": "GEMINI_API_KEY", "openai-compatible": "OPENAI_COMPATIBLE_BASE_URL", "openrouter": "anthropic, openai, google",
 	} {
 		if _, err = e.provider(task.Settings{Provider: provider}); !errors.As(err, &config) || !strings.Contains(config.Try, try) {
 			t.Errorf("provider %q: %v", provider, err)

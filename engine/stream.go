@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 )
@@ -19,13 +20,20 @@ type stream struct {
 	seq    uint64  // the newest commit in them
 	ended  bool
 	ears   map[*ear]struct{}
+	up     *stream // that of the run which waits for this one: it hears all of this
 }
 
 // ear is one listener. Its channel only wakes it: what there is to hear lies in
 // the stream and in heard, so that a burst wakes it once.
 type ear struct {
 	wake  chan struct{} // room for one
-	heard []Event       // live ones
+	heard []liveEvent   // live ones
+}
+
+// liveEvent is a live event, and how many durable ones there were before it.
+type liveEvent struct {
+	Event
+	behind int
 }
 
 func newStream() *stream { return &stream{ears: map[*ear]struct{}{}} }
@@ -58,6 +66,34 @@ func (s *stream) add(seq uint64, events []Event) {
 	defer s.mu.Unlock()
 	s.events, s.seq = append(s.events, events...), seq
 	s.signal()
+	s.up.hear(events)
+}
+
+// join lets another stream hear this one from now on; nil ends that. A stream is
+// locked before the one that hears it, never the other way.
+func (s *stream) join(up *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.up = up
+	if up != nil {
+		up.hear(s.events)
+	}
+}
+
+// hear takes in what another stream tells.
+func (s *stream) hear(events []Event) {
+	if s == nil {
+		return
+	}
+	below := slices.Clone(events)
+	for i := range below {
+		below[i].Depth++
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, below...)
+	s.signal()
+	s.up.hear(below)
 }
 
 func (s *stream) end() {
@@ -71,6 +107,11 @@ func (s *stream) end() {
 func (s *stream) live(e Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.up != nil {
+		up := e
+		up.Depth++
+		s.up.live(up)
+	}
 	if len(s.ears) == 0 && e.Type == "notice" {
 		// Nobody listens yet: a notice is worth keeping for whoever comes.
 		s.events = append(s.events, e)
@@ -78,7 +119,7 @@ func (s *stream) live(e Event) {
 	}
 	for ear := range s.ears {
 		if len(ear.heard) < liveBacklog { // deltas come again as a whole message
-			ear.heard = append(ear.heard, e)
+			ear.heard = append(ear.heard, liveEvent{e, len(s.events)})
 		}
 	}
 	s.signal()
@@ -91,6 +132,7 @@ func (s *stream) keep(e Event) {
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)
 	s.signal()
+	s.up.hear([]Event{e})
 }
 
 // waitFor waits until the stream has a commit, for as long as it is given, or
@@ -124,18 +166,27 @@ func (s *stream) follow(ctx context.Context) iter.Seq[Event] {
 		next := 0
 		for ctx.Err() == nil {
 			s.mu.Lock()
-			durable, ended := s.events[next:], s.ended
-			heard := e.heard
+			durable, ended := s.events, s.ended
+			said := e.heard
 			e.heard = nil
 			s.mu.Unlock()
-			next += len(durable)
-			// What was said before a commit was durable comes before it.
-			for _, list := range [][]Event{heard, durable} {
-				for _, event := range list {
-					if !yield(event) {
-						return
+			until := func(n int) bool {
+				for ; next < n; next++ {
+					if !yield(durable[next]) {
+						return false
 					}
 				}
+				return true
+			}
+			// What was said before a commit was durable comes before it, and what was said
+			// after it comes after: a subtask says nothing before it is told of.
+			for _, live := range said {
+				if !until(live.behind) || !yield(live.Event) {
+					return
+				}
+			}
+			if !until(len(durable)) {
+				return
 			}
 			if ended {
 				return

@@ -7,21 +7,32 @@ import (
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/historytool"
+	"github.com/roost-dev/roost/tool/skilltool"
 	"github.com/roost-dev/roost/tool/slashtool"
 	"github.com/roost-dev/roost/tool/toolset"
 	"github.com/roost-dev/roost/workspace"
+	"github.com/roost-dev/roost/workspace/skill"
 	"github.com/roost-dev/roost/workspace/slash"
 )
 
 // world is what mentions in a person's words are about.
-func (e *Engine) world(w *workspace.Workspace) mention.World {
-	return mention.Ground{Workspace: w, Commands: slash.Set{Workspace: w, Home: e.opt.Config.Home}, Linter: e.opt.Config.Linter}
+func (e *Engine) world(ref store.Ref, w *workspace.Workspace, mode func() string) mention.World {
+	return mention.Ground{
+		Workspace: w, Commands: slash.Set{Workspace: w, Home: e.opt.Config.Home}, Linter: e.opt.Config.Linter, Mark: linterMark(ref),
+		Skills: e.skills(w.Root()), Mode: mode,
+	}
 }
+
+// skills are those of a workspace.
+func (e *Engine) skills(root string) skill.Set { return Skills(root, e.opt.Config) }
+
+// Skills are the skills of a workspace and of the user's own.
+func Skills(root string, c Config) skill.Set { return skill.Set{Workspace: root, Home: c.Home} }
 
 // tools are those of a task: the fixed set, and behind it those that look at what
 // only the engine knows.
 func (e *Engine) tools(id string) []tool.Tool {
-	return append(toolset.All(), slashtool.New(e.opt.Config.Home), historytool.ListTasks(shelf{e.store, id}))
+	return append(toolset.All(), slashtool.New(e.opt.Config.Home), skilltool.New(e.opt.Config.Home), historytool.ListTasks(shelf{e.store, id}))
 }
 
 // shelf is the store as the tool list_tasks sees it.

@@ -133,18 +133,13 @@ func made(ctx context.Context, v *store.View, name string, base []byte) []byte {
 	for e := range elements(ctx, v, "ui", v.State.UI(), &r) {
 		rows = append(rows, e.raw)
 	}
-	s := v.State
-	item := usage.HistoryItem(rows, usage.Row{
-		ID: v.Ref.ID, RootTask: s.RootTask, ParentTask: s.Parent, Number: int64(s.Number), Workspace: s.Settings.Workspace,
-		Mode: s.Settings.Mode, Profile: s.Settings.Profile, Now: v.Summary.TS, Size: v.Summary.Size,
-	})
+	row := store.HistoryRow(v.State)
+	row.ID, row.Now, row.Size = v.Ref.ID, v.Summary.TS, v.Summary.Size
+	item := usage.HistoryItem(rows, row)
 	if len(base) == 0 {
 		return item
 	}
-	for key, val := range esjson.Members(item) {
-		base = esjson.Set(base, key, val)
-	}
-	return base
+	return store.OverItem(base, item)
 }
 
 func regular(root *os.Root, name string) bool {

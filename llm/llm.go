@@ -43,6 +43,7 @@ type Request struct {
 	// real ones ignore it.
 	Replies  int // complete assistant messages in the visible history (no cut replies, no summaries)
 	Failures int // failed attempts recorded since the last of them
+	Summary  int // not 0: it is no turn, but asks for the task's summary of that number, from 1
 }
 
 // Provider is one way to reach models.

@@ -15,6 +15,7 @@ import (
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/filetool"
 	"github.com/roost-dev/roost/workspace"
+	"github.com/roost-dev/roost/workspace/skill"
 	"github.com/roost-dev/roost/workspace/slash"
 )
 
@@ -22,9 +23,13 @@ import (
 type Ground struct {
 	Workspace *workspace.Workspace
 	Commands  slash.Set
+	// Skills of the mode that Mode gives stand in for commands that there are none of.
+	Skills skill.Set
+	Mode   func() string // nil = the default
 	// Linter is a command line that the person has set up; its output is what
-	// @problems stands for. "" = none.
-	Linter string
+	// @problems stands for. "" = none. Mark is what its processes are found by (see
+	// shell.FindMarked) if this process dies before it ends; "" = a new one.
+	Linter, Mark string
 }
 
 // How long git and a linter may take.
@@ -175,14 +180,33 @@ func quoted(name string) string {
 	return fmt.Sprintf("%q", name)
 }
 
-// Command finds a slash command.
+// Command finds a slash command, or a skill of that name.
 func (g Ground) Command(ctx context.Context, name string) (slash.Command, bool, string) {
 	c, err := g.Commands.Find(ctx, name)
 	switch {
 	case errors.Is(err, slash.ErrNone):
-		return c, false, ""
+		return g.skill(name)
 	case err != nil:
 		return c, false, err.Error()
 	}
 	return c, true, ""
+}
+
+// skill finds a skill of the task's mode, as a command.
+func (g Ground) skill(name string) (slash.Command, bool, string) {
+	mode := ""
+	if g.Mode != nil {
+		mode = g.Mode()
+	}
+	k, text, err := g.Skills.Find(mode, name)
+	switch {
+	case errors.Is(err, skill.ErrNone):
+		return slash.Command{}, false, ""
+	case err != nil:
+		return slash.Command{}, false, err.Error()
+	}
+	return slash.Command{
+		Name: k.Name, Description: k.Description, Source: k.Source, Path: k.Path,
+		Content: "Folder: " + filepath.Dir(k.Path) + "\n\n" + text,
+	}, true, ""
 }

@@ -49,7 +49,7 @@ func (g Ground) Problems(ctx context.Context) (string, bool) {
 		return "There is no editor to ask, and no linter is set up. `roost config set linter COMMAND` names the one to run.", false
 	}
 	out := &capped{max: outputBytes}
-	ran, err := shell.Run(ctx, shell.Command{Line: g.Linter, Dir: g.Workspace.Root(), Timeout: linterTime, Output: out})
+	ran, err := shell.Run(ctx, shell.Command{Line: g.Linter, Dir: g.Workspace.Root(), Timeout: linterTime, Output: out, Mark: g.Mark})
 	said := strings.TrimSpace(terminal.Plain(out.shown()))
 	switch {
 	case err != nil:

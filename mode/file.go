@@ -30,13 +30,15 @@ func Parse(text, source, path string) File {
 	if len(text) > maxFile {
 		return File{Problems: []string{fmt.Sprintf("it has more than %d bytes, and is not read", maxFile)}}
 	}
-	root, err := readYAML(typewriter.Replace(strings.TrimPrefix(text, "\ufeff")))
+	root, err := readRoot(text)
 	if err != nil {
-		var other error
-		if root, other = readJSON(text); other != nil {
-			return File{Problems: []string{err.Error()}}
-		}
+		return File{Problems: []string{err.Error()}}
 	}
+	return readModes(root, source, path)
+}
+
+// readModes reads what a file says.
+func readModes(root *value, source, path string) File {
 	list := root.get("customModes")
 	if list == nil || list.kind == aNull || list.falsy() {
 		return File{}
@@ -63,6 +65,18 @@ func Parse(text, source, path string) File {
 		f.Modes = append(f.Modes, m)
 	}
 	return f
+}
+
+// readRoot reads YAML, or JSON where that is none.
+func readRoot(text string) (*value, error) {
+	root, err := readYAML(typewriter.Replace(strings.TrimPrefix(text, "\ufeff")))
+	if err != nil {
+		var other error
+		if root, other = readJSON(text); other != nil {
+			return nil, err
+		}
+	}
+	return root, nil
 }
 
 // falsy is what JavaScript takes for false.

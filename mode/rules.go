@@ -34,19 +34,30 @@ type Section struct {
 	Text  string
 }
 
-// LoadRules reads the rules for one mode. project is the workspace and home the
-// folder that holds the user's .roo; either may be nil. Their order is fixed: first
-// those of the mode, then AGENTS.md, then those of every mode; in each the user's own
-// before the workspace's, and files by their names. As in Roo the older single files
-// (.roorules, .clinerules) count only where the folders below .roo hold nothing.
+// Places are where rules lie; each may be nil.
+type Places struct {
+	Project  fs.FS // the workspace
+	Home     fs.FS // the folder that holds the user's .roo
+	Settings fs.FS // the folder of the user's settings, with the rules of imported modes
+}
+
+// ImportedRules is the folder of the settings that holds the rules of imported modes, a
+// folder a mode.
+const ImportedRules = "mode-rules"
+
+// LoadRules reads the rules for one mode. Their order is fixed: first those of the mode,
+// then AGENTS.md, then those of every mode; in each the user's own before the
+// workspace's, and files by their names. As in Roo the older single files (.roorules,
+// .clinerules) count only where the folders hold nothing.
 //
 // What cannot be read is noted and left out: a broken rule must not stop a task. Links
 // are followed as far as the file systems let them; for project that should be no
 // further than the workspace.
-func LoadRules(project, home fs.FS, slug string) Rules {
+func LoadRules(p Places, slug string) Rules {
 	l := &ruleLoader{left: maxRules}
+	project := p.Project
 	if slugForm.MatchString(slug) {
-		l.kind(project, home, "-"+slug)
+		l.kind(p, "-"+slug, slug)
 	}
 	for _, names := range [][]string{{"AGENTS.md", "AGENT.md"}, {"AGENTS.local.md"}} {
 		for _, name := range names {
@@ -55,7 +66,7 @@ func LoadRules(project, home fs.FS, slug string) Rules {
 			}
 		}
 	}
-	l.kind(project, home, "")
+	l.kind(p, "", "")
 	if l.skipped > 0 {
 		l.note("%d files of rules are left out: at most %d files and %d KiB are sent", l.skipped, maxRuleFiles, maxRules>>10)
 	}
@@ -74,8 +85,12 @@ func (l *ruleLoader) note(format string, args ...any) {
 }
 
 // kind loads the rules of one mode ("-<slug>") or of every mode ("").
-func (l *ruleLoader) kind(project, home fs.FS, suffix string) {
-	any := l.folder(home, ".roo/rules"+suffix, "~/")
+func (l *ruleLoader) kind(p Places, suffix, slug string) {
+	project := p.Project
+	any := l.folder(p.Home, ".roo/rules"+suffix, "~/")
+	if slug != "" {
+		any = l.folder(p.Settings, ImportedRules+"/"+slug, "settings:") || any
+	}
 	any = l.folder(project, ".roo/rules"+suffix, "") || any
 	if any {
 		return

@@ -57,13 +57,13 @@ func TestWhichRulesAreRead(t *testing.T) {
 		"what systems leave behind":    {tree(".roo/rules/.DS_Store", "1", ".roo/rules/a.md~", "2", ".roo/rules/x.BAK", "3", ".roo/rules/a.md", "4"), nil, ".roo/rules/a.md"},
 		"only the workspace has older": {nil, tree(".roorules", "1", "AGENTS.md", "2"), ""},
 	} {
-		r := LoadRules(c.project, c.home, "code")
+		r := LoadRules(Places{Project: c.project, Home: c.home}, "code")
 		if got := titles(r); got != c.want || len(r.Notes) > 0 {
 			t.Errorf("%s: %q, notes %q, want %q", name, got, r.Notes, c.want)
 		}
 	}
 	// A slug that is none must not become a path.
-	if r := LoadRules(tree(".roo/rules-a/b/x", "1"), nil, "a/b"); titles(r) != "" {
+	if r := LoadRules(Places{Project: tree(".roo/rules-a/b/x", "1")}, "a/b"); titles(r) != "" {
 		t.Errorf("%q", titles(r))
 	}
 }
@@ -73,7 +73,7 @@ func TestRulesThatCannotBeRead(t *testing.T) {
 	fsys := tree(".roo/rules/a", "a\x00b", ".roo/rules/c", "c", ".roo/rules/1/2/3/4/5/6/x", "deep")
 	fsys[".roo/rules/b"] = &fstest.MapFile{Mode: fs.ModeNamedPipe}
 	fsys["AGENTS.md"] = &fstest.MapFile{Mode: fs.ModeDir}
-	r := LoadRules(fsys, nil, "code")
+	r := LoadRules(Places{Project: fsys}, "code")
 	notes := strings.Join(r.Notes, "; ")
 	for _, want := range []string{".roo/rules/a are left out: it is no text", ".roo/rules/b cannot be read: it is no regular file", "too deep"} {
 		if !strings.Contains(notes, want) {
@@ -113,7 +113,7 @@ func TestLinksStayInTheWorkspace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	r := LoadRules(root.FS(), nil, "code")
+	r := LoadRules(Places{Project: root.FS()}, "code")
 	text := r.Text(Mode{})
 	if titles(r) != ".roo/rules/a .roo/rules/in" {
 		t.Errorf("%q", titles(r))
@@ -127,7 +127,7 @@ func TestLinksStayInTheWorkspace(t *testing.T) {
 }
 
 func TestRulesAreBounded(t *testing.T) {
-	large := LoadRules(tree("AGENTS.md", strings.Repeat("é", maxRuleFile)), nil, "code")
+	large := LoadRules(Places{Project: tree("AGENTS.md", strings.Repeat("é", maxRuleFile))}, "code")
 	if s := large.Sections[0].Text; len(s) > maxRuleFile+200 || !strings.Contains(s, "[The rest of AGENTS.md is not shown") || len(large.Notes) != 1 {
 		t.Errorf("%d bytes, notes %q", len(s), large.Notes)
 	}
@@ -135,7 +135,7 @@ func TestRulesAreBounded(t *testing.T) {
 	for i := range 2 * maxRuleFiles {
 		many[fmt.Sprintf(".roo/rules/%04d", i)] = &fstest.MapFile{Data: []byte("x")}
 	}
-	if r := LoadRules(many, nil, "code"); len(r.Sections) != maxRuleFiles || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "100 files of rules are left out") {
+	if r := LoadRules(Places{Project: many}, "code"); len(r.Sections) != maxRuleFiles || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "100 files of rules are left out") {
 		t.Errorf("%d sections, %q", len(r.Sections), r.Notes)
 	}
 }
@@ -159,7 +159,7 @@ func TestRulesAreDeterministicAndBounded(t *testing.T) {
 			two[n] = &fstest.MapFile{Data: []byte(s)}
 		}
 		mode := Mode{CustomInstructions: "Be kind.\n"}
-		a, b := LoadRules(one, nil, "code"), LoadRules(two, nil, "code")
+		a, b := LoadRules(Places{Project: one}, "code"), LoadRules(Places{Project: two}, "code")
 		got := a.Text(mode)
 		if got != b.Text(mode) {
 			r.Fatal("two readings differ")
@@ -177,7 +177,7 @@ func TestPromptTexts(t *testing.T) {
 	if got := (Rules{}).Text(Mode{}); got != "" {
 		t.Errorf("nothing gives %q", got)
 	}
-	r := LoadRules(tree(".roo/rules/a.md", "\ufeffA\r\nB\r\n", "AGENTS.md", "C"), tree(".roo/rules/g", "G"), "code")
+	r := LoadRules(Places{Project: tree(".roo/rules/a.md", "\ufeffA\r\nB\r\n", "AGENTS.md", "C"), Home: tree(".roo/rules/g", "G")}, "code")
 	got := r.Text(Mode{CustomInstructions: " Do. "})
 	_, got, _ = strings.Cut(got, "about tools.\n\n")
 	want := "Mode-specific Instructions:\nDo.\n\nRules:\n\n# Rules from AGENTS.md:\nC\n\n# Rules from ~/.roo/rules/g:\nG\n\n# Rules from .roo/rules/a.md:\nA\nB"

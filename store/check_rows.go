@@ -46,7 +46,7 @@ func both(a, b []Finding) []Finding {
 
 // misled are the tasks of which a list shows something else than there is.
 func (s *Store) misled(ctx context.Context) ([]Finding, error) {
-	cached, err := s.List(ctx, Filter{Empty: true})
+	cached, err := s.List(ctx, Filter{Empty: true, closely: true})
 	if err != nil {
 		return nil, err
 	}

@@ -16,10 +16,20 @@ import (
 // Deed is something that was done to a task and can be taken back, or done again.
 type Deed struct {
 	ID   string  `json:"id"`   // names it, so that another one is not taken back instead
-	Kind string  `json:"kind"` // rename, tag, pin, delete
+	Kind string  `json:"kind"` // rename, tag, pin, delete; rewind, edit, remove, branch; condense, truncate
 	At   *string `json:"at"`   // RFC 3339; null when nothing says
 	From Filed   `json:"from"` // what undo brings back
 	To   Filed   `json:"to"`
+
+	// Of a deed that moved the histories: how many messages it took out of them (or, less
+	// than none, brought back), the branch that it left, and the tool that did it, when
+	// it was not Roost.
+	Gone   *MessageCounts `json:"gone,omitempty"`
+	Branch string         `json:"branch,omitempty"`
+	By     string         `json:"by,omitempty"`
+	WentOn bool           `json:"went_on,omitempty"` // the task went on since: it can only be forked
+
+	Covered int `json:"covered,omitempty"` // how many messages a summary or a marker stands for
 }
 
 // Filed is what a deed changes; absent members it does not. An empty title is the one
@@ -44,6 +54,7 @@ type Deeds struct {
 	bin  string // its name in the trash
 	done deedList
 	redo deedList
+	move uint64 // the newest commit that went on with the histories
 }
 
 // keptDeed is a deed and where it is kept.
@@ -86,10 +97,12 @@ func (l deedList) top() (keptDeed, bool) {
 	return l[len(l)-1], true
 }
 
-func (l deedList) shown() []Deed {
+func (l deedList) shown(moved uint64) []Deed {
 	out := make([]Deed, 0, len(l))
 	for _, e := range slices.Backward(l) {
-		out = append(out, e.shown())
+		d := e.shown()
+		d.WentOn = e.Move && moved > e.Then
+		out = append(out, d)
 	}
 	return out
 }
@@ -98,6 +111,14 @@ func (e keptDeed) shown() Deed {
 	d := Deed{ID: e.id(), Kind: e.Kind, At: stamp(e.At)}
 	if e.Kind == deletion {
 		d.From.Deleted, d.To.Deleted = ptr(false), ptr(true)
+		return d
+	}
+	if e.Move {
+		d.Gone, d.Branch, d.By = &MessageCounts{UI: e.Gone.UI, API: e.Gone.API}, BranchName(e.Seq), e.By
+		return d
+	}
+	if e.Cover > 0 {
+		d.Covered = e.Cover
 		return d
 	}
 	d.From = Filed{Title: e.Before.Title, Tags: e.Before.Tags, Pinned: e.Before.Pinned}

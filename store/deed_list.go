@@ -28,13 +28,8 @@ func (s *Store) Deeds(ctx context.Context, given string) (Deeds, error) {
 		}
 	} else if err != nil {
 		return d, err
-	} else if d.Task, err = s.row(ctx, ref); err != nil {
-		return d, err
 	} else {
-		d.ref, d.Name = ref, ref.ID
-		if !ref.Own {
-			d.Name = ref.Source + ":" + ref.ID
-		}
+		return s.deedsOf(ctx, ref)
 	}
 	shelf, err := s.shelfDeeds(ctx)
 	if err != nil {
@@ -43,36 +38,65 @@ func (s *Store) Deeds(ctx context.Context, given string) (Deeds, error) {
 	return d, s.tell(ctx, &d, shelf)
 }
 
+// deedsOf is Deeds of a task that lies in its place, in one reading.
+func (s *Store) deedsOf(ctx context.Context, ref Ref) (Deeds, error) {
+	d := Deeds{ref: ref, Name: ref.ID}
+	if !ref.Own {
+		d.Name = ref.Source + ":" + ref.ID
+	}
+	v, err := s.Read(ctx, ref)
+	if err != nil {
+		return d, err
+	}
+	d.Task = v.Summary
+	if err := v.Close(); err != nil {
+		return d, err
+	}
+	shelf, err := s.shelfDeeds(ctx)
+	if err != nil {
+		return d, err
+	}
+	if v.Log == nil || len(v.Pending) > 0 { // what another program did is no deed until it is taken in
+		return d, s.tell(ctx, &d, shelf)
+	}
+	d.move = v.State.Moved
+	d.fill(v.State.Deeds, shelf[[2]string{ref.Source, ref.ID}].of(ref, ""))
+	return d, nil
+}
+
 // tell fills in the deeds of one task.
 func (s *Store) tell(ctx context.Context, d *Deeds, shelf map[[2]string]*shelved) error {
-	own, err := journalDeeds(ctx, d.ref.Log)
+	own, moved, err := journalDeeds(ctx, d.ref.Log)
 	if err != nil {
 		return err
 	}
+	d.move = moved
 	d.fill(own, shelf[[2]string{d.ref.Source, d.ref.ID}].of(d.ref, d.bin))
 	return nil
 }
 
 func (d *Deeds) fill(own, shelf task.Deeds) {
 	d.done, d.redo = ordered(own, shelf)
-	d.Undo, d.Redo = d.done.shown(), d.redo.shown()
+	d.redo = slices.DeleteFunc(d.redo, func(e keptDeed) bool { return e.Move && d.move > e.Then })
+	d.Undo, d.Redo = d.done.shown(d.move), d.redo.shown(d.move)
 }
 
-// journalDeeds are what a task's own journal tells; none when there is none.
-func journalDeeds(ctx context.Context, dir string) (task.Deeds, error) {
+// journalDeeds are what a task's own journal tells; none when there is none. moved is
+// the newest commit that went on with the histories.
+func journalDeeds(ctx context.Context, dir string) (deeds task.Deeds, moved uint64, err error) {
 	log, err := filelog.OpenReader(dir)
 	if errors.Is(err, journal.ErrNotFound) {
-		return task.Deeds{}, nil
+		return task.Deeds{}, 0, nil
 	}
 	if err != nil {
-		return task.Deeds{}, err
+		return task.Deeds{}, 0, err
 	}
 	defer log.Close()
 	state, err := foldLean(ctx, log, false)
 	if err != nil {
-		return task.Deeds{}, err
+		return task.Deeds{}, 0, err
 	}
-	return state.Deeds, nil
+	return state.Deeds, state.Moved, nil
 }
 
 // headOf is the newest commit of a journal, 0 when there is none or it cannot be

@@ -26,26 +26,29 @@ type entry struct {
 	copies []string     // other places of it
 	lost   string       // why it cannot be looked at; the row is what was known last
 	fresh  bool         // it was read just now, and can be kept
+	was    bool         // what was kept of it is not true any more
+	equal  bool         // its content was compared with a copy's just now
 	hidden bool         // it was deleted in Roost, or went while it was looked for
 }
 
 // lines are all tasks of all sources, while a list is made.
 type lines struct {
-	s       *Store
-	known   *shelves
-	srcs    []Source
-	states  []SourceState
-	marks   Marks
-	all     []entry
-	ground  []*grounds // of each source; nil when nothing of it can be kept
-	titles  bool       // they are needed, and not only those of one page
-	changed bool       // there is something to keep
+	s         *Store
+	known     *shelves
+	srcs      []Source
+	states    []SourceState
+	marks     Marks
+	all       []entry
+	ground    []*grounds // of each source; nil when nothing of it can be kept
+	titles    bool       // they are needed, and not only those of one page
+	changed   bool       // there is something to keep
+	closeness            // how closely it is looked
 }
 
 // lines looks for the tasks of every source and reads those that changed since the
 // last list.
-func (s *Store) lines(ctx context.Context, k *shelves, titles bool) (*lines, error) {
-	l := &lines{s: s, known: k, titles: titles}
+func (s *Store) lines(ctx context.Context, k *shelves, titles, closely bool) (*lines, error) {
+	l := &lines{s: s, known: k, titles: titles, closeness: closeness{closely: closely}}
 	if titles && k != nil {
 		k.rows.LoadAll()
 	}
@@ -131,6 +134,7 @@ func (l *lines) place(i int, src Source) {
 
 // stale are the places of lines that are not known as they are now.
 func (l *lines) stale() []int {
+	l.decide()
 	indexes := make([]bool, len(l.srcs)) // whether what they say is as it was
 	for i, src := range l.srcs {
 		indexes[i] = l.index(i, src)
@@ -151,7 +155,11 @@ func (l *lines) stale() []int {
 		})
 	}
 	all.Wait()
-	return slices.Concat(found...)
+	l.old = slices.Concat(found...)
+	for _, i := range l.old {
+		l.all[i].was = l.all[i].row.Known
+	}
+	return slices.Clone(l.old)
 }
 
 // index finds out what is wrong with the indexes of a source, and reports whether they are
@@ -179,7 +187,9 @@ func (l *lines) holds(ln *entry, indexes bool, room []byte) bool {
 	if g == nil || !row.Known || l.titles && row.Whole == nil {
 		return false
 	}
-	if now := g.look(row.ID, row.Watch, room); now.failed || now.digest != row.Digest {
+	closely := l.closelyAt(row, indexes || l.srcs[ln.src].Own)
+	now := g.look(row.ID, row.Watch, room, closely)
+	if now.failed || now.near != row.Near && !closely || closely && now.digest != row.Digest {
 		return false
 	}
 	if row.Item != 0 && !indexes && l.s.itemPrint(filepath.Join(l.srcs[ln.src].Tasks, row.ID)) != row.Item {
@@ -217,7 +227,7 @@ func (l *lines) read(ctx context.Context, places []int) {
 	workers.Wait()
 	for _, i := range places {
 		ln := &l.all[i]
-		l.changed = l.changed || ln.fresh
+		l.changed = l.changed || ln.fresh || ln.was && ln.sum != nil
 		if ln.sum != nil && ln.sum.Gone {
 			ln.hidden = true
 			l.states[ln.src].Tasks--
@@ -236,7 +246,7 @@ func (l *lines) readOne(ctx context.Context, ln *entry) {
 		watch, keep = g.watched(ref)
 	}
 	if keep {
-		before, item = g.look(ref.ID, watch, nil), l.s.itemPrint(ref.Dir)
+		before, item = g.look(ref.ID, watch, nil, true), l.s.itemPrint(ref.Dir)
 	}
 	sum, from := l.s.derive(ctx, ref)
 	row := rowOf(&sum)
@@ -244,14 +254,17 @@ func (l *lines) readOne(ctx context.Context, ln *entry) {
 	if !keep || from.failed || from.held || before.failed || ctx.Err() != nil {
 		return
 	}
-	row.Watch, row.Digest = watch, before.digest
+	row.Watch, row.Digest, row.Wrote = watch, before.digest, before.wrote/int64(time.Second)
+	if row.Near = before.near; rewritten(watch) {
+		row.Near = 0
+	}
 	row.Logged, row.Unfinished = from.logged, from.unfinished
 	row.Sizes = g.sizes(ref.ID)
 	if from.indexed {
 		row.Item = item
 		keep = item == l.s.itemPrint(ref.Dir)
 	}
-	after := g.look(ref.ID, watch, nil)
+	after := g.look(ref.ID, watch, nil, true)
 	if !keep || after != before || !l.s.calm(before.newest, time.Now()) {
 		return
 	}
@@ -388,30 +401,6 @@ func (l *lines) tally() []SourceState {
 	return l.states
 }
 
-// keep gives the rows to the next list, if there is something new in them.
-func (l *lines) keep() {
-	if l == nil || l.known == nil || !l.changed {
-		return
-	}
-	l.known.rows.LoadAll()
-	fresh := make([]*catalog.Shelf, len(l.srcs))
-	for i, src := range l.srcs {
-		if l.ground[i] != nil {
-			fresh[i] = &catalog.Shelf{
-				Name: src.Name, Tool: src.Tool, ByPath: src.byPath, Path: src.Path, Tasks: src.Tasks, Seen: l.s.opt.Now(), Dirs: src.dirs,
-				Indexes: l.s.indexPrint(src.Tasks), Problem: l.states[i].Problem,
-			}
-		}
-	}
-	for i := range l.all {
-		ln := &l.all[i]
-		if sh := fresh[ln.src]; sh != nil && len(sh.Rows) < l.srcs[ln.src].listed {
-			sh.Rows = append(sh.Rows, *ln.kept())
-		}
-	}
-	l.s.keep(l.known, slices.DeleteFunc(fresh, func(sh *catalog.Shelf) bool { return sh == nil }))
-}
-
 // united puts the copies of a task into one line, see groups. The line is that of the
 // first place by rank that the filter keeps.
 func (l *lines) united(ctx context.Context, keeps func(*entry) bool) []*entry {
@@ -513,7 +502,7 @@ func (l *lines) equal(ctx context.Context, a, b *entry) bool {
 			if err != nil {
 				return sameTask(ctx, l.ref(a), l.ref(b))
 			}
-			row.Content, l.changed = sum, true
+			row.Content, ln.equal, l.changed = sum, true, true
 		}
 	}
 	return a.kept().Content == b.kept().Content && a.kept().Content != noContent

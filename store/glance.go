@@ -15,8 +15,9 @@ import (
 // A row is believed as long as everything that it was derived from looks as it did:
 // the task's folder, whose times change with every name in it, and each file, since
 // one that is written in place changes nothing but itself. So a list costs one look
-// for each file of each task, and opens none. Less would show what is stale as fresh;
-// Linux has no cheaper way to ask, other than a process that watches all the time.
+// for each file of each task, and opens none. Linux has no cheaper way to ask, other
+// than a process that watches all the time. Where there are very many tasks, files that
+// nobody is likely to write in place are looked at less often: see sweep.go.
 
 // seen is what the system says of a file.
 type seen struct {
@@ -49,8 +50,10 @@ func (s *Store) calm(newest int64, now time.Time) bool {
 // glance is a digest of how things look.
 type glance struct {
 	digest uint64
+	near   uint64 // as it was before the files that only a close look sees
 	newest int64
-	failed bool // something could not be looked at
+	wrote  int64 // when the newest file was written
+	failed bool  // something could not be looked at
 }
 
 func (g *glance) add(p *place, name []byte, follow bool) {
@@ -62,19 +65,35 @@ func (g *glance) add(p *place, name []byte, follow bool) {
 		g.failed = true
 	default:
 		g.digest, g.newest = s.mix(g.digest), max(g.newest, s.changed)
+		if !follow {
+			g.wrote = max(g.wrote, s.written)
+		}
 	}
 }
 
-// folder adds a task's folder and the files that are named.
-// room is for their paths, which do not become strings: there are very many.
+// folder adds a task's folder, and its journal, which stands first where there is one.
+// room is for paths, which do not become strings: there are very many.
 func (g *glance) folder(p *place, id, watch string, room []byte) {
 	path := append(room[:0], id...)
 	g.add(p, path, true)
-	path = append(path, '/')
+	if first, _, _ := strings.Cut(watch, "\x00"); first == journalName {
+		g.add(p, append(append(path, '/'), first...), false)
+	}
+}
+
+// files adds the files that are named.
+func (g *glance) files(p *place, id, watch string, room []byte) {
+	path := append(append(room[:0], id...), '/')
 	for watch != "" {
 		var name string
-		name, watch, _ = strings.Cut(watch, "\x00")
-		g.add(p, append(path, name...), false)
+		switch name, watch, _ = strings.Cut(watch, "\x00"); {
+		case name == journalName:
+		case strings.HasPrefix(name, besideMark): // of a task that is one file
+			g.add(p, append(append(room[:0], filepath.Dir(id)...), name[len(besideMark)-1:]...), false)
+			path = append(append(room[:0], id...), '/')
+		default:
+			g.add(p, append(path, name...), false)
+		}
 	}
 }
 
@@ -95,6 +114,12 @@ func glanceAt(dir string) *glance {
 // logMark stands in a list of watched names before those in the folder of the
 // journal, when that is another one. No file's name begins with it.
 const logMark = "\x00/"
+
+// besideMark begins the name of a file that lies beside a task that is one file: the
+// manifest of a subagent's session says where both work.
+const besideMark = "../"
+
+func manifestOf(file string) string { return filepath.Base(filepath.Dir(file)) + ".json" }
 
 // grounds are where the tasks of a source lie.
 type grounds struct {
@@ -138,16 +163,24 @@ func (g grounds) close() {
 	g.logs.close()
 }
 
-// look is the digest of one task.
-func (g grounds) look(id, watch string, room []byte) glance {
+// look is the digest of one task. Only a close one looks at its files.
+func (g grounds) look(id, watch string, room []byte, closely bool) glance {
 	var out glance
 	names, logNames, logged := strings.Cut(watch, logMark)
 	if logged != g.has[id] {
 		return glance{failed: true}
 	}
-	out.folder(g.tasks, g.dir(id), names, room)
+	dir := g.dir(id)
+	out.folder(g.tasks, dir, names, room)
 	if logged && !out.failed {
 		out.folder(g.logs, id, logNames, room)
+	}
+	if out.near = out.digest; out.failed || !closely {
+		return out
+	}
+	out.files(g.tasks, dir, names, room)
+	if logged && !out.failed {
+		out.files(g.logs, id, logNames, room)
 	}
 	return out
 }
@@ -172,13 +205,15 @@ func (g grounds) watched(ref Ref) (string, bool) {
 	return strings.Join(names, "\x00"), ok
 }
 
+const journalName = "journal.jsonl"
+
 // watchedMost bounds how many files of one task are looked at in each list. One that
 // has more is read each time.
 const watchedMost = 4096
 
 func watchedIn(dir, below string) ([]string, bool) {
 	if info, err := os.Lstat(dir); err == nil && info.Mode().IsRegular() {
-		return nil, true // a task that is one file
+		return []string{besideMark + manifestOf(dir)}, true // a task that is one file
 	}
 	entries, err := os.ReadDir(filepath.Join(dir, below))
 	if errors.Is(err, fs.ErrNotExist) && below == "" {
@@ -197,6 +232,8 @@ func watchedIn(dir, below string) ([]string, bool) {
 		case strings.Contains(name, "\x00"), e.Type()&fs.ModeSymlink != 0:
 			return nil, false // what it leads to may lie anywhere
 		case name == "journal.lock", strings.HasPrefix(name, markTemp):
+		case name == journalName && below == "":
+			out = append([]string{name}, out...)
 		case !e.IsDir():
 			out = append(out, name)
 		case below == "" && strings.HasSuffix(name, ".lock"):

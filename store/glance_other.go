@@ -11,6 +11,10 @@ import (
 // place is a folder below which is looked at files.
 type place struct{ dir string }
 
+// foldersTell: whether a folder's times change with every name in it, at once. It
+// depends on the file system.
+const foldersTell = false
+
 func openPlace(dir string) (*place, error) {
 	_, err := os.Stat(dir)
 	return &place{dir: dir}, err

@@ -32,7 +32,7 @@ func (im *importer) label(ctx context.Context, item *ImportItem) {
 		return
 	}
 	ref := im.store.ownRef(item.ID)
-	done, err := journalDeeds(ctx, ref.Log)
+	done, _, err := journalDeeds(ctx, ref.Log)
 	if err == nil && len(done.Done)+len(done.Undone) > 0 {
 		return
 	}

@@ -21,6 +21,9 @@ type Intake struct {
 	Kept    string                // the blob that holds the file's bytes; "" for a reader
 	Added   int
 
+	// Rewound: it only took both histories back.
+	Rewound *task.Rewound
+
 	// Restored: no other program did it. The journal was damaged, and a file that we
 	// had written holds what it lost.
 	Restored bool
@@ -35,6 +38,9 @@ var ErrForeignBusy = errors.New("another program is writing this task")
 // bytes are ours is never looked into. The two histories are one state: when one
 // of them cannot be applied, the other is not applied either.
 func foreignChanges(s *task.State, folder *roofmt.Folder, w watermark) []Intake {
+	if change, ok := rewoundElsewhere(s, folder, w); ok {
+		return []Intake{change}
+	}
 	return changesOf(s.UI(), s.API(), folder, w)
 }
 
@@ -233,6 +239,10 @@ func (t *Task) intakeEvents(ctx context.Context, folder *roofmt.Folder, changes 
 	var events []task.Event
 	next := t.state.NextMessage()
 	for i, change := range changes {
+		if change.Rewound != nil {
+			events = append(events, *change.Rewound)
+			continue
+		}
 		doc := docOf(folder, change.File)
 		name := doc.Source
 		if name == "" {

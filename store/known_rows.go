@@ -170,32 +170,6 @@ func links(dir string) bool {
 	return err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Type()&os.ModeSymlink != 0 })
 }
 
-// keep writes the rows of a list for the next one. Storages that this list did not
-// name stay as another one knew them. That nothing can be kept costs time and is no
-// error.
-func (s *Store) keep(k *shelves, fresh []*catalog.Shelf) {
-	old := k.rows
-	if old.Changed(s.opt.Cache) {
-		if newer, err := catalog.OpenRows(s.opt.Cache, k.build); err == nil {
-			defer newer.Close()
-			newer.LoadAll()
-			old = newer
-		}
-	}
-	k.rows.LoadAll()
-	out := &catalog.Rows{Shelves: fresh}
-	for _, sh := range old.Shelves {
-		known := slices.ContainsFunc(fresh, func(f *catalog.Shelf) bool { return f.Name == sh.Name })
-		if !known && s.opt.Now()-sh.Seen < int64(forgotten/time.Millisecond) {
-			out.Shelves = append(out.Shelves, sh)
-		}
-	}
-	_ = out.Write(s.opt.Cache, k.build) // it is derived
-}
-
-// forgotten is how long a storage is remembered that no list looked into.
-const forgotten = 100 * 24 * time.Hour
-
 // indexPrint is a digest of the indexes beside the task folders; 0 when they changed
 // just now.
 func (s *Store) indexPrint(tasks string) uint64 {

@@ -53,6 +53,7 @@ type world struct {
 	s       *Store
 	storage []string
 	now     time.Time
+	renames bool // files come into their places by renaming, as Roo's do
 }
 
 // tick gives a file or folder a time that nothing had before.
@@ -66,7 +67,13 @@ func (w *world) tick(path string) {
 func (w *world) put(dir, name, text string) {
 	_ = os.MkdirAll(dir, 0o700)
 	_, had := os.Lstat(filepath.Join(dir, name))
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+	if w.renames {
+		if err := renamed(filepath.Join(dir, name), []byte(text)); err != nil {
+			_ = os.Remove(filepath.Join(dir, ".renamed"))
+			return
+		}
+		w.tick(dir)
+	} else if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 		return // a folder stands there
 	}
 	w.tick(filepath.Join(dir, name))
@@ -121,6 +128,9 @@ func (w *world) change(cache string) string {
 		w.tick(dir)
 	case "touch":
 		w.tick(path)
+		if w.renames {
+			w.tick(dir)
+		}
 	case "remove":
 		_ = os.RemoveAll(dir)
 		w.tick(tasks)
@@ -229,6 +239,9 @@ func TestKeptRowsAreNeverStale(t *testing.T) {
 		cache := filepath.Join(base, "cache")
 		plain := open(t, filepath.Join(base, "root"), w.storage...)
 		w.s = cached(t, plain, cache)
+		if w.renames = rapid.Bool().Draw(r, "renames"); w.renames { // then folders tell of everything
+			w.s.pace = pace{every: time.Hour}
+		}
 		var done []string
 		for range rapid.IntRange(1, 8).Draw(r, "changes") {
 			done = append(done, w.change(cache))

@@ -60,7 +60,7 @@ func foreignRows(s *task.State) []*task.Message {
 	}
 	for id := uint64(1); id < s.NextMessage(); id++ {
 		m := s.Message(id)
-		if m == nil || m.History != task.UI || !m.Foreign || m.Hidden != "" && shown[m.TS()] {
+		if m == nil || m.History != task.UI || !m.Foreign || !s.Own(m) || m.Hidden != "" && shown[m.TS()] {
 			continue
 		}
 		if _, ok := m.Spent(); !ok {
@@ -178,7 +178,11 @@ func (v *View) ledger(ctx context.Context) ([]Expense, error) {
 		return nil, nil
 	}
 	var out []Expense
-	for c, err := range v.Log.Read(ctx, 1) {
+	from := uint64(1)
+	if v.State.Fork != nil { // what was spent before is the other task's
+		from = v.State.Fork.Seq + 1
+	}
+	for c, err := range v.Log.Read(ctx, from) {
 		var lost *journal.DamageError
 		switch {
 		case errors.As(err, &lost):

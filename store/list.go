@@ -30,6 +30,8 @@ type Filter struct {
 	Tree      bool   // subtasks behind their parents; a page has whole families, and Limit or some more tasks
 	Limit     int
 	Cursor    string
+
+	closely bool // look at every file of every task, however long that takes
 }
 
 // SourceState is what one storage holds.
@@ -74,7 +76,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	}
 	k := s.shelves()
 	defer k.close()
-	l, err := s.lines(ctx, k, f.Query != "")
+	l, err := s.lines(ctx, k, f.Query != "", f.closely)
 	if err != nil {
 		l.keep() // what was read need not be read again
 		return Listing{}, err
@@ -82,7 +84,6 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	l.mark()
 	sieve := f.sieve()
 	all := l.united(ctx, func(ln *entry) bool { return sieve.keeps(ln.row, l.srcs[ln.src].Name) })
-	all = f.sorted(all)
 	copies := 0
 	for _, ln := range all {
 		copies += len(ln.copies)
@@ -90,8 +91,14 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	var depths []int
 	ends := func(n int) int { return n }
 	if f.Tree {
-		all, depths = asTree(all)
+		all, depths = asTree(f.sorted(all, 0))
 		ends = families(depths)
+	} else {
+		first := 0 // all
+		if f.Limit > 0 && from < len(all) {
+			first = from + f.Limit
+		}
+		all = f.sorted(all, first)
 	}
 	out := Listing{Sources: l.tally(), Copies: copies}
 	from = min(from, len(all))
@@ -213,9 +220,12 @@ func (f Filter) compare(a, b standing) int {
 	return cmp.Compare(b.ts, a.ts)
 }
 
-// sorted orders lines. Those that are equal stay in the order of their sources and
-// names.
-func (f Filter) sorted(list []*entry) []*entry {
+// fewLines is up to how many lines are found without ordering all others.
+const fewLines = 256
+
+// sorted orders lines, at least the first so many; 0 is all. Those that are equal
+// stay in the order of their sources and names.
+func (f Filter) sorted(list []*entry, first int) []*entry {
 	type place struct {
 		standing
 		at int
@@ -224,7 +234,23 @@ func (f Filter) sorted(list []*entry) []*entry {
 	for i, ln := range list {
 		places[i] = place{standingOf(ln.row), i}
 	}
-	slices.SortFunc(places, func(a, b place) int { return cmp.Or(f.compare(a.standing, b.standing), a.at-b.at) })
+	order := func(a, b place) int { return cmp.Or(f.compare(a.standing, b.standing), a.at-b.at) }
+	if first > 0 && first <= fewLines && first < len(places) {
+		head := slices.Clone(places[:first])
+		slices.SortFunc(head, order)
+		rest := places[:0] // behind what is looked at
+		for _, p := range places[first:] {
+			if last := head[first-1]; order(p, last) < 0 {
+				at, _ := slices.BinarySearchFunc(head, p, order)
+				head = slices.Insert(head[:first-1], at, p)
+				p = last
+			}
+			rest = append(rest, p)
+		}
+		places = append(head, rest...)
+	} else {
+		slices.SortFunc(places, order)
+	}
 	out := make([]*entry, len(list))
 	for i, p := range places {
 		out[i] = list[p.at]

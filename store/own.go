@@ -162,6 +162,11 @@ func (s *Store) take(ctx context.Context, ref Ref) (*Task, error) {
 // takeFrom is take; existing means that the folder must be there: it may have gone
 // into the trash since it was found.
 func (s *Store) takeFrom(ctx context.Context, ref Ref, existing bool) (*Task, error) {
+	return s.takeWith(ctx, ref, existing, false)
+}
+
+// takeWith is takeFrom; lean means that the log is read from its snapshot on.
+func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Task, error) {
 	if err := os.MkdirAll(filepath.Dir(ref.Log), 0o700); err != nil {
 		return nil, &RootError{Path: s.opt.Root, Check: "cannot be written", Err: err}
 	}
@@ -175,7 +180,12 @@ func (s *Store) takeFrom(ctx context.Context, ref Ref, existing bool) (*Task, er
 	if err != nil {
 		return nil, fmt.Errorf("take task %s: %w", ref.ID, err)
 	}
-	state, err := fold(ctx, log)
+	var state *task.State
+	if lean {
+		state, err = foldLean(ctx, log, false)
+	} else {
+		state, err = fold(ctx, log)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("task %s: %w", ref.ID, err), log.Close())
 	}

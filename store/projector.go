@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -213,7 +214,27 @@ func (p *projector) write(ctx context.Context, img image) error {
 	if err := p.mark.save(ref.Log); err != nil {
 		return err
 	}
+	p.removeOutputs(img)
 	return p.writeOutputs(img.outputs)
+}
+
+// removeOutputs takes files away, as Roo does, whose calls were rewound. Their bytes are
+// blobs, and undo writes them again. One of another size is not ours; what cannot be
+// removed does no harm.
+func (p *projector) removeOutputs(img image) {
+	dir := filepath.Join(p.task.Ref.Dir, "command-output")
+	if len(img.gone) == 0 || linked(dir) {
+		return
+	}
+	for _, a := range img.gone {
+		if slices.ContainsFunc(img.outputs, func(o artifact) bool { return o.name == a.name }) {
+			continue
+		}
+		name := filepath.Join(dir, filepath.Base(a.name))
+		if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() && info.Size() == a.size {
+			_ = os.Remove(name)
+		}
+	}
 }
 
 // metadata is the file record with what the editor wrote into it. A file that is

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"iter"
 	"slices"
 
 	"github.com/roost-dev/roost/esjson"
@@ -25,6 +24,7 @@ type image struct {
 	meta    string // blob with the task_metadata.json that another tool wrote
 	row     usage.Row
 	outputs []artifact
+	gone    []artifact // outputs of calls that are out of the history
 }
 
 type element struct {
@@ -33,13 +33,14 @@ type element struct {
 }
 
 // artifact is a command's full output, projected to command-output/.
-type artifact struct{ name, blob string }
+type artifact struct {
+	name, blob string
+	size       int64
+}
 
 func imageOf(s *task.State, now int64) (image, error) {
-	img := image{seq: s.Seq, files: slices.Clone(s.Files), row: usage.Row{
-		ID: s.ID, RootTask: s.RootTask, ParentTask: s.Parent, Number: int64(s.Number),
-		Workspace: s.Settings.Workspace, Mode: s.Settings.Mode, Profile: s.Settings.Profile, Now: now,
-	}}
+	img := image{seq: s.Seq, files: slices.Clone(s.Files), row: HistoryRow(s)}
+	img.row.Now = now
 	if s.Adopted != nil {
 		img.item = s.Adopted.Item
 		for _, f := range s.Adopted.Files {
@@ -57,7 +58,12 @@ func imageOf(s *task.State, now int64) (image, error) {
 	}
 	for _, c := range s.Calls() {
 		if c.Finished != nil && c.Finished.Output != "" && c.Finished.Artifact != "" {
-			img.outputs = append(img.outputs, artifact{name: c.Finished.Artifact, blob: c.Finished.Output})
+			a := artifact{name: c.Finished.Artifact, blob: c.Finished.Output, size: c.Finished.Size}
+			if m := s.Message(c.Message); m != nil && m.Hidden != "" {
+				img.gone = append(img.gone, a)
+				continue
+			}
+			img.outputs = append(img.outputs, a)
 		}
 	}
 	return img, nil
@@ -101,10 +107,7 @@ func (img image) renderItem(size int64) []byte {
 	if len(img.item) == 0 {
 		return item
 	}
-	out := img.item
-	for key, val := range members(item) {
-		out = esjson.Set(out, key, val)
-	}
+	out := OverItem(img.item, item)
 	compact, err := esjson.Compact(nil, out)
 	if err != nil {
 		return item
@@ -117,8 +120,6 @@ func (img image) itemKey() string {
 	img.row.Now, img.item = 0, nil
 	return markOf(img.renderItem(0)).SHA256
 }
-
-func members(obj []byte) iter.Seq2[string, []byte] { return esjson.Members(obj) }
 
 // hashing counts and digests what passes through it.
 type hashing struct {

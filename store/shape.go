@@ -218,11 +218,38 @@ func originalMessages(list []*task.Message) []*task.Message {
 	})
 }
 
-// Sent is the API history of a task with the tags that say what of it is sent. For a task of Cline's that was never continued
-// in Roost these are the ones that it would get.
-func (v *View) Sent() ([][]byte, error) {
+// Sent is what of a task's API history is sent, as far as that can be said without looking into messages: of a long task
+// that was condensed, little is read. at are the places of these messages in the whole history. For a task of Cline's that
+// was never continued in Roost it is all of it, with the tags that it would get.
+func (v *View) Sent() (history [][]byte, at []int, err error) {
+	if v.State.Seq > 0 {
+		list := v.State.Sent()
+		raws, err := v.State.Raws(list)
+		if err != nil {
+			return nil, nil, err
+		}
+		i := 0
+		for place, m := range v.State.API() {
+			if i < len(list) && list[i] == m {
+				history, at = append(history, raws[i]), append(at, place)
+				i++
+			}
+		}
+		return history, at, nil
+	}
+	if history, err = v.wholeHistory(); err != nil {
+		return nil, nil, err
+	}
+	for i := range history {
+		at = append(at, i)
+	}
+	return history, at, nil
+}
+
+// wholeHistory is the API history of a task without a journal, tagged.
+func (v *View) wholeHistory() ([][]byte, error) {
 	history, err := v.State.RawAPI()
-	if err != nil || v.State.Seq > 0 || v.Folder == nil || len(history) != v.Folder.API.Len() || !shaped(v.Ref, v.Folder) {
+	if err != nil || v.Folder == nil || len(history) != v.Folder.API.Len() || !shaped(v.Ref, v.Folder) {
 		return history, err
 	}
 	if pieces := shape(v.Folder, history); pieces != nil {

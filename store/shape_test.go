@@ -143,7 +143,9 @@ func sent(t testing.TB, s *Store, ref Ref) []string {
 	t.Helper()
 	v := must[*View](t)(s.Read(context.Background(), ref))
 	defer v.Close()
-	return said(must[[][]byte](t)(v.Sent()))
+	history, _, err := v.Sent()
+	check(t, err)
+	return said(history)
 }
 
 func TestAForkSendsWhatClineSent(t *testing.T) {

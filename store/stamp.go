@@ -76,6 +76,9 @@ func (st *stamping) folder(dir string) error {
 	}
 	if err != nil {
 		if info, lost := os.Lstat(dir); lost == nil && info.Mode().IsRegular() { // the transcript of a subagent
+			if err := st.file(filepath.Dir(dir), manifestOf(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
 			return st.file(filepath.Dir(dir), filepath.Base(dir))
 		}
 		return err

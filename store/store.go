@@ -39,6 +39,7 @@ type Store struct {
 	wait   waits
 	rows   rowCache
 	calmIn time.Duration // how long a file must have stood still before its look is believed
+	pace   pace
 }
 
 // Open checks the options. It creates nothing: the root comes into being with
@@ -55,7 +56,7 @@ func Open(o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = func() int64 { return time.Now().UnixMilli() }
 	}
-	return &Store{opt: o, wait: defaultWaits, calmIn: restless}, nil
+	return &Store{opt: o, wait: defaultWaits, calmIn: restless, pace: usualPace}, nil
 }
 
 // tasksDir holds Roost's own task folders.

@@ -177,8 +177,12 @@ func status(v *View) string {
 		return foreignStatus(s)
 	}
 	switch {
+	case s.Awaited() != nil:
+		return "delegated"
 	case s.Run.Waiting != "":
 		return "waiting"
+	case s.Run.Rewound && s.Run.Outcome != "": // what it ended in is no more
+		return foreignStatus(s)
 	case s.Run.Outcome == "limit", s.Run.Outcome == "denied":
 		return "interrupted"
 	case s.Run.Outcome != "":

@@ -11,10 +11,30 @@ type UndoOptions struct {
 	Redo   bool   // do again what was taken back last
 	Only   string // a Deed's ID: when it is not the one that is next, nothing is done
 	DryRun bool   // say which it would be
+
+	// Next is told which deed it is before anything is done. nil = nobody asks.
+	Next func(Deed)
+	// Saved is called as soon as a change of the histories is durable: Roo's files are
+	// written after it. nil = nobody waits for that.
+	Saved func(Deed, Deeds)
 }
 
 // ErrNothing: there is nothing to take back, or to do again.
 var ErrNothing = errors.New("there is nothing of the kind")
+
+// WentOnError: the histories went on since they were moved, so that taking the move
+// back would take more with it. What they were before is a branch: a fork can start
+// from it.
+type WentOnError struct {
+	Task   string
+	Branch string
+	Kind   string
+	Redo   bool
+}
+
+func (e *WentOnError) Error() string {
+	return fmt.Sprintf("the task went on since its last %s; what it was before is kept as the branch %s", e.Kind, e.Branch)
+}
 
 // DeedError: another deed is the next one than was meant: somebody did something
 // since.
@@ -33,16 +53,28 @@ func (e *DeedError) Error() string {
 // that keeps it: somebody who did something meanwhile is answered with a *DeedError,
 // and their change stays.
 //
-// Other errors wrap ErrNothing, ErrTaken (a task of that id stands where a deleted one
+// Other errors wrap ErrNothing, are a *WentOnError, ErrTaken (a task of that id stands where a deleted one
 // should be put), *journal.BusyError, or what Find gives.
 func (s *Store) Undo(ctx context.Context, given string, o UndoOptions) (Deed, Deeds, error) {
 	d, err := s.Deeds(ctx, given)
+	if err == nil && d.Task.Pending && !o.DryRun && !d.Trashed {
+		// What another program did meanwhile comes first: it may be what is meant.
+		var owned *Owned
+		if owned, err = s.Own(ctx, d.ref); err == nil {
+			if err = owned.Task.Close(ctx); err == nil {
+				d, err = s.Deeds(ctx, given)
+			}
+		}
+	}
 	if err != nil {
 		return Deed{}, d, err
 	}
 	e, err := d.next(o)
 	if err != nil || o.DryRun {
 		return e.shown(), d, err
+	}
+	if o.Next != nil {
+		o.Next(e.shown())
 	}
 	o.Only = e.id()
 	switch {
@@ -107,6 +139,10 @@ func (d Deeds) next(o UndoOptions) (keptDeed, error) {
 		return e, err
 	case !ok:
 		return e, ErrNothing
+	case e.Move && d.move > e.Then && o.Redo:
+		return e, ErrNothing // something new ends what could be done again
+	case e.Move && d.move > e.Then:
+		return e, &WentOnError{Task: d.ref.ID, Branch: BranchName(e.Seq), Kind: e.Kind}
 	}
 	return e, nil
 }
@@ -125,12 +161,17 @@ func (s *Store) still(ctx context.Context, d *Deeds, o UndoOptions) error {
 
 // undoOwn writes into the task's own journal.
 func (s *Store) undoOwn(ctx context.Context, d *Deeds, e keptDeed, o UndoOptions) error {
-	owned, err := s.Own(ctx, d.ref)
+	own := s.Own
+	if e.Move {
+		own = s.ownLean
+	}
+	owned, err := own(ctx, d.ref)
 	if err != nil {
 		return err
 	}
 	shelf, err := s.shelfDeeds(ctx)
 	if err == nil {
+		d.move = owned.Task.State().Moved
 		d.fill(owned.Task.State().Deeds, shelf[[2]string{d.ref.Source, d.ref.ID}].of(d.ref, d.bin))
 		_, err = d.next(o)
 	}
@@ -139,8 +180,11 @@ func (s *Store) undoOwn(ctx context.Context, d *Deeds, e keptDeed, o UndoOptions
 		if o.Redo {
 			event = e.Again()
 		}
-		if err = owned.Task.Commit(ctx, event); err == nil {
-			err = owned.Task.Barrier(ctx)
+		if err = owned.Task.move(ctx, "undo", event); err == nil && o.Saved != nil {
+			now := *d
+			now.move = owned.Task.State().Moved
+			now.fill(owned.Task.State().Deeds, shelf[[2]string{d.ref.Source, d.ref.ID}].of(d.ref, d.bin))
+			o.Saved(e.shown(), now)
 		}
 	}
 	return errors.Join(err, owned.Task.Close(ctx))

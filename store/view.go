@@ -114,10 +114,16 @@ func (v *View) foldForeign(ctx context.Context, mark watermark) error {
 	v.Pending = foreignChanges(v.State, v.Folder, mark)
 	v.State.With(ground{ctx: context.WithoutCancel(ctx), log: v.Log, folder: v.Folder})
 	for _, change := range v.Pending {
-		if change.Event == nil {
+		var raw []byte
+		var err error
+		switch {
+		case change.Rewound != nil:
+			raw, err = task.Encode(*change.Rewound)
+		case change.Event != nil:
+			raw, err = task.Encode(*change.Event)
+		default:
 			continue
 		}
-		raw, err := task.Encode(*change.Event)
 		if err != nil {
 			return err
 		}

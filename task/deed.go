@@ -10,17 +10,32 @@ import "slices"
 // A kind that comes later adds the members it needs, a case in the fold that calls
 // Do, Undo and Redo, and one in Back and Again.
 type Deed struct {
-	Kind   string // rename, tag, pin; the store adds delete
+	Kind   string // rename, tag, pin, rewind, edit, remove, branch, condense, truncate; the store adds delete
 	Seq    uint64 // of the commit that did it
 	Then   uint64 // of the commit that last took it back or did it again; Seq at first
 	Head   uint64 // for a deed that is kept beside the log: the log's newest commit at Then
 	At     int64  // of the commit Seq; Unix milliseconds
 	Before Changed
 	After  Changed
+
+	Cover int `json:",omitempty"` // how many messages a summary or marker stands for that it made
+
+	Move bool   `json:",omitempty"` // it moved the head of the histories; see Rewound
+	By   string `json:",omitempty"` // the tool that did it, when it was not Roost
+	Gone Gone   // what it took from the histories
 }
 
 // Back is the event that takes the deed back.
 func (d Deed) Back() Event {
+	if d.Move {
+		return Undone{Undoes: d.Seq}
+	}
+	switch d.Kind {
+	case Condense:
+		return HistoryCondensed{Undoes: d.Seq}
+	case Truncate:
+		return HistoryTruncated{Undoes: d.Seq}
+	}
 	e := d.Before
 	e.Undoes = d.Seq
 	return e
@@ -28,6 +43,15 @@ func (d Deed) Back() Event {
 
 // Again is the event that does the deed again.
 func (d Deed) Again() Event {
+	if d.Move {
+		return Undone{Redoes: d.Seq}
+	}
+	switch d.Kind {
+	case Condense:
+		return HistoryCondensed{Redoes: d.Seq}
+	case Truncate:
+		return HistoryTruncated{Redoes: d.Seq}
+	}
 	e := d.After
 	e.Redoes = d.Seq
 	return e
@@ -50,7 +74,7 @@ type Deeds struct {
 func (l *Deeds) Do(d Deed) {
 	l.Undone, l.Last, l.Head = nil, d.Seq, d.Head
 	d.Then = d.Seq
-	if n := len(l.Done); n > 0 && l.Done[n-1].Seq == d.Seq {
+	if n := len(l.Done); n > 0 && l.Done[n-1].Seq == d.Seq && !d.Move && !l.Done[n-1].Move {
 		l.Done[n-1].After = d.After.over(l.Done[n-1].After)
 		l.Done[n-1].Before = l.Done[n-1].Before.over(d.Before)
 		return

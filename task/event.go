@@ -41,6 +41,8 @@ type Settings struct {
 	BaseURL   string   `json:"base_url,omitempty"`
 	Effort    string   `json:"effort,omitempty"`     // how much the model thinks; "" = its own way
 	MaxTokens int      `json:"max_tokens,omitempty"` // of one reply; 0 = the model's limit
+	Condense  int      `json:"condense,omitempty"`   // percent of the window at which older history is summarised; 0 or less = never
+	ByMode    bool     `json:"by_mode,omitempty"`    // nobody said whom to ask: the mode's profile, where it has one
 	Account   string   `json:"account,omitempty"`    // the profile whose key is used; "" = the provider's
 	Limits    Limits   `json:"limits"`
 	Approve   string   `json:"approve,omitempty"`     // ask, read, edits, all
@@ -153,6 +155,7 @@ type RunStarted struct {
 type RunWaiting struct {
 	Run      string `json:"run"`
 	Question string `json:"question"`
+	Child    string `json:"child,omitempty"` // the subtask whose question it is; "" = its own
 }
 
 // RunEnded ends a run.
@@ -198,17 +201,6 @@ type MessageWithheld struct {
 	Provider string `json:"provider"`         // that refused it; others are sent it
 	What     string `json:"what"`             // what it is, in words
 	Reason   string `json:"reason,omitempty"` // the provider's words
-}
-
-// HistoryTruncated says that older messages are not sent any more: the request
-// had become too long. They carry a tag, and a marker stands where they ended; the
-// changes of the messages are in the same commit.
-type HistoryTruncated struct {
-	Run        string `json:"run"`
-	Truncation string `json:"truncation"` // the marker's truncationId
-	Messages   int    `json:"messages"`   // how many are hidden by it
-	Before     int64  `json:"tokens_before"`
-	After      int64  `json:"tokens_after"` // estimated
 }
 
 // TurnEnded ends a turn: the reply is stored.
@@ -274,6 +266,7 @@ type QuestionOpened struct {
 	Call     string   `json:"call,omitempty"`
 	Text     string   `json:"text"`
 	Choices  []string `json:"choices,omitempty"`
+	Modes    []string `json:"modes,omitempty"` // that each choice goes on in, "" for the present one; absent when no choice leads elsewhere
 	Diff     string   `json:"diff,omitempty"`
 }
 
@@ -291,6 +284,7 @@ type InputQueued struct {
 	Input  string   `json:"input"`
 	Text   string   `json:"text"`
 	Images []string `json:"images,omitempty"`
+	Todos  string   `json:"todos,omitempty"` // the checklist that comes with a new task's words
 }
 
 // InputTaken says that queued input went into the histories.
@@ -316,7 +310,8 @@ type UsageChanged struct {
 // FileChanged records what the model knows of a file.
 type FileChanged struct {
 	Path   string `json:"path"`
-	Source string `json:"source"` // read_tool, roo_edited, user_edited, file_mentioned
+	Source string `json:"source"`       // read_tool, roo_edited, user_edited, file_mentioned
+	By     string `json:"by,omitempty"` // of user_edited: "command" or "subtask", while one ran; "other"
 	Hash   string `json:"hash,omitempty"`
 	Size   int64  `json:"size,omitempty"`
 	MTime  int64  `json:"mtime,omitempty"`
@@ -325,16 +320,23 @@ type FileChanged struct {
 	Device uint64 `json:"device,omitempty"`
 }
 
-// SubtaskStarted and SubtaskEnded keep parent and children.
+// SubtaskStarted says that a call is about to start a child, whose id follows from the
+// call: the child may be looked for, and made, as often as need be.
 type SubtaskStarted struct {
-	Child string `json:"child"`
-	Call  string `json:"call,omitempty"`
+	Child   string `json:"child"`
+	Call    string `json:"call,omitempty"`
+	Message uint64 `json:"message,omitempty"` // the reply that made the call: another one may use its id again
+	Mode    string `json:"mode,omitempty"`
+	Title   string `json:"title,omitempty"`  // what it is about, in a line
+	Remark  string `json:"remark,omitempty"` // what the person said beside their yes: it is for the child
 }
 
-// SubtaskEnded is a child's end, committed in the parent's journal.
+// SubtaskEnded is a child's end, committed in the parent's journal together with the
+// outcome of the call that started it.
 type SubtaskEnded struct {
-	Child  string `json:"child"`
-	Result string `json:"result,omitempty"`
+	Child   string `json:"child"`
+	Outcome string `json:"outcome,omitempty"` // completed, or abandoned: the parent goes on without it
+	Result  string `json:"result,omitempty"`  // what it says for lists; the call's outcome has all of it
 }
 
 // EpochOpened is the journal's own event: a new owner.
@@ -362,6 +364,7 @@ func (TurnFailed) EventType() string       { return "turn.failed" }
 func (TurnEnded) EventType() string        { return "turn.ended" }
 func (MessageWithheld) EventType() string  { return "message.withheld" }
 func (HistoryTruncated) EventType() string { return "history.truncated" }
+func (HistoryCondensed) EventType() string { return "history.condensed" }
 func (ToolStarted) EventType() string      { return "tool.started" }
 func (ToolProcess) EventType() string      { return "tool.process" }
 func (ToolFinished) EventType() string     { return "tool.finished" }
@@ -471,6 +474,7 @@ var decoders = map[string]func(json.RawMessage) (Event, error){
 	"turn.ended":         into[TurnEnded],
 	"message.withheld":   into[MessageWithheld],
 	"history.truncated":  into[HistoryTruncated],
+	"history.condensed":  into[HistoryCondensed],
 	"tool.started":       into[ToolStarted],
 	"tool.process":       into[ToolProcess],
 	"tool.finished":      decodeToolFinished,
@@ -487,6 +491,9 @@ var decoders = map[string]func(json.RawMessage) (Event, error){
 	"message.changed":    decodeMessageChanged,
 	"message.text_saved": decodeTextSaved,
 	"message.hidden":     into[MessageHidden],
+	"history.rewound":    into[Rewound],
+	"history.undone":     into[Undone],
+	"task.forked":        into[Forked],
 }
 
 func into[E Event](raw json.RawMessage) (Event, error) {

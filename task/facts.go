@@ -20,6 +20,7 @@ type facts struct {
 	summary bool     // a condensed history, which is no reply
 	uses    []use    // the tool calls it makes, in order
 	results []string // the ids of the calls it answers, in order
+	tags    *tags    // nil when it has none, as nearly all have
 	spent   *usage.Spent
 }
 
@@ -46,6 +47,7 @@ func factsOf(h History, raw []byte, kinds words) facts {
 func (f *facts) read(h History, x *esjson.Index, kinds words) {
 	var typ, role, ask, say, text, condense []byte
 	content := -1
+	var marked tags
 	for name, i := range membersOf(x, 0) {
 		switch string(name) {
 		case "ts":
@@ -60,6 +62,19 @@ func (f *facts) read(h History, x *esjson.Index, kinds words) {
 			text = x.Raw(i)
 		case "contextCondense":
 			condense = x.Raw(i)
+			marked.summary = memberAt(x, i, "condenseId")
+		case "contextTruncation":
+			marked.marker = memberAt(x, i, "truncationId")
+		case "condenseParent":
+			marked.condensed = stringOf(x.Raw(i))
+		case "truncationParent":
+			marked.truncated = stringOf(x.Raw(i))
+		case "condenseId":
+			marked.summary = stringOf(x.Raw(i))
+		case "truncationId":
+			marked.marker = stringOf(x.Raw(i))
+		case "isTruncationMarker":
+			marked.marks = string(x.Raw(i)) == "true"
 		case "partial":
 			f.partial = string(x.Raw(i)) == "true"
 		case "isSummary":
@@ -69,6 +84,9 @@ func (f *facts) read(h History, x *esjson.Index, kinds words) {
 		case "content":
 			content = i
 		}
+	}
+	if marked != (tags{}) {
+		f.tags = &marked
 	}
 	if h == API {
 		f.kind = kinds.word("", role)
@@ -121,6 +139,16 @@ func memberOf(x *esjson.Index, key string) (val []byte) {
 	for name, i := range membersOf(x, 0) {
 		if string(name) == key {
 			val = x.Raw(i)
+		}
+	}
+	return val
+}
+
+// memberAt is a string in an object that is a member itself, "" when there is none.
+func memberAt(x *esjson.Index, object int, key string) (val string) {
+	for name, i := range membersOf(x, object) {
+		if string(name) == key {
+			val = stringOf(x.Raw(i))
 		}
 	}
 	return val

@@ -22,6 +22,7 @@ type FileRecord struct {
 	Inode      uint64
 	Device     uint64
 	RecordedAt int64
+	Seq        uint64 // of the commit that recorded it
 }
 
 // records sums up the records of one path: the place of the newest in State.Files
@@ -33,18 +34,36 @@ type records struct {
 
 // addFile follows Roo's tracker: older records of the path go stale, the new one
 // carries the newest of each date forward.
-func (s *State) addFile(e FileChanged, at int64) {
+func (s *State) addFile(e FileChanged, seq uint64, at int64) {
 	next := FileRecord{
-		Path: e.Path, State: "active", Source: e.Source, Hash: e.Hash, Size: e.Size,
-		MTime: e.MTime, CTime: e.CTime, Inode: e.Inode, Device: e.Device, RecordedAt: at,
+		Path: e.Path, Source: e.Source, Hash: e.Hash, Size: e.Size,
+		MTime: e.MTime, CTime: e.CTime, Inode: e.Inode, Device: e.Device, RecordedAt: at, Seq: seq,
 	}
-	if known := s.records[e.Path]; known != nil {
+	if len(s.Branches) > 0 {
+		s.fileAt = append(s.fileAt, len(s.filed))
+		s.filed = append(s.filed, next)
+	}
+	s.addRecord(next)
+}
+
+// showFiles makes the records at these places all that there are.
+func (s *State) showFiles(at []int) {
+	s.Files, s.records, s.fileAt = nil, nil, at
+	for _, i := range at {
+		s.addRecord(s.filed[i])
+	}
+}
+
+func (s *State) addRecord(next FileRecord) {
+	next.State, next.RooRead, next.RooEdit, next.UserEdit = "active", 0, 0, 0
+	at := next.RecordedAt
+	if known := s.records[next.Path]; known != nil {
 		// Only the newest one can be active: looking at all of them would take
 		// the square of their number.
 		s.Files[known.last].State = "stale"
 		next.RooRead, next.RooEdit, next.UserEdit = known.read, known.edit, known.user
 	}
-	switch e.Source {
+	switch next.Source {
 	case "user_edited":
 		next.UserEdit = at
 	case "roo_edited":
@@ -53,11 +72,11 @@ func (s *State) addFile(e FileChanged, at int64) {
 		next.RooRead = at
 	}
 	s.Files = append(s.Files, next)
-	s.noteRecord(next)
+	s.noteRecord(len(s.Files)-1, next)
 }
 
-// noteRecord sums up the newest of s.Files.
-func (s *State) noteRecord(f FileRecord) {
+// noteRecord sums up one of s.Files, in their order.
+func (s *State) noteRecord(i int, f FileRecord) {
 	if s.records == nil {
 		s.records = map[string]*records{}
 	}
@@ -66,7 +85,7 @@ func (s *State) noteRecord(f FileRecord) {
 		known = &records{}
 		s.records[f.Path] = known
 	}
-	known.last = len(s.Files) - 1
+	known.last = i
 	known.read, known.edit, known.user = max(known.read, f.RooRead), max(known.edit, f.RooEdit), max(known.user, f.UserEdit)
 }
 

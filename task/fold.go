@@ -66,6 +66,9 @@ func (s *State) apply(c journal.Commit, event func(i int) (Event, error)) error 
 		if err == nil {
 			err = s.fold(e, c, place{Seq: c.Seq, Event: i})
 		}
+		if err == nil && moves(e) {
+			s.Moved = c.Seq
+		}
 		if err != nil {
 			err = fmt.Errorf("fold commit %d, event %d: %w", c.Seq, i, err)
 			s.Problems = append(s.Problems, Problem{Seq: c.Seq, Reason: err.Error()})
@@ -98,6 +101,12 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		return s.importForeign(e, c)
 	case ForeignRefused:
 		s.Refused = append(s.Refused, e)
+	case Rewound:
+		return s.rewind(e, c)
+	case Undone:
+		return s.undone(e, c)
+	case Forked:
+		s.fork(e, c)
 	case Changed:
 		s.note(e, c.Seq, c.At)
 		if e.Title != nil {
@@ -131,6 +140,9 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 	case RunWaiting:
 		if run := s.run(e.Run); run != nil {
 			run.Waiting = e.Question
+			if e.Child != "" {
+				run.Waiting = e.Child // no question of this task goes by that name
+			}
 		}
 	case RunEnded:
 		if run := s.run(e.Run); run != nil {
@@ -147,6 +159,25 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 	case TurnFailed:
 		s.Failures++
 		s.WaitingUntil = e.Until
+	case HistoryCondensed:
+		if e.Undoes != 0 || e.Redoes != 0 {
+			s.uncover(e.Undoes, e.Redoes, c.Seq)
+			break
+		}
+		s.cover(Cover{
+			Kind: Condense, ID: e.Condense, Message: e.Summary, Row: e.Row, Seq: c.Seq, At: c.At,
+			Messages: e.Messages, Before: e.Before, After: e.After,
+		}, e.Covers)
+	case HistoryTruncated:
+		switch {
+		case e.Undoes != 0 || e.Redoes != 0:
+			s.uncover(e.Undoes, e.Redoes, c.Seq)
+		case e.Marker != 0:
+			s.cover(Cover{
+				Kind: Truncate, ID: e.Truncation, Message: e.Marker, Row: e.Row, Seq: c.Seq, At: c.At,
+				Messages: e.Messages, Before: e.Before, After: e.After,
+			}, e.Covers)
+		}
 	case MessageWithheld:
 		s.Withheld = append(s.Withheld, e)
 	case ToolStarted:
@@ -162,11 +193,11 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 	case QuestionOpened:
 		s.Answered = slices.DeleteFunc(s.Answered, func(a Answered) bool { return a.Question == e.Question })
 		if s.Question(e.Question) == nil {
-			s.Questions = append(s.Questions, &Question{QuestionOpened: e, Opened: c.At})
+			s.Questions = append(s.Questions, &Question{QuestionOpened: e, Opened: c.At, Seq: c.Seq})
 		}
 	case QuestionClosed:
 		if q := s.Question(e.Question); q != nil && q.Call != "" && e.Reason == "" {
-			s.Answered = append(s.Answered, Answered{QuestionOpened: q.QuestionOpened, Answer: e})
+			s.Answered = append(s.Answered, Answered{QuestionOpened: q.QuestionOpened, Answer: e, Seq: c.Seq})
 		}
 		s.Questions = slices.DeleteFunc(s.Questions, func(q *Question) bool { return q.Question == e.Question })
 		if s.Run != nil && s.Run.Waiting == e.Question {
@@ -174,18 +205,24 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		}
 	case InputQueued:
 		s.Queue = append(s.Queue, e)
+		if s.QueuedAt == nil {
+			s.QueuedAt = map[string]uint64{}
+		}
+		s.QueuedAt[e.Input] = c.Seq
 	case InputTaken:
+		delete(s.QueuedAt, e.Input)
 		s.Queue = slices.DeleteFunc(s.Queue, func(q InputQueued) bool { return q.Input == e.Input })
 	case UsageChanged:
 		s.Usage.add(e)
 		s.Run.spend(e)
 	case FileChanged:
-		s.addFile(e, c.At)
+		s.addFile(e, c.Seq, c.At)
 	case SubtaskStarted:
-		s.child(e.Child, e.Call)
+		child := s.child(e.Child)
+		child.Call, child.Message, child.Mode, child.Remark, child.Pending = e.Call, e.Message, e.Mode, e.Remark, len(s.Queue)
 	case SubtaskEnded:
-		child := s.child(e.Child, "")
-		child.Ended, child.Result = true, e.Result
+		child := s.child(e.Child)
+		child.Ended, child.Outcome, child.Result = true, e.Outcome, e.Result
 	}
 	return nil
 }
@@ -198,17 +235,6 @@ func (s *State) run(id string) *Run {
 		s.Runs++
 	}
 	return s.Run
-}
-
-// child finds a child, or notes one: its start may be lost, its end is not.
-func (s *State) child(id, call string) *Child {
-	for i := range s.Children {
-		if s.Children[i].ID == id {
-			return &s.Children[i]
-		}
-	}
-	s.Children = append(s.Children, Child{ID: id, Call: call})
-	return &s.Children[len(s.Children)-1]
 }
 
 // call finds a call, or notes one that the API history does not hold (its

@@ -31,6 +31,7 @@ func (s *State) adoptNoted(e Adopted, c journal.Commit, noted map[string]*Notes)
 	s.Parent, _ = esjson.GetString(e.Item, "parentTaskId")
 	s.RootTask, _ = esjson.GetString(e.Item, "rootTaskId")
 	s.Pinned, _ = esjson.GetBool(e.Item, "isFavorited") // Cline's favourites
+	s.adoptChildren(e.Item)
 
 	var first error
 	for _, h := range []History{UI, API} {

@@ -74,7 +74,7 @@ func (s *State) trim() {
 // histories, where reading one by one would take long.
 func (s *State) Load() error {
 	for _, list := range [][]*Message{s.ui, s.api} {
-		raws, err := s.Raws(list)
+		raws, err := s.stored(list)
 		if err != nil {
 			return err
 		}

@@ -196,9 +196,13 @@ func TestManyAlikeAreMatchedInOneGo(t *testing.T) {
 		}
 		return time.Since(begin)
 	}
-	small, big := alike(3_000), alike(60_000)
-	t.Logf("3,000 in %s, 60,000 in %s", small, big)
-	if big > 100*small && big > time.Second {
-		t.Errorf("twenty times the messages took %.0f times as long", float64(big)/float64(small))
+	// A busy machine can make any single measurement long; only a matching that compares
+	// each with each is too long every time.
+	var small, big time.Duration
+	for range 5 {
+		if small, big = alike(3_000), alike(60_000); big <= 100*small || big <= time.Second {
+			return
+		}
 	}
+	t.Errorf("3,000 in %s, 60,000 in %s: twenty times the messages took %.0f times as long", small, big, float64(big)/float64(small))
 }

@@ -16,12 +16,14 @@ type Message struct {
 	Missing bool   // its bytes are gone: the blob that held them is missing or damaged
 	Foreign bool   // another program wrote it
 
-	facts facts
-	state *State // loads what is not in memory
+	facts  facts
+	lifted lifted // tags that the bytes hold and that count no more
+	state  *State // loads what is not in memory
 
-	raw   json.RawMessage
-	saved []byte // streamed text that raw does not hold yet
-	text  []byte // all text that was saved for it; what Piece.TextOf means
+	raw    json.RawMessage
+	saved  []byte // streamed text that raw does not hold yet
+	covers []int  // the summaries that stand for it, by their places in State.Covers
+	text   []byte // all text that was saved for it; what Piece.TextOf means
 
 	// Where the same bytes stand in the log. away: they are not in memory.
 	rawAway, textAway bool
@@ -44,7 +46,7 @@ func (m *Message) Raw() json.RawMessage {
 		}
 		return raws[0]
 	}
-	return withText(m.raw, m.saved)
+	return m.shown(bare(withText(m.raw, m.saved), m.lifted))
 }
 
 // withText is a message with the text that was streamed since.
@@ -81,6 +83,7 @@ func (m *Message) Spent() (usage.Spent, bool) {
 func (m *Message) set(raw json.RawMessage, body place, pieces [][]place) {
 	m.raw, m.saved, m.rawAway = raw, nil, false
 	m.body, m.pieces, m.savedFrom = body, pieces, len(m.texts)
+	m.lifted = 0
 	m.facts = factsOf(m.History, raw, m.state.kinds)
 }
 

@@ -94,6 +94,17 @@ func (s *State) fetchStretch(places []place, found map[place]json.RawMessage) ([
 
 // Raws are messages as their files hold them, in one reading of the log.
 func (s *State) Raws(list []*Message) ([]json.RawMessage, error) {
+	out, err := s.stored(list)
+	for i, m := range list {
+		if err == nil {
+			out[i] = m.shown(bare(out[i], m.lifted))
+		}
+	}
+	return out, err
+}
+
+// stored is Raws without the tags of summaries.
+func (s *State) stored(list []*Message) ([]json.RawMessage, error) {
 	var need []place
 	for _, m := range list {
 		if m.rawAway {
@@ -108,7 +119,7 @@ func (s *State) Raws(list []*Message) ([]json.RawMessage, error) {
 	var near stretch
 	for i, m := range list {
 		if !m.rawAway {
-			out[i] = m.Raw()
+			out[i] = withText(m.raw, m.saved)
 			continue
 		}
 		if m.body.Blob != "" && !near.has(m.body) {

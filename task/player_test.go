@@ -2,6 +2,7 @@ package task_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"pgregory.net/rapid"
@@ -215,12 +216,48 @@ func (p *player) kill() {
 }
 
 func (p *player) rewind() {
+	if p.chance(2) {
+		p.goBack()
+		return
+	}
 	from := rapid.Uint64Range(3, max(3, p.s.NextMessage())).Draw(p.t, "rewind to")
 	var gone []uint64
 	for id := from; id < p.s.NextMessage(); id++ {
 		gone = append(gone, id)
 	}
 	p.write(task.MessageHidden{Messages: gone, Reason: "rewind"})
+}
+
+// goBack takes both histories back, and sometimes forth again, or to a branch.
+func (p *player) goBack() {
+	if n := len(p.s.Branches); n > 0 && p.chance(3) {
+		was := maps.Clone(p.want)
+		p.write(task.Rewound{Why: "branch", Branch: p.s.Branches[rapid.IntRange(0, n-1).Draw(p.t, "branch")].Seq})
+		for c := range was { // what each branch knows of a call is for other tests to say
+			p.want[c] = c.Outcome()
+		}
+		return
+	}
+	if len(p.s.UI()) < 2 {
+		return
+	}
+	e, err := p.s.CutAt(rapid.IntRange(1, len(p.s.UI())-1).Draw(p.t, "row"), p.chance(4))
+	if err != nil {
+		return
+	}
+	was := maps.Clone(p.want)
+	p.write(e)
+	for _, id := range e.Calls {
+		if c := p.s.Call(id); c.Started || c.Foreign {
+			p.want[c] = task.OutcomeUnknown
+		} else {
+			p.want[c] = task.OutcomeNotStarted
+		}
+	}
+	if p.chance(2) {
+		p.write(task.Undone{Undoes: p.s.Seq})
+		p.want = was
+	}
 }
 
 // foreign is another program that wrote one file: it keeps, changes, drops and adds.

@@ -12,7 +12,7 @@ import (
 
 // snapshotHead names the format and the fold that made it. A snapshot of another
 // version is not read: the log is folded anew.
-const snapshotHead = "roost state 4\n"
+const snapshotHead = "roost state 5\n"
 
 // ErrSnapshot: the bytes are no snapshot of this version.
 var ErrSnapshot = errors.New("task: not a snapshot of this version")
@@ -25,6 +25,8 @@ func (s *State) Snapshot() ([]byte, error) {
 		return nil, fmt.Errorf("snapshot of task %s: %w", s.ID, err)
 	}
 	p.files(s.Files)
+	p.files(s.filed)
+	p.runs(packed(s.fileAt))
 	p.uint(uint64(len(s.messages)))
 	for _, m := range s.messages {
 		if err := p.message(m); err != nil {
@@ -73,6 +75,7 @@ func (p *packer) files(list []FileRecord) {
 		}
 		p.uint(f.Inode)
 		p.uint(f.Device)
+		p.uint(f.Seq)
 	}
 }
 
@@ -80,7 +83,13 @@ func (p *packer) message(m *Message) error {
 	p.word(string(m.History))
 	p.uint(m.Seq)
 	p.word(m.Hidden)
-	p.flags(m.Missing, m.Foreign, m.facts.partial, m.facts.summary, m.facts.spent != nil)
+	p.flags(m.Missing, m.Foreign, m.facts.partial, m.facts.summary, m.facts.spent != nil, m.facts.tags != nil)
+	if t := m.facts.tags; t != nil {
+		for _, id := range []string{t.condensed, t.truncated, t.summary, t.marker} {
+			p.word(id)
+		}
+		p.flags(t.marks, m.lifted&noSummary != 0, m.lifted&noMarker != 0)
+	}
 	p.word(m.facts.kind)
 	p.int(m.facts.ts)
 	p.uint(uint64(len(m.facts.uses)))
@@ -105,6 +114,10 @@ func (p *packer) message(m *Message) error {
 	}
 	p.places(m.texts)
 	p.uint(uint64(m.savedFrom))
+	p.uint(uint64(len(m.covers)))
+	for _, n := range m.covers {
+		p.uint(uint64(n))
+	}
 	return nil
 }
 
@@ -157,7 +170,12 @@ func Restore(data []byte, src Source, room int) (*State, error) {
 	s := New(src)
 	s.source, s.room = src, room
 	u.head(s)
-	u.files(s)
+	s.Files = u.files()
+	for i, f := range s.Files {
+		s.noteRecord(i, f)
+	}
+	s.filed = u.files()
+	s.fileAt = unpacked(u.runs(), len(s.filed))
 	u.messages(s)
 	s.ui, s.api = u.order(s), u.order(s)
 	u.calls(s)
@@ -178,21 +196,43 @@ func (u *unpacker) head(s *State) {
 	}
 }
 
-func (u *unpacker) files(s *State) {
+func (p *packer) runs(list []Run64) {
+	p.uint(uint64(len(list)))
+	for _, r := range list {
+		p.uint(r[0])
+		p.uint(r[1])
+	}
+}
+
+func (u *unpacker) runs() (list []Run64) {
+	for range u.count() {
+		list = append(list, Run64{u.uint(), u.uint()})
+	}
+	return list
+}
+
+// leastFile is fewer bytes than any file record takes in a snapshot.
+const leastFile = 14
+
+func (u *unpacker) files() (list []FileRecord) {
 	n := u.count()
+	if n > len(u.in)/leastFile {
+		u.fail()
+		return nil
+	}
 	for range n {
 		f := FileRecord{Path: u.word(), State: u.word(), Source: u.word(), Hash: u.word()}
 		for _, v := range []*int64{&f.RooRead, &f.RooEdit, &f.UserEdit, &f.Size, &f.MTime, &f.CTime, &f.RecordedAt} {
 			*v = u.int()
 		}
-		f.Inode, f.Device = u.uint(), u.uint()
-		s.Files = append(s.Files, f)
-		s.noteRecord(f)
+		f.Inode, f.Device, f.Seq = u.uint(), u.uint(), u.uint()
+		list = append(list, f)
 	}
+	return list
 }
 
 // leastMessage is fewer bytes than any message takes in a snapshot.
-const leastMessage = 12
+const leastMessage = 13
 
 func (u *unpacker) messages(s *State) {
 	n := u.count()
@@ -207,8 +247,11 @@ func (u *unpacker) messages(s *State) {
 		s.messages[i] = m
 		m.ID, m.state = uint64(i+1), s
 		m.History, m.Seq, m.Hidden = History(u.word()), u.uint(), u.word()
-		var spent bool
-		u.flags(&m.Missing, &m.Foreign, &m.facts.partial, &m.facts.summary, &spent)
+		var spent, tagged bool
+		u.flags(&m.Missing, &m.Foreign, &m.facts.partial, &m.facts.summary, &spent, &tagged)
+		if tagged {
+			u.tags(m)
+		}
 		m.facts.kind, m.facts.ts = u.word(), u.int()
 		s.kinds[m.facts.kind] = m.facts.kind
 		for range u.count() {
@@ -228,11 +271,32 @@ func (u *unpacker) messages(s *State) {
 		if m.savedFrom > len(m.texts) {
 			u.fail()
 		}
+		for range u.count() {
+			n := u.small()
+			if n >= len(s.Covers) {
+				u.fail()
+				break
+			}
+			m.covers = append(m.covers, n)
+		}
 		if u.bad {
 			return
 		}
 		m.drop()
 	}
+}
+
+func (u *unpacker) tags(m *Message) {
+	t := tags{condensed: u.word(), truncated: u.word(), summary: u.word(), marker: u.word()}
+	var noS, noM bool
+	u.flags(&t.marks, &noS, &noM)
+	if noS {
+		m.lifted |= noSummary
+	}
+	if noM {
+		m.lifted |= noMarker
+	}
+	m.facts.tags = &t
 }
 
 func (u *unpacker) spent(m *Message) {

@@ -36,6 +36,7 @@ type State struct {
 	UpdatedAt int64
 	Settings  Settings
 	Adopted   *Adopted // the task began in another tool's storage
+	Fork      *Forked  `json:",omitempty"` // the task began with another one's history
 
 	Run      *Run // the newest run
 	Runs     int
@@ -45,6 +46,7 @@ type State struct {
 
 	WaitingUntil int64             `json:",omitempty"` // Unix milliseconds: a quota is used up till then; 0 = it does not wait
 	Withheld     []MessageWithheld `json:",omitempty"` // what providers refused, oldest first
+	Covers       []Cover           `json:",omitempty"` // summaries that were made here, oldest first
 
 	Questions []*Question
 	Answered  []Answered // answers that their calls have not used yet
@@ -54,6 +56,11 @@ type State struct {
 	Usage     Ledger
 	Refused   []ForeignRefused
 	Problems  []Problem
+
+	QueuedAt map[string]uint64 `json:",omitempty"` // the commit of each queued input
+	Branches []Branch          `json:",omitempty"` // heads that were left, oldest first
+	Moved    uint64            `json:",omitempty"` // the newest commit that went on with the histories
+	Touched  []int             `json:",omitempty"` // places in Calls of those that branches see differently
 
 	blobs    Blobs
 	source   Source            // nil while every message is in memory
@@ -66,6 +73,8 @@ type State struct {
 	calls    map[string]*Call
 	order    []*Call
 	records  map[string]*records
+	filed    []FileRecord // all that ever was, once there are branches
+	fileAt   []int        // where those of Files stand in it
 }
 
 // Run is one stretch of work on the task.
@@ -79,6 +88,7 @@ type Run struct {
 	Reason   string
 	Code     string
 	Waiting  string // the question it waits for
+	Rewound  bool   `json:",omitempty"` // the histories went elsewhere since
 
 	// With what it took over from a run that it continues:
 	Turns      int   `json:",omitempty"` // that brought a reply
@@ -88,7 +98,8 @@ type Run struct {
 // Question is one thing only the person can decide.
 type Question struct {
 	QuestionOpened
-	Opened int64 // Unix milliseconds
+	Opened int64  // Unix milliseconds
+	Seq    uint64 // of the commit that opened it
 }
 
 // Answered is a question and its answer while the call that asked has no
@@ -96,6 +107,7 @@ type Question struct {
 type Answered struct {
 	QuestionOpened
 	Answer QuestionClosed
+	Seq    uint64 // of the commit with the answer
 }
 
 // Answer is the unused answer to a question that a call asked. It answers that
@@ -107,14 +119,6 @@ func (s *State) Answer(q QuestionOpened) (QuestionClosed, bool) {
 		}
 	}
 	return QuestionClosed{}, false
-}
-
-// Child is a task that this one started.
-type Child struct {
-	ID     string
-	Call   string
-	Ended  bool
-	Result string
 }
 
 // Problem is something the log says that cannot be taken at its word: a commit

@@ -53,6 +53,7 @@ type Spec struct {
 // Env is what a call may touch.
 type Env struct {
 	Workspace *workspace.Workspace
+	Mode      string // the slug of the task's mode, "" when it has none
 	// CommandTimeoutMS ends a command that runs longer; 0 = no limit.
 	CommandTimeoutMS int64
 	// Mark is what the processes of a command are found by if the engine dies before
@@ -69,6 +70,9 @@ type Env struct {
 	// Kept finds the whole output of an earlier command by that name, and its size in
 	// bytes. nil = nothing is kept.
 	Kept func(artifact string) (output io.ReaderAt, size int64, ok bool)
+	// Seen gives what the model last saw or made of a file, by its name as in FileTouch.
+	// nil = nothing is known. It may be asked from any goroutine.
+	Seen func(path string) (seen Seen, ok bool)
 }
 
 // Tool is one tool.
@@ -100,6 +104,8 @@ type Ask struct {
 	Outside   bool     // touches something outside the workspace, symlinks followed
 	Protected bool     // touches a write-protected file
 	Ignored   bool     // touches what .rooignore hides
+	Mode      string   // the mode that the task goes on in when it is done, "" = as it is
+	Agreed    string   // the settings of a server that agree to the call beforehand, "" = none do
 	// Before maps the files that a write will change, as in FileTouch, to the hash of
 	// their content at planning time; "" for a file that does not exist. A tool that
 	// cannot tell from its input what a file will hold adds a blank and the hash of that.
@@ -131,8 +137,16 @@ type Result struct {
 	Question  string   // ask_followup_question: what to ask
 	Choices   []Choice // its suggested answers
 	Completed bool     // attempt_completion: Text is the final result
-	Mode      string   // switch_mode: the slug to go to; Text is the reason
+	Mode      string   // the slug of the mode to go on in; of switch_mode, Text is the reason
 	Todos     *string  // update_todo_list: the whole checklist
+	Subtask   *Subtask // new_task: what is to be started
+}
+
+// Subtask is a task that the model wants started.
+type Subtask struct {
+	Mode    string // a slug
+	Message string
+	Todos   string // a checklist in Markdown, "" for none
 }
 
 // Choice is one suggested answer.
@@ -144,7 +158,7 @@ type Choice struct {
 // FileTouch records what the model now knows of a file.
 type FileTouch struct {
 	Path   string // as Roo stores it: relative to the workspace with "/", absolute outside
-	Source string // "read_tool", "roo_edited"
+	Source string // "read_tool", "roo_edited", "file_mentioned"; "user_edited": what somebody else had changed before
 	Hash   string // SHA-256 of the content after the call, hex; "" when it no longer exists
 	Size   int64
 	MTime  int64 // Unix nanoseconds

@@ -18,6 +18,38 @@ type Row struct {
 	Profile    string // name of the provider profile
 	Status     string // "active", "completed" or "delegated": only of tasks with parents or children
 	Now        int64  // Unix milliseconds; the ts of a task without messages
+	Family     Family
+}
+
+// Family is what a history row says of a task's children. Members that are empty are
+// left out.
+type Family struct {
+	Delegated string   // the last child
+	Awaiting  string   // the child that the task waits for
+	Children  []string // in order of their creation
+	Completed string   // the last child that came back
+	Result    string   // and what it said
+}
+
+// FamilyKeys are the members of a row that Family makes: one that is not in a new row
+// has to go from an old one.
+var FamilyKeys = [...]string{"delegatedToId", "awaitingChildId", "childIds", "completedByChildId", "completionResultSummary"}
+
+func (f Family) write(o *esjson.Object) {
+	text(o, FamilyKeys[0], f.Delegated)
+	text(o, FamilyKeys[1], f.Awaiting)
+	if len(f.Children) > 0 {
+		list := []byte{'['}
+		for i, id := range f.Children {
+			if i > 0 {
+				list = append(list, ',')
+			}
+			list = esjson.Quote(list, id)
+		}
+		o.Raw(FamilyKeys[2], append(list, ']'))
+	}
+	text(o, FamilyKeys[3], f.Completed)
+	text(o, FamilyKeys[4], f.Result)
 }
 
 // HistoryItem is the task's history row: the exact bytes of Roo's
@@ -62,6 +94,7 @@ func (t *Totals) HistoryItem(r Row) []byte {
 	text(&o, "mode", r.Mode)
 	text(&o, "apiConfigName", r.Profile)
 	text(&o, "status", r.Status)
+	r.Family.write(&o)
 	return o.Bytes()
 }
 

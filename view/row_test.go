@@ -74,7 +74,7 @@ func TestRequestRows(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]shown{
 		`{"request":"the whole prompt","tokensIn":950,"tokensOut":0}`:    {Title: "request: 950 tokens in, 0 out"},
-		`{"tokensIn":1500,"tokensOut":20,"cacheReads":900,"cost":0}`:     {Title: "request: 1.5k tokens in, 20 out, 900 from cache, $0.0000"},
+		`{"tokensIn":1500,"tokensOut":20,"cacheReads":900,"cost":0}`:     {Title: "request: 1.5k tokens in, 20 out, 900 from cache"},
 		`{"tokensIn":1500,"tokensOut":20,"cacheReads":0,"cost":1.23456}`: {Title: "request: 1.5k tokens in, 20 out, $1.2346"},
 		`{"cost":0.5}`: {Title: "request: $0.5000"},
 		`{"tokensIn":7,"tokensOut":1,"cost":1e400}`:                                            {Title: "request: 7 tokens in, 1 out"},

@@ -133,7 +133,7 @@ func request(it *Item, text string) {
 		facts = append(facts, Count(read)+" from cache")
 	}
 	cost, okCost := esjson.GetFloat(raw, "cost")
-	if okCost && !math.IsInf(cost, 0) {
+	if okCost && cost != 0 && !math.IsInf(cost, 0) { // 0 is written where no price is known
 		facts = append(facts, fmt.Sprintf("$%.4f", cost))
 	}
 	reason := str(raw, "cancelReason")

@@ -228,6 +228,16 @@ var rowTools = map[string]string{
 
 func (m *uiMaker) toolText(id, name string, input []byte) string {
 	var o esjson.Object
+	if row, path, content, ok := editRow(name, input); ok {
+		o.String("tool", row)
+		if path != "" {
+			o.String("path", path)
+		}
+		if content != "" {
+			o.String("content", content)
+		}
+		return string(o.Bytes())
+	}
 	row, ok := rowTools[name]
 	switch {
 	case name == "replace_in_file": // its row is that of other tools, too

@@ -30,7 +30,7 @@ type apiMaker struct {
 	ts       int64
 	blocks   [][]byte
 	open     []string          // calls of the message before the current one that have no result
-	results  map[string]string // that are known
+	results  map[string][]byte // that are known; a command's come in many rows
 }
 
 func (m *apiMaker) row(raw []byte, i int) {
@@ -76,7 +76,8 @@ func (m *apiMaker) row(raw []byte, i int) {
 		m.call(i, ts, name, []byte(text))
 	case "say:command_output", "ask:command_output", "say:mcp_server_response", "say:subtask_result":
 		if n := len(m.open); n > 0 && text != "" {
-			m.results[m.open[n-1]] += text
+			id := m.open[n-1]
+			m.results[id] = append(m.results[id], text...)
 		}
 	}
 }
@@ -145,7 +146,7 @@ func (m *apiMaker) call(i int, ts int64, name string, input []byte) {
 	m.blocks = append(m.blocks, o.Bytes())
 	m.open = append(m.open, id)
 	if m.results == nil {
-		m.results = map[string]string{}
+		m.results = map[string][]byte{}
 	}
 }
 
@@ -153,7 +154,7 @@ func (m *apiMaker) call(i int, ts int64, name string, input []byte) {
 func (m *apiMaker) flush() {
 	m.end()
 	if len(m.open) > 0 {
-		if len(m.open) == 1 && m.results[m.open[0]] == "" && m.completes() {
+		if len(m.open) == 1 && len(m.results[m.open[0]]) == 0 && m.completes() {
 			return // a completed task ends with the call that says so
 		}
 		m.role = "user"
@@ -170,7 +171,7 @@ func (m *apiMaker) completes() bool {
 
 func (m *apiMaker) answer() {
 	for _, id := range m.open {
-		text := m.results[id]
+		text := string(m.results[id])
 		if text == "" {
 			text = "(the result is not known)"
 		}

@@ -33,10 +33,11 @@ type Change struct {
 // to. What Write promises holds for each file. The states come in the order of the
 // changes; that of a removed file has no hash. No file may occur twice.
 //
-// A kill between two renames leaves a part of the set done: each file is the old
-// one or the new one, and what is left beside them is swept as after Write. The
-// alternative, a log of what is to be done, would have to be replayed by whoever
-// starts next, over files that a person may have edited since.
+// Files are taken away last. A kill between two renames leaves a part of the set done:
+// each file is the old one or the new one, one that is moved is in one place at least,
+// and what is left beside them is swept as after Write. The alternative, a log of what
+// is to be done, would have to be replayed by whoever starts next, over files that a
+// person may have edited since.
 func (w *Workspace) Apply(ctx context.Context, changes []Change) (states []FileState, err error) {
 	var steps []*step
 	defer func() {
@@ -67,15 +68,23 @@ func (w *Workspace) Apply(ctx context.Context, changes []Change) (states []FileS
 		return nil, err
 	}
 	failpoint.Hit("tool.write.before")
-	for _, s := range steps {
+	order, added := placing(steps)
+	for i, s := range order {
+		if i == added && i > 0 { // a new place is on the disk before an old one is emptied
+			for _, s := range order[:added] {
+				if err := syncFolder(s.dir.Root); err != nil {
+					return nil, takeBack(order, fmt.Errorf("change %s: %w", s.Path.Readable, err))
+				}
+			}
+		}
 		if err := s.place(); err != nil {
-			return nil, takeBack(steps, fmt.Errorf("change %s: %w", s.Path.Readable, err))
+			return nil, takeBack(order, fmt.Errorf("change %s: %w", s.Path.Readable, err))
 		}
 		failpoint.Hit("tool.write.after")
 	}
 	for _, s := range steps {
 		if err := syncFolder(s.dir.Root); err != nil {
-			return nil, takeBack(steps, fmt.Errorf("change %s: %w", s.Path.Readable, err))
+			return nil, takeBack(order, fmt.Errorf("change %s: %w", s.Path.Readable, err))
 		}
 		if s.Remove {
 			states = append(states, FileState{Path: s.Path.Readable})
@@ -84,6 +93,24 @@ func (w *Workspace) Apply(ctx context.Context, changes []Change) (states []FileS
 		states = append(states, stateOf(s.Path.Readable, s.placed, HashOf(s.Data)))
 	}
 	return states, nil
+}
+
+// placing is the order in which steps are done: files are taken away when all others
+// have their new content, and added says how many those are. A file that is moved is
+// two steps, and a kill between them must not leave it nowhere.
+func placing(steps []*step) (order []*step, added int) {
+	for _, s := range steps {
+		if !s.Remove {
+			order = append(order, s)
+		}
+	}
+	added = len(order)
+	for _, s := range steps {
+		if s.Remove {
+			order = append(order, s)
+		}
+	}
+	return order, added
 }
 
 // step is a change on its way.

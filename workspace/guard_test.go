@@ -31,7 +31,7 @@ func TestProtectedByEveryName(t *testing.T) {
 		".git/config": true, ".git": true, ".GIT/config": true, ".Git/Hooks/x": true, "./.git/config": true, "src/../.git/config": true, "sub/.git/config": true,
 		"src/hidden/config": true, "src/hidden/new/file": true, "plain": true, root + "/.git/HEAD": true,
 		".git./config": true, ".git /config": true, ".git::$INDEX_ALLOCATION/config": true, "git~1/config": true, ".g\u200cit/config": true, ".git\ufeff/config": true,
-		".vscode/settings.json": true, ".VSCODE/tasks.json": true, ".vscode./tasks.json": true, ".roo/x": true, ".roomodes": true, ".RooModes": true, ".roorules-code": true, ".rooignore.": true,
+		".vscode/settings.json": true, ".VSCODE/tasks.json": true, ".vscode./tasks.json": true, ".roo/x": true, ".agents/skills/x/SKILL.md": true, ".roomodes": true, ".RooModes": true, ".roorules-code": true, ".rooignore.": true,
 		"src/store/tasks/t/journal.jsonl": true, data + "/tasks/new": true, data: true, filepath.Dir(data): false,
 		"src/a.go": false, ".gitignore": false, ".github/workflows/x.yml": false, "src/git/x": false, "git/config": false, "a.git/config": false, ".gitx": false, ".roost": false, "roomodes": false, "src/.gitmodules": false,
 	} {

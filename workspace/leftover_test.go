@@ -33,6 +33,10 @@ func TestMain(m *testing.M) {
 		fmt.Println("not killed:", err)
 		os.Exit(1)
 	}
+	if dir := os.Getenv(killedMove); dir != "" {
+		fmt.Println("not killed:", move(dir))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 

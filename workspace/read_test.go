@@ -165,7 +165,7 @@ func TestHugeFiles(t *testing.T) {
 	if _, err := w.Write(ctx, p, []byte("x"), "another hash"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Write: %v", err)
 	}
-	if d := time.Since(start); d > 2*time.Second {
+	if d := time.Since(start); d > 30*time.Second {
 		t.Errorf("they went on for %v", d)
 	}
 	if left, _ := os.ReadDir(root); len(left) != 1 {

@@ -48,6 +48,11 @@ func ValidProfile(name string) bool { return profileName.MatchString(name) }
 // own profile is not known.
 const SourceProfiles = "source_profiles"
 
+// ModeProfiles is the table of the profiles that answer in a mode.
+const ModeProfiles = "mode_profiles"
+
+var modeSlug = regexp.MustCompile(`^[a-zA-Z0-9-]+$`)
+
 // profileField takes the name of a setting in a profile apart.
 func profileField(name string) (profile, field string, ok bool) {
 	rest, ok := strings.CutPrefix(name, "profiles.")
@@ -58,11 +63,14 @@ func profileField(name string) (profile, field string, ok bool) {
 	return rest[:i], rest[i+1:], true
 }
 
-// inProfile is the key of a setting in a profile, or of what is remembered for a
-// source.
+// inProfile is the key of a setting in a profile, or of the profile of a source or of a
+// mode.
 func inProfile(name string) (Key, bool) {
 	if source, ok := strings.CutPrefix(name, SourceProfiles+"."); ok && ValidProfile(source) {
 		return Key{Name: name, Doc: "the profile of its tasks whose own is not known"}, true
+	}
+	if slug, ok := strings.CutPrefix(name, ModeProfiles+"."); ok && modeSlug.MatchString(slug) {
+		return Key{Name: name, Doc: "the profile that answers in that mode, where a task was not told whom to ask"}, true
 	}
 	_, field, ok := profileField(name)
 	if !ok {

@@ -24,7 +24,17 @@ type RooProfile struct {
 type RooExport struct {
 	Profiles []RooProfile // in the file's order
 	Current  string       // the profile in use, as Roo calls it
-	Modes    []string     // slugs of its custom modes, which stand elsewhere
+	Modes    []string     // slugs of its custom modes
+	Custom   []byte       // those modes, as a file of modes; nil when there are none
+
+	ModeProfiles []RooModeProfile // which profile is used in which mode, in the file's order
+}
+
+// RooModeProfile is the profile that Roo uses in a mode.
+type RooModeProfile struct {
+	Mode    string // its slug
+	Profile string // what it goes by here; "" when it cannot be taken over
+	Roo     string // what Roo calls it; "" when the file does not hold it
 }
 
 // ErrNotRoo: the file holds no profiles of Roo Code.
@@ -73,9 +83,12 @@ func Roo(data []byte) (RooExport, error) {
 		return out, ErrNotRoo
 	}
 	out.Current, _ = esjson.GetString(profiles, "currentApiConfigName")
-	taken := map[string]bool{}
+	taken, byID := map[string]bool{}, map[string]int{}
 	for name, raw := range esjson.Members(configs) {
 		p := rooProfile(name, raw)
+		if id, ok := esjson.GetString(raw, "id"); ok && id != "" {
+			byID[id] = len(out.Profiles)
+		}
 		if p.Skipped == "" {
 			p.Name = free(slug(name), taken)
 			if p.Name != name {
@@ -84,9 +97,24 @@ func Roo(data []byte) (RooExport, error) {
 		}
 		out.Profiles = append(out.Profiles, p)
 	}
+	uses, _ := esjson.Get(profiles, "modeApiConfigs")
+	if esjson.TypeOf(uses) == esjson.TypeObject {
+		for slug, raw := range esjson.Members(uses) {
+			id, _ := esjson.Unquote(raw)
+			if !modeSlug.MatchString(slug) {
+				continue
+			}
+			use := RooModeProfile{Mode: slug}
+			if i, known := byID[id]; known {
+				use.Profile, use.Roo = out.Profiles[i].Name, out.Profiles[i].Roo
+			}
+			out.ModeProfiles = append(out.ModeProfiles, use)
+		}
+	}
 	global, _ := esjson.Get(data, "globalSettings")
 	modes, _ := esjson.Get(global, "customModes")
 	if esjson.TypeOf(modes) == esjson.TypeArray {
+		out.Custom = append(append([]byte(`{"customModes":`), modes...), '}')
 		for m := range esjson.Array(modes) {
 			if s, ok := esjson.GetString(m, "slug"); ok && s != "" {
 				out.Modes = append(out.Modes, s)

@@ -51,10 +51,14 @@ func keys() []Key {
 		{Name: "profile", Flag: "profile", Doc: "the profile of new tasks"},
 		{Name: "effort", Flag: "effort", Doc: "how much the model of new tasks thinks", check: oneOf(Efforts...)},
 		{Name: "max_tokens", Flag: "max-tokens", Doc: "tokens of one reply", check: count},
+		{Name: "condense_at", Flag: "condense-at", Doc: "percent of the model's window at which older history is summarised, or never", check: share},
 	}
 	for i := range list {
 		list[i].Env = "ROOST_" + strings.ToUpper(list[i].Name)
 	}
+	list = append(list,
+		Key{Name: "tools.include", Env: "ROOST_TOOLS_INCLUDE", Doc: "tools to offer beside the usual ones: edit, edit_file, search_replace, apply_patch, ...", List: true},
+		Key{Name: "tools.exclude", Env: "ROOST_TOOLS_EXCLUDE", Doc: "tools that are not offered, and whose calls are refused", List: true})
 	for _, p := range []string{"anthropic", "openai", "openai-compatible", "google"} {
 		env := strings.ToUpper(strings.ReplaceAll(p, "-", "_"))
 		list = append(list,
@@ -91,6 +95,13 @@ func oneOf(words ...string) func(string) error {
 func count(text string) error {
 	if n, err := strconv.Atoi(text); err != nil || n < 0 {
 		return fmt.Errorf("want a whole number such as 20")
+	}
+	return nil
+}
+
+func share(text string) error {
+	if n, err := strconv.Atoi(text); text != "never" && (err != nil || n < 5 || n > 100) {
+		return fmt.Errorf("want a percentage between 5 and 100, or never")
 	}
 	return nil
 }

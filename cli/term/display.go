@@ -27,6 +27,7 @@ type Display struct {
 	buf   []byte // what one call has to write: it goes out in one piece
 	o     Options
 	style Style
+	lead  string // what each line begins with: how deep below the first task it is
 
 	open  uint64 // the message whose text stands on an unfinished line
 	kinds map[uint64]view.Item
@@ -60,6 +61,18 @@ func New(w io.Writer, o Options) *Display {
 		w: w, o: o, style: Style{On: o.Colour}, atBOL: true,
 		kinds: map[uint64]view.Item{}, shown: map[uint64]int{}, saved: map[uint64]int{}, tools: map[string]call{},
 	}
+}
+
+// Below makes a display for a subtask, on the same screen: its lines are marked as those
+// of one. Who uses both writes out the one with Flush before the other shows anything.
+func (d *Display) Below() *Display {
+	o := d.o
+	if o.Width > 0 {
+		o.Width = max(o.Width-2, 20)
+	}
+	sub := New(d.w, o)
+	sub.lead = d.lead + "│ "
+	return sub
 }
 
 // Show writes what an event has to tell. Events of unknown types tell nothing.
@@ -118,6 +131,12 @@ func (d *Display) show(e Event, f fields) {
 		d.Notice(f.Text)
 	case "wait.delta":
 		d.countDown(f.Text)
+	case "subtask.started":
+		line := "· subtask " + f.Child
+		if f.Mode != "" {
+			line += " in " + f.Mode + " mode"
+		}
+		d.Line(view.Head, line+": "+f.Title)
 	default:
 		d.Line(view.Dim, "· "+strings.ReplaceAll(e.Type, ".", " ")+" "+f.Reason)
 	}
@@ -205,8 +224,11 @@ func (d *Display) write(class view.Class, text string) {
 			continue
 		}
 		line, nl := strings.CutSuffix(part, "\n")
-		if d.atBOL && line != "" {
-			line = indent + line
+		if d.atBOL {
+			d.buf = append(d.buf, d.lead...)
+			if line != "" {
+				line = indent + line
+			}
 		}
 		d.buf = append(d.buf, d.style.Paint(style, line)...)
 		d.atBOL = false
@@ -265,6 +287,7 @@ func (d *Display) endLine() {
 }
 
 func (d *Display) put(style view.Style, text string) {
+	d.buf = append(d.buf, d.lead...)
 	d.buf = append(append(d.buf, d.style.Paint(style, text)...), '\n')
 }
 

@@ -34,6 +34,9 @@ type fields struct {
 	Output  int64
 	Cost    *int64 // micro-dollars; nil when unknown
 	Reason  string
+	Child   string
+	Mode    string
+	Title   string
 }
 
 // names are the members of one type of event that a display reads.
@@ -53,7 +56,7 @@ var members = map[string]names{
 	"usage.changed":      {"input", "output", "cost_micros"},
 	"notice":             {"text"},
 	"wait.delta":         {"text"},
-	"subtask.started":    {"reason"},
+	"subtask.started":    {"child", "mode", "title"},
 	"history.condensed":  {"reason"},
 	"foreign.imported":   {"reason"},
 	"foreign.refused":    {"reason"},
@@ -119,6 +122,12 @@ func (f *fields) set(key string, val []byte) {
 		}
 	case "reason":
 		f.Reason = text(val)
+	case "child":
+		f.Child = text(val)
+	case "mode":
+		f.Mode = text(val)
+	case "title":
+		f.Title = text(val)
 	}
 }
 

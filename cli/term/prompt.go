@@ -40,6 +40,14 @@ type Prompter struct {
 // NewPrompter asks through d and reads answers from in.
 func NewPrompter(d *Display, in io.Reader) *Prompter { return &Prompter{d: d, in: in} }
 
+// On is the prompter for questions that are shown on another display.
+func (p *Prompter) On(d *Display) *Prompter {
+	p.open()
+	other := *p
+	other.d = d
+	return &other
+}
+
 // Ask puts a question of a run to the person. Enter alone is never an answer.
 func (p *Prompter) Ask(ctx context.Context, q task.QuestionOpened) (Reply, error) {
 	switch q.Kind {
@@ -135,7 +143,7 @@ func (p *Prompter) whole(text string) {
 func (p *Prompter) words(ctx context.Context, q task.QuestionOpened) (Reply, error) {
 	p.d.Lines([]view.Line{{Style: view.Asked, Text: "? " + q.Text}})
 	for i, c := range q.Choices {
-		p.d.Lines([]view.Line{{Style: view.Asked, Text: fmt.Sprintf("  %d. %s", i+1, OneLine(c))}})
+		p.d.Lines([]view.Line{{Style: view.Asked, Text: fmt.Sprintf("  %d. %s%s", i+1, OneLine(c), InMode(q, i))}})
 	}
 	prompt := "  your answer (q alone stops) > "
 	if len(q.Choices) > 0 {
@@ -158,6 +166,14 @@ func (p *Prompter) words(ctx context.Context, q task.QuestionOpened) (Reply, err
 			return Reply{Text: line}, nil
 		}
 	}
+}
+
+// InMode is what stands beside a choice that goes on in another mode.
+func InMode(q task.QuestionOpened, choice int) string {
+	if choice >= len(q.Modes) || q.Modes[choice] == "" {
+		return ""
+	}
+	return " (" + OneLine(q.Modes[choice]) + ")"
 }
 
 func (p *Prompter) say(text string) {
@@ -191,22 +207,7 @@ func OneLineIndented(text string) string {
 func (p *Prompter) Read(ctx context.Context, prompt string) (string, error) {
 	p.d.Flush()
 	fmt.Fprint(p.d.w, prompt)
-	if p.lines == nil {
-		p.lines = make(chan string)
-		go func() {
-			defer close(p.lines)
-			r := bufio.NewReader(p.in)
-			for {
-				line, err := r.ReadString('\n')
-				if line != "" {
-					p.lines <- strings.TrimRight(line, "\r\n")
-				}
-				if err != nil {
-					return
-				}
-			}
-		}()
-	}
+	p.open()
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(p.d.w)
@@ -218,4 +219,26 @@ func (p *Prompter) Read(ctx context.Context, prompt string) (string, error) {
 		}
 		return line, nil
 	}
+}
+
+// open begins to read lines.
+func (p *Prompter) open() {
+	if p.lines != nil {
+		return
+	}
+	lines := make(chan string)
+	p.lines = lines
+	go func() {
+		defer close(lines)
+		r := bufio.NewReader(p.in)
+		for {
+			line, err := r.ReadString('\n')
+			if line != "" {
+				lines <- strings.TrimRight(line, "\r\n")
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
 }

@@ -95,6 +95,19 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
+// What a choice leads to is seen before it is chosen, and no name can pass for more lines.
+func TestAChoiceThatLeadsToAMode(t *testing.T) {
+	t.Parallel()
+	q := task.QuestionOpened{Kind: "followup", Text: "which?", Choices: []string{"stay", "build", "more"}, Modes: []string{"", "co\x1b[2Jde\n3. x"}}
+	got, shown, err := ask(t, q, "2\n")
+	if err != nil || got.Text != "build" {
+		t.Errorf("%+v %v", got, err)
+	}
+	if !strings.Contains(shown, "  1. stay\n") || !strings.Contains(shown, "  2. build (code 3. x)\n") || !strings.Contains(shown, "  3. more\n") {
+		t.Errorf("%q", shown)
+	}
+}
+
 func TestPromptEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	r, w := io.Pipe()

@@ -21,10 +21,11 @@ var layers = [][]string{
 	{"engine"},
 	{"agent"},
 	{"llm", "tool", "contextwindow", "resume", "mode", "mention", "approval"},
+	{"mcp"},
 	{"workspace"},
 	{"store"},
 	{"journal", "task", "roofmt", "usage", "catalog"},
-	{"esjson", "money", "redact", "workspace/terminal", "internal/failpoint", "internal/conformance"},
+	{"esjson", "money", "redact", "workspace/terminal", "internal/failpoint", "internal/conformance", "internal/mcptest"},
 }
 
 // neighbours are the imports inside a layer that are wanted.
@@ -58,6 +59,10 @@ var strangers = map[string]struct {
 	"tool": {
 		from:   []string{"store", "journal", "task", "roofmt", "usage"},
 		reason: "a tool touches the user's files and knows no history",
+	},
+	"mcp": {
+		from:   []string{"store", "journal", "task", "roofmt", "usage"},
+		reason: "connections to servers know no tasks",
 	},
 	"workspace": {
 		from:   []string{"store", "journal", "task", "roofmt", "usage"},

@@ -38,7 +38,7 @@ func same(a, b journal.Commit) bool {
 }
 
 // CheckPrinted holds what a child printed against the journal: each durable event
-// must be there, at its place, with the same bytes.
+// of its task must be there, at its place, with the same bytes.
 func CheckPrinted(lines []json.RawMessage, l Look) (durable int, err error) {
 	bySeq := map[uint64]journal.Commit{}
 	for _, c := range l.Commits {
@@ -49,6 +49,9 @@ func CheckPrinted(lines []json.RawMessage, l Look) (durable int, err error) {
 		n, ok := esjson.GetInt(line, "seq")
 		if !ok || n <= 0 {
 			continue // a live piece: nothing is promised of it
+		}
+		if id, _ := esjson.GetString(line, "task_id"); l.Ref.ID != "" && id != l.Ref.ID {
+			continue // of another task of its tree
 		}
 		seq := uint64(n)
 		if seq != last {
@@ -61,13 +64,35 @@ func CheckPrinted(lines []json.RawMessage, l Look) (durable int, err error) {
 		if index >= len(c.Events) {
 			return durable, fmt.Errorf("commit %d has %d events, more were printed: %s", seq, len(c.Events), line)
 		}
-		if err := printedIs(line, c.Events[index]); err != nil {
+		if err := printedIs(line, atItsEnd(c, index)); err != nil {
 			return durable, fmt.Errorf("commit %d, event %d: %w", seq, index, err)
 		}
 		index++
 		durable++
 	}
 	return durable, nil
+}
+
+// atItsEnd is an event of a commit as it is shown. A message that is added is shown as
+// it is when the whole commit is done: the text that came until then may follow it
+// in the same commit.
+func atItsEnd(c journal.Commit, index int) []byte {
+	event := []byte(c.Events[index])
+	raw, ok := esjson.Get(event, "raw")
+	id, _ := esjson.GetInt(event, "message")
+	if !ok {
+		return event
+	}
+	for _, later := range c.Events[index+1:] {
+		typ, _ := esjson.GetString(later, "type")
+		if of, _ := esjson.GetInt(later, "message"); of != id || typ != "message.text_saved" {
+			continue
+		}
+		text, _ := esjson.GetString(raw, "text")
+		more, _ := esjson.GetString(later, "text")
+		raw = esjson.Set(raw, "text", esjson.Quote(nil, text+more))
+	}
+	return esjson.Set(event, "raw", raw)
 }
 
 // printedIs compares a printed event with the log's. A message is printed as it

@@ -64,7 +64,10 @@ func TestCheckPrefix(t *testing.T) {
 func TestCheckPrinted(t *testing.T) {
 	l := crashtest.Look{Commits: commits(
 		`{"type":"run.started","run":"r"}`,
-		"{\"type\":\"message.added\",\"message\":1,\"raw\":{\"ts\":1}}\n{\"type\":\"tool.finished\",\"call\":\"c\",\"result\":{}}")}
+		"{\"type\":\"message.added\",\"message\":1,\"raw\":{\"ts\":1}}\n{\"type\":\"tool.finished\",\"call\":\"c\",\"result\":{}}",
+		`{"type":"message.added","message":2,"raw":{"text":"a"}}`+"\n"+`{"type":"message.text_saved","message":2,"text":"b"}`+"\n"+`{"type":"message.text_saved","message":1,"text":"c"}`)}
+	grown := `{"type":"message.added","seq":3,"message":2,"content":{"text":"ab"}}`
+	saved := `{"type":"message.text_saved","seq":3,"message":2,"text":"b"}`
 	started := `{"type":"run.started","seq":1,"task_id":"t","run":"r"}`
 	added := `{"type":"message.added","seq":2,"message":1,"content":{"ts":1}}`
 	finished := `{"type":"tool.finished","seq":2,"call":"c","result":{}}`
@@ -76,7 +79,9 @@ func TestCheckPrinted(t *testing.T) {
 		"all of it":                    {[]string{started, added, finished}, 3, true},
 		"the beginning":                {[]string{started, added}, 2, true},
 		"live pieces between":          {[]string{started, `{"type":"message.delta","text":"x"}`, added}, 2, true},
-		"a commit that is not there":   {[]string{started, `{"type":"run.ended","seq":3}`}, 1, false},
+		"text in the message's commit": {[]string{grown, saved}, 2, true},
+		"text that is not shown yet":   {[]string{strings.Replace(grown, "ab", "a", 1)}, 0, false},
+		"a commit that is not there":   {[]string{started, `{"type":"run.ended","seq":4}`}, 1, false},
 		"an event too many":            {[]string{started, started}, 1, false},
 		"another value":                {[]string{`{"type":"run.started","seq":1,"run":"other"}`}, 0, false},
 		"a member missing":             {[]string{`{"type":"run.started","seq":1}`}, 0, false},

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -95,6 +96,58 @@ func (b *Bench) Command(ctx context.Context, fail string, args ...string) *exec.
 // Run runs roost to its end, by itself, by the failpoint, or by a kill after a
 // while (0 = never).
 func (b *Bench) Run(ctx context.Context, fail string, kill time.Duration, args ...string) (Child, error) {
+	return b.run(ctx, fail, func(send func(os.Signal)) (stop func()) {
+		if kill <= 0 {
+			return func() {}
+		}
+		timer := time.AfterFunc(kill, func() { send(os.Kill) })
+		return func() { timer.Stop() }
+	}, args...)
+}
+
+// RunUntil runs roost to its end, by itself, by the failpoint, or by a kill as soon as
+// the channel gives something or is closed.
+func (b *Bench) RunUntil(ctx context.Context, fail string, kill <-chan struct{}, args ...string) (Child, error) {
+	signals := make(chan os.Signal)
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		select {
+		case <-kill:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case signals <- os.Kill:
+		case <-ctx.Done():
+		}
+	})
+	defer done.Wait()
+	defer cancel()
+	return b.RunSignalled(ctx, fail, signals, args...)
+}
+
+// RunSignalled runs roost to its end, by itself, by the failpoint, or by the signals
+// that the channel gives.
+func (b *Bench) RunSignalled(ctx context.Context, fail string, signals <-chan os.Signal, args ...string) (Child, error) {
+	return b.run(ctx, fail, func(send func(os.Signal)) (stop func()) {
+		var done sync.WaitGroup
+		ended := make(chan struct{})
+		done.Go(func() {
+			for {
+				select {
+				case s := <-signals:
+					send(s)
+				case <-ended:
+					return
+				}
+			}
+		})
+		return func() { close(ended); done.Wait() }
+	}, args...)
+}
+
+func (b *Bench) run(ctx context.Context, fail string, arm func(send func(os.Signal)) (stop func()), args ...string) (Child, error) {
 	var c Child
 	cmd := b.Command(ctx, fail, args...)
 	// Files, not pipes: a command that outlives the child holds its pipes open.
@@ -115,11 +168,9 @@ func (b *Bench) Run(ctx context.Context, fail string, kill time.Duration, args .
 	if err := cmd.Start(); err != nil {
 		return c, fmt.Errorf("run roost: %w", err)
 	}
-	if kill > 0 {
-		timer := time.AfterFunc(kill, func() { _ = cmd.Process.Kill() }) // it may have ended by itself
-		defer timer.Stop()
-	}
+	stop := arm(func(s os.Signal) { _ = cmd.Process.Signal(s) }) // it may have ended by itself
 	err = cmd.Wait()
+	stop()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return c, fmt.Errorf("run roost: %w", err)

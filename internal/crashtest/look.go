@@ -22,6 +22,7 @@ type Look struct {
 	Calls   []Made
 	Status  string
 	Open    []string        // open questions
+	Asked   []string        // what they ask, in their order
 	Shown   map[string]bool // calls that have a row for the person
 	Damaged []string
 }
@@ -88,6 +89,7 @@ func (l *Look) fill(ctx context.Context, v *store.View) error {
 	}
 	for _, q := range v.State.Questions {
 		l.Open = append(l.Open, q.Question)
+		l.Asked = append(l.Asked, q.Text)
 	}
 	l.Status = v.Summary.Status
 	for _, d := range v.Summary.Damaged {

@@ -3,13 +3,17 @@ package crashtest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/roost-dev/roost/llm/llmtest"
 )
 
-// Turn is one reply of the model.
+// Turn is one reply of the model. One with Task is none: it says that what follows are
+// the turns of the task whose first message holds these words.
 type Turn struct {
+	Task   string        `json:"task,omitempty"`
 	Text   string        `json:"text,omitempty"`
 	Calls  []Call        `json:"tools,omitempty"`
 	Delay  string        `json:"delay,omitempty"` // before each chunk
@@ -44,7 +48,7 @@ func Answer(turns []Turn) func(llmtest.Request) llmtest.Reply {
 		if !json.Valid(r.Body) {
 			return llmtest.Fail(400, "the body is not JSON")
 		}
-		n := r.Replies()
+		n, turns := r.Replies(), part(turns, r)
 		turn := Complete("The end.")
 		if n < len(turns) {
 			turn = turns[n]
@@ -63,4 +67,29 @@ func Answer(turns []Turn) func(llmtest.Request) llmtest.Reply {
 		reply.Pause = turn.Pause
 		return reply
 	}
+}
+
+// part is the turns of the task that a request belongs to.
+func part(turns []Turn, r llmtest.Request) []Turn {
+	first := ""
+	if h := r.History(); len(h) > 0 {
+		first = h[0].Text
+	}
+	begin, chosen := 0, false
+	for i, t := range turns {
+		switch {
+		case t.Task == "":
+		case chosen:
+			return turns[begin:i]
+		case strings.Contains(first, t.Task):
+			begin, chosen = i+1, true
+		}
+	}
+	if chosen {
+		return turns[begin:]
+	}
+	if i := slices.IndexFunc(turns, func(t Turn) bool { return t.Task != "" }); i >= 0 {
+		return turns[:i]
+	}
+	return turns
 }

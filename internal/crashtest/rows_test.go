@@ -14,12 +14,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/roost-dev/roost/internal/crashtest"
+	"github.com/roost-dev/roost/internal/mcptest"
 	"github.com/roost-dev/roost/llm/llmtest"
 )
 
 var program string
 
 func TestMain(m *testing.M) {
+	mcptest.Main()
 	dir, err := os.MkdirTemp("", "roost-crashtest-*")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -3,6 +3,7 @@ package filelog
 import (
 	"bytes"
 	"errors"
+	"fmt"
 
 	"github.com/roost-dev/roost/journal"
 )
@@ -10,6 +11,13 @@ import (
 // maxLost bounds how many lost commits one jump of the sequence may claim. A
 // bigger jump is not a loss but a line that does not belong here.
 const maxLost = 1 << 20
+
+// What is told of a loss costs memory by the bytes of the log, not by the numbers that
+// it claims: a hundred bytes can claim maxLost of them.
+const (
+	mostNamed = 64   // of numbers that are missing together, before the last stands for the rest
+	mostBad   = 4096 // of lines in a row that are no commits, before they are only counted
+)
 
 // zeros is what a file system leaves where a length was written and the content
 // was not. Sixteen in a row do not come from a flipped bit.
@@ -24,6 +32,8 @@ type order struct {
 	bad   []journal.Damage // whole lines that are no commits, since the last commit
 	zero  bool             // bad[zeroAt:] starts with zero bytes
 	zeAt  int
+	more  uint64 // lines like bad, before the zero bytes, that are only counted
+	until int64  // the end of the last line that was only counted, 0 = there is none
 }
 
 // verdict is what one line means.
@@ -48,9 +58,15 @@ func (o *order) line(l rawLine) verdict {
 		if errors.As(err, &d) {
 			at.Reason = d.Reason
 		}
-		if !o.zero && bytes.Contains(l.text, zeros) {
+		switch {
+		case !o.zero && bytes.Contains(l.text, zeros):
 			o.zero, o.zeAt = true, len(o.bad)
 			at.Reason = "zero bytes where a commit should be"
+		case len(o.bad) >= mostBad:
+			if o.until = l.off + l.length; !o.zero {
+				o.more++
+			}
+			return verdict{}
 		}
 		o.bad = append(o.bad, at)
 		return verdict{}
@@ -81,8 +97,8 @@ func (o *order) place(epoch uint64, at journal.Damage) verdict {
 // settle assigns the bad lines collected so far to the sequences that are
 // missing before next. off is where next stands.
 func (o *order) settle(next uint64, off int64) (lost, aside []journal.Damage) {
-	bad := o.bad
-	o.bad, o.zero, o.zeAt = nil, false, 0
+	bad, until := o.bad, o.until
+	o.bad, o.zero, o.zeAt, o.more, o.until = nil, false, 0, 0, 0
 	first := max(o.last, o.told) + 1
 	if next <= first {
 		if o.told <= o.last { // else these very lines were reported before
@@ -98,15 +114,23 @@ func (o *order) settle(next uint64, off int64) (lost, aside []journal.Damage) {
 	span := journal.Damage{Offset: off, Reason: "the line is missing"}
 	if len(bad) > 0 {
 		end := bad[len(bad)-1]
-		span = journal.Damage{Offset: bad[0].Offset, Length: end.Offset + end.Length - bad[0].Offset, Reason: bad[0].Reason}
+		span = journal.Damage{Offset: bad[0].Offset, Length: max(until, end.Offset+end.Length) - bad[0].Offset, Reason: bad[0].Reason}
 	}
-	for i := range n {
+	named, each := n, until == 0 && uint64(len(bad)) == n
+	if !each {
+		named = min(n, mostNamed)
+	}
+	for i := range named {
 		d := span
-		if uint64(len(bad)) == n {
+		if each {
 			d = bad[i]
 		}
 		d.Seq = first + i
 		lost = append(lost, d)
+	}
+	if named < n {
+		span.Seq, span.Reason = next-1, fmt.Sprintf("%s, and %d before it", span.Reason, n-named-1)
+		lost = append(lost, span)
 	}
 	return lost, nil
 }
@@ -117,14 +141,19 @@ func (o *order) settle(next uint64, off int64) (lost, aside []journal.Damage) {
 func (o *order) end(off int64, recorded uint64) (lost []journal.Damage) {
 	if o.zero {
 		o.bad, o.zero = o.bad[:o.zeAt], false
+		if o.more == 0 {
+			o.until = 0
+		}
 	}
 	known := max(o.last, o.told)
-	next := known + uint64(len(o.bad)) + 1
+	next := known + uint64(len(o.bad)) + o.more + 1
 	if recorded >= next && recorded-known < maxLost {
 		next = recorded + 1
 	}
+	// The next owner's commit takes this number; readers must not find it out of reason.
+	next = max(min(next, o.last+maxLost), known+1)
 	if next == known+1 {
-		o.bad = nil
+		o.bad, o.more, o.until = nil, 0, 0
 		return nil
 	}
 	lost, _ = o.settle(next, off)

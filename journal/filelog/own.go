@@ -106,11 +106,8 @@ type owner struct {
 
 var _ journal.Owner = (*owner)(nil)
 
-// Own takes the journal in dir for writing, and creates what is absent. Errors:
-// *journal.BusyError while somebody holds it, journal.ErrUntrustedLocks where
-// locks cannot be trusted, journal.ErrNotSaved with its cause when the disk
-// refuses.
-func Own(ctx context.Context, dir string, opt Options) (_ journal.Owner, err error) {
+// own is Own without what the log begins with.
+func own(ctx context.Context, dir string, opt Options) (_ *owner, err error) {
 	opt = opt.filled()
 	fsys := opt.FS
 	if err := ctx.Err(); err != nil {

@@ -45,10 +45,6 @@ type reader struct {
 
 var _ journal.Reader = (*reader)(nil)
 
-// OpenReader opens the journal in dir for reading. It never writes or creates
-// anything. Without journal.jsonl in dir the error is journal.ErrNotFound.
-func OpenReader(dir string) (journal.Reader, error) { return openReader(OS, dir) }
-
 func openReader(fsys FS, dir string) (*reader, error) {
 	path := filepath.Join(dir, logName)
 	// A FIFO or device in its place would hang the open.

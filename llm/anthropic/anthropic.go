@@ -89,7 +89,7 @@ func New(o Options) *Provider {
 		o.IdleTimeout = DefaultIdle
 	}
 	if o.HTTPClient == nil {
-		o.HTTPClient = &http.Client{Transport: wire.NewTransport()}
+		o.HTTPClient = &http.Client{Transport: wire.NewTransport(), CheckRedirect: wire.Stay}
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -90,12 +90,17 @@ func Find(provider, model string) (Model, bool) {
 	return Model{}, false
 }
 
-// prices picks the tier.
+// prices picks the tier. OpenAI asks the price of input for what it writes to a
+// cache where its table has no price of its own.
 func (m Model) prices(u llm.Usage) Prices {
+	p := m.Prices
 	if m.Long != nil && u.Input+u.CacheRead+u.CacheWrite > m.Long.Above {
-		return m.Long.Prices
+		p = m.Long.Prices
 	}
-	return m.Prices
+	if p.CacheWrite == nil && m.Provider == "openai" {
+		p.CacheWrite = p.Input
+	}
+	return p
 }
 
 // Cost is the price of a request in micro-dollars. The sum is exact and rounded

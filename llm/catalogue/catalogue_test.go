@@ -104,6 +104,8 @@ func TestCost(t *testing.T) {
 		ok    bool
 	}{
 		{"all kinds", sonnet, llm.Usage{Input: 1000, Output: 500, CacheWrite: 2000, CacheRead: 3000}, 18900, true},
+		{"writing has a price of its own", sol, llm.Usage{Input: 1000, CacheWrite: 1000}, 4500, true},
+		{"writing costs what input costs", gpt, llm.Usage{Input: 1000, CacheWrite: 1000}, 5000, true},
 		{"nothing", sonnet, llm.Usage{}, 0, true},
 		{"half goes up", sonnet, llm.Usage{CacheRead: 5}, 2, true}, // 1.5
 		{"below half goes down", sonnet, llm.Usage{CacheRead: 1}, 0, true},
@@ -116,7 +118,7 @@ func TestCost(t *testing.T) {
 		{"a price that is known", fable, llm.Usage{Input: 1000, Output: 1000}, 48_000, true},
 		{"its caches' is not", fable, llm.Usage{Input: 1000, CacheRead: 1}, 0, false},
 		{"limits without a price", unpriced, llm.Usage{Output: 1}, 0, false},
-		{"no price", gpt, llm.Usage{CacheWrite: 1}, 0, false},
+		{"no price", fable, llm.Usage{CacheWrite: 1}, 0, false},
 		{"unknown model", catalogue.Model{}, llm.Usage{Input: 1}, 0, false},
 		{"negative", sonnet, llm.Usage{Input: -1}, 0, false},
 		{"absurd", sonnet, llm.Usage{Output: math.MaxInt64 / 2}, 0, false},

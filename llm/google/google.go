@@ -97,24 +97,12 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 			yield(nil, err)
 			return
 		}
-		wire.Attempts(ctx, p.opts.Backoff, yield, func() (started bool, err error) {
+		wire.Ask(ctx, p.opts.Backoff, yield, func() wire.Attempt {
 			r := &reply{call: call}
+			a := wire.Attempt{Call: call, Add: r.add, Done: r.done}
 			// The API has no word for the end: it says why it stopped, and ends.
-			call.Ended = func() bool { return r.stop != "" }
-			err = call.Stream(ctx, func(ev wire.Event) (bool, error) {
-				chunks, err := r.add(ev.Data)
-				for _, c := range chunks {
-					started = true
-					if !yield(c, nil) {
-						return false, wire.ErrStop
-					}
-				}
-				return false, err
-			})
-			if err == nil && !yield(r.done(), nil) {
-				return true, wire.ErrStop
-			}
-			return started, err
+			a.Call.Ended = func() bool { return r.stop != "" }
+			return a
 		})
 	}
 }

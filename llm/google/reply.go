@@ -21,12 +21,12 @@ type reply struct {
 	usage           llm.Usage
 }
 
-func (r *reply) add(data []byte) ([]llm.Chunk, error) {
+func (r *reply) add(data []byte) ([]llm.Chunk, bool, error) {
 	if !esjson.Valid(data) || esjson.TypeOf(data) != esjson.TypeObject {
-		return nil, &llm.Error{Provider: Name, Kind: llm.Server, Message: "an event of the stream cannot be read: " + wire.Shorten(string(data), 200)}
+		return nil, false, &llm.Error{Provider: Name, Kind: llm.Server, Message: "an event of the stream cannot be read: " + wire.Shorten(string(data), 200)}
 	}
 	if failed, is := esjson.Get(data, "error"); is && esjson.TypeOf(failed) != esjson.TypeNull {
-		return nil, r.call.ErrorOf(0, data)
+		return nil, false, r.call.ErrorOf(0, data)
 	}
 	if id, _ := esjson.GetString(data, "responseId"); id != "" {
 		r.id = id
@@ -56,7 +56,7 @@ func (r *reply) add(data []byte) ([]llm.Chunk, error) {
 	if usage, is := esjson.Get(data, "usageMetadata"); is && r.count(usage) {
 		chunks = append(chunks, llm.UsageReport{Usage: r.usage})
 	}
-	return chunks, nil
+	return chunks, false, nil
 }
 
 func (r *reply) part(part []byte) llm.Chunk {

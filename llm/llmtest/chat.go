@@ -200,7 +200,7 @@ func (r Reply) chatEvents(req Request) [][]byte {
 	}
 	chunk(map[string]any{}, stop)
 	in, output := r.counts(req)
-	out = append(out, fmt.Appendf(nil, "data: {\"id\":%s,\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":%s,\"choices\":[],\"usage\":{\"prompt_tokens\":%d,\"completion_tokens\":%d,\"total_tokens\":%d,\"prompt_tokens_details\":{\"cached_tokens\":%d}}}\n\n",
-		encode(id), encode(model), in, output, in+output, r.CacheRead))
+	out = append(out, fmt.Appendf(nil, "data: {\"id\":%s,\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":%s,\"choices\":[],\"usage\":{\"prompt_tokens\":%d,\"completion_tokens\":%d,\"total_tokens\":%d,\"prompt_tokens_details\":{\"cached_tokens\":%d,\"cache_write_tokens\":%d}}}\n\n",
+		encode(id), encode(model), in, output, in+output, r.CacheRead, r.CacheWrite))
 	return append(out, []byte("data: [DONE]\n\n"))
 }

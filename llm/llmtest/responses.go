@@ -156,7 +156,7 @@ func (r Reply) responsesEvents(req Request) [][]byte {
 		end["incomplete_details"] = map[string]any{"reason": reason}
 	}
 	end["usage"] = map[string]any{
-		"input_tokens": in, "input_tokens_details": map[string]any{"cached_tokens": r.CacheRead},
+		"input_tokens": in, "input_tokens_details": map[string]any{"cached_tokens": r.CacheRead, "cache_write_tokens": r.CacheWrite},
 		"output_tokens": output, "output_tokens_details": map[string]any{"reasoning_tokens": 0}, "total_tokens": in + output,
 	}
 	send(kind, map[string]any{"response": end})

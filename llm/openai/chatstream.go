@@ -98,29 +98,15 @@ func (r *chatReply) choice(choice []byte) []llm.Chunk {
 	return chunks
 }
 
-// count takes over the counts; cached tokens are part of prompt_tokens here.
+// count takes over the counts.
 func (r *chatReply) count(usage []byte) bool {
 	if esjson.TypeOf(usage) != esjson.TypeObject {
 		return false
 	}
-	in, _ := esjson.GetInt(usage, "prompt_tokens")
-	out, _ := esjson.GetInt(usage, "completion_tokens")
-	details, _ := esjson.Get(usage, "prompt_tokens_details")
-	cached, _ := esjson.GetInt(details, "cached_tokens")
-	if cached == 0 {
-		cached, _ = esjson.GetInt(usage, "prompt_cache_hit_tokens")
-	}
-	next := usageOf(in, cached, out)
+	next := usageOf(usage)
 	changed := next != r.usage
 	r.usage = next
 	return changed
-}
-
-// usageOf keeps counts sensible: a server's slip must not make a cost negative.
-func usageOf(in, cached, out int64) llm.Usage {
-	in, out = max(in, 0), max(out, 0)
-	cached = min(max(cached, 0), in)
-	return llm.Usage{Input: in - cached, CacheRead: cached, Output: out}
 }
 
 func (r *chatReply) done() llm.Done {

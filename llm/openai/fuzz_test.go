@@ -19,9 +19,11 @@ func FuzzReply(f *testing.F) {
 	f.Add(true, []byte("data: {\"type\":\"response.output_item.added\",\"output_index\":1,\"item\":{\"type\":\"function_call\",\"call_id\":\"a\"}}\n\ndata: {\"type\":\"response.function_call_arguments.delta\",\"output_index\":1,\"delta\":\"{}\"}\n\ndata: {\"type\":\"response.completed\"}\n\n"))
 	f.Add(true, []byte("data: {\"type\":\"response.output_item.done\",\"item\":{\"type\":\"reasoning\",\"encrypted_content\":\"e\"}}\n\ndata: {\"type\":\"response.incomplete\",\"response\":5}\n\n"))
 	f.Fuzz(func(t *testing.T, responses bool, stream []byte) {
-		var r reply = &chatReply{}
+		chat := &chatReply{}
+		r := wire.Attempt{Add: chat.add, Done: chat.done}
 		if responses {
-			r = &responsesReply{}
+			of := &responsesReply{}
+			r = wire.Attempt{Add: of.add, Done: of.done}
 		}
 		events := wire.NewEvents(bytes.NewReader(stream))
 		var shown []byte
@@ -30,7 +32,7 @@ func FuzzReply(f *testing.F) {
 			if errors.Is(err, io.EOF) || err != nil {
 				return
 			}
-			chunks, done, err := r.add(ev.Data)
+			chunks, done, err := r.Add(ev.Data)
 			if err != nil {
 				var failed *llm.Error
 				if !errors.As(err, &failed) {
@@ -47,7 +49,7 @@ func FuzzReply(f *testing.F) {
 				break
 			}
 		}
-		d := r.done()
+		d := r.Done()
 		ids := map[string]bool{}
 		var text string
 		for _, b := range d.Blocks {
@@ -69,7 +71,7 @@ func FuzzReply(f *testing.F) {
 		if text != whole {
 			t.Fatalf("stored %q, shown %q", text, whole)
 		}
-		if u := d.Usage; u.Input < 0 || u.Output < 0 || u.CacheRead < 0 {
+		if u := d.Usage; u.Input < 0 || u.Output < 0 || u.CacheRead < 0 || u.CacheWrite < 0 || u.Input+u.CacheRead+u.CacheWrite < 0 {
 			t.Fatalf("%+v", u)
 		}
 	})

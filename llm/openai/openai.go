@@ -98,13 +98,6 @@ func (p *Provider) String() string { return fmt.Sprintf("%s at %s", p.name, p.op
 // GoString keeps the key out of %#v.
 func (p *Provider) GoString() string { return p.String() }
 
-// reply puts a reply together from its events.
-type reply interface {
-	// add takes an event's data; done says that the reply is complete.
-	add(data []byte) (chunks []llm.Chunk, done bool, err error)
-	done() llm.Done
-}
-
 // Stream asks and yields what comes. See llm.Provider. Errors are *llm.Error, or
 // the context's cause when the caller ended it.
 func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
@@ -117,35 +110,16 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 			yield(nil, err)
 			return
 		}
-		wire.Attempts(ctx, p.opts.Backoff, yield, func() (started bool, err error) {
-			var r reply = &responsesReply{call: call}
-			ended := false
-			if p.opts.Compatible {
-				chat := &chatReply{call: call}
-				r = chat
-				// Not every server says [DONE] when it has said why it stopped.
-				call.Ended = func() bool { ended = chat.stop != ""; return ended }
+		wire.Ask(ctx, p.opts.Backoff, yield, func() wire.Attempt {
+			if !p.opts.Compatible {
+				r := &responsesReply{call: call}
+				return wire.Attempt{Call: call, Add: r.add, Done: r.done}
 			}
-			err = call.Stream(ctx, func(ev wire.Event) (bool, error) {
-				chunks, done, err := r.add(ev.Data)
-				for _, c := range chunks {
-					started = true
-					if !yield(c, nil) {
-						return false, wire.ErrStop
-					}
-				}
-				if err == nil && done {
-					started = true
-					if !yield(r.done(), nil) {
-						return true, wire.ErrStop
-					}
-				}
-				return done, err
-			})
-			if err == nil && ended && !yield(r.done(), nil) {
-				return true, wire.ErrStop
-			}
-			return started, err
+			r := &chatReply{call: call}
+			a := wire.Attempt{Call: call, Add: r.add, Done: r.done}
+			// Not every server says [DONE] when it has said why it stopped.
+			a.Call.Ended = func() bool { return r.stop != "" }
+			return a
 		})
 	}
 }

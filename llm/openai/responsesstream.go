@@ -119,11 +119,7 @@ func (r *responsesReply) end(response []byte) {
 		r.stop = reason
 	}
 	usage, _ := esjson.Get(response, "usage")
-	in, _ := esjson.GetInt(usage, "input_tokens")
-	out, _ := esjson.GetInt(usage, "output_tokens")
-	read, _ := esjson.Get(usage, "input_tokens_details")
-	cached, _ := esjson.GetInt(read, "cached_tokens")
-	r.usage = usageOf(in, cached, out)
+	r.usage = usageOf(usage)
 }
 
 func (r *responsesReply) done() llm.Done {

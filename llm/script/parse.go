@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ var ErrScript = errors.New("not a valid script")
 
 // The file's shape. Pointers tell "absent" from "empty".
 type yamlTurn struct {
+	Summary   string     `yaml:"summary"`
 	Text      string     `yaml:"text"`
 	Reasoning string     `yaml:"reasoning"`
 	Tools     []yamlCall `yaml:"tools"`
@@ -29,6 +31,7 @@ type yamlTurn struct {
 	Delay     string     `yaml:"delay"`
 	Error     *yamlError `yaml:"error"`
 	Expect    []string   `yaml:"expect"`
+	Task      *string    `yaml:"task"`
 }
 
 type yamlCall struct {
@@ -71,18 +74,33 @@ func Parse(src []byte) (*Script, error) {
 		return nil, fmt.Errorf("%w: %d turns were found and %d read", ErrScript, len(lines), len(raw))
 	}
 	s := &Script{}
+	part := &s.part
 	var g group
 	for i, y := range raw {
 		if y == nil {
 			return nil, fmt.Errorf("%w: line %d: the turn is empty; write {} for a reply with nothing in it", ErrScript, lines[i])
 		}
+		if y.Task != nil {
+			if err := y.heading(); err != nil {
+				return nil, fmt.Errorf("%w: line %d: %w", ErrScript, lines[i], err)
+			}
+			part.groups = append(part.groups, g)
+			g = group{}
+			s.tasks = append(s.tasks, &taskPart{words: *y.Task})
+			part = &s.tasks[len(s.tasks)-1].part
+			continue
+		}
 		t, err := y.turn(lines[i])
 		if err != nil {
 			return nil, fmt.Errorf("%w: line %d: %w", ErrScript, lines[i], err)
 		}
+		if y.Summary != "" {
+			s.summaries = append(s.summaries, t)
+			continue
+		}
 		if y.Error == nil {
 			g.reply = t
-			s.groups = append(s.groups, g)
+			part.groups = append(part.groups, g)
 			g = group{}
 			continue
 		}
@@ -94,8 +112,21 @@ func Parse(src []byte) (*Script, error) {
 			g.failures = append(g.failures, t)
 		}
 	}
-	s.groups = append(s.groups, g)
+	part.groups = append(part.groups, g)
 	return s, nil
+}
+
+// heading checks an entry that begins the turns of a task: it is no turn itself.
+func (y *yamlTurn) heading() error {
+	rest := *y
+	rest.Task = nil
+	switch {
+	case strings.TrimSpace(*y.Task) == "":
+		return errors.New("task names no words by which the task is known")
+	case !reflect.DeepEqual(rest, yamlTurn{}):
+		return errors.New("an entry with task is no turn: the turns of that task follow it")
+	}
+	return nil
 }
 
 // wrap keeps the parser's message, which shows line, column and the text there.
@@ -154,6 +185,12 @@ func (y *yamlTurn) turn(line int) (*turn, error) {
 			return nil, fmt.Errorf("delay %q is not a duration; try: 50ms", y.Delay)
 		}
 		t.delay = d
+	}
+	if y.Summary != "" {
+		if y.Text != "" || y.Reasoning != "" || len(y.Tools) > 0 || y.Error != nil {
+			return nil, errors.New("a summary is no turn; it has neither text nor tools nor an error")
+		}
+		t.text = y.Summary
 	}
 	if e := y.Error; e != nil {
 		if y.Text != "" || y.Reasoning != "" || len(y.Tools) > 0 || y.Usage != nil {

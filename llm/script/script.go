@@ -21,6 +21,14 @@
 // many failing attempts before the reply that follows it. After its last turn a
 // script completes the task.
 //
+// A summary of a condensed history is no turn: an entry {summary: "what happened"},
+// anywhere in the list, is played for the first one, the next for the second, and the
+// last for all that follow; a line of our own where there is none.
+//
+// An entry {task: WORDS} is no turn. The turns behind it, up to the next such entry, are
+// those of the task whose first message holds these words, as subtasks have each their
+// own; the first entry that fits counts. Those before the first one are everybody else's.
+//
 // A number with an exponent needs a point before it (1.0e3): the YAML reader takes
 // 1e3 for a word.
 //
@@ -47,7 +55,20 @@ const Name = "script"
 // Script is a parsed script. It implements llm.Provider and is safe for
 // concurrent use.
 type Script struct {
+	part
+	tasks     []*taskPart
+	summaries []*turn
+}
+
+// part is the turns of one task.
+type part struct {
 	groups []group
+}
+
+// taskPart is the turns of the task whose first message holds the words.
+type taskPart struct {
+	words string
+	part
 }
 
 // group is one reply with the failures that come before it. The last group has no
@@ -105,17 +126,37 @@ func Load(path string) (*Script, error) {
 // Name returns "script".
 func (s *Script) Name() string { return Name }
 
-// Turns is the number of replies, without the completion that follows the last.
+// Turns is the number of replies of a task that has no turns of its own, without the
+// completion that follows the last.
 func (s *Script) Turns() int { return len(s.groups) - 1 }
+
+// partFor is the turns that a request's task has.
+func (s *Script) partFor(req llm.Request) *part {
+	if len(s.tasks) > 0 && len(req.Messages) > 0 {
+		first := llm.Request{Messages: req.Messages[:1]}
+		for _, t := range s.tasks {
+			if contains(first, t.words) {
+				return &t.part
+			}
+		}
+	}
+	return &s.part
+}
 
 // ending is what is played after the last turn.
 var ending = turn{tools: []call{{name: "attempt_completion", input: json.RawMessage(`{"result":"The script has ended."}`)}}}
 
 // at returns the turn for a request.
-func (s *Script) at(replies, failures int) (t *turn, fails bool) {
-	g := group{}
-	if replies < len(s.groups) {
-		g = s.groups[max(replies, 0)]
+func (s *Script) at(req llm.Request) (t *turn, fails bool) {
+	if n := min(req.Summary, len(s.summaries)); n > 0 {
+		return s.summaries[n-1], false
+	} else if req.Summary > 0 {
+		return &turn{text: fmt.Sprintf("This is the scripted summary %d, of %d messages.", req.Summary, len(req.Messages))}, false
+	}
+	replies, failures := req.Replies, req.Failures
+	g, groups := group{}, s.partFor(req).groups
+	if replies < len(groups) {
+		g = groups[max(replies, 0)]
 	}
 	if failures = max(failures, 0); failures < len(g.failures) {
 		return g.failures[failures], true
@@ -130,7 +171,7 @@ func (s *Script) at(replies, failures int) (t *turn, fails bool) {
 // the script says, or Kind Script when the request lacks what the turn expects.
 func (s *Script) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		t, fails := s.at(req.Replies, req.Failures)
+		t, fails := s.at(req)
 		if missing, ok := t.missing(req); ok {
 			yield(nil, &llm.Error{Provider: Name, Kind: llm.Script,
 				Message: fmt.Sprintf("turn at line %d expects %q, and the request does not contain it", t.line, missing)})

@@ -204,7 +204,7 @@ func TestDelayIsBeforeEachChunkAndStopsAtOnce(t *testing.T) {
 	time.AfterFunc(20*time.Millisecond, func() { cancel(stop) })
 	begin = time.Now()
 	for _, err := range parse(t, "- text: a\n  delay: 1h\n").Stream(ctx, llm.Request{}) {
-		if !errors.Is(err, stop) || time.Since(begin) > 2*time.Second {
+		if !errors.Is(err, stop) || time.Since(begin) > 30*time.Second {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
 	}

@@ -61,7 +61,11 @@ func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err erro
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream")
-	res, err := c.Client.Do(req)
+	client := *c.Client
+	if client.CheckRedirect == nil {
+		client.CheckRedirect = Stay
+	}
+	res, err := client.Do(req)
 	if err != nil {
 		return c.clean(TransportError(ctx, c.Provider, err, false))
 	}
@@ -117,7 +121,7 @@ func (c Call) ErrorOf(status int, page []byte) *llm.Error {
 	}
 	code, message := read(page)
 	if message == "" {
-		message = Shorten(string(page), 500)
+		message = Shorten(Redact(string(page), c.Key), 500) // a cut key would not be known any more
 	}
 	if message == "" {
 		message = http.StatusText(status)

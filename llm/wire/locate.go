@@ -62,6 +62,9 @@ func (h *History) Locate(refusal, list string, skip int) (message, block int, ok
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := path[0] - skip
+	if n < 0 { // the words for the system, or what else stands there
+		return 0, 0, false
+	}
 	for i, m := range h.sent {
 		for item := range esjson.Array(bytes.Join([][]byte{{'['}, m.wire, {']'}}, nil)) {
 			if n--; n >= 0 {

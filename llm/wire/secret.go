@@ -11,13 +11,25 @@ import (
 var keyShape = regexp.MustCompile(`\b(?:sk|pk|rk)-[A-Za-z0-9_\-]{12,}|\bAIza[A-Za-z0-9_\-]{20,}`)
 
 // Redact removes the key, and whatever looks like one, from a text that may be
-// shown or stored. Proxies echo headers and keys in their error pages.
+// shown or stored. Proxies echo headers and keys in their error pages. Of a text that
+// Shorten cut, a key's beginning at the cut goes too.
 func Redact(text, key string) string {
 	if len(key) >= 4 {
 		text = strings.ReplaceAll(text, key, "[key]")
+		if body, cut := strings.CutSuffix(text, ellipsis); cut {
+			for n := min(len(key)-1, len(body)); n >= 4; n-- {
+				if strings.HasSuffix(body, key[:n]) {
+					text = body[:len(body)-n] + "[key]" + ellipsis
+					break
+				}
+			}
+		}
 	}
 	return keyShape.ReplaceAllString(text, "[key]")
 }
+
+// ellipsis stands where Shorten cut.
+const ellipsis = "..."
 
 // RedactError cleans an error's message and drops its cause when the cause would
 // show the key again.
@@ -41,5 +53,5 @@ func Shorten(text string, max int) string {
 	for cut > 0 && text[cut]&0xC0 == 0x80 {
 		cut--
 	}
-	return text[:cut] + "..."
+	return text[:cut] + ellipsis
 }

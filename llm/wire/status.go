@@ -109,6 +109,8 @@ func TransportError(ctx context.Context, provider string, err error, started boo
 		return &llm.Error{Provider: provider, Kind: kind, Message: ErrIdle.Error(), Err: ErrIdle}
 	case cause != nil:
 		return cause
+	case moved(err) != nil:
+		return &llm.Error{Provider: provider, Kind: llm.Invalid, Message: moved(err).Error()}
 	case errors.Is(err, ErrTooLarge):
 		return &llm.Error{Provider: provider, Kind: llm.Server, Message: err.Error(), Err: err}
 	case started:

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -151,6 +152,10 @@ func TestShorten(t *testing.T) {
 }
 
 func TestIdleEndsWithItsCause(t *testing.T) {
+	synctest.Test(t, idleEndsWithItsCause)
+}
+
+func idleEndsWithItsCause(t *testing.T) {
 	ctx, idle, stop := WithIdle(t.Context(), 30*time.Millisecond)
 	defer stop()
 	idle.Pause()

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"syscall"
@@ -128,7 +129,7 @@ func TestTimeout(t *testing.T) {
 		env.CommandTimeoutMS = 300
 		start := time.Now()
 		res := do(t, env, &output{}, in)
-		if !res.TimedOut || !strings.Contains(res.Text, "ended after") || !strings.HasSuffix(res.Text, "Output:\na\n") || time.Since(start) > 2*time.Second {
+		if !res.TimedOut || !strings.Contains(res.Text, "ended after") || !strings.HasSuffix(res.Text, "Output:\na\n") || time.Since(start) > 30*time.Second {
 			t.Errorf("%s: %+v after %v", name, res, time.Since(start))
 		}
 	}
@@ -136,7 +137,8 @@ func TestTimeout(t *testing.T) {
 
 func TestBackgroundIsEndedAndSaid(t *testing.T) {
 	res := do(t, setup(t), &output{}, map[string]any{"command": "sleep 300 & echo started"})
-	if !strings.Contains(res.Text, "they were ended: sleep (") {
+	// A child is a shell until it becomes what it is to run.
+	if !regexp.MustCompile(`they were ended: (sleep|\w*sh) \(`).MatchString(res.Text) {
 		t.Error(res.Text)
 	}
 }

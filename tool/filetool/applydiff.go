@@ -58,22 +58,14 @@ func (a applyDiffTool) Plan(ctx context.Context, env tool.Env, raw json.RawMessa
 		e.ask.Text = diffText(p, diff, "", "")
 		return e, nil
 	}
-	data, state, err := env.Workspace.Read(ctx, p, MaxEdit)
+	s, why, err := editable(ctx, env, p)
 	if err != nil {
-		why, err := explain(p, err)
-		if err != nil {
-			return nil, err
-		}
+		return nil, err
+	}
+	if why != "" {
 		return nil, in.wrong(why)
 	}
-	if why := notText(p, data); why != "" {
-		return nil, in.wrong(why)
-	}
-	old := string(data)
-	// A byte order mark belongs to the file and not to its first line: whoever
-	// replaces that line must not lose it.
-	text, hasMark := strings.CutPrefix(old, "\ufeff")
-	res, bad, err := applyDiff(ctx, text, diff, exact)
+	res, bad, err := applyDiff(ctx, s.text, diff, exact)
 	switch {
 	case err != nil:
 		return nil, err
@@ -82,17 +74,18 @@ func (a applyDiffTool) Plan(ctx context.Context, env tool.Env, raw json.RawMessa
 	case res.applied == 0:
 		return nil, in.wrong(fmt.Sprintf("nothing in %s was changed.\n\n%s", shown(p.Readable), failures(res.fails)))
 	}
-	e.content = strings.ToValidUTF8(res.content, "\uFFFD")
-	if hasMark {
-		e.content = "\ufeff" + e.content
+	text := strings.ToValidUTF8(res.content, "\uFFFD")
+	if e.content, why = s.bytes(text); why != "" {
+		return nil, in.wrong(why)
 	}
-	e.expect = state.Hash
-	e.ask.Before = map[string]string{p.Readable: planned(state.Hash, workspace.HashOf([]byte(e.content)))}
+	e.expect = s.state.Hash
+	e.ask.Before = map[string]string{p.Readable: planned(s.state.Hash, workspace.HashOf([]byte(e.content)))}
 	if len(res.fails) > 0 {
 		e.note = fmt.Sprintf("\n<notice>%d of %d blocks were applied. These failed:\n\n%s</notice>", res.applied, res.applied+len(res.fails), failures(res.fails))
 	}
-	e.ask.Diff = unified(p.Readable, old, e.content, false)
-	e.ask.Text = diffText(p, diff, hunks(e.ask.Diff), old)
+	e.noteOthers(s)
+	e.ask.Diff = unified(p.Readable, s.whole(), s.mark+text, false)
+	e.ask.Text = diffText(p, diff, hunks(e.ask.Diff), s.whole())
 	return e, nil
 }
 
@@ -134,14 +127,11 @@ func (a applyDiffTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMe
 	if _, err := look(ctx, env, p); err != nil {
 		return tool.Unclear, err
 	}
-	data, _, err := env.Workspace.Read(ctx, p, MaxEdit)
-	if err != nil {
-		if ctxErr := contextError(err); ctxErr != nil {
-			return tool.Unclear, ctxErr
-		}
-		return tool.Unclear, nil
+	s, why, err := editable(ctx, env, p)
+	if err != nil || why != "" {
+		return tool.Unclear, contextError(err)
 	}
-	d := newDocument(splitLines(string(data)))
+	d := newDocument(splitLines(s.text))
 	olds, news := 0, 0
 	for _, b := range blocks {
 		search, replace := d.wanted(b)

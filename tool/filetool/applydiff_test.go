@@ -267,13 +267,13 @@ func TestByteOrderMarkStays(t *testing.T) {
 }
 
 func TestWhatCannotBeChangedByLines(t *testing.T) {
-	env, root := sandbox(t, "latin1", "caf\xe9\nx\n", "dir/x", "", "secret", "x\n", ".rooignore", "secret\n", "AGENTS.md", "x\n", "huge", "")
+	env, root := sandbox(t, "mixed", "caf\xe9 é\nx\n", "dir/x", "", "secret", "x\n", ".rooignore", "secret\n", "AGENTS.md", "x\n", "huge", "")
 	if err := os.Truncate(filepath.Join(root, "huge"), MaxEdit+1); err != nil {
 		t.Fatal(err)
 	}
 	diff := diffBlock(0, "x", "y")
 	for path, want := range map[string]string{
-		"latin1":  "latin1 is not UTF-8 text",
+		"mixed":   "mixed is not text in UTF-8",
 		"dir":     "dir is not a file",
 		"missing": "missing does not exist. Use list_files",
 		"huge":    fmt.Sprintf("huge is too large: %d bytes, the limit is %d", MaxEdit+1, MaxEdit),

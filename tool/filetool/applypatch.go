@@ -115,8 +115,10 @@ type patchedFile struct {
 	path    workspace.Path
 	known   bool // it was looked at
 	state   workspace.FileState
-	old     string // the content on disk, "" if it is too large to be shown
-	text    string // the content to be
+	old     string // the text on disk, "" if it is too large to be shown; the bytes of what is none
+	text    string // the text to be
+	coding  coding // of both
+	noText  bool
 	exists  bool
 	from    *patchedFile // what was moved here
 	movedTo *patchedFile
@@ -173,7 +175,11 @@ func (s *patchSet) file(ctx context.Context, path string, whole bool) (*patchedF
 		return nil, s.in.wrong(why)
 	}
 	f.known, f.exists, f.state = true, err == nil, state
-	f.old, f.text = string(data), string(data)
+	text, c, ok := decodeText(data)
+	if f.noText = !ok; f.noText {
+		text, c = string(data), codedUTF8
+	}
+	f.old, f.text, f.coding = text, text, c
 	if s.loaded += int64(len(data)); s.loaded > 2*MaxEdit {
 		return nil, s.in.wrong(fmt.Sprintf("the files of this patch have more than %d bytes together; give fewer at once", 2*MaxEdit))
 	}
@@ -191,6 +197,7 @@ func (s *patchSet) apply(ctx context.Context, sec section) error {
 			return s.in.wrong(name + " exists already; use *** Update File to change it. Nothing was changed.")
 		}
 		f.exists, f.text, f.from = true, sec.content, nil
+		f.coding, f.noText = codedUTF8, false
 		return nil
 	}
 	if !f.exists {
@@ -202,11 +209,14 @@ func (s *patchSet) apply(ctx context.Context, sec section) error {
 		}
 	}
 	if sec.kind == sectionDelete {
+		if stale := notOverwritten(s.env, f.path, f.state, f.data()); stale != nil {
+			return stale
+		}
 		f.exists, f.text = false, ""
 		return nil
 	}
-	if why := notText(f.path, []byte(f.text)); why != "" {
-		return s.in.wrong(why)
+	if f.noText {
+		return s.in.wrong(notText(f.path))
 	}
 	text, marked := strings.CutPrefix(f.text, byteOrderMark)
 	text, bad, err := applyChunks(ctx, text, sec.chunks)
@@ -218,6 +228,9 @@ func (s *patchSet) apply(ctx context.Context, sec section) error {
 	}
 	if marked {
 		text = byteOrderMark + text
+	}
+	if _, missing, ok := f.coding.encode(text); !ok {
+		return s.in.wrong(inexpressible(f.path, missing) + " Nothing was changed.")
 	}
 	if f.text = text; sec.moveTo == "" {
 		return nil
@@ -232,7 +245,7 @@ func (s *patchSet) apply(ctx context.Context, sec section) error {
 	if to.exists {
 		return s.in.wrong(shown(to.path.Readable) + " exists already, so nothing can be moved there. Nothing was changed.")
 	}
-	to.exists, to.text = true, f.text
+	to.exists, to.text, to.coding = true, f.text, f.coding
 	f.exists, f.text = false, ""
 	// Over several moves a file comes from where it lies on disk, if it does.
 	if to.from = f; !f.state.Exists() {
@@ -307,11 +320,11 @@ func inspectSection(ctx context.Context, env tool.Env, in input, s section) (too
 			return tool.Unclear, err
 		}
 	}
-	_, text, _, why, err := editable(ctx, env, p)
+	src, why, err := editable(ctx, env, p)
 	if err != nil || why != "" {
 		return tool.Unclear, err
 	}
-	has := newPatched(text)
+	has := newPatched(src.text)
 	olds, news := true, true
 	for _, c := range s.chunks {
 		olds = olds && has.seek(c.olds(), 0, c.atEnd) >= 0

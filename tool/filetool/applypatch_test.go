@@ -144,7 +144,7 @@ func TestSectionsFollowEachOther(t *testing.T) {
 // One section that cannot be made keeps all of a patch from being made, and the model
 // is told which and why.
 func TestAPatchIsRefusedWhole(t *testing.T) {
-	env, root := sandbox(t, "a", "1\n", "b", "1\n", "utf16", "\xff\xfea\x00\n\x00", "wide", "a\x00\n\x00", "latin1", "caf\xe9\n", "d/f", "")
+	env, root := sandbox(t, "a", "1\n", "b", "1\n", "odd", "\xff\xfea\x00\n", "wide", "a\x00\n\x00", "mixed", "caf\xe9 é\n", "d/f", "")
 	if err := os.Symlink("b", filepath.Join(root, "link")); err != nil {
 		t.Fatal(err)
 	}
@@ -161,9 +161,9 @@ func TestAPatchIsRefusedWhole(t *testing.T) {
 		del + "link":               "link is a link",
 		"*** Update File: link\n*** Move to: x\n 1": "link is a link",
 		"*** Update File: b\n*** Move to: a\n 1":    "a exists already",
-		update("utf16", "+x"):                       "utf16 is not UTF-8 text",
-		update("wide", "+x"):                        "wide is not UTF-8 text",
-		update("latin1", "+x"):                      "latin1 is not UTF-8 text",
+		update("odd", "+x"):                         "odd is not text in UTF-8",
+		update("wide", "+x"):                        "wide is not text in UTF-8",
+		update("mixed", "+x"):                       "mixed is not text in UTF-8",
 		del:                                         "does not begin a section",
 		add + "x\x00y\n+x":                          "x",
 	} {

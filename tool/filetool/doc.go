@@ -8,8 +8,12 @@
 // patch of several files replaces all or none; only a kill leaves a part, and then it
 // is known which.
 //
-// Line ends, a byte order mark, the mode of a file, and the bytes of lines that stay are
-// the file's and not the model's: they survive, also where the model gives others.
+// Line ends, a byte order mark, the encoding and mode of a file, and the bytes of lines
+// that stay are the file's and not the model's: they survive, also where the model gives
+// others. A file that is not UTF-8 is UTF-16 by its byte order mark, or one byte a
+// character, taken for Windows-1252. A character that this cannot hold turns a file that
+// is written whole into UTF-8, which the question and the result say; a change of some
+// of its lines is refused.
 //
 // A plan to write remembers the content it was made for. If the file is another
 // one when the plan runs, nothing is written and the model is told.
@@ -19,9 +23,10 @@
 // of a file and says where to go on.
 //
 // Limits: files of more than MaxEdit bytes are not edited, indentation mode does
-// not read files over MaxEdit, images over MaxImage are only named. Text is UTF-8;
-// other encodings are shown with replacement characters, and not changed by lines.
-// Notebooks are shown as the text of their cells.
+// not read files over MaxEdit, images over MaxImage are only named. Text in yet other
+// encodings (UTF-8 with stray bytes, UTF-16 without its mark or over MaxEdit) is shown
+// with replacement characters or not at all, and not changed by lines. search_files
+// looks for UTF-8. Notebooks are shown as the text of their cells.
 package filetool
 
 // Sizes in bytes.

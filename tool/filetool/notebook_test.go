@@ -33,7 +33,7 @@ func TestReadNotebook(t *testing.T) {
 	if !strings.Contains(res.Text, "6 | x = 1\n7 | print(x)") || strings.Contains(res.Text, "Title") {
 		t.Error(res.Text)
 	}
-	for name, want := range map[string]string{"broken.ipynb": `1 | {"cells":[`, "other.IPYNB": `1 | {"cells":"none"}`, "latin.ipynb": "1 | caf\ufffd"} {
+	for name, want := range map[string]string{"broken.ipynb": `1 | {"cells":[`, "other.IPYNB": `1 | {"cells":"none"}`, "latin.ipynb": "1 | café"} {
 		if _, res = run(t, env, ReadFile(), call("path", name)); !strings.HasSuffix(res.Text, "\n"+want) {
 			t.Errorf("%s: %q", name, res.Text)
 		}

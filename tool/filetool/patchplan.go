@@ -34,6 +34,14 @@ func (f *patchedFile) source() *patchedFile {
 	return nil
 }
 
+// data is the content on disk as text, nil when it is too large to be shown.
+func (f *patchedFile) data() []byte {
+	if f.old == "" && f.state.Size > 0 {
+		return nil
+	}
+	return []byte(f.old)
+}
+
 // movedAway: the file that was moved elsewhere tells of this one too.
 func (f *patchedFile) movedAway() bool { return f.movedTo != nil && f.movedTo.source() == f }
 
@@ -170,7 +178,8 @@ func (s *patchSet) plan() (tool.Plan, error) {
 		diff.WriteString(f.diff())
 	}
 	for _, f := range changes {
-		c := workspace.Change{Path: f.path, Data: []byte(f.text), Expect: f.state.Hash}
+		data, _, _ := f.coding.encode(f.text) // each section saw that it can be
+		c := workspace.Change{Path: f.path, Data: data, Expect: f.state.Hash}
 		after := ""
 		if c.Remove = !f.exists; f.exists {
 			after = workspace.HashOf(c.Data)
@@ -180,6 +189,15 @@ func (s *patchSet) plan() (tool.Plan, error) {
 		}
 		p.ask.Before[f.path.Readable] = planned(f.state.Hash, after)
 		p.changes = append(p.changes, c)
+	}
+	for _, f := range s.order {
+		if !f.known || f.state.Hash == "" || f.text == f.old && f.exists {
+			continue
+		}
+		if text := elseChanged(s.env, f.path, f.state, f.data()); text != "" {
+			p.note += text
+			p.other = append(p.other, touchOf(f.state, otherSource))
+		}
 	}
 	p.ask.Diff = diff.String()
 	p.ask.Text = s.text(p.ask, files, strings.TrimSuffix(p.ask.Diff, "\n"))
@@ -191,6 +209,8 @@ type patchPlan struct {
 	env     tool.Env
 	files   []*patchedFile // in the order of the patch, a move once
 	changes []workspace.Change
+	note    string           // added to the result
+	other   []tool.FileTouch // what somebody else did before
 	ask     tool.Ask
 }
 
@@ -217,7 +237,7 @@ func (p *patchPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error)
 	case err != nil:
 		return tool.Result{}, err
 	}
-	res := tool.Result{Text: p.result()}
+	res := tool.Result{Text: p.result() + p.note, Files: p.other}
 	for _, s := range states {
 		res.Files = append(res.Files, touchOf(s, editedSource))
 	}

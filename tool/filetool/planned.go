@@ -87,23 +87,43 @@ func changed(path string) tool.Result {
 	return failed("%s was changed by someone else after this change was prepared; nothing was written. Read the file again and make the change on what is there now.", path)
 }
 
-// editable reads a file that is to be changed by lines: its text without a byte order
-// mark, and the mark, which belongs to the file and not to its first line. why is what
-// the model is told instead.
-func editable(ctx context.Context, env tool.Env, p workspace.Path) (mark, text string, state workspace.FileState, why string, err error) {
+// source is a file that is to be changed by lines: its text without a byte order mark,
+// and the mark, which belongs to the file and not to its first line.
+type source struct {
+	path       workspace.Path
+	mark, text string
+	coding     coding
+	state      workspace.FileState
+}
+
+// editable reads a file that is to be changed. why is what the model is told instead.
+func editable(ctx context.Context, env tool.Env, p workspace.Path) (s source, why string, err error) {
+	s.path = p
 	data, state, err := env.Workspace.Read(ctx, p, MaxEdit)
-	if err != nil {
+	if s.state = state; err != nil {
 		why, err = explain(p, err)
-		return "", "", state, why, err
+		return s, why, err
 	}
-	if why = notText(p, data); why != "" {
-		return "", "", state, why, nil
+	var ok bool
+	if s.text, s.coding, ok = decodeText(data); !ok {
+		return s, notText(p), nil
 	}
-	text = string(data)
-	if rest, ok := strings.CutPrefix(text, byteOrderMark); ok {
-		return byteOrderMark, rest, state, "", nil
+	if rest, marked := strings.CutPrefix(s.text, byteOrderMark); marked {
+		s.mark, s.text = byteOrderMark, rest
 	}
-	return "", text, state, "", nil
+	return s, "", nil
+}
+
+// whole is the text with its mark.
+func (s source) whole() string { return s.mark + s.text }
+
+// bytes are those of the file with another text in it.
+func (s source) bytes(text string) (data, why string) {
+	coded, missing, ok := s.coding.encode(s.mark + text)
+	if !ok {
+		return "", inexpressible(s.path, missing)
+	}
+	return string(coded), ""
 }
 
 const byteOrderMark = "\ufeff"

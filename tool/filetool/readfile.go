@@ -168,14 +168,28 @@ func (r *readPlan) read(ctx context.Context, req request, p workspace.Path, res 
 	if media := imageType(p.Real, head); media != "" {
 		return r.image(ctx, p, media, state, res)
 	}
-	if bytes.IndexByte(head, 0) >= 0 {
+	coded := wideCoding(head)
+	if state.Size > MaxEdit {
+		coded = codedUTF8
+	}
+	if coded == codedUTF8 && bytes.IndexByte(head, 0) >= 0 {
 		return fmt.Sprintf("Error: %s is a binary file of %d bytes and cannot be shown as text. Use a command that understands its format.", shown(p.Readable), state.Size), false, nil
 	}
 	// One pass hashes the file and picks the lines out of it.
 	sum := sha256.New()
 	body := io.TeeReader(io.MultiReader(bytes.NewReader(head), &contextual{ctx, f}), sum)
 	text, note := "", ""
-	if isNotebook(p.Real) && state.Size <= MaxEdit {
+	if coded != codedUTF8 {
+		decoded, err := decodeBody(body, coded)
+		switch {
+		case errors.Is(err, errNoText):
+			return fmt.Sprintf("Error: %s begins like UTF-16 and is none; it cannot be shown as text.", shown(p.Readable)), false, nil
+		case err != nil:
+			why, err := explain(p, err)
+			return "Error: " + why, false, err
+		}
+		body, note = decoded, wideNote
+	} else if isNotebook(p.Real) && state.Size <= MaxEdit {
 		var all []byte
 		if all, err = io.ReadAll(body); err != nil {
 			why, err := explain(p, err)
@@ -213,7 +227,8 @@ func (r *readPlan) read(ctx context.Context, req request, p workspace.Path, res 
 	}
 	state.Hash = hex.EncodeToString(sum.Sum(nil))
 	res.Files = append(res.Files, touchOf(state, readSource))
-	return note + strings.ToValidUTF8(text, "\uFFFD"), true, nil
+	text, odd := shownText(text)
+	return note + odd + text, true, nil
 }
 
 func rangesText(all []byte, ranges [][2]int) (string, error) {

@@ -18,8 +18,8 @@ type replaceTool struct{ spec *tool.Spec }
 // Edit gives the tool edit: one place, or all of them.
 func Edit() tool.Tool { return replaceTool{&editSpec} }
 
-// EditFile gives the tool edit_file: as many places as are expected; no old text makes
-// a new file.
+// EditFile gives the tool edit_file: as many places as are expected, found by their
+// words where the blanks are other ones; no old text makes a new file.
 func EditFile() tool.Tool { return replaceTool{&editFileSpec} }
 
 // SearchReplace gives the tool search_replace: one place.
@@ -56,7 +56,8 @@ func (r replaceTool) Spec() tool.Spec { return *r.spec }
 // replacement is one text for another.
 type replacement struct {
 	old, fresh string
-	times      int // how many places there are to be; 0 = one or more
+	times      int  // how many places there are to be; 0 = one or more
+	tolerant   bool // other blanks will do where the text is not there as given
 }
 
 func (r replaceTool) parse(env tool.Env, raw json.RawMessage) (in input, p workspace.Path, list []replacement, err error) {
@@ -128,6 +129,7 @@ func (in input) replacement() (r replacement, err error) {
 		return r, err
 	}
 	if in.tool == editFileSpec.Name {
+		r.tolerant = true
 		if r.times, err = in.number(1, "expected_replacements"); err == nil && r.times < 1 {
 			err = in.wrong("the parameter \"expected_replacements\" must be at least 1")
 		}
@@ -145,18 +147,17 @@ func (r replaceTool) Plan(ctx context.Context, env tool.Env, raw json.RawMessage
 	if p.Ignored {
 		return e, nil
 	}
-	var mark, text, why string
-	var state workspace.FileState
+	s, why := source{path: p}, ""
 	if list[0].old == "" {
-		state, err = env.Workspace.StatPath(ctx, p)
-		if state.Size > 0 {
+		s.state, err = env.Workspace.StatPath(ctx, p)
+		if s.state.Size > 0 {
 			return nil, in.wrong(shown(p.Readable) + " exists already; an empty old_string makes a new file only")
 		}
 		if err != nil {
 			why, err = explain(p, err)
 		}
 	} else {
-		mark, text, state, why, err = editable(ctx, env, p)
+		s, why, err = editable(ctx, env, p)
 	}
 	switch {
 	case err != nil:
@@ -164,21 +165,29 @@ func (r replaceTool) Plan(ctx context.Context, env tool.Env, raw json.RawMessage
 	case why != "":
 		return nil, in.wrong(why)
 	}
-	old, kind := mark+text, "appliedDiff"
+	text, kind := s.text, "appliedDiff"
 	for _, step := range list {
+		before := text
 		if text, why = step.apply(text, shown(p.Readable)); why != "" {
 			return nil, in.wrong(why + " Nothing was changed.")
 		}
+		if step.tolerant && step.old != "" && !strings.Contains(plainEnds(before), step.old) {
+			e.note = "\n<notice>The old text is in the file with other blanks or line ends than given. It was replaced, with the file's indentation.</notice>"
+		}
 	}
-	e.content, e.expect, e.creates = mark+text, state.Hash, !state.Exists()
-	if e.content == old && !e.creates {
+	e.expect, e.creates = s.state.Hash, !s.state.Exists()
+	if text == s.text && !e.creates {
 		return nil, in.wrong("nothing would change in " + shown(p.Readable))
 	}
+	if e.content, why = s.bytes(text); why != "" {
+		return nil, in.wrong(why)
+	}
+	e.noteOthers(s)
 	if e.creates {
 		kind = "newFileCreated"
 	}
-	e.ask.Before = map[string]string{p.Readable: planned(state.Hash, workspace.HashOf([]byte(e.content)))}
-	e.ask.Diff = unified(p.Readable, old, e.content, e.creates)
+	e.ask.Before = map[string]string{p.Readable: planned(s.state.Hash, workspace.HashOf([]byte(e.content)))}
+	e.ask.Diff = unified(p.Readable, s.whole(), s.mark+text, e.creates)
 	e.ask.Text = string(changeRow(kind, p, hunks(e.ask.Diff)).Bytes())
 	return e, nil
 }
@@ -196,6 +205,13 @@ func (r replacement) apply(text, name string) (out, why string) {
 	n := len(places)
 	if r.times != 1 {
 		n = separate(places, len(r.old)) // for one place an overlapping second one is a doubt too
+	}
+	if n == 0 && r.tolerant {
+		text, places, ok := r.tolerantly(f)
+		if ok {
+			return text, ""
+		}
+		n = places
 	}
 	switch {
 	case n == 0:
@@ -244,13 +260,13 @@ func (r replaceTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMess
 		}
 		return tool.Unclear, nil
 	}
-	_, text, _, why, err := editable(ctx, env, p)
+	s, why, err := editable(ctx, env, p)
 	if err != nil || why != "" {
 		return tool.Unclear, err
 	}
 	olds, news := 0, 0
 	for _, step := range list {
-		plain := plainEnds(text)
+		plain := plainEnds(s.text)
 		hasOld, hasNew := strings.Contains(plain, step.old), step.fresh != "" && strings.Contains(plain, step.fresh)
 		switch {
 		case hasNew && !hasOld:

@@ -81,7 +81,7 @@ func TestReplacing(t *testing.T) {
 
 // A place that is not clear is never guessed: the file stays and the model is told.
 func TestReplacingThatIsRefused(t *testing.T) {
-	env, root := sandbox(t, "f", "a\nb\na\n", "empty", "", "bin", "a\x00b", "utf16", "\xff\xfea\x00", "ov", "aaa", "d/x", "")
+	env, root := sandbox(t, "f", "a\nb\na\n", "empty", "", "bin", "a\x00b", "utf16", "\xff\xfea\x00b", "ov", "aaa", "d/x", "")
 	before := get(t, filepath.Join(root, "f"))
 	for _, tt := range []struct {
 		tl   tool.Tool
@@ -107,8 +107,8 @@ func TestReplacingThatIsRefused(t *testing.T) {
 		{Edit(), call("file_path", "none", "old_string", "a", "new_string", "b"), "none does not exist"},
 		{EditFile(), call("file_path", "d", "old_string", "", "new_string", "b"), "d is not a file"},
 		{Edit(), call("file_path", "d", "old_string", "a", "new_string", "b"), "d is not a file"},
-		{Edit(), call("file_path", "bin", "old_string", "a", "new_string", "b"), "bin is not UTF-8"},
-		{Edit(), call("file_path", "utf16", "old_string", "a", "new_string", "b"), "utf16 is not UTF-8"},
+		{Edit(), call("file_path", "bin", "old_string", "a", "new_string", "b"), "bin is not text"},
+		{Edit(), call("file_path", "utf16", "old_string", "a", "new_string", "b"), "utf16 is not text"},
 		{EditFile(), call("file_path", "empty", "old_string", "", "new_string", ""), "nothing would change"},
 		{Edit(), call("file_path", "f", "old_string", "b"), `"new_string" is missing`},
 		{Edit(), call("old_string", "b", "new_string", "c"), `"file_path" is missing`},

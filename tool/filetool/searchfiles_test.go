@@ -188,7 +188,7 @@ func TestPathologicalPatterns(t *testing.T) {
 	for _, pattern := range []string{`(a+)+$`, `(a|aa)+$`, `^(a+)*b$`, `(x+x+)+y`, `(.*)*z`} {
 		start := time.Now()
 		searchText(t, env, "path", "lines", "regex", pattern)
-		if d := time.Since(start); d > 10*time.Second {
+		if d := time.Since(start); d > 60*time.Second {
 			t.Errorf("%s took %v", pattern, d)
 		}
 	}
@@ -199,7 +199,7 @@ func TestPathologicalPatterns(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Plan: %v", err)
 	}
-	if d := time.Since(start); d > 2*time.Second {
+	if d := time.Since(start); d > 30*time.Second {
 		t.Errorf("it was heard after %v", d)
 	}
 }

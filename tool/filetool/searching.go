@@ -53,16 +53,25 @@ func (q *searching) files(ctx context.Context, names []string) error {
 	errs := make([]error, len(names))
 	var next atomic.Int64
 	var wg sync.WaitGroup
+	var broken atomic.Pointer[any]
 	for range min(len(names), runtime.GOMAXPROCS(0), maxSearchers) {
 		wg.Go(func() {
 			var s searcher
 			defer s.close()
+			defer func() {
+				if what := recover(); what != nil {
+					broken.Store(&what)
+				}
+			}()
 			for i := next.Add(1) - 1; i < int64(len(names)); i = next.Add(1) - 1 {
 				found[i], errs[i] = s.file(ctx, q, names[i], maxResults-q.groups, maxFoundLines-q.lines)
 			}
 		})
 	}
 	wg.Wait()
+	if what := broken.Load(); what != nil {
+		panic(*what) // where the caller of the tool sees it, who goes on without it
+	}
 	for i, lines := range found {
 		if q.full() {
 			return nil

@@ -62,12 +62,26 @@ func Show(ctx context.Context, w *workspace.Workspace, p workspace.Path) (s Show
 		block.Raw("source", source.Bytes())
 		return Shown{Image: block.Bytes(), Media: media, Touch: touchOf(state, ShowSource)}, "", nil
 	}
-	if bytes.IndexByte(head, 0) >= 0 || imageType(p.Real, head) != "" {
+	coded := wideCoding(head)
+	if state.Size > MaxEdit {
+		coded = codedUTF8
+	}
+	if coded == codedUTF8 && bytes.IndexByte(head, 0) >= 0 || imageType(p.Real, head) != "" {
 		return Shown{Binary: true, Touch: touchOf(state, ShowSource)}, "", nil
 	}
 	sum := sha256.New()
 	note, body := "", io.TeeReader(io.MultiReader(bytes.NewReader(head), &contextual{ctx, f}), sum)
-	if isNotebook(p.Real) && state.Size <= MaxEdit {
+	if coded != codedUTF8 {
+		decoded, err := decodeBody(body, coded)
+		switch {
+		case errors.Is(err, errNoText):
+			return Shown{Binary: true, Touch: touchOf(state, ShowSource)}, "", nil
+		case err != nil:
+			problem, err = explain(p, err)
+			return Shown{}, problem, err
+		}
+		note, body = wideNote, decoded
+	} else if isNotebook(p.Real) && state.Size <= MaxEdit {
 		var all []byte
 		if all, err = io.ReadAll(body); err != nil {
 			problem, err = explain(p, err)
@@ -84,8 +98,9 @@ func Show(ctx context.Context, w *workspace.Workspace, p workspace.Path) (s Show
 		return Shown{}, problem, err
 	}
 	state.Hash = hex.EncodeToString(sum.Sum(nil))
+	text, odd := shownText(e.text)
 	return Shown{
-		Text: note + strings.ToValidUTF8(e.text, "\uFFFD"), Lines: e.total, Returned: e.returned, Truncated: e.truncated,
+		Text: note + odd + text, Lines: e.total, Returned: e.returned, Truncated: e.truncated,
 		Touch: touchOf(state, ShowSource),
 	}, "", nil
 }

@@ -24,7 +24,7 @@ func TestShow(t *testing.T) {
 	}{
 		"a.txt":    {content: "one\ntwo", want: "1 | one\n2 | two"},
 		"long":     {content: strings.Repeat("x\n", 3000), want: "   1 | x\n"},
-		"bad.txt":  {content: "caf\xe9", want: "1 | caf\uFFFD"},
+		"bad.txt":  {content: "caf\xe9", want: singleNote + "1 | café"},
 		"n.ipynb":  {content: `{"cells":[{"cell_type":"code","source":["print(1)\n"],"outputs":[]}]}`, want: notebookNote},
 		"no.ipynb": {content: "{", want: "1 | {"},
 		"x.bin":    {content: "a\x00b", binary: true},

@@ -144,7 +144,7 @@ func TestReadFile(t *testing.T) {
 		{"missing", call("path", "nope"), "~nope does not exist", true},
 		{"through a file", call("path", "a.txt/x"), "~Error: ", true},
 		{"one of two", json.RawMessage(`{"files":["nope","d/x"]}`), "~File: d/x\n1 | x", false},
-		{"latin1", call("path", "bad"), "File: bad\n1 | caf\uFFFD\n2 | ", false},
+		{"latin1", call("path", "bad"), "File: bad\n" + singleNote + "1 | café\n2 | ", false},
 		{"image", call("path", "p.png"), "~image (image/png", false},
 		{"outside", call("path", "../out.txt"), "~1 | outside", false},
 	}

@@ -16,6 +16,7 @@ import (
 const (
 	readSource   = "read_tool"
 	editedSource = "roo_edited"
+	otherSource  = "user_edited"
 )
 
 func touchOf(s workspace.FileState, source string) tool.FileTouch {

@@ -1,14 +1,12 @@
 package filetool
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
@@ -76,11 +74,25 @@ func (w writeFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 		}
 		return nil, in.wrong(why)
 	}
+	if stale := notOverwritten(env, p, state, old); stale != nil && state.Hash != workspace.HashOf([]byte(content)) {
+		return nil, stale
+	}
 	e.expect = state.Hash
-	content = likeBefore(content, string(old))
-	e.content = content
-	e.ask.Before = map[string]string{p.Readable: planned(state.Hash, workspace.HashOf([]byte(content)))}
-	e.ask.Diff, e.ask.Text = describeWrite(p, string(old), content, e.creates)
+	before, c, ok := decodeText(old)
+	if !ok {
+		before, c = string(old), codedUTF8
+	}
+	content = likeBefore(content, before)
+	data, missing, ok := c.encode(content)
+	if !ok {
+		// The whole file is new, so nothing of the old text is spoiled by this.
+		data = []byte(content)
+		e.note = fmt.Sprintf("\n<notice>The file was not UTF-8 (read as Windows-1252), which has no %q (%U). It is UTF-8 now.</notice>", missing, missing)
+		e.ask.Title += ", which becomes UTF-8"
+	}
+	e.content = string(data)
+	e.ask.Before = map[string]string{p.Readable: planned(state.Hash, workspace.HashOf(data))}
+	e.ask.Diff, e.ask.Text = describeWrite(p, before, content, e.creates)
 	if large != nil {
 		e.ask.Diff = fmt.Sprintf("--- a/%[1]s\n+++ b/%[1]s\n@@ too large for a diff: %d bytes before, %d after @@\n", shown(p.Readable), state.Size, len(content))
 		e.ask.Text = editText("editedExistingFile", p, hunks(e.ask.Diff))
@@ -88,7 +100,7 @@ func (w writeFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 	return e, nil
 }
 
-// likeBefore gives a new content the byte order mark and the line ends of the old one:
+// likeBefore gives a new text the byte order mark and the line ends of the old one:
 // a model sees neither, and writes plain line feeds. A file with both kinds of line
 // ends gets those of the content.
 func likeBefore(content, old string) string {
@@ -131,8 +143,11 @@ func (w writeFile) Inspect(ctx context.Context, env tool.Env, raw json.RawMessag
 		return tool.Unclear, nil // it is neither what it was nor what it was to be
 	}
 	for _, like := range []string{"", "\r\n", byteOrderMark, byteOrderMark + "\r\n"} {
-		if state.Hash == workspace.HashOf([]byte(likeBefore(content, like))) {
-			return tool.Done, nil
+		for c := codedUTF8; c <= codedSingle; c++ {
+			data, _, ok := c.encode(likeBefore(content, like))
+			if ok && state.Hash == workspace.HashOf(data) {
+				return tool.Done, nil
+			}
 		}
 	}
 	if !known && !state.Exists() {
@@ -148,7 +163,8 @@ type edit struct {
 	content string
 	expect  string // hash that the file must still have
 	creates bool
-	note    string // added to the result
+	note    string           // added to the result
+	other   []tool.FileTouch // what somebody else did before
 	ask     tool.Ask
 }
 
@@ -182,7 +198,7 @@ func (e *edit) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 	o.String("path", e.path.Readable)
 	o.String("operation", operation)
 	o.String("notice", "The file is written. There is no need to read it again; go on with the task.")
-	return tool.Result{Text: string(o.Bytes()) + e.note, Files: []tool.FileTouch{touchOf(state, editedSource)}}, nil
+	return tool.Result{Text: string(o.Bytes()) + e.note, Files: append(e.other, touchOf(state, editedSource))}, nil
 }
 
 func editAsk(name string, p workspace.Path) tool.Ask {
@@ -207,13 +223,4 @@ func describeWrite(p workspace.Path, old, content string, creates bool) (diff, t
 	}
 	full := unified(p.Readable, old, content, creates)
 	return full, editText(kind, p, hunks(full))
-}
-
-// notText is the answer for a file whose bytes are not UTF-8, or hold a NUL, as
-// UTF-16 does: a change of a few lines would spoil the others.
-func notText(p workspace.Path, data []byte) string {
-	if utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s is not UTF-8 text, so it cannot be changed by lines.", shown(p.Readable))
 }

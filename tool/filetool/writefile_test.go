@@ -213,7 +213,7 @@ func TestDiffThatIsShown(t *testing.T) {
 		{"f", "a\n", "a\n", "", ""},
 		{"f", "-", "", "", ""},
 		{"f", "\x89PNG\x00\xff", "text\n", "--- a/f\n+++ b/f\n@@ not text: 6 bytes before, 5 after @@\n", ""},
-		{"f", "caf\xe9\n", "café\n", "--- a/f\n+++ b/f\n@@ not text: 5 bytes before, 6 after @@\n", ""},
+		{"f", "caf\xe9\n", "cafè\n", "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-café\n+cafè\n", `{"added":1,"removed":1}`},
 		{"two\n+++ b/other", "a\n", "b\n", "--- a/\"two\\n+++ b/other\"\n+++ b/\"two\\n+++ b/other\"\n@@ -1 +1 @@\n-a\n+b\n", `{"added":1,"removed":1}`},
 	} {
 		name := filepath.Join(root, tt.name)

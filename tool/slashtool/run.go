@@ -1,6 +1,7 @@
 // Package slashtool holds run_slash_command: the model asks for a prompt that the
 // user has written down under a name, and gets its text. Nothing runs; what the text
-// asks for, the model does with its other tools.
+// asks for, the model does with its other tools. A command that is for another mode
+// leads there: the call asks for what switch_mode would.
 package slashtool
 
 import (
@@ -63,7 +64,7 @@ func (t run) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (tool.
 	case err != nil:
 		p.result = tool.Result{IsError: true, Text: "Error: " + err.Error()}
 	default:
-		p.result = tool.Result{Text: text(c, args)}
+		p.ask.Mode, p.result = c.Mode, tool.Result{Text: text(c, args), Mode: c.Mode}
 	}
 	return p, nil
 }

@@ -1,6 +1,7 @@
 package slashtool
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -70,5 +71,59 @@ func TestMistakesOfTheModel(t *testing.T) {
 	p, err := none.Plan(t.Context(), tool.Env{}, json.RawMessage(`{"command":"x\n\u001b[2J","args":"\u202e"}`))
 	if err != nil || strings.ContainsAny(p.Ask().Title, "\n\x1b\u202e") {
 		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// A command that is for a mode says so to whoever decides about the call, in the same
+// words as it goes there; one that cannot be used leads nowhere.
+func TestWhereACommandLeads(t *testing.T) {
+	e := env(t, map[string]string{"ship.md": "---\nmode: code\n---\nGo.", "plain.md": "Go.", "odd.md": "---\nmode: [code]\n---\nGo.", "large.md": "---\nmode: code\n---\n" + strings.Repeat("x", 300<<10)})
+	for name, want := range map[string]string{"ship": "code", "plain": "", "odd": "", "init": "", "large": "", "none": ""} {
+		p, err := New("").Plan(t.Context(), e, json.RawMessage(`{"command":"`+name+`","args":null}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := p.Run(t.Context(), nil)
+		if err != nil || p.Ask().Mode != want || r.Mode != want {
+			t.Errorf("%s asks for %q and leads to %q (%v)", name, p.Ask().Mode, r.Mode, err)
+		}
+	}
+}
+
+// What the workspace has hides what the user's own folder has, and links lead nowhere.
+func TestWhoseCommandCounts(t *testing.T) {
+	e := env(t, map[string]string{"both.md": "of the project"})
+	home := t.TempDir()
+	for name, text := range map[string]string{"both.md": "of the user", "mine.md": "mine"} {
+		path := filepath.Join(home, ".roo", "commands", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secret := filepath.Join(home, "secret.md")
+	if err := os.WriteFile(secret, []byte("hidden-content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(secret, filepath.Join(e.Workspace.Root(), ".roo", "commands", "secret.md")); err != nil {
+		t.Skip(err)
+	}
+	for name, want := range map[string]string{"both": "Source: project", "mine": "Source: global", "secret": "Error: read the command /secret: "} {
+		p, err := New(home).Plan(t.Context(), e, json.RawMessage(`{"command":"`+name+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := p.Run(t.Context(), nil); err != nil || !strings.Contains(r.Text, want) || strings.Contains(r.Text, "hidden-content") {
+			t.Errorf("%s: %+v %v", name, r, err)
+		}
+	}
+	// A call that was cancelled in between says so.
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p, err := New(home).Plan(t.Context(), e, json.RawMessage(`{"command":"mine"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Run(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }

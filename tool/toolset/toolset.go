@@ -18,6 +18,7 @@ func All() []tool.Tool {
 		controltool.NewCompletion(),
 		controltool.NewSwitchMode(),
 		controltool.NewTodoList(),
+		controltool.NewNewTask(),
 		historytool.ReadOutput(),
 	)
 }

@@ -26,7 +26,7 @@ func TestTheSetAndItsOrder(t *testing.T) {
 	if d := cmp.Diff([]string{"edit", "edit_file", "search_replace"}, silent); d != "" {
 		t.Error(d)
 	}
-	want := []string{"apply_diff", "apply_patch", "list_files", "read_file", "search_files", "write_to_file", "execute_command", "ask_followup_question", "attempt_completion", "switch_mode", "update_todo_list", "read_command_output"}
+	want := []string{"apply_diff", "apply_patch", "list_files", "read_file", "search_files", "write_to_file", "execute_command", "ask_followup_question", "attempt_completion", "switch_mode", "update_todo_list", "new_task", "read_command_output"}
 	if d := cmp.Diff(want, names); d != "" {
 		t.Error(d)
 	}

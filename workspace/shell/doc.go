@@ -27,6 +27,9 @@
 // Instead a Process is recorded when the command starts; after a crash of the
 // engine Find tells whether it lives, and End ends it.
 //
+// Serve is for programs that live longer than a call. There a thread is pinned, and
+// they do get that signal.
+//
 // Limits: the mark is looked for on Linux alone (FindMarked finds nothing
 // elsewhere); on macOS Find sees the leader only; on other Unix systems and on
 // Windows Find cannot tell a reused number and answers false.

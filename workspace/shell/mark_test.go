@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -133,13 +134,16 @@ func lookFromInside() {
 	fmt.Println(err)
 }
 
+// spared allows a child that is still a shell: it becomes what it is to run a moment later.
+var spared = regexp.MustCompile(`^(sleep|\w*sh) <nil>\nalive\n$`)
+
 func TestEndMarkedSparesItself(t *testing.T) {
 	mark := NewMark()
 	var out bytes.Buffer
 	// The variable is set by hand: Environ lets none of ours through.
 	line := fmt.Sprintf("sleep 300 & %s=%s %s; echo alive", insideMark, mark, os.Args[0])
 	res, err := Run(t.Context(), Command{Line: line, Dir: "/", Mark: mark, Output: &out})
-	if err != nil || out.String() != "sleep <nil>\nalive\n" || res.Exit != 0 {
+	if err != nil || !spared.MatchString(out.String()) || res.Exit != 0 {
 		t.Errorf("printed %q, %+v, %v", out.String(), res, err)
 	}
 }

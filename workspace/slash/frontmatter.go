@@ -10,16 +10,37 @@ const maxFront = 16 << 10
 
 // Parse reads the text of a command's file.
 func Parse(text string) Command {
+	front, content := Front(text)
+	return Command{
+		Content: content, Description: front.Text("description"),
+		Hint: front.Text("argument-hint"), Mode: front.Text("mode"),
+	}
+}
+
+// Fields are what front matter says, each as a text or as a list.
+type Fields map[string]field
+
+type field struct {
+	text string
+	list []string
+}
+
+// Text is a field that is text, "" for any other.
+func (f Fields) Text(name string) string { return f[name].text }
+
+// List is a field that is a list of texts, nil for any other.
+func (f Fields) List(name string) []string { return f[name].list }
+
+// Front takes front matter and what comes after it apart. A text without any, or with
+// some that is no list of fields, is content as a whole, and the fields are nil.
+func Front(text string) (Fields, string) {
 	text = strings.ToValidUTF8(strings.TrimPrefix(text, "\uFEFF"), "\uFFFD")
 	if front, rest, ok := split(text); ok {
 		if fields, ok := decode(front); ok {
-			return Command{
-				Content: strings.TrimSpace(rest), Description: fields["description"],
-				Hint: fields["argument-hint"], Mode: fields["mode"],
-			}
+			return fields, strings.TrimSpace(rest)
 		}
 	}
-	return Command{Content: strings.TrimSpace(text)}
+	return nil, strings.TrimSpace(text)
 }
 
 // split cuts front matter off: what stands between a first line of "---" and the
@@ -46,8 +67,8 @@ func split(text string) (front, rest string, ok bool) {
 // fields. It knows the forms in which YAML writes a text at the top and passes over
 // the rest. A full parser was turned down for three short texts: the file may be
 // anybody's, and aliases that grow and panics would have to be fenced in.
-func decode(front string) (map[string]string, bool) {
-	fields := map[string]string{}
+func decode(front string) (Fields, bool) {
+	fields := Fields{}
 	lines := strings.Split(strings.ReplaceAll(front, "\r\n", "\n"), "\n")
 	for i := 0; i < len(lines); {
 		line := lines[i]
@@ -63,9 +84,48 @@ func decode(front string) (map[string]string, bool) {
 		for i < len(lines) && (strings.TrimSpace(lines[i]) == "" || lines[i][0] == ' ' || lines[i][0] == '\t' || strings.HasPrefix(lines[i], "- ")) {
 			i++
 		}
-		fields[strings.TrimSpace(key)] = strings.TrimSpace(scalar(strings.TrimSpace(value), lines[from:i]))
+		value = strings.TrimSpace(value)
+		fields[strings.TrimSpace(key)] = field{strings.TrimSpace(scalar(value, lines[from:i])), items(value, lines[from:i])}
 	}
 	return fields, true
+}
+
+// items are the texts of a list, in a line ("[a, b]") or in lines that begin with "-".
+// A list that holds anything else than texts without commas is none.
+func items(value string, below []string) []string {
+	if at := strings.Index(value, " #"); at >= 0 {
+		value = strings.TrimSpace(value[:at])
+	}
+	var list []string
+	add := func(text string) bool {
+		text = scalar(strings.TrimSpace(text), nil)
+		list = append(list, text)
+		return text != ""
+	}
+	if value == "" {
+		for _, l := range below {
+			l = strings.TrimSpace(l)
+			if l == "" || l[0] == '#' {
+				continue
+			}
+			item, ok := strings.CutPrefix(l, "- ")
+			if !ok || !add(item) {
+				return nil
+			}
+		}
+		return list
+	}
+	inner, open := strings.CutPrefix(value, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	if !open || !closed || strings.TrimSpace(strings.Join(below, "")) != "" {
+		return nil
+	}
+	for item := range strings.SplitSeq(strings.TrimSuffix(strings.TrimSpace(inner), ","), ",") {
+		if !add(item) {
+			return nil
+		}
+	}
+	return list
 }
 
 // scalar is a value that is text, "" for any other. below are the indented lines

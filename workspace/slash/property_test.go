@@ -1,6 +1,10 @@
 package slash
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,4 +35,65 @@ func TestTextWithoutFrontMatterIsContent(t *testing.T) {
 			r.Fatalf("%q becomes %+v", text, c)
 		}
 	})
+}
+
+// What is listed can be found and what can be found is listed, whatever files lie there;
+// the workspace's hides the user's, and an empty one hides nothing.
+func TestNamesAndFilesAgree(t *testing.T) {
+	s, dir := set(t, nil, nil)
+	names := rapid.SampledFrom([]string{"a.md", "b.md", "init.md", "A-1_x.y.md", "odd name.md", ".md", "a.txt", "é.md", "c.md.md"})
+	texts := rapid.SampledFrom([]string{"", "text", "---\nmode: ask\n---\n", "---\nmode: [ask]\ndescription: d\n---\nbody", "\xff"})
+	tree := rapid.MapOfN(names, texts, 0, 6)
+	rapid.Check(t, func(r *rapid.T) {
+		files := map[string]map[string]string{"w": tree.Draw(r, "workspace"), "h": tree.Draw(r, "home")}
+		for base, list := range files {
+			folder := filepath.Join(dir, base, ".roo", "commands")
+			if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o700)); err != nil {
+				r.Fatal(err)
+			}
+			for name, text := range list {
+				if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+					r.Fatal(err)
+				}
+			}
+		}
+		listed := s.Names()
+		for i, name := range listed {
+			if i > 0 && listed[i-1] >= name {
+				r.Fatalf("%q", listed)
+			}
+		}
+		for _, file := range []string{"a.md", "b.md", "init.md", "A-1_x.y.md", "odd name.md", ".md", "é.md", "c.md.md"} {
+			name := strings.TrimSuffix(file, ".md")
+			c, err := s.Find(t.Context(), name)
+			source := ""
+			switch {
+			case !Valid(name):
+			case files["w"][file] != "":
+				source = "project"
+			case files["h"][file] != "":
+				source = "global"
+			case name == "init":
+				source = "built-in"
+			}
+			if (err == nil) != (source != "") || c.Source != source || err != nil && !errors.Is(err, ErrNone) {
+				r.Fatalf("%q: %+v, %v, want %q of %v", name, c, err, source, files)
+			}
+			if err == nil && !slices.Contains(listed, name) {
+				r.Fatalf("%q is found and not listed: %q", name, listed)
+			}
+		}
+	})
+}
+
+// A built-in command needs no file, and its name is one that a person can give.
+func TestBuiltInCommands(t *testing.T) {
+	for name, c := range builtIn {
+		if !Valid(name) || c.Name != name || c.Content == "" || c.Description == "" || c.Source != "built-in" || c.Mode != "" || c.Path != "" {
+			t.Errorf("%s: %+v", name, c)
+		}
+		if found, err := (Set{}).Find(t.Context(), name); err != nil || found != c {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

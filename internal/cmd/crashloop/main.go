@@ -4,6 +4,11 @@
 // it ends with 1 when anything was wrong.
 //
 //	go run ./internal/cmd/crashloop -n 2000 [-seed S] [-parallel 2]
+//	go run ./internal/cmd/crashloop -job -n 200
+//
+// With -job it plays a job of 60 turns that uses every tool, asks, has subtasks and meets
+// a provider's faults, in the dialect of each provider, and holds the workspace in the
+// end against that of a job that was not killed.
 //
 // The seed decides the moments, not how far a process gets until then: a run
 // cannot be repeated exactly. The folders of a task with trouble are kept.
@@ -20,10 +25,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/roost-dev/roost/internal/crashtest/job"
+	"github.com/roost-dev/roost/internal/mcptest"
 )
 
 func main() {
+	mcptest.Main() // the job's MCP server is this program
 	n := flag.Int("n", 2000, "how many rounds; each starts or resumes a task and kills it")
+	whole := flag.Bool("job", false, "kill the long job with all tools instead, n times in all")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "for the random moments")
 	parallel := flag.Int("parallel", 2, "how many tasks at once")
 	limit := flag.Duration("for", 0, "stop after this long (0 = no limit)")
@@ -35,7 +45,12 @@ func main() {
 		ctx, cancel = context.WithTimeout(ctx, *limit)
 		defer cancel()
 	}
-	code, err := loop(ctx, *n, *seed, *parallel)
+	code, err := 0, error(nil)
+	if *whole {
+		code, err = jobs(ctx, job.Whole(), *n, *seed, *parallel)
+	} else {
+		code, err = loop(ctx, *n, *seed, *parallel)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "crashloop:", err)
 		code = 1
@@ -70,16 +85,24 @@ func (t *tally) add(f func()) {
 	f()
 }
 
-// loop plays n rounds on parallel tasks at once.
-func loop(ctx context.Context, n int, seed uint64, parallel int) (int, error) {
-	dir, err := os.MkdirTemp("", "roost-crashloop-*")
-	if err != nil {
-		return 1, fmt.Errorf("make a scratch folder: %w", err)
+// scratch makes a folder with a roost in it.
+func scratch(ctx context.Context) (dir, program string, err error) {
+	if dir, err = os.MkdirTemp("", "roost-crashloop-*"); err != nil {
+		return "", "", fmt.Errorf("make a scratch folder: %w", err)
 	}
-	program := filepath.Join(dir, "roost")
+	program = filepath.Join(dir, "roost")
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/roost-dev/roost/cmd/roost")
 	if out, err := build.CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("build roost: %w: %s", err, out)
+		return "", "", fmt.Errorf("build roost: %w: %s", err, out)
+	}
+	return dir, program, nil
+}
+
+// loop plays n rounds on parallel tasks at once.
+func loop(ctx context.Context, n int, seed uint64, parallel int) (int, error) {
+	dir, program, err := scratch(ctx)
+	if err != nil {
+		return 1, err
 	}
 	fmt.Printf("crashloop: %d rounds, %d tasks at once, seed %d\n", n, parallel, seed)
 	begun := time.Now()

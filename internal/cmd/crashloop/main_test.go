@@ -13,11 +13,32 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/roost-dev/roost/internal/crashtest"
+	"github.com/roost-dev/roost/internal/crashtest/job"
+	"github.com/roost-dev/roost/internal/mcptest"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	mcptest.Main()
+	goleak.VerifyTestMain(m)
+}
+
+// A short job, for the same reason.
+func TestJobs(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	call := func(tool string, input map[string]any) job.Step {
+		return job.Step{Calls: []job.Call{{Tool: tool, Input: input}}}
+	}
+	short := job.Job{Plans: map[string][]job.Step{"main": {
+		call("write_to_file", map[string]any{"path": "a", "content": "b\n"}), call("attempt_completion", map[string]any{"result": "done"}),
+	}}}
+	code, err := jobs(ctx, short, 4, 1, 2)
+	if code != 0 || err != nil {
+		t.Fatalf("it ended with %d, %v", code, err)
+	}
+}
 
 // A few rounds of the real thing, so that the loop itself does not rot.
 func TestLoop(t *testing.T) {

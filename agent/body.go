@@ -1,0 +1,143 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/tool"
+)
+
+// A tool's code meets whatever files and servers there are. A defect in it, or a disk
+// that does not answer, is the end of the call and not of the task: without this a
+// restart would make the same call again and end in the same place.
+
+const (
+	// bodyLimit bounds the planning of a call, and a call that reads or writes files.
+	// Commands and servers' tools have limits of their own.
+	bodyLimit = 10 * time.Minute
+	// bodyGrace is how long a call has that was told to end.
+	bodyGrace = 2 * time.Second
+)
+
+// stuckError is the cause of a context whose call took too long.
+type stuckError struct{ tool string }
+
+func (e stuckError) Error() string {
+	return fmt.Sprintf("%s did not end within %s and was stopped", e.tool, bodyLimit)
+}
+
+// planned keeps what a plan asks for: asking is code of the tool's, too.
+type planned struct {
+	tool.Plan
+	ask tool.Ask
+}
+
+func (p planned) Ask() tool.Ask { return p.ask }
+
+// planCall plans a call. It changes nothing, so one that does not end is left behind.
+func (a *Agent) planCall(ctx context.Context, t tool.Tool, env tool.Env, input json.RawMessage) (tool.Plan, error) {
+	return bounded(ctx, t.Spec().Name, true, func(ctx context.Context) (tool.Plan, error) {
+		p, err := t.Plan(ctx, env, input)
+		if err != nil {
+			return nil, err
+		}
+		return planned{p, p.Ask()}, nil
+	})
+}
+
+// body runs a planned call. One that only reads is left behind when it does not end; a
+// write is waited for, since it would change files behind the model's back.
+func (a *Agent) body(ctx context.Context, spec tool.Spec, plan tool.Plan, out tool.Output) (tool.Result, error) {
+	run := func(ctx context.Context) (tool.Result, error) { return plan.Run(ctx, out) }
+	switch spec.Class {
+	case tool.Read:
+		// Nothing that only reads shows output: what is left behind must not do so.
+		run = func(ctx context.Context) (tool.Result, error) { return plan.Run(ctx, mute{}) }
+		return bounded(ctx, spec.Name, true, run)
+	case tool.Write:
+		return bounded(ctx, spec.Name, false, run)
+	}
+	return guarded(ctx, spec.Name, run)
+}
+
+// mute shows nothing.
+type mute struct{}
+
+func (mute) Started(tool.Process)        {}
+func (mute) Write(p []byte) (int, error) { return len(p), nil }
+
+// bounded runs f for bodyLimit at most. A f that does not heed its context is waited
+// for, or left to itself where that is said: nobody can end a read that hangs in the
+// kernel, as that of a file server which is gone. What it returns then is thrown away.
+func bounded[T any](ctx context.Context, name string, leave bool, f func(context.Context) (T, error)) (T, error) {
+	limited, cancel := context.WithTimeoutCause(ctx, bodyLimit, stuckError{name})
+	defer cancel()
+	type ended struct {
+		value T
+		err   error
+	}
+	got := make(chan ended, 1)
+	go func() {
+		var e ended
+		e.err = fmt.Errorf("%s ended without a result", name) // by runtime.Goexit
+		defer func() { got <- e }()
+		e.value, e.err = guarded(limited, name, f)
+	}()
+	var e ended
+	select {
+	case e = <-got:
+	case <-limited.Done():
+		var grace <-chan time.Time
+		if leave {
+			timer := time.NewTimer(bodyGrace)
+			defer timer.Stop()
+			grace = timer.C
+		}
+		select {
+		case e = <-got:
+		case <-grace:
+			e.err = context.Cause(limited)
+		}
+	}
+	if e.err != nil && ctx.Err() == nil && limited.Err() != nil {
+		e.err = context.Cause(limited)
+	}
+	return e.value, e.err
+}
+
+// guarded turns a panic in f into an error that says after what time it came, and where.
+func guarded[T any](ctx context.Context, name string, f func(context.Context) (T, error)) (value T, err error) {
+	begun := time.Now()
+	defer func() {
+		if what := recover(); what != nil {
+			err = fmt.Errorf("%s failed inside after %.3f s, which is a defect of Roost: %v (%s). It may have done part of its work",
+				name, time.Since(begun).Seconds(), what, origin(debug.Stack()))
+		}
+	}()
+	return f(ctx)
+}
+
+// origin is the line of a stack that panicked: the first one behind the runtime's.
+func origin(stack []byte) string {
+	_, rest, found := strings.Cut(string(stack), "\npanic(")
+	if !found {
+		rest = string(stack)
+	}
+	lines := strings.Split(rest, "\n")
+	for i := 2; i < len(lines); i++ {
+		at, isPlace := strings.CutPrefix(lines[i], "\t")
+		if !isPlace || strings.HasPrefix(lines[i-1], "runtime.") || strings.HasPrefix(lines[i-1], "panic(") {
+			continue
+		}
+		at, _, _ = strings.Cut(at, " +0x")
+		if cut := strings.LastIndexByte(at, '/'); cut >= 0 {
+			at = at[cut+1:]
+		}
+		return at
+	}
+	return "at an unknown place"
+}

@@ -1,0 +1,193 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/controltool"
+)
+
+// repeats is how often a call may be made in the very same way one after another. The
+// next one is not run: a model in a loop spends money until somebody looks.
+//
+// How often it was made is read from the history, so a restart counts the same. Where a
+// person was asked about it the count begins anew, as in Roo. With nobody there each
+// further one fails and counts as a mistake of the model's, and so the run ends; Roo
+// would wait for a person.
+const repeats = 3
+
+// largestInput bounds inputs that are compared by what they say; larger ones are
+// compared byte by byte.
+const largestInput = 64 << 10
+
+// repeated is how many calls in a row, up to this one, are the same.
+func (a *Agent) repeated(c *task.Call) int {
+	s := a.state()
+	calls := s.Calls()
+	i := len(calls) - 1
+	for i >= 0 && calls[i] != c {
+		i--
+	}
+	n := 1
+	for i--; i >= 0 && n <= repeats; i-- {
+		before := calls[i]
+		if m := s.Message(before.Message); m == nil || m.Hidden != "" {
+			continue // it was rewound
+		}
+		if before.Name != c.Name || askedAbout(before) || !sameInput(before.Input(), c.Input()) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// askedAbout reports whether a person was asked about a call because it was made too
+// often.
+func askedAbout(c *task.Call) bool {
+	f := c.Finished
+	return f != nil && f.Outcome == "error" && f.Approval != nil && f.Approval.State == "denied"
+}
+
+// sameInput reports whether two inputs say the same, in whatever order.
+func sameInput(a, b json.RawMessage) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	if len(a) != len(b) || len(a) > largestInput { // a model writes the same in the same way, at most in another order
+		return false
+	}
+	return sameJSON(a, b)
+}
+
+func sameJSON(a, b []byte) bool {
+	if esjson.TypeOf(a) != esjson.TypeObject || esjson.TypeOf(b) != esjson.TypeObject {
+		return bytes.Equal(a, b)
+	}
+	n := 0
+	for key, x := range esjson.Members(a) {
+		y, has := esjson.Get(b, key)
+		if !has || !sameJSON(x, y) {
+			return false
+		}
+		n++
+	}
+	for range esjson.Members(b) {
+		n--
+	}
+	return n == 0
+}
+
+// stop closes a call that was made too often: done is false when it may run.
+func (b *batch) stop(ctx context.Context, c *task.Call, spec tool.Spec) (done bool, err error) {
+	switch spec.Name {
+	case controltool.QuestionName, controltool.CompletionName:
+		return false, nil // a person comes between one and the next
+	}
+	if b.agent.repeated(c) <= repeats {
+		return false, nil
+	}
+	v := verdict{
+		outcome: "error", isError: true,
+		text: failure(fmt.Sprintf("Tool call repetition limit reached for %s. Please try a different approach.", spec.Name)),
+	}
+	answer, answered, err := b.askAbout(ctx, c, spec)
+	if err != nil {
+		return true, err
+	}
+	b.wrong = b.wrong || !answered
+	if answered {
+		v.approval = &task.Approval{State: "denied", By: "user", Via: answer.By, Feedback: answer.Text}
+		if answer.Text != "" {
+			v.text += "\n\n" + guidance(answer.Text)
+		}
+	}
+	return true, b.finish(ctx, c, v)
+}
+
+// askAbout asks the person about a call that is made again and again; false when nobody
+// is there.
+func (b *batch) askAbout(ctx context.Context, c *task.Call, spec tool.Spec) (Answer, bool, error) {
+	a := b.agent
+	for _, q := range a.state().Answered {
+		if q.Call == c.ID && q.Kind == mistakeKind { // acknowledged, and the run ended before it was used
+			return Answer{Approve: q.Answer.Approve, Text: q.Answer.Text, By: q.Answer.By}, true, nil
+		}
+	}
+	text := fmt.Sprintf("The model made the same call of %s %d times in a row, and it was not run again. What should it do instead?", spec.Name, repeats+1)
+	return a.advice(ctx, c.ID, text)
+}
+
+// mistakeKind is the question what a model that goes wrong should do instead, and
+// mistakeRow Roo's name for it.
+const (
+	mistakeKind = "mistake_limit"
+	mistakeRow  = "mistake_limit_reached"
+)
+
+// advice asks the person for words to a model that goes wrong; false when nobody is
+// there to be asked right now. It never waits: a run that nobody follows ends by itself.
+// An open question of this kind is closed by the next run, whose words are for the model
+// anyway.
+func (a *Agent) advice(ctx context.Context, call, text string) (Answer, bool, error) {
+	if !a.Attended || a.Asker == nil {
+		return Answer{}, false, nil
+	}
+	d := a.draft()
+	row := d.row(plainAskRow(a.stamp(), mistakeRow, &text))
+	if call == "" {
+		call = mistakeKind + ":" + questionID(row)
+	}
+	q := task.QuestionOpened{Question: questionID(row), Kind: mistakeKind, Message: row, Call: call, Text: text}
+	if _, err := a.put(ctx, d, q); err != nil {
+		return Answer{}, false, err
+	}
+	answer, err := a.Asker.Ask(ctx, q)
+	switch {
+	case errors.Is(err, ErrNobody):
+		return Answer{}, false, a.commit(ctx, task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
+	case err != nil:
+		return Answer{}, false, err
+	}
+	d = a.draft()
+	d.close(q, answer)
+	if err := d.commit(ctx); err != nil {
+		return Answer{}, false, err
+	}
+	return answer, true, a.save(ctx) // the answer is input: it is acknowledged now
+}
+
+// guidance is what the model is told of the person's words, in Roo's shape.
+func guidance(words string) string {
+	var o esjson.Object
+	o.String("status", "guidance")
+	o.String("feedback", words)
+	return string(o.Bytes())
+}
+
+// stuck asks what a model that went wrong too often should do instead. With nobody
+// there, or when the person has enough of it, the run ends.
+func (a *Agent) stuck(ctx context.Context) (*Outcome, error) {
+	if a.mistakes < mistakeLimit || a.next() != doRequest {
+		return nil, nil
+	}
+	end := &Outcome{State: "limit", Code: "mistakes", Reason: fmt.Sprintf("the model went wrong %d times in a row", a.mistakes)}
+	text := fmt.Sprintf("The model went wrong %d times in a row: it called tools wrongly, or none. What should it do?", a.mistakes)
+	answer, answered, err := a.advice(ctx, "", text)
+	if err != nil || !answered || answer.Approve != nil && !*answer.Approve {
+		return end, err
+	}
+	a.mistakes = 0
+	if answer.Text == "" {
+		return nil, nil
+	}
+	d := a.draft()
+	d.userTurn(nil, []task.Piece{{Literal: string(textBlock(guidance(answer.Text)))}})
+	return nil, d.commit(ctx)
+}

@@ -1,0 +1,259 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/approval"
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/controltool"
+	"github.com/roost-dev/roost/usage"
+)
+
+// A subtask is a task of its own with a journal of its own; the parent's call of
+// new_task stays open meanwhile. That the child is to be started is saved before it is
+// made, under an id that follows from the call, so that after a kill it is found, or
+// made if it never was. What it came to is the outcome of the call: one commit, in the
+// parent's log, by whoever owns the parent. So it is told exactly once, and a restart
+// needs no state but the open call.
+
+// maxDepth is how deep subtasks may be nested: a model that delegates instead of
+// working would else go on for ever.
+const maxDepth = 8
+
+// ErrParentStopped ends a subtask's run because its parent's run was stopped.
+var ErrParentStopped = errors.New("its parent was stopped")
+
+// Subtasks runs the tasks that a task starts.
+type Subtasks interface {
+	// Look says what has become of a child.
+	Look(ctx context.Context, id string) (SubtaskState, error)
+	// Run makes the child if it is not there, and runs it until it ends or waits. The
+	// reason of a completed one is its result. It comes back early when ctx ends.
+	Run(ctx context.Context, s Subtask) (Outcome, error)
+}
+
+// Subtask is a child that is to be run.
+type Subtask struct {
+	ID       string
+	Mode     string
+	Message  string // its first words
+	Todos    string // a checklist in Markdown, "" for none
+	Known    bool   // another program made it: it is looked for and not made
+	Settings task.Settings
+}
+
+// SubtaskState is what has become of a child.
+type SubtaskState struct {
+	Status string // as lists show it; "" when it was not made yet
+	Result string // of one that is completed
+	Gone   bool   // it was deleted, or another program's is not there
+}
+
+// delegate starts the child that a call asks for, or goes on with it, and closes the
+// call with what the child came to.
+func (b *batch) delegate(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, want tool.Subtask) (*Outcome, error) {
+	a := b.agent
+	if a.Subtasks == nil {
+		return nil, b.finish(ctx, c, verdict{outcome: "error", text: failure("there are no subtasks here"), isError: true})
+	}
+	child, known := a.state().ChildOf(c), true
+	if child == nil {
+		known = false
+		out, err := b.propose(ctx, c, spec, ask, want)
+		if out != nil || err != nil || c.Finished != nil {
+			return out, err
+		}
+		failpoint.Hit("subtask.started")
+		child = a.state().ChildOf(c)
+	}
+	id, about := child.ID, *child
+	if known {
+		if done, err := b.found(ctx, c, about); done || err != nil {
+			return nil, err
+		}
+	}
+	message := want.Message
+	if about.Remark != "" {
+		message += "\n\nWhat the user says about it: " + about.Remark
+	}
+	slug := about.Mode
+	if slug == "" {
+		slug = want.Mode
+	}
+	result, out, err := a.runChild(ctx, Subtask{
+		ID: id, Mode: slug, Message: message, Todos: want.Todos, Known: about.Call == "", Settings: a.Settings,
+	})
+	if out != nil || err != nil {
+		return out, err
+	}
+	return nil, b.returned(ctx, c, id, result)
+}
+
+// runChild runs a child and gives its result, or how the parent's run ends because it
+// did not come to one.
+func (a *Agent) runChild(ctx context.Context, s Subtask) (result string, _ *Outcome, err error) {
+	out, err := a.Subtasks.Run(ctx, s)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return "", nil, context.Cause(ctx)
+	case err != nil:
+		return "", nil, fmt.Errorf("run subtask %s: %w", s.ID, err)
+	case out.State == "completed" && out.Err == nil:
+		failpoint.Hit("subtask.untold")
+		return out.Reason, nil, nil
+	case ctx.Err() != nil:
+		return "", nil, context.Cause(ctx)
+	}
+	why := out.Reason
+	if why == "" && out.Err != nil {
+		why = out.Err.Error()
+	}
+	out.Reason, out.Child = fmt.Sprintf("subtask %s (%s): %s", s.ID, out.State, why), s.ID
+	return "", &out, nil
+}
+
+// propose shows what is to be delegated, asks if need be, and saves the intent. The
+// call is finished when it was refused.
+func (b *batch) propose(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, want tool.Subtask) (*Outcome, error) {
+	a := b.agent
+	wrong := func(text string) (*Outcome, error) {
+		b.wrong = true
+		return nil, b.finish(ctx, c, verdict{outcome: "error", text: failure(text), isError: true})
+	}
+	if a.state().Number >= maxDepth {
+		return wrong(fmt.Sprintf("this is a subtask %d levels down, and it cannot start another one: do the work yourself", maxDepth))
+	}
+	slug, name := want.Mode, want.Mode
+	if a.Modes != nil {
+		m, err := a.Modes.Lookup(want.Mode)
+		if err != nil {
+			return wrong(fmt.Sprintf("Invalid mode: %s. There are %s", want.Mode, strings.Join(a.Modes.Slugs(), ", ")))
+		}
+		slug, name = m.Slug, m.Name
+	}
+	items := usage.ParseTodos(want.Todos)
+	if len(items) == 0 && strings.TrimSpace(want.Todos) != "" {
+		return wrong(`no line of "todos" is a step: write each as "[ ] step", "[-] step" or "[x] step"`)
+	}
+	var o esjson.Object
+	o.String("tool", "newTask")
+	o.String("mode", name)
+	o.String("content", want.Message)
+	o.Raw("todos", todoArray(items))
+	ask.Text = string(o.Bytes())
+	decision := approval.Decide(a.Policy, spec.Class, ask)
+	if decision.State == approval.Allow && a.Policy.Mode != approval.ModeAll && !slices.Contains(a.Policy.AllowTools, spec.Name) {
+		decision.State = approval.Ask // what a subtask costs nobody knows beforehand
+	}
+	granted, d, row, out, err := b.agree(ctx, c, spec, ask, decision)
+	if out != nil || err != nil || granted.State == "denied" {
+		return out, err
+	}
+	d.put(
+		task.ToolStarted{Call: c.ID, Name: spec.Name, Replay: string(spec.Replay), Message: row, Approval: granted},
+		task.SubtaskStarted{
+			Child: task.ChildID(a.state(), c), Call: c.ID, Message: c.Message, Mode: slug,
+			Title: cut(tool.OneLine(strings.TrimSpace(want.Message)), 120), Remark: granted.Feedback,
+		},
+	)
+	if err := d.commit(ctx); err != nil {
+		return nil, err
+	}
+	return nil, a.save(ctx)
+}
+
+// found closes the call of a child from before when there is nothing to run: it has
+// completed, it is gone, or the person goes on without it. false: it is to be run.
+func (b *batch) found(ctx context.Context, c *task.Call, child task.Child) (done bool, err error) {
+	a := b.agent
+	state, err := a.Subtasks.Look(ctx, child.ID)
+	switch {
+	case err != nil:
+		return true, fmt.Errorf("look for subtask %s: %w", child.ID, err)
+	case state.Status == "completed":
+		return true, b.returned(ctx, c, child.ID, state.Result)
+	case state.Gone, child.Call == "" && state.Status == "":
+		return true, b.abandon(ctx, c, child.ID, fmt.Sprintf("Subtask %s is not there any more. There is no result.", child.ID))
+	case len(a.state().Queue) > child.Pending:
+		if state.Status == "" {
+			state.Status = "not started"
+		}
+		a.notice(fmt.Sprintf("subtask %s is not finished (%s), and this task goes on without it, because you said something", child.ID, state.Status))
+		return true, b.abandon(ctx, c, child.ID, fmt.Sprintf("Subtask %s is not finished (%s); the user goes on without it:", child.ID, state.Status))
+	}
+	return false, nil
+}
+
+// returned closes the call with the child's result: the outcome, the row that the
+// person sees and the end of the waiting are one commit.
+func (b *batch) returned(ctx context.Context, c *task.Call, child, result string) error {
+	d := b.agent.draft()
+	d.row(subtaskRow(b.agent.stamp(), result))
+	err := b.finish(ctx, c, verdict{
+		outcome: "ok", text: returnedText(child, result), before: d.events,
+		after: []task.Event{task.SubtaskEnded{Child: child, Outcome: "completed", Result: cut(result, summaryBytes)}},
+	})
+	failpoint.Hit("subtask.ended")
+	return err
+}
+
+// returnedText is what the model is told of a child that came back, in Roo's words.
+func returnedText(child, result string) string {
+	return "Subtask " + child + " completed.\n\nResult:\n" + result
+}
+
+// abandon closes the call of a child that the task does not wait for any more.
+func (b *batch) abandon(ctx context.Context, c *task.Call, child, text string) error {
+	return b.finish(ctx, c, verdict{
+		outcome: "error", text: text, isError: true,
+		after: []task.Event{task.SubtaskEnded{Child: child, Outcome: "abandoned"}},
+	})
+}
+
+// behind closes a call that stands behind new_task in one reply: it was written before
+// the model could know what comes of the subtask.
+func (b *batch) behind(ctx context.Context, c *task.Call) error {
+	text := failure("This tool was not executed because " + controltool.NewTaskName + " was called before it in the same reply. It must be the last call of a reply.")
+	return b.finish(ctx, c, verdict{outcome: "error", text: text, isError: true})
+}
+
+// summaryBytes bounds what the history row says of a child's result; the call's outcome
+// has all of it.
+const summaryBytes = 32 << 10
+
+// cut shortens a text to so many bytes, and splits no character.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && s[most]&0xC0 == 0x80 {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// subtaskRow shows a child's result in the parent. Roo writes its members in another
+// order than those of all other rows.
+func subtaskRow(ts int64, result string) []byte {
+	var o esjson.Object
+	o.String("type", "say")
+	o.String("say", "subtask_result")
+	o.String("text", result)
+	o.Int("ts", ts)
+	return o.Bytes()
+}
+
+// todoRow shows the checklist that a task was started with.
+func todoRow(ts int64, todos string) []byte {
+	var o esjson.Object
+	o.String("tool", "updateTodoList")
+	o.Raw("todos", todoArray(usage.ParseTodos(todos)))
+	return sayRow(ts, "user_edit_todos", string(o.Bytes()), nil)
+}

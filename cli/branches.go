@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/store"
+)
+
+// showBranches draws the tree of a task's branches.
+func (a *App) showBranches(v *store.View) error {
+	tree := v.Branches()
+	if a.flags.json {
+		return encode(a.Out, tree, false)
+	}
+	if f := tree.Forked; f != nil {
+		if err := a.println(fmt.Sprintf("forked from %s at #%d of %s", display.OneLine(f.Source+":"+f.ID), f.At, f.Branch)); err != nil {
+			return err
+		}
+	}
+	return a.branchesBelow(tree.Items, "", 0)
+}
+
+// branchesBelow prints the branches that leave one, and below each what leaves it.
+func (a *App) branchesBelow(all []store.BranchRow, parent string, depth int) error {
+	for _, b := range all {
+		if b.Parent != parent {
+			continue
+		}
+		line := strings.Repeat("  ", depth) + display.OneLine(b.Name) + "  " + messagesText(b.All, 0)
+		if b.Parent != "" {
+			line += fmt.Sprintf("; leaves %s behind #%d, %d of its own", b.Parent, b.From, b.Apart.UI)
+			if b.First != nil {
+				line += ", from " + rowText(*b.First)
+			}
+			line += "; left by " + leftBy(b)
+			if b.Left != nil {
+				line += " " + a.when(b.Left)
+			}
+		} else if b.Last != nil {
+			line += "; at " + rowText(*b.Last)
+		}
+		if err := a.println(line); err != nil {
+			return err
+		}
+		if err := a.branchesBelow(all, b.Name, depth+1); err != nil {
+			return err
+		}
+	}
+	if depth == 0 && len(all) > 1 {
+		a.say("go on with one: roost resume ID --branch NAME; a new task from one: roost fork ID --branch NAME")
+	}
+	return nil
+}
+
+func leftBy(b store.BranchRow) string {
+	text := map[string]string{"remove": "a deleted message", "branch": "going to another branch", "edit": "an edit"}[b.Why]
+	if text == "" {
+		text = "a " + display.OneLine(b.Why)
+	}
+	if b.By != "" {
+		text += " in " + display.OneLine(b.By)
+	}
+	return text
+}
+
+// goTo makes a branch of a task its head, and names the task for the run that follows.
+func (a *App) goTo(ctx context.Context, s *store.Store, id, branch string) (string, error) {
+	ref, err := s.Find(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	_, finish, err := s.Switch(ctx, ref, branch)
+	if err != nil {
+		return "", a.refFailure("resume task "+id+" from branch "+branch, ref.ID, err)
+	}
+	if err := finish(ctx); err != nil {
+		return "", fmt.Errorf("task %s goes on from branch %s, and that is saved; Roo's files of it are not written yet: %w", ref.ID, branch, err)
+	}
+	return id, nil
+}

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/store"
+)
+
+// condenseResult is what condense --json prints.
+type condenseResult struct {
+	Task     string     `json:"task_id"`
+	DryRun   bool       `json:"dry_run"`
+	Condense string     `json:"condense_id,omitempty"`
+	Messages int        `json:"messages"` // that the summary stands for
+	Sent     int        `json:"sent"`     // of these, what was sent until now
+	Kept     int        `json:"kept"`     // the newest, which stay as they are
+	Before   int64      `json:"tokens_before"`
+	After    int64      `json:"tokens_after,omitempty"`
+	Cost     *money.USD `json:"cost"` // null = not known
+	Summary  string     `json:"summary,omitempty"`
+}
+
+func (a *App) condenseCommand() *cobra.Command {
+	var r runFlags
+	var keep string
+	var dry bool
+	cmd := &cobra.Command{
+		Use:   "condense ID",
+		Short: "Have older history of a task summarised",
+		Long: "Have the task's model summarise the older part of its history. From then on the model\n" +
+			"is sent the summary and the newest messages. Nothing is removed: the messages stay in\n" +
+			"the task, and roost undo ID sends them again.\n\n" +
+			"Slash commands that the task began with stay word for word, and of files that the model\n" +
+			"has read, the lines that declare something. The task keeps its own model: --provider\n" +
+			"and --model name another one for the summary alone.\n\n" +
+			"A run does the same by itself when the next request would not fit, or at the part of\n" +
+			"the model's window that the setting condense_at names (percent, or never).",
+		Example:           "  roost condense 0199\n  roost condense 0199 --keep \"the table of test results\"\n  roost condense 0199 --dry-run",
+		Args:              count(1, 1, "roost condense ID"),
+		ValidArgsFunction: first(a.taskIDs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req := engine.Request{
+				Task: args[0], Provider: r.provider, Model: a.modelName(r.provider, r.model), BaseURL: r.baseURL, Profile: r.profile, Origin: "cli",
+			}
+			if r.dir != "" {
+				req.Workspace = a.abs(r.dir)
+			}
+			return a.withEngine(cmd.Context(), func(s *store.Store, e *engine.Engine) error {
+				return a.condense(cmd.Context(), e, req, keep, dry)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&r.dir, "workspace", "C", "", "the `folder` of the task, when it has moved")
+	f.StringVar(&keep, "keep", "", "what the summary is to look to, in your own `words`")
+	f.BoolVar(&dry, "dry-run", false, "only say what would be summarised")
+	f.StringVar(&r.provider, "provider", "", "who writes the summary (default: the task's)")
+	f.StringVar(&r.model, "model", "", "the model that writes the summary (default: the task's)")
+	f.StringVar(&r.baseURL, "base-url", "", "the provider's address")
+	f.StringVar(&r.profile, "profile", "", "provider and model of this `NAME` in the settings file")
+	complete(cmd, "workspace", folders)
+	complete(cmd, "keep", cobra.NoFileCompletions)
+	complete(cmd, "provider", words(providers...))
+	complete(cmd, "model", models)
+	complete(cmd, "profile", a.profileNames)
+	complete(cmd, "base-url", cobra.NoFileCompletions)
+	return cmd
+}
+
+// costWords is an amount in a sentence.
+func costWords(cost *money.USD) string {
+	if cost == nil {
+		return "nobody knows what"
+	}
+	return "about " + dollars(cost)
+}
+
+func (a *App) condense(ctx context.Context, e *engine.Engine, req engine.Request, keep string, dry bool) error {
+	stop := a.stopper(ctx)
+	defer stop.undo()
+	notice := func(text string) { a.say("  %s", display.OneLine(text)) }
+	id, c := "", engine.Condensed{}
+	var err error
+	if dry {
+		id, c, err = e.CondensePlan(stop.ctx, req)
+	} else {
+		id, c, err = e.Condense(stop.ctx, req, keep, notice)
+	}
+	switch {
+	case errors.Is(err, engine.ErrTooShort):
+		return &Failure{Exit: ExitFailed, Code: "too_short", Status: 409, Task: req.Task, What: "condense task " + req.Task,
+			Why: "there is too little before the newest messages", Try: "roost show " + shellWord(req.Task) + " --context"}
+	case err != nil && stop.exit() != 0:
+		return &Failure{Exit: stop.exit(), Code: "cancelled", Task: req.Task, What: "condense task " + req.Task,
+			Why: "it was stopped; the histories are as before", Try: "the same command again"}
+	case err != nil:
+		return err
+	}
+	out := condenseResult{
+		Task: id, DryRun: dry, Condense: c.ID, Messages: c.Messages, Sent: c.Sent, Kept: c.Kept,
+		Before: c.Before, After: c.After, Summary: c.Text,
+	}
+	if c.CostKnown {
+		usd := money.USD(c.CostMicro)
+		out.Cost = &usd
+	}
+	if a.flags.json {
+		return encode(a.Out, out, false)
+	}
+	if dry {
+		return a.println(fmt.Sprintf("would condense %s: a summary for %d messages (%d are sent now), %d stay as they are; the next request has about %d tokens, and to ask costs %s",
+			id, c.Messages, c.Sent, c.Kept, c.Before, costWords(out.Cost)))
+	}
+	if err := a.println(fmt.Sprintf("condensed %s: a summary stands for %d messages, %d stay as they are; about %d tokens are %d now; it cost %s",
+		id, c.Messages, c.Kept, c.Before, c.After, costWords(out.Cost))); err != nil {
+		return err
+	}
+	if a.flags.verbose {
+		if err := a.println(display.Safe(c.Text)); err != nil {
+			return err
+		}
+	}
+	a.say("  back: roost undo %s", shellWord(id))
+	return nil
+}

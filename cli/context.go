@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+)
+
+// contextResult is what show --context --json prints. Tokens that nobody knows are
+// null.
+type contextResult struct {
+	Task     string        `json:"task_id"`
+	Model    string        `json:"model"`
+	Window   *int64        `json:"window"`
+	Reply    *int64        `json:"reply"` // of the window, kept free for the reply
+	Used     int64         `json:"used"`
+	Free     *int64        `json:"free"`
+	Counted  bool          `json:"counted"` // by the provider; else estimated
+	Messages int           `json:"messages"`
+	Parts    []contextPart `json:"parts"`
+}
+
+type contextPart struct {
+	Name   string `json:"name"`
+	Tokens int64  `json:"tokens"`
+}
+
+var partWords = map[string]string{
+	"system": "the system prompt", "tools": "the tools' descriptions", "summary": "the summary", "history": "what was said",
+	"results": "results of tools", "files": "files that were read", "images": "images",
+}
+
+// showContext shows what the next request of a task would be made of.
+func (a *App) showContext(ctx context.Context, ref store.Ref) error {
+	return a.withEngine(ctx, func(_ *store.Store, e *engine.Engine) error {
+		u, err := e.Context(ctx, engine.Request{Task: ref.Source + ":" + ref.ID})
+		if err != nil {
+			return err
+		}
+		out := contextResult{Task: ref.ID, Model: u.Model, Used: u.Used, Counted: u.Counted, Messages: u.Messages, Parts: []contextPart{}}
+		if u.Window > 0 {
+			out.Window, out.Reply, out.Free = &u.Window, &u.Reply, &u.Free
+		}
+		for _, p := range u.Parts {
+			out.Parts = append(out.Parts, contextPart(p))
+		}
+		if a.flags.json {
+			return encode(a.Out, out, false)
+		}
+		return a.printContext(out)
+	})
+}
+
+func (a *App) printContext(c contextResult) error {
+	whole := c.Used
+	if c.Window != nil {
+		whole = max(*c.Window, c.Used)
+	}
+	how := "estimated"
+	if c.Counted {
+		how = "as the provider counts"
+	}
+	lines := []string{fmt.Sprintf("%s: the next request has about %d tokens (%s), %d messages", display.OneLine(c.Model), c.Used, how, c.Messages)}
+	row := func(name string, tokens int64) {
+		share := float64(tokens) / float64(max(whole, 1))
+		lines = append(lines, fmt.Sprintf("  %-24s %9d  %5.1f %%  %s", name, tokens, share*100, strings.Repeat("#", int(share*40+0.5))))
+	}
+	for _, p := range c.Parts {
+		if p.Tokens > 0 {
+			row(partWords[p.Name], p.Tokens)
+		}
+	}
+	if c.Window == nil {
+		lines = append(lines, "  the model's window is not known")
+	} else {
+		row("kept for the reply", *c.Reply)
+		row("free", *c.Free)
+	}
+	return a.println(strings.Join(lines, "\n"))
+}

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/store"
+)
+
+// cascade says what becomes of the subtasks of a deleted task.
+type cascade struct {
+	with, keep bool
+}
+
+func (c *cascade) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&c.with, "children", false, "and their subtasks, to the last one")
+	cmd.Flags().BoolVar(&c.keep, "keep-children", false, "and leave their subtasks where they are")
+}
+
+// widen adds the subtasks of tasks that are to be deleted, behind their parents, if the
+// person wants that. Without a word about it, and without a terminal to ask on, nothing
+// is deleted: a subtask holds work of its own.
+func (c cascade) widen(cmd *cobra.Command, a *App, s *store.Store, refs []store.Ref) ([]store.Ref, error) {
+	if c.with && c.keep {
+		return nil, usage(cmd.CommandPath()+" --children --keep-children", "the subtasks can go or stay", cmd.CommandPath()+" ID --children")
+	}
+	if c.keep {
+		return refs, nil
+	}
+	all, more, err := withSubtasks(cmd.Context(), s, refs)
+	if err != nil || len(more) == 0 || c.with {
+		return all, err
+	}
+	what := fmt.Sprintf("delete %d task%s", len(refs), plural(len(refs)))
+	if len(refs) == 1 {
+		what = "delete task " + refs[0].ID
+	}
+	why := fmt.Sprintf("%d subtask%s belong%s to it: %s", len(more), plural(len(more)), map[bool]string{true: "s"}[len(more) == 1], strings.Join(more[:min(len(more), 3)], ", "))
+	if len(more) > 3 {
+		why += ", ..."
+	}
+	if !a.interactive() {
+		return nil, &Failure{
+			Exit: ExitInput, Code: "input_needed", What: what, Why: why + "; nothing was deleted",
+			Try:         cmd.CommandPath() + " --children " + refs[0].ID,
+			Suggestions: []string{cmd.CommandPath() + " --children " + refs[0].ID, cmd.CommandPath() + " --keep-children " + refs[0].ID},
+		}
+	}
+	a.say("%s", why)
+	for {
+		answer, err := a.prompter().Read(cmd.Context(), "  y delete them too, k keep them, q delete nothing > ")
+		word := strings.ToLower(strings.TrimSpace(answer))
+		switch {
+		case err != nil || word == "q":
+			return nil, &Failure{Exit: ExitCancelled, Code: "cancelled", What: what, Why: "it was not confirmed; nothing was deleted", Try: cmd.CommandPath() + " --keep-children " + refs[0].ID}
+		case word == "y" || word == "yes":
+			return all, nil
+		case word == "k" || word == "keep":
+			return refs, nil
+		}
+	}
+}
+
+// withSubtasks is tasks and all that come from them, each once, parents first; more are
+// the ids of those that were added.
+func withSubtasks(ctx context.Context, s *store.Store, refs []store.Ref) (all []store.Ref, more []string, err error) {
+	got, err := s.List(ctx, store.Filter{Tree: true, Empty: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	listed := func(dir string) bool {
+		return slices.ContainsFunc(refs, func(r store.Ref) bool { return r.Dir == dir })
+	}
+	all = slices.Clone(refs)
+	depth := -1 // of the task that is deleted with what is below it
+	for i, t := range got.Items {
+		if depth >= 0 && got.Depths[i] <= depth {
+			depth = -1
+		}
+		switch {
+		case listed(t.Path):
+			if depth < 0 {
+				depth = got.Depths[i]
+			}
+		case depth >= 0:
+			ref, err := s.Find(ctx, t.Source+":"+t.ID)
+			if err != nil {
+				return nil, nil, err
+			}
+			all, more = append(all, ref), append(more, t.ID)
+		}
+	}
+	return all, more, nil
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/view"
+)
+
+// screen is where an event is shown: each subtask has a display of its own, because
+// message numbers and call ids are a task's own.
+func (f *follower) screen(e engine.Event) *display.Display {
+	d := f.d
+	if e.Depth > 0 {
+		if d = f.screens[e.Task]; d == nil {
+			if f.screens == nil {
+				f.screens = map[string]*display.Display{}
+			}
+			d = f.d
+			for i := range e.Depth {
+				if i == e.Depth-1 && !f.named[e.Task] { // its start was shown in an earlier run
+					d.Line(view.Head, "· subtask "+e.Task)
+				}
+				d = d.Below()
+			}
+			f.screens[e.Task] = d
+		}
+	}
+	if e.Type == "subtask.started" {
+		child, _ := esjson.GetString(e.Data, "child")
+		if f.named == nil {
+			f.named = map[string]bool{}
+		}
+		f.named[child] = true
+	}
+	if f.last != nil && f.last != d {
+		f.last.Flush()
+	}
+	f.last = d
+	return d
+}
+
+// used is what the run and its subtasks used.
+func (f *follower) used() display.Totals {
+	u := f.d.Usage
+	for _, d := range f.screens {
+		u.Turns += d.Usage.Turns
+		u.In += d.Usage.In
+		u.Out += d.Usage.Out
+		u.Cost += d.Usage.Cost
+		u.Unknown = u.Unknown || d.Usage.Unknown
+	}
+	return u
+}
+
+// followAll follows a run, and then the run of the task that waited for it, as a subtask
+// that was resumed by itself wakes its parent. The last one's outcome counts.
+func (a *App) followAll(ctx context.Context, run *engine.Run, req engine.Request, stop *stopper) (*follower, engine.Outcome, error) {
+	for {
+		f := a.follower(run, req, stop)
+		outcome, err := f.follow(ctx)
+		if err != nil {
+			return f, outcome, fmt.Errorf("follow the run of task %s: %w", run.TaskID, err)
+		}
+		next, err := run.Next(ctx)
+		if err != nil {
+			a.warn(err.Error())
+		}
+		if next == nil {
+			return f, outcome, nil
+		}
+		if !a.flags.json {
+			a.say("subtask %s is completed; task %s, which waited for it, goes on", run.TaskID, next.TaskID)
+		}
+		run = next
+	}
+}

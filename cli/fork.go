@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+func (a *App) forkCommand() *cobra.Command {
+	o := store.ForkOptions{Origin: "cli"}
+	var r runFlags
+	cmd := &cobra.Command{
+		Use:   "fork ID",
+		Short: "Make a new task with the history of another one, up to a message",
+		Long: "Make a new task with the history of another one. --at names the last message that it has:\n" +
+			"#12 as roost show prints it, or a ts; ~2 leaves out the last two turns. --branch starts\n" +
+			"from a branch that was left (roost show ID --branches).\n\n" +
+			"The new task shares the stored bytes with the other one, by links: either can be deleted.\n" +
+			"What was spent before is the other task's. Workspace, mode, provider, model and base URL\n" +
+			"are those of the other one unless they are given. roost resume goes on with it.",
+		Example: "  roost fork 0199\n  roost fork 0199 --at '#12' --model claude-opus-4-1\n  roost fork 0199 --branch b41",
+		Args:    count(1, 1, "roost fork ID"), ValidArgsFunction: first(a.taskIDs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Settings = func(s *task.Settings) {
+				if r.dir != "" {
+					s.Workspace = a.abs(r.dir)
+				}
+				for to, given := range map[*string]string{
+					&s.Mode: r.mode, &s.Provider: r.provider, &s.Model: a.modelName(r.provider, r.model), &s.BaseURL: r.baseURL,
+				} {
+					if given != "" {
+						*to = given
+					}
+				}
+			}
+			return a.fork(cmd.Context(), args[0], o)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&o.At, "at", "", "the last `MESSAGE` that it has: #12, a ts, or ~2 (turns)")
+	fl.StringVar(&o.Branch, "branch", "", "the branch (`NAME`) that it starts from")
+	fl.StringVar(&o.Title, "title", "", "its title (default: that of the other one)")
+	fl.StringVarP(&r.dir, "workspace", "C", "", "its `folder`")
+	fl.StringVar(&r.mode, "mode", "", "its mode")
+	fl.StringVar(&r.provider, "provider", "", "who is asked")
+	fl.StringVar(&r.model, "model", "", "the model; for script: the file to play")
+	fl.StringVar(&r.baseURL, "base-url", "", "the provider's address")
+	fl.BoolVar(&o.DryRun, "dry-run", false, "only say what it would have")
+	complete(cmd, "workspace", folders)
+	complete(cmd, "mode", a.modeNames)
+	complete(cmd, "provider", words(providers...))
+	complete(cmd, "model", models)
+	for _, name := range []string{"at", "branch", "title", "base-url"} {
+		complete(cmd, name, cobra.NoFileCompletions)
+	}
+	return cmd
+}
+
+func (a *App) fork(ctx context.Context, id string, o store.ForkOptions) error {
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	ref, err := s.Find(ctx, id)
+	if err != nil {
+		return err
+	}
+	f, finish, err := s.Fork(ctx, ref, o)
+	if err != nil {
+		return a.refFailure("fork task "+id, ref.ID, err)
+	}
+	told := a.tellFork(f)
+	if err := finish(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("task %s was made, and is saved; Roo's files of it are not written yet: %w", f.ID, err)
+	}
+	return told
+}
+
+func (a *App) tellFork(f store.ForkResult) error {
+	if a.flags.json {
+		return encode(a.Out, f, false)
+	}
+	line := display.OneLine(f.ID)
+	if f.DryRun {
+		line = "would fork " + display.OneLine(f.From.ID)
+	}
+	line += "  " + messagesText(f.Messages, 0)
+	if f.Last != nil {
+		line += ", up to " + rowText(*f.Last)
+	}
+	if err := a.println(line); err != nil {
+		return err
+	}
+	if !f.DryRun {
+		a.say("  go on with it: roost resume %s", shellWord(f.ID))
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/mcp"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/view"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// Files of MCP servers beside the settings: the user's own, and what was said to others.
+const (
+	serverFile   = "mcp.json"
+	choiceFolder = "mcp_allowed"
+)
+
+func (a *App) mcpCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Show and allow the MCP servers whose tools a task may use",
+		Long: "Show and allow the MCP servers whose tools a task may use. They are named in Roo's format\n" +
+			"({\"mcpServers\":{NAME:{\"command\":...}}} or {\"type\":\"streamable-http\"|\"sse\",\"url\":...}) in\n" +
+			".roo/mcp.json of the workspace, in mcp.json beside Roost's settings, and in editors' storages;\n" +
+			"the first of these that has a name counts.\n\n" +
+			"What stands in mcp.json beside the settings is used. A server that a repository or an editor\n" +
+			"names is started only when you have said so with `roost mcp allow`, once for each definition:\n" +
+			"when its command, address, variables or alwaysAllow change, it is asked for again.",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	var dir string
+	var check bool
+	at := func(c *cobra.Command) *cobra.Command {
+		c.Flags().StringVarP(&dir, "workspace", "C", "", "the workspace `folder` (default: the current one)")
+		complete(c, "workspace", folders)
+		return c
+	}
+	list := at(&cobra.Command{
+		Use:   "list",
+		Short: "Show the MCP servers, where each is named, and whether it is used",
+		Args:  count(0, 0, "roost mcp list"), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcpList(cmd, dir, check) },
+	})
+	list.Flags().BoolVar(&check, "check", false, "connect to those that are allowed, and list their tools and resources")
+	say := func(verb, short string, allow bool) *cobra.Command {
+		return at(&cobra.Command{
+			Use: verb + " NAME...", Short: short, Args: count(1, -1, "roost mcp "+verb+" NAME"),
+			ValidArgsFunction: a.serverNames,
+			RunE:              func(_ *cobra.Command, args []string) error { return a.mcpSay(dir, args, allow) },
+		})
+	}
+	cmd.AddCommand(list,
+		say("allow", "Let tasks in this workspace use servers that a repository or an editor names", true),
+		say("deny", "Do not use servers, whatever becomes of their definitions", false))
+	return cmd
+}
+
+// mcpFolder is the workspace as a task has it: what was said to its servers is kept
+// under this name.
+func (a *App) mcpFolder(dir string) (string, error) {
+	ws, err := workspace.Open(a.abs(dir))
+	if err != nil {
+		return "", &Failure{Exit: ExitConfig, Code: "configuration", What: "look for the MCP servers of " + a.abs(dir), Why: err.Error(), Try: "roost mcp list -C DIR"}
+	}
+	return ws.Root(), nil
+}
+
+// servers are those of a workspace.
+func (a *App) servers(dir string) (root string, servers []mcp.Server, problems []string, c engine.Config, err error) {
+	if root, err = a.mcpFolder(dir); err == nil {
+		if c, err = a.engineConfig(); err == nil {
+			servers, problems = engine.Servers(root, c)
+		}
+	}
+	return root, servers, problems, c, err
+}
+
+// mcpPlaces are the files that name servers, and the folder with what was said to them.
+func (a *App) mcpPlaces(settings string) mcp.Places {
+	dir := filepath.Dir(settings)
+	return mcp.Places{
+		Own: filepath.Join(dir, serverFile), Editors: a.editorFiles("mcp_settings.json", "cline_mcp_settings.json"),
+		Choices: mcp.Choices{Dir: filepath.Join(dir, choiceFolder)},
+	}
+}
+
+// editorFiles are the files of such names in the settings folders of the editors'
+// storages that tasks are read from.
+func (a *App) editorFiles(names ...string) (files []string) {
+	sources, err := a.global(a.flags.sources, "sources")
+	if err != nil {
+		return nil
+	}
+	add := func(dir string) {
+		for _, name := range names {
+			path := filepath.Join(dir, "settings", name)
+			if _, err := os.Stat(path); err == nil && !slices.Contains(files, path) {
+				files = append(files, path)
+			}
+		}
+	}
+	named := list(sources)
+	for _, dir := range named {
+		if dir != "auto" && dir != "none" {
+			add(a.abs(dir))
+		}
+	}
+	if len(named) > 0 && !slices.Contains(named, "auto") {
+		return files
+	}
+	env, err := roofmt.SystemEnv()
+	if err != nil {
+		return files
+	}
+	for _, place := range roofmt.DefaultStorages(env) {
+		add(place.Dir)
+	}
+	return files
+}
+
+// mcpSay remembers what the person says to servers, and tells what that is.
+func (a *App) mcpSay(dir string, names []string, allow bool) error {
+	root, servers, _, c, err := a.servers(dir)
+	if err != nil {
+		return err
+	}
+	verb := "deny"
+	if allow {
+		verb = "allow"
+	}
+	var chosen []mcp.Server
+	for _, name := range names {
+		i := slices.IndexFunc(servers, func(s mcp.Server) bool { return s.Name == name })
+		if i < 0 {
+			return &Failure{Exit: ExitNotFound, Code: "not_found", What: verb + " the MCP server " + name, Why: "no file that counts for " + root + " names it", Try: "roost mcp list -C " + shellWord(root)}
+		}
+		if servers[i].State == mcp.Invalid && allow {
+			return &Failure{Exit: ExitConfig, Code: "configuration", What: "allow the MCP server " + name, Why: servers[i].Problem, Try: "mend it in " + servers[i].File}
+		}
+		chosen = append(chosen, servers[i])
+	}
+	var items []mcpItem
+	for _, s := range chosen {
+		if err := c.Servers.Choices.Set(s, allow); err != nil {
+			return &Failure{Exit: ExitConfig, Code: "configuration", What: verb + " the MCP server " + s.Name, Why: err.Error(), Try: "look at the folder of the settings: roost config path"}
+		}
+		now, _ := engine.Servers(root, c)
+		for _, n := range now {
+			if n.Name == s.Name {
+				items = append(items, itemOf(n))
+			}
+		}
+		if !a.flags.json {
+			if err := a.println(told(s, allow)); err != nil {
+				return err
+			}
+		}
+	}
+	if a.flags.json {
+		return encode(a.Out, map[string]any{"items": items}, false)
+	}
+	return nil
+}
+
+// told says what was agreed to, whole.
+func told(s mcp.Server, allow bool) string {
+	if !allow {
+		return "denied: " + display.OneLine(s.Name) + " of " + display.OneLine(s.File)
+	}
+	item := itemOf(s)
+	lines := []string{"allowed: " + display.OneLine(s.Name) + " of " + display.OneLine(s.File), "  it runs: " + display.OneLine(item.Line)}
+	if s.Kind != mcp.Stdio {
+		lines[1] = "  it is asked at: " + display.OneLine(item.Line)
+	}
+	for _, more := range []struct {
+		what string
+		list []string
+	}{{"with the variables", item.Env}, {"with the headers", item.Headers}, {"unasked", item.Always}} {
+		if len(more.list) > 0 {
+			lines = append(lines, "  "+more.what+": "+display.OneLine(strings.Join(more.list, ", ")))
+		}
+	}
+	if s.Disabled {
+		lines = append(lines, "  its definition has it disabled")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// serverNames completes names of servers.
+func (a *App) serverNames(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	a.muted = true
+	dir, _ := cmd.Flags().GetString("workspace")
+	_, servers, _, _, err := a.servers(dir)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out []string
+	for _, s := range servers {
+		if !slices.Contains(given, s.Name) {
+			out = append(out, s.Name+"\t"+string(s.State))
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// serverTable writes rows in columns; the first row heads them and the last column is as
+// long as it is.
+func (a *App) serverTable(rows [][]string) error {
+	wide := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = display.OneLine(cell)
+			wide[i] = max(wide[i], display.Columns(row[i]))
+		}
+	}
+	out, style := bufio.NewWriter(a.Out), a.outStyle()
+	for i, row := range rows {
+		var line strings.Builder
+		for j, cell := range row[:len(row)-1] {
+			line.WriteString(display.Pad(cell, wide[j]) + "  ")
+		}
+		s := view.Plain
+		if i == 0 {
+			s = view.Dim
+		}
+		fmt.Fprintln(out, style.Paint(s, line.String()+row[len(row)-1]))
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("print the list: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/agent/spool"
+)
+
+// Condensed says what a summary stands for.
+type Condensed = agent.Condensed
+
+// ErrTooShort: there is nothing in the task's history that is worth a summary.
+var ErrTooShort = agent.ErrTooShort
+
+// Condense has older history of a task summarised: by its own model, or by the one
+// that r names, which the task does not keep. words say what the summary is to look
+// to; notice is told how it goes. The task must not be running. It returns the id of
+// the task that was condensed: one that cannot be written to where it lies continues as
+// a fork.
+func (e *Engine) Condense(ctx context.Context, r Request, words string, notice func(string)) (id string, c Condensed, err error) {
+	run, err := e.prepare(ctx, r)
+	if err != nil {
+		return "", c, err
+	}
+	defer run.cancel(nil)
+	for _, note := range run.found {
+		notice(note)
+	}
+	run.agent.Notice, run.agent.Expect, run.agent.Live = notice, nil, nil
+	c, err = run.agent.Condense(ctx, words)
+	return run.TaskID, c, errors.Join(err, run.task.Close(context.WithoutCancel(ctx)), spool.Remove(run.spool))
+}
+
+// CondensePlan says what Condense would do: for how many messages the summary would
+// stand, and what asking for it is expected to cost, uncached. Nothing is written.
+func (e *Engine) CondensePlan(ctx context.Context, r Request) (id string, c Condensed, err error) {
+	a, id, closing, err := e.reader(ctx, r)
+	if err != nil {
+		return "", c, err
+	}
+	c, err = a.PlanCondense()
+	return id, c, errors.Join(err, closing())
+}
+
+// Context says what the next request of a task would be made of. Nothing is written,
+// and a task that runs elsewhere can be asked about.
+func (e *Engine) Context(ctx context.Context, r Request) (agent.ContextUse, error) {
+	a, _, closing, err := e.reader(ctx, r)
+	if err != nil {
+		return agent.ContextUse{}, err
+	}
+	u, err := a.Context()
+	return u, errors.Join(err, closing())
+}
+
+// reader is an agent for a task that it cannot change; to be closed.
+func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id string, closing func() error, err error) {
+	ref, err := e.store.Find(ctx, r.Task)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	if fork, ok := e.store.Continued(ref); ok {
+		ref = fork
+	}
+	v, err := e.store.Read(ctx, ref)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	r, _, err = e.sticky(ref, v.State.Settings, r)
+	if err != nil {
+		return nil, "", nil, errors.Join(err, v.Close())
+	}
+	settings, err := e.settings(v.State.Settings, r)
+	if err != nil {
+		return nil, "", nil, errors.Join(err, v.Close())
+	}
+	parts, err := e.parts(settings)
+	if err != nil {
+		return nil, "", nil, errors.Join(err, v.Close())
+	}
+	return &agent.Agent{
+		Task: reading{v.State}, Provider: parts.provider.llm, Model: parts.model, Tools: e.tools(ref.ID), Workspace: parts.workspace,
+		Now: e.opt.Now, Settings: settings, Modes: &parts.modes, Rules: e.userRules(parts.workspace.Root()),
+	}, ref.ID, v.Close, nil
+}

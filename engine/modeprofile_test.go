@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/task"
+)
+
+// moded is the engine with profiles, some of which are for modes.
+func moded() *Engine {
+	e := withProfiles()
+	e.opt.Config.ModeProfiles = map[string]string{"architect": "work", "code": "my-local", "ask": "gone", "debug": "half"}
+	return e
+}
+
+// Who answers in a mode: its profile, where nobody said whom to ask; and of the profile
+// nothing but that.
+func TestWhoAnswersInAMode(t *testing.T) {
+	mine := task.Settings{Workspace: "/w", Provider: "openai", Model: "m", Approve: "ask", Allow: []string{"ls"}, Limits: task.Limits{MaxTurns: 2}}
+	local := func(s *task.Settings) {
+		s.Profile, s.Provider, s.Model, s.BaseURL, s.ByMode = "my local", "openai-compatible", "qwen", "http://box/v1", true
+	}
+	work := func(s *task.Settings) {
+		s.Profile, s.Provider, s.Model, s.Account, s.Effort, s.MaxTokens, s.ByMode = "work", "anthropic", "claude-opus-5-5", "work", "high", 9000, true
+	}
+	follows := func(s *task.Settings) { s.ByMode = true }
+	for _, c := range []struct {
+		name      string
+		was, mode string // of the task before and now; "" before = a new task
+		byMode    bool   // the task follows its modes
+		give      Request
+		want      func(*task.Settings)
+		note      string
+	}{
+		{"a new task", "", "code", false, Request{}, local, "from now on openai-compatible qwen answers (profile my-local)"},
+		{"one that the settings preset", "", "architect", false, Request{Preset: true, Provider: "openai", Model: "m", Profile: "plain"}, work, "claude-opus-5-5"},
+		{"one that was told a provider", "", "code", false, Request{Provider: "openai"}, func(*task.Settings) {}, ""},
+		{"one that was told a model", "", "code", false, Request{Model: "m"}, func(*task.Settings) {}, ""},
+		{"one that was told a profile", "", "code", false, Request{Profile: "plain"}, func(*task.Settings) {}, ""},
+		{"one that was told an address", "", "code", false, Request{BaseURL: "http://x"}, func(*task.Settings) {}, ""},
+		{"a mode without a profile", "", "orchestrator", false, Request{}, follows, ""},
+		{"a profile that is gone", "", "ask", false, Request{}, follows, "mode_profiles.ask names the profile gone"},
+		{"a profile without a provider", "", "debug", false, Request{}, follows, "mode_profiles.debug names the profile half"},
+		{"effort and length are the person's", "", "architect", false, Request{Effort: "low", MaxTokens: 7}, func(s *task.Settings) { work(s); s.Effort, s.MaxTokens = "low", 7 }, "answers"},
+		{"no length at all", "", "architect", false, Request{MaxTokens: -1}, func(s *task.Settings) { work(s); s.MaxTokens = 0 }, "answers"},
+		{"a task that follows", "ask", "code", true, Request{Task: "t"}, local, "answers"},
+		{"in the same mode it keeps its own", "code", "code", true, Request{Task: "t"}, follows, ""},
+		{"a task that does not follow", "ask", "code", false, Request{Task: "t"}, func(*task.Settings) {}, ""},
+		{"told on the way", "ask", "code", true, Request{Task: "t", Model: "m"}, func(*task.Settings) {}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			was, s, want := task.Settings{}, mine, mine
+			if c.was != "" {
+				was = mine
+				was.Mode = c.was
+			}
+			s.Mode, s.ByMode = c.mode, c.byMode
+			want.Mode = c.mode
+			c.want(&want)
+			got, notes := moded().byMode(was, s, c.give)
+			if d := cmp.Diff(want, got); d != "" {
+				t.Error(d)
+			}
+			if note := strings.Join(notes, "\n"); !strings.Contains(note, c.note) || c.note == "" && note != "" {
+				t.Errorf("told %q", note)
+			}
+		})
+	}
+	// Without profiles for modes nothing is new.
+	if got, notes := withProfiles().byMode(task.Settings{}, mine, Request{}); got.ByMode || notes != nil {
+		t.Errorf("%+v %q", got, notes)
+	}
+}
+
+// A run that goes on: only a task that follows, only another model, and no key is
+// replaced by another one.
+func TestServeWhileARunGoesOn(t *testing.T) {
+	e := moded()
+	serve := e.serve(Request{})
+	if _, other, err := serve(task.Settings{Mode: "code"}); other || err != nil {
+		t.Errorf("a task that does not follow: %v %v", other, err)
+	}
+	for _, slug := range []string{"orchestrator", "ask"} {
+		s, other, err := serve(task.Settings{Mode: slug, ByMode: true, Provider: "openai", Model: "m"})
+		if other || err != nil || (s.Note != "") != (slug == "ask") {
+			t.Errorf("%s: %+v %v %v", slug, s, other, err)
+		}
+	}
+	s, other, err := serve(task.Settings{Mode: "architect", ByMode: true, Provider: "openai", Model: "m", Limits: task.Limits{MaxCostMicros: 1}})
+	if err != nil || !other || s.Provider == nil || s.Provider.Name() != "anthropic" || len(s.Model.IDs) == 0 || s.Settings.Account != "work" || s.Settings.Mode != "architect" {
+		t.Errorf("%+v %v %v", s, other, err)
+	}
+	if _, other, err = serve(s.Settings); other || err != nil {
+		t.Errorf("the one that answers already is taken for another: %v", err)
+	}
+	local, _, err := serve(task.Settings{Mode: "code", ByMode: true, Limits: task.Limits{MaxCostMicros: 1}})
+	if err != nil || !strings.Contains(local.Note, "the price of qwen is not known") {
+		t.Errorf("%+v %v", local, err)
+	}
+	p := e.opt.Config.Profiles["plain"]
+	e.opt.Config.Profiles["work"] = p
+	if _, other, err := serve(task.Settings{Mode: "architect", ByMode: true}); err == nil || other {
+		t.Error("a provider without a key answers")
+	}
+}
+
+// A subtask follows as its parent does.
+func TestASubtaskFollowsItsMode(t *testing.T) {
+	e := moded()
+	for _, byMode := range []bool{true, false} {
+		s := task.Settings{Mode: "code", ByMode: byMode, Provider: "openai", Model: "m"}
+		if notes := e.follow(&s); (s.Model == "qwen") != byMode || (len(notes) == 1) != byMode || s.ByMode != byMode {
+			t.Errorf("%+v %q", s, notes)
+		}
+	}
+}

@@ -1,0 +1,402 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// A subtask runs in the process of its parent's run, as a run of its own: both tasks
+// are owned meanwhile. Its events are heard in the parent's stream too, so that whoever
+// follows the first task of a tree follows all of it. When a child is resumed by itself
+// and completes, the parent that waits for it is woken, one run after the other.
+
+// errAlone stops a run and leaves the subtask that it waits for.
+var errAlone = errors.New("cancelled by the user, without its subtask")
+
+// family is what an agent's subtasks are run by.
+type family struct {
+	run *Run
+	req Request // how the parent's run was asked for: what was given now holds for children too
+}
+
+// words is what became of the words that came with a resume: the parent's own, or those
+// for the subtask whose question they answer.
+type words struct {
+	own   agent.Input
+	child agent.Input // for the child that the task waits for when the run begins
+}
+
+// Look says what has become of a child.
+func (f *family) Look(ctx context.Context, id string) (agent.SubtaskState, error) {
+	e := f.run.engine
+	var out agent.SubtaskState
+	ref, err := e.store.FindChild(ctx, f.run.task.Ref, id)
+	var trashed *store.TrashedError
+	switch {
+	case errors.As(err, &trashed):
+		out.Gone = true
+		return out, nil
+	case errors.Is(err, store.ErrNotFound):
+		return out, nil
+	case err != nil:
+		return out, err
+	}
+	err = e.view(ctx, ref, func(v *store.View) error {
+		if newborn(v) {
+			return nil
+		}
+		out.Status = v.Summary.Status
+		if out.Status == "completed" {
+			out.Result, err = result(v.State)
+		}
+		return err
+	})
+	if out.Status == "completed" {
+		e.catchUp(ctx, ref)
+	}
+	return out, err
+}
+
+// view reads a task.
+func (e *Engine) view(ctx context.Context, ref store.Ref, f func(*store.View) error) error {
+	v, err := e.store.Read(ctx, ref)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(v), v.Close())
+}
+
+// newborn: the task's making was cut short, or never began.
+func newborn(v *store.View) bool {
+	return v.State.CreatedAt == 0 && v.State.NextMessage() == 1 && len(v.State.Queue) == 0
+}
+
+// result is what a completed task said: what its newest run ended with, or the newest
+// row that shows a result when another program ran it.
+func result(s *task.State) (string, error) {
+	if s.Run != nil && s.Run.Outcome == "completed" && s.Run.Reason != "" {
+		return s.Run.Reason, nil
+	}
+	ui := s.UI()
+	for i := len(ui) - 1; i >= 0; i-- {
+		if ui[i].Kind() != "say:completion_result" {
+			continue
+		}
+		raws, err := s.Raws(ui[i : i+1])
+		if err != nil {
+			return "", err
+		}
+		text, _ := esjson.GetString(raws[0], "text")
+		return text, nil
+	}
+	return "", nil
+}
+
+// Run makes the child if it is not there, and runs it until it ends or waits.
+func (f *family) Run(ctx context.Context, sub agent.Subtask) (agent.Outcome, error) {
+	e := f.run.engine
+	in := f.run.words.child
+	f.run.words.child = agent.Input{}
+	child, err := f.prepare(ctx, sub, in)
+	if err != nil {
+		return notRun(err)
+	}
+	f.run.stream.waitFor(f.run.task.State().Seq, 5*time.Second, ctx.Done()) // what led to it is shown first
+	child.parent.Store(f.run)
+	child.stream.join(f.run.stream)
+	f.run.adopt(child)
+	defer f.run.adopt(nil)
+	if err := e.launch(child); err != nil {
+		return agent.Outcome{}, err
+	}
+	stop := context.AfterFunc(ctx, func() {
+		if !errors.Is(context.Cause(ctx), errAlone) {
+			child.cancel(agent.ErrParentStopped)
+		}
+	})
+	defer stop()
+	select {
+	case <-child.done:
+	case <-ctx.Done():
+		if errors.Is(context.Cause(ctx), errAlone) {
+			child.parent.Store(nil)
+			child.stream.join(nil)
+			return agent.Outcome{}, context.Cause(ctx)
+		}
+		<-child.done
+	}
+	f.run.budget.forget()
+	return child.outcome, nil
+}
+
+// notRun turns what keeps a child from running into how the parent's run ends: it is
+// for a person to mend, and not for the model.
+func notRun(err error) (agent.Outcome, error) {
+	var config *ConfigError
+	var busy *journal.BusyError
+	switch {
+	case errors.As(err, &config):
+		why := config.Error()
+		if config.Try != "" {
+			why += " (" + config.Try + ")"
+		}
+		return agent.Outcome{State: "failed", Code: "configuration", Reason: why, Err: err}, nil
+	case errors.As(err, &busy):
+		return agent.Outcome{State: "failed", Code: "busy", Reason: err.Error() + "; when it completes there, this task is woken", Err: err}, nil
+	}
+	return agent.Outcome{}, err
+}
+
+// prepare finds or makes the child and takes it.
+func (f *family) prepare(ctx context.Context, sub agent.Subtask, in agent.Input) (*Run, error) {
+	e := f.run.engine
+	ref, err := e.store.FindChild(ctx, f.run.task.Ref, sub.ID)
+	if err != nil && (!errors.Is(err, store.ErrNotFound) || sub.Known) {
+		return nil, err
+	}
+	if err == nil {
+		r := f.req
+		r.Task, r.Mode, r.Text, r.Images, r.Yes = ref.Source+":"+ref.ID, "", in.Text, in.Images, in.Yes
+		born := true
+		err := e.view(ctx, ref, func(v *store.View) error {
+			born = !newborn(v)
+			if r.Profile != "" {
+				r.Mode = v.State.Settings.Mode // its own, not the profile's
+			}
+			if has := v.State.Settings; has.Provider == "" && r.Provider == "" && r.Profile == "" {
+				// Another program made it: it goes on with its parent's model.
+				r.Provider, r.Model, r.BaseURL = sub.Settings.Provider, sub.Settings.Model, sub.Settings.BaseURL
+				if r.Approve == "" && has.Approve == "" {
+					r.Approve = sub.Settings.Approve
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if born {
+			return e.prepare(ctx, r)
+		}
+	}
+	return f.create(ctx, sub)
+}
+
+// create makes the child in one commit with its first words, so that there never is one
+// that does not know what to do.
+func (f *family) create(ctx context.Context, sub agent.Subtask) (*Run, error) {
+	e, s := f.run.engine, sub.Settings
+	s.Mode = sub.Mode
+	served := e.follow(&s)
+	parts, err := e.parts(s)
+	if err != nil {
+		return nil, err
+	}
+	parts.notes = nil // the parent told them
+	if err := parts.enter(&s, Request{}); err != nil {
+		return nil, err
+	}
+	parent := f.run.task.State()
+	root := parent.RootTask
+	if root == "" {
+		root = parent.ID
+	}
+	created := task.Created{
+		Task: sub.ID, Origin: parent.Origin, Number: parent.Number + 1, Parent: parent.ID, RootTask: root,
+		CreatedAt: e.opt.Now(), Settings: s,
+	}
+	owned, made, err := e.store.CreateOnce(ctx, created, task.InputQueued{Input: "new_task", Text: sub.Message, Todos: sub.Todos})
+	if err != nil {
+		return nil, err
+	}
+	failpoint.Hit("subtask.created")
+	r := f.req
+	r.Task, r.Text, r.Images, r.Yes, r.Mode = "", "", nil, false, ""
+	run := e.newRun(owned.Task, s, parts, r)
+	run.found = served
+	if !made {
+		run.found = describe(owned, false)
+	}
+	return run, nil
+}
+
+// adopt notes the subtask that a run waits for.
+func (r *Run) adopt(child *Run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.child = child
+}
+
+// under is the subtask that a run waits for, nil when it waits for none.
+func (r *Run) under() *Run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.child
+}
+
+// Of is the run of a task among a run and the subtasks that it waits for; nil when that
+// task does not run there. Events of all of them come in the first one's stream, and a
+// question is answered where it was asked.
+func (r *Run) Of(taskID string) *Run {
+	for ; r != nil; r = r.under() {
+		if r.TaskID == taskID {
+			return r
+		}
+	}
+	return nil
+}
+
+// CancelAlone stops the run and lets the subtask that it waits for run to its end. The
+// task hears of that when it is resumed.
+func (r *Run) CancelAlone() { r.cancel(errAlone) }
+
+// divert says whom the words of a resume are for. A task that waits for a subtask which
+// waits for an answer passes them on, as it passes on the question. A completed subtask
+// of which its parent has not heard has nothing to go on with: it completes again, and
+// that wakes the parent.
+func (e *Engine) divert(ctx context.Context, ref store.Ref, v *store.View, r Request) (words, error) {
+	out := words{own: agent.Input{Text: r.Text, Images: r.Images, Yes: r.Yes}}
+	if !out.own.Given() {
+		return out, nil
+	}
+	if child := v.State.Awaited(); child != nil {
+		asks, err := e.asks(ctx, ref, child.ID, maxFamily)
+		if err != nil {
+			return out, err
+		}
+		out.child.Yes = r.Yes
+		if asks {
+			out.child, out.own = out.own, agent.Input{Yes: r.Yes}
+		}
+		return out, nil
+	}
+	if r.Yes && r.Text == "" && len(r.Images) == 0 && v.Summary.Status == "completed" {
+		parent, err := e.waits(ctx, ref, v.State)
+		if err != nil {
+			return out, err
+		}
+		if parent != nil {
+			out.own.Yes = false
+		}
+	}
+	return out, nil
+}
+
+// maxFamily bounds a walk along tasks that may name each other in a circle.
+const maxFamily = 64
+
+// asks reports whether a subtask, or the one that it waits for, waits for a person.
+func (e *Engine) asks(ctx context.Context, parent store.Ref, id string, left int) (bool, error) {
+	ref, err := e.store.FindChild(ctx, parent, id)
+	if errors.Is(err, store.ErrNotFound) || left == 0 {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	asks, next := false, ""
+	err = e.view(ctx, ref, func(v *store.View) error {
+		if child := v.State.Awaited(); child != nil {
+			next = child.ID
+		} else {
+			asks = v.State.Run != nil && v.State.Run.Waiting != ""
+		}
+		return nil
+	})
+	if err != nil || next == "" {
+		return asks, err
+	}
+	return e.asks(ctx, ref, next, left-1)
+}
+
+// waits is the parent that waits for a task, nil when none does.
+func (e *Engine) waits(ctx context.Context, ref store.Ref, s *task.State) (*store.Ref, error) {
+	if s.Parent == "" {
+		return nil, nil
+	}
+	parent, err := e.store.FindChild(ctx, ref, s.Parent)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	waits := false
+	err = e.view(ctx, parent, func(v *store.View) error {
+		child := v.State.Awaited()
+		waits = child != nil && child.ID == s.ID
+		return nil
+	})
+	if err != nil || !waits {
+		return nil, err
+	}
+	return &parent, nil
+}
+
+// wake starts the parent that waits for a task which completed by itself. It is nobody's
+// loss when it fails: the parent is resumed some time, and finds the result.
+func (e *Engine) wake(done *Run) {
+	if done.outcome.State != "completed" || done.outcome.Err != nil {
+		return
+	}
+	failpoint.Hit("subtask.waking")
+	ctx := context.WithoutCancel(done.ctx)
+	var parent *store.Ref
+	err := e.view(ctx, done.task.Ref, func(v *store.View) (err error) {
+		parent, err = e.waits(ctx, done.task.Ref, v.State)
+		return err
+	})
+	if err != nil || parent == nil {
+		return
+	}
+	r := Request{
+		Task: parent.Source + ":" + parent.ID, Interactive: done.interactive, Origin: done.req.Origin,
+		MaxDayMicros: done.req.MaxDayMicros, StandIn: done.req.StandIn,
+	}
+	next, err := e.Start(ctx, r)
+	if err != nil {
+		done.nextErr = fmt.Errorf("the subtask is completed, but task %s, which waits for it, could not go on: %w", parent.ID, err)
+		return
+	}
+	done.next = next
+}
+
+// Next is the run of the parent that this run's end has woken; nil when there is none.
+// It returns once that is known. The error says why a parent that waits was not woken.
+func (r *Run) Next(ctx context.Context) (*Run, error) {
+	select {
+	case <-r.settled:
+		return r.next, r.nextErr
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// launch lets a prepared run work, unless the engine was closed meanwhile.
+func (e *Engine) launch(run *Run) error {
+	if !e.admit(run) {
+		return errors.Join(ErrClosed, run.abandon())
+	}
+	go func() {
+		defer e.wait.Done()
+		alone := run.parent.Load() == nil
+		run.work(run.words.own)
+		e.mu.Lock()
+		delete(e.runs, run.ID)
+		e.mu.Unlock()
+		if alone {
+			e.wake(run)
+		}
+		close(run.settled)
+	}()
+	return nil
+}

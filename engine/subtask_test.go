@@ -1,0 +1,389 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/task"
+)
+
+// threeDeep delegates to a child that delegates to another one.
+const threeDeep = `
+- text: I delegate.
+  tools: [{name: new_task, input: {mode: code, message: "do part ONE", todos: "[ ] write it"}}]
+  usage: {input: 100, output: 10}
+- tools: [{name: attempt_completion, input: {result: "All is done."}}]
+  expect: ["Result:\nOne is done."]
+- task: part ONE
+- text: I write and delegate.
+  tools:
+    - {name: write_to_file, input: {path: one.txt, content: "one\n"}}
+    - {name: new_task, input: {mode: ask, message: "look at TWO", todos: null}}
+  expect: ["| 1 | write it | Pending |"]
+- tools: [{name: attempt_completion, input: {result: "One is done."}}]
+- task: at TWO
+- tools: [{name: read_file, input: {path: one.txt}}]
+- tools: [{name: attempt_completion, input: {result: "Two is done."}}]
+`
+
+// asksBelow has a child that asks a question and then for a command.
+const asksBelow = `
+- tools: [{name: new_task, input: {mode: code, message: "do part ONE", todos: null}}]
+- tools: [{name: attempt_completion, input: {result: "All is done."}}]
+- task: part ONE
+- tools: [{name: ask_followup_question, input: {question: "Which one?", follow_up: []}}]
+- tools: [{name: attempt_completion, input: {result: "One is done."}}]
+`
+
+// told counts how often a task's model was told of a child's result.
+func (b *bench) told(id, child string) (n int) {
+	b.t.Helper()
+	for _, m := range b.state(id).API() {
+		n += strings.Count(string(m.Raw()), "Subtask "+child+" completed.")
+	}
+	return n
+}
+
+// kid is the only child of a task.
+func (b *bench) kid(id string) task.Child {
+	b.t.Helper()
+	s := b.state(id)
+	if len(s.Children) != 1 {
+		b.t.Fatalf("children of %s: %+v", id, s.Children)
+	}
+	return s.Children[0]
+}
+
+func (b *bench) status(id string) string {
+	b.t.Helper()
+	ref, err := b.store.Find(context.Background(), id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	v, err := b.store.Read(context.Background(), ref)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer v.Close()
+	return v.Summary.Status
+}
+
+func (b *bench) item(id string) string {
+	b.t.Helper()
+	data, err := os.ReadFile(filepath.Join(b.root, "tasks", id, "history_item.json"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var o esjson.Object
+	for key, val := range esjson.Members(data) {
+		if slices.Contains([]string{"rootTaskId", "parentTaskId", "number", "status", "delegatedToId", "awaitingChildId", "childIds", "completedByChildId", "completionResultSummary"}, key) {
+			o.Raw(key, val)
+		}
+	}
+	return string(o.Bytes())
+}
+
+func TestATreeOfTasksRunsAsOne(t *testing.T) {
+	b := newBench(t)
+	run, out, events := b.run(engine.Request{Text: "go", Provider: "script", Model: b.script(threeDeep), Approve: "all", Limits: &task.Limits{MaxTurns: 3}})
+	if out.State != "completed" || out.Reason != "All is done." {
+		t.Fatalf("%+v", out)
+	}
+	root := run.TaskID
+	one := b.kid(root)
+	two := b.kid(one.ID)
+	var order, seen []string
+	depth := map[string]int{root: 0, one.ID: 1, two.ID: 2}
+	for _, e := range events {
+		if e.Depth != depth[e.Task] {
+			t.Errorf("an event of %s has the depth %d: %s", e.Task, e.Depth, e.Data)
+		}
+		if e.ID != "" && slices.Contains(seen, e.Task+e.ID) {
+			t.Errorf("twice: %s", e.Data)
+		}
+		seen = append(seen, e.Task+e.ID)
+		if slices.Contains([]string{"subtask.started", "subtask.ended", "run.ended"}, e.Type) {
+			order = append(order, e.Type+" "+map[string]string{root: "root", one.ID: "one", two.ID: "two"}[e.Task])
+		}
+	}
+	want := []string{"subtask.started root", "subtask.started one", "run.ended two", "subtask.ended one", "run.ended one", "subtask.ended root", "run.ended root"}
+	if d := cmp.Diff(want, order); d != "" {
+		t.Error(d)
+	}
+	for id, want := range map[string]string{
+		root:   `{"number":1,"status":"active","delegatedToId":"ONE","childIds":["ONE"],"completedByChildId":"ONE","completionResultSummary":"One is done."}`,
+		one.ID: `{"rootTaskId":"ROOT","parentTaskId":"ROOT","number":2,"status":"completed","delegatedToId":"TWO","childIds":["TWO"],"completedByChildId":"TWO","completionResultSummary":"Two is done."}`,
+		two.ID: `{"rootTaskId":"ROOT","parentTaskId":"ONE","number":3,"status":"completed"}`,
+	} {
+		want = strings.NewReplacer("ROOT", root, "ONE", one.ID, "TWO", two.ID).Replace(want)
+		if d := cmp.Diff(want, b.item(id)); d != "" {
+			t.Error(d)
+		}
+	}
+	s := b.state(two.ID)
+	if s.Settings.Mode != "ask" || s.Settings.Approve != "all" || s.Settings.Limits.MaxTurns != 3 || s.Settings.Workspace != b.workspace {
+		t.Errorf("settings %+v", s.Settings)
+	}
+	if b.told(root, one.ID) != 1 || b.told(one.ID, two.ID) != 1 {
+		t.Error("a result is not told exactly once")
+	}
+}
+
+// The person who follows the tree is asked, and answers, where the question is.
+func TestASubtasksQuestionIsAnsweredThere(t *testing.T) {
+	b := newBench(t)
+	run, err := b.engine.Start(t.Context(), engine.Request{Text: "go", Workspace: b.workspace, Provider: "script", Model: b.script(asksBelow), Approve: "all", Interactive: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e := range run.Events(t.Context()) {
+		var q task.QuestionOpened
+		if e.Type != "question.asked" || json.Unmarshal(e.Data, &q) != nil {
+			continue
+		}
+		if e.Task == run.TaskID || run.Of("another") != nil || run.Answer(q.Question, engine.Answer{Text: "no"}) == nil {
+			t.Errorf("the parent asks: %s", e.Data)
+		}
+		if err := run.Of(e.Task).Answer(q.Question, engine.Answer{Text: "this one"}); err != nil {
+			t.Error(err)
+		}
+	}
+	out, err := run.Wait(t.Context())
+	if err != nil || out.State != "completed" {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if next, err := run.Next(t.Context()); next != nil || err != nil {
+		t.Errorf("woken: %v, %v", next, err)
+	}
+}
+
+// A subtask that nobody can answer ends the runs of all above it as waiting. Words to
+// the first of them are the answer, as they would be to the one that asks.
+func TestATreeThatWaitsForAnAnswer(t *testing.T) {
+	for _, name := range []string{"answered at the top", "answered below"} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			run, out, events := b.run(engine.Request{Text: "go", Provider: "script", Model: b.script(asksBelow), Approve: "all"})
+			child := b.kid(run.TaskID)
+			if out.State != "waiting" || out.Child != child.ID || !strings.Contains(out.Reason, "Which one?") {
+				t.Fatalf("%+v", out)
+			}
+			if last := events[len(events)-1]; last.Type != "run.waiting" || last.Task != run.TaskID || !strings.Contains(string(last.Data), `"child":"`+child.ID) {
+				t.Errorf("last %s", last.Data)
+			}
+			if got := b.status(run.TaskID) + " " + b.status(child.ID); got != "delegated waiting" {
+				t.Error(got)
+			}
+			if item := b.item(run.TaskID); !strings.Contains(item, `"status":"delegated","delegatedToId":"`+child.ID+`","awaitingChildId":"`+child.ID+`","childIds":["`+child.ID+`"]`) {
+				t.Error(item)
+			}
+			_, out, _ = b.run(engine.Request{Task: run.TaskID}) // nobody answers: it waits on
+			if out.State != "waiting" {
+				t.Fatalf("%+v", out)
+			}
+			if name == "answered at the top" {
+				_, out, _ = b.run(engine.Request{Task: run.TaskID, Text: "this one"})
+			} else {
+				var below *engine.Run
+				below, out, _ = b.run(engine.Request{Task: child.ID, Text: "this one"})
+				if out.State != "completed" || out.Reason != "One is done." {
+					t.Fatalf("the child: %+v", out)
+				}
+				up, err := below.Next(t.Context())
+				if err != nil || up == nil || up.TaskID != run.TaskID {
+					t.Fatalf("woken: %v, %v", up, err)
+				}
+				if out, err = up.Wait(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if out.State != "completed" || out.Reason != "All is done." || b.told(run.TaskID, child.ID) != 1 {
+				t.Fatalf("%+v, told %d times", out, b.told(run.TaskID, child.ID))
+			}
+			if got := b.status(run.TaskID) + " " + b.status(child.ID); got != "completed completed" || strings.Contains(b.item(run.TaskID), "awaiting") {
+				t.Error(got, b.item(run.TaskID))
+			}
+		})
+	}
+}
+
+// slowBelow has a child that takes its time.
+const slowBelow = `
+- tools: [{name: new_task, input: {mode: code, message: "do part ONE", todos: null}}]
+- tools: [{name: attempt_completion, input: {result: "All is done."}}]
+- task: part ONE
+- tools: [{name: execute_command, input: {command: "echo begun >> ran.txt; until [ -e go.txt ]; do sleep 0.05; done; echo ended >> ran.txt"}}]
+- tools: [{name: attempt_completion, input: {result: "One is done."}}]
+`
+
+// started runs a tree until the command of its child has begun.
+func (b *bench) started() (run *engine.Run, child string) {
+	b.t.Helper()
+	run, err := b.engine.Start(context.Background(), engine.Request{Text: "go", Workspace: b.workspace, Provider: "script", Model: b.script(slowBelow), Approve: "all"})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for e := range run.Events(ctx) {
+		if e.Type == "tool.process" && strings.Contains(string(e.Data), "pgid") {
+			child = e.Task
+			break
+		}
+	}
+	for ctx.Err() == nil {
+		if data, _ := os.ReadFile(filepath.Join(b.workspace, "ran.txt")); len(data) > 0 {
+			return run, child
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	b.t.Fatal("the command did not begin")
+	return nil, ""
+}
+
+func (b *bench) letGo() {
+	b.t.Helper()
+	if err := os.WriteFile(filepath.Join(b.workspace, "go.txt"), nil, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Who stops a parent stops what it waits for; both go on later.
+func TestCancelStopsTheWholeTree(t *testing.T) {
+	b := newBench(t)
+	run, child := b.started()
+	run.Cancel()
+	out, err := run.Wait(t.Context())
+	if err != nil || out.State != "cancelled" {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	s := b.state(child)
+	if s.Run.Outcome != "interrupted" || s.Run.Reason != "its parent was stopped" || b.status(run.TaskID) != "delegated" {
+		t.Errorf("%+v, %s", s.Run, b.status(run.TaskID))
+	}
+	b.letGo()
+	_, out, _ = b.run(engine.Request{Task: run.TaskID})
+	if out.State != "completed" || b.told(run.TaskID, child) != 1 {
+		t.Fatalf("%+v", out)
+	}
+}
+
+// A parent that is stopped alone leaves its child running, and hears of its end when
+// somebody resumes either of them.
+func TestCancelOfTheParentAlone(t *testing.T) {
+	for _, resumed := range []string{"parent", "child"} {
+		t.Run(resumed, func(t *testing.T) {
+			b := newBench(t)
+			run, child := b.started()
+			below := run.Of(child)
+			run.CancelAlone()
+			if out, err := run.Wait(t.Context()); err != nil || out.State != "cancelled" {
+				t.Fatalf("%+v, %v", out, err)
+			}
+			b.letGo()
+			if out, err := below.Wait(t.Context()); err != nil || out.State != "completed" {
+				t.Fatalf("the child: %+v, %v", out, err)
+			}
+			if next, err := below.Next(t.Context()); next != nil || err != nil {
+				t.Fatalf("woken: %v, %v", next, err)
+			}
+			if got := b.status(run.TaskID) + " " + b.status(child); got != "delegated completed" {
+				t.Fatal(got)
+			}
+			id := run.TaskID
+			if resumed == "child" {
+				id = child
+			}
+			again, out, _ := b.run(engine.Request{Task: id, Yes: true})
+			if next, err := again.Next(t.Context()); err != nil {
+				t.Fatal(err)
+			} else if next != nil {
+				if out, err = next.Wait(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if out.State != "completed" || out.Reason != "All is done." || b.told(run.TaskID, child) != 1 {
+				t.Fatalf("%+v, told %d times", out, b.told(run.TaskID, child))
+			}
+			if data, _ := os.ReadFile(filepath.Join(b.workspace, "ran.txt")); string(data) != "begun\nended\n" {
+				t.Errorf("it ran %q", data)
+			}
+			for range 2 { // neither is told a second time
+				b.run(engine.Request{Task: child})
+				if b.told(run.TaskID, child) != 1 {
+					t.Error("told again")
+				}
+			}
+		})
+	}
+}
+
+// A person gives up on a subtask by saying something else to its parent.
+func TestAParentGoesOnWithoutItsChild(t *testing.T) {
+	b := newBench(t)
+	run, child := b.started()
+	run.Cancel()
+	if _, err := run.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, out, _ := b.run(engine.Request{Task: run.TaskID, Text: "leave it"})
+	s := b.state(run.TaskID)
+	if out.State != "completed" || s.Children[0].Outcome != "abandoned" || b.status(run.TaskID) != "completed" {
+		t.Fatalf("%+v, %+v", out, s.Children)
+	}
+	b.letGo()
+	below, out, _ := b.run(engine.Request{Task: child}) // it can still be finished, for itself
+	if next, err := below.Next(t.Context()); out.State != "completed" || next != nil || err != nil || b.told(run.TaskID, child) != 0 {
+		t.Fatalf("%+v, woken %v, %v", out, next, err)
+	}
+}
+
+// A deleted subtask is not waited for.
+func TestADeletedSubtask(t *testing.T) {
+	b := newBench(t)
+	run, out, _ := b.run(engine.Request{Text: "go", Provider: "script", Model: b.script(asksBelow), Approve: "all"})
+	child := b.kid(run.TaskID)
+	ref, err := b.store.Find(t.Context(), child.ID)
+	if err == nil {
+		_, err = b.store.Delete(t.Context(), ref)
+	}
+	if err != nil || out.State != "waiting" {
+		t.Fatal(err, out)
+	}
+	_, out, _ = b.run(engine.Request{Task: run.TaskID})
+	if got := b.state(run.TaskID).Call("call_1_1"); out.State != "completed" || got.Finished.Outcome != "error" {
+		t.Fatalf("%+v, %+v", out, got.Finished)
+	}
+}
+
+// A model that only delegates comes to an end.
+func TestSubtasksAreNotNestedForEver(t *testing.T) {
+	b := newBench(t)
+	_, out, _ := b.run(engine.Request{Text: "go", Provider: "script", Approve: "all", Model: b.script(`
+- tools: [{name: new_task, input: {mode: code, message: "do it", todos: null}}]
+- tools: [{name: attempt_completion, input: {result: "Done."}}]
+`)})
+	dirs, err := os.ReadDir(filepath.Join(b.root, "tasks"))
+	if err != nil || out.State != "completed" {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	n := 0
+	for _, d := range dirs {
+		if d.IsDir() && !strings.HasPrefix(d.Name(), ".") {
+			n++
+		}
+	}
+	if n != 8 {
+		t.Errorf("%d tasks", n)
+	}
+}

@@ -1,0 +1,457 @@
+package filelog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"github.com/roost-dev/roost/journal"
+)
+
+// A log may begin with another one: a fork shares what its base held when it began.
+// The base's files stand in the folder base, as further names of the same bytes (or
+// as a copy, where a file system has one name a file), and base.json says how much of
+// them counts: the base goes on, and appends to the same file. Whoever reads or owns
+// the fork sees one log; its own commits are numbered behind those of the base.
+//
+// Naming the base's folder was the alternative: then deleting or moving the base would
+// cost the fork its history. Copying the log was another: it costs what the log is long.
+const (
+	baseDir  = "base"
+	baseName = "base.json"
+)
+
+// Base is how much of another log a log begins with.
+type Base struct {
+	Seq   uint64 `json:"seq"`   // the last commit that counts
+	Epoch uint64 `json:"epoch"` // own epochs come behind it
+}
+
+// ErrBase: what a log begins with cannot be read.
+var ErrBase = errors.New("what this journal begins with cannot be read")
+
+// Begin makes dir a journal that begins with the one in from, up to its commit seq. dir
+// must be there and hold no journal. Everything is durable when it returns; a kill
+// before that leaves a folder that is no journal yet.
+func Begin(ctx context.Context, dir, from string, seq uint64) error {
+	r, err := OpenReader(from)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	b := Base{Seq: seq}
+	for c, err := range r.ReadBackward(ctx, seq+1) {
+		if err != nil {
+			return fmt.Errorf("read commit %d of %s: %w", seq, from, err)
+		}
+		if c.Seq == seq {
+			b.Epoch = c.Epoch
+		}
+		break
+	}
+	if b.Epoch == 0 {
+		return fmt.Errorf("journal %s has no commit %d", from, seq)
+	}
+	to := filepath.Join(dir, baseDir)
+	if err := share(ctx, from, to); err != nil {
+		return fmt.Errorf("share journal %s: %w", from, err)
+	}
+	data, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	return writeSynced(filepath.Join(to, baseName), data, dir)
+}
+
+// writeSynced writes a small file, and makes it and the names above it durable.
+func writeSynced(path string, data []byte, above string) error {
+	f, err := OS.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(data, 0)
+	if err == nil {
+		err = f.Datasync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := OS.SyncDir(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return OS.SyncDir(above)
+}
+
+// share gives the files of a journal another name, and those of what it begins with.
+func share(ctx context.Context, from, to string) error {
+	if err := os.Mkdir(to, 0o700); err != nil {
+		return err
+	}
+	for _, name := range []string{logName, idxName, baseName} {
+		err := oneMore(filepath.Join(from, name), filepath.Join(to, name))
+		if err != nil && !(errors.Is(err, fs.ErrNotExist) && name != logName) {
+			return err
+		}
+	}
+	if err := shareBlobs(ctx, filepath.Join(from, blobsDir), filepath.Join(to, blobsDir)); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(filepath.Join(from, baseDir, logName)); err == nil {
+		return share(ctx, filepath.Join(from, baseDir), filepath.Join(to, baseDir))
+	}
+	return nil
+}
+
+func shareBlobs(ctx context.Context, from, to string) error {
+	groups, err := os.ReadDir(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(to, 0o700); err != nil {
+		return err
+	}
+	for _, g := range groups {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !g.IsDir() || len(g.Name()) != 2 {
+			continue
+		}
+		files, err := os.ReadDir(filepath.Join(from, g.Name()))
+		if err != nil {
+			return err
+		}
+		if err := os.Mkdir(filepath.Join(to, g.Name()), 0o700); err != nil {
+			return err
+		}
+		for _, f := range files {
+			if !journal.Hash(f.Name()).Valid() || !f.Type().IsRegular() {
+				continue
+			}
+			if err := oneMore(filepath.Join(from, g.Name(), f.Name()), filepath.Join(to, g.Name(), f.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// oneMore gives a file another name, or copies it where that does not work.
+func oneMore(from, to string) error {
+	info, err := os.Lstat(from)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file", from)
+	}
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err == nil {
+		err = out.Sync()
+	}
+	return errors.Join(err, out.Close())
+}
+
+// OpenReader opens the journal in dir for reading. It never writes or creates
+// anything. Without journal.jsonl in dir the error is journal.ErrNotFound.
+func OpenReader(dir string) (journal.Reader, error) {
+	r, err := openReader(OS, dir)
+	if err != nil {
+		return nil, err
+	}
+	base, at, err := openBase(dir)
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	if base == nil {
+		return r, nil
+	}
+	return &joined{Reader: r, base: base, at: at}, nil
+}
+
+// Own takes the journal in dir for writing, and creates what is
+// absent. Errors: *journal.BusyError while somebody holds it,
+// journal.ErrUntrustedLocks where locks cannot be trusted, journal.ErrNotSaved
+// with its cause when the disk refuses.
+func Own(ctx context.Context, dir string, opt Options) (journal.Owner, error) {
+	base, at, err := openBase(dir)
+	if err != nil {
+		return nil, err
+	}
+	o, err := own(ctx, dir, opt)
+	if base == nil || err != nil {
+		if base != nil {
+			err = errors.Join(err, base.Close())
+		}
+		if err != nil {
+			return nil, err
+		}
+		return o, nil
+	}
+	return &joinedOwner{joined: joined{Reader: o, base: base, at: at}, Owner: o}, nil
+}
+
+// openBase opens what a log begins with; nil when it begins by itself.
+func openBase(dir string) (journal.Reader, Base, error) {
+	var at Base
+	data, err := os.ReadFile(filepath.Join(dir, baseDir, baseName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, at, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &at)
+	}
+	if err == nil && (at.Seq == 0 || at.Epoch == 0) {
+		err = errors.New("it names no commit")
+	}
+	var base journal.Reader
+	if err == nil {
+		base, err = OpenReader(filepath.Join(dir, baseDir)) // which may begin with another one itself
+	}
+	if err != nil {
+		return nil, at, fmt.Errorf("journal %s: %w: %w", dir, ErrBase, err)
+	}
+	return base, at, nil
+}
+
+// joined is a log that begins with another one.
+type joined struct {
+	journal.Reader // its own part
+	base           journal.Reader
+	at             Base
+}
+
+func (j *joined) own(c journal.Commit) journal.Commit {
+	c.Seq += j.at.Seq
+	c.Epoch += j.at.Epoch
+	return c
+}
+
+// shifted numbers what its own part yields.
+func (j *joined) shifted(list iter.Seq2[journal.Commit, error]) iter.Seq2[journal.Commit, error] {
+	return func(yield func(journal.Commit, error) bool) {
+		for c, err := range list {
+			var lost *journal.DamageError
+			switch {
+			case err == nil:
+				c = j.own(c)
+			case errors.As(err, &lost) && lost.Seq != 0:
+				d := *lost
+				d.Seq += j.at.Seq
+				err = &d
+			}
+			if !yield(c, err) {
+				return
+			}
+		}
+	}
+}
+
+// shared yields the commits of the base from one on, up to the last that counts.
+func (j *joined) shared(ctx context.Context, from uint64, yield func(journal.Commit, error) bool) bool {
+	for c, err := range j.base.Read(ctx, from) {
+		var lost *journal.DamageError
+		if err == nil && c.Seq > j.at.Seq || errors.As(err, &lost) && lost.Seq > j.at.Seq {
+			return true
+		}
+		if !yield(c, err) {
+			return false
+		}
+	}
+	return true
+}
+
+func (j *joined) from(seq uint64) uint64 { return max(seq, j.at.Seq+1) - j.at.Seq }
+
+// Head implements journal.Reader.
+func (j *joined) Head(ctx context.Context) (uint64, error) {
+	head, err := j.Reader.Head(ctx)
+	return head + j.at.Seq, err
+}
+
+// Read implements journal.Reader.
+func (j *joined) Read(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
+	return j.both(ctx, from, j.Reader.Read)
+}
+
+// Follow implements journal.Reader.
+func (j *joined) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
+	return j.both(ctx, from, j.Reader.Follow)
+}
+
+func (j *joined) both(ctx context.Context, from uint64, own func(context.Context, uint64) iter.Seq2[journal.Commit, error]) iter.Seq2[journal.Commit, error] {
+	return func(yield func(journal.Commit, error) bool) {
+		if from <= j.at.Seq && !j.shared(ctx, from, yield) {
+			return
+		}
+		j.shifted(own(ctx, j.from(from)))(yield)
+	}
+}
+
+// ReadBackward implements journal.Reader.
+func (j *joined) ReadBackward(ctx context.Context, before uint64) iter.Seq2[journal.Commit, error] {
+	return func(yield func(journal.Commit, error) bool) {
+		if before == 0 || before > j.at.Seq+1 {
+			own := before
+			if own != 0 {
+				own -= j.at.Seq
+			}
+			for c, err := range j.shifted(j.Reader.ReadBackward(ctx, own)) {
+				if !yield(c, err) {
+					return
+				}
+			}
+			before = j.at.Seq + 1
+		}
+		j.base.ReadBackward(ctx, min(before, j.at.Seq+1))(yield)
+	}
+}
+
+// Blob implements journal.Reader.
+func (j *joined) Blob(ctx context.Context, h journal.Hash) (journal.Blob, error) {
+	b, err := j.Reader.Blob(ctx, h)
+	if errors.Is(err, journal.ErrBlobMissing) {
+		return j.base.Blob(ctx, h)
+	}
+	return b, err
+}
+
+// Snapshot implements journal.Reader.
+func (j *joined) Snapshot(ctx context.Context) (journal.Snapshot, error) {
+	s, err := j.Reader.Snapshot(ctx)
+	if err == nil {
+		s.Seq += j.at.Seq
+		return s, nil
+	}
+	if s, err := j.base.Snapshot(ctx); err == nil && s.Seq <= j.at.Seq {
+		return s, nil
+	}
+	return journal.Snapshot{}, err
+}
+
+// Health implements journal.Reader: that of its own part, and what of the shared part
+// is damaged and counts.
+func (j *joined) Health(ctx context.Context) (journal.Health, error) {
+	h, err := j.Reader.Health(ctx)
+	if err != nil {
+		return h, err
+	}
+	below, err := j.base.Health(ctx)
+	if err != nil {
+		return h, fmt.Errorf("%w: %w", ErrBase, err)
+	}
+	for i := range h.Damaged {
+		h.Damaged[i].Seq += j.at.Seq
+	}
+	for i := range h.SetAside {
+		h.SetAside[i].Seq += j.at.Seq
+	}
+	var lost []journal.Damage
+	for _, d := range below.Damaged {
+		if d.Seq <= j.at.Seq {
+			lost = append(lost, d)
+		}
+	}
+	h.Damaged = append(lost, h.Damaged...)
+	h.Head, h.Epoch, h.Commits = h.Head+j.at.Seq, h.Epoch+j.at.Epoch, h.Commits+j.at.Seq
+	h.DamagedBlobs = append(h.DamagedBlobs, below.DamagedBlobs...)
+	missing := h.MissingBlobs
+	h.MissingBlobs = nil
+	for _, hash := range missing { // the base may have them
+		b, err := j.base.Blob(ctx, hash)
+		if err != nil {
+			h.MissingBlobs = append(h.MissingBlobs, hash)
+			continue
+		}
+		if err := b.Close(); err != nil {
+			return h, err
+		}
+	}
+	return h, nil
+}
+
+// Close implements journal.Reader.
+func (j *joined) Close() error { return errors.Join(j.Reader.Close(), j.base.Close()) }
+
+// joinedOwner owns the part of a log that is its own.
+type joinedOwner struct {
+	joined
+	journal.Owner
+}
+
+// Epoch implements journal.Owner.
+func (o *joinedOwner) Epoch() uint64 { return o.Owner.Epoch() + o.at.Epoch }
+
+// Append implements journal.Owner.
+func (o *joinedOwner) Append(ctx context.Context, d journal.Draft) (uint64, error) {
+	seq, err := o.Owner.Append(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	return seq + o.at.Seq, nil
+}
+
+// SaveSnapshot implements journal.Owner.
+func (o *joinedOwner) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
+	if s.Seq <= o.at.Seq {
+		return nil // the base has one
+	}
+	s.Seq -= o.at.Seq
+	return o.Owner.SaveSnapshot(ctx, s)
+}
+
+// The reader's side is that of the whole log.
+
+func (o *joinedOwner) Head(ctx context.Context) (uint64, error) { return o.joined.Head(ctx) }
+
+func (o *joinedOwner) Read(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
+	return o.joined.Read(ctx, from)
+}
+
+func (o *joinedOwner) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
+	return o.joined.Follow(ctx, from)
+}
+
+func (o *joinedOwner) ReadBackward(ctx context.Context, before uint64) iter.Seq2[journal.Commit, error] {
+	return o.joined.ReadBackward(ctx, before)
+}
+
+func (o *joinedOwner) Blob(ctx context.Context, h journal.Hash) (journal.Blob, error) {
+	return o.joined.Blob(ctx, h)
+}
+
+func (o *joinedOwner) Snapshot(ctx context.Context) (journal.Snapshot, error) {
+	return o.joined.Snapshot(ctx)
+}
+
+func (o *joinedOwner) Health(ctx context.Context) (journal.Health, error) {
+	return o.joined.Health(ctx)
+}
+
+func (o *joinedOwner) Close() error { return errors.Join(o.Owner.Close(), o.base.Close()) }
+
+var (
+	_ journal.Reader = (*joined)(nil)
+	_ journal.Owner  = (*joinedOwner)(nil)
+)

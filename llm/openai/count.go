@@ -1,0 +1,51 @@
+package openai
+
+import (
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/llm"
+)
+
+// usageOf reads what a request used, of both APIs, whose names for the same counts
+// differ. What a cache gave and what was written to one are part of the input's
+// count here and are taken out of it. Thinking is part of the output's count; some
+// servers that imitate the API (xAI's) count it beside it, which shows in their
+// total.
+//
+// OpenAI says how much was written to a cache for the models that charge for it.
+// LiteLLM has another name for that, and DeepSeek one for what was read.
+//
+// A server's slip must not make a cost negative: no part is above the whole.
+func usageOf(usage []byte) llm.Usage {
+	in, out := first(usage, "prompt_tokens", "input_tokens"), first(usage, "completion_tokens", "output_tokens")
+	ins, outs := part(usage, "prompt_tokens_details", "input_tokens_details"), part(usage, "completion_tokens_details", "output_tokens_details")
+	read, write := first(ins, "cached_tokens"), first(ins, "cache_write_tokens", "cache_creation_tokens")
+	if read == 0 {
+		read = first(usage, "prompt_cache_hit_tokens")
+	}
+	if thought := first(outs, "reasoning_tokens"); thought > 0 && first(usage, "total_tokens") == in+out+thought {
+		out += thought
+	}
+	read = min(read, in)
+	write = min(write, in-read)
+	return llm.Usage{Input: in - read - write, CacheRead: read, CacheWrite: write, Output: out}
+}
+
+// first is the first of these counts that is there and makes sense; 0 otherwise.
+func first(object []byte, names ...string) int64 {
+	for _, name := range names {
+		// The bound keeps sums of a hostile server's counts from overflowing.
+		if n, ok := esjson.GetInt(object, name); ok && n > 0 {
+			return min(n, 1e15)
+		}
+	}
+	return 0
+}
+
+func part(usage []byte, names ...string) []byte {
+	for _, name := range names {
+		if val, ok := esjson.Get(usage, name); ok && esjson.TypeOf(val) == esjson.TypeObject {
+			return val
+		}
+	}
+	return nil
+}

@@ -1,0 +1,295 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/roost-dev/roost/workspace/shell"
+)
+
+// protocol is what is spoken; see the package comment.
+const protocol = "2025-11-25"
+
+// linger is how long a library may take to give up a call that is cancelled before
+// its connection is closed.
+const linger = 500 * time.Millisecond
+
+// CallError: a call has no result. What is in it is fit to be shown.
+type CallError struct {
+	Server  string
+	Reason  string
+	Unknown bool // the server may have done it, or a part of it
+	Timeout bool
+	Err     error
+}
+
+func (e *CallError) Error() string {
+	text := fmt.Sprintf("the MCP server %s: %s", e.Server, e.Reason)
+	if e.Unknown {
+		text += "; it is not known whether, or how far, the call took effect"
+	}
+	return text
+}
+
+func (e *CallError) Unwrap() error { return e.Err }
+
+var errNoAnswer = errors.New("it did not answer in time")
+
+// conn is one server, connected or not.
+type conn struct {
+	server Server
+	hub    *Hub
+
+	mu     sync.Mutex // held while connecting
+	now    *session
+	closed bool
+}
+
+// session is one connection.
+type session struct {
+	*sdk.ClientSession
+	child  *shell.Child // of stdio
+	stderr *tail
+	junk   *tail
+	web    *http.Transport // of the others
+	url    string          // and their address, with what it may hold
+	cancel context.CancelFunc
+	dead   chan struct{} // closed when the connection is over
+	once   sync.Once
+}
+
+// session gives the connection, or makes one. fresh says that it was made just now.
+func (c *conn) session(ctx context.Context) (s *session, fresh bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, false, &CallError{Server: c.server.Name, Reason: "the run has ended"}
+	}
+	if c.now != nil {
+		select {
+		case <-c.now.dead:
+			c.now.end()
+			c.now = nil
+		default:
+			return c.now, false, nil
+		}
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, c.hub.opt.connectWithin(), errNoAnswer)
+	defer stop()
+	if c.now, err = c.connect(ctx); err != nil {
+		c.now = nil
+		return nil, false, err
+	}
+	return c.now, true, nil
+}
+
+// connect starts or reaches the server and greets it. The connection lives on when ctx
+// ends; only making it is bounded by that.
+func (c *conn) connect(ctx context.Context) (*session, error) {
+	server, err := c.server.filled(c.hub.opt.Workspace, c.hub.opt.Env)
+	if err != nil {
+		return nil, &CallError{Server: c.server.Name, Reason: err.Error()}
+	}
+	life, cancel := context.WithCancel(context.Background())
+	s := &session{stderr: &tail{}, junk: &tail{}, cancel: cancel, dead: make(chan struct{})}
+	transport, err := s.open(server, c.hub.opt)
+	if err != nil {
+		cancel()
+		return nil, &CallError{Server: c.server.Name, Reason: c.hub.clean(err.Error()), Err: err}
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: "roost", Version: c.hub.opt.Version}, &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})
+	type greeted struct {
+		session *sdk.ClientSession
+		err     error
+	}
+	done := make(chan greeted, 1)
+	go func() {
+		session, err := client.Connect(life, transport, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
+		done <- greeted{session, err}
+	}()
+	var g greeted
+	select {
+	case g = <-done:
+	case <-ctx.Done():
+		cancel()
+		s.cut()
+		if g = <-done; g.err == nil {
+			_ = g.session.Close()
+		}
+		g.err = context.Cause(ctx)
+	}
+	if g.err != nil {
+		cancel()
+		s.cut()
+		return nil, &CallError{Server: c.server.Name, Reason: "it cannot be reached: " + s.why(c.hub, g.err), Timeout: errors.Is(g.err, errNoAnswer), Err: g.err}
+	}
+	s.ClientSession = g.session
+	go func() {
+		defer close(s.dead)
+		_ = s.Wait()
+	}()
+	return s, nil
+}
+
+// open makes what carries the messages.
+func (s *session) open(server Server, o Options) (sdk.Transport, error) {
+	if server.Kind == Stdio {
+		child, err := shell.Serve(shell.Program{
+			Path: server.Command, Args: server.Args, Dir: server.Dir, Env: server.environment(o.Env), Mark: o.Mark, Stderr: s.stderr,
+		})
+		if err != nil {
+			return nil, err
+		}
+		s.child = child
+		return &sdk.IOTransport{Reader: newLines(child.Out, s.junk), Writer: child.In, MaxLineLength: maxMessage + 64<<10}, nil
+	}
+	client, web, err := newClient(server.URL, server.Headers)
+	if err != nil {
+		return nil, err
+	}
+	s.web, s.url = web, server.URL
+	if server.Kind == SSE {
+		return &sdk.SSEClientTransport{Endpoint: server.URL, HTTPClient: client, MaxEventSize: maxMessage}, nil
+	}
+	return &sdk.StreamableClientTransport{Endpoint: server.URL, HTTPClient: client, MaxEventSize: maxMessage, MaxRetries: 1, DisableStandaloneSSE: true}, nil
+}
+
+// cut ends what carries the messages, whatever is under way.
+func (s *session) cut() {
+	s.cancel()
+	if s.child != nil {
+		s.child.End()
+	}
+	if s.web != nil {
+		s.web.CloseIdleConnections()
+	}
+}
+
+// end ends the connection and all that belongs to it.
+func (s *session) end() {
+	s.once.Do(func() {
+		if s.child != nil {
+			s.child.End() // first: the library would wait for it much longer
+		}
+		_ = s.Close()
+		s.cut()
+		<-s.dead
+	})
+}
+
+// why says what went wrong in words, with what the server printed.
+func (s *session) why(h *Hub, err error) string {
+	text := err.Error()
+	if s.url != "" {
+		text = strings.ReplaceAll(text, s.url, Address(s.url))
+	}
+	if s.child != nil {
+		// The pipes tell of its end a moment before the system does.
+		select {
+		case <-s.child.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+		if status := s.child.Status(); status != "" {
+			text += " (" + status + ")"
+		}
+	}
+	if last := s.stderr.last(); last != "" {
+		text += "\nIts last words: " + last
+	}
+	if junk := s.junk.last(); junk != "" {
+		text += "\nIt printed what is no message: " + junk
+	}
+	return h.clean(text)
+}
+
+// do makes one call. A connection that was dead before is made anew, once; one that
+// dies while the call runs is not, because nobody knows what the call did.
+func (c *conn) do(ctx context.Context, f func(context.Context, *session) error) error {
+	ctx, stop := context.WithTimeoutCause(ctx, c.server.Timeout, errNoAnswer)
+	defer stop()
+	for again := false; ; again = true {
+		s, fresh, err := c.session(ctx)
+		if err != nil {
+			return err
+		}
+		err = s.run(ctx, f)
+		var refused *refusal
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil && errors.Is(context.Cause(ctx), errNoAnswer):
+			return &CallError{
+				Server: c.server.Name, Reason: fmt.Sprintf("it did not answer within %v; the call was cancelled", c.server.Timeout),
+				Unknown: true, Timeout: true, Err: errNoAnswer,
+			}
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !fresh && !again && unheard(err):
+			c.drop(s)
+			continue
+		case errors.As(err, &refused):
+			return &CallError{Server: c.server.Name, Reason: c.hub.clean(refused.Error()), Err: err}
+		}
+		text := s.why(c.hub, err)
+		c.drop(s)
+		return &CallError{Server: c.server.Name, Reason: "the connection failed: " + text, Unknown: !unheard(err), Err: err}
+	}
+}
+
+// drop gives a connection up.
+func (c *conn) drop(s *session) {
+	c.mu.Lock()
+	if c.now == s {
+		c.now = nil
+	}
+	c.mu.Unlock()
+	s.end()
+}
+
+// unheard: the call did not reach the server, or it says that it does not know us.
+func unheard(err error) bool {
+	return errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// run calls f and returns when that does; when ctx is over and f does not notice, as
+// when the server does not read what it is sent, the connection is cut under it.
+func (s *session) run(ctx context.Context, f func(context.Context, *session) error) error {
+	done := make(chan error, 1)
+	go func() { done <- f(ctx, s) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(linger):
+	}
+	s.cut()
+	return <-done
+}
+
+func (c *conn) close() {
+	c.mu.Lock()
+	s := c.now
+	c.now, c.closed = nil, true
+	c.mu.Unlock()
+	if s != nil {
+		s.end()
+	}
+}
+
+// refusal is an answer of the server that says no: the connection is well.
+type refusal struct{ err error }
+
+func (r *refusal) Error() string { return strings.TrimSpace(r.err.Error()) }
+func (r *refusal) Unwrap() error { return r.err }

@@ -1,0 +1,136 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Bounds of the images of one result.
+const (
+	maxImages = 20
+	maxImage  = 5 << 20
+	maxTotal  = 20 << 20
+)
+
+// Result is what a server answered.
+type Result struct {
+	Text   string
+	Images []Image
+	Failed bool // the tool says that it failed
+}
+
+// Image is a picture of a kind that models take.
+type Image struct {
+	Media string
+	Data  []byte
+}
+
+// plate collects what a result is made of.
+type plate struct {
+	texts []string
+	res   Result
+	total int
+}
+
+func (p *plate) say(format string, args ...any) {
+	p.texts = append(p.texts, fmt.Sprintf(format, args...))
+}
+
+func (p *plate) text(text string) {
+	if text != "" {
+		p.texts = append(p.texts, strings.ToValidUTF8(text, "\uFFFD"))
+	}
+}
+
+// image takes what its first bytes say that it is: a provider refuses a request with
+// an image that is another kind than its name.
+func (p *plate) image(media string, data []byte) {
+	kind := pictureOf(data)
+	switch {
+	case kind == "":
+		p.say("[an image (%s, %d bytes) of a kind that is not shown]", cut(spoken(media), 60), len(data))
+	case len(data) > maxImage || len(p.res.Images) == maxImages || p.total+len(data) > maxTotal:
+		p.say("[an image (%s, %d bytes) that is over the limits and not shown]", kind, len(data))
+	default:
+		p.res.Images = append(p.res.Images, Image{kind, data})
+		p.total += len(data)
+	}
+}
+
+func pictureOf(data []byte) string {
+	switch {
+	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
+		return "image/png"
+	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
+		return "image/jpeg"
+	case bytes.HasPrefix(data, []byte("GIF8")):
+		return "image/gif"
+	case len(data) > 12 && bytes.HasPrefix(data, []byte("RIFF")) && string(data[8:12]) == "WEBP":
+		return "image/webp"
+	}
+	return ""
+}
+
+func (p *plate) resource(r *sdk.ResourceContents, named bool) {
+	switch {
+	case r == nil:
+	case len(r.Blob) > 0 && (pictureOf(r.Blob) != "" || strings.HasPrefix(r.MIMEType, "image/")):
+		p.image(r.MIMEType, r.Blob)
+	case len(r.Blob) > 0 && utf8.Valid(r.Blob) && strings.HasPrefix(r.MIMEType, "text/"):
+		p.text(string(r.Blob))
+	case len(r.Blob) > 0:
+		p.say("[%s: %s, %d bytes that are no text]", cut(spoken(r.URI), 300), cut(spoken(r.MIMEType), 60), len(r.Blob))
+	case named:
+		p.say("[%s]\n%s", cut(spoken(r.URI), 300), strings.ToValidUTF8(r.Text, "\uFFFD"))
+	default:
+		p.text(r.Text)
+	}
+}
+
+func (p *plate) done(empty string) Result {
+	p.res.Text = strings.Join(p.texts, "\n\n")
+	if p.res.Text == "" && len(p.res.Images) == 0 {
+		p.res.Text = empty
+	}
+	return p.res
+}
+
+func resultOf(r *sdk.CallToolResult) Result {
+	p := plate{}
+	for _, c := range r.Content {
+		switch c := c.(type) {
+		case *sdk.TextContent:
+			p.text(c.Text)
+		case *sdk.ImageContent:
+			p.image(c.MIMEType, c.Data)
+		case *sdk.AudioContent:
+			p.say("[a sound (%s, %d bytes) that is not passed on]", cut(spoken(c.MIMEType), 60), len(c.Data))
+		case *sdk.ResourceLink:
+			p.say("[resource %s: %s]", cut(spoken(c.URI), 300), cut(spoken(c.Name+" "+c.Description), 300))
+		case *sdk.EmbeddedResource:
+			p.resource(c.Resource, true)
+		default:
+			p.say("[content of a kind that is not known]")
+		}
+	}
+	if len(p.texts) == 0 && r.StructuredContent != nil {
+		if raw, err := json.Marshal(r.StructuredContent); err == nil {
+			p.text(string(raw))
+		}
+	}
+	p.res.Failed = r.IsError
+	return p.done("(No response)")
+}
+
+func contentsOf(list []*sdk.ResourceContents) Result {
+	p := plate{}
+	for _, r := range list {
+		p.resource(r, false)
+	}
+	return p.done("(Empty response)")
+}

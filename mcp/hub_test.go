@@ -1,0 +1,355 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/internal/mcptest"
+	"github.com/roost-dev/roost/workspace/shell"
+)
+
+func TestStdioServer(t *testing.T) {
+	t.Parallel()
+	s := stdio(t, "one", "")
+	s.Off, s.Always = []string{"die"}, []string{"echo"}
+	h := hub(t, s)
+	menus := h.Open(t.Context())
+	if len(menus) != 1 || menus[0].Err != nil || len(menus[0].Notes) != 0 {
+		t.Fatalf("%+v", menus)
+	}
+	names := toolNames(menus[0])
+	if !slices.IsSorted(names) || slices.Contains(names, "die") || !slices.Contains(names, "mark") {
+		t.Errorf("tools %v", names)
+	}
+	echo := menus[0].Tools[slices.Index(names, "echo")]
+	if !echo.ReadOnly || !echo.Always || echo.Name != "mcp--one--echo" || echo.Description != "Says what it is told." || menus[0].Tools[slices.Index(names, "mark")].ReadOnly {
+		t.Errorf("%+v", echo)
+	}
+	if d := cmp.Diff([]Resource{{URI: "note://hello", Name: "hello", Description: "A greeting."}}, menus[0].Resources); d != "" {
+		t.Error(d)
+	}
+	if r := call(t, h, "one", "echo", `{"text":"hi"}`); r.Text != "echo: hi" || r.Failed {
+		t.Errorf("%+v", r)
+	}
+	if r := call(t, h, "one", "env", `{"text":"SERVER_TOKEN"}`); r.Text != "SERVER_TOKEN=tok-0123456789abcdef" {
+		t.Errorf("a variable of the definition: %+v", r)
+	}
+	if r := call(t, h, "one", "fail", `{"text":"why"}`); !r.Failed || r.Text != "it failed: why" {
+		t.Errorf("%+v", r)
+	}
+	if r := call(t, h, "one", "structured", `{}`); r.Text != `{"a":[1],"b":2}` {
+		t.Errorf("%+v", r)
+	}
+	r := call(t, h, "one", "picture", `{}`)
+	if len(r.Images) != 1 || r.Images[0].Media != "image/png" || !bytes.Equal(r.Images[0].Data, mcptest.PNG) {
+		t.Errorf("%+v", r)
+	}
+	if d := cmp.Diff("here it is\n\n[note://1]\na note\n\n[an image (image/svg+xml, 5 bytes) of a kind that is not shown]", r.Text); d != "" {
+		t.Error(d)
+	}
+	r, err := h.Read(t.Context(), "one", "note://hello")
+	if err != nil || r.Text != "hello from the server" || len(r.Images) != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	_, err = h.Read(t.Context(), "one", "note://nothing")
+	var failed *CallError
+	if !errors.As(err, &failed) || failed.Unknown || !strings.Contains(failed.Reason, "refused") {
+		t.Errorf("%v", err)
+	}
+	if e := failing(t, h, "one", "no_such_tool", `{}`); e.Unknown || !strings.Contains(e.Reason, "no_such_tool") {
+		t.Errorf("%v", e)
+	}
+	if e := failing(t, h, "two", "echo", `{}`); !strings.Contains(e.Error(), "there are: one") {
+		t.Errorf("%v", e)
+	}
+}
+
+// The list that a run begins with stays: a tool that a server adds later can be called
+// by who knows of it, and is not offered.
+func TestToolsThatChange(t *testing.T) {
+	t.Parallel()
+	h := hub(t, stdio(t, "one", ""))
+	before := toolNames(h.Open(t.Context())[0])
+	call(t, h, "one", "grow", `{}`)
+	if r := call(t, h, "one", "grown", `{}`); r.Text != "grown" {
+		t.Errorf("%+v", r)
+	}
+	if slices.Contains(before, "grown") {
+		t.Error("it was there before")
+	}
+}
+
+func TestServersThatMisbehave(t *testing.T) {
+	t.Parallel()
+	t.Run("prints junk", func(t *testing.T) {
+		t.Parallel()
+		h := hub(t, stdio(t, "s", "junk"))
+		if r := call(t, h, "s", "junk", `{}`); r.Text != "after the junk" {
+			t.Errorf("%+v", r)
+		}
+		call(t, h, "s", "echo", `{}`)
+	})
+	t.Run("dies while it is called", func(t *testing.T) {
+		t.Parallel()
+		h := hub(t, stdio(t, "s", ""))
+		e := failing(t, h, "s", "die", `{}`)
+		if !e.Unknown {
+			t.Errorf("what it did is not known: %+v", e)
+		}
+		holds(t, e.Error(), "exit code 3", "out of memory")
+		if r := call(t, h, "s", "echo", `{"text":"again"}`); r.Text != "echo: again" {
+			t.Errorf("the next call starts it again: %+v", r)
+		}
+	})
+	t.Run("dies between calls", func(t *testing.T) {
+		t.Parallel()
+		h := hub(t, stdio(t, "s", ""))
+		first := call(t, h, "s", "pid", `{}`)
+		call(t, h, "s", "die_later", `{}`)
+		dead := h.conns["s"].now.dead
+		eventually(t, "the connection is known to be dead", func() bool {
+			select {
+			case <-dead:
+				return true
+			default:
+				return false
+			}
+		})
+		if r := call(t, h, "s", "pid", `{}`); r.Text == first.Text {
+			t.Error("it is the same process")
+		}
+	})
+	t.Run("does not start", func(t *testing.T) {
+		t.Parallel()
+		s := stdio(t, "s", "")
+		s.Command = "no-such-program-at-all"
+		menus := hub(t, s).Open(t.Context())
+		if menus[0].Err == nil {
+			t.Fatal("it started")
+		}
+		holds(t, menus[0].Err.Error(), "MCP server s", "no-such-program-at-all")
+	})
+	t.Run("ends at once", func(t *testing.T) {
+		t.Parallel()
+		h := hub(t, stdio(t, "s", "dies"))
+		err := h.Open(t.Context())[0].Err
+		if err == nil {
+			t.Fatal("it started")
+		}
+		holds(t, err.Error(), "cannot find the database", "exit code 1", "[REDACTED:mcp-env]")
+		if strings.ContainsAny(err.Error(), "\x1b") || strings.Contains(err.Error(), "tok-") {
+			t.Errorf("%q", err.Error())
+		}
+	})
+	t.Run("lacks a variable", func(t *testing.T) {
+		t.Parallel()
+		s := stdio(t, "s", "")
+		s.Args = []string{"${env:NO_SUCH_VARIABLE}"}
+		holds(t, failing(t, hub(t, s), "s", "echo", `{}`).Error(), "NO_SUCH_VARIABLE is not set")
+	})
+	t.Run("floods stderr", func(t *testing.T) {
+		t.Parallel()
+		h := hub(t, stdio(t, "s", ""))
+		call(t, h, "s", "flood", `{"n":8}`)
+		errs := h.conns["s"].now.stderr
+		errs.mu.Lock()
+		defer errs.mu.Unlock()
+		if n := len(errs.data); n == 0 || n > tailBytes {
+			t.Errorf("%d bytes of stderr are kept", n)
+		}
+	})
+	t.Run("answers with much", func(t *testing.T) {
+		t.Parallel()
+		h := hub(t, stdio(t, "s", ""))
+		if r := call(t, h, "s", "huge", `{"n":1000000}`); len(r.Text) != 1000010 || !strings.HasSuffix(r.Text, "\nlast") {
+			t.Errorf("%d bytes", len(r.Text))
+		}
+	})
+}
+
+// A bound of time, a person who stops: the call is over, the server hears of it, and
+// one that does not even read is ended.
+func TestCallsThatAreCutShort(t *testing.T) {
+	t.Parallel()
+	t.Run("time-out", func(t *testing.T) {
+		t.Parallel()
+		s := stdio(t, "s", "")
+		h := hub(t, s)
+		call(t, h, "s", "echo", `{}`)
+		h.conns["s"].server.Timeout = 300 * time.Millisecond
+		e := failing(t, h, "s", "slow", `{"n":3600000}`)
+		if !e.Timeout || !e.Unknown {
+			t.Errorf("%+v", e)
+		}
+		holds(t, e.Error(), "within 300ms")
+		eventually(t, "the server hears that it was cancelled", func() bool { return strings.Contains(logged(s), "cancelled") })
+	})
+	t.Run("cancelled", func(t *testing.T) {
+		t.Parallel()
+		s := stdio(t, "s", "")
+		h := hub(t, s)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		why := errors.New("stopped by hand")
+		go func() {
+			eventually(t, "the call has begun", func() bool { return strings.Contains(logged(s), "slow") })
+			cancel(why)
+		}()
+		if _, err := h.Call(ctx, "s", "slow", json.RawMessage(`{"n":3600000}`)); !errors.Is(err, why) {
+			t.Errorf("%v", err)
+		}
+		eventually(t, "the server hears of it", func() bool { return strings.Contains(logged(s), "cancelled") })
+		call(t, h, "s", "echo", `{}`)
+	})
+	t.Run("not reading", func(t *testing.T) {
+		t.Parallel()
+		h := hub(t, stdio(t, "s", "deaf"))
+		if _, err := h.Call(t.Context(), "s", "echo", json.RawMessage(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+		h.conns["s"].server.Timeout = 300 * time.Millisecond
+		big := `{"text":"` + strings.Repeat("x", 4<<20) + `"}`
+		if e := failing(t, h, "s", "echo", big); !e.Timeout {
+			t.Errorf("%+v", e)
+		}
+	})
+	t.Run("before it began", func(t *testing.T) {
+		t.Parallel()
+		if _, err := hub(t, stdio(t, "s", "")).Call(cancelled(t), "s", "echo", nil); err == nil {
+			t.Error("it was called")
+		}
+	})
+	t.Run("never connects", func(t *testing.T) {
+		t.Parallel()
+		h := hub(t, stdio(t, "s", "silent"), stdio(t, "well", ""))
+		h.opt.Connect = 3 * time.Second
+		menus := h.Open(t.Context())
+		var failed *CallError
+		if !errors.As(menus[0].Err, &failed) || !failed.Timeout {
+			t.Errorf("%v", menus[0].Err)
+		}
+		if menus[1].Err != nil {
+			t.Errorf("the other one: %v", menus[1].Err)
+		}
+	})
+}
+
+// What does not want to go goes all the same, and what a killed run has left is ended
+// by the next one of that task.
+func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	h := hub(t, stdio(t, "stubborn", "stubborn"))
+	if err := h.Open(t.Context())[0].Err; err != nil {
+		t.Fatal(err)
+	}
+	left, err := shell.Serve(shell.Program{Path: "sleep", Args: []string{"300"}, Dir: t.TempDir(), Mark: h.opt.Mark})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer left.End()
+	h.Close()
+	h.Close()
+	if e := failing(t, h, "stubborn", "echo", `{}`); !strings.Contains(e.Error(), "the run has ended") {
+		t.Errorf("%v", e)
+	}
+	next := NewHub(h.opt)
+	defer next.Close()
+	next.Open(t.Context())
+	select {
+	case <-left.Done():
+	case <-time.After(30 * time.Second):
+		t.Error("what was left still runs")
+	}
+}
+
+func TestServersOverHTTP(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []Kind{HTTP, SSE} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			var wrong atomic.Int64
+			handler := mcptest.Handler(mcptest.New(""))
+			if kind == SSE {
+				handler = mcptest.SSEHandler(mcptest.New(""))
+			}
+			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Authorization") != "Bearer tok-0123456789abcdef" {
+					wrong.Add(1)
+					w.WriteHeader(http.StatusUnauthorized)
+					return
+				}
+				handler.ServeHTTP(w, r)
+			}))
+			defer web.CloseClientConnections()
+			t.Cleanup(web.Close)
+			s := Server{Name: "web", Kind: kind, URL: web.URL, State: Allowed, Timeout: 30 * time.Second, Headers: map[string]string{"Authorization": "Bearer ${env:SERVER_TOKEN}"}}
+			h := hub(t, s)
+			if m := h.Open(t.Context())[0]; m.Err != nil || len(m.Tools) < 10 || len(m.Resources) != 1 {
+				t.Fatalf("%+v", m)
+			}
+			if r := call(t, h, "web", "echo", `{"text":"hi"}`); r.Text != "echo: hi" {
+				t.Errorf("%+v", r)
+			}
+			if r := call(t, h, "web", "fail", `{}`); !r.Failed {
+				t.Errorf("%+v", r)
+			}
+			if wrong.Load() != 0 {
+				t.Errorf("%d requests came without the header", wrong.Load())
+			}
+			h.Close()
+		})
+	}
+}
+
+// A server that was started anew does not know the session: nothing ran, so the call
+// is made again. One that is gone is an error for that call.
+func TestHTTPServerThatIsStartedAnew(t *testing.T) {
+	t.Parallel()
+	var now atomic.Pointer[http.Handler]
+	swap := func() {
+		server := mcptest.New("")
+		t.Cleanup(func() { mcptest.Hangup(server) })
+		h := mcptest.Handler(server)
+		now.Store(&h)
+	}
+	swap()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*now.Load()).ServeHTTP(w, r) }))
+	t.Cleanup(web.Close)
+	h := hub(t, Server{Name: "web", Kind: HTTP, URL: web.URL, State: Allowed, Timeout: 30 * time.Second})
+	call(t, h, "web", "echo", `{}`)
+	swap()
+	call(t, h, "web", "echo", `{}`)
+	web.CloseClientConnections()
+	web.Close()
+	if e := failing(t, h, "web", "echo", `{}`); e.Unknown || !strings.Contains(e.Error(), "refused") {
+		t.Errorf("%+v", e)
+	}
+}
+
+// Headers are for the server that they were given for.
+func TestHeadersDoNotFollowARedirect(t *testing.T) {
+	t.Parallel()
+	var told atomic.Value
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		told.Store(r.Header.Get("X-Api-Key") + r.Header.Get("Authorization"))
+		w.WriteHeader(http.StatusTeapot)
+	}))
+	t.Cleanup(other.Close)
+	web := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(web.Close)
+	h := hub(t, Server{Name: "web", Kind: HTTP, URL: web.URL, State: Allowed, Timeout: 30 * time.Second, Headers: map[string]string{"X-Api-Key": "secret-secret", "Authorization": "Bearer x"}})
+	failing(t, h, "web", "echo", `{}`)
+	if got, _ := told.Load().(string); got != "" {
+		t.Errorf("the other one was told %q", got)
+	}
+}

@@ -1,0 +1,164 @@
+package mcp
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"pgregory.net/rapid"
+)
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"github": "github", "my server": "my_server", "a.b/c:d": "abcd", "a--b---c": "a-b-c", "1st": "_1st", "": "_", "-x": "_-x", "日本": "_", "a__b": "a__b", "_x": "_x",
+	} {
+		if got := Sanitise(in); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+	if got := ToolName("my server", "do it"); got != "mcp--my_server--do_it" {
+		t.Error(got)
+	}
+	long, other := ToolName("s", strings.Repeat("a", 80)), ToolName("s", strings.Repeat("a", 81))
+	if len(long) != 64 || long == other {
+		t.Errorf("%s, %s", long, other)
+	}
+	for in, want := range map[string]string{"mcp--a--b": "mcp--a--b", "mcp__a__b": "mcp--a--b", "mcp__a__b__c": "mcp--a--b__c"} {
+		if got, ok := Canonical(in); !ok || got != want {
+			t.Errorf("%s: %s, %v", in, got, ok)
+		}
+	}
+	for _, no := range []string{"read_file", "mcp__a", "mcp", "use_mcp_tool"} {
+		if _, ok := Canonical(no); ok {
+			t.Errorf("%s is taken for a server's tool", no)
+		}
+	}
+	// What every provider takes, whatever a server calls its tools.
+	fits := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+	rapid.Check(t, func(r *rapid.T) {
+		name := ToolName(rapid.String().Draw(r, "server"), rapid.String().Draw(r, "tool"))
+		if !fits.MatchString(name) {
+			r.Fatalf("%q", name)
+		}
+	})
+}
+
+func TestSchemasThatProvidersTake(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`{}`:   `{"properties":{},"type":"object"}`,
+		`null`: `{"properties":{},"type":"object"}`,
+		`{"type":"object","$schema":"x","properties":{"b":{"type":"string"},"a":{"anyOf":[{"type":"null"}]}},"required":["b"],"additionalProperties":false}`: `{"additionalProperties":false,"properties":{"a":{"anyOf":[{"type":"null"}]},"b":{"type":"string"}},"required":["b"],"type":"object"}`,
+		`{"oneOf":[{"required":["a"]}],"properties":null,"required":"a"}`:                                                                                    `{"properties":{},"type":"object"}`,
+	} {
+		if got, err := mended([]byte(in)); err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v", in, got, err)
+		}
+	}
+	for _, bad := range []string{`{"type":"string"}`, `{"type":["object","null"]}`, `[]`, `true`, `{"type":"object","x":"` + strings.Repeat("x", maxSchema) + `"}`} {
+		if got, err := mended([]byte(bad)); err == nil {
+			t.Errorf("%.40s is offered as %.60s", bad, got)
+		}
+	}
+}
+
+// A list of tools is the same bytes whatever order a server gives it in, and nothing in
+// it acts on a terminal or is without bounds.
+func TestOffersOfAHostileServer(t *testing.T) {
+	t.Parallel()
+	object := map[string]any{"type": "object"}
+	list, notes := offers(Server{Name: "s", Off: []string{"off"}}, []*sdk.Tool{
+		{Name: "z", InputSchema: object, Description: strings.Repeat("é", 5000)},
+		{Name: "a", InputSchema: object, Description: "x\x1b[2J\u202ey\u0007\nz", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}},
+		{Name: "a b", InputSchema: object}, {Name: "a_b", InputSchema: object, Title: "a title"},
+		{Name: "off", InputSchema: object}, nil, {Name: "", InputSchema: object}, {Name: "e\x1b", InputSchema: object},
+		{Name: "s", InputSchema: map[string]any{"type": "string"}}, {Name: "none"},
+	})
+	var names []string
+	for _, o := range list {
+		names = append(names, o.Name)
+		if len(o.Description) > maxDescription || strings.ContainsAny(o.Description, "\x1b\x07\u202e") || !utf8.ValidString(o.Description) || !json.Valid(o.Schema) {
+			t.Errorf("%+v", o)
+		}
+	}
+	if got := strings.Join(names, " "); got != "mcp--s--a mcp--s--a_b mcp--s--none mcp--s--z" {
+		t.Error(got)
+	}
+	if list[0].Description != "x[2Jy\nz" || !list[0].ReadOnly || list[3].ReadOnly {
+		t.Errorf("%+v", list[0])
+	}
+	if len(notes) != 4 || !strings.Contains(strings.Join(notes, "\n"), "same name") {
+		t.Errorf("%q", notes)
+	}
+}
+
+func TestResultsWithinBounds(t *testing.T) {
+	t.Parallel()
+	png := []byte("\x89PNG\r\n\x1a\n")
+	many := &sdk.CallToolResult{IsError: true}
+	for range maxImages + 3 {
+		many.Content = append(many.Content, &sdk.ImageContent{Data: png, MIMEType: "image/jpeg"})
+	}
+	many.Content = append(many.Content, &sdk.ImageContent{Data: append(png, make([]byte, maxImage)...)}, &sdk.AudioContent{MIMEType: "audio/wav", Data: []byte("RIFF")},
+		&sdk.ResourceLink{URI: "x://y", Name: "n"}, &sdk.TextContent{Text: "bad \xff byte"}, &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "b://b", Blob: []byte{0, 255}, MIMEType: "application/x"}}, &sdk.EmbeddedResource{})
+	r := resultOf(many)
+	if len(r.Images) != maxImages || r.Images[0].Media != "image/png" || !r.Failed {
+		t.Errorf("%d images, %+v", len(r.Images), r.Failed)
+	}
+	if n := strings.Count(r.Text, "over the limits"); n != 4 {
+		t.Errorf("%d are said to be over the limits", n)
+	}
+	holds(t, r.Text, "audio/wav", "x://y", "bad \ufffd byte", "b://b: application/x, 2 bytes")
+	if got := resultOf(&sdk.CallToolResult{}); got.Text != "(No response)" {
+		t.Errorf("%+v", got)
+	}
+	if got := resultOf(&sdk.CallToolResult{StructuredContent: []any{1}, Content: []sdk.Content{&sdk.TextContent{Text: "t"}}}); got.Text != "t" {
+		t.Errorf("text comes before what is structured: %+v", got)
+	}
+	if got := contentsOf([]*sdk.ResourceContents{{URI: "a", Text: "one"}, {URI: "b", Blob: []byte("two"), MIMEType: "text/x"}, nil}); got.Text != "one\n\ntwo" {
+		t.Errorf("%+v", got)
+	}
+	if got := contentsOf(nil); got.Text != "(Empty response)" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{`{"mcpServers":{"a":{"command":"b","args":["c"],"timeout":3}}}`, `{"mcpServers":{"a":{"type":"sse","url":"http://x"}}}`, `{"mcpServers":{"":1}}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		servers, err := Parse(data, Workspace, "/f")
+		if err != nil {
+			return
+		}
+		for _, s := range servers {
+			if s.Problem == "" && (s.Kind == "" || s.Name == "" || s.Timeout < 1e9 || (s.Kind == Stdio) != (s.Command != "")) {
+				t.Fatalf("%+v", s)
+			}
+			s.Line()
+			if s.Hash() == "" {
+				t.Fatalf("no hash: %+v", s)
+			}
+			_, _ = s.filled("/ws", strings.ToLower)
+		}
+	})
+}
+
+func FuzzMended(f *testing.F) {
+	f.Add([]byte(`{"type":"object","properties":{"a":{}},"required":["a"]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := mended(data)
+		if err != nil {
+			return
+		}
+		again, err := mended(got)
+		if err != nil || string(again) != string(got) {
+			t.Fatalf("%s, then %s, %v", got, again, err)
+		}
+	})
+}

@@ -1,0 +1,73 @@
+package mcp
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// endless is a line without an end.
+type endless struct{ read int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	e.read += len(p)
+	return len(p), nil
+}
+
+func TestAMessageWithoutAnEnd(t *testing.T) {
+	from := &endless{}
+	_, err := newLines(io.NopCloser(from), &tail{}).Read(make([]byte, 10))
+	if !errors.Is(err, errLong) || from.read > maxMessage+1<<20 {
+		t.Errorf("%v after %d bytes", err, from.read)
+	}
+}
+
+// Whatever else a server prints, its messages come through, each on a line of its
+// own, and the rest is kept for the words of an error.
+func TestMessagesAmongJunk(t *testing.T) {
+	junk := &tail{}
+	in := "hello\n\n{\"a\":1}\n  {\"b\":[2]}\r\n{broken}\n[3]\n\x1b[31mred\x1b[0m\n{\"last\":4}"
+	out, err := io.ReadAll(newLines(io.NopCloser(strings.NewReader(in)), junk))
+	if want := "{\"a\":1}\n{\"b\":[2]}\n[3]\n{\"last\":4}\n"; err != nil || string(out) != want {
+		t.Errorf("%q, %v", out, err)
+	}
+	if got := junk.last(); got != "hello\n{broken}\nred" {
+		t.Errorf("%q", got)
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		var in, want strings.Builder
+		for _, line := range rapid.SliceOf(rapid.SampledFrom([]string{`{"a":1}`, `{"b":"` + strings.Repeat("long ", 20_000) + `"}`, "log", "", "{", "}{"})).Draw(r, "lines") {
+			in.WriteString(line + "\n")
+			if len(line) > 2 && line[0] == '{' {
+				want.WriteString(line + "\n")
+			}
+		}
+		out, err := io.ReadAll(newLines(io.NopCloser(strings.NewReader(in.String())), &tail{}))
+		if err != nil || string(out) != want.String() {
+			r.Fatalf("%d bytes, want %d, %v", len(out), want.Len(), err)
+		}
+	})
+}
+
+func TestTheLastWords(t *testing.T) {
+	errs := &tail{}
+	if errs.last() != "" {
+		t.Error(errs.last())
+	}
+	for _, part := range []string{"one\ntw", "o\nthree\nfour\nfive\n", "six\r\n", "sev\xffen"} {
+		_, _ = errs.Write([]byte(part))
+	}
+	if got := errs.last(); got != "three\nfour\nfive\nsix\nsev\ufffden" {
+		t.Errorf("%q", got)
+	}
+	_, _ = errs.Write([]byte(strings.Repeat("y", 3*tailBytes)))
+	if got := errs.last(); len(got) > 300 || len(errs.data) > tailBytes {
+		t.Errorf("%d bytes are shown, %d kept", len(got), len(errs.data))
+	}
+}

@@ -1,0 +1,143 @@
+package mode
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// RuleFile is a file of rules that an exported mode brings along.
+type RuleFile struct {
+	Path string // in the folder of the mode's rules, with "/" between its parts
+	Text string
+}
+
+// Exported reads modes as Roo exports them, in YAML or JSON: with the files of rules that
+// they bring along, by slug. A path that leads out of the mode's folder, or that no rule
+// would be read from, is left out and told in Problems.
+func Exported(text string) (File, map[string][]RuleFile) {
+	root, err := readJSON(strings.TrimPrefix(text, "\ufeff"))
+	if err != nil {
+		root, err = readRoot(text)
+	}
+	if err != nil {
+		return File{Problems: []string{err.Error()}}, nil
+	}
+	f := readModes(root, Global, "")
+	rules, problems := exportedRules(root.get("customModes"))
+	f.Problems = append(f.Problems, problems...)
+	return f, rules
+}
+
+func exportedRules(list *value) (rules map[string][]RuleFile, problems []string) {
+	rules = map[string][]RuleFile{}
+	if list == nil || list.kind != aList {
+		return rules, nil
+	}
+	for _, m := range list.list {
+		slug, files := m.get("slug"), m.get("rulesFiles")
+		if slug == nil || slug.kind != aString || !slugForm.MatchString(slug.text) || files == nil || files.kind != aList {
+			continue
+		}
+		if _, twice := rules[slug.text]; twice {
+			continue // the first mode with a slug counts
+		}
+		kept := []RuleFile{}
+		for i, el := range files.list {
+			f, err := ruleFile(el)
+			switch {
+			case err != nil:
+				problems = append(problems, fmt.Sprintf("file %d of the rules of mode %q is left out: %v", i+1, slug.text, err))
+			case slices.ContainsFunc(kept, func(have RuleFile) bool { return have.Path == f.Path }):
+				problems = append(problems, fmt.Sprintf("file %d of the rules of mode %q is left out: %q stands there twice", i+1, slug.text, f.Path))
+			case len(kept) == maxRuleFiles:
+				problems = append(problems, fmt.Sprintf("of the rules of mode %q only the first %d files are taken", slug.text, maxRuleFiles))
+			default:
+				kept = append(kept, f)
+				continue
+			}
+			if len(kept) == maxRuleFiles {
+				break
+			}
+		}
+		rules[slug.text] = kept
+	}
+	return rules, problems
+}
+
+// exportedFolder is what Roo puts before the path: the folder itself.
+var exportedFolder = regexp.MustCompile(`^(?:\.roo/)?rules-[^/]+/`)
+
+// ruleFile reads one file of an exported mode's rules.
+func ruleFile(v *value) (RuleFile, error) {
+	name, content := v.get("relativePath"), v.get("content")
+	switch {
+	case name == nil || name.kind != aString:
+		return RuleFile{}, errors.New("it has no path")
+	case content == nil || content.kind != aString || content.text == "":
+		return RuleFile{}, fmt.Errorf("%q has no text", name.text)
+	case len(content.text) > maxRuleFile:
+		return RuleFile{}, fmt.Errorf("%q has more than %d bytes", name.text, maxRuleFile)
+	case strings.ContainsRune(content.text, 0):
+		return RuleFile{}, fmt.Errorf("%q is no text", name.text)
+	}
+	f := RuleFile{Path: strings.ReplaceAll(name.text, `\`, "/"), Text: content.text}
+	if strings.HasPrefix(f.Path, "/") || strings.Contains(f.Path, ":") {
+		return RuleFile{}, fmt.Errorf("%q leads out of the folder of its mode's rules", name.text)
+	}
+	f.Path = exportedFolder.ReplaceAllString(path.Clean(f.Path), "")
+	switch {
+	case f.Path == "." || !fs.ValidPath(f.Path):
+		return RuleFile{}, fmt.Errorf("%q leads out of the folder of its mode's rules", name.text)
+	case len(f.Path) > 200 || strings.Count(f.Path, "/") >= maxRuleDepth || strings.ContainsFunc(f.Path, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return RuleFile{}, fmt.Errorf("%q is no name for a file of rules", name.text)
+	case noRule(path.Base(f.Path)):
+		return RuleFile{}, fmt.Errorf("%q is a name that no rules are read from", name.text)
+	}
+	return f, nil
+}
+
+// Encode writes modes as a file of modes, in JSON. What Parse reads of it are the same
+// modes.
+func Encode(modes []Mode) []byte {
+	type options struct {
+		FileRegex   string `json:"fileRegex,omitempty"`
+		Description string `json:"description,omitempty"`
+	}
+	type exported struct {
+		Slug               string `json:"slug"`
+		Name               string `json:"name"`
+		RoleDefinition     string `json:"roleDefinition"`
+		WhenToUse          string `json:"whenToUse,omitempty"`
+		Description        string `json:"description,omitempty"`
+		CustomInstructions string `json:"customInstructions,omitempty"`
+		Groups             []any  `json:"groups"`
+	}
+	file := struct {
+		CustomModes []exported `json:"customModes"`
+	}{[]exported{}}
+	for _, m := range modes {
+		e := exported{m.Slug, m.Name, m.RoleDefinition, m.WhenToUse, m.Description, m.CustomInstructions, []any{}}
+		for _, g := range m.Groups {
+			if g.limited || g.FileRegex != "" {
+				e.Groups = append(e.Groups, []any{g.Name, options{g.FileRegex, g.Description}})
+			} else {
+				e.Groups = append(e.Groups, g.Name)
+			}
+		}
+		file.CustomModes = append(file.CustomModes, e)
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	_ = enc.Encode(file) // texts and lists of them: there is nothing that cannot be written
+	return out.Bytes()
+}

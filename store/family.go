@@ -1,0 +1,119 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/usage"
+)
+
+// HistoryRow is what Roo's history row says of a task beside what its messages say. The
+// caller adds size and time.
+func HistoryRow(s *task.State) usage.Row {
+	row := usage.Row{
+		ID: s.ID, RootTask: s.RootTask, ParentTask: s.Parent, Number: int64(s.Number),
+		Workspace: s.Settings.Workspace, Mode: s.Settings.Mode, Profile: s.Settings.Profile,
+	}
+	if s.Parent == "" && len(s.Children) == 0 {
+		return row // Roo gives a status only to tasks that have to do with others
+	}
+	row.Status = "active"
+	if run := s.Run; s.Parent != "" && (run != nil && run.Outcome == "completed" || run == nil && handedBack(s)) {
+		row.Status = "completed"
+	}
+	for _, c := range s.Children {
+		row.Family.Children = append(row.Family.Children, c.ID)
+		row.Family.Delegated = c.ID
+		if c.Ended && c.Outcome == "completed" {
+			row.Family.Completed, row.Family.Result = c.ID, c.Result
+		}
+	}
+	if c := s.Awaited(); c != nil {
+		row.Status, row.Family.Delegated, row.Family.Awaiting = "delegated", c.ID, c.ID
+	}
+	return row
+}
+
+// OverItem puts a new history row over the item of another tool: members that we do not
+// know stay, in their places, and a child that is not waited for any more goes.
+func OverItem(item, row []byte) []byte {
+	out := item
+	for _, key := range usage.FamilyKeys {
+		if _, said := esjson.Get(row, key); !said {
+			if _, has := esjson.Get(out, key); has {
+				out = esjson.Remove(out, key)
+			}
+		}
+	}
+	for key, val := range esjson.Members(row) {
+		out = esjson.Set(out, key, val)
+	}
+	return out
+}
+
+// CreateOnce makes a task of Roost's own root, or takes the one that an earlier call
+// made under the same id: made says which. A kill in the middle of the first leaves
+// nothing that the second does not finish.
+func (s *Store) CreateOnce(ctx context.Context, created task.Created, events ...task.Event) (owned *Owned, made bool, err error) {
+	if err := s.usable(); err != nil {
+		return nil, false, err
+	}
+	ref := s.ownRef(created.Task)
+	if err := usableID(ref); err != nil {
+		return nil, false, err
+	}
+	if linked(ref.Dir) {
+		return nil, false, fmt.Errorf("task %s: %s is a symbolic link: %w", ref.ID, ref.Dir, ErrLinked)
+	}
+	if roofmt.IsFolder(ref.Dir) && !exists(ref.Log, "journal.jsonl") { // another program put it there
+		owned, err := s.Own(ctx, ref)
+		return owned, false, err
+	}
+	t, err := s.take(ctx, ref)
+	if err != nil {
+		return nil, false, err
+	}
+	if !empty(t.state) {
+		if err := t.Close(ctx); err != nil {
+			return nil, false, err
+		}
+		owned, err := s.Own(ctx, ref)
+		return owned, false, err
+	}
+	err = t.Commit(ctx, append([]task.Event{created}, events...)...)
+	if err == nil {
+		err = t.Barrier(ctx)
+	}
+	if err != nil {
+		return nil, false, errors.Join(err, t.Close(ctx))
+	}
+	return &Owned{Task: t}, true, nil
+}
+
+// FindChild finds a child of a task by its whole id: in Roost's own root, or in the
+// storage that the parent lies in. ErrNotFound when it is in neither.
+func (s *Store) FindChild(ctx context.Context, parent Ref, id string) (Ref, error) {
+	if !roofmt.ValidID(id) {
+		return Ref{}, fmt.Errorf("%w: %q", ErrNotFound, id)
+	}
+	if own := s.ownRef(id); exists(own.Dir, "") {
+		return own, nil
+	}
+	all, _, err := s.refs(ctx)
+	if err != nil {
+		return Ref{}, err
+	}
+	for _, r := range all {
+		if r.ID == id && r.Source == parent.Source {
+			return r, nil
+		}
+	}
+	if t, err := s.inTrash(ctx, id); err == nil {
+		return Ref{}, &TrashedError{Given: id, Name: t.Name}
+	}
+	return Ref{}, fmt.Errorf("%w: %q", ErrNotFound, id)
+}

@@ -1,0 +1,144 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/usage"
+)
+
+const callsNewTask = `{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"new_task","input":{"mode":"code","message":"x"}}],"ts":1776200000000}`
+
+// kin is a parent that waits for the child "kid".
+func kin(t *testing.T) *task.State {
+	t.Helper()
+	s := open(t, t.TempDir())
+	k := create(t, s, "parent")
+	t.Cleanup(func() { closeTask(t, k) })
+	check(t, k.Commit(t.Context(), task.RunStarted{Run: "r"}, add(k, task.UI, uiRow(1, "hello"))))
+	check(t, k.Commit(t.Context(), add(k, task.API, callsNewTask)))
+	id := k.State().Call("c1").Message
+	check(t, k.Commit(t.Context(), task.SubtaskStarted{Child: "kid", Call: "c1", Message: id}))
+	return k.State()
+}
+
+// What Roo's history row says of a family, before, while and after it waits.
+func TestHistoryRowOfAFamily(t *testing.T) {
+	s := kin(t)
+	if got := HistoryRow(s); got.Status != "delegated" || got.Family.Awaiting != "kid" || got.Family.Delegated != "kid" {
+		t.Errorf("%+v", got)
+	}
+	s.Children[0].Ended, s.Children[0].Outcome, s.Children[0].Result = true, "completed", "Did it."
+	want := usage.Family{Delegated: "kid", Children: []string{"kid"}, Completed: "kid", Result: "Did it."}
+	if got := HistoryRow(s); got.Status != "active" || cmp.Diff(want, got.Family) != "" {
+		t.Errorf("%+v", got)
+	}
+	s.Children[0].Outcome, s.Run.Outcome = "abandoned", "completed"
+	if got := HistoryRow(s); got.Status != "active" || got.Family.Completed != "" {
+		t.Errorf("a first task is not completed in Roo's words: %+v", got)
+	}
+	s.Parent = "above"
+	if got := HistoryRow(s); got.Status != "completed" {
+		t.Errorf("a child that completed: %+v", got)
+	}
+	s.Parent, s.Children = "", nil
+	if got := HistoryRow(s); got.Status != "" || len(got.Family.Children) > 0 {
+		t.Errorf("a task without a family: %+v", got)
+	}
+}
+
+// Over another tool's item the child that is not waited for any more goes, and what we
+// do not know stays where it is.
+func TestRowOverAnItem(t *testing.T) {
+	row := usage.HistoryItem(nil, usage.Row{ID: "p", Status: "active", Family: usage.Family{Delegated: "a", Children: []string{"a", "b"}}})
+	out := OverItem([]byte(`{"id":"p","zoo":[1],"status":"delegated","awaitingChildId":"b","childIds":["a"],"x":"y"}`), row)
+	if _, has := esjson.Get(out, "awaitingChildId"); has || !json.Valid(out) {
+		t.Errorf("%s", out)
+	}
+	for _, part := range []string{`{"id":"p","zoo":[1],"status":"active","childIds":["a","b"],"x":"y"`, `"delegatedToId":"a"`} {
+		if !strings.Contains(string(out), part) {
+			t.Errorf("%s is not in %s", part, out)
+		}
+	}
+}
+
+// A task is made once, whatever an earlier try left.
+func TestCreateOnce(t *testing.T) {
+	made := task.Created{Task: "kid", Number: 2, Parent: "p", CreatedAt: 5, Settings: task.Settings{Workspace: "/w"}}
+	words := task.InputQueued{Input: "new_task", Text: "do it"}
+	for name, before := range map[string]func(t *testing.T, s *Store){
+		"nothing is there": func(*testing.T, *Store) {},
+		"an empty folder":  func(t *testing.T, s *Store) { check(t, os.MkdirAll(filepath.Join(s.tasksDir(), "kid"), 0o700)) },
+		"a log that says nothing yet": func(t *testing.T, s *Store) {
+			k := must[*Task](t)(s.take(t.Context(), s.ownRef("kid")))
+			check(t, k.Close(t.Context()))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			before(t, s)
+			for i := range 3 {
+				o, fresh, err := s.CreateOnce(t.Context(), made, words)
+				check(t, err)
+				if st := o.Task.State(); fresh != (i == 0) || st.Parent != "p" || len(st.Queue) != 1 || st.CreatedAt != 5 {
+					t.Errorf("time %d: made %t, %+v", i, fresh, st)
+				}
+				closeTask(t, o.Task)
+			}
+		})
+	}
+	s := open(t, t.TempDir())
+	if _, _, err := s.CreateOnce(t.Context(), task.Created{Task: "../kid"}); err == nil {
+		t.Error("an id that is no folder name was taken")
+	}
+	dir := filepath.Join(s.tasksDir(), "kid")
+	check(t, os.MkdirAll(dir, 0o700))
+	write(t, dir, roofmt.UIName, array(uiRow(1, "somebody else's")))
+	o, fresh, err := s.CreateOnce(t.Context(), made, words)
+	check(t, err)
+	defer closeTask(t, o.Task)
+	if fresh || o.Task.State().Adopted == nil {
+		t.Errorf("made %t over what another program put there", fresh)
+	}
+}
+
+// A child is looked for by its whole id, in our root and beside its parent.
+func TestFindChild(t *testing.T) {
+	storage, dir := rooStorage(t, "theirs")
+	s := open(t, t.TempDir(), storage)
+	closeTask(t, create(t, s, "ours"))
+	parent := must[Ref](t)(s.Find(t.Context(), "theirs"))
+	find := func(id string) string {
+		ref, err := s.FindChild(context.Background(), parent, id)
+		var trashed *TrashedError
+		switch {
+		case errors.As(err, &trashed):
+			return "deleted"
+		case errors.Is(err, ErrNotFound):
+			return "none"
+		}
+		check(t, err)
+		return ref.Dir
+	}
+	for id, want := range map[string]string{
+		"ours": filepath.Join(s.tasksDir(), "ours"), "theirs": dir, "our": "none", "their": "none", "../ours": "none", "": "none",
+	} {
+		if got := find(id); got != want {
+			t.Errorf("%q is found at %s, want %s", id, got, want)
+		}
+	}
+	must[Trashed](t)(s.Delete(t.Context(), must[Ref](t)(s.Find(t.Context(), "ours"))))
+	if got := find("ours"); got != "deleted" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,353 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
+)
+
+// settings are a task of each kind of storage: where its store looks, and the folders of
+// files that say something of it.
+var settings = map[string]func(t *testing.T) (s *Store, dirs []string){
+	"Roo": func(t *testing.T) (*Store, []string) {
+		storage, dir := rooStorage(t, "a")
+		write(t, filepath.Dir(dir), roofmt.IndexName, `{"version":1,"entries":[{"id":"a","ts":5,"task":"do it by index"}]}`)
+		return open(t, t.TempDir(), storage), []string{dir, filepath.Dir(dir)}
+	},
+	"Roo of old": func(t *testing.T) (*Store, []string) {
+		storage := filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline")
+		dir := filepath.Join(storage, "tasks", "1728239012345")
+		write(t, dir, roofmt.LegacyName, array(uiRow(1, "do it"), uiRow(2, "more")))
+		write(t, dir, roofmt.APIName, array(apiRow(1, "user", "do it")))
+		return open(t, t.TempDir(), storage), []string{dir}
+	},
+	"classic Cline": func(t *testing.T) (*Store, []string) {
+		storage := filepath.Join(t.TempDir(), "saoudrizwan.claude-dev")
+		dir, id := filepath.Join(storage, "tasks", "1728239012345"), "1728239012345"
+		write(t, dir, roofmt.UIName, array(uiRow(1, "do it"), uiRow(2, "more")))
+		write(t, dir, roofmt.APIName, array(apiRow(1, "user", "do it")))
+		write(t, filepath.Join(storage, "state"), "taskHistory.json", `[{"id":"`+id+`","ts":7,"task":"do it by history","totalCost":1}]`)
+		return open(t, t.TempDir(), storage), []string{dir, filepath.Join(storage, "state")}
+	},
+	"Cline": func(t *testing.T) (*Store, []string) {
+		data, dir := clineData(t)
+		write(t, dir, "sub.messages.json", `{"version":1,"messages":[{"role":"user","content":"do it too","ts":1776200000009}]}`)
+		return open(t, t.TempDir(), data), []string{dir}
+	},
+	"our own": func(t *testing.T) (*Store, []string) {
+		s := open(t, t.TempDir())
+		k := create(t, s, "mine")
+		commit(t, k, task.API, apiRow(1, "user", "do it"))
+		closeTask(t, k)
+		return s, []string{filepath.Join(s.tasksDir(), "mine")}
+	},
+	"continued": func(t *testing.T) (*Store, []string) {
+		storage, dir := rooStorage(t, "a")
+		s := open(t, t.TempDir(), storage)
+		o := own(t, s, "a")
+		commit(t, o.Task, task.UI, uiRow(9, "do it here"))
+		closeTask(t, o.Task)
+		return s, []string{dir, must[Ref](t)(s.Find(context.Background(), "a")).Log}
+	},
+}
+
+// changed is the text of a file with a word of it in capitals.
+func changed(old []byte) []byte {
+	for _, word := range []string{"do it", "mend", "hello", "true"} {
+		if bytes.Contains(old, []byte(word)) {
+			return bytes.ReplaceAll(old, []byte(word), bytes.ToUpper([]byte(word)))
+		}
+	}
+	return append(slices.Clone(old[:max(0, len(old)-1)]), ' ')
+}
+
+func inPlace(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if failed := f.Close(); err == nil {
+		err = failed
+	}
+	return err
+}
+
+// writers are the ways to change a file. What they do to one is undone by renamed.
+var writers = []struct {
+	name   string
+	folder bool // a folder's times tell
+	do     func(path string, old []byte) error
+}{
+	{"renamed into its place", true, func(path string, old []byte) error { return renamed(path, changed(old)) }},
+	{"written in place, as long as it was", false, func(path string, old []byte) error { return inPlace(path, changed(old)) }},
+	{"written in place and given its old time", false, func(path string, old []byte) error {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		if err := inPlace(path, changed(old)); err != nil {
+			return err
+		}
+		return os.Chtimes(path, info.ModTime(), info.ModTime())
+	}},
+	{"more behind it", false, func(path string, old []byte) error { return inPlace(path, append(slices.Clone(old), "\n x"...)) }},
+	{"cut", false, func(path string, old []byte) error { return os.Truncate(path, int64(len(old)/2)) }},
+	{"gone", true, func(path string, _ []byte) error { return os.Remove(path) }},
+	{"a new file beside it", true, func(path string, old []byte) error {
+		return os.WriteFile(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new_1_a.tmp"), old, 0o600)
+	}},
+	{"the folder is another one", true, func(path string, old []byte) error {
+		dir := filepath.Dir(path)
+		if err := os.CopyFS(dir+".copy", os.DirFS(dir)); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir+".copy", filepath.Base(path)), changed(old), 0o600); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+		return os.Rename(dir+".copy", dir)
+	}},
+}
+
+// renamed puts a file in place by renaming it.
+func renamed(path string, text []byte) error {
+	temp := filepath.Join(filepath.Dir(path), ".renamed")
+	if err := os.WriteFile(temp, text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temp, path)
+}
+
+// everyChange makes every change of every file of a task, and calls back before and after each.
+func everyChange(t *testing.T, dirs []string, before func(), after func(file, writer string, folder bool)) {
+	t.Helper()
+	for _, dir := range dirs {
+		var files []string
+		check(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case e.IsDir() && path != dir && e.Name() != "blobs" && filepath.Base(filepath.Dir(path)) != "blobs":
+				return fs.SkipDir
+			case e.Type().IsRegular() && e.Name() != "journal.lock":
+				files = append(files, path)
+			}
+			return nil
+		}))
+		for _, path := range files {
+			old := must[[]byte](t)(os.ReadFile(path))
+			for _, w := range writers {
+				if filepath.Dir(path) != dir && w.folder && w.name != "renamed into its place" {
+					continue // of a blob's folder none knows
+				}
+				before()
+				time.Sleep(calmHere / 2)
+				if err := w.do(path, old); err != nil {
+					t.Fatalf("%s %s: %v", path, w.name, err)
+				}
+				after(path, w.name, w.folder)
+				_ = os.Remove(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new_1_a.tmp"))
+				time.Sleep(calmHere / 2)
+				check(t, renamed(path, old))
+			}
+		}
+	}
+}
+
+// Every change of every file of every kind of task shows in the next list.
+func TestEveryChangeShows(t *testing.T) {
+	for name, kind := range settings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plain, dirs := kind(t)
+			s := cached(t, plain, t.TempDir())
+			was, seen := page(t, s, Filter{Empty: true}), 0
+			everyChange(t, dirs, func() { page(t, s, Filter{}) }, func(path, writer string, _ bool) {
+				want := page(t, plain, Filter{Empty: true})
+				if diff := cmp.Diff(want, page(t, s, Filter{Empty: true})); diff != "" {
+					t.Errorf("%s %s: -without +with rows\n%s", filepath.Base(path), writer, diff)
+				}
+				if want != was {
+					seen++
+				}
+			})
+			if seen < 5 {
+				t.Errorf("%d of the changes can be seen in a list", seen)
+			}
+		})
+	}
+}
+
+// Among very many tasks of long ago those changes show in the next list that a folder
+// or an index tells of, or that a tool makes which writes in place, or we ourselves; and
+// every one in the first list after a while.
+func TestEveryChangeOfAnOldTaskShows(t *testing.T) {
+	for name, kind := range settings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plain, dirs := kind(t)
+			s := cached(t, plain, t.TempDir())
+			s.pace = pace{every: time.Hour}
+			page(t, s, Filter{})
+			late := 0
+			look := func() {
+				s.pace.every = 0
+				page(t, s, Filter{})
+				s.pace.every = time.Hour
+			}
+			everyChange(t, dirs, look, func(path, writer string, folder bool) {
+				want := page(t, plain, Filter{Empty: true})
+				diff := cmp.Diff(want, page(t, s, Filter{Empty: true}))
+				if base := filepath.Base(path); diff != "" && (folder && filepath.Base(filepath.Dir(filepath.Dir(path))) != "blobs" || name == "Cline" || base == roofmt.LegacyName || base == journalName || base == roofmt.IndexName || base == "taskHistory.json") {
+					t.Errorf("%s %s: -without +with rows\n%s", base, writer, diff)
+				}
+				if diff != "" {
+					late++
+				}
+				s.pace.every = 0 // that while has passed
+				if diff := cmp.Diff(want, page(t, s, Filter{Empty: true})); diff != "" {
+					t.Errorf("%s %s, after a while: -without +with rows\n%s", filepath.Base(path), writer, diff)
+				}
+				s.pace.every = time.Hour
+				if diff := cmp.Diff(want, page(t, s, Filter{Empty: true})); diff != "" {
+					t.Errorf("%s %s, after that: -without +with rows\n%s", filepath.Base(path), writer, diff)
+				}
+			})
+			if late == 0 && name == "Roo" && foldersTell {
+				t.Error("every list looked at everything, so this tells nothing")
+			}
+		})
+	}
+}
+
+// A task that was written lately is looked at closely by every list, and doctor looks
+// closely at all.
+func TestWarmTasksAreLookedAtClosely(t *testing.T) {
+	storage := shelf(t, 3)
+	s := cached(t, open(t, t.TempDir(), storage), t.TempDir())
+	s.pace = pace{every: time.Hour, warm: time.Hour}
+	old := time.Now().Add(-2 * time.Hour)
+	path := func(i int) string {
+		return filepath.Join(storage, "tasks", []string{"task-000", "task-001", "task-002"}[i], roofmt.UIName)
+	}
+	for i := range 2 {
+		check(t, os.Chtimes(path(i), old, old))
+	}
+	pageBy(t, s, Filter{})
+	for i := range 3 {
+		check(t, inPlace(path(i), []byte(strings.ReplaceAll(array(uiRow(i, "do "+string(rune('0'+i)))), "do", "DO"))))
+	}
+	if got := titles(pageBy(t, s, Filter{}).Items); foldersTell && !cmp.Equal(got, []string{"DO 2", "do 1", "do 0"}) {
+		t.Errorf("%q", got)
+	}
+	if found := s.checkRows(context.Background()); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+	if got := titles(pageBy(t, s, Filter{}).Items); !cmp.Equal(got, []string{"DO 2", "DO 1", "DO 0"}) {
+		t.Errorf("after doctor looked: %q", got)
+	}
+}
+
+// That everything was looked at is noted only when it was, and counts for the same
+// storages and the same rows.
+func TestWhatIsNotedOfALook(t *testing.T) {
+	one, two, cache := shelf(t, 3), shelf(t, 2), t.TempDir()
+	s := cached(t, open(t, t.TempDir(), one), cache)
+	s.pace = pace{few: 3, every: time.Hour}
+	noted := func() bool { return exists(cache, catalog.LookedName) }
+	if pageBy(t, s, Filter{}); noted() {
+		t.Error("noted where every list looks at everything")
+	}
+	s.pace.few = 2
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := s.List(ctx, Filter{}); err == nil || noted() {
+		t.Errorf("a list that was cancelled: %v, noted %v", err, noted())
+	}
+	if pageBy(t, s, Filter{}); noted() != foldersTell {
+		t.Error("not noted")
+	}
+	inPlaceIn := func(storage, title string) {
+		check(t, inPlace(filepath.Join(storage, "tasks", "task-000", roofmt.UIName), []byte(array(uiRow(0, title)))))
+	}
+	inPlaceIn(one, "DO 0")
+	both := cached(t, open(t, t.TempDir(), one, two), cache)
+	both.pace = s.pace
+	if got := titles(pageBy(t, both, Filter{}).Items); !slices.Contains(got, "DO 0") {
+		t.Errorf("with another storage: %q", got)
+	}
+	pageBy(t, s, Filter{})
+	inPlaceIn(one, "Do 0")
+	check(t, os.Remove(filepath.Join(cache, catalog.RowsName)))
+	if got := titles(pageBy(t, s, Filter{}).Items); !slices.Contains(got, "Do 0") {
+		t.Errorf("without the rows: %q", got)
+	}
+}
+
+// A task that changed, came or went is added to what is kept; not all is written again.
+func TestChangesAreAdded(t *testing.T) {
+	storage, cache := shelf(t, 9), t.TempDir()
+	plain := open(t, t.TempDir(), storage)
+	s := cached(t, plain, cache)
+	pageBy(t, s, Filter{})
+	before := must[os.FileInfo](t)(os.Stat(filepath.Join(cache, catalog.RowsName)))
+	dir := func(id string) string { return filepath.Join(storage, "tasks", id) }
+	for _, change := range []func(){
+		func() {
+			check(t, renamed(filepath.Join(dir("task-004"), roofmt.UIName), []byte(array(uiRow(4, "fresh")))))
+		},
+		func() { write(t, dir("task-0045"), roofmt.UIName, array(uiRow(4, "new"))) },
+		func() { check(t, os.RemoveAll(dir("task-001"))) },
+		func() { check(t, os.Rename(dir("task-002"), dir("task-9"))) },
+		func() {
+			write(t, dir(""), roofmt.IndexName, `{"entries":[{"id":"task-003","ts":5,"task":"by index"}]}`)
+		},
+	} {
+		time.Sleep(calmHere)
+		change()
+		for range 2 {
+			if diff := cmp.Diff(page(t, plain, Filter{}), page(t, s, Filter{})); diff != "" {
+				t.Error(diff)
+			}
+		}
+		if n := knownRows(s); n != len(pageBy(t, s, Filter{}).Items) {
+			t.Errorf("%d rows are known", n)
+		}
+	}
+	after := must[os.FileInfo](t)(os.Stat(filepath.Join(cache, catalog.RowsName)))
+	if !os.SameFile(before, after) || !exists(cache, catalog.MoreName) {
+		t.Error("all rows were written again")
+	}
+}
+
+// The first lines are those that a whole order begins with.
+func TestFirstLinesOfAnOrder(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		var list []*entry
+		for range rapid.IntRange(1, 60).Draw(r, "lines") {
+			list = append(list, &entry{row: &catalog.Row{TS: rapid.Int64Range(0, 5).Draw(r, "ts"), Cost: rapid.Int64Range(0, 3).Draw(r, "cost"), Pinned: rapid.IntRange(0, 9).Draw(r, "pin") == 0}})
+		}
+		f := Filter{Sort: rapid.SampledFrom([]string{"", "oldest", "cost", "tokens"}).Draw(r, "sort")}
+		n := rapid.IntRange(0, len(list)+2).Draw(r, "first")
+		got, want := f.sorted(list, n), f.sorted(list, 0)
+		if n = min(n, len(list)); !slices.Equal(got[:n], want[:n]) || len(got) != len(want) {
+			r.Errorf("the first %d differ", n)
+		}
+	})
+}

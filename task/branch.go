@@ -1,0 +1,339 @@
+package task
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+)
+
+// Branch is a head that was left: what the histories were before a rewind, or before
+// the head went to another branch. Everything it shows is still there.
+type Branch struct {
+	Seq  uint64 // of the commit that left it; it names the branch
+	At   int64  // of that commit; Unix milliseconds
+	Why  string // what left it: rewind, edit, remove, branch
+	By   string `json:",omitempty"` // the tool that did it, when it was not Roost
+	Leaf Leaf
+}
+
+// Leaf is a head: all that a rewind moves. It names messages and does not hold them,
+// so that it stays small however long they are.
+type Leaf struct {
+	Seq       uint64 // the commit at which it was left
+	UI, API   []Run64
+	NoSummary []Run64 `json:",omitempty"` // messages whose tags are lifted
+	NoMarker  []Run64 `json:",omitempty"`
+	Ends      []End   `json:",omitempty"` // of calls that are not the same on all branches
+	Questions []*Question
+	Answered  []Answered
+	Queue     []InputQueued
+	QueuedAt  map[string]uint64 `json:",omitempty"`
+	Files     []Run64           `json:",omitempty"` // places in the list of all records, from 1
+	Failures  int
+	Run       string `json:",omitempty"`
+	Waiting   string `json:",omitempty"`
+	Rewound   bool   `json:",omitempty"`
+}
+
+// Run64 is numbers that follow each other, both ends included. Of messages it means
+// those of one history.
+type Run64 [2]uint64
+
+// End is what became of a call on one branch.
+type End struct {
+	Call     int // its place in State.Calls
+	Started  bool
+	Replay   string
+	Before   map[string]string `json:",omitempty"`
+	UI       uint64
+	Process  *ToolProcess  `json:",omitempty"`
+	Finished *ToolFinished `json:",omitempty"`
+	At       place
+
+	away bool // Finished.Result is not in memory
+}
+
+// runsOf packs a history. Numbers of the other history in between do not end a run;
+// numbers of messages that are not in the list, or lost, do.
+func (s *State) runsOf(list []*Message) []Run64 {
+	var out []Run64
+	for _, m := range list {
+		if n := len(out) - 1; n >= 0 && s.follows(out[n][1], m) {
+			out[n][1] = m.ID
+			continue
+		}
+		out = append(out, Run64{m.ID, m.ID})
+	}
+	return out
+}
+
+// follows reports whether a message is the next of its history behind a number.
+func (s *State) follows(last uint64, m *Message) bool {
+	if m.ID <= last {
+		return false
+	}
+	for id := last + 1; id < m.ID; id++ {
+		if h := s.messages[id-1].History; h == m.History || h == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// listOf unpacks a history. What the log lost is left out.
+func (s *State) listOf(h History, runs []Run64) []*Message {
+	var out []*Message
+	for _, r := range runs {
+		for id := max(r[0], 1); id <= r[1] && id < s.NextMessage(); id++ {
+			if m := s.messages[id-1]; m.History == h {
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
+// History is a branch's list of one history, in order.
+func (s *State) History(l Leaf, h History) []*Message {
+	if h == UI {
+		return s.listOf(UI, l.UI)
+	}
+	return s.listOf(API, l.API)
+}
+
+// Branch finds a branch by its number; nil when there is none.
+func (s *State) Branch(seq uint64) *Branch {
+	for i := range s.Branches {
+		if s.Branches[i].Seq == seq {
+			return &s.Branches[i]
+		}
+	}
+	return nil
+}
+
+// leaf is the head as it is.
+func (s *State) leaf() Leaf {
+	l := Leaf{
+		Seq: s.Seq, UI: s.runsOf(s.ui), API: s.runsOf(s.api),
+		Answered: slices.Clone(s.Answered), Queue: slices.Clone(s.Queue), QueuedAt: maps.Clone(s.QueuedAt),
+		Files: packed(s.fileAt), Failures: s.Failures,
+	}
+	var summaries, markers []*Message
+	for _, m := range s.api {
+		if m.lifted&noSummary != 0 {
+			summaries = append(summaries, m)
+		}
+		if m.lifted&noMarker != 0 {
+			markers = append(markers, m)
+		}
+	}
+	l.NoSummary, l.NoMarker = s.runsOf(summaries), s.runsOf(markers)
+	for _, q := range s.Questions {
+		one := *q
+		l.Questions = append(l.Questions, &one)
+	}
+	for _, i := range s.Touched {
+		l.Ends = append(l.Ends, s.end(i))
+	}
+	if s.Run != nil {
+		l.Run, l.Waiting, l.Rewound = s.Run.ID, s.Run.Waiting, s.Run.Rewound
+	}
+	return l
+}
+
+// end is what became of a call until now.
+func (s *State) end(i int) End {
+	c := s.order[i]
+	return End{
+		Call: i, Started: c.Started, Replay: c.Replay, Before: c.Before, UI: c.UI,
+		Process: c.Process, Finished: c.Finished, At: c.finished, away: c.away,
+	}
+}
+
+// touch notes calls that will not be the same on all branches. On those that there
+// are they are what they are now: nothing has touched them since.
+func (s *State) touch(calls []*Call) {
+	for _, c := range calls {
+		i := slices.Index(s.order, c)
+		if i < 0 || slices.Contains(s.Touched, i) {
+			continue
+		}
+		s.Touched = append(s.Touched, i)
+		for b := range s.Branches {
+			s.Branches[b].Leaf.Ends = append(s.Branches[b].Leaf.Ends, s.end(i))
+		}
+	}
+}
+
+// leave keeps the head as a branch: it is about to move.
+func (s *State) leave(seq uint64, at int64, why, by string) {
+	if len(s.Branches) == 0 {
+		s.filed = slices.Clone(s.Files)
+		s.fileAt = upTo(len(s.filed))
+	}
+	s.touch(s.lastCalls())
+	s.Branches = append(s.Branches, Branch{Seq: seq, At: at, Why: why, By: by, Leaf: s.leaf()})
+}
+
+// lastCalls are the calls of the last reply: they may get another end on another
+// branch.
+func (s *State) lastCalls() []*Call {
+	m := s.lastReply()
+	if m == nil {
+		return nil
+	}
+	var out []*Call
+	for _, u := range m.facts.uses {
+		if c := s.calls[u.id]; c != nil && c.Message == m.ID {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// enter makes a leaf the head.
+func (s *State) enter(l Leaf) {
+	before := s.lastReply()
+	for _, list := range [][]*Message{s.ui, s.api} {
+		for _, m := range list {
+			m.Hidden, m.lifted = "rewind", 0
+		}
+	}
+	s.ui, s.api = s.listOf(UI, l.UI), s.listOf(API, l.API)
+	for _, list := range [][]*Message{s.ui, s.api} {
+		for _, m := range list {
+			m.Hidden, m.lifted = "", 0
+		}
+	}
+	for _, m := range s.listOf(API, l.NoSummary) {
+		m.lifted |= noSummary
+	}
+	for _, m := range s.listOf(API, l.NoMarker) {
+		m.lifted |= noMarker
+	}
+	s.liftLater(l.Seq)
+	for _, e := range l.Ends {
+		if e.Call < 0 || e.Call >= len(s.order) {
+			continue
+		}
+		c := s.order[e.Call]
+		c.Started, c.Replay, c.Before, c.UI, c.Process = e.Started, e.Replay, e.Before, e.UI, e.Process
+		c.Finished, c.finished = e.Finished, e.At
+		c.away = c.Finished != nil && (e.away || c.Finished.Result == nil)
+	}
+	s.Answered, s.Queue, s.QueuedAt = slices.Clone(l.Answered), slices.Clone(l.Queue), maps.Clone(l.QueuedAt)
+	s.Questions = nil
+	for _, q := range l.Questions {
+		one := *q
+		s.Questions = append(s.Questions, &one)
+	}
+	s.showFiles(unpacked(l.Files, len(s.filed)))
+	s.reindex(before)
+	s.Failures = l.Failures
+	if s.Run != nil && s.Run.ID == l.Run {
+		s.Run.Waiting, s.Run.Rewound = l.Waiting, l.Rewound
+	} else if s.Run != nil {
+		s.Run.Waiting, s.Run.Rewound = "", true
+	}
+}
+
+// liftLater takes off tags that messages got on another branch, after a commit, and
+// whose summary or marker is not on this one.
+func (s *State) liftLater(seq uint64) {
+	var living map[string]bool
+	for _, m := range s.api {
+		t := m.tagged()
+		if t.condensed == "" && t.truncated == "" || m.body.Seq <= seq {
+			continue
+		}
+		if living == nil {
+			living = s.tagIDs()
+		}
+		if t.condensed != "" && !living[t.condensed] {
+			m.lifted |= noSummary
+		}
+		if t.truncated != "" && !living[t.truncated] {
+			m.lifted |= noMarker
+		}
+	}
+}
+
+// tagIDs are the ids of the visible summaries and markers.
+func (s *State) tagIDs() map[string]bool {
+	ids := map[string]bool{}
+	for _, m := range s.api {
+		if t := m.tagged(); m.facts.summary {
+			ids[t.summary] = true
+		} else if t.marks {
+			ids[t.marker] = true
+		}
+	}
+	return ids
+}
+
+// swap changes the head for the one that a branch holds: what undo and redo are.
+func (s *State) swap(seq uint64) bool {
+	b := s.Branch(seq)
+	if b == nil {
+		return false
+	}
+	s.touch(s.lastCalls())
+	now, then := s.leaf(), b.Leaf
+	s.enter(then)
+	b.Leaf = now
+	return true
+}
+
+func upTo(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// packed are places, from 1, as runs.
+func packed(list []int) []Run64 {
+	var out []Run64
+	for _, i := range list {
+		at := uint64(i) + 1
+		if n := len(out) - 1; n >= 0 && out[n][1]+1 == at {
+			out[n][1] = at
+			continue
+		}
+		out = append(out, Run64{at, at})
+	}
+	return out
+}
+
+func unpacked(runs []Run64, most int) []int {
+	var out []int
+	for _, r := range runs {
+		for at := max(r[0], 1); at <= r[1] && at <= uint64(most) && len(out) < most; at++ {
+			out = append(out, int(at)-1)
+		}
+	}
+	return out
+}
+
+// plainEnd is End without its methods.
+type plainEnd End
+
+// MarshalJSON leaves the result out: it is read from the log when it is asked for.
+func (e End) MarshalJSON() ([]byte, error) {
+	if e.Finished != nil {
+		done := *e.Finished
+		done.Result = nil
+		e.Finished = &done
+	}
+	return json.Marshal(plainEnd(e))
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (e *End) UnmarshalJSON(data []byte) error {
+	err := json.Unmarshal(data, (*plainEnd)(e))
+	if e.Finished != nil {
+		e.Finished.Result, e.away = nil, true // and not the null that stands for it
+	}
+	return err
+}

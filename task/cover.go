@@ -1,0 +1,161 @@
+package task
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+// HistoryCondensed says that a summary stands for older messages when a request is
+// made. The summary and the row that shows it are in the same commit. The messages
+// themselves are not changed: that they are covered shows in what Raw says of them,
+// as long as the summary is part of the history. So a rewind over the summary, or
+// an undo, brings them back by itself, and condensing a long task writes little.
+type HistoryCondensed struct {
+	Run      string  `json:"run,omitempty"`
+	Condense string  `json:"condense,omitempty"` // the summary's condenseId
+	Summary  uint64  `json:"summary,omitempty"`  // the message that holds it
+	Row      uint64  `json:"row,omitempty"`      // the person's row
+	Covers   []Run64 `json:"covers,omitempty"`   // messages of the API history
+	Messages int     `json:"messages,omitempty"` // how many are covered
+	Before   int64   `json:"tokens_before,omitempty"`
+	After    int64   `json:"tokens_after,omitempty"` // estimated
+
+	// The commit whose summary this takes back, or gives again. Nothing else is set then.
+	Undoes uint64 `json:"undoes,omitempty"`
+	Redoes uint64 `json:"redoes,omitempty"`
+}
+
+// HistoryTruncated says that older messages are not sent any more: the request
+// had become too long. A marker stands where they ended; it and the row that tells of
+// it are in the same commit. In logs of older versions the messages' new content is as
+// well, and Covers is empty.
+type HistoryTruncated struct {
+	Run        string  `json:"run,omitempty"`
+	Truncation string  `json:"truncation,omitempty"` // the marker's truncationId
+	Marker     uint64  `json:"marker,omitempty"`
+	Row        uint64  `json:"row,omitempty"`
+	Covers     []Run64 `json:"covers,omitempty"`
+	Messages   int     `json:"messages,omitempty"` // how many are hidden by it
+	Before     int64   `json:"tokens_before,omitempty"`
+	After      int64   `json:"tokens_after,omitempty"` // estimated
+
+	Undoes uint64 `json:"undoes,omitempty"`
+	Redoes uint64 `json:"redoes,omitempty"`
+}
+
+// The kinds of covers, which are those of the deeds that made them.
+const (
+	Condense = "condense"
+	Truncate = "truncate"
+)
+
+// Cover is a summary or a marker, and how many messages it stands for.
+type Cover struct {
+	Kind     string // Condense, Truncate
+	ID       string // condenseId, truncationId
+	Message  uint64 // the summary, the marker
+	Row      uint64
+	Seq      uint64 // of the commit that made it
+	At       int64  // Unix milliseconds
+	Messages int
+	Before   int64 // tokens of the next request, about
+	After    int64
+
+	// While it is taken back: what its message and its row stood before; 0 = the end.
+	Off     bool   `json:",omitempty"`
+	Next    uint64 `json:",omitempty"`
+	NextRow uint64 `json:",omitempty"`
+}
+
+// key is the tag of the messages that a cover stands for.
+func (c *Cover) key() string {
+	if c.Kind == Truncate {
+		return "truncationParent"
+	}
+	return "condenseParent"
+}
+
+// shown is what Raw says of a message that is stored as raw: with the tags of what
+// stands for it and is part of the history.
+func (m *Message) shown(raw json.RawMessage) json.RawMessage {
+	for _, i := range m.covers {
+		c := &m.state.Covers[i]
+		if by := m.state.Message(c.Message); by != nil && by.Hidden == "" {
+			raw = esjson.Set(raw, c.key(), esjson.Quote(nil, c.ID))
+		}
+	}
+	return raw
+}
+
+// coveredBy are the messages that stand for one now.
+func (m *Message) coveredBy() (ids []uint64) {
+	for _, i := range m.covers {
+		c := &m.state.Covers[i]
+		if by := m.state.Message(c.Message); by != nil && by.Hidden == "" {
+			ids = append(ids, c.Message)
+		}
+	}
+	return ids
+}
+
+// RunsOf packs messages of the API history for an event that covers them.
+func (s *State) RunsOf(list []*Message) []Run64 { return s.runsOf(list) }
+
+// cover notes what stands for messages from now on. What was out of the history at
+// that time is not covered: when a rewind is taken back, it comes back as it was.
+func (s *State) cover(c Cover, covers []Run64) {
+	s.Covers = append(slices.Clip(s.Covers), c)
+	n := len(s.Covers) - 1
+	for _, m := range s.api {
+		if m.ID != c.Message && slices.ContainsFunc(covers, func(r Run64) bool { return m.ID >= r[0] && m.ID <= r[1] }) {
+			m.covers = append(m.covers, n)
+		}
+	}
+	s.Deeds.Do(Deed{Kind: c.Kind, Seq: c.Seq, At: c.At, Cover: c.Messages})
+}
+
+// uncover takes a summary or a marker out of the histories, and back in.
+func (s *State) uncover(undoes, redoes, seq uint64) {
+	i := slices.IndexFunc(s.Covers, func(c Cover) bool { return c.Seq == undoes || c.Seq == redoes })
+	if i < 0 {
+		return
+	}
+	s.Covers = slices.Clone(s.Covers)
+	c := &s.Covers[i]
+	message, row := s.Message(c.Message), s.Message(c.Row)
+	if undoes != 0 {
+		c.Off, c.Next, c.NextRow = true, behind(s.api, message), behind(s.ui, row)
+		s.hide(MessageHidden{Messages: []uint64{c.Message, c.Row}, Reason: "undo"})
+		s.Deeds.Undo(undoes, seq, 0)
+		return
+	}
+	if c.Off {
+		s.api, s.ui = s.back(s.api, message, c.Next), s.back(s.ui, row, c.NextRow)
+		s.reindex(s.lastReply())
+	}
+	c.Off, c.Next, c.NextRow = false, 0, 0
+	s.Deeds.Redo(redoes, seq, 0)
+}
+
+// behind is the number of the message that follows one in a list; 0 at its end.
+func behind(list []*Message, m *Message) uint64 {
+	if i := slices.Index(list, m); i >= 0 && i+1 < len(list) {
+		return list[i+1].ID
+	}
+	return 0
+}
+
+// back puts a message into its list again.
+func (s *State) back(list []*Message, m *Message, next uint64) []*Message {
+	if m == nil || m.Hidden == "" {
+		return list
+	}
+	m.Hidden = ""
+	at := slices.IndexFunc(list, func(o *Message) bool { return o.ID == next })
+	if at < 0 {
+		at = len(list)
+	}
+	return slices.Insert(slices.Clone(list), at, m)
+}

@@ -1,0 +1,158 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/roost-dev/roost/journal"
+)
+
+// Rewound moves the head of both histories in one go. What it hides stays, as a
+// branch that is named by this commit: undo goes back to it, a fork can start from it.
+type Rewound struct {
+	Why  string  `json:"why"`            // rewind, edit, remove, branch; fork, where a new task leaves out the rest
+	By   string  `json:"tool,omitempty"` // another program did it, and this takes it in
+	To   uint64  `json:"to,omitempty"`   // the first row that went
+	Hide []Run64 `json:"hide,omitempty"` // messages of both histories that went, in order
+
+	// Summaries and markers that are gone: what they hid is seen again.
+	Lift []string `json:"lift,omitempty"`
+	// Calls of replies that stay, whose outcome came after: it counts no more. One that
+	// had started is of unknown outcome then, because what it did was done.
+	Calls     []string `json:"calls,omitempty"`
+	Questions []string `json:"questions,omitempty"`
+	Inputs    []string `json:"inputs,omitempty"`
+	Files     uint64   `json:"files,omitempty"` // what was known of files from this commit on is not known; 0 = it stays
+
+	// Branch is the branch that becomes the head. Nothing else is set then.
+	Branch uint64 `json:"branch,omitempty"`
+}
+
+// Undone takes back what moved the head, or does it again: everything is exactly as
+// it was then. It names the commit.
+type Undone struct {
+	Undoes uint64 `json:"undoes,omitempty"`
+	Redoes uint64 `json:"redoes,omitempty"`
+}
+
+// EventType is the name in the journal and in the event stream.
+func (Rewound) EventType() string { return "history.rewound" }
+func (Undone) EventType() string  { return "history.undone" }
+
+// Gone is how many messages of each history a move of the head took, for people.
+type Gone struct{ UI, API int }
+
+// moves reports whether an event goes on with the histories, so that what moved the
+// head before cannot be taken back any more.
+func moves(e Event) bool {
+	switch e.(type) {
+	case MessageAdded, MessageChanged, MessageTextSaved, MessageHidden, ForeignImported,
+		ToolStarted, ToolFinished, QuestionOpened, QuestionClosed, InputQueued, InputTaken, FileChanged:
+		return true
+	}
+	return false
+}
+
+// WentOn reports whether the task went on since a commit that moved its head.
+func (s *State) WentOn(then uint64) bool { return s.Moved > then }
+
+func (s *State) rewind(e Rewound, c journal.Commit) error {
+	for i, r := range e.Hide {
+		if r[0] == 0 || r[1] < r[0] || i > 0 && r[0] <= e.Hide[i-1][1] {
+			return fmt.Errorf("rewind that hides messages %d to %d out of order", r[0], r[1])
+		}
+	}
+	if s.Branch(c.Seq) != nil {
+		return fmt.Errorf("a second rewind in commit %d", c.Seq)
+	}
+	var to *Branch
+	if e.Branch != 0 {
+		if to = s.Branch(e.Branch); to == nil {
+			return fmt.Errorf("branch %d does not exist", e.Branch)
+		}
+	}
+	if e.Why == "fork" { // what is left out is the other task's
+		s.filed = slices.Clone(s.Files)
+		s.fileAt = upTo(len(s.filed))
+		s.cut(e)
+		return nil
+	}
+	before := Gone{len(s.ui), len(s.api)}
+	s.touch(s.callsNamed(e.Calls))
+	s.leave(c.Seq, c.At, e.Why, e.By)
+	if to != nil {
+		s.enter(s.Branch(e.Branch).Leaf)
+	} else {
+		s.cut(e)
+	}
+	s.Deeds.Do(Deed{Kind: e.Why, Seq: c.Seq, At: c.At, Move: true, By: e.By, Gone: Gone{before.UI - len(s.ui), before.API - len(s.api)}})
+	return nil
+}
+
+// cut hides what a rewind names.
+func (s *State) cut(e Rewound) {
+	for _, r := range e.Hide {
+		for id := r[0]; id <= r[1] && id < s.NextMessage(); id++ {
+			if m := s.messages[id-1]; m.Hidden == "" && !m.lost() {
+				m.Hidden = e.Why
+			}
+		}
+	}
+	last := s.lastReply()
+	gone := func(m *Message) bool { return m.Hidden != "" }
+	s.ui = slices.DeleteFunc(slices.Clone(s.ui), gone)
+	s.api = slices.DeleteFunc(slices.Clone(s.api), gone)
+	lift := map[string]bool{}
+	for _, id := range e.Lift {
+		lift[id] = true
+	}
+	if len(lift) > 0 {
+		for _, m := range s.api {
+			m.lift(lift)
+		}
+	}
+	for _, c := range s.callsNamed(e.Calls) {
+		c.Finished, c.finished, c.away = nil, place{}, false
+	}
+	s.Questions = slices.DeleteFunc(s.Questions, func(q *Question) bool { return slices.Contains(e.Questions, q.Question) })
+	s.Answered = slices.DeleteFunc(s.Answered, func(a Answered) bool { return slices.Contains(e.Questions, a.Question) })
+	s.Queue = slices.DeleteFunc(s.Queue, func(q InputQueued) bool { return slices.Contains(e.Inputs, q.Input) })
+	for _, id := range e.Inputs {
+		delete(s.QueuedAt, id)
+	}
+	if e.Files != 0 {
+		s.showFiles(slices.DeleteFunc(slices.Clone(s.fileAt), func(i int) bool { return s.filed[i].Seq >= e.Files }))
+	}
+	s.reindex(last)
+	if s.Run != nil {
+		s.Run.Rewound = true
+		if s.Question(s.Run.Waiting) == nil {
+			s.Run.Waiting = ""
+		}
+	}
+}
+
+func (s *State) callsNamed(ids []string) []*Call {
+	var out []*Call
+	for _, id := range ids {
+		if c := s.calls[id]; c != nil {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (m *Message) lost() bool { return m.History == "" }
+
+func (s *State) undone(e Undone, c journal.Commit) error {
+	seq := max(e.Undoes, e.Redoes)
+	if e.Undoes != 0 && e.Redoes != 0 || !s.swap(seq) {
+		return fmt.Errorf("nothing that moved the head stands in commit %d", seq)
+	}
+	if e.Undoes != 0 {
+		s.Deeds.Undo(seq, c.Seq, 0)
+	} else {
+		s.Deeds.Redo(seq, c.Seq, 0)
+	}
+	return nil
+}

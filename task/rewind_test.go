@@ -1,0 +1,208 @@
+package task_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/task"
+)
+
+func request(ts int) string {
+	return fmt.Sprintf(`{"ts":%d,"type":"say","say":"api_req_started","text":"{\"tokensIn\":1,\"cost\":0.1}"}`, ts)
+}
+
+func feedback(ts int, text string) string {
+	return strings.Replace(say(ts, text), `"say":"text"`, `"say":"user_feedback"`, 1)
+}
+
+func turn(role, text string, ts int) string {
+	return fmt.Sprintf(`{"role":%q,"content":[{"type":"text","text":%q}],"ts":%d}`, role, text, ts)
+}
+
+func listed(rows ...string) (out [][]byte) {
+	for _, r := range rows {
+		out = append(out, []byte(r))
+	}
+	return out
+}
+
+// Where times say what came when, a reply goes with its rows; where they do not, it is
+// told by the order of requests, or by words.
+func TestWhatAnotherProgramsRowTakesAlong(t *testing.T) {
+	ui := listed(say(1, "do it"), request(10), say(11, "first"), feedback(20, "more"), request(30), say(31, "second"))
+	api := listed(turn("user", "do it", 2), turn("assistant", "first", 15), turn("user", "more", 22), turn("assistant", "second", 35))
+	without := func(list [][]byte) (out [][]byte) {
+		for _, raw := range list {
+			text := string(raw)
+			if i := strings.LastIndex(text, `,"ts":`); i > 0 {
+				text = text[:i] + "}"
+			}
+			out = append(out, []byte(text))
+		}
+		return out
+	}
+	back := listed(say(1, "do it"), request(90), say(91, "first"), feedback(92, "more"), request(40), say(41, "second"))
+	for _, c := range []struct {
+		name    string
+		ui, api [][]byte
+		row     int
+		keep    bool
+		left    int // of the model's side
+	}{
+		{"the first row", ui, api, 0, false, 0},
+		{"a request", ui, api, 1, false, 1},
+		{"a reply's words", ui, api, 2, false, 1},
+		{"a person's words leave the reply before", ui, api, 3, false, 2},
+		{"kept words are cut as Roo cuts", ui, api, 3, true, 2},
+		{"the second reply", ui, api, 5, false, 3},
+		{"no times on the model's side", ui, without(api), 5, false, 3},
+		{"no times, and all of it", ui, without(api), 0, false, 0},
+		{"no times, and a person's words", ui, without(api), 3, false, 2},
+		{"the clock went back", back, api, 5, false, 3},
+		{"the clock went back before a request", back, api, 4, false, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := fromRoo(t, c.ui, c.api)
+			e, err := w.CutAt(c.row, c.keep)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.then(e)
+			rows := c.row
+			if c.keep {
+				rows++
+			}
+			if len(w.UI()) != rows || len(w.API()) != c.left {
+				t.Errorf("%d rows, %d of the model's: %s", len(w.UI()), len(w.API()), ids(w.API()))
+			}
+		})
+	}
+}
+
+// A call of a reply that stays and was finished after the cut is not finished any more.
+// It had started, so nobody knows what it did, and it is not simply run again.
+func TestAnOutcomeThatIsRewoundIsUnknown(t *testing.T) {
+	w := tell(t, task.Created{Task: "t"}, ui(1, say(1, "do it")), api(2, `{"role":"user","content":"do it"}`))
+	w.then(ui(3, request(3)), api(4, assistant("c1", "c2")))
+	w.then(ui(5, `{"ts":5,"type":"ask","ask":"tool"}`)).then(task.ToolStarted{Call: "c1", Name: "n", Replay: "never"}).then(finished("c1", "one"))
+	w.then(ui(6, `{"ts":6,"type":"ask","ask":"tool"}`), task.QuestionOpened{Question: "q2", Kind: "approval", Call: "c2", Message: 6})
+	before := dump(w.State)
+	e, err := w.CutAt(2, false)
+	if err != nil || len(e.Calls) != 1 || e.Calls[0] != "c1" || len(e.Questions) != 1 {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	w.then(e)
+	if got := w.Call("c1").Outcome(); got != task.OutcomeUnknown || w.Call("c2").Outcome() != task.OutcomeNotStarted || len(w.Questions) > 0 {
+		t.Errorf("c1 is %s, questions %v", got, w.Questions)
+	}
+	// Another end of it does not get into the old branch.
+	w.then(finished("c1", "another"), answers(7, "c1"))
+	w.then(task.Rewound{Why: "branch", Branch: w.Branches[0].Seq})
+	for name, s := range map[string]*task.State{"folded": w.State, "again": w.again(0), "restored": w.restored(0)} {
+		raw, err := s.Call("c1").Result()
+		if string(raw) != resultOf("c1", "one") || err != nil || ids(s.API()) != "2 4" || s.Question("q2") == nil {
+			t.Errorf("%s: %s, %v, api %s", name, raw, err, ids(s.API()))
+		}
+	}
+	w.then(task.Undone{Undoes: w.Seq})
+	s := w.restored(0)
+	e2 := encode(t, s.Seq+1, task.Rewound{Why: "branch", Branch: s.Branches[0].Seq})
+	if err := s.Apply(e2); err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := s.Call("c1").Result(); string(raw) != resultOf("c1", "one") || err != nil {
+		t.Errorf("restored, then gone to the branch: %s, %v", raw, err)
+	}
+	if before == dump(w.State) {
+		t.Error("the branch left no trace")
+	}
+}
+
+func TestFilesAreKnownAsTheyWere(t *testing.T) {
+	known := func(s *task.State) string {
+		return string(task.MetadataJSON(s.Files))
+	}
+	w := tell(t, task.Created{Task: "t"}, ui(1, say(1, "do it")), task.FileChanged{Path: "a", Source: "read_tool"})
+	one := known(w.State)
+	w.then(ui(2, say(2, "x")), task.FileChanged{Path: "a", Source: "roo_edited"}, task.FileChanged{Path: "b", Source: "read_tool"})
+	two := known(w.State)
+	e, err := w.CutAt(1, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.then(e)
+	at := w.Seq
+	if d := cmp.Diff(one, known(w.State)); d != "" {
+		t.Error(d)
+	}
+	w.then(task.Undone{Undoes: at})
+	for name, s := range map[string]*task.State{"folded": w.State, "restored": w.restored(0)} {
+		if d := cmp.Diff(two, known(s)); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+	w.then(task.FileChanged{Path: "b", Source: "user_edited"})
+	if !w.WentOn(w.Deeds.Undone[0].Then) {
+		t.Error("what came after would be taken back too")
+	}
+}
+
+// Condensing after an overflow, Roo does not say in the row which summary it is.
+func TestASummaryGoesWithItsRow(t *testing.T) {
+	row := `{"ts":40,"type":"say","say":"condense_context","contextCondense":{"cost":0.1}}`
+	api := listed(strings.Replace(turn("user", "do it", 2), "}]", `}],"condenseParent":"C"`, 1), `{"role":"user","content":"summary","ts":3,"isSummary":true,"condenseId":"C"}`, turn("assistant", "on", 50))
+	w := fromRoo(t, listed(say(1, "do it"), row, say(49, "on")), api)
+	e, err := w.CutAt(1, false)
+	if err != nil || w.Lifts(e) != 1 {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	w.then(e)
+	if got := string(w.API()[0].Raw()); len(w.API()) != 1 || strings.Contains(got, "condenseParent") {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestOneMessageGoesWithWhatBelongsToIt(t *testing.T) {
+	w := tell(t, task.Created{Task: "t"}, ui(1, say(1, "do it")), api(2, turn("user", "do it", 1)))
+	w.then(ui(3, request(3))).then(ui(4, say(4, "first")), api(5, assistant("c1"))).then(finished("c1", "r")).then(api(6, results("c1")), ui(7, request(7)))
+	w.then(ui(8, say(8, "second")), api(9, turn("assistant", "second", 9))).then(ui(10, feedback(10, "thanks")), api(11, turn("user", "thanks", 10)))
+	for row, want := range map[int]string{1: "2 9 11", 2: "2 9 11", 4: "2 5 6 11", 5: "2 5 6 9"} {
+		e, err := w.CutMessage(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.then(e)
+		if got := ids(w.API()); got != want {
+			t.Errorf("without row %d: %s, want %s", row, got, want)
+		}
+		w.then(task.Undone{Undoes: w.Seq})
+	}
+	if _, err := w.CutMessage(0); !errors.Is(err, task.ErrFirstMessage) {
+		t.Errorf("the task itself: %v", err)
+	}
+	w.then(ui(12, feedback(12, "and this")), api(13, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":""},{"type":"text","text":"and this"}]}`))
+	if _, err := w.CutMessage(6); !errors.Is(err, task.ErrShared) {
+		t.Errorf("words beside a result: %v", err)
+	}
+}
+
+// A log may be damaged or made by somebody else.
+func TestMovesThatCannotBe(t *testing.T) {
+	w := tell(t, task.Created{Task: "t"}, ui(1, say(1, "a")), ui(2, say(2, "b")))
+	for _, e := range []task.Event{
+		task.Undone{Undoes: 1}, task.Undone{}, task.Undone{Undoes: 1, Redoes: 1}, task.Rewound{Branch: 7},
+		task.Rewound{Hide: []task.Run64{{2, 1}}}, task.Rewound{Hide: []task.Run64{{0, 1}}}, task.Rewound{Hide: []task.Run64{{2, 2}, {1, 1}}},
+	} {
+		if err := w.try(e); err == nil {
+			t.Errorf("%+v was folded", e)
+		}
+	}
+	w.then(task.Rewound{Why: "rewind", Hide: []task.Run64{{2, 1 << 60}}, Calls: []string{"none"}, Questions: []string{"none"}, Inputs: []string{"none"}, Lift: []string{""}, Files: 1})
+	if ids(w.UI()) != "1" {
+		t.Errorf("ui %s", ids(w.UI()))
+	}
+}

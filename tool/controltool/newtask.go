@@ -1,0 +1,68 @@
+package controltool
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/tool"
+)
+
+// NewTaskName is the name of the tool that starts a subtask.
+const NewTaskName = "new_task"
+
+// NewNewTask returns new_task. It starts nothing: which modes there are, and how a
+// task is run, the agent knows.
+func NewNewTask() tool.Tool { return newTask{} }
+
+type newTask struct{}
+
+// newTaskSpec is made once: it is asked for at every turn.
+var newTaskSpec = tool.Spec{
+	Name: NewTaskName,
+	Description: "Hand a part of the work to a subtask: a task of its own, in a mode of your choice, with an empty history. It knows only what you write in the message, " +
+		"works in the same workspace, and its final result comes back as the result of this call. Call it as the last tool of a reply: calls behind it are not run.",
+	Schema: json.RawMessage(`{"type":"object","properties":{` +
+		`"mode":{"type":"string","description":"The slug of the subtask's mode, e.g. code, debug or architect"},` +
+		`"message":{"type":"string","description":"What the subtask is to do, with all that it must know to do it"},` +
+		`"todos":{"type":["string","null"],"description":"Its first checklist as Markdown, one step a line, such as \"[ ] step\"; null for none"}},` +
+		`"required":["mode","message","todos"],"additionalProperties":false}`),
+	Class:  tool.Control,
+	Replay: tool.Again, // the child's id follows from the call: starting it again finds it
+}
+
+func (newTask) Spec() tool.Spec { return newTaskSpec }
+
+func (newTask) Plan(_ context.Context, _ tool.Env, input json.RawMessage) (tool.Plan, error) {
+	wrong := func(reason string) (tool.Plan, error) {
+		return nil, &tool.InputError{Tool: NewTaskName, Reason: reason}
+	}
+	if !esjson.Valid(input) || esjson.TypeOf(input) != esjson.TypeObject {
+		return wrong(`the input must be a JSON object with the keys "mode", "message" and "todos"`)
+	}
+	slug, _ := esjson.GetString(input, "mode")
+	if slug = strings.TrimSpace(slug); slug == "" {
+		return wrong(`"mode" is missing: give the slug of a mode as a string`)
+	}
+	message, _ := esjson.GetString(input, "message")
+	if strings.TrimSpace(message) == "" {
+		return wrong(`"message" is missing: say what the subtask is to do`)
+	}
+	todos := ""
+	switch raw, _ := esjson.Get(input, "todos"); {
+	case len(raw) == 0 || esjson.TypeOf(raw) == esjson.TypeNull:
+	case esjson.TypeOf(raw) == esjson.TypeString:
+		todos, _ = esjson.GetString(input, "todos")
+	default:
+		ok := esjson.TypeOf(raw) == esjson.TypeArray
+		if ok {
+			todos, ok = fromList(raw)
+		}
+		if !ok {
+			return wrong(`"todos" must be text with one step a line, such as "[ ] first\n[ ] second", or null`)
+		}
+	}
+	ask := tool.Ask{Tool: NewTaskName, Kind: "tool", Title: NewTaskName + " " + tool.OneLine(slug) + ": " + tool.OneLine(strings.TrimSpace(message))}
+	return plan{ask, tool.Result{Subtask: &tool.Subtask{Mode: slug, Message: message, Todos: todos}}}, nil
+}

@@ -1,0 +1,108 @@
+package filetool
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// maxTold is how many bytes of a difference, or of a file, the model is told when it
+// changes a file that is not the one it saw.
+const maxTold = 8 << 10
+
+// Name is a path as it is put into lines of text.
+func Name(path string) string { return shown(path) }
+
+// Difference is what changed in a file, as a unified diff. whole is false, and the text
+// empty, when that has more than limit bytes or one of the contents is no text.
+func Difference(path string, old, now []byte, limit int) (text string, whole bool) {
+	before, _, ok := decodeText(old)
+	if !ok {
+		return "", false
+	}
+	after, _, ok := decodeText(now)
+	if !ok {
+		return "", false
+	}
+	if before == after || !isText(before) || !isText(after) || len(before)+len(after) > maxDiff {
+		return "", false
+	}
+	if text = unified(path, before, after, false); len(text) > limit {
+		return "", false
+	}
+	return text, true
+}
+
+// changedSince reports whether a file is another one than the model saw.
+func changedSince(env tool.Env, p workspace.Path, now workspace.FileState) (tool.Seen, bool) {
+	if env.Seen == nil || !now.Exists() {
+		return tool.Seen{}, false // nothing is lost by making a file anew
+	}
+	seen, ok := env.Seen(p.Readable)
+	return seen, ok && seen.Hash != now.Hash
+}
+
+// told says what is different now, for the model: the difference, or else the whole
+// file if that is small. What lies outside the workspace or is protected is not shown,
+// as nobody has agreed to its being read.
+func told(p workspace.Path, seen tool.Seen, data []byte) (text string, whole bool) {
+	if data == nil || p.Outside || p.Protected {
+		return "", false
+	}
+	if seen.Data != nil {
+		if diff, ok := Difference(p.Readable, seen.Data, data, maxTold); ok {
+			return "What changed:\n" + diff, true
+		}
+	}
+	now, _, ok := decodeText(data)
+	if len(data) > maxTold || !ok || !isText(now) {
+		return "", false
+	}
+	return "It is now:\n" + numbered(strings.Split(strings.TrimSuffix(now, "\n"), "\n"), 1) + "\n", true
+}
+
+// notOverwritten is why a file is not replaced, or removed, as a whole; nil when it is
+// the one that the model saw.
+func notOverwritten(env tool.Env, p workspace.Path, now workspace.FileState, data []byte) error {
+	seen, changed := changedSince(env, p, now)
+	if !changed {
+		return nil
+	}
+	e := &tool.StaleError{Now: touchOf(now, "")}
+	what := "has changed since you last saw it"
+	if seen.Hash == "" {
+		what = "was made anew after it had been deleted"
+	}
+	text, whole := told(p, seen, data)
+	e.Shown, e.Reason = whole, fmt.Sprintf("%s %s, so it was left as it is. ", shown(p.Readable), what)
+	if whole {
+		e.Reason += "Make your change so that nothing of that is lost. " + text
+	} else {
+		e.Reason += "Read it, and make your change so that nothing of that is lost."
+	}
+	return e
+}
+
+// noteOthers makes the result of a change of some lines tell of changes by others.
+func (e *edit) noteOthers(s source) {
+	if text := elseChanged(e.env, s.path, s.state, []byte(s.whole())); text != "" {
+		e.note += text
+		e.other = append(e.other, touchOf(s.state, otherSource))
+	}
+}
+
+// elseChanged is what the result of a change of some lines says of changes by others,
+// "" when the file is the one that the model saw.
+func elseChanged(env tool.Env, p workspace.Path, now workspace.FileState, data []byte) string {
+	seen, changed := changedSince(env, p, now)
+	if !changed {
+		return ""
+	}
+	text, whole := told(p, seen, data)
+	if !whole {
+		text = "Read it before you change more of it."
+	}
+	return fmt.Sprintf("\n<notice>%s had changed since you last saw it. Your change was made in what was there. %s</notice>", shown(p.Readable), text)
+}

@@ -1,0 +1,157 @@
+//go:build unix
+
+package workspace
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// A look at a file is judged by the content, whatever its stat says; a stat that is the
+// same is believed only if it had settled.
+func TestJudge(t *testing.T) {
+	for name, tt := range map[string]struct {
+		do   func(t *testing.T, name string)
+		want Verdict
+		was  func(*FileState)
+	}{
+		"nothing":            {func(*testing.T, string) {}, Fresh, nil},
+		"one byte":           {func(t *testing.T, n string) { put(t, n, "Xext") }, Changed, nil},
+		"the same again":     {func(t *testing.T, n string) { put(t, n, "text") }, Fresh, nil},
+		"touched":            {func(t *testing.T, n string) { os.Chtimes(n, time.Time{}, time.Now()) }, Fresh, nil},
+		"another mode":       {func(t *testing.T, n string) { os.Chmod(n, 0o600) }, Fresh, nil},
+		"removed":            {func(t *testing.T, n string) { os.Remove(n) }, Missing, nil},
+		"a folder":           {func(t *testing.T, n string) { os.Remove(n); os.Mkdir(n, 0o755) }, Changed, nil},
+		"emptied":            {func(t *testing.T, n string) { put(t, n, "") }, Changed, nil},
+		"made, was not":      {func(*testing.T, string) {}, Changed, func(s *FileState) { *s = FileState{} }},
+		"still not there":    {func(t *testing.T, n string) { os.Remove(n) }, Fresh, func(s *FileState) { *s = FileState{} }},
+		"a folder, was none": {func(t *testing.T, n string) { os.Remove(n); os.Mkdir(n, 0o755) }, Fresh, func(s *FileState) { *s = FileState{} }},
+		"size only":          {func(t *testing.T, n string) { put(t, n, "TEXT") }, Fresh, func(s *FileState) { s.Hash = "" }},
+		"size only, other":   {func(t *testing.T, n string) { put(t, n, "more text") }, Changed, func(s *FileState) { s.Hash = "" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, root := plant(t, "f", "text")
+			p := resolve(t, w, "f")
+			was, err := w.StatPath(t.Context(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.was != nil {
+				tt.was(&was)
+			}
+			tt.do(t, filepath.Join(root, "f"))
+			for _, look := range []Look{{Was: was, At: time.Now().UnixMilli()}, {Was: was, At: time.Now().UnixMilli(), Keep: 1 << 10, Whole: true}} {
+				s, err := w.Judge(t.Context(), p, look)
+				if err != nil || s.Verdict != tt.want {
+					t.Errorf("%+v: %+v, %v; want %s", look, s, err, tt.want)
+				}
+				if now, _ := os.ReadFile(filepath.Join(root, "f")); look.Whole && s.State.Hash != "" && s.State.Hash != HashOf(now) {
+					t.Errorf("%+v is not what the file holds", s)
+				}
+			}
+		})
+	}
+}
+
+// A file recorded in the moment of its last change may change once more without a trace
+// in its times: it is read again until its times have settled.
+func TestAStatIsBelievedWhenItHasSettled(t *testing.T) {
+	w, root := plant(t, "f", "text")
+	name := filepath.Join(root, "f")
+	p := resolve(t, w, "f")
+	was, err := w.StatPath(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lie := was
+	lie.Hash = HashOf([]byte("what it held a moment ago"))
+	at := max(was.MTime, was.CTime) / 1e6
+	for ms, want := range map[int64]Verdict{0: Changed, settled - 1: Changed, settled + 1: Fresh, -5000: Changed} {
+		if s, err := w.Judge(t.Context(), p, Look{Was: lie, At: at + ms}); err != nil || s.Verdict != want {
+			t.Errorf("recorded %d ms after the change: %+v, %v; want %s", ms, s, err, want)
+		}
+	}
+	if s, err := w.Judge(t.Context(), p, Look{Was: lie, At: at + settled + 1, Keep: 10, Whole: true}); err != nil || s.Verdict != Changed || string(s.Data) != "text" {
+		t.Errorf("read whole: %+v, %v", s, err)
+	}
+	put(t, name, "longer than the limit")
+	if s, err := w.Judge(t.Context(), p, Look{Was: was, At: at, Limit: 5}); err != nil || s.Verdict != Changed || s.State.Hash != "" {
+		t.Errorf("over the limit: %+v, %v", s, err)
+	}
+	put(t, name, "TEXT")
+	if s, err := w.Judge(t.Context(), p, Look{Was: was, At: at, Limit: 2}); err != nil || s.Verdict != Fresh {
+		t.Errorf("over the limit, as long: %+v, %v", s, err)
+	}
+}
+
+// Whatever is done to a file, it is fresh exactly when it holds the same bytes.
+func TestJudgeAgreesWithTheContent(t *testing.T) {
+	w, root := plant(t, "f", "")
+	name := filepath.Join(root, "f")
+	p := resolve(t, w, "f")
+	content := rapid.SampledFrom([]string{"", "a", "b", "ab", "ba", "a longer one"})
+	rapid.Check(t, func(r *rapid.T) {
+		before := content.Draw(r, "before")
+		_ = os.RemoveAll(name)
+		put(t, name, before)
+		was, err := w.StatPath(t.Context(), p)
+		if err != nil {
+			r.Fatal(err)
+		}
+		at, want := time.Now().UnixMilli(), Fresh
+		for _, step := range rapid.SliceOfN(rapid.SampledFrom([]string{"write", "swap", "remove", "chmod", "age"}), 0, 5).Draw(r, "steps") {
+			text := content.Draw(r, "text")
+			switch step {
+			case "write":
+				put(t, name, text)
+			case "swap":
+				put(t, name+".new", text)
+				_ = os.Rename(name+".new", name)
+			case "remove":
+				_ = os.Remove(name)
+			case "chmod":
+				_ = os.Chmod(name, 0o640)
+			case "age":
+				old := time.UnixMilli(at - 10_000)
+				_ = os.Chtimes(name, old, old)
+			}
+		}
+		switch now, err := os.ReadFile(name); {
+		case err != nil:
+			want = Missing
+		case string(now) != before:
+			want = Changed
+		}
+		s, err := w.Judge(t.Context(), p, Look{Was: was, At: at, Keep: rapid.SampledFrom([]int64{0, 3, 100}).Draw(r, "keep"), Whole: rapid.Bool().Draw(r, "whole")})
+		if err != nil || s.Verdict != want {
+			r.Fatalf("%+v, %v; want %s", s, err, want)
+		}
+	})
+}
+
+// Of a file with a date only, the time of its last change decides; dates may be anything.
+func TestDated(t *testing.T) {
+	w, root := plant(t, "f", "x", "d/f", "x")
+	written := time.UnixMilli(1_700_000_000_000)
+	if err := os.Chtimes(filepath.Join(root, "f"), written, written); err != nil {
+		t.Fatal(err)
+	}
+	for date, want := range map[int64]Verdict{
+		1_700_000_000_000: Fresh, 1_700_000_000_000 - settled: Fresh, 1_700_000_000_000 - settled - 1: Changed,
+		0: Changed, math.MaxInt64: Fresh, math.MinInt64: Changed, 9_999_999_999_999: Fresh,
+	} {
+		if got, _ := w.Dated(resolve(t, w, "f"), date); got != want {
+			t.Errorf("known on %d: %s, want %s", date, got, want)
+		}
+	}
+	for path, want := range map[string]Verdict{"none": Missing, "d": Changed} {
+		if got, s := w.Dated(resolve(t, w, path), math.MaxInt64); got != want || s.Path != "" {
+			t.Errorf("%s: %s %+v, want %s", path, got, s, want)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+// Package outline folds a source file to the lines that declare something, each with
+// the lines that it spans: what a model needs to remember of a file that it has read.
+//
+// It goes by how lines look: a word of the language at the beginning, and what stands
+// further in than that line belongs to it. No file is parsed, so a broken one has an
+// outline too, and now and then a line is taken for a declaration that is none. A real
+// parser for each language was turned down: the outline is a reminder, the file can be
+// read again. Files of languages that it does not know have none.
+//
+// Pure: text in, text out.
+package outline
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxLine is how many bytes of a line are shown.
+const maxLine = 160
+
+// Of is the outline of a file, one declaration a line, as in
+//
+//	12--40 | func Open(path string) (*File, error) {
+//
+// with lines counted from 1; "" for a file that declares nothing, or of a language
+// that is not known. name tells the language by its ending.
+func Of(name, text string) string {
+	language, known := languages[strings.ToLower(path.Ext(name))]
+	if !known || !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		return ""
+	}
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	lines := strings.Split(text, "\n")
+	var b strings.Builder
+	for i, line := range lines {
+		level, declares := language.level(line)
+		if !declares {
+			continue
+		}
+		end := language.end(lines, i, level)
+		fmt.Fprintf(&b, "%d--%d | %s\n", i+1, end+1, short(strings.TrimRight(line, " \t")))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func short(line string) string {
+	if len(line) <= maxLine {
+		return line
+	}
+	at := maxLine
+	for !utf8.RuneStart(line[at]) {
+		at--
+	}
+	return line[:at] + "..."
+}
+
+// language is how declarations look.
+type language struct {
+	declares *regexp.Regexp // of a line without what it is indented by
+	deepest  int            // columns of indent at which declarations are still shown
+	headings bool           // Markdown: a section ends at the next heading of its level
+}
+
+// level is how far in a line stands that declares something.
+func (l language) level(line string) (level int, declares bool) {
+	inner := strings.TrimLeft(line, " \t")
+	for _, c := range line[:len(line)-len(inner)] {
+		if level++; c == '\t' {
+			level += 3
+		}
+	}
+	if level > l.deepest || !l.declares.MatchString(inner) || !l.headings && statement.MatchString(inner) {
+		return 0, false
+	}
+	if l.headings {
+		level = len(inner) - len(strings.TrimLeft(inner, "#"))
+	}
+	return level, true
+}
+
+// end is the last line of what begins at a line: of all that stands further in, and the
+// line that closes it.
+func (l language) end(lines []string, begin, level int) int {
+	last := begin
+	for i := begin + 1; i < len(lines); i++ {
+		inner := strings.TrimLeft(lines[i], " \t")
+		if inner == "" {
+			continue
+		}
+		if l.headings {
+			if at, is := l.level(lines[i]); is && at <= level {
+				break
+			}
+			last = i
+			continue
+		}
+		indent := 0
+		for _, c := range lines[i][:len(lines[i])-len(inner)] {
+			if indent++; c == '\t' {
+				indent += 3
+			}
+		}
+		if indent <= level {
+			if closing.MatchString(inner) {
+				last = i
+				if strings.ContainsAny(inner[:1], "{") || opens.MatchString(inner) {
+					continue // ") {" after parameters, "{" on a line of its own
+				}
+			}
+			break
+		}
+		last = i
+	}
+	return last
+}
+
+var (
+	// statement is what looks like the head of a method in languages with braces.
+	statement = regexp.MustCompile(`^(?:if|else|for|foreach|while|do|switch|match|catch|try|with|return|throw|new|await|yield|using|lock|when|unless|until|elif|elsif)\b`)
+
+	closing = regexp.MustCompile(`^(?:[{})\]]|end\b)`)
+	opens   = regexp.MustCompile(`^\).*[{:]\s*$`)
+)

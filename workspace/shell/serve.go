@@ -1,0 +1,172 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// exitWait is what a program may take to end by itself once its stdin is closed.
+const exitWait = 300 * time.Millisecond
+
+// Program is a program that serves over stdin and stdout for as long as its owner
+// wants, unlike a Command, which runs to its end. No shell takes part.
+type Program struct {
+	Path   string // a name is looked up in PATH; with a slash it is relative to Dir
+	Args   []string
+	Dir    string    // working directory, absolute
+	Env    []string  // all that it gets, beside the mark
+	Mark   string    // see Command.Mark; it must be usable, and may be that of others too
+	Stderr io.Writer // gets stderr from one goroutine; nil discards
+}
+
+// Child is a running Program. Reading Out ends when the program has closed it or
+// End was called.
+type Child struct {
+	In  io.WriteCloser
+	Out io.ReadCloser
+
+	process Process
+	done    chan struct{} // closed when the program itself is gone
+	state   *os.ProcessState
+	errs    *os.File
+	pumped  chan struct{}
+	once    sync.Once
+	left    []Member
+}
+
+// Serve starts a program. Who gets a Child must End it.
+//
+// If this process dies, the program's stdin ends, which is what asks a server to go,
+// and on Linux it gets SIGTERM: the kernel sends that when the thread that forked
+// ends, so a thread is kept for the program's whole life. What stays all the same is
+// found by the mark.
+func Serve(p Program) (*Child, error) {
+	if !usableMark(p.Mark) {
+		return nil, fmt.Errorf("start %s: the mark %q cannot be found again", p.Path, p.Mark)
+	}
+	if fi, err := os.Stat(p.Dir); err != nil {
+		return nil, fmt.Errorf("start %s in %s: %w", p.Path, p.Dir, err)
+	} else if !fi.IsDir() {
+		return nil, fmt.Errorf("start %s in %s: not a directory", p.Path, p.Dir)
+	}
+	var theirs, ours [3]*os.File
+	var err error
+	for i := range 3 {
+		r, w, perr := os.Pipe()
+		if err = errors.Join(err, perr); perr != nil {
+			continue
+		}
+		if theirs[i], ours[i] = w, r; i == 0 {
+			theirs[i], ours[i] = r, w
+		}
+	}
+	if err != nil {
+		shut(append(theirs[:], ours[:]...))
+		return nil, fmt.Errorf("start %s: open its pipes: %w", p.Path, err)
+	}
+	cmd := exec.Command(p.Path, p.Args...) //nolint:gosec // the user's settings name it, and a person allowed it
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Dir, theirs[0], theirs[1], theirs[2]
+	// Beside the mark that it may share with others it carries one of its own: to end
+	// it must not end them.
+	own := NewMark()
+	cmd.Env = environ(Command{Dir: p.Dir, Env: append([]string{}, p.Env...)}, p.Mark+","+own)
+	cmd.SysProcAttr = serving()
+	c := &Child{In: ours[0], Out: ours[1], errs: ours[2], done: make(chan struct{}), pumped: make(chan struct{})}
+	started := make(chan error)
+	go c.hold(cmd, own, started)
+	err = <-started
+	shut(theirs[:]) // the program has its own copies; ours would keep the pipes open for ever
+	if err != nil {
+		shut(ours[:])
+		return nil, fmt.Errorf("start %s: %w", p.Path, err)
+	}
+	go c.drain(p.Stderr)
+	return c, nil
+}
+
+func shut(files []*os.File) {
+	for _, f := range files {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
+
+// hold starts the program and keeps its thread until it is gone.
+func (c *Child) hold(cmd *exec.Cmd, mark string, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := cmd.Start(); err != nil {
+		started <- err
+		return
+	}
+	c.process = identify(cmd.Process.Pid, mark)
+	started <- nil
+	_ = cmd.Wait() // how it ended is in the state
+	c.state = cmd.ProcessState
+	close(c.done)
+}
+
+func (c *Child) drain(w io.Writer) {
+	defer close(c.pumped)
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := c.errs.Read(buf)
+		if n > 0 && w != nil {
+			_, _ = w.Write(buf[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Done is closed when the program itself is gone; others that it started may live.
+func (c *Child) Done() <-chan struct{} { return c.done }
+
+// Status says in words how the program ended, "" while it runs.
+func (c *Child) Status() string {
+	select {
+	case <-c.done:
+	default:
+		return ""
+	}
+	exit, signal := status(c.state)
+	if signal != "" {
+		return "it was ended by " + signal
+	}
+	return fmt.Sprintf("it ended with exit code %d", exit)
+}
+
+// End closes the program's stdin, gives it a moment to go, and then ends it and all
+// it started, within two seconds. It returns what even SIGKILL did not end. It may be
+// called more than once and from several goroutines.
+func (c *Child) End() []Member {
+	c.once.Do(func() {
+		_ = c.In.Close()
+		select {
+		case <-c.done:
+		case <-time.After(exitWait):
+		}
+		if left := await(c.process, members, pollEvery, nil); len(left) > 0 {
+			c.left = end(c.process, members)
+		}
+		if len(c.left) == 0 {
+			<-c.done
+		}
+		_ = c.Out.Close()
+		select {
+		case <-c.pumped: // what it said last may say why
+		case <-time.After(pipeQuiet): // a stranger holds the pipe
+		}
+		_ = c.errs.Close()
+		<-c.pumped
+	})
+	return c.left
+}

@@ -1,0 +1,269 @@
+// Package skill knows the skills: folders with a file SKILL.md that tells how a kind of
+// work is done, and with whatever else that needs. A model is told their names and
+// descriptions, and asks for the text of one when it needs it.
+//
+// They lie where Roo and other agents keep them: in .roo/skills and .agents/skills of
+// the workspace and of the home folder, those of one mode in skills-<mode> beside it.
+// SKILL.md begins with front matter (YAML between lines of "---") that holds name, which
+// is that of the folder, and description; modeSlugs, or the older mode, may name the
+// modes it is for.
+//
+// Of several skills of a name the workspace's counts before the home folder's, a mode's
+// before that of every mode, and .roo before .agents. A skill that cannot be used is left
+// out alone, with a reason.
+//
+// No link of the workspace's leads out of it: a repository must not bring along a name
+// that leads to what it may not read. In the home folder links are followed, as they are
+// the user's own. Files are read when they are asked for, so that an edit counts at once.
+//
+// Limits: 200 folders in one place and 100 skills in all; 256 KiB of a file.
+package skill
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/workspace/slash"
+)
+
+// Skill is one skill.
+type Skill struct {
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Source      string   `json:"source"` // project, global
+	Modes       []string `json:"modes"`  // that it is for; empty = every mode
+	Path        string   `json:"path"`   // of SKILL.md, absolute
+}
+
+// Limits.
+const (
+	maxFile        = 256 << 10 // bytes of one SKILL.md
+	maxFolders     = 200       // looked at in one place
+	maxSkills      = 100
+	maxName        = 64
+	maxDescription = 1024 // characters, as the standard has it
+)
+
+// Set is the skills of one workspace.
+type Set struct {
+	Workspace string // absolute folder; "" for none
+	Home      string // folder of the user's own .roo and .agents; "" for none
+}
+
+// ErrNone: there is no such skill in the mode.
+var ErrNone = errors.New("there is no such skill")
+
+// In lists the skills of a mode by their names, and says what cannot be used, and why.
+func (s Set) In(mode string) (list []Skill, notes []string) {
+	list, notes = s.all(mode)
+	slices.SortFunc(list, func(a, b Skill) int { return cmp.Compare(a.Name, b.Name) })
+	if len(list) > maxSkills {
+		notes = append(notes, fmt.Sprintf("only the first %d of %d skills are used", maxSkills, len(list)))
+		list = list[:maxSkills]
+	}
+	return list, notes
+}
+
+// Find gives a skill of a mode and its text without the front matter. ErrNone: there is
+// none of that name.
+func (s Set) Find(mode, name string) (k Skill, text string, err error) {
+	list, _ := s.In(mode)
+	i := slices.IndexFunc(list, func(k Skill) bool { return k.Name == name })
+	if i < 0 {
+		return Skill{}, "", ErrNone
+	}
+	k = list[i]
+	err = s.visit(k.Source, func(fsys fs.FS, root string) error {
+		rel, err := filepath.Rel(root, k.Path)
+		if err != nil {
+			return err
+		}
+		data, err := read(fsys, filepath.ToSlash(rel))
+		_, text = slash.Front(string(data))
+		return err
+	})
+	if err != nil {
+		return k, "", fmt.Errorf("read the skill %s: %w", name, err)
+	}
+	return k, text, nil
+}
+
+// all are the skills of a mode, of those with one name the one that counts.
+func (s Set) all(mode string) (list []Skill, notes []string) {
+	note := func(where, why string) {
+		notes = append(notes, fmt.Sprintf("the skill %s is left out: %s", where, why))
+	}
+	for _, source := range []string{"project", "global"} {
+		var found []Skill
+		err := s.visit(source, func(fsys fs.FS, root string) error {
+			for _, dir := range folders(mode) {
+				found = append(found, scan(fsys, root, dir, note)...)
+			}
+			return nil
+		})
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("the skills of %s cannot be read: %v", s.base(source), err))
+		}
+		for _, own := range []bool{true, false} { // those for this mode count before those for every mode
+			for _, k := range found {
+				have := slices.ContainsFunc(list, func(h Skill) bool { return h.Name == k.Name })
+				if own == (len(k.Modes) > 0) && !have && (!own || slices.Contains(k.Modes, mode)) {
+					k.Source = source
+					list = append(list, k)
+				}
+			}
+		}
+	}
+	return list, notes
+}
+
+// base is the folder that skills of a source lie below, "" for none.
+func (s Set) base(source string) string {
+	if source == "project" {
+		return s.Workspace
+	}
+	return s.Home
+}
+
+// visit lets f read a source's files; it does nothing where there is no such source.
+func (s Set) visit(source string, f func(fsys fs.FS, root string) error) error {
+	base := s.base(source)
+	switch {
+	case base == "":
+		return nil
+	case source == "global":
+		return f(os.DirFS(base), base)
+	}
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return reason(err)
+	}
+	defer root.Close()
+	return f(root.FS(), base)
+}
+
+// folder is one that skills may lie in, and the mode that all of them are for.
+type folder struct{ name, mode string }
+
+// folders are those of a source, those that count first before others.
+func folders(mode string) (out []folder) {
+	if slugForm.MatchString(mode) {
+		out = append(out, folder{".roo/skills-" + mode, mode}, folder{".agents/skills-" + mode, mode})
+	}
+	return append(out, folder{".roo/skills", ""}, folder{".agents/skills", ""})
+}
+
+var (
+	slugForm = regexp.MustCompile(`^[a-zA-Z0-9-]+$`)
+	nameForm = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+)
+
+// Valid reports whether something can be the name of a skill, as the standard has it:
+// small letters and digits with single dashes between them.
+func Valid(name string) bool { return len(name) <= maxName && nameForm.MatchString(name) }
+
+// scan reads what the skills in a folder say of themselves.
+func scan(fsys fs.FS, root string, dir folder, note func(where, why string)) (list []Skill) {
+	entries, err := fs.ReadDir(fsys, dir.name)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			note("in "+dir.name, reason(err).Error())
+		}
+		return nil
+	}
+	if len(entries) > maxFolders {
+		note("in "+dir.name, fmt.Sprintf("it holds %d entries, and the first %d are looked at", len(entries), maxFolders))
+		entries = entries[:maxFolders]
+	}
+	for _, e := range entries {
+		name := path.Join(dir.name, e.Name(), "SKILL.md")
+		if _, err := fs.Stat(fsys, name); err != nil {
+			if !errors.Is(err, fs.ErrNotExist) && !e.Type().IsRegular() {
+				note(name, reason(err).Error())
+			}
+			continue
+		}
+		k, err := describe(fsys, name, e.Name(), dir.mode)
+		if err != nil {
+			note(name, reason(err).Error())
+			continue
+		}
+		k.Path = filepath.Join(root, filepath.FromSlash(name))
+		list = append(list, k)
+	}
+	return list
+}
+
+// describe reads what a skill says of itself.
+func describe(fsys fs.FS, name, dir, mode string) (Skill, error) {
+	data, err := read(fsys, name)
+	if err != nil {
+		return Skill{}, err
+	}
+	front, _ := slash.Front(string(data))
+	k := Skill{Name: front.Text("name"), Description: strings.Join(strings.Fields(front.Text("description")), " ")}
+	switch list := front.List("modeSlugs"); {
+	case len(list) > 0:
+		k.Modes = list
+	case front.Text("mode") != "":
+		k.Modes = []string{front.Text("mode")}
+	case mode != "":
+		k.Modes = []string{mode}
+	}
+	switch {
+	case front == nil:
+		return k, errors.New(`it does not begin with front matter: lines of "---" around name and description`)
+	case k.Name == "":
+		return k, errors.New("its front matter has no name")
+	case k.Name != dir:
+		return k, fmt.Errorf("its name %q is not that of its folder", k.Name)
+	case !Valid(k.Name):
+		return k, fmt.Errorf("its name may hold small letters, digits and single dashes, at most %d characters", maxName)
+	case k.Description == "":
+		return k, errors.New("its front matter has no description")
+	case len([]rune(k.Description)) > maxDescription:
+		return k, fmt.Errorf("its description has more than %d characters", maxDescription)
+	}
+	return k, nil
+}
+
+// read reads one file of bounded size.
+func read(fsys fs.FS, name string) ([]byte, error) {
+	info, err := fs.Stat(fsys, name)
+	switch {
+	case err != nil:
+		return nil, reason(err)
+	case !info.Mode().IsRegular(): // opening a pipe would wait for ever
+		return nil, errors.New("it is no regular file")
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("it has more than %d bytes", maxFile)
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, reason(err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	data, err := io.ReadAll(io.LimitReader(f, maxFile))
+	if err != nil {
+		return nil, reason(err)
+	}
+	return data, nil
+}
+
+// reason is an error without the path, which is said before it.
+func reason(err error) error {
+	var where *fs.PathError
+	if errors.As(err, &where) {
+		return where.Err
+	}
+	return err
+}
