@@ -22,7 +22,7 @@ const (
 	ModeAsk   = "ask"   // free: reading inside the workspace
 	ModeRead  = "read"  // and reading outside
 	ModeEdits = "edits" // and writing inside
-	ModeAll   = "all"   // and all else, except protected files and what a deny matches
+	ModeAll   = "all"   // and all else, except protected files, writes that a link leads out, and what a deny matches
 )
 
 // mcp is the class of what MCP servers offer: a call of their own, with "server/tool"
@@ -111,6 +111,8 @@ func decideClass(p Policy, class tool.Class, ask tool.Ask) Decision {
 		return by(Ask, "an unknown kind of call")
 	case ask.Protected:
 		return by(Ask, "it touches a protected file")
+	case class == tool.Write && ask.Led:
+		return by(Ask, "a link leads the write out of the workspace")
 	case p.Mode == ModeAll:
 		return by(Allow, "everything but protected files is allowed")
 	case ask.Ignored:

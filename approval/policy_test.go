@@ -26,6 +26,8 @@ func TestDecide(t *testing.T) {
 		{"read ignored", tool.Read, ign, "???a??"},
 		{"write inside", tool.Write, in, "??aa??"},
 		{"write outside", tool.Write, out, "???a??"},
+		{"write through a link out", tool.Write, tool.Ask{Outside: true, Led: true}, "??????"},
+		{"read through a link out", tool.Read, tool.Ask{Outside: true, Led: true}, "?aaa??"},
 		{"write protected", tool.Write, prot, "??????"},
 		{"write ignored", tool.Write, ign, "???a??"},
 		{"command", tool.Command, cmd("ls"), "???a??"},

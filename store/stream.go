@@ -64,8 +64,13 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[Partial, error]
 			return
 		}
 		known, stale := l.parted()
+		left := false // nobody waits any more
 		give := func(places []int) bool {
-			return ctx.Err() == nil && yield(l.partial(ctx, places, len(l.all)-len(stale)), nil)
+			if ctx.Err() != nil {
+				return false
+			}
+			left = !yield(l.partial(ctx, places, len(l.all)-len(stale)), nil)
+			return !left
 		}
 		if n := min(first, len(known)); n > 0 && !give(known[:n]) {
 			return
@@ -90,12 +95,12 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[Partial, error]
 				break
 			}
 		}
+		if left {
+			return // also when the context has ended by now
+		}
 		if err := ctx.Err(); err != nil {
 			yield(Partial{}, err)
 			return
-		}
-		if len(stale) > 0 {
-			return // nobody waits any more
 		}
 		l.mark()
 		var f Filter

@@ -171,6 +171,33 @@ func TestStreamThatIsLeft(t *testing.T) {
 	}
 }
 
+// Whoever ends the context and leaves, after any part, is given nothing more: an
+// iterator that goes on then ends the program.
+func TestStreamThatIsLeftWithItsContext(t *testing.T) {
+	storage, root := manyTasks(t, 60), t.TempDir()
+	for _, cached := range []bool{false, true} {
+		for after := 0; ; after++ {
+			cache := t.TempDir()
+			if cached {
+				stream(t, openCached(t, root, cache, storage), 10)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			n := 0
+			for _, err := range openCached(t, root, cache, storage).Stream(ctx, 10) {
+				if check(t, err); n == after {
+					cancel()
+					break
+				}
+				n++
+			}
+			cancel()
+			if n < after {
+				break
+			}
+		}
+	}
+}
+
 func TestStreamOfAnUnreachableRoot(t *testing.T) {
 	storage, root, cache := manyTasks(t, 30), t.TempDir(), t.TempDir()
 	stream(t, openCached(t, root, cache, storage), 10)

@@ -102,6 +102,7 @@ type Ask struct {
 	Paths     []string // workspace paths it touches, as given by Resolve
 	Command   string   // the command line of a command
 	Outside   bool     // touches something outside the workspace, symlinks followed
+	Led       bool     // and its path does not show it: a link in the workspace leads there
 	Protected bool     // touches a write-protected file
 	Ignored   bool     // touches what .rooignore hides
 	Mode      string   // the mode that the task goes on in when it is done, "" = as it is

@@ -62,7 +62,8 @@ func TestLinksAgainstTheLibrary(t *testing.T) {
 				r.Fatalf("%s: %v is not what stands there: %v", path, info, err)
 			}
 			p, err := w.Resolve(path)
-			if err != nil || p.Real != want || p.Outside == (want == root || strings.HasPrefix(want, root+"/")) {
+			if err != nil || p.Real != want || p.Outside == (want == root || strings.HasPrefix(want, root+"/")) ||
+				p.Led != (p.Outside && (path == root || strings.HasPrefix(path, root+"/"))) {
 				r.Fatalf("%+v %v", p, err)
 			}
 		}

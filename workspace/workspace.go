@@ -69,6 +69,7 @@ type Path struct {
 	Readable  string // for people: relative with "/", the folder's name for the root, absolute when outside
 	Place     string // the same for Real
 	Outside   bool   // Real lies outside the workspace
+	Led       bool   // a link leads it out: Abs lies in the workspace, Real does not
 	Ignored   bool   // .rooignore hides Real
 	Protected bool   // a file that steers agents or editors; writing it needs its own consent
 }
@@ -136,6 +137,7 @@ func (w *Workspace) resolve(path string, rules *Ignore) (Path, error) {
 	realRel, inside := within(w.root, real)
 	absRel, lexInside := within(w.root, abs)
 	p.Outside = !inside
+	p.Led = lexInside && !inside
 	p.Place = filepath.ToSlash(real)
 	if inside {
 		p.Place = w.readable(realRel)

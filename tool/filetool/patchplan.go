@@ -100,6 +100,7 @@ func (s *patchSet) ask() tool.Ask {
 	for _, f := range s.order {
 		a.Paths = append(a.Paths, f.path.Places()...)
 		a.Outside = a.Outside || f.path.Outside
+		a.Led = a.Led || f.path.Led
 		a.Protected = a.Protected || f.path.Protected
 		a.Ignored = a.Ignored || f.path.Ignored
 	}
