@@ -40,6 +40,7 @@ type glance struct {
 	path workspace.Path
 	was  workspace.FileState
 	at   int64 // when, Unix milliseconds
+	past bool  // its content was looked at when the moment of its times was over
 }
 
 // staleFile is a known file that somebody else changed since the newest record of it.
@@ -121,8 +122,15 @@ func (s *sight) look(ctx context.Context, a *Agent, k *task.Known) (workspace.Si
 		_, have := s.texts[r.Hash]
 		whole = !have
 	}
-	look := workspace.Look{Was: g.was, At: g.at, Limit: lookLimit, Keep: keepFile, Whole: whole}
 	at := a.Now()
+	unsettled, past := g.was.Unsettled(at)
+	look := workspace.Look{
+		Was: g.was, At: g.at, Limit: lookLimit, Keep: keepFile, Whole: whole,
+		// A file that was written a moment ago is read once more when that moment is over, and
+		// when its times are settled: to read it in each turn until then costs a quick model's
+		// turns more than all the rest.
+		Calm: unsettled && g.past,
+	}
 	now, err := a.Workspace.Judge(ctx, g.path, look)
 	if err != nil || now.Verdict != workspace.Fresh {
 		// A folder above it may be a link by now, or the file be hidden.
@@ -142,8 +150,11 @@ func (s *sight) look(ctx context.Context, a *Agent, k *task.Known) (workspace.Si
 	}
 	if now.State.Hash != "" && now.State != g.was {
 		g.was, g.at = now.State, at
-	} else if now.Data != nil {
+	}
+	if now.Read {
 		g.at = at
+		_, g.past = g.was.Unsettled(at)
+		g.past = g.past && past
 	}
 	return now, g.path, false
 }

@@ -28,6 +28,7 @@ type Sight struct {
 	Verdict Verdict
 	State   FileState
 	Data    []byte // the content, if it was read and is not larger than Look.Keep
+	Read    bool   // the content was looked at
 }
 
 // Look says how a file is looked at.
@@ -37,6 +38,7 @@ type Look struct {
 	Limit int64     // a file of more bytes is judged by its size alone; 0 = none is
 	Keep  int64     // Data is given up to that many bytes; 0 = never
 	Whole bool      // read it even where its stat says that it is the same, for Data
+	Calm  bool      // the content was looked at since the file's times, and is looked at again when they are settled: trust its stat until then
 }
 
 // Judge looks whether the file at p is the one that was recorded, by its content. Stat
@@ -74,11 +76,12 @@ func (w *Workspace) Judge(ctx context.Context, p Path, l Look) (Sight, error) {
 		}
 		return s, nil
 	}
-	sure := known && was.SameStat(now) && max(was.MTime, was.CTime)/1e6 <= l.At-settled
+	sure := known && was.SameStat(now) && (l.Calm || max(was.MTime, was.CTime)/1e6 <= l.At-settled)
 	small := now.Size <= l.Keep && l.Keep > 0
 	if sure && (!l.Whole || !small) {
 		return Sight{Verdict: Fresh, State: was}, nil
 	}
+	s.Read = true
 	if small {
 		s.Data, s.State, err = w.Read(ctx, p, l.Keep)
 		var grown *TooLargeError
@@ -104,6 +107,14 @@ func (w *Workspace) Judge(ctx context.Context, p Path, l Look) (Sight, error) {
 		s.Verdict = Fresh
 	}
 	return s, nil
+}
+
+// Unsettled reports whether a file's times lie so little before now, in Unix
+// milliseconds, that its stat alone does not say that it is unchanged; past says that
+// they are at least over, in steps as file systems on a disk of one's own keep them.
+func (s FileState) Unsettled(now int64) (unsettled, past bool) {
+	age := now - max(s.MTime, s.CTime)/1e6
+	return age < settled, age >= 50
 }
 
 // Dated judges a file of which only a date is known, in Unix milliseconds: it is
