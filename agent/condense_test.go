@@ -15,6 +15,7 @@ import (
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/tool"
 )
 
 // summaries makes a bench's model answer requests for summaries.
@@ -247,4 +248,34 @@ func asStrings(list [][]byte) (out []string) {
 func priced() catalogue.Prices {
 	in, out := int64(1_000_000), int64(2_000_000)
 	return catalogue.Prices{Input: &in, Output: &out}
+}
+
+// What a summary stands for is not sent, so leaving it out would not make a request
+// shorter: another way is found when a provider finds it too long.
+func TestOverflowBehindASummary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := chatty(t, 12, 9, tooLong()).summaries(turn{text: "so far"})
+		b.model.turns[4] = finish("for now")
+		b.tool("look").run = func(_ context.Context, _ tool.Output, input string) (tool.Result, error) {
+			n := 400
+			if strings.Contains(input, "thing1") {
+				n = 40_000
+			}
+			return tool.Result{Text: input + strings.Repeat(" word", n)}, nil
+		}
+		want(t, b.start(agent.Input{Text: "the words"}), "completed", "")
+		_, err := b.agent.Condense(t.Context(), "")
+		b.must(err)
+		b.prepare()
+		b.tool("look").run = func(_ context.Context, _ tool.Output, input string) (tool.Result, error) {
+			return tool.Result{Text: input + strings.Repeat(" word", 400)}, nil
+		}
+		want(t, b.start(agent.Input{Text: "go on"}), "completed", "")
+		if w := b.disk.state.Withheld; len(w) > 0 {
+			t.Errorf("left out, although it was not sent: %+v", w)
+		}
+		if !strings.Contains(history(b.disk.state), "Sliding window truncation") {
+			t.Error("the request was not made shorter")
+		}
+	})
 }

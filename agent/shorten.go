@@ -218,10 +218,17 @@ func (a *Agent) shorten(ctx context.Context, d *draft, refused *llm.Error) (*dra
 const minLarge = 4 << 10
 
 // largest is the largest call or result of what is sent, its size, and the size of
-// all that is sent.
+// all that is sent. What a summary stands for is not sent.
 func (a *Agent) largest() (at contextwindow.Origin, size, total int) {
 	messages := a.sendable()
+	sent := map[*task.Message]bool{}
+	for _, m := range a.state().Sent() {
+		sent[m] = true
+	}
 	for i, m := range a.state().API() {
+		if !sent[m] {
+			continue
+		}
 		raw := messages[i]
 		n, images := contextwindow.Weigh(raw)
 		if tag, _ := esjson.GetString(raw, "truncationParent"); tag != "" {

@@ -30,6 +30,10 @@ func (a *App) forkCommand() *cobra.Command {
 				if r.dir != "" {
 					s.Workspace = a.abs(r.dir)
 				}
+				if r.provider != "" && r.provider != s.Provider {
+					// Another provider's model, address and key mean nothing here.
+					s.Model, s.BaseURL, s.Account = "", "", ""
+				}
 				for to, given := range map[*string]string{
 					&s.Mode: r.mode, &s.Provider: r.provider, &s.Model: a.modelName(r.provider, r.model), &s.BaseURL: r.baseURL,
 				} {

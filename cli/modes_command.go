@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +12,6 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/mode"
-	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -140,32 +138,5 @@ func (a *App) modeNames(cmd *cobra.Command, _ []string, _ string) ([]string, cob
 // settings, and those of the editors' storages that tasks are read from.
 func (a *App) modeFiles(settings string) []string {
 	const name = "custom_modes.yaml"
-	files := []string{filepath.Join(filepath.Dir(settings), name), importedModes(settings)}
-	sources, err := a.global(a.flags.sources, "sources")
-	if err != nil {
-		return files
-	}
-	named := list(sources)
-	add := func(dir string) {
-		path := filepath.Join(dir, "settings", name)
-		if _, err := os.Stat(path); err == nil && !slices.Contains(files, path) {
-			files = append(files, path)
-		}
-	}
-	for _, dir := range named {
-		if dir != "auto" && dir != "none" {
-			add(a.abs(dir))
-		}
-	}
-	if len(named) > 0 && !slices.Contains(named, "auto") {
-		return files
-	}
-	env, err := roofmt.SystemEnv()
-	if err != nil {
-		return files
-	}
-	for _, place := range roofmt.DefaultStorages(env) {
-		add(place.Dir)
-	}
-	return files
+	return append([]string{filepath.Join(filepath.Dir(settings), name), importedModes(settings)}, a.editorFiles(name)...)
 }

@@ -57,7 +57,7 @@ type Model struct {
 	act    action
 	help   bool
 	choice Choice
-	failed any // what a command panicked with
+	failed any // what the model or a command panicked with
 }
 
 // New makes a model. Its commands end with ctx; Close waits for them.

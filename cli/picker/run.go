@@ -25,7 +25,10 @@ func Run(ctx context.Context, desk Desk, in, out *os.File, o Options) (Choice, e
 	// Signals are the caller's: it knows which exit code belongs to which. The context
 	// ends the screen as the person would: told of it, bubbletea would leave its reader
 	// of the terminal behind.
-	p := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithColorProfile(profile))
+	var p *tea.Program
+	g := &guard{Model: m, quit: func() { p.Quit() }}
+	defer g.busy.Wait()
+	p = tea.NewProgram(g, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithColorProfile(profile))
 	told := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(told)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,6 +19,13 @@ import (
 type broken struct{ counter }
 
 func (*broken) Tasks(context.Context) iter.Seq2[Found, error] { panic("a mistake") }
+
+// late is a Desk that fails while the list is read.
+type late struct{ counter }
+
+func (*late) Tasks(context.Context) iter.Seq2[Found, error] {
+	return func(func(Found, error) bool) { panic("a mistake") }
+}
 
 // pty opens a terminal; what is drawn goes to nobody.
 func pty(t *testing.T) *os.File {
@@ -71,11 +79,14 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		desk Desk
+		o    Options
 		end  bool
 		want error
 	}{
-		{"a panic", new(broken), false, ErrPanic},
-		{"an end from outside", &counter{parts: whole(chores("paint"))}, true, context.Canceled},
+		{"a panic at the start", new(broken), Options{}, false, ErrPanic},
+		{"a panic while the list is read", new(late), Options{}, false, ErrPanic},
+		{"a panic while it is drawn", &counter{parts: whole(chores("paint"))}, Options{Now: func() time.Time { panic("a mistake") }}, false, ErrPanic},
+		{"an end from outside", &counter{parts: whole(chores("paint"))}, Options{}, true, context.Canceled},
 	} {
 		terminal := pty(t)
 		before, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
@@ -86,7 +97,7 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 		if tt.end {
 			cancel()
 		}
-		_, err = Run(ctx, tt.desk, terminal, terminal, Options{})
+		_, err = Run(ctx, tt.desk, terminal, terminal, tt.o)
 		cancel()
 		if !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v", tt.name, err)

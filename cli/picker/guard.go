@@ -1,0 +1,47 @@
+package picker
+
+import (
+	"sync"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// guard keeps a panic of the model from bubbletea. After one, bubbletea gives the
+// terminal back while its reader still waits at it, and that reader would swallow
+// what is typed next; an end like any other waits for the reader.
+type guard struct {
+	*Model
+	quit func() // ends the program
+	once sync.Once
+	busy sync.WaitGroup
+}
+
+func (g *guard) Init() (cmd tea.Cmd) {
+	defer g.catch(&cmd)
+	return g.Model.Init()
+}
+
+func (g *guard) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
+	defer g.catch(&cmd)
+	_, cmd = g.Model.Update(msg)
+	return g, cmd
+}
+
+// View cannot ask for the end, so somebody else has to.
+func (g *guard) View() (v tea.View) {
+	var cmd tea.Cmd
+	defer func() {
+		if cmd != nil {
+			v = tea.NewView("")
+			g.once.Do(func() { g.busy.Go(g.quit) })
+		}
+	}()
+	defer g.catch(&cmd)
+	return g.Model.View()
+}
+
+func (g *guard) catch(cmd *tea.Cmd) {
+	if what := recover(); what != nil {
+		g.failed, *cmd = what, tea.Quit
+	}
+}
