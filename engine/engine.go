@@ -250,9 +250,10 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, r Request) *Run
 	id := uuid.NewString()
 	t.By(id)
 	ctx, cancel := context.WithCancelCause(context.Background())
+	dir, err := spool.Make("")
 	run := &Run{
 		ID: id, TaskID: t.Ref.ID, engine: e, task: t, ctx: ctx, cancel: cancel,
-		done: make(chan struct{}), stream: newStream(), interactive: r.Interactive,
+		done: make(chan struct{}), stream: newStream(dir), spool: dir, spoolErr: err, interactive: r.Interactive,
 		answers: map[string]*place{}, limits: s.Limits, active: make(chan struct{}, 1),
 		req: r, settled: make(chan struct{}), budget: e.shared(t, s.Limits, r),
 	}
@@ -260,11 +261,6 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, r Request) *Run
 	if run.budget != nil {
 		run.budget.purse = purse
 	}
-	dir, err := spool.Make("")
-	if err != nil {
-		run.spoolErr = err
-	}
-	run.spool = dir
 	run.found = append(append(append(run.found, p.notes...), e.priceless(s, p, r)...), e.endStrays(t.Ref)...)
 	run.agent = &agent.Agent{
 		Task: recorder{t, run, purse}, Provider: p.provider.llm, Model: p.model, Tools: e.tools(t.Ref.ID), Offer: e.offer(), Outputs: historytool.Beside(t.Ref.Dir), Workspace: p.workspace,

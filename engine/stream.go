@@ -2,10 +2,13 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/roost-dev/roost/esjson"
 )
 
 // liveBacklog is how many live events a slow listener may lag behind before it
@@ -17,6 +20,7 @@ const liveBacklog = 4096
 type stream struct {
 	mu     sync.Mutex
 	events []Event // durable, in order
+	old    backlog // what the older of them hold
 	seq    uint64  // the newest commit in them
 	ended  bool
 	ears   map[*ear]struct{}
@@ -36,7 +40,11 @@ type liveEvent struct {
 	behind int
 }
 
-func newStream() *stream { return &stream{ears: map[*ear]struct{}{}} }
+// newStream makes a stream that may use a private folder for what is long past; "" =
+// it stays in memory.
+func newStream(dir string) *stream {
+	return &stream{ears: map[*ear]struct{}{}, old: backlog{dir: dir}}
+}
 
 // listen adds a listener; quit must be called.
 func (s *stream) listen() (e *ear, quit func()) {
@@ -64,9 +72,16 @@ func (s *stream) signal() {
 func (s *stream) add(seq uint64, events []Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.events, s.seq = append(s.events, events...), seq
-	s.signal()
+	s.seq = seq
+	s.append(events...)
 	s.up.hear(events)
+}
+
+// append adds durable events for everybody who listens now or later. The caller holds mu.
+func (s *stream) append(events ...Event) {
+	s.events = append(s.events, events...)
+	s.old.tidy(s.events, len(events))
+	s.signal()
 }
 
 // join lets another stream hear this one from now on; nil ends that. A stream is
@@ -76,7 +91,15 @@ func (s *stream) join(up *stream) {
 	defer s.mu.Unlock()
 	s.up = up
 	if up != nil {
-		up.hear(s.events)
+		for next := 0; next < len(s.events); {
+			events, err := s.old.fill(s.part(next, len(s.events)))
+			up.hear(events)
+			next += len(events)
+			if err != nil {
+				up.hear([]Event{unread(s.events[next], err)})
+				return
+			}
+		}
 	}
 }
 
@@ -91,8 +114,7 @@ func (s *stream) hear(events []Event) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.events = append(s.events, below...)
-	s.signal()
+	s.append(below...)
 	s.up.hear(below)
 }
 
@@ -101,6 +123,23 @@ func (s *stream) end() {
 	defer s.mu.Unlock()
 	s.ended = true
 	s.signal()
+}
+
+// part copies some of the durable events from one on, up to another, and says where
+// the data of those lies that were put away. The caller holds mu.
+func (s *stream) part(from, to int) ([]Event, []slot) {
+	to = min(to, from+backlogBatch)
+	slots := s.old.slots[min(from, len(s.old.slots)):min(to, len(s.old.slots))]
+	return slices.Clone(s.events[from:to]), slots
+}
+
+// unread tells a listener that what comes is lost to it. The log has it.
+func unread(e Event, err error) Event {
+	var o esjson.Object
+	o.String("type", "notice")
+	o.String("task_id", e.Task)
+	o.String("text", fmt.Sprintf("events cannot be shown any more: %v; the task goes on, and roost show has them", err))
+	return Event{Type: "notice", Task: e.Task, Run: e.Run, At: e.At, Depth: e.Depth, Data: o.Bytes()}
 }
 
 // live offers an event to those who listen now.
@@ -130,8 +169,7 @@ func (s *stream) live(e Event) {
 func (s *stream) keep(e Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.events = append(s.events, e)
-	s.signal()
+	s.append(e)
 	s.up.hear([]Event{e})
 }
 
@@ -166,13 +204,24 @@ func (s *stream) follow(ctx context.Context) iter.Seq[Event] {
 		next := 0
 		for ctx.Err() == nil {
 			s.mu.Lock()
-			durable, ended := s.events, s.ended
+			durable, ended := len(s.events), s.ended
 			said := e.heard
 			e.heard = nil
 			s.mu.Unlock()
 			until := func(n int) bool {
-				for ; next < n; next++ {
-					if !yield(durable[next]) {
+				for next < n {
+					s.mu.Lock()
+					events, slots := s.part(next, n)
+					s.mu.Unlock()
+					wanted := events[len(events)-1]
+					events, err := s.old.fill(events, slots)
+					for _, e := range events {
+						if next++; !yield(e) {
+							return false
+						}
+					}
+					if err != nil {
+						yield(unread(wanted, err))
 						return false
 					}
 				}
@@ -185,7 +234,7 @@ func (s *stream) follow(ctx context.Context) iter.Seq[Event] {
 					return
 				}
 			}
-			if !until(len(durable)) {
+			if !until(durable) {
 				return
 			}
 			if ended {

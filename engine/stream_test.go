@@ -38,7 +38,7 @@ func heard(ctx context.Context, s *stream) (out []string) {
 // first, in order and once.
 func TestEveryListenerGetsAllThatIsDurable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := newStream()
+		s := newStream("")
 		total := rapid.IntRange(0, 30).Draw(t, "events")
 		joins := rapid.SliceOfN(rapid.IntRange(0, total), 1, 5).Draw(t, "joins")
 		var want []string
@@ -74,7 +74,7 @@ func TestEveryListenerGetsAllThatIsDurable(t *testing.T) {
 
 func TestLiveEventsComeBeforeTheCommitTheyLedTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStream()
+		s := newStream("")
 		got := make(chan []string)
 		go func() { got <- heard(t.Context(), s) }()
 		synctest.Wait()
@@ -95,7 +95,7 @@ func TestLiveEventsComeBeforeTheCommitTheyLedTo(t *testing.T) {
 // kept for it is bounded; it misses live events only.
 func TestStuckListenerIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStream()
+		s := newStream("")
 		release, got := make(chan struct{}), make(chan []string)
 		go func() {
 			var out []string
@@ -144,7 +144,7 @@ func TestStuckListenerIsBounded(t *testing.T) {
 
 // A listener's end touches nobody else, and leaves nothing behind.
 func TestListenersComeAndGo(t *testing.T) {
-	s := newStream()
+	s := newStream("")
 	s.add(1, durable(1))
 	for range 10 {
 		for range s.follow(t.Context()) {
@@ -164,7 +164,7 @@ func TestListenersComeAndGo(t *testing.T) {
 // A notice that nobody hears yet waits for the first who comes; a delta does not,
 // because its text comes again.
 func TestNoticesWaitForAListener(t *testing.T) {
-	s := newStream()
+	s := newStream("")
 	s.live(Event{Type: "notice", Data: []byte("early")})
 	s.live(delta(1))
 	s.add(1, durable(1))
@@ -178,7 +178,7 @@ func TestNoticesWaitForAListener(t *testing.T) {
 // not for a pump that has ended.
 func TestWaitingForTheLastCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, over := newStream(), make(chan struct{})
+		s, over := newStream(""), make(chan struct{})
 		begun := time.Now()
 		s.waitFor(1, 5*time.Second, over)
 		if took := time.Since(begun); took != 5*time.Second {

@@ -23,7 +23,11 @@ import (
 // a catalogue gives, whole and in pages.
 func TestSearchAgreesWithReadingAll(t *testing.T) {
 	said := []string{"red fence", "the red hedge", "登录 错误 red", "handle_click(x)", "src/red/fence.go", strings.Repeat("red ", 3000), "\\ud83d\\ude42 red", "nothing"}
-	for seed := range uint64(6) {
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 1))
 		storage, cache, root := filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline"), t.TempDir(), t.TempDir()
 		with, without := searching(t, root, cache, storage), searching(t, root, "", storage)
