@@ -103,6 +103,9 @@ type Agent struct {
 	Shared    Shared           // limits in common with other tasks; nil = none
 	Servers   Servers          // MCP servers; nil = there are none
 	Subtasks  Subtasks         // runs what new_task asks for; nil = there are none
+	Others    OtherTasks       // nil = nothing is known of other tasks
+	// Checkpoints keep what files held before they are changed; nil = nothing is kept.
+	Checkpoints Checkpoints
 	// Skills lists the skills of a mode, and what of them cannot be used. It is asked when
 	// Rules is. nil = there are none.
 	Skills func(slug string) (list []skill.Skill, notes []string)
@@ -120,6 +123,7 @@ type Agent struct {
 	todos     todos
 	window    window
 	sight     sight
+	keeping   keeping
 	lastTS    int64
 	mistakes  int
 	refusals  int    // replies in a row of which the policy refused every call

@@ -146,9 +146,18 @@ func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan t
 			return nil, err
 		}
 	}
+	b.warn(ctx, c, spec, &ask, decision)
 	granted, d, row, out, err := b.agree(ctx, c, spec, ask, decision)
 	if out != nil || err != nil || granted.State == "denied" {
 		return out, err
+	}
+	found, refused := b.before(ctx, d, c, spec, ask)
+	defer found.close()
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case refused != "":
+		return nil, b.finish(ctx, c, verdict{outcome: "error", text: a.mask(failure(refused)), isError: true, approval: granted, before: d.events})
 	}
 	d.put(task.ToolStarted{
 		Call: c.ID, Name: spec.Name, Replay: string(spec.Replay), Message: row, Approval: granted,
@@ -171,11 +180,11 @@ func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan t
 	shown := &output{agent: a, ctx: ctx, call: c.ID, command: spec.Class == tool.Command, server: spec.Class == tool.MCP}
 	result, err := a.body(ctx, spec, plan, shown)
 	failpoint.Hit("tool.ran")
-	return nil, b.conclude(ctx, c, result, err, shown, granted)
+	return nil, b.conclude(ctx, c, result, err, shown, granted, found)
 }
 
 // conclude commits what a tool's body did.
-func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err error, out *output, granted *task.Approval) error {
+func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err error, out *output, granted *task.Approval, found guard) error {
 	a := b.agent
 	v := verdict{outcome: "ok", text: a.mask(r.Text), images: r.Images, isError: r.IsError, approval: granted, exit: r.Exit}
 	var wrong *tool.InputError
@@ -211,6 +220,7 @@ func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err e
 		v.after = append(v.after, fileChanged(f))
 	}
 	b.lead(r.Mode, &v)
+	v.changes = b.changes(ctx, found)
 	if err := b.finish(ctx, c, v); err != nil {
 		return err
 	}
@@ -260,6 +270,7 @@ type verdict struct {
 	artifact string
 	before   []task.Event // rows that belong before the outcome
 	after    []task.Event
+	changes  []task.CheckpointFile // by a command
 }
 
 func (b *batch) finish(ctx context.Context, c *task.Call, v verdict) error {
@@ -279,6 +290,7 @@ func (b *batch) finish(ctx context.Context, c *task.Call, v verdict) error {
 		}
 	}
 	d.put(v.after...)
+	d.afterCommand(ctx, c.ID, v.changes)
 	if b.last && ctx.Err() == nil && (a.World == nil || len(a.state().Queue) == 0) {
 		// Nothing comes between the last outcome and the turn that tells the model, but
 		// words of the person: looking up what they mention takes its time, and an

@@ -54,6 +54,11 @@ func (d *draft) change(id uint64, raw []byte) {
 func (d *draft) userTurn(results []string, blocks []task.Piece) {
 	a := d.agent
 	changed := d.changed(results)
+	var calls []*task.Call
+	for _, id := range results {
+		calls = append(calls, a.state().Call(id))
+	}
+	d.afterTurn(context.Background(), calls) // its time is bounded
 	var pieces []task.Piece
 	sep := `{"role":"user","content":[`
 	add := func(p task.Piece) {

@@ -35,7 +35,9 @@ func (b *batch) ask(ctx context.Context, d *draft, q task.QuestionOpened, always
 	if out != nil || err != nil {
 		return Answer{}, out, err
 	}
+	stop := a.attend(ctx, "you are asked", afterQuestion)
 	answer, err := a.Asker.Ask(ctx, q)
+	stop()
 	if errors.Is(err, ErrNobody) {
 		return Answer{}, waiting(q), nil
 	}

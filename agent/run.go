@@ -23,6 +23,7 @@ const (
 // outcome, it is committed and saved before Run returns, unless saving is what
 // failed.
 func (a *Agent) Run(ctx context.Context, in Input) Outcome {
+	defer a.sight.close()
 	a.equip()
 	a.lastTS, a.first = a.state().LastTS(), true
 	out := a.run(ctx, in)
@@ -185,7 +186,10 @@ func (a *Agent) end(ctx context.Context, out Outcome) Outcome {
 	if out.State == "waiting" {
 		event = task.RunWaiting{Run: a.RunID, Question: out.Question, Child: out.Child}
 	}
-	err := a.commit(bg, event)
+	d := a.draft()
+	d.afterTurn(ctx, a.untold())
+	d.put(event)
+	err := d.commit(bg)
 	if err == nil {
 		err = a.Task.Barrier(bg)
 	}

@@ -34,7 +34,11 @@ func (b *batch) settle(ctx context.Context, c *task.Call, t tool.Tool) (bool, er
 	text := "The program was killed while this tool ran. It is not known whether, or how far, it took effect. " +
 		"It was not run again. Check the state of things before you decide to repeat it."
 	a.notice(fmt.Sprintf("%s was interrupted: its outcome is unknown, and it is not run again", c.Name))
-	return false, b.finish(ctx, c, verdict{outcome: "unknown", text: text, isError: true})
+	v := verdict{outcome: "unknown", text: text, isError: true}
+	if commands(t.Spec().Class) {
+		v.changes = b.looked(ctx)
+	}
+	return false, b.finish(ctx, c, v)
 }
 
 // inspect looks at the files to see whether a write took place.

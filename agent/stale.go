@@ -9,29 +9,30 @@ import (
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
+	"github.com/roost-dev/roost/workspace/watch"
 )
 
 // Bounds of looking at the files that the model knows.
 const (
 	lookFor   = 2 * time.Second // one look; what it does not come to is looked at first the next time
 	lookLimit = 32 << 20        // bytes: a larger file is judged by its size alone
-	keepFile  = 64 << 10        // bytes: the content of a file up to that is kept, to tell what changed in it
-	keepAll   = 16 << 20        // bytes of all that is kept
 )
 
 // sight is what a run remembers of the files that the model knows, so that looking
 // whether they changed costs one stat each. All of it can be had again from the log and
 // the disk, and is after a restart; what the model was told of is in the log alone.
 type sight struct {
-	mu       sync.Mutex // a plan that was given up may still ask what the model saw
-	known    task.Knowledge
-	glances  map[string]*glance
-	first    int               // where the next look begins
-	texts    map[string][]byte // contents, by hash
-	order    []string          // of texts, oldest first
-	size     int               // of texts, bytes
-	commands bool              // one ran since the last turn
-	others   map[string]string // what was found changed before it ran: path, hash
+	mu        sync.Mutex // a plan that was given up may still ask what the model saw
+	known     task.Knowledge
+	glances   map[string]*glance
+	first     int               // where the next look begins
+	texts     texts             // contents
+	unread    []string          // files that the model knows anew, and that were not looked at since
+	watch     *watch.Watcher    // nil while the files are few
+	wholeAt   int64             // when all files were looked at, Unix milliseconds
+	announced map[string]string // what the person was told of and the model was not: path, hash
+	commands  bool              // one ran since the last turn
+	others    map[string]string // what was found changed before it ran: path, hash
 }
 
 // glance is the newest thing known of how a file lies on the disk.
@@ -41,6 +42,9 @@ type glance struct {
 	was  workspace.FileState
 	at   int64 // when, Unix milliseconds
 	past bool  // its content was looked at when the moment of its times was over
+
+	covered bool // the watcher tells of changes since the last look
+	dirty   bool // it is to be looked at
 }
 
 // staleFile is a known file that somebody else changed since the newest record of it.
@@ -60,13 +64,16 @@ func (a *Agent) staleFiles(ctx context.Context, skip []task.Event) []staleFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known.Follow(a.state().Files)
+	s.texts.dir = a.SpoolDir
+	at := a.Now()
+	whole := s.hinted(a.Workspace.Root(), at)
 	ctx, cancel := context.WithTimeout(ctx, lookFor)
 	defer cancel()
 	pending := map[string]bool{}
 	for _, e := range skip {
 		if f, ok := e.(task.FileChanged); ok {
 			pending[f.Path] = true
-			s.learn(ctx, a.Workspace, f)
+			s.unread = append(s.unread, f.Path)
 		}
 	}
 	files := s.known.Files()
@@ -78,51 +85,69 @@ func (a *Agent) staleFiles(ctx context.Context, skip []task.Event) []staleFile {
 			return out
 		}
 		k := files[n]
-		if pending[k.Path] || !k.Last.Judgeable() {
+		if pending[k.Path] || !k.Last.Judgeable() || !whole && s.glances[k.Path].calm(k.Last.Seq) {
 			continue
 		}
-		if now, path, changed := s.look(ctx, a, k); changed {
+		if now, path, changed := s.look(ctx, a.Workspace, k, at); changed {
 			out = append(out, staleFile{k, path, now})
 		}
 	}
-	s.first = 0
+	if s.first = 0; whole {
+		s.wholeAt = at
+	}
 	slices.SortStableFunc(out, func(x, y staleFile) int { return int(x.known.Last.Seq) - int(y.known.Last.Seq) })
 	return out
 }
 
-// learn keeps the content of a file that the model got to know a moment ago.
-func (s *sight) learn(ctx context.Context, w *workspace.Workspace, f task.FileChanged) {
-	if f.Hash == "" || f.Size > keepFile || s.texts[f.Hash] != nil {
-		return
+// learnBeside looks at files that the model got to know a moment ago and keeps their
+// contents, while the caller does something else that waits for the disk. wait must be
+// called. What it finds changed is told in the next turn, perhaps without what changed.
+func (a *Agent) learnBeside(ctx context.Context) (wait func()) {
+	s := &a.sight
+	if len(s.unread) == 0 {
+		return func() {}
 	}
-	if p, err := w.Resolve(f.Path); err == nil {
-		if data, now, err := w.Read(ctx, p, keepFile); err == nil && now.Hash == f.Hash {
-			s.keep(f.Hash, data)
+	files, at := a.state().Files, a.Now()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.known.Follow(files)
+		ctx, cancel := context.WithTimeout(ctx, lookFor)
+		defer cancel()
+		for _, name := range s.unread {
+			if k := s.known.File(name); k != nil && k.Last.Judgeable() && ctx.Err() == nil {
+				s.look(ctx, a.Workspace, k, at) // one that is not fresh stays to be looked at
+			}
 		}
-	}
+		s.unread = nil
+	}()
+	return func() { <-done }
 }
 
 // look judges one file against its newest record.
-func (s *sight) look(ctx context.Context, a *Agent, k *task.Known) (workspace.Sight, workspace.Path, bool) {
+func (s *sight) look(ctx context.Context, w *workspace.Workspace, k *task.Known, at int64) (workspace.Sight, workspace.Path, bool) {
 	g := s.glances[k.Path]
 	whole := g == nil || g.seq != k.Last.Seq
 	if whole {
-		p, err := a.Workspace.Resolve(k.Path)
+		p, err := w.Resolve(k.Path)
 		if err != nil {
 			return workspace.Sight{}, p, false
 		}
 		r := k.Last
-		g = &glance{seq: r.Seq, path: p, at: r.RecordedAt, was: workspace.FileState{
+		g = &glance{seq: r.Seq, path: p, at: r.RecordedAt, dirty: true, was: workspace.FileState{
 			Path: r.Path, Hash: r.Hash, Size: r.Size, MTime: r.MTime, CTime: r.CTime, Inode: r.Inode, Device: r.Device,
 		}}
 		if s.glances == nil {
 			s.glances = map[string]*glance{}
 		}
 		s.glances[k.Path] = g
-		_, have := s.texts[r.Hash]
-		whole = !have
+		whole = !s.texts.has(r.Hash)
 	}
-	at := a.Now()
+	if !g.covered || g.dirty {
+		s.cover(g, g.path)
+	}
 	unsettled, past := g.was.Unsettled(at)
 	look := workspace.Look{
 		Was: g.was, At: g.at, Limit: lookLimit, Keep: keepFile, Whole: whole,
@@ -131,23 +156,25 @@ func (s *sight) look(ctx context.Context, a *Agent, k *task.Known) (workspace.Si
 		// turns more than all the rest.
 		Calm: unsettled && g.past,
 	}
-	now, err := a.Workspace.Judge(ctx, g.path, look)
+	now, err := w.Judge(ctx, g.path, look)
 	if err != nil || now.Verdict != workspace.Fresh {
 		// A folder above it may be a link by now, or the file be hidden.
-		if p, bad := a.Workspace.Resolve(k.Path); bad == nil {
+		if p, bad := w.Resolve(k.Path); bad == nil {
 			other := p.Real != g.path.Real
-			if g.path = p; other {
-				now, err = a.Workspace.Judge(ctx, p, look)
+			if s.cover(g, p); other {
+				now, err = w.Judge(ctx, p, look)
 			}
 		}
 	}
+	g.dirty = true
 	if err != nil || g.path.Ignored {
 		return now, g.path, false // not for the model to know, or not to be read for now
 	}
-	s.keep(now.State.Hash, now.Data)
+	s.texts.keep(now.State.Hash, now.Data)
 	if now.Verdict != workspace.Fresh {
 		return now, g.path, true
 	}
+	g.dirty = false
 	if now.State.Hash != "" && now.State != g.was {
 		g.was, g.at = now.State, at
 	}
@@ -157,22 +184,6 @@ func (s *sight) look(ctx context.Context, a *Agent, k *task.Known) (workspace.Si
 		g.past = g.past && past
 	}
 	return now, g.path, false
-}
-
-// keep keeps a content for as long as there is room.
-func (s *sight) keep(hash string, data []byte) {
-	if data == nil || hash == "" || s.texts[hash] != nil {
-		return
-	}
-	if s.texts == nil {
-		s.texts = map[string][]byte{}
-	}
-	s.texts[hash] = data
-	s.order = append(s.order, hash)
-	for s.size += len(data); s.size > keepAll; s.order = s.order[1:] {
-		s.size -= len(s.texts[s.order[0]])
-		delete(s.texts, s.order[0])
-	}
 }
 
 // seen is what the model last saw or made of a file, for tools that change it.
@@ -188,7 +199,7 @@ func (a *Agent) seen() func(path string) (tool.Seen, bool) {
 		if k == nil || k.Seen.Hash == "" && !k.Seen.Gone() {
 			return tool.Seen{}, false
 		}
-		return tool.Seen{Hash: k.Seen.Hash, Data: s.texts[k.Seen.Hash]}, true
+		return tool.Seen{Hash: k.Seen.Hash, Data: s.texts.get(k.Seen.Hash)}, true
 	}
 }
 

@@ -42,20 +42,20 @@ func (d *draft) changed(results []string) string {
 		}
 	}
 	var names, notices []string
-	var diffs strings.Builder
+	var contents strings.Builder
+	diffs := 0 // bytes
+	again := &again{ctx: context.Background(), agent: a}
+	authors := a.authors(stale, others, commands, delegated)
 	for i, f := range stale {
-		by, words := "other", f.words()
-		hash, before := others[f.known.Path]
-		switch {
-		case before && hash == f.now.State.Hash:
-		case delegated:
-			by, words = "subtask", words+" by a subtask"
-		case commands:
-			by, words = "command", words+" by a command"
-		}
-		d.put(f.record("user_edited", by))
+		words := f.words() + authors[i].words
+		record := f.record("user_edited", authors[i].by)
+		record.Task = authors[i].task
+		d.put(record)
 		name := workspaceName(f.known.Path)
-		if notices = append(notices, name+" "+words); i >= tellFiles {
+		if !a.announced(f) {
+			notices = append(notices, name+" "+words)
+		}
+		if i >= tellFiles {
 			continue
 		}
 		line := name
@@ -63,8 +63,16 @@ func (d *draft) changed(results []string) string {
 			line += " (" + words + ")"
 		}
 		names = append(names, line)
-		if diff, whole := a.difference(f); whole && diffs.Len()+len(diff) <= tellDiffs {
-			fmt.Fprintf(&diffs, "\nWhat changed in %s:\n%s", name, diff)
+		if a.Settings.Stale == task.StaleRead {
+			if text, read, ok := again.read(f); ok {
+				contents.WriteString(text)
+				d.put(read)
+				continue
+			}
+		}
+		if diff, whole := a.difference(f); whole && diffs+len(diff) <= tellDiffs {
+			diffs += len(diff)
+			fmt.Fprintf(&contents, "\nWhat changed in %s:\n%s", name, diff)
 			d.put(f.record("read_tool", ""))
 		}
 	}
@@ -76,8 +84,10 @@ func (d *draft) changed(results []string) string {
 	if more := len(notices) - 8; more > 0 {
 		told += fmt.Sprintf(" and %d more", more)
 	}
-	a.notice("changed since the model saw it: " + told + "; it is told")
-	return text + diffs.String()
+	if told != "" {
+		a.notice("changed since the model saw it: " + told + "; it is told")
+	}
+	return text + contents.String()
 }
 
 // words say what became of the file.
@@ -105,9 +115,9 @@ func (f staleFile) record(source, by string) task.FileChanged {
 // reading it needs a consent that nobody was asked for.
 func (a *Agent) difference(f staleFile) (text string, whole bool) {
 	a.sight.mu.Lock()
-	old, have := a.sight.texts[f.known.Seen.Hash]
+	old := a.sight.texts.get(f.known.Seen.Hash)
 	a.sight.mu.Unlock()
-	if !have || f.now.Data == nil || f.path.Outside || f.path.Protected || f.now.State.Hash == f.known.Seen.Hash {
+	if old == nil || f.now.Data == nil || f.path.Outside || f.path.Protected || f.now.State.Hash == f.known.Seen.Hash {
 		return "", false
 	}
 	text, whole = filetool.Difference(f.known.Path, old, f.now.Data, tellDiff)
@@ -124,6 +134,9 @@ func (b *batch) refuseStale(ctx context.Context, c *task.Call, stale *tool.Stale
 	told.Source, told.By = "user_edited", "other"
 	if hash, before := b.agent.sight.others[told.Path]; b.agent.sight.commands && (!before || hash != told.Hash) {
 		told.By = "command"
+	}
+	if told.By == "other" {
+		told.Task = b.agent.otherTask(ctx, told.Path, told.Hash)
 	}
 	v.after = append(v.after, told)
 	if stale.Shown {

@@ -121,7 +121,9 @@ func (a *Agent) attempt(ctx context.Context) (retries int, err error) {
 	if err := d.commit(ctx); err != nil {
 		return 0, err
 	}
-	if err := a.save(ctx); err != nil {
+	learned := a.learnBeside(ctx)
+	err = a.save(ctx)
+	if learned(); err != nil {
 		return 0, err
 	}
 	failpoint.Hit("turn.requested")

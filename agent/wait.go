@@ -29,6 +29,7 @@ func (a *Agent) waitOut(ctx context.Context, refused *llm.Error, wait time.Durat
 			return err
 		}
 		failpoint.Hit("quota.waiting")
+		defer a.attend(ctx, "the run waits", afterQuestion)()
 	}
 	end := time.Now().Round(0).Add(wait)
 	said := wait

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 )
@@ -73,7 +74,7 @@ func TestCorpusAcceptance(t *testing.T) {
 func encoded(t *testing.T, items []store.Summary) []byte {
 	t.Helper()
 	var out strings.Builder
-	must(t, encode(&out, pageOf(items, ""), false))
+	must(t, encode(&out, report.PageOf(items, ""), false))
 	return []byte(out.String())
 }
 

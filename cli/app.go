@@ -122,8 +122,8 @@ func (a *App) root() *cobra.Command {
 	root.AddCommand(
 		a.runCommand(), a.resumeCommand(), a.continueCommand(), a.listCommand(), a.searchCommand(), a.picks(a.showCommand()), a.usageCommand(), a.doctorCommand(), a.picks(a.exportCommand()), a.sourcesCommand(),
 		a.renameCommand(), a.tagCommand(), a.pinCommand("pin", "Keep tasks at the top of lists", "pinned", true),
-		a.pinCommand("unpin", "Let tasks go from the top of lists", "not pinned", false), a.deleteCommand(), a.trashCommand(), a.rewindCommand(), a.forkCommand(), a.undoCommand(false), a.undoCommand(true), a.condenseCommand(), a.filesCommand(),
-		a.importCommand(), a.tryCommand(), a.approvalsCommand(), a.modesCommand(), a.skillsCommand(), a.mcpCommand(), a.configCommand(), a.authCommand(), a.modelsCommand(), a.versionCommand(), a.completionCommand(),
+		a.pinCommand("unpin", "Let tasks go from the top of lists", "not pinned", false), a.deleteCommand(), a.trashCommand(), a.rewindCommand(), a.forkCommand(), a.undoCommand(false), a.undoCommand(true), a.condenseCommand(), a.filesCommand(), a.checkpointCommand(),
+		a.importCommand(), a.serveCommand(), a.tryCommand(), a.approvalsCommand(), a.modesCommand(), a.skillsCommand(), a.mcpCommand(), a.configCommand(), a.authCommand(), a.modelsCommand(), a.versionCommand(), a.completionCommand(),
 	)
 	return root
 }
@@ -188,7 +188,7 @@ func (a *App) open() (*store.Store, error) {
 		}
 	}
 	if server != "" {
-		return nil, usage("use the server "+server, "this version has no server and no client for one",
+		return nil, usage("use the server "+server, "this version serves (roost serve), and has no client for a server yet",
 			"leave out --server, and unset ROOST_SERVER and the setting server")
 	}
 	var err error

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,40 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 	"github.com/roost-dev/roost/workspace"
 )
-
-// knownFile is a file that the model of a task knows, as --json shows it.
-type knownFile struct {
-	Path     string       `json:"path"`
-	State    string       `json:"state"`  // fresh, changed, missing
-	Source   string       `json:"source"` // of the newest record
-	ReadAt   *string      `json:"read_at"`
-	EditedAt *string      `json:"edited_at"`
-	UserAt   *string      `json:"user_edited_at"`
-	TS       int64        `json:"ts"`         // of the newest record, Unix milliseconds
-	By       *string      `json:"changed_by"` // who is known to have changed it last: agent, command, subtask, other
-	Size     *int64       `json:"size"`       // as the model last saw it
-	Hash     *string      `json:"hash"`
-	NowSize  *int64       `json:"now_size"`
-	NowHash  *string      `json:"now_hash"`
-	Inferred []string     `json:"inferred"` // what follows from times, because no content was recorded
-	History  []fileRecord `json:"history,omitempty"`
-}
-
-// fileRecord is one record of a file.
-type fileRecord struct {
-	Seq    uint64  `json:"seq,omitempty"` // the commit
-	At     *string `json:"at"`
-	Source string  `json:"source"`
-	By     *string `json:"by"`
-	Size   *int64  `json:"size"`
-	Hash   *string `json:"hash"`
-}
 
 func (a *App) filesCommand() *cobra.Command {
 	var dir, path string
@@ -67,7 +38,7 @@ func (a *App) filesCommand() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.BoolVar(&check, "check", false, "exit with 15 when a file is changed or missing, and name it")
-	fl.StringVar(&path, "path", "", "the records of one `file` in this task")
+	fl.StringVar(&path, "path", "", "all that this task ever recorded of one `file`, rewound or not, and the checkpoints that hold it")
 	fl.StringVarP(&dir, "workspace", "C", "", "the `folder` to look in (default: the task's workspace)")
 	complete(cmd, "workspace", folders)
 	return cmd
@@ -91,7 +62,7 @@ func (a *App) files(ctx context.Context, id, dir, path string, check bool) error
 }
 
 func (a *App) showFiles(ctx context.Context, v *store.View, dir, path string, check bool) error {
-	records := recordsOf(v)
+	records := report.Records(v)
 	w, err := a.workspaceOf(v, dir, len(records) > 0)
 	if err != nil {
 		return err
@@ -102,35 +73,16 @@ func (a *App) showFiles(ctx context.Context, v *store.View, dir, path string, ch
 				Why: "its model neither read nor changed such a file", Try: "roost files " + shellWord(v.Ref.ID)}
 		}
 	}
-	by, err := authors(ctx, v, records)
+	items, err := report.Files(ctx, v, w, records, path != "")
 	if err != nil {
 		return err
 	}
-	var sum task.Knowledge
-	sum.Follow(records)
-	changed := map[string]task.FileRecord{} // the newest change of each
-	for _, r := range records {
-		if r.Source == "roo_edited" || r.Source == "user_edited" {
-			changed[r.Path] = r
-		}
-	}
-	items := []knownFile{}
 	var stale []string
-	for _, k := range sum.Files() {
-		item, err := judged(ctx, w, k)
-		if err != nil {
-			return err
-		}
-		item.By = author(by, changed[k.Path])
-		if path != "" {
-			item.History = recordsFor(records, k.Path, by)
-		}
+	for _, item := range items {
 		if item.State != string(workspace.Fresh) {
-			stale = append(stale, display.OneLine(k.Path)+" ("+item.State+")")
+			stale = append(stale, display.OneLine(item.Path)+" ("+item.State+")")
 		}
-		items = append(items, item)
 	}
-	slices.SortFunc(items, func(x, y knownFile) int { return strings.Compare(x.Path, y.Path) })
 	if err := a.printFiles(v, items); err != nil || !check || len(stale) == 0 {
 		return err
 	}
@@ -141,27 +93,6 @@ func (a *App) showFiles(ctx context.Context, v *store.View, dir, path string, ch
 	}
 	return &Failure{Exit: ExitDamaged, Code: "stale_files", Task: v.Ref.ID, What: fmt.Sprintf("%d of %d files are not as the model of task %s knows them", len(stale), len(items), v.Ref.ID),
 		Why: names, Try: "roost resume " + shellWord(v.Ref.ID)}
-}
-
-// recordsOf are the records of a task: its own, and for paths that it has none of,
-// those that another tool left in its folder.
-func recordsOf(v *store.View) []task.FileRecord {
-	own := map[string]bool{}
-	for _, r := range v.State.Files {
-		own[r.Path] = true
-	}
-	if v.Log != nil && v.State.Adopted == nil && v.State.Fork == nil {
-		return v.State.Files
-	}
-	var out []task.FileRecord
-	// A file that is not there, or not readable, says nothing of files.
-	raw, _ := os.ReadFile(filepath.Join(v.Ref.Dir, roofmt.MetadataName))
-	for _, r := range task.ForeignRecords(raw) {
-		if !own[r.Path] {
-			out = append(out, r)
-		}
-	}
-	return append(out, v.State.Files...)
 }
 
 // workspaceOf is the folder that a task's files are looked at in.
@@ -217,7 +148,7 @@ func (a *App) only(records []task.FileRecord, w *workspace.Workspace, path strin
 // howKnown are the sources in words.
 var howKnown = map[string]string{"read_tool": "read", "file_mentioned": "mentioned", "roo_edited": "edited by the agent", "user_edited": "changed by somebody else"}
 
-func (a *App) printFiles(v *store.View, items []knownFile) error {
+func (a *App) printFiles(v *store.View, items []report.KnownFile) error {
 	if a.flags.json {
 		return encode(a.Out, map[string]any{"task_id": v.Ref.ID, "items": items}, false)
 	}
@@ -232,7 +163,7 @@ func (a *App) printFiles(v *store.View, items []knownFile) error {
 		if f.State != string(workspace.Fresh) {
 			state = style.Paint(view.Bad, state)
 		}
-		line := state + "  " + display.Pad(display.OneLine(f.Path), width) + "  " + a.knownText(f.Source, f.By, f.TS)
+		line := state + "  " + display.Pad(display.OneLine(f.Path), width) + "  " + a.knownText(f.Source, f.By, f.Task, f.TS)
 		if len(f.Inferred) > 0 {
 			line += " (judged by its time)"
 		}
@@ -244,7 +175,14 @@ func (a *App) printFiles(v *store.View, items []knownFile) error {
 			if k.Hash != nil {
 				size, hash = fmt.Sprintf("  %d bytes", *k.Size), "  "+(*k.Hash)[:min(12, len(*k.Hash))]
 			}
-			if err := a.println("  " + a.when(k.At) + "  " + a.knownText(k.Source, k.By, 0) + size + hash); err != nil {
+			text := a.knownText(k.Source, k.By, k.Task, 0)
+			if k.Checkpoint > 0 {
+				text = fmt.Sprintf("in checkpoint c%d (%s)", k.Checkpoint, display.OneLine(k.Reason))
+			}
+			if k.Rewound {
+				text += " [rewound]"
+			}
+			if err := a.println("  " + a.when(k.At) + "  " + text + size + hash); err != nil {
 				return err
 			}
 		}
@@ -257,14 +195,20 @@ func (a *App) printFiles(v *store.View, items []knownFile) error {
 	return nil
 }
 
-func (a *App) knownText(source string, by *string, ts int64) string {
+func (a *App) knownText(source string, by *string, task string, ts int64) string {
 	text := howKnown[source]
 	if text == "" {
 		text = display.OneLine(source)
 	}
 	other := by != nil && (*by == "command" || *by == "subtask")
-	if other && source == "user_edited" {
+	switch {
+	case source != "user_edited" || by == nil:
+	case other:
 		text = "changed by a " + *by
+	case *by == "restore":
+		text = "put back by a restore"
+	case task != "":
+		text = "changed by task " + display.OneLine(task)
 	}
 	if ts > 0 {
 		text += " " + a.age(ts)

@@ -2,11 +2,13 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	display "github.com/roost-dev/roost/cli/term"
@@ -27,6 +29,9 @@ type follower struct {
 	screens  map[string]*display.Display // of the subtasks
 	named    map[string]bool             // subtasks whose start was shown
 	last     *display.Display            // that showed something
+	titles   map[string]string           // of subtasks
+	heard    heard
+	left     atomic.Pointer[engine.Run] // a subtask that goes on although its parent was stopped
 }
 
 func (a *App) follower(run *engine.Run, req engine.Request, stop *stopper) *follower {
@@ -41,18 +46,25 @@ func (a *App) follower(run *engine.Run, req engine.Request, stop *stopper) *foll
 func (f *follower) follow(ctx context.Context) (engine.Outcome, error) {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
-	defer context.AfterFunc(f.stop.ctx, f.run.Cancel)()
+	defer context.AfterFunc(f.stop.ctx, f.cancel)()
+	if f.prompter != nil {
+		f.stop.askFirst(f.working)
+		defer f.stop.askFirst(nil)
+	}
 	if !f.a.flags.json {
 		f.d.Line(view.Dim, "task "+f.run.TaskID)
 	}
-	for e := range f.run.Events(ctx) {
+	f.listen(ctx, f.run, 0, func(e engine.Event) {
 		if f.a.flags.json {
 			f.print(e)
 		} else {
 			f.show(f.stop.ctx, f.screen(e), e)
 		}
-	}
+	})
 	outcome, err := f.run.Wait(ctx)
+	if err == nil {
+		err = f.followLeft(ctx)
+	}
 	if err == nil && !readerGone(f.out) {
 		err = f.out
 	}
@@ -83,6 +95,8 @@ func (f *follower) print(e engine.Event) {
 
 func (f *follower) show(ctx context.Context, d *display.Display, e engine.Event) {
 	switch e.Type {
+	case "subtask.started":
+		f.title(e)
 	case "question.opened":
 		f.opened(d, e)
 	case "question.asked":
@@ -127,22 +141,35 @@ func (f *follower) question(ctx context.Context, d *display.Display, e engine.Ev
 	if f.prompter == nil || json.Unmarshal(e.Data, &q) != nil {
 		return
 	}
-	run := f.run.Of(e.Task)
+	run := cmp.Or(f.run.Of(e.Task), f.left.Load().Of(e.Task))
 	if run == nil {
 		return // it has ended
 	}
-	r, err := f.prompter.On(d).Ask(ctx, q)
+	r, err := f.ask(d, q)
 	switch {
 	case ctx.Err() != nil:
 		return // the signal that ended it cancels the run
 	case err != nil, r.Stop:
 		d.Line(view.Dim, "· stopping and saving")
-		f.run.Cancel()
+		f.cancel()
 		return
 	}
 	answer := engine.Answer{Approve: r.Approve, Text: r.Text, Always: r.Always, By: "terminal"}
 	if err := run.Answer(q.Question, answer); err != nil {
 		d.Notice("the answer was not taken: " + err.Error())
+	}
+}
+
+// ask asks a question of a run. A Ctrl-C that has to ask what should stop does so in
+// between.
+func (f *follower) ask(d *display.Display, q task.QuestionOpened) (display.Reply, error) {
+	for {
+		asking := f.stop.asking()
+		r, err := f.prompter.On(d).Ask(asking, q)
+		if err == nil || asking.Err() == nil || f.stop.ctx.Err() != nil {
+			return r, err
+		}
+		f.askWhat()
 	}
 }
 

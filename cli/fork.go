@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -66,15 +67,15 @@ func (a *App) forkCommand() *cobra.Command {
 }
 
 func (a *App) fork(ctx context.Context, id string, o store.ForkOptions) error {
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
+	return a.withEngine(ctx, func(s *store.Store, e *engine.Engine) error { return a.forkBy(ctx, s, e, id, o) })
+}
+
+func (a *App) forkBy(ctx context.Context, s *store.Store, e *engine.Engine, id string, o store.ForkOptions) error {
 	ref, err := s.Find(ctx, id)
 	if err != nil {
 		return err
 	}
-	f, finish, err := s.Fork(ctx, ref, o)
+	f, finish, err := e.Fork(ctx, ref, o)
 	if err != nil {
 		return a.refFailure("fork task "+id, ref.ID, err)
 	}

@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -11,52 +10,21 @@ import (
 	"strings"
 
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/contextwindow"
-	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/export"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 )
 
-// effective is what would be sent of the model's history: hidden messages left
-// out and what no provider would take mended, by the code that builds requests.
-// What was mended is told on stderr.
+// effective is what would be sent of the model's history. What was mended is told on
+// stderr.
 func (a *App) effective(v *store.View) ([]json.RawMessage, error) {
-	stored, at, err := v.Sent()
-	if err != nil {
-		return nil, fmt.Errorf("read the history of task %s: %w", v.Ref.ID, err)
+	messages, notes, err := report.Effective(v)
+	for _, note := range notes {
+		a.say("%s", note)
 	}
-	provider := v.State.Settings.Provider
-	if provider == "" {
-		provider = "anthropic" // other tools do not say; their blocks have this shape
-	}
-	messages, notes, err := contextwindow.Build(stored, contextwindow.For(provider))
-	if errors.Is(err, contextwindow.ErrEmpty) {
-		a.say("nothing would be sent: the model's history holds no message")
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("build the request of task %s: %w", v.Ref.ID, err)
-	}
-	out := make([]json.RawMessage, len(messages))
-	for i, m := range messages {
-		var o esjson.Object
-		o.String("role", m.Role)
-		o.Raw("content", m.Content)
-		if m.ReasoningDetails != nil {
-			o.Raw("reasoning_details", m.ReasoningDetails)
-		}
-		out[i] = o.Bytes()
-	}
-	for _, n := range notes {
-		if n.Index < 0 {
-			a.say("%s", n.Text)
-			continue
-		}
-		a.say("stored message %d: %s", at[n.Index]+1, n.Text)
-	}
-	return out, nil
+	return messages, err
 }
 
 // element is one message of a history as it is printed. message is nil when the bytes

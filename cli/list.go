@@ -5,16 +5,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
 // statuses are those that a task can have.
-var statuses = []string{"queued", "running", "waiting", "delegated", "interrupted", "completed", "failed", "cancelled", "idle"}
+var statuses = []string{"queued", "running", "waiting", "delegated", "restoring", "interrupted", "completed", "failed", "cancelled", "idle"}
 
 // screenful is how many tasks a terminal gets when no limit was asked for.
 const screenful = 40
@@ -142,24 +142,7 @@ func (a *App) noSource(name string, sources []store.SourceState) {
 }
 
 func (a *App) listJSON(got store.Listing) error {
-	return encode(a.Out, pageOf(got.Items, got.NextCursor), false)
-}
-
-// onePage is the contract's shape of a list that goes on at a cursor.
-type onePage[T any] struct {
-	Items []T     `json:"items"`
-	Next  *string `json:"next_cursor"` // null at the end
-}
-
-func pageOf[T any](items []T, next string) onePage[T] {
-	out := onePage[T]{Items: items}
-	if out.Items == nil {
-		out.Items = []T{} // JSON shows [] and not null
-	}
-	if next != "" {
-		out.Next = &next
-	}
-	return out
+	return encode(a.Out, report.PageOf(got.Items, got.NextCursor), false)
 }
 
 // dollarsFlag reads an amount of money; nil when text is empty.
@@ -195,18 +178,8 @@ func (a *App) moment(flag, text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02"} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return t.UnixMilli(), nil
-		}
-	}
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.Atoi(days); err == nil && n >= 0 {
-			return a.Now().AddDate(0, 0, -n).UnixMilli(), nil
-		}
-	}
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return a.Now().Add(-d).UnixMilli(), nil
+	if at, ok := report.Moment(text, a.Now()); ok {
+		return at, nil
 	}
 	return 0, usage(flag+" "+text, "it is neither a time nor an age", flag+" 7d")
 }
@@ -217,13 +190,5 @@ func (a *App) moment(flag, text string) (int64, error) {
 func (a *App) collectRarely() {
 	if a.Env("GOGC") == "" {
 		debug.SetGCPercent(400)
-	}
-}
-
-// collectOften keeps garbage low while a task runs: that takes hours and mostly waits
-// for a model. 200 turns hold 6 MB less at their peak, and take as long.
-func (a *App) collectOften() {
-	if a.Env("GOGC") == "" {
-		debug.SetGCPercent(60)
 	}
 }

@@ -85,6 +85,8 @@ func TestScripts(t *testing.T) {
 			"id": taskID,
 			// cmpjson A B: both files hold the same JSON.
 			"cmpjson": cmpjson,
+			// fetch [CODE] PATH: what the server of serve.out answers goes into the file http.
+			"fetch": fetch,
 		},
 	})
 }

@@ -22,12 +22,12 @@ import (
 
 // runFlags are the flags of run, resume and continue.
 type runFlags struct {
-	dir, mode, provider, model, baseURL, profile, effort, approve, maxCost, condenseAt, task string
-	images, allow, deny                                                                      []string
-	yes, stream, detach                                                                      bool
-	maxTurns, maxTokens                                                                      int
-	idle, total                                                                              time.Duration
-	guard                                                                                    guardFlags
+	dir, mode, provider, model, baseURL, profile, effort, approve, maxCost, condenseAt, stale, task string
+	images, allow, deny                                                                             []string
+	yes, stream, detach, unkept                                                                     bool
+	maxTurns, maxTokens                                                                             int
+	idle, total                                                                                     time.Duration
+	guard                                                                                           guardFlags
 }
 
 func (a *App) addRunFlags(cmd *cobra.Command, r *runFlags) {
@@ -41,6 +41,8 @@ func (a *App) addRunFlags(cmd *cobra.Command, r *runFlags) {
 	f.StringVar(&r.effort, "effort", "", "how much the model thinks: none, minimal, low, medium, high, xhigh, max")
 	f.StringVar(&r.condenseAt, "condense-at", "", "have older history summarised when this `PERCENT` of the model's window is used (never: only truncate)")
 	complete(cmd, "condense-at", words("never", "50", "75", "90", "100"))
+	f.StringVar(&r.stale, "stale", "", "give the model of a file that others changed what differs (tell) or its new content (read)")
+	complete(cmd, "stale", words(task.StaleTell, task.StaleRead))
 	f.IntVar(&r.maxTokens, "max-tokens", 0, "tokens of one reply (0 = the model's limit)")
 	complete(cmd, "profile", a.profileNames)
 	complete(cmd, "effort", words(config.Efforts...))
@@ -53,6 +55,7 @@ func (a *App) addRunFlags(cmd *cobra.Command, r *runFlags) {
 	f.IntVar(&r.maxTurns, "max-turns", 0, "stop after this many requests to the model (0 = no limit)")
 	f.StringVar(&r.maxCost, "max-cost", "", "stop when this `AMOUNT` of US dollars is spent")
 	f.DurationVar(&r.idle, "idle-timeout", 0, "stop when nothing happens for this long")
+	f.BoolVar(&r.unkept, "no-checkpoints", false, "keep nothing of the files that this run changes: they cannot be put back")
 	f.DurationVar(&r.total, "total-timeout", 0, "stop after this long")
 	f.BoolVar(&r.detach, "detach", false, "leave the run to a server")
 	f.StringVar(&r.task, "task", "", "continue this task (for users of the older client)")
@@ -88,7 +91,7 @@ func (a *App) request(cmd *cobra.Command, r *runFlags, words []string) (engine.R
 func (a *App) options(cmd *cobra.Command, r *runFlags) (engine.Request, error) {
 	req := engine.Request{
 		Mode: r.mode, Provider: r.provider, Model: r.model, BaseURL: r.baseURL, Approve: r.approve,
-		Profile: r.profile, Effort: r.effort,
+		Profile: r.profile, Effort: r.effort, Stale: r.stale, NoCheckpoints: r.unkept,
 		Allow: r.allow, Deny: r.deny, Yes: r.yes, Origin: "cli", Interactive: a.interactive(),
 	}
 	path := cmd.CommandPath()
@@ -107,6 +110,9 @@ func (a *App) options(cmd *cobra.Command, r *runFlags) (engine.Request, error) {
 	}
 	if r.effort != "" && !slices.Contains(config.Efforts, r.effort) {
 		return req, usage(path+" --effort "+r.effort, "there is no such word for it", path+" --effort "+strings.Join(config.Efforts, "|"))
+	}
+	if !slices.Contains([]string{"", task.StaleTell, task.StaleRead}, r.stale) {
+		return req, usage(path+" --stale "+r.stale, "there is no such word for it", path+" --stale tell|read")
 	}
 	switch n, err := strconv.Atoi(r.condenseAt); {
 	case r.condenseAt == "never":

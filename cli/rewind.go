@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
@@ -17,6 +18,7 @@ import (
 func (a *App) rewindCommand() *cobra.Command {
 	var o store.RewindOptions
 	var remove string
+	var f withFiles
 	cmd := &cobra.Command{
 		Use:   "rewind ID",
 		Short: "Take a task's histories back to a message, edit a message or take one out",
@@ -24,13 +26,15 @@ func (a *App) rewindCommand() *cobra.Command {
 			"questions, the queued input, and what was known of files. It is one step, and nothing is\n" +
 			"destroyed: roost undo ID takes it back, and what was there stays as a branch\n" +
 			"(roost show ID --branches). What was spent stays counted. Files in the workspace stay as\n" +
-			"they are.\n\n" +
+			"they are, unless --files is given: then those that the task changed are put back as well,\n" +
+			"as they were before that message, and one undo takes both back. See roost checkpoint\n" +
+			"restore --help; the files alone go back with that. With --json its result is in restore.\n\n" +
 			"--to names the first message that goes: #12 as roost show prints it, ~2 or -2 for the last\n" +
 			"two turns (a turn is one reply of the model with its tool results), or a ts. --edit puts\n" +
 			"new words in its place: the next roost resume ID sends them. --delete takes one message\n" +
 			"out and leaves the rest; a reply goes with its calls and their results.",
 		Example: "  roost rewind 0199\n  roost rewind 0199 --to '#12' --dry-run\n  roost rewind 0199 --to '#12' --edit \"use the other file\"\n" +
-			"  roost rewind 0199 --delete '#7'",
+			"  roost rewind 0199 --delete '#7'\n  roost rewind 0199 --to '#12' --files --dry-run",
 		Args: count(1, 1, "roost rewind ID"), ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			fl := cmd.Flags()
@@ -43,6 +47,12 @@ func (a *App) rewindCommand() *cobra.Command {
 			if fl.Changed("edit") && (strings.TrimSpace(o.Edit) == "" || !fl.Changed("to") || o.Keep) {
 				return usage("roost rewind --edit", "want the message whose place the new words take, and the words", "roost rewind "+args[0]+" --to '#12' --edit \"new words\"")
 			}
+			if err := f.check(a, cmd, args[0]); err != nil {
+				return err
+			}
+			if f.files {
+				return a.rewindFiles(cmd.Context(), args[0], o, f)
+			}
 			return a.rewind(cmd.Context(), args[0], o)
 		},
 	}
@@ -52,6 +62,7 @@ func (a *App) rewindCommand() *cobra.Command {
 	fl.StringVar(&o.Edit, "edit", "", "put this `TEXT` in its place, for the next run")
 	fl.StringVar(&remove, "delete", "", "take only this `MESSAGE` out, with what belongs to it")
 	fl.BoolVar(&o.DryRun, "dry-run", false, "only say what would go")
+	f.add(cmd)
 	for _, name := range []string{"to", "edit", "delete"} {
 		complete(cmd, name, cobra.NoFileCompletions)
 	}
@@ -59,13 +70,22 @@ func (a *App) rewindCommand() *cobra.Command {
 }
 
 func (a *App) rewind(ctx context.Context, id string, o store.RewindOptions) error {
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
+	return a.withEngine(ctx, func(s *store.Store, e *engine.Engine) error { return a.rewindBy(ctx, s, e, id, o) })
+}
+
+func (a *App) rewindBy(ctx context.Context, s *store.Store, e *engine.Engine, id string, o store.RewindOptions) error {
 	ref, err := s.Find(ctx, id)
 	if err != nil {
 		return err
+	}
+	if !o.DryRun { // nothing else is done to a task whose files are being put back
+		finished, err := e.Finish(ctx, id)
+		if err != nil {
+			return err
+		}
+		if finished != "" {
+			a.say("%s", finished)
+		}
 	}
 	r, finish, err := s.Rewind(ctx, ref, o)
 	if err != nil {

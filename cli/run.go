@@ -182,7 +182,6 @@ func (a *App) resume(cmd *cobra.Command, r *runFlags, s *store.Store, e *engine.
 
 // start runs a task, shows it until it ends or waits, and prints its result.
 func (a *App) start(ctx context.Context, e *engine.Engine, req engine.Request) error {
-	a.collectOften()
 	stop := a.stopper(ctx)
 	defer stop.undo()
 	run, err := e.Start(stop.ctx, req)

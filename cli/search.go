@@ -13,6 +13,7 @@ import (
 	"github.com/roost-dev/roost/catalog"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
@@ -137,7 +138,7 @@ func (a *App) search(cmd *cobra.Command, q store.SearchQuery) error {
 		a.warn("not looked through: " + lost.File + ": " + lost.Problem)
 	}
 	if a.flags.json {
-		return encode(a.Out, pageOf(got.Items, got.NextCursor), false)
+		return encode(a.Out, report.PageOf(got.Items, got.NextCursor), false)
 	}
 	if len(got.Items) == 0 {
 		a.noSource(q.Filter.Source, got.Sources)

@@ -159,6 +159,12 @@ func (a *App) engineConfig() (engine.Config, error) {
 	c.Servers, c.Env = a.mcpPlaces(s.path), a.Env
 	c.Guarded = append(append(c.Guarded, c.Servers.Own, c.Servers.Choices.Dir), c.Servers.Editors...) // what is in them is run
 	c.Linter = s.text("linter")
+	c.NoCheckpoints = s.text("checkpoints") == "off"
+	for key, to := range map[string]*int64{"checkpoint_file": &c.CheckpointFile, "checkpoint_survey": &c.CheckpointSurvey, "checkpoint_store": &c.CheckpointStore} {
+		if text := s.text(key); text != "" {
+			*to, _ = config.Bytes(text) // it was checked when it was read
+		}
+	}
 	c.IncludeTools, c.ExcludeTools = s.values["tools.include"].Value.List, s.values["tools.exclude"].Value.List
 	if name, problem := engine.CheckTools(c.IncludeTools, c.ExcludeTools); problem != "" {
 		return engine.Config{}, &Failure{Exit: ExitConfig, Code: "configuration", What: "use the setting tools.include or tools.exclude", Why: fmt.Sprintf("%q: %s", name, problem),

@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -21,9 +21,6 @@ type commit struct {
 	Events []journal.Event `json:"events,omitempty"`
 	Damage string          `json:"damage,omitempty"`
 }
-
-// stamp is a time as all JSON of roost has it.
-func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 func (a *App) showJournal(ctx context.Context, v *store.View, f showFlags) error {
 	if v.Log == nil {
@@ -39,7 +36,7 @@ func (a *App) showJournal(ctx context.Context, v *store.View, f showFlags) error
 		case err != nil:
 			return fmt.Errorf("read the journal of task %s: %w", v.Ref.ID, err)
 		default:
-			all = append(all, commit{Seq: c.Seq, Epoch: c.Epoch, At: stamp(c.At), By: c.By, Events: c.Events})
+			all = append(all, commit{Seq: c.Seq, Epoch: c.Epoch, At: report.Stamp(c.At), By: c.By, Events: c.Events})
 		}
 	}
 	from, to := window(len(all), f)

@@ -5,17 +5,27 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"time"
 )
 
 // stopper makes the first Ctrl-C, SIGTERM or hang-up stop a run and save it, and
-// the second one end the process at once.
+// the second one end the process at once. Where a person can be asked what should
+// stop, the first Ctrl-C asks (askFirst), and stops nothing before the answer.
 type stopper struct {
-	ctx  context.Context //nolint:containedctx // ends with the first signal
-	code atomic.Int32
+	ctx  context.Context //nolint:containedctx // ends when all should stop
 	undo func()
+	tell func()
+	stop context.CancelFunc
+
+	mu     sync.Mutex
+	code   int
+	first  func() bool // reports whether there is something to ask about; nil: never ask
+	asked  context.Context
+	ask    context.CancelFunc
+	open   bool // a question is open
+	halved bool // a person chose that only a part stops
 }
 
 // bounce is how soon after the first a second signal of the same kind counts as
@@ -23,12 +33,20 @@ type stopper struct {
 // make), which passes it on. Nobody presses twice that fast.
 const bounce = 300 * time.Millisecond
 
+// signalDeed is what a signal does.
+type signalDeed int
+
+const (
+	stopAll signalDeed = iota
+	askWhat
+	endNow
+)
+
 // stopper listens from now on. It does so before a run starts: between its start
 // and its first event a signal would else end the process unsaved, and leave its
 // commands behind.
 func (a *App) stopper(ctx context.Context) *stopper {
-	ctx, cancel := context.WithCancel(ctx)
-	s := &stopper{ctx: ctx}
+	s := newStopper(ctx, a.stopping)
 	ch := make(chan os.Signal, 2)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // under nohup it stays ignored
@@ -37,22 +55,22 @@ func (a *App) stopper(ctx context.Context) *stopper {
 	quit, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		var first time.Time
+		var last time.Time
+		before := 0
 		for {
 			select {
 			case <-quit:
 				return
 			case sig := <-ch:
 				code := signalExit(sig)
-				if s.exit() == code && time.Since(first) < bounce {
+				if code == before && time.Since(last) < bounce {
 					continue
 				}
-				if first = time.Now(); !s.code.CompareAndSwap(0, int32(code)) {
+				before, last = code, time.Now()
+				if s.take(code) == endNow {
 					fmt.Fprintln(a.Err, "ended at once; what was acknowledged is saved")
 					os.Exit(code)
 				}
-				cancel()
-				a.stopping()
 			}
 		}
 	}()
@@ -60,13 +78,83 @@ func (a *App) stopper(ctx context.Context) *stopper {
 		signal.Stop(ch)
 		close(quit)
 		<-gone
-		cancel()
+		s.stop()
 	}
 	return s
 }
 
+func newStopper(ctx context.Context, tell func()) *stopper {
+	s := &stopper{tell: tell}
+	s.ctx, s.stop = context.WithCancel(ctx)
+	s.asked, s.ask = context.WithCancel(s.ctx)
+	return s
+}
+
+// take does what a signal says, but for ending the process.
+func (s *stopper) take(code int) signalDeed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.code != 0, s.open && code == ExitInterrupt:
+		return endNow
+	case !s.open && code == ExitInterrupt && s.first != nil && s.first():
+		s.open = true
+		s.ask()
+		return askWhat
+	}
+	// Who ends a program or closes its terminal answers no questions.
+	s.all(code)
+	return stopAll
+}
+
+func (s *stopper) all(code int) {
+	s.code, s.open = code, false
+	s.stop()
+	s.tell()
+}
+
+// askFirst makes the first Ctrl-C ask as long as there is something to ask about.
+// Then asking ends, and whoever asks tells the answer by answered. nil ends that.
+func (s *stopper) askFirst(about func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.first = about
+}
+
+// asking ends when a person is to be asked, and when all should stop.
+func (s *stopper) asking() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
+}
+
+// answered tells what a person wants stopped. After "nothing" and "one" the next
+// Ctrl-C is a first one again.
+func (s *stopper) answered(c stopChoice) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.open {
+		return // a signal was faster
+	}
+	if c == stopBoth {
+		s.all(ExitInterrupt)
+		return
+	}
+	s.open = false
+	s.halved = s.halved || c == stopOne
+	s.ask()
+	s.asked, s.ask = context.WithCancel(s.ctx)
+}
+
 // exit is the exit code of the signal that came, 0 when none did.
-func (s *stopper) exit() int { return int(s.code.Load()) }
+func (s *stopper) exit() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.code == 0 && s.halved {
+		return ExitInterrupt
+	}
+	return s.code
+}
 
 // stopping tells that the first signal was understood. It comes from a signal's
 // goroutine, so it is one write of its own.

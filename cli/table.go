@@ -9,6 +9,7 @@ import (
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
@@ -27,7 +28,7 @@ func (a *App) table(items []store.Summary, depths []int, names map[string]string
 		statusWidth = max(statusWidth, len(status(t)))
 	}
 	head := display.Pad("ID", idWidth) + "  AGE   " + display.Pad("STATUS", statusWidth) + "     COST"
-	all, tree := costsBelow(items, depths), slices.ContainsFunc(depths, func(d int) bool { return d > 0 })
+	all, tree := report.CostsBelow(items, depths), slices.ContainsFunc(depths, func(d int) bool { return d > 0 })
 	if tree {
 		head += "  WITH SUBTASKS"
 	}

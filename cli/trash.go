@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 )
@@ -132,31 +133,30 @@ func (a *App) purgeCommand() *cobra.Command {
 		Use:   "purge ID...|--all",
 		Short: "Remove deleted tasks for good",
 		Long: "Remove the bytes of deleted tasks for good. Of a task in another tool's storage only what\n" +
-			"Roost keeps of it is removed; its folder stays, and stays hidden.",
+			"Roost keeps of it is removed; its folder stays, and stays hidden. Its checkpoints go too, and\n" +
+			"with the next roost checkpoint gc the contents that no other task needs.",
 		ValidArgsFunction: a.trashNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
 				return usage("roost trash purge", "it needs either ids or --all", "roost trash purge ID  # or --all")
 			}
-			s, err := a.open()
-			if err != nil {
-				return err
-			}
-			var chosen []store.Trashed
-			if all {
-				chosen, err = s.Trash(cmd.Context())
-			} else {
-				chosen, err = a.chooseTrashed(cmd, s, args)
-			}
-			if err != nil {
-				return err
-			}
-			if len(chosen) > 0 && !yes {
-				if err := a.consent(cmd, chosen); err != nil {
+			return a.withEngine(cmd.Context(), func(s *store.Store, e *engine.Engine) (err error) {
+				var chosen []store.Trashed
+				if all {
+					chosen, err = s.Trash(cmd.Context())
+				} else {
+					chosen, err = a.chooseTrashed(cmd, s, args)
+				}
+				if err != nil {
 					return err
 				}
-			}
-			return a.purge(cmd, s, chosen)
+				if len(chosen) > 0 && !yes {
+					if err := a.consent(cmd, chosen); err != nil {
+						return err
+					}
+				}
+				return a.purge(cmd, e, chosen)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "everything in the trash")
@@ -164,11 +164,11 @@ func (a *App) purgeCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *App) purge(cmd *cobra.Command, s *store.Store, chosen []store.Trashed) error {
+func (a *App) purge(cmd *cobra.Command, e *engine.Engine, chosen []store.Trashed) error {
 	done := []store.Trashed{}
 	var err error
 	for _, t := range chosen {
-		if t, err = s.Purge(cmd.Context(), t.Word()); err != nil {
+		if t, err = e.Purge(cmd.Context(), t.Word()); err != nil {
 			break
 		}
 		done = append(done, t)

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -22,9 +24,10 @@ func (a *App) undoCommand(redo bool) *cobra.Command {
 	limit := undoneLimit
 	cmd := &cobra.Command{
 		Use:   "undo ID",
-		Short: "Take back what was last done to a task: a rewind, a rename, tags, a pin, a deletion",
-		Long: "Take back what was last done to a task by rewind, condense (or truncation), rename, tag, pin,\n" +
-			"unpin or delete, and say first which it is. Doing it again takes back what was done before\n" +
+		Short: "Take back what was last done to a task: a rewind, a restore, a rename, tags, a pin, a deletion",
+		Long: "Take back what was last done to a task by rewind, checkpoint restore, condense (or truncation),\n" +
+			"rename, tag, pin, unpin or delete, and say first which it is. Files that a restore put back\n" +
+			"become what they were; one that somebody changed since is left alone, and named. Doing it again takes back what was done before\n" +
 			"that; roost redo does again what was taken back. Both are kept in the task's log, so nothing\n" +
 			"is lost by either.\n\n" +
 			"When the task went on since a rewind, what it was before is a branch: undo says how to go\n" +
@@ -62,10 +65,10 @@ func (a *App) undoCommand(redo bool) *cobra.Command {
 }
 
 func (a *App) undo(cmd *cobra.Command, id string, o store.UndoOptions) error {
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
+	return a.withEngine(cmd.Context(), func(_ *store.Store, e *engine.Engine) error { return a.undoBy(cmd, e, id, o) })
+}
+
+func (a *App) undoBy(cmd *cobra.Command, e *engine.Engine, id string, o store.UndoOptions) error {
 	did, doing := "took back", "taking back: "
 	if o.Redo {
 		did, doing = "did again", "doing again: "
@@ -75,16 +78,22 @@ func (a *App) undo(cmd *cobra.Command, id string, o store.UndoOptions) error {
 	if !a.flags.json { // there it is in the result
 		o.Next = func(d store.Deed) { a.say("%s%s", doing, a.deedText(d, true)) }
 		o.Saved = func(d store.Deed, t store.Deeds) {
+			if d.Kind == kindRestore {
+				return // whether it took anything back is known when its files are
+			}
 			told = true
 			failed = a.tellUndo(did, d, t, o)
 		}
 	}
-	deed, task, err := s.Undo(cmd.Context(), id, o)
+	deed, task, files, err := e.Undo(cmd.Context(), id, o)
 	if err != nil {
 		return undoFailure(cmd.Name()+" "+id, task, o, err)
 	}
+	if f := nothingTaken(cmd.Name()+" "+id, deed, task, files); f != nil {
+		return f
+	}
 	if told {
-		return failed
+		return errors.Join(failed, a.tellKept(files))
 	}
 	if o.DryRun {
 		if did = "would take back"; o.Redo {
@@ -94,16 +103,17 @@ func (a *App) undo(cmd *cobra.Command, id string, o store.UndoOptions) error {
 	if a.flags.json {
 		out := struct {
 			store.Deeds
-			DryRun bool        `json:"dry_run"`
-			Undone *store.Deed `json:"undone"`
-			Redone *store.Deed `json:"redone"`
-		}{Deeds: task, DryRun: o.DryRun}
+			DryRun  bool                  `json:"dry_run"`
+			Undone  *store.Deed           `json:"undone"`
+			Redone  *store.Deed           `json:"redone"`
+			Restore *engine.RestoreResult `json:"restore,omitempty"`
+		}{Deeds: task, DryRun: o.DryRun, Restore: files}
 		if out.Undone = &deed; o.Redo {
 			out.Undone, out.Redone = nil, &deed
 		}
 		return encode(a.Out, out, false)
 	}
-	return a.tellUndo(did, deed, task, o)
+	return errors.Join(a.tellUndo(did, deed, task, o), a.tellKept(files))
 }
 
 // tellUndo says what was taken back or done again, and how to get it back.
@@ -126,10 +136,13 @@ func undoFailure(what string, d store.Deeds, o store.UndoOptions, err error) err
 	f := &Failure{Exit: ExitBusy, Status: 409, Task: d.Task.ID, What: what, Why: err.Error()}
 	var other *store.DeedError
 	var went *store.WentOnError
+	var since *engine.ChangedSinceError
 	switch {
 	case errors.As(err, &went):
 		f.Code, f.Try = "went_on", "roost fork "+shellWord(d.Name)+" --branch "+went.Branch
 		f.Suggestions = []string{"roost show " + shellWord(d.Name) + " --branches", "roost resume " + shellWord(d.Name) + " --branch " + went.Branch}
+	case errors.As(err, &since):
+		f.Code, f.Try = "changed_since", fmt.Sprintf("roost checkpoint restore %s c%d --dry-run", shellWord(d.Name), since.Safety)
 	case errors.Is(err, store.ErrNothing):
 		f.Exit, f.Status, f.Code, f.Try = ExitNotFound, 404, "nothing_to_undo", "roost undo --list"
 		if f.Why = "nothing that was done to it can be taken back"; o.Redo {
@@ -142,7 +155,7 @@ func undoFailure(what string, d store.Deeds, o store.UndoOptions, err error) err
 		f.Code, f.Try = "task_exists", "roost delete "+shellWord(d.Task.ID)+" && roost trash restore "+shellWord(d.Word())
 		f.Why = "another task of that id stands where it was; both stay as they are"
 	default:
-		return err
+		return checkpointFailure(what, d.Name, err)
 	}
 	return f
 }
@@ -167,7 +180,7 @@ func (a *App) listDeeds(cmd *cobra.Command, args []string, limit int) error {
 		return err
 	}
 	if a.flags.json {
-		return encode(a.Out, pageOf(all, ""), false)
+		return encode(a.Out, report.PageOf(all, ""), false)
 	}
 	rows := 0
 	for _, d := range all {
@@ -230,6 +243,9 @@ func (a *App) deedText(d store.Deed, when bool) string {
 	if d.Covered > 0 {
 		what := map[string]string{task.Condense: "a summary of ", task.Truncate: "a truncation of "}[d.Kind]
 		parts = append(parts, fmt.Sprintf("%s%d messages", what, d.Covered))
+	}
+	if d.Files > 0 {
+		parts = append(parts, filesText(d))
 	}
 	text := strings.Join(parts, ", ")
 	if text == "" {

@@ -32,6 +32,7 @@ type Request struct {
 	Effort    string // none, minimal, low, medium, high, xhigh, max
 	MaxTokens int    // of one reply
 	Condense  int    // percent of the model's window at which older history is summarised; negative = never
+	Stale     string // what the model is given of a file that others changed: task.StaleTell or task.StaleRead
 	Approve   string // ask, read, edits, all
 	Allow     []string
 	Deny      []string
@@ -43,6 +44,9 @@ type Request struct {
 	// Limits replaces those of the task's limits that are not zero here; a negative
 	// one takes the limit away.
 	Limits *task.Limits
+
+	// NoCheckpoints keeps nothing of the files that this run changes. A task does not keep it.
+	NoCheckpoints bool
 
 	Origin      string // cli, api, web, editor
 	Interactive bool   // somebody listens to questions and will call Answer

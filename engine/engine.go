@@ -68,6 +68,12 @@ type Config struct {
 	// those are refused. Of the machine and not of a task.
 	IncludeTools, ExcludeTools []string
 
+	// NoCheckpoints keeps nothing of the files that runs change. The others bound what is
+	// kept, in bytes: of one file, of one look at a workspace before a command, and of a
+	// workspace's store; 0 = the defaults.
+	NoCheckpoints                                     bool
+	CheckpointFile, CheckpointSurvey, CheckpointStore int64
+
 	Profiles       map[string]Profile // by name
 	SourceProfiles map[string]string  // by source: the profile, or provider, for tasks whose own profile is unknown
 }
@@ -175,8 +181,15 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	finished, err := e.finishRestore(ctx, owned.Task)
+	if err != nil {
+		return nil, errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
+	}
 	run := e.newRun(owned.Task, settings, parts, r)
 	run.words = said
+	if finished != "" {
+		run.found = append(run.found, finished)
+	}
 	run.found = append(append(append(run.found, describe(owned, foreign)...), told...), differences(owned.Task.State(), settings, run.agent.Head)...)
 	return run, nil
 }
@@ -266,8 +279,11 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, r Request) *Run
 		Task: recorder{t, run, purse}, Provider: p.provider.llm, Model: p.model, Tools: e.tools(t.Ref.ID), Offer: e.offer(), Outputs: historytool.Beside(t.Ref.Dir), Workspace: p.workspace,
 		World: e.world(t.Ref, p.workspace, run.mode), Policy: policy(s), Asker: asker{run}, Attended: r.Interactive, Live: run.live, Now: e.opt.Now, Zone: e.opt.Config.Zone,
 		RunID: id, Settings: s, Head: gitHead(p.workspace.Root()), SpoolDir: dir,
-		Masks: p.provider.masks, Notice: run.notice, Expect: run.expect, Shared: run.budget.limit(), Subtasks: &family{run, r},
+		Masks: p.provider.masks, Notice: run.notice, Expect: run.expect, Shared: run.budget.limit(), Subtasks: &family{run, r}, Others: e.others(p.workspace.Root(), t.Ref.ID),
 		Modes: &p.modes, Rules: e.userRules(p.workspace.Root()), Skills: e.skills(p.workspace.Root()).In, Serve: e.serve(r),
+	}
+	if kept := e.checkpoints(t, p.workspace, r); kept != nil {
+		run.kept, run.agent.Checkpoints = kept, kept
 	}
 	run.equip(p, t)
 	return run

@@ -27,6 +27,7 @@ type Run struct {
 	task        *store.Task
 	agent       *agent.Agent
 	hub         *mcp.Hub        // connections to MCP servers, nil without any
+	kept        *keeping        // the checkpoints that it takes, nil without any
 	ctx         context.Context //nolint:containedctx // the run's own life, not a caller's
 	cancel      context.CancelCauseFunc
 	done        chan struct{}
@@ -85,6 +86,11 @@ func (r *Run) work(in agent.Input) {
 		r.outcome = r.agent.Run(ctx, in)
 	}
 	r.unequip()
+	if r.kept != nil {
+		if err := r.kept.close(); err != nil {
+			r.notice(err.Error())
+		}
+	}
 	stopWatch()
 	watch.Wait()
 	stop()

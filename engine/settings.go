@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/approval"
@@ -46,6 +47,7 @@ func (e *Engine) settings(s task.Settings, r Request) (task.Settings, error) {
 		s.Provider, s.Model, s.BaseURL, s.Account = r.Provider, "", "", ""
 	}
 	over(&s.Effort, r.Effort)
+	over(&s.Stale, r.Stale)
 	if r.Condense != 0 {
 		s.Condense = r.Condense
 	}
@@ -77,6 +79,9 @@ func (e *Engine) settings(s task.Settings, r Request) (task.Settings, error) {
 			What: "approve " + s.Approve, Why: "there is no such policy",
 			Try: "use ask, read, edits or all",
 		}
+	}
+	if !slices.Contains([]string{"", task.StaleTell, task.StaleRead}, s.Stale) {
+		return s, &ConfigError{What: "give the model changed files by " + s.Stale, Why: "there is no such way", Try: "use tell or read"}
 	}
 	if r.Allow != nil {
 		s.Allow = r.Allow

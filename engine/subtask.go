@@ -243,6 +243,10 @@ func (r *Run) under() *Run {
 	return r.child
 }
 
+// Subtask is the run of the subtask that the task waits for, nil when it waits for none
+// that is at work here.
+func (r *Run) Subtask() *Run { return r.under() }
+
 // Of is the run of a task among a run and the subtasks that it waits for; nil when that
 // task does not run there. Events of all of them come in the first one's stream, and a
 // question is answered where it was asked.

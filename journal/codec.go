@@ -121,9 +121,22 @@ func CheckCommit(line []byte) (seq, epoch uint64, err error) {
 // *DamageError as in CheckCommit.
 func DecodeCommit(line []byte) (Commit, error) {
 	line = chomp(line)
-	seq, epoch, i, err := checkFrame(line)
-	if err != nil {
+	if _, _, _, err := checkFrame(line); err != nil {
 		return Commit{}, err
+	}
+	return DecodeChecked(line)
+}
+
+// DecodeChecked is DecodeCommit of a line that CheckCommit has found good: the checksum is
+// not made a second time.
+func DecodeChecked(line []byte) (Commit, error) {
+	line = chomp(line)
+	if len(line) <= trailerLen {
+		return Commit{}, damaged(line, "not a whole commit line")
+	}
+	seq, epoch, i, ok := placeOf(line[:len(line)-trailerLen])
+	if !ok {
+		return Commit{}, damaged(line, "not a commit")
 	}
 	c := Commit{Seq: seq, Epoch: epoch}
 	body := bytes.Clone(line[:len(line)-trailerLen])
@@ -156,6 +169,15 @@ func decodeMembers(c *Commit, body []byte, i int) error {
 			return errors.New("not JSON")
 		}
 		valAt := skipSpace(body, colon+1)
+		if string(body[keyAt:keyEnd]) == `"events"` { // nearly all of the line: it is gone through once
+			events, end, err := decodeEvents(body, valAt)
+			if err != nil {
+				return err
+			}
+			c.Events, haveEvents = events, len(events) > 0
+			i = skipSpace(body, end)
+			continue
+		}
 		valEnd := skipValue(body, valAt, 0)
 		if valEnd < 0 {
 			return errors.New("not JSON")
@@ -184,18 +206,6 @@ func decodeMembers(c *Commit, body []byte, i int) error {
 			}); err != nil {
 				return err
 			}
-		case `"events"`:
-			c.Events = nil
-			if err := decodeArray(val, func(e []byte) error {
-				if e[0] != '{' {
-					return errors.New("an event is no object")
-				}
-				c.Events = append(c.Events, Event(e[:len(e):len(e)]))
-				return nil
-			}); err != nil {
-				return err
-			}
-			haveEvents = len(c.Events) > 0
 		case `"seq"`, `"epoch"`, `"crc"`:
 			return errors.New("a member stands twice")
 		}
@@ -205,6 +215,38 @@ func decodeMembers(c *Commit, body []byte, i int) error {
 		return errors.New("members are missing")
 	}
 	return nil
+}
+
+// decodeEvents reads the list of events that begins at b[i], and gives the index behind it.
+func decodeEvents(b []byte, i int) (events []Event, end int, err error) {
+	if i >= len(b) || b[i] != '[' {
+		return nil, i, errors.New("not an array")
+	}
+	i = skipSpace(b, i+1)
+	if i < len(b) && b[i] == ']' {
+		return nil, i + 1, nil
+	}
+	for {
+		end := skipValue(b, i, 1)
+		if end < 0 {
+			return nil, i, errors.New("not JSON")
+		}
+		if b[i] != '{' {
+			return nil, i, errors.New("an event is no object")
+		}
+		events = append(events, Event(b[i:end:end]))
+		if i = skipSpace(b, end); i >= len(b) {
+			return nil, i, errors.New("not JSON")
+		}
+		switch b[i] {
+		case ']':
+			return events, i + 1, nil
+		case ',':
+			i = skipSpace(b, i+1)
+		default:
+			return nil, i, errors.New("not JSON")
+		}
+	}
 }
 
 // decodeArray calls f with each raw element of a valid JSON value.
@@ -238,12 +280,18 @@ func checkFrame(line []byte) (seq, epoch uint64, rest int, err error) {
 	if bytes.IndexByte(line, '\n') >= 0 {
 		return 0, 0, 0, damaged(line, "more than one line")
 	}
-	seq, i, ok1 := uintMember(line[:n], 0, `{"seq":`)
-	epoch, i, ok2 := uintMember(line[:n], i, `,"epoch":`)
-	if !ok1 || !ok2 || seq == 0 || epoch == 0 {
+	seq, epoch, rest, ok = placeOf(line[:n])
+	if !ok {
 		return 0, 0, 0, damaged(line, "not a commit")
 	}
-	return seq, epoch, i, nil
+	return seq, epoch, rest, nil
+}
+
+// placeOf reads the two numbers that a line begins with.
+func placeOf(b []byte) (seq, epoch uint64, rest int, ok bool) {
+	seq, i, ok1 := uintMember(b, 0, `{"seq":`)
+	epoch, i, ok2 := uintMember(b, i, `,"epoch":`)
+	return seq, epoch, i, ok1 && ok2 && seq > 0 && epoch > 0
 }
 
 func damaged(line []byte, reason string) *DamageError {

@@ -1,5 +1,10 @@
 package journal
 
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
 // maxDepth bounds nesting, so that a hostile line cannot exhaust the stack. It
 // is the bound of encoding/json.
 const maxDepth = 10000
@@ -52,9 +57,7 @@ func skipValue(b []byte, i, depth int) int {
 
 func skipString(b []byte, i int) int {
 	for i++; i < len(b); i++ {
-		for i < len(b) && plain[b[i]] {
-			i++
-		}
+		i = skipPlain(b, i)
 		if i >= len(b) {
 			return -1
 		}
@@ -83,6 +86,24 @@ func skipString(b []byte, i int) int {
 		}
 	}
 	return -1
+}
+
+// skipPlain returns the index of the first byte at or after i that does not stand for
+// itself in a string, eight bytes at a time.
+func skipPlain(b []byte, i int) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for ; i+8 <= len(b); i += 8 {
+		x := binary.LittleEndian.Uint64(b[i:])
+		quote, slash := x^(ones*'"'), x^(ones*'\\')
+		// The lowest high bit that is set is right; those above it may be wrong, by a borrow.
+		if hit := ((quote-ones)&^quote | (slash-ones)&^slash | (x-ones*0x20)&^x) & highs; hit != 0 {
+			return i + bits.TrailingZeros64(hit)/8
+		}
+	}
+	for i < len(b) && plain[b[i]] {
+		i++
+	}
+	return i
 }
 
 func skipObject(b []byte, i, depth int) int {

@@ -30,6 +30,11 @@ type Deed struct {
 	WentOn bool           `json:"went_on,omitempty"` // the task went on since: it can only be forked
 
 	Covered int `json:"covered,omitempty"` // how many messages a summary or a marker stands for
+
+	// Of a deed that put files back, with the histories or without.
+	Files      int  `json:"files,omitempty"`
+	Checkpoint *int `json:"checkpoint,omitempty"` // to which; 0 = before anything was changed
+	Safety     int  `json:"safety,omitempty"`     // the checkpoint of what was replaced
 }
 
 // Filed is what a deed changes; absent members it does not. An empty title is the one
@@ -112,6 +117,9 @@ func (e keptDeed) shown() Deed {
 	if e.Kind == deletion {
 		d.From.Deleted, d.To.Deleted = ptr(false), ptr(true)
 		return d
+	}
+	if putsBack(e.Deed) {
+		d.Files, d.Checkpoint, d.Safety = len(e.Deed.Files), ptr(e.Deed.To), e.Deed.Safety
 	}
 	if e.Move {
 		d.Gone, d.Branch, d.By = &MessageCounts{UI: e.Gone.UI, API: e.Gone.API}, BranchName(e.Seq), e.By

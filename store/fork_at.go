@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,9 +13,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -25,6 +29,10 @@ type ForkOptions struct {
 	Title    string
 	Settings func(*task.Settings) // changes what it takes over from the other one
 	DryRun   bool
+
+	// Before is called with the new task's id before there is anything of it. nil = nobody
+	// waits for that.
+	Before func(id string, s *task.State) error
 }
 
 // ForkResult is a fork that was made, or would be.
@@ -61,12 +69,18 @@ func (s *Store) Fork(ctx context.Context, ref Ref, o ForkOptions) (ForkResult, f
 			return ForkResult{}, none, err
 		}
 	}
-	out, base, id, err := s.forkInto(ctx, v, o)
+	known := v.knownElsewhere()
+	out, base, id, err := s.forkInto(v, known, o)
 	if err = errors.Join(err, v.Close()); err != nil || o.DryRun {
 		return out, none, err
 	}
+	if o.Before != nil {
+		if err := o.Before(id, v.State); err != nil {
+			return out, none, fmt.Errorf("fork task %s: %w", ref.ID, err)
+		}
+	}
 	failpoint.Hit("fork.before")
-	if err := s.makeFork(ctx, ref, id, base, v.State.Seq); err != nil {
+	if err := s.makeFork(ctx, ref, id, base, known, v.State.Seq); err != nil {
 		return out, none, fmt.Errorf("fork task %s: %w", ref.ID, err)
 	}
 	failpoint.Hit("fork.made")
@@ -78,6 +92,25 @@ func (s *Store) Fork(ctx context.Context, ref Ref, o ForkOptions) (ForkResult, f
 		}
 		return t.Close(ctx)
 	}, nil
+}
+
+// knownElsewhere is what another tool knew of the files of a task: its entries of
+// task_metadata.json, as they stand in the task's folder now, or else as the adoption
+// found them. A fork keeps them; those of Roost's own it derives from its history.
+func (v *View) knownElsewhere() []byte {
+	var data []byte
+	if f, err := os.OpenInRoot(v.Ref.Dir, roofmt.MetadataName); err == nil {
+		data, err = io.ReadAll(f)
+		if err = errors.Join(err, f.Close()); err != nil || !esjson.Valid(data) {
+			data = nil
+		}
+	}
+	if data == nil {
+		if blob := metadataOf(v.State); blob != "" && v.Log != nil {
+			data, _ = Payloads(v.Log).Range(blob, 0, -1) // without it there is none
+		}
+	}
+	return withoutRecords(data, v.State.FilesEver())
 }
 
 // settledView takes a task of another tool over, so that all of it is in a journal.
@@ -94,8 +127,9 @@ func (s *Store) settledView(ctx context.Context, ref Ref) (Ref, *View, error) {
 	return ref, v, err
 }
 
-// forkInto plans a fork: what it has, and the events that it begins with.
-func (s *Store) forkInto(ctx context.Context, v *View, o ForkOptions) (ForkResult, []task.Event, string, error) {
+// forkInto plans a fork: what it has, and the events that it begins with. known is what
+// another tool knew of files.
+func (s *Store) forkInto(v *View, known []byte, o ForkOptions) (ForkResult, []task.Event, string, error) {
 	state := v.State
 	out := ForkResult{From: ForkedFrom{ID: v.Ref.ID, Source: v.Ref.Source, Branch: HeadBranch}, DryRun: o.DryRun}
 	b, err := branchOf(state, o.Branch)
@@ -112,6 +146,9 @@ func (s *Store) forkInto(ctx context.Context, v *View, o ForkOptions) (ForkResul
 	}
 	if b != nil {
 		start.Branch, out.From.Branch = b.Seq, BranchName(b.Seq)
+	}
+	if known != nil {
+		start.Metadata = hexOf(sha256.Sum256(known))
 	}
 	if o.Settings != nil {
 		o.Settings(&start.Settings)
@@ -194,7 +231,7 @@ const forkTemp = ".fork-"
 
 // makeFork makes the new task's folder with one rename: before it there is nothing of it,
 // after it all.
-func (s *Store) makeFork(ctx context.Context, from Ref, id string, events []task.Event, seq uint64) error {
+func (s *Store) makeFork(ctx context.Context, from Ref, id string, events []task.Event, known []byte, seq uint64) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
@@ -206,7 +243,7 @@ func (s *Store) makeFork(ctx context.Context, from Ref, id string, events []task
 	if err := os.Mkdir(temp, 0o700); err != nil {
 		return err
 	}
-	err := s.writeFork(ctx, from, temp, events, seq)
+	err := s.writeFork(ctx, from, temp, events, known, seq)
 	if err == nil {
 		failpoint.Hit("fork.written")
 		err = os.Rename(temp, s.ownRef(id).Dir)
@@ -220,7 +257,7 @@ func (s *Store) makeFork(ctx context.Context, from Ref, id string, events []task
 	return nil
 }
 
-func (s *Store) writeFork(ctx context.Context, from Ref, dir string, events []task.Event, seq uint64) error {
+func (s *Store) writeFork(ctx context.Context, from Ref, dir string, events []task.Event, known []byte, seq uint64) error {
 	if err := filelog.Begin(ctx, dir, from.Log, seq); err != nil {
 		return err
 	}
@@ -235,6 +272,13 @@ func (s *Store) writeFork(ctx context.Context, from Ref, dir string, events []ta
 	// Each event is a commit of its own: the cut is one of the fork's history.
 	for _, e := range events {
 		draft := journal.Draft{At: s.opt.Now(), By: s.opt.Program}
+		if known != nil { // the first one names it
+			var hash journal.Hash
+			if hash, err = log.PutBlob(ctx, known); err != nil {
+				return errors.Join(err, log.Close())
+			}
+			draft.Blobs, known = []journal.Hash{hash}, nil
+		}
 		raw, err := task.Encode(e)
 		if err == nil {
 			draft.Events = []journal.Event{raw}

@@ -21,7 +21,7 @@ type Intake struct {
 	Kept    string                // the blob that holds the file's bytes; "" for a reader
 	Added   int
 
-	// Rewound: it only took both histories back.
+	// Rewound: it took the task back. What it wrote behind that are further changes.
 	Rewound *task.Rewound
 
 	// Restored: no other program did it. The journal was damaged, and a file that we
@@ -38,8 +38,8 @@ var ErrForeignBusy = errors.New("another program is writing this task")
 // bytes are ours is never looked into. The two histories are one state: when one
 // of them cannot be applied, the other is not applied either.
 func foreignChanges(s *task.State, folder *roofmt.Folder, w watermark) []Intake {
-	if change, ok := rewoundElsewhere(s, folder, w); ok {
-		return []Intake{change}
+	if steps, ok := rewoundElsewhere(s, folder, w); ok {
+		return steps
 	}
 	return changesOf(s.UI(), s.API(), folder, w)
 }

@@ -45,6 +45,45 @@ func mergeMetadata(base []byte, records []task.FileRecord) []byte {
 	return out
 }
 
+// withoutRecords is task_metadata.json as another tool left it: without the entries that
+// these records of ours made, and with the last entry of each path active again. nil when
+// nothing is left, or it is no object.
+func withoutRecords(file []byte, records []task.FileRecord) []byte {
+	if !esjson.Valid(file) || esjson.TypeOf(file) != esjson.TypeObject {
+		return nil
+	}
+	ours := map[entryKey]bool{}
+	for _, r := range records {
+		ours[keyOf(r)] = true
+	}
+	left := merging{newest: map[string]*dates{}, held: map[entryKey]int{}}
+	last := map[string]int{}
+	hid := map[string]bool{} // paths with an active entry of ours
+	list, _ := esjson.Get(file, filesKey)
+	for raw := range esjson.Array(list) {
+		key := keyIn(raw)
+		if !ours[key] {
+			last[key.path] = len(left.entries)
+			left.keep(raw)
+		} else if state, _ := esjson.GetString(raw, "record_state"); state == "active" {
+			hid[key.path] = true
+		}
+	}
+	if len(left.entries) == 0 {
+		return nil
+	}
+	for path := range hid {
+		if i, ok := last[path]; ok && len(left.of(path).active) == 0 {
+			left.entries[i] = esjson.Set(left.entries[i], "record_state", []byte(`"active"`))
+		}
+	}
+	out, err := esjson.Compact(nil, esjson.Set(file, filesKey, left.bytes()))
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
 // entryKey tells our entries from the editor's: nobody else writes the same path
 // and source with the millisecond of our commit.
 type entryKey struct {
@@ -79,7 +118,6 @@ func (m *merging) of(path string) *dates {
 // keep takes over an entry as it stands.
 func (m *merging) keep(raw []byte) {
 	path, _ := esjson.GetString(raw, "path")
-	source, _ := esjson.GetString(raw, "record_source")
 	state, _ := esjson.GetString(raw, "record_state")
 	read, _ := esjson.GetInt(raw, "roo_read_date")
 	edit, _ := esjson.GetInt(raw, "roo_edit_date")
@@ -89,15 +127,23 @@ func (m *merging) keep(raw []byte) {
 	if state == "active" {
 		d.active = append(d.active, len(m.entries))
 	}
-	at := read
+	m.held[keyIn(raw)]++
+	m.entries = append(m.entries, raw)
+}
+
+// keyIn is the key of an entry of a file.
+func keyIn(raw []byte) entryKey {
+	path, _ := esjson.GetString(raw, "path")
+	source, _ := esjson.GetString(raw, "record_source")
+	member := "roo_read_date"
 	switch source {
 	case "user_edited":
-		at = user
+		member = "user_edit_date"
 	case "roo_edited":
-		at = edit
+		member = "roo_edit_date"
 	}
-	m.held[entryKey{path, source, at}]++
-	m.entries = append(m.entries, raw)
+	at, _ := esjson.GetInt(raw, member)
+	return entryKey{path, source, at}
 }
 
 // add appends a record of ours.

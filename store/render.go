@@ -43,12 +43,8 @@ func imageOf(s *task.State, now int64) (image, error) {
 	img.row.Now = now
 	if s.Adopted != nil {
 		img.item = s.Adopted.Item
-		for _, f := range s.Adopted.Files {
-			if f.Name == roofmt.MetadataName {
-				img.meta = f.Blob
-			}
-		}
 	}
+	img.meta = metadataOf(s)
 	var err error
 	if img.ui, err = elementsOf(s, s.UI()); err != nil {
 		return img, err
@@ -67,6 +63,22 @@ func imageOf(s *task.State, now int64) (image, error) {
 		}
 	}
 	return img, nil
+}
+
+// metadataOf is the blob with the task_metadata.json that another tool wrote, "" when
+// there is none.
+func metadataOf(s *task.State) string {
+	if s.Adopted != nil {
+		for _, f := range s.Adopted.Files {
+			if f.Name == roofmt.MetadataName {
+				return f.Blob
+			}
+		}
+	}
+	if s.Fork != nil {
+		return s.Fork.Metadata
+	}
+	return ""
 }
 
 // elementsOf reads messages. One that cannot be read fails all: a hole must not

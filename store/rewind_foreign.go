@@ -1,38 +1,127 @@
 package store
 
 import (
+	"errors"
+	"slices"
+
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
 
-// rewoundElsewhere reports whether another program took both histories back, and
-// nothing else: the person's side is a beginning of ours, and of the model's side just
-// that is gone which goes with the rest, as Roo cuts it. That is one step, which can be
-// undone like one of ours. A window that wrote an older state from its memory leaves the
-// other file as it was, or adds rows: that is no rewind, and is refused as ever.
-func rewoundElsewhere(s *task.State, folder *roofmt.Folder, w watermark) (Intake, bool) {
-	ui, api := folder.UI, folder.API
-	if !w.knows(ui.Name) || w.wrote(ui) || w.wrote(api) || !whole(ui) || ui.Recovered() || !whole(api) || api.Recovered() {
-		return Intake{}, false
+// rewoundElsewhere reports whether another program took the task back, and makes one step
+// of it, which can be undone like one of ours: what went stays as a branch. It is judged
+// by what the files hold, and only where nothing else can have made them:
+//
+//   - Both files were cut, as Roo cuts them, and nothing else was done.
+//   - Messages went that the other program itself had written or known. A window that
+//     writes an older state from its memory has those; so they were taken out on purpose,
+//     and rows behind the cut may be new: a message was edited and sent again.
+//   - Then one file may be cut alone: the person's side, because nothing of the model's
+//     goes with it, or because Roo died between its two writes - what it had begun is
+//     finished -, or replies of the model's side, by somebody's hand.
+//
+// All else is refused as ever: our branch stays the head, and the file's bytes are kept.
+func rewoundElsewhere(s *task.State, folder *roofmt.Folder, w watermark) ([]Intake, bool) {
+	ui, ok := cutSide(s.UI(), task.UI, folder.UI, w)
+	if !ok || !w.knows(folder.UI.Name) {
+		return nil, false
 	}
-	left, ok := elementsIn(ui)
-	if !ok || len(left) == 0 || len(left) >= len(s.UI()) {
-		return Intake{}, false
+	api, ok := cutSide(s.API(), task.API, folder.API, w)
+	if !ok || !w.knows(folder.API.Name) {
+		return nil, false
 	}
-	m := task.MatchForeign(s.UI(), task.UI, left)
-	if len(m.Added)+len(m.Changed) > 0 || !prefixOf(m, s.UI()) {
-		return Intake{}, false
-	}
-	gone, ok := goneOf(s.API(), api)
-	if !ok || len(gone) == 0 { // with the person's side alone it may be a window's memory
-		return Intake{}, false
-	}
-	e, err := s.CutAs(len(left), gone, toolOf(folder))
+	e, err := rewindOf(s, ui, api, toolOf(folder))
 	if err != nil {
-		return Intake{}, false
+		return nil, false
 	}
-	return Intake{File: ui.Name, Rewound: &e, Lacking: len(s.UI()) - len(left) + len(gone)}, true
+	out := []Intake{{File: ui.doc.Name, Rewound: &e, Lacking: len(ui.gone) + len(api.gone)}}
+	for _, side := range []side{ui, api} {
+		if len(side.added) > 0 {
+			out = append(out, Intake{File: side.doc.Name, Event: side.event(), Added: len(side.added)})
+		}
+	}
+	return out, true
+}
+
+// rewindOf is the rewind that explains both files.
+func rewindOf(s *task.State, ui, api side, by string) (task.Rewound, error) {
+	kept := len(s.UI()) - len(ui.gone)
+	added := len(ui.added)+len(api.added) > 0
+	onPurpose := theirs(ui.gone)
+	switch {
+	case len(ui.gone) == 0 && !added && theirs(api.gone) && last(api.gone, s.API()):
+		return s.CutModelAs(api.gone, by)
+	case len(ui.gone) == 0, kept == 0, !last(ui.gone, s.UI()), !onPurpose && (added || len(api.gone) == 0):
+		return task.Rewound{}, task.ErrNoRewind
+	}
+	e, err := s.CutAs(kept, api.gone, by)
+	if errors.Is(err, task.ErrNoRewind) && !added && len(api.gone) == 0 {
+		e, err = s.CutAt(kept, false)
+		e.By = by
+	}
+	return e, err
+}
+
+// theirs reports whether a program that wrote messages itself took them out. What Roo
+// takes out by itself when it resumes is nothing of that.
+func theirs(gone []*task.Message) bool {
+	return slices.ContainsFunc(gone, func(m *task.Message) bool {
+		return m.Foreign && m.Kind() != "user" && !task.Expendable(m, nil)
+	})
+}
+
+// last reports whether just the newest messages of a history are gone.
+func last(gone, of []*task.Message) bool {
+	return len(gone) <= len(of) && slices.Equal(gone, of[len(of)-len(gone):])
+}
+
+// side is one history's file, seen as what is left of ours with something new behind it.
+type side struct {
+	doc   *roofmt.Document
+	match task.Match
+	gone  []*task.Message
+	added []int // elements, the last ones
+	h     task.History
+}
+
+// cutSide is false for a file that is anything else than that. Tags are not compared.
+func cutSide(ours []*task.Message, h task.History, doc *roofmt.Document, w watermark) (side, bool) {
+	s := side{doc: doc, h: h}
+	if w.wrote(doc) {
+		return s, true
+	}
+	if !whole(doc) || doc.Recovered() || doc.Len() == 0 {
+		return s, false
+	}
+	left, ok := elementsIn(doc)
+	if !ok {
+		return s, false
+	}
+	s.match = task.MatchForeign(ours, h, left)
+	s.gone, s.added = s.match.Lacking, s.match.Added
+	if n := len(s.added); n > 0 && s.added[0] != len(left)-n {
+		return s, false
+	}
+	byID := map[uint64]*task.Message{}
+	for _, o := range ours {
+		byID[o.ID] = o
+	}
+	for _, i := range s.match.Changed {
+		if !esjson.Equal(untagged(left[i]), untagged(byID[s.match.Rows[i].Message].Raw())) {
+			return s, false
+		}
+	}
+	return s, true
+}
+
+// event takes in what is new.
+func (s side) event() *task.ForeignImported {
+	e := &task.ForeignImported{History: s.h, Blob: s.doc.Source, Size: s.doc.SourcePrint.Size, Rows: s.match.Rows}
+	for _, i := range s.added {
+		e.Rows[i].Off, e.Rows[i].Len = s.doc.Spans[i].Off, s.doc.Spans[i].Len
+	}
+	return e
 }
 
 func elementsIn(doc *roofmt.Document) ([][]byte, bool) {
@@ -44,29 +133,6 @@ func elementsIn(doc *roofmt.Document) ([][]byte, bool) {
 		out = append(out, raw)
 	}
 	return out, true
-}
-
-// goneOf are the messages of the model's side that a file lacks, when it has the others
-// as they are, tags aside.
-func goneOf(ours []*task.Message, doc *roofmt.Document) ([]*task.Message, bool) {
-	left, ok := elementsIn(doc)
-	if !ok {
-		return nil, false
-	}
-	m := task.MatchForeign(ours, task.API, left)
-	if len(m.Added) > 0 {
-		return nil, false
-	}
-	byID := map[uint64]*task.Message{}
-	for _, o := range ours {
-		byID[o.ID] = o
-	}
-	for _, i := range m.Changed {
-		if !esjson.Equal(untagged(left[i]), untagged(byID[m.Rows[i].Message].Raw())) {
-			return nil, false
-		}
-	}
-	return m.Lacking, true
 }
 
 func untagged(raw []byte) []byte {

@@ -173,7 +173,10 @@ func rooTS(s *task.State) int64 {
 // status is derived from the newest run; a run that nobody owns was interrupted.
 func status(v *View) string {
 	s := v.State
-	if s.Run == nil {
+	switch {
+	case s.Restoring != nil:
+		return "restoring" // files are being put back: who works on it next finishes that
+	case s.Run == nil:
 		return foreignStatus(s)
 	}
 	switch {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/roost-dev/roost/task"
 )
 
 // UndoOptions say which deed is meant. The zero value is the newest.
@@ -17,6 +19,13 @@ type UndoOptions struct {
 	// Saved is called as soon as a change of the histories is durable: Roo's files are
 	// written after it. nil = nobody waits for that.
 	Saved func(Deed, Deeds)
+
+	// Ready is called with the task once it is owned, before it is decided which deed it
+	// is. nil = there is nothing to do then.
+	Ready func(context.Context, *Task) error
+	// Files takes back, or does again, a deed that put files back: it commits what it does.
+	// nil = nobody can, and the error is ErrFiles.
+	Files func(context.Context, *Task, task.Deed) error
 }
 
 // ErrNothing: there is nothing to take back, or to do again.
@@ -162,14 +171,20 @@ func (s *Store) still(ctx context.Context, d *Deeds, o UndoOptions) error {
 // undoOwn writes into the task's own journal.
 func (s *Store) undoOwn(ctx context.Context, d *Deeds, e keptDeed, o UndoOptions) error {
 	own := s.Own
-	if e.Move {
+	if e.Move || putsBack(e.Deed) {
 		own = s.ownLean
 	}
 	owned, err := own(ctx, d.ref)
 	if err != nil {
 		return err
 	}
-	shelf, err := s.shelfDeeds(ctx)
+	if o.Ready != nil {
+		err = o.Ready(ctx, owned.Task)
+	}
+	var shelf map[[2]string]*shelved
+	if err == nil {
+		shelf, err = s.shelfDeeds(ctx)
+	}
 	if err == nil {
 		d.move = owned.Task.State().Moved
 		d.fill(owned.Task.State().Deeds, shelf[[2]string{d.ref.Source, d.ref.ID}].of(d.ref, d.bin))
@@ -180,7 +195,15 @@ func (s *Store) undoOwn(ctx context.Context, d *Deeds, e keptDeed, o UndoOptions
 		if o.Redo {
 			event = e.Again()
 		}
-		if err = owned.Task.move(ctx, "undo", event); err == nil && o.Saved != nil {
+		switch {
+		case !putsBack(e.Deed):
+			err = owned.Task.move(ctx, "undo", event)
+		case o.Files == nil:
+			err = ErrFiles
+		default:
+			err = o.Files(ctx, owned.Task, e.Deed)
+		}
+		if err == nil && o.Saved != nil {
 			now := *d
 			now.move = owned.Task.State().Moved
 			now.fill(owned.Task.State().Deeds, shelf[[2]string{d.ref.Source, d.ref.ID}].of(d.ref, d.bin))

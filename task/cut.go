@@ -77,6 +77,25 @@ func (s *State) CutAs(row int, gone []*Message, by string) (Rewound, error) {
 	return out, err
 }
 
+// CutModelAs is a rewind that another program made of the model's side alone, by somebody's
+// hand: what a person sees is all still there.
+func (s *State) CutModelAs(gone []*Message, by string) (Rewound, error) {
+	took := map[*Message]bool{}
+	for _, m := range gone {
+		took[m] = true
+	}
+	if len(took) == 0 {
+		return Rewound{}, ErrNothingToCut
+	}
+	c := cutting{state: s, since: gone[0].Seq, gone: func(_ int, m *Message) bool { return took[m] }}
+	if gone[0].Foreign {
+		c.since++ // what another program knows came all at once
+	}
+	e, err := c.event("rewind")
+	e.By = by
+	return e, err
+}
+
 // CutTurns is what going back some turns takes. A turn is one reply of the model with
 // its tool results: the oldest one that goes is replaced when the task goes on.
 func (s *State) CutTurns(n int) (Rewound, error) {

@@ -72,7 +72,7 @@ func TestOtherSpellingsOfAnEvent(t *testing.T) {
 
 func TestWhatNobodyKnowsIsKeptToTheByte(t *testing.T) {
 	for _, line := range []string{
-		`{"type":"checkpoint.saved","x":1.0}`, `{"x":"\ud800","type":"history.mended"}`, `{ "type" : "later" }`, `{"type":""}`, `{}`,
+		`{"type":"checkpoint.imagined","x":1.0}`, `{"x":"\ud800","type":"history.mended"}`, `{ "type" : "later" }`, `{"type":""}`, `{}`,
 		`{"type":"message.added.v2","history":"ui","message":1,"raw":{}}`, `{"type":"` + strings.Repeat("x", 100) + `"}`,
 		`{"type":"Message.added","message":1}`,
 	} {

@@ -1,6 +1,9 @@
 package task
 
-import "slices"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Deed is something that a person did to a task and can take back: a rename, other
 // tags, a pin. It is derived from the log like everything else. What takes it back
@@ -10,7 +13,7 @@ import "slices"
 // A kind that comes later adds the members it needs, a case in the fold that calls
 // Do, Undo and Redo, and one in Back and Again.
 type Deed struct {
-	Kind   string // rename, tag, pin, rewind, edit, remove, branch, condense, truncate; the store adds delete
+	Kind   string // rename, tag, pin, rewind, edit, remove, branch, condense, truncate, restore; the store adds delete
 	Seq    uint64 // of the commit that did it
 	Then   uint64 // of the commit that last took it back or did it again; Seq at first
 	Head   uint64 // for a deed that is kept beside the log: the log's newest commit at Then
@@ -23,10 +26,23 @@ type Deed struct {
 	Move bool   `json:",omitempty"` // it moved the head of the histories; see Rewound
 	By   string `json:",omitempty"` // the tool that did it, when it was not Roost
 	Gone Gone   // what it took from the histories
+
+	// Files are what it put back, as it was done last: Swapped, they are what takes it
+	// back. A move of the head with files is one deed, of the move's kind.
+	Files  []RestoreFile `json:",omitempty"`
+	To     int           `json:",omitempty"` // the checkpoint that was restored; 0 = before anything was changed
+	Safety int           `json:",omitempty"` // the checkpoint of what it replaced
 }
 
-// Back is the event that takes the deed back.
+// RestoreDeed is the kind of a deed that put files back and moved no head.
+const RestoreDeed = "restore"
+
+// Back is the event that takes the deed back. Where files were put back it is only the
+// intent: who writes it names it, and the safety checkpoint, first.
 func (d Deed) Back() Event {
+	if d.restores() {
+		return RestoreBegun{To: d.Safety, Files: Swapped(d.Files), Rewind: d.moveLine(Undone{Undoes: d.Seq}), Undoes: d.Seq}
+	}
 	if d.Move {
 		return Undone{Undoes: d.Seq}
 	}
@@ -41,8 +57,26 @@ func (d Deed) Back() Event {
 	return e
 }
 
-// Again is the event that does the deed again.
+// restores reports whether the deed put files back, with the histories or without.
+func (d Deed) restores() bool { return d.Kind == RestoreDeed || len(d.Files) > 0 }
+
+// moveLine is an event's line where the deed moved the head, nil where it did not.
+func (d Deed) moveLine(e Undone) json.RawMessage {
+	if !d.Move {
+		return nil
+	}
+	line, err := Encode(e)
+	if err != nil {
+		return nil // two numbers: it cannot fail
+	}
+	return line
+}
+
+// Again is the event that does the deed again; see Back.
 func (d Deed) Again() Event {
+	if d.restores() {
+		return RestoreBegun{To: d.To, Files: slices.Clone(d.Files), Rewind: d.moveLine(Undone{Redoes: d.Seq}), Redoes: d.Seq}
+	}
 	if d.Move {
 		return Undone{Redoes: d.Seq}
 	}
@@ -74,6 +108,10 @@ type Deeds struct {
 func (l *Deeds) Do(d Deed) {
 	l.Undone, l.Last, l.Head = nil, d.Seq, d.Head
 	d.Then = d.Seq
+	if n := len(l.Done); n > 0 && l.Done[n-1].Seq == d.Seq && (d.Kind == RestoreDeed) != (l.Done[n-1].Kind == RestoreDeed) {
+		l.Done[n-1] = d.with(l.Done[n-1])
+		return
+	}
 	if n := len(l.Done); n > 0 && l.Done[n-1].Seq == d.Seq && !d.Move && !l.Done[n-1].Move {
 		l.Done[n-1].After = d.After.over(l.Done[n-1].After)
 		l.Done[n-1].Before = l.Done[n-1].Before.over(d.Before)
@@ -83,6 +121,25 @@ func (l *Deeds) Do(d Deed) {
 		l.Done = slices.Delete(slices.Clone(l.Done), 0, 1)
 	}
 	l.Done = append(l.Done, d)
+}
+
+// with makes one deed of a restore and of what was done in the same commit.
+func (d Deed) with(o Deed) Deed {
+	if d.Kind != RestoreDeed {
+		d, o = o, d
+	}
+	o.Files, o.To, o.Safety = d.Files, d.To, d.Safety
+	return o
+}
+
+// refile notes which files a restore changed when it was taken back or done again.
+func (l *Deeds) refile(seq uint64, files []RestoreFile) {
+	for _, list := range []*[]Deed{&l.Done, &l.Undone} {
+		if i := slices.IndexFunc(*list, func(d Deed) bool { return d.Seq == seq }); i >= 0 {
+			*list = slices.Clone(*list)
+			(*list)[i].Files = files
+		}
+	}
 }
 
 // Undo notes that the deed of commit seq was taken back by commit then.

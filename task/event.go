@@ -42,6 +42,7 @@ type Settings struct {
 	Effort    string   `json:"effort,omitempty"`     // how much the model thinks; "" = its own way
 	MaxTokens int      `json:"max_tokens,omitempty"` // of one reply; 0 = the model's limit
 	Condense  int      `json:"condense,omitempty"`   // percent of the window at which older history is summarised; 0 or less = never
+	Stale     string   `json:"stale,omitempty"`      // what the model is given of a file that others changed: StaleTell ("" too) or StaleRead
 	ByMode    bool     `json:"by_mode,omitempty"`    // nobody said whom to ask: the mode's profile, where it has one
 	Account   string   `json:"account,omitempty"`    // the profile whose key is used; "" = the provider's
 	Limits    Limits   `json:"limits"`
@@ -52,6 +53,12 @@ type Settings struct {
 	AskTools  []string `json:"ask_tools,omitempty"`   // asked for under every policy
 	DenyTools []string `json:"deny_tools,omitempty"`  // refused
 }
+
+// What the model is given of a file that it knows and that somebody else changed.
+const (
+	StaleTell = "tell" // that it changed, and a difference that is small
+	StaleRead = "read" // its new content
+)
 
 // Limits bound a run. Zero means no limit.
 type Limits struct {
@@ -310,8 +317,9 @@ type UsageChanged struct {
 // FileChanged records what the model knows of a file.
 type FileChanged struct {
 	Path   string `json:"path"`
-	Source string `json:"source"`       // read_tool, roo_edited, user_edited, file_mentioned
-	By     string `json:"by,omitempty"` // of user_edited: "command" or "subtask", while one ran; "other"
+	Source string `json:"source"`         // read_tool, roo_edited, user_edited, file_mentioned
+	By     string `json:"by,omitempty"`   // of user_edited: "command" or "subtask", while one ran; "restore" of a checkpoint; "other"
+	Task   string `json:"task,omitempty"` // of By "other": the other task that is known to have done it
 	Hash   string `json:"hash,omitempty"`
 	Size   int64  `json:"size,omitempty"`
 	MTime  int64  `json:"mtime,omitempty"`
@@ -494,6 +502,10 @@ var decoders = map[string]func(json.RawMessage) (Event, error){
 	"history.rewound":    into[Rewound],
 	"history.undone":     into[Undone],
 	"task.forked":        into[Forked],
+
+	"checkpoint.saved":     into[CheckpointSaved],
+	"checkpoint.restoring": into[RestoreBegun],
+	"checkpoint.restored":  into[RestoreEnded],
 }
 
 func into[E Event](raw json.RawMessage) (Event, error) {

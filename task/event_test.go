@@ -18,7 +18,7 @@ var zeroEvents = []task.Event{
 	task.RunStarted{}, task.RunWaiting{}, task.RunEnded{}, task.TurnStarted{}, task.TurnFailed{}, task.TurnEnded{},
 	task.ToolStarted{}, task.ToolProcess{}, task.ToolFinished{}, task.QuestionOpened{}, task.QuestionClosed{},
 	task.InputQueued{}, task.InputTaken{}, task.UsageChanged{}, task.FileChanged{},
-	task.SubtaskStarted{}, task.SubtaskEnded{}, task.EpochOpened{},
+	task.SubtaskStarted{}, task.SubtaskEnded{}, task.EpochOpened{}, task.CheckpointSaved{}, task.RestoreBegun{}, task.RestoreEnded{},
 	task.MessageAdded{}, task.MessageChanged{}, task.MessageTextSaved{}, task.MessageHidden{},
 }
 
@@ -35,6 +35,8 @@ func fill(t *rapid.T, v reflect.Value) {
 		v.SetString(text.Draw(t, "s"))
 	case reflect.Int, reflect.Int64:
 		v.SetInt(rapid.Int64Range(1, 1<<50).Draw(t, "i"))
+	case reflect.Uint32:
+		v.SetUint(rapid.Uint64Range(1, 0o777).Draw(t, "u32"))
 	case reflect.Uint64:
 		v.SetUint(rapid.Uint64Range(1, 1<<53).Draw(t, "u"))
 	case reflect.Bool:
@@ -157,9 +159,9 @@ func TestSavedTextKeepsHalfCharacters(t *testing.T) {
 }
 
 func TestUnknownEventsSurvive(t *testing.T) {
-	raw := `{"type":"checkpoint.saved","x":{"y":[1.0,"\ud800"]}}`
+	raw := `{"type":"checkpoint.imagined","x":{"y":[1.0,"\ud800"]}}`
 	e, err := task.Decode([]byte(raw))
-	if err != nil || e.EventType() != "checkpoint.saved" {
+	if err != nil || e.EventType() != "checkpoint.imagined" {
 		t.Fatal(e, err)
 	}
 	back, err := task.Encode(e)

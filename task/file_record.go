@@ -1,6 +1,7 @@
 package task
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/roost-dev/roost/esjson"
@@ -45,6 +46,9 @@ func (s *State) addFile(e FileChanged, seq uint64, at int64) {
 	}
 	s.addRecord(next)
 }
+
+// FilesEver are all records, also those that a rewind took away. Some come twice.
+func (s *State) FilesEver() []FileRecord { return slices.Concat(s.filed, s.Files) }
 
 // showFiles makes the records at these places all that there are.
 func (s *State) showFiles(at []int) {

@@ -44,6 +44,10 @@ func sameAsLine(e Event, line []byte) bool {
 		if !tight(e.Result) {
 			return false
 		}
+	case RestoreBegun:
+		if len(e.Rewind) > 0 {
+			return false
+		}
 	}
 	return !bytes.Contains(line, []byte(`\ufffd`))
 }
@@ -217,6 +221,12 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		s.Run.spend(e)
 	case FileChanged:
 		s.addFile(e, c.Seq, c.At)
+	case CheckpointSaved:
+		return s.saveCheckpoint(e, c)
+	case RestoreBegun:
+		s.beginRestore(e, c)
+	case RestoreEnded:
+		s.endRestore(e, c)
 	case SubtaskStarted:
 		child := s.child(e.Child)
 		child.Call, child.Message, child.Mode, child.Remark, child.Pending = e.Call, e.Message, e.Mode, e.Remark, len(s.Queue)

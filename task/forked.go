@@ -14,6 +14,7 @@ type Forked struct {
 	CreatedAt int64    `json:"created_at"`       // Unix milliseconds
 	Origin    string   `json:"origin,omitempty"`
 	Title     string   `json:"title,omitempty"`
+	Metadata  string   `json:"metadata,omitempty"` // blob with what another tool knew of files (task_metadata.json)
 	Settings  Settings `json:"settings"`
 }
 
@@ -21,7 +22,7 @@ type Forked struct {
 func (Forked) EventType() string { return "task.forked" }
 
 // fork makes the state that of a new task. What was spent, who ran it and what waits
-// for a person are the other one's.
+// for a person are the other one's. Checkpoints are common: they say what files were.
 func (s *State) fork(e Forked, c journal.Commit) {
 	s.Fork = &e
 	s.ID, s.Title, s.Tags, s.Pinned = e.Task, e.Title, nil, false
@@ -29,7 +30,7 @@ func (s *State) fork(e Forked, c journal.Commit) {
 	s.CreatedAt, s.UpdatedAt, s.Settings = e.CreatedAt, c.At, e.Settings
 	s.Adopted, s.Deeds, s.Run, s.Runs, s.Turns = nil, Deeds{}, nil, 0, 0
 	s.WaitingUntil, s.Questions, s.Answered, s.Queue, s.QueuedAt = 0, nil, nil, nil, nil
-	s.Children, s.Usage, s.Refused = nil, Ledger{}, nil
+	s.Children, s.Usage, s.Refused, s.Restoring = nil, Ledger{}, nil, nil
 	if e.Branch != 0 {
 		if b := s.Branch(e.Branch); b != nil {
 			l := b.Leaf

@@ -2,11 +2,13 @@ package task
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"slices"
+	"sync"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
@@ -36,60 +38,132 @@ func (p place) nowhere() bool { return p == place{} }
 // with more in between, the log finds it by its index.
 const apart = 64
 
-// fetch reads the events at the given places, each stretch of the log once.
-func (s *State) fetch(places []place) (map[place]json.RawMessage, error) {
-	places = slices.Clone(places)
-	places = slices.DeleteFunc(places, func(p place) bool { return p.Seq == 0 })
-	slices.SortFunc(places, func(a, b place) int {
-		if a.Seq != b.Seq {
-			return int(min(max(int64(a.Seq)-int64(b.Seq), -1), 1))
+// fetched are events by their places. They are asked for nearly in the order of the log,
+// so that a place is mostly the next one.
+type fetched struct {
+	places []place           // in order
+	events []json.RawMessage // of the first ones, until all are read
+	bodies []json.RawMessage // what plainBody makes of them; empty when there are few
+	next   int
+}
+
+// many is from how many events on a second goroutine takes the messages out of them while
+// the log is read. It makes copies: an event would keep its whole commit in memory.
+const many = 1000
+
+// takeOut begins to take the messages out of the events that each number on the channel
+// says are there. It ends when the channel is closed.
+func (f *fetched) takeOut(read <-chan int) (wait func()) {
+	f.bodies = make([]json.RawMessage, len(f.places))
+	events := f.events[:len(f.places)] // they are filled in place
+	var work sync.WaitGroup
+	work.Go(func() {
+		done := 0
+		for n := range read {
+			for ; done < n; done++ {
+				if raw := plainBody(events[done]); raw != nil {
+					f.bodies[done] = bytes.Clone(raw)
+				}
+			}
 		}
-		return a.Event - b.Event
 	})
+	return work.Wait
+}
+
+// at is the event at a place, nil when it was not fetched.
+func (f *fetched) at(p place) json.RawMessage {
+	if i, ok := f.find(p); ok {
+		return f.events[i]
+	}
+	return nil
+}
+
+// body is the message that the event at a place holds as it is; nil as plainBody says.
+func (f *fetched) body(p place) json.RawMessage {
+	i, ok := f.find(p)
+	switch {
+	case !ok:
+		return nil
+	case f.bodies != nil:
+		return f.bodies[i]
+	}
+	return bytes.Clone(plainBody(f.events[i]))
+}
+
+func (f *fetched) find(p place) (int, bool) {
+	if f.next >= len(f.places) || f.places[f.next] != p {
+		i, ok := slices.BinarySearchFunc(f.places, p, inOrder)
+		if !ok {
+			return 0, false
+		}
+		f.next = i
+	}
+	f.next++
+	return f.next - 1, true
+}
+
+// inOrder compares places in the log.
+func inOrder(a, b place) int {
+	return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Event, b.Event))
+}
+
+// fetch reads the events at the given places, each stretch of the log once.
+func (s *State) fetch(places []place) (*fetched, error) {
+	places = slices.DeleteFunc(slices.Clone(places), func(p place) bool { return p.Seq == 0 })
+	slices.SortFunc(places, inOrder)
 	places = slices.Compact(places)
-	found := make(map[place]json.RawMessage, len(places))
+	found := &fetched{places: places, events: make([]json.RawMessage, 0, len(places))}
 	if len(places) == 0 {
 		return found, nil
 	}
 	if s.source == nil {
 		return nil, fmt.Errorf("commit %d: %w", places[0].Seq, ErrNoSource)
 	}
-	for len(places) > 0 {
-		var err error
-		if places, err = s.fetchStretch(places, found); err != nil {
+	var read chan int
+	if len(places) >= many {
+		read = make(chan int, 16)
+		defer found.takeOut(read)()
+		defer close(read)
+	}
+	for len(found.events) < len(places) {
+		if err := s.fetchStretch(found, read); err != nil {
 			return nil, err
 		}
 	}
 	return found, nil
 }
 
-// fetchStretch reads from the first place on while the next is near, and returns
-// those that are left.
-func (s *State) fetchStretch(places []place, found map[place]json.RawMessage) ([]place, error) {
-	for c, err := range s.source.Commits(places[0].Seq) {
+// fetchStretch reads from the first place on that is not read yet, while the next is near,
+// and tells a channel how many are read when there is one.
+func (s *State) fetchStretch(f *fetched, read chan<- int) error {
+	first := f.places[len(f.events)]
+	for c, err := range s.source.Commits(first.Seq) {
+		left := f.places[len(f.events):]
 		var damage *journal.DamageError
-		if errors.As(err, &damage) && damage.Seq != places[0].Seq {
+		if errors.As(err, &damage) && damage.Seq != left[0].Seq {
 			continue // not what is wanted
 		}
 		if err != nil {
-			return nil, fmt.Errorf("commit %d: %w", places[0].Seq, err)
+			return fmt.Errorf("commit %d: %w", left[0].Seq, err)
 		}
-		if c.Seq > places[0].Seq {
-			break
+		if c.Seq > left[0].Seq {
+			return fmt.Errorf("commit %d is not in the log", left[0].Seq)
 		}
-		for len(places) > 0 && places[0].Seq == c.Seq {
-			p := places[0]
+		for len(left) > 0 && left[0].Seq == c.Seq {
+			p := left[0]
 			if p.Event >= len(c.Events) {
-				return nil, fmt.Errorf("commit %d has no event %d", p.Seq, p.Event)
+				return fmt.Errorf("commit %d has no event %d", p.Seq, p.Event)
 			}
-			found[p] = json.RawMessage(c.Events[p.Event])
-			places = places[1:]
+			f.events, left = append(f.events, json.RawMessage(c.Events[p.Event])), left[1:]
 		}
-		if len(places) == 0 || places[0].Seq > c.Seq+apart {
-			return places, nil
+		if read != nil {
+			read <- len(f.events)
+		}
+		if len(left) == 0 || left[0].Seq > c.Seq+apart {
+			return nil
 		}
 	}
-	return nil, fmt.Errorf("commit %d is not in the log", places[0].Seq)
+	return fmt.Errorf("commit %d is not in the log", f.places[len(f.events)].Seq)
 }
 
 // Raws are messages as their files hold them, in one reading of the log.
@@ -192,7 +266,7 @@ func (m *Message) places(list []place) []place {
 }
 
 // read puts a message together from the events it stands in.
-func (m *Message) read(events map[place]json.RawMessage, near *stretch) (json.RawMessage, error) {
+func (m *Message) read(events *fetched, near *stretch) (json.RawMessage, error) {
 	raw := json.RawMessage("{}")
 	var err error
 	switch {
@@ -215,9 +289,12 @@ func (m *Message) read(events map[place]json.RawMessage, near *stretch) (json.Ra
 	return withText(raw, saved), err
 }
 
-func (m *Message) readBody(events map[place]json.RawMessage) (json.RawMessage, error) {
+func (m *Message) readBody(events *fetched) (json.RawMessage, error) {
+	if raw := events.body(m.body); raw != nil {
+		return raw, nil
+	}
 	var body Body
-	switch e, err := Decode(events[m.body]); e := e.(type) {
+	switch e, err := Decode(events.at(m.body)); e := e.(type) {
 	case MessageAdded:
 		body = e.Body
 	case MessageChanged:
@@ -240,11 +317,29 @@ func (m *Message) readBody(events map[place]json.RawMessage) (json.RawMessage, e
 	})
 }
 
+// plainBody is the message that an event of the log holds as it is, nil where it has to be
+// put together. The log has checked that its events are JSON.
+func plainBody(event []byte) (raw []byte) {
+	known := false
+	for key, val := range esjson.Members(event) {
+		switch key {
+		case "type":
+			known = string(val) == `"message.added"` || string(val) == `"message.changed"`
+		case "raw":
+			raw = val
+		}
+	}
+	if !known {
+		return nil
+	}
+	return raw
+}
+
 // texts is the streamed text that stands at the places.
-func texts(places []place, events map[place]json.RawMessage) ([]byte, error) {
+func texts(places []place, events *fetched) ([]byte, error) {
 	var out []byte
 	for _, p := range places {
-		e, err := Decode(events[p])
+		e, err := Decode(events.at(p))
 		saved, ok := e.(MessageTextSaved)
 		if !ok {
 			return nil, fmt.Errorf("commit %d, event %d holds no text (%v)", p.Seq, p.Event, err)
@@ -255,11 +350,11 @@ func texts(places []place, events map[place]json.RawMessage) ([]byte, error) {
 }
 
 // result is the result block that stands at the place.
-func (s *State) result(at []place, events map[place]json.RawMessage) (json.RawMessage, error) {
+func (s *State) result(at []place, events *fetched) (json.RawMessage, error) {
 	if len(at) == 0 {
 		return nil, nil
 	}
-	e, err := Decode(events[at[0]])
+	e, err := Decode(events.at(at[0]))
 	done, ok := e.(ToolFinished)
 	if !ok {
 		return nil, fmt.Errorf("commit %d, event %d holds no result (%v)", at[0].Seq, at[0].Event, err)

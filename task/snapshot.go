@@ -12,7 +12,7 @@ import (
 
 // snapshotHead names the format and the fold that made it. A snapshot of another
 // version is not read: the log is folded anew.
-const snapshotHead = "roost state 5\n"
+const snapshotHead = "roost state 6\n"
 
 // ErrSnapshot: the bytes are no snapshot of this version.
 var ErrSnapshot = errors.New("task: not a snapshot of this version")
@@ -23,6 +23,9 @@ func (s *State) Snapshot() ([]byte, error) {
 	p := packer{out: []byte(snapshotHead), index: map[string]uint64{}}
 	if err := p.head(s); err != nil {
 		return nil, fmt.Errorf("snapshot of task %s: %w", s.ID, err)
+	}
+	if err := p.checkpoints(s); err != nil {
+		return nil, fmt.Errorf("snapshot of task %s, checkpoints: %w", s.ID, err)
 	}
 	p.files(s.Files)
 	p.files(s.filed)
@@ -170,6 +173,7 @@ func Restore(data []byte, src Source, room int) (*State, error) {
 	s := New(src)
 	s.source, s.room = src, room
 	u.head(s)
+	u.checkpoints(s)
 	s.Files = u.files()
 	for i, f := range s.Files {
 		s.noteRecord(i, f)

@@ -57,6 +57,12 @@ type State struct {
 	Refused   []ForeignRefused
 	Problems  []Problem
 
+	// Checkpoints are in the order of their numbers, those of rewound messages too. Each
+	// restore that was done ends in one of reason "restored", which follows from it: only
+	// what is to have a commit in the object store is said by an event of its own.
+	Checkpoints []Checkpoint `json:"-"`
+	Restoring   *Restoring   `json:"-"` // files are being put back: nothing else may run
+
 	QueuedAt map[string]uint64 `json:",omitempty"` // the commit of each queued input
 	Branches []Branch          `json:",omitempty"` // heads that were left, oldest first
 	Moved    uint64            `json:",omitempty"` // the newest commit that went on with the histories

@@ -77,10 +77,12 @@ func dump(s *task.State) string {
 		open = append(open, c.ID)
 	}
 	j, _ := json.Marshal(struct {
-		S    any
-		Open any
-		TS   int64
-	}{s, open, s.LastTS()})
+		S           any
+		Open        any
+		TS          int64
+		Checkpoints any
+		Restoring   any
+	}{s, open, s.LastTS(), s.Checkpoints, s.Restoring})
 	b.Write(j)
 	return b.String()
 }
@@ -211,7 +213,7 @@ func anyEvent(t *rapid.T, next *uint64) task.Event {
 func anyOtherEvent(t *rapid.T, h task.History, call string, id uint64) task.Event {
 	other := rapid.SampledFrom(calls).Draw(t, "other")
 	blob := rapid.SampledFrom([]string{"b", "gone"}).Draw(t, "blob")
-	switch rapid.IntRange(0, 17).Draw(t, "other kind") {
+	switch rapid.IntRange(0, 22).Draw(t, "other kind") {
 	case 0:
 		return task.Created{Task: call, Title: other, Number: int(id)}
 	case 1:
@@ -246,6 +248,8 @@ func anyOtherEvent(t *rapid.T, h task.History, call string, id uint64) task.Even
 		return task.QuestionClosed{Question: call, By: "terminal"}
 	case 16:
 		return task.ToolFinished{Call: call, Name: "n", Blob: blob}
+	case 17, 18, 19, 20, 21:
+		return anyCheckpointEvent(t, call, id)
 	}
 	return nil
 }

@@ -52,6 +52,11 @@ func keys() []Key {
 		{Name: "effort", Flag: "effort", Doc: "how much the model of new tasks thinks", check: oneOf(Efforts...)},
 		{Name: "max_tokens", Flag: "max-tokens", Doc: "tokens of one reply", check: count},
 		{Name: "condense_at", Flag: "condense-at", Doc: "percent of the model's window at which older history is summarised, or never", check: share},
+		{Name: "stale", Flag: "stale", Doc: "what the model of new tasks is given of a file that others changed: tell (that, and a small difference) or read (its content)", check: oneOf("tell", "read")},
+		{Name: "checkpoints", Doc: "whether what runs change is kept, so that it can be put back: on or off", check: oneOf("on", "off")},
+		{Name: "checkpoint_file", Doc: "the largest file whose content is kept before a command, such as 2MiB", check: size},
+		{Name: "checkpoint_survey", Doc: "how much is kept before one command, such as 64MiB", check: size},
+		{Name: "checkpoint_store", Doc: "how much is kept of one workspace, such as 2GiB", check: size},
 	}
 	for i := range list {
 		list[i].Env = "ROOST_" + strings.ToUpper(list[i].Name)

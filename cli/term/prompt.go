@@ -221,6 +221,16 @@ func (p *Prompter) Read(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
+// Forget drops a line that was typed while nothing was asked: it answers no question
+// that comes later.
+func (p *Prompter) Forget() {
+	p.open()
+	select {
+	case <-p.lines:
+	default:
+	}
+}
+
 // open begins to read lines.
 func (p *Prompter) open() {
 	if p.lines != nil {

@@ -136,6 +136,11 @@ func TestJudge(t *testing.T) {
 		{"tool/filetool", "usage", false, "no history"},
 		{"tool/filetool", "workspace", false, ""},
 		{"workspace/shell", "task", false, "how tasks are kept"},
+		{"checkpoint", "checkpoint/object", false, ""},
+		{"checkpoint", "store", false, "not where tasks are kept"},
+		{"checkpoint/object", "workspace", false, "objects only"},
+		{"checkpoint/object", "internal/failpoint", false, ""},
+		{"agent", "checkpoint", false, "interface of its own"},
 		{"engine", "a/stranger", false, ""}, // reported once, as a package without a place
 		{"a/stranger", "engine", false, ""},
 		{"taskforce", "task", false, ""}, // only a path's own parts count

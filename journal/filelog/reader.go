@@ -260,7 +260,7 @@ func (r *reader) emit(ctx context.Context, c *cursor, limit int64, head uint64, 
 
 // decode reads a checked line.
 func decode(l rawLine) (journal.Commit, error) {
-	c, err := journal.DecodeCommit(l.text)
+	c, err := journal.DecodeChecked(l.text)
 	var d *journal.DamageError
 	if errors.As(err, &d) {
 		d.Offset, d.Length = l.off, l.length

@@ -1,0 +1,323 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/approval"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// shelf is agent.Checkpoints over a folder, in memory.
+type shelf struct {
+	g      *ground
+	fail   func(op string) error
+	unheld string
+	open   int // surveys that nobody ended
+}
+
+func (s *shelf) Name() string { return "store" }
+
+func (s *shelf) failed(op string) error {
+	s.g.note("%s", op)
+	if s.fail == nil {
+		return nil
+	}
+	return s.fail(op)
+}
+
+func (s *shelf) Hold(_ context.Context, paths []string) (map[string]task.FileVersion, error) {
+	if err := s.failed("hold"); err != nil {
+		return nil, err
+	}
+	out := map[string]task.FileVersion{}
+	for _, p := range paths {
+		out[p] = s.at(p)
+	}
+	return out, nil
+}
+
+func (s *shelf) at(path string) task.FileVersion {
+	data, err := os.ReadFile(filepath.Join(s.g.dir, path))
+	if err != nil {
+		return task.FileVersion{Kind: task.KindGone}
+	}
+	hash := workspace.HashOf(data)
+	v := task.FileVersion{Kind: task.KindFile, Mode: 0o644, Size: int64(len(data)), Hash: hash, Blob: hash[:40]}
+	if strings.HasPrefix(path, "big") {
+		v.Blob = ""
+	}
+	return v
+}
+
+func (s *shelf) Save(_ context.Context, c task.CheckpointSaved, files map[string]task.FileVersion) (string, string, error) {
+	for _, f := range c.Files {
+		if files[f.Path] != f.Now {
+			s.g.t.Errorf("checkpoint %d: the state lacks %s", c.Number, f.Path)
+		}
+	}
+	return "store", fmt.Sprintf("%040d", c.Number), s.failed("keep")
+}
+
+type look struct {
+	s    *shelf
+	was  map[string]task.FileVersion
+	done bool
+}
+
+func (s *shelf) Survey(context.Context, []string) (agent.Survey, error) {
+	if err := s.failed("survey"); err != nil {
+		return nil, err
+	}
+	s.open++
+	return &look{s: s, was: s.all()}, nil
+}
+
+func (s *shelf) all() map[string]task.FileVersion {
+	out := map[string]task.FileVersion{}
+	entries, _ := os.ReadDir(s.g.dir)
+	for _, e := range entries {
+		out[e.Name()] = s.at(e.Name())
+	}
+	return out
+}
+
+func (l *look) Unheld() string { return l.s.unheld }
+
+func (l *look) Close() {
+	if !l.done {
+		l.s.open--
+	}
+	l.done = true
+}
+
+func (l *look) Changes(context.Context) ([]task.CheckpointFile, error) {
+	defer l.Close()
+	now := l.s.all()
+	both := maps.Clone(l.was)
+	maps.Copy(both, now)
+	var out []task.CheckpointFile
+	for _, path := range slices.Sorted(maps.Keys(both)) {
+		was, is := l.s.was(l.was, path), l.s.was(now, path)
+		if !was.Same(is) {
+			out = append(out, task.CheckpointFile{Path: path, Was: &was, Now: is})
+		}
+	}
+	return out, l.s.failed("changes")
+}
+
+func (s *shelf) was(all map[string]task.FileVersion, path string) task.FileVersion {
+	if v, is := all[path]; is {
+		return v
+	}
+	return task.FileVersion{Kind: task.KindGone}
+}
+
+// newShelf is a ground whose files are kept, with a command that writes what it is told.
+func newShelf(t *testing.T, turns ...turn) (*ground, *shelf) {
+	g := newGround(t, turns...)
+	s := &shelf{g: g}
+	g.tool("act").run = func(_ context.Context, _ tool.Output, what string) (tool.Result, error) {
+		if name, text, ok := strings.Cut(what, "="); ok {
+			g.put(name, text)
+		}
+		return tool.Result{Text: "done"}, nil
+	}
+	g.agent.Checkpoints = s
+	t.Cleanup(func() {
+		if s.open != 0 {
+			t.Errorf("%d surveys were not ended", s.open)
+		}
+	})
+	return g, s
+}
+
+func (g *ground) saved() (out []string) {
+	for _, c := range g.disk.state.Checkpoints {
+		text := fmt.Sprintf("c%d %s", c.Number, c.Reason)
+		for _, f := range c.Files {
+			text += " " + f.Path
+			if f.Was != nil {
+				text += "*"
+			}
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+func (g *ground) saves(want ...string) {
+	g.t.Helper()
+	if diff := cmp.Diff(want, g.saved()); diff != "" {
+		g.t.Error(diff)
+	}
+}
+
+// What stood there is durable, and in the commit that begins the write; what the turn
+// made of it is in the commit that tells the results. A command's changes come with its
+// outcome, apart from what calls before it wrote.
+func TestWhoTakesCheckpoints(t *testing.T) {
+	g, _ := newShelf(t,
+		turn{calls: []call{write("w1", "a", "1\n"), write("w2", "a", "2\n"), write("w3", "b", "b\n")}},
+		turn{calls: []call{write("w4", "a", "3\n"), use("c1", "act", "a=4\n"), use("c2", "act", "nothing"), write("w5", "c", "c\n")}},
+		turn{calls: []call{use("l", "look", "x")}},
+	)
+	g.put("a", "0\n")
+	want(t, g.run("go"), "completed", "")
+	g.saves("c1 before a", "c2 before b", "c3 turn a b", "c4 turn a", "c5 command a", "c6 before c", "c7 turn c")
+	last := uint64(0)
+	for _, c := range g.disk.state.Checkpoints {
+		if c.Message < last || c.Run == "" || c.Title == "" {
+			t.Errorf("%+v follows message %d", c, last)
+		}
+		last = c.Message
+	}
+	trace := strings.Join(g.trace, "\n")
+	for _, in := range []string{
+		"hold\nkeep\ncommit +ui checkpoint.saved started:w1",
+		"checkpoint.saved started:w3", "checkpoint.saved started:c1", "ok:c1 checkpoint.saved",
+	} {
+		if !strings.Contains(trace, in) {
+			t.Errorf("%q is not in\n%s", in, trace)
+		}
+	}
+	// The state before each reply is that of the newest checkpoint up to its message.
+	for i, n := range map[int]int{1: 2, 3: 3, 5: 7} {
+		if got := g.disk.state.CheckpointAt(g.disk.state.API()[i].ID); got != n {
+			t.Errorf("before message %d of the model's history the files are c%d, want c%d", i, got, n)
+		}
+	}
+}
+
+// A turn that writes nothing costs nothing.
+func TestNoWritesNoCheckpoints(t *testing.T) {
+	g, _ := newShelf(t, turn{calls: []call{use("l", "look", "x")}}, turn{text: "words", calls: []call{use("m", "look", "y")}})
+	want(t, g.run("go"), "completed", "")
+	for _, entry := range g.trace {
+		if slices.Contains([]string{"hold", "survey", "keep", "changes"}, entry) {
+			t.Errorf("%s was done", entry)
+		}
+	}
+}
+
+// A write whose file cannot be kept is refused; a command is not, nor is its outcome
+// lost. Both are told, and the next one is tried again.
+func TestTroubleWithCheckpoints(t *testing.T) {
+	g, s := newShelf(t,
+		turn{calls: []call{write("w1", "a", "1\n")}}, turn{calls: []call{use("c1", "act", "b=1\n")}}, turn{calls: []call{write("w2", "a", "1\n")}})
+	full := true
+	s.fail = func(op string) error {
+		if full {
+			return errors.New("the disk is full")
+		}
+		return nil
+	}
+	g.at(3, func() { full = false })
+	want(t, g.run("go"), "completed", "")
+	if got := g.result("w1"); !strings.Contains(got, "the disk is full") || !strings.Contains(got, "the file was not changed") {
+		t.Error(got)
+	}
+	g.holds("a", "1\n")
+	g.holds("b", "1\n")
+	g.saves("c1 before a", "c2 turn a")
+	if told := strings.Join(g.notices, "\n"); strings.Count(told, "could not be looked at") != 1 || !strings.Contains(told, "write_to_file was refused") {
+		t.Error(told)
+	}
+}
+
+// A workspace without checkpoints is told of once, and nothing is held up.
+func TestNoCheckpointsHere(t *testing.T) {
+	g, s := newShelf(t, turn{calls: []call{write("w1", "a", "1\n"), use("c1", "act", "b=1\n")}}, turn{calls: []call{write("w2", "c", "1\n")}})
+	s.fail = func(string) error { return fmt.Errorf("%w: it is the home folder", agent.ErrNoCheckpoints) }
+	want(t, g.run("go"), "completed", "")
+	g.holds("c", "1\n")
+	g.saves()
+	if told := strings.Join(g.notices, "\n"); strings.Count(told, "it is the home folder") != 1 {
+		t.Error(told)
+	}
+}
+
+// What could not be brought back is part of the question, as it was asked; a row keeps
+// its shape. An answer counts also when other files are at stake after a restart.
+func TestWhatIsLostIsAsked(t *testing.T) {
+	g, s := newShelf(t, turn{calls: []call{write("w1", "big", "1\n"), use("c1", "act", "a=1\n")}})
+	g.put("big", "0\n")
+	s.unheld = "2 files (1.2 GB) that could not be brought back: x, y"
+	g.agent.Policy = approval.Policy{Mode: approval.ModeAsk}
+	g.agent.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
+		g.asked = append(g.asked, q)
+		if q.Call == "c1" {
+			return agent.Answer{}, agent.ErrNobody
+		}
+		return agent.Answer{Approve: yes()}, nil
+	})
+	want(t, g.run("go"), "waiting", "")
+	if len(g.asked) != 2 || !strings.HasSuffix(g.asked[0].Text, "\nit changes what no checkpoint brings back: big (2 bytes)") ||
+		g.asked[1].Text != "act a=1\n\nit may change 2 files (1.2 GB) that could not be brought back: x, y" {
+		t.Fatalf("%+v", g.asked)
+	}
+	for _, m := range g.disk.state.UI() {
+		if strings.Contains(m.Text(), "brought back") {
+			t.Errorf("a row says %q", m.Text())
+		}
+	}
+	s.unheld = "3 files (1.3 GB) that could not be brought back: x, y, z"
+	g.agent.Workspace, g.agent.Checkpoints = g.ws, s
+	want(t, g.start(agent.Input{Text: "yes"}), "completed", "")
+	g.holds("a", "1\n")
+	g.saves("c1 before big", "c2 turn big", "c3 command a*")
+}
+
+// A run that ends before the results are told, and one that was killed, still records
+// what stands there; the numbers go on.
+func TestCheckpointsAcrossRestarts(t *testing.T) {
+	g, s := newShelf(t, turn{calls: []call{write("w1", "a", "1\n"), use("c1", "act", "b=1\n")}}, turn{calls: []call{write("w2", "b", "2\n")}})
+	g.put("a", "0\n")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	g.hook = func(entry string) {
+		if entry == "run act b=1\n" {
+			g.put("a", "by the command\n")
+			cancel(errors.New("enough"))
+		}
+	}
+	g.agent.Workspace = g.ws
+	want(t, g.startWith(ctx, agent.Input{Text: "go"}), "cancelled", "")
+	g.saves("c1 before a", "c2 turn a", "c3 command a b*")
+	g.hook = nil
+	g.agent.Workspace, g.agent.Checkpoints = g.ws, s
+	want(t, g.start(agent.Input{Yes: true}), "completed", "")
+	g.saves("c1 before a", "c2 turn a", "c3 command a b*", "c4 turn b")
+}
+
+// After a restore the model is told which files of those that it knows are others now,
+// and that it was a restore.
+func TestARestoreIsTold(t *testing.T) {
+	g, s := newShelf(t, turn{calls: []call{write("w1", "a", "1\n")}}, turn{calls: []call{{"q", "ask_followup_question", `{"question":"Well?","follow_up":[]}`}}})
+	g.put("a", "0\n")
+	g.agent.Asker = g.person(agent.Answer{}, agent.ErrNobody)
+	g.run("go")
+	now, was := s.at("a"), g.disk.state.Checkpoints[0].Files[0].Now
+	g.put("a", "0\n")
+	g.must(g.disk.Commit(context.Background(), task.RestoreBegun{Restore: "r", To: 1, Safety: 2, Files: []task.RestoreFile{{Path: "a", From: now, To: was}}}))
+	g.must(g.disk.Commit(context.Background(), task.RestoreEnded{Restore: "r", Outcome: task.RestoreDone, Files: 1}))
+	g.agent.Workspace, g.agent.Checkpoints = g.ws, s
+	want(t, g.start(agent.Input{Text: "fine"}), "completed", "")
+	if got := strings.Join(g.changes(), ", "); !strings.Contains(got, "a user_edited restore") {
+		t.Error(got)
+	}
+	if told := strings.Join(g.notices, "\n"); !strings.Contains(told, "restored a checkpoint") {
+		t.Error(told)
+	}
+}

@@ -1,0 +1,130 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// Applied is what Apply did.
+type Applied struct {
+	Files int      // that are now what they were to become, also those that were so before
+	Left  []string // something else stood there than the intent says: left alone; by path
+}
+
+// ErrStuck: a restore failed half-way, and not all of what it had done could be put
+// back. The error names the files. The intent still says what they are to be: Apply can
+// be done again.
+var ErrStuck = errors.New("some files were put back and could not be changed back")
+
+// Apply puts the files of an intent in their place: each one that is still From becomes
+// To, one that is To already is done, and everything else is left alone. So it can be
+// done again after a kill, and by anybody. Deletions come first, then all others, so that
+// files can take the place of folders and the other way round. Folders that are made on
+// the way stay within the workspace, and nothing is written through a link. All is
+// durable when it returns nil.
+//
+// That a content is missing, of what a file is to become or of what would be lost, is
+// found before the first file is touched; the error wraps ErrUnkept. When something fails
+// later, what this call changed is changed back, and the error wraps ErrStuck where that
+// fails too. What a try before it did, one that was killed, stays: all of it is taken
+// back by the intent the other way round (task.Swapped).
+func (k *Keeper) Apply(ctx context.Context, files []task.RestoreFile) (Applied, error) {
+	for _, f := range files {
+		if err := k.ready(ctx, f); err != nil {
+			return Applied{}, fmt.Errorf("put files back: %w", err)
+		}
+	}
+	done, out, err := k.apply(ctx, files)
+	if err == nil {
+		return out, nil
+	}
+	err = fmt.Errorf("put files back: %w", err)
+	// The caller may have given up; what is half done is not left so for that. What somebody
+	// else changed meanwhile is theirs.
+	if _, _, bad := k.apply(context.WithoutCancel(ctx), task.Swapped(done)); bad != nil {
+		return Applied{}, fmt.Errorf("%w; %w: %w", err, ErrStuck, bad)
+	}
+	return Applied{}, err
+}
+
+// apply gives also what it changed.
+func (k *Keeper) apply(ctx context.Context, files []task.RestoreFile) (done []task.RestoreFile, out Applied, err error) {
+	b := k.w.PutBack()
+	for _, f := range ordered(files) {
+		if err := ctx.Err(); err != nil {
+			return done, out, err
+		}
+		put, err := b.Place(ctx, OnDisk(f.Path), thing(f.From), thing(f.To), func() ([]byte, error) { return k.Content(ctx, f.To, 0) })
+		if errors.Is(err, workspace.ErrPath) {
+			put, err = workspace.PutOther, nil
+		}
+		switch {
+		case err != nil:
+			// It may be half done, as where a folder was made for it.
+			return append(done, f), out, err
+		case put == workspace.PutOther:
+			out.Left = append(out.Left, f.Path)
+			continue
+		case put == workspace.PutDone:
+			done = append(done, f)
+			failpoint.Hit("restore.applied-one")
+		}
+		out.Files++
+	}
+	failpoint.Hit("restore.applied-all")
+	slices.Sort(out.Left)
+	return done, out, b.Sync()
+}
+
+// ready reports whether a file that is From could be put in its place, and back.
+func (k *Keeper) ready(ctx context.Context, f task.RestoreFile) error {
+	kept := func(v task.FileVersion) bool {
+		return !present(v) || v.Blob != "" && k.store.Has(object.ID(v.Blob))
+	}
+	if kept(f.From) && kept(f.To) || f.From.Kind == f.To.Kind && f.From.Hash != "" && f.From.Hash == f.To.Hash {
+		return nil
+	}
+	now, err := k.Look(ctx, []string{f.Path})
+	if err != nil || !now[f.Path].Same(f.From) {
+		return err // it is not touched
+	}
+	return fmt.Errorf("%s: %w", f.Path, ErrUnkept)
+}
+
+// ordered puts deletions first, the deepest first of all.
+func ordered(files []task.RestoreFile) []task.RestoreFile {
+	var gone, rest []task.RestoreFile
+	for _, f := range files {
+		if present(f.To) {
+			rest = append(rest, f)
+		} else {
+			gone = append(gone, f)
+		}
+	}
+	byPath := func(a, b task.RestoreFile) int { return strings.Compare(a.Path, b.Path) }
+	slices.SortStableFunc(gone, func(a, b task.RestoreFile) int { return byPath(b, a) })
+	slices.SortStableFunc(rest, byPath)
+	return append(gone, rest...)
+}
+
+// thing is a version as the workspace knows it.
+func thing(v task.FileVersion) workspace.Thing {
+	switch v.Kind {
+	case task.KindFile:
+		return workspace.Thing{Kind: workspace.File, Mode: fs.FileMode(v.Mode), Hash: v.Hash}
+	case task.KindLink:
+		return workspace.Thing{Kind: workspace.Link, Hash: v.Hash}
+	case task.KindGone:
+		return workspace.Thing{Kind: workspace.Absent, Above: v.Dirs}
+	}
+	return workspace.Thing{Kind: workspace.Foreign}
+}

@@ -1,0 +1,244 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// What happened to a file, in a word.
+const (
+	Added    = "added"
+	Deleted  = "deleted"
+	Modified = "changed"
+	ModeOnly = "mode"
+)
+
+// DiffOptions bound a diff. The zero value means the defaults.
+type DiffOptions struct {
+	Paths []string // only these files and what lies below these folders; none = all
+
+	// Stat counts lines and writes no patches.
+	Stat bool
+	// Now: the second state is what stands in the workspace now, so contents that the
+	// store does not have are read there.
+	Now bool
+
+	MaxFile  int64 // bytes of one file that is compared by lines: 4 MiB
+	MaxPatch int   // bytes of all patches together: 16 MiB; what comes after is not written
+}
+
+// FileDiff is what differs at one path.
+type FileDiff struct {
+	Path     string
+	Change   string // added, deleted, changed, mode
+	Old, New task.FileVersion
+	Added    int    // lines; those of a file that is not compared by lines are not counted
+	Removed  int    // lines
+	Why      string // why it is not compared by lines, "" when it is: binary, too large, content not kept, ...
+
+	// Patch is a unified diff with git's headers. The content in it is what the files
+	// hold, byte for byte: secrets too.
+	Patch string
+}
+
+// Diff tells two states of files apart, by path. A path that is in one of them only is
+// compared where that is possible: it is not known in the other, and left out.
+func (k *Keeper) Diff(ctx context.Context, from, to map[string]task.FileVersion, o DiffOptions) ([]FileDiff, error) {
+	if o.MaxFile == 0 {
+		o.MaxFile = maxMerge
+	}
+	if o.MaxPatch == 0 {
+		o.MaxPatch = 16 << 20
+	}
+	var out []FileDiff
+	room := o.MaxPatch
+	for _, p := range slices.Sorted(maps.Keys(from)) {
+		a := from[p]
+		b, ok := to[p]
+		if !ok || !asked(p, o.Paths) || a.Same(b) || !present(a) && !present(b) {
+			continue
+		}
+		d := FileDiff{Path: p, Old: a, New: b, Change: changeOf(a, b)}
+		if err := k.fill(ctx, &d, o, &room); err != nil {
+			return nil, fmt.Errorf("compare %s: %w", p, err)
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+func changeOf(a, b task.FileVersion) string {
+	switch {
+	case !present(a):
+		return Added
+	case !present(b):
+		return Deleted
+	case a.Kind == b.Kind && a.Hash == b.Hash && a.Hash != "":
+		return ModeOnly
+	}
+	return Modified
+}
+
+// fill compares the contents of one path.
+func (k *Keeper) fill(ctx context.Context, d *FileDiff, o DiffOptions, room *int) error {
+	var out bytes.Buffer
+	if d.Change == ModeOnly {
+		headers(&out, *d)
+	} else {
+		a, why, err := k.side(ctx, d.Path, d.Old, o.MaxFile, false)
+		if err != nil {
+			return err
+		}
+		b, whyNew, err := k.side(ctx, d.Path, d.New, o.MaxFile, o.Now)
+		if err != nil {
+			return err
+		}
+		if why == "" {
+			why = whyNew
+		}
+		if why == "" && (!isText(a) || !isText(b)) {
+			why = "binary"
+		}
+		d.Why = why
+		if gone := (task.FileVersion{Kind: task.KindGone}); present(d.Old) && present(d.New) && d.Old.Kind != d.New.Kind {
+			d.body(&out, FileDiff{Path: d.Path, Change: Deleted, Old: d.Old, New: gone}, a, nil)
+			d.body(&out, FileDiff{Path: d.Path, Change: Added, Old: gone, New: d.New}, nil, b)
+		} else {
+			d.body(&out, *d, a, b)
+		}
+	}
+	switch {
+	case o.Stat:
+	case out.Len() > *room:
+		*room = 0 // the patches end here, also for smaller ones: a list with holes misleads
+		d.Why = "the patches are too large together"
+	default:
+		*room -= out.Len()
+		d.Patch = out.String()
+	}
+	return nil
+}
+
+// body writes one part of the patch: a link that became a file is two.
+func (d *FileDiff) body(out *bytes.Buffer, part FileDiff, a, b []byte) {
+	headers(out, part)
+	old, made := named("a/", d.Path), named("b/", d.Path)
+	if !present(part.Old) {
+		old = "/dev/null"
+	}
+	if !present(part.New) {
+		made = "/dev/null"
+	}
+	if d.Why != "" {
+		fmt.Fprintf(out, "Binary files %s and %s differ\n", old, made)
+		return
+	}
+	d.lines(out, a, b, old, made)
+}
+
+func (d *FileDiff) lines(out *bytes.Buffer, a, b []byte, old, made string) {
+	x, y := splitLines(a), splitLines(b)
+	edits := diffLines(x, y)
+	for _, e := range edits {
+		d.Added += e.newTo - e.newFrom
+		d.Removed += e.to - e.from
+	}
+	if len(edits) > 0 {
+		fmt.Fprintf(out, "--- %s%s\n+++ %s%s\n", old, tab(old), made, tab(made))
+		hunks(out, x, y, edits)
+	}
+}
+
+// tab ends a name with a blank in it, as else it is not known where it ends.
+func tab(name string) string {
+	if strings.Contains(name, " ") {
+		return "\t"
+	}
+	return ""
+}
+
+// headers are git's: they say what lines cannot.
+func headers(out *bytes.Buffer, d FileDiff) {
+	a, b := gitMode(d.Old), gitMode(d.New)
+	finer := d.Old.Kind == task.KindFile && d.New.Kind == task.KindFile && a == b && d.Old.Mode != d.New.Mode
+	if finer {
+		// Git knows two modes of files only. What stands before a header is skipped by who
+		// applies a patch.
+		fmt.Fprintf(out, "permissions of %s: %03o before, %03o after\n", named("", d.Path), d.Old.Mode, d.New.Mode)
+	}
+	if finer && d.Change == ModeOnly {
+		return
+	}
+	fmt.Fprintf(out, "diff --git %s %s\n", named("a/", d.Path), named("b/", d.Path))
+	switch {
+	case d.Change == Added:
+		fmt.Fprintf(out, "new file mode %s\n", b)
+	case d.Change == Deleted:
+		fmt.Fprintf(out, "deleted file mode %s\n", a)
+	case a != b:
+		fmt.Fprintf(out, "old mode %s\nnew mode %s\n", a, b)
+	}
+}
+
+func gitMode(v task.FileVersion) string {
+	switch {
+	case v.Kind == task.KindLink:
+		return "120000"
+	case v.Mode&0o100 != 0:
+		return "100755"
+	}
+	return "100644"
+}
+
+// side is the content of one version, "" of nothing. why says why there is none.
+func (k *Keeper) side(ctx context.Context, p string, v task.FileVersion, limit int64, disk bool) (data []byte, why string, err error) {
+	switch {
+	case !present(v):
+		return nil, "", nil
+	case v.Size > limit:
+		return nil, fmt.Sprintf("too large (%d bytes)", v.Size), nil
+	}
+	if v.Blob != "" {
+		data, err = k.Content(ctx, v, limit)
+	}
+	if v.Blob == "" || errors.Is(err, ErrUnkept) {
+		if !disk {
+			return nil, "its content was not kept", nil
+		}
+		data, err = k.present(ctx, p, v, limit)
+	}
+	var large *workspace.TooLargeError
+	switch {
+	case err == nil:
+		return data, "", nil
+	case ctx.Err() != nil:
+		return nil, "", err
+	case errors.As(err, &large), errors.Is(err, object.ErrTooLarge):
+		return nil, "too large", nil
+	case errors.Is(err, object.ErrDamaged), errors.Is(err, fs.ErrPermission), errors.Is(err, workspace.ErrChanged), errors.Is(err, fs.ErrNotExist):
+		return nil, err.Error(), nil
+	}
+	return nil, "", err
+}
+
+// present reads what stands at a recorded path now, if it is the version.
+func (k *Keeper) present(ctx context.Context, p string, v task.FileVersion, limit int64) ([]byte, error) {
+	if !plain(p) {
+		return nil, workspace.ErrChanged
+	}
+	data, err := k.w.ReadThing(ctx, OnDisk(p), limit)
+	if err == nil && workspace.HashOf(data) != v.Hash {
+		return nil, workspace.ErrChanged
+	}
+	return data, err
+}

@@ -1,0 +1,301 @@
+package checkpoint
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // git's names of contents, not a protection
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// ground is the workspace, held open. Names are looked up in it one by one, so that no
+// link leads out of it or to another place in it.
+type ground struct {
+	*os.Root
+	folders map[string]standing // by recorded path
+}
+
+// standing is what a folder's path turned out to be.
+type standing byte
+
+const (
+	aFolder  standing = iota + 1
+	noFolder          // nothing there, or a file
+	astray            // a link on the way
+)
+
+func (k *Keeper) open() (*ground, error) {
+	at := k.w.Root()
+	trouble := func(err error) error { return fmt.Errorf("open workspace %s: %w", at, err) }
+	root, err := os.OpenRoot(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, trouble(fmt.Errorf("%w: there is no such folder", workspace.ErrMissing))
+	}
+	if err != nil {
+		return nil, trouble(err)
+	}
+	// Opened first and looked at then, as a link may be put there at any time.
+	got, err := root.Stat(".")
+	if err == nil {
+		var want fs.FileInfo
+		if want, err = os.Lstat(at); err == nil && !os.SameFile(got, want) {
+			err = fmt.Errorf("%w: the path now leads elsewhere", workspace.ErrMissing)
+		}
+	}
+	if err == nil {
+		var now string
+		if now, err = filepath.EvalSymlinks(at); err == nil && now != at {
+			err = fmt.Errorf("%w: the path now leads to %s", workspace.ErrMissing, now)
+		}
+	}
+	if err != nil {
+		root.Close()
+		return nil, trouble(err)
+	}
+	return &ground{Root: root, folders: map[string]standing{".": aFolder}}, nil
+}
+
+// folder says what the path of a folder leads to.
+func (g *ground) folder(dir string) (standing, error) {
+	if s := g.folders[dir]; s != 0 {
+		return s, nil
+	}
+	s, err := g.folder(path.Dir(dir))
+	if err != nil {
+		return 0, err
+	}
+	if s == aFolder {
+		info, err := g.Lstat(OnDisk(dir))
+		switch {
+		case absent(err):
+			s = noFolder
+		case err != nil:
+			return 0, err
+		case info.Mode()&fs.ModeSymlink != 0:
+			s = astray
+		case !info.IsDir():
+			s = noFolder
+		}
+	}
+	g.folders[dir] = s
+	return s, nil
+}
+
+// missing is how many of the folders above a path are not there.
+func (g *ground) missing(p string) (n int) {
+	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+		if s, err := g.folder(dir); err != nil || s != noFolder {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// absent: nothing can be at such a path now.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
+}
+
+// look gives what stands at a recorded path: nil when nothing does, or a folder. ok is
+// false when the path leads through a link.
+func (g *ground) look(p string) (info fs.FileInfo, ok bool, err error) {
+	s, err := g.folder(path.Dir(p))
+	switch {
+	case err != nil:
+		return nil, false, err
+	case s == astray:
+		return nil, false, nil
+	case s == noFolder:
+		return nil, true, nil
+	}
+	info, err = g.Lstat(OnDisk(p))
+	if absent(err) || err == nil && info.IsDir() {
+		return nil, true, nil
+	}
+	return info, true, err
+}
+
+// content is a content's two names, and how long it is.
+type content struct {
+	named  bool // the names are known; not when the file became shorter all the time
+	stable bool // not when the file was being written to: this may be neither the old content nor the new
+	blob   [sha1.Size]byte
+	sum    [sha256.Size]byte
+	size   int64
+	data   []byte // when it was small enough to be kept in memory
+	at     stat   // of the file when it was read
+	read   int64  // when the reading began; Unix nanoseconds
+}
+
+func (c *content) id() object.ID { return object.ID(hex.EncodeToString(c.blob[:])) }
+
+// errVanished: between the look and the reading.
+var errVanished = errors.New("it is not there any more, or is no file")
+
+// reader reads files, one at a time.
+type reader struct {
+	buf         []byte
+	small       int64 // up to how many bytes content.data is given; it holds until the next read
+	sha1, sha2  hash.Hash
+	interrupted func() // for tests: between two reads of a file
+}
+
+func newReader(small int64) *reader {
+	return &reader{small: small, sha1: sha1.New(), sha2: sha256.New()} //nolint:gosec // as above
+}
+
+// tries is how often a file is read that changes while it is read.
+const tries = 3
+
+// read reads a regular file at a recorded path.
+func (r *reader) read(ctx context.Context, g *ground, p string) (c content, err error) {
+	for range tries {
+		if c, err = r.once(ctx, g, p); err != nil || c.stable {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+func (r *reader) once(ctx context.Context, g *ground, p string) (c content, err error) {
+	want, ok, err := g.look(p)
+	if err != nil {
+		return c, err
+	}
+	if !ok || want == nil || !want.Mode().IsRegular() {
+		return c, errVanished
+	}
+	c.read = time.Now().UnixNano()
+	f, err := g.OpenFile(OnDisk(p), os.O_RDONLY|openNonblock, 0)
+	if absent(err) {
+		return c, errVanished
+	}
+	if err != nil {
+		return c, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return c, err
+	}
+	if !os.SameFile(want, info) || !info.Mode().IsRegular() {
+		return c, nil // replaced since the look: not stable
+	}
+	c.at, c.size = statOf(info), info.Size()
+	if err := r.fill(ctx, f, &c); err != nil {
+		return c, err
+	}
+	after, err := f.Stat()
+	if err != nil {
+		return c, err
+	}
+	c.stable = statOf(after) == c.at && c.size == c.at.size
+	return c, nil
+}
+
+// fill reads as many bytes as the file had when it was opened: of a log that grows all
+// the time that is at least something it once held.
+func (r *reader) fill(ctx context.Context, f io.Reader, c *content) error {
+	if c.size <= r.small {
+		if int64(cap(r.buf)) < c.size {
+			r.buf = make([]byte, c.size+c.size/4)
+		}
+		n, err := io.ReadFull(&patient{ctx, f}, r.buf[:c.size])
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return err
+		}
+		r.pause()
+		c.data, c.size = r.buf[:n], int64(n)
+		r.begin(c.size)
+		r.sha1.Write(c.data)
+		r.sha2.Write(c.data)
+		r.end(c)
+		return nil
+	}
+	r.begin(c.size)
+	n, err := io.Copy(io.MultiWriter(r.sha1, r.sha2), io.LimitReader(&patient{ctx, f}, c.size))
+	if err != nil {
+		return err
+	}
+	r.pause()
+	if n != c.size {
+		c.size = n // its names are those of no content; not stable, so read again
+		return nil
+	}
+	r.end(c)
+	return nil
+}
+
+func (r *reader) begin(size int64) {
+	r.sha1.Reset()
+	r.sha2.Reset()
+	r.sha1.Write(append(strconv.AppendInt([]byte("blob "), size, 10), 0))
+}
+
+func (r *reader) end(c *content) {
+	c.named = true
+	r.sha1.Sum(c.blob[:0])
+	r.sha2.Sum(c.sum[:0])
+}
+
+func (r *reader) pause() {
+	if r.interrupted != nil {
+		r.interrupted()
+	}
+}
+
+// patient stops a long read when the caller gives up.
+type patient struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	if err := p.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return p.r.Read(b)
+}
+
+// linkTo is a link's target as a content.
+func linkTo(target string) content {
+	c := content{data: []byte(target), size: int64(len(target)), stable: true}
+	r := newReader(c.size)
+	r.begin(c.size)
+	r.sha1.Write(c.data)
+	r.sha2.Write(c.data)
+	r.end(&c)
+	return c
+}
+
+// version is how a content of a kind is recorded; kept says that the store has it.
+func (c *content) version(kind string, mode fs.FileMode, kept bool) task.FileVersion {
+	v := task.FileVersion{Kind: kind, Mode: uint32(mode.Perm()), Size: c.size, Hash: hex.EncodeToString(c.sum[:])}
+	if kind == task.KindLink {
+		v.Mode = 0 // links have none, though some systems say 0777
+	}
+	if kept {
+		v.Blob = string(c.id())
+	}
+	return v
+}
+
+func sumOf(data []byte) []byte {
+	sum := sha256.Sum256(data)
+	return sum[:]
+}

@@ -1,0 +1,263 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/task"
+)
+
+// inMemory is up to how many bytes a file is read at once; larger ones are read twice,
+// for their names and for the store.
+const inMemory = 8 << 20
+
+// Hold records what stands at paths now and keeps it: when it returns nil, the contents
+// are safe on disk. Paths are as tools name them, relative or absolute; the map's keys
+// are recorded paths, and there may be two for one path: a link, and where it leads.
+// What lies outside the workspace, or is git's own, is left out.
+//
+// A file over a cap, or that may not be read, is in the map without Blob. The error says
+// that something else kept contents from being kept (a full disk), and then nothing
+// is known to be kept.
+func (k *Keeper) Hold(ctx context.Context, paths []string) (map[string]task.FileVersion, error) {
+	var all []string
+	seen := map[string]bool{}
+	for _, given := range paths {
+		list, err := k.expand(given)
+		if err != nil {
+			return nil, fmt.Errorf("keep %s for a checkpoint: %w", given, err)
+		}
+		for _, p := range list {
+			if !seen[p] {
+				seen[p] = true
+				all = append(all, p)
+			}
+		}
+	}
+	defer k.store.Keep()() // nobody lets go between the write and the note of it
+	out, err := k.hold(ctx, all)
+	if err != nil {
+		return nil, fmt.Errorf("keep files for a checkpoint: %w", err)
+	}
+	k.Know(all...)
+	for _, v := range out {
+		k.await(v)
+	}
+	return out, nil
+}
+
+func (k *Keeper) hold(ctx context.Context, paths []string) (map[string]task.FileVersion, error) {
+	if len(paths) == 0 {
+		return map[string]task.FileVersion{}, nil
+	}
+	g, err := k.open()
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	b, err := k.store.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Discard()
+	room, err := k.room()
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]task.FileVersion, len(paths))
+	for _, p := range paths {
+		v, err := k.version(ctx, g, p, func(p string, c *content) (bool, error) {
+			if k.store.Has(c.id()) {
+				return true, nil
+			}
+			if c.size > k.o.MaxHold || c.size > room {
+				return false, nil
+			}
+			room -= c.size
+			return put(ctx, b, g, p, c)
+		})
+		if err != nil {
+			return nil, err
+		}
+		out[p] = v
+	}
+	if err := b.Close(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// room is how many bytes the store may still take.
+func (k *Keeper) room() (int64, error) {
+	size, err := k.store.Size()
+	return max(k.o.MaxStore-size, 0), err
+}
+
+// put adds a content to a batch. A file that changed since it was read is read again for it,
+// and then the content says what was put.
+func put(ctx context.Context, b *object.Batch, g *ground, p string, c *content) (bool, error) {
+	if c.data != nil || c.size == 0 {
+		_, err := b.Blob(c.data)
+		return err == nil, err
+	}
+	for range tries {
+		f, err := g.OpenFile(OnDisk(p), os.O_RDONLY|openNonblock, 0)
+		if err != nil {
+			return false, nil //nolint:nilerr // gone or closed since it was read: not kept, and so reported
+		}
+		ok, err := putFrom(ctx, b, f, c)
+		f.Close()
+		if ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+func putFrom(ctx context.Context, b *object.Batch, f *os.File, c *content) (bool, error) {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return false, nil //nolint:nilerr // as above
+	}
+	r := newReader(0)
+	r.begin(info.Size())
+	src := &source{r: &patient{ctx, io.LimitReader(f, info.Size())}}
+	id, err := b.BlobFrom(io.TeeReader(src, io.MultiWriter(r.sha1, r.sha2)), info.Size())
+	switch {
+	case errors.Is(err, object.ErrLength):
+		return false, nil // it became shorter
+	case err != nil && src.err != nil && ctx.Err() == nil:
+		return false, nil // the file cannot be read; the store is well
+	case err != nil:
+		return false, err
+	}
+	c.size, c.at = info.Size(), statOf(info)
+	r.end(c)
+	if c.id() != id {
+		return false, fmt.Errorf("the object store gave %s the name %s", c.id(), id)
+	}
+	after, err := f.Stat()
+	c.stable = err == nil && statOf(after) == c.at
+	return true, nil
+}
+
+// source remembers why a stream ended.
+type source struct {
+	r   io.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+// Look is what stands at recorded paths now, without keeping it: Blob is set only where
+// the store happens to have the content. Every path is in the map.
+func (k *Keeper) Look(ctx context.Context, paths []string) (map[string]task.FileVersion, error) {
+	g, err := k.open()
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	out := make(map[string]task.FileVersion, len(paths))
+	for _, p := range paths {
+		v, err := k.version(ctx, g, p, func(_ string, c *content) (bool, error) { return k.store.Has(c.id()), nil })
+		if err != nil {
+			return nil, fmt.Errorf("look at %s: %w", p, err)
+		}
+		out[p] = v
+	}
+	return out, nil
+}
+
+// version reads what stands at a recorded path; keep says whether the store has it.
+func (k *Keeper) version(ctx context.Context, g *ground, p string, keep func(string, *content) (bool, error)) (task.FileVersion, error) {
+	gone := task.FileVersion{Kind: task.KindGone}
+	if !plain(p) {
+		return task.FileVersion{Kind: task.KindOther}, nil
+	}
+	for range tries {
+		if err := ctx.Err(); err != nil {
+			return gone, err
+		}
+		info, ok, err := g.look(p)
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			return task.FileVersion{Kind: task.KindOther}, nil // behind a closed folder: never touched
+		case err != nil:
+			return gone, err
+		case !ok:
+			return task.FileVersion{Kind: task.KindOther}, nil
+		case info == nil:
+			gone.Dirs = g.missing(p)
+			return gone, nil
+		}
+		var c content
+		kind := task.KindFile
+		switch {
+		case info.Mode()&fs.ModeSymlink != 0:
+			kind = task.KindLink
+			target, err := g.Readlink(OnDisk(p))
+			if err != nil {
+				continue // replaced since the look
+			}
+			c = linkTo(target)
+		case info.Mode().IsRegular():
+			c, err = newReader(inMemory).read(ctx, g, p)
+			if errors.Is(err, errVanished) {
+				continue
+			}
+			if err != nil && ctx.Err() != nil {
+				return gone, ctx.Err()
+			}
+			if err != nil || !c.named {
+				return unread(info), nil
+			}
+		default:
+			return task.FileVersion{Kind: task.KindOther}, nil
+		}
+		kept, err := keep(p, &c)
+		if err != nil {
+			return gone, err
+		}
+		mode := info.Mode()
+		if c.at.mode != 0 {
+			mode = c.at.mode
+		}
+		return c.version(kind, mode, kept), nil
+	}
+	return task.FileVersion{Kind: task.KindOther}, nil // it never stood still
+}
+
+// unread is a file that may not be read.
+func unread(info fs.FileInfo) task.FileVersion {
+	return task.FileVersion{Kind: task.KindFile, Mode: uint32(info.Mode().Perm()), Size: info.Size()}
+}
+
+// Content is a version's content, checked. The error wraps ErrUnkept when it is not in
+// the store, and object.ErrTooLarge when it is over limit bytes (0 = no limit).
+func (k *Keeper) Content(ctx context.Context, v task.FileVersion, limit int64) ([]byte, error) {
+	if v.Blob == "" {
+		return nil, ErrUnkept
+	}
+	data, err := k.store.Read(ctx, object.ID(v.Blob), limit)
+	switch {
+	case errors.Is(err, object.ErrMissing):
+		return nil, fmt.Errorf("%w: %w", ErrUnkept, err)
+	case err != nil:
+		return nil, err
+	case hex.EncodeToString(sumOf(data)) != v.Hash:
+		return nil, fmt.Errorf("object %s %w: it is not the content that was recorded", v.Blob, object.ErrDamaged)
+	}
+	return data, nil
+}

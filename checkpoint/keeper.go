@@ -1,0 +1,212 @@
+// Package checkpoint records what stood in the files that an agent, or a command it
+// ran, changed, so that it can be put back: what stands at a path now (Look), the same
+// with its content kept (Hold), what a command changed (Survey), and the whole of it
+// under a name that garbage collection respects (Save). Which files were what when is
+// the journal's to say; this package holds contents, in one object store a workspace.
+//
+// Nothing here follows a link out of the workspace, or at all: a link is recorded as a
+// link. Nothing under a ".git" is looked at, kept or touched, of whatever repository.
+// Bytes are kept as they are, whatever filters a repository names.
+//
+// The user's own git objects are read when a git is there, so that a clean checkout
+// need not be copied before each command; nothing is ever written to them.
+//
+// Limits: a change that leaves size, times, inode and mode of a file as they were is
+// not seen (where the system keeps change times only root can make one); letter case
+// of paths is taken as it is given; files that .gitignore hides are looked at only
+// when they are known; owners, attributes and access lists are not kept.
+package checkpoint
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// Errors that callers tell apart.
+var (
+	// ErrRefused: this folder gets no checkpoints; the words say why.
+	ErrRefused = errors.New("no checkpoints here")
+	// ErrUnkept: the content was not kept, or is not there any more.
+	ErrUnkept = errors.New("its content was not kept")
+)
+
+// Options bound what is kept. The zero value means the defaults; a negative number
+// means none at all.
+type Options struct {
+	MaxHold   int64 // bytes of one file that the agent itself is about to change: 64 MiB
+	MaxFile   int64 // bytes of one file that a survey keeps: 2 MiB
+	MaxSurvey int64 // bytes that one survey keeps: 64 MiB
+	MaxFiles  int   // files that one survey keeps: 20,000
+	MaxRead   int64 // bytes that one survey reads: 512 MiB
+	MaxWalk   int   // files that a survey looks at: 200,000
+	MaxStore  int64 // bytes on disk above which nothing more is kept: 2 GiB
+
+	// Git is the program that reads the user's own repositories; "" is the one on the
+	// PATH, "none" is none.
+	Git string
+	// Home is the home folder, "" for that of the user who runs this.
+	Home string
+}
+
+func (o Options) filled() Options {
+	whole := func(v *int64, n int64) {
+		if *v == 0 {
+			*v = n
+		}
+		*v = max(*v, 0)
+	}
+	whole(&o.MaxHold, 64<<20)
+	whole(&o.MaxFile, 2<<20)
+	whole(&o.MaxSurvey, 64<<20)
+	whole(&o.MaxRead, 512<<20)
+	whole(&o.MaxStore, 2<<30)
+	if o.MaxFiles == 0 {
+		o.MaxFiles = 20_000
+	}
+	if o.MaxWalk == 0 {
+		o.MaxWalk = 200_000
+	}
+	if o.Home == "" {
+		o.Home, _ = os.UserHomeDir() // none: then nobody's
+	}
+	return o
+}
+
+// Keeper keeps the contents of one workspace's files. It is safe for concurrent use;
+// any number of processes may have one for the same workspace.
+type Keeper struct {
+	w     *workspace.Workspace
+	name  string
+	dir   string // of the store
+	store *object.Store
+	o     Options
+
+	mu      sync.Mutex // of what follows
+	known   map[string]bool
+	unsaved map[string]int64 // blobs that were held for a checkpoint that is not saved yet, and when; Unix nanoseconds
+
+	// One survey at a time: it is who has put something in.
+	turn    chan struct{}
+	last    *scan           // the newest survey, nil before the first
+	loaded  bool            // that of an earlier process was looked for
+	stored  uint32          // the checksum of the one on disk
+	tracked map[string]bool // hidden by .gitignore, and in an index
+	rules   map[string]compiled
+	git     userGit
+}
+
+// Open opens the keeper of a workspace, whose store is a folder in dir, which is the
+// program's own (<root>/checkpoints) and is made when absent. The error wraps ErrRefused for the root
+// of a disk, a home folder or what holds one, and for folders that hold the program's
+// own data, or lie in it.
+func Open(dir string, w *workspace.Workspace, o Options) (*Keeper, error) {
+	o = o.filled()
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the checkpoints of %s: %w", w.Root(), err)
+	}
+	if why := refused(w.Root(), filepath.Dir(dir), o.Home); why != "" {
+		return nil, fmt.Errorf("%w: %s", ErrRefused, why)
+	}
+	name := NameOf(w.Root())
+	store, err := object.Open(filepath.Join(dir, name))
+	if err != nil {
+		return nil, fmt.Errorf("open the checkpoints of %s: %w", w.Root(), err)
+	}
+	k := &Keeper{
+		w: w, name: name, dir: filepath.Join(dir, name), store: store, o: o,
+		known: map[string]bool{}, unsaved: map[string]int64{}, turn: make(chan struct{}, 1), rules: map[string]compiled{},
+		tracked: map[string]bool{},
+	}
+	k.git.program = o.Git
+	return k, nil
+}
+
+// Close lets go of the store. Surveys that are still open are not used after it.
+func (k *Keeper) Close() error { return k.store.Close() }
+
+// Name is the name of the store's folder. It follows from where the workspace lies, so
+// a workspace that moved has another one.
+func (k *Keeper) Name() string { return k.name }
+
+// Store is where the contents are.
+func (k *Keeper) Store() *object.Store { return k.store }
+
+// NameOf is the name of the store of the workspace at a path, which is absolute and
+// without links.
+func NameOf(root string) string {
+	base := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return '_'
+	}, filepath.Base(root))
+	if len(base) > 40 {
+		base = base[:40]
+	}
+	sum := sha256.Sum256([]byte(root))
+	return base + "-" + hex.EncodeToString(sum[:8])
+}
+
+// refused says why a folder gets no checkpoints, "" when it does. own is the folder of
+// the program's data.
+func refused(root, own, home string) string {
+	if filepath.Dir(root) == root {
+		return "the workspace is the root of a disk"
+	}
+	if home != "" {
+		if holds(root, real(home)) {
+			return root + " is the home folder or holds it, and what a command may change there is nobody's project"
+		}
+	}
+	own = real(own)
+	switch {
+	case holds(root, own):
+		return root + " holds Roost's own data (" + own + ")"
+	case holds(own, root):
+		return root + " lies in Roost's own data (" + own + ")"
+	}
+	return ""
+}
+
+// real is a path with links followed as far as it exists.
+func real(path string) string {
+	rest := ""
+	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
+		if r, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(r, rest)
+		}
+		if filepath.Dir(at) == at {
+			return path
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
+}
+
+// holds reports whether path is dir or lies in it. Letter case does not count: on some
+// disks it makes no difference, and a needless refusal is said in words.
+func holds(dir, path string) bool {
+	rel, err := filepath.Rel(strings.ToLower(dir), strings.ToLower(path))
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// Know names paths that belong to a task, so that a survey looks at them also where
+// .gitignore hides them. Hold and Changes do so for theirs.
+func (k *Keeper) Know(paths ...string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, p := range paths {
+		if plain(p) {
+			k.known[p] = true
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// Resolve finds out what a plan alone cannot know: which contents are still there, and
+// what merges give. A merge that fails leaves the file kept, and says why. With keep the
+// merged contents are durable when it returns, as an intent needs; without, for a
+// preview, nothing is written.
+func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (Plan, error) {
+	out := Plan{To: p.To, Rule: p.Rule}
+	b, err := k.store.Begin(ctx)
+	if err != nil {
+		return out, fmt.Errorf("merge files: %w", err)
+	}
+	defer b.Discard()
+	for _, i := range p.Items {
+		if i.Act == ActMerge {
+			if i, err = k.merged(ctx, i, b, keep); err != nil {
+				return out, fmt.Errorf("merge %s: %w", i.Path, err)
+			}
+			if i.Act == ActMerge && i.Target.Same(i.Now) {
+				continue // all that the task did is gone from it already
+			}
+		}
+		if i.Act.Changes() && present(i.Target) && i.Target.Hash != i.Now.Hash && i.Target.Blob != "" && i.Act != ActMerge && !k.store.Has(object.ID(i.Target.Blob)) {
+			i.Act, i.Why = ActLost, "its content is not in the store of this workspace any more"
+		}
+		out.Items = append(out.Items, i)
+	}
+	out.behind()
+	if keep {
+		if err := b.Close(); err != nil {
+			return out, fmt.Errorf("keep merged files: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// merged takes the task's steps out of what stands at a path now, the newest first.
+func (k *Keeper) merged(ctx context.Context, i Item, b *object.Batch, keep bool) (Item, error) {
+	kept := func(why string) (Item, error) {
+		i.Act, i.Why = ActKeep, why
+		return i, nil
+	}
+	at := i.Now
+	var text []byte // of at, once it is none that the store has
+	for _, s := range i.Undo {
+		switch {
+		case at.Same(s.To):
+			at, text = s.From, nil
+			continue
+		case at.Same(s.From):
+			continue
+		case at.Kind != task.KindFile || s.From.Kind != task.KindFile || s.To.Kind != task.KindFile:
+			return kept("it was changed by others since, and not only its text")
+		}
+		mode, ok := mergeMode(at.Mode, s)
+		if !ok {
+			return kept("others gave it another mode than the task since")
+		}
+		base, why, err := k.side(ctx, i.Path, s.To, maxMerge, false)
+		if err == nil && why == "" && text == nil {
+			text, why, err = k.side(ctx, i.Path, at, maxMerge, at.Same(i.Now))
+		}
+		var old []byte
+		if err == nil && why == "" {
+			old, why, err = k.side(ctx, i.Path, s.From, maxMerge, false)
+		}
+		if err != nil {
+			return i, err
+		}
+		if why != "" {
+			return kept("it cannot be merged: " + why)
+		}
+		data, ok := MergeText(base, text, old)
+		if !ok {
+			return kept("others changed the same lines since")
+		}
+		text = append([]byte{}, data...)
+		at = task.FileVersion{Kind: task.KindFile, Mode: mode, Size: int64(len(text)), Hash: workspace.HashOf(text)}
+	}
+	i.Target = at
+	if text != nil && at.Blob == "" && at.Hash != i.Now.Hash && keep {
+		id, err := b.Blob(text)
+		if err != nil {
+			return i, err
+		}
+		i.Target.Blob = string(id)
+	}
+	if text == nil {
+		return k.atHand(i), nil
+	}
+	return i, nil
+}
+
+// mergeMode takes a step's change of the mode out of a mode.
+func mergeMode(now uint32, s Step) (uint32, bool) {
+	switch {
+	case s.From.Mode == s.To.Mode, now == s.From.Mode:
+		return now, true
+	case now == s.To.Mode:
+		return s.From.Mode, true
+	}
+	return now, false
+}
+
+// atHand: what a merge comes to without merging any text must be kept, as any other.
+func (k *Keeper) atHand(i Item) Item {
+	i = i.lostUnlessKept()
+	if i.Act == ActMerge && present(i.Target) && i.Target.Hash != i.Now.Hash && !k.store.Has(object.ID(i.Target.Blob)) {
+		i.Act, i.Why = ActLost, "its content is not in the store of this workspace any more"
+	}
+	return i
+}

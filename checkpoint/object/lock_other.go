@@ -1,0 +1,14 @@
+//go:build !linux && !darwin && !freebsd && !netbsd && !openbsd && !dragonfly && !windows
+
+package object
+
+import (
+	"errors"
+	"os"
+)
+
+func tryLock(*os.File, bool) (bool, error) {
+	return false, errors.New("kernel locks are not supported on this system")
+}
+
+func syncDir(string) error { return nil }

@@ -1,0 +1,114 @@
+package checkpoint
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// strange is where bytes of a name that are not UTF-8 stand in a recorded path: the
+// byte 0x80 is strange+0x80. Journals are JSON, which holds no such bytes; leaving
+// such files out was rejected, as they can be lost like any other.
+const strange = 0x10FF00
+
+// Recorded is a path (or a name) of the disk as it is recorded: "/" between names, and
+// valid UTF-8. OnDisk is its inverse.
+func Recorded(name string) string {
+	name = filepath.ToSlash(name)
+	if utf8.ValidString(name) && !strings.ContainsFunc(name, isStrange) {
+		return name
+	}
+	var b strings.Builder
+	for i := 0; i < len(name); {
+		r, n := utf8.DecodeRuneInString(name[i:])
+		if r == utf8.RuneError && n == 1 || isStrange(r) {
+			for _, c := range []byte(name[i : i+n]) {
+				b.WriteRune(strange + rune(c))
+			}
+		} else {
+			b.WriteRune(r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// OnDisk is a recorded path as the disk has it.
+func OnDisk(recorded string) string {
+	if !strings.ContainsFunc(recorded, isStrange) {
+		return filepath.FromSlash(recorded)
+	}
+	b := make([]byte, 0, len(recorded))
+	for _, r := range recorded {
+		if isStrange(r) {
+			b = append(b, byte(r-strange))
+		} else {
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return filepath.FromSlash(string(b))
+}
+
+func isStrange(r rune) bool { return r >= strange+0x80 && r <= strange+0xFF }
+
+// plain reports whether a recorded path is one that may be worked with: relative, clean,
+// not the workspace itself, with no name that git's own data has.
+func plain(p string) bool {
+	if p == "" || p == "." || p != path.Clean(p) || strings.HasPrefix(p, "/") || p == ".." || strings.HasPrefix(p, "../") || strings.IndexByte(p, 0) >= 0 {
+		return false
+	}
+	if len(p) > 4096 || !filepath.IsLocal(OnDisk(p)) {
+		return false
+	}
+	for name := range strings.SplitSeq(p, "/") {
+		if gitName(name) {
+			return false
+		}
+	}
+	return true
+}
+
+// gitName: in any letter case, as some disks do not tell them apart.
+func gitName(name string) bool { return strings.EqualFold(name, ".git") }
+
+// expand gives the recorded paths that a path, as a tool was given it, stands for: the
+// place where a write to it would end, and the link that leads there. Nothing when it
+// lies outside the workspace, or is git's own.
+func (k *Keeper) expand(given string) ([]string, error) {
+	name := OnDisk(given)
+	if name != given {
+		// A recorded path most likely; or else a file that really has such a name.
+		if _, err := os.Lstat(filepath.Join(k.w.Root(), given)); err == nil {
+			name = given
+		}
+	}
+	p, err := k.w.Resolve(name)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	add := func(abs string) {
+		rel, err := filepath.Rel(k.w.Root(), abs)
+		if err != nil {
+			return
+		}
+		if rel = Recorded(rel); plain(rel) {
+			out = append(out, rel)
+		}
+	}
+	add(p.Real)
+	// The folder with links followed, the last name as it is: a link itself.
+	if p.Abs != p.Real {
+		dir, err := k.w.Resolve(filepath.Dir(p.Abs))
+		if err != nil {
+			return nil, err
+		}
+		at := filepath.Join(dir.Real, filepath.Base(p.Abs))
+		if info, err := os.Lstat(at); err == nil && info.Mode()&os.ModeSymlink != 0 {
+			add(at)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,126 @@
+package checkpoint
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/task"
+)
+
+// observes reports whether a checkpoint only looked: who takes it has not changed
+// anything since the one before, so a difference is somebody else's.
+func observes(c task.CheckpointSaved) bool {
+	switch c.Reason {
+	case task.ReasonCommand, task.ReasonTurn, task.ReasonRestored:
+		return false
+	}
+	return true
+}
+
+// StateAt is what stood at each path that a task's checkpoints know, at one of them; 0
+// is before anything was changed. A path of which that is not known is left out. The
+// list is in the order of the numbers; a number above all is the newest.
+func StateAt(list []task.CheckpointSaved, number int) map[string]task.FileVersion {
+	out := map[string]task.FileVersion{}
+	judged := map[string]bool{}
+	for _, c := range list {
+		for _, f := range c.Files {
+			switch {
+			case c.Number <= number:
+				out[f.Path], judged[f.Path] = f.Now, true
+			case judged[f.Path]:
+			case f.Was != nil:
+				out[f.Path], judged[f.Path] = *f.Was, true
+			case observes(c):
+				out[f.Path], judged[f.Path] = f.Now, true
+			default:
+				judged[f.Path] = true // nobody knows what was before
+			}
+		}
+	}
+	return out
+}
+
+// Tracked are the paths that a task's checkpoints know, in order; only those that are
+// one of paths, or lie below one, when there are any.
+func Tracked(list []task.CheckpointSaved, paths []string) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, c := range list {
+		for _, f := range c.Files {
+			if !seen[f.Path] && asked(f.Path, paths) {
+				seen[f.Path] = true
+				out = append(out, f.Path)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// asked reports whether a path is meant by a list of paths and folders.
+func asked(path string, list []string) bool {
+	return len(list) == 0 || slices.ContainsFunc(list, func(p string) bool {
+		p = strings.TrimSuffix(p, "/")
+		return p == "." || p == path || strings.HasPrefix(path, p+"/")
+	})
+}
+
+// Step is one change of what stands at a path.
+type Step struct {
+	Checkpoint int // at which it was seen
+	Message    uint64
+	Call       string
+	From, To   task.FileVersion
+	Others     bool // neither the task nor a command of its own made it
+}
+
+// Transitions are all changes of a path that a task's checkpoints know, oldest first.
+// What the task found otherwise than it had left it was changed by others: a person,
+// another program, another task.
+func Transitions(list []task.CheckpointSaved, path string) []Step {
+	var out []Step
+	var at *task.FileVersion
+	for _, c := range list {
+		for _, f := range c.Files {
+			if f.Path == path {
+				out, at = steps(out, at, c, f)
+			}
+		}
+	}
+	return out
+}
+
+// steps adds what one entry says. at is what stood there before it, nil when that is
+// not known.
+func steps(out []Step, at *task.FileVersion, c task.CheckpointSaved, f task.CheckpointFile) ([]Step, *task.FileVersion) {
+	step := func(from, to task.FileVersion, others bool) {
+		if !from.Same(to) {
+			out = append(out, Step{Checkpoint: c.Number, Message: c.Message, Call: c.Call, From: from, To: to, Others: others})
+		}
+	}
+	was := at
+	if f.Was != nil {
+		if at != nil {
+			step(*at, *f.Was, true)
+		}
+		was = f.Was
+	}
+	if was != nil {
+		step(*was, f.Now, observes(c))
+	}
+	now := f.Now
+	return out, &now
+}
+
+// transitions are the steps of all paths.
+func transitions(list []task.CheckpointSaved) map[string][]Step {
+	out := map[string][]Step{}
+	at := map[string]*task.FileVersion{}
+	for _, c := range list {
+		for _, f := range c.Files {
+			out[f.Path], at[f.Path] = steps(out[f.Path], at[f.Path], c, f)
+		}
+	}
+	return out
+}

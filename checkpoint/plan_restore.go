@@ -1,0 +1,261 @@
+package checkpoint
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/roost-dev/roost/task"
+)
+
+// Rule says what becomes of files that others changed since.
+type Rule string
+
+// The rules.
+const (
+	Keep      Rule = "keep"      // they stay as they are
+	Merge     Rule = "merge"     // the task's changes are taken out of them, line by line
+	Overwrite Rule = "overwrite" // they become what they were
+)
+
+// Act is what a plan does with one file.
+type Act string
+
+// The acts. Only the first three change anything.
+const (
+	ActRestore   Act = task.HowRestore
+	ActMerge     Act = task.HowMerge
+	ActOverwrite Act = task.HowOverwrite
+	ActKeep      Act = "keep" // a conflict that stays as it is
+	ActLost      Act = "lost" // what it was is not kept
+)
+
+// Changes reports whether the act changes the file.
+func (a Act) Changes() bool { return a == ActRestore || a == ActMerge || a == ActOverwrite }
+
+// Item is one file that is not what it was.
+type Item struct {
+	Path   string
+	Act    Act
+	Why    string           // of what is kept or lost, in words
+	Now    task.FileVersion // as it was looked at
+	Target task.FileVersion // what it becomes, or would
+
+	// Conflict: others changed it since.
+	Conflict bool
+	// Undo are the task's own steps since, newest first: what a merge takes out.
+	Undo []Step
+}
+
+// Change is what happens to the file, in a word: added, changed, deleted, mode, or ""
+// when nothing does.
+func (i Item) Change() string {
+	switch {
+	case !i.Act.Changes():
+		return ""
+	case !present(i.Now):
+		return Added
+	case !present(i.Target):
+		return Deleted
+	case i.Now.Kind == i.Target.Kind && i.Now.Hash == i.Target.Hash:
+		return ModeOnly
+	}
+	return Modified
+}
+
+func present(v task.FileVersion) bool { return v.Kind == task.KindFile || v.Kind == task.KindLink }
+
+// Plan is what a restore would do. Files that are already what they were are not in it.
+type Plan struct {
+	To    int
+	Rule  Rule
+	Items []Item // by path
+}
+
+// Counts sum a plan up.
+type Counts struct {
+	Added, Changed, Deleted int
+	Conflicts               int   // of which those that are kept
+	Kept                    int   // are
+	Lost                    int   // files whose content is not there any more
+	Bytes                   int64 // that are written
+}
+
+// Counts sums the plan up. A mode that changes is a change.
+func (p Plan) Counts() Counts {
+	var c Counts
+	for _, i := range p.Items {
+		if i.Conflict {
+			c.Conflicts++
+		}
+		switch i.Act {
+		case ActKeep:
+			c.Kept++
+		case ActLost:
+			c.Lost++
+		}
+		switch i.Change() {
+		case Added:
+			c.Added++
+			c.Bytes += i.Target.Size
+		case Modified:
+			c.Changed++
+			c.Bytes += i.Target.Size
+		case ModeOnly:
+			c.Changed++
+		case Deleted:
+			c.Deleted++
+		}
+	}
+	return c
+}
+
+// Paths are the files that will change: what the safety checkpoint holds.
+func (p Plan) Paths() []string { return p.paths(Act.Changes) }
+
+// Kept are the conflicts that stay as they are.
+func (p Plan) Kept() []string { return p.paths(func(a Act) bool { return a == ActKeep }) }
+
+// Lost are the files whose content is not there any more.
+func (p Plan) Lost() []string { return p.paths(func(a Act) bool { return a == ActLost }) }
+
+func (p Plan) paths(which func(Act) bool) []string {
+	var out []string
+	for _, i := range p.Items {
+		if which(i.Act) {
+			out = append(out, i.Path)
+		}
+	}
+	return out
+}
+
+// Files are the plan's changes for an intent, with what the safety checkpoint holds of
+// them. What it does not hold, or what is something else by now than the plan was made
+// for, is not changed: it is in left, with the reason.
+func (p Plan) Files(held map[string]task.FileVersion) (files []task.RestoreFile, left []Item) {
+	for _, i := range p.Items {
+		if !i.Act.Changes() {
+			continue
+		}
+		v, ok := held[i.Path]
+		switch {
+		case !ok && i.Now.Kind == task.KindOther:
+			v = i.Now // behind a link that goes first
+		case !ok || !v.Same(i.Now):
+			i.Act, i.Why = ActKeep, "it changed while the restore was prepared"
+			left = append(left, i)
+			continue
+		case present(v) && v.Blob == "" && (v.Kind != i.Target.Kind || v.Hash != i.Target.Hash):
+			i.Act, i.Why = ActKeep, "its present content cannot be kept, and would be lost"
+			left = append(left, i)
+			continue
+		}
+		files = append(files, task.RestoreFile{Path: i.Path, From: v, To: i.Target, How: string(i.Act)})
+	}
+	return files, left
+}
+
+// PlanRestore says what putting the files of a task back to one of its checkpoints
+// would do: to is its number, 0 the state before anything was changed. now is what
+// stands at the tracked paths (see Tracked); what is not in it is left alone. paths
+// limit it to some files and folders; none is all.
+//
+// A file that others changed since is a conflict, and the rule decides. What merges give
+// is not known yet: see Keeper.Resolve, which also finds contents that are gone.
+func PlanRestore(list []task.CheckpointSaved, to int, now map[string]task.FileVersion, paths []string, rule Rule) Plan {
+	p := Plan{To: to, Rule: rule}
+	target := StateAt(list, to)
+	changes := transitions(list)
+	var newest map[string]task.FileVersion
+	if n := len(list); n > 0 {
+		newest = StateAt(list, list[n-1].Number)
+	}
+	for _, name := range Tracked(list, paths) {
+		want, known := target[name]
+		is, looked := now[name]
+		if !known || !looked || is.Same(want) || !present(is) && !present(want) {
+			continue
+		}
+		i := Item{Path: name, Now: is, Target: want, Act: ActRestore}
+		for _, s := range slices.Backward(changes[name]) {
+			if s.Checkpoint <= to {
+				break
+			}
+			if s.Others {
+				i.Conflict = true
+			} else {
+				i.Undo = append(i.Undo, s)
+			}
+		}
+		// What a command left below a folder that it made a link of is gone, and by now
+		// behind that link: see Plan.behind.
+		hidden := is.Kind == task.KindOther && newest[name].Kind == task.KindGone
+		i.Conflict = i.Conflict || !hidden && !is.Same(newest[name])
+		p.Items = append(p.Items, i.judged(rule))
+	}
+	p.behind()
+	return p
+}
+
+// judged decides what becomes of a file by itself.
+func (i Item) judged(rule Rule) Item {
+	switch {
+	case !plain(i.Path):
+		i.Act, i.Why = ActKeep, "such a path is never touched"
+	case i.Conflict && rule == Merge && i.Now.Kind == task.KindOther:
+		i.Act, i.Why = ActKeep, "something that is no file stands there now"
+	case i.Conflict && rule == Merge:
+		i.Act = ActMerge
+	case i.Conflict && rule == Overwrite:
+		i.Act = ActOverwrite
+		i = i.lostUnlessKept()
+	case i.Conflict:
+		i.Act, i.Why = ActKeep, "it was changed by others since"
+	default:
+		i = i.lostUnlessKept()
+	}
+	return i
+}
+
+// lostUnlessKept: a content that is at hand need not be kept, as where only the mode
+// differs.
+func (i Item) lostUnlessKept() Item {
+	if present(i.Target) && i.Target.Blob == "" && (i.Now.Kind != i.Target.Kind || i.Now.Hash == "" || i.Now.Hash != i.Target.Hash) {
+		i.Act, i.Why = ActLost, "its content was not kept"
+		if i.Target.Size > 0 {
+			i.Why = fmt.Sprintf("its content (%d bytes) was not kept", i.Target.Size)
+		}
+	}
+	return i
+}
+
+// behind judges what is, or was, no file of its own: it can go with a link above it that
+// goes or comes back in the same plan, and is never touched otherwise.
+func (p Plan) behind() {
+	link := map[string]bool{}
+	for _, i := range p.Items {
+		if i.Act.Changes() && (i.Now.Kind == task.KindLink || i.Target.Kind == task.KindLink) {
+			link[i.Path] = true
+		}
+	}
+	for n := range p.Items {
+		i := &p.Items[n]
+		if !i.Act.Changes() || i.Now.Kind != task.KindOther && i.Target.Kind != task.KindOther || above(i.Path, link) {
+			continue
+		}
+		if i.Target.Kind == task.KindOther {
+			i.Act, i.Why = ActLost, "it was no file, and cannot be made again"
+			continue
+		}
+		i.Act, i.Why, i.Conflict = ActKeep, "something that is no file stands there now", true
+	}
+}
+
+func above(p string, set map[string]bool) bool {
+	for p = path.Dir(p); p != "."; p = path.Dir(p) {
+		if set[p] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,38 @@
+package checkpoint
+
+import (
+	"io/fs"
+	"time"
+)
+
+// stat is what is cheap to see of a file. While it stays, and had settled when the file
+// was read, the content is what it was.
+type stat struct {
+	mode          fs.FileMode
+	size          int64
+	mtime, ctime  int64 // Unix nanoseconds; ctime 0 where unknown
+	inode, device uint64
+}
+
+func statOf(info fs.FileInfo) stat {
+	s := stat{mode: info.Mode(), size: info.Size(), mtime: info.ModTime().UnixNano()}
+	s.ctime, s.inode, s.device = identity(info)
+	return s
+}
+
+// settling is how much older than the moment of reading the times of a file must be to
+// be believed: some file systems keep them in steps of two seconds, and a second change
+// within one step would not show. Git calls such entries racy.
+const settling = int64(2 * time.Second)
+
+// settled reports whether a file with these times that was read at a moment (Unix
+// nanoseconds) must show any later change. The change time moves with every write and
+// nobody sets it; the other one may be any, also in the future, and would then have the
+// file read again for ever.
+func (s stat) settled(read int64) bool {
+	at := s.ctime
+	if at == 0 {
+		at = s.mtime
+	}
+	return at < read-settling
+}

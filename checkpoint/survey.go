@@ -1,0 +1,307 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/task"
+)
+
+// Survey is what stood in the workspace before a command.
+type Survey struct {
+	k       *Keeper
+	base    *scan
+	unheld  Unheld
+	release func() // the store may let go of what no ref reaches
+}
+
+// Unheld is what a command may change and nobody could bring back.
+type Unheld struct {
+	Files   int
+	Bytes   int64
+	Names   []string // of the largest, at most five, largest first
+	Folders []string // that could not be looked into
+	Cut     bool     // there are more files than are looked at
+	Trouble error    // why nothing more could be kept; nil when only caps kept it out
+}
+
+// Any reports whether there is something to say.
+func (u Unheld) Any() bool { return u.Files > 0 || len(u.Folders) > 0 || u.Cut || u.Trouble != nil }
+
+// String says it: "3 files (1.2 GB) that could not be brought back: a.bin, ...".
+func (u Unheld) String() string {
+	var parts []string
+	if u.Files > 0 {
+		s := fmt.Sprintf("%s (%s) that could not be brought back: %s", counted(u.Files, "file"), byteSize(u.Bytes), strings.Join(u.Names, ", "))
+		if u.Files > len(u.Names) {
+			s += ", ..."
+		}
+		parts = append(parts, s)
+	}
+	if n := len(u.Folders); n > 0 {
+		s := counted(n, "folder") + " that may not be read: " + strings.Join(u.Folders[:min(n, 5)], ", ")
+		if n > 5 {
+			s += ", ..."
+		}
+		parts = append(parts, s)
+	}
+	if u.Cut {
+		parts = append(parts, "more files than are looked at")
+	}
+	if u.Trouble != nil {
+		parts = append(parts, "files whose contents cannot be kept ("+u.Trouble.Error()+")")
+	}
+	return strings.Join(parts, "; ")
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func byteSize(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1_000_000:
+		return fmt.Sprintf("%.1f KB", float64(n)/1e3)
+	case n < 1_000_000_000:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}
+
+// Survey looks at the workspace before a command, and keeps what the command might
+// change as far as it is nowhere else and the caps allow. What it could not keep is in
+// Unheld, which is said before the command runs. Files that .gitignore hides are not
+// looked at unless they are known (see Know) or in a repository's index.
+//
+// It belongs to one command: Changes or Close ends it.
+func (k *Keeper) Survey(ctx context.Context) (*Survey, error) {
+	s := &Survey{k: k, release: sync.OnceFunc(k.store.Keep())}
+	err := k.withTurn(ctx, func() error {
+		k.load()
+		sc, trouble, err := k.scan(ctx, nil)
+		if err != nil {
+			return err
+		}
+		s.base, s.unheld = sc, sc.unheld(trouble)
+		return nil
+	})
+	if err != nil {
+		s.release()
+		return nil, fmt.Errorf("look at the files of %s before a command: %w", k.w.Root(), err)
+	}
+	return s, nil
+}
+
+// withTurn does something when nobody else surveys.
+func (k *Keeper) withTurn(ctx context.Context, do func() error) error {
+	select {
+	case k.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-k.turn }()
+	return do()
+}
+
+// Unheld is what could not be brought back.
+func (s *Survey) Unheld() Unheld { return s.unheld }
+
+// Close ends a survey whose command was not run. After Changes it does nothing.
+func (s *Survey) Close() { s.release() }
+
+func (sc *scan) unheld(trouble error) Unheld {
+	u := Unheld{Cut: sc.end != "", Trouble: trouble}
+	for _, dir := range sc.closed {
+		u.Folders = append(u.Folders, shown(strings.TrimSuffix(dir, "/")))
+	}
+	var large []*entry
+	for i := range sc.list {
+		e := &sc.list[i]
+		if e.held != nowhere || e.kind() == task.KindOther {
+			continue
+		}
+		u.Files++
+		u.Bytes += e.stat.size
+		large = append(large, e)
+	}
+	slices.SortStableFunc(large, func(a, b *entry) int { return int(min(max(b.stat.size-a.stat.size, -1), 1)) })
+	for _, e := range large[:min(5, len(large))] {
+		u.Names = append(u.Names, shown(e.path))
+	}
+	return u
+}
+
+// shown is a recorded path as a person may see it in one line.
+func shown(p string) string {
+	return strings.Map(func(r rune) rune {
+		if isStrange(r) || r < ' ' || r == 0x7F {
+			return '?'
+		}
+		return r
+	}, p)
+}
+
+// Changes is what is different after the command: what stood there and what stands there
+// now, in the order of paths. Contents that are named (Blob) are safe on disk when it
+// returns. With an error that wraps ErrUnkept the list is right, but contents that it
+// should have could not be kept.
+//
+// What somebody else changed while the command ran is in it, too: nobody can tell.
+func (s *Survey) Changes(ctx context.Context) ([]task.CheckpointFile, error) {
+	defer s.release()
+	k := s.k
+	var out []task.CheckpointFile
+	var trouble error
+	err := k.withTurn(ctx, func() error {
+		after, t, err := k.scan(ctx, s.base)
+		if err != nil {
+			return err
+		}
+		changed := s.compare(after)
+		if len(changed) == 0 {
+			return nil
+		}
+		trouble = errors.Join(t, k.fetch(ctx, changed))
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		for _, c := range changed {
+			was, now := s.base.gone(c.path), after.gone(c.path)
+			if c.was != nil {
+				was = c.was.version()
+			}
+			if c.now != nil {
+				now = c.now.version()
+			}
+			out = append(out, task.CheckpointFile{Path: c.path, Was: &was, Now: now})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look at the files of %s after a command: %w", k.w.Root(), err)
+	}
+	for _, f := range out {
+		k.Know(f.Path)
+		k.await(*f.Was, f.Now)
+	}
+	if trouble != nil {
+		return out, fmt.Errorf("%w: %w", ErrUnkept, trouble)
+	}
+	return out, nil
+}
+
+// change is one path that differs; nil stands for nothing there.
+type change struct {
+	path     string
+	was, now *entry
+}
+
+// compare goes through both lists at once. What one of the walks could not see is not
+// taken for something that came or went.
+func (s *Survey) compare(after *scan) (out []change) {
+	a, b := s.base.list, after.list
+	for len(a) > 0 || len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0].path < b[0].path:
+			if !after.blind(a[0].path) {
+				out = append(out, change{path: a[0].path, was: copied(a[0])})
+			}
+			a = a[1:]
+		case len(a) == 0 || b[0].path < a[0].path:
+			if !s.base.blind(b[0].path) {
+				out = append(out, change{path: b[0].path, now: copied(b[0])})
+			}
+			b = b[1:]
+		default:
+			if a[0].differs(&b[0]) {
+				out = append(out, change{path: a[0].path, was: copied(a[0]), now: copied(b[0])})
+			}
+			a, b = a[1:], b[1:]
+		}
+	}
+	return out
+}
+
+func copied(e entry) *entry { return &e }
+
+// fetch copies what changed, and only the user's git objects have, into the store.
+func (k *Keeper) fetch(ctx context.Context, changed []change) error {
+	want := map[[20]byte][]*entry{}
+	var ids [][20]byte
+	for _, c := range changed {
+		for _, e := range []*entry{c.was, c.now} {
+			if e == nil || e.held != theirs {
+				continue
+			}
+			if k.store.Has(e.id()) {
+				e.held = ours
+				continue
+			}
+			e.held = nowhere // until it is here
+			if want[e.blob] == nil {
+				ids = append(ids, e.blob)
+			}
+			want[e.blob] = append(want[e.blob], e)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	room, err := k.room()
+	if err != nil {
+		return err
+	}
+	room = min(room, k.o.MaxRead)
+	b, err := k.store.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	var got [][20]byte
+	err = k.git.copy(ctx, ids, func(id [20]byte, size int64, from io.Reader) error {
+		if size > room {
+			return nil
+		}
+		rd := newReader(0)
+		rd.begin(size)
+		src := &source{r: from}
+		name, err := b.BlobFrom(io.TeeReader(src, io.MultiWriter(rd.sha1, rd.sha2)), size)
+		if errors.Is(err, object.ErrLength) || err != nil && src.err != nil {
+			return nil // git ended early
+		}
+		if err != nil {
+			return err
+		}
+		var c content
+		rd.end(&c)
+		// What git gave is what the file held, by both names.
+		if e := want[id][0]; c.id() == name && c.blob == id && c.sum == e.sum {
+			room -= size
+			got = append(got, id)
+		}
+		return nil
+	})
+	if err == nil {
+		err = b.Close()
+	}
+	if err != nil {
+		return err
+	}
+	for _, id := range got {
+		for _, e := range want[id] {
+			e.held = ours
+		}
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package checkpoint
+
+import (
+	"context"
+
+	"github.com/roost-dev/roost/checkpoint/object"
+)
+
+// Usage is what checkpoints take.
+type Usage struct {
+	Objects int
+	Bytes   int64
+}
+
+// Size is how many bytes the store takes on disk, of all tasks.
+func (k *Keeper) Size() (int64, error) { return k.store.Size() }
+
+// Usage is what the checkpoints of one task reach. What tasks share counts for each.
+func (k *Keeper) Usage(ctx context.Context, task string) (u Usage, err error) {
+	ref, err := refOf(task)
+	if err != nil {
+		return u, err
+	}
+	u.Objects, u.Bytes, err = k.store.Reaches(ctx, ref)
+	return u, err
+}
+
+// Forget takes a task's checkpoints out of the store; their contents go with the next
+// Collect, as far as no other task has them. A task that has none is no error.
+func (k *Keeper) Forget(task string) error {
+	ref, err := refOf(task)
+	if err != nil {
+		return err
+	}
+	return k.store.DeleteRef(ref)
+}
+
+// Collect removes contents that no task's checkpoints name, and that the newest survey
+// does not rely on.
+func (k *Keeper) Collect(ctx context.Context, dry bool) (object.Collected, error) {
+	return k.store.Collect(ctx, object.CollectOptions{DryRun: dry, Keep: func() ([]object.ID, error) { return k.surveyed(), nil }})
+}

@@ -1,0 +1,375 @@
+package checkpoint
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/workspace/shell"
+)
+
+// Git is run to read objects and the index, and nothing else. A repository's own settings
+// name programs for many occasions, and whoever wrote them need not be the person who
+// runs a task: what reading could reach is turned off. Objects that a partial clone does
+// not have are not fetched.
+var quiet = []string{
+	"--no-pager", "--no-optional-locks", "--no-replace-objects", "--literal-pathspecs",
+	"-c", "core.fsmonitor=false",
+	"-c", "core.hooksPath=" + os.DevNull,
+	"-c", "core.sshCommand=false",
+	"-c", "core.askPass=",
+	"-c", "credential.helper=",
+	"-c", "safe.bareRepository=explicit",
+	"-c", "submodule.recurse=false",
+	"-c", "core.untrackedCache=false",
+	"-c", "index.threads=1",
+}
+
+const (
+	gitTime  = 30 * time.Second
+	maxRepos = 64      // repositories in one workspace that are asked
+	maxIndex = 1 << 28 // bytes that one index may be listed as
+)
+
+// userGit are the user's repositories, as far as they were read.
+type userGit struct {
+	program string
+	repos   map[string]*repo // by folder, absolute
+}
+
+// repo is one of them.
+type repo struct {
+	dir    string // where git is run: the workspace, or a folder in it
+	index  stat   // of the index, when it was read
+	read   int64
+	blobs  map[[20]byte]bool // that the index names
+	absent map[[20]byte]bool // named, and not there: of a partial clone
+
+	tracked   map[string]bool // the recorded paths of these
+	uncovered bool            // they were looked for where .gitignore hides them
+}
+
+// enclosing is the repository that a folder lies in, as the folders from it down; none
+// when the folder is a repository's top itself, or lies in none.
+func enclosing(root string) (top string, down []string) {
+	for at := root; ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at, down
+		}
+		if filepath.Dir(at) == at {
+			return "", nil
+		}
+		down = append([]string{filepath.Base(at)}, down...)
+	}
+}
+
+// indexOf is where the index of a repository lies, whose top is a folder; "" when that
+// cannot be told.
+func indexOf(top string) string {
+	git := filepath.Join(top, ".git")
+	info, err := os.Lstat(git)
+	if err != nil {
+		return ""
+	}
+	if info.IsDir() {
+		return filepath.Join(git, "index")
+	}
+	if !info.Mode().IsRegular() || info.Size() > 8192 {
+		return ""
+	}
+	text, err := os.ReadFile(git) // of a submodule or a worktree
+	if err != nil {
+		return ""
+	}
+	dir, ok := strings.CutPrefix(strings.TrimRight(string(text), "\r\n"), "gitdir: ")
+	if !ok {
+		return ""
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(top, dir)
+	}
+	return filepath.Join(dir, "index")
+}
+
+// find looks for a git. No git is no error: then fewer contents are at hand.
+func (u *userGit) find() string {
+	switch u.program {
+	case "none":
+		return ""
+	case "":
+		git, err := exec.LookPath("git")
+		if err != nil {
+			return ""
+		}
+		return git
+	}
+	return u.program
+}
+
+// refresh reads the indexes of the repositories with these tops, that changed since they
+// were read last. dirs says where git is run for each. A repository that cannot be read
+// holds nothing: its files are kept as those of no repository are.
+func (u *userGit) refresh(ctx context.Context, root string, tops map[string]string) {
+	have := map[string]*repo{}
+	git := u.find()
+	for top, dir := range tops {
+		if git == "" || len(have) >= maxRepos {
+			break
+		}
+		index := indexOf(top)
+		info, err := os.Stat(index)
+		if index == "" || err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		now := statOf(info)
+		if old := u.repos[top]; old != nil && old.index == now && now.settled(old.read) {
+			have[top] = old
+			continue
+		}
+		r := &repo{dir: dir, index: now, read: time.Now().UnixNano()}
+		if err := r.list(ctx, git, root); err != nil {
+			if ctx.Err() != nil {
+				break
+			}
+			// It is asked again when its index is another one.
+			r.blobs, r.absent, r.tracked = nil, nil, nil
+		}
+		have[top] = r
+	}
+	u.repos = have
+}
+
+// list reads the index.
+func (r *repo) list(ctx context.Context, git, root string) error {
+	below, err := filepath.Rel(root, r.dir)
+	if err != nil {
+		return err
+	}
+	below = Recorded(below)
+	out, err := run(ctx, git, r.dir, nil, "ls-files", "--stage", "-z")
+	if err != nil {
+		return err
+	}
+	r.blobs, r.absent, r.tracked = map[[20]byte]bool{}, map[[20]byte]bool{}, map[string]bool{}
+	for line := range bytes.SplitSeq(out, []byte{0}) {
+		// MODE SP ID SP STAGE TAB PATH
+		head, name, ok := bytes.Cut(line, []byte{'\t'})
+		fields := bytes.Fields(head)
+		if !ok || len(fields) != 3 || bytes.Equal(fields[0], []byte("160000")) {
+			continue
+		}
+		var id [20]byte
+		if len(fields[1]) != 2*len(id) {
+			continue // a repository with SHA-256 names is no help
+		}
+		if _, err := hex.Decode(id[:], fields[1]); err != nil {
+			continue
+		}
+		r.blobs[id] = true
+		r.tracked[path.Join(below, Recorded(string(name)))] = true
+	}
+	return nil
+}
+
+// has reports whether an index names a content.
+func (u *userGit) has(id [20]byte) bool {
+	for _, r := range u.repos {
+		if r.blobs[id] && !r.absent[id] {
+			return true
+		}
+	}
+	return false
+}
+
+// check makes sure that contents which indexes name are there, and gives those that
+// are not.
+func (u *userGit) check(ctx context.Context, ids [][20]byte) (lost map[[20]byte]bool) {
+	lost = map[[20]byte]bool{}
+	for _, id := range ids {
+		lost[id] = true
+	}
+	git := u.find()
+	for _, r := range u.repos {
+		var ask bytes.Buffer
+		n := 0
+		for _, id := range ids {
+			if lost[id] && r.blobs[id] {
+				ask.WriteString(hex.EncodeToString(id[:]) + "\n")
+				n++
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		out, err := run(ctx, git, r.dir, &ask, "cat-file", "--batch-check=%(objectname) %(objecttype)", "--buffer")
+		if err != nil {
+			continue
+		}
+		for line := range bytes.SplitSeq(out, []byte{'\n'}) {
+			name, kind, _ := bytes.Cut(line, []byte{' '})
+			var id [20]byte
+			if len(name) != 40 || string(kind) != "blob" {
+				continue
+			}
+			if _, err := hex.Decode(id[:], name); err == nil {
+				delete(lost, id)
+			}
+		}
+	}
+	// Not said to be there is not there, also when git could not be asked.
+	for _, r := range u.repos {
+		for id := range lost {
+			if r.blobs[id] {
+				r.absent[id] = true
+			}
+		}
+	}
+	return lost
+}
+
+// copy hands over the contents that a repository has, one by one. What take does not
+// read is passed over. What the repository does not have is not handed over.
+func (u *userGit) copy(ctx context.Context, ids [][20]byte, take func(id [20]byte, size int64, r io.Reader) error) error {
+	left := map[[20]byte]bool{}
+	for _, id := range ids {
+		left[id] = true
+	}
+	git := u.find()
+	for _, r := range u.repos {
+		if len(left) == 0 || git == "" {
+			break
+		}
+		var ask bytes.Buffer
+		for _, id := range ids {
+			if left[id] {
+				ask.WriteString(hex.EncodeToString(id[:]) + "\n")
+			}
+		}
+		if err := r.copy(ctx, git, &ask, func(id [20]byte, size int64, from io.Reader) error {
+			if !left[id] {
+				return nil // nobody asked for it
+			}
+			delete(left, id)
+			return take(id, size, from)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeError is what the taker said, and not git.
+type takeError struct{ error }
+
+func (r *repo) copy(ctx context.Context, git string, ask io.Reader, take func([20]byte, int64, io.Reader) error) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*gitTime)
+	defer cancel()
+	cmd := command(ctx, git, r.dir, "cat-file", "--batch", "--buffer")
+	cmd.Stdin = ask
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil //nolint:nilerr // a git that does not start has nothing
+	}
+	defer context.AfterFunc(ctx, func() { _ = out.Close() })() // should somebody else hold it open
+	err = stream(bufio.NewReaderSize(out, 1<<16), take)
+	cancel()
+	_ = cmd.Wait() // whatever it says: what was read was checked
+	var mine takeError
+	if errors.As(err, &mine) {
+		return mine.error
+	}
+	return nil // git ended early, or talks nonsense: the rest is not there
+}
+
+// stream reads what cat-file --batch writes.
+func stream(out *bufio.Reader, take func([20]byte, int64, io.Reader) error) error {
+	for {
+		line, err := out.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		fields := strings.Fields(line)
+		if len(fields) == 2 && fields[1] == "missing" {
+			continue
+		}
+		var id [20]byte
+		if len(fields) != 3 || len(fields[0]) != 40 {
+			return fmt.Errorf("git cat-file said %.80q", line)
+		}
+		if _, err := hex.Decode(id[:], []byte(fields[0])); err != nil {
+			return err
+		}
+		size, err := strconv.ParseInt(fields[2], 10, 64)
+		if err != nil || size < 0 {
+			return fmt.Errorf("git cat-file said %.80q", line)
+		}
+		body := &io.LimitedReader{R: out, N: size}
+		if fields[1] == "blob" {
+			if err := take(id, size, body); err != nil {
+				return takeError{err}
+			}
+		}
+		if _, err := io.Copy(io.Discard, body); err != nil {
+			return err
+		}
+		if _, err := out.Discard(1); err != nil {
+			return err
+		}
+	}
+}
+
+func run(ctx context.Context, git, dir string, in io.Reader, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, gitTime)
+	defer cancel()
+	cmd := command(ctx, git, dir, args...)
+	cmd.Stdin = in
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, func() { _ = out.Close() })() // should somebody else hold it open
+	data, err := io.ReadAll(io.LimitReader(out, maxIndex))
+	if err == nil && len(data) == maxIndex {
+		cancel()
+		err = errors.New("it says too much")
+	}
+	if wait := cmd.Wait(); err == nil {
+		err = wait
+	}
+	if err != nil {
+		return nil, fmt.Errorf("git %s in %s: %w", args[0], dir, err)
+	}
+	return data, nil
+}
+
+func command(ctx context.Context, git, dir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, git, append(append([]string{}, quiet...), args...)...)
+	cmd.Dir = dir
+	cmd.WaitDelay = time.Second
+	for _, kv := range shell.Environ(os.Environ()) {
+		name, _, _ := strings.Cut(strings.ToUpper(kv), "=")
+		if !strings.HasPrefix(name, "GIT_") && name != "LC_ALL" {
+			cmd.Env = append(cmd.Env, kv)
+		}
+	}
+	cmd.Env = append(cmd.Env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat",
+		"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none")
+	return cmd
+}

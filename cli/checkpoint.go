@@ -1,0 +1,302 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/checkpoint"
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/view"
+)
+
+func (a *App) checkpointCommand() *cobra.Command {
+	list := a.checkpointListCommand()
+	cmd := &cobra.Command{
+		Use: "checkpoint", Aliases: []string{"checkpoints"},
+		Short: "List, compare and restore the states of files that an agent changed",
+		Long: "A checkpoint is what stood in the files that the agent of a task, or a command that it ran,\n" +
+			"changed: before a turn's first change, after each command that changed something, and after\n" +
+			"the turn. Files that only you touched are in none, and nothing here touches them. Your git\n" +
+			"repository is never written to: no commit, branch, stash or index of yours changes.\n\n" +
+			"C is c3 or 3; 0 for what stood there before the task changed anything; the beginning of a\n" +
+			"checkpoint's commit; or '#12', the state at that message as roost show numbers it.",
+		Example: "  roost checkpoint list 0199\n  roost checkpoint diff 0199 c3\n  roost checkpoint restore 0199 c3 --dry-run\n  roost checkpoint restore 0199 c3 --path src",
+		Args:    count(0, 1, "roost checkpoint list ID"), ValidArgsFunction: first(a.taskIDs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return list.RunE(cmd, args)
+		},
+	}
+	cmd.AddCommand(list, a.checkpointDiffCommand(), a.checkpointRestoreCommand(), a.checkpointSaveCommand(), a.checkpointGCCommand())
+	return cmd
+}
+
+func (a *App) checkpointListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list ID",
+		Short: "List the checkpoints of a task, oldest first",
+		Long: "List the checkpoints of a task, oldest first.\n\n" +
+			"--json: {task_id, title, status, workspace, store, objects, bytes, items: [{checkpoint,\n" +
+			"reason: before|command|turn|safety|restored|manual, title, at, run, call, message, row,\n" +
+			"commit, store, files, tracked, unkept, rewound}]}. files is how many it found other than the\n" +
+			"one before, tracked how many it holds; bytes is what the task keeps in the store.",
+		Example: "  roost checkpoint list 0199",
+		Args:    count(1, 1, "roost checkpoint list ID"), ValidArgsFunction: first(a.taskIDs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withEngine(cmd.Context(), func(_ *store.Store, e *engine.Engine) error {
+				l, err := e.Checkpoints(cmd.Context(), args[0])
+				if err != nil {
+					return checkpointFailure("list the checkpoints of task "+args[0], args[0], err)
+				}
+				return a.printCheckpoints(l)
+			})
+		},
+	}
+}
+
+// reasons are why a checkpoint was saved, in words.
+var reasons = map[string]string{
+	"before": "before", "command": "after a command", "turn": "after", "safety": "before a restore of", "restored": "after", "manual": "saved by you",
+}
+
+func (a *App) printCheckpoints(l engine.CheckpointList) error {
+	if a.flags.json {
+		return encode(a.Out, l, false)
+	}
+	if len(l.Checkpoints) == 0 {
+		a.say("task %s has no checkpoints: nothing that it did changed a file", l.ID)
+		return nil
+	}
+	name, reason := 0, 0
+	for _, c := range l.Checkpoints {
+		name, reason = max(name, len(c.Name())), max(reason, len(reasonText(c.Reason)))
+	}
+	style, tracked := a.outStyle(), 0
+	for _, c := range l.Checkpoints {
+		tracked = max(tracked, c.Tracked)
+		row := "     "
+		if c.Row > 0 {
+			row = fmt.Sprintf("%-5s", fmt.Sprintf("#%d", c.Row))
+		}
+		line := fmt.Sprintf("%s  %s  %s  %s  %s", style.Paint(view.Head, display.Pad(c.Name(), name)), a.when(&c.Time), row,
+			display.Pad(reasonText(c.Reason), reason), titleText(c))
+		if c.Unkept > 0 {
+			line += style.Paint(view.Asked, fmt.Sprintf("  (%d not kept)", c.Unkept))
+		}
+		if c.Rewound {
+			line += style.Paint(view.Dim, "  (rewound)")
+		}
+		if err := a.println(line); err != nil {
+			return err
+		}
+	}
+	a.say("%d checkpoint%s of %d file%s, %s; what restoring one would do: roost checkpoint restore %s C --dry-run",
+		len(l.Checkpoints), plural(len(l.Checkpoints)), tracked, plural(tracked), bytesText(l.Bytes), shellWord(l.ID))
+	return nil
+}
+
+// titleText is what a checkpoint is named after. Behind its reason, the words that a
+// restore puts before the files say it twice.
+func titleText(c engine.Checkpoint) string {
+	return display.OneLine(strings.TrimPrefix(strings.TrimPrefix(c.Title, "before a restore of "), "after "))
+}
+
+func reasonText(reason string) string {
+	if text := reasons[reason]; text != "" {
+		return text
+	}
+	return display.OneLine(reason)
+}
+
+// checkpointText is a checkpoint for people, on a line.
+func (a *App) checkpointText(c engine.Checkpoint) string {
+	if c.Number == 0 {
+		return "c0  what stood there before the task changed anything"
+	}
+	return fmt.Sprintf("%s  %s  %s  %s", c.Name(), a.when(&c.Time), reasonText(c.Reason), titleText(c))
+}
+
+func (a *App) checkpointSaveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "save ID",
+		Short: "Save a checkpoint of the files that a task changed, as they are now",
+		Long: "Save a checkpoint of the files that a task changed, as they are now, also as you changed them\n" +
+			"since.\n\n" +
+			"--json: {task_id, saved, checkpoint: {...}} with the checkpoint as the list shows it; saved is\n" +
+			"false, and checkpoint null, when nothing differs from the newest one.",
+		Args: count(1, 1, "roost checkpoint save ID"), ValidArgsFunction: first(a.taskIDs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withEngine(cmd.Context(), func(_ *store.Store, e *engine.Engine) error {
+				return a.saveCheckpoint(cmd.Context(), e, args[0])
+			})
+		},
+	}
+}
+
+func (a *App) saveCheckpoint(ctx context.Context, e *engine.Engine, id string) error {
+	c, saved, finish, err := e.SaveCheckpoint(ctx, id)
+	if err != nil {
+		return checkpointFailure("save a checkpoint of task "+id, id, err)
+	}
+	var told error
+	switch {
+	case a.flags.json:
+		out := struct {
+			Task       string             `json:"task_id"`
+			Saved      bool               `json:"saved"`
+			Checkpoint *engine.Checkpoint `json:"checkpoint"`
+		}{id, saved, &c}
+		if !saved {
+			out.Checkpoint = nil
+		}
+		told = encode(a.Out, out, false)
+	case saved:
+		told = a.println("saved " + a.checkpointText(c))
+	default:
+		a.say("nothing was saved: the files are as the newest checkpoint says")
+	}
+	return errors.Join(told, finished(ctx, "the checkpoint is saved", finish))
+}
+
+// finished writes Roo's files behind what is durable already.
+func finished(ctx context.Context, what string, finish func(context.Context) error) error {
+	if finish == nil {
+		return nil
+	}
+	if err := finish(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("%s; Roo's files of the task are not written yet: %w", what, err)
+	}
+	return nil
+}
+
+func (a *App) checkpointGCCommand() *cobra.Command {
+	var dry bool
+	cmd := &cobra.Command{
+		Use:   "gc",
+		Short: "Remove contents from the checkpoint stores that no task needs any more",
+		Long: "Remove contents from the checkpoint stores that no task needs any more: those of tasks that\n" +
+			"were purged. What a task's checkpoints hold is never removed, deleted tasks in the trash\n" +
+			"included.\n\n" +
+			"--json: {dry_run, items: [{store, removed: [TASK], objects, before, after, error}]}, bytes.",
+		Args: count(0, 0, "roost checkpoint gc"), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withEngine(cmd.Context(), func(_ *store.Store, e *engine.Engine) error {
+				found, err := e.CollectCheckpoints(cmd.Context(), dry)
+				if err != nil {
+					return checkpointFailure("clear the checkpoint stores", "", err)
+				}
+				return a.tellCollected(found, dry)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would go")
+	return cmd
+}
+
+func (a *App) tellCollected(found []engine.CollectedStore, dry bool) error {
+	type collected struct {
+		engine.CollectedStore
+		Problem string `json:"error,omitempty"`
+	}
+	items, freed := []collected{}, int64(0)
+	var failed error
+	for _, s := range found {
+		c := collected{CollectedStore: s}
+		if s.Err != nil {
+			c.Problem, failed = s.Err.Error(), errors.Join(failed, s.Err)
+		} else {
+			freed += s.Before - s.After
+		}
+		items = append(items, c)
+	}
+	if a.flags.json {
+		return errors.Join(encode(a.Out, map[string]any{"dry_run": dry, "items": items}, false), failed)
+	}
+	for _, s := range items {
+		line := fmt.Sprintf("%s  %s", display.OneLine(s.Store), bytesText(s.After))
+		switch {
+		case s.Problem != "":
+			line = display.OneLine(s.Store) + "  " + display.OneLine(s.Problem)
+		case s.Before > s.After:
+			line += fmt.Sprintf(", was %s", bytesText(s.Before))
+		}
+		if n := len(s.Removed); n > 0 {
+			line += fmt.Sprintf("  of %d task%s that %s no more", n, plural(n), map[bool]string{true: "is", false: "are"}[n == 1])
+		}
+		if err := a.println(line); err != nil {
+			return err
+		}
+	}
+	verb := "freed"
+	if dry {
+		verb = "would free"
+	}
+	a.say("%d store%s; %s %s", len(items), plural(len(items)), verb, bytesText(freed))
+	return failed
+}
+
+// checkpointFailure says why a checkpoint was not found, or cannot be used.
+func checkpointFailure(what, id string, err error) error {
+	var ref *engine.CheckpointError
+	var moved *engine.StoreMovedError
+	var back *engine.RolledBackError
+	var half *engine.HalfwayError
+	f := &Failure{Task: id, What: what, Why: err.Error()}
+	switch {
+	case errors.As(err, &ref):
+		f.Exit, f.Status, f.Code, f.Try = ExitNotFound, 404, "checkpoint_not_found", "roost checkpoint list "+shellWord(id)
+		for _, c := range ref.Candidates {
+			f.Suggestions = append(f.Suggestions, c.Name()+"  "+reasonText(c.Reason)+"  "+titleText(c))
+		}
+	case errors.Is(err, engine.ErrNoCheckpoints):
+		f.Exit, f.Status, f.Code, f.Try = ExitNotFound, 404, "no_checkpoints", "roost show "+shellWord(id)
+	case errors.As(err, &moved):
+		f.Exit, f.Status, f.Code, f.Try = ExitConfig, 409, "workspace_moved", "roost checkpoint restore "+shellWord(id)+" C -C DIR"
+	case errors.Is(err, checkpoint.ErrRefused):
+		f.Exit, f.Status, f.Code, f.Try = ExitConfig, 409, "workspace_refused", "roost checkpoint list "+shellWord(id)
+	case errors.As(err, &back):
+		f.Exit, f.Status, f.Code, f.Why, f.Try = ExitFailed, 500, "rolled_back", back.Error(), "roost checkpoint list "+shellWord(id)
+	case errors.As(err, &half):
+		f.Exit, f.Status, f.Code, f.Retryable, f.Try = ExitFailed, 500, "restoring", true, "roost checkpoint restore "+shellWord(id)+" --dry-run  # when what is in its way is gone"
+	default:
+		return err
+	}
+	return f
+}
+
+// checkpointNames completes a task, then its checkpoints, and more words behind those.
+func (a *App) checkpointNames(more ...string) completer {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		const how = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		if len(args) == 0 {
+			return a.taskIDs(cmd, args, begun)
+		}
+		if len(args) > 1+len(more) {
+			return nil, how
+		}
+		a.muted = true
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+		defer cancel()
+		var out []string
+		err := a.withEngine(ctx, func(_ *store.Store, e *engine.Engine) error {
+			l, err := e.Checkpoints(ctx, args[0])
+			for i := range l.Checkpoints { // the newest is wanted most
+				c := l.Checkpoints[len(l.Checkpoints)-1-i]
+				out = append(out, c.Name()+"\t"+display.Cut(reasonText(c.Reason)+" "+titleText(c), 50))
+			}
+			return err
+		})
+		if err != nil {
+			return nil, how
+		}
+		return append(out, more...), how
+	}
+}

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/view"
+)
+
+// barWidth is how many signs the longest bar of --stat has.
+const barWidth = 40
+
+func (a *App) checkpointDiffCommand() *cobra.Command {
+	o := engine.DiffOptions{}
+	var stat bool
+	cmd := &cobra.Command{
+		Use:   "diff ID [C [C2|now]]",
+		Short: "Show what differs between two checkpoints of a task, or a checkpoint and now",
+		Long: "Show what differs between two checkpoints of a task, or between one and the files as they\n" +
+			"are now. Without C: from before the newest change. Only files that the task changed are\n" +
+			"looked at; nothing is written.\n\n" +
+			"--json: {task_id, from, to, items: [{path, change: added|changed|deleted|mode, from, to,\n" +
+			"added, removed, why, patch}]}; from and to of a file are {kind, mode, size, hash, blob}; added\n" +
+			"and removed are lines, and why says why a file is not compared by lines. With --stat there\n" +
+			"is no patch.",
+		Example: "  roost checkpoint diff 0199\n  roost checkpoint diff 0199 c2 c5 --stat\n  roost checkpoint diff 0199 0 now --path src/main.go",
+		Args:    count(1, 3, "roost checkpoint diff ID C C2"), ValidArgsFunction: a.checkpointNames("now"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				o.From = args[1]
+			}
+			if len(args) > 2 {
+				o.To = args[2]
+			}
+			o.Patch = !stat
+			return a.withEngine(cmd.Context(), func(_ *store.Store, e *engine.Engine) error {
+				d, err := e.DiffCheckpoints(cmd.Context(), args[0], o)
+				if err != nil {
+					return checkpointFailure("compare checkpoints of task "+args[0], args[0], err)
+				}
+				if a.flags.json {
+					return encode(a.Out, d, false)
+				}
+				if len(d.Files) == 0 {
+					a.say("nothing differs between %s and %s", d.From, d.To)
+					return nil
+				}
+				if stat {
+					return a.printStat(d.Files)
+				}
+				return a.paged(cmd.Context(), func() error { return a.printPatch(d.Files) })
+			})
+		},
+	}
+	fl := cmd.Flags()
+	fl.BoolVar(&stat, "stat", false, "only count lines, a bar a file")
+	fl.StringArrayVar(&o.Paths, "path", nil, "only this `file` or folder (repeatable)")
+	return cmd
+}
+
+// printPatch prints what differs as a patch. Everything in it comes from files and
+// models, names included.
+func (a *App) printPatch(files []engine.FileDiff) error {
+	style := a.outStyle()
+	for _, f := range files {
+		if f.Patch == "" || f.Why != "" {
+			if err := a.println(style.Paint(view.Head, f.Change+"  "+display.OneLine(f.Path)+"  ("+diffNote(f)+")")); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, line := range strings.Split(strings.TrimSuffix(f.Patch, "\n"), "\n") {
+			if err := a.println(style.Paint(lineStyle(line), display.Safe(line))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func lineStyle(line string) view.Style {
+	switch {
+	case strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
+		return view.Head
+	case strings.HasPrefix(line, "+"):
+		return view.Added
+	case strings.HasPrefix(line, "-"):
+		return view.Removed
+	case strings.HasPrefix(line, "@@"):
+		return view.Dim
+	}
+	return ""
+}
+
+// diffNote is what a patch does not show.
+func diffNote(f engine.FileDiff) string {
+	var notes []string
+	if f.From.Kind == task.KindFile && f.To.Kind == task.KindFile && f.From.Mode != f.To.Mode {
+		notes = append(notes, fmt.Sprintf("mode %03o, was %03o", f.To.Mode, f.From.Mode))
+	}
+	if f.From.Kind != f.To.Kind && f.From.Kind != task.KindGone && f.To.Kind != task.KindGone {
+		notes = append(notes, "a "+kindText(f.To.Kind)+", was a "+kindText(f.From.Kind))
+	}
+	if f.Why != "" {
+		notes = append(notes, "not compared by lines: "+display.OneLine(f.Why))
+	}
+	return strings.Join(notes, "; ")
+}
+
+func kindText(kind string) string {
+	if text := map[string]string{task.KindFile: "file", task.KindLink: "link", task.KindOther: "folder or device"}[kind]; text != "" {
+		return text
+	}
+	return display.OneLine(kind)
+}
+
+// printStat prints a line with a bar for each file.
+func (a *App) printStat(files []engine.FileDiff) error {
+	style, width, most, added, removed := a.outStyle(), 0, 0, 0, 0
+	for _, f := range files {
+		width = max(width, min(display.Columns(display.OneLine(f.Path)), 60))
+		most, added, removed = max(most, f.Added+f.Removed), added+f.Added, removed+f.Removed
+	}
+	for _, f := range files {
+		end := diffNote(f)
+		if f.Added+f.Removed > 0 {
+			plus, minus := bar(f.Added, f.Removed, most)
+			end = strings.TrimRight(fmt.Sprintf("%5d %s%s  %s", f.Added+f.Removed, style.Paint(view.Added, strings.Repeat("+", plus)),
+				style.Paint(view.Removed, strings.Repeat("-", minus)), end), " ")
+		}
+		name := display.Pad(display.Cut(display.OneLine(f.Path), width), width)
+		if err := a.println(fmt.Sprintf(" %-7s  %s | %s", f.Change, name, end)); err != nil {
+			return err
+		}
+	}
+	return a.println(fmt.Sprintf(" %d file%s, %d line%s added, %d removed", len(files), plural(len(files)), added, plural(added), removed))
+}
+
+// bar shares the signs of a bar between added and removed lines. What there is at
+// least one of has at least one.
+func bar(added, removed, most int) (plus, minus int) {
+	if most <= barWidth {
+		return added, removed
+	}
+	scale := func(n int) int {
+		if n == 0 {
+			return 0
+		}
+		return max(1, n*barWidth/most)
+	}
+	return scale(added), scale(removed)
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// edited makes a task that wrote two files, one named as a model may name it, and gives
+// its id.
+func (s *sandbox) edited() string {
+	s.t.Helper()
+	r := s.roost("run", "--yes", "--provider", "script", "-C", s.ws, "--model", s.script(`
+- text: I write.
+  tools:
+    - name: write_to_file
+      input: {path: a.txt, content: "one\n"}
+    - name: execute_command
+      input: {command: "touch \"$(printf 'x\\033[2Jy')\""}
+`+finish("done")), "write")
+	if r.code != ExitDone {
+		s.t.Fatal(r.err)
+	}
+	return s.list()[0].ID
+}
+
+// On a terminal a restore is shown and asked for, and Enter is no yes.
+func TestRestoreOnATerminal(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	id := s.edited()
+	path := filepath.Join(s.ws, "a.txt")
+	for _, answer := range []string{"\n", "n\n", "yep\n", "\x04"} {
+		x := s.onTerminal("checkpoint", "restore", id, "0")
+		x.expect("put 2 files back?")
+		x.press(answer)
+		screen := x.exits(ExitCancelled)
+		if _, err := os.Stat(path); err != nil || !strings.Contains(screen, "nothing was changed") || !strings.Contains(screen, "deleted") || strings.Contains(screen, "\x1b[2J") {
+			t.Fatalf("%q: %v\n%s", answer, err, screen)
+		}
+	}
+	s.onTerminal("checkpoint", "restore", id, "0", "--no-input").exits(ExitInput)
+	x := s.onTerminal("checkpoint", "restore", id, "0")
+	x.expect("put 2 files back?")
+	x.press("y\n")
+	if screen := x.exits(ExitDone); !strings.Contains(screen, "roost undo "+id) {
+		t.Errorf("%q", screen)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Error("the file is still there: ", err)
+	}
+	s.onTerminal("undo", id).exits(ExitDone)
+	x = s.onTerminal("rewind", id, "--to", "~2", "--files")
+	x.expect("put 2 files back?")
+	x.press("\n")
+	x.exits(ExitCancelled)
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+	s.onTerminal("rewind", id, "--to", "~2", "--files", "--yes").exits(ExitDone)
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Error("the file is still there: ", err)
+	}
+}
+
+// What somebody does while the person reads the preview is not overrun.
+func TestRestoreOfWhatChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	id := s.edited()
+	x := s.onTerminal("checkpoint", "restore", id, "0")
+	x.expect("put 2 files back?")
+	if err := os.WriteFile(filepath.Join(s.ws, "a.txt"), []byte("mine\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x.press("y\n")
+	if screen := x.exits(ExitBusy); !strings.Contains(screen, "nothing was changed") {
+		t.Errorf("%q", screen)
+	}
+	if text, err := os.ReadFile(filepath.Join(s.ws, "a.txt")); err != nil || string(text) != "mine\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// Checkpoints complete behind a task, the newest first, with what they are of.
+func TestCheckpointCompletion(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	id := s.edited()
+	got, directive := s.complete("checkpoint", "restore", id, "")
+	if len(got) != 3 || !strings.HasPrefix(got[0], "c3\t") || got[2] != "c1\tbefore a.txt" || directive != inOrder {
+		t.Errorf("%q %s", got, directive)
+	}
+	if strings.Contains(strings.Join(got, ""), "\x1b") {
+		t.Errorf("a model's name gets into the shell raw: %q", got)
+	}
+	if got, _ := s.complete("checkpoint", "diff", id, "c1", ""); len(got) != 4 || got[3] != "now" {
+		t.Errorf("%q", got)
+	}
+	if got, _ := s.complete("checkpoint", "restore", "1234", ""); len(got) != 0 {
+		t.Errorf("of a task that is none: %q", got)
+	}
+	if got, _ := s.complete("checkpoint", "list", ""); len(got) != 1 || !strings.HasPrefix(got[0], id) {
+		t.Errorf("%q", got)
+	}
+}

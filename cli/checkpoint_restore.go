@@ -1,0 +1,269 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/checkpoint"
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/view"
+)
+
+// conflictRules are what becomes of files that others changed.
+var conflictRules = []string{"keep", "merge", "overwrite"}
+
+func (a *App) checkpointRestoreCommand() *cobra.Command {
+	var o engine.RestoreOptions
+	var yes bool
+	var rule string
+	cmd := &cobra.Command{
+		Use:   "restore ID [C]",
+		Short: "Put the files that a task changed back as they were at a checkpoint",
+		Long: "Put the files that a task changed back as they were at a checkpoint; without C, as before\n" +
+			"the newest change. Only files go back: for the histories there is roost rewind ID, for\n" +
+			"both roost rewind ID --files.\n\n" +
+			"On a terminal what would be done is shown first, and asked. A checkpoint of what is replaced is saved, and\n" +
+			"roost undo ID gives everything back. A file that somebody else changed since is a conflict:\n" +
+			"it is kept as it is, or with --on-conflict merge the task's changes are taken out of it, or\n" +
+			"with overwrite it goes. Either all files are put back or none; a restore that is killed is\n" +
+			"finished by whoever works on the task next.\n\n" +
+			"Exit codes: 14 when there was nothing but conflicts and no --on-conflict was given; 15 when\n" +
+			"content of a file was not kept, so that it is not back. A dry run exits with 0.\n\n" +
+			"--json: {task_id, dry_run, to: {checkpoint, ...}, safety, files, conflicts, lost: [{path,\n" +
+			"change: added|changed|deleted|mode, how: restore|merge|overwrite, why, size}], bytes, left: [PATH],\n" +
+			"outcome: done|rolled_back|nothing}.",
+		Example: "  roost checkpoint restore 0199 --dry-run\n  roost checkpoint restore 0199 c3\n  roost checkpoint restore 0199 '#12' --path src --on-conflict merge --yes",
+		Args:    count(1, 2, "roost checkpoint restore ID C"), ValidArgsFunction: a.checkpointNames(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				o.To = args[1]
+			}
+			if err := a.checkConflictRule(cmd, rule); err != nil {
+				return err
+			}
+			o.OnConflict = checkpoint.Rule(rule)
+			if o.Workspace != "" {
+				o.Workspace = a.abs(o.Workspace)
+			}
+			return a.withEngine(cmd.Context(), func(_ *store.Store, e *engine.Engine) error {
+				return a.restore(cmd.Context(), e, args[0], o, yes)
+			})
+		},
+	}
+	fl := cmd.Flags()
+	conflictFlag(cmd, &rule)
+	fl.BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
+	fl.BoolVar(&yes, "yes", false, "do not ask")
+	fl.StringArrayVar(&o.Paths, "path", nil, "only this `file` or folder (repeatable)")
+	fl.StringVarP(&o.Workspace, "workspace", "C", "", "the `folder` that the files lie in now (default: the task's workspace)")
+	complete(cmd, "workspace", folders)
+	return cmd
+}
+
+func conflictFlag(cmd *cobra.Command, to *string) {
+	cmd.Flags().StringVar(to, "on-conflict", "", "what becomes of files that somebody else changed: keep (default), merge or overwrite")
+	complete(cmd, "on-conflict", words(conflictRules...))
+}
+
+func (a *App) checkConflictRule(cmd *cobra.Command, rule string) error {
+	if rule == "" && !cmd.Flags().Changed("on-conflict") || slices.Contains(conflictRules, rule) {
+		return nil
+	}
+	return usage(cmd.CommandPath()+" --on-conflict "+rule, "want keep, merge or overwrite", cmd.CommandPath()+" --on-conflict merge")
+}
+
+// errChanged: what a person agreed to is not what would be done any more.
+var errChanged = errors.New("files changed while it was asked; nothing was changed")
+
+func (a *App) restore(ctx context.Context, e *engine.Engine, id string, o engine.RestoreOptions, yes bool) error {
+	what := "restore files of task " + id
+	if !o.DryRun && !yes && a.interactive() && !a.flags.json {
+		plan := o
+		plan.DryRun = true
+		r, _, err := e.Restore(ctx, id, plan)
+		if err != nil {
+			return checkpointFailure(what, id, err)
+		}
+		if len(r.Files) > 0 {
+			if err := a.agree(ctx, what, r, "roost checkpoint restore "+shellWord(id)); err != nil {
+				return err
+			}
+			o.Planned = agreed(r)
+		}
+	}
+	r, finish, err := e.Restore(ctx, id, o)
+	if errors.Is(err, errChanged) {
+		return changedMeanwhile(what, r.ID, "roost checkpoint restore "+shellWord(id)+" --dry-run")
+	}
+	if err != nil {
+		return checkpointFailure(what, id, err)
+	}
+	told := a.tellRestore(r)
+	return errors.Join(told, finished(ctx, "the files are back", finish), restoreFailure(r, string(o.OnConflict)))
+}
+
+// agree shows a person what would be done and asks. Only a yes is one.
+func (a *App) agree(ctx context.Context, what string, r engine.RestoreResult, try string) error {
+	for _, line := range a.restoreLines(r, display.Style{On: a.colour()}) {
+		fmt.Fprintln(a.Err, line)
+	}
+	answer, err := a.prompter().Read(ctx, fmt.Sprintf("put %d file%s back? (y, or anything else) > ", len(r.Files), plural(len(r.Files))))
+	if answer = strings.ToLower(strings.TrimSpace(answer)); err != nil || answer != "y" && answer != "yes" {
+		return &Failure{Exit: ExitCancelled, Code: "cancelled", Task: r.ID, What: what, Why: "it was not confirmed; nothing was changed", Try: try + " --dry-run"}
+	}
+	return nil
+}
+
+// agreed stops a restore that would do something else than what a person was shown.
+func agreed(shown engine.RestoreResult) func(engine.RestoreResult) error {
+	return func(now engine.RestoreResult) error {
+		if now.To.Number != shown.To.Number || !slices.Equal(now.Files, shown.Files) || !slices.Equal(now.Conflicts, shown.Conflicts) || !slices.Equal(now.Lost, shown.Lost) {
+			return errChanged
+		}
+		return nil
+	}
+}
+
+func changedMeanwhile(what, id, try string) error {
+	return &Failure{Exit: ExitBusy, Status: 409, Code: "changed_meanwhile", Retryable: true, Task: id, What: what, Why: errChanged.Error(), Try: try}
+}
+
+// tellRestore is the result of a restore.
+func (a *App) tellRestore(r engine.RestoreResult) error {
+	if a.flags.json {
+		return encode(a.Out, r, false)
+	}
+	for _, line := range a.restoreLines(r, a.outStyle()) {
+		if err := a.println(line); err != nil {
+			return err
+		}
+	}
+	for _, path := range r.Left {
+		a.warn("changed by somebody else while files were put back, and left as it is: " + path)
+	}
+	if !r.DryRun && r.Outcome == "done" {
+		a.say("  back: roost undo %s", shellWord(r.ID))
+	}
+	return nil
+}
+
+// restoreLines are what a restore does, for people: the checkpoint, each file, the sum.
+func (a *App) restoreLines(r engine.RestoreResult, style display.Style) []string {
+	verb := "restored"
+	if r.Outcome == "" {
+		verb = "to restore"
+	}
+	lines := []string{style.Paint(view.Head, verb+" "+display.OneLine(r.ID)+"  "+a.checkpointText(r.To))}
+	item := func(look view.Style, word string, i engine.RestoreItem, note string) {
+		if note != "" {
+			note = "  (" + note + ")"
+		}
+		lines = append(lines, "  "+style.Paint(look, fmt.Sprintf("%-8s", word))+"  "+display.OneLine(i.Path)+note)
+	}
+	looks := map[string]view.Style{checkpoint.Added: view.Added, checkpoint.Deleted: view.Removed, checkpoint.Modified: view.Asked, checkpoint.ModeOnly: view.Asked}
+	for _, i := range r.Files {
+		note := map[string]string{"merge": "merged: what somebody else changed in it stays", "overwrite": "what somebody else changed in it goes"}[i.How]
+		item(looks[i.Change], i.Change, i, note)
+	}
+	for _, i := range r.Conflicts {
+		item(view.Asked, "conflict", i, "kept: "+whyText(i.Why, "somebody else changed it since"))
+	}
+	for _, i := range r.Lost {
+		item(view.Bad, "lost", i, "kept: "+whyText(i.Why, "its content at that time was not kept"))
+	}
+	sum := fmt.Sprintf("%d file%s, %s", len(r.Files), plural(len(r.Files)), bytesText(r.Bytes))
+	if len(r.Files) == 0 {
+		sum = "nothing to put back"
+	}
+	if n := len(r.Conflicts); n > 0 {
+		sum += fmt.Sprintf("; %d conflict%s kept (--on-conflict merge|overwrite)", n, plural(n))
+	}
+	if n := len(r.Lost); n > 0 {
+		sum += fmt.Sprintf("; %d lost", n)
+	}
+	return append(lines, "  "+sum)
+}
+
+func whyText(why, otherwise string) string {
+	if why == "" {
+		return otherwise
+	}
+	return display.OneLine(why)
+}
+
+// restoreFailure is what a restore that was done still has to say by its exit code.
+func restoreFailure(r engine.RestoreResult, rule string) error {
+	try := "roost checkpoint restore " + shellWord(r.ID) + " " + r.To.Name()
+	switch {
+	case r.DryRun:
+	case len(r.Lost) > 0:
+		return &Failure{Exit: ExitDamaged, Code: "content_lost", Task: r.ID, What: "restore all files of task " + r.ID,
+			Why: namesText(r.Lost) + ": the content at that time was not kept, so that the file stays as it is", Try: "roost checkpoint diff " + shellWord(r.ID) + " " + r.To.Name()}
+	case rule == "" && len(r.Files) == 0 && len(r.Conflicts) > 0:
+		return &Failure{Exit: ExitBusy, Status: 409, Code: "conflicts", Task: r.ID, What: "restore files of task " + r.ID,
+			Why: namesText(r.Conflicts) + ": somebody else changed it since, so that it was kept", Try: try + " --on-conflict merge  # or overwrite"}
+	}
+	return nil
+}
+
+// namesText names a few files.
+func namesText(items []engine.RestoreItem) string {
+	var names []string
+	for _, i := range items[:min(len(items), 5)] {
+		names = append(names, display.OneLine(i.Path))
+	}
+	text := strings.Join(names, ", ")
+	if n := len(items) - len(names); n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
+
+// filesText is a deed that put files back.
+func filesText(d store.Deed) string {
+	text := fmt.Sprintf("%d file%s", d.Files, plural(d.Files))
+	if d.Kind != kindRestore {
+		return "with " + text
+	}
+	if d.Checkpoint != nil {
+		text += fmt.Sprintf(" to c%d", *d.Checkpoint)
+	}
+	return "a restore of " + text
+}
+
+// kindRestore is a deed that put files back and moved no history.
+const kindRestore = task.RestoreDeed
+
+// nothingTaken is an undo or redo of a restore that left every file as it is, nil for
+// all others.
+func nothingTaken(what string, d store.Deed, t store.Deeds, r *engine.RestoreResult) error {
+	if r == nil || d.Kind != kindRestore || r.Outcome != "nothing" || len(r.Conflicts) == 0 {
+		return nil
+	}
+	return &Failure{Exit: ExitBusy, Status: 409, Code: "conflicts", Task: t.Task.ID, What: what, Why: namesText(r.Conflicts) + ": somebody else changed it since, so that it was kept",
+		Try: fmt.Sprintf("roost checkpoint restore %s c%d --on-conflict merge  # or overwrite", shellWord(t.Name), d.Safety)}
+}
+
+// tellKept names the files that undo or redo left alone.
+func (a *App) tellKept(r *engine.RestoreResult) error {
+	if r == nil {
+		return nil
+	}
+	for _, i := range r.Conflicts {
+		if err := a.println("  kept: " + display.OneLine(i.Path) + "  (" + whyText(i.Why, "somebody else changed it since") + ")"); err != nil {
+			return err
+		}
+	}
+	for _, path := range r.Left {
+		a.warn("changed by somebody else while files were put back, and left as it is: " + path)
+	}
+	return nil
+}

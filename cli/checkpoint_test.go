@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/roost-dev/roost/checkpoint"
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// hostile is a name as a model may make it.
+const hostile = "a\x1b[2J\nb\u202ec.txt"
+
+// Names of files, titles and reasons come from models and disks: nothing of them reaches
+// a terminal raw, and a name stays on its line.
+func TestCheckpointTextsAreSafe(t *testing.T) {
+	t.Parallel()
+	c := engine.Checkpoint{Number: 1, Reason: hostile, Title: hostile, Time: "2026-01-02T03:04:05.000Z"}
+	item := engine.RestoreItem{Path: hostile, Change: checkpoint.Modified, Why: hostile}
+	r := engine.RestoreResult{ID: "x", To: c, Files: []engine.RestoreItem{item}, Conflicts: []engine.RestoreItem{item}, Lost: []engine.RestoreItem{item}}
+	diff := engine.FileDiff{Path: hostile, Change: checkpoint.Added, Added: 1, Patch: "diff --git " + hostile + "\n+" + hostile + "\n"}
+	unkept := engine.FileDiff{Path: hostile, Change: checkpoint.Modified, Why: hostile}
+	for name, show := range map[string]func(a *App) error{
+		"list": func(a *App) error {
+			return a.printCheckpoints(engine.CheckpointList{ID: "x", Checkpoints: []engine.Checkpoint{c}})
+		},
+		"patch": func(a *App) error { return a.printPatch([]engine.FileDiff{diff, unkept}) },
+		"stat":  func(a *App) error { return a.printStat([]engine.FileDiff{diff, unkept}) },
+		"plan":  func(a *App) error { return a.tellRestore(r) },
+		"undo":  func(a *App) error { return a.tellKept(&r) },
+		"why":   func(a *App) error { a.tell(failureOf(restoreFailure(r, ""))); return nil },
+		"which": func(a *App) error {
+			a.tell(failureOf(checkpointFailure("x", "x", &engine.CheckpointError{Given: hostile, Why: hostile, Candidates: []engine.Checkpoint{c}})))
+			return nil
+		},
+	} {
+		a, out, errs := app(t)
+		if err := show(a); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		text := out.String() + errs.String()
+		if strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, "c.txt") {
+			t.Errorf("%s: %q", name, text)
+		}
+		if name != "patch" && strings.Contains(text, "\nb") {
+			t.Errorf("%s: a name breaks its line: %q", name, text)
+		}
+	}
+}
+
+func TestRestoreExitCodes(t *testing.T) {
+	t.Parallel()
+	one := []engine.RestoreItem{{Path: "a"}}
+	for _, tt := range []struct {
+		name string
+		r    engine.RestoreResult
+		rule string
+		want int
+	}{
+		{"all is back", engine.RestoreResult{Files: one, Outcome: "done"}, "", ExitDone},
+		{"nothing was to do", engine.RestoreResult{Outcome: "nothing"}, "", ExitDone},
+		{"some are kept", engine.RestoreResult{Files: one, Conflicts: one, Outcome: "done"}, "", ExitDone},
+		{"only conflicts", engine.RestoreResult{Conflicts: one, Outcome: "nothing"}, "", ExitBusy},
+		{"only conflicts, and keep was asked for", engine.RestoreResult{Conflicts: one, Outcome: "nothing"}, "keep", ExitDone},
+		{"one is lost", engine.RestoreResult{Files: one, Lost: one, Outcome: "done"}, "keep", ExitDamaged},
+		{"lost and conflicts", engine.RestoreResult{Conflicts: one, Lost: one, Outcome: "nothing"}, "", ExitDamaged},
+		{"a dry run", engine.RestoreResult{Conflicts: one, Lost: one, DryRun: true}, "", ExitDone},
+	} {
+		got := ExitDone
+		if err := restoreFailure(tt.r, tt.rule); err != nil {
+			got = failureOf(err).Exit
+		}
+		if got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+// What a person agreed to is what is done, or nothing is.
+func TestAgreedPlanIsThePlan(t *testing.T) {
+	t.Parallel()
+	item := func(path string) []engine.RestoreItem { return []engine.RestoreItem{{Path: path, Change: "changed"}} }
+	shown := engine.RestoreResult{DryRun: true, To: engine.Checkpoint{Number: 3}, Files: item("a"), Conflicts: item("b"), Lost: item("c")}
+	same := shown
+	same.DryRun, same.Safety = false, 9
+	if err := agreed(shown)(same); err != nil {
+		t.Errorf("the same plan: %v", err)
+	}
+	for name, change := range map[string]func(r *engine.RestoreResult){
+		"another file":         func(r *engine.RestoreResult) { r.Files = item("x") },
+		"one file more":        func(r *engine.RestoreResult) { r.Files = append(item("a"), item("x")...) },
+		"no conflict any more": func(r *engine.RestoreResult) { r.Conflicts = nil },
+		"another is lost":      func(r *engine.RestoreResult) { r.Lost = item("x") },
+		"another checkpoint":   func(r *engine.RestoreResult) { r.To.Number = 4 },
+	} {
+		now := same
+		change(&now)
+		if err := agreed(shown)(now); !errors.Is(err, errChanged) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestBars(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ added, removed, most, plus, minus int }{
+		{3, 2, 5, 3, 2},
+		{0, 0, 5, 0, 0},
+		{40, 0, 40, 40, 0},
+		{100, 100, 200, 20, 20},
+		{1, 0, 100_000, 1, 0},
+		{99_999, 1, 100_000, 39, 1},
+	} {
+		if plus, minus := bar(tt.added, tt.removed, tt.most); plus != tt.plus || minus != tt.minus {
+			t.Errorf("%+v: %d, %d", tt, plus, minus)
+		}
+	}
+}
+
+func TestRestoreIsSaidInWords(t *testing.T) {
+	t.Parallel()
+	a, _, _ := app(t)
+	r := engine.RestoreResult{
+		ID: "x", To: engine.Checkpoint{}, Bytes: 1500,
+		Files:     []engine.RestoreItem{{Path: "a", Change: "changed", How: "merge"}, {Path: "b", Change: "deleted", How: "restore"}},
+		Conflicts: []engine.RestoreItem{{Path: "c", Change: "changed"}}, Lost: []engine.RestoreItem{{Path: "d", Why: "too large"}},
+	}
+	got := strings.Join(a.restoreLines(r, display.Style{}), "\n")
+	want := "to restore x  c0  what stood there before the task changed anything\n" +
+		"  changed   a  (merged: what somebody else changed in it stays)\n" +
+		"  deleted   b\n" +
+		"  conflict  c  (kept: somebody else changed it since)\n" +
+		"  lost      d  (kept: too large)\n" +
+		"  2 files, 1.5 kB; 1 conflict kept (--on-conflict merge|overwrite); 1 lost"
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+func TestDeedsThatPutFilesBack(t *testing.T) {
+	t.Parallel()
+	a, _, _ := app(t)
+	to := 3
+	for want, d := range map[string]store.Deed{
+		"a restore of 2 files to c3":                           {Kind: task.RestoreDeed, Files: 2, Checkpoint: &to},
+		"a rewind of 4 messages, 2 for the model, with 1 file": {Kind: "rewind", Files: 1, Checkpoint: &to, Gone: &store.MessageCounts{UI: 4, API: 2}},
+	} {
+		if got := a.deedText(d, false); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestModesAndKindsInDiffs(t *testing.T) {
+	t.Parallel()
+	file := func(mode uint32) task.FileVersion { return task.FileVersion{Kind: task.KindFile, Mode: mode} }
+	for want, d := range map[string]engine.FileDiff{
+		"mode 755, was 644":             {From: file(0o644), To: file(0o755)},
+		"a link, was a file":            {From: file(0o644), To: task.FileVersion{Kind: task.KindLink}},
+		"not compared by lines: binary": {From: file(0o644), To: file(0o644), Why: "binary"},
+		"":                              {From: file(0o644), To: task.FileVersion{Kind: task.KindGone}},
+		"mode 600, was 644; not compared by lines: too large": {From: file(0o644), To: file(0o600), Why: "too large"},
+	} {
+		if got := diffNote(d); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/checkpoint"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// Checkpoint is one checkpoint as a list shows it.
+type Checkpoint struct {
+	Number  int    `json:"checkpoint"` // 0 is the state before anything was changed
+	Reason  string `json:"reason"`     // before, command, turn, safety, manual, restored
+	Title   string `json:"title"`
+	At      int64  `json:"-"`  // Unix milliseconds
+	Time    string `json:"at"` // RFC 3339
+	Run     string `json:"run,omitempty"`
+	Call    string `json:"call,omitempty"`
+	Message uint64 `json:"message"` // the newest of the model's history that it belongs to
+	Row     int    `json:"row"`     // as show numbers rows: the newest that was there then; 0 = none
+	Commit  string `json:"commit"`
+	Store   string `json:"store"`
+	Files   int    `json:"files"`   // whose state it tells
+	Tracked int    `json:"tracked"` // of which the task knows a state by then
+	Unkept  int    `json:"unkept"`
+	Rewound bool   `json:"rewound"` // its message is not in the history any more
+}
+
+// Name is how people name it.
+func (c Checkpoint) Name() string { return fmt.Sprintf("c%d", c.Number) }
+
+// CheckpointList is what a task has of checkpoints.
+type CheckpointList struct {
+	ID          string       `json:"task_id"`
+	Title       string       `json:"title"`
+	Status      string       `json:"status"`
+	Workspace   string       `json:"workspace"`
+	Store       string       `json:"store"`   // the folder of the workspace's contents
+	Objects     int          `json:"objects"` // that the task keeps there
+	Bytes       int64        `json:"bytes"`   // of them; what tasks share counts for each
+	Checkpoints []Checkpoint `json:"items"`   // the oldest first
+}
+
+// Checkpoints lists the checkpoints of a task. It changes nothing.
+func (e *Engine) Checkpoints(ctx context.Context, given string) (CheckpointList, error) {
+	var out CheckpointList
+	ref, err := e.found(ctx, given)
+	if err != nil {
+		return out, err
+	}
+	err = e.view(ctx, ref, func(v *store.View) error {
+		s := v.State
+		out = CheckpointList{
+			ID: ref.ID, Title: v.Summary.Title, Status: v.Summary.Status, Workspace: s.Settings.Workspace, Checkpoints: listed(s),
+		}
+		return nil
+	})
+	if err != nil || len(out.Checkpoints) == 0 {
+		return out, err
+	}
+	out.Store = out.Checkpoints[len(out.Checkpoints)-1].Store
+	ws, err := workspace.Open(out.Workspace)
+	if err != nil {
+		return out, nil //nolint:nilerr // the folder is gone: what is listed is in the journal
+	}
+	k, err := e.keeper(ws)
+	if err != nil {
+		return out, nil //nolint:nilerr // there are none for this folder
+	}
+	out.Store = k.Name()
+	usage, err := k.Usage(ctx, keptAs(ref))
+	out.Objects, out.Bytes = usage.Objects, usage.Bytes
+	return out, errors.Join(ignoreMissing(err), k.Close())
+}
+
+// found is the task that a word means: the one that goes on with it, where it was forked.
+func (e *Engine) found(ctx context.Context, given string) (store.Ref, error) {
+	ref, err := e.store.Find(ctx, given)
+	if err != nil {
+		return ref, err
+	}
+	if fork, ok := e.store.Continued(ref); ok {
+		return fork, nil
+	}
+	return ref, nil
+}
+
+// listed are a task's checkpoints for people.
+func listed(s *task.State) []Checkpoint {
+	out := make([]Checkpoint, 0, len(s.Checkpoints))
+	tracked := map[string]bool{}
+	for _, c := range s.Checkpoints {
+		for _, f := range c.Files {
+			tracked[f.Path] = true
+		}
+		one := shown(s, c)
+		one.Tracked = len(tracked)
+		out = append(out, one)
+	}
+	return out
+}
+
+// shown is one checkpoint for people.
+func shown(s *task.State, c task.Checkpoint) Checkpoint {
+	out := Checkpoint{
+		Number: c.Number, Reason: c.Reason, Title: c.Title, At: c.At, Time: time.UnixMilli(c.At).UTC().Format("2006-01-02T15:04:05.000Z"),
+		Run: c.Run, Call: c.Call, Message: c.Message, Commit: c.Commit, Store: c.Store,
+		Files: len(c.Files), Unkept: c.Unkept, Rewound: s.RewoundCheckpoint(c),
+	}
+	if !out.Rewound {
+		ui := s.UI()
+		n, _ := slices.BinarySearchFunc(ui, c.Seq, func(m *task.Message, seq uint64) int {
+			if m.Seq <= seq {
+				return -1
+			}
+			return 1
+		})
+		out.Row = n
+	}
+	return out
+}
+
+// origin is the state before anything was changed.
+func origin() Checkpoint {
+	return Checkpoint{Title: "before anything was changed"}
+}
+
+// numbered is the checkpoint of a number.
+func numbered(s *task.State, n int) Checkpoint {
+	if c := s.Checkpoint(n); c != nil {
+		return shown(s, *c)
+	}
+	return origin()
+}
+
+// pick finds the checkpoint that a word means: c3 or 3, the beginning of a commit's
+// name, #12 (the state at that row), 0 or c0 (before anything was changed), or "" (before
+// the newest change of the agent).
+func pick(s *task.State, given string) (int, error) {
+	word := strings.TrimSpace(given)
+	bad := func(why string) error {
+		list := listed(s)
+		return &CheckpointError{Given: given, Why: why, Candidates: list[max(0, len(list)-8):]}
+	}
+	if len(s.Checkpoints) == 0 {
+		return 0, ErrNoCheckpoints
+	}
+	last := s.Checkpoints[len(s.Checkpoints)-1].Number
+	switch {
+	case word == "":
+		for _, c := range slices.Backward(s.Checkpoints) {
+			switch c.Reason {
+			case task.ReasonBefore:
+				return c.Number, nil
+			case task.ReasonCommand, task.ReasonTurn:
+				return c.Number - 1, nil
+			}
+		}
+		return last, nil
+	case strings.HasPrefix(word, "#"):
+		n, err := strconv.Atoi(word[1:])
+		if err != nil || n < 1 || n > len(s.UI()) {
+			return 0, bad(fmt.Sprintf("the task has the messages #1 to #%d", len(s.UI())))
+		}
+		return s.CheckpointAt(s.UI()[n-1].ID), nil
+	}
+	digits, named := strings.CutPrefix(word, "c")
+	n, err := strconv.Atoi(digits)
+	if err == nil && (n == 0 || s.Checkpoint(n) != nil) {
+		return n, nil
+	}
+	if commits(word) {
+		var fits []int
+		for _, c := range s.Checkpoints {
+			if strings.HasPrefix(c.Commit, word) {
+				fits = append(fits, c.Number)
+			}
+		}
+		switch len(fits) {
+		case 1:
+			return fits[0], nil
+		case 0:
+		default:
+			return 0, bad(fmt.Sprintf("%d commits begin so", len(fits)))
+		}
+	}
+	if err == nil || named {
+		return 0, bad(fmt.Sprintf("the task has the checkpoints c1 to c%d", last))
+	}
+	return 0, bad("want a checkpoint such as c3, the beginning of its commit, or a message such as #12")
+}
+
+// ignoreMissing: a task whose checkpoints were never kept here has no ref.
+func ignoreMissing(err error) error {
+	if errors.Is(err, checkpoint.ErrUnkept) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,329 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/roost-dev/roost/checkpoint"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+const looksOnly = `
+- tools: [{name: read_file, input: {path: a.txt}}]
+- tools: [{name: attempt_completion, input: {result: done}}]
+`
+
+func (b *bench) stores() []string {
+	b.t.Helper()
+	entries, err := os.ReadDir(filepath.Join(b.root, "checkpoints"))
+	if err != nil && !os.IsNotExist(err) {
+		b.t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+// Nothing is kept before something changes, nor where that is switched off.
+func TestNothingIsKeptWithoutNeed(t *testing.T) {
+	b := newBench(t)
+	b.put("a.txt", "a\n")
+	_, outcome, _ := b.play(looksOnly)
+	want(t, outcome, "completed", "")
+	if got := b.stores(); len(got) != 0 {
+		t.Errorf("a run that reads made %v", got)
+	}
+	b.put("gone.txt", "g\n")
+	run, outcome, _ := b.play(twoTurns, func(r *engine.Request) { r.NoCheckpoints = true })
+	want(t, outcome, "completed", "")
+	if got := b.stores(); len(got) != 0 || len(b.state(run.TaskID).Checkpoints) != 0 {
+		t.Errorf("a run without checkpoints made %v", got)
+	}
+}
+
+// A folder that gets no checkpoints is told once, and the run goes on.
+func TestRefusedWorkspace(t *testing.T) {
+	b := newBench(t)
+	t.Setenv("HOME", b.workspace)
+	t.Setenv("USERPROFILE", b.workspace)
+	b.put("gone.txt", "g\n")
+	run, outcome, events := b.play(twoTurns)
+	want(t, outcome, "completed", "")
+	told := 0
+	for _, n := range ofType(events, "notice") {
+		told += strings.Count(n, "no checkpoints")
+	}
+	if told != 1 || len(b.state(run.TaskID).Checkpoints) != 0 || len(b.stores()) != 0 {
+		t.Errorf("told %d times, stores %v", told, b.stores())
+	}
+}
+
+// A subtask works in the same workspace, with checkpoints of its own; what it changed is
+// somebody else's to its parent.
+func TestSubtasksHaveTheirOwn(t *testing.T) {
+	b := newBench(t)
+	b.put("a.txt", "zero\n")
+	run, outcome, _ := b.play(`
+- tools: [{name: write_to_file, input: {path: a.txt, content: "parent\n"}}]
+- tools: [{name: new_task, input: {mode: code, message: "child's work"}}]
+- tools: [{name: attempt_completion, input: {result: done}}]
+- task: child's work
+- tools: [{name: execute_command, input: {command: "echo child >> a.txt"}}]
+- tools: [{name: attempt_completion, input: {result: child done}}]
+`)
+	want(t, outcome, "completed", "")
+	s := b.state(run.TaskID)
+	if len(s.Children) != 1 || len(s.Checkpoints) != 2 {
+		t.Fatalf("children %+v, checkpoints %v", s.Children, reasons(s))
+	}
+	if got := reasons(b.state(s.Children[0].ID)); len(got) != 1 || got[0] != "command a.txt" {
+		t.Errorf("the child has %v", got)
+	}
+	r := b.restore(run.TaskID, engine.RestoreOptions{To: "c1"})
+	if len(r.Files) != 0 || len(r.Conflicts) != 1 {
+		t.Errorf("restoring the parent over its child's work: %+v", r)
+	}
+	if r := b.restore(s.Children[0].ID, engine.RestoreOptions{To: "0"}); r.Outcome != "done" {
+		t.Errorf("%+v", r)
+	}
+	b.is("the child's work is gone", files{"a.txt": "parent\n"})
+}
+
+// A checkpoint by hand tells apart what others did.
+func TestManualCheckpoint(t *testing.T) {
+	b, id, _, _ := changed(t)
+	save := func() (engine.Checkpoint, bool) {
+		t.Helper()
+		c, saved, finish, err := b.engine.SaveCheckpoint(context.Background(), id)
+		if err == nil {
+			err = finish(context.Background())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c, saved
+	}
+	if c, saved := save(); saved {
+		t.Errorf("nothing changed, and c%d was saved", c.Number)
+	}
+	b.put("a.txt", "by hand\n")
+	if c, saved := save(); !saved || c.Number != 4 || c.Reason != "manual" || c.Title != "a.txt" {
+		t.Errorf("%+v", c)
+	}
+	b.put("a.txt", "by hand again\n")
+	b.restore(id, engine.RestoreOptions{To: "c4", OnConflict: checkpoint.Overwrite})
+	if got := b.files()["a.txt"]; got != "by hand\n" {
+		t.Errorf("a.txt is %q", got)
+	}
+}
+
+func TestListAndDiff(t *testing.T) {
+	b, id, _, _ := changed(t)
+	list, err := b.engine.Checkpoints(context.Background(), id)
+	if err != nil || len(list.Checkpoints) != 3 || list.Objects == 0 || list.Bytes == 0 || list.Store != b.stores()[0] {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	rows := 0
+	for _, c := range list.Checkpoints {
+		if c.Row < rows || c.Row == 0 || c.Commit == "" || c.Title == "" || c.Time == "" {
+			t.Errorf("%+v", c)
+		}
+		rows = c.Row
+	}
+	b.put("b.txt", "other\n")
+	for _, tt := range []struct{ from, to, want string }{
+		{"c1", "c2", "changed a.txt +5 -1"},
+		{"c2", "c3", "changed a.txt +1 -0, added b.txt +1 -0, deleted gone.txt +0 -1"},
+		{"c3", "c2", "changed a.txt +0 -1, deleted b.txt +0 -1, added gone.txt +1 -0"},
+		{"c3", "now", "changed b.txt +1 -1"},
+		{"c3", "c3", ""},
+	} {
+		d, err := b.engine.DiffCheckpoints(context.Background(), id, engine.DiffOptions{From: tt.from, To: tt.to, Patch: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range d.Files {
+			got = append(got, f.Change+" "+f.Path+" +"+string(rune('0'+f.Added))+" -"+string(rune('0'+f.Removed)))
+			if !strings.Contains(f.Patch, "@@") {
+				t.Errorf("%s has no patch: %+v", f.Path, f)
+			}
+		}
+		if strings.Join(got, ", ") != tt.want {
+			t.Errorf("%s to %s: %v, want %s", tt.from, tt.to, got, tt.want)
+		}
+	}
+}
+
+// A fork keeps the checkpoints that it shares when the task that it came from is purged
+// and everything is collected; what nobody needs goes then.
+func TestForksPurgesAndCollecting(t *testing.T) {
+	ctx := context.Background()
+	b, id, before, _ := changed(t)
+	ref, err := b.store.Find(ctx, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fork, finish, err := b.engine.Fork(ctx, ref, store.ForkOptions{Origin: "test"})
+	if err == nil {
+		err = finish(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.store.Delete(ctx, ref); err != nil {
+		t.Fatal(err)
+	}
+	collect := func() engine.CollectedStore {
+		t.Helper()
+		list, err := b.engine.CollectCheckpoints(ctx, false)
+		if err != nil || len(list) != 1 || list[0].Err != nil {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		return list[0]
+	}
+	if c := collect(); c.Tasks != 2 || len(c.Removed) != 0 {
+		t.Errorf("with the task in the trash: %+v", c)
+	}
+	if _, err := b.engine.Purge(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	if c := collect(); c.Tasks != 1 {
+		t.Errorf("with the fork alone: %+v", c)
+	}
+	b.restore(fork.ID, engine.RestoreOptions{To: "c1"})
+	b.is("the fork's c1", before)
+	ref, err = b.store.Find(ctx, fork.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.store.Delete(ctx, ref); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.engine.Purge(ctx, fork.ID); err != nil {
+		t.Fatal(err)
+	}
+	if c := collect(); c.Tasks != 0 {
+		t.Errorf("with no task: %+v", c)
+	}
+}
+
+// begin leaves a task as a kill in the middle of a restore to c1 does: the intent is
+// durable, and done says which files were put back.
+func begin(t *testing.T, b *bench, id string, done ...string) {
+	t.Helper()
+	ctx := context.Background()
+	ref, err := b.store.Find(ctx, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owned, err := b.store.Own(ctx, ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := owned.Task.State()
+	at, now := checkpoint.StateAt(s.Saved(), 1), checkpoint.StateAt(s.Saved(), 3)
+	r := task.RestoreBegun{Restore: "r", To: 1, Safety: 3}
+	for _, path := range []string{"a.txt", "b.txt", "gone.txt"} {
+		r.Files = append(r.Files, task.RestoreFile{Path: path, From: now[path], To: at[path], How: task.HowRestore})
+	}
+	if err := owned.Task.Commit(ctx, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := owned.Task.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range done {
+		switch path {
+		case "a.txt":
+			b.put(path, "zero\n")
+		case "b.txt":
+			if err := os.Remove(filepath.Join(b.workspace, path)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Whoever works on a task in the middle of a restore finishes that first, wherever it was
+// cut short.
+func TestAKilledRestoreIsFinishedFirst(t *testing.T) {
+	ctx := context.Background()
+	for name, next := range map[string]func(b *bench, id string) error{
+		"finish": func(b *bench, id string) error { _, err := b.engine.Finish(ctx, id); return err },
+		"run": func(b *bench, id string) error {
+			_, outcome, events := b.run(engine.Request{Task: id, Text: "on", Yes: true})
+			told := strings.Join(ofType(events, "notice"), "")
+			if outcome.State != "completed" || !strings.Contains(told, "finished putting 3 files back to c1") {
+				b.t.Errorf("%+v: %s", outcome, told)
+			}
+			return nil
+		},
+		"restore": func(b *bench, id string) error {
+			_, finish, err := b.engine.Restore(ctx, id, engine.RestoreOptions{To: "c1"})
+			if err != nil {
+				return err
+			}
+			return finish(ctx)
+		},
+		"undo": func(b *bench, id string) error {
+			if d, r := b.undo(id, false); d.Kind != "restore" || r == nil || len(r.Files) != 3 {
+				b.t.Errorf("undid %+v, %+v", d, r)
+			}
+			b.undo(id, true)
+			return nil
+		},
+	} {
+		for _, done := range [][]string{nil, {"b.txt"}, {"a.txt", "b.txt"}} {
+			t.Run(name+" "+strings.Join(done, " "), func(t *testing.T) {
+				b, id, before, _ := changed(t)
+				begin(t, b, id, done...)
+				if s := b.state(id); s.Restoring == nil {
+					t.Fatal("the task is not restoring")
+				}
+				if err := next(b, id); err != nil {
+					t.Fatal(err)
+				}
+				b.is("finished", before)
+				if s := b.state(id); s.Restoring != nil {
+					t.Error("the task is still restoring")
+				}
+			})
+		}
+	}
+}
+
+// A restore that cannot go on, as what it needs is not in the store any more, does not
+// hold its task up for ever: untouched it ends as it was, half done it stays and says so.
+func TestARestoreThatCannotBeFinished(t *testing.T) {
+	b, id, _, after := changed(t)
+	begin(t, b, id)
+	kept := filepath.Join(b.root, "checkpoints", b.stores()[0], "objects")
+	if err := os.Rename(kept, kept+".away"); err != nil {
+		t.Fatal(err)
+	}
+	told, err := b.engine.Finish(context.Background(), id)
+	if err != nil || !strings.Contains(told, "everything is as it was before") || b.state(id).Restoring != nil {
+		t.Errorf("untouched: %q, %v", told, err)
+	}
+	b.is("untouched", after)
+	begin(t, b, id, "b.txt")
+	var half *engine.HalfwayError
+	if _, err := b.engine.Start(context.Background(), engine.Request{Task: id, Yes: true}); !errors.As(err, &half) || b.state(id).Restoring == nil {
+		t.Errorf("half done: %v", err)
+	}
+	if err := os.Rename(kept+".away", kept); err != nil {
+		t.Fatal(err)
+	}
+	if told, err := b.engine.Finish(context.Background(), id); err != nil || !strings.Contains(told, "finished putting 3 files back") {
+		t.Errorf("with its contents again: %q, %v", told, err)
+	}
+}

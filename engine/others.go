@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// othersLimit is how many tasks are asked which files they changed.
+const othersLimit = 8
+
+// others tells which other tasks left files of a workspace as they are. It is asked when
+// somebody changed what a model knows, and looks at the tasks alone that were written to
+// since. Nothing depends on the answer, so a task that cannot be read says nothing.
+func (e *Engine) others(root, self string) agent.OtherTasks {
+	return func(ctx context.Context, since int64, files map[string]string) map[string]string {
+		refs, err := e.store.Recent(ctx, since, othersLimit+1)
+		if err != nil {
+			return nil
+		}
+		out := map[string]string{}
+		for _, ref := range refs {
+			if ref.ID == self || ctx.Err() != nil || len(out) == len(files) {
+				continue
+			}
+			s, err := e.folded(ctx, ref)
+			if err != nil || !sameFolder(s.Settings.Workspace, root) {
+				continue
+			}
+			for path, hash := range files {
+				if _, known := out[path]; !known && left(s, path, hash) {
+					out[path] = ref.ID
+				}
+			}
+		}
+		return out
+	}
+}
+
+func (e *Engine) folded(ctx context.Context, ref store.Ref) (*task.State, error) {
+	log, err := e.store.Follow(ref)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	return store.FoldTo(ctx, log, math.MaxUint64)
+}
+
+func sameFolder(dir, root string) bool {
+	real, err := filepath.EvalSymlinks(dir)
+	return err == nil && real == root
+}
+
+// left reports whether the newest thing that a task says of a file is that the agent, or a
+// command that it ran, left it with this content; "" = gone.
+func left(s *task.State, path, hash string) bool {
+	seq := uint64(0)
+	fits := false
+	for _, f := range slices.Backward(s.Files) {
+		if f.Path == path && (f.Source == "roo_edited" || f.Source == "user_edited") {
+			seq, fits = f.Seq, f.Source == "roo_edited" && f.Hash == hash
+			break
+		}
+	}
+	for _, c := range slices.Backward(s.Checkpoints) {
+		if c.Seq < seq {
+			break
+		}
+		i := slices.IndexFunc(c.Files, func(f task.CheckpointFile) bool { return f.Path == path })
+		if i < 0 || c.Reason != task.ReasonCommand && c.Reason != task.ReasonTurn {
+			continue
+		}
+		now := c.Files[i].Now
+		return now.Hash == hash && (hash != "" || now.Kind == task.KindGone)
+	}
+	return fits
+}

@@ -1,0 +1,296 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/checkpoint"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// twoTurns changes a.txt by a tool, and a.txt and b.txt by a command.
+const twoTurns = `
+- tools: [{name: write_to_file, input: {path: a.txt, content: "one\ntwo\nthree\nfour\nfive\n"}}]
+- tools: [{name: execute_command, input: {command: "echo six >> a.txt; echo b > b.txt; rm gone.txt"}}]
+- tools: [{name: attempt_completion, input: {result: done}}]
+`
+
+// files are the contents of a workspace, by path; modes and links are in them.
+type files map[string]string
+
+func (b *bench) files() files {
+	b.t.Helper()
+	out := files{}
+	err := filepath.WalkDir(b.workspace, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, _ := filepath.Rel(b.workspace, path)
+		data, err := os.ReadFile(path)
+		out[filepath.ToSlash(rel)] = string(data)
+		return err
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return out
+}
+
+func (b *bench) put(name, text string) {
+	b.t.Helper()
+	path := filepath.Join(b.workspace, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// changed is a bench on which twoTurns ran, the task, and the files before and after.
+func changed(t *testing.T) (b *bench, id string, before, after files) {
+	t.Helper()
+	b = newBench(t)
+	b.put("a.txt", "zero\n")
+	b.put("gone.txt", "g\n")
+	b.put("mine/own.txt", "mine\n")
+	before = b.files()
+	run, outcome, _ := b.play(twoTurns)
+	want(t, outcome, "completed", "")
+	after = b.files()
+	if after["a.txt"] != "one\ntwo\nthree\nfour\nfive\nsix\n" || after["b.txt"] != "b\n" || len(after) != 3 {
+		t.Fatalf("the run made %v", after)
+	}
+	return b, run.TaskID, before, after
+}
+
+func (b *bench) is(what string, want files) {
+	b.t.Helper()
+	if diff := cmp.Diff(want, b.files()); diff != "" {
+		b.t.Errorf("%s: %s", what, diff)
+	}
+}
+
+func (b *bench) restore(id string, o engine.RestoreOptions) engine.RestoreResult {
+	b.t.Helper()
+	r, finish, err := b.engine.Restore(context.Background(), id, o)
+	if err == nil {
+		err = finish(context.Background())
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return r
+}
+
+func (b *bench) undo(id string, redo bool) (store.Deed, *engine.RestoreResult) {
+	b.t.Helper()
+	d, _, r, err := b.engine.Undo(context.Background(), id, store.UndoOptions{Redo: redo})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return d, r
+}
+
+func reasons(s *task.State) (out []string) {
+	for _, c := range s.Checkpoints {
+		var names []string
+		for _, f := range c.Files {
+			names = append(names, f.Path)
+		}
+		out = append(out, c.Reason+" "+strings.Join(names, ","))
+	}
+	return out
+}
+
+// A run's checkpoints tell what each step did; each can be restored, and undo and redo
+// go back and forth between the states, byte for byte.
+func TestRestoreUndoRedo(t *testing.T) {
+	b, id, before, after := changed(t)
+	if diff := cmp.Diff([]string{"before a.txt", "turn a.txt", "command a.txt,b.txt,gone.txt"}, reasons(b.state(id))); diff != "" {
+		t.Fatal(diff)
+	}
+	middle := maps.Clone(before)
+	middle["a.txt"] = "one\ntwo\nthree\nfour\nfive\n"
+
+	preview := b.restore(id, engine.RestoreOptions{DryRun: true})
+	b.is("after a dry run", after)
+	if len(preview.Files) != 3 || preview.Bytes != int64(len(middle["a.txt"])+len("g\n")) || preview.Outcome != "" {
+		t.Errorf("the preview is %+v", preview)
+	}
+	r := b.restore(id, engine.RestoreOptions{To: "c2"})
+	b.is("back to c2", middle)
+	if r.Outcome != "done" || r.Safety != 4 || r.To.Number != 2 || len(r.Conflicts)+len(r.Lost) != 0 {
+		t.Errorf("%+v", r)
+	}
+	b.restore(id, engine.RestoreOptions{To: "c1"})
+	b.is("back to c1", before)
+	for range 2 {
+		if d, r := b.undo(id, false); d.Kind != "restore" || r == nil || r.Outcome != "done" {
+			t.Errorf("undid %+v, %+v", d, r)
+		}
+		b.is("undone", middle)
+		b.undo(id, true)
+		b.is("done again", before)
+	}
+	b.undo(id, false)
+	b.undo(id, false)
+	b.is("both undone", after)
+	if n := len(b.restore(id, engine.RestoreOptions{To: "c3"}).Files); n != 0 {
+		t.Errorf("nothing differs from c3, and %d files were put back", n)
+	}
+}
+
+// What others changed since is theirs: it is kept, merged or overwritten as asked, and
+// what a restore replaced can always be had again.
+func TestConflicts(t *testing.T) {
+	for _, tt := range []struct {
+		rule      checkpoint.Rule
+		theirs    string
+		want      string
+		conflicts int
+	}{
+		{"", "ONE\ntwo\nthree\nfour\nfive\nsix\n", "ONE\ntwo\nthree\nfour\nfive\nsix\n", 1},
+		{checkpoint.Keep, "other\n", "other\n", 1},
+		{checkpoint.Merge, "ONE\ntwo\nthree\nfour\nfive\nsix\n", "ONE\ntwo\nthree\nfour\nfive\n", 0},
+		{checkpoint.Merge, "one\ntwo\nthree\nfour\nfive\n6\n", "one\ntwo\nthree\nfour\nfive\n6\n", 1},
+		{checkpoint.Overwrite, "other\n", "one\ntwo\nthree\nfour\nfive\n", 0},
+	} {
+		t.Run(string(tt.rule)+" "+tt.theirs, func(t *testing.T) {
+			b, id, before, _ := changed(t)
+			b.put("a.txt", tt.theirs)
+			b.put("mine/own.txt", "mine too\n")
+			present := b.files()
+			r := b.restore(id, engine.RestoreOptions{To: "c2", OnConflict: tt.rule})
+			wanted := files{"a.txt": tt.want, "gone.txt": before["gone.txt"], "mine/own.txt": "mine too\n"}
+			b.is("restored", wanted)
+			if len(r.Conflicts) != tt.conflicts || tt.conflicts > 0 && r.Conflicts[0].Why == "" {
+				t.Errorf("conflicts %+v", r.Conflicts)
+			}
+			b.undo(id, false)
+			b.is("undone", present)
+		})
+	}
+}
+
+// What somebody changes between a restore and its undo is left alone.
+func TestUndoLeavesAloneWhatChangedSince(t *testing.T) {
+	b, id, before, _ := changed(t)
+	b.restore(id, engine.RestoreOptions{To: "c1"})
+	b.put("a.txt", "by hand\n")
+	_, r := b.undo(id, false)
+	if len(r.Conflicts) != 1 || r.Conflicts[0].Path != "a.txt" {
+		t.Errorf("%+v", r)
+	}
+	b.is("undone around it", files{"a.txt": "by hand\n", "b.txt": "b\n", "mine/own.txt": before["mine/own.txt"]})
+}
+
+// A task that changed a file again after a restore says where what it replaced is kept.
+func TestUndoAfterTheTaskWentOn(t *testing.T) {
+	b, id, _, _ := changed(t)
+	b.restore(id, engine.RestoreOptions{To: "c1"})
+	// The first write is refused, and tells the model what the restore made of the file.
+	again := strings.Repeat("- tools: [{name: attempt_completion, input: {result: done}}]\n", 3) +
+		strings.Repeat("- tools: [{name: write_to_file, input: {path: a.txt, content: \"new\\n\"}}]\n", 2) + "- tools: [{name: attempt_completion, input: {result: done}}]\n"
+	_, outcome, _ := b.run(engine.Request{Task: id, Text: "more", Model: b.script(again)})
+	want(t, outcome, "completed", "")
+	_, _, _, err := b.engine.Undo(context.Background(), id, store.UndoOptions{})
+	var since *engine.ChangedSinceError
+	if !errors.As(err, &since) || since.Path != "a.txt" || since.Safety != 4 {
+		t.Errorf("undo: %v", err)
+	}
+}
+
+// Both histories and the files go back in one deed, and come back in one.
+func TestRewindWithFiles(t *testing.T) {
+	b, id, before, after := changed(t)
+	whole := b.state(id)
+	rows := len(whole.UI())
+	first, r, finish, err := b.engine.RewindFiles(context.Background(), id, store.RewindOptions{To: "~2"}, engine.RestoreOptions{DryRun: true})
+	if err != nil || !first.DryRun || len(r.Files) != 3 || finish(context.Background()) != nil {
+		t.Fatalf("%+v %+v %v", first, r, err)
+	}
+	b.is("after a dry run", after)
+	for _, tt := range []struct {
+		to   string
+		want files
+	}{
+		{"~2", files{"a.txt": "one\ntwo\nthree\nfour\nfive\n", "gone.txt": "g\n", "mine/own.txt": "mine\n"}},
+		{"~3", before},
+		{"#1", before},
+	} {
+		taken, r, finish, err := b.engine.RewindFiles(context.Background(), id, store.RewindOptions{To: tt.to}, engine.RestoreOptions{})
+		if err == nil {
+			err = finish(context.Background())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.is("rewound to "+tt.to, tt.want)
+		s := b.state(id)
+		if len(s.UI()) != taken.Left.UI || taken.Gone.UI+taken.Left.UI != rows || s.Restoring != nil || r.Outcome != "done" {
+			t.Errorf("%s: %d rows, %+v, %+v", tt.to, len(s.UI()), taken, r)
+		}
+		d, _ := b.undo(id, false)
+		b.is("undone", after)
+		if s := b.state(id); len(s.UI()) != rows || d.Kind != "rewind" || d.Files == 0 {
+			t.Errorf("undo of %s left %d rows: %+v", tt.to, len(s.UI()), d)
+		}
+		b.undo(id, true)
+		b.is("done again", tt.want)
+		b.undo(id, false)
+	}
+	if got := b.state(id); !slices.Equal(kinds(got), kinds(whole)) {
+		t.Errorf("the history is %v, was %v", kinds(got), kinds(whole))
+	}
+}
+
+// An edited message waits for the next run, also when the files went back with it.
+func TestEditWithFiles(t *testing.T) {
+	b, id, before, _ := changed(t)
+	_, _, finish, err := b.engine.RewindFiles(context.Background(), id, store.RewindOptions{To: "#1", Edit: "other words"}, engine.RestoreOptions{})
+	if err == nil {
+		err = finish(context.Background())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.is("rewound", before)
+	if s := b.state(id); len(s.Queue) != 1 || s.Queue[0].Text != "other words" || len(s.API()) != 0 {
+		t.Errorf("queue %+v, %d messages", s.Queue, len(s.API()))
+	}
+	_, outcome, _ := b.run(engine.Request{Task: id, Yes: true})
+	want(t, outcome, "completed", "")
+}
+
+// A wrong reference names what there is; a task without checkpoints says so.
+func TestWrongCheckpoints(t *testing.T) {
+	b, id, _, _ := changed(t)
+	for _, word := range []string{"c9", "9", "#999", "zebra", "ffffffff"} {
+		_, _, err := b.engine.Restore(context.Background(), id, engine.RestoreOptions{To: word})
+		var bad *engine.CheckpointError
+		if !errors.As(err, &bad) || len(bad.Candidates) != 3 {
+			t.Errorf("%s: %v", word, err)
+		}
+	}
+	commit := b.state(id).Checkpoints[1].Commit
+	for word, n := range map[string]int{"c2": 2, "2": 2, commit[:8]: 2, "0": 0, "c0": 0, "": 2} {
+		if r := b.restore(id, engine.RestoreOptions{To: word, DryRun: true}); r.To.Number != n {
+			t.Errorf("%q is c%d", word, r.To.Number)
+		}
+	}
+	run, _, _ := b.play("- tools: [{name: attempt_completion, input: {result: done}}]\n")
+	if _, _, err := b.engine.Restore(context.Background(), run.TaskID, engine.RestoreOptions{}); !errors.Is(err, engine.ErrNoCheckpoints) {
+		t.Errorf("a task without checkpoints: %v", err)
+	}
+}

@@ -1,0 +1,104 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// FileRecord is something that a task knows of a file at one moment: a record, or a
+// checkpoint that holds it.
+type FileRecord struct {
+	Seq        uint64  `json:"seq,omitempty"` // the commit; 0 for what another tool recorded
+	At         *string `json:"at"`
+	Source     string  `json:"source"` // "checkpoint": what a checkpoint holds
+	By         *string `json:"by"`
+	Task       string  `json:"task,omitempty"` // the other task that changed it
+	Size       *int64  `json:"size"`
+	Hash       *string `json:"hash"`
+	Rewound    bool    `json:"rewound,omitempty"`    // it belongs to messages that were rewound
+	Checkpoint int     `json:"checkpoint,omitempty"` // its number
+	Reason     string  `json:"reason,omitempty"`     // of the checkpoint
+}
+
+// history is all that a task ever recorded of a file, the oldest first: what another tool
+// recorded of it, what belongs to rewound messages, and the checkpoints that hold it.
+func history(ctx context.Context, v *store.View, path string) ([]FileRecord, error) {
+	out := []FileRecord{}
+	if v.Log == nil || v.State.Adopted != nil || v.State.Fork != nil {
+		raw, _ := os.ReadFile(filepath.Join(v.Ref.Dir, roofmt.MetadataName)) // see Records
+		for _, r := range task.ForeignRecords(raw) {
+			if r.Path == path && !ownRecord(v.State.Files, r) {
+				who, _ := author(nil, r)
+				out = append(out, FileRecord{At: date(r.RecordedAt), Source: r.Source, By: who})
+			}
+		}
+	}
+	if v.Log == nil {
+		return out, nil
+	}
+	type key struct {
+		seq          uint64
+		source, hash string
+	}
+	kept := map[key]bool{}
+	for _, r := range v.State.Files {
+		if r.Path == path {
+			kept[key{r.Seq, r.Source, r.Hash}] = true
+		}
+	}
+	for c, err := range v.Log.Read(ctx, 1) {
+		var lost *journal.DamageError
+		if errors.As(err, &lost) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the journal of task %s: %w", v.Ref.ID, err)
+		}
+		for _, raw := range c.Events {
+			e, err := task.Decode(raw)
+			f, is := e.(task.FileChanged)
+			if err != nil || !is || f.Path != path {
+				continue
+			}
+			r := FileRecord{Seq: c.Seq, At: date(c.At), Source: f.Source, Task: f.Task, Rewound: !kept[key{c.Seq, f.Source, f.Hash}]}
+			r.By, _ = author(nil, task.FileRecord{Source: f.Source})
+			if f.By != "" {
+				r.By = &f.By
+			}
+			if f.Hash != "" {
+				r.Hash, r.Size = &f.Hash, &f.Size
+			}
+			out = append(out, r)
+		}
+	}
+	for _, c := range v.State.Checkpoints {
+		for _, f := range c.Files {
+			if f.Path != path {
+				continue
+			}
+			r := FileRecord{Seq: c.Seq, At: date(c.At), Source: "checkpoint", Checkpoint: c.Number, Reason: c.Reason, Rewound: v.State.RewoundCheckpoint(c)}
+			if f.Now.Hash != "" {
+				r.Hash, r.Size = &f.Now.Hash, &f.Now.Size
+			}
+			out = append(out, r)
+		}
+	}
+	slices.SortStableFunc(out, func(x, y FileRecord) int { return int(int64(x.Seq) - int64(y.Seq)) })
+	return out, nil
+}
+
+// ownRecord reports whether a record of a task_metadata.json is one that we wrote there.
+func ownRecord(files []task.FileRecord, r task.FileRecord) bool {
+	return slices.ContainsFunc(files, func(f task.FileRecord) bool {
+		return f.Path == r.Path && f.RooRead == r.RooRead && f.RooEdit == r.RooEdit && f.UserEdit == r.UserEdit
+	})
+}

@@ -1,0 +1,192 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// KnownFile is a file that the model of a task knows.
+type KnownFile struct {
+	Path     string       `json:"path"`
+	State    string       `json:"state"`  // fresh, changed, missing
+	Source   string       `json:"source"` // of the newest record
+	ReadAt   *string      `json:"read_at"`
+	EditedAt *string      `json:"edited_at"`
+	UserAt   *string      `json:"user_edited_at"`
+	TS       int64        `json:"ts"`                        // of the newest record, Unix milliseconds
+	By       *string      `json:"changed_by"`                // who is known to have changed it last: agent, command, subtask, restore, other
+	Task     string       `json:"changed_by_task,omitempty"` // which other task it was, where that is known
+	Size     *int64       `json:"size"`                      // as the model last saw it
+	Hash     *string      `json:"hash"`
+	NowSize  *int64       `json:"now_size"`
+	NowHash  *string      `json:"now_hash"`
+	Inferred []string     `json:"inferred"` // what follows from times, because no content was recorded
+	History  []FileRecord `json:"history,omitempty"`
+}
+
+// Files are the files of some records of a task, by path, each judged by what lies in
+// the workspace now. With records each also has its own. w may be nil when there are
+// none.
+func Files(ctx context.Context, v *store.View, w *workspace.Workspace, records []task.FileRecord, withRecords bool) ([]KnownFile, error) {
+	by, err := authors(ctx, v, records)
+	if err != nil {
+		return nil, err
+	}
+	var sum task.Knowledge
+	sum.Follow(records)
+	changed := map[string]task.FileRecord{} // the newest change of each
+	for _, r := range records {
+		if r.Source == "roo_edited" || r.Source == "user_edited" {
+			changed[r.Path] = r
+		}
+	}
+	items := []KnownFile{}
+	for _, k := range sum.Files() {
+		item, err := judged(ctx, w, k)
+		if err != nil {
+			return nil, err
+		}
+		item.By, item.Task = author(by, changed[k.Path])
+		if withRecords {
+			if item.History, err = history(ctx, v, k.Path); err != nil {
+				return nil, err
+			}
+		}
+		items = append(items, item)
+	}
+	slices.SortFunc(items, func(x, y KnownFile) int { return strings.Compare(x.Path, y.Path) })
+	return items, nil
+}
+
+// Records are the records of a task: its own, and for paths that it has none of,
+// those that another tool left in its folder.
+func Records(v *store.View) []task.FileRecord {
+	own := map[string]bool{}
+	for _, r := range v.State.Files {
+		own[r.Path] = true
+	}
+	if v.Log != nil && v.State.Adopted == nil && v.State.Fork == nil {
+		return v.State.Files
+	}
+	var out []task.FileRecord
+	// A file that is not there, or not readable, says nothing of files.
+	raw, _ := os.ReadFile(filepath.Join(v.Ref.Dir, roofmt.MetadataName))
+	for _, r := range task.ForeignRecords(raw) {
+		if !own[r.Path] {
+			out = append(out, r)
+		}
+	}
+	return append(out, v.State.Files...)
+}
+
+// authors says who made the changes that the model was told of, by commit and path:
+// the journal keeps it in the event, and nothing else needs it.
+func authors(ctx context.Context, v *store.View, records []task.FileRecord) (map[string]maker, error) {
+	out := map[string]maker{}
+	var from, to uint64
+	for _, r := range records {
+		if r.Source == "user_edited" && r.Seq > 0 {
+			if from == 0 {
+				from = r.Seq
+			}
+			from, to = min(from, r.Seq), max(to, r.Seq)
+		}
+	}
+	if to == 0 || v.Log == nil {
+		return out, nil
+	}
+	for c, err := range v.Log.Read(ctx, from) {
+		var lost *journal.DamageError
+		if errors.As(err, &lost) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the journal of task %s: %w", v.Ref.ID, err)
+		}
+		if c.Seq > to {
+			break
+		}
+		for _, raw := range c.Events {
+			if e, err := task.Decode(raw); err == nil {
+				if f, ok := e.(task.FileChanged); ok && f.By != "" {
+					out[f.Source+recordKey(c.Seq, f.Path)] = maker{f.By, f.Task}
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+func recordKey(seq uint64, path string) string { return fmt.Sprint(seq, " ", path) }
+
+// judged says how a file is now, against what the model last saw of it.
+func judged(ctx context.Context, w *workspace.Workspace, k *task.Known) (KnownFile, error) {
+	seen := k.Seen
+	if seen.Path == "" {
+		seen = k.Last
+	}
+	item := KnownFile{Path: k.Path, Source: k.Source, ReadAt: date(k.Read), EditedAt: date(k.Edit), UserAt: date(k.UserEdit), TS: k.Last.RecordedAt, Inferred: []string{}}
+	if seen.Hash != "" {
+		item.Hash, item.Size = &seen.Hash, &seen.Size
+	}
+	name := k.Path
+	if seen.Seq == 0 {
+		name = strings.ReplaceAll(name, `\ `, " ") // Roo stores a mention as it was typed
+	}
+	p, err := w.Resolve(name)
+	if err != nil {
+		item.State = string(workspace.Missing) // no file can have that name
+		return item, nil                       //nolint:nilerr // it is told as the file's state
+	}
+	if !seen.Judgeable() || seen.Seq == 0 {
+		state, at := w.Dated(p, max(k.Read, k.Edit))
+		item.State, item.Inferred = string(state), []string{"state"}
+		if at.Path != "" {
+			item.NowSize = &at.Size
+		}
+		return item, nil
+	}
+	look := workspace.Look{At: seen.RecordedAt, Was: workspace.FileState{Path: k.Path, Hash: seen.Hash, Size: seen.Size, MTime: seen.MTime, CTime: seen.CTime, Inode: seen.Inode, Device: seen.Device}}
+	s, err := w.Judge(ctx, p, look)
+	if err != nil {
+		if ctx.Err() != nil {
+			return item, err
+		}
+		item.State, item.Inferred = string(workspace.Changed), []string{"state"} // it cannot be read any more
+		return item, nil
+	}
+	item.State = string(s.Verdict)
+	if s.State.Hash != "" {
+		item.NowHash, item.NowSize = &s.State.Hash, &s.State.Size
+	}
+	if seen.Hash == "" && !seen.Gone() {
+		item.Inferred = []string{"state"}
+	}
+	return item, nil
+}
+
+// maker is who changed a file, and which task that was, if it was another one.
+type maker struct{ by, task string }
+
+// author is who made the change that a record is of; nil for a read.
+func author(by map[string]maker, r task.FileRecord) (who *string, task string) {
+	if r.Source != "roo_edited" && r.Source != "user_edited" {
+		return nil, ""
+	}
+	m, ok := by[r.Source+recordKey(r.Seq, r.Path)]
+	if !ok {
+		m.by = map[string]string{"roo_edited": "agent", "user_edited": "other"}[r.Source]
+	}
+	return &m.by, m.task
+}

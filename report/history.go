@@ -1,0 +1,92 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/roost-dev/roost/contextwindow"
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/view"
+)
+
+// Effective is what would be sent of the model's history: hidden messages left
+// out and what no provider would take mended, by the code that builds requests. notes
+// say in words what was mended, and that nothing would be sent where that is so.
+func Effective(v *store.View) (messages []json.RawMessage, notes []string, err error) {
+	stored, at, err := v.Sent()
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the history of task %s: %w", v.Ref.ID, err)
+	}
+	provider := v.State.Settings.Provider
+	if provider == "" {
+		provider = "anthropic" // other tools do not say; their blocks have this shape
+	}
+	built, mended, err := contextwindow.Build(stored, contextwindow.For(provider))
+	if errors.Is(err, contextwindow.ErrEmpty) {
+		return nil, []string{"nothing would be sent: the model's history holds no message"}, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("build the request of task %s: %w", v.Ref.ID, err)
+	}
+	messages = make([]json.RawMessage, len(built))
+	for i, m := range built {
+		var o esjson.Object
+		o.String("role", m.Role)
+		o.Raw("content", m.Content)
+		if m.ReasoningDetails != nil {
+			o.Raw("reasoning_details", m.ReasoningDetails)
+		}
+		messages[i] = o.Bytes()
+	}
+	for _, n := range mended {
+		if n.Index >= 0 {
+			n.Text = fmt.Sprintf("stored message %d: %s", at[n.Index]+1, n.Text)
+		}
+		notes = append(notes, n.Text)
+	}
+	return messages, notes, nil
+}
+
+// StandIn makes a history of a task from its other one, when its own is gone: the
+// file is not there or holds no complete element. A file that says that there is
+// nothing, and one that cannot be read now, are believed. why is for people; "" = the
+// history is shown as it is.
+func StandIn(v *store.View, h task.History) (made []json.RawMessage, why string, err error) {
+	if v.Folder == nil {
+		return nil, "", nil
+	}
+	gone, own, other := v.Folder.UI, v.State.UI(), v.State.API()
+	from, make := "the model's history", view.UIFromAPI
+	if h == task.API {
+		gone, own, other = v.Folder.API, v.State.API(), v.State.UI()
+		from, make = "what the person saw", view.APIFromUI
+	}
+	if len(own) > 0 || len(other) == 0 || gone.Len() > 0 || gone.State == roofmt.Present || gone.State == roofmt.Unreadable {
+		return nil, "", nil
+	}
+	raws, err := v.State.Raws(readable(other))
+	if err != nil {
+		return nil, "", fmt.Errorf("make a history of task %s from %s: %w", v.Ref.ID, from, err)
+	}
+	bytes := [][]byte{}
+	for _, raw := range raws {
+		bytes = append(bytes, raw)
+	}
+	for _, raw := range make(bytes) {
+		made = append(made, raw)
+	}
+	return made, fmt.Sprintf("made from %s, as far as that tells: %s is %s", from, gone.Name, gone.State), nil
+}
+
+func readable(list []*task.Message) (out []*task.Message) {
+	for _, m := range list {
+		if !m.Missing {
+			out = append(out, m)
+		}
+	}
+	return out
+}

@@ -1,0 +1,152 @@
+package server
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+)
+
+const requestID = "X-Request-Id"
+
+// guard is what every request goes through before a route sees it, the cheapest checks
+// first: nothing is looked up for who has not shown the token.
+func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
+	begun := s.opt.Now()
+	rec := &recorder{ResponseWriter: w}
+	h := rec.Header()
+	h.Set(requestID, idOf(r))
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	// Streams set their own for each write. A client that does not read an answer holds
+	// it no longer than this.
+	ctl := http.NewResponseController(w)
+	_ = ctl.SetWriteDeadline(time.Now().Add(3 * s.opt.WriteTimeout))
+	if r.ContentLength != 0 {
+		// The library reads what is left of a body before the connection is used again, and
+		// would wait for it without end.
+		h.Set("Connection", "close")
+		_ = ctl.SetReadDeadline(time.Now().Add(s.opt.HeaderTimeout))
+	}
+	if p := s.refuse(r); p != nil {
+		fail(rec, r, p)
+	} else {
+		s.mux.ServeHTTP(rec, r)
+	}
+	level := slog.LevelDebug
+	if rec.status >= 500 {
+		level = slog.LevelWarn
+	}
+	// Neither query nor headers: both may hold secrets.
+	s.opt.Log.Log(r.Context(), level, "request", "method", r.Method, "path", r.URL.Path, "status", rec.status, "bytes", rec.bytes,
+		"ms", s.opt.Now().Sub(begun).Milliseconds(), "request_id", h.Get(requestID), "from", addressOf(r))
+}
+
+// refuse says why a request is not answered, nil when it is.
+func (s *Server) refuse(r *http.Request) *Problem {
+	if !s.known(r.Host) {
+		return problem(http.StatusForbidden, "host_denied", "The server is not known by that name", "the request names the host "+clip(r.Host), "use the address that roost serve printed", "roost serve --host NAME")
+	}
+	if !safe(r.Method) && foreign(r) {
+		return problem(http.StatusForbidden, "origin_denied", "Another site may not ask that", "the request comes from the origin "+clip(r.Header.Get("Origin")))
+	}
+	open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || r.URL.Path == "/login"
+	if !open {
+		ok, byCookie := s.door.knows(r)
+		switch {
+		case !ok:
+			return problem(http.StatusUnauthorized, "unauthenticated", "The token is missing or wrong", "send it as Authorization: Bearer TOKEN, or open the log-in link", "roost serve prints where the token lies")
+		case byCookie && r.Header.Get("Sec-Fetch-Site") == "cross-site":
+			return problem(http.StatusForbidden, "origin_denied", "Another site may not ask that", "a browser sent the request for another site")
+		}
+	}
+	if p := r.URL.Path; p == "" || p[0] != '/' || p != "/" && path.Clean(p) != p {
+		return problem(http.StatusBadRequest, "bad_path", "That path cannot be", "a path has no empty parts, no . and no .. in it")
+	}
+	if r.ContentLength != 0 {
+		return problem(http.StatusRequestEntityTooLarge, "body_too_large", "No route takes a body", "this server only reads: leave the body out")
+	}
+	return nil
+}
+
+// known reports whether a request names this server: else a name of somebody else's
+// that points here would make a browser talk to it as to that somebody.
+func (s *Server) known(host string) bool {
+	name := hostName(host)
+	return name != "" && (s.hosts[name] || s.opt.Cert != nil && s.opt.Cert.VerifyHostname(name) == nil)
+}
+
+// hostName is the name in a Host header, in small letters and without its port.
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+}
+
+func safe(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
+}
+
+// foreign reports whether a browser says that another site made it ask.
+func foreign(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		site := r.Header.Get("Sec-Fetch-Site")
+		return site != "" && site != "same-origin" && site != "none"
+	}
+	u, err := url.Parse(origin)
+	return err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host)
+}
+
+// idOf is the request's id: the client's own if it is a sane one.
+func idOf(r *http.Request) string {
+	given := r.Header.Get(requestID)
+	if n := len(given); n > 0 && n <= 64 && strings.Trim(given, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.") == "" {
+		return given
+	}
+	b := make([]byte, 8)
+	_, _ = rand.Read(b) // never fails
+	return "r-" + hex.EncodeToString(b)
+}
+
+func addressOf(r *http.Request) string {
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		return host
+	}
+	return r.RemoteAddr
+}
+
+// recorder notes what was answered, for the log.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	n, err := r.ResponseWriter.Write(p)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

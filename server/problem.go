@@ -1,0 +1,161 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"sort"
+	"strings"
+
+	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/store"
+)
+
+// Problem is an error as a client gets it: an RFC 9457 object with what may help.
+type Problem struct {
+	Type        string   `json:"type"`
+	Title       string   `json:"title"`
+	Status      int      `json:"status"`
+	Code        string   `json:"code"` // for programs
+	Detail      string   `json:"detail"`
+	Instance    string   `json:"instance,omitempty"` // the path that was asked for
+	Request     string   `json:"request_id,omitempty"`
+	Task        string   `json:"task_id,omitempty"`
+	Suggestions []string `json:"suggestions"`
+	Retryable   bool     `json:"retryable"`
+	Errors      []Wrong  `json:"errors,omitempty"`
+
+	cause error  // for the log, never for the client
+	allow string // of a 405
+	after string // Retry-After, in seconds
+}
+
+// Wrong is one thing that is wrong with a request.
+type Wrong struct {
+	Parameter string `json:"parameter"`
+	Detail    string `json:"detail"`
+}
+
+func (p *Problem) Error() string { return p.Title + ": " + p.Detail }
+
+func (p *Problem) Unwrap() error { return p.cause }
+
+func problem(status int, code, title, detail string, suggestions ...string) *Problem {
+	return &Problem{Status: status, Code: code, Title: title, Detail: detail, Suggestions: suggestions}
+}
+
+// problemOf says what an error means for a client. What is not known is an internal
+// error, whose words stay in the log: they may name paths.
+func (s *Server) problemOf(ctx context.Context, err error, id string) *Problem {
+	var (
+		own       *Problem
+		trashed   *store.TrashedError
+		ambiguous *store.AmbiguousError
+		root      *store.RootError
+	)
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &trashed):
+		return problem(http.StatusNotFound, "task_not_found", "No such task", trashed.Error(), "roost trash restore "+trashed.Name)
+	case errors.As(err, &ambiguous):
+		p := problem(http.StatusConflict, "ambiguous_id", "More than one task goes by that id", err.Error())
+		for _, c := range ambiguous.Candidates {
+			p.Suggestions = append(p.Suggestions, c.Source+":"+c.ID)
+		}
+		return p
+	case errors.Is(err, store.ErrNotFound):
+		return problem(http.StatusNotFound, "task_not_found", "No such task", "no task goes by "+id, append(s.closest(ctx, id), "GET /v1/tasks")...)
+	case errors.Is(err, catalog.ErrQuery):
+		return problem(http.StatusUnprocessableEntity, "validation_failed", "The query cannot be read", err.Error())
+	case errors.As(err, &root):
+		return problem(http.StatusServiceUnavailable, "store_unavailable", "The tasks cannot be read now", "the root cannot be used: "+root.Check).because(err)
+	case errors.Is(err, os.ErrPermission):
+		return problem(http.StatusForbidden, "permission_denied", "A file may not be read", "the server has no right to read a file of that task").because(err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		p := problem(http.StatusServiceUnavailable, "stopping", "The answer was not finished", "the server is stopping, or the client went away").because(err)
+		p.Retryable, p.after = true, "1"
+		return p
+	}
+	return problem(http.StatusInternalServerError, "internal", "It failed", "the server's log says why, by the request's id").because(err)
+}
+
+func (p *Problem) because(err error) *Problem {
+	p.cause = err
+	return p
+}
+
+// closest are ids that an unknown one may have meant: those that share most with it.
+func (s *Server) closest(ctx context.Context, id string) []string {
+	refs, err := s.opt.Store.Refs(ctx)
+	if err != nil {
+		return nil
+	}
+	_, want, named := strings.Cut(id, ":")
+	if !named {
+		want = id
+	}
+	type near struct {
+		id    string
+		share int
+	}
+	var found []near
+	seen := map[string]bool{}
+	for _, r := range refs {
+		share := max(shared(r.ID, want), sharedEnd(r.ID, want))
+		if share >= 4 && 2*share >= len(want) && !seen[r.ID] {
+			seen[r.ID] = true
+			found = append(found, near{r.ID, share})
+		}
+	}
+	sort.SliceStable(found, func(i, j int) bool { return found[i].share > found[j].share })
+	var out []string
+	for _, n := range found[:min(len(found), 3)] {
+		out = append(out, n.id)
+	}
+	return out
+}
+
+func shared(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+func sharedEnd(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	return n
+}
+
+// fail writes a problem.
+func fail(w http.ResponseWriter, r *http.Request, p *Problem) {
+	out := *p
+	out.Type, out.Instance, out.Request = "about:blank#"+p.Code, r.URL.EscapedPath(), w.Header().Get(requestID)
+	if out.Suggestions == nil {
+		out.Suggestions = []string{}
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	if p.allow != "" {
+		h.Set("Allow", p.allow)
+	}
+	if p.after != "" {
+		h.Set("Retry-After", p.after)
+	}
+	if p.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="roost"`)
+	}
+	w.WriteHeader(p.Status)
+	if r.Method != http.MethodHead {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		_ = enc.Encode(out) // the client is gone: nobody is left to tell
+	}
+}

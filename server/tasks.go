@@ -1,0 +1,148 @@
+package server
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/workspace"
+)
+
+type sources struct {
+	Items []store.SourceState `json:"items"`
+}
+
+func (s *Server) sources(a *asked) (any, error) {
+	got, err := s.opt.Store.List(a.Context(), store.Filter{Limit: 1})
+	return sources{got.Sources}, err
+}
+
+// filter is what the parameters say that lists and searches share.
+func (a *asked) filter() store.Filter {
+	return store.Filter{
+		Workspace: a.text["workspace"], Status: a.text["status"], Source: a.text["source"], Tag: a.text["tag"], Model: a.text["model"],
+		Since: a.time["since"], Until: a.time["until"], MinCost: a.usd["min_cost"], MaxCost: a.usd["max_cost"],
+		Limit: a.number["limit"], Cursor: a.text["cursor"],
+	}
+}
+
+func badCursor(what string) error {
+	return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read", "no "+what+" gave that cursor", "leave cursor out to begin anew")
+}
+
+func (s *Server) tasks(a *asked) (any, error) {
+	f := a.filter()
+	f.Query, f.Sort, f.Tree, f.Damaged, f.Empty = a.text["query"], a.text["sort"], a.flag["tree"], a.flag["damaged"], a.flag["empty"]
+	if n, err := strconv.Atoi(f.Cursor); f.Cursor != "" && (err != nil || n < 0 || strconv.Itoa(n) != f.Cursor) {
+		return nil, badCursor("list")
+	}
+	got, err := s.opt.Store.List(a.Context(), f)
+	if err != nil {
+		return nil, err
+	}
+	return report.PageOf(got.Items, got.NextCursor), nil
+}
+
+func (s *Server) search(a *asked) (any, error) {
+	q := store.SearchQuery{Text: a.text["q"], Filter: a.filter(), Tool: a.text["tool"], File: a.text["file"], Patience: 20 * time.Second}
+	if in := a.text["in"]; in != "" {
+		q.In = strings.Split(in, ",")
+	}
+	if !store.SearchCursor(q.Filter.Cursor) {
+		return nil, badCursor("search")
+	}
+	got, err := s.opt.Store.Search(a.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	return report.PageOf(got.Items, got.NextCursor), nil
+}
+
+func (s *Server) spending(a *asked) (any, error) {
+	by := store.By(a.text["by"])
+	if by == "" {
+		by = "day"
+	}
+	return s.opt.Store.Spending(a.Context(), by, store.SpendingFilter{
+		Source: a.text["source"], Workspace: a.text["workspace"], Since: a.time["since"], Until: a.time["until"], Zone: s.opt.Now().Location(),
+	})
+}
+
+// read opens the task that was asked for, and closes it behind f.
+func (s *Server) read(a *asked, f func(*store.View) (any, error)) (any, error) {
+	ref, err := s.opt.Store.Find(a.Context(), a.id)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.opt.Store.Read(a.Context(), ref)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := f(v)
+	if closed := v.Close(); err == nil {
+		err = closed
+	}
+	return doc, err
+}
+
+func (s *Server) task(a *asked) (any, error) {
+	return s.read(a, func(v *store.View) (any, error) { return v.Summary, nil })
+}
+
+func (s *Server) usage(a *asked) (any, error) {
+	return s.read(a, func(v *store.View) (any, error) { return v.Summary.Usage, nil })
+}
+
+func (s *Server) tree(a *asked) (any, error) {
+	ref, err := s.opt.Store.Find(a.Context(), a.id)
+	if err != nil {
+		return nil, err
+	}
+	family, err := report.FamilyOf(a.Context(), s.opt.Store, ref)
+	if err != nil {
+		return nil, err
+	}
+	return family.Branch(), nil
+}
+
+type files struct {
+	Items []report.KnownFile `json:"items"`
+	Task  string             `json:"task_id"`
+}
+
+func (s *Server) files(a *asked) (any, error) {
+	return s.read(a, func(v *store.View) (any, error) {
+		records := report.Records(v)
+		path, named := a.text["path"]
+		if named {
+			kept := records[:0:0]
+			for _, r := range records {
+				if r.Path == path {
+					kept = append(kept, r)
+				}
+			}
+			if records = kept; len(records) == 0 {
+				return nil, problem(http.StatusNotFound, "file_not_known", "The model does not know that file", "it neither read nor changed a file of that path", "GET /v1/tasks/"+a.id+"/files")
+			}
+		}
+		var w *workspace.Workspace
+		if len(records) > 0 {
+			dir := v.Summary.Workspace
+			why := "its workspace is not recorded"
+			if dir != "" {
+				var err error
+				if w, err = workspace.Open(dir); err != nil {
+					why = err.Error()
+				}
+			}
+			if w == nil {
+				return nil, problem(http.StatusUnprocessableEntity, "workspace_missing", "The task's workspace is not there", why, "roost files "+v.Ref.ID+" -C DIR")
+			}
+		}
+		items, err := report.Files(a.Context(), v, w, records, named)
+		return files{items, v.Ref.ID}, err
+	})
+}

@@ -1,0 +1,292 @@
+package task
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/roost-dev/roost/journal"
+)
+
+// Kinds of FileVersion.
+const (
+	KindFile  = "file"
+	KindLink  = "link"
+	KindGone  = "gone"  // nothing stands there
+	KindOther = "other" // a folder, a socket or what else is never touched
+)
+
+// Reasons of a checkpoint.
+const (
+	ReasonBefore   = "before"   // before the first change of a turn
+	ReasonCommand  = "command"  // a command changed something
+	ReasonTurn     = "turn"     // after the tools of a turn
+	ReasonSafety   = "safety"   // before a restore
+	ReasonManual   = "manual"   // somebody asked for it
+	ReasonRestored = "restored" // after a restore; see State.Checkpoints
+)
+
+// Ways in which a file is put back, and what became of a restore.
+const (
+	HowRestore   = "restore"   // it was as the task left it
+	HowMerge     = "merge"     // the task's changes were taken out of what others made of it
+	HowOverwrite = "overwrite" // others had changed it, and that goes
+
+	RestoreDone       = "done"
+	RestoreRolledBack = "rolled_back"
+)
+
+// FileVersion is what stood at a path at one moment.
+type FileVersion struct {
+	Kind string `json:"kind"`           // file, link, gone, other
+	Mode uint32 `json:"mode,omitempty"` // permission bits (0o777)
+	Size int64  `json:"size,omitempty"`
+	Hash string `json:"hash,omitempty"` // SHA-256 of the content (of a link: of its target), hex
+	Blob string `json:"blob,omitempty"` // its object in the workspace's store (git's SHA-1 blob id, hex); "" = the content is not kept
+	Dirs int    `json:"dirs,omitempty"` // of what is gone: how many of the folders above it are missing too
+}
+
+// Same reports whether two versions are the same thing: content, kind and permission.
+// Two whose content was never read are not known to be.
+func (v FileVersion) Same(o FileVersion) bool {
+	switch {
+	case v.Kind != o.Kind:
+		return false
+	case v.Kind == KindFile:
+		return v.Hash != "" && v.Hash == o.Hash && v.Mode == o.Mode
+	case v.Kind == KindLink:
+		return v.Hash != "" && v.Hash == o.Hash
+	}
+	return true
+}
+
+// CheckpointFile is one path in a checkpoint. Was is what stood there before the
+// agent's or its command's change; nil when it is not known to differ from the
+// checkpoint before.
+type CheckpointFile struct {
+	Path string       `json:"path"`
+	Was  *FileVersion `json:"was,omitempty"`
+	Now  FileVersion  `json:"now"`
+}
+
+// CheckpointSaved is a recorded state of the files that the agent, or a command it
+// ran, changed. Files are only those whose state is not already known from the
+// checkpoint before.
+type CheckpointSaved struct {
+	Number  int              `json:"checkpoint"` // 1, 2, ... within the task; how people name it: c1
+	Reason  string           `json:"reason"`     // before, command, turn, safety, manual, restored
+	Run     string           `json:"run,omitempty"`
+	Call    string           `json:"call,omitempty"`
+	Message uint64           `json:"message,omitempty"` // the newest message of the API history that it belongs to
+	Title   string           `json:"title,omitempty"`   // named after the files: "a.go, b.go and 3 more"
+	Commit  string           `json:"commit,omitempty"`  // in the workspace's object store
+	Store   string           `json:"store,omitempty"`   // the object store's folder, so that a moved workspace is noticed
+	Files   []CheckpointFile `json:"files,omitempty"`
+	Unkept  int              `json:"unkept,omitempty"` // files whose content was over a cap
+}
+
+// RestoreFile is one file that a restore changes.
+type RestoreFile struct {
+	Path string      `json:"path"`
+	From FileVersion `json:"from"`
+	To   FileVersion `json:"to"`
+	How  string      `json:"how,omitempty"` // restore, merge, overwrite
+}
+
+// RestoreBegun is the intent to put files back. Until its RestoreEnded the task is
+// restoring, and nothing runs.
+type RestoreBegun struct {
+	Restore string        `json:"restore"`
+	To      int           `json:"to"`               // the checkpoint; 0 = the state before anything was changed
+	Safety  int           `json:"safety,omitempty"` // the checkpoint of what is replaced
+	Files   []RestoreFile `json:"files,omitempty"`
+	Kept    []string      `json:"kept,omitempty"` // conflicts that stay as they are
+
+	// Rewind is the line of the event that moves the histories with the files (see
+	// Encode: a Rewound or an Undone), resolved, so that whoever finishes the restore
+	// does the same.
+	Rewind json.RawMessage `json:"rewind,omitempty"`
+
+	// The commit of the restore that this one takes back, or does again. See Deed.
+	Undoes uint64 `json:"undoes,omitempty"`
+	Redoes uint64 `json:"redoes,omitempty"`
+}
+
+// RestoreEnded is what became of it.
+type RestoreEnded struct {
+	Restore string   `json:"restore"`
+	Begun   uint64   `json:"begun,omitempty"` // the commit of the intent
+	Outcome string   `json:"outcome"`         // done, rolled_back
+	Files   int      `json:"files"`           // that it changed
+	Left    []string `json:"left,omitempty"`  // changed by others meanwhile, and left alone
+	Undoes  uint64   `json:"undoes,omitempty"`
+	Redoes  uint64   `json:"redoes,omitempty"`
+}
+
+// EventType is the name in the journal and in the event stream.
+func (CheckpointSaved) EventType() string { return "checkpoint.saved" }
+func (RestoreBegun) EventType() string    { return "checkpoint.restoring" }
+func (RestoreEnded) EventType() string    { return "checkpoint.restored" }
+
+// Checkpoint is one that the task has.
+type Checkpoint struct {
+	CheckpointSaved
+	Seq uint64 // of its commit
+	At  int64  // of that commit; Unix milliseconds
+}
+
+// Restoring is a restore that began and has not ended.
+type Restoring struct {
+	RestoreBegun
+	Seq uint64 // of the commit of the intent
+	At  int64  // of that commit; Unix milliseconds
+}
+
+// Saved are the checkpoints without their commits, as what looks into them wants them.
+func (s *State) Saved() []CheckpointSaved {
+	out := make([]CheckpointSaved, len(s.Checkpoints))
+	for i, c := range s.Checkpoints {
+		out[i] = c.CheckpointSaved
+	}
+	return out
+}
+
+// NextCheckpoint is the number that the next checkpoint gets.
+func (s *State) NextCheckpoint() int {
+	if n := len(s.Checkpoints); n > 0 {
+		return s.Checkpoints[n-1].Number + 1
+	}
+	return 1
+}
+
+// Checkpoint finds a checkpoint by its number; nil when there is none.
+func (s *State) Checkpoint(number int) *Checkpoint {
+	i, ok := slices.BinarySearchFunc(s.Checkpoints, number, func(c Checkpoint, n int) int { return c.Number - n })
+	if !ok {
+		return nil
+	}
+	return &s.Checkpoints[i]
+}
+
+// CheckpointAt is the number of the newest checkpoint that is not newer than a
+// message: what the files were before that message did anything. 0 = nothing was
+// changed before it. Messages of all branches count: files have one past only. What a
+// person did while the message was the newest comes after it.
+func (s *State) CheckpointAt(message uint64) int {
+	number := 0
+	for _, c := range s.Checkpoints {
+		if c.Message > message || c.Message == message && slices.Contains([]string{ReasonSafety, ReasonManual, ReasonRestored}, c.Reason) {
+			break
+		}
+		number = c.Number
+	}
+	return number
+}
+
+// RewoundCheckpoint reports whether the message that a checkpoint belongs to is not in
+// the visible history any more. It stays, and can be restored.
+func (s *State) RewoundCheckpoint(c Checkpoint) bool {
+	m := s.Message(c.Message)
+	return m != nil && m.Hidden != ""
+}
+
+// ChangedSince is the newest checkpoint at which the task changed one of a restore's
+// files after that was last done, taken back or done again, and the file; 0 when none
+// did. Such a restore is not taken back as a whole any more: what the task did since
+// would go with it, or half of the files would stay. The checkpoint of what it replaced
+// can be restored instead, which asks about each such file. What others changed is not
+// said here: it is found when files are looked at.
+func (s *State) ChangedSince(d Deed) (checkpoint int, path string) {
+	mine := make(map[string]bool, len(d.Files))
+	for _, f := range d.Files {
+		mine[f.Path] = true
+	}
+	for _, c := range slices.Backward(s.Checkpoints) {
+		if c.Seq <= d.Then {
+			break
+		}
+		if c.Reason != ReasonBefore && c.Reason != ReasonCommand && c.Reason != ReasonTurn {
+			continue
+		}
+		if i := slices.IndexFunc(c.Files, func(f CheckpointFile) bool { return mine[f.Path] }); i >= 0 {
+			return c.Number, c.Files[i].Path
+		}
+	}
+	return 0, ""
+}
+
+// saveCheckpoint keeps a checkpoint. The list is in the order of the numbers.
+func (s *State) saveCheckpoint(e CheckpointSaved, c journal.Commit) error {
+	one := Checkpoint{CheckpointSaved: e, Seq: c.Seq, At: c.At}
+	if n := len(s.Checkpoints); n > 0 {
+		if last := &s.Checkpoints[n-1]; last.Number == e.Number && last.Seq == c.Seq && last.Reason == ReasonRestored && e.Reason == ReasonRestored {
+			*last = one
+			return nil
+		}
+	}
+	if e.Number < s.NextCheckpoint() || e.Number > s.NextCheckpoint()+maxGap {
+		return fmt.Errorf("checkpoint %d comes after checkpoint %d", e.Number, s.NextCheckpoint()-1)
+	}
+	s.Checkpoints = append(s.Checkpoints, one)
+	return nil
+}
+
+// beginRestore notes an intent. One before it whose end is not in the log is lost.
+func (s *State) beginRestore(e RestoreBegun, c journal.Commit) {
+	s.Restoring = &Restoring{RestoreBegun: e, Seq: c.Seq, At: c.At}
+}
+
+// endRestore notes what became of a restore, what it made of the files, and the deed.
+func (s *State) endRestore(e RestoreEnded, c journal.Commit) {
+	r := s.Restoring
+	if r == nil || r.Restore != e.Restore {
+		r = &Restoring{} // its intent is lost, and with it which files it was
+	} else {
+		s.Restoring = nil
+	}
+	if e.Outcome != RestoreDone {
+		return
+	}
+	left := map[string]bool{}
+	for _, path := range e.Left {
+		left[path] = true
+	}
+	files := slices.DeleteFunc(slices.Clone(r.Files), func(f RestoreFile) bool { return left[f.Path] })
+	if n := len(s.Checkpoints); len(files) > 0 && (n == 0 || s.Checkpoints[n-1].Seq != c.Seq || s.Checkpoints[n-1].Reason != ReasonRestored) {
+		s.Checkpoints = append(s.Checkpoints, s.afterRestore(r, files, c))
+	}
+	switch {
+	case e.Undoes != 0:
+		s.Deeds.Undo(e.Undoes, c.Seq, 0)
+		s.Deeds.refile(e.Undoes, Swapped(files))
+	case e.Redoes != 0:
+		s.Deeds.Redo(e.Redoes, c.Seq, 0)
+		s.Deeds.refile(e.Redoes, files)
+	case len(files) > 0:
+		s.Deeds.Do(Deed{Kind: RestoreDeed, Seq: c.Seq, At: c.At, Files: files, To: r.To, Safety: r.Safety})
+	}
+}
+
+// afterRestore is the checkpoint that a restore makes. No event says it: the intent has
+// all of it. Without it, what the restore made of the files would be taken for somebody
+// else's change.
+func (s *State) afterRestore(r *Restoring, files []RestoreFile, c journal.Commit) Checkpoint {
+	e := CheckpointSaved{Number: s.NextCheckpoint(), Reason: ReasonRestored, Title: fmt.Sprintf("after restoring c%d", r.To)}
+	if safety := s.Checkpoint(r.Safety); safety != nil {
+		e.Message, e.Store = safety.Message, safety.Store
+	}
+	for _, f := range files {
+		was := f.From
+		e.Files = append(e.Files, CheckpointFile{Path: f.Path, Was: &was, Now: f.To})
+	}
+	return Checkpoint{CheckpointSaved: e, Seq: c.Seq, At: c.At}
+}
+
+// Swapped are the files of a restore the other way round: what takes it back.
+func Swapped(files []RestoreFile) []RestoreFile {
+	out := make([]RestoreFile, len(files))
+	for i, f := range files {
+		out[i] = RestoreFile{Path: f.Path, From: f.To, To: f.From, How: f.How}
+	}
+	return out
+}

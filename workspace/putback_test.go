@@ -1,0 +1,251 @@
+//go:build unix
+
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func absent(above int) Thing { return Thing{Above: above} }
+
+func fileOf(text string, mode fs.FileMode) Thing {
+	return Thing{Kind: File, Mode: mode, Hash: HashOf([]byte(text))}
+}
+
+func linkOf(to string) Thing { return Thing{Kind: Link, Hash: HashOf([]byte(to))} }
+
+// place puts one thing back; text is its content.
+func place(t *testing.T, w *Workspace, rel string, from, to Thing, text string) Put {
+	t.Helper()
+	b := w.PutBack()
+	got, err := b.Place(t.Context(), rel, from, to, func() ([]byte, error) { return []byte(text), nil })
+	if err == nil {
+		err = b.Sync()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		make     func(root string)
+		rel      string
+		from, to Thing
+		text     string
+		want     Put
+		tree     string // all that stands there then
+	}{
+		"a file over another":    {func(r string) { mk(r, "a", "old", 0o600) }, "a", fileOf("old", 0o600), fileOf("new", 0o751), "new", PutDone, "a=751 new"},
+		"it stands there":        {func(r string) { mk(r, "a", "new", 0o751) }, "a", fileOf("old", 0o600), fileOf("new", 0o751), "new", PutAlready, "a=751 new"},
+		"another one":            {func(r string) { mk(r, "a", "theirs", 0o600) }, "a", fileOf("old", 0o600), fileOf("new", 0o751), "new", PutOther, "a=600 theirs"},
+		"another mode":           {func(r string) { mk(r, "a", "old", 0o644) }, "a", fileOf("old", 0o600), fileOf("new", 0o600), "new", PutOther, "a=644 old"},
+		"only the mode":          {func(r string) { mk(r, "a", "old", 0o444) }, "a", fileOf("old", 0o444), fileOf("old", 0o700), "never asked for", PutDone, "a=700 old"},
+		"over a read-only one":   {func(r string) { mk(r, "a", "old", 0o400) }, "a", fileOf("old", 0o400), fileOf("new", 0o400), "new", PutDone, "a=400 new"},
+		"with folders":           {func(string) {}, "d/e/a", absent(2), fileOf("new", 0o644), "new", PutDone, "d/e/a=644 new"},
+		"its folders go with it": {func(r string) { mk(r, "d/e/f/a", "x", 0o644) }, "d/e/f/a", fileOf("x", 0o644), absent(2), "", PutDone, "d/"},
+		"as far as they are empty": {func(r string) { mk(r, "d/e/f/a", "x", 0o644); mk(r, "d/e/b", "y", 0o644) }, "d/e/f/a", fileOf("x", 0o644), absent(3), "",
+			PutDone, "d/e/b=644 y"},
+		"more folders than there are": {func(r string) { mk(r, "d/a", "x", 0o644) }, "d/a", fileOf("x", 0o644), absent(99), "", PutDone, ""},
+		"its folder stays":            {func(r string) { mk(r, "d/a", "x", 0o644) }, "d/a", fileOf("x", 0o644), absent(0), "", PutDone, "d/"},
+		"a kill before the folders":   {func(r string) { _ = os.MkdirAll(filepath.Join(r, "d/e"), 0o777) }, "d/e/a", fileOf("x", 0o644), absent(2), "", PutAlready, ""},
+		"a link over a file":          {func(r string) { mk(r, "a", "x", 0o644) }, "a", fileOf("x", 0o644), linkOf("../out"), "../out", PutDone, "a>../out"},
+		"a link where nothing is":     {func(string) {}, "d/a", absent(1), linkOf("b"), "b", PutDone, "d/a>b"},
+		"a file over a link":          {func(r string) { mk(r, "b", "b", 0o644); _ = os.Symlink("b", filepath.Join(r, "a")) }, "a", linkOf("b"), fileOf("x", 0o644), "x", PutDone, "a=644 x b=644 b"},
+		"a link goes, not its end":    {func(r string) { mk(r, "b", "b", 0o644); _ = os.Symlink("b", filepath.Join(r, "a")) }, "a", linkOf("b"), absent(0), "", PutDone, "b=644 b"},
+		"a link elsewhere":            {func(r string) { _ = os.Symlink("b", filepath.Join(r, "a")) }, "a", linkOf("c"), absent(0), "", PutOther, "a>b"},
+		"an empty folder in the way":  {func(r string) { _ = os.Mkdir(filepath.Join(r, "a"), 0o777) }, "a", absent(0), fileOf("x", 0o644), "x", PutDone, "a=644 x"},
+		"a folder in the way":         {func(r string) { mk(r, "a/b", "y", 0o644) }, "a", absent(0), fileOf("x", 0o644), "x", PutOther, "a/b=644 y"},
+		"a file in the way":           {func(r string) { mk(r, "a", "y", 0o644) }, "a/b", absent(1), fileOf("x", 0o644), "x", PutOther, "a=644 y"},
+		"behind a link":               {func(r string) { mk(r, "d/a", "x", 0o644); _ = os.Symlink("d", filepath.Join(r, "l")) }, "l/a", fileOf("x", 0o644), absent(0), "", PutOther, "d/a=644 x l>d"},
+		"behind a link, folders":      {func(r string) { mk(r, "d/a", "x", 0o644); _ = os.Symlink("d", filepath.Join(r, "l")) }, "l/new/a", absent(1), fileOf("y", 0o644), "y", PutOther, "d/a=644 x l>d"},
+		"foreign is nothing of ours":  {func(r string) { mk(r, "a", "x", 0o644) }, "a", fileOf("x", 0o644), Thing{Kind: Foreign}, "", PutDone, ""},
+		"foreign that is gone":        {func(string) {}, "a", Thing{Kind: Foreign}, fileOf("x", 0o644), "x", PutDone, "a=644 x"},
+		"foreign that is there":       {func(r string) { _ = syscall.Mkfifo(filepath.Join(r, "a"), 0o600) }, "a", Thing{Kind: Foreign}, fileOf("x", 0o644), "x", PutOther, "a=pipe"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, root := open(t)
+			c.make(root)
+			if got := place(t, w, c.rel, c.from, c.to, c.text); got != c.want {
+				t.Errorf("it says %d, not %d", got, c.want)
+			}
+			if d := cmp.Diff(c.tree, things(t, root)); d != "" {
+				t.Error(d)
+			}
+			if c.want == PutDone && c.to.Kind != Foreign {
+				if got := place(t, w, c.rel, c.from, c.to, c.text); got != PutAlready {
+					t.Errorf("the second time it says %d", got)
+				}
+			}
+		})
+	}
+}
+
+func mk(root, rel, text string, mode fs.FileMode) {
+	path := filepath.Join(root, rel)
+	_ = os.MkdirAll(filepath.Dir(path), 0o777)
+	_ = os.WriteFile(path, []byte(text), 0o600)
+	_ = os.Chmod(path, mode)
+}
+
+// things are all files and links, and folders that are empty, in one line.
+func things(t *testing.T, root string) string {
+	t.Helper()
+	var out []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == root {
+			return err
+		}
+		rel, _ := filepath.Rel(root, path)
+		info, err := d.Info()
+		switch {
+		case err != nil:
+		case d.IsDir():
+			if list, _ := os.ReadDir(path); len(list) == 0 {
+				out = append(out, rel+"/")
+			}
+		case info.Mode()&fs.ModeSymlink != 0:
+			to, _ := os.Readlink(path)
+			out = append(out, rel+">"+to)
+		case !info.Mode().IsRegular():
+			out = append(out, rel+"=pipe")
+		default:
+			_ = os.Chmod(path, info.Mode()|0o400)
+			data, _ := os.ReadFile(path)
+			_ = os.Chmod(path, info.Mode())
+			out = append(out, fmt.Sprintf("%s=%o %s", rel, info.Mode().Perm(), data))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(out, " ")
+}
+
+// Whatever a log names as a path, nothing outside and nothing of git's is touched.
+func TestPlaceKeepsToTheWorkspace(t *testing.T) {
+	w, root := open(t)
+	mk(root, "../out", "x", 0o644)
+	mk(root, ".git/config", "x", 0o644)
+	for _, rel := range []string{"../out", "/etc/passwd", root + "/a", ".git/config", "sub/.GIT/hooks/x", ".git", "", ".", "a/../b", "a//b", "a\x00b", "./a", ".git./x", strings.Repeat("a/", maxPath)} {
+		_, err := w.PutBack().Place(t.Context(), rel, fileOf("x", 0o644), absent(0), nil)
+		if !errors.Is(err, ErrPath) {
+			t.Errorf("%.40q: %v", rel, err)
+		}
+		if _, err := w.Thing(t.Context(), rel); !errors.Is(err, ErrPath) {
+			t.Errorf("a look at %.40q: %v", rel, err)
+		}
+		if _, err := w.ReadThing(t.Context(), rel, 0); !errors.Is(err, ErrPath) {
+			t.Errorf("reading %.40q: %v", rel, err)
+		}
+	}
+	if got := things(t, filepath.Dir(root)); got != "out=644 x ws/.git/config=644 x" {
+		t.Error(got)
+	}
+}
+
+// What the store gives is checked again before it is written, and a caller that gave up
+// finds nothing changed.
+func TestPlaceIsAllOrNothing(t *testing.T) {
+	w, root := open(t)
+	mk(root, "a", "old", 0o644)
+	lost := errors.New("lost")
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		data func() ([]byte, error)
+	}{
+		"another content": {t.Context(), func() ([]byte, error) { return []byte("something else"), nil }},
+		"no content":      {t.Context(), func() ([]byte, error) { return nil, lost }},
+		"given up":        {gone, func() ([]byte, error) { return []byte("new"), nil }},
+	} {
+		for _, rel := range []string{"a", "d/e/a"} {
+			from := fileOf("old", 0o644)
+			if rel != "a" {
+				from = absent(2)
+			}
+			if _, err := w.PutBack().Place(c.ctx, rel, from, fileOf("new", 0o644), c.data); err == nil || !strings.Contains(err.Error(), rel) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if got := things(t, root); got != "a=644 old" {
+		t.Error(got)
+	}
+}
+
+// However often a folder is exchanged for a link that leads out while files are put in
+// it, none ends outside.
+func TestPlaceIsNotLedOutMeanwhile(t *testing.T) {
+	tr := newTrap(t, swapFolder("../outside"))
+	before := things(t, tr.outside)
+	states, texts := []Thing{fileOf("inside", 0o644), fileOf("SECRET", 0o644), fileOf("new", 0o600)}, []string{"inside", "SECRET", "new"}
+	for i := range 300 {
+		b := tr.w.PutBack()
+		to := (i + 1) % 3
+		_, _ = b.Place(t.Context(), "d/f", states[i%3], states[to], func() ([]byte, error) { return []byte(texts[to]), nil })
+		_, _ = b.Place(t.Context(), "d/new", absent(0), fileOf("x", 0o644), func() ([]byte, error) { return []byte("x"), nil })
+		_, _ = b.Place(t.Context(), "d/new", fileOf("x", 0o644), absent(1), nil)
+		_, _ = b.Place(t.Context(), "d/sub/f", fileOf("SECRET", 0o644), absent(1), nil)
+	}
+	tr.end()
+	if got := things(t, tr.outside); got != before || tr.swaps == 0 {
+		t.Errorf("%s, after %d swaps", got, tr.swaps)
+	}
+}
+
+func TestThingsAndMissingFolders(t *testing.T) {
+	w, root := open(t)
+	mk(root, "d/a", "x", 0o640)
+	mk(root, "file", "x", 0o644)
+	link(t, "d", filepath.Join(root, "l"))
+	for rel, want := range map[string]struct {
+		thing   Thing
+		missing int
+	}{
+		"d/a":      {fileOf("x", 0o640), 0},
+		"d":        {absent(0), 0},
+		"d/b":      {absent(0), 0},
+		"n/m/b":    {absent(2), 2},
+		"d/n/b":    {absent(1), 1},
+		"file/b":   {absent(1), 1},
+		"file/b/c": {absent(2), 2},
+		"l":        {linkOf("d"), 0},
+		"l/a":      {Thing{Kind: Foreign}, 0},
+		"l/n/a":    {Thing{Kind: Foreign}, 0},
+	} {
+		got, err := w.Thing(t.Context(), rel)
+		if err != nil || got != want.thing {
+			t.Errorf("%s: %+v %v", rel, got, err)
+		}
+		if n := w.Missing(rel); n != want.missing {
+			t.Errorf("%s: %d folders are missing", rel, n)
+		}
+	}
+	for rel, want := range map[string]string{"d/a": "x", "l": "d"} {
+		if data, err := w.ReadThing(t.Context(), rel, 1); err != nil || string(data) != want {
+			t.Errorf("%s: %q %v", rel, data, err)
+		}
+	}
+	var large *TooLargeError
+	mk(root, "large", "xx", 0o644)
+	if _, err := w.ReadThing(t.Context(), "large", 1); !errors.As(err, &large) {
+		t.Error(err)
+	}
+	if _, err := w.ReadThing(t.Context(), "l/a", 0); err == nil {
+		t.Error("it was read through a link")
+	}
+}
