@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
@@ -47,8 +48,8 @@ type streamed struct {
 	savedAt int64
 }
 
-func (r *reply) receive(ctx context.Context, req llm.Request) error {
-	for chunk, err := range r.agent.Provider.Stream(ctx, req) {
+func (r *reply) receive(ctx context.Context, chunks iter.Seq2[llm.Chunk, error]) error {
+	for chunk, err := range chunks {
 		if err != nil {
 			return r.abort(ctx, err)
 		}

@@ -121,14 +121,18 @@ func (a *Agent) attempt(ctx context.Context) (retries int, err error) {
 	if err := d.commit(ctx); err != nil {
 		return 0, err
 	}
+	// While the disk takes the intent, the request is made ready: it is not sent before.
+	saved := make(chan error, 1)
+	go func() { saved <- a.save(ctx) }()
 	learned := a.learnBeside(ctx)
-	err = a.save(ctx)
-	if learned(); err != nil {
+	chunks := a.Provider.Stream(ctx, req)
+	learned()
+	if err := <-saved; err != nil {
 		return 0, err
 	}
 	failpoint.Hit("turn.requested")
 	r := &reply{agent: a, turn: turn, request: row, requestTS: ts}
-	err = r.receive(ctx, req)
+	err = r.receive(ctx, chunks)
 	return r.retries, err
 }
 

@@ -40,7 +40,6 @@ func TestRestoreOnATerminal(t *testing.T) {
 			t.Fatalf("%q: %v\n%s", answer, err, screen)
 		}
 	}
-	s.onTerminal("checkpoint", "restore", id, "0", "--no-input").exits(ExitInput)
 	x := s.onTerminal("checkpoint", "restore", id, "0")
 	x.expect("put 2 files back?")
 	x.press("y\n")

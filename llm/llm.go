@@ -54,6 +54,10 @@ type Provider interface {
 	// complete reply is a Done; a stream that ends without Done and without an
 	// error does not happen (a cut stream yields an *Error with Kind Cut).
 	// Retries before the first chunk are the provider's; after it, the caller's.
+	//
+	// The call itself sends nothing: that begins when the sequence is ranged over. What a
+	// provider has to make of the request may be made in the call, which a caller can so
+	// do while its intent becomes durable.
 	Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error]
 }
 

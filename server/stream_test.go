@@ -180,9 +180,14 @@ func TestRuleB25StuckFollowerIsCutOff(t *testing.T) {
 			t.Fatalf("%d streams are open: the stuck one was not cut off", open)
 		}
 	}
+	g.srv.feeds.mu.Lock()
+	defer g.srv.feeds.mu.Unlock()
 	for _, f := range g.srv.feeds.all {
-		if f.size > feedBytes+300_000 {
-			t.Errorf("the feed keeps %d bytes", f.size)
+		f.mu.Lock()
+		size := f.size
+		f.mu.Unlock()
+		if size > feedBytes+300_000 {
+			t.Errorf("the feed keeps %d bytes", size)
 		}
 	}
 }

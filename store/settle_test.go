@@ -101,6 +101,7 @@ func TestAWriterThatNeverRests(t *testing.T) {
 			}
 		}()
 		ref := must[Ref](t)(s.Find(ctx, "live-one"))
+		synctest.Wait() // it has begun
 		begun := time.Now()
 		_, err := s.Own(ctx, ref)
 		if took := time.Since(begun); !errors.Is(err, ErrForeignBusy) || took > 7*time.Second {

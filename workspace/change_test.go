@@ -227,17 +227,16 @@ func TestConcurrentSetsDoNotMix(t *testing.T) {
 	const writers = 6
 	var wg sync.WaitGroup
 	errs := make([]error, writers)
+	var sets [writers][]Change
 	for i := range writers {
 		text := fmt.Sprint("writer ", i)
-		set := []Change{to(t, w, "a", text), to(t, w, "b", text), to(t, w, "new", text)}
+		sets[i] = []Change{to(t, w, "a", text), to(t, w, "b", text), to(t, w, "new", text)}
 		if i%2 == 1 {
-			slices.Reverse(set)
+			slices.Reverse(sets[i])
 		}
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			_, errs[i] = w.Apply(t.Context(), set)
-		}()
+	}
+	for i := range writers {
+		wg.Go(func() { _, errs[i] = w.Apply(t.Context(), sets[i]) })
 	}
 	wg.Wait()
 	won := 0

@@ -22,12 +22,12 @@ const drainLimit = 100 * time.Millisecond
 // Stream asks and yields what comes. See llm.Provider. Errors are *llm.Error, or
 // the context's cause when the caller ended it.
 func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	body, err := p.body(req)
 	return func(yield func(llm.Chunk, error) bool) {
 		if p.opts.APIKey == "" && p.opts.BaseURL == DefaultBaseURL {
 			yield(nil, p.fail(llm.Auth, 0, "no API key; try: roost auth set anthropic, or set ANTHROPIC_API_KEY"))
 			return
 		}
-		body, err := p.body(req)
 		if err != nil {
 			yield(nil, err)
 			return
