@@ -66,6 +66,9 @@ func many(t *testing.T, storage string, n int) (titles map[string]string) {
 // warm, with a catalogue that was deleted or damaged, and while their storage cannot be
 // reached.
 func TestAThousandFolders(t *testing.T) {
+	if testing.Short() {
+		t.Skip("does nothing at the same time, and is slow when watched for races")
+	}
 	t.Parallel()
 	base := t.TempDir()
 	storage := filepath.Join(base, "store")

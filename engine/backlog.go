@@ -9,6 +9,8 @@ const (
 	// backlogAfter is how many bytes of events a run keeps in memory; what is older lies in
 	// a file. Without it a long run would hold its whole log once more.
 	backlogAfter = 512 << 10
+	// backlogWrite is how much is put away at once.
+	backlogWrite = 64 << 10
 	// backlogBatch is how many events a listener takes at a time.
 	backlogBatch = 64
 )
@@ -24,6 +26,7 @@ type backlog struct {
 	slots   []slot // of the events whose data is in the file: all before the others
 	held    int    // bytes of the other events' data
 	refused bool
+	room    []byte // for what is written at once
 }
 
 // slot is where an event's data lies.
@@ -48,22 +51,29 @@ func (s *backlog) tidy(events []Event, n int) {
 		}
 		s.file = f
 	}
-	var out []byte
-	var slots []slot
-	first, left := len(s.slots), s.held
-	for i := first; left > backlogAfter/2; i++ {
-		slots = append(slots, slot{s.end + int64(len(out)), len(events[i].Data)})
-		out = append(out, events[i].Data...)
-		left -= len(events[i].Data)
+	if s.room == nil {
+		s.room = make([]byte, 0, backlogWrite)
 	}
-	if _, err := s.file.WriteAt(out, s.end); err != nil {
-		s.refused = true // what lies there stays readable
-		return
+	for first := len(s.slots); s.held > backlogAfter/2; {
+		// As many events as fit go at once; one that alone does not fit, goes alone.
+		n, at := 0, s.end
+		for s.room = s.room[:0]; ; n++ {
+			data := events[first+n].Data
+			if n > 0 && len(s.room)+len(data) > cap(s.room) || s.held-len(s.room) <= backlogAfter/2 {
+				break
+			}
+			s.slots = append(s.slots, slot{at + int64(len(s.room)), len(data)})
+			s.room = append(s.room, data...)
+		}
+		if _, err := s.file.WriteAt(s.room, at); err != nil {
+			s.refused, s.slots = true, s.slots[:first] // what lies there stays readable
+			return
+		}
+		for i := range n {
+			events[first+i].Data = nil
+		}
+		first, s.held, s.end = first+n, s.held-len(s.room), at+int64(len(s.room))
 	}
-	for i := range slots {
-		events[first+i].Data = nil
-	}
-	s.slots, s.held, s.end = append(s.slots, slots...), left, s.end+int64(len(out))
 }
 
 // fill gives the first of events the data that lies in these slots. It returns those

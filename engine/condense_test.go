@@ -91,6 +91,9 @@ func TestCondenseATask(t *testing.T) {
 // Of a task that was only begun nothing is asked; while a provider is in trouble it is
 // asked a few times, not a few times a few.
 func TestCondenseThatFails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits between tries")
+	}
 	fail := llmtest.Fail(500, "in trouble")
 	b, s, r := asking(t, append(append(looking(1), llmtest.Call("done", "attempt_completion", `{"result":"fine"}`)), fail, fail, fail, fail, fail, fail, fail, fail)...)
 	run, _, _ := b.run(r)

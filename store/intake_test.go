@@ -40,6 +40,9 @@ func with(list []string, more ...string) string {
 }
 
 func TestForeignWritesTakenIn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("does nothing at the same time, and is slow when watched for races")
+	}
 	for name, c := range map[string]struct {
 		ui, api        string
 		added, changed int
@@ -83,6 +86,9 @@ func TestForeignWritesTakenIn(t *testing.T) {
 }
 
 func TestForeignWritesRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("does nothing at the same time, and is slow when watched for races")
+	}
 	for name, ui := range map[string]string{
 		"from memory":       array(fourRows[0], fourRows[1], uiRow(7, "the window's own")),
 		"older memory":      array(fourRows[0], fourRows[1]),

@@ -17,6 +17,9 @@ import (
 // Killed anywhere on the way into the trash, out of it, or out of the world, a
 // task is in one place, whole; and doing it again ends as if nothing had been.
 func TestKilledWhileMoving(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills many processes")
+	}
 	for _, tt := range []struct {
 		point, do   string
 		trash       bool // it lies there before

@@ -37,6 +37,9 @@ func played(t testing.TB, turns int) *story {
 
 // What a message costs in a snapshot bounds what opening a long task costs.
 func TestASnapshotIsSmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("does nothing at the same time, and is slow when watched for races")
+	}
 	size := func(turns int) int {
 		w := played(t, turns)
 		data, err := w.Snapshot()
@@ -111,6 +114,9 @@ func adopted(t testing.TB) *story {
 // Whatever bytes a damaged index holds, reading the state that comes of them gives
 // answers or errors, and never breaks.
 func TestADamagedSnapshotIsRefusedOrHarmless(t *testing.T) {
+	if testing.Short() {
+		t.Skip("does nothing at the same time, and is slow when watched for races")
+	}
 	for name, w := range map[string]*story{"played": played(t, 2), "adopted": adopted(t)} {
 		whole, err := w.Snapshot()
 		if err != nil {

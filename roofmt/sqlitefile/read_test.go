@@ -200,6 +200,9 @@ func must(raw []byte, err error) []byte {
 
 // A sum that every transaction keeps shows whether pages of two of them ever meet.
 func TestReadingBesideABusyWriter(t *testing.T) {
+	if testing.Short() {
+		t.Skip("another process writes for long")
+	}
 	for _, mode := range []string{"WAL", "DELETE"} {
 		t.Run(mode, func(t *testing.T) {
 			file := database(t, "PRAGMA journal_mode="+mode, "CREATE TABLE account(id INTEGER PRIMARY KEY, held INTEGER, pad TEXT)",

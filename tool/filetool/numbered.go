@@ -15,6 +15,11 @@ func numbered(lines []string, first int) string {
 	}
 	width := len(strconv.Itoa(first + len(lines) - 1))
 	var b strings.Builder
+	size := len(lines) * (width + len(" | \n"))
+	for _, l := range lines {
+		size += min(len(l), 3*maxLine)
+	}
+	b.Grow(size)
 	for i, l := range lines {
 		if i > 0 {
 			b.WriteByte('\n')
