@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/store"
@@ -68,7 +69,7 @@ func (e *Engine) planRewind(ctx context.Context, ref store.Ref, s *task.State, r
 			Files: []RestoreItem{}, Conflicts: []RestoreItem{}, Lost: []RestoreItem{}, Left: []string{},
 		}}, nil
 	}
-	number := s.CheckpointAt(firstGone(s, events))
+	number := min(s.CheckpointAt(firstGone(s, events)), beforeCalls(s, events))
 	p, err := e.planRestore(ctx, ref, s, o, &number)
 	p.with = events
 	return taken, p, err
@@ -90,7 +91,35 @@ func firstGone(s *task.State, events []task.Event) uint64 {
 				return m.ID
 			}
 		}
-		// Calls of a reply that stays, whose outcome goes: what they did was done.
+	}
+	return first
+}
+
+// beforeCalls is the checkpoint of before the first call of a reply that stays, whose
+// outcome goes: what it did to files goes with it.
+func beforeCalls(s *task.State, events []task.Event) int {
+	first := math.MaxInt
+	for _, e := range events {
+		r, is := e.(task.Rewound)
+		if !is {
+			continue
+		}
+		for _, id := range r.Calls {
+			call := s.Call(id)
+			if call == nil || !call.Started {
+				continue
+			}
+			number := s.CheckpointAt(call.Message)
+			for _, c := range s.Checkpoints {
+				if c.Call == id && c.Message >= call.Message {
+					if number = c.Number; c.Reason != task.ReasonBefore {
+						number--
+					}
+					break
+				}
+			}
+			first = min(first, number)
+		}
 	}
 	return first
 }
