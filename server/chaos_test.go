@@ -243,6 +243,17 @@ func (s *source) connect(ctx context.Context, client *http.Client, last string) 
 // its clients everything is cut, split and held up: each client ends with exactly the
 // events of the journal, byte for byte.
 func TestChaos(t *testing.T) {
+	for range 4 { // on a busy machine everything may be cut before it gave anything
+		enough := false
+		if !t.Run("", func(t *testing.T) { enough = chaos(t) }) || enough {
+			return
+		}
+	}
+	t.Error("nothing was ever cut")
+}
+
+// chaos reports whether connections that gave events were cut often enough.
+func chaos(t *testing.T) (enough bool) {
 	commits, clients, kills := 900, 8, 6
 	if testing.Short() {
 		commits, clients, kills = 300, 4, 3
@@ -329,9 +340,7 @@ func TestChaos(t *testing.T) {
 		}
 	}
 	t.Logf("%d events, %d clients, %d kills, %d connections, %d of them gave events", len(want), clients, kills, cuts, fed)
-	if fed < 2*clients {
-		t.Error("nothing was ever cut")
-	}
+	return fed >= 2*clients
 }
 
 func firstDifference(want, got []frame) string {
