@@ -138,6 +138,9 @@ func (e *Engine) Restore(ctx context.Context, given string, o RestoreOptions) (R
 		})
 		return out, none, err
 	}
+	if err := e.restorable(ctx, ref); err != nil {
+		return RestoreResult{}, none, err
+	}
 	t, forked, err := e.take(ctx, ref)
 	if err != nil {
 		return RestoreResult{}, none, err
@@ -154,6 +157,23 @@ func (e *Engine) Restore(ctx context.Context, given string, o RestoreOptions) (R
 		return p.result, none, errors.Join(err, t.Close(context.WithoutCancel(ctx)))
 	}
 	return p.result, t.Close, nil
+}
+
+// restorable reports whether a task of another tool has checkpoints, which are ours: its
+// folder is not taken over, and written to, for what cannot be done.
+func (e *Engine) restorable(ctx context.Context, ref store.Ref) error {
+	if ref.Own {
+		return nil
+	}
+	if _, ok := e.store.Continued(ref); ok {
+		return nil
+	}
+	return e.view(ctx, ref, func(v *store.View) error {
+		if len(v.State.Checkpoints) == 0 {
+			return ErrNoCheckpoints
+		}
+		return nil
+	})
 }
 
 // take takes a task over, and finishes what a kill left of a restore.

@@ -22,6 +22,9 @@ func (e *Engine) SaveCheckpoint(ctx context.Context, given string) (Checkpoint, 
 	if err != nil {
 		return Checkpoint{}, false, none, err
 	}
+	if err := e.restorable(ctx, ref); err != nil {
+		return Checkpoint{}, false, none, err
+	}
 	t, _, err := e.take(ctx, ref)
 	if err != nil {
 		return Checkpoint{}, false, none, err

@@ -37,6 +37,13 @@ func (e *Engine) RewindFiles(ctx context.Context, given string, r store.RewindOp
 		taken.DryRun = true
 		return taken, p.result, none, err
 	}
+	if !ref.Own {
+		dry := r
+		dry.DryRun = true
+		if _, _, err := e.store.Rewind(ctx, ref, dry); err != nil {
+			return store.Rewind{}, RestoreResult{}, none, err // and nothing was taken over
+		}
+	}
 	t, forked, err := e.take(ctx, ref)
 	if err != nil {
 		return store.Rewind{}, RestoreResult{}, none, err

@@ -68,6 +68,12 @@ func (s *Store) Rewind(ctx context.Context, ref Ref, o RewindOptions) (Rewind, f
 	if o.DryRun {
 		return s.dryRewind(ctx, ref, o)
 	}
+	if !ref.Own {
+		// Another tool's folder is not taken over, and written to, for what cannot be done.
+		if _, _, err := s.dryRewind(ctx, ref, o); err != nil {
+			return Rewind{}, none, err
+		}
+	}
 	owned, err := s.ownLean(ctx, ref)
 	if err != nil {
 		return Rewind{}, none, err
