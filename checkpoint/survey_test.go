@@ -115,11 +115,20 @@ func TestUnheldIsSaid(t *testing.T) {
 		t.Errorf("it says %q, want %q...", u, want)
 	}
 	l.write("large\n", "small now")
-	l.write("a", "other")
+	for _, p := range []string{"a", "b", "c"} {
+		l.write(p, "other")
+	}
 	got := l.changes(s)
 	l.wantChange(got, "large\n", "(not kept)", "small now")
-	if l.content(*got["a"].Was) != strings.Repeat("a", 90) {
-		t.Error("what was kept is not there")
+	// Which two of the three the budget went to is not promised: several read at once.
+	kept := 0
+	for _, p := range []string{"a", "b", "c"} {
+		if was := *got[p].Was; was.Blob != "" && l.content(was) == strings.Repeat(p, 90) {
+			kept++
+		}
+	}
+	if kept != 2 {
+		t.Errorf("%d of three are there, want 2: %+v", kept, got)
 	}
 	// The budget is one survey's: the next one goes on where this one stopped.
 	if u := l.survey().Unheld(); u.Any() {

@@ -41,8 +41,12 @@ func fetch(ts *testscript.TestScript, _ bool, args []string) {
 	defer resp.Body.Close()
 	var body []byte
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		// Up to what the scripts wait for: a stream has no end.
-		for buf := make([]byte, 4096); !strings.Contains(string(body), "event: run.ended"); {
+		// Up to the end of what the scripts wait for: a stream has no end, and a read ends anywhere.
+		ended := func() bool {
+			_, last, ok := strings.Cut(string(body), "event: run.ended")
+			return ok && strings.Contains(last, "\n\n")
+		}
+		for buf := make([]byte, 4096); !ended(); {
 			n, err := resp.Body.Read(buf)
 			body = append(body, buf[:n]...)
 			ts.Check(err)
