@@ -33,6 +33,11 @@ type Task interface {
 	Barrier(ctx context.Context) error
 	PutBlob(ctx context.Context, data []byte) (string, error)
 	PutBlobFile(ctx context.Context, path string) (string, int64, error)
+
+	// TakeIn brings into the state what others queued for the task since, and Claim gives
+	// queued words, as they are now, to the run; false: they were taken back.
+	TakeIn() error
+	Claim(input string) (task.InputQueued, bool)
 }
 
 // Answer is what a person said to a question.
@@ -41,10 +46,14 @@ type Answer struct {
 	Text    string // an answer, or feedback beside yes or no
 	Always  bool   // and allow this tool or command for the rest of the task
 	By      string // who answered, e.g. "terminal"
+	Input   string // the message that it came with, "" for none
 }
 
 // ErrNobody: no person can be asked now. The run stops and waits.
 var ErrNobody = errors.New("nobody can be asked")
+
+// ErrDrained: the program is to end, and the run is gone on with later.
+var ErrDrained = errors.New("the program is ending")
 
 // ErrStop: the person wants to stop and save.
 var ErrStop = errors.New("stopped by the user")
@@ -70,6 +79,10 @@ type Input struct {
 	Text   string
 	Images []string // data URLs
 	Yes    bool     // go on without further words
+
+	// Answer is to the question of that name, if it is still open; nil = the words may be one.
+	Answer   *Answer
+	Question string
 }
 
 // Given reports whether there is anything in it.
@@ -91,6 +104,7 @@ type Agent struct {
 	Asker     Asker
 	Attended  bool // somebody follows the run and answers at once
 	Live      func(Delta)
+	Accepted  func()       // called once, when what the run was started with is on disk; nil = nobody waits for it
 	Now       func() int64 // Unix milliseconds
 	Zone      string       // the user's time zone, for the model
 	RunID     string
@@ -133,6 +147,7 @@ type Agent struct {
 	fresh     bool   // the next user turn lists the workspace's files
 	yes       bool   // the person said "go on" and nothing else
 	halt      bool   // the person said no to going on
+	always    string // the question whose answer was meant for more than once
 	extended  bool   // the MCP servers were asked what they offer
 
 	uncondensed int                    // how many messages there were when condensing failed; 0 = it did not

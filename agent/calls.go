@@ -46,7 +46,7 @@ func (a *Agent) runCalls(ctx context.Context) (*Outcome, error) {
 		return nil, nil
 	}
 	d := a.draft()
-	d.userTurn(b.results, d.take(ctx, a.state().Queue))
+	d.userTurn(b.results, d.take(ctx, a.queued()))
 	return nil, d.commit(ctx)
 }
 
@@ -291,11 +291,11 @@ func (b *batch) finish(ctx context.Context, c *task.Call, v verdict) error {
 	}
 	d.put(v.after...)
 	d.afterCommand(ctx, c.ID, v.changes)
-	if b.last && ctx.Err() == nil && (a.World == nil || len(a.state().Queue) == 0) {
+	if queued := a.queued(); b.last && ctx.Err() == nil && (a.World == nil || len(queued) == 0) {
 		// Nothing comes between the last outcome and the turn that tells the model, but
 		// words of the person: looking up what they mention takes its time, and an
 		// outcome is not kept waiting for that.
-		d.userTurn(append(b.results, c.ID), d.take(ctx, a.state().Queue))
+		d.userTurn(append(b.results, c.ID), d.take(ctx, queued))
 		b.told = true
 	}
 	return d.commit(ctx)

@@ -64,10 +64,10 @@ func (b *batch) followup(ctx context.Context, c *task.Call, ask tool.Ask, r tool
 func (b *batch) complete(ctx context.Context, c *task.Call, r tool.Result) (*Outcome, error) {
 	a := b.agent
 	shown := a.lastAsk() == "completion_result"
-	if queued := a.state().Queue; shown && len(queued) > 0 {
-		d := a.draft()
-		text, rest := asResult(d.blocks(ctx, queued))
-		return nil, b.finish(ctx, c, verdict{outcome: "ok", text: text, images: rest, before: d.events})
+	if shown {
+		if done, err := b.replied(ctx, c); done || err != nil {
+			return nil, err
+		}
 	}
 	if shown && a.yes {
 		return nil, b.finish(ctx, c, verdict{outcome: "ok", text: goOn})
@@ -84,6 +84,21 @@ func (b *batch) complete(ctx context.Context, c *task.Call, r tool.Result) (*Out
 		if err := d.commit(ctx); err != nil {
 			return nil, err
 		}
+		if done, err := b.replied(ctx, c); done || err != nil {
+			return nil, err
+		}
 	}
 	return &Outcome{State: "completed", Reason: r.Text}, nil
+}
+
+// replied gives the person's words to a completion that was shown; false when there are
+// none.
+func (b *batch) replied(ctx context.Context, c *task.Call) (bool, error) {
+	a := b.agent
+	d := a.draft()
+	text, rest := asResult(d.blocks(ctx, a.queued()))
+	if len(d.events) == 0 {
+		return false, nil
+	}
+	return true, b.finish(ctx, c, verdict{outcome: "ok", text: text, images: rest, before: d.events})
 }

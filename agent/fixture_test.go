@@ -198,6 +198,17 @@ func (d *disk) PutBlob(_ context.Context, data []byte) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
+func (d *disk) TakeIn() error { return nil }
+
+func (d *disk) Claim(input string) (task.InputQueued, bool) {
+	for _, q := range d.state.Queue {
+		if q.Input == input {
+			return q, true
+		}
+	}
+	return task.InputQueued{}, false
+}
+
 func (d *disk) PutBlobFile(ctx context.Context, path string) (string, int64, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -24,7 +23,12 @@ func (a *Agent) open(ctx context.Context, in Input) (*Outcome, error) {
 	s := a.state()
 	d := a.draft()
 	before := s.Run
-	if before != nil && before.Outcome == "" {
+	switch {
+	case before == nil:
+	case before.ID == a.RunID && before.Waits():
+		in.Yes = in.Yes || before.Yes
+		before = before.Predecessor()
+	case before.ID != a.RunID && before.Outcome == "":
 		d.put(task.RunEnded{Run: before.ID, Outcome: "interrupted", Reason: "the program ended"})
 	}
 	d.put(task.RunStarted{Run: a.RunID, Settings: a.Settings, Head: a.Head})
@@ -50,13 +54,17 @@ func (a *Agent) open(ctx context.Context, in Input) (*Outcome, error) {
 
 // begin starts a new conversation.
 func (a *Agent) begin(ctx context.Context, d *draft, in Input) error {
-	queued, todos := a.state().Queue, ""
+	queued, todos := a.queued(), ""
 	if in.Text == "" && len(in.Images) == 0 {
 		if len(queued) == 0 {
 			return errors.Join(errNoWords, d.commit(ctx))
 		}
-		in.Text, in.Images, todos = queued[0].Text, queued[0].Images, queued[0].Todos
-		d.put(task.InputTaken{Input: queued[0].Input})
+		first, ok := a.Task.Claim(queued[0].Input)
+		if !ok {
+			return errors.Join(errNoWords, d.commit(ctx))
+		}
+		in.Text, in.Images, todos = first.Text, first.Images, first.Todos
+		d.put(task.InputTaken{Input: first.Input})
 		queued = queued[1:]
 	}
 	d.row(sayRow(a.stamp(), "text", in.Text, nonNil(in.Images)))
@@ -102,7 +110,7 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	// Words for a history that ends in a user turn join it, as Roo does; for one
 	// that ends in the model's reply they wait until its calls are closed.
 	now := len(api) == 0 || api[len(api)-1].Kind() != "assistant"
-	pending := slices.Clone(s.Queue)
+	pending := a.queued()
 	answered := false
 	if q := a.asked(); q == nil {
 		d.row(plainAskRow(a.stamp(), plan.Ask, nil))
@@ -150,12 +158,16 @@ func (a *Agent) answer(d *draft, q task.QuestionOpened, in *Input) bool {
 	if !ok {
 		return false
 	}
-	if q.Kind == limitKind && answer.Text != "" { // words are for the model, and to say them is to go on
+	if q.Kind == limitKind && answer.Text != "" && (in.Answer == nil || *answer.Approve) { // words are for the model, and to say them is to go on
 		yes := true
-		d.close(q, Answer{Approve: &yes, By: answer.By})
+		d.close(q, Answer{Approve: &yes, By: answer.By, Input: answer.Input})
+		in.Text, in.Answer = answer.Text, nil
 		return true
 	}
 	a.halt = q.Kind == limitKind && !*answer.Approve
+	if answer.Always {
+		a.always = q.Question
+	}
 	d.close(q, answer)
 	*in = Input{Images: in.Images}
 	return true

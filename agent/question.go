@@ -28,6 +28,10 @@ func (b *batch) ask(ctx context.Context, d *draft, q task.QuestionOpened, always
 		kept, ok = r.Answer, true
 	}
 	if ok {
+		if a.always == q.Question && kept.Approve != nil && *kept.Approve && always != nil {
+			a.always = ""
+			d.put(always()...)
+		}
 		// It was acknowledged, and the run ended before its call used it.
 		return Answer{Approve: kept.Approve, Text: kept.Text, By: kept.By}, nil, d.commit(ctx)
 	}
@@ -87,10 +91,17 @@ func waiting(q task.QuestionOpened) *Outcome {
 
 // close records an answer, and shows its words.
 func (d *draft) close(q task.QuestionOpened, answer Answer) {
-	d.put(task.QuestionClosed{Question: q.Question, Approve: answer.Approve, Text: answer.Text, By: answer.By})
+	d.put(task.QuestionClosed{Question: q.Question, Approve: answer.Approve, Text: answer.Text, By: answer.By, Input: answer.Input})
 	if answer.Text != "" {
 		d.row(sayRow(d.agent.stamp(), "user_feedback", answer.Text, []string{}))
 	}
+}
+
+// Consent reads words as the answer to a question of yes and no, as those of a resume are
+// read; false when there are none, or it is no such question.
+func Consent(q task.QuestionOpened, words string) (Answer, bool) {
+	a, ok := inputAnswer(q, Input{Text: words})
+	return a, ok && a.Approve != nil
 }
 
 // inputAnswer reads the words of a resume as an answer; false when they are none.
@@ -99,6 +110,9 @@ func (d *draft) close(q task.QuestionOpened, answer Answer) {
 // only: a question of the model needs words, and a damaged log needs a person who
 // knows of it.
 func inputAnswer(q task.QuestionOpened, in Input) (Answer, bool) {
+	if in.Answer != nil {
+		return *in.Answer, in.Question == q.Question
+	}
 	answer := Answer{Text: in.Text, By: "resume"}
 	if q.Kind != "approval" && q.Kind != damageKind && q.Kind != limitKind {
 		return answer, in.Text != ""

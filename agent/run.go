@@ -49,7 +49,13 @@ func (a *Agent) run(ctx context.Context, in Input) Outcome {
 		return *out
 	}
 	failpoint.Hit("input.saved")
+	if a.Accepted != nil {
+		a.Accepted()
+	}
 	for {
+		if err := a.Task.TakeIn(); err != nil {
+			return a.failed(ctx, err)
+		}
 		if out, stop := a.limit(); stop {
 			return out
 		}
@@ -130,7 +136,7 @@ func (a *Agent) limit() (Outcome, bool) {
 // are any, else by telling the model what is wanted of it.
 func (a *Agent) nudge(ctx context.Context) (*Outcome, error) {
 	d := a.draft()
-	queued := a.state().Queue
+	queued := a.queued()
 	switch {
 	case len(queued) > 0:
 		d.userTurn(nil, d.take(ctx, queued))
@@ -170,6 +176,9 @@ func (a *Agent) failed(ctx context.Context, err error) Outcome {
 		cause := context.Cause(ctx)
 		if errors.Is(cause, ErrParentStopped) {
 			return Outcome{State: "interrupted", Code: "parent", Reason: cause.Error()}
+		}
+		if errors.Is(cause, ErrDrained) {
+			return Outcome{State: "interrupted", Code: "drained", Reason: cause.Error()}
 		}
 		if errors.Is(cause, ErrTimeout) {
 			return Outcome{State: "limit", Code: "timeout", Reason: cause.Error()}

@@ -181,7 +181,7 @@ func (b *batch) found(ctx context.Context, c *task.Call, child task.Child) (done
 		return true, b.returned(ctx, c, child.ID, state.Result)
 	case state.Gone, child.Call == "" && state.Status == "":
 		return true, b.abandon(ctx, c, child.ID, fmt.Sprintf("Subtask %s is not there any more. There is no result.", child.ID))
-	case len(a.state().Queue) > child.Pending:
+	case len(a.queued()) > child.Pending:
 		if state.Status == "" {
 			state.Status = "not started"
 		}

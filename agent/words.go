@@ -26,6 +26,15 @@ func (d *draft) queue(in Input) task.InputQueued {
 	return item
 }
 
+// queued is the task's queue, with what others put into it since. What cannot be brought
+// in now is tried again by the loop, which tells of it.
+func (a *Agent) queued() []task.InputQueued {
+	if a.Task.TakeIn() != nil {
+		return nil
+	}
+	return slices.Clone(a.state().Queue)
+}
+
 // take uses up queued words that the draft has not used up yet: their blocks, for
 // the user turn of the same commit.
 func (d *draft) take(ctx context.Context, items []task.InputQueued) []task.Piece {
@@ -39,6 +48,15 @@ func (d *draft) blocks(ctx context.Context, items []task.InputQueued) []json.Raw
 		if slices.Contains(d.events, task.Event(task.InputTaken{Input: item.Input})) {
 			continue
 		}
+		if !d.queues(item.Input) {
+			var ok bool
+			if item, ok = d.agent.Task.Claim(item.Input); !ok {
+				continue // taken back meanwhile
+			}
+		}
+		if item.By != "" { // it came beside the run: nobody has shown it yet
+			d.row(sayRow(d.agent.stamp(), "user_feedback", item.Text, nonNil(item.Images)))
+		}
 		if item.Text != "" {
 			blocks = append(blocks, d.heard(ctx, item.Text)...)
 		}
@@ -46,6 +64,14 @@ func (d *draft) blocks(ctx context.Context, items []task.InputQueued) []json.Raw
 		d.put(task.InputTaken{Input: item.Input})
 	}
 	return blocks
+}
+
+// queues reports whether an input comes into the queue with this draft only.
+func (d *draft) queues(input string) bool {
+	return slices.ContainsFunc(d.events, func(e task.Event) bool {
+		q, ok := e.(task.InputQueued)
+		return ok && q.Input == input
+	})
 }
 
 // asResult splits blocks for a call's result: the text that it begins with, and

@@ -123,7 +123,8 @@ func (a *App) root() *cobra.Command {
 		a.runCommand(), a.resumeCommand(), a.continueCommand(), a.listCommand(), a.searchCommand(), a.picks(a.showCommand()), a.usageCommand(), a.doctorCommand(), a.picks(a.exportCommand()), a.sourcesCommand(),
 		a.renameCommand(), a.tagCommand(), a.pinCommand("pin", "Keep tasks at the top of lists", "pinned", true),
 		a.pinCommand("unpin", "Let tasks go from the top of lists", "not pinned", false), a.deleteCommand(), a.trashCommand(), a.rewindCommand(), a.forkCommand(), a.undoCommand(false), a.undoCommand(true), a.condenseCommand(), a.filesCommand(), a.checkpointCommand(),
-		a.importCommand(), a.serveCommand(), a.tryCommand(), a.approvalsCommand(), a.modesCommand(), a.skillsCommand(), a.mcpCommand(), a.configCommand(), a.authCommand(), a.modelsCommand(), a.versionCommand(), a.completionCommand(),
+		a.runsCommand(), a.questionsCommand(), a.answerCommand(), a.attachCommand(), a.sendCommand(), a.cancelCommand(), a.waitCommand(),
+		a.importCommand(), a.chatCommand(), a.onlyHere(a.serveCommand()), a.serverCommand(), a.onlyHere(a.tryCommand()), a.onlyHere(a.approvalsCommand()), a.modesCommand(), a.skillsCommand(), a.mcpCommand(), a.onlyHere(a.configCommand()), a.onlyHere(a.authCommand()), a.modelsCommand(), a.versionCommand(), a.completionCommand(),
 	)
 	return root
 }
@@ -188,8 +189,8 @@ func (a *App) open() (*store.Store, error) {
 		}
 	}
 	if server != "" {
-		return nil, usage("use the server "+server, "this version serves (roost serve), and has no client for a server yet",
-			"leave out --server, and unset ROOST_SERVER and the setting server")
+		return nil, usage("use the server "+server, "this command works on this machine alone, or on other tasks than a server's",
+			"the same without --server, and without ROOST_SERVER and the setting server")
 	}
 	var err error
 	if o.Root == "" {
@@ -229,6 +230,7 @@ func (a *App) withEngine(ctx context.Context, f func(*store.Store, *engine.Engin
 		return err
 	}
 	e := engine.New(s, engine.Options{Now: a.millis, Config: c})
+	sock := a.socket(s, e, true)
 	err = f(s, e)
-	return errors.Join(err, e.Close(context.WithoutCancel(ctx)))
+	return errors.Join(err, e.Close(context.WithoutCancel(ctx)), sock.Close())
 }

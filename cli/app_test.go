@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/roost-dev/roost/task"
 )
 
 func TestHomes(t *testing.T) {
@@ -55,5 +53,3 @@ func TestQuiet(t *testing.T) {
 		}
 	}
 }
-
-func emptyState() *task.State { return task.New(nil) }

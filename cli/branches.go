@@ -15,6 +15,10 @@ func (a *App) showBranches(v *store.View) error {
 	if a.flags.json {
 		return encode(a.Out, tree, false)
 	}
+	return a.printBranches(tree)
+}
+
+func (a *App) printBranches(tree store.Branches) error {
 	if f := tree.Forked; f != nil {
 		if err := a.println(fmt.Sprintf("forked from %s at #%d of %s", display.OneLine(f.Source+":"+f.ID), f.At, f.Branch)); err != nil {
 			return err

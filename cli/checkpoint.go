@@ -10,7 +10,9 @@ import (
 
 	"github.com/roost-dev/roost/checkpoint"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
@@ -51,6 +53,9 @@ func (a *App) checkpointListCommand() *cobra.Command {
 		Example: "  roost checkpoint list 0199",
 		Args:    count(1, 1, "roost checkpoint list ID"), ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if done, err := a.remotely(func(c *client.Client) error { return a.farCheckpoints(cmd.Context(), c, args[0]) }); done {
+				return err
+			}
 			return a.withEngine(cmd.Context(), func(_ *store.Store, e *engine.Engine) error {
 				l, err := e.Checkpoints(cmd.Context(), args[0])
 				if err != nil {
@@ -134,6 +139,9 @@ func (a *App) checkpointSaveCommand() *cobra.Command {
 			"false, and checkpoint null, when nothing differs from the newest one.",
 		Args: count(1, 1, "roost checkpoint save ID"), ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if done, err := a.remotely(func(c *client.Client) error { return a.farSave(cmd.Context(), c, args[0]) }); done {
+				return err
+			}
 			return a.withEngine(cmd.Context(), func(_ *store.Store, e *engine.Engine) error {
 				return a.saveCheckpoint(cmd.Context(), e, args[0])
 			})
@@ -149,11 +157,7 @@ func (a *App) saveCheckpoint(ctx context.Context, e *engine.Engine, id string) e
 	var told error
 	switch {
 	case a.flags.json:
-		out := struct {
-			Task       string             `json:"task_id"`
-			Saved      bool               `json:"saved"`
-			Checkpoint *engine.Checkpoint `json:"checkpoint"`
-		}{id, saved, &c}
+		out := report.SavedCheckpoint{Task: id, Saved: saved, Checkpoint: &c}
 		if !saved {
 			out.Checkpoint = nil
 		}

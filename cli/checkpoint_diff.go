@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -39,6 +41,9 @@ func (a *App) checkpointDiffCommand() *cobra.Command {
 				o.To = args[2]
 			}
 			o.Patch = !stat
+			if done, err := a.remotely(func(c *client.Client) error { return a.farDiff(cmd.Context(), c, args[0], o) }); done {
+				return err
+			}
 			return a.withEngine(cmd.Context(), func(_ *store.Store, e *engine.Engine) error {
 				d, err := e.DiffCheckpoints(cmd.Context(), args[0], o)
 				if err != nil {
@@ -47,14 +52,7 @@ func (a *App) checkpointDiffCommand() *cobra.Command {
 				if a.flags.json {
 					return encode(a.Out, d, false)
 				}
-				if len(d.Files) == 0 {
-					a.say("nothing differs between %s and %s", d.From, d.To)
-					return nil
-				}
-				if stat {
-					return a.printStat(d.Files)
-				}
-				return a.paged(cmd.Context(), func() error { return a.printPatch(d.Files) })
+				return a.showDiff(cmd.Context(), d, stat)
 			})
 		},
 	}
@@ -62,6 +60,18 @@ func (a *App) checkpointDiffCommand() *cobra.Command {
 	fl.BoolVar(&stat, "stat", false, "only count lines, a bar a file")
 	fl.StringArrayVar(&o.Paths, "path", nil, "only this `file` or folder (repeatable)")
 	return cmd
+}
+
+// showDiff prints what differs for people.
+func (a *App) showDiff(ctx context.Context, d engine.CheckpointDiff, stat bool) error {
+	if len(d.Files) == 0 {
+		a.say("nothing differs between %s and %s", d.From, d.To)
+		return nil
+	}
+	if stat {
+		return a.printStat(d.Files)
+	}
+	return a.paged(ctx, func() error { return a.printPatch(d.Files) })
 }
 
 // printPatch prints what differs as a patch. Everything in it comes from files and

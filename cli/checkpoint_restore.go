@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-dev/roost/checkpoint"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -52,6 +53,9 @@ func (a *App) checkpointRestoreCommand() *cobra.Command {
 			o.OnConflict = checkpoint.Rule(rule)
 			if o.Workspace != "" {
 				o.Workspace = a.abs(o.Workspace)
+			}
+			if done, err := a.remotely(func(c *client.Client) error { return a.farRestoreFiles(cmd.Context(), c, args[0], o, yes) }); done {
+				return err
 			}
 			return a.withEngine(cmd.Context(), func(_ *store.Store, e *engine.Engine) error {
 				return a.restore(cmd.Context(), e, args[0], o, yes)

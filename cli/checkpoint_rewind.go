@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/checkpoint"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -40,6 +42,9 @@ func (f *withFiles) check(a *App, cmd *cobra.Command, id string) error {
 
 // rewindFiles takes histories and files back in one step.
 func (a *App) rewindFiles(ctx context.Context, id string, o store.RewindOptions, f withFiles) error {
+	if done, err := a.remotely(func(c *client.Client) error { return a.farRewind(ctx, c, id, o, &f) }); done {
+		return err
+	}
 	return a.withEngine(ctx, func(_ *store.Store, e *engine.Engine) error {
 		what, at := "rewind task "+id, engine.RestoreOptions{OnConflict: checkpoint.Rule(f.conflict), DryRun: o.DryRun}
 		if !o.DryRun && !f.yes && a.interactive() {
@@ -77,10 +82,7 @@ func (a *App) rewindFailure(what, id string, err error) error {
 
 func (a *App) tellRewindFiles(r store.Rewind, files engine.RestoreResult) error {
 	if a.flags.json {
-		return encode(a.Out, struct {
-			store.Rewind
-			Restore engine.RestoreResult `json:"restore"`
-		}{r, files}, false)
+		return encode(a.Out, report.Rewound{Rewind: r, Restore: &files}, false)
 	}
 	for _, line := range a.restoreLines(files, a.outStyle()) {
 		if err := a.println(line); err != nil {

@@ -8,24 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
-
-// condenseResult is what condense --json prints.
-type condenseResult struct {
-	Task     string     `json:"task_id"`
-	DryRun   bool       `json:"dry_run"`
-	Condense string     `json:"condense_id,omitempty"`
-	Messages int        `json:"messages"` // that the summary stands for
-	Sent     int        `json:"sent"`     // of these, what was sent until now
-	Kept     int        `json:"kept"`     // the newest, which stay as they are
-	Before   int64      `json:"tokens_before"`
-	After    int64      `json:"tokens_after,omitempty"`
-	Cost     *money.USD `json:"cost"` // null = not known
-	Summary  string     `json:"summary,omitempty"`
-}
 
 func (a *App) condenseCommand() *cobra.Command {
 	var r runFlags
@@ -51,6 +39,9 @@ func (a *App) condenseCommand() *cobra.Command {
 			}
 			if r.dir != "" {
 				req.Workspace = a.abs(r.dir)
+			}
+			if done, err := a.remotely(func(c *client.Client) error { return a.farCondense(cmd.Context(), c, req, keep, dry) }); done {
+				return err
 			}
 			return a.withEngine(cmd.Context(), func(s *store.Store, e *engine.Engine) error {
 				return a.condense(cmd.Context(), e, req, keep, dry)
@@ -86,7 +77,8 @@ func (a *App) condense(ctx context.Context, e *engine.Engine, req engine.Request
 	stop := a.stopper(ctx)
 	defer stop.undo()
 	notice := func(text string) { a.say("  %s", display.OneLine(text)) }
-	id, c := "", engine.Condensed{}
+	var id string
+	var c engine.Condensed
 	var err error
 	if dry {
 		id, c, err = e.CondensePlan(stop.ctx, req)
@@ -103,30 +95,28 @@ func (a *App) condense(ctx context.Context, e *engine.Engine, req engine.Request
 	case err != nil:
 		return err
 	}
-	out := condenseResult{
-		Task: id, DryRun: dry, Condense: c.ID, Messages: c.Messages, Sent: c.Sent, Kept: c.Kept,
-		Before: c.Before, After: c.After, Summary: c.Text,
-	}
-	if c.CostKnown {
-		usd := money.USD(c.CostMicro)
-		out.Cost = &usd
-	}
+	out := report.CondensedOf(id, c, dry)
 	if a.flags.json {
 		return encode(a.Out, out, false)
 	}
-	if dry {
+	return a.tellCondensed(out)
+}
+
+// tellCondensed says what a summary stands for, or would.
+func (a *App) tellCondensed(out report.Condensed) error {
+	if out.DryRun {
 		return a.println(fmt.Sprintf("would condense %s: a summary for %d messages (%d are sent now), %d stay as they are; the next request has about %d tokens, and to ask costs %s",
-			id, c.Messages, c.Sent, c.Kept, c.Before, costWords(out.Cost)))
+			out.Task, out.Messages, out.Sent, out.Kept, out.Before, costWords(out.Cost)))
 	}
 	if err := a.println(fmt.Sprintf("condensed %s: a summary stands for %d messages, %d stay as they are; about %d tokens are %d now; it cost %s",
-		id, c.Messages, c.Kept, c.Before, c.After, costWords(out.Cost))); err != nil {
+		out.Task, out.Messages, out.Kept, out.Before, out.After, costWords(out.Cost))); err != nil {
 		return err
 	}
 	if a.flags.verbose {
-		if err := a.println(display.Safe(c.Text)); err != nil {
+		if err := a.println(display.Safe(out.Summary)); err != nil {
 			return err
 		}
 	}
-	a.say("  back: roost undo %s", shellWord(id))
+	a.say("  back: roost undo %s", shellWord(out.Task))
 	return nil
 }

@@ -7,27 +7,9 @@ import (
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
-
-// contextResult is what show --context --json prints. Tokens that nobody knows are
-// null.
-type contextResult struct {
-	Task     string        `json:"task_id"`
-	Model    string        `json:"model"`
-	Window   *int64        `json:"window"`
-	Reply    *int64        `json:"reply"` // of the window, kept free for the reply
-	Used     int64         `json:"used"`
-	Free     *int64        `json:"free"`
-	Counted  bool          `json:"counted"` // by the provider; else estimated
-	Messages int           `json:"messages"`
-	Parts    []contextPart `json:"parts"`
-}
-
-type contextPart struct {
-	Name   string `json:"name"`
-	Tokens int64  `json:"tokens"`
-}
 
 var partWords = map[string]string{
 	"system": "the system prompt", "tools": "the tools' descriptions", "summary": "the summary", "history": "what was said",
@@ -41,13 +23,7 @@ func (a *App) showContext(ctx context.Context, ref store.Ref) error {
 		if err != nil {
 			return err
 		}
-		out := contextResult{Task: ref.ID, Model: u.Model, Used: u.Used, Counted: u.Counted, Messages: u.Messages, Parts: []contextPart{}}
-		if u.Window > 0 {
-			out.Window, out.Reply, out.Free = &u.Window, &u.Reply, &u.Free
-		}
-		for _, p := range u.Parts {
-			out.Parts = append(out.Parts, contextPart(p))
-		}
+		out := report.ContextUseOf(ref.ID, u)
 		if a.flags.json {
 			return encode(a.Out, out, false)
 		}
@@ -55,7 +31,7 @@ func (a *App) showContext(ctx context.Context, ref store.Ref) error {
 	})
 }
 
-func (a *App) printContext(c contextResult) error {
+func (a *App) printContext(c report.ContextUse) error {
 	whole := c.Used
 	if c.Window != nil {
 		whole = max(*c.Window, c.Used)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 )
@@ -22,6 +23,9 @@ func (a *App) deleteCommand() *cobra.Command {
 			"A task with subtasks asks what becomes of those; without a terminal it has to be said.",
 		Args: count(1, -1, "roost delete ID"), ValidArgsFunction: a.taskIDs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if done, err := a.remotely(func(f *client.Client) error { return a.farDelete(cmd, f, args, c) }); done {
+				return err
+			}
 			s, err := a.open()
 			if err != nil {
 				return err
@@ -63,6 +67,16 @@ func (a *App) deleteCommand() *cobra.Command {
 
 // deleted tells of one deleted task and how to get it back.
 func (a *App) deleted(ctx context.Context, s *store.Store, t store.Trashed) error {
+	if err := a.tellDeleted(t); err != nil {
+		return err
+	}
+	if ref, err := s.Find(ctx, t.ID); err == nil && ref.ID == t.ID {
+		a.say("a task of that id also stands in %s, and is listed: %s", ref.Source, ref.Dir)
+	}
+	return nil
+}
+
+func (a *App) tellDeleted(t store.Trashed) error {
 	line := "deleted " + display.OneLine(t.ID)
 	if title := display.Cut(display.OneLine(t.Title), 60); title != "" {
 		line += "  " + title
@@ -72,9 +86,6 @@ func (a *App) deleted(ctx context.Context, s *store.Store, t store.Trashed) erro
 	}
 	if t.Hidden {
 		a.say("its folder stays as it is, and Roost does not show it any more: %s", t.Path)
-	}
-	if ref, err := s.Find(ctx, t.ID); err == nil && ref.ID == t.ID {
-		a.say("a task of that id also stands in %s, and is listed: %s", ref.Source, ref.Dir)
 	}
 	return nil
 }

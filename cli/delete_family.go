@@ -25,29 +25,49 @@ func (c *cascade) add(cmd *cobra.Command) {
 // person wants that. Without a word about it, and without a terminal to ask on, nothing
 // is deleted: a subtask holds work of its own.
 func (c cascade) widen(cmd *cobra.Command, a *App, s *store.Store, refs []store.Ref) ([]store.Ref, error) {
-	if c.with && c.keep {
-		return nil, usage(cmd.CommandPath()+" --children --keep-children", "the subtasks can go or stay", cmd.CommandPath()+" ID --children")
-	}
-	if c.keep {
-		return refs, nil
+	if err := c.check(cmd); err != nil || c.keep {
+		return refs, err
 	}
 	all, more, err := withSubtasks(cmd.Context(), s, refs)
-	if err != nil || len(more) == 0 || c.with {
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(refs))
+	for i, r := range refs {
+		ids[i] = r.ID
+	}
+	with, err := c.decide(cmd, a, ids, more)
+	if err != nil || with {
 		return all, err
 	}
-	what := fmt.Sprintf("delete %d task%s", len(refs), plural(len(refs)))
-	if len(refs) == 1 {
-		what = "delete task " + refs[0].ID
+	return refs, nil
+}
+
+func (c cascade) check(cmd *cobra.Command) error {
+	if c.with && c.keep {
+		return usage(cmd.CommandPath()+" --children --keep-children", "the subtasks can go or stay", cmd.CommandPath()+" ID --children")
+	}
+	return nil
+}
+
+// decide reports whether subtasks go with the tasks that are to be deleted.
+func (c cascade) decide(cmd *cobra.Command, a *App, ids, more []string) (bool, error) {
+	if len(more) == 0 || c.with {
+		return true, nil
+	}
+	what := fmt.Sprintf("delete %d task%s", len(ids), plural(len(ids)))
+	if len(ids) == 1 {
+		what = "delete task " + ids[0]
 	}
 	why := fmt.Sprintf("%d subtask%s belong%s to it: %s", len(more), plural(len(more)), map[bool]string{true: "s"}[len(more) == 1], strings.Join(more[:min(len(more), 3)], ", "))
 	if len(more) > 3 {
 		why += ", ..."
 	}
 	if !a.interactive() {
-		return nil, &Failure{
+		return false, &Failure{
 			Exit: ExitInput, Code: "input_needed", What: what, Why: why + "; nothing was deleted",
-			Try:         cmd.CommandPath() + " --children " + refs[0].ID,
-			Suggestions: []string{cmd.CommandPath() + " --children " + refs[0].ID, cmd.CommandPath() + " --keep-children " + refs[0].ID},
+			Try:         cmd.CommandPath() + " --children " + ids[0],
+			Suggestions: []string{cmd.CommandPath() + " --children " + ids[0], cmd.CommandPath() + " --keep-children " + ids[0]},
 		}
 	}
 	a.say("%s", why)
@@ -56,11 +76,11 @@ func (c cascade) widen(cmd *cobra.Command, a *App, s *store.Store, refs []store.
 		word := strings.ToLower(strings.TrimSpace(answer))
 		switch {
 		case err != nil || word == "q":
-			return nil, &Failure{Exit: ExitCancelled, Code: "cancelled", What: what, Why: "it was not confirmed; nothing was deleted", Try: cmd.CommandPath() + " --keep-children " + refs[0].ID}
+			return false, &Failure{Exit: ExitCancelled, Code: "cancelled", What: what, Why: "it was not confirmed; nothing was deleted", Try: cmd.CommandPath() + " --keep-children " + ids[0]}
 		case word == "y" || word == "yes":
-			return all, nil
+			return true, nil
 		case word == "k" || word == "keep":
-			return refs, nil
+			return false, nil
 		}
 	}
 }

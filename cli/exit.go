@@ -39,6 +39,9 @@ func failureOf(err error) *Failure {
 	if errors.As(err, &own) {
 		return own
 	}
+	if far := failureOfServer(err); far != nil {
+		return far
+	}
 	f := &Failure{Exit: ExitFailed, Code: "failed", What: "it failed", Why: err.Error(), Try: "roost help"}
 	var (
 		ambiguous *store.AmbiguousError

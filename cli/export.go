@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/store"
@@ -73,6 +75,9 @@ func (a *App) export(ctx context.Context, args []string, f exportFlags) (err err
 	if !slices.Contains(exportFormats, f.format) {
 		return usage("roost export --format "+f.format, "there is no such form", "roost export "+args[0]+" --format "+strings.Join(exportFormats, "|"))
 	}
+	if done, err := a.remotely(func(c *client.Client) error { return a.farExport(ctx, c, args, f) }); done {
+		return err
+	}
 	s, err := a.open()
 	if err != nil {
 		return err
@@ -87,7 +92,7 @@ func (a *App) export(ctx context.Context, args []string, f exportFlags) (err err
 			refs = append(refs, ref)
 		}
 	}
-	x := exporter{App: a, store: s, flags: f, refs: refs}
+	x := exporter{App: a, store: s, known: s.Refs, flags: f, refs: refs}
 	if err := x.aim(ctx); err != nil {
 		return err
 	}
@@ -96,11 +101,7 @@ func (a *App) export(ctx context.Context, args []string, f exportFlags) (err err
 		if err != nil {
 			return err
 		}
-		var known []redact.Known
-		for name, key := range c.Keys {
-			known = append(known, redact.Known{Kind: name + "-key", Value: key})
-		}
-		x.options.Mask = redact.New(known...)
+		x.options.Mask = redact.New(secretsOf(c)...)
 	}
 	shown := func() {}
 	if x.file+x.folder != "" || !a.OutTTY { // else the page itself is on the terminal
@@ -118,10 +119,19 @@ func (a *App) export(ctx context.Context, args []string, f exportFlags) (err err
 	return x.tell()
 }
 
+// secretsOf are the keys that exports for readers mask.
+func secretsOf(c engine.Config) (known []redact.Known) {
+	for name, key := range c.Keys {
+		known = append(known, redact.Known{Kind: name + "-key", Value: key})
+	}
+	return known
+}
+
 // exporter is one invocation of export.
 type exporter struct {
 	*App
 	store   *store.Store
+	known   func(context.Context) ([]store.Ref, error) // all tasks, whose folders are not written into
 	flags   exportFlags
 	refs    []store.Ref
 	options export.Options
@@ -147,7 +157,7 @@ func (x *exporter) each(ctx context.Context) error {
 		}
 		path := x.file
 		if x.folder != "" {
-			path = x.place(v, names)
+			path = x.place(v.Ref.ID, v.Summary.TS, names)
 		}
 		if err := x.one(ctx, v, path); err != nil {
 			v.Close()

@@ -65,13 +65,13 @@ func (x *exporter) aim(ctx context.Context) error {
 }
 
 // place names a task's file or folder in the folder. Two sources may have one id.
-func (x *exporter) place(v *store.View, taken map[string]bool) string {
-	name, ext := fileName(v.Ref.ID), "."+x.flags.format
+func (x *exporter) place(id string, ts int64, taken map[string]bool) string {
+	name, ext := fileName(id), "."+x.flags.format
 	switch {
 	case x.flags.format == "roo":
 		ext = ""
 	case x.flags.format == "md" && len(x.refs) == 1:
-		name = strings.TrimSuffix(export.MarkdownName(v.Summary.TS, time.Local), ext)
+		name = strings.TrimSuffix(export.MarkdownName(ts, time.Local), ext)
 	}
 	full := name + ext
 	for n := 2; taken[strings.ToLower(full)] || x.flags.format == "html" && full == "index.html"; n++ {
@@ -123,7 +123,7 @@ func (x *exporter) outside(ctx context.Context, path string) error {
 			break
 		}
 	}
-	refs, err := x.store.Refs(ctx)
+	refs, err := x.known(ctx)
 	if err != nil {
 		return err
 	}

@@ -166,7 +166,7 @@ func TestHostileNamesAreHarmless(t *testing.T) {
 	if err := a.table(items, []int{0}, names); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.header(&store.View{Summary: items[0], State: emptyState()}); err != nil {
+	if err := a.header(items[0], []string{evil}); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.showReport(store.Report{Tasks: 1, Damaged: []store.Finding{{ID: evil, File: evil, Problem: evil, Path: evil}}, Repaired: []store.Finding{{ID: evil, Copy: evil}}}); err != nil {

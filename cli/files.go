@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -45,6 +46,9 @@ func (a *App) filesCommand() *cobra.Command {
 }
 
 func (a *App) files(ctx context.Context, id, dir, path string, check bool) error {
+	if done, err := a.remotely(func(c *client.Client) error { return a.farFiles(ctx, c, id, dir, path, check) }); done {
+		return err
+	}
 	s, err := a.open()
 	if err != nil {
 		return err
@@ -77,22 +81,30 @@ func (a *App) showFiles(ctx context.Context, v *store.View, dir, path string, ch
 	if err != nil {
 		return err
 	}
+	if err := a.printFiles(v.Ref.ID, items); err != nil || !check {
+		return err
+	}
+	return staleFailure(v.Ref.ID, items)
+}
+
+// staleFailure names the files that are not as the model knows them; nil when all are.
+func staleFailure(id string, items []report.KnownFile) error {
 	var stale []string
 	for _, item := range items {
 		if item.State != string(workspace.Fresh) {
 			stale = append(stale, display.OneLine(item.Path)+" ("+item.State+")")
 		}
 	}
-	if err := a.printFiles(v, items); err != nil || !check || len(stale) == 0 {
-		return err
+	if len(stale) == 0 {
+		return nil
 	}
 	slices.Sort(stale)
 	names := strings.Join(stale[:min(len(stale), 20)], ", ")
 	if len(stale) > 20 {
 		names += fmt.Sprintf(" and %d more", len(stale)-20)
 	}
-	return &Failure{Exit: ExitDamaged, Code: "stale_files", Task: v.Ref.ID, What: fmt.Sprintf("%d of %d files are not as the model of task %s knows them", len(stale), len(items), v.Ref.ID),
-		Why: names, Try: "roost resume " + shellWord(v.Ref.ID)}
+	return &Failure{Exit: ExitDamaged, Code: "stale_files", Task: id, What: fmt.Sprintf("%d of %d files are not as the model of task %s knows them", len(stale), len(items), id),
+		Why: names, Try: "roost resume " + shellWord(id)}
 }
 
 // workspaceOf is the folder that a task's files are looked at in.
@@ -148,9 +160,9 @@ func (a *App) only(records []task.FileRecord, w *workspace.Workspace, path strin
 // howKnown are the sources in words.
 var howKnown = map[string]string{"read_tool": "read", "file_mentioned": "mentioned", "roo_edited": "edited by the agent", "user_edited": "changed by somebody else"}
 
-func (a *App) printFiles(v *store.View, items []report.KnownFile) error {
+func (a *App) printFiles(id string, items []report.KnownFile) error {
 	if a.flags.json {
-		return encode(a.Out, map[string]any{"task_id": v.Ref.ID, "items": items}, false)
+		return encode(a.Out, map[string]any{"task_id": id, "items": items}, false)
 	}
 	style, width, counts := a.outStyle(), 0, map[string]int{}
 	for _, f := range items {
@@ -188,7 +200,7 @@ func (a *App) printFiles(v *store.View, items []report.KnownFile) error {
 		}
 	}
 	if len(items) == 0 {
-		a.say("the model of task %s knows no files", v.Ref.ID)
+		a.say("the model of task %s knows no files", id)
 		return nil
 	}
 	a.say("%d file%s: %d fresh, %d changed, %d missing", len(items), plural(len(items)), counts["fresh"], counts["changed"], counts["missing"])

@@ -20,6 +20,7 @@ import (
 // follower shows one run and answers its questions.
 type follower struct {
 	a        *App
+	of       string // the task
 	run      *engine.Run
 	d        *display.Display
 	prompter *display.Prompter
@@ -31,11 +32,12 @@ type follower struct {
 	last     *display.Display            // that showed something
 	titles   map[string]string           // of subtasks
 	heard    heard
+	answers  answers
 	left     atomic.Pointer[engine.Run] // a subtask that goes on although its parent was stopped
 }
 
 func (a *App) follower(run *engine.Run, req engine.Request, stop *stopper) *follower {
-	f := &follower{a: a, run: run, d: a.show(), stop: stop}
+	f := &follower{a: a, of: run.TaskID, run: run, d: a.show(), stop: stop}
 	if req.Interactive {
 		f.prompter = a.prompter()
 	}
@@ -146,9 +148,14 @@ func (f *follower) question(ctx context.Context, d *display.Display, e engine.Ev
 		return // it has ended
 	}
 	r, err := f.ask(d, q)
+	var other *answeredElsewhere
 	switch {
 	case ctx.Err() != nil:
 		return // the signal that ended it cancels the run
+	case errors.As(err, &other):
+		d.Line(view.Dim, other.Error())
+		f.prompter.Dismiss()
+		return
 	case err != nil, r.Stop:
 		d.Line(view.Dim, "· stopping and saving")
 		f.cancel()
@@ -164,9 +171,11 @@ func (f *follower) question(ctx context.Context, d *display.Display, e engine.Ev
 // between.
 func (f *follower) ask(d *display.Display, q task.QuestionOpened) (display.Reply, error) {
 	for {
-		asking := f.stop.asking()
+		stopping := f.stop.asking()
+		asking, done := f.answers.until(stopping, q.Question)
 		r, err := f.prompter.On(d).Ask(asking, q)
-		if err == nil || asking.Err() == nil || f.stop.ctx.Err() != nil {
+		done()
+		if err == nil || stopping.Err() == nil || f.stop.ctx.Err() != nil {
 			return r, err
 		}
 		f.askWhat()
@@ -199,19 +208,19 @@ func (f *follower) close(o engine.Outcome) {
 		style = view.Asked
 	}
 	f.d.Line(style, strings.Join(parts, " · "))
-	f.d.Line(view.Dim, "resume: roost resume "+f.run.TaskID)
+	f.d.Line(view.Dim, "resume: roost resume "+f.of)
 }
 
 func (f *follower) failure(o engine.Outcome) *Failure {
-	failure := failureOfOutcome(f.run.TaskID, o, f.stop.exit())
+	failure := failureOfOutcome(f.of, o, f.stop.exit())
 	if failure != nil && failure.Exit == ExitInput {
 		switch f.asked.Kind {
 		case "approval":
-			failure.Try = "roost resume " + f.run.TaskID + " yes  # or no, or a reason against it"
+			failure.Try = "roost resume " + f.of + " yes  # or no, or a reason against it"
 		case "limit":
-			failure.Try = "roost resume " + f.run.TaskID + " yes"
+			failure.Try = "roost resume " + f.of + " yes"
 		case "damage":
-			failure.Try = "roost resume " + f.run.TaskID + " yes  # look at it first: roost doctor " + f.run.TaskID
+			failure.Try = "roost resume " + f.of + " yes  # look at it first: roost doctor " + f.of
 		}
 	}
 	return failure

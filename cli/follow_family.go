@@ -69,10 +69,21 @@ func (a *App) followAll(ctx context.Context, run *engine.Run, req engine.Request
 		if err != nil {
 			a.warn(err.Error())
 		}
+		said := ""
+		if next == nil {
+			next, said = run.After(ctx), "it goes on with what was said elsewhere"
+		}
 		if next == nil {
 			return f, outcome, nil
 		}
-		if !a.flags.json {
+		if said == "" && next.TaskID == run.TaskID {
+			said = "it goes on with words that came at the last moment"
+		}
+		switch {
+		case a.flags.json:
+		case said != "":
+			a.say("%s", said)
+		default:
 			a.say("subtask %s is completed; task %s, which waited for it, goes on", run.TaskID, next.TaskID)
 		}
 		run = next

@@ -62,13 +62,14 @@ func place(e engine.Event) int {
 // A person who presses Ctrl-C meanwhile is asked in between.
 func (f *follower) listen(ctx context.Context, run *engine.Run, deeper int, each func(engine.Event)) {
 	ctx, done := context.WithCancel(ctx)
-	events := make(chan engine.Event)
+	events := make(chan engine.Event, ahead)
 	var pump sync.WaitGroup
 	defer pump.Wait()
 	defer done()
 	pump.Go(func() {
 		defer close(events)
 		for e := range run.Events(ctx) {
+			f.answers.hear(e)
 			select {
 			case events <- e:
 			case <-ctx.Done():

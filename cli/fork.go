@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -42,6 +43,9 @@ func (a *App) forkCommand() *cobra.Command {
 						*to = given
 					}
 				}
+			}
+			if done, err := a.remotely(func(c *client.Client) error { return a.farFork(cmd.Context(), c, args[0], o, r) }); done {
+				return err
 			}
 			return a.fork(cmd.Context(), args[0], o)
 		},

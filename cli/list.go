@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
@@ -88,12 +90,15 @@ func (a *App) listCommand() *cobra.Command {
 }
 
 func (a *App) list(cmd *cobra.Command, f store.Filter, group bool) error {
+	if f.Limit == 0 && a.OutTTY && !a.flags.json && !cmd.Flags().Changed("limit") {
+		f.Limit = screenful
+	}
+	if done, err := a.remotely(func(c *client.Client) error { return a.farList(cmd.Context(), c, f, group) }); done {
+		return err
+	}
 	s, err := a.open()
 	if err != nil {
 		return err
-	}
-	if f.Limit == 0 && a.OutTTY && !a.flags.json && !cmd.Flags().Changed("limit") {
-		f.Limit = screenful
 	}
 	ctx, shown := a.watched(cmd.Context())
 	got, err := s.List(ctx, f)
@@ -104,8 +109,13 @@ func (a *App) list(cmd *cobra.Command, f store.Filter, group bool) error {
 	if a.flags.json {
 		return a.listJSON(got)
 	}
+	return a.showList(cmd.Context(), got, f, group, namesOf(s))
+}
+
+// showList prints a list for people.
+func (a *App) showList(ctx context.Context, got store.Listing, f store.Filter, group bool, name namer) error {
 	if len(got.Items) > 0 {
-		names, err := shortNames(cmd.Context(), s, got.Items)
+		names, err := name(ctx, got.Items)
 		if err != nil {
 			return err
 		}

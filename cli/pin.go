@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -12,6 +13,9 @@ func (a *App) pinCommand(name, short, done string, pinned bool) *cobra.Command {
 		Use: name + " ID...", Short: short,
 		Args: count(1, -1, "roost "+name+" ID"), ValidArgsFunction: a.taskIDs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if done, err := a.remotely(func(c *client.Client) error { return a.farPin(cmd.Context(), c, args, pinned, done) }); done {
+				return err
+			}
 			s, err := a.open()
 			if err != nil {
 				return err

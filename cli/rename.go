@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -45,6 +46,10 @@ func (a *App) renameCommand() *cobra.Command {
 
 // label changes what a task is filed under.
 func (a *App) label(cmd *cobra.Command, what, id string, l store.Labels) (store.Summary, error) {
+	var far store.Summary
+	if done, err := a.remotely(func(c *client.Client) (err error) { far, err = a.farLabel(cmd.Context(), c, id, l); return err }); done {
+		return far, err
+	}
 	s, err := a.open()
 	if err != nil {
 		return store.Summary{}, err

@@ -24,7 +24,7 @@ import (
 type runFlags struct {
 	dir, mode, provider, model, baseURL, profile, effort, approve, maxCost, condenseAt, stale, task string
 	images, allow, deny                                                                             []string
-	yes, stream, detach, unkept                                                                     bool
+	yes, stream, detach, unkept, far                                                                bool
 	maxTurns, maxTokens                                                                             int
 	idle, total                                                                                     time.Duration
 	guard                                                                                           guardFlags
@@ -57,7 +57,7 @@ func (a *App) addRunFlags(cmd *cobra.Command, r *runFlags) {
 	f.DurationVar(&r.idle, "idle-timeout", 0, "stop when nothing happens for this long")
 	f.BoolVar(&r.unkept, "no-checkpoints", false, "keep nothing of the files that this run changes: they cannot be put back")
 	f.DurationVar(&r.total, "total-timeout", 0, "stop after this long")
-	f.BoolVar(&r.detach, "detach", false, "leave the run to a server")
+	f.BoolVar(&r.detach, "detach", false, "leave the run to a server (--server, or the one of this root that runs), and end")
 	f.StringVar(&r.task, "task", "", "continue this task (for users of the older client)")
 	f.BoolVar(&r.stream, "stream", false, "has no effect: output always streams (for users of the older client)")
 	r.guard.add(cmd)
@@ -95,9 +95,6 @@ func (a *App) options(cmd *cobra.Command, r *runFlags) (engine.Request, error) {
 		Allow: r.allow, Deny: r.deny, Yes: r.yes, Origin: "cli", Interactive: a.interactive(),
 	}
 	path := cmd.CommandPath()
-	if r.detach {
-		return req, usage(path+" --detach", "a run can only be left to a server, and this version has none", path+" without --detach")
-	}
 	if cmd.Flags().Changed("task") && !idForm.MatchString(r.task) {
 		return req, usage(path+" --task", fmt.Sprintf("%q is not a task's id", r.task), "roost list")
 	}

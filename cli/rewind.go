@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -70,6 +71,9 @@ func (a *App) rewindCommand() *cobra.Command {
 }
 
 func (a *App) rewind(ctx context.Context, id string, o store.RewindOptions) error {
+	if done, err := a.remotely(func(c *client.Client) error { return a.farRewind(ctx, c, id, o, nil) }); done {
+		return err
+	}
 	return a.withEngine(ctx, func(s *store.Store, e *engine.Engine) error { return a.rewindBy(ctx, s, e, id, o) })
 }
 

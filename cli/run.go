@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/store"
 )
@@ -22,6 +23,9 @@ func (a *App) runCommand() *cobra.Command {
 			"  roost run --provider script --model demo.yaml hello",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			preset := !a.told(cmd)
+			if err := a.farFlags(cmd, &r); err != nil {
+				return err
+			}
 			if r.task == "" {
 				if err := a.fill(cmd); err != nil {
 					return err
@@ -34,6 +38,15 @@ func (a *App) runCommand() *cobra.Command {
 			req.Preset = preset && r.task == ""
 			if strings.TrimSpace(req.Text) == "" && req.Task == "" {
 				return usage("roost run", "there is no prompt", `roost run "what to do"`)
+			}
+			if r.detach {
+				if req.Task == "" && req.Workspace == "" {
+					req.Workspace = a.Dir
+				}
+				return a.detach(cmd.Context(), req)
+			}
+			if done, err := a.remotely(func(c *client.Client) error { return a.farRun(cmd.Context(), c, req) }); done {
+				return err
 			}
 			return a.withEngine(cmd.Context(), func(s *store.Store, e *engine.Engine) error {
 				if req.Task != "" {
@@ -61,6 +74,8 @@ func (a *App) resumeCommand() *cobra.Command {
 			"on where it stopped; a question that is still open is asked again, or without a\n" +
 			"terminal ends the run as waiting. A task keeps workspace, mode, provider, model,\n" +
 			"base URL, limits and approvals unless they are given again.\n\n" +
+			"A task that runs in another process is joined: PROMPT answers its question or is queued, and\n" +
+			"its run is followed to its end here, too. Ctrl-C only stops following; roost cancel stops it.\n\n" +
 			"A task that waits for a subtask goes on with that one first. PROMPT answers the\n" +
 			"question that the subtask asks; if it asks none, the subtask is given up, and the\n" +
 			"task goes on without it. Resumed by itself, a subtask that completes wakes the task\n" +
@@ -73,8 +88,27 @@ func (a *App) resumeCommand() *cobra.Command {
 			if len(words) > 0 {
 				words = words[1:]
 			}
+			if err := a.farFlags(cmd, &r); err != nil {
+				return err
+			}
 			req, err := a.request(cmd, &r, words)
 			if err != nil {
+				return err
+			}
+			if r.detach {
+				if len(args) == 0 || branch != "" {
+					return usage("roost resume --detach", "a task must be named, and a branch cannot be", "roost resume --detach ID")
+				}
+				req.Task = args[0]
+				return a.detach(cmd.Context(), req)
+			}
+			if r.far {
+				if len(args) == 0 || branch != "" {
+					return usage("roost resume --server", "a task must be named, and a branch cannot be", "roost resume ID  # roost fork ID --branch NAME makes a task of a branch")
+				}
+				req.Task = args[0]
+			}
+			if done, err := a.remotely(func(c *client.Client) error { return a.farRun(cmd.Context(), c, req) }); done {
 				return err
 			}
 			return a.withEngine(cmd.Context(), func(s *store.Store, e *engine.Engine) error {
@@ -112,6 +146,26 @@ func (a *App) continueCommand() *cobra.Command {
 			if req.Workspace != "" {
 				folder = req.Workspace
 			}
+			if r.detach {
+				if err := a.farFlags(cmd, &r); err != nil {
+					return err
+				}
+				if req.Task, err = a.newestOf(cmd.Context(), folder); err != nil {
+					return err
+				}
+				return a.detach(cmd.Context(), req)
+			}
+			if err := a.farFlags(cmd, &r); err != nil {
+				return err
+			}
+			if r.far {
+				if req.Task, err = a.newestOf(cmd.Context(), folder); err != nil {
+					return err
+				}
+			}
+			if done, err := a.remotely(func(c *client.Client) error { return a.farRun(cmd.Context(), c, req) }); done {
+				return err
+			}
 			return a.withEngine(cmd.Context(), func(s *store.Store, e *engine.Engine) error {
 				found, err := s.List(cmd.Context(), store.Filter{Workspace: folder, Sort: "newest", Limit: 1})
 				if err != nil {
@@ -130,10 +184,10 @@ func (a *App) continueCommand() *cobra.Command {
 	return cmd
 }
 
-// resume continues a task, which keeps what was not given again. A task of another
+// resumeHere continues a task, which keeps what was not given again. A task of another
 // tool that never ran here gets the settings of a new one, as far as it has none
 // of its own.
-func (a *App) resume(cmd *cobra.Command, r *runFlags, s *store.Store, e *engine.Engine, req engine.Request) error {
+func (a *App) resumeHere(cmd *cobra.Command, r *runFlags, s *store.Store, e *engine.Engine, req engine.Request) error {
 	ctx := cmd.Context()
 	preset, err := a.presets(cmd)
 	if err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/roost-dev/roost/catalog"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
@@ -113,6 +115,9 @@ func amount(flag, text string) (*money.USD, error) {
 }
 
 func (a *App) search(cmd *cobra.Command, q store.SearchQuery) error {
+	if done, err := a.remotely(func(c *client.Client) error { return a.farSearch(cmd.Context(), c, q) }); done {
+		return err
+	}
 	s, err := a.open()
 	if err != nil {
 		return err
@@ -143,11 +148,11 @@ func (a *App) search(cmd *cobra.Command, q store.SearchQuery) error {
 	if len(got.Items) == 0 {
 		a.noSource(q.Filter.Source, got.Sources)
 	}
-	return a.showHits(cmd, s, got)
+	return a.showHits(cmd.Context(), got, namesOf(s))
 }
 
 // showHits prints hits below their tasks.
-func (a *App) showHits(cmd *cobra.Command, s *store.Store, got store.SearchResult) error {
+func (a *App) showHits(ctx context.Context, got store.SearchResult, name namer) error {
 	var tasks []store.Summary
 	for i, h := range got.Items {
 		if i == 0 || got.Items[i-1].Task.Path != h.Task.Path {
@@ -155,7 +160,7 @@ func (a *App) showHits(cmd *cobra.Command, s *store.Store, got store.SearchResul
 		}
 	}
 	if len(tasks) > 0 {
-		names, err := shortNames(cmd.Context(), s, tasks)
+		names, err := name(ctx, tasks)
 		if err != nil {
 			return err
 		}

@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/netip"
 	"strings"
@@ -13,9 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/redact"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/server"
 )
 
@@ -23,23 +20,31 @@ type serveFlags struct {
 	listen, cert, key string
 	hosts             []string
 	fresh             bool
+	work              workFlags
 }
 
 func (a *App) serveCommand() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the tasks over HTTP, for reading and following",
-		Long: "Serve the tasks of all sources over HTTP, for programs and browsers of this machine: lists, tasks,\n" +
-			"messages, search, usage, and the events of a task as they come, also of one that runs in another\n" +
-			"terminal. The routes are told by GET /openapi.json. This version only reads: starting, answering\n" +
-			"and changing tasks is not served yet.\n\n" +
+		Short: "Serve the tasks over HTTP, and run them",
+		Long: "Serve the tasks of all sources over HTTP, for programs, browsers and other terminals of this\n" +
+			"machine: they are listed, shown, started, continued, answered and followed; GET /openapi.json\n" +
+			"tells the routes. A task goes on whoever comes and goes. As many runs as --max-runs work at a\n" +
+			"time, the others wait in a queue that outlives the server. Where a person must be asked, the\n" +
+			"question stays open for as long as it takes: after --hold the run lets its task go, and goes\n" +
+			"on with the answer.\n\n" +
 			"Every request needs the token, which lies in server/token below the root and stays the same over\n" +
 			"restarts, or the cookie that the log-in link sets, once. Beyond this machine nothing is served\n" +
-			"without TLS. With --json the first line is {\"url\",\"token\",\"login_url\"}; without, the token is\n" +
-			"never printed. The log goes to stderr, -v tells of every request, and secrets in it are masked.\n\n" +
-			"Ctrl-C or SIGTERM ends it: followers are told and can go on after the next start where they were.",
-		Example: "  roost serve\n  roost serve --listen 127.0.0.1:0 --json\n" +
+			"without TLS, and web pages of other origins may ask only where --cors-origin names them. With\n" +
+			"--json the first line is {\"url\",\"token\",\"login_url\"}; without, the token is never printed.\n" +
+			"The log goes to stderr: runs, and who changed or answered what, never what was said; -v tells of\n" +
+			"every request. GET /metrics is for Prometheus.\n\n" +
+			"Ctrl-C, SIGTERM or `roost server stop` end it: nothing more is started, runs that work are finished\n" +
+			"for as long as --drain-timeout and interrupted then, saved; queued and waiting ones are taken up by the\n" +
+			"next server. A second signal ends it at once, which loses nothing that was acknowledged either.\n" +
+			"A root has one server at a time; `roost server status` tells of it.",
+		Example: "  roost serve\n  roost serve --listen 127.0.0.1:0 --json\n  roost serve --max-runs 4 --auto-resume\n" +
 			"  curl -N -H \"Authorization: Bearer $(cat ROOT/server/token)\" 'http://127.0.0.1:7878/v1/tasks/ID/events?after=0'",
 		Args: count(0, 0, "roost serve"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, f) },
@@ -50,13 +55,14 @@ func (a *App) serveCommand() *cobra.Command {
 	fl.StringVar(&f.cert, "tls-cert", "", "`file` with the certificate chain (PEM)")
 	fl.StringVar(&f.key, "tls-key", "", "`file` with the certificate's key (PEM)")
 	fl.BoolVar(&f.fresh, "new-token", false, "make a new token: who has the old one, or a log-in, is out")
+	f.work.add(cmd)
 	for _, name := range []string{"listen", "host"} {
 		complete(cmd, name, cobra.NoFileCompletions)
 	}
 	return cmd
 }
 
-// serve answers until a signal ends it.
+// serve answers until a signal or a request ends it.
 func (a *App) serve(cmd *cobra.Command, f serveFlags) error {
 	host, _, err := net.SplitHostPort(f.listen)
 	if err != nil {
@@ -66,45 +72,63 @@ func (a *App) serve(cmd *cobra.Command, f serveFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := a.settle(cmd); err != nil {
+		return err
+	}
+	if err := f.work.check(); err != nil {
+		return err
+	}
 	s, err := a.open()
 	if err != nil {
 		return err
 	}
-	stop := a.stopper(cmd.Context())
+	stop := a.stopperTelling(cmd.Context(), a.draining)
 	defer stop.undo()
 	// Before the token: where nothing can be served, nothing is made.
-	l, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", f.listen)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return &Failure{Exit: ExitBusy, Code: "address_in_use", Status: 409, What: "listen on " + f.listen, Why: "another program listens there, maybe another roost serve",
-			Try: "roost serve --listen 127.0.0.1:0  # any free port"}
-	}
+	l, err := a.listen(cmd.Context(), s.Root(), f.listen)
 	if err != nil {
-		return &Failure{Exit: ExitConfig, Code: "configuration", What: "listen on " + f.listen, Why: err.Error(), Try: "roost serve --listen 127.0.0.1:7878"}
+		return err
 	}
 	if bound, _, err := net.SplitHostPort(l.Addr().String()); config == nil && (err != nil || !loopback(bound)) {
 		return errors.Join(f.open(), l.Close()) // localhost is another machine's address here
 	}
-	token, err := server.Token(s.Root(), f.fresh)
+	claim, err := server.NewClaim(s.Root())
 	if err != nil {
-		return errors.Join(&Failure{Exit: ExitConfig, Code: "configuration", What: "get the server's token", Why: err.Error(), Try: "roost serve --new-token"}, l.Close())
+		return errors.Join(serverRuns(err), l.Close())
 	}
-	srv, err := server.New(server.Options{
-		Store: s, Token: token, Hosts: append([]string{host}, f.hosts...), TLS: config, Cert: leaf,
-		Log: a.log(token), Now: a.Now, Version: report.VersionOf(Version),
-	})
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
-	if err := a.greet(l.Addr().String(), host, config != nil, token, srv); err != nil {
-		return errors.Join(err, l.Close())
-	}
-	if err := srv.Serve(stop.ctx, l); err != nil {
+	err = a.serveOn(cmd.Context(), serving{stop: stop, store: s, listener: l, claim: claim, tls: config, cert: leaf, host: host, flags: f})
+	if err = errors.Join(err, claim.Release()); err != nil {
 		return err
 	}
 	if code := stop.exit(); code != 0 {
 		return &Failure{Exit: code, Code: "stopped", What: "the server was stopped", Why: "a signal asked for it; nothing is lost", Try: "roost serve"}
 	}
 	return nil
+}
+
+// listen takes the address.
+func (a *App) listen(ctx context.Context, root, address string) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		if p, there := server.Present(root); there == nil {
+			return nil, serverRuns(&server.TakenError{By: p})
+		}
+		return nil, &Failure{Exit: ExitBusy, Code: "address_in_use", Status: 409, What: "listen on " + address, Why: "another program listens there, maybe another roost serve",
+			Try: "roost serve --listen 127.0.0.1:0  # any free port"}
+	case err != nil:
+		return nil, &Failure{Exit: ExitConfig, Code: "configuration", What: "listen on " + address, Why: err.Error(), Try: "roost serve --listen 127.0.0.1:7878"}
+	}
+	return l, nil
+}
+
+// serverRuns is the refusal to start a second server of a root. Other errors stay.
+func serverRuns(err error) error {
+	var taken *server.TakenError
+	if !errors.As(err, &taken) {
+		return err
+	}
+	return &Failure{Exit: ExitBusy, Code: "server_running", Status: 409, What: "start the server", Why: taken.Error(), Try: "roost server status  # roost server stop ends it"}
 }
 
 // secure reads the certificate, and refuses what would put the token on a wire in the
@@ -140,20 +164,24 @@ func loopback(host string) bool {
 	return err == nil && addr.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// greet prints where the server is.
-func (a *App) greet(addr, host string, secure bool, token string, srv *server.Server) error {
+// address is the URL by which a server is reached.
+func address(addr, host string, secure bool) (string, error) {
 	scheme := "http://"
 	if secure {
 		scheme = "https://"
 	}
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return fmt.Errorf("print the address: %w", err)
+		return "", fmt.Errorf("find the server's address: %w", err)
 	}
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
 		host = "localhost" // all addresses of this machine
 	}
-	url := scheme + net.JoinHostPort(host, port)
+	return scheme + net.JoinHostPort(host, port), nil
+}
+
+// greet prints where the server is.
+func (a *App) greet(url, token string, srv *server.Server) error {
 	if a.flags.json {
 		return encode(a.Out, struct {
 			URL   string `json:"url"`
@@ -166,35 +194,4 @@ func (a *App) greet(addr, host string, secure bool, token string, srv *server.Se
 	}
 	a.say("for programs the token lies in server/token below the root; Ctrl-C ends the server")
 	return nil
-}
-
-// log is the server's log on stderr: its own words with -v only, trouble always, JSON
-// with --json. Secrets are masked whatever holds them.
-func (a *App) log(token string) *slog.Logger {
-	secrets := []redact.Known{{Kind: "token", Value: token}}
-	for _, p := range engine.Providers() {
-		for _, name := range engine.KeyVariables(p) {
-			if v := a.Env(name); v != "" {
-				secrets = append(secrets, redact.Known{Value: v})
-			}
-		}
-	}
-	masks := redact.New(secrets...)
-	o := &slog.HandlerOptions{Level: slog.LevelInfo, ReplaceAttr: func(_ []string, at slog.Attr) slog.Attr {
-		if at.Value.Kind() == slog.KindString {
-			text, _ := masks.String(at.Value.String())
-			at.Value = slog.StringValue(text)
-		}
-		return at
-	}}
-	switch {
-	case a.flags.verbose:
-		o.Level = slog.LevelDebug
-	case a.flags.quiet:
-		o.Level = slog.LevelWarn
-	}
-	if a.flags.json {
-		return slog.New(slog.NewJSONHandler(a.Err, o))
-	}
-	return slog.New(slog.NewTextHandler(a.Err, o))
 }

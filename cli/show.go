@@ -11,16 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
 
-// page is how many messages a terminal gets when nothing else was asked for, and
-// bodyLines how many lines of each tool output.
-const (
-	page      = 20
-	bodyLines = 12
-)
+// page is how many messages a terminal gets when nothing else was asked for.
+const page = 20
 
 type showFlags struct {
 	ui, api, effective, journal, usage, tree, context bool
@@ -55,6 +52,9 @@ func (a *App) showCommand() *cobra.Command {
 			}
 			if !cmd.Flags().Changed("tail") && a.OutTTY && !a.flags.json {
 				f.tail = page
+			}
+			if done, err := a.remotely(func(c *client.Client) error { return a.farShow(cmd.Context(), c, args[0], f) }); done {
+				return err
 			}
 			s, err := a.open()
 			if err != nil {
@@ -107,30 +107,30 @@ func (a *App) showTask(ctx context.Context, v *store.View, f showFlags) error {
 	case f.usage:
 		return a.showUsage(v)
 	case f.api && why != "":
-		return a.showStandIn(v, made, why, f, view.API)
+		return a.showStandIn(v, made, why, f)
 	case f.api:
-		return a.showHistory(v, v.State.API(), f, view.API)
+		return a.showHistory(v, v.State.API(), f)
 	case f.effective:
 		sent, err := a.effective(v)
 		if err != nil {
 			return err
 		}
 		from, to := window(len(sent), f)
-		return a.printHistory(v, elements(sent[from:to], from), from, f, view.API)
+		return a.printHistory(v, elements(sent[from:to], from), from, f)
 	case f.ui && why != "":
-		return a.showStandIn(v, made, why, f, view.UI)
+		return a.showStandIn(v, made, why, f)
 	case f.ui:
-		return a.showHistory(v, v.State.UI(), f, view.UI)
+		return a.showHistory(v, v.State.UI(), f)
 	case a.flags.json:
 		return encode(a.Out, v.Summary, false)
 	}
-	if err := a.header(v); err != nil {
+	if err := a.header(v.Summary, openTexts(v)); err != nil {
 		return err
 	}
 	if why != "" {
-		return a.showStandIn(v, made, why, f, view.UI)
+		return a.showStandIn(v, made, why, f)
 	}
-	return a.showHistory(v, v.State.UI(), f, view.UI)
+	return a.showHistory(v, v.State.UI(), f)
 }
 
 // beforeNumber reads --before; 0 when it was not given.
@@ -157,9 +157,17 @@ func window(n int, f showFlags) (from, to int) {
 	return from, to
 }
 
+// openTexts are the questions that a task asks.
+func openTexts(v *store.View) (out []string) {
+	for _, q := range v.State.Questions {
+		out = append(out, q.Text)
+	}
+	return out
+}
+
 // header is the task in a few lines.
-func (a *App) header(v *store.View) error {
-	t, style := v.Summary, a.outStyle()
+func (a *App) header(t store.Summary, questions []string) error {
+	style := a.outStyle()
 	out := bufio.NewWriter(a.Out)
 	room := 2 * a.columns() // the first message says all of it
 	if room == 0 {
@@ -190,8 +198,8 @@ func (a *App) header(v *store.View) error {
 	for _, d := range t.Damaged {
 		fmt.Fprintln(out, style.Paint(view.Bad, display.OneLine(fmt.Sprintf("damaged: %s: %s; recovered: %s", d.File, d.Problem, d.Recovered))))
 	}
-	for _, q := range v.State.Questions {
-		fmt.Fprintln(out, style.Paint(view.Asked, display.OneLine("open question: "+q.Text)))
+	for _, text := range questions {
+		fmt.Fprintln(out, style.Paint(view.Asked, display.OneLine("open question: "+text)))
 	}
 	fmt.Fprintln(out)
 	return flushed(out)
@@ -202,6 +210,10 @@ func (a *App) showUsage(v *store.View) error {
 	if a.flags.json {
 		return encode(a.Out, u, false)
 	}
+	return a.printUsage(u)
+}
+
+func (a *App) printUsage(u store.Usage) error {
 	cost := "unknown"
 	if u.Cost != nil {
 		cost = "$" + u.Cost.String()

@@ -177,7 +177,7 @@ func TestDoubledSignalIsOne(t *testing.T) {
 // The loser of two programs is told who has the task, and changes nothing.
 func TestBusyTaskNamesItsHolder(t *testing.T) {
 	t.Parallel()
-	s := newSandbox(t)
+	s := newSandbox(t).unreachable()
 	b, _ := s.busy("")
 	id := s.list()[0].ID
 	holder := fmt.Sprint(b.cmd.Process.Pid)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
@@ -43,6 +44,9 @@ func (a *App) sourcesCommand() *cobra.Command {
 }
 
 func (a *App) sourcesList(ctx context.Context) error {
+	if done, err := a.remotely(func(c *client.Client) error { return a.farSources(ctx, c) }); done {
+		return err
+	}
 	s, err := a.open()
 	if err != nil {
 		return err

@@ -23,12 +23,12 @@ func standIn(v *store.View, f showFlags) (made []json.RawMessage, why string, er
 }
 
 // showStandIn prints what stands in for a history, marked as such.
-func (a *App) showStandIn(v *store.View, made []json.RawMessage, why string, f showFlags, item func([]byte, int) view.Item) error {
+func (a *App) showStandIn(v *store.View, made []json.RawMessage, why string, f showFlags) error {
 	if a.flags.json {
 		a.warn(why)
 	} else if _, err := fmt.Fprintln(a.Out, a.outStyle().Paint(view.Bad, why)); err != nil {
 		return fmt.Errorf("print the task: %w", err)
 	}
 	from, to := window(len(made), f)
-	return a.printHistory(v, elements(made[from:to], from), from, f, item)
+	return a.printHistory(v, elements(made[from:to], from), from, f)
 }

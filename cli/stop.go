@@ -45,8 +45,11 @@ const (
 // stopper listens from now on. It does so before a run starts: between its start
 // and its first event a signal would else end the process unsaved, and leave its
 // commands behind.
-func (a *App) stopper(ctx context.Context) *stopper {
-	s := newStopper(ctx, a.stopping)
+func (a *App) stopper(ctx context.Context) *stopper { return a.stopperTelling(ctx, a.stopping) }
+
+// stopperTelling is stopper with other words for the first signal.
+func (a *App) stopperTelling(ctx context.Context, tell func()) *stopper {
+	s := newStopper(ctx, tell)
 	ch := make(chan os.Signal, 2)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // under nohup it stays ignored

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
@@ -35,6 +36,9 @@ func (a *App) trashCommand() *cobra.Command {
 }
 
 func (a *App) trashList(cmd *cobra.Command, _ []string) error {
+	if done, err := a.remotely(func(c *client.Client) error { return a.farTrash(cmd.Context(), c) }); done {
+		return err
+	}
 	s, err := a.open()
 	if err != nil {
 		return err
@@ -49,6 +53,10 @@ func (a *App) trashList(cmd *cobra.Command, _ []string) error {
 			Next  *string         `json:"next_cursor"`
 		}{Items: found}, false)
 	}
+	return a.showTrash(found)
+}
+
+func (a *App) showTrash(found []store.Trashed) error {
 	width := 0
 	for _, t := range found {
 		width = max(width, display.Columns(display.OneLine(t.Name)))
@@ -82,6 +90,9 @@ func (a *App) when(stamp *string) string {
 }
 
 func (a *App) trashRestore(cmd *cobra.Command, args []string) error {
+	if done, err := a.remotely(func(c *client.Client) error { return a.farRestore(cmd.Context(), c, args) }); done {
+		return err
+	}
 	s, err := a.open()
 	if err != nil {
 		return err
@@ -140,6 +151,9 @@ func (a *App) purgeCommand() *cobra.Command {
 			if all == (len(args) > 0) {
 				return usage("roost trash purge", "it needs either ids or --all", "roost trash purge ID  # or --all")
 			}
+			if done, err := a.remotely(func(c *client.Client) error { return a.farPurge(cmd, c, args, yes) }); done {
+				return err
+			}
 			return a.withEngine(cmd.Context(), func(s *store.Store, e *engine.Engine) (err error) {
 				var chosen []store.Trashed
 				if all {
@@ -175,11 +189,7 @@ func (a *App) purge(cmd *cobra.Command, e *engine.Engine, chosen []store.Trashed
 		if a.flags.json {
 			continue
 		}
-		line := "purged " + display.OneLine(t.Name) + "  " + display.Cut(display.OneLine(t.Title), 60)
-		if t.Hidden {
-			line += "  (its folder was not touched and stays hidden)"
-		}
-		if err = a.println(line); err != nil {
+		if err = a.tellPurged(t); err != nil {
 			break
 		}
 	}
@@ -194,6 +204,14 @@ func (a *App) purge(cmd *cobra.Command, e *engine.Engine, chosen []store.Trashed
 		a.say("the trash is empty")
 	}
 	return err
+}
+
+func (a *App) tellPurged(t store.Trashed) error {
+	line := "purged " + display.OneLine(t.Name) + "  " + display.Cut(display.OneLine(t.Title), 60)
+	if t.Hidden {
+		line += "  (its folder was not touched and stays hidden)"
+	}
+	return a.println(line)
 }
 
 // consent asks before bytes are removed. Only a whole yes is one.

@@ -27,8 +27,12 @@ func (a *App) showTree(ctx context.Context, s *store.Store, ref store.Ref) error
 	if a.flags.json {
 		return encode(a.Out, got.Branch(), false)
 	}
-	f := family{got.Tasks, got.Depths}
-	names, err := shortNames(ctx, s, f.tasks)
+	return a.drawTree(ctx, family{got.Tasks, got.Depths}, namesOf(s))
+}
+
+// drawTree prints a family.
+func (a *App) drawTree(ctx context.Context, f family, name namer) error {
+	names, err := name(ctx, f.tasks)
 	if err != nil {
 		return err
 	}

@@ -3,11 +3,13 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
@@ -65,6 +67,9 @@ func (a *App) undoCommand(redo bool) *cobra.Command {
 }
 
 func (a *App) undo(cmd *cobra.Command, id string, o store.UndoOptions) error {
+	if done, err := a.remotely(func(c *client.Client) error { return a.farUndo(cmd, c, id, o) }); done {
+		return err
+	}
 	return a.withEngine(cmd.Context(), func(_ *store.Store, e *engine.Engine) error { return a.undoBy(cmd, e, id, o) })
 }
 
@@ -101,17 +106,7 @@ func (a *App) undoBy(cmd *cobra.Command, e *engine.Engine, id string, o store.Un
 		}
 	}
 	if a.flags.json {
-		out := struct {
-			store.Deeds
-			DryRun  bool                  `json:"dry_run"`
-			Undone  *store.Deed           `json:"undone"`
-			Redone  *store.Deed           `json:"redone"`
-			Restore *engine.RestoreResult `json:"restore,omitempty"`
-		}{Deeds: task, DryRun: o.DryRun, Restore: files}
-		if out.Undone = &deed; o.Redo {
-			out.Undone, out.Redone = nil, &deed
-		}
-		return encode(a.Out, out, false)
+		return encode(a.Out, report.UndoneOf(deed, task, files, o), false)
 	}
 	return errors.Join(a.tellUndo(did, deed, task, o), a.tellKept(files))
 }
@@ -165,6 +160,9 @@ func (a *App) listDeeds(cmd *cobra.Command, args []string, limit int) error {
 	if limit < 0 {
 		return usage("roost undo --limit", "a limit cannot be negative", "roost undo --list --limit 20")
 	}
+	if done, err := a.remotely(func(c *client.Client) error { return a.farDeeds(cmd.Context(), c, args, strconv.Itoa(limit)) }); done {
+		return err
+	}
 	s, err := a.open()
 	if err != nil {
 		return err
@@ -182,6 +180,10 @@ func (a *App) listDeeds(cmd *cobra.Command, args []string, limit int) error {
 	if a.flags.json {
 		return encode(a.Out, report.PageOf(all, ""), false)
 	}
+	return a.showDeeds(all)
+}
+
+func (a *App) showDeeds(all []store.Deeds) error {
 	rows := 0
 	for _, d := range all {
 		title := display.Cut(display.OneLine(d.Task.Title), 60)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
@@ -40,6 +41,9 @@ func (a *App) usageCommand() *cobra.Command {
 			}
 			f.Workspace = a.folder(f.Workspace)
 			f.Zone = a.Now().Location()
+			if done, err := a.remotely(func(c *client.Client) error { return a.farUsage(cmd.Context(), c, by, f) }); done {
+				return err
+			}
 			s, err := a.open()
 			if err != nil {
 				return err

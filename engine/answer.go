@@ -30,15 +30,39 @@ func (a asker) Ask(ctx context.Context, q task.QuestionOpened) (Answer, error) {
 		r.touch() // the clock starts anew: the person's time was not the run's
 	}()
 	r.asks(q)
+	r.accept() // what led to the question is on disk
+	r.engine.dispatch()
+	var over <-chan time.Time
+	if r.hold > 0 {
+		timer := time.NewTimer(r.hold)
+		defer timer.Stop()
+		over = timer.C
+	}
 	select {
 	case answer := <-ch:
-		if answer.By == stopAnswer {
-			return Answer{}, agent.ErrStop
-		}
-		return answer, nil
+		return given(answer)
 	case <-ctx.Done():
 		return Answer{}, context.Cause(ctx)
+	case <-over:
+	case <-r.released:
 	}
+	// Nobody waits here any more. An answer that was taken meanwhile counts.
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.answers, q.Question)
+	select {
+	case answer := <-ch:
+		return given(answer)
+	default:
+		return Answer{}, agent.ErrNobody
+	}
+}
+
+func given(answer Answer) (Answer, error) {
+	if answer.By == stopAnswer {
+		return Answer{}, agent.ErrStop
+	}
+	return answer, nil
 }
 
 // await makes a place for a question's answer, or gives the one that is there: the

@@ -9,6 +9,7 @@ package engine
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/task"
@@ -21,6 +22,7 @@ type Request struct {
 	Text   string
 	Images []string // data URLs
 	Yes    bool     // continue without further words
+	Title  string   // of a new task; "" = by its words
 
 	Workspace string // absolute folder
 	Mode      string
@@ -51,10 +53,21 @@ type Request struct {
 	Origin      string // cli, api, web, editor
 	Interactive bool   // somebody listens to questions and will call Answer
 
+	// RunID is what the run is called; "" = a new name. The name of a run that is queued or
+	// waits goes on with that one. NewTask is what a new task is called.
+	RunID   string
+	NewTask string
+	// Hold is how long an interactive run waits for a person before it lets its task go, as
+	// waiting; 0 = until somebody answers.
+	Hold time.Duration
+
 	// StandIn is a profile or provider to use where the task's own profile is not
 	// known; the task keeps its profile's name.
 	StandIn  string
 	keepName bool // Profile is such a stand-in
+
+	answer   *Answer // to question, which the task waits with
+	question string
 }
 
 // Event is one thing that happened, as every stream shows it.
@@ -65,6 +78,9 @@ type Event struct {
 	Run  string // "" when it belongs to no run
 	Seq  uint64 // 0 for live deltas
 	At   int64  // Unix milliseconds
+	// Behind is the newest commit of the task when a live event was said: it comes behind
+	// that one's events, and before the next one's. 0 = nobody knows.
+	Behind uint64
 	// Depth is how far below the run whose stream this is the event's task stands: 0 for
 	// that run's own.
 	Depth int

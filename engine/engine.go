@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/agent/spool"
 	"github.com/roost-dev/roost/llm/catalogue"
@@ -26,6 +24,15 @@ import (
 type Options struct {
 	Now    func() int64 // Unix milliseconds; nil = the clock
 	Config Config       // without Keys: from the environment
+	// MaxRuns is how many runs may work at once; more wait in the queue, which holds at most
+	// MaxQueue. Those that wait for a person do not count. 0 = 8 and 1000.
+	MaxRuns, MaxQueue int
+	// Hold is how long a run waits for a person before it lets its task go, as waiting: of
+	// runs that the desk starts. 0 = 10 minutes, negative = until somebody answers.
+	Hold time.Duration
+	// Observe is told of each durable event of every run of this process, in each run's
+	// order, before those who follow the run. It must be quick. nil: nobody.
+	Observe func(Event)
 }
 
 // Config is what the user has set up outside any task.
@@ -88,6 +95,7 @@ type Engine struct {
 	ledger ledger
 	closed bool
 	wait   sync.WaitGroup
+	desk   desk
 }
 
 // ErrClosed: the engine is shutting down and starts nothing more.
@@ -107,11 +115,8 @@ func New(s *store.Store, o Options) *Engine {
 // Start starts or continues a task and returns once its input is durable or the
 // reason why not is known. ctx bounds only starting; the run lives on.
 func (e *Engine) Start(ctx context.Context, r Request) (*Run, error) {
-	e.mu.Lock()
-	closed := e.closed
-	e.mu.Unlock()
-	if closed {
-		return nil, ErrClosed
+	if err := e.admits(); err != nil {
+		return nil, err
 	}
 	run, err := e.prepare(ctx, r)
 	if err != nil {
@@ -155,7 +160,11 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, told, err := e.sticky(ref, view.State.Settings, r)
+	has := view.State.Settings
+	if queued := view.State.Run; queued.Waits() && queued.ID == r.RunID {
+		has = queued.Settings // it was settled when it was queued
+	}
+	r, told, err := e.sticky(ref, has, r)
 	var said words
 	if err == nil {
 		said, err = e.divert(ctx, latest, view, r)
@@ -163,12 +172,12 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, errors.Join(err, view.Close())
 	}
-	settings, err := e.settings(view.State.Settings, r)
+	settings, err := e.settings(has, r)
 	foreign := view.Log == nil
 	if err := errors.Join(err, view.Close()); err != nil {
 		return nil, err
 	}
-	settings, served := e.byMode(view.State.Settings, settings, r)
+	settings, served := e.byMode(has, settings, r)
 	parts, err := e.parts(settings)
 	if err == nil {
 		err = parts.enter(&settings, r)
@@ -198,25 +207,12 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 	if r.Text == "" && len(r.Images) == 0 {
 		return nil, &ConfigError{What: "start a task", Why: "there is no prompt", Try: `roost run "what to do"`}
 	}
-	settings, err := e.settings(task.Settings{}, r)
+	settings, parts, err := e.fresh(r)
 	if err != nil {
 		return nil, err
-	}
-	settings, served := e.byMode(task.Settings{}, settings, r)
-	parts, err := e.parts(settings)
-	if err == nil {
-		err = parts.enter(&settings, r)
-	}
-	if err != nil {
-		return nil, err
-	}
-	parts.notes = append(parts.notes, served...)
-	origin := r.Origin
-	if origin == "" {
-		origin = "api"
 	}
 	owned, err := e.store.Create(ctx, task.Created{
-		Origin: origin, Number: 1, CreatedAt: e.opt.Now(), Settings: settings,
+		Task: r.NewTask, Title: r.Title, Origin: originOf(r), Number: 1, CreatedAt: e.opt.Now(), Settings: settings,
 	})
 	if err != nil {
 		return nil, err
@@ -224,6 +220,21 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 	run := e.newRun(owned, settings, parts, r)
 	run.words.own = agent.Input{Text: r.Text, Images: r.Images, Yes: r.Yes}
 	return run, nil
+}
+
+// fresh are the settings of a new task, and what its first run works with.
+func (e *Engine) fresh(r Request) (task.Settings, parts, error) {
+	settings, err := e.settings(task.Settings{}, r)
+	if err != nil {
+		return settings, parts{}, err
+	}
+	settings, served := e.byMode(task.Settings{}, settings, r)
+	parts, err := e.parts(settings)
+	if err == nil {
+		err = parts.enter(&settings, r)
+	}
+	parts.notes = append(parts.notes, served...)
+	return settings, parts, err
 }
 
 // parts are what a run works with.
@@ -260,13 +271,18 @@ func (e *Engine) parts(s task.Settings) (parts, error) {
 }
 
 func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, r Request) *Run {
-	id := uuid.NewString()
+	id := r.RunID
+	if id == "" {
+		id = runID(t.Ref.ID)
+	}
 	t.By(id)
+	below := r // what holds for subtasks
+	below.RunID, below.NewTask, below.answer = "", "", nil
 	ctx, cancel := context.WithCancelCause(context.Background())
 	dir, err := spool.Make("")
 	run := &Run{
 		ID: id, TaskID: t.Ref.ID, engine: e, task: t, ctx: ctx, cancel: cancel,
-		done: make(chan struct{}), stream: newStream(dir), spool: dir, spoolErr: err, interactive: r.Interactive,
+		done: make(chan struct{}), accepted: make(chan struct{}), released: make(chan struct{}), hold: r.Hold, stream: newStream(dir), spool: dir, spoolErr: err, interactive: r.Interactive,
 		answers: map[string]*place{}, limits: s.Limits, active: make(chan struct{}, 1),
 		req: r, settled: make(chan struct{}), budget: e.shared(t, s.Limits, r),
 	}
@@ -277,14 +293,15 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, r Request) *Run
 	run.found = append(append(append(run.found, p.notes...), e.priceless(s, p, r)...), e.endStrays(t.Ref)...)
 	run.agent = &agent.Agent{
 		Task: recorder{t, run, purse}, Provider: p.provider.llm, Model: p.model, Tools: e.tools(t.Ref.ID), Offer: e.offer(), Outputs: historytool.Beside(t.Ref.Dir), Workspace: p.workspace,
-		World: e.world(t.Ref, p.workspace, run.mode), Policy: policy(s), Asker: asker{run}, Attended: r.Interactive, Live: run.live, Now: e.opt.Now, Zone: e.opt.Config.Zone,
+		World: e.world(t.Ref, p.workspace, run.mode), Policy: policy(s), Asker: asker{run}, Attended: r.Interactive, Live: run.live, Accepted: run.accept, Now: e.opt.Now, Zone: e.opt.Config.Zone,
 		RunID: id, Settings: s, Head: gitHead(p.workspace.Root()), SpoolDir: dir,
-		Masks: p.provider.masks, Notice: run.notice, Expect: run.expect, Shared: run.budget.limit(), Subtasks: &family{run, r}, Others: e.others(p.workspace.Root(), t.Ref.ID),
+		Masks: p.provider.masks, Notice: run.notice, Expect: run.expect, Shared: run.budget.limit(), Subtasks: &family{run, below}, Others: e.others(p.workspace.Root(), t.Ref.ID),
 		Modes: &p.modes, Rules: e.userRules(p.workspace.Root()), Skills: e.skills(p.workspace.Root()).In, Serve: e.serve(r),
 	}
 	if kept := e.checkpoints(t, p.workspace, r); kept != nil {
 		run.kept, run.agent.Checkpoints = kept, kept
 	}
+	run.stream.air = e.air
 	run.equip(p, t)
 	return run
 }
@@ -311,7 +328,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		}
 	}
 	done := make(chan struct{})
-	go func() { e.wait.Wait(); close(done) }()
+	go func() { e.wait.Wait(); e.shutDesk(); close(done) }()
 	select {
 	case <-done:
 		return nil

@@ -48,3 +48,27 @@ func (r *Run) watchIdle(ctx context.Context, limit time.Duration) {
 		}
 	}
 }
+
+// watchTotal ends the run when it took limit, without the time in which it waited for a
+// person. It returns when ctx ends.
+func (r *Run) watchTotal(ctx context.Context, limit time.Duration) {
+	step := min(max(limit/20, 5*time.Millisecond), time.Second)
+	tick := time.NewTicker(step)
+	defer tick.Stop()
+	used, last := time.Duration(0), time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			if !r.asking() {
+				used += now.Sub(last)
+			}
+			last = now
+			if used >= limit {
+				r.cancel(agent.ErrTimeout)
+				return
+			}
+		}
+	}
+}

@@ -19,3 +19,5 @@ func (reading) PutBlob(context.Context, []byte) (string, error) { return "", err
 func (reading) PutBlobFile(context.Context, string) (string, int64, error) {
 	return "", 0, errReading
 }
+func (reading) TakeIn() error                         { return nil }
+func (reading) Claim(string) (task.InputQueued, bool) { return task.InputQueued{}, false }

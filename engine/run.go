@@ -32,6 +32,11 @@ type Run struct {
 	cancel      context.CancelCauseFunc
 	done        chan struct{}
 	stream      *stream
+	accepted    chan struct{} // closed when its input is on disk
+	released    chan struct{} // closed when nobody is waited for any more
+	releaseOnce sync.Once
+	acceptOnce  sync.Once
+	hold        time.Duration // how long a person is waited for; 0 = until somebody answers
 	interactive bool
 	limits      task.Limits
 	found       []string // what the person should know first
@@ -76,14 +81,16 @@ func (r *Run) work(in agent.Input) {
 	for _, note := range r.found {
 		r.notice(note)
 	}
-	ctx, stop := r.timed()
 	var watch sync.WaitGroup
 	watchCtx, stopWatch := context.WithCancel(context.Background())
+	if limit := time.Duration(r.limits.TotalTimeoutMS) * time.Millisecond; limit > 0 {
+		watch.Go(func() { r.watchTotal(watchCtx, limit) })
+	}
 	if limit := time.Duration(r.limits.IdleTimeoutMS) * time.Millisecond; limit > 0 {
 		watch.Go(func() { r.watchIdle(watchCtx, limit) })
 	}
 	if r.spoolErr == nil {
-		r.outcome = r.agent.Run(ctx, in)
+		r.outcome = r.agent.Run(r.ctx, in)
 	}
 	r.unequip()
 	if r.kept != nil {
@@ -93,9 +100,10 @@ func (r *Run) work(in agent.Input) {
 	}
 	stopWatch()
 	watch.Wait()
-	stop()
-	last, told := r.task.State().Seq, len(r.task.Intakes())
-	if err := r.task.Close(context.Background()); err != nil {
+	told := len(r.task.Intakes())
+	err := r.task.Close(context.Background())
+	last := r.task.State().Seq
+	if err != nil {
 		r.notice(fmt.Sprintf("the task is saved in its journal, but its files are not up to date: %v", err))
 	}
 	for _, note := range intakes(r.task.Intakes()[told:]) {
@@ -104,14 +112,6 @@ func (r *Run) work(in agent.Input) {
 	r.stream.waitFor(last, 5*time.Second, pumped)
 	stopPump()
 	<-pumped
-}
-
-// timed bounds the run by its total time limit.
-func (r *Run) timed() (context.Context, context.CancelFunc) {
-	if r.limits.TotalTimeoutMS <= 0 {
-		return r.ctx, func() {}
-	}
-	return context.WithTimeoutCause(r.ctx, time.Duration(r.limits.TotalTimeoutMS)*time.Millisecond, agent.ErrTimeout)
 }
 
 // pump turns commits into events, in order, once they are durable.
@@ -140,7 +140,9 @@ func (r *Run) pump(ctx context.Context, from uint64) {
 			n.run = run // the store's own commit: it is no step of the agent
 		}
 		run = n.run
-		r.stream.add(c.Seq, render(r.TaskID, c, n))
+		events := render(r.TaskID, c, n)
+		r.engine.observe(events)
+		r.stream.add(c.Seq, events)
 	}
 }
 
@@ -165,6 +167,50 @@ func (r *Run) abandon() error {
 
 // Cancel stops the run, and the subtask that it waits for, within two seconds, saved, with no process left behind.
 func (r *Run) Cancel() { r.cancel(errors.New("cancelled by the user")) }
+
+// interrupt stops the run, and the subtask that it waits for: it is to be gone on with later.
+func (r *Run) interrupt() { r.cancel(agent.ErrDrained) }
+
+// Release lets the task go, as waiting, once the run waits for a person; one that does
+// already does so at once.
+func (r *Run) Release() { r.releaseOnce.Do(func() { close(r.released) }) }
+
+// Accepted returns when what the run was started with is on disk. An error is why it
+// never was: the run ended before.
+func (r *Run) Accepted(ctx context.Context) error {
+	select {
+	case <-r.accepted:
+		return nil
+	case <-r.done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-r.accepted:
+		return nil
+	default:
+	}
+	if r.outcome.Err != nil {
+		return r.outcome.Err
+	}
+	if r.outcome.State == "waiting" { // whether to begin at all
+		return nil
+	}
+	return fmt.Errorf("start a run of task %s: it ended before it began: %s", r.TaskID, r.outcome.Reason)
+}
+
+func (r *Run) accept() { r.acceptOnce.Do(func() { close(r.accepted) }) }
+
+// Enqueue gives words to the run, which takes them in with its next user turn. They are
+// on disk when it returns. store.ErrLetGo: the run has ended. store.ErrInputTaken: words of
+// that name are in its hands.
+func (r *Run) Enqueue(ctx context.Context, q task.InputQueued) error {
+	if err := r.task.Enqueue(ctx, q); err != nil {
+		return err
+	}
+	r.touch()
+	return nil
+}
 
 // Plan is what the first request was to send and to cost; nil before it.
 func (r *Run) Plan() *agent.Plan {
@@ -200,7 +246,7 @@ func (r *Run) tell(kind, text string) {
 	o.String("task_id", r.TaskID)
 	o.String("run_id", r.ID)
 	o.String("text", text)
-	r.stream.live(Event{Type: "notice", Task: r.TaskID, Run: r.ID, At: r.engine.opt.Now(), Data: o.Bytes()})
+	r.stream.live(Event{Type: "notice", Task: r.TaskID, Run: r.ID, Behind: r.head(), At: r.engine.opt.Now(), Data: o.Bytes()})
 }
 
 func (r *Run) live(d agent.Delta) {
@@ -220,5 +266,11 @@ func (r *Run) live(d agent.Delta) {
 	o.Int("ts", d.TS)
 	o.Int("offset", int64(d.Offset))
 	o.String("text", d.Text)
-	r.stream.live(Event{Type: d.Type, Task: r.TaskID, Run: r.ID, At: r.engine.opt.Now(), Data: o.Bytes()})
+	r.stream.live(Event{Type: d.Type, Task: r.TaskID, Run: r.ID, Behind: r.head(), At: r.engine.opt.Now(), Data: o.Bytes()})
+}
+
+// head is the newest commit, durable or not.
+func (r *Run) head() (seq uint64) {
+	r.task.View(func(s *task.State) { seq = s.Seq })
+	return seq
 }

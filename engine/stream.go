@@ -24,7 +24,8 @@ type stream struct {
 	seq    uint64  // the newest commit in them
 	ended  bool
 	ears   map[*ear]struct{}
-	up     *stream // that of the run which waits for this one: it hears all of this
+	air    func(Event) // hears live events too, without lagging behind
+	up     *stream     // that of the run which waits for this one: it hears all of this
 }
 
 // ear is one listener. Its channel only wakes it: what there is to hear lies in
@@ -144,6 +145,9 @@ func unread(e Event, err error) Event {
 
 // live offers an event to those who listen now.
 func (s *stream) live(e Event) {
+	if s.air != nil && e.Depth == 0 { // a subtask's own stream tells of it
+		s.air(e)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.up != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/roost-dev/roost/agent"
@@ -169,6 +170,9 @@ func (f *family) prepare(ctx context.Context, sub agent.Subtask, in agent.Input)
 		born := true
 		err := e.view(ctx, ref, func(v *store.View) error {
 			born = !newborn(v)
+			if has := v.State.Run; has.Rests() {
+				r.RunID = has.ID
+			}
 			if r.Profile != "" {
 				r.Mode = v.State.Settings.Mode // its own, not the profile's
 			}
@@ -268,7 +272,7 @@ func (r *Run) CancelAlone() { r.cancel(errAlone) }
 // of which its parent has not heard has nothing to go on with: it completes again, and
 // that wakes the parent.
 func (e *Engine) divert(ctx context.Context, ref store.Ref, v *store.View, r Request) (words, error) {
-	out := words{own: agent.Input{Text: r.Text, Images: r.Images, Yes: r.Yes}}
+	out := words{own: agent.Input{Text: r.Text, Images: r.Images, Yes: r.Yes, Answer: r.answer, Question: r.question}}
 	if !out.own.Given() {
 		return out, nil
 	}
@@ -355,15 +359,24 @@ func (e *Engine) wake(done *Run) {
 	failpoint.Hit("subtask.waking")
 	ctx := context.WithoutCancel(done.ctx)
 	var parent *store.Ref
+	run := ""
 	err := e.view(ctx, done.task.Ref, func(v *store.View) (err error) {
 		parent, err = e.waits(ctx, done.task.Ref, v.State)
 		return err
 	})
+	if err == nil && parent != nil {
+		err = e.view(ctx, *parent, func(v *store.View) error {
+			if v.State.Run.Rests() {
+				run = v.State.Run.ID
+			}
+			return nil
+		})
+	}
 	if err != nil || parent == nil {
 		return
 	}
 	r := Request{
-		Task: parent.Source + ":" + parent.ID, Interactive: done.interactive, Origin: done.req.Origin,
+		Task: parent.Source + ":" + parent.ID, RunID: run, Interactive: done.interactive, Hold: done.req.Hold, Origin: done.req.Origin,
 		MaxDayMicros: done.req.MaxDayMicros, StandIn: done.req.StandIn,
 	}
 	next, err := e.Start(ctx, r)
@@ -374,8 +387,26 @@ func (e *Engine) wake(done *Run) {
 	done.next = next
 }
 
-// Next is the run of the parent that this run's end has woken; nil when there is none.
-// It returns once that is known. The error says why a parent that waits was not woken.
+// again goes on with a task whose run was completed when words came that it could not
+// take in any more: they were acknowledged.
+func (e *Engine) again(done *Run) bool {
+	beside := func(q task.InputQueued) bool { return q.By != "" }
+	if done.outcome.State != "completed" || done.outcome.Err != nil || !slices.ContainsFunc(done.task.State().Queue, beside) {
+		return false
+	}
+	r := done.req
+	r.Task, r.Text, r.Images, r.Yes, r.RunID, r.NewTask = done.task.Ref.Source+":"+done.task.Ref.ID, "", nil, false, "", ""
+	next, err := e.Start(context.WithoutCancel(done.ctx), r)
+	if err != nil {
+		done.nextErr = fmt.Errorf("words came when the run had ended, and wait in the queue of task %s: %w", done.TaskID, err)
+	}
+	done.next = next
+	return true
+}
+
+// Next is the run that this run's end has started: of the parent that waited for its task,
+// or of the same task, for words that came at the last moment; nil when there is none.
+// It returns once that is known. The error says why there is none although there should be.
 func (r *Run) Next(ctx context.Context) (*Run, error) {
 	select {
 	case <-r.settled:
@@ -397,7 +428,8 @@ func (e *Engine) launch(run *Run) error {
 		e.mu.Lock()
 		delete(e.runs, run.ID)
 		e.mu.Unlock()
-		if alone {
+		e.dispatch()
+		if alone && !e.again(run) {
 			e.wake(run)
 		}
 		close(run.settled)

@@ -34,6 +34,8 @@ func play(role string) int {
 		switch role {
 		case "server":
 			err = playServer(s)
+		case "worker":
+			err = playWorker(s)
 		case "writer":
 			err = playWriter(s)
 		}

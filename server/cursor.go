@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/engine"
+	feedlog "github.com/roost-dev/roost/store/feed"
 )
 
 // where is the place in a task's events that a client asked for.
@@ -76,4 +77,63 @@ func (p *position) take(events []engine.Event) []engine.Event {
 	}
 	p.skip = 0
 	return events
+}
+
+// place is behind what the client has.
+func (w where) place() place {
+	if w.whole || w.mark.Seq == 0 {
+		return behind(w.mark.Seq)
+	}
+	return place{seq: w.mark.Seq, index: w.mark.Index}
+}
+
+// stand is a place in the stream of all tasks as a client has it: a line of the feed, and
+// an event among those that it made known, or all of them when seq is 0. Clients
+// take it as one word.
+type stand struct {
+	line  feedlog.Place
+	seq   uint64
+	index int
+}
+
+func (s stand) String() string {
+	if s.line == (feedlog.Place{}) {
+		return "0"
+	}
+	b := append([]byte(s.line.Feed), '.')
+	b = append(strconv.AppendUint(b, s.line.Segment, 10), '.')
+	b = append(strconv.AppendInt(b, s.line.Offset, 10), '.')
+	b = append(strconv.AppendUint(b, uint64(s.line.Sum), 16), '.')
+	b = append(strconv.AppendUint(b, s.seq, 10), '-')
+	return string(strconv.AppendInt(b, int64(s.index), 10))
+}
+
+func (s stand) place() place {
+	switch {
+	case s.line == (feedlog.Place{}):
+		return place{}
+	case s.seq == 0:
+		return behindLine(s.line.Segment, s.line.Offset)
+	}
+	return place{s.line.Segment, s.line.Offset, s.seq, s.index}
+}
+
+// readStand reads what a client sent, only as it is printed. "0" is before all that is
+// kept.
+func readStand(text string) (s stand, ok bool) {
+	if text == "0" {
+		return s, true
+	}
+	parts := strings.Split(text, ".")
+	if len(parts) != 5 || len(text) > 200 {
+		return s, false
+	}
+	seq, index, ok := strings.Cut(parts[4], "-")
+	segment, ok1 := number(parts[1])
+	offset, ok2 := number(parts[2])
+	sum, err := strconv.ParseUint(parts[3], 16, 32)
+	n, ok3 := number(seq)
+	i, ok4 := number(index)
+	s = stand{feedlog.Place{Feed: parts[0], Segment: segment, Offset: int64(offset), Sum: uint32(sum)}, n, int(i)}
+	return s, ok && ok1 && ok2 && ok3 && ok4 && err == nil && i < 1<<30 && segment > 0 && s.String() == text
 }

@@ -1,7 +1,12 @@
-// Package server answers HTTP: the reading side of the API, and the events of tasks
-// as server-sent events. It asks store, engine and report, and decides nothing about
-// tasks. Starting and answering tasks is not part of it yet: those routes do not exist,
-// and say so with 404 and 405.
+// Package server answers HTTP: the API over the tasks of a store and the runs of an
+// engine, and the events of tasks as server-sent events. It asks store, engine and report,
+// and decides nothing about tasks. Without an engine it only reads, and says so with 503.
+//
+// Changing. A body is read whole, within bounds of size and time, and strictly: what is
+// wrong with it is told by JSON pointer, all at once, before anything is done. A POST with
+// an Idempotency-Key is done once: its intent and its answer are on disk, and what it makes
+// has ids that follow from the key, so that a repeat after a crash finishes what the first
+// one began. If-Match wants the task as it was seen.
 //
 // Who may ask. Every route but /healthz, /readyz and /login wants the token, as a bearer
 // or as the cookie that the log-in link sets. A request must name a host that the
@@ -14,7 +19,7 @@
 // live, whoever writes the task and however often this process was restarted. A
 // follower that does not read is cut off by a write deadline. See feed.go.
 //
-// Limits. Headers 32 KB within ten seconds, no bodies, a bounded number of connections,
+// Limits. Headers 32 KB within ten seconds, bodies 32 MB within a minute, a bounded number of connections,
 // streams and readings at a time, pages and windows of messages bounded by count and
 // bytes.
 package server

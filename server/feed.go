@@ -1,98 +1,134 @@
 package server
 
 import (
-	"context"
-	"errors"
+	"bytes"
+	"encoding/json"
 	"math"
+	"sort"
 	"sync"
-	"time"
 
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/store"
 )
 
-// A feed reads one task's log for all who follow it: a commit is folded and rendered
-// once, however many there are. It keeps the newest events in memory, up to a bound. A
-// follower that is further back, because it asked for the past or reads slowly, reads
-// the log itself until it has caught up. So nobody waits for anybody, and nothing is
-// kept for a follower.
+// A feed is what all who follow one thing share: a task, or all tasks. What happens is
+// read, folded and rendered once, however many follow, and each event is bytes that are
+// only copied from then on. It keeps the newest of them in memory, up to a bound. A
+// follower that is further back, because it asked for the past or reads slowly, reads the
+// logs itself until it has caught up. So nobody waits for anybody, and nothing is kept for
+// a follower.
 //
-// The log may be written by any process: the journal wakes its readers when the owner
-// lives here, and looks at the file when not.
+// Live events (deltas, notices) stand among the durable ones as they came, have no id, and
+// are the first that a slow follower does not get.
 
-// feedBytes is how much of the newest events a feed keeps.
-const feedBytes = 4 << 20
+const (
+	feedBytes = 4 << 20 // how much of the newest events a feed keeps
+	glanceMax = 256     // events that a follower takes at a time
+)
 
-// bornEvery is how often is looked whether a task has got a log.
-const bornEvery = 250 * time.Millisecond
+// place is where a durable event stands: in a task's log by commit and index; in that
+// of all tasks, by the line of the feed before.
+type place struct {
+	segment uint64
+	offset  int64
+	seq     uint64
+	index   int
+}
+
+// behind is the place behind all of a commit.
+func behind(seq uint64) place { return place{seq: seq, index: math.MaxInt} }
+
+// behindLine is the place behind all that a line of the feed made known.
+func behindLine(segment uint64, offset int64) place {
+	return place{segment, offset, math.MaxUint64, math.MaxInt}
+}
+
+func (p place) before(q place) bool {
+	switch {
+	case p.segment != q.segment:
+		return p.segment < q.segment
+	case p.offset != q.offset:
+		return p.offset < q.offset
+	case p.seq != q.seq:
+		return p.seq < q.seq
+	}
+	return p.index < q.index
+}
+
+// item is an event as followers get it.
+type item struct {
+	at   place // of a live one: of the durable one before it
+	id   string
+	typ  string
+	run  string
+	text []byte // as it goes over the wire
+	live bool
+}
+
+// wire adds an event as it goes over the wire. What stands in a log may have been made by
+// anybody: no type and no data of it may begin another line.
+func wire(b []byte, id, typ string, data []byte) []byte {
+	if id != "" {
+		b = append(append(append(b, "id: "...), id...), '\n')
+	}
+	if plain(typ) {
+		b = append(append(append(b, "event: "...), typ...), '\n')
+	}
+	if bytes.ContainsAny(data, "\r\n") {
+		var flat bytes.Buffer
+		if json.Compact(&flat, data) == nil {
+			data = flat.Bytes()
+		}
+		data = bytes.Map(func(r rune) rune {
+			if r == '\r' || r == '\n' {
+				return ' '
+			}
+			return r
+		}, data)
+	}
+	return append(append(append(b, "data: "...), data...), '\n', '\n')
+}
+
+func plain(typ string) bool {
+	for _, c := range []byte(typ) {
+		if c < 'a' || c > 'z' {
+			if c != '.' && c != '_' {
+				return false
+			}
+		}
+	}
+	return typ != ""
+}
+
+// itemOf makes an item of a durable event.
+func itemOf(e engine.Event, at place, id string) item {
+	return item{at: at, id: id, typ: e.Type, run: e.Run, text: wire(make([]byte, 0, len(id)+len(e.Type)+len(e.Data)+24), id, e.Type, e.Data)}
+}
+
+// liveItem makes one of an event that is in no log; its place is given by the feed.
+func liveItem(e engine.Event) item {
+	return item{typ: e.Type, run: e.Run, text: wire(make([]byte, 0, len(e.Type)+len(e.Data)+20), "", e.Type, e.Data), live: true}
+}
+
+func (i item) size() int { return len(i.text) + 150 }
 
 type feed struct {
 	users  int // of feeds.mu
-	cancel context.CancelFunc
+	cancel func()
 
 	mu     sync.Mutex
 	ready  bool
-	kept   [][]engine.Event // of one commit each, in order
+	kept   []item
+	first  uint64 // the number of kept[0], from 1
 	size   int
-	from   uint64 // kept is all that came behind this commit
-	head   uint64 // the newest commit that is known
+	from   place  // kept is all that came behind this place
+	newest place  // of what is durable
+	id     string // that a client which is there comes back with; "" = there is nothing yet
 	ended  error  // why nothing more comes
 	change chan struct{}
 }
 
-type feeds struct {
-	store *store.Store
-	mu    sync.Mutex
-	all   map[string]*feed // by the log's folder
-	shut  bool
-	wait  sync.WaitGroup
-}
-
-var errStopping = errors.New("the server is stopping")
-
-// join gives the feed of a task; leave must be called.
-func (f *feeds) join(ref store.Ref) (*feed, func(), error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.shut {
-		return nil, nil, errStopping
-	}
-	one := f.all[ref.Log]
-	if one != nil && one.over() { // whoever comes now gets a new one
-		one = nil
-	}
-	if one == nil {
-		ctx, cancel := context.WithCancel(context.Background())
-		one = &feed{cancel: cancel, change: make(chan struct{})}
-		f.all[ref.Log] = one
-		f.wait.Go(func() { one.end(one.run(ctx, f.store, ref)) })
-	}
-	one.users++
-	return one, sync.OnceFunc(func() { f.leave(ref.Log, one) }), nil
-}
-
-func (f *feeds) leave(key string, one *feed) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if one.users--; one.users > 0 {
-		return
-	}
-	one.cancel()
-	if f.all[key] == one {
-		delete(f.all, key)
-	}
-}
-
-// close ends all feeds and waits for them.
-func (f *feeds) close() {
-	f.mu.Lock()
-	f.shut = true
-	for _, one := range f.all {
-		one.cancel()
-	}
-	f.mu.Unlock()
-	f.wait.Wait()
+func newFeed(cancel func()) *feed {
+	return &feed{cancel: cancel, first: 1, change: make(chan struct{})}
 }
 
 func (f *feed) over() bool {
@@ -101,71 +137,63 @@ func (f *feed) over() bool {
 	return f.ended != nil
 }
 
-// run reads the log from its head on until ctx ends or the log is gone.
-func (f *feed) run(ctx context.Context, s *store.Store, ref store.Ref) error {
-	after := uint64(math.MaxUint64) // from the head
-	for {
-		tape, err := engine.OpenTape(ctx, s, ref, after)
-		if errors.Is(err, journal.ErrNotFound) {
-			// No program with a journal has changed the task yet. All that comes is new.
-			f.begin(0)
-			after = 0
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(bornEvery):
-				continue
-			}
-		}
-		if err != nil {
-			return err
-		}
-		f.begin(tape.Seq())
-		for events, err := range tape.Follow(ctx) {
-			if err != nil {
-				return errors.Join(err, tape.Close())
-			}
-			f.add(events)
-		}
-		return errors.Join(ctx.Err(), tape.Close())
-	}
-}
-
 // begin says from where on the feed knows what comes.
-func (f *feed) begin(head uint64) {
+func (f *feed) begin(head place, id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.ready {
-		f.ready, f.from, f.head = true, head, head
+		f.ready, f.from, f.newest, f.id = true, head, head, id
 		f.tell()
 	}
 }
 
-func (f *feed) add(events []engine.Event) {
-	if len(events) == 0 {
+// add takes events in, in order, and wakes whoever waits for them.
+func (f *feed) add(items ...item) {
+	if len(items) == 0 {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.kept, f.head = append(f.kept, events), events[0].Seq
-	f.size += sizeOf(events)
-	drop := 0
-	for f.size > feedBytes && drop < len(f.kept)-1 {
-		f.size -= sizeOf(f.kept[drop])
-		f.from = f.kept[drop][0].Seq
-		drop++
-	}
-	if drop > 0 {
-		f.kept = append([][]engine.Event(nil), f.kept[drop:]...) // the old ones' memory is given back
-	}
+	f.put(items)
 	f.tell()
 }
 
-func sizeOf(events []engine.Event) (n int) {
-	for _, e := range events {
-		n += len(e.Data) + 200
+// say takes in live events. Nobody is woken: that is done for several at a time, see wake.
+func (f *feed) say(items ...item) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.put(items)
+}
+
+func (f *feed) put(items []item) {
+	for _, one := range items {
+		if one.live {
+			one.at = f.newest
+		} else {
+			f.newest, f.id = one.at, one.id
+		}
+		f.kept = append(f.kept, one)
+		f.size += one.size()
 	}
-	return n
+	drop := 0
+	for f.size > feedBytes && drop < len(f.kept)-1 {
+		f.size -= f.kept[drop].size()
+		if f.from.before(f.kept[drop].at) {
+			f.from = f.kept[drop].at
+		}
+		drop++
+	}
+	clear(f.kept[:drop]) // their memory is given back
+	f.kept, f.first = f.kept[drop:], f.first+uint64(drop)
+}
+
+// pass notes that what comes is behind a place, although no event stands there.
+func (f *feed) pass(at place, id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.newest.before(at) {
+		f.newest, f.id = at, id
+	}
 }
 
 func (f *feed) end(why error) {
@@ -173,6 +201,19 @@ func (f *feed) end(why error) {
 	defer f.mu.Unlock()
 	f.ready, f.ended = true, why
 	f.tell()
+}
+
+func (f *feed) wake() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tell()
+}
+
+// changed is closed when there is more.
+func (f *feed) changed() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.change
 }
 
 // tell wakes everybody. The caller holds mu.
@@ -184,55 +225,43 @@ func (f *feed) tell() {
 // glance is what a feed has for a follower at one moment.
 type glance struct {
 	ready  bool
-	events [][]engine.Event // behind its position
-	behind bool             // it must read the log itself
-	head   uint64
+	events []item
+	next   uint64 // where it goes on
+	more   bool   // there is more than that
+	behind bool   // it must read the logs itself
+	newest place
+	id     string
 	ended  error
 	change <-chan struct{} // closed when there may be more
 }
 
-func (f *feed) look(p position) glance {
+// look gives what comes behind a place; next is what an earlier look said, 0 the first
+// time. The items are added to room.
+func (f *feed) look(at place, next uint64, room []item) glance {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	g := glance{ready: f.ready, head: f.head, ended: f.ended, change: f.change}
+	g := glance{ready: f.ready, newest: f.newest, id: f.id, ended: f.ended, change: f.change, events: room, next: next}
 	if !f.ready {
 		return g
 	}
-	if p.seq < f.from {
-		g.behind = true
-		return g
-	}
-	at := len(f.kept)
-	for at > 0 && f.kept[at-1][0].Seq > p.seq {
-		at--
-	}
-	g.events = f.kept[at:len(f.kept):len(f.kept)]
-	return g
-}
-
-// streams counts the streams that are open.
-type streams struct {
-	mu          sync.Mutex
-	total, each int
-	now         int
-	by          map[string]int
-}
-
-// enter takes a place for a client; ok is false when there is none.
-func (s *streams) enter(client string) (leave func(), ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.now >= s.total || s.by[client] >= s.each {
-		return nil, false
-	}
-	s.now++
-	s.by[client]++
-	return sync.OnceFunc(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.now--
-		if s.by[client]--; s.by[client] == 0 {
-			delete(s.by, client)
+	if next < f.first { // it never was here, or what it would get next is not kept any more
+		if at.before(f.from) {
+			g.behind, g.next = true, 0
+			return g
 		}
-	}), true
+		g.next = f.first + uint64(sort.Search(len(f.kept), func(i int) bool {
+			one := &f.kept[i]
+			return at.before(one.at) || one.live && one.at == at
+		}))
+	}
+	waiting := f.kept[g.next-f.first:]
+	late := len(waiting) > glanceMax // what it could see now comes again as whole messages
+	waiting = waiting[:min(len(waiting), glanceMax)]
+	for _, one := range waiting {
+		if !late || !one.live {
+			g.events = append(g.events, one)
+		}
+	}
+	g.next, g.more = g.next+uint64(len(waiting)), late
+	return g
 }

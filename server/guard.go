@@ -21,6 +21,7 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w}
 	h := rec.Header()
 	h.Set(requestID, idOf(r))
+	r.Header.Set(requestID, h.Get(requestID)) // one name for it, wherever it is told
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
@@ -36,13 +37,16 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 		h.Set("Connection", "close")
 		_ = ctl.SetReadDeadline(time.Now().Add(s.opt.HeaderTimeout))
 	}
-	if p := s.refuse(r); p != nil {
+	if s.cors(rec, r) {
+		// A browser asked what a page may do: the page's own request comes next.
+	} else if p := s.refuse(r); p != nil {
 		fail(rec, r, p)
 	} else {
 		s.mux.ServeHTTP(rec, r)
 	}
+	s.counted.count(r, h, rec.status, s.opt.Now().Sub(begun))
 	level := slog.LevelDebug
-	if rec.status >= 500 {
+	if rec.status >= 500 && r.URL.Path != "/readyz" { // that one says what it was asked
 		level = slog.LevelWarn
 	}
 	// Neither query nor headers: both may hold secrets.
@@ -52,10 +56,10 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 
 // refuse says why a request is not answered, nil when it is.
 func (s *Server) refuse(r *http.Request) *Problem {
-	if !s.known(r.Host) {
+	if !s.known(r.Host) && !isPeer(r) { // a socket has no name, and no browser leads there
 		return problem(http.StatusForbidden, "host_denied", "The server is not known by that name", "the request names the host "+clip(r.Host), "use the address that roost serve printed", "roost serve --host NAME")
 	}
-	if !safe(r.Method) && foreign(r) {
+	if !safe(r.Method) && foreign(r) && !s.page(r) {
 		return problem(http.StatusForbidden, "origin_denied", "Another site may not ask that", "the request comes from the origin "+clip(r.Header.Get("Origin")))
 	}
 	open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || r.URL.Path == "/login"
@@ -64,15 +68,18 @@ func (s *Server) refuse(r *http.Request) *Problem {
 		switch {
 		case !ok:
 			return problem(http.StatusUnauthorized, "unauthenticated", "The token is missing or wrong", "send it as Authorization: Bearer TOKEN, or open the log-in link", "roost serve prints where the token lies")
-		case byCookie && r.Header.Get("Sec-Fetch-Site") == "cross-site":
+		case byCookie && (r.Header.Get("Sec-Fetch-Site") == "cross-site" || s.page(r) && foreign(r)):
 			return problem(http.StatusForbidden, "origin_denied", "Another site may not ask that", "a browser sent the request for another site")
 		}
 	}
 	if p := r.URL.Path; p == "" || p[0] != '/' || p != "/" && path.Clean(p) != p {
 		return problem(http.StatusBadRequest, "bad_path", "That path cannot be", "a path has no empty parts, no . and no .. in it")
 	}
-	if r.ContentLength != 0 {
-		return problem(http.StatusRequestEntityTooLarge, "body_too_large", "No route takes a body", "this server only reads: leave the body out")
+	if safe(r.Method) && r.ContentLength != 0 {
+		return problem(http.StatusRequestEntityTooLarge, "body_too_large", "A body is not taken here", "who only asks sends none: leave the body out")
+	}
+	if r.ContentLength > s.opt.MaxBody {
+		return tooLarge(s.opt.MaxBody)
 	}
 	return nil
 }

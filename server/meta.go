@@ -21,24 +21,28 @@ type readiness struct {
 }
 
 // readyz looks whether tasks can be read and whether the server means to go on. A root
-// that is not there yet is ready: it comes into being with the first task.
+// that is not there yet is ready: it comes into being with the first task. What an earlier
+// server left is taken up beside: it says so, and nobody waits for it.
 func (s *Server) readyz(w http.ResponseWriter, a *asked) *Problem {
-	out := readiness{"ready", map[string]string{"store": "ok", "server": "ok"}}
+	out := readiness{"ready", map[string]string{"store": "ok", "server": "ok", "recovery": s.opt.Recovery.String()}}
 	for _, dir := range []string{s.opt.Store.Root(), filepath.Join(s.opt.Store.Root(), "tasks")} {
 		if why := unlistable(dir); why != "" {
 			out.Status, out.Checks["store"] = "not ready", why
 			break
 		}
 	}
-	if s.stopping.Load() {
+	switch {
+	case s.stopping.Load(), s.leaving.Load():
 		out.Status, out.Checks["server"] = "not ready", "it is stopping"
+	case s.drained():
+		out.Status, out.Checks["server"] = "not ready", "it starts no more runs"
 	}
 	status := http.StatusOK
 	if out.Status != "ready" {
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "1")
 	}
-	if err := reply(w, a.Request, status, out); err != nil {
+	if err := respond(w, a.Request, status, out); err != nil {
 		return s.problemOf(a.Context(), err, "")
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -26,6 +27,8 @@ type Problem struct {
 	Suggestions []string `json:"suggestions"`
 	Retryable   bool     `json:"retryable"`
 	Errors      []Wrong  `json:"errors,omitempty"`
+
+	Answer *report.Answered `json:"answer,omitempty"` // that came first, to a question
 
 	cause error  // for the log, never for the client
 	allow string // of a 405
@@ -55,9 +58,14 @@ func (s *Server) problemOf(ctx context.Context, err error, id string) *Problem {
 		ambiguous *store.AmbiguousError
 		root      *store.RootError
 	)
+	edited := editProblem(err, id)
 	switch {
 	case errors.As(err, &own):
 		return own
+	case edited != nil:
+		return edited
+	case workProblem(err) != nil:
+		return workProblem(err)
 	case errors.As(err, &trashed):
 		return problem(http.StatusNotFound, "task_not_found", "No such task", trashed.Error(), "roost trash restore "+trashed.Name)
 	case errors.As(err, &ambiguous):

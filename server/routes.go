@@ -1,16 +1,8 @@
 package server
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
-	"mime"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/report"
@@ -20,16 +12,53 @@ import (
 // route is one way to ask. The table of routes is all there is: handlers, the reading
 // of parameters, what is refused and the OpenAPI document come from it.
 type route struct {
+	method  string // "" = GET
 	path    string
 	summary string
 	params  []param
 	open    bool // without the token
 	answer  any  // a value of the type of the document, nil for other answers
 	media   string
-	fails   []int // beside those that every route may give
+	forms   []string // media that it gives too, as parameters say
+	waits   bool     // it takes note of Prefer: wait=N
+	stream  bool     // it may be asked for as an event stream, too; see reply.follow
+	older   bool     // of the older call: its answer to an act is its own stream, and its failures have a shape of their own
+	fails   []int    // beside those that every route may give
+	body    any      // a value of the type that the JSON body is read into; nil = there is none
+	status  int      // of success; 0 = 200
+	also    int      // another one, when nothing new was made; 0 = there is none
 
-	document func(*Server, *asked) (any, error)                  // answers with JSON
+	// One of these answers. Around act are done: idempotency keys, If-Match, the Origin.
+	document func(*Server, *asked) (any, error)                  // GET: answers with JSON
+	act      func(*Server, *asked) (*reply, error)               // other methods: changes something
 	serve    func(*Server, http.ResponseWriter, *asked) *Problem // answers by itself
+}
+
+// verb is the route's method.
+func (rt route) verb() string {
+	if rt.method == "" {
+		return http.MethodGet
+	}
+	return rt.method
+}
+
+// success is the status of an answer that is no problem.
+func (rt route) success() int {
+	switch {
+	case rt.status != 0:
+		return rt.status
+	case rt.act != nil && rt.answer == nil:
+		return http.StatusNoContent
+	}
+	return http.StatusOK
+}
+
+// reply is what a change answers with.
+type reply struct {
+	status int         // 0 = the route's
+	head   http.Header // beside those of every answer
+	doc    any         // nil = no body
+	follow *followed   // what who asked for a stream gets instead
 }
 
 // asked is a request that a route answers.
@@ -37,6 +66,11 @@ type asked struct {
 	*http.Request
 	id string // of the task, as it was given; checked
 	values
+	route    *route
+	body     []byte  // as it was sent, of unsafe methods
+	identity string  // what an idempotency key stands for; see key
+	seen     *tagged // the task that If-Match names; nil without one
+	again    bool    // an earlier attempt of this very request may have done its work
 }
 
 // raw is a document that is JSON already.
@@ -78,6 +112,20 @@ func with(list []param, more ...param) []param { return append(slices.Clone(list
 
 // routes are all that the server answers.
 func routes() []route {
+	return slices.Concat(
+		readRoutes(),
+		lookRoutes(),
+		exportRoutes(),
+		writeRoutes(),
+		serverRoutes(),
+		feedRoutes(),
+		editRoutes(),
+		olderRoutes(),
+	)
+}
+
+// readRoutes are those that tell what is there.
+func readRoutes() []route {
 	words := func(names []string) []string { return names }
 	var groupings []string
 	for _, g := range store.Groupings {
@@ -108,7 +156,7 @@ func routes() []route {
 		{path: "/v1/tasks/{id}/usage", summary: "What the task spent", answer: store.Usage{}, document: (*Server).usage},
 		{path: "/v1/tasks/{id}/tree", summary: "The task and its subtasks", answer: report.Branch{}, document: (*Server).tree},
 		{path: "/v1/tasks/{id}/events", summary: "The task's events: those of its journal, then those that come", media: streamMedia, fails: []int{400, 429}, serve: (*Server).events,
-			params: []param{{name: "after", kind: "text", doc: "0: from the start; the id of an event: what comes behind it; the number of a commit: what comes behind that. Last-Event-ID goes before it. Neither: only what comes from now on"}}},
+			params: []param{{name: "after", kind: "text", doc: "0: from the start; the id of an event: what comes behind it; the number of a commit: what comes behind that. Last-Event-ID goes before it. Neither: only what comes from now on"}, typesParam}},
 		{path: "/v1/search", summary: "Messages of all tasks that hold some words", answer: report.Page[store.Hit]{}, fails: []int{400}, document: (*Server).search,
 			params: with(taskParams,
 				param{name: "q", kind: "text", doc: "the words; in double quotes a phrase"},
@@ -122,166 +170,4 @@ func routes() []route {
 				{name: "source", kind: "text", doc: "only tasks of this source"}, {name: "workspace", kind: "text", doc: "only tasks of this folder"},
 			}},
 	}
-}
-
-// muxOf leads requests to their routes. What has no route is told as a problem.
-func (s *Server) muxOf(list []route) *http.ServeMux {
-	mux := http.NewServeMux()
-	for _, rt := range list {
-		mux.HandleFunc("GET "+rt.path, func(w http.ResponseWriter, r *http.Request) {
-			if p := s.answer(rt, w, r); p != nil {
-				s.lament(w, r, p)
-			}
-		})
-		mux.HandleFunc(rt.path, func(w http.ResponseWriter, r *http.Request) { // any other method
-			p := problem(http.StatusMethodNotAllowed, "method_not_allowed", "That cannot be asked that way", "there is only GET "+rt.path+": this server only reads", "GET "+rt.path)
-			p.allow = "GET, HEAD"
-			fail(w, r, p)
-		})
-	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		fail(w, r, problem(http.StatusNotFound, "no_such_route", "There is no such route", "nothing is served at "+clip(r.URL.Path), "GET /openapi.json"))
-	})
-	return mux
-}
-
-// lament writes a problem, and tells the log of those that are the server's own.
-func (s *Server) lament(w http.ResponseWriter, r *http.Request, p *Problem) {
-	if p.cause != nil && r.Context().Err() == nil {
-		s.opt.Log.Warn("failed", "path", r.URL.Path, "request_id", w.Header().Get(requestID), "error", p.cause.Error())
-	}
-	fail(w, r, p)
-}
-
-// answer answers a request of a route.
-func (s *Server) answer(rt route, w http.ResponseWriter, r *http.Request) *Problem {
-	media := rt.media
-	if media == "" {
-		media = jsonMedia
-	}
-	if !accepts(r.Header.Values("Accept"), media) {
-		return problem(http.StatusNotAcceptable, "not_acceptable", "There is no such form of it", "this route gives "+media, "Accept: "+media)
-	}
-	a := &asked{Request: r}
-	if strings.Contains(rt.path, "{id}") {
-		if a.id = r.PathValue("id"); !validRef(a.id) {
-			return problem(http.StatusBadRequest, "bad_id", "That can be no task's id", "an id is a letter or digit, then up to 127 of A-Z a-z 0-9 . _ -, and may have a source and a colon before it", "GET /v1/tasks")
-		}
-	}
-	var err error
-	if a.values, err = decode(r.URL.RawQuery, rt.params, s.opt.Now()); err != nil {
-		return s.problemOf(r.Context(), err, a.id)
-	}
-	if rt.serve != nil {
-		return rt.serve(s, w, a)
-	}
-	if !rt.open {
-		select { // readings cost memory, however many clients there are
-		case s.readings <- struct{}{}:
-			defer func() { <-s.readings }()
-		case <-r.Context().Done():
-			return s.problemOf(r.Context(), r.Context().Err(), a.id)
-		}
-	}
-	doc, err := rt.document(s, a)
-	if err == nil {
-		err = reply(w, r, http.StatusOK, doc)
-	}
-	if err != nil {
-		p := s.problemOf(r.Context(), err, a.id)
-		if a.id != "" && p.Task == "" {
-			p.Task = a.id
-		}
-		return p
-	}
-	return nil
-}
-
-// reply writes a document, or that the client has it.
-func reply(w http.ResponseWriter, r *http.Request, status int, doc any) error {
-	body, isRaw := doc.(raw)
-	if !isRaw {
-		var buf bytes.Buffer
-		enc := json.NewEncoder(&buf)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(doc); err != nil {
-			return fmt.Errorf("write the answer: %w", err)
-		}
-		body = buf.Bytes()
-	}
-	sum := sha256.Sum256(body)
-	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
-	h := w.Header()
-	h.Set("ETag", tag)
-	if status == http.StatusOK && matches(r.Header.Values("If-None-Match"), tag) {
-		w.WriteHeader(http.StatusNotModified)
-		return nil
-	}
-	h.Set("Content-Type", jsonMedia)
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // the client is gone: nobody is left to tell
-	}
-	return nil
-}
-
-// matches reports whether an If-None-Match has a tag; weak ones count, as it says.
-func matches(headers []string, tag string) bool {
-	for _, header := range headers {
-		for _, one := range strings.Split(header, ",") {
-			one = strings.TrimPrefix(strings.TrimSpace(one), "W/")
-			if one == "*" || one == tag {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// accepts reports whether an Accept takes a media type; none takes all.
-func accepts(headers []string, media string) bool {
-	all := strings.Join(headers, ",")
-	if strings.TrimSpace(all) == "" {
-		return true
-	}
-	family, _, _ := strings.Cut(media, "/")
-	best, taken := -1, false
-	for _, one := range strings.Split(all, ",") {
-		name, params, err := mime.ParseMediaType(one)
-		if err != nil {
-			continue
-		}
-		how := slices.Index([]string{"*/*", family + "/*", media}, name) // the more exact one counts
-		if how < 0 || how < best {
-			continue
-		}
-		q, err := strconv.ParseFloat(params["q"], 64)
-		best, taken = how, err != nil || q > 0
-	}
-	return taken
-}
-
-// validRef reports whether a text may name a task: an id, or a source and an id. It is
-// only ever compared with what stands in the lists, and never made a path of; what
-// cannot be one is refused all the same before anything is looked up.
-func validRef(text string) bool {
-	source, id, named := strings.Cut(text, ":")
-	if !named {
-		source, id = "", text
-	}
-	return validID(id) && (!named || validID(source))
-}
-
-func validID(id string) bool {
-	if len(id) == 0 || len(id) > 128 {
-		return false
-	}
-	for i, c := range []byte(id) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && (i == 0 || c != '.' && c != '_' && c != '-') {
-			return false
-		}
-	}
-	return true
 }

@@ -249,13 +249,19 @@ func TestRuleB23OnlyWhoMay(t *testing.T) {
 // What is not served is not half served.
 func TestMethodsAndRoutes(t *testing.T) {
 	g := newGround(t)
-	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS", "FETCH"} {
-		g.refused(405, "method_not_allowed", method, g.path(""))
-		if allow := g.ask(method, "/v1/tasks").Header.Get("Allow"); allow != "GET, HEAD" {
+	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "FETCH"} {
+		g.refused(405, "method_not_allowed", method, g.path("/usage"))
+		if allow := g.ask(method, "/v1/search").Header.Get("Allow"); allow != "GET, HEAD, OPTIONS" {
 			t.Errorf("%s: Allow: %s", method, allow)
 		}
 	}
-	for _, path := range []string{"/", "/v1", "/v2/tasks", "/v1/runs", "/v1/questions", "/metrics", g.path("/runs"), g.path("/messages/1")} {
+	for path, want := range map[string]string{"/v1/usage": "GET, HEAD, OPTIONS", "/healthz": "GET, HEAD, OPTIONS"} {
+		resp := g.ask("OPTIONS", path)
+		if resp.StatusCode != 204 || resp.Header.Get("Allow") != want {
+			t.Errorf("OPTIONS %s: %s, Allow: %s", path, resp.Status, resp.Header.Get("Allow"))
+		}
+	}
+	for _, path := range []string{"/", "/v1", "/v2/tasks", "/v1/nothing", g.path("/messages/1")} {
 		g.refused(404, "no_such_route", "GET", path)
 	}
 	resp := g.ask("HEAD", g.path(""))

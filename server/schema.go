@@ -29,6 +29,7 @@ type hitTask struct {
 	Workspace string  `json:"workspace"`
 	Status    string  `json:"status"`
 	UpdatedAt *string `json:"updated_at"`
+	TS        int64   `json:"ts"`
 }
 
 // of is the schema of a type: of a struct, a reference to it. What nobody lists is not
@@ -41,6 +42,9 @@ func (b *schemas) of(t reflect.Type) object {
 		return object{}
 	case reflect.TypeFor[store.Hit]():
 		return b.of(reflect.TypeFor[hit]())
+	}
+	if f, ok := reflect.Zero(t).Interface().(interface{ Form() any }); ok {
+		return b.of(reflect.TypeOf(f.Form()))
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -71,22 +75,44 @@ func (b *schemas) named(t reflect.Type) object {
 	out := object{"type": "object", "additionalProperties": false}
 	b.all[name] = out // before its members: a type may hold itself
 	members, required := object{}, []string{}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for _, m := range membersOf(t) {
+		members[m.name] = b.of(t.FieldByIndex(m.index).Type)
+		if m.required {
+			required = append(required, m.name)
+		}
+	}
+	out["properties"], out["required"] = members, required
+	return ref
+}
+
+// member is one member of an object that a struct is written as, or read from.
+type member struct {
+	name     string
+	index    []int // of the field, as reflect has it
+	required bool  // it is always written, and must be there when it is read
+}
+
+// membersOf are the members of a struct, those of structs that it embeds among them; of
+// two with one name it has the outer one.
+func membersOf(t reflect.Type) (out []member) {
+	at := map[string]int{}
+	for _, f := range reflect.VisibleFields(t) {
 		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if !f.IsExported() || tag == "-" {
+		if f.Anonymous && tag == "" && f.Type.Kind() == reflect.Struct || !f.IsExported() || tag == "-" {
 			continue
 		}
 		if tag == "" {
 			tag = f.Name
 		}
-		members[tag] = b.of(f.Type)
-		if !strings.Contains(options, "omitempty") {
-			required = append(required, tag)
+		m := member{tag, f.Index, !strings.Contains(options, "omitempty") && !strings.Contains(options, "omitzero")}
+		if i, twice := at[tag]; !twice {
+			at[tag] = len(out)
+			out = append(out, m)
+		} else if len(m.index) < len(out[i].index) {
+			out[i] = m
 		}
 	}
-	out["properties"], out["required"] = members, required
-	return ref
+	return out
 }
 
 // schemaName names a type: Page[store.Summary] is SummaryPage.

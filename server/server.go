@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
@@ -28,10 +30,24 @@ type Options struct {
 	Log     *slog.Logger      // nil: nowhere
 	Now     func() time.Time
 	Version report.Version
+	Secrets []redact.Known // that exports for readers mask, beside what looks like one
+	Engine  *engine.Engine // that works on tasks; nil: the server only reads
+	Restart Restart        // of the older restart call
+	Guest   bool           // it lives as long as the tasks that its process works on, and changes no others
+
+	// What a server tells of itself, and does when it is asked to.
+	URL      string         // that it is reached by
+	Watch    *Watch         // what its engine's runs do, for /metrics; nil: that is left out
+	Recovery *Recovery      // nil: there is none
+	Limits   report.Bounds  // those that are not its own
+	Stop     func(now bool) // ends the program once runs are finished, or without waiting for them; nil: it cannot be asked to
+	Origins  []string       // web pages of these, exactly, may ask with the token; none by default
 
 	HeaderTimeout time.Duration // for a request's headers
 	Heartbeat     time.Duration // between signs of life on a quiet stream
 	WriteTimeout  time.Duration // for one write to a client; who does not read for so long is cut off
+	BodyTimeout   time.Duration // for a request's body
+	MaxBody       int64         // bytes
 	Grace         time.Duration // for requests that are being answered when the server stops
 	MaxStreams    int           // at a time
 	MaxPerClient  int           // streams of one address
@@ -53,6 +69,10 @@ func (o *Options) fill() {
 	set(&o.HeaderTimeout, 10*time.Second)
 	set(&o.Heartbeat, 10*time.Second)
 	set(&o.WriteTimeout, 20*time.Second)
+	set(&o.BodyTimeout, time.Minute)
+	if o.MaxBody == 0 {
+		o.MaxBody = 32 << 20
+	}
 	set(&o.Grace, 10*time.Second)
 	count(&o.MaxStreams, 2000)
 	count(&o.MaxPerClient, 1500)
@@ -75,10 +95,17 @@ type Server struct {
 	hosts    map[string]bool
 	stop     chan struct{} // closed when the server stops
 	stopping atomic.Bool
+	leaving  atomic.Bool // it means to end
+	begun    time.Time
+	counted  requests
+	asked    questionCount // of open questions
 	feeds    feeds
 	streams  streams
 	readings chan struct{} // room for MaxReadings
-	document []byte        // the OpenAPI document
+	bodies   chan struct{} // room for large bodies that are being read
+	keyed    *deeds
+	turns    turns
+	document []byte // the OpenAPI document
 }
 
 // New makes a server. Nothing is opened, and nothing on disk changes.
@@ -91,7 +118,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		opt: o, door: &doorkeeper{token: o.Token, now: o.Now, key: key}, stop: make(chan struct{}),
 		hosts:    map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true},
-		readings: make(chan struct{}, o.MaxReadings),
+		readings: make(chan struct{}, o.MaxReadings), bodies: make(chan struct{}, maxBodies),
 	}
 	if o.Token == "" {
 		return nil, errors.New("start the server: there is no token")
@@ -99,8 +126,10 @@ func New(o Options) (*Server, error) {
 	for _, host := range o.Hosts {
 		s.hosts[hostName(host)] = true
 	}
-	s.feeds.store, s.feeds.all = o.Store, map[string]*feed{}
+	s.feeds.store, s.feeds.task, s.feeds.all = o.Store, s.followTask, map[string]*feed{}
 	s.streams.total, s.streams.each, s.streams.by = o.MaxStreams, o.MaxPerClient, map[string]int{}
+	s.keyed, s.turns.all = deedsOf(o.Store.Root(), o.Now), map[string]*turn{}
+	s.begun, s.counted = o.Now(), newRequests()
 	s.routes = routes()
 	s.mux = s.muxOf(s.routes)
 	if s.document, err = openAPI(s.routes, o.Version); err != nil {

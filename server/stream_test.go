@@ -323,9 +323,8 @@ func TestHostileLogs(t *testing.T) {
 		{"x", "{\"a\":\r1,\n\"b\":2}", "id: 1.2-0\nevent: x\ndata: {\"a\":1,\"b\":2}\n\n"},
 		{"x", "no json\nevent: y\r\rdata: z", "id: 1.2-0\nevent: x\ndata: no json event: y  data: z\n\n"},
 	} {
-		var f follower
-		f.event("1.2-0", c.typ, []byte(c.data))
-		if diff := cmp.Diff(c.want, f.buf.String()); diff != "" {
+		got := wire(nil, "1.2-0", c.typ, []byte(c.data))
+		if diff := cmp.Diff(c.want, string(got)); diff != "" {
 			t.Errorf("%q %q:\n%s", c.typ, c.data, diff)
 		}
 	}

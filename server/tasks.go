@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/workspace"
@@ -89,7 +90,20 @@ func (s *Server) read(a *asked, f func(*store.View) (any, error)) (any, error) {
 }
 
 func (s *Server) task(a *asked) (any, error) {
-	return s.read(a, func(v *store.View) (any, error) { return v.Summary, nil })
+	ref, err := s.opt.Store.Find(a.Context(), a.id)
+	if err != nil {
+		return nil, err
+	}
+	return s.taskDocument(a, ref)
+}
+
+// taskDocument is a task as lists have it, with its place.
+func (s *Server) taskDocument(a *asked, ref store.Ref) (doc tagged, err error) {
+	v, err := s.opt.Store.Read(a.Context(), ref)
+	if err != nil {
+		return doc, err
+	}
+	return tagged{v.Summary, engine.Mark{Seq: v.State.Seq}}, v.Close()
 }
 
 func (s *Server) usage(a *asked) (any, error) {

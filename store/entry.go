@@ -250,6 +250,7 @@ func (l *lines) readOne(ctx context.Context, ln *entry) {
 	}
 	sum, from := l.s.derive(ctx, ref)
 	row := rowOf(&sum)
+	row.Logged = from.logged
 	ln.row, ln.sum = &row, &sum
 	if !keep || from.failed || from.held || before.failed || ctx.Err() != nil {
 		return
@@ -258,7 +259,7 @@ func (l *lines) readOne(ctx context.Context, ln *entry) {
 	if row.Near = before.near; rewritten(watch) {
 		row.Near = 0
 	}
-	row.Logged, row.Unfinished = from.logged, from.unfinished
+	row.Unfinished = from.unfinished
 	row.Sizes = g.sizes(ref.ID)
 	if from.indexed {
 		row.Item = item
@@ -306,7 +307,7 @@ func (s *Store) derive(ctx context.Context, ref Ref) (Summary, derivation) {
 	from.logged = v.Log != nil
 	from.indexed = v.Folder != nil && len(v.Folder.Item) == 0
 	if run := v.State.Run; run != nil {
-		from.unfinished = run.Waiting == "" && run.Outcome == ""
+		from.unfinished = run.Waiting == "" && run.Outcome == "" && !run.Waits()
 	}
 	if err := v.Close(); err != nil {
 		sum.Damaged = append(sum.Damaged, Damage{File: ref.Dir, Problem: err.Error()})

@@ -23,6 +23,7 @@ import (
 
 // ForkOptions say where a new task begins in the history of another one.
 type ForkOptions struct {
+	ID       string // of the new task; "" = a new one
 	At       string // the last message that it has: #12, a ts, or ~2 (before the last two turns); "" = all
 	Branch   string // the branch that it starts from; "" = the head
 	Origin   string
@@ -136,12 +137,16 @@ func (s *Store) forkInto(v *View, known []byte, o ForkOptions) (ForkResult, []ta
 	if err != nil {
 		return out, nil, "", err
 	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return out, nil, "", fmt.Errorf("make a task id: %w", err)
+	id := o.ID
+	if id == "" {
+		made, err := uuid.NewV7()
+		if err != nil {
+			return out, nil, "", fmt.Errorf("make a task id: %w", err)
+		}
+		id = made.String()
 	}
 	start := task.Forked{
-		Task: id.String(), From: v.Ref.ID, Source: v.Ref.Source, Seq: state.Seq,
+		Task: id, From: v.Ref.ID, Source: v.Ref.Source, Seq: state.Seq,
 		CreatedAt: s.opt.Now(), Origin: o.Origin, Title: o.Title, Settings: state.Settings,
 	}
 	if b != nil {
@@ -239,11 +244,11 @@ func (s *Store) makeFork(ctx context.Context, from Ref, id string, events []task
 		return &RootError{Path: s.opt.Root, Check: "cannot be written", Err: err}
 	}
 	s.sweepForks()
-	temp := filepath.Join(s.tasksDir(), forkTemp+id)
-	if err := os.Mkdir(temp, 0o700); err != nil {
+	temp, err := os.MkdirTemp(s.tasksDir(), forkTemp+id+"-")
+	if err != nil {
 		return err
 	}
-	err := s.writeFork(ctx, from, temp, events, known, seq)
+	err = s.writeFork(ctx, from, temp, events, known, seq)
 	if err == nil {
 		failpoint.Hit("fork.written")
 		err = os.Rename(temp, s.ownRef(id).Dir)
@@ -254,6 +259,7 @@ func (s *Store) makeFork(ctx context.Context, from Ref, id string, events []task
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(temp))
 	}
+	_ = s.Tell(ctx, s.ownRef(id)) // else its first owner does
 	return nil
 }
 

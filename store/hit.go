@@ -28,6 +28,7 @@ type shortTask struct {
 	Workspace string  `json:"workspace"`
 	Status    string  `json:"status"`
 	UpdatedAt *string `json:"updated_at"`
+	TS        int64   `json:"ts"`
 }
 
 // MarshalJSON gives the contract's shape.
@@ -40,7 +41,26 @@ func (h Hit) MarshalJSON() ([]byte, error) {
 		TS      int64     `json:"ts"`
 		Snippet string    `json:"snippet"`
 		Kind    string    `json:"kind"`
-	}{shortTask{t.ID, t.Source, t.Title, t.Workspace, t.Status, t.UpdatedAt}, h.History, h.Number, h.TS, h.Snippet, h.Kind})
+	}{shortTask{t.ID, t.Source, t.Title, t.Workspace, t.Status, t.UpdatedAt, t.TS}, h.History, h.Number, h.TS, h.Snippet, h.Kind})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote: of the task, what that has of it.
+func (h *Hit) UnmarshalJSON(data []byte) error {
+	in := struct {
+		Task    *shortTask `json:"task"`
+		History *string    `json:"history"`
+		Number  *int       `json:"number"`
+		TS      *int64     `json:"ts"`
+		Snippet *string    `json:"snippet"`
+		Kind    *string    `json:"kind"`
+	}{&shortTask{}, &h.History, &h.Number, &h.TS, &h.Snippet, &h.Kind}
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	if t := in.Task; t != nil {
+		h.Task = Summary{ID: t.ID, Source: t.Source, Title: t.Title, Workspace: t.Workspace, Status: t.Status, UpdatedAt: t.UpdatedAt, TS: t.TS}
+	}
+	return nil
 }
 
 // spot is a place in the order of all hits: behind so many of a task's.

@@ -24,10 +24,12 @@ type Filter struct {
 	MaxCost   *money.USD // a task whose cost is unknown passes neither
 	Since     int64      // Unix milliseconds
 	Until     int64
-	Sort      string // newest (default; pinned ones first), oldest, cost, tokens
-	Damaged   bool   // only damaged ones
-	Empty     bool   // also folders without message bytes
-	Tree      bool   // subtasks behind their parents; a page has whole families, and Limit or some more tasks
+	Sort      string   // newest (default; pinned ones first), oldest, cost, tokens
+	Damaged   bool     // only damaged ones
+	Logged    bool     // only those that Roost has a journal of
+	Statuses  []string // any of them; none = all
+	Empty     bool     // also folders without message bytes
+	Tree      bool     // subtasks behind their parents; a page has whole families, and Limit or some more tasks
 	Limit     int
 	Cursor    string
 
@@ -154,13 +156,15 @@ func (f *sieve) keeps(t *catalog.Row, source string) bool {
 	switch {
 	case t.Empty && !f.Empty, !t.Empty && f.Empty && f.Damaged:
 		return false
-	case f.Damaged && !t.Damaged:
+	case f.Damaged && !t.Damaged, f.Logged && !t.Logged:
 		return false
 	case f.Workspace != "" && !f.in(t.Workspace):
 		return false
 	case f.Tag != "" && !slices.Contains(t.Tags, f.Tag):
 		return false
 	case f.Status != "" && t.Status != f.Status:
+		return false
+	case len(f.Statuses) > 0 && !slices.Contains(f.Statuses, t.Status):
 		return false
 	case f.Source != "" && source != f.Source && t.Tool != f.Source:
 		return false

@@ -34,6 +34,18 @@ type Labels struct {
 	Untitled    bool     // back to the title that the task has by itself
 	Add, Remove []string // tags
 	Pinned      *bool
+
+	// Still is asked with the task in hand, of what it is filed under; its error leaves all
+	// as it is. nil asks nothing.
+	Still func(title string, tags []string, pinned bool) error
+}
+
+// still asks Still.
+func (l Labels) still(title string, tags []string, pinned bool) error {
+	if l.Still == nil {
+		return nil
+	}
+	return l.Still(title, tags, pinned)
 }
 
 // ErrLabel: a title or tag that cannot be one.
@@ -216,6 +228,9 @@ func (s *Store) Label(ctx context.Context, ref Ref, l Labels) (Summary, error) {
 	} else {
 		err = s.shelve(ctx, func(m Marks, keep func(...mark) error) error {
 			m.Apply(&was)
+			if err := l.still(was.Title, was.Tags, was.Pinned); err != nil {
+				return err
+			}
 			e := l.over(was.Title, m.named(ref), was.Tags, was.Pinned)
 			if e == nil {
 				return nil
@@ -235,6 +250,9 @@ func (s *Store) labelOwn(ctx context.Context, ref Ref, l Labels) error {
 		return err
 	}
 	state := o.Task.State()
+	if err = l.still(state.Title, state.Tags, state.Pinned); err != nil {
+		return errors.Join(err, o.Task.Close(ctx))
+	}
 	if e := l.over(state.Title, state.Title != "", state.Tags, state.Pinned); e != nil {
 		if err = o.Task.Commit(ctx, *e); err == nil {
 			err = o.Task.Barrier(ctx)

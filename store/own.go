@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
@@ -172,7 +171,7 @@ func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Ta
 	}
 	log, err := ownLog(ctx, ref.Log, filelog.Options{
 		FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, Existing: existing,
-		Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program},
+		Owner: s.owner(), Synced: s.telling(ref),
 	})
 	if existing && errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s is not there any more", ErrNotFound, ref.Dir)

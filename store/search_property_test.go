@@ -148,10 +148,15 @@ func TestHitJSON(t *testing.T) {
 	hit := search1(t, searching(t, t.TempDir(), "", storage), SearchQuery{Text: "pond"}).Items[0]
 	raw, err := json.Marshal(hit)
 	check(t, err)
-	want := fmt.Sprintf(`{"task":{"id":"task0","source":%q,"title":"dig a pond","workspace":"/w0","status":"interrupted","updated_at":%q},`+
-		`"history":"ui","number":1,"ts":%d,"snippet":"dig a pond","kind":"say:text"}`, hit.Task.Source, *hit.Task.UpdatedAt, hit.TS)
+	want := fmt.Sprintf(`{"task":{"id":"task0","source":%q,"title":"dig a pond","workspace":"/w0","status":"interrupted","updated_at":%q,"ts":%d},`+
+		`"history":"ui","number":1,"ts":%d,"snippet":"dig a pond","kind":"say:text"}`, hit.Task.Source, *hit.Task.UpdatedAt, hit.Task.TS, hit.TS)
 	if diff := cmp.Diff(want, string(raw)); diff != "" {
 		t.Error(diff)
+	}
+	var back Hit
+	check(t, json.Unmarshal(raw, &back))
+	if again, err := json.Marshal(back); err != nil || string(again) != want {
+		t.Errorf("what was read again: %s, %v", again, err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/journal/filelog"
@@ -35,11 +36,13 @@ type Options struct {
 
 // Store is Roost's view of all tasks. It is safe for concurrent use.
 type Store struct {
-	opt    Options
-	wait   waits
-	rows   rowCache
-	calmIn time.Duration // how long a file must have stood still before its look is believed
-	pace   pace
+	opt     Options
+	wait    waits
+	rows    rowCache
+	calmIn  time.Duration // how long a file must have stood still before its look is believed
+	pace    pace
+	reached func() string // nil: nobody reaches us
+	said    atomic.Pointer[string]
 }
 
 // Open checks the options. It creates nothing: the root comes into being with

@@ -190,8 +190,13 @@ func status(v *View) string {
 		return "interrupted"
 	case s.Run.Outcome != "":
 		return s.Run.Outcome
+	case s.Run.Waits():
+		return "queued"
 	}
 	if _, held := filelog.Holder(v.Ref.Log); held {
+		if len(s.Questions) > 0 {
+			return "waiting" // its run waits in memory
+		}
 		return "running"
 	}
 	return "interrupted"

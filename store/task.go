@@ -15,7 +15,8 @@ import (
 // was appended, so that owner and readers cannot disagree.
 //
 // Commit and State are for one goroutine at a time (the run's); the projector
-// works on copies that it takes under the same lock.
+// works on copies that it takes under the same lock. Words for the task may come from
+// any goroutine: see Enqueue.
 type Task struct {
 	Ref   Ref
 	store *Store
@@ -27,6 +28,7 @@ type Task struct {
 	state    *task.State
 	by       string
 	snapshot uint64 // the commit of the newest snapshot
+	beside   beside // what other goroutines committed
 }
 
 // State is the folded state. It is only valid until the next Commit; other
@@ -51,16 +53,32 @@ func (t *Task) Epoch() uint64 { return t.log.Epoch() }
 func (t *Task) Commit(ctx context.Context, events ...task.Event) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	draft := journal.Draft{At: t.now(), By: t.by}
+	if err := t.settle(); err != nil {
+		return err
+	}
+	c, folded, err := t.append(ctx, events)
+	if err != nil {
+		return err
+	}
+	if err := t.state.ApplyOwn(c, folded); err != nil {
+		return fmt.Errorf("task %s: %w", t.Ref.ID, err)
+	}
+	t.proj.wake()
+	return nil
+}
+
+// append gives events to the log as one commit. The caller holds mu.
+func (t *Task) append(ctx context.Context, events []task.Event) (journal.Commit, []task.Event, error) {
+	draft := journal.Draft{At: t.now(), By: actor(ctx, t.by)}
 	folded := make([]task.Event, 0, len(events))
 	for _, e := range events {
 		e, blobs, err := t.spill(ctx, e)
 		if err != nil {
-			return err
+			return journal.Commit{}, nil, err
 		}
 		raw, err := task.Encode(e)
 		if err != nil {
-			return err
+			return journal.Commit{}, nil, err
 		}
 		draft.Events = append(draft.Events, raw)
 		folded = append(folded, e)
@@ -68,17 +86,12 @@ func (t *Task) Commit(ctx context.Context, events ...task.Event) error {
 	}
 	seq, err := t.log.Append(ctx, draft)
 	if err != nil {
-		return fmt.Errorf("task %s: commit: %w", t.Ref.ID, err)
+		return journal.Commit{}, nil, fmt.Errorf("task %s: commit: %w", t.Ref.ID, err)
 	}
-	c := journal.Commit{
+	return journal.Commit{
 		Seq: seq, Epoch: t.log.Epoch(), At: draft.At, By: draft.By,
 		Blobs: draft.Blobs, Events: draft.Events,
-	}
-	if err := t.state.ApplyOwn(c, folded); err != nil {
-		return fmt.Errorf("task %s: %w", t.Ref.ID, err)
-	}
-	t.proj.wake()
-	return nil
+	}, folded, nil
 }
 
 // Barrier returns when everything committed so far is synced.
@@ -103,7 +116,8 @@ func (t *Task) Log() journal.Reader { return t.log }
 
 // Close writes the projections, then lets the task go.
 func (t *Task) Close(ctx context.Context) error {
-	projected := t.proj.close(ctx)
+	beside := t.shut()
+	projected := errors.Join(beside, t.proj.close(ctx))
 	for range 3 {
 		if !errors.Is(projected, roofmt.ErrChanged) {
 			break

@@ -7,11 +7,37 @@ package task
 func (s *State) begin(e RunStarted, at int64) {
 	before := s.Run
 	s.Run = &Run{ID: e.Run, Settings: e.Settings, Head: e.Head, Started: at}
+	s.takeUp(before)
+	if before != nil && before.ID == e.Run { // it was queued, or waited
+		s.Run.Queued, s.Run.After = before.Queued, before.After
+		if before.Started != 0 {
+			s.Run.Started = before.Started
+		}
+	} else {
+		s.Runs++
+	}
+	s.Settings = e.Settings
+}
+
+// queueRun notes a run that will begin.
+func (s *State) queueRun(e RunQueued, at int64) {
+	before := s.Run
+	if before != nil && before.ID == e.Run {
+		return // it is known, and maybe further
+	}
+	s.Run = &Run{ID: e.Run, Settings: e.Settings, Queued: at, Yes: e.Yes, After: "none"}
+	s.takeUp(before)
+	if before != nil {
+		s.Run.After = before.Outcome
+	}
+	s.Runs++
+}
+
+// takeUp goes on with the turns and the cost of a run that has no end of its own.
+func (s *State) takeUp(before *Run) {
 	if before != nil && (before.Outcome == "" || before.Outcome == "interrupted") {
 		s.Run.Turns, s.Run.CostMicros = before.Turns, before.CostMicros
 	}
-	s.Runs++
-	s.Settings = e.Settings
 }
 
 // spend counts a request against the run's limit. One whose price is unknown counts

@@ -151,7 +151,15 @@ type Changed struct {
 	Redoes uint64 `json:"redoes,omitempty"`
 }
 
-// RunStarted begins a run.
+// RunQueued says that a run will begin when there is room for it. What it is to do lies in
+// the task's queue of input.
+type RunQueued struct {
+	Run      string   `json:"run"`
+	Settings Settings `json:"settings"`
+	Yes      bool     `json:"yes,omitempty"` // it goes on without further words
+}
+
+// RunStarted begins a run, or goes on with one that was queued or waited.
 type RunStarted struct {
 	Run      string   `json:"run"`
 	Settings Settings `json:"settings"`
@@ -283,6 +291,7 @@ type QuestionClosed struct {
 	Approve  *bool  `json:"approve,omitempty"`
 	Text     string `json:"text,omitempty"`
 	By       string `json:"by"`
+	Input    string `json:"input,omitempty"`  // the message that the answer came with
 	Reason   string `json:"reason,omitempty"` // when nobody answered it: superseded, cancelled
 }
 
@@ -292,11 +301,16 @@ type InputQueued struct {
 	Text   string   `json:"text"`
 	Images []string `json:"images,omitempty"`
 	Todos  string   `json:"todos,omitempty"` // the checklist that comes with a new task's words
+
+	// By is the door that they came through beside a run; they have no row yet then, and
+	// get one when they are taken. "" = they have one.
+	By string `json:"by,omitempty"`
 }
 
-// InputTaken says that queued input went into the histories.
+// InputTaken says that queued input went into the histories, or was taken back.
 type InputTaken struct {
-	Input string `json:"input"`
+	Input   string `json:"input"`
+	Dropped bool   `json:"dropped,omitempty"` // somebody took it back: it is in no history
 }
 
 // UsageChanged is one line of the ledger: what one request cost. It is never
@@ -364,6 +378,7 @@ func (Adopted) EventType() string          { return "task.adopted" }
 func (ForeignImported) EventType() string  { return "foreign.imported" }
 func (ForeignRefused) EventType() string   { return "foreign.refused" }
 func (Changed) EventType() string          { return "task.changed" }
+func (RunQueued) EventType() string        { return "run.queued" }
 func (RunStarted) EventType() string       { return "run.started" }
 func (RunWaiting) EventType() string       { return "run.waiting" }
 func (RunEnded) EventType() string         { return "run.ended" }
@@ -474,6 +489,7 @@ var decoders = map[string]func(json.RawMessage) (Event, error){
 	"foreign.imported":   into[ForeignImported],
 	"foreign.refused":    into[ForeignRefused],
 	"task.changed":       into[Changed],
+	"run.queued":         into[RunQueued],
 	"run.started":        into[RunStarted],
 	"run.waiting":        into[RunWaiting],
 	"run.ended":          into[RunEnded],

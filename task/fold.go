@@ -139,6 +139,8 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		s.grew(m, before)
 	case MessageHidden:
 		s.hide(e)
+	case RunQueued:
+		s.queueRun(e, c.At)
 	case RunStarted:
 		s.begin(e, c.At)
 	case RunWaiting:
@@ -208,7 +210,11 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 			s.Run.Waiting = ""
 		}
 	case InputQueued:
-		s.Queue = append(s.Queue, e)
+		if i := slices.IndexFunc(s.Queue, func(q InputQueued) bool { return q.Input == e.Input }); i >= 0 {
+			s.Queue[i] = e // other words in its place
+		} else {
+			s.Queue = append(s.Queue, e)
+		}
 		if s.QueuedAt == nil {
 			s.QueuedAt = map[string]uint64{}
 		}

@@ -95,10 +95,28 @@ type Run struct {
 	Code     string
 	Waiting  string // the question it waits for
 	Rewound  bool   `json:",omitempty"` // the histories went elsewhere since
+	Queued   int64  `json:",omitempty"` // when it was put into the queue, Unix milliseconds; 0 = it was not
+	Yes      bool   `json:",omitempty"` // of a queued one: it goes on without further words
+	After    string `json:",omitempty"` // of a queued one: the outcome of the run before it; "none" = there was none, "" = it had none
 
 	// With what it took over from a run that it continues:
 	Turns      int   `json:",omitempty"` // that brought a reply
 	CostMicros int64 `json:",omitempty"` // of the requests whose price is known
+}
+
+// Waits reports whether the run is still in the queue.
+func (r *Run) Waits() bool { return r != nil && r.Queued != 0 && r.Started == 0 && r.Outcome == "" }
+
+// Rests reports whether the run waits for an answer, and will go on.
+func (r *Run) Rests() bool { return r != nil && r.Outcome == "" && r.Waiting != "" }
+
+// Predecessor is the run before a queued one, as far as its end is known; nil when there
+// was none.
+func (r *Run) Predecessor() *Run {
+	if r.After == "none" {
+		return nil
+	}
+	return &Run{Outcome: r.After}
 }
 
 // Question is one thing only the person can decide.

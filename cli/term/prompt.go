@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
@@ -35,10 +36,17 @@ type Prompter struct {
 	d     *Display
 	in    io.Reader
 	lines chan string
+	stale *stale // shared by all of them
 }
 
 // NewPrompter asks through d and reads answers from in.
-func NewPrompter(d *Display, in io.Reader) *Prompter { return &Prompter{d: d, in: in} }
+func NewPrompter(d *Display, in io.Reader) *Prompter { return &Prompter{d: d, in: in, stale: &stale{}} }
+
+// LinePrompter asks through d; whoever reads the terminal gives it the answers. A line may
+// hold line breaks.
+func LinePrompter(d *Display, lines chan string) *Prompter {
+	return &Prompter{d: d, lines: lines, stale: &stale{}}
+}
 
 // On is the prompter for questions that are shown on another display.
 func (p *Prompter) On(d *Display) *Prompter {
@@ -205,19 +213,26 @@ func OneLineIndented(text string) string {
 // Read shows a prompt and returns the next line. It returns ctx's error when ctx
 // ends first, and ErrNoInput when there is no more input.
 func (p *Prompter) Read(ctx context.Context, prompt string) (string, error) {
-	p.d.Flush()
-	fmt.Fprint(p.d.w, prompt)
 	p.open()
-	select {
-	case <-ctx.Done():
-		fmt.Fprintln(p.d.w)
-		return "", context.Cause(ctx)
-	case line, ok := <-p.lines:
-		if !ok {
+	p.settle(ctx)
+	shown := time.Now()
+	for {
+		p.d.Flush()
+		fmt.Fprint(p.d.w, prompt)
+		select {
+		case <-ctx.Done():
 			fmt.Fprintln(p.d.w)
-			return "", ErrNoInput
+			return "", context.Cause(ctx)
+		case line, ok := <-p.lines:
+			if !ok {
+				fmt.Fprintln(p.d.w)
+				return "", ErrNoInput
+			}
+			if p.stale.meant(time.Since(shown)) {
+				return line, nil
+			}
+			p.say("  that was typed for the question before; say it again if it is for this one")
 		}
-		return line, nil
 	}
 }
 

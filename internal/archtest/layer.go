@@ -16,6 +16,7 @@ import (
 var layers = [][]string{
 	{"cmd/roost", "bench", "internal/cmd", "internal/crashtest", "internal/checkpointtest"},
 	{"cli", "server", "web"},
+	{"client"},
 	{"export", "report"},
 	{"view"},
 	{"engine"},

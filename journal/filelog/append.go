@@ -215,6 +215,9 @@ func (o *owner) Close() error {
 		o.answer(o.next, o.fatal)
 		o.mu.Unlock()
 		o.saveOnClose()
+		if o.opt.Synced != nil {
+			o.opt.Synced(o.epoch, o.synced, true)
+		}
 		_ = o.lock.Truncate(int64(recordLen)) // our name: the next owner is another
 		o.release()
 		theHub.own(o.key, nil, -1)

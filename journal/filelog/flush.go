@@ -52,6 +52,9 @@ func (o *owner) flush() error {
 		o.crowd.Store(true)
 		o.poke()
 	}
+	if err == nil && o.opt.Synced != nil {
+		o.opt.Synced(o.epoch, o.stuckLast, false)
+	}
 	return err
 }
 

@@ -32,6 +32,9 @@ type Options struct {
 	FlushAfter time.Duration
 	// MaxUnsaved bounds the bytes in memory that are not synced. Default 64 MB.
 	MaxUnsaved int
+	// Synced is called after each sync with the newest synced commit, by one at a time, and
+	// once more, with last, before the lock is let go. It must be quick, and not use the log.
+	Synced func(epoch, head uint64, last bool)
 }
 
 func (o Options) filled() Options {
@@ -195,10 +198,12 @@ func (o *owner) takeOver(ctx context.Context) error {
 	o.next = max(x.order.last, x.order.told) + 1
 	o.synced = o.next - 1
 	o.dropTemps()
+	told := o.opt.Owner
+	told.Address = "" // it is of use while the lock is held, and the log is kept for ever
 	opened, err := json.Marshal(struct {
 		Type  string            `json:"type"`
 		Owner journal.OwnerInfo `json:"owner"`
-	}{"epoch.opened", o.opt.Owner})
+	}{"epoch.opened", told})
 	if err != nil {
 		return fmt.Errorf("own %s: %w", o.dir, err)
 	}

@@ -13,7 +13,6 @@ package outline
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -59,9 +58,9 @@ func short(line string) string {
 
 // language is how declarations look.
 type language struct {
-	declares *regexp.Regexp // of a line without what it is indented by
-	deepest  int            // columns of indent at which declarations are still shown
-	headings bool           // Markdown: a section ends at the next heading of its level
+	declares pattern // of a line without what it is indented by
+	deepest  int     // columns of indent at which declarations are still shown
+	headings bool    // Markdown: a section ends at the next heading of its level
 }
 
 // level is how far in a line stands that declares something.
@@ -119,8 +118,8 @@ func (l language) end(lines []string, begin, level int) int {
 
 var (
 	// statement is what looks like the head of a method in languages with braces.
-	statement = regexp.MustCompile(`^(?:if|else|for|foreach|while|do|switch|match|catch|try|with|return|throw|new|await|yield|using|lock|when|unless|until|elif|elsif)\b`)
+	statement = lazy(`^(?:if|else|for|foreach|while|do|switch|match|catch|try|with|return|throw|new|await|yield|using|lock|when|unless|until|elif|elsif)\b`)
 
-	closing = regexp.MustCompile(`^(?:[{})\]]|end\b)`)
-	opens   = regexp.MustCompile(`^\).*[{:]\s*$`)
+	closing = lazy(`^(?:[{})\]]|end\b)`)
+	opens   = lazy(`^\).*[{:]\s*$`)
 )

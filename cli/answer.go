@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
+)
+
+type answerFlags struct {
+	yes, no, always bool
+	choice          int
+}
+
+func (a *App) answerCommand() *cobra.Command {
+	var f answerFlags
+	cmd := &cobra.Command{
+		Use:   "answer ID TEXT|--yes|--no|--choice N",
+		Short: "Answer an open question of a task, or approve what it asks for",
+		Long: "Answer an open question, or approve what a task asks for. ID is a question's, as roost\n" +
+			"questions prints it, or that of a task with exactly one open question. TEXT beside --yes\n" +
+			"or --no is for the model; - reads it from stdin.\n\n" +
+			"The first answer wins: the second one is told whose came first (exit 14). A run that\n" +
+			"waits, in whichever process, goes on with it. When none does, this process goes on with\n" +
+			"the task and follows it, as roost resume does; a server does so by itself.\n\n" +
+			"--json: {question, task_id, run_id, approve, text, by}, and then the events of a run that\n" +
+			"goes on here.",
+		Example: "  roost answer 0199 --yes\n  roost answer 0199 --no \"use the other file\"\n  roost answer 0199 --choice 2\n  roost answer 0199 \"the blue one\"",
+		Args:    count(1, -1, "roost answer ID --yes"), ValidArgsFunction: first(a.taskIDs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf(cmd, "yes", "no", "choice"); err != nil {
+				return err
+			}
+			text, err := a.prompt(args[1:])
+			if err != nil {
+				return err
+			}
+			answer, err := f.answer(text)
+			if err != nil {
+				return err
+			}
+			return a.withClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error {
+				return a.answer(cmd.Context(), c, e, args[0], answer)
+			})
+		},
+	}
+	fl := cmd.Flags()
+	fl.BoolVarP(&f.yes, "yes", "y", false, "approve it")
+	fl.BoolVar(&f.no, "no", false, "do not approve it")
+	fl.BoolVar(&f.always, "always", false, "with --yes: and allow this tool or command for the rest of the task")
+	fl.IntVar(&f.choice, "choice", 0, "the suggestion with this `NUMBER`")
+	complete(cmd, "choice", cobra.NoFileCompletions)
+	return cmd
+}
+
+// answer is what the flags and words say.
+func (f answerFlags) answer(text string) (report.Answer, error) {
+	out := report.Answer{Text: text, Always: f.always}
+	yes, no := true, false
+	switch {
+	case f.yes:
+		out.Approve = &yes
+	case f.no:
+		out.Approve = &no
+	case f.choice != 0:
+		if f.choice < 0 || text != "" {
+			return out, usage("roost answer --choice", "want the number of one suggestion, and no words beside it", "roost answer ID --choice 1")
+		}
+		n := json.RawMessage(strconv.Itoa(f.choice))
+		out.Choice = &n
+	case strings.TrimSpace(text) == "":
+		return out, usage("roost answer", "there is no answer", "roost answer ID --yes  # or --no, --choice N, or words")
+	}
+	if f.always && !f.yes {
+		return out, usage("roost answer --always", "it goes with --yes", "roost answer ID --yes --always")
+	}
+	return out, nil
+}
+
+func (a *App) answer(ctx context.Context, c *client.Client, e *engine.Engine, id string, answer report.Answer) error {
+	q, err := a.questionOf(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	from, err := c.Mark(ctx, q.Task)
+	if err != nil {
+		return err
+	}
+	if answer.Approve == nil && answer.Choice == nil && (q.Kind == "approval" || q.Kind == "limit" || q.Kind == "damage") {
+		if yes, plain := consents[strings.ToLower(strings.TrimSpace(answer.Text))]; plain {
+			answer.Approve, answer.Text = &yes, ""
+		}
+	}
+	r := client.Request{Method: http.MethodPost, Path: "/v1/questions/" + url.PathEscape(q.ID) + "/answer", Body: answer}
+	var done report.Answered
+	if err := a.sendTold(ctx, c, r, &done); err != nil {
+		return err
+	}
+	if runsHere(e) {
+		return a.watchHere(ctx, c, e, watched{task: done.Task, run: done.Run, after: from, ask: a.interactive(), here: true})
+	}
+	if !a.flags.json {
+		a.say("task %s goes on with it; follow it: roost attach %s", done.Task, shellWord(done.Task))
+	}
+	return nil
+}
+
+// consents are the words that are a plain yes or no.
+var consents = map[string]bool{"yes": true, "y": true, "no": false, "n": false}
+
+// sendTold asks, prints the document with --json, and reads it.
+func (a *App) sendTold(ctx context.Context, c *client.Client, r client.Request, into any) error {
+	var doc json.RawMessage
+	if _, err := c.Ask(ctx, r, &doc); err != nil {
+		return err
+	}
+	if a.flags.json {
+		if err := a.printRaw(doc); err != nil {
+			return err
+		}
+	}
+	return json.Unmarshal(doc, into)
+}
+
+// runsHere reports whether this process itself works on a task now.
+func runsHere(e *engine.Engine) bool {
+	if e == nil {
+		return false
+	}
+	running, waiting, queued := e.Load()
+	return running+waiting+queued > 0
+}
+
+// questionOf is the question that an id names: its own, or that of a task with one open
+// question.
+func (a *App) questionOf(ctx context.Context, c *client.Client, id string) (report.Question, error) {
+	if at := strings.LastIndexByte(id, '.'); at > 0 {
+		open, err := c.Questions(ctx, id[:at])
+		var p *client.Problem
+		if err != nil && !errors.As(err, &p) {
+			return report.Question{}, err
+		}
+		for _, q := range open {
+			if q.ID == id || q.Question == id[at+1:] {
+				return q, nil
+			}
+		}
+		if err == nil { // that task is there, and the question is not: the server knows why
+			return report.Question{ID: id, Task: id[:at]}, nil
+		}
+	}
+	open, err := c.Questions(ctx, id)
+	if err != nil {
+		return report.Question{}, err
+	}
+	switch len(open) {
+	case 1:
+		return open[0], nil
+	case 0:
+		return report.Question{}, &Failure{Exit: ExitNotFound, Code: "question_not_found", Status: 404, Task: id, What: "answer task " + id, Why: "it asks nothing that is still open", Try: "roost questions"}
+	}
+	f := &Failure{Exit: ExitUsage, Code: "ambiguous_question", Status: 409, Task: id, What: "answer task " + id, Why: "it has " + strconv.Itoa(len(open)) + " open questions: say which one is meant"}
+	for _, q := range open {
+		f.Suggestions = append(f.Suggestions, "roost answer "+shellWord(q.ID)+"  # "+display.Cut(display.OneLine(q.Text), 60))
+	}
+	f.Try = f.Suggestions[0]
+	return report.Question{}, f
+}

@@ -1,0 +1,255 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/cli/config"
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/view"
+)
+
+// command is what a line with a "/" may say.
+type command struct {
+	name, args, about string
+	also              []string // other names
+	needs             bool     // a task
+	kind              Kind     // of its first argument
+	do                func(s *Session, ctx context.Context, id, rest string) error
+}
+
+// commands are all of them, in the order of /help. It is a function, because /help shows
+// what it is itself a part of.
+func commands() []command {
+	return []command{
+		{name: "help", args: "[COMMAND]", about: "say what there is", do: (*Session).help},
+		{name: "new", about: "begin another task with the next words", do: (*Session).newTask},
+		{name: "resume", args: "ID", about: "turn to another task", also: []string{"continue"}, kind: Tasks, do: (*Session).turn},
+		{name: "tasks", args: "[WORDS]", about: "list tasks, newest first", also: []string{"list"}, do: (*Session).tasks},
+		{name: "search", args: "WORDS", about: "find messages of all tasks", do: (*Session).search},
+		{name: "show", args: "[N]", about: "the last messages with their numbers", also: []string{"history"}, needs: true, do: (*Session).show},
+		{name: "title", args: "WORDS", about: "give the task a title", also: []string{"rename"}, needs: true, do: (*Session).title},
+		{name: "tag", args: "[+TAG|-TAG]...", about: "give and take tags", needs: true, do: behind("tag")},
+		{name: "tree", about: "the task and its subtasks", needs: true, do: behind("show", "--tree")},
+		{name: "fork", args: "[REF]", about: "go on in a new task with the history up to there", needs: true, do: (*Session).fork},
+
+		{name: "rewind", args: "[REF] [--files]", about: "take the histories back: #12, ~2 turns; the last turn alone", needs: true, do: (*Session).rewind},
+		{name: "undo", about: "take back the last rewind, condense, restore or rename", needs: true, do: behind("undo")},
+		{name: "redo", about: "do it again", needs: true, do: behind("redo")},
+		{name: "edit", args: "REF WORDS", about: "put other words in a message's place, and go on from there", needs: true, do: (*Session).edit},
+		{name: "condense", args: "[WORDS]", about: "have older history summarised, looking to WORDS", also: []string{"compact"}, needs: true, do: (*Session).condense},
+		{name: "checkpoint", args: "[list]", about: "keep the files as they are now; list what is kept", also: []string{"checkpoints"}, needs: true, do: (*Session).checkpoint},
+		{name: "restore", args: "[C] [--yes]", about: "put files back; without --yes it says what would be done", needs: true, do: (*Session).restore},
+		{name: "diff", args: "[C [C2|now]]", about: "what changed in the files", needs: true, do: behind("checkpoint", "diff")},
+		{name: "files", about: "what the model knows of files", needs: true, do: behind("files")},
+		{name: "export", args: "[FORM] [FILE]", about: "write the task: md, html, json, roo, archive", needs: true, do: (*Session).export},
+		{name: "context", about: "what the next request is made of", needs: true, do: behind("show", "--context")},
+		{name: "cost", about: "what the task used", needs: true, do: behind("show", "--usage")},
+		{name: "usage", args: "[--by day|model|...]", about: "what all tasks used", do: (*Session).usage},
+
+		{name: "mode", args: "[MODE]", about: "the mode of the next run", kind: Modes, do: (*Session).mode},
+		{name: "model", args: "[MODEL]", about: "the model of the next run", kind: Models, do: (*Session).model},
+		{name: "approve", args: "[ask|read|edits|all]", about: "what the next run may do unasked", kind: Policies, do: (*Session).approve},
+		{name: "limits", args: "[turns=N] [cost=USD] [idle=30m] [total=2h]", about: "bound the next run; 0 takes a limit away", do: (*Session).limits},
+
+		{name: "queue", args: "[N WORDS|drop N]", about: "what waits for the run; other words for it", needs: true, do: (*Session).queued},
+		{name: "answer", args: "WORDS", about: "answer the open question: yes, no, words", needs: true, do: (*Session).reply},
+		{name: "retry", about: "go on without further words", needs: true, do: (*Session).retry},
+		{name: "abort", about: "stop the run, saved (Esc)", also: []string{"stop"}, needs: true, do: (*Session).abort},
+		{name: "quit", about: "leave (Ctrl-D)", also: []string{"exit"}, do: (*Session).quit},
+	}
+}
+
+func find(name string) (command, bool) {
+	for _, c := range commands() {
+		if c.name == name || slices.Contains(c.also, name) {
+			return c, true
+		}
+	}
+	return command{}, false
+}
+
+// UnknownError is a command that nobody knows. It was not sent to anybody.
+type UnknownError struct{ Name, Nearest string }
+
+func (e *UnknownError) Error() string {
+	text := "there is no command /" + e.Name
+	if e.Nearest != "" {
+		text += "; /" + e.Nearest + " is one"
+	}
+	return text + " (/help lists them; a line for the model that begins with / begins with //)"
+}
+
+// command does what a line says. A name that is none of ours is for the engine where a
+// person wrote a prompt, or there is a skill, of that name.
+func (s *Session) command(ctx context.Context, text string) error {
+	name, rest := split(text)
+	st := s.state()
+	if c, ok := find(name); ok {
+		if c.needs && st.Task == "" {
+			return errors.New("/" + name + " is about a task, and there is none yet: say what to do, or /resume ID")
+		}
+		return c.do(s, ctx, st.Task, rest)
+	}
+	if s.desk.Passes(ctx, s.workspace(ctx), st.Mode, name) {
+		return s.prompt(ctx, text)
+	}
+	var known []string
+	for _, c := range commands() {
+		known = append(append(known, c.name), c.also...)
+	}
+	for _, w := range s.desk.Words(ctx, Prompts, s.workspace(ctx), "") {
+		known = append(known, w.Text)
+	}
+	s.change(func(st *state) { st.Back = text })
+	return &UnknownError{name, nearest(name, known)}
+}
+
+// nearest is the name that a mistyped one most likely means, "" when none is near.
+func nearest(name string, known []string) string {
+	best, least := "", max(2, len(name)/3+1)
+	for _, k := range known {
+		d := config.Distance(name, k)
+		if len(name) > 1 && strings.HasPrefix(k, name) {
+			d = 0
+		}
+		if d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// workspace is where files, modes and prompts are looked for.
+func (s *Session) workspace(ctx context.Context) string {
+	id := s.Task()
+	if id == "" {
+		return s.o.New.Workspace
+	}
+	s.mu.Lock()
+	dir, known := s.dirs[id]
+	s.mu.Unlock()
+	if known {
+		return dir
+	}
+	t, err := s.desk.Task(ctx, id)
+	if err != nil {
+		return s.o.New.Workspace
+	}
+	s.mu.Lock()
+	s.dirs[id] = t.Workspace
+	s.mu.Unlock()
+	return t.Workspace
+}
+
+// behind is a command of roost about the task: its words, the task, and what was typed.
+func behind(words ...string) func(*Session, context.Context, string, string) error {
+	return func(s *Session, ctx context.Context, id, rest string) error {
+		args := append([]string{}, words...)
+		at := 1
+		if words[0] == "checkpoint" {
+			at = 2
+		}
+		args = slices.Insert(args, at, id)
+		return s.roost(ctx, append(args, fields(rest)...)...)
+	}
+}
+
+// failed is a command of roost that did not succeed; it has said why.
+type failed struct{ said Said }
+
+func (e *failed) Error() string {
+	why, _, _ := strings.Cut(strings.TrimSpace(e.said.Err), "\n")
+	return strings.TrimPrefix(why, "roost: ")
+}
+
+// busy is the exit code of a command whose task is somebody's, and settling how long a
+// run that has ended may still be putting its task away.
+const (
+	busy     = 14
+	settling = 5 * time.Second
+)
+
+// settled runs a command of roost. Right behind the end of a run it may have to wait.
+func (s *Session) settled(ctx context.Context, args []string) Said {
+	for end := time.Now().Add(settling); ; {
+		said := s.desk.Deed(ctx, args...)
+		if said.Code != busy || s.state().Working || time.Now().After(end) {
+			return said
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return said
+		}
+	}
+}
+
+// roost runs a command of roost and shows what it prints.
+func (s *Session) roost(ctx context.Context, args ...string) error {
+	said := s.settled(ctx, args)
+	differs := slices.Contains(args, "diff") || slices.Contains(args, "restore")
+	paint := func(text string, usual view.Style) string {
+		var lines []string
+		for _, l := range strings.Split(strings.TrimRight(Safe(text), "\n"), "\n") {
+			how := usual
+			if how == view.Plain && differs {
+				how = view.DiffStyle(l)
+			}
+			lines = append(lines, s.style.Paint(how, l))
+		}
+		return strings.Join(lines, "\n")
+	}
+	aside := view.Dim
+	if said.Code != 0 {
+		aside = view.Bad
+	}
+	switch {
+	case s.o.Result == nil && said.Whole != "" && said.Out != "":
+		s.out.block(paint(said.Whole, view.Plain))
+	default:
+		s.give(paint(said.Out, view.Plain))
+		s.out.block(paint(said.Err, aside))
+	}
+	if said.Code != 0 {
+		return &failed{said}
+	}
+	return nil
+}
+
+func (s *Session) help(_ context.Context, _, rest string) error {
+	name := strings.TrimPrefix(rest, "/")
+	if name != "" {
+		c, ok := find(name)
+		if !ok {
+			return &UnknownError{name, ""}
+		}
+		text := "/" + strings.TrimSpace(c.name+" "+c.args) + ": " + c.about
+		if len(c.also) > 0 {
+			text += "; also /" + strings.Join(c.also, ", /")
+		}
+		s.out.block(text)
+		return nil
+	}
+	var lines []string
+	for _, c := range commands() {
+		lines = append(lines, "  "+display.Pad("/"+strings.TrimSpace(c.name+" "+c.args), 34)+"  "+s.style.Paint(view.Dim, c.about))
+	}
+	lines = append(lines, "",
+		"  Words without a / are for the model; // is a / of theirs. @path names a file, Tab completes.",
+		"  Alt+Enter, Ctrl+J, a \\ at the end or ``` begins another line. Words that are typed while",
+		"  a run works wait for its next request. Esc stops the run, Ctrl-C twice or Ctrl-D leaves.")
+	s.out.block(strings.Join(lines, "\n"))
+	return nil
+}
+
+func (s *Session) quit(context.Context, string, string) error {
+	s.change(func(st *state) { st.Over = true })
+	return nil
+}
+
+func usage(text string) error { return fmt.Errorf("want %s", text) }

@@ -1,0 +1,293 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/roost-dev/roost/report"
+)
+
+func (s *Session) newTask(_ context.Context, id, _ string) error {
+	if s.state().Working {
+		s.tell("task %s goes on; /resume %s turns back to it", id, id)
+	}
+	s.leave()
+	s.tell("a new task begins with the next words")
+	return nil
+}
+
+// tailMessages is how much of a task is shown when the chat turns to it.
+const tailMessages = "6"
+
+// turn turns the chat to a task: what was said last, what is open, and all that comes.
+func (s *Session) turn(ctx context.Context, _, rest string) error {
+	if rest == "" {
+		s.tell("/resume ID turns to one of these")
+		return s.tasks(ctx, "", "")
+	}
+	t, err := s.desk.Task(ctx, rest)
+	if err != nil {
+		return err
+	}
+	return s.goTo(ctx, t.ID, t.Source+":"+t.ID)
+}
+
+// goTo turns to a task. ref names it where one id may stand in two places.
+func (s *Session) goTo(ctx context.Context, id, ref string) error {
+	if err := s.roost(ctx, "show", ref, "--tail", tailMessages); err != nil {
+		return err
+	}
+	if err := s.follow(ctx, id, nowhere); err != nil {
+		s.leave()
+		return fmt.Errorf("follow task %s: %w", id, err)
+	}
+	return s.open(ctx, id)
+}
+
+func (s *Session) tasks(ctx context.Context, _, rest string) error {
+	args := []string{"list", "--limit", "15"}
+	if rest != "" {
+		args = append(args, "--query", rest)
+	}
+	return s.roost(ctx, args...)
+}
+
+func (s *Session) search(ctx context.Context, _, rest string) error {
+	if rest == "" {
+		return usage("/search WORDS")
+	}
+	return s.roost(ctx, "search", "--", rest)
+}
+
+func (s *Session) show(ctx context.Context, id, rest string) error {
+	if rest == "" {
+		rest = "20"
+	}
+	if n, err := strconv.Atoi(rest); err != nil || n < 1 {
+		return usage("/show N, a number of messages")
+	}
+	return s.roost(ctx, "show", id, "--tail", rest)
+}
+
+func (s *Session) title(ctx context.Context, id, rest string) error {
+	if rest == "" {
+		return usage("/title WORDS")
+	}
+	return s.roost(ctx, "rename", "--", id, rest)
+}
+
+// fork goes on in the new task.
+func (s *Session) fork(ctx context.Context, id, rest string) error {
+	args := []string{"fork", id, "--json"}
+	if rest != "" {
+		args = append(args, "--at", rest)
+	}
+	said := s.settled(ctx, args)
+	var made struct {
+		ID string `json:"id"`
+	}
+	if said.Code != 0 || json.Unmarshal([]byte(said.Out), &made) != nil || made.ID == "" {
+		return s.roost(ctx, append(args[:2:2], args[3:]...)...) // it says why
+	}
+	s.tell("task %s, forked from %s", made.ID, id)
+	return s.goTo(ctx, made.ID, made.ID)
+}
+
+// idle refuses what cannot be done to a task that something works on.
+func (s *Session) idle(what string) error {
+	if st := s.state(); st.Working || st.Asking {
+		return errors.New("a run works on the task: stop it first (Esc), then " + what)
+	}
+	return nil
+}
+
+func (s *Session) rewind(ctx context.Context, id, rest string) error {
+	if err := s.idle("/rewind"); err != nil {
+		return err
+	}
+	args := []string{"rewind", id}
+	words := fields(rest)
+	if len(words) > 0 && !strings.HasPrefix(words[0], "--") {
+		args, words = append(args, "--to="+words[0]), words[1:]
+	}
+	return s.roost(ctx, append(args, words...)...)
+}
+
+func (s *Session) edit(ctx context.Context, id, rest string) error {
+	ref, text, _ := strings.Cut(rest, " ")
+	if text = strings.TrimSpace(text); ref == "" || text == "" {
+		return usage("/edit #12 WORDS: the message, as /show numbers it, and what stands in its place")
+	}
+	if err := s.idle("/edit"); err != nil {
+		return err
+	}
+	if err := s.roost(ctx, "rewind", id, "--to="+ref, "--edit="+text); err != nil {
+		return err
+	}
+	return s.retry(ctx, id, "")
+}
+
+func (s *Session) condense(ctx context.Context, id, rest string) error {
+	if err := s.idle("/condense"); err != nil {
+		return err
+	}
+	args := []string{"condense", id}
+	if rest != "" {
+		args = append(args, "--keep="+rest)
+	}
+	s.tell("the model summarises; Esc stops it")
+	return s.roost(ctx, args...)
+}
+
+func (s *Session) checkpoint(ctx context.Context, id, rest string) error {
+	if rest == "list" {
+		return s.roost(ctx, "checkpoint", "list", id)
+	}
+	return s.roost(ctx, append([]string{"checkpoint", "save", id}, fields(rest)...)...)
+}
+
+// restore puts nothing back before the person has said so: without --yes it only says
+// what would be done.
+func (s *Session) restore(ctx context.Context, id, rest string) error {
+	args, sure := []string{"checkpoint", "restore", id}, false
+	for _, w := range fields(rest) {
+		sure = sure || w == "--yes"
+		args = append(args, w)
+	}
+	if sure {
+		if err := s.idle("/restore"); err != nil {
+			return err
+		}
+		return s.roost(ctx, args...)
+	}
+	if err := s.roost(ctx, append(args, "--dry-run")...); err != nil {
+		return err
+	}
+	s.tell("nothing was changed; /restore %s does it", strings.TrimSpace(rest+" --yes"))
+	return nil
+}
+
+func (s *Session) export(ctx context.Context, id, rest string) error {
+	form, file := "md", ""
+	if words := fields(rest); len(words) > 2 {
+		return usage("/export [FORM] [FILE]")
+	} else if len(words) == 2 {
+		form, file = words[0], words[1]
+	} else if len(words) == 1 {
+		form = words[0]
+	}
+	if file == "" {
+		ends := map[string]string{"roo": "", "archive": ".zip"}
+		end, other := ends[form]
+		if !other {
+			end = "." + form
+		}
+		file = id + end
+	}
+	return s.roost(ctx, "export", id, "--format="+form, "--output="+file)
+}
+
+func (s *Session) usage(ctx context.Context, _, rest string) error {
+	return s.roost(ctx, append([]string{"usage"}, fields(rest)...)...)
+}
+
+func (s *Session) retry(ctx context.Context, id, _ string) error {
+	if s.state().Working {
+		return errors.New("a run works on the task already")
+	}
+	s.mu.Lock()
+	again := s.again
+	s.mu.Unlock()
+	again.Yes = true
+	run, err := s.resume(ctx, id, again)
+	if err != nil {
+		return err
+	}
+	s.started(run)
+	return nil
+}
+
+func (s *Session) abort(ctx context.Context, id, _ string) error {
+	if st := s.state(); !st.Working && !st.Asking {
+		s.tell("nothing works on the task")
+		return nil
+	}
+	s.tell("· stopping and saving")
+	s.stop(ctx, id)
+	return nil
+}
+
+// reply answers the open question with words: yes and no decide an approval.
+func (s *Session) reply(ctx context.Context, id, rest string) error {
+	list, err := s.desk.Questions(ctx, id)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return errors.New("no question is open")
+	}
+	q := list[len(list)-1]
+	a := report.Answer{Text: rest, Seen: q.Event}
+	switch q.Kind {
+	case "approval", "limit", "damage":
+		word, words, _ := strings.Cut(rest, " ")
+		yes := false
+		switch strings.ToLower(word) {
+		case "y", "yes":
+			yes = true
+		case "n", "no":
+		default:
+			return usage("/answer yes or /answer no, and words for the model behind it")
+		}
+		a.Approve, a.Text = &yes, strings.TrimSpace(words)
+	default:
+		if n, err := strconv.Atoi(rest); err == nil && n >= 1 && n <= len(q.Choices) {
+			a.Text = q.Choices[n-1]
+		}
+	}
+	if a.Text == "" && a.Approve == nil {
+		return usage("/answer WORDS")
+	}
+	done, err := s.desk.Answer(ctx, q.ID, a)
+	if err != nil {
+		return err
+	}
+	s.started(done.Run)
+	return nil
+}
+
+// queued lists what waits for the run, and changes it.
+func (s *Session) queued(ctx context.Context, id, rest string) error {
+	st := s.state()
+	if rest == "" {
+		if len(st.Queue) == 0 {
+			s.tell("nothing is queued")
+		}
+		for i, q := range st.Queue {
+			s.tell("%d. %s", i+1, q.Text)
+		}
+		return nil
+	}
+	word, words, _ := strings.Cut(rest, " ")
+	drop := word == "drop"
+	if drop {
+		word, words = strings.TrimSpace(words), ""
+	}
+	words = strings.TrimSpace(words)
+	n, err := strconv.Atoi(word)
+	if err != nil || !drop && words == "" {
+		return usage("/queue N WORDS, or /queue drop N")
+	}
+	if n < 1 || n > len(st.Queue) {
+		return fmt.Errorf("nothing is queued in place %d", n)
+	}
+	q := st.Queue[n-1]
+	if drop {
+		return s.desk.EditQueued(ctx, id, q.ID, nil)
+	}
+	return s.desk.EditQueued(ctx, id, q.ID, &words)
+}

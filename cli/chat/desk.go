@@ -1,0 +1,57 @@
+package chat
+
+import (
+	"context"
+	"iter"
+
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/store"
+)
+
+// Desk is what a chat needs of the world; a client of a server has most of it. Whatever
+// takes a context ends soon after the context does.
+type Desk interface {
+	// Start makes a task that runs at once.
+	Start(ctx context.Context, t report.NewTask) (report.Run, error)
+	Resume(ctx context.Context, id string, n report.NewRun) (report.Run, error)
+	Send(ctx context.Context, id string, m report.Message) (report.Sent, error)
+	Cancel(ctx context.Context, id string) (report.Run, error)
+	Questions(ctx context.Context, task string) ([]report.Question, error)
+	Answer(ctx context.Context, question string, a report.Answer) (report.Answered, error)
+	// EditQueued gives a waiting input other words; nil takes it out of the queue.
+	EditQueued(ctx context.Context, id, input string, text *string) error
+	// Events follows a task over any cut; see client.Client.Events.
+	Events(ctx context.Context, task, after string) iter.Seq2[client.Event, error]
+	Task(ctx context.Context, ref string) (store.Summary, error)
+
+	// Deed runs a command of roost, without asking anything.
+	Deed(ctx context.Context, args ...string) Said
+	// Words are what may stand behind begun, of a kind.
+	Words(ctx context.Context, kind Kind, workspace, begun string) []Word
+	// Passes reports whether /name is for the engine: a prompt or a skill of that name.
+	Passes(ctx context.Context, workspace, mode, name string) bool
+}
+
+// Said is what a command printed, and how it ended.
+type Said struct {
+	Out, Err string
+	Whole    string // both, in their order; "" = the one behind the other
+	Code     int
+}
+
+// Kind is a kind of words to complete.
+type Kind string
+
+// The kinds.
+const (
+	Files    Kind = "file" // of a workspace, a folder a time; folders end in "/"
+	Tasks    Kind = "task"
+	Modes    Kind = "mode"
+	Models   Kind = "model"
+	Prompts  Kind = "prompt" // that a person wrote down, and skills: /name
+	Policies Kind = "policy"
+)
+
+// Word is one that may be meant.
+type Word struct{ Text, About string }

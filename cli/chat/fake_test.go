@@ -1,0 +1,315 @@
+package chat
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// desk is a Desk whose runs do what the test says.
+type desk struct {
+	t       *testing.T
+	mu      sync.Mutex
+	logs    map[string][]client.Event
+	grew    chan struct{}
+	calls   []string // in order
+	refuse  error    // of the next words
+	open    []report.Question
+	prompts []string
+	modes   []string
+	says    map[string]Said // by the first word of a command of roost
+	status  string
+	runs    int
+	made    int
+}
+
+func newDesk(t *testing.T) *desk {
+	return &desk{t: t, logs: map[string][]client.Event{}, grew: make(chan struct{}), says: map[string]Said{}, status: "completed"}
+}
+
+func (d *desk) called(what string, with ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, w := range with {
+		data, err := json.Marshal(w)
+		if err != nil {
+			panic(err)
+		}
+		what += " " + string(data)
+	}
+	d.calls = append(d.calls, what)
+}
+
+func (d *desk) refused() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := d.refuse
+	d.refuse = nil
+	return err
+}
+
+func (d *desk) run(id string) report.Run {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.runs++
+	return report.Run{ID: fmt.Sprintf("run%d", d.runs), Task: id}
+}
+
+func (d *desk) Start(_ context.Context, t report.NewTask) (report.Run, error) {
+	d.called("start "+t.Message.Text, t)
+	if err := d.refused(); err != nil {
+		return report.Run{}, err
+	}
+	d.mu.Lock()
+	d.made++
+	id := fmt.Sprintf("t%d", d.made)
+	d.mu.Unlock()
+	return d.run(id), nil
+}
+
+func (d *desk) Resume(_ context.Context, id string, n report.NewRun) (report.Run, error) {
+	d.called("resume "+id, n)
+	if err := d.refused(); err != nil {
+		return report.Run{}, err
+	}
+	return d.run(id), nil
+}
+
+func (d *desk) Send(_ context.Context, id string, m report.Message) (report.Sent, error) {
+	d.called("send "+id, m)
+	if err := d.refused(); err != nil {
+		return report.Sent{}, err
+	}
+	if m.Delivery == "queue" {
+		return report.Sent{Delivered: "queued", Task: id}, nil
+	}
+	return report.Sent{Delivered: "started", Task: id, Run: d.run(id).ID}, nil
+}
+
+func (d *desk) Cancel(_ context.Context, id string) (report.Run, error) {
+	d.called("cancel " + id)
+	return report.Run{}, d.refused()
+}
+
+func (d *desk) Questions(_ context.Context, id string) ([]report.Question, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.open, nil
+}
+
+func (d *desk) Answer(_ context.Context, q string, a report.Answer) (report.Answered, error) {
+	d.called("answer "+q, a)
+	return report.Answered{Run: "run9"}, d.refused()
+}
+
+func (d *desk) EditQueued(_ context.Context, id, input string, text *string) error {
+	d.called("queue "+id+" "+input, text)
+	return nil
+}
+
+func (d *desk) Task(_ context.Context, ref string) (store.Summary, error) {
+	if err := d.refused(); err != nil {
+		return store.Summary{}, err
+	}
+	return store.Summary{ID: strings.TrimPrefix(ref, "own:"), Source: "own", Workspace: "/w", Mode: "code", Model: "m1", Status: d.status}, nil
+}
+
+func (d *desk) Deed(_ context.Context, args ...string) Said {
+	d.called("roost " + strings.Join(args, " "))
+	return d.says[args[0]]
+}
+
+func (d *desk) Words(_ context.Context, kind Kind, _, begun string) []Word {
+	var out []Word
+	for _, w := range map[Kind][]string{Prompts: d.prompts, Modes: d.modes, Files: {"main.go", "main_test.go", "my file"}, Tasks: {"0199", "0200"}}[kind] {
+		if strings.HasPrefix(w, begun) {
+			out = append(out, Word{w, "about " + w})
+		}
+	}
+	return out
+}
+
+func (d *desk) Passes(_ context.Context, _, _, name string) bool {
+	return slices.Contains(d.prompts, name)
+}
+
+// Events follows as a server does: with a cursor that nobody knows a snapshot comes first.
+func (d *desk) Events(ctx context.Context, id, after string) iter.Seq2[client.Event, error] {
+	return func(yield func(client.Event, error) bool) {
+		at := 0
+		if after == nowhere {
+			d.mu.Lock()
+			at = len(d.logs[id])
+			status := d.status
+			d.mu.Unlock()
+			if !yield(client.Event{Type: "stream.snapshot", Data: fmt.Appendf(nil, `{"task":{"status":%q}}`, status)}, nil) {
+				return
+			}
+		}
+		for {
+			d.mu.Lock()
+			events, grew := d.logs[id][at:], d.grew
+			d.mu.Unlock()
+			for _, e := range events {
+				at++
+				if !yield(e, nil) {
+					return
+				}
+			}
+			select {
+			case <-grew:
+			case <-ctx.Done():
+				yield(client.Event{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+// emit lets something happen in a task. data is a JSON object's members.
+func (d *desk) emit(id, typ, data string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := len(d.logs[id]) + 1
+	data = fmt.Sprintf(data, args...)
+	if data != "" {
+		data = "," + data
+	}
+	d.logs[id] = append(d.logs[id], client.Event{ID: fmt.Sprintf("1.%d-0", n), Type: typ,
+		Data: fmt.Appendf(nil, `{"type":%q,"task_id":%q,"at":"2026-01-02T03:04:%02d.000Z"%s}`, typ, id, n%60, data)})
+	close(d.grew)
+	d.grew = make(chan struct{})
+}
+
+// replies lets a run say something and end.
+func (d *desk) replies(id, run, words string) {
+	d.emit(id, "run.started", `"run":%q`, run)
+	d.emit(id, "message.added", `"history":"ui","message":7,"content":{"ts":1,"type":"say","say":"text","text":%q}`, words)
+	d.emit(id, "run.ended", `"run":%q,"outcome":"completed"`, run)
+}
+
+// chatting is a chat on a desk, with what it printed.
+type chatting struct {
+	*Session
+	t    *testing.T
+	desk *desk
+	mu   sync.Mutex
+	buf  bytes.Buffer
+}
+
+func (c *chatting) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.buf.Write(p)
+}
+
+func (c *chatting) text() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.buf.String()
+}
+
+func talking(t *testing.T, d *desk, change ...func(*Options)) *chatting {
+	t.Helper()
+	o := Options{Ask: true, New: report.NewTask{Workspace: "/w"}, Display: display.Options{Live: true, Width: 80}}
+	for _, f := range change {
+		f(&o)
+	}
+	c := &chatting{t: t, desk: d}
+	c.Session = New(context.Background(), d, o)
+	c.out.through(c)
+	c.Session.mu.Lock()
+	c.echoes = true
+	c.Session.mu.Unlock()
+	t.Cleanup(c.Close)
+	return c
+}
+
+// within polls until ok; it may take long on a busy machine.
+func within(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it never happened: %s", what)
+		}
+	}
+}
+
+// shows waits until all the texts are there, in this order.
+func (c *chatting) shows(texts ...string) {
+	c.t.Helper()
+	ok := false
+	defer func() {
+		if !ok {
+			c.t.Logf("it shows:\n%s", c.text())
+		}
+	}()
+	within(c.t, fmt.Sprintf("%q shown", texts), func() bool {
+		rest := c.text()
+		for _, text := range texts {
+			_, after, found := strings.Cut(rest, text)
+			if !found {
+				return false
+			}
+			rest = after
+		}
+		return true
+	})
+	ok = true
+}
+
+func (c *chatting) when(what string, ok func(state) bool) {
+	c.t.Helper()
+	within(c.t, what, func() bool { return ok(c.state()) })
+}
+
+// idle waits until nothing is being done.
+func (c *chatting) idle() {
+	c.t.Helper()
+	c.when("idle", func(st state) bool { return !st.Busy && !st.Working })
+}
+
+// did waits until the desk was asked for something that holds the texts.
+func (c *chatting) did(texts ...string) string {
+	c.t.Helper()
+	found := ""
+	within(c.t, fmt.Sprintf("a call with %q; there were %q", texts, c.desk.all()), func() bool {
+		for _, call := range c.desk.all() {
+			if !slices.ContainsFunc(texts, func(s string) bool { return !strings.Contains(call, s) }) {
+				found = call
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+func (d *desk) all() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.calls)
+}
+
+// Line types a line: an answer, when one is asked for.
+func (c *chatting) Line(text string) {
+	if isCommand(text) || !c.Reply(text) {
+		c.Session.Line(text)
+	}
+}

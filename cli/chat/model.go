@@ -1,0 +1,412 @@
+package chat
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/view"
+)
+
+// Most rows of the parts below what is printed.
+const (
+	tailRows   = 6
+	queueRows  = 5
+	choiceRows = 8
+)
+
+// twice is how soon a second Ctrl-C counts as one.
+const twice = 2 * time.Second
+
+// model is the editor and the rows around it. It is for the goroutine of the program.
+type model struct {
+	s     *Session
+	ed    *editor
+	paint painter
+	size  func() (width, height int)
+	now   func() time.Time
+
+	asking  bool
+	draft   string // what was being typed when a question came
+	hint    string
+	stopped time.Time // of the last Ctrl-C
+	find    *finding
+	choice  choice
+	wish    int               // counts what Tab asked for
+	early   []tea.KeyPressMsg // typed while it is looked for
+	looking bool
+	failed  any // what the program panicked with
+
+	crew sync.WaitGroup
+	mu   sync.Mutex
+	over bool         // nothing more is begun
+	raw  func() error // takes the terminal again
+	cook func()       // gives it back, for a while
+}
+
+// finding is a search of the history.
+type finding struct {
+	words string
+	at    int // the entry that is shown, -1 = none
+	draft string
+}
+
+type (
+	wakeMsg  struct{}
+	sizeMsg  struct{}
+	wordsMsg struct {
+		n    int
+		wish wish
+		list []Word
+	}
+)
+
+// Init begins to look at the terminal's size: it tells nobody when it changes.
+func (m *model) Init() tea.Cmd { return m.look() }
+
+func (m *model) look() tea.Cmd {
+	return tea.Tick(400*time.Millisecond, func(time.Time) tea.Msg { return sizeMsg{} })
+}
+
+// Update takes one message in, and draws.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	var cmd tea.Cmd
+	m.news() // a key is for what stands there now
+	switch msg := msg.(type) {
+	case tea.KeyPressMsg:
+		cmd = m.typed(msg)
+	case tea.PasteMsg:
+		m.find, m.choice = nil, choice{}
+		m.ed.insert(msg.Content)
+	case tea.ResumeMsg:
+		if err := m.raw(); err != nil {
+			m.failed = err
+			return m, tea.Quit
+		}
+	case sizeMsg:
+		cmd = m.look()
+	case panicMsg:
+		m.failed = msg.what
+		return m, tea.Quit
+	case wordsMsg:
+		cmd = m.found(msg)
+	}
+	if m.news() {
+		cmd = tea.Quit
+	}
+	m.draw()
+	return m, cmd
+}
+
+// View is not used: the painter draws.
+func (m *model) View() tea.View { return tea.NewView("") }
+
+// news takes the state of the chat in, and reports whether it is over.
+func (m *model) news() bool {
+	st := m.s.state()
+	if st.Asking != m.asking {
+		m.asking = st.Asking
+		m.find, m.choice = nil, choice{}
+		if st.Asking { // a half line is no answer
+			m.draft = m.ed.String()
+			m.ed.set("")
+		} else if m.ed.empty() {
+			m.ed.set(m.draft)
+			m.draft = ""
+		}
+	}
+	if st.Back != "" && !st.Asking {
+		if m.ed.empty() {
+			m.ed.set(st.Back)
+		}
+		m.s.change(func(st *state) { st.Back = "" })
+	}
+	return st.Over
+}
+
+// typed takes a key in. What is typed behind a Tab waits for what that finds; Esc and
+// Ctrl-C do not.
+func (m *model) typed(k tea.KeyPressMsg) tea.Cmd {
+	if m.looking {
+		if s := k.String(); s != "esc" && s != "ctrl+c" {
+			m.early = append(m.early, k)
+			return nil
+		}
+		m.looking, m.early = false, nil
+	}
+	return m.key(k.String(), k.Text)
+}
+
+// found puts in what Tab found, and takes in what was typed since.
+func (m *model) found(msg wordsMsg) tea.Cmd {
+	if msg.n != m.wish || !m.looking {
+		return nil
+	}
+	m.looking = false
+	m.choice = m.ed.offer(msg.wish, msg.list)
+	if len(msg.list) == 0 {
+		m.hint = "nothing begins like that"
+	}
+	var cmds []tea.Cmd
+	for len(m.early) > 0 && !m.looking {
+		k := m.early[0]
+		m.early = m.early[1:]
+		cmds = append(cmds, m.key(k.String(), k.Text))
+	}
+	return tea.Batch(cmds...)
+}
+
+// key takes a key in.
+func (m *model) key(key, text string) tea.Cmd {
+	m.hint = ""
+	m.wish++ // what was asked for before is of no use now
+	if m.find != nil && m.search(key, text) {
+		return nil
+	}
+	if len(m.choice.list) > 0 {
+		switch key {
+		case "tab":
+			m.ed.next(&m.choice, 1)
+			return nil
+		case "shift+tab":
+			m.ed.next(&m.choice, -1)
+			return nil
+		case "esc":
+			m.choice = choice{}
+			return nil
+		}
+		m.choice = choice{}
+	}
+	switch key {
+	case "enter":
+		m.enter()
+	case "tab":
+		return m.complete()
+	case "esc":
+		m.s.Interrupt()
+	case "ctrl+c":
+		return m.interrupt()
+	case "ctrl+d":
+		if m.ed.empty() {
+			return tea.Quit
+		}
+		m.ed.edit("delete")
+	case "ctrl+r":
+		m.find = &finding{at: -1, draft: m.ed.String()}
+	case "ctrl+l":
+		_, _ = fmt.Fprint(m.paint.w, "\x1b[2J\x1b[H") // a terminal that is gone is no reason to stop
+		m.paint.drawn = false
+	case "ctrl+z":
+		m.paint.leave(m.paint.width)
+		m.cook()
+		return tea.Suspend
+	default:
+		if !m.ed.edit(key) && text != "" {
+			m.ed.insert(text)
+		}
+	}
+	return nil
+}
+
+// enter sends what was typed, or begins another line of it.
+func (m *model) enter() {
+	text := m.ed.String()
+	if m.asking && !isCommand(text) {
+		if !m.s.state().Asking {
+			return // it is gone, and what was typed for it is for nothing else
+		}
+		m.ed.set("")
+		_, _ = fmt.Fprintln(m.s.out, text) // where a terminal would have shown it
+		m.s.Reply(text)
+		return
+	}
+	if !isCommand(text) && unfinished(text) {
+		m.ed.move(len(m.ed.text))
+		m.ed.insert("\n")
+		return
+	}
+	if strings.TrimSpace(text) == "" {
+		m.ed.clear()
+		return
+	}
+	if err := m.ed.history.Add(text); err != nil {
+		m.hint = err.Error()
+	}
+	m.ed.clear()
+	m.s.Line(text)
+}
+
+// interrupt is Ctrl-C: it takes the line away, and twice it leaves.
+func (m *model) interrupt() tea.Cmd {
+	now := m.now()
+	if now.Sub(m.stopped) < twice {
+		return tea.Quit
+	}
+	m.stopped = now
+	m.ed.clear()
+	m.hint = "Ctrl-C again leaves"
+	if m.s.state().Working {
+		m.hint += "; Esc stops the run"
+	}
+	return nil
+}
+
+// complete asks for what may be meant. It comes when it is found.
+func (m *model) complete() tea.Cmd {
+	w, ok := wanted(m.ed.text, m.ed.at)
+	if !ok {
+		return nil
+	}
+	n := m.wish
+	m.looking = true
+	return func() tea.Msg {
+		if !m.begin() {
+			return nil
+		}
+		defer m.crew.Done()
+		ctx, cancel := context.WithTimeout(m.s.ctx, 3*time.Second)
+		defer cancel()
+		return wordsMsg{n, w, m.s.words(ctx, w)}
+	}
+}
+
+// begin begins something that the end of the screen waits for; false when that was
+// already.
+func (m *model) begin() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.over {
+		m.crew.Add(1)
+	}
+	return !m.over
+}
+
+// end waits for all that was begun.
+func (m *model) end() {
+	m.mu.Lock()
+	m.over = true
+	m.mu.Unlock()
+	m.crew.Wait()
+}
+
+// search takes a key in while the history is searched, and reports whether that was all.
+func (m *model) search(key, text string) bool {
+	f, h := m.find, m.ed.history
+	again := func(before int) {
+		if at := h.Search(f.words, before); at >= 0 {
+			f.at = at
+			m.ed.set(h.At(at))
+			return
+		}
+		if f.at < 0 {
+			m.ed.set(f.draft)
+		}
+		m.hint = "no older line holds that"
+	}
+	switch key {
+	case "ctrl+r":
+		before := h.Len()
+		if f.at >= 0 {
+			before = f.at
+		}
+		again(before)
+	case "backspace", "ctrl+h":
+		if r := []rune(f.words); len(r) > 0 {
+			f.words = string(r[:len(r)-1])
+		}
+		f.at = -1
+		again(h.Len())
+	case "esc", "ctrl+g", "ctrl+c":
+		m.ed.set(f.draft)
+		m.find = nil
+	case "enter":
+		m.find = nil
+	default:
+		if text == "" {
+			m.find = nil
+			return false // a key that edits the line that was found
+		}
+		f.words += Safe(text)
+		f.at = -1
+		again(h.Len())
+	}
+	return true
+}
+
+// draw prints what is new, and draws the rows below it.
+func (m *model) draw() {
+	width, height := m.size()
+	above, tail := m.s.out.take()
+	m.paint.draw(above, m.rows(tail, width, height), width)
+}
+
+// rows are those below what is printed.
+func (m *model) rows(tail string, width, height int) rows {
+	st, style := m.s.state(), m.s.style
+	var r rows
+	prompt, more := "› ", "  "
+	if m.find != nil {
+		prompt = style.Paint(view.Dim, "(search: "+display.Cut(m.find.words, max(width/2, 4))+") ")
+	}
+	if tail != "" {
+		list := hard(tail, width)
+		if over := len(list) - tailRows; over > 0 {
+			list = list[over:]
+		}
+		if last := list[len(list)-1]; m.asking && m.find == nil && last.columns() < width-12 {
+			prompt, list = string(last), list[:len(list)-1]
+		}
+		r.list = append(r.list, list...)
+	}
+	for i, q := range st.Queue {
+		if i == queueRows {
+			r.list = append(r.list, cut(style, view.Dim, fmt.Sprintf("  and %d more", len(st.Queue)-i), width))
+			break
+		}
+		r.list = append(r.list, cut(style, view.Dim, fmt.Sprintf("  queued %d: %s", i+1, q.Text), width))
+	}
+	switch {
+	case m.asking:
+	case st.Working:
+		r.list = append(r.list, cut(style, view.Dim, "· working; Esc stops it, words are queued", width))
+	case st.Busy:
+		r.list = append(r.list, cut(style, view.Dim, "· one moment; Esc stops it", width))
+	}
+	below := m.below(width)
+	most := max(height-len(r.list)-len(below)-1, 3)
+	e := typed(prompt, more, m.ed.text, m.ed.at, width, most)
+	r.y, r.x = len(r.list)+e.y, e.x
+	r.list = append(append(r.list, e.list...), below...)
+	return r
+}
+
+// below are the rows under the editor.
+func (m *model) below(width int) (out []row) {
+	style := m.s.style
+	if c := m.choice; len(c.list) > 0 {
+		from := max(min(c.at-choiceRows/2, len(c.list)-choiceRows), 0)
+		wide := 0
+		for _, w := range c.list {
+			wide = min(max(wide, display.Columns(w.Text)), 40)
+		}
+		for i := from; i < min(from+choiceRows, len(c.list)); i++ {
+			w, how, lead := c.list[i], view.Dim, "    "
+			if i == c.at {
+				how, lead = view.Head, "  > "
+			}
+			out = append(out, cut(style, how, lead+display.Pad(w.Text, wide)+"  "+w.About, width))
+		}
+		if more := len(c.list) - choiceRows; more > 0 {
+			out = append(out, cut(style, view.Dim, fmt.Sprintf("    %d in all", len(c.list)), width))
+		}
+	}
+	if m.hint != "" {
+		out = append(out, cut(style, view.Dim, "  "+m.hint, width))
+	}
+	return out
+}

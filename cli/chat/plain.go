@@ -1,0 +1,95 @@
+package chat
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"strings"
+
+	"github.com/roost-dev/roost/cli/term"
+)
+
+// WaitingError: the task waits for an answer, and nobody is here who could be asked.
+type WaitingError struct{ Task string }
+
+func (e *WaitingError) Error() string { return "task " + e.Task + " waits for an answer" }
+
+// lineBytes bounds a line that is read.
+const lineBytes = 16 << 20
+
+// Plain reads lines and sees to one after the other: the next one is read when the run
+// has ended. Without a terminal the lines were not written by somebody who saw the
+// questions, so none of them answers one: only /answer does, and any other line ends the
+// chat with a *WaitingError.
+//
+// A read cannot be cancelled: the goroutine that reads lives until the input ends.
+func (s *Session) Plain(ctx context.Context, in io.Reader, out io.Writer, terminal bool) error {
+	s.out.through(out)
+	lines := make(chan string)
+	go read(in, lines)
+	text, begun := "", false
+	for {
+		if err := s.until(ctx, still); err != nil {
+			return err
+		}
+		st := s.state()
+		switch {
+		case st.Over:
+			return nil
+		case terminal && begun:
+			_, _ = io.WriteString(s.out, "… ") // a terminal that is gone is noticed when it is read
+		case terminal && !st.Asking:
+			_, _ = io.WriteString(s.out, "› ")
+		}
+		var line string
+		var more bool
+		select {
+		case line, more = <-lines:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if terminal {
+			s.out.fresh()
+		}
+		if !more && !begun {
+			if st.Waiting && !terminal {
+				return &WaitingError{st.Task}
+			}
+			return nil
+		}
+		if begun {
+			text += "\n" + line
+		} else {
+			text = line
+		}
+		begun = more && !s.state().Asking && !isCommand(text) && unfinished(text)
+		if begun {
+			continue
+		}
+		if st.Waiting && !terminal && strings.TrimSpace(text) != "" && !isCommand(text) {
+			return &WaitingError{st.Task}
+		}
+		if !st.Asking || isCommand(text) || !s.Reply(text) {
+			s.Line(text)
+		}
+	}
+}
+
+// still reports whether nothing goes on that a person waits for.
+func still(st state) bool {
+	return st.Over || st.Asking || !st.Busy && (!st.Working || st.Waiting)
+}
+
+func read(in io.Reader, lines chan<- string) {
+	defer close(lines)
+	r := bufio.NewReader(in)
+	for {
+		line, err := r.ReadString('\n')
+		if line != "" && len(line) <= lineBytes {
+			lines <- term.Safe(strings.TrimRight(line, "\r\n"))
+		}
+		if err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"golang.org/x/term"
+)
+
+// ErrPanic: the screen failed by a mistake of ours. The terminal is as it was.
+var ErrPanic = errors.New("the chat's screen failed")
+
+// CanDraw reports whether a screen can be had here.
+func CanDraw(termVariable string) bool {
+	return runtime.GOOS != "windows" && termVariable != "" && termVariable != "dumb"
+}
+
+// Screen lets the person talk on a terminal until they leave, ctx ends, or it fails. The
+// terminal is as it was when it returns; what the chat still says goes to out.
+func (s *Session) Screen(ctx context.Context, in, out *os.File) error {
+	history, err := OpenHistory(s.o.History)
+	if err != nil {
+		s.complain(err)
+	}
+	before, err := term.MakeRaw(int(in.Fd()))
+	if err != nil {
+		return fmt.Errorf("take the terminal: %w", err)
+	}
+	s.mu.Lock()
+	s.echoes = true
+	s.mu.Unlock()
+	const pasteOn, pasteOff = "\x1b[?2004h", "\x1b[?2004l"
+	m := &model{
+		s: s, ed: newEditor(history), paint: painter{w: out}, now: time.Now,
+		size: func() (int, int) { return sizeOf(out) },
+	}
+	m.cook = func() {
+		_, _ = io.WriteString(out, pasteOff)
+		_ = term.Restore(int(in.Fd()), before)
+	}
+	m.raw = func() error {
+		if _, err := term.MakeRaw(int(in.Fd())); err != nil {
+			return fmt.Errorf("take the terminal: %w", err)
+		}
+		_, _ = io.WriteString(out, pasteOn)
+		m.paint.drawn = false
+		return nil
+	}
+	_, _ = io.WriteString(out, pasteOn) // a terminal that is gone is noticed when it is read
+	g := &guard{model: m}
+	p := tea.NewProgram(g, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithoutRenderer(),
+		tea.WithColorProfile(colorprofile.ANSI))
+	// The context ends the screen as the person would: told of it, bubbletea would leave
+	// its reader of the terminal behind.
+	pumping, end := context.WithCancel(ctx)
+	var pump sync.WaitGroup
+	pump.Go(func() {
+		for {
+			select {
+			case <-s.out.wake:
+				p.Send(wakeMsg{})
+			case <-pumping.Done():
+				p.Quit() // it gives up when the program has ended
+				return
+			}
+		}
+	})
+	_, err = p.Run()
+	end()
+	pump.Wait()
+	m.end()
+	width, _ := m.size()
+	m.paint.leave(width)
+	m.cook()
+	s.out.through(out)
+	switch {
+	case m.failed != nil:
+		return fmt.Errorf("%w: %v", ErrPanic, m.failed)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, tea.ErrProgramPanic):
+		return ErrPanic
+	case err != nil:
+		return fmt.Errorf("show the chat: %w", err)
+	}
+	return nil
+}
+
+// sizeOf is a terminal's size; one that does not say is taken for an old one.
+func sizeOf(f *os.File) (width, height int) {
+	width, height, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 || height <= 0 {
+		return 80, 24
+	}
+	return width, height
+}
+
+// guard keeps a panic of the model from bubbletea. After one, bubbletea gives the
+// terminal back while its reader still waits at it, and that reader would swallow what
+// is typed next; an end like any other waits for the reader.
+type guard struct {
+	*model
+}
+
+func (g *guard) Init() (cmd tea.Cmd) {
+	defer g.catch(&cmd)
+	return g.model.Init()
+}
+
+func (g *guard) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
+	defer g.catch(&cmd)
+	_, cmd = g.model.Update(msg)
+	return g, g.safe(cmd)
+}
+
+func (g *guard) catch(cmd *tea.Cmd) {
+	if what := recover(); what != nil {
+		g.failed, *cmd = what, tea.Quit
+	}
+}
+
+// safe makes a panic of a command the program's end, too.
+func (g *guard) safe(cmd tea.Cmd) tea.Cmd {
+	if cmd == nil {
+		return nil
+	}
+	return func() (msg tea.Msg) {
+		defer func() {
+			if what := recover(); what != nil {
+				msg = panicMsg{what}
+			}
+		}()
+		return cmd()
+	}
+}
+
+// panicMsg: a command failed by a mistake of ours.
+type panicMsg struct{ what any }

@@ -1,0 +1,154 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"reflect"
+	"slices"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/view"
+)
+
+// prompt gives words to the task: as its first ones, into the queue of the run that
+// works, or to a new run. Words that could not be given come back.
+func (s *Session) prompt(ctx context.Context, text string) error {
+	st := s.state()
+	var err error
+	switch {
+	case st.Task == "":
+		s.echo(text)
+		err = s.begin(ctx, text)
+	case st.Working:
+		err = s.queue(ctx, st.Task, text)
+	default:
+		s.echo(text)
+		err = s.goOn(ctx, st.Task, text)
+	}
+	if err != nil {
+		s.change(func(st *state) { st.Back = text })
+	}
+	return err
+}
+
+// begin starts a task.
+func (s *Session) begin(ctx context.Context, text string) error {
+	n := s.o.New
+	n.Message = &report.Words{Text: text}
+	s.shown(text)
+	run, err := s.desk.Start(ctx, n)
+	if err != nil {
+		s.unshown(text)
+		return err
+	}
+	s.tell("task %s", run.Task)
+	if err := s.follow(ctx, run.Task, "0"); err != nil {
+		return err
+	}
+	s.started(run.ID)
+	return nil
+}
+
+// goOn continues a task that nothing works on, with the settings that were changed.
+func (s *Session) goOn(ctx context.Context, id, text string) error {
+	s.mu.Lock()
+	again := s.again
+	s.mu.Unlock()
+	s.shown(text)
+	run, err := "", error(nil)
+	if reflect.DeepEqual(again, report.NewRun{}) {
+		var sent report.Sent
+		sent, err = s.desk.Send(ctx, id, report.Message{Text: text})
+		run = sent.Run
+	} else {
+		again.Message = &report.Words{Text: text}
+		run, err = s.resume(ctx, id, again)
+	}
+	var busy *client.Problem
+	if errors.As(err, &busy) && busy.Status == http.StatusConflict && busy.Code == "task_busy" {
+		s.unshown(text)
+		return s.queue(ctx, id, text) // somebody else was faster
+	}
+	if err != nil {
+		s.unshown(text)
+		return err
+	}
+	s.started(run)
+	return nil
+}
+
+// resume starts a run with what was changed, which then is the task's.
+func (s *Session) resume(ctx context.Context, id string, n report.NewRun) (string, error) {
+	run, err := s.desk.Resume(ctx, id, n)
+	if err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	s.again = report.NewRun{}
+	s.mu.Unlock()
+	return run.ID, nil
+}
+
+// queue gives words to the run that works: it takes them with its next request.
+func (s *Session) queue(ctx context.Context, id, text string) error {
+	sent, err := s.desk.Send(ctx, id, report.Message{Text: text, Delivery: "queue"})
+	if err != nil {
+		return err
+	}
+	if sent.Delivered == "started" { // the run ended meanwhile
+		s.started(sent.Run)
+		return nil
+	}
+	return nil
+}
+
+// started notes that a run works on the task, unless it is over already.
+func (s *Session) started(run string) {
+	s.change(func(st *state) {
+		if !s.ended[run] {
+			st.Working, st.Waiting = true, false
+			s.run = run
+		}
+	})
+}
+
+// shown notes words that stand on the screen already, and need not be shown when the run
+// takes them.
+func (s *Session) shown(text string) {
+	s.mu.Lock()
+	s.said = append(s.said, text)
+	s.mu.Unlock()
+}
+
+// unshown forgets such words, and reports whether there were some.
+func (s *Session) unshown(text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(s.said, text)
+	if i >= 0 {
+		s.said = slices.Delete(s.said, i, i+1)
+	}
+	return i >= 0
+}
+
+// complain says what went wrong and what helps.
+func (s *Session) complain(err error) {
+	text := display.OneLine(err.Error())
+	if errors.Is(err, context.Canceled) {
+		text = "stopped"
+	}
+	lines := s.style.Paint(view.Bad, "✗ "+text)
+	var p *client.Problem
+	if errors.As(err, &p) {
+		for _, w := range p.Errors {
+			lines += "\n" + s.style.Paint(view.Dim, "  "+display.OneLine(w.Parameter+": "+w.Detail))
+		}
+		for _, try := range p.Suggestions {
+			lines += "\n" + s.style.Paint(view.Dim, "  "+display.OneLine(try))
+		}
+	}
+	s.out.block(lines)
+}

@@ -1,0 +1,281 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/view"
+)
+
+// Options say what a chat is about and how it looks.
+type Options struct {
+	Task string         // that it goes on with; "" = a new one
+	New  report.NewTask // how a new task is made; its message is what is typed
+	// Again is what is changed of the task that it goes on with, from its next run on.
+	Again report.NewRun
+
+	Display display.Options // of what runs show; its width is that of the moment
+	Width   func() int      // of the terminal, 0 = none
+	Ask     bool            // somebody is here to be asked
+	Result  io.Writer       // gets what runs and commands give; nil = they are shown like the rest
+	History string          // the file of what was typed; "" = none is kept
+}
+
+// state is what fronts show and decide by.
+type state struct {
+	Task    string
+	Working bool // a run works on the task, or is queued
+	Asking  bool // lines answer a question
+	Waiting bool // the last run waits for an answer
+	Busy    bool // a line is being seen to
+	Over    bool // the person wants to leave
+	Queue   []report.Queued
+	Back    string // words that could not be sent, for the editor
+	Mode    string
+}
+
+// Session is one chat.
+type Session struct {
+	desk  Desk
+	o     Options
+	style display.Style
+	out   *scroll
+
+	ctx    context.Context //nolint:containedctx // the chat's own life
+	cancel context.CancelFunc
+	busy   sync.WaitGroup
+	answer chan string // lines for the question that is open
+
+	mu      sync.Mutex
+	st      state
+	changed chan struct{} // closed and made anew when the state changes
+	todo    []string      // lines that nobody has seen to
+	more    chan struct{} // holds one token when there are some
+	deed    context.CancelFunc
+	talk    *talk             // about the present task
+	ended   map[string]bool   // runs that are over
+	dirs    map[string]string // the workspaces of tasks
+	run     string            // that works
+	last    Ending
+	echoes  bool     // the screen shows what was typed, once it is seen to
+	said    []string // words that were shown when they were sent, and are taken yet
+
+	again report.NewRun // what the next run changes
+}
+
+// New makes a chat. Close ends it.
+func New(ctx context.Context, desk Desk, o Options) *Session {
+	s := &Session{
+		desk: desk, o: o, style: display.Style{On: o.Display.Colour}, out: newScroll(), answer: make(chan string, 16), changed: make(chan struct{}),
+		more: make(chan struct{}, 1), ended: map[string]bool{}, dirs: map[string]string{}, again: o.Again,
+	}
+	s.st.Mode = o.New.Mode
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.busy.Go(s.work)
+	return s
+}
+
+// Close ends the chat and waits for all that it began. Runs of a server go on.
+func (s *Session) Close() {
+	s.cancel()
+	s.busy.Wait()
+	s.leave()
+}
+
+// Task is the task that the chat is about, "" before there is one.
+func (s *Session) Task() string { return s.state().Task }
+
+// Ending is how a run ended.
+type Ending struct{ Outcome, Code, Reason string }
+
+// Last is how the last run ended; zero before there was one.
+func (s *Session) Last() Ending {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// Working reports whether a run works on the task.
+func (s *Session) Working() bool { return s.state().Working }
+
+func (s *Session) state() state {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.st
+	st.Queue = append([]report.Queued(nil), st.Queue...)
+	return st
+}
+
+// change changes the state, and tells those who wait for that.
+func (s *Session) change(f func(*state)) {
+	s.mu.Lock()
+	f(&s.st)
+	close(s.changed)
+	s.changed = make(chan struct{})
+	s.mu.Unlock()
+	s.out.poke()
+}
+
+// until waits for a state, or for the end of ctx.
+func (s *Session) until(ctx context.Context, ok func(state) bool) error {
+	for {
+		s.mu.Lock()
+		st, changed := s.st, s.changed
+		s.mu.Unlock()
+		if ok(st) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Line takes a line of the person's: words or a command. They are seen to one after the
+// other, and answer no question: who typed them may not have seen it.
+func (s *Session) Line(text string) {
+	s.mu.Lock()
+	s.todo = append(s.todo, text)
+	s.st.Busy = true
+	s.mu.Unlock()
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+}
+
+// Reply takes a line for the question that is open; false when there is none any more.
+func (s *Session) Reply(text string) bool {
+	if !s.state().Asking {
+		return false
+	}
+	select {
+	case s.answer <- plainly(text):
+	default: // nobody answers one question so often
+	}
+	return true
+}
+
+// work sees to lines.
+func (s *Session) work() {
+	if s.o.Task != "" {
+		s.see("/resume " + s.o.Task)
+	}
+	for {
+		s.mu.Lock()
+		var line string
+		some := len(s.todo) > 0
+		if some {
+			line, s.todo = s.todo[0], s.todo[1:]
+		}
+		s.mu.Unlock()
+		if some {
+			s.see(line)
+			continue
+		}
+		s.change(func(st *state) { st.Busy = len(s.todo) > 0 })
+		select {
+		case <-s.more:
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// see sees to one line. Esc ends what it takes its time with.
+func (s *Session) see(line string) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	s.mu.Lock()
+	s.deed, s.st.Busy = cancel, true
+	s.mu.Unlock()
+	text := whole(line)
+	var err error
+	switch {
+	case strings.TrimSpace(text) == "":
+	case isCommand(text):
+		s.echo(text)
+		err = s.command(ctx, text)
+	default:
+		err = s.prompt(ctx, plainly(text))
+	}
+	s.mu.Lock()
+	s.deed = nil
+	s.mu.Unlock()
+	var told *failed
+	if err != nil && s.ctx.Err() == nil && !errors.As(err, &told) {
+		s.complain(err)
+	}
+}
+
+// Interrupt stops what is going on: the run, and what a line takes its time with. It
+// returns at once.
+func (s *Session) Interrupt() {
+	s.mu.Lock()
+	id, working, deed := s.st.Task, s.st.Working || s.st.Asking, s.deed
+	s.mu.Unlock()
+	if deed != nil {
+		deed()
+	}
+	if !working || id == "" {
+		return
+	}
+	s.tell("· stopping and saving")
+	s.busy.Go(func() { s.stop(s.ctx, id) })
+}
+
+func (s *Session) stop(ctx context.Context, id string) {
+	if _, err := s.desk.Cancel(ctx, id); err != nil && ctx.Err() == nil {
+		s.complain(fmt.Errorf("stop the run: %w", err))
+	}
+}
+
+// tell says something of the chat's own, in a dim line.
+func (s *Session) tell(format string, args ...any) {
+	s.out.block(s.style.Paint(view.Dim, display.OneLineIndented(fmt.Sprintf(format, args...))))
+}
+
+// echo shows words of the person's that were typed here. A terminal that shows what is
+// typed by itself needs none.
+func (s *Session) echo(text string) {
+	s.mu.Lock()
+	echoes := s.echoes
+	s.mu.Unlock()
+	if echoes {
+		s.quote(text)
+	}
+}
+
+// quote shows words of a person's.
+func (s *Session) quote(text string) {
+	lines := strings.Split(Safe(text), "\n")
+	for i, line := range lines {
+		lead := "  "
+		if i == 0 {
+			lead = "› "
+		}
+		lines[i] = s.style.Paint(view.Head, lead+line)
+	}
+	s.out.block(strings.Join(lines, "\n"))
+}
+
+// give prints what was asked for: apart from all else where somebody reads that alone.
+func (s *Session) give(text string) {
+	text = strings.TrimRight(text, "\n")
+	if text == "" {
+		return
+	}
+	if s.o.Result == nil {
+		s.out.block(text)
+		return
+	}
+	_, _ = io.WriteString(s.o.Result, text+"\n") // who does not read it wants none
+}

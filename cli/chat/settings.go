@@ -1,0 +1,199 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/report"
+)
+
+// set changes what the next run has: of a new task, or of the one that the chat is about.
+func (s *Session) set(of func(*report.NewTask), again func(*report.NewRun), told string) {
+	s.mu.Lock()
+	if s.st.Task == "" {
+		of(&s.o.New)
+	} else {
+		again(&s.again)
+	}
+	working := s.st.Working
+	s.mu.Unlock()
+	if working {
+		told += ", from the next run on"
+	}
+	s.tell("%s", told)
+}
+
+func (s *Session) mode(ctx context.Context, id, rest string) error {
+	known := s.desk.Words(ctx, Modes, s.workspace(ctx), "")
+	if rest == "" {
+		s.mu.Lock()
+		now := s.again.Mode
+		s.mu.Unlock()
+		if now == "" && id == "" {
+			now = s.o.New.Mode
+		} else if t, err := s.desk.Task(ctx, id); now == "" && err == nil {
+			now = t.Mode
+		}
+		for _, w := range known {
+			lead := "  "
+			if w.Text == now {
+				lead = "* "
+			}
+			s.tell("%s%s  %s", lead, w.Text, w.About)
+		}
+		if len(known) == 0 {
+			s.tell("mode %s", now)
+		}
+		return nil
+	}
+	var names []string
+	for _, w := range known {
+		names = append(names, w.Text)
+	}
+	if len(names) > 0 && !slices.Contains(names, rest) {
+		text := "there is no mode " + rest
+		if near := nearest(rest, names); near != "" {
+			text += "; " + near + " is one"
+		}
+		return errors.New(text + " (/mode lists them)")
+	}
+	s.set(func(n *report.NewTask) { n.Mode = rest }, func(n *report.NewRun) { n.Mode = rest }, "mode "+rest)
+	s.change(func(st *state) { st.Mode = rest })
+	return nil
+}
+
+func (s *Session) model(ctx context.Context, id, rest string) error {
+	if rest == "" {
+		s.mu.Lock()
+		now := s.again.Model
+		if id == "" {
+			now = s.o.New.Model
+		}
+		s.mu.Unlock()
+		if now == "" && id != "" {
+			t, err := s.desk.Task(ctx, id)
+			if err != nil {
+				return err
+			}
+			now = t.Model
+		}
+		if now == "" {
+			now = "as the settings say"
+		}
+		s.tell("model %s", now)
+		return nil
+	}
+	s.set(func(n *report.NewTask) { n.Model = rest }, func(n *report.NewRun) { n.Model = rest }, "model "+rest)
+	return nil
+}
+
+var policies = []string{"ask", "read", "edits", "all"}
+
+func (s *Session) approve(_ context.Context, id, rest string) error {
+	if rest == "" {
+		s.mu.Lock()
+		now := s.again.Approve
+		if id == "" {
+			now = s.o.New.Approve
+		}
+		s.mu.Unlock()
+		if now == "" {
+			now = "as the task has it"
+		}
+		s.tell("unasked: %s; of ask, read, edits, all", now)
+		return nil
+	}
+	if !slices.Contains(policies, rest) {
+		return usage("/approve ask, read, edits or all")
+	}
+	s.set(func(n *report.NewTask) { n.Approve = rest }, func(n *report.NewRun) { n.Approve = rest }, "unasked: "+rest)
+	return nil
+}
+
+func (s *Session) limits(_ context.Context, id, rest string) error {
+	s.mu.Lock()
+	l := s.again.Limits
+	if id == "" {
+		l = s.o.New.Limits
+	}
+	s.mu.Unlock()
+	if rest == "" {
+		if l == nil {
+			s.tell("limits as the task has them")
+			return nil
+		}
+		s.tell("%s", limitsText(*l))
+		return nil
+	}
+	next := report.Limits{}
+	if l != nil {
+		next = *l
+	}
+	for _, word := range fields(rest) {
+		if err := limit(&next, word); err != nil {
+			return err
+		}
+	}
+	s.set(func(n *report.NewTask) { n.Limits = &next }, func(n *report.NewRun) { n.Limits = &next }, limitsText(next))
+	return nil
+}
+
+// limit reads one limit.
+func limit(l *report.Limits, word string) error {
+	name, value, ok := strings.Cut(word, "=")
+	wrong := fmt.Errorf("%s: want turns=20, cost=0.50, idle=10m or total=2h; 0 takes a limit away", word)
+	if !ok {
+		return wrong
+	}
+	switch name {
+	case "turns":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 0 {
+			return wrong
+		}
+		l.MaxTurns = &n
+	case "cost":
+		usd, err := money.Parse(value)
+		if err != nil || usd < 0 {
+			return wrong
+		}
+		l.MaxCost = &usd
+	case "idle", "total":
+		d, err := time.ParseDuration(value)
+		if value != "0" && err != nil || d < 0 {
+			return wrong
+		}
+		text := d.String()
+		if name == "idle" {
+			l.IdleTimeout = &text
+		} else {
+			l.TotalTimeout = &text
+		}
+	default:
+		return wrong
+	}
+	return nil
+}
+
+func limitsText(l report.Limits) string {
+	var parts []string
+	if l.MaxTurns != nil {
+		parts = append(parts, fmt.Sprintf("turns=%d", *l.MaxTurns))
+	}
+	if l.MaxCost != nil {
+		parts = append(parts, "cost="+l.MaxCost.String())
+	}
+	if l.IdleTimeout != nil {
+		parts = append(parts, "idle="+*l.IdleTimeout)
+	}
+	if l.TotalTimeout != nil {
+		parts = append(parts, "total="+*l.TotalTimeout)
+	}
+	return "limits " + strings.Join(parts, " ")
+}

@@ -1,0 +1,445 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/view"
+)
+
+// talk is what is said in one task while the chat is about it: its events and those of
+// its subtasks come in here, one after the other. All but its channels belongs to the
+// goroutine of run.
+type talk struct {
+	s      *Session
+	id     string
+	ctx    context.Context //nolint:containedctx // ends when the chat turns to another task
+	cancel context.CancelFunc
+	busy   sync.WaitGroup // the streams
+	done   chan struct{}
+	in     chan incoming
+	synced chan error // told once that the stream is there
+
+	screens map[string]*display.Display // of each task
+	depth   map[string]int
+	last    *display.Display // that showed something
+	titles  map[string]string
+	began   string // the run that the displays are of
+
+	ask    *ask
+	asked  chan *ask
+	held   []incoming      // what comes while a question is asked
+	closed map[string]bool // questions that are answered
+}
+
+// incoming is an event of a task, or why there are no more.
+type incoming struct {
+	client.Event
+	task string
+	err  error
+}
+
+// nowhere is a cursor that no task has: the server answers it with a snapshot, behind
+// which nothing is missed. Who asks for what comes from now on cannot know when "now" was.
+const nowhere = "9007199254740991"
+
+// follow turns the chat to a task, from behind an event on; with nowhere it returns when
+// nothing can be missed any more.
+func (s *Session) follow(ctx context.Context, id, after string) error {
+	s.leave()
+	t := &talk{
+		s: s, id: id, done: make(chan struct{}), in: make(chan incoming), synced: make(chan error, 1), asked: make(chan *ask, 1),
+		screens: map[string]*display.Display{}, depth: map[string]int{id: 0}, titles: map[string]string{}, closed: map[string]bool{},
+	}
+	t.ctx, t.cancel = context.WithCancel(s.ctx)
+	s.change(func(st *state) { s.talk, st.Task = t, id })
+	t.listen(id, after)
+	go t.run()
+	if after != nowhere {
+		return nil
+	}
+	select {
+	case err := <-t.synced:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// leave ends following the present task.
+func (s *Session) leave() {
+	s.mu.Lock()
+	t := s.talk
+	s.talk = nil
+	s.mu.Unlock()
+	if t != nil {
+		t.cancel()
+		<-t.done
+	}
+	s.change(func(st *state) {
+		*st = state{Busy: st.Busy, Over: st.Over, Back: st.Back, Mode: st.Mode}
+		s.run = ""
+	})
+}
+
+// listen brings in the events of a task.
+func (t *talk) listen(task, after string) {
+	t.busy.Go(func() {
+		for e, err := range t.s.desk.Events(t.ctx, task, after) {
+			select {
+			case t.in <- incoming{e, task, err}:
+			case <-t.ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+}
+
+func (t *talk) run() {
+	defer close(t.done)
+	defer t.busy.Wait()
+	look := time.NewTicker(silence)
+	defer look.Stop()
+	heard := false
+	for {
+		select {
+		case in := <-t.in:
+			heard = true
+			t.take(in)
+		case <-look.C:
+			if !heard {
+				t.look()
+			}
+			heard = false
+		case a := <-t.asked:
+			t.answered(a)
+		case <-t.ctx.Done():
+			if t.ask != nil {
+				t.ask.cancel()
+				<-t.ask.done
+			}
+			t.flush()
+			return
+		}
+	}
+}
+
+// silence is how long nothing may be heard of a run before it is asked whether it is
+// there: who worked on it may be dead, and can say nothing.
+const silence = 5 * time.Second
+
+// look asks how the task stands, when a run should be at work.
+func (t *talk) look() {
+	s := t.s
+	if st := s.state(); !st.Working || st.Busy || t.ask != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.ctx, silence)
+	defer cancel()
+	sum, err := s.desk.Task(ctx, t.id)
+	if err != nil || sum.Status != "interrupted" {
+		return // not known, or it works or waits, or its end comes
+	}
+	t.flush()
+	s.out.block(s.style.Paint(view.Asked, "interrupted"))
+	s.tell("  who worked on it is gone; /retry goes on")
+	s.change(func(st *state) { st.Working = false })
+}
+
+// take takes an event in. What it means for the state counts at once; what it shows waits
+// while a person is asked.
+func (t *talk) take(in incoming) {
+	if in.err != nil {
+		t.lost(in)
+		return
+	}
+	t.note(in)
+	if t.ask != nil && !t.ends(in) {
+		t.held = append(t.held, in)
+		return
+	}
+	t.show(in)
+	t.release()
+}
+
+// release shows what had to wait.
+func (t *talk) release() {
+	for len(t.held) > 0 && t.ask == nil {
+		in := t.held[0]
+		t.held = t.held[1:]
+		t.show(in)
+	}
+}
+
+func (t *talk) lost(in incoming) {
+	if t.ctx.Err() != nil || in.task != t.id {
+		return // the task's own events tell of the subtask's end
+	}
+	select {
+	case t.synced <- in.err:
+		return
+	default:
+	}
+	t.flush()
+	t.s.complain(fmt.Errorf("follow the task: %w", in.err))
+	t.s.change(func(st *state) { st.Working = false })
+}
+
+// said are the members of events that a chat looks at.
+type said struct {
+	Run      string `json:"run"`
+	Outcome  string `json:"outcome"`
+	Code     string `json:"code"`
+	Reason   string `json:"reason"`
+	Question string `json:"question"`
+	By       string `json:"by"`
+	Input    string `json:"input"`
+	Text     string `json:"text"`
+	Dropped  bool   `json:"dropped"`
+	Child    string `json:"child"`
+	Kind     string `json:"kind"`
+	Task     struct {
+		Status string `json:"status"`
+	} `json:"task"`
+}
+
+func (in incoming) read() (e said) {
+	switch in.Type {
+	case "run.started", "run.queued", "run.waiting", "run.ended", "question.closed", "input.queued", "input.taken", "subtask.started", "stream.snapshot", "notice":
+		_ = json.Unmarshal(in.Data, &e) // what cannot be read says nothing
+	}
+	return e
+}
+
+// note changes the state as an event says.
+func (t *talk) note(in incoming) {
+	e := in.read()
+	if in.Type == "question.closed" {
+		t.closed[in.task+"."+e.Question] = true
+		t.s.change(func(st *state) { st.Waiting = false })
+	}
+	if in.task != t.id {
+		return
+	}
+	s := t.s
+	switch in.Type {
+	case "run.started", "run.queued":
+		s.change(func(st *state) { st.Working, st.Waiting, s.run = true, false, e.Run })
+	case "run.waiting":
+		s.change(func(st *state) { st.Working, st.Waiting = false, true })
+	case "run.ended":
+		s.change(func(st *state) {
+			s.ended[e.Run] = true
+			s.last = Ending{e.Outcome, e.Code, e.Reason}
+			if s.run == "" || s.run == e.Run {
+				st.Working, st.Waiting = false, false
+			}
+		})
+	case "input.queued":
+		s.change(func(st *state) { t.queued(st, e) })
+	case "input.taken":
+		s.change(func(st *state) {
+			for i, q := range st.Queue {
+				if q.ID == e.Input {
+					st.Queue = append(st.Queue[:i:i], st.Queue[i+1:]...)
+					break
+				}
+			}
+		})
+	case "stream.snapshot":
+		switch e.Task.Status {
+		case "running", "queued", "delegated":
+			s.change(func(st *state) { st.Working = true })
+		}
+	}
+}
+
+// queued notes words that wait; those that were shown when they were sent do not.
+func (t *talk) queued(st *state, e said) {
+	for i, q := range st.Queue {
+		if q.ID == e.Input { // other words for it
+			st.Queue = append([]report.Queued(nil), st.Queue...)
+			st.Queue[i].Text = e.Text
+			return
+		}
+	}
+	for _, own := range t.s.said {
+		if own == e.Text {
+			return
+		}
+	}
+	st.Queue = append(st.Queue[:len(st.Queue):len(st.Queue)], report.Queued{ID: e.Input, Text: e.Text})
+	t.titles["input "+e.Input] = e.Text
+}
+
+// show puts an event on the screen.
+func (t *talk) show(in incoming) {
+	e := in.read()
+	switch in.Type {
+	case "stream.snapshot":
+		if in.task == t.id {
+			select {
+			case t.synced <- nil:
+			default:
+			}
+		}
+		return
+	case "stream.end":
+		return
+	case "run.started":
+		if in.task == t.id && e.Run != t.began {
+			t.flush()
+			t.began = e.Run
+			clear(t.screens)
+		}
+		return
+	case "run.ended":
+		if in.task == t.id {
+			t.ended(e)
+		}
+		return
+	case "input.taken":
+		if text, ok := t.titles["input "+e.Input]; ok && in.task == t.id && !e.Dropped {
+			delete(t.titles, "input "+e.Input)
+			t.flush()
+			t.s.quote(text)
+		}
+		return
+	case "question.opened":
+		t.opened(in)
+		return
+	case "run.waiting":
+		t.flush()
+		return
+	case "notice":
+		if e.Kind == "plan" && !t.s.o.Display.Verbose {
+			return // what a request is about to cost is told at the run's end
+		}
+	case "subtask.started":
+		d := t.screen(in.task)
+		d.Show(display.Event{Type: in.Type, At: at(in.Data), Data: in.Data})
+		if _, known := t.depth[e.Child]; !known && e.Child != "" {
+			t.depth[e.Child] = t.depth[in.task] + 1
+			t.listen(e.Child, "0")
+		}
+		return
+	}
+	t.screen(in.task).Show(display.Event{Type: in.Type, At: at(in.Data), Data: in.Data})
+}
+
+// at is when an event was.
+func at(data []byte) int64 {
+	text, _ := esjson.GetString(data, "at")
+	when, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return 0
+	}
+	return when.UnixMilli()
+}
+
+// screen is where a task's events are shown: each has a display of its own, because
+// message numbers and call ids are a task's own.
+func (t *talk) screen(task string) *display.Display {
+	d := t.screens[task]
+	if d == nil {
+		o := t.s.o.Display
+		if t.s.o.Width != nil {
+			o.Width = t.s.o.Width()
+		}
+		d = display.New(t.s.out, o)
+		for range t.depth[task] {
+			d = d.Below()
+		}
+		t.screens[task] = d
+	}
+	if t.last != nil && t.last != d {
+		t.last.Flush()
+	}
+	t.last = d
+	return d
+}
+
+func (t *talk) flush() {
+	if t.last != nil {
+		t.last.Flush()
+		t.last = nil
+	}
+}
+
+// ended shows how a run ended: its result, and what it took.
+func (t *talk) ended(e said) {
+	t.flush()
+	s := t.s
+	if e.Outcome == "completed" && e.Reason != "" {
+		s.give(Safe(e.Reason))
+	}
+	var u display.Totals
+	for _, d := range t.screens {
+		u.Turns += d.Usage.Turns
+		u.In += d.Usage.In
+		u.Out += d.Usage.Out
+		u.Cost += d.Usage.Cost
+		u.Unknown = u.Unknown || d.Usage.Unknown
+		if d.Usage.Started > 0 && (u.Started == 0 || d.Usage.Started < u.Started) {
+			u.Started = d.Usage.Started
+		}
+		u.LastSeen = max(u.LastSeen, d.Usage.LastSeen)
+	}
+	clear(t.screens)
+	t.began = ""
+	style := view.Asked
+	if e.Outcome == "completed" {
+		style = view.Dim
+	}
+	s.out.block(s.style.Paint(style, display.OneLine(strings.Join(took(e.Outcome, u), " · "))))
+	if e.Outcome != "completed" && e.Reason != "" {
+		s.out.block(s.style.Paint(view.Bad, "  "+display.OneLine(e.Reason)))
+	}
+	switch e.Outcome {
+	case "failed":
+		s.tell("  /retry tries again")
+	case "limit":
+		s.tell("  /limits turns=N cost=USD gives it more; then say how to go on, or /retry")
+	}
+}
+
+// took says in words what a run took.
+func took(outcome string, u display.Totals) []string {
+	parts := []string{outcome}
+	if u.Turns > 0 {
+		parts = append(parts, plural(u.Turns, "turn"))
+	}
+	if u.In+u.Out > 0 {
+		parts = append(parts, fmt.Sprintf("%s in, %s out", view.Count(u.In), view.Count(u.Out)))
+	}
+	switch {
+	case u.Unknown && u.Cost == 0:
+		parts = append(parts, "cost unknown")
+	case u.Unknown:
+		parts = append(parts, "$"+u.Cost.String()+" and more")
+	case u.Turns > 0:
+		parts = append(parts, "$"+u.Cost.String())
+	}
+	if d := u.LastSeen - u.Started; u.Started > 0 && d > 0 {
+		parts = append(parts, display.Duration(time.Duration(d)*time.Millisecond))
+	}
+	return parts
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/roost-dev/roost/cli/chat"
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/task"
+)
+
+func (a *App) chatCommand() *cobra.Command {
+	var r runFlags
+	cmd := &cobra.Command{
+		Use: "chat [ID]", ValidArgsFunction: first(a.taskIDs),
+		Short: "Talk with a model in one task, prompt after prompt",
+		Long: "Talk with a model in one task, prompt after prompt: a new one, or the task ID of any source.\n\n" +
+			"A line is a command only with a leading / (/help lists them; // begins a line that is none).\n" +
+			"Alt+Enter, Ctrl+J, a \\ at the end or ``` begins another line; what is pasted stays whole.\n" +
+			"Up and Down and Ctrl+R go through what was typed before, Tab completes commands, @files,\n" +
+			"#tasks and modes. Esc stops the run; words that are typed while it works are queued. Ctrl-C\n" +
+			"twice, or Ctrl-D on an empty line, leaves: the task is saved, and roost chat ID goes on.\n\n" +
+			"Lines that begin with a blank are not kept in the history ($XDG_STATE_HOME/roost).\n" +
+			"Without a terminal, or with TERM=dumb, it reads lines and prints lines; each prompt is sent\n" +
+			"when the run before it has ended. Without a terminal a question ends the chat (exit 11),\n" +
+			"unless the next line is /answer WORDS.",
+		Example: "  roost chat\n  roost chat 0199\n  roost chat --mode ask --approve read\n  printf 'hello\\nand now the tests\\n' | roost chat",
+		Args:    count(0, 1, "roost chat ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if a.flags.json {
+				return usage("roost chat --json", "a chat is for people; programs run and send", "roost run --json PROMPT, roost send ID TEXT --json")
+			}
+			o, err := a.chatOptions(cmd, &r, args)
+			if err != nil {
+				return err
+			}
+			return a.withClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error { return a.chat(cmd.Context(), c, e, o) })
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&r.dir, "workspace", "C", "", "the `folder` to work in (default: the current one, or the task's)")
+	f.StringVar(&r.mode, "mode", "", "the mode, e.g. code or ask (see roost modes)")
+	f.StringVar(&r.provider, "provider", "", "who is asked: anthropic, openai, openai-compatible, google, script")
+	f.StringVar(&r.model, "model", "", "the model; for script: the file to play")
+	f.StringVar(&r.baseURL, "base-url", "", "the provider's address")
+	f.StringVar(&r.profile, "profile", "", "provider, model and settings of this `NAME` in the settings file")
+	f.StringVar(&r.approve, "approve", "", "what is allowed without asking: ask, read, edits, all")
+	f.BoolVarP(&r.yes, "yes", "y", false, "allow everything that is not denied or protected (--approve all)")
+	f.StringArrayVar(&r.allow, "allow", nil, "allow commands that begin with `WORDS`")
+	f.StringArrayVar(&r.deny, "deny", nil, "never allow commands that begin with `WORDS`")
+	f.IntVar(&r.maxTurns, "max-turns", 0, "stop a run after this many requests to the model (0 = no limit)")
+	f.StringVar(&r.maxCost, "max-cost", "", "stop when this `AMOUNT` of US dollars is spent")
+	f.DurationVar(&r.idle, "idle-timeout", 0, "stop a run when nothing happens for this long")
+	f.DurationVar(&r.total, "total-timeout", 0, "stop a run after this long")
+	complete(cmd, "workspace", folders)
+	complete(cmd, "mode", a.modeNames)
+	complete(cmd, "provider", words(providers...))
+	complete(cmd, "model", models)
+	complete(cmd, "profile", a.profileNames)
+	complete(cmd, "approve", words(policies...))
+	for _, name := range []string{"base-url", "allow", "deny", "max-turns", "max-cost", "idle-timeout", "total-timeout"} {
+		complete(cmd, name, cobra.NoFileCompletions)
+	}
+	return cmd
+}
+
+// chatOptions are what the flags, and for a new task the settings, say. A task that is
+// gone on with keeps what was not given.
+func (a *App) chatOptions(cmd *cobra.Command, r *runFlags, args []string) (chat.Options, error) {
+	o := chat.Options{Ask: a.InTTY && a.ErrTTY && !a.flags.noInput}
+	given, err := a.options(cmd, r)
+	if err != nil {
+		return o, err
+	}
+	o.Again = report.NewRun{
+		Workspace: given.Workspace, Mode: given.Mode, Provider: given.Provider, Model: given.Model, BaseURL: given.BaseURL, Profile: given.Profile,
+		Approve: given.Approve, Allow: given.Allow, Deny: given.Deny, Limits: limitsDocument(given.Limits),
+	}
+	if len(args) > 0 {
+		o.Task = args[0]
+	}
+	n := given
+	if server, err := a.global(a.flags.server, "server"); err != nil {
+		return o, err
+	} else if server == "" { // else the server's own settings count
+		if err := a.fill(cmd); err != nil {
+			return o, err
+		}
+		if n, err = a.options(cmd, r); err != nil {
+			return o, err
+		}
+	}
+	if n.Workspace == "" {
+		n.Workspace = a.Dir
+	}
+	o.New = report.NewTask{
+		Workspace: n.Workspace, Mode: n.Mode, Provider: n.Provider, Model: n.Model, BaseURL: n.BaseURL, Profile: n.Profile,
+		Approve: n.Approve, Allow: n.Allow, Deny: n.Deny, Limits: limitsDocument(n.Limits), Origin: "cli",
+	}
+	o.Display = display.Options{Colour: a.colour(), Width: a.Width, Quiet: a.flags.quiet, Verbose: a.flags.verbose, Live: a.ErrTTY}
+	o.History, err = a.chatHistory()
+	return o, err
+}
+
+// limitsDocument are limits as a server is told them. There a limit of 0 is none.
+func limitsDocument(l *task.Limits) *report.Limits {
+	if l == nil {
+		return nil
+	}
+	var out report.Limits
+	if l.MaxTurns != 0 {
+		n := max(l.MaxTurns, 0)
+		out.MaxTurns = &n
+	}
+	if l.MaxCostMicros != 0 {
+		usd := money.USD(max(l.MaxCostMicros, 0))
+		out.MaxCost = &usd
+	}
+	span := func(ms int64) *string {
+		if ms == 0 {
+			return nil
+		}
+		text := fmt.Sprintf("%dms", max(ms, 0))
+		return &text
+	}
+	out.IdleTimeout, out.TotalTimeout = span(l.IdleTimeoutMS), span(l.TotalTimeoutMS)
+	return &out
+}
+
+// chatHistory is the file of what was typed.
+func (a *App) chatHistory() (string, error) {
+	dir, err := a.home("XDG_STATE_HOME", ".local/state")
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "chat_history"), nil
+}
+
+// chat talks until the person leaves, and says how to go on.
+func (a *App) chat(ctx context.Context, c *client.Client, e *engine.Engine, o chat.Options) error {
+	in, inFile := a.In.(*os.File)
+	out, outFile := a.Err.(*os.File)
+	draw := o.Ask && inFile && outFile && chat.CanDraw(a.Env("TERM"))
+	if outFile && a.ErrTTY {
+		o.Width = func() int {
+			width, _, err := term.GetSize(int(out.Fd()))
+			if err != nil {
+				return a.Width
+			}
+			return width
+		}
+	}
+	if !a.OutTTY {
+		o.Result = a.Out
+	}
+	stop := a.stopper(ctx)
+	defer stop.undo()
+	s := chat.New(stop.ctx, &chatDesk{Client: c, a: a}, o)
+	var err error
+	if draw {
+		a.say("roost chat: words for the model, /help for commands; Ctrl-D leaves")
+		err = s.Screen(stop.ctx, in, out)
+	} else {
+		err = s.Plain(stop.ctx, a.In, a.Err, o.Ask)
+	}
+	id, working := s.Task(), s.Working()
+	s.Close()
+	if id != "" {
+		switch {
+		case working && e == nil:
+			a.say("the run goes on at the server; look: roost chat %s", id)
+		case working:
+			a.say("the run is stopped, and all is saved; go on: roost chat %s, or roost resume %s", id, id)
+		default:
+			a.say("all is saved; go on: roost chat %s, or roost resume %s", id, id)
+		}
+	}
+	var waiting *chat.WaitingError
+	switch {
+	case stop.exit() != 0:
+		return &Failure{Exit: stop.exit(), Code: "cancelled", Task: id, What: "the chat was stopped", Why: "a signal asked for it; all is saved", Try: "roost chat " + id}
+	case errors.As(err, &waiting):
+		return &Failure{Exit: ExitInput, Code: "input_needed", Task: id, What: "the run of task " + id + " waits for an answer",
+			Why: "there is no terminal to ask on, and the next line was not written for it", Try: "roost answer " + id + ` "your answer"  # in the chat: /answer WORDS`}
+	case err != nil:
+		return err
+	case o.Ask:
+		return nil // the person saw how each run ended
+	}
+	last := s.Last()
+	if last.Outcome == "" {
+		return nil
+	}
+	if f := failureOfOutcome(id, engine.Outcome{State: last.Outcome, Code: last.Code, Reason: last.Reason}, 0); f != nil {
+		return f
+	}
+	return nil
+}

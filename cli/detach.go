@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// onlyHere are the flags of a run that a server is not told of.
+var onlyHere = []string{
+	"effort", "max-tokens", "condense-at", "stale", "no-checkpoints", "allow-tool", "ask-tool", "deny-tool",
+	"max-cost-task", "max-cost-day", "ask-after-requests", "ask-after-cost",
+}
+
+// tellable refuses flags of a run that is left to a server that a server would not hear of: a limit that was given and
+// does not hold is worse than none. What settings say of them stays unsaid: the server has
+// settings of its own.
+func (r *runFlags) tellable(cmd *cobra.Command) error {
+	if !r.detach && !r.far {
+		return nil
+	}
+	for _, name := range onlyHere {
+		if cmd.Flags().Changed(name) {
+			return usage(cmd.CommandPath()+" --"+name, "a server is not told of it: it can be given for a run of this process only", cmd.CommandPath()+" without --server, --detach or --"+name)
+		}
+	}
+	return nil
+}
+
+// newTaskOf is a request for a new task as a server takes it.
+func newTaskOf(r engine.Request) report.NewTask {
+	return report.NewTask{
+		Workspace: r.Workspace, Mode: r.Mode, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, Profile: r.Profile,
+		Message: wordsOf(r), Limits: limitsTold(r.Limits), Approve: r.Approve, Allow: r.Allow, Deny: r.Deny, Origin: r.Origin,
+	}
+}
+
+// newRunOf is a request to go on with a task as a server takes it.
+func newRunOf(r engine.Request) report.NewRun {
+	return report.NewRun{
+		Message: wordsOf(r), Yes: r.Yes, Workspace: r.Workspace, Mode: r.Mode, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, Profile: r.Profile,
+		Limits: limitsTold(r.Limits), Approve: r.Approve, Allow: r.Allow, Deny: r.Deny,
+	}
+}
+
+func wordsOf(r engine.Request) *report.Words {
+	if r.Text == "" && len(r.Images) == 0 {
+		return nil
+	}
+	return &report.Words{Text: r.Text, Images: r.Images}
+}
+
+// limitsTold are limits as a server takes them: a zero takes one away, which the engine
+// is told by a negative one.
+func limitsTold(l *task.Limits) *report.Limits {
+	if l == nil {
+		return nil
+	}
+	out := &report.Limits{}
+	if n := max(l.MaxTurns, 0); l.MaxTurns != 0 {
+		out.MaxTurns = &n
+	}
+	if usd := money.USD(max(l.MaxCostMicros, 0)); l.MaxCostMicros != 0 {
+		out.MaxCost = &usd
+	}
+	span := func(ms int64) *string {
+		if ms == 0 {
+			return nil
+		}
+		text := (time.Duration(max(ms, 0)) * time.Millisecond).String()
+		return &text
+	}
+	out.IdleTimeout, out.TotalTimeout = span(l.IdleTimeoutMS), span(l.TotalTimeoutMS)
+	return out
+}
+
+// detach leaves a run to a server, and says what it is called. It is on the server's disk
+// then, and goes on without this process.
+func (a *App) detach(ctx context.Context, req engine.Request) error {
+	return a.onServer("leave the run to a server", func(c *client.Client) error {
+		path, body := "/v1/tasks", any(newTaskOf(req))
+		if req.Task != "" {
+			path, body = pathOf(req.Task, "runs"), newRunOf(req)
+		}
+		var raw json.RawMessage
+		head, err := c.Ask(ctx, client.Request{Method: http.MethodPost, Path: path, Body: body}, &raw)
+		if err != nil {
+			return err
+		}
+		var run report.Run
+		if rid := head.Get("Roost-Run-Id"); req.Task == "" && rid != "" { // a new task's answer is the task
+			raw = nil
+			if _, err := c.Do(ctx, http.MethodGet, "/v1/runs/"+url.PathEscape(rid), nil, nil, &raw); err != nil {
+				return err
+			}
+		}
+		if err := json.Unmarshal(raw, &run); err != nil {
+			return err
+		}
+		if a.flags.json {
+			return a.println(strings.TrimRight(string(raw), "\n"))
+		}
+		if err := a.println("task " + run.Task + "\nrun " + run.ID + " " + run.State); err != nil {
+			return err
+		}
+		a.say("follow it: roost attach %s  # its end: roost wait %s", run.Task, run.Task)
+		return nil
+	})
+}
+
+// newestOf is the newest task of a folder, as a server has it.
+func (a *App) newestOf(ctx context.Context, folder string) (id string, err error) {
+	err = a.onServer("find a task of "+folder, func(c *client.Client) error {
+		found, err := c.Tasks(ctx, url.Values{"workspace": {folder}, "sort": {"newest"}, "limit": {"1"}})
+		if err != nil {
+			return err
+		}
+		if len(found.Items) == 0 {
+			return noTaskOf(folder)
+		}
+		id = refOf(found.Items[0])
+		return nil
+	})
+	return id, err
+}
+
+func refOf(t store.Summary) string { return t.Source + ":" + t.ID }
+
+func noTaskOf(folder string) *Failure {
+	return &Failure{Exit: ExitNotFound, Code: "task_not_found", Status: 404,
+		What: "find a task of " + folder, Why: "no task has it as its workspace", Try: "roost list"}
+}

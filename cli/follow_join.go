@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/server"
+	"github.com/roost-dev/roost/store"
+)
+
+// joinTries is how often is tried to reach a run that changes hands just now.
+const joinTries = 20
+
+// resume continues a task: here, or where another process works on it.
+func (a *App) resume(cmd *cobra.Command, r *runFlags, s *store.Store, e *engine.Engine, req engine.Request) error {
+	joined, err := a.join(cmd.Context(), s, e, req)
+	if joined || err != nil {
+		return err
+	}
+	err = a.resumeHere(cmd, r, s, e, req)
+	var busy *journal.BusyError
+	if errors.As(err, &busy) { // somebody was faster
+		if joined, err := a.join(cmd.Context(), s, e, req); joined {
+			return err
+		}
+	}
+	return err
+}
+
+// join goes on with a task that another process works on: words are sent there, and its
+// run is followed here. joined is false when no other process works on the task, or it
+// cannot be reached: then who wants the task is told who has it.
+//
+// It looks before anything of this run's own is prepared: what this process lacks, a key
+// maybe, is of no matter to a run that has it.
+func (a *App) join(ctx context.Context, s *store.Store, e *engine.Engine, req engine.Request) (joined bool, err error) {
+	ref, err := s.Find(ctx, req.Task)
+	if err != nil {
+		return false, nil //nolint:nilerr // who starts the run finds it, too
+	}
+	if fork, ok := s.Continued(ref); ok {
+		ref = fork
+	}
+	held, alive := s.Holder(ref)
+	if !alive || held.Address == "" || held.Address == s.Address() {
+		return false, nil
+	}
+	conn, err := server.DialPeer(ctx, held.Address)
+	if err != nil {
+		return false, nil //nolint:nilerr // it is as good as none; see above
+	}
+	if err := conn.Close(); err != nil {
+		return false, fmt.Errorf("reach the process that works on task %s: %w", ref.ID, err)
+	}
+	if !a.flags.json {
+		a.say("%s works on task %s; this follows it, and Ctrl-C only stops following", program(held), ref.ID)
+	}
+	if asksMore(req) {
+		a.warn("mode, model, limits and approvals of a run that works already stay as they are")
+	}
+	c, end, err := a.local(s, e)
+	if err != nil {
+		return false, err
+	}
+	defer end()
+	return true, a.follows(ctx, c, e, ref.ID, req)
+}
+
+// program is how a holder is called.
+func program(held journal.OwnerInfo) string {
+	return fmt.Sprintf("%s (pid %d)", strings.TrimSpace(held.Program), held.PID)
+}
+
+// asksMore reports whether a run is asked for that is another one than the one at work.
+func asksMore(r engine.Request) bool {
+	return r.Mode != "" || r.Provider != "" || r.Model != "" || r.Profile != "" || r.Approve != "" || r.Limits != nil
+}
+
+// follows sends the words of a request, if it has any, and follows the run that gets
+// them, or else the one that works on the task.
+func (a *App) follows(ctx context.Context, c *client.Client, e *engine.Engine, id string, req engine.Request) error {
+	w := watched{task: id, ask: req.Interactive}
+	if strings.TrimSpace(req.Text) == "" && len(req.Images) == 0 {
+		r, err := newestRun(ctx, c, id)
+		if err != nil {
+			return err
+		}
+		if w.run, w.after = r.ID, "0"; r.StartedAt != nil {
+			w.since = *r.StartedAt
+		}
+		return a.watchOn(ctx, c, w)
+	}
+	from, err := c.Mark(ctx, id)
+	if err != nil {
+		return err
+	}
+	var sent report.Sent
+	send := client.Request{Method: http.MethodPost, Path: pathOf(id, "messages"), Body: report.Message{Text: req.Text, Images: req.Images}, Key: uuid.NewString()}
+	for try := 1; ; try++ {
+		_, err = c.Ask(ctx, send, &sent) // the same key each time: it is taken once
+		var p *client.Problem
+		if !errors.As(err, &p) || !p.Retryable || try == joinTries {
+			break
+		}
+		if err := waitFor(ctx, 100*time.Millisecond); err != nil { // it is just coming or going
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	w.run, w.after = sent.Run, from
+	w.here = sent.Delivered == "started" && runsHere(e) // the other one ended meanwhile
+	return a.watchOn(ctx, c, w)
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"net/url"
+
+	"github.com/spf13/cobra"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/view"
+)
+
+func (a *App) questionsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "questions [ID]",
+		Short: "List the open questions and approvals of all tasks, or of one",
+		Long: "List what tasks that Roost runs ask, the oldest first: questions of the model, and\n" +
+			"what is to be approved, whether a run waits for the answer now or was let go long ago.\n" +
+			"roost answer answers one. What a task of another tool asked last is none of these.",
+		Example: "  roost questions\n  roost answer 0199 --yes",
+		Args:    count(0, 1, "roost questions"), ValidArgsFunction: first(a.taskIDs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			query := url.Values{}
+			if len(args) > 0 {
+				query.Set("task", args[0])
+			}
+			return a.withClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error {
+				return documentOf(cmd.Context(), a, c, "/v1/questions", query, a.showQuestions)
+			})
+		},
+	}
+}
+
+func (a *App) showQuestions(p report.Page[report.Question]) error {
+	out := bufio.NewWriter(a.Out)
+	for i, q := range p.Items {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		a.question(out, q)
+	}
+	if err := flushed(out); err != nil {
+		return err
+	}
+	if len(p.Items) == 0 {
+		a.say("no task asks anything")
+	} else {
+		a.say("%d open question%s; answer one: roost answer ID --yes, --no, --choice N or \"words\"", len(p.Items), plural(len(p.Items)))
+	}
+	return nil
+}
+
+// question prints one question: whole, for it is what somebody agrees to.
+func (a *App) question(out *bufio.Writer, q report.Question) {
+	style := a.outStyle()
+	line := func(s view.Style, text string) { fmt.Fprintln(out, style.Paint(s, text)) }
+	title := display.Cut(display.OneLine(q.Title), 60)
+	line(view.Head, display.OneLine(q.ID)+"  "+a.age(momentOf(&q.At))+"  "+display.OneLine(q.Kind)+"  "+title)
+	for _, text := range wrap(display.Safe(q.Text), a.columns()) {
+		line(view.Asked, "  "+text)
+	}
+	for i, c := range q.Choices {
+		line(view.Asked, fmt.Sprintf("  %d. %s%s", i+1, display.OneLine(c), display.InMode(q.QuestionOpened, i)))
+	}
+	if q.Diff != "" && a.flags.verbose {
+		for _, text := range wrap(display.Safe(q.Diff), 0) {
+			line(view.DiffStyle(text), "  "+text)
+		}
+	} else if q.Diff != "" {
+		line(view.Dim, "  it comes with a diff: roost questions -v "+shellWord(q.Task))
+	}
+}

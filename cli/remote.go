@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/server"
+	"github.com/roost-dev/roost/store"
+)
+
+// far is a client of the server that the person named; nil when none is named, and this
+// process is to do it itself.
+func (a *App) far() (*client.Client, error) {
+	base, err := a.global(a.flags.server, "server")
+	if base == "" || err != nil {
+		return nil, err
+	}
+	token := a.Env("ROOST_TOKEN")
+	if token == "" && near(base) {
+		if token, err = a.ownToken(); err != nil {
+			return nil, err
+		}
+	}
+	c, err := client.New(base, client.Options{Token: token, Lost: a.lost})
+	if err != nil {
+		return nil, usage("use the server "+base, err.Error(), "roost --server http://127.0.0.1:7878 ...  # as roost serve prints it")
+	}
+	return c, nil
+}
+
+// near reports whether a server's address leads to this machine: no other one is given
+// the token of this machine's root.
+func near(base string) bool {
+	if strings.HasPrefix(base, "unix:") {
+		return true
+	}
+	u, err := url.Parse(base)
+	return err == nil && loopback(u.Hostname())
+}
+
+// ownToken is the token in this machine's root; "" when there is none, or it may not be read: the
+// server says then that it wants one.
+func (a *App) ownToken() (string, error) {
+	root, err := a.global(a.flags.root, "root")
+	if err == nil && root == "" {
+		root, err = a.home("XDG_DATA_HOME", ".local/share")
+	}
+	if err != nil {
+		return "", err
+	}
+	data, err := os.ReadFile(server.TokenFile(root))
+	if err != nil {
+		return "", nil //nolint:nilerr // see above
+	}
+	return strings.TrimSpace(string(data)), nil
+}
+
+// lost tells of a stream that broke.
+func (a *App) lost(err error, again time.Duration) {
+	if again >= time.Second && err != nil {
+		a.say("the connection to the server is lost (%s); again in %s", err, display.Duration(again))
+	}
+}
+
+// withClient gives a client of the server that the person named, or else of a server in
+// this very process, with its engine: so a command that speaks to a server is written
+// once. The engine is nil when the server is another process.
+func (a *App) withClient(ctx context.Context, f func(*client.Client, *engine.Engine) error) error {
+	c, err := a.far()
+	if err != nil {
+		return err
+	}
+	if c != nil {
+		defer c.Close()
+		return f(c, nil)
+	}
+	return a.withEngine(ctx, func(s *store.Store, e *engine.Engine) error {
+		c, end, err := a.local(s, e)
+		if err != nil {
+			return err
+		}
+		defer end()
+		return f(c, e)
+	})
+}
+
+// remotely does something on the server that the person named; done is false when none
+// is, and this process is to do it.
+func (a *App) remotely(f func(*client.Client) error) (done bool, err error) {
+	c, err := a.far()
+	if err != nil || c == nil {
+		return err != nil, err
+	}
+	defer c.Close()
+	return true, f(c)
+}
+
+// alone refuses --server for what is this machine's own affair. A server that the
+// environment or the settings name does not count: it is for the commands that can use one.
+func (a *App) alone(cmd *cobra.Command, _ []string) error {
+	if a.flags.server == "" {
+		return nil
+	}
+	return usage(cmd.CommandPath()+" --server "+a.flags.server, "it is about this machine, and a server has no part in it", cmd.CommandPath()+" without --server")
+}
+
+// onlyHere marks a command, and those below it, as one that no server does.
+func (a *App) onlyHere(cmd *cobra.Command) *cobra.Command {
+	cmd.PersistentPreRunE = a.alone
+	return cmd
+}
+
+// problemExits are the exit codes of a server's problems whose status alone would say
+// something else than the same command says here.
+var problemExits = map[string]int{
+	"ambiguous_id": ExitUsage, "workspace_missing": ExitConfig, "workspace_moved": ExitConfig, "workspace_refused": ExitConfig,
+	"unknown_profile": ExitConfig, "configuration": ExitConfig, "provider_auth": ExitConfig, "provider_error": ExitProvider, "too_short": ExitFailed,
+	"rolled_back": ExitFailed, "restoring": ExitFailed, "damaged": ExitDamaged, "store_unavailable": ExitConfig, "root_unusable": ExitConfig,
+	"input_needed": ExitInput, "untrusted_locks": ExitConfig,
+}
+
+// failureOfProblem says what a server's refusal means here.
+func failureOfProblem(p *client.Problem) *Failure {
+	f := &Failure{Exit: ExitFailed, Code: p.Code, Status: p.Status, What: p.Title, Why: p.Detail, Task: p.Task, Retryable: p.Retryable}
+	for _, e := range p.Errors {
+		if p.Detail != e.Parameter+": "+e.Detail {
+			f.Why += "; " + e.Parameter + ": " + e.Detail
+		}
+	}
+	switch exit, own := problemExits[p.Code]; {
+	case own:
+		f.Exit = exit
+	case p.Status == http.StatusUnauthorized:
+		f.Exit, f.Try = ExitConfig, "ROOST_TOKEN=... roost ...  # the token lies in server/token below the server's root"
+	case p.Status == http.StatusForbidden && (p.Code == "denied" || strings.Contains(p.Code, "approval")):
+		f.Exit = ExitDenied
+	case p.Status == http.StatusNotFound, p.Status == http.StatusGone:
+		f.Exit = ExitNotFound
+	case p.Status == http.StatusConflict, p.Status == http.StatusPreconditionFailed, p.Status == http.StatusTooManyRequests:
+		f.Exit = ExitBusy
+	case p.Status == http.StatusBadRequest, p.Status == http.StatusUnprocessableEntity, p.Status == http.StatusRequestEntityTooLarge:
+		f.Exit = ExitUsage
+	}
+	if p.Code == "task_not_found" && f.Why != "" && !slices.ContainsFunc(p.Suggestions, func(s string) bool { return strings.HasPrefix(s, "roost ") }) {
+		f.What, f.Try = "find the task", "roost list"
+	}
+	for _, s := range p.Suggestions {
+		switch method, _, _ := strings.Cut(s, " "); method {
+		case http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete:
+			continue // for programs that speak HTTP
+		}
+		if f.Try == "" && strings.HasPrefix(s, "roost ") {
+			f.Try = s
+		} else {
+			f.Suggestions = append(f.Suggestions, s)
+		}
+	}
+	if f.Try == "" && p.Code == "ambiguous_id" && len(f.Suggestions) > 0 {
+		f.Try = "roost show " + f.Suggestions[0]
+	}
+	if f.Try == "" {
+		f.Try = "roost help"
+	}
+	return f
+}
+
+// failureOfServer is the failure of a client's error; nil when it is none.
+func failureOfServer(err error) *Failure {
+	var p *client.Problem
+	var un *client.Unreachable
+	switch {
+	case errors.As(err, &p):
+		return failureOfProblem(p)
+	case errors.As(err, &un):
+		return &Failure{Exit: ExitServer, Code: "server_unreachable", What: "reach the server " + un.Base, Why: un.Err.Error(), Retryable: true,
+			Try: "roost serve  # or leave --server and ROOST_SERVER out"}
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
+)
+
+// farFlags refuses what a run on a server cannot be told; see tellable.
+func (a *App) farFlags(cmd *cobra.Command, r *runFlags) error {
+	base, err := a.global(a.flags.server, "server")
+	if err != nil {
+		return err
+	}
+	r.far = base != ""
+	return r.tellable(cmd)
+}
+
+// farRun starts a task on a server, or goes on with one there, and follows it. Ctrl-C
+// only stops following.
+func (a *App) farRun(ctx context.Context, c *client.Client, req engine.Request) error {
+	w := watched{task: req.Task, after: "0", ask: req.Interactive}
+	var run report.Run
+	var err error
+	if req.Task == "" {
+		if req.Workspace == "" {
+			req.Workspace = a.Dir
+		}
+		body := newTaskOf(req)
+		body.Unattended = !req.Interactive
+		w.fresh = true
+		run, err = c.Start(ctx, body)
+	} else {
+		if w.after, err = c.Mark(ctx, req.Task); err != nil {
+			return err
+		}
+		body := newRunOf(req)
+		body.Unattended = !req.Interactive
+		run, err = c.Resume(ctx, req.Task, body)
+	}
+	if err != nil {
+		return err
+	}
+	w.task, w.run = run.Task, run.ID
+	return a.watchOn(ctx, c, w)
+}

@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/roost-dev/roost/server"
+)
+
+// restarts is what the settings say of the older restart call of a server that was
+// started here. They were checked when they were read.
+func (a *App) restarts() (server.Restart, error) {
+	s, err := a.settings()
+	if err != nil {
+		return server.Restart{}, err
+	}
+	out := server.Restart{
+		Off: s.text("restart.enabled") == "false", OwnOnly: s.text("restart.cross_context") == "false", Workspace: a.Dir,
+	}
+	if text := s.text("restart.max_attempts"); text != "" {
+		if out.MaxAttempts, _ = strconv.Atoi(text); out.MaxAttempts == 0 {
+			out.MaxAttempts = -1
+		}
+	}
+	if text := s.text("restart.load_timeout"); text != "" {
+		out.LoadTimeout, _ = time.ParseDuration(text)
+	}
+	return out, nil
+}

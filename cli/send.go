@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
+)
+
+func (a *App) sendCommand() *cobra.Command {
+	var queue, interrupt bool
+	var images []string
+	cmd := &cobra.Command{
+		Use:   "send ID TEXT|-",
+		Short: "Give words to a task, whatever it does just now",
+		Long: "Give words to a task. They answer its open question; while it is at work they are queued,\n" +
+			"and the model gets them with its next turn; else they start a run. They are saved when\n" +
+			"the command says so. --queue never answers a question, --interrupt stops the work first.\n\n" +
+			"A run that begins with them, because no process works on the task, begins in this one,\n" +
+			"which follows it as roost resume does; a server runs it itself.\n\n" +
+			"--json: {delivered: answered|queued|started, task_id, run_id, question, input}, and then the\n" +
+			"events of a run that begins here.",
+		Example: "  roost send 0199 \"and add a test\"\n  git diff | roost send 0199 -",
+		Args:    count(1, -1, `roost send ID "words"`), ValidArgsFunction: first(a.taskIDs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf(cmd, "queue", "interrupt"); err != nil {
+				return err
+			}
+			m := report.Message{}
+			switch {
+			case queue:
+				m.Delivery = "queue"
+			case interrupt:
+				m.Delivery = "interrupt"
+			}
+			var err error
+			if m.Text, err = a.prompt(args[1:]); err != nil {
+				return err
+			}
+			for _, name := range images {
+				url, err := image(a.abs(name))
+				if err != nil {
+					return err
+				}
+				m.Images = append(m.Images, url)
+			}
+			if m.Text == "" && len(m.Images) == 0 {
+				return usage("roost send", "there are no words", `roost send ID "words"`)
+			}
+			return a.withClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error { return a.send(cmd.Context(), c, e, args[0], m) })
+		},
+	}
+	fl := cmd.Flags()
+	fl.BoolVar(&queue, "queue", false, "queue it, also when a question is open")
+	fl.BoolVar(&interrupt, "interrupt", false, "stop what is being done, and go on with this")
+	fl.StringArrayVar(&images, "image", nil, "an image `file` to send along (again for more)")
+	return cmd
+}
+
+func (a *App) send(ctx context.Context, c *client.Client, e *engine.Engine, id string, m report.Message) error {
+	from, err := c.Mark(ctx, id)
+	if err != nil {
+		return err
+	}
+	var sent report.Sent
+	if err := a.sendTold(ctx, c, client.Request{Method: http.MethodPost, Path: pathOf(id, "messages"), Body: m}, &sent); err != nil {
+		return err
+	}
+	if runsHere(e) {
+		return a.watchHere(ctx, c, e, watched{task: sent.Task, run: sent.Run, after: from, ask: a.interactive(), here: true})
+	}
+	if a.flags.json {
+		return nil
+	}
+	how := map[string]string{"answered": "answered the open question of", "queued": "queued for", "started": "started a run of"}[sent.Delivered]
+	if how == "" {
+		how = display.OneLine(sent.Delivered)
+	}
+	if err := a.println(how + " " + display.OneLine(sent.Task)); err != nil {
+		return err
+	}
+	a.say("  follow it: roost attach %s", shellWord(sent.Task))
+	return nil
+}

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/server"
+	"github.com/roost-dev/roost/store"
+)
+
+// serving is what a server is made of.
+type serving struct {
+	stop     *stopper
+	store    *store.Store
+	listener net.Listener
+	claim    *server.Claim
+	tls      *tls.Config
+	cert     *x509.Certificate
+	host     string
+	flags    serveFlags
+}
+
+// serveOn runs the server. It ends in this order: nothing more is started and runs are
+// finished, while everybody is still answered; followers are told; the engine is closed.
+func (a *App) serveOn(ctx context.Context, v serving) error {
+	c, err := a.engineConfig()
+	if err != nil {
+		return errors.Join(err, v.listener.Close())
+	}
+	token, err := server.Token(v.store.Root(), v.flags.fresh)
+	if err != nil {
+		return errors.Join(&Failure{Exit: ExitConfig, Code: "configuration", What: "get the server's token", Why: err.Error(), Try: "roost serve --new-token"}, v.listener.Close())
+	}
+	url, err := address(v.listener.Addr().String(), v.host, v.tls != nil)
+	if err != nil {
+		return errors.Join(err, v.listener.Close())
+	}
+	restart, err := a.restarts()
+	if err != nil {
+		return errors.Join(err, v.listener.Close())
+	}
+	work := v.flags.work
+	log := a.log(token, c)
+	watch := server.NewWatch(log)
+	hold := work.hold
+	if hold == 0 {
+		hold = -1
+	}
+	e := engine.New(v.store, engine.Options{Now: a.millis, Config: c, MaxRuns: work.maxRuns, Hold: hold, Observe: watch.Observe})
+	sock := a.socket(v.store, e, false)
+	asked := newServeEnd(v.stop.ctx)
+	defer asked.stop()
+	recovery := new(server.Recovery)
+	srv, err := server.New(server.Options{
+		Store: v.store, Engine: e, Token: token, Secrets: secretsOf(c), Hosts: append([]string{v.host}, v.flags.hosts...), TLS: v.tls, Cert: v.cert,
+		Log: log, Now: a.Now, Version: report.VersionOf(Version), URL: url, Watch: watch, Recovery: recovery, Origins: work.origins, Stop: asked.take, Restart: restart,
+		Limits: report.Bounds{MaxRuns: work.maxRuns, Hold: work.hold.String(), DrainTimeout: work.drain.String()},
+	})
+	closed := func(err error) error {
+		return errors.Join(err, e.Close(context.WithoutCancel(ctx)), sock.Close())
+	}
+	if err != nil {
+		return closed(errors.Join(err, v.listener.Close()))
+	}
+	answering, hangUp := context.WithCancel(context.WithoutCancel(ctx))
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(answering, v.listener) }()
+	var beside sync.WaitGroup
+	recovering, giveUp := context.WithCancel(answering)
+	bounded, unbind := context.WithCancel(context.WithoutCancel(ctx))
+	var memory sync.WaitGroup
+	memory.Go(func() { boundMemory(bounded) })
+	beside.Go(func() { takeUp(recovering, e, work, recovery, log) })
+
+	err = v.claim.Tell(server.Presence{URL: url, PID: os.Getpid(), StartedAt: report.Stamp(a.millis()), Version: report.VersionOf(Version).Version})
+	if err == nil {
+		err = a.greet(url, token, srv)
+	}
+	log.Info("serving", "url", url, "pid", os.Getpid(), "max_runs", work.maxRuns)
+	ended := false
+	if err == nil {
+		select {
+		case <-asked.ctx.Done():
+		case err = <-served:
+			ended = true
+		}
+	}
+	srv.Leave()
+	giveUp()
+	beside.Wait()
+	running, waiting, queued := e.Load()
+	log.Info("stopping", "running", running, "waiting", waiting, "queued", queued)
+	finishing, over := context.WithTimeout(context.WithoutCancel(ctx), work.drain)
+	go func() {
+		select {
+		case <-asked.now:
+			over()
+		case <-finishing.Done():
+		}
+	}()
+	err = errors.Join(err, e.Drain(finishing))
+	over()
+	hangUp()
+	if !ended {
+		err = errors.Join(err, <-served)
+	}
+	err = closed(err)
+	unbind()
+	memory.Wait()
+	log.Info("stopped")
+	return err
+}
+
+// serveEnd is how a server is asked to end, beside by a signal.
+type serveEnd struct {
+	ctx  context.Context //nolint:containedctx // ends when the server is to end
+	stop context.CancelFunc
+	once sync.Once
+	now  chan struct{} // closed when runs are not to be finished
+}
+
+func newServeEnd(ctx context.Context) *serveEnd {
+	e := &serveEnd{now: make(chan struct{})}
+	e.ctx, e.stop = context.WithCancel(ctx)
+	return e
+}
+
+func (e *serveEnd) take(now bool) {
+	if now {
+		e.once.Do(func() { close(e.now) })
+	}
+	e.stop()
+}
+
+// takeUp takes up what an earlier server left. It goes on beside the answering, and
+// what it cannot take up keeps nobody from anything else.
+func takeUp(ctx context.Context, e *engine.Engine, work workFlags, recovery *server.Recovery, log *slog.Logger) {
+	recovery.Set("going_on")
+	err := e.Recover(ctx, engine.RecoverOptions{Resume: work.resume, MaxAttempts: work.attempts})
+	if err != nil && ctx.Err() == nil {
+		recovery.Set("failed")
+		log.Warn("not all that an earlier server left was taken up", "error", err.Error())
+		return
+	}
+	recovery.Set("done")
+}

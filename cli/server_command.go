@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/report"
+)
+
+func (a *App) serverCommand() *cobra.Command {
+	parent := &cobra.Command{
+		Use:   "server",
+		Short: "Look after a running server",
+		Long: "Look after a running server: the one that --server names, or else the one of this root, which\n" +
+			"roost serve wrote down in server/server.json below it. What a killed server left there is not\n" +
+			"believed.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	var now, off, wait bool
+	status := &cobra.Command{
+		Use: "status", Short: "Say whether a server runs, and what it does", Args: count(0, 0, "roost server status"), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.onServer("look at the server", func(c *client.Client) error {
+				return a.serverStatus(cmd.Context(), c, http.MethodGet, "/v1/server", nil)
+			})
+		},
+	}
+	stop := &cobra.Command{
+		Use: "stop", Short: "End the server, and wait until it has ended", Args: count(0, 0, "roost server stop"), ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "End the server as SIGTERM does: it starts nothing more, finishes what works for as long as its\n" +
+			"--drain-timeout, interrupts the rest, saved, and ends. Queued and waiting runs are taken up by the\n" +
+			"next one. --now finishes nothing.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.onServer("stop the server", func(c *client.Client) error { return a.serverStop(cmd.Context(), c, now) })
+		},
+	}
+	stop.Flags().BoolVar(&now, "now", false, "interrupt what works, saved, instead of finishing it")
+	drain := &cobra.Command{
+		Use: "drain", Short: "Let the server start no more runs", Args: count(0, 0, "roost server drain"), ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "Let the server start no more runs: new ones are refused, queued ones stay queued, and those that\n" +
+			"work or wait for a person go on. --off takes it back.",
+		Example: "  roost server drain --wait && roost server stop\n  roost server drain --off",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if off && wait {
+				return usage("roost server drain --off --wait", "--off has nothing to wait for", "roost server drain --off")
+			}
+			return a.onServer("drain the server", func(c *client.Client) error { return a.serverDrain(cmd.Context(), c, off, wait) })
+		},
+	}
+	drain.Flags().BoolVar(&off, "off", false, "start runs again, the queued ones first")
+	drain.Flags().BoolVar(&wait, "wait", false, "wait until no run works any more")
+	parent.AddCommand(status, stop, drain)
+	return parent
+}
+
+func (a *App) onServer(what string, f func(*client.Client) error) error {
+	c, err := a.theServer(what)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return f(c)
+}
+
+// serverStatus asks something whose answer is how the server stands, and shows it.
+func (a *App) serverStatus(ctx context.Context, c *client.Client, method, path string, body any) error {
+	var raw json.RawMessage
+	if _, err := c.Do(ctx, method, path, nil, body, &raw); err != nil {
+		return err
+	}
+	if a.flags.json {
+		return a.println(strings.TrimRight(string(raw), "\n"))
+	}
+	var s report.Server
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return fmt.Errorf("read how the server stands: %w", err)
+	}
+	return a.println(serverText(s, a.Now()))
+}
+
+// serverText says how a server stands, in lines.
+func serverText(s report.Server, now time.Time) string {
+	where := s.URL
+	if where == "" {
+		where = "a process with a socket"
+	}
+	since := s.StartedAt
+	if at, err := time.Parse(time.RFC3339, s.StartedAt); err == nil {
+		since = at.Local().Format("2006-01-02 15:04:05") + ", for " + display.Duration(now.Sub(at).Round(time.Second))
+	}
+	lines := []string{
+		fmt.Sprintf("%s  process %d, version %s", where, s.PID, s.Version),
+		"since " + since,
+		fmt.Sprintf("runs: %d at work of at most %d, %d waiting for a person, %d queued", s.Runs.Running, s.Limits.MaxRuns, s.Runs.Waiting, s.Runs.Queued),
+		fmt.Sprintf("streams: %d", s.Streams),
+	}
+	switch {
+	case s.Stopping:
+		lines = append(lines, "it is stopping")
+	case s.Draining:
+		lines = append(lines, "it starts no more runs; roost server drain --off takes that back")
+	}
+	if s.Recovery == "going_on" || s.Recovery == "failed" {
+		lines = append(lines, "what an earlier server left: "+strings.ReplaceAll(s.Recovery, "_", " "))
+	}
+	for i, line := range lines {
+		lines[i] = display.OneLine(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// serverLook is how often is looked whether a server has done what it was asked to.
+const serverLook = 100 * time.Millisecond
+
+func (a *App) serverStop(ctx context.Context, c *client.Client, now bool) error {
+	if _, err := c.Do(ctx, http.MethodPost, "/v1/server/stop", nil, report.Stop{Now: now}, nil); err != nil {
+		return err
+	}
+	stop := a.stopperTelling(ctx, func() { fmt.Fprintln(a.Err, "\nthe server goes on stopping") })
+	defer stop.undo()
+	for {
+		one, cancel := context.WithTimeout(stop.ctx, 2*time.Second)
+		_, err := c.Do(one, http.MethodGet, "/healthz", nil, nil, nil)
+		late := one.Err() != nil
+		cancel()
+		var gone *client.Unreachable
+		switch {
+		case stop.exit() != 0:
+			return &Failure{Exit: stop.exit(), Code: "stopped", What: "wait for the server's end", Why: "a signal ended the waiting; the server goes on stopping", Try: "roost server status"}
+		case errors.As(err, &gone), err != nil && late: // nobody answers there
+			return a.println("stopped")
+		case err != nil:
+			return err
+		}
+		select {
+		case <-stop.ctx.Done():
+		case <-time.After(serverLook):
+		}
+	}
+}
+
+func (a *App) serverDrain(ctx context.Context, c *client.Client, off, wait bool) error {
+	if off {
+		return a.serverStatus(ctx, c, http.MethodDelete, "/v1/server/drain", nil)
+	}
+	if !wait {
+		return a.serverStatus(ctx, c, http.MethodPost, "/v1/server/drain", nil)
+	}
+	if _, err := c.Do(ctx, http.MethodPost, "/v1/server/drain", nil, nil, nil); err != nil {
+		return err
+	}
+	stop := a.stopperTelling(ctx, func() { fmt.Fprintln(a.Err, "\nthe server goes on draining") })
+	defer stop.undo()
+	for {
+		var s report.Server
+		_, err := c.Do(stop.ctx, http.MethodGet, "/v1/server", nil, nil, &s)
+		switch {
+		case stop.exit() != 0:
+			return &Failure{Exit: stop.exit(), Code: "stopped", What: "wait until no run works", Why: "a signal ended the waiting; the server goes on draining", Try: "roost server status"}
+		case err != nil:
+			return err
+		case s.Runs.Running == 0:
+			return a.serverStatus(ctx, c, http.MethodGet, "/v1/server", nil)
+		}
+		select {
+		case <-stop.ctx.Done():
+		case <-time.After(serverLook):
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/server"
+)
+
+// theServer is a client of the server that the person named, or else of the one of this
+// root that runs. Where none does, it says how to start one.
+func (a *App) theServer(what string) (*client.Client, error) {
+	c, err := a.far()
+	if c != nil || err != nil {
+		return c, err
+	}
+	root, err := a.rootFolder()
+	if err != nil {
+		return nil, err
+	}
+	p, err := server.Present(root)
+	if errors.Is(err, server.ErrAbsent) {
+		return nil, &Failure{Exit: ExitServer, Code: "no_server", What: what, Why: err.Error() + " (" + root + ")", Retryable: true,
+			Try: "roost serve  # in another terminal, or as a service; or name one with --server URL"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	token, err := a.ownToken()
+	if err != nil {
+		return nil, err
+	}
+	return client.New(p.URL, client.Options{Token: token, Lost: a.lost})
+}
+
+// rootFolder is Roost's own folder, which need not exist.
+func (a *App) rootFolder() (string, error) {
+	root, err := a.global(a.flags.root, "root")
+	if err == nil && root == "" {
+		root, err = a.home("XDG_DATA_HOME", ".local/share")
+	}
+	return root, err
+}

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/server"
+	"github.com/roost-dev/roost/store"
+)
+
+// socket is where other processes reach this one, as long as it works on a task: roost
+// attach, send, answer and cancel in another terminal, a second roost resume, a server.
+// It is opened with the first task that is taken. brief: the process ends with its tasks,
+// and must begin no others.
+func (a *App) socket(s *store.Store, e *engine.Engine, brief bool) *server.Socket {
+	sock := server.NewSocket(a.Env, func() (*server.Server, error) {
+		token, err := server.SocketToken()
+		if !server.PeersKnown {
+			token, err = server.Token(s.Root(), false)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return server.New(server.Options{Store: s, Engine: e, Token: token, Guest: brief, Now: a.Now, Version: report.VersionOf(Version)})
+	})
+	s.ReachedAt(sock.Address)
+	return sock
+}
+
+// local is a client of a server in this very process; end must be called.
+func (a *App) local(s *store.Store, e *engine.Engine) (c *client.Client, end func(), err error) {
+	token, err := server.SocketToken()
+	if err != nil {
+		return nil, nil, err
+	}
+	srv, err := server.New(server.Options{Store: s, Engine: e, Token: token, Now: a.Now, Version: report.VersionOf(Version)})
+	if err != nil {
+		return nil, nil, err
+	}
+	return client.Local(srv.Handler(), token), srv.End, nil
+}

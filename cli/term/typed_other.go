@@ -1,0 +1,7 @@
+//go:build !linux && !darwin
+
+package term
+
+import "io"
+
+func dropTyped(io.Reader) {}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
+)
+
+func (a *App) waitCommand() *cobra.Command {
+	var most time.Duration
+	cmd := &cobra.Command{
+		Use:   "wait ID...",
+		Short: "Wait until the runs of tasks have ended",
+		Long: "Wait until the newest run of each task has ended, in whichever process it works, and print\n" +
+			"how. The exit code is that of the run: 0 when it completed, 11 when it waits for an\n" +
+			"answer. Of several tasks, the first one that did not complete says it. ID may be a\n" +
+			"run's, too.\n\n" +
+			"--json: {items: [run...]} as roost runs has them.",
+		Example: "  roost wait 0199 && make release\n  roost wait 0199 01a2 --timeout 1h",
+		Args:    count(1, -1, "roost wait ID"), ValidArgsFunction: a.taskIDs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if most < 0 {
+				return usage("roost wait --timeout", "a time cannot be negative", "roost wait ID --timeout 10m")
+			}
+			return a.withClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error { return a.wait(cmd.Context(), c, args, most) })
+		},
+	}
+	cmd.Flags().DurationVar(&most, "timeout", 0, "wait no longer than this (0 = as long as it takes)")
+	complete(cmd, "timeout", cobra.NoFileCompletions)
+	return cmd
+}
+
+func (a *App) wait(ctx context.Context, c *client.Client, ids []string, most time.Duration) error {
+	stop := a.stopperTelling(ctx, func() {})
+	defer stop.undo()
+	ctx = stop.ctx
+	if most > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, most, errWaited)
+		defer cancel()
+	}
+	runs := []report.Run{} // all are found before one is waited for
+	for _, id := range ids {
+		r, err := newestRun(ctx, c, id)
+		if err != nil {
+			return a.waitFailure(ctx, stop, id, err)
+		}
+		runs = append(runs, r)
+	}
+	var failed *Failure
+	for i, r := range runs {
+		for wait := 200 * time.Millisecond; r.State == "queued" || r.State == "running" || r.State == "waiting" && r.Here && r.Question == ""; wait = min(2*wait, 2*time.Second) {
+			begun := time.Now()
+			next, err := c.Await(ctx, r.ID, 20*time.Second)
+			if err != nil {
+				return a.waitFailure(ctx, stop, r.Task, err)
+			}
+			r = next
+			if time.Since(begun) < wait { // it did not hold the request
+				if waitFor(ctx, wait) != nil {
+					return a.waitFailure(ctx, stop, r.Task, ctx.Err())
+				}
+			}
+		}
+		runs[i] = r
+		if !a.flags.json {
+			if err := a.println(display.OneLine(r.Task + "  " + outcomeOf(r).State)); err != nil {
+				return err
+			}
+		}
+		if f := failureOfOutcome(r.Task, outcomeOf(r), 0); failed == nil && f != nil {
+			failed = f
+			if r.Question != "" {
+				f.Try = "roost answer " + shellWord(r.Question) + " --yes  # or words; roost questions shows it"
+			}
+		}
+	}
+	if a.flags.json {
+		if err := encode(a.Out, struct {
+			Items []report.Run `json:"items"`
+		}{runs}, false); err != nil {
+			return err
+		}
+	}
+	if failed != nil {
+		return failed
+	}
+	return nil
+}
+
+var errWaited = errors.New("the time is over")
+
+func waitFor(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// newestRun is the newest run of a task, or the run of that very name.
+func newestRun(ctx context.Context, c *client.Client, id string) (report.Run, error) {
+	runs, err := c.RunsOf(ctx, id)
+	var p *client.Problem
+	if errors.As(err, &p) && p.Status/100 == 4 {
+		if r, other := c.Run(ctx, id); other == nil {
+			return r, nil
+		}
+	}
+	if err != nil {
+		return report.Run{}, err
+	}
+	if len(runs.Items) == 0 {
+		return report.Run{}, &Failure{Exit: ExitNotFound, Code: "run_not_found", Status: http.StatusNotFound, Task: id, What: "find a run of task " + id, Why: "roost never ran it", Try: "roost resume " + shellWord(id)}
+	}
+	return runs.Items[0], nil
+}
+
+// waitFailure is why waiting ended before the run did.
+func (a *App) waitFailure(ctx context.Context, stop *stopper, id string, err error) error {
+	switch {
+	case errors.Is(context.Cause(ctx), errWaited):
+		return &Failure{Exit: ExitTimeout, Code: "timeout", Task: id, What: "wait for task " + id, Why: "it has not ended in the time that was given", Try: "roost attach " + shellWord(id)}
+	case stop.exit() != 0:
+		return &Failure{Exit: stop.exit(), Code: "cancelled", Task: id, What: "wait for task " + id, Why: "it was interrupted; the task goes on where it runs", Try: "roost wait " + shellWord(id)}
+	}
+	return err
+}

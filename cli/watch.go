@@ -1,0 +1,333 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/view"
+)
+
+// watched is a run that is followed by the events of its task, whichever process works
+// on it.
+type watched struct {
+	task, run string
+	after     string // the event behind which it begins; "0" = the task's start
+	fresh     bool   // what stands before the run's first event is not shown: the task was made for it
+	since     string // durable events from before this time were seen; RFC 3339, "" = none
+	ask       bool   // a person answers its questions here
+	letGo     func() // of a run here that nobody can be asked about: makes it wait, saved
+	here      bool   // this process works on it: Ctrl-C stops it. Else Ctrl-C only stops looking
+}
+
+// errDetached: the person looks no more, and the run goes on.
+var errDetached = errors.New("detached")
+
+// watcher shows a run to the person. The follower beside it shows runs of this process's
+// own engine; both print with the same code.
+type watcher struct {
+	watched
+	*follower
+	c    *client.Client
+	mine map[string]bool // questions that were answered here
+}
+
+// watch shows a run until it ends or waits, and says how. Where this process does not
+// work on it, Ctrl-C ends watching with errDetached.
+func (a *App) watch(ctx context.Context, c *client.Client, w watched) (*watcher, engine.Outcome, error) {
+	in := &watcher{watched: w, c: c, mine: map[string]bool{}}
+	in.follower = &follower{a: a, d: a.show(), of: w.task, stop: a.stopperFor(ctx, w.here)}
+	if w.ask {
+		in.prompter = a.prompter()
+	}
+	defer in.stop.undo()
+	if !a.flags.json {
+		in.d.Line(view.Dim, "task "+display.OneLine(w.task))
+	}
+	ctx, done := context.WithCancel(ctx)
+	defer done()
+	out, err := in.one(ctx, w.task, w.run, w.after, w.since, 0)
+	if err == nil && !readerGone(in.out) {
+		err = in.out
+	}
+	if !a.flags.json {
+		in.d.Flush()
+		if err == nil {
+			in.close(out)
+		}
+	}
+	return in, out, err
+}
+
+// stopperFor listens to signals: for a run of this process like any run does, for
+// another's only to leave it.
+func (a *App) stopperFor(ctx context.Context, here bool) *stopper {
+	if here {
+		return a.stopper(ctx)
+	}
+	return a.stopperTelling(ctx, func() {})
+}
+
+// quiet is how long nothing may be heard of a run before it is asked how it stands: who
+// worked on it may be dead, and can say nothing.
+const quiet = 2 * time.Second
+
+type heardEvent struct {
+	client.Event
+	err error
+}
+
+// one follows one task's run; a subtask that it starts is followed in between, as that
+// is what works meanwhile.
+func (w *watcher) one(ctx context.Context, id, run, after, since string, depth int) (engine.Outcome, error) {
+	ctx, done := context.WithCancel(ctx)
+	events := make(chan heardEvent)
+	var pump sync.WaitGroup
+	defer pump.Wait()
+	defer done()
+	pump.Go(func() {
+		defer close(events)
+		for e, err := range w.c.Events(ctx, id, after) {
+			select {
+			case events <- heardEvent{e, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	q := &asking{w: w, id: id}
+	defer q.end()
+	ask := time.NewTicker(quiet)
+	defer ask.Stop()
+	stopped := w.stop.ctx.Done()
+	silent := true
+	for {
+		select {
+		case e, more := <-events:
+			switch {
+			case !more:
+				return engine.Outcome{}, fmt.Errorf("follow task %s: its events ended", id)
+			case e.err != nil:
+				return engine.Outcome{}, e.err
+			}
+			silent = false
+			out, over, err := w.take(ctx, q, e.Event, id, run, since, depth)
+			if over || err != nil {
+				return out, err
+			}
+		case reply := <-q.said():
+			if err := w.answer(ctx, q, reply); err != nil {
+				return engine.Outcome{}, err
+			}
+		case <-stopped:
+			stopped = nil
+			q.end()
+			if !w.here {
+				return engine.Outcome{}, errDetached
+			}
+			pump.Go(func() { _, _ = w.c.Cancel(context.WithoutCancel(ctx), id) }) // the run's end tells how it went
+		case <-ask.C:
+			if !silent || run == "" {
+				silent = true
+				continue
+			}
+			if out, over := w.state(ctx, q, run); over {
+				return out, nil
+			}
+		}
+	}
+}
+
+// state asks how a run stands of which nothing was heard for a while.
+func (w *watcher) state(ctx context.Context, q *asking, run string) (engine.Outcome, bool) {
+	r, err := w.c.Run(ctx, run)
+	if err != nil {
+		return engine.Outcome{}, false // the events say it when it is for good
+	}
+	switch {
+	case r.State == "queued" || r.State == "running" || r.State == "waiting" && (q.open() || r.Here):
+		return engine.Outcome{}, false
+	}
+	return outcomeOf(r), true
+}
+
+// outcomeOf is a run's end as the shell tells it.
+func outcomeOf(r report.Run) engine.Outcome {
+	out := engine.Outcome{State: r.State, Reason: r.Reason, Code: r.Code, Question: r.Question}
+	if r.Outcome != "" && r.State != "waiting" {
+		out.State = r.Outcome
+	}
+	if out.State == "interrupted" && out.Reason == "" {
+		out.Reason = "the process that worked on it is gone"
+	}
+	return out
+}
+
+// take shows an event. over: the run ended, or waits for somebody who is not here.
+func (w *watcher) take(ctx context.Context, q *asking, got client.Event, id, run, since string, depth int) (out engine.Outcome, over bool, err error) {
+	e := eventOf(got, id, depth)
+	if at, _ := esjson.GetString(e.Data, "at"); e.ID != "" && at < since {
+		return out, false, nil
+	}
+	if w.fresh && depth == 0 && e.ID != "" {
+		if of, _ := esjson.GetString(e.Data, "run"); of != run && e.Run != run {
+			return out, false, nil
+		}
+		w.fresh = false
+	}
+	switch e.Type {
+	case "stream.end":
+		return out, true, &Failure{Exit: ExitNotFound, Code: "task_not_found", Status: 404, Task: id, What: "follow task " + id, Why: "it is gone: it was deleted or moved", Try: "roost trash list"}
+	case "stream.snapshot":
+		w.d.Notice("some of what happened was missed; roost show " + id + " shows all of it")
+		return out, false, nil
+	case "question.asked": // of the terminal that runs it
+		return out, false, nil
+	case "question.closed":
+		q.closed(e)
+	}
+	if w.a.flags.json {
+		w.print(e)
+	} else {
+		w.follower.show(ctx, w.screen(e), e)
+	}
+	mine, _ := esjson.GetString(e.Data, "run_id")
+	switch e.Type {
+	case "question.opened":
+		var opened task.QuestionOpened
+		if json.Unmarshal(e.Data, &opened) == nil {
+			if w.prompter != nil {
+				q.ask(ctx, opened, w.screen(e))
+			} else if w.letGo != nil && depth == 0 {
+				q.wait.Go(w.letGo)
+			}
+		}
+	case "run.waiting":
+		if mine != run || q.open() {
+			break
+		}
+		out = engine.Outcome{State: "waiting", Reason: w.asked.Text}
+		out.Child, _ = esjson.GetString(e.Data, "child")
+		out.Question, _ = esjson.GetString(e.Data, "question")
+		return out, true, nil
+	case "run.ended":
+		if mine != run {
+			break
+		}
+		out.State, _ = esjson.GetString(e.Data, "outcome")
+		out.Reason, _ = esjson.GetString(e.Data, "reason")
+		out.Code, _ = esjson.GetString(e.Data, "code")
+		return out, true, nil
+	case "subtask.started":
+		child, _ := esjson.GetString(e.Data, "child")
+		if r, found := w.runOf(ctx, child); found {
+			_, err = w.one(ctx, child, r, "0", since, depth+1)
+		}
+	}
+	return out, false, err
+}
+
+// runOf waits for the run of a subtask that was just started. There is none when its
+// start failed, which its parent's events tell.
+func (w *watcher) runOf(ctx context.Context, id string) (string, bool) {
+	for range 40 {
+		if runs, err := w.c.RunsOf(ctx, id); err == nil && len(runs.Items) > 0 {
+			return runs.Items[0].ID, true
+		}
+		select {
+		case <-ctx.Done():
+			return "", false
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return "", false
+}
+
+// eventOf is an event of a stream as the engine has it.
+func eventOf(e client.Event, id string, depth int) engine.Event {
+	out := engine.Event{ID: e.ID, Type: e.Type, Task: id, Depth: depth, Data: e.Data}
+	out.Run, _ = esjson.GetString(e.Data, "run_id")
+	if n, ok := esjson.GetInt(e.Data, "seq"); ok && e.ID != "" {
+		out.Seq = uint64(n)
+	}
+	if text, ok := esjson.GetString(e.Data, "at"); ok {
+		if at, err := time.Parse(time.RFC3339, text); err == nil {
+			out.At = at.UnixMilli()
+		}
+	}
+	return out
+}
+
+// answer sends what the person said to a question.
+func (w *watcher) answer(ctx context.Context, q *asking, r said) error {
+	q.end()
+	if r.err != nil || r.Stop {
+		if w.stop.ctx.Err() != nil || errors.Is(r.err, context.Canceled) {
+			return nil // a signal, or somebody else's answer
+		}
+		if !w.here {
+			return errDetached
+		}
+		w.d.Line(view.Dim, "· stopping and saving")
+		_, err := w.c.Cancel(ctx, q.id)
+		return err
+	}
+	id := q.id + "." + r.question
+	w.mine[r.question] = true
+	_, err := w.c.Answer(ctx, id, report.Answer{Approve: r.Approve, Text: r.Text, Always: r.Always})
+	var p *client.Problem
+	if errors.As(err, &p) {
+		w.d.Notice("the answer was not taken: " + p.Detail)
+		return nil
+	}
+	return err
+}
+
+// detached says that a run goes on without anybody who looks.
+func (w *watcher) detached() *Failure {
+	return &Failure{Exit: cmp.Or(w.stop.exit(), ExitInterrupt), Code: "detached", Task: w.of, What: "stop following task " + w.of, Why: "the task goes on where it runs", Try: "roost attach " + w.of + "  # or stop it: roost cancel " + w.of}
+}
+
+// watchOn watches a run and prints its result, as run and resume do.
+func (a *App) watchOn(ctx context.Context, c *client.Client, w watched) error {
+	in, outcome, err := a.watch(ctx, c, w)
+	switch {
+	case errors.Is(err, errDetached):
+		return in.detached()
+	case err != nil:
+		return err
+	}
+	if f := in.failure(outcome); f != nil {
+		return f
+	}
+	if !a.flags.json && outcome.Reason != "" {
+		if _, err := fmt.Fprintln(a.Out, a.result(outcome.Reason)); err != nil {
+			return fmt.Errorf("print the result: %w", err)
+		}
+	}
+	return nil
+}
+
+// watchHere watches a run that this process works on since it was answered, and that of a
+// task which that one wakes.
+func (a *App) watchHere(ctx context.Context, c *client.Client, e *engine.Engine, w watched) error {
+	w.here = true
+	if !w.ask {
+		w.letGo = func() {
+			ended, cancel := context.WithCancel(context.WithoutCancel(ctx))
+			cancel()
+			_ = e.Drain(ended) // what it could not save, the run's end tells
+		}
+	}
+	return a.watchOn(ctx, c, w)
+}

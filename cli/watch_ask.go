@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/view"
+)
+
+// said is what came of asking a question on the terminal.
+type said struct {
+	display.Reply
+	question string
+	err      error
+}
+
+// asking is the question that stands on the terminal now, of one task. It is asked
+// beside the events: somebody else's answer takes it off.
+type asking struct {
+	w    *watcher
+	id   string // of the task
+	now  string // the question; "" = none
+	quit context.CancelFunc
+	out  chan said
+	wait sync.WaitGroup
+}
+
+// ask puts a question to the person, if it is still open: what a stream tells of the past may be
+// answered long since.
+func (q *asking) ask(ctx context.Context, opened task.QuestionOpened, d *display.Display) {
+	if !q.still(ctx, opened.Question) {
+		return
+	}
+	q.end()
+	ctx, q.quit = context.WithCancel(ctx)
+	q.now, q.out = opened.Question, make(chan said, 1)
+	out := q.out
+	q.w.prompter.Forget() // what was typed before is no answer to this one
+	q.wait.Go(func() {
+		r, err := q.w.prompter.On(d).Ask(ctx, opened)
+		out <- said{r, opened.Question, err}
+	})
+}
+
+// still reports whether a question is open.
+func (q *asking) still(ctx context.Context, question string) bool {
+	open, err := q.w.c.Questions(ctx, q.id)
+	if err != nil {
+		return true // asking too much is better than not asking
+	}
+	for _, one := range open {
+		if one.Question == question {
+			return true
+		}
+	}
+	return false
+}
+
+// said is where the answer comes; nil while nothing is asked.
+func (q *asking) said() <-chan said { return q.out }
+
+func (q *asking) open() bool { return q.now != "" }
+
+// closed takes the question off the terminal when its answer came.
+func (q *asking) closed(e engine.Event) {
+	var c task.QuestionClosed
+	if json.Unmarshal(e.Data, &c) != nil {
+		return
+	}
+	mine := q.w.mine[c.Question]
+	if q.now == c.Question {
+		q.end()
+		if !mine {
+			q.w.prompter.Dismiss() // what is typed for it now answers no other
+		}
+		if !mine && !q.w.a.flags.json {
+			by := display.OneLine(c.By)
+			if by == "" {
+				by = "somebody"
+			}
+			q.w.d.Line(view.Dim, "· answered by "+by+" elsewhere")
+		}
+	}
+}
+
+// end takes the question off the terminal.
+func (q *asking) end() {
+	if q.quit != nil {
+		q.quit()
+		q.wait.Wait()
+	}
+	q.now, q.quit, q.out = "", nil, nil
+}

@@ -1,0 +1,106 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/store"
+)
+
+// documents are those that come over the network and are shown, or told on as they were.
+var documents = []any{
+	store.Summary{}, store.Usage{}, store.Spending{}, store.Hit{}, store.Trashed{}, store.Deeds{}, store.Branches{}, store.ForkResult{}, store.SourceState{},
+	report.Page[store.Summary]{}, report.Page[report.Run]{}, report.Page[store.Hit]{}, report.Branch{}, report.KnownFile{},
+	report.Run{}, report.Question{}, report.Sent{}, report.Answered{}, report.Queued{}, report.Deleted{}, report.Restored{},
+	report.NewTask{}, report.NewRun{}, report.Message{}, report.Answer{}, report.NewRewind{}, report.NewUndo{}, report.NewFork{}, report.NewCondense{}, report.NewRestore{},
+	report.Rewound{}, report.Undone{}, report.Condensed{}, report.SavedCheckpoint{}, report.Lines{}, report.Commits{}, report.ContextUse{}, report.Exported{}, report.Version{},
+	engine.CheckpointList{}, engine.CheckpointDiff{}, engine.RestoreResult{},
+}
+
+// What was a document is one again, to the last byte: what the shell prints of a server's
+// answer is what it prints of its own.
+func TestDocuments(t *testing.T) {
+	for _, doc := range documents {
+		kind := reflect.TypeOf(doc)
+		t.Run(kind.String(), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				v := reflect.New(kind)
+				fill(t, v.Elem(), 0)
+				first := written(t, v.Interface())
+				back := reflect.New(kind)
+				if err := json.Unmarshal(first, back.Interface()); err != nil {
+					t.Fatalf("%v\n%s", err, first)
+				}
+				if again := written(t, back.Interface()); !bytes.Equal(first, again) {
+					t.Fatalf("\n%s\n%s", first, again)
+				}
+			})
+		})
+	}
+}
+
+func written(t *rapid.T, v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// fill puts something into every member that JSON shows, of whatever kind it is.
+func fill(t *rapid.T, v reflect.Value, depth int) {
+	name := fmt.Sprint(depth, v.Type())
+	switch v.Interface().(type) {
+	case json.RawMessage:
+		v.SetBytes([]byte(rapid.SampledFrom([]string{"1", `"a<b"`, `{"a":[1.50,null]}`}).Draw(t, name)))
+		return
+	case money.USD:
+		v.SetInt(rapid.Int64().Draw(t, name))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if depth < 4 && rapid.Bool().Draw(t, name) {
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(t, v.Elem(), depth+1)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			if f.IsExported() && f.Tag.Get("json") != "-" {
+				fill(t, v.Field(i), depth+1)
+			}
+		}
+	case reflect.Slice:
+		n := 0
+		if depth < 4 {
+			n = rapid.IntRange(0, 2).Draw(t, name)
+		}
+		v.Set(reflect.MakeSlice(v.Type(), n, n))
+		for i := range n {
+			fill(t, v.Index(i), depth+1)
+		}
+	case reflect.String:
+		v.SetString(rapid.String().Draw(t, name))
+	case reflect.Bool:
+		v.SetBool(rapid.Bool().Draw(t, name))
+	case reflect.Int, reflect.Int64:
+		v.SetInt(rapid.Int64().Draw(t, name))
+	case reflect.Uint64:
+		v.SetUint(rapid.Uint64().Draw(t, name))
+	case reflect.Float64:
+		v.SetFloat(rapid.Float64Range(-1e9, 1e9).Draw(t, name))
+	case reflect.Map:
+		// none of these documents has any that matters
+	}
+}

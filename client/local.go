@@ -1,0 +1,107 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+)
+
+// local calls a handler as if it were asked over a network. The handler runs in a
+// goroutine that the answer's body owns: closing it ends the request and waits.
+type local struct{ handler http.Handler }
+
+// LocalPeer is the address that a handler sees of a client of its own process.
+const LocalPeer = "local"
+
+func (l *local) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	in := r.Clone(ctx)
+	in.RemoteAddr, in.RequestURI = LocalPeer, r.URL.RequestURI()
+	if in.Host == "" {
+		in.Host = r.URL.Host
+	}
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	out, w := io.Pipe()
+	a := &answer{head: http.Header{}, begun: make(chan struct{}), w: w}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		defer func() {
+			err := error(nil)
+			if p := recover(); p != nil { // as net/http does for a handler: the request fails, not the process
+				err = errBroken
+			}
+			a.begin(http.StatusOK)
+			_ = w.CloseWithError(err) // never fails
+		}()
+		l.handler.ServeHTTP(a, in)
+	}()
+	stop := context.AfterFunc(ctx, func() { _ = w.CloseWithError(context.Cause(ctx)) }) // a handler that writes must not wait for who is gone
+	end := sync.OnceFunc(func() {
+		cancel()
+		_ = out.Close() // never fails
+		<-gone
+		stop()
+		if r.Body != nil {
+			_ = r.Body.Close() // was read from memory
+		}
+	})
+	select {
+	case <-a.begun:
+	case <-ctx.Done():
+		end()
+		return nil, context.Cause(ctx)
+	}
+	return &http.Response{
+		Status: http.StatusText(a.status), StatusCode: a.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: a.sent, Body: &body{out, end}, ContentLength: -1, Request: r,
+	}, nil
+}
+
+var errBroken = errors.New("the answer was broken off")
+
+type body struct {
+	io.Reader
+	end func()
+}
+
+func (b *body) Close() error {
+	b.end()
+	return nil
+}
+
+// answer is what a handler writes to.
+type answer struct {
+	head, sent http.Header
+	status     int
+	once       sync.Once
+	begun      chan struct{}
+	w          *io.PipeWriter
+}
+
+func (a *answer) Header() http.Header { return a.head }
+
+func (a *answer) begin(status int) {
+	a.once.Do(func() {
+		a.status, a.sent = status, a.head.Clone()
+		close(a.begun)
+	})
+}
+
+func (a *answer) WriteHeader(status int) {
+	if status >= 200 { // those before are hints
+		a.begin(status)
+	}
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	a.begin(http.StatusOK)
+	return a.w.Write(p)
+}
+
+// Flush has nothing to do: what is written is read at once.
+func (a *answer) Flush() { a.begin(http.StatusOK) }

@@ -1,0 +1,75 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Problem is a refusal: an RFC 9457 problem object as the server sent it.
+type Problem struct {
+	Status      int      `json:"status"`
+	Code        string   `json:"code"`
+	Title       string   `json:"title"`
+	Detail      string   `json:"detail"`
+	Request     string   `json:"request_id"`
+	Task        string   `json:"task_id"`
+	Suggestions []string `json:"suggestions"`
+	Retryable   bool     `json:"retryable"`
+	Errors      []Wrong  `json:"errors"`
+
+	Raw   json.RawMessage `json:"-"` // the object's own bytes
+	after time.Duration   // Retry-After
+}
+
+// Wrong is one thing that is wrong with a request.
+type Wrong struct {
+	Parameter string `json:"parameter"`
+	Detail    string `json:"detail"`
+}
+
+func (p *Problem) Error() string {
+	if p.Detail == "" {
+		return p.Title
+	}
+	return p.Title + ": " + p.Detail
+}
+
+// Unreachable is an error of the way to a server: nothing listens there, the connection
+// broke too often, or what answers is no server of Roost.
+type Unreachable struct {
+	Base string // the server's address
+	Err  error
+}
+
+func (e *Unreachable) Error() string { return "reach the server " + e.Base + ": " + e.Err.Error() }
+
+func (e *Unreachable) Unwrap() error { return e.Err }
+
+// problemBytes is how much of a refusal is read.
+const problemBytes = 4 << 20
+
+// refusal reads an answer that is none of 2xx, and closes it.
+func (c *Client) refusal(resp *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, problemBytes))
+	resp.Body.Close()
+	if err != nil {
+		return err
+	}
+	p := &Problem{}
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if media != "application/problem+json" || json.Unmarshal(body, p) != nil || p.Code == "" {
+		return &Unreachable{c.base, fmt.Errorf("what answers there is no server of roost: it says %s", resp.Status)}
+	}
+	p.Status = resp.StatusCode
+	p.Raw = body
+	if n, err := strconv.Atoi(strings.TrimSpace(resp.Header.Get("Retry-After"))); err == nil && n >= 0 && n < 3600 {
+		p.after = time.Duration(n) * time.Second
+	}
+	return p
+}

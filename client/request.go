@@ -1,0 +1,210 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Request is something to ask. Path begins with a slash; what stands in it must be
+// escaped already.
+type Request struct {
+	Method, Path string
+	Query        url.Values
+	Header       http.Header
+	Body         any    // is sent as JSON; json.RawMessage as it is; nil = none
+	Key          string // Idempotency-Key of a POST; "" = a new one
+}
+
+// tries is how often a request is sent at most, and answerBytes how much of a document
+// is taken.
+const (
+	tries       = 6
+	answerBytes = 1 << 30
+)
+
+// Do asks and reads the answer into a value: nil takes none, a *json.RawMessage gets
+// the document's own bytes.
+func (c *Client) Do(ctx context.Context, method, path string, query url.Values, body, into any) (http.Header, error) {
+	return c.Ask(ctx, Request{Method: method, Path: path, Query: query, Body: body}, into)
+}
+
+// Ask is Do for a request with headers or a key of its own.
+func (c *Client) Ask(ctx context.Context, r Request, into any) (http.Header, error) {
+	var head http.Header
+	err := c.again(ctx, &r, func() error {
+		resp, err := c.send(ctx, r)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		head = resp.Header
+		return c.read(resp, into)
+	})
+	return head, err
+}
+
+// Open asks, and leaves reading the answer to the caller, who closes it.
+func (c *Client) Open(ctx context.Context, r Request) (*http.Response, error) {
+	var resp *http.Response
+	err := c.again(ctx, &r, func() (err error) {
+		resp, err = c.send(ctx, r) //nolint:bodyclose // the caller does
+		return err
+	})
+	return resp, err
+}
+
+// read takes a document in.
+func (c *Client) read(resp *http.Response, into any) error {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, answerBytes+1))
+	switch {
+	case err != nil:
+		return err
+	case len(body) > answerBytes:
+		return &Unreachable{c.base, fmt.Errorf("the answer has more than %d bytes", answerBytes)}
+	case into == nil || resp.StatusCode == http.StatusNoContent:
+		return nil
+	}
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if media != "application/json" || !json.Valid(body) {
+		return &Unreachable{c.base, errors.New("what answers there is no server of roost: its answer is no JSON document")}
+	}
+	if raw, ok := into.(*json.RawMessage); ok {
+		*raw = body
+		return nil
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("read the answer of the server %s: %w", c.base, err)
+	}
+	return nil
+}
+
+// again asks until there is an answer, as often as it is worth it. What certainly was
+// not sent is not tried again, the first time: nothing listens there, and a person
+// waits. Behind a request that may have been taken, its answer is wanted.
+func (c *Client) again(ctx context.Context, r *Request, ask func() error) error {
+	post := r.Method == http.MethodPost
+	if post && r.Key == "" {
+		key := make([]byte, 16)
+		_, _ = rand.Read(key) // never fails
+		r.Key = hex.EncodeToString(key)
+	}
+	repeatable := post || r.Method == "" || r.Method == http.MethodGet || r.Method == http.MethodHead
+	sent := false
+	wait := 100 * time.Millisecond
+	for n := 1; ; n++ {
+		err := ask()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("ask the server %s: %w", c.base, context.Cause(ctx))
+		}
+		var (
+			p  *Problem
+			un *Unreachable
+		)
+		switch {
+		case errors.As(err, &p):
+			// 409 here is the first request under this key, which is still being answered; others
+			// are for the caller to judge, but for a server that stops, or has too much to do.
+			busy := p.Code == "idempotency_in_flight" || p.Retryable && (p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests) && p.after > 0
+			if !busy || n >= tries || !repeatable {
+				return p
+			}
+			if err := c.sleep(ctx, max(wait, min(p.after, 5*time.Second))); err != nil {
+				return fmt.Errorf("ask the server %s: %w", c.base, err)
+			}
+			wait *= 2
+			sent = true
+			continue
+		case errors.As(err, &un):
+			return un
+		}
+		var syntax *json.SyntaxError
+		var kind *json.UnmarshalTypeError
+		if errors.As(err, &syntax) || errors.As(err, &kind) {
+			return err
+		}
+		if un = (&Unreachable{c.base, plainly(err)}); !repeatable || n >= tries || !sent && unsent(err) || c.local != nil {
+			return un
+		}
+		sent = true
+		if c.sleep(ctx, wait) != nil {
+			return un
+		}
+		wait = min(2*wait, 3*time.Second)
+	}
+}
+
+// plainly takes off what net/http puts around an error: the method and the whole URL.
+func plainly(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// send sends a request once; an answer is one of 2xx or 304.
+func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
+	method := r.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	var body io.Reader
+	if r.Body != nil {
+		raw, ok := r.Body.(json.RawMessage)
+		if !ok {
+			var buf bytes.Buffer
+			enc := json.NewEncoder(&buf)
+			enc.SetEscapeHTML(false)
+			if err := enc.Encode(r.Body); err != nil {
+				return nil, fmt.Errorf("write the request: %w", err)
+			}
+			raw = buf.Bytes()
+		}
+		body = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.url.String()+r.Path, body)
+	if err != nil {
+		return nil, fmt.Errorf("ask the server %s: %w", c.base, err)
+	}
+	req.URL.RawQuery = r.Query.Encode()
+	for name, values := range r.Header {
+		req.Header[name] = values
+	}
+	if c.opt.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.opt.Token)
+	}
+	req.Header.Set("User-Agent", "roost")
+	if body != nil && req.Header.Get("Content-Type") == "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if r.Key != "" {
+		req.Header.Set("Idempotency-Key", r.Key)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode/100 != 2 && resp.StatusCode != http.StatusNotModified {
+		return nil, c.refusal(resp)
+	}
+	return resp, nil
+}
+
+// taskPath is the path of something of a task.
+func taskPath(id string, rest ...string) string {
+	return "/v1/tasks/" + strings.Join(append([]string{url.PathEscape(id)}, rest...), "/")
+}

@@ -1,0 +1,86 @@
+package engine_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/mode"
+	"github.com/roost-dev/roost/task"
+)
+
+// A task that is made without words is there with the settings of a run, once under one
+// name, and runs when it is told something.
+func TestCreate(t *testing.T) {
+	b := newBench(t)
+	model := b.script("- tools: [{name: attempt_completion, input: {result: done}}]\n")
+	r := engine.Request{NewTask: "0199aaaa-0000-8000-8000-0000000000c1", Title: "the fence", Workspace: b.workspace, Provider: "script", Model: model, Mode: "ask"}
+	for range 2 { // a repeat finds it
+		ref, err := b.engine.Create(t.Context(), r)
+		if err != nil || ref.ID != r.NewTask {
+			t.Fatal(ref, err)
+		}
+	}
+	if _, err := b.engine.Create(t.Context(), engine.Request{NewTask: "0199aaaa-0000-8000-8000-0000000000c2", Workspace: b.workspace, Provider: "script", Model: model, Mode: "cod"}); !isUnknownMode(err) {
+		t.Errorf("%v", err)
+	}
+	if refs, err := b.store.Refs(t.Context()); err != nil || len(refs) != 1 {
+		t.Errorf("what was refused is there: %v %v", refs, err)
+	}
+	_, o, _ := b.run(engine.Request{Task: r.NewTask, Text: "go"})
+	if o.State != "completed" {
+		t.Error(o)
+	}
+	if s := b.settings(r.NewTask); s.Mode != "ask" || s.Model != model {
+		t.Errorf("%+v", s)
+	}
+}
+
+func isUnknownMode(err error) bool {
+	var unknown *mode.UnknownError
+	return errors.As(err, &unknown)
+}
+
+func (b *bench) settings(id string) task.Settings {
+	b.t.Helper()
+	ref, err := b.store.Find(b.t.Context(), id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	v, err := b.store.Read(b.t.Context(), ref)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer v.Close()
+	return v.State.Settings
+}
+
+// Settings that are amended hold for later runs; what is refused, by the settings or by
+// who looks at the task first, changes nothing.
+func TestAmend(t *testing.T) {
+	b := newBench(t)
+	model := b.script("- tools: [{name: attempt_completion, input: {result: done}}]\n")
+	run, _, _ := b.run(engine.Request{Text: "go", Provider: "script", Model: model})
+	ref, err := b.store.Find(t.Context(), run.TaskID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.engine.Amend(t.Context(), ref, engine.Request{Mode: "ask", Approve: "read", Limits: &task.Limits{MaxTurns: 4}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	want := b.settings(run.TaskID)
+	if want.Mode != "ask" || want.Approve != "read" || want.Limits.MaxTurns != 4 || want.Model != model {
+		t.Errorf("%+v", want)
+	}
+	if _, err := b.engine.Amend(t.Context(), ref, engine.Request{Mode: "cod"}, nil); !isUnknownMode(err) {
+		t.Errorf("%v", err)
+	}
+	changed := errors.New("it is another one")
+	saw := ""
+	if _, err := b.engine.Amend(t.Context(), ref, engine.Request{Mode: "code"}, func(s task.Settings) error { saw = s.Mode; return changed }); !errors.Is(err, changed) || saw != "ask" {
+		t.Errorf("%v, saw %q", err, saw)
+	}
+	if got := b.settings(run.TaskID); got.Mode != want.Mode || got.Limits != want.Limits {
+		t.Errorf("what was refused changed %+v to %+v", want, got)
+	}
+}

@@ -1,0 +1,195 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// until waits until a file is there: what a command of a script does shows where it is.
+func until(t *testing.T, path string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s never came", path)
+		}
+	}
+}
+
+func (b *bench) start(r engine.Request) *engine.Run {
+	b.t.Helper()
+	if r.Task == "" {
+		r.Workspace = b.workspace
+	}
+	r.Provider = "script"
+	run, err := b.engine.Start(b.t.Context(), r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return run
+}
+
+func (b *bench) end(run *engine.Run) engine.Outcome {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	o, err := run.Wait(ctx)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return o
+}
+
+// rowsOf counts the rows of a kind that hold some words.
+func rowsOf(s *task.State, kind, words string) (n int) {
+	for _, m := range s.UI() {
+		if m.Kind() == kind && strings.Contains(string(m.Raw()), words) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestWordsForARunThatWorks(t *testing.T) {
+	b := newBench(t)
+	run := b.start(engine.Request{Text: "go", Approve: "all", Model: b.script(`
+- tools: [{name: execute_command, input: {command: "touch here; while [ ! -e go ] && [ -e here ]; do sleep 0.01; done"}}]
+- expect: ["<user_message>\\nand mind the gap\\n</user_message>"]
+  tools: [{name: attempt_completion, input: {result: done}}]
+`)})
+	if err := run.Accepted(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	until(t, filepath.Join(b.workspace, "here"))
+	if err := run.Enqueue(t.Context(), task.InputQueued{Input: "k1", Text: "and mind the gap", By: "api"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(b.workspace, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want(t, b.end(run), "completed", "")
+	s := b.state(run.TaskID)
+	if n := rowsOf(s, "say:user_feedback", "mind the gap"); n != 1 || len(s.Queue) != 0 {
+		t.Errorf("%d rows of the words, %d left in the queue", n, len(s.Queue))
+	}
+	checkHistory(t, s, true)
+	if err := run.Enqueue(t.Context(), task.InputQueued{Input: "k2", Text: "late", By: "api"}); !errors.Is(err, store.ErrLetGo) {
+		t.Errorf("words for a run that has ended: %v", err)
+	}
+}
+
+// Words that come while the model says that it is done are its next task, not lost.
+func TestWordsWhileTheTaskIsCompleted(t *testing.T) {
+	b := newBench(t)
+	run := b.start(engine.Request{Text: "go", Approve: "all", Model: b.script(`
+- tools:
+  - {name: execute_command, input: {command: "touch here; while [ ! -e go ] && [ -e here ]; do sleep 0.01; done"}}
+  - {name: attempt_completion, input: {result: first}}
+- expect: ["one more thing"]
+  tools: [{name: attempt_completion, input: {result: second}}]
+`)})
+	until(t, filepath.Join(b.workspace, "here"))
+	if err := run.Enqueue(t.Context(), task.InputQueued{Input: "k", Text: "one more thing", By: "api"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(b.workspace, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if o := b.end(run); o.State != "completed" || o.Reason != "second" {
+		t.Errorf("%+v", o)
+	}
+	s := b.state(run.TaskID)
+	checkHistory(t, s, true)
+	if rowsOf(s, "say:user_feedback", "one more thing") != 1 || rowsOf(s, "say:completion_result", "first") != 1 {
+		t.Errorf("%v", kinds(s))
+	}
+}
+
+const asksOnce = `
+- tools: [{name: execute_command, input: {command: "echo hi"}}]
+- tools: [{name: attempt_completion, input: {result: done}}]
+`
+
+// A run that nobody answers lets its task go, and goes on under its name.
+func TestARunThatWaitsTooLongLetsItsTaskGo(t *testing.T) {
+	for name, let := range map[string]func(*engine.Run){
+		"after its time": func(*engine.Run) {},
+		"when told to":   (*engine.Run).Release,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			r := engine.Request{Text: "go", Interactive: true, Model: b.script(asksOnce)}
+			if name == "after its time" {
+				r.Hold = 20 * time.Millisecond
+			}
+			run := b.start(r)
+			let(run)
+			want(t, b.end(run), "waiting", "")
+			if status := b.status(run.TaskID); status != "waiting" {
+				t.Errorf("status %s", status)
+			}
+			again := b.start(engine.Request{Task: run.TaskID, RunID: run.ID, Text: "yes", Model: r.Model})
+			want(t, b.end(again), "completed", "")
+			s := b.state(run.TaskID)
+			if again.ID != run.ID || s.Run.ID != run.ID || s.Runs != 1 || s.Run.Turns != 2 {
+				t.Errorf("run %s, then %+v, %d runs", run.ID, s.Run, s.Runs)
+			}
+			checkHistory(t, s, true)
+		})
+	}
+}
+
+// A person's time is not the run's.
+func TestWaitingForAPersonStopsTheClock(t *testing.T) {
+	b := newBench(t)
+	run := b.start(engine.Request{
+		Text: "go", Interactive: true, Model: b.script(asksOnce), Limits: &task.Limits{TotalTimeoutMS: 400},
+	})
+	asked := ""
+	for e := range run.Events(t.Context()) {
+		if e.Type == "question.asked" {
+			asked = "q" + strings.TrimSuffix(strings.SplitN(string(e.Data), `"question":"q`, 2)[1], "}")
+			asked, _, _ = strings.Cut(asked, `"`)
+			break
+		}
+	}
+	time.Sleep(time.Second) // what is tested is that this much time does nothing
+	yes := true
+	if err := run.Answer(asked, engine.Answer{Approve: &yes, By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, b.end(run), "completed", "")
+	slow := b.start(engine.Request{Text: "go", Approve: "all", Limits: &task.Limits{TotalTimeoutMS: 100}, Model: b.script(`
+- tools: [{name: execute_command, input: {command: "sleep 60"}}]
+`)})
+	want(t, b.end(slow), "limit", "timeout")
+}
+
+func TestNamesOfRunsLeadToTheirTask(t *testing.T) {
+	b := newBench(t)
+	script := b.script("- tools: [{name: attempt_completion, input: {result: done}}]\n")
+	first := b.start(engine.Request{Text: "go", NewTask: "0199aaaa-0000-7000-8000-000000000001", Model: script})
+	b.end(first)
+	second := b.start(engine.Request{Task: first.TaskID, Text: "more", Model: script})
+	b.end(second)
+	other := b.start(engine.Request{Text: "go", Model: script})
+	b.end(other)
+	end := func(r *engine.Run) string { return r.ID[len(r.ID)-8:] }
+	if first.TaskID != "0199aaaa-0000-7000-8000-000000000001" || first.ID == second.ID || end(first) != end(second) || end(first) == end(other) {
+		t.Errorf("%s of %s, %s, %s", first.ID, first.TaskID, second.ID, other.ID)
+	}
+	if _, err := b.engine.Start(t.Context(), engine.Request{Text: "go", NewTask: first.TaskID, Workspace: b.workspace, Provider: "script", Model: script}); err == nil {
+		t.Error("a task was made twice")
+	}
+}

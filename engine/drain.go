@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// drainLook is how often a drain looks for runs that have begun to wait for a person.
+const drainLook = 50 * time.Millisecond
+
+// Drain starts nothing more. Runs that wait for a person are let go, saved, as waiting;
+// queued ones stay queued for the next process; the others are finished until ctx ends and
+// are interrupted then: they go on with `resume`, or with Recover where that is asked for.
+// Drain returns when no run is left, or when Admit was called.
+func (e *Engine) Drain(ctx context.Context) error {
+	e.desk.mu.Lock()
+	e.desk.draining = true
+	e.desk.mu.Unlock()
+	look := time.NewTicker(drainLook)
+	defer look.Stop()
+	over, hurry := ctx.Done(), false
+	for e.Draining() {
+		left := e.Runs()
+		if len(left) == 0 && !e.beginning() {
+			return nil
+		}
+		for _, r := range left {
+			if r.asking() {
+				r.Release()
+			}
+			if hurry && r.parent.Load() == nil {
+				r.interrupt() // also one that began to work in between
+			}
+		}
+		select {
+		case <-look.C:
+		case <-over:
+			over, hurry = nil, true
+		}
+	}
+	return nil
+}
+
+// beginning reports whether a run is about to start.
+func (e *Engine) beginning() bool {
+	e.desk.mu.Lock()
+	defer e.desk.mu.Unlock()
+	return e.desk.starting > 0
+}
+
+// Draining reports whether Drain was called, and Admit not since.
+func (e *Engine) Draining() bool {
+	e.desk.mu.Lock()
+	defer e.desk.mu.Unlock()
+	return e.desk.draining
+}
+
+// Admit takes a drain back: runs are started again, the queued ones first.
+func (e *Engine) Admit() {
+	e.desk.mu.Lock()
+	e.desk.draining = false
+	e.desk.mu.Unlock()
+	e.dispatch()
+}
+
+// shutDesk ends what the desk does by itself, and waits for it.
+func (e *Engine) shutDesk() {
+	e.desk.mu.Lock()
+	e.desk.shut = true
+	e.desk.mu.Unlock()
+	e.desk.wait.Wait()
+	e.desk.mu.Lock()
+	defer e.desk.mu.Unlock()
+	for l := range e.desk.ears {
+		delete(e.desk.ears, l)
+		close(l.ch)
+	}
+}

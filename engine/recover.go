@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+const usualAttempts = 3
+
+// Recover takes up what an earlier process left: queued runs are queued again in their
+// order; runs that were killed while they waited for a person wait; other killed ones are
+// told to be interrupted, and gone on with if that is asked for. A task that another
+// process holds is that one's. What cannot be read or written is left as it is: the errors
+// come together, behind all that could be done.
+func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
+	if o.MaxAttempts <= 0 {
+		o.MaxAttempts = usualAttempts
+	}
+	left, err := e.listed(ctx, "queued", "interrupted")
+	if err != nil {
+		return err
+	}
+	var errs []error
+	var queued []RunInfo
+	var again []store.Ref
+	for _, t := range left {
+		if err := ctx.Err(); err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		ref, err := e.latest(ctx, keyOf(store.Ref{Source: t.Source, ID: t.ID}))
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		var run RunInfo
+		lost := 0
+		if err == nil {
+			err = e.chronicle(ctx, ref, func(c *chronicle) {
+				if n := len(c.runs); n > 0 {
+					run = e.told(c, n-1)
+				}
+				for _, ch := range slices.Backward(c.runs) {
+					if ch.Outcome != "" && !abandoned(ch.Outcome, ch.Code) {
+						break
+					}
+					lost++
+				}
+			})
+		}
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+			continue
+		case run.State == "queued":
+			if run.Position == 0 {
+				queued = append(queued, run)
+			}
+			continue
+		case run.State != "interrupted":
+			continue
+		case run.Outcome == "":
+			if err := e.tell(ctx, ref, run); err != nil {
+				var busy *journal.BusyError
+				if !errors.As(err, &busy) {
+					errs = append(errs, err)
+				}
+				continue
+			}
+			if run.Question != "" {
+				continue // it waits
+			}
+		case !abandoned(run.Outcome, run.Code):
+			continue // somebody ended it
+		}
+		if o.Resume && lost <= o.MaxAttempts {
+			again = append(again, ref)
+		}
+	}
+	slices.SortStableFunc(queued, func(a, b RunInfo) int { return cmp.Compare(a.Queued, b.Queued) })
+	for _, run := range queued {
+		r := Request{Origin: "api", Interactive: true, Hold: e.hold()}
+		e.join(&pending{key: keyOf(run.Ref), run: run.ID, req: onceQueued(r, run.Ref, run.ID)}, false)
+	}
+	for _, ref := range again {
+		if err := e.takeUp(ctx, ref); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// abandoned reports whether a run ended because its program did.
+func abandoned(outcome, code string) bool {
+	return outcome == "" || outcome == "interrupted" && (code == "" || code == "drained" || code == "parent")
+}
+
+// tell writes down what became of a run whose process died.
+func (e *Engine) tell(ctx context.Context, ref store.Ref, run RunInfo) error {
+	done, err := e.turn(ctx, keyOf(ref)) // who goes on with it just now waits, and is not told that it is busy
+	if err != nil {
+		return err
+	}
+	defer done()
+	return e.own(ctx, ref, func(t *store.Task) error {
+		now := t.State().Run
+		if now == nil || now.ID != run.ID || now.Outcome != "" || now.Waiting != "" {
+			return nil
+		}
+		if q := t.State().Questions; run.Question != "" && len(q) > 0 {
+			return t.Commit(ctx, task.RunWaiting{Run: run.ID, Question: q[len(q)-1].Question})
+		}
+		return t.Commit(ctx, task.RunEnded{Run: run.ID, Outcome: "interrupted", Reason: "the program ended"})
+	})
+}
+
+// takeUp goes on with an interrupted task, unless its parent does, which waits for it.
+func (e *Engine) takeUp(ctx context.Context, ref store.Ref) error {
+	var parent *store.Ref
+	err := e.view(ctx, ref, func(v *store.View) (err error) {
+		parent, err = e.waits(ctx, ref, v.State)
+		return err
+	})
+	if err != nil || parent != nil {
+		return err
+	}
+	_, err = e.Submit(ctx, Request{Task: keyOf(ref), Origin: "api", Interactive: true})
+	var busy *journal.BusyError
+	if errors.As(err, &busy) || errors.Is(err, ErrRunning) {
+		return nil
+	}
+	return err
+}

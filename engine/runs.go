@@ -1,0 +1,299 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// RunByID finds a run; ErrNoRun when there is none. Its task is found by the digits that
+// the run's name ends in; of a name that was not made here, only a run of this process.
+func (e *Engine) RunByID(ctx context.Context, id string) (RunInfo, error) {
+	e.mu.Lock()
+	run := e.runs[id]
+	e.mu.Unlock()
+	if run != nil {
+		if info, err := e.infoOf(ctx, run.task.Ref, id); !errors.Is(err, ErrNoRun) {
+			return info, err
+		}
+	}
+	if len(id) < taskDigits {
+		return RunInfo{}, fmt.Errorf("%w: %q", ErrNoRun, id)
+	}
+	refs, err := e.store.Refs(ctx)
+	if err != nil {
+		return RunInfo{}, err
+	}
+	for _, ref := range refs {
+		if !strings.HasSuffix(id, digitsOf(ref.ID)) {
+			continue
+		}
+		places := []store.Ref{ref}
+		if fork, ok := e.store.Continued(ref); ok {
+			places = append(places, fork)
+		}
+		for _, place := range places {
+			info, err := e.infoOf(ctx, place, id)
+			if !errors.Is(err, ErrNoRun) {
+				return info, err
+			}
+		}
+	}
+	return RunInfo{}, fmt.Errorf("%w: %q", ErrNoRun, id)
+}
+
+// RunsOf are the runs of a task, the newest first.
+func (e *Engine) RunsOf(ctx context.Context, ref string) ([]RunInfo, error) {
+	at, err := e.latest(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return e.runsOf(ctx, at)
+}
+
+func (e *Engine) runsOf(ctx context.Context, ref store.Ref) ([]RunInfo, error) {
+	var out []RunInfo
+	err := e.chronicle(ctx, ref, func(c *chronicle) {
+		for i := range slices.Backward(c.runs) {
+			out = append(out, e.told(c, i))
+		}
+	})
+	return out, err
+}
+
+// infoOf is one run of a task.
+func (e *Engine) infoOf(ctx context.Context, ref store.Ref, run string) (RunInfo, error) {
+	out, found := RunInfo{}, false
+	err := e.chronicle(ctx, ref, func(c *chronicle) {
+		for i, ch := range c.runs {
+			if ch.ID == run {
+				out, found = e.told(c, i), true
+			}
+		}
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%w: %q", ErrNoRun, run)
+	}
+	return out, err
+}
+
+// told is a run as it stands now: what its task's journal says of it, and whether anybody
+// works on it. A run that nobody works on and that has no end is interrupted, though
+// nobody has written that down yet.
+func (e *Engine) told(c *chronicle, i int) RunInfo {
+	ch := c.runs[i]
+	info := ch.RunInfo
+	e.mu.Lock()
+	here := e.runs[info.ID]
+	e.mu.Unlock()
+	info.Here = here != nil
+	switch {
+	case info.Outcome == "limit", info.Outcome == "denied":
+		info.State = "interrupted" // as its task is
+	case info.Outcome != "":
+		info.State = info.Outcome
+	case i < len(c.runs)-1:
+		info.State = "interrupted"
+	case ch.waiting != "":
+		info.State, info.Question = "waiting", ch.waiting
+	case here != nil && here.asking():
+		info.State, info.Question = "waiting", here.askedWhat()
+	case here != nil:
+		info.State = "running"
+	case info.Started == 0:
+		info.State, info.Position = "queued", e.position(info.ID)
+		info.Here = info.Position > 0
+	default:
+		info.State = "interrupted"
+		if _, held := e.store.Holder(info.Ref); held {
+			info.State = "running"
+		}
+		for q := range c.open {
+			if asker := c.asked[q]; asker != nil && asker.ID == info.ID && c.texts[q].Kind != mistake {
+				info.Question = info.Ref.ID + "." + q
+			}
+		}
+		if info.State == "running" && info.Question != "" {
+			info.State = "waiting"
+		}
+	}
+	return info
+}
+
+// askedWhat is the question that the run, or a subtask below it, waits with; "" for none.
+func (r *Run) askedWhat() string {
+	for ; r != nil; r = r.under() {
+		r.mu.Lock()
+		for q := range r.answers {
+			r.mu.Unlock()
+			return r.TaskID + "." + q
+		}
+		r.mu.Unlock()
+	}
+	return ""
+}
+
+// activeStates are the states that AllRuns shows first.
+var activeStates = []string{"running", "waiting", "queued"}
+
+// AllRuns are the newest runs of all tasks, one of each task: those that work, wait or are
+// queued first, then by when their tasks were written to last. A cursor is a place in that
+// order.
+func (e *Engine) AllRuns(ctx context.Context, f RunFilter) (runs []RunInfo, next string, err error) {
+	from := 0
+	if f.Cursor != "" {
+		if from, err = strconv.Atoi(f.Cursor); err != nil || from < 0 {
+			return nil, "", fmt.Errorf("cursor %q: not one that a list gave", f.Cursor)
+		}
+	}
+	refs, err := e.inOrder(ctx, f.State)
+	if err != nil {
+		return nil, "", err
+	}
+	for place, ref := range refs {
+		if f.State == "" && place < from { // without a filter each task is a line
+			continue
+		}
+		var newest *RunInfo
+		if err := e.chronicle(ctx, ref, func(c *chronicle) {
+			if n := len(c.runs); n > 0 {
+				info := e.told(c, n-1)
+				newest = &info
+			}
+		}); err != nil || newest == nil || f.State != "" && newest.State != f.State {
+			if ctx.Err() != nil {
+				return nil, "", ctx.Err()
+			}
+			continue // one that cannot be read spoils no list
+		}
+		if f.State != "" && from > 0 {
+			from--
+			continue
+		}
+		if f.Limit > 0 && len(runs) == f.Limit {
+			if f.State == "" {
+				return runs, strconv.Itoa(place), nil
+			}
+			start, _ := strconv.Atoi(f.Cursor)
+			return runs, strconv.Itoa(start + f.Limit), nil
+		}
+		runs = append(runs, *newest)
+	}
+	return runs, "", nil
+}
+
+// inOrder are the tasks that may have a run of that state, "" = any, in the order of
+// AllRuns.
+func (e *Engine) inOrder(ctx context.Context, state string) ([]store.Ref, error) {
+	every, err := e.store.Refs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byLog, byKey := make(map[string]store.Ref, len(every)), make(map[string]store.Ref, len(every))
+	for _, ref := range every {
+		byLog[ref.Log], byKey[keyOf(ref)] = ref, ref
+	}
+	var out []store.Ref
+	seen := map[string]bool{}
+	add := func(ref store.Ref, ok bool) {
+		if ok && !seen[ref.Log] {
+			seen[ref.Log] = true
+			out = append(out, ref)
+		}
+	}
+	active, err := e.listed(ctx, append(slices.Clone(activeStates), "delegated")...)
+	if err != nil {
+		return nil, err
+	}
+	for _, status := range append(slices.Clone(activeStates), "delegated") {
+		for _, t := range active {
+			if t.Status == status {
+				ref, ok := byKey[t.Source+":"+t.ID]
+				add(ref, ok)
+			}
+		}
+	}
+	if slices.Contains(activeStates, state) {
+		return out, nil
+	}
+	recent, err := e.store.Recent(ctx, 0, len(every)+1)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range recent {
+		ref, ok := byLog[r.Log]
+		add(ref, ok)
+	}
+	return out, nil
+}
+
+// listed are the tasks of those statuses that Roost has a journal of.
+func (e *Engine) listed(ctx context.Context, statuses ...string) ([]store.Summary, error) {
+	got, err := e.store.List(ctx, store.Filter{Statuses: statuses, Logged: true})
+	return got.Items, err
+}
+
+// CancelTask stops what works on a task in this process, or waits in its queue or for an
+// answer, and returns when it has ended: within two seconds, saved, with no process left.
+// A run that has ended before stays as it is, and is given back.
+func (e *Engine) CancelTask(ctx context.Context, ref string) (RunInfo, error) {
+	at, err := e.latest(ctx, ref)
+	if err != nil {
+		return RunInfo{}, err
+	}
+	if info, ok, err := e.cancelRun(ctx, at); ok {
+		return info, err
+	}
+	done, err := e.turn(ctx, keyOf(at))
+	if err != nil {
+		return RunInfo{}, err
+	}
+	defer done()
+	if info, ok, err := e.cancelRun(ctx, at); ok { // it began meanwhile
+		return info, err
+	}
+	e.quit(keyOf(at))
+	runs, err := e.runsOf(ctx, at)
+	if err != nil {
+		return RunInfo{}, err
+	}
+	if len(runs) == 0 {
+		return RunInfo{}, fmt.Errorf("task %s: %w", at.ID, ErrNoRun)
+	}
+	newest := runs[0]
+	if newest.Outcome != "" {
+		return newest, nil
+	}
+	err = e.own(ctx, at, func(t *store.Task) error {
+		if run := t.State().Run; run == nil || run.ID != newest.ID || run.Outcome != "" {
+			return nil // somebody was faster
+		}
+		return t.Commit(ctx, task.RunEnded{Run: newest.ID, Outcome: "cancelled", Reason: "cancelled"})
+	})
+	if err != nil {
+		return newest, err
+	}
+	return e.infoOf(ctx, at, newest.ID)
+}
+
+// cancelRun stops the run of a task that works here; false when none does.
+func (e *Engine) cancelRun(ctx context.Context, ref store.Ref) (RunInfo, bool, error) {
+	run := e.working(keyOf(ref))
+	if run == nil {
+		return RunInfo{}, false, nil
+	}
+	run.Cancel()
+	select {
+	case <-run.settled:
+	case <-ctx.Done():
+		return RunInfo{}, true, context.Cause(ctx)
+	}
+	info, err := e.infoOf(ctx, ref, run.ID)
+	return info, true, err
+}

@@ -1,0 +1,301 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/engine"
+)
+
+func TestRunsAreFoundByTheirNames(t *testing.T) {
+	b := newDesk(t, engine.Options{})
+	one := b.submit(b.ask(completesAtOnce))
+	b.comes(one.ID, "completed")
+	two := b.submit(engine.Request{Task: one.Ref.ID, Text: "again", Interactive: true})
+	b.comes(two.ID, "completed")
+	waits := b.submit(b.ask(asksWhich))
+	b.comes(waits.ID, "waiting")
+	for _, id := range []string{"", "x", "no-such-run-of-any-task", one.ID[:len(one.ID)-1] + "x"} {
+		if info, err := b.engine.RunByID(t.Context(), id); !errors.Is(err, engine.ErrNoRun) {
+			t.Errorf("%q: %+v %v", id, info, err)
+		}
+	}
+	look := func() (of, all, active []string, first engine.RunInfo) {
+		runs, err := b.engine.RunsOf(t.Context(), one.Ref.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range runs {
+			of = append(of, r.ID+" "+r.State)
+		}
+		every, next, err := b.engine.AllRuns(t.Context(), engine.RunFilter{})
+		if err != nil || next != "" {
+			t.Fatal(next, err)
+		}
+		for _, r := range every {
+			all = append(all, r.ID)
+		}
+		waiting, _, err := b.engine.AllRuns(t.Context(), engine.RunFilter{State: "waiting"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range waiting {
+			active = append(active, r.ID)
+		}
+		first, err = b.engine.RunByID(t.Context(), one.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return of, all, active, first
+	}
+	of, all, active, first := look()
+	if d := cmp.Diff([]string{two.ID + " completed", one.ID + " completed"}, of); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{waits.ID, two.ID}, all); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{waits.ID}, active); d != "" {
+		t.Error(d)
+	}
+	// Another process is told the same, of its own reading.
+	if err := b.engine.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.again(engine.Options{})
+	of2, all2, active2, first2 := look()
+	if d := cmp.Diff([]any{of, all, active, first}, []any{of2, all2, active2, first2}); d != "" {
+		t.Error(d)
+	}
+	// In pages each comes once.
+	var paged []string
+	for cursor := ""; ; {
+		page, next, err := b.engine.AllRuns(t.Context(), engine.RunFilter{Limit: 1, Cursor: cursor})
+		if err != nil || len(page) > 1 {
+			t.Fatal(page, err)
+		}
+		for _, r := range page {
+			paged = append(paged, r.ID)
+		}
+		if cursor = next; cursor == "" {
+			break
+		}
+	}
+	if d := cmp.Diff(all, paged); d != "" {
+		t.Error(d)
+	}
+	if _, _, err := b.engine.AllRuns(t.Context(), engine.RunFilter{Cursor: "x"}); err == nil {
+		t.Error("a cursor that no list gave was taken")
+	}
+}
+
+func TestATaskIsCancelledWhateverItDoes(t *testing.T) {
+	b := newDesk(t, engine.Options{MaxRuns: 1})
+	r := b.ask(`
+- tools: [{name: execute_command, input: {command: "touch here; sleep 600"}}]
+- tools: [{name: attempt_completion, input: {result: done}}]
+`)
+	works := b.submit(r)
+	until(t, filepath.Join(r.Workspace, "here"))
+	queued := b.submit(b.ask(completesAtOnce))
+	asks := b.ask(asksWhich)
+	asks.Hold = time.Millisecond
+
+	for _, ticket := range []engine.Ticket{queued, works} {
+		begun := time.Now()
+		info, err := b.engine.CancelTask(t.Context(), ticket.Ref.ID)
+		if err != nil || info.State != "cancelled" || info.ID != ticket.ID || info.Here {
+			t.Errorf("%+v %v", info, err)
+		}
+		if took := time.Since(begun); took > 20*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		again, err := b.engine.CancelTask(t.Context(), ticket.Ref.ID)
+		if err != nil || again.ID != ticket.ID || again.State != "cancelled" {
+			t.Errorf("again: %+v %v", again, err)
+		}
+	}
+	parked := b.submit(asks)
+	b.comes(parked.ID, "waiting")
+	settledStatus(b, parked.Ref.ID)
+	if info, err := b.engine.CancelTask(t.Context(), parked.Ref.ID); err != nil || info.State != "cancelled" {
+		t.Errorf("one that was let go: %+v %v", info, err)
+	}
+	if running, waiting, left := b.engine.Load(); running+waiting+left != 0 {
+		t.Errorf("left: %d %d %d", running, waiting, left)
+	}
+	// What was said to the queued one is not lost: it begins with that.
+	next := b.submit(engine.Request{Task: queued.Ref.ID, Interactive: true})
+	b.comes(next.ID, "completed")
+	if s := b.state(queued.Ref.ID); rowsOf(s, "say:text", "go") != 1 {
+		t.Errorf("%v", kinds(s))
+	}
+	ref, err := b.engine.Create(t.Context(), engine.Request{Workspace: b.workspace, Provider: "script", Model: r.Model})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.engine.CancelTask(t.Context(), ref.ID); !errors.Is(err, engine.ErrNoRun) {
+		t.Errorf("a task that never ran: %v", err)
+	}
+}
+
+// Who stops a task stops the subtask that it waits for.
+func TestCancellingATaskStopsItsSubtask(t *testing.T) {
+	b := newDesk(t, engine.Options{})
+	ticket := b.submit(b.ask(asksBelow))
+	b.comes(ticket.ID, "waiting")
+	child := b.kid(ticket.Ref.ID).ID
+	b.asked(child)
+	info, err := b.engine.CancelTask(t.Context(), ticket.Ref.ID)
+	if err != nil || info.State != "cancelled" {
+		t.Fatalf("%+v %v", info, err)
+	}
+	below, err := b.engine.RunsOf(t.Context(), child)
+	if err != nil || len(below) != 1 || below[0].State != "interrupted" || below[0].Code != "parent" {
+		t.Errorf("%+v %v", below, err)
+	}
+	if len(b.engine.Runs()) != 0 {
+		t.Error("something still runs")
+	}
+}
+
+func TestADrainLosesNothing(t *testing.T) {
+	b := newDesk(t, engine.Options{MaxRuns: 2})
+	slow, quick := b.ask(waitsForGo), b.ask(waitsForGo)
+	asks := b.submit(b.ask(asksWhich))
+	b.comes(asks.ID, "waiting")
+	stuck, works := b.submit(slow), b.submit(quick)
+	until(t, filepath.Join(slow.Workspace, "here"))
+	until(t, filepath.Join(quick.Workspace, "here"))
+	queued := b.submit(b.ask(completesAtOnce))
+	if queued.State != "queued" {
+		t.Fatalf("%+v", queued)
+	}
+	patience, stop := context.WithCancel(t.Context())
+	defer stop()
+	drained := make(chan error, 1)
+	go func() { drained <- b.engine.Drain(patience) }()
+	touch(t, quick.Workspace, "go")
+	b.comes(works.ID, "completed")
+	for !b.engine.Draining() {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := b.engine.Submit(t.Context(), b.ask(completesAtOnce)); !errors.Is(err, engine.ErrDraining) {
+		t.Errorf("a new task: %v", err)
+	}
+	if _, err := b.engine.Submit(t.Context(), engine.Request{Task: works.Ref.ID, RunID: works.ID}); err != nil {
+		t.Errorf("a request that was taken before: %v", err)
+	}
+	stop()
+	if err := <-drained; err != nil {
+		t.Fatal(err)
+	}
+	if info := b.comes(stuck.ID, "interrupted"); info.Code != "drained" {
+		t.Errorf("%+v", info)
+	}
+	b.comes(queued.ID, "queued")
+	b.comes(asks.ID, "waiting")
+	touch(t, slow.Workspace, "go")
+
+	b.again(engine.Options{})
+	if err := b.engine.Recover(t.Context(), engine.RecoverOptions{Resume: true}); err != nil {
+		t.Fatal(err)
+	}
+	b.comes(queued.ID, "completed")
+	runs, err := b.engine.RunsOf(t.Context(), stuck.Ref.ID)
+	if err != nil || len(runs) != 2 {
+		t.Fatalf("%+v %v", runs, err)
+	}
+	b.comes(runs[0].ID, "completed")
+	q := b.asked(asks.Ref.ID)
+	b.reply(q.ID, engine.Reply{Text: "this", Request: engine.Request{Interactive: true}})
+	b.comes(asks.ID, "completed")
+	for _, ticket := range []engine.Ticket{asks, stuck, works, queued} {
+		checkHistory(t, b.state(ticket.Ref.ID), true)
+	}
+}
+
+// A drain can be taken back: the queue goes on.
+func TestADrainIsTakenBack(t *testing.T) {
+	b := newDesk(t, engine.Options{MaxRuns: 1})
+	r := b.ask(waitsForGo)
+	works := b.submit(r)
+	queued := b.submit(b.ask(completesAtOnce))
+	drained := make(chan error, 1)
+	go func() { drained <- b.engine.Drain(context.Background()) }()
+	for !b.engine.Draining() {
+		time.Sleep(time.Millisecond)
+	}
+	b.engine.Admit()
+	if err := <-drained; err != nil {
+		t.Fatal(err)
+	}
+	touch(t, r.Workspace, "go")
+	b.comes(works.ID, "completed")
+	b.comes(queued.ID, "completed")
+}
+
+// An interrupted task is gone on with so often and not more.
+func TestRecoveryHasABound(t *testing.T) {
+	b := newDesk(t, engine.Options{})
+	r := b.ask(`
+- tools: [{name: execute_command, input: {command: "touch here; sleep 600"}}]
+- tools: [{name: execute_command, input: {command: "touch here; sleep 600"}}]
+- tools: [{name: execute_command, input: {command: "touch here; sleep 600"}}]
+- tools: [{name: execute_command, input: {command: "touch here; sleep 600"}}]
+`)
+	ticket := b.submit(r)
+	began := 1
+	for range 4 {
+		if len(b.engine.Runs()) == 0 {
+			break
+		}
+		over, stop := context.WithCancel(t.Context())
+		stop()
+		if err := b.engine.Drain(over); err != nil {
+			t.Fatal(err)
+		}
+		b.again(engine.Options{})
+		if err := b.engine.Recover(t.Context(), engine.RecoverOptions{Resume: true, MaxAttempts: 2}); err != nil {
+			t.Fatal(err)
+		}
+		began += len(b.engine.Runs())
+	}
+	runs, err := b.engine.RunsOf(t.Context(), ticket.Ref.ID)
+	if err != nil || began != 3 || len(runs) != 3 {
+		t.Errorf("%d began, %d are told: %v", began, len(runs), err)
+	}
+}
+
+func TestWhoListensHearsWhatIsNotDurableYet(t *testing.T) {
+	b := newDesk(t, engine.Options{})
+	ctx, stop := context.WithCancel(t.Context())
+	all := b.engine.Live(ctx, "")
+	none := b.engine.Live(ctx, "another-task")
+	ticket := b.submit(b.ask(`
+- text: some words that are streamed
+  tools: [{name: attempt_completion, input: {result: done}}]
+`))
+	b.comes(ticket.ID, "completed")
+	stop()
+	var types []string
+	for e := range all {
+		if e.ID != "" || e.Task != ticket.Ref.ID {
+			t.Errorf("%+v", e)
+		}
+		types = append(types, e.Type)
+	}
+	if !slices.Contains(types, "message.delta") {
+		t.Errorf("heard %s", strings.Join(types, " "))
+	}
+	for e := range none {
+		t.Errorf("heard of another task: %+v", e)
+	}
+}

@@ -1,0 +1,175 @@
+package engine_test
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/roost-dev/roost/engine"
+)
+
+func (b *bench) send(id string, m engine.Message) engine.Sent {
+	b.t.Helper()
+	sent, err := b.engine.Send(b.t.Context(), id, m)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return sent
+}
+
+func TestWhatBecomesOfWords(t *testing.T) {
+	b := newDesk(t, engine.Options{MaxRuns: 1})
+	on := engine.Request{Interactive: true}
+
+	// To one that works: into its queue, once, and with its next turn.
+	r := b.ask(waitsForGo)
+	works := b.submit(r)
+	until(t, filepath.Join(r.Workspace, "here"))
+	m := engine.Message{ID: "m-1", Text: "mind the gap", By: "test", Request: on}
+	first, second := b.send(works.Ref.ID, m), b.send(works.Ref.ID, m)
+	if first.How != "queued" || first.Run != works.ID || first.Input != "m-1" || first != second {
+		t.Errorf("%+v, again %+v", first, second)
+	}
+
+	// To one whose run is in the queue: they go along.
+	queued := b.submit(b.ask(completesAtOnce))
+	if sent := b.send(queued.Ref.ID, engine.Message{Text: "and this", By: "test", Request: on}); sent.How != "queued" || sent.Run != queued.ID {
+		t.Errorf("%+v", sent)
+	}
+	if words, err := b.engine.Inputs(t.Context(), queued.Ref.ID); err != nil || len(words) != 2 {
+		t.Errorf("%+v %v", words, err)
+	}
+
+	touch(t, r.Workspace, "go")
+	b.comes(works.ID, "completed")
+	b.comes(queued.ID, "completed")
+	if s := b.state(works.Ref.ID); rowsOf(s, "say:user_feedback", "mind the gap") != 1 {
+		t.Errorf("%v", kinds(s))
+	}
+	if s := b.state(queued.Ref.ID); rowsOf(s, "say:user_feedback", "and this") != 1 || s.Runs != 1 {
+		t.Errorf("%v", kinds(s))
+	}
+
+	// To one that rests: a run.
+	sent := b.send(queued.Ref.ID, engine.Message{ID: "m-2", Text: "once more", By: "test", Request: on})
+	if sent.How != "started" || sent.Run == queued.ID {
+		t.Errorf("%+v", sent)
+	}
+	b.comes(sent.Run, "completed")
+	again := b.send(queued.Ref.ID, engine.Message{ID: "m-2", Text: "once more", By: "test", Request: on})
+	if again.Run != sent.Run {
+		t.Errorf("%+v, again %+v", sent, again)
+	}
+	s := b.state(queued.Ref.ID)
+	if s.Runs != 2 || rowsOf(s, "say:user_feedback", "once more") != 1 {
+		t.Errorf("%d runs: %v", s.Runs, kinds(s))
+	}
+	checkHistory(t, s, true)
+}
+
+func TestWordsAnswerAQuestionUnlessTheyAreForTheQueue(t *testing.T) {
+	for _, hold := range []time.Duration{time.Hour, time.Millisecond} {
+		b := newDesk(t, engine.Options{})
+		r := b.ask(asksWhich)
+		r.Hold = hold
+		ticket := b.submit(r)
+		q := b.asked(ticket.Ref.ID)
+		if hold == time.Millisecond {
+			settledStatus(b, ticket.Ref.ID)
+		}
+		later := b.send(ticket.Ref.ID, engine.Message{Text: "for later", Delivery: "queue", By: "test"})
+		if later.How != "queued" || b.comes(ticket.ID, "waiting").Question != q.ID {
+			t.Errorf("%+v", later)
+		}
+		now := engine.Message{ID: "m", Text: "that", Delivery: "interrupt", By: "test", Request: engine.Request{Interactive: true}}
+		sent := b.send(ticket.Ref.ID, now)
+		if sent.How != "answered" || sent.Question != q.ID || sent.Run != ticket.ID {
+			t.Errorf("%+v", sent)
+		}
+		b.comes(ticket.ID, "completed")
+		if again := b.send(ticket.Ref.ID, now); again.How != "answered" || again.Question != q.ID {
+			t.Errorf("again: %+v", again)
+		}
+		s := b.state(ticket.Ref.ID)
+		checkAnswers(t, s)
+		if rowsOf(s, "say:user_feedback", "for later") != 1 || len(s.Queue) != 0 || s.Runs != 1 {
+			t.Errorf("%d runs, %d wait: %v", s.Runs, len(s.Queue), kinds(s))
+		}
+	}
+}
+
+func TestWordsThatInterrupt(t *testing.T) {
+	b := newDesk(t, engine.Options{MaxRuns: 1})
+	r := b.ask(waitsForGo)
+	ticket := b.submit(r)
+	until(t, filepath.Join(r.Workspace, "here"))
+	begun := time.Now()
+	sent := b.send(ticket.Ref.ID, engine.Message{Text: "stop that", Delivery: "interrupt", By: "test", Request: engine.Request{Interactive: true}})
+	if sent.How != "started" || sent.Run == ticket.ID {
+		t.Errorf("%+v", sent)
+	}
+	if took := time.Since(begun); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	was := b.comes(ticket.ID, "interrupted")
+	if was.Code != "drained" {
+		t.Errorf("%+v", was)
+	}
+	b.comes(sent.Run, "completed")
+	s := b.state(ticket.Ref.ID)
+	checkHistory(t, s, true)
+	if rowsOf(s, "say:user_feedback", "stop that") != 1 || len(s.Queue) != 0 {
+		t.Errorf("%v", kinds(s))
+	}
+}
+
+func TestWordsInTheQueueAreChanged(t *testing.T) {
+	b := newDesk(t, engine.Options{MaxRuns: 1})
+	r := b.ask(waitsForGo)
+	works := b.submit(r)
+	until(t, filepath.Join(r.Workspace, "here"))
+	rests := b.submit(b.ask(completesAtOnce))
+	other := "other words"
+	for _, id := range []string{works.Ref.ID, rests.Ref.ID} {
+		for _, m := range []string{"m-1", "m-2"} {
+			b.send(id, engine.Message{ID: m, Text: "words " + m, By: "test", Request: engine.Request{Interactive: true}})
+		}
+		if err := b.engine.EditInput(t.Context(), id, "m-1", &other); err != nil {
+			t.Error(err)
+		}
+		if err := b.engine.EditInput(t.Context(), id, "m-2", nil); err != nil {
+			t.Error(err)
+		}
+		if err := b.engine.EditInput(t.Context(), id, "m-2", &other); !errors.Is(err, engine.ErrInput) {
+			t.Errorf("one that was taken out: %v", err)
+		}
+		if err := b.engine.EditInput(t.Context(), id, "m-3", nil); !errors.Is(err, engine.ErrInput) {
+			t.Errorf("one that never was: %v", err)
+		}
+	}
+	touch(t, r.Workspace, "go")
+	b.comes(works.ID, "completed")
+	b.comes(rests.ID, "completed")
+	for _, id := range []string{works.Ref.ID, rests.Ref.ID} {
+		s := b.state(id)
+		if rowsOf(s, "say:user_feedback", other) != 1 || rowsOf(s, "say:user_feedback", "words m-") != 0 || len(s.Queue) != 0 {
+			t.Errorf("%v", kinds(s))
+		}
+		if err := b.engine.EditInput(t.Context(), id, "m-1", nil); !errors.Is(err, engine.ErrInput) {
+			t.Errorf("one that the model has: %v", err)
+		}
+	}
+}
+
+func TestWordsThatAreNone(t *testing.T) {
+	b := newDesk(t, engine.Options{})
+	ticket := b.submit(b.ask(asksWhich))
+	b.asked(ticket.Ref.ID)
+	for _, m := range []engine.Message{{}, {Text: "hi", Delivery: "shout"}} {
+		var config *engine.ConfigError
+		if _, err := b.engine.Send(t.Context(), ticket.Ref.ID, m); !errors.As(err, &config) {
+			t.Errorf("%+v: %v", m, err)
+		}
+	}
+}

@@ -1,0 +1,338 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// Submit starts or continues a task like Start, and puts it into the queue when as many
+// runs as may work at once do so. The input is on disk when it returns. A request whose
+// RunID the task's journal knows was taken before: it gets the same ticket, and nothing is
+// done; so does one whose NewTask is there and had a run. A run that waits, or is queued
+// without anybody to start it, goes on under its own id unless the request names another.
+func (e *Engine) Submit(ctx context.Context, r Request) (Ticket, error) {
+	if r.Task == "" {
+		return e.submitNew(ctx, r)
+	}
+	ref, err := e.latest(ctx, r.Task)
+	if err != nil {
+		return Ticket{}, err
+	}
+	done, err := e.turn(ctx, keyOf(ref))
+	if err != nil {
+		return Ticket{}, err
+	}
+	defer done()
+	return e.submit(ctx, ref, r, "")
+}
+
+// keyOf names a task in this process.
+func keyOf(ref store.Ref) string { return ref.Source + ":" + ref.ID }
+
+// latest finds a task: of one that goes on as a fork, the fork.
+func (e *Engine) latest(ctx context.Context, given string) (store.Ref, error) {
+	ref, err := e.store.Find(ctx, given)
+	if err != nil {
+		return ref, err
+	}
+	if fork, ok := e.store.Continued(ref); ok {
+		return fork, nil
+	}
+	return ref, nil
+}
+
+func (e *Engine) submitNew(ctx context.Context, r Request) (Ticket, error) {
+	if r.NewTask == "" {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return Ticket{}, fmt.Errorf("make a task id: %w", err)
+		}
+		r.NewTask = id.String()
+	}
+	own := store.OwnSource + ":" + r.NewTask
+	done, err := e.turn(ctx, own)
+	if err != nil {
+		return Ticket{}, err
+	}
+	defer done()
+	ref, err := e.store.Find(ctx, own)
+	if err == nil && ref.ID == r.NewTask {
+		return e.sameNew(ctx, ref, r)
+	}
+	var trashed *store.TrashedError
+	if err != nil && (errors.As(err, &trashed) || !errors.Is(err, store.ErrNotFound)) {
+		return Ticket{}, err
+	}
+	if err := e.admits(); err != nil {
+		return Ticket{}, err
+	}
+	if r.RunID == "" {
+		r.RunID = runID(r.NewTask)
+	}
+	ticket, err := e.begin(ctx, r, "", false)
+	ticket.Made = err == nil
+	return ticket, err
+}
+
+// sameNew is a request for a new task that is there: it was taken before, or cut short
+// between making the task and beginning its run, and goes on.
+func (e *Engine) sameNew(ctx context.Context, ref store.Ref, r Request) (Ticket, error) {
+	err := e.chronicle(ctx, ref, func(c *chronicle) {
+		if len(c.runs) > 0 && c.known[r.RunID] == nil {
+			r.RunID = c.runs[0].ID
+		}
+	})
+	if err != nil {
+		return Ticket{}, err
+	}
+	r.Task, r.NewTask = keyOf(ref), ""
+	ticket, err := e.submit(ctx, ref, r, "")
+	ticket.Made = err == nil && !ticket.Same
+	return ticket, err
+}
+
+// submit is Submit for a task whose turn the caller has. input names the words, when they
+// are to be known by a name of their own.
+func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input string) (Ticket, error) {
+	for {
+		var same *chapter
+		var waits, queued, asks bool
+		newest := ""
+		err := e.chronicle(ctx, ref, func(c *chronicle) {
+			if ch := c.known[r.RunID]; ch != nil {
+				copied := *ch
+				same = &copied
+			}
+			if ch := c.newest(); ch != nil {
+				newest = ch.ID
+				waits = ch.Outcome == "" && ch.waiting != ""
+				queued = ch.Outcome == "" && ch.Started == 0
+				asks = waits && (r.Text != "" || len(r.Images) > 0 || r.Yes)
+			}
+		})
+		if err != nil {
+			return Ticket{}, err
+		}
+		if same != nil {
+			info, err := e.infoOf(ctx, ref, same.ID)
+			return Ticket{RunInfo: info, From: same.before, Same: true}, err
+		}
+		if run := e.working(keyOf(ref)); run != nil {
+			if !run.ending() {
+				return Ticket{}, fmt.Errorf("task %s: %w", ref.ID, ErrRunning)
+			}
+			select {
+			case <-run.settled:
+				continue
+			case <-ctx.Done():
+				return Ticket{}, context.Cause(ctx)
+			}
+		}
+		if err := e.admits(); err != nil {
+			return Ticket{}, err
+		}
+		if queued && e.position(newest) > 0 {
+			return Ticket{}, fmt.Errorf("task %s: run %s is in the queue: %w", ref.ID, newest, ErrRunning)
+		}
+		if (waits || queued) && r.RunID == "" {
+			r.RunID = newest
+		}
+		r.Task, r.NewTask = keyOf(ref), ""
+		// Who answers is not kept waiting: the run had its place.
+		return e.begin(ctx, r, input, asks)
+	}
+}
+
+// ending reports whether a run has come to its end, and is only tidying up.
+func (r *Run) ending() (over bool) {
+	select {
+	case <-r.accepted:
+	default:
+		return false
+	}
+	r.task.View(func(s *task.State) {
+		over = s.Run != nil && s.Run.ID == r.ID && (s.Run.Outcome != "" || s.Run.Waiting != "")
+	})
+	return over
+}
+
+// begin starts a run, or puts it into the queue when there is no place for it.
+func (e *Engine) begin(ctx context.Context, r Request, input string, now bool) (Ticket, error) {
+	if r.Interactive && r.Hold == 0 {
+		r.Hold = e.hold()
+	}
+	placed := now || e.reserve()
+	if placed && !now {
+		defer e.give()
+	}
+	if !placed && e.full() {
+		return Ticket{}, fmt.Errorf("start a run: %w", ErrQueueFull)
+	}
+	var from Mark
+	if r.Task != "" {
+		ref, err := e.latest(ctx, r.Task)
+		if err != nil {
+			return Ticket{}, err
+		}
+		if from, _, err = Newest(ctx, e.store, ref); err != nil {
+			return Ticket{}, err
+		}
+	}
+	run, err := e.prepare(ctx, r)
+	if err != nil {
+		return Ticket{}, err
+	}
+	failpoint.Hit("desk.made")
+	ref := run.task.Ref
+	placed = placed || run.words.child.Text != "" || len(run.words.child.Images) > 0
+	if err := e.put(ctx, run, input, !placed); err != nil {
+		return Ticket{}, errors.Join(err, run.abandon())
+	}
+	if placed {
+		if err := e.launch(run); err != nil {
+			return Ticket{}, err
+		}
+		if err := run.Accepted(ctx); err != nil {
+			return Ticket{}, err
+		}
+		failpoint.Hit("desk.started")
+	} else {
+		if err := run.abandon(); err != nil {
+			return Ticket{}, err
+		}
+		failpoint.Hit("desk.queued")
+		e.join(&pending{key: keyOf(ref), run: run.ID, req: onceQueued(r, ref, run.ID)}, false)
+	}
+	info, err := e.infoOf(ctx, ref, run.ID)
+	if err != nil {
+		return Ticket{}, err
+	}
+	return Ticket{RunInfo: info, From: from}, nil
+}
+
+// put makes the words of a run durable before it begins: those with a name of their own,
+// and those of a run that has to wait.
+func (e *Engine) put(ctx context.Context, run *Run, input string, queue bool) error {
+	words := &run.words.own
+	var events []task.Event
+	if (input != "" || queue) && (words.Text != "" || len(words.Images) > 0) {
+		if input == "" {
+			input = run.ID
+		}
+		events = append(events, task.InputQueued{Input: input, Text: words.Text, Images: words.Images, By: run.door()})
+		words.Text, words.Images = "", nil
+	}
+	if queue {
+		events = append(events, task.RunQueued{Run: run.ID, Settings: run.agent.Settings, Yes: words.Yes})
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	if err := run.task.Commit(ctx, events...); err != nil {
+		return err
+	}
+	return run.task.Barrier(ctx)
+}
+
+// door is where a run's words came in.
+func (r *Run) door() string {
+	if r.req.Origin != "" {
+		return r.req.Origin
+	}
+	return "api"
+}
+
+// onceQueued is how a run in the queue is started: by what its journal says, and by what no
+// task keeps.
+func onceQueued(r Request, ref store.Ref, run string) Request {
+	return Request{
+		Task: keyOf(ref), RunID: run, Origin: r.Origin, Interactive: r.Interactive, Hold: r.Hold,
+		MaxDayMicros: r.MaxDayMicros, NoCheckpoints: r.NoCheckpoints, StandIn: r.StandIn,
+	}
+}
+
+// busyAgain is how long a queued run waits for a task that another process holds just now:
+// it may be naming it, or putting words into its queue.
+const busyAgain = 200 * time.Millisecond
+
+// startQueued starts a run out of the queue. One that its task's journal says is not queued
+// any more is nobody's here: another process, or a person, went on with it.
+func (e *Engine) startQueued(p *pending) {
+	defer e.give()
+	ctx := context.Background()
+	done, err := e.turn(ctx, p.key)
+	if err != nil {
+		return
+	}
+	defer done()
+	ref, err := e.latest(ctx, p.key)
+	if err != nil {
+		return // it was deleted
+	}
+	queued := false
+	if err := e.chronicle(ctx, ref, func(c *chronicle) {
+		ch := c.newest()
+		queued = ch != nil && ch.ID == p.run && ch.Started == 0 && ch.Outcome == ""
+	}); err != nil || !queued {
+		return
+	}
+	_, err = e.Start(ctx, p.req)
+	var busy *journal.BusyError
+	switch {
+	case err == nil, errors.Is(err, ErrClosed), errors.Is(err, ErrDraining):
+		// What drains or ends leaves it in the queue of the next process.
+		if errors.Is(err, ErrDraining) {
+			e.desk.mu.Lock()
+			e.desk.queue = append([]*pending{p}, e.desk.queue...)
+			e.desk.mu.Unlock()
+		}
+	case errors.As(err, &busy), errors.Is(err, store.ErrForeignBusy):
+		e.desk.wait.Go(func() {
+			time.Sleep(busyAgain)
+			e.join(p, true)
+		})
+	default:
+		// It would never start: it has failed, and its words wait for the next run.
+		_ = e.own(ctx, ref, func(t *store.Task) error {
+			return t.Commit(ctx, task.RunEnded{Run: p.run, Outcome: "failed", Code: codeOf(err), Reason: err.Error()})
+		})
+	}
+}
+
+func codeOf(err error) string {
+	var config *ConfigError
+	if errors.As(err, &config) {
+		return "configuration"
+	}
+	return "internal"
+}
+
+// own lets f commit to a task that nobody works on, durably.
+func (e *Engine) own(ctx context.Context, ref store.Ref, f func(*store.Task) error) error {
+	owned, err := e.store.Own(ctx, ref)
+	if err != nil {
+		return err
+	}
+	t := owned.Task
+	err = f(t)
+	if err == nil {
+		err = t.Barrier(ctx)
+	}
+	return errors.Join(err, t.Close(context.WithoutCancel(ctx)))
+}
+
+func originOf(r Request) string {
+	if r.Origin == "" {
+		return "api"
+	}
+	return r.Origin
+}

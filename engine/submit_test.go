@@ -1,0 +1,275 @@
+package engine_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+)
+
+// waitsForGo runs a command that ends when a file "go" is in the workspace.
+const waitsForGo = `
+- tools: [{name: execute_command, input: {command: "touch here; while [ ! -e go ] && [ -e here ]; do sleep 0.01; done"}}]
+- tools: [{name: attempt_completion, input: {result: done}}]
+`
+
+const completesAtOnce = `
+- tools: [{name: attempt_completion, input: {result: done}}]
+`
+
+const asksWhich = `
+- tools: [{name: ask_followup_question, input: {question: "Which one?", follow_up: [{text: "this", mode: null}, {text: "that", mode: null}]}}]
+- tools: [{name: attempt_completion, input: {result: done}}]
+`
+
+// desk is a bench whose engine gives places to so many runs.
+func newDesk(t *testing.T, o engine.Options) *bench {
+	t.Helper()
+	b := newBench(t)
+	o.Config = engine.Config{Keys: map[string]string{}}
+	if err := b.engine.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	b.engine = engine.New(b.store, o)
+	return b
+}
+
+// again is the next process: an engine over the same root.
+func (b *bench) again(o engine.Options) {
+	b.t.Helper()
+	if err := b.engine.Close(context.Background()); err != nil {
+		b.t.Fatal(err)
+	}
+	s, err := store.Open(store.Options{Root: b.root, Program: "test"})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	o.Config = engine.Config{Keys: map[string]string{}}
+	b.store, b.engine = s, engine.New(s, o)
+}
+
+// ask is a request for a new task with a workspace of its own.
+func (b *bench) ask(script string) engine.Request {
+	return engine.Request{
+		Text: "go", Workspace: b.t.TempDir(), Provider: "script", Model: b.script(script), Approve: "all", Interactive: true, Origin: "api",
+	}
+}
+
+func (b *bench) submit(r engine.Request) engine.Ticket {
+	b.t.Helper()
+	ticket, err := b.engine.Submit(b.t.Context(), r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return ticket
+}
+
+// comes waits until a run is in a state.
+func (b *bench) comes(run, state string) engine.RunInfo {
+	b.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		info, err := b.engine.RunByID(b.t.Context(), run)
+		if err == nil && info.State == state {
+			return info
+		}
+		if time.Now().After(end) {
+			b.t.Fatalf("run %s is %+v, %v, and never was %s", run, info, err, state)
+		}
+	}
+}
+
+func touch(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestARunWaitsForAPlace(t *testing.T) {
+	b := newDesk(t, engine.Options{MaxRuns: 1})
+	first, second, third := b.ask(waitsForGo), b.ask(completesAtOnce), b.ask(completesAtOnce)
+	one := b.submit(first)
+	until(t, filepath.Join(first.Workspace, "here"))
+	two, three := b.submit(second), b.submit(third)
+	if one.State != "running" || !one.Made || !one.Here || two.State != "queued" || two.Position != 1 || three.Position != 2 || !three.Here {
+		t.Fatalf("%+v\n%+v\n%+v", one, two, three)
+	}
+	if running, waiting, queued := b.engine.Load(); running != 1 || waiting != 0 || queued != 2 {
+		t.Errorf("load %d %d %d", running, waiting, queued)
+	}
+	if got := b.status(two.Ref.ID); got != "queued" {
+		t.Errorf("the task is %s", got)
+	}
+	words, err := b.engine.Inputs(t.Context(), two.Ref.ID)
+	if err != nil || len(words) != 1 || words[0].Text != "go" {
+		t.Errorf("%+v %v", words, err)
+	}
+	if _, err := b.engine.Submit(t.Context(), engine.Request{Task: two.Ref.ID, Text: "more"}); !errors.Is(err, engine.ErrRunning) {
+		t.Errorf("a second run of a task that is in the queue: %v", err)
+	}
+	if _, err := b.engine.Submit(t.Context(), engine.Request{Task: one.Ref.ID, Text: "more"}); !errors.Is(err, engine.ErrRunning) {
+		t.Errorf("a second run of a task that runs: %v", err)
+	}
+	touch(t, first.Workspace, "go")
+	for _, run := range []string{one.ID, two.ID, three.ID} {
+		info := b.comes(run, "completed")
+		if info.Turns == 0 || info.Started == 0 || info.Ended < info.Started || run != one.ID && info.Queued > info.Started {
+			t.Errorf("%+v", info)
+		}
+	}
+	s := b.state(two.Ref.ID)
+	checkHistory(t, s, true)
+	if s.Runs != 1 || s.Run.ID != two.ID || len(s.Queue) != 0 {
+		t.Errorf("%d runs, the newest %+v, %d in the queue", s.Runs, s.Run, len(s.Queue))
+	}
+}
+
+// A run that waits for a person takes no place; who answers takes none from others.
+func TestWhoWaitsForAPersonTakesNoPlace(t *testing.T) {
+	b := newDesk(t, engine.Options{MaxRuns: 1})
+	asks := b.submit(b.ask(asksWhich))
+	b.comes(asks.ID, "waiting")
+	busy := b.ask(waitsForGo)
+	works := b.submit(busy)
+	b.comes(works.ID, "running")
+	until(t, filepath.Join(busy.Workspace, "here"))
+	questions, err := b.engine.Questions(t.Context(), "")
+	if err != nil || len(questions) != 1 || !questions[0].Here || questions[0].Run != asks.ID || questions[0].Task.ID != asks.Ref.ID {
+		t.Fatalf("%+v %v", questions, err)
+	}
+	got, err := b.engine.Reply(t.Context(), questions[0].ID, engine.Reply{Choice: 2, By: "test"})
+	if err != nil || got.Answer.Text != "that" || got.Run.ID != asks.ID {
+		t.Fatalf("%+v %v", got, err)
+	}
+	b.comes(asks.ID, "completed")
+	touch(t, busy.Workspace, "go")
+	b.comes(works.ID, "completed")
+}
+
+// Fifty askers for the same run get the same one, also those that come later.
+func TestTheSameRequestIsTakenOnce(t *testing.T) {
+	b := newDesk(t, engine.Options{})
+	r := b.ask(waitsForGo)
+	r.NewTask = "0198c0de-0000-7000-8000-000000000001"
+	sum := sha256.Sum256([]byte(r.NewTask))
+	r.RunID = "run-of-mine-" + hex.EncodeToString(sum[:4])
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	fresh := 0
+	for range 50 {
+		wg.Go(func() {
+			ticket, err := b.engine.Submit(context.Background(), r)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil || ticket.ID != r.RunID || ticket.Ref.ID != r.NewTask || ticket.Made == ticket.Same {
+				t.Errorf("%+v %v", ticket, err)
+			}
+			if !ticket.Same {
+				fresh++
+			}
+		})
+	}
+	wg.Wait()
+	touch(t, r.Workspace, "go")
+	b.comes(r.RunID, "completed")
+	late := b.submit(r)
+	s := b.state(r.NewTask)
+	if fresh != 1 || !late.Same || s.Runs != 1 || rowsOf(s, "say:text", "go") != 1 || late.State != "completed" {
+		t.Errorf("%d began, %d runs, %+v", fresh, s.Runs, late)
+	}
+	// The next process knows it, too, and what the run did comes behind the same place.
+	b.again(engine.Options{})
+	if again := b.submit(r); !again.Same || again.From != late.From {
+		t.Errorf("%+v, was %+v", again, late)
+	}
+}
+
+func TestTheQueueIsBounded(t *testing.T) {
+	b := newDesk(t, engine.Options{MaxRuns: 1, MaxQueue: 1})
+	busy := b.ask(waitsForGo)
+	works := b.submit(busy)
+	queued := b.submit(b.ask(completesAtOnce))
+	if _, err := b.engine.Submit(t.Context(), b.ask(completesAtOnce)); !errors.Is(err, engine.ErrQueueFull) {
+		t.Errorf("%v", err)
+	}
+	list, err := b.store.List(t.Context(), store.Filter{})
+	if err != nil || len(list.Items) != 2 {
+		t.Errorf("a refusal left something: %d tasks, %v", len(list.Items), err)
+	}
+	touch(t, busy.Workspace, "go")
+	b.comes(works.ID, "completed")
+	b.comes(queued.ID, "completed")
+}
+
+// What cannot begin is refused before anything is written; what cannot begin any more
+// when its turn comes has failed, and says why.
+func TestARunThatCannotBegin(t *testing.T) {
+	b := newDesk(t, engine.Options{MaxRuns: 1})
+	busy := b.ask(waitsForGo)
+	works := b.submit(busy)
+	bad := b.ask(completesAtOnce)
+	bad.Mode = "no-such-mode"
+	if _, err := b.engine.Submit(t.Context(), bad); err == nil {
+		t.Error("an unknown mode was taken")
+	}
+	gone := b.ask(completesAtOnce)
+	queued := b.submit(gone)
+	if err := os.Remove(gone.Workspace); err != nil {
+		t.Fatal(err)
+	}
+	touch(t, busy.Workspace, "go")
+	b.comes(works.ID, "completed")
+	info := b.comes(queued.ID, "failed")
+	if info.Code != "configuration" || !strings.Contains(info.Reason, "workspace") {
+		t.Errorf("%+v", info)
+	}
+	if words, err := b.engine.Inputs(t.Context(), queued.Ref.ID); err != nil || len(words) != 1 {
+		t.Errorf("its words are lost: %+v %v", words, err)
+	}
+}
+
+// A task goes on with the settings that it was queued with, whoever starts it.
+func TestAQueuedRunKeepsItsSettings(t *testing.T) {
+	b := newDesk(t, engine.Options{MaxRuns: 1})
+	_, out, _ := b.run(engine.Request{Text: "go", Provider: "script", Model: b.script(completesAtOnce), Approve: "ask"})
+	want(t, out, "completed", "")
+	list, err := b.store.List(t.Context(), store.Filter{})
+	if err != nil || len(list.Items) != 1 {
+		t.Fatal(err)
+	}
+	id := list.Items[0].ID
+	busy := b.ask(waitsForGo)
+	works := b.submit(busy)
+	until(t, filepath.Join(busy.Workspace, "here"))
+	ticket := b.submit(engine.Request{Task: id, Text: "now write", Approve: "all", Interactive: true, Model: b.script(`
+- tools: [{name: attempt_completion, input: {result: done}}]
+- tools: [{name: execute_command, input: {command: "echo ran > ran.txt"}}]
+- tools: [{name: attempt_completion, input: {result: again}}]
+`)})
+	if ticket.State != "queued" {
+		t.Fatalf("%+v", ticket)
+	}
+	b.engine.Refuse()
+	touch(t, busy.Workspace, "go")
+	b.comes(works.ID, "completed")
+	b.again(engine.Options{})
+	if err := b.engine.Recover(t.Context(), engine.RecoverOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	info := b.comes(ticket.ID, "completed")
+	if info.Reason != "again" || info.Settings.Approve != "all" {
+		t.Errorf("%+v", info)
+	}
+	if _, err := os.Stat(filepath.Join(b.workspace, "ran.txt")); err != nil {
+		t.Errorf("the command was not run: %v", err)
+	}
+}

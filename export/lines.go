@@ -1,0 +1,133 @@
+package export
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/view"
+)
+
+// Element is one message of a history as it is shown. Message is nil when the bytes
+// belong to none: what would be sent is made anew.
+type Element struct {
+	Number  int // from 1
+	Raw     json.RawMessage
+	Message *task.Message
+}
+
+// LinesOptions say how messages are shown.
+type LinesOptions struct {
+	API       bool // the history that the model sees
+	Effective bool // what would be sent
+	Whole     bool // thinking unfolded, output not cut
+}
+
+// bodyLines is how many lines of each tool output are shown.
+const bodyLines = 12
+
+// Lines shows messages of a task as lines, with the results of calls below the rows
+// that they answer. It is what a terminal prints, before colours and the width of a
+// window.
+type Lines struct {
+	options LinesOptions
+	state   *task.State
+	item    func([]byte, int) view.Item
+	results map[uint64]*task.Call
+	answers func([][]byte) map[int]view.Item
+}
+
+// NewLines shows messages of a task that stays open meanwhile.
+func NewLines(v *store.View, o LinesOptions) *Lines {
+	l := &Lines{options: o, state: v.State, item: view.UI, results: resultsByRow(v.State), answers: Answers(v)}
+	if o.API || o.Effective {
+		l.item = view.API
+	}
+	return l
+}
+
+// Together is how many messages are looked at for what answers them. Each may hold
+// megabytes.
+const Together = 16
+
+// Of are the lines of some messages that stand behind each other, for each of them.
+func (l *Lines) Of(batch []Element) [][]view.Line {
+	var answers map[int]view.Item
+	if !l.options.API && !l.options.Effective && slices.ContainsFunc(batch, func(e Element) bool { return e.Message != nil && e.Message.Foreign }) {
+		rows := make([][]byte, len(batch))
+		for i, one := range batch {
+			rows[i] = one.Raw
+		}
+		answers = l.answers(rows)
+	}
+	out := make([][]view.Line, len(batch))
+	for i, one := range batch {
+		it := l.item(one.Raw, one.Number)
+		if l.options.API {
+			nameResults(it.Parts, l.state)
+		}
+		lines := view.Fold(it, l.room)
+		switch answer, ok := answers[i]; {
+		case one.Message != nil && !l.options.API && l.results[one.Message.ID] != nil:
+			lines = append(lines, l.result(l.results[one.Message.ID])...)
+		case ok:
+			lines = append(lines, below(view.Fold(answer, l.room))...)
+		}
+		out[i] = lines
+	}
+	return out
+}
+
+// room is how many lines of a body are shown: words whole, output cut, thinking folded.
+func (l *Lines) room(c view.Class) int {
+	if l.options.Whole {
+		return 0
+	}
+	switch c {
+	case view.Reasoning, view.Aside:
+		return -1
+	case view.User, view.Model, view.Result, view.Question, view.Failure:
+		return 0
+	}
+	return bodyLines
+}
+
+func (l *Lines) result(c *task.Call) []view.Line {
+	result, err := c.Result()
+	if err != nil {
+		return []view.Line{{Style: view.Bad, Text: "  its result cannot be read: " + err.Error()}}
+	}
+	it := view.ToolResult(result)
+	it.Title = c.Finished.Outcome
+	if c.Finished.Outcome != "ok" {
+		it.Class = view.Failure
+	}
+	if c.Finished.Exit != nil {
+		it.Title += fmt.Sprintf(", exit %d", *c.Finished.Exit)
+	}
+	return below(view.Lines(it, l.room(view.Output)))
+}
+
+// below are lines that stand below the row that they answer.
+func below(lines []view.Line) []view.Line {
+	for i := range lines {
+		lines[i].Text = "  " + lines[i].Text
+	}
+	return lines
+}
+
+// nameResults says of each result which tool gave it.
+func nameResults(parts []view.Item, s *task.State) {
+	for i := range parts {
+		p := &parts[i]
+		if p.Kind != "tool_result" || strings.Contains(p.Title, " of ") {
+			continue
+		}
+		if c := s.Call(p.Call); c != nil && c.Name != "" {
+			p.Title = strings.Replace(p.Title, "result", "result of "+c.Name, 1)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package report
+
+import (
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/store"
+)
+
+// NewRewind takes both histories back to a message. An empty one is one turn.
+type NewRewind struct {
+	To         string `json:"to,omitempty"`          // the first message that goes: #12, ~2 (turns), or a ts
+	KeepTarget bool   `json:"keep_target,omitempty"` // that message itself stays
+	Edit       string `json:"edit,omitempty"`        // new words in its place, for the next run
+	Delete     bool   `json:"delete,omitempty"`      // only that message goes, with what belongs to it
+	Files      bool   `json:"files,omitempty"`       // files that the task changed go back as well
+	OnConflict string `json:"on_conflict,omitempty"` // of files that somebody else changed: keep (the default), merge, overwrite
+	DryRun     bool   `json:"dry_run,omitempty"`
+}
+
+// Rewound is what a rewind takes out of the histories, or took, and which files went
+// back with them.
+type Rewound struct {
+	store.Rewind
+	Restore *engine.RestoreResult `json:"restore,omitempty"`
+}
+
+// NewUndo takes back what was last done to a task, or does it again.
+type NewUndo struct {
+	Expect string `json:"expect,omitempty"` // the deed that is meant; when another one is next by now, nothing is done
+	DryRun bool   `json:"dry_run,omitempty"`
+}
+
+// Undone is a deed that was taken back, or done again, and what can be now.
+type Undone struct {
+	store.Deeds
+	DryRun  bool                  `json:"dry_run"`
+	Undone  *store.Deed           `json:"undone"`
+	Redone  *store.Deed           `json:"redone"`
+	Restore *engine.RestoreResult `json:"restore,omitempty"`
+}
+
+// UndoneOf is what engine.Undo says.
+func UndoneOf(deed store.Deed, task store.Deeds, files *engine.RestoreResult, o store.UndoOptions) Undone {
+	out := Undone{Deeds: task, DryRun: o.DryRun, Restore: files}
+	if out.Undone = &deed; o.Redo {
+		out.Undone, out.Redone = nil, &deed
+	}
+	return out
+}
+
+// NewFork makes a new task with the history of another one. What it does not name the
+// new task has from the other one.
+type NewFork struct {
+	At        string `json:"at,omitempty"`     // the last message that it has: #12, a ts, or ~2 (before the last two turns)
+	Branch    string `json:"branch,omitempty"` // that it starts from
+	Title     string `json:"title,omitempty"`
+	Workspace string `json:"workspace,omitempty"` // an absolute folder of the server's machine
+	Mode      string `json:"mode,omitempty"`
+	Provider  string `json:"provider,omitempty"`
+	Model     string `json:"model,omitempty"`
+	BaseURL   string `json:"base_url,omitempty"`
+	DryRun    bool   `json:"dry_run,omitempty"`
+}
+
+// NewCondense has older history of a task summarised, by its own model where no other
+// one is named.
+type NewCondense struct {
+	Keep      string `json:"keep,omitempty"`      // what the summary is to look to, in words
+	Workspace string `json:"workspace,omitempty"` // when it has moved
+	Provider  string `json:"provider,omitempty"`
+	Model     string `json:"model,omitempty"`
+	BaseURL   string `json:"base_url,omitempty"`
+	Profile   string `json:"profile,omitempty"`
+	DryRun    bool   `json:"dry_run,omitempty"`
+}
+
+// Condensed is what condensing a task did, or would do.
+type Condensed struct {
+	Task     string     `json:"task_id"`
+	DryRun   bool       `json:"dry_run"`
+	Condense string     `json:"condense_id,omitempty"`
+	Messages int        `json:"messages"` // that the summary stands for
+	Sent     int        `json:"sent"`     // of these, what was sent until now
+	Kept     int        `json:"kept"`     // the newest, which stay as they are
+	Before   int64      `json:"tokens_before"`
+	After    int64      `json:"tokens_after,omitempty"`
+	Cost     *money.USD `json:"cost"` // null = not known
+	Summary  string     `json:"summary,omitempty"`
+}
+
+// CondensedOf is what engine.Condense says, or with dry engine.CondensePlan.
+func CondensedOf(id string, c engine.Condensed, dry bool) Condensed {
+	out := Condensed{
+		Task: id, DryRun: dry, Condense: c.ID, Messages: c.Messages, Sent: c.Sent, Kept: c.Kept,
+		Before: c.Before, After: c.After, Summary: c.Text,
+	}
+	if c.CostKnown {
+		usd := money.USD(c.CostMicro)
+		out.Cost = &usd
+	}
+	return out
+}
+
+// SavedCheckpoint is a checkpoint that was saved now; null when nothing differs from
+// the newest one.
+type SavedCheckpoint struct {
+	Task       string             `json:"task_id"`
+	Saved      bool               `json:"saved"`
+	Checkpoint *engine.Checkpoint `json:"checkpoint"`
+}
+
+// NewRestore puts the files that a task changed back as they were at a checkpoint.
+type NewRestore struct {
+	OnConflict string   `json:"on_conflict,omitempty"` // of files that somebody else changed: keep (the default), merge, overwrite
+	Paths      []string `json:"paths,omitempty"`       // only these files or folders
+	Workspace  string   `json:"workspace,omitempty"`   // where the files lie now; "" = the task's
+	DryRun     bool     `json:"dry_run,omitempty"`
+}

@@ -1,0 +1,151 @@
+package report
+
+import (
+	"encoding/json"
+
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// Run is one stretch of work on a task, as every door shows it.
+type Run struct {
+	ID       string `json:"id"`
+	Task     string `json:"task_id"`
+	State    string `json:"state"`    // queued, running, waiting, completed, failed, cancelled, interrupted
+	Outcome  string `json:"outcome"`  // as run.ended has it, which also knows limit and denied; "" before
+	Code     string `json:"code"`     // what kind of failure or limit; "" = none
+	Reason   string `json:"reason"`   // in words: of a completed run its result
+	Question string `json:"question"` // that it waits for, as answers name it; "" = none
+
+	Position int        `json:"position"` // in the queue, from 1; 0 = not queued
+	Here     bool       `json:"here"`     // it is worked on by the process that answers
+	Turns    int        `json:"turns"`
+	Cost     *money.USD `json:"cost"` // null = unknown
+
+	QueuedAt  *string `json:"queued_at"`
+	StartedAt *string `json:"started_at"`
+	EndedAt   *string `json:"ended_at"`
+
+	Mode     string `json:"mode"`
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	Resume   string `json:"resume_command"`
+}
+
+// Question is an open question, or the request for an approval, of some task.
+type Question struct {
+	ID    string `json:"id"` // as answers name it: over all tasks
+	Task  string `json:"task_id"`
+	Title string `json:"title"` // the task's
+	Run   string `json:"run_id"`
+	At    string `json:"opened_at"`
+	Event string `json:"event"` // the id of the event that opened it: what an answer may name as seen
+	Here  bool   `json:"here"`  // a run of the process that answers waits with it
+	task.QuestionOpened
+}
+
+// Queued is input that a task has not used yet.
+type Queued struct {
+	ID     string   `json:"id"`
+	Text   string   `json:"text"`
+	Images []string `json:"images"`
+}
+
+// Sent says what became of a message to a task.
+type Sent struct {
+	Delivered string `json:"delivered"` // answered, queued, started
+	Task      string `json:"task_id"`
+	Run       string `json:"run_id"`
+	Question  string `json:"question"` // that it answered; "" = none
+	Input     string `json:"input"`    // by which it stands in the queue; "" = it does not
+}
+
+// Answered says what an answer did.
+type Answered struct {
+	Question string `json:"question"`
+	Task     string `json:"task_id"`
+	Run      string `json:"run_id"` // that goes on with it
+	Approve  *bool  `json:"approve"`
+	Text     string `json:"text"`
+	By       string `json:"by"`
+}
+
+// Words are what a person says.
+type Words struct {
+	Text   string   `json:"text"`
+	Images []string `json:"images,omitempty"` // data URLs
+}
+
+// Limits bound a run. Durations are as Go has them (30m), money in US dollars as a decimal
+// string. A zero takes the limit away, what is absent stays as the task has it.
+type Limits struct {
+	MaxTurns     *int       `json:"max_turns,omitempty"`
+	MaxCost      *money.USD `json:"max_cost,omitempty"`
+	IdleTimeout  *string    `json:"idle_timeout,omitempty"`
+	TotalTimeout *string    `json:"total_timeout,omitempty"`
+}
+
+// NewTask starts a task; with words it runs at once.
+type NewTask struct {
+	Workspace string   `json:"workspace"` // an absolute folder of the server's machine
+	Mode      string   `json:"mode,omitempty"`
+	Provider  string   `json:"provider,omitempty"`
+	Model     string   `json:"model,omitempty"`
+	BaseURL   string   `json:"base_url,omitempty"`
+	Profile   string   `json:"profile,omitempty"`
+	Title     string   `json:"title,omitempty"`
+	Message   *Words   `json:"message,omitempty"`
+	Limits    *Limits  `json:"limits,omitempty"`
+	Approve   string   `json:"approve,omitempty"` // ask, read, edits, all
+	Allow     []string `json:"allow,omitempty"`   // patterns of commands
+	Deny      []string `json:"deny,omitempty"`
+	Origin    string   `json:"origin,omitempty"` // api (the default), cli, web, editor
+
+	// Unattended: nobody is there to answer. A run that must ask is let go at once, as
+	// waiting, instead of being held for a while.
+	Unattended bool `json:"unattended,omitempty"`
+}
+
+// Started is a task that was made: as lists have it, and its run.
+type Started struct {
+	store.Summary
+	Task  string `json:"task_id"` // the task's id, as every answer about a task says it
+	RunID string `json:"run_id"`  // "" = it was told to do nothing yet
+	Run   *Run   `json:"run"`     // null then
+}
+
+// NewRun resumes or continues a task.
+type NewRun struct {
+	Message   *Words   `json:"message,omitempty"`
+	Yes       bool     `json:"yes,omitempty"` // go on without further words
+	Workspace string   `json:"workspace,omitempty"`
+	Mode      string   `json:"mode,omitempty"`
+	Provider  string   `json:"provider,omitempty"`
+	Model     string   `json:"model,omitempty"`
+	BaseURL   string   `json:"base_url,omitempty"`
+	Profile   string   `json:"profile,omitempty"`
+	Limits    *Limits  `json:"limits,omitempty"`
+	Approve   string   `json:"approve,omitempty"`
+	Allow     []string `json:"allow,omitempty"`
+	Deny      []string `json:"deny,omitempty"`
+
+	Unattended bool `json:"unattended,omitempty"` // as of a new task
+}
+
+// Message is what a person sends to a task, whatever it does just now.
+type Message struct {
+	Text     string   `json:"text"`
+	Images   []string `json:"images,omitempty"`
+	Delivery string   `json:"delivery,omitempty"` // auto (the default), queue, interrupt
+}
+
+// Answer is what a person says to a question. One of Choice, Text and Approve says it;
+// Text beside Approve is for the model.
+type Answer struct {
+	Choice  *json.RawMessage `json:"choice,omitempty"` // a choice's number from 1, or its words
+	Text    string           `json:"text,omitempty"`
+	Approve *bool            `json:"approve,omitempty"`
+	Always  bool             `json:"always,omitempty"` // and allow this tool or command for the rest of the task
+	Seen    string           `json:"seen,omitempty"`   // the newest event that the person saw; one from before the question is refused
+}

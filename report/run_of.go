@@ -1,0 +1,66 @@
+package report
+
+import (
+	"time"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/task"
+)
+
+// RunOf is a run's document.
+func RunOf(r engine.RunInfo) Run {
+	out := Run{
+		ID: r.ID, Task: r.Ref.ID, State: r.State, Outcome: r.Outcome, Code: r.Code, Reason: r.Reason, Question: r.Question,
+		Position: r.Position, Here: r.Here, Turns: r.Turns,
+		QueuedAt: instant(r.Queued), StartedAt: instant(r.Started), EndedAt: instant(r.Ended),
+		Mode: r.Settings.Mode, Provider: r.Settings.Provider, Model: r.Settings.Model, Resume: "roost resume " + r.Ref.ID,
+	}
+	if r.CostKnown {
+		cost := money.USD(r.CostMicros)
+		out.Cost = &cost
+	}
+	return out
+}
+
+// QuestionOf is an open question's document.
+func QuestionOf(q engine.Asked) Question {
+	out := Question{
+		ID: q.ID, Task: q.Ref.ID, Title: q.Task.Title, Run: q.Run, Event: q.From.String(), Here: q.Here, QuestionOpened: q.QuestionOpened,
+	}
+	if at := instant(q.At); at != nil {
+		out.At = *at
+	}
+	return out
+}
+
+// QueuedOf is the document of words that wait.
+func QueuedOf(q task.InputQueued) Queued {
+	out := Queued{ID: q.Input, Text: q.Text, Images: q.Images}
+	if out.Images == nil {
+		out.Images = []string{}
+	}
+	return out
+}
+
+// SentOf tells what became of a message.
+func SentOf(s engine.Sent) Sent {
+	return Sent{Delivered: s.How, Task: s.Ref.ID, Run: s.Run, Question: s.Question, Input: s.Input}
+}
+
+// AnsweredOf tells what an answer did.
+func AnsweredOf(r engine.Replied) Answered {
+	return Answered{
+		Question: r.Asked.ID, Task: r.Asked.Ref.ID, Run: r.Run.ID,
+		Approve: r.Answer.Approve, Text: r.Answer.Text, By: r.Answer.By,
+	}
+}
+
+// instant is a time in Unix milliseconds as documents have it; nil for none.
+func instant(ms int64) *string {
+	if ms <= 0 {
+		return nil
+	}
+	text := time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
+	return &text
+}

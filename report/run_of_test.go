@@ -1,0 +1,58 @@
+package report_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// What is not known is null or empty, never a zero that could be taken for a fact.
+func TestDocumentsOfRuns(t *testing.T) {
+	ref := store.Ref{ID: "t1", Source: "roost"}
+	yes := true
+	for name, c := range map[string]struct {
+		doc  any
+		want string
+	}{
+		"queued": {
+			report.RunOf(engine.RunInfo{ID: "r1", Ref: ref, State: "queued", Position: 2, Here: true, Queued: 1000, Settings: task.Settings{Mode: "code"}}),
+			`{"id":"r1","task_id":"t1","state":"queued","outcome":"","code":"","reason":"","question":"","position":2,"here":true,"turns":0,"cost":null,` +
+				`"queued_at":"1970-01-01T00:00:01.000Z","started_at":null,"ended_at":null,"mode":"code","provider":"","model":"","resume_command":"roost resume t1"}`,
+		},
+		"a run that cost nothing": {
+			report.RunOf(engine.RunInfo{ID: "r1", Ref: ref, State: "interrupted", Outcome: "limit", Code: "turns", CostKnown: true, Turns: 3, Started: 1, Ended: 2000}).Cost.String(),
+			`"0.00"`,
+		},
+		"question": {
+			report.QuestionOf(engine.Asked{
+				ID: "t1.q3", Ref: ref, Task: store.Summary{Title: "a task"}, Run: "r1", At: 1000, From: engine.Mark{Epoch: 2, Seq: 7, Index: 1},
+				QuestionOpened: task.QuestionOpened{Question: "q3", Kind: "followup", Text: "Which?", Choices: []string{"this"}},
+			}),
+			`{"id":"t1.q3","task_id":"t1","title":"a task","run_id":"r1","opened_at":"1970-01-01T00:00:01.000Z","event":"2.7-1","here":false,` +
+				`"question":"q3","kind":"followup","text":"Which?","choices":["this"]}`,
+		},
+		"words": {report.QueuedOf(task.InputQueued{Input: "m1", Text: "hi", By: "api"}), `{"id":"m1","text":"hi","images":[]}`},
+		"sent": {
+			report.SentOf(engine.Sent{How: "queued", Ref: ref, Run: "r1", Input: "m1"}),
+			`{"delivered":"queued","task_id":"t1","run_id":"r1","question":"","input":"m1"}`,
+		},
+		"answered": {
+			report.AnsweredOf(engine.Replied{Asked: engine.Asked{ID: "t1.q3", Ref: ref}, Answer: engine.Answer{Approve: &yes, By: "api"}, Run: engine.RunInfo{ID: "r1"}}),
+			`{"question":"t1.q3","task_id":"t1","run_id":"r1","approve":true,"text":"","by":"api"}`,
+		},
+	} {
+		got, err := json.Marshal(c.doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(c.want, string(got)); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package report
+
+// Server is what a server tells of itself.
+type Server struct {
+	PID       int    `json:"pid"`
+	StartedAt string `json:"started_at"`
+	URL       string `json:"url"` // "" = it is reached by a socket only
+	Version   string `json:"version"`
+	Draining  bool   `json:"draining"` // no new runs are started
+	Stopping  bool   `json:"stopping"` // it ends when its runs have
+	Recovery  string `json:"recovery"` // of what an earlier process left: none, going_on, done, failed
+	Runs      Load   `json:"runs"`
+	Streams   int    `json:"streams"` // that are followed
+	Limits    Bounds `json:"limits"`
+}
+
+// Load counts the runs of a process.
+type Load struct {
+	Running int `json:"running"`
+	Waiting int `json:"waiting"` // for a person
+	Queued  int `json:"queued"`
+}
+
+// Bounds are how much a server does at a time.
+type Bounds struct {
+	MaxRuns      int    `json:"max_runs"`
+	MaxStreams   int    `json:"max_streams"`
+	MaxBody      int64  `json:"max_body"` // bytes of one request
+	Hold         string `json:"hold"`     // how long a run waits for a person before it lets its task go; 0s = until somebody answers
+	DrainTimeout string `json:"drain_timeout"`
+}
+
+// Stop asks a server to end.
+type Stop struct {
+	Now bool `json:"now,omitempty"` // runs are not finished, but interrupted and saved
+}

@@ -1,0 +1,163 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// muxOf leads requests to their routes. What has no route is told as a problem.
+func (s *Server) muxOf(list []route) *http.ServeMux {
+	mux := http.NewServeMux()
+	methods := map[string][]string{} // by path
+	for i := range list {
+		rt := &list[i]
+		methods[rt.path] = append(methods[rt.path], rt.verb())
+		mux.HandleFunc(rt.verb()+" "+rt.path, func(w http.ResponseWriter, r *http.Request) {
+			if p := s.answer(rt, w, r); p != nil {
+				s.lament(w, r, p)
+			}
+		})
+	}
+	for path, list := range methods {
+		allow := allowed(list)
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { // any other method
+			if r.Method == http.MethodOptions {
+				w.Header().Set("Allow", allow)
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
+			p := problem(http.StatusMethodNotAllowed, "method_not_allowed", "That cannot be asked that way", "this path takes "+allow)
+			for _, method := range list {
+				p.Suggestions = append(p.Suggestions, method+" "+path)
+			}
+			p.allow = allow
+			fail(w, r, p)
+		})
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		fail(w, r, problem(http.StatusNotFound, "no_such_route", "There is no such route", "nothing is served at "+clip(r.URL.Path), "GET /openapi.json"))
+	})
+	return mux
+}
+
+// allowed is what an Allow says of a path with these methods.
+func allowed(methods []string) string {
+	all := append(slices.Clone(methods), http.MethodOptions)
+	if slices.Contains(methods, http.MethodGet) {
+		all = append(all, http.MethodHead)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// lament writes a problem, and tells the log of those that are the server's own.
+func (s *Server) lament(w http.ResponseWriter, r *http.Request, p *Problem) {
+	if p.cause != nil && r.Context().Err() == nil {
+		s.opt.Log.Warn("failed", "path", r.URL.Path, "request_id", w.Header().Get(requestID), "error", p.cause.Error())
+	}
+	if olderPath(r.URL.Path) {
+		s.olderFail(w, r, p)
+		return
+	}
+	fail(w, r, p)
+}
+
+// answer answers a request of a route.
+func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *Problem {
+	media := rt.media
+	if media == "" {
+		media = jsonMedia
+	}
+	if accept := r.Header.Values("Accept"); !accepts(accept, media) && !(rt.stream && accepts(accept, streamMedia)) && !slices.ContainsFunc(rt.forms, func(form string) bool { return accepts(accept, form) }) {
+		return problem(http.StatusNotAcceptable, "not_acceptable", "There is no such form of it", "this route gives "+media, "Accept: "+media)
+	}
+	if p := badName(rt, r); p != nil {
+		return p
+	}
+	a := &asked{Request: r, route: rt, id: r.PathValue("id")}
+	var err error
+	if a.values, err = decode(r.URL.RawQuery, rt.params, s.opt.Now()); err != nil {
+		return s.problemFor(a, err)
+	}
+	if !safe(r.Method) {
+		if err = s.take(w, a); err != nil {
+			return s.problemFor(a, err)
+		}
+	}
+	switch {
+	case rt.waits && s.elsewhere(w, a): // who works on it knows first
+		return nil
+	case rt.serve != nil:
+		return rt.serve(s, w, a)
+	case rt.act != nil:
+		return s.change(w, a)
+	case !rt.open:
+		select { // readings cost memory, however many clients there are
+		case s.readings <- struct{}{}:
+			defer func() { <-s.readings }()
+		case <-r.Context().Done():
+			return s.problemFor(a, r.Context().Err())
+		}
+	}
+	doc, err := rt.document(s, a)
+	if err == nil {
+		err = respond(w, r, http.StatusOK, doc)
+	}
+	if err != nil {
+		return s.problemFor(a, err)
+	}
+	return nil
+}
+
+// problemFor is what an error means for who asked.
+func (s *Server) problemFor(a *asked, err error) *Problem {
+	p := s.problemOf(a.Context(), err, a.id)
+	if a.id != "" && p.Task == "" {
+		p.Task = a.id
+	}
+	return p
+}
+
+// bytesOf are a document's bytes.
+func bytesOf(doc any) ([]byte, error) {
+	if t, ok := doc.(tagged); ok {
+		doc = t.doc
+	}
+	if body, ok := doc.(raw); ok {
+		return body, nil
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(doc); err != nil {
+		return nil, fmt.Errorf("write the answer: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+// respond writes a document, or that the client has it.
+func respond(w http.ResponseWriter, r *http.Request, status int, doc any) error {
+	body, err := bytesOf(doc)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	tag := tagOf(doc, body)
+	h.Set("ETag", tag)
+	if status == http.StatusOK && matches(r.Header.Values("If-None-Match"), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	h.Set("Content-Type", jsonMedia)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // the client is gone: nobody is left to tell
+	}
+	return nil
+}

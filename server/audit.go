@@ -1,0 +1,40 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/roost-dev/roost/report"
+)
+
+// audit tells the log what was changed, through which door and from where. It never
+// tells what anybody said: of an answer it tells what was decided.
+func (s *Server) audit(a *asked, doc any) {
+	about := []any{"method", a.Method, "route", a.route.path, "task", a.id}
+	words := "changed"
+	switch done := doc.(type) {
+	case report.Answered:
+		words = "answered"
+		about = append(about[:len(about)-1], done.Task, "run", done.Run, "question", done.Question, "decision", decision(done.Approve))
+	case report.Sent:
+		about = append(about, "run", done.Run, "delivered", done.Delivered)
+		if done.Question != "" {
+			words = "answered"
+			about = append(about, "question", done.Question, "decision", "answered")
+		}
+	case report.Run:
+		about = append(about[:len(about)-1], done.Task, "run", done.ID, "state", done.State)
+	}
+	about = append(about, "door", entrance(a.Request), "from", addressOf(a.Request), "request_id", idOf(a.Request))
+	s.opt.Log.Info(words, about...)
+}
+
+// entrance is the door that a request came through.
+func entrance(r *http.Request) string {
+	switch {
+	case isPeer(r):
+		return "socket"
+	case r.Header.Get("Authorization") != "":
+		return "token"
+	}
+	return "browser"
+}

@@ -1,0 +1,96 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const patchMedia = "application/merge-patch+json"
+
+// smallBody is how large a body may be that needs no place among the large ones.
+const smallBody = 64 << 10
+
+// maxBodies is how many large bodies are read at a time.
+const maxBodies = 8
+
+// take reads the body of a request that changes something: whole, within a bound of
+// bytes and of time. Nothing is done before all of it is here.
+func (s *Server) take(w http.ResponseWriter, a *asked) error {
+	if a.ContentLength == 0 {
+		return nil
+	}
+	if a.ContentLength < 0 || a.ContentLength > smallBody {
+		select { // large ones cost memory, however many clients there are
+		case s.bodies <- struct{}{}:
+			defer func() { <-s.bodies }()
+		case <-a.Context().Done():
+			return a.Context().Err()
+		}
+	}
+	ctl := http.NewResponseController(w)
+	_ = ctl.SetReadDeadline(time.Now().Add(s.opt.BodyTimeout))
+	var buf bytes.Buffer
+	n, err := buf.ReadFrom(http.MaxBytesReader(w, a.Body, s.opt.MaxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return tooLarge(s.opt.MaxBody)
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, io.ErrUnexpectedEOF):
+		return problem(http.StatusRequestTimeout, "body_incomplete", "The body did not come", "it ended, or stopped coming, before its end").because(err)
+	case err != nil:
+		return errors.Join(err, context.Canceled) // the client went away
+	}
+	// All was read: the connection may be used again, and a client that goes away is noticed
+	// without a deadline.
+	_ = ctl.SetReadDeadline(time.Time{})
+	w.Header().Del("Connection")
+	if n == 0 {
+		return nil
+	}
+	if err := rightMedia(a); err != nil {
+		return err
+	}
+	a.body = buf.Bytes()
+	if a.route.body == nil { // an empty object is what some clients send for nothing
+		return a.read(&struct{}{})
+	}
+	return nil
+}
+
+func tooLarge(most int64) *Problem {
+	return problem(http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large", "a body may have up to "+strconv.FormatInt(most>>20, 10)+" MiB")
+}
+
+// rightMedia refuses bodies that do not say that they are JSON: a page of another site
+// can send the others without asking first.
+func rightMedia(a *asked) error {
+	given := a.Header.Get("Content-Type")
+	media, params, err := mime.ParseMediaType(given)
+	charset := params["charset"]
+	isJSON := media == jsonMedia || media == patchMedia && a.Method == http.MethodPatch
+	if err != nil || !isJSON || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The body is of no kind that can be read", "it is said to be "+clip(strconv.Quote(given)), "Content-Type: "+jsonMedia)
+	}
+	if enc := a.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
+		return problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The body is of no kind that can be read", "it is packed: "+clip(strconv.Quote(enc)), "leave Content-Encoding out")
+	}
+	return nil
+}
+
+// read decodes the body strictly into what a pointer points to. An empty body stands for
+// an empty object. The error is a *Problem that names all that is wrong, by JSON pointer.
+func (a *asked) read(into any) error {
+	body := a.body
+	if len(body) == 0 {
+		body = []byte("{}")
+	}
+	return strictly(body, into)
+}

@@ -1,0 +1,253 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/journal"
+)
+
+const (
+	keyHeader = "Idempotency-Key"
+	keyMax    = 255
+)
+
+// change answers a request that changes something. Around what the route does are: who
+// works on the task, the idempotency key, and the document that If-Match wants.
+func (s *Server) change(w http.ResponseWriter, a *asked) *Problem {
+	if s.opt.Engine == nil {
+		return readOnly()
+	}
+	key, p := keyOf(a)
+	if p != nil {
+		return p
+	}
+	if s.elsewhere(w, a) {
+		return nil
+	}
+	if key == "" {
+		out, err := s.act(a)
+		if err != nil {
+			return s.refused(w, a, err)
+		}
+		return s.done(w, a, *out)
+	}
+	return s.once(w, a, key)
+}
+
+// keyOf is the request's idempotency key, "" when it has none or needs none.
+func keyOf(a *asked) (string, *Problem) {
+	given := a.Header.Values(keyHeader)
+	if len(given) == 0 || a.Method != http.MethodPost {
+		return "", nil
+	}
+	key := given[0]
+	ok := len(given) == 1 && len(key) >= 1 && len(key) <= keyMax
+	for _, c := range []byte(key) {
+		ok = ok && c > ' ' && c < 0x7f
+	}
+	if !ok {
+		p := problem(http.StatusBadRequest, "bad_header", "The idempotency key cannot be one", "want one "+keyHeader+" of 1 to 255 visible ASCII characters")
+		p.Errors = []Wrong{{keyHeader, p.Detail}}
+		return "", p
+	}
+	return key, nil
+}
+
+// once does what is asked unless it was done under this key, and answers alike.
+func (s *Server) once(w http.ResponseWriter, a *asked, key string) *Problem {
+	a.identity = identityOf(key)
+	one, done, err := s.keyed.begin(a.Context(), key, a.Method+" "+a.URL.Path, fingerprintOf(a))
+	switch {
+	case errors.Is(err, errInFlight):
+		p := problem(http.StatusConflict, "idempotency_in_flight", "It is being done", errInFlight.Error(), "ask again in a second, with the same key")
+		p.Retryable, p.after, p.Task = true, "1", a.id
+		return p
+	case errors.Is(err, errOther):
+		p := problem(http.StatusUnprocessableEntity, "idempotency_mismatch", "The key was used for something else", errOther.Error()+": method, path, query or body differ", "use a new key")
+		p.Errors, p.Task = []Wrong{{keyHeader, errOther.Error()}}, a.id
+		return p
+	case err != nil:
+		return s.problemFor(a, err)
+	case done != nil:
+		w.Header().Set("Idempotent-Replayed", "true")
+		return s.done(w, a, *done)
+	}
+	let := one.leave // of the key, when something goes wrong that nobody foresaw
+	defer func() {
+		if let != nil {
+			s.note(a, let())
+		}
+	}()
+	a.again = one.again
+	out, err := s.act(a)
+	if err != nil {
+		if nothingDone(s.problemFor(a, err)) {
+			let = one.forget
+		}
+		s.note(a, let())
+		let = nil
+		return s.refused(w, a, err)
+	}
+	let = nil
+	if err := one.finish(*out); err != nil {
+		// It is done, and what it is called follows from the key: the repeat finds it.
+		s.note(a, err)
+	}
+	return s.done(w, a, *out)
+}
+
+// nothingDone reports whether a problem says that a request did nothing, so that its key
+// may be used for another one. Behind the server's own failures and a client that went
+// away something may have been done.
+func nothingDone(p *Problem) bool {
+	return p.Status != http.StatusInternalServerError && p.Code != "stopping"
+}
+
+// note tells the log of what a client need not know.
+func (s *Server) note(a *asked, err error) {
+	if err != nil {
+		s.opt.Log.Warn("idempotency key", "path", a.URL.Path, "error", err.Error())
+	}
+}
+
+// act does what is asked, of the document that If-Match wants.
+func (s *Server) act(a *asked) (*outcome, error) {
+	unlock, err := s.guarded(a)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	out, err := a.route.act(s, a)
+	for end := time.Now().Add(tidyWait); err != nil && s.tidying(a, err) && time.Now().Before(end); {
+		select {
+		case <-a.Context().Done():
+			return nil, a.Context().Err()
+		case <-time.After(tidyPause):
+		}
+		out, err = a.route.act(s, a)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.audit(a, out.doc)
+	done := outcome{Status: out.status, Head: map[string]string{}, Follow: out.follow}
+	if done.Status == 0 {
+		done.Status = a.route.success()
+	}
+	for name := range out.head {
+		done.Head[name] = out.head.Get(name)
+	}
+	if out.doc != nil {
+		body, err := bytesOf(out.doc)
+		if err != nil {
+			return nil, err
+		}
+		done.Body = string(body)
+		if tag, ok := out.doc.(tagged); ok {
+			done.Head["ETag"] = tagOf(tag, body)
+		}
+	}
+	return &done, nil
+}
+
+// tidyWait is how long a change waits for a run that has ended, and tidyPause between looks.
+const (
+	tidyWait  = 3 * time.Second
+	tidyPause = 10 * time.Millisecond
+)
+
+// tidying reports whether a task is only held because its run, which has ended, still
+// writes Roo's files: who was told of the end may change the task.
+func (s *Server) tidying(a *asked, err error) bool {
+	p := busyProblem(err)
+	if busy := p != nil && p.Code == "task_busy" || isProblem(err, "task_busy"); !busy || a.id == "" {
+		return false
+	}
+	runs, err := s.opt.Engine.RunsOf(a.Context(), a.id)
+	return err == nil && len(runs) > 0 && runs[0].Ended != 0
+}
+
+// refused is what an error of an act means. A task that another process works on is
+// asked for there, if it took the task only now.
+func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *Problem {
+	var busy *journal.BusyError
+	if errors.As(err, &busy) && s.elsewhere(w, a) {
+		return nil
+	}
+	if s.opt.Guest && (errors.Is(err, engine.ErrClosed) || errors.Is(err, engine.ErrDraining)) {
+		w.Header().Set(hopHeader, notHere) // the process is at its end: whoever passed it on does it
+	}
+	return s.problemFor(a, err)
+}
+
+// done answers with what was done.
+func (s *Server) done(w http.ResponseWriter, a *asked, out outcome) *Problem {
+	// It took its time: writing begins now.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(3 * s.opt.WriteTimeout))
+	h := w.Header()
+	for name, value := range out.Head {
+		h.Set(name, value)
+	}
+	if out.Follow != nil && a.route.older {
+		return s.older(w, a, *out.Follow)
+	}
+	if out.Follow != nil && wantsStream(a.Header.Values("Accept")) {
+		return s.followed(w, a, *out.Follow)
+	}
+	if out.Body == "" {
+		w.WriteHeader(out.Status)
+		return nil
+	}
+	h.Set("Content-Type", jsonMedia)
+	h.Set("Content-Length", strconv.Itoa(len(out.Body)))
+	w.WriteHeader(out.Status)
+	_, _ = w.Write([]byte(out.Body)) // the client is gone: nobody is left to tell
+	return nil
+}
+
+// key is the durable id that follows from the request's idempotency key: a UUID that
+// whoever asks again with it gets again. "" without a key. There is one caller, the owner
+// of the root: every token and every door is his.
+func (a *asked) key() string { return a.identity }
+
+// runFor is the id of a run that this request starts of a task; "" without a key. Like
+// every run's it ends in digits of its task's.
+func (a *asked) runFor(task string) string {
+	if a.identity == "" {
+		return ""
+	}
+	const digits = 8
+	return a.identity[:len(a.identity)-digits] + hash(task)[:digits]
+}
+
+// identityOf makes a UUID of a key; its version is the one for ids of one's own making.
+func identityOf(key string) string {
+	sum := sha256.Sum256([]byte("idempotency key " + key))
+	id, _ := uuid.FromBytes(sum[:16])
+	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80
+	return id.String()
+}
+
+// fingerprintOf tells requests apart that have one key.
+func fingerprintOf(a *asked) string {
+	body := sha256.Sum256(a.body)
+	return hash(a.Method + "\n" + a.URL.EscapedPath() + "\n" + a.URL.RawQuery + "\n" + a.Header.Get("If-Match") + "\n" + hex.EncodeToString(body[:]))
+}
+
+// deedsOf are the keyed requests of a root.
+func deedsOf(root string, now func() time.Time) *deeds {
+	return &deeds{dir: filepath.Join(root, "server", "idempotency"), now: now}
+}
+
+// keep is a context for what must not stop when a client goes away in the middle.
+func keep(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }

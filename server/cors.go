@@ -1,0 +1,53 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Pages of other origins may ask only where the server was told their names. They come
+// with the token, as programs do; the cookie does not count from there, so that naming an
+// origin does not let its pages act for everybody who has logged in.
+
+const (
+	corsMethods = "GET, HEAD, POST, PATCH, DELETE"
+	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer, X-Request-Id"
+	corsTold    = "ETag, Location, Retry-After, Roost-Task-Id, Roost-Run-Id, Idempotent-Replayed, X-Request-Id"
+)
+
+// page reports whether a request comes from a page of an origin that was named.
+func (s *Server) page(r *http.Request) bool {
+	return slices.Contains(s.opt.Origins, r.Header.Get("Origin")) // "" is never named
+}
+
+// cors tells a named origin's browser what its page may do, and answers when that was
+// all that it asked.
+func (s *Server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
+	if !s.page(r) || !s.known(r.Host) {
+		return false
+	}
+	h := w.Header()
+	h.Add("Vary", "Origin")
+	h.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		h.Set("Access-Control-Expose-Headers", corsTold)
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", corsMethods)
+	h.Set("Access-Control-Allow-Headers", corsHeaders)
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// ValidOrigin reports whether a text is an origin as browsers send it: a scheme, a host
+// and a port that is not the usual one. No pattern is one.
+func ValidOrigin(text string) bool {
+	scheme, host, ok := strings.Cut(text, "://")
+	if !ok || scheme != "http" && scheme != "https" || host == "" || strings.ToLower(text) != text {
+		return false
+	}
+	return !strings.ContainsAny(host, "/*?#@ \t,") && !(scheme == "http" && strings.HasSuffix(host, ":80")) && !(scheme == "https" && strings.HasSuffix(host, ":443"))
+}

@@ -1,0 +1,98 @@
+package server
+
+import (
+	"net/http"
+	"os"
+	"sync/atomic"
+
+	"github.com/roost-dev/roost/report"
+)
+
+// Recovery says how far the taking up of what an earlier process left is.
+type Recovery struct{ state atomic.Pointer[string] }
+
+// Set says so: going_on, done, failed.
+func (r *Recovery) Set(state string) { r.state.Store(&state) }
+
+func (r *Recovery) String() string {
+	if r != nil {
+		if state := r.state.Load(); state != nil {
+			return *state
+		}
+	}
+	return "none"
+}
+
+// serverRoutes are those about the server itself.
+func serverRoutes() []route {
+	return []route{
+		{path: "/metrics", summary: "What is counted, as Prometheus reads it", media: "text/plain", serve: (*Server).metrics},
+		{path: "/v1/server", summary: "What the server is and does", answer: report.Server{}, document: (*Server).server},
+		{method: http.MethodPost, path: "/v1/server/drain", summary: "Start no more runs; those that work go on, queued ones stay queued", answer: report.Server{}, act: (*Server).drain},
+		{method: http.MethodDelete, path: "/v1/server/drain", summary: "Start runs again, the queued ones first", answer: report.Server{}, act: (*Server).admit},
+		{method: http.MethodPost, path: "/v1/server/stop", summary: "End the server once its runs are finished, or its time for that is over: what is not is interrupted and saved",
+			answer: report.Server{}, status: http.StatusAccepted, body: report.Stop{}, act: (*Server).quit},
+	}
+}
+
+func (s *Server) server(*asked) (any, error) { return s.state(), nil }
+
+func (s *Server) state() report.Server {
+	out := report.Server{
+		PID: os.Getpid(), StartedAt: report.Stamp(s.begun.UnixMilli()), URL: s.opt.URL, Version: s.opt.Version.Version,
+		Draining: s.drained(), Stopping: s.leaving.Load() || s.stopping.Load(), Recovery: s.opt.Recovery.String(), Streams: s.streams.open(),
+		Limits: s.opt.Limits,
+	}
+	out.Limits.MaxStreams, out.Limits.MaxBody = s.opt.MaxStreams, s.opt.MaxBody
+	if s.opt.Engine != nil {
+		out.Runs.Running, out.Runs.Waiting, out.Runs.Queued = s.opt.Engine.Load()
+	}
+	return out
+}
+
+func (s *Server) drained() bool { return s.opt.Engine != nil && s.opt.Engine.Draining() }
+
+func (s *Server) drain(*asked) (*reply, error) {
+	s.opt.Engine.Refuse()
+	s.opt.Log.Info("draining")
+	return &reply{doc: s.state()}, nil
+}
+
+func (s *Server) admit(*asked) (*reply, error) {
+	if s.leaving.Load() {
+		return nil, problem(http.StatusConflict, "stopping", "The server is stopping", "it was asked to end and starts nothing more")
+	}
+	s.opt.Engine.Admit()
+	s.opt.Log.Info("not draining any more")
+	return &reply{doc: s.state()}, nil
+}
+
+// quit asks the program to end the server. It answers before that begins.
+func (s *Server) quit(a *asked) (*reply, error) {
+	var how report.Stop
+	if err := a.read(&how); err != nil {
+		return nil, err
+	}
+	if s.opt.Stop == nil {
+		return nil, problem(http.StatusConflict, "not_a_server", "That process is no server", "it runs a task in a terminal, and ends with it", "POST /v1/tasks/{id}/cancel")
+	}
+	s.Leave()
+	s.opt.Stop(how.Now)
+	return &reply{doc: s.state()}, nil
+}
+
+// Leave says that the server means to end: /readyz tells it, and runs are refused. What
+// is asked is answered until Serve ends.
+func (s *Server) Leave() {
+	s.leaving.Store(true)
+	if s.opt.Engine != nil {
+		s.opt.Engine.Refuse()
+	}
+}
+
+// open counts the streams that are followed.
+func (s *streams) open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}

@@ -1,0 +1,106 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// What a request did whose answer a kill kept from its client is read off the log: the
+// same request, sent again, is answered with it and does nothing.
+
+// eventsOf are the events of commits, in order.
+func eventsOf(commits []journal.Commit) (out []task.Event) {
+	for _, c := range commits {
+		for _, raw := range c.Events {
+			if e, err := task.Decode(raw); err == nil {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// restoredBy is the restore that commits hold; nil when they hold none that was done.
+func restoredBy(id string, commits []journal.Commit) *engine.RestoreResult {
+	r := noRestore(id)
+	for _, e := range eventsOf(commits) {
+		switch e := e.(type) {
+		case task.RestoreBegun:
+			r.To.Number, r.Safety = e.To, e.Safety
+			for _, f := range e.Files {
+				r.Files = append(r.Files, engine.RestoreItem{Path: f.Path, Change: changeOf(f), How: f.How, Size: f.To.Size})
+				r.Bytes += f.To.Size
+			}
+			for _, path := range e.Kept {
+				r.Conflicts = append(r.Conflicts, engine.RestoreItem{Path: path})
+			}
+		case task.RestoreEnded:
+			if r.Outcome = e.Outcome; e.Left != nil {
+				r.Left = e.Left
+			}
+		}
+	}
+	if r.Outcome != task.RestoreDone {
+		return nil // it was rolled back: nothing was done
+	}
+	return r
+}
+
+// noRestore is a restore that found nothing to do.
+func noRestore(id string) *engine.RestoreResult {
+	return &engine.RestoreResult{ID: id, Files: []engine.RestoreItem{}, Conflicts: []engine.RestoreItem{}, Lost: []engine.RestoreItem{}, Left: []string{}, Outcome: "nothing"}
+}
+
+func changeOf(f task.RestoreFile) string {
+	switch {
+	case f.From.Kind == task.KindGone:
+		return "added"
+	case f.To.Kind == task.KindGone:
+		return "deleted"
+	}
+	return "changed"
+}
+
+// condensedBy is the summary that commits made.
+func condensedBy(id string, commits []journal.Commit) (report.Condensed, bool) {
+	for _, e := range eventsOf(commits) {
+		if c, ok := e.(task.HistoryCondensed); ok {
+			return report.Condensed{Task: id, Condense: c.Condense, Messages: c.Messages, Before: c.Before, After: c.After}, true
+		}
+	}
+	return report.Condensed{}, false
+}
+
+// undoneBy says which deed commits took back, or did again.
+func (s *Server) undoneBy(ctx context.Context, id string, o store.UndoOptions, commits []journal.Commit) (report.Undone, bool, error) {
+	var seq uint64
+	for _, c := range commits {
+		for _, raw := range c.Events {
+			var e struct{ Undoes, Redoes uint64 }
+			if json.Unmarshal(raw, &e) == nil {
+				seq = max(seq, e.Undoes, e.Redoes)
+			}
+		}
+	}
+	if seq == 0 {
+		return report.Undone{}, false, nil
+	}
+	now, err := s.opt.Store.Deeds(ctx, id)
+	if err != nil {
+		return report.Undone{}, false, err
+	}
+	deed := store.Deed{ID: fmt.Sprintf("journal-%d", seq)}
+	for _, d := range append(append([]store.Deed{}, now.Redo...), now.Undo...) {
+		if d.ID == deed.ID {
+			deed = d
+		}
+	}
+	return report.UndoneOf(deed, now, restoredBy(now.Task.ID, commits), o), true, nil
+}

@@ -1,0 +1,318 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/checkpoint"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// editRoutes are those that move a task's histories and files, and take it back.
+func editRoutes() []route {
+	const id = "/v1/tasks/{id}"
+	post := http.MethodPost
+	return []route{
+		{method: post, path: id + "/rewinds", summary: "Take both histories back to a message, edit a message, or take one out", body: report.NewRewind{}, answer: report.Rewound{}, act: (*Server).rewind},
+		{path: id + "/undo", summary: "What can be taken back of a task, and done again, the newest first", answer: store.Deeds{}, document: (*Server).deeds},
+		{method: post, path: id + "/undo", summary: "Take back what was last done to a task", body: report.NewUndo{}, answer: report.Undone{}, act: func(s *Server, a *asked) (*reply, error) { return s.undo(a, false) }},
+		{method: post, path: id + "/redo", summary: "Do again what was taken back last", body: report.NewUndo{}, answer: report.Undone{}, act: func(s *Server, a *asked) (*reply, error) { return s.undo(a, true) }},
+		{method: post, path: id + "/forks", summary: "Make a new task with the history of this one; a dry run answers 200", body: report.NewFork{}, answer: store.ForkResult{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).fork},
+		{method: post, path: id + "/condense", summary: "Have older history summarised", body: report.NewCondense{}, answer: report.Condensed{}, act: (*Server).condense},
+		{path: id + "/branches", summary: "The branches of a task: what its histories were before they were moved", answer: store.Branches{}, document: (*Server).branches},
+		{path: id + "/checkpoints", summary: "The states of files that the task changed, the oldest first", answer: engine.CheckpointList{}, document: (*Server).checkpoints},
+		{method: post, path: id + "/checkpoints", summary: "Save a checkpoint of the files as they are now; 200 when nothing differs from the newest one", answer: report.SavedCheckpoint{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).saveCheckpoint},
+		{path: id + "/checkpoints/{c}/diff", summary: "What differs between a checkpoint and another one, or now", answer: engine.CheckpointDiff{}, document: (*Server).diff, params: []param{
+			{name: "to", kind: "text", doc: "another checkpoint, or now (the default)"},
+			{name: "path", kind: "text", doc: "only this file or folder; several stand on lines of their own"},
+			{name: "stat", kind: "flag", doc: "without the differences by lines"},
+		}},
+		{method: post, path: id + "/checkpoints/{c}/restore", summary: "Put the files that the task changed back as they were at a checkpoint", body: report.NewRestore{}, answer: engine.RestoreResult{}, act: (*Server).restore},
+	}
+}
+
+// newest is how a path names the checkpoint that stands before the newest change.
+const newest = "newest"
+
+func given(c string) string {
+	if c == newest {
+		return ""
+	}
+	return c
+}
+
+// lasting is the context of a change: a client that goes away does not stop it half
+// done, and what it commits carries the name of its request.
+func (a *asked) lasting() context.Context {
+	return store.Acting(context.WithoutCancel(a.Context()), a.key())
+}
+
+// idle finds a task that nobody works on.
+func (s *Server) idle(a *asked) (store.Ref, error) {
+	ref, err := s.opt.Store.Find(a.Context(), a.id)
+	if err != nil {
+		return ref, err
+	}
+	here := ref
+	if fork, ok := s.opt.Store.Continued(ref); ok {
+		here = fork
+	}
+	for _, run := range s.opt.Engine.Runs() {
+		if run.TaskID == here.ID && here.Own || run.TaskID == ref.ID {
+			p := problem(http.StatusConflict, "task_busy", "A run works on the task", "run "+run.ID+" works on it: its histories and files stand still for nobody else", "POST /v1/tasks/"+ref.ID+"/cancel")
+			p.Task, p.Retryable = ref.ID, true
+			return ref, p
+		}
+	}
+	return ref, nil
+}
+
+// before are the commits of an earlier attempt of this very request, the newest restore
+// that it left half done finished.
+func (s *Server) before(ctx context.Context, a *asked, ref store.Ref) ([]journal.Commit, error) {
+	if !a.again || a.key() == "" {
+		return nil, nil
+	}
+	if _, err := s.opt.Engine.Finish(ctx, a.id); err != nil {
+		return nil, err
+	}
+	return s.opt.Store.CommitsBy(ctx, ref, a.key(), s.opt.Now().Add(-2*keptFor).UnixMilli())
+}
+
+// written writes Roo's files behind what is durable already: that they are late is no
+// failure of what was asked.
+func (s *Server) written(ctx context.Context, a *asked, finish func(context.Context) error) {
+	if finish == nil {
+		return
+	}
+	if err := finish(context.WithoutCancel(ctx)); err != nil {
+		s.opt.Log.Warn("the task's files are not written yet", "path", a.URL.Path, "error", err.Error())
+	}
+}
+
+func conflictRule(text string) (checkpoint.Rule, error) {
+	if !slices.Contains([]string{"", "keep", "merge", "overwrite"}, text) {
+		return "", invalid(Wrong{"/on_conflict", "want keep, merge or overwrite"})
+	}
+	return checkpoint.Rule(text), nil
+}
+
+// folder checks a folder of this machine that a body names.
+func folder(at, path string) error {
+	if path != "" && !filepath.IsAbs(path) {
+		return invalid(Wrong{at, "want an absolute folder of the server's machine"})
+	}
+	return nil
+}
+
+func (s *Server) rewind(a *asked) (*reply, error) {
+	var body report.NewRewind
+	if err := a.read(&body); err != nil {
+		return nil, err
+	}
+	var wrong []Wrong
+	edit := strings.TrimSpace(body.Edit) != ""
+	switch {
+	case body.Edit != "" && !edit:
+		wrong = append(wrong, Wrong{"/edit", "there are no words in it"})
+	case edit && body.To == "":
+		wrong = append(wrong, Wrong{"/edit", "name the message in to whose place the words take"})
+	case edit && body.KeepTarget:
+		wrong = append(wrong, Wrong{"/edit", "words take a message's place, or it is kept"})
+	}
+	if body.Delete && (body.To == "" || edit || body.KeepTarget || body.Files) {
+		wrong = append(wrong, Wrong{"/delete", "it takes the message out that to names, and goes with no other change"})
+	}
+	if body.OnConflict != "" && !body.Files {
+		wrong = append(wrong, Wrong{"/on_conflict", "it says how files are put back, and goes with files"})
+	}
+	rule, err := conflictRule(body.OnConflict)
+	if err != nil {
+		return nil, err
+	}
+	if len(wrong) > 0 {
+		return nil, invalid(wrong...)
+	}
+	o := store.RewindOptions{To: body.To, Keep: body.KeepTarget, Edit: body.Edit, Remove: body.Delete, DryRun: body.DryRun}
+	if o.To == "" {
+		o.To = "~1"
+	}
+	ref, err := s.idle(a)
+	if err != nil {
+		return nil, err
+	}
+	ctx := a.lasting()
+	if !o.DryRun {
+		done, err := s.before(ctx, a, ref)
+		if err != nil {
+			return nil, err
+		}
+		if r, was, err := s.opt.Store.RewoundBy(ctx, ref, o, done); err != nil || was {
+			files := restoredBy(ref.ID, done)
+			if files == nil && body.Files {
+				files = noRestore(ref.ID)
+			}
+			return &reply{doc: report.Rewound{Rewind: r, Restore: files}}, err
+		}
+	}
+	if body.Files {
+		r, files, finish, err := s.opt.Engine.RewindFiles(ctx, a.id, o, engine.RestoreOptions{OnConflict: rule, DryRun: o.DryRun})
+		if err != nil {
+			return nil, err
+		}
+		s.written(ctx, a, finish)
+		return &reply{doc: report.Rewound{Rewind: r, Restore: &files}}, nil
+	}
+	if !o.DryRun { // nothing else is done to a task whose files are being put back
+		if _, err := s.opt.Engine.Finish(ctx, a.id); err != nil {
+			return nil, err
+		}
+	}
+	r, finish, err := s.opt.Store.Rewind(ctx, ref, o)
+	if err != nil {
+		return nil, err
+	}
+	s.written(ctx, a, finish)
+	return &reply{doc: report.Rewound{Rewind: r}}, nil
+}
+
+func (s *Server) deeds(a *asked) (any, error) { return s.opt.Store.Deeds(a.Context(), a.id) }
+
+func (s *Server) undo(a *asked, redo bool) (*reply, error) {
+	var body report.NewUndo
+	if err := a.read(&body); err != nil {
+		return nil, err
+	}
+	o := store.UndoOptions{Redo: redo, Only: body.Expect, DryRun: body.DryRun}
+	ctx := a.lasting()
+	ref, err := s.idle(a)
+	if errors.Is(err, store.ErrNotFound) { // a deleted task is found by what undo knows
+		ref, err = store.Ref{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if ref.ID != "" && !o.DryRun {
+		done, err := s.before(ctx, a, ref)
+		if err != nil {
+			return nil, err
+		}
+		if doc, was, err := s.undoneBy(ctx, a.id, o, done); err != nil || was {
+			return &reply{doc: doc}, err
+		}
+	}
+	deed, now, files, err := s.opt.Engine.Undo(ctx, a.id, o)
+	if err != nil {
+		return nil, undoProblem(err, o, now)
+	}
+	if files != nil && deed.Kind == task.RestoreDeed && files.Outcome == "nothing" && len(files.Conflicts) > 0 {
+		return nil, conflicts(files.ID, files.Conflicts)
+	}
+	return &reply{doc: report.UndoneOf(deed, now, files, o)}, nil
+}
+
+func (s *Server) fork(a *asked) (*reply, error) {
+	var body report.NewFork
+	if err := a.read(&body); err != nil {
+		return nil, err
+	}
+	if err := folder("/workspace", body.Workspace); err != nil {
+		return nil, err
+	}
+	ref, err := s.opt.Store.Find(a.Context(), a.id)
+	if err != nil {
+		return nil, err
+	}
+	made := func(f store.ForkResult) *reply {
+		out := &reply{doc: f, head: http.Header{}}
+		if f.DryRun {
+			out.status = http.StatusOK
+			return out
+		}
+		out.head.Set("Location", "/v1/tasks/"+f.ID)
+		out.head.Set("Roost-Task-Id", f.ID)
+		return out
+	}
+	ctx := a.lasting()
+	if !body.DryRun && a.again && a.key() != "" {
+		if f, err := s.opt.Store.ForkOf(ctx, a.key()); err == nil {
+			return made(f), nil
+		}
+	}
+	o := store.ForkOptions{ID: a.key(), At: body.At, Branch: body.Branch, Title: body.Title, Origin: "api", DryRun: body.DryRun, Settings: func(t *task.Settings) {
+		if body.Provider != "" && body.Provider != t.Provider {
+			// Another provider's model, address and key mean nothing here.
+			t.Model, t.BaseURL, t.Account = "", "", ""
+		}
+		for to, given := range map[*string]string{
+			&t.Workspace: body.Workspace, &t.Mode: body.Mode, &t.Provider: body.Provider, &t.Model: body.Model, &t.BaseURL: body.BaseURL,
+		} {
+			if given != "" {
+				*to = given
+			}
+		}
+	}}
+	f, finish, err := s.opt.Engine.Fork(ctx, ref, o)
+	if err != nil {
+		return nil, err
+	}
+	s.written(ctx, a, finish)
+	return made(f), nil
+}
+
+func (s *Server) condense(a *asked) (*reply, error) {
+	var body report.NewCondense
+	if err := a.read(&body); err != nil {
+		return nil, err
+	}
+	if err := folder("/workspace", body.Workspace); err != nil {
+		return nil, err
+	}
+	ref, err := s.idle(a)
+	if err != nil {
+		return nil, err
+	}
+	req := engine.Request{Task: a.id, Workspace: body.Workspace, Provider: body.Provider, Model: body.Model, BaseURL: body.BaseURL, Profile: body.Profile, Origin: "api"}
+	if body.DryRun {
+		id, c, err := s.opt.Engine.CondensePlan(a.Context(), req)
+		return &reply{doc: report.CondensedOf(id, c, true)}, err
+	}
+	// A model is asked, which may take minutes: that does not outlive the server.
+	ctx, stop := context.WithCancel(a.lasting())
+	defer stop()
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		select {
+		case <-s.stop:
+			stop()
+		case <-over:
+		}
+	}()
+	done, err := s.before(ctx, a, ref)
+	if err != nil {
+		return nil, err
+	}
+	if doc, was := condensedBy(ref.ID, done); was {
+		return &reply{doc: doc}, nil
+	}
+	id, c, err := s.opt.Engine.Condense(ctx, req, body.Keep, func(text string) {
+		s.opt.Log.Debug("condense", "task_id", ref.ID, "notice", text)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &reply{doc: report.CondensedOf(id, c, false)}, nil
+}
+
+func (s *Server) branches(a *asked) (any, error) {
+	return s.read(a, func(v *store.View) (any, error) { return v.Branches(), nil })
+}

@@ -1,0 +1,136 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/roost-dev/roost/checkpoint"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// editProblem says why histories or files could not be moved; nil for other errors.
+func editProblem(err error, id string) *Problem {
+	var (
+		row    *store.RefError
+		branch *store.BranchError
+		state  *engine.CheckpointError
+		moved  *engine.StoreMovedError
+		back   *engine.RolledBackError
+		half   *engine.HalfwayError
+	)
+	at := "/v1/tasks/" + id
+	conflict := func(code, title string, suggestions ...string) *Problem {
+		return problem(http.StatusConflict, code, title, err.Error(), suggestions...)
+	}
+	switch {
+	case errors.As(err, &row):
+		p := problem(http.StatusNotFound, "message_not_found", "There is no such message", err.Error())
+		if row.Malformed || row.Ambiguous {
+			p.Status, p.Code, p.Title = http.StatusUnprocessableEntity, "bad_reference", "That does not name one message"
+		}
+		for _, c := range row.Candidates {
+			p.Suggestions = append(p.Suggestions, rowName(c))
+		}
+		return p
+	case errors.As(err, &branch):
+		return problem(http.StatusNotFound, "branch_not_found", "There is no such branch", err.Error(), append(branch.Candidates, "GET "+at+"/branches")...)
+	case errors.Is(err, task.ErrNothingToCut):
+		return problem(http.StatusNotFound, "nothing_to_rewind", "There is nothing to take back", err.Error(), "GET "+at+"/messages")
+	case errors.Is(err, task.ErrFirstMessage), errors.Is(err, task.ErrShared):
+		return conflict("not_alone", "That message cannot go alone", "POST "+at+`/rewinds {"to":"MESSAGE"}`)
+	case errors.Is(err, engine.ErrTooShort):
+		return problem(http.StatusConflict, "too_short", "There is nothing to summarise", "there is too little before the newest messages")
+	case errors.As(err, &state):
+		p := problem(http.StatusNotFound, "checkpoint_not_found", "There is no such checkpoint", err.Error(), "GET "+at+"/checkpoints")
+		for _, c := range state.Candidates {
+			p.Suggestions = append(p.Suggestions, c.Name()+"  "+c.Reason+"  "+c.Title)
+		}
+		return p
+	case errors.Is(err, engine.ErrNoCheckpoints):
+		return problem(http.StatusNotFound, "no_checkpoints", "The task has no checkpoints", "nothing that it did changed a file")
+	case errors.As(err, &moved):
+		return conflict("workspace_moved", "The task's files lay elsewhere then", `name the folder: {"workspace":"DIR"}`)
+	case errors.Is(err, checkpoint.ErrRefused):
+		return conflict("workspace_refused", "That folder's files are not put back", "GET "+at+"/checkpoints")
+	case errors.As(err, &back):
+		return problem(http.StatusInternalServerError, "rolled_back", "It failed, and everything is as it was", back.Error(), "GET "+at+"/checkpoints").because(err)
+	case errors.As(err, &half):
+		p := problem(http.StatusInternalServerError, "restoring", "It failed halfway", half.Error(), "the same request again, when what is in its way is gone").because(err)
+		p.Retryable = true
+		return p
+	}
+	return nil
+}
+
+// rowName names a message for people.
+func rowName(r store.Row) string {
+	text := fmt.Sprintf("#%d %s", r.Number, strings.TrimPrefix(strings.TrimPrefix(r.Kind, "say:"), "ask:"))
+	if r.Text != "" {
+		text += ` "` + r.Text + `"`
+	}
+	return text
+}
+
+// undoProblem says why nothing was taken back, or done again.
+func undoProblem(err error, o store.UndoOptions, d store.Deeds) error {
+	id := d.Name
+	if id == "" {
+		id = d.Task.ID
+	}
+	if p := undoErrors(err, o, id); p != nil {
+		p.Task = d.Task.ID
+		return p
+	}
+	return err
+}
+
+func undoErrors(err error, o store.UndoOptions, id string) *Problem {
+	var (
+		other *store.DeedError
+		went  *store.WentOnError
+		since *engine.ChangedSinceError
+	)
+	at := "/v1/tasks/" + id
+	p := problem(http.StatusConflict, "", "", err.Error())
+	switch {
+	case errors.As(err, &went):
+		p.Code, p.Title = "went_on", "The task went on since"
+		p.Suggestions = []string{"POST " + at + `/forks {"branch":"` + went.Branch + `"}`, "GET " + at + "/branches"}
+	case errors.As(err, &since):
+		p.Code, p.Title = "changed_since", "The task changed a file again since"
+		p.Suggestions = []string{fmt.Sprintf(`POST %s/checkpoints/c%d/restore {"dry_run":true}`, at, since.Safety)}
+	case errors.Is(err, store.ErrNothing):
+		p.Status, p.Code, p.Title, p.Detail = http.StatusNotFound, "nothing_to_undo", "There is nothing to take back", "nothing that was done to it can be taken back"
+		if o.Redo {
+			p.Code, p.Title, p.Detail = "nothing_to_redo", "There is nothing to do again", "nothing was taken back since the last thing that was done to it"
+		}
+	case errors.As(err, &other):
+		p.Code, p.Title, p.Retryable = "changed_meanwhile", "Something else was done to it meanwhile", true
+		p.Detail, p.Suggestions = "nothing was changed: "+other.Error(), []string{"GET " + at + "/undo"}
+	case errors.Is(err, store.ErrTaken):
+		p.Code, p.Title, p.Detail = "task_exists", "Another task stands where it was", "another task of that id stands where it was; both stay as they are"
+	default:
+		return nil
+	}
+	return p
+}
+
+// conflicts is a restore that has nothing to do but what would take somebody else's
+// changes away.
+func conflicts(id string, items []engine.RestoreItem) *Problem {
+	var names []string
+	for _, i := range items[:min(len(items), 5)] {
+		names = append(names, i.Path)
+	}
+	if n := len(items) - len(names); n > 0 {
+		names = append(names, fmt.Sprintf("%d more", n))
+	}
+	p := problem(http.StatusConflict, "checkpoint_conflict", "Somebody else changed the files since",
+		strings.Join(names, ", ")+": somebody else changed it since, so that it was kept", `{"on_conflict":"merge"}`, `{"on_conflict":"overwrite"}`)
+	p.Task = id
+	return p
+}

@@ -1,0 +1,256 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/store"
+)
+
+// A task may be worked on by another process of this user: roost run in a terminal, or
+// another server. Its lock file names that process's socket (see Socket), and what
+// concerns the task is passed on there, so that whoever asks need not know who works on
+// what. What a task's journal holds is read here.
+
+const (
+	// hopHeader counts how often a request was passed on: tasks change hands, and two
+	// processes must not send a request back and forth for ever.
+	hopHeader = "Roost-Hop"
+	notHere   = "not-here" // in an answer: nothing was done, because the task is not held any more
+
+	mostHops = 2
+	dialTime = 2 * time.Second
+)
+
+// notReached says why a process that holds a task cannot be asked.
+type notReached struct{ why string }
+
+func (e *notReached) Error() string { return "reach the process that works on the task: " + e.why }
+
+var errNotHere = errors.New("the process does not hold the task any more")
+
+// DialPeer connects to the process of this user that listens at an address out of a lock
+// file. Anybody who can write a lock file can name any socket: only one that a Socket
+// would have made is connected to, in a folder and with a mode that keep others out, and
+// only if this user listens there.
+func DialPeer(ctx context.Context, address string) (net.Conn, error) {
+	path, ok := strings.CutPrefix(address, "unix:")
+	if !ok || !filepath.IsAbs(path) || filepath.Clean(path) != path {
+		return nil, &notReached{fmt.Sprintf("%q is no socket's address", address)}
+	}
+	dir, name := filepath.Split(path)
+	dir = filepath.Clean(dir)
+	if _, ok := socketName(name); !ok || !strings.HasSuffix(name, socketEnd) || !socketFolder(filepath.Base(dir)) {
+		return nil, &notReached{path + " is no socket of roost's"}
+	}
+	if err := safeFolder(dir); err != nil {
+		return nil, &notReached{err.Error()}
+	}
+	if err := safeSocket(path); err != nil {
+		return nil, &notReached{err.Error()}
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, &notReached{err.Error()}
+	}
+	if uid, told, err := peerUser(conn.(*net.UnixConn)); err != nil || told && uid != os.Geteuid() {
+		return nil, errors.Join(&notReached{"another user listens at " + path}, conn.Close())
+	}
+	return conn, nil
+}
+
+// socketFolder reports whether a folder is named as those are in which sockets lie. In
+// another user namespace this user may have another number.
+func socketFolder(name string) bool {
+	if name == "roost" {
+		return true
+	}
+	user, ok := strings.CutPrefix(name, "roost-")
+	return ok && user != "" && strings.Trim(user, "0123456789") == ""
+}
+
+// subject is the task that a request would change, as far as it can be found.
+func (s *Server) subject(a *asked) (store.Ref, bool) {
+	ctx, id := a.Context(), a.id
+	if rid := a.PathValue("rid"); rid != "" && s.opt.Engine != nil {
+		run, err := s.opt.Engine.RunByID(ctx, rid)
+		return run.Ref, err == nil
+	}
+	if qid := a.PathValue("qid"); qid != "" {
+		if dot := strings.LastIndexByte(qid, '.'); dot > 0 {
+			id = qid[:dot]
+		}
+	}
+	if id == "" || !validRef(id) {
+		return store.Ref{}, false
+	}
+	ref, err := s.opt.Store.Find(ctx, id)
+	if err != nil {
+		return ref, false
+	}
+	if fork, ok := s.opt.Store.Continued(ref); ok {
+		ref = fork
+	}
+	return ref, true
+}
+
+// holder is the address of another process that works on a task, "" when none does, or
+// none that can be asked.
+func (s *Server) holder(a *asked, ref store.Ref) string {
+	if hops(a.Request) >= mostHops {
+		return ""
+	}
+	if held, alive := s.opt.Store.Holder(ref); alive && held.Address != s.opt.Store.Address() {
+		return held.Address
+	}
+	return ""
+}
+
+func hops(r *http.Request) int {
+	n, err := strconv.Atoi(r.Header.Get(hopHeader))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// elsewhere passes a request that changes something, or asks how a run stands just now, on
+// to the process that works on its task, and reports whether it was answered. If that
+// process cannot be reached, whoever wants the task here is told who has it.
+func (s *Server) elsewhere(w http.ResponseWriter, a *asked) bool {
+	ref, ok := s.subject(a)
+	if s.opt.Guest && !safe(a.Method) {
+		return s.notHere(w, a, ref, ok)
+	}
+	if !ok {
+		return false
+	}
+	address := s.holder(a, ref)
+	if address == "" {
+		return false
+	}
+	conn, err := DialPeer(a.Context(), address)
+	if err != nil {
+		s.opt.Log.Debug("not passed on", "path", a.URL.Path, "request_id", w.Header().Get(requestID), "error", err.Error())
+		return false
+	}
+	return s.passOn(w, a, conn)
+}
+
+// notHere refuses what a process that lives as long as its own tasks must not begin: it
+// would end with it. Whoever passed it on does it then.
+func (s *Server) notHere(w http.ResponseWriter, a *asked, ref store.Ref, found bool) bool {
+	if found {
+		if held, alive := s.opt.Store.Holder(ref); alive && held.Address == s.opt.Store.Address() {
+			return false
+		}
+	}
+	w.Header().Set(hopHeader, notHere)
+	p := problem(http.StatusConflict, "not_here", "This process does not work on that", "it answers for the task that it works on, as long as it does; roost serve answers for all", "roost serve")
+	p.Retryable, p.Task = true, a.id
+	fail(w, a.Request, p)
+	return true
+}
+
+// passOn gives a request to the process at the other end of a connection, and its answer
+// to who asked. It reports whether there was one: a process that has let go of the task
+// meanwhile says so, and has done nothing.
+func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn) (answered bool) {
+	answered = true
+	ctx, cancel := context.WithCancel(a.Context())
+	defer cancel()
+	ended := make(chan struct{})
+	defer func() { cancel(); <-ended }()
+	go func() {
+		defer close(ended)
+		select {
+		case <-s.stop: // a stream has no end of its own
+		case <-ctx.Done():
+		}
+		cancel()
+	}()
+	used := make(chan net.Conn, 1)
+	used <- conn
+	one := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
+		select {
+		case c := <-used:
+			return c, nil
+		default: // nothing is sent twice
+			return nil, &notReached{"the connection broke"}
+		}
+	}}
+	defer one.CloseIdleConnections()
+	defer func() { _ = conn.Close() }() // closed already where it was used
+	done := w.Header()
+	proxy := httputil.ReverseProxy{
+		Transport: one, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", "localhost", "localhost"
+			h := r.Out.Header
+			// What proves who asked is for this server only; the peer sees whose process asks.
+			for _, name := range []string{"Authorization", "Cookie", "Origin", "Referer"} {
+				h.Del(name)
+			}
+			for name := range h {
+				if strings.HasPrefix(name, "Sec-") {
+					h.Del(name)
+				}
+			}
+			h.Set(hopHeader, strconv.Itoa(hops(a.Request)+1))
+			h.Set(requestID, done.Get(requestID))
+			r.Out.Body, r.Out.ContentLength = http.NoBody, 0
+			if len(a.body) > 0 {
+				r.Out.Body, r.Out.ContentLength = io.NopCloser(bytes.NewReader(a.body)), int64(len(a.body))
+			}
+		},
+		ModifyResponse: func(r *http.Response) error {
+			if r.Header.Get(hopHeader) == notHere {
+				return errNotHere
+			}
+			for name := range done { // the guard has said it already
+				r.Header.Del(name)
+			}
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if errors.Is(err, errNotHere) {
+				answered = false
+				return
+			}
+			p := problem(http.StatusServiceUnavailable, "holder_gone", "The process that works on the task went away", "whether it did what was asked is not known; asked again with the same Idempotency-Key it is done once").because(err)
+			p.Retryable, p.after, p.Task = true, "1", a.id
+			s.lament(w, r, p)
+		},
+	}
+	proxy.ServeHTTP(&relayed{w, http.NewResponseController(w), s.opt.WriteTimeout}, a.WithContext(ctx))
+	return answered
+}
+
+// relayed gives each write its own time, as streams want it.
+type relayed struct {
+	http.ResponseWriter
+	ctl   *http.ResponseController
+	limit time.Duration
+}
+
+func (p *relayed) Write(b []byte) (int, error) {
+	_ = p.ctl.SetWriteDeadline(time.Now().Add(p.limit)) // a recorder in tests has none
+	return p.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (p *relayed) Unwrap() http.ResponseWriter { return p.ResponseWriter }

@@ -1,0 +1,328 @@
+//go:build unix
+
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// terminal is another process of the same user that works on a task: as far as locks and
+// sockets go it is one, although it lives in this test's.
+type terminal struct {
+	g      *ground
+	store  *store.Store
+	engine *engine.Engine
+	socket *Socket
+}
+
+func (g *ground) terminal() *terminal {
+	g.Helper()
+	s := must[*store.Store](g)(store.Open(store.Options{Root: g.store.Root(), Cache: filepath.Join(g.dir, "cache")}))
+	e := engine.New(s, engine.Options{Config: engine.Config{Keys: map[string]string{}}})
+	x := &terminal{g: g, store: s, engine: e}
+	x.socket = NewSocket(runtimeDir(shortDir(g)), func() (*Server, error) {
+		token, err := SocketToken()
+		if err != nil {
+			return nil, err
+		}
+		return New(Options{Store: s, Engine: e, Token: token, Guest: true})
+	})
+	s.ReachedAt(x.socket.Address)
+	g.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := e.Close(ctx); err != nil {
+			g.Error(err)
+		}
+		if err := x.socket.Close(); err != nil {
+			g.Error(err)
+		}
+	})
+	return x
+}
+
+// runs starts a task there.
+func (x *terminal) runs(script string) *engine.Run {
+	x.g.Helper()
+	return must[*engine.Run](x.g)(x.engine.Start(context.Background(), engine.Request{
+		Text: "go", Workspace: filepath.Join(x.g.dir, "ws"), Provider: "script", Model: x.g.model(script), Approve: "all", Interactive: true,
+	}))
+}
+
+func (x *terminal) ended(run *engine.Run, want string) {
+	x.g.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if o, err := run.Wait(ctx); err != nil || o.State != want {
+		x.g.Errorf("the run ended %s (%s), %v, want %s", o.State, o.Reason, err, want)
+	}
+}
+
+func TestAQuestionOfAnotherProcessIsAnsweredOverHTTP(t *testing.T) {
+	t.Parallel()
+	g := newWork(t)
+	x := g.terminal()
+	run := x.runs(askWhich)
+	q := g.question(run.TaskID)
+	var stands report.Run
+	g.did(200, &stands, "GET", "/v1/runs/"+run.ID, "")
+	if stands.State != "waiting" || !stands.Here { // nobody let it go
+		t.Errorf("the run stands %+v", stands)
+	}
+	const answers = 5
+	codes, bodies := make([]int, answers), make([]string, answers)
+	var wait sync.WaitGroup
+	for i := range answers {
+		wait.Go(func() {
+			resp := g.send("POST", "/v1/questions/"+q.ID+"/answer", fmt.Sprintf(`{"text":"answer %d"}`, i), "Idempotency-Key: key-"+strconv.Itoa(i))
+			var doc json.RawMessage
+			_ = json.NewDecoder(resp.Body).Decode(&doc)
+			codes[i], bodies[i] = resp.StatusCode, string(doc)
+		})
+	}
+	wait.Wait()
+	won := -1
+	for i, code := range codes {
+		switch {
+		case code == http.StatusOK && won < 0:
+			won = i
+		case code != http.StatusConflict && code != http.StatusNotFound:
+			t.Errorf("answer %d got %d %s", i, code, bodies[i])
+		}
+	}
+	if won < 0 {
+		t.Fatalf("nobody's answer was taken: %v %s", codes, bodies)
+	}
+	x.ended(run, "completed")
+	for _, e := range journalOf(t, g.store, run.TaskID) {
+		if e.Type == "question.closed" && !strings.Contains(e.Data, fmt.Sprintf(`"text":"answer %d"`, won)) {
+			t.Errorf("%d was told that it won, and the log says %s", won, e.Data)
+		}
+	}
+	// Asked again with its key, the winner is told the same, although the process is at its end.
+	if again := g.send("POST", "/v1/questions/"+q.ID+"/answer", fmt.Sprintf(`{"text":"answer %d"}`, won), "Idempotency-Key: key-"+strconv.Itoa(won)); again.StatusCode != http.StatusOK {
+		t.Errorf("again: %s", again.Status)
+	}
+	late := g.denied(409, "question_answered", "POST", "/v1/questions/"+q.ID+"/answer", `{"text":"late"}`)
+	if !strings.Contains(late.Detail, "cli") {
+		t.Errorf("the late one is told %q", late.Detail)
+	}
+}
+
+func TestWordsAndCancelReachAnotherProcess(t *testing.T) {
+	t.Parallel()
+	g := newWork(t)
+	x := g.terminal()
+	run := x.runs(hangs)
+	for range 2 { // the second one is the first one again
+		var sent report.Sent
+		g.did(202, &sent, "POST", "/v1/tasks/"+run.TaskID+"/messages", `{"text":"and this"}`, "Idempotency-Key: words")
+		if sent.Delivered != "queued" || sent.Run != run.ID || sent.Task != run.TaskID {
+			t.Errorf("sent: %+v", sent)
+		}
+	}
+	var waiting report.Page[report.Queued]
+	g.did(200, &waiting, "GET", "/v1/tasks/"+run.TaskID+"/queue", "")
+	if len(waiting.Items) != 1 || waiting.Items[0].Text != "and this" {
+		t.Errorf("the queue: %+v", waiting.Items)
+	}
+	g.denied(409, "task_busy", "POST", "/v1/tasks/"+run.TaskID+"/runs", `{}`)
+	var ended report.Run
+	g.did(200, &ended, "POST", "/v1/runs/"+run.ID+"/cancel", "")
+	if ended.State != "cancelled" || ended.ID != run.ID {
+		t.Errorf("cancelled: %+v", ended)
+	}
+	x.ended(run, "cancelled")
+}
+
+// What a run says elsewhere is heard here, too, and what is durable comes in the same bytes.
+func TestARunElsewhereIsHeardHere(t *testing.T) {
+	t.Parallel()
+	g := newWork(t)
+	x := g.terminal()
+	run := x.runs("\n- text: " + strings.Repeat("word ", 400) + "\n  delay: 10ms\n  tools: [{name: attempt_completion, input: {result: done}}]\n")
+	events := g.follow("/v1/tasks/" + run.TaskID + "/events?after=0")
+	deltas, last := 0, frame{}
+	var durable []frame
+	for last.Type != "run.ended" {
+		f, ok := events.next()
+		if !ok {
+			t.Fatalf("the stream ended behind %+v", last)
+		}
+		switch last = f; {
+		case f.Type == "message.delta" && f.ID == "" && strings.Contains(f.Data, "word"):
+			if deltas++; deltas == 3 {
+				run.Cancel()
+			}
+		case f.ID != "":
+			durable = append(durable, f)
+		}
+	}
+	if deltas < 3 {
+		t.Errorf("%d deltas were heard", deltas)
+	}
+	x.ended(run, "cancelled")
+	all := journalOf(t, g.store, run.TaskID)
+	for i, f := range durable {
+		if i >= len(all) || f != all[i] {
+			t.Fatalf("event %d is %+v, want that of the log", i, f)
+		}
+	}
+}
+
+// A process that ends with its task begins nothing else.
+func TestAGuestChangesOnlyWhatItsProcessWorksOn(t *testing.T) {
+	t.Parallel()
+	g := newWork(t)
+	x := g.terminal()
+	run := x.runs(hangs)
+	defer run.Cancel()
+	path, _ := strings.CutPrefix(x.socket.Address(), "unix:")
+	c := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return DialPeer(ctx, "unix:"+path)
+	}}}
+	for what, want := range map[string]int{
+		"/v1/tasks": 409, "/v1/tasks/" + g.id + "/runs": 409, "/v1/tasks/" + g.id + "/messages": 409, "/v1/tasks/none/messages": 409,
+		"/v1/tasks/" + run.TaskID + "/messages": 202,
+	} {
+		body := `{"text":"x"}`
+		if what == "/v1/tasks" {
+			body = g.task(sayDone, "go")
+		}
+		resp, err := c.Post("http://localhost"+what, jsonMedia, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p Problem
+		_ = json.NewDecoder(resp.Body).Decode(&p)
+		_ = resp.Body.Close()
+		if resp.StatusCode != want || want == 409 && p.Code != "not_here" {
+			t.Errorf("POST %s: %s %+v, want %d", what, resp.Status, p, want)
+		}
+	}
+}
+
+// held takes a task with an address in its lock, and hangs on to it.
+func (g *ground) held(address string) string {
+	g.Helper()
+	s := must[*store.Store](g)(store.Open(store.Options{Root: g.store.Root()}))
+	s.ReachedAt(func() string { return address })
+	owned := must[*store.Task](g)(s.Create(context.Background(), task.Created{
+		Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: filepath.Join(g.dir, "ws"), Mode: "code", Provider: "script", Model: g.model(sayDone)},
+	}))
+	g.Cleanup(func() {
+		if err := owned.Close(context.Background()); err != nil {
+			g.Error(err)
+		}
+	})
+	return owned.Ref.ID
+}
+
+// pretender is something that listens where a process should.
+func (g *ground) pretender(h http.HandlerFunc) (address string) {
+	g.Helper()
+	dir := filepath.Join(shortDir(g), "roost")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		g.Fatal(err)
+	}
+	path, l := listenIn(dir)
+	if l == nil {
+		g.Fatal("nothing can listen")
+	}
+	web := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	var wait sync.WaitGroup
+	wait.Go(func() { _ = web.Serve(l) })
+	g.Cleanup(func() { _ = web.Close(); wait.Wait() })
+	return "unix:" + path
+}
+
+func TestWhoCannotBeReachedIsNamed(t *testing.T) {
+	t.Parallel()
+	g := newWork(t)
+	gone := g.pretender(nil)
+	if err := os.Remove(strings.TrimPrefix(gone, "unix:")); err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range []string{"", gone, "unix:/etc/passwd", "http://127.0.0.1:1"} {
+		id := g.held(address)
+		p := g.denied(409, "task_busy", "POST", "/v1/tasks/"+id+"/runs", `{"message":{"text":"x"}}`) // in this test it is the same process
+		if !p.Retryable || p.Task != id {
+			t.Errorf("with the address %q: %+v", address, p)
+		}
+	}
+}
+
+// What proves who asked stays here. The peer gets the request once, with its key, and
+// knows how often it was passed on.
+func TestWhatIsPassedOn(t *testing.T) {
+	t.Parallel()
+	g := newWork(t)
+	var mu sync.Mutex
+	var got []http.Header
+	answer := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }
+	id := g.held(g.pretender(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, r.Header)
+		answer(w, r)
+	}))
+	ask := func(headers ...string) *http.Response {
+		return g.send("POST", "/v1/tasks/"+id+"/messages", `{"text":"x"}`, append([]string{"Cookie: a=b", "Idempotency-Key: k"}, headers...)...)
+	}
+	if resp := ask(); resp.StatusCode != http.StatusTeapot || len(resp.Header.Values(requestID)) != 1 || len(resp.Header.Values("Cache-Control")) != 1 {
+		t.Errorf("answered %s %v", resp.Status, resp.Header)
+	}
+	mu.Lock()
+	if len(got) != 1 {
+		t.Fatalf("the peer got %d requests", len(got))
+	}
+	for name, want := range map[string]string{"Authorization": "", "Cookie": "", "Idempotency-Key": "k", hopHeader: "1", "Content-Type": jsonMedia} {
+		if has := got[0].Get(name); has != want {
+			t.Errorf("the peer got %s: %q, want %q", name, has, want)
+		}
+	}
+	mu.Unlock()
+	// Never in a circle.
+	if resp := ask(hopHeader + ": " + strconv.Itoa(mostHops)); resp.StatusCode != http.StatusConflict {
+		t.Errorf("passed on twice before: %s", resp.Status)
+	}
+	// A peer that let go of the task meanwhile did nothing; whoever has it now is asked.
+	mu.Lock()
+	answer = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(hopHeader, notHere)
+		w.WriteHeader(http.StatusConflict)
+	}
+	mu.Unlock()
+	if resp := ask(); resp.StatusCode != http.StatusConflict || resp.Header.Get(hopHeader) != "" {
+		t.Errorf("of a peer that let go: %s %v", resp.Status, resp.Header)
+	}
+	// One that dies on the way leaves it open whether it was done.
+	mu.Lock()
+	answer = func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	mu.Unlock()
+	p := g.denied(503, "holder_gone", "POST", "/v1/tasks/"+id+"/messages", `{"text":"x"}`)
+	if !p.Retryable {
+		t.Errorf("%+v", p)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(got) > 4 {
+		t.Errorf("the peer got %d requests", len(got))
+	}
+}

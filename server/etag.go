@@ -1,0 +1,119 @@
+package server
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/roost-dev/roost/engine"
+)
+
+// tagged is a document of a task with the place in its journal that it shows: what is
+// changed within one millisecond, to and fro, differs all the same.
+type tagged struct {
+	doc  any
+	head engine.Mark
+}
+
+// tagOf is the ETag of a document: the same bytes, of the same place, have the same one.
+func tagOf(doc any, body []byte) string {
+	sum := sha256.New()
+	sum.Write(body)
+	if t, ok := doc.(tagged); ok {
+		sum.Write([]byte(t.head.String()))
+	}
+	return `"` + hex.EncodeToString(sum.Sum(nil)[:16]) + `"`
+}
+
+// matches reports whether an If-None-Match has a tag; weak ones count, as it says.
+func matches(headers []string, tag string) bool {
+	for _, header := range headers {
+		for _, one := range strings.Split(header, ",") {
+			one = strings.TrimPrefix(strings.TrimSpace(one), "W/")
+			if one == "*" || one == tag {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// matchesStrongly is matches for If-Match, for which weak ones do not count.
+func matchesStrongly(headers []string, tag string) bool {
+	for _, header := range headers {
+		for _, one := range strings.Split(header, ",") {
+			if one = strings.TrimSpace(one); one == "*" || one == tag {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// turns let one change of a task at a time through that wants the task as it was seen.
+type turns struct {
+	mu  sync.Mutex
+	all map[string]*turn
+}
+
+type turn struct {
+	sync.Mutex
+	users int
+}
+
+// take waits for a task's turn.
+func (t *turns) take(task string) (done func()) {
+	t.mu.Lock()
+	one := t.all[task]
+	if one == nil {
+		one = &turn{}
+		t.all[task] = one
+	}
+	one.users++
+	t.mu.Unlock()
+	one.Lock()
+	return sync.OnceFunc(func() {
+		one.Unlock()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if one.users--; one.users == 0 {
+			delete(t.all, task)
+		}
+	})
+}
+
+// guarded checks what If-Match wants of the task, and keeps other changes that want
+// something out until the returned function is called. Another process can come in
+// between all the same: what a route changes by comparing, it compares again with the
+// task in its hands; see seen.
+func (s *Server) guarded(a *asked) (unlock func(), err error) {
+	want := a.Header.Values("If-Match")
+	if len(want) == 0 || a.id == "" {
+		return func() {}, nil
+	}
+	ref, err := s.opt.Store.Find(a.Context(), a.id)
+	if err != nil {
+		return nil, err
+	}
+	unlock = s.turns.take(ref.Source + ":" + ref.ID)
+	doc, err := s.taskDocument(a, ref)
+	if err == nil {
+		var body []byte
+		if body, err = bytesOf(doc); err == nil && !matchesStrongly(want, tagOf(doc, body)) {
+			err = errSeen(a)
+		}
+	}
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	a.seen = &doc
+	return unlock, nil
+}
+
+// errSeen is what who changes a task is told that is not as it was seen.
+func errSeen(a *asked) error {
+	return problem(http.StatusPreconditionFailed, "etag_mismatch", "The task changed since", "it is not the one that If-Match names any more", "GET /v1/tasks/"+a.id)
+}

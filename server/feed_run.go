@@ -1,0 +1,92 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+)
+
+// streamRun answers with the events of a task behind a place, until one of its runs has
+// ended; a run that waits for a person has not. Then stream.end says so. Who comes back
+// with Last-Event-ID goes on there.
+func (s *Server) streamRun(w http.ResponseWriter, a *asked, ref store.Ref, from engine.Mark, run string) *Problem {
+	begin := where{mark: from, whole: from.Seq == 0}
+	if last := a.Header.Get("Last-Event-ID"); last != "" {
+		var ok bool
+		if begin, ok = readWhere(last); !ok {
+			return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read", "want the id of an event such as 1.7-0")
+		}
+	}
+	w.Header().Set("Roost-Run-Id", run)
+	return s.followIn(w, a, ref, begin, func(f *follower) { f.last, f.dead = endOf(run), s.over(run) })
+}
+
+func endOf(run string) func(item) bool {
+	return func(i item) bool { return i.typ == "run.ended" && i.run == run }
+}
+
+// over reports whether a run is at its end, for those whose end nobody could tell.
+func (s *Server) over(run string) func() bool {
+	return func() bool {
+		if s.opt.Engine == nil {
+			return false
+		}
+		info, err := s.opt.Engine.RunByID(context.Background(), run)
+		return err == nil && !slices.Contains([]string{"queued", "running", "waiting"}, info.State)
+	}
+}
+
+// runEvents streams the events of a run alone.
+func (s *Server) runEvents(w http.ResponseWriter, a *asked) *Problem {
+	if s.opt.Engine == nil {
+		return problem(http.StatusServiceUnavailable, "read_only", "This server only reads", "it does not know runs", "GET /v1/tasks")
+	}
+	wants, p := a.wanted()
+	if p != nil {
+		return p
+	}
+	run := a.PathValue("rid")
+	info, err := s.opt.Engine.RunByID(a.Context(), run)
+	if err != nil {
+		return s.problemOf(a.Context(), err, run)
+	}
+	from := where{whole: true}
+	if given := a.given(); given != "" {
+		var ok bool
+		if from, ok = readWhere(given); !ok {
+			return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read", "want the id of an event such as 1.7-0")
+		}
+		seen, err := s.seen(a.Context(), info, from)
+		if err != nil {
+			return s.problemOf(a.Context(), err, run)
+		}
+		if seen {
+			w.Header().Del("Content-Type")
+			w.WriteHeader(http.StatusNoContent) // it makes a browser's EventSource stop
+			return nil
+		}
+	}
+	w.Header().Set("Roost-Run-Id", run)
+	return s.followIn(w, a, info.Ref, from, func(f *follower) {
+		f.last, f.dead = endOf(run), s.over(run)
+		f.wants = func(i item) bool { return i.run == run && (wants == nil || wants(i)) }
+	})
+}
+
+// seen reports whether a run has ended and its end does not stand behind a place.
+func (s *Server) seen(ctx context.Context, info engine.RunInfo, from where) (bool, error) {
+	if info.Ended == 0 {
+		return false, nil
+	}
+	more := false
+	_, err := s.pastOf(info.Ref)(ctx, from.place(), func(i item) error {
+		if endOf(info.ID)(i) && from.place().before(i.at) {
+			more = true
+		}
+		return nil
+	})
+	return !more, err
+}

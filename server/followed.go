@@ -1,0 +1,37 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+)
+
+// followed is a run whose events a client wants instead of a document.
+type followed struct {
+	Task string `json:"task"`
+	Run  string `json:"run"`
+	From string `json:"from,omitempty"` // the id of the event that it begins behind; "" = the start
+}
+
+func followedOf(task, run string, from engine.Mark) *followed {
+	f := &followed{Task: task, Run: run}
+	if from.Seq > 0 {
+		f.From = from.String()
+	}
+	return f
+}
+
+// followed streams the events of a run, the same ones to who repeats the request.
+func (s *Server) followed(w http.ResponseWriter, a *asked, f followed) *Problem {
+	ref, err := s.opt.Store.Find(a.Context(), store.OwnSource+":"+f.Task)
+	if errors.Is(err, store.ErrNotFound) { // of another tool, and continued in its place
+		ref, err = s.opt.Store.Find(a.Context(), f.Task)
+	}
+	if err != nil {
+		return s.problemFor(a, err)
+	}
+	at, _ := readWhere(f.From)
+	return s.streamRun(w, a, ref, at.mark, f.Run)
+}

@@ -1,0 +1,12 @@
+//go:build !linux && !darwin && !freebsd && !netbsd && !openbsd && !dragonfly && !windows
+
+package server
+
+import (
+	"errors"
+	"os"
+)
+
+func lock(*os.File, bool) (bool, error) {
+	return false, errors.New("kernel locks are not supported on this system")
+}

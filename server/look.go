@@ -1,0 +1,196 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/export"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// lookRoutes are what a shell far away needs to show tasks as one beside them does.
+func lookRoutes() []route {
+	const id = "/v1/tasks/{id}"
+	return []route{
+		{path: "/v1/names", summary: "The ids of all tasks, and where they lie: what short names are told apart by", answer: names{}, document: (*Server).names},
+		{path: "/v1/undo", summary: "What can be taken back of all tasks, the newest first", answer: report.Page[store.Deeds]{}, document: (*Server).allDeeds, params: []param{{name: "limit", kind: "number", doc: "at most this many tasks; 0 = all", most: 1000, deflt: 0}}},
+		{path: id + "/lines", summary: "Messages as lines of text: a window of them, the newest when none is named", answer: report.Lines{}, document: (*Server).lines,
+			params: with(windowParams,
+				param{name: "view", kind: "word", words: []string{"ui", "api", "effective"}, doc: "what the person saw (the default), what the model saw, or what would be sent"},
+				param{name: "whole", kind: "flag", doc: "thinking unfolded, and output not cut"})},
+		{path: id + "/journal", summary: "The commits of the task's journal: a window of them, the newest when none is named", answer: report.Commits{}, document: (*Server).journal, params: windowParams},
+		{path: id + "/context", summary: "What the next request is made of, in tokens", answer: report.ContextUse{}, fails: []int{503}, document: (*Server).context},
+	}
+}
+
+type names struct {
+	Items []nameRow `json:"items"`
+}
+
+type nameRow struct {
+	ID     string `json:"id"`
+	Source string `json:"source"`
+	Path   string `json:"path"`
+}
+
+func (s *Server) names(a *asked) (any, error) {
+	refs, err := s.opt.Store.Refs(a.Context())
+	out := names{Items: make([]nameRow, len(refs))}
+	for i, r := range refs {
+		out.Items[i] = nameRow{r.ID, r.Source, r.Dir}
+	}
+	return out, err
+}
+
+func (s *Server) allDeeds(a *asked) (any, error) {
+	all, err := s.opt.Store.AllDeeds(a.Context(), a.number["limit"])
+	return report.PageOf(all, ""), err
+}
+
+func (s *Server) context(a *asked) (any, error) {
+	if s.opt.Engine == nil {
+		return nil, problem(http.StatusServiceUnavailable, "read_only", "This server runs no tasks", "what would be sent is for one to say that does", "roost show "+a.id+" --context")
+	}
+	ref, err := s.opt.Store.Find(a.Context(), a.id)
+	if err != nil {
+		return nil, err
+	}
+	use, err := s.opt.Engine.Context(a.Context(), engine.Request{Task: ref.Source + ":" + ref.ID})
+	if err != nil {
+		return nil, err
+	}
+	return report.ContextUseOf(ref.ID, use), nil
+}
+
+func (s *Server) journal(a *asked) (any, error) {
+	span, err := a.span()
+	if err != nil {
+		return nil, err
+	}
+	return s.read(a, func(v *store.View) (any, error) {
+		all, err := report.CommitsOf(a.Context(), v)
+		if errors.Is(err, journal.ErrNotFound) {
+			return nil, problem(http.StatusNotFound, "no_journal", "The task has no journal", "no program with a journal has changed it", "roost show "+v.Ref.ID+" --ui")
+		}
+		if err != nil {
+			return nil, err
+		}
+		out := report.Commits{Task: v.Ref.ID, Total: len(all), Items: []report.Commit{}}
+		places, forward := span.places(len(all))
+		if !forward {
+			slices.Reverse(places)
+		}
+		for _, i := range places {
+			out.Items = append(out.Items, all[i])
+		}
+		out.Before, out.After = edges(places, span, len(all))
+		return out, nil
+	})
+}
+
+// edges say where a window of n goes on; places are in order.
+func edges(places []int, s span, n int) (before, after *int) {
+	low, high := 0, 0
+	switch {
+	case len(places) > 0:
+		low, high = places[0], places[len(places)-1]+1
+	case s.after > 0:
+		low, high = min(s.after-1, n), min(s.after-1, n)
+	case s.before > 0:
+		low, high = min(s.before-1, n), min(s.before-1, n)
+	}
+	if low > 0 {
+		low++
+		before = &low
+	}
+	if high < n {
+		after = &high
+	}
+	return before, after
+}
+
+// lines are messages as a terminal shows them.
+func (s *Server) lines(a *asked) (any, error) {
+	span, err := a.span()
+	if err != nil {
+		return nil, err
+	}
+	o := export.LinesOptions{API: a.text["view"] == "api", Effective: a.text["view"] == "effective", Whole: a.flag["whole"]}
+	return s.read(a, func(v *store.View) (any, error) { return linesOf(a.Context(), v, o, span) })
+}
+
+func linesOf(ctx context.Context, v *store.View, o export.LinesOptions, span span) (report.Lines, error) {
+	out := report.Lines{Task: v.Ref.ID, Items: []report.ShownMessage{}, Notes: []string{}, Questions: []string{}}
+	for _, q := range v.State.Questions {
+		out.Questions = append(out.Questions, q.Text)
+	}
+	var made []json.RawMessage
+	var err error
+	h, list := task.UI, v.State.UI()
+	if o.API {
+		h, list = task.API, v.State.API()
+	}
+	if o.Effective {
+		made, out.Notes, err = report.Effective(v)
+		if out.Notes == nil {
+			out.Notes = []string{}
+		}
+		if made == nil {
+			made = []json.RawMessage{}
+		}
+	} else {
+		made, out.StandIn, err = report.StandIn(v, h)
+	}
+	if err != nil {
+		return out, err
+	}
+	out.Total = len(list)
+	isMade := made != nil || out.StandIn != ""
+	if isMade {
+		out.Total = len(made)
+	}
+	places, forward := span.places(out.Total)
+	if !forward {
+		slices.Reverse(places)
+	}
+	shown := export.NewLines(v, o)
+	for len(places) > 0 && ctx.Err() == nil {
+		n := min(len(places), export.Together)
+		batch := make([]export.Element, 0, n)
+		for _, i := range places[:n] {
+			e := export.Element{Number: i + 1}
+			if isMade {
+				e.Raw = made[i]
+			} else {
+				raws, err := v.State.Raws(list[i : i+1])
+				if err != nil {
+					out.Notes = append(out.Notes, "message "+strconv.Itoa(i+1)+" cannot be read: "+err.Error())
+					continue
+				}
+				e.Raw, e.Message = raws[0], list[i]
+			}
+			batch = append(batch, e)
+		}
+		for i, lines := range shown.Of(batch) {
+			m := report.ShownMessage{Number: batch[i].Number, Lines: []report.Line{}}
+			for _, l := range lines {
+				m.Lines = append(m.Lines, report.Line{Style: string(l.Style), Text: strings.ToValidUTF8(l.Text, "\ufffd")})
+			}
+			out.Items = append(out.Items, m)
+		}
+		places = places[n:]
+	}
+	all, _ := span.places(out.Total)
+	slices.Sort(all)
+	out.Before, out.After = edges(all, span, out.Total)
+	return out, ctx.Err()
+}

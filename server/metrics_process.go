@@ -1,0 +1,46 @@
+package server
+
+import (
+	"os"
+	"runtime"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var begun = time.Now()
+
+// process tells of the process itself, under the names that dashboards know.
+func process(b *strings.Builder) {
+	gauge(b, "process_start_time_seconds", "When the process started, in Unix seconds.", "gauge", one(float64(begun.UnixMilli())/1000), "")
+	if n, ok := resident(); ok {
+		gauge(b, "process_resident_memory_bytes", "Memory that the process has.", "gauge", one(n), "")
+	}
+	gauge(b, "go_goroutines", "Goroutines.", "gauge", one(float64(runtime.NumGoroutine())), "")
+	read := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/cpu/classes/gc/total:cpu-seconds"}}
+	metrics.Read(read)
+	if read[0].Value.Kind() == metrics.KindUint64 {
+		gauge(b, "go_memstats_heap_alloc_bytes", "Memory of objects.", "gauge", one(float64(read[0].Value.Uint64())), "")
+	}
+	if read[1].Value.Kind() == metrics.KindUint64 {
+		gauge(b, "go_memstats_sys_bytes", "Memory that the runtime took of the system.", "gauge", one(float64(read[1].Value.Uint64())), "")
+	}
+	if read[2].Value.Kind() == metrics.KindFloat64 {
+		gauge(b, "go_gc_cpu_seconds_total", "What collecting garbage cost.", "counter", one(read[2].Value.Float64()), "")
+	}
+}
+
+// resident is the memory that the process has; ok is false where the system does not say.
+func resident() (bytes float64, ok bool) {
+	data, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, false
+	}
+	fields := strings.Fields(string(data))
+	if len(fields) < 2 {
+		return 0, false
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	return float64(pages) * float64(os.Getpagesize()), err == nil
+}

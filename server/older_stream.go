@@ -1,0 +1,395 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// older streams a run in the older shape: what its task's journal says, a line of flat
+// JSON each, with the ids of the events that it is made of. Only what is durable is told.
+func (s *Server) older(w http.ResponseWriter, a *asked, at followed) *Problem {
+	var b report.OlderRun
+	if err := a.read(&b); err != nil {
+		return s.problemFor(a, err)
+	}
+	from, ok := readWhere(at.From)
+	if at.From == "" {
+		from = where{}
+	} else if !ok {
+		return s.problemFor(a, errors.New("the run's first event has no place: "+at.From))
+	}
+	ref, err := s.opt.Store.Find(a.Context(), at.Task)
+	if err != nil {
+		return s.problemOf(a.Context(), err, at.Task)
+	}
+	leave, ok := s.streams.enter(addressOf(a.Request))
+	if !ok {
+		p := tooManyStreams()
+		p.Task = at.Task
+		return p
+	}
+	defer leave()
+	st := &olderStream{
+		s: s, w: w, ctl: http.NewResponseController(w), ref: ref, run: at.Run, at: from.position(), verbose: b.Verbose,
+		shown: map[uint64]bool{}, asked: map[string]bool{}, children: map[string]bool{},
+	}
+	if err := st.spent(a.Context()); err != nil {
+		return s.problemOf(a.Context(), err, at.Task)
+	}
+	if run, err := s.opt.Engine.RunByID(a.Context(), at.Run); err == nil {
+		st.when = cmp.Or(run.Queued, run.Started) // a repeat is told the same
+	}
+	h := w.Header()
+	h.Set("Content-Type", streamMedia)
+	h.Set("Cache-Control", "no-store, no-transform")
+	h.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	message := "Task started"
+	if b.Restart {
+		message = "Continuing task " + ref.ID
+	}
+	st.tell("", report.OlderEvent{Type: "start", Message: message, Text: b.Text})
+	// The end of a client is no failure, and touches nothing.
+	if err := st.follow(a.Context()); err != nil && a.Context().Err() == nil {
+		s.opt.Log.Debug("stream ended", "path", a.URL.Path, "request_id", h.Get(requestID), "error", err.Error())
+	}
+	return nil
+}
+
+// olderStream is one client of the older call.
+type olderStream struct {
+	s    *Server
+	w    http.ResponseWriter
+	ctl  *http.ResponseController
+	buf  bytes.Buffer
+	ref  store.Ref
+	run  string
+	at   position
+	when int64 // of the event that is shown
+
+	verbose  bool
+	usage    task.Ledger
+	shown    map[uint64]bool // messages
+	asked    map[string]bool // questions
+	children map[string]bool // subtasks that are at work
+}
+
+// spent reads what the task had spent where the run begins.
+func (st *olderStream) spent(ctx context.Context) error {
+	log, err := st.s.opt.Store.Follow(st.ref)
+	if err != nil {
+		return err
+	}
+	if st.at.seq > 0 {
+		state, err := store.FoldTo(ctx, log, st.at.seq)
+		if err != nil {
+			return errors.Join(err, log.Close())
+		}
+		st.usage = state.Usage
+	}
+	return log.Close()
+}
+
+// olderLook is how often is looked whether a subtask asks something.
+const olderLook = 2 * time.Second
+
+// follow writes until the run has ended, or the client or the server goes.
+func (st *olderStream) follow(ctx context.Context) error {
+	if err := st.flush(); err != nil {
+		return err
+	}
+	tape, err := engine.OpenTape(ctx, st.s.opt.Store, st.ref, st.at.seq)
+	if err != nil {
+		return err
+	}
+	reading, stop := context.WithCancel(ctx)
+	batches, ended := make(chan []engine.Event), make(chan error, 1)
+	go func() {
+		defer close(batches)
+		for events, err := range tape.Follow(reading) {
+			if err != nil {
+				ended <- err
+				return
+			}
+			select {
+			case batches <- events:
+			case <-reading.Done():
+				return
+			}
+		}
+	}()
+	defer func() {
+		stop()
+		for range batches { // until the reader is done
+		}
+		_ = tape.Close()
+	}()
+	beat, look := time.NewTicker(st.s.opt.Heartbeat), time.NewTicker(olderLook)
+	defer beat.Stop()
+	defer look.Stop()
+	for {
+		select {
+		case events, more := <-batches:
+			if !more {
+				return st.cut(ended)
+			}
+			over := false
+			for _, e := range st.at.take(events) {
+				if over = st.show(e); over {
+					break
+				}
+			}
+			if err := st.flush(); err != nil || over {
+				return err
+			}
+		case <-look.C:
+			st.askChildren(ctx)
+		case <-beat.C:
+			st.buf.WriteString(": keep-alive\n\n")
+		case <-st.s.stop:
+			st.tell("", report.OlderEvent{Type: "stream_end", Message: "The server is stopping; the task goes on, or can be gone on with", Restart: st.command()})
+			return st.flush()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := st.flush(); err != nil {
+			return err
+		}
+	}
+}
+
+// cut ends a stream whose log can be read no further.
+func (st *olderStream) cut(ended <-chan error) error {
+	var err error
+	select {
+	case err = <-ended:
+	default:
+		return nil
+	}
+	message := "The task cannot be followed any more"
+	if errors.Is(err, journal.ErrNotFound) {
+		message = "The task was deleted"
+	}
+	st.tell("", report.OlderEvent{Type: "error", Message: message, Error: message})
+	st.tell("", report.OlderEvent{Type: "stream_end", Message: "Stream ending"})
+	return errors.Join(err, st.flush())
+}
+
+// olderData is what of an event is shown.
+type olderData struct {
+	Run      string `json:"run"`
+	Outcome  string `json:"outcome"`
+	Reason   string `json:"reason"`
+	Code     string `json:"code"`
+	Child    string `json:"child"`
+	History  string `json:"history"`
+	Message  uint64 `json:"message"`
+	Question string `json:"question"`
+	By       string `json:"by"`
+	Content  json.RawMessage
+	task.UsageChanged
+}
+
+// show tells of an event; over is true behind the run's end.
+func (st *olderStream) show(e engine.Event) (over bool) {
+	var d olderData
+	if json.Unmarshal(e.Data, &d) != nil {
+		return false
+	}
+	st.when = e.At
+	switch e.Type {
+	case "run.queued":
+		if d.Run == st.run {
+			st.tell(e.ID, report.OlderEvent{Type: "progress", Message: "Waiting until another task makes room"})
+		}
+	case "message.added", "message.changed":
+		st.row(e.ID, d)
+	case "usage.changed":
+		st.count(d.UsageChanged)
+		u := &report.OlderUsage{In: st.usage.Input, Out: st.usage.Output, CacheWrites: st.usage.CacheWrite, CacheReads: st.usage.CacheRead}
+		if !st.usage.CostUnknown {
+			cost := float64(st.usage.CostMicros) / 1e6
+			u.Cost = &cost
+		}
+		st.tell(e.ID, report.OlderEvent{Type: "token_usage", Usage: u})
+	case "question.opened":
+		var q task.QuestionOpened
+		if json.Unmarshal(e.Data, &q) == nil {
+			st.ask(e.ID, st.ref.ID, q)
+		}
+	case "question.closed":
+		if d.Reason == "" {
+			st.tell(e.ID, report.OlderEvent{Type: "progress", Message: "Continuing after the answer by " + d.By})
+		}
+	case "run.waiting":
+		if d.Run == st.run && d.Child == "" {
+			st.tell(e.ID, report.OlderEvent{Type: "progress", Message: "Saved until somebody answers", Restart: st.command()})
+		}
+	case "subtask.started":
+		st.children[d.Child] = true
+	case "subtask.ended":
+		delete(st.children, d.Child)
+	case "run.ended":
+		if d.Run != st.run {
+			return false
+		}
+		st.end(e.ID, d)
+		return true
+	}
+	return false
+}
+
+func (st *olderStream) count(e task.UsageChanged) {
+	u := &st.usage
+	u.Input, u.Output, u.CacheRead, u.CacheWrite = u.Input+e.Input, u.Output+e.Output, u.CacheRead+e.CacheRead, u.CacheWrite+e.CacheWrite
+	if e.CostMicros == nil {
+		u.CostUnknown = true
+	} else {
+		u.CostMicros += *e.CostMicros
+	}
+}
+
+// row tells what a row of the person's history says, once it is whole.
+func (st *olderStream) row(id string, d olderData) {
+	var row struct {
+		Ask     string `json:"ask"`
+		Say     string `json:"say"`
+		Text    string `json:"text"`
+		Partial bool   `json:"partial"`
+	}
+	if d.History != string(task.UI) || st.shown[d.Message] || json.Unmarshal(d.Content, &row) != nil || row.Partial || strings.TrimSpace(row.Text) == "" {
+		return
+	}
+	text := row.Text
+	switch kind := row.Ask + row.Say; kind {
+	case "text", "completion_result", "error", "condense_context":
+	case "user_feedback", "user_feedback_diff", "api_req_started", "followup", "resume_task", "resume_completed_task":
+		return
+	case "command":
+		text = "$ " + text
+	case "tool", "use_mcp_server":
+		text = olderTool(text)
+	default: // thoughts, the output of commands, and what only some want
+		if !st.verbose {
+			return
+		}
+	}
+	if row.Say == "text" && d.Message == 1 {
+		return // the person's own words
+	}
+	st.shown[d.Message] = true
+	st.tell(id, report.OlderEvent{Type: "progress", Message: text, Say: row.Ask + row.Say})
+}
+
+// olderTool says what a tool's row is about.
+func olderTool(text string) string {
+	var t struct{ Tool, ToolName, Path, ServerName string }
+	if json.Unmarshal([]byte(text), &t) != nil {
+		return text
+	}
+	return strings.TrimSpace(strings.Join(strings.Fields(t.Tool+" "+t.ServerName+" "+t.ToolName+" "+t.Path), " "))
+}
+
+// ask tells of a question, once.
+func (st *olderStream) ask(id, asker string, q task.QuestionOpened) {
+	name := asker + "." + q.Question
+	if st.asked[name] {
+		return
+	}
+	st.asked[name] = true
+	choices := olderChoices(q)
+	st.tell(id, report.OlderEvent{Type: "question_ask", Question: name, Message: q.Text, Kind: q.Kind, Suggestions: &choices})
+}
+
+// olderChoices are what may be answered; of what wants a yes or a no, these.
+func olderChoices(q task.QuestionOpened) []report.OlderChoice {
+	out := []report.OlderChoice{}
+	for _, c := range q.Choices {
+		out = append(out, report.OlderChoice{Answer: c})
+	}
+	if len(out) == 0 && consent(q) {
+		out = append(out, report.OlderChoice{Answer: "yes"}, report.OlderChoice{Answer: "no"})
+	}
+	return out
+}
+
+func consent(q task.QuestionOpened) bool {
+	return q.Kind == "approval" || q.Kind == "damage" || q.Kind == "limit"
+}
+
+// askChildren tells what subtasks ask: they have journals of their own.
+func (st *olderStream) askChildren(ctx context.Context) {
+	for child := range st.children {
+		list, err := st.s.opt.Engine.Questions(ctx, child)
+		if err != nil {
+			continue // the next look finds it
+		}
+		for _, q := range list {
+			st.when = q.At
+			st.ask("", q.Ref.ID, q.QuestionOpened)
+		}
+	}
+}
+
+// end tells how the run ended.
+func (st *olderStream) end(id string, d olderData) {
+	e := report.OlderEvent{Type: "completion", Message: d.Reason, Outcome: d.Outcome, Restart: st.command()}
+	if d.Outcome != "completed" {
+		e.Type, e.Error = "error", d.Outcome
+		if d.Code != "" {
+			e.Error = d.Code
+		}
+		if e.Message == "" {
+			e.Message = "The run ended: " + d.Outcome
+		}
+	}
+	st.tell(id, e)
+	st.tell("", report.OlderEvent{Type: "stream_end", Message: "Stream ending"})
+}
+
+// command is what goes on with the task: with words behind it, or as it stands.
+func (st *olderStream) command() string { return olderCommand(st.ref) }
+
+func olderCommand(ref store.Ref) string { return "roost run --stream --task " + ref.ID }
+
+// tell adds a line to what is sent.
+func (st *olderStream) tell(id string, e report.OlderEvent) {
+	if e.Job, e.Task = st.run, st.ref.ID; st.when == 0 {
+		st.when = st.s.opt.Now().UnixMilli()
+	}
+	e.Timestamp = report.Stamp(st.when)
+	if id != "" {
+		st.buf.WriteString("id: " + id + "\n")
+	}
+	st.buf.WriteString("data: ")
+	enc := json.NewEncoder(&st.buf)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(e) // only strings and numbers; it ends the line
+	st.buf.WriteString("\n")
+}
+
+// flush sends what was added. A client that does not take it in time is cut off.
+func (st *olderStream) flush() error {
+	if st.buf.Len() == 0 {
+		return nil
+	}
+	_ = st.ctl.SetWriteDeadline(time.Now().Add(st.s.opt.WriteTimeout)) // a recorder in tests has none
+	_, err := st.w.Write(st.buf.Bytes())
+	st.buf.Reset()
+	if err == nil {
+		err = st.ctl.Flush()
+	}
+	return err
+}

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+)
+
+// badName says what is wrong with the names in a request's path, nil when nothing is.
+func badName(rt *route, r *http.Request) *Problem {
+	for _, name := range placesOf(rt.path) {
+		text := r.PathValue(name)
+		switch {
+		case name == "id" && !validRef(text):
+			return problem(http.StatusBadRequest, "bad_id", "That can be no task's id", "an id is a letter or digit, then up to 127 of A-Z a-z 0-9 . _ -, and may have a source and a colon before it", "GET /v1/tasks")
+		case !validName(text):
+			return problem(http.StatusBadRequest, "bad_id", "That can be no name", "the path has a name in it that nothing here can have")
+		}
+	}
+	return nil
+}
+
+// placesOf are the names of the variable parts of a path.
+func placesOf(path string) (names []string) {
+	for _, part := range strings.Split(path, "/") {
+		if strings.HasPrefix(part, "{") {
+			names = append(names, strings.Trim(part, "{}"))
+		}
+	}
+	return names
+}
+
+// validName reports whether a text may name something: printable ASCII that is no path.
+func validName(text string) bool {
+	if len(text) == 0 || len(text) > 300 || text[0] == '.' {
+		return false
+	}
+	for _, c := range []byte(text) {
+		if c <= ' ' || c >= 0x7f || c == '/' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// validRef reports whether a text may name a task: an id, or a source and an id. It is
+// only ever compared with what stands in the lists, and never made a path of; what
+// cannot be one is refused all the same before anything is looked up.
+func validRef(text string) bool {
+	source, id, named := strings.Cut(text, ":")
+	if !named {
+		source, id = "", text
+	}
+	return validID(id) && (!named || validID(source))
+}
+
+func validID(id string) bool {
+	if len(id) == 0 || len(id) > 128 {
+		return false
+	}
+	for i, c := range []byte(id) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && (i == 0 || c != '.' && c != '_' && c != '-') {
+			return false
+		}
+	}
+	return true
+}

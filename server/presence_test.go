@@ -1,0 +1,69 @@
+package server
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestOneServerOfARoot(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "root")
+	if _, err := Present(root); !errors.Is(err, ErrAbsent) {
+		t.Errorf("of a root that is not there: %v", err)
+	}
+	if _, err := os.Stat(root); err == nil {
+		t.Error("looking made the root")
+	}
+	c := must[*Claim](t)(NewClaim(root))
+	if _, err := Present(root); !errors.Is(err, ErrAbsent) {
+		t.Errorf("before it has said where it is: %v", err)
+	}
+	here := Presence{URL: "http://127.0.0.1:1", PID: os.Getpid(), StartedAt: "2026-01-02T03:04:05.000Z", Version: "v"}
+	if err := c.Tell(here); err != nil {
+		t.Fatal(err)
+	}
+	if got := must[Presence](t)(Present(root)); got != here {
+		t.Errorf("found %+v", got)
+	}
+	if info := must[os.FileInfo](t)(os.Stat(PresenceFile(root))); os.PathSeparator == '/' && info.Mode().Perm() != 0o600 {
+		t.Errorf("the file's mode is %v", info.Mode())
+	}
+	_, err := NewClaim(root)
+	var taken *TakenError
+	if !errors.As(err, &taken) || taken.By != here {
+		t.Errorf("a second server: %v", err)
+	}
+	if err := c.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(PresenceFile(root)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what was told stays: %v", err)
+	}
+	if err := must[*Claim](t)(NewClaim(root)).Release(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a killed server leaves is not believed, and does not keep the next one out.
+func TestStalePresence(t *testing.T) {
+	root := t.TempDir()
+	c := must[*Claim](t)(NewClaim(root))
+	if err := c.Tell(Presence{URL: "http://127.0.0.1:1", PID: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.lock.Close(); err != nil { // as the kernel does at a kill
+		t.Fatal(err)
+	}
+	if p, err := Present(root); !errors.Is(err, ErrAbsent) || p.URL != "" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	next := must[*Claim](t)(NewClaim(root))
+	defer next.Release() //nolint:errcheck // the folder goes
+	if err := os.WriteFile(PresenceFile(root), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Present(root); err == nil || errors.Is(err, ErrAbsent) {
+		t.Errorf("half a file is read as: %v", err)
+	}
+}

@@ -1,0 +1,213 @@
+package server
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/task"
+)
+
+// Watch counts what the runs of a process do, and tells the log of their beginnings and
+// ends. It never tells what anybody said: not the words of a person or a model, no
+// reasons, no paths. It is safe for concurrent use; Observe fits engine.Options.
+type Watch struct {
+	log *slog.Logger
+
+	started, ended, turns, failures, tokens, cost, unpriced, answers *tally
+	model, waits                                                     *spread
+
+	mu   sync.Mutex
+	runs map[string]*watched // those that work; gone with their end
+}
+
+// watched is what is remembered of a run.
+type watched struct {
+	provider string
+	asked    int64            // the model, at this time
+	opened   map[string]int64 // questions, at these times
+}
+
+// NewWatch makes one; without a log nobody is told.
+func NewWatch(log *slog.Logger) *Watch {
+	if log == nil {
+		log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	return &Watch{
+		log: log, runs: map[string]*watched{},
+		started:  newTally("roost_runs_started_total", "Runs that began, or went on after they waited."),
+		ended:    newTally("roost_runs_ended_total", "Runs by how they ended; waiting: let go until a person answers.", "outcome", "code"),
+		turns:    newTally("roost_turns_total", "Replies of models.", "provider"),
+		failures: newTally("roost_model_failures_total", "Requests that brought no reply.", "provider", "kind"),
+		tokens:   newTally("roost_tokens_total", "Tokens.", "provider", "kind"),
+		cost:     newTally("roost_cost_dollars_total", "What requests cost, where the price is known.", "provider"),
+		unpriced: newTally("roost_unpriced_requests_total", "Requests whose price is unknown.", "provider"),
+		answers:  newTally("roost_questions_closed_total", "Questions by kind of answer.", "decision"),
+		model:    newSpread("roost_model_request_seconds", "From a request until its whole reply was saved.", "provider", slow),
+		waits:    newSpread("roost_question_wait_seconds", "How long runs waited for a person.", "", slow),
+	}
+}
+
+func (w *Watch) write(b *strings.Builder) {
+	for _, t := range []*tally{w.started, w.ended, w.turns, w.failures, w.tokens, w.cost, w.unpriced, w.answers} {
+		t.write(b)
+	}
+	w.model.write(b)
+	w.waits.write(b)
+}
+
+// Observe takes an event in.
+func (w *Watch) Observe(e engine.Event) {
+	switch e.Type {
+	case "run.started":
+		var d task.RunStarted
+		if json.Unmarshal(e.Data, &d) != nil {
+			return
+		}
+		w.mu.Lock()
+		w.runs[e.Run] = &watched{provider: provider(d.Settings.Provider), opened: map[string]int64{}}
+		w.mu.Unlock()
+		w.started.add(1)
+		w.log.Info("run started", "task", e.Task, "run", e.Run, "provider", provider(d.Settings.Provider))
+	case "run.waiting":
+		w.over(e, "waiting", "", slog.LevelInfo)
+	case "run.ended":
+		var d task.RunEnded
+		if json.Unmarshal(e.Data, &d) != nil {
+			return
+		}
+		level := slog.LevelInfo
+		if d.Outcome == "failed" {
+			level = slog.LevelWarn
+		}
+		w.over(e, among(d.Outcome, outcomes), among(d.Code, codes), level)
+	case "turn.started":
+		w.of(e, func(r *watched) { r.asked = e.At })
+	case "turn.ended":
+		w.of(e, func(r *watched) {
+			w.turns.add(1, r.provider)
+			if r.asked != 0 {
+				w.model.add(time.Duration(e.At-r.asked)*time.Millisecond, r.provider)
+			}
+			r.asked = 0
+		})
+	case "turn.failed":
+		var d task.TurnFailed
+		if json.Unmarshal(e.Data, &d) != nil {
+			return
+		}
+		w.of(e, func(r *watched) { w.failures.add(1, r.provider, among(d.Kind, kinds)); r.asked = e.At + d.WaitMS })
+	case "usage.changed":
+		w.spent(e)
+	case "question.opened":
+		var d task.QuestionOpened
+		if json.Unmarshal(e.Data, &d) == nil {
+			w.of(e, func(r *watched) { r.opened[d.Question] = e.At })
+		}
+	case "question.closed":
+		w.closed(e)
+	}
+}
+
+// over takes the end of a run in.
+func (w *Watch) over(e engine.Event, outcome, code string, level slog.Level) {
+	w.mu.Lock()
+	delete(w.runs, e.Run)
+	w.mu.Unlock()
+	w.ended.add(1, outcome, code)
+	words := "run ended"
+	if outcome == "waiting" {
+		words = "run waiting"
+	}
+	w.log.Log(nil, level, words, "task", e.Task, "run", e.Run, "outcome", outcome, "code", code) //nolint:staticcheck // there is no context, and no handler here reads one
+}
+
+func (w *Watch) spent(e engine.Event) {
+	var d task.UsageChanged
+	if json.Unmarshal(e.Data, &d) != nil {
+		return
+	}
+	who := provider(d.Provider)
+	for kind, n := range map[string]int64{"input": d.Input, "output": d.Output, "cache_read": d.CacheRead, "cache_write": d.CacheWrite} {
+		if n > 0 {
+			w.tokens.add(float64(n), who, kind)
+		}
+	}
+	switch {
+	case d.CostMicros == nil:
+		w.unpriced.add(1, who)
+	case *d.CostMicros > 0:
+		w.cost.add(float64(*d.CostMicros)/1e6, who)
+	}
+}
+
+// closed takes an answer in: who gave it and what was decided, never its words.
+func (w *Watch) closed(e engine.Event) {
+	var d task.QuestionClosed
+	if json.Unmarshal(e.Data, &d) != nil {
+		return
+	}
+	what := decision(d.Approve)
+	if d.Reason != "" {
+		what = "nobody"
+	}
+	w.answers.add(1, what)
+	w.of(e, func(r *watched) {
+		if at, ok := r.opened[d.Question]; ok && d.Reason == "" {
+			w.waits.add(time.Duration(e.At-at)*time.Millisecond, "")
+		}
+		delete(r.opened, d.Question)
+	})
+	w.log.Info("question closed", "task", e.Task, "run", e.Run, "question", d.Question, "decision", what, "by", door(d.By))
+}
+
+// of does something with what is remembered of an event's run.
+func (w *Watch) of(e engine.Event, f func(*watched)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r := w.runs[e.Run]; r != nil {
+		f(r)
+	}
+}
+
+// decision says in a word what an answer decided.
+func decision(approve *bool) string {
+	switch {
+	case approve == nil:
+		return "answered"
+	case *approve:
+		return "approved"
+	}
+	return "denied"
+}
+
+// door is by whom, as far as it is a plain word.
+func door(by string) string {
+	if len(by) > 40 || strings.Trim(by, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.:") != "" {
+		return "other"
+	}
+	return by
+}
+
+// The values of labels. What is none of them is "other": a journal may have been made by
+// anybody.
+var (
+	outcomes = []string{"completed", "failed", "cancelled", "interrupted", "limit", "denied"}
+	codes    = []string{"", "provider", "context", "auth", "fenced", "busy", "configuration", "save", "internal", "timeout", "turns", "cost", "cost_task", "cost_day", "mistakes"}
+	kinds    = []string{string(llm.Auth), string(llm.Invalid), string(llm.ContextOverflow), string(llm.RateLimited), string(llm.Overloaded), string(llm.Server), string(llm.Cut), string(llm.Network), string(llm.Script)}
+)
+
+func among(value string, all []string) string {
+	if slices.Contains(all, value) {
+		return value
+	}
+	return "other"
+}
+
+func provider(name string) string { return among(name, append(engine.Providers(), "script")) }

@@ -1,0 +1,231 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/store"
+)
+
+// playWorker serves and works on tasks until it is killed.
+func playWorker(s *store.Store) error {
+	token, err := Token(s.Root(), false)
+	if err != nil {
+		return err
+	}
+	e := engine.New(s, engine.Options{MaxRuns: 3, Config: engine.Config{Keys: map[string]string{}}})
+	srv, err := New(Options{Store: s, Token: token, Engine: e})
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", os.Getenv("ROOST_TEST_LISTEN"))
+	if err != nil {
+		return err
+	}
+	if err := e.Recover(context.Background(), engine.RecoverOptions{}); err != nil {
+		return err
+	}
+	return srv.Serve(context.Background(), l)
+}
+
+// killed is a server that is killed and started again at one address.
+type killed struct {
+	*ground
+	addr string
+	cmd  *exec.Cmd
+}
+
+func (k *killed) start(t *testing.T) {
+	t.Helper()
+	k.cmd = child(t, "worker", k.dir, "ROOST_TEST_LISTEN="+k.addr)
+	if err := k.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		conn, err := net.Dial("tcp", k.addr)
+		if err == nil {
+			conn.Close()
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("the server does not come back")
+		}
+	}
+}
+
+func (k *killed) kill() {
+	_ = k.cmd.Process.Kill()
+	_ = k.cmd.Wait()
+}
+
+// try sends a request; status is 0 when no whole answer came.
+func (k *killed) try(path, body, key string) (status int, replayed bool, answer []byte) {
+	req, err := http.NewRequest("POST", "http://"+k.addr+path, strings.NewReader(body))
+	if err != nil {
+		k.Fatal(err)
+	}
+	req.Header.Set("Content-Type", jsonMedia)
+	req.Header.Set("Authorization", "Bearer "+k.token)
+	req.Header.Set(keyHeader, key)
+	resp, err := (&http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		return 0, false, nil
+	}
+	defer resp.Body.Close()
+	if answer, err = io.ReadAll(resp.Body); err != nil {
+		return 0, false, nil
+	}
+	return resp.StatusCode, resp.Header.Get("Idempotent-Replayed") == "true", answer
+}
+
+// What was acknowledged is there after kill -9, once, and its repeat gets the same answer.
+// What was not is done once when it is asked again, wherever the kill came.
+func TestKilledServerLosesAndDoublesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a server many times")
+	}
+	g := newGround(t)
+	l := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
+	k := &killed{ground: g, addr: l.Addr().String()}
+	l.Close()
+	rounds := 14
+	type request struct{ path, body, key, words string }
+	type said struct{ task, words string }
+	var all []said
+	newest := ""
+	random := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
+	for round := range rounds {
+		k.start(t)
+		r := request{key: fmt.Sprintf("key-%d", round), words: fmt.Sprintf("words-%d-of-it", round)}
+		if round%2 == 0 || newest == "" {
+			r.path, r.body = "/v1/tasks", g.task(sayDone, r.words)
+		} else {
+			r.path, r.body = "/v1/tasks/"+newest+"/messages", fmt.Sprintf(`{"text":%q}`, r.words)
+		}
+		var first []byte
+		acknowledged := false
+		if round%4 < 2 { // right behind the acknowledgement
+			status, _, answer := k.try(r.path, r.body, r.key)
+			if status/100 != 2 {
+				t.Fatalf("%d %s", status, answer)
+			}
+			acknowledged, first = true, answer
+			k.kill()
+		} else { // somewhere on the way
+			cut := make(chan struct{})
+			go func() {
+				defer close(cut)
+				time.Sleep(time.Duration(random.IntN(25_000)) * time.Microsecond)
+				_ = k.cmd.Process.Kill()
+			}()
+			status, _, answer := k.try(r.path, r.body, r.key)
+			acknowledged, first = status/100 == 2, answer
+			<-cut
+			k.kill()
+		}
+		k.start(t)
+		status, replayed, answer := k.try(r.path, r.body, r.key)
+		if status/100 != 2 || acknowledged && (!replayed || string(answer) != string(first)) {
+			t.Fatalf("round %d, acknowledged %v: %d, replayed %v\n%s\n%s", round, acknowledged, status, replayed, first, answer)
+		}
+		var doc struct {
+			Task string `json:"task_id"`
+		}
+		if err := json.Unmarshal(answer, &doc); err != nil || doc.Task == "" {
+			t.Fatalf("%v: %s", err, answer)
+		}
+		newest = doc.Task
+		all = append(all, said{newest, r.words})
+		k.kill()
+	}
+	k.start(t)
+	defer k.kill()
+	g.url = "http://" + k.addr
+	tasks := map[string]bool{}
+	for _, s := range all {
+		tasks[s.task] = true
+		found := 0
+		for _, f := range journalOf(t, g.store, s.task) {
+			if f.Type == "message.added" && strings.Contains(f.Data, s.words) && (strings.Contains(f.Data, `"say":"user_feedback"`) || strings.Contains(f.Data, `"say":"text"`)) {
+				found++
+			}
+		}
+		var queue report.Page[report.Queued]
+		g.did(200, &queue, "GET", "/v1/tasks/"+s.task+"/queue", "")
+		for _, q := range queue.Items {
+			if q.Text == s.words {
+				found++
+			}
+		}
+		if found != 1 {
+			t.Errorf("%s is there %d times in task %s", s.words, found, s.task)
+		}
+	}
+	folders := must[[]string](t)(filepath.Glob(filepath.Join(g.store.Root(), "tasks", "*-*")))
+	if len(folders) != len(tasks)+1 {
+		t.Errorf("%d tasks were made, %d asked for", len(folders)-1, len(tasks))
+	}
+	for task := range tasks { // each goes on
+		resp := g.send("POST", "/v1/tasks/"+task+"/runs", `{"yes":true}`)
+		if resp.StatusCode != 202 && resp.StatusCode != 409 {
+			t.Errorf("%s: %s", task, resp.Status)
+		}
+		g.idle(task)
+	}
+}
+
+// 19.21.9: a question that is left open over two kills is there under its own name, is
+// answered, and the answer, once acknowledged, outlives the next kill.
+func TestAQuestionOutlivesKills(t *testing.T) {
+	g := newGround(t)
+	l := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
+	k := &killed{ground: g, addr: l.Addr().String()}
+	l.Close()
+	g.url = "http://" + k.addr
+	k.start(t)
+	r := g.started(askWhich)
+	first := g.question(r.Task)
+	for range 2 {
+		k.kill()
+		k.start(t)
+		if q := g.question(r.Task); q.ID != first.ID || q.Text != first.Text || q.Event != first.Event {
+			t.Errorf("%+v\nbecame\n%+v", first, q)
+		}
+	}
+	path := "/v1/questions/" + first.ID + "/answer"
+	status, _, answer := k.try(path, `{"choice":2}`, "a")
+	if status != 200 {
+		t.Fatalf("%d %s", status, answer)
+	}
+	k.kill()
+	k.start(t)
+	defer k.kill()
+	status, replayed, again := k.try(path, `{"choice":2}`, "a")
+	if status != 200 || !replayed || string(again) != string(answer) {
+		t.Errorf("%d, replayed %v\n%s\n%s", status, replayed, answer, again)
+	}
+	if p := g.denied(409, "question_answered", "POST", path, `{"choice":1}`); p.Answer == nil || p.Answer.Text != "green" {
+		t.Errorf("%+v", p.Answer)
+	}
+	if resp := g.send("POST", "/v1/tasks/"+r.Task+"/runs", `{"yes":true}`); resp.StatusCode != 202 && resp.StatusCode != 409 {
+		t.Error(resp.Status)
+	}
+	g.idle(r.Task)
+	var sum store.Summary
+	if g.did(200, &sum, "GET", "/v1/tasks/"+r.Task, ""); sum.Status != "completed" {
+		t.Errorf("the task is %s", sum.Status)
+	}
+}

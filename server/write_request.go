@@ -1,0 +1,212 @@
+package server
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/roost-dev/roost/approval"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/task"
+)
+
+// What the decoder cannot see is checked here, all of it at once and before anything is
+// done: what is left to the engine depends on the task.
+
+// wrongs collects what is wrong with a body.
+type wrongs []Wrong
+
+func (w *wrongs) add(at, format string, args ...any) {
+	*w = append(*w, Wrong{at, fmt.Sprintf(format, args...)})
+}
+
+func (w wrongs) err() error {
+	if len(w) == 0 {
+		return nil
+	}
+	return invalid(w...)
+}
+
+const (
+	imageMost  = 20      // pictures that come with words
+	imageBytes = 5 << 20 // of one: the smallest limit of the big providers
+	titleBytes = 4096
+)
+
+// settings are what starting, continuing and changing a task share.
+type settings struct {
+	mode, provider, model, baseURL, profile, approve string
+	allow, deny                                      []string
+	limits                                           *report.Limits
+}
+
+// onto puts settings into a request.
+func (n settings) onto(r *engine.Request, w *wrongs) {
+	r.Mode, r.Provider, r.Model, r.BaseURL, r.Profile, r.Approve = n.mode, n.provider, n.model, n.baseURL, n.profile, n.approve
+	r.Allow, r.Deny = n.allow, n.deny
+	if n.approve != "" && !approval.ValidMode(n.approve) {
+		w.add("/approve", "want one of ask, read, edits, all")
+	}
+	if known := append(engine.Providers(), "script"); n.provider != "" && !slices.Contains(known, n.provider) {
+		w.add("/provider", "there is no such provider; there are: %s", strings.Join(known, ", "))
+	}
+	if n.provider == "script" && n.model != "" && !filepath.IsAbs(n.model) {
+		w.add("/model", "of the script provider it is a file: name it from the root on")
+	}
+	if n.baseURL != "" {
+		if u, err := url.Parse(n.baseURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			w.add("/base_url", "want an address such as http://127.0.0.1:11434/v1")
+		}
+	}
+	for name, list := range map[string][]string{"/allow": n.allow, "/deny": n.deny} {
+		for i, pattern := range list {
+			if strings.TrimSpace(pattern) == "" {
+				w.add(fmt.Sprintf("%s/%d", name, i), "it is empty")
+			}
+		}
+	}
+	if n.limits != nil {
+		r.Limits = limitsOf(*n.limits, w)
+	}
+}
+
+// limitsOf reads limits. The engine is told to take one away by a negative number.
+func limitsOf(l report.Limits, w *wrongs) *task.Limits {
+	or := func(n int64) int64 {
+		if n == 0 {
+			return -1
+		}
+		return n
+	}
+	out := &task.Limits{}
+	if l.MaxTurns != nil {
+		if out.MaxTurns = int(or(int64(*l.MaxTurns))); *l.MaxTurns < 0 {
+			w.add("/limits/max_turns", "want a whole number from 0 on")
+		}
+	}
+	if l.MaxCost != nil {
+		if out.MaxCostMicros = or(int64(*l.MaxCost)); *l.MaxCost < 0 {
+			w.add("/limits/max_cost", "want an amount of US dollars from 0 on")
+		}
+	}
+	span := func(at string, text *string, to *int64) {
+		if text == nil {
+			return
+		}
+		d, err := time.ParseDuration(*text)
+		if *text == "0" {
+			d, err = 0, nil
+		}
+		if err != nil || d < 0 {
+			w.add(at, "want a time such as 90s, 30m or 2h; 0 is none")
+		}
+		*to = or((d + time.Millisecond - 1).Milliseconds())
+	}
+	span("/limits/idle_timeout", l.IdleTimeout, &out.IdleTimeoutMS)
+	span("/limits/total_timeout", l.TotalTimeout, &out.TotalTimeoutMS)
+	return out
+}
+
+// said puts words into a request.
+func said(m *report.Words, at string, r *engine.Request, w *wrongs) {
+	if m == nil {
+		return
+	}
+	r.Text, r.Images = m.Text, m.Images
+	checkWords(m.Text, m.Images, at, w)
+}
+
+func checkWords(text string, images []string, at string, w *wrongs) {
+	if strings.TrimSpace(text) == "" && len(images) == 0 {
+		w.add(at+"/text", "it says nothing")
+	}
+	if len(images) > imageMost {
+		w.add(at+"/images", "there are more than %d", imageMost)
+		return
+	}
+	for i, image := range images {
+		if why := badImage(image); why != "" {
+			w.add(fmt.Sprintf("%s/images/%d", at, i), "%s", why)
+		}
+	}
+}
+
+// badImage says why a text is no picture that providers take.
+func badImage(text string) string {
+	const want = "want a data URL: data:image/png;base64,... (png, jpeg, gif, webp)"
+	kind, data, ok := strings.Cut(strings.TrimPrefix(text, "data:"), ";base64,")
+	if !ok || !strings.HasPrefix(text, "data:") || !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) {
+		return want
+	}
+	bytes, err := base64.StdEncoding.DecodeString(data)
+	switch {
+	case err != nil:
+		return want
+	case len(bytes) > imageBytes:
+		return fmt.Sprintf("it has %d bytes; providers take %d", len(bytes), imageBytes)
+	case http.DetectContentType(bytes) != kind:
+		return "its bytes are no " + kind
+	}
+	return ""
+}
+
+// checkFolder wants an absolute folder that is there.
+func checkFolder(dir string, w *wrongs) {
+	if !filepath.IsAbs(dir) {
+		w.add("/workspace", "want an absolute folder of the server's machine")
+		return
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		w.add("/workspace", "there is no such folder that can be opened")
+	}
+}
+
+// newTask reads what starts a task.
+func newTask(a *asked) (r engine.Request, err error) {
+	var n report.NewTask
+	if err = a.read(&n); err != nil {
+		return r, err
+	}
+	var w wrongs
+	checkFolder(n.Workspace, &w)
+	r = engine.Request{Workspace: n.Workspace, Title: strings.TrimSpace(n.Title), Origin: n.Origin, Interactive: !n.Unattended, NewTask: a.key()}
+	settings{n.Mode, n.Provider, n.Model, n.BaseURL, n.Profile, n.Approve, n.Allow, n.Deny, n.Limits}.onto(&r, &w)
+	r.Preset = n.Provider == "" && n.Model == "" && n.BaseURL == "" && n.Profile == ""
+	said(n.Message, "/message", &r, &w)
+	if len(n.Title) > titleBytes || !utf8.ValidString(n.Title) {
+		w.add("/title", "want at most %d bytes", titleBytes)
+	}
+	if r.Origin == "" {
+		r.Origin = "api"
+	} else if !slices.Contains([]string{"api", "cli", "web", "editor"}, r.Origin) {
+		w.add("/origin", "want one of api, cli, web, editor")
+	}
+	if r.NewTask != "" {
+		r.RunID = a.runFor(r.NewTask)
+	}
+	return r, w.err()
+}
+
+// newRun reads what continues the task that the path names.
+func newRun(a *asked) (r engine.Request, err error) {
+	var n report.NewRun
+	if err = a.read(&n); err != nil {
+		return r, err
+	}
+	var w wrongs
+	r = engine.Request{Task: a.id, Yes: n.Yes, Workspace: n.Workspace, Interactive: !n.Unattended}
+	if n.Workspace != "" {
+		checkFolder(n.Workspace, &w)
+	}
+	settings{n.Mode, n.Provider, n.Model, n.BaseURL, n.Profile, n.Approve, n.Allow, n.Deny, n.Limits}.onto(&r, &w)
+	said(n.Message, "/message", &r, &w)
+	return r, w.err()
+}

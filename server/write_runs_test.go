@@ -1,0 +1,200 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
+)
+
+// 19.21.7: a run that is cancelled is over within two seconds, whatever it does, and no
+// process of it is left.
+func TestCancellingIsQuick(t *testing.T) {
+	g := newWork(t)
+	alive := filepath.Join(g.dir, "ws", "alive")
+	for name, c := range map[string]struct {
+		script string
+		ready  func(report.Run) bool
+		path   string
+	}{
+		"while the model speaks": {`[{delay: 300ms, text: "` + strings.Repeat("word ", 500) + `"}]`, nil, "/v1/tasks/%s/cancel"},
+		"while it is silent":     {hangs, nil, "/v1/runs/%[2]s/cancel"},
+		"while a command runs": {`[{tools: [{name: execute_command, input: {command: "while :; do date > alive; sleep 0.05; done"}}]}]`, func(report.Run) bool {
+			_, err := os.Stat(alive)
+			return err == nil
+		}, "/v1/tasks/%s/cancel"},
+		"while a person is asked": {askWhich, func(r report.Run) bool { return g.question(r.Task).ID != "" }, "/v1/runs/%[2]s/cancel"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := g.started(c.script)
+			for end := time.Now().Add(patience); c.ready != nil && !c.ready(r); time.Sleep(5 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatal("it never began")
+				}
+			}
+			begun := time.Now()
+			var over report.Run
+			g.did(200, &over, "POST", strings.Split(fmt.Sprintf(c.path+"|%[1]s%[2]s", r.Task, r.ID), "|")[0], "")
+			if took := time.Since(begun); took > 2*time.Second {
+				t.Errorf("it took %s", took)
+			}
+			if over.ID != r.ID || over.State != "cancelled" || over.EndedAt == nil {
+				t.Errorf("%+v", over)
+			}
+			g.denied(409, "run_not_active", "POST", "/v1/runs/"+r.ID+"/cancel", "")
+			os.Remove(alive)
+			time.Sleep(150 * time.Millisecond)
+			if _, err := os.Stat(alive); err == nil {
+				t.Error("the command lives on")
+			}
+		})
+	}
+}
+
+// 19.21.6: who goes away in the middle ends nothing.
+func TestADisconnectEndsNothing(t *testing.T) {
+	g := newWork(t)
+	resp := g.send("POST", "/v1/tasks", g.task(askWhich, "go"), "Accept: "+streamMedia)
+	run := resp.Header.Get("Roost-Run-Id")
+	if resp.StatusCode/100 != 2 || run == "" {
+		t.Fatal(resp.Status)
+	}
+	resp.Body.Close()
+	r := g.state(run, "waiting")
+	q := g.question(r.Task)
+	g.did(200, nil, "POST", "/v1/questions/"+q.ID+"/answer", `{"choice":"red"}`)
+	g.state(run, "completed")
+}
+
+// 19.21.8: of two answers one is taken, and the other learns whose it was. An answer to
+// what was not seen is refused.
+func TestTheFirstAnswerWins(t *testing.T) {
+	g := newWork(t)
+	r := g.started(askWhich)
+	q := g.question(r.Task)
+	path := "/v1/questions/" + q.ID + "/answer"
+	g.denied(409, "question_stale", "POST", path, `{"choice":1,"seen":"1.1-0"}`)
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	won, lost := []string{}, []Problem{}
+	for i := range 8 {
+		wait.Go(func() {
+			words := fmt.Sprintf("answer %d", i)
+			resp := g.send("POST", path, fmt.Sprintf(`{"text":%q,"seen":%q}`, words, q.Event))
+			mu.Lock()
+			defer mu.Unlock()
+			if resp.StatusCode == 200 {
+				won = append(won, words)
+				return
+			}
+			lost = append(lost, problemIn(t, resp))
+		})
+	}
+	wait.Wait()
+	if len(won) != 1 || len(lost) != 7 {
+		t.Fatalf("%q won, %d lost", won, len(lost))
+	}
+	for _, p := range lost {
+		if p.Status != 409 || p.Code != "question_answered" || p.Answer == nil || p.Answer.Text != won[0] || p.Task != r.Task {
+			t.Errorf("%+v, %+v", p, p.Answer)
+		}
+	}
+	g.state(r.ID, "completed")
+	g.denied(409, "question_answered", "POST", path, `{"choice":1}`)
+	g.denied(404, "question_not_found", "GET", "/v1/questions/"+q.ID, "")
+	g.denied(404, "question_not_found", "POST", "/v1/questions/"+r.Task+".q999/answer", `{"text":"x"}`)
+}
+
+// An answer that is repeated under its key is the same answer.
+func TestAnAnswerUnderAKey(t *testing.T) {
+	g := newWork(t)
+	r := g.started(askWhich)
+	q := g.question(r.Task)
+	for range 3 {
+		var done report.Answered
+		g.did(200, &done, "POST", "/v1/questions/"+q.ID+"/answer", `{"choice":2}`, keyHeader+": a")
+		if done.Text != "green" {
+			t.Errorf("%+v", done)
+		}
+	}
+	g.state(r.ID, "completed")
+}
+
+// A task that is worked on takes no second run, and says what reaches the one that works.
+func TestATaskHasOneRun(t *testing.T) {
+	g := newWork(t)
+	r := g.started(hangs)
+	p := g.denied(409, "task_busy", "POST", "/v1/tasks/"+r.Task+"/runs", `{"message":{"text":"more"}}`)
+	if !p.Retryable || !strings.Contains(strings.Join(p.Suggestions, " "), "messages") {
+		t.Errorf("%+v", p)
+	}
+	g.denied(409, "task_busy", "PATCH", "/v1/tasks/"+r.Task, `{"title":"x"}`)
+	g.denied(409, "task_busy", "DELETE", "/v1/tasks/"+r.Task, "")
+	var sent report.Sent
+	g.did(202, &sent, "POST", "/v1/tasks/"+r.Task+"/messages", `{"text":"more"}`, keyHeader+": m")
+	if sent.Delivered != "queued" || sent.Run != r.ID || sent.Input == "" {
+		t.Errorf("%+v", sent)
+	}
+	var queue report.Page[report.Queued]
+	g.did(200, &queue, "GET", "/v1/tasks/"+r.Task+"/queue", "")
+	if len(queue.Items) != 1 || queue.Items[0].ID != sent.Input || queue.Items[0].Text != "more" {
+		t.Errorf("%+v", queue)
+	}
+	g.did(200, nil, "POST", "/v1/tasks/"+r.Task+"/cancel", "")
+}
+
+// Who prefers to wait is told when the run stands still, and not before.
+func TestWaitingForARun(t *testing.T) {
+	g := newWork(t)
+	r := g.started(hangs)
+	begun := time.Now()
+	var is report.Run
+	head := g.did(200, &is, "GET", "/v1/runs/"+r.ID, "", "Prefer: respond-async, wait=1")
+	if took := time.Since(begun); took < time.Second || is.State != "running" || head.Get("Preference-Applied") != "wait=1" {
+		t.Errorf("after %s it is %s", took, is.State)
+	}
+	ended := make(chan report.Run, 1)
+	go func() {
+		var is report.Run
+		g.did(200, &is, "GET", "/v1/runs/"+r.ID, "", "Prefer: wait=60")
+		ended <- is
+	}()
+	g.did(200, nil, "POST", "/v1/runs/"+r.ID+"/cancel", "")
+	if is := <-ended; is.State != "cancelled" {
+		t.Errorf("it is %s", is.State)
+	}
+	g.denied(400, "bad_header", "GET", "/v1/runs/"+r.ID, "", "Prefer: wait=soon")
+	g.denied(404, "run_not_found", "GET", "/v1/runs/nothing", "")
+}
+
+// More runs than may work at once wait in a queue, in their order, and say where.
+func TestRunsWaitForTheirTurn(t *testing.T) {
+	g := newWork(t, func(o *Options) {
+		o.Engine = engine.New(o.Store, engine.Options{MaxRuns: 1, Config: engine.Config{Keys: map[string]string{}}})
+	})
+	defer g.srv.opt.Engine.Close(t.Context())
+	first := g.started(hangs)
+	second, third := g.started(sayDone), g.started(sayDone)
+	if second.State != "queued" || third.State != "queued" || third.Position != 2 {
+		t.Errorf("%s and %s at %d", second.State, third.State, third.Position)
+	}
+	var page report.Page[report.Run]
+	g.did(200, &page, "GET", "/v1/runs?state=queued", "")
+	if len(page.Items) != 2 {
+		t.Errorf("%+v", page.Items)
+	}
+	g.did(200, nil, "POST", "/v1/runs/"+second.ID+"/cancel", "")
+	g.state(second.ID, "cancelled")
+	g.did(200, nil, "POST", "/v1/runs/"+first.ID+"/cancel", "")
+	g.state(third.ID, "completed")
+	g.did(200, &page, "GET", "/v1/runs?limit=2", "")
+	if len(page.Items) != 2 || page.Next == nil {
+		t.Errorf("%+v", page)
+	}
+}

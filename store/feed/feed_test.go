@@ -1,0 +1,399 @@
+package feed
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+const roleEnv = "ROOST_FEED_TEST_WRITER"
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(roleEnv); name != "" {
+		if err := write(name); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// write is one of several processes that write at once.
+func write(name string) error {
+	dir, _ := os.LookupEnv("ROOST_FEED_TEST_DIR")
+	w := NewWriter(dir, func() int64 { return 1 })
+	w.size = 4 << 10
+	for i := uint64(1); i <= 300; i++ {
+		for w.Tell(Line{Source: "roost", Task: name, Epoch: 1, From: i, To: i, End: i == 300}) != nil {
+			time.Sleep(time.Millisecond) // as the next sync tries again
+		}
+	}
+	return nil
+}
+
+func tell(t testing.TB, w *Writer, lines ...Line) {
+	t.Helper()
+	for _, l := range lines {
+		if err := w.Tell(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func line(task string, epoch, from, to uint64) Line {
+	return Line{Source: "roost", Task: task, Epoch: epoch, From: from, To: to}
+}
+
+// rest is all that a reader gives now, as text, and the places of its lines.
+func rest(t testing.TB, r *Reader) (out []string, at []Place) {
+	t.Helper()
+	for {
+		e, ok, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			return out, at
+		}
+		text := fmt.Sprintf("%s %d-%d", e.Task, e.New.From, e.New.To)
+		if e.New.To < e.New.From {
+			text = e.Task + " nothing"
+		}
+		out, at = append(out, text), append(at, e.At)
+	}
+}
+
+func reader(t testing.TB, dir string, from Place) *Reader {
+	t.Helper()
+	r, err := Open(dir, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func writer(dir string) *Writer { return NewWriter(dir, func() int64 { return 7 }) }
+
+// What is new is counted from the line before, whatever the writer says.
+func TestWhatIsNew(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		lines []Line
+		want  []string
+	}{
+		{"in order", []Line{line("a", 1, 1, 1), line("a", 1, 2, 5), line("b", 1, 1, 2)}, []string{"a 1-1", "a 2-5", "b 1-2"}},
+		{"said twice", []Line{line("a", 1, 1, 3), line("a", 1, 2, 3), line("a", 1, 2, 4)}, []string{"a 1-3", "a nothing", "a 4-4"}},
+		{"a line was lost", []Line{line("a", 1, 1, 2), line("a", 1, 5, 6)}, []string{"a 1-2", "a 3-6"}},
+		{"the owner before was killed", []Line{line("a", 1, 1, 2), line("a", 2, 9, 9)}, []string{"a 1-2", "a 3-9"}},
+		{"somebody tells for a dead owner, late", []Line{line("a", 1, 1, 2), line("a", 2, 9, 9), line("a", 1, 8, 8)}, []string{"a 1-2", "a 3-9", "a nothing"}},
+		{"older than the feed", []Line{line("a", 3, 40, 40), line("a", 3, 41, 41)}, []string{"a 0-40", "a 41-41"}},
+		{"an older copy was put back", []Line{line("a", 1, 1, 9), line("a", 2, 5, 5), line("a", 2, 6, 6)}, []string{"a 1-9", "a 5-5", "a 6-6"}},
+		{"tasks of two sources", []Line{line("a", 1, 1, 9), {Source: "roo", Task: "a", Epoch: 1, From: 1, To: 2}}, []string{"a 1-9", "a 1-2"}},
+	} {
+		dir := filepath.Join(t.TempDir(), "feed")
+		tell(t, writer(dir), c.lines...)
+		got, _ := rest(t, reader(t, dir, Place{}))
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+}
+
+// Behind every place a reader finds what one finds that has read all, over all segments.
+func TestEveryPlaceGivesTheRest(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		dir, err := os.MkdirTemp(t.TempDir(), "")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		w := writer(dir)
+		w.size = int64(rapid.IntRange(200, 900).Draw(rt, "size"))
+		at := map[string]uint64{}
+		r, _ := Open(dir, Place{})
+		var want []string
+		var places []Place
+		for range rapid.IntRange(1, 40).Draw(rt, "lines") {
+			task := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "task")
+			to := at[task] + uint64(rapid.IntRange(0, 3).Draw(rt, "more"))
+			tell(t, w, line(task, 1, min(at[task]+1, to), max(to, 1)))
+			at[task] = max(to, 1)
+			if rapid.IntRange(0, 5).Draw(rt, "damage") == 0 {
+				f, err := os.OpenFile(segmentPath(dir, w.n), os.O_WRONLY|os.O_APPEND, 0)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				if _, err := f.WriteString(rapid.SampledFrom([]string{"torn {", "\n", "\x00\x00", `{"source":"roost","task":"a","epoch":9,"from":1,"to":99,"crc":"00000000"}` + "\n"}).Draw(rt, "what")); err != nil {
+					rt.Fatal(err)
+				}
+				f.Close()
+			}
+			texts, found := rest(t, r)
+			want, places = append(want, texts...), append(places, found...)
+		}
+		r.Close()
+		list, err := segments(dir)
+		if err != nil || len(list) > keepSegments {
+			rt.Fatal(list, err)
+		}
+		for i, p := range places {
+			r, err := Open(dir, p)
+			if p.Segment < list[0] {
+				if !errors.Is(err, ErrUnknown) {
+					rt.Fatal("a place that is gone:", err)
+				}
+				continue
+			}
+			if err != nil {
+				rt.Fatal(i, p, err)
+			}
+			got, _ := rest(t, r)
+			r.Close()
+			if diff := cmp.Diff(want[i:], got); diff != "" {
+				rt.Fatal(i, p, diff)
+			}
+		}
+		end, last, err := OpenEnd(dir)
+		if err != nil || len(places) > 0 && last.Segment < places[len(places)-1].Segment {
+			rt.Fatal(last, err)
+		}
+		tell(t, w, line("z", 1, 1, 1))
+		if got, _ := rest(t, end); !cmp.Equal(got, []string{"z 1-1"}) {
+			rt.Fatal("behind the end:", got)
+		}
+		end.Close()
+	})
+}
+
+// Places that are not in the log, or of another log, are unknown.
+func TestUnknownPlaces(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "feed")
+	w := writer(dir)
+	tell(t, w, line("a", 1, 1, 1), line("a", 1, 2, 2))
+	_, at := rest(t, reader(t, dir, Place{}))
+	good := at[1]
+	for name, change := range map[string]func(*Place){
+		"feed": func(p *Place) { p.Feed = "0" }, "segment": func(p *Place) { p.Segment = 9 }, "offset": func(p *Place) { p.Offset++ },
+		"end": func(p *Place) { p.Offset += 200 }, "sum": func(p *Place) { p.Sum++ }, "head": func(p *Place) { p.Offset = 0 }, "far": func(p *Place) { p.Offset = 1 << 60 },
+	} {
+		p := good
+		change(&p)
+		if r, err := Open(dir, p); !errors.Is(err, ErrUnknown) {
+			t.Errorf("%s: %v %v", name, r, err)
+		}
+	}
+	reader(t, dir, good)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, good); !errors.Is(err, ErrUnknown) {
+		t.Error(err)
+	}
+	tell(t, w, line("a", 1, 1, 1), line("a", 1, 2, 2)) // the same again, elsewhere
+	if _, err := Open(dir, good); !errors.Is(err, ErrUnknown) {
+		t.Error("a place of a log that was deleted:", err)
+	}
+}
+
+// A reader of a log that is deleted is told so; one that waits for a log gets it from its
+// beginning.
+func TestDeletedAndBorn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "feed")
+	r, end, err := OpenEnd(dir)
+	if err != nil || end != (Place{}) {
+		t.Fatal(end, err)
+	}
+	defer r.Close()
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Error("reading made the folder")
+	}
+	wake, stop := Watch(dir)
+	defer stop()
+	w := writer(dir)
+	tell(t, w, line("a", 1, 1, 4))
+	var got []string
+	for until := time.Now().Add(time.Minute); len(got) == 0 && time.Now().Before(until); got, _ = rest(t, r) {
+		<-wake
+	}
+	if diff := cmp.Diff([]string{"a 1-4"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[Task]uint64{{"roost", "a"}: 4}, r.Left()); diff != "" {
+		t.Error(diff)
+	}
+	tell(t, w, Line{Source: "roost", Task: "a", Epoch: 1, From: 5, To: 4, End: true})
+	if got, _ := rest(t, r); len(r.Left()) != 0 || !cmp.Equal(got, []string{"a nothing"}) {
+		t.Error(got, r.Left())
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := r.Next(); !errors.Is(err, ErrGone) {
+		t.Error(err)
+	}
+}
+
+// Several processes write at once, with segments that end after a few lines: nothing is
+// lost or told twice, and each process's lines keep their order.
+func TestManyProcesses(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "feed")
+	r := reader(t, dir, Place{})
+	var writers []*exec.Cmd
+	for i := range 3 {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), roleEnv+"=t"+strconv.Itoa(i), "ROOST_FEED_TEST_DIR="+dir)
+		cmd.Stderr = os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		writers = append(writers, cmd)
+	}
+	far := map[string]uint64{}
+	for until := time.Now().Add(time.Minute); far["t0"]+far["t1"]+far["t2"] < 900; {
+		e, ok, err := r.Next()
+		if errors.Is(err, ErrGone) {
+			break // this machine reads more slowly than it writes eight segments
+		}
+		if err != nil || time.Now().After(until) {
+			t.Fatal(err, far)
+		}
+		if !ok {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		if e.New.From != far[e.Task]+1 || e.New.To != e.To {
+			t.Fatalf("%+v behind %d", e, far[e.Task])
+		}
+		far[e.Task] = e.To
+	}
+	for _, w := range writers {
+		if err := w.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	end, _, err := OpenEnd(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end.Close()
+	want := table{}
+	for i := range 3 {
+		want[Task{"roost", "t" + strconv.Itoa(i)}] = told{epoch: 1, to: 300}
+	}
+	if diff := cmp.Diff(want, end.seg.table, cmp.AllowUnexported(told{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A segment whose begin was cut off by a kill goes on with what came before it; one that
+// lost its head begins another log.
+func TestTornHeads(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "feed")
+	w := writer(dir)
+	tell(t, w, line("a", 1, 1, 3))
+	head, err := os.ReadFile(segmentPath(dir, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, torn := range []string{"", string(head[:20]), strings.Repeat("\x00", 300)} {
+		if err := os.WriteFile(segmentPath(dir, 2), []byte(torn), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := reader(t, dir, Place{})
+		if got, _ := rest(t, r); !cmp.Equal(got, []string{"a 1-3"}) {
+			t.Errorf("%q: %v", torn, got)
+		}
+		tell(t, writer(dir), line("a", 1, 4, 5))
+		if got, _ := rest(t, r); !cmp.Equal(got, []string{"a 4-5"}) || r.Head().Feed == "" || r.Head().Segment != 2 {
+			t.Errorf("%q: %v %v", torn, got, r.Head())
+		}
+	}
+	if err := os.WriteFile(segmentPath(dir, 1), bytes.Repeat([]byte{0}, 500), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(segmentPath(dir, 2)); err != nil {
+		t.Fatal(err)
+	}
+	tell(t, writer(dir), line("a", 1, 6, 6))
+	if got, _ := rest(t, reader(t, dir, Place{})); !cmp.Equal(got, []string{"a 0-6"}) {
+		t.Error(got)
+	}
+}
+
+// Two writers of one process and a stopped one: who cannot have the lock says so, and
+// loses nothing by it.
+func TestBusy(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "feed")
+	w := writer(dir)
+	tell(t, w, line("a", 1, 1, 1))
+	f, err := os.OpenFile(segmentPath(dir, 1), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := tryLock(f); !got || err != nil {
+		t.Fatal(got, err)
+	}
+	if err := w.Tell(line("a", 1, 2, 2)); !errors.Is(err, ErrBusy) {
+		t.Error(err)
+	}
+	f.Close()
+	tell(t, w, line("a", 1, 2, 3))
+	if got, _ := rest(t, reader(t, dir, Place{})); !cmp.Equal(got, []string{"a 1-1", "a 2-3"}) {
+		t.Error(got)
+	}
+	var wait sync.WaitGroup
+	for i := range 8 {
+		wait.Go(func() {
+			for n := uint64(1); n <= 20; n++ {
+				_ = w.Tell(line("t"+strconv.Itoa(i), 1, n, n))
+			}
+		})
+	}
+	wait.Wait()
+	r := reader(t, dir, Place{})
+	rest(t, r)
+	if len(r.seg.table) != 9 {
+		t.Error(r.seg.table)
+	}
+}
+
+func TestNamesThatCannotStandInALine(t *testing.T) {
+	w := writer(filepath.Join(t.TempDir(), "feed"))
+	for _, name := range []string{"", ".", "..", "a/b", `a\b`, "a\"b", "a\nb", strings.Repeat("x", 256)} {
+		if w.Tell(line(name, 1, 1, 1)) == nil || w.Tell(Line{Source: name, Task: "a", To: 1}) == nil {
+			t.Errorf("%q was told", name)
+		}
+	}
+}
+
+func FuzzLine(f *testing.F) {
+	for _, l := range []Line{line("a", 1, 2, 3), {Source: "roo-1", Task: "x.y", Epoch: 9, From: 1 << 62, To: 1 << 62, End: true}} {
+		f.Add(bytes.TrimSuffix(l.append(nil), []byte("\n")))
+	}
+	f.Add([]byte(`{"source":"a","task":"b","epoch":1,"from":1,"to":1,"crc":"00000000"}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		l, _, ok := parse(b)
+		if ok && !bytes.Equal(l.append(nil), append(bytes.Clone(b), '\n')) {
+			t.Errorf("%q is read as %+v", b, l)
+		}
+		// What has the right checksum and still is no line must do no harm either.
+		if sealed := seal(bytes.Clone(b)); len(sealed) > 0 {
+			if l, _, ok := parse(bytes.TrimSuffix(sealed, []byte("\n"))); ok && (!plain(l.Task) || !plain(l.Source)) {
+				t.Errorf("%q is read as %+v", sealed, l)
+			}
+		}
+	})
+}

@@ -1,0 +1,107 @@
+package feed
+
+import (
+	"bytes"
+	"hash/crc32"
+	"strconv"
+)
+
+// Line says how far a task's journal is synced.
+type Line struct {
+	Source, Task string // as store.Ref has them
+	Epoch        uint64 // of the newest of the commits
+	From, To     uint64 // the commits that its writer has not told before
+	End          bool   // its owner lets it go
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+const sealBytes = len(`,"crc":"00000000"}`)
+
+// seal ends a JSON object that lacks its brace with its checksum.
+func seal(b []byte) []byte {
+	sum := crc32.Checksum(b, castagnoli)
+	b = append(b, `,"crc":"`...)
+	for shift := 28; shift >= 0; shift -= 4 {
+		b = append(b, "0123456789abcdef"[sum>>shift&15])
+	}
+	return append(b, '"', '}', '\n')
+}
+
+// unseal gives a line without its checksum, which it also gives; ok is false when it is
+// damaged.
+func unseal(b []byte) (body []byte, sum uint32, ok bool) {
+	at := len(b) - sealBytes
+	if at < 0 || !bytes.HasPrefix(b[at:], []byte(`,"crc":"`)) || !bytes.HasSuffix(b, []byte(`"}`)) {
+		return nil, 0, false
+	}
+	want, err := strconv.ParseUint(string(b[at+8:at+16]), 16, 32)
+	sum = crc32.Checksum(b[:at], castagnoli)
+	return b[:at], sum, err == nil && uint64(sum) == want
+}
+
+// append adds the line to b.
+func (l Line) append(b []byte) []byte {
+	at := len(b)
+	b = append(append(b, `{"source":"`...), l.Source...)
+	b = append(append(b, `","task":"`...), l.Task...)
+	b = strconv.AppendUint(append(b, `","epoch":`...), l.Epoch, 10)
+	b = strconv.AppendUint(append(b, `,"from":`...), l.From, 10)
+	b = strconv.AppendUint(append(b, `,"to":`...), l.To, 10)
+	if l.End {
+		b = append(b, `,"end":true`...)
+	}
+	return append(b[:at], seal(b[at:])...)
+}
+
+// parse reads a line without its newline. It knows the one spelling that append has:
+// what has the right checksum was written by it.
+func parse(b []byte) (l Line, sum uint32, ok bool) {
+	b, sum, ok = unseal(b)
+	if !ok {
+		return l, sum, false
+	}
+	text := func(prefix string) (out string) {
+		var found bool
+		if b, found = bytes.CutPrefix(b, []byte(prefix)); !found {
+			ok = false
+			return ""
+		}
+		end := bytes.IndexByte(b, '"')
+		if end < 0 {
+			ok = false
+			return ""
+		}
+		out, b = string(b[:end]), b[end+1:]
+		return out
+	}
+	number := func(prefix string) (n uint64) {
+		var found bool
+		b, found = bytes.CutPrefix(b, []byte(prefix))
+		end := 0
+		for ; end < len(b) && b[end] >= '0' && b[end] <= '9'; end++ {
+			n = n*10 + uint64(b[end]-'0')
+		}
+		ok = ok && found && end > 0 && end <= 19 && (b[0] != '0' || end == 1)
+		b = b[end:]
+		return n
+	}
+	l.Source, l.Task = text(`{"source":"`), text(`,"task":"`)
+	l.Epoch, l.From, l.To = number(`,"epoch":`), number(`,"from":`), number(`,"to":`)
+	l.End = bytes.Equal(b, []byte(`,"end":true`))
+	return l, sum, ok && (l.End || len(b) == 0) && plain(l.Source) && plain(l.Task)
+}
+
+// plain reports whether a name can stand in a line, and below a folder: no reader makes
+// a path of another one.
+func plain(name string) bool {
+	if name == "" || len(name) > 255 || name[0] == '.' {
+		return false
+	}
+	for _, c := range []byte(name) {
+		if c < ' ' || c == '"' || c == '\\' || c == '/' || c == ':' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}

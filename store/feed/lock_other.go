@@ -1,0 +1,12 @@
+//go:build !linux && !darwin && !freebsd && !netbsd && !openbsd && !dragonfly && !windows
+
+package feed
+
+import (
+	"errors"
+	"os"
+)
+
+func tryLock(*os.File) (bool, error) {
+	return false, errors.New("kernel locks are not supported on this system")
+}

@@ -1,0 +1,249 @@
+package feed
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// How long a line waits for another writer. The lock is held for moments; only who
+// begins a segment has it for longer, once in some hundred thousand lines.
+const (
+	patience    = 20 * time.Millisecond
+	endPatience = 200 * time.Millisecond
+)
+
+// ErrBusy: another writer has the log. What is not told now is told by the next line.
+var ErrBusy = errors.New("another writer has the feed")
+
+// Writer adds lines to the log in a folder. It keeps no file open. It is safe for
+// concurrent use, and other processes may write, too.
+type Writer struct {
+	dir  string
+	now  func() int64
+	size int64 // of a segment's lines
+
+	mu     sync.Mutex
+	n      uint64      // the newest segment that is known
+	info   os.FileInfo // of it, whose head is good
+	head   head
+	behind int64 // where our last line ended; there a newline stands
+	buf    []byte
+}
+
+// NewWriter makes a writer; the folder comes into being with the first line. now gives Unix
+// milliseconds.
+func NewWriter(dir string, now func() int64) *Writer {
+	return &Writer{dir: dir, now: now, size: segmentBytes}
+}
+
+// Tell adds a line.
+func (w *Writer) Tell(l Line) error {
+	if !plain(l.Source) || !plain(l.Task) {
+		return fmt.Errorf("tell of task %q of %q: no names for a feed", l.Task, l.Source)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	limit := patience
+	if l.End {
+		limit = endPatience
+	}
+	until := time.Now().Add(limit)
+	for range 5 { // segments that were begun meanwhile
+		f, err := w.open(until)
+		if err != nil {
+			return err
+		}
+		done, err := w.put(f, l, until)
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		if done || err != nil {
+			return err
+		}
+	}
+	return ErrBusy
+}
+
+// open opens the newest segment and takes its lock. The first one is made.
+func (w *Writer) open(until time.Time) (*os.File, error) {
+	if w.n > 0 {
+		f, err := os.OpenFile(segmentPath(w.dir, w.n), os.O_RDWR|os.O_APPEND, 0)
+		if err == nil {
+			return locked(f, until)
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("write the feed: %w", err)
+		}
+	}
+	list, err := segments(w.dir)
+	if err != nil {
+		return nil, err
+	}
+	if w.n = 1; len(list) > 0 {
+		w.n = list[len(list)-1]
+	} else if err := os.Mkdir(w.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("write the feed: %w", err)
+	}
+	if info, err := os.Lstat(w.dir); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("write the feed: %s is no folder", w.dir)
+	}
+	return create(w.dir, w.n, until)
+}
+
+func create(dir string, n uint64, until time.Time) (*os.File, error) {
+	f, err := os.OpenFile(segmentPath(dir, n), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("write the feed: %w", err)
+	}
+	return locked(f, until)
+}
+
+func locked(f *os.File, until time.Time) (*os.File, error) {
+	for {
+		got, err := tryLock(f)
+		if got {
+			return f, nil
+		}
+		if err == nil && time.Now().After(until) {
+			err = ErrBusy
+		}
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("lock the feed: %w", err)
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+}
+
+// put adds a line to a segment whose lock is held; done is false when another one is to
+// be looked for.
+func (w *Writer) put(f *os.File, l Line, until time.Time) (done bool, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return false, fmt.Errorf("write the feed: %w", err)
+	}
+	if w.info == nil || !os.SameFile(info, w.info) || info.Size() < w.behind {
+		if info, err = w.know(f, info); err != nil {
+			return false, err
+		}
+	}
+	if info.Size()-w.head.body >= w.size {
+		return false, w.rotate(until)
+	}
+	b := w.buf[:0]
+	if info.Size() != w.behind { // somebody else's line is the last one: it may be half
+		var last [1]byte
+		if _, err := f.ReadAt(last[:], info.Size()-1); err != nil {
+			return false, fmt.Errorf("write the feed: %w", err)
+		}
+		if last[0] != '\n' {
+			b = append(b, '\n')
+		}
+	}
+	w.buf = l.append(b)
+	w.behind = -1
+	if _, err := f.Write(w.buf); err != nil {
+		return false, fmt.Errorf("write the feed: %w", err)
+	}
+	w.behind = info.Size() + int64(len(w.buf))
+	return true, nil
+}
+
+// know makes sure of the head of a segment. One that lacks it was begun by somebody who
+// was killed, or lost it with the power: what came before it goes on in it, if that is
+// there.
+func (w *Writer) know(f *os.File, info os.FileInfo) (os.FileInfo, error) {
+	w.info, w.behind = nil, -1
+	h, ok, err := readHead(f)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		if h, err = w.begin(f); err != nil {
+			return nil, err
+		}
+		if info, err = f.Stat(); err != nil {
+			return nil, fmt.Errorf("write the feed: %w", err)
+		}
+	}
+	w.head, w.info = h, info
+	return info, nil
+}
+
+// begin writes the head of segment w.n anew.
+func (w *Writer) begin(f *os.File) (head, error) {
+	if err := f.Truncate(0); err != nil {
+		return head{}, fmt.Errorf("write the feed: %w", err)
+	}
+	h := head{Segment: w.n, Birth: w.now()}
+	var rows []byte
+	if before, err := openSegment(w.dir, w.n-1); err == nil {
+		h.Feed, h.Birth = before.head.Feed, before.head.Birth
+		for { // all of it
+			if _, more, err := before.line(); err != nil || !more {
+				break
+			}
+		}
+		before.f.Close()
+		rows = before.table.rows()
+	} else {
+		id := make([]byte, 8)
+		_, _ = rand.Read(id) // never fails
+		h.Feed = hex.EncodeToString(id)
+	}
+	h.Rows = int64(len(rows))
+	if _, err := f.Write(append(h.line(), rows...)); err != nil {
+		return head{}, fmt.Errorf("write the feed: %w", err)
+	}
+	h, ok, err := readHead(f)
+	if err == nil && !ok {
+		err = fmt.Errorf("write the feed: %s does not hold what was written", f.Name())
+	}
+	return h, err
+}
+
+// rotate begins the next segment, while nobody can write to this one, and lets the
+// oldest go.
+func (w *Writer) rotate(until time.Time) error {
+	list, err := segments(w.dir)
+	if err != nil {
+		return err
+	}
+	if len(list) > 0 && list[len(list)-1] > w.n { // we were away for a while
+		w.n = list[len(list)-1]
+		return nil
+	}
+	next, err := create(w.dir, w.n+1, until)
+	if err != nil {
+		return err
+	}
+	defer next.Close()
+	w.n++
+	info, err := next.Stat()
+	if err != nil {
+		return fmt.Errorf("write the feed: %w", err)
+	}
+	if _, err := w.know(next, info); err != nil { // somebody else may have begun it
+		return err
+	}
+	w.drop()
+	return nil
+}
+
+// drop removes the segments that are too old.
+func (w *Writer) drop() {
+	list, err := segments(w.dir)
+	if err != nil {
+		return
+	}
+	for _, n := range list {
+		if n+keepSegments <= w.n {
+			_ = os.Remove(segmentPath(w.dir, n)) // else the next one removes it
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/feed"
+)
+
+// FeedDir is where the feed of the root lies: the order in which the commits of all its
+// tasks became durable.
+func (s *Store) FeedDir() string { return filepath.Join(s.opt.Root, "feed") }
+
+// telling tells the feed of what an owner syncs. What could not be told is told with the
+// next sync: the feed is derived, and nobody waits for it.
+func (s *Store) telling(ref Ref) func(epoch, head uint64, last bool) {
+	w := feed.NewWriter(s.FeedDir(), s.opt.Now)
+	var told uint64
+	return func(epoch, head uint64, last bool) {
+		if head == told && !last || head == 0 {
+			return
+		}
+		from := told + 1
+		if told == 0 {
+			from = head // the commit that opened the epoch; readers know what came before
+		}
+		if w.Tell(feed.Line{Source: ref.Source, Task: ref.ID, Epoch: epoch, From: from, To: head, End: last}) == nil {
+			told = head
+		}
+	}
+}
+
+// Tell tells the feed how far a task's journal goes, for an owner that could not: one
+// that was killed, or worked where nobody looks.
+func (s *Store) Tell(ctx context.Context, ref Ref) error {
+	held := s.Held(ref) // before its head is read: an owner that comes then tells more
+	log, err := s.Follow(ref)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	for c, err := range log.ReadBackward(ctx, 0) {
+		var lost *journal.DamageError
+		if errors.As(err, &lost) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return feed.NewWriter(s.FeedDir(), s.opt.Now).Tell(feed.Line{Source: ref.Source, Task: ref.ID, Epoch: c.Epoch, From: c.Seq, To: c.Seq, End: !held})
+	}
+	return nil
+}
+
+// Held reports whether somebody owns a task's journal now.
+func (s *Store) Held(ref Ref) bool {
+	_, held := filelog.Holder(ref.Log)
+	return held
+}
+
+// LogRef is a reference to a task's journal alone, by what a feed calls it. Nothing is
+// looked for: there may be none.
+func (s *Store) LogRef(source, id string) (Ref, bool) {
+	switch {
+	case !roofmt.ValidID(id) || !roofmt.ValidID(source):
+		return Ref{}, false
+	case source == OwnSource:
+		return s.ownRef(id), true
+	}
+	dir := filepath.Join(s.adoptedDir(source), id)
+	return Ref{ID: id, Source: source, Dir: dir, Log: dir}, true
+}
+
+// FirstSince is the first commit of a journal that was made at a time, in Unix
+// milliseconds, or later; head+1 when all are older.
+func FirstSince(ctx context.Context, log journal.Reader, at int64) (uint64, error) {
+	head, err := log.Head(ctx)
+	if err != nil {
+		return 0, err
+	}
+	low, high := uint64(1), head+1
+	for low < high { // times rise, as far as clocks do
+		mid := (low + high) / 2
+		old := false
+		for c, err := range log.Read(ctx, mid) {
+			var lost *journal.DamageError
+			if errors.As(err, &lost) {
+				continue
+			}
+			if err != nil {
+				return 0, err
+			}
+			old = c.At < at
+			break
+		}
+		if old {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low, nil
+}
