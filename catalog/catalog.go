@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -73,7 +74,25 @@ func open(ctx context.Context, path string) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{path: path, file: info, sql: handle}
-	return db, db.prepare(ctx)
+	err = db.prepare(ctx)
+	// Two that open a new file at once both want it in WAL mode, and the one that comes
+	// second is told that it is locked without the wait that was asked for.
+	for end := time.Now().Add(patience); busy(err) && time.Now().Before(end); err = db.prepare(ctx) {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return db, ctx.Err()
+		}
+	}
+	return db, err
+}
+
+// patience is how long another's lock is waited for.
+const patience = 5 * time.Second
+
+func busy(err error) bool {
+	var failed *sqlite.Error
+	return errors.As(err, &failed) && failed.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
 // prepare makes the tables, unless they are there.

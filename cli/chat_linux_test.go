@@ -14,6 +14,7 @@ import (
 // chats starts a chat on a terminal.
 func (s *sandbox) chats(args ...string) *terminal {
 	s.t.Helper()
+	s.slow()
 	x := s.onTerminal(append([]string{"chat"}, args...)...)
 	x.until("Ctrl-D leaves", "›")
 	return x

@@ -96,6 +96,7 @@ func (a *App) follows(ctx context.Context, c *client.Client, e *engine.Engine, i
 		if err != nil {
 			return err
 		}
+		w.fresh = true // what led to the run may be of the same millisecond
 		if w.run, w.after = r.ID, "0"; r.StartedAt != nil {
 			w.since = *r.StartedAt
 		}

@@ -103,7 +103,7 @@ func (a *App) earlier(id string, from int, f showFlags) {
 }
 
 // printLines prints what messages are shown as.
-func (a *App) printLines(out *bufio.Writer, messages [][]view.Line) {
+func (a *App) printLines(out *bufio.Writer, messages iter.Seq2[int, []view.Line]) {
 	style := a.outStyle()
 	for _, lines := range messages {
 		for _, l := range lines {

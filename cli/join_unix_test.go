@@ -19,6 +19,7 @@ import (
 // reachable gives the sandbox a runtime folder whose name leaves room for a socket's.
 func (s *sandbox) reachable() *sandbox {
 	s.t.Helper()
+	s.slow()
 	dir, err := os.MkdirTemp("/tmp", "rt")
 	must(s.t, err)
 	s.t.Cleanup(func() { os.RemoveAll(dir) })

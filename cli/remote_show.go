@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/roost-dev/roost/client"
@@ -193,7 +194,7 @@ func (a *App) farHistory(ctx context.Context, c *client.Client, id string, f sho
 			}
 			messages = append(messages, lines)
 		}
-		a.printLines(out, messages)
+		a.printLines(out, slices.All(messages))
 		return w.Total, w.Before, w.After, nil
 	})
 	if err != nil {

@@ -46,9 +46,19 @@ func (b *safeBuffer) String() string {
 	return b.b.String()
 }
 
+// slow leaves a test out where races are looked for: what it watches are programs of
+// their own, one after the other, whose parts are tested for races where they are.
+func (s *sandbox) slow() {
+	s.t.Helper()
+	if testing.Short() {
+		s.t.Skip("it watches whole programs")
+	}
+}
+
 // daemon starts a server and waits until it is ready.
 func (s *sandbox) daemon(args ...string) *daemon {
 	s.t.Helper()
+	s.slow()
 	d := &daemon{sandbox: s, log: &safeBuffer{}, ended: make(chan struct{})}
 	var out safeBuffer
 	d.cmd = s.command(append([]string{"serve", "--json", "--listen", "127.0.0.1:0"}, args...)...)

@@ -21,7 +21,7 @@ import (
 type background struct {
 	s        *sandbox
 	cmd      *exec.Cmd
-	out, err bytes.Buffer
+	out, err safeBuffer
 	mark     string // the command it runs writes its process number here
 }
 
@@ -50,7 +50,7 @@ func (b *background) ends(limit time.Duration) int {
 	case <-time.After(limit):
 		_ = b.cmd.Process.Kill()
 		<-done
-		b.s.t.Fatalf("it did not end within %v; it said:\n%s%s", limit, &b.out, &b.err)
+		b.s.t.Fatalf("it did not end within %v; it said:\n%s%s", limit, b.out.String(), b.err.String())
 	}
 	return b.cmd.ProcessState.ExitCode()
 }
@@ -79,8 +79,8 @@ func TestSignalsStopAndSave(t *testing.T) {
 					t.Errorf("stderr lacks %q:\n%s", want, &b.err)
 				}
 			}
-			if b.out.Len() > 0 {
-				t.Errorf("stdout: %q", &b.out)
+			if b.out.String() != "" {
+				t.Errorf("stdout: %q", b.out.String())
 			}
 			if r := s.roost("resume", items[0].ID, "--provider", "script", "--model", s.script(strings.Repeat(finish("went on"), 4)), "go on"); r.code != 0 || r.out != "went on\n" {
 				t.Errorf("resume: exit %d\n%s%s", r.code, r.out, r.err)

@@ -96,6 +96,9 @@ func (b *bench) killed(at string, what errand) {
 
 // What was acknowledged to be in the queue is there, once, after a kill.
 func TestKilledBehindAQueuedRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what it kills is a program of its own")
+	}
 	b := newDesk(t, engine.Options{})
 	busy, queued := b.ask(waitsForGo), b.ask(completesAtOnce)
 	busy.NewTask, queued.NewTask = "busy-task", "queued-task"
@@ -125,6 +128,9 @@ func TestKilledBehindAQueuedRun(t *testing.T) {
 // A person goes on with a queued run of a dead process: it is that run, with its words
 // before theirs.
 func TestAQueuedRunOfTheDeadIsTakenOver(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what it kills is a program of its own")
+	}
 	b := newDesk(t, engine.Options{})
 	busy, queued := b.ask(waitsForGo), b.ask(completesAtOnce)
 	busy.NewTask, queued.NewTask = "busy-task", "queued-task"
@@ -146,6 +152,9 @@ func TestAQueuedRunOfTheDeadIsTakenOver(t *testing.T) {
 
 // Words that were acknowledged while a run worked come to the model, once.
 func TestKilledBehindWordsForARun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what it kills is a program of its own")
+	}
 	b := newDesk(t, engine.Options{})
 	r := b.ask(`
 - tools: [{name: read_file, input: {path: here}}]
@@ -181,6 +190,9 @@ func TestKilledBehindWordsForARun(t *testing.T) {
 // An answer that was acknowledged is used, once, whether its run waited for it in memory
 // or was let go.
 func TestKilledBehindAnAnswer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what it kills is a program of its own")
+	}
 	for name, hold := range map[string]time.Duration{"live": time.Hour, "let go": time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			b := newDesk(t, engine.Options{})
@@ -221,6 +233,9 @@ func TestKilledBehindAnAnswer(t *testing.T) {
 // A run that was killed while it waited for a person still waits, over two restarts, and
 // goes on with the answer.
 func TestKilledWhileItWaits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what it kills is a program of its own")
+	}
 	b := newDesk(t, engine.Options{})
 	r := b.ask(asksWhich)
 	r.NewTask = "asks"
@@ -251,6 +266,9 @@ func TestKilledWhileItWaits(t *testing.T) {
 // A request that was cut off between making its task and beginning its run is not lost
 // and not done twice when it comes again.
 func TestKilledBeforeARunWasAcknowledged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what it kills is a program of its own")
+	}
 	for _, at := range []string{"input.saved", "desk.started", "desk.made"} {
 		t.Run(at, func(t *testing.T) {
 			b := newDesk(t, engine.Options{})

@@ -3,6 +3,7 @@ package export
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -53,9 +54,22 @@ func NewLines(v *store.View, o LinesOptions) *Lines {
 // megabytes.
 const Together = 16
 
-// Of are the lines of some messages that stand behind each other, for each of them.
-func (l *Lines) Of(batch []Element) [][]view.Line {
-	var answers map[int]view.Item
+// Of yields the lines of some messages that stand behind each other, for each of them:
+// one at a time, as each may hold megabytes.
+func (l *Lines) Of(batch []Element) iter.Seq2[int, []view.Line] {
+	return func(yield func(int, []view.Line) bool) {
+		answers := l.answersOf(batch)
+		for i, one := range batch {
+			answer, ok := answers[i]
+			if !yield(i, l.one(one, answer, ok)) {
+				return
+			}
+		}
+	}
+}
+
+// answersOf are what answers rows of another tool.
+func (l *Lines) answersOf(batch []Element) (answers map[int]view.Item) {
 	if !l.options.API && !l.options.Effective && slices.ContainsFunc(batch, func(e Element) bool { return e.Message != nil && e.Message.Foreign }) {
 		rows := make([][]byte, len(batch))
 		for i, one := range batch {
@@ -63,22 +77,22 @@ func (l *Lines) Of(batch []Element) [][]view.Line {
 		}
 		answers = l.answers(rows)
 	}
-	out := make([][]view.Line, len(batch))
-	for i, one := range batch {
-		it := l.item(one.Raw, one.Number)
-		if l.options.API {
-			nameResults(it.Parts, l.state)
-		}
-		lines := view.Fold(it, l.room)
-		switch answer, ok := answers[i]; {
-		case one.Message != nil && !l.options.API && l.results[one.Message.ID] != nil:
-			lines = append(lines, l.result(l.results[one.Message.ID])...)
-		case ok:
-			lines = append(lines, below(view.Fold(answer, l.room))...)
-		}
-		out[i] = lines
+	return answers
+}
+
+func (l *Lines) one(one Element, answer view.Item, answered bool) []view.Line {
+	it := l.item(one.Raw, one.Number)
+	if l.options.API {
+		nameResults(it.Parts, l.state)
 	}
-	return out
+	lines := view.Fold(it, l.room)
+	switch {
+	case one.Message != nil && !l.options.API && l.results[one.Message.ID] != nil:
+		lines = append(lines, l.result(l.results[one.Message.ID])...)
+	case answered:
+		lines = append(lines, below(view.Fold(answer, l.room))...)
+	}
+	return lines
 }
 
 // room is how many lines of a body are shown: words whole, output cut, thinking folded.

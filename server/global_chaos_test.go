@@ -23,6 +23,9 @@ import (
 // client of the stream of all tasks ends with exactly the events of all journals, in one order.
 // ROOST_CHAOS=full takes the numbers that were asked for.
 func TestChaosOfAllTasks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what it kills is a program of its own")
+	}
 	commits, clients, kills, pause := 120, 6, 3, 400
 	if os.Getenv("ROOST_CHAOS") == "full" {
 		commits, clients, kills, pause = 870, 50, 20, 1500

@@ -190,6 +190,9 @@ func TestKilledServerLosesAndDoublesNothing(t *testing.T) {
 // 19.21.9: a question that is left open over two kills is there under its own name, is
 // answered, and the answer, once acknowledged, outlives the next kill.
 func TestAQuestionOutlivesKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what it kills is a program of its own")
+	}
 	g := newGround(t)
 	l := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
 	k := &killed{ground: g, addr: l.Addr().String()}
