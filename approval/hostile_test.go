@@ -109,6 +109,9 @@ func hidden(t *rapid.T, line string) string {
 	if strings.Contains(line, "\n") && strings.Contains(line, "<<") {
 		form = rapid.SampledFrom([]string{"ls\n%s\nls", "sh -c @", "eval @"}).Draw(t, "form") // the heredoc must end at its own line
 	}
+	if strings.HasPrefix(line, "(") {
+		line = " " + line // $(( begins a sum, in which rm is a variable and no command
+	}
 	return strings.ReplaceAll(strings.ReplaceAll(form, "%s", line), "@", quoted)
 }
 

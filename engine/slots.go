@@ -104,6 +104,16 @@ func (e *Engine) turn(ctx context.Context, key string) (done func(), err error) 
 
 // Load counts the runs of this process. A task and the subtask that it waits for are one.
 func (e *Engine) Load() (running, waiting, queued int) {
+	e.desk.mu.Lock()
+	defer e.desk.mu.Unlock()
+	running, waiting = e.busy()
+	return running, waiting, len(e.desk.queue)
+}
+
+// busy counts the runs that have a place, and those that gave it back while they wait for
+// a person. Who gives places counts under the desk's lock: two who counted first and
+// took the lock then would both get the last one.
+func (e *Engine) busy() (running, waiting int) {
 	for _, r := range e.Runs() {
 		switch {
 		case r.parent.Load() != nil:
@@ -113,18 +123,15 @@ func (e *Engine) Load() (running, waiting, queued int) {
 			running++
 		}
 	}
-	e.desk.mu.Lock()
-	defer e.desk.mu.Unlock()
-	return running, waiting, len(e.desk.queue)
+	return running, waiting
 }
 
 // reserve takes a place for a run that is about to start; false when none is free, or
 // others wait for one.
 func (e *Engine) reserve() bool {
-	running, _, _ := e.Load()
 	e.desk.mu.Lock()
 	defer e.desk.mu.Unlock()
-	if len(e.desk.queue) > 0 || running+e.desk.starting >= e.maxRuns() {
+	if running, _ := e.busy(); len(e.desk.queue) > 0 || running+e.desk.starting >= e.maxRuns() {
 		return false
 	}
 	e.desk.starting++
@@ -143,10 +150,10 @@ func (e *Engine) give() {
 // dispatch starts queued runs while there are places. It is called whenever one may have
 // become free, and does not wait.
 func (e *Engine) dispatch() {
-	running, _, _ := e.Load()
 	d := &e.desk
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	running, _ := e.busy()
 	for len(d.queue) > 0 && !d.draining && !d.shut && running+d.starting < e.maxRuns() {
 		next := d.queue[0]
 		d.queue = d.queue[1:]

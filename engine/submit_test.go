@@ -273,3 +273,32 @@ func TestAQueuedRunKeepsItsSettings(t *testing.T) {
 		t.Errorf("the command was not run: %v", err)
 	}
 }
+
+func TestManyAtOnceShareThePlaces(t *testing.T) {
+	b := newDesk(t, engine.Options{MaxRuns: 2})
+	var asks [12]engine.Request
+	for i := range asks {
+		asks[i] = b.ask(waitsForGo)
+	}
+	var wait sync.WaitGroup
+	for _, r := range asks {
+		wait.Go(func() {
+			if _, err := b.engine.Submit(t.Context(), r); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if running, waiting, queued := b.engine.Load(); running != 2 || waiting != 0 || queued != len(asks)-2 {
+		t.Errorf("%d run, %d wait and %d are queued", running, waiting, queued)
+	}
+	for _, r := range asks {
+		touch(t, r.Workspace, "go")
+	}
+	for running, queued := 1, 1; running+queued > 0; running, _, queued = b.engine.Load() {
+		if running > 2 {
+			t.Fatalf("%d run", running)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -38,7 +38,7 @@ func (w *Workspace) pin(path string) (*folder, error) {
 	}
 	f := &folder{Root: root}
 	info, err := root.Stat(".")
-	if err == nil && !w.leadsTo(base, info) {
+	if err == nil && !w.standsAt(base, info) {
 		err = fmt.Errorf("%w: the path now leads elsewhere than %s", ErrChanged, base)
 	}
 	for i := 0; err == nil && i < len(rest); i++ {
@@ -117,12 +117,6 @@ func (f *folder) release(keep bool) {
 		deeper = m.in
 	}
 	deeper.Close()
-}
-
-// leadsTo reports whether a path leads through no link, and to info.
-func (w *Workspace) leadsTo(path string, info fs.FileInfo) bool {
-	real, at, err := w.follow(path)
-	return err == nil && real == path && at != nil && os.SameFile(at, info)
 }
 
 // follow is followLinks that does not walk down to the root again while the same

@@ -380,7 +380,7 @@ func (w *Workspace) behind(path string) (Thing, error) {
 // linkless reports whether a folder is reached through no link.
 func (w *Workspace) linkless(path string) bool {
 	info, err := os.Lstat(path)
-	return err == nil && w.leadsTo(path, info)
+	return err == nil && w.standsAt(path, info)
 }
 
 // thingIn is what stands at a name in a folder that is held open.

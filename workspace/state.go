@@ -143,7 +143,7 @@ func (w *Workspace) openRegular(p Path) (*os.File, fs.FileInfo, error) {
 			return nil, nil, err
 		}
 		info, err = f.Stat()
-		if err == nil && info.Mode().IsRegular() && w.leadsTo(p.Real, info) {
+		if err == nil && info.Mode().IsRegular() && w.standsAt(p.Real, info) {
 			return f, info, nil
 		}
 		f.Close()

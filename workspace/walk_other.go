@@ -1,0 +1,54 @@
+//go:build !unix
+
+package workspace
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// standsAt reports whether a clean absolute path leads to info and through no link.
+// Each folder on the way is held open while the next name is looked up in it.
+func (w *Workspace) standsAt(path string, info fs.FileInfo) bool {
+	here, names, err := w.walkFrom(path)
+	if err != nil {
+		return false
+	}
+	defer func() { here.Close() }()
+	at, err := here.Stat(".")
+	for i := 0; err == nil && i < len(names); i++ {
+		if at, err = here.Lstat(names[i]); err != nil || i == len(names)-1 {
+			break
+		}
+		if !at.IsDir() {
+			return false
+		}
+		next, err := here.OpenRoot(names[i])
+		if err != nil {
+			return false
+		}
+		here.Close()
+		here = next
+		if now, err := here.Stat("."); err != nil || !os.SameFile(at, now) {
+			return false
+		}
+	}
+	return err == nil && os.SameFile(at, info)
+}
+
+// walkFrom opens the folder from which a path is walked, and gives the names below it:
+// the workspace while the same folder stands there, and otherwise the top.
+func (w *Workspace) walkFrom(path string) (*os.Root, []string, error) {
+	if rest, ok := within(w.root, path); ok {
+		if root, err := os.OpenRoot(w.root); err == nil {
+			if now, err := root.Stat("."); err == nil && os.SameFile(now, w.info) {
+				return root, namesOf(rest), nil
+			}
+			root.Close()
+		}
+	}
+	vol := filepath.VolumeName(path)
+	root, err := os.OpenRoot(vol + string(filepath.Separator))
+	return root, namesOf(path[len(vol):]), err
+}

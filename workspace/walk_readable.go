@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package workspace
+
+import "golang.org/x/sys/unix"
+
+// openToPass opens a folder that one may list.
+const openToPass = unix.O_RDONLY
