@@ -224,6 +224,7 @@ func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err e
 	if err := b.finish(ctx, c, v); err != nil {
 		return err
 	}
+	a.over(found)
 	failpoint.Hit("tool.finished")
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -271,6 +272,7 @@ type verdict struct {
 	before   []task.Event // rows that belong before the outcome
 	after    []task.Event
 	changes  []task.CheckpointFile // by a command
+	since    []task.CheckpointFile // after one that was interrupted, by others perhaps
 }
 
 func (b *batch) finish(ctx context.Context, c *task.Call, v verdict) error {
@@ -290,6 +292,7 @@ func (b *batch) finish(ctx context.Context, c *task.Call, v verdict) error {
 		}
 	}
 	d.put(v.after...)
+	d.sinceCommand(ctx, c.ID, v.since)
 	d.afterCommand(ctx, c.ID, v.changes)
 	if queued := a.queued(); b.last && ctx.Err() == nil && (a.World == nil || len(queued) == 0) {
 		// Nothing comes between the last outcome and the turn that tells the model, but

@@ -27,8 +27,12 @@ type Checkpoints interface {
 	// version without a Blob is one whose content is not kept, as it is too large.
 	Hold(ctx context.Context, paths []string) (map[string]task.FileVersion, error)
 	// Survey looks at the whole workspace, before a command. known are the files that the
-	// task had to do with.
-	Survey(ctx context.Context, known []string) (Survey, error)
+	// task had to do with; call is whose survey it is, so that it outlives a kill, "" for one
+	// that nothing follows.
+	Survey(ctx context.Context, known []string, call string) (Survey, error)
+	// Interrupted is the survey of before a call whose outcome is not known, by the program
+	// that was killed with it; nil when there is none.
+	Interrupted(ctx context.Context, call string) (Survey, error)
 	// Save makes a checkpoint durable under the task's name. files are all that the task
 	// ever had to do with, as they are then.
 	Save(ctx context.Context, c task.CheckpointSaved, files map[string]task.FileVersion) (store, commit string, err error)
@@ -42,6 +46,12 @@ type Survey interface {
 	// Changes are the files that are something else by now. Contents are durable. There
 	// may be a list beside an error: then some contents of it could not be kept.
 	Changes(ctx context.Context) ([]task.CheckpointFile, error)
+	// Since tells changes of which the command is known to have run until then from those
+	// that came later, or of which that is not known. ran says that the command ran until
+	// now without the program that had begun it.
+	Since(changes []task.CheckpointFile, ran bool) (during, since []task.CheckpointFile)
+	// Done is Close once the call's outcome is recorded: nothing needs to outlive a kill.
+	Done()
 	Close()
 }
 
@@ -54,6 +64,9 @@ type keeping struct {
 	told   map[string]bool             // notices, each once per run
 	folded int                         // how many checkpoints are in files
 	files  map[string]task.FileVersion // as they were when last looked at
+
+	over     []Survey        // of calls whose outcomes are committed, and perhaps not durable
+	outlived map[string]bool // calls whose commands ran on after the run that began them
 }
 
 // keeps reports whether checkpoints are taken.

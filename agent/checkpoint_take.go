@@ -38,6 +38,22 @@ func (g guard) close() {
 	}
 }
 
+// over notes that a call's outcome is committed: once it is durable, too, no kill needs
+// the survey any more.
+func (a *Agent) over(g guard) {
+	if g.survey != nil {
+		a.keeping.over = append(a.keeping.over, g.survey)
+	}
+}
+
+// saved is told that all commits so far are durable.
+func (a *Agent) saved() {
+	for _, s := range a.keeping.over {
+		s.Done()
+	}
+	a.keeping.over = nil
+}
+
 // warn looks, before a person is asked about a call, what of it could not be brought
 // back, and adds that to what is asked. It changes nothing else: the answer may take
 // days, and what stands there then is looked at then.
@@ -48,7 +64,7 @@ func (b *batch) warn(ctx context.Context, c *task.Call, spec tool.Spec, ask *too
 	var lost string
 	switch {
 	case commands(spec.Class):
-		if s := b.survey(ctx); s != nil {
+		if s := b.survey(ctx, ""); s != nil {
 			lost = s.Unheld()
 			s.Close()
 		} else if b.agent.keeps() && ctx.Err() == nil {
@@ -125,7 +141,7 @@ func (b *batch) before(ctx context.Context, d *draft, c *task.Call, spec tool.Sp
 	case commands(spec.Class):
 		// What calls before it wrote is told apart from what it changes.
 		d.afterTurn(ctx, a.untold())
-		if g.survey = b.survey(ctx); g.survey == nil {
+		if g.survey = b.survey(ctx, c.ID); g.survey == nil {
 			break
 		}
 		if lost := g.survey.Unheld(); lost != "" {
@@ -133,6 +149,11 @@ func (b *batch) before(ctx context.Context, d *draft, c *task.Call, spec tool.Sp
 		}
 	case spec.Class == tool.Write:
 		fresh := b.fresh(c, ask)
+		if len(fresh) < len(ask.Before) {
+			// A call before it in this reply wrote one of its files: what that left is what this one
+			// is taken back to.
+			d.between(ctx, c)
+		}
 		if len(fresh) == 0 {
 			break
 		}
@@ -160,9 +181,9 @@ func versions(held map[string]task.FileVersion) []task.CheckpointFile {
 }
 
 // survey looks at the workspace; nil when that did not work, and then it was told.
-func (b *batch) survey(ctx context.Context) Survey {
+func (b *batch) survey(ctx context.Context, call string) Survey {
 	a := b.agent
-	s, err := a.Checkpoints.Survey(ctx, slices.Sorted(maps.Keys(a.standing())))
+	s, err := a.Checkpoints.Survey(ctx, slices.Sorted(maps.Keys(a.standing())), call)
 	if err != nil {
 		if !a.trouble(err) && ctx.Err() == nil {
 			a.noticeOnce(fmt.Sprintf("what commands change cannot be put back: the workspace could not be looked at: %v", err))
@@ -232,8 +253,7 @@ func late(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // looked are the files that the task had to do with, where they are not what was last
-// recorded: all that can be told of a command whose process was killed together with
-// who watched it.
+// recorded: all that can be told of a command that no survey is there of.
 func (b *batch) looked(ctx context.Context) []task.CheckpointFile {
 	a := b.agent
 	if !a.keeps() {
@@ -275,7 +295,14 @@ func (d *draft) afterCommand(ctx context.Context, call string, files []task.Chec
 
 // afterTurn adds the checkpoint of what the turn's calls wrote to the commit that tells
 // their results.
-func (d *draft) afterTurn(ctx context.Context, calls []*task.Call) {
+func (d *draft) afterTurn(ctx context.Context, calls []*task.Call) { d.written(ctx, "", calls) }
+
+// between is that within a reply, before a call that changes a file again.
+func (d *draft) between(ctx context.Context, c *task.Call) { d.written(ctx, c.ID, d.agent.untold()) }
+
+// written adds the checkpoint of what calls wrote. before is the call that comes next, ""
+// after the turn.
+func (d *draft) written(ctx context.Context, before string, calls []*task.Call) {
 	a := d.agent
 	if !a.keeps() {
 		return
@@ -302,7 +329,7 @@ func (d *draft) afterTurn(ctx context.Context, calls []*task.Call) {
 		// Where a file has become a link since, what it leads to is none of the task's.
 		known := a.standing()
 		maps.DeleteFunc(held, func(path string, _ task.FileVersion) bool { _, is := known[path]; return !is })
-		err = d.checkpoint(ctx, task.ReasonTurn, "", versions(held))
+		err = d.checkpoint(ctx, task.ReasonTurn, before, versions(held))
 	}
 	if err != nil && !a.trouble(err) {
 		a.notice(fmt.Sprintf("a checkpoint after this turn could not be saved: %v; what was there before it can be put back", err))

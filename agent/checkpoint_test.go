@@ -25,7 +25,9 @@ type shelf struct {
 	g      *ground
 	fail   func(op string) error
 	unheld string
-	open   int // surveys that nobody ended
+	open   int              // surveys that nobody ended
+	kept   map[string]*look // of calls, as they outlive a kill
+	later  string           // what changed after the kill, by name
 }
 
 func (s *shelf) Name() string { return "store" }
@@ -74,15 +76,29 @@ func (s *shelf) Save(_ context.Context, c task.CheckpointSaved, files map[string
 type look struct {
 	s    *shelf
 	was  map[string]task.FileVersion
+	call string
 	done bool
 }
 
-func (s *shelf) Survey(context.Context, []string) (agent.Survey, error) {
+func (s *shelf) Survey(_ context.Context, _ []string, call string) (agent.Survey, error) {
 	if err := s.failed("survey"); err != nil {
 		return nil, err
 	}
 	s.open++
-	return &look{s: s, was: s.all()}, nil
+	l := &look{s: s, was: s.all(), call: call}
+	if call != "" {
+		s.kept = map[string]*look{call: l}
+	}
+	return l, nil
+}
+
+func (s *shelf) Interrupted(_ context.Context, call string) (agent.Survey, error) {
+	l := s.kept[call]
+	if err := s.failed("interrupted"); l == nil || err != nil {
+		return nil, err
+	}
+	s.open++
+	return &look{s: s, was: l.was, call: call}, nil
 }
 
 func (s *shelf) all() map[string]task.FileVersion {
@@ -101,6 +117,22 @@ func (l *look) Close() {
 		l.s.open--
 	}
 	l.done = true
+}
+
+func (l *look) Done() {
+	l.Close()
+	delete(l.s.kept, l.call)
+}
+
+func (l *look) Since(changes []task.CheckpointFile, ran bool) (during, since []task.CheckpointFile) {
+	for _, f := range changes {
+		if f.Path == l.s.later && !ran {
+			since = append(since, f)
+		} else {
+			during = append(during, f)
+		}
+	}
+	return during, since
 }
 
 func (l *look) Changes(context.Context) ([]task.CheckpointFile, error) {
@@ -166,8 +198,8 @@ func (g *ground) saves(want ...string) {
 }
 
 // What stood there is durable, and in the commit that begins the write; what the turn
-// made of it is in the commit that tells the results. A command's changes come with its
-// outcome, apart from what calls before it wrote.
+// made of it is in the commit that tells the results, or of the next call that changes it.
+// A command's changes come with its outcome, apart from what calls before it wrote.
 func TestWhoTakesCheckpoints(t *testing.T) {
 	g, _ := newShelf(t,
 		turn{calls: []call{write("w1", "a", "1\n"), write("w2", "a", "2\n"), write("w3", "b", "b\n")}},
@@ -176,7 +208,10 @@ func TestWhoTakesCheckpoints(t *testing.T) {
 	)
 	g.put("a", "0\n")
 	want(t, g.run("go"), "completed", "")
-	g.saves("c1 before a", "c2 before b", "c3 turn a b", "c4 turn a", "c5 command a", "c6 before c", "c7 turn c")
+	g.saves("c1 before a", "c2 turn a", "c3 before b", "c4 turn a b", "c5 turn a", "c6 command a", "c7 before c", "c8 turn c")
+	if c := g.disk.state.Checkpoints[1]; c.Call != "w2" {
+		t.Errorf("what the first of two edits left is bound to %q", c.Call)
+	}
 	last := uint64(0)
 	for _, c := range g.disk.state.Checkpoints {
 		if c.Message < last || c.Run == "" || c.Title == "" {
@@ -194,7 +229,7 @@ func TestWhoTakesCheckpoints(t *testing.T) {
 		}
 	}
 	// The state before each reply is that of the newest checkpoint up to its message.
-	for i, n := range map[int]int{1: 2, 3: 3, 5: 7} {
+	for i, n := range map[int]int{1: 1, 3: 4, 5: 8} {
 		if got := g.disk.state.CheckpointAt(g.disk.state.API()[i].ID); got != n {
 			t.Errorf("before message %d of the model's history the files are c%d, want c%d", i, got, n)
 		}

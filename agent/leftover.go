@@ -23,7 +23,7 @@ func (a *Agent) endLeftovers(ctx context.Context) {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(ctx, leftoverWait)
-		err := a.endLeftover(ctx, *c.Process)
+		err := a.endLeftover(ctx, c.ID, *c.Process)
 		cancel()
 		if err != nil {
 			a.notice(fmt.Sprintf("a command of this task from before could not be ended: %v; end it by hand", err))
@@ -31,9 +31,10 @@ func (a *Agent) endLeftovers(ctx context.Context) {
 	}
 }
 
-func (a *Agent) endLeftover(ctx context.Context, r task.ToolProcess) error {
+func (a *Agent) endLeftover(ctx context.Context, call string, r task.ToolProcess) error {
 	p := shell.Process{PGID: r.PGID, Started: r.Started, Boot: r.Boot, Mark: r.Mark}
 	if shell.Find(p) {
+		a.outlived(call)
 		a.notice(fmt.Sprintf("a command of this task still runs from before (process group %d): ending it", p.PGID))
 		if err := shell.End(ctx, p); err != nil {
 			return err
@@ -41,6 +42,7 @@ func (a *Agent) endLeftover(ctx context.Context, r task.ToolProcess) error {
 	}
 	found, err := shell.EndMarked(ctx, r.Mark)
 	for _, m := range found {
+		a.outlived(call)
 		a.notice(fmt.Sprintf("a process of this task still ran from before (%d, %s): it was ended", m.PID, m.Name))
 	}
 	return err

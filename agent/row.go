@@ -143,6 +143,7 @@ func textBlock(text string) json.RawMessage {
 
 func resultBlock(call, text string, images []json.RawMessage, isError bool) json.RawMessage {
 	var o esjson.Object
+	o.Grow(128 + len(call) + len(text) + len(text)/8)
 	o.String("type", "tool_result")
 	o.String("tool_use_id", call)
 	if len(images) == 0 {
@@ -153,7 +154,7 @@ func resultBlock(call, text string, images []json.RawMessage, isError bool) json
 	if isError {
 		o.Bool("is_error", true)
 	}
-	return o.Bytes()
+	return o.Take()
 }
 
 func joinBlocks(blocks []json.RawMessage) []byte {

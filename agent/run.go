@@ -202,6 +202,9 @@ func (a *Agent) end(ctx context.Context, out Outcome) Outcome {
 	if err == nil {
 		err = a.Task.Barrier(bg)
 	}
+	if err == nil {
+		a.saved()
+	}
 	failpoint.Hit("run.ended")
 	if err != nil && out.Err == nil {
 		out.Err = fmt.Errorf("the run's end could not be saved: %w", err)

@@ -18,6 +18,9 @@ const saveRetry = time.Second
 // over.
 func (a *Agent) save(ctx context.Context) error {
 	err := a.untilSaved(ctx, func() error { return a.Task.Barrier(ctx) })
+	if err == nil {
+		a.saved()
+	}
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("save the task: %w", err)
 	}

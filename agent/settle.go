@@ -35,10 +35,16 @@ func (b *batch) settle(ctx context.Context, c *task.Call, t tool.Tool) (bool, er
 		"It was not run again. Check the state of things before you decide to repeat it."
 	a.notice(fmt.Sprintf("%s was interrupted: its outcome is unknown, and it is not run again", c.Name))
 	v := verdict{outcome: "unknown", text: text, isError: true}
+	var found guard
 	if commands(t.Spec().Class) {
-		v.changes = b.looked(ctx)
+		found = b.interrupted(ctx, c, &v)
+		defer found.close()
 	}
-	return false, b.finish(ctx, c, v)
+	if err := b.finish(ctx, c, v); err != nil {
+		return false, err
+	}
+	a.over(found)
+	return false, nil
 }
 
 // inspect looks at the files to see whether a write took place.

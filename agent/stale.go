@@ -99,18 +99,16 @@ func (a *Agent) staleFiles(ctx context.Context, skip []task.Event) []staleFile {
 	return out
 }
 
-// learnBeside looks at files that the model got to know a moment ago and keeps their
-// contents, while the caller does something else that waits for the disk. wait must be
-// called. What it finds changed is told in the next turn, perhaps without what changed.
-func (a *Agent) learnBeside(ctx context.Context) (wait func()) {
+// learning looks at files that the model got to know a moment ago and keeps their
+// contents, when learn is called: beside something else that waits for the disk, by any
+// goroutine. What it finds changed is told in the next turn, perhaps without what changed.
+func (a *Agent) learning(ctx context.Context) (learn func()) {
 	s := &a.sight
 	if len(s.unread) == 0 {
 		return func() {}
 	}
 	files, at := a.state().Files, a.Now()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.known.Follow(files)
@@ -122,8 +120,7 @@ func (a *Agent) learnBeside(ctx context.Context) (wait func()) {
 			}
 		}
 		s.unread = nil
-	}()
-	return func() { <-done }
+	}
 }
 
 // look judges one file against its newest record.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"time"
 
@@ -121,19 +122,29 @@ func (a *Agent) attempt(ctx context.Context) (retries int, err error) {
 	if err := d.commit(ctx); err != nil {
 		return 0, err
 	}
-	// While the disk takes the intent, the request is made ready: it is not sent before.
-	saved := make(chan error, 1)
-	go func() { saved <- a.save(ctx) }()
-	learned := a.learnBeside(ctx)
-	chunks := a.Provider.Stream(ctx, req)
-	learned()
-	if err := <-saved; err != nil {
+	ready := a.prepare(ctx, req)
+	err = a.save(ctx)
+	chunks := <-ready
+	if err != nil {
 		return 0, err
 	}
 	failpoint.Hit("turn.requested")
 	r := &reply{agent: a, turn: turn, request: row, requestTS: ts}
 	err = r.receive(ctx, chunks)
 	return r.retries, err
+}
+
+// prepare makes the request ready while the disk takes the intent: it is not sent before.
+// The disk is asked by the caller itself, since a goroutine may begin late where the cores
+// are busy, and what the disk takes is longer.
+func (a *Agent) prepare(ctx context.Context, req llm.Request) <-chan iter.Seq2[llm.Chunk, error] {
+	ready, learn := make(chan iter.Seq2[llm.Chunk, error], 1), a.learning(ctx)
+	go func() {
+		chunks := a.Provider.Stream(ctx, req)
+		learn()
+		ready <- chunks
+	}()
+	return ready
 }
 
 // protocol is the apiProtocol that Roo writes into request rows.

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,7 +43,76 @@ func checkpoints(ctx context.Context, o options) ([]row, error) {
 	}
 	l := &keeping{k: k, root: root, files: map[string]task.FileVersion{}}
 	rows, err := l.measure(ctx, fmt.Sprintf("%d files", folders*each), rounds, edits)
-	return rows, errors.Join(err, k.Close())
+	if err = errors.Join(err, k.Close()); err != nil || !o.full {
+		return rows, err
+	}
+	large, err := largeWorkspace(ctx, filepath.Join(o.dir, "large"), 2000, 1<<20, edits)
+	return append(rows, large), err
+}
+
+// largeWorkspace is what edits of small files, and a command before them, store in a
+// workspace of so many large files whose bytes nothing can make smaller. It takes the
+// files away again.
+func largeWorkspace(ctx context.Context, dir string, files int, size int64, edits int) (r row, err error) {
+	root := filepath.Join(dir, "ws")
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := sourceTree(root, 10, 20); err != nil {
+		return r, err
+	}
+	for i := range files {
+		if err := noise(ctx, filepath.Join(root, fmt.Sprintf("assets/%02d/large%04d.bin", i%50, i)), size); err != nil {
+			return r, err
+		}
+	}
+	ws, err := workspace.Open(root)
+	if err != nil {
+		return r, err
+	}
+	k, err := checkpoint.Open(filepath.Join(dir, "data", "checkpoints"), ws, checkpoint.Options{})
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, k.Close()) }()
+	l := &keeping{k: k, root: root, files: map[string]task.FileVersion{}}
+	for i := range edits {
+		if _, err := l.edit(ctx, i); err != nil {
+			return r, err
+		}
+	}
+	stored, err := k.Size()
+	if err != nil {
+		return r, err
+	}
+	s, err := k.Survey(ctx)
+	if err != nil {
+		return r, err
+	}
+	s.Close()
+	looked, err := k.Size()
+	what := fmt.Sprintf("k stored for %d edits of small files, workspace of %.1f GB", edits, float64(int64(files)*size)/1e9)
+	return row{
+		what: what, got: kb(stored) + "; with a look before a command " + kb(looked), floor: "changed " + kb(l.bytes),
+		ratio: over(stored, l.bytes), bar: "< 2.00x",
+	}, err
+}
+
+// noise makes a file of random bytes.
+func noise(ctx context.Context, path string, size int64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("make a large workspace: %w", err)
+	}
+	f, err := os.Create(path)
+	if err == nil {
+		_, err = io.CopyN(f, rand.Reader, size)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("make a large workspace: %w", err)
+	}
+	return nil
 }
 
 // keeping is one task's checkpoints as the agent takes them.

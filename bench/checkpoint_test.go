@@ -48,3 +48,18 @@ func TestMeasuredEdits(t *testing.T) {
 		t.Errorf("%d lines became %d", a, b)
 	}
 }
+
+// The large workspace is measured as the small one is, and nothing of it stays.
+func TestLargeWorkspace(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "large")
+	r, err := largeWorkspace(t.Context(), dir, 3, 10_000, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("it is still there: %v", err)
+	}
+	if !strings.Contains(r.what, "stored for 4 edits") || r.ratio == "-" || r.got == "" || strings.HasPrefix(r.got, "0.0 kB") {
+		t.Errorf("%+v", r)
+	}
+}

@@ -125,21 +125,32 @@ func moreSum(head, text []byte) uint32 {
 
 // readMore puts in what was added to these rows.
 func (r *Rows) readMore(dir string) {
-	f, err := os.Open(filepath.Join(dir, MoreName))
-	if err != nil {
-		r.broken = !os.IsNotExist(err)
-		return
-	}
-	defer f.Close()
-	most := 2 * r.moreMost() // several may have added at the same time
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	r.more = int64(len(b))
-	if err != nil || r.more > most {
+	b, ok := readAdditions(dir, r.moreMost())
+	if !ok {
 		r.broken = true
 		return
 	}
+	r.putIn(b)
+}
+
+// readAdditions reads the file of additions; false when it cannot be read or is too long.
+func readAdditions(dir string, most int64) ([]byte, bool) {
+	f, err := os.Open(filepath.Join(dir, MoreName))
+	if err != nil {
+		return nil, os.IsNotExist(err)
+	}
+	defer f.Close()
+	most *= 2 // several may have added at the same time
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	return b, err == nil && int64(len(b)) <= most
+}
+
+// putIn puts in what stands in the additions behind what was put in before.
+func (r *Rows) putIn(b []byte) {
+	from := int(r.more)
+	r.more, r.moreSum = int64(len(b)), crc32.Checksum(b, castagnoli)
 	defer r.settle()
-	for from := 0; from < len(b); {
+	for from < len(b) {
 		n := r.take(b[from:], uint64(from))
 		if n == 0 {
 			r.broken = true

@@ -4,7 +4,11 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math/bits"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 // packer writes the columns of rows. Words that stand in many rows are written once.
@@ -39,9 +43,6 @@ func (p *packer) word(s string) {
 }
 
 func (p *packer) shelves(list []*Shelf) {
-	if p.words == nil {
-		p.words = map[string]int{}
-	}
 	p.unsigned(uint64(len(list)))
 	for _, s := range list {
 		for _, text := range []string{s.Name, s.Tool, s.ByPath, s.Path, s.Tasks, s.Problem} {
@@ -55,10 +56,27 @@ func (p *packer) shelves(list []*Shelf) {
 			p.fixed(d.Digest)
 		}
 		p.unsigned(uint64(len(s.Rows)))
-		for i := range s.Rows {
-			p.row(&s.Rows[i])
+		for rows := s.Rows; len(rows) > 0; {
+			n := min(blockRows, len(rows))
+			p.block(rows[:n])
+			rows = rows[n:]
 		}
 	}
+}
+
+// blockRows are how many rows are decoded in one piece. Each has its own words, so that
+// all cores decode.
+const blockRows = 1024
+
+func (p *packer) block(rows []Row) {
+	one := packer{body: p.body, at: p.at, words: map[string]int{}}
+	for i := range rows {
+		one.row(&rows[i])
+	}
+	p.unsigned(uint64(p.at))
+	p.unsigned(uint64(len(one.head)))
+	p.head = append(p.head, one.head...)
+	p.body, p.at = one.body, one.at
 }
 
 // The bits of a row's flags.
@@ -193,8 +211,8 @@ func (u *unpacker) count() int {
 }
 
 func (u *unpacker) shelves() []*Shelf {
-	u.tags = map[string][]string{"": nil}
 	var out []*Shelf
+	var blocks []block
 	for range u.count() {
 		s := &Shelf{Name: u.string(), Tool: u.string(), ByPath: u.string(), Path: u.string(), Tasks: u.string(), Problem: u.string()}
 		s.Seen, s.Indexes = u.number(), u.fixed()
@@ -202,12 +220,57 @@ func (u *unpacker) shelves() []*Shelf {
 			s.Dirs = append(s.Dirs, Dir{u.string(), u.fixed()})
 		}
 		s.Rows = make([]Row, u.count())
-		for i := range s.Rows {
-			u.row(&s.Rows[i])
+		for rows := s.Rows; len(rows) > 0 && !u.bad; {
+			n := min(blockRows, len(rows))
+			at, text := u.unsigned(), u.string()
+			if at > 1<<60 {
+				u.bad, u.text = true, ""
+			}
+			blocks = append(blocks, block{unpacker{at: int64(at), text: text}, rows[:n]})
+			rows = rows[n:]
 		}
 		out = append(out, s)
 	}
+	if !unpackAll(blocks) {
+		u.bad, u.text = true, ""
+	}
 	return out
+}
+
+// block are rows that are to be decoded.
+type block struct {
+	from unpacker
+	rows []Row
+}
+
+func (b block) unpack() bool {
+	b.from.tags = map[string][]string{"": nil}
+	for i := range b.rows {
+		b.from.row(&b.rows[i])
+	}
+	return !b.from.bad && b.from.text == ""
+}
+
+// unpackAll decodes blocks on all cores; false when one cannot be understood.
+func unpackAll(blocks []block) bool {
+	workers := min(runtime.GOMAXPROCS(0), len(blocks))
+	if workers < 2 {
+		return !slices.ContainsFunc(blocks, func(b block) bool { return !b.unpack() })
+	}
+	var next atomic.Int64
+	var bad atomic.Bool
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for i := next.Add(1); i <= int64(len(blocks)) && !bad.Load(); i = next.Add(1) {
+				if !blocks[i-1].unpack() {
+					bad.Store(true)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return !bad.Load()
 }
 
 func (u *unpacker) row(row *Row) {

@@ -31,9 +31,14 @@ type Rows struct {
 	size int64    // of the file
 	info os.FileInfo
 
-	base   uint64 // this file's own number: what was added to it names it
-	more   int64  // how much of the file of additions was read
-	broken bool   // which holds what cannot be used
+	start   [headAt]byte // what the file begins with
+	base    uint64       // this file's own number: what was added to it names it
+	more    int64        // how much of the file of additions was read
+	moreSum uint32       // and its checksum
+	broken  bool         // which holds what cannot be used
+
+	shared bool   // others have the same shelves: see again.go
+	held   []byte // the body, while many rows are loaded
 
 	patches map[*Shelf]*patch // while that is read
 }
@@ -97,7 +102,7 @@ var ErrRows = errors.New("no usable rows")
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // rowsMagic names the format.
-const rowsMagic = "roost rows 3\n\x00\x00\x00"
+const rowsMagic = "roost rows 4\n\x00\x00\x00"
 
 // headAt is where the columns begin: behind the magic, the build, their length, their
 // checksum and the file's own number.
@@ -128,8 +133,8 @@ func readRows(f *os.File, build uint64) (*Rows, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("it is no regular file")
 	}
-	start := make([]byte, headAt)
-	if _, err := io.ReadFull(f, start); err != nil {
+	var start [headAt]byte
+	if _, err := io.ReadFull(f, start[:]); err != nil {
 		return nil, err
 	}
 	u := unpacker{text: string(start[16:])}
@@ -151,7 +156,7 @@ func readRows(f *os.File, build uint64) (*Rows, error) {
 	if check.Sum32() != sum {
 		return nil, errors.New("it is damaged")
 	}
-	r := &Rows{file: f, body: headAt + n, size: info.Size(), info: info, base: base}
+	r := &Rows{file: f, body: headAt + n, size: info.Size(), info: info, start: start, base: base}
 	u = unpacker{text: head.String()}
 	if r.Shelves = u.shelves(); u.bad || u.text != "" {
 		return nil, errors.New("it cannot be understood")
@@ -178,13 +183,20 @@ func (r *Rows) Shelf(name string) *Shelf {
 }
 
 // Load reads a row's own bytes: title and Whole. The error says that the file is not
-// what it was; the row is then to be derived again.
+// what it was; the row is then to be derived again. A row of a shelf that may be shared is
+// copied before.
 func (r *Rows) Load(row *Row) error {
 	if row.Whole != nil || !row.Known {
 		return nil
 	}
 	if r.file == nil || row.at < 0 || row.at+int64(row.title+row.n) > r.size-r.body {
 		return fmt.Errorf("%w: the row of %s is not there", ErrRows, row.ID)
+	}
+	if end := row.at + int64(row.title+row.n); r.held != nil {
+		if end > int64(len(r.held)) {
+			return fmt.Errorf("%w: the row of %s is not there any more", ErrRows, row.ID)
+		}
+		return row.take(r.held[row.at:end:end])
 	}
 	b := make([]byte, row.title+row.n)
 	if _, err := r.file.ReadAt(b, r.body+row.at); err != nil {
@@ -193,20 +205,17 @@ func (r *Rows) Load(row *Row) error {
 	return row.take(b)
 }
 
-// LoadAll reads all rows' own bytes at once. Those that cannot be read stay as they
-// are.
+// LoadAll reads all rows' own bytes at once, into shelves that nobody shares. Those that
+// cannot be read stay as they are.
 func (r *Rows) LoadAll() {
 	if r == nil || r.file == nil {
 		return
 	}
-	all := make([]byte, r.size-r.body)
-	n, _ := r.file.ReadAt(all, r.body) // what is lacking is seen below
+	r.Hold()
+	r.own()
 	for _, s := range r.Shelves {
 		for i := range s.Rows {
-			row := &s.Rows[i]
-			if end := row.at + int64(row.title+row.n); row.Known && row.Whole == nil && row.at >= 0 && end <= int64(n) {
-				_ = row.take(all[row.at:end:end]) // the same
-			}
+			_ = r.Load(&s.Rows[i]) // it stays as it is
 		}
 	}
 }

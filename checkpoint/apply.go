@@ -59,26 +59,28 @@ func (k *Keeper) Apply(ctx context.Context, files []task.RestoreFile) (Applied, 
 // apply gives also what it changed.
 func (k *Keeper) apply(ctx context.Context, files []task.RestoreFile) (done []task.RestoreFile, out Applied, err error) {
 	b := k.w.PutBack()
-	for _, f := range ordered(files) {
-		if err := ctx.Err(); err != nil {
-			return done, out, err
+	list := ordered(files)
+	orders := make([]workspace.Order, len(list))
+	for i, f := range list {
+		orders[i] = workspace.Order{
+			Path: OnDisk(f.Path), From: thing(f.From), To: thing(f.To),
+			Data: func() ([]byte, error) { return k.Content(ctx, f.To, 0) },
 		}
-		put, err := b.Place(ctx, OnDisk(f.Path), thing(f.From), thing(f.To), func() ([]byte, error) { return k.Content(ctx, f.To, 0) })
-		if errors.Is(err, workspace.ErrPath) {
-			put, err = workspace.PutOther, nil
+	}
+	failed, err := b.PlaceAll(ctx, orders, func(i int, put workspace.Put) {
+		if put == workspace.PutOther {
+			out.Left = append(out.Left, list[i].Path)
+			return
 		}
-		switch {
-		case err != nil:
-			// It may be half done, as where a folder was made for it.
-			return append(done, f), out, err
-		case put == workspace.PutOther:
-			out.Left = append(out.Left, f.Path)
-			continue
-		case put == workspace.PutDone:
-			done = append(done, f)
+		if put == workspace.PutDone {
+			done = append(done, list[i])
 			failpoint.Hit("restore.applied-one")
 		}
 		out.Files++
+	})
+	if err != nil {
+		// It may be half done, as where a folder was made for it.
+		return append(done, list[failed]), out, err
 	}
 	failpoint.Hit("restore.applied-all")
 	slices.Sort(out.Left)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/roost-dev/roost/task"
 )
 
 // BenchmarkWarmSurvey is what a command costs in a workspace of 20,000 files that are as
@@ -29,5 +31,38 @@ func BenchmarkWarmSurvey(b *testing.B) {
 				l.survey().Close()
 			}
 		})
+	}
+}
+
+// BenchmarkApply puts 2,000 files of 2 KB in 40 folders back and forth.
+func BenchmarkApply(b *testing.B) {
+	l := newLab(b, Options{Git: "none"})
+	const n = 2000
+	var paths []string
+	text := func(i, v int) string { return fmt.Sprintf("%0*d version %d", 2000, i, v) }
+	for i := range n {
+		p := fmt.Sprintf("d%02d/file%04d", i%40, i)
+		paths = append(paths, p)
+		l.write(p, text(i, 1))
+	}
+	was, err := l.k.Hold(b.Context(), paths)
+	l.must(err)
+	for i, p := range paths {
+		l.write(p, text(i, 2))
+	}
+	now, err := l.k.Hold(b.Context(), paths)
+	l.must(err)
+	var files []task.RestoreFile
+	for _, p := range paths {
+		files = append(files, task.RestoreFile{Path: p, From: now[p], To: was[p]})
+	}
+	b.ResetTimer()
+	for range b.N {
+		did, err := l.k.Apply(b.Context(), files)
+		l.must(err)
+		if did.Files != n || len(did.Left) > 0 {
+			b.Fatalf("%+v", did)
+		}
+		files = task.Swapped(files)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/roost-dev/roost/checkpoint/object"
 	"github.com/roost-dev/roost/task"
@@ -19,6 +20,9 @@ type Survey struct {
 	base    *scan
 	unheld  Unheld
 	release func() // the store may let go of what no ref reaches
+
+	file  string    // it is written down in; "" = it is not
+	until time.Time // when the command was last seen running; zero = it is by who has the survey
 }
 
 // Unheld is what a command may change and nobody could bring back.

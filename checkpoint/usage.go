@@ -32,11 +32,12 @@ func (k *Keeper) Forget(task string) error {
 	if err != nil {
 		return err
 	}
+	ForgetCalls(k.dir, ref)
 	return k.store.DeleteRef(ref)
 }
 
-// Collect removes contents that no task's checkpoints name, and that the newest survey
-// does not rely on.
+// Collect removes contents that no task's checkpoints name, and that neither the
+// newest survey nor one of before a running or interrupted command relies on.
 func (k *Keeper) Collect(ctx context.Context, dry bool) (object.Collected, error) {
-	return k.store.Collect(ctx, object.CollectOptions{DryRun: dry, Keep: func() ([]object.ID, error) { return k.surveyed(), nil }})
+	return k.store.Collect(ctx, object.CollectOptions{DryRun: dry, Keep: func() ([]object.ID, error) { return append(k.surveyed(), k.relied()...), nil }})
 }

@@ -22,6 +22,7 @@ import (
 type compiled struct {
 	stat  stat
 	read  int64
+	text  string
 	rules *workspace.Ignore
 }
 
@@ -339,7 +340,8 @@ func (w *walker) rules(dir *os.Root, name, key string) *compiled {
 	if _, err := io.Copy(&text, io.LimitReader(f, maxRules)); err != nil {
 		return nil
 	}
-	fresh.rules = workspace.ParseIgnore(text.String(), false)
+	fresh.text = text.String()
+	fresh.rules = workspace.ParseIgnore(fresh.text, false)
 	w.k.rules[key] = fresh
 	return &fresh
 }

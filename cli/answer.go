@@ -92,11 +92,14 @@ func (a *App) answer(ctx context.Context, c *client.Client, e *engine.Engine, id
 	if err != nil {
 		return err
 	}
+	if err := suits(q, answer); err != nil {
+		return err
+	}
 	from, err := c.Mark(ctx, q.Task)
 	if err != nil {
 		return err
 	}
-	if answer.Approve == nil && answer.Choice == nil && (q.Kind == "approval" || q.Kind == "limit" || q.Kind == "damage") {
+	if answer.Approve == nil && answer.Choice == nil && consent(q) {
 		if yes, plain := consents[strings.ToLower(strings.TrimSpace(answer.Text))]; plain {
 			answer.Approve, answer.Text = &yes, ""
 		}
@@ -113,6 +116,58 @@ func (a *App) answer(ctx context.Context, c *client.Client, e *engine.Engine, id
 		a.say("task %s goes on with it; follow it: roost attach %s", done.Task, shellWord(done.Task))
 	}
 	return nil
+}
+
+// consent reports whether a yes or a no answers a question.
+func consent(q report.Question) bool {
+	return q.Kind == "approval" || q.Kind == "limit" || q.Kind == "damage"
+}
+
+// answering is how a question can be answered on a command line.
+func answering(q report.Question) string {
+	line := "roost answer " + shellWord(q.ID)
+	switch {
+	case consent(q):
+		return line + " --yes  # or --no, with words for the model"
+	case len(q.Choices) > 0:
+		return line + " --choice 1  # or \"your words\""
+	}
+	return line + " \"your words\""
+}
+
+// suits refuses what is no answer to a question of that kind.
+func suits(q report.Question, n report.Answer) error {
+	refuse := func(why string) error {
+		f := usage("answer question "+q.ID, why, answering(q))
+		f.Code, f.Status, f.Task = "not_an_answer", http.StatusUnprocessableEntity, q.Task
+		return f
+	}
+	_, plain := consents[strings.ToLower(strings.TrimSpace(n.Text))]
+	switch {
+	case consent(q) && n.Approve == nil && !plain:
+		return refuse("it is asked for a yes or a no: " + q.Text)
+	case q.Kind == "followup" && n.Approve != nil:
+		return refuse("it is asked for words, and not for a yes or a no: " + q.Text)
+	case n.Choice != nil && q.Kind == "followup":
+		var number int
+		if json.Unmarshal(*n.Choice, &number) == nil && number > len(q.Choices) {
+			return refuse("it has " + strconv.Itoa(len(q.Choices)) + " choices: " + strings.Join(q.Choices, " | "))
+		}
+	}
+	return nil
+}
+
+// askedOf is what a waiting run asks, and how that is answered.
+func (a *App) askedOf(ctx context.Context, c *client.Client, r report.Run) (text, try string) {
+	open, err := c.Questions(ctx, r.Task)
+	if err == nil {
+		for _, q := range open {
+			if q.ID == r.Question {
+				return q.Text, answering(q)
+			}
+		}
+	}
+	return "it asks something", "roost questions " + shellWord(r.Task)
 }
 
 // consents are the words that are a plain yes or no.

@@ -66,7 +66,7 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	a.Out = out
 	root := a.root()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil || out.gone && readerGone(err) {
 		return ExitDone
 	}
@@ -79,6 +79,7 @@ func (a *App) Run(ctx context.Context, args []string) int {
 		}
 	}
 	f := failureOf(err)
+	f.advise(cmd, cmd.Flags().Args())
 	a.tell(f)
 	return f.Exit
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,12 @@ func (a *App) chatCommand() *cobra.Command {
 			"Alt+Enter, Ctrl+J, a \\ at the end or ``` begins another line; what is pasted stays whole.\n" +
 			"Up and Down and Ctrl+R go through what was typed before, Tab completes commands, @files,\n" +
 			"#tasks and modes. Esc stops the run; words that are typed while it works are queued. Ctrl-C\n" +
-			"twice, or Ctrl-D on an empty line, leaves: the task is saved, and roost chat ID goes on.\n\n" +
+			"twice, or Ctrl-D on an empty line, leaves: the task is saved, and roost chat ID goes on.\n" +
+			"Ctrl-G writes the message in $VISUAL or $EDITOR; Shift+Tab changes what the next run may do\n" +
+			"unasked (ask, read, edits; all only when it was named before).\n\n" +
+			"!COMMAND runs a command of your own in the task's workspace, on this machine, with nobody to\n" +
+			"ask. Its output is shown and goes along with your next words, secrets masked; that of\n" +
+			"!!COMMAND is only shown. ! alone says what goes along, !! leaves it out, Esc stops it.\n\n" +
 			"Lines that begin with a blank are not kept in the history ($XDG_STATE_HOME/roost).\n" +
 			"Without a terminal, or with TERM=dumb, it reads lines and prints lines; each prompt is sent\n" +
 			"when the run before it has ended. Without a terminal a question ends the chat (exit 11),\n" +
@@ -44,7 +50,9 @@ func (a *App) chatCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error { return a.chat(cmd.Context(), c, e, o) })
+			v := &voice{out: a.Err}
+			a.Err = v // before anything works beside us
+			return a.withClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error { return a.chat(cmd.Context(), c, e, v, o) })
 		},
 	}
 	f := cmd.Flags()
@@ -147,9 +155,9 @@ func (a *App) chatHistory() (string, error) {
 }
 
 // chat talks until the person leaves, and says how to go on.
-func (a *App) chat(ctx context.Context, c *client.Client, e *engine.Engine, o chat.Options) error {
+func (a *App) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *voice, o chat.Options) error {
 	in, inFile := a.In.(*os.File)
-	out, outFile := a.Err.(*os.File)
+	out, outFile := v.out.(*os.File)
 	draw := o.Ask && inFile && outFile && chat.CanDraw(a.Env("TERM"))
 	if outFile && a.ErrTTY {
 		o.Width = func() int {
@@ -165,11 +173,14 @@ func (a *App) chat(ctx context.Context, c *client.Client, e *engine.Engine, o ch
 	}
 	stop := a.stopper(ctx)
 	defer stop.undo()
+	o.Editor, o.Away = cmp.Or(a.Env("VISUAL"), a.Env("EDITOR"), "vi"), stop.deafen
 	s := chat.New(stop.ctx, &chatDesk{Client: c, a: a}, o)
 	var err error
 	if draw {
 		a.say("roost chat: words for the model, /help for commands; Ctrl-D leaves")
+		v.through(s.Aside)
 		err = s.Screen(stop.ctx, in, out)
+		v.through(nil)
 	} else {
 		err = s.Plain(stop.ctx, a.In, a.Err, o.Ask)
 	}

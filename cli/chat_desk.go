@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -18,7 +19,9 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/llm/catalogue"
+	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/workspace"
+	"github.com/roost-dev/roost/workspace/shell"
 	"github.com/roost-dev/roost/workspace/skill"
 	"github.com/roost-dev/roost/workspace/slash"
 )
@@ -56,6 +59,31 @@ func (d *chatDesk) Deed(ctx context.Context, args ...string) chat.Said {
 	}
 	code := sub.Run(ctx, append(global, args...))
 	return chat.Said{Out: out.String(), Err: errs.String(), Whole: whole.String(), Code: code}
+}
+
+// Shell runs a command line of the person's own as an agent's command is run: its
+// output is no terminal's, it can ask nothing, and nothing of it stays behind. The
+// workspace of a server on another machine is not here.
+func (d *chatDesk) Shell(ctx context.Context, dir, line string, out io.Writer) (chat.Ran, error) {
+	if base, err := d.a.global(d.a.flags.server, "server"); err != nil {
+		return chat.Ran{}, err
+	} else if base != "" && !near(base) {
+		return chat.Ran{}, fmt.Errorf("run it in %s: that folder is at the server %s, and commands of yours run here", dir, base)
+	}
+	r, err := shell.Run(ctx, shell.Command{Line: line, Dir: dir, Output: out})
+	return chat.Ran{Exit: r.Exit, Cancelled: r.Cancelled, Ended: len(r.Ended), Took: r.Duration}, err
+}
+
+// Mask hides the keys of the settings, and what reads as a secret.
+func (d *chatDesk) Mask(text string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var known []redact.Known
+	if c, err := d.a.engineConfig(); err == nil {
+		known = secretsOf(c)
+	}
+	masked, _ := redact.New(known...).String(text)
+	return masked
 }
 
 // wordsShown bounds what is offered at a time.

@@ -68,7 +68,7 @@ func (a *App) condenseCommand() *cobra.Command {
 // costWords is an amount in a sentence.
 func costWords(cost *money.USD) string {
 	if cost == nil {
-		return "nobody knows what"
+		return "an amount that is not known"
 	}
 	return "about " + dollars(cost)
 }

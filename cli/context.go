@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strings"
 
 	display "github.com/roost-dev/roost/cli/term"
@@ -17,9 +18,9 @@ var partWords = map[string]string{
 }
 
 // showContext shows what the next request of a task would be made of.
-func (a *App) showContext(ctx context.Context, ref store.Ref) error {
+func (a *App) showContext(ctx context.Context, ref store.Ref, dir string) error {
 	return a.withEngine(ctx, func(_ *store.Store, e *engine.Engine) error {
-		u, err := e.Context(ctx, engine.Request{Task: ref.Source + ":" + ref.ID})
+		u, err := e.Context(ctx, engine.Request{Task: ref.Source + ":" + ref.ID, Workspace: dir})
 		if err != nil {
 			return err
 		}
@@ -29,6 +30,14 @@ func (a *App) showContext(ctx context.Context, ref store.Ref) error {
 		}
 		return a.printContext(out)
 	})
+}
+
+// workspaceQuery names a folder to a server; "" = the task's own.
+func workspaceQuery(dir string) url.Values {
+	if dir == "" {
+		return nil
+	}
+	return url.Values{"workspace": {dir}}
 }
 
 func (a *App) printContext(c report.ContextUse) error {

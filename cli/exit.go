@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/roost-dev/roost/engine"
@@ -42,7 +43,7 @@ func failureOf(err error) *Failure {
 	if far := failureOfServer(err); far != nil {
 		return far
 	}
-	f := &Failure{Exit: ExitFailed, Code: "failed", What: "it failed", Why: err.Error(), Try: "roost help"}
+	f := &Failure{Exit: ExitFailed, Code: "failed", What: "it failed", Why: err.Error(), Try: nothing}
 	var (
 		ambiguous *store.AmbiguousError
 		root      *store.RootError
@@ -58,10 +59,8 @@ func failureOf(err error) *Failure {
 		f.Exit, f.Code, f.Status, f.What = ExitNotFound, "task_not_found", 404, "find the task"
 		f.Why, f.Try = trashed.Error(), "roost trash restore "+shellWord(trashed.Name)
 	case errors.As(err, &ambiguous):
-		f.Exit, f.Code, f.What, f.Why = ExitUsage, "ambiguous_id", "find task "+ambiguous.Given, err.Error()
-		for _, c := range ambiguous.Candidates {
-			f.Suggestions = append(f.Suggestions, c.Source+":"+c.ID)
-		}
+		f.Exit, f.Code, f.What, f.Why = ExitUsage, "ambiguous_id", "find task "+ambiguous.Given, fmt.Sprintf("%q fits %d tasks", ambiguous.Given, len(ambiguous.Candidates))
+		f.Suggestions = ambiguous.Names()
 		f.Try = "roost show SOURCE:ID"
 		if len(f.Suggestions) > 0 {
 			f.Try = "roost show " + f.Suggestions[0]

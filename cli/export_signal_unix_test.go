@@ -38,7 +38,7 @@ func (s *sandbox) exporting(dir string, flags ...string) *background {
 	b.cmd.Stdout, b.cmd.Stderr = &b.out, &b.err
 	must(s.t, b.cmd.Start())
 	s.t.Cleanup(func() { _ = b.cmd.Process.Kill() })
-	s.within(20*time.Second, "an export that writes", func() bool {
+	s.within(time.Minute, "an export that writes", func() bool {
 		names, err := filepath.Glob(filepath.Join(dir, ".roost-export-*"))
 		must(s.t, err)
 		for _, name := range names {

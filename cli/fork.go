@@ -20,8 +20,8 @@ func (a *App) forkCommand() *cobra.Command {
 		Use:   "fork ID",
 		Short: "Make a new task with the history of another one, up to a message",
 		Long: "Make a new task with the history of another one. --at names the last message that it has:\n" +
-			"#12 as roost show prints it, or a ts; ~2 leaves out the last two turns. --branch starts\n" +
-			"from a branch that was left (roost show ID --branches).\n\n" +
+			"#12 as roost show prints it, c3 (a checkpoint), or a ts; ~2 leaves out the last two turns.\n" +
+			"--branch starts from a branch that was left (roost show ID --branches).\n\n" +
 			"The new task shares the stored bytes with the other one, by links: either can be deleted.\n" +
 			"What was spent before is the other task's. Workspace, mode, provider, model and base URL\n" +
 			"are those of the other one unless they are given. roost resume goes on with it.",

@@ -51,7 +51,7 @@ func (a *App) listCommand() *cobra.Command {
 				return usage("roost list --status "+f.Status, "there is no such status", "roost list --status "+strings.Join(statuses, "|"))
 			}
 			if n, err := strconv.Atoi(f.Cursor); f.Cursor != "" && (err != nil || n < 0) {
-				return usage("roost list --cursor "+f.Cursor, "no list gave that cursor", "roost list, whose last line names the next one")
+				return usage("roost list --cursor "+f.Cursor, "no list gave that cursor", "roost list  # its last line names the next cursor")
 			}
 			if group != "" && group != "workspace" {
 				return usage("roost list --group "+group, "there is no such grouping", "roost list --group workspace")

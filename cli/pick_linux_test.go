@@ -264,7 +264,7 @@ func TestPickerExports(t *testing.T) {
 		x.press("e")
 		x.until("Export as m Markdown")
 		x.press(key)
-		x.until([]string{"/ws/fence.html", "/ws/fence~2.html", ".md", "/ws/fence.json", "/ws/fence.zip"}[i], "wrote")
+		x.until([]string{"/ws/fence.html", "/ws/fence~2.html", "/ws/roo_task", "/ws/fence.json", "/ws/fence.zip"}[i], "wrote")
 	}
 	x.press("e\r")
 	x.until("not exported")

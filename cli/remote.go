@@ -132,15 +132,13 @@ var problemExits = map[string]int{
 
 // failureOfProblem says what a server's refusal means here.
 func failureOfProblem(p *client.Problem) *Failure {
-	f := &Failure{Exit: ExitFailed, Code: p.Code, Status: p.Status, What: p.Title, Why: p.Detail, Task: p.Task, Retryable: p.Retryable}
-	for _, e := range p.Errors {
-		if p.Detail != e.Parameter+": "+e.Detail {
-			f.Why += "; " + e.Parameter + ": " + e.Detail
-		}
-	}
+	why, settings := against(p)
+	f := &Failure{Exit: ExitFailed, Code: p.Code, Status: p.Status, What: p.Title, Why: why, Task: p.Task, Retryable: p.Retryable}
 	switch exit, own := problemExits[p.Code]; {
 	case own:
 		f.Exit = exit
+	case settings:
+		f.Exit = ExitConfig
 	case p.Status == http.StatusUnauthorized:
 		f.Exit, f.Try = ExitConfig, "ROOST_TOKEN=... roost ...  # the token lies in server/token below the server's root"
 	case p.Status == http.StatusForbidden && (p.Code == "denied" || strings.Contains(p.Code, "approval")):
@@ -160,17 +158,25 @@ func failureOfProblem(p *client.Problem) *Failure {
 		case http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete:
 			continue // for programs that speak HTTP
 		}
-		if f.Try == "" && strings.HasPrefix(s, "roost ") {
+		if _, ours := flagAdvice[s]; f.Try == "" && (ours || strings.HasPrefix(s, "roost ")) {
 			f.Try = s
 		} else {
 			f.Suggestions = append(f.Suggestions, s)
 		}
 	}
 	if f.Try == "" && p.Code == "ambiguous_id" && len(f.Suggestions) > 0 {
-		f.Try = "roost show " + f.Suggestions[0]
+		f.What, f.Try = "find the task", "roost show "+f.Suggestions[0]
+	}
+	if f.Try == "" && slices.ContainsFunc(p.Errors, func(e client.Wrong) bool { return e.Parameter == "/workspace" }) {
+		f.Try = nameFolder
 	}
 	if f.Try == "" {
-		f.Try = "roost help"
+		f.Try = nothing
+	}
+	if p.Code == "configuration" {
+		if what, why, ok := strings.Cut(f.Why, ": "); ok { // as the engine says it here
+			f.What, f.Why = what, why
+		}
 	}
 	return f
 }

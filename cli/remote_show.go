@@ -22,7 +22,7 @@ func (a *App) farShow(ctx context.Context, c *client.Client, id string, f showFl
 	case f.tree:
 		return documentOf(ctx, a, c, pathOf(id, "tree"), nil, func(b report.Branch) error { return a.drawTree(ctx, flat(b, 0), farNames(c)) })
 	case f.context:
-		return documentOf(ctx, a, c, pathOf(id, "context"), nil, a.printContext)
+		return documentOf(ctx, a, c, pathOf(id, "context"), workspaceQuery(f.dir), a.printContext)
 	case f.branches:
 		return documentOf(ctx, a, c, pathOf(id, "branches"), nil, a.printBranches)
 	case f.usage:

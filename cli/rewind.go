@@ -31,9 +31,10 @@ func (a *App) rewindCommand() *cobra.Command {
 			"as they were before that message, and one undo takes both back. See roost checkpoint\n" +
 			"restore --help; the files alone go back with that. With --json its result is in restore.\n\n" +
 			"--to names the first message that goes: #12 as roost show prints it, ~2 or -2 for the last\n" +
-			"two turns (a turn is one reply of the model with its tool results), or a ts. --edit puts\n" +
-			"new words in its place: the next roost resume ID sends them. --delete takes one message\n" +
-			"out and leaves the rest; a reply goes with its calls and their results.",
+			"two turns (a turn is one reply of the model with its tool results), a checkpoint such as c3\n" +
+			"for what came behind it, or a ts. --edit puts new words in its place: the next roost\n" +
+			"resume ID sends them. --delete takes one message out and leaves the rest; a reply goes\n" +
+			"with its calls and their results.",
 		Example: "  roost rewind 0199\n  roost rewind 0199 --to '#12' --dry-run\n  roost rewind 0199 --to '#12' --edit \"use the other file\"\n" +
 			"  roost rewind 0199 --delete '#7'\n  roost rewind 0199 --to '#12' --files --dry-run",
 		Args: count(1, 1, "roost rewind ID"), ValidArgsFunction: first(a.taskIDs),
@@ -58,7 +59,7 @@ func (a *App) rewindCommand() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&o.To, "to", "~1", "the first `MESSAGE` that goes: #12, ~2 (turns), or a ts")
+	fl.StringVar(&o.To, "to", "~1", "the first `MESSAGE` that goes: #12, ~2 (turns), c3 (a checkpoint), or a ts")
 	fl.BoolVar(&o.Keep, "keep-target", false, "keep the message itself")
 	fl.StringVar(&o.Edit, "edit", "", "put this `TEXT` in its place, for the next run")
 	fl.StringVar(&remove, "delete", "", "take only this `MESSAGE` out, with what belongs to it")

@@ -153,7 +153,7 @@ func (s *sandbox) within(limit time.Duration, what string, ok func() bool) {
 func (s *sandbox) pid(name string) int {
 	s.t.Helper()
 	var n int
-	s.within(20*time.Second, "a process number in "+name, func() bool {
+	s.within(time.Minute, "a process number in "+name, func() bool {
 		data, err := os.ReadFile(name)
 		if err != nil || !strings.HasSuffix(string(data), "\n") {
 			return false
@@ -167,7 +167,7 @@ func (s *sandbox) pid(name string) int {
 // gone waits until a process is no more, or only a zombie of somebody else's.
 func (s *sandbox) gone(pid int) {
 	s.t.Helper()
-	s.within(10*time.Second, fmt.Sprintf("process %d gone", pid), func() bool {
+	s.within(time.Minute, fmt.Sprintf("process %d gone", pid), func() bool {
 		if syscall.Kill(pid, 0) != nil {
 			return true
 		}

@@ -23,7 +23,7 @@ func fetch(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("usage: fetch [CODE] PATH")
 	}
 	var hello struct{ URL, Token string }
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		text, err := os.ReadFile(ts.MkAbs("serve.out"))
 		if line, _, ok := strings.Cut(string(text), "\n"); err == nil && ok {
 			ts.Check(json.Unmarshal([]byte(line), &hello))

@@ -66,7 +66,7 @@ func (s *sandbox) daemon(args ...string) *daemon {
 	must(s.t, d.cmd.Start())
 	go func() { _ = d.cmd.Wait(); close(d.ended) }()
 	s.t.Cleanup(func() { _ = d.cmd.Process.Kill(); <-d.ended })
-	s.within(30*time.Second, "the server's first line", func() bool {
+	s.within(time.Minute, "the server's first line", func() bool {
 		var hello struct{ URL, Token string }
 		line, _, ok := strings.Cut(out.String(), "\n")
 		if !ok {
@@ -119,7 +119,7 @@ func (s *sandbox) runOf(task string) (run report.Run) {
 func (s *sandbox) comes(task, state string) report.Run {
 	s.t.Helper()
 	var run report.Run
-	s.within(30*time.Second, "the run of "+task+" "+state, func() bool {
+	s.within(time.Minute, "the run of "+task+" "+state, func() bool {
 		run = s.runOf(task)
 		return run.State == state
 	})
@@ -257,7 +257,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	run := s.leaves(s.script("- delay: 10m\n  text: a word\n"+finish("x")), "words")
 	s.comes(run.Task, "running")
 	must(t, d.cmd.Process.Signal(syscall.SIGTERM))
-	s.within(30*time.Second, "the drain", func() bool { return strings.Contains(d.log.String(), "once more ends it at once") })
+	s.within(time.Minute, "the drain", func() bool { return strings.Contains(d.log.String(), "once more ends it at once") })
 	resp, err := http.Get(d.url + "/readyz")
 	must(t, err)
 	resp.Body.Close()

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ type showFlags struct {
 	ui, api, effective, journal, usage, tree, context bool
 	branches                                          bool
 	tail                                              int
-	before                                            string
+	before, dir                                       string
 	to                                                int // what before says, 0 = all
 }
 
@@ -40,6 +41,12 @@ func (a *App) showCommand() *cobra.Command {
 			"history, each element exactly as it is stored.",
 		Args: count(1, 1, "roost show ID"), ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.dir != "" && !f.context {
+				return usage("roost show -C", "it says from which folder a request is made, and goes with --context", "roost show "+args[0]+" --context -C DIR")
+			}
+			if f.dir != "" {
+				f.dir = a.abs(f.dir)
+			}
 			if f.tail < 0 {
 				return usage("roost show --tail", "a number of messages cannot be negative", "roost show "+args[0]+" --tail 20")
 			}
@@ -65,7 +72,7 @@ func (a *App) showCommand() *cobra.Command {
 				return err
 			}
 			if f.context {
-				return a.showContext(cmd.Context(), ref)
+				return a.showContext(cmd.Context(), ref, f.dir)
 			}
 			if f.tree {
 				return a.showTree(cmd.Context(), s, ref)
@@ -89,6 +96,8 @@ func (a *App) showCommand() *cobra.Command {
 	fl.BoolVar(&f.branches, "branches", false, "the branches that rewinds left, as a tree")
 	fl.IntVar(&f.tail, "tail", 0, "only the last `N` messages (0 = all; on a terminal 20)")
 	fl.StringVar(&f.before, "before", "", "only what stands before message `N`, as #12 or 12")
+	fl.StringVarP(&f.dir, "workspace", "C", "", "with --context: the `folder` of the task, when it has moved or is not known")
+	complete(cmd, "workspace", folders)
 	complete(cmd, "tail", cobra.NoFileCompletions)
 	complete(cmd, "before", cobra.NoFileCompletions)
 	return cmd
@@ -173,7 +182,7 @@ func (a *App) header(t store.Summary, questions []string) error {
 	if room == 0 {
 		room = 300
 	}
-	for _, line := range wrap(display.Cut(display.OneLine(t.Title), room), a.columns()) {
+	for _, line := range wrap(display.Cut(cmp.Or(display.OneLine(t.Title), "(no title)"), room), a.columns()) {
 		fmt.Fprintln(out, style.Paint(view.Head, line))
 	}
 	facts := []string{t.ID, t.Source, status(t), a.age(t.TS)}

@@ -26,6 +26,7 @@ type stopper struct {
 	ask    context.CancelFunc
 	open   bool // a question is open
 	halved bool // a person chose that only a part stops
+	deaf   bool // Ctrl-C is for another program
 }
 
 // bounce is how soon after the first a second signal of the same kind counts as
@@ -40,6 +41,7 @@ const (
 	stopAll signalDeed = iota
 	askWhat
 	endNow
+	doNothing
 )
 
 // stopper listens from now on. It does so before a run starts: between its start
@@ -98,6 +100,8 @@ func (s *stopper) take(code int) signalDeed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
+	case s.deaf && code == ExitInterrupt:
+		return doNothing
 	case s.code != 0, s.open && code == ExitInterrupt:
 		return endNow
 	case !s.open && code == ExitInterrupt && s.first != nil && s.first():
@@ -147,6 +151,18 @@ func (s *stopper) answered(c stopChoice) {
 	s.halved = s.halved || c == stopOne
 	s.ask()
 	s.asked, s.ask = context.WithCancel(s.ctx)
+}
+
+// deafen leaves Ctrl-C to a program that has the terminal, until back is called. The
+// terminal sends it to all who are there, and an editor means something else by it.
+func (s *stopper) deafen() (back func()) {
+	set := func(deaf bool) {
+		s.mu.Lock()
+		s.deaf = deaf
+		s.mu.Unlock()
+	}
+	set(true)
+	return func() { set(false) }
 }
 
 // exit is the exit code of the signal that came, 0 when none did.

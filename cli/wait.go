@@ -79,7 +79,7 @@ func (a *App) wait(ctx context.Context, c *client.Client, ids []string, most tim
 		if f := failureOfOutcome(r.Task, outcomeOf(r), 0); failed == nil && f != nil {
 			failed = f
 			if r.Question != "" {
-				f.Try = "roost answer " + shellWord(r.Question) + " --yes  # or words; roost questions shows it"
+				f.Why, f.Try = a.askedOf(ctx, c, r)
 			}
 		}
 	}

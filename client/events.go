@@ -270,6 +270,12 @@ func clone(v url.Values) url.Values {
 // Mark is the newest durable event of a task, as Events takes it; "0" when it has none.
 func (c *Client) Mark(ctx context.Context, task string) (string, error) {
 	head, err := c.Ask(ctx, Request{Method: http.MethodHead, Path: taskPath(task, "events"), Header: http.Header{"Accept": {"text/event-stream"}}}, nil)
+	var silent *Unreachable
+	if errors.As(err, &silent) { // a refusal without a body: the task itself says why
+		if _, why := c.Task(ctx, task); why != nil {
+			err = why
+		}
+	}
 	if err != nil {
 		return "", err
 	}

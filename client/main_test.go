@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // served is a client of a handler over a real network. It waits for nothing.
 func served(t testing.TB, h http.HandlerFunc) *Client {

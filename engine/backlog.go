@@ -7,8 +7,9 @@ import (
 
 const (
 	// backlogAfter is how many bytes of events a run keeps in memory; what is older lies in
-	// a file. Without it a long run would hold its whole log once more.
-	backlogAfter = 512 << 10
+	// a file. Without it a long run would hold its whole log once more, and a server with
+	// many of them as much as all the rest.
+	backlogAfter = 128 << 10
 	// backlogWrite is how much is put away at once.
 	backlogWrite = 64 << 10
 	// backlogBatch is how many events a listener takes at a time.
@@ -58,8 +59,11 @@ func (s *backlog) tidy(events []Event, n int) {
 		// As many events as fit go at once; one that alone does not fit, goes alone.
 		n, at := 0, s.end
 		for s.room = s.room[:0]; ; n++ {
+			if first+n == len(events) || s.held-len(s.room) <= backlogAfter/2 { // the last one may be large, too
+				break
+			}
 			data := events[first+n].Data
-			if n > 0 && len(s.room)+len(data) > cap(s.room) || s.held-len(s.room) <= backlogAfter/2 {
+			if n > 0 && len(s.room)+len(data) > cap(s.room) {
 				break
 			}
 			s.slots = append(s.slots, slot{at + int64(len(s.room)), len(data)})

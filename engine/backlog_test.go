@@ -67,6 +67,24 @@ func TestOlderEventsLieInAFile(t *testing.T) {
 	}
 }
 
+// One event alone may be larger than all that is held in memory: a person pastes a file.
+func TestAnEventThatIsLargerThanWhatIsHeld(t *testing.T) {
+	s := newStream(t.TempDir())
+	huge := fmt.Sprintf(`{"text":"%s"}`, strings.Repeat("x", 2*backlogAfter))
+	var want []string
+	for i, text := range []string{`{}`, huge, `{}`, huge, huge, `{}`} {
+		s.add(uint64(i+1), []Event{{ID: fmt.Sprintf("1.%d-0", i+1), Type: "x", Task: "t", Seq: uint64(i + 1), Data: []byte(text)}})
+		want = append(want, text)
+		if s.old.held > backlogAfter && !s.old.refused {
+			t.Errorf("behind event %d, %d bytes are held", i+1, s.old.held)
+		}
+	}
+	s.end()
+	if diff := cmp.Diff(want, data(t.Context(), s)); diff != "" {
+		t.Errorf("other events came (%d bytes of difference)", len(diff))
+	}
+}
+
 // Without a folder, or with one that takes nothing, events stay in memory.
 func TestEventsStayInMemoryWhenTheyMust(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")

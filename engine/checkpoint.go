@@ -100,14 +100,31 @@ func (k *keeping) Hold(ctx context.Context, paths []string) (map[string]task.Fil
 	return keeper.Hold(ctx, paths)
 }
 
-func (k *keeping) Survey(ctx context.Context, known []string) (agent.Survey, error) {
+func (k *keeping) Survey(ctx context.Context, known []string, call string) (agent.Survey, error) {
 	keeper, err := k.open()
 	if err != nil {
 		return nil, err
 	}
 	keeper.Know(known...)
-	s, err := keeper.Survey(ctx)
+	var s *checkpoint.Survey
+	if call == "" {
+		s, err = keeper.Survey(ctx)
+	} else {
+		s, err = keeper.SurveyFor(ctx, keptAs(k.task.Ref), call)
+	}
 	if err != nil {
+		return nil, err
+	}
+	return survey{s}, nil
+}
+
+func (k *keeping) Interrupted(ctx context.Context, call string) (agent.Survey, error) {
+	keeper, err := k.open()
+	if err != nil {
+		return nil, err
+	}
+	s, err := keeper.Interrupted(ctx, keptAs(k.task.Ref), call)
+	if s == nil || err != nil {
 		return nil, err
 	}
 	return survey{s}, nil

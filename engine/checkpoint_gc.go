@@ -85,6 +85,9 @@ func (e *Engine) collect(ctx context.Context, c *CollectedStore, living map[stri
 			return err
 		}
 	}
+	if !dryRun {
+		checkpoint.SweepCalls(dir, living, unborn)
+	}
 	did, err := e.collectIn(ctx, s, c.Store, dryRun)
 	c.Objects, c.Before, c.After = did.Removed, did.Before, did.After
 	return err
@@ -173,6 +176,7 @@ func (e *Engine) forget(ref string) error {
 			err = errors.Join(err, bad)
 			continue
 		}
+		checkpoint.ForgetCalls(filepath.Join(e.checkpointsDir(), entry.Name()), ref)
 		if _, has := s.Ref(ref); has == nil {
 			err = errors.Join(err, s.DeleteRef(ref))
 		}

@@ -101,19 +101,31 @@ func listed(s *task.State) []Checkpoint {
 		for _, f := range c.Files {
 			tracked[f.Path] = true
 		}
-		one := shown(s, c)
-		one.Tracked = len(tracked)
-		out = append(out, one)
+		out = append(out, shown(s, c, len(tracked)))
 	}
 	return out
 }
 
+// tracked is how many files a task knows a state of by a checkpoint.
+func tracked(s *task.State, number int) int {
+	paths := map[string]bool{}
+	for _, c := range s.Checkpoints {
+		if c.Number > number {
+			break
+		}
+		for _, f := range c.Files {
+			paths[f.Path] = true
+		}
+	}
+	return len(paths)
+}
+
 // shown is one checkpoint for people.
-func shown(s *task.State, c task.Checkpoint) Checkpoint {
+func shown(s *task.State, c task.Checkpoint, tracked int) Checkpoint {
 	out := Checkpoint{
 		Number: c.Number, Reason: c.Reason, Title: c.Title, At: c.At, Time: time.UnixMilli(c.At).UTC().Format("2006-01-02T15:04:05.000Z"),
 		Run: c.Run, Call: c.Call, Message: c.Message, Commit: c.Commit, Store: c.Store,
-		Files: len(c.Files), Unkept: c.Unkept, Rewound: s.RewoundCheckpoint(c),
+		Files: len(c.Files), Tracked: tracked, Unkept: c.Unkept, Rewound: s.RewoundCheckpoint(c),
 	}
 	if !out.Rewound {
 		ui := s.UI()
@@ -136,7 +148,7 @@ func origin() Checkpoint {
 // numbered is the checkpoint of a number.
 func numbered(s *task.State, n int) Checkpoint {
 	if c := s.Checkpoint(n); c != nil {
-		return shown(s, *c)
+		return shown(s, *c, tracked(s, c.Number))
 	}
 	return origin()
 }

@@ -8,13 +8,14 @@ import (
 // drainLook is how often a drain looks for runs that have begun to wait for a person.
 const drainLook = 50 * time.Millisecond
 
-// Drain starts nothing more. Runs that wait for a person are let go, saved, as waiting;
+// Drain starts nothing more, and takes no answer for a run that let its task go: that one
+// stays as it is, waiting, for the next process. Runs that wait for a person are let go, saved, as waiting;
 // queued ones stay queued for the next process; the others are finished until ctx ends and
 // are interrupted then: they go on with `resume`, or with Recover where that is asked for.
 // Drain returns when no run is left, or when Admit was called.
 func (e *Engine) Drain(ctx context.Context) error {
 	e.desk.mu.Lock()
-	e.desk.draining = true
+	e.desk.draining, e.desk.leaving = true, true
 	e.desk.mu.Unlock()
 	look := time.NewTicker(drainLook)
 	defer look.Stop()
@@ -58,7 +59,7 @@ func (e *Engine) Draining() bool {
 // Admit takes a drain back: runs are started again, the queued ones first.
 func (e *Engine) Admit() {
 	e.desk.mu.Lock()
-	e.desk.draining = false
+	e.desk.draining, e.desk.leaving = false, false
 	e.desk.mu.Unlock()
 	e.dispatch()
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"github.com/roost-dev/roost/store"
@@ -33,6 +34,9 @@ func (r recorder) Commit(ctx context.Context, events ...task.Event) error {
 	err := r.Task.Commit(ctx, events...)
 	if s := r.State(); s.Seq > before {
 		r.run.notes.put(s.Seq, noteOf(s, events))
+		if slices.ContainsFunc(events, func(e task.Event) bool { _, words := e.(task.MessageTextSaved); return !words }) {
+			r.run.step.Store(s.Seq)
+		}
 		r.purse.see(s.Usage.CostMicros)
 	}
 	return err

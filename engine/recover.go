@@ -41,10 +41,10 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		lost := 0
 		if err == nil {
 			err = e.chronicle(ctx, ref, func(c *chronicle) {
-				if n := len(c.runs); n > 0 {
+				if n := len(c.Runs); n > 0 {
 					run = e.told(c, n-1)
 				}
-				for _, ch := range slices.Backward(c.runs) {
+				for _, ch := range slices.Backward(c.Runs) {
 					if ch.Outcome != "" && !abandoned(ch.Outcome, ch.Code) {
 						break
 					}

@@ -21,7 +21,11 @@ func render(taskID string, c journal.Commit, n note) []Event {
 			a = n.asides[i]
 		}
 		typ, _ := esjson.GetString(raw, "type")
-		b := make([]byte, 0, 256+len(raw)+len(a.content))
+		size := 256 + len(raw)
+		if a.content != nil { // it stands for the body, which is not shown
+			size = 384 + len(a.content)
+		}
+		b := make([]byte, 0, size)
 		b = esjson.Quote(append(b, `{"type":`...), typ)
 		b = esjson.Quote(append(b, `,"task_id":`...), taskID)
 		if n.run != "" {

@@ -26,8 +26,10 @@ const (
 	askLimit    = "limit"         // yes or no, to going on; words are a yes
 )
 
-// Questions are the open questions of all tasks that Roost runs, the oldest first; of one
-// task when ref is not "".
+// Questions are the open questions of all tasks that Roost ran, the oldest first; of one
+// task when ref is not "". They are those that tasks count as open_questions, except other
+// tools' last words: also of runs that were cancelled or failed while they asked, whose task
+// an answer goes on with.
 func (e *Engine) Questions(ctx context.Context, ref string) ([]Asked, error) {
 	var refs []store.Ref
 	if ref != "" {
@@ -37,8 +39,9 @@ func (e *Engine) Questions(ctx context.Context, ref string) ([]Asked, error) {
 		}
 		refs = append(refs, at)
 	} else {
-		// A run that was killed while it asked has no end: its task is interrupted.
-		all, err := e.listed(ctx, "waiting", "running", "interrupted")
+		// Of a task of any state: a question stays open however its run ended, until it is
+		// answered or rewound.
+		all, err := e.listed(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -89,16 +92,16 @@ func (e *Engine) askedOf(ctx context.Context, ref store.Ref) ([]Asked, error) {
 	var out []Asked
 	err = e.chronicle(ctx, ref, func(c *chronicle) {
 		for _, q := range questions {
-			from, open := c.open[q.Question]
+			since, open := c.Open[q.Question]
 			if !open {
 				continue // answered since the task was read
 			}
 			asker := run.ID
-			if ch := c.asked[q.Question]; ch != nil {
+			if ch := c.Asked[q.Question]; ch != nil {
 				asker = ch.ID
 			}
 			out = append(out, Asked{
-				ID: ref.ID + "." + q.Question, Ref: ref, Task: summary, Run: asker, At: q.Opened, From: from, QuestionOpened: q.QuestionOpened,
+				ID: ref.ID + "." + q.Question, Ref: ref, Task: summary, Run: asker, At: q.Opened, From: Mark(since.At), QuestionOpened: q.QuestionOpened,
 			})
 		}
 	})
@@ -214,7 +217,7 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 // again gets what it got, another one an *AnsweredError.
 func (e *Engine) answeredBefore(ctx context.Context, ref store.Ref, question string, r Reply) (out Replied, known bool, err error) {
 	var said task.QuestionClosed
-	if err := e.chronicle(ctx, ref, func(c *chronicle) { said, known = c.said[question] }); err != nil || !known {
+	if err := e.chronicle(ctx, ref, func(c *chronicle) { said, known = c.Said[question] }); err != nil || !known {
 		return out, false, err
 	}
 	if r.ID == "" || said.Input != r.ID {
@@ -254,7 +257,7 @@ func (e *Engine) settledOn(ctx context.Context, run *Run, q Asked) (bool, error)
 			if commit.Seq == q.From.Seq && i <= q.From.Index {
 				continue // what the question took the place of
 			}
-			if one, ok := told(raw); ok {
+			if one, ok := task.Told(raw); ok {
 				if end, ok := one.(task.QuestionClosed); ok && end.Question == q.Question {
 					return true, nil
 				}
@@ -267,7 +270,7 @@ func (e *Engine) settledOn(ctx context.Context, run *Run, q Asked) (bool, error)
 // replyParked goes on with a task that was let go while it waited, under the name of the
 // run that waited.
 func (e *Engine) replyParked(ctx context.Context, q Asked, answer Answer, r Reply) (Replied, error) {
-	if err := e.admits(); err != nil {
+	if err := e.answers(); err != nil {
 		return Replied{}, err
 	}
 	req := r.Request
@@ -282,7 +285,7 @@ func (e *Engine) replyParked(ctx context.Context, q Asked, answer Answer, r Repl
 		req.answer, req.question = &answer, q.Question
 	}
 	if err := e.chronicle(ctx, q.Ref, func(c *chronicle) {
-		if ch := c.newest(); ch != nil && ch.Outcome == "" && ch.waiting != "" {
+		if ch := c.Newest(); ch != nil && ch.Outcome == "" && ch.Waits {
 			req.RunID = ch.ID
 		}
 	}); err != nil {
@@ -300,7 +303,7 @@ func (e *Engine) replyParked(ctx context.Context, q Asked, answer Answer, r Repl
 	// Between the look at the question and the run's start another process may have had
 	// the task.
 	err = e.chronicle(ctx, q.Ref, func(c *chronicle) {
-		said, ok := c.said[q.Question]
+		said, ok := c.Said[q.Question]
 		switch {
 		case !ok:
 			err = fmt.Errorf("answer %s: %w", q.ID, ErrNoQuestion)

@@ -119,8 +119,8 @@ func beforeCalls(s *task.State, events []task.Event) int {
 			number := s.CheckpointAt(call.Message)
 			for _, c := range s.Checkpoints {
 				if c.Call == id && c.Message >= call.Message {
-					if number = c.Number; c.Reason != task.ReasonBefore {
-						number--
+					if number = c.Number; c.Reason == task.ReasonCommand {
+						number-- // the others that name a call are of before it
 					}
 					break
 				}

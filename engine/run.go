@@ -51,6 +51,8 @@ type Run struct {
 	next        *Run                // of the parent that its end woke
 	nextErr     error
 
+	step atomic.Uint64 // the newest commit that is more than words of a reply that comes
+
 	mu      sync.Mutex
 	notes   notes // of what is committed and not shown yet
 	answers map[string]*place
@@ -156,6 +158,11 @@ func (r *Run) Wait(ctx context.Context) (Outcome, error) {
 	case <-r.done:
 		return r.outcome, nil
 	case <-ctx.Done():
+	}
+	select {
+	case <-r.done: // a select takes any of two that are ready
+		return r.outcome, nil
+	default:
 		return Outcome{}, ctx.Err()
 	}
 }
@@ -266,7 +273,7 @@ func (r *Run) live(d agent.Delta) {
 	o.Int("ts", d.TS)
 	o.Int("offset", int64(d.Offset))
 	o.String("text", d.Text)
-	r.stream.live(Event{Type: d.Type, Task: r.TaskID, Run: r.ID, Behind: r.head(), At: r.engine.opt.Now(), Data: o.Bytes()})
+	r.stream.say(Event{Type: d.Type, Task: r.TaskID, Run: r.ID, Behind: r.head(), At: r.engine.opt.Now(), Data: o.Bytes()}, r.step.Load())
 }
 
 // head is the newest commit, durable or not.

@@ -60,7 +60,7 @@ func (e *Engine) RunsOf(ctx context.Context, ref string) ([]RunInfo, error) {
 func (e *Engine) runsOf(ctx context.Context, ref store.Ref) ([]RunInfo, error) {
 	var out []RunInfo
 	err := e.chronicle(ctx, ref, func(c *chronicle) {
-		for i := range slices.Backward(c.runs) {
+		for i := range slices.Backward(c.Runs) {
 			out = append(out, e.told(c, i))
 		}
 	})
@@ -71,7 +71,7 @@ func (e *Engine) runsOf(ctx context.Context, ref store.Ref) ([]RunInfo, error) {
 func (e *Engine) infoOf(ctx context.Context, ref store.Ref, run string) (RunInfo, error) {
 	out, found := RunInfo{}, false
 	err := e.chronicle(ctx, ref, func(c *chronicle) {
-		for i, ch := range c.runs {
+		for i, ch := range c.Runs {
 			if ch.ID == run {
 				out, found = e.told(c, i), true
 			}
@@ -87,8 +87,8 @@ func (e *Engine) infoOf(ctx context.Context, ref store.Ref, run string) (RunInfo
 // works on it. A run that nobody works on and that has no end is interrupted, though
 // nobody has written that down yet.
 func (e *Engine) told(c *chronicle, i int) RunInfo {
-	ch := c.runs[i]
-	info := ch.RunInfo
+	ch := c.Runs[i]
+	info := c.info(ch)
 	e.mu.Lock()
 	here := e.runs[info.ID]
 	e.mu.Unlock()
@@ -98,10 +98,10 @@ func (e *Engine) told(c *chronicle, i int) RunInfo {
 		info.State = "interrupted" // as its task is
 	case info.Outcome != "":
 		info.State = info.Outcome
-	case i < len(c.runs)-1:
+	case i < len(c.Runs)-1:
 		info.State = "interrupted"
-	case ch.waiting != "":
-		info.State, info.Question = "waiting", ch.waiting
+	case ch.Waits:
+		info.State, info.Question = "waiting", c.waitsFor(ch)
 	case here != nil && here.asking():
 		info.State, info.Question = "waiting", here.askedWhat()
 	case here != nil:
@@ -114,8 +114,8 @@ func (e *Engine) told(c *chronicle, i int) RunInfo {
 		if _, held := e.store.Holder(info.Ref); held {
 			info.State = "running"
 		}
-		for q := range c.open {
-			if asker := c.asked[q]; asker != nil && asker.ID == info.ID && c.texts[q].Kind != mistake {
+		for q, open := range c.Open {
+			if asker := c.Asked[q]; asker != nil && asker.ID == info.ID && open.Kind != mistake {
 				info.Question = info.Ref.ID + "." + q
 			}
 		}
@@ -162,7 +162,7 @@ func (e *Engine) AllRuns(ctx context.Context, f RunFilter) (runs []RunInfo, next
 		}
 		var newest *RunInfo
 		if err := e.chronicle(ctx, ref, func(c *chronicle) {
-			if n := len(c.runs); n > 0 {
+			if n := len(c.Runs); n > 0 {
 				info := e.told(c, n-1)
 				newest = &info
 			}

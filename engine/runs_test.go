@@ -114,7 +114,7 @@ func TestATaskIsCancelledWhateverItDoes(t *testing.T) {
 		if err != nil || info.State != "cancelled" || info.ID != ticket.ID || info.Here {
 			t.Errorf("%+v %v", info, err)
 		}
-		if took := time.Since(begun); took > 20*time.Second {
+		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("it took %s", took)
 		}
 		again, err := b.engine.CancelTask(t.Context(), ticket.Ref.ID)

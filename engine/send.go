@@ -117,14 +117,14 @@ func (m Message) request(ref store.Ref) Request {
 // sentBefore tells what became of words that are known.
 func (e *Engine) sentBefore(ctx context.Context, ref store.Ref, id string, sent *Sent) (known bool, err error) {
 	err = e.chronicle(ctx, ref, func(c *chronicle) {
-		if q, ok := c.by[id]; ok {
+		if q, ok := c.By[id]; ok {
 			known, sent.How, sent.Question = true, "answered", ref.ID+"."+q
-			if ch := c.asked[q]; ch != nil {
+			if ch := c.Asked[q]; ch != nil {
 				sent.Run = ch.ID
 			}
 			return
 		}
-		if sent.Run, known = c.words[id]; known {
+		if sent.Run, known = c.Words[id]; known {
 			sent.How, sent.Input = "queued", id
 		}
 	})
@@ -137,7 +137,7 @@ func (e *Engine) sentBefore(ctx context.Context, ref store.Ref, id string, sent 
 		return false, err
 	}
 	err = e.chronicle(ctx, *child, func(c *chronicle) {
-		if q, ok := c.by[id]; ok {
+		if q, ok := c.By[id]; ok {
 			known, sent.How, sent.Question = true, "answered", child.ID+"."+q
 		}
 	})
@@ -246,9 +246,9 @@ func (e *Engine) sendToNobody(ctx context.Context, ref store.Ref, m Message) (Se
 	sent := Sent{Ref: ref}
 	newest, rests := "", false
 	err := e.chronicle(ctx, ref, func(c *chronicle) {
-		if ch := c.newest(); ch != nil && ch.Outcome == "" {
+		if ch := c.Newest(); ch != nil && ch.Outcome == "" {
 			newest = ch.ID
-			rests = ch.waiting != "" || ch.Started == 0 && e.position(ch.ID) > 0
+			rests = ch.Waits || ch.Started == 0 && e.position(ch.ID) > 0
 		}
 	})
 	if err != nil {

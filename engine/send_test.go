@@ -109,7 +109,7 @@ func TestWordsThatInterrupt(t *testing.T) {
 	if sent.How != "started" || sent.Run == ticket.ID {
 		t.Errorf("%+v", sent)
 	}
-	if took := time.Since(begun); took > 20*time.Second {
+	if took := time.Since(begun); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
 	was := b.comes(ticket.ID, "interrupted")

@@ -24,6 +24,7 @@ type desk struct {
 	queue    []*pending          // runs that wait for a place, the first comes first
 	starting int                 // places given to runs that are about to start
 	draining bool                // nothing more is started
+	leaving  bool                // nor gone on with: see Drain
 	shut     bool                // the engine is closed
 	turns    map[string]*turning // by task
 	told     map[string]*chronicle

@@ -24,6 +24,7 @@ type stream struct {
 	seq    uint64  // the newest commit in them
 	ended  bool
 	ears   map[*ear]struct{}
+	held   []heldDelta // what was said behind a commit that is not durable yet, in order
 	air    func(Event) // hears live events too, without lagging behind
 	up     *stream     // that of the run which waits for this one: it hears all of this
 }
@@ -76,6 +77,7 @@ func (s *stream) add(seq uint64, events []Event) {
 	s.seq = seq
 	s.append(events...)
 	s.up.hear(events)
+	s.letOut(func(d heldDelta) bool { return d.after <= seq })
 }
 
 // append adds durable events for everybody who listens now or later. The caller holds mu.
@@ -122,6 +124,7 @@ func (s *stream) hear(events []Event) {
 func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.letOut(func(heldDelta) bool { return true })
 	s.ended = true
 	s.signal()
 }
@@ -150,6 +153,11 @@ func (s *stream) live(e Event) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.tell(e)
+}
+
+// tell gives a live event to who listens, and to the stream above. The caller holds mu.
+func (s *stream) tell(e Event) {
 	if s.up != nil {
 		up := e
 		up.Depth++

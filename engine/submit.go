@@ -87,8 +87,8 @@ func (e *Engine) submitNew(ctx context.Context, r Request) (Ticket, error) {
 // between making the task and beginning its run, and goes on.
 func (e *Engine) sameNew(ctx context.Context, ref store.Ref, r Request) (Ticket, error) {
 	err := e.chronicle(ctx, ref, func(c *chronicle) {
-		if len(c.runs) > 0 && c.known[r.RunID] == nil {
-			r.RunID = c.runs[0].ID
+		if len(c.Runs) > 0 && c.Run(r.RunID) == nil {
+			r.RunID = c.Runs[0].ID
 		}
 	})
 	if err != nil {
@@ -104,17 +104,17 @@ func (e *Engine) sameNew(ctx context.Context, ref store.Ref, r Request) (Ticket,
 // are to be known by a name of their own.
 func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input string) (Ticket, error) {
 	for {
-		var same *chapter
+		var same *task.Chapter
 		var waits, queued, asks bool
 		newest := ""
 		err := e.chronicle(ctx, ref, func(c *chronicle) {
-			if ch := c.known[r.RunID]; ch != nil {
+			if ch := c.Run(r.RunID); ch != nil {
 				copied := *ch
 				same = &copied
 			}
-			if ch := c.newest(); ch != nil {
+			if ch := c.Newest(); ch != nil {
 				newest = ch.ID
-				waits = ch.Outcome == "" && ch.waiting != ""
+				waits = ch.Outcome == "" && ch.Waits
 				queued = ch.Outcome == "" && ch.Started == 0
 				asks = waits && (r.Text != "" || len(r.Images) > 0 || r.Yes)
 			}
@@ -124,7 +124,7 @@ func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input str
 		}
 		if same != nil {
 			info, err := e.infoOf(ctx, ref, same.ID)
-			return Ticket{RunInfo: info, From: same.before, Same: true}, err
+			return Ticket{RunInfo: info, From: Mark(same.Before), Same: true}, err
 		}
 		if run := e.working(keyOf(ref)); run != nil {
 			if !run.ending() {
@@ -280,7 +280,7 @@ func (e *Engine) startQueued(p *pending) {
 	}
 	queued := false
 	if err := e.chronicle(ctx, ref, func(c *chronicle) {
-		ch := c.newest()
+		ch := c.Newest()
 		queued = ch != nil && ch.ID == p.run && ch.Started == 0 && ch.Outcome == ""
 	}); err != nil || !queued {
 		return

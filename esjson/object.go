@@ -1,5 +1,7 @@
 package esjson
 
+import "slices"
+
 // Object builds a JSON object member by member, as JSON.stringify would write it: in the order of the calls, without
 // blanks. The zero value is an empty object. It does not look for duplicates. To be used by one goroutine.
 type Object struct{ buf []byte }
@@ -49,6 +51,19 @@ func (o *Object) Raw(k string, raw []byte) {
 	}
 	o.name(k)
 	o.buf = append(o.buf, raw...)
+}
+
+// Grow makes room for so many more bytes.
+func (o *Object) Grow(n int) { o.buf = slices.Grow(o.buf, n) }
+
+// Take is Bytes without the copy, for objects that are large: the builder is empty afterwards.
+func (o *Object) Take() []byte {
+	out := o.buf
+	o.buf = nil
+	if len(out) == 0 {
+		out = append(out, '{')
+	}
+	return append(out, '}')
 }
 
 // Bytes returns the object's text. It is the caller's own; the builder may go on.

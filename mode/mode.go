@@ -99,9 +99,12 @@ func (s Set) All() []Mode {
 
 // Find is the mode with a slug.
 func (s Set) Find(slug string) (Mode, bool) {
-	all := s.All()
-	if i := slices.IndexFunc(all, func(m Mode) bool { return m.Slug == slug }); i >= 0 {
-		return all[i], true
+	for _, list := range [][]Mode{s.custom, makeBuiltIn()} { // a later one of a slug stands for those before it
+		for _, m := range slices.Backward(list) {
+			if m.Slug == slug {
+				return m, true
+			}
+		}
 	}
 	return Mode{}, false
 }

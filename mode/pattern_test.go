@@ -80,7 +80,7 @@ func TestHostilePatternsEnd(t *testing.T) {
 		}
 		begun := time.Now()
 		p.match(strings.Repeat("a", 60) + "b")
-		if took := time.Since(begun); took > 20*matchTime {
+		if took := time.Since(begun); took > 300*matchTime { // a busy machine may need long; without a bound it is years
 			t.Errorf("%s took %v", text, took)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // NewRewind takes both histories back to a message. An empty one is one turn.
 type NewRewind struct {
-	To         string `json:"to,omitempty"`          // the first message that goes: #12, ~2 (turns), or a ts
+	To         string `json:"to,omitempty"`          // the first message that goes: #12, ~2 (turns), c3 (a checkpoint), or a ts
 	KeepTarget bool   `json:"keep_target,omitempty"` // that message itself stays
 	Edit       string `json:"edit,omitempty"`        // new words in its place, for the next run
 	Delete     bool   `json:"delete,omitempty"`      // only that message goes, with what belongs to it

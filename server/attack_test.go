@@ -87,9 +87,14 @@ func TestSlowHeaders(t *testing.T) {
 func TestLargeRequests(t *testing.T) {
 	g := newGround(t)
 	addr := g.served(nil)
-	conn := dial(t, addr)
-	fmt.Fprintf(conn, "GET /v1/tasks HTTP/1.1\r\nHost: localhost\r\nX-Large: %s\r\n\r\n", strings.Repeat("x", 64<<10))
-	if line, _ := bufio.NewReader(conn).ReadString('\n'); !strings.Contains(line, "431") {
+	line := ""
+	for try := 0; line == "" && try < 5; try++ {
+		conn := dial(t, addr)
+		fmt.Fprintf(conn, "GET /v1/tasks HTTP/1.1\r\nHost: localhost\r\nX-Large: %s\r\n\r\n", strings.Repeat("x", 64<<10))
+		// What it did not read resets the connection soon, for who comes late: with the answer.
+		line, _ = bufio.NewReader(conn).ReadString('\n')
+	}
+	if !strings.Contains(line, "431") {
 		t.Errorf("large headers: %q", line)
 	}
 	for _, length := range []string{"Content-Length: 104857600", "Transfer-Encoding: chunked"} {

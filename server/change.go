@@ -31,7 +31,9 @@ func (s *Server) change(w http.ResponseWriter, a *asked) *Problem {
 	if p != nil {
 		return p
 	}
-	if s.elsewhere(w, a) {
+	// Whether the older call may go on with a task is this server's to say: it is passed on
+	// when somebody turns out to have the task.
+	if (a.named() == "" || s.opt.Guest) && s.elsewhere(w, a) {
 		return nil
 	}
 	if key == "" {
@@ -127,15 +129,7 @@ func (s *Server) act(a *asked) (*outcome, error) {
 		return nil, err
 	}
 	defer unlock()
-	out, err := a.route.act(s, a)
-	for end := time.Now().Add(tidyWait); err != nil && s.tidying(a, err) && time.Now().Before(end); {
-		select {
-		case <-a.Context().Done():
-			return nil, a.Context().Err()
-		case <-time.After(tidyPause):
-		}
-		out, err = a.route.act(s, a)
-	}
+	out, err := s.inTurn(a)
 	if err != nil {
 		return nil, err
 	}
@@ -160,23 +154,6 @@ func (s *Server) act(a *asked) (*outcome, error) {
 	return &done, nil
 }
 
-// tidyWait is how long a change waits for a run that has ended, and tidyPause between looks.
-const (
-	tidyWait  = 3 * time.Second
-	tidyPause = 10 * time.Millisecond
-)
-
-// tidying reports whether a task is only held because its run, which has ended, still
-// writes Roo's files: who was told of the end may change the task.
-func (s *Server) tidying(a *asked, err error) bool {
-	p := busyProblem(err)
-	if busy := p != nil && p.Code == "task_busy" || isProblem(err, "task_busy"); !busy || a.id == "" {
-		return false
-	}
-	runs, err := s.opt.Engine.RunsOf(a.Context(), a.id)
-	return err == nil && len(runs) > 0 && runs[0].Ended != 0
-}
-
 // refused is what an error of an act means. A task that another process works on is
 // asked for there, if it took the task only now.
 func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *Problem {
@@ -187,7 +164,11 @@ func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *Problem {
 	if s.opt.Guest && (errors.Is(err, engine.ErrClosed) || errors.Is(err, engine.ErrDraining)) {
 		w.Header().Set(hopHeader, notHere) // the process is at its end: whoever passed it on does it
 	}
-	return s.problemFor(a, err)
+	p := s.problemFor(a, err)
+	if p.Task == "" {
+		p.Task = a.named()
+	}
+	return p
 }
 
 // done answers with what was done.

@@ -95,6 +95,9 @@ func (s *Server) subject(a *asked) (store.Ref, bool) {
 			id = qid[:dot]
 		}
 	}
+	if id == "" {
+		id = a.named()
+	}
 	if id == "" || !validRef(id) {
 		return store.Ref{}, false
 	}
@@ -133,6 +136,9 @@ func hops(r *http.Request) int {
 // process cannot be reached, whoever wants the task here is told who has it.
 func (s *Server) elsewhere(w http.ResponseWriter, a *asked) bool {
 	ref, ok := s.subject(a)
+	if a.about = (store.Ref{}); ok {
+		a.about = ref
+	}
 	if s.opt.Guest && !safe(a.Method) {
 		return s.notHere(w, a, ref, ok)
 	}

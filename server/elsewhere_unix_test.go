@@ -186,6 +186,31 @@ func TestARunElsewhereIsHeardHere(t *testing.T) {
 	}
 }
 
+// Who follows all tasks hears what runs say in other processes, too.
+func TestARunElsewhereIsHeardAmongAllTasks(t *testing.T) {
+	t.Parallel()
+	g := newWork(t)
+	x := g.terminal()
+	all := g.follow("/v1/events")
+	run := x.runs("\n- text: " + strings.Repeat("word ", 6000) + "\n  delay: 10ms\n  tools: [{name: attempt_completion, input: {result: done}}]\n")
+	deltas := 0
+	for {
+		f, ok := all.next()
+		if !ok {
+			t.Fatal("the stream ended")
+		}
+		if f.Type == "message.delta" && f.ID == "" && strings.Contains(f.Data, "word") && strings.Contains(f.Data, run.TaskID) {
+			if deltas++; deltas == 3 {
+				run.Cancel()
+			}
+		}
+		if f.Type == "run.ended" {
+			break
+		}
+	}
+	x.ended(run, "cancelled")
+}
+
 // A process that ends with its task begins nothing else.
 func TestAGuestChangesOnlyWhatItsProcessWorksOn(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
 )
 
 // tagged is a document of a task with the place in its journal that it shows: what is
@@ -85,9 +86,9 @@ func (t *turns) take(task string) (done func()) {
 }
 
 // guarded checks what If-Match wants of the task, and keeps other changes that want
-// something out until the returned function is called. Another process can come in
-// between all the same: what a route changes by comparing, it compares again with the
-// task in its hands; see seen.
+// something out until the returned function is called. Another process can come in between
+// all the same: so whatever takes the task over on the way compares again, with the lock
+// held (store.Expecting); what a patch changes by comparing, it compares by itself; see seen.
 func (s *Server) guarded(a *asked) (unlock func(), err error) {
 	want := a.Header.Values("If-Match")
 	if len(want) == 0 || a.id == "" {
@@ -97,23 +98,47 @@ func (s *Server) guarded(a *asked) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	unlock = s.turns.take(ref.Source + ":" + ref.ID)
+	free := s.turns.take(ref.Source + ":" + ref.ID)
 	doc, err := s.taskDocument(a, ref)
 	if err == nil {
 		var body []byte
 		if body, err = bytesOf(doc); err == nil && !matchesStrongly(want, tagOf(doc, body)) {
+			if s.didIt(a, ref) { // what moved the task is this very request
+				return free, nil
+			}
 			err = errSeen(a)
 		}
 	}
 	if err != nil {
-		unlock()
+		free()
 		return nil, err
 	}
 	a.seen = &doc
-	return unlock, nil
+	ctx, done := store.Expecting(a.Context(), ref, doc.head.Seq)
+	was := a.Request
+	a.Request = a.WithContext(ctx)
+	return func() {
+		a.Request = was
+		done()
+		free()
+	}, nil
+}
+
+// didIt reports whether an earlier attempt of this very request changed the task.
+func (s *Server) didIt(a *asked, ref store.Ref) bool {
+	if !a.again || a.key() == "" {
+		return false
+	}
+	if _, err := s.opt.Engine.RunByID(a.Context(), a.runFor(ref.ID)); err == nil {
+		return true
+	}
+	done, err := s.opt.Store.CommitsBy(a.Context(), ref, a.key(), s.opt.Now().Add(-2*keptFor).UnixMilli())
+	return err == nil && len(done) > 0
 }
 
 // errSeen is what who changes a task is told that is not as it was seen.
-func errSeen(a *asked) error {
-	return problem(http.StatusPreconditionFailed, "etag_mismatch", "The task changed since", "it is not the one that If-Match names any more", "GET /v1/tasks/"+a.id)
+func errSeen(a *asked) error { return moved(a.id) }
+
+func moved(task string) *Problem {
+	return problem(http.StatusPreconditionFailed, "etag_mismatch", "The task changed since", "it is not the one that If-Match names any more", "GET /v1/tasks/"+task)
 }

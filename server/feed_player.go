@@ -45,6 +45,9 @@ func (p *player) play(ctx context.Context, e feedlog.Entry, give func([]engine.E
 	if err != nil {
 		return ctx.Err()
 	}
+	if store.IsOverlay(ref) {
+		return p.playOverlay(ctx, e, ref, from, give)
+	}
 	until := time.Now().Add(unseenFor)
 	for again := false; ; {
 		tape, err := p.tape(ctx, task, ref, from-1)

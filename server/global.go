@@ -123,6 +123,9 @@ func (s *Server) followAll(ctx context.Context, f *feed) error {
 	lists := s.refresher()
 	defer lists.stop()
 	f.begin(linePlace(head), lineStand(head))
+	others := s.newEars(v)
+	defer others.wait.Wait()
+	defer cancel()
 	heal := time.NewTicker(healEvery)
 	defer heal.Stop()
 	gone := map[feedlog.Task]bool{}
@@ -156,10 +159,14 @@ func (s *Server) followAll(ctx context.Context, f *feed) error {
 				break
 			}
 			v.say(f, e)
+		case e := <-v.there:
+			v.say(f, e)
 		case <-v.due.C:
 			v.wake(f)
 		case <-heal.C:
-			s.heal(ctx, r.Left(), gone)
+			left := r.Left()
+			s.heal(ctx, left, gone)
+			others.listen(ctx, left)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/client"
@@ -34,10 +35,27 @@ func (s *Server) hear(ctx context.Context, ref store.Ref, say func(engine.Event)
 	}
 }
 
-// hearAt listens at one process until it goes.
+// hearAt listens at one process until it goes, or has let go of the task: it would pass on
+// then what its next owner says, which may be this process.
 func (s *Server) hearAt(ctx context.Context, address string, ref store.Ref, say func(engine.Event)) {
 	ctx, cancel := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	defer watch.Wait()
 	defer cancel()
+	watch.Go(func() {
+		tick := time.NewTicker(hearEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+			if held, alive := s.opt.Store.Holder(ref); !alive || held.Address != address {
+				cancel()
+			}
+		}
+	})
 	one := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return DialPeer(ctx, address)
 	}}

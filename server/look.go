@@ -28,7 +28,9 @@ func lookRoutes() []route {
 				param{name: "view", kind: "word", words: []string{"ui", "api", "effective"}, doc: "what the person saw (the default), what the model saw, or what would be sent"},
 				param{name: "whole", kind: "flag", doc: "thinking unfolded, and output not cut"})},
 		{path: id + "/journal", summary: "The commits of the task's journal: a window of them, the newest when none is named", answer: report.Commits{}, document: (*Server).journal, params: windowParams},
-		{path: id + "/context", summary: "What the next request is made of, in tokens", answer: report.ContextUse{}, fails: []int{503}, document: (*Server).context},
+		{path: id + "/context", summary: "What the next request is made of, in tokens", answer: report.ContextUse{}, fails: []int{503}, document: (*Server).context, params: []param{
+			{name: "workspace", kind: "text", doc: "the folder to look from, where the task does not say its own"},
+		}},
 	}
 }
 
@@ -64,7 +66,7 @@ func (s *Server) context(a *asked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	use, err := s.opt.Engine.Context(a.Context(), engine.Request{Task: ref.Source + ":" + ref.ID})
+	use, err := s.opt.Engine.Context(a.Context(), engine.Request{Task: ref.Source + ":" + ref.ID, Workspace: a.text["workspace"]})
 	if err != nil {
 		return nil, err
 	}

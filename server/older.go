@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -110,10 +111,48 @@ func (s *Server) olderRun(a *asked) (*reply, error) {
 		return nil, err
 	}
 	t, err := s.opt.Engine.Submit(keep(a.Context()), r)
+	if errors.Is(err, engine.ErrRunning) && b.Restart {
+		return s.joins(a, r)
+	}
 	if err != nil {
+		var busy *journal.BusyError
+		if errors.As(err, &busy) {
+			return nil, err // another process has the task, and is asked
+		}
 		return nil, s.olderProblem(a, b.Task, err)
 	}
 	return &reply{head: aboutTask(t.Ref.ID, t.ID), follow: followedOf(t.Ref.ID, t.ID, t.From)}, nil
+}
+
+// joins gives the words to a run that works on the task already, and follows it from here.
+func (s *Server) joins(a *asked, r engine.Request) (*reply, error) {
+	ref, err := s.opt.Store.Find(a.Context(), r.Task)
+	if err != nil {
+		return nil, s.olderProblem(a, r.Task, err)
+	}
+	from, _, err := engine.Newest(a.Context(), s.opt.Store, ref)
+	if err != nil {
+		return nil, s.olderProblem(a, ref.ID, err)
+	}
+	sent, err := s.opt.Engine.Send(keep(a.Context()), r.Task, engine.Message{ID: a.key(), Text: r.Text, By: "api", Request: r})
+	if err != nil {
+		return nil, s.olderProblem(a, ref.ID, err)
+	}
+	return &reply{head: aboutTask(ref.ID, sent.Run), follow: followedOf(ref.ID, sent.Run, from)}, nil
+}
+
+// named is the task that the body of the older call names; "" for every other request.
+func (a *asked) named() string {
+	if !a.route.older || a.route.body != any(report.OlderRun{}) {
+		return ""
+	}
+	var b struct {
+		Task string `json:"taskId"`
+	}
+	if json.Unmarshal(a.body, &b) != nil {
+		return "" // it is refused
+	}
+	return b.Task
 }
 
 // begins fills in what a new task needs.

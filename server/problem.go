@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"sort"
@@ -62,6 +63,8 @@ func (s *Server) problemOf(ctx context.Context, err error, id string) *Problem {
 	switch {
 	case errors.As(err, &own):
 		return own
+	case errors.Is(err, store.ErrMoved):
+		return moved(id)
 	case edited != nil:
 		return edited
 	case workProblem(err) != nil:
@@ -69,10 +72,8 @@ func (s *Server) problemOf(ctx context.Context, err error, id string) *Problem {
 	case errors.As(err, &trashed):
 		return problem(http.StatusNotFound, "task_not_found", "No such task", trashed.Error(), "roost trash restore "+trashed.Name)
 	case errors.As(err, &ambiguous):
-		p := problem(http.StatusConflict, "ambiguous_id", "More than one task goes by that id", err.Error())
-		for _, c := range ambiguous.Candidates {
-			p.Suggestions = append(p.Suggestions, c.Source+":"+c.ID)
-		}
+		p := problem(http.StatusConflict, "ambiguous_id", "More than one task goes by that id", fmt.Sprintf("%q fits %d tasks", clip(ambiguous.Given), len(ambiguous.Candidates)))
+		p.Suggestions = ambiguous.Names()
 		return p
 	case errors.Is(err, store.ErrNotFound):
 		return problem(http.StatusNotFound, "task_not_found", "No such task", "no task goes by "+id, append(s.closest(ctx, id), "GET /v1/tasks")...)

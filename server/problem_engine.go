@@ -59,6 +59,8 @@ func deskProblem(err error) *Problem {
 		return problem(http.StatusConflict, "question_stale", "Something else is asked by now", "the answer names an event from before the question as the newest that was seen", "GET /v1/questions")
 	case errors.Is(err, engine.ErrNoQuestion):
 		return problem(http.StatusNotFound, "question_not_found", "No such question is open", "nothing that is asked goes by that", "GET /v1/questions")
+	case errors.Is(err, engine.ErrAnswer):
+		return problem(http.StatusUnprocessableEntity, "not_an_answer", "It does not answer that question", err.Error(), "GET /v1/questions")
 	case errors.Is(err, engine.ErrNoRun):
 		return problem(http.StatusNotFound, "run_not_found", "No such run", "nothing that runs, ran or waits goes by that", "GET /v1/runs")
 	case errors.Is(err, engine.ErrInput):

@@ -67,10 +67,11 @@ type asked struct {
 	id string // of the task, as it was given; checked
 	values
 	route    *route
-	body     []byte  // as it was sent, of unsafe methods
-	identity string  // what an idempotency key stands for; see key
-	seen     *tagged // the task that If-Match names; nil without one
-	again    bool    // an earlier attempt of this very request may have done its work
+	body     []byte    // as it was sent, of unsafe methods
+	identity string    // what an idempotency key stands for; see key
+	seen     *tagged   // the task that If-Match names; nil without one
+	again    bool      // an earlier attempt of this very request may have done its work
+	about    store.Ref // the task that it would change; zero when it is not found, or there is none
 }
 
 // raw is a document that is JSON already.

@@ -310,7 +310,7 @@ func TestSuggestions(t *testing.T) {
 	second := g.run(engine.Request{Text: "second", Workspace: filepath.Join(g.dir, "ws"), Provider: "script", Model: filepath.Join(g.dir, "model.yaml"), Approve: "all"})
 	n := shared(g.id, second)
 	p := g.refused(409, "ambiguous_id", "GET", "/v1/tasks/"+g.id[:max(n, 3)])
-	if !strings.Contains(strings.Join(p.Suggestions, " "), "roost:"+second) {
+	if !strings.Contains(strings.Join(p.Suggestions, " "), second) {
 		t.Errorf("%q", p.Suggestions)
 	}
 	g.get("/v1/tasks/" + g.id[len(g.id)-8:])

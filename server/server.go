@@ -105,6 +105,7 @@ type Server struct {
 	bodies   chan struct{} // room for large bodies that are being read
 	keyed    *deeds
 	turns    turns
+	beside   beside
 	document []byte // the OpenAPI document
 }
 
@@ -128,7 +129,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.feeds.store, s.feeds.task, s.feeds.all = o.Store, s.followTask, map[string]*feed{}
 	s.streams.total, s.streams.each, s.streams.by = o.MaxStreams, o.MaxPerClient, map[string]int{}
-	s.keyed, s.turns.all = deedsOf(o.Store.Root(), o.Now), map[string]*turn{}
+	s.keyed, s.turns.all, s.beside.all = deedsOf(o.Store.Root(), o.Now), map[string]*turn{}, map[string]*changing{}
 	s.begun, s.counted = o.Now(), newRequests()
 	s.routes = routes()
 	s.mux = s.muxOf(s.routes)

@@ -278,6 +278,7 @@ func TestCheckOfADamagedCatalogue(t *testing.T) {
 // What interrupted work left in a task's folder: what is surely nobody's goes, what
 // may hold messages stays, and what may be in use is not named.
 func TestCheckOfLeftovers(t *testing.T) {
+	slow(t)
 	long := time.Now().Add(-2 * time.Hour)
 	for _, c := range []struct {
 		name    string

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/catalog"
@@ -132,6 +133,9 @@ func (l *lines) place(i int, src Source) {
 	l.states = append(l.states, state)
 }
 
+// lookedAtOnce are how many tasks one core looks at before it takes more.
+const lookedAtOnce = 256
+
 // stale are the places of lines that are not known as they are now.
 func (l *lines) stale() []int {
 	l.decide()
@@ -139,17 +143,22 @@ func (l *lines) stale() []int {
 	for i, src := range l.srcs {
 		indexes[i] = l.index(i, src)
 	}
-	workers := runtime.GOMAXPROCS(0)
-	found := make([][]int, workers)
+	found := make([][]int, (len(l.all)+lookedAtOnce-1)/lookedAtOnce)
+	var next atomic.Int64 // a core that is busy with something else gets less of it
 	var all sync.WaitGroup
-	for w := range workers {
-		from, to := len(l.all)*w/workers, len(l.all)*(w+1)/workers
+	for range min(runtime.GOMAXPROCS(0), len(found)) {
 		all.Go(func() {
 			room := make([]byte, 0, 512)
-			for i := from; i < to; i++ {
-				ln := &l.all[i]
-				if !ln.hidden && ln.lost == "" && !l.holds(ln, indexes[ln.src], room) {
-					found[w] = append(found[w], i)
+			for {
+				some := int(next.Add(1)) - 1
+				if some >= len(found) {
+					return
+				}
+				for i := some * lookedAtOnce; i < min((some+1)*lookedAtOnce, len(l.all)); i++ {
+					ln := &l.all[i]
+					if !ln.hidden && ln.lost == "" && !l.holds(ln, indexes[ln.src], room) {
+						found[some] = append(found[some], i)
+					}
 				}
 			}
 		})
@@ -347,6 +356,26 @@ func (l *lines) mark() {
 	}
 }
 
+// wholes are the rows of some lines as they are shown. To decode one takes tens of
+// microseconds, which all cores share.
+func (l *lines) wholes(ctx context.Context, list []*entry) []Summary {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]Summary, len(list))
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), (len(list)+3)/4) {
+		all.Go(func() {
+			for i := next.Add(1); i <= int64(len(list)); i = next.Add(1) {
+				out[i-1] = l.whole(ctx, list[i-1])
+			}
+		})
+	}
+	all.Wait()
+	return out
+}
+
 // whole is the row of a line as it is shown. One whose bytes in the cache are
 // damaged is read again.
 func (l *lines) whole(ctx context.Context, ln *entry) Summary {
@@ -405,7 +434,7 @@ func (l *lines) tally() []SourceState {
 // united puts the copies of a task into one line, see groups. The line is that of the
 // first place by rank that the filter keeps.
 func (l *lines) united(ctx context.Context, keeps func(*entry) bool) []*entry {
-	var out []*entry
+	out := make([]*entry, 0, len(l.all))
 	at := map[string][]int{}
 	sources := map[int]bool{}
 	for _, ln := range l.all {
@@ -420,7 +449,10 @@ func (l *lines) united(ctx context.Context, keeps func(*entry) bool) []*entry {
 	}
 	for i := range l.all {
 		ln := &l.all[i]
-		places := at[ln.row.ID]
+		var places []int
+		if len(at) > 0 {
+			places = at[ln.row.ID]
+		}
 		switch {
 		case ln.hidden:
 		case len(places) < 2:
@@ -503,7 +535,13 @@ func (l *lines) equal(ctx context.Context, a, b *entry) bool {
 			if err != nil {
 				return sameTask(ctx, l.ref(a), l.ref(b))
 			}
-			row.Content, ln.equal, l.changed = sum, true, true
+			compared := *row // others may have it in hand
+			compared.Content = sum
+			if ln.equal, l.changed = true, true; ln.base != nil {
+				ln.base = &compared
+			} else {
+				ln.row = &compared
+			}
 		}
 	}
 	return a.kept().Content == b.kept().Content && a.kept().Content != noContent

@@ -43,6 +43,14 @@ func (g ground) Commits(from uint64) iter.Seq2[journal.Commit, error] {
 	return g.log.Read(g.ctx, from)
 }
 
+// Lines implements task.Lines.
+func (g ground) Lines(from uint64) iter.Seq2[journal.Line, error] {
+	if log, ok := g.log.(journal.LineReader); ok {
+		return log.Lines(g.ctx, from)
+	}
+	return nil
+}
+
 func blobRange(ctx context.Context, log journal.Reader, h journal.Hash, off, length int64) ([]byte, error) {
 	blob, err := log.Blob(ctx, h)
 	if err != nil {

@@ -62,13 +62,20 @@ func (s *Store) Fork(ctx context.Context, ref Ref, o ForkOptions) (ForkResult, f
 		return ForkResult{}, none, err
 	}
 	if !o.DryRun && (v.Log == nil || len(v.Pending) > 0) {
-		// What only the other tool's files hold is taken in first.
-		if err := v.Close(); err != nil {
+		// What only the other tool's files hold is taken in first; but not for a fork that
+		// cannot be made.
+		plan := o
+		plan.DryRun = true
+		_, _, _, err := s.forkInto(v, nil, plan)
+		if err = errors.Join(err, v.Close()); err != nil {
 			return ForkResult{}, none, err
 		}
 		if ref, v, err = s.settledView(ctx, ref); err != nil {
 			return ForkResult{}, none, err
 		}
+	}
+	if err := expected(ctx, ref).meets(v.State.Seq); err != nil {
+		return ForkResult{}, none, errors.Join(fmt.Errorf("fork task %s: %w", ref.ID, err), v.Close())
 	}
 	known := v.knownElsewhere()
 	out, base, id, err := s.forkInto(v, known, o)
@@ -217,6 +224,8 @@ func forkCut(s *task.State, at string) (*task.Rewound, error) {
 	switch {
 	case to.turns > 0:
 		e, err = s.CutTurns(to.turns)
+	case to.between:
+		e, err = s.CutAt(to.row, false)
 	case to.row == len(s.UI())-1:
 		return nil, nil
 	default:

@@ -42,7 +42,7 @@ func (l *lines) of(i int) []entry {
 
 // rewrite writes all rows, and gives what it wrote.
 func (l *lines) rewrite() *catalog.Rows {
-	l.known.rows.LoadAll()
+	l.known.rows.Hold()
 	var fresh []*catalog.Shelf
 	for i := range l.srcs {
 		if l.ground[i] == nil {
@@ -50,7 +50,9 @@ func (l *lines) rewrite() *catalog.Rows {
 		}
 		sh := l.shelf(i)
 		for _, ln := range l.of(i) {
-			sh.Rows = append(sh.Rows, *ln.kept())
+			row := *ln.kept()
+			_ = l.known.rows.Load(&row) // one that cannot be loaded is kept as not known
+			sh.Rows = append(sh.Rows, row)
 		}
 		fresh = append(fresh, sh)
 	}
@@ -119,9 +121,9 @@ func (l *lines) addition(i int) (a catalog.Addition, ok bool) {
 	a.Moved = !slices.Equal(old.Dirs, a.Shelf.Dirs) || old.Indexes != a.Shelf.Indexes || old.Problem != a.Shelf.Problem ||
 		old.ByPath != a.Shelf.ByPath || old.Path != a.Shelf.Path
 	put := func(at int, ln *entry, fresh bool) {
-		row := ln.kept()
-		_ = l.known.rows.Load(row) // one that cannot be loaded is kept as not known
-		a.Shelf.Rows, a.At, a.New = append(a.Shelf.Rows, *row), append(a.At, at), append(a.New, fresh)
+		row := *ln.kept()
+		_ = l.known.rows.Load(&row) // one that cannot be loaded is kept as not known
+		a.Shelf.Rows, a.At, a.New = append(a.Shelf.Rows, row), append(a.At, at), append(a.New, fresh)
 	}
 	of := l.of(i)
 	differs := func(j, k int) bool { return of[j].equal || of[j].kept() != &old.Rows[k] }

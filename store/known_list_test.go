@@ -183,6 +183,88 @@ func TestListsTogether(t *testing.T) {
 	}
 }
 
+// Lists of one process share the rows that they read. Those at the same time, by titles and
+// with copies, see each change that was made before them, and so does another process.
+func TestListsOfOneProcessTogether(t *testing.T) {
+	storage, second, root, cache := shelf(t, 12), shelf(t, 12), t.TempDir(), t.TempDir()
+	plain := open(t, root, storage, second)
+	server, other := cached(t, plain, cache), cached(t, plain, cache)
+	server.calmIn, other.calmIn = restless, restless // as they are outside of tests
+	waitForCalm()
+	pageBy(t, server, Filter{})
+	if n := knownRows(server); n != 24 {
+		t.Errorf("%d of 24 rows were kept", n)
+	}
+	var all sync.WaitGroup
+	for w := range 4 {
+		s := server
+		if w == 3 {
+			s = other
+		}
+		all.Go(func() {
+			for i := range 4 {
+				title := fmt.Sprintf("made-%d-%d", w, i)
+				dir := filepath.Join(storage, "tasks", fmt.Sprint("new-", w, "-", i/2)) // every second is a change
+				if err := os.MkdirAll(dir, 0o700); err != nil {
+					t.Error(err)
+					return
+				}
+				if err := renamed(filepath.Join(dir, roofmt.UIName), []byte(array(uiRow(100+i, title)))); err != nil {
+					t.Error(err)
+					return
+				}
+				got, err := s.List(context.Background(), Filter{Query: title})
+				if err != nil || len(got.Items) != 1 {
+					t.Errorf("%q: %d tasks, %v", title, len(got.Items), err)
+				}
+				got, err = s.List(context.Background(), Filter{Tree: w%2 == 0, Sort: "oldest"})
+				if err != nil || len(got.Items) < 12+i/2+1 || got.Items[0].Title != "do 0" || len(got.Items[0].Copies) != 1 {
+					t.Errorf("%d tasks, %v", len(got.Items), err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, f := range []Filter{{}, {Query: "made-2"}, {Sort: "oldest", Limit: 5, Cursor: "3"}} {
+		want := page(t, plain, f)
+		for _, s := range []*Store{server, other} {
+			if diff := cmp.Diff(want, page(t, s, f)); diff != "" {
+				t.Errorf("%+v: -without +with rows\n%s", f, diff)
+			}
+		}
+	}
+}
+
+// A process that has rows in hand reads only those that are new: a task that changed, in
+// this process or another one, costs nothing of what is known of others.
+func TestRowsInHandAreGivenAgain(t *testing.T) {
+	storage, root, cache := shelf(t, 5), t.TempDir(), t.TempDir()
+	s, other := cached(t, open(t, root, storage), cache), cached(t, open(t, root, storage), cache)
+	pageBy(t, s, Filter{})
+	inHand := func() *catalog.Shelf {
+		k := s.shelves()
+		defer k.close()
+		return k.rows.Shelf(must[[]Source](t)(s.sources(context.Background()))[1].Name)
+	}
+	first := inHand()
+	if len(first.Rows) != 5 {
+		t.Fatalf("%d of 5 rows are in hand", len(first.Rows))
+	}
+	pageBy(t, s, Filter{Query: "do", Tree: true})
+	pageBy(t, other, Filter{})
+	if again := inHand(); again != first || again.Rows[0].Title != "" {
+		t.Errorf("rows were decoded again, or keep what one list needed: %q", again.Rows[0].Title)
+	}
+	check(t, renamed(filepath.Join(storage, "tasks", "task-002", roofmt.UIName), []byte(array(uiRow(2, "changed")))))
+	if got := pageBy(t, other, Filter{Query: "changed"}); len(got.Items) != 1 {
+		t.Fatalf("%d tasks have changed", len(got.Items))
+	}
+	was := first.Rows[2].Digest
+	if again := inHand(); again == first || again.Rows[2].Digest == was || again.Rows[1].Digest != first.Rows[1].Digest || first.Rows[2].Digest != was {
+		t.Error("what another process kept is not in hand, or is in the hands of those who had the rows before")
+	}
+}
+
 // No place for the rows, or another thing in their place: the list is the same.
 func TestNoPlaceForRows(t *testing.T) {
 	storage, root := shelf(t, 3), t.TempDir()

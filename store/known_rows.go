@@ -39,16 +39,19 @@ var build = sync.OnceValue(func() uint64 {
 	return digest
 })
 
-// shelves opens what is kept in the cache folder. That there is nothing is no error.
+// shelves opens what is kept in the cache folder. That there is nothing is no error. A
+// process that lists again decodes only what is new in it: see catalog.ReopenRows. So
+// shelves and their rows are not changed in place: several lists may have them in hand.
 func (s *Store) shelves() *shelves {
 	if s.opt.Cache == "" {
 		return nil
 	}
 	k := &shelves{s: s, build: build()}
-	rows, err := catalog.OpenRows(s.opt.Cache, k.build)
+	rows, err := catalog.ReopenRows(s.opt.Cache, k.build, s.listed.Load())
 	if err != nil {
 		rows = &catalog.Rows{}
 	}
+	s.listed.Store(rows.Share())
 	k.rows = rows
 	return k
 }

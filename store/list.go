@@ -90,6 +90,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	for _, ln := range all {
 		copies += len(ln.copies)
 	}
+	count := len(all)
 	var depths []int
 	ends := func(n int) int { return n }
 	if f.Tree {
@@ -103,19 +104,17 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 		all = f.sorted(all, first)
 	}
 	out := Listing{Sources: l.tally(), Copies: copies}
-	from = min(from, len(all))
-	to := len(all)
+	from = min(from, count)
+	to := count
 	if f.Limit > 0 {
 		to = min(ends(from+f.Limit), to)
 	}
-	if to < len(all) {
+	if to < count {
 		out.NextCursor = strconv.Itoa(to)
 	}
-	for i, ln := range all[from:to] {
-		out.Items = append(out.Items, l.whole(ctx, ln))
-		if f.Tree {
-			out.Depths = append(out.Depths, depths[from+i])
-		}
+	out.Items = l.wholes(ctx, all[from:to])
+	if f.Tree && from < to {
+		out.Depths = depths[from:to:to]
 	}
 	l.keep()
 	return out, ctx.Err()
@@ -187,6 +186,9 @@ func (f *sieve) in(workspace string) bool {
 
 // holds reports whether a text has all words of a query in it, in either case.
 func holds(text, query string) bool {
+	if query == "" {
+		return true
+	}
 	text = strings.ToLower(text)
 	for _, word := range strings.Fields(strings.ToLower(query)) {
 		if !strings.Contains(text, word) {
@@ -227,35 +229,34 @@ func (f Filter) compare(a, b standing) int {
 // fewLines is up to how many lines are found without ordering all others.
 const fewLines = 256
 
-// sorted orders lines, at least the first so many; 0 is all. Those that are equal
-// stay in the order of their sources and names.
+// sorted orders lines, and gives the first so many, or more; 0 is all. Those that are
+// equal stay in the order of their sources and names.
 func (f Filter) sorted(list []*entry, first int) []*entry {
 	type place struct {
 		standing
 		at int
 	}
-	places := make([]place, len(list))
-	for i, ln := range list {
-		places[i] = place{standingOf(ln.row), i}
-	}
 	order := func(a, b place) int { return cmp.Or(f.compare(a.standing, b.standing), a.at-b.at) }
-	if first > 0 && first <= fewLines && first < len(places) {
-		head := slices.Clone(places[:first])
-		slices.SortFunc(head, order)
-		rest := places[:0] // behind what is looked at
-		for _, p := range places[first:] {
-			if last := head[first-1]; order(p, last) < 0 {
-				at, _ := slices.BinarySearchFunc(head, p, order)
-				head = slices.Insert(head[:first-1], at, p)
-				p = last
+	var places []place
+	if first > 0 && first <= fewLines && first < len(list) {
+		places = make([]place, 0, first+1)
+		for i, ln := range list {
+			p := place{standingOf(ln.row), i}
+			if len(places) == first && order(p, places[first-1]) > 0 {
+				continue
 			}
-			rest = append(rest, p)
+			at, _ := slices.BinarySearchFunc(places, p, order)
+			places = slices.Insert(places, at, p)
+			places = places[:min(first, len(places))]
 		}
-		places = append(head, rest...)
 	} else {
+		places = make([]place, len(list))
+		for i, ln := range list {
+			places[i] = place{standingOf(ln.row), i}
+		}
 		slices.SortFunc(places, order)
 	}
-	out := make([]*entry, len(list))
+	out := make([]*entry, len(places))
 	for i, p := range places {
 		out[i] = list[p.at]
 	}

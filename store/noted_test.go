@@ -41,10 +41,8 @@ func largeList(size int) (text []byte, rows []string, ends []int) {
 
 // A list that was cut anywhere gives all rows that are whole, and says that it was cut.
 func TestAListThatWasCutAnywhere(t *testing.T) {
-	cuts := 500
-	if testing.Short() {
-		cuts = 25
-	}
+	slow(t)
+	const cuts = 500
 	text, rows, ends := largeList(20 << 20)
 	root := t.TempDir()
 	s, dir := open(t, root), filepath.Join(root, "tasks", "cut-task")
@@ -85,6 +83,7 @@ func TestAListThatWasCutAnywhere(t *testing.T) {
 // Whatever is wrong with a folder, looking at its messages while they are found gives the task that finding them first and reading
 // them again gives.
 func TestOnePassSaysWhatTwoSay(t *testing.T) {
+	slow(t)
 	request := `"{\"request\":\"x\\ny\",\"tokensIn\":10,\"tokensOut\":2,\"cost\":0.25}"`
 	uiPiece := rapid.Custom(func(t *rapid.T) string {
 		i := rapid.IntRange(1, 90).Draw(t, "i")

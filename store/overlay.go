@@ -117,13 +117,17 @@ func eachMark(ctx context.Context, log journal.Reader, f func(journal.Commit, ma
 			return fmt.Errorf("read the overlay: %w", err)
 		}
 		for _, raw := range c.Events {
-			var e mark
-			if json.Unmarshal(raw, &e) == nil {
+			if e, ok := readMark(raw); ok {
 				f(c, e)
 			}
 		}
 	}
 	return nil
+}
+
+func readMark(raw []byte) (e mark, ok bool) {
+	ok = json.Unmarshal(raw, &e) == nil
+	return e, ok
 }
 
 func (m Marks) apply(e mark, at int64) {
@@ -183,7 +187,7 @@ func (s *Store) shelve(ctx context.Context, f func(Marks, func(...mark) error) e
 		return err
 	}
 	log, err := ownLog(ctx, s.overlayDir(), filelog.Options{
-		FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, WaitForLock: overlayWait,
+		FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, WaitForLock: overlayWait, Synced: s.tellingShelf(),
 	})
 	if err != nil {
 		return fmt.Errorf("open the overlay: %w", err)
@@ -227,6 +231,11 @@ func (s *Store) Label(ctx context.Context, ref Ref, l Labels) (Summary, error) {
 		err = s.labelOwn(ctx, ref, l)
 	} else {
 		err = s.shelve(ctx, func(m Marks, keep func(...mark) error) error {
+			if wants := expected(ctx, ref); wants != nil {
+				if err := wants.meets(headOf(ctx, ref.Log)); err != nil {
+					return err
+				}
+			}
 			m.Apply(&was)
 			if err := l.still(was.Title, was.Tags, was.Pinned); err != nil {
 				return err

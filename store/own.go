@@ -188,11 +188,15 @@ func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Ta
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("task %s: %w", ref.ID, err), log.Close())
 	}
+	wants := expected(ctx, ref)
+	if err := wants.meets(state.Seq - 1); err != nil { // before the epoch that is ours
+		return nil, errors.Join(fmt.Errorf("take task %s: %w", ref.ID, err), log.Close())
+	}
 	sweepMarks(ref.Log)
 	if state.ID == "" && !empty(state) {
 		state.ID = ref.ID // the commit that said it is damaged
 	}
-	t := &Task{Ref: ref, store: s, log: log, now: s.opt.Now, state: state, by: s.opt.Program}
+	t := &Task{Ref: ref, store: s, log: log, now: s.opt.Now, state: state, by: s.opt.Program, wants: wants}
 	t.proj = newProjector(t)
 	return t, nil
 }

@@ -87,6 +87,7 @@ func TestALogThatWasTouchedIsReadWhole(t *testing.T) {
 
 // Without its index, or with one of another version, a task reads the same.
 func TestTheSnapshotIsDerived(t *testing.T) {
+	slow(t)
 	s := open(t, t.TempDir())
 	dir := long(t, s, "derived", 400)
 	want := view(t, s, "derived")
@@ -170,12 +171,10 @@ func TestBigPayloadsLieInBlobs(t *testing.T) {
 
 // A long history of another tool is one commit, and a short line.
 func TestAdoptingALongHistory(t *testing.T) {
+	slow(t)
 	storage, dir := rooStorage(t, "long-one")
 	var list []string
-	total := 20_000
-	if testing.Short() {
-		total = 7_000 // still more than fits in an event
-	}
+	const total = 20_000
 	for i := range total {
 		list = append(list, uiRow(i+1, fmt.Sprint("row ", i)))
 	}

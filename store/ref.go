@@ -29,11 +29,23 @@ type AmbiguousError struct {
 }
 
 func (e *AmbiguousError) Error() string {
-	var names []string
+	return fmt.Sprintf("%q fits %d tasks: %s", e.Given, len(e.Candidates), strings.Join(e.Names(), ", "))
+}
+
+// Names are what the candidates go by: their ids, with the source where an id stands in
+// several.
+func (e *AmbiguousError) Names() []string {
+	ids := map[string]int{}
 	for _, c := range e.Candidates {
-		names = append(names, c.Source+":"+c.ID)
+		ids[c.ID]++
 	}
-	return fmt.Sprintf("%q fits %d tasks: %s", e.Given, len(names), strings.Join(names, ", "))
+	names := make([]string, len(e.Candidates))
+	for i, c := range e.Candidates {
+		if names[i] = c.ID; ids[c.ID] > 1 {
+			names[i] = c.Source + ":" + c.ID
+		}
+	}
+	return names
 }
 
 // RootError: Roost's own root cannot be used. There is no silent fallback.

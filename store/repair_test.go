@@ -32,6 +32,7 @@ func doctor(t *testing.T, s *Store, o CheckOptions, ids ...string) Report {
 }
 
 func TestRepairMendsAfterACopy(t *testing.T) {
+	slow(t)
 	const torn = `{"seq":99,"epoch":9,"at":1,"eve`
 	for name, c := range map[string]struct {
 		file  string

@@ -20,7 +20,7 @@ import (
 
 // RewindOptions say where the histories go back to. The zero value is one turn.
 type RewindOptions struct {
-	To     string // a message: #12, ~2 (turns), or a ts; "" = ~1
+	To     string // a message: #12, ~2 (turns), c3 (a checkpoint), or a ts; "" = ~1
 	Keep   bool   // the message itself stays
 	Edit   string // new words instead of the message, for the next run
 	Remove bool   // only this message goes, with what belongs to it
@@ -126,7 +126,7 @@ func planRewind(s *task.State, o RewindOptions, now int64) (Rewind, []task.Event
 	}
 	var e task.Rewound
 	switch {
-	case o.Remove && at.turns > 0:
+	case o.Remove && (at.turns > 0 || at.between):
 		return Rewind{}, nil, &RefError{Given: o.To, Malformed: true, Why: "name the message that should go, such as #12", Candidates: someRows(s, len(s.UI()))}
 	case o.Remove:
 		e, err = s.CutMessage(at.row)
@@ -278,5 +278,6 @@ func (p *projector) sawSmallFiles() bool {
 func (t *Task) drop() error {
 	close(t.proj.stop)
 	<-t.proj.done
+	t.wants.moved(t.state.Seq)
 	return t.log.Close()
 }

@@ -48,6 +48,7 @@ func (f countingFile) WriteAt(b []byte, off int64) (int, error) {
 // messages take until they return; it asserts only what does not depend on the machine:
 // that next to nothing is written before that.
 func TestBigRewind(t *testing.T) {
+	slow(t)
 	n, err := strconv.Atoi(os.Getenv("ROOST_REWIND_MESSAGES"))
 	if err != nil {
 		n = 2000

@@ -30,14 +30,15 @@ func (e *RefError) Error() string { return fmt.Sprintf("message %s: %s", e.Given
 
 // target is what a reference means: a row, or so many turns back.
 type target struct {
-	row   int // in the UI history, from 0
-	turns int // 0 = row counts
+	row     int  // in the UI history, from 0
+	turns   int  // 0 = row counts
+	between bool // a moment is meant: the one before the row
 }
 
 // candidates is how many messages a wrong reference is answered with.
 const candidates = 5
 
-// findRow reads a reference: #12 or 12, ~2 or -2, or a ts.
+// findRow reads a reference: #12 or 12, ~2 or -2, a checkpoint such as c3, or a ts.
 func findRow(s *task.State, given string) (target, error) {
 	text := strings.TrimSpace(given)
 	if text == "" {
@@ -55,10 +56,13 @@ func findRow(s *task.State, given string) (target, error) {
 		}
 		return target{turns: n}, nil
 	}
+	if to, ok, err := atCheckpoint(s, text, bad); ok {
+		return to, err
+	}
 	digits, numbered := strings.CutPrefix(text, "#")
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n < 0 {
-		bad.Malformed, bad.Why = true, "want a message's number such as #12, turns back such as ~2, or a ts"
+		bad.Malformed, bad.Why = true, "want a message's number such as #12, turns back such as ~2, a checkpoint such as c3, or a ts"
 		bad.Candidates = someRows(s, len(s.UI()))
 		return target{}, bad
 	}

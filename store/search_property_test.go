@@ -25,7 +25,7 @@ func TestSearchAgreesWithReadingAll(t *testing.T) {
 	said := []string{"red fence", "the red hedge", "登录 错误 red", "handle_click(x)", "src/red/fence.go", strings.Repeat("red ", 3000), "\\ud83d\\ude42 red", "nothing"}
 	seeds := uint64(6)
 	if testing.Short() {
-		seeds = 2
+		seeds = 1
 	}
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 1))

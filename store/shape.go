@@ -229,6 +229,7 @@ func (v *View) Sent() (history [][]byte, at []int, err error) {
 			return nil, nil, err
 		}
 		i := 0
+		history, at = make([][]byte, 0, len(list)), make([]int, 0, len(list))
 		for place, m := range v.State.API() {
 			if i < len(list) && list[i] == m {
 				history, at = append(history, raws[i]), append(at, place)

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/journal/filelog"
 )
 
@@ -39,7 +40,8 @@ type Store struct {
 	opt     Options
 	wait    waits
 	rows    rowCache
-	calmIn  time.Duration // how long a file must have stood still before its look is believed
+	listed  atomic.Pointer[catalog.Rows] // what the last list of this process read; nobody changes it
+	calmIn  time.Duration                // how long a file must have stood still before its look is believed
 	pace    pace
 	reached func() string // nil: nobody reaches us
 	said    atomic.Pointer[string]

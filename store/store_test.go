@@ -28,6 +28,15 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// slow leaves a test out of the short run, which looks for races: it takes seconds there,
+// and does nothing beside itself that the others do not.
+func slow(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("one goroutine, and seconds under the race detector")
+	}
+}
+
 func open(t testing.TB, root string, sources ...string) *Store {
 	t.Helper()
 	s, err := Open(Options{Root: root, Sources: sources, Program: "store test", Now: func() int64 { return 1700000100000 }})

@@ -76,7 +76,7 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[Partial, error]
 			return
 		}
 		if k != nil {
-			k.rows.LoadAll() // one look into the file for all that follow
+			k.rows.Hold() // one look into the file for all that follow
 		}
 		if len(stale) > 0 && len(known) > first && !give(known[first:]) {
 			return

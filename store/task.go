@@ -29,6 +29,7 @@ type Task struct {
 	by       string
 	snapshot uint64 // the commit of the newest snapshot
 	beside   beside // what other goroutines committed
+	wants    *expectation
 }
 
 // State is the folded state. It is only valid until the next Commit; other
@@ -132,6 +133,7 @@ func (t *Task) Close(ctx context.Context) error {
 	if projected == nil && t.state.ID != "" {
 		projected = t.store.indexed(background(ctx), t.Ref)
 	}
+	t.View(func(s *task.State) { t.wants.moved(s.Seq) })
 	if err := t.log.Close(); err != nil {
 		return fmt.Errorf("task %s: close: %w", t.Ref.ID, err)
 	}

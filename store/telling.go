@@ -66,6 +66,8 @@ func (s *Store) Held(ref Ref) bool {
 // looked for: there may be none.
 func (s *Store) LogRef(source, id string) (Ref, bool) {
 	switch {
+	case source == shelfSource && id == shelfName:
+		return s.overlayRef(), true
 	case !roofmt.ValidID(id) || !roofmt.ValidID(source):
 		return Ref{}, false
 	case source == OwnSource:

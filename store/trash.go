@@ -75,6 +75,11 @@ func (s *Store) hide(ctx context.Context, ref Ref, m Marks, again uint64, keep f
 	if holder, held := filelog.Holder(ref.Log); held {
 		return Trashed{}, &journal.BusyError{Dir: ref.Log, Holder: holder}
 	}
+	if wants := expected(ctx, ref); wants != nil {
+		if err := wants.meets(headOf(ctx, ref.Log)); err != nil {
+			return Trashed{}, err
+		}
+	}
 	now := s.opt.Now()
 	if m.Hidden(ref.Source, ref.ID) {
 		now = m[[2]string{ref.Source, ref.ID}].at
@@ -102,10 +107,16 @@ func (s *Store) deleteOwn(ctx context.Context, ref Ref, again uint64, keep func(
 		name = ref.ID + "~" + strconv.Itoa(n)
 	}
 	to := filepath.Join(s.trashDir(), name)
+	marked := false
 	err := s.moveOwned(ctx, ref, to, func() error {
-		return keep(mark{Type: trashed, Source: OwnSource, ID: ref.ID, Name: name, Deleted: ptr(true), Head: headOf(ctx, ref.Log), Redoes: again})
+		err := keep(mark{Type: trashed, Source: OwnSource, ID: ref.ID, Name: name, Deleted: ptr(true), Head: headOf(ctx, ref.Log), Redoes: again})
+		marked = err == nil
+		return err
 	})
 	if err != nil {
+		if marked { // whoever is told of the deletion is told that it did not happen, too
+			err = errors.Join(err, keep(mark{Type: keptHere, Source: OwnSource, ID: ref.ID, Head: headOf(ctx, ref.Log)}))
+		}
 		return Trashed{}, err
 	}
 	failpoint.Hit("trash.moved")
@@ -132,6 +143,15 @@ func (s *Store) moveOwned(ctx context.Context, ref Ref, to string, intent func()
 			return err
 		}
 		held = log
+		if wants := expected(ctx, ref); wants != nil {
+			head, err := log.Head(ctx)
+			if err == nil {
+				err = wants.meets(head - 1) // before the epoch that is ours
+			}
+			if err != nil {
+				return errors.Join(err, log.Close())
+			}
+		}
 	}
 	release := func() error {
 		if held == nil {
@@ -425,6 +445,11 @@ func (s *Store) Purge(ctx context.Context, given string) (Trashed, error) {
 			return err
 		}
 		failpoint.Hit("purge.moved")
+		if !t.Hidden { // where it lay says that it is gone; this tells who follows
+			if err := keep(mark{Type: trashed, Source: OwnSource, ID: t.ref.ID, Name: t.Name, Purged: ptr(true)}); err != nil {
+				return err
+			}
+		}
 		return s.removePurged()
 	})
 	if err != nil {

@@ -36,6 +36,7 @@ func kinds(list []Deed) string {
 // step by step, through deletions too; every step is found by a store that was just
 // opened, and the other tool's folder is never touched.
 func TestUndoProperty(t *testing.T) {
+	slow(t)
 	rapid.Check(t, func(r *rapid.T) {
 		storage, _ := rooStorage(t, "theirs")
 		root := t.TempDir()

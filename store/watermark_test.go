@@ -140,7 +140,7 @@ func TestProjectionsComeBehind(t *testing.T) {
 	k := create(t, s, "behind")
 	commit(t, k, task.UI, uiRow(2, "soon"))
 	path := filepath.Join(s.tasksDir(), "behind", roofmt.UIName)
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), "soon") {
 			break
 		}

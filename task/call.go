@@ -48,7 +48,7 @@ func (c *Call) Result() (json.RawMessage, error) {
 		return nil, nil
 	}
 	at := []place{c.finished}
-	events, err := c.state.fetch(at)
+	events, err := c.state.fetch(eventsAt(at))
 	if err != nil {
 		return nil, fmt.Errorf("read the result of call %s: %w", c.ID, err)
 	}

@@ -65,8 +65,10 @@ func (s *State) apply(c journal.Commit, event func(i int) (Event, error)) error 
 	}
 	s.Seq, s.Epoch = c.Seq, c.Epoch
 	var first error
-	for i := range c.Events {
+	for i, around := range frames(c) {
+		s.frame = around
 		e, err := event(i)
+		s.kept.tell(e, err, c, i)
 		if err == nil {
 			err = s.fold(e, c, place{Seq: c.Seq, Event: i})
 		}
@@ -81,6 +83,7 @@ func (s *State) apply(c journal.Commit, event func(i int) (Event, error)) error 
 			}
 		}
 	}
+	s.frame, s.kept.at = frame{}, c.At
 	s.trim()
 	return first
 }
@@ -297,6 +300,8 @@ func (s *State) addMessage(e MessageAdded, c journal.Commit, at place) error {
 	if err != nil {
 		m.Missing = true
 		m.blank()
+	} else {
+		m.span = s.frame.holds(e.Body.Raw)
 	}
 	s.attach(m)
 	if e.Before != 0 {
@@ -419,7 +424,7 @@ func (s *State) changeMessage(e MessageChanged, at place) error {
 	}
 	size := m.size()
 	m.set(raw, at, pieces)
-	m.Missing = false
+	m.Missing, m.span = false, s.frame.holds(e.Body.Raw)
 	s.grew(m, size)
 	if m.History == API && !m.facts.sameCalls(before) {
 		s.reindex(last)
@@ -505,7 +510,7 @@ func (s *State) body(b Body) (raw []byte, pieces [][]place, err error) {
 		pieces = append(pieces, m.texts[:len(m.texts):len(m.texts)])
 		text := m.text
 		if m.textAway {
-			events, err := s.fetch(m.texts)
+			events, err := s.fetch(eventsAt(m.texts))
 			if err != nil {
 				return nil, err
 			}

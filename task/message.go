@@ -28,6 +28,7 @@ type Message struct {
 	// Where the same bytes stand in the log. away: they are not in memory.
 	rawAway, textAway bool
 	body              place     // of raw
+	span              span      // of raw in the line of body, where it is spelled out
 	pieces            [][]place // of what a composed raw refers to, piece by piece
 	texts             []place   // of text
 	savedFrom         int       // texts[savedFrom:] is saved
@@ -82,7 +83,7 @@ func (m *Message) Spent() (usage.Spent, bool) {
 // set gives a message its content.
 func (m *Message) set(raw json.RawMessage, body place, pieces [][]place) {
 	m.raw, m.saved, m.rawAway = raw, nil, false
-	m.body, m.pieces, m.savedFrom = body, pieces, len(m.texts)
+	m.body, m.span, m.pieces, m.savedFrom = body, span{}, pieces, len(m.texts)
 	m.lifted = 0
 	m.facts = factsOf(m.History, raw, m.state.kinds)
 }

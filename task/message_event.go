@@ -59,6 +59,7 @@ func (MessageHidden) EventType() string    { return "message.hidden" }
 
 func (e MessageAdded) encode() (json.RawMessage, error) {
 	var o esjson.Object
+	o.Grow(e.Body.room())
 	o.String("type", e.EventType())
 	o.String("history", string(e.History))
 	o.Int("message", int64(e.Message))
@@ -68,17 +69,18 @@ func (e MessageAdded) encode() (json.RawMessage, error) {
 	if err := e.Body.encodeInto(&o); err != nil {
 		return nil, fmt.Errorf("encode message %d: %w", e.Message, err)
 	}
-	return o.Bytes(), nil
+	return o.Take(), nil
 }
 
 func (e MessageChanged) encode() (json.RawMessage, error) {
 	var o esjson.Object
+	o.Grow(e.Body.room())
 	o.String("type", e.EventType())
 	o.Int("message", int64(e.Message))
 	if err := e.Body.encodeInto(&o); err != nil {
 		return nil, fmt.Errorf("encode message %d: %w", e.Message, err)
 	}
-	return o.Bytes(), nil
+	return o.Take(), nil
 }
 
 func (e MessageTextSaved) encode() (json.RawMessage, error) {
@@ -101,8 +103,20 @@ func (e ToolFinished) encode() (json.RawMessage, error) {
 		return withType(e.EventType(), body), nil
 	}
 	const placeholder = "null}" // result is the last member
-	body = append(body[:len(body)-len(placeholder)], result...)
-	return withType(e.EventType(), append(body, '}')), nil
+	body = body[1 : len(body)-len(placeholder)]
+	out := make([]byte, 0, len(e.EventType())+len(body)+len(result)+16)
+	out = append(append(append(out, `{"type":"`...), e.EventType()...), `",`...)
+	out = append(append(out, body...), result...)
+	return append(out, '}'), nil
+}
+
+// room is about what an event with the body takes: it is written once and kept.
+func (b Body) room() int {
+	n := 96 + len(b.Raw)
+	for _, p := range b.Compose {
+		n += 32 + len(p.Literal) + len(p.Literal)/8
+	}
+	return n
 }
 
 func (b Body) encodeInto(o *esjson.Object) error {

@@ -2,13 +2,11 @@ package task
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"slices"
-	"sync"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
@@ -38,42 +36,30 @@ func (p place) nowhere() bool { return p == place{} }
 // with more in between, the log finds it by its index.
 const apart = 64
 
+// Lines is what a Source may have besides: its commits as lines.
+type Lines interface {
+	// Lines yields what Commits does, as it stands in the log; nil when it cannot.
+	Lines(from uint64) iter.Seq2[journal.Line, error]
+}
+
 // fetched are events by their places. They are asked for nearly in the order of the log,
 // so that a place is mostly the next one.
 type fetched struct {
-	places []place           // in order
-	events []json.RawMessage // of the first ones, until all are read
-	bodies []json.RawMessage // what plainBody makes of them; empty when there are few
+	wanted []wanted          // in order
+	found  []json.RawMessage // of the first ones, until all are read: the event, or its message
+	alone  []bool            // it is the message
+	copies copies
 	next   int
 }
 
-// many is from how many events on a second goroutine takes the messages out of them while
-// the log is read. It makes copies: an event would keep its whole commit in memory.
-const many = 1000
-
-// takeOut begins to take the messages out of the events that each number on the channel
-// says are there. It ends when the channel is closed.
-func (f *fetched) takeOut(read <-chan int) (wait func()) {
-	f.bodies = make([]json.RawMessage, len(f.places))
-	events := f.events[:len(f.places)] // they are filled in place
-	var work sync.WaitGroup
-	work.Go(func() {
-		done := 0
-		for n := range read {
-			for ; done < n; done++ {
-				if raw := plainBody(events[done]); raw != nil {
-					f.bodies[done] = bytes.Clone(raw)
-				}
-			}
-		}
-	})
-	return work.Wait
+func (f *fetched) add(raw json.RawMessage, alone bool) {
+	f.found, f.alone = append(f.found, raw), append(f.alone, alone)
 }
 
 // at is the event at a place, nil when it was not fetched.
 func (f *fetched) at(p place) json.RawMessage {
-	if i, ok := f.find(p); ok {
-		return f.events[i]
+	if i, ok := f.find(p); ok && !f.alone[i] {
+		return f.found[i]
 	}
 	return nil
 }
@@ -84,15 +70,19 @@ func (f *fetched) body(p place) json.RawMessage {
 	switch {
 	case !ok:
 		return nil
-	case f.bodies != nil:
-		return f.bodies[i]
+	case f.alone[i]:
+		return f.found[i]
 	}
-	return bytes.Clone(plainBody(f.events[i]))
+	// An event would keep its whole commit in memory.
+	if raw := plainBody(f.found[i]); raw != nil {
+		return f.copies.of(raw)
+	}
+	return nil
 }
 
 func (f *fetched) find(p place) (int, bool) {
-	if f.next >= len(f.places) || f.places[f.next] != p {
-		i, ok := slices.BinarySearchFunc(f.places, p, inOrder)
+	if f.next >= len(f.wanted) || f.wanted[f.next].seq != p.Seq || f.wanted[f.next].event != p.Event {
+		i, ok := slices.BinarySearchFunc(f.wanted, wanted{seq: p.Seq, event: p.Event}, inOrder)
 		if !ok {
 			return 0, false
 		}
@@ -102,87 +92,125 @@ func (f *fetched) find(p place) (int, bool) {
 	return f.next - 1, true
 }
 
-// inOrder compares places in the log.
-func inOrder(a, b place) int {
-	return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Event, b.Event))
-}
-
-// fetch reads the events at the given places, each stretch of the log once.
-func (s *State) fetch(places []place) (*fetched, error) {
-	places = slices.DeleteFunc(slices.Clone(places), func(p place) bool { return p.Seq == 0 })
-	slices.SortFunc(places, inOrder)
-	places = slices.Compact(places)
-	found := &fetched{places: places, events: make([]json.RawMessage, 0, len(places))}
-	if len(places) == 0 {
-		return found, nil
+// fetch reads the events that are wanted, each stretch of the log once.
+func (s *State) fetch(list []wanted) (*fetched, error) {
+	slices.SortFunc(list, inOrder)
+	list = slices.CompactFunc(list, func(a, b wanted) bool { return inOrder(a, b) == 0 })
+	f := &fetched{wanted: list, found: make([]json.RawMessage, 0, len(list)), alone: make([]bool, 0, len(list))}
+	if len(list) == 0 {
+		return f, nil
 	}
 	if s.source == nil {
-		return nil, fmt.Errorf("commit %d: %w", places[0].Seq, ErrNoSource)
+		return nil, fmt.Errorf("commit %d: %w", list[0].seq, ErrNoSource)
 	}
-	var read chan int
-	if len(places) >= many {
-		read = make(chan int, 16)
-		defer found.takeOut(read)()
-		defer close(read)
+	for _, w := range list {
+		f.copies.left += int(w.size)
 	}
-	for len(found.events) < len(places) {
-		if err := s.fetchStretch(found, read); err != nil {
+	source, _ := s.source.(Lines)
+	for len(f.found) < len(list) {
+		first := list[len(f.found)].seq
+		lines := iter.Seq2[journal.Line, error](nil)
+		if source != nil {
+			lines = source.Lines(first)
+		}
+		var err error
+		if lines != nil {
+			err = fetchStretch(f, lines, f.fromLine)
+		} else {
+			err = fetchStretch(f, s.source.Commits(first), f.fromCommit)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	return found, nil
+	return f, nil
 }
 
-// fetchStretch reads from the first place on that is not read yet, while the next is near,
-// and tells a channel how many are read when there is one.
-func (s *State) fetchStretch(f *fetched, read chan<- int) error {
-	first := f.places[len(f.events)]
-	for c, err := range s.source.Commits(first.Seq) {
-		left := f.places[len(f.events):]
+// fetchStretch reads from the first event on that is not read yet, while the next is near.
+// from takes what is wanted out of one commit.
+func fetchStretch[T any](f *fetched, log iter.Seq2[T, error], from func(T) (seq uint64, err error)) error {
+	for c, err := range log {
+		first := f.wanted[len(f.found)].seq
 		var damage *journal.DamageError
-		if errors.As(err, &damage) && damage.Seq != left[0].Seq {
+		if errors.As(err, &damage) && damage.Seq != first {
 			continue // not what is wanted
 		}
+		seq := uint64(0)
+		if err == nil {
+			seq, err = from(c)
+		}
 		if err != nil {
-			return fmt.Errorf("commit %d: %w", left[0].Seq, err)
+			return fmt.Errorf("commit %d: %w", first, err)
 		}
-		if c.Seq > left[0].Seq {
-			return fmt.Errorf("commit %d is not in the log", left[0].Seq)
+		if seq > first {
+			return fmt.Errorf("commit %d is not in the log", first)
 		}
-		for len(left) > 0 && left[0].Seq == c.Seq {
-			p := left[0]
-			if p.Event >= len(c.Events) {
-				return fmt.Errorf("commit %d has no event %d", p.Seq, p.Event)
-			}
-			f.events, left = append(f.events, json.RawMessage(c.Events[p.Event])), left[1:]
-		}
-		if read != nil {
-			read <- len(f.events)
-		}
-		if len(left) == 0 || left[0].Seq > c.Seq+apart {
+		if len(f.found) == len(f.wanted) || f.wanted[len(f.found)].seq > seq+apart {
 			return nil
 		}
 	}
-	return fmt.Errorf("commit %d is not in the log", f.places[len(f.events)].Seq)
+	return fmt.Errorf("commit %d is not in the log", f.wanted[len(f.found)].seq)
+}
+
+// fromCommit takes the wanted events of a commit.
+func (f *fetched) fromCommit(c journal.Commit) (uint64, error) {
+	for len(f.found) < len(f.wanted) && f.wanted[len(f.found)].seq == c.Seq {
+		w := f.wanted[len(f.found)]
+		if w.event >= len(c.Events) {
+			return c.Seq, fmt.Errorf("it has no event %d", w.event)
+		}
+		f.add(c.Events[w.event], false)
+	}
+	return c.Seq, nil
+}
+
+// fromLine takes them out of a line: messages from where they are known to stand, and
+// what else there is out of the line's events.
+func (f *fetched) fromLine(l journal.Line) (uint64, error) {
+	var all []journal.Event
+	var tight []byte
+	looked := false
+	for len(f.found) < len(f.wanted) && f.wanted[len(f.found)].seq == l.Seq {
+		w := f.wanted[len(f.found)]
+		if w.size > 0 && !looked {
+			tight, _ = l.Tight()
+			looked = true
+		}
+		if raw := w.in(tight); raw != nil {
+			f.add(f.copies.of(raw), true)
+			continue
+		}
+		if all == nil {
+			var err error
+			if all, err = l.Events(); err != nil {
+				return l.Seq, err
+			}
+		}
+		if w.event >= len(all) {
+			return l.Seq, fmt.Errorf("it has no event %d", w.event)
+		}
+		f.add(all[w.event], false)
+	}
+	return l.Seq, nil
 }
 
 // Raws are messages as their files hold them, in one reading of the log.
 func (s *State) Raws(list []*Message) ([]json.RawMessage, error) {
-	out, err := s.stored(list)
-	for i, m := range list {
-		if err == nil {
-			out[i] = m.shown(bare(out[i], m.lifted))
-		}
-	}
-	return out, err
+	return s.read(list, func(m *Message, raw json.RawMessage) json.RawMessage { return m.shown(bare(raw, m.lifted)) })
 }
 
 // stored is Raws without the tags of summaries.
 func (s *State) stored(list []*Message) ([]json.RawMessage, error) {
-	var need []place
+	return s.read(list, func(_ *Message, raw json.RawMessage) json.RawMessage { return raw })
+}
+
+// read gives messages as their bytes say, by way of as: in one loop, since going over all
+// messages of a long task once more costs what it takes to get them from memory.
+func (s *State) read(list []*Message, as func(*Message, json.RawMessage) json.RawMessage) ([]json.RawMessage, error) {
+	need := make([]wanted, 0, len(list))
 	for _, m := range list {
 		if m.rawAway {
-			need = m.places(need)
+			need = m.wants(need)
 		}
 	}
 	events, err := s.fetch(need)
@@ -193,15 +221,23 @@ func (s *State) stored(list []*Message) ([]json.RawMessage, error) {
 	var near stretch
 	for i, m := range list {
 		if !m.rawAway {
-			out[i] = withText(m.raw, m.saved)
+			out[i] = as(m, withText(m.raw, m.saved))
 			continue
+		}
+		if m.savedFrom == len(m.texts) && m.body.Seq != 0 {
+			if raw := events.body(m.body); raw != nil {
+				out[i] = as(m, raw)
+				continue
+			}
 		}
 		if m.body.Blob != "" && !near.has(m.body) {
 			near = s.stretch(list[i:])
 		}
-		if out[i], err = m.read(events, &near); err != nil {
+		raw, err := m.read(events, &near)
+		if err != nil {
 			return nil, fmt.Errorf("read message %d: %w", m.ID, err)
 		}
+		out[i] = as(m, raw)
 	}
 	return out, nil
 }
@@ -256,13 +292,15 @@ func (s *State) stretch(list []*Message) stretch {
 	return stretch{at: at, data: data}
 }
 
-// places adds where a message's bytes stand in the log.
-func (m *Message) places(list []place) []place {
-	list = append(list, m.body)
-	for _, p := range m.pieces {
-		list = append(list, p...)
+// wants adds the events of the log that a message's bytes stand in.
+func (m *Message) wants(list []wanted) []wanted {
+	if m.body.Seq != 0 {
+		list = append(list, wanted{m.body.Seq, m.body.Event, m.span})
 	}
-	return append(list, m.texts[m.savedFrom:]...)
+	for _, p := range m.pieces {
+		list = appendPlaces(list, p)
+	}
+	return appendPlaces(list, m.texts[m.savedFrom:])
 }
 
 // read puts a message together from the events it stands in.

@@ -2,6 +2,7 @@ package task
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +13,7 @@ import (
 
 // snapshotHead names the format and the fold that made it. A snapshot of another
 // version is not read: the log is folded anew.
-const snapshotHead = "roost state 6\n"
+const snapshotHead = "roost state 7\n"
 
 // ErrSnapshot: the bytes are no snapshot of this version.
 var ErrSnapshot = errors.New("task: not a snapshot of this version")
@@ -44,7 +45,11 @@ func (s *State) Snapshot() ([]byte, error) {
 			return nil, fmt.Errorf("snapshot of task %s, call %s: %w", s.ID, c.ID, err)
 		}
 	}
-	return p.out, nil
+	out, err := s.kept.pack(p.out)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot of task %s, annals: %w", s.ID, err)
+	}
+	return out, nil
 }
 
 // head is everything that does not grow with the task.
@@ -111,6 +116,7 @@ func (p *packer) message(m *Message) error {
 		}
 	}
 	p.place(m.body)
+	p.span(m)
 	p.uint(uint64(len(m.pieces)))
 	for _, list := range m.pieces {
 		p.places(list)
@@ -122,6 +128,26 @@ func (p *packer) message(m *Message) error {
 		p.uint(uint64(n))
 	}
 	return nil
+}
+
+func (p *packer) span(m *Message) {
+	if m.body.Seq == 0 {
+		return
+	}
+	p.uint(uint64(m.span.size))
+	if m.span.size > 0 {
+		p.uint(uint64(m.span.front))
+		p.uint(uint64(m.span.back))
+	}
+}
+
+func (u *unpacker) span(m *Message) {
+	if m.body.Seq == 0 {
+		return
+	}
+	if m.span.size = uint32(u.small()); m.span.size > 0 {
+		m.span.front, m.span.back = uint32(u.small()), uint32(u.small())
+	}
 }
 
 func (p *packer) order(list []*Message) {
@@ -183,7 +209,9 @@ func Restore(data []byte, src Source, room int) (*State, error) {
 	u.messages(s)
 	s.ui, s.api = u.order(s), u.order(s)
 	u.calls(s)
-	if u.bad || len(u.in) > 0 {
+	from := len(u.in)
+	s.kept = u.kept()
+	if u.bad || len(u.in) != sizeLen || binary.LittleEndian.Uint32(u.in) != uint32(from-sizeLen) {
 		return nil, ErrSnapshot
 	}
 	return s, nil
@@ -268,6 +296,7 @@ func (u *unpacker) messages(s *State) {
 			u.spent(m)
 		}
 		m.body = u.place()
+		u.span(m)
 		for range u.count() {
 			m.pieces = append(m.pieces, u.places())
 		}

@@ -68,6 +68,8 @@ type State struct {
 	Moved    uint64            `json:",omitempty"` // the newest commit that went on with the histories
 	Touched  []int             `json:",omitempty"` // places in Calls of those that branches see differently
 
+	frame    frame // of the event that is folded
+	kept     kept  // annals
 	blobs    Blobs
 	source   Source            // nil while every message is in memory
 	room     int               // bytes of messages that stay in memory with a source

@@ -468,9 +468,14 @@ func TestLongTasksFoldLinearly(t *testing.T) {
 		apply(task.MessageHidden{Messages: ids, Reason: "rewind"})
 		return time.Since(begin)
 	}
-	small, big := long(5_000), long(50_000)
-	t.Logf("5,000 messages %s, 50,000 messages %s", small, big)
-	if big > 40*small && big > 5*time.Second {
-		t.Errorf("ten times the messages took %.0f times as long", float64(big)/float64(small))
+	// A machine that was busy just then is no finding: a fold that goes over all again for
+	// each message is slow each time.
+	for range 4 {
+		small, big := long(5_000), long(50_000)
+		t.Logf("5,000 messages %s, 50,000 messages %s", small, big)
+		if big < 40*small || big < 5*time.Second {
+			return
+		}
 	}
+	t.Error("ten times the messages take over forty times as long")
 }

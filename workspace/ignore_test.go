@@ -174,7 +174,7 @@ func TestMatchingIsNotExponential(t *testing.T) {
 		ig.Hides(long, false)
 		ig.Hides(deep, false)
 	}
-	if d := time.Since(start); d > 5*time.Second {
+	if d := time.Since(start); d > time.Minute {
 		t.Errorf("took %v", d)
 	}
 }

@@ -27,7 +27,10 @@ type madeFolder struct {
 // the path a moment ago; so the folder is opened first, and then the path is
 // walked and must lead to the very folder that is open. Opening the path from the
 // top, folder by folder, was rejected: it needs the right to read each of them.
-func (w *Workspace) pin(path string) (*folder, error) {
+func (w *Workspace) pin(path string) (*folder, error) { return w.pinned(path, true) }
+
+// pinned is pin; without sync the names of folders that it made are not durable yet.
+func (w *Workspace) pinned(path string, sync bool) (*folder, error) {
 	base, rest, err := w.deepest(path)
 	if err != nil {
 		return nil, err
@@ -42,7 +45,7 @@ func (w *Workspace) pin(path string) (*folder, error) {
 		err = fmt.Errorf("%w: the path now leads elsewhere than %s", ErrChanged, base)
 	}
 	for i := 0; err == nil && i < len(rest); i++ {
-		err = f.enter(rest[i])
+		err = f.enter(rest[i], sync)
 	}
 	if err != nil {
 		f.release(false)
@@ -74,11 +77,14 @@ func (w *Workspace) deepest(path string) (base string, rest []string, err error)
 }
 
 // enter makes a folder, unless it is there, and goes on in it.
-func (f *folder) enter(name string) error {
+func (f *folder) enter(name string, sync bool) error {
 	here := f.Root
 	switch err := here.Mkdir(name, 0o777); {
 	case err == nil:
 		f.made = append(f.made, madeFolder{here, name})
+		if !sync {
+			break
+		}
 		if err := syncFolder(here); err != nil {
 			return err
 		}

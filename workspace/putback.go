@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -89,18 +90,19 @@ func (w *Workspace) PutBack() *PutBack {
 // A file that may not be written to is replaced none the less, as its mode is part of
 // what is put back.
 func (b *PutBack) Place(ctx context.Context, rel string, from, to Thing, data func() ([]byte, error)) (Put, error) {
-	put, err := b.place(ctx, rel, from, to, data)
-	if err != nil {
-		return 0, fmt.Errorf("put back %s: %w", filepath.ToSlash(rel), err)
+	if !putable(rel) {
+		return 0, fmt.Errorf("put back %s: %w", filepath.ToSlash(rel), ErrPath)
 	}
-	return put, nil
+	var got Put
+	_, err := b.PlaceAll(ctx, []Order{{rel, from, to, data}}, func(_ int, put Put) { got = put })
+	return got, err
 }
 
-func (b *PutBack) place(ctx context.Context, rel string, from, to Thing, data func() ([]byte, error)) (Put, error) {
-	if !putable(rel) {
-		return 0, ErrPath
-	}
-	abs := filepath.Join(b.w.root, rel)
+// begin does all of one order that changes nothing at its path. A nil change says that
+// there is nothing more to do, and put what was found.
+func (b *PutBack) begin(ctx context.Context, o Order) (c *change, put Put, err error) {
+	from, to := o.From, o.To
+	abs := filepath.Join(b.w.root, o.Path)
 	if dir := filepath.Dir(abs); !b.swept[dir] {
 		// What a killed try left is swept by the next one, whatever was swept before: it would
 		// also keep folders from being empty. A folder that cannot be looked through stays so.
@@ -110,7 +112,7 @@ func (b *PutBack) place(ctx context.Context, rel string, from, to Thing, data fu
 	b.unlink(abs, from, to)
 	now, err := b.w.lookAt(ctx, abs)
 	if err == nil && now.Kind == Foreign && to.Kind == Foreign {
-		return PutAlready, nil
+		return nil, PutAlready, nil
 	}
 	if from.Kind == Foreign {
 		from = Thing{Kind: Absent}
@@ -120,56 +122,66 @@ func (b *PutBack) place(ctx context.Context, rel string, from, to Thing, data fu
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return PutOther, nil // nobody knows what it is
+		return nil, PutOther, nil // nobody knows what it is
 	case err != nil:
-		return 0, err
+		return nil, 0, err
 	case now.is(to):
-		return PutAlready, b.empty(abs, to)
+		return nil, PutAlready, b.empty(abs, to)
 	case !now.is(from) || now.Kind == Foreign:
-		return PutOther, nil
+		return nil, PutOther, nil
 	}
 	var content []byte
 	if to.Kind == Link || to.Kind == File && (now.Kind != File || now.Hash != to.Hash) {
-		if content, err = data(); err != nil {
-			return 0, err
+		if content, err = o.Data(); err != nil {
+			return nil, 0, err
 		}
 		if HashOf(content) != to.Hash {
-			return 0, errors.New("the kept content is not the one that was recorded")
+			return nil, 0, errors.New("the kept content is not the one that was recorded")
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return 0, err
+		return nil, 0, err
 	}
-	dir, err := b.w.pin(filepath.Dir(abs))
+	dir, err := b.w.pinned(filepath.Dir(abs), false)
 	if err != nil {
 		if noFolder(err) || errors.Is(err, ErrChanged) {
-			return PutOther, nil // a file or a link stands where a folder should
+			return nil, PutOther, nil // a file or a link stands where a folder should
 		}
-		return 0, err
+		return nil, 0, err
 	}
-	name := filepath.Base(abs)
-	put, err := b.swap(ctx, dir, name, now, to, content)
-	dir.release(err == nil && put == PutDone)
+	for at, n := filepath.Dir(filepath.Dir(abs)), len(dir.made); n > 0; at, n = filepath.Dir(at), n-1 {
+		b.touched[at] = true // each holds a name that is new
+	}
+	c = &change{abs: abs, dir: dir, name: filepath.Base(abs), now: now, to: to}
+	switch {
+	case to.Kind == Link:
+		c.link = string(content)
+	case to.Kind == File && (now.Kind != File || now.Hash != to.Hash):
+		if err := c.fill(ctx, content); err != nil {
+			c.drop()
+			return nil, 0, err
+		}
+	}
+	return c, 0, nil
+}
+
+// finish makes the change.
+func (b *PutBack) finish(ctx context.Context, c *change) (Put, error) {
+	put, err := b.swap(ctx, c)
+	if c.tmp != nil {
+		c.tmp.discard()
+	}
+	c.dir.release(err == nil && put == PutDone)
 	if err != nil || put != PutDone {
 		return put, err
 	}
-	b.touched[filepath.Dir(abs)] = true
-	return PutDone, b.empty(abs, to)
+	b.touched[filepath.Dir(c.abs)] = true
+	return PutDone, b.empty(c.abs, c.to)
 }
 
 // swap is the change itself, in a folder that is held open.
-func (b *PutBack) swap(ctx context.Context, dir *folder, name string, now, to Thing, content []byte) (Put, error) {
-	var tmp *temp
-	if to.Kind == File && (now.Kind != File || now.Hash != to.Hash) {
-		old, err := dir.Lstat(name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return 0, err
-		}
-		if tmp, err = newTemp(ctx, dir.Root, name, content, likeMode(old, to.Mode)); err != nil {
-			return 0, err
-		}
-		defer tmp.discard()
-	}
+func (b *PutBack) swap(ctx context.Context, c *change) (Put, error) {
+	dir, name, now, to, tmp := c.dir, c.name, c.now, c.to, c.tmp
 	b.w.placing.Lock()
 	defer b.w.placing.Unlock()
 	again, err := thingIn(ctx, dir.Root, name) // as late as possible
@@ -191,7 +203,7 @@ func (b *PutBack) swap(ctx context.Context, dir *folder, name string, now, to Th
 	case to.Kind == Absent:
 		return PutDone, dir.Remove(name)
 	case to.Kind == Link:
-		err := placeLink(dir.Root, name, string(content), now.Kind == Absent)
+		err := placeLink(dir.Root, name, c.link, now.Kind == Absent)
 		if errors.Is(err, fs.ErrExist) {
 			return PutOther, nil
 		}
@@ -310,18 +322,23 @@ func (b *PutBack) empty(abs string, to Thing) error {
 
 // Sync makes the names durable that were changed.
 func (b *PutBack) Sync() error {
-	for path := range b.touched {
-		if info, err := os.Lstat(path); err != nil || !info.IsDir() {
-			continue // it went away itself: the folder above is touched too
+	paths := slices.Sorted(maps.Keys(b.touched))
+	err := together(len(paths), func(i int) error {
+		if info, err := os.Lstat(paths[i]); err != nil || !info.IsDir() {
+			return nil //nolint:nilerr // it went away itself: the folder above is touched too
 		}
-		dir, err := os.OpenRoot(path)
+		dir, err := os.OpenRoot(paths[i])
 		if err == nil {
 			err = syncFolder(dir)
 			dir.Close()
 		}
 		if err != nil {
-			return fmt.Errorf("make durable what was put back in %s: %w", path, err)
+			return fmt.Errorf("make durable what was put back in %s: %w", paths[i], err)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	clear(b.touched)
 	return nil

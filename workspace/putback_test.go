@@ -249,3 +249,56 @@ func TestThingsAndMissingFolders(t *testing.T) {
 		t.Error("it was read through a link")
 	}
 }
+
+// Many things at once: each gets its name or stays as it was, in whatever order files,
+// links and deletions come, and an error says of which it is and leaves nothing of those
+// behind it.
+func TestPlaceAll(t *testing.T) {
+	for _, spoiled := range []int{-1, 1, underWay + 7} {
+		w, root := open(t)
+		var orders []Order
+		var want []string
+		for i := range underWay*2 + 5 {
+			rel, to := fmt.Sprintf("d%d/f%03d", i%3, i), fileOf(fmt.Sprint(i), 0o644)
+			o := Order{Path: rel, From: absent(1), To: to, Data: func() ([]byte, error) { return fmt.Append(nil, i), nil }}
+			if i == spoiled {
+				o.Data = func() ([]byte, error) { return nil, errors.New("lost") }
+			}
+			if i%50 == 49 {
+				mk(root, rel, "theirs", 0o644)
+			}
+			orders, want = append(orders, o), append(want, rel)
+		}
+		did := map[int]Put{}
+		b := w.PutBack()
+		failed, err := b.PlaceAll(t.Context(), orders, func(i int, put Put) {
+			if _, twice := did[i]; twice {
+				t.Errorf("order %d is told twice", i)
+			}
+			did[i] = put
+		})
+		if (err != nil) != (spoiled >= 0) || spoiled >= 0 && failed != spoiled {
+			t.Fatalf("spoiled %d: %d, %v", spoiled, failed, err)
+		}
+		if err := b.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		for i, rel := range want {
+			got, told := did[i]
+			data, err := os.ReadFile(filepath.Join(root, rel))
+			switch {
+			case i%50 == 49:
+				if string(data) != "theirs" || told && got != PutOther {
+					t.Errorf("%s is %q, %d", rel, data, got)
+				}
+			case told && (got != PutDone || string(data) != fmt.Sprint(i)):
+				t.Errorf("%s: %d, and holds %q", rel, got, data)
+			case !told && (spoiled < 0 || err == nil):
+				t.Errorf("%s was not told of, and holds %q", rel, data)
+			}
+		}
+		if left := things(t, root); strings.Contains(left, ".roost-") {
+			t.Errorf("temporary files stay: %.300s", left)
+		}
+	}
+}

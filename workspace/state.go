@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -92,10 +93,12 @@ func (w *Workspace) Read(ctx context.Context, p Path, limit int64) ([]byte, File
 	if limit > 0 && info.Size() > limit {
 		return nil, FileState{}, &TooLargeError{Path: p.Readable, Size: info.Size(), Limit: limit}
 	}
-	data, err := io.ReadAll(&contextReader{ctx, f})
-	if err != nil {
+	// Room for all of it and for the read that finds its end; a size that is not true costs no more than that.
+	room := bytes.NewBuffer(make([]byte, 0, min(info.Size(), 1<<20)+bytes.MinRead))
+	if _, err := room.ReadFrom(&contextReader{ctx, f}); err != nil {
 		return nil, FileState{}, err
 	}
+	data := room.Bytes()
 	return data, stateOf(p.Readable, info, HashOf(data)), nil
 }
 

@@ -36,7 +36,10 @@ func newTemp(ctx context.Context, dir *os.Root, name string, data []byte, old fs
 	if err != nil {
 		return nil, err
 	}
-	if err := t.fill(ctx, data, old); err != nil {
+	if err = t.fill(ctx, data, old); err == nil {
+		err = t.f.Sync()
+	}
+	if err != nil {
 		t.discard()
 		return nil, err
 	}
@@ -74,6 +77,7 @@ func createTemp(dir *os.Root, name string, private bool) (*temp, error) {
 	return nil, errors.New("its temporary file was taken away again and again")
 }
 
+// fill writes the content and sets the mode; it syncs nothing.
 func (t *temp) fill(ctx context.Context, data []byte, old fs.FileInfo) error {
 	for rest := data; len(rest) > 0; {
 		if err := ctx.Err(); err != nil {
@@ -95,7 +99,7 @@ func (t *temp) fill(ctx context.Context, data []byte, old fs.FileInfo) error {
 			return err
 		}
 	}
-	return t.f.Sync()
+	return nil
 }
 
 // place gives the file its name. With fresh nothing may stand there, and that is

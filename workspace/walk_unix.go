@@ -31,7 +31,7 @@ func (w *Workspace) standsAt(path string, info fs.FileInfo) bool {
 		}
 		here, names = next, names[1:]
 	}
-	defer unix.Close(here)
+	defer func() { _ = unix.Close(here) }()
 	var got unix.Stat_t
 	if len(names) == 0 {
 		err = interrupted(func() error { return unix.Fstat(here, &got) })

@@ -56,12 +56,12 @@ func (t *talk) put(of string, q task.QuestionOpened, seen string) {
 	for len(t.s.answer) > 0 {
 		<-t.s.answer // what was typed before it was asked answers nothing
 	}
-	t.s.change(func(st *state) { st.Asking = true })
+	t.s.change(func(st *state) { st.Asking, t.s.asks = true, id })
 	go func() {
 		defer close(a.done)
 		defer cancel()
 		r, err := term.LinePrompter(d, t.s.answer).Ask(ctx, q)
-		t.s.change(func(st *state) { st.Asking = false })
+		t.s.change(func(st *state) { st.Asking, t.s.asks = false, "" })
 		if err == nil {
 			a.said.Store(true)
 			t.give(a, r)
@@ -110,7 +110,10 @@ func (t *talk) ends(in incoming) bool {
 	<-a.done
 	<-t.asked
 	t.ask = nil
-	if elsewhere && !a.said.Load() {
+	t.s.mu.Lock()
+	ours := t.s.own == a.id
+	t.s.mu.Unlock()
+	if elsewhere && !ours && !a.said.Load() {
 		text := "· answered elsewhere"
 		if e.By != "" {
 			text = "· answered by " + e.By + " elsewhere"

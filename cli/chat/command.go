@@ -58,6 +58,9 @@ func commands() []command {
 
 		{name: "queue", args: "[N WORDS|drop N]", about: "what waits for the run; other words for it", needs: true, do: (*Session).queued},
 		{name: "answer", args: "WORDS", about: "answer the open question: yes, no, words", needs: true, do: (*Session).reply},
+		{name: "reject", args: "[WHY]", about: "say no to what the run asks for; the model is told why", needs: true, do: (*Session).reject},
+		{name: "steer", args: "WORDS", about: "words for the model's next request, also while a question is open", needs: true, do: (*Session).steer},
+		{name: "now", args: "WORDS", about: "break off what the run is at, saved, and go on with WORDS", needs: true, do: (*Session).interject},
 		{name: "retry", about: "go on without further words", needs: true, do: (*Session).retry},
 		{name: "abort", about: "stop the run, saved (Esc)", also: []string{"stop"}, needs: true, do: (*Session).abort},
 		{name: "quit", about: "leave (Ctrl-D)", also: []string{"exit"}, do: (*Session).quit},
@@ -84,9 +87,9 @@ func (e *UnknownError) Error() string {
 	return text + " (/help lists them; a line for the model that begins with / begins with //)"
 }
 
-// command does what a line says. A name that is none of ours is for the engine where a
+// do does what a line says. A name that is none of ours is for the engine where a
 // person wrote a prompt, or there is a skill, of that name.
-func (s *Session) command(ctx context.Context, text string) error {
+func (s *Session) do(ctx context.Context, text string) error {
 	name, rest := split(text)
 	st := s.state()
 	if c, ok := find(name); ok {
@@ -242,7 +245,10 @@ func (s *Session) help(_ context.Context, _, rest string) error {
 	lines = append(lines, "",
 		"  Words without a / are for the model; // is a / of theirs. @path names a file, Tab completes.",
 		"  Alt+Enter, Ctrl+J, a \\ at the end or ``` begins another line. Words that are typed while",
-		"  a run works wait for its next request. Esc stops the run, Ctrl-C twice or Ctrl-D leaves.")
+		"  a run works wait for its next request. Esc stops the run, Ctrl-C twice or Ctrl-D leaves.",
+		"  !COMMAND runs in the workspace, and its output goes along with the next words (!!COMMAND:",
+		"  it does not). Ctrl-G writes in $VISUAL or $EDITOR, Shift+Tab changes what goes unasked. A",
+		"  blank in front of a / or ! makes it words.")
 	s.out.block(strings.Join(lines, "\n"))
 	return nil
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,8 @@ func (s *Session) newTask(_ context.Context, id, _ string) error {
 		s.tell("task %s goes on; /resume %s turns back to it", id, id)
 	}
 	s.leave()
+	s.came = true
+	s.arrive(s.o.New.Mode, cmp.Or(s.o.New.Approve, policies[0]))
 	s.tell("a new task begins with the next words")
 	return nil
 }
@@ -33,7 +36,20 @@ func (s *Session) turn(ctx context.Context, _, rest string) error {
 	if err != nil {
 		return err
 	}
+	s.arrive(t.Mode, "")
 	return s.goTo(ctx, t.ID, t.Source+":"+t.ID)
+}
+
+// arrive turns to another task. What was set for the next run of the one before is not
+// for it; what the chat was begun with is for the first.
+func (s *Session) arrive(mode, policy string) {
+	s.change(func(st *state) {
+		if s.came {
+			s.again = report.NewRun{}
+		}
+		s.came = true
+		st.Mode, st.Policy = cmp.Or(s.again.Mode, mode), cmp.Or(s.again.Approve, policy)
+	})
 }
 
 // goTo turns to a task. ref names it where one id may stand in two places.
@@ -223,17 +239,12 @@ func (s *Session) abort(ctx context.Context, id, _ string) error {
 
 // reply answers the open question with words: yes and no decide an approval.
 func (s *Session) reply(ctx context.Context, id, rest string) error {
-	list, err := s.desk.Questions(ctx, id)
+	q, err := s.asked(ctx, id)
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 {
-		return errors.New("no question is open")
-	}
-	q := list[len(list)-1]
 	a := report.Answer{Text: rest, Seen: q.Event}
-	switch q.Kind {
-	case "approval", "limit", "damage":
+	if approves(q) {
 		word, words, _ := strings.Cut(rest, " ")
 		yes := false
 		switch strings.ToLower(word) {
@@ -244,20 +255,13 @@ func (s *Session) reply(ctx context.Context, id, rest string) error {
 			return usage("/answer yes or /answer no, and words for the model behind it")
 		}
 		a.Approve, a.Text = &yes, strings.TrimSpace(words)
-	default:
-		if n, err := strconv.Atoi(rest); err == nil && n >= 1 && n <= len(q.Choices) {
-			a.Text = q.Choices[n-1]
-		}
+	} else if n, err := strconv.Atoi(rest); err == nil && n >= 1 && n <= len(q.Choices) {
+		a.Text = q.Choices[n-1]
 	}
 	if a.Text == "" && a.Approve == nil {
 		return usage("/answer WORDS")
 	}
-	done, err := s.desk.Answer(ctx, q.ID, a)
-	if err != nil {
-		return err
-	}
-	s.started(done.Run)
-	return nil
+	return s.decide(ctx, q, a)
 }
 
 // queued lists what waits for the run, and changes it.
@@ -268,7 +272,7 @@ func (s *Session) queued(ctx context.Context, id, rest string) error {
 			s.tell("nothing is queued")
 		}
 		for i, q := range st.Queue {
-			s.tell("%d. %s", i+1, q.Text)
+			s.tell("%d. %s", i+1, s.short(q.Text))
 		}
 		return nil
 	}

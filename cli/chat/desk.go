@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"io"
 	"iter"
 
 	"github.com/roost-dev/roost/client"
@@ -27,6 +28,11 @@ type Desk interface {
 
 	// Deed runs a command of roost, without asking anything.
 	Deed(ctx context.Context, args ...string) Said
+	// Shell runs a command line of the person's own in a folder of this machine, with
+	// nobody to ask, and ends all that it started.
+	Shell(ctx context.Context, dir, line string, out io.Writer) (Ran, error)
+	// Mask hides the secrets in a text that a model is to get.
+	Mask(text string) string
 	// Words are what may stand behind begun, of a kind.
 	Words(ctx context.Context, kind Kind, workspace, begun string) []Word
 	// Passes reports whether /name is for the engine: a prompt or a skill of that name.

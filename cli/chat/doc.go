@@ -7,7 +7,8 @@
 // lines.
 //
 // A line is a command only with a leading "/"; "//" is a "/" that is none. A command
-// that nobody knows is never sent to a model.
+// that nobody knows is never sent to a model. Where a person types, "!" runs a command
+// line of theirs in the workspace; a line of a pipe does not.
 //
 // The screen leaves what was printed alone: each line is written once, whole, so that
 // the terminal wraps, keeps and copies it as any other. Only the rows below are drawn

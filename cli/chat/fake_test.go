@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -132,8 +133,29 @@ func (d *desk) Task(_ context.Context, ref string) (store.Summary, error) {
 
 func (d *desk) Deed(_ context.Context, args ...string) Said {
 	d.called("roost " + strings.Join(args, " "))
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	return d.says[args[0]]
 }
+
+// Shell prints what the test wants of a line.
+func (d *desk) Shell(ctx context.Context, dir, line string, out io.Writer) (Ran, error) {
+	d.called("shell " + dir + " " + line)
+	if err := d.refused(); err != nil {
+		return Ran{}, err
+	}
+	said := d.says["!"+line]
+	if _, err := io.WriteString(out, said.Out); err != nil {
+		return Ran{}, err
+	}
+	if said.Code < 0 {
+		<-ctx.Done()
+		return Ran{Cancelled: true, Exit: 143}, nil
+	}
+	return Ran{Exit: said.Code}, nil
+}
+
+func (d *desk) Mask(text string) string { return strings.ReplaceAll(text, "hunter2", "[REDACTED]") }
 
 func (d *desk) Words(_ context.Context, kind Kind, _, begun string) []Word {
 	var out []Word
@@ -309,7 +331,7 @@ func (d *desk) all() []string {
 
 // Line types a line: an answer, when one is asked for.
 func (c *chatting) Line(text string) {
-	if isCommand(text) || !c.Reply(text) {
+	if isCommand(text) || isShell(text) || !c.Reply(text) {
 		c.Session.Line(text)
 	}
 }

@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"time"
@@ -40,7 +41,11 @@ type model struct {
 	wish    int               // counts what Tab asked for
 	early   []tea.KeyPressMsg // typed while it is looked for
 	looking bool
-	failed  any // what the program panicked with
+	failed  any  // what the program panicked with
+	away    bool // somebody else has the terminal: nothing is drawn
+
+	in  io.Reader // the terminal, for the person's editor
+	tty io.Writer
 
 	crew sync.WaitGroup
 	mu   sync.Mutex
@@ -83,7 +88,12 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.PasteMsg:
 		m.find, m.choice = nil, choice{}
 		m.ed.insert(msg.Content)
+	case composedMsg:
+		if m.wrote(msg); m.failed != nil {
+			return m, tea.Quit
+		}
 	case tea.ResumeMsg:
+		m.away = false
 		if err := m.raw(); err != nil {
 			m.failed = err
 			return m, tea.Quit
@@ -196,6 +206,8 @@ func (m *model) key(key, text string) tea.Cmd {
 			return tea.Quit
 		}
 		m.ed.edit("delete")
+	case "shift+tab":
+		m.hint = m.s.cycle()
 	case "ctrl+r":
 		m.find = &finding{at: -1, draft: m.ed.String()}
 	case "ctrl+l":
@@ -204,7 +216,10 @@ func (m *model) key(key, text string) tea.Cmd {
 	case "ctrl+z":
 		m.paint.leave(m.paint.width)
 		m.cook()
+		m.away = true
 		return tea.Suspend
+	case "ctrl+g":
+		return m.compose()
 	default:
 		if !m.ed.edit(key) && text != "" {
 			m.ed.insert(text)
@@ -216,7 +231,7 @@ func (m *model) key(key, text string) tea.Cmd {
 // enter sends what was typed, or begins another line of it.
 func (m *model) enter() {
 	text := m.ed.String()
-	if m.asking && !isCommand(text) {
+	if m.asking && !isCommand(text) && !isShell(text) {
 		if !m.s.state().Asking {
 			return // it is gone, and what was typed for it is for nothing else
 		}
@@ -225,7 +240,7 @@ func (m *model) enter() {
 		m.s.Reply(text)
 		return
 	}
-	if !isCommand(text) && unfinished(text) {
+	if !isCommand(text) && !isShell(text) && unfinished(text) {
 		m.ed.move(len(m.ed.text))
 		m.ed.insert("\n")
 		return
@@ -340,6 +355,9 @@ func (m *model) search(key, text string) bool {
 
 // draw prints what is new, and draws the rows below it.
 func (m *model) draw() {
+	if m.away {
+		return
+	}
 	width, height := m.size()
 	above, tail := m.s.out.take()
 	m.paint.draw(above, m.rows(tail, width, height), width)
@@ -368,9 +386,17 @@ func (m *model) rows(tail string, width, height int) rows {
 			r.list = append(r.list, cut(style, view.Dim, fmt.Sprintf("  and %d more", len(st.Queue)-i), width))
 			break
 		}
-		r.list = append(r.list, cut(style, view.Dim, fmt.Sprintf("  queued %d: %s", i+1, q.Text), width))
+		r.list = append(r.list, cut(style, view.Dim, fmt.Sprintf("  queued %d: %s", i+1, m.s.short(q.Text)), width))
+	}
+	if text := st.unasked(); text != "" && !m.asking {
+		r.list = append(r.list, cut(style, view.Dim, text, width))
+	}
+	if text := m.s.along(); text != "" {
+		r.list = append(r.list, cut(style, view.Dim, text, width))
 	}
 	switch {
+	case st.Command:
+		r.list = append(r.list, cut(style, view.Dim, "· your command runs; Esc stops it", width))
 	case m.asking:
 	case st.Working:
 		r.list = append(r.list, cut(style, view.Dim, "· working; Esc stops it, words are queued", width))

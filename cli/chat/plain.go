@@ -62,14 +62,15 @@ func (s *Session) Plain(ctx context.Context, in io.Reader, out io.Writer, termin
 		} else {
 			text = line
 		}
-		begun = more && !s.state().Asking && !isCommand(text) && unfinished(text)
+		ours := isCommand(text) || s.o.Ask && isShell(text)
+		begun = more && !s.state().Asking && !ours && unfinished(text)
 		if begun {
 			continue
 		}
 		if st.Waiting && !terminal && strings.TrimSpace(text) != "" && !isCommand(text) {
 			return &WaitingError{st.Task}
 		}
-		if !st.Asking || isCommand(text) || !s.Reply(text) {
+		if !st.Asking || ours || !s.Reply(text) {
 			s.Line(text)
 		}
 	}

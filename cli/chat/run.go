@@ -39,7 +39,7 @@ func (s *Session) Screen(ctx context.Context, in, out *os.File) error {
 	s.mu.Unlock()
 	const pasteOn, pasteOff = "\x1b[?2004h", "\x1b[?2004l"
 	m := &model{
-		s: s, ed: newEditor(history), paint: painter{w: out}, now: time.Now,
+		s: s, ed: newEditor(history), paint: painter{w: out}, now: time.Now, in: in, tty: out,
 		size: func() (int, int) { return sizeOf(out) },
 	}
 	m.cook = func() {

@@ -71,7 +71,16 @@ func (p *painter) erase(out *strings.Builder, width int) {
 	if up += wrapped(p.last.x+1, width) - 1; up > 0 {
 		fmt.Fprintf(out, "\x1b[%dA", up)
 	}
-	out.WriteString("\r\x1b[J")
+	// What clears all from the first place of a screen on is taken by some terminals (tmux)
+	// for the end of a page, and kept: each key would leave a copy of the rows above.
+	switch {
+	case width != p.width:
+		out.WriteString("\r\x1b[J")
+	case len(p.last.list) > 1:
+		out.WriteString("\r\x1b[K\x1b[B\x1b[J\x1b[A")
+	default:
+		out.WriteString("\r\x1b[K")
+	}
 }
 
 // leave takes the rows away; the cursor stands below what was printed.

@@ -17,21 +17,24 @@ import (
 // works, or to a new run. Words that could not be given come back.
 func (s *Session) prompt(ctx context.Context, text string) error {
 	st := s.state()
+	words, outputs := s.laden(text)
 	var err error
 	switch {
 	case st.Task == "":
 		s.echo(text)
-		err = s.begin(ctx, text)
+		err = s.begin(ctx, words)
 	case st.Working:
-		err = s.queue(ctx, st.Task, text)
+		err = s.queue(ctx, st.Task, words)
 	default:
 		s.echo(text)
-		err = s.goOn(ctx, st.Task, text)
+		err = s.goOn(ctx, st.Task, words)
 	}
 	if err != nil {
 		s.change(func(st *state) { st.Back = text })
+		return err
 	}
-	return err
+	s.unladen(outputs)
+	return nil
 }
 
 // begin starts a task.
@@ -44,6 +47,7 @@ func (s *Session) begin(ctx context.Context, text string) error {
 		s.unshown(text)
 		return err
 	}
+	s.came = true
 	s.tell("task %s", run.Task)
 	if err := s.follow(ctx, run.Task, "0"); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,10 @@ type Options struct {
 	Ask     bool            // somebody is here to be asked
 	Result  io.Writer       // gets what runs and commands give; nil = they are shown like the rest
 	History string          // the file of what was typed; "" = none is kept
+	Editor  string          // the person's own, as $EDITOR has it; "" = none
+	// Away is called when another program gets the terminal, and what it returns when
+	// that has ended: between them Ctrl-C is not for the chat. May be nil.
+	Away func() (back func())
 }
 
 // state is what fronts show and decide by.
@@ -35,9 +40,12 @@ type state struct {
 	Waiting bool // the last run waits for an answer
 	Busy    bool // a line is being seen to
 	Over    bool // the person wants to leave
+	Command bool // a command line of the person's runs
 	Queue   []report.Queued
 	Back    string // words that could not be sent, for the editor
 	Mode    string
+	Policy  string // what the next run may do unasked; "" = as the task has it
+	Loose   bool   // the person said once that all is allowed
 }
 
 // Session is one chat.
@@ -58,13 +66,19 @@ type Session struct {
 	todo    []string      // lines that nobody has seen to
 	more    chan struct{} // holds one token when there are some
 	deed    context.CancelFunc
-	talk    *talk             // about the present task
-	ended   map[string]bool   // runs that are over
-	dirs    map[string]string // the workspaces of tasks
-	run     string            // that works
+	command context.CancelFunc // of the person's own; nil = none runs
+	talk    *talk              // about the present task
+	ended   map[string]bool    // runs that are over
+	dirs    map[string]string  // the workspaces of tasks
+	run     string             // that works
+	asks    string             // the question that is asked, as answers name it; "" = none
+	came    bool               // to a first task
+	own     string             // the question that a command of this chat answers
 	last    Ending
-	echoes  bool     // the screen shows what was typed, once it is seen to
-	said    []string // words that were shown when they were sent, and are taken yet
+	echoes  bool              // the screen shows what was typed, once it is seen to
+	said    []string          // words that were shown when they were sent, and are taken yet
+	carried []carriedOutput   // that go along with the next words
+	brief   map[string]string // what was typed of words that were sent
 
 	again report.NewRun // what the next run changes
 }
@@ -73,9 +87,14 @@ type Session struct {
 func New(ctx context.Context, desk Desk, o Options) *Session {
 	s := &Session{
 		desk: desk, o: o, style: display.Style{On: o.Display.Colour}, out: newScroll(), answer: make(chan string, 16), changed: make(chan struct{}),
-		more: make(chan struct{}, 1), ended: map[string]bool{}, dirs: map[string]string{}, again: o.Again,
+		more: make(chan struct{}, 1), ended: map[string]bool{}, dirs: map[string]string{}, again: o.Again, brief: map[string]string{},
 	}
 	s.st.Mode = o.New.Mode
+	s.st.Policy = o.Again.Approve
+	if o.Task == "" {
+		s.st.Policy = cmp.Or(o.New.Approve, policies[0])
+	}
+	s.st.Loose = s.st.Policy == "all"
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.busy.Go(s.work)
 	return s
@@ -203,7 +222,10 @@ func (s *Session) see(line string) {
 	case strings.TrimSpace(text) == "":
 	case isCommand(text):
 		s.echo(text)
-		err = s.command(ctx, text)
+		err = s.do(ctx, text)
+	case s.o.Ask && isShell(text):
+		s.echo(text)
+		err = s.shell(ctx, text)
 	default:
 		err = s.prompt(ctx, plainly(text))
 	}
@@ -216,12 +238,16 @@ func (s *Session) see(line string) {
 	}
 }
 
-// Interrupt stops what is going on: the run, and what a line takes its time with. It
-// returns at once.
+// Interrupt stops what is going on: a command line of the person's, and nothing else, or
+// the run and what a line takes its time with. It returns at once.
 func (s *Session) Interrupt() {
 	s.mu.Lock()
-	id, working, deed := s.st.Task, s.st.Working || s.st.Asking, s.deed
+	id, working, deed, command := s.st.Task, s.st.Working || s.st.Asking, s.deed, s.command
 	s.mu.Unlock()
+	if command != nil {
+		command()
+		return
+	}
 	if deed != nil {
 		deed()
 	}
@@ -243,6 +269,19 @@ func (s *Session) tell(format string, args ...any) {
 	s.out.block(s.style.Paint(view.Dim, display.OneLineIndented(fmt.Sprintf(format, args...))))
 }
 
+// Aside says what is not of the chat: in dim lines above the editor.
+func (s *Session) Aside(text string) {
+	text = strings.Trim(Safe(text), "\n")
+	if text == "" {
+		return
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = s.style.Paint(view.Dim, line)
+	}
+	s.out.block(strings.Join(lines, "\n"))
+}
+
 // echo shows words of the person's that were typed here. A terminal that shows what is
 // typed by itself needs none.
 func (s *Session) echo(text string) {
@@ -254,9 +293,19 @@ func (s *Session) echo(text string) {
 	}
 }
 
+// quoted is how many lines of a person's words are shown again, quotedEnd how many of
+// them are the last: who pastes a file wants to see that it was sent, not all of it.
+const (
+	quoted    = 30
+	quotedEnd = 5
+)
+
 // quote shows words of a person's.
 func (s *Session) quote(text string) {
 	lines := strings.Split(Safe(text), "\n")
+	if over := len(lines) - quoted; over > 0 {
+		lines = append(append(lines[:quoted-quotedEnd:quoted-quotedEnd], fmt.Sprintf("… %d more lines …", over)), lines[len(lines)-quotedEnd:]...)
+	}
 	for i, line := range lines {
 		lead := "  "
 		if i == 0 {

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,24 +96,15 @@ func (s *Session) model(ctx context.Context, id, rest string) error {
 
 var policies = []string{"ask", "read", "edits", "all"}
 
-func (s *Session) approve(_ context.Context, id, rest string) error {
+func (s *Session) approve(_ context.Context, _, rest string) error {
 	if rest == "" {
-		s.mu.Lock()
-		now := s.again.Approve
-		if id == "" {
-			now = s.o.New.Approve
-		}
-		s.mu.Unlock()
-		if now == "" {
-			now = "as the task has it"
-		}
-		s.tell("unasked: %s; of ask, read, edits, all", now)
+		s.tell("unasked: %s; of ask, read, edits, all", cmp.Or(s.state().Policy, "as the task has it"))
 		return nil
 	}
 	if !slices.Contains(policies, rest) {
 		return usage("/approve ask, read, edits or all")
 	}
-	s.set(func(n *report.NewTask) { n.Approve = rest }, func(n *report.NewRun) { n.Approve = rest }, "unasked: "+rest)
+	s.tell("%s", s.allow(rest))
 	return nil
 }
 

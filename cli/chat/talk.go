@@ -33,6 +33,7 @@ type talk struct {
 	last    *display.Display // that showed something
 	titles  map[string]string
 	began   string // the run that the displays are of
+	gone    bool   // it was told that nobody works on the run any more
 
 	ask    *ask
 	asked  chan *ask
@@ -85,7 +86,7 @@ func (s *Session) leave() {
 		<-t.done
 	}
 	s.change(func(st *state) {
-		*st = state{Busy: st.Busy, Over: st.Over, Back: st.Back, Mode: st.Mode}
+		*st = state{Busy: st.Busy, Over: st.Over, Back: st.Back, Mode: st.Mode, Command: st.Command, Policy: st.Policy, Loose: st.Loose}
 		s.run = ""
 	})
 }
@@ -152,6 +153,7 @@ func (t *talk) look() {
 		return // not known, or it works or waits, or its end comes
 	}
 	t.flush()
+	t.gone = true
 	s.out.block(s.style.Paint(view.Asked, "interrupted"))
 	s.tell("  who worked on it is gone; /retry goes on")
 	s.change(func(st *state) { st.Working = false })
@@ -271,6 +273,7 @@ func (t *talk) queued(st *state, e said) {
 		if q.ID == e.Input { // other words for it
 			st.Queue = append([]report.Queued(nil), st.Queue...)
 			st.Queue[i].Text = e.Text
+			t.titles["input "+e.Input] = e.Text
 			return
 		}
 	}
@@ -300,7 +303,7 @@ func (t *talk) show(in incoming) {
 	case "run.started":
 		if in.task == t.id && e.Run != t.began {
 			t.flush()
-			t.began = e.Run
+			t.began, t.gone = e.Run, false
 			clear(t.screens)
 		}
 		return
@@ -313,7 +316,7 @@ func (t *talk) show(in incoming) {
 		if text, ok := t.titles["input "+e.Input]; ok && in.task == t.id && !e.Dropped {
 			delete(t.titles, "input "+e.Input)
 			t.flush()
-			t.s.quote(text)
+			t.s.quote(t.s.short(text))
 		}
 		return
 	case "question.opened":
@@ -397,7 +400,11 @@ func (t *talk) ended(e said) {
 		u.LastSeen = max(u.LastSeen, d.Usage.LastSeen)
 	}
 	clear(t.screens)
-	t.began = ""
+	told := t.gone && e.Outcome == "interrupted"
+	t.began, t.gone = "", false
+	if told { // before the server came back and said so
+		return
+	}
 	style := view.Asked
 	if e.Outcome == "completed" {
 		style = view.Dim

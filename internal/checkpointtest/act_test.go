@@ -49,8 +49,9 @@ var (
 	places = []string{
 		"a.txt", "b.txt", "src/c.go", "src/deep/d.txt", "notes.txt", "vendor/lib/e.txt", "vendor/lib/new.txt", "worktree/f.txt",
 		"odd ü name.txt", "-dash", "new/dir/g.txt", "new/h.txt", "ignored/kept.log", "src/'quoted'.txt",
+		"sub/s.txt", "sub/new.txt", "tree/src/c.go", "tree/new.txt",
 	}
-	mine = []string{"mine/one.txt", "mine/two.txt", "mine.txt", "ignored/mine.log", "vendor/lib/mine.txt"}
+	mine = []string{"mine/one.txt", "mine/two.txt", "mine.txt", "ignored/mine.log", "vendor/lib/mine.txt", "sub/mine.txt", "tree/mine.txt"}
 )
 
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }

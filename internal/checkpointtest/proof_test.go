@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -80,7 +81,7 @@ func prove(t *testing.T, r *rand.Rand) did {
 // furnish makes the workspace that everything begins with.
 func (w *world) furnish(repository bool) {
 	for _, p := range slices.Concat(places[:10], mine) {
-		if p == "new/dir/g.txt" {
+		if p == "new/dir/g.txt" || strings.HasPrefix(p, "sub/") || strings.HasPrefix(p, "tree/") {
 			continue
 		}
 		w.put(p, file(w.text()))
@@ -98,6 +99,18 @@ func (w *world) furnish(repository bool) {
 		w.put(filepath.Join(dir, ".git/hooks/pre-commit"), Node{Mode: 0o755, Data: "#!/bin/sh\nexit 0\n"})
 		w.git(dir, "add", "--", map[string]string{"": "src", "vendor/lib": "e.txt"}[dir], ".")
 		w.git(dir, "commit", "-q", "-m", "first")
+	}
+	// A submodule, whose repository lies in the one above it, and a worktree of that one.
+	w.put("../origin/s.txt", file(w.text()))
+	w.git("../origin", "init", "-q")
+	w.git("../origin", "add", ".")
+	w.git("../origin", "commit", "-q", "-m", "first")
+	w.git("", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", filepath.Join(w.dir, "origin"), "sub")
+	w.git("", "worktree", "add", "-q", "-b", "beside", "tree")
+	for _, p := range []string{"sub/.git", "sub/s.txt", "tree/.git", "tree/src/c.go"} {
+		if _, err := os.Stat(filepath.Join(w.ws, p)); err != nil {
+			w.fatalf("no submodule or worktree: %v", err)
+		}
 	}
 }
 
@@ -199,7 +212,8 @@ func (w *world) follow(j *job, now Tree, plan [][]call) {
 	now = now.Clone()
 	for _, turn := range plan {
 		// What calls wrote is recorded when the turn ends, or before a command that may
-		// change the same files: a "before" in between is still of before the turn.
+		// change the same files, or a call that does: a "before" in between is still of before
+		// the turn.
 		looked, written := map[string]bool{}, now.Clone()
 		flush := func() {
 			w.t.Helper()
@@ -217,6 +231,9 @@ func (w *world) follow(j *job, now Tree, plan [][]call) {
 				continue
 			}
 			paths := slices.DeleteFunc(slices.Clone(c.paths), func(p string) bool { return looked[p] })
+			if len(paths) < len(c.paths) {
+				flush() // what is changed again is recorded as it is left
+			}
 			for _, p := range paths {
 				looked[p] = true
 			}

@@ -81,7 +81,7 @@ func TestBarriersShareASync(t *testing.T) {
 				t.Fatal(err)
 			}
 			done++
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("a Barrier never returned")
 		}
 	}
@@ -115,7 +115,7 @@ func TestFailedSyncIsToldToAll(t *testing.T) {
 				t.Fatalf("%v", err)
 			}
 			got++
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("a Barrier never returned")
 		}
 	}
@@ -217,7 +217,7 @@ func TestAppendWaitsForMemoryOnly(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("memory became free, and nobody was told")
 		}
 		break

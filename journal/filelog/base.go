@@ -252,20 +252,25 @@ func (j *joined) own(c journal.Commit) journal.Commit {
 func (j *joined) shifted(list iter.Seq2[journal.Commit, error]) iter.Seq2[journal.Commit, error] {
 	return func(yield func(journal.Commit, error) bool) {
 		for c, err := range list {
-			var lost *journal.DamageError
-			switch {
-			case err == nil:
+			if err == nil {
 				c = j.own(c)
-			case errors.As(err, &lost) && lost.Seq != 0:
-				d := *lost
-				d.Seq += j.at.Seq
-				err = &d
 			}
-			if !yield(c, err) {
+			if !yield(c, j.lost(err)) {
 				return
 			}
 		}
 	}
+}
+
+// lost is an error of its own part, with the number of what was lost.
+func (j *joined) lost(err error) error {
+	var lost *journal.DamageError
+	if errors.As(err, &lost) && lost.Seq != 0 {
+		d := *lost
+		d.Seq += j.at.Seq
+		return &d
+	}
+	return err
 }
 
 // shared yields the commits of the base from one on, up to the last that counts.
@@ -306,6 +311,34 @@ func (j *joined) both(ctx context.Context, from uint64, own func(context.Context
 			return
 		}
 		j.shifted(own(ctx, j.from(from)))(yield)
+	}
+}
+
+// Lines implements journal.LineReader.
+func (j *joined) Lines(ctx context.Context, from uint64) iter.Seq2[journal.Line, error] {
+	return func(yield func(journal.Line, error) bool) {
+		base, ok := j.base.(journal.LineReader)
+		own, both := j.Reader.(journal.LineReader)
+		if !ok || !both {
+			yield(journal.Line{}, fmt.Errorf("read lines: %w", errors.ErrUnsupported))
+			return
+		}
+		if from <= j.at.Seq {
+			for l, err := range base.Lines(ctx, from) {
+				var lost *journal.DamageError
+				if err == nil && l.Seq > j.at.Seq || errors.As(err, &lost) && lost.Seq > j.at.Seq {
+					break
+				}
+				if !yield(l, err) {
+					return
+				}
+			}
+		}
+		for l, err := range own.Lines(ctx, j.from(from)) {
+			if l.Seq, err = l.Seq+j.at.Seq, j.lost(err); !yield(l, err) {
+				return
+			}
+		}
 	}
 }
 
@@ -431,6 +464,10 @@ func (o *joinedOwner) Read(ctx context.Context, from uint64) iter.Seq2[journal.C
 
 func (o *joinedOwner) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
 	return o.joined.Follow(ctx, from)
+}
+
+func (o *joinedOwner) Lines(ctx context.Context, from uint64) iter.Seq2[journal.Line, error] {
+	return o.joined.Lines(ctx, from)
 }
 
 func (o *joinedOwner) ReadBackward(ctx context.Context, before uint64) iter.Seq2[journal.Commit, error] {

@@ -11,7 +11,7 @@ import (
 
 // tailBytes is how much of the log's end an owner keeps in memory for followers
 // in its own process. Whoever is further behind reads the file.
-const tailBytes = 1 << 20
+const tailBytes = 256 << 10
 
 // entry is a commit and the bytes of the log that it takes.
 type entry struct {

@@ -79,7 +79,7 @@ func TestFollowWithoutNotifications(t *testing.T) {
 			if c.Seq != uint64(i+2) {
 				t.Fatalf("got %d, want %d", c.Seq, i+2)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("commit %d never came", i+2)
 		}
 	}
@@ -196,7 +196,7 @@ func TestSlowWatchesHoldNoOwnerUp(t *testing.T) {
 	}()
 	select {
 	case <-saved:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("an owner waits for somebody else's watch")
 	}
 	close(open)

@@ -1,6 +1,7 @@
 package filelog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,10 @@ type reader struct {
 	}
 }
 
-var _ journal.Reader = (*reader)(nil)
+var (
+	_ journal.Reader     = (*reader)(nil)
+	_ journal.LineReader = (*reader)(nil)
+)
 
 func openReader(fsys FS, dir string) (*reader, error) {
 	path := filepath.Join(dir, logName)
@@ -232,10 +236,20 @@ func cursorAt(sp spot, i int, from uint64) cursor {
 // emit walks to limit and yields commits and damage. It reports whether the
 // caller wants more.
 func (r *reader) emit(ctx context.Context, c *cursor, limit int64, head uint64, yield func(journal.Commit, error) bool) bool {
+	return r.give(ctx, c, limit, head, func(_ uint64, l rawLine, err error) bool {
+		if err != nil {
+			return yield(journal.Commit{}, err)
+		}
+		return yield(decode(l))
+	})
+}
+
+// give is emit with checked lines that are not taken apart.
+func (r *reader) give(ctx context.Context, c *cursor, limit int64, head uint64, yield func(uint64, rawLine, error) bool) bool {
 	goOn := true
 	lost := func(ds []journal.Damage) bool {
 		for _, d := range ds {
-			if d.Seq >= c.from && !yield(journal.Commit{}, &journal.DamageError{Damage: d}) {
+			if d.Seq >= c.from && !yield(d.Seq, rawLine{}, &journal.DamageError{Damage: d}) {
 				return false
 			}
 		}
@@ -245,14 +259,14 @@ func (r *reader) emit(ctx context.Context, c *cursor, limit int64, head uint64, 
 		if goOn = lost(it.lost); !goOn || !it.commit || it.seq < c.from {
 			return goOn
 		}
-		goOn = yield(decode(it.raw))
+		goOn = yield(it.seq, it.raw, nil)
 		return goOn
 	})
 	if !goOn {
 		return false
 	}
 	if err != nil {
-		yield(journal.Commit{}, err)
+		yield(0, rawLine{}, err)
 		return false
 	}
 	return lost(c.order.end(limit, head))
@@ -332,6 +346,20 @@ func (r *reader) Read(ctx context.Context, from uint64) iter.Seq2[journal.Commit
 			return
 		}
 		r.emit(ctx, &c, limit, head, yield)
+	}
+}
+
+// Lines implements journal.LineReader.
+func (r *reader) Lines(ctx context.Context, from uint64) iter.Seq2[journal.Line, error] {
+	return func(yield func(journal.Line, error) bool) {
+		c, limit, head, err := r.open(ctx, from)
+		if err != nil {
+			yield(journal.Line{}, err)
+			return
+		}
+		r.give(ctx, &c, limit, head, func(seq uint64, l rawLine, err error) bool {
+			return yield(journal.Line{Seq: seq, Text: bytes.TrimSuffix(l.text, []byte("\n"))}, err)
+		})
 	}
 }
 

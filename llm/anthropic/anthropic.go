@@ -23,6 +23,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
@@ -72,6 +73,7 @@ type Options struct {
 type Provider struct {
 	opts   Options
 	client sdk.Client
+	last   atomic.Pointer[setting] // of the newest request
 }
 
 var _ llm.Provider = (*Provider)(nil)

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"github.com/roost-dev/roost/esjson"
@@ -43,8 +44,7 @@ func (p *Provider) body(req llm.Request) (*wire.Body, error) {
 	if problem := wire.CheckMessages(req.Messages); problem != "" {
 		return nil, p.fail(llm.Invalid, 0, problem)
 	}
-	b := make([]byte, 0, headSize(req))
-	b = append(b, `{"model":`...)
+	b := append(make([]byte, 0, 256), `{"model":`...)
 	b = esjson.Quote(b, model)
 	maxTokens := maxTokens(req, model)
 	b = append(b, `,"max_tokens":`...)
@@ -52,15 +52,9 @@ func (p *Provider) body(req llm.Request) (*wire.Body, error) {
 	b = append(b, `,"stream":true`...)
 	b, budget := p.effort(b, model, maxTokens)
 	b = p.thinking(b, req, model, maxTokens, max(budget, p.opts.ThinkingBudget))
-	if req.System != "" {
-		b = append(b, `,"system":[{"type":"text","text":`...)
-		b = esjson.Quote(b, req.System)
-		b = append(b, `,`+mark+`}]`...)
-	}
-	b = tools(b, req.Tools)
-	b = append(b, `,"messages":[`...)
-	out := wire.NewBody(2*len(req.Messages) + 2)
+	out := wire.NewBody(2*len(req.Messages) + 2 + 4)
 	out.Add(b)
+	out.Add(p.setting(req))
 	marked := markedMessages(req.Messages)
 	for i, m := range req.Messages {
 		before := between[m.Role]
@@ -69,7 +63,9 @@ func (p *Provider) body(req llm.Request) (*wire.Body, error) {
 		}
 		out.Add(before)
 		if i == marked[0] || i == marked[1] {
-			out.Add(withMark(nil, m.Content))
+			for _, piece := range withMark(m.Content) {
+				out.Add(piece)
+			}
 		} else {
 			out.Add(m.Content)
 		}
@@ -89,11 +85,41 @@ var (
 	endOfBody = []byte(`}]}`)
 )
 
-// headSize is the room to reserve for what stands before the messages, so that it
-// is one allocation in all but strange cases (system prompts full of characters
-// that need escapes).
-func headSize(req llm.Request) int {
-	n := 1024 + len(req.System) + len(req.System)/8
+// setting is what stands between a request's parameters and its messages. It is the same in
+// every turn of a run but where the mode or the tools change, so it is made once.
+type setting struct {
+	system string
+	tools  []llm.ToolSpec
+	json   []byte
+}
+
+func (s *setting) of(req llm.Request) bool {
+	return s != nil && s.system == req.System && slices.EqualFunc(s.tools, req.Tools, func(a, b llm.ToolSpec) bool {
+		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
+	})
+}
+
+// setting gives the bytes, which must not be changed.
+func (p *Provider) setting(req llm.Request) []byte {
+	if s := p.last.Load(); s.of(req) {
+		return s.json
+	}
+	b := make([]byte, 0, settingSize(req))
+	if req.System != "" {
+		b = append(b, `,"system":[{"type":"text","text":`...)
+		b = esjson.Quote(b, req.System)
+		b = append(b, `,`+mark+`}]`...)
+	}
+	b = tools(b, req.Tools)
+	b = append(b, `,"messages":[`...)
+	p.last.Store(&setting{req.System, req.Tools, b})
+	return b
+}
+
+// settingSize is the room to reserve, so that it is one allocation in all but strange
+// cases (system prompts full of characters that need escapes).
+func settingSize(req llm.Request) int {
+	n := 256 + len(req.System) + len(req.System)/8
 	for _, t := range req.Tools {
 		n += len(t.Name) + len(t.Description) + len(t.Description)/8 + len(t.Schema) + 64
 	}

@@ -2,30 +2,32 @@ package anthropic
 
 import "bytes"
 
-// withMark appends content with a cache mark on its last block that can carry
-// one. A string becomes an array of one text block, because a string cannot.
-// Everything else keeps its bytes.
-func withMark(b, content []byte) []byte {
+// withMark gives content with a cache mark on its last block that can carry one, in pieces:
+// content is not copied. A string becomes an array of one text block, because a string
+// cannot. Everything else keeps its bytes.
+func withMark(content []byte) [][]byte {
 	trimmed := bytes.TrimSpace(content)
 	if len(trimmed) < 2 {
-		return append(b, content...)
+		return [][]byte{content}
 	}
 	if trimmed[0] == '"' {
 		if len(trimmed) == 2 { // an empty text cannot be marked
-			return append(b, content...)
+			return [][]byte{content}
 		}
-		b = append(b, `[{"type":"text","text":`...)
-		b = append(b, trimmed...)
-		return append(b, `,`+mark+`}]`...)
+		return [][]byte{beforeString, trimmed, behindString}
 	}
 	end := markPlace(trimmed)
 	if end < 0 {
-		return append(b, content...)
+		return [][]byte{content}
 	}
-	b = append(b, trimmed[:end]...)
-	b = append(b, `,`+mark...)
-	return append(b, trimmed[end:]...)
+	return [][]byte{trimmed[:end], markMember, trimmed[end:]}
 }
+
+var (
+	beforeString = []byte(`[{"type":"text","text":`)
+	behindString = []byte(`,` + mark + `}]`)
+	markMember   = []byte(`,` + mark)
+)
 
 // markPlace returns the index of the closing brace of the last block that can be
 // marked, or -1. Empty texts and thinking cannot be; a block that has a mark

@@ -51,6 +51,7 @@ func (p *Provider) attempt(ctx context.Context, body *wire.Body, yield func(llm.
 
 	var acc accumulator
 	events := wire.NewEvents(idle.Reader(res.Body))
+	defer events.Free()
 	for {
 		ev, err := events.Next()
 		if err != nil {

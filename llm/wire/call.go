@@ -75,6 +75,7 @@ func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err erro
 		return c.refused(res, idle)
 	}
 	events := NewEvents(idle.Reader(res.Body))
+	defer events.Free()
 	for {
 		ev, err := events.Next()
 		if errors.Is(err, io.EOF) && c.Ended != nil && c.Ended() {

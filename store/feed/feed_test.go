@@ -384,6 +384,7 @@ func FuzzLine(f *testing.F) {
 		f.Add(bytes.TrimSuffix(l.append(nil), []byte("\n")))
 	}
 	f.Add([]byte(`{"source":"a","task":"b","epoch":1,"from":1,"to":1,"crc":"00000000"}`))
+	f.Add([]byte(`{"source":"roo-1","task":"x.y","epoch":9,"from":4611686018427387904,"to":4611686018427387904,"end":true,"crc":"7C6ed0f1"}`)) // one bit of the checksum is another
 	f.Fuzz(func(t *testing.T, b []byte) {
 		l, _, ok := parse(b)
 		if ok && !bytes.Equal(l.append(nil), append(bytes.Clone(b), '\n')) {

@@ -22,10 +22,15 @@ const sealBytes = len(`,"crc":"00000000"}`)
 func seal(b []byte) []byte {
 	sum := crc32.Checksum(b, castagnoli)
 	b = append(b, `,"crc":"`...)
+	b = appendSum(b, sum)
+	return append(b, '"', '}', '\n')
+}
+
+func appendSum(b []byte, sum uint32) []byte {
 	for shift := 28; shift >= 0; shift -= 4 {
 		b = append(b, "0123456789abcdef"[sum>>shift&15])
 	}
-	return append(b, '"', '}', '\n')
+	return b
 }
 
 // unseal gives a line without its checksum, which it also gives; ok is false when it is
@@ -35,9 +40,9 @@ func unseal(b []byte) (body []byte, sum uint32, ok bool) {
 	if at < 0 || !bytes.HasPrefix(b[at:], []byte(`,"crc":"`)) || !bytes.HasSuffix(b, []byte(`"}`)) {
 		return nil, 0, false
 	}
-	want, err := strconv.ParseUint(string(b[at+8:at+16]), 16, 32)
 	sum = crc32.Checksum(b[:at], castagnoli)
-	return b[:at], sum, err == nil && uint64(sum) == want
+	var want [8]byte // not parsed: a capital letter there is damage, too
+	return b[:at], sum, bytes.Equal(appendSum(want[:0], sum), b[at+8:at+16])
 }
 
 // append adds the line to b.

@@ -17,3 +17,7 @@ func tryLock(f *os.File) (bool, error) {
 	}
 	return err == nil, err
 }
+
+func openFile(path string, flag int, perm uint32) (*os.File, error) {
+	return os.OpenFile(path, flag, os.FileMode(perm))
+}

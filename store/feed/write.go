@@ -72,7 +72,7 @@ func (w *Writer) Tell(l Line) error {
 // open opens the newest segment and takes its lock. The first one is made.
 func (w *Writer) open(until time.Time) (*os.File, error) {
 	if w.n > 0 {
-		f, err := os.OpenFile(segmentPath(w.dir, w.n), os.O_RDWR|os.O_APPEND, 0)
+		f, err := openFile(segmentPath(w.dir, w.n), os.O_RDWR|os.O_APPEND, 0)
 		if err == nil {
 			return locked(f, until)
 		}

@@ -146,7 +146,7 @@ func TestHugeFolder(t *testing.T) {
 	if lines[0] != "f0000" || lines[maxEntries-1] != "f0199" {
 		t.Errorf("begins %q, ends %q", lines[0], lines[maxEntries-1])
 	}
-	if d := time.Since(start); d > 5*time.Second {
+	if d := time.Since(start); d > time.Minute {
 		t.Errorf("took %v", d)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -59,7 +59,7 @@ func TestToolsOnAFileThatIsNeverTheSame(t *testing.T) {
 	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline) && fine < 400; {
 		for _, tl := range All() {
 			for _, call := range [][]byte{in, folder} {
-				ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 				p, err := tl.Plan(ctx, env, call)
 				if err == nil && !p.Ask().Outside {
 					var res tool.Result

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 )
 
 // excerpt is a part of a file, ready to be shown.
@@ -25,6 +26,9 @@ const defaultLines = 2000
 // the limit on lines is the model's to choose.
 const maxShown = 1 << 20
 
+// lineReaders are used again: their buffers are larger than most files.
+var lineReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 16<<10) }}
+
 // sliceLines reads lines offset (from 0) to offset+limit and counts the rest. It
 // keeps no more than it shows; a line's bytes past what is shown are dropped. When
 // the lines would be more than maxShown bytes it shows fewer.
@@ -33,7 +37,9 @@ func sliceLines(r io.Reader, offset, limit int) (excerpt, error) {
 	var kept []string
 	n := 0 // complete lines so far
 	var line []byte
-	br := bufio.NewReaderSize(r, 16<<10)
+	br, _ := lineReaders.Get().(*bufio.Reader)
+	br.Reset(r)
+	defer func() { br.Reset(nil); lineReaders.Put(br) }()
 	size := 0
 	wanted := func() bool { return n >= offset && n-offset < limit && size < maxShown }
 	for {

@@ -1,0 +1,77 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/task"
+)
+
+// What a command changed that was killed together with the program is found by comparing
+// with the look at the workspace before it, which outlives a kill.
+
+// outlived notes that a call's command ran on after the run that had begun it.
+func (a *Agent) outlived(call string) {
+	if a.keeping.outlived == nil {
+		a.keeping.outlived = map[string]bool{}
+	}
+	a.keeping.outlived[call] = true
+}
+
+// interrupted adds to a verdict what a command changed whose outcome is not known, and
+// apart from that what became different later: a person may have worked since. Where
+// there was no look before the command, or it is lost, what became of known files is all
+// that can be told.
+func (b *batch) interrupted(ctx context.Context, c *task.Call, v *verdict) (g guard) {
+	a := b.agent
+	if !a.keeps() {
+		return g
+	}
+	s, err := a.Checkpoints.Interrupted(ctx, c.ID)
+	if s == nil || err != nil {
+		if err != nil && !a.trouble(err) && ctx.Err() == nil {
+			a.notice(fmt.Sprintf("what %s changed before it was interrupted could not be looked at: %v", c.Name, err))
+		}
+		v.changes = b.looked(ctx)
+		return g
+	}
+	g.survey = s
+	v.changes, v.since = s.Since(b.changes(ctx, g), a.keeping.outlived[c.ID])
+	if n := len(v.changes); n > 0 {
+		names := someFiles(v.changes)
+		a.notice(fmt.Sprintf("%s changed by %s before it was interrupted: %s", countFiles(n), c.Name, names))
+		v.text += a.mask(fmt.Sprintf(" %s changed while it ran: %s.", countFiles(n), names))
+	}
+	if n := len(v.since); n > 0 {
+		a.notice(fmt.Sprintf("%s changed since %s was interrupted, by whom is not known, and a restore asks about them: %s", countFiles(n), c.Name, someFiles(v.since)))
+	}
+	return g
+}
+
+// someFiles names the first few files.
+func someFiles(files []task.CheckpointFile) string {
+	var names []string
+	for _, f := range files[:min(len(files), 5)] {
+		names = append(names, cut(f.Path, 80))
+	}
+	if len(files) > len(names) {
+		names = append(names, "...")
+	}
+	return strings.Join(names, ", ")
+}
+
+// sinceCommand adds the checkpoint of what changed after an interrupted command. It only
+// looks, so that these changes count as those of others: a restore keeps them unless it
+// is told otherwise, and what stood there before can be brought back.
+func (d *draft) sinceCommand(ctx context.Context, call string, files []task.CheckpointFile) {
+	if len(files) == 0 || !d.agent.keeps() {
+		return
+	}
+	ctx, cancel := late(ctx)
+	defer cancel()
+	if err := d.checkpoint(ctx, task.ReasonBefore, call, slices.Clone(files)); err != nil && !d.agent.trouble(err) {
+		d.agent.notice(fmt.Sprintf("a checkpoint of what changed since the command was interrupted could not be saved: %v", err))
+	}
+}

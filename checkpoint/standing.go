@@ -1,0 +1,333 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// The survey before a command is also a file beside the objects, one for each command
+// that runs: when the program is killed with it, what the command changed is found by
+// comparing with that. It goes when the command's outcome is recorded. The newest
+// survey is no good for that, as any task of the workspace replaces it.
+//
+// It is written and not synced: the commit that begins the call comes after it, and a
+// file that a power cut took is as if there were none. Then only files that the task
+// knew are looked at.
+const (
+	beforeName  = "before-"
+	beforeMagic = "roost survey before a command 1\n"
+)
+
+// Beating: the file's time is set again and again while the command runs, so that it
+// says until when somebody saw it running. What changed later than that, with some room for
+// a machine that was busy, was not for certain the command.
+const (
+	beat      = time.Second
+	beatGrace = 20 * time.Second
+)
+
+// SurveyFor is Survey, written down under the names of a task and its call; see
+// Interrupted. Those of the task's calls before go.
+func (k *Keeper) SurveyFor(ctx context.Context, task, call string) (*Survey, error) {
+	s, err := k.Survey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	name := beforeFile(k.dir, task, call)
+	for _, old := range befores(k.dir, beforeOf(object.RefName(task))) {
+		if old != name {
+			_ = os.Remove(old) // it costs its room
+		}
+	}
+	if err := k.writeBefore(name, call, s.base); err != nil {
+		return s, nil //nolint:nilerr // it is for a kill, which may not come; then known files are looked at
+	}
+	s.file = name
+	s.beat()
+	return s, nil
+}
+
+// Interrupted is the survey of before a call whose outcome is not known; nil when there
+// is none. It is ended as others are. See Survey.Since.
+func (k *Keeper) Interrupted(ctx context.Context, task, call string) (*Survey, error) {
+	name := beforeFile(k.dir, task, call)
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxCache {
+		return nil, nil //nolint:nilerr // as if there were none
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, nil //nolint:nilerr // as above
+	}
+	base, ok := decodeBefore(data, call)
+	if !ok {
+		return nil, nil
+	}
+	s := &Survey{k: k, base: base, file: name, until: info.ModTime().Add(beatGrace), release: sync.OnceFunc(k.store.Keep())}
+	err = k.withTurn(ctx, func() error {
+		k.load()
+		if k.last == nil {
+			k.last = &scan{list: slices.Clone(base.list)}
+		}
+		for i := range base.list {
+			if e := &base.list[i]; e.held == ours && !k.store.Has(e.id()) {
+				e.held = nowhere
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		s.release()
+		return nil, fmt.Errorf("look at the files of %s after a command that was interrupted: %w", k.w.Root(), err)
+	}
+	return s, nil
+}
+
+// Since divides the changes of a survey that Interrupted gave: those that came while the
+// command was seen running, and those that came later, or of which that is not known: a
+// person's as well, perhaps. ran says that the command itself ran on until now, without
+// anybody who watched it; then all of them are of the first sort.
+func (s *Survey) Since(changes []task.CheckpointFile, ran bool) (during, since []task.CheckpointFile) {
+	if s.until.IsZero() || ran {
+		return changes, nil
+	}
+	for _, f := range changes {
+		if s.changedBy(f.Path) {
+			during = append(during, f)
+		} else {
+			since = append(since, f)
+		}
+	}
+	return during, since
+}
+
+// changedBy reports whether a path got what stands there now before the command was last
+// seen. Of what is gone the folder it was in knows, until something else happens in it.
+func (s *Survey) changedBy(p string) bool {
+	g, err := s.k.open()
+	if err != nil {
+		return false
+	}
+	defer g.Close()
+	for at := p; ; at = path.Dir(at) {
+		info, err := g.Lstat(OnDisk(at))
+		if absent(err) && at != "." {
+			continue
+		}
+		if err != nil {
+			return false
+		}
+		st := statOf(info)
+		when := st.ctime
+		if when == 0 {
+			when = st.mtime
+		}
+		return when <= s.until.UnixNano()
+	}
+}
+
+// Done says that what came of the command is recorded: a kill from now on has nothing to
+// find out.
+func (s *Survey) Done() {
+	s.Close()
+	if s.file != "" {
+		_ = os.Remove(s.file) // the next one of the task takes it away
+	}
+}
+
+// beat keeps the file's time until the survey is ended.
+func (s *Survey) beat() {
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(beat)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case now := <-tick.C:
+				_ = os.Chtimes(s.file, now, now) // a kill then finds less to be the command's
+			}
+		}
+	}()
+	release := s.release
+	s.release = sync.OnceFunc(func() {
+		close(stop)
+		<-ended
+		release()
+	})
+}
+
+func (k *Keeper) writeBefore(name, call string, sc *scan) error {
+	if err := os.MkdirAll(k.dir, 0o700); err != nil {
+		return err
+	}
+	var id [6]byte
+	_, _ = rand.Read(id[:])
+	temp := filepath.Join(k.dir, cacheName+"-"+hex.EncodeToString(id[:])+".tmp") // swept as those are
+	err := os.WriteFile(temp, encodeBefore(call, sc), 0o600)
+	if err == nil {
+		err = os.Rename(temp, name)
+	}
+	if err != nil {
+		_ = os.Remove(temp)
+	}
+	return err
+}
+
+// beforeFile is the file of one call. Ids are not names of files.
+func beforeFile(dir, task, call string) string {
+	return filepath.Join(dir, beforeOf(object.RefName(task))+short(call))
+}
+
+func beforeOf(ref string) string { return beforeName + short(ref) + "-" }
+
+func short(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:10])
+}
+
+// befores are the files whose names begin with something.
+func befores(dir, want string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), want) {
+			out = append(out, filepath.Join(dir, e.Name()))
+		}
+	}
+	return out
+}
+
+// SweepCalls takes away what a store's folder has of the interrupted commands of tasks
+// that are not among the living, by ref. What is younger than some age stays: its task may
+// be in the making.
+func SweepCalls(dir string, living map[string]bool, young time.Duration) {
+	keep := map[string]bool{}
+	for ref := range living {
+		keep[beforeName+short(ref)] = true
+	}
+	for _, name := range befores(dir, beforeName) {
+		base := filepath.Base(name)
+		if keep[base[:strings.LastIndexByte(base, '-')]] {
+			continue
+		}
+		if info, err := os.Lstat(name); err == nil && time.Since(info.ModTime()) > young {
+			_ = os.Remove(name) // or the next time
+		}
+	}
+}
+
+// ForgetCalls takes away what a store's folder has of a task's interrupted commands, by
+// its ref.
+func ForgetCalls(dir, ref string) {
+	for _, name := range befores(dir, beforeOf(ref)) {
+		_ = os.Remove(name) // or a collection does
+	}
+}
+
+// relied are the contents in the store that surveys of running or interrupted commands
+// rely on.
+func (k *Keeper) relied() (ids []object.ID) {
+	for _, name := range befores(k.dir, beforeName) {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		base, ok := decodeBefore(data, "")
+		if !ok {
+			continue
+		}
+		for i := range base.list {
+			if e := &base.list[i]; e.held == ours {
+				ids = append(ids, e.id())
+			}
+		}
+	}
+	return ids
+}
+
+func encodeBefore(call string, sc *scan) []byte {
+	b := []byte(beforeMagic)
+	text := func(s string) {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	texts := func(list []string) {
+		b = binary.AppendUvarint(b, uint64(len(list)))
+		for _, s := range list {
+			text(s)
+		}
+	}
+	text(call)
+	text(sc.end)
+	texts(sc.closed)
+	texts(sc.known)
+	texts(sc.dirs)
+	keys := make([]string, 0, len(sc.rules))
+	for key := range sc.rules {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	texts(keys)
+	for _, key := range keys {
+		text(sc.rules[key].text)
+	}
+	b = append(b, encodeCache(sc.list)...)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// decodeBefore reads it back; ok is false for another call's, unless call is "".
+func decodeBefore(data []byte, call string) (*scan, bool) {
+	body, ok := bytes.CutPrefix(data, []byte(beforeMagic))
+	if !ok || len(body) < 4 {
+		return nil, false
+	}
+	all, body := data[:len(data)-4], body[:len(body)-4]
+	if crc32.Checksum(all, castagnoli) != binary.LittleEndian.Uint32(data[len(data)-4:]) {
+		return nil, false
+	}
+	d := &decoder{b: body}
+	text := func() string { return string(d.take(d.uvarint())) }
+	texts := func() (list []string) {
+		n := d.uvarint()
+		for i := uint64(0); i < n && !d.bad; i++ {
+			list = append(list, text())
+		}
+		return list
+	}
+	if whose := text(); call != "" && whose != call {
+		return nil, false
+	}
+	sc := &scan{end: text(), closed: texts(), known: texts(), dirs: texts(), rules: map[string]*compiled{}}
+	for _, key := range texts() {
+		rules := text()
+		sc.rules[key] = &compiled{text: rules, rules: workspace.ParseIgnore(rules, false)}
+	}
+	if d.bad || !slices.IsSorted(sc.known) || !slices.IsSorted(sc.dirs) {
+		return nil, false
+	}
+	sc.list, ok = decodeCache(d.b)
+	return sc, ok
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/client"
+)
+
+// nothing is the advice of a failure that knows none.
+const nothing = "roost help"
+
+// taskAdvice is what helps where a task lacks what was asked of it, by a problem's code.
+// The task's id follows the command, and a flag may follow the id.
+var taskAdvice = map[string][2]string{
+	"message_not_found":    {"roost show"},
+	"bad_reference":        {"roost show"},
+	"nothing_to_rewind":    {"roost show"},
+	"branch_not_found":     {"roost show", "--branches"},
+	"too_short":            {"roost show", "--context"},
+	"checkpoint_not_found": {"roost checkpoint list"},
+	"no_checkpoints":       {"roost show"},
+	"file_not_known":       {"roost files"},
+	"nothing_to_undo":      {"roost undo --list"},
+	"nothing_to_redo":      {"roost undo --list"},
+	"question_not_found":   {"roost questions"},
+}
+
+// nameFolder is the engine's advice where a workspace is missing.
+const nameFolder = "name the folder with -C DIR"
+
+// flagAdvice is what helps where a flag is missing, by the words of those who know no
+// command line.
+var flagAdvice = map[string]string{
+	nameFolder:                      "-C DIR",
+	"name a YAML file with --model": "--provider script --model FILE",
+}
+
+// advise makes a failure's advice a command that can be given, in the words of the
+// command that failed: what a server or the engine says knows no command line.
+func (f *Failure) advise(cmd *cobra.Command, args []string) {
+	if flags, ok := flagAdvice[f.Try]; ok {
+		if dir := cmd.Flags().Lookup("workspace"); f.Code == "validation_failed" && dir != nil { // a server does not repeat what it was told
+			f.What = "open the workspace " + dir.Value.String()
+		}
+		f.Try = retry(cmd, args, f.Task) + " " + flags
+		return
+	}
+	if f.Try != nothing {
+		return
+	}
+	if to, ok := taskAdvice[f.Code]; ok {
+		f.Try = to[0]
+		if f.Task != "" {
+			f.Try += " " + shellWord(f.Task)
+		}
+		if to[1] != "" {
+			f.Try += " " + to[1]
+		}
+		return
+	}
+	if cmd.HasParent() {
+		f.Try = cmd.CommandPath() + " --help"
+		if f.Code == "validation_failed" {
+			f.What = cmd.CommandPath()
+		}
+	}
+}
+
+// retry is the beginning of a command line that does the same again, with other flags:
+// that of resume where the command takes no folder.
+func retry(cmd *cobra.Command, args []string, task string) string {
+	path := cmd.CommandPath()
+	if cmd.Flags().ShorthandLookup("C") == nil {
+		path = "roost resume"
+	}
+	fields := strings.Fields(cmd.Use)
+	if task == "" && len(args) > 0 && len(fields) > 1 && strings.Trim(fields[1], "[].") == "ID" {
+		task = args[0]
+	}
+	if task != "" && path != "roost run" && path != "roost continue" {
+		path += " " + shellWord(task)
+	}
+	if cmd.Name() == "show" {
+		path += " --context"
+	}
+	return path
+}
+
+// ofSettings are the members of a request's body whose fault is one of configuration.
+var ofSettings = []string{"/workspace", "/provider", "/model", "/base_url"}
+
+// against is what a server says against member of a request, without the pointer that
+// only programs read.
+func against(p *client.Problem) (why string, settings bool) {
+	why = p.Detail
+	for _, e := range p.Errors {
+		why = strings.TrimPrefix(why, e.Parameter+": ")
+		if p.Detail != e.Parameter+": "+e.Detail {
+			why += "; " + e.Detail
+		}
+		settings = settings || slices.Contains(ofSettings, e.Parameter)
+	}
+	return strings.TrimPrefix(why, "; "), settings
+}

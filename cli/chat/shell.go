@@ -1,0 +1,312 @@
+package chat
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/mention"
+	"github.com/roost-dev/roost/workspace/terminal"
+)
+
+// Bounds of a command's output: what is shown of it as it comes, and of that behind;
+// and what a message carries.
+const (
+	shownLines   = 400
+	lastLines    = 20
+	lineLength   = 4 << 10 // bytes; a longer one is shown in pieces
+	keptOutput   = 1 << 20 // bytes of each end
+	carriedLines = 400     // where that many characters are not reached
+	carriedChars = 16 << 10
+)
+
+// Ran is how a command line ended.
+type Ran struct {
+	Exit      int
+	Cancelled bool
+	Ended     int // processes it left behind, which were ended
+	Took      time.Duration
+}
+
+// isShell reports whether a text is a command line for a shell: one line behind a "!".
+// What is pasted in many lines is not, so that nobody runs by mistake what they copied.
+// A blank before the "!" makes it words.
+func isShell(text string) bool { return strings.HasPrefix(text, "!") && !strings.Contains(text, "\n") }
+
+// shell runs a command line of the person's own in the workspace. Its output is shown,
+// and goes along with the next words; behind "!!" it is only shown. Without a command it
+// says what goes along, or lets go of it.
+func (s *Session) shell(ctx context.Context, text string) error {
+	line, apart := strings.CutPrefix(text[1:], "!")
+	if line = strings.TrimSpace(line); line == "" {
+		s.outputs(apart)
+		return nil
+	}
+	dir := s.workspace(ctx)
+	if dir == "" {
+		return errors.New("the task has no workspace to run it in")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.running(cancel)
+	out := &output{show: func(text string) { s.out.block(text) }}
+	ran, err := s.desk.Shell(ctx, dir, line, out)
+	out.end()
+	s.running(nil)
+	if err != nil {
+		return err
+	}
+	how := ending(ran)
+	if apart || s.ctx.Err() != nil {
+		s.tell("· %s", strings.Join(how, ", "))
+		return nil
+	}
+	s.mu.Lock()
+	s.carried = append(s.carried, carriedOutput{line, s.carry(dir, line, out.text(), ran)})
+	s.mu.Unlock()
+	s.tell("· %s", strings.Join(append(how, "goes along with your next words (!! leaves it out)"), ", "))
+	return nil
+}
+
+// running notes what ends the command that runs; nil when none does.
+func (s *Session) running(end context.CancelFunc) {
+	s.change(func(st *state) { st.Command, s.command = end != nil, end })
+}
+
+// ending says in words how a command line ended.
+func ending(r Ran) []string {
+	var how []string
+	switch {
+	case r.Cancelled:
+		how = append(how, "stopped")
+	case r.Exit != 0:
+		how = append(how, fmt.Sprintf("exit code %d", r.Exit))
+	default:
+		how = append(how, "done")
+	}
+	if r.Ended > 0 {
+		how = append(how, fmt.Sprintf("%d of its processes were left behind and ended", r.Ended))
+	}
+	if r.Took >= time.Second {
+		how = append(how, display.Duration(r.Took))
+	}
+	return how
+}
+
+// carriedOutput is a command line, and what a message says about it.
+type carriedOutput struct{ line, text string }
+
+// carry is what the model is told of a command line and its output. Secrets are hidden
+// as in the output of a tool. What reads as a mention or a slash command there is none:
+// the person has not typed it.
+func (s *Session) carry(dir, line, output string, r Ran) string {
+	output = terminal.Erase(terminal.Overwrite(terminal.Plain(strings.ToValidUTF8(output, "\uFFFD"))))
+	output = terminal.Truncate(strings.TrimRight(output, " \t\r\n"), carriedLines, carriedChars)
+	head := "$ " + line
+	text := s.desk.Mask(output)
+	if text != "" {
+		text += "\n"
+	}
+	end := fmt.Sprintf("exit code %d", r.Exit)
+	if r.Cancelled {
+		end = "stopped by the person"
+	}
+	fence := "```"
+	for strings.Contains(text, fence) || strings.Contains(head, fence) {
+		fence += "`"
+	}
+	return "What I ran in " + dir + ", and its output:\n" + fence + "\n" + literally(head) + "\n" + literally(text) + "(" + end + ")\n" + fence
+}
+
+// literally puts a "\" before what would be a mention or a slash command. A mention may
+// hide another one behind a blank that is escaped, so it looks until there is none.
+func literally(text string) string {
+	for {
+		marks := map[int]bool{}
+		for _, m := range mention.Scan(text) {
+			marks[m.At] = true
+		}
+		for _, c := range mention.Commands(text) {
+			marks[c.At] = true
+		}
+		if len(marks) == 0 {
+			return text
+		}
+		var out strings.Builder
+		for i := range len(text) {
+			if marks[i] {
+				out.WriteByte('\\')
+			}
+			out.WriteByte(text[i])
+		}
+		text = out.String()
+	}
+}
+
+// outputs says what goes along with the next words, or lets go of it.
+func (s *Session) outputs(drop bool) {
+	s.mu.Lock()
+	list := s.carried
+	if drop {
+		s.carried = nil
+	}
+	s.mu.Unlock()
+	if len(list) == 0 {
+		s.tell("no output goes along with the next words; !COMMAND runs one in the workspace")
+	}
+	for _, c := range list {
+		if drop {
+			s.tell("left out: $ %s", c.line)
+		} else {
+			s.tell("goes along: $ %s", c.line)
+		}
+	}
+}
+
+// laden is what is sent of words: they, and the outputs that go along with them. Those
+// that came since wait for the next ones.
+func (s *Session) laden(text string) (whole string, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	whole = text
+	for _, c := range s.carried {
+		whole += "\n\n" + c.text
+	}
+	if n = len(s.carried); n > 0 {
+		s.brief[whole] = text
+	}
+	return whole, n
+}
+
+// unladen notes that so many outputs were sent.
+func (s *Session) unladen(n int) {
+	s.mu.Lock()
+	s.carried = s.carried[min(n, len(s.carried)):]
+	s.mu.Unlock()
+}
+
+// short is what is shown of words that were sent: those that the person typed. The output
+// stands there already.
+func (s *Session) short(whole string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if text, ok := s.brief[whole]; ok {
+		return text
+	}
+	return whole
+}
+
+// output takes what a command prints: a line at a time is shown, and both ends are kept.
+type output struct {
+	show func(string)
+
+	mu    sync.Mutex
+	line  []byte // not finished
+	lines int    // that were shown, or were too many for it
+	last  []string
+	head  []byte
+	tail  []byte
+	cut   bool
+}
+
+// Write takes what was printed.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.keep(p)
+	var ready []string
+	for rest := p; len(rest) > 0; {
+		i := bytes.IndexByte(rest, '\n')
+		if i < 0 {
+			o.line = append(o.line, rest...)
+			rest = nil
+		} else {
+			o.line = append(o.line, rest[:i]...)
+			rest = rest[i+1:]
+		}
+		if i >= 0 || len(o.line) > lineLength {
+			if text, ok := o.next(); ok {
+				ready = append(ready, text)
+			}
+		}
+	}
+	if len(ready) > 0 {
+		o.show(strings.Join(ready, "\n"))
+	}
+	return len(p), nil
+}
+
+// next is the line that is finished, when it is to be shown now.
+func (o *output) next() (string, bool) {
+	text := Safe(strings.TrimRight(terminal.Erase(terminal.Overwrite(terminal.Plain(string(o.line)))), " \r"))
+	o.line = o.line[:0]
+	o.lines++
+	if o.lines <= shownLines {
+		if text == "" {
+			text = " " // an empty block is none
+		}
+		return text, true
+	}
+	if o.last = append(o.last, text); len(o.last) > lastLines {
+		o.last = o.last[1:]
+	}
+	return "", false
+}
+
+func (o *output) keep(p []byte) {
+	if room := keptOutput - len(o.head); room > 0 {
+		n := min(room, len(p))
+		o.head, p = append(o.head, p[:n]...), p[n:]
+	}
+	o.tail = append(o.tail, p...)
+	if over := len(o.tail) - keptOutput; over > keptOutput { // not for each piece
+		o.tail = append(o.tail[:0], o.tail[over:]...)
+		o.cut = true
+	}
+}
+
+// end shows the rest: the line that was not finished, and the last ones.
+func (o *output) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.line) > 0 {
+		if text, ok := o.next(); ok {
+			o.show(text)
+		}
+	}
+	if left := o.lines - shownLines - len(o.last); left > 0 {
+		o.show(fmt.Sprintf("… %d lines are not shown …", left))
+	}
+	if len(o.last) > 0 {
+		o.show(strings.Join(o.last, "\n"))
+	}
+}
+
+// text is what was printed; of much, both ends.
+func (o *output) text() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.cut {
+		return string(o.head) + string(o.tail)
+	}
+	return string(o.head) + "\n[... much output is left out ...]\n" + string(o.tail)
+}
+
+// along is what stands above the editor about outputs that go along.
+func (s *Session) along() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch n := len(s.carried); n {
+	case 0:
+		return ""
+	case 1:
+		return "· one output goes along with your next words"
+	default:
+		return fmt.Sprintf("· %d outputs go along with your next words", n)
+	}
+}

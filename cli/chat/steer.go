@@ -1,0 +1,151 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/roost-dev/roost/report"
+)
+
+// steer gives words to the run that works: the model gets them with its next request,
+// also when a question is open, which they do not answer.
+func (s *Session) steer(ctx context.Context, id, rest string) error {
+	if rest == "" {
+		return usage("/steer WORDS")
+	}
+	if st := s.state(); !st.Working {
+		if st.Asking || st.Waiting {
+			return errors.New("no run works on the task: it waits for an answer (/answer WORDS, /reject WHY)")
+		}
+		return s.prompt(ctx, rest)
+	}
+	words, outputs := s.laden(rest)
+	if err := s.queue(ctx, id, words); err != nil {
+		return err
+	}
+	s.unladen(outputs)
+	return nil
+}
+
+// interject breaks off what the run is at, saved, and goes on with words at once.
+func (s *Session) interject(ctx context.Context, id, rest string) error {
+	if rest == "" {
+		return usage("/now WORDS")
+	}
+	st := s.state()
+	switch {
+	case st.Asking || st.Waiting:
+		return errors.New("a question is open: /reject WHY or /answer WORDS")
+	case !st.Working:
+		return s.prompt(ctx, rest)
+	}
+	words, outputs := s.laden(rest)
+	sent, err := s.desk.Send(ctx, id, report.Message{Text: words, Delivery: "interrupt"})
+	if err != nil {
+		return err
+	}
+	s.unladen(outputs)
+	s.started(sent.Run)
+	return nil
+}
+
+// reject says no to what a run asks for, and why: the model is told.
+func (s *Session) reject(ctx context.Context, id, rest string) error {
+	q, err := s.asked(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !approves(q) {
+		return errors.New("the open question wants words, not a yes: /answer WORDS")
+	}
+	no := false
+	return s.decide(ctx, q, report.Answer{Approve: &no, Text: rest, Seen: q.Event})
+}
+
+// asked is the open question of the task: the one that is asked, or the newest.
+func (s *Session) asked(ctx context.Context, id string) (report.Question, error) {
+	list, err := s.desk.Questions(ctx, id)
+	if err != nil {
+		return report.Question{}, err
+	}
+	if len(list) == 0 {
+		return report.Question{}, errors.New("no question is open")
+	}
+	s.mu.Lock()
+	now := s.asks
+	s.mu.Unlock()
+	for _, q := range list {
+		if q.ID == now {
+			return q, nil
+		}
+	}
+	return list[len(list)-1], nil
+}
+
+// approves reports whether a question is answered by yes or no.
+func approves(q report.Question) bool {
+	return slices.Contains([]string{"approval", "limit", "damage"}, q.Kind)
+}
+
+// decide gives an answer that was not typed at the question itself.
+func (s *Session) decide(ctx context.Context, q report.Question, a report.Answer) error {
+	s.mu.Lock()
+	s.own = q.ID
+	s.mu.Unlock()
+	done, err := s.desk.Answer(ctx, q.ID, a)
+	if err != nil {
+		s.mu.Lock()
+		s.own = ""
+		s.mu.Unlock()
+		return fmt.Errorf("answer: %w", err)
+	}
+	s.started(done.Run)
+	return nil
+}
+
+// cycle is Shift+Tab: the next policy of approvals, for the next run. It goes to "all"
+// only where the person named that before: nobody allows everything by a key too much.
+func (s *Session) cycle() (told string) {
+	st := s.state()
+	list := policies
+	if !st.Loose {
+		list = policies[:len(policies)-1]
+	}
+	return s.allow(list[(slices.Index(list, st.Policy)+1)%len(list)])
+}
+
+// about says what the policies leave unasked.
+var about = map[string]string{
+	"ask":   "reading in the workspace",
+	"read":  "reading everywhere",
+	"edits": "reading everywhere and writing in the workspace",
+	"all":   "every tool and command",
+}
+
+// allow sets the policy of the next run, and says so.
+func (s *Session) allow(policy string) (told string) {
+	told = "unasked: " + policy + ", " + about[policy]
+	s.change(func(st *state) {
+		if st.Task == "" {
+			s.o.New.Approve = policy
+		} else {
+			s.again.Approve = policy
+		}
+		st.Policy = policy
+		st.Loose = st.Loose || policy == "all"
+		if st.Working {
+			told += "; from the next run on"
+		}
+	})
+	return told
+}
+
+// unasked is what stands above the editor about the policy; "" when it is the usual one.
+func (st state) unasked() string {
+	if st.Policy == "" || st.Policy == policies[0] {
+		return ""
+	}
+	return "· unasked: " + st.Policy + " (Shift+Tab changes it)"
+}

@@ -1,0 +1,97 @@
+package engine_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+)
+
+// deface turns a byte of a log, and leaves its length and time: nothing but reading that
+// commit shows it.
+func deface(t *testing.T, ref store.Ref, where string) {
+	t.Helper()
+	path := filepath.Join(ref.Log, "journal.jsonl")
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	at := bytes.Index(data, []byte(where))
+	if err != nil || at < 0 {
+		t.Fatalf("%v, no %q", err, where)
+	}
+	data[at+len(where)-1] ^= 1
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What older runs came to, and who answered what, a new process takes from the snapshot; it
+// reads the log for that only when there is none, and says the same.
+func TestWhatRunsCameToIsTakenFromTheSnapshot(t *testing.T) {
+	b := newDesk(t, engine.Options{})
+	first := b.ask(asksWhich)
+	first.Text = strings.Repeat("long words ", 1000) // a log's beginning is always compared
+	one := b.submit(first)
+	b.comes(one.ID, "waiting")
+	q := b.asked(one.Ref.ID)
+	b.reply(q.ID, engine.Reply{ID: "m1", Text: "this"})
+	b.comes(one.ID, "completed")
+	two := b.submit(engine.Request{Task: one.Ref.ID, Text: "again", Interactive: true})
+	b.comes(two.ID, "completed")
+
+	look := func() (runs []engine.RunInfo, again engine.Sent) {
+		t.Helper()
+		b.again(engine.Options{})
+		runs, err := b.engine.RunsOf(t.Context(), one.Ref.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err = b.engine.Send(t.Context(), one.Ref.ID, engine.Message{ID: "m1", Text: "this"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return runs, again
+	}
+	b.again(engine.Options{}) // ends the one that worked, which saves the snapshot
+	runs, said := look()
+	if len(runs) != 2 || runs[1].ID != one.ID || runs[1].State != "completed" || runs[1].Turns == 0 || said.How != "answered" || said.Run != one.ID {
+		t.Fatalf("%+v\n%+v", runs, said)
+	}
+	idx := filepath.Join(one.Ref.Log, "journal.idx")
+	snapshot, err := os.ReadFile(idx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"no": nil, "half a": snapshot[:len(snapshot)/2], "a damaged": append(bytes.Clone(snapshot[:len(snapshot)-9]), bytes.Repeat([]byte{0}, 9)...)} {
+		if err := os.Remove(idx); err != nil {
+			t.Fatal(err)
+		}
+		if data != nil {
+			if err := os.WriteFile(idx, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		whole, again := look()
+		if d := cmp.Diff(runs, whole) + cmp.Diff(said, again); d != "" {
+			t.Errorf("with %s snapshot: %s", name, d)
+		}
+		if err := os.WriteFile(idx, snapshot, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deface(t, one.Ref, `{"type":"run.started","run":"`+two.ID)
+	if kept, _ := look(); cmp.Diff(runs, kept) != "" {
+		t.Errorf("the log was read: %+v", kept)
+	}
+}

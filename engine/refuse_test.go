@@ -1,0 +1,94 @@
+package engine_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/roost-dev/roost/engine"
+)
+
+// parked is a task that waits for an answer and was let go.
+func (b *bench) parked() (engine.Ticket, engine.Asked) {
+	b.t.Helper()
+	r := b.ask(asksWhich)
+	r.Hold = time.Millisecond
+	ticket := b.submit(r)
+	b.comes(ticket.ID, "waiting")
+	q := b.asked(ticket.Ref.ID)
+	settledStatus(b, ticket.Ref.ID)
+	return ticket, q
+}
+
+// While an engine refuses runs an answer goes on with the run that asked, also where that
+// let its task go; new runs are refused.
+func TestAnswersAreTakenWhileRunsAreRefused(t *testing.T) {
+	b := newDesk(t, engine.Options{})
+	ticket, q := b.parked()
+	b.engine.Refuse()
+	if _, err := b.engine.Submit(t.Context(), b.ask(completesAtOnce)); !errors.Is(err, engine.ErrDraining) {
+		t.Errorf("a new run: %v", err)
+	}
+	if got := b.reply(q.ID, engine.Reply{Choice: 1}); got.Run.ID != ticket.ID {
+		t.Errorf("%+v", got.Run)
+	}
+	b.comes(ticket.ID, "completed")
+}
+
+// Behind a drain a question stays as it is, for the next process, or until runs are admitted.
+func TestAnswersOfRunsThatWereLetGoAreLeftToTheNextProcess(t *testing.T) {
+	b := newDesk(t, engine.Options{})
+	ticket, q := b.parked()
+	if err := b.engine.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.engine.Reply(t.Context(), q.ID, engine.Reply{Choice: 1}); !errors.Is(err, engine.ErrDraining) {
+		t.Errorf("%v", err)
+	}
+	if again := b.asked(ticket.Ref.ID); again.ID != q.ID {
+		t.Errorf("%+v", again)
+	}
+	b.engine.Admit()
+	b.reply(q.ID, engine.Reply{Choice: 1})
+	b.comes(ticket.ID, "completed")
+}
+
+// A question is listed as long as its task says that it is open, however its run ended, and
+// an answer goes on with the task.
+func TestOpenQuestionsAreListedHoweverTheRunEnded(t *testing.T) {
+	b := newDesk(t, engine.Options{})
+	waits := b.submit(b.ask(asksWhich))
+	b.comes(waits.ID, "waiting")
+	q := b.asked(waits.Ref.ID)
+	if _, err := b.engine.CancelTask(t.Context(), waits.Ref.ID); err != nil {
+		t.Fatal(err)
+	}
+	parked, p := b.parked()
+	if _, err := b.engine.CancelTask(t.Context(), parked.Ref.ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		ticket engine.Ticket
+		asked  string
+	}{{waits, q.ID}, {parked, p.ID}} {
+		row := b.summary(c.ticket.Ref.ID)
+		listed := 0
+		all, err := b.engine.Questions(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range all {
+			if one.ID == c.asked {
+				listed++
+			}
+		}
+		if row.Status != "cancelled" || row.OpenQuestions != listed {
+			t.Errorf("the task is %s and says %d, listed are %d", row.Status, row.OpenQuestions, listed)
+		}
+		if listed == 0 {
+			continue
+		}
+		got := b.reply(c.asked, engine.Reply{Choice: 1, Request: engine.Request{Interactive: true}})
+		b.comes(got.Run.ID, "completed")
+	}
+}

@@ -1,0 +1,53 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+)
+
+// A rewind to a checkpoint goes back to when it was taken: what a call was to do goes with
+// the checkpoint before it, and stays with the one behind it. Files, where they go too,
+// are then as the checkpoint says.
+func TestRewindToACheckpoint(t *testing.T) {
+	ctx := context.Background()
+	b, id, before, after := changed(t)
+	list, err := b.engine.Checkpoints(ctx, id)
+	if err != nil || len(list.Checkpoints) != 3 {
+		t.Fatalf("%+v, %v", list.Checkpoints, err)
+	}
+	for _, c := range list.Checkpoints {
+		want := c.Row + 1 // the first row that goes
+		if c.Reason == "before" {
+			want = c.Row
+		}
+		taken, restored, _, err := b.engine.RewindFiles(ctx, id, store.RewindOptions{To: c.Name(), DryRun: true}, engine.RestoreOptions{DryRun: true})
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", c.Name(), err)
+		case taken.To == nil || taken.To.Number != want:
+			t.Errorf("%s (%s, row %d) goes back to %+v, want #%d", c.Name(), c.Reason, c.Row, taken.To, want)
+		case c.Reason == "before" && len(restored.Files) != len(before):
+			t.Errorf("%s puts %+v back", c.Name(), restored.Files)
+		case c.Reason != "before" && restored.To.Number != c.Number:
+			t.Errorf("%s puts the files of c%d back", c.Name(), restored.To.Number)
+		}
+	}
+	b.is("after dry runs", after)
+
+	_, _, finish, err := b.engine.RewindFiles(ctx, id, store.RewindOptions{To: "c1"}, engine.RestoreOptions{})
+	if err != nil || finish(ctx) != nil {
+		t.Fatal(err)
+	}
+	b.is("after the rewind to c1", before)
+	for given, want := range map[string]string{"c1": "nothing came behind c1", "c99": "the task has the checkpoints c1 to"} {
+		_, _, _, err := b.engine.RewindFiles(ctx, id, store.RewindOptions{To: given, DryRun: true}, engine.RestoreOptions{DryRun: true})
+		var wrong *store.RefError
+		if !errors.As(err, &wrong) || wrong.Malformed || len(wrong.Why) < len(want) || wrong.Why[:len(want)] != want {
+			t.Errorf("%s: %v", given, err)
+		}
+	}
+}

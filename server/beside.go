@@ -1,0 +1,99 @@
+package server
+
+import (
+	"sync"
+	"time"
+)
+
+// A task has one owner at a time. Two changes of one task that come at once take turns, and
+// so do a change and a run that has ended and still writes Roo's files: who was told of the
+// end may change the task. Nobody looks again and again: the end of a change, and that of a
+// run, are waited for.
+
+// besideWait is how long a change waits for other changes of its task: some ask a model.
+const besideWait = 3 * time.Second
+
+// beside knows which changes of which tasks are being made by this process.
+type beside struct {
+	mu  sync.Mutex
+	all map[string]*changing
+}
+
+type changing struct {
+	users int
+	ended chan struct{} // closed when one of them ends, and then another one
+}
+
+// enter counts a change of a task; leave must be called.
+func (b *beside) enter(task string) (leave func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	one := b.all[task]
+	if one == nil {
+		one = &changing{ended: make(chan struct{})}
+		b.all[task] = one
+	}
+	one.users++
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		close(one.ended)
+		one.ended = make(chan struct{})
+		if one.users--; one.users == 0 {
+			delete(b.all, task)
+		}
+	}
+}
+
+// others is closed when another change of a task that is being made ends; nil when there is
+// none. The caller's own is one.
+func (b *beside) others(task string) <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if one := b.all[task]; one != nil && one.users > 1 {
+		return one.ended
+	}
+	return nil
+}
+
+// inTurn does what a route does, again when the task was only held by what was about to
+// let it go.
+func (s *Server) inTurn(a *asked) (*reply, error) {
+	if a.about.ID == "" {
+		return a.route.act(s, a)
+	}
+	task := a.about.Source + ":" + a.about.ID
+	defer s.beside.enter(task)()
+	late := time.NewTimer(besideWait)
+	defer late.Stop()
+	for looked := false; ; {
+		other := s.beside.others(task) // before the try: one that ends meanwhile is not missed
+		out, err := a.route.act(s, a)
+		if err == nil || !busyHere(err) {
+			return out, err
+		}
+		free, failed := s.opt.Engine.Leaving(a.Context(), task)
+		switch {
+		case failed != nil:
+			return nil, err
+		case free && !looked:
+			looked = true
+			continue
+		case other == nil:
+			return nil, err
+		}
+		select {
+		case <-other:
+		case <-late.C:
+			return nil, err
+		case <-a.Context().Done():
+			return nil, a.Context().Err()
+		}
+	}
+}
+
+// busyHere reports whether an error says that this process holds the task.
+func busyHere(err error) bool {
+	p := busyProblem(err)
+	return p != nil && p.Code == "task_busy" || isProblem(err, "task_busy")
+}

@@ -1,0 +1,120 @@
+//go:build unix
+
+package server
+
+import (
+	"bufio"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/roost-dev/roost/report"
+)
+
+// restart asks the older call to go on with a task.
+func (g *ground) restart(task, words string, headers ...string) *stream {
+	g.Helper()
+	body := string(must[[]byte](g)(json.Marshal(report.OlderRun{Text: words, Task: task, Restart: true})))
+	resp := g.send("POST", "/chat/stream", body, headers...)
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != streamMedia {
+		g.Fatal(resp.Status, problemIn(g, resp))
+	}
+	return &stream{g, resp, bufio.NewReader(resp.Body)}
+}
+
+// lines reads the older call's stream to its end.
+func (s *stream) lines() (out []report.OlderEvent) {
+	s.t.Helper()
+	for {
+		f, ok := s.next()
+		if !ok {
+			return out
+		}
+		var e report.OlderEvent
+		if err := json.Unmarshal([]byte(f.Data), &e); err != nil {
+			s.t.Fatal(err)
+		}
+		out = append(out, e)
+	}
+}
+
+// The older call goes on with a task that another process works on: its words go there, and
+// the stream is that of the run there.
+func TestOlderCallReachesAnotherProcess(t *testing.T) {
+	t.Parallel()
+	g := newWork(t)
+	x := g.terminal()
+	run := x.runs(askWhich)
+	q := g.question(run.TaskID)
+	lines := g.restart(run.TaskID, "green", keyHeader+": green").lines()
+	if kinds := strings.Join(typesOf(lines), " "); !strings.HasPrefix(kinds, "start ") || !strings.HasSuffix(kinds, "completion stream_end") {
+		t.Errorf("%s", kinds)
+	}
+	if first := lines[0]; first.Task != run.TaskID || first.Job != run.ID {
+		t.Errorf("%+v", first)
+	}
+	x.ended(run, "completed")
+	id := g.id
+	g.id = run.TaskID
+	var said []string
+	for _, f := range g.events() {
+		if f.Type == "question.closed" {
+			said = append(said, f.Data)
+		}
+	}
+	g.id = id
+	if len(said) != 1 || !strings.Contains(said[0], `"green"`) {
+		t.Errorf("question %s: %v", q.ID, said)
+	}
+	// Again under its key it is told again, and nothing is said twice.
+	if again := g.restart(run.TaskID, "green", keyHeader+": green").lines(); len(again) == 0 || again[0].Job != run.ID {
+		t.Errorf("%+v", again)
+	}
+}
+
+// What this server's settings forbid is not passed on, and who cannot be reached is named.
+func TestOlderCallIsNotPassedOnAgainstTheSettings(t *testing.T) {
+	t.Parallel()
+	g := newWork(t, func(o *Options) { o.Restart.Off = true })
+	x := g.terminal()
+	run := x.runs(askWhich)
+	g.question(run.TaskID)
+	body := `{"task":"go on","taskId":"` + run.TaskID + `","restartTask":true}`
+	var p report.OlderFailure
+	if g.did(403, &p, "POST", "/chat/stream", body); p.Code != "restart_disabled" {
+		t.Errorf("%+v", p)
+	}
+	g.srv.opt.Restart.Off = false
+	if err := x.socket.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if g.did(409, &p, "POST", "/chat/stream", body); p.Code != "task_locked" && p.Code != "task_busy" || p.Task == nil || *p.Task != run.TaskID {
+		t.Errorf("%+v", p)
+	}
+	run.Cancel()
+	x.ended(run, "cancelled")
+}
+
+// Words for a run that works here wait for it, and the stream follows it.
+func TestOlderCallJoinsARunThatWorks(t *testing.T) {
+	t.Parallel()
+	g := newWork(t)
+	run := g.started(hangs)
+	g.state(run.ID, "running")
+	g.id = run.Task
+	s := g.follow(g.path("/events?after=0"))
+	told := g.restart(run.Task, "and water them")
+	for {
+		if f := s.take(1)[0]; f.Type == "input.queued" {
+			if !strings.Contains(f.Data, "and water them") {
+				t.Error(f.Data)
+			}
+			break
+		}
+	}
+	g.did(200, nil, "POST", g.path("/cancel"), "")
+	lines := told.lines()
+	if len(lines) < 2 || lines[0].Job != run.ID || lines[len(lines)-1].Type != "stream_end" {
+		t.Errorf("%+v", lines)
+	}
+}

@@ -1,0 +1,165 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+)
+
+// Order is one thing that is to be put back; see Place.
+type Order struct {
+	Path     string // relative to the root, as the disk has it
+	From, To Thing
+	Data     func() ([]byte, error)
+}
+
+// How many orders are under way at once: so many files are open, and so many are made
+// durable by a few writes of the file system's own log. One after the other each of them
+// would wait for the disk alone. To have the system sync all it has was turned down, as
+// that waits for what other programs write, too.
+const (
+	underWay  = 128
+	syncsOnce = 16
+)
+
+// change is one order between its beginning and its end.
+type change struct {
+	at   int // of the orders
+	abs  string
+	dir  *folder
+	name string
+	now  Thing
+	to   Thing
+	tmp  *temp
+	link string // where a link is to lead
+}
+
+// fill writes the new content beside the place, without syncing it.
+func (c *change) fill(ctx context.Context, content []byte) error {
+	old, err := c.dir.Lstat(c.name)
+	if err != nil {
+		old = nil // nothing stands there, or the look at the end says why not
+	}
+	if c.tmp, err = createTemp(c.dir.Root, c.name, true); err != nil {
+		return err
+	}
+	return c.tmp.fill(ctx, content, likeMode(old, c.to.Mode))
+}
+
+// drop gives it up: nothing is left of it.
+func (c *change) drop() {
+	if c.tmp != nil {
+		c.tmp.discard()
+	}
+	c.dir.release(false)
+}
+
+// PlaceAll is Place for many things, in their order, but for the contents of files: those
+// of several are written, then made durable together, and only then get their names. done
+// is told what became of each order that came to an end, once, not always in their order.
+// A path that things may not be put at is left alone.
+//
+// After an error failed is the order that it is of, which may be half done, as where a
+// folder was made for it; those that done was not told of have changed nothing.
+func (b *PutBack) PlaceAll(ctx context.Context, orders []Order, done func(i int, put Put)) (failed int, err error) {
+	var open []*change
+	defer func() {
+		for i := len(open) - 1; i >= 0; i-- {
+			open[i].drop() // the other way round: folders that were made for them may go
+		}
+	}()
+	named := func(i int, err error) (int, error) {
+		return i, fmt.Errorf("put back %s: %w", filepath.ToSlash(orders[i].Path), err)
+	}
+	flush := func() (int, error) {
+		var first error
+		at := 0
+		var mu sync.Mutex
+		for _, c := range open {
+			writeback(c.tmp.f)
+		}
+		_ = together(len(open), func(i int) error {
+			err := open[i].tmp.f.Sync()
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil && first == nil {
+				first, at = err, open[i].at
+			}
+			return err
+		})
+		if first != nil {
+			return named(at, first)
+		}
+		for len(open) > 0 {
+			c := open[0]
+			if err := ctx.Err(); err != nil {
+				return named(c.at, err)
+			}
+			open = open[1:]
+			put, err := b.finish(ctx, c)
+			if err != nil {
+				return named(c.at, err)
+			}
+			done(c.at, put)
+		}
+		return 0, nil
+	}
+	for i, o := range orders {
+		if err := ctx.Err(); err != nil {
+			return named(i, err)
+		}
+		if !putable(o.Path) {
+			done(i, PutOther)
+			continue
+		}
+		c, put, err := b.begin(ctx, o)
+		if err != nil {
+			return named(i, err)
+		}
+		switch {
+		case c == nil:
+			done(i, put)
+		case c.tmp == nil:
+			put, err := b.finish(ctx, c)
+			if err != nil {
+				return named(i, err)
+			}
+			done(i, put)
+		default:
+			c.at = i
+			open = append(open, c)
+		}
+		if len(open) >= underWay {
+			if i, err := flush(); err != nil {
+				return i, err
+			}
+		}
+	}
+	return flush()
+}
+
+// together does n things, a few at a time, and gives their first error by number.
+func together(n int, do func(i int) error) error {
+	errs := make([]error, n)
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(n, syncsOnce) {
+		wg.Go(func() {
+			for i := range next {
+				errs[i] = do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
