@@ -41,7 +41,8 @@ func (a *App) attach(ctx context.Context, c *client.Client, id string, ask bool)
 		a.say("nothing works on task %s now: its newest run is %s; go on with it: roost resume %s", r.Task, outcomeOf(r).State, shellWord(r.Task))
 		return nil
 	}
-	w := watched{task: r.Task, run: r.ID, after: "0", ask: ask}
+	// What led to the run may be of the same millisecond as its start.
+	w := watched{task: r.Task, run: r.ID, after: "0", ask: ask, fresh: true}
 	if r.StartedAt != nil {
 		w.since = *r.StartedAt
 	}

@@ -298,7 +298,7 @@ func TestHostileFolders(t *testing.T) {
 		}
 		forms := exportFormats
 		if strings.HasPrefix(e.name, "clock") { // there are many
-			forms = exportFormats[:3]
+			forms = exportFormats[i%len(exportFormats):][:1]
 		}
 		for _, form := range forms {
 			to := filepath.Join(s.dir, "out", form, fmt.Sprint(i))

@@ -26,6 +26,10 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 	if err != nil {
 		return err
 	}
+	places, err := e.places(ctx, left)
+	if err != nil {
+		return err
+	}
 	var errs []error
 	var queued []RunInfo
 	var again []store.Ref
@@ -33,25 +37,24 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		if err := ctx.Err(); err != nil {
 			return errors.Join(append(errs, err)...)
 		}
-		ref, err := e.latest(ctx, keyOf(store.Ref{Source: t.Source, ID: t.ID}))
-		if errors.Is(err, store.ErrNotFound) {
-			continue
+		ref, ok := places[t.Source+":"+t.ID]
+		if !ok {
+			continue // it went meanwhile
 		}
+		ref = e.newest(ref)
 		var run RunInfo
 		lost := 0
-		if err == nil {
-			err = e.chronicle(ctx, ref, func(c *chronicle) {
-				if n := len(c.Runs); n > 0 {
-					run = e.told(c, n-1)
+		err := e.chronicle(ctx, ref, func(c *chronicle) {
+			if n := len(c.Runs); n > 0 {
+				run = e.told(c, n-1)
+			}
+			for _, ch := range slices.Backward(c.Runs) {
+				if ch.Outcome != "" && !abandoned(ch.Outcome, ch.Code) {
+					break
 				}
-				for _, ch := range slices.Backward(c.Runs) {
-					if ch.Outcome != "" && !abandoned(ch.Outcome, ch.Code) {
-						break
-					}
-					lost++
-				}
-			})
-		}
+				lost++
+			}
+		})
 		switch {
 		case err != nil:
 			errs = append(errs, err)

@@ -45,18 +45,15 @@ func (e *Engine) Questions(ctx context.Context, ref string) ([]Asked, error) {
 		if err != nil {
 			return nil, err
 		}
+		all = slices.DeleteFunc(all, func(t store.Summary) bool { return t.OpenQuestions == 0 && t.Status != "running" })
+		places, err := e.places(ctx, all)
+		if err != nil {
+			return nil, err
+		}
 		for _, t := range all {
-			if t.OpenQuestions == 0 && t.Status != "running" {
-				continue
+			if at, ok := places[t.Source+":"+t.ID]; ok { // or it went meanwhile
+				refs = append(refs, e.newest(at))
 			}
-			at, err := e.latest(ctx, t.Source+":"+t.ID)
-			if errors.Is(err, store.ErrNotFound) {
-				continue // it went meanwhile
-			}
-			if err != nil {
-				return nil, err
-			}
-			refs = append(refs, at)
 		}
 	}
 	out := []Asked{}

@@ -44,10 +44,32 @@ func (e *Engine) latest(ctx context.Context, given string) (store.Ref, error) {
 	if err != nil {
 		return ref, err
 	}
+	return e.newest(ref), nil
+}
+
+// newest is the fork under which a task goes on, if it does.
+func (e *Engine) newest(ref store.Ref) store.Ref {
 	if fork, ok := e.store.Continued(ref); ok {
-		return fork, nil
+		return fork
 	}
-	return ref, nil
+	return ref
+}
+
+// places tells where the tasks of a list are, with one look at all there are: looking for
+// each by itself would look at all for each.
+func (e *Engine) places(ctx context.Context, list []store.Summary) (map[string]store.Ref, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	refs, err := e.store.Refs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at := make(map[string]store.Ref, len(refs))
+	for _, r := range refs {
+		at[keyOf(r)] = r
+	}
+	return at, nil
 }
 
 func (e *Engine) submitNew(ctx context.Context, r Request) (Ticket, error) {

@@ -152,13 +152,15 @@ func mayBeDir(parent string, e fs.DirEntry) bool {
 // folders are the task folders among the entries of a directory. A link that leads nowhere, or round in a circle, is one:
 // reading it says why it can not be read.
 func folders(dir string, entries []fs.DirEntry) []Found {
-	var list []Found
+	const sep = string(filepath.Separator)
+	prefix := strings.TrimSuffix(dir, sep) + sep
+	list := make([]Found, 0, len(entries))
 	for _, e := range entries {
 		name := e.Name()
 		if strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") || isLock(name) || !mayBeDir(dir, e) {
 			continue
 		}
-		list = append(list, Found{name, filepath.Join(dir, name), ValidID(name)})
+		list = append(list, Found{name, prefix + name, ValidID(name)})
 	}
 	return list
 }

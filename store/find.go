@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,6 +46,8 @@ func (s *Store) everyRef(ctx context.Context) ([]Ref, []SourceState, error) {
 		if src.err != nil {
 			state.State = unreachable + src.err.Error()
 		}
+		src.logs = s.adoptedDir(src.Name)
+		out = slices.Grow(out, len(src.ids))
 		for _, id := range src.ids {
 			out = append(out, s.ref(src, id))
 		}
@@ -58,15 +61,27 @@ func (s *Store) ref(src Source, id string) Ref {
 	if r, ok := src.gone[id]; ok {
 		return r
 	}
-	r := Ref{ID: id, Source: src.Name, Tool: src.Tool, Dir: filepath.Join(src.Tasks, id), Own: src.Own}
+	r := Ref{ID: id, Source: src.Name, Tool: src.Tool, Dir: inFolder(src.Tasks, id), Own: src.Own}
 	if dir, ok := src.at[id]; ok {
 		r.Dir = dir
 	}
 	r.Log = r.Dir
-	if !src.Own {
-		r.Log = filepath.Join(s.adoptedDir(src.Name), id)
+	switch {
+	case src.Own:
+	case src.logs != "":
+		r.Log = inFolder(src.logs, id)
+	default:
+		r.Log = inFolder(s.adoptedDir(src.Name), id)
 	}
 	return r
+}
+
+// inFolder is filepath.Join for a clean folder and the name of one in it.
+func inFolder(dir, name string) string {
+	if dir == "" || os.IsPathSeparator(dir[len(dir)-1]) {
+		return filepath.Join(dir, name)
+	}
+	return dir + string(filepath.Separator) + name
 }
 
 // Find resolves what a person typed: an id, its unique beginning or end, or

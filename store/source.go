@@ -33,6 +33,7 @@ type Source struct {
 	byPath string            // the tool that the path alone tells
 	dirs   []catalog.Dir     // while they look so, ids are these; nil when that cannot be told
 	same   bool              // ids are those of the list before
+	logs   string            // the folder of the journals of its tasks, where it is known; not for one's own
 	at     map[string]string // where those lie that have no folder of that name: transcripts of subagents
 	gone   map[string]Ref    // tasks of a storage that is not looked into any more
 	err    error             // why it cannot be looked into
