@@ -39,18 +39,34 @@ func (e *Engine) Send(ctx context.Context, ref string, m Message) (Sent, error) 
 	}
 	defer done()
 	for {
+		// A run that has ended and still writes the task's files takes no words: they would be
+		// said to go along with a run that is over.
+		if run := e.working(keyOf(at)); run != nil && run.ending() {
+			if err := run.settle(ctx); err != nil {
+				return Sent{}, err
+			}
+			continue
+		}
 		sent, err := e.send(ctx, at, m)
 		if !errors.Is(err, store.ErrLetGo) {
 			return sent, err
 		}
 		// The run ended under our hands.
 		if run := e.working(keyOf(at)); run != nil {
-			select {
-			case <-run.settled:
-			case <-ctx.Done():
-				return Sent{}, context.Cause(ctx)
+			if err := run.settle(ctx); err != nil {
+				return Sent{}, err
 			}
 		}
+	}
+}
+
+// settle waits until a run has let its task go.
+func (r *Run) settle(ctx context.Context) error {
+	select {
+	case <-r.settled:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
@@ -82,10 +98,8 @@ func (e *Engine) send(ctx context.Context, ref store.Ref, m Message) (Sent, erro
 		return sent, nil
 	}
 	run.cancel(errSaid{})
-	select {
-	case <-run.settled:
-	case <-ctx.Done():
-		return sent, context.Cause(ctx)
+	if err := run.settle(ctx); err != nil {
+		return sent, err
 	}
 	if next := e.working(keyOf(ref)); next != nil { // it had just completed, and goes on with the words
 		sent.Run = next.ID
