@@ -189,6 +189,7 @@ func (s *Server) followTask(ref store.Ref) func(context.Context, *feed) error {
 			here = s.opt.Engine.Live(ctx, ref.ID)
 		}
 		v := newVoices(here)
+		v.read[ref.ID] = 0 // until it is known from where the log is read, all that is said is held
 		wait.Go(func() {
 			s.hear(ctx, ref, func(e engine.Event) {
 				select {
@@ -197,11 +198,14 @@ func (s *Server) followTask(ref store.Ref) func(context.Context, *feed) error {
 				}
 			})
 		})
-		commits := make(chan []engine.Event)
+		starts, commits := make(chan uint64), make(chan []engine.Event)
 		ended := make(chan error, 1)
-		wait.Go(func() { ended <- s.readTask(ctx, ref, f, commits) })
+		wait.Go(func() { ended <- s.readTask(ctx, ref, f, starts, commits) })
 		for {
 			select {
+			case seq := <-starts:
+				v.read[ref.ID] = seq
+				v.wake(f)
 			case events := <-commits:
 				v.durable(f, events, itemsOf(events))
 			case e, ok := <-v.here:
@@ -221,7 +225,8 @@ func (s *Server) followTask(ref store.Ref) func(context.Context, *feed) error {
 	}
 }
 
-func (s *Server) readTask(ctx context.Context, ref store.Ref, f *feed, commits chan<- []engine.Event) error {
+// readTask reads a task's log from its head on: starts says where that is.
+func (s *Server) readTask(ctx context.Context, ref store.Ref, f *feed, starts chan<- uint64, commits chan<- []engine.Event) error {
 	after := uint64(math.MaxUint64) // from the head
 	for {
 		tape, err := engine.OpenTape(ctx, s.opt.Store, ref, after)
@@ -240,6 +245,10 @@ func (s *Server) readTask(ctx context.Context, ref store.Ref, f *feed, commits c
 			return err
 		}
 		f.begin(behind(tape.Seq()), "")
+		select {
+		case starts <- tape.Seq():
+		case <-ctx.Done():
+		}
 		for events, err := range tape.Follow(ctx) {
 			if err != nil {
 				return errors.Join(err, tape.Close())
