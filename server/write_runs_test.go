@@ -32,26 +32,31 @@ func TestCancellingIsQuick(t *testing.T) {
 		"while a person is asked": {askWhich, func(r report.Run) bool { return g.question(r.Task).ID != "" }, "/v1/runs/%[2]s/cancel"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := g.started(c.script)
-			for end := time.Now().Add(patience); c.ready != nil && !c.ready(r); time.Sleep(5 * time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatal("it never began")
+			// That a busy machine was late is no finding; to be late each time is one.
+			took := time.Hour
+			for try := 0; try < 8 && took > 2*time.Second && !t.Failed(); try++ {
+				r := g.started(c.script)
+				for end := time.Now().Add(patience); c.ready != nil && !c.ready(r); time.Sleep(5 * time.Millisecond) {
+					if time.Now().After(end) {
+						t.Fatal("it never began")
+					}
+				}
+				begun := time.Now()
+				var over report.Run
+				g.did(200, &over, "POST", strings.Split(fmt.Sprintf(c.path+"|%[1]s%[2]s", r.Task, r.ID), "|")[0], "")
+				took = time.Since(begun)
+				if over.ID != r.ID || over.State != "cancelled" || over.EndedAt == nil {
+					t.Errorf("%+v", over)
+				}
+				g.denied(409, "run_not_active", "POST", "/v1/runs/"+r.ID+"/cancel", "")
+				os.Remove(alive)
+				time.Sleep(150 * time.Millisecond)
+				if _, err := os.Stat(alive); err == nil {
+					t.Error("the command lives on")
 				}
 			}
-			begun := time.Now()
-			var over report.Run
-			g.did(200, &over, "POST", strings.Split(fmt.Sprintf(c.path+"|%[1]s%[2]s", r.Task, r.ID), "|")[0], "")
-			if took := time.Since(begun); took > 30*time.Second { // what is stopped would take for ever
+			if took > 2*time.Second {
 				t.Errorf("it took %s", took)
-			}
-			if over.ID != r.ID || over.State != "cancelled" || over.EndedAt == nil {
-				t.Errorf("%+v", over)
-			}
-			g.denied(409, "run_not_active", "POST", "/v1/runs/"+r.ID+"/cancel", "")
-			os.Remove(alive)
-			time.Sleep(150 * time.Millisecond)
-			if _, err := os.Stat(alive); err == nil {
-				t.Error("the command lives on")
 			}
 		})
 	}
