@@ -115,6 +115,7 @@ type Agent struct {
 	Notice    func(string)     // things a person should know and nobody else
 	Expect    func(Plan) error // told before the first request of a run
 	Shared    Shared           // limits in common with other tasks; nil = none
+	Worked    func() int64     // how long the run worked, in milliseconds, where its time is limited; nil = it is not
 	Servers   Servers          // MCP servers; nil = there are none
 	Subtasks  Subtasks         // runs what new_task asks for; nil = there are none
 	Others    OtherTasks       // nil = nothing is known of other tasks

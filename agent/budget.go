@@ -30,6 +30,14 @@ func (a *Agent) shared(ctx context.Context) (*Outcome, error) {
 	return &Outcome{State: "limit", Code: code, Reason: reason}, nil
 }
 
+// worked is how long the run worked until now, for what is told of it; 0 = nobody counts.
+func (a *Agent) worked() int64 {
+	if a.Worked == nil {
+		return 0
+	}
+	return a.Worked()
+}
+
 // limitKind is the question whether to go on after so many requests or so much money.
 // Its call cannot be a model's, so that the answer stays in the state: it says from
 // which row on the next count begins.

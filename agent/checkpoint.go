@@ -43,6 +43,9 @@ type Survey interface {
 	// Unheld says what a command may change and could not be brought back, such as "2 files
 	// (1.2 GB) that could not be brought back: a.bin, b.bin"; "" = nothing.
 	Unheld() string
+	// Hidden names what rules hide, so that nothing of it is looked at or kept: ".env,
+	// dist/"; "" = nothing.
+	Hidden() string
 	// Changes are the files that are something else by now. Contents are durable. There
 	// may be a list beside an error: then some contents of it could not be kept.
 	Changes(ctx context.Context) ([]task.CheckpointFile, error)
@@ -65,6 +68,7 @@ type keeping struct {
 	folded int                         // how many checkpoints are in files
 	files  map[string]task.FileVersion // as they were when last looked at
 
+	hidden   bool            // what rules hide was told in this run
 	over     []Survey        // of calls whose outcomes are committed, and perhaps not durable
 	outlived map[string]bool // calls whose commands ran on after the run that began them
 }

@@ -23,7 +23,7 @@ func (a *Agent) outlived(call string) {
 // interrupted adds to a verdict what a command changed whose outcome is not known, and
 // apart from that what became different later: a person may have worked since. Where
 // there was no look before the command, or it is lost, what became of known files is all
-// that can be told.
+// that can be told, and not by whom.
 func (b *batch) interrupted(ctx context.Context, c *task.Call, v *verdict) (g guard) {
 	a := b.agent
 	if !a.keeps() {
@@ -34,7 +34,11 @@ func (b *batch) interrupted(ctx context.Context, c *task.Call, v *verdict) (g gu
 		if err != nil && !a.trouble(err) && ctx.Err() == nil {
 			a.notice(fmt.Sprintf("what %s changed before it was interrupted could not be looked at: %v", c.Name, err))
 		}
-		v.changes = b.looked(ctx)
+		v.since = b.looked(ctx)
+		if n := len(v.since); n > 0 {
+			a.notice(fmt.Sprintf("the look at the workspace before %s is lost: what it changed is not known. %s not as last recorded, and a restore asks about them: %s", c.Name, countFiles(n), someFiles(v.since)))
+			v.text += a.mask(fmt.Sprintf(" Changed before or since it was interrupted, by whom is not known: %s.", someFiles(v.since)))
+		}
 		return g
 	}
 	g.survey = s
@@ -71,7 +75,7 @@ func (d *draft) sinceCommand(ctx context.Context, call string, files []task.Chec
 	}
 	ctx, cancel := late(ctx)
 	defer cancel()
-	if err := d.checkpoint(ctx, task.ReasonBefore, call, slices.Clone(files)); err != nil && !d.agent.trouble(err) {
+	if err := d.checkpoint(ctx, task.ReasonOthers, call, slices.Clone(files)); err != nil && !d.agent.trouble(err) {
 		d.agent.notice(fmt.Sprintf("a checkpoint of what changed since the command was interrupted could not be saved: %v", err))
 	}
 }

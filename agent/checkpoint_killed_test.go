@@ -63,13 +63,14 @@ func TestWhatAKilledCommandChanged(t *testing.T) {
 // What changed after it, and who knows by whom, counts as somebody else's.
 func TestWhatChangedSinceACommandWasKilled(t *testing.T) {
 	g := killedInCommand(t, "c", nil)
-	g.saves("c1 before a", "c2 turn a", "c3 before c*", "c4 command a b*")
+	g.saves("c1 before a", "c2 turn a", "c3 others c*", "c4 command a b*")
 	if told := strings.Join(g.notices, "\n"); !strings.Contains(told, "1 file changed since act was interrupted") {
 		t.Error(told)
 	}
 }
 
-// Without a survey what became of known files is all that can be told.
+// Without a survey what became of known files is all that can be told, and not by whom:
+// a person may have worked since, and a restore must not take that for the command's.
 func TestAKilledCommandWithoutASurvey(t *testing.T) {
 	for name, spoil := range map[string]func(*shelf){
 		"lost":    func(s *shelf) { s.kept = nil },
@@ -77,7 +78,13 @@ func TestAKilledCommandWithoutASurvey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := killedInCommand(t, "", spoil)
-			g.saves("c1 before a", "c2 turn a", "c3 command a")
+			g.saves("c1 before a", "c2 turn a", "c3 others a")
+			if told := strings.Join(g.notices, "\n"); !strings.Contains(told, "the look at the workspace before act is lost") {
+				t.Error(told)
+			}
+			if result := string(g.disk.state.Call("c1").Finished.Result); !strings.Contains(result, "by whom is not known: a.") {
+				t.Error(result)
+			}
 		})
 	}
 }

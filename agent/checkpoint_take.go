@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -66,6 +67,7 @@ func (b *batch) warn(ctx context.Context, c *task.Call, spec tool.Spec, ask *too
 	case commands(spec.Class):
 		if s := b.survey(ctx, ""); s != nil {
 			lost = s.Unheld()
+			b.agent.tellHidden(spec, s)
 			s.Close()
 		} else if b.agent.keeps() && ctx.Err() == nil {
 			lost = "any file, and none could be brought back: the workspace could not be looked at"
@@ -92,6 +94,15 @@ func (b *batch) warn(ctx context.Context, c *task.Call, spec tool.Spec, ask *too
 		if text == title || strings.HasPrefix(text, title+"\n") {
 			ask.Title = text
 		}
+	}
+}
+
+// tellHidden says before a command, once in a run, what of the workspace it may change
+// that nothing looks at. Once, as commands make and remove such things all the time.
+func (a *Agent) tellHidden(spec tool.Spec, s Survey) {
+	if hidden := s.Hidden(); hidden != "" && !a.keeping.hidden {
+		a.keeping.hidden = true
+		a.notice(fmt.Sprintf("%s may change what .gitignore hides, which no checkpoint keeps: %s", spec.Name, hidden))
 	}
 }
 
@@ -147,6 +158,7 @@ func (b *batch) before(ctx context.Context, d *draft, c *task.Call, spec tool.Sp
 		if lost := g.survey.Unheld(); lost != "" {
 			a.noticeOnce(fmt.Sprintf("%s may change %s", spec.Name, lost))
 		}
+		a.tellHidden(spec, g.survey)
 	case spec.Class == tool.Write:
 		fresh := b.fresh(c, ask)
 		if len(fresh) < len(ask.Before) {
@@ -307,14 +319,7 @@ func (d *draft) written(ctx context.Context, before string, calls []*task.Call) 
 	if !a.keeps() {
 		return
 	}
-	touched := map[string]bool{}
-	for _, c := range calls {
-		if c != nil && c.Started {
-			for path := range c.Before {
-				touched[path] = true
-			}
-		}
-	}
+	touched := a.made(calls)
 	if len(touched) == 0 {
 		return
 	}
@@ -329,11 +334,43 @@ func (d *draft) written(ctx context.Context, before string, calls []*task.Call) 
 		// Where a file has become a link since, what it leads to is none of the task's.
 		known := a.standing()
 		maps.DeleteFunc(held, func(path string, _ task.FileVersion) bool { _, is := known[path]; return !is })
-		err = d.checkpoint(ctx, task.ReasonTurn, before, versions(held))
+		own, others := told(held, touched)
+		err = errors.Join(d.checkpoint(ctx, task.ReasonTurn, before, own), d.checkpoint(ctx, task.ReasonOthers, "", others))
 	}
 	if err != nil && !a.trouble(err) {
 		a.notice(fmt.Sprintf("a checkpoint after this turn could not be saved: %v; what was there before it can be put back", err))
 	}
+}
+
+// made are the files that calls were to change, and the hashes that they were to get; ""
+// is not known. Of several calls the last one counts. One whose outcome was taken back
+// made nothing: what stands there since is not its doing.
+func (a *Agent) made(calls []*task.Call) map[string]string {
+	out := map[string]string{}
+	for _, c := range a.state().Calls() {
+		if !c.Started || c.Rewound || !slices.Contains(calls, c) {
+			continue
+		}
+		for path, hashes := range c.Before {
+			_, out[path], _ = strings.Cut(hashes, " ")
+		}
+	}
+	return out
+}
+
+// told tells files that are as calls were to make them from those that somebody else
+// changed since: a person, while a question of the same reply waited, or before a reply
+// that was cut short went on.
+func told(held map[string]task.FileVersion, made map[string]string) (own, others []task.CheckpointFile) {
+	for path, v := range held {
+		f := task.CheckpointFile{Path: path, Now: v}
+		if want := made[path]; want != "" && v.Hash != want {
+			others = append(others, f)
+		} else {
+			own = append(own, f)
+		}
+	}
+	return own, others
 }
 
 // untold are the calls of the last reply whose results no turn has told yet.

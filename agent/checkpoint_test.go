@@ -25,6 +25,7 @@ type shelf struct {
 	g      *ground
 	fail   func(op string) error
 	unheld string
+	hidden string
 	open   int              // surveys that nobody ended
 	kept   map[string]*look // of calls, as they outlive a kill
 	later  string           // what changed after the kill, by name
@@ -111,6 +112,7 @@ func (s *shelf) all() map[string]task.FileVersion {
 }
 
 func (l *look) Unheld() string { return l.s.unheld }
+func (l *look) Hidden() string { return l.s.hidden }
 
 func (l *look) Close() {
 	if !l.done {
@@ -313,6 +315,39 @@ func TestWhatIsLostIsAsked(t *testing.T) {
 	want(t, g.start(agent.Input{Text: "yes"}), "completed", "")
 	g.holds("a", "1\n")
 	g.saves("c1 before big", "c2 turn big", "c3 command a*")
+}
+
+// What rules hide is told once in a run, before its first command: also before a question
+// about that, and of no other call.
+func TestWhatRulesHideIsToldOnce(t *testing.T) {
+	const told = "act may change what .gitignore hides, which no checkpoint keeps: "
+	for _, asked := range []bool{false, true} {
+		g, s := newShelf(t, turn{calls: []call{write("w1", "a", "1\n"), use("c1", "act", "b=1\n"), use("c2", "act", "b=2\n")}})
+		s.hidden = ".env, out/"
+		var at []string // what was told when
+		g.hook = func(entry string) {
+			if strings.HasPrefix(entry, "run ") {
+				at = append(at, fmt.Sprint(len(g.notices)))
+			}
+			s.hidden = ".env" // other names are no other thing
+		}
+		if asked {
+			g.agent.Policy = approval.Policy{Mode: approval.ModeAsk}
+			g.agent.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
+				if n := len(g.notices); n != map[bool]int{true: 0, false: 1}[q.Call == "w1"] {
+					t.Errorf("%d notices when it was asked about %s: %q", n, q.Call, g.notices)
+				}
+				return agent.Answer{Approve: yes()}, nil
+			})
+		}
+		want(t, g.run("go"), "completed", "")
+		if len(g.notices) != 1 || g.notices[0] != told+".env, out/" && g.notices[0] != told+".env" {
+			t.Errorf("asked %t: told %q", asked, g.notices)
+		}
+		if got := strings.Join(at, " "); got != "1 1" {
+			t.Errorf("asked %t: notices before each call: %s", asked, got)
+		}
+	}
 }
 
 // A run that ends before the results are told, and one that was killed, still records

@@ -203,6 +203,9 @@ func (d *disk) TakeIn() error { return nil }
 func (d *disk) Claim(input string) (task.InputQueued, bool) {
 	for _, q := range d.state.Queue {
 		if q.Input == input {
+			if whole, err := q.Load(d); err == nil {
+				q = whole
+			}
 			return q, true
 		}
 	}

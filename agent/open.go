@@ -54,7 +54,7 @@ func (a *Agent) open(ctx context.Context, in Input) (*Outcome, error) {
 
 // begin starts a new conversation.
 func (a *Agent) begin(ctx context.Context, d *draft, in Input) error {
-	queued, todos := a.queued(), ""
+	queued, todos, lost := a.queued(), "", ""
 	if in.Text == "" && len(in.Images) == 0 {
 		if len(queued) == 0 {
 			return errors.Join(errNoWords, d.commit(ctx))
@@ -63,7 +63,7 @@ func (a *Agent) begin(ctx context.Context, d *draft, in Input) error {
 		if !ok {
 			return errors.Join(errNoWords, d.commit(ctx))
 		}
-		in.Text, in.Images, todos = first.Text, first.Images, first.Todos
+		in.Text, in.Images, todos, lost = first.Text, first.Images, first.Todos, lostImages(first)
 		d.put(task.InputTaken{Input: first.Input})
 		queued = queued[1:]
 	}
@@ -73,7 +73,12 @@ func (a *Agent) begin(ctx context.Context, d *draft, in Input) error {
 		a.todos.list = todoArray(usage.ParseTodos(todos)) // the row is not in the history yet
 	}
 	a.fresh = true
-	blocks := literals(append(d.heard(ctx, in.Text), imageBlocks(in.Images)...))
+	said := d.heard(ctx, in.Text)
+	if lost != "" {
+		d.row(sayRow(a.stamp(), "error", lost, nil))
+		said = append(said, textBlock(lost))
+	}
+	blocks := literals(append(said, imageBlocks(in.Images)...))
 	d.userTurn(nil, append(blocks, d.take(ctx, queued)...))
 	if err := d.commit(ctx); err != nil {
 		return err

@@ -191,9 +191,9 @@ func (a *Agent) failed(ctx context.Context, err error) Outcome {
 // end commits the outcome and saves it.
 func (a *Agent) end(ctx context.Context, out Outcome) Outcome {
 	bg := context.WithoutCancel(ctx)
-	var event task.Event = task.RunEnded{Run: a.RunID, Outcome: out.State, Reason: out.Reason, Code: out.Code}
+	var event task.Event = task.RunEnded{Run: a.RunID, Outcome: out.State, Reason: out.Reason, Code: out.Code, WorkedMS: a.worked()}
 	if out.State == "waiting" {
-		event = task.RunWaiting{Run: a.RunID, Question: out.Question, Child: out.Child}
+		event = task.RunWaiting{Run: a.RunID, Question: out.Question, Child: out.Child, WorkedMS: a.worked()}
 	}
 	d := a.draft()
 	d.afterTurn(ctx, a.untold())

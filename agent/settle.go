@@ -25,10 +25,12 @@ func (b *batch) settle(ctx context.Context, c *task.Call, t tool.Tool) (bool, er
 		text := failure(fmt.Sprintf("there is no tool named %q any more", c.Name))
 		return false, b.finish(ctx, c, verdict{outcome: "unknown", text: text, isError: true})
 	}
-	switch t.Spec().Replay {
-	case tool.Again:
+	switch replay := t.Spec().Replay; {
+	case replay == tool.Again:
 		return true, nil
-	case tool.Inspect:
+	case c.Rewound:
+		return false, b.rewound(ctx, c, t)
+	case replay == tool.Inspect:
 		return b.inspect(ctx, c, t)
 	}
 	text := "The program was killed while this tool ran. It is not known whether, or how far, it took effect. " +

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -54,16 +55,29 @@ func (d *draft) blocks(ctx context.Context, items []task.InputQueued) []json.Raw
 				continue // taken back meanwhile
 			}
 		}
+		lost := lostImages(item)
 		if item.By != "" { // it came beside the run: nobody has shown it yet
 			d.row(sayRow(d.agent.stamp(), "user_feedback", item.Text, nonNil(item.Images)))
 		}
 		if item.Text != "" {
 			blocks = append(blocks, d.heard(ctx, item.Text)...)
 		}
+		if lost != "" {
+			d.row(sayRow(d.agent.stamp(), "error", lost, nil))
+			blocks = append(blocks, textBlock(lost))
+		}
 		blocks = append(blocks, imageBlocks(item.Images)...)
 		d.put(task.InputTaken{Input: item.Input})
 	}
 	return blocks
+}
+
+// lostImages says what is missing of words whose images could not be read; "" = nothing.
+func lostImages(q task.InputQueued) string {
+	if q.ImagesBlob == "" {
+		return ""
+	}
+	return fmt.Sprintf("[%d image(s) that came with these words cannot be read any more: their file beside the journal is damaged or gone.]", q.ImageCount)
 }
 
 // queues reports whether an input comes into the queue with this draft only.

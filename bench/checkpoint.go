@@ -126,7 +126,7 @@ type keeping struct {
 }
 
 func (l *keeping) measure(ctx context.Context, files string, rounds, edits int) ([]row, error) {
-	var cold, edit, before, after, find times
+	var cold, edit, before, after, find, kept times
 	for i := range rounds + 1 {
 		begun := time.Now()
 		s, err := l.k.Survey(ctx)
@@ -150,6 +150,12 @@ func (l *keeping) measure(ctx context.Context, files string, rounds, edits int) 
 			continue
 		}
 		before, after = append(before, looked.Sub(begun)), append(after, time.Since(written))
+		begun = time.Now()
+		if s, err = l.k.SurveyFor(ctx, "bench", fmt.Sprint(i)); err != nil {
+			return nil, err
+		}
+		kept = append(kept, time.Since(begun))
+		s.Done()
 		if _, err := exec.LookPath("find"); err == nil {
 			took, err := command(ctx, l.root, []string{"find", ".", "-type", "f", "-printf", "%T@\n"}, false)
 			if err != nil {
@@ -182,6 +188,7 @@ func (l *keeping) measure(ctx context.Context, files string, rounds, edits int) 
 		{what: "k checkpoint of a one-file edit, " + files, got: ms(edit.median()) + ", p99 " + ms(edit.p99()), bar: "< 100 ms"},
 		look("first look before a command", cold), look("look before a command", before), look("look after it, one file changed", after),
 		{what: fmt.Sprintf("k stored for %d edits of small files", edits), got: kb(stored), floor: "changed " + kb(l.bytes), ratio: over(stored, l.bytes), bar: "< 2.00x"},
+		look("look before a command that outlives a kill and a power cut", kept),
 	}, nil
 }
 

@@ -106,7 +106,7 @@ func TestRowsInSeveralPieces(t *testing.T) {
 	dir := t.TempDir()
 	want := &Shelf{Name: "s"}
 	for i := range 2*blockRows + 3 {
-		row := Row{ID: fmt.Sprint("task ", i), Known: i%5 != 0}
+		row := Row{ID: fmt.Sprint("task ", i), Traits: new(Traits), Known: i%5 != 0}
 		if row.Known {
 			row.Workspace, row.Title, row.Whole = fmt.Sprint("/w/", i%3), fmt.Sprint("do ", i), []byte(fmt.Sprintf(`{"n":%d}`, i))
 			row.Tags = []string{"a", fmt.Sprint(i % 2)}

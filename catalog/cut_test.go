@@ -17,8 +17,8 @@ func TestRowsCutAtEveryByte(t *testing.T) {
 	dir := t.TempDir()
 	want := &Rows{Shelves: []*Shelf{
 		{Name: "own", Path: "/p", Dirs: []Dir{{"/p", 1}}, Rows: []Row{
-			{ID: "a", Known: true, Title: "first", Tags: []string{"x", "y"}, Content: [16]byte{1}, Whole: []byte(`{"a":1}`)}, {ID: "b"},
-			{ID: "c", Known: true, Title: "", Tool: "roo", Whole: []byte(`{}`)},
+			{ID: "a", Known: true, Title: "first", Traits: &Traits{Tags: []string{"x", "y"}}, Content: [16]byte{1}, Whole: []byte(`{"a":1}`)}, {ID: "b"},
+			{ID: "c", Known: true, Title: "", Traits: &Traits{Tool: "roo"}, Whole: []byte(`{}`)},
 		}},
 		{Name: "other", Rows: []Row{{ID: "d", Known: true, Title: "last", Whole: []byte(`{"d":[]}`)}}},
 	}}
@@ -71,7 +71,7 @@ func TestRowsUnderConcurrentWriters(t *testing.T) {
 		mark := fmt.Sprintf("%d/%d", who, turn)
 		s := &Shelf{Name: "s"}
 		for i := range 20 + turn%7 {
-			s.Rows = append(s.Rows, Row{ID: fmt.Sprint(i), Known: true, Model: mark, Title: mark, Whole: []byte(strings.Repeat(mark+";", 1+i))})
+			s.Rows = append(s.Rows, Row{ID: fmt.Sprint(i), Known: true, Traits: &Traits{Model: mark}, Title: mark, Whole: []byte(strings.Repeat(mark+";", 1+i))})
 		}
 		return &Rows{Shelves: []*Shelf{s}}
 	}

@@ -212,7 +212,7 @@ func (r *Rows) apply(text string) bool {
 		for i := range places {
 			places[i] = u.unsigned()
 			row := &from.Rows[i]
-			if end := row.at + int64(row.title+row.n); row.Known && (end > int64(len(body)) || row.take([]byte(body[row.at:end])) != nil) {
+			if end := row.end(); row.Known && (end > int64(len(body)) || row.take([]byte(body[row.at:end])) != nil) {
 				return false
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,13 +15,11 @@ import (
 // packer writes the columns of rows. Words that stand in many rows are written once.
 type packer struct {
 	head  []byte
-	body  [][]byte // large pieces, each of several rows
+	body  [][]byte // title and whole row of each
 	at    int64
 	words map[string]int
+	known map[string]int // traits that were written, by their words
 }
-
-// bodyPiece is how large a piece of the body gets: one write each.
-const bodyPiece = 1 << 20
 
 func (p *packer) fixed(n uint64)    { p.head = binary.LittleEndian.AppendUint64(p.head, n) }
 func (p *packer) number(n int64)    { p.head = binary.AppendVarint(p.head, n) }
@@ -69,7 +68,7 @@ func (p *packer) shelves(list []*Shelf) {
 const blockRows = 1024
 
 func (p *packer) block(rows []Row) {
-	one := packer{body: p.body, at: p.at, words: map[string]int{}}
+	one := packer{body: p.body, at: p.at, words: map[string]int{}, known: map[string]int{}}
 	for i := range rows {
 		one.row(&rows[i])
 	}
@@ -78,6 +77,9 @@ func (p *packer) block(rows []Row) {
 	p.head = append(p.head, one.head...)
 	p.body, p.at = one.body, one.at
 }
+
+// mostOwn is how long a title, or a whole row, may be to be kept.
+const mostOwn = 1 << 30
 
 // The bits of a row's flags.
 const (
@@ -102,7 +104,7 @@ func (row *Row) flags() (out byte) {
 
 func (p *packer) row(row *Row) {
 	p.text(row.ID)
-	if !row.Known || row.Whole == nil {
+	if !row.Known || row.Whole == nil || len(row.Title) > mostOwn || len(row.Whole) > mostOwn {
 		p.head = append(p.head, 0)
 		return
 	}
@@ -115,22 +117,37 @@ func (p *packer) row(row *Row) {
 	if flags&flagContent != 0 {
 		p.head = append(p.head, row.Content[:]...)
 	}
-	for _, word := range []string{row.Watch, row.Tool, row.Status, row.Workspace, row.Model, row.Parent, strings.Join(row.Tags, "\x00")} {
-		p.word(word)
-	}
+	p.traits(row.Traits)
 	for _, n := range []int64{row.TS, row.Cost, row.Tokens, row.Size, row.Wrote} {
 		p.number(n)
 	}
 	p.unsigned(uint64(len(row.Title)))
 	p.unsigned(uint64(len(row.Whole)))
-	if last := len(p.body) - 1; last < 0 || len(p.body[last])+len(row.Title)+len(row.Whole) > cap(p.body[last]) {
-		p.body = append(p.body, make([]byte, 0, max(bodyPiece, len(row.Title)+len(row.Whole))))
+	title := []byte(row.Title)
+	p.fixed(uint64(crc32.Update(crc32.Checksum(title, castagnoli), castagnoli, row.Whole)))
+	p.body = append(p.body, title, row.Whole) // not copied: of ten thousand long titles that would be 70 MB
+	p.at += int64(len(title) + len(row.Whole))
+}
+
+// traits writes the number of traits that were written before, or 0 and themselves.
+func (p *packer) traits(t *Traits) {
+	if t == nil {
+		t = noTraits
 	}
-	piece := &p.body[len(p.body)-1]
-	from := len(*piece)
-	*piece = append(append(*piece, row.Title...), row.Whole...)
-	p.fixed(uint64(crc32.Checksum((*piece)[from:], castagnoli)))
-	p.at += int64(len(*piece) - from)
+	list := []string{t.Watch, t.Tool, t.Status, t.Workspace, t.Model, t.Parent, strings.Join(t.Tags, "\x00")}
+	key := ""
+	for _, word := range list {
+		key += strconv.Itoa(len(word)) + " " + word
+	}
+	if n, ok := p.known[key]; ok {
+		p.unsigned(uint64(n))
+		return
+	}
+	p.known[key] = len(p.known) + 1
+	p.unsigned(0)
+	for _, word := range list {
+		p.word(word)
+	}
 }
 
 // unpacker reads what a packer wrote. Texts are parts of one string: nothing is
@@ -140,7 +157,7 @@ type unpacker struct {
 	bad   bool
 	at    int64
 	words []string
-	tags  map[string][]string
+	known []*Traits
 }
 
 func (u *unpacker) take(n uint64) string {
@@ -153,26 +170,24 @@ func (u *unpacker) take(n uint64) string {
 	return out
 }
 
-func (u *unpacker) fixed() (out uint64) {
+func (u *unpacker) fixed() uint64 {
 	b := u.take(8)
 	if u.bad {
 		return 0
 	}
-	for i := 7; i >= 0; i-- {
-		out = out<<8 | uint64(b[i])
-	}
-	return out
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 | // one load, says the compiler
+		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
 func (u *unpacker) unsigned() (out uint64) {
-	for shift := 0; shift < 64; shift += 7 {
-		if len(u.text) == 0 {
-			break
-		}
-		b := u.text[0]
-		u.text = u.text[1:]
-		out |= uint64(b&0x7f) << shift
-		if b < 0x80 {
+	if len(u.text) > 0 && u.text[0] < 0x80 { // most are small
+		out, u.text = uint64(u.text[0]), u.text[1:]
+		return out
+	}
+	for i := 0; i < len(u.text) && i < 10; i++ {
+		b := u.text[i]
+		if out |= uint64(b&0x7f) << (7 * i); b < 0x80 {
+			u.text = u.text[i+1:]
 			return out
 		}
 	}
@@ -244,7 +259,6 @@ type block struct {
 }
 
 func (b block) unpack() bool {
-	b.from.tags = map[string][]string{"": nil}
 	for i := range b.rows {
 		b.from.row(&b.rows[i])
 	}
@@ -274,7 +288,7 @@ func unpackAll(blocks []block) bool {
 }
 
 func (u *unpacker) row(row *Row) {
-	row.ID = u.string()
+	row.ID, row.Traits = u.string(), noTraits
 	b := u.take(1)
 	if u.bad || b[0]&flagKnown == 0 {
 		return
@@ -286,23 +300,33 @@ func (u *unpacker) row(row *Row) {
 	if flags&flagContent != 0 {
 		copy(row.Content[:], u.take(16))
 	}
-	row.Watch, row.Tool, row.Status, row.Workspace, row.Model, row.Parent = u.word(), u.word(), u.word(), u.word(), u.word(), u.word()
-	tags := u.word()
-	list, ok := u.tags[tags]
-	if !ok {
-		list = strings.Split(tags, "\x00")
-		u.tags[tags] = list
-	}
-	row.Tags = list
+	row.Traits = u.traits()
 	row.TS, row.Cost, row.Tokens, row.Size, row.Wrote = u.number(), u.number(), u.number(), u.number(), u.number()
 	title, n := u.unsigned(), u.unsigned()
 	row.sum = uint32(u.fixed())
-	if title > 1<<40 || n > 1<<40 {
+	if title > mostOwn || n > mostOwn {
 		u.bad, u.text = true, ""
 		return
 	}
-	row.at, row.title, row.n = u.at, int(title), int(n)
+	row.at, row.title, row.n = u.at, uint32(title), uint32(n)
 	u.at += int64(title + n)
+}
+
+func (u *unpacker) traits() *Traits {
+	n := u.unsigned()
+	if n == 0 {
+		t := &Traits{Watch: u.word(), Tool: u.word(), Status: u.word(), Workspace: u.word(), Model: u.word(), Parent: u.word()}
+		if tags := u.word(); tags != "" {
+			t.Tags = strings.Split(tags, "\x00")
+		}
+		u.known = append(u.known, t)
+		return t
+	}
+	if n > uint64(len(u.known)) {
+		u.bad, u.text = true, ""
+		return noTraits
+	}
+	return u.known[n-1]
 }
 
 // Mix adds a number to a digest. It is one step of a permutation, so two that differ

@@ -15,16 +15,24 @@ import (
 )
 
 // plain leaves out where in a file rows stood.
-var plain = cmp.Options{cmpopts.IgnoreUnexported(Row{}), cmpopts.EquateEmpty()}
+var plain = cmp.Options{cmpopts.IgnoreUnexported(Row{}), cmpopts.EquateEmpty(), cmp.Transformer("traits", func(t *Traits) Traits {
+	if t == nil { // no row out of a file has none
+		return Traits{}
+	}
+	return *t
+})}
 
 func drawRow(r *rapid.T, id string) Row {
 	text := rapid.OneOf(rapid.SampledFrom([]string{"", "idle", "/w", "sonnet"}), rapid.StringN(0, 20, 60), rapid.Just("\xff\x00 bytes"))
 	tag := rapid.StringMatching(`[a-z]{1,5}`)
 	row := Row{
-		ID: id, Known: true, Tool: text.Draw(r, "tool"), Status: text.Draw(r, "status"), Workspace: text.Draw(r, "workspace"), Model: text.Draw(r, "model"),
-		Parent: text.Draw(r, "parent"), Title: text.Draw(r, "title"), Tags: rapid.SliceOfN(tag, 0, 3).Draw(r, "tags"),
+		ID: id, Known: true, Title: text.Draw(r, "title"),
+		Traits: &Traits{
+			Tool: text.Draw(r, "tool"), Status: text.Draw(r, "status"), Workspace: text.Draw(r, "workspace"), Model: text.Draw(r, "model"),
+			Parent: text.Draw(r, "parent"), Tags: rapid.SliceOfN(tag, 0, 3).Draw(r, "tags"), Watch: text.Draw(r, "watch"),
+		},
 		TS: rapid.Int64().Draw(r, "ts"), Cost: rapid.Int64().Draw(r, "cost"), Tokens: rapid.Int64().Draw(r, "tokens"), Size: rapid.Int64Min(0).Draw(r, "size"),
-		Watch: text.Draw(r, "watch"), Digest: rapid.Uint64().Draw(r, "digest"), Near: rapid.Uint64().Draw(r, "near"), Wrote: rapid.Int64().Draw(r, "wrote"), Item: rapid.Uint64().Draw(r, "item"), Sizes: rapid.Uint64().Draw(r, "sizes"),
+		Digest: rapid.Uint64().Draw(r, "digest"), Near: rapid.Uint64().Draw(r, "near"), Wrote: rapid.Int64().Draw(r, "wrote"), Item: rapid.Uint64().Draw(r, "item"), Sizes: rapid.Uint64().Draw(r, "sizes"),
 		Whole: []byte(rapid.StringN(1, 40, 200).Draw(r, "whole")),
 	}
 	for i, on := range []*bool{&row.Empty, &row.Damaged, &row.Pinned, &row.Priced, &row.Logged, &row.Unfinished} {
@@ -42,7 +50,7 @@ func drawRows(r *rapid.T) *Rows {
 		s := &Shelf{Name: fmt.Sprint("shelf", i), Tool: "roo", ByPath: "cline", Path: "/p", Tasks: "/p/tasks", Seen: 5, Indexes: 9, Dirs: []Dir{{"/p", 1}, {"/p/tasks", 1 << 63}}}
 		for j := range rapid.IntRange(0, 4).Draw(r, "rows") {
 			if rapid.IntRange(0, 4).Draw(r, "known") == 0 {
-				s.Rows = append(s.Rows, Row{ID: fmt.Sprint(j)})
+				s.Rows = append(s.Rows, *NewRow(fmt.Sprint(j)))
 			} else {
 				s.Rows = append(s.Rows, drawRow(r, fmt.Sprint(j)))
 			}
@@ -129,7 +137,7 @@ func TestDamagedRowsAreNeverWrongOnes(t *testing.T) {
 // Whatever a head holds, reading it ends without a crash and without much memory.
 func FuzzUnpack(f *testing.F) {
 	var p packer
-	p.shelves([]*Shelf{{Name: "n", Dirs: []Dir{{"/d", 1}}, Rows: []Row{{ID: "a", Known: true, Tags: []string{"x", "y"}, Whole: []byte("{}")}, {ID: "b"}}}})
+	p.shelves([]*Shelf{{Name: "n", Dirs: []Dir{{"/d", 1}}, Rows: []Row{{ID: "a", Known: true, Traits: &Traits{Tags: []string{"x", "y"}}, Whole: []byte("{}")}, {ID: "b"}}}})
 	f.Add(string(p.head))
 	f.Add("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")
 	f.Fuzz(func(t *testing.T, text string) {

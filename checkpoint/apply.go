@@ -90,7 +90,7 @@ func (k *Keeper) apply(ctx context.Context, files []task.RestoreFile) (done []ta
 // ready reports whether a file that is From could be put in its place, and back.
 func (k *Keeper) ready(ctx context.Context, f task.RestoreFile) error {
 	kept := func(v task.FileVersion) bool {
-		return !present(v) || v.Blob != "" && k.store.Has(object.ID(v.Blob))
+		return !present(v) || v.Blob != "" && k.store.Contains(object.ID(v.Blob)) // the safety checkpoint's ref holds it
 	}
 	if kept(f.From) && kept(f.To) || f.From.Kind == f.To.Kind && f.From.Hash != "" && f.From.Hash == f.To.Hash {
 		return nil

@@ -47,7 +47,7 @@ func (k *Keeper) load() {
 	}
 	if list, ok := decodeCache(data); ok {
 		k.last = &scan{list: list}
-		k.stored = crc32.Checksum(data, castagnoli)
+		k.stored = cacheSum(data)
 	}
 }
 
@@ -65,7 +65,7 @@ func (k *Keeper) sweep() {
 // time at the next start, and nothing else.
 func (k *Keeper) remember() {
 	data := encodeCache(k.last.list)
-	sum := crc32.Checksum(data, castagnoli)
+	sum := cacheSum(data)
 	if sum == k.stored {
 		return
 	}
@@ -131,6 +131,10 @@ func encodeCache(list []entry) []byte {
 	}
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
+
+// cacheSum is the checksum that a survey ends with. That of the whole would be the same
+// for every survey: such is the checksum of anything with its own checksum behind it.
+func cacheSum(data []byte) uint32 { return binary.LittleEndian.Uint32(data[len(data)-4:]) }
 
 func decodeCache(data []byte) ([]entry, bool) {
 	body, ok := bytes.CutPrefix(data, []byte(cacheMagic))

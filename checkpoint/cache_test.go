@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -43,6 +44,32 @@ func TestADamagedSurvey(t *testing.T) {
 		if _, ok := decodeCache(broken); ok {
 			t.Fatalf("a wrong byte at %d is not noticed", i)
 		}
+	}
+}
+
+// The survey on disk is the newest, also after another process, and not the first that
+// there ever was: what it relies on is what a collection spares.
+func TestTheNewestSurveyIsRemembered(t *testing.T) {
+	l := newLab(t, Options{Git: "none"})
+	for round := range 3 {
+		name := fmt.Sprint("f", round)
+		l.write(name, fmt.Sprint("content ", round))
+		l.survey().Close()
+		l.write(name, fmt.Sprint("and another ", round))
+		s := l.survey()
+		data, err := os.ReadFile(filepath.Join(l.data, l.k.Name(), cacheName))
+		l.must(err)
+		if list, ok := decodeCache(data); !ok || !reflect.DeepEqual(list, s.base.list) {
+			t.Errorf("round %d: remembered %+v\nseen: %+v", round, list, s.base.list)
+		}
+		s.Close()
+		l.must(l.k.Close())
+		l.k = l.open(Options{Git: "none"})
+	}
+	did, err := l.k.Collect(t.Context(), false)
+	l.must(err)
+	if did.Removed != 3 || did.Kept != 3 { // the contents of before are nobody's
+		t.Errorf("collected: %+v", did)
 	}
 }
 

@@ -108,6 +108,8 @@ type scan struct {
 	known  []string // sorted: looked at although rules hide them
 	rules  map[string]*compiled
 	dirs   []string // folders, each with "/" at the end, in order
+	full   bool     // the store may not take all that was to be kept
+	veiled []string // what rules hide and nobody knows, folders with "/" at the end; the first of them
 }
 
 // gone is how it is recorded that nothing was at a path.

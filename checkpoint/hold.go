@@ -171,7 +171,7 @@ func (k *Keeper) Look(ctx context.Context, paths []string) (map[string]task.File
 	defer g.Close()
 	out := make(map[string]task.FileVersion, len(paths))
 	for _, p := range paths {
-		v, err := k.version(ctx, g, p, func(_ string, c *content) (bool, error) { return k.store.Has(c.id()), nil })
+		v, err := k.version(ctx, g, p, func(_ string, c *content) (bool, error) { return k.store.Contains(c.id()), nil })
 		if err != nil {
 			return nil, fmt.Errorf("look at %s: %w", p, err)
 		}

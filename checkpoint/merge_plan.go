@@ -15,21 +15,25 @@ import (
 // preview, nothing is written.
 func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (Plan, error) {
 	out := Plan{To: p.To, Rule: p.Rule}
-	b, err := k.store.Begin(ctx)
-	if err != nil {
-		return out, fmt.Errorf("merge files: %w", err)
+	var b *object.Batch // of what merges give; a preview makes none, as even that writes
+	if keep {
+		var err error
+		if b, err = k.store.Begin(ctx); err != nil {
+			return out, fmt.Errorf("merge files: %w", err)
+		}
+		defer b.Discard()
 	}
-	defer b.Discard()
 	for _, i := range p.Items {
 		if i.Act == ActMerge {
-			if i, err = k.merged(ctx, i, b, keep); err != nil {
+			var err error
+			if i, err = k.merged(ctx, i, b); err != nil {
 				return out, fmt.Errorf("merge %s: %w", i.Path, err)
 			}
 			if i.Act == ActMerge && i.Target.Same(i.Now) {
 				continue // all that the task did is gone from it already
 			}
 		}
-		if i.Act.Changes() && present(i.Target) && i.Target.Hash != i.Now.Hash && i.Target.Blob != "" && i.Act != ActMerge && !k.store.Has(object.ID(i.Target.Blob)) {
+		if i.Act.Changes() && present(i.Target) && i.Target.Hash != i.Now.Hash && i.Target.Blob != "" && i.Act != ActMerge && !k.store.Contains(object.ID(i.Target.Blob)) {
 			i.Act, i.Why = ActLost, "its content is not in the store of this workspace any more"
 		}
 		out.Items = append(out.Items, i)
@@ -43,8 +47,9 @@ func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (Plan, error) {
 	return out, nil
 }
 
-// merged takes the task's steps out of what stands at a path now, the newest first.
-func (k *Keeper) merged(ctx context.Context, i Item, b *object.Batch, keep bool) (Item, error) {
+// merged takes the task's steps out of what stands at a path now, the newest first. Without
+// a batch the outcome is not kept.
+func (k *Keeper) merged(ctx context.Context, i Item, b *object.Batch) (Item, error) {
 	kept := func(why string) (Item, error) {
 		i.Act, i.Why = ActKeep, why
 		return i, nil
@@ -87,7 +92,7 @@ func (k *Keeper) merged(ctx context.Context, i Item, b *object.Batch, keep bool)
 		at = task.FileVersion{Kind: task.KindFile, Mode: mode, Size: int64(len(text)), Hash: workspace.HashOf(text)}
 	}
 	i.Target = at
-	if text != nil && at.Blob == "" && at.Hash != i.Now.Hash && keep {
+	if text != nil && at.Blob == "" && at.Hash != i.Now.Hash && b != nil {
 		id, err := b.Blob(text)
 		if err != nil {
 			return i, err
@@ -114,7 +119,7 @@ func mergeMode(now uint32, s Step) (uint32, bool) {
 // atHand: what a merge comes to without merging any text must be kept, as any other.
 func (k *Keeper) atHand(i Item) Item {
 	i = i.lostUnlessKept()
-	if i.Act == ActMerge && present(i.Target) && i.Target.Hash != i.Now.Hash && !k.store.Has(object.ID(i.Target.Blob)) {
+	if i.Act == ActMerge && present(i.Target) && i.Target.Hash != i.Now.Hash && !k.store.Contains(object.ID(i.Target.Blob)) {
 		i.Act, i.Why = ActLost, "its content is not in the store of this workspace any more"
 	}
 	return i

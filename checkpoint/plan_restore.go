@@ -163,15 +163,48 @@ func (p Plan) Files(held map[string]task.FileVersion) (files []task.RestoreFile,
 // A file that others changed since is a conflict, and the rule decides. What merges give
 // is not known yet: see Keeper.Resolve, which also finds contents that are gone.
 func PlanRestore(list []task.CheckpointSaved, to int, now map[string]task.FileVersion, paths []string, rule Rule) Plan {
-	p := Plan{To: to, Rule: rule}
-	target := StateAt(list, to)
+	return PlanMoment(list, Moment{Number: to}, now, paths, rule)
+}
+
+// Moment is one between checkpoints: within a reply of the model, where some of its calls
+// had changed their files, and others had not.
+type Moment struct {
+	Number int            // the checkpoint whose state counts
+	Of     map[string]int // and that of some files
+}
+
+// at is the checkpoint whose state counts for a file.
+func (m Moment) at(path string) int {
+	if n, ok := m.Of[path]; ok {
+		return n
+	}
+	return m.Number
+}
+
+// First is the oldest checkpoint whose state counts.
+func (m Moment) First() int {
+	first := m.Number
+	for _, n := range m.Of {
+		first = min(first, n)
+	}
+	return first
+}
+
+// PlanMoment is PlanRestore for a moment. The plan's To is the oldest checkpoint of it.
+func PlanMoment(list []task.CheckpointSaved, m Moment, now map[string]task.FileVersion, paths []string, rule Rule) Plan {
+	p := Plan{To: m.First(), Rule: rule}
+	targets := map[int]map[string]task.FileVersion{}
 	changes := transitions(list)
 	var newest map[string]task.FileVersion
 	if n := len(list); n > 0 {
 		newest = StateAt(list, list[n-1].Number)
 	}
 	for _, name := range Tracked(list, paths) {
-		want, known := target[name]
+		to := m.at(name)
+		if targets[to] == nil {
+			targets[to] = StateAt(list, to)
+		}
+		want, known := targets[to][name]
 		is, looked := now[name]
 		if !known || !looked || is.Same(want) || !present(is) && !present(want) {
 			continue

@@ -78,7 +78,7 @@ func (k *Keeper) save(ctx context.Context, s Snapshot) (string, error) {
 		name  string
 		files map[string]task.FileVersion
 	}{{"before", before}, {"files", now}} {
-		t := &builder{b: b, has: k.store.Has, part: part.name, manifest: &m, more: &more}
+		t := &builder{b: b, has: k.store.Find, part: part.name, manifest: &m, more: &more}
 		id, err := t.build(part.files)
 		if err != nil {
 			return "", err
@@ -108,13 +108,30 @@ func (k *Keeper) save(ctx context.Context, s Snapshot) (string, error) {
 		return "", err
 	}
 	c := object.Commit{Tree: tree, At: time.UnixMilli(s.At), Message: message(s)}
-	if parent := object.ID(s.Parent); parent.Valid() && k.store.Has(parent) {
-		c.Parents = []object.ID{parent}
+	// A parent that is there and left out would take its contents to the collection.
+	if parent := object.ID(s.Parent); parent.Valid() {
+		there, err := k.store.Find(parent)
+		if err != nil {
+			return "", err
+		}
+		if there {
+			c.Parents = []object.ID{parent}
+		}
 	}
 	// The ref may know a commit that the journal does not, of a task that was killed: what
 	// it reaches is not lost for that, and not ours to judge here.
-	if last, err := k.store.Ref(ref); err == nil && !slices.Contains(c.Parents, last) && k.store.Has(last) {
-		c.Parents = append(c.Parents, last)
+	last, err := k.store.Ref(ref)
+	if err != nil && !errors.Is(err, object.ErrMissing) && !errors.Is(err, object.ErrDamaged) {
+		return "", err
+	}
+	if err == nil && !slices.Contains(c.Parents, last) {
+		there, err := k.store.Find(last)
+		if err != nil {
+			return "", err
+		}
+		if there {
+			c.Parents = append(c.Parents, last)
+		}
 	}
 	done, err := b.Commit(c)
 	if err != nil {
@@ -205,7 +222,7 @@ type extra struct {
 // builder writes the trees of one part.
 type builder struct {
 	b        *object.Batch
-	has      func(object.ID) bool
+	has      func(object.ID) (bool, error)
 	part     string
 	manifest *manifest
 	more     *[]object.TreeEntry
@@ -238,11 +255,17 @@ func (t *builder) build(files map[string]task.FileVersion) (object.ID, error) {
 			e.Mode = strconv.FormatUint(uint64(v.Mode), 8)
 		}
 		mode := treeMode(v)
+		there, err := false, error(nil)
+		if v.Blob != "" {
+			if there, err = t.has(object.ID(v.Blob)); err != nil {
+				return "", err
+			}
+		}
 		switch {
 		case v.Blob == "":
 			t.manifest.Files = append(t.manifest.Files, e)
 			continue
-		case !t.has(object.ID(v.Blob)):
+		case !there:
 			e.Lost = true
 			t.manifest.Files = append(t.manifest.Files, e)
 			continue

@@ -15,10 +15,13 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
+// task1 is the task that saves, where nothing else is said.
+const task1 = "0198-task"
+
 func (l *lab) save(s Snapshot) string {
 	l.Helper()
 	if s.Task == "" {
-		s.Task = "0198-task"
+		s.Task = task1
 	}
 	commit, err := l.k.Save(l.Context(), s)
 	l.must(err)

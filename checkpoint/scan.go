@@ -97,7 +97,8 @@ type reading struct {
 
 	mu      sync.Mutex // of what follows
 	b       *object.Batch
-	room    int64 // bytes that may still be kept
+	room    int64 // bytes that one survey may still keep
+	store   int64 // bytes that the store may still take
 	files   int   // files that may still be kept
 	left    int64 // bytes that may still be read
 	put     []int // entries whose contents are in the batch
@@ -299,7 +300,7 @@ func (r *reading) keep(e *entry, i int, c *content) {
 	if r.b == nil {
 		room, err := r.k.room()
 		if err == nil {
-			r.room = min(room, r.k.o.MaxSurvey)
+			r.room, r.store = r.k.o.MaxSurvey, room
 			r.b, err = r.k.store.Begin(r.ctx)
 		}
 		if err != nil {
@@ -307,7 +308,10 @@ func (r *reading) keep(e *entry, i int, c *content) {
 			return
 		}
 	}
-	if c.size > r.room {
+	if c.size > r.store {
+		r.sc.full = true
+	}
+	if c.size > min(r.room, r.store) {
 		return
 	}
 	if _, err := r.b.Blob(c.data); err != nil {
@@ -315,6 +319,7 @@ func (r *reading) keep(e *entry, i int, c *content) {
 		return
 	}
 	r.room -= c.size
+	r.store -= c.size
 	r.files--
 	r.put = append(r.put, i)
 	e.held = ours

@@ -7,11 +7,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -27,9 +29,10 @@ import (
 // comparing with that. It goes when the command's outcome is recorded. The newest
 // survey is no good for that, as any task of the workspace replaces it.
 //
-// It is written and not synced: the commit that begins the call comes after it, and a
-// file that a power cut took is as if there were none. Then only files that the task
-// knew are looked at.
+// It is synced: the commit that begins the call comes after it, and with a survey that a
+// power cut took nobody could tell what the command changed. That costs a few milliseconds
+// beside the look itself. Where it is lost all the same only files that the task knew are
+// looked at, and what changed in them counts as somebody else's.
 const (
 	beforeName  = "before-"
 	beforeMagic = "roost survey before a command 1\n"
@@ -183,14 +186,43 @@ func (k *Keeper) writeBefore(name, call string, sc *scan) error {
 	var id [6]byte
 	_, _ = rand.Read(id[:])
 	temp := filepath.Join(k.dir, cacheName+"-"+hex.EncodeToString(id[:])+".tmp") // swept as those are
-	err := os.WriteFile(temp, encodeBefore(call, sc), 0o600)
+	err := writeSynced(temp, encodeBefore(call, sc))
 	if err == nil {
 		err = os.Rename(temp, name)
 	}
 	if err != nil {
 		_ = os.Remove(temp)
+		return err
 	}
-	return err
+	_ = syncDir(k.dir) // it is for a power cut, which may not come
+	return nil
+}
+
+// syncFile makes a file or folder durable; tests look when.
+var syncFile = (*os.File).Sync
+
+func writeSynced(name string, data []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = syncFile(f)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// syncDir makes the names in a folder durable, where folders can be synced.
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncFile(f), f.Close())
 }
 
 // beforeFile is the file of one call. Ids are not names of files.

@@ -32,7 +32,13 @@ type Unheld struct {
 	Names   []string // of the largest, at most five, largest first
 	Folders []string // that could not be looked into
 	Cut     bool     // there are more files than are looked at
+	Full    bool     // the store is as large as it may be (Options.MaxStore)
 	Trouble error    // why nothing more could be kept; nil when only caps kept it out
+
+	// What .gitignore hides and no task knows, at most five and those nearest to the top;
+	// folders end in "/". Any and String say nothing of it: it is so before every command.
+	Hidden     []string
+	MoreHidden bool
 }
 
 // Any reports whether there is something to say.
@@ -45,6 +51,9 @@ func (u Unheld) String() string {
 		s := fmt.Sprintf("%s (%s) that could not be brought back: %s", counted(u.Files, "file"), byteSize(u.Bytes), strings.Join(u.Names, ", "))
 		if u.Files > len(u.Names) {
 			s += ", ..."
+		}
+		if u.Full {
+			s += " (the store of checkpoints is full: roost checkpoint gc may make room, or a larger checkpoint_store)"
 		}
 		parts = append(parts, s)
 	}
@@ -62,6 +71,15 @@ func (u Unheld) String() string {
 		parts = append(parts, "files whose contents cannot be kept ("+u.Trouble.Error()+")")
 	}
 	return strings.Join(parts, "; ")
+}
+
+// HiddenText names what is hidden: ".env, node_modules/, ..."; "" is nothing.
+func (u Unheld) HiddenText() string {
+	s := strings.Join(u.Hidden, ", ")
+	if u.MoreHidden {
+		s += ", ..."
+	}
+	return s
 }
 
 func counted(n int, what string) string {
@@ -125,7 +143,7 @@ func (s *Survey) Unheld() Unheld { return s.unheld }
 func (s *Survey) Close() { s.release() }
 
 func (sc *scan) unheld(trouble error) Unheld {
-	u := Unheld{Cut: sc.end != "", Trouble: trouble}
+	u := Unheld{Cut: sc.end != "", Full: sc.full, Trouble: trouble}
 	for _, dir := range sc.closed {
 		u.Folders = append(u.Folders, shown(strings.TrimSuffix(dir, "/")))
 	}
@@ -143,8 +161,17 @@ func (sc *scan) unheld(trouble error) Unheld {
 	for _, e := range large[:min(5, len(large))] {
 		u.Names = append(u.Names, shown(e.path))
 	}
+	hidden := slices.DeleteFunc(slices.Clone(sc.veiled), func(p string) bool { _, ok := sc.find(p); return ok }) // an index names it
+	slices.SortStableFunc(hidden, func(a, b string) int { return depth(a) - depth(b) })
+	for _, p := range hidden[:min(5, len(hidden))] {
+		u.Hidden = append(u.Hidden, shown(p))
+	}
+	u.MoreHidden = len(hidden) > len(u.Hidden)
 	return u
 }
+
+// depth is how many folders a path lies in.
+func depth(p string) int { return strings.Count(strings.TrimSuffix(p, "/"), "/") }
 
 // shown is a recorded path as a person may see it in one line.
 func shown(p string) string {

@@ -136,12 +136,47 @@ func TestUnheldIsSaid(t *testing.T) {
 	}
 }
 
+// What rules hide is named before a command, as nothing keeps it: each thing once, a folder
+// and not what lies in it, those nearest to the top first, and nothing that is kept.
+func TestWhatRulesHideIsNamed(t *testing.T) {
+	l := newLab(t, Options{})
+	for p, text := range map[string]string{
+		".gitignore": "*.log\n.env\nout/\nvendor\n", "src/.gitignore": "*.o\n", "a": "a",
+		".env": "key", "x.log": "1", "out/1": "1", "out/deep/2": "2", "src/a.o": "o", "src/b.o": "o", "src/deep/c.o": "o", "known.log": "k", "tracked.log": "t",
+	} {
+		l.write(p, text)
+	}
+	l.must(os.Symlink("a", l.at("vendor")))
+	gitIn(t, l.root, "init", "-q")
+	gitIn(t, l.root, "add", "-f", "tracked.log")
+	l.commitAll(l.root)
+	l.k.Know("known.log")
+	u := l.survey().Unheld()
+	if got, want := u.HiddenText(), ".env, out/, vendor, x.log, src/a.o, ..."; got != want {
+		t.Errorf("hidden: %q, want %q", got, want)
+	}
+	if u.Any() || u.String() != "" {
+		t.Errorf("and besides: %v", u)
+	}
+	l.write(".gitignore", "")
+	l.write("src/.gitignore", "")
+	if got := l.survey().Unheld().HiddenText(); got != "" {
+		t.Errorf("without rules: %q", got)
+	}
+	// A name is no more than a name in the line that tells it.
+	l.write(".gitignore", "/b*\n")
+	l.write("b\nad", "1")
+	if got := l.survey().Unheld().HiddenText(); got != "b?ad" {
+		t.Errorf("hidden: %q", got)
+	}
+}
+
 func TestCapsOfFilesAndWalks(t *testing.T) {
 	l := newLab(t, Options{Git: "none", MaxFiles: 2})
 	for _, p := range []string{"a", "b", "c", "d"} {
 		l.write(p, p)
 	}
-	if u := l.survey().Unheld(); u.Files != 2 {
+	if u := l.survey().Unheld(); u.Files != 2 || u.Full {
 		t.Errorf("of 4 files 2 may be kept; unheld: %+v", u)
 	}
 	l.k = l.open(Options{Git: "none", MaxWalk: 2})
@@ -159,8 +194,8 @@ func TestCapsOfFilesAndWalks(t *testing.T) {
 	l.k = l.open(Options{Git: "none", MaxStore: -1})
 	l.write("e", "not kept yet")
 	s = l.survey()
-	if u := s.Unheld(); u.Files != 1 || u.Names[0] != "e" {
-		t.Errorf("with a full store: %+v", u)
+	if u := s.Unheld(); u.Files != 1 || u.Names[0] != "e" || !u.Full || !strings.HasSuffix(u.String(), "could not be brought back: e (the store of checkpoints is full: roost checkpoint gc may make room, or a larger checkpoint_store)") {
+		t.Errorf("with a full store: %v", u)
 	}
 	v, err := l.k.Hold(t.Context(), []string{"e"})
 	l.must(err)

@@ -146,6 +146,7 @@ func (w *walker) folder(ctx context.Context, dir *os.Root, prefix string, layers
 		p := prefix + c.key
 		if !c.info.IsDir() {
 			if (hidden || w.hides(layers, p, false)) && !w.wanted(p) {
+				w.veil(p, hidden)
 				continue
 			}
 			if len(w.out.list) >= w.max {
@@ -156,6 +157,9 @@ func (w *walker) folder(ctx context.Context, dir *os.Root, prefix string, layers
 			continue
 		}
 		veiled := hidden || w.hides(layers, strings.TrimSuffix(p, "/"), true)
+		if veiled {
+			w.veil(p, hidden)
+		}
 		if veiled && !w.wantedBelow(p) {
 			continue
 		}
@@ -178,6 +182,16 @@ func (w *walker) folder(ctx context.Context, dir *os.Root, prefix string, layers
 		}
 	}
 	return nil
+}
+
+// maxVeiled is how many names of hidden things a survey keeps, to tell a few of them.
+const maxVeiled = 1000
+
+// veil notes what is hidden; below is said of what lies in a folder that is.
+func (w *walker) veil(p string, below bool) {
+	if w.base == nil && !below && len(w.out.veiled) < maxVeiled {
+		w.out.veiled = append(w.out.veiled, p)
+	}
 }
 
 // names lists a folder; of a hidden one only names that lead to known paths.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/server"
 )
 
 // nothing is the advice of a failure that knows none.
@@ -36,6 +37,8 @@ const nameFolder = "name the folder with -C DIR"
 var flagAdvice = map[string]string{
 	nameFolder:                      "-C DIR",
 	"name a YAML file with --model": "--provider script --model FILE",
+	server.NameFolder:               "-C DIR",
+	server.NameScript:               "--provider script --model FILE",
 }
 
 // advise makes a failure's advice a command that can be given, in the words of the
@@ -98,7 +101,7 @@ func against(p *client.Problem) (why string, settings bool) {
 	why = p.Detail
 	for _, e := range p.Errors {
 		why = strings.TrimPrefix(why, e.Parameter+": ")
-		if p.Detail != e.Parameter+": "+e.Detail {
+		if p.Detail != e.Parameter+": "+e.Detail && p.Detail != e.Detail {
 			why += "; " + e.Detail
 		}
 		settings = settings || slices.Contains(ofSettings, e.Parameter)

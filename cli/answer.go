@@ -99,6 +99,10 @@ func (a *App) answer(ctx context.Context, c *client.Client, e *engine.Engine, id
 	if err != nil {
 		return err
 	}
+	var above []waiting
+	if e != nil {
+		above = a.above(ctx, c, q.Task)
+	}
 	if answer.Approve == nil && answer.Choice == nil && consent(q) {
 		if yes, plain := consents[strings.ToLower(strings.TrimSpace(answer.Text))]; plain {
 			answer.Approve, answer.Text = &yes, ""
@@ -110,7 +114,7 @@ func (a *App) answer(ctx context.Context, c *client.Client, e *engine.Engine, id
 		return err
 	}
 	if runsHere(e) {
-		return a.watchHere(ctx, c, e, watched{task: done.Task, run: done.Run, after: from, ask: a.interactive(), here: true})
+		return a.watchHere(ctx, c, e, watched{task: done.Task, run: done.Run, after: from, ask: a.interactive()}, above)
 	}
 	if !a.flags.json {
 		a.say("task %s goes on with it; follow it: roost attach %s", done.Task, shellWord(done.Task))
@@ -187,13 +191,13 @@ func (a *App) sendTold(ctx context.Context, c *client.Client, r client.Request, 
 	return json.Unmarshal(doc, into)
 }
 
-// runsHere reports whether this process itself works on a task now.
+// runsHere reports whether this process itself works on a task, or did.
 func runsHere(e *engine.Engine) bool {
 	if e == nil {
 		return false
 	}
 	running, waiting, queued := e.Load()
-	return running+waiting+queued > 0
+	return e.Began() || running+waiting+queued > 0 // it may have ended by now
 }
 
 // questionOf is the question that an id names: its own, or that of a task with one open

@@ -116,6 +116,29 @@ func TestAnUnknownProfileIsAskedForOnce(t *testing.T) {
 	}
 }
 
+// Who only looks at what would be sent need not choose who answers: somebody known here is
+// assumed, and that is said. Nothing is remembered of it.
+func TestContextOfAnUnknownProfile(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.named("one", "deepseek")
+	if r := s.roost("show", "one", "--context"); r.code != ExitConfig || !strings.Contains(r.err, `the profile "deepseek"`) {
+		t.Errorf("with nobody: exit %d\n%s", r.code, r.err)
+	}
+	for key, value := range map[string]string{"profiles.play.provider": "script", "profiles.play.model": s.script(finish("the shed is tidy"))} {
+		if r := s.roost("config", "set", key, value); r.code != 0 {
+			t.Fatal(r.err)
+		}
+	}
+	r := s.roost("show", "one", "--context")
+	if r.code != ExitDone || !strings.Contains(r.out, "the next request has about") || !strings.Contains(r.err, `profile "deepseek" is not known here; this is as if play answered`) {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	if r := s.roost("resume", "one", "go on"); r.code != ExitConfig {
+		t.Errorf("what was assumed for looking holds for running: exit %d\n%s", r.code, r.err)
+	}
+}
+
 // A key of a profile goes to that profile's server, and to no other.
 func TestAProfilesKeyGoesToItsServer(t *testing.T) {
 	t.Parallel()

@@ -38,8 +38,8 @@ func (a *App) chatCommand() *cobra.Command {
 			"!!COMMAND is only shown. ! alone says what goes along, !! leaves it out, Esc stops it.\n\n" +
 			"Lines that begin with a blank are not kept in the history ($XDG_STATE_HOME/roost).\n" +
 			"Without a terminal, or with TERM=dumb, it reads lines and prints lines; each prompt is sent\n" +
-			"when the run before it has ended. Without a terminal a question ends the chat (exit 11),\n" +
-			"unless the next line is /answer WORDS.",
+			"when the run before it has ended. Without a terminal a line that cannot be done ends the chat,\n" +
+			"and so does a question (exit 11), unless the next line is /answer WORDS.",
 		Example: "  roost chat\n  roost chat 0199\n  roost chat --mode ask --approve read\n  printf 'hello\\nand now the tests\\n' | roost chat",
 		Args:    count(0, 1, "roost chat ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -197,12 +197,15 @@ func (a *App) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *v
 		}
 	}
 	var waiting *chat.WaitingError
+	var line *chat.LineError
 	switch {
 	case stop.exit() != 0:
 		return &Failure{Exit: stop.exit(), Code: "cancelled", Task: id, What: "the chat was stopped", Why: "a signal asked for it; all is saved", Try: "roost chat " + id}
 	case errors.As(err, &waiting):
 		return &Failure{Exit: ExitInput, Code: "input_needed", Task: id, What: "the run of task " + id + " waits for an answer",
 			Why: "there is no terminal to ask on, and the next line was not written for it", Try: "roost answer " + id + ` "your answer"  # in the chat: /answer WORDS`}
+	case errors.As(err, &line):
+		return failureOfLine(line, id)
 	case err != nil:
 		return err
 	case o.Ask:
@@ -217,3 +220,22 @@ func (a *App) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *v
 	}
 	return nil
 }
+
+// failureOfLine is what is told of a line that ended a chat.
+func failureOfLine(e *chat.LineError, id string) *Failure {
+	f := *failureOf(e.Err)
+	var unknown *chat.UnknownError
+	switch code := e.Exit(); {
+	case code != 0:
+		f.Exit, f.What = code, "do what "+short(e.Line)+" says" // it has said why
+	case errors.As(e.Err, &unknown):
+		f = *usage("do what "+short(e.Line)+" says", unknown.Error(), "echo /help | roost chat")
+	case f.Code == "failed":
+		f.What = "do what " + short(e.Line) + " says"
+	}
+	f.Task = id
+	return &f
+}
+
+// short is a line as an error names it.
+func short(line string) string { return display.Cut(display.OneLine(line), 40) }

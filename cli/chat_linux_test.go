@@ -30,9 +30,15 @@ func (x *terminal) says(line string) {
 // empty waits for an editor with nothing in it.
 func (x *terminal) empty() {
 	x.t.Helper()
-	x.when("an empty editor", func(screen string) bool {
+	x.holds("")
+}
+
+// holds waits for an editor with a text in it.
+func (x *terminal) holds(text string) {
+	x.t.Helper()
+	x.when("an editor with "+text, func(screen string) bool {
 		lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
-		return strings.TrimRight(lines[len(lines)-1], " ") == "›"
+		return strings.TrimRight(lines[len(lines)-1], " ") == strings.TrimRight("› "+text, " ")
 	})
 }
 
@@ -62,7 +68,7 @@ func TestChat(t *testing.T) {
 	x.until("tokens in")
 	x.says("/nonsense")
 	x.until("there is no command /nonsense")
-	x.until("› /nonsense") // it is there to be mended
+	x.holds("/nonsense") // it is there to be mended
 	x.press("\x15/title two\x7f\x7f\x7fthe chat\r")
 	x.until("the chat", "!there is no command /title")
 	x.says("/rew\t~1 --dry-run")
@@ -226,6 +232,36 @@ func TestChatFromAPipe(t *testing.T) {
 	r = pipe("/answer yes\n", items[0].ID)
 	if data, err := os.ReadFile(filepath.Join(s.ws, "note.txt")); r.code != ExitDone || !strings.Contains(r.out, "the second") || err != nil || string(data) != "one\n" {
 		t.Errorf("exit %d\n%s---\n%s\nnote.txt %q, %v", r.code, r.out, r.err, data, err)
+	}
+}
+
+// A line of a pipe that cannot be done ends the chat, with the exit code of what was wrong.
+func TestAPipeEndsWithWhatWasWrong(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.slow()
+	model := s.script(finish("the first") + finish("the second"))
+	for _, c := range []struct {
+		in, told string
+		args     []string
+		code     int
+	}{
+		{"one\ntwo\n", "nowhere.yaml", []string{"--model", "nowhere.yaml"}, ExitConfig},
+		{"one\ntwo\n", "reach the server", []string{"--server", "http://127.0.0.1:1"}, ExitServer},
+		{"one\ntwo\n", "find the task", []string{"nothing", "--model", model}, ExitNotFound},
+		{"/nonsense\ntwo\n", "there is no command /nonsense", []string{"--model", model}, ExitUsage},
+		{"/show\ntwo\n", "there is none yet", []string{"--model", model}, ExitFailed},
+	} {
+		cmd := s.command(append([]string{"chat", "--provider", "script"}, c.args...)...)
+		var out, errs strings.Builder
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(c.in), &out, &errs
+		_ = cmd.Run() // the exit code says it
+		if code := cmd.ProcessState.ExitCode(); code != c.code || out.String() != "" || strings.Count(errs.String(), "roost: ") != 1 || strings.Contains(errs.String(), "✗") || !strings.Contains(errs.String(), c.told) || !strings.Contains(errs.String(), "\n  try: ") {
+			t.Errorf("%q %q: exit %d, want %d\n%s---\n%s", c.in, c.args, code, c.code, out.String(), errs.String())
+		}
+	}
+	if items := s.list(); len(items) != 0 {
+		t.Errorf("tasks were made: %+v", items)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +21,7 @@ import (
 func (a *App) checkpointCommand() *cobra.Command {
 	list := a.checkpointListCommand()
 	cmd := &cobra.Command{
-		Use: "checkpoint", Aliases: []string{"checkpoints"},
+		Use: "checkpoint", Aliases: []string{"checkpoints"}, SuggestFor: []string{"diff", "restore", "snapshot", "snapshots"},
 		Short: "List, compare and restore the states of files that an agent changed",
 		Long: "A checkpoint is what stood in the files that the agent of a task, or a command that it ran,\n" +
 			"changed: before a turn's first change, after each command that changed something, and after\n" +
@@ -47,7 +48,7 @@ func (a *App) checkpointListCommand() *cobra.Command {
 		Short: "List the checkpoints of a task, oldest first",
 		Long: "List the checkpoints of a task, oldest first.\n\n" +
 			"--json: {task_id, title, status, workspace, store, objects, bytes, items: [{checkpoint,\n" +
-			"reason: before|command|turn|safety|restored|manual, title, at, run, call, message, row,\n" +
+			"reason: before|command|turn|others|safety|restored|manual, title, at, run, call, message, row,\n" +
 			"commit, store, files, tracked, unkept, rewound}]}. files is how many it found other than the\n" +
 			"one before, tracked how many it holds; bytes is what the task keeps in the store.",
 		Example: "  roost checkpoint list 0199",
@@ -69,7 +70,7 @@ func (a *App) checkpointListCommand() *cobra.Command {
 
 // reasons are why a checkpoint was saved, in words.
 var reasons = map[string]string{
-	"before": "before", "command": "after a command", "turn": "after", "safety": "before a restore of", "restored": "after", "manual": "saved by you",
+	"before": "before", "command": "after a command", "turn": "after", "safety": "before a restore of", "restored": "after", "manual": "saved by you", "others": "changed by others:",
 }
 
 func (a *App) printCheckpoints(l engine.CheckpointList) error {
@@ -267,9 +268,12 @@ func checkpointFailure(what, id string, err error) error {
 	case errors.Is(err, checkpoint.ErrRefused):
 		f.Exit, f.Status, f.Code, f.Try = ExitConfig, 409, "workspace_refused", "roost checkpoint list "+shellWord(id)
 	case errors.As(err, &back):
-		f.Exit, f.Status, f.Code, f.Why, f.Try = ExitFailed, 500, "rolled_back", back.Error(), "roost checkpoint list "+shellWord(id)
+		f.Exit, f.Status, f.Code, f.Why, f.Try = ExitFailed, 500, "rolled_back", back.Error(), "roost checkpoint restore "+shellWord(id)+" --dry-run  # when what is in its way is gone"
 	case errors.As(err, &half):
 		f.Exit, f.Status, f.Code, f.Retryable, f.Try = ExitFailed, 500, "restoring", true, "roost checkpoint restore "+shellWord(id)+" --dry-run  # when what is in its way is gone"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		f.Exit, f.Status, f.Code, f.Retryable = ExitFailed, 507, "disk_full", true
+		f.Why, f.Try = "the disk is full; no file was changed", "df -h  # make room, then do it again"
 	default:
 		return err
 	}

@@ -2,7 +2,10 @@ package cli
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/roost-dev/roost/checkpoint"
@@ -48,6 +51,28 @@ func TestCheckpointTextsAreSafe(t *testing.T) {
 		}
 		if name != "patch" && strings.Contains(text, "\nb") {
 			t.Errorf("%s: a name breaks its line: %q", name, text)
+		}
+	}
+}
+
+// What stops a restore is said once, with what helps; a full disk is called that, however
+// many files could not be written for it.
+func TestWhatStopsARestoreIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	full := errors.Join(fmt.Errorf("keep what would be replaced: %w", &fs.PathError{Op: "write", Path: "/s/tmp/1", Err: syscall.ENOSPC}), errors.New("watermark: x"))
+	closed := fmt.Errorf("put files back: put back ro/f: %w", fs.ErrPermission)
+	for _, tt := range []struct {
+		name           string
+		err            error
+		code, why, try string
+	}{
+		{"full", full, "disk_full", "the disk is full; no file was changed", "df -h"},
+		{"rolled back", &engine.RolledBackError{Err: closed}, "rolled_back", "put files back: put back ro/f: permission denied; everything is as it was before", "roost checkpoint restore 0199 --dry-run"},
+		{"half-way", &engine.HalfwayError{Task: "0199", Err: closed}, "restoring", "put files back: put back ro/f: permission denied; it is not finished, and the next command that works on the task goes on with it", "roost checkpoint restore 0199 --dry-run"},
+	} {
+		f := failureOf(checkpointFailure("restore files of task 0199", "0199", fmt.Errorf("%w", tt.err)))
+		if f.Code != tt.code || f.Why != tt.why || !strings.HasPrefix(f.Try, tt.try) || f.Exit != ExitFailed {
+			t.Errorf("%s: %+v", tt.name, f)
 		}
 	}
 }

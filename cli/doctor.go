@@ -175,7 +175,10 @@ func where(f store.Finding) string {
 		return f.File
 	}
 	if inside, err := filepath.Rel(f.Path, f.File); err == nil && filepath.IsAbs(f.File) && filepath.IsLocal(inside) {
-		return f.ID + "  " + inside // the folder stands below
+		if inside == "." { // the folder stands below
+			return f.ID
+		}
+		return f.ID + "  " + inside
 	}
 	return f.ID + "  " + f.File
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
@@ -102,8 +104,26 @@ func failureOf(err error) *Failure {
 		f.Exit, f.Code, f.What = ExitCancelled, "cancelled", "finish"
 	case errors.Is(err, os.ErrPermission):
 		f.Exit, f.Code, f.What = ExitFailed, "permission_denied", "read or write a file"
+		f.place(err)
+	default:
+		f.place(err)
 	}
 	return f
+}
+
+// place names what is there and cannot be opened, or the folder that is missing, and
+// says what to do about it.
+func (f *Failure) place(err error) {
+	var at *fs.PathError
+	if !errors.As(err, &at) || !filepath.IsAbs(at.Path) || at.Op != "open" && at.Op != "stat" && at.Op != "lstat" {
+		return
+	}
+	dir := filepath.Dir(at.Path)
+	if _, err := os.Lstat(at.Path); err == nil {
+		f.What, f.Try = "open "+at.Path, "ls -ld "+shellWord(at.Path)+"  # what it is, and who may read it"
+	} else if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && errors.Is(at, fs.ErrNotExist) {
+		f.What, f.Try = "use the folder "+dir, "mkdir -p "+shellWord(dir)
+	}
 }
 
 // failureOfOutcome is nil when the run completed. stopped is the exit code of the

@@ -57,6 +57,31 @@ func TestExitOfErrors(t *testing.T) {
 	}
 }
 
+// What is there and cannot be opened is named, with a way to look at it; so is a folder
+// that is missing. A file of ours that could not be made, or a full disk, is none of that.
+func TestWhatCannotBeOpenedIsNamed(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a b")
+	must(t, os.Mkdir(dir, 0o700))
+	none := filepath.Join(dir, "none")
+	for _, tt := range []struct {
+		err       error
+		what, try string
+	}{
+		{&os.PathError{Op: "open", Path: dir, Err: syscall.EACCES}, "open " + dir, "ls -ld '" + dir + "'"},
+		{&os.PathError{Op: "stat", Path: dir, Err: syscall.ELOOP}, "open " + dir, "ls -ld '" + dir + "'"},
+		{&os.PathError{Op: "open", Path: filepath.Join(none, "x.md"), Err: syscall.ENOENT}, "use the folder " + none, "mkdir -p '" + none + "'"},
+		{&os.PathError{Op: "open", Path: filepath.Join(dir, ".temp"), Err: syscall.EACCES}, "read or write a file", ""},
+		{&os.PathError{Op: "openat", Path: "ui_messages.json", Err: syscall.EACCES}, "read or write a file", ""},
+		{&os.PathError{Op: "write", Path: dir, Err: syscall.ENOSPC}, "it failed", ""},
+	} {
+		f := failureOf(fmt.Errorf("task x: %w", tt.err))
+		if f.What != tt.what || !strings.HasPrefix(f.Try, tt.try) || tt.try == "" && (strings.HasPrefix(f.Try, "ls") || strings.HasPrefix(f.Try, "mk")) || !strings.Contains(f.Why, tt.err.Error()) {
+			t.Errorf("%v: %+v", tt.err, f)
+		}
+	}
+}
+
 func TestExitOfOutcomes(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

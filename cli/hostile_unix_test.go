@@ -311,7 +311,9 @@ func TestHostileFolders(t *testing.T) {
 	var imported store.ImportReport
 	unmarshal(t, []byte(s.exitsWith([]int{ExitDone, ExitFailed}, "import", s.store, "--json").out), &imported)
 	for _, item := range imported.Items {
-		if item.Problem != "" && item.Name != "round-and-round" && item.Name != "up-and-down" {
+		// What is left out of messages that are none is said as the list says it: damage, not emptiness.
+		unread := strings.Contains(item.Problem, "its messages are not there") && len(at[item.Name].Damaged) > 0
+		if item.Problem != "" && !unread && item.Name != "round-and-round" && item.Name != "up-and-down" {
 			t.Errorf("import of %q: %s", item.Name, item.Problem)
 		}
 	}

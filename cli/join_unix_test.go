@@ -98,6 +98,14 @@ func TestResumeJoinsARunElsewhere(t *testing.T) {
 	s.within(time.Minute, "the words in the queue", func() bool {
 		return strings.Contains(s.roost("show", id, "--journal").out, `"text":"and be quick"`)
 	})
+	s.within(time.Minute, "everybody who joined", func() bool { // one who comes later finds a run that is over
+		for _, j := range joined {
+			if len(durable(j.out.String())) == 0 && !strings.Contains(j.err.String(), "works on task "+id) {
+				return false
+			}
+		}
+		return true
+	})
 	b.goOn()
 	if code := b.ends(time.Minute); code != 0 {
 		t.Fatalf("the run ended with %d\n%s", code, &b.err)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -101,13 +102,18 @@ func (a *App) list(cmd *cobra.Command, f store.Filter, group bool) error {
 		return err
 	}
 	ctx, shown := a.watched(cmd.Context())
+	if a.flags.json {
+		got, err := s.ListEncoded(ctx, f)
+		shown()
+		if err != nil {
+			return err
+		}
+		return a.printPage(got)
+	}
 	got, err := s.List(ctx, f)
 	shown()
 	if err != nil {
 		return err
-	}
-	if a.flags.json {
-		return a.listJSON(got)
 	}
 	return a.showList(cmd.Context(), got, f, group, namesOf(s))
 }
@@ -151,8 +157,15 @@ func (a *App) noSource(name string, sources []store.SourceState) {
 	a.say("no source is called %s; there are: %s", name, strings.Join(names, ", "))
 }
 
-func (a *App) listJSON(got store.Listing) error {
-	return encode(a.Out, report.PageOf(got.Items, got.NextCursor), false)
+func (a *App) printPage(got store.Encoded) error {
+	doc, err := report.PageOfEncoded(got.Items, got.NextCursor)
+	if err == nil {
+		_, err = a.Out.Write(doc)
+	}
+	if err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
 }
 
 // dollarsFlag reads an amount of money; nil when text is empty.

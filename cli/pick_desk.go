@@ -202,8 +202,11 @@ func (d *desk) Open(ctx context.Context, t picker.Task, hit *picker.Hit) error {
 // Export writes a task into the current folder and overwrites nothing.
 func (d *desk) Export(ctx context.Context, t picker.Task, form string) (string, error) {
 	ext := "." + form
-	if form == "archive" {
+	switch form {
+	case "archive":
 		ext = ".zip"
+	case "roo":
+		ext = "-roo" // a folder, which holds the task's
 	}
 	name := export.FileName(t.ID)
 	if form == "md" {

@@ -127,7 +127,7 @@ var problemExits = map[string]int{
 	"ambiguous_id": ExitUsage, "workspace_missing": ExitConfig, "workspace_moved": ExitConfig, "workspace_refused": ExitConfig,
 	"unknown_profile": ExitConfig, "configuration": ExitConfig, "provider_auth": ExitConfig, "provider_error": ExitProvider, "too_short": ExitFailed,
 	"rolled_back": ExitFailed, "restoring": ExitFailed, "damaged": ExitDamaged, "store_unavailable": ExitConfig, "root_unusable": ExitConfig,
-	"input_needed": ExitInput, "untrusted_locks": ExitConfig,
+	"input_needed": ExitInput, "untrusted_locks": ExitConfig, "draining": ExitBusy, "queue_full": ExitBusy, "stopping": ExitBusy,
 }
 
 // failureOfProblem says what a server's refusal means here.
@@ -163,6 +163,9 @@ func failureOfProblem(p *client.Problem) *Failure {
 		} else {
 			f.Suggestions = append(f.Suggestions, s)
 		}
+	}
+	if p.Code == "unknown_mode" {
+		f.What, f.Try = "use the mode", "roost modes"
 	}
 	if f.Try == "" && p.Code == "ambiguous_id" && len(f.Suggestions) > 0 {
 		f.What, f.Try = "find the task", "roost show "+f.Suggestions[0]

@@ -67,12 +67,16 @@ func (a *App) send(ctx context.Context, c *client.Client, e *engine.Engine, id s
 	if err != nil {
 		return err
 	}
+	var above []waiting
+	if e != nil {
+		above = a.above(ctx, c, id)
+	}
 	var sent report.Sent
 	if err := a.sendTold(ctx, c, client.Request{Method: http.MethodPost, Path: pathOf(id, "messages"), Body: m}, &sent); err != nil {
 		return err
 	}
 	if runsHere(e) {
-		return a.watchHere(ctx, c, e, watched{task: sent.Task, run: sent.Run, after: from, ask: a.interactive(), here: true})
+		return a.watchHere(ctx, c, e, watched{task: sent.Task, run: sent.Run, after: from, ask: a.interactive()}, above)
 	}
 	if a.flags.json {
 		return nil

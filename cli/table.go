@@ -21,13 +21,14 @@ func (a *App) table(items []store.Summary, depths []int, names map[string]string
 	if a.OutTTY {
 		width = a.Width
 	}
-	idWidth, statusWidth := 2, 6
+	idWidth, ageWidth, statusWidth := 2, 4, 6
 	for _, t := range items {
 		names[t.Path] = display.OneLine(names[t.Path])
 		idWidth = max(idWidth, display.Columns(names[t.Path]))
+		ageWidth = max(ageWidth, len(a.age(t.TS)))
 		statusWidth = max(statusWidth, len(status(t)))
 	}
-	head := display.Pad("ID", idWidth) + "  AGE   " + display.Pad("STATUS", statusWidth) + "     COST"
+	head := display.Pad("ID", idWidth) + "  " + display.Pad("AGE", ageWidth) + "  " + display.Pad("STATUS", statusWidth) + "     COST"
 	all, tree := report.CostsBelow(items, depths), slices.ContainsFunc(depths, func(d int) bool { return d > 0 })
 	if tree {
 		head += "  WITH SUBTASKS"
@@ -42,7 +43,7 @@ func (a *App) table(items []store.Summary, depths []int, names map[string]string
 		} else if tree {
 			cost += fmt.Sprintf("%15s", cents(all[i]))
 		}
-		left := fmt.Sprintf("%s  %4s  %s %*s %6d  ", display.Pad(names[t.Path], idWidth), a.age(t.TS),
+		left := fmt.Sprintf("%s  %*s  %s %*s %6d  ", display.Pad(names[t.Path], idWidth), ageWidth, a.age(t.TS),
 			display.Pad(status(t), statusWidth), costWidth(tree), cost, t.Messages.UI)
 		title := strings.Repeat("  ", depths[i]) + display.OneLine(t.Title)
 		if title == "" {
@@ -102,13 +103,7 @@ func status(t store.Summary) string {
 	return t.Status
 }
 
-func (a *App) age(ts int64) string {
-	if ts <= 0 {
-		return "-"
-	}
-	const most = 1 << 43 // some centuries; more milliseconds are no time.Duration
-	return display.Age(time.Duration(min(max(a.millis()-ts, -1), most)) * time.Millisecond)
-}
+func (a *App) age(ts int64) string { return display.AgeOf(time.UnixMilli(a.millis()), ts) }
 
 // asTree puts subtasks below their parents, as far as those are listed.
 func asTree(items []store.Summary) ([]store.Summary, []int) {

@@ -144,8 +144,8 @@ func (a *App) purgeCommand() *cobra.Command {
 		Use:   "purge ID...|--all",
 		Short: "Remove deleted tasks for good",
 		Long: "Remove the bytes of deleted tasks for good. Of a task in another tool's storage only what\n" +
-			"Roost keeps of it is removed; its folder stays, and stays hidden. Its checkpoints go too, and\n" +
-			"with the next roost checkpoint gc the contents that no other task needs.",
+			"Roost keeps of it is removed; its folder stays, and stays hidden. Its checkpoints go too,\n" +
+			"with the contents of files that no other task needs.",
 		ValidArgsFunction: a.trashNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
@@ -180,19 +180,17 @@ func (a *App) purgeCommand() *cobra.Command {
 
 func (a *App) purge(cmd *cobra.Command, e *engine.Engine, chosen []store.Trashed) error {
 	done := []store.Trashed{}
-	var err error
-	for _, t := range chosen {
-		if t, err = e.Purge(cmd.Context(), t.Word()); err != nil {
-			break
-		}
+	words := make([]string, len(chosen))
+	for i, t := range chosen {
+		words[i] = t.Word()
+	}
+	err := e.PurgeAll(cmd.Context(), words, func(t store.Trashed) error {
 		done = append(done, t)
 		if a.flags.json {
-			continue
+			return nil
 		}
-		if err = a.tellPurged(t); err != nil {
-			break
-		}
-	}
+		return a.tellPurged(t)
+	})
 	if a.flags.json {
 		out := struct {
 			Purged []store.Trashed `json:"purged"`

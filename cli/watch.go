@@ -38,14 +38,15 @@ var errDetached = errors.New("detached")
 type watcher struct {
 	watched
 	*follower
-	c    *client.Client
-	mine map[string]bool // questions that were answered here
+	c        *client.Client
+	mine     map[string]bool // questions that were answered here
+	followed map[string]bool // runs of subtasks
 }
 
 // watch shows a run until it ends or waits, and says how. Where this process does not
 // work on it, Ctrl-C ends watching with errDetached.
 func (a *App) watch(ctx context.Context, c *client.Client, w watched) (*watcher, engine.Outcome, error) {
-	in := &watcher{watched: w, c: c, mine: map[string]bool{}}
+	in := &watcher{watched: w, c: c, mine: map[string]bool{}, followed: map[string]bool{}}
 	in.follower = &follower{a: a, d: a.show(), of: w.task, stop: a.stopperFor(ctx, w.here)}
 	if w.ask {
 		in.prompter = a.prompter()
@@ -109,6 +110,8 @@ func (w *watcher) one(ctx context.Context, id, run, after, since string, depth i
 	defer q.end()
 	ask := time.NewTicker(quiet)
 	defer ask.Stop()
+	soon := time.NewTimer(soonBelow)
+	defer soon.Stop()
 	stopped := w.stop.ctx.Done()
 	silent := true
 	for {
@@ -121,6 +124,7 @@ func (w *watcher) one(ctx context.Context, id, run, after, since string, depth i
 				return engine.Outcome{}, e.err
 			}
 			silent = false
+			soon.Reset(soonBelow)
 			out, over, err := w.take(ctx, q, e.Event, id, run, since, depth)
 			if over || err != nil {
 				return out, err
@@ -143,6 +147,13 @@ func (w *watcher) one(ctx context.Context, id, run, after, since string, depth i
 			}
 			if out, over := w.state(ctx, q, run); over {
 				return out, nil
+			}
+			if err := w.below(ctx, id, depth); err != nil {
+				return engine.Outcome{}, err
+			}
+		case <-soon.C:
+			if err := w.below(ctx, id, depth); err != nil {
+				return engine.Outcome{}, err
 			}
 		}
 	}
@@ -208,7 +219,7 @@ func (w *watcher) take(ctx context.Context, q *asking, got client.Event, id, run
 		if json.Unmarshal(e.Data, &opened) == nil {
 			if w.prompter != nil {
 				q.ask(ctx, opened, w.screen(e))
-			} else if w.letGo != nil && depth == 0 {
+			} else if w.letGo != nil { // also of a subtask: its run waits in this process, too
 				q.wait.Go(w.letGo)
 			}
 		}
@@ -230,7 +241,8 @@ func (w *watcher) take(ctx context.Context, q *asking, got client.Event, id, run
 		return out, true, nil
 	case "subtask.started":
 		child, _ := esjson.GetString(e.Data, "child")
-		if r, found := w.runOf(ctx, child); found {
+		if r, found := w.runOf(ctx, child); found && !w.followed[r] {
+			w.followed[r] = true
 			_, err = w.one(ctx, child, r, "0", since, depth+1)
 		}
 	}
@@ -286,11 +298,18 @@ func (w *watcher) answer(ctx context.Context, q *asking, r said) error {
 	w.mine[r.question] = true
 	_, err := w.c.Answer(ctx, id, report.Answer{Approve: r.Approve, Text: r.Text, Always: r.Always})
 	var p *client.Problem
-	if errors.As(err, &p) {
+	var un *client.Unreachable
+	switch {
+	case errors.As(err, &p):
 		w.d.Notice("the answer was not taken: " + p.Detail)
-		return nil
+	case errors.As(err, &un): // it is followed over that, and so it is asked over that
+		w.d.Notice("the answer was not taken: " + un.Error())
+	default:
+		return err
 	}
-	return err
+	delete(w.mine, r.question)
+	q.ask(ctx, q.opened, q.d) // if it is open still
+	return nil
 }
 
 // detached says that a run goes on without anybody who looks.
@@ -301,6 +320,11 @@ func (w *watcher) detached() *Failure {
 // watchOn watches a run and prints its result, as run and resume do.
 func (a *App) watchOn(ctx context.Context, c *client.Client, w watched) error {
 	in, outcome, err := a.watch(ctx, c, w)
+	return a.concluded(in, outcome, err)
+}
+
+// concluded prints what came of a run that was watched.
+func (a *App) concluded(in *watcher, outcome engine.Outcome, err error) error {
 	switch {
 	case errors.Is(err, errDetached):
 		return in.detached()
@@ -316,18 +340,4 @@ func (a *App) watchOn(ctx context.Context, c *client.Client, w watched) error {
 		}
 	}
 	return nil
-}
-
-// watchHere watches a run that this process works on since it was answered, and that of a
-// task which that one wakes.
-func (a *App) watchHere(ctx context.Context, c *client.Client, e *engine.Engine, w watched) error {
-	w.here = true
-	if !w.ask {
-		w.letGo = func() {
-			ended, cancel := context.WithCancel(context.WithoutCancel(ctx))
-			cancel()
-			_ = e.Drain(ended) // what it could not save, the run's end tells
-		}
-	}
-	return a.watchOn(ctx, c, w)
 }

@@ -21,12 +21,14 @@ type said struct {
 // asking is the question that stands on the terminal now, of one task. It is asked
 // beside the events: somebody else's answer takes it off.
 type asking struct {
-	w    *watcher
-	id   string // of the task
-	now  string // the question; "" = none
-	quit context.CancelFunc
-	out  chan said
-	wait sync.WaitGroup
+	w      *watcher
+	id     string              // of the task
+	now    string              // the question; "" = none
+	opened task.QuestionOpened // the newest that was asked, and where
+	d      *display.Display
+	quit   context.CancelFunc
+	out    chan said
+	wait   sync.WaitGroup
 }
 
 // ask puts a question to the person, if it is still open: what a stream tells of the past may be
@@ -38,6 +40,7 @@ func (q *asking) ask(ctx context.Context, opened task.QuestionOpened, d *display
 	q.end()
 	ctx, q.quit = context.WithCancel(ctx)
 	q.now, q.out = opened.Question, make(chan said, 1)
+	q.opened, q.d = opened, d
 	out := q.out
 	q.w.prompter.Forget() // what was typed before is no answer to this one
 	q.wait.Go(func() {

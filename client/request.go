@@ -3,8 +3,6 @@ package client
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +21,7 @@ type Request struct {
 	Query        url.Values
 	Header       http.Header
 	Body         any    // is sent as JSON; json.RawMessage as it is; nil = none
-	Key          string // Idempotency-Key of a POST; "" = a new one
+	Key          string // Idempotency-Key of a POST; "" = that of the context (see Keyed), or a new one
 }
 
 // tries is how often a request is sent at most, and answerBytes how much of a document
@@ -95,9 +93,9 @@ func (c *Client) read(resp *http.Response, into any) error {
 func (c *Client) again(ctx context.Context, r *Request, ask func() error) error {
 	post := r.Method == http.MethodPost
 	if post && r.Key == "" {
-		key := make([]byte, 16)
-		_, _ = rand.Read(key) // never fails
-		r.Key = hex.EncodeToString(key)
+		if r.Key = KeyOf(ctx); r.Key == "" {
+			r.Key = NewKey()
+		}
 	}
 	repeatable := post || r.Method == "" || r.Method == http.MethodGet || r.Method == http.MethodHead
 	sent := false

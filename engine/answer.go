@@ -24,6 +24,7 @@ func (a asker) Ask(ctx context.Context, q task.QuestionOpened) (Answer, error) {
 	}
 	ch := r.await(q.Question)
 	defer func() {
+		r.worked()
 		r.mu.Lock()
 		delete(r.answers, q.Question)
 		r.mu.Unlock()
@@ -47,6 +48,7 @@ func (a asker) Ask(ctx context.Context, q task.QuestionOpened) (Answer, error) {
 	case <-r.released:
 	}
 	// Nobody waits here any more. An answer that was taken meanwhile counts.
+	r.worked()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.answers, q.Question)
@@ -71,6 +73,7 @@ func (r *Run) await(question string) chan Answer {
 	if !r.interactive {
 		return nil
 	}
+	r.worked() // until here; from now on it waits
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p, ok := r.answers[question]

@@ -169,6 +169,45 @@ func TestWaitingForAPersonStopsTheClock(t *testing.T) {
 	want(t, b.end(slow), "limit", "timeout")
 }
 
+// A run that was let go while it waited goes on with the time that it has worked: a limit
+// that a question would reset is none. What it waited for is not counted, and after an end
+// of its own the next run has all of it.
+func TestTheTimeARunWorkedOutlivesItsQuestion(t *testing.T) {
+	b := newBench(t)
+	limit := task.Limits{TotalTimeoutMS: time.Hour.Milliseconds()}
+	run := b.start(engine.Request{Text: "go", Limits: &limit, Model: b.script(`
+- tools: [{name: execute_command, input: {command: "sleep 0.1"}}]
+- tools: [{name: ask_followup_question, input: {question: "Which?", follow_up: []}}]
+- {delay: 10m, text: "a word that never comes"}
+`), Approve: "all"})
+	want(t, b.end(run), "waiting", "")
+	had := b.state(run.TaskID)
+	if had.Run.WorkedMS < 100 || had.Run.WorkedMS > time.Since(time.UnixMilli(had.Run.Started)).Milliseconds()+1 {
+		t.Errorf("it worked %d ms", had.Run.WorkedMS)
+	}
+	ref, err := b.store.Find(t.Context(), run.TaskID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owned, err := b.store.Own(t.Context(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(owned.Task.Commit(t.Context(), task.RunWaiting{Run: run.ID, Question: had.Questions[0].Question, WorkedMS: limit.TotalTimeoutMS}), owned.Task.Close(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	again := b.start(engine.Request{Task: run.TaskID, RunID: run.ID, Text: "the left one"})
+	want(t, b.end(again), "limit", "timeout")
+	if s := b.state(run.TaskID); s.Run.WorkedMS < limit.TotalTimeoutMS {
+		t.Errorf("it worked %d ms in all", s.Run.WorkedMS)
+	}
+	next := b.start(engine.Request{Task: run.TaskID, Text: "go on", Model: b.script(completesAtOnce)})
+	want(t, b.end(next), "completed", "")
+	if s := b.state(run.TaskID); s.Run.WorkedMS >= limit.TotalTimeoutMS {
+		t.Errorf("the next run took over %d ms", s.Run.WorkedMS)
+	}
+}
+
 // answeredAfter is how a run ends that asks a person who takes their time.
 func (b *bench) answeredAfter(wait time.Duration, limits task.Limits) engine.Outcome {
 	b.t.Helper()

@@ -174,6 +174,8 @@ func (s survey) Unheld() string {
 	return u.String()
 }
 
+func (s survey) Hidden() string { return s.Survey.Unheld().HiddenText() }
+
 // StoreMovedError: a checkpoint is of a workspace that lay elsewhere.
 type StoreMovedError struct {
 	Checkpoint int

@@ -143,9 +143,33 @@ func (e *Engine) living() (map[string]bool, error) {
 	return out, nil
 }
 
-// Purge is store.Purge, and takes the task's checkpoints with it. Their bytes go when
-// checkpoints are collected.
+// Purge is store.Purge, and takes the task's checkpoints with it, with the contents that no
+// other task needs. Where those could not be removed the error says so, and the task is
+// gone all the same.
 func (e *Engine) Purge(ctx context.Context, given string) (store.Trashed, error) {
+	stores := map[string]bool{}
+	t, err := e.purge(ctx, given, stores)
+	return t, errors.Join(err, e.clear(ctx, stores))
+}
+
+// PurgeAll is Purge of several, until an error of one or of told, which is told of each
+// that is gone. Contents are removed once, at the end.
+func (e *Engine) PurgeAll(ctx context.Context, given []string, told func(store.Trashed) error) (err error) {
+	stores := map[string]bool{}
+	for _, g := range given {
+		var t store.Trashed
+		if t, err = e.purge(ctx, g, stores); err == nil {
+			err = told(t)
+		}
+		if err != nil {
+			break
+		}
+	}
+	return errors.Join(err, e.clear(ctx, stores))
+}
+
+// purge adds the stores that the task had checkpoints in.
+func (e *Engine) purge(ctx context.Context, given string, stores map[string]bool) (store.Trashed, error) {
 	t, err := e.store.Purge(ctx, given)
 	if err != nil {
 		return t, err
@@ -158,11 +182,11 @@ func (e *Engine) Purge(ctx context.Context, given string) (store.Trashed, error)
 	if living[ref] {
 		return t, nil // another one of that id is there
 	}
-	return t, e.forget(ref)
+	return t, e.forget(ref, stores)
 }
 
 // forget takes a task's checkpoints out of all stores: it may have had several workspaces.
-func (e *Engine) forget(ref string) error {
+func (e *Engine) forget(ref string, stores map[string]bool) error {
 	entries, err := os.ReadDir(e.checkpointsDir())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -179,11 +203,28 @@ func (e *Engine) forget(ref string) error {
 		checkpoint.ForgetCalls(filepath.Join(e.checkpointsDir(), entry.Name()), ref)
 		if _, has := s.Ref(ref); has == nil {
 			err = errors.Join(err, s.DeleteRef(ref))
+			stores[entry.Name()] = true
 		}
 		err = errors.Join(err, s.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("the task is gone; its checkpoints could not be taken out: %w", err)
+	}
+	return nil
+}
+
+// clear removes what nobody needs from stores.
+func (e *Engine) clear(ctx context.Context, stores map[string]bool) (err error) {
+	for name := range stores {
+		s, bad := object.Open(filepath.Join(e.checkpointsDir(), name))
+		if bad == nil {
+			_, bad = e.collectIn(ctx, s, name, false)
+			bad = errors.Join(bad, s.Close())
+		}
+		err = errors.Join(err, bad)
+	}
+	if err != nil {
+		return fmt.Errorf("the task is gone; contents of files that its checkpoints had are still there, until roost checkpoint gc removes them: %w", err)
 	}
 	return nil
 }

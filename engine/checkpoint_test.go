@@ -211,8 +211,49 @@ func TestForksPurgesAndCollecting(t *testing.T) {
 	if _, err := b.engine.Purge(ctx, fork.ID); err != nil {
 		t.Fatal(err)
 	}
-	if c := collect(); c.Tasks != 0 {
-		t.Errorf("with no task: %+v", c)
+	if c := collect(); c.Tasks != 0 || c.Objects != 0 {
+		t.Errorf("with no task: %+v", c) // the purge had removed all that was left
+	}
+}
+
+// A purge removes the contents that only this task had, and says when it could not.
+func TestAPurgeRemovesContents(t *testing.T) {
+	ctx := context.Background()
+	for _, stuck := range []bool{false, true} {
+		b, id, _, _ := changed(t)
+		ref, err := b.store.Find(ctx, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.store.Delete(ctx, ref); err != nil {
+			t.Fatal(err)
+		}
+		packs, err := filepath.Glob(filepath.Join(b.store.Root(), "checkpoints", "*", "objects", "pack", "*.pack"))
+		if err != nil || len(packs) == 0 {
+			t.Fatalf("%q, %v", packs, err)
+		}
+		if stuck { // as on a disk that may only be read: nobody may remove
+			lock := filepath.Join(filepath.Dir(packs[0]), "..", "..", "roost", "lock")
+			if err := errors.Join(os.Remove(lock), os.Mkdir(lock, 0o700)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		told := 0
+		err = b.engine.PurgeAll(ctx, []string{id}, func(gone store.Trashed) error {
+			told++
+			if gone.ID != id {
+				t.Errorf("told of %s", gone.ID)
+			}
+			return nil
+		})
+		if told != 1 || (err != nil) != stuck || stuck && !strings.Contains(err.Error(), "the task is gone; contents of files") {
+			t.Errorf("stuck %t: told %d times, %v", stuck, told, err)
+		}
+		for _, pack := range packs {
+			if _, err := os.Lstat(pack); (err == nil) != stuck {
+				t.Errorf("stuck %t: %s: %v", stuck, pack, err)
+			}
+		}
 	}
 }
 

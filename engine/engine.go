@@ -92,6 +92,8 @@ type Engine struct {
 
 	mu     sync.Mutex
 	runs   map[string]*Run
+	ending map[string]*Run // runs of which it is not known yet what follows them
+	began  bool            // a run has begun
 	ledger ledger
 	closed bool
 	wait   sync.WaitGroup
@@ -137,6 +139,7 @@ func (e *Engine) admit(run *Run) bool {
 		return false
 	}
 	e.runs[run.ID] = run
+	e.began = true
 	e.wait.Add(1)
 	return true
 }

@@ -11,9 +11,9 @@ func describe(o *store.Owned, adopted bool) []string {
 	var notes []string
 	switch {
 	case o.Forked != "" && o.Again:
-		notes = append(notes, fmt.Sprintf("%s has a format that Roost does not write; it goes on as task %s, as before", o.Forked, o.Task.Ref.ID))
+		notes = append(notes, fmt.Sprintf("%s has files that Roost does not write; it goes on as task %s, as before", o.Forked, o.Task.Ref.ID))
 	case o.Forked != "":
-		notes = append(notes, fmt.Sprintf("%s has a format that Roost does not write; it goes on as a new task %s", o.Forked, o.Task.Ref.ID))
+		notes = append(notes, fmt.Sprintf("%s has files that Roost does not write; it goes on as a new task %s", o.Forked, o.Task.Ref.ID))
 	case adopted && o.Task.Ref.Foreign():
 		notes = append(notes, "this task lies in another tool's storage: it goes on in place, and its originals are kept")
 	}

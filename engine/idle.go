@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/agent"
@@ -49,23 +50,51 @@ func (r *Run) watchIdle(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// watchTotal ends the run when it took limit, without the time in which it waited for a
-// person. It returns when ctx ends.
+// clock counts how long a run worked, with what it took over from the run that it goes on
+// with, and without the time in which it waited for a person.
+type clock struct {
+	mu   sync.Mutex
+	used time.Duration
+	last time.Time // when it was looked at last
+}
+
+// worked looks at the clock. It is looked at whenever the run begins or ends to wait for a
+// person, and often enough in between for what waits of its subtasks.
+func (r *Run) worked() time.Duration {
+	asking := r.asking()
+	c := &r.clock
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last.IsZero() {
+		return 0 // nobody counts
+	}
+	now := time.Now()
+	if !asking {
+		c.used += now.Sub(c.last)
+	}
+	c.last = now
+	return c.used
+}
+
+// wind starts the clock of a run whose time is limited, and lets the agent tell what it says.
+func (r *Run) wind() {
+	r.clock.last = time.Now()
+	if before := r.task.State().Run; before.Unended() {
+		r.clock.used = time.Duration(before.WorkedMS) * time.Millisecond
+	}
+	r.agent.Worked = func() int64 { return r.worked().Milliseconds() }
+}
+
+// watchTotal ends the run when it worked for limit. It returns when ctx ends.
 func (r *Run) watchTotal(ctx context.Context, limit time.Duration) {
-	step := min(max(limit/20, 5*time.Millisecond), time.Second)
-	tick := time.NewTicker(step)
+	tick := time.NewTicker(min(max((limit-r.worked())/20, 5*time.Millisecond), time.Second))
 	defer tick.Stop()
-	used, last := time.Duration(0), time.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-tick.C:
-			if !r.asking() {
-				used += now.Sub(last)
-			}
-			last = now
-			if used >= limit {
+		case <-tick.C:
+			if r.worked() >= limit {
 				r.cancel(agent.ErrTimeout)
 				return
 			}

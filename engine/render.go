@@ -2,6 +2,7 @@ package engine
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/roost-dev/roost/esjson"
@@ -21,6 +22,14 @@ func render(taskID string, c journal.Commit, n note) []Event {
 			a = n.asides[i]
 		}
 		typ, _ := esjson.GetString(raw, "type")
+		run := n.run
+		if strings.HasPrefix(typ, "run.") {
+			// Whose beginning or end it is: the end of a run that was killed stands in the first
+			// commit of the next one.
+			if of, ok := esjson.GetString(raw, "run"); ok && of != "" {
+				run = of
+			}
+		}
 		size := 256 + len(raw)
 		if a.content != nil { // it stands for the body, which is not shown
 			size = 384 + len(a.content)
@@ -28,14 +37,14 @@ func render(taskID string, c journal.Commit, n note) []Event {
 		b := make([]byte, 0, size)
 		b = esjson.Quote(append(b, `{"type":`...), typ)
 		b = esjson.Quote(append(b, `,"task_id":`...), taskID)
-		if n.run != "" {
-			b = esjson.Quote(append(b, `,"run_id":`...), n.run)
+		if run != "" {
+			b = esjson.Quote(append(b, `,"run_id":`...), run)
 		}
 		b = strconv.AppendUint(append(b, `,"seq":`...), c.Seq, 10)
 		b = append(append(append(b, `,"at":"`...), at...), '"')
 		b = payload(b, typ, raw, a)
 		out = append(out, Event{
-			ID: prefix + strconv.Itoa(i), Type: typ, Task: taskID, Run: n.run,
+			ID: prefix + strconv.Itoa(i), Type: typ, Task: taskID, Run: run,
 			Seq: c.Seq, At: c.At, Data: append(b, '}'),
 		})
 	}
@@ -58,6 +67,8 @@ func payload(b []byte, typ string, raw []byte, a aside) []byte {
 			if message {
 				continue
 			}
+		case "images_blob": // a file of ours; the queue shows the images
+			continue
 		}
 		member(key, val)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
 )
@@ -23,5 +25,27 @@ func TestEventsTakeNoMoreThanTheirText(t *testing.T) {
 				t.Errorf("%s of %d bytes takes %d: %.200s", e.Type, len(e.Data), cap(e.Data), e.Data)
 			}
 		}
+	}
+}
+
+// The end of a run that was killed is told by the next one, in one commit with its own
+// start: who follows the next one must not take it for that one's end.
+func TestAnEndIsToldOfTheRunThatEnded(t *testing.T) {
+	c := journal.Commit{Seq: 9, Epoch: 2, By: "new", Events: []json.RawMessage{
+		json.RawMessage(`{"type":"run.ended","run":"old","outcome":"interrupted"}`), json.RawMessage(`{"type":"run.started","run":"new"}`),
+		json.RawMessage(`{"type":"turn.ended","run":"odd"}`), json.RawMessage(`{"type":"run.ended","run":7}`), json.RawMessage(`{"type":"run.ended","run":""}`),
+	}}
+	var got []string
+	for _, e := range render("t", c, note{run: "new"}) {
+		var d struct {
+			Run string `json:"run_id"`
+		}
+		if err := json.Unmarshal(e.Data, &d); err != nil || d.Run != e.Run {
+			t.Errorf("%s says %q and is %q: %v", e.Type, d.Run, e.Run, err)
+		}
+		got = append(got, e.Type+" "+e.Run)
+	}
+	if d := cmp.Diff([]string{"run.ended old", "run.started new", "turn.ended new", "run.ended new", "run.ended new"}, got); d != "" {
+		t.Error(d)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -250,18 +251,35 @@ func (e *Engine) settledOn(ctx context.Context, run *Run, q Asked) (bool, error)
 		if err != nil {
 			break
 		}
-		for i, raw := range commit.Events {
-			if commit.Seq == q.From.Seq && i <= q.From.Index {
-				continue // what the question took the place of
-			}
-			if one, ok := task.Told(raw); ok {
-				if end, ok := one.(task.QuestionClosed); ok && end.Question == q.Question {
-					return true, nil
-				}
-			}
+		if closes(commit, q) {
+			return true, nil
+		}
+	}
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	// The run may have come to its end before its log was read up to there.
+	for commit, err := range log.Read(ctx, q.From.Seq) {
+		if err == nil && closes(commit, q) {
+			return true, nil
 		}
 	}
 	return false, context.Cause(ctx)
+}
+
+// closes reports whether a commit closes a question that was opened before.
+func closes(commit journal.Commit, q Asked) bool {
+	for i, raw := range commit.Events {
+		if commit.Seq == q.From.Seq && i <= q.From.Index {
+			continue // what the question took the place of
+		}
+		if one, ok := task.Told(raw); ok {
+			if end, ok := one.(task.QuestionClosed); ok && end.Question == q.Question {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // replyParked goes on with a task that was let go while it waited, under the name of the

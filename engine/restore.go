@@ -192,10 +192,15 @@ func (e *Engine) take(ctx context.Context, ref store.Ref) (t *store.Task, forked
 type RolledBackError struct{ Err error }
 
 func (e *RolledBackError) Error() string {
-	return fmt.Sprintf("put files back: %v; everything is as it was before", e.Err)
+	return fmt.Sprintf("%s; everything is as it was before", putBackText(e.Err))
 }
 
 func (e *RolledBackError) Unwrap() error { return e.Err }
+
+// putBackText says once what was done when it failed: most errors say so themselves.
+func putBackText(err error) string {
+	return "put files back: " + strings.TrimPrefix(err.Error(), "put files back: ")
+}
 
 // HalfwayError: a restore failed, and so did taking it back. The task is restoring, and
 // whoever works on it next finishes that first.
@@ -205,7 +210,7 @@ type HalfwayError struct {
 }
 
 func (e *HalfwayError) Error() string {
-	return fmt.Sprintf("put files back: %v; it is not finished, and the next command that works on the task goes on with it", e.Err)
+	return fmt.Sprintf("%s; it is not finished, and the next command that works on the task goes on with it", putBackText(e.Err))
 }
 
 func (e *HalfwayError) Unwrap() error { return e.Err }

@@ -41,18 +41,18 @@ func (e *Engine) workspace(root string) (*workspace.Workspace, error) {
 	return ws, nil
 }
 
-// planRestore says what a restore of a task would do. number is the checkpoint, where it
-// does not follow from the options.
-func (e *Engine) planRestore(ctx context.Context, ref store.Ref, s *task.State, o RestoreOptions, number *int) (restoring, error) {
+// planRestore says what a restore of a task would do. to is where to, where that does not
+// follow from the options.
+func (e *Engine) planRestore(ctx context.Context, ref store.Ref, s *task.State, o RestoreOptions, to *moment) (restoring, error) {
 	p := restoring{result: RestoreResult{ID: ref.ID, DryRun: o.DryRun}}
-	if number == nil {
+	if to == nil {
 		n, err := pick(s, o.To)
 		if err != nil {
 			return p, err
 		}
-		number = &n
+		to = &moment{Moment: checkpoint.Moment{Number: n}}
 	}
-	p.to = *number
+	p.to = to.first()
 	p.result.To = numbered(s, p.to)
 	rule := o.OnConflict
 	switch rule {
@@ -85,7 +85,7 @@ func (e *Engine) planRestore(ctx context.Context, ref store.Ref, s *task.State, 
 	if err != nil {
 		return p, fmt.Errorf("look at the files of task %s: %w", ref.ID, err)
 	}
-	plan := checkpoint.PlanRestore(list, p.to, now, paths, rule)
+	plan := checkpoint.PlanMoment(list, to.of(f), now, paths, rule)
 	if p.plan, err = f.keeper.Resolve(ctx, plan, !o.DryRun); err != nil {
 		return p, fmt.Errorf("plan to put back the files of task %s: %w", ref.ID, err)
 	}

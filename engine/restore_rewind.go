@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/store"
@@ -76,68 +75,10 @@ func (e *Engine) planRewind(ctx context.Context, ref store.Ref, s *task.State, r
 			Files: []RestoreItem{}, Conflicts: []RestoreItem{}, Lost: []RestoreItem{}, Left: []string{},
 		}}, nil
 	}
-	number := min(s.CheckpointAt(firstGone(s, events)), beforeCalls(s, events))
-	p, err := e.planRestore(ctx, ref, s, o, &number)
+	to := momentOf(s, events)
+	p, err := e.planRestore(ctx, ref, s, o, &to)
 	p.with = events
 	return taken, p, err
-}
-
-// firstGone is the message before whose effects a rewind puts the files: the first reply
-// that goes, as only replies change files. Before a question of the person that goes too
-// the files may have been something else again, by the person's own hand.
-func firstGone(s *task.State, events []task.Event) uint64 {
-	first := ^uint64(0)
-	for _, e := range events {
-		r, is := e.(task.Rewound)
-		if !is || len(r.Hide) == 0 {
-			continue
-		}
-		first = min(first, r.Hide[0][0])
-		for _, m := range s.API() {
-			if m.Kind() == "assistant" && hides(r, m.ID) {
-				return m.ID
-			}
-		}
-	}
-	return first
-}
-
-// beforeCalls is the checkpoint of before the first call of a reply that stays, whose
-// outcome goes: what it did to files goes with it.
-func beforeCalls(s *task.State, events []task.Event) int {
-	first := math.MaxInt
-	for _, e := range events {
-		r, is := e.(task.Rewound)
-		if !is {
-			continue
-		}
-		for _, id := range r.Calls {
-			call := s.Call(id)
-			if call == nil || !call.Started {
-				continue
-			}
-			number := s.CheckpointAt(call.Message)
-			for _, c := range s.Checkpoints {
-				if c.Call == id && c.Message >= call.Message {
-					if number = c.Number; c.Reason == task.ReasonCommand {
-						number-- // the others that name a call are of before it
-					}
-					break
-				}
-			}
-			first = min(first, number)
-		}
-	}
-	return first
-}
-
-func hides(r task.Rewound, id uint64) bool {
-	for _, run := range r.Hide {
-		if run[0] <= id && id <= run[1] {
-			return true
-		}
-	}
-	return false
 }
 
 // ChangedSinceError: the task changed a file again after the restore that is to be taken

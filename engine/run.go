@@ -46,6 +46,7 @@ type Run struct {
 	req         Request
 	words       words
 	budget      *budget             // nil when nothing limits it
+	clock       clock               // of a run whose time is limited
 	parent      atomic.Pointer[Run] // the run that waits for this one
 	settled     chan struct{}       // closed when what follows this run is known
 	next        *Run                // of the parent that its end woke
@@ -86,6 +87,7 @@ func (r *Run) work(in agent.Input) {
 	var watch sync.WaitGroup
 	watchCtx, stopWatch := context.WithCancel(context.Background())
 	if limit := time.Duration(r.limits.TotalTimeoutMS) * time.Millisecond; limit > 0 {
+		r.wind()
 		watch.Go(func() { r.watchTotal(watchCtx, limit) })
 	}
 	if limit := time.Duration(r.limits.IdleTimeoutMS) * time.Millisecond; limit > 0 {

@@ -292,6 +292,24 @@ func (e *Engine) sendToNobody(ctx context.Context, ref store.Ref, m Message) (Se
 	return sent, err
 }
 
+// LoadInput gives words of a task's queue with their images, which Inputs leaves on the disk
+// where they are large.
+func (e *Engine) LoadInput(ctx context.Context, ref string, q task.InputQueued) (task.InputQueued, error) {
+	if q.ImagesBlob == "" {
+		return q, nil
+	}
+	at, err := e.latest(ctx, ref)
+	if err != nil {
+		return q, err
+	}
+	log, err := e.store.Follow(at)
+	if err != nil {
+		return q, err
+	}
+	whole, err := q.Load(store.Payloads(log))
+	return whole, errors.Join(err, log.Close())
+}
+
 // Inputs are the words that wait in a task's queue, the oldest first.
 func (e *Engine) Inputs(ctx context.Context, ref string) ([]task.InputQueued, error) {
 	at, err := e.latest(ctx, ref)
@@ -329,7 +347,9 @@ func (e *Engine) EditInput(ctx context.Context, ref, input string, text *string)
 		}
 		return list[i], true
 	}
-	if run := e.working(keyOf(at)); run != nil {
+	// A run that ends under our hands may be followed by the next one, for words that came at
+	// the last moment: its queue is that one's then.
+	for run := e.working(keyOf(at)); run != nil; run = e.working(keyOf(at)) {
 		q, ok := find(run.task.Inputs())
 		switch {
 		case !ok:
@@ -346,10 +366,8 @@ func (e *Engine) EditInput(ctx context.Context, ref, input string, text *string)
 			}
 			return err
 		}
-		select { // it ended just now: its queue is nobody's
-		case <-run.settled:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := run.settle(ctx); err != nil {
+			return err
 		}
 	}
 	waits := false

@@ -427,12 +427,48 @@ func (e *Engine) launch(run *Run) error {
 		run.work(run.words.own)
 		e.mu.Lock()
 		delete(e.runs, run.ID)
+		if e.ending == nil {
+			e.ending = map[string]*Run{}
+		}
+		e.ending[run.ID] = run
 		e.mu.Unlock()
 		e.dispatch()
 		if alone && !e.again(run) {
 			e.wake(run)
 		}
 		close(run.settled)
+		e.mu.Lock()
+		if e.ending[run.ID] == run {
+			delete(e.ending, run.ID)
+		}
+		e.mu.Unlock()
 	}()
 	return nil
+}
+
+// Began reports whether this process ever worked on a task, however short.
+func (e *Engine) Began() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.began
+}
+
+// Settle waits until a run of this process has ended and what follows it has begun: see
+// Run.Next. Of a run that is none of this process, or is settled, it returns at once.
+func (e *Engine) Settle(ctx context.Context, id string) error {
+	e.mu.Lock()
+	run := e.runs[id]
+	if run == nil {
+		run = e.ending[id]
+	}
+	e.mu.Unlock()
+	if run == nil {
+		return nil
+	}
+	select {
+	case <-run.settled:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

@@ -60,22 +60,37 @@ func (x *Index) Raw(i int) []byte {
 // was asked for there are none. A name is good for the length of the step.
 func (x *Index) Parts(i int) iter.Seq2[[]byte, int] {
 	return func(yield func([]byte, int) bool) {
-		if i >= len(x.nodes) {
-			return
-		}
-		for k := i + 1; k < x.nodes[i].next; k = x.nodes[k].next {
-			var name []byte
-			if n := x.nodes[k].name; n[1] > 0 {
-				var exact bool
-				if name, exact = inner(x.src[n[0]:n[1]]); !exact {
-					name = appendUnquoted(nil, name, false)
-				}
-			}
-			if !yield(name, k) {
+		for k, end := x.Within(i); k < end; k = x.Next(k) {
+			if !yield(x.Name(k), k) {
 				return
 			}
 		}
 	}
+}
+
+// Within is Parts for loops that must not cost memory: the number of the first part of value i, from which Next leads to the
+// others, up to the end. Of a value without parts the first is the end.
+func (x *Index) Within(i int) (first, end int) {
+	if i >= len(x.nodes) {
+		return i + 1, i + 1
+	}
+	return i + 1, x.nodes[i].next
+}
+
+// Next is the number of the part behind part k.
+func (x *Index) Next(k int) int { return x.nodes[k].next }
+
+// Name is the name of value k, nil for an element of an array. It is good until the text is changed.
+func (x *Index) Name(k int) []byte {
+	n := x.nodes[k].name
+	if n[1] == 0 {
+		return nil
+	}
+	name, exact := inner(x.src[n[0]:n[1]])
+	if !exact {
+		name = appendUnquoted(nil, name, false)
+	}
+	return name
 }
 
 // token is told of every byte that begins or ends something, before the scanner takes it.

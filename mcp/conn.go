@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -18,9 +19,12 @@ import (
 // protocol is what is spoken; see the package comment.
 const protocol = "2025-11-25"
 
-// linger is how long a library may take to give up a call that is cancelled before
-// its connection is closed.
+// linger is how long a library may take to give up a call that is cancelled before its
+// connection is cut, and a server to hear that its session is over.
 const linger = 500 * time.Millisecond
+
+// lastWords is how long is waited for what a server that is gone said last.
+const lastWords = 200 * time.Millisecond
 
 // CallError: a call has no result. What is in it is fit to be shown.
 type CallError struct {
@@ -62,6 +66,7 @@ type session struct {
 	web    *http.Transport // of the others
 	url    string          // and their address, with what it may hold
 	cancel context.CancelFunc
+	broken atomic.Bool   // it was cut: nothing goes over it any more
 	dead   chan struct{} // closed when the connection is over
 	once   sync.Once
 }
@@ -79,7 +84,11 @@ func (c *conn) session(ctx context.Context) (s *session, fresh bool, err error) 
 			c.now.end()
 			c.now = nil
 		default:
-			return c.now, false, nil
+			if !c.now.broken.Load() {
+				return c.now, false, nil
+			}
+			c.now.end()
+			c.now = nil
 		}
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, c.hub.opt.connectWithin(), errNoAnswer)
@@ -100,7 +109,7 @@ func (c *conn) connect(ctx context.Context) (*session, error) {
 	}
 	life, cancel := context.WithCancel(context.Background())
 	s := &session{stderr: &tail{}, junk: &tail{}, cancel: cancel, dead: make(chan struct{})}
-	transport, err := s.open(server, c.hub.opt)
+	transport, err := s.open(life, server, c.hub.opt)
 	if err != nil {
 		cancel()
 		return nil, &CallError{Server: c.server.Name, Reason: c.hub.clean(err.Error()), Err: err}
@@ -140,7 +149,7 @@ func (c *conn) connect(ctx context.Context) (*session, error) {
 }
 
 // open makes what carries the messages.
-func (s *session) open(server Server, o Options) (sdk.Transport, error) {
+func (s *session) open(life context.Context, server Server, o Options) (sdk.Transport, error) {
 	if server.Kind == Stdio {
 		child, err := shell.Serve(shell.Program{
 			Path: server.Command, Args: server.Args, Dir: server.Dir, Env: server.environment(o.Env), Mark: o.Mark, Stderr: s.stderr,
@@ -151,7 +160,7 @@ func (s *session) open(server Server, o Options) (sdk.Transport, error) {
 		s.child = child
 		return &sdk.IOTransport{Reader: newLines(child.Out, s.junk), Writer: child.In, MaxLineLength: maxMessage + 64<<10}, nil
 	}
-	client, web, err := newClient(server.URL, server.Headers)
+	client, web, err := newClient(life, server.URL, server.Headers)
 	if err != nil {
 		return nil, err
 	}
@@ -164,6 +173,7 @@ func (s *session) open(server Server, o Options) (sdk.Transport, error) {
 
 // cut ends what carries the messages, whatever is under way.
 func (s *session) cut() {
+	s.broken.Store(true)
 	s.cancel()
 	if s.child != nil {
 		s.child.End()
@@ -179,8 +189,17 @@ func (s *session) end() {
 		if s.child != nil {
 			s.child.End() // first: the library would wait for it much longer
 		}
-		_ = s.Close()
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			_ = s.Close()
+		}()
+		select {
+		case <-closed:
+		case <-time.After(linger):
+		}
 		s.cut()
+		<-closed
 		<-s.dead
 	})
 }
@@ -192,10 +211,15 @@ func (s *session) why(h *Hub, err error) string {
 		text = strings.ReplaceAll(text, s.url, Address(s.url))
 	}
 	if s.child != nil {
-		// The pipes tell of its end a moment before the system does.
-		select {
-		case <-s.child.Done():
-		case <-time.After(100 * time.Millisecond):
+		// The pipes tell of its end a moment before the system does, and its last words may
+		// still be on their way.
+		soon, stop := context.WithTimeout(context.Background(), lastWords)
+		defer stop()
+		for _, over := range []<-chan struct{}{s.child.Done(), s.child.Heard()} {
+			select {
+			case <-over:
+			case <-soon.Done():
+			}
 		}
 		if status := s.child.Status(); status != "" {
 			text += " (" + status + ")"

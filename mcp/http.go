@@ -6,55 +6,53 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"time"
 )
 
-// goodbye is how long a server may take to hear that a session is over.
-const goodbye = time.Second
-
-// client asks one server over HTTP with the headers of its definition.
+// client asks one server over HTTP with the headers of its definition, for as long as the
+// connection to that server is wanted.
 type client struct {
 	next    *http.Transport
 	at      *url.URL
 	headers map[string]string
+	life    context.Context //nolint:containedctx // the connection's own life, not a request's
 }
 
-func newClient(endpoint string, headers map[string]string) (*http.Client, *http.Transport, error) {
+func newClient(life context.Context, endpoint string, headers map[string]string) (*http.Client, *http.Transport, error) {
 	at, err := url.Parse(endpoint)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
 		return nil, nil, errors.New("its url is no http or https address") // it is not shown: it may hold a key
 	}
 	next := http.DefaultTransport.(*http.Transport).Clone() //nolint:errorlint,forcetypeassert // it is what the library says it is
 	next.ResponseHeaderTimeout = 0
-	return &http.Client{Transport: &client{next, at, headers}}, next, nil
+	return &http.Client{Transport: &client{next, at, headers, life}}, next, nil
 }
 
 // RoundTrip adds the headers for the server itself: a redirect to somebody else does
-// not take them along.
+// not take them along. A request ends with the connection: the library waits for some of
+// its own, such as the word that a call is cancelled, longer than a person would.
 func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
+	ctx, cancel := context.WithCancel(r.Context())
+	stop := context.AfterFunc(c.life, cancel)
+	free := func() { stop(); cancel() }
+	r = r.Clone(ctx)
 	if r.URL.Host == c.at.Host && r.URL.Scheme == c.at.Scheme {
 		for name, value := range c.headers {
 			r.Header.Set(name, value)
 		}
 	}
-	if r.Method != http.MethodDelete {
-		return c.next.RoundTrip(r)
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), goodbye)
-	res, err := c.next.RoundTrip(r.WithContext(ctx))
+	res, err := c.next.RoundTrip(r)
 	if err != nil {
-		cancel()
+		free()
 		return nil, err
 	}
-	res.Body = bounded{res.Body, cancel}
+	res.Body = bounded{res.Body, free}
 	return res, nil
 }
 
 // bounded frees what bounds a body when that is closed.
 type bounded struct {
 	io.ReadCloser
-	free context.CancelFunc
+	free func()
 }
 
 func (b bounded) Close() error {

@@ -30,6 +30,7 @@ type Run struct {
 	Mode     string `json:"mode"`
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
+	Limits   Limits `json:"limits"` // that end it; what is absent has none
 	Resume   string `json:"resume_command"`
 }
 

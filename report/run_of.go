@@ -14,12 +14,32 @@ func RunOf(r engine.RunInfo) Run {
 		ID: r.ID, Task: r.Ref.ID, State: r.State, Outcome: r.Outcome, Code: r.Code, Reason: r.Reason, Question: r.Question,
 		Position: r.Position, Here: r.Here, Turns: r.Turns,
 		QueuedAt: instant(r.Queued), StartedAt: instant(r.Started), EndedAt: instant(r.Ended),
-		Mode: r.Settings.Mode, Provider: r.Settings.Provider, Model: r.Settings.Model, Resume: "roost resume " + r.Ref.ID,
+		Mode: r.Settings.Mode, Provider: r.Settings.Provider, Model: r.Settings.Model, Limits: LimitsOf(r.Settings.Limits), Resume: "roost resume " + r.Ref.ID,
 	}
 	if r.CostKnown {
 		cost := money.USD(r.CostMicros)
 		out.Cost = &cost
 	}
+	return out
+}
+
+// LimitsOf are the limits that there are.
+func LimitsOf(l task.Limits) (out Limits) {
+	if l.MaxTurns > 0 {
+		out.MaxTurns = &l.MaxTurns
+	}
+	if l.MaxCostMicros > 0 {
+		cost := money.USD(l.MaxCostMicros)
+		out.MaxCost = &cost
+	}
+	span := func(ms int64) *string {
+		if ms <= 0 {
+			return nil
+		}
+		text := (time.Duration(ms) * time.Millisecond).String()
+		return &text
+	}
+	out.IdleTimeout, out.TotalTimeout = span(l.IdleTimeoutMS), span(l.TotalTimeoutMS)
 	return out
 }
 

@@ -23,11 +23,15 @@ func TestDocumentsOfRuns(t *testing.T) {
 		"queued": {
 			report.RunOf(engine.RunInfo{ID: "r1", Ref: ref, State: "queued", Position: 2, Here: true, Queued: 1000, Settings: task.Settings{Mode: "code"}}),
 			`{"id":"r1","task_id":"t1","state":"queued","outcome":"","code":"","reason":"","question":"","position":2,"here":true,"turns":0,"cost":null,` +
-				`"queued_at":"1970-01-01T00:00:01.000Z","started_at":null,"ended_at":null,"mode":"code","provider":"","model":"","resume_command":"roost resume t1"}`,
+				`"queued_at":"1970-01-01T00:00:01.000Z","started_at":null,"ended_at":null,"mode":"code","provider":"","model":"","limits":{},"resume_command":"roost resume t1"}`,
 		},
 		"a run that cost nothing": {
 			report.RunOf(engine.RunInfo{ID: "r1", Ref: ref, State: "interrupted", Outcome: "limit", Code: "turns", CostKnown: true, Turns: 3, Started: 1, Ended: 2000}).Cost.String(),
 			`"0.00"`,
+		},
+		"limits": {
+			report.LimitsOf(task.Limits{MaxTurns: 3, MaxCostMicros: 1_500_000, IdleTimeoutMS: 90_000, TotalTimeoutMS: 3_600_000}),
+			`{"max_turns":3,"max_cost":"1.50","idle_timeout":"1m30s","total_timeout":"1h0m0s"}`,
 		},
 		"question": {
 			report.QuestionOf(engine.Asked{

@@ -48,6 +48,9 @@ type Folder struct {
 	Losses []Loss
 	Locks  []string // files that another program is writing just now
 	Origin Origin
+	Cold   bool // its histories had to come from the disk, as far as that is told: see Ahead
+	// Abridged: messages that are there were left out, see Losses. Files written anew from the rest would lack them.
+	Abridged bool
 
 	spoilt bool // a file that may be either history has bytes and no message
 }
@@ -94,16 +97,12 @@ func ReadNoting(ctx context.Context, dir string, noter func(Kind) Noter) (*Folde
 	}
 	defer root.Close()
 	f := &Folder{Dir: abs, ID: filepath.Base(abs)}
+	defer reading()()
 	r := reader{ctx: ctx, root: root, folder: f, noter: noter}
 	if err := r.list(); err != nil {
 		return nil, fmt.Errorf("reading task folder %s: %w", dir, err)
 	}
-	// The two histories are nearly all of a folder's bytes: they are read side by side.
-	var ui, api scan
-	var both sync.WaitGroup
-	both.Go(func() { ui = r.scan(UIName, UI) })
-	both.Go(func() { api = r.scan(APIName, API) })
-	both.Wait()
+	ui, api := r.histories()
 	f.UI, f.API = r.document(ui, UI), r.document(api, API)
 	r.legacy()
 	r.session()
@@ -127,14 +126,36 @@ type reader struct {
 	leftovers []leftover
 }
 
+// sideBySide is from which size on, in bytes, both histories are read at the same time. Shorter ones are read before another
+// thread has woken up, and whoever reads many folders reads them on all cores anyway.
+const sideBySide = 1 << 20
+
+// histories reads both files of messages, which are nearly all of a folder's bytes.
+func (r *reader) histories() (ui, api scan) {
+	ui, api = r.begin(UIName), r.begin(APIName)
+	if min(ui.print.Size, api.print.Size) < sideBySide {
+		if r.folder.Cold = cold(api) || cold(ui); r.folder.Cold && api.file != nil {
+			ahead(api.file, api.print.Size) // while the other one is read
+		}
+		return r.scanned(ui, UI), r.scanned(api, API)
+	}
+	var both sync.WaitGroup
+	both.Go(func() { ui = r.scanned(ui, UI) })
+	both.Go(func() { api = r.scanned(api, API) })
+	both.Wait()
+	return ui, api
+}
+
+// cold tells whether a file will be waited for.
+func cold(s scan) bool {
+	return s.file != nil && s.print.Size >= readAhead && onDisk(s.file, s.print.Size)
+}
+
 // list sorts the entries of the folder into files we know, leftovers and others.
 func (r *reader) list() error {
-	d, err := r.root.Open(".")
-	if err != nil {
-		return err
-	}
-	entries, err := d.ReadDir(-1)
-	_ = d.Close()
+	// By its path: a folder opened below a Root asks the system about each entry once more. A file is opened by its name in the
+	// folder that is open, whatever this list says of it.
+	entries, err := os.ReadDir(r.folder.Dir)
 	if err != nil {
 		return err
 	}
@@ -190,7 +211,7 @@ func (r *reader) open(name string) (*os.File, Fingerprint, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
+		err = &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
 	}
 	if err != nil {
 		_ = f.Close()

@@ -78,10 +78,11 @@ func inferOrigin(f *Folder, era bool) Origin {
 			}
 		}
 	}
-	for raw := range f.API.ends(lookedAPI) {
-		if !era {
-			break
-		}
+	n := lookedAPI
+	if !era {
+		n = 0
+	}
+	for raw := range f.API.ends(n) {
 		m := APIMessage(raw)
 		if len(m.ToolUses()) > 0 || len(m.ToolResults()) > 0 {
 			native = true
@@ -109,15 +110,16 @@ func inferOrigin(f *Folder, era bool) Origin {
 	return o
 }
 
-// ends yields the first and the last messages: signs stand at the start, and a task may have changed hands later.
+// ends yields the first and the last messages: signs stand at the start, and a task may have changed hands later. The bytes
+// are good for the length of the step.
 func (d *Document) ends(looked int) func(func([]byte) bool) {
 	return func(yield func([]byte) bool) {
-		for i := 0; i < len(d.Spans); i++ {
+		for i := 0; i < len(d.Spans) && looked > 0; i++ {
 			if i == looked && len(d.Spans) > 2*looked {
 				i = len(d.Spans) - looked
 			}
-			raw, err := d.Raw(i)
-			if err != nil || !yield(raw) {
+			more := false
+			if d.file == nil || lookAt(d.file, d.Spans[i], func(raw []byte) { more = yield(raw) }) != nil || !more {
 				return
 			}
 		}

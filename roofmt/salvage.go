@@ -23,7 +23,8 @@ type scan struct {
 	tail     esjson.Tail
 	state    State
 	unstable bool
-	extra    int   // elements found behind damage
+	extra    int // elements found behind damage
+	overlong overlong
 	notes    Noter // of all spans, nil when nobody asked or not all could be looked at
 	err      error
 }
@@ -39,15 +40,20 @@ func (s *scan) note(e esjson.Element, x *esjson.Index) {
 	if s.notes == nil {
 		return
 	}
-	if x == nil {
-		raw := make([]byte, e.Len)
-		x = new(esjson.Index)
-		if _, err := s.file.ReadAt(raw, e.Off); err != nil || !x.Read(raw, noteLevels) {
-			s.notes = nil // it is being changed
-			return
-		}
+	if x != nil {
+		s.notes.Note(x)
+		return
 	}
-	s.notes.Note(x)
+	valid := false
+	err := lookAt(s.file, e, func(raw []byte) {
+		x := new(esjson.Index)
+		if valid = x.Read(raw, noteLevels); valid {
+			s.notes.Note(x)
+		}
+	})
+	if err != nil || !valid {
+		s.notes = nil // it is being changed
+	}
 }
 
 // contextReader ends a long read when its context does.
@@ -63,20 +69,31 @@ func (c contextReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// scan reads one file. The caller closes scan.file.
-func (r *reader) scan(name string, kind Kind) scan {
+// begin opens a file for scanned.
+func (r *reader) begin(name string) scan {
 	s := scan{name: name}
-	for range 3 { // a file that is written in place may change under us; a file that is replaced can not
-		if s.file != nil {
-			_ = s.file.Close()
+	if s.file, s.print, s.err = r.open(name); s.err != nil {
+		if s.state = Unreadable; errors.Is(s.err, fs.ErrNotExist) {
+			s.state = Missing
 		}
-		if s.file, s.print, s.err = r.open(name); s.err != nil {
-			if s.state = Unreadable; errors.Is(s.err, fs.ErrNotExist) {
-				s.state = Missing
-			}
+	}
+	return s
+}
+
+// scan reads one file. The caller closes scan.file.
+func (r *reader) scan(name string, kind Kind) scan { return r.scanned(r.begin(name), kind) }
+
+// scanned reads a file that was opened.
+func (r *reader) scanned(s scan, kind Kind) scan {
+	for try := range 3 { // a file that is written in place may change under us; a file that is replaced can not
+		if try > 0 {
+			_ = s.file.Close()
+			s = r.begin(s.name)
+		}
+		if s.err != nil {
 			return s
 		}
-		s.spans, s.notes = nil, nil
+		s.spans, s.notes, s.overlong = nil, nil, overlong{}
 		if r.noter != nil {
 			s.notes = r.noter(kind)
 		}
@@ -96,7 +113,7 @@ func (r *reader) scan(name string, kind Kind) scan {
 	case esjson.EndNotArray:
 		s.state = NotArray
 	default:
-		if s.state = Damaged; s.tail.Clean() {
+		if s.state = Damaged; s.tail.Clean() && !s.overlong.some() {
 			s.state = Present
 		}
 	}
@@ -104,8 +121,9 @@ func (r *reader) scan(name string, kind Kind) scan {
 		more := resync(r.ctx, s.file, s.tail, s.print.Size, kind)
 		s.extra = len(more)
 		for _, e := range more {
-			s.spans = append(s.spans, e)
-			s.note(e, nil)
+			if s.take(e) {
+				s.note(e, nil)
+			}
 		}
 	}
 	if s.unstable {
@@ -119,13 +137,14 @@ func (r *reader) split(s *scan) (esjson.Tail, error) {
 	file := contextReader{r.ctx, s.file}
 	if s.notes == nil {
 		return esjson.Split(file, func(e esjson.Element) error {
-			s.spans = append(s.spans, e)
+			s.take(e)
 			return nil
 		})
 	}
 	return esjson.SplitIndex(file, noteLevels, noteRoom, func(e esjson.Element, x *esjson.Index) error {
-		s.spans = append(s.spans, e)
-		s.note(e, x)
+		if s.take(e) {
+			s.note(e, x)
+		}
 		return nil
 	})
 }
@@ -219,6 +238,7 @@ func (r *reader) document(first scan, kind Kind) *Document {
 	}
 	d := &Document{Kind: kind, Name: name, State: own.state, Print: own.print}
 	d.use(best)
+	r.folder.Abridged = r.folder.Abridged || own.overlong.some() || best.overlong.some()
 	r.report(d, own, best)
 	return d
 }
@@ -286,7 +306,7 @@ func (r *reader) report(d *Document, own, best scan) {
 	case NotArray:
 		problem = "no list of messages in it"
 	case Unreadable:
-		problem = fmt.Sprintf("can not be read: %v", own.err)
+		problem = "can not be read: " + Reason(own.err)
 	case Damaged:
 		problem = describe(own)
 	}
@@ -330,8 +350,16 @@ func describe(s scan) string {
 	case esjson.EndAfter:
 		text = fmt.Sprintf("something else follows the list at byte %d of %d", t.Off, t.Size)
 	default:
-		text = fmt.Sprintf("%d foreign bytes before the list", t.Lead)
-		return text
+		switch {
+		case !s.overlong.some():
+			return fmt.Sprintf("%d foreign bytes before the list", t.Lead)
+		case t.Lead == 0:
+			return s.overlong.String()
+		}
+		return fmt.Sprintf("%s; %d foreign bytes before the list", s.overlong, t.Lead)
+	}
+	if s.overlong.some() {
+		text += "; " + s.overlong.String()
 	}
 	if t.Lead > 0 {
 		text += fmt.Sprintf("; %d foreign bytes before the list", t.Lead)
@@ -409,7 +437,7 @@ func (r *reader) object(name string) (raw []byte, print Fingerprint, problem str
 		return nil, print, "missing"
 	}
 	if err != nil {
-		return nil, Fingerprint{Exists: true}, fmt.Sprintf("can not be read: %v", err)
+		return nil, Fingerprint{Exists: true}, "can not be read: " + Reason(err)
 	}
 	defer f.Close()
 	if print.Size > maxSmall {
@@ -417,7 +445,7 @@ func (r *reader) object(name string) (raw []byte, print Fingerprint, problem str
 	}
 	all := bytes.NewBuffer(make([]byte, 0, print.Size+bytes.MinRead)) // of one piece, unless it grows
 	if _, err = all.ReadFrom(contextReader{r.ctx, f}); err != nil {
-		return nil, print, fmt.Sprintf("can not be read: %v", err)
+		return nil, print, "can not be read: " + Reason(err)
 	}
 	raw = all.Bytes()
 	sound := esjson.Valid(raw)

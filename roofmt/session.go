@@ -132,7 +132,7 @@ func (r *reader) readTranscript(name string) {
 	case s.state == Empty:
 		r.lose(name, fmt.Sprintf("no text in its %d bytes", s.print.Size), "nothing")
 	case s.state == Unreadable:
-		r.lose(name, "can not be read: "+s.err.Error(), "nothing")
+		r.lose(name, "can not be read: "+Reason(s.err), "nothing")
 	default:
 		recovered := "nothing"
 		if len(s.spans) > 0 {
@@ -179,7 +179,7 @@ func (r *reader) transcript(name string) scan {
 }
 
 func (r *reader) splitTranscript(s *scan) error {
-	s.spans, s.extra = nil, 0
+	s.spans, s.extra, s.overlong = nil, 0, overlong{}
 	head := make([]byte, min(s.print.Size, headRoom))
 	if n, err := s.file.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -194,7 +194,7 @@ func (r *reader) splitTranscript(s *scan) error {
 	}
 	list := io.NewSectionReader(s.file, off, s.print.Size-off)
 	tail, err := esjson.Split(contextReader{r.ctx, list}, func(e esjson.Element) error {
-		s.spans = append(s.spans, esjson.Element{Off: e.Off + off, Len: e.Len})
+		s.take(esjson.Element{Off: e.Off + off, Len: e.Len})
 		return nil
 	})
 	if err != nil {
@@ -210,7 +210,12 @@ func (r *reader) splitTranscript(s *scan) error {
 	case tail.End == esjson.EndBroken:
 		more := resync(r.ctx, s.file, tail, s.print.Size, API)
 		s.extra = len(more)
-		s.spans = append(s.spans, more...)
+		for _, e := range more {
+			s.take(e)
+		}
+	}
+	if s.overlong.some() && s.state == Present {
+		s.state = Damaged
 	}
 	return nil
 }

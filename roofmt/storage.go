@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -53,8 +54,11 @@ func hasTaskFile(entries []fs.DirEntry) bool {
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() && isTaskFile(e.Name()) })
 }
 
-// Find tells what dir is and lists its task folders by name. Names that begin with "_" or "." are none, as for Roo. A folder in
-// a tasks directory counts even when it is empty. Only names are read, no message. Every failure to look wraps ErrUnreachable.
+// unborn are the folders in which Roost makes tasks before it gives them their names.
+var unborn = regexp.MustCompile(`^\.(import|fork-[A-Za-z0-9][A-Za-z0-9._-]{0,127}-[0-9]+)$`)
+
+// Find tells what dir is and lists its task folders by name. A folder in a tasks directory counts even when it is empty, but for
+// names that begin with "_" or ".": to Roo they are none, and they are only where a file of a task lies in them. Only names are read, no message. Every failure to look wraps ErrUnreachable.
 func Find(ctx context.Context, dir string) (Listing, error) {
 	l := Listing{Dir: dir}
 	abs, err := filepath.Abs(dir)
@@ -157,7 +161,7 @@ func folders(dir string, entries []fs.DirEntry) []Found {
 	list := make([]Found, 0, len(entries))
 	for _, e := range entries {
 		name := e.Name()
-		if strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") || isLock(name) || !mayBeDir(dir, e) {
+		if isLock(name) || !mayBeDir(dir, e) || (name[0] == '_' || name[0] == '.') && (unborn.MatchString(name) || !IsFolder(prefix+name)) {
 			continue
 		}
 		list = append(list, Found{name, prefix + name, ValidID(name)})

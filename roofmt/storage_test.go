@@ -46,6 +46,38 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// A folder whose name begins with "." or "_" is a task where a task's file lies in it, and not
+// otherwise; those in which Roost makes tasks are none, and neither is Roo's index.
+func TestFindUnusualNames(t *testing.T) {
+	tasks := filepath.Join(t.TempDir(), "tasks")
+	files := map[string]string{
+		".hidden": roofmt.UIName, "_old": roofmt.APIName, ".fork-x": roofmt.UIName, ".fork--1": roofmt.UIName, "..": "", "_left": ".ui_messages.json.bak_200_abc.tmp",
+		".fork-0199-abc-123": roofmt.UIName, ".import": roofmt.UIName, ".empty": "", "_notes": "readme.md", ".git": "HEAD", "_index.json": "",
+	}
+	for name, file := range files {
+		mkdirs(t, filepath.Join(tasks, name))
+		if file != "" {
+			write(t, filepath.Join(tasks, name), map[string]string{file: uiList(1)})
+		}
+	}
+	mkdirs(t, filepath.Join(tasks, ".import", "0199"))
+	write(t, filepath.Join(tasks, ".import", "0199"), map[string]string{roofmt.UIName: uiList(1)})
+	l, err := roofmt.Find(context.Background(), tasks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range l.Tasks {
+		if f.Safe {
+			t.Errorf("%s may be opened by its name", f.ID)
+		}
+		got = append(got, f.ID)
+	}
+	if want := []string{".fork--1", ".fork-x", ".hidden", "_left", "_old"}; !cmp.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+}
+
 // A storage that is named by a link is the same tool's: what may be written there
 // depends on it.
 func TestToolThroughALink(t *testing.T) {

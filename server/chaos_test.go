@@ -3,22 +3,18 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -70,6 +66,10 @@ func playWriter(s *store.Store) error {
 	if err != nil {
 		return err
 	}
+	pause, err := time.ParseDuration(cmp.Or(os.Getenv("ROOST_TEST_PAUSE"), "2ms"))
+	if err != nil {
+		return err
+	}
 	ctx := context.Background()
 	owned, err := s.Create(ctx, task.Created{Origin: "cli", Number: 1, CreatedAt: time.Now().UnixMilli(), Settings: task.Settings{Workspace: "/w"}})
 	if err != nil {
@@ -98,152 +98,15 @@ func playWriter(s *store.Store) error {
 			if err := owned.Barrier(ctx); err != nil {
 				return err
 			}
-			time.Sleep(2 * time.Millisecond)
+			time.Sleep(pause)
 		}
 	}
 	return owned.Close(ctx)
 }
 
-// child is one process of the test.
-func child(t *testing.T, role, dir string, env ...string) *exec.Cmd {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(append(os.Environ(), roleEnv+"="+role, "ROOST_TEST_DIR="+dir, "GORACE=atexit_sleep_ms=0"), env...)
-	cmd.Stderr = os.Stderr
-	return cmd
-}
-
-// proxy stands between clients and a server: it splits what the server says, holds it
-// up, and cuts connections at random.
-type proxy struct {
-	net.Listener
-	to   string
-	wait sync.WaitGroup
-	mu   sync.Mutex
-	rand *rand.Rand
-	calm bool
-}
-
-func (p *proxy) number(n int) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.rand.IntN(n)
-}
-
-func (p *proxy) run() {
-	for {
-		conn, err := p.Accept()
-		if err != nil {
-			return
-		}
-		p.wait.Go(func() { p.carry(conn) })
-	}
-}
-
-func (p *proxy) carry(client net.Conn) {
-	defer client.Close()
-	server, err := net.Dial("tcp", p.to)
-	if err != nil {
-		return // it was killed just now
-	}
-	defer server.Close()
-	p.wait.Go(func() {
-		_, _ = io.Copy(server, client)
-		server.Close()
-	})
-	p.mu.Lock()
-	left := 1 << 40
-	if !p.calm {
-		left = 200 + p.rand.IntN(1<<(10+p.rand.IntN(12)))
-	}
-	p.mu.Unlock()
-	buf := make([]byte, 8<<10)
-	for left > 0 {
-		n, err := server.Read(buf[:min(left, 1+p.number(len(buf)))])
-		left -= n
-		for at := 0; at < n; {
-			part := min(n-at, 1+p.number(4000))
-			if _, err := client.Write(buf[at : at+part]); err != nil {
-				return
-			}
-			at += part
-		}
-		if p.number(40) == 0 {
-			time.Sleep(time.Duration(p.number(8)) * time.Millisecond)
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// source is what a browser's EventSource does: it comes back with the last id it saw.
-type source struct {
-	url, token, last string
-	got              []frame
-	cuts, fed        int // connections, and those that gave an event
-	byQuery          bool
-}
-
-func (s *source) until(ctx context.Context, last string) error {
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	for ctx.Err() == nil && s.last != last {
-		if err := s.connect(ctx, client, last); err != nil {
-			return err
-		}
-		s.cuts++
-	}
-	return ctx.Err()
-}
-
-func (s *source) connect(ctx context.Context, client *http.Client, last string) error {
-	after := "0"
-	if s.byQuery && s.last != "" {
-		after = s.last
-	}
-	req, err := http.NewRequestWithContext(ctx, "GET", s.url+"?after="+after, nil)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Authorization", "Bearer "+s.token)
-	if !s.byQuery && s.last != "" {
-		req.Header.Set("Last-Event-ID", s.last)
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		time.Sleep(20 * time.Millisecond) // nobody is there just now
-		return nil
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(resp.Body)
-		if resp.StatusCode == http.StatusServiceUnavailable {
-			return nil
-		}
-		return fmt.Errorf("%s: %s", resp.Status, body)
-	}
-	before := len(s.got)
-	defer func() {
-		if len(s.got) > before {
-			s.fed++
-		}
-	}()
-	for in := bufio.NewReader(resp.Body); s.last != last; {
-		f, err := readFrame(in)
-		if err != nil {
-			return nil
-		}
-		if f.ID == "" {
-			return fmt.Errorf("an event without an id: %+v", f)
-		}
-		s.got, s.last = append(s.got, f), f.ID
-	}
-	return nil
-}
-
 // Another process writes a task; the server is killed again and again; between it and
 // its clients everything is cut, split and held up: each client ends with exactly the
-// events of the journal, byte for byte.
+// events of the journal, byte for byte. ROOST_CHAOS=full takes the numbers that were asked for.
 func TestChaos(t *testing.T) {
 	for range 4 { // on a busy machine everything may be cut before it gave anything
 		enough := false
@@ -256,93 +119,21 @@ func TestChaos(t *testing.T) {
 
 // chaos reports whether connections that gave events were cut often enough.
 func chaos(t *testing.T) (enough bool) {
-	commits, clients, kills := 900, 8, 6
+	size := stormSize{commits: 900, clients: 8, kills: 6, pause: 400}
 	if testing.Short() {
-		commits, clients, kills = 300, 4, 3
+		size = stormSize{commits: 300, clients: 4, kills: 3, pause: 400}
 	}
-	dir := t.TempDir()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	s := must[*store.Store](t)(store.Open(store.Options{Root: filepath.Join(dir, "root"), Cache: filepath.Join(dir, "cache"), Program: "test"}))
-	token := must[string](t)(Token(s.Root(), false))
-	first := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
-	address := first.Addr().String()
-	first.Close()
-
-	writer := child(t, "writer", dir, "ROOST_TEST_COMMITS="+strconv.Itoa(commits))
-	out := must[io.ReadCloser](t)(writer.StdoutPipe())
-	if err := writer.Start(); err != nil {
-		t.Fatal(err)
-	}
-	id := strings.TrimSpace(must[string](t)(bufio.NewReader(out).ReadString('\n')))
-
-	server := func() *exec.Cmd {
-		cmd := child(t, "server", dir, "ROOST_TEST_LISTEN="+address)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		return cmd
-	}
-	running := server()
-	p := &proxy{Listener: must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0")), to: address, rand: rand.New(rand.NewPCG(seed, 1))}
-	var proxied sync.WaitGroup
-	proxied.Go(p.run)
-
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	c := gather(t, size.full(2600))
+	writer, out := c.writer()
+	id := strings.TrimSpace(must[string](t)(out.ReadString('\n')))
+	ctx, cancel := context.WithTimeout(t.Context(), c.patience(2))
 	defer cancel()
-	last := make(chan string)
-	var crowd sync.WaitGroup
-	all := make([]*source, clients)
-	for i := range all {
-		all[i] = &source{url: "http://" + p.Addr().String() + "/v1/tasks/" + id + "/events", token: token, byQuery: i%2 == 1}
-		crowd.Go(func() {
-			// First without knowing where the end is, then up to it.
-			live, stop := context.WithCancel(ctx)
-			var follow sync.WaitGroup
-			var err error
-			follow.Go(func() { err = all[i].until(live, "never") })
-			end := <-last
-			stop()
-			follow.Wait()
-			if ctx.Err() == nil && live.Err() != nil {
-				err = all[i].until(ctx, end)
-			}
-			if err != nil {
-				t.Errorf("client %d: %v", i, err)
-			}
-		})
-	}
-	for range kills {
-		time.Sleep(time.Duration(50+p.number(400)) * time.Millisecond)
-		_ = running.Process.Kill()
-		_ = running.Wait()
-		running = server()
-	}
+	c.follow(ctx, "/v1/tasks/"+id+"/events")
+	c.rage()
 	if err := writer.Wait(); err != nil {
 		t.Error(err)
 	}
-	want := journalOf(t, s, id)
-	p.mu.Lock()
-	p.calm = true // a server that is killed at every third event never ends a large one
-	p.mu.Unlock()
-	for range all {
-		last <- want[len(want)-1].ID
-	}
-	crowd.Wait()
-	_ = running.Process.Kill()
-	_ = running.Wait()
-	p.Close()
-	proxied.Wait()
-	p.wait.Wait()
-	cuts, fed := 0, 0
-	for i, c := range all {
-		cuts, fed = cuts+c.cuts, fed+c.fed
-		if diff := firstDifference(want, c.got); diff != "" {
-			t.Errorf("client %d, %d events of %d, %d cuts: %s", i, len(c.got), len(want), c.cuts, diff)
-		}
-	}
-	t.Logf("%d events, %d clients, %d kills, %d connections, %d of them gave events", len(want), clients, kills, cuts, fed)
-	return fed >= 2*clients
+	return c.settle(journalOf(t, c.store, id)) >= 2*c.size.clients
 }
 
 func firstDifference(want, got []frame) string {
@@ -356,7 +147,7 @@ func firstDifference(want, got []frame) string {
 				g = got[i]
 			}
 			w.Data, g.Data = w.Data[:min(len(w.Data), 300)], g.Data[:min(len(g.Data), 300)]
-			return fmt.Sprintf("at %d (-want +got):\n%s", i, cmp.Diff(w, g))
+			return fmt.Sprintf("at %d (-want +got):\n%s", i, gocmp.Diff(w, g))
 		}
 	}
 	return ""

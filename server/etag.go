@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -19,13 +20,41 @@ type tagged struct {
 }
 
 // tagOf is the ETag of a document: the same bytes, of the same place, have the same one.
+// That of a task has two parts. The first is of what the task says of itself, and is what
+// If-Match compares; the second is of how many bytes it takes on the disk, which goes on
+// changing while Roo's files are written behind a journal that stands still: who changes a
+// task as he saw it has not seen those. A tag without the size was the alternative: then two
+// different bodies would have one tag.
 func tagOf(doc any, body []byte) string {
+	t, ok := doc.(tagged)
+	row, isRow := t.doc.(store.Summary)
+	if !ok || !isRow {
+		return `"` + digest(body, t.head) + `"`
+	}
+	size := row.Size
+	row.Size = 0
+	said, err := bytesOf(row)
+	if err != nil { // it was written a moment ago
+		return `"` + digest(body, t.head) + `"`
+	}
+	return `"` + digest(said, t.head) + "." + strconv.FormatInt(size, 36) + `"`
+}
+
+func digest(body []byte, head engine.Mark) string {
 	sum := sha256.New()
 	sum.Write(body)
-	if t, ok := doc.(tagged); ok {
-		sum.Write([]byte(t.head.String()))
+	if head != (engine.Mark{}) {
+		sum.Write([]byte(head.String()))
 	}
-	return `"` + hex.EncodeToString(sum.Sum(nil)[:16]) + `"`
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// guards is the part of a tag that If-Match compares.
+func guards(tag string) string {
+	if before, _, ok := strings.Cut(tag, "."); ok {
+		return before + `"`
+	}
+	return tag
 }
 
 // matches reports whether an If-None-Match has a tag; weak ones count, as it says.
@@ -41,11 +70,12 @@ func matches(headers []string, tag string) bool {
 	return false
 }
 
-// matchesStrongly is matches for If-Match, for which weak ones do not count.
+// matchesStrongly is matches for If-Match, for which weak ones do not count; nor does the
+// size on the disk.
 func matchesStrongly(headers []string, tag string) bool {
 	for _, header := range headers {
 		for _, one := range strings.Split(header, ",") {
-			if one = strings.TrimSpace(one); one == "*" || one == tag {
+			if one = strings.TrimSpace(one); one == "*" || !strings.HasPrefix(one, "W/") && guards(one) == guards(tag) {
 				return true
 			}
 		}

@@ -3,19 +3,13 @@ package server
 import (
 	"context"
 	"io"
-	"math/rand/v2"
-	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/roost-dev/roost/internal/failpoint"
-	"github.com/roost-dev/roost/store"
 )
 
 // Processes write tasks at once, one of them is killed; the server is killed and started
@@ -26,75 +20,21 @@ func TestChaosOfAllTasks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("what it kills is a program of its own")
 	}
-	commits, clients, kills, pause := 120, 6, 3, 400
-	if os.Getenv("ROOST_CHAOS") == "full" {
-		commits, clients, kills, pause = 870, 50, 20, 1500
-	} else if testing.Short() {
-		commits, clients, kills = 40, 3, 2
-	}
-	dir := t.TempDir()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	s := must[*store.Store](t)(store.Open(store.Options{Root: filepath.Join(dir, "root"), Cache: filepath.Join(dir, "cache"), Program: "test"}))
-	token := must[string](t)(Token(s.Root(), false))
-	first := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
-	address := first.Addr().String()
-	first.Close()
-	server := func() *exec.Cmd {
-		cmd := child(t, "server", dir, "ROOST_TEST_LISTEN="+address)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		return cmd
-	}
-	running := server()
-	p := &proxy{Listener: must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0")), to: address, rand: rand.New(rand.NewPCG(seed, 1))}
-	var proxied sync.WaitGroup
-	proxied.Go(p.run)
-
+	c := gather(t, stormSize{commits: 120, clients: 6, kills: 3, pause: 400}.full(870))
 	var writers []*exec.Cmd
-	var outs []io.ReadCloser
+	var outs []io.Reader
 	for i := range 4 {
-		more := []string{"ROOST_TEST_COMMITS=" + strconv.Itoa(commits)}
+		var more []string
 		if i == 3 { // it dies between a sync and telling of it, in the middle of its task
-			more = append(more, failpoint.Env+"=journal.synced:"+strconv.Itoa(commits/5))
+			more = append(more, failpoint.Env+"=journal.synced:"+strconv.Itoa(c.size.commits/5))
 		}
-		w := child(t, "writer", dir, more...)
-		outs = append(outs, must[io.ReadCloser](t)(w.StdoutPipe()))
-		if err := w.Start(); err != nil {
-			t.Fatal(err)
-		}
-		writers = append(writers, w)
+		w, out := c.writer(more...)
+		writers, outs = append(writers, w), append(outs, out)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), c.patience(4))
 	defer cancel()
-	last := make(chan string)
-	var crowd sync.WaitGroup
-	all := make([]*source, clients)
-	for i := range all {
-		all[i] = &source{url: "http://" + p.Addr().String() + "/v1/events", token: token, byQuery: i%2 == 1}
-		crowd.Go(func() {
-			live, stop := context.WithCancel(ctx)
-			var follow sync.WaitGroup
-			var err error
-			follow.Go(func() { err = all[i].until(live, "never") })
-			end := <-last
-			stop()
-			follow.Wait()
-			if ctx.Err() == nil && live.Err() != nil {
-				err = all[i].until(ctx, end)
-			}
-			if err != nil {
-				t.Errorf("client %d: %v", i, err)
-			}
-		})
-	}
-	for range kills {
-		time.Sleep(time.Duration(50+p.number(pause)) * time.Millisecond)
-		_ = running.Process.Kill()
-		_ = running.Wait()
-		running = server()
-	}
+	c.follow(ctx, "/v1/events")
+	c.rage()
 	var ids []string
 	for i, w := range writers {
 		out := must[[]byte](t)(io.ReadAll(outs[i]))
@@ -105,35 +45,16 @@ func TestChaosOfAllTasks(t *testing.T) {
 	}
 	journals := 0
 	for _, id := range ids {
-		journals += len(journalOf(t, s, id))
+		journals += len(journalOf(t, c.store, id))
 	}
-	p.mu.Lock()
-	p.calm = true // a server that is killed at every third event never ends a large one
-	p.mu.Unlock()
-	want := feedOf(t, s)
-	for end := time.Now().Add(patience); len(want) < journals; want = feedOf(t, s) { // the server tells for the dead
+	want := feedOf(t, c.store)
+	for end := time.Now().Add(patience); len(want) < journals; want = feedOf(t, c.store) { // the server tells for the dead
 		if time.Now().After(end) {
 			t.Errorf("%d events of %d were told", len(want), journals)
 			break
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	asJournals(t, s, want, ids...)
-	for range all {
-		last <- want[len(want)-1].ID
-	}
-	crowd.Wait()
-	_ = running.Process.Kill()
-	_ = running.Wait()
-	p.Close()
-	proxied.Wait()
-	p.wait.Wait()
-	cuts, fed := 0, 0
-	for i, c := range all {
-		cuts, fed = cuts+c.cuts, fed+c.fed
-		if diff := firstDifference(want, c.got); diff != "" {
-			t.Errorf("client %d, %d events of %d, %d cuts: %s", i, len(c.got), len(want), c.cuts, diff)
-		}
-	}
-	t.Logf("%d events, %d clients, %d kills, %d connections, %d of them gave events", len(want), clients, kills, cuts, fed)
+	asJournals(t, c.store, want, ids...)
+	c.settle(want)
 }

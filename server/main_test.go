@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/internal/mcptest"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
@@ -27,6 +28,7 @@ import (
 const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {
+	mcptest.Main()
 	if role := os.Getenv(roleEnv); role != "" {
 		os.Exit(play(role))
 	}

@@ -1,12 +1,6 @@
 package server
 
-import (
-	"errors"
-	"io/fs"
-	"net/http"
-	"os"
-	"path/filepath"
-)
+import "net/http"
 
 type health struct {
 	Status string `json:"status"`
@@ -20,16 +14,12 @@ type readiness struct {
 	Checks map[string]string `json:"checks"`
 }
 
-// readyz looks whether tasks can be read and whether the server means to go on. A root
-// that is not there yet is ready: it comes into being with the first task. What an earlier
-// server left is taken up beside: it says so, and nobody waits for it.
+// readyz looks whether tasks can be read and kept, and whether the server means to go on.
+// What an earlier server left is taken up beside: it says so, and nobody waits for it.
 func (s *Server) readyz(w http.ResponseWriter, a *asked) *Problem {
 	out := readiness{"ready", map[string]string{"store": "ok", "server": "ok", "recovery": s.opt.Recovery.String()}}
-	for _, dir := range []string{s.opt.Store.Root(), filepath.Join(s.opt.Store.Root(), "tasks")} {
-		if why := unlistable(dir); why != "" {
-			out.Status, out.Checks["store"] = "not ready", why
-			break
-		}
+	if why := s.room(); why != "" {
+		out.Status, out.Checks["store"] = "not ready", why
 	}
 	switch {
 	case s.stopping.Load(), s.leaving.Load():
@@ -46,21 +36,6 @@ func (s *Server) readyz(w http.ResponseWriter, a *asked) *Problem {
 		return s.problemOf(a.Context(), err, "")
 	}
 	return nil
-}
-
-func unlistable(dir string) string {
-	f, err := os.Open(dir)
-	if err == nil {
-		_, err = f.Readdirnames(1)
-		f.Close()
-	}
-	switch {
-	case err == nil, errors.Is(err, os.ErrNotExist), err.Error() == "EOF":
-		return ""
-	case errors.Is(err, fs.ErrPermission):
-		return "it may not be read"
-	}
-	return "it cannot be read"
 }
 
 func (s *Server) version(*asked) (any, error) { return s.opt.Version, nil }

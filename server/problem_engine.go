@@ -96,7 +96,7 @@ func setupProblem(err error) *Problem {
 		p.Errors = []Wrong{{"/profile", unknown.Error()}}
 		return p
 	case errors.As(err, &config):
-		return problem(http.StatusUnprocessableEntity, "configuration", "It cannot be done as things are set up", config.Error(), config.Try)
+		return problem(http.StatusUnprocessableEntity, "configuration", "It cannot be done as things are set up", config.Error(), overHTTP(config.Try))
 	case errors.Is(err, store.ErrLabel):
 		return problem(http.StatusUnprocessableEntity, "validation_failed", "It cannot be a label", err.Error())
 	case errors.Is(err, store.ErrTaken):
@@ -127,3 +127,21 @@ func diskProblem(err error) *Problem {
 	}
 	return nil
 }
+
+// overHTTP is the engine's advice in the words of this door: its own are flags, where they
+// are no whole commands.
+func overHTTP(try string) string {
+	switch try {
+	case "name the folder with -C DIR":
+		return NameFolder
+	case "name a YAML file with --model":
+		return NameScript
+	}
+	return try
+}
+
+// What helps where a request, or the task, names a folder or a file that is not there.
+const (
+	NameFolder = `give "workspace", an absolute folder of the server's machine, as to POST /v1/tasks/{id}/runs`
+	NameScript = `give "model", a YAML file of the server's machine, as to POST /v1/tasks/{id}/runs`
+)

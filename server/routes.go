@@ -134,7 +134,7 @@ func readRoutes() []route {
 	}
 	return []route{
 		{path: "/healthz", summary: "Whether the process answers", open: true, answer: health{}, document: (*Server).healthz},
-		{path: "/readyz", summary: "Whether tasks can be read", open: true, answer: readiness{}, fails: []int{503}, serve: (*Server).readyz},
+		{path: "/readyz", summary: "Whether tasks can be read and kept", open: true, answer: readiness{}, fails: []int{503}, serve: (*Server).readyz},
 		{path: "/login", summary: "The log-in link: sets the cookie and leads on; works once", open: true, media: "text/plain",
 			params: []param{{name: "key", kind: "text", doc: "what the link that roost serve printed holds"}}, serve: (*Server).login},
 		{path: "/openapi.json", summary: "This description", media: jsonMedia, document: (*Server).describe},
@@ -156,7 +156,7 @@ func readRoutes() []route {
 			params: []param{{name: "path", kind: "text", doc: "only this file, with its records"}}},
 		{path: "/v1/tasks/{id}/usage", summary: "What the task spent", answer: store.Usage{}, document: (*Server).usage},
 		{path: "/v1/tasks/{id}/tree", summary: "The task and its subtasks", answer: report.Branch{}, document: (*Server).tree},
-		{path: "/v1/tasks/{id}/events", summary: "The task's events: those of its journal, then those that come", media: streamMedia, fails: []int{400, 429}, serve: (*Server).events,
+		{path: "/v1/tasks/{id}/events", summary: "The task's events: those of its journal, then those that come. Labels of other tools' tasks, and the way of any task into the trash and back, stand in no task's journal: /v1/events tells of them", media: streamMedia, fails: []int{400, 429}, serve: (*Server).events,
 			params: []param{{name: "after", kind: "text", doc: "0: from the start; the id of an event: what comes behind it; the number of a commit: what comes behind that. Last-Event-ID goes before it. Neither: only what comes from now on"}, typesParam}},
 		{path: "/v1/search", summary: "Messages of all tasks that hold some words", answer: report.Page[store.Hit]{}, fails: []int{400}, document: (*Server).search,
 			params: with(taskParams,

@@ -140,13 +140,15 @@ func TestRuleB07ReadsNeverCreateAndIDsAreNoPaths(t *testing.T) {
 	}
 }
 
-// A root that is not there stays so, and is ready: it comes with the first task.
+// A root that is not there stays so. One that was there is gone, and the server not ready.
 func TestRuleB07NoRootIsMade(t *testing.T) {
 	g := newGround(t)
 	if err := os.RemoveAll(g.store.Root()); err != nil {
 		t.Fatal(err)
 	}
-	g.get("/readyz")
+	if status, why := g.ready(); status != http.StatusServiceUnavailable || why != "it is gone" {
+		t.Errorf("/readyz: %d %s", status, why)
+	}
 	g.get("/v1/tasks")
 	g.refused(404, "task_not_found", "GET", g.path(""))
 	if _, err := os.Stat(g.store.Root()); !os.IsNotExist(err) {

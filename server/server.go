@@ -95,6 +95,7 @@ type Server struct {
 	hosts    map[string]bool
 	stop     chan struct{} // closed when the server stops
 	stopping atomic.Bool
+	rooted   atomic.Bool // the root was there
 	leaving  atomic.Bool // it means to end
 	begun    time.Time
 	counted  requests
@@ -130,6 +131,7 @@ func New(o Options) (*Server, error) {
 	s.feeds.store, s.feeds.task, s.feeds.all = o.Store, s.followTask, map[string]*feed{}
 	s.streams.total, s.streams.each, s.streams.by = o.MaxStreams, o.MaxPerClient, map[string]int{}
 	s.keyed, s.turns.all, s.beside.all = deedsOf(o.Store.Root(), o.Now), map[string]*turn{}, map[string]*changing{}
+	s.room() // whether there is a root yet
 	s.begun, s.counted = o.Now(), newRequests()
 	s.routes = routes()
 	s.mux = s.muxOf(s.routes)

@@ -180,6 +180,11 @@ func TestRuleB25StuckFollowerIsCutOff(t *testing.T) {
 			t.Fatalf("%d streams are open: the stuck one was not cut off", open)
 		}
 	}
+	// And the one that is left is the one that reads.
+	g.run(engine.Request{Task: g.id, Text: "again"})
+	if f, ok := quick.next(); !ok {
+		t.Errorf("the one that reads was cut off: %+v", f)
+	}
 	g.srv.feeds.mu.Lock()
 	defer g.srv.feeds.mu.Unlock()
 	for _, f := range g.srv.feeds.all {

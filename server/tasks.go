@@ -40,11 +40,12 @@ func (s *Server) tasks(a *asked) (any, error) {
 	if n, err := strconv.Atoi(f.Cursor); f.Cursor != "" && (err != nil || n < 0 || strconv.Itoa(n) != f.Cursor) {
 		return nil, badCursor("list")
 	}
-	got, err := s.opt.Store.List(a.Context(), f)
+	got, err := s.opt.Store.ListEncoded(a.Context(), f)
 	if err != nil {
 		return nil, err
 	}
-	return report.PageOf(got.Items, got.NextCursor), nil
+	doc, err := report.PageOfEncoded(got.Items, got.NextCursor)
+	return raw(doc), err
 }
 
 func (s *Server) search(a *asked) (any, error) {
@@ -153,7 +154,7 @@ func (s *Server) files(a *asked) (any, error) {
 				}
 			}
 			if w == nil {
-				return nil, problem(http.StatusUnprocessableEntity, "workspace_missing", "The task's workspace is not there", why, "roost files "+v.Ref.ID+" -C DIR")
+				return nil, problem(http.StatusUnprocessableEntity, "workspace_missing", "The task's workspace is not there", why, "POST /v1/tasks/"+v.Ref.ID+"/runs, with \"workspace\", where it lies now", "roost files "+v.Ref.ID+" -C DIR")
 			}
 		}
 		items, err := report.Files(a.Context(), v, w, records, named)

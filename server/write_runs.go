@@ -101,10 +101,8 @@ func (s *Server) runsOf(a *asked) (any, error) {
 
 // pageOf is a page of a list that is whole: the cursor is how many were shown.
 func pageOf[T, D any](a *asked, all []T, doc func(T) D) (any, error) {
-	from, err := strconv.Atoi(a.text["cursor"])
-	if text := a.text["cursor"]; text == "" {
-		from = 0
-	} else if err != nil || from < 0 || strconv.Itoa(from) != text {
+	from, ok := countIn(a.text["cursor"])
+	if !ok {
 		return nil, badCursor("list")
 	}
 	items := []D{}
@@ -119,9 +117,21 @@ func pageOf[T, D any](a *asked, all []T, doc func(T) D) (any, error) {
 	return report.PageOf(items, next), nil
 }
 
+// countIn reads the cursor of a list that says how much of it was shown; "" is its start.
+func countIn(cursor string) (n int, ok bool) {
+	if cursor == "" {
+		return 0, true
+	}
+	n, err := strconv.Atoi(cursor)
+	return n, err == nil && n >= 0 && strconv.Itoa(n) == cursor
+}
+
 func (s *Server) runs(a *asked) (any, error) {
 	if s.opt.Engine == nil {
 		return nil, readOnly()
+	}
+	if _, ok := countIn(a.text["cursor"]); !ok {
+		return nil, badCursor("list")
 	}
 	found, next, err := s.opt.Engine.AllRuns(a.Context(), engine.RunFilter{State: a.text["state"], Limit: a.number["limit"], Cursor: a.text["cursor"]})
 	if err != nil {

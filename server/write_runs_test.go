@@ -32,34 +32,51 @@ func TestCancellingIsQuick(t *testing.T) {
 		"while a person is asked": {askWhich, func(r report.Run) bool { return g.question(r.Task).ID != "" }, "/v1/runs/%[2]s/cancel"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// That a busy machine was late is no finding; to be late each time is one.
-			took := time.Hour
-			for try := 0; try < 8 && took > 2*time.Second && !t.Failed(); try++ {
-				r := g.started(c.script)
-				for end := time.Now().Add(patience); c.ready != nil && !c.ready(r); time.Sleep(5 * time.Millisecond) {
-					if time.Now().After(end) {
-						t.Fatal("it never began")
-					}
-				}
-				begun := time.Now()
-				var over report.Run
-				g.did(200, &over, "POST", strings.Split(fmt.Sprintf(c.path+"|%[1]s%[2]s", r.Task, r.ID), "|")[0], "")
-				took = time.Since(begun)
-				if over.ID != r.ID || over.State != "cancelled" || over.EndedAt == nil {
-					t.Errorf("%+v", over)
-				}
-				g.denied(409, "run_not_active", "POST", "/v1/runs/"+r.ID+"/cancel", "")
+			inTime(t, func(t *testing.T) time.Duration {
+				took := g.cancelled(t, c.script, c.path, c.ready)
 				os.Remove(alive)
 				time.Sleep(150 * time.Millisecond)
 				if _, err := os.Stat(alive); err == nil {
 					t.Error("the command lives on")
 				}
-			}
-			if took > 2*time.Second {
-				t.Errorf("it took %s", took)
-			}
+				return took
+			})
 		})
 	}
+}
+
+// inTime does something that must be over within two seconds. That a busy machine was late is
+// no finding; to be late each time, begun anew, is one.
+func inTime(t *testing.T, once func(*testing.T) time.Duration) {
+	t.Helper()
+	var took []time.Duration
+	for len(took) < 8 && !t.Failed() {
+		d := once(t)
+		if took = append(took, d); d <= 2*time.Second {
+			return
+		}
+	}
+	t.Errorf("it took %s", took)
+}
+
+// cancelled starts a run, cancels it once it is ready, and gives how long that took.
+func (g *ground) cancelled(t *testing.T, script, path string, ready func(report.Run) bool) time.Duration {
+	t.Helper()
+	r := g.started(script)
+	for end := time.Now().Add(patience); ready != nil && !ready(r); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it never began")
+		}
+	}
+	begun := time.Now()
+	var over report.Run
+	g.did(200, &over, "POST", strings.Split(fmt.Sprintf(path+"|%[1]s%[2]s", r.Task, r.ID), "|")[0], "")
+	took := time.Since(begun)
+	if over.ID != r.ID || over.State != "cancelled" || over.EndedAt == nil {
+		t.Errorf("%+v", over)
+	}
+	g.denied(409, "run_not_active", "POST", "/v1/runs/"+r.ID+"/cancel", "")
+	return took
 }
 
 // 19.21.6: who goes away in the middle ends nothing.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/task"
 )
 
 // deliveries are the ways in which words reach a task.
@@ -59,7 +60,16 @@ func (s *Server) queue(a *asked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(a, all, report.QueuedOf)
+	return pageOf(a, all, s.queued(a))
+}
+
+// queued gives the document of words that wait. Images that cannot be read are left out of
+// it: doctor tells of the damage, and the words can still be changed or taken back.
+func (s *Server) queued(a *asked) func(task.InputQueued) report.Queued {
+	return func(q task.InputQueued) report.Queued {
+		q, _ = s.opt.Engine.LoadInput(a.Context(), a.id, q)
+		return report.QueuedOf(q)
+	}
 }
 
 func (s *Server) editInput(a *asked) (*reply, error) {
@@ -83,7 +93,7 @@ func (s *Server) editInput(a *asked) (*reply, error) {
 	out := report.Queued{ID: input, Text: p.Text, Images: []string{}}
 	for _, q := range all { // it may have been taken since
 		if q.Input == input {
-			out = report.QueuedOf(q)
+			out = s.queued(a)(q)
 		}
 	}
 	return &reply{doc: out}, nil

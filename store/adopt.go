@@ -24,6 +24,7 @@ func adoption(ref Ref, folder *roofmt.Folder) task.Adopted {
 			h = task.API
 		}
 		f := task.Original{Name: doc.Source, Blob: doc.Source, Size: doc.SourcePrint.Size, History: h}
+		f.Spans = make([]int64, 0, 2*len(doc.Spans))
 		for _, span := range doc.Spans {
 			f.Spans = append(f.Spans, span.Off, span.Len)
 		}
@@ -63,6 +64,9 @@ func toolName(ref Ref, folder *roofmt.Folder) string {
 func firstTS(folder *roofmt.Folder) int64 {
 	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
 		for i := range min(doc.Len(), 3) {
+			if doc.Spans[i].Len > vastFrom {
+				continue
+			}
 			raw, err := doc.Raw(i)
 			if err != nil {
 				continue

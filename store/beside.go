@@ -95,7 +95,8 @@ func (t *Task) waiting(input string) *task.InputQueued {
 	return found
 }
 
-// Inputs are the words that wait, with those that came beside.
+// Inputs are the words that wait, with those that came beside; large images stay in their
+// blobs, see LoadInput.
 func (t *Task) Inputs() []task.InputQueued {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,9 +128,22 @@ func (t *Task) TakeIn() error {
 	return t.settle()
 }
 
-// Claim gives words that wait to the run, as they are now; nobody changes them after
-// that. false: they were taken back meanwhile. It is for the run's goroutine.
+// Claim gives words that wait to the run, as they are now, with their images; nobody changes
+// them after that. false: they were taken back meanwhile. Words whose images cannot be read
+// come without them (task.InputQueued.Load): a person's words are not held up by a damaged
+// picture. It is for the run's goroutine.
 func (t *Task) Claim(input string) (task.InputQueued, bool) {
+	q, ok := t.claim(input)
+	if !ok {
+		return task.InputQueued{}, false
+	}
+	if whole, err := t.LoadInput(q); err == nil { // reading them holds up nobody
+		q = whole
+	}
+	return q, true
+}
+
+func (t *Task) claim(input string) (task.InputQueued, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	q := t.waiting(input)
@@ -141,6 +155,15 @@ func (t *Task) Claim(input string) (task.InputQueued, bool) {
 	}
 	t.beside.claimed[input] = true
 	return *q, true
+}
+
+// LoadInput gives words of the queue with their images, from any goroutine.
+func (t *Task) LoadInput(q task.InputQueued) (task.InputQueued, error) {
+	whole, err := q.Load(Payloads(t.log))
+	if err != nil {
+		return q, fmt.Errorf("task %s: %w", t.Ref.ID, err)
+	}
+	return whole, nil
 }
 
 // settle folds what came beside. The caller holds mu.

@@ -13,12 +13,29 @@ import (
 	"github.com/roost-dev/roost/usage"
 )
 
+// titleOfRows is the first words among a task's first rows, where the first row of all,
+// which holds what the person asked for, is lost. "" when there are none.
+func titleOfRows(s *task.State) string {
+	ui := s.UI()
+	for _, m := range ui[:min(len(ui), 8)] {
+		if m.Missing || vast(m) || m.Kind() != "say:text" && m.Kind() != "say:user_feedback" {
+			continue
+		}
+		if raws, err := s.Raws([]*task.Message{m}); err == nil {
+			if text, _ := esjson.GetString(raws[0], "text"); strings.TrimSpace(text) != "" {
+				return strings.TrimSpace(text)
+			}
+		}
+	}
+	return ""
+}
+
 // titleOfAPI is a task's first words by its API history: what the person wrote,
 // without what the tool put around it. "" when there are none.
 func titleOfAPI(s *task.State) string {
 	api := s.API()
 	for i := range min(len(api), 3) {
-		if api[i].Missing {
+		if api[i].Missing || vast(api[i]) {
 			continue
 		}
 		raws, err := s.Raws(api[i : i+1])

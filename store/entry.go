@@ -16,16 +16,16 @@ import (
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/roofmt"
 )
 
 // entry is a task in a list: what it is chosen and ordered by, and where the rest is.
 type entry struct {
 	row    *catalog.Row
 	base   *catalog.Row // without what the overlay says; nil when it says nothing
-	src    int          // place of its source
 	sum    *Summary     // when it was read just now
-	copies []string     // other places of it
-	lost   string       // why it cannot be looked at; the row is what was known last
+	src    int32        // place of its source
+	lost   bool         // its source cannot be reached; the row is what was known last
 	fresh  bool         // it was read just now, and can be kept
 	was    bool         // what was kept of it is not true any more
 	equal  bool         // its content was compared with a copy's just now
@@ -40,10 +40,13 @@ type lines struct {
 	states    []SourceState
 	marks     Marks
 	all       []entry
-	ground    []*grounds // of each source; nil when nothing of it can be kept
-	titles    bool       // they are needed, and not only those of one page
-	changed   bool       // there is something to keep
-	closeness            // how closely it is looked
+	ground    []*grounds          // of each source; nil when nothing of it can be kept
+	filled    int                 // sources that have any
+	copies    map[*entry][]string // other places of a task
+	titles    bool                // they are needed, and not only those of one page
+	changed   bool                // there is something to keep
+	cold      atomic.Bool         // the task that was read last came from the disk
+	closeness                     // how closely it is looked
 }
 
 // lines looks for the tasks of every source and reads those that changed since the
@@ -108,12 +111,15 @@ func (l *lines) place(i int, src Source) {
 	}
 	l.changed = l.changed || shelf == nil && g != nil && len(src.ids) > 0
 	l.all = slices.Grow(l.all, len(src.ids))
+	if len(src.ids) > 0 {
+		l.filled++
+	}
 	for j, id := range src.ids {
-		ln := entry{src: i, hidden: l.marks.Hidden(src.Name, id)}
+		ln := entry{src: int32(i), hidden: len(l.marks) > 0 && l.marks.Hidden(src.Name, id)}
 		if same && j < src.listed {
 			ln.row = &shelf.Rows[j]
 		} else if ln.row = rows[id]; ln.row == nil {
-			ln.row = &catalog.Row{ID: id}
+			ln.row = catalog.NewRow(id)
 		}
 		if !ln.hidden {
 			state.Tasks++
@@ -121,12 +127,13 @@ func (l *lines) place(i int, src Source) {
 		l.all = append(l.all, ln)
 	}
 	if src.err != nil && shelf != nil {
+		l.filled++
 		for j := range shelf.Rows {
 			row := &shelf.Rows[j]
 			if slices.Contains(src.ids, row.ID) || l.marks.Hidden(src.Name, row.ID) {
 				continue // what we continued is here
 			}
-			l.all = append(l.all, entry{row: row, src: i, lost: src.err.Error()})
+			l.all = append(l.all, entry{row: row, src: int32(i), lost: true})
 			state.Tasks++
 		}
 	}
@@ -156,7 +163,7 @@ func (l *lines) stale() []int {
 				}
 				for i := some * lookedAtOnce; i < min((some+1)*lookedAtOnce, len(l.all)); i++ {
 					ln := &l.all[i]
-					if !ln.hidden && ln.lost == "" && !l.holds(ln, indexes[ln.src], room) {
+					if !ln.hidden && !ln.lost && !l.holds(ln, indexes[ln.src], room) {
 						found[some] = append(found[some], i)
 					}
 				}
@@ -214,6 +221,10 @@ func (l *lines) holds(ln *entry, indexes bool, room []byte) bool {
 
 func (l *lines) ref(ln *entry) Ref { return l.s.ref(l.srcs[ln.src], ln.row.ID) }
 
+// tasksAhead is how many tasks are asked for before somebody reads them, when they have to come from a disk. It
+// has that many files in hand twice over, beside those that are read.
+const tasksAhead = 4
+
 // read reads tasks on all cores. It ends early when ctx does.
 func (l *lines) read(ctx context.Context, places []int) {
 	jobs := make(chan int)
@@ -225,12 +236,18 @@ func (l *lines) read(ctx context.Context, places []int) {
 			}
 		})
 	}
+	asked, worth := 0, false // up to which place tasks were asked for, and whether that was of use
 	for n, i := range places {
 		if ctx.Err() != nil {
 			break
 		}
 		Tell(ctx, Progress{What: "reading", Done: n, Of: len(places)})
 		jobs <- i
+		if worth || l.cold.Load() {
+			for asked = max(asked, n+1); asked < min(n+1+tasksAhead, len(places)); asked++ {
+				worth = roofmt.Ahead(l.ref(&l.all[places[asked]]).Dir)
+			}
+		}
 	}
 	close(jobs)
 	workers.Wait()
@@ -258,13 +275,14 @@ func (l *lines) readOne(ctx context.Context, ln *entry) {
 		before, item = g.look(ref.ID, watch, nil, true), l.s.itemPrint(ref.Dir)
 	}
 	sum, from := l.s.derive(ctx, ref)
+	l.cold.Store(from.cold)
 	row := rowOf(&sum)
 	row.Logged = from.logged
 	ln.row, ln.sum = &row, &sum
 	if !keep || from.failed || from.held || before.failed || ctx.Err() != nil {
 		return
 	}
-	row.Watch, row.Digest, row.Wrote = watch, before.digest, before.wrote/int64(time.Second)
+	row.Traits.Watch, row.Digest, row.Wrote = watch, before.digest, before.wrote/int64(time.Second)
 	if row.Near = before.near; rewritten(watch) {
 		row.Near = 0
 	}
@@ -278,7 +296,7 @@ func (l *lines) readOne(ctx context.Context, ln *entry) {
 	if !keep || after != before || !l.s.calm(before.newest, time.Now()) {
 		return
 	}
-	whole, err := json.Marshal(sum)
+	whole, err := encodeSummary(sum)
 	if err != nil {
 		return
 	}
@@ -298,6 +316,7 @@ type derivation struct {
 	held       bool // which somebody is writing
 	unfinished bool // its run has no end
 	indexed    bool // an index beside its folder may say something of it
+	cold       bool // its histories had to come from the disk
 }
 
 // derive reads one task, without what the overlay says of it; what fails to be read
@@ -315,6 +334,7 @@ func (s *Store) derive(ctx context.Context, ref Ref) (Summary, derivation) {
 	sum := v.Summary
 	from.logged = v.Log != nil
 	from.indexed = v.Folder != nil && len(v.Folder.Item) == 0
+	from.cold = v.Folder != nil && v.Folder.Cold
 	if run := v.State.Run; run != nil {
 		from.unfinished = run.Waiting == "" && run.Outcome == "" && !run.Waits()
 	}
@@ -322,6 +342,7 @@ func (s *Store) derive(ctx context.Context, ref Ref) (Summary, derivation) {
 		sum.Damaged = append(sum.Damaged, Damage{File: ref.Dir, Problem: err.Error()})
 		from.failed = true
 	}
+	v.State.Release() // the row has all that was wanted of it
 	if !from.held {
 		_, from.held = filelog.Holder(ref.Log)
 	}
@@ -331,9 +352,9 @@ func (s *Store) derive(ctx context.Context, ref Ref) (Summary, derivation) {
 // rowOf is what a list needs of a row to choose and order it.
 func rowOf(t *Summary) catalog.Row {
 	return catalog.Row{
-		ID: t.ID, Tool: t.Tool, Status: t.Status, Workspace: t.Workspace, Model: t.Model, Parent: t.ParentID,
-		Title: t.Title, Tags: t.Tags, TS: t.TS, Cost: t.Usage.micros(), Priced: t.Usage.Cost != nil,
+		ID: t.ID, Title: t.Title, TS: t.TS, Cost: t.Usage.micros(), Priced: t.Usage.Cost != nil,
 		Tokens: t.Usage.tokens(), Size: t.Size, Empty: t.Empty, Damaged: len(t.Damaged) > 0, Pinned: t.Pinned,
+		Traits: &catalog.Traits{Tool: t.Tool, Status: t.Status, Workspace: t.Workspace, Model: t.Model, Parent: t.ParentID, Tags: t.Tags},
 	}
 }
 
@@ -349,9 +370,10 @@ func (l *lines) mark() {
 		}
 		t := Summary{ID: ln.row.ID, Source: l.srcs[ln.src].Name, Title: ln.row.Title, Tags: ln.row.Tags, Pinned: ln.row.Pinned}
 		l.marks.Apply(&t)
-		row := *ln.row
+		row, traits := *ln.row, *ln.row.Traits
 		ln.base = ln.row
-		row.Title, row.Tags, row.Pinned = t.Title, t.Tags, t.Pinned
+		traits.Tags = t.Tags
+		row.Title, row.Traits, row.Pinned = t.Title, &traits, t.Pinned
 		ln.row = &row
 	}
 }
@@ -359,16 +381,21 @@ func (l *lines) mark() {
 // wholes are the rows of some lines as they are shown. To decode one takes tens of
 // microseconds, which all cores share.
 func (l *lines) wholes(ctx context.Context, list []*entry) []Summary {
+	return onAllCores(list, func(ln *entry) Summary { return l.whole(ctx, ln) })
+}
+
+// onAllCores is what f makes of each line.
+func onAllCores[T any](list []*entry, f func(*entry) T) []T {
 	if len(list) == 0 {
 		return nil
 	}
-	out := make([]Summary, len(list))
+	out := make([]T, len(list))
 	var next atomic.Int64
 	var all sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), (len(list)+3)/4) {
 		all.Go(func() {
 			for i := next.Add(1); i <= int64(len(list)); i = next.Add(1) {
-				out[i-1] = l.whole(ctx, list[i-1])
+				out[i-1] = f(list[i-1])
 			}
 		})
 	}
@@ -384,19 +411,19 @@ func (l *lines) whole(ctx context.Context, ln *entry) Summary {
 	case ln.sum != nil:
 		t = *ln.sum
 	case l.load(ln, &t):
-	case ln.lost != "":
+	case ln.lost:
 		ref := l.ref(ln)
 		t = Summary{ID: ref.ID, Source: ref.Source, Tool: ref.Tool, Path: ref.Dir, Status: "idle"}.filled()
 	default:
 		t, _ = l.s.derive(ctx, l.ref(ln))
 	}
-	if ln.lost != "" {
+	if ln.lost {
 		t.Damaged = append(t.Damaged, Damage{
-			File: t.Path, Problem: "its storage cannot be reached: " + ln.lost, Recovered: "what the last list knew of it",
+			File: t.Path, Problem: "its storage cannot be reached: " + l.srcs[ln.src].err.Error(), Recovered: "what the last list knew of it",
 		})
 	}
 	l.marks.Apply(&t)
-	t.Copies = append([]string{}, ln.copies...)
+	t.Copies = append([]string{}, l.copies[ln]...)
 	return t
 }
 
@@ -421,7 +448,7 @@ func (l *lines) tally() []SourceState {
 		case ln.row.Empty:
 			src.Empty++
 			src.Tasks--
-		case ln.row.Damaged && ln.lost == "":
+		case ln.row.Damaged && !ln.lost:
 			src.Damaged++
 		}
 	}
@@ -436,11 +463,7 @@ func (l *lines) tally() []SourceState {
 func (l *lines) united(ctx context.Context, keeps func(*entry) bool) []*entry {
 	out := make([]*entry, 0, len(l.all))
 	at := map[string][]int{}
-	sources := map[int]bool{}
-	for _, ln := range l.all {
-		sources[ln.src] = true
-	}
-	if len(sources) > 1 { // in one folder no name stands twice
+	if l.filled > 1 { // in one folder no name stands twice
 		for i := range l.all {
 			if !l.all[i].hidden {
 				at[l.all[i].row.ID] = append(at[l.all[i].row.ID], i)
@@ -478,7 +501,10 @@ func (l *lines) first(group []*entry, keeps func(*entry) bool) *entry {
 	}
 	for j, ln := range group {
 		if j != i {
-			group[i].copies = append(group[i].copies, l.ref(ln).Dir)
+			if l.copies == nil {
+				l.copies = map[*entry][]string{}
+			}
+			l.copies[group[i]] = append(l.copies[group[i]], l.ref(ln).Dir)
 		}
 	}
 	return group[i]
@@ -519,7 +545,7 @@ func (l *lines) rank(ln *entry) int {
 
 // equal is sameTask for lines. What was compared once is kept as a digest.
 func (l *lines) equal(ctx context.Context, a, b *entry) bool {
-	if a.lost != "" || b.lost != "" {
+	if a.lost || b.lost {
 		return false
 	}
 	if !a.row.Known || !b.row.Known || a.row.Sizes == 0 || b.row.Sizes == 0 {

@@ -9,7 +9,7 @@ import (
 
 // Who changes a task that he has seen wants it to be as he saw it. Between his look and the
 // change another process may have had the task: so it is compared once the lock is held,
-// and before anything is written but the epoch that taking over writes.
+// and before anything is written: who is refused leaves the task as he found it.
 
 // ErrMoved: the task is not as it was seen any more.
 var ErrMoved = errors.New("the task changed since it was seen")
@@ -57,6 +57,14 @@ func (e *expectation) meets(last uint64) error {
 		return nil
 	}
 	return fmt.Errorf("it goes to commit %d, and went to %d: %w", last, e.seq, ErrMoved)
+}
+
+// check is meets for who takes a journal; nil when nothing is expected.
+func (e *expectation) check() func(head uint64) error {
+	if e == nil {
+		return nil
+	}
+	return e.meets
 }
 
 // moved says that what goes on in the context led a journal to a commit.

@@ -87,7 +87,7 @@ func inFolder(dir, name string) string {
 // Find resolves what a person typed: an id, its unique beginning or end, or
 // SOURCE:ID. Asking for what is not there creates nothing.
 func (s *Store) Find(ctx context.Context, given string) (Ref, error) {
-	all, _, err := s.refs(ctx)
+	all, states, err := s.refs(ctx)
 	if err != nil {
 		return Ref{}, err
 	}
@@ -118,11 +118,22 @@ func (s *Store) Find(ctx context.Context, given string) (Ref, error) {
 		if t, err := s.inTrash(ctx, given); err == nil {
 			return Ref{}, &TrashedError{Given: given, Name: t.Name}
 		}
-		return Ref{}, fmt.Errorf("%w: %q", ErrNotFound, given)
+		return Ref{}, fmt.Errorf("%w: %q%s", ErrNotFound, given, outOfReach(states))
 	case 1:
 		return part[0], nil
 	}
 	return Ref{}, &AmbiguousError{Given: given, Candidates: part}
+}
+
+// outOfReach says that a task that was not found may lie in a storage which cannot be
+// looked into now; "" when there is none.
+func outOfReach(states []SourceState) string {
+	for _, state := range states {
+		if strings.HasPrefix(state.State, unreachable) {
+			return "; it may lie in " + state.Path + ", which cannot be reached now"
+		}
+	}
+	return ""
 }
 
 // distinct leaves one place of each task: its copies elsewhere are the same.

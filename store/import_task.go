@@ -57,6 +57,9 @@ func (im *importer) one(ctx context.Context, c Importable) (item ImportItem, err
 	}
 	item.Files, item.Bytes, item.LeftOut = len(tree.Files), tree.size(), tree.Left
 	if !tree.speaks() {
+		if unread := tree.unread(); unread != nil {
+			return item, unread
+		}
 		item.Outcome = Vacant
 		return item, nil
 	}

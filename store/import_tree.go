@@ -244,16 +244,32 @@ func (t taskTree) speaks() bool {
 		if f.Size == 0 || f.Path != filepath.Base(f.Path) {
 			return false
 		}
-		if roofmt.IsTranscript(f.Path) {
-			return true
-		}
-		for _, name := range []string{"ui_messages.json", "api_conversation_history.json", "claude_messages.json", "journal.jsonl"} {
-			if strings.Contains(f.Path, name) { // also what an interrupted write left
-				return true
-			}
-		}
-		return false
+		return ofMessages(f.Path)
 	})
+}
+
+// ofMessages tells whether a file of this name holds messages, also what an interrupted
+// write left.
+func ofMessages(name string) bool {
+	return roofmt.IsTranscript(name) || slices.ContainsFunc([]string{roofmt.UIName, roofmt.APIName, roofmt.LegacyName, journalName}, func(known string) bool {
+		return strings.Contains(name, known)
+	})
+}
+
+// unread says what stands in the place of a folder's messages and is not copied: the list
+// calls such a task damaged, and it is not empty. nil when nothing does.
+func (t taskTree) unread() error {
+	for _, dir := range t.Dirs {
+		if ofMessages(dir) && dir == filepath.Base(dir) {
+			return fmt.Errorf("its messages are not there: %s is a folder", dir)
+		}
+	}
+	for _, left := range t.Left {
+		if left.File == filepath.Base(left.File) && ofMessages(left.File) && !t.has(left.File) {
+			return fmt.Errorf("its messages are not there: %s is %s", left.File, left.What)
+		}
+	}
+	return nil
 }
 
 func (t taskTree) has(path string) bool {

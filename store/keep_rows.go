@@ -33,7 +33,7 @@ func (l *lines) shelf(i int) *catalog.Shelf {
 
 // of are the lines of a source whose tasks lie there.
 func (l *lines) of(i int) []entry {
-	from := slices.IndexFunc(l.all, func(ln entry) bool { return ln.src == i })
+	from := slices.IndexFunc(l.all, func(ln entry) bool { return int(ln.src) == i })
 	if from < 0 {
 		return nil
 	}
@@ -49,7 +49,9 @@ func (l *lines) rewrite() *catalog.Rows {
 			continue
 		}
 		sh := l.shelf(i)
-		for _, ln := range l.of(i) {
+		of := l.of(i)
+		sh.Rows = make([]catalog.Row, 0, len(of))
+		for _, ln := range of {
 			row := *ln.kept()
 			_ = l.known.rows.Load(&row) // one that cannot be loaded is kept as not known
 			sh.Rows = append(sh.Rows, row)

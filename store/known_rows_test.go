@@ -36,6 +36,16 @@ func cached(t testing.TB, s *Store, cache string) *Store {
 func page(t testing.TB, s *Store, f Filter) string {
 	t.Helper()
 	got := must[Listing](t)(s.List(context.Background(), f))
+	if s.opt.Cache != "" { // as JSON it says the same, whether a row comes out of the cache or out of the task
+		raw := must[Encoded](t)(s.ListEncoded(context.Background(), f))
+		var want []json.RawMessage
+		for _, item := range got.Items {
+			want = append(want, must[[]byte](t)(encodeSummary(item)))
+		}
+		if diff := cmp.Diff(Encoded{Items: want, NextCursor: got.NextCursor}, raw); diff != "" {
+			t.Fatalf("-list +encoded list of %+v\n%s", f, diff)
+		}
+	}
 	return string(must[[]byte](t)(json.MarshalIndent(got, "", " ")))
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
 )
@@ -55,8 +56,19 @@ func spentOn(s *task.State) Usage {
 func foreignRows(s *task.State) []*task.Message {
 	var out []*task.Message
 	shown := map[int64]bool{}
+	var last uint64
+	plain := true // nothing of it is hidden, or stands in another order: so are nearly all
 	for _, m := range s.UI() {
-		shown[m.TS()] = true
+		plain, last = plain && m.ID > last, m.ID
+	}
+	for id := uint64(1); id < s.NextMessage() && plain; id++ {
+		m := s.Message(id)
+		plain = m == nil || m.Hidden == ""
+	}
+	if !plain {
+		for _, m := range s.UI() {
+			shown[m.TS()] = true
+		}
 	}
 	for id := uint64(1); id < s.NextMessage(); id++ {
 		m := s.Message(id)
@@ -70,6 +82,9 @@ func foreignRows(s *task.State) []*task.Message {
 			shown[m.TS()] = true
 		}
 		out = append(out, m)
+	}
+	if plain {
+		return out
 	}
 	// A list that another program put in another order is summed in that order.
 	place := map[uint64]int{}
@@ -144,8 +159,8 @@ func (v *View) foreignExpenses() ([]Expense, error) {
 	return list, nil
 }
 
-// models says for each row which provider and model it is of. Cline's rows say it;
-// what Roo's rows do not say is the task's.
+// models says for each row which provider and model it is of. Cline's rows say it, and
+// Roo's when they hold the request; what they do not say is the task's.
 func (v *View) models(rows []*task.Message) ([][2]string, error) {
 	out := make([][2]string, len(rows))
 	const atOnce = 200
@@ -154,12 +169,13 @@ func (v *View) models(rows []*task.Message) ([][2]string, error) {
 		raws, err := v.State.Raws(part)
 		for i := range part {
 			at := &out[from+i]
-			*at = [2]string{v.State.Settings.Provider, v.State.Settings.Model}
+			*at = [2]string{v.State.Settings.Provider, cmp.Or(v.State.Settings.Model, v.Summary.Model)}
 			if err != nil {
 				continue // its bytes are gone; what it cost is known
 			}
 			info, ok := esjson.Get(raws[i], "modelInfo")
 			if !ok || esjson.TypeOf(info) != esjson.TypeObject {
+				at[1] = cmp.Or(roofmt.EnvironmentOf(raws[i]).Model, at[1])
 				continue
 			}
 			if model, ok := esjson.GetString(info, "modelId"); ok && model != "" {

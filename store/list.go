@@ -68,12 +68,23 @@ type Listing struct {
 // looks as it did when the last list read it is not read again: see glance.go. The
 // result is the same whatever the cache holds, but for tasks of a storage that
 // cannot be reached: those are known from nowhere else.
-func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
+func (s *Store) List(ctx context.Context, f Filter) (out Listing, err error) {
+	err = s.page(ctx, f, func(l *lines, list []*entry, page Listing) error {
+		out = page
+		out.Items = l.wholes(ctx, list)
+		return ctx.Err()
+	})
+	return out, err
+}
+
+// page calls show with the lines of one page of a list, and with all that is said of the
+// list but its tasks.
+func (s *Store) page(ctx context.Context, f Filter, show func(*lines, []*entry, Listing) error) error {
 	from := 0
 	if f.Cursor != "" {
 		var err error
 		if from, err = strconv.Atoi(f.Cursor); err != nil || from < 0 {
-			return Listing{}, fmt.Errorf("cursor %q: not one that a list gave", f.Cursor)
+			return fmt.Errorf("cursor %q: not one that a list gave", f.Cursor)
 		}
 	}
 	k := s.shelves()
@@ -81,14 +92,14 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	l, err := s.lines(ctx, k, f.Query != "", f.closely)
 	if err != nil {
 		l.keep() // what was read need not be read again
-		return Listing{}, err
+		return err
 	}
 	l.mark()
 	sieve := f.sieve()
 	all := l.united(ctx, func(ln *entry) bool { return sieve.keeps(ln.row, l.srcs[ln.src].Name) })
 	copies := 0
 	for _, ln := range all {
-		copies += len(ln.copies)
+		copies += len(l.copies[ln])
 	}
 	count := len(all)
 	var depths []int
@@ -112,12 +123,15 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	if to < count {
 		out.NextCursor = strconv.Itoa(to)
 	}
-	out.Items = l.wholes(ctx, all[from:to])
 	if f.Tree && from < to {
 		out.Depths = depths[from:to:to]
 	}
+	if l.known != nil && (to-from)*4 > len(l.all) {
+		l.known.rows.Hold() // one look into the file for all of them
+	}
+	err = show(l, all[from:to], out)
 	l.keep()
-	return out, ctx.Err()
+	return err
 }
 
 // summary reads one task, without what the overlay says of it; what fails to be

@@ -67,6 +67,7 @@ type mark struct {
 	Undoes  uint64    `json:"undoes,omitempty"`
 	Redoes  uint64    `json:"redoes,omitempty"` // commits of the overlay: see task.Changed
 	at      int64
+	epoch   uint64 // of who deleted it
 }
 
 const (
@@ -96,7 +97,8 @@ func (s *Store) overlayDir() string { return filepath.Join(s.opt.Root, "overlay"
 func foldMarks(ctx context.Context, log journal.Reader) (Marks, error) {
 	out := Marks{}
 	err := eachMark(ctx, log, func(c journal.Commit, e mark) {
-		if e.Type == tagged || e.Type == trashed {
+		if e.Type == tagged || e.Type == trashed || e.Type == keptHere {
+			e.epoch = c.Epoch
 			out.apply(e, c.At)
 		}
 	})
@@ -140,7 +142,7 @@ func (m Marks) apply(e mark, at int64) {
 	e.Purged = either(e.Purged, have.Purged)
 	e.at = at
 	if e.Deleted == nil {
-		e.Deleted, e.at = have.Deleted, have.at
+		e.Deleted, e.at, e.epoch = have.Deleted, have.at, have.epoch
 	}
 	if e.Dir == "" {
 		e.Dir = have.Dir
@@ -192,22 +194,26 @@ func (s *Store) shelve(ctx context.Context, f func(Marks, func(...mark) error) e
 	if err != nil {
 		return fmt.Errorf("open the overlay: %w", err)
 	}
-	marks, err := foldMarks(ctx, log)
-	if err == nil {
-		err = f(marks, func(list ...mark) error {
-			draft := journal.Draft{At: s.opt.Now(), By: s.opt.Program}
-			for _, e := range list {
-				raw, err := json.Marshal(e)
-				if err != nil {
-					return fmt.Errorf("keep the change: %w", err)
-				}
-				draft.Events = append(draft.Events, raw)
-			}
-			if _, err := log.Append(ctx, draft); err != nil {
+	keep := func(list ...mark) error {
+		draft := journal.Draft{At: s.opt.Now(), By: s.opt.Program}
+		for _, e := range list {
+			raw, err := json.Marshal(e)
+			if err != nil {
 				return fmt.Errorf("keep the change: %w", err)
 			}
-			return log.Barrier(ctx)
-		})
+			draft.Events = append(draft.Events, raw)
+		}
+		if _, err := log.Append(ctx, draft); err != nil {
+			return fmt.Errorf("keep the change: %w", err)
+		}
+		return log.Barrier(ctx)
+	}
+	marks, err := foldMarks(ctx, log)
+	if err == nil {
+		err = s.mend(ctx, marks, log.Epoch(), keep)
+	}
+	if err == nil {
+		err = f(marks, keep)
 	}
 	return errors.Join(err, log.Close())
 }

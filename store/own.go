@@ -82,7 +82,7 @@ func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
 			return nil, fmt.Errorf("task %s: %w", ref.ID, err)
 		}
 		defer folder.Close()
-		if outside || !continuedInPlace(toolName(ref, folder)) {
+		if outside || !goesOnInPlace(ref, folder) {
 			return s.fork(ctx, ref, folder)
 		}
 	}
@@ -108,6 +108,12 @@ func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
 		return nil, errors.Join(err, t.Close(ctx))
 	}
 	return owned, nil
+}
+
+// goesOnInPlace reports whether a foreign task goes on in its own folder: where our writer is proven
+// for it, and would not drop messages that we leave out.
+func goesOnInPlace(ref Ref, folder *roofmt.Folder) bool {
+	return continuedInPlace(toolName(ref, folder)) && !folder.Abridged
 }
 
 // continuedInPlace tells which tools' folders our writer is proven for.
@@ -169,9 +175,10 @@ func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Ta
 	if err := os.MkdirAll(filepath.Dir(ref.Log), 0o700); err != nil {
 		return nil, &RootError{Path: s.opt.Root, Check: "cannot be written", Err: err}
 	}
+	wants := expected(ctx, ref)
 	log, err := ownLog(ctx, ref.Log, filelog.Options{
 		FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, Existing: existing,
-		Owner: s.owner(), Synced: s.telling(ref),
+		Owner: s.owner(), Synced: s.telling(ref), Meets: wants.check(),
 	})
 	if existing && errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s is not there any more", ErrNotFound, ref.Dir)
@@ -187,10 +194,6 @@ func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Ta
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("task %s: %w", ref.ID, err), log.Close())
-	}
-	wants := expected(ctx, ref)
-	if err := wants.meets(state.Seq - 1); err != nil { // before the epoch that is ours
-		return nil, errors.Join(fmt.Errorf("take task %s: %w", ref.ID, err), log.Close())
 	}
 	sweepMarks(ref.Log)
 	if state.ID == "" && !empty(state) {

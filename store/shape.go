@@ -113,7 +113,7 @@ func shapeCompacted(history, compacted [][]byte, n int) []piece {
 // shaped reports whether a task's history is turned when it is adopted: one that goes on in another tool's folder keeps that
 // tool's bookkeeping.
 func shaped(ref Ref, folder *roofmt.Folder) bool {
-	return ref.Own || !continuedInPlace(toolName(ref, folder))
+	return ref.Own || !goesOnInPlace(ref, folder)
 }
 
 // shapeEvent says in one event what becomes of the API history: ours are the numbers of its messages, have their bytes as they

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
@@ -25,12 +26,14 @@ func (t *Task) spill(ctx context.Context, e task.Event) (task.Event, []journal.H
 	var err error
 	switch e := e.(type) {
 	case task.MessageAdded:
-		err = t.spillBytes(ctx, (*[]byte)(&e.Raw), &e.Blob)
-		name(e.Blob)
+		err = t.spillBody(ctx, &e.Body, name)
 		return e, blobs, err
 	case task.MessageChanged:
-		err = t.spillBytes(ctx, (*[]byte)(&e.Raw), &e.Blob)
-		name(e.Blob)
+		err = t.spillBody(ctx, &e.Body, name)
+		return e, blobs, err
+	case task.InputQueued:
+		err = t.spillImages(ctx, &e)
+		name(e.ImagesBlob)
 		return e, blobs, err
 	case task.ToolFinished:
 		err = t.spillBytes(ctx, (*[]byte)(&e.Result), &e.Blob)
@@ -57,6 +60,48 @@ func (t *Task) spill(ctx context.Context, e task.Event) (task.Event, []journal.H
 		name(e.Blob)
 	}
 	return e, blobs, nil
+}
+
+// spillBody spills a message's JSON, or what a composed one spells out: images that a person
+// sent while tools ran stand beside the tools' results.
+func (t *Task) spillBody(ctx context.Context, b *task.Body, name func(string)) error {
+	if err := t.spillBytes(ctx, (*[]byte)(&b.Raw), &b.Blob); err != nil {
+		return err
+	}
+	name(b.Blob)
+	for i, p := range b.Compose {
+		if len(p.Literal) > blobThreshold {
+			raw := []byte(p.Literal)
+			if err := t.spillBytes(ctx, &raw, &p.Blob); err != nil {
+				return err
+			}
+			p.Literal = ""
+			b.Compose = slices.Clone(b.Compose) // the caller's list stays as it is
+			b.Compose[i] = p
+		}
+		name(p.Blob)
+	}
+	return nil
+}
+
+// spillImages spills the images of words that wait: the queue is part of every snapshot.
+func (t *Task) spillImages(ctx context.Context, q *task.InputQueued) error {
+	size := 0
+	for _, image := range q.Images {
+		size += len(image)
+	}
+	if size <= blobThreshold {
+		return nil
+	}
+	raw, err := json.Marshal(q.Images)
+	if err != nil {
+		return fmt.Errorf("task %s: encode the images of input %s: %w", t.Ref.ID, q.Input, err)
+	}
+	if err := t.spillBytes(ctx, &raw, &q.ImagesBlob); err != nil {
+		return err
+	}
+	q.ImageCount, q.Images = len(q.Images), nil
+	return nil
 }
 
 // spillBytes puts bytes that are too many for a line into a blob.

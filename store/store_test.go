@@ -295,6 +295,19 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// What is not found may lie where nobody can look now: that is said.
+func TestNotFoundNamesWhatIsOutOfReach(t *testing.T) {
+	storage, _ := rooStorage(t, "abc-one-xyz")
+	s := open(t, t.TempDir(), storage)
+	if _, err := s.Find(context.Background(), "nope"); !errors.Is(err, ErrNotFound) || strings.Contains(err.Error(), storage) {
+		t.Errorf("all can be reached: %v", err)
+	}
+	check(t, os.Rename(storage, storage+".away"))
+	if _, err := s.Find(context.Background(), "abc-one-xyz"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), storage+", which cannot be reached") {
+		t.Errorf("out of reach: %v", err)
+	}
+}
+
 // However a task's place is named, its journal is the same one.
 func TestSourceShapes(t *testing.T) {
 	storage, dir := rooStorage(t, "aaa-1")

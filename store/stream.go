@@ -143,7 +143,7 @@ func (l *lines) partial(ctx context.Context, places []int, read int) Partial {
 		case ln.row.Empty:
 			src.Empty++
 			src.Tasks--
-		case ln.row.Damaged && ln.lost == "":
+		case ln.row.Damaged && !ln.lost:
 			src.Damaged++
 		}
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -105,6 +106,12 @@ func summarise(v *View) Summary {
 		}
 	}
 	sum.Empty = sum.Empty || v.unborn
+	sum.surround(s)
+	// Half of a surrogate pair is no text: what has one would not come back from the
+	// kept rows as it went in.
+	for _, text := range []*string{&sum.Title, &sum.Workspace, &sum.Mode, &sum.Provider, &sum.Model} {
+		*text = strings.ToValidUTF8(*text, "\ufffd")
+	}
 	return sum.filled()
 }
 
@@ -132,7 +139,7 @@ func title(s *task.State) (string, error) {
 	if s.Title != "" {
 		return s.Title, nil
 	}
-	if ui := s.UI(); len(ui) > 0 && !ui[0].Missing {
+	if ui := s.UI(); len(ui) > 0 && !ui[0].Missing && !vast(ui[0]) {
 		raws, err := s.Raws(ui[:1])
 		if err != nil {
 			return "", err
@@ -147,7 +154,10 @@ func title(s *task.State) (string, error) {
 			return text, nil
 		}
 	}
-	return titleOfAPI(s), nil
+	if text := titleOfAPI(s); text != "" {
+		return text, nil
+	}
+	return cmp.Or(titleOfRows(s), titleOfVast(s)), nil
 }
 
 // rooTS is the time of the last row that is not a resume question.

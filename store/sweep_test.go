@@ -341,7 +341,7 @@ func TestFirstLinesOfAnOrder(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var list []*entry
 		for range rapid.IntRange(1, 60).Draw(r, "lines") {
-			list = append(list, &entry{row: &catalog.Row{TS: rapid.Int64Range(0, 5).Draw(r, "ts"), Cost: rapid.Int64Range(0, 3).Draw(r, "cost"), Pinned: rapid.IntRange(0, 9).Draw(r, "pin") == 0}})
+			list = append(list, &entry{row: &catalog.Row{Traits: new(catalog.Traits), TS: rapid.Int64Range(0, 5).Draw(r, "ts"), Cost: rapid.Int64Range(0, 3).Draw(r, "cost"), Pinned: rapid.IntRange(0, 9).Draw(r, "pin") == 0}})
 		}
 		f := Filter{Sort: rapid.SampledFrom([]string{"", "oldest", "cost", "tokens"}).Draw(r, "sort")}
 		n := rapid.IntRange(0, len(list)+2).Draw(r, "first")

@@ -146,7 +146,7 @@ func (t *Task) saveSnapshot(ctx context.Context, commits uint64) error {
 	var snap journal.Snapshot
 	var err error
 	t.View(func(s *task.State) {
-		if s.Seq >= t.snapshot+commits {
+		if s.Seq >= t.snapshot+commits && !s.Doubtful() { // every reader would miss what this one missed
 			snap.Seq = s.Seq
 			snap.Data, err = s.Snapshot()
 		}

@@ -38,6 +38,11 @@ func (s *Store) telling(ref Ref) func(epoch, head uint64, last bool) {
 // that was killed, or worked where nobody looks.
 func (s *Store) Tell(ctx context.Context, ref Ref) error {
 	held := s.Held(ref) // before its head is read: an owner that comes then tells more
+	if IsOverlay(ref) && !held {
+		if err := s.mended(ctx); err != nil {
+			return err
+		}
+	}
 	log, err := s.Follow(ref)
 	if err != nil {
 		return err

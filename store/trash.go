@@ -115,7 +115,7 @@ func (s *Store) deleteOwn(ctx context.Context, ref Ref, again uint64, keep func(
 	})
 	if err != nil {
 		if marked { // whoever is told of the deletion is told that it did not happen, too
-			err = errors.Join(err, keep(mark{Type: keptHere, Source: OwnSource, ID: ref.ID, Head: headOf(ctx, ref.Log)}))
+			err = errors.Join(err, keep(mark{Type: keptHere, Source: OwnSource, ID: ref.ID, Name: name, Deleted: ptr(false), Head: headOf(ctx, ref.Log)}))
 		}
 		return Trashed{}, err
 	}
@@ -134,7 +134,7 @@ func (s *Store) moveOwned(ctx context.Context, ref Ref, to string, intent func()
 	if !linked(ref.Dir) { // a link moves; what it leads to is not written
 		log, err := ownLog(ctx, ref.Log, filelog.Options{
 			FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, Existing: true,
-			Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program},
+			Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program}, Meets: expected(ctx, ref).check(),
 		})
 		if errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("%w: %s is not there any more", ErrNotFound, ref.Log)
@@ -143,15 +143,6 @@ func (s *Store) moveOwned(ctx context.Context, ref Ref, to string, intent func()
 			return err
 		}
 		held = log
-		if wants := expected(ctx, ref); wants != nil {
-			head, err := log.Head(ctx)
-			if err == nil {
-				err = wants.meets(head - 1) // before the epoch that is ours
-			}
-			if err != nil {
-				return errors.Join(err, log.Close())
-			}
-		}
 	}
 	release := func() error {
 		if held == nil {

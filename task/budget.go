@@ -1,8 +1,8 @@
 package task
 
 // begin starts a run. One that takes up what a run before it left, because the program
-// was killed or because it only waited for an answer, goes on with that one's turns and
-// cost: a limit that a kill or a question would reset is none. After any other end
+// was killed or because it only waited for an answer, goes on with that one's turns, cost
+// and time: a limit that a kill or a question would reset is none. After any other end
 // somebody has decided to spend more.
 func (s *State) begin(e RunStarted, at int64) {
 	before := s.Run
@@ -33,10 +33,23 @@ func (s *State) queueRun(e RunQueued, at int64) {
 	s.Runs++
 }
 
-// takeUp goes on with the turns and the cost of a run that has no end of its own.
+// takeUp goes on with the turns, the cost and the time of a run that has no end of its own.
 func (s *State) takeUp(before *Run) {
-	if before != nil && (before.Outcome == "" || before.Outcome == "interrupted") {
-		s.Run.Turns, s.Run.CostMicros = before.Turns, before.CostMicros
+	if before.Unended() {
+		s.Run.Turns, s.Run.CostMicros, s.Run.WorkedMS = before.Turns, before.CostMicros, before.WorkedMS
+	}
+}
+
+// Unended reports whether the run has no end of its own: the next one takes up what it has
+// used of its limits.
+func (r *Run) Unended() bool {
+	return r != nil && (r.Outcome == "" || r.Outcome == "interrupted")
+}
+
+// worked notes how long a run worked, as far as it is told.
+func (r *Run) worked(ms int64) {
+	if r != nil {
+		r.WorkedMS = max(r.WorkedMS, ms)
 	}
 }
 

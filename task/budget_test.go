@@ -14,26 +14,32 @@ func TestWhatARunUsedUp(t *testing.T) {
 		end   task.Event
 		turns int
 		cost  int64
+		time  int64
 	}{
-		{task.RunEnded{Run: "r1", Outcome: "interrupted"}, 3, 35},
-		{task.RunWaiting{Run: "r1", Question: "q"}, 3, 35},
-		{nil, 3, 35}, // killed, and its end was never written
-		{task.RunEnded{Run: "r1", Outcome: "limit", Code: "cost"}, 1, 5},
-		{task.RunEnded{Run: "r1", Outcome: "completed"}, 1, 5},
-		{task.RunEnded{Run: "r1", Outcome: "cancelled"}, 1, 5},
-		{task.RunEnded{Run: "r1", Outcome: "failed"}, 1, 5},
-		{task.RunEnded{Run: "r1", Outcome: "denied"}, 1, 5},
+		{task.RunEnded{Run: "r1", Outcome: "interrupted", WorkedMS: 900}, 3, 35, 900},
+		{task.RunEnded{Run: "r1", Outcome: "interrupted"}, 3, 35, 800}, // told by who found it killed
+		{task.RunWaiting{Run: "r1", Question: "q", WorkedMS: 950}, 3, 35, 950},
+		{nil, 3, 35, 800}, // killed, and its end was never written
+		{task.RunEnded{Run: "r1", Outcome: "limit", Code: "cost", WorkedMS: 900}, 1, 5, 0},
+		{task.RunEnded{Run: "r1", Outcome: "completed", WorkedMS: 900}, 1, 5, 0},
+		{task.RunEnded{Run: "r1", Outcome: "cancelled"}, 1, 5, 0},
+		{task.RunEnded{Run: "r1", Outcome: "failed"}, 1, 5, 0},
+		{task.RunEnded{Run: "r1", Outcome: "denied"}, 1, 5, 0},
 	} {
 		w := tell(t, task.Created{Task: "t"})
 		w.then(task.RunStarted{Run: "r1"}).then(cost(10), task.TurnEnded{Run: "r1"})
-		w.then(task.UsageChanged{}).then(cost(-7)).then(cost(20), task.TurnEnded{Run: "r1"})
+		w.then(task.UsageChanged{}).then(cost(-7)).then(cost(20), task.TurnEnded{Run: "r1", WorkedMS: 800})
 		if w.Run.Turns != 2 || w.Run.CostMicros != 30 {
 			t.Fatalf("the first run: %+v", w.Run)
 		}
 		if tt.end != nil {
 			w.then(tt.end)
 		}
-		w.then(task.RunStarted{Run: "r2"}).then(cost(5), task.TurnEnded{Run: "r2"})
+		w.then(task.RunStarted{Run: "r2"})
+		if w.Run.WorkedMS != tt.time {
+			t.Errorf("after %+v it has worked %d ms, want %d", tt.end, w.Run.WorkedMS, tt.time)
+		}
+		w.then(cost(5), task.TurnEnded{Run: "r2"})
 		if w.Run.Turns != tt.turns || w.Run.CostMicros != tt.cost {
 			t.Errorf("after %+v: %d turns for %d, want %d for %d", tt.end, w.Run.Turns, w.Run.CostMicros, tt.turns, tt.cost)
 		}
@@ -56,7 +62,7 @@ func TestSpendingWithoutARun(t *testing.T) {
 // A snapshot keeps it: a reader who skips the log knows the same.
 func TestASnapshotKeepsWhatARunUsedUp(t *testing.T) {
 	n := int64(4)
-	w := tell(t, task.Created{Task: "t"}, task.RunStarted{Run: "r"}, task.UsageChanged{CostMicros: &n}, task.TurnEnded{Run: "r"})
+	w := tell(t, task.Created{Task: "t"}, task.RunStarted{Run: "r"}, task.UsageChanged{CostMicros: &n}, task.TurnEnded{Run: "r", WorkedMS: 70})
 	raw, err := w.Snapshot()
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +71,7 @@ func TestASnapshotKeepsWhatARunUsedUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Run == nil || s.Run.CostMicros != 4 || s.Run.Turns != 1 {
+	if s.Run == nil || s.Run.CostMicros != 4 || s.Run.Turns != 1 || s.Run.WorkedMS != 70 {
 		t.Errorf("%+v", s.Run)
 	}
 }

@@ -19,6 +19,7 @@ type Call struct {
 	Finished *ToolFinished // its Result may not be in memory: use Call.Result
 	Answered bool          // the API history holds its result
 	Foreign  bool          // another program's run made it: whether it started is not known
+	Rewound  bool          // it had finished, and a rewind took that back
 
 	state    *State
 	finished place // of Finished

@@ -23,6 +23,7 @@ const (
 	ReasonTurn     = "turn"     // after the tools of a turn
 	ReasonSafety   = "safety"   // before a restore
 	ReasonManual   = "manual"   // somebody asked for it
+	ReasonOthers   = "others"   // others changed files of the reply at hand before it was told
 	ReasonRestored = "restored" // after a restore; see State.Checkpoints
 )
 

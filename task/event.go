@@ -171,14 +171,18 @@ type RunWaiting struct {
 	Run      string `json:"run"`
 	Question string `json:"question"`
 	Child    string `json:"child,omitempty"` // the subtask whose question it is; "" = its own
+	WorkedMS int64  `json:"worked_ms,omitempty"`
 }
 
-// RunEnded ends a run.
+// RunEnded ends a run. Of a run whose time is limited, this and its other events tell in
+// WorkedMS how long it worked until then, without the time in which it waited for a person.
 type RunEnded struct {
 	Run     string `json:"run"`
 	Outcome string `json:"outcome"` // completed, failed, cancelled, interrupted, limit, denied
 	Reason  string `json:"reason,omitempty"`
 	Code    string `json:"code,omitempty"` // what kind of failure or limit, for exit codes
+
+	WorkedMS int64 `json:"worked_ms,omitempty"`
 }
 
 // TurnStarted records the intent to ask the model.
@@ -223,6 +227,7 @@ type TurnEnded struct {
 	Run        string `json:"run"`
 	Turn       int    `json:"turn"`
 	StopReason string `json:"stop_reason"`
+	WorkedMS   int64  `json:"worked_ms,omitempty"` // as in RunEnded
 }
 
 // ToolStarted records the intent to run a tool's body.
@@ -299,8 +304,13 @@ type QuestionClosed struct {
 type InputQueued struct {
 	Input  string   `json:"input"`
 	Text   string   `json:"text"`
-	Images []string `json:"images,omitempty"`
-	Todos  string   `json:"todos,omitempty"` // the checklist that comes with a new task's words
+	Images []string `json:"images,omitempty"` // data URLs
+	Todos  string   `json:"todos,omitempty"`  // the checklist that comes with a new task's words
+
+	// ImagesBlob holds the images, as a JSON array, where they are too large for a line;
+	// Images is empty then, and ImageCount says how many they are. See Load.
+	ImagesBlob string `json:"images_blob,omitempty"`
+	ImageCount int    `json:"image_count,omitempty"`
 
 	// By is the door that they came through beside a run; they have no row yet then, and
 	// get one when they are taken. "" = they have one.

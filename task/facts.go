@@ -1,7 +1,6 @@
 package task
 
 import (
-	"iter"
 	"math"
 	"strconv"
 	"strings"
@@ -48,8 +47,8 @@ func (f *facts) read(h History, x *esjson.Index, kinds words) {
 	var typ, role, ask, say, text, condense []byte
 	content := -1
 	var marked tags
-	for name, i := range membersOf(x, 0) {
-		switch string(name) {
+	for i, end := within(x, 0); i < end; i = x.Next(i) {
+		switch string(x.Name(i)) {
 		case "ts":
 			f.ts = intOf(x.Raw(i))
 		case "type":
@@ -86,7 +85,8 @@ func (f *facts) read(h History, x *esjson.Index, kinds words) {
 		}
 	}
 	if marked != (tags{}) {
-		f.tags = &marked
+		kept := marked // hardly any message has some: only those cost memory
+		f.tags = &kept
 	}
 	if h == API {
 		f.kind = kinds.word("", role)
@@ -126,18 +126,18 @@ func (w words) word(prefix string, lit []byte) string {
 	return word
 }
 
-// membersOf are the parts of an object, none of anything else.
-func membersOf(x *esjson.Index, i int) iter.Seq2[[]byte, int] {
+// within is Index.Within of an object; anything else has no members.
+func within(x *esjson.Index, i int) (first, end int) {
 	if esjson.TypeOf(x.Raw(i)) != esjson.TypeObject {
-		return func(func([]byte, int) bool) {}
+		return 0, 0
 	}
-	return x.Parts(i)
+	return x.Within(i)
 }
 
 // memberOf is a member as raw JSON, nil when there is none.
 func memberOf(x *esjson.Index, key string) (val []byte) {
-	for name, i := range membersOf(x, 0) {
-		if string(name) == key {
+	for i, end := within(x, 0); i < end; i = x.Next(i) {
+		if string(x.Name(i)) == key {
 			val = x.Raw(i)
 		}
 	}
@@ -146,8 +146,8 @@ func memberOf(x *esjson.Index, key string) (val []byte) {
 
 // memberAt is a string in an object that is a member itself, "" when there is none.
 func memberAt(x *esjson.Index, object int, key string) (val string) {
-	for name, i := range membersOf(x, object) {
-		if string(name) == key {
+	for i, end := within(x, object); i < end; i = x.Next(i) {
+		if string(x.Name(i)) == key {
 			val = stringOf(x.Raw(i))
 		}
 	}
@@ -158,10 +158,10 @@ func (f *facts) blocks(x *esjson.Index, content int, kinds words) {
 	if content < 0 || esjson.TypeOf(x.Raw(content)) != esjson.TypeArray {
 		return
 	}
-	for _, block := range x.Parts(content) {
+	for block, last := x.Within(content); block < last; block = x.Next(block) {
 		var typ, id, name, answers []byte
-		for key, i := range membersOf(x, block) {
-			switch string(key) {
+		for i, end := within(x, block); i < end; i = x.Next(i) {
+			switch string(x.Name(i)) {
 			case "type":
 				typ = x.Raw(i)
 			case "id":

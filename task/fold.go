@@ -2,7 +2,9 @@ package task
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/roost-dev/roost/esjson"
@@ -78,6 +80,8 @@ func (s *State) apply(c journal.Commit, event func(i int) (Event, error)) error 
 		if err != nil {
 			err = fmt.Errorf("fold commit %d, event %d: %w", c.Seq, i, err)
 			s.Problems = append(s.Problems, Problem{Seq: c.Seq, Reason: err.Error()})
+			var path *fs.PathError
+			s.doubtful = s.doubtful || errors.As(err, &path)
 			if first == nil {
 				first = err
 			}
@@ -148,6 +152,7 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		s.begin(e, c.At)
 	case RunWaiting:
 		if run := s.run(e.Run); run != nil {
+			run.worked(e.WorkedMS)
 			run.Waiting = e.Question
 			if e.Child != "" {
 				run.Waiting = e.Child // no question of this task goes by that name
@@ -157,6 +162,7 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		if run := s.run(e.Run); run != nil {
 			run.Ended, run.Outcome, run.Reason, run.Code = c.At, e.Outcome, e.Reason, e.Code
 			run.Waiting = ""
+			run.worked(e.WorkedMS)
 		}
 	case TurnStarted:
 		s.Turns = max(s.Turns, e.Turn)
@@ -164,6 +170,7 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 	case TurnEnded:
 		if s.Run != nil {
 			s.Run.Turns++
+			s.Run.worked(e.WorkedMS)
 		}
 	case TurnFailed:
 		s.Failures++
@@ -191,7 +198,7 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		s.Withheld = append(s.Withheld, e)
 	case ToolStarted:
 		call := s.call(e.Call, e.Name)
-		call.Started, call.Replay, call.Before = true, e.Replay, e.Before
+		call.Started, call.Replay, call.Before, call.Rewound = true, e.Replay, e.Before, false
 		if e.Message != 0 {
 			call.UI = e.Message
 		}
@@ -537,11 +544,17 @@ func (b Body) json(blobs Blobs, piece func(Piece) ([]byte, error)) ([]byte, erro
 	}
 	var out []byte
 	for _, p := range b.Compose {
-		if p.TextOf == 0 && p.Result == "" {
+		if p.TextOf == 0 && p.Result == "" && p.Blob == "" {
 			out = append(out, p.Literal...)
 			continue
 		}
-		part, err := piece(p)
+		var part []byte
+		var err error
+		if p.Blob != "" {
+			part, err = blobs.Range(p.Blob, 0, -1)
+		} else {
+			part, err = piece(p)
+		}
 		if err != nil {
 			return nil, err
 		}

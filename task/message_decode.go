@@ -97,6 +97,8 @@ func (b *Body) member(key string, val []byte) (err error) {
 				switch key {
 				case "literal":
 					p.Literal, err = text(val)
+				case "blob":
+					p.Blob, err = text(val)
 				case "text_of":
 					p.TextOf, err = number(val)
 				case "result":

@@ -43,10 +43,11 @@ type Body struct {
 	Compose []Piece         `json:"compose,omitempty"`
 }
 
-// Piece is a part of a composed message: literal JSON text, the saved text of a
-// message as a JSON string, or a finished call's tool_result block.
+// Piece is a part of a composed message: literal JSON text, spelled out or in a blob, the
+// saved text of a message as a JSON string, or a finished call's tool_result block.
 type Piece struct {
 	Literal string `json:"literal,omitempty"`
+	Blob    string `json:"blob,omitempty"`
 	TextOf  uint64 `json:"text_of,omitempty"`
 	Result  string `json:"result,omitempty"`
 }
@@ -149,6 +150,8 @@ func encodePieces(pieces []Piece) ([]byte, error) {
 			o.Int("text_of", int64(p.TextOf))
 		case p.Result != "":
 			o.String("result", p.Result)
+		case p.Blob != "":
+			o.String("blob", p.Blob)
 		default:
 			o.String("literal", p.Literal)
 		}

@@ -184,6 +184,7 @@ func TestNotesSayWhatTheFileSays(t *testing.T) {
 		s := f.adopted(f.notes())
 		asWritten(t, f, s)
 		same(t, f.folded(t), s)
+		s.Release() // the next case gets its memory, and must find nothing of this one in it
 	})
 }
 
@@ -249,5 +250,30 @@ func TestMessagesAreReadInStretches(t *testing.T) {
 	}
 	if got, err := s.Raws(s.API()); err != nil || len(got) != 3 {
 		t.Errorf("%d of the other file: %v", len(got), err)
+	}
+}
+
+// What a state said stays true when its memory is another one's.
+func TestWhatWasSaidOutlivesTheState(t *testing.T) {
+	f := newFolder([]string{say(1, "one"), say(2, "two")}, []string{`{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"read_file","input":{}}]}`})
+	s := f.adopted(f.notes())
+	kind, call, settings := s.UI()[1].Kind(), *s.Calls()[0], s.Settings
+	s.Release()
+	s.Release() // nothing is given twice
+	if len(s.UI()) != 0 || s.NextMessage() != 1 {
+		t.Errorf("a state that ended has %d rows", len(s.UI()))
+	}
+	var states []*task.State
+	for range 3 {
+		next := newFolder([]string{say(7, "other"), `{"ts":8,"type":"ask","ask":"followup"}`}, nil)
+		states = append(states, next.adopted(next.notes()))
+	}
+	if kind != "say:text" || call.ID != "c1" || call.Name != "read_file" || !cmp.Equal(settings, f.event.Settings) {
+		t.Errorf("it said %q, %+v, %+v", kind, call, settings)
+	}
+	for i, s := range states { // no two have the same memory
+		if got := s.UI()[1]; got.Kind() != "ask:followup" || got.TS() != 8 || i > 0 && got == states[i-1].UI()[1] {
+			t.Errorf("state %d: %s at %d", i, got.Kind(), got.TS())
+		}
 	}
 }

@@ -112,7 +112,7 @@ func (s *State) cut(e Rewound) {
 		}
 	}
 	for _, c := range s.callsNamed(e.Calls) {
-		c.Finished, c.finished, c.away = nil, place{}, false
+		c.Finished, c.finished, c.away, c.Rewound = nil, place{}, false, true
 	}
 	s.Questions = slices.DeleteFunc(s.Questions, func(q *Question) bool { return slices.Contains(e.Questions, q.Question) })
 	s.Answered = slices.DeleteFunc(s.Answered, func(a Answered) bool { return slices.Contains(e.Questions, a.Question) })

@@ -96,6 +96,9 @@ func TestAnOutcomeThatIsRewoundIsUnknown(t *testing.T) {
 		t.Fatalf("%+v, %v", e, err)
 	}
 	w.then(e)
+	if !w.Call("c1").Rewound || w.Call("c2").Rewound || !w.restored(0).Call("c1").Rewound {
+		t.Error("it is not told which calls were taken back")
+	}
 	if got := w.Call("c1").Outcome(); got != task.OutcomeUnknown || w.Call("c2").Outcome() != task.OutcomeNotStarted || len(w.Questions) > 0 {
 		t.Errorf("c1 is %s, questions %v", got, w.Questions)
 	}

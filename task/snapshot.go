@@ -172,7 +172,7 @@ func (p *packer) call(s *State, c *Call) error {
 	p.uint(c.Message)
 	p.word(c.Replay)
 	p.uint(c.UI)
-	p.flags(c.Started, c.Answered, c.Foreign, s.calls[c.ID] == c)
+	p.flags(c.Started, c.Answered, c.Foreign, s.calls[c.ID] == c, c.Rewound)
 	p.place(c.finished)
 	r := rare{Before: c.Before, Process: c.Process}
 	if c.Finished != nil {
@@ -361,7 +361,7 @@ func (u *unpacker) calls(s *State) {
 	for range u.count() {
 		c := &Call{ID: u.word(), Name: u.word(), Message: u.uint(), Replay: u.word(), UI: u.uint(), state: s}
 		var current bool
-		u.flags(&c.Started, &c.Answered, &c.Foreign, &current)
+		u.flags(&c.Started, &c.Answered, &c.Foreign, &current, &c.Rewound)
 		c.finished = u.place()
 		var r rare
 		if raw := u.bytes(); u.bad || json.Unmarshal(raw, &r) != nil {

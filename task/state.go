@@ -70,6 +70,7 @@ type State struct {
 
 	frame    frame // of the event that is folded
 	kept     kept  // annals
+	doubtful bool  // see Doubtful
 	blobs    Blobs
 	source   Source            // nil while every message is in memory
 	room     int               // bytes of messages that stay in memory with a source
@@ -78,6 +79,7 @@ type State struct {
 	kinds    map[string]string // each kind of message once
 	messages []*Message        // by number, from 1
 	ui, api  []*Message        // visible, in order
+	lent     []*noteMemory     // what holds those that were noted
 	calls    map[string]*Call
 	order    []*Call
 	records  map[string]*records
@@ -104,6 +106,7 @@ type Run struct {
 	// With what it took over from a run that it continues:
 	Turns      int   `json:",omitempty"` // that brought a reply
 	CostMicros int64 `json:",omitempty"` // of the requests whose price is known
+	WorkedMS   int64 `json:",omitempty"` // as far as it was told: only of runs whose time is limited
 }
 
 // Waits reports whether the run is still in the queue.
@@ -153,6 +156,11 @@ type Problem struct {
 	Seq    uint64
 	Reason string
 }
+
+// Doubtful reports whether a payload could not be opened while the log was folded, for want
+// of file descriptors maybe: what is missing then may be there for the next fold, so that
+// nobody should keep this one.
+func (s *State) Doubtful() bool { return s.doubtful }
 
 // New is the state before the first commit. Without blobs, messages that lie in
 // one are marked missing.

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -436,46 +436,64 @@ func TestMatchForeignFindsEveryMessageAgain(t *testing.T) {
 	})
 }
 
-// A task of 50,000 messages must fold in linear time.
+// longTask folds a task of n messages, and as many saved pieces of text in one of them, and
+// hides most of it again.
+func longTask(t testing.TB, n int) {
+	s := task.New(nil)
+	seq, id := uint64(0), uint64(0)
+	var ids []uint64
+	apply := func(events ...task.Event) {
+		seq++
+		if err := s.Apply(encode(t, seq, events...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range n / 4 {
+		c := fmt.Sprint("c", i)
+		apply(ui(id+1, `{"ts":1,"type":"say","say":"text","text":""}`), api(id+2, assistant(c)))
+		apply(task.MessageTextSaved{Message: id + 1, Text: "some text"}, task.FileChanged{Path: "same", Source: "read_tool"})
+		apply(task.MessageChanged{Message: id + 2, Body: body(assistant(c))})
+		apply(ui(id+3, `{"ts":2}`), api(id+4, results(c)))
+		_ = s.OpenCalls()
+		id += 4
+		ids = append(ids, id, id-1, id-2)
+	}
+	for range n {
+		apply(task.MessageTextSaved{Message: 1, Text: "more"})
+	}
+	apply(task.MessageHidden{Messages: ids, Reason: "rewind"})
+}
+
+// A long task costs each message what a short one does. What is counted is memory, which is
+// the same on a busy machine: a fold that copies what is there for each commit takes fifty
+// times as much and more. Time is for the benchmark below.
 func TestLongTasksFoldLinearly(t *testing.T) {
 	if testing.Short() {
-		t.Skip()
+		t.Skip("one goroutine, and seconds under the race detector")
 	}
-	long := func(n int) time.Duration {
-		s := task.New(nil)
-		seq, id := uint64(0), uint64(0)
-		var ids []uint64
-		begin := time.Now()
-		apply := func(events ...task.Event) {
-			seq++
-			if err := s.Apply(encode(t, seq, events...)); err != nil {
-				t.Fatal(err)
+	took := func(n int) (bytes, objects uint64) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		longTask(t, n)
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc, after.Mallocs - before.Mallocs
+	}
+	took(40) // what is made once
+	bytes, objects := took(2_000)
+	manyBytes, manyObjects := took(20_000)
+	t.Logf("2,000 messages: %d bytes in %d objects; 20,000: %d in %d", bytes, objects, manyBytes, manyObjects)
+	if manyBytes > 14*bytes || manyObjects > 12*objects {
+		t.Error("ten times the messages take far more than ten times the memory")
+	}
+}
+
+func BenchmarkFold(b *testing.B) {
+	for _, n := range []int{2_000, 20_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				longTask(b, n)
 			}
-		}
-		for i := range n / 4 {
-			c := fmt.Sprint("c", i)
-			apply(ui(id+1, `{"ts":1,"type":"say","say":"text","text":""}`), api(id+2, assistant(c)))
-			apply(task.MessageTextSaved{Message: id + 1, Text: "some text"}, task.FileChanged{Path: "same", Source: "read_tool"})
-			apply(task.MessageChanged{Message: id + 2, Body: body(assistant(c))})
-			apply(ui(id+3, `{"ts":2}`), api(id+4, results(c)))
-			_ = s.OpenCalls()
-			id += 4
-			ids = append(ids, id, id-1, id-2)
-		}
-		for range n {
-			apply(task.MessageTextSaved{Message: 1, Text: "more"})
-		}
-		apply(task.MessageHidden{Messages: ids, Reason: "rewind"})
-		return time.Since(begin)
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/message")
+		})
 	}
-	// A machine that was busy just then is no finding: a fold that goes over all again for
-	// each message is slow each time.
-	for range 4 {
-		small, big := long(5_000), long(50_000)
-		t.Logf("5,000 messages %s, 50,000 messages %s", small, big)
-		if big < 40*small || big < 5*time.Second {
-			return
-		}
-	}
-	t.Error("ten times the messages take over forty times as long")
 }

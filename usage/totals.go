@@ -61,25 +61,53 @@ type memory struct {
 
 var memories = sync.Pool{New: func() any { return new(memory) }}
 
+// textRoom is how long the text of a request row may be, in bytes, to be looked at: no model takes a quarter of that.
+const textRoom = 16 << 20
+
+// fields takes the members that count; false when the text is no object. One that is too long for its memory to be kept is gone
+// over without an index, which of nothing but short members would be ten times as large.
+func (m *memory) fields(e *entry) bool {
+	if esjson.TypeOf(m.text) != esjson.TypeObject {
+		return false
+	}
+	if len(m.text) > lendable {
+		if !esjson.Valid(m.text) {
+			return false
+		}
+		for key, val := range esjson.Fields(m.text) {
+			e.field(key, val)
+		}
+		return true
+	}
+	if !m.index.Read(m.text, 1) {
+		return false
+	}
+	for key, i := range m.index.Parts(0) {
+		e.field(key, m.index.Raw(i))
+	}
+	return true
+}
+
+func (e *entry) field(key, val []byte) {
+	for f, name := range fieldNames {
+		if string(key) == name {
+			e.set[f] = true
+			e.val[f], e.has[f] = numberOf(val)
+		}
+	}
+}
+
 // lendable is how large memory may be that is kept.
 const lendable = 1 << 20
 
 // read takes what counts from the text of a request row, a JSON string.
 func (e *entry) read(text []byte) {
-	if esjson.TypeOf(text) != esjson.TypeString {
+	if esjson.TypeOf(text) != esjson.TypeString || len(text) > textRoom {
 		return
 	}
 	m := memories.Get().(*memory)
 	var err error
-	if m.text, err = esjson.AppendUnquoted(m.text[:0], text); err == nil && m.index.Read(m.text, 1) && esjson.TypeOf(m.text) == esjson.TypeObject {
-		for key, i := range m.index.Parts(0) {
-			for f, name := range fieldNames {
-				if string(key) == name {
-					e.set[f] = true
-					e.val[f], e.has[f] = numberOf(m.index.Raw(i))
-				}
-			}
-		}
+	if m.text, err = esjson.AppendUnquoted(m.text[:0], text); err == nil && m.fields(e) {
 		e.context = e.val[tokensIn] + e.val[tokensOut]
 	}
 	if cap(m.text) <= lendable {

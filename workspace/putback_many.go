@@ -2,7 +2,9 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"sync"
 )
@@ -42,6 +44,10 @@ func (c *change) fill(ctx context.Context, content []byte) error {
 		old = nil // nothing stands there, or the look at the end says why not
 	}
 	if c.tmp, err = createTemp(c.dir.Root, c.name, true); err != nil {
+		var at *fs.PathError
+		if errors.As(err, &at) && errors.Is(err, fs.ErrPermission) {
+			return fmt.Errorf("its folder may not be written to: %w", at.Err) // whose name says nothing: it is our temporary one
+		}
 		return err
 	}
 	return c.tmp.fill(ctx, content, likeMode(old, c.to.Mode))

@@ -250,6 +250,25 @@ func TestThingsAndMissingFolders(t *testing.T) {
 	}
 }
 
+// A folder that may not be written to is said to be that; the name of our temporary file,
+// which could not be made in it, tells nobody anything.
+func TestPlaceAllInAClosedFolder(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("no folder is closed to this user")
+	}
+	w, root := open(t)
+	mk(root, "ro/f", "old", 0o644)
+	if err := os.Chmod(filepath.Join(root, "ro"), 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(root, "ro"), 0o755) })
+	o := Order{Path: "ro/f", From: fileOf("old", 0o644), To: fileOf("new", 0o644), Data: func() ([]byte, error) { return []byte("new"), nil }}
+	_, err := w.PutBack().PlaceAll(t.Context(), []Order{o}, func(int, Put) { t.Error("it was put back") })
+	if want := "put back ro/f: its folder may not be written to: permission denied"; err == nil || err.Error() != want || !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // Many things at once: each gets its name or stays as it was, in whatever order files,
 // links and deletions come, and an error says of which it is and leaves nothing of those
 // behind it.

@@ -47,7 +47,7 @@ func (b *Batch) stands(id sum) bool {
 	if b.w.have[id] {
 		return true
 	}
-	there := b.s.there(id, false)
+	there, _ := b.s.there(id, false) // what cannot be held is written again
 	b.found = b.found || there
 	return there
 }

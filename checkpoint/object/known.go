@@ -221,8 +221,9 @@ func readDir(path string) ([]fs.DirEntry, error) {
 }
 
 // there reports whether an object can be relied on: what is held is found again
-// under its hold. When look is set, packs that came since the last look count.
-func (s *Store) there(id sum, look bool) bool {
+// under its hold. When look is set, packs that came since the last look count. The error
+// says that it is not known, or could not be held: then it is not there to rely on.
+func (s *Store) there(id sum, look bool) (bool, error) {
 	for range 3 {
 		s.mu.RLock()
 		c, ok := s.known.find(s, id)
@@ -231,29 +232,35 @@ func (s *Store) there(id sum, look bool) bool {
 		s.mu.RUnlock()
 		switch {
 		case spoiled:
-			return false
+			return false, nil
 		case ok:
-			if err := s.rely(c.p.name); err == nil {
-				return true
-			} else if !errors.Is(err, fs.ErrNotExist) {
-				return false // it cannot be held: it will be written again
+			err := s.rely(c.p.name)
+			if err == nil {
+				return true, nil
+			}
+			if !errors.Is(err, fs.ErrNotExist) {
+				return false, err
 			}
 			if _, err := s.refresh(true); err != nil {
-				return false
+				return false, err
 			}
 			continue
 		case fan:
-			if _, err := os.Stat(s.loose(id).path); err == nil && s.rely(looseName) == nil {
-				_, err = os.Stat(s.loose(id).path)
-				return err == nil
+			if _, err := os.Stat(s.loose(id).path); err == nil {
+				if err := s.rely(looseName); err != nil {
+					return false, err
+				}
+				if _, err = os.Stat(s.loose(id).path); err == nil {
+					return true, nil
+				}
 			}
 		}
 		if !look {
-			return false
+			return false, nil
 		}
 		if changed, err := s.refresh(false); err != nil || !changed {
-			return false
+			return false, err
 		}
 	}
-	return false
+	return false, nil
 }

@@ -125,21 +125,50 @@ func rename(from, to string) error {
 }
 
 // Has reports whether the object is there. While something is held, what it
-// finds is held, too.
+// finds is held, too; what cannot be held counts as absent, so that it is written again.
 func (s *Store) Has(id ID) bool {
+	there, err := s.Find(id)
+	return there && err == nil
+}
+
+// Find is Has for who does not write the object again: the error says that it is not
+// known whether it is there, or that it could not be held, as on a full disk.
+func (s *Store) Find(id ID) (bool, error) {
 	k, err := id.sum()
 	if err != nil {
-		return false
+		return false, nil //nolint:nilerr // nothing has such a name
 	}
 	s.hold.Lock()
 	idle := s.held.idle()
 	s.hold.Unlock()
 	if idle { // what is in memory may be gone
 		if _, err := s.refresh(false); err != nil {
-			return false
+			return false, err
 		}
 	}
 	return s.there(k, true)
+}
+
+// Contains reports whether the object is there now, and holds nothing: for who only
+// tells, or knows that a ref reaches it. It writes nothing.
+func (s *Store) Contains(id ID) bool {
+	k, err := id.sum()
+	if err != nil {
+		return false
+	}
+	if _, err := s.refresh(false); err != nil {
+		return false
+	}
+	s.mu.RLock()
+	_, ok := s.known.find(s, k)
+	ok = ok && !s.known.spoiled[k]
+	fan := s.known.fans[k[0]] && !s.known.spoiled[k]
+	s.mu.RUnlock()
+	if !ok && fan {
+		_, err := os.Stat(s.loose(k).path)
+		return err == nil
+	}
+	return ok
 }
 
 // Stat gives an object's kind and size. The error is ErrMissing or ErrDamaged.

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
@@ -23,6 +25,7 @@ type ask struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	said   atomic.Bool // the person answered
+	again  bool        // the answer was not taken, and the question is open; read behind done
 }
 
 // opened begins to ask, where somebody is here to be asked; else the question is shown.
@@ -71,6 +74,8 @@ func (t *talk) put(of string, q task.QuestionOpened, seen string) {
 }
 
 // give gives the answer. One that comes too late is no failure: somebody else was faster.
+// One that was not taken leaves the question open: it is asked again, with the words that
+// were its answer in the editor.
 func (t *talk) give(a *ask, r term.Reply) {
 	s := t.s
 	if r.Stop {
@@ -78,20 +83,61 @@ func (t *talk) give(a *ask, r term.Reply) {
 		s.stop(t.ctx, t.id)
 		return
 	}
-	answer := report.Answer{Text: r.Text, Approve: r.Approve, Always: r.Always, Seen: a.seen}
-	if _, err := s.desk.Answer(t.ctx, a.id, answer); err != nil && t.ctx.Err() == nil {
+	ends := s.over()
+	done, err := s.desk.Answer(t.ctx, a.id, report.Answer{Text: r.Text, Approve: r.Approve, Always: r.Always, Seen: a.seen})
+	switch {
+	case err == nil:
+		s.goesOn(a.id, done.Run, ends)
+	case t.ctx.Err() == nil:
 		s.complain(fmt.Errorf("answer: %w", err))
-		return
+		if a.again = t.stillOpen(a, err); a.again {
+			s.change(func(st *state) { st.Retype = retyped(r) })
+		}
 	}
-	s.change(func(st *state) { st.Waiting, st.Working = false, true })
+}
+
+// retyped is what a person had to type again for an answer. A letter alone is not: it
+// would be given by Enter alone.
+func retyped(r term.Reply) string {
+	switch {
+	case r.Approve == nil || r.Text == "":
+		return r.Text
+	case !*r.Approve:
+		return "n " + r.Text
+	case r.Always:
+		return "a " + r.Text
+	}
+	return "y " + r.Text
+}
+
+// stillOpen reports whether a question is open whose answer was not taken. Where nobody
+// can say, it is: asking too much is better than not asking.
+func (t *talk) stillOpen(a *ask, err error) bool {
+	var p *client.Problem
+	if !errors.As(err, &p) {
+		return true
+	}
+	list, err := t.s.desk.Questions(t.ctx, a.task)
+	return err != nil || slices.ContainsFunc(list, func(q report.Question) bool { return q.ID == a.id })
 }
 
 // answered goes on behind a question.
 func (t *talk) answered(a *ask) {
 	<-a.done
 	t.ask = nil
-	t.closed[a.id] = true
+	if !a.again {
+		t.closed[a.id] = true
+	}
 	t.release()
+	if a.again && t.ask == nil {
+		t.put(a.task, a.q, a.seen)
+	}
+	t.s.change(func(st *state) {
+		if t.ask == nil || t.ask.id != a.id {
+			st.keep(st.Retype)
+			st.Retype = ""
+		}
+	})
 }
 
 // ends reports whether an event ends the question that is asked: somebody else answered

@@ -18,6 +18,7 @@ type command struct {
 	name, args, about string
 	also              []string // other names
 	needs             bool     // a task
+	words             bool     // it holds words of the person's: they come back when it fails
 	kind              Kind     // of its first argument
 	do                func(s *Session, ctx context.Context, id, rest string) error
 }
@@ -32,7 +33,7 @@ func commands() []command {
 		{name: "tasks", args: "[WORDS]", about: "list tasks, newest first", also: []string{"list"}, do: (*Session).tasks},
 		{name: "search", args: "WORDS", about: "find messages of all tasks", do: (*Session).search},
 		{name: "show", args: "[N]", about: "the last messages with their numbers", also: []string{"history"}, needs: true, do: (*Session).show},
-		{name: "title", args: "WORDS", about: "give the task a title", also: []string{"rename"}, needs: true, do: (*Session).title},
+		{name: "title", args: "WORDS", about: "give the task a title", also: []string{"rename"}, needs: true, words: true, do: (*Session).title},
 		{name: "tag", args: "[+TAG|-TAG]...", about: "give and take tags", needs: true, do: behind("tag")},
 		{name: "tree", about: "the task and its subtasks", needs: true, do: behind("show", "--tree")},
 		{name: "fork", args: "[REF]", about: "go on in a new task with the history up to there", needs: true, do: (*Session).fork},
@@ -40,7 +41,7 @@ func commands() []command {
 		{name: "rewind", args: "[REF] [--files]", about: "take the histories back: #12, ~2 turns; the last turn alone", needs: true, do: (*Session).rewind},
 		{name: "undo", about: "take back the last rewind, condense, restore or rename", needs: true, do: behind("undo")},
 		{name: "redo", about: "do it again", needs: true, do: behind("redo")},
-		{name: "edit", args: "REF WORDS", about: "put other words in a message's place, and go on from there", needs: true, do: (*Session).edit},
+		{name: "edit", args: "REF WORDS", about: "put other words in a message's place, and go on from there", needs: true, words: true, do: (*Session).edit},
 		{name: "condense", args: "[WORDS]", about: "have older history summarised, looking to WORDS", also: []string{"compact"}, needs: true, do: (*Session).condense},
 		{name: "checkpoint", args: "[list]", about: "keep the files as they are now; list what is kept", also: []string{"checkpoints"}, needs: true, do: (*Session).checkpoint},
 		{name: "restore", args: "[C] [--yes]", about: "put files back; without --yes it says what would be done", needs: true, do: (*Session).restore},
@@ -56,11 +57,11 @@ func commands() []command {
 		{name: "approve", args: "[ask|read|edits|all]", about: "what the next run may do unasked", kind: Policies, do: (*Session).approve},
 		{name: "limits", args: "[turns=N] [cost=USD] [idle=30m] [total=2h]", about: "bound the next run; 0 takes a limit away", do: (*Session).limits},
 
-		{name: "queue", args: "[N WORDS|drop N]", about: "what waits for the run; other words for it", needs: true, do: (*Session).queued},
-		{name: "answer", args: "WORDS", about: "answer the open question: yes, no, words", needs: true, do: (*Session).reply},
-		{name: "reject", args: "[WHY]", about: "say no to what the run asks for; the model is told why", needs: true, do: (*Session).reject},
-		{name: "steer", args: "WORDS", about: "words for the model's next request, also while a question is open", needs: true, do: (*Session).steer},
-		{name: "now", args: "WORDS", about: "break off what the run is at, saved, and go on with WORDS", needs: true, do: (*Session).interject},
+		{name: "queue", args: "[N WORDS|drop N]", about: "what waits for the run; other words for it", needs: true, words: true, do: (*Session).queued},
+		{name: "answer", args: "WORDS", about: "answer the open question: yes, no, words", needs: true, words: true, do: (*Session).reply},
+		{name: "reject", args: "[WHY]", about: "say no to what the run asks for; the model is told why", needs: true, words: true, do: (*Session).reject},
+		{name: "steer", args: "WORDS", about: "words for the model's next request, also while a question is open", needs: true, words: true, do: (*Session).steer},
+		{name: "now", args: "WORDS", about: "break off what the run is at, saved, and go on with WORDS", needs: true, words: true, do: (*Session).interject},
 		{name: "retry", about: "go on without further words", needs: true, do: (*Session).retry},
 		{name: "abort", about: "stop the run, saved (Esc)", also: []string{"stop"}, needs: true, do: (*Session).abort},
 		{name: "quit", about: "leave (Ctrl-D)", also: []string{"exit"}, do: (*Session).quit},
@@ -88,18 +89,20 @@ func (e *UnknownError) Error() string {
 }
 
 // do does what a line says. A name that is none of ours is for the engine where a
-// person wrote a prompt, or there is a skill, of that name.
-func (s *Session) do(ctx context.Context, text string) error {
+// person wrote a prompt, or there is a skill, of that name. words: what was typed is more
+// than a command, and must not be lost when it fails.
+func (s *Session) do(ctx context.Context, text string) (words bool, err error) {
 	name, rest := split(text)
 	st := s.state()
 	if c, ok := find(name); ok {
+		words = c.words && rest != ""
 		if c.needs && st.Task == "" {
-			return errors.New("/" + name + " is about a task, and there is none yet: say what to do, or /resume ID")
+			return words, errors.New("/" + name + " is about a task, and there is none yet: say what to do, or /resume ID")
 		}
-		return c.do(s, ctx, st.Task, rest)
+		return words, c.do(s, ctx, st.Task, rest)
 	}
 	if s.desk.Passes(ctx, s.workspace(ctx), st.Mode, name) {
-		return s.prompt(ctx, text)
+		return true, s.prompt(ctx, text)
 	}
 	var known []string
 	for _, c := range commands() {
@@ -108,8 +111,7 @@ func (s *Session) do(ctx context.Context, text string) error {
 	for _, w := range s.desk.Words(ctx, Prompts, s.workspace(ctx), "") {
 		known = append(known, w.Text)
 	}
-	s.change(func(st *state) { st.Back = text })
-	return &UnknownError{name, nearest(name, known)}
+	return true, &UnknownError{name, nearest(name, known)}
 }
 
 // nearest is the name that a mistyped one most likely means, "" when none is near.

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -165,7 +166,7 @@ func TestSettingsThatWereRefusedStay(t *testing.T) {
 	d.refuse = errNotNow
 	d.mu.Unlock()
 	c.Line("once")
-	c.when("back", func(st state) bool { return st.Back == "once" })
+	c.when("back", func(st state) bool { return slices.Equal(st.Back, []string{"once"}) })
 	c.Line("/retry")
 	c.did("resume t1", `"yes":true`, `"model":"m9"`)
 }

@@ -69,9 +69,13 @@ func (m *model) wrote(msg composedMsg) {
 		if msg.asking && !m.asking {
 			m.hint = "the question is answered; this was written for it"
 		}
+		if !msg.asking {
+			m.draft = "" // it was given to the editor
+		}
 		m.ed.set("")
 		m.ed.insert(msg.text)
 	}
+	m.due = true
 }
 
 // composer runs an editor on a text, in a file for its owner alone that is gone behind

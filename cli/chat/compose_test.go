@@ -153,7 +153,7 @@ func TestWhatIsWrittenStandsInTheEditorAndIsNotSent(t *testing.T) {
 
 func TestAQuestionThatComesWhileSomebodyWrites(t *testing.T) {
 	d := newDesk(t)
-	m, c, _ := screened(t, d)
+	m, c, pass := typist(t, d)
 	m.raw = func() error { return nil }
 	m.types(t, "begin", "enter")
 	c.did("start begin")
@@ -170,6 +170,7 @@ func TestAQuestionThatComesWhileSomebodyWrites(t *testing.T) {
 	c.did("answer t1.q1", `"approve":false`)
 	d.emit("t1", "question.closed", `"question":"q1","by":"cli"`)
 	c.when("answered", func(st state) bool { return !st.Asking })
+	pass(typing)
 	m.Update(wakeMsg{})
 	if got := m.ed.String(); got != "y" {
 		t.Errorf("the words are %q", got)

@@ -38,6 +38,8 @@ type desk struct {
 	status  string
 	runs    int
 	made    int
+
+	answering func() // while an answer is given
 }
 
 func newDesk(t *testing.T) *desk {
@@ -116,6 +118,12 @@ func (d *desk) Questions(_ context.Context, id string) ([]report.Question, error
 
 func (d *desk) Answer(_ context.Context, q string, a report.Answer) (report.Answered, error) {
 	d.called("answer "+q, a)
+	d.mu.Lock()
+	answering := d.answering
+	d.mu.Unlock()
+	if answering != nil {
+		answering()
+	}
 	return report.Answered{Run: "run9"}, d.refused()
 }
 

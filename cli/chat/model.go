@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,8 +22,12 @@ const (
 	choiceRows = 8
 )
 
-// twice is how soon a second Ctrl-C counts as one.
-const twice = 2 * time.Second
+// twice is how soon a second Ctrl-C counts as one, and typing how soon a key behind
+// another one belongs to the same words.
+const (
+	twice  = 2 * time.Second
+	typing = 600 * time.Millisecond
+)
 
 // model is the editor and the rows around it. It is for the goroutine of the program.
 type model struct {
@@ -33,7 +38,12 @@ type model struct {
 	now   func() time.Time
 
 	asking  bool
-	draft   string // what was being typed when a question came
+	draft   string    // what was being typed when a question came
+	kept    []string  // words that could not be sent, for an empty editor
+	due     bool      // some of it comes back as soon as the person rests
+	late    bool      // what is in the editor was typed for a question that is gone
+	burst   bool      // a question came in the middle of words, and they go on
+	pressed time.Time // of the last key
 	hint    string
 	stopped time.Time // of the last Ctrl-C
 	find    *finding
@@ -93,7 +103,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return m, tea.Quit
 		}
 	case tea.ResumeMsg:
-		m.away = false
+		m.away, m.due = false, true
 		if err := m.raw(); err != nil {
 			m.failed = err
 			return m, tea.Quit
@@ -120,28 +130,120 @@ func (m *model) View() tea.View { return tea.NewView("") }
 func (m *model) news() bool {
 	st := m.s.state()
 	if st.Asking != m.asking {
-		m.asking = st.Asking
-		m.find, m.choice = nil, choice{}
-		if st.Asking { // a half line is no answer
-			m.draft = m.ed.String()
-			m.ed.set("")
-		} else if m.ed.empty() {
-			m.ed.set(m.draft)
-			m.draft = ""
-		}
+		m.turned(st.Asking)
 	}
-	if st.Back != "" && !st.Asking {
+	if n := len(st.Back); n > 0 {
+		m.kept = append(m.kept, st.Back...)
+		m.s.change(func(st *state) { st.Back = st.Back[n:] })
+		m.due = true
+	}
+	if st.Retype != "" && st.Asking {
 		if m.ed.empty() {
-			m.ed.set(st.Back)
+			m.ed.set(st.Retype)
+		} else {
+			m.kept = append(m.kept, st.Retype)
 		}
-		m.s.change(func(st *state) { st.Back = "" })
+		m.s.change(func(st *state) { st.Retype = "" })
+	}
+	switch {
+	case m.due && !m.ed.empty(): // a command that was typed over is in the history, if it is wanted
+		m.due = false
+		m.kept = slices.DeleteFunc(m.kept, isCommand)
+	case m.due && !m.asking && !m.away && m.now().Sub(m.pressed) >= typing: // else what is typed on would follow upon it
+		m.due = false
+		m.back()
 	}
 	return st.Over
+}
+
+// turned takes in that a question came, or went.
+func (m *model) turned(asking bool) {
+	m.asking = asking
+	if m.find != nil {
+		m.ed.set(m.find.draft)
+	}
+	m.find, m.choice = nil, choice{}
+	switch {
+	case asking: // a half line is no answer
+		m.late, m.draft = false, m.ed.String()
+		m.ed.clear()
+		if m.burst = m.draft != "" && m.now().Sub(m.pressed) < typing; m.burst {
+			m.hint = "a question came: what you type comes back behind it; wait a moment to answer"
+		}
+	case m.ed.empty():
+		m.due = true
+	default: // an answer is no prompt
+		m.late = true
+		m.kept, m.draft = keep(m.draft, m.kept...), ""
+	}
+}
+
+// keep puts a text in front of those that wait for the editor.
+func keep(text string, rest ...string) []string {
+	if text == "" {
+		return rest
+	}
+	return append([]string{text}, rest...)
+}
+
+// back puts what waits for it into an empty editor: what was being typed when a question
+// came, and then what could not be sent. Nobody calls it for an editor that the person
+// empties by hand: what they type next is not to follow upon other words.
+func (m *model) back() (some bool) {
+	if m.asking || m.away || !m.ed.empty() {
+		return false
+	}
+	if all := keep(m.draft, m.kept...); len(all) > 0 {
+		m.ed.set(all[0])
+		m.draft, m.kept, some = "", all[1:], true
+	}
+	return some
+}
+
+// unsent is what waits for the editor, and what stands in it for no question.
+func (m *model) unsent() []string {
+	all := keep(m.draft, m.kept...)
+	if !m.asking {
+		all = append(all, m.ed.String())
+	}
+	return all
+}
+
+// goesOn takes in a key of words in whose middle a question came: they were not typed for
+// it, and "a file" would allow it for good. It reports whether that was all.
+func (m *model) goesOn(key, text string) bool {
+	now := m.now()
+	soon := now.Sub(m.pressed) < typing
+	m.pressed = now
+	if !m.burst {
+		return false
+	}
+	m.burst = soon && m.asking
+	switch {
+	case !m.burst:
+	case key == "enter":
+		m.burst = false
+		m.hint = "a question came: what you typed comes back behind it"
+		return true
+	case key == "backspace":
+		if r := []rune(m.draft); len(r) > 0 {
+			m.draft = string(r[:len(r)-1])
+		}
+		return true
+	case text != "":
+		m.draft += Safe(text)
+		return true
+	}
+	m.burst = false
+	return false
 }
 
 // typed takes a key in. What is typed behind a Tab waits for what that finds; Esc and
 // Ctrl-C do not.
 func (m *model) typed(k tea.KeyPressMsg) tea.Cmd {
+	if m.goesOn(k.String(), k.Text) {
+		return nil
+	}
 	if m.looking {
 		if s := k.String(); s != "esc" && s != "ctrl+c" {
 			m.early = append(m.early, k)
@@ -202,6 +304,10 @@ func (m *model) key(key, text string) tea.Cmd {
 	case "ctrl+c":
 		return m.interrupt()
 	case "ctrl+d":
+		if m.kept = slices.DeleteFunc(m.kept, isCommand); m.ed.empty() && m.back() {
+			m.hint = "this was not sent"
+			return nil
+		}
 		if m.ed.empty() {
 			return tea.Quit
 		}
@@ -240,6 +346,12 @@ func (m *model) enter() {
 		m.s.Reply(text)
 		return
 	}
+	if m.late && !isCommand(text) && !isShell(text) && strings.TrimSpace(text) != "" {
+		m.late = false
+		m.hint = "the question is gone: Enter again sends this as words"
+		return
+	}
+	m.late = false
 	if !isCommand(text) && !isShell(text) && unfinished(text) {
 		m.ed.move(len(m.ed.text))
 		m.ed.insert("\n")
@@ -247,6 +359,7 @@ func (m *model) enter() {
 	}
 	if strings.TrimSpace(text) == "" {
 		m.ed.clear()
+		m.back()
 		return
 	}
 	if err := m.ed.history.Add(text); err != nil {
@@ -254,15 +367,17 @@ func (m *model) enter() {
 	}
 	m.ed.clear()
 	m.s.Line(text)
+	m.due = true
 }
 
-// interrupt is Ctrl-C: it takes the line away, and twice it leaves.
+// interrupt is Ctrl-C: it takes the line away, where Ctrl-Y finds it, and twice it leaves.
 func (m *model) interrupt() tea.Cmd {
 	now := m.now()
 	if now.Sub(m.stopped) < twice {
 		return tea.Quit
 	}
 	m.stopped = now
+	m.ed.kill(0, len(m.ed.text))
 	m.ed.clear()
 	m.hint = "Ctrl-C again leaves"
 	if m.s.state().Working {
@@ -340,10 +455,10 @@ func (m *model) search(key, text string) bool {
 		m.ed.set(f.draft)
 		m.find = nil
 	case "enter":
-		m.find = nil
+		m.take()
 	default:
 		if text == "" {
-			m.find = nil
+			m.take()
 			return false // a key that edits the line that was found
 		}
 		f.words += Safe(text)
@@ -351,6 +466,20 @@ func (m *model) search(key, text string) bool {
 		again(h.Len())
 	}
 	return true
+}
+
+// take ends a search with the line that it found. What stood in the editor before lies
+// below the end of the history, as if the person had gone there with Up.
+func (m *model) take() {
+	f := m.find
+	m.find = nil
+	if f.at < 0 {
+		return
+	}
+	if m.ed.place == m.ed.history.Len() {
+		m.ed.draft = f.draft
+	}
+	m.ed.place = f.at
 }
 
 // draw prints what is new, and draws the rows below it.

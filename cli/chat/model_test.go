@@ -96,6 +96,8 @@ func TestLeavingTakesTwo(t *testing.T) {
 func TestAHalfLineIsNoAnswer(t *testing.T) {
 	d := newDesk(t)
 	m, c, out := screened(t, d)
+	now := time.Now()
+	m.now = func() time.Time { now = now.Add(time.Second); return now } // somebody who reads
 	m.types(t, "begin", "enter")
 	c.did("start begin")
 	d.emit("t1", "run.started", `"run":"run1"`)
@@ -176,13 +178,14 @@ func TestTabOffersAndKeysBehindItWait(t *testing.T) {
 func TestWordsThatComeBackStandInTheEditor(t *testing.T) {
 	d := newDesk(t)
 	d.refuse = errNotNow
-	m, c, _ := screened(t, d)
+	m, c, pass := typist(t, d)
 	m.types(t, "hello", "enter")
+	pass(typing)
 	c.when("back", func(state) bool { // with Enter already, when they came at once
 		m.Update(wakeMsg{})
 		return m.ed.String() == "hello"
 	})
-	if back := c.state().Back; back != "" {
+	if back := c.state().Back; len(back) > 0 {
 		t.Errorf("still to come back: %q", back)
 	}
 }

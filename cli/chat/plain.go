@@ -3,6 +3,7 @@ package chat
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"strings"
 
@@ -14,19 +15,39 @@ type WaitingError struct{ Task string }
 
 func (e *WaitingError) Error() string { return "task " + e.Task + " waits for an answer" }
 
+// LineError: a line came to nothing, and those behind it were written for its success.
+type LineError struct {
+	Line string
+	Err  error
+}
+
+func (e *LineError) Error() string { return e.Line + ": " + e.Err.Error() }
+func (e *LineError) Unwrap() error { return e.Err }
+
+// Exit is the exit code of the command of roost that failed; 0 when it was none.
+func (e *LineError) Exit() int {
+	var f *failed
+	if errors.As(e.Err, &f) {
+		return f.said.Code
+	}
+	return 0
+}
+
 // lineBytes bounds a line that is read.
 const lineBytes = 16 << 20
 
 // Plain reads lines and sees to one after the other: the next one is read when the run
 // has ended. Without a terminal the lines were not written by somebody who saw the
 // questions, so none of them answers one: only /answer does, and any other line ends the
-// chat with a *WaitingError.
+// chat with a *WaitingError. A line that comes to nothing ends it with a *LineError.
 //
-// A read cannot be cancelled: the goroutine that reads lives until the input ends.
+// A read cannot be cancelled: the goroutine that reads lives until its next line, or the
+// input's end.
 func (s *Session) Plain(ctx context.Context, in io.Reader, out io.Writer, terminal bool) error {
 	s.out.through(out)
-	lines := make(chan string)
-	go read(in, lines)
+	lines, over := make(chan string), make(chan struct{})
+	defer close(over)
+	go read(in, lines, over)
 	text, begun := "", false
 	for {
 		if err := s.until(ctx, still); err != nil {
@@ -36,6 +57,8 @@ func (s *Session) Plain(ctx context.Context, in io.Reader, out io.Writer, termin
 		switch {
 		case st.Over:
 			return nil
+		case !terminal && s.failure() != nil:
+			return s.failure()
 		case terminal && begun:
 			_, _ = io.WriteString(s.out, "… ") // a terminal that is gone is noticed when it is read
 		case terminal && !st.Asking:
@@ -76,18 +99,32 @@ func (s *Session) Plain(ctx context.Context, in io.Reader, out io.Writer, termin
 	}
 }
 
+// failure is what came of the line that was seen to last, when it came to nothing.
+func (s *Session) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.wrong == nil {
+		return nil
+	}
+	return s.wrong
+}
+
 // still reports whether nothing goes on that a person waits for.
 func still(st state) bool {
 	return st.Over || st.Asking || !st.Busy && (!st.Working || st.Waiting)
 }
 
-func read(in io.Reader, lines chan<- string) {
+func read(in io.Reader, lines chan<- string, over <-chan struct{}) {
 	defer close(lines)
 	r := bufio.NewReader(in)
 	for {
 		line, err := r.ReadString('\n')
 		if line != "" && len(line) <= lineBytes {
-			lines <- term.Safe(strings.TrimRight(line, "\r\n"))
+			select {
+			case lines <- term.Safe(strings.TrimRight(line, "\r\n")):
+			case <-over:
+				return
+			}
 		}
 		if err != nil {
 			return

@@ -77,6 +77,9 @@ func (s *Session) Screen(ctx context.Context, in, out *os.File) error {
 	end()
 	pump.Wait()
 	m.end()
+	for _, text := range m.unsent() {
+		_ = history.Add(text) // who comes again finds it; who is told of a history that cannot be kept is so at the start
+	}
 	width, _ := m.size()
 	m.paint.leave(width)
 	m.cook()

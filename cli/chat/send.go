@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
@@ -14,23 +15,21 @@ import (
 )
 
 // prompt gives words to the task: as its first ones, into the queue of the run that
-// works, or to a new run. Words that could not be given come back.
+// works, or to a new run.
 func (s *Session) prompt(ctx context.Context, text string) error {
 	st := s.state()
 	words, outputs := s.laden(text)
-	var err error
-	switch {
-	case st.Task == "":
+	if err := s.once(ctx, st.Task, words, func(ctx context.Context) error {
+		switch {
+		case st.Task == "":
+			s.echo(text)
+			return s.begin(ctx, words)
+		case st.Working:
+			return s.queue(ctx, st.Task, words)
+		}
 		s.echo(text)
-		err = s.begin(ctx, words)
-	case st.Working:
-		err = s.queue(ctx, st.Task, words)
-	default:
-		s.echo(text)
-		err = s.goOn(ctx, st.Task, words)
-	}
-	if err != nil {
-		s.change(func(st *state) { st.Back = text })
+		return s.goOn(ctx, st.Task, words)
+	}); err != nil {
 		return err
 	}
 	s.unladen(outputs)
@@ -74,7 +73,7 @@ func (s *Session) goOn(ctx context.Context, id, text string) error {
 	var busy *client.Problem
 	if errors.As(err, &busy) && busy.Status == http.StatusConflict && busy.Code == "task_busy" {
 		s.unshown(text)
-		return s.queue(ctx, id, text) // somebody else was faster
+		return s.queue(client.Keyed(ctx, client.KeyOf(ctx)+"-queued"), id, text) // somebody else was faster
 	}
 	if err != nil {
 		s.unshown(text)
@@ -109,14 +108,40 @@ func (s *Session) queue(ctx context.Context, id, text string) error {
 	return nil
 }
 
-// started notes that a run works on the task, unless it is over already.
+// started notes that a run works on the task, unless its events have said how it stands:
+// it may be over already, or ask.
 func (s *Session) started(run string) {
 	s.change(func(st *state) {
-		if !s.ended[run] {
+		if !s.ended[run] && (s.run != run || run == "") {
 			st.Working, st.Waiting = true, false
 			s.run = run
 		}
 	})
+}
+
+// goesOn notes that a question was answered and which run goes on with that, unless the
+// events have said so: what came behind it, another question maybe, counts. before is how
+// many runs had ended when the answer was given.
+func (s *Session) goesOn(question, run string, before int) {
+	s.change(func(st *state) {
+		if s.shut[question] {
+			return
+		}
+		st.Waiting = false
+		if s.ended[run] || s.ends != before {
+			return
+		}
+		if st.Working = true; strings.HasPrefix(question, st.Task+".") { // else a subtask's: its task's run is another one
+			s.run = run
+		}
+	})
+}
+
+// over is how many runs have ended.
+func (s *Session) over() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ends
 }
 
 // shown notes words that stand on the screen already, and need not be shown when the run

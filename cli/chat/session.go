@@ -42,10 +42,19 @@ type state struct {
 	Over    bool // the person wants to leave
 	Command bool // a command line of the person's runs
 	Queue   []report.Queued
-	Back    string // words that could not be sent, for the editor
+	Back    []string // words that could not be sent, for the editor
+	Retype  string   // the answer that was not taken, for the editor when its question is asked again
 	Mode    string
 	Policy  string // what the next run may do unasked; "" = as the task has it
 	Loose   bool   // the person said once that all is allowed
+}
+
+// keep keeps words that could not be sent for the editor: nothing that a person typed is
+// lost.
+func (st *state) keep(text string) {
+	if strings.TrimSpace(text) != "" {
+		st.Back = append(st.Back[:len(st.Back):len(st.Back)], text)
+	}
 }
 
 // Session is one chat.
@@ -69,27 +78,31 @@ type Session struct {
 	command context.CancelFunc // of the person's own; nil = none runs
 	talk    *talk              // about the present task
 	ended   map[string]bool    // runs that are over
+	shut    map[string]bool    // questions whose answer was heard of
 	dirs    map[string]string  // the workspaces of tasks
 	run     string             // that works
+	ends    int                // how many runs of tasks it was about have ended
 	asks    string             // the question that is asked, as answers name it; "" = none
 	came    bool               // to a first task
 	own     string             // the question that a command of this chat answers
 	last    Ending
+	wrong   *LineError        // why the line that was seen to last came to nothing
 	echoes  bool              // the screen shows what was typed, once it is seen to
 	said    []string          // words that were shown when they were sent, and are taken yet
 	carried []carriedOutput   // that go along with the next words
 	brief   map[string]string // what was typed of words that were sent
 
 	again report.NewRun // what the next run changes
+	owed  *owed         // words whose answer was lost; nil = none. Of prompt alone
 }
 
 // New makes a chat. Close ends it.
 func New(ctx context.Context, desk Desk, o Options) *Session {
 	s := &Session{
 		desk: desk, o: o, style: display.Style{On: o.Display.Colour}, out: newScroll(), answer: make(chan string, 16), changed: make(chan struct{}),
-		more: make(chan struct{}, 1), ended: map[string]bool{}, dirs: map[string]string{}, again: o.Again, brief: map[string]string{},
+		more: make(chan struct{}, 1), ended: map[string]bool{}, shut: map[string]bool{}, dirs: map[string]string{}, again: o.Again, brief: map[string]string{},
 	}
-	s.st.Mode = o.New.Mode
+	s.st.Mode, s.st.Busy = o.New.Mode, o.Task != "" // nothing is for another task before it is known
 	s.st.Policy = o.Again.Approve
 	if o.Task == "" {
 		s.st.Policy = cmp.Or(o.New.Approve, policies[0])
@@ -217,23 +230,32 @@ func (s *Session) see(line string) {
 	s.deed, s.st.Busy = cancel, true
 	s.mu.Unlock()
 	text := whole(line)
-	var err error
+	words, err := true, error(nil)
 	switch {
 	case strings.TrimSpace(text) == "":
 	case isCommand(text):
 		s.echo(text)
-		err = s.do(ctx, text)
+		words, err = s.do(ctx, text)
 	case s.o.Ask && isShell(text):
 		s.echo(text)
-		err = s.shell(ctx, text)
+		words, err = false, s.shell(ctx, text)
 	default:
 		err = s.prompt(ctx, plainly(text))
 	}
 	s.mu.Lock()
-	s.deed = nil
+	s.deed, s.wrong = nil, nil
+	if err != nil {
+		s.wrong = &LineError{Line: text, Err: err}
+		if words {
+			s.st.keep(line)
+		}
+	}
 	s.mu.Unlock()
 	var told *failed
-	if err != nil && s.ctx.Err() == nil && !errors.As(err, &told) {
+	if err == nil || s.ctx.Err() != nil || errors.As(err, &told) {
+		return
+	}
+	if s.o.Ask { // else it ends the chat, and who ends it says so
 		s.complain(err)
 	}
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,7 +94,7 @@ func TestWordsThatCannotBeSentComeBack(t *testing.T) {
 	c := talking(t, d)
 	c.Line("hello")
 	c.shows("✗ There is no such mode: nope", "/mode code")
-	c.when("back", func(st state) bool { return st.Back == "hello" && st.Task == "" })
+	c.when("back", func(st state) bool { return slices.Equal(st.Back, []string{"hello"}) && st.Task == "" })
 }
 
 func TestSomebodyElseWasFaster(t *testing.T) {

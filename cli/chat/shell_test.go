@@ -2,6 +2,7 @@ package chat
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,7 +74,7 @@ func TestOutputsAreNotLostWithWordsThatCannotBeSent(t *testing.T) {
 	d.refuse = errNotNow
 	d.mu.Unlock()
 	c.Line("hello")
-	c.when("back", func(st state) bool { return st.Back == "hello" })
+	c.when("back", func(st state) bool { return slices.Equal(st.Back, []string{"hello"}) })
 	c.Line("hello again")
 	c.did("start hello again", "$ ls")
 }

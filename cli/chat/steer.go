@@ -22,7 +22,7 @@ func (s *Session) steer(ctx context.Context, id, rest string) error {
 		return s.prompt(ctx, rest)
 	}
 	words, outputs := s.laden(rest)
-	if err := s.queue(ctx, id, words); err != nil {
+	if err := s.once(ctx, id, words, func(ctx context.Context) error { return s.queue(ctx, id, words) }); err != nil {
 		return err
 	}
 	s.unladen(outputs)
@@ -42,13 +42,17 @@ func (s *Session) interject(ctx context.Context, id, rest string) error {
 		return s.prompt(ctx, rest)
 	}
 	words, outputs := s.laden(rest)
-	sent, err := s.desk.Send(ctx, id, report.Message{Text: words, Delivery: "interrupt"})
-	if err != nil {
+	err := s.once(ctx, id, words, func(ctx context.Context) error {
+		sent, err := s.desk.Send(ctx, id, report.Message{Text: words, Delivery: "interrupt"})
+		if err == nil {
+			s.started(sent.Run)
+		}
 		return err
+	})
+	if err == nil {
+		s.unladen(outputs)
 	}
-	s.unladen(outputs)
-	s.started(sent.Run)
-	return nil
+	return err
 }
 
 // reject says no to what a run asks for, and why: the model is told.
@@ -94,6 +98,7 @@ func (s *Session) decide(ctx context.Context, q report.Question, a report.Answer
 	s.mu.Lock()
 	s.own = q.ID
 	s.mu.Unlock()
+	ends := s.over()
 	done, err := s.desk.Answer(ctx, q.ID, a)
 	if err != nil {
 		s.mu.Lock()
@@ -101,7 +106,7 @@ func (s *Session) decide(ctx context.Context, q report.Question, a report.Answer
 		s.mu.Unlock()
 		return fmt.Errorf("answer: %w", err)
 	}
-	s.started(done.Run)
+	s.goesOn(q.ID, done.Run, ends)
 	return nil
 }
 

@@ -86,6 +86,7 @@ func (s *Session) leave() {
 		<-t.done
 	}
 	s.change(func(st *state) {
+		st.keep(st.Retype)
 		*st = state{Busy: st.Busy, Over: st.Over, Back: st.Back, Mode: st.Mode, Command: st.Command, Policy: st.Policy, Loose: st.Loose}
 		s.run = ""
 	})
@@ -229,7 +230,7 @@ func (t *talk) note(in incoming) {
 	e := in.read()
 	if in.Type == "question.closed" {
 		t.closed[in.task+"."+e.Question] = true
-		t.s.change(func(st *state) { st.Waiting = false })
+		t.s.change(func(st *state) { st.Waiting, t.s.shut[in.task+"."+e.Question] = false, true })
 	}
 	if in.task != t.id {
 		return
@@ -243,6 +244,7 @@ func (t *talk) note(in incoming) {
 	case "run.ended":
 		s.change(func(st *state) {
 			s.ended[e.Run] = true
+			s.ends++
 			s.last = Ending{e.Outcome, e.Code, e.Reason}
 			if s.run == "" || s.run == e.Run {
 				st.Working, st.Waiting = false, false
@@ -416,6 +418,8 @@ func (t *talk) ended(e said) {
 	switch e.Outcome {
 	case "failed":
 		s.tell("  /retry tries again")
+	case "interrupted":
+		s.tell("  /retry goes on")
 	case "limit":
 		s.tell("  /limits turns=N cost=USD gives it more; then say how to go on, or /retry")
 	}

@@ -3,7 +3,6 @@ package picker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -237,17 +236,8 @@ func name(t Task) string {
 func (m *Model) said() string {
 	a := &m.act
 	switch {
-	case a.ask == askDelete:
-		return fmt.Sprintf("Delete %q? It goes to the trash.  y yes · n no", name(a.of))
-	case a.ask == askForm:
-		text := "Export as "
-		for i, f := range Forms {
-			if i > 0 {
-				text += " · "
-			}
-			text += f.Key + " " + f.Name
-		}
-		return text + " · esc not"
+	case a.ask == askDelete, a.ask == askForm:
+		return m.question()
 	case a.doing != "":
 		text := a.doing
 		if a.told != nil {
@@ -259,7 +249,7 @@ func (m *Model) said() string {
 	case a.note != "":
 		return a.note
 	case a.ask == askImport:
-		return "Import verified copies of " + plural(a.foreign, "task") + " of other tools into Roost?  y yes · n no (asked once)"
+		return m.question()
 	}
 	return ""
 }

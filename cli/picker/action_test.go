@@ -2,6 +2,8 @@ package picker
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -196,4 +198,34 @@ func TestClosingEndsEverything(t *testing.T) {
 			t.Error("something began after the end")
 		}
 	})
+}
+
+// However narrow the terminal is, a question shows the keys that answer it.
+func TestAQuestionFits(t *testing.T) {
+	foreign := chores("a title that is longer than the terminal is wide, by far")
+	foreign[0].Foreign = true
+	d := &counter{parts: whole(foreign)}
+	on(t, d, Options{}, func(s *stage) {
+		s.step()
+		for _, columns := range []int{300, 80, 60, 40, 30, 20} {
+			s.send(tea.WindowSizeMsg{Width: columns, Height: 5})
+			for ask, keys := range map[string][]string{"": {"y", "n"}, "d": {"y", "n"}, "e": {"m", "h", "j", "r", "a", "esc"}} {
+				if s.m.act.ask, s.m.act.note = askImport, ""; ask != "" {
+					s.press(ask)
+				}
+				foot := lastLine(s.screen())
+				words := strings.FieldsFunc(foot, func(r rune) bool { return strings.ContainsRune(" ·?", r) })
+				for _, key := range keys {
+					if !slices.Contains(words, key) {
+						t.Errorf("%d columns: %q does not name %q", columns, foot, key)
+					}
+				}
+			}
+		}
+	})
+}
+
+func lastLine(screen string) string {
+	lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
+	return lines[len(lines)-1]
 }

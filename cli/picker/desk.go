@@ -78,5 +78,5 @@ type Hit struct {
 
 // Forms are the forms of an export, by their keys.
 var Forms = []struct{ Key, Form, Name string }{
-	{"m", "md", "Markdown"}, {"h", "html", "HTML"}, {"j", "json", "JSON"}, {"a", "archive", "archive"},
+	{"m", "md", "Markdown"}, {"h", "html", "HTML"}, {"j", "json", "JSON"}, {"r", "roo", "Roo folder"}, {"a", "archive", "archive"},
 }

@@ -215,7 +215,7 @@ func (m *Model) row(t Task, here bool, columns int) string {
 	if title == "" {
 		title = "(no title) " + clean(t.ID)
 	}
-	line := fit(cursor+fmt.Sprintf("%4s ", m.age(t.TS))+mark+flag+" "+title, columns)
+	line := fit(cursor+fmt.Sprintf("%4s ", m.shortAge(t.TS))+mark+flag+" "+title, columns)
 	switch {
 	case here && m.o.Colour:
 		return "\x1b[7m" + line + "\x1b[0m"

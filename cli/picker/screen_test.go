@@ -82,7 +82,8 @@ func TestRow(t *testing.T) {
 		{"pinned", Task{Title: "paint", Status: "running", Pinned: true}, false, "     - ▶* paint         "},
 		{"no title", Task{ID: "17\x1b[2J4", Status: "idle"}, false, "     -    (no title) 174"},
 		{"wide", Task{Title: "日本語の長い題名", Status: "cancelled"}, false, "     - -  日本語の長い… "},
-		{"of the future", Task{Title: "a\tb\nc", Status: "interrupted", TS: 1 << 60}, false, "   now …  a b c         "},
+		{"of the future", Task{Title: "a\tb\nc", Status: "interrupted", TS: 1 << 60}, false, "  >10k …  a b c         "},
+		{"of a day to come", Task{Title: "abc", Status: "interrupted", TS: 1_900_000_000_000}, false, "  2030 …  abc           "},
 	} {
 		if got := still(Options{}).row(tt.task, tt.here, 24); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)

@@ -3,7 +3,6 @@ package picker
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -119,13 +118,19 @@ func (m *Model) paint(style view.Style, text string) string {
 	return term.Style{On: m.o.Colour}.Paint(style, text)
 }
 
-// age is how long ago a task changed, at most four columns.
-func (m *Model) age(ts int64) string {
-	if ts <= 0 {
-		return "-"
+// age is how long ago a task changed.
+func (m *Model) age(ts int64) string { return term.AgeOf(m.o.Now(), ts) }
+
+// shortAge is age in four columns: its year stands for a day that is yet to come.
+func (m *Model) shortAge(ts int64) string {
+	age := m.age(ts)
+	if year, _, day := strings.Cut(age, "-"); day && year != "" {
+		return year
 	}
-	const most = 1 << 43 // some centuries; more milliseconds are no time.Duration
-	return term.Age(time.Duration(min(max(m.o.Now().UnixMilli()-ts, -1), most)) * time.Millisecond)
+	if len(age) > 4 {
+		return ">10k" // a year
+	}
+	return age
 }
 
 func plural(n int, what string) string {

@@ -143,9 +143,16 @@ type Plan struct {
 }
 
 // Restore says what going to a checkpoint does to a workspace.
-func (h *History) Restore(to int, now Tree, rule Rule) Plan {
+func (h *History) Restore(to int, now Tree, rule Rule) Plan { return h.Rewind(to, nil, now, rule) }
+
+// Rewind is Restore where some files go to checkpoints of their own.
+func (h *History) Rewind(number int, of map[string]int, now Tree, rule Rule) Plan {
 	p := Plan{After: now.Clone()}
 	for _, path := range h.Paths() {
+		to, is := of[path]
+		if !is {
+			to = number
+		}
 		target, left := h.points[to].known[path], now[path]
 		if left == target {
 			continue

@@ -23,13 +23,15 @@ const (
 // checkpoint in any order: the disk is what the pictures say, what the task never
 // touched and all of every repository keeps its bytes, and undo gives everything back.
 func TestProof(t *testing.T) {
-	seeds := []uint64{1, 2}
+	seeds := []uint64{16, 2} // with kills, and files that a person changed meanwhile
 	if testing.Short() {
 		seeds = seeds[:1]
 	}
 	if n, err := strconv.Atoi(os.Getenv(longVar)); err == nil {
-		for i := len(seeds); i < n; i++ {
-			seeds = append(seeds, uint64(i+1))
+		for i := range n {
+			if s := uint64(i + 1); !slices.Contains(seeds, s) {
+				seeds = append(seeds, s)
+			}
 		}
 	}
 	if one, err := strconv.ParseUint(os.Getenv(seedVar), 10, 64); err == nil {
@@ -47,10 +49,25 @@ func TestProof(t *testing.T) {
 type job struct {
 	id      string
 	history *History
+	replies []reply // that stand
+}
+
+// reply is one of the model.
+type reply struct {
+	before int    // the checkpoint of before its first change
+	calls  []made // of those that change files
+}
+
+// made is what a call changed, and the newest checkpoint before it.
+type made struct {
+	paths  []string
+	before int
 }
 
 // did is how often each thing happened.
-type did struct{ runs, users, restores, conflicts, merges, overwrites, undone, redone int }
+type did struct {
+	runs, users, restores, conflicts, merges, overwrites, undone, redone, rewinds, killed, left int
+}
 
 func prove(t *testing.T, r *rand.Rand) did {
 	w := newWorld(t)
@@ -71,6 +88,8 @@ func prove(t *testing.T, r *rand.Rand) did {
 				w.did.users++
 				w.user(r, repository, j.history.Paths())
 			}
+		case len(j.replies) > 0 && r.IntN(2) == 0:
+			w.rewind(r, j)
 		default:
 			w.restore(r, j)
 		}
@@ -151,7 +170,7 @@ func (w *world) agent(r *rand.Rand, j *job) {
 		played = append(played, calls)
 	}
 	for _, c := range all {
-		w.note("agent of %s: %s %.200q", j.id, c.name, fmt.Sprint(c.input))
+		w.note("agent of %s: %s %q %.200q", j.id, c.name, c.paths, fmt.Sprint(c.input))
 	}
 	j.id = w.turns(j.id, played...)
 	if diff := w.tree().Compare(now); diff != "" {
@@ -200,17 +219,31 @@ func (w *world) follow(j *job, now Tree, plan [][]call) {
 		}
 		return h.Newest() + 1
 	}
-	save := func(reason string, news bool) {
+	save := func(reason string, news bool) bool {
 		w.t.Helper()
 		if len(fresh) > 0 && fresh[0].Reason == reason && (news || fresh[0].Files == 0) {
 			h.Save(fresh[0].Number)
 			fresh = fresh[1:]
+			return true
 		} else if news {
 			w.fatalf("there is no checkpoint for %q; next are %v", reason, fresh)
 		}
+		return false
 	}
 	now = now.Clone()
+	if n := len(j.replies); n > 0 && len(fresh) > 0 && fresh[0].Reason == "others" {
+		// A reply of which a rewind left a part is told now, and of its files others changed some.
+		var theirs []string
+		for _, c := range j.replies[n-1].calls {
+			theirs = append(theirs, slices.DeleteFunc(slices.Clone(c.paths), func(p string) bool { return h.known[p] == now[p] })...)
+		}
+		slices.Sort(theirs)
+		save("others", h.Look(number(), slices.Compact(theirs), now))
+	}
 	for _, turn := range plan {
+		j.replies = append(j.replies, reply{before: h.Newest()})
+		one := &j.replies[len(j.replies)-1]
+		told := false // something that the reply did is recorded
 		// What calls wrote is recorded when the turn ends, or before a command that may
 		// change the same files, or a call that does: a "before" in between is still of before
 		// the turn.
@@ -218,15 +251,16 @@ func (w *world) follow(j *job, now Tree, plan [][]call) {
 		flush := func() {
 			w.t.Helper()
 			paths := slices.DeleteFunc(now.Differs(written), func(p string) bool { return !looked[p] })
-			save("turn", h.Change(number(), paths, written, now))
+			told = save("turn", h.Change(number(), paths, written, now)) || told
 			written = now.Clone()
 		}
 		for _, c := range turn {
 			if c.command {
 				flush()
-				before := now.Clone()
+				before, newest := now.Clone(), h.Newest()
 				c.effect(now)
-				save("command", h.Change(number(), now.Differs(before), before, now))
+				one.calls = append(one.calls, made{now.Differs(before), newest})
+				told = save("command", h.Change(number(), now.Differs(before), before, now)) || told
 				written = now.Clone()
 				continue
 			}
@@ -237,11 +271,15 @@ func (w *world) follow(j *job, now Tree, plan [][]call) {
 			for _, p := range paths {
 				looked[p] = true
 			}
-			save("before", h.Look(number(), paths, now))
+			if save("before", h.Look(number(), paths, now)) && !told {
+				one.before = h.Newest()
+			}
+			one.calls = append(one.calls, made{c.paths, h.Newest()})
 			c.effect(now)
 		}
 		flush()
 	}
+	j.replies = append(j.replies, reply{before: h.Newest()}) // that all is done
 	if len(fresh) > 0 {
 		w.fatalf("more checkpoints than moments for one: %v", fresh)
 	}
@@ -287,6 +325,15 @@ func (w *world) restore(r *rand.Rand, j *job) {
 	if diff := w.tree().Compare(before); diff != "" {
 		w.fatalf("a dry run changed files:\n%s", diff)
 	}
+	if len(want.Changed) > 0 && r.IntN(6) == 0 {
+		w.killed(r, j, args, before, want, func(what string, want Tree, _ bool) {
+			w.t.Helper()
+			if diff := w.tree().Compare(want); diff != "" {
+				w.fatalf("%s of a restore:\n%s", what, diff)
+			}
+		})
+		return
+	}
 	answer := w.roost(args...)
 	if len(want.Changed) == 0 && len(want.Kept) > 0 && len(args) == 6 {
 		if answer.code != 14 {
@@ -311,7 +358,7 @@ func (w *world) restore(r *rand.Rand, j *job) {
 			w.fatalf("to c%d with %s it says other files: %s", to, rule, diff)
 		}
 	}
-	w.took(j, want.Changed, before, after)
+	w.took(j, moved{want.Changed, want.Changed, before, after})
 	w.did.restores++
 	w.did.conflicts += len(done.Conflicts)
 	for _, i := range done.Files {
@@ -330,35 +377,48 @@ func (w *world) restore(r *rand.Rand, j *job) {
 	if diff := w.tree().Compare(before); diff != "" {
 		w.fatalf("undo of a restore is not what was before:\n%s", diff)
 	}
-	w.took(j, want.Changed, after, before)
+	w.took(j, moved{want.Changed, want.Changed, after, before})
 	if r.IntN(2) == 0 {
 		w.did.redone++
 		w.must(nil, "redo", j.id, "--json")
 		if diff := w.tree().Compare(after); diff != "" {
 			w.fatalf("redo of a restore is not what the restore was:\n%s", diff)
 		}
-		w.took(j, want.Changed, before, after)
+		w.took(j, moved{want.Changed, want.Changed, before, after})
 	}
 }
 
 func list(of []string) []string { return append([]string{}, of...) }
 
-// took tells the history what a restore did.
-func (w *world) took(j *job, changed []string, before, after Tree) {
+// moved is what one restore did to the files that it was to change, and to those of them
+// that nobody else changed meanwhile.
+type moved struct {
+	meant, changed []string
+	before, after  Tree
+}
+
+// took tells the history what restores did, one after the other.
+func (w *world) took(j *job, moves ...moved) {
 	w.t.Helper()
+	at := 0
 	for _, c := range w.fresh(j) {
+		m := moves[min(at, len(moves)-1)]
 		switch c.Reason {
 		case "safety":
-			j.history.Look(c.Number, changed, before)
+			j.history.Look(c.Number, m.meant, m.before)
 		case "restored":
-			j.history.Change(c.Number, changed, before, after)
+			j.history.Change(c.Number, m.changed, m.before, m.after)
+			at++
+		case "manual":
+			j.history.Look(c.Number, j.history.Paths(), w.tree())
 		default:
 			w.fatalf("a restore saved a checkpoint %+v", c)
 		}
 		j.history.Save(c.Number)
 	}
-	for _, p := range changed {
-		if j.history.known[p] != after[p] {
+	last := moves[len(moves)-1]
+	for _, p := range last.changed {
+		if j.history.known[p] != last.after[p] {
 			w.fatalf("no checkpoint knows what a restore made of %s", p)
 		}
 	}

@@ -204,7 +204,8 @@ func (w *world) turns(id string, turns ...[]call) string {
 		if e.Task != "" {
 			id = e.Task
 		}
-		if e.Type == "tool.finished" && e.Outcome != "ok" && e.Name != "read_file" {
+		rewound := strings.Contains(line, "The user took the history back")
+		if e.Type == "tool.finished" && e.Outcome != "ok" && e.Name != "read_file" && !rewound {
 			w.fatalf("a call failed: %s", line)
 		}
 	}

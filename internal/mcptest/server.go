@@ -8,10 +8,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -26,6 +29,8 @@ import (
 //	deaf       stops reading its stdin after the greeting
 //	many       has eighty tools more
 //	dies       ends at once, with words on stderr
+//	breeds     starts another one of itself that is stubborn and silent, on its own
+//	           stdout and stderr
 const Env = "ROOSTTEST_MCP"
 
 // LogEnv names a file to which each call of the tool "mark" adds a line.
@@ -54,6 +59,11 @@ func serve(how string) error {
 		ignoreSignals()
 		fmt.Fprintln(os.Stderr, "pid", os.Getpid())
 	}
+	if does("breeds") {
+		if err := breed(); err != nil {
+			return err
+		}
+	}
 	switch {
 	case does("dies"):
 		return errors.New("cannot find the database\x1b[31m of " + os.Getenv("SERVER_TOKEN"))
@@ -74,6 +84,18 @@ func serve(how string) error {
 		time.Sleep(time.Hour)
 	}
 	return err
+}
+
+// breed starts a child that nobody waits for and that keeps the pipes open.
+func breed() error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	child := exec.Command(exe) //nolint:gosec // it is this very program
+	child.Env = append(os.Environ(), Env+"=stubborn silent")
+	child.Stdout, child.Stderr = os.Stdout, os.Stderr
+	return child.Start()
 }
 
 // deaf reads so many messages of stdin and no more.
@@ -140,6 +162,12 @@ func New(how string) *mcp.Server {
 		case <-time.After(time.Duration(w.N) * time.Millisecond):
 			return said("done"), nil
 		}
+	})
+	add("hang", "Never answers, whoever has had enough.", false, func(context.Context, Words) (*mcp.CallToolResult, error) {
+		if err := mark("hang " + strconv.Itoa(os.Getpid())); err != nil {
+			return nil, err
+		}
+		select {}
 	})
 	add("die", "Ends the server.", false, func(context.Context, Words) (*mcp.CallToolResult, error) {
 		fmt.Fprintln(os.Stderr, "out of memory")
@@ -215,6 +243,29 @@ func Handler(s *mcp.Server) http.Handler {
 // SSEHandler serves s over the older transport.
 func SSEHandler(s *mcp.Server) http.Handler {
 	return mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s }, nil)
+}
+
+// Mute serves a handler until a call of a tool comes: neither that nor anything else from
+// then on has an answer before its client gives up. called is closed with the first one.
+func Mute(h http.Handler) (mute http.Handler, called <-chan struct{}) {
+	first := make(chan struct{})
+	once := sync.Once{}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if bytes.Contains(body, []byte(`"tools/call"`)) {
+			once.Do(func() { close(first) })
+		}
+		select {
+		case <-first:
+			<-r.Context().Done()
+			return
+		default:
+		}
+		if err == nil {
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			h.ServeHTTP(w, r)
+		}
+	}), first
 }
 
 // Hangup ends the sessions that a server has, as a restart of it would.

@@ -199,6 +199,13 @@ func Own(ctx context.Context, dir string, opt Options) (journal.Owner, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Its own part is numbered from 1: who asks from outside knows one log.
+	if ask := opt.Meets; ask != nil {
+		opt.Meets = func(head uint64) error { return ask(at.Seq + head) }
+	}
+	if tell := opt.Synced; tell != nil {
+		opt.Synced = func(epoch, head uint64, last bool) { tell(at.Epoch+epoch, at.Seq+head, last) }
+	}
 	o, err := own(ctx, dir, opt)
 	if base == nil || err != nil {
 		if base != nil {

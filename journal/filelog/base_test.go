@@ -209,3 +209,60 @@ func TestAForkWhoseBaseIsGoneOrDamagedSaysSo(t *testing.T) {
 		t.Error("a log begins with commits that do not exist")
 	}
 }
+
+// Who owns a log that begins with another one, and is asked or told how far it goes, hears
+// of one log.
+func TestANumberOfABegunLog(t *testing.T) {
+	base := t.TempDir()
+	wrote(t, base, "a", "b")
+	dir := begun(t, base, 2)
+	var asked, told []uint64
+	for range 2 {
+		o, err := filelog.Own(t.Context(), dir, filelog.Options{
+			Meets:  func(head uint64) error { asked = append(asked, head); return nil },
+			Synced: func(_, head uint64, _ bool) { told = append(told, head) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if head, err := o.Head(t.Context()); err != nil || head != told[len(told)-1] {
+			t.Errorf("it goes to %d (%v), and %d was told", head, err, told)
+		}
+		if err := o.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]uint64{2, 3}, asked); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]uint64{3, 3, 4, 4}, told); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Who is refused leaves the log as it was, a torn end too, and lets it go.
+func TestWhoIsRefusedWritesNothing(t *testing.T) {
+	dir := t.TempDir()
+	wrote(t, dir, "a", "b")
+	path := filepath.Join(dir, "journal.jsonl")
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteString(`{"seq":4,"ep`)
+	if err = errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	no := errors.New("it moved")
+	if _, err := filelog.Own(t.Context(), dir, filelog.Options{Meets: func(uint64) error { return no }}); !errors.Is(err, no) {
+		t.Errorf("%v", err)
+	}
+	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
+		t.Errorf("%v\n%s\n%s", err, before, after)
+	}
+	wrote(t, dir, "c")
+}

@@ -35,6 +35,9 @@ type Options struct {
 	// Synced is called after each sync with the newest synced commit, by one at a time, and
 	// once more, with last, before the lock is let go. It must be quick, and not use the log.
 	Synced func(epoch, head uint64, last bool)
+	// Meets is asked with the lock held, before anything is written to the log: its error
+	// refuses, and leaves the log as it is. head is the newest commit, 0 = there is none.
+	Meets func(head uint64) error
 }
 
 func (o Options) filled() Options {
@@ -181,6 +184,11 @@ func (o *owner) takeOver(ctx context.Context) error {
 		x.off = x.order.bad[x.order.zeAt].Offset
 	}
 	x.order.end(x.off, rec.Head)
+	if o.opt.Meets != nil {
+		if err := o.opt.Meets(max(x.order.last, x.order.told)); err != nil {
+			return fmt.Errorf("own %s: %w", o.dir, err)
+		}
+	}
 	if x.off < size {
 		if err := o.setAside(x.off, size); err != nil {
 			return err

@@ -67,12 +67,15 @@ func openSegment(dir string, n uint64) (*segment, error) {
 		return nil, err
 	}
 	s := &segment{f: f, n: n, head: h, table: table{}, off: h.size, last: Place{Feed: h.Feed, Segment: n, Sum: h.sum}}
-	for s.off < h.body {
-		if _, more, err := s.line(); err != nil || !more {
+	// No further than the table goes: behind a damaged row a line of the log would be taken
+	// for one, and nobody would ever be told of it. A task whose row is damaged is told anew.
+	for s.until = h.body; s.off < h.body; {
+		if _, more, err := s.line(); err != nil || !more && s.off < h.body {
 			f.Close()
-			return nil, errors.Join(err, ErrNone) // its rows end where it says, or it is damaged
+			return nil, errors.Join(err, ErrNone) // it was cut off meanwhile
 		}
 	}
+	s.until = 0
 	s.last = Place{Feed: h.Feed, Segment: n, Sum: h.sum}
 	return s, nil
 }
@@ -237,6 +240,12 @@ func (r *Reader) oldest() error {
 	var found *segment
 	for i := len(list) - 1; i >= 0; i-- {
 		seg, err := openSegment(r.dir, list[i])
+		if err != nil && !errors.Is(err, ErrNone) && !errors.Is(err, os.ErrNotExist) {
+			if found != nil { // it may be readable the next time: what it holds is not passed over
+				found.f.Close()
+			}
+			return err
+		}
 		if err != nil {
 			if found != nil {
 				break

@@ -44,6 +44,18 @@ func changedSince(env tool.Env, p workspace.Path, now workspace.FileState) (tool
 	return seen, ok && seen.Hash != now.Hash
 }
 
+// deletedSince is what the result of making a file says when the model takes it to be
+// there: nothing was lost, but somebody wanted it gone.
+func deletedSince(env tool.Env, p workspace.Path) string {
+	if env.Seen == nil {
+		return ""
+	}
+	if seen, ok := env.Seen(p.Readable); !ok || seen.Hash == "" {
+		return ""
+	}
+	return fmt.Sprintf("\n<notice>%s had been deleted since you last saw it. It was made anew.</notice>", shown(p.Readable))
+}
+
 // told says what is different now, for the model: the difference, or else the whole
 // file if that is small. What lies outside the workspace or is protected is not shown,
 // as nobody has agreed to its being read.

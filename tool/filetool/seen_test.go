@@ -102,6 +102,28 @@ func TestAWholeFileIsReplacedOnlyAsItWasSeen(t *testing.T) {
 	}
 }
 
+// A file that somebody deleted since the model saw it is made anew, and that is said; of one
+// that it never saw, or knows to be gone, there is nothing to say.
+func TestAFileThatWasDeletedIsMadeAnew(t *testing.T) {
+	for saw, told := range map[string]bool{"": false, "-": false, "a\n": true} {
+		env, root := sandbox(t, "other", "x\n")
+		if saw != "" {
+			env = knowing(env, true, "f", saw)
+		}
+		p, err := WriteToFile().Plan(context.Background(), env, call("path", "f", "content", "mine\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := p.Run(context.Background(), nil)
+		if err != nil || get(t, filepath.Join(root, "f")) != "mine\n" {
+			t.Fatalf("saw %q: %+v %v", saw, r, err)
+		}
+		if got := strings.Contains(r.Text, "<notice>f had been deleted since you last saw it. It was made anew.</notice>"); got != told {
+			t.Errorf("saw %q: %s", saw, r.Text)
+		}
+	}
+}
+
 // A tool that changes some lines makes its change where they are, and says what else is
 // new; what somebody else did is recorded before it.
 func TestLinesAreChangedInWhatIsThere(t *testing.T) {

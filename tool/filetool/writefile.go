@@ -66,7 +66,7 @@ func (w writeFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		e.creates = true
+		e.creates, e.note = true, deletedSince(env, p)
 	case err != nil:
 		why, err := explain(p, err)
 		if err != nil {
@@ -87,7 +87,7 @@ func (w writeFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 	if !ok {
 		// The whole file is new, so nothing of the old text is spoiled by this.
 		data = []byte(content)
-		e.note = fmt.Sprintf("\n<notice>The file was not UTF-8 (read as Windows-1252), which has no %q (%U). It is UTF-8 now.</notice>", missing, missing)
+		e.note += fmt.Sprintf("\n<notice>The file was not UTF-8 (read as Windows-1252), which has no %q (%U). It is UTF-8 now.</notice>", missing, missing)
 		e.ask.Title += ", which becomes UTF-8"
 	}
 	e.content = string(data)

@@ -130,6 +130,10 @@ func (c *Child) drain(w io.Writer) {
 // Done is closed when the program itself is gone; others that it started may live.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
+// Heard is closed when all that was said on stderr has gone to Program.Stderr: a moment after
+// the program is gone, or later, when others that it started hold the pipe.
+func (c *Child) Heard() <-chan struct{} { return c.pumped }
+
 // Status says in words how the program ended, "" while it runs.
 func (c *Child) Status() string {
 	select {

@@ -171,3 +171,15 @@ func TestServeWhenTheParentIsKilled(t *testing.T) {
 		t.Errorf("left: %v", found)
 	}
 }
+
+// What a program said last is there once Heard is closed, whoever ends it.
+func TestServeHearsTheLastWords(t *testing.T) {
+	for range 20 {
+		errs := &kept{}
+		c := serve(t, `echo "out of memory" >&2; exit 3`, errs)
+		<-c.Heard()
+		if got := errs.String(); got != "out of memory\n" {
+			t.Fatalf("heard %q", got)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/roost-dev/roost/report"
+)
+
+// A subtask that works already when somebody begins to follow its task is in no event that
+// is shown: its start is told in an earlier run, or lies before the words that were sent.
+// It is what works, and what asks, so it is looked for when the task itself says nothing.
+
+const (
+	soonBelow = 300 * time.Millisecond // of silence until the first look
+	mostBelow = 4                      // of a task's subtasks, the newest: it waits for one at a time
+)
+
+// running is the run of a subtask that works, or waits for a person, and is not followed
+// yet; nil when there is none.
+func (w *watcher) running(ctx context.Context, id string) *report.Run {
+	t, err := w.c.Task(ctx, id)
+	if err != nil {
+		return nil // the events say it when it is for good
+	}
+	for _, child := range slices.Backward(t.ChildIDs[max(0, len(t.ChildIDs)-mostBelow):]) {
+		runs, err := w.c.RunsOf(ctx, child)
+		if err != nil || len(runs.Items) == 0 || w.followed[runs.Items[0].ID] {
+			continue
+		}
+		if r := runs.Items[0]; r.State == "queued" || r.State == "running" || r.State == "waiting" {
+			return &r
+		}
+	}
+	return nil
+}
+
+// below follows a subtask that works already, if there is one: from its run's start, or only
+// what comes where the task is followed like that.
+func (w *watcher) below(ctx context.Context, id string, depth int) error {
+	r := w.running(ctx, id)
+	if r == nil {
+		return nil
+	}
+	after, since := "0", ""
+	if w.after != "0" {
+		mark, err := w.c.Mark(ctx, r.Task)
+		if err != nil {
+			return err
+		}
+		after = mark
+	} else if r.StartedAt != nil {
+		since = *r.StartedAt
+	}
+	w.followed[r.ID] = true
+	_, err := w.one(ctx, r.Task, r.ID, after, since, depth+1)
+	return err
+}

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+)
+
+// Who begins to follow a task while its subtask works, begun by an earlier run that was
+// killed, sees the subtask and answers what it asks.
+func TestAttachFindsTheSubtaskThatWorksAlready(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t).reachable()
+	mark := filepath.Join(s.dir, "begun")
+	model := s.script(call("new_task", `{mode: code, message: "do part ONE", todos: null}`) + finish("All is done.") +
+		"- task: part ONE\n" + call("execute_command", fmt.Sprintf(`{command: "echo $$ > %s; sleep 600", cwd: null, timeout: null}`, mark)) +
+		"- tools: [{name: ask_followup_question, input: {question: \"Which part of it?\", follow_up: []}}]\n" + finish("One is done."))
+	killed := s.beside("run", "--provider", "script", "--model", model, "-C", s.ws, "--yes", "go")
+	s.pid(mark)
+	must(t, killed.cmd.Process.Kill())
+	_ = killed.cmd.Wait()
+	id := ""
+	for _, item := range s.list() {
+		if item.Title == "go" {
+			id = item.ID
+		}
+	}
+	x := s.onTerminal("resume", id)
+	x.expect("Which part of it?")
+	x.expect("your answer")
+	y := s.onTerminal("attach", id)
+	y.expect("· subtask ")
+	y.expect("Which part of it?")
+	y.expect("your answer")
+	y.press("the left one\n")
+	for _, terminal := range []*terminal{x, y} {
+		terminal.expect("All is done.")
+		terminal.exits(ExitDone)
+	}
+}
+
+// Only a subtask that works or waits is looked at, and each of its runs once.
+func TestWhichSubtaskIsFollowed(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.slow()
+	p := s.roost("run", "--provider", "script", "--model", s.script(call("new_task", `{mode: code, message: "do part ONE", todos: null}`)+finish("All is done.")+
+		"- task: part ONE\n"+"- tools: [{name: ask_followup_question, input: {question: \"Which?\", follow_up: []}}]\n"+finish("One is done.")), "-C", s.ws, "--yes", "go")
+	if p.code != ExitInput {
+		t.Fatalf("exit %d\n%s", p.code, p.err)
+	}
+	var root, child string
+	for _, item := range s.list() {
+		if item.Title == "go" {
+			root = item.ID
+		} else {
+			child = item.ID
+		}
+	}
+	st, err := store.Open(store.Options{Root: s.root, Program: "test"})
+	must(t, err)
+	e := engine.New(st, engine.Options{})
+	defer e.Close(context.Background())
+	c, end, err := (&App{Now: time.Now}).local(st, e)
+	must(t, err)
+	defer end()
+	look := func(w *watcher, id string) string {
+		if r := w.running(t.Context(), id); r != nil {
+			return r.Task
+		}
+		return ""
+	}
+	w := &watcher{c: c, followed: map[string]bool{}}
+	if got := look(w, root); got != child {
+		t.Errorf("it follows %q, the subtask is %s", got, child)
+	}
+	if got := look(w, child); got != "" {
+		t.Errorf("a task without subtasks follows %s", got)
+	}
+	r, err := newestRun(t.Context(), c, child)
+	must(t, err)
+	w.followed[r.ID] = true
+	if got := look(w, root); got != "" {
+		t.Errorf("one that is followed is followed again: %s", got)
+	}
+	if r := s.roost("cancel", child); r.code != 0 {
+		t.Fatalf("cancel: %s", r.err)
+	}
+	if got := look(&watcher{c: c}, root); got != "" {
+		t.Errorf("one that has ended is followed: %s", got)
+	}
+}

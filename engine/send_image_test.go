@@ -1,0 +1,119 @@
+package engine_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// screenshot is a data URL of a picture that no line of a journal holds.
+var screenshot = "data:image/png;base64," + strings.Repeat("QUJD", 100_000)
+
+// tape is all that is in a task's log, as streams show it.
+func (b *bench) tape(ref store.Ref) (out []engine.Event) {
+	b.t.Helper()
+	tape, err := engine.OpenTape(b.t.Context(), b.store, ref, 0)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer tape.Close()
+	for events, err := range tape.Read(b.t.Context()) {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		out = append(out, events...)
+	}
+	return out
+}
+
+// A screenshot for a task that works, and one for a task whose run is queued, wait outside
+// the journals: through a change of their words and through a restart, until the model gets
+// them.
+func TestAScreenshotWaitsOutsideTheJournal(t *testing.T) {
+	b := newDesk(t, engine.Options{MaxRuns: 1})
+	sees := `
+- expect: ["the other one"]
+  tools: [{name: attempt_completion, input: {result: done}}]
+`
+	r := b.ask(strings.Replace(waitsForGo, "- tools: [{name: attempt_completion, input: {result: done}}]\n", "", 1) + sees)
+	works := b.submit(r)
+	until(t, filepath.Join(r.Workspace, "here"))
+	queued := b.submit(b.ask(sees))
+	other := "the other one"
+	for _, id := range []string{works.Ref.ID, queued.Ref.ID} {
+		m := engine.Message{ID: "m", Text: "look", Images: []string{screenshot}, By: "test", Request: engine.Request{Interactive: true}}
+		if sent := b.send(id, m); sent.How != "queued" {
+			t.Fatalf("%+v", sent)
+		}
+		if err := b.engine.EditInput(t.Context(), id, "m", &other); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waits := func(id string) (out task.InputQueued) {
+		t.Helper()
+		words, err := b.engine.Inputs(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range words {
+			if q.Input == "m" {
+				if q.ImageCount != 1 || len(q.Images) != 0 {
+					t.Errorf("the queue holds %d images, and says %d", len(q.Images), q.ImageCount)
+				}
+				if out, err = b.engine.LoadInput(t.Context(), id, q); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		return out
+	}
+	for _, id := range []string{works.Ref.ID, queued.Ref.ID} {
+		if q := waits(id); q.Text != other || len(q.Images) != 1 || q.Images[0] != screenshot {
+			t.Errorf("%s: %q, %d images", id, q.Text, len(q.Images))
+		}
+	}
+	for _, e := range b.tape(works.Ref) {
+		if e.Type == "input.queued" && (len(e.Data) > 1000 || !strings.Contains(string(e.Data), `"image_count":1`) || strings.Contains(string(e.Data), "images_blob")) {
+			t.Errorf("the event has %d bytes: %.300s", len(e.Data), e.Data)
+		}
+	}
+	touch(t, r.Workspace, "go")
+	b.comes(works.ID, "completed")
+	b.comes(queued.ID, "completed")
+
+	// What waits when the process ends is there for the next one.
+	rests := b.submit(b.ask(asksWhich))
+	b.asked(rests.Ref.ID)
+	b.send(rests.Ref.ID, engine.Message{ID: "m", Text: other, Images: []string{screenshot}, Delivery: "queue", By: "test"})
+	if err := b.engine.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.again(engine.Options{})
+	if q := waits(rests.Ref.ID); q.Text != other || len(q.Images) != 1 || q.Images[0] != screenshot {
+		t.Errorf("in the next process: %q, %d images", q.Text, len(q.Images))
+	}
+	b.reply(b.asked(rests.Ref.ID).ID, engine.Reply{Text: "this", By: "test"})
+	b.comes(rests.ID, "completed")
+
+	_, data, _ := strings.Cut(screenshot, ",")
+	for _, ticket := range []engine.Ticket{works, queued, rests} {
+		s := b.state(ticket.Ref.ID)
+		seen := 0
+		for _, m := range s.API() {
+			seen += strings.Count(string(m.Raw()), `"data":"`+data+`"`)
+		}
+		if seen != 1 || rowsOf(s, "say:user_feedback", other) != 1 || len(s.Queue) != 0 {
+			t.Errorf("the model sees it %d times, %d wait: %v", seen, len(s.Queue), kinds(s))
+		}
+		checkHistory(t, s, true)
+		journal, err := os.ReadFile(filepath.Join(ticket.Ref.Log, "journal.jsonl"))
+		if err != nil || len(journal) > 64<<10 {
+			t.Errorf("the journal has %d bytes, %v", len(journal), err)
+		}
+	}
+}

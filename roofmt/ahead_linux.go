@@ -1,0 +1,30 @@
+package roofmt
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ahead is a hint, and nothing waits for it.
+func ahead(f *os.File, size int64) {
+	onFD(f, func(fd int) { _ = unix.Fadvise(fd, 0, min(size, mostAhead), unix.FADV_WILLNEED) })
+}
+
+// onDisk reports whether the end of a file is certainly not in memory. Nothing is waited for.
+func onDisk(f *os.File, size int64) (cold bool) {
+	onFD(f, func(fd int) {
+		var last [1]byte
+		_, err := unix.Preadv2(fd, [][]byte{last[:]}, size-1, unix.RWF_NOWAIT)
+		cold = errors.Is(err, unix.EAGAIN)
+	})
+	return cold
+}
+
+// onFD leaves the file as it is: os.File.Fd would change how it waits.
+func onFD(f *os.File, fn func(fd int)) {
+	if raw, err := f.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { fn(int(fd)) }) // closed meanwhile: then nobody reads it
+	}
+}

@@ -1,0 +1,57 @@
+package roofmt
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+// messageRoom is how long a message may be, in bytes. To look at one takes several times
+// its length of memory, a model takes half of that in a whole request, and no tool can read
+// its own list when one message is eight times as long. A longer one is damage: it is named,
+// the file stays as it is, and the rest of the task goes on.
+const messageRoom = 64 << 20
+
+// overlong are the messages of a file that were left out because of their length, or because of how many parts they have.
+type overlong struct {
+	count   int
+	longest int64
+	crowded int // messages that are short enough, of too many parts
+}
+
+// some tells whether any was left out.
+func (o overlong) some() bool { return o.count+o.crowded > 0 }
+
+// take adds a message that was found; false when it is too long to be looked at, or has too
+// many parts.
+func (s *scan) take(e esjson.Element) bool {
+	if e.Len > messageRoom {
+		s.overlong.count++
+		s.overlong.longest = max(s.overlong.longest, e.Len)
+		return false
+	}
+	if crowded(s.file, e) {
+		s.overlong.crowded++
+		return false
+	}
+	s.spans = append(s.spans, e)
+	return true
+}
+
+func (o overlong) String() string {
+	var said []string
+	switch {
+	case o.count == 1:
+		said = append(said, fmt.Sprintf("a message of %d MB is left out: one may have %d", o.longest>>20, messageRoom>>20))
+	case o.count > 1:
+		said = append(said, fmt.Sprintf("%d messages of up to %d MB are left out: one may have %d", o.count, o.longest>>20, messageRoom>>20))
+	}
+	switch {
+	case o.crowded == 1:
+		said = append(said, "a message is left out: it has more parts than one of its length may have")
+	case o.crowded > 1:
+		said = append(said, fmt.Sprintf("%d messages are left out: they have more parts than ones of their length may have", o.crowded))
+	}
+	return strings.Join(said, "; ")
+}

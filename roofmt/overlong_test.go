@@ -1,0 +1,63 @@
+package roofmt
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+// A message of a size that nobody writes is named and left out; the others are there, and
+// nothing else is said to be damaged.
+func TestAMessageThatIsTooLongIsLeftOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes 64 MB, and has one goroutine")
+	}
+	row := `{"ts":1700000000000,"type":"say","say":"text","text":"`
+	text := append([]byte("["+row+`first"},`+row), bytes.Repeat([]byte("x"), messageRoom)...)
+	text = append(text, `"},`+row+`last"}]`...)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, UIName), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Read(context.Background(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if f.UI.Len() != 2 || len(f.Losses) != 1 || f.Losses[0].Problem != "a message of 64 MB is left out: one may have 64" {
+		t.Fatalf("%d messages, %+v", f.UI.Len(), f.Losses)
+	}
+	for i, want := range []string{"first", "last"} {
+		if raw, err := f.UI.Raw(i); err != nil || string(raw) != row+want+`"}` {
+			t.Errorf("message %d: %.100q, %v", i, raw, err)
+		}
+	}
+}
+
+// The longest that may be counts still; what is said of longer ones goes beside what else
+// is wrong with a file.
+func TestWhatIsSaidOfLongMessages(t *testing.T) {
+	for _, c := range []struct {
+		sizes []int64
+		tail  esjson.Tail
+		taken int
+		said  string
+	}{
+		{[]int64{messageRoom}, esjson.Tail{Lead: 3}, 1, "3 foreign bytes before the list"},
+		{[]int64{messageRoom + 1}, esjson.Tail{}, 0, "a message of 64 MB is left out: one may have 64"},
+		{[]int64{70 << 20, 5, 500 << 20}, esjson.Tail{Lead: 3}, 1, "2 messages of up to 500 MB are left out: one may have 64; 3 foreign bytes before the list"},
+		{[]int64{70 << 20}, esjson.Tail{End: esjson.EndTorn, Off: 9}, 0, "cut at byte 9; a message of 70 MB is left out: one may have 64"},
+	} {
+		s := scan{tail: c.tail}
+		for _, n := range c.sizes {
+			s.take(esjson.Element{Len: n})
+		}
+		if got := describe(s); len(s.spans) != c.taken || got != c.said {
+			t.Errorf("%v: %d taken, %q", c.sizes, len(s.spans), got)
+		}
+	}
+}

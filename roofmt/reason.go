@@ -1,0 +1,43 @@
+package roofmt
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
+)
+
+// errNotRegular: what stands in a file's place is a folder, a pipe, a device.
+var errNotRegular = errors.New("not a regular file")
+
+// reasons are what the system's errors mean to whoever looks for the messages.
+var reasons = []struct {
+	err   error
+	means string
+}{
+	{errNotRegular, "it is not a regular file"},
+	{fs.ErrPermission, "this user may not read it (permission denied)"},
+	{syscall.ELOOP, "it is a link that leads in a circle (too many levels of symbolic links)"},
+	{syscall.EIO, "the disk does not give it back (input/output error)"},
+	{syscall.ENOTDIR, "a file stands where a folder should be"},
+	{fs.ErrNotExist, "it is a link to nothing, or it has gone (no such file or directory)"},
+}
+
+// Reason says in plain words why something could not be read: the system names its calls, and
+// a link that leads elsewhere a path that "escapes". Of an error that it does not know it is
+// the innermost one, as the system has it.
+func Reason(err error) string {
+	for _, r := range reasons {
+		if errors.Is(err, r.err) {
+			return r.means
+		}
+	}
+	var at *fs.PathError
+	if !errors.As(err, &at) {
+		return err.Error()
+	}
+	if strings.Contains(at.Err.Error(), "escapes from parent") { // os has no name for it
+		return "it is a link that leads out of the task's folder, and such links are not followed"
+	}
+	return at.Err.Error()
+}

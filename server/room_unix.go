@@ -1,0 +1,18 @@
+//go:build linux || darwin
+
+package server
+
+import "golang.org/x/sys/unix"
+
+// kept says why nothing more could be kept in a folder: "" when it can be. What the system
+// does not say is no reason.
+func kept(dir string, least uint64) string {
+	if unix.Access(dir, unix.W_OK) != nil {
+		return "it may not be written"
+	}
+	var st unix.Statfs_t
+	if unix.Statfs(dir, &st) == nil && st.Bavail*uint64(st.Bsize) < least {
+		return "the disk is full"
+	}
+	return ""
+}

@@ -1,0 +1,101 @@
+//go:build unix
+
+package store
+
+import (
+	"context"
+	"slices"
+	"testing"
+)
+
+// saysOf is what the overlay says of a task's way into the trash and back, the oldest first.
+func saysOf(t *testing.T, s *Store, id string) (out []string) {
+	t.Helper()
+	for c, err := range s.OverlayCommits(context.Background(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range c.Events {
+			if m.Task == id && m.Deleted != nil {
+				out = append(out, map[bool]string{true: "deleted", false: "there"}[*m.Deleted])
+			}
+		}
+	}
+	return out
+}
+
+// Who was told that a task went, and it did not because of a kill, is told that it is there:
+// by whoever changes something next, or by a server that looks after the dead. Once.
+func TestADeletionThatWasKilledIsTakenBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills processes")
+	}
+	for _, c := range []struct {
+		point, do string
+		trash     bool // it lies there before
+		want      []string
+		redo      string // what is left to be done again
+	}{
+		{"trash.marked", "delete=moving", false, []string{"deleted", "there"}, ""},
+		{"trash.moved", "delete=moving", false, []string{"deleted"}, ""},
+		{"restore.moved", "restore=moving", true, []string{"deleted", "there"}, deletion},
+		{"restore.chosen", "restore=moving", true, []string{"deleted"}, ""},
+	} {
+		for who, next := range map[string]func(*Store) error{
+			"a server": func(s *Store) error { return s.Tell(context.Background(), s.overlayRef()) },
+			"a change": func(s *Store) error {
+				ref, err := s.Find(context.Background(), "other")
+				if err == nil {
+					_, err = s.Delete(context.Background(), ref)
+				}
+				return err
+			},
+		} {
+			t.Run(c.point+" "+c.do+", then "+who, func(t *testing.T) {
+				t.Parallel()
+				root := t.TempDir()
+				s := open(t, root)
+				for _, id := range []string{"moving", "other"} {
+					closeTask(t, create(t, s, id))
+				}
+				if c.trash {
+					del(t, s, "moving")
+				}
+				out, err := process(t, "organise", "STORE_TEST_ROOT="+root, "STORE_TEST_DO="+c.do, "ROOST_FAILPOINT="+c.point).CombinedOutput()
+				if err == nil {
+					t.Fatalf("not killed: %s", out)
+				}
+				for range 2 {
+					if err := next(s); who == "a server" && err != nil {
+						t.Fatal(err)
+					}
+				}
+				if got := saysOf(t, s, "moving"); !slices.Equal(got, c.want) {
+					t.Errorf("it says %q, want %q", got, c.want)
+				}
+				// What it says is true, and goes on being so.
+				there := c.want[len(c.want)-1] == "there"
+				if _, err := s.Find(context.Background(), "moving"); (err == nil) != there {
+					t.Errorf("it is there: %v", err)
+				}
+				deeds, err := s.Deeds(context.Background(), "moving")
+				if err != nil {
+					t.Fatal(err)
+				}
+				redo := ""
+				if len(deeds.Redo) > 0 {
+					redo = deeds.Redo[0].Kind
+				}
+				if redo != c.redo {
+					t.Errorf("%q can be done again, want %q", redo, c.redo)
+				}
+				if there {
+					del(t, s, "moving")
+					if got := saysOf(t, s, "moving"); !slices.Equal(got, append(c.want, "deleted")) {
+						t.Errorf("deleted again: %q", got)
+					}
+				}
+			})
+		}
+	}
+}
