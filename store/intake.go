@@ -147,11 +147,13 @@ func prefixOf(m task.Match, ours []*task.Message) bool {
 // staleLock is the age at which a lock of Roo has no holder any more.
 const staleLock = 31 * time.Second
 
-// locked reports whether a living program holds a lock on one of the files.
+// locked reports whether a living program held a lock on one of the files when the
+// folder was listed. A lock that has gone since then was given up after the files had
+// been read, perhaps, and so what was read may be what its holder replaced.
 func locked(folder *roofmt.Folder) bool {
 	for _, name := range folder.Locks {
 		info, err := os.Lstat(filepath.Join(folder.Dir, name+".lock"))
-		if err == nil && time.Since(info.ModTime()) <= staleLock {
+		if err != nil || time.Since(info.ModTime()) <= staleLock {
 			return true
 		}
 	}

@@ -154,6 +154,29 @@ func TestAFileUnderALockIsWaitedFor(t *testing.T) {
 	})
 }
 
+// The holder writes and lets go between our reading of the files and our look at
+// its lock: what was read is what it replaced.
+func TestALockThatGoesWhileWeReadIsNotMissed(t *testing.T) {
+	_, dir, _ := continued(t)
+	lock := filepath.Join(dir, roofmt.APIName+".lock")
+	check(t, os.Mkdir(lock, 0o700))
+	folder := must[*roofmt.Folder](t)(roofmt.Read(context.Background(), dir))
+	defer folder.Close()
+	if !locked(folder) {
+		t.Error("a lock that is held is not seen")
+	}
+	check(t, os.Remove(lock))
+	if !locked(folder) {
+		t.Error("files that were read under a lock are believed")
+	}
+	check(t, os.Mkdir(lock, 0o700))
+	old := time.Now().Add(-2 * staleLock)
+	check(t, os.Chtimes(lock, old, old))
+	if locked(folder) {
+		t.Error("a lock without a holder is waited for")
+	}
+}
+
 func TestAgreeingFilesAreTakenAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, dir, _ := continued(t)
