@@ -63,7 +63,7 @@ func TestSurveysWhileFilesChange(t *testing.T) {
 					continue
 				}
 				data, err := l.k.Content(t.Context(), v, 0)
-				if err != nil || int64(len(data)) != v.Size || workspace.HashOf(data) != v.Hash || string(object.BlobID(data)) != v.Blob {
+				if err != nil || int64(len(data)) != v.Size || workspace.HashOf(data) != v.Hash || blobID(data) != v.Blob {
 					t.Errorf("%s: %+v has %d bytes, %v", f.Path, v, len(data), err)
 				}
 			}

@@ -38,7 +38,7 @@ func TestHoldKeepsWhatStandsThere(t *testing.T) {
 	l.must(os.Chmod(l.at("dir/a.txt"), 0o640))
 	got := l.hold("dir/a.txt", l.at("empty"), "no/such/file", "dir")
 	want := map[string]task.FileVersion{
-		"dir/a.txt":    {Kind: task.KindFile, Mode: 0o640, Size: 8, Hash: workspace.HashOf([]byte("one\r\ntwo")), Blob: string(object.BlobID([]byte("one\r\ntwo")))},
+		"dir/a.txt":    {Kind: task.KindFile, Mode: 0o640, Size: 8, Hash: workspace.HashOf([]byte("one\r\ntwo")), Blob: blobID([]byte("one\r\ntwo"))},
 		"empty":        {Kind: task.KindFile, Mode: 0o644, Hash: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Blob: "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"},
 		"no/such/file": {Kind: task.KindGone, Dirs: 2},
 		"dir":          {Kind: task.KindGone}, // a folder is no file
@@ -165,7 +165,7 @@ func TestFilesThatChangeWhileTheyAreRead(t *testing.T) {
 		c, err := r.read(t.Context(), g, "log")
 		l.must(err)
 		want := string(before) + strings.Repeat("more\n", tries-1)
-		if c.stable || n != tries || !c.named || string(c.id()) != string(object.BlobID([]byte(want))) {
+		if c.stable || n != tries || !c.named || string(c.id()) != blobID([]byte(want)) {
 			t.Errorf("stable %v after %d readings, %d bytes; want the first %d", c.stable, n, c.size, len(want))
 		}
 		once := func() { l.must(os.Truncate(l.at("log"), 3)) }

@@ -53,7 +53,7 @@ func TestAPreviewNeedsNoWriting(t *testing.T) {
 	now, err := other.Look(t.Context(), []string{"f", "m"})
 	l.must(err)
 	for _, rule := range []Rule{Keep, Merge, Overwrite} {
-		p, err := other.Resolve(t.Context(), PlanRestore(list, 1, now, nil, rule), false)
+		p, err := other.Resolve(t.Context(), PlanMoment(list, Moment{Number: 1}, now, nil, rule), false)
 		if err != nil {
 			t.Fatalf("%s: %v", rule, err)
 		}
@@ -82,7 +82,7 @@ func TestWhatCannotBeHeldIsNotLost(t *testing.T) {
 	now, err := other.Look(t.Context(), []string{"f"})
 	l.must(err)
 	mend := l.unholdable()
-	p, err := other.Resolve(t.Context(), PlanRestore(list, 1, now, nil, Keep), true)
+	p, err := other.Resolve(t.Context(), PlanMoment(list, Moment{Number: 1}, now, nil, Keep), true)
 	l.must(err)
 	if c := p.Counts(); c.Changed != 1 || c.Lost != 0 {
 		t.Errorf("%+v", c)

@@ -75,22 +75,6 @@ type Step struct {
 	Others     bool // neither the task nor a command of its own made it
 }
 
-// Transitions are all changes of a path that a task's checkpoints know, oldest first.
-// What the task found otherwise than it had left it was changed by others: a person,
-// another program, another task.
-func Transitions(list []task.CheckpointSaved, path string) []Step {
-	var out []Step
-	var at *task.FileVersion
-	for _, c := range list {
-		for _, f := range c.Files {
-			if f.Path == path {
-				out, at = steps(out, at, c, f)
-			}
-		}
-	}
-	return out
-}
-
 // steps adds what one entry says. at is what stood there before it, nil when that is
 // not known.
 func steps(out []Step, at *task.FileVersion, c task.CheckpointSaved, f task.CheckpointFile) ([]Step, *task.FileVersion) {
@@ -113,7 +97,9 @@ func steps(out []Step, at *task.FileVersion, c task.CheckpointSaved, f task.Chec
 	return out, &now
 }
 
-// transitions are the steps of all paths.
+// transitions are all changes that a task's checkpoints know, by path, oldest first.
+// What the task found otherwise than it had left it was changed by others: a person,
+// another program, another task.
 func transitions(list []task.CheckpointSaved) map[string][]Step {
 	out := map[string][]Step{}
 	at := map[string]*task.FileVersion{}

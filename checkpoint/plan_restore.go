@@ -155,21 +155,10 @@ func (p Plan) Files(held map[string]task.FileVersion) (files []task.RestoreFile,
 	return files, left
 }
 
-// PlanRestore says what putting the files of a task back to one of its checkpoints
-// would do: to is its number, 0 the state before anything was changed. now is what
-// stands at the tracked paths (see Tracked); what is not in it is left alone. paths
-// limit it to some files and folders; none is all.
-//
-// A file that others changed since is a conflict, and the rule decides. What merges give
-// is not known yet: see Keeper.Resolve, which also finds contents that are gone.
-func PlanRestore(list []task.CheckpointSaved, to int, now map[string]task.FileVersion, paths []string, rule Rule) Plan {
-	return PlanMoment(list, Moment{Number: to}, now, paths, rule)
-}
-
-// Moment is one between checkpoints: within a reply of the model, where some of its calls
-// had changed their files, and others had not.
+// Moment is a checkpoint, or one between checkpoints: within a reply of the model, where
+// some of its calls had changed their files, and others had not.
 type Moment struct {
-	Number int            // the checkpoint whose state counts
+	Number int            // the checkpoint whose state counts; 0 is before anything was changed
 	Of     map[string]int // and that of some files
 }
 
@@ -190,7 +179,13 @@ func (m Moment) First() int {
 	return first
 }
 
-// PlanMoment is PlanRestore for a moment. The plan's To is the oldest checkpoint of it.
+// PlanMoment says what putting the files of a task back to a moment would do. now is what
+// stands at the tracked paths (see Tracked); what is not in it is left alone. paths
+// limit it to some files and folders; none is all. The plan's To is the oldest checkpoint
+// of the moment.
+//
+// A file that others changed since is a conflict, and the rule decides. What merges give
+// is not known yet: see Keeper.Resolve, which also finds contents that are gone.
 func PlanMoment(list []task.CheckpointSaved, m Moment, now map[string]task.FileVersion, paths []string, rule Rule) Plan {
 	p := Plan{To: m.First(), Rule: rule}
 	targets := map[int]map[string]task.FileVersion{}

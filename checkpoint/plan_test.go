@@ -95,10 +95,10 @@ func TestStateAt(t *testing.T) {
 	}
 }
 
-func TestTransitions(t *testing.T) {
+func TestWhoChangedAFile(t *testing.T) {
 	list := story("before a=a", "turn a=b", "turn z=z", "before a=c", "turn a=d", "command a=e>f", "safety a=f", "restored a=f>a", "manual a=g", "turn u=h")
 	var got []string
-	for _, s := range Transitions(list, "a") {
+	for _, s := range transitions(list)["a"] {
 		who := "own"
 		if s.Others {
 			who = "others"
@@ -109,12 +109,12 @@ func TestTransitions(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if got := Transitions(list, "u"); len(got) != 0 {
+	if got := transitions(list)["u"]; len(got) != 0 {
 		t.Errorf("of a change whose start is not known: %+v", got)
 	}
 }
 
-func TestPlanRestore(t *testing.T) {
+func TestWhatARestoreWouldDo(t *testing.T) {
 	edit := story("before a=a", "turn a=b")
 	others := story("before a=a", "turn a=b", "before a=c", "turn a=d")
 	for name, c := range map[string]struct {
@@ -159,7 +159,7 @@ func TestPlanRestore(t *testing.T) {
 		if c.rule == "" {
 			c.rule = Keep
 		}
-		p := PlanRestore(c.list, c.to, files(c.now), c.paths, c.rule)
+		p := PlanMoment(c.list, Moment{Number: c.to}, files(c.now), c.paths, c.rule)
 		var got []string
 		for _, i := range p.Items {
 			one := fmt.Sprintf("%s %s %s", i.Path, i.Act, i.Change())
@@ -182,7 +182,7 @@ func TestPlanRestore(t *testing.T) {
 
 func TestAPlanInNumbers(t *testing.T) {
 	list := story("command a=a>b b=>b c=c> d=a>a* e=a?>b f=a>b")
-	p := PlanRestore(list, 0, files("a=b b=b c= d=a* e=b f=x"), nil, Keep)
+	p := PlanMoment(list, Moment{}, files("a=b b=b c= d=a* e=b f=x"), nil, Keep)
 	if d := cmp.Diff(Counts{Added: 1, Changed: 2, Deleted: 1, Conflicts: 1, Kept: 1, Lost: 1, Bytes: 20}, p.Counts()); d != "" {
 		t.Error(d)
 	}
@@ -195,7 +195,7 @@ func TestAPlanInNumbers(t *testing.T) {
 // touched.
 func TestThePlanGoesByWhatIsHeld(t *testing.T) {
 	list := story("command a=a>b b=a>b c=a>b d=a>a*")
-	p := PlanRestore(list, 0, files("a=b b=b c=b d=a*"), nil, Keep)
+	p := PlanMoment(list, Moment{}, files("a=b b=b c=b d=a*"), nil, Keep)
 	held := files("a=b b=x c=b? d=a?*")
 	v := ver("a?")
 	v.Mode = 0o755

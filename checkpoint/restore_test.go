@@ -99,7 +99,7 @@ func (l *lab) plan(list []task.CheckpointSaved, to int, rule Rule) Plan {
 	l.Helper()
 	now, err := l.k.Look(l.Context(), Tracked(list, nil))
 	l.must(err)
-	p, err := l.k.Resolve(l.Context(), PlanRestore(list, to, now, nil, rule), true)
+	p, err := l.k.Resolve(l.Context(), PlanMoment(list, Moment{Number: to}, now, nil, rule), true)
 	l.must(err)
 	return p
 }
@@ -428,7 +428,7 @@ func TestAPreviewKeepsNothing(t *testing.T) {
 	l.must(err)
 	size, err := l.k.Size()
 	l.must(err)
-	p, err := l.k.Resolve(t.Context(), PlanRestore(list, 1, now, nil, Merge), false)
+	p, err := l.k.Resolve(t.Context(), PlanMoment(list, Moment{Number: 1}, now, nil, Merge), false)
 	l.must(err)
 	if c := p.Counts(); c.Changed != 1 || c.Bytes != int64(len("1\n2\nTHREE\n")) || c.Conflicts != 1 {
 		t.Errorf("%+v", c)
@@ -436,7 +436,7 @@ func TestAPreviewKeepsNothing(t *testing.T) {
 	if after, err := l.k.Size(); err != nil || after != size {
 		t.Errorf("the store took %d bytes: %v", after-size, err)
 	}
-	p, err = l.k.Resolve(t.Context(), PlanRestore(list, 1, now, nil, Merge), true)
+	p, err = l.k.Resolve(t.Context(), PlanMoment(list, Moment{Number: 1}, now, nil, Merge), true)
 	l.must(err)
 	if got := l.content(p.Items[0].Target); got != "1\n2\nTHREE\n" {
 		t.Errorf("%q", got)

@@ -102,3 +102,23 @@ func TestProtectedWord(t *testing.T) {
 		}
 	}
 }
+
+// What some file systems do not see in a name, up to the last rune of each kind, and what
+// stands next to it, which they do.
+func TestPlainNames(t *testing.T) {
+	for _, r := range []rune{0x200b, 0x200f, 0x202a, 0x202e, 0x206a, 0x206f, 0xfeff} {
+		if got := plainNames("a/.g" + string(r) + "it/b"); got != "a/.git/b" {
+			t.Errorf("%U is seen: %q", r, got)
+		}
+	}
+	for _, r := range []rune{0x200a, 0x2010, 0x2029, 0x202f, 0x2069, 0x2070, 0xfefe} {
+		if name := "a/.g" + string(r) + "it/b"; plainNames(name) != name {
+			t.Errorf("%U is not seen: %q", r, plainNames(name))
+		}
+	}
+	for name, want := range map[string]string{"a. . /b": "a/b", "...": "...", "a:b": "a", ":b": ":b", "GIT~1/x": ".git/x", "git~2": "git~2", "a.b": "a.b", "": ""} {
+		if got := plainNames(name); got != want {
+			t.Errorf("%q became %q, not %q", name, got, want)
+		}
+	}
+}

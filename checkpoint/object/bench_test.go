@@ -68,7 +68,7 @@ func BenchmarkManyBlobs(b *testing.B) {
 		found += time.Since(start)
 		ids := make([]ID, n)
 		for i, c := range contents {
-			ids[i] = BlobID(c)
+			ids[i] = blobID(c)
 		}
 		start = time.Now()
 		for _, id := range ids {
@@ -100,11 +100,11 @@ func BenchmarkManyPacks(b *testing.B) {
 	for b.Loop() {
 		s := opened(b, dir)
 		start := time.Now()
-		s.Has(BlobID([]byte(text(0, 200))))
+		s.Has(blobID([]byte(text(0, 200))))
 		first += time.Since(start)
 		ids := make([]ID, 1000)
 		for i := range ids {
-			ids[i] = BlobID([]byte(text(i, 200)))
+			ids[i] = blobID([]byte(text(i, 200)))
 		}
 		start = time.Now()
 		for _, id := range ids {
@@ -119,7 +119,7 @@ func BenchmarkManyPacks(b *testing.B) {
 	b.StopTimer()
 	release := s.Keep()
 	for i := range n {
-		s.Has(BlobID([]byte(text(i, 200))))
+		s.Has(blobID([]byte(text(i, 200))))
 	}
 	start := time.Now()
 	must[Collected](b)(opened(b, dir).Collect(context.Background(), CollectOptions{}))

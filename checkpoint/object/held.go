@@ -45,8 +45,9 @@ const looseName = "loose"
 // that, somebody else moved its objects, and nobody knows where to.
 const gonePrefix = "-"
 
-// patience is how long somebody waits who has no context of his own.
-const patience = 10 * time.Second
+// patience is how long somebody waits who has no context of his own: each who stands before
+// him syncs a few times, and on a slow disk one sync takes seconds.
+const patience = time.Minute
 
 // lock takes a kernel lock of the store, waiting until the context ends.
 func (s *Store) lock(ctx context.Context, name string, exclusive bool) (free func(), err error) {
@@ -57,7 +58,7 @@ func (s *Store) lock(ctx context.Context, name string, exclusive bool) (free fun
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for %s of the object store: %w", name, ctx.Err())
+			return nil, fmt.Errorf("wait while %s (it holds %s): %w", busy[name], s.path("roost", name), ctx.Err())
 		case <-time.After(wait):
 		}
 	}
@@ -74,7 +75,7 @@ func (s *Store) tryLock(name string, exclusive bool) (free func(), ok bool, err 
 	if err != nil {
 		err = fmt.Errorf("lock the object store: %w", err)
 	}
-	return func() { f.Close() }, ok, err
+	return func() { _ = letGo(f) }, ok, err
 }
 
 // The locks of a store.
@@ -83,6 +84,13 @@ const (
 	lockCollect = "collect" // one at a time collects or merges
 	lockRefs    = "refs"    // one at a time changes refs
 )
+
+// busy says what somebody is doing who holds a lock.
+var busy = map[string]string{
+	lockRemove:  "another process removes packs",
+	lockCollect: "another process collects garbage",
+	lockRefs:    "another process changes a ref",
+}
 
 // rely holds a pack that is there. When nothing is to be held it does nothing. A pack
 // that is not there any more is fs.ErrNotExist.
@@ -171,7 +179,7 @@ func (s *Store) lend() error {
 	ok, err := tryLock(f, true)
 	for end := time.Now().Add(patience); err == nil && !ok; ok, err = tryLock(f, true) {
 		if time.Now().After(end) { // for a moment somebody may ask whether it is locked
-			err = errors.New("a new file stays locked")
+			err = fmt.Errorf("%s is new, and somebody else holds its lock", name)
 			break
 		}
 		time.Sleep(time.Millisecond)
@@ -237,7 +245,7 @@ func (s *Store) Close() error {
 func (s *Store) drop() {
 	if f := s.held.lease; f != nil {
 		s.held.lease, s.held.names = nil, nil
-		f.Close()
+		_ = letGo(f)
 		_ = os.Remove(f.Name()) // who locks a lease only asks whether it is locked
 	}
 }
@@ -277,7 +285,7 @@ func (s *Store) leases(clean bool) (list []lease, err error) {
 			return nil, fmt.Errorf("look who holds objects: %w", err)
 		}
 		free, err := tryLock(f, false)
-		f.Close()
+		_ = letGo(f)
 		if err != nil {
 			return nil, fmt.Errorf("look who holds objects: %w", err)
 		}

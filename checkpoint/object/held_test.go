@@ -19,7 +19,7 @@ func collect(t testing.TB, s *Store) Collected {
 // What another process relies on stays, until it lets go or dies.
 func TestWhatAnotherProcessHoldsIsNotCollected(t *testing.T) {
 	s := made(t)
-	old := BlobID([]byte("was there"))
+	old := blobID([]byte("was there"))
 	write(t, s, func(b *Batch) { must[ID](t)(b.Blob([]byte("was there"))) })
 	s.Settle()
 	c := start(t, s, "")
@@ -27,7 +27,7 @@ func TestWhatAnotherProcessHoldsIsNotCollected(t *testing.T) {
 		t.Helper()
 		o := opened(t, s.dir)
 		for _, text := range content {
-			if o.Has(BlobID([]byte(text))) != want {
+			if o.Has(blobID([]byte(text))) != want {
 				t.Errorf("%q is there: %v", text, !want)
 			}
 		}
@@ -54,7 +54,7 @@ func TestWhatAnotherProcessHoldsIsNotCollected(t *testing.T) {
 
 func TestWhatHasFoundIsHeldWhenAsked(t *testing.T) {
 	s := made(t)
-	id := BlobID([]byte("x"))
+	id := blobID([]byte("x"))
 	fill := func() {
 		write(t, s, func(b *Batch) { must[ID](t)(b.Blob([]byte("x"))) })
 		s.Settle()
@@ -85,7 +85,7 @@ func TestWhatIsHeldStaysWhole(t *testing.T) {
 	s := made(t)
 	var tree ID
 	write(t, s, func(b *Batch) { must[ID](t)(b.Blob([]byte("leaf"))) })
-	write(t, s, func(b *Batch) { tree = must[ID](t)(b.Tree([]TreeEntry{{"f", ModeFile, BlobID([]byte("leaf"))}})) })
+	write(t, s, func(b *Batch) { tree = must[ID](t)(b.Tree([]TreeEntry{{"f", ModeFile, blobID([]byte("leaf"))}})) })
 	write(t, s, func(b *Batch) { must[ID](t)(b.Blob([]byte("garbage"))) })
 	s.Settle()
 	release := s.Keep()
@@ -196,7 +196,7 @@ func TestKeepHoldsMore(t *testing.T) {
 	id := commit(t, s, map[string]string{"a": "1"})
 	commit(t, s, map[string]string{"b": "2"})
 	s.Settle()
-	keep := func() ([]ID, error) { return []ID{id, BlobID([]byte("nowhere"))}, nil }
+	keep := func() ([]ID, error) { return []ID{id, blobID([]byte("nowhere"))}, nil }
 	before := must[int64](t)(s.Size())
 	dry := must[Collected](t)(s.Collect(context.Background(), CollectOptions{Keep: keep, DryRun: true}))
 	if after := must[int64](t)(s.Size()); dry.Kept != 3 || dry.Removed != 3 || dry.Before != before || after != before || dry.After >= before {
@@ -238,7 +238,7 @@ func TestNothingIsRemovedWhenSomethingIsMissing(t *testing.T) {
 		if _, err := o.Collect(context.Background(), CollectOptions{}); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", how, err)
 		}
-		if !o.Has(BlobID([]byte("garbage"))) {
+		if !o.Has(blobID([]byte("garbage"))) {
 			t.Errorf("%s: something was removed", how)
 		}
 	}
@@ -260,12 +260,12 @@ func TestSmallPacksAreMerged(t *testing.T) {
 	s.Settle()
 	reader := opened(t, s.dir)
 	for i := range n {
-		read(t, reader, BlobID(fmt.Append(nil, i)), fmt.Append(nil, i))
+		read(t, reader, blobID(fmt.Append(nil, i)), fmt.Append(nil, i))
 	}
 	if got := collect(t, s); got.Removed == 0 {
 		t.Errorf("what is held in a merged pack keeps all else: %+v", got)
 	}
-	if !reader.Has(BlobID([]byte("held"))) {
+	if !reader.Has(blobID([]byte("held"))) {
 		t.Error("what is held went with a merge")
 	}
 	fsck(t, s)
@@ -280,7 +280,7 @@ func TestAGuardedPackStays(t *testing.T) {
 	s := made(t)
 	write(t, s, func(b *Batch) { must[ID](t)(b.Blob([]byte("leaf"))) })
 	write(t, s, func(b *Batch) {
-		tree := must[ID](t)(b.Tree([]TreeEntry{{"f", ModeFile, BlobID([]byte("leaf"))}}))
+		tree := must[ID](t)(b.Tree([]TreeEntry{{"f", ModeFile, blobID([]byte("leaf"))}}))
 		must[ID](t)(b.Commit(Commit{Tree: tree}))
 	})
 	for name, p := range s.known.packs {
@@ -307,7 +307,7 @@ func TestAWaitForALockEnds(t *testing.T) {
 	if _, err := opened(t, s.dir).Begin(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("begin: %v", err)
 	}
-	read(t, s, BlobID([]byte("1")), []byte("1")) // readers never wait
+	read(t, s, blobID([]byte("1")), []byte("1")) // readers never wait
 }
 
 // A git that a person runs moves what no ref reaches to other places: whoever relies

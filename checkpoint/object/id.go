@@ -49,9 +49,6 @@ const (
 	KindTag    Kind = "tag"
 )
 
-// BlobID is the id that content has as a blob.
-func BlobID(content []byte) ID { return hashOf(KindBlob, content).ID() }
-
 // sum is an id as bytes, as packs and trees hold it.
 type sum [sha1.Size]byte
 

@@ -29,6 +29,12 @@ func tryLock(f *os.File, exclusive bool) (bool, error) {
 	}
 }
 
+// letGo gives a lock back and closes its file. To close it is not enough: while another
+// goroutine starts a program, that has the file open as well until it runs, and the lock with it.
+func letGo(f *os.File) error {
+	return errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_UN), f.Close())
+}
+
 // syncDir makes the names in a folder durable.
 func syncDir(name string) error {
 	d, err := os.Open(name)

@@ -25,5 +25,8 @@ func tryLock(f *os.File, exclusive bool) (bool, error) {
 	return err == nil, err
 }
 
+// letGo gives a lock back and closes its file.
+func letGo(f *os.File) error { return f.Close() }
+
 // syncDir does nothing: Windows keeps names durable by itself.
 func syncDir(string) error { return nil }

@@ -153,6 +153,9 @@ func text(n, size int) string {
 	return b.String()[:size]
 }
 
+// blobID is the id that content has as a blob.
+func blobID(content []byte) ID { return hashOf(KindBlob, content).ID() }
+
 // packsOf lists the names in objects/pack.
 func packsOf(t testing.TB, s *Store) (list []string) {
 	t.Helper()

@@ -73,7 +73,7 @@ func TestPacksOfGitAreRead(t *testing.T) {
 				for _, kind := range []string{"commit", "blob"} {
 					id := id
 					if kind == "blob" {
-						id = BlobID([]byte(states[id]["a"]))
+						id = blobID([]byte(states[id]["a"]))
 					}
 					var out bytes.Buffer
 					ok(t, other.Copy(context.Background(), id, &out))
@@ -83,7 +83,7 @@ func TestPacksOfGitAreRead(t *testing.T) {
 					}
 				}
 			}
-			if _, err := other.Read(context.Background(), BlobID([]byte(states[last]["a"])), 100); !errors.Is(err, ErrTooLarge) {
+			if _, err := other.Read(context.Background(), blobID([]byte(states[last]["a"])), 100); !errors.Is(err, ErrTooLarge) {
 				t.Errorf("the limit is not kept: %v", err)
 			}
 			other.Settle()
@@ -253,7 +253,7 @@ func TestEveryDamagedByteIsSeen(t *testing.T) {
 			o := opened(t, s.dir)
 			whole := true
 			for _, content := range []string{text(1, 300), "two"} {
-				got, err := o.Read(context.Background(), BlobID([]byte(content)), 0)
+				got, err := o.Read(context.Background(), blobID([]byte(content)), 0)
 				if err == nil && string(got) != content || err != nil && !errors.Is(err, ErrDamaged) {
 					t.Errorf("%s, %s: %q, %v", end, what, got, err)
 				}
@@ -286,7 +286,7 @@ func TestADamagedObjectIsReplaced(t *testing.T) {
 		bad := bytes.Clone(good)
 		bad[len(bad)/2] ^= 1
 		ok(t, os.WriteFile(path, bad, 0o600))
-		id := BlobID([]byte(text(1, 2000)))
+		id := blobID([]byte(text(1, 2000)))
 		if _, err := s.Read(context.Background(), id, 0); !errors.Is(err, ErrDamaged) {
 			t.Fatalf("damage is not seen: %v", err)
 		}

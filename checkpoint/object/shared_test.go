@@ -78,7 +78,7 @@ func TestAReaderOutlivesPacks(t *testing.T) {
 	ok(t, s.SetRef("refs/roost/t", id))
 	reader := opened(t, s.dir)
 	files(t, reader, id)
-	dropped := BlobID([]byte("dropped"))
+	dropped := blobID([]byte("dropped"))
 	read(t, reader, dropped, []byte("dropped"))
 	s.Settle()
 	collect(t, s)
@@ -246,7 +246,7 @@ func TestADamagedBlobStays(t *testing.T) {
 	name := packsOf(t, s)[1]
 	path := filepath.Join(s.packDir(), name)
 	data := must[[]byte](t)(os.ReadFile(path))
-	i, _ := s.known.packs[strings.TrimSuffix(name, ".pack")].idx.find(must[sum](t)(BlobID([]byte(text(1, 5000))).sum()))
+	i, _ := s.known.packs[strings.TrimSuffix(name, ".pack")].idx.find(must[sum](t)(blobID([]byte(text(1, 5000))).sum()))
 	data[s.known.packs[strings.TrimSuffix(name, ".pack")].idx.offset(i)+1000] ^= 1
 	ok(t, os.WriteFile(path, data, 0o600))
 	commit(t, s, map[string]string{"b": "garbage"})

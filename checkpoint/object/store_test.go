@@ -19,7 +19,7 @@ import (
 func TestLookingMakesNothing(t *testing.T) {
 	ctx := context.Background()
 	s := made(t)
-	id := BlobID([]byte("x"))
+	id := blobID([]byte("x"))
 	if s.Has(id) {
 		t.Error("an empty store has an object")
 	}
@@ -62,8 +62,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		for i, c := range contents {
 			id := must[ID](t)(b.BlobFrom(strings.NewReader(c), int64(len(c))))
 			again := must[ID](t)(b.Blob([]byte(c)))
-			if id != BlobID([]byte(c)) || again != id {
-				t.Errorf("content %d: %s, again %s, want %s", i, id, again, BlobID([]byte(c)))
+			if id != blobID([]byte(c)) || again != id {
+				t.Errorf("content %d: %s, again %s, want %s", i, id, again, blobID([]byte(c)))
 			}
 			ids[id] = c
 			list = append(list, TreeEntry{fmt.Sprint("f", i), ModeFile, id})
@@ -163,7 +163,7 @@ func TestABatchIsOnePackOrNothing(t *testing.T) {
 	ok(t, bx.Close())
 	ok(t, by.Close())
 	count(2)
-	if s.Has(BlobID([]byte("dropped"))) || !s.Has(BlobID([]byte("twice"))) {
+	if s.Has(blobID([]byte("dropped"))) || !s.Has(blobID([]byte("twice"))) {
 		t.Error("the wrong batches are there")
 	}
 	fsck(t, s)
@@ -192,7 +192,7 @@ func TestAStreamHasTheLengthItSays(t *testing.T) {
 		must[ID](t)(b.Blob([]byte("after it")))
 	})
 	for _, want := range []string{"after it", "after 3 4", fmt.Sprintf("after %d %d", len(large), streamed+99)} {
-		if got := must[[]byte](t)(s.Read(context.Background(), BlobID([]byte(want)), 0)); string(got) != want {
+		if got := must[[]byte](t)(s.Read(context.Background(), blobID([]byte(want)), 0)); string(got) != want {
 			t.Errorf("what came after a bad stream reads as %q", got)
 		}
 	}
@@ -266,7 +266,7 @@ func TestAContextEndsTheWork(t *testing.T) {
 	if _, err := s.Begin(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("begin: %v", err)
 	}
-	if err := s.Copy(ctx, BlobID([]byte(text(1, 3<<20))), io.Discard); !errors.Is(err, context.Canceled) {
+	if err := s.Copy(ctx, blobID([]byte(text(1, 3<<20))), io.Discard); !errors.Is(err, context.Canceled) {
 		t.Errorf("copy: %v", err)
 	}
 	trouble := errors.New("nobody listens")

@@ -16,7 +16,7 @@ import (
 func TestNamesThatATreeCannotHold(t *testing.T) {
 	bad := []string{"", ".", "..", ".git", ".GIT", ".Git", "a/b", "/", "a\x00", "git~1", "GIT~1", ".git.", ".git ", ".git. .", ".git::$INDEX_ALLOCATION", ".git:x", ".git\\config", ".g\u200cit", "\ufeff.git"}
 	good := []string{"a", ".gitignore", ".gitmodules", "git", "git~2", "git~10", ".git-x", ".gitx", "...", " ", "a\nb", "ünï", "\xff\xfe", ".github", "con", "a:b", `a\b`}
-	blob := BlobID(nil)
+	blob := blobID(nil)
 	for _, name := range bad {
 		if err := CheckName(name); !errors.Is(err, ErrName) {
 			t.Errorf("%q: %v", name, err)
@@ -41,7 +41,7 @@ func TestNamesThatATreeCannotHold(t *testing.T) {
 }
 
 func TestTreesThatCannotBe(t *testing.T) {
-	blob := BlobID(nil)
+	blob := blobID(nil)
 	for name, list := range map[string][]TreeEntry{
 		"a name twice":         {{"a", ModeFile, blob}, {"b", ModeFile, blob}, {"a", ModeTree, blob}},
 		"a mode of a device":   {{"a", 0o060644, blob}},
@@ -63,7 +63,7 @@ func TestATreeIsReadAsWritten(t *testing.T) {
 			return TreeEntry{
 				Name: rapid.StringMatching(`[a-c.0~/-]{1,3}`).Filter(func(s string) bool { return CheckName(s) == nil }).Draw(t, "name"),
 				Mode: rapid.SampledFrom([]uint32{ModeFile, ModeExecutable, ModeLink, ModeTree, ModeCommit}).Draw(t, "mode"),
-				ID:   BlobID(rapid.SliceOfN(rapid.Byte(), 1, 1).Draw(t, "id")),
+				ID:   blobID(rapid.SliceOfN(rapid.Byte(), 1, 1).Draw(t, "id")),
 			}
 		}), 0, 20, func(e TreeEntry) string { return e.Name }).Draw(t, "entries")
 		data, err := encodeTree(list)
@@ -84,7 +84,7 @@ func TestATreeIsReadAsWritten(t *testing.T) {
 }
 
 func TestCommitsAreReadAsWritten(t *testing.T) {
-	tree, parent := BlobID([]byte("t")), BlobID([]byte("p"))
+	tree, parent := blobID([]byte("t")), blobID([]byte("p"))
 	for name, c := range map[string]struct{ in, want Commit }{
 		"all of it":       {Commit{tree, []ID{parent, tree}, "A B <a@b>", time.Unix(1e9, 0), "title\n\nbody\n"}, Commit{tree, []ID{parent, tree}, "A B <a@b>", time.Unix(1e9, 0).UTC(), "title\n\nbody\n"}},
 		"nearly nothing":  {Commit{Tree: tree}, Commit{Tree: tree, Author: author, At: time.Unix(0, 0).UTC(), Message: "\n"}},
@@ -135,7 +135,7 @@ func FuzzTree(f *testing.F) {
 }
 
 func FuzzCommit(f *testing.F) {
-	data, _ := encodeCommit(Commit{Tree: BlobID(nil), Parents: []ID{BlobID(nil)}, Message: "m"})
+	data, _ := encodeCommit(Commit{Tree: blobID(nil), Parents: []ID{blobID(nil)}, Message: "m"})
 	f.Add(data)
 	f.Add([]byte("tree \n\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {

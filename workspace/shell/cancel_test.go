@@ -50,11 +50,15 @@ func TestCancelEndsEverythingWithinTwoSeconds(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
-	res, out := run(t, t.Context(), Command{Line: "echo before; sleep 300", Timeout: time.Second})
+	dir := t.TempDir()
+	ready := func(Process) { // the clock runs from here
+		eventually(t, "the command is under way", func() bool { return os.Remove(filepath.Join(dir, "ready")) == nil })
+	}
+	res, out := run(t, t.Context(), Command{Line: "echo before; : >ready; exec sleep 300", Dir: dir, Timeout: 10 * time.Millisecond, Started: ready})
 	if !res.TimedOut || res.Cancelled || out != "before\n" || res.Signal != "SIGTERM" || res.Exit != 143 {
 		t.Errorf("got %+v %q", res, out)
 	}
-	res, _ = run(t, t.Context(), Command{Line: "trap 'exit 9' TERM; sleep 300 & wait", Timeout: time.Second})
+	res, _ = run(t, t.Context(), Command{Line: "trap 'exit 9' TERM; sleep 300 & : >ready; wait", Dir: dir, Timeout: 10 * time.Millisecond, Started: ready})
 	if !res.TimedOut || res.Exit != 9 {
 		t.Errorf("a command that ends in its own way: %+v", res)
 	}

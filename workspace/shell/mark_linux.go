@@ -1,9 +1,6 @@
 package shell
 
-import (
-	"os"
-	"strconv"
-)
+import "os"
 
 // FindMarked lists the living processes whose environment carries mark, and those
 // in a session that one of them leads or that lost its leader: such a session was
@@ -14,17 +11,21 @@ func FindMarked(mark string) []Member {
 	if !usableMark(mark) {
 		return nil
 	}
+	return surely(0, func(l *look) []Member { return l.carriers(mark) })
+}
+
+func (l *look) carriers(mark string) []Member {
 	own := lineage()
 	var all []Member
 	stats := map[int]stat{}
 	sessions := map[int]bool{}
 	hit := map[int]bool{}
-	eachProcess(func(pid int, s stat) {
+	l.each(func(pid int, s stat) {
 		stats[pid] = s
 		if own[pid] {
 			return
 		}
-		if carries(pid, mark) {
+		if l.carries(pid, mark) {
 			hit[pid] = true
 			sessions[s.session] = true
 		}
@@ -46,25 +47,6 @@ func FindMarked(mark string) []Member {
 		return nil
 	}
 	return out
-}
-
-// eachProcess goes through the living processes, zombies apart.
-func eachProcess(fn func(pid int, s stat)) {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		if s, ok := readStat(pid); ok && !s.dead() {
-			fn(pid, s)
-		}
-	}
 }
 
 // lineage is this process and what it descends from.

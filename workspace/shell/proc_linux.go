@@ -24,6 +24,8 @@ type stat struct {
 	group   int
 	session int
 	started int64
+	kernel  bool // a thread of the kernel's
+	settled bool // it has been given its environment; false also where that is not for us to see
 }
 
 func readStat(pid int) (stat, bool) {
@@ -33,6 +35,12 @@ func readStat(pid int) (stat, bool) {
 	}
 	return parseStat(b)
 }
+
+// What else is looked at there: a flag of field 9, and the index of field 51 behind the name.
+const (
+	kernelThread = 0x00200000
+	envEnd       = 51 - 3
+)
 
 // parseStat cuts at the last ")": a process may put anything into its name.
 func parseStat(b []byte) (stat, bool) {
@@ -50,6 +58,9 @@ func parseStat(b []byte) (stat, bool) {
 	s.group, err1 = strconv.Atoi(f[2])
 	s.session, err2 = strconv.Atoi(f[3])
 	s.started, err3 = strconv.ParseInt(f[19], 10, 64)
+	flags, _ := strconv.ParseUint(f[6], 10, 64)
+	s.kernel = flags&kernelThread != 0
+	s.settled = len(f) > envEnd && f[envEnd] != "0"
 	return s, err0 == nil && err1 == nil && err2 == nil && err3 == nil
 }
 
@@ -62,37 +73,21 @@ func identify(pid int, mark string) Process {
 
 // members lists the living processes of p. This process is never one of them,
 // although it may carry the mark of a command that it runs in.
-func members(p Process) []Member {
+func members(p Process) []Member { return surely(p.Started, p.members) }
+
+func (p Process) members(l *look) []Member {
 	own := lineage()
 	var out []Member
-	eachProcess(func(pid int, s stat) {
-		// Nothing that is older than the command can be a part of it.
-		if s.started < p.Started || own[pid] {
+	l.each(func(pid int, s stat) { // nothing that is older than the command can be a part of it
+		if own[pid] {
 			return
 		}
 		grouped := p.PGID > 1 && s.group == p.PGID
-		if grouped || p.PGID > 1 && s.session == p.PGID || carries(pid, p.Mark) {
+		if grouped || p.PGID > 1 && s.session == p.PGID || l.carries(pid, p.Mark) {
 			out = append(out, Member{PID: pid, Name: s.name, started: s.started, grouped: grouped})
 		}
 	})
 	return out
-}
-
-// carries looks for the mark in the environment a process was started with.
-func carries(pid int, mark string) bool {
-	if mark == "" {
-		return false
-	}
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil || !bytes.Contains(b, []byte(mark)) {
-		return false
-	}
-	for kv := range bytes.SplitSeq(b, []byte{0}) {
-		if marked(string(kv), mark) {
-			return true
-		}
-	}
-	return false
 }
 
 // Find reports whether anything of a recorded command is still alive. It never
@@ -109,17 +104,19 @@ func Find(p Process) (alive bool) {
 // recorded is members without what may merely have the same numbers: when the
 // leader is gone, its number may since have led another group.
 func recorded(p Process) []Member {
-	all := members(p)
-	if s, ok := readStat(p.PGID); ok && s.started == p.Started {
-		return all // the number was never free
-	}
-	var out []Member
-	for _, m := range all {
-		if carries(m.PID, p.Mark) {
-			out = append(out, m)
+	return surely(p.Started, func(l *look) []Member {
+		all := p.members(l)
+		if s, ok := readStat(p.PGID); ok && s.started == p.Started {
+			return all // the number was never free
 		}
-	}
-	return out
+		var out []Member
+		for _, m := range all {
+			if l.carries(m.PID, p.Mark) {
+				out = append(out, m)
+			}
+		}
+		return out
+	})
 }
 
 // same reports whether m is still the process that was seen.

@@ -174,7 +174,7 @@ func await(p Process, look func(Process) []Member, d time.Duration, hurry <-chan
 // end ends all that look finds: politely, then not. It returns what would not go.
 func end(p Process, look func(Process) []Member) []Member {
 	interrupt(p, look(p))
-	if len(await(p, look, grace, nil)) == 0 && nobody(p, look) {
+	if len(await(p, look, grace, nil)) == 0 {
 		return nil
 	}
 	deadline := time.Now().Add(killWait)
@@ -182,22 +182,10 @@ func end(p Process, look func(Process) []Member) []Member {
 		// Again and again: a process may fork between the look and the signal.
 		kill(p, look(p))
 		left := await(p, look, 5*pollEvery, nil)
-		if len(left) == 0 && nobody(p, look) || time.Now().After(deadline) {
+		if len(left) == 0 || time.Now().After(deadline) {
 			return left
 		}
 	}
-}
-
-// nobody looks again: a process that is just becoming another program shows no environment
-// for a moment, and so no mark.
-func nobody(p Process, look func(Process) []Member) bool {
-	for range 2 {
-		time.Sleep(pollEvery)
-		if len(look(p)) > 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // End ends a command that outlived the engine that started it, and all it

@@ -38,6 +38,7 @@ type Child struct {
 	pumped  chan struct{}
 	once    sync.Once
 	left    []Member
+	moment  time.Duration // to end by itself once its stdin is closed
 }
 
 // Serve starts a program. Who gets a Child must End it.
@@ -77,7 +78,7 @@ func Serve(p Program) (*Child, error) {
 	own := NewMark()
 	cmd.Env = environ(Command{Dir: p.Dir, Env: append([]string{}, p.Env...)}, p.Mark+","+own)
 	cmd.SysProcAttr = serving()
-	c := &Child{In: ours[0], Out: ours[1], errs: ours[2], done: make(chan struct{}), pumped: make(chan struct{})}
+	c := &Child{In: ours[0], Out: ours[1], errs: ours[2], done: make(chan struct{}), pumped: make(chan struct{}), moment: exitWait}
 	started := make(chan error)
 	go c.hold(cmd, own, started)
 	err = <-started
@@ -156,7 +157,7 @@ func (c *Child) End() []Member {
 		_ = c.In.Close()
 		select {
 		case <-c.done:
-		case <-time.After(exitWait):
+		case <-time.After(c.moment):
 		}
 		if left := await(c.process, members, pollEvery, nil); len(left) > 0 {
 			c.left = end(c.process, members)

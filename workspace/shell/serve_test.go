@@ -14,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // kept is a writer that may be read while it is written to.
@@ -50,6 +51,7 @@ func serve(t *testing.T, script string, errs *kept) *Child {
 func TestServeSpeaksBothWays(t *testing.T) {
 	errs := &kept{}
 	c := serve(t, `echo "started $1 $OWN $HOME" >&2; while read -r line; do echo "got $line"; done; echo bye >&2; exit 3`, errs)
+	c.moment = time.Minute // it ends by itself, however busy the machine is
 	r := bufio.NewReader(c.Out)
 	for _, word := range []string{"one", "two"} {
 		fmt.Fprintln(c.In, word)
