@@ -38,8 +38,8 @@ const (
 	moreHead  = len(moreMagic) + 4*8
 )
 
-// anywhere is the place of a piece that replaces rows only: it does not matter what
-// others have added before it.
+// anywhere is the place of a piece that only replaces rows of which no index says
+// anything: it does not matter what others have added before it.
 const anywhere = ^uint64(0)
 
 func moreSize(dir string) int64 {
@@ -80,7 +80,9 @@ func (r *Rows) piece(list []Addition) []byte {
 	shelves := make([]*Shelf, len(list))
 	for i, a := range list {
 		shelves[i] = a.Shelf
-		if a.Moved || len(a.Gone) > 0 || slices.Contains(a.New, true) {
+		// What an index says of a task counts with the digest of the indexes that stands here.
+		worded := slices.ContainsFunc(a.Shelf.Rows, func(row Row) bool { return row.Item != 0 })
+		if a.Moved || worded || len(a.Gone) > 0 || slices.Contains(a.New, true) {
 			at = uint64(r.more)
 		}
 	}

@@ -93,6 +93,35 @@ func TestAdditionsComeBack(t *testing.T) {
 	})
 }
 
+// A row with words of an index in it goes with the indexes as they were when it was read.
+// It does not come under the digest of those that somebody else has seen since: nobody
+// would compare it with what they say.
+func TestAdditionOfARowWithOlderWordsOfAnIndex(t *testing.T) {
+	dir := t.TempDir()
+	row := func(item uint64) Row {
+		return Row{ID: "a", Traits: noTraits, Known: true, Whole: []byte("{}"), Item: item}
+	}
+	shelf := func(indexes uint64, rows ...Row) *Shelf {
+		return &Shelf{Name: "s", Tool: "roo", Tasks: "/t", Indexes: indexes, Rows: rows}
+	}
+	check(t, (&Rows{Shelves: []*Shelf{shelf(1, row(1))}}).Write(dir, 3))
+	early, late := loaded(t, dir), loaded(t, dir)
+	for _, a := range []struct {
+		by *Rows
+		Addition
+	}{
+		{late, Addition{Shelf: shelf(2, row(2)), At: []int{0}, New: []bool{false}, Moved: true}},
+		{early, Addition{Shelf: shelf(1, row(1)), At: []int{0}, New: []bool{false}}},
+	} {
+		if added, err := a.by.Add(dir, []Addition{a.Addition}); !added || err != nil {
+			t.Fatalf("added %v, %v", added, err)
+		}
+	}
+	if got := loaded(t, dir).Shelf("s"); got.Rows[0].Item != got.Indexes {
+		t.Errorf("a row of index %d stands under index %d", got.Rows[0].Item, got.Indexes)
+	}
+}
+
 // Additions that were cut or changed anywhere give the rows as they were after one of
 // the steps, and nothing more is added to them.
 func TestDamagedAdditions(t *testing.T) {

@@ -1,7 +1,6 @@
 package roofmt
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"iter"
@@ -18,12 +17,11 @@ type Element struct {
 }
 
 // WriteArray writes a list the way Roo does: [a,b,c], compact, without a newline at the end. It holds one element at a
-// time. The error names the element, and wraps esjson.ErrSyntax for one that is not JSON, or is seq's own.
+// time, and writes it with one call: a file wants a buffer before it. The error names the element, and wraps
+// esjson.ErrSyntax for one that is not JSON, or is seq's own.
 func WriteArray(w io.Writer, seq iter.Seq2[Element, error]) error {
-	out := bufio.NewWriterSize(w, 64<<10)
-	_ = out.WriteByte('[') // bufio keeps the first error for Flush
+	buf := []byte{'['}
 	n := 0
-	var buf []byte
 	for e, err := range seq {
 		if err != nil {
 			return fmt.Errorf("writing message %d: %w", n, err)
@@ -32,19 +30,19 @@ func WriteArray(w io.Writer, seq iter.Seq2[Element, error]) error {
 		if e.Made {
 			encode = esjson.Stringify
 		}
-		if buf, err = encode(buf[:0], e.Raw); err != nil {
+		if buf, err = encode(buf, e.Raw); err != nil {
 			return fmt.Errorf("writing message %d: %w", n, err)
 		}
-		if n > 0 {
-			_ = out.WriteByte(',')
-		}
-		if _, err := out.Write(buf); err != nil {
+		if _, err := w.Write(buf); err != nil {
 			return fmt.Errorf("writing message %d: %w", n, err)
 		}
+		buf = append(buf[:0], ',')
 		n++
 	}
-	_ = out.WriteByte(']')
-	if err := out.Flush(); err != nil {
+	if n > 0 {
+		buf = buf[:0]
+	}
+	if _, err := w.Write(append(buf, ']')); err != nil {
 		return fmt.Errorf("writing a list of %d messages: %w", n, err)
 	}
 	return nil

@@ -211,11 +211,23 @@ func (r *reader) open(name string) (*os.File, Fingerprint, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
+		err = &fs.PathError{Op: "open", Path: name, Err: ErrNotRegular}
 	}
 	if err != nil {
 		_ = f.Close()
 		return nil, Fingerprint{}, err
 	}
 	return f, fingerprintOf(info), nil
+}
+
+// OpenFile opens a regular file of a task folder for reading; of anything else the error wraps ErrNotRegular. It does not wait
+// for the other end of a pipe, and follows no link out of the folder.
+func OpenFile(dir, name string) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, _, err := (&reader{root: root}).open(name)
+	return f, err
 }

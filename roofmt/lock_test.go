@@ -6,9 +6,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -165,41 +167,82 @@ func TestLocksOfTheDeadAreTaken(t *testing.T) {
 // While one of several locks is busy the others are given back: an editor must
 // not wait for a lock that we only hold on the way to another one.
 func TestWaitingHoldsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		busy := filepath.Join(dir, UIName+".lock")
+		if err := os.Mkdir(busy, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() {
+			set, err := lockAll(ctx, dir, []string{APIName, UIName})
+			if err == nil {
+				err = set.release()
+			}
+			done <- err
+		}()
+		for range backOff {
+			synctest.Wait() // it waits for its next try
+			if there(filepath.Join(dir, APIName+".lock")) {
+				t.Error("the first lock is held while the second is waited for")
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if err := os.Mkdir(filepath.Join(dir, APIName+".lock"), 0o700); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+		if !there(busy) || !there(filepath.Join(dir, APIName+".lock")) {
+			t.Error("the editor's locks are gone")
+		}
+		if there(ownerPath(filepath.Join(dir, APIName))) || there(ownerPath(filepath.Join(dir, UIName))) {
+			t.Error("a record was left")
+		}
+	})
+}
+
+// A file that is not whole is looked for again. A lock on another one may have gone by
+// then, and what was read under it is not settled for that.
+func TestALockIsToldOfThatWasThereAtFirst(t *testing.T) {
 	dir := t.TempDir()
-	busy := filepath.Join(dir, UIName+".lock")
-	if err := os.Mkdir(busy, 0o700); err != nil {
+	for _, name := range []string{UIName, ItemName} {
+		if err := os.Mkdir(filepath.Join(dir, name+".lock"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() {
-		set, err := lockAll(ctx, dir, []string{APIName, UIName})
-		if err == nil {
-			err = set.release()
+	defer root.Close()
+	r := reader{ctx: context.Background(), root: root, folder: &Folder{Dir: dir}}
+	if err := r.list(); err != nil {
+		t.Fatal(err)
+	}
+	ui, api := r.histories()
+	if err := os.Remove(filepath.Join(dir, UIName+".lock")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, APIName+".lock"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r.settled(api, API)
+	if want := []string{APIName, ItemName, UIName}; !slices.Equal(r.folder.Locks, want) {
+		t.Errorf("locks %v, want %v", r.folder.Locks, want)
+	}
+	for _, name := range []string{APIName, ItemName} {
+		if err := os.Remove(filepath.Join(dir, name+".lock")); err != nil {
+			t.Fatal(err)
 		}
-		done <- err
-	}()
-	free := false
-	for end := time.Now().Add(2 * time.Second); !free && time.Now().Before(end); {
-		free = !there(filepath.Join(dir, APIName+".lock"))
-		if free {
-			if err := os.Mkdir(filepath.Join(dir, APIName+".lock"), 0o700); err != nil {
-				free = false // it was between two looks; look again
-			}
-		}
 	}
-	if !free {
-		t.Error("the first lock was never free")
-	}
-	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
-	if !there(busy) || !there(filepath.Join(dir, APIName+".lock")) {
-		t.Error("the editor's locks are gone")
-	}
-	if there(ownerPath(filepath.Join(dir, APIName))) || there(ownerPath(filepath.Join(dir, UIName))) {
-		t.Error("a record was left")
+	// This one was read again behind its lock.
+	r.settled(ui, UI)
+	if want := []string{APIName, ItemName}; !slices.Equal(r.folder.Locks, want) {
+		t.Errorf("locks %v, want %v", r.folder.Locks, want)
 	}
 }
 

@@ -11,37 +11,8 @@ import (
 // for, and fields that nobody knows stay. The bytes must be valid JSON.
 type UIMessage []byte
 
-// TS returns the creation time in milliseconds; ok is false when there is none.
-func (m UIMessage) TS() (ms int64, ok bool) { return millis(m) }
-
-// Type returns "ask" or "say".
-func (m UIMessage) Type() string { return text(m, "type") }
-
-// Ask returns the kind of question, Say the kind of statement; "" when it is the other.
-func (m UIMessage) Ask() string { return text(m, "ask") }
-
-// Say returns the kind of statement.
-func (m UIMessage) Say() string { return text(m, "say") }
-
-// Kind returns Ask or Say, whichever the type names.
-func (m UIMessage) Kind() string {
-	if m.Type() == "ask" {
-		return m.Ask()
-	}
-	return m.Say()
-}
-
 // Text returns the text (WTF-8); ok is false when the row has none, which is not the same as an empty one.
 func (m UIMessage) Text() (s string, ok bool) { return esjson.GetString(m, "text") }
-
-// Images returns the data URLs.
-func (m UIMessage) Images() []string { return texts(m, "images") }
-
-// Partial tells whether the row is marked as still streaming; ok is false when it was never streamed.
-func (m UIMessage) Partial() (partial, ok bool) { return esjson.GetBool(m, "partial") }
-
-// Get returns the raw value of any member.
-func (m UIMessage) Get(key string) ([]byte, bool) { return esjson.Get(m, key) }
 
 // APIMessage is the raw JSON of one element of api_conversation_history.json. The bytes must be valid JSON.
 type APIMessage []byte
@@ -49,23 +20,11 @@ type APIMessage []byte
 // Role returns "user" or "assistant"; "" for stand-alone reasoning items of 2025.
 func (m APIMessage) Role() string { return text(m, "role") }
 
-// TS returns the time of the append in milliseconds; ok is false when there is none.
-func (m APIMessage) TS() (ms int64, ok bool) { return millis(m) }
-
-// ID returns the provider's id of a response.
-func (m APIMessage) ID() string { return text(m, "id") }
-
-// Get returns the raw value of any member.
-func (m APIMessage) Get(key string) ([]byte, bool) { return esjson.Get(m, key) }
-
 // Block is the raw JSON of one content block.
 type Block []byte
 
 // Type returns the block's type: text, image, tool_use, tool_result, thinking, ...
 func (b Block) Type() string { return text(b, "type") }
-
-// Get returns the raw value of any member.
-func (b Block) Get(key string) ([]byte, bool) { return esjson.Get(b, key) }
 
 // Blocks yields the content blocks. Content that is a plain string comes as one text block made from it.
 func (m APIMessage) Blocks() iter.Seq[Block] {
@@ -129,40 +88,9 @@ func (m APIMessage) ToolResults() []string {
 	return list
 }
 
-// Tags are the marks by which Roo hides messages from the model without deleting them. Absent ones are "" or false.
-type Tags struct {
-	IsSummary          bool
-	CondenseID         string // on a summary
-	CondenseParent     string // hidden by the summary of that id
-	IsTruncationMarker bool
-	TruncationID       string // on a marker
-	TruncationParent   string // hidden by the marker of that id
-}
-
-// Tags reads the marks.
-func (m APIMessage) Tags() Tags {
-	var t Tags
-	t.IsSummary, _ = esjson.GetBool(m, "isSummary")
-	t.IsTruncationMarker, _ = esjson.GetBool(m, "isTruncationMarker")
-	t.CondenseID, t.CondenseParent = text(m, "condenseId"), text(m, "condenseParent")
-	t.TruncationID, t.TruncationParent = text(m, "truncationId"), text(m, "truncationParent")
-	return t
-}
-
 func text(obj []byte, key string) string {
 	s, _ := esjson.GetString(obj, key)
 	return s
-}
-
-func texts(obj []byte, key string) []string {
-	var list []string
-	arr, _ := esjson.Get(obj, key)
-	for e := range esjson.Array(arr) {
-		if s, err := esjson.Unquote(e); err == nil {
-			list = append(list, s)
-		}
-	}
-	return list
 }
 
 // millis reads ts. Fractions, which no writer produces but a file may hold, are cut off.

@@ -239,28 +239,18 @@ func TestOrigin(t *testing.T) {
 }
 
 func TestMessages(t *testing.T) {
-	u := roofmt.UIMessage(`{"ts":17,"type":"ask","ask":"tool","text":"","images":["a"],"partial":false}`)
-	if ts, ok := u.TS(); !ok || ts != 17 || u.Kind() != "tool" || u.Say() != "" || len(u.Images()) != 1 {
-		t.Errorf("ts %d, kind %q", ts, u.Kind())
-	}
-	if s, ok := u.Text(); !ok || s != "" {
+	if s, ok := roofmt.UIMessage(`{"ts":17,"type":"ask","ask":"tool","text":""}`).Text(); !ok || s != "" {
 		t.Error("an empty text is a text")
 	}
-	if p, ok := u.Partial(); p || !ok {
-		t.Error("partial false is not absent")
-	}
-	if _, ok := roofmt.UIMessage(`{}`).Partial(); ok {
+	if _, ok := roofmt.UIMessage(`{}`).Text(); ok {
 		t.Error("absent")
 	}
-	a := roofmt.APIMessage(`{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"r"},{"type":"tool_use","id":"i","name":"n","input":{"k":1}}],"condenseParent":"p","isSummary":true}`)
-	if a.Text() != "x" || len(a.ToolResults()) != 1 || a.ToolResults()[0] != "r" || a.Tags().CondenseParent != "p" || !a.Tags().IsSummary {
-		t.Errorf("%q %v %+v", a.Text(), a.ToolResults(), a.Tags())
+	a := roofmt.APIMessage(`{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"r"},{"type":"tool_use","id":"i","name":"n","input":{"k":1}},{"type":"text","text":"y"}]}`)
+	if a.Text() != "x\ny" || a.Role() != "user" || len(a.ToolResults()) != 1 || a.ToolResults()[0] != "r" {
+		t.Errorf("%q %q %v", a.Text(), a.Role(), a.ToolResults())
 	}
 	if uses := a.ToolUses(); len(uses) != 1 || uses[0].ID != "i" || uses[0].Name != "n" || string(uses[0].Input) != `{"k":1}` {
 		t.Errorf("%+v", uses)
-	}
-	if _, ok := a.TS(); ok {
-		t.Error("no ts")
 	}
 	if s := roofmt.APIMessage(`{"role":"user","content":"plain"}`).Text(); s != "plain" {
 		t.Errorf("string content: %q", s)

@@ -7,15 +7,15 @@ import (
 	"syscall"
 )
 
-// errNotRegular: what stands in a file's place is a folder, a pipe, a device.
-var errNotRegular = errors.New("not a regular file")
+// ErrNotRegular: what stands in a file's place is a folder, a pipe, a device.
+var ErrNotRegular = errors.New("not a regular file")
 
 // reasons are what the system's errors mean to whoever looks for the messages.
 var reasons = []struct {
 	err   error
 	means string
 }{
-	{errNotRegular, "it is not a regular file"},
+	{ErrNotRegular, "it is not a regular file"},
 	{fs.ErrPermission, "this user may not read it (permission denied)"},
 	{syscall.ELOOP, "it is a link that leads in a circle (too many levels of symbolic links)"},
 	{syscall.EIO, "the disk does not give it back (input/output error)"},

@@ -269,6 +269,15 @@ const settleTries = 8
 // file has come back, a second look some milliseconds later shows a whole file. Without a lock there is no waiting.
 func (r *reader) settled(s scan, kind Kind) scan {
 	name, quiet := s.name, 0
+	// A lock that has gone by the next listing was held when the other files were read: its holder may have replaced them since.
+	defer func(before []string) {
+		for _, lock := range before {
+			if lock != name && !slices.Contains(r.folder.Locks, lock) {
+				r.folder.Locks = append(r.folder.Locks, lock)
+			}
+		}
+		slices.Sort(r.folder.Locks)
+	}(r.folder.Locks)
 	for range settleTries {
 		if s.state == Present || r.list() != nil {
 			break

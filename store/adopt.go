@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -100,6 +101,9 @@ func (t *Task) adopt(ctx context.Context, folder *roofmt.Folder) error {
 			continue
 		}
 		hash, size, err := t.keepInside(ctx, folder.Dir, name)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, roofmt.ErrNotRegular) {
+			continue // it went in this moment, or a pipe or a folder stands there
+		}
 		if err != nil {
 			return fmt.Errorf("task %s: keep the original %s: %w", t.Ref.ID, name, err)
 		}
@@ -135,7 +139,7 @@ func (t *Task) keepDocument(ctx context.Context, doc *roofmt.Document) (string, 
 
 // keepInside stores a file of a folder, and follows no link out of it.
 func (t *Task) keepInside(ctx context.Context, dir, name string) (string, int64, error) {
-	f, err := os.OpenInRoot(dir, name)
+	f, err := roofmt.OpenFile(dir, name)
 	if err != nil {
 		return "", 0, err
 	}

@@ -50,7 +50,7 @@ func (s *Store) misled(ctx context.Context) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	bare := &Store{opt: s.opt, wait: s.wait}
+	bare := &Store{opt: s.opt, wait: s.wait, clock: s.clock}
 	bare.opt.Cache = ""
 	fresh, err := bare.List(ctx, Filter{Empty: true})
 	if err != nil {

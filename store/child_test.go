@@ -135,10 +135,10 @@ func editorSaves(dir, from string) error {
 		}
 		target := filepath.Join(dir, name)
 		for try := 0; os.Mkdir(target+".lock", 0o755) != nil; try++ {
-			if try == 50 {
+			if try == 6000 { // a minute: only a lock that stays is wrong
 				return fmt.Errorf("locked out of %s", target)
 			}
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond)
 		}
 		fresh := filepath.Join(dir, "."+name+".new_1_a.tmp")
 		backup := filepath.Join(dir, "."+name+".bak_1_a.tmp")

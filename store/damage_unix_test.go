@@ -3,6 +3,7 @@
 package store
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -112,5 +113,34 @@ func TestARootThatVanishesInTheMiddle(t *testing.T) {
 	states[1].judge()
 	if state := states[1].State; !strings.HasPrefix(state, "unreachable: it went away") {
 		t.Errorf("%s", state)
+	}
+}
+
+// A pipe in place of a small file is nothing to wait for: who continues or forks the task
+// goes on without what it might have said.
+func TestPipesInPlaceOfSmallFiles(t *testing.T) {
+	storage, dir := rooStorage(t, "piped")
+	cline, clineDir := clineStorage(t, "1730047571772")
+	s := open(t, t.TempDir(), storage, cline)
+	for _, in := range []string{dir, clineDir} {
+		for _, name := range []string{roofmt.ItemName, roofmt.MetadataName} {
+			if err := os.Remove(filepath.Join(in, name)); err != nil && !os.IsNotExist(err) {
+				t.Fatal(err)
+			}
+			check(t, syscall.Mkfifo(filepath.Join(in, name), 0o600))
+		}
+	}
+	for _, id := range []string{"piped", "1730047571772"} {
+		o := must[*Owned](t)(s.Own(context.Background(), foreignRef(t, s, id)))
+		if len(o.Task.State().UI()) != 2 {
+			t.Errorf("%s: %s", id, rows(o.Task.State()))
+		}
+		_ = o.Task.Close(context.Background()) // what stands there cannot be replaced, and that is said
+		fork, done, err := s.Fork(context.Background(), o.Task.Ref, ForkOptions{})
+		check(t, err)
+		check(t, done(context.Background()))
+		if v := view(t, s, fork.ID); len(v.State.UI()) != 2 {
+			t.Errorf("fork of %s: %s", id, rows(v.State))
+		}
 	}
 }

@@ -41,6 +41,7 @@ type lines struct {
 	marks     Marks
 	all       []entry
 	ground    []*grounds          // of each source; nil when nothing of it can be kept
+	indexes   []indexLook         // of each source; nil until they are looked at
 	filled    int                 // sources that have any
 	copies    map[*entry][]string // other places of a task
 	titles    bool                // they are needed, and not only those of one page
@@ -146,9 +147,9 @@ const lookedAtOnce = 256
 // stale are the places of lines that are not known as they are now.
 func (l *lines) stale() []int {
 	l.decide()
-	indexes := make([]bool, len(l.srcs)) // whether what they say is as it was
+	l.indexes = make([]indexLook, len(l.srcs))
 	for i, src := range l.srcs {
-		indexes[i] = l.index(i, src)
+		l.indexes[i].same = l.index(i, src)
 	}
 	found := make([][]int, (len(l.all)+lookedAtOnce-1)/lookedAtOnce)
 	var next atomic.Int64 // a core that is busy with something else gets less of it
@@ -163,7 +164,7 @@ func (l *lines) stale() []int {
 				}
 				for i := some * lookedAtOnce; i < min((some+1)*lookedAtOnce, len(l.all)); i++ {
 					ln := &l.all[i]
-					if !ln.hidden && !ln.lost && !l.holds(ln, indexes[ln.src], room) {
+					if !ln.hidden && !ln.lost && !l.holds(ln, l.indexes[ln.src].same, room) {
 						found[some] = append(found[some], i)
 					}
 				}
@@ -184,7 +185,8 @@ func (l *lines) index(i int, src Source) (same bool) {
 	var sh *catalog.Shelf
 	if l.ground[i] != nil {
 		sh = l.known.rows.Shelf(src.Name)
-		if sh != nil && sh.Indexes != 0 && sh.Indexes == l.s.indexPrint(src.Tasks) {
+		l.indexes[i].print = l.s.indexPrint(src.Tasks)
+		if sh != nil && sh.Indexes != 0 && sh.Indexes == l.indexes[i].print {
 			l.states[i].Problem = sh.Problem
 			return true
 		}
@@ -267,7 +269,7 @@ func (l *lines) readOne(ctx context.Context, ln *entry) {
 	var watch string
 	var before glance
 	var item uint64
-	keep := g != nil
+	keep, begun := g != nil, l.s.clock()
 	if keep {
 		watch, keep = g.watched(ref)
 	}
@@ -293,7 +295,9 @@ func (l *lines) readOne(ctx context.Context, ln *entry) {
 		keep = item == l.s.itemPrint(ref.Dir)
 	}
 	after := g.look(ref.ID, watch, nil, true)
-	if !keep || after != before || !l.s.calm(before.newest, time.Now()) {
+	// Of what changed just before the first look, a change behind it may have left no trace,
+	// however long ago that is by now.
+	if !keep || after != before || !l.s.calm(before.newest, begun) {
 		return
 	}
 	whole, err := encodeSummary(sum)

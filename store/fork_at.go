@@ -102,14 +102,18 @@ func (s *Store) Fork(ctx context.Context, ref Ref, o ForkOptions) (ForkResult, f
 	}, nil
 }
 
+// mostKnown bounds, in bytes, what another tool may know of the files of a task: it is
+// held in memory.
+const mostKnown = 256 << 20
+
 // knownElsewhere is what another tool knew of the files of a task: its entries of
 // task_metadata.json, as they stand in the task's folder now, or else as the adoption
 // found them. A fork keeps them; those of Roost's own it derives from its history.
 func (v *View) knownElsewhere() []byte {
 	var data []byte
-	if f, err := os.OpenInRoot(v.Ref.Dir, roofmt.MetadataName); err == nil {
-		data, err = io.ReadAll(f)
-		if err = errors.Join(err, f.Close()); err != nil || !esjson.Valid(data) {
+	if f, err := roofmt.OpenFile(v.Ref.Dir, roofmt.MetadataName); err == nil {
+		data, err = io.ReadAll(io.LimitReader(f, mostKnown+1))
+		if err = errors.Join(err, f.Close()); err != nil || len(data) > mostKnown || !esjson.Valid(data) {
 			data = nil
 		}
 	}

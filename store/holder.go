@@ -12,8 +12,9 @@ import (
 	"github.com/roost-dev/roost/journal/filelog"
 )
 
-// holderWait is how long a lock is waited for whose holder is dead.
-const holderWait = 2 * time.Second
+// holderWait is how long a lock is waited for whose holder is dead. On a busy machine a
+// child may take its time to come to its exec.
+const holderWait = 10 * time.Second
 
 // ownLog takes a log. A process that was killed while it started a command leaves,
 // until that command's exec, a child that still has the lock open: the holder is

@@ -25,5 +25,9 @@ func lockImport(path string) (free func(), err error) {
 		f.Close()
 		return nil, err
 	}
-	return func() { f.Close() }, nil
+	return func() {
+		// A command that this process is starting has the file open, too, until its exec.
+		_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
+		f.Close()
+	}, nil
 }

@@ -135,13 +135,7 @@ func (im *importer) changed(ctx context.Context, from source, tree taskTree, ite
 // indexAll puts the items of many tasks into the index of Roost's own root, in one
 // write: one for each would cost the square of their number.
 func (s *Store) indexAll(ctx context.Context, ids []string) error {
-	for range indexTries {
-		err := s.putAll(ctx, ids)
-		if !errors.Is(err, roofmt.ErrChanged) {
-			return err
-		}
-	}
-	return fmt.Errorf("history index of %s: %w, again and again", s.tasksDir(), roofmt.ErrChanged)
+	return s.retried(ctx, func() error { return s.putAll(ctx, ids) })
 }
 
 func (s *Store) putAll(ctx context.Context, ids []string) error {

@@ -5,16 +5,55 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
 )
 
-// indexTries bounds how often another process may come in between.
-const indexTries = 20
+// indexTries bounds how often others may come in between. When very many tasks end at
+// the same time, each may be in the way of all others once.
+const indexTries = 500
+
+// retried changes the index, and does so again when somebody else has changed it since it
+// was read.
+func (s *Store) retried(ctx context.Context, change func() error) error {
+	for try := range indexTries {
+		err := change()
+		if !errors.Is(err, roofmt.ErrChanged) {
+			return err
+		}
+		select { // so that not all read it again at the same time
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(rand.N(time.Duration(min(try, 10)+1) * time.Millisecond)):
+		}
+	}
+	return fmt.Errorf("history index of %s: %w, again and again", s.tasksDir(), roofmt.ErrChanged)
+}
+
+// indexing puts the tasks that end while the index is written into it together: it is
+// written whole each time.
+type indexing struct {
+	mu      sync.Mutex
+	writing bool
+	next    *indexWrite // that of those who came meanwhile
+}
+
+type indexWrite struct {
+	items []indexItem
+	done  chan struct{}
+	err   error
+}
+
+type indexItem struct {
+	id  string
+	raw []byte
+}
 
 // indexed puts a task's history item into the index of Roost's own root, so that
 // a copied root works in an editor. The index of another tool's storage is left
@@ -27,16 +66,45 @@ func (s *Store) indexed(ctx context.Context, ref Ref) error {
 	if !ok {
 		return nil // nothing was projected yet
 	}
-	for range indexTries {
-		err := s.putIndex(ctx, ref.ID, item)
-		if !errors.Is(err, roofmt.ErrChanged) {
-			return err
-		}
+	x := &s.indexing
+	x.mu.Lock()
+	w := x.next
+	if w == nil {
+		w = &indexWrite{done: make(chan struct{})}
+		x.next = w
 	}
-	return fmt.Errorf("history index of %s: %w, again and again", s.tasksDir(), roofmt.ErrChanged)
+	w.items = append(w.items, indexItem{ref.ID, item})
+	first := !x.writing
+	x.writing = true
+	x.mu.Unlock()
+	if first {
+		s.writeIndex(background(ctx))
+	}
+	select {
+	case <-w.done:
+		return w.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
-func (s *Store) putIndex(ctx context.Context, id string, item []byte) error {
+// writeIndex writes for all who wait, until nobody does.
+func (s *Store) writeIndex(ctx context.Context) {
+	x := &s.indexing
+	for {
+		x.mu.Lock()
+		w := x.next
+		x.next, x.writing = nil, w != nil
+		x.mu.Unlock()
+		if w == nil {
+			return
+		}
+		w.err = s.retried(ctx, func() error { return s.putIndex(ctx, w.items) })
+		close(w.done)
+	}
+}
+
+func (s *Store) putIndex(ctx context.Context, items []indexItem) error {
 	index, err := roofmt.ReadIndex(s.tasksDir())
 	if err != nil && !errors.Is(err, roofmt.ErrIndex) {
 		return err
@@ -49,11 +117,16 @@ func (s *Store) putIndex(ctx context.Context, id string, item []byte) error {
 		if index, err = s.newIndex(); err != nil {
 			return err
 		}
-	} else if have, ok := index.Get(id); ok && sameValue(have, item) {
+	} else if !slices.ContainsFunc(items, func(item indexItem) bool {
+		have, ok := index.Get(item.id)
+		return !ok || !sameValue(have, item.raw)
+	}) {
 		return nil
 	}
-	if err := index.Put(item); err != nil {
-		return err
+	for _, item := range items {
+		if err := index.Put(item.raw); err != nil {
+			return err
+		}
 	}
 	index.Entries = slices.DeleteFunc(index.Entries, func(e []byte) bool {
 		id, ok := esjson.GetString(e, "id")
@@ -95,7 +168,7 @@ func (s *Store) newIndex() (*roofmt.Index, error) {
 
 // readItem reads a projected history item that names its own folder.
 func readItem(dir, id string) ([]byte, bool) {
-	f, err := os.OpenInRoot(dir, roofmt.ItemName)
+	f, err := roofmt.OpenFile(dir, roofmt.ItemName)
 	if err != nil {
 		return nil, false
 	}

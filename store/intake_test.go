@@ -157,18 +157,24 @@ func TestRooResumesOurTask(t *testing.T) {
 }
 
 func TestEditorWritesWhileOwned(t *testing.T) {
-	s, dir, _ := continued(t)
-	k := own(t, s, "live-one").Task
-	commit(t, k, task.UI, uiRow(8, "ours"))
-	editor(t, dir, map[string]string{roofmt.UIName: with(fourRows[:2], uiRow(7, "window"))})
-	want := rows(k.State())
-	closeTask(t, k)
-	if got := read(t, dir, roofmt.UIName); got != with(fourRows, uiRow(8, "ours")) {
-		t.Errorf("UI %s", got)
-	}
-	v := view(t, s, "live-one")
-	if rows(v.State) != want || len(v.State.Refused) != 1 || len(v.Pending) != 0 {
-		t.Errorf("refused %+v pending %+v", v.State.Refused, v.Pending)
+	for when, before := range map[string]func(*Task){
+		"before our files are written": func(*Task) {},
+		"behind them":                  func(k *Task) { check(t, k.proj.settle(context.Background())) },
+	} {
+		s, dir, _ := continued(t)
+		k := own(t, s, "live-one").Task
+		commit(t, k, task.UI, uiRow(8, "ours"))
+		before(k)
+		editor(t, dir, map[string]string{roofmt.UIName: with(fourRows[:2], uiRow(7, "window"))})
+		want := rows(k.State())
+		closeTask(t, k)
+		if got := read(t, dir, roofmt.UIName); got != with(fourRows, uiRow(8, "ours")) {
+			t.Errorf("%s: UI %s", when, got)
+		}
+		v := view(t, s, "live-one")
+		if rows(v.State) != want || len(v.State.Refused) != 1 || len(v.Pending) != 0 {
+			t.Errorf("%s: refused %+v pending %+v", when, v.State.Refused, v.Pending)
+		}
 	}
 }
 

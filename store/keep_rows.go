@@ -13,6 +13,7 @@ func (l *lines) keep() {
 	if l == nil || l.known == nil {
 		return
 	}
+	l.drop()
 	rows := l.known.rows
 	if l.changed && !l.add() {
 		rows = l.rewrite()
@@ -22,12 +23,36 @@ func (l *lines) keep() {
 	}
 }
 
+// drop lets go of rows that have words of an index in them and were not compared with
+// what it says now, because their tasks are hidden or nobody came to read them. While the
+// index stays as it is, no later list would ask again.
+func (l *lines) drop() {
+	if l.indexes == nil {
+		return // nothing was compared, and the shelves say so
+	}
+	for i := range l.all {
+		ln := &l.all[i]
+		if l.ground[ln.src] == nil || l.indexes[ln.src].same {
+			continue
+		}
+		if row := ln.kept(); row.Known && row.Item != 0 && ln.sum == nil && (ln.hidden || ln.was) {
+			ln.row, ln.base = catalog.NewRow(row.ID), nil
+		}
+	}
+}
+
 // shelf is what is said of a source, without its rows.
 func (l *lines) shelf(i int) *catalog.Shelf {
 	src := l.srcs[i]
+	var indexes uint64
+	if l.indexes != nil {
+		indexes = l.indexes[i].print
+	} else if old := l.known.rows.Shelf(src.Name); old != nil {
+		indexes = old.Indexes // what they say now, no row was compared with
+	}
 	return &catalog.Shelf{
 		Name: src.Name, Tool: src.Tool, ByPath: src.byPath, Path: src.Path, Tasks: src.Tasks, Seen: l.s.opt.Now(), Dirs: src.dirs,
-		Indexes: l.s.indexPrint(src.Tasks), Problem: l.states[i].Problem,
+		Indexes: indexes, Problem: l.states[i].Problem,
 	}
 }
 
@@ -162,4 +187,11 @@ func (l *lines) addition(i int) (a catalog.Addition, ok bool) {
 		a.Gone = append(a.Gone, next)
 	}
 	return a, true
+}
+
+// indexLook is how the indexes beside the tasks of a source looked before a task of it was
+// compared or read: what they say later, no row was compared with.
+type indexLook struct {
+	print uint64 // 0: they changed just now
+	same  bool   // they say what they said when the rows were kept
 }

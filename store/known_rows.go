@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/roofmt"
@@ -150,7 +149,7 @@ func (k *shelves) own(dir string) (ids []string, dirs []catalog.Dir, same bool, 
 // that comes just after would not be seen.
 func (k *shelves) dirsNow(paths ...string) []catalog.Dir {
 	var out []catalog.Dir
-	now := time.Now()
+	now := k.s.clock()
 	for _, path := range slices.Compact(paths) {
 		g := glanceAt(path)
 		if g == nil || !k.s.calm(g.newest, now) {
@@ -176,7 +175,7 @@ func links(dir string) bool {
 // indexPrint is a digest of the indexes beside the task folders; 0 when they changed
 // just now.
 func (s *Store) indexPrint(tasks string) uint64 {
-	digest, now := uint64(1), time.Now()
+	digest, now := uint64(1), s.clock()
 	for _, p := range roofmt.RowPrints(tasks) {
 		if p.Exists && !s.calm(p.MTime, now) {
 			return 0

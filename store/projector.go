@@ -41,6 +41,7 @@ type projector struct {
 	mark    watermark
 	shown   uint64 // the commit that the files show
 	off     bool   // the folder is not ours to write now
+	known   bool   // how the files stand was seen, or they were written, in this ownership
 	trouble error  // why the last projection failed
 	base    []byte // history_item.json as it stands in the folder: its unknown members stay
 	meta    []byte // task_metadata.json as it stands in the folder; nil when there is none
@@ -87,11 +88,32 @@ func (p *projector) loop() {
 	}
 }
 
-// close ends the loop and writes the newest state.
+// close ends the loop and writes the newest state. Where that stands already, another
+// program may have written since.
 func (p *projector) close(ctx context.Context) error {
 	close(p.stop)
 	<-p.done
-	return p.settle(background(ctx))
+	if err := p.settle(background(ctx)); err != nil {
+		return err
+	}
+	return p.stands()
+}
+
+// stands reports roofmt.ErrChanged when a history is not as it was written or seen last.
+func (p *projector) stands() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ref := p.task.Ref
+	prints, err := roofmt.Prints(ref.Dir)
+	if p.off || !p.known || err != nil {
+		return nil //nolint:nilerr // an editor deleted it; the journal is whole
+	}
+	for _, name := range []string{roofmt.UIName, roofmt.APIName} {
+		if prints[name] != *p.expected(name) && prints[name].Exists {
+			return fmt.Errorf("task %s: %s: %w", ref.ID, name, roofmt.ErrChanged)
+		}
+	}
+	return nil
 }
 
 // settle writes the files for the newest synced state, if they show an older one.
@@ -199,6 +221,7 @@ func (p *projector) write(ctx context.Context, img image) error {
 		err = roofmt.Replace(ctx, ref.Dir, list, roofmt.Options{Create: ref.Own})
 		for name, mark := range p.mark.Writing {
 			if print := prints[name]; print.Exists { // of some files only, when it failed
+				p.known = true
 				mark.MTime, mark.Inode = print.MTime, print.Inode
 				p.mark.Files[name] = mark
 				if name == roofmt.MetadataName {

@@ -159,6 +159,11 @@ func (h *hashing) projected() projected {
 // render makes one file's bytes in memory.
 func render(list []element) ([]byte, projected, error) {
 	var buf bytes.Buffer
+	size := 2
+	for _, e := range list {
+		size += len(e.raw) + 1
+	}
+	buf.Grow(size) // what we made may be spelled a little longer
 	h := newHashing(&buf)
 	if err := writeArray(h, list); err != nil {
 		return nil, projected{}, fmt.Errorf("render history: %w", err)

@@ -257,7 +257,7 @@ func (p *projector) sawSmallFiles() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, to := range map[string]*[]byte{roofmt.ItemName: &p.base, roofmt.MetadataName: &p.meta} {
-		f, err := os.OpenInRoot(p.task.Ref.Dir, name)
+		f, err := roofmt.OpenFile(p.task.Ref.Dir, name)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}

@@ -48,7 +48,7 @@ func (p *projector) saw(folder *roofmt.Folder, adopted bool) error {
 		}
 		p.mark.Files[doc.Name] = next
 	}
-	p.base, p.meta = folder.Item, folder.Metadata
+	p.base, p.meta, p.known = folder.Item, folder.Metadata, true
 	p.sawSmall(roofmt.ItemName, folder.Item, folder.ItemPrint, img.itemKey(), adopted)
 	// The record is never spelled anew without a reason: what stands is what we
 	// would write, until a record of ours has to go into it.

@@ -32,6 +32,7 @@ func (s *Store) stampOf(ref Ref) (text string, calm bool) { return s.stampWith(r
 // stampWith is stampOf with another way to get what an index says of a task.
 func (s *Store) stampWith(ref Ref, row func(folder string) []byte) (text string, calm bool) {
 	var st stamping
+	begun := s.clock() // what changes behind the look may leave no trace, if something did just before it
 	st.mixText(fmt.Sprintf("%s %s %v", ref.Tool, ref.Dir, ref.Own))
 	err := st.folder(ref.Dir)
 	if err == nil && !st.item {
@@ -47,7 +48,7 @@ func (s *Store) stampWith(ref Ref, row func(folder string) []byte) (text string,
 		_, held := filelog.Holder(ref.Log)
 		st.mixText(fmt.Sprint("held ", held))
 	}
-	return fmt.Sprintf("%016x%016x", st.one, st.two), s.calm(st.newest, time.Now())
+	return fmt.Sprintf("%016x%016x", st.one, st.two), s.calm(st.newest, begun)
 }
 
 // stamping is a stamp while it is made: two digests, so that no two looks of a task

@@ -64,7 +64,7 @@ func TestStampSeesChanges(t *testing.T) {
 	}
 	check(t, os.MkdirAll(dir, 0o700))
 	check(t, os.WriteFile(ui, raw, 0o600))
-	if _, calm := (&Store{opt: s.opt, calmIn: time.Hour}).stampOf(ref); calm {
+	if _, calm := (&Store{opt: s.opt, calmIn: time.Hour, clock: time.Now}).stampOf(ref); calm {
 		t.Error("what was written just now is believed")
 	}
 }

@@ -37,14 +37,16 @@ type Options struct {
 
 // Store is Roost's view of all tasks. It is safe for concurrent use.
 type Store struct {
-	opt     Options
-	wait    waits
-	rows    rowCache
-	listed  atomic.Pointer[catalog.Rows] // what the last list of this process read; nobody changes it
-	calmIn  time.Duration                // how long a file must have stood still before its look is believed
-	pace    pace
-	reached func() string // nil: nobody reaches us
-	said    atomic.Pointer[string]
+	opt      Options
+	wait     waits
+	rows     rowCache
+	indexing indexing
+	listed   atomic.Pointer[catalog.Rows] // what the last list of this process read; nobody changes it
+	calmIn   time.Duration                // how long a file must have stood still before its look is believed
+	clock    func() time.Time             // what the times of files are compared with
+	pace     pace
+	reached  func() string // nil: nobody reaches us
+	said     atomic.Pointer[string]
 }
 
 // Open checks the options. It creates nothing: the root comes into being with
@@ -61,7 +63,7 @@ func Open(o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = func() int64 { return time.Now().UnixMilli() }
 	}
-	return &Store{opt: o, wait: defaultWaits, calmIn: restless, pace: usualPace}, nil
+	return &Store{opt: o, wait: defaultWaits, calmIn: restless, clock: time.Now, pace: usualPace}, nil
 }
 
 // tasksDir holds Roost's own task folders.

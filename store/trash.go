@@ -181,7 +181,7 @@ func move(from, to string) error {
 // sweepIndex takes the entries out of the index whose folders are gone. An index
 // that is not there or broken is left to who writes the next one.
 func (s *Store) sweepIndex(ctx context.Context) error {
-	for range indexTries {
+	return s.retried(ctx, func() error {
 		index, err := roofmt.ReadIndex(s.tasksDir())
 		if err != nil || !index.Print.Exists {
 			return nil //nolint:nilerr // it is derived
@@ -195,12 +195,8 @@ func (s *Store) sweepIndex(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = roofmt.Replace(ctx, s.tasksDir(), []roofmt.Replacement{{Name: roofmt.IndexName, Bytes: data, Expect: &index.Print}}, roofmt.Options{})
-		if !errors.Is(err, roofmt.ErrChanged) {
-			return err
-		}
-	}
-	return fmt.Errorf("history index of %s: %w, again and again", s.tasksDir(), roofmt.ErrChanged)
+		return roofmt.Replace(ctx, s.tasksDir(), []roofmt.Replacement{{Name: roofmt.IndexName, Bytes: data, Expect: &index.Print}}, roofmt.Options{})
+	})
 }
 
 func (s *Store) orphan(entry []byte) bool {

@@ -81,7 +81,7 @@ func TestFollowersGetWhatReadersRead(t *testing.T) {
 			d := journal.Draft{At: rapid.Int64().Draw(rt, "at"), By: rapid.SampledFrom([]string{"", "run-1", "\xff", "a\nb"}).Draw(rt, "by")}
 			for range rapid.IntRange(1, 3).Draw(rt, "events") {
 				d.Events = append(d.Events, journal.Event(rapid.SampledFrom([]string{
-					`{}`, "{\"a\":\n1}", `{"a":"` + strings.Repeat("x", 5000) + `"}`, `{"l":"\udc00"}`,
+					`{}`, "{\"a\":\n1}", `{"a":"` + strings.Repeat("x", 5000) + `"}`, `{"l":"\udc00"}`, `{"a":"` + strings.Repeat("y", 70_000) + `"}`,
 				}).Draw(rt, "event")))
 			}
 			if _, err := o.Append(t.Context(), d); err != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // tailBytes is how much of the log's end an owner keeps in memory for followers
-// in its own process. Whoever is further behind reads the file.
-const tailBytes = 256 << 10
+// in its own process: some turns. Whoever is further behind reads the file.
+const tailBytes = 64 << 10
 
 // entry is a commit and the bytes of the log that it takes.
 type entry struct {
@@ -42,7 +42,8 @@ func handover(c journal.Commit, line []byte) entry {
 
 // tail is the newest synced commits of an owner, each beginning where the one
 // before ends. It is bounded, so that a stuck follower costs nothing: it reads
-// the file when it comes back.
+// the file when it comes back. The newest is kept whatever its size: who follows
+// closely needs the disk for none.
 type tail struct {
 	mu      sync.Mutex
 	entries []entry
@@ -68,7 +69,7 @@ func (t *tail) add(list []entry) {
 		t.entries = append(t.entries, e)
 	}
 	gone := 0
-	for ; gone < len(t.entries) && t.bytes > tailBytes; gone++ {
+	for ; gone < len(t.entries)-1 && t.bytes > tailBytes; gone++ {
 		t.bytes -= t.entries[gone].size
 		t.entries[gone] = entry{} // nobody may hold the payload through the slice
 	}

@@ -3,25 +3,32 @@ package filelog
 import (
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/roost-dev/roost/journal"
 )
 
 // Holder reports whether an owner is alive in dir, and what it says of itself.
-// It takes no lock that an owner would notice and creates nothing.
+// It takes no lock that an owner would notice and creates nothing. One without a name
+// is just coming or going: that is looked at again, some times.
 func Holder(dir string) (journal.OwnerInfo, bool) {
 	f, err := OS.OpenFile(filepath.Join(dir, lockName), os.O_RDWR, 0)
 	if err != nil {
 		return journal.OwnerInfo{}, false
 	}
 	defer f.Close()
-	shared, err := tryLock(f.Fd(), false)
-	if err != nil {
-		return journal.OwnerInfo{}, false
+	for try := 0; ; try++ {
+		shared, err := tryLock(f.Fd(), false)
+		if err != nil {
+			return journal.OwnerInfo{}, false
+		}
+		if shared {
+			unlock(f.Fd())
+			return journal.OwnerInfo{}, false
+		}
+		if who := readOwner(f); who.PID != 0 || try == 50 {
+			return who, true
+		}
+		time.Sleep(time.Millisecond)
 	}
-	if shared {
-		unlock(f.Fd())
-		return journal.OwnerInfo{}, false
-	}
-	return readOwner(f), true
 }

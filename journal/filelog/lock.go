@@ -17,25 +17,57 @@ import (
 // *journal.BusyError at once.
 func acquire(ctx context.Context, fsys FS, dir string, wait time.Duration) (File, error) {
 	path := filepath.Join(dir, lockName)
-	f, err := fsys.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, notSaved(fsys, "open", path, err)
-	}
 	deadline := time.Now().Add(wait)
+	for range 100 {
+		f, err := fsys.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, notSaved(fsys, "open", path, err)
+		}
+		if err := await(ctx, f, dir, deadline); err != nil {
+			f.Close()
+			return nil, err
+		}
+		if stands(fsys, path, f) {
+			return f, nil
+		}
+		drop(f)
+	}
+	return nil, fmt.Errorf("lock %s: another file stands there each time: %w", path, journal.ErrUntrustedLocks)
+}
+
+// stands reports whether a file is still the one under its name. Between our opening
+// and locking it the folder may have been moved away, and another one made in its
+// place: the lock of the one says nothing about the log of the other.
+func stands(fsys FS, path string, f File) bool {
+	now, err := fsys.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	held, herr := f.Stat()
+	return err != nil || herr != nil || !now.Mode().IsRegular() || fileID(now) == fileID(held)
+}
+
+// drop gives a lock back. To close the file is not enough: a command that this process
+// is starting has it open, too, until its exec.
+func drop(f File) {
+	unlock(f.Fd())
+	_ = f.Close()
+}
+
+// await takes the lock of an open file.
+func await(ctx context.Context, f File, dir string, deadline time.Time) error {
 	nameless := deadline.Add(unsigned)
 	for {
 		got, held, err := lockOnce(f)
 		switch {
 		case err != nil:
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %v: %w", path, err, journal.ErrUntrustedLocks)
+			return fmt.Errorf("lock %s: %v: %w", filepath.Join(dir, lockName), err, journal.ErrUntrustedLocks)
 		case got:
-			return f, nil
+			return nil
 		case held && time.Now().After(deadline):
 			holder := readOwner(f)
 			if holder.PID != 0 || time.Now().After(nameless) {
-				f.Close()
-				return nil, &journal.BusyError{Dir: dir, Holder: holder}
+				return &journal.BusyError{Dir: dir, Holder: holder}
 			}
 			held = false // it is just coming or going
 		}
@@ -45,8 +77,7 @@ func acquire(ctx context.Context, fsys FS, dir string, wait time.Duration) (File
 		}
 		select {
 		case <-ctx.Done():
-			f.Close()
-			return nil, ctx.Err()
+			return ctx.Err()
 		case <-time.After(pause):
 		}
 	}
@@ -54,8 +85,8 @@ func acquire(ctx context.Context, fsys FS, dir string, wait time.Duration) (File
 
 // unsigned is how long a lock may be held by somebody without a name: an owner
 // signs right after it took the lock, and takes its name away right before it
-// lets go.
-const unsigned = 100 * time.Millisecond
+// lets go. On a busy machine it may sleep between the two.
+const unsigned = 5 * time.Second
 
 // lockOnce tries the exclusive lock. If it is refused, a shared one tells
 // readers, who hold it for a moment to measure the log, from an owner.

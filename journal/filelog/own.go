@@ -142,6 +142,9 @@ func own(ctx context.Context, dir string, opt Options) (_ *owner, err error) {
 	if o.lock, err = acquire(ctx, fsys, dir, opt.WaitForLock); err != nil {
 		return nil, err
 	}
+	if err := o.sign(dir); err != nil {
+		return nil, err
+	}
 	if o.file, err = fsys.OpenFile(o.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return nil, notSaved(fsys, "open", o.path, err)
 	}
@@ -166,9 +169,6 @@ func (o *owner) takeOver(ctx context.Context) error {
 	rec, ok := readRecord(o.lock)
 	if ok = ok && rec.Ino == o.ino; !ok {
 		rec = record{}
-	}
-	if err := o.sign(); err != nil {
-		return err
 	}
 	fi, err := o.file.Stat()
 	if err != nil {
@@ -221,16 +221,16 @@ func (o *owner) takeOver(ctx context.Context) error {
 	return o.flush()
 }
 
-// sign says in the lock file who has it. That comes first of all: putting a long
-// log in order takes a while, and whoever is refused meanwhile must not be shown
-// the owner before us.
-func (o *owner) sign() error {
-	path, info := filepath.Join(o.dir, lockName), encodeOwner(o.opt.Owner)
+// sign says in the lock file who has it. That comes first of all: a sync and putting a
+// long log in order take a while, and whoever is refused meanwhile must not be shown
+// the owner before us, or nobody.
+func (o *owner) sign(dir string) error {
+	path, info := filepath.Join(dir, lockName), encodeOwner(o.opt.Owner)
 	if err := o.lock.Truncate(int64(recordLen + len(info))); err != nil {
-		return notSaved(o.fs, "write", path, err)
+		return notSaved(o.opt.FS, "write", path, err)
 	}
 	if _, err := o.lock.WriteAt(info, int64(recordLen)); err != nil {
-		return notSaved(o.fs, "write", path, err)
+		return notSaved(o.opt.FS, "write", path, err)
 	}
 	return nil
 }
@@ -348,6 +348,6 @@ func (o *owner) release() {
 		_ = o.file.Close() // nothing unsynced that was acknowledged
 	}
 	if o.lock != nil {
-		_ = o.lock.Close() // drops the lock
+		drop(o.lock)
 	}
 }

@@ -171,6 +171,27 @@ func TestHubWithoutWatches(t *testing.T) {
 	}
 }
 
+// Where the system tells of changes, followers hear of what another process synced.
+func TestTheSystemTellsOfOtherProcesses(t *testing.T) {
+	dir := t.TempDir()
+	h := newHub(fsnotify.NewWatcher)
+	wake, told, cancel := h.subscribe(dirKey(dir))
+	defer cancel()
+	if !told.Load() {
+		t.Skip("the system has no watch left for us")
+	}
+	for range 2 {
+		if err := os.WriteFile(filepath.Join(dir, lockName), []byte("a record"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-wake:
+		case <-time.After(time.Minute):
+			t.Fatal("notification does not work: followers are only polling")
+		}
+	}
+}
+
 // Setting a watch up takes the kernel a while now and then. An owner that saves
 // does not wait for that.
 func TestSlowWatchesHoldNoOwnerUp(t *testing.T) {

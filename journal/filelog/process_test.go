@@ -271,9 +271,6 @@ func TestFollowAnotherProcess(t *testing.T) {
 	}
 	slices.Sort(late)
 	t.Logf("append to follower in another process, sync included: median %v, p99 %v", late[len(late)/2], late[len(late)*99/100])
-	if late[len(late)/2] > 100*time.Millisecond {
-		t.Fatal("notification does not work: followers are only polling")
-	}
 }
 
 func mustOwn(t testing.TB, dir string, opt filelog.Options) journal.Owner {

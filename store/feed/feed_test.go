@@ -250,6 +250,9 @@ func TestDeletedAndBorn(t *testing.T) {
 // lost or told twice, and each process's lines keep their order.
 func TestManyProcesses(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "feed")
+	first := line("first", 1, 1, 1)
+	first.End = true
+	tell(t, writer(dir), first) // so that the reader is there before any segment goes
 	r := reader(t, dir, Place{})
 	var writers []*exec.Cmd
 	for i := range 3 {
@@ -289,7 +292,7 @@ func TestManyProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer end.Close()
-	want := table{}
+	want := table{{"roost", "first"}: told{epoch: 1, to: 1}}
 	for i := range 3 {
 		want[Task{"roost", "t" + strconv.Itoa(i)}] = told{epoch: 1, to: 300}
 	}

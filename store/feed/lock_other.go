@@ -11,6 +11,8 @@ func tryLock(*os.File) (bool, error) {
 	return false, errors.New("kernel locks are not supported on this system")
 }
 
+func unlock(*os.File) {}
+
 func openFile(path string, flag int, perm uint32) (*os.File, error) {
 	return os.OpenFile(path, flag, os.FileMode(perm))
 }

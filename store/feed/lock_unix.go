@@ -23,7 +23,7 @@ func openFile(path string, flag int, perm uint32) (*os.File, error) {
 	}
 }
 
-// tryLock takes the lock of an open file, if it is free. It goes with the file.
+// tryLock takes the lock of an open file, if it is free.
 func tryLock(f *os.File) (bool, error) {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -37,3 +37,5 @@ func tryLock(f *os.File) (bool, error) {
 		}
 	}
 }
+
+func unlock(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }

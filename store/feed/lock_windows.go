@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock takes the lock of an open file, if it is free. It goes with the file. It is on
+// tryLock takes the lock of an open file, if it is free. It is on
 // a byte far behind any content: others must be able to read.
 func tryLock(f *os.File) (bool, error) {
 	const how = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
@@ -16,6 +16,10 @@ func tryLock(f *os.File) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+func unlock(f *os.File) {
+	_ = windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &windows.Overlapped{OffsetHigh: 0x7fffffff})
 }
 
 func openFile(path string, flag int, perm uint32) (*os.File, error) {

@@ -59,7 +59,7 @@ func (w *Writer) Tell(l Line) error {
 			return err
 		}
 		done, err := w.put(f, l, until)
-		if cerr := f.Close(); err == nil {
+		if cerr := letGo(f); err == nil {
 			err = cerr
 		}
 		if done || err != nil {
@@ -118,6 +118,13 @@ func locked(f *os.File, until time.Time) (*os.File, error) {
 		}
 		time.Sleep(100 * time.Microsecond)
 	}
+}
+
+// letGo gives the lock back. To close the file is not enough: a command that this process
+// is starting has it open, too, until its exec, and nobody waits that long for a line.
+func letGo(f *os.File) error {
+	unlock(f)
+	return f.Close()
 }
 
 // put adds a line to a segment whose lock is held; done is false when another one is to
@@ -222,7 +229,7 @@ func (w *Writer) rotate(until time.Time) error {
 	if err != nil {
 		return err
 	}
-	defer next.Close()
+	defer letGo(next) //nolint:errcheck // what was written into it was read back
 	w.n++
 	info, err := next.Stat()
 	if err != nil {

@@ -1,0 +1,176 @@
+//go:build unix
+
+package filelog_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
+)
+
+// lockFS tells of the lock file when it has been opened, and before it is locked.
+type lockFS struct {
+	filelog.FS
+	opened func(filelog.File)
+}
+
+func (l *lockFS) OpenFile(name string, flag int, perm fs.FileMode) (filelog.File, error) {
+	f, err := l.FS.OpenFile(name, flag, perm)
+	if opened := l.opened; err == nil && filepath.Base(name) == "journal.lock" && opened != nil {
+		l.opened = nil
+		opened(f)
+	}
+	return f, err
+}
+
+// A folder may go into the trash, and another of its name may come, between our opening
+// its lock and taking it. That lock keeps nobody from the new folder's log.
+func TestALockOfAFolderThatMovedAway(t *testing.T) {
+	own := func(t *testing.T, dir string, existing bool, meanwhile func()) (journal.Owner, error) {
+		t.Helper()
+		trash := dir + "-trash"
+		o, err := filelog.Own(t.Context(), dir, filelog.Options{Existing: existing, FS: &lockFS{filelog.OS, func(filelog.File) {
+			if err := os.Rename(dir, trash); err != nil {
+				t.Fatal(err)
+			}
+			meanwhile()
+		}}})
+		if head := checkLog(t, trash); head != 4 {
+			t.Errorf("what was moved away goes to %d now", head)
+		}
+		return o, err
+	}
+	t.Run("another stands there and is owned", func(t *testing.T) {
+		dir, _ := made(t, 4)
+		var busy *journal.BusyError
+		if o, err := own(t, dir, false, func() { mustOwn(t, dir, filelog.Options{}) }); !errors.As(err, &busy) {
+			t.Errorf("a second owner: %v, %v", o, err)
+		}
+	})
+	t.Run("another stands there and is free", func(t *testing.T) {
+		dir, _ := made(t, 4)
+		o, err := own(t, dir, true, func() { mustOwn(t, dir, filelog.Options{}).Close() })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer o.Close()
+		var busy *journal.BusyError
+		if _, err := filelog.Own(t.Context(), dir, filelog.Options{}); !errors.As(err, &busy) {
+			t.Errorf("a second owner: %v", err)
+		}
+	})
+	t.Run("none stands there", func(t *testing.T) {
+		dir, _ := made(t, 4)
+		if o, err := own(t, dir, true, func() {}); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%v, %v", o, err)
+		}
+	})
+}
+
+// A command that this process is starting has all its files open until its exec. An owner
+// that lets go meanwhile has let go.
+func TestALockIsFreeAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	child := -1
+	o := mustOwn(t, dir, filelog.Options{FS: &lockFS{filelog.OS, func(f filelog.File) {
+		var err error
+		if child, err = syscall.Dup(int(f.Fd())); err != nil {
+			t.Fatal(err)
+		}
+	}}})
+	defer syscall.Close(child) //nolint:errcheck // it was not written
+	if err := o.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if who, held := filelog.Holder(dir); held {
+		t.Errorf("held by %+v", who)
+	}
+	mustOwn(t, dir, filelog.Options{})
+}
+
+// slowStart is a file system on which whatever comes behind taking the lock takes a while.
+type slowStart struct {
+	filelog.FS
+	come, goOn chan struct{}
+}
+
+func (s slowStart) OpenFile(name string, flag int, perm fs.FileMode) (filelog.File, error) {
+	if filepath.Base(name) == "journal.jsonl" {
+		s.come <- struct{}{}
+		<-s.goOn
+	}
+	return s.FS.OpenFile(name, flag, perm)
+}
+
+// Who is refused is told by whom, however early he comes.
+func TestRefusedByAnOwnerThatHasJustCome(t *testing.T) {
+	dir, _ := made(t, 2)
+	disk := slowStart{filelog.OS, make(chan struct{}, 9), make(chan struct{})}
+	ended := make(chan error, 1)
+	go func() {
+		o, err := filelog.Own(t.Context(), dir, filelog.Options{FS: disk, Owner: journal.OwnerInfo{Program: "first"}})
+		if err == nil {
+			err = o.Close()
+		}
+		ended <- err
+	}()
+	<-disk.come
+	var busy *journal.BusyError
+	if _, err := filelog.Own(t.Context(), dir, filelog.Options{}); !errors.As(err, &busy) || busy.Holder.Program != "first" {
+		t.Errorf("refused with %v", err)
+	}
+	if who, held := filelog.Holder(dir); !held || who.Program != "first" {
+		t.Errorf("held %v by %+v", held, who)
+	}
+	close(disk.goOn)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// Between taking the lock and signing it a process may sleep for a while.
+func TestRefusedByAnOwnerWithoutAName(t *testing.T) {
+	dir, _ := made(t, 2)
+	path := filepath.Join(dir, "journal.lock")
+	mustOwn(t, dir, filelog.Options{Owner: journal.OwnerInfo{Program: "first"}})
+	signed, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := int64(bytes.IndexByte(signed, '\n') + 1) // behind the record
+	if err := os.Truncate(path, at); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		go func() {
+			time.Sleep(time.Second)
+			f, err := os.OpenFile(path, os.O_WRONLY, 0)
+			if err == nil {
+				_, err = f.WriteAt(signed[at:], at)
+			}
+			if err = errors.Join(err, f.Close()); err != nil {
+				t.Error(err)
+			}
+		}()
+		var busy *journal.BusyError
+		if _, err := filelog.Own(t.Context(), dir, filelog.Options{}); !errors.As(err, &busy) || busy.Holder.Program != "first" {
+			t.Errorf("refused with %v", err)
+		}
+	})
+	if now, err := os.Stat(path); err != nil || now.Size() != info.Size() {
+		t.Error("the test did not do what it says")
+	}
+}
