@@ -42,7 +42,7 @@ func TestACommandThatOutlivedItsRun(t *testing.T) {
 			if c.finished {
 				left.commit(task.ToolFinished{Call: "c1", Name: "act", Outcome: "ok", Result: []byte(`{"type":"tool_result","tool_use_id":"c1","content":"x"}`)})
 			}
-			cmd := exec.Command("sleep", "60")
+			cmd := exec.Command("sleep", "600")
 			cmd.Env = append(os.Environ(), "ROOST_COMMAND="+mark)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
@@ -55,7 +55,7 @@ func TestACommandThatOutlivedItsRun(t *testing.T) {
 					<-gone
 				}
 			}()
-			for end := time.Now().Add(5 * time.Second); len(shell.FindMarked(mark)) == 0 && time.Now().Before(end); {
+			for end := time.Now().Add(time.Minute); len(shell.FindMarked(mark)) == 0 && time.Now().Before(end); {
 				time.Sleep(time.Millisecond) // until the child is the program it is to become
 			}
 			alive := true

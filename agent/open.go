@@ -94,11 +94,7 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	if err != nil {
 		return err
 	}
-	turns, err := s.RawAPI()
-	if err != nil {
-		return err
-	}
-	plan := resume.Make(rows, turns, resume.Reply{}, a.Now(), a.Now(), resume.Options{ClosePartial: true})
+	plan := resume.Rows(rows)
 	var gone []uint64
 	for _, i := range plan.Hidden {
 		gone = append(gone, s.UI()[i].ID)
@@ -130,7 +126,7 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	a.yes = in.Yes && !now && (before == nil || before.Outcome != "" || a.lastAsk() != "completion_result")
 	switch {
 	case len(api) == 0:
-		d.userTurn(nil, append(firstBlocks(plan.Content), d.take(ctx, pending)...))
+		d.userTurn(nil, append(firstBlocks(resume.FirstWords(rows)), d.take(ctx, pending)...))
 	case now && len(pending) > 0, now && len(a.staleFiles(ctx, nil)) > 0:
 		d.userTurn(nil, d.take(ctx, pending))
 	}

@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -231,9 +232,19 @@ func TestTruncationIsRoos(t *testing.T) {
 			}
 			plain = append(plain, esjson.Remove(raw, "truncationParent"))
 		}
-		made, n := contextwindow.Truncate(plain[:13], 0.5, id, 0)
-		if n != 6 {
-			t.Fatalf("%d hidden", n)
+		cut := contextwindow.CutOldest(plain[:13], 0.5, id, 0)
+		if len(cut.Hide) != 6 {
+			t.Fatalf("%d hidden", len(cut.Hide))
+		}
+		var made [][]byte
+		for i, raw := range plain[:13] {
+			if i == cut.At {
+				made = append(made, cut.Marker)
+			}
+			if slices.Contains(cut.Hide, i) {
+				raw = esjson.Set(raw, "truncationParent", esjson.Quote(nil, id))
+			}
+			made = append(made, raw)
 		}
 		for i, raw := range made {
 			if string(raw) != string(after[i]) {

@@ -121,7 +121,10 @@ func TestAChangeWhileThePersonIsAsked(t *testing.T) {
 			told := make(chan string, 8)
 			g.agent.Notice = func(s string) { told <- s }
 			g.agent.Asker = asks(func(ctx context.Context, _ task.QuestionOpened) (agent.Answer, error) {
-				g.put("f", "2\n")
+				// In one step: a file that is emptied and then written is two changes to
+				// whoever looks between them.
+				g.put("new", "2\n")
+				g.must(os.Rename(filepath.Join(g.dir, "new"), filepath.Join(g.dir, "f")))
 				select {
 				case s := <-told:
 					if s != "f: changed while you are asked; the model is told in its next turn" {

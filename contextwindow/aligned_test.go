@@ -239,7 +239,7 @@ func (w *world) truncate() {
 	}
 	events := []task.Event{add}
 	for _, i := range cut.Hide {
-		events = append(events, task.MessageChanged{Message: api[i].ID, Body: task.Body{Raw: cut.Tag(raws[i])}})
+		events = append(events, task.MessageChanged{Message: api[i].ID, Body: task.Body{Raw: esjson.Set(raws[i], "truncationParent", esjson.Quote(nil, id))}})
 		w.head.api[i].tag = id
 	}
 	w.went(events...)

@@ -9,6 +9,9 @@ import (
 	"github.com/roost-dev/roost/llm"
 )
 
+// Interrupted is the result of a call that never got one.
+const Interrupted = "Tool execution was interrupted before completion."
+
 // ErrEmpty says that a history holds nothing that can be sent.
 var ErrEmpty = errors.New("the history holds no message that can be sent: add a user message first")
 
@@ -379,6 +382,10 @@ func (b *Builder) closeUser() (llm.Message, []Note) {
 	}
 	b.origins = append(origins, b.origins...)
 	return llm.Message{Role: "user", Content: array(append(results, others...))}, notes
+}
+
+func setID(result []byte, id string) []byte {
+	return esjson.Set(result, "tool_use_id", esjson.Quote(nil, id))
 }
 
 // match finds the pending call that a result answers. twice: it was answered.

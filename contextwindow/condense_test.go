@@ -98,10 +98,10 @@ func TestCondenseTwice(t *testing.T) {
 	}
 	// Without the newest, the one before it holds again.
 	back := slices.DeleteFunc(slices.Clone(got), func(raw []byte) bool { return string(raw) == string(summary) })
-	if d := cmp.Diff(len(list), len(contextwindow.Cleanup(back))); d != "" {
+	if d := cmp.Diff(len(list), len(contextwindow.Cleaned(t, back))); d != "" {
 		t.Error(d)
 	}
-	for i, raw := range contextwindow.Cleanup(back) {
+	for i, raw := range contextwindow.Cleaned(t, back) {
 		if string(raw) != string(list[i]) {
 			t.Errorf("message %d: %s", i, raw)
 		}
@@ -155,7 +155,7 @@ func TestCondenseProperty(t *testing.T) {
 				list = append(list, said("more", ts))
 			}
 			if rapid.IntRange(0, 9).Draw(r, "truncate") == 0 {
-				list, _ = contextwindow.Truncate(list, 0.5, fmt.Sprint("t", i), int64(ts))
+				list, _ = contextwindow.Truncated(r, list, 0.5, fmt.Sprint("t", i), int64(ts))
 			}
 			if rapid.IntRange(0, 5).Draw(r, "condense") > 0 {
 				continue
@@ -170,8 +170,9 @@ func TestCondenseProperty(t *testing.T) {
 				r.Fatalf("%d messages became %d", len(list), len(next))
 			}
 			back := slices.DeleteFunc(slices.Clone(next), func(raw []byte) bool { return string(raw) == string(summary) })
-			for k, raw := range contextwindow.Cleanup(back) {
-				if esjson.Remove(raw, "truncationParent"); string(raw) != string(contextwindow.Cleanup(list)[k]) {
+			was := contextwindow.Cleaned(r, list)
+			for k, raw := range contextwindow.Cleaned(r, back) {
+				if string(raw) != string(was[k]) {
 					r.Fatalf("message %d: %s, was %s", k, raw, list[k])
 				}
 			}

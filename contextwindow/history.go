@@ -1,7 +1,6 @@
 package contextwindow
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/roost-dev/roost/esjson"
@@ -97,68 +96,6 @@ func tagIDs(all []tags) (summaries, markers map[string]bool) {
 		}
 	}
 	return summaries, markers
-}
-
-// SinceLastSummary is the history from the newest summary on, or all of it.
-func SinceLastSummary(messages [][]byte) [][]byte {
-	if from := lastSummary(readAll(messages)); from > 0 {
-		return messages[from:]
-	}
-	return messages
-}
-
-// Cleanup takes off the tags whose summary or marker is gone, as after a rewind:
-// the messages they hid are seen again. Untouched messages are the slices given.
-func Cleanup(messages [][]byte) [][]byte {
-	all := readAll(messages)
-	summaries, markers := tagIDs(all)
-	out := make([][]byte, len(messages))
-	for i, t := range all {
-		out[i] = messages[i]
-		lostSummary := t.condensed != "" && !summaries[t.condensed]
-		lostMarker := t.truncated != "" && !markers[t.truncated]
-		if !lostSummary && !lostMarker {
-			continue
-		}
-		// Roo takes both tags off and puts the living one back at the end.
-		m := esjson.Remove(esjson.Remove(messages[i], "condenseParent"), "truncationParent")
-		if t.condensed != "" && !lostSummary {
-			m = esjson.Set(m, "condenseParent", esjson.Quote(nil, t.condensed))
-		}
-		if t.truncated != "" && !lostMarker {
-			m = esjson.Set(m, "truncationParent", esjson.Quote(nil, t.truncated))
-		}
-		out[i] = m
-	}
-	return out
-}
-
-// MergeUsers joins adjacent user messages into one, unless the later one is a
-// summary or either is a marker. Other members are the first one's; ts is the larger one.
-func MergeUsers(messages [][]byte) [][]byte {
-	var out [][]byte
-	var last tags
-	for _, m := range messages {
-		t := read(m)
-		if len(out) == 0 || t.role != "user" || last.role != "user" || t.summary || t.marker || last.marker {
-			out, last = append(out, m), t
-			continue
-		}
-		merged := array(append(blocks(last.content), blocks(t.content)...))
-		m = esjson.Set(out[len(out)-1], "content", merged)
-		a, _ := num(last.ts)
-		b, _ := num(t.ts)
-		if ts := math.Max(a, b); ts != a || last.ts == nil {
-			m = esjson.Set(m, "ts", esjson.Number(nil, ts))
-		}
-		out[len(out)-1], last = m, read(m)
-	}
-	return out
-}
-
-// Shape is Roo's own shaping before a request. Build does more.
-func Shape(messages [][]byte) [][]byte {
-	return MergeUsers(SinceLastSummary(Effective(messages)))
 }
 
 func num(raw []byte) (float64, bool) {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/task"
 )
 
 // brief makes messages of a short notation: u or a for the role, then a letter that is
@@ -109,11 +111,20 @@ func TestEffectiveDropsResultsBeforeTheSummary(t *testing.T) {
 	}
 }
 
-func TestSinceLastSummary(t *testing.T) {
-	for in, want := range map[string]string{"u1, a2": "u1, a2", "u1, uS SX, a3": "uS, a3", "uS SX, a2, uT SY": "uT", "uS SX, a2": "uS, a2"} {
-		if got := texts(SinceLastSummary(brief(t, in))); got != want {
-			t.Errorf("%s: %s, want %s", in, got, want)
-		}
+// The summary says nothing of a result that came after it. Its call is gone, so the model
+// is told it in words.
+func TestAResultBehindTheSummaryOfItsCallIsTold(t *testing.T) {
+	messages, _, err := Build(lines(
+		`{"role":"assistant","content":[{"type":"tool_use","id":"old","name":"n","input":{}}],"condenseParent":"X"}`,
+		`{"role":"user","content":"S","isSummary":true,"condenseId":"X"}`,
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"old","content":"r"},{"type":"text","text":"more"}]}`,
+	), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `user [{"type":"text","text":"S"},{"type":"text","text":"Tool result:\nr"},{"type":"text","text":"more"}]`
+	if got := strings.TrimSpace(show(messages)); got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 
@@ -127,35 +138,45 @@ func TestCleanup(t *testing.T) {
 		"u1 cX tT, uS SX":               "u1 cX, uS SX",
 		"u1 cX, uS SX, a3 tT, uM MT":    "u1 cX, uS SX, a3 tT, uM MT",
 		"u1 cX, uS SX cY, a3 cY, uT SZ": "u1 cX, uS SX, a3, uT SZ",
-		"u1 cM, uM MM":                  "u1, uM MM", // a marker's id is no summary's
 	} {
-		got := Cleanup(brief(t, in))
+		got := Cleaned(t, brief(t, in))
 		if diff := cmp.Diff(string(conformance.Array(brief(t, want))), string(conformance.Array(got))); diff != "" {
 			t.Errorf("%s: %s", in, diff)
 		}
-		if again := Cleanup(got); !cmp.Equal(again, got) {
+		if again := Cleaned(t, got); !cmp.Equal(again, got) {
 			t.Errorf("%s: cleaned twice: %s", in, conformance.Array(again))
 		}
 	}
 }
 
-func TestMergeUsers(t *testing.T) {
+// A model never sees two turns of the person's in a row.
+func TestUsersAreJoined(t *testing.T) {
 	for in, want := range map[string]string{
 		"u1, u2, a3, u4, u5, u6": "u12, a3, u456",
-		"a1, a2, u3":             "a1, a2, u3",
-		"u1, uS SX, u3":          "u1, uS3", // a summary begins a message, and what follows joins it
-		"u1, uM MX, u3":          "u1, uM, u3",
+		"u1, a2, a3, u4":         "u1, a23, u4",
+		"u1, uM MX, u3":          "u1M3",
+		"u1, uS SX, u3":          "uS3",
 		"u1, u2 cX":              "u12",
 	} {
-		if got := texts(MergeUsers(brief(t, in))); got != want {
+		messages, _, err := Build(brief(t, in), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := texts(sentAs(messages)); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 	}
-	merged := MergeUsers(lines(`{"role":"user","content":"a","ts":9,"mine":1}`, `{"role":"user","content":[{"type":"text","text":"b"}],"ts":5,"yours":2}`, `{"role":"user","content":"c","ts":12}`))
-	want := `{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"text","text":"c"}],"ts":12,"mine":1}`
-	if len(merged) != 1 || string(merged[0]) != want {
-		t.Errorf("%s, want %s", merged, want)
+}
+
+// sentAs is a request as messages of a history.
+func sentAs(messages []llm.Message) (out [][]byte) {
+	for _, m := range messages {
+		var o esjson.Object
+		o.String("role", m.Role)
+		o.Raw("content", m.Content)
+		out = append(out, o.Bytes())
 	}
+	return out
 }
 
 func TestTruncate(t *testing.T) {
@@ -176,7 +197,9 @@ func TestTruncate(t *testing.T) {
 		{"u1 cX, a2 cX, uS SX, a4, u5, a6, u7", 0.5, "uS, uM, a6, u7", 2},
 	} {
 		in := brief(t, tt.in)
-		got, removed := Truncate(in, tt.fraction, "NEW", 999)
+		state := held(t, in)
+		removed := truncate(t, state, in, tt.fraction, "NEW", 999)
+		got := side(t, state)
 		var shown []string
 		for _, m := range Effective(got) {
 			text := texts([][]byte{m})
@@ -188,14 +211,12 @@ func TestTruncate(t *testing.T) {
 		if s := strings.Join(shown, ", "); s != tt.want || removed != tt.removed {
 			t.Errorf("%s by %v: %s (%d), want %s (%d)", tt.in, tt.fraction, s, removed, tt.want, tt.removed)
 		}
-		// Taking the marker away brings everything back, byte for byte.
-		var undone [][]byte
-		for _, m := range got {
-			if r := read(m); !r.marker || r.truncationID != "NEW" {
-				undone = append(undone, m)
-			}
+		if removed == 0 {
+			continue
 		}
-		if undone = Cleanup(undone); !cmp.Equal(undone, in) {
+		// Taking it back brings everything back, byte for byte.
+		then(t, state, task.HistoryTruncated{Undoes: state.Seq})
+		if undone := side(t, state); !cmp.Equal(undone, in) {
 			t.Errorf("%s: undone gives %s", tt.in, conformance.Array(undone))
 		}
 	}
@@ -233,20 +254,12 @@ func TestHidingProperties(t *testing.T) {
 		}
 		shown := Effective(h)
 		same("what is shown is shown again", shown, Effective(shown))
-		cleaned := Cleanup(h)
-		same("cleaning twice", cleaned, Cleanup(cleaned))
+		cleaned := Cleaned(t, h)
+		same("cleaning twice", cleaned, Cleaned(t, cleaned))
 		if len(cleaned) != len(h) {
 			t.Fatal("cleaning removed a message")
 		}
-		shape := Shape(h)
-		same("shaping twice", shape, Shape(shape))
-		for i := 1; i < len(shape); i++ {
-			a, b := read(shape[i-1]), read(shape[i])
-			if a.role == "user" && b.role == "user" && !b.summary && !b.marker && !a.marker {
-				t.Fatalf("two of the user's in a row: %s", conformance.Array(shape))
-			}
-		}
-		out, removed := Truncate(h, rapid.Float64Range(0, 1).Draw(t, "fraction"), "NEW", 1)
+		out, removed := Truncated(t, h, rapid.Float64Range(0, 1).Draw(t, "fraction"), "NEW", 1)
 		if removed%2 != 0 || removed < 0 || removed > 0 && len(out) != len(h)+1 || removed == 0 && len(out) != len(h) {
 			t.Fatalf("%d removed, %d became %d", removed, len(h), len(out))
 		}
@@ -263,7 +276,7 @@ func TestTruthyTags(t *testing.T) {
 		`""`: false, `"false"`: true, `" "`: true, `{}`: true, `[]`: true,
 	} {
 		h := lines(`{"role":"user","content":"a"}`, `{"role":"user","content":"S","isSummary":`+value+`,"condenseId":"X"}`)
-		if got := texts(SinceLastSummary(h)) == "uS"; got != want {
+		if got := texts(Effective(h)) == "uS"; got != want {
 			t.Errorf("isSummary %s is %v", value, got)
 		}
 		h = lines(`{"role":"user","content":"a","truncationParent":"T"}`, `{"role":"user","content":"M","isTruncationMarker":`+value+`,"truncationId":"T"}`)

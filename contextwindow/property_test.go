@@ -163,26 +163,6 @@ func noteOf(h [][]byte, part string) bool {
 	return false
 }
 
-// What Effective hides is not sent, and repairing what is repaired changes
-// nothing.
-func TestRepairIdempotent(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		h, m := genHistory(t), genMessage(t)
-		if !esjson.Valid(m) {
-			t.Skip()
-		}
-		for _, raw := range h {
-			if !esjson.Valid(raw) {
-				t.Skip()
-			}
-		}
-		once := RepairResults(m, h)
-		if twice := RepairResults(once, h); !esjson.Equal(once, twice) {
-			t.Fatalf("%s\n%s", once, twice)
-		}
-	})
-}
-
 func show(messages []llm.Message) string {
 	var b strings.Builder
 	for _, m := range messages {

@@ -1,6 +1,7 @@
 package contextwindow
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/roost-dev/roost/contextwindow/rules"
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/llm"
 )
 
 // callsOf is an assistant message that calls the ids.
@@ -46,7 +46,7 @@ func wordsOf(message []byte) string {
 	var out []string
 	for _, b := range blocks(read(message).content) {
 		if blockType(b) == "tool_result" {
-			text := resultText(b)
+			text := memberStr(b, "content")
 			if text == Interrupted {
 				text = "?"
 			}
@@ -58,123 +58,95 @@ func wordsOf(message []byte) string {
 	return strings.Join(out, " ")
 }
 
-func TestRepairResults(t *testing.T) {
+// What is sent of the message behind a model's calls: each call's result first, in the
+// order of the calls, then everything else. What answers nothing is told as text.
+func TestEveryCallIsAnsweredOnce(t *testing.T) {
 	for _, tt := range []struct{ name, calls, in, want string }{
 		{"all is well", "a b", "a=1 b=2 text", "a=1 b=2 text"},
-		{"any order is well", "a b", "b=2 a=1", "b=2 a=1"},
-		{"a result is missing", "a b", "a=1 text", "b=? a=1 text"},
+		{"another order", "a b", "b=2 a=1", "a=1 b=2"},
+		{"a result is missing", "a b", "a=1 text", "a=1 b=? text"},
 		{"all are missing", "a b", "text", "a=? b=? text"},
-		{"a wrong id in the right place", "a b", "x=1 b=2", "a=1 b=2"},
-		{"wrong ids", "a b", "x=1 y=2", "a=1 b=2"},
-		{"a wrong id in the wrong place is not thrown away", "a b", "b=2 x=1", "b=2 a=1"},
-		{"one too many", "a", "a=1 x=2", "a=1"},
-		{"the same twice", "a b", "a=1 a=2", "b=? a=1"},
+		{"a wrong id", "a b", "x=1 b=2", "a=? b=2 Tool result:\n1"},
+		{"wrong ids", "a b", "x=1 y=2", "a=? b=? Tool result:\n1 Tool result:\n2"},
+		{"one too many", "a", "a=1 x=2", "a=1 Tool result:\n2"},
+		{"the same twice", "a b", "a=1 a=2", "a=1 b=?"},
 		{"results behind texts come first", "a", "text a=1", "a=1 text"},
-		{"no call, nothing to repair", "", "x=1 text", "x=1 text"},
+		{"no call", "", "x=1 text", "Tool result:\n1 text"},
 	} {
-		var history [][]byte
+		history := lines(`{"role":"user","content":"begin"}`, `{"role":"assistant","content":"hm"}`)
 		if tt.calls != "" {
-			history = [][]byte{callsOf("old"), answersTo("old=1"), callsOf(strings.Fields(tt.calls)...)}
+			history = [][]byte{answersTo("begin"), callsOf("old"), answersTo("old=1"), callsOf(strings.Fields(tt.calls)...)}
 		}
-		message := answersTo(strings.Fields(tt.in)...)
-		got := RepairResults(message, history)
-		if words := wordsOf(got); words != tt.want {
+		messages, _, err := Build(append(history, answersTo(strings.Fields(tt.in)...)), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent := sentAs(messages)
+		if words := wordsOf(sent[len(sent)-1]); words != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, words, tt.want)
 		}
-		if tt.in == tt.want && &got[0] != &message[0] {
-			t.Errorf("%s: a message that fits was copied", tt.name)
-		}
-	}
-	for _, raw := range []string{`{"role":"assistant","content":[]}`, `{"role":"user","content":"a=1"}`, `{"role":"user"}`, `null`, `7`} {
-		if got := RepairResults([]byte(raw), [][]byte{callsOf("a")}); string(got) != raw {
-			t.Errorf("%s became %s", raw, got)
-		}
 	}
 }
 
-func TestAppend(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		history [][]byte
-		in      []byte
-		want    string
-	}{
-		{"results of the open calls", [][]byte{callsOf("a", "b")}, answersTo("b=2"), "a=? b=2"},
-		{"results of nobody become text", [][]byte{answersTo("hi")}, answersTo("a=1", "text"), "Tool result:\n1 text"},
-		{"in an empty history, too", nil, answersTo("a=1"), "Tool result:\n1"},
-		{"calls that a marker hides are not open", lines(`{"role":"user","content":"a"}`, `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"n","input":{}}],"truncationParent":"T"}`,
-			`{"role":"user","content":"m","isTruncationMarker":true,"truncationId":"T"}`), answersTo("a=1"), "Tool result:\n1"},
-		{"words alone stay as they are", [][]byte{answersTo("hi")}, answersTo("more"), "more"},
-	} {
-		before := show(messagesOf(tt.history))
-		out := Append(tt.history, tt.in, 77)
-		last := out[len(out)-1]
-		if words := wordsOf(last); words != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, words, tt.want)
-		}
-		if ts, _ := esjson.GetInt(last, "ts"); ts != 77 || len(out) != len(tt.history)+1 || show(messagesOf(tt.history)) != before {
-			t.Errorf("%s: ts %d, %d messages", tt.name, ts, len(out))
-		}
+// A call that a marker hides asks for no result, and its result is no answer.
+func TestHiddenCallsAreNotAnswered(t *testing.T) {
+	messages, _, err := Build(append(lines(`{"role":"user","content":"a"}`, `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"n","input":{}}],"truncationParent":"T"}`,
+		`{"role":"user","content":"m","isTruncationMarker":true,"truncationId":"T"}`), answersTo("a=1")), Options{})
+	if err != nil || len(messages) != 1 {
+		t.Fatal(messages, err)
 	}
-	// Two continuations of one history must not write into each other.
-	base := append(make([][]byte, 0, 10), answersTo("hi"))
-	one, two := Append(base, answersTo("one"), 1), Append(base, answersTo("two"), 2)
-	if wordsOf(one[1]) != "one" || wordsOf(two[1]) != "two" {
-		t.Errorf("%s and %s", one[1], two[1])
+	if words := wordsOf(sentAs(messages)[0]); words != "a m Tool result:\n1" {
+		t.Errorf("%s", words)
 	}
 }
 
-func messagesOf(history [][]byte) (out []llm.Message) {
-	for _, raw := range history {
-		out = append(out, llm.Message{Content: raw})
-	}
-	return out
-}
-
-// Whatever results come, afterwards each open call has exactly one, nothing of the
-// user's is lost, and repairing again changes nothing.
-func TestRepairProperties(t *testing.T) {
+// Whatever results come, each open call is sent with exactly one, no text and no result
+// is lost but second ones, and what was sent is sent again as it is.
+func TestNoResultIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := rapid.SampledFrom([]string{"a", "b", "c", "d"})
 		calls := rapid.SliceOfNDistinct(id, 1, 3, func(s string) string { return s }).Draw(t, "calls")
-		var words []string
-		kept := 0
+		var words, told []string
+		seen := map[string]bool{}
 		for i := range rapid.IntRange(0, 5).Draw(t, "blocks") {
 			word := string(rune('p' + i))
-			if rapid.Bool().Draw(t, "result") {
-				word = id.Draw(t, "id") + "=" + word
+			if !rapid.Bool().Draw(t, "result") {
+				told = append(told, word)
 			} else {
-				kept++
+				of := id.Draw(t, "id")
+				if !seen[of] || !slices.Contains(calls, of) {
+					told = append(told, word)
+				}
+				seen[of], word = true, of+"="+word
 			}
 			words = append(words, word)
 		}
-		history := [][]byte{answersTo("begin"), callsOf(calls...)}
-		got := RepairResults(answersTo(words...), history)
-		answered, texts := map[string]int{}, 0
-		for _, b := range blocks(read(got).content) {
-			if blockType(b) == "tool_result" {
-				answered[memberStr(b, "tool_use_id")]++
-			} else {
-				texts++
-			}
-		}
-		for _, c := range calls {
-			if answered[c] != 1 {
-				t.Fatalf("%v, calls %v: %s", words, calls, wordsOf(got))
-			}
-		}
-		if len(answered) != len(calls) || texts != kept {
-			t.Fatalf("%v, calls %v: %s", words, calls, wordsOf(got))
-		}
-		if again := RepairResults(got, history); wordsOf(again) != wordsOf(got) {
-			t.Fatalf("%s became %s", wordsOf(got), wordsOf(again))
-		}
-		messages, notes, err := Build(append(history, got), Options{})
+		messages, _, err := Build([][]byte{answersTo("begin"), callsOf(calls...), answersTo(words...)}, Options{})
 		if err == nil {
 			err = rules.Validate(messages)
 		}
-		if err != nil || len(notes) > 0 {
-			t.Fatalf("%s: %v %v", wordsOf(got), err, notes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent := sentAs(messages)
+		got := sent[2]
+		var answered []string
+		for _, b := range blocks(read(got).content) {
+			if blockType(b) == "tool_result" {
+				answered = append(answered, memberStr(b, "tool_use_id"))
+			}
+		}
+		if !slices.Equal(answered, calls) {
+			t.Fatalf("%v, calls %v: %s", words, calls, wordsOf(got))
+		}
+		for _, word := range told {
+			if !strings.Contains(string(got), `"`+word+`"`) && !strings.Contains(string(got), `\n`+word+`"`) {
+				t.Fatalf("%v, calls %v: %s", words, calls, wordsOf(got))
+			}
+		}
+		again, notes, err := Build(sent, Options{})
+		if err != nil || len(notes) > 0 || show(again) != show(messages) {
+			t.Fatalf("%s became %s: %v %v", show(messages), show(again), err, notes)
 		}
 	})
 }

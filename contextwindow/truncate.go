@@ -53,31 +53,3 @@ func CutOldest(messages [][]byte, fraction float64, id string, now int64) Cut {
 	c.Marker = marker.Bytes()
 	return c
 }
-
-// Tag is a message with the tag of the truncation that hides it.
-func (c Cut) Tag(message []byte) []byte {
-	return esjson.Set(message, "truncationParent", esjson.Quote(nil, c.ID))
-}
-
-// Truncate is the list as CutOldest leaves it. removed is 0, and the list the one
-// given, when there is too little to hide.
-func Truncate(messages [][]byte, fraction float64, id string, now int64) (out [][]byte, removed int) {
-	c := CutOldest(messages, fraction, id, now)
-	if len(c.Hide) == 0 {
-		return messages, 0
-	}
-	hidden := c.Hide
-	for i, m := range messages {
-		if i == c.At {
-			out = append(out, c.Marker)
-		}
-		if len(hidden) > 0 && hidden[0] == i {
-			hidden, m = hidden[1:], c.Tag(m)
-		}
-		out = append(out, m)
-	}
-	if c.At == len(messages) {
-		out = append(out, c.Marker)
-	}
-	return out, len(c.Hide)
-}

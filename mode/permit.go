@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// groups are Roo's tools by group. optional ones are offered only to some models
-// there.
+// groups are Roo's tools by group.
 var groups = map[string][]string{
 	"read":    {"read_file", "search_files", "list_files", "codebase_search"},
 	"edit":    {"apply_diff", "write_to_file", "generate_image", "edit", "search_replace", "edit_file", "apply_patch"},
@@ -15,8 +14,6 @@ var groups = map[string][]string{
 	"mcp":     {"use_mcp_tool", "access_mcp_resource"},
 	"modes":   {"switch_mode", "new_task"},
 }
-
-var optional = []string{"edit", "search_replace", "edit_file", "apply_patch"}
 
 // always may be called in every mode.
 var always = []string{
@@ -32,9 +29,6 @@ func canonical(tool string) string {
 	}
 	return tool
 }
-
-// Optional are the tools that Roo offers to some models only.
-func Optional() []string { return slices.Clone(optional) }
 
 // GroupOf is the group that a tool of Roo's belongs to: "" for one that Roo does not
 // know, "always" for one that no mode forbids.

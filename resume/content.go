@@ -2,73 +2,47 @@ package resume
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/roost-dev/roost/esjson"
 )
 
-// What the model is told of a call that was cut.
-const (
-	textGeneric    = "Task was interrupted before this tool call could be completed."
-	textNotStarted = "The task was interrupted before this tool call was started. It had no effect."
-	textUnknown    = "The task was interrupted while this tool call ran. Whether it took effect is not known: look before you repeat it."
-)
-
-// placeholders are results for the calls of an assistant message that have none
-// in answer (nil = there is no answer).
-func placeholders(assistant, answer []byte, o Options) [][]byte {
-	answered := make(map[string]bool)
-	for _, b := range contentBlocks(answer) {
-		if member(b, "type") == "tool_result" {
-			answered[member(b, "tool_use_id")] = true
+// FirstWords is the content of the first message to a model, a JSON array, of a task
+// whose model's side is lost: the text and the images of its first row.
+func FirstWords(ui [][]byte) []byte {
+	var blocks [][]byte
+	if len(ui) > 0 && isKind(ui[0], "say", "text") {
+		if text := member(ui[0], "text"); text != "" {
+			blocks = append(blocks, textBlock("<user_message>\n"+text+"\n</user_message>"))
+		}
+		images, _ := esjson.Get(ui[0], "images")
+		for im := range esjson.Array(images) {
+			if s, err := esjson.Unquote(im); err == nil {
+				blocks = append(blocks, imageBlock(s))
+			}
 		}
 	}
-	var out [][]byte
-	for _, b := range contentBlocks(assistant) {
-		if id := member(b, "id"); member(b, "type") == "tool_use" && !answered[id] {
-			out = append(out, closing(id, o.Outcomes[id]))
-		}
+	if len(blocks) == 0 {
+		blocks = [][]byte{textBlock("[TASK RESUMPTION] Resuming task...")}
 	}
-	return out
+	return append(append([]byte{'['}, bytes.Join(blocks, []byte{','})...), ']')
 }
 
-func closing(id string, known Outcome) []byte {
-	text := textGeneric
-	switch known.State {
-	case Finished:
-		text = known.Text
-	case NotStarted:
-		text = textNotStarted
-	case Unknown:
-		text = textUnknown
-	}
-	var b esjson.Object
-	b.String("type", "tool_result")
-	b.String("tool_use_id", id)
-	b.String("content", text)
-	if known.State == Unknown || known.State == Finished && known.IsError {
-		b.Bool("is_error", true)
-	}
-	return b.Bytes()
-}
-
-// contentBlocks are the blocks of a message; a string is one text block.
-func contentBlocks(message []byte) [][]byte {
-	if esjson.TypeOf(message) != esjson.TypeObject {
-		return nil
-	}
-	content, _ := esjson.Get(message, "content")
-	switch esjson.TypeOf(content) {
-	case esjson.TypeString:
-		s, _ := esjson.Unquote(content)
-		return [][]byte{textBlock(s)}
-	case esjson.TypeArray:
-		var out [][]byte
-		for b := range esjson.Array(content) {
-			out = append(out, b)
-		}
-		return out
-	}
-	return nil
+// imageBlock makes a block of a data URL: "data:image/png;base64,...".
+func imageBlock(url string) []byte {
+	head, data, _ := strings.Cut(url, ",")
+	// Roo splits at every comma and colon and takes the second piece.
+	data, _, _ = strings.Cut(data, ",")
+	_, media, _ := strings.Cut(head, ":")
+	media, _, _ = strings.Cut(media, ":")
+	media, _, _ = strings.Cut(media, ";")
+	var src, o esjson.Object
+	src.String("type", "base64")
+	src.String("media_type", media)
+	src.String("data", data)
+	o.String("type", "image")
+	o.Raw("source", src.Bytes())
+	return o.Bytes()
 }
 
 func textBlock(s string) []byte {
@@ -76,10 +50,6 @@ func textBlock(s string) []byte {
 	o.String("type", "text")
 	o.String("text", s)
 	return o.Bytes()
-}
-
-func array(items [][]byte) []byte {
-	return append(append([]byte{'['}, bytes.Join(items, []byte{','})...), ']')
 }
 
 // member is a string member of a value, "" when there is none.
@@ -98,12 +68,4 @@ func isKind(row []byte, typ, kind string) bool {
 func isResume(row []byte) bool {
 	ask := member(row, "ask")
 	return ask == AskTask || ask == AskCompleted
-}
-
-func isSummary(message []byte) bool {
-	if esjson.TypeOf(message) != esjson.TypeObject {
-		return false
-	}
-	v, _ := esjson.GetBool(message, "isSummary")
-	return v
 }

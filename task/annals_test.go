@@ -135,7 +135,7 @@ func TestAnnalsThatCannotBeUsed(t *testing.T) {
 			t.Fatalf("%d of %d bytes: %v", cut, len(data), err)
 		}
 	}
-	if _, err := task.RestoreAnnals([]byte("roost state 6\n" + string(data[len("roost state 6\n"):]))); !errors.Is(err, task.ErrSnapshot) {
+	if _, err := task.RestoreAnnals([]byte("roost state 7\n" + string(data[len(task.SnapshotHead):]))); !errors.Is(err, task.ErrSnapshot) {
 		t.Errorf("of another version: %v", err)
 	}
 }

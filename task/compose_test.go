@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -161,5 +162,36 @@ func TestDeepMessagesAreKept(t *testing.T) {
 	w.then(task.ForeignImported{History: task.UI, Blob: "f", Rows: []task.ForeignRow{{Message: 1, Len: int64(len(deep))}}})
 	if got := w.restored(0).Message(1).Raw(); string(got) != deep {
 		t.Errorf("%d bytes came back as %d", len(deep), len(got))
+	}
+}
+
+// A long task is mostly results. What a message is composed of is in memory once, in the
+// message, and takes no more room there than it has bytes.
+func TestAResultIsInMemoryOnce(t *testing.T) {
+	w := tell(t, api(1, assistant("c1", "c2", "c3")), finished("c1", strings.Repeat("a", 5000)), finished("c2", strings.Repeat("b", 700)), finished("c3", "rest"))
+	w.then(composed(2, lit(`{"role":"user","content":[`), result("c2"), lit(`,`), result("c1"), lit(`],"ts":1}`)))
+	raw := w.Message(2).Raw()
+	if cap(raw) > len(raw)+len(raw)/8 {
+		t.Errorf("%d bytes take the room of %d", len(raw), cap(raw))
+	}
+	for call, want := range map[string]string{"c1": strings.Repeat("a", 5000), "c2": strings.Repeat("b", 700), "c3": "rest"} {
+		got, err := w.Call(call).Result()
+		if err != nil || string(got) != resultOf(call, want) {
+			t.Fatalf("%s: %.80s, %v", call, got, err)
+		}
+		at := bytes.Index(raw, got)
+		if held := at >= 0 && &raw[at] == &got[0]; held != (call != "c3") {
+			t.Errorf("%s: held by the message: %t", call, held)
+		}
+		if cap(got) != len(got) && call != "c3" {
+			t.Errorf("%s: who appends to it writes into the message", call)
+		}
+	}
+	// What becomes of the message is nothing to the calls.
+	before := string(raw)
+	w.then(task.MessageChanged{Message: 2, Body: task.Body{Raw: []byte(`{"role":"user","content":"short"}`)}})
+	w.then(finished("c2", "again"))
+	if got, err := w.Call("c1").Result(); err != nil || string(got) != resultOf("c1", strings.Repeat("a", 5000)) || string(raw) != before {
+		t.Errorf("%.80s, %v", got, err)
 	}
 }

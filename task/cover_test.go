@@ -94,6 +94,22 @@ func TestCoverOfNothing(t *testing.T) {
 	}
 }
 
+// A summary stands for others. One whose numbers reach over itself, as those of a log that
+// somebody mended may, is sent all the same.
+func TestASummaryNeverCoversItself(t *testing.T) {
+	w := tell(t, task.Created{Task: "t"})
+	w.talk("a")
+	n := w.NextMessage()
+	w.then(task.MessageAdded{History: task.API, Message: n, Body: task.Body{Raw: []byte(`{"role":"user","content":"sum","isSummary":true,"condenseId":"one"}`)}},
+		task.HistoryCondensed{Condense: "one", Summary: n, Covers: []task.Run64{{1, n + 7}}, Messages: 1})
+	for how, s := range map[string]*task.State{"folded": w.State, "again": w.again(1 << 20), "restored": w.restored(0)} {
+		got := both(t, s)
+		if !strings.Contains(got, `"content":"a","condenseParent":"one"}`) || strings.Count(got, "condenseParent") != 1 {
+			t.Errorf("%s: %s", how, got)
+		}
+	}
+}
+
 // Whatever is said, condensed, truncated, taken back and done again: taking back gives
 // what was before, to the byte, as long as nothing was said since; and reading the log
 // again, or a snapshot, says the same.

@@ -1,5 +1,7 @@
 package task
 
+import "unsafe"
+
 // Holding is how many bytes of messages and results are in memory, counted and
 // not booked: what the books say is under test.
 func (s *State) Holding() int {
@@ -15,5 +17,16 @@ func (s *State) Holding() int {
 	return n
 }
 
+// FirstNote is where the oldest of those notes lies in memory, and how much it takes.
+func (s *State) FirstNote() (at, size uintptr) {
+	if len(s.held) == 0 {
+		return 0, 0
+	}
+	return uintptr(unsafe.Pointer(&s.held[0])), unsafe.Sizeof(s.held[0])
+}
+
 // Notes is how many notes the state keeps of what is in memory.
 func (s *State) Notes() int { return len(s.held) }
+
+// SnapshotHead is what the snapshots of this version begin with.
+const SnapshotHead = snapshotHead

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -493,75 +492,4 @@ func (s *State) lastReply() *Message {
 		}
 	}
 	return nil
-}
-
-// body is a message's JSON, and where the pieces stand that it is composed of.
-func (s *State) body(b Body) (raw []byte, pieces [][]place, err error) {
-	raw, err = b.json(s.blobs, func(p Piece) ([]byte, error) {
-		if p.Result != "" {
-			c := s.calls[p.Result]
-			if c == nil || c.Finished == nil {
-				return nil, fmt.Errorf("result of call %q, which has none", p.Result)
-			}
-			pieces = append(pieces, []place{c.finished})
-			raw, err := c.Result()
-			if err == nil && len(raw) == 0 {
-				err = fmt.Errorf("result of call %q, which is empty", p.Result)
-			}
-			return raw, err
-		}
-		m := s.Message(p.TextOf)
-		if m == nil {
-			return nil, fmt.Errorf("text of message %d, which does not exist", p.TextOf)
-		}
-		pieces = append(pieces, m.texts[:len(m.texts):len(m.texts)])
-		text := m.text
-		if m.textAway {
-			events, err := s.fetch(eventsAt(m.texts))
-			if err != nil {
-				return nil, err
-			}
-			if text, err = texts(m.texts, events); err != nil {
-				return nil, err
-			}
-		}
-		return esjson.Quote(nil, string(text)), nil
-	})
-	return raw, pieces, err
-}
-
-// json puts a body together. piece gives each piece that is not literal.
-func (b Body) json(blobs Blobs, piece func(Piece) ([]byte, error)) ([]byte, error) {
-	switch {
-	case len(b.Raw) > 0:
-		return bytes.Clone(b.Raw), nil
-	case b.Blob != "":
-		raw, err := blobs.Range(b.Blob, 0, -1)
-		if err == nil && !esjson.Valid(raw) {
-			err = fmt.Errorf("blob %s holds no JSON", b.Blob)
-		}
-		return raw, err
-	}
-	var out []byte
-	for _, p := range b.Compose {
-		if p.TextOf == 0 && p.Result == "" && p.Blob == "" {
-			out = append(out, p.Literal...)
-			continue
-		}
-		var part []byte
-		var err error
-		if p.Blob != "" {
-			part, err = blobs.Range(p.Blob, 0, -1)
-		} else {
-			part, err = piece(p)
-		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, part...)
-	}
-	if !esjson.Valid(out) {
-		return nil, fmt.Errorf("composed message is not JSON")
-	}
-	return out, nil
 }

@@ -154,8 +154,9 @@ func TestWhatARowSpentIsKnownWithoutItsBytes(t *testing.T) {
 		ui(1, `{"ts":1,"type":"say","say":"api_req_started","text":"{\"tokensIn\":10,\"tokensOut\":3,\"cost\":0.25}"}`),
 		ui(2, say(2, `{"tokensIn":99}`)),
 		ui(3, `{"ts":3,"type":"say","say":"condense_context","contextCondense":{"cost":0.5,"newContextTokens":7}}`),
-		ui(4, `{"ts":4,"type":"say","say":"api_req_started","text":"not JSON"}`))
-	want := usage.Sum([][]byte{w.Message(1).Raw(), w.Message(2).Raw(), w.Message(3).Raw(), w.Message(4).Raw()})
+		ui(4, `{"ts":4,"type":"say","say":"api_req_started","text":"not JSON"}`),
+		ui(5, `{"ts":5,"type":"say","say":"api_req_finished","text":"{\"tokensIn\":2,\"tokensOut\":1,\"cost\":0.5}"}`)) // until 2024
+	want := usage.Tokens{In: 12, Out: 4, Cost: 1.25, ContextTokens: 3}
 	for name, s := range map[string]*task.State{"folded": w.State, "restored": w.restored(0)} {
 		var got usage.Tokens
 		for _, m := range s.UI() {

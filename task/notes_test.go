@@ -106,7 +106,12 @@ func asWritten(t failer, f folder, s *task.State) {
 		if kind := typ + ":" + member(raw, typ); m.Kind() != kind || m.TS() != ts || m.Partial() != partial {
 			t.Fatalf("%s is %q at %d, %t", raw, m.Kind(), m.TS(), m.Partial())
 		}
-		want, wanted := usage.SpentIn([]byte(raw))
+		text, _ := esjson.Get([]byte(raw), "text")
+		condense, _ := esjson.Get([]byte(raw), "contextCondense")
+		want, wanted := usage.SpentOf(member(raw, "say"), text, condense)
+		if typ != "say" {
+			want, wanted = usage.Spent{}, false
+		}
 		got, ok := m.Spent()
 		if ok != wanted || got != want {
 			t.Fatalf("%s spent %v %t, want %v %t", raw, got, ok, want, wanted)

@@ -23,7 +23,7 @@ func (h heap) Range(hash string, off, length int64) ([]byte, error) {
 func TestKeptOutputIsFoundByItsName(t *testing.T) {
 	s := New(heap{"first": "one", "second": "twice", "torn": "half"})
 	for _, f := range []*ToolFinished{
-		nil, {}, {Output: "first", Size: 3, Artifact: "cmd-1.txt"}, {Artifact: "cmd-3.txt"}, {Output: "second", Size: 5, Artifact: "cmd-2.txt"}, {Output: "torn", Size: 8, Artifact: "cmd-4.txt"},
+		nil, {}, {Output: "first", Size: 3}, {Output: "first", Size: 3, Artifact: "cmd-1.txt"}, {Artifact: "cmd-3.txt"}, {Output: "second", Size: 5, Artifact: "cmd-2.txt"}, {Output: "torn", Size: 8, Artifact: "cmd-4.txt"},
 	} {
 		s.order = append(s.order, &Call{Finished: f})
 	}

@@ -341,7 +341,7 @@ func (m *Message) readBody(events *fetched) (json.RawMessage, error) {
 		return nil, fmt.Errorf("commit %d, event %d holds no message (%v)", m.body.Seq, m.body.Event, err)
 	}
 	next := 0
-	return body.json(m.state.blobs, func(p Piece) (out []byte, err error) {
+	raw, _, err := body.json(m.state.blobs, func(p Piece) (out []byte, err error) {
 		if next >= len(m.pieces) {
 			return nil, fmt.Errorf("commit %d, event %d: a piece too many", m.body.Seq, m.body.Event)
 		}
@@ -353,6 +353,7 @@ func (m *Message) readBody(events *fetched) (json.RawMessage, error) {
 		}
 		return m.state.result(at, events)
 	})
+	return raw, err
 }
 
 // plainBody is the message that an event of the log holds as it is, nil where it has to be

@@ -64,6 +64,7 @@ func TestWhatAnotherProgramsRowTakesAlong(t *testing.T) {
 		{"no times, and a person's words", ui, without(api), 3, false, 2},
 		{"the clock went back", back, api, 5, false, 3},
 		{"the clock went back before a request", back, api, 4, false, 3},
+		{"the clock went back, and a request row is missing", append(back[:1:1], back[2:]...), api, 4, false, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := fromRoo(t, c.ui, c.api)
@@ -190,6 +191,21 @@ func TestOneMessageGoesWithWhatBelongsToIt(t *testing.T) {
 	w.then(ui(12, feedback(12, "and this")), api(13, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":""},{"type":"text","text":"and this"}]}`))
 	if _, err := w.CutMessage(6); !errors.Is(err, task.ErrShared) {
 		t.Errorf("words beside a result: %v", err)
+	}
+}
+
+// What a person said beside the results of a turn is theirs, and stays when the turn goes.
+func TestWordsBesideResultsStayWhenTheTurnGoes(t *testing.T) {
+	const told = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"r"},{"type":"text","text":"mind the tests"}]}`
+	w := tell(t, task.Created{Task: "t"}, ui(1, say(1, "do it")), api(2, turn("user", "do it", 1)))
+	w.then(ui(3, request(3))).then(ui(4, say(4, "first")), api(5, assistant("c1"))).then(finished("c1", "r"))
+	w.then(ui(6, feedback(6, "mind the tests")), api(7, told)).then(ui(8, request(8))).then(api(9, turn("assistant", "second", 9)))
+	e, err := w.CutMessage(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.then(e); ids(w.API()) != "2 7 9" || ids(w.UI()) != "1 6 8" {
+		t.Errorf("left: %s and %s", ids(w.UI()), ids(w.API()))
 	}
 }
 

@@ -126,7 +126,7 @@ func TestADamagedSnapshotIsRefusedOrHarmless(t *testing.T) {
 			nil, {0}, {0x7f}, binary.AppendUvarint(nil, math.MaxUint64), binary.AppendVarint(nil, math.MaxInt64), binary.AppendVarint(nil, -2),
 		}
 		restored := 0
-		for at := len("roost state 7\n"); at < len(whole); at++ {
+		for at := len(task.SnapshotHead); at < len(whole); at++ {
 			for _, with := range append(damages, []byte{whole[at] ^ 1}) {
 				data := append(append(append([]byte{}, whole[:at]...), with...), whole[at+1:]...)
 				if s, err := task.Restore(data, w.src, 0); err == nil {
@@ -188,11 +188,11 @@ func TestASnapshotWithAHoleInItsHeadIsRefused(t *testing.T) {
 		t.Fatalf("no questions in %q", whole)
 	}
 	head := bytes.IndexByte(whole, '{')
-	size, n := binary.Uvarint(whole[len("roost state 7\n"):])
-	if n != head-len("roost state 7\n") {
+	size, n := binary.Uvarint(whole[len(task.SnapshotHead):])
+	if n != head-len(task.SnapshotHead) {
 		t.Fatalf("the head begins at %d", head)
 	}
-	data := append([]byte("roost state 7\n"), binary.AppendUvarint(nil, size+2)...)
+	data := append([]byte(task.SnapshotHead), binary.AppendUvarint(nil, size+2)...)
 	data = append(data, bytes.Replace(whole[head:], old, hole, 1)...)
 	s, err := task.Restore(data, memory{}, 0)
 	if err == nil {
@@ -206,7 +206,7 @@ func TestASnapshotWithAHoleInItsHeadIsRefused(t *testing.T) {
 // A count that cannot be true must not take the memory of a true one.
 func TestADamagedCountTakesNoMemory(t *testing.T) {
 	head := "{}"
-	data := append([]byte("roost state 7\n"), byte(len(head)))
+	data := append([]byte(task.SnapshotHead), byte(len(head)))
 	data = append(append(data, head...), 0, 0, 0, 0) // no item, no files
 	const claimed = 1 << 20
 	data = append(binary.AppendUvarint(data, claimed), make([]byte, claimed)...)

@@ -1,16 +1,13 @@
 // Package usage reads tokens, cost, the history row and the todo list out of a
-// task's UI messages, as Roo does, and prices requests.
+// task's UI messages, as Roo does.
 //
 // A message is the raw JSON it is stored with. Input that is not a JSON object
 // counts as nothing; no function here fails on hostile messages.
 //
 // Where Roo's own metrics go wrong, this package does not follow:
-//   - rows are joined by their place in the list, not by their ts, so that a row
-//     that shares the ts of a command keeps its text and its cost;
+//   - a row that shares the ts of a command or of an MCP question keeps its cost;
 //   - token fields that are not numbers (or beyond a double's range) count as 0 and are never
 //     concatenated;
-//   - an MCP question between a command and its last output row gets its
-//     response;
 //   - an MCP row whose text is not an object does not stop the whole list.
 //
 // Sums in doubles run in list order, because addition of doubles depends on the

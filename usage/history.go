@@ -52,34 +52,27 @@ func (f Family) write(o *esjson.Object) {
 	text(o, FamilyKeys[4], f.Result)
 }
 
-// HistoryItem is the task's history row: the exact bytes of Roo's
-// history_item.json. Its texts for tasks without a title are English, whatever
-// the locale, so that the same task gives the same bytes.
-func (t *Totals) HistoryItem(r Row) []byte {
+// HistoryItem is a task's history row: the exact bytes of Roo's history_item.json. Its
+// texts for tasks without a title are English, whatever the locale, so that the same
+// task gives the same bytes.
+func HistoryItem(messages [][]byte, r Row) []byte {
+	title, ts := "Task #"+strconv.FormatInt(r.Number, 10)+" (No messages)", esjson.Number(nil, float64(r.Now))
+	sum := Tokens{HasCacheWrites: true, HasCacheReads: true}
+	if len(messages) == 0 {
+		r.Size = 0
+	} else {
+		title, ts, sum = rowsOf(messages)
+		if title == "" {
+			title = "Task #" + strconv.FormatInt(r.Number, 10) + " (Incomplete)"
+		}
+	}
 	var o esjson.Object
 	o.String("id", r.ID)
 	text(&o, "rootTaskId", r.RootTask)
 	text(&o, "parentTaskId", r.ParentTask)
 	o.Int("number", r.Number)
-	sum := t.sum
-	switch {
-	case t.rows == 0:
-		o.Int("ts", r.Now)
-		o.String("task", "Task #"+strconv.FormatInt(r.Number, 10)+" (No messages)")
-		sum = Tokens{HasCacheWrites: true, HasCacheReads: true}
-		r.Size = 0
-	default:
-		ts := t.ts
-		if !t.found {
-			ts = t.first
-		}
-		number(&o, "ts", ts)
-		title := trim(t.title)
-		if title == "" {
-			title = "Task #" + strconv.FormatInt(r.Number, 10) + " (Incomplete)"
-		}
-		o.String("task", title)
-	}
+	number(&o, "ts", ts)
+	o.String("task", title)
 	o.Float("tokensIn", sum.In)
 	o.Float("tokensOut", sum.Out)
 	if sum.HasCacheWrites {
@@ -98,19 +91,22 @@ func (t *Totals) HistoryItem(r Row) []byte {
 	return o.Bytes()
 }
 
-// HistoryItem is the history row of a whole UI list; see Totals.HistoryItem.
-func HistoryItem(messages [][]byte, r Row) []byte {
-	t := Of(messages)
-	return t.HistoryItem(r)
-}
-
-// Of is the Totals of a whole UI list.
-func Of(messages [][]byte) *Totals {
-	var t Totals
-	for _, m := range messages {
-		t.Add(m)
+// rowsOf is what the rows say of their task: the first one its title, the last one
+// that is no resume question when it was at work, and all but the first what it used.
+func rowsOf(messages [][]byte) (title string, ts []byte, sum Tokens) {
+	var all totals
+	for i, m := range messages {
+		r := parseRow(m)
+		if i == 0 {
+			title, ts = trim(r.textString()), r.ts
+		} else {
+			all.add(r)
+		}
+		if !r.isResume() {
+			ts = r.ts
+		}
 	}
-	return &t
+	return title, ts, all.sum()
 }
 
 func text(o *esjson.Object, key, val string) {

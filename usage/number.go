@@ -1,7 +1,6 @@
 package usage
 
 import (
-	"bytes"
 	"strconv"
 
 	"github.com/roost-dev/roost/esjson"
@@ -19,7 +18,3 @@ func numberOf(raw []byte) (f float64, ok bool) {
 	}
 	return f, true
 }
-
-func index(i int) string { return strconv.Itoa(i) }
-
-func trimJSON(b []byte) []byte { return bytes.Trim(b, " \t\r\n") }

@@ -1,8 +1,11 @@
 package usage
 
 import (
+	"encoding/json"
 	"fmt"
-	"math"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,45 +42,6 @@ func TestTodosRoundTrip(t *testing.T) {
 	})
 }
 
-// Joining twice is joining once, and neither loses a row that stands for itself.
-func TestJoiningIsDoneOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var messages [][]byte
-		for range rapid.IntRange(0, 20).Draw(t, "rows") {
-			messages = append(messages, genRow(t))
-		}
-		joined := JoinCommands(messages)
-		kept, sound := 0, true
-		for _, m := range messages {
-			sound = sound && esjson.Valid(m)
-			if r := parseRow(m); !r.isOutput() && r.say != "mcp_server_response" {
-				kept++
-			}
-		}
-		if len(joined) != kept {
-			t.Fatalf("%d rows of %d that stand for themselves", len(joined), kept)
-		}
-		again := JoinCommands(joined)
-		if len(again) != len(joined) {
-			t.Fatalf("joined again: %d of %d", len(again), len(joined))
-		}
-		for i := range joined {
-			if string(again[i]) != string(joined[i]) {
-				t.Fatalf("joined again: %s became %s", joined[i], again[i])
-			}
-			if sound && !esjson.Valid(joined[i]) {
-				t.Fatalf("a row became no JSON: %s", joined[i])
-			}
-		}
-		requests := JoinRequests(joined)
-		for _, m := range requests {
-			if len(joined) > 1 && parseRow(m).isSay("api_req_finished") {
-				t.Fatalf("a finished row is left: %s", m)
-			}
-		}
-	})
-}
-
 // The history row is JSON that says what the messages say, whatever they are.
 func TestHistoryItemSaysTheSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -86,15 +50,14 @@ func TestHistoryItemSaysTheSums(t *testing.T) {
 			messages = append(messages, genRow(t))
 		}
 		r := Row{ID: "id", Number: rapid.Int64Range(-1, 5).Draw(t, "number"), Size: 12, Workspace: rapid.SampledFrom([]string{"", "/w", `C:\w "x"`}).Draw(t, "workspace"), Now: 99}
-		all := Of(messages)
-		item := all.HistoryItem(r)
+		item := HistoryItem(messages, r)
 		if len(messages) > 0 && !esjson.Valid(messages[0]) {
 			return // its ts is passed through as it is
 		}
 		if !esjson.Valid(item) {
 			t.Fatalf("%s", item)
 		}
-		sum := all.Tokens()
+		sum := joinedSum(messages)
 		for key, want := range map[string]float64{"tokensIn": sum.In, "tokensOut": sum.Out, "totalCost": sum.Cost, "number": float64(r.Number)} {
 			if got, ok := esjson.GetFloat(item, key); !ok || got != want {
 				t.Fatalf("%s is %v, want %v: %s", key, got, want, item)
@@ -109,54 +72,74 @@ func TestHistoryItemSaysTheSums(t *testing.T) {
 	})
 }
 
-// Adding rows one by one costs the row, not the list: a long task's totals must
-// not slow down its end.
-func TestTotalsDoNotLookBack(t *testing.T) {
-	row := []byte(started(`{"tokensIn":10,"tokensOut":1,"cost":0.001}`))
-	grow := func(n int) float64 {
-		var all Totals
-		for range n {
-			all.Add(row)
+// joinedSum does it the long way: each request's two rows become one, as objects, and
+// the list that is left is added up.
+func joinedSum(messages [][]byte) (sum Tokens) {
+	type request struct {
+		text     map[string]json.RawMessage
+		condense *Spent
+		finished bool
+	}
+	var list []*request
+	object := func(r row) map[string]json.RawMessage {
+		m := map[string]json.RawMessage{}
+		if json.Unmarshal([]byte(r.textString()), &m) != nil || m == nil { // null is no object
+			return map[string]json.RawMessage{}
 		}
-		return testing.AllocsPerRun(50, func() {
-			at := all.Rows()
-			all.Add(row)
-			if !all.Update(at, row) {
-				t.Fatal("the newest request cannot be updated")
+		return m
+	}
+	for i, m := range messages {
+		r := parseRow(m)
+		switch {
+		case i == 0 || r.isOutput():
+		case r.isSay("api_req_started"):
+			list = append(list, &request{text: object(r)})
+		case r.isSay("condense_context"):
+			s, _ := SpentOf(r.say, r.text, r.condens)
+			list = append(list, &request{condense: &s})
+		case r.isSay("api_req_finished"):
+			for _, q := range slices.Backward(list) {
+				if q.text != nil && !q.finished {
+					q.finished = true
+					maps.Copy(q.text, object(r))
+					break
+				}
 			}
-		})
+		}
 	}
-	if short, long := grow(10), grow(20000); long > 2*short+4 {
-		t.Errorf("%v allocations with 10 rows, %v with 20,000", short, long)
+	for _, q := range list {
+		if q.condense != nil {
+			q.condense.AddTo(&sum)
+			continue
+		}
+		text, _ := json.Marshal(q.text)
+		s, _ := SpentOf("api_req_started", esjson.Quote(nil, string(text)), nil)
+		s.AddTo(&sum)
 	}
+	return sum
 }
 
-// Sums keep Roo's digits: they are added in the order of the list.
+// Sums keep Roo's digits: they are added in the order of the list, and what comes late
+// of an early request is added in that request's place.
 func TestSumsKeepTheOrderOfTheList(t *testing.T) {
 	costs := []string{"0.1", "0.2", "0.3", "1e16", "1", "-1e16"}
+	list := rows(talk)
 	want := 0.0
-	var all Totals
-	all.Add([]byte(talk))
+	cost := func() float64 { f, _ := esjson.GetFloat(HistoryItem(list, Row{}), "totalCost"); return f }
 	for i, c := range costs {
-		all.Add([]byte(started(fmt.Sprintf(`{"cost":%s}`, c))))
-		var f float64
-		if _, err := fmt.Sscan(c, &f); err != nil {
+		list = append(list, []byte(started(fmt.Sprintf(`{"cost":%s}`, c))))
+		f, err := strconv.ParseFloat(c, 64)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if want += f; all.Tokens().Cost != want {
-			t.Errorf("after %d: %v, want %v", i+1, all.Tokens().Cost, want)
+		if want += f; cost() != want {
+			t.Errorf("after %d: %v, want %v", i+1, cost(), want)
 		}
 	}
-	// A late change of an early row sums up anew, in the same order.
-	if !all.Update(1, []byte(started(`{"cost":0.7}`))) {
-		t.Fatal("refused")
-	}
-	if want := 0.7 + 0.2 + 0.3 + 1e16 + 1 - 1e16; math.Abs(all.Tokens().Cost-want) > 2 {
-		t.Errorf("%v", all.Tokens().Cost)
-	}
-	fresh := Of(rows(talk, started(`{"cost":0.7}`), started(`{"cost":0.2}`), started(`{"cost":0.3}`), started(`{"cost":1e16}`), started(`{"cost":1}`), started(`{"cost":-1e16}`)))
-	if fresh.Tokens() != all.Tokens() {
-		t.Errorf("%+v, from the start %+v", all.Tokens(), fresh.Tokens())
+	list = rows(talk, started(`{"cost":0.1}`), started(`{"cost":1e16}`), started(`{}`), finished(`{"cost":-1e16}`), finished(`{}`), finished(`{"cost":0.7}`))
+	a, b, c := 0.7, 1e16, -1e16
+	if got, want := cost(), a+b+c; got != want {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 
@@ -182,18 +165,10 @@ func ExampleParseTodos() {
 	// pending test
 }
 
-func ExamplePrice() {
-	c := Price(Anthropic, Prices{Input: 3, Output: 15, CacheWrites: 3.75, CacheReads: 0.3}, Request{Input: 1000, Output: 500, CacheWrites: 2000, CacheReads: 3000})
-	fmt.Println(c.Input, c.Output, c.Micros)
-	// Output: 6000 500 18900
-}
-
-func ExampleJoinCommands() {
-	for _, row := range JoinCommands([][]byte{
-		[]byte(`{"ts":1,"type":"ask","ask":"command","text":"ls"}`),
-		[]byte(`{"ts":2,"type":"say","say":"command_output","text":"a.txt"}`),
-	}) {
-		fmt.Println(string(row))
-	}
-	// Output: {"ts":1,"type":"ask","ask":"command","text":"ls\nOutput:a.txt"}
+func ExampleHistoryItem() {
+	fmt.Printf("%s\n", HistoryItem([][]byte{
+		[]byte(`{"ts":1,"type":"say","say":"text","text":"list files"}`),
+		[]byte(`{"ts":2,"type":"say","say":"api_req_started","text":"{\"tokensIn\":10,\"tokensOut\":2,\"cost\":0.5}"}`),
+	}, Row{ID: "a", Number: 1, Size: 4096}))
+	// Output: {"id":"a","number":1,"ts":2,"task":"list files","tokensIn":10,"tokensOut":2,"totalCost":0.5,"size":4096}
 }

@@ -9,7 +9,6 @@ import (
 // row is what the metrics need of a UI message. Strings are only decoded where
 // a kind is compared; text stays raw until somebody needs it.
 type row struct {
-	raw     []byte
 	typ     string
 	ask     string
 	say     string
@@ -19,7 +18,7 @@ type row struct {
 }
 
 func parseRow(raw []byte) row {
-	r := row{raw: raw}
+	var r row
 	if esjson.TypeOf(raw) != esjson.TypeObject {
 		return r
 	}

@@ -2,13 +2,10 @@ package usage
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
-
 	"github.com/roost-dev/roost/esjson"
 )
 
@@ -21,84 +18,7 @@ func rows(texts ...string) [][]byte {
 	return out
 }
 
-func command(text string) string {
-	return fmt.Sprintf(`{"ts":1,"type":"ask","ask":"command","text":%s}`, esjson.Quote(nil, text))
-}
-
-func output(kind, text string) string {
-	return fmt.Sprintf(`{"ts":2,"type":%q,%q:"command_output","text":%s}`, kind, kind, esjson.Quote(nil, text))
-}
-
-func mcp(text string) string {
-	return fmt.Sprintf(`{"ts":3,"type":"ask","ask":"use_mcp_server","text":%s}`, esjson.Quote(nil, text))
-}
-
-func response(text string) string {
-	return fmt.Sprintf(`{"ts":4,"type":"say","say":"mcp_server_response","text":%s}`, esjson.Quote(nil, text))
-}
-
 const talk = `{"ts":5,"type":"say","say":"text","text":"so"}`
-
-func texts(messages [][]byte) []string {
-	out := []string{}
-	for _, m := range messages {
-		s, _ := esjson.GetString(m, "text")
-		out = append(out, s)
-	}
-	return out
-}
-
-func TestJoinCommands(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		rows []string
-		want []string // the texts of what is left
-	}{
-		{"nothing", nil, []string{}},
-		{"a command without output", []string{command("ls"), talk}, []string{"ls", "so"}},
-		{"asked and said", []string{command("ls"), output("ask", ""), output("say", "a"), output("ask", "a"), output("say", "b"), talk, output("say", "late")}, []string{"ls\nOutput:a\nb\nlate", "so"}},
-		{"the same line twice from one side", []string{command("ls"), output("say", "a"), output("say", "a")}, []string{"ls\nOutput:a\na"}},
-		{"the same line from both sides", []string{command("ls"), output("ask", "a"), output("say", "a")}, []string{"ls\nOutput:a"}},
-		{"each command has its own", []string{command("a"), output("say", "1"), command("b"), output("say", "2")}, []string{"a\nOutput:1", "b\nOutput:2"}},
-		{"a command that says Output: itself", []string{command("echo Output:"), output("say", "x"), output("say", "y")}, []string{"echo Output:\nOutput:x\ny"}},
-		{"empty outputs", []string{command("true"), output("ask", ""), output("say", "")}, []string{"true\nOutput:"}},
-		{"output of no command", []string{output("say", "lost"), talk}, []string{"so"}},
-		{"a response of nobody", []string{response("lost"), talk}, []string{"so"}},
-		{"one question, two responses", []string{mcp(`{"serverName":"s"}`), talk, response("1"), response("2")}, []string{`{"serverName":"s","response":"1\n2"}`, "so"}},
-		{"a response for each question", []string{mcp(`{"a":1}`), response("1"), mcp(`{"b":1}`), response("2")}, []string{`{"a":1,"response":"1"}`, `{"b":1,"response":"2"}`}},
-		{"a question whose text is broken", []string{mcp(`{bad`), response("1")}, []string{`{"response":"1"}`}},
-		{"a question whose text is a list", []string{mcp(`[1]`), response("1")}, []string{`[1]`}},
-		{"a question whose text is a number", []string{mcp(`7`), response("1")}, []string{`{"response":"1"}`}},
-		{"a question without a response", []string{mcp(`{"a":1}`), talk}, []string{`{"a":1}`, "so"}},
-		{"a question between a command and its output", []string{command("ls"), mcp(`{"a":1}`), response("r"), output("say", "x")}, []string{"ls\nOutput:x", `{"a":1,"response":"r"}`}},
-	} {
-		got := texts(JoinCommands(rows(c.rows...)))
-		if d := cmp.Diff(c.want, got); d != "" {
-			t.Errorf("%s: %s", c.name, d)
-		}
-	}
-}
-
-// Rows that take no part come back as the very bytes that went in.
-func TestJoinLeavesTheOthersAlone(t *testing.T) {
-	odd := rows(`{ "ts" : 1.0, "type":"say","say":"text","text":"x" , "novel":[1, 2] }`, `null`, `{`, ``, `7`, `{"type":"ask","ask":"tool","text":null}`)
-	for _, join := range []func([][]byte) [][]byte{JoinCommands, JoinRequests} {
-		got := join(odd)
-		if len(got) != len(odd) {
-			t.Fatalf("%d rows of %d", len(got), len(odd))
-		}
-		for i := range odd {
-			if len(odd[i]) > 0 && &got[i][0] != &odd[i][0] {
-				t.Errorf("row %d was copied: %s", i, got[i])
-			}
-		}
-	}
-	// A row that was joined keeps its other members and their order.
-	got := JoinCommands(rows(`{"ts":1,"isProtected":false,"type":"ask","ask":"command","text":"ls","x":{"y": 1}}`, output("say", "a")))
-	if want := `{"ts":1,"isProtected":false,"type":"ask","ask":"command","text":"ls\nOutput:a","x":{"y": 1}}`; string(got[0]) != want {
-		t.Errorf("%s", got[0])
-	}
-}
 
 func started(text string) string {
 	return fmt.Sprintf(`{"ts":6,"type":"say","say":"api_req_started","text":%s}`, esjson.Quote(nil, text))
@@ -108,28 +28,31 @@ func finished(text string) string {
 	return fmt.Sprintf(`{"ts":7,"type":"say","say":"api_req_finished","text":%s}`, esjson.Quote(nil, text))
 }
 
-func TestJoinRequests(t *testing.T) {
+// A task of 2024 tells of a request in two rows. The history row makes one of them, as
+// Roo does; the sums add what both say, and count one whose first row is gone.
+func TestRequestsInTwoRows(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		rows []string
-		want []string
+		item float64 // cost in the history row
+		sum  float64 // and in the task's sums
 	}{
-		{"one row is returned as it is", []string{finished(`{"cost":1}`)}, []string{`{"cost":1}`}},
-		{"a pair", []string{started(`{"request":"r"}`), finished(`{"cost":1}`)}, []string{`{"request":"r","cost":1}`}},
-		{"the newest open one takes it", []string{started(`{"a":1}`), started(`{"b":1}`), finished(`{"cost":2}`), finished(`{"cost":3}`)}, []string{`{"a":1,"cost":3}`, `{"b":1,"cost":2}`}},
-		{"finished twice", []string{started(`{"a":1}`), finished(`{"cost":2}`), finished(`{"cost":3}`)}, []string{`{"a":1,"cost":2}`}},
-		{"finished before it started", []string{finished(`{"cost":2}`), started(`{"a":1}`)}, []string{`{"a":1}`}},
-		{"the finished one wins", []string{started(`{"cost":1,"x":1}`), finished(`{"cost":2}`)}, []string{`{"cost":2,"x":1}`}},
-		{"broken texts count as nothing", []string{started(`{bad`), finished(`{"cost":2}`)}, []string{`{"cost":2}`}},
-		{"both broken", []string{started(`{bad`), finished(`worse`)}, []string{`{}`}},
-		{"a list spreads by its places", []string{started(`{"a":1}`), finished(`["x",2]`)}, []string{`{"0":"x","1":2,"a":1}`}},
-		{"a string spreads by its units", []string{started(`"a😀"`), finished(`{}`)}, []string{`{"0":"a","1":"\ud83d","2":"\ude00"}`}},
-		{"a number spreads to nothing", []string{started(`7`), finished(`null`)}, []string{`{}`}},
-		{"between others", []string{talk, started(`{"a":1}`), talk, finished(`{"cost":1}`), talk}, []string{"so", `{"a":1,"cost":1}`, "so", "so"}},
+		{"a pair", []string{started(`{"request":"r"}`), finished(`{"cost":1}`)}, 1, 1},
+		{"two that are open", []string{started(`{}`), started(`{}`), finished(`{"cost":2}`), finished(`{"cost":3}`)}, 5, 5},
+		{"finished twice", []string{started(`{}`), finished(`{"cost":2}`), finished(`{"cost":3}`)}, 2, 5},
+		{"finished, never started", []string{finished(`{"cost":2}`), started(`{"cost":1}`)}, 1, 3},
+		{"one that says it twice", []string{started(`{"cost":1,"tokensIn":1}`), finished(`{"cost":2}`)}, 2, 3},
+		{"one that says it is nothing", []string{started(`{"cost":1}`), finished(`{"cost":null}`)}, 0, 1},
+		{"broken texts", []string{started(`{bad`), finished(`{"cost":2}`), started(`{"cost":1}`), finished(`worse`)}, 3, 3},
+		{"texts that are no object", []string{started(`7`), finished(`[{"cost":2}]`)}, 0, 0},
+		{"one that is asked", []string{started(`{}`), `{"type":"ask","ask":"api_req_finished","text":"{\"cost\":9}"}`}, 0, 0},
 	} {
-		got := texts(JoinRequests(rows(c.rows...)))
-		if d := cmp.Diff(c.want, got); d != "" {
-			t.Errorf("%s: %s", c.name, d)
+		list := rows(append([]string{talk}, c.rows...)...)
+		if got, _ := esjson.GetFloat(HistoryItem(list, Row{}), "totalCost"); got != c.item {
+			t.Errorf("%s: %v in the history row, want %v", c.name, got, c.item)
+		}
+		if got := Sum(list).Cost; got != c.sum {
+			t.Errorf("%s: %v in all, want %v", c.name, got, c.sum)
 		}
 	}
 }
@@ -160,14 +83,12 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// The first row is the task's own words and never counts, whatever it says it is.
-func TestTheFirstRowIsTheTask(t *testing.T) {
-	all := Of(rows(started(`{"tokensIn":5}`), started(`{"tokensIn":7}`)))
-	if got := all.Tokens().In; got != 7 {
+// The first row is the task's own words and never counts, whatever it says it is; nor
+// does what a command put out.
+func TestWhatAHistoryRowDoesNotCount(t *testing.T) {
+	list := rows(started(`{"tokensIn":5}`), started(`{"tokensIn":7}`), `{"type":"say","ask":"command_output","say":"api_req_started","text":"{\"tokensIn\":9}"}`)
+	if got, _ := esjson.GetFloat(HistoryItem(list, Row{}), "tokensIn"); got != 7 {
 		t.Errorf("%v tokens", got)
-	}
-	if all.Rows() != 2 {
-		t.Errorf("%d rows", all.Rows())
 	}
 }
 
@@ -248,91 +169,5 @@ func TestLastTodos(t *testing.T) {
 		if got := string(LastTodos(all)); got != c.want {
 			t.Errorf("%s: %s", name, got)
 		}
-		if got := string(Of(all).Todos()); got != c.want {
-			t.Errorf("%s, row by row: %s", name, got)
-		}
-	}
-}
-
-func TestPriceOfBothStyles(t *testing.T) {
-	p := Prices{Input: 3, Output: 15, CacheWrites: 3.75, CacheReads: 0.3}
-	for _, c := range []struct {
-		style Style
-		r     Request
-		input int64
-		usd   float64
-	}{
-		{Anthropic, Request{Input: 1000, Output: 500, CacheWrites: 2000, CacheReads: 3000}, 6000, 0.0189},
-		{OpenAI, Request{Input: 6000, Output: 500, CacheWrites: 2000, CacheReads: 3000}, 6000, 0.0189},
-		{OpenAI, Request{Input: 1000, Output: 500, CacheWrites: 2000, CacheReads: 3000}, 1000, 0.0159},
-		{OpenAI, Request{}, 0, 0},
-	} {
-		got := Price(c.style, p, c.r)
-		if got.Input != c.input || math.Abs(got.USD-c.usd) > 1e-12 || got.Micros != int64(math.Round(c.usd*1e6)) || got.Output != c.r.Output {
-			t.Errorf("%s %+v: %+v", c.style, c.r, got)
-		}
-	}
-}
-
-func TestLongContextTiers(t *testing.T) {
-	half, two := 0.5, 2.0
-	for name, c := range map[string]struct {
-		tiers []string
-		tier  string
-		input int64
-		want  int64
-	}{
-		"below":                      {nil, "", 100, 100},
-		"above":                      {nil, "", 101, 202},
-		"a tier it is meant for":     {[]string{"flex", "default"}, "flex", 200, 400},
-		"no tier is the default":     {[]string{"default"}, "", 200, 400},
-		"a tier it is not meant for": {[]string{"default"}, "priority", 200, 200},
-		"no tier at all":             {[]string{}, "", 200, 200},
-	} {
-		p := Prices{Input: 1, Output: 4, LongContext: &LongContext{Threshold: 100, Input: &two, Output: &half, Tiers: c.tiers}}
-		if got := Price(OpenAI, p, Request{Input: c.input, Tier: c.tier}).Micros; got != c.want {
-			t.Errorf("%s: %d", name, got)
-		}
-		if p.Input != 1 || p.Output != 4 {
-			t.Errorf("%s: the prices themselves changed", name)
-		}
-	}
-}
-
-// More tokens never cost less, and parts never cost more than the whole by more
-// than their rounding.
-func TestPriceIsMonotonic(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		price := rapid.Float64Range(0, 1000)
-		p := Prices{price.Draw(t, "input"), price.Draw(t, "output"), price.Draw(t, "writes"), price.Draw(t, "reads"), nil}
-		tokens := rapid.Int64Range(0, 1<<40)
-		a := Request{Input: tokens.Draw(t, "a in"), Output: tokens.Draw(t, "a out"), CacheWrites: tokens.Draw(t, "a writes"), CacheReads: tokens.Draw(t, "a reads")}
-		b := Request{Input: a.Input + tokens.Draw(t, "more"), Output: a.Output, CacheWrites: a.CacheWrites, CacheReads: a.CacheReads}
-		ca, cb := Price(Anthropic, p, a), Price(Anthropic, p, b)
-		if ca.Micros < 0 || cb.Micros < ca.Micros || cb.USD < ca.USD {
-			t.Fatalf("%+v costs %+v, %+v costs %+v", a, ca, b, cb)
-		}
-		if diff := math.Abs(float64(ca.Micros) - ca.USD*1e6); diff > 1+ca.USD*1e-6+float64(a.Input+a.Output+a.CacheWrites+a.CacheReads)*1e-6 {
-			t.Fatalf("%d micros are not %v USD", ca.Micros, ca.USD)
-		}
-	})
-}
-
-// An update of any row that is no open request is refused and changes nothing.
-func TestUpdateRefuses(t *testing.T) {
-	all := rows(`{"ts":1,"type":"say","say":"text","text":"do"}`, started(`{"tokensIn":5,"cost":1}`), talk, started(`{"tokensIn":7}`), finished(`{"cost":2}`))
-	next := []byte(started(`{"tokensIn":100}`))
-	for at, want := range map[int]bool{0: false, 1: true, 2: false, 3: false, 4: false, 5: false, -1: false} {
-		x := Of(all)
-		before := x.Tokens()
-		if got := x.Update(at, next); got != want {
-			t.Errorf("row %d: %v", at, got)
-		} else if !want && x.Tokens() != before {
-			t.Errorf("row %d: refused, and counted", at)
-		}
-	}
-	x := Of(all)
-	if x.Update(1, []byte(talk)) || x.Update(1, []byte(`{`)) || x.Update(1, nil) {
-		t.Error("a request row became something else")
 	}
 }

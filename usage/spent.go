@@ -7,21 +7,25 @@ import (
 	"math/bits"
 )
 
-// Spent is what one row of a UI list adds to the list's Tokens. A long task keeps
-// these small records instead of its rows: adding them up in list order gives
-// what Sum gives.
+// Spent is what one row of a UI list adds to the list's Tokens. A long task keeps these
+// small records instead of its rows, and adds them up in list order.
 type Spent struct{ entry entry }
 
-// SpentIn reads a row. It reports false for a row that adds nothing.
-func SpentIn(message []byte) (Spent, bool) {
-	e, ok := entryOf(parseRow(message))
-	return Spent{e}, ok
-}
-
-// SpentOf is SpentIn for a "say" row that was taken apart already: its kind, and its members text and contextCondense as raw
-// JSON, nil when they are absent.
+// SpentOf reads a "say" row that was taken apart already: its kind, and its members text
+// and contextCondense as raw JSON, nil when they are absent. It reports false for a row
+// that adds nothing.
+//
+// What a task of 2024 says of a request in a second row, when it is finished, counts as
+// a row of its own: what was paid is counted also where the first one was lost. The two
+// rows never held the same numbers.
 func SpentOf(kind string, text, contextCondense []byte) (Spent, bool) {
-	e, ok := entryOf(row{typ: "say", say: kind, text: text, condens: contextCondense})
+	r := row{typ: "say", say: kind, text: text, condens: contextCondense}
+	if r.isSay("api_req_finished") {
+		var s Spent
+		s.entry.read(text)
+		return s, true
+	}
+	e, ok := entryOf(r)
 	return Spent{e}, ok
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/usage"
 )
 
@@ -21,13 +22,17 @@ func TestSpentRecordsAddUpToTheSumOfTheRows(t *testing.T) {
 				fmt.Sprintf(`{"type":"say","say":"api_req_started","text":"{\"tokensIn\":%s,\"cost\":%s}"}`, quoted(n()), quoted(n())),
 				fmt.Sprintf(`{"type":"say","say":"api_req_started","text":"{\"tokensOut\":%s,\"cacheReads\":%s,\"cacheWrites\":%s}"}`, quoted(n()), quoted(n()), quoted(n())),
 				fmt.Sprintf(`{"type":"say","say":"condense_context","contextCondense":{"cost":%s,"newContextTokens":%s}}`, n(), n()),
+				fmt.Sprintf(`{"type":"say","say":"api_req_finished","text":"{\"tokensIn\":%s,\"cost\":%s}"}`, quoted(n()), quoted(n())),
 				`{"type":"say","say":"text","text":"no cost"}`, `7`,
 			}).Draw(t, "row")))
 		}
 		var sum usage.Tokens
 		var packed []byte
 		for _, row := range rows {
-			if s, ok := usage.SpentIn(row); ok {
+			text, _ := esjson.Get(row, "text")
+			condense, _ := esjson.Get(row, "contextCondense")
+			kind, _ := esjson.GetString(row, "say")
+			if s, ok := usage.SpentOf(kind, text, condense); ok {
 				packed, _ = s.AppendBinary(packed)
 			}
 		}
@@ -53,7 +58,7 @@ func quoted(n string) string {
 }
 
 func TestABrokenSpentRecordIsRefused(t *testing.T) {
-	s, _ := usage.SpentIn([]byte(`{"type":"say","say":"api_req_started","text":"{\"tokensIn\":12,\"cost\":0.1}"}`))
+	s, _ := usage.SpentOf("api_req_started", []byte(`"{\"tokensIn\":12,\"cost\":0.1}"`), nil)
 	whole, _ := s.AppendBinary(nil)
 	for cut := range whole {
 		if _, _, err := usage.ReadSpent(whole[:cut]); err == nil {

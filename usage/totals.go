@@ -125,17 +125,6 @@ func (e *entry) merge(finished entry) {
 	e.context = e.val[tokensIn] + e.val[tokensOut]
 }
 
-// Sum is the token usage of a list as it stands, without any joining.
-func Sum(messages [][]byte) Tokens {
-	var t Tokens
-	for _, m := range messages {
-		if e, ok := entryOf(parseRow(m)); ok {
-			e.addTo(&t)
-		}
-	}
-	return t
-}
-
 func entryOf(r row) (e entry, ok bool) {
 	switch {
 	case r.isSay("api_req_started"):
@@ -153,133 +142,40 @@ func entryOf(r row) (e entry, ok bool) {
 	return e, false
 }
 
-// Totals keeps what the history row needs of a growing UI list, so that a new
-// row costs its own size and not a scan of the list. The zero value is the empty
-// list. Rows that change or go (a finalised request, a rewind) are the caller's
-// to handle: Set for the former, a new Totals for the latter.
-//
-// What is kept for each request row is a small record (about 100 bytes), because
-// an api_req_finished row of old tasks reaches back, and because doubles must be
-// summed in list order to give Roo's digits.
-type Totals struct {
-	rows    int
-	title   string      // decoded text of row 0
-	ts      []byte      // of the last row that is no resume question
-	first   []byte      // ts of row 0
-	tsRow   int         // which row that is
-	found   bool        // such a row was seen
-	entries []entry     // of the rows from 1 on
-	before  []Tokens    // before[i] is the sum of entries[:i]
-	open    []int       // entries of started rows that have no finished row yet
-	index   map[int]int // row -> entry
-	sum     Tokens
-	todos   []byte
+// totals are the sums of Roo's history row: without the first row, which is the task
+// itself, and without the output of commands. A task of 2024 says in a row of its own
+// what came of a request; it belongs to the newest one that has none yet. Only then
+// are they added up, because the sum of doubles depends on the order and the history
+// row must equal Roo's to the last digit.
+type totals struct {
+	entries []entry
+	open    []int // started rows that have no finished row
 }
 
-// Add takes the next row of the list.
-func (t *Totals) Add(message []byte) {
-	r := parseRow(message)
-	at := t.rows
-	t.rows++
-	if at == 0 {
-		t.title, t.first = r.textString(), clone(r.ts)
-	}
-	if !r.isResume() {
-		t.ts, t.tsRow, t.found = clone(r.ts), at, true
-	}
-	if list, ok := todosOf(r); ok {
-		t.todos = clone(list)
-	}
-	if at == 0 || r.isOutput() {
+func (t *totals) add(r row) {
+	if r.isOutput() {
 		return
 	}
 	if r.isSay("api_req_finished") {
-		t.finish(r)
-		return
-	}
-	e, ok := entryOf(r)
-	if !ok {
-		return
-	}
-	if t.index == nil {
-		t.index = make(map[int]int)
-	}
-	t.index[at] = len(t.entries)
-	if r.isSay("api_req_started") {
-		t.open = append(t.open, len(t.entries))
-	}
-	t.before = append(t.before, t.sum)
-	t.entries = append(t.entries, e)
-	e.addTo(&t.sum)
-}
-
-// finish merges a finished row into the newest started row that has none.
-func (t *Totals) finish(r row) {
-	if len(t.open) == 0 {
-		return
-	}
-	i := t.open[len(t.open)-1]
-	t.open = t.open[:len(t.open)-1]
-	var f entry
-	f.read(r.text)
-	t.entries[i].merge(f)
-	t.resum(i)
-}
-
-// resum adds up again from entry i on. For the newest request, the usual case,
-// that is one addition.
-func (t *Totals) resum(i int) {
-	t.sum = t.before[i]
-	for ; i < len(t.entries); i++ {
-		t.before[i] = t.sum
-		t.entries[i].addTo(&t.sum)
-	}
-}
-
-// Update tells that the request row at position at, added before, now reads
-// message: the usage of a reply is written into its row when the reply ends. It
-// reports false, and changes nothing, when the row cannot be exchanged by itself
-// (it was no request row, is none now, or the list is of the old kind that has
-// api_req_finished rows); the caller then starts a new Totals.
-func (t *Totals) Update(at int, message []byte) bool {
-	i, ok := t.index[at]
-	r := parseRow(message)
-	if !ok || !r.isSay("api_req_started") || r.isOutput() || !t.isOpen(i) {
-		return false
-	}
-	e, _ := entryOf(r)
-	t.entries[i] = e
-	t.resum(i)
-	if t.found && at == t.tsRow {
-		t.ts = clone(r.ts)
-	}
-	return true
-}
-
-// isOpen: entry i is a started row that took no finished row. The newest is
-// looked at first.
-func (t *Totals) isOpen(i int) bool {
-	for k := len(t.open) - 1; k >= 0 && t.open[k] >= i; k-- {
-		if t.open[k] == i {
-			return true
+		if last := len(t.open) - 1; last >= 0 {
+			var f entry
+			f.read(r.text)
+			t.entries[t.open[last]].merge(f)
+			t.open = t.open[:last]
 		}
+		return
 	}
-	return false
+	if e, ok := entryOf(r); ok {
+		if r.isSay("api_req_started") {
+			t.open = append(t.open, len(t.entries))
+		}
+		t.entries = append(t.entries, e)
+	}
 }
 
-// Tokens is the usage as Roo's history row has it: rows joined, without the
-// first one.
-func (t *Totals) Tokens() Tokens { return t.sum }
-
-// Rows is how many rows were added.
-func (t *Totals) Rows() int { return t.rows }
-
-// Todos is the newest stored todo list, a JSON array; nil when there is none.
-func (t *Totals) Todos() []byte { return t.todos }
-
-func clone(b []byte) []byte {
-	if b == nil {
-		return nil
+func (t *totals) sum() (sum Tokens) {
+	for i := range t.entries {
+		t.entries[i].addTo(&sum)
 	}
-	return append([]byte(nil), b...)
+	return sum
 }

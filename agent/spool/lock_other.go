@@ -15,6 +15,9 @@ const noFollow = 0
 // nothing is removed.
 func tryLock(*os.File) (bool, error) { return runtime.GOOS == "windows", nil }
 
+// letGo closes a lock's file, which is all that there is to let go.
+func letGo(f *os.File) error { return f.Close() }
+
 // removeLocked removes the lock file first: while the owner lives that fails, and
 // the rest is left alone.
 func removeLocked(path string, f *os.File) {

@@ -11,14 +11,20 @@ import (
 
 const noFollow = syscall.O_NOFOLLOW
 
-// tryLock takes the lock if nobody has it. It is the open file's: a child that a
-// command starts does not inherit it, because the file is closed on exec.
+// tryLock takes the lock if nobody has it. It is the open file's: a program that is
+// started keeps it only until it runs, because the file is closed on exec.
 func tryLock(f *os.File) (bool, error) {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// letGo gives a lock back and closes its file. To close it is not enough: while another
+// goroutine starts a program, that has the file open as well until it runs, and the lock with it.
+func letGo(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
 }
 
 // removeLocked removes a folder whose lock is held, so that two sweepers do not meet.

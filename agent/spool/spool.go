@@ -74,10 +74,10 @@ func Remove(path string) error {
 	lock := locks[path]
 	delete(locks, path)
 	mu.Unlock()
-	// Windows removes no open file; elsewhere the order does not matter, since nobody
-	// else may have the folder but by this lock.
+	// Windows removes no open file; elsewhere the order does not matter: who takes the
+	// lock in between removes the folder as well.
 	if lock != nil {
-		_ = lock.Close() // it was only held
+		_ = letGo(lock) // it was only held
 	}
 	if err := os.RemoveAll(path); err != nil {
 		return fmt.Errorf("remove the folder for the output of commands: %w", err)
@@ -101,7 +101,7 @@ func newLock(path string) (*os.File, error) {
 	if err == nil && held && same(f, name) {
 		return f, nil
 	}
-	return nil, errors.Join(err, f.Close())
+	return nil, errors.Join(err, letGo(f))
 }
 
 // same reports whether a name still is that of an open file.
@@ -126,7 +126,7 @@ func Left(dir string) []string {
 		if err != nil {
 			return
 		}
-		defer f.Close() // and with it goes the lock
+		defer letGo(f) //nolint:errcheck // it was only held
 		if free, err := tryLock(f); err == nil && free && runtime.GOOS != "windows" {
 			out = append(out, path)
 		}
@@ -173,7 +173,7 @@ func removeDead(path string, info fs.FileInfo, now time.Time) {
 	if err != nil {
 		return
 	}
-	defer f.Close()
+	defer letGo(f) //nolint:errcheck // it was only held
 	if held, err := tryLock(f); err == nil && held {
 		removeLocked(path, f)
 	}

@@ -15,7 +15,6 @@ package catalogue
 import (
 	_ "embed"
 	"encoding/json"
-	"math"
 	"regexp"
 	"strings"
 	"sync"
@@ -104,8 +103,9 @@ func (m Model) prices(u llm.Usage) Prices {
 }
 
 // Cost is the price of a request in micro-dollars. The sum is exact and rounded
-// once, half up, so that it depends on nothing but the counts. ok is false when a
-// price that is needed is not known, or a count is senseless.
+// once, half up, so that it depends on nothing but the counts; Roo's double of the
+// same request is at most half a micro-dollar away. ok is false when a price that is
+// needed is not known, or a count is senseless.
 func (m Model) Cost(u llm.Usage) (microUSD int64, ok bool) {
 	p := m.prices(u)
 	var sum int64 // micro-dollars times a million
@@ -123,25 +123,4 @@ func (m Model) Cost(u llm.Usage) (microUSD int64, ok bool) {
 		sum += x.tokens * *x.price
 	}
 	return (sum + 500_000) / 1_000_000, true
-}
-
-// CostFloat is the cost in USD as Roo computes it in doubles, operation by
-// operation, for the rows of its files. A missing price counts as 0 there; check
-// Cost first when that matters.
-func (m Model) CostFloat(u llm.Usage) float64 {
-	p := m.prices(u)
-	part := func(price *int64, tokens int64) float64 {
-		if price == nil {
-			return 0
-		}
-		// The conversion stops the compiler from fusing with the sum below.
-		return float64((float64(*price) / 1e6 / 1e6) * float64(tokens))
-	}
-	sum := float64(part(p.CacheWrite, u.CacheWrite) + part(p.CacheRead, u.CacheRead))
-	sum = float64(sum + part(p.Input, u.Input))
-	sum = float64(sum + part(p.Output, u.Output))
-	if math.IsNaN(sum) {
-		return 0
-	}
-	return sum
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -112,7 +113,10 @@ func (r Reply) responsesEvents(req Request) [][]byte {
 	}
 	send("response.created", map[string]any{"response": response("in_progress")})
 	send("response.in_progress", map[string]any{"response": response("in_progress")})
-	for i, b := range r.stored() {
+	known := slices.DeleteFunc(r.stored(), func(b stored) bool { // the API has no item for another
+		return !slices.Contains([]string{"text", "thinking", "reasoning", "tool_use"}, b.Type)
+	})
+	for i, b := range known {
 		item := map[string]any{"id": fmt.Sprintf("item_%d_%d", req.Number, i)}
 		added := func() {
 			send("response.output_item.added", map[string]any{"output_index": i, "item": item})

@@ -9,17 +9,19 @@ import (
 )
 
 // NewTransport is the default transport, made for requests of megabytes. The
-// default write buffer of 4 KB would turn each into hundreds of writes, and on a
-// connection without TLS (a model on this machine, a gateway beside it) a Body goes
-// out as it lies in memory instead of through a buffer.
+// default write buffer of 4 KB would turn each into hundreds of writes; one of a TLS
+// record is enough, since TLS sends record by record. On a connection without TLS (a
+// model on this machine, a gateway beside it) a Body goes out as it lies in memory
+// instead of through a buffer. Each running task has a connection, and its buffers are
+// kept for as long: larger ones would be most of what it holds.
 func NewTransport() http.RoundTripper {
 	t, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
 		return http.DefaultTransport // a program that embeds us has put its own there
 	}
 	t = t.Clone()
-	t.WriteBufferSize = 64 << 10
-	t.ReadBufferSize = 32 << 10
+	t.WriteBufferSize = 16 << 10
+	t.ReadBufferSize = 8 << 10
 	dial := (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext // as the default one has it
 	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
