@@ -67,7 +67,7 @@ func given(answer Answer) (Answer, error) {
 	return answer, nil
 }
 
-// await makes a place for a question's answer, or gives the one that is there: the
+// await begins to listen for a question's answer, or gives what listens already: the
 // question may be seen, and answered, before the agent has come to listen.
 func (r *Run) await(question string) chan Answer {
 	if !r.interactive {
@@ -78,14 +78,14 @@ func (r *Run) await(question string) chan Answer {
 	defer r.mu.Unlock()
 	p, ok := r.answers[question]
 	if !ok {
-		p = &place{ch: make(chan Answer, 1)}
+		p = &hearing{ch: make(chan Answer, 1)}
 		r.answers[question] = p
 	}
 	return p.ch
 }
 
-// place waits for the answer to a question.
-type place struct {
+// hearing waits for the answer to a question.
+type hearing struct {
 	ch    chan Answer
 	taken bool
 }
@@ -103,7 +103,7 @@ func (r *Run) asks(q task.QuestionOpened) {
 	if err != nil {
 		return // only strings and numbers
 	}
-	r.stream.waitFor(r.task.State().Seq, time.Second, r.ctx.Done()) // what led to it is shown first
+	r.shown(r.ctx) // what led to it comes first
 	r.stream.keep(Event{Type: "question.asked", Task: r.TaskID, Run: r.ID, At: r.engine.opt.Now(), Data: data})
 }
 
@@ -119,7 +119,7 @@ func (r *Run) Answer(question string, answer Answer) error {
 	if !ok || p.taken {
 		return fmt.Errorf("answer %s of task %s: %w", question, r.TaskID, ErrNoQuestion)
 	}
-	p.taken = true // the place stays until the agent has come for it
+	p.taken = true // it stays until the agent has come for it
 	p.ch <- answer
 	return nil
 }

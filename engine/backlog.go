@@ -3,15 +3,16 @@ package engine
 import (
 	"fmt"
 	"os"
+	"sync"
 )
 
 const (
 	// backlogAfter is how many bytes of events a run keeps in memory; what is older lies in
 	// a file. Without it a long run would hold its whole log once more, and a server with
 	// many of them as much as all the rest.
-	backlogAfter = 128 << 10
+	backlogAfter = 64 << 10
 	// backlogWrite is how much is put away at once.
-	backlogWrite = 64 << 10
+	backlogWrite = 32 << 10
 	// backlogBatch is how many events a listener takes at a time.
 	backlogBatch = 64
 )
@@ -27,8 +28,10 @@ type backlog struct {
 	slots   []slot // of the events whose data is in the file: all before the others
 	held    int    // bytes of the other events' data
 	refused bool
-	room    []byte // for what is written at once
 }
+
+// rooms are for what is written at once: a moment each, of many runs.
+var rooms = sync.Pool{New: func() any { room := make([]byte, 0, backlogWrite); return &room }}
 
 // slot is where an event's data lies.
 type slot struct {
@@ -52,31 +55,31 @@ func (s *backlog) tidy(events []Event, n int) {
 		}
 		s.file = f
 	}
-	if s.room == nil {
-		s.room = make([]byte, 0, backlogWrite)
-	}
+	from := rooms.Get().(*[]byte) //nolint:errcheck,forcetypeassert // nothing else is put there
+	room := *from
+	defer rooms.Put(from) // as it was: one that grew for a large event is not kept
 	for first := len(s.slots); s.held > backlogAfter/2; {
 		// As many events as fit go at once; one that alone does not fit, goes alone.
 		n, at := 0, s.end
-		for s.room = s.room[:0]; ; n++ {
-			if first+n == len(events) || s.held-len(s.room) <= backlogAfter/2 { // the last one may be large, too
+		for room = room[:0]; ; n++ {
+			if first+n == len(events) || s.held-len(room) <= backlogAfter/2 { // the last one may be large, too
 				break
 			}
 			data := events[first+n].Data
-			if n > 0 && len(s.room)+len(data) > cap(s.room) {
+			if n > 0 && len(room)+len(data) > backlogWrite {
 				break
 			}
-			s.slots = append(s.slots, slot{at + int64(len(s.room)), len(data)})
-			s.room = append(s.room, data...)
+			s.slots = append(s.slots, slot{at + int64(len(room)), len(data)})
+			room = append(room, data...)
 		}
-		if _, err := s.file.WriteAt(s.room, at); err != nil {
+		if _, err := s.file.WriteAt(room, at); err != nil {
 			s.refused, s.slots = true, s.slots[:first] // what lies there stays readable
 			return
 		}
 		for i := range n {
 			events[first+i].Data = nil
 		}
-		first, s.held, s.end = first+n, s.held-len(s.room), at+int64(len(s.room))
+		first, s.held, s.end = first+n, s.held-len(room), at+int64(len(room))
 	}
 }
 

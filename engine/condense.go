@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/agent/spool"
@@ -53,6 +55,28 @@ func (e *Engine) Context(ctx context.Context, r Request) (agent.ContextUse, erro
 	}
 	u, err := a.Context()
 	return u, errors.Join(err, closing())
+}
+
+// ContextAs is Context also for a task whose profile lies in its editor's settings: as if
+// somebody who is known here answered it, who says who. Nothing is asked of anybody, so
+// nobody need be chosen. Without anyone that could, the error is an *UnknownProfileError.
+func (e *Engine) ContextAs(ctx context.Context, r Request) (u agent.ContextUse, who string, err error) {
+	u, err = e.Context(ctx, r)
+	var unknown *UnknownProfileError
+	if !errors.As(err, &unknown) {
+		return u, "", err
+	}
+	c := e.opt.Config
+	c.Prefer()
+	for _, name := range append([]string{c.Provider}, slices.Sorted(maps.Keys(c.Profiles))...) {
+		if r.StandIn = name; name == "" {
+			continue
+		}
+		if u, err := e.Context(ctx, r); err == nil {
+			return u, name, nil
+		}
+	}
+	return u, "", errors.Join(unknown, ctx.Err())
 }
 
 // reader is an agent for a task that it cannot change; to be closed.

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -21,8 +23,8 @@ func (e *Engine) Drain(ctx context.Context) error {
 	defer look.Stop()
 	over, hurry := ctx.Done(), false
 	for e.Draining() {
-		left := e.Runs()
-		if len(left) == 0 && !e.beginning() {
+		left, more := e.unfinished()
+		if len(left) == 0 && !more {
 			return nil
 		}
 		for _, r := range left {
@@ -42,11 +44,15 @@ func (e *Engine) Drain(ctx context.Context) error {
 	return nil
 }
 
-// beginning reports whether a run is about to start.
-func (e *Engine) beginning() bool {
+// unfinished are the runs that work, and whether one is about to start, or what follows
+// one is not known yet: all at one moment. Looked at one after the other, a run that begins
+// in between would be seen nowhere.
+func (e *Engine) unfinished() (left []*Run, more bool) {
 	e.desk.mu.Lock()
 	defer e.desk.mu.Unlock()
-	return e.desk.starting > 0
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Values(e.runs)), e.desk.starting > 0 || len(e.ending) > 0
 }
 
 // Draining reports whether Drain was called, and Admit not since.

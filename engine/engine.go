@@ -120,10 +120,24 @@ func (e *Engine) Start(ctx context.Context, r Request) (*Run, error) {
 	if err := e.admits(); err != nil {
 		return nil, err
 	}
+	p, err := e.seat()
+	if err != nil {
+		return nil, err
+	}
+	defer p.give()
+	return e.start(ctx, r, p)
+}
+
+// start is Start for a run that has a place.
+func (e *Engine) start(ctx context.Context, r Request, p *place) (*Run, error) {
+	if err := e.admits(); err != nil {
+		return nil, err
+	}
 	run, err := e.prepare(ctx, r)
 	if err != nil {
 		return nil, err
 	}
+	run.place = p
 	if err := e.launch(run); err != nil {
 		return nil, err
 	}
@@ -133,11 +147,14 @@ func (e *Engine) Start(ctx context.Context, r Request) (*Run, error) {
 // admit counts a run in, unless the engine was closed while it was prepared: a
 // Close that has returned must not find a run after it.
 func (e *Engine) admit(run *Run) bool {
+	e.desk.mu.Lock()
+	defer e.desk.mu.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		return false
 	}
+	run.place.fill() // with that lock held: it is never counted twice, nor not at all
 	e.runs[run.ID] = run
 	e.began = true
 	e.wait.Add(1)
@@ -286,8 +303,8 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, r Request) *Run
 	run := &Run{
 		ID: id, TaskID: t.Ref.ID, engine: e, task: t, ctx: ctx, cancel: cancel,
 		done: make(chan struct{}), accepted: make(chan struct{}), released: make(chan struct{}), hold: r.Hold, stream: newStream(dir), spool: dir, spoolErr: err, interactive: r.Interactive,
-		answers: map[string]*place{}, limits: s.Limits, active: make(chan struct{}, 1),
-		req: r, settled: make(chan struct{}), budget: e.shared(t, s.Limits, r),
+		answers: map[string]*hearing{}, limits: s.Limits, active: make(chan struct{}, 1),
+		req: r, settled: make(chan struct{}), pumped: make(chan struct{}), budget: e.shared(t, s.Limits, r),
 	}
 	purse := e.ledger.open(t.State().Usage.CostMicros)
 	if run.budget != nil {

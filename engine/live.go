@@ -18,6 +18,11 @@ type listener struct {
 func (e *Engine) Live(ctx context.Context, task string) <-chan Event {
 	l := &listener{task: task, ch: make(chan Event, earful)}
 	e.desk.mu.Lock()
+	if e.desk.shut {
+		e.desk.mu.Unlock()
+		close(l.ch)
+		return l.ch
+	}
 	if e.desk.ears == nil {
 		e.desk.ears = map[*listener]struct{}{}
 	}

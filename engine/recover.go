@@ -45,8 +45,8 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		var run RunInfo
 		lost := 0
 		err := e.chronicle(ctx, ref, func(c *chronicle) {
-			if n := len(c.Runs); n > 0 {
-				run = e.told(c, n-1)
+			if ch := c.Newest(); ch != nil {
+				run = e.told(ctx, c, ch)
 			}
 			for _, ch := range slices.Backward(c.Runs) {
 				if ch.Outcome != "" && !abandoned(ch.Outcome, ch.Code) {

@@ -44,6 +44,7 @@ type Run struct {
 	spoolErr    error
 	outcome     Outcome
 	req         Request
+	place       *place // that was kept for it; nil = none was
 	words       words
 	budget      *budget             // nil when nothing limits it
 	clock       clock               // of a run whose time is limited
@@ -53,10 +54,13 @@ type Run struct {
 	nextErr     error
 
 	step atomic.Uint64 // the newest commit that is more than words of a reply that comes
+	last atomic.Uint64 // the newest commit of all, once the task is let go
+
+	pumped chan struct{} // closed when all events are in the stream
 
 	mu      sync.Mutex
 	notes   notes // of what is committed and not shown yet
-	answers map[string]*place
+	answers map[string]*hearing
 	active  chan struct{} // holds one token when something happened
 	plan    *agent.Plan
 	child   *Run // the subtask that it waits for
@@ -76,9 +80,8 @@ func (r *Run) work(in agent.Input) {
 	}()
 	from := r.task.State().Seq + 1
 	pumpCtx, stopPump := context.WithCancel(context.Background())
-	pumped := make(chan struct{})
 	go func() {
-		defer close(pumped)
+		defer close(r.pumped)
 		r.pump(pumpCtx, from)
 	}()
 	for _, note := range r.found {
@@ -113,12 +116,13 @@ func (r *Run) work(in agent.Input) {
 	for _, note := range intakes(r.task.Intakes()[told:]) {
 		r.notice(note) // of what came while the run went on
 	}
-	r.stream.waitFor(last, 5*time.Second, pumped)
+	r.last.Store(last)
 	stopPump()
-	<-pumped
+	<-r.pumped
 }
 
-// pump turns commits into events, in order, once they are durable.
+// pump turns commits into events, in order, once they are durable. When ctx ends, which is
+// when the task was let go, it shows what it has not come to yet, however much that is.
 func (r *Run) pump(ctx context.Context, from uint64) {
 	reader, err := r.engine.store.Follow(r.task.Ref)
 	if err != nil {
@@ -127,27 +131,62 @@ func (r *Run) pump(ctx context.Context, from uint64) {
 	}
 	defer reader.Close()
 	run := ""
-	for c, err := range reader.Follow(ctx, from) {
-		var lost *journal.DamageError
-		switch {
-		case ctx.Err() != nil:
-			return
-		case errors.As(err, &lost):
-			continue // of another time; the store has told of it
-		case err != nil:
-			r.notice(fmt.Sprintf("events cannot be shown any more: %v", err))
-			return
+	show := func(commits iter.Seq2[journal.Commit, error], until context.Context) (over bool) {
+		for c, err := range commits {
+			var lost *journal.DamageError
+			switch last := r.last.Load(); {
+			case until.Err() != nil:
+				return true
+			case errors.As(err, &lost):
+				continue // of another time; the store has told of it
+			case err != nil:
+				r.notice(fmt.Sprintf("events cannot be shown any more: %v", err))
+				return false
+			case last > 0 && c.Seq > last:
+				return false // of who has the task now
+			}
+			run, from = r.show(c, run), c.Seq+1
 		}
-		r.touch()
-		n, ok := r.notes.take(c.Seq)
-		if !ok {
-			n.run = run // the store's own commit: it is no step of the agent
-		}
-		run = n.run
-		events := render(r.TaskID, c, n)
-		r.engine.observe(events)
-		r.stream.add(c.Seq, events)
+		return until.Err() != nil
 	}
+	if show(reader.Follow(ctx, from), ctx) && from <= r.last.Load() {
+		always := context.WithoutCancel(ctx)
+		show(reader.Read(always, from), always)
+	}
+}
+
+// shownWithin is how long is waited for events to be shown: what is on disk always is some
+// time, so that this only bounds what nobody foresaw.
+const shownWithin = time.Minute
+
+// shown waits until the stream has all that was committed, which must be on disk, or
+// nothing more comes.
+func (r *Run) shown(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer cancel()
+	watch.Go(func() {
+		select {
+		case <-r.pumped: // its log cannot be read: the stream has said so
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	r.stream.waitFor(r.task.State().Seq, shownWithin, ctx.Done())
+}
+
+// show hands out the events of a commit; run is the newest run at the one before.
+func (r *Run) show(c journal.Commit, run string) string {
+	r.touch()
+	n, ok := r.notes.take(c.Seq)
+	if !ok {
+		n.run = run // the store's own commit: it is no step of the agent
+	}
+	events := render(r.TaskID, c, n)
+	r.engine.observe(events)
+	r.stream.add(c.Seq, events)
+	return n.run
 }
 
 // Events yields the run's durable events from its first one, in order and each

@@ -60,8 +60,8 @@ func (e *Engine) RunsOf(ctx context.Context, ref string) ([]RunInfo, error) {
 func (e *Engine) runsOf(ctx context.Context, ref store.Ref) ([]RunInfo, error) {
 	var out []RunInfo
 	err := e.chronicle(ctx, ref, func(c *chronicle) {
-		for i := range slices.Backward(c.Runs) {
-			out = append(out, e.told(c, i))
+		for _, ch := range slices.Backward(c.Runs) {
+			out = append(out, e.told(ctx, c, ch))
 		}
 	})
 	return out, err
@@ -71,10 +71,8 @@ func (e *Engine) runsOf(ctx context.Context, ref store.Ref) ([]RunInfo, error) {
 func (e *Engine) infoOf(ctx context.Context, ref store.Ref, run string) (RunInfo, error) {
 	out, found := RunInfo{}, false
 	err := e.chronicle(ctx, ref, func(c *chronicle) {
-		for i, ch := range c.Runs {
-			if ch.ID == run {
-				out, found = e.told(c, i), true
-			}
+		if ch := c.Run(run); ch != nil {
+			out, found = e.told(ctx, c, ch), true
 		}
 	})
 	if err == nil && !found {
@@ -85,9 +83,21 @@ func (e *Engine) infoOf(ctx context.Context, ref store.Ref, run string) (RunInfo
 
 // told is a run as it stands now: what its task's journal says of it, and whether anybody
 // works on it. A run that nobody works on and that has no end is interrupted, though
-// nobody has written that down yet.
-func (e *Engine) told(c *chronicle, i int) RunInfo {
-	ch := c.Runs[i]
+// nobody has written that down yet: unless it came to its end, and was let go, between the
+// look at its journal and that at who works on it. So the journal is read once more then.
+func (e *Engine) told(ctx context.Context, c *chronicle, ch *task.Chapter) RunInfo {
+	info := e.stands(c, ch)
+	if info.State != "interrupted" || info.Outcome != "" || c.Newest() != ch || c.read(ctx, e.store) != nil {
+		return info
+	}
+	if ch = c.Run(info.ID); ch == nil || c.Newest() == ch && ch.Outcome == "" && !ch.Waits {
+		return info // nobody worked on it then, and it has no end
+	}
+	return e.stands(c, ch)
+}
+
+// stands is how a run stands by what was read of its journal.
+func (e *Engine) stands(c *chronicle, ch *task.Chapter) RunInfo {
 	info := c.info(ch)
 	e.mu.Lock()
 	here := e.runs[info.ID]
@@ -98,7 +108,7 @@ func (e *Engine) told(c *chronicle, i int) RunInfo {
 		info.State = "interrupted" // as its task is
 	case info.Outcome != "":
 		info.State = info.Outcome
-	case i < len(c.Runs)-1:
+	case c.Newest() != ch:
 		info.State = "interrupted"
 	case ch.Waits:
 		info.State, info.Question = "waiting", c.waitsFor(ch)
@@ -162,8 +172,8 @@ func (e *Engine) AllRuns(ctx context.Context, f RunFilter) (runs []RunInfo, next
 		}
 		var newest *RunInfo
 		if err := e.chronicle(ctx, ref, func(c *chronicle) {
-			if n := len(c.Runs); n > 0 {
-				info := e.told(c, n-1)
+			if ch := c.Newest(); ch != nil {
+				info := e.told(ctx, c, ch)
 				newest = &info
 			}
 		}); err != nil || newest == nil || f.State != "" && newest.State != f.State {
@@ -282,17 +292,22 @@ func (e *Engine) CancelTask(ctx context.Context, ref string) (RunInfo, error) {
 	return e.infoOf(ctx, at, newest.ID)
 }
 
-// cancelRun stops the run of a task that works here; false when none does.
+// cancelRun stops the run of a task that works here, and the one that follows when that was
+// at its end already; false when none does.
 func (e *Engine) cancelRun(ctx context.Context, ref store.Ref) (RunInfo, bool, error) {
 	run := e.working(keyOf(ref))
 	if run == nil {
 		return RunInfo{}, false, nil
 	}
-	run.Cancel()
-	select {
-	case <-run.settled:
-	case <-ctx.Done():
-		return RunInfo{}, true, context.Cause(ctx)
+	for {
+		run.Cancel()
+		if err := run.settle(ctx); err != nil {
+			return RunInfo{}, true, err
+		}
+		if run.next == nil || keyOf(run.next.task.Ref) != keyOf(run.task.Ref) {
+			break
+		}
+		run = run.next // for words that came at the last moment
 	}
 	info, err := e.infoOf(ctx, ref, run.ID)
 	return info, true, err

@@ -182,11 +182,11 @@ func TestADrainLosesNothing(t *testing.T) {
 	defer stop()
 	drained := make(chan error, 1)
 	go func() { drained <- b.engine.Drain(patience) }()
-	touch(t, quick.Workspace, "go")
-	b.comes(works.ID, "completed")
 	for !b.engine.Draining() {
 		time.Sleep(time.Millisecond)
 	}
+	touch(t, quick.Workspace, "go") // and its place is given to nobody
+	b.comes(works.ID, "completed")
 	if _, err := b.engine.Submit(t.Context(), b.ask(completesAtOnce)); !errors.Is(err, engine.ErrDraining) {
 		t.Errorf("a new task: %v", err)
 	}

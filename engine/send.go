@@ -26,7 +26,8 @@ func (e *Engine) Send(ctx context.Context, ref string, m Message) (Sent, error) 
 	if !slices.Contains([]string{"", "auto", "queue", "interrupt"}, m.Delivery) {
 		return Sent{}, &ConfigError{What: "send words by " + m.Delivery, Why: "there is no such way", Try: "use auto, queue or interrupt"}
 	}
-	if m.ID == "" {
+	named := m.ID != ""
+	if !named {
 		m.ID = uuid.NewString()
 	}
 	at, err := e.latest(ctx, ref)
@@ -46,6 +47,12 @@ func (e *Engine) Send(ctx context.Context, ref string, m Message) (Sent, error) 
 				return Sent{}, err
 			}
 			continue
+		}
+		sent := Sent{Ref: at}
+		if named {
+			if known, err := e.sentBefore(ctx, at, m.ID, &sent); known || err != nil {
+				return sent, err
+			}
 		}
 		sent, err := e.send(ctx, at, m)
 		if !errors.Is(err, store.ErrLetGo) {
@@ -73,9 +80,6 @@ func (r *Run) settle(ctx context.Context) error {
 // send is one try of Send, for a task whose turn the caller has.
 func (e *Engine) send(ctx context.Context, ref store.Ref, m Message) (Sent, error) {
 	sent := Sent{Ref: ref}
-	if known, err := e.sentBefore(ctx, ref, m.ID, &sent); known || err != nil {
-		return sent, err
-	}
 	run := e.working(keyOf(ref))
 	if m.Delivery != "queue" {
 		if answered, err := e.sayTo(ctx, ref, run, m, &sent); answered || err != nil {
@@ -145,17 +149,45 @@ func (e *Engine) sentBefore(ctx context.Context, ref store.Ref, id string, sent 
 	if known || err != nil {
 		return known, err
 	}
-	// They may have answered a subtask.
-	child, err := e.askingBelow(ctx, ref)
-	if err != nil || child == nil {
-		return false, err
-	}
-	err = e.chronicle(ctx, *child, func(c *chronicle) {
-		if q, ok := c.By[id]; ok {
-			known, sent.How, sent.Question = true, "answered", child.ID+"."+q
+	return e.sentBelow(ctx, ref, id, sent)
+}
+
+// sentBelow tells whether words answered a question of a subtask, at any depth: one that has
+// gone on since, or is over.
+func (e *Engine) sentBelow(ctx context.Context, ref store.Ref, id string, sent *Sent) (known bool, err error) {
+	for below, left := []store.Ref{ref}, maxFamily; len(below) > 0 && left > 0 && !known; left-- {
+		at := below[0]
+		below = below[1:]
+		if at != ref {
+			if err := e.chronicle(ctx, at, func(c *chronicle) {
+				if q, ok := c.By[id]; ok {
+					known, sent.How, sent.Question = true, "answered", at.ID+"."+q
+					if ch := c.Asked[q]; ch != nil {
+						sent.Run = ch.ID
+					}
+				}
+			}); err != nil || known {
+				return known, err
+			}
 		}
-	})
-	return known, err
+		err := e.view(ctx, at, func(v *store.View) error {
+			for _, child := range slices.Backward(v.State.Children) { // it was one of the newest
+				next, err := e.store.FindChild(ctx, at, child.ID)
+				if errors.Is(err, store.ErrNotFound) {
+					continue
+				}
+				if err != nil {
+					return err
+				}
+				below = append(below, next)
+			}
+			return nil
+		})
+		if err != nil {
+			return false, err
+		}
+	}
+	return known, nil
 }
 
 // sayTo answers the question that a task, or the subtask that it waits for, waits with;

@@ -34,10 +34,9 @@ type desk struct {
 
 // pending is a run in the queue. What it is to do lies in the task's journal.
 type pending struct {
-	key   string // of the task
-	run   string
-	req   Request
-	taken bool // it is being started
+	key string // of the task
+	run string
+	req Request
 }
 
 func (e *Engine) maxRuns() int {
@@ -103,12 +102,13 @@ func (e *Engine) turn(ctx context.Context, key string) (done func(), err error) 
 	}
 }
 
-// Load counts the runs of this process. A task and the subtask that it waits for are one.
+// Load counts the runs of this process; what is about to start works. A task and the
+// subtask that it waits for are one.
 func (e *Engine) Load() (running, waiting, queued int) {
 	e.desk.mu.Lock()
 	defer e.desk.mu.Unlock()
 	running, waiting = e.busy()
-	return running, waiting, len(e.desk.queue)
+	return running + e.desk.starting, waiting, len(e.desk.queue)
 }
 
 // busy counts the runs that have a place, and those that gave it back while they wait for
@@ -127,25 +127,61 @@ func (e *Engine) busy() (running, waiting int) {
 	return running, waiting
 }
 
-// reserve takes a place for a run that is about to start; false when none is free, or
-// others wait for one.
-func (e *Engine) reserve() bool {
-	e.desk.mu.Lock()
-	defer e.desk.mu.Unlock()
-	if running, _ := e.busy(); len(e.desk.queue) > 0 || running+e.desk.starting >= e.maxRuns() {
-		return false
-	}
-	e.desk.starting++
-	return true
+// place is one of those in which runs work, kept for one that is about to start. From the
+// moment on in which that one works it counts itself. nil is none.
+type place struct {
+	engine *Engine
+	filled bool // or given back; of desk.mu
 }
 
-// give is for a place that was reserved: the run has started, and counts itself, or never
-// will.
-func (e *Engine) give() {
+// seat takes a place for a run that is not kept waiting, however many work: who answers a
+// run's question, or starts one by himself.
+func (e *Engine) seat() (*place, error) {
 	e.desk.mu.Lock()
-	e.desk.starting--
-	e.desk.mu.Unlock()
-	e.dispatch()
+	defer e.desk.mu.Unlock()
+	if e.desk.leaving {
+		return nil, ErrDraining // a drain may have found that nothing is left
+	}
+	return e.sit(), nil
+}
+
+// sit takes a place. The caller holds the desk's mu.
+func (e *Engine) sit() *place {
+	e.desk.starting++
+	return &place{engine: e}
+}
+
+// reserve takes a place for a run that is about to start; nil when none is free, or others
+// wait for one.
+func (e *Engine) reserve() (*place, error) {
+	e.desk.mu.Lock()
+	defer e.desk.mu.Unlock()
+	if e.desk.draining {
+		return nil, ErrDraining // since it was asked
+	}
+	if running, _ := e.busy(); len(e.desk.queue) > 0 || running+e.desk.starting >= e.maxRuns() {
+		return nil, nil
+	}
+	return e.sit(), nil
+}
+
+// fill is for a place whose run counts itself from now on. The caller holds the desk's mu.
+func (p *place) fill() {
+	if p != nil && !p.filled {
+		p.filled = true
+		p.engine.desk.starting--
+	}
+}
+
+// give gives a place back in which no run works.
+func (p *place) give() {
+	if p == nil {
+		return
+	}
+	p.engine.desk.mu.Lock()
+	p.fill()
+	p.engine.desk.mu.Unlock()
+	p.engine.dispatch()
 }
 
 // dispatch starts queued runs while there are places. It is called whenever one may have
@@ -158,16 +194,14 @@ func (e *Engine) dispatch() {
 	for len(d.queue) > 0 && !d.draining && !d.shut && running+d.starting < e.maxRuns() {
 		next := d.queue[0]
 		d.queue = d.queue[1:]
-		next.taken = true
-		d.starting++
-		d.wait.Go(func() { e.startQueued(next) })
+		at := e.sit()
+		d.wait.Go(func() { e.startQueued(next, at) })
 	}
 }
 
 // join puts a run at the end of the queue, or back to its beginning.
 func (e *Engine) join(p *pending, first bool) {
 	e.desk.mu.Lock()
-	p.taken = false
 	if first {
 		e.desk.queue = slices.Insert(e.desk.queue, 0, p)
 	} else {
@@ -218,13 +252,17 @@ func (e *Engine) admits() error {
 	return nil
 }
 
-// working is the run of this process that works on a task, nil when none does.
+// working is the run of this process that works on a task, or has just ended and may be
+// followed by another one: who took the task in between would have it under that one's
+// hands. nil when there is none.
 func (e *Engine) working(key string) *Run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, r := range e.runs {
-		if keyOf(r.task.Ref) == key {
-			return r
+	for _, of := range []map[string]*Run{e.runs, e.ending} {
+		for _, r := range of {
+			if keyOf(r.task.Ref) == key {
+				return r
+			}
 		}
 	}
 	return nil

@@ -33,7 +33,8 @@ type stream struct {
 // the stream and in heard, so that a burst wakes it once.
 type ear struct {
 	wake  chan struct{} // room for one
-	heard []liveEvent   // live ones
+	hears bool          // live events, too: else it only waits for durable ones
+	heard []liveEvent
 }
 
 // liveEvent is a live event, and how many durable ones there were before it.
@@ -48,9 +49,9 @@ func newStream(dir string) *stream {
 	return &stream{ears: map[*ear]struct{}{}, old: backlog{dir: dir}}
 }
 
-// listen adds a listener; quit must be called.
-func (s *stream) listen() (e *ear, quit func()) {
-	e = &ear{wake: make(chan struct{}, 1)}
+// listen adds a listener; quit must be called. hears: it takes live events, too.
+func (s *stream) listen(hears bool) (e *ear, quit func()) {
+	e = &ear{wake: make(chan struct{}, 1), hears: hears}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ears[e] = struct{}{}
@@ -163,17 +164,21 @@ func (s *stream) tell(e Event) {
 		up.Depth++
 		s.up.live(up)
 	}
-	if len(s.ears) == 0 && e.Type == "notice" {
-		// Nobody listens yet: a notice is worth keeping for whoever comes.
-		s.events = append(s.events, e)
-		return
-	}
+	heard := false
 	for ear := range s.ears {
-		if len(ear.heard) < liveBacklog { // deltas come again as a whole message
+		if !ear.hears {
+			continue
+		}
+		if heard = true; len(ear.heard) < liveBacklog { // deltas come again as a whole message
 			ear.heard = append(ear.heard, liveEvent{e, len(s.events)})
 		}
 	}
-	s.signal()
+	switch {
+	case heard:
+		s.signal()
+	case e.Type == "notice":
+		s.append(e) // nobody listens yet: it is worth keeping for whoever comes
+	}
 }
 
 // keep puts an event that is in no commit behind those that came before it, for
@@ -188,7 +193,7 @@ func (s *stream) keep(e Event) {
 // waitFor waits until the stream has a commit, for as long as it is given, or
 // until nothing more comes.
 func (s *stream) waitFor(seq uint64, limit time.Duration, over <-chan struct{}) {
-	e, quit := s.listen()
+	e, quit := s.listen(false)
 	defer quit()
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
@@ -211,7 +216,7 @@ func (s *stream) waitFor(seq uint64, limit time.Duration, over <-chan struct{}) 
 
 func (s *stream) follow(ctx context.Context) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		e, quit := s.listen()
+		e, quit := s.listen(true)
 		defer quit()
 		next := 0
 		for ctx.Err() == nil {

@@ -174,6 +174,26 @@ func TestNoticesWaitForAListener(t *testing.T) {
 	}
 }
 
+// Who only waits for a commit hears nothing: a notice waits for the first who does.
+func TestANoticeWhileSomebodyWaitsForACommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, over := newStream(""), make(chan struct{})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.waitFor(1, time.Hour, over)
+		}()
+		synctest.Wait()
+		s.live(Event{Type: "notice", Data: []byte("meanwhile")})
+		close(over)
+		<-done
+		s.end()
+		if diff := cmp.Diff([]string{"notice meanwhile"}, heard(t.Context(), s)); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
 // The end of a run waits until its last commit is shown, but not for ever, and
 // not for a pump that has ended.
 func TestWaitingForTheLastCommit(t *testing.T) {
@@ -204,7 +224,7 @@ func TestWaitingForTheLastCommit(t *testing.T) {
 
 // asks is a run with nothing but places for answers.
 func asks(interactive bool) *Run {
-	return &Run{TaskID: "t1", interactive: interactive, answers: map[string]*place{}, active: make(chan struct{}, 1)}
+	return &Run{TaskID: "t1", interactive: interactive, answers: map[string]*hearing{}, active: make(chan struct{}, 1)}
 }
 
 func TestAnAnswerIsTakenOnce(t *testing.T) {

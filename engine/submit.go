@@ -177,6 +177,11 @@ func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input str
 // ending reports whether a run has come to its end, and is only tidying up.
 func (r *Run) ending() (over bool) {
 	select {
+	case <-r.done:
+		return true
+	default:
+	}
+	select {
 	case <-r.accepted:
 	default:
 		return false
@@ -192,10 +197,18 @@ func (e *Engine) begin(ctx context.Context, r Request, input string, now bool) (
 	if r.Interactive && r.Hold == 0 {
 		r.Hold = e.hold()
 	}
-	placed := now || e.reserve()
-	if placed && !now {
-		defer e.give()
+	var at *place
+	var err error
+	if now {
+		at, err = e.seat()
+	} else {
+		at, err = e.reserve()
 	}
+	if err != nil {
+		return Ticket{}, err
+	}
+	defer at.give()
+	placed := at != nil
 	if !placed && e.full() {
 		return Ticket{}, fmt.Errorf("start a run: %w", ErrQueueFull)
 	}
@@ -215,7 +228,14 @@ func (e *Engine) begin(ctx context.Context, r Request, input string, now bool) (
 	}
 	failpoint.Hit("desk.made")
 	ref := run.task.Ref
-	placed = placed || run.words.child.Text != "" || len(run.words.child.Images) > 0
+	if !placed && (run.words.child.Text != "" || len(run.words.child.Images) > 0) {
+		if at, err = e.seat(); err != nil {
+			return Ticket{}, errors.Join(err, run.abandon())
+		}
+		defer at.give()
+		placed = true
+	}
+	run.place = at
 	if err := e.put(ctx, run, input, !placed); err != nil {
 		return Ticket{}, errors.Join(err, run.abandon())
 	}
@@ -288,8 +308,8 @@ const busyAgain = 200 * time.Millisecond
 
 // startQueued starts a run out of the queue. One that its task's journal says is not queued
 // any more is nobody's here: another process, or a person, went on with it.
-func (e *Engine) startQueued(p *pending) {
-	defer e.give()
+func (e *Engine) startQueued(p *pending, at *place) {
+	defer at.give()
 	ctx := context.Background()
 	done, err := e.turn(ctx, p.key)
 	if err != nil {
@@ -307,7 +327,7 @@ func (e *Engine) startQueued(p *pending) {
 	}); err != nil || !queued {
 		return
 	}
-	_, err = e.Start(ctx, p.req)
+	_, err = e.start(ctx, p.req, at)
 	var busy *journal.BusyError
 	switch {
 	case err == nil, errors.Is(err, ErrClosed), errors.Is(err, ErrDraining):

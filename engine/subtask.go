@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/esjson"
@@ -111,7 +110,7 @@ func (f *family) Run(ctx context.Context, sub agent.Subtask) (agent.Outcome, err
 	if err != nil {
 		return notRun(err)
 	}
-	f.run.stream.waitFor(f.run.task.State().Seq, 5*time.Second, ctx.Done()) // what led to it is shown first
+	f.run.shown(ctx) // what led to it comes first
 	child.parent.Store(f.run)
 	child.stream.join(f.run.stream)
 	f.run.adopt(child)
@@ -131,6 +130,9 @@ func (f *family) Run(ctx context.Context, sub agent.Subtask) (agent.Outcome, err
 		if errors.Is(context.Cause(ctx), errAlone) {
 			child.parent.Store(nil)
 			child.stream.join(nil)
+			if e.admits() == ErrClosed { //nolint:errorlint // it is never wrapped
+				child.Cancel() // a Close that came first took it for one that its parent stops
+			}
 			return agent.Outcome{}, context.Cause(ctx)
 		}
 		<-child.done
@@ -436,12 +438,12 @@ func (e *Engine) launch(run *Run) error {
 		if alone && !e.again(run) {
 			e.wake(run)
 		}
-		close(run.settled)
 		e.mu.Lock()
 		if e.ending[run.ID] == run {
 			delete(e.ending, run.ID)
 		}
 		e.mu.Unlock()
+		close(run.settled) // who waited for that finds what follows it, and not it
 	}()
 	return nil
 }

@@ -23,8 +23,27 @@ const protocol = "2025-11-25"
 // connection is cut, and a server to hear that its session is over.
 const linger = 500 * time.Millisecond
 
-// lastWords is how long is waited for what a server that is gone said last.
-const lastWords = 200 * time.Millisecond
+// lastWords is how long is waited for what a server said last: of one whose output has
+// ended, which is as good as gone, and of one that may live on.
+const (
+	lastWords  = 2 * time.Second
+	someWords  = 200 * time.Millisecond
+	heartbeats = 20 // in which such a time is waited for: see within
+)
+
+// within waits until done is closed or has something, or a time has passed in which this
+// process could do something about it. On a busy machine it may stand still for longer than
+// that: then all clocks have run out when it goes on, and what is done is about to be.
+func within[T any](done <-chan T, limit time.Duration) (got T, ok bool) {
+	for range heartbeats {
+		select {
+		case got = <-done:
+			return got, true
+		case <-time.After(limit / heartbeats):
+		}
+	}
+	return got, false
+}
 
 // CallError: a call has no result. What is in it is fit to be shown.
 type CallError struct {
@@ -67,6 +86,7 @@ type session struct {
 	url    string          // and their address, with what it may hold
 	cancel context.CancelFunc
 	broken atomic.Bool   // it was cut: nothing goes over it any more
+	ended  atomic.Bool   // of stdio: its output has
 	dead   chan struct{} // closed when the connection is over
 	once   sync.Once
 }
@@ -79,17 +99,11 @@ func (c *conn) session(ctx context.Context) (s *session, fresh bool, err error) 
 		return nil, false, &CallError{Server: c.server.Name, Reason: "the run has ended"}
 	}
 	if c.now != nil {
-		select {
-		case <-c.now.dead:
-			c.now.end()
-			c.now = nil
-		default:
-			if !c.now.broken.Load() {
-				return c.now, false, nil
-			}
-			c.now.end()
-			c.now = nil
+		if !c.now.over() {
+			return c.now, false, nil
 		}
+		c.now.end()
+		c.now = nil
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, c.hub.opt.connectWithin(), errNoAnswer)
 	defer stop()
@@ -158,7 +172,7 @@ func (s *session) open(life context.Context, server Server, o Options) (sdk.Tran
 			return nil, err
 		}
 		s.child = child
-		return &sdk.IOTransport{Reader: newLines(child.Out, s.junk), Writer: child.In, MaxLineLength: maxMessage + 64<<10}, nil
+		return &sdk.IOTransport{Reader: newLines(child.Out, s.junk, &s.ended), Writer: child.In, MaxLineLength: maxMessage + 64<<10}, nil
 	}
 	client, web, err := newClient(life, server.URL, server.Headers)
 	if err != nil {
@@ -169,6 +183,23 @@ func (s *session) open(life context.Context, server Server, o Options) (sdk.Tran
 		return &sdk.SSEClientTransport{Endpoint: server.URL, HTTPClient: client, MaxEventSize: maxMessage}, nil
 	}
 	return &sdk.StreamableClientTransport{Endpoint: server.URL, HTTPClient: client, MaxEventSize: maxMessage, MaxRetries: 1, DisableStandaloneSSE: true}, nil
+}
+
+// over reports whether nothing can be asked any more: the library may learn of it last.
+func (s *session) over() bool {
+	if s.child != nil {
+		select {
+		case <-s.child.Done():
+			return true
+		default:
+		}
+	}
+	select {
+	case <-s.dead:
+		return true
+	default:
+		return s.broken.Load() || s.ended.Load()
+	}
 }
 
 // cut ends what carries the messages, whatever is under way.
@@ -194,10 +225,7 @@ func (s *session) end() {
 			defer close(closed)
 			_ = s.Close()
 		}()
-		select {
-		case <-closed:
-		case <-time.After(linger):
-		}
+		_, _ = within(closed, linger)
 		s.cut()
 		<-closed
 		<-s.dead
@@ -213,13 +241,12 @@ func (s *session) why(h *Hub, err error) string {
 	if s.child != nil {
 		// The pipes tell of its end a moment before the system does, and its last words may
 		// still be on their way.
-		soon, stop := context.WithTimeout(context.Background(), lastWords)
-		defer stop()
-		for _, over := range []<-chan struct{}{s.child.Done(), s.child.Heard()} {
-			select {
-			case <-over:
-			case <-soon.Done():
-			}
+		soon := someWords
+		if s.ended.Load() {
+			soon = lastWords
+		}
+		if _, gone := within(s.child.Done(), soon); gone {
+			_, _ = within(s.child.Heard(), soon)
 		}
 		if status := s.child.Status(); status != "" {
 			text += " (" + status + ")"
@@ -249,6 +276,8 @@ func (c *conn) do(ctx context.Context, f func(context.Context, *session) error) 
 		switch {
 		case err == nil:
 			return nil
+		case errors.As(err, &refused): // also when the time is over just now: it has answered
+			return &CallError{Server: c.server.Name, Reason: c.hub.clean(refused.Error()), Err: err}
 		case ctx.Err() != nil && errors.Is(context.Cause(ctx), errNoAnswer):
 			return &CallError{
 				Server: c.server.Name, Reason: fmt.Sprintf("it did not answer within %v; the call was cancelled", c.server.Timeout),
@@ -259,8 +288,6 @@ func (c *conn) do(ctx context.Context, f func(context.Context, *session) error) 
 		case !fresh && !again && unheard(err):
 			c.drop(s)
 			continue
-		case errors.As(err, &refused):
-			return &CallError{Server: c.server.Name, Reason: c.hub.clean(refused.Error()), Err: err}
 		}
 		text := s.why(c.hub, err)
 		c.drop(s)
@@ -278,9 +305,15 @@ func (c *conn) drop(s *session) {
 	s.end()
 }
 
-// unheard: the call did not reach the server, or it says that it does not know us.
+// unheard: the call did not reach the server, or it says that it does not know us. A
+// connection that was closed before took no call, and a pipe that nobody reads no whole one.
 func unheard(err error) bool {
-	return errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, syscall.ECONNREFUSED)
+	for _, one := range []error{sdk.ErrSessionMissing, sdk.ErrConnectionClosed, syscall.ECONNREFUSED, syscall.EPIPE} {
+		if errors.Is(err, one) {
+			return true
+		}
+	}
+	return false
 }
 
 // run calls f and returns when that does; when ctx is over and f does not notice, as
@@ -293,10 +326,8 @@ func (s *session) run(ctx context.Context, f func(context.Context, *session) err
 		return err
 	case <-ctx.Done():
 	}
-	select {
-	case err := <-done:
+	if err, ok := within(done, linger); ok {
 		return err
-	case <-time.After(linger):
 	}
 	s.cut()
 	return <-done

@@ -130,6 +130,15 @@ func TestServersThatMisbehave(t *testing.T) {
 			t.Error("it is the same process")
 		}
 	})
+	t.Run("dies between calls, and the library has not heard of it", func(t *testing.T) {
+		t.Parallel()
+		h := hub(t, stdio(t, "s", ""))
+		for range 5 {
+			call(t, h, "s", "die_later", `{}`)
+			<-h.conns["s"].now.child.Done()
+			call(t, h, "s", "echo", `{}`)
+		}
+	})
 	t.Run("does not start", func(t *testing.T) {
 		t.Parallel()
 		s := stdio(t, "s", "")
@@ -231,15 +240,22 @@ func TestCallsThatAreCutShort(t *testing.T) {
 	})
 	t.Run("never connects", func(t *testing.T) {
 		t.Parallel()
-		h := hub(t, stdio(t, "s", "silent"), stdio(t, "well", ""))
-		h.opt.Connect = 3 * time.Second
-		menus := h.Open(t.Context())
-		var failed *CallError
-		if !errors.As(menus[0].Err, &failed) || !failed.Timeout {
-			t.Errorf("%v", menus[0].Err)
-		}
-		if menus[1].Err != nil {
-			t.Errorf("the other one: %v", menus[1].Err)
+		// A busy machine may take so long to start the other one: it is given longer then.
+		for limit := time.Second; ; limit *= 3 {
+			h := hub(t, stdio(t, "s", "silent"), stdio(t, "well", ""))
+			h.opt.Connect = limit
+			menus := h.Open(t.Context())
+			var failed *CallError
+			if !errors.As(menus[0].Err, &failed) || !failed.Timeout {
+				t.Errorf("%v", menus[0].Err)
+			}
+			if menus[1].Err != nil && limit < 20*time.Second {
+				continue
+			}
+			if menus[1].Err != nil {
+				t.Errorf("the other one: %v", menus[1].Err)
+			}
+			return
 		}
 	})
 }

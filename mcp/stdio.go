@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/roost-dev/roost/redact"
@@ -27,10 +28,11 @@ type lines struct {
 	from io.Closer
 	rest []byte
 	junk *tail
+	over *atomic.Bool // set at the end of what it prints
 }
 
-func newLines(from io.ReadCloser, junk *tail) *lines {
-	return &lines{r: bufio.NewReaderSize(from, 64<<10), from: from, junk: junk}
+func newLines(from io.ReadCloser, junk *tail, over *atomic.Bool) *lines {
+	return &lines{r: bufio.NewReaderSize(from, 64<<10), from: from, junk: junk, over: over}
 }
 
 func (l *lines) Close() error { return l.from.Close() }
@@ -43,6 +45,7 @@ func (l *lines) Read(p []byte) (int, error) {
 			break
 		}
 		if err != nil {
+			l.over.Store(!errors.Is(err, errLong))
 			return 0, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -22,7 +23,7 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func TestAMessageWithoutAnEnd(t *testing.T) {
 	from := &endless{}
-	_, err := newLines(io.NopCloser(from), &tail{}).Read(make([]byte, 10))
+	_, err := newLines(io.NopCloser(from), &tail{}, &atomic.Bool{}).Read(make([]byte, 10))
 	if !errors.Is(err, errLong) || from.read > maxMessage+1<<20 {
 		t.Errorf("%v after %d bytes", err, from.read)
 	}
@@ -33,7 +34,7 @@ func TestAMessageWithoutAnEnd(t *testing.T) {
 func TestMessagesAmongJunk(t *testing.T) {
 	junk := &tail{}
 	in := "hello\n\n{\"a\":1}\n  {\"b\":[2]}\r\n{broken}\n[3]\n\x1b[31mred\x1b[0m\n{\"last\":4}"
-	out, err := io.ReadAll(newLines(io.NopCloser(strings.NewReader(in)), junk))
+	out, err := io.ReadAll(newLines(io.NopCloser(strings.NewReader(in)), junk, &atomic.Bool{}))
 	if want := "{\"a\":1}\n{\"b\":[2]}\n[3]\n{\"last\":4}\n"; err != nil || string(out) != want {
 		t.Errorf("%q, %v", out, err)
 	}
@@ -48,7 +49,7 @@ func TestMessagesAmongJunk(t *testing.T) {
 				want.WriteString(line + "\n")
 			}
 		}
-		out, err := io.ReadAll(newLines(io.NopCloser(strings.NewReader(in.String())), &tail{}))
+		out, err := io.ReadAll(newLines(io.NopCloser(strings.NewReader(in.String())), &tail{}, &atomic.Bool{}))
 		if err != nil || string(out) != want.String() {
 			r.Fatalf("%d bytes, want %d, %v", len(out), want.Len(), err)
 		}

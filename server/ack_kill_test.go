@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net"
 	"os"
 	"strings"
 	"testing"
@@ -40,10 +39,7 @@ func TestEveryAcknowledgedPostOutlivesAKill(t *testing.T) {
 		t.Skip("it starts a server many times")
 	}
 	w := newWorkshop(t)
-	l := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
-	k := &killed{ground: w.ground, addr: l.Addr().String()}
-	l.Close()
-	w.url = "http://" + k.addr
+	k := &killed{ground: w.ground}
 	folders := func() int { return w.count() }
 	event := func(task *string, typ, words string) func() int {
 		return func() int { return w.has(*task, typ, words) }

@@ -84,6 +84,7 @@ func (s *Server) inTurn(a *asked) (*reply, error) {
 		}
 		select {
 		case <-other:
+			late.Reset(besideWait) // it gets on
 		case <-late.C:
 			return nil, err
 		case <-a.Context().Done():

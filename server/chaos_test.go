@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -53,7 +52,7 @@ func playServer(s *store.Store) error {
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", os.Getenv("ROOST_TEST_LISTEN"))
+	l, err := listenAnywhere()
 	if err != nil {
 		return err
 	}

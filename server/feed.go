@@ -147,18 +147,7 @@ func (f *feed) begin(head place, id string) {
 	}
 }
 
-// add takes events in, in order, and wakes whoever waits for them.
-func (f *feed) add(items ...item) {
-	if len(items) == 0 {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.put(items)
-	f.tell()
-}
-
-// say takes in live events. Nobody is woken: that is done for several at a time, see wake.
+// say takes events in, in order. Nobody is woken: that is done for several at a time, see wake.
 func (f *feed) say(items ...item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

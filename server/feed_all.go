@@ -96,8 +96,12 @@ type heldEvent struct {
 	since time.Time
 }
 
-// heldFor is how long an event is held for what came before it.
-const heldFor = time.Second
+// heldFor is how long an event is held for what came before it, and heldMost how many are.
+// Both only bound what is kept when a log cannot be read on: a busy machine may be late.
+const (
+	heldFor  = 10 * time.Second
+	heldMost = 4096
+)
 
 func newVoices(here <-chan engine.Event) *voices {
 	v := &voices{here: here, there: make(chan engine.Event, 256), due: time.NewTimer(time.Hour), read: map[string]uint64{}}
@@ -132,10 +136,10 @@ func (v *voices) hold(e engine.Event) {
 // of a task that is handed on next, 0 = none.
 func (v *voices) pass(f *feed, task string, before uint64) {
 	var ready []item
-	rest := v.held[:0]
-	for _, e := range v.held {
+	rest, many := v.held[:0], len(v.held)-heldMost
+	for i, e := range v.held {
 		read, known := v.read[e.Task]
-		if time.Since(e.since) > heldFor || !known || e.Behind <= read || e.Task == task && e.Behind < before {
+		if i < many || time.Since(e.since) > heldFor || !known || e.Behind <= read || e.Task == task && e.Behind < before {
 			ready = append(ready, liveItem(e.Event))
 		} else {
 			rest = append(rest, e)

@@ -137,7 +137,12 @@ func (f *follower) stream(ctx context.Context) error {
 			return f.over(errStopping)
 		case <-beat.C:
 			if f.dead != nil && f.dead() {
-				return f.over(errOver)
+				// What ended it may stand in the log, and be on its way here.
+				_, err := f.past(ctx, f.at, f.give)
+				if err == nil {
+					err = errOver
+				}
+				return f.over(err)
 			}
 			f.buf = append(f.buf, ": heartbeat\n\n"...)
 			if f.skipped != "" { // what it did not want need not be looked at again

@@ -2,8 +2,12 @@ package server
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,5 +54,44 @@ func TestTheStreamOfARunEndsWithThatRun(t *testing.T) {
 	}
 	if got, want := fmt.Sprint(ends), fmt.Sprint([]string{"killed interrupted", run + " completed"}); got != want {
 		t.Errorf("it tells of the ends %s, want %s", got, want)
+	}
+}
+
+// A heartbeat may find that a run has ended before the events of its end came by: those are
+// told first.
+func TestTheEndOfARunIsToldBeforeItsStreamEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		log  []item
+		fail error
+		want string
+	}{
+		"its end stands in the log": {[]item{
+			{at: place{seq: 1}, typ: "turn.ended", run: "r", text: []byte("data: turn\n\n")},
+			{at: place{seq: 2}, typ: "run.ended", run: "r", text: []byte("data: over\n\n")},
+			{at: place{seq: 3}, typ: "run.started", run: "r2", text: []byte("data: next\n\n")},
+		}, nil, "data: turn\n\ndata: over\n\n" + `event: stream.end` + "\n" + `data: {"type":"stream.end","task_id":"t","reason":"run_ended"}` + "\n\n"},
+		"it was killed, and nobody wrote down that it ended": {nil, nil, "event: stream.end\n" + `data: {"type":"stream.end","task_id":"t","reason":"run_ended"}` + "\n\n"},
+		"the task is gone": {nil, journal.ErrNotFound, "event: stream.end\n" + `data: {"type":"stream.end","task_id":"t","reason":"task_gone"}` + "\n\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			f := &follower{
+				s: &Server{opt: Options{Heartbeat: time.Millisecond}, stop: make(chan struct{})}, task: "t", feed: newFeed(nil), w: w, ctl: http.NewResponseController(w),
+				last: endOf("r"), dead: func() bool { return true },
+				past: func(_ context.Context, at place, give func(item) error) (place, error) {
+					for _, one := range c.log {
+						if err := give(one); err != nil {
+							return at, err
+						}
+					}
+					return at, c.fail
+				},
+			}
+			f.feed.begin(place{}, "")
+			_ = f.stream(t.Context()) // how it ends is told to the client
+			if _, got, _ := strings.Cut(w.Body.String(), ": connected\n\n"); got != c.want {
+				t.Errorf("it tells\n%s\nwant\n%s", got, c.want)
+			}
+		})
 	}
 }

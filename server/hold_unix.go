@@ -28,3 +28,7 @@ func lock(f *os.File, exclusive bool) (bool, error) {
 		}
 	}
 }
+
+// unlock gives a lock back, whoever else has the file open: to close it is not enough. While
+// another goroutine starts a program, that has it open as well until it runs.
+func unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }

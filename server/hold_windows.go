@@ -19,3 +19,8 @@ func lock(f *os.File, exclusive bool) (bool, error) {
 	}
 	return err == nil, err
 }
+
+// unlock gives a lock back.
+func unlock(f *os.File) error {
+	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &windows.Overlapped{})
+}

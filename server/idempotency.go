@@ -81,7 +81,7 @@ func (d *deeds) begin(ctx context.Context, key, request, fingerprint string) (*d
 		if got {
 			one, done, err := d.take(f, request, fingerprint)
 			if one == nil {
-				err = errors.Join(err, f.Close())
+				err = errors.Join(err, letGo(f))
 			}
 			return one, done, err
 		}
@@ -105,7 +105,7 @@ func (d *deeds) hold(name string) (f *os.File, got bool, err error) {
 		return nil, false, errors.Join(fmt.Errorf("keep what was asked: lock %s: %w", name, err), f.Close())
 	}
 	if got && !stands(f, name) { // it was forgotten between opening and locking
-		got = false
+		return nil, false, letGo(f)
 	}
 	if !got {
 		return nil, false, f.Close()
@@ -203,7 +203,7 @@ func (o *deed) finish(done outcome) error {
 	} else {
 		err = put(o.file, int64(end)+1, done)
 	}
-	if err = errors.Join(err, o.file.Close()); err != nil {
+	if err = errors.Join(err, letGo(o.file)); err != nil {
 		return fmt.Errorf("keep what was answered: %w", err)
 	}
 	return nil
@@ -212,14 +212,14 @@ func (o *deed) finish(done outcome) error {
 // forget lets go of a key under which nothing was done: it may be used for another request.
 func (o *deed) forget() error {
 	// The file stays, empty: on some systems one that is open cannot be removed.
-	if err := errors.Join(o.file.Truncate(0), o.file.Close()); err != nil {
+	if err := errors.Join(o.file.Truncate(0), letGo(o.file)); err != nil {
 		return fmt.Errorf("forget a key: %w", err)
 	}
 	return nil
 }
 
 // leave lets go of a key whose request may have done something: the repeat does the rest.
-func (o *deed) leave() error { return o.file.Close() }
+func (o *deed) leave() error { return letGo(o.file) }
 
 // ready makes the folder, and removes from time to time what is kept no longer.
 func (d *deeds) ready() error {
@@ -250,8 +250,13 @@ func (d *deeds) expire(name string) {
 	if err != nil {
 		return
 	}
-	defer f.Close()
-	if got, err := lock(f, true); err == nil && got && stands(f, name) {
+	got, err := lock(f, true)
+	if err != nil || !got {
+		_ = f.Close() // it was only looked at
+		return
+	}
+	defer func() { _ = letGo(f) }()
+	if stands(f, name) {
 		_ = os.Remove(name)
 	}
 }

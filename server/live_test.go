@@ -167,7 +167,7 @@ func TestSlowFollowersMissDeltasFirst(t *testing.T) {
 	delta := engine.Event{Type: "message.delta", Data: json.RawMessage(`{"text":"x"}`)}
 	for seq := 1; seq <= 500; seq++ {
 		f.say(liveItem(delta), liveItem(delta))
-		f.add(itemsOf([]engine.Event{event(seq)})...)
+		f.say(itemsOf([]engine.Event{event(seq)})...)
 	}
 	at, next, live, durable := behind(0), uint64(0), 0, 0
 	for {
@@ -192,7 +192,7 @@ func TestSlowFollowersMissDeltasFirst(t *testing.T) {
 	// Of large ones only the newest are kept; who is further back reads the log.
 	big := event(501)
 	big.Data = json.RawMessage(`"` + strings.Repeat("x", feedBytes) + `"`)
-	f.add(itemsOf([]engine.Event{big})...)
+	f.say(itemsOf([]engine.Event{big})...)
 	if g := f.look(place{seq: 400}, 10, nil); !g.behind {
 		t.Error("it has what it let go of")
 	}

@@ -66,7 +66,7 @@ func (s *Server) context(a *asked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	use, err := s.opt.Engine.Context(a.Context(), engine.Request{Task: ref.Source + ":" + ref.ID, Workspace: a.text["workspace"]})
+	use, _, err := s.opt.Engine.ContextAs(a.Context(), engine.Request{Task: ref.Source + ":" + ref.ID, Workspace: a.text["workspace"]})
 	if err != nil {
 		return nil, err
 	}

@@ -114,6 +114,8 @@ func (s *spread) write(b *strings.Builder) {
 	}
 }
 
+var labelQuotes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
 // labelled are labels as they are written; "" without any.
 func labelled(names, values []string) string {
 	if len(names) == 0 {
@@ -121,7 +123,7 @@ func labelled(names, values []string) string {
 	}
 	parts := make([]string, len(names))
 	for i, name := range names {
-		parts[i] = name + `="` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(values[i]) + `"`
+		parts[i] = name + `="` + labelQuotes.Replace(values[i]) + `"`
 	}
 	return "{" + strings.Join(parts, ",") + "}"
 }

@@ -41,10 +41,12 @@ func lockFile(root string) string { return filepath.Join(root, "server", "lock")
 // PresenceFile is where a root's server says where it is.
 func PresenceFile(root string) string { return filepath.Join(root, "server", "server.json") }
 
-// claimTries is how often a taken lock is tried again, and claimPause the time between:
-// who only looks whether a server lives holds it for a moment, too.
+// claimTries is how often a lock is tried again that somebody has for himself, lookTries how
+// often one that others only look at, and claimPause the time between. Who looks whether a
+// server lives holds it for a moment, too: on a busy machine that is as long as you like.
 const (
 	claimTries = 5
+	lookTries  = 1000
 	claimPause = 10 * time.Millisecond
 )
 
@@ -58,7 +60,7 @@ func NewClaim(root string) (*Claim, error) {
 	if err != nil {
 		return nil, fmt.Errorf("become the server of %s: %w", root, err)
 	}
-	for try := 1; ; try++ {
+	for try, looks := 1, 0; ; {
 		got, err := lock(f, true)
 		switch {
 		case err != nil:
@@ -68,6 +70,14 @@ func NewClaim(root string) (*Claim, error) {
 		case try == claimTries:
 			by, _ := readPresence(root) // it may not have said anything yet
 			return nil, errors.Join(&TakenError{by}, f.Close())
+		}
+		if shared, err := lock(f, false); err == nil && shared && looks < lookTries {
+			looks++
+			if err := unlock(f); err != nil {
+				return nil, errors.Join(fmt.Errorf("become the server of %s: unlock %s: %w", root, file, err), f.Close())
+			}
+		} else {
+			try++
 		}
 		time.Sleep(claimPause)
 	}
@@ -105,7 +115,7 @@ func (c *Claim) Release() error {
 			err = nil
 		}
 	}
-	if err = errors.Join(err, c.lock.Close()); err != nil {
+	if err = errors.Join(err, letGo(c.lock)); err != nil {
 		return fmt.Errorf("end the server of %s: %w", c.root, err)
 	}
 	return nil
@@ -124,7 +134,7 @@ func Present(root string) (Presence, error) {
 	if err != nil {
 		return Presence{}, fmt.Errorf("look for the server of %s: %w", root, err)
 	}
-	defer f.Close() // and with it the lock
+	defer func() { _ = letGo(f) }() // it was only looked at; without the lock there is none to give back
 	switch free, err := lock(f, false); {
 	case err != nil:
 		return Presence{}, fmt.Errorf("look for the server of %s: %w", root, err)
@@ -137,6 +147,9 @@ func Present(root string) (Presence, error) {
 	}
 	return p, err
 }
+
+// letGo gives a lock back and closes its file.
+func letGo(f *os.File) error { return errors.Join(unlock(f), f.Close()) }
 
 func readPresence(root string) (p Presence, err error) {
 	data, err := os.ReadFile(PresenceFile(root))

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 func TestOneServerOfARoot(t *testing.T) {
@@ -65,5 +66,37 @@ func TestStalePresence(t *testing.T) {
 	}
 	if _, err := Present(root); err == nil || errors.Is(err, ErrAbsent) {
 		t.Errorf("half a file is read as: %v", err)
+	}
+}
+
+// Who only looks whether a server lives holds its lock for as long as a busy machine lets
+// him stand still: that is no server, and the claim waits for him.
+func TestWhoOnlyLooksIsNoServer(t *testing.T) {
+	root := t.TempDir()
+	if err := must[*Claim](t)(NewClaim(root)).Release(); err != nil {
+		t.Fatal(err)
+	}
+	looker := must[*os.File](t)(os.Open(lockFile(root)))
+	if got, err := lock(looker, false); err != nil || !got {
+		t.Fatal(got, err)
+	}
+	claimed := make(chan error, 1)
+	go func() {
+		c, err := NewClaim(root)
+		if err == nil {
+			err = c.Release()
+		}
+		claimed <- err
+	}()
+	select {
+	case err := <-claimed:
+		t.Fatalf("while somebody looks: %v", err)
+	case <-time.After(3 * claimTries * claimPause): // a server would have been believed by now
+	}
+	if err := letGo(looker); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-claimed; err != nil {
+		t.Error(err)
 	}
 }

@@ -25,7 +25,6 @@ type storm struct {
 	store   *store.Store
 	size    stormSize
 	dir     string
-	address string // of the server
 	token   string
 	proxy   *proxy
 	running *exec.Cmd
@@ -73,10 +72,7 @@ func gather(t *testing.T, size stormSize) *storm {
 	t.Logf("seed %d", seed)
 	c.store = must[*store.Store](t)(store.Open(store.Options{Root: filepath.Join(c.dir, "root"), Cache: filepath.Join(c.dir, "cache"), Program: "test"}))
 	c.token = must[string](t)(Token(c.store.Root(), false))
-	first := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
-	c.address = first.Addr().String()
-	first.Close()
-	c.proxy = &proxy{Listener: must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0")), to: c.address, rand: rand.New(rand.NewPCG(seed, 1))}
+	c.proxy = &proxy{Listener: must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0")), rand: rand.New(rand.NewPCG(seed, 1))}
 	c.proxied.Go(c.proxy.run)
 	c.serve()
 	return c
@@ -84,10 +80,11 @@ func gather(t *testing.T, size stormSize) *storm {
 
 func (c *storm) serve() {
 	c.Helper()
-	c.running = child(c.T, "server", c.dir, "ROOST_TEST_LISTEN="+c.address)
-	if err := c.running.Start(); err != nil {
-		c.Fatal(err)
-	}
+	c.running = child(c.T, "server", c.dir)
+	to := listens(c.T, c.running)
+	c.proxy.mu.Lock()
+	defer c.proxy.mu.Unlock()
+	c.proxy.to = to
 }
 
 func (c *storm) kill() {
@@ -203,7 +200,10 @@ func (p *proxy) run() {
 
 func (p *proxy) carry(client net.Conn) {
 	defer client.Close()
-	server, err := net.Dial("tcp", p.to)
+	p.mu.Lock()
+	to := p.to
+	p.mu.Unlock()
+	server, err := net.Dial("tcp", to)
 	if err != nil {
 		return // it was killed just now
 	}

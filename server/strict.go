@@ -382,7 +382,9 @@ func membersText(fields map[string]reflect.Value) string {
 	return "; there are: " + strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
 }
 
+var pointerQuotes = strings.NewReplacer("~", "~0", "/", "~1")
+
 // pointerPart is a member's name as JSON pointers write it.
 func pointerPart(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	return pointerQuotes.Replace(name)
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -31,7 +31,7 @@ func playWorker(s *store.Store) error {
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", os.Getenv("ROOST_TEST_LISTEN"))
+	l, err := listenAnywhere()
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,31 @@ func playWorker(s *store.Store) error {
 	return srv.Serve(context.Background(), l)
 }
 
-// killed is a server that is killed and started again at one address.
+// listenAnywhere listens and says where on stdout. A port that a test chose for a process
+// that is yet to start may be anybody's by then, also that of who looks whether it listens.
+func listenAnywhere() (net.Listener, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err == nil {
+		fmt.Println(l.Addr())
+	}
+	return l, err
+}
+
+// listens starts a child and gives where it listens.
+func listens(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	out := must[io.ReadCloser](t)(cmd.StdoutPipe())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the server does not come back: %v", err)
+	}
+	return strings.TrimSpace(line)
+}
+
+// killed is a server that is killed and started again, each time somewhere else.
 type killed struct {
 	*ground
 	addr string
@@ -50,20 +74,9 @@ type killed struct {
 
 func (k *killed) start(t *testing.T) {
 	t.Helper()
-	k.cmd = child(t, "worker", k.dir, "ROOST_TEST_LISTEN="+k.addr)
-	if err := k.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		conn, err := net.Dial("tcp", k.addr)
-		if err == nil {
-			conn.Close()
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatal("the server does not come back")
-		}
-	}
+	k.cmd = child(t, "worker", k.dir)
+	k.addr = listens(t, k.cmd)
+	k.url = "http://" + k.addr
 }
 
 func (k *killed) kill() {
@@ -98,9 +111,7 @@ func TestKilledServerLosesAndDoublesNothing(t *testing.T) {
 		t.Skip("it starts a server many times")
 	}
 	g := newGround(t)
-	l := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
-	k := &killed{ground: g, addr: l.Addr().String()}
-	l.Close()
+	k := &killed{ground: g}
 	rounds := 14
 	type request struct{ path, body, key, words string }
 	type said struct{ task, words string }
@@ -153,7 +164,6 @@ func TestKilledServerLosesAndDoublesNothing(t *testing.T) {
 	}
 	k.start(t)
 	defer k.kill()
-	g.url = "http://" + k.addr
 	tasks := map[string]bool{}
 	for _, s := range all {
 		tasks[s.task] = true
@@ -194,10 +204,7 @@ func TestAQuestionOutlivesKills(t *testing.T) {
 		t.Skip("what it kills is a program of its own")
 	}
 	g := newGround(t)
-	l := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
-	k := &killed{ground: g, addr: l.Addr().String()}
-	l.Close()
-	g.url = "http://" + k.addr
+	k := &killed{ground: g}
 	k.start(t)
 	r := g.started(askWhich)
 	first := g.question(r.Task)

@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// What the next request of a task would be is told also where its profile lies in an editor's
+// settings, as if somebody who is known here answered: nobody is chosen by that. A run of it
+// still wants to be told whom to ask.
+func TestTheContextOfATaskWhoseProfileIsUnknown(t *testing.T) {
+	for name, c := range map[string]struct {
+		config Config
+		who    string
+	}{
+		"the usual provider":      {Config{Provider: "anthropic", Model: "claude-opus-5-5", Keys: map[string]string{"anthropic": "k"}}, "anthropic"},
+		"whom there is a key for": {Config{Keys: map[string]string{"openai": "k"}}, "openai"},
+		"a profile": {Config{Keys: map[string]string{}, Profiles: map[string]Profile{
+			"half": {}, "mine": {Provider: "openai-compatible", Model: "m", BaseURL: "http://127.0.0.1:1/v1"},
+		}}, "mine"},
+		"nobody": {Config{Keys: map[string]string{}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, ref := startedTask(t)
+			e := New(s, Options{Config: c.config})
+			if err := e.own(t.Context(), ref, func(k *store.Task) error {
+				return k.Commit(context.Background(), task.Changed{Settings: &task.Settings{Workspace: t.TempDir(), Profile: "theirs"}})
+			}); err != nil {
+				t.Fatal(err)
+			}
+			r := Request{Task: keyOf(ref)}
+			use, who, err := e.ContextAs(t.Context(), r)
+			var unknown *UnknownProfileError
+			if who != c.who || (who == "") != errors.As(err, &unknown) || who != "" && (err != nil || use.Used == 0) {
+				t.Errorf("%q %+v %v", who, use, err)
+			}
+			r.Text = "go on"
+			if _, err := e.Start(t.Context(), r); !errors.As(err, &unknown) {
+				t.Errorf("a run: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/task"
+)
+
+// A day's limit is a day's: what a run spent before midnight counts no more, and what it
+// spends from then on does.
+func TestADaysLimitEndsWithTheDay(t *testing.T) {
+	s, ref := startedTask(t)
+	now := time.Date(2026, 3, 1, 23, 0, 0, 0, time.UTC)
+	is := &task.State{ID: ref.ID}
+	b := &budget{store: s, now: func() int64 { return now.UnixMilli() }, zone: time.UTC, task: func() *task.State { return is }, day: 150}
+	for _, c := range []struct {
+		later time.Duration
+		cost  int64
+		want  string
+	}{
+		{0, 0, ""},
+		{time.Minute, 149, ""},
+		{0, 200, "cost_day"},
+		{2 * time.Hour, 200, ""}, // the next day
+		{0, 340, ""},
+		{time.Minute, 360, "cost_day"},
+		{24 * time.Hour, 360, ""},
+	} {
+		now, is.Usage.CostMicros = now.Add(c.later), c.cost
+		if code, why, err := b.reached(t.Context()); err != nil || code != c.want {
+			t.Errorf("at %s with %d: %q %s %v", now, c.cost, code, why, err)
+		}
+	}
+}
+
+// Who waits for a subtask is not idle while that one is not.
+func TestASubtaskKeepsItsParentAwake(t *testing.T) {
+	top, middle, below := asks(true), asks(true), asks(true)
+	middle.parent.Store(top)
+	below.parent.Store(middle)
+	below.touch()
+	for name, run := range map[string]*Run{"its parent": middle, "that one's": top} {
+		select {
+		case <-run.active:
+		default:
+			t.Errorf("%s heard nothing", name)
+		}
+	}
+}
+
+// A drain whose time is over interrupts who is at the top, who stops what is below.
+func TestADrainInAHurryInterruptsFromTheTop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, top := idleEngine(Options{})
+		_, below := idleEngine(Options{})
+		below.ID = "below"
+		below.parent.Store(top)
+		below.cancel = func(err error) { t.Errorf("who is below was stopped: %v", err) }
+		top.cancel = func(err error) {
+			if !errors.Is(err, agent.ErrDrained) {
+				t.Error(err)
+			}
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			clear(e.runs)
+		}
+		e.runs = map[string]*Run{top.ID: top, below.ID: below}
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := e.Drain(over); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A no to a model that went wrong ends a run that waits. Where none does there is nothing to
+// end, and it is no answer.
+func TestANoToAMistakeThatNobodyWaitsWith(t *testing.T) {
+	s, ref := startedTask(t)
+	e := New(s, Options{Config: Config{Keys: map[string]string{}}})
+	no := false
+	q := Asked{ID: ref.ID + ".q", Ref: ref, QuestionOpened: task.QuestionOpened{Question: "q", Kind: mistake}}
+	if _, err := e.replyParked(t.Context(), q, Answer{Approve: &no}, Reply{}); !errors.Is(err, ErrAnswer) {
+		t.Error(err)
+	}
+}

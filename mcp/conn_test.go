@@ -1,0 +1,89 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// What certainly did not reach the server is said to have had no effect, and is asked again
+// over a new connection; of anything else nobody knows.
+func TestWhatDidNotReachTheServer(t *testing.T) {
+	for err, want := range map[error]bool{
+		sdk.ErrSessionMissing:   true,
+		sdk.ErrConnectionClosed: true, // it was closed before the call
+		syscall.ECONNREFUSED:    true,
+		syscall.EPIPE:           true,
+		io.EOF:                  false, // while the call was under way
+		io.ErrUnexpectedEOF:     false,
+		syscall.ECONNRESET:      false,
+		context.Canceled:        false,
+	} {
+		if got := unheard(fmt.Errorf("calling: %w", err)); got != want {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+}
+
+// A process that stood still finds all its clocks run out. What was about to be done then is
+// waited for all the same; what is not, no longer than it was given.
+func TestWaitingOnABusyMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		if _, ok := within(make(chan error), time.Second); ok || time.Since(begun) != time.Second {
+			t.Errorf("in vain: %s", time.Since(begun))
+		}
+		done := make(chan error, 1)
+		done <- io.EOF
+		begun = time.Now()
+		if got, ok := within(done, time.Second); !ok || !errors.Is(got, io.EOF) || time.Since(begun) != 0 {
+			t.Errorf("%v %v", got, ok)
+		}
+		closed := make(chan struct{})
+		time.AfterFunc(900*time.Millisecond, func() { close(closed) })
+		if _, ok := within(closed, time.Second); !ok {
+			t.Error("it was not waited for")
+		}
+	})
+}
+
+// An answer is an answer, also when the time for it is over just then.
+func TestARefusalAtTheLastMoment(t *testing.T) {
+	h := NewHub(Options{Servers: []Server{{Name: "s", State: Allowed, Timeout: time.Hour}}})
+	c := h.conns["s"]
+	c.now = &session{dead: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	err := c.do(ctx, func(context.Context, *session) error {
+		cancel()
+		return &refusal{errors.New("no")}
+	})
+	var failed *CallError
+	if !errors.As(err, &failed) || failed.Unknown || failed.Reason != "no" {
+		t.Errorf("%+v", err)
+	}
+}
+
+// A connection is over as soon as anything says so.
+func TestAConnectionThatIsOver(t *testing.T) {
+	for name, end := range map[string]func(*session){
+		"well":              nil,
+		"dead":              func(s *session) { close(s.dead) },
+		"cut":               func(s *session) { s.broken.Store(true) },
+		"its output is out": func(s *session) { s.ended.Store(true) },
+	} {
+		s := &session{dead: make(chan struct{})}
+		if end != nil {
+			end(s)
+		}
+		if got := s.over(); got != (end != nil) {
+			t.Errorf("%s: over: %v", name, got)
+		}
+	}
+}
