@@ -13,6 +13,9 @@ import (
 // nothing is the advice of a failure that knows none.
 const nothing = "roost help"
 
+// itFailed is what failed where the error does not say it.
+const itFailed = "it failed"
+
 // taskAdvice is what helps where a task lacks what was asked of it, by a problem's code.
 // The task's id follows the command, and a flag may follow the id.
 var taskAdvice = map[string][2]string{
@@ -44,6 +47,9 @@ var flagAdvice = map[string]string{
 // advise makes a failure's advice a command that can be given, in the words of the
 // command that failed: what a server or the engine says knows no command line.
 func (f *Failure) advise(cmd *cobra.Command, args []string) {
+	if f.What == itFailed {
+		f.What = cmd.CommandPath()
+	}
 	if flags, ok := flagAdvice[f.Try]; ok {
 		if dir := cmd.Flags().Lookup("workspace"); f.Code == "validation_failed" && dir != nil { // a server does not repeat what it was told
 			f.What = "open the workspace " + dir.Value.String()

@@ -231,6 +231,9 @@ func failureOfLine(e *chat.LineError, id string) *Failure {
 	case errors.As(e.Err, &unknown):
 		f = *usage("do what "+short(e.Line)+" says", unknown.Error(), "echo /help | roost chat")
 	case f.Code == "failed":
+		if whole := f.What + ": " + f.Why; whole == e.Err.Error() { // all of it is why
+			f.Why = whole
+		}
 		f.What = "do what " + short(e.Line) + " says"
 	}
 	f.Task = id

@@ -121,7 +121,7 @@ func TestChatIsInterrupted(t *testing.T) {
 	x.until("after all", "completed")
 	x.press("\x03")
 	x.until("Ctrl-C again leaves")
-	x.press("\x03")
+	x.press("\x03\x03") // on a busy machine the first of them comes too late to be the second
 	x.expect("all is saved; go on: roost chat ")
 	x.exits(ExitDone)
 }
@@ -305,7 +305,7 @@ func TestChatWithAServer(t *testing.T) {
 	x.until("working; Esc stops it", "$ while")
 	x.press("\x03")
 	x.until("Ctrl-C again leaves")
-	x.press("\x03")
+	x.press("\x03\x03") // on a busy machine the first of them comes too late to be the second
 	x.expect("the run goes on at the server; look: roost chat ")
 	x.exits(ExitDone)
 	x.left()

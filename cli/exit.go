@@ -45,7 +45,7 @@ func failureOf(err error) *Failure {
 	if far := failureOfServer(err); far != nil {
 		return far
 	}
-	f := &Failure{Exit: ExitFailed, Code: "failed", What: "it failed", Why: err.Error(), Try: nothing}
+	f := &Failure{Exit: ExitFailed, Code: "failed", What: itFailed, Why: err.Error(), Try: nothing}
 	var (
 		ambiguous *store.AmbiguousError
 		root      *store.RootError
@@ -103,10 +103,17 @@ func failureOf(err error) *Failure {
 	case errors.Is(err, context.Canceled):
 		f.Exit, f.Code, f.What = ExitCancelled, "cancelled", "finish"
 	case errors.Is(err, os.ErrPermission):
-		f.Exit, f.Code, f.What = ExitFailed, "permission_denied", "read or write a file"
+		f.Code = "permission_denied"
 		f.place(err)
 	default:
-		f.place(err)
+		if !f.disk(err) {
+			f.place(err)
+		}
+	}
+	if f.What == itFailed {
+		if what, why, ok := divide(f.Why); ok {
+			f.What, f.Why = what, why
+		}
 	}
 	return f
 }

@@ -71,9 +71,9 @@ func TestWhatCannotBeOpenedIsNamed(t *testing.T) {
 		{&os.PathError{Op: "open", Path: dir, Err: syscall.EACCES}, "open " + dir, "ls -ld '" + dir + "'"},
 		{&os.PathError{Op: "stat", Path: dir, Err: syscall.ELOOP}, "open " + dir, "ls -ld '" + dir + "'"},
 		{&os.PathError{Op: "open", Path: filepath.Join(none, "x.md"), Err: syscall.ENOENT}, "use the folder " + none, "mkdir -p '" + none + "'"},
-		{&os.PathError{Op: "open", Path: filepath.Join(dir, ".temp"), Err: syscall.EACCES}, "read or write a file", ""},
-		{&os.PathError{Op: "openat", Path: "ui_messages.json", Err: syscall.EACCES}, "read or write a file", ""},
-		{&os.PathError{Op: "write", Path: dir, Err: syscall.ENOSPC}, "it failed", ""},
+		{&os.PathError{Op: "open", Path: filepath.Join(dir, ".temp"), Err: syscall.EACCES}, "task x", ""},
+		{&os.PathError{Op: "openat", Path: "ui_messages.json", Err: syscall.EACCES}, "task x", ""},
+		{&os.PathError{Op: "write", Path: dir, Err: syscall.EIO}, "task x", ""},
 	} {
 		f := failureOf(fmt.Errorf("task x: %w", tt.err))
 		if f.What != tt.what || !strings.HasPrefix(f.Try, tt.try) || tt.try == "" && (strings.HasPrefix(f.Try, "ls") || strings.HasPrefix(f.Try, "mk")) || !strings.Contains(f.Why, tt.err.Error()) {

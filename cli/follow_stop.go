@@ -128,13 +128,15 @@ func (f *follower) askWhat() {
 		f.left.Store(child)
 		f.run.CancelAlone()
 		f.stop.askFirst(nil) // what is left is one thing to stop
-		f.d.Line(view.Dim, "· stopping the task alone and saving; the subtask goes on here until Ctrl-C")
 	} else if choice == stopOne {
 		choice = stopBoth // it ended meanwhile
 	}
-	f.stop.answered(choice)
-	if choice == stopNothing {
+	f.stop.answered(choice) // before it is told: who reads it may press Ctrl-C again
+	switch choice {
+	case stopNothing:
 		f.d.Line(view.Dim, "· nothing is stopped")
+	case stopOne:
+		f.d.Line(view.Dim, "· stopping the task alone and saving; the subtask goes on here until Ctrl-C")
 	}
 }
 

@@ -142,6 +142,7 @@ func importNotFound(what string, err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound) || errors.Is(err, os.ErrNotExist):
 		f.Exit, f.Code, f.Status = ExitNotFound, "not_found", 404
+		f.Why = strings.TrimPrefix(strings.TrimSuffix(f.Why, ": "+store.ErrNotFound.Error()), "import from "+what+": ")
 	case errors.Is(err, store.ErrOwnPlace):
 		f.Exit, f.Code, f.Try = ExitUsage, "usage", "roost list"
 	case errors.Is(err, export.ErrArchive):
@@ -156,12 +157,17 @@ func importFailure(r store.ImportReport, unreachable int) error {
 	if r.DryRun {
 		verb = "would be"
 	}
+	why := ""
+	if r.Failed > 0 {
+		why += fmt.Sprintf("%d of %d tasks could not be imported; ", r.Failed, r.Tasks)
+	}
+	if unreachable > 0 {
+		why += fmt.Sprintf("%d source%s could not be reached; ", unreachable, plural(unreachable))
+	}
 	switch {
-	case r.Failed > 0 || unreachable > 0:
-		f := &Failure{Exit: ExitFailed, Code: "import_incomplete", What: "import everything",
-			Why: fmt.Sprintf("%d of %d tasks could not be imported; %d source%s could not be reached; the rest %s imported", r.Failed, r.Tasks, unreachable, plural(unreachable), verb),
+	case why != "":
+		return &Failure{Exit: ExitFailed, Code: "import_incomplete", What: "import everything", Why: why + "the rest " + verb + " imported",
 			Try: "the same command again, when what is named above is mended"}
-		return f
 	case r.Conflicts > 0:
 		return &Failure{Exit: ExitBusy, Code: "import_conflict", Status: 409, What: "import everything",
 			Why: fmt.Sprintf("%d of %d tasks have ids that other content has; they are left alone, the rest %s imported", r.Conflicts, r.Tasks, verb),

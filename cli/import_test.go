@@ -15,19 +15,21 @@ func TestImportExitCodes(t *testing.T) {
 		r    store.ImportReport
 		dark int
 		want int
+		why  string
 	}{
-		{store.ImportReport{Tasks: 3, Imported: 1, Same: 1, Empty: 1}, 0, ExitDone},
-		{store.ImportReport{Tasks: 2, Forked: 2}, 0, ExitDone},
-		{store.ImportReport{Tasks: 2, Imported: 1, Conflicts: 1}, 0, ExitBusy},
-		{store.ImportReport{Tasks: 2, Conflicts: 1, Failed: 1}, 0, ExitFailed},
-		{store.ImportReport{}, 1, ExitFailed},
+		{store.ImportReport{Tasks: 3, Imported: 1, Same: 1, Empty: 1}, 0, ExitDone, ""},
+		{store.ImportReport{Tasks: 2, Forked: 2}, 0, ExitDone, ""},
+		{store.ImportReport{Tasks: 2, Imported: 1, Conflicts: 1}, 0, ExitBusy, "1 of 2 tasks have ids that other content has; they are left alone, the rest was imported"},
+		{store.ImportReport{Tasks: 2, Conflicts: 1, Failed: 1}, 0, ExitFailed, "1 of 2 tasks could not be imported; the rest was imported"},
+		{store.ImportReport{}, 1, ExitFailed, "1 source could not be reached; the rest was imported"},
+		{store.ImportReport{Tasks: 9, Failed: 2, DryRun: true}, 2, ExitFailed, "2 of 9 tasks could not be imported; 2 sources could not be reached; the rest would be imported"},
 	} {
-		got := ExitDone
+		got := &Failure{}
 		if err := importFailure(tt.r, tt.dark); err != nil {
-			got = failureOf(err).Exit
+			got = failureOf(err)
 		}
-		if got != tt.want {
-			t.Errorf("%+v, %d unreachable: exit %d, want %d", tt.r, tt.dark, got, tt.want)
+		if got.Exit != tt.want || got.Why != tt.why {
+			t.Errorf("%+v, %d unreachable: exit %d, %q; want %d, %q", tt.r, tt.dark, got.Exit, got.Why, tt.want, tt.why)
 		}
 	}
 	for _, tt := range []struct {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -29,17 +28,22 @@ func (a *App) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the tasks of all sources, newest first",
-		Args:  count(0, 0, "roost list"), ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "List the tasks of all sources, newest first. A status with ! is that of a damaged task: `roost\n" +
+			"doctor ID` tells what is wrong with it. With * another program changed the task's files since Roost\n" +
+			"worked on it; that is taken in when it goes on. ^ is a pinned task, which comes first.\n\n" +
+			"Each is listed with the shortest beginning or end of its id that names it alone. A narrow terminal\n" +
+			"gets fewer columns; in a pipe and with --json none is left out.",
+		Args: count(0, 0, "roost list"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			if f.Since, f.Until, err = a.span("roost list", since, until); err != nil {
 				return err
 			}
 			f.Workspace = a.folder(f.Workspace)
-			if f.MinCost, err = dollarsFlag("min-cost", minCost); err != nil {
+			if f.MinCost, err = dollarsFlag("roost list", "min-cost", minCost); err != nil {
 				return err
 			}
-			if f.MaxCost, err = dollarsFlag("max-cost", maxCost); err != nil {
+			if f.MaxCost, err = dollarsFlag("roost list", "max-cost", maxCost); err != nil {
 				return err
 			}
 			if f.Sort != "" && !slices.Contains(sorts, f.Sort) {
@@ -73,7 +77,7 @@ func (a *App) listCommand() *cobra.Command {
 	fl.StringVar(&since, "since", "", "changed after this `time`: 2026-01-31, RFC 3339, or an age such as 7d")
 	fl.StringVar(&until, "until", "", "changed before this `time`")
 	fl.StringVar(&f.Sort, "sort", "newest", "`order`: newest, oldest, cost, tokens")
-	fl.IntVar(&f.Limit, "limit", 0, "at most this many (0 = all; on a terminal a screenful)")
+	fl.IntVar(&f.Limit, "limit", 0, "at most this many (0 = all; on a terminal a screenful, without --group)")
 	fl.StringVar(&f.Cursor, "cursor", "", "go on where the last page ended")
 	fl.BoolVar(&f.Tree, "tree", false, "subtasks below their parents, and on one page with them")
 	fl.StringVar(&group, "group", "", "put the tasks of each `workspace` together")
@@ -91,10 +95,10 @@ func (a *App) listCommand() *cobra.Command {
 }
 
 func (a *App) list(cmd *cobra.Command, f store.Filter, group bool) error {
-	if f.Limit == 0 && a.OutTTY && !a.flags.json && !cmd.Flags().Changed("limit") {
+	if f.Limit == 0 && a.OutTTY && !a.flags.json && !group && !cmd.Flags().Changed("limit") { // a part of a group has no sum
 		f.Limit = screenful
 	}
-	if done, err := a.remotely(func(c *client.Client) error { return a.farList(cmd.Context(), c, f, group) }); done {
+	if done, err := a.remotely(func(c *client.Client) error { return a.farList(cmd, c, f, group) }); done {
 		return err
 	}
 	s, err := a.open()
@@ -115,13 +119,13 @@ func (a *App) list(cmd *cobra.Command, f store.Filter, group bool) error {
 	if err != nil {
 		return err
 	}
-	return a.showList(cmd.Context(), got, f, group, namesOf(s))
+	return a.showList(cmd, got, f, group, namesOf(s))
 }
 
 // showList prints a list for people.
-func (a *App) showList(ctx context.Context, got store.Listing, f store.Filter, group bool, name namer) error {
+func (a *App) showList(cmd *cobra.Command, got store.Listing, f store.Filter, group bool, name namer) error {
 	if len(got.Items) > 0 {
-		names, err := name(ctx, got.Items)
+		names, err := name(cmd.Context(), got.Items)
 		if err != nil {
 			return err
 		}
@@ -139,6 +143,9 @@ func (a *App) showList(ctx context.Context, got store.Listing, f store.Filter, g
 		}
 	}
 	a.sumUp(got)
+	if got.NextCursor != "" {
+		a.say("more: %s, or --limit 0 for all", nextPage(cmd, got.NextCursor))
+	}
 	if len(got.Items) == 0 {
 		a.noSource(f.Source, got.Sources)
 	}
@@ -168,14 +175,15 @@ func (a *App) printPage(got store.Encoded) error {
 	return nil
 }
 
-// dollarsFlag reads an amount of money; nil when text is empty.
-func dollarsFlag(flag, text string) (*money.USD, error) {
+// dollarsFlag reads an amount of money that a flag of a command was given; nil when
+// text is empty.
+func dollarsFlag(command, flag, text string) (*money.USD, error) {
 	if text == "" {
 		return nil, nil
 	}
 	usd, err := money.Parse(strings.TrimPrefix(text, "$"))
-	if err != nil {
-		return nil, usage("roost list --"+flag+" "+text, "it is no amount of dollars", "roost list --"+flag+" 1.50")
+	if err != nil || usd < 0 {
+		return nil, usage(command+" --"+flag+" "+text, "want an amount of US dollars such as 0.50", command+" --"+flag+" 0.50")
 	}
 	return &usd, nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -88,6 +89,12 @@ func TestSourcesAreToldOneByOne(t *testing.T) {
 		"! /locked (locked) is unreachable: permission denied\n5 tasks in 2 sources, 1 damaged (roost doctor tells more), 4 empty\n"
 	if diff := cmp.Diff(want, errs.String()); diff != "" || out.Len() > 0 {
 		t.Errorf("stdout %q; %s", out, diff)
+	}
+	for copies, want := range map[int]string{1: ", 1 of them a copy of another, ", 2: ", 2 of them copies of others, "} {
+		errs.Reset()
+		if a.sumUp(store.Listing{Sources: sources, Copies: copies}); !strings.Contains(errs.String(), want) {
+			t.Errorf("%d copies: %s", copies, errs)
+		}
 	}
 	errs.Reset()
 	a.sumUp(store.Listing{Sources: sources[2:]})

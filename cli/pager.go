@@ -77,7 +77,11 @@ func (a *App) paged(ctx context.Context, f func() error) error {
 	}
 	ended := cmd.Wait()
 	var exit *exec.ExitError
-	if errors.As(ended, &exit) && pipe.gone && exit.ExitCode() != noCommand {
+	switch {
+	case errors.As(ended, &exit) && exit.ExitCode() == noCommand:
+		a.warn("there is no pager " + line + "; NO_PAGER=1 goes without")
+		return f() // what it wrote and said before, nobody has seen
+	case exit != nil && pipe.gone:
 		ended = nil
 	}
 	if _, werr := io.Copy(stderr, &said); err == nil {

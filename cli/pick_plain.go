@@ -24,7 +24,6 @@ func (a *App) plainWelcome(cmd *cobra.Command, s *store.Store) error {
 		return err
 	}
 	a.bySource(found.Sources)
-	found.NextCursor = "" // the picker is no page of a list
 	a.sumUp(found)
 	if len(found.Items) == 0 {
 		a.say("start one: roost run \"what to do\"; see how it works: roost try")

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/server"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/view"
 )
 
 // far is a client of the server that the person named; nil when none is named, and this
@@ -66,11 +68,18 @@ func (a *App) ownToken() (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
-// lost tells of a stream that broke.
+// lost tells of a stream that broke. Where a run is followed the display tells it, among what
+// the run says: a question may stand there.
 func (a *App) lost(err error, again time.Duration) {
-	if again >= time.Second && err != nil {
-		a.say("the connection to the server is lost (%s); again in %s", err, display.Duration(again))
+	if again < time.Second || err == nil {
+		return
 	}
+	text := fmt.Sprintf("the connection to the server is lost (%s); again in %s", err, display.Duration(again))
+	if a.screen != nil && !a.flags.json && !a.flags.quiet { // it was made before anything was followed
+		a.screen.Lines([]view.Line{{Text: display.OneLine(text)}})
+		return
+	}
+	a.say("%s", text)
 }
 
 // withClient gives a client of the server that the person named, or else of a server in

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/report"
@@ -135,7 +137,8 @@ func momentText(ms int64) string {
 }
 
 // farList lists a server's tasks.
-func (a *App) farList(ctx context.Context, c *client.Client, f store.Filter, group bool) error {
+func (a *App) farList(cmd *cobra.Command, c *client.Client, f store.Filter, group bool) error {
+	ctx := cmd.Context()
 	items, next, doc, err := pages(ctx, c, "/v1/tasks", filterQuery(f), f.Limit)
 	if err != nil {
 		return err
@@ -155,7 +158,7 @@ func (a *App) farList(ctx context.Context, c *client.Client, f store.Filter, gro
 		return err
 	}
 	got.Sources = sources.Items
-	return a.showList(ctx, got, f, group, farNames(c))
+	return a.showList(cmd, got, f, group, farNames(c))
 }
 
 // depthsOf says how far below its first parent each task of a tree stands: parents come
@@ -174,7 +177,8 @@ func depthsOf(items []store.Summary) []int {
 }
 
 // farSearch searches a server's tasks.
-func (a *App) farSearch(ctx context.Context, c *client.Client, q store.SearchQuery) error {
+func (a *App) farSearch(cmd *cobra.Command, c *client.Client, q store.SearchQuery) error {
+	ctx := cmd.Context()
 	query := filterQuery(q.Filter)
 	query.Set("q", q.Text)
 	set(query, "in", strings.Join(q.In, ","))
@@ -205,7 +209,7 @@ func (a *App) farSearch(ctx context.Context, c *client.Client, q store.SearchQue
 		t := &got.Items[i].Task
 		t.Path = t.Source + ":" + t.ID
 	}
-	return a.showHits(ctx, got, farNames(c))
+	return a.showHits(cmd, got, farNames(c))
 }
 
 // farUsage shows what a server's tasks spent.

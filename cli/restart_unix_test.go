@@ -99,7 +99,7 @@ func TestRestartGuide(t *testing.T) {
 	s := newSandbox(t)
 	model := filepath.Join(s.dir, "model.yaml")
 	must(t, os.WriteFile(model, []byte("- text: step one\n  tools: [{name: list_files, input: {path: .}}]\n"+
-		"- {text: step two, delay: 300ms, tools: [{name: list_files, input: {path: .}}]}\n"+
+		"- {text: step two, delay: 2s, tools: [{name: list_files, input: {path: .}}]}\n"+
 		"- tools: [{name: attempt_completion, input: {result: all done}}]\n"), 0o600))
 	s.env("ROOST_PROVIDER=script", "ROOST_MODEL="+model)
 

@@ -55,7 +55,13 @@ func (a *App) runsCommand() *cobra.Command {
 				set(query, "cursor", cursor)
 			}
 			return a.withClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error {
-				return documentOf(cmd.Context(), a, c, path, query, func(p report.Page[report.Run]) error { return a.showRuns(p, len(args) == 0) })
+				return documentOf(cmd.Context(), a, c, path, query, func(p report.Page[report.Run]) error {
+					more := ""
+					if p.Next != nil && len(args) == 0 {
+						more = nextPage(cmd, *p.Next)
+					}
+					return a.showRuns(p, more)
+				})
 			})
 		},
 	}
@@ -114,7 +120,8 @@ func (a *App) printRaw(doc []byte) error {
 	return nil
 }
 
-func (a *App) showRuns(p report.Page[report.Run], all bool) error {
+// showRuns prints a page of runs; more is the command for the next one, "" where this is the last.
+func (a *App) showRuns(p report.Page[report.Run], more string) error {
 	style, width := a.outStyle(), 0
 	if a.OutTTY {
 		width = a.Width
@@ -158,8 +165,8 @@ func (a *App) showRuns(p report.Page[report.Run], all bool) error {
 	switch {
 	case len(p.Items) == 0:
 		a.say("no runs")
-	case p.Next != nil && all:
-		a.say("%d run%s; more: roost runs --cursor %s", len(p.Items), plural(len(p.Items)), *p.Next)
+	case more != "":
+		a.say("%d run%s; more: %s", len(p.Items), plural(len(p.Items)), more)
 	default:
 		a.say("%d run%s", len(p.Items), plural(len(p.Items)))
 	}

@@ -38,6 +38,9 @@ func TestListOnATerminal(t *testing.T) {
 	if !strings.Contains(screen, "more: roost list --cursor 40, or --limit 0 for all") || !strings.Contains(screen, "\x1b[") {
 		t.Errorf("no colour, or no hint:\n%s", screen)
 	}
+	if grouped := s.onTerminal("list", "--group", "workspace").exits(ExitDone); !strings.Contains(grouped, " 45 tasks, ") {
+		t.Errorf("a group's sum is not that of all its tasks:\n%s", grouped)
+	}
 	if all := lines(s.onTerminal("list", "--limit", "0").exits(ExitDone)); len(all) != 1+45+1 {
 		t.Errorf("--limit 0 shows %d lines", len(all))
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/roost-dev/roost/catalog"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
@@ -62,10 +60,10 @@ func (a *App) searchCommand() *cobra.Command {
 			if f.Status != "" && !slices.Contains(statuses, f.Status) {
 				return usage("roost search --status "+f.Status, "there is no such status", "roost search --status "+strings.Join(statuses, "|")+" QUERY")
 			}
-			if f.MinCost, err = amount("min-cost", minCost); err != nil {
+			if f.MinCost, err = dollarsFlag("roost search QUERY", "min-cost", minCost); err != nil {
 				return err
 			}
-			if f.MaxCost, err = amount("max-cost", maxCost); err != nil {
+			if f.MaxCost, err = dollarsFlag("roost search QUERY", "max-cost", maxCost); err != nil {
 				return err
 			}
 			if !store.SearchCursor(f.Cursor) {
@@ -102,20 +100,8 @@ func (a *App) searchCommand() *cobra.Command {
 	return cmd
 }
 
-// amount reads US dollars; nil when there is no text.
-func amount(flag, text string) (*money.USD, error) {
-	if text == "" {
-		return nil, nil
-	}
-	usd, err := money.Parse(text)
-	if err != nil || usd < 0 {
-		return nil, usage("roost search --"+flag+" "+text, "want an amount of US dollars such as 0.50", "roost search --"+flag+" 0.50 QUERY")
-	}
-	return &usd, nil
-}
-
 func (a *App) search(cmd *cobra.Command, q store.SearchQuery) error {
-	if done, err := a.remotely(func(c *client.Client) error { return a.farSearch(cmd.Context(), c, q) }); done {
+	if done, err := a.remotely(func(c *client.Client) error { return a.farSearch(cmd, c, q) }); done {
 		return err
 	}
 	s, err := a.open()
@@ -148,11 +134,11 @@ func (a *App) search(cmd *cobra.Command, q store.SearchQuery) error {
 	if len(got.Items) == 0 {
 		a.noSource(q.Filter.Source, got.Sources)
 	}
-	return a.showHits(cmd.Context(), got, namesOf(s))
+	return a.showHits(cmd, got, namesOf(s))
 }
 
 // showHits prints hits below their tasks.
-func (a *App) showHits(ctx context.Context, got store.SearchResult, name namer) error {
+func (a *App) showHits(cmd *cobra.Command, got store.SearchResult, name namer) error {
 	var tasks []store.Summary
 	for i, h := range got.Items {
 		if i == 0 || got.Items[i-1].Task.Path != h.Task.Path {
@@ -160,7 +146,7 @@ func (a *App) showHits(ctx context.Context, got store.SearchResult, name namer) 
 		}
 	}
 	if len(tasks) > 0 {
-		names, err := name(ctx, tasks)
+		names, err := name(cmd.Context(), tasks)
 		if err != nil {
 			return err
 		}
@@ -192,7 +178,7 @@ func (a *App) showHits(ctx context.Context, got store.SearchResult, name namer) 
 	}
 	line := fmt.Sprintf("%d hit%s in %d of %d task%s", len(got.Items), plural(len(got.Items)), len(tasks), got.Tasks, plural(got.Tasks))
 	if got.NextCursor != "" {
-		line += "; more: roost search --cursor " + got.NextCursor
+		line += "; more: " + nextPage(cmd, got.NextCursor)
 	}
 	a.say("%s", line)
 	return nil

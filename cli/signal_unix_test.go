@@ -161,19 +161,6 @@ func TestSecondSignalKills(t *testing.T) {
 	}
 }
 
-// One Ctrl-C that arrives twice, from the terminal and from a wrapper, is one.
-func TestDoubledSignalIsOne(t *testing.T) {
-	t.Parallel()
-	s := newSandbox(t)
-	b, pid := s.busy("")
-	must(t, b.cmd.Process.Signal(syscall.SIGINT))
-	_ = b.cmd.Process.Signal(syscall.SIGINT)
-	if got := b.ends(time.Minute); got != ExitInterrupt || !strings.Contains(b.err.String(), "all is saved") {
-		t.Errorf("exit code %d\n%s", got, &b.err)
-	}
-	s.gone(pid)
-}
-
 // The loser of two programs is told who has the task, and changes nothing.
 func TestBusyTaskNamesItsHolder(t *testing.T) {
 	t.Parallel()

@@ -35,7 +35,7 @@ func (a *App) sumUp(got store.Listing) {
 	}
 	line := fmt.Sprintf("%d task%s in %d source%s", tasks, plural(tasks), sources, plural(sources))
 	if got.Copies > 0 {
-		line += fmt.Sprintf(", %d of them cop%s of others", got.Copies, map[bool]string{true: "y", false: "ies"}[got.Copies == 1])
+		line += fmt.Sprintf(", %d of them %s", got.Copies, map[bool]string{true: "a copy of another", false: "copies of others"}[got.Copies == 1])
 	}
 	if damaged > 0 {
 		line += fmt.Sprintf(", %d damaged (roost doctor tells more)", damaged)
@@ -47,9 +47,6 @@ func (a *App) sumUp(got store.Listing) {
 		line += fmt.Sprintf("; %d shown", len(got.Items))
 	}
 	a.say("%s", line)
-	if got.NextCursor != "" {
-		a.say("more: roost list --cursor %s, or --limit 0 for all", got.NextCursor)
-	}
 }
 
 // unreachable says why a source could not be looked into, "" when it could. It is

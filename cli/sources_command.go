@@ -33,13 +33,19 @@ func (a *App) sourcesCommand() *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return a.sourcesList(cmd.Context()) },
 	}
-	parent.AddCommand(&cobra.Command{
+	parent.AddCommand(a.onlyHere(&cobra.Command{
 		Use: "add DIR", Short: "Read the tasks of one more folder, from now on",
 		Long: "Read the tasks of one more folder, from now on: a storage, its tasks folder, or one task. The\n" +
 			"setting sources names it; nothing is copied, and nothing in it is changed.",
 		Args: count(1, 1, "roost sources add DIR"), ValidArgsFunction: first(folders),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.sourcesAdd(cmd.Context(), args[0]) },
-	})
+	}), a.onlyHere(&cobra.Command{
+		Use: "remove DIR", Short: "Stop reading the tasks of a folder that was added",
+		Long: "Take a folder out of the setting sources. Nothing in the folder is changed; what was imported\n" +
+			"from it, and what Roost keeps of its tasks, stays.",
+		Args: count(1, 1, "roost sources remove DIR"), ValidArgsFunction: first(a.addedSources),
+		RunE: func(_ *cobra.Command, args []string) error { return a.sourcesRemove(args[0]) },
+	}))
 	return parent
 }
 
@@ -138,15 +144,11 @@ func (a *App) sourcesAdd(ctx context.Context, given string) error {
 	if err != nil {
 		return &Failure{Exit: ExitNotFound, Code: "source_unreachable", Status: 404, What: what, Why: err.Error(), Try: "roost sources"}
 	}
-	_, file, err := a.configFile()
+	named, err := a.namedSources()
 	if err != nil {
 		return err
 	}
-	var named []string
-	if e, ok := file.Get("sources"); ok {
-		named = list(e.Value.Text)
-	}
-	if slices.ContainsFunc(named, func(n string) bool { return n == dir || filepath.IsAbs(n) && filepath.Clean(n) == dir }) {
+	if slices.ContainsFunc(named, isFolder(dir)) {
 		a.say("%s is a source already", dir)
 		return a.sourceAdded(dir, found, false)
 	}
@@ -158,6 +160,63 @@ func (a *App) sourcesAdd(ctx context.Context, given string) error {
 		return err
 	}
 	return a.sourceAdded(dir, found, true)
+}
+
+// namedSources are the words of the setting sources.
+func (a *App) namedSources() ([]string, error) {
+	_, file, err := a.configFile()
+	if err != nil {
+		return nil, err
+	}
+	if e, ok := file.Get("sources"); ok {
+		return list(e.Value.Text), nil
+	}
+	return nil, nil
+}
+
+// isFolder reports of a word of that setting whether it names dir.
+func isFolder(dir string) func(string) bool {
+	return func(word string) bool { return word == dir || filepath.IsAbs(word) && filepath.Clean(word) == dir }
+}
+
+// sourcesRemove takes a folder out of the setting sources, also one that is gone.
+func (a *App) sourcesRemove(given string) error {
+	dir := a.abs(given)
+	named, err := a.namedSources()
+	if err != nil {
+		return err
+	}
+	rest := slices.DeleteFunc(slices.Clone(named), isFolder(dir))
+	if len(rest) == len(named) {
+		f := &Failure{Exit: ExitNotFound, Code: "not_found", Status: 404, What: "take out the source " + dir,
+			Why: "the setting sources does not name it; what is found by itself is left out by naming the others", Try: "roost config set sources DIR,..."}
+		for _, word := range named {
+			if word != "auto" && word != "none" {
+				f.Suggestions = append(f.Suggestions, "roost sources remove "+shellWord(word))
+			}
+		}
+		return f
+	}
+	value := []string{strings.Join(rest, ",")}
+	switch {
+	case len(rest) == 0: // it was the only one; all those that are found were not wanted
+		value = []string{"none"}
+	case len(rest) == 1 && rest[0] == "auto": // as without the setting
+		value = nil
+	}
+	if err := a.configSet("sources", value); err != nil {
+		return err
+	}
+	if a.flags.json {
+		return encode(a.Out, map[string]any{"path": dir, "removed": true}, false)
+	}
+	return a.println(display.OneLine(dir) + ": no source any more; nothing in it was changed")
+}
+
+// addedSources completes the folders that were added.
+func (a *App) addedSources(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	named, _ := a.namedSources() // a setting that cannot be read completes nothing
+	return slices.DeleteFunc(named, func(word string) bool { return word == "auto" || word == "none" }), cobra.ShellCompDirectiveNoFileComp
 }
 
 // sourceAdded says what the folder holds.

@@ -60,24 +60,10 @@ func (a *App) stopperTelling(ctx context.Context, tell func()) *stopper {
 	quit, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		var last time.Time
-		before := 0
-		for {
-			select {
-			case <-quit:
-				return
-			case sig := <-ch:
-				code := signalExit(sig)
-				if code == before && time.Since(last) < bounce {
-					continue
-				}
-				before, last = code, time.Now()
-				if s.take(code) == endNow {
-					fmt.Fprintln(a.Err, "ended at once; what was acknowledged is saved")
-					os.Exit(code)
-				}
-			}
-		}
+		s.listen(ch, quit, func(code int) {
+			patiently(func() { fmt.Fprintln(a.Err, "ended at once; what was acknowledged is saved") })
+			os.Exit(code)
+		})
 	}()
 	s.undo = func() {
 		signal.Stop(ch)
@@ -86,6 +72,47 @@ func (a *App) stopperTelling(ctx context.Context, tell func()) *stopper {
 		s.stop()
 	}
 	return s
+}
+
+// listen takes signals until quit is closed. A signal counts when it came: nothing that is
+// done about one takes long.
+func (s *stopper) listen(ch <-chan os.Signal, quit <-chan struct{}, end func(code int)) {
+	var last time.Time
+	before := 0
+	for {
+		select {
+		case <-quit:
+			return
+		case sig := <-ch:
+			code := signalExit(sig)
+			if code == before && time.Since(last) < bounce {
+				continue
+			}
+			before, last = code, time.Now()
+			if s.take(code) == endNow {
+				end(code)
+			}
+		}
+	}
+}
+
+// patience is how long a signal waits for what is said about it to stand on the terminal.
+const patience = time.Second
+
+// patiently says something, and returns when it is said. A terminal or a pipe that takes
+// nothing keeps nobody from stopping; who writes there ends with the process then.
+func patiently(say func()) {
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		say()
+	}()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-said:
+	case <-late.C:
+	}
 }
 
 func newStopper(ctx context.Context, tell func()) *stopper {
@@ -116,8 +143,8 @@ func (s *stopper) take(code int) signalDeed {
 
 func (s *stopper) all(code int) {
 	s.code, s.open = code, false
+	patiently(s.tell) // first: what the run says about its end comes behind it
 	s.stop()
-	s.tell()
 }
 
 // askFirst makes the first Ctrl-C ask as long as there is something to ask about.

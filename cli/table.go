@@ -14,6 +14,10 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
+// leastTitle is how many columns a title gets in a narrow terminal, as long as there is
+// something else to leave out.
+const leastTitle = 20
+
 // table writes one line a task.
 func (a *App) table(items []store.Summary, depths []int, names map[string]string) error {
 	style := a.outStyle()
@@ -28,14 +32,22 @@ func (a *App) table(items []store.Summary, depths []int, names map[string]string
 		ageWidth = max(ageWidth, len(a.age(t.TS)))
 		statusWidth = max(statusWidth, len(status(t)))
 	}
-	head := display.Pad("ID", idWidth) + "  " + display.Pad("AGE", ageWidth) + "  " + display.Pad("STATUS", statusWidth) + "     COST"
 	all, tree := report.CostsBelow(items, depths), slices.ContainsFunc(depths, func(d int) bool { return d > 0 })
-	if tree {
-		head += "  WITH SUBTASKS"
+	columns := columnsIn(width, idWidth, []int{2 + ageWidth, 2 + statusWidth, 1 + costWidth(tree), 1 + 6})
+	besides := 30 // columns for tags and folder
+	if columns < 4 {
+		besides = 0
 	}
-	head += "   MSGS  TITLE"
+	line := func(id string, cells ...string) string {
+		return display.Pad(id, idWidth) + strings.Join(cells[:columns], "") + "  "
+	}
+	costs := "     COST"
+	if tree {
+		costs += "  WITH SUBTASKS"
+	}
+	head := line("ID", "  "+display.Pad("AGE", ageWidth), "  "+display.Pad("STATUS", statusWidth), costs, "   MSGS") + "TITLE"
 	out := bufio.NewWriter(a.Out)
-	fmt.Fprintln(out, style.Paint(view.Dim, head))
+	fmt.Fprintln(out, style.Paint(view.Dim, display.Cut(head, width)))
 	for i, t := range items {
 		cost := cents(t.Usage.Cost)
 		if tree && all[i] == nil {
@@ -43,12 +55,13 @@ func (a *App) table(items []store.Summary, depths []int, names map[string]string
 		} else if tree {
 			cost += fmt.Sprintf("%15s", cents(all[i]))
 		}
-		left := fmt.Sprintf("%s  %*s  %s %*s %6d  ", display.Pad(names[t.Path], idWidth), ageWidth, a.age(t.TS),
-			display.Pad(status(t), statusWidth), costWidth(tree), cost, t.Messages.UI)
-		title := strings.Repeat("  ", depths[i]) + display.OneLine(t.Title)
+		left := line(names[t.Path], fmt.Sprintf("  %*s", ageWidth, a.age(t.TS)), "  "+display.Pad(status(t), statusWidth),
+			fmt.Sprintf(" %*s", costWidth(tree), cost), fmt.Sprintf(" %6d", t.Messages.UI))
+		title := display.OneLine(t.Title)
 		if title == "" {
 			title = "(no title)"
 		}
+		title = strings.Repeat("  ", depths[i]) + title
 		if t.Pinned {
 			title = "^ " + title
 		}
@@ -61,21 +74,32 @@ func (a *App) table(items []store.Summary, depths []int, names map[string]string
 		}
 		room := 60
 		if width > 0 {
-			room = max(width-display.Columns(left)-min(display.Columns(right), 30), 20)
+			room = max(width-display.Columns(left)-min(display.Columns(right), besides), leastTitle)
 		}
-		line := display.Cut(left+display.Cut(title, room)+right, width)
 		s := view.Plain
 		if len(t.Damaged) > 0 {
 			s = view.Bad
 		} else if t.Status == "waiting" {
 			s = view.Asked
 		}
-		fmt.Fprintln(out, style.Paint(s, line))
+		fmt.Fprintln(out, style.Paint(s, display.Cut(left+display.Cut(title, room)+right, width)))
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("print the list: %w", err)
 	}
 	return nil
+}
+
+// columnsIn is how many of some columns, with their widths, fit into a terminal between
+// an id and a title; all of them where width is 0.
+func columnsIn(width, id int, widths []int) int {
+	left := id + 2
+	for i, w := range widths {
+		if left += w; width > 0 && width-left < leastTitle {
+			return i
+		}
+	}
+	return len(widths)
 }
 
 // cents is an amount for people, "-" when it is not known.

@@ -41,17 +41,23 @@ type watcher struct {
 	c        *client.Client
 	mine     map[string]bool // questions that were answered here
 	followed map[string]bool // runs of subtasks
+	began    map[string]bool // subtasks whose start was shown
 }
 
 // watch shows a run until it ends or waits, and says how. Where this process does not
 // work on it, Ctrl-C ends watching with errDetached.
 func (a *App) watch(ctx context.Context, c *client.Client, w watched) (*watcher, engine.Outcome, error) {
-	in := &watcher{watched: w, c: c, mine: map[string]bool{}, followed: map[string]bool{}}
-	in.follower = &follower{a: a, d: a.show(), of: w.task, stop: a.stopperFor(ctx, w.here)}
+	stop := a.stopperFor(ctx, w.here)
+	defer stop.undo()
+	return a.watchUntil(ctx, c, w, stop)
+}
+
+func (a *App) watchUntil(ctx context.Context, c *client.Client, w watched, stop *stopper) (*watcher, engine.Outcome, error) {
+	in := &watcher{watched: w, c: c, mine: map[string]bool{}, followed: map[string]bool{}, began: map[string]bool{}}
+	in.follower = &follower{a: a, d: a.show(), of: w.task, stop: stop}
 	if w.ask {
 		in.prompter = a.prompter()
 	}
-	defer in.stop.undo()
 	if !a.flags.json {
 		in.d.Line(view.Dim, "task "+display.OneLine(w.task))
 	}
@@ -241,6 +247,7 @@ func (w *watcher) take(ctx context.Context, q *asking, got client.Event, id, run
 		return out, true, nil
 	case "subtask.started":
 		child, _ := esjson.GetString(e.Data, "child")
+		w.began[child] = true
 		if r, found := w.runOf(ctx, child); found && !w.followed[r] {
 			w.followed[r] = true
 			_, err = w.one(ctx, child, r, "0", since, depth+1)

@@ -37,14 +37,15 @@ func (w *watcher) running(ctx context.Context, id string) *report.Run {
 }
 
 // below follows a subtask that works already, if there is one: from its run's start, or only
-// what comes where the task is followed like that.
+// what comes where the task is followed like that. One whose own start was shown here, and whose
+// run was long in coming, is shown from its start.
 func (w *watcher) below(ctx context.Context, id string, depth int) error {
 	r := w.running(ctx, id)
 	if r == nil {
 		return nil
 	}
 	after, since := "0", ""
-	if w.after != "0" {
+	if w.after != "0" && !w.began[r.Task] {
 		mark, err := w.c.Mark(ctx, r.Task)
 		if err != nil {
 			return err

@@ -112,7 +112,7 @@ func (p *page) begin(title string) error {
 <meta http-equiv="Content-Security-Policy" content="%s">
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">
 <title>%s</title><style>
-%s`, policy, p.set.plain(short(title)), pageCSS)
+%s`, policy, p.set.title(title), pageCSS)
 	if err := p.set.format.WriteCSS(p.out, onLight()); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (p *page) begin(title string) error {
 	if err := p.set.format.WriteCSS(p.out, onDark()); err != nil {
 		return err
 	}
-	p.print("}\n</style></head><body>\n<h1>%s</h1>\n", p.set.plain(short(title)))
+	p.print("}\n</style></head><body>\n<h1>%s</h1>\n", p.set.title(title))
 	return nil
 }
 

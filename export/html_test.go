@@ -175,3 +175,54 @@ func TestIndexOfPages(t *testing.T) {
 		t.Errorf("%d masked", masks)
 	}
 }
+
+// A title is cut to fit above its page, and a key that the cut would go through is masked
+// whole: half of a key is half a secret.
+func TestAKeyInATitleIsMaskedBeforeItIsCut(t *testing.T) {
+	pem := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat(keyBody+"\n", 8) + "-----END PRIVATE KEY-----"
+	for name, title := range map[string]string{
+		"cut in the key":              strings.Repeat("word ", 36) + "uses " + secret + " for it",
+		"lines of a key":              "use " + pem,
+		"cut within an invisible one": strings.Repeat("word ", 36) + "key " + secret[:20] + "\u200b" + secret[20:],
+	} {
+		var page, index bytes.Buffer
+		v := newStorage(t, folder(`[{"ts":1,"type":"say","say":"text","text":"x"}]`, `[]`)).open("t1")
+		v.Summary.Title = title
+		r, err := HTML(t.Context(), &page, v, Options{Mask: redact.New()})
+		must(t, err)
+		_, err = Index(&index, []Page{{File: "a.html", Task: store.Summary{ID: "a", Title: title}}}, Options{Mask: redact.New()})
+		must(t, err)
+		for where, text := range map[string]string{"page": page.String(), "index": index.String()} {
+			if strings.Contains(text, keyBody[:6]) {
+				t.Errorf("%s: the %s shows a part of it", name, where)
+			}
+			if !strings.Contains(text, "[REDACTED:") {
+				t.Errorf("%s: the %s has no mask", name, where)
+			}
+		}
+		if r.Masked == 0 {
+			t.Errorf("%s: nothing was counted", name)
+		}
+	}
+}
+
+// A link whose words name another address than it leads to says where it leads: a phone
+// does not.
+func TestALinkThatMisleadsSaysWhereItLeads(t *testing.T) {
+	for text, want := range map[string]string{
+		"[bank.example](https://evil.example/x)":                 `">bank.example</a> (https://evil.example/x)</p>`,
+		"[https://bank.example/login](https://evil.example 'a')": `">https://bank.example/login</a> (https://evil.example) &#34;a&#34;</p>`,
+		"[**www.bank.example**](http://evil.example)":            `"><strong>www.bank.example</strong></a> (http://evil.example)</p>`,
+		"[a@bank.example](mailto:b@evil.example)":                `">a@bank.example</a> (mailto:b@evil.example)</p>`,
+		"[bank.example](https://bank.example.evil.example)":      `">bank.example</a> (https://bank.example.evil.example)</p>`,
+		"[bank.example](https://www.bank.example/)":              `">bank.example</a></p>`,
+		"[https://a.example/b](https://a.example/b/)":            `">https://a.example/b</a></p>`,
+		"[the manual](https://a.example)":                        `">the manual</a></p>`,
+		"[See it. Here](https://a.example)":                      `">See it. Here</a></p>`,
+		"[etc.](https://a.example)":                              `">etc.</a></p>`,
+	} {
+		if page := newTypesetter(nil).markdown(text); !strings.Contains(page, want) {
+			t.Errorf("%s is shown as %s", text, page)
+		}
+	}
+}

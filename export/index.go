@@ -25,11 +25,11 @@ func Index(w io.Writer, pages []Page, o Options) (masked int, err error) {
 	}
 	for _, one := range pages {
 		t := one.Task
-		title := short(t.Title)
+		title := p.set.title(t.Title)
 		if title == "" {
-			title = t.ID
+			title = p.set.plain(t.ID)
 		}
-		p.print("<section><a href=\"%s\">%s</a>\n", html.EscapeString(url.PathEscape(one.File)), p.set.plain(title))
+		p.print("<section><a href=\"%s\">%s</a>\n", html.EscapeString(url.PathEscape(one.File)), title)
 		p.facts(&store.View{Summary: t})
 		p.print("</section>\n")
 	}

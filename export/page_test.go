@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
@@ -157,5 +159,32 @@ func TestPageOfATaskThatGoesAway(t *testing.T) {
 	}
 	if r.Whole() && !strings.Contains(out.String(), "of a.go") {
 		t.Error("it lacks messages and does not say so")
+	}
+}
+
+// Above a page stands what is known of its task, and nothing of what is not.
+func TestFactsAboveAPage(t *testing.T) {
+	facts := func(sum store.Summary) string {
+		var out bytes.Buffer
+		p := &page{out: bufio.NewWriter(&out), set: newTypesetter(redact.New())}
+		p.facts(&store.View{Summary: sum})
+		must(t, p.out.Flush())
+		return out.String()
+	}
+	cost := money.USD(1_500_000)
+	for want, sum := range map[string]store.Summary{
+		"<p class=\"facts\">t1 · roo · idle · 0 tokens in, 0 out</p>\n": {ID: "t1", Source: "roo", Status: "idle"},
+		"<p class=\"facts\">t1 · roo · completed · 2026-04-14 20:53:20 UTC · anthropic/big · $1.50 · 1.2k tokens in, 3 out · /w/&lt;b&gt;</p>\n": {
+			ID: "t1", Source: "roo", Status: "completed", TS: 1776200000000, Provider: "anthropic", Model: "big", Workspace: "/w/<b>",
+			Usage: store.Usage{Cost: &cost, TokensIn: 1234, TokensOut: 3},
+		},
+		"<p class=\"facts\">t1 · roo · idle · big · 0 tokens in, 0 out</p>\n": {ID: "t1", Source: "roo", Status: "idle", Model: "big"},
+		"<p class=\"facts\">t1 · roo · idle · 0 tokens in, 0 out</p>\n<p class=\"bad\">damaged: ui.json: cut at " + masked + "; recovered: 3 messages</p>\n": {
+			ID: "t1", Source: "roo", Status: "idle", Damaged: []store.Damage{{File: "ui.json", Problem: "cut at " + secret, Recovered: "3 messages"}},
+		},
+	} {
+		if got := facts(sum); got != want {
+			t.Errorf("got  %swant %s", got, want)
+		}
 	}
 }

@@ -58,6 +58,10 @@ func (t *typesetter) clean(s string) string { return t.mask.text(redact.Terminal
 // plain is text as HTML.
 func (t *typesetter) plain(s string) string { return html.EscapeString(t.clean(s)) }
 
+// title is a task's title as HTML, short enough to stand above a page. It is masked before
+// it is cut: what is left of a key would be no key any more, and half of it on the page.
+func (t *typesetter) title(s string) string { return html.EscapeString(short(t.clean(s))) }
+
 // markdown is a text of a person or model, set as they meant it.
 func (t *typesetter) markdown(s string) string {
 	s = t.clean(s)
@@ -195,7 +199,7 @@ func image(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatu
 	return ast.WalkContinue, nil
 }
 
-func link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func link(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	to, title := string(n.(*ast.Link).Destination), titled(n.(*ast.Link).Title)
 	switch {
 	case !outward(to) && entering:
@@ -204,9 +208,40 @@ func link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus
 	case entering:
 		w.WriteString(anchor(to)) //nolint:errcheck // into memory
 	default:
+		if label := words(n, source); misleading(label, to) {
+			title = " (" + to + ")" + title
+		}
 		w.WriteString("</a>" + html.EscapeString(title)) //nolint:errcheck // into memory
 	}
 	return ast.WalkContinue, nil
+}
+
+// words are the words within a link.
+func words(n ast.Node, source []byte) string {
+	var out strings.Builder
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		if t, ok := c.(*ast.Text); ok {
+			out.Write(t.Value(source))
+		} else {
+			out.WriteString(words(c, source))
+		}
+	}
+	return out.String()
+}
+
+// misleading reports whether the words of a link look like an address, and it leads to
+// another one. A phone does not show where a link leads.
+func misleading(label, to string) bool {
+	bare := func(s string) string {
+		s = strings.ToLower(strings.TrimSpace(s))
+		for _, start := range []string{"https://", "http://", "mailto:", "www."} {
+			s = strings.TrimPrefix(s, start)
+		}
+		return strings.TrimRight(s, "/")
+	}
+	name, _, _ := strings.Cut(bare(label), "/")
+	dot := strings.IndexByte(name, '.')
+	return dot > 0 && dot < len(name)-1 && !strings.ContainsAny(name, " \t\n") && bare(label) != bare(to)
 }
 
 // titled is the title of a link or picture behind its address.

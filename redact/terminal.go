@@ -12,7 +12,8 @@ import (
 // do control characters but newline and tab, marks that turn the direction of
 // text, invisible format characters and bytes that are no UTF-8 (as U+FFFD). A
 // carriage return before a newline goes silently; elsewhere it becomes a newline,
-// so that nothing is overprinted. The joiner within emoji and words stays.
+// so that nothing is overprinted. What joins letters and emoji or picks their form stays
+// where it does so; behind an ASCII character it only hides, and goes.
 func Terminal(s string) string {
 	if harmless(s) {
 		return s
@@ -20,25 +21,37 @@ func Terminal(s string) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	var out strings.Builder
 	out.Grow(len(s))
+	var last rune // that was written
+	put := func(r rune) { out.WriteRune(r); last = r }
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == utf8.RuneError && n == 1:
-			out.WriteRune(utf8.RuneError)
+			put(utf8.RuneError)
 		case r == 0x1b:
 			n = max(terminal.Escape(s[i:]), 1)
 		case r == '\r':
-			out.WriteByte('\n')
-		case r == '\n' || r == '\t' || r == 0x200C || r == 0x200D:
-			out.WriteRune(r)
+			put('\n')
+		case joins(r):
+			if keycap := strings.HasPrefix(s[i+n:], "\u20e3"); last >= utf8.RuneSelf || keycap {
+				put(r)
+			}
+		case r == '\n' || r == '\t':
+			put(r)
 		case unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co):
 			// dropped
 		default:
-			out.WriteRune(r)
+			put(r)
 		}
 		i += n
 	}
 	return out.String()
+}
+
+// joins reports whether a character has no look of its own, and changes how its
+// neighbours look: joiners and selectors of a form.
+func joins(r rune) bool {
+	return r == 0x200C || r == 0x200D || r == 0x034F || r >= 0xFE00 && r <= 0xFE0F || r >= 0xE0100 && r <= 0xE01EF
 }
 
 func harmless(s string) bool {

@@ -74,3 +74,21 @@ func ExampleRedactor_Writer() {
 	// done
 	// 1
 }
+
+// What joins emoji and letters stays where it does so. Within a key it would only hide the
+// key from whoever looks for it, and a person would read the key all the same.
+func TestJoinersHideNoKey(t *testing.T) {
+	for _, text := range []string{"👩\u200d💻", "می\u200cخواهم", "❤\ufe0f\u200d🔥", "1\ufe0f\u20e3", "क\u094d\u200dष", "葛\U000e0100"} {
+		if got := Terminal(text); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+	key := "sk-ant-Zk3vQ9xT7bLw2" + "RmY8cNd5HsJ4gPf6aUe1"
+	for _, between := range []string{"\u200d", "\u200c", "\u200b", "\u034f", "\ufe0f", "\ufe00", "\U000e0100", "\U000e01ef", "\u200d\u200d\u200c", "\u202e\u200d", "\x1b[0m\ufe0f", "\u2060", "\ufeff", "\u00ad"} {
+		for _, at := range []int{1, 7, 12, len(key) - 1} {
+			if got := Terminal(between + key[:at] + between + key[at:]); got != key {
+				t.Errorf("%q at %d: %q", between, at, got)
+			}
+		}
+	}
+}

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -33,13 +30,10 @@ type FileRecord struct {
 // recorded of it, what belongs to rewound messages, and the checkpoints that hold it.
 func history(ctx context.Context, v *store.View, path string) ([]FileRecord, error) {
 	out := []FileRecord{}
-	if v.Log == nil || v.State.Adopted != nil || v.State.Fork != nil {
-		raw, _ := os.ReadFile(filepath.Join(v.Ref.Dir, roofmt.MetadataName)) // see Records
-		for _, r := range task.ForeignRecords(raw) {
-			if r.Path == path && !ownRecord(v.State.Files, r) {
-				who, _ := author(nil, r)
-				out = append(out, FileRecord{At: date(r.RecordedAt), Source: r.Source, By: who})
-			}
+	for _, r := range recordedElsewhere(v) {
+		if r.Path == path && !ownRecord(v.State.Files, r) {
+			who, _ := author(nil, r)
+			out = append(out, FileRecord{At: date(r.RecordedAt), Source: r.Source, By: who})
 		}
 	}
 	if v.Log == nil {

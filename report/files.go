@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
@@ -72,17 +69,16 @@ func Files(ctx context.Context, v *store.View, w *workspace.Workspace, records [
 // Records are the records of a task: its own, and for paths that it has none of,
 // those that another tool left in its folder.
 func Records(v *store.View) []task.FileRecord {
+	foreign := recordedElsewhere(v)
+	if len(foreign) == 0 {
+		return v.State.Files
+	}
 	own := map[string]bool{}
 	for _, r := range v.State.Files {
 		own[r.Path] = true
 	}
-	if v.Log != nil && v.State.Adopted == nil && v.State.Fork == nil {
-		return v.State.Files
-	}
 	var out []task.FileRecord
-	// A file that is not there, or not readable, says nothing of files.
-	raw, _ := os.ReadFile(filepath.Join(v.Ref.Dir, roofmt.MetadataName))
-	for _, r := range task.ForeignRecords(raw) {
+	for _, r := range foreign {
 		if !own[r.Path] {
 			out = append(out, r)
 		}

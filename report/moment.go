@@ -7,7 +7,8 @@ import (
 )
 
 // Moment reads a time as a person gives it, in Unix milliseconds: 2026-01-31, RFC 3339,
-// or an age such as 7d or 2h before now. What has no zone is in the local one.
+// or an age such as 7d or 2h before now. What has no zone is in the local one. An age of
+// more than ten thousand years is no time.
 func Moment(text string, now time.Time) (int64, bool) {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02"} {
 		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
@@ -15,7 +16,7 @@ func Moment(text string, now time.Time) (int64, bool) {
 		}
 	}
 	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.Atoi(days); err == nil && n >= 0 {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n <= 10_000*366 {
 			return now.AddDate(0, 0, -n).UnixMilli(), true
 		}
 	}

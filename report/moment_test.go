@@ -19,7 +19,7 @@ func TestMoments(t *testing.T) {
 			t.Errorf("%s: %v %s", text, ok, Stamp(got))
 		}
 	}
-	for _, text := range []string{"", "soon", "-1d", "-5m", "d", "2026-13-01", "7", "1.5d"} {
+	for _, text := range []string{"", "soon", "-1d", "-5m", "d", "2026-13-01", "7", "1.5d", "999999999999d", "9223372036854775807d", "9223372036854775808d", "9999999h"} {
 		if got, ok := Moment(text, now); ok {
 			t.Errorf("%q: %s", text, Stamp(got))
 		}

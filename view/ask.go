@@ -34,7 +34,10 @@ func ask(it *Item, kind, text string) bool {
 	it.Class = Question
 	switch kind {
 	case "followup", "plan_mode_respond", "plan_mode_response":
-		it.Body, it.Choices = followup(text)
+		var rest *left
+		if it.Body, it.Choices, rest = followup(text); rest != nil {
+			rest.onto(it)
+		}
 		return true
 	case "command":
 		it.Class, it.Title = Tool, "$ "+text
@@ -62,27 +65,40 @@ func ask(it *Item, kind, text string) bool {
 }
 
 // followup is the question and its suggested answers. While it is streamed the
-// text is the bare question.
-func followup(text string) (question string, choices []string) {
+// text is the bare question. rest is what else it says; nil for a bare question.
+func followup(text string) (question string, choices []string, rest *left) {
 	raw, ok := object(text)
 	if !ok {
-		return text, nil
+		return text, nil, nil
 	}
-	question = str(raw, "question")
+	rest = leftOf(raw)
+	question = rest.words("question")
 	if question == "" {
-		question = str(raw, "response") // plans of Cline
+		question = rest.words("response") // plans of Cline
 	}
 	for _, key := range []string{"suggest", "options"} {
 		list, _ := esjson.Get(raw, key)
+		if esjson.TypeOf(list) == esjson.TypeArray {
+			rest.drop(key)
+		}
 		for el := range esjson.Array(list) {
-			if s, err := esjson.Unquote(el); err == nil {
-				choices = append(choices, s)
-			} else if esjson.TypeOf(el) == esjson.TypeObject {
-				choices = append(choices, str(el, "answer"))
-			}
+			choices = append(choices, choice(el))
 		}
 	}
-	return question, choices
+	return question, choices, rest
+}
+
+// choice is a suggested answer; one of another shape is shown as it stands there.
+func choice(el []byte) string {
+	if s, err := esjson.Unquote(el); err == nil {
+		return s
+	}
+	if esjson.TypeOf(el) == esjson.TypeObject {
+		if s := str(el, "answer"); s != "" {
+			return s
+		}
+	}
+	return string(el)
 }
 
 func mcp(it *Item, text string) {
@@ -92,13 +108,18 @@ func mcp(it *Item, text string) {
 		it.Title, it.Body = "use an MCP server", text
 		return
 	}
-	what := str(raw, "toolName")
+	l := leftOf(raw)
+	l.drop("type") // the other members say it
+	server, what := l.words("serverName"), l.words("toolName")
 	if what == "" {
-		what = str(raw, "uri")
+		what = l.words("uri")
 	}
-	it.Title = "mcp " + str(raw, "serverName") + " " + what
-	it.Body = str(raw, "arguments")
+	if it.Title = strings.TrimSpace("mcp " + server + " " + what); server+what == "" {
+		it.Title = "use an MCP server"
+	}
+	it.Body = l.words("arguments")
 	if args, ok := object(it.Body); ok {
 		it.Body = fields(args)
 	}
+	l.onto(it)
 }

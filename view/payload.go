@@ -9,47 +9,64 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// payloads reads the JSON that some rows carry as their text. A row whose text is
-// none is shown as it is.
-var payloads = map[string]func(it *Item, raw []byte){
+// payloads reads the JSON that some rows carry as their text: what a reader leaves stands
+// below as it is. A row whose text is no JSON is shown as it is.
+var payloads = map[string]func(it *Item, l *left){
 	"api_req_deleted": sums, "deleted_api_reqs": sums, "subagent_usage": sums,
-	"api_req_rate_limit_wait": func(it *Item, raw []byte) {
-		seconds, _ := esjson.GetInt(raw, "seconds")
-		it.Title, it.Body = fmt.Sprintf("waiting %d s for the rate limit", seconds), ""
+	"api_req_rate_limit_wait": func(it *Item, l *left) {
+		if seconds, ok := l.count("seconds"); ok {
+			it.Title = fmt.Sprintf("waiting %d s for the rate limit", seconds)
+		}
 	},
-	"auto_approval_max_req_reached": func(it *Item, raw []byte) {
-		count := str(raw, "count")
-		if n, ok := esjson.GetInt(raw, "count"); ok {
+	"auto_approval_max_req_reached": func(it *Item, l *left) {
+		count := l.words("count")
+		if n, ok := l.count("count"); ok {
 			count = fmt.Sprint(n)
 		}
-		it.Title, it.Body = "the limit for automatic approvals is reached: "+count+" "+str(raw, "type"), ""
+		if what := joinWords(count, l.words("type")); what != "" {
+			it.Title += ": " + what
+		}
 	},
-	"too_many_tools_warning": func(it *Item, raw []byte) {
-		tools, _ := esjson.GetInt(raw, "toolCount")
-		servers, _ := esjson.GetInt(raw, "serverCount")
-		it.Title, it.Body = fmt.Sprintf("many tools are switched on: %d of %d servers", tools, servers), ""
+	"too_many_tools_warning": func(it *Item, l *left) {
+		l.drop("threshold")
+		tools, ok := l.count("toolCount")
+		servers, of := l.count("serverCount")
+		if ok {
+			it.Title += fmt.Sprintf(": %d", tools)
+		}
+		if of {
+			it.Title += fmt.Sprintf(" of %d servers", servers)
+		}
 	},
-	"image": func(it *Item, raw []byte) {
-		it.Title, it.Body = strings.TrimSpace("an image "+str(raw, "imagePath")), ""
-		it.Images, it.Pictures, it.Data = 1, []string{picture(str(raw, "imageUri"))}, whole([]string{str(raw, "imageUri")})
+	"image": func(it *Item, l *left) {
+		it.Title = joinWords(it.Title, l.words("imagePath"))
+		if uri := l.words("imageUri"); uri != "" {
+			it.Images, it.Pictures, it.Data = 1, []string{picture(uri)}, whole([]string{uri})
+		}
 	},
-	"browser_action": func(it *Item, raw []byte) {
-		it.Title, it.Body = strings.TrimSpace("browser "+str(raw, "action")+" "+str(raw, "coordinate")), str(raw, "text")
+	"browser_action": func(it *Item, l *left) {
+		it.Title = joinWords(joinWords(it.Title, l.words("action")), l.words("coordinate"))
+		it.Body = l.words("text")
 	},
-	"browser_action_result": func(it *Item, raw []byte) {
-		it.Title, it.Body = strings.TrimSpace("browser "+str(raw, "currentUrl")), str(raw, "logs")
-		if shot := str(raw, "screenshot"); shot != "" {
+	"browser_action_result": func(it *Item, l *left) {
+		l.drop("currentMousePosition")
+		it.Title, it.Body = joinWords(it.Title, l.words("currentUrl")), l.words("logs")
+		if shot := l.words("screenshot"); shot != "" {
 			data := append(make([]string, 0, it.Images+1), it.Data...)
 			it.Data = whole(append(data[:len(it.Data)], append(make([]string, it.Images-len(it.Data)), shot)...))
 			it.Images, it.Pictures = it.Images+1, append(it.Pictures, picture(shot))
 		}
 	},
-	"codebase_search_result": func(it *Item, raw []byte) {
-		content, ok := esjson.Get(raw, "content")
+	"codebase_search_result": func(it *Item, l *left) {
+		l.drop("tool")
+		it.Body = ""
+		content, ok := esjson.Get(l.raw, "content")
 		if !ok || esjson.TypeOf(content) != esjson.TypeObject {
 			return
 		}
-		it.Title = "found for " + str(content, "query")
+		l.drop("content")
+		found := leftOf(content)
+		it.Title = joinWords("found for", found.words("query"))
 		results, _ := esjson.Get(content, "results")
 		var lines []string
 		for el := range esjson.Array(results) {
@@ -59,7 +76,10 @@ var payloads = map[string]func(it *Item, raw []byte){
 				lines = append(lines, fmt.Sprintf("%s:%d-%d", str(el, "filePath"), from, to))
 			}
 		}
-		it.Body = strings.Join(lines, "\n")
+		if it.Body = strings.Join(lines, "\n"); it.Body != "" {
+			found.drop("results")
+		}
+		found.onto(it)
 	},
 }
 
@@ -69,7 +89,12 @@ func payload(it *Item, kind, text string) {
 	switch {
 	case !ok:
 	case payloads[kind] != nil:
-		payloads[kind](it, raw)
+		if it.Body == text {
+			it.Body = ""
+		}
+		l := leftOf(raw)
+		payloads[kind](it, l)
+		l.onto(it)
 	case it.Body == text && it.Class != User && it.Class != Model && it.Class != Result:
 		it.Body = fields(raw)
 	}
@@ -98,17 +123,24 @@ func fields(raw []byte) string {
 	return strings.Trim(lead+"\n"+members(list), "\n")
 }
 
-// sums is what requests that are no longer shown had cost.
-func sums(it *Item, raw []byte) {
-	in, _ := esjson.GetInt(raw, "tokensIn")
-	out, _ := esjson.GetInt(raw, "tokensOut")
-	it.Body = fmt.Sprintf("%s tokens in, %s out", Count(in), Count(out))
+// sums is what requests that are no longer shown had cost, as far as that is known.
+func sums(it *Item, l *left) {
+	l.drop("cacheReads", "cacheWrites") // parts of what goes in
+	var facts []string
+	if in, ok := l.count("tokensIn"); ok {
+		facts = append(facts, Count(in)+" tokens in")
+	}
+	if out, ok := l.count("tokensOut"); ok {
+		facts = append(facts, Count(out)+" out")
+	}
 	for _, key := range []string{"cost", "totalCost"} {
-		if cost, ok := esjson.GetFloat(raw, key); ok && !math.IsInf(cost, 0) && !math.IsNaN(cost) {
-			it.Body += fmt.Sprintf(", $%.4f", cost)
+		if cost, ok := esjson.GetFloat(l.raw, key); ok && !math.IsInf(cost, 0) && !math.IsNaN(cost) {
+			l.drop(key)
+			facts = append(facts, fmt.Sprintf("$%.4f", cost))
 			break
 		}
 	}
+	it.Body = strings.Join(facts, ", ")
 }
 
 // codes are errors that Roo writes as a word.

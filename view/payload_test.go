@@ -15,8 +15,8 @@ func TestPayloadsInWords(t *testing.T) {
 	shot := "data:image/webp;base64," + strings.Repeat("A", 4000)
 	for _, tt := range []struct{ kind, text, want string }{
 		{"say:api_req_deleted", `{"tokensIn":1200,"tokensOut":3,"cost":0.5}`, "#2 · requests were taken out by a restore\n  1.2k tokens in, 3 out, $0.5000"},
-		{"say:deleted_api_reqs", `{"tokensIn":"x"}`, "#2 · requests were taken out by a restore\n  0 tokens in, 0 out"},
-		{"say:subagent_usage", `{"totalCost":1}`, "#2 · what subagents cost\n  0 tokens in, 0 out, $1.0000"},
+		{"say:deleted_api_reqs", `{"tokensIn":"x"}`, "#2 · requests were taken out by a restore\n  tokensIn: x"},
+		{"say:subagent_usage", `{"totalCost":1}`, "#2 · what subagents cost\n  $1.0000"},
 		{"say:api_req_rate_limit_wait", `{"seconds":5}`, "#2 · waiting 5 s for the rate limit"},
 		{"say:api_req_rate_limit_wait", ``, "#2 · waiting for the rate limit"},
 		{"say:api_req_retry_delayed", "429\nslow down\n<retry_timer>12</retry_timer>", "#2 · waiting before the next try\n  429\n  slow down"},
@@ -30,7 +30,7 @@ func TestPayloadsInWords(t *testing.T) {
 		{"say:browser_action", `launch`, "#2 tool browser\n  launch"},
 		{"say:browser_action_result", `{"screenshot":"` + shot + `","logs":"a\nb","currentUrl":"http://x"}`, "#2 output browser http://x [1 image: webp 3 KB]\n  a\n  b"},
 		{"say:codebase_search_result", `{"tool":"codebaseSearch","content":{"query":"q","results":[{"filePath":"a.go","startLine":3,"endLine":9},7]}}`, "#2 tool found for q\n  a.go:3-9"},
-		{"say:codebase_search_result", `{"tool":"codebaseSearch","content":7}`, "#2 tool search code"},
+		{"say:codebase_search_result", `{"tool":"codebaseSearch","content":7}`, "#2 tool search code\n  content: 7"},
 		{"ask:auto_approval_max_req_reached", `{"count":20,"type":"requests"}`, "#2 question the limit for automatic approvals is reached: 20 requests"},
 		{"ask:auto_approval_max_req_reached", `{"count":"1.50","type":"cost"}`, "#2 question the limit for automatic approvals is reached: 1.50 cost"},
 		{"ask:auto_approval_max_req_reached", `{"half`, "#2 question the limit for automatic approvals is reached\n  {\"half"},

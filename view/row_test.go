@@ -58,7 +58,7 @@ func TestToolRows(t *testing.T) {
 		{`{"tool":"updateTodoList","todos":"[x] a\n[ ] b"}`, shown{Title: "todo list", Body: "[x] a\n[ ] b"}},
 		{`{"tool":"teleport","path":"mars"}`, shown{Title: "teleport mars"}},
 		{`{}`, shown{}},
-		{`{"tool":5,"path":["a"],"diffStats":"many"}`, shown{}},
+		{`{"tool":5,"path":["a"],"diffStats":"many"}`, shown{Body: "tool: 5\npath: [\"a\"]"}},
 		{`not JSON`, shown{Body: "not JSON"}},
 		{`["a"]`, shown{Body: `["a"]`}},
 		{`{"tool":"readFile"} and more`, shown{Body: `{"tool":"readFile"} and more`}},
@@ -98,8 +98,8 @@ func TestQuestionRows(t *testing.T) {
 		kind, text string
 		want       shown
 	}{
-		{"followup", `{"question":"A or B?","suggest":[{"answer":"A","mode":"code"},"B",{"mode":"x"}]}`, shown{Question, "", "A or B?", false, []string{"A", "B", ""}}},
-		{"followup", `{"question":"A?","suggest":"A"}`, shown{Question, "", "A?", false, nil}},
+		{"followup", `{"question":"A or B?","suggest":[{"answer":"A","mode":"code"},"B",{"mode":"x"}]}`, shown{Question, "", "A or B?", false, []string{"A", "B", `{"mode":"x"}`}}},
+		{"followup", `{"question":"A?","suggest":"A"}`, shown{Question, "", "A?\nsuggest: A", false, nil}},
 		{"followup", `{"question":"half`, shown{Question, "", `{"question":"half`, false, nil}},
 		{"followup", `bare words`, shown{Question, "", "bare words", false, nil}},
 		{"plan_mode_respond", `{"response":"the plan","options":["yes","no"]}`, shown{Question, "", "the plan", false, []string{"yes", "no"}}},
@@ -109,7 +109,7 @@ func TestQuestionRows(t *testing.T) {
 		{"api_req_failed", "429", shown{Failure, "the request to the model failed", "429", false, nil}},
 		{"mistake_limit_reached", "help", shown{Question, "too many mistakes in a row", "help", false, nil}},
 		{"use_mcp_server", `{"serverName":"db","uri":"db://x"}`, shown{Tool, "mcp db db://x", "", false, nil}},
-		{"use_mcp_server", `{"serverName":"db","toolName":"q","uri":"u","arguments":"{\"n\":1}"}`, shown{Tool, "mcp db q", "n: 1", false, nil}},
+		{"use_mcp_server", `{"serverName":"db","toolName":"q","uri":"u","arguments":"{\"n\":1}"}`, shown{Tool, "mcp db q", "n: 1\nuri: u", false, nil}},
 		{"use_mcp_server", `db`, shown{Tool, "use an MCP server", "db", false, nil}},
 		{"resume_task", "", shown{Note, "resumed", "", false, nil}},
 		{"quantum", "x", shown{Unknown, "ask:quantum", "x", false, nil}},
@@ -125,14 +125,14 @@ func TestHousekeepingRows(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]shown{
 		`{"type":"say","say":"checkpoint_saved","text":"0123456789abcdef"}`:                                                                {Class: Note, Title: "checkpoint 0123456789"},
-		`{"type":"say","say":"checkpoint_saved","text":"12345678é日本"}`:                                                                     {Class: Note, Title: "checkpoint 12345678é"},
-		`{"type":"say","say":"checkpoint_saved","text":"123456789é"}`:                                                                      {Class: Note, Title: "checkpoint 123456789"},
-		`{"type":"say","say":"checkpoint_saved"}`:                                                                                          {Class: Note, Title: "checkpoint "},
+		`{"type":"say","say":"checkpoint_saved","text":"12345678é日本"}`:                                                                     {Class: Note, Title: "checkpoint", Body: "12345678é日本"},
+		`{"type":"say","say":"checkpoint_saved","text":"123456789é"}`:                                                                      {Class: Note, Title: "checkpoint", Body: "123456789é"},
+		`{"type":"say","say":"checkpoint_saved"}`:                                                                                          {Class: Note, Title: "checkpoint"},
 		`{"type":"say","say":"error_retry","text":"{\"attempt\":1,\"maxAttempts\":3,\"delaySeconds\":2,\"errorMessage\":\"overloaded\"}"}`: {Class: Note, Title: "the request failed; try 1 of 3 in 2 s", Body: "overloaded"},
 		`{"type":"say","say":"error_retry","text":"{\"attempt\":3,\"maxAttempts\":3,\"failed\":true}"}`:                                    {Class: Failure, Title: "the request failed 3 times"},
 		`{"type":"say","say":"error_retry","text":"soon"}`:                                                                                 {Class: Note, Title: "the request failed; trying again", Body: "soon"},
 		`{"type":"say","say":"condense_context"}`:                                                                                          {Class: Note, Title: "older history was condensed"},
-		`{"type":"say","say":"condense_context","text":"t","contextCondense":{"prevContextTokens":171000}}`:                                {Class: Note, Title: "older history was condensed: 171k -> 0 tokens"},
+		`{"type":"say","say":"condense_context","text":"t","contextCondense":{"prevContextTokens":171000}}`:                                {Class: Note, Title: "older history was condensed", Body: "t"},
 		`{"type":"say","say":"sliding_window_truncation","contextTruncation":{"messagesRemoved":12}}`:                                      {Class: Note, Title: "older history is no longer sent: 12 messages"},
 		`{"type":"say","say":"sliding_window_truncation","contextTruncation":[]}`:                                                          {Class: Note, Title: "older history is no longer sent"},
 		`{"type":"say","say":"user_feedback_diff","text":"{\"path\":\"a\",\"diff\":\"-x\\n+y\"}"}`:                                         {Class: User, Title: "changed a before approving", Body: "-x\n+y", Diff: true},

@@ -81,7 +81,11 @@ func say(it *Item, kind, text string, raw []byte) bool {
 		mcp(it, text)
 		return true
 	case "checkpoint_saved":
-		it.Class, it.Title, it.Body = Note, "checkpoint "+short(text, 10), ""
+		it.Class, it.Title = Note, "checkpoint"
+		if strings.Trim(text, "0123456789abcdef") == "" { // a commit's hash
+			it.Title, it.Body = joinWords(it.Title, short(text, 10)), ""
+		}
+		payload(it, kind, text)
 		return true
 	case "error_retry":
 		retry(it, text)
@@ -154,13 +158,27 @@ func retry(it *Item, text string) {
 	if !ok {
 		return
 	}
-	attempt, _ := esjson.GetInt(raw, "attempt")
-	most, _ := esjson.GetInt(raw, "maxAttempts")
-	wait, _ := esjson.GetInt(raw, "delaySeconds")
-	it.Title, it.Body = fmt.Sprintf("the request failed; try %d of %d in %d s", attempt, most, wait), plainly(str(raw, "errorMessage"))
-	if failed, _ := esjson.GetBool(raw, "failed"); failed {
-		it.Class, it.Title = Failure, fmt.Sprintf("the request failed %d times", most)
+	l := leftOf(raw)
+	attempt, tried := l.count("attempt")
+	most, bounded := l.count("maxAttempts")
+	wait, waits := l.count("delaySeconds")
+	if tried {
+		it.Title = fmt.Sprintf("the request failed; try %d", attempt)
+		if bounded {
+			it.Title += fmt.Sprintf(" of %d", most)
+		}
+		if waits {
+			it.Title += fmt.Sprintf(" in %d s", wait)
+		}
 	}
+	if failed, _ := esjson.GetBool(raw, "failed"); failed {
+		if it.Class, it.Title = Failure, "the request failed"; bounded {
+			it.Title = fmt.Sprintf("the request failed %d times", most)
+		}
+	}
+	it.Body = plainly(l.words("errorMessage"))
+	l.drop("failed")
+	l.onto(it)
 }
 
 func feedbackDiff(it *Item, text string) {
@@ -170,8 +188,16 @@ func feedbackDiff(it *Item, text string) {
 		it.Title = "changed the file before approving"
 		return
 	}
-	it.Title = "changed " + str(raw, "path") + " before approving"
-	it.Body, it.Diff = str(raw, "diff"), true
+	l := leftOf(raw)
+	l.drop("tool") // which tool was about to change it
+	path := l.words("path")
+	if path == "" {
+		path = "the file"
+	}
+	it.Title = "changed " + path + " before approving"
+	it.Body = l.words("diff")
+	it.Diff = it.Body != ""
+	l.onto(it)
 }
 
 func condensed(it *Item, raw []byte) {
@@ -180,10 +206,14 @@ func condensed(it *Item, raw []byte) {
 	if !ok || esjson.TypeOf(info) != esjson.TypeObject {
 		return
 	}
-	from, _ := esjson.GetInt(info, "prevContextTokens")
-	to, _ := esjson.GetInt(info, "newContextTokens")
-	it.Title = fmt.Sprintf("older history was condensed: %s -> %s tokens", Count(from), Count(to))
-	it.Body = str(info, "summary")
+	from, okFrom := esjson.GetInt(info, "prevContextTokens")
+	to, okTo := esjson.GetInt(info, "newContextTokens")
+	if okFrom && okTo {
+		it.Title = fmt.Sprintf("older history was condensed: %s -> %s tokens", Count(from), Count(to))
+	}
+	if summary := str(info, "summary"); summary != "" {
+		it.Body = summary
+	}
 }
 
 func truncated(it *Item, raw []byte) {
@@ -192,8 +222,9 @@ func truncated(it *Item, raw []byte) {
 	if !ok || esjson.TypeOf(info) != esjson.TypeObject {
 		return
 	}
-	n, _ := esjson.GetInt(info, "messagesRemoved")
-	it.Title = fmt.Sprintf("older history is no longer sent: %d messages", n)
+	if n, ok := esjson.GetInt(info, "messagesRemoved"); ok {
+		it.Title = fmt.Sprintf("older history is no longer sent: %d messages", n)
+	}
 }
 
 // Count writes a number of tokens for people, cut and not rounded: 950, 1.2k, 34k,

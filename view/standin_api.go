@@ -64,7 +64,7 @@ func (m *apiMaker) row(raw []byte, i int) {
 	case "say:completion_result":
 		m.call(i, ts, "attempt_completion", one("result", text))
 	case "ask:followup":
-		question, _ := followup(text)
+		question, _, _ := followup(text)
 		m.call(i, ts, "ask_followup_question", one("question", question))
 	case "ask:use_mcp_server", "say:use_mcp_server":
 		m.call(i, ts, "use_mcp_tool", []byte(text))

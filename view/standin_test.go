@@ -64,7 +64,7 @@ func TestRowsFromTheModelsHistory(t *testing.T) {
   denied
 #12 you
   red
-#13 · older history was condensed: 0 -> 0 tokens
+#13 · older history was condensed
   so far
 #14 result
   Done.

@@ -53,34 +53,36 @@ func tool(it *Item, text string) {
 }
 
 // untold are members that say nothing which a reader of the row lacks.
-var untold = set("tool id key path regex query mode command skill batchFiles diffStats originalContent isOutsideWorkspace isProtected operationIsLocatedInWorkspace startLineNumbers")
+var untold = set("id key batchFiles diffStats originalContent isOutsideWorkspace isProtected operationIsLocatedInWorkspace startLineNumbers")
+
+// targeted are the members that stand in the title.
+var targeted = set("tool path regex query mode command skill")
 
 // also adds the members of a row that nothing of it has told yet, a member a line.
 func also(it *Item, name string, raw []byte, told []string) {
-	list, _ := params(raw)
-	list = slices.DeleteFunc(list, func(p param) bool {
+	l := leftOf(raw)
+	l.list = slices.DeleteFunc(l.list, func(p param) bool {
 		switch p.name {
 		case "reason":
-			return slices.Contains(told, p.name) || name == "readFile"
-		case "todos":
-			if text := todos(raw); name != "updateTodoList" && text != "" {
-				it.Body = strings.TrimPrefix(it.Body+"\n"+text, "\n")
-				return true
+			if name == "readFile" {
+				return p.words // it stands in the title
 			}
+		case "todos":
+			text := todos(raw)
+			if name != "updateTodoList" && text != "" {
+				it.Body = strings.TrimPrefix(it.Body+"\n"+text, "\n")
+			}
+			return text != ""
 		case "imageData":
 			it.Images, it.Pictures, it.Data = 1, []string{picture(p.text)}, whole([]string{p.text})
 			return true
 		}
-		return untold[p.name] || slices.Contains(told, p.name) || strings.TrimSpace(p.text) == "" || !p.words && (p.text == "[]" || p.text == "{}")
+		if slices.Contains(told, p.name) || targeted[p.name] {
+			return p.words || p.name == "batchDiffs" // in another shape it was not told
+		}
+		return untold[p.name]
 	})
-	if len(list) == 0 {
-		return
-	}
-	if rest := members(list); it.Diff || it.Body == "" { // what stands behind a diff would look like a part of it
-		it.Body = strings.TrimSuffix(rest+"\n"+it.Body, "\n")
-	} else {
-		it.Body = strings.TrimRight(it.Body, "\n") + "\n" + rest
-	}
+	l.onto(it)
 }
 
 // edited shows what a row changes, and gives the members that it told. Roo's rows hold a

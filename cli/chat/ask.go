@@ -56,21 +56,37 @@ func (t *talk) put(of string, q task.QuestionOpened, seen string) {
 	ctx, cancel := context.WithCancel(t.ctx)
 	a := &ask{id: id, task: of, q: q, seen: seen, cancel: cancel, done: make(chan struct{})}
 	t.ask = a
-	for len(t.s.answer) > 0 {
-		<-t.s.answer // what was typed before it was asked answers nothing
-	}
-	t.s.change(func(st *state) { st.Asking, t.s.asks = true, id })
+	t.s.change(func(st *state) {
+		t.s.unread() // what was typed before it was asked answers nothing
+		st.Asking, t.s.asks = true, id
+	})
 	go func() {
 		defer close(a.done)
 		defer cancel()
 		r, err := term.LinePrompter(d, t.s.answer).Ask(ctx, q)
-		t.s.change(func(st *state) { st.Asking, t.s.asks = false, "" })
+		t.s.change(func(st *state) {
+			st.Asking, t.s.asks = false, ""
+			for _, line := range t.s.unread() {
+				if err == nil { // it was typed behind the answer, before it was taken
+					st.keep(line)
+				}
+			}
+		})
 		if err == nil {
 			a.said.Store(true)
 			t.give(a, r)
 		}
 		t.asked <- a
 	}()
+}
+
+// unread takes out the lines that were typed for a question and that it has not read. The
+// caller holds the state.
+func (s *Session) unread() (lines []string) {
+	for len(s.answer) > 0 {
+		lines = append(lines, <-s.answer)
+	}
+	return lines
 }
 
 // give gives the answer. One that comes too late is no failure: somebody else was faster.
@@ -156,9 +172,12 @@ func (t *talk) ends(in incoming) bool {
 	<-a.done
 	<-t.asked
 	t.ask = nil
-	t.s.mu.Lock()
-	ours := t.s.own == a.id
-	t.s.mu.Unlock()
+	ours := false
+	t.s.change(func(st *state) {
+		ours = t.s.own == a.id
+		st.keep(st.Retype) // an answer that crossed the other one, and answers no other question
+		st.Retype = ""
+	})
 	if elsewhere && !ours && !a.said.Load() {
 		text := "· answered elsewhere"
 		if e.By != "" {

@@ -170,6 +170,38 @@ func TestAnAnswerThatIsRefusedIsTold(t *testing.T) {
 	c.when("not asking", func(st state) bool { return !st.Asking })
 }
 
+// What is typed on behind an answer, before that was taken, is not lost: it answers nothing, and
+// the person has it again.
+func TestWhatIsTypedBehindAnAnswerComesBack(t *testing.T) {
+	d := newDesk(t)
+	c := begun(t, d)
+	d.emit("t1", "question.opened", approval)
+	c.when("asking", func(st state) bool { return st.Asking })
+	c.Session.mu.Lock() // both stand there before anybody reads
+	c.answer <- "y"
+	c.answer <- "and then tidy up"
+	c.Session.mu.Unlock()
+	c.did("answer t1.q1", `"approve":true`)
+	c.when("it is there again", func(st state) bool { return len(st.Back) == 1 && st.Back[0] == "and then tidy up" })
+}
+
+// An answer that crossed somebody else's, and was not taken, is never offered to the question that
+// comes next.
+func TestAnAnswerThatCrossesAnotherIsForNoOtherQuestion(t *testing.T) {
+	tk, c := stills(t, newDesk(t))
+	done := make(chan struct{})
+	close(done)
+	// The person's answer was read at the moment when the other one was heard of.
+	a := &ask{id: "t1.q1", task: "t1", cancel: func() {}, done: done, again: true}
+	tk.ask = a
+	tk.asked <- a
+	c.change(func(st *state) { st.Retype = "n use another file" })
+	tk.hears("question.closed", `"question":"q1","approve":true,"by":"api"`)
+	if st := c.state(); st.Retype != "" || len(st.Back) != 1 || st.Back[0] != "n use another file" {
+		t.Errorf("for the next question stands %q, and %q comes back", st.Retype, st.Back)
+	}
+}
+
 // Who is not here is not asked; only /answer answers.
 func TestWithoutSomebodyToAsk(t *testing.T) {
 	d := newDesk(t)

@@ -31,6 +31,8 @@ type desk struct {
 	grew    chan struct{}
 	calls   []string // in order
 	refuse  error    // of the next words
+	unknown error    // why nobody can say how a task stands
+	cut     error    // of the streams, for good
 	open    []report.Question
 	prompts []string
 	modes   []string
@@ -133,8 +135,10 @@ func (d *desk) EditQueued(_ context.Context, id, input string, text *string) err
 }
 
 func (d *desk) Task(_ context.Context, ref string) (store.Summary, error) {
-	if err := d.refused(); err != nil {
-		return store.Summary{}, err
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.unknown != nil {
+		return store.Summary{}, d.unknown
 	}
 	return store.Summary{ID: strings.TrimPrefix(ref, "own:"), Source: "own", Workspace: "/w", Mode: "code", Model: "m1", Status: d.status}, nil
 }
@@ -194,13 +198,17 @@ func (d *desk) Events(ctx context.Context, id, after string) iter.Seq2[client.Ev
 		}
 		for {
 			d.mu.Lock()
-			events, grew := d.logs[id][at:], d.grew
+			events, grew, cut := d.logs[id][at:], d.grew, d.cut
 			d.mu.Unlock()
 			for _, e := range events {
 				at++
 				if !yield(e, nil) {
 					return
 				}
+			}
+			if cut != nil {
+				yield(client.Event{}, cut)
+				return
 			}
 			select {
 			case <-grew:
@@ -223,6 +231,15 @@ func (d *desk) emit(id, typ, data string, args ...any) {
 	}
 	d.logs[id] = append(d.logs[id], client.Event{ID: fmt.Sprintf("1.%d-0", n), Type: typ,
 		Data: fmt.Appendf(nil, `{"type":%q,"task_id":%q,"at":"2026-01-02T03:04:%02d.000Z"%s}`, typ, id, n%60, data)})
+	close(d.grew)
+	d.grew = make(chan struct{})
+}
+
+// cuts ends all streams for good, behind what has happened.
+func (d *desk) cuts(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cut = err
 	close(d.grew)
 	d.grew = make(chan struct{})
 }

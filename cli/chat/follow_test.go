@@ -38,11 +38,12 @@ func TestARunThatNobodyWorksOnAnyMore(t *testing.T) {
 	if c.text() != "" || !c.state().Working {
 		t.Fatalf("it works, and this is told: %q", c.text())
 	}
-	d.refuse = errors.New("no connection")
+	d.unknown = errors.New("no connection")
 	tk.look()
 	if !c.state().Working {
 		t.Fatal("what cannot be known counts as the end")
 	}
+	d.unknown = nil
 	d.status = "interrupted"
 	tk.look()
 	if c.state().Working || !strings.Contains(c.text(), "interrupted\n  who worked on it is gone; /retry goes on") {
@@ -74,6 +75,26 @@ func TestAStreamThatEnds(t *testing.T) {
 	tk.take(incoming{task: "t1", err: errors.New("gone\x1b[2J")})
 	if got := c.text(); !strings.Contains(got, "✗ follow the task: gone\n") || c.state().Working {
 		t.Errorf("it shows %q", got)
+	}
+}
+
+// A new task's stream that ends for good is told the first time, and nobody waits for its run any
+// more. So is a task that is gone.
+func TestANewTaskThatCannotBeFollowedAnyMore(t *testing.T) {
+	for name, c := range map[string]struct {
+		ends func(d *desk)
+		told string
+	}{
+		"its stream": {func(d *desk) { d.cuts(errors.New("the token is another one now")) }, "✗ follow the task: the token is another one now\n"},
+		"the task":   {func(d *desk) { d.emit("t1", "stream.end", `"reason":"deleted"`) }, "✗ follow the task: it is gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			chat := begun(t, d)
+			c.ends(d)
+			chat.shows(c.told)
+			chat.when("nothing works", func(st state) bool { return !st.Working })
+		})
 	}
 }
 

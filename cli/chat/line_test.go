@@ -98,7 +98,7 @@ func TestAPipeEndsAtALineThatFails(t *testing.T) {
 // Who names a task that is not there gets no new one instead.
 func TestAPipeForATaskThatIsNotThere(t *testing.T) {
 	d := newDesk(t)
-	d.refuse = &client.Problem{Status: 404, Code: "task_not_found", Title: "There is no such task"}
+	d.unknown = &client.Problem{Status: 404, Code: "task_not_found", Title: "There is no such task"}
 	c := &chatting{t: t, desk: d}
 	c.Session = New(context.Background(), d, Options{Task: "nothing"})
 	t.Cleanup(c.Close)

@@ -186,7 +186,9 @@ func (s *Session) Line(text string) {
 
 // Reply takes a line for the question that is open; false when there is none any more.
 func (s *Session) Reply(text string) bool {
-	if !s.state().Asking {
+	s.mu.Lock() // it is for the question that is open now, and never for the next one
+	defer s.mu.Unlock()
+	if !s.st.Asking {
 		return false
 	}
 	select {

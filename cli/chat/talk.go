@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -26,7 +27,7 @@ type talk struct {
 	busy   sync.WaitGroup // the streams
 	done   chan struct{}
 	in     chan incoming
-	synced chan error // told once that the stream is there
+	synced chan error // told once that the stream is there; nil = nobody waits for that
 
 	screens map[string]*display.Display // of each task
 	depth   map[string]int
@@ -59,6 +60,9 @@ func (s *Session) follow(ctx context.Context, id, after string) error {
 	t := &talk{
 		s: s, id: id, done: make(chan struct{}), in: make(chan incoming), synced: make(chan error, 1), asked: make(chan *ask, 1),
 		screens: map[string]*display.Display{}, depth: map[string]int{id: 0}, titles: map[string]string{}, closed: map[string]bool{},
+	}
+	if after != nowhere {
+		t.synced = nil
 	}
 	t.ctx, t.cancel = context.WithCancel(s.ctx)
 	s.change(func(st *state) { s.talk, st.Task = t, id })
@@ -261,6 +265,8 @@ func (t *talk) note(in incoming) {
 				}
 			}
 		})
+	case "stream.end":
+		s.change(func(st *state) { st.Working = false })
 	case "stream.snapshot":
 		switch e.Task.Status {
 		case "running", "queued", "delegated":
@@ -301,6 +307,10 @@ func (t *talk) show(in incoming) {
 		}
 		return
 	case "stream.end":
+		if in.task == t.id {
+			t.flush()
+			t.s.complain(errors.New("follow the task: it is gone: it was deleted or moved (/tasks lists what is there)"))
+		}
 		return
 	case "run.started":
 		if in.task == t.id && e.Run != t.began {

@@ -19,7 +19,9 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 		return tea.Suspend
 	}
 	if m.help {
-		m.help = false
+		if !m.scrollHelp(key) {
+			m.help = false
+		}
 		return nil
 	}
 	if m.look.full {
@@ -167,7 +169,7 @@ func (m *Model) command(key string) tea.Cmd {
 		m.query.typing = true
 		return nil
 	case "?":
-		m.help = true
+		m.help, m.helpAt = true, 0
 		return nil
 	case "k":
 		m.move(m.at - 1)

@@ -56,6 +56,7 @@ type Model struct {
 	look   preview
 	act    action
 	help   bool
+	helpAt int // the first line of the help that is seen, where it has no room for all
 	choice Choice
 	failed any // what the model or a command panicked with
 }

@@ -265,7 +265,8 @@ func (m *Model) enter() string {
 	return "open"
 }
 
-func (m *Model) helpScreen() []string {
+// helpLines are all that the help says, but for how it is left.
+func (m *Model) helpLines() []string {
 	lines := []string{
 		m.paint(view.Head, "Keys"), "",
 		"↑ ↓ j k       move          PgUp PgDn Home End",
@@ -280,8 +281,7 @@ func (m *Model) helpScreen() []string {
 		"ctrl+r        read the list again",
 		"q, ctrl+c     quit", "",
 		"✓ completed  … interrupted  ? waits for an answer  ▶ running",
-		"✗ failed  - cancelled  ! damaged  * pinned", "",
-		m.paint(view.Dim, "any key goes back"),
+		"✗ failed  - cancelled  ! damaged  * pinned",
 	}
 	if m.o.Purpose == "" {
 		lines = slices.Insert(lines, 5, "r             resume it: the run goes on in this terminal")
@@ -289,5 +289,36 @@ func (m *Model) helpScreen() []string {
 	for i := range lines {
 		lines[i] = cut(lines[i], m.width)
 	}
-	return lines[:min(len(lines), m.height)]
+	return lines
+}
+
+// helpOver is how many lines of the help have no room on the screen.
+func (m *Model) helpOver() int {
+	n := len(m.helpLines())
+	if n+2 <= m.height { // with a blank line and the one that says how it is left
+		return 0
+	}
+	return max(n-(m.height-1), 0)
+}
+
+// helpScreen is the help, or as much of it as there is room for.
+func (m *Model) helpScreen() []string {
+	lines, over := m.helpLines(), m.helpOver()
+	if over == 0 && len(lines)+2 <= m.height {
+		return append(lines, "", m.paint(view.Dim, "any key goes back"))
+	}
+	at := min(m.helpAt, over)
+	last := m.fitted("↑↓ PgUp PgDn scroll · any other key goes back", "↑↓ scroll · other keys go back", "↑↓ · else back")
+	return append(lines[at:min(at+m.height-1, len(lines))], m.paint(view.Dim, cut(last, m.width)))
+}
+
+// scrollHelp takes a key that scrolls the help; false when it does not.
+func (m *Model) scrollHelp(key string) bool {
+	over, page := m.helpOver(), max(m.height-2, 1)
+	by := map[string]int{"up": -1, "k": -1, "down": 1, "j": 1, "pgup": -page, "b": -page, "pgdown": page, "space": page, " ": page, "home": -over, "g": -over, "end": over, "G": over}[key]
+	if over == 0 || by == 0 {
+		return false
+	}
+	m.helpAt = max(min(min(m.helpAt, over)+by, over), 0)
+	return true
 }

@@ -168,3 +168,54 @@ func TestHelpNamesWhatThereIs(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// All of the help can be read on a terminal of any height, and any other key leaves it.
+func TestHelpOnALowTerminal(t *testing.T) {
+	for _, purpose := range []string{"", "show"} {
+		for height := leastLines; height <= 24; height++ {
+			m := still(Options{Purpose: purpose})
+			m.width, m.height = 80, height
+			press := func(key string) { m.Update(keys[key]) }
+			m.Update(tea.KeyPressMsg{Code: '?', Text: "?"})
+			all := m.helpLines()
+			seen := map[string]bool{}
+			for range all {
+				screen := m.screen()
+				if len(screen) > height || !strings.Contains(screen[len(screen)-1], "back") {
+					t.Fatalf("%d lines, %q: the screen is\n%s", height, purpose, strings.Join(screen, "\n"))
+				}
+				for _, line := range screen {
+					seen[line] = true
+				}
+				if m.helpOver() == 0 {
+					break
+				}
+				press("down")
+			}
+			for _, line := range all {
+				if !seen[line] {
+					t.Errorf("%d lines, %q: nobody ever sees %q", height, purpose, line)
+				}
+			}
+			if m.helpOver() > 0 {
+				bottom := strings.Join(m.screen(), "\n")
+				if press("down"); strings.Join(m.screen(), "\n") != bottom || !strings.Contains(bottom, "pinned") {
+					t.Errorf("%d lines, %q: it scrolls past its end", height, purpose)
+				}
+				if press("home"); !strings.Contains(m.screen()[0], "Keys") {
+					t.Errorf("%d lines, %q: it does not go back to its start", height, purpose)
+				}
+				top := strings.Join(m.screen(), "\n")
+				if press("pgdown"); m.helpAt != min(max(height-2, 1), m.helpOver()) {
+					t.Errorf("%d lines, %q: a page is %d lines", height, purpose, m.helpAt)
+				}
+				if press("pgup"); strings.Join(m.screen(), "\n") != top {
+					t.Errorf("%d lines, %q: a page up is not a page down taken back", height, purpose)
+				}
+			}
+			if press("esc"); m.help {
+				t.Errorf("%d lines, %q: it stays", height, purpose)
+			}
+		}
+	}
+}

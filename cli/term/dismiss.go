@@ -46,7 +46,6 @@ func (s *stale) meant(after time.Duration) bool {
 // question.
 func (p *Prompter) Dismiss() {
 	p.stale.set(true)
-	dropTyped(p.in)
 	p.Forget()
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -21,9 +22,11 @@ type Options struct {
 	Live    bool // a person is watching: show text as it comes
 }
 
-// Display shows one run. It is for one goroutine.
+// Display shows one run. Its events come from one goroutine. While a question stands on the
+// terminal, whoever has something to say comes in between, and the prompt is drawn again.
 type Display struct {
 	w     io.Writer
+	line  *line  // shared with the displays below it: they have one terminal
 	buf   []byte // what one call has to write: it goes out in one piece
 	o     Options
 	style Style
@@ -58,7 +61,7 @@ type call struct {
 // New makes a display that writes to w.
 func New(w io.Writer, o Options) *Display {
 	return &Display{
-		w: w, o: o, style: Style{On: o.Colour}, atBOL: true,
+		w: w, line: &line{}, o: o, style: Style{On: o.Colour}, atBOL: true,
 		kinds: map[uint64]view.Item{}, shown: map[uint64]int{}, saved: map[uint64]int{}, tools: map[string]call{},
 	}
 }
@@ -71,8 +74,56 @@ func (d *Display) Below() *Display {
 		o.Width = max(o.Width-2, 20)
 	}
 	sub := New(d.w, o)
-	sub.lead = d.lead + "│ "
+	sub.line, sub.lead = d.line, d.lead+"│ "
 	return sub
+}
+
+// line is the last one of the terminal, on which a prompt may stand.
+type line struct {
+	mu     sync.Mutex
+	prompt string // "" = none stands there
+	broken bool   // something was written behind it
+}
+
+// behind lets something be written. A prompt that stands on the last line ends with it, and
+// is drawn again below.
+func (d *Display) behind(write func()) {
+	d.line.mu.Lock()
+	defer d.line.mu.Unlock()
+	write()
+	if d.line.broken {
+		d.flush()
+		_, _ = io.WriteString(d.w, d.line.prompt)
+		d.line.broken = false
+	}
+}
+
+// prompt puts a prompt on a line of its own.
+func (d *Display) prompt(text string) {
+	d.line.mu.Lock()
+	defer d.line.mu.Unlock()
+	d.flush()
+	_, _ = io.WriteString(d.w, text)
+	d.line.prompt = text
+}
+
+// answered notes that the person ended the prompt's line; where nobody did, end does.
+func (d *Display) answered(end bool) {
+	d.line.mu.Lock()
+	defer d.line.mu.Unlock()
+	d.line.prompt = ""
+	if end {
+		_, _ = io.WriteString(d.w, "\n")
+	}
+}
+
+// out writes to the terminal.
+func (d *Display) out(text string) {
+	if d.line.prompt != "" && !d.line.broken {
+		d.line.broken = true
+		text = "\n" + text
+	}
+	_, _ = io.WriteString(d.w, text) // see push
 }
 
 // Show writes what an event has to tell. Events of unknown types tell nothing.
@@ -91,11 +142,13 @@ func (d *Display) Show(e Event) {
 	if !ok {
 		return
 	}
-	d.show(e, f)
-	// A log gets whole lines, a person what there is.
-	if d.o.Live || d.atBOL || len(d.buf) > holdBytes {
-		d.push()
-	}
+	d.behind(func() {
+		d.show(e, f)
+		// A log gets whole lines, a person what there is.
+		if d.o.Live || d.atBOL || len(d.buf) > holdBytes {
+			d.push()
+		}
+	})
 }
 
 // holdBytes is how much of an unfinished line waits for its end.
@@ -128,7 +181,7 @@ func (d *Display) show(e Event, f fields) {
 			d.Usage.Cost += money.USD(*f.Cost)
 		}
 	case "notice":
-		d.Notice(f.Text)
+		d.notice(f.Text)
 	case "wait.delta":
 		d.countDown(f.Text)
 	case "subtask.started":
@@ -136,9 +189,9 @@ func (d *Display) show(e Event, f fields) {
 		if f.Mode != "" {
 			line += " in " + f.Mode + " mode"
 		}
-		d.Line(view.Head, line+": "+f.Title)
+		d.one(view.Head, line+": "+f.Title)
 	default:
-		d.Line(view.Dim, "· "+strings.ReplaceAll(e.Type, ".", " ")+" "+f.Reason)
+		d.one(view.Dim, "· "+strings.ReplaceAll(e.Type, ".", " ")+" "+f.Reason)
 	}
 }
 
@@ -165,7 +218,7 @@ func (d *Display) added(f fields) {
 	d.kinds[n] = it
 	switch it.Kind {
 	case "say:error", "say:diff_error", "say:rooignore_error":
-		d.Line(view.Bad, "✗ "+joinTitle(it))
+		d.one(view.Bad, "✗ "+joinTitle(it))
 	case "say:text", "say:reasoning":
 		if it.Class != view.User {
 			d.grow(n, 0, it.Body)
@@ -244,7 +297,7 @@ func (d *Display) write(class view.Class, text string) {
 func (d *Display) push() {
 	if len(d.buf) > 0 {
 		d.wipe()
-		_, _ = d.w.Write(d.buf)
+		d.out(string(d.buf))
 		d.buf = d.buf[:0]
 	}
 }
@@ -260,19 +313,21 @@ func (d *Display) countDown(left string) {
 	d.wipe()
 	line := Cut("  asking again in "+OneLine(left), max(d.o.Width-1, 0))
 	d.count = utf8.RuneCountInString(line)
-	_, _ = io.WriteString(d.w, d.style.Paint(view.Dim, line))
+	d.out(d.style.Paint(view.Dim, line))
 }
 
 // wipe takes the count-down off the line. Blanks do it on every terminal.
 func (d *Display) wipe() {
 	if d.count > 0 {
-		_, _ = io.WriteString(d.w, "\r"+strings.Repeat(" ", d.count)+"\r")
+		d.out("\r" + strings.Repeat(" ", d.count) + "\r")
 		d.count = 0
 	}
 }
 
 // Flush ends an unfinished line and writes everything.
-func (d *Display) Flush() {
+func (d *Display) Flush() { d.behind(d.flush) }
+
+func (d *Display) flush() {
 	d.endLine()
 	d.push()
 	d.wipe()
@@ -292,7 +347,9 @@ func (d *Display) put(style view.Style, text string) {
 }
 
 // Line writes one line of its own, cut to the width.
-func (d *Display) Line(style view.Style, text string) {
+func (d *Display) Line(style view.Style, text string) { d.behind(func() { d.one(style, text) }) }
+
+func (d *Display) one(style view.Style, text string) {
 	if d.o.Quiet {
 		return
 	}
@@ -302,14 +359,18 @@ func (d *Display) Line(style view.Style, text string) {
 }
 
 // Notice tells the person something, quiet or not, uncut.
-func (d *Display) Notice(text string) {
+func (d *Display) Notice(text string) { d.behind(func() { d.notice(text) }) }
+
+func (d *Display) notice(text string) {
 	d.endLine()
 	d.put(view.Asked, "! "+OneLine(text))
 	d.push()
 }
 
 // Lines writes lines that view made.
-func (d *Display) Lines(lines []view.Line) {
+func (d *Display) Lines(lines []view.Line) { d.behind(func() { d.some(lines) }) }
+
+func (d *Display) some(lines []view.Line) {
 	d.endLine()
 	for _, l := range lines {
 		d.put(l.Style, Safe(l.Text))

@@ -217,15 +217,14 @@ func (p *Prompter) Read(ctx context.Context, prompt string) (string, error) {
 	p.settle(ctx)
 	shown := time.Now()
 	for {
-		p.d.Flush()
-		fmt.Fprint(p.d.w, prompt)
+		p.d.prompt(prompt)
 		select {
 		case <-ctx.Done():
-			fmt.Fprintln(p.d.w)
+			p.d.answered(true)
 			return "", context.Cause(ctx)
 		case line, ok := <-p.lines:
+			p.d.answered(!ok)
 			if !ok {
-				fmt.Fprintln(p.d.w)
 				return "", ErrNoInput
 			}
 			if p.stale.meant(time.Since(shown)) {
@@ -236,10 +235,11 @@ func (p *Prompter) Read(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
-// Forget drops a line that was typed while nothing was asked: it answers no question
-// that comes later.
+// Forget drops what was typed while nothing was asked: it answers no question that comes
+// later. Whether it was read already, or the terminal holds it still, makes no difference.
 func (p *Prompter) Forget() {
 	p.open()
+	dropTyped(p.in)
 	select {
 	case <-p.lines:
 	default:

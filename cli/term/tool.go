@@ -15,7 +15,7 @@ func (d *Display) toolStarted(e Event, f fields) {
 	if it, ok := d.kinds[f.Message]; ok {
 		c.title = firstLine(it.Title)
 		if it.Kind == "ask:command" {
-			d.Line(view.Head, firstLine(it.Title))
+			d.one(view.Head, firstLine(it.Title))
 		}
 	}
 	d.tools[f.Call] = c
@@ -67,9 +67,9 @@ func (d *Display) toolFinished(e Event, f fields) {
 	if d.o.Width > 0 { // the facts are worth more than the end of a long command
 		line = Cut(OneLine(line), max(d.o.Width-Columns(tail), 20))
 	}
-	d.Line(style, line+tail)
+	d.one(style, line+tail)
 	if f.Outcome == "error" && d.o.Verbose {
-		d.Lines(indent(view.Dim, text, 10))
+		d.some(indent(view.Dim, text, 10))
 	}
 }
 

@@ -181,11 +181,11 @@ func TestWatcher(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := crashtest.Watch(dir, filepath.Join(dir, "comes later"))
-			time.Sleep(30 * time.Millisecond) // it must have been seen whole before
+			w.Look() // it must have been seen whole before
 			if err := c.then(path); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(60 * time.Millisecond)
+			w.Look()
 			n, err := w.Stop()
 			if n == 0 || (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%d reads, %v", n, err)
@@ -212,10 +212,10 @@ func TestAlive(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(5 * time.Second); len(b.Alive()) < 2 && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
-	}
 	left := b.Gone(0)
+	for end := time.Now().Add(time.Minute); len(left) < 2 && time.Now().Before(end); left = b.Gone(0) {
+		time.Sleep(time.Millisecond) // a process that becomes another program has no mark for a moment
+	}
 	if len(left) != 2 || len(other.Alive()) != 0 {
 		t.Errorf("found %v and %v of another", left, other.Alive())
 	}
@@ -225,7 +225,7 @@ func TestAlive(t *testing.T) {
 		}
 	}
 	_ = cmd.Wait() // it was killed
-	if left := b.Gone(5 * time.Second); len(left) != 0 {
+	if left := b.Gone(30 * time.Second); len(left) != 0 {
 		t.Errorf("still there: %v", left)
 	}
 }

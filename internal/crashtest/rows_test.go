@@ -287,7 +287,7 @@ func (r row) judge(t *testing.T, b *crashtest.Bench, after crashtest.Look, mark 
 	if !strings.Contains(api, r.want) || r.unknown != "" && !strings.Contains(api, "It was not run again") {
 		t.Errorf("the model was not told %q: %s", r.want, api)
 	}
-	if left := b.Gone(3 * time.Second); len(left) > 0 {
+	if left := b.Gone(30 * time.Second); len(left) > 0 {
 		t.Errorf("processes %v are left", left)
 	}
 	if left, _ := filepath.Glob(filepath.Join(b.Dir, "tmp", "roost-spool-*")); len(left) > 0 {

@@ -200,7 +200,7 @@ func judgeTree(ctx context.Context, t *testing.T, b *crashtest.Bench, before []c
 		}
 	}
 	doctor(ctx, t, b)
-	if left := b.Gone(3 * time.Second); len(left) > 0 {
+	if left := b.Gone(30 * time.Second); len(left) > 0 {
 		t.Errorf("processes %v are left", left)
 	}
 }

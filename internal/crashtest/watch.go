@@ -15,6 +15,7 @@ import (
 // Before the first projection a file may be absent; once seen it must stay.
 type Watcher struct {
 	quit chan struct{}
+	ask  chan chan struct{} // closed behind the next look
 	done sync.WaitGroup
 	errs []error
 	read int
@@ -22,9 +23,10 @@ type Watcher struct {
 
 // Watch watches every task folder directly below dirs.
 func Watch(dirs ...string) *Watcher {
-	w := &Watcher{quit: make(chan struct{})}
+	w := &Watcher{quit: make(chan struct{}), ask: make(chan chan struct{})}
 	w.done.Go(func() {
 		seen := map[string]bool{}
+		var asked chan struct{}
 		for {
 			for _, dir := range dirs {
 				w.look(filepath.Join(dir, "_index.json"), seen)
@@ -38,14 +40,26 @@ func Watch(dirs ...string) *Watcher {
 					}
 				}
 			}
+			if asked != nil {
+				close(asked)
+				asked = nil
+			}
 			select {
 			case <-w.quit:
 				return
+			case asked = <-w.ask:
 			case <-time.After(5 * time.Millisecond):
 			}
 		}
 	})
 	return w
+}
+
+// Look returns when all has been looked at once more.
+func (w *Watcher) Look() {
+	over := make(chan struct{})
+	w.ask <- over
+	<-over
 }
 
 func (w *Watcher) look(path string, seen map[string]bool) {

@@ -45,7 +45,7 @@ func (v *victim) rest() error {
 			errs = append(errs, fmt.Errorf("%s has %d bytes, %w", file, len(data), err))
 		}
 	}
-	errs = append(errs, v.orphans(v.rounds, 2*time.Second), v.leftovers())
+	errs = append(errs, v.orphans(v.rounds, 20*time.Second), v.leftovers())
 	v.t.add(func() { v.t.tasks++; v.t.lines += n; v.t.unknowns += unknown })
 	return errors.Join(errs...)
 }

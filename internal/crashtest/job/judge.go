@@ -77,7 +77,7 @@ func (r *Ride) JudgeTasks(ctx context.Context) error {
 		errs = append(errs, fmt.Errorf("%d tasks came of %d plans", len(r.Looks), len(r.Model.Job.Plans)))
 	}
 	errs = append(errs, r.effects(), r.answered(), r.family(), r.spent(ctx))
-	if left := r.Bench.Gone(5 * time.Second); len(left) > 0 {
+	if left := r.Bench.Gone(30 * time.Second); len(left) > 0 {
 		errs = append(errs, fmt.Errorf("processes %v are left", left))
 	}
 	left, err := filepath.Glob(filepath.Join(r.Bench.Dir, "tmp", "*"))

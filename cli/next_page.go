@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// nextPage is the command line that goes on where a page ended: the one that was given,
+// with what it asked for, and the cursor.
+func nextPage(cmd *cobra.Command, cursor string) string {
+	line := []string{cmd.CommandPath()}
+	words, dashed := make([]string, 0, 1), false
+	for _, arg := range cmd.Flags().Args() {
+		words = append(words, shellWord(arg))
+		dashed = dashed || strings.HasPrefix(arg, "-")
+	}
+	if !dashed {
+		line = append(line, words...)
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		switch {
+		case f.Name == "cursor":
+		case f.NoOptDefVal == "":
+			line = append(line, "--"+f.Name, shellWord(f.Value.String()))
+		case f.Value.String() == f.NoOptDefVal:
+			line = append(line, "--"+f.Name)
+		default:
+			line = append(line, "--"+f.Name+"="+shellWord(f.Value.String()))
+		}
+	})
+	line = append(line, "--cursor", shellWord(cursor))
+	if dashed { // else they would be read as flags
+		line = append(append(line, "--"), words...)
+	}
+	return strings.Join(line, " ")
+}
