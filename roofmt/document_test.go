@@ -174,7 +174,7 @@ func TestStatesInWords(t *testing.T) {
 	for got, want := range map[string]string{
 		roofmt.Missing.String(): "missing", roofmt.Damaged.String(): "damaged", roofmt.NotArray.String(): "not an array", roofmt.Unreadable.String(): "unreadable",
 		roofmt.UI.String(): "ui", roofmt.API.String(): "api", roofmt.TaskFolder.String(): "task folder", roofmt.NoTasks.String(): "no tasks",
-		roofmt.Unreachable.String(): "unreachable", (roofmt.Fingerprint{}).String(): "absent",
+		(roofmt.Fingerprint{}).String():                                          "absent",
 		(roofmt.Fingerprint{Exists: true, Size: 3, MTime: 5, Inode: 7}).String(): "3 bytes, mtime 5, inode 7",
 	} {
 		if got != want {

@@ -277,10 +277,26 @@ func TestDead(t *testing.T) {
 		"a record without a process":   {self{me().domain, 0, "0"}, false},
 		"a record with a negative one": {self{me().domain, -1, "0"}, false},
 		"a process of somebody else":   {self{me().domain, 1, startTime(1)}, false},
+		"one that could not say when":  {self{me().domain, 1, "0"}, false},
 		"an empty record of nowhere":   {self{}, false},
 	} {
 		if got := c.s.dead(); got != c.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// An id that runs is another process when it began at another time. When either time is not told (the processes of other
+// accounts may be hidden), it may be the same.
+func TestAProcessIsKnownByItsStart(t *testing.T) {
+	for _, c := range []struct {
+		recorded, now string
+		before        bool
+	}{
+		{"77", "77", false}, {"77", "78", true}, {"77", "0", false}, {"0", "77", false}, {"0", "0", false},
+	} {
+		if got := (self{me().domain, 1, c.recorded}).before(c.now); got != c.before {
+			t.Errorf("recorded %s, now %s: %v", c.recorded, c.now, got)
 		}
 	}
 }

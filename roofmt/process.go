@@ -25,5 +25,12 @@ func (s self) dead() bool {
 	if s.domain != me().domain || s.pid <= 0 {
 		return false
 	}
-	return !pidAlive(s.pid) || startTime(s.pid) != s.start
+	if s.pid == me().pid {
+		return s.before(me().start)
+	}
+	return !pidAlive(s.pid) || s.before(startTime(s.pid))
 }
+
+// before tells whether the process that has the id now, and began at start, came after s. Where the system does not tell when
+// a process began, also because it belongs to somebody else, that is not known.
+func (s self) before(start string) bool { return s.start != start && s.start != "0" && start != "0" }

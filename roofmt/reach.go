@@ -19,9 +19,6 @@ const (
 	Unreachable
 )
 
-// String names the state.
-func (r Reach) String() string { return [...]string{"absent", "reachable", "unreachable"}[r] }
-
 // ErrUnreachable is wrapped by errors about a place that can not be looked into. Such a place is never "empty": a disk that is
 // not mounted must not look like deleted tasks.
 var ErrUnreachable = errors.New("can not be reached")

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/roost-dev/roost/internal/failpoint"
 )
@@ -88,6 +89,9 @@ func Replace(ctx context.Context, dir string, list []Replacement, opt Options) (
 			return err
 		}
 		p, err := writeTemp(dir, r)
+		if err == nil {
+			err = p.age()
+		}
 		files = append(files, p)
 		if err != nil {
 			return err
@@ -235,12 +239,33 @@ func writeTemp(dir string, r Replacement) (p pending, err error) {
 	if err != nil {
 		return p, fmt.Errorf("writing %s: %w", r.Name, err)
 	}
-	info, err := f.Stat()
+	return p, nil
+}
+
+// A later write of the file must not find the time that ours has: with as many bytes, by a program that writes in place, it
+// would look as we left it, and be replaced. So ours is set back by more than the system's clock moves at once.
+const (
+	setBack       = 100 * time.Millisecond
+	setBackCoarse = 2500 * time.Millisecond // on a system whose times have whole seconds only
+)
+
+// age sets the time of a written file back, and takes its fingerprint. Where times cannot be set the file stays as it is.
+func (p *pending) age() error {
+	info, err := os.Lstat(p.temp)
 	if err != nil {
-		return p, fmt.Errorf("writing %s: %w", r.Name, err)
+		return fmt.Errorf("writing %s: %w", p.Name, err)
+	}
+	back := setBack
+	if info.ModTime().Nanosecond() == 0 {
+		back = setBackCoarse
+	}
+	if os.Chtimes(p.temp, time.Time{}, info.ModTime().Add(-back)) == nil {
+		if info, err = os.Lstat(p.temp); err != nil {
+			return fmt.Errorf("writing %s: %w", p.Name, err)
+		}
 	}
 	p.print = fingerprintOf(info)
-	return p, nil
+	return nil
 }
 
 // tempName makes a name that says whose it is, so that leftovers of dead processes can be told from live ones.

@@ -121,7 +121,7 @@ func TestReplaceBesideLiveEditor(t *testing.T) {
 	}
 	done := make(chan struct{})
 	var owners sync.WaitGroup
-	replaced, reads, recovered := 0, 0, 0
+	replaced, refused, reads, recovered := 0, 0, 0, 0
 	var some sync.WaitGroup // of our writes and reads
 	some.Add(2)
 	wrote, looked := sync.OnceFunc(some.Done), sync.OnceFunc(some.Done)
@@ -140,8 +140,10 @@ func TestReplaceBesideLiveEditor(t *testing.T) {
 			}
 			if err == nil {
 				replaced++
+			} else {
+				refused++ // the editor had the lock at each of our looks, and may have it at the next ones
 			}
-			if replaced == 10 {
+			if replaced+refused == 10 {
 				wrote()
 			}
 			time.Sleep(time.Millisecond)
@@ -180,7 +182,10 @@ func TestReplaceBesideLiveEditor(t *testing.T) {
 	if err != nil {
 		t.Fatalf("editor: %v\n%s", err, &out)
 	}
-	t.Logf("editor %s; %d of our writes, %d reads, %d of them in the editor's own gap", strings.TrimSpace(out.String()), replaced, reads, recovered)
+	t.Logf("editor %s; %d of our writes and %d refused, %d reads, %d of them in the editor's own gap", strings.TrimSpace(out.String()), replaced, refused, reads, recovered)
+	if err := replaceBoth(dir, 7); err != nil {
+		t.Errorf("Replace without the editor: %v", err)
+	}
 	assertClean(t, dir, roofmt.UIName, roofmt.APIName)
 }
 
@@ -334,6 +339,40 @@ func TestReplaceConcurrently(t *testing.T) {
 		t.Errorf("UI %d, API %d, %+v", f.UI.Len(), f.API.Len(), f.Losses)
 	}
 	assertClean(t, dir, roofmt.UIName, roofmt.APIName)
+}
+
+// Whoever writes the file in place right after us, with as many bytes and in the same tick of the clock, is noticed: no
+// write has a time as old as ours.
+func TestAWriteInTheSameTickIsNotTakenForOurs(t *testing.T) {
+	dir := t.TempDir()
+	var print roofmt.Fingerprint
+	tick := time.Now().Add(-20 * time.Millisecond) // the kernel's clock may be that late
+	replace := func(text string, expect *roofmt.Fingerprint) error {
+		return roofmt.Replace(t.Context(), dir, []roofmt.Replacement{{Name: roofmt.UIName, Bytes: []byte(text), Expect: expect, Done: &print}}, roofmt.Options{})
+	}
+	if err := replace("[1]", nil); err != nil {
+		t.Fatal(err)
+	}
+	ours, file := print, filepath.Join(dir, roofmt.UIName)
+	if now, err := roofmt.Prints(dir); err != nil || now[roofmt.UIName] != ours {
+		t.Fatalf("it stands as %v (%v), and we were told %v", now[roofmt.UIName], err, ours)
+	}
+	if err := os.WriteFile(file, []byte("[2]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(file); err != nil {
+		t.Fatal(err)
+	} else if info.ModTime().After(tick) { // the earliest that it may have
+		if err := os.Chtimes(file, tick, tick); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ours.MTime >= tick.UnixNano() {
+		t.Errorf("ours is of %v, and a write before the next tick may be of %v", time.Unix(0, ours.MTime), tick)
+	}
+	if err := replace("[3]", &ours); !errors.Is(err, roofmt.ErrChanged) {
+		t.Errorf("what another program wrote was replaced: %v", err)
+	}
 }
 
 func TestWriteArray(t *testing.T) {

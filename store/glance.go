@@ -39,12 +39,13 @@ const coarse = 2100 * time.Millisecond
 
 // calm reports whether a later change of something that changed last at this time
 // would be seen.
-func (s *Store) calm(newest int64, now time.Time) bool {
-	still := s.calmIn
+func (s *Store) calm(newest int64, now time.Time) bool { return stood(newest, now, s.calmIn) }
+
+func stood(newest int64, now time.Time, still time.Duration) bool {
 	if newest%int64(time.Second) == 0 && still > 0 {
 		still = coarse
 	}
-	return now.Sub(time.Unix(0, newest)).Abs() > still
+	return still == 0 || now.Sub(time.Unix(0, newest)).Abs() > still
 }
 
 // glance is a digest of how things look.

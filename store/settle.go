@@ -13,12 +13,13 @@ type waits struct {
 	busy   time.Duration // while it holds a lock, or changes a file that is read
 	settle time.Duration // how long two files that disagree must stand still to be believed
 	pause  time.Duration // between two looks
+	still  time.Duration // how long before it is read a file must have changed last; see fresh
 }
 
 // Roo gives up a lock after 2.5 s. It holds one for as long as it writes a file,
 // and its two saves of a step follow each other within milliseconds; so a second
 // without a lock is long.
-var defaultWaits = waits{busy: 3 * time.Second, settle: time.Second, pause: 100 * time.Millisecond}
+var defaultWaits = waits{busy: 3 * time.Second, settle: time.Second, pause: 100 * time.Millisecond, still: restless}
 
 // readSettled reads a folder at a moment when nobody writes it and its two
 // histories tell the same story. When they keep telling different ones, that is
@@ -29,6 +30,7 @@ func (s *Store) readSettled(ctx context.Context, dir string, mark watermark) (*r
 	var seen [2]roofmt.Fingerprint
 	since := begun
 	for {
+		looked := time.Now()
 		folder, err := roofmt.Read(ctx, dir)
 		if err != nil {
 			return nil, err
@@ -43,7 +45,10 @@ func (s *Store) readSettled(ctx context.Context, dir string, mark watermark) (*r
 		default:
 			why = unsettled(folder, mark)
 			if why == "" || quiet(seen, since, time.Now()) >= s.wait.settle {
-				return folder, nil
+				if why = fresh(folder, mark, looked, s.wait.still); why == "" {
+					return folder, nil
+				}
+				limit += coarse
 			}
 			limit += s.wait.settle
 		}
@@ -73,6 +78,23 @@ func unsettled(folder *roofmt.Folder, mark watermark) string {
 		}
 	}
 	return disagreement(folder.UI, folder.API)
+}
+
+// fresh names a file that another program wrote just before we looked; "" when there is
+// none. What it writes behind our reading, within one tick of the clock and with as many
+// bytes, leaves the file looking as it did: it would never be taken in, and then be
+// replaced. A later change can be told from what stood still before it was read. What we
+// wrote ourselves has an older time, see roofmt.Replace.
+func fresh(folder *roofmt.Folder, mark watermark, looked time.Time, still time.Duration) string {
+	for name, print := range map[string]roofmt.Fingerprint{
+		folder.UI.Name: folder.UI.Print, folder.API.Name: folder.API.Print,
+		roofmt.ItemName: folder.ItemPrint, roofmt.MetadataName: folder.MetadataPrint,
+	} {
+		if print.Exists && mark.Files[name].print() != print && !stood(print.MTime, looked, still) {
+			return name + " was written just now"
+		}
+	}
+	return ""
 }
 
 func prints(folder *roofmt.Folder) [2]roofmt.Fingerprint {

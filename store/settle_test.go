@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 func patient(t *testing.T, s *Store) *Store {
 	t.Helper()
 	s.wait = defaultWaits
+	time.Sleep(time.Millisecond) // the clock begins at a whole second, as times on a coarse file system do
 	return s
 }
 
@@ -57,6 +59,49 @@ func TestHalfAStepIsWaitedFor(t *testing.T) {
 			t.Error("the editor's files changed")
 		}
 	})
+}
+
+// A file that was written a moment ago may be written again in the same tick of the clock,
+// with as many bytes: it looks as it did then. Whoever had read it between would take it
+// for what he read, and replace it: so it is read when the next change will show.
+func TestWhatIsWrittenTwiceInATickIsReadAfterIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		tick  time.Duration // of the file's times
+		again time.Duration // when it is written again
+	}{
+		"a tick of the kernel":                 {time.Millisecond, 10 * time.Millisecond},
+		"a file system that has whole seconds": {time.Second, 900 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, dir, _ := continued(t)
+				patient(t, s)
+				time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
+				if c.tick < time.Second {
+					time.Sleep(7 * time.Millisecond)
+				}
+				at := time.Now()
+				_, api := step(1)
+				first := with(fourRows, uiRow(10, "question one"), uiRow(12, "reply"))
+				second := with(fourRows, uiRow(10, "question two"), uiRow(12, "reply"))
+				inPlace := func(name, text string) {
+					write(t, dir, name, text)
+					check(t, os.Chtimes(filepath.Join(dir, name), at, at))
+				}
+				inPlace(roofmt.UIName, first)
+				inPlace(roofmt.APIName, api)
+				go func() {
+					time.Sleep(c.again)
+					inPlace(roofmt.UIName, second)
+				}()
+				o := own(t, s, "live-one")
+				closeTask(t, o.Task)
+				if got := rows(o.Task.State()); !strings.Contains(got, "question two") || read(t, dir, roofmt.UIName) != second {
+					t.Errorf("what the editor wrote last is not in it: %s", got)
+				}
+			})
+		})
+	}
 }
 
 // A program that died between its two saves comes to no end of its step: what
@@ -184,6 +229,7 @@ func TestAgreeingFilesAreTakenAtOnce(t *testing.T) {
 		ui, api := step(1)
 		overwrite(t, dir, roofmt.UIName, ui)
 		overwrite(t, dir, roofmt.APIName, api)
+		time.Sleep(2 * restless) // what was written in this moment may be written again in it
 		begun := time.Now()
 		o := own(t, s, "live-one")
 		if took := time.Since(begun); took != 0 || len(o.Intakes) != 2 {

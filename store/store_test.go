@@ -44,7 +44,7 @@ func open(t testing.TB, root string, sources ...string) *Store {
 		t.Fatal(err)
 	}
 	// What stands still is believed at once: most tests are not about waiting.
-	s.wait.settle, s.wait.pause = 0, time.Millisecond
+	s.wait.settle, s.wait.pause, s.wait.still = 0, time.Millisecond, 0
 	return s
 }
 

@@ -72,25 +72,47 @@ func (s *Store) deleteAs(ctx context.Context, ref Ref, m Marks, again uint64, ke
 }
 
 func (s *Store) hide(ctx context.Context, ref Ref, m Marks, again uint64, keep func(...mark) error) (Trashed, error) {
-	if holder, held := filelog.Holder(ref.Log); held {
-		return Trashed{}, &journal.BusyError{Dir: ref.Log, Holder: holder}
-	}
-	if wants := expected(ctx, ref); wants != nil {
-		if err := wants.meets(headOf(ctx, ref.Log)); err != nil {
-			return Trashed{}, err
-		}
-	}
 	now := s.opt.Now()
 	if m.Hidden(ref.Source, ref.ID) {
 		now = m[[2]string{ref.Source, ref.ID}].at
-	} else if err := keep(mark{
-		Type: trashed, Source: ref.Source, ID: ref.ID, Deleted: ptr(true), Purged: ptr(false), Dir: ref.Dir, Head: headOf(ctx, ref.Log), Redoes: again,
-	}); err != nil {
+	}
+	err := s.unowned(ctx, ref, func() error {
+		if m.Hidden(ref.Source, ref.ID) {
+			return nil
+		}
+		return keep(mark{
+			Type: trashed, Source: ref.Source, ID: ref.ID, Deleted: ptr(true), Purged: ptr(false), Dir: ref.Dir, Head: headOf(ctx, ref.Log), Redoes: again,
+		})
+	})
+	if err != nil {
 		return Trashed{}, err
 	}
 	sum := s.summary(ctx, ref)
 	m.Apply(&sum)
 	return Trashed{Summary: sum, Name: ref.Source + ":" + ref.ID, DeletedAt: stamp(now), Hidden: true}, nil
+}
+
+// unowned does something while nobody can come to own a task. One without a journal has
+// nothing that could be held: there it is only looked for an owner.
+func (s *Store) unowned(ctx context.Context, ref Ref, do func() error) error {
+	wants := expected(ctx, ref)
+	if exists(ref.Log, "journal.jsonl") {
+		log, err := ownLog(ctx, ref.Log, filelog.Options{
+			FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, Existing: true,
+			Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program}, Meets: wants.check(),
+		})
+		if err != nil {
+			return err
+		}
+		return errors.Join(do(), log.Close())
+	}
+	if holder, held := filelog.Holder(ref.Log); held {
+		return &journal.BusyError{Dir: ref.Log, Holder: holder}
+	}
+	if err := wants.meets(headOf(ctx, ref.Log)); err != nil {
+		return err
+	}
+	return do()
 }
 
 func ptr[T any](v T) *T { return &v }

@@ -388,3 +388,26 @@ func TestATaskThatGoesWhileItIsListed(t *testing.T) {
 		t.Errorf("%+v", sum)
 	}
 }
+
+// Nobody comes to own a task between the look whether somebody does and its deletion: it
+// would run, and stand in no list.
+func TestNobodyTakesATaskWhileItIsHidden(t *testing.T) {
+	s, _, _ := continued(t)
+	ref := must[Ref](t)(s.Find(t.Context(), "live-one"))
+	check(t, s.shelve(t.Context(), func(m Marks, keep func(...mark) error) error {
+		_, err := s.hide(t.Context(), ref, m, 0, func(list ...mark) error {
+			var busy *journal.BusyError
+			if o, err := s.Own(t.Context(), ref); !errors.As(err, &busy) {
+				t.Errorf("it was taken meanwhile: %v", err)
+				if err == nil {
+					closeTask(t, o.Task)
+				}
+			}
+			return keep(list...)
+		})
+		return err
+	}))
+	if _, err := s.Find(t.Context(), "live-one"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("it is not hidden: %v", err)
+	}
+}

@@ -40,7 +40,3 @@ func Hit(name string) {
 	}
 	killSelf()
 }
-
-// Armed reports whether the named failpoint is the armed one. For places that
-// must do half of something before they die.
-func Armed(name string) bool { return armed == name && name != "" }

@@ -313,14 +313,6 @@ func (r *Reader) gone() error {
 	return nil
 }
 
-// Head is the place of the line that Next gave last.
-func (r *Reader) Head() Place {
-	if r.seg == nil {
-		return Place{}
-	}
-	return r.seg.last
-}
-
 // Left are the tasks whose owners have not said that they let go, and how far each was
 // told.
 func (r *Reader) Left() map[Task]uint64 {
