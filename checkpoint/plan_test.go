@@ -87,8 +87,19 @@ func TestStateAt(t *testing.T) {
 			t.Errorf("at %d: %s", number, d)
 		}
 	}
+	// What a file was before a change that nobody saw coming stays unknown, whatever is
+	// known of later times.
+	unknown := story("turn u=a", "command u=a>b", "before u=c")
+	for number, want := range map[int]string{0: "", 1: "u=a", 2: "u=b", 3: "u=c"} {
+		if d := cmp.Diff(files(want), StateAt(unknown, number)); d != "" {
+			t.Errorf("at %d, unknown before: %s", number, d)
+		}
+	}
 	if d := cmp.Diff([]string{"a", "l"}, Tracked(list, []string{"l/", "a", "un"})); d != "" {
 		t.Error(d)
+	}
+	if got := Tracked(list, []string{"."}); fmt.Sprint(got) != "[a l m n u]" {
+		t.Error(got)
 	}
 	if got := Tracked(story("turn d/a=x d/b/c=x dd=x"), []string{"d"}); fmt.Sprint(got) != "[d/a d/b/c]" {
 		t.Error(got)
@@ -135,6 +146,8 @@ func TestWhatARestoreWouldDo(t *testing.T) {
 		"only the mode, content not kept":  {list: story("command a=a?>a*"), to: 0, now: "a=a*", want: "a restore mode"},
 		"a link becomes a file":            {list: story("command a=@a>b"), to: 0, now: "a=b", want: "a restore changed"},
 		"not looked at":                    {list: edit, to: 1, now: ""},
+		"only the mode, never read":        {list: story("command a=?>?*"), to: 0, now: "a=?*", rule: Overwrite, want: "a lost  conflict"},
+		"another kind, content not kept":   {list: story("command a=@a?>a"), to: 0, now: "a=a", want: "a lost "},
 		"not kept":                         {list: story("command a=a?>b"), to: 0, now: "a=b", want: "a lost "},
 		"others since, kept":               {list: edit, to: 1, now: "a=x", rule: Keep, want: "a keep  conflict"},
 		"others since, merged":             {list: edit, to: 1, now: "a=x", rule: Merge, want: "a merge changed conflict 1"},
@@ -153,6 +166,8 @@ func TestWhatARestoreWouldDo(t *testing.T) {
 		"a link became a folder":           {list: story("command d=@e> d/x=!>a"), to: 0, now: "d= d/x=a", want: "d restore added, d/x restore deleted"},
 		"others put a link above it":       {list: story("command d/x=a>b"), to: 0, now: "d/x=!", rule: Overwrite, want: "d/x keep  conflict"},
 		"others put a link there, merge":   {list: story("command d/x=a>b"), to: 0, now: "d/x=!", rule: Merge, want: "d/x keep  conflict"},
+		"it was a socket, and went":        {list: story("command a=!>b"), to: 0, now: "a="},
+		"a socket where nothing was":       {list: story("command a=>b"), to: 0, now: "a=!"},
 		"it was a socket":                  {list: story("command a=!>b"), to: 0, now: "a=b", want: "a lost "},
 		"paths of git and out of the tree": {list: story("command .git/hooks/x=>b ../y=>b /z=>b a/.GIT/x=>b a/../b=>b"), to: 0, now: ".git/hooks/x=b ../y=b /z=b a/.GIT/x=b a/../b=b", want: "../y keep , .git/hooks/x keep , /z keep , a/../b keep , a/.GIT/x keep "},
 	} {
@@ -206,5 +221,46 @@ func TestThePlanGoesByWhatIsHeld(t *testing.T) {
 	}
 	if len(left) != 2 || left[0].Path != "b" || left[1].Path != "c" || left[0].Why == left[1].Why || left[0].Act != ActKeep {
 		t.Errorf("%+v", left)
+	}
+}
+
+// What went behind a link is held by nobody, and comes back when the link goes.
+func TestThePlanGoesBehindALink(t *testing.T) {
+	p := PlanMoment(story("command d=>@e d/x=a>!"), Moment{}, files("d=@e d/x=!"), nil, Keep)
+	got, left := p.Files(files("d=@e"))
+	if len(left) != 0 || len(got) != 2 || got[1].Path != "d/x" || !got[1].From.Same(ver("!")) || !got[1].To.Same(ver("a")) {
+		t.Errorf("%+v, left %+v", got, left)
+	}
+	// What is there and nobody holds is left as it is.
+	if got, left = p.Files(files("d/x=!")); len(left) != 1 || left[0].Path != "d" || len(got) != 1 {
+		t.Errorf("%+v, left %+v", got, left)
+	}
+}
+
+// Within a reply some files have their state of one checkpoint, and some that of another.
+func TestWhatARestoreToAMomentWouldDo(t *testing.T) {
+	list := story("before a=a b=a c=a", "turn a=b", "turn b=b c=b", "turn a=c c=c")
+	for name, c := range map[string]struct {
+		moment Moment
+		to     int
+		want   string
+	}{
+		"none of its own":       {Moment{Number: 3}, 3, "a>b c>b"},
+		"one before the others": {Moment{Number: 3, Of: map[string]int{"a": 1}}, 1, "a>a c>b"},
+		"one behind the others": {Moment{Number: 2, Of: map[string]int{"b": 3, "c": 4}}, 2, "a>b"},
+		"one before all":        {Moment{Number: 4, Of: map[string]int{"b": 0}}, 0, "b>a"},
+		"one that nobody knows": {Moment{Number: 3, Of: map[string]int{"x": 3}}, 3, "a>b c>b"},
+	} {
+		p := PlanMoment(list, c.moment, files("a=c b=b c=c"), nil, Keep)
+		var got []string
+		for _, i := range p.Items {
+			got = append(got, fmt.Sprintf("%s>%.1s", i.Path, i.Target.Hash))
+			if i.Act != ActRestore || i.Conflict {
+				t.Errorf("%s: %+v", name, i)
+			}
+		}
+		if strings.Join(got, " ") != c.want || p.To != c.to {
+			t.Errorf("%s: to %d %v, not %d %s", name, p.To, got, c.to, c.want)
+		}
 	}
 }

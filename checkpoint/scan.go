@@ -123,7 +123,7 @@ func (k *Keeper) readAll(ctx context.Context, g *ground, sc *scan) (trouble, err
 			continue
 		}
 		was := e.held
-		if e.sure() && k.place(e, r) {
+		if e.sure() && k.place(e) {
 			if e.held == theirs && was != theirs {
 				r.relied = append(r.relied, i)
 			}
@@ -166,7 +166,7 @@ func (k *Keeper) readAll(ctx context.Context, g *ground, sc *scan) (trouble, err
 
 // place says where the content of an entry, which is known, is; false when it is to be
 // read and kept.
-func (k *Keeper) place(e *entry, r *reading) bool {
+func (k *Keeper) place(e *entry) bool {
 	switch {
 	case e.size <= k.o.MaxHold && k.git.has(e.blob):
 		e.held = theirs
@@ -174,7 +174,7 @@ func (k *Keeper) place(e *entry, r *reading) bool {
 		e.held = ours
 	default:
 		e.held = nowhere
-		return e.size > k.o.MaxFile || r.trouble != nil
+		return e.size > k.o.MaxFile
 	}
 	return true
 }

@@ -30,6 +30,9 @@ type CollectedStore struct {
 // making.
 const unborn = time.Hour
 
+// taskRefs begins the refs of tasks: see object.RefName.
+const taskRefs = "refs/roost/"
+
 // CollectCheckpoints removes contents that no task needs, from all stores. What a task
 // needs, also one in the trash, is never lost by it, whatever is killed or runs meanwhile.
 // With dryRun it only says what would go.
@@ -72,7 +75,7 @@ func (e *Engine) collect(ctx context.Context, c *CollectedStore, living map[stri
 		return err
 	}
 	for ref := range refs {
-		name, ours := strings.CutPrefix(ref, object.RefName(""))
+		name, ours := strings.CutPrefix(ref, taskRefs)
 		if !ours || living[ref] || young(filepath.Join(dir, filepath.FromSlash(ref))) {
 			c.Tasks++
 			continue
@@ -128,12 +131,16 @@ func (e *Engine) living() (map[string]bool, error) {
 		return err
 	}
 	own := func(name string) {
-		name = strings.TrimPrefix(name, ".fork-")
 		id, _, _ := strings.Cut(name, "~")
+		if fork, ok := strings.CutPrefix(id, ".fork-"); ok { // one in the making: see store.makeFork
+			id = fork[:max(strings.LastIndexByte(fork, '-'), 0)]
+		}
 		out[object.RefName(keptAs(store.Ref{ID: id, Own: true}))] = true
 	}
 	var sources []string
-	err := errors.Join(list(own, "tasks"), list(own, "trash"), list(func(source string) { sources = append(sources, source) }, "adopted"))
+	// Tasks are listed again: one may come back from the trash meanwhile, behind the first
+	// list and in front of the second.
+	err := errors.Join(list(own, "tasks"), list(own, "trash"), list(own, "tasks"), list(func(source string) { sources = append(sources, source) }, "adopted"))
 	for _, source := range sources {
 		err = errors.Join(err, list(func(id string) { out[object.RefName(keptAs(store.Ref{ID: id, Source: source}))] = true }, "adopted", source))
 	}

@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/roost-dev/roost/checkpoint"
+	"github.com/roost-dev/roost/checkpoint/object"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -213,6 +215,88 @@ func TestForksPurgesAndCollecting(t *testing.T) {
 	}
 	if c := collect(); c.Tasks != 0 || c.Objects != 0 {
 		t.Errorf("with no task: %+v", c) // the purge had removed all that was left
+	}
+}
+
+// What a task had in a store is removed when there is no such task any more, in whatever way it
+// went, and not before: that of a fork stays while it is being made, however long that takes.
+func TestWhatIsCollectedIsOfNoTask(t *testing.T) {
+	for name, c := range map[string]struct {
+		moved string // what becomes of the task's folder; ID stands for its name
+		age   time.Duration
+		stays bool
+	}{
+		"in the trash":              {"trash/ID", 24 * time.Hour, true},
+		"in the trash a third time": {"trash/ID~3", 24 * time.Hour, true},
+		"a fork in the making":      {"tasks/.fork-ID-123456789", 24 * time.Hour, true},
+		"gone":                      {"elsewhere", 24 * time.Hour, false},
+		"not there yet":             {"elsewhere", time.Minute, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, id, _, _ := changed(t)
+			to := filepath.Join(b.root, filepath.FromSlash(strings.Replace(c.moved, "ID", id, 1)))
+			if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.Rename(filepath.Join(b.root, "tasks", id), to)); err != nil {
+				t.Fatal(err)
+			}
+			refs, err := filepath.Glob(filepath.Join(b.root, "checkpoints", "*", "refs", "roost", id))
+			if err != nil || len(refs) != 1 {
+				t.Fatal(refs, err)
+			}
+			when := time.Now().Add(-c.age)
+			if err := os.Chtimes(refs[0], when, when); err != nil {
+				t.Fatal(err)
+			}
+			list, err := b.engine.CollectCheckpoints(context.Background(), false)
+			if err != nil || len(list) != 1 || list[0].Err != nil {
+				t.Fatalf("%+v, %v", list, err)
+			}
+			if _, err := os.Stat(refs[0]); (err == nil) != c.stays || (list[0].Tasks == 1) != c.stays || (list[0].Objects == 0) != c.stays {
+				t.Errorf("stays: %v, %+v", err == nil, list[0])
+			}
+		})
+	}
+}
+
+// What is kept of a task that lies in another tool's storage has its source in the name:
+// it stays for as long as its journal is there.
+func TestWhatIsCollectedIsOfNoTaskOfAnotherTool(t *testing.T) {
+	b, id, _, _ := changed(t)
+	stores, err := filepath.Glob(filepath.Join(b.root, "checkpoints", "*"))
+	if err != nil || len(stores) != 1 {
+		t.Fatal(stores, err)
+	}
+	s, err := object.Open(stores[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	commit, err := s.Ref(object.RefName(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const source, foreign = "VSCode-roo", "Task_1.b"
+	refs := map[string]bool{} // whether it stays
+	for _, name := range []string{source + "." + foreign, source + ".gone"} {
+		ref := object.RefName(name)
+		if err := s.SetRef(ref, commit); err != nil {
+			t.Fatal(err)
+		}
+		refs[ref] = name == source+"."+foreign
+		long := time.Now().Add(-24 * time.Hour)
+		if err := os.Chtimes(filepath.Join(stores[0], filepath.FromSlash(ref)), long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(b.root, "adopted", source, foreign), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.engine.CollectCheckpoints(context.Background(), false); err != nil {
+		t.Fatal(err)
+	}
+	for ref, stays := range refs {
+		if _, err := s.Ref(ref); (err == nil) != stays {
+			t.Errorf("%s: stays %t, %v", ref, stays, err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,5 +94,40 @@ func TestWhatRunsCameToIsTakenFromTheSnapshot(t *testing.T) {
 	deface(t, one.Ref, `{"type":"run.started","run":"`+two.ID)
 	if kept, _ := look(); cmp.Diff(runs, kept) != "" {
 		t.Errorf("the log was read: %+v", kept)
+	}
+}
+
+// Another process purged a task and made one of the same name: what is told of its runs is the
+// new one's, however alike their journals are.
+func TestRunsOfAnotherTaskOfTheSameName(t *testing.T) {
+	b := newDesk(t, engine.Options{})
+	r := b.ask(completesAtOnce)
+	r.NewTask = "garden"
+	one := b.submit(r)
+	b.comes(one.ID, "completed")
+	settledStatus(b, one.Ref.ID)
+	here := b.engine
+	if _, err := here.RunsOf(t.Context(), "garden"); err != nil { // all of it is known here
+		t.Fatal(err)
+	}
+	there := engine.New(b.store, engine.Options{Config: engine.Config{Keys: map[string]string{}}})
+	defer there.Close(context.Background()) //nolint:errcheck // it did what it should
+	b.engine = there
+	if _, err := b.store.Delete(t.Context(), one.Ref); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := there.Purge(t.Context(), "garden"); err != nil {
+		t.Fatal(err)
+	}
+	two := b.submit(r)
+	b.comes(two.ID, "completed")
+	settledStatus(b, two.Ref.ID)
+	want, err := there.RunsOf(t.Context(), "garden")
+	if err != nil || len(want) != 1 {
+		t.Fatalf("%+v, %v", want, err)
+	}
+	b.engine = here
+	if got, err := here.RunsOf(t.Context(), "garden"); err != nil || !cmp.Equal(want, got) {
+		t.Errorf("%s, %v", cmp.Diff(want, got), err)
 	}
 }

@@ -22,7 +22,7 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 	if o.MaxAttempts <= 0 {
 		o.MaxAttempts = usualAttempts
 	}
-	left, err := e.listed(ctx, "queued", "interrupted")
+	left, err := e.listed(ctx, "queued", "interrupted", "delegated") // one that waits for a subtask was left with it
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,22 @@ func TestAnswersAreTakenWhileRunsAreRefused(t *testing.T) {
 	b.comes(ticket.ID, "completed")
 }
 
+// Who says stop to a question whose run let its task go has it as it was: stopped, saved, and
+// the question open.
+func TestStopToARunThatWasLetGoBeginsNothing(t *testing.T) {
+	b := newDesk(t, engine.Options{})
+	ticket, q := b.parked()
+	if got := b.reply(q.ID, engine.Reply{Stop: true}); got.Asked.ID != q.ID || got.Run.ID != "" {
+		t.Errorf("%+v", got)
+	}
+	if len(b.engine.Runs()) != 0 || b.comes(ticket.ID, "waiting").Question != q.ID {
+		t.Error("something was begun")
+	}
+	b.reply(q.ID, engine.Reply{Choice: 1})
+	b.comes(ticket.ID, "completed")
+	checkAnswers(t, b.state(ticket.Ref.ID))
+}
+
 // Behind a drain a question stays as it is, for the next process, or until runs are admitted.
 func TestAnswersOfRunsThatWereLetGoAreLeftToTheNextProcess(t *testing.T) {
 	b := newDesk(t, engine.Options{})

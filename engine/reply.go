@@ -138,12 +138,16 @@ func (e *Engine) Reply(ctx context.Context, question string, r Reply) (Replied, 
 	return e.reply(ctx, ref, question[dot+1:], r)
 }
 
-// unheard is how long an answer waits for a run that does not ask its question just now.
-const unheard = 10 * time.Second
+// An answer waits so often, and each time so long, for a run that does not ask its question
+// just now. Looks are counted and not time: a process that stood still has not looked.
+const (
+	unheardLooks = 40
+	unheardLook  = 250 * time.Millisecond
+)
 
 // reply is Reply for a task whose turn the caller has.
 func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Reply) (Replied, error) {
-	for patience := time.Now().Add(unheard); ; {
+	for looks := 1; ; looks++ {
 		if same, known, err := e.answeredBefore(ctx, ref, question, r); known || err != nil {
 			return same, err
 		}
@@ -190,13 +194,13 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 		if mine {
 			closed, err = e.settledOn(ctx, run, q)
 		} else {
-			glance, stop := context.WithTimeout(ctx, unheard/40)
+			glance, stop := context.WithTimeout(ctx, unheardLook)
 			closed, err = e.settledOn(glance, run, q)
 			stop()
 			if err != nil && ctx.Err() == nil {
 				err = nil
 			}
-			if !closed && time.Now().After(patience) {
+			if !closed && looks >= unheardLooks {
 				return Replied{}, fmt.Errorf("answer %s of task %s: a run works on it and does not wait for that: %w", question, ref.ID, ErrNoQuestion)
 			}
 		}

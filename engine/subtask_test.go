@@ -278,6 +278,68 @@ func TestCancelStopsTheWholeTree(t *testing.T) {
 	}
 }
 
+// A subtask that is stopped by itself wakes nobody: the task above would start it again.
+func TestAStoppedSubtaskWakesNobody(t *testing.T) {
+	b := newBench(t)
+	run, child := b.started()
+	below := run.Of(child)
+	run.CancelAlone()
+	if out, err := run.Wait(t.Context()); err != nil || out.State != "cancelled" {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	// Resumed by itself it would wake the one above with its end.
+	below.Cancel()
+	if out, err := below.Wait(t.Context()); err != nil || out.State != "cancelled" {
+		t.Fatalf("the child: %+v, %v", out, err)
+	}
+	below, err := b.engine.Start(context.Background(), engine.Request{Task: child, Yes: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	below.Cancel()
+	if out, err := below.Wait(t.Context()); err != nil || out.State != "cancelled" {
+		t.Fatalf("the child again: %+v, %v", out, err)
+	}
+	if next, err := below.Next(t.Context()); next != nil || err != nil {
+		t.Errorf("woken: %v, %v", next, err)
+	}
+	if got := b.status(run.TaskID); got != "delegated" || len(b.engine.Runs()) != 0 {
+		t.Errorf("the task above is %s, %d runs", got, len(b.engine.Runs()))
+	}
+}
+
+// What a process left of a tree the next one goes on with at the top: the subtask is gone on
+// with by the task that waits for it, and by nobody else.
+func TestATreeIsTakenUpAtItsTop(t *testing.T) {
+	b := newBench(t)
+	run, child := b.started()
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	if err := b.engine.Drain(over); err != nil {
+		t.Fatal(err)
+	}
+	b.again(engine.Options{})
+	b.letGo()
+	if err := b.engine.Recover(t.Context(), engine.RecoverOptions{Resume: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{run.TaskID, child} {
+		runs, err := b.engine.RunsOf(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.comes(runs[0].ID, "completed")
+	}
+	if settledStatus(b, run.TaskID) != "completed" || b.told(run.TaskID, child) != 1 {
+		t.Errorf("%s, told %d times", b.status(run.TaskID), b.told(run.TaskID, child))
+	}
+	for _, id := range []string{run.TaskID, child} {
+		if runs, err := b.engine.RunsOf(t.Context(), id); err != nil || len(runs) != 2 {
+			t.Errorf("task %s has %d runs: %v", id, len(runs), err)
+		}
+	}
+}
+
 // A parent that is stopped alone leaves its child running, and hears of its end when
 // somebody resumes either of them.
 func TestCancelOfTheParentAlone(t *testing.T) {

@@ -41,6 +41,10 @@ type Look struct {
 	Calm  bool      // the content was looked at since the file's times, and is looked at again when they are settled: trust its stat until then
 }
 
+// lookedAt is called between the look at a file's stat and the one at its content: tests
+// change it there.
+var lookedAt func(path string)
+
 // Judge looks whether the file at p is the one that was recorded, by its content. Stat
 // is the fast path, and trusted only to say that nothing changed. A touch, another
 // mode, another inode with the same bytes are no change. A file recorded without a hash
@@ -54,18 +58,12 @@ func (w *Workspace) Judge(ctx context.Context, p Path, l Look) (Sight, error) {
 	info, err := os.Lstat(p.Real)
 	missing := errors.Is(err, fs.ErrNotExist) || err != nil && isNotDir(err)
 	switch {
-	case missing && existed:
-		return Sight{Verdict: Missing, State: FileState{Path: p.Readable}}, nil
 	case missing:
-		return Sight{Verdict: Fresh, State: FileState{Path: p.Readable}}, nil
+		return noFile(p, existed, Missing), nil
 	case err != nil:
 		return Sight{}, err
 	case !info.Mode().IsRegular():
-		s := Sight{Verdict: Changed, State: FileState{Path: p.Readable}}
-		if !existed {
-			s.Verdict = Fresh // there was no file, and there is none
-		}
-		return s, nil
+		return noFile(p, existed, Changed), nil
 	}
 	now := stateOf(p.Readable, info, "")
 	s := Sight{Verdict: Changed, State: now}
@@ -82,6 +80,9 @@ func (w *Workspace) Judge(ctx context.Context, p Path, l Look) (Sight, error) {
 		return Sight{Verdict: Fresh, State: was}, nil
 	}
 	s.Read = true
+	if lookedAt != nil {
+		lookedAt(p.Real)
+	}
 	if small {
 		s.Data, s.State, err = w.Read(ctx, p, l.Keep)
 		var grown *TooLargeError
@@ -92,14 +93,10 @@ func (w *Workspace) Judge(ctx context.Context, p Path, l Look) (Sight, error) {
 		s.State, err = w.StatPath(ctx, p)
 	}
 	switch {
-	case err != nil && errors.Is(err, fs.ErrNotExist), err == nil && !s.State.Exists(): // since the look
-		s = Sight{Verdict: Missing, State: FileState{Path: p.Readable}}
-		if !existed {
-			s.Verdict = Fresh
-		}
-		return s, nil
+	case err != nil && (errors.Is(err, fs.ErrNotExist) || isNotDir(err)), err == nil && !s.State.Exists(): // since the look
+		return noFile(p, existed, Missing), nil
 	case errors.Is(err, ErrNotRegular):
-		return Sight{Verdict: Changed, State: FileState{Path: p.Readable}}, nil
+		return noFile(p, existed, Changed), nil
 	case err != nil:
 		return Sight{}, err
 	}
@@ -107,6 +104,14 @@ func (w *Workspace) Judge(ctx context.Context, p Path, l Look) (Sight, error) {
 		s.Verdict = Fresh
 	}
 	return s, nil
+}
+
+// noFile is the look at a path where no file stands. It is no change where there was none.
+func noFile(p Path, existed bool, v Verdict) Sight {
+	if !existed {
+		v = Fresh
+	}
+	return Sight{Verdict: v, State: FileState{Path: p.Readable}}
 }
 
 // Unsettled reports whether a file's times lie so little before now, in Unix

@@ -155,3 +155,43 @@ func TestDated(t *testing.T) {
 		}
 	}
 }
+
+// A file that goes, or becomes something else, between two looks is judged like one that
+// was so at the first: missing if there was one, no change if there was none.
+func TestJudgeWhileAFileGoes(t *testing.T) {
+	for name, tt := range map[string]struct {
+		do            func(t *testing.T, name string)
+		existed, none Verdict
+	}{
+		"it goes":           {func(t *testing.T, n string) { os.Remove(n) }, Missing, Fresh},
+		"its folder goes":   {func(t *testing.T, n string) { os.RemoveAll(filepath.Dir(n)) }, Missing, Fresh},
+		"a file above":      {func(t *testing.T, n string) { os.RemoveAll(filepath.Dir(n)); put(t, filepath.Dir(n), "x") }, Missing, Fresh},
+		"a folder":          {func(t *testing.T, n string) { os.Remove(n); os.Mkdir(n, 0o755) }, Changed, Fresh},
+		"it grows":          {func(t *testing.T, n string) { put(t, n, "longer than what is kept") }, Changed, Changed},
+		"the same is there": {func(t *testing.T, n string) { os.Remove(n); put(t, n, "text") }, Fresh, Changed},
+	} {
+		for _, keep := range []int64{0, 10} {
+			for _, existed := range []bool{true, false} {
+				w, root := plant(t, "d/f", "text")
+				p := resolve(t, w, "d/f")
+				look, want := Look{Keep: keep, Whole: true, At: time.Now().UnixMilli()}, tt.none
+				if existed {
+					var err error
+					if look.Was, err = w.StatPath(t.Context(), p); err != nil {
+						t.Fatal(err)
+					}
+					want = tt.existed
+				}
+				lookedAt = func(string) { tt.do(t, filepath.Join(root, "d/f")) }
+				s, err := w.Judge(t.Context(), p, look)
+				lookedAt = nil
+				if err != nil || s.Verdict != want {
+					t.Errorf("%s (kept up to %d, recorded: %v): %+v, %v; want %s", name, keep, existed, s, err, want)
+				}
+				if s.Verdict == Missing && s.State != (FileState{Path: "d/f"}) {
+					t.Errorf("%s: %+v", name, s.State)
+				}
+			}
+		}
+	}
+}

@@ -283,7 +283,7 @@ func setMode(dir *os.Root, name string, mode fs.FileMode) error {
 	if err := f.Chmod(want.Mode()&^fs.ModePerm&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) | mode.Perm()); err != nil {
 		return err
 	}
-	return f.Sync()
+	return syncFile(f)
 }
 
 // empty takes away the folders above an absent thing that are to be absent with it, as

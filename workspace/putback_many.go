@@ -86,7 +86,7 @@ func (b *PutBack) PlaceAll(ctx context.Context, orders []Order, done func(i int,
 			writeback(c.tmp.f)
 		}
 		_ = together(len(open), func(i int) error {
-			err := open[i].tmp.f.Sync()
+			err := syncFile(open[i].tmp.f)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil && first == nil {

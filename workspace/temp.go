@@ -37,7 +37,7 @@ func newTemp(ctx context.Context, dir *os.Root, name string, data []byte, old fs
 		return nil, err
 	}
 	if err = t.fill(ctx, data, old); err == nil {
-		err = t.f.Sync()
+		err = syncFile(t.f)
 	}
 	if err != nil {
 		t.discard()

@@ -87,7 +87,7 @@ const (
 
 // busy says what somebody is doing who holds a lock.
 var busy = map[string]string{
-	lockRemove:  "another process removes packs",
+	lockRemove:  "another process holds or removes packs",
 	lockCollect: "another process collects garbage",
 	lockRefs:    "another process changes a ref",
 }

@@ -22,7 +22,7 @@ func TestARefWaitsForItsTurn(t *testing.T) {
 		{"rely on a pack", lockRemove, func(s *Store, _ ID) error {
 			defer s.Keep()()
 			return s.rely(packNameOf(s))
-		}, "another process removes packs"},
+		}, "another process holds or removes packs"},
 	} {
 		for held, fails := range map[time.Duration]bool{50 * time.Second: false, 70 * time.Second: true} {
 			synctest.Test(t, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
+	"github.com/roost-dev/roost/workspace/terminal"
 )
 
 // exact is the similarity that apply_diff asks for.
@@ -160,7 +161,7 @@ func (d *document) wanted(b block) (search, replace []string) {
 	from, to := unescape(b.search), unescape(b.replace)
 	search, replace = linesOf(from), linesOf(to)
 	if allNumbered(from) && (allNumbered(to) || trim(to) == "") && !d.holds(search) && !d.holds(replace) {
-		search, replace = linesOf(stripNumbers(from, false)), linesOf(stripNumbers(to, false))
+		search, replace = linesOf(terminal.StripNumbers(from, false)), linesOf(terminal.StripNumbers(to, false))
 	}
 	return search, replace
 }

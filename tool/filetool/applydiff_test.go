@@ -165,6 +165,14 @@ func TestWhereABlockFits(t *testing.T) {
 		{"an empty file", "", diffBlock(0, "a", "x"), "", failNoMatch},
 		{"two places", "a\nb\na\n", diffBlock(0, "a", "x"), "", failAmbiguous},
 		{"two places, one near the hint", "a\n" + strings.Repeat("f\n", 60) + "a\n", diffBlock(60, "a", "x"), "a\n" + strings.Repeat("f\n", 60) + "x\n", ""},
+		{"bars without numbers", "a\nb\n", diffBlock(0, "| a", "| x"), "x\nb\n", ""},
+		{"numbers on some lines", "a\nb\nc\n", diffBlock(0, "1 | a\nb", "1 | x\ny"), "x\ny\nc\n", ""},
+		{"bars that the file has", "| a\na\n", diffBlock(0, "| a", "| x"), "| x\na\n", ""},
+		{"bars, and it is not there", "a\n", diffBlock(0, "| c", "| x"), "", failNoMatch},
+		{"bars, nearly there", "some line\n", diffBlock(0, "| some lime", "| x"), "", failNoMatch},
+		{"bars before nothing", "a\n\nb\n", diffBlock(0, "| ", "| x"), "", failNoMatch},
+		{"bars, two places", "a\nb\na\n", diffBlock(0, "| a", "| x"), "", failAmbiguous},
+		{"bars, two places, one near the hint", "a\n" + strings.Repeat("f\n", 60) + "a\n", diffBlock(60, "| a", "| x"), "a\n" + strings.Repeat("f\n", 60) + "x\n", ""},
 		{"escaped markers", "=======\n>>>>>>> x\n", diffBlock(0, "\\=======\n\\>>>>>>> x", "\\<<<<<<< y"), "<<<<<<< y\n", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

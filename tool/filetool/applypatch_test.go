@@ -278,3 +278,40 @@ func TestAPatchNamesThePlacesBehindLinks(t *testing.T) {
 		t.Error(ask.Title, d)
 	}
 }
+
+// Of a file that is too large for a patch nothing is known but that it is another one: it
+// is not told to be empty, and not taken away.
+func TestALargeFileIsTakenAwayOnlyAsItWasSeen(t *testing.T) {
+	env, root := sandbox(t, "f", "")
+	if err := os.Truncate(filepath.Join(root, "f"), MaxEdit+1); err != nil {
+		t.Skip(err)
+	}
+	_, err := ApplyPatch().Plan(t.Context(), knowing(env, true, "f", "a\n"), patchCall(del+"f"))
+	var stale *tool.StaleError
+	if !errors.As(err, &stale) || stale.Shown || !strings.Contains(stale.Reason, "Read it") {
+		t.Errorf("%v", err)
+	}
+	ask, res := run(t, env, ApplyPatch(), patchCall(del+"f"))
+	if res.IsError || !strings.Contains(ask.Diff, "too large for a diff: 33554433 bytes before") {
+		t.Errorf("%q, %s", ask.Diff, res.Text)
+	}
+}
+
+// A file that a patch names and leaves as it is was not changed in what was there: there is
+// nothing to say of it, whoever changed it before.
+func TestAPatchTellsOnlyOfWhatItChanges(t *testing.T) {
+	env, _ := sandbox(t, "a", "1\n", "b", "1\n", "c", "1\n")
+	_, res := run(t, knowing(env, true, "a", "0\n", "b", "0\n", "c", "1\n"), ApplyPatch(), patchCall(update("a", "-1", "+1"), update("b", "-1", "+2"), update("c", "-1", "+2")))
+	for name, told := range map[string]bool{"a": false, "b": true, "c": false} {
+		if got := strings.Contains(res.Text, "<notice>"+name+" had changed"); got != told {
+			t.Errorf("%s: %s", name, res.Text)
+		}
+	}
+	var files []string
+	for _, f := range res.Files {
+		files = append(files, f.Path+" "+f.Source)
+	}
+	if got, want := strings.Join(files, ", "), "b "+otherSource+", b "+editedSource+", c "+editedSource; got != want {
+		t.Errorf("recorded as %s, not %s", got, want)
+	}
+}

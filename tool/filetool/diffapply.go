@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/roost-dev/roost/workspace/terminal"
 )
 
 // Why a block fails.
@@ -97,7 +99,7 @@ func (d *document) apply(ctx context.Context, b block, shift int, threshold floa
 		if start == 0 {
 			start, _, _ = numberPrefix(splitLines(search)[0])
 		}
-		search, replace = stripNumbers(search, false), stripNumbers(replace, false)
+		search, replace = terminal.StripNumbers(search, false), terminal.StripNumbers(replace, false)
 	}
 	if search == replace {
 		return &blockFailure{failIdentical, "The search and replacement parts are identical, so nothing would change."}, nil
@@ -129,7 +131,7 @@ func (d *document) apply(ctx context.Context, b block, shift int, threshold floa
 		}
 	}
 	if at < 0 || score < threshold {
-		bare := stripNumbers(search, true)
+		bare := terminal.StripNumbers(search, true)
 		bareLines := linesOf(bare)
 		bareAt, bareScore := -1, 0.0
 		if bare != search && len(bareLines) > 0 {
@@ -143,7 +145,7 @@ func (d *document) apply(ctx context.Context, b block, shift int, threshold floa
 		if bareAt < 0 || bareScore < threshold {
 			return d.noMatch(b, start, searchLines, at, score, threshold), nil
 		}
-		at, searchLines, replaceLines = bareAt, bareLines, linesOf(stripNumbers(replace, true))
+		at, searchLines, replaceLines = bareAt, bareLines, linesOf(terminal.StripNumbers(replace, true))
 	}
 	if start == 0 && ties > 1 {
 		return &blockFailure{failAmbiguous, fmt.Sprintf("The search part fits at %d places. Add :start_line: with the line of the one that is meant, or more of the lines around it.\n\nSearch part:\n%s", ties, search)}, nil

@@ -30,8 +30,6 @@ type diffError struct {
 	reason string
 }
 
-func (e *diffError) Error() string { return e.reason }
-
 const (
 	searchMark  = "<<<<<<< SEARCH"
 	middleMark  = "======="
@@ -211,30 +209,6 @@ func numberPrefix(line string) (int, string, bool) {
 	return num, rest, true
 }
 
-// barePrefix gives what stands behind "12 | " or "| ".
-func barePrefix(line string) (string, bool) {
-	s := trimLeft(line)
-	n := 0
-	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-		n++
-	}
-	if n > 0 {
-		r, size := decode(s[n:])
-		if size == 0 || !isSpace(r) {
-			return "", false
-		}
-		s = s[n+size:]
-	}
-	if !strings.HasPrefix(s, "|") {
-		return "", false
-	}
-	r, size := decode(s[1:])
-	if size == 0 || !isSpace(r) {
-		return "", false
-	}
-	return s[1+size:], true
-}
-
 func allNumbered(s string) bool {
 	for _, l := range splitLines(s) {
 		if _, _, ok := numberPrefix(l); !ok {
@@ -242,30 +216,4 @@ func allNumbered(s string) bool {
 		}
 	}
 	return true
-}
-
-// stripNumbers takes line numbers off, off every line that has one.
-func stripNumbers(s string, bare bool) string {
-	lines := splitLines(s)
-	for i, l := range lines {
-		var rest string
-		var ok bool
-		if bare {
-			rest, ok = barePrefix(l)
-		} else {
-			_, rest, ok = numberPrefix(l)
-		}
-		if ok && !strings.ContainsAny(rest, "\r\u2028\u2029") {
-			lines[i] = rest
-		}
-	}
-	end := "\n"
-	if strings.Contains(s, "\r\n") {
-		end = "\r\n"
-	}
-	out := strings.Join(lines, end)
-	if strings.HasSuffix(s, end) && !strings.HasSuffix(out, end) {
-		out += end
-	}
-	return out
 }

@@ -1,38 +1,17 @@
 package filetool
 
-import (
-	"strconv"
-	"strings"
-)
+import "github.com/roost-dev/roost/workspace/terminal"
 
 // maxLine is how much of a line is shown, in UTF-16 code units.
 const maxLine = 2000
 
 // numbered prefixes lines with their numbers, right-aligned, from first on.
 func numbered(lines []string, first int) string {
-	if len(lines) == 0 {
-		return ""
-	}
-	width := len(strconv.Itoa(first + len(lines) - 1))
-	var b strings.Builder
-	size := len(lines) * (width + len(" | \n"))
-	for _, l := range lines {
-		size += min(len(l), 3*maxLine)
-	}
-	b.Grow(size)
+	short := make([]string, len(lines))
 	for i, l := range lines {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		num := strconv.Itoa(first + i)
-		for range width - len(num) {
-			b.WriteByte(' ')
-		}
-		b.WriteString(num)
-		b.WriteString(" | ")
-		b.WriteString(shorten(l))
+		short[i] = shorten(l)
 	}
-	return b.String()
+	return terminal.Number(short, first)
 }
 
 func shorten(line string) string {

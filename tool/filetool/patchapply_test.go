@@ -57,6 +57,11 @@ func TestWhatAPatchKeeps(t *testing.T) {
 		"two places":                          {"a\nb\nc\n", []string{"@@", "-a", "+1", "@@", "-c", "+3"}, "1\nb\n3\n"},
 		"an @@ with a blank":                  {"a\nb\n", []string{"@@ ", "-a", "+1"}, "1\nb\n"},
 		"a blank line at the end of a place":  {"a\nb\n", []string{"-a", "+1", ""}, "1\nb\n"},
+		"a blank line that is not there":      {"a\nb\n", []string{" a", " ", "+x"}, "a\n\nx\nb\n"},
+		"a blank line to go that is not":      {"a\nb\n", []string{" a", "-", "+x"}, "a\nx\nb\n"},
+		"blank lines at both ends":            {"a\nb\n", []string{" a", " ", "+x", "+"}, "a\n\nx\nb\n"},
+		"blank lines at both ends, one goes":  {"a\nb\n", []string{" a", "-", "+x", "+"}, "a\nx\nb\n"},
+		"a blank line that is there":          {"a\n\nb\n", []string{" a", " ", "+x", "+"}, "a\n\nx\n\nb\n"},
 		"exact before loose":                  {"x \nx\n", []string{"-x", "+y"}, "x \ny\n"},
 		"added among lines that go later":     {"a\nb\n\n", []string{"@@", "+n", "@@", "-b", "-", "+c"}, "a\nc\nn\n"},
 	} {

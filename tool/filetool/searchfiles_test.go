@@ -1,9 +1,11 @@
 package filetool
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -149,6 +151,65 @@ func TestGlobsAreWrittenOut(t *testing.T) {
 	}
 	if _, err := compileGlob(strings.Repeat("{a,b}", 20)); err == nil || !strings.Contains(err.Error(), "too many alternatives") {
 		t.Errorf("compileGlob: %v", err)
+	}
+}
+
+func TestWhichNamesAGlobMeans(t *testing.T) {
+	for glob, want := range map[string]string{
+		"":           "a.go #b !c d/a.go",
+		"*":          "a.go #b !c d/a.go",
+		" *.go\t":    "a.go d/a.go",
+		"!*.go":      "#b !c",
+		"! *.go":     "a.go #b !c d/a.go",
+		"./a.go":     "a.go d/a.go",
+		"./d/*":      "d/a.go",
+		"!./d/*":     "a.go #b !c",
+		"#b":         "#b",
+		"{#b,!c}":    "#b !c",
+		"!!c":        "a.go #b d/a.go",
+		"{,a.go}":    "a.go d/a.go",
+		"!{#b,a.go}": "!c",
+	} {
+		means, err := compileGlob(glob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, name := range []string{"a.go", "#b", "!c", "d/a.go"} {
+			if means(name) {
+				got = append(got, name)
+			}
+		}
+		if d := cmp.Diff(want, strings.Join(got, " ")); d != "" {
+			t.Errorf("%q: %s", glob, d)
+		}
+	}
+}
+
+// Lines come whole, with their ends, however long beside the buffer; of one that is too
+// long its beginning.
+func TestLinesAreReadWhole(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		var text strings.Builder
+		for range rapid.IntRange(0, 6).Draw(r, "lines") {
+			n := rapid.SampledFrom([]int{0, 1, 14, 15, 16, 17, 31, 32, 33, 100}).Draw(r, "bytes")
+			text.WriteString(strings.Repeat(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(r, "of"), n) + rapid.SampledFrom([]string{"\n", "\r\n", "\n\n"}).Draw(r, "end"))
+		}
+		text.WriteString(rapid.SampledFrom([]string{"", "last", strings.Repeat("x", 16)}).Draw(r, "rest"))
+		br := bufio.NewReaderSize(strings.NewReader(text.String()), 16)
+		for want := range strings.SplitAfterSeq(text.String(), "\n") {
+			got, err := readLine(br)
+			if string(got) != want || errors.Is(err, io.EOF) == strings.HasSuffix(want, "\n") {
+				r.Fatalf("%q, %v; want %q", got, err, want)
+			}
+		}
+	})
+	br := bufio.NewReaderSize(strings.NewReader(strings.Repeat("x", 3*maxSearchLine)+"\nnext"), 1<<12)
+	if line, err := readLine(br); err != nil || len(line) < maxSearchLine || len(line) > maxSearchLine+1<<12 {
+		t.Errorf("%d bytes, %v", len(line), err)
+	}
+	if line, err := readLine(br); string(line) != "next" || !errors.Is(err, io.EOF) {
+		t.Errorf("%q, %v", line, err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace/terminal"
 )
 
 // wide gives texts in which surrogates stand alone (in three bytes), as JSON of
@@ -101,10 +102,10 @@ func TestLineNumbersComeOff(t *testing.T) {
 		{"x\n1 | a", "x\na", "x\na"},
 		{"", "", ""},
 	} {
-		if got := stripNumbers(tt.in, false); got != tt.plain {
+		if got := terminal.StripNumbers(tt.in, false); got != tt.plain {
 			t.Errorf("%q: %q, want %q", tt.in, got, tt.plain)
 		}
-		if got := stripNumbers(tt.in, true); got != tt.bare {
+		if got := terminal.StripNumbers(tt.in, true); got != tt.bare {
 			t.Errorf("bare %q: %q, want %q", tt.in, got, tt.bare)
 		}
 	}

@@ -29,6 +29,12 @@ func TestEditWithOtherBlanks(t *testing.T) {
 		"lines that go":            {"a\n\tb  c\n\td\n", "  b c\n", "", "a\n\td\n"},
 		"a word that goes":         {"a\tb c\n", "a b", "", " c\n"},
 		"indented deeper by will":  {"\ta\n\t b  c\n", "  a\n  b c", "  if\n    a\n    b c", "\tif\n\t  a\n\t  b c\n"},
+		"the same lines go first":  {"a\nb\na  b\n", "a b", "x", "a\nb\nx\n"},
+		"other lines go first":     {"a b\na\nb\n", "a\n\nb", "x", "a b\nx\n"},
+		"a blank before, in lines": {"x\tb)  c\n", " b) c", " y z", "x\ty z\n"},
+		"a blank before, by will":  {"xb  c\n", "b c", " y", "x y\n"},
+		"a blank behind":           {"b  c\tx\n", "b c ", "y ", "y\tx\n"},
+		"a blank behind, by will":  {"b  c\tx\n", "b c", "y ", "y \tx\n"},
 		"words of other languages": {"größe  =  „1“\n", "größe = „1“", "größe = 2", "größe = 2\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -192,6 +192,19 @@ func TestReadAsk(t *testing.T) {
 	if d := cmp.Diff([]string{"tool", "batchFiles"}, keys(p.Ask().Text)); d != "" {
 		t.Error(d)
 	}
+	p = plan(t, env, ReadFile(), json.RawMessage(`{"files":[{"path":"a","line_ranges":[[1,2],[4,5]]},{"path":"../b"}]}`))
+	want = fmt.Sprintf(`{"tool":"readFile","batchFiles":[`+
+		`{"path":"a","lineSnippet":"lines 1-2, lines 4-5","isOutsideWorkspace":false,"key":"a (lines 1-2, lines 4-5)","content":%q},`+
+		`{"path":%[2]q,"lineSnippet":"","isOutsideWorkspace":true,"key":%[2]q,"content":%[2]q}]}`,
+		filepath.Join(root, "a"), filepath.Join(filepath.Dir(root), "b"))
+	if got := p.Ask().Text; got != want {
+		t.Error(cmp.Diff(want, got))
+	}
+	p = plan(t, env, ReadFile(), call("path", "a"))
+	want = fmt.Sprintf(`{"tool":"readFile","path":"a","isOutsideWorkspace":false,"content":%q,"reason":""}`, filepath.Join(root, "a"))
+	if got := p.Ask().Text; got != want {
+		t.Error(cmp.Diff(want, got))
+	}
 }
 
 func TestWriteFile(t *testing.T) {

@@ -138,7 +138,7 @@ func TestFoldingLosesNothing(t *testing.T) {
 	})
 }
 
-func TestAddNumbers(t *testing.T) {
+func TestNumber(t *testing.T) {
 	for _, tt := range []struct {
 		in    string
 		start int
@@ -153,10 +153,14 @@ func TestAddNumbers(t *testing.T) {
 		{"\n", 1, "1 | \n"},
 		{"a\r\nb", 1, "1 | a\r\n2 | b\n"},
 		{"a", -1, "-1 | a\n"},
+		{"a\nb\nc", 98, " 98 | a\n 99 | b\n100 | c\n"},
 	} {
-		if got := AddNumbers(tt.in, tt.start); got != tt.want {
+		if got := addNumbers(tt.in, tt.start); got != tt.want {
 			t.Errorf("%q from %d: %q, want %q", tt.in, tt.start, got, tt.want)
 		}
+	}
+	if got := Number(nil, 1); got != "" {
+		t.Errorf("no lines: %q", got)
 	}
 }
 

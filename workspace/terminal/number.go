@@ -1,32 +1,40 @@
 package terminal
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
 )
 
-// AddNumbers puts "<number> | " before each line, right-aligned, counting from
-// start, and ends the text with a newline. The empty text stays empty when it
-// starts at line 1 (an empty file has no lines) and is one empty line otherwise.
-func AddNumbers(s string, start int) string {
-	if s == "" {
-		if start == 1 {
-			return ""
+// Number puts "<number> | " before each line, right-aligned, counting from first. No
+// line end follows the last one.
+func Number(lines []string, first int) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	width := len(strconv.Itoa(first + len(lines) - 1))
+	size := len(lines) * (width + len(" | \n"))
+	for _, l := range lines {
+		size += len(l)
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for i, l := range lines {
+		if i > 0 {
+			b.WriteByte('\n')
 		}
-		return strconv.Itoa(start) + " | \n"
+		num := strconv.Itoa(first + i)
+		for range width - len(num) {
+			b.WriteByte(' ')
+		}
+		b.WriteString(num)
+		b.WriteString(" | ")
+		b.WriteString(l)
 	}
-	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
-	width := len(strconv.Itoa(start + len(lines) - 1))
-	var out strings.Builder
-	for i, line := range lines {
-		fmt.Fprintf(&out, "%*d | %s\n", width, start+i, line)
-	}
-	return out.String()
+	return b.String()
 }
 
-// StripNumbers removes what AddNumbers adds, from the lines that have it. The
+// StripNumbers removes what Number adds, from the lines that have it. The
 // aggressive form also takes a bare "| " and wants a blank behind the bar. Line
 // ends become CRLF when there is any CRLF.
 func StripNumbers(s string, aggressive bool) string {

@@ -15,6 +15,15 @@ import (
 // lone says whether a string holds half a pair (in its three-byte form).
 func lone(s string) bool { return !utf8.ValidString(s) }
 
+// addNumbers is Roo's function of a whole text: each line is numbered and ended. An empty
+// text that starts at line 1 is an empty file, which has no lines.
+func addNumbers(s string, start int) string {
+	if s == "" && start == 1 {
+		return ""
+	}
+	return Number(strings.Split(strings.TrimSuffix(s, "\n"), "\n"), start) + "\n"
+}
+
 func TestVectorsTerminalOutput(t *testing.T) {
 	conformance.Run(t, "terminal_output", func(t *testing.T, c conformance.Case) (choice bool) {
 		in, want := c.Input.Str("text"), c.Want.Str("text")
@@ -29,7 +38,7 @@ func TestVectorsTerminalOutput(t *testing.T) {
 		case "backspaces":
 			got = Erase(in)
 		case "add_line_numbers":
-			got = AddNumbers(in, int(c.Input.Int("start", 1)))
+			got = addNumbers(in, int(c.Input.Int("start", 1)))
 		case "strip_line_numbers":
 			got = StripNumbers(in, c.Input.Bool("aggressive", false))
 		default:
@@ -111,7 +120,7 @@ func TestProperties(t *testing.T) {
 		if clean != "" && !strings.HasSuffix(clean, "\n") {
 			want += "\n"
 		}
-		if got := StripNumbers(AddNumbers(clean, 1), false); got != want {
+		if got := StripNumbers(addNumbers(clean, 1), false); got != want {
 			t.Fatalf("numbered and stripped %q: %q", clean, got)
 		}
 		if text(units(s)) != s {
