@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"math/rand/v2"
+	"mime"
 	"net"
 	"net/url"
 	"strings"
@@ -104,6 +105,11 @@ func TestExport(t *testing.T) {
 		text, _ := url.QueryUnescape(resp.Trailer.Get("Roost-Export"))
 		if err := json.Unmarshal([]byte(text), &told); err != nil || told.Masked != 0 || told.Damaged == nil {
 			t.Errorf("%s: %q, %v", format, text, err)
+		}
+		_, disposition, err := mime.ParseMediaType(resp.Header.Get("Content-Disposition"))
+		ending := map[string]string{"md": ".md", "html": ".html", "json": ".json", "archive": ".zip", "roo": ".tar"}[format]
+		if name := disposition["filename"]; err != nil || name != g.id+ending {
+			t.Errorf("%s is saved as %q, %v", format, name, err)
 		}
 		if format == "archive" {
 			if _, err := zip.NewReader(bytes.NewReader(body), int64(len(body))); err != nil {

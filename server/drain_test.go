@@ -113,7 +113,8 @@ func TestPagesOfNamedOrigins(t *testing.T) {
 		!strings.Contains(h.Get("Access-Control-Allow-Headers"), "Idempotency-Key") || h.Get("Vary") != "Origin" {
 		t.Errorf("%s %v", resp.Status, h)
 	}
-	if resp := g.ask("GET", "/v1/tasks", "Origin: "+page); resp.StatusCode != http.StatusOK || resp.Header.Get("Access-Control-Allow-Origin") != page {
+	if resp := g.ask("GET", "/v1/tasks", "Origin: "+page); resp.StatusCode != http.StatusOK || resp.Header.Get("Access-Control-Allow-Origin") != page ||
+		!strings.Contains(resp.Header.Get("Access-Control-Expose-Headers"), "Roost-Run-Id") {
 		t.Errorf("%s %v", resp.Status, resp.Header)
 	}
 	if resp := g.send("POST", "/v1/server/drain", "", "Origin: "+page); resp.StatusCode != http.StatusOK {

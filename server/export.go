@@ -2,6 +2,7 @@ package server
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -24,6 +25,9 @@ import (
 var exportMedia = map[string]string{
 	"md": "text/markdown; charset=utf-8", "html": "text/html; charset=utf-8", "json": jsonMedia, "roo": "application/x-tar", "archive": "application/zip",
 }
+
+// packed are the endings of forms that are not called as they end.
+var packed = map[string]string{"roo": "tar", "archive": "zip"}
 
 func exportRoutes() []route {
 	return []route{{
@@ -76,7 +80,7 @@ func (s *Server) export(w http.ResponseWriter, a *asked) *Problem {
 	}
 	h := w.Header()
 	h.Set("Content-Type", exportMedia[format])
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": export.FileName(v.Ref.ID) + "." + map[string]string{"roo": "tar", "archive": "zip"}[format]}))
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": export.FileName(v.Ref.ID) + "." + cmp.Or(packed[format], format)}))
 	h.Set("Roost-Task-Id", v.Ref.ID)
 	h.Set("Trailer", "Roost-Export")
 	out := &slowReader{w, http.NewResponseController(w), s.opt.WriteTimeout}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
-	"time"
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/esjson"
@@ -19,10 +18,10 @@ import (
 
 // playOverlay gives the changes of the overlay that an entry makes known.
 func (p *player) playOverlay(ctx context.Context, e feedlog.Entry, ref store.Ref, from uint64, give func([]engine.Event) error) error {
-	for until := time.Now().Add(unseenFor); ; {
+	for looks := (look{}); ; {
 		for c, err := range p.store.OverlayCommits(ctx, from) {
 			if err != nil {
-				return ctx.Err() // it is gone, or cannot be read: so are its events
+				return passOver(ctx, err) // its events are gone with it
 			}
 			if c.Seq > e.New.To {
 				return nil
@@ -34,13 +33,11 @@ func (p *player) playOverlay(ctx context.Context, e feedlog.Entry, ref store.Ref
 				}
 			}
 		}
-		if from > e.New.To || time.Now().After(until) || !p.store.Held(ref) {
+		if from > e.New.To {
 			return nil
 		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
+		if more, err := p.again(ctx, ref, &looks); err != nil || !more {
+			return err
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/roost-dev/roost/engine"
@@ -12,9 +13,14 @@ import (
 	feedlog "github.com/roost-dev/roost/store/feed"
 )
 
-// unseenFor is how long is waited for commits that a line tells of and the journal does
-// not show yet. An owner tells behind its sync, so that is next to never.
-const unseenFor = 2 * time.Second
+// unseenLooks is how often is looked for commits that a line tells of and the journal does
+// not show yet, and unseenPause how long is waited in between. An owner tells behind its sync,
+// and what it published of that can be read at once, unless it writes there at that very moment.
+// Looks are counted and not time: a process that stood still for long has not looked.
+const (
+	unseenLooks = 400
+	unseenPause = 5 * time.Millisecond
+)
 
 // player gives the events that lines of the feed make known. What it gives depends on the
 // feed and the journals alone, so that everybody finds the same behind a cursor. It keeps
@@ -23,6 +29,45 @@ type player struct {
 	store *store.Store
 	most  int
 	tapes []*playing // the one used last comes last
+	pause func()     // between looks at what is not shown yet; nil: unseenPause
+}
+
+// look counts looks at a journal that does not show yet what a line tells of.
+type look struct {
+	n    int
+	last bool
+}
+
+// again waits for what is not shown, and reports whether to look once more. When its owner has
+// let go of the journal one look more shows all that there will be: the look before may have
+// come while the owner was still there.
+func (p *player) again(ctx context.Context, ref store.Ref, l *look) (bool, error) {
+	if l.n++; l.last || l.n >= unseenLooks {
+		return false, nil
+	}
+	if p.pause != nil {
+		p.pause()
+	} else {
+		select {
+		case <-time.After(unseenPause):
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+	l.last = !p.store.Held(ref)
+	return true, nil
+}
+
+// passOver is for a journal that cannot be read: what is gone or damaged is passed over. That
+// this process has too many files open is no trouble of the journal and will pass: to go on
+// would be to lose its events.
+func passOver(ctx context.Context, err error) error {
+	for _, passing := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
+		if errors.Is(err, passing) {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 type playing struct {
@@ -43,25 +88,26 @@ func (p *player) play(ctx context.Context, e feedlog.Entry, give func([]engine.E
 	}
 	from, err := p.from(ctx, ref, e)
 	if err != nil {
-		return ctx.Err()
+		return passOver(ctx, err)
 	}
 	if store.IsOverlay(ref) {
 		return p.playOverlay(ctx, e, ref, from, give)
 	}
-	until := time.Now().Add(unseenFor)
-	for again := false; ; {
+	var looks look
+	for again := true; ; {
 		tape, err := p.tape(ctx, task, ref, from-1)
 		if err != nil {
-			return ctx.Err()
+			return passOver(ctx, err)
 		}
+		replaced := false
 		for events, err := range tape.Read(ctx) {
 			if err != nil {
 				p.drop(task)
-				if errors.Is(err, journal.ErrReplaced) && !again {
-					again = true
+				if replaced = again && errors.Is(err, journal.ErrReplaced); replaced {
+					again = false // another one that is put there meanwhile is looked for no more
 					break
 				}
-				return ctx.Err()
+				return passOver(ctx, err)
 			}
 			if len(events) == 0 || events[0].Seq < from {
 				continue
@@ -78,17 +124,13 @@ func (p *player) play(ctx context.Context, e feedlog.Entry, give func([]engine.E
 			}
 		}
 		switch {
+		case replaced:
+			continue
 		case from > e.New.To || tape.Seq() >= e.New.To:
 			return nil
-		case again:
-			continue
-		case time.Now().After(until) || !p.store.Held(ref):
-			return nil
 		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
+		if more, err := p.again(ctx, ref, &looks); err != nil || !more {
+			return err
 		}
 	}
 }
@@ -103,6 +145,17 @@ func (p *player) from(ctx context.Context, ref store.Ref, e feedlog.Entry) (uint
 		return 0, err
 	}
 	defer log.Close()
+	// A journal that does not show what the line tells of looks younger than it is.
+	for looks := (look{}); ; {
+		if head, err := log.Head(ctx); err != nil || head >= e.New.To {
+			break
+		}
+		if more, err := p.again(ctx, ref, &looks); err != nil {
+			return 0, err
+		} else if !more {
+			break
+		}
+	}
 	first, err := store.FirstSince(ctx, log, e.Birth)
 	return max(min(first, e.Line.From), 1), err
 }

@@ -190,6 +190,16 @@ func TestWhatAKeysFileHolds(t *testing.T) {
 			}
 		}
 	}
+	// A line that says nothing is no answer.
+	if err := os.WriteFile(file, append(whole[:intentEnd:intentEnd], "{}\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if one, done, err = begin("a"); err != nil || done != nil || !one.again {
+		t.Fatal(one, done, err)
+	}
+	if err := one.leave(); err != nil {
+		t.Fatal(err)
+	}
 	now = now.Add(keptFor + time.Second)
 	if one, done, err = begin("b"); err != nil || done != nil || one.again {
 		t.Errorf("behind a day: %+v %+v %v", one, done, err)

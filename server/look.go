@@ -66,11 +66,11 @@ func (s *Server) context(a *asked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	use, _, err := s.opt.Engine.ContextAs(a.Context(), engine.Request{Task: ref.Source + ":" + ref.ID, Workspace: a.text["workspace"]})
+	use, who, err := s.opt.Engine.ContextAs(a.Context(), engine.Request{Task: ref.Source + ":" + ref.ID, Workspace: a.text["workspace"]})
 	if err != nil {
 		return nil, err
 	}
-	return report.ContextUseOf(ref.ID, use), nil
+	return report.ContextUseOf(ref.ID, use, who), nil
 }
 
 func (s *Server) journal(a *asked) (any, error) {
