@@ -65,8 +65,13 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	out := &output{w: a.Out}
 	a.Out = out
 	root := a.root()
+	help := &output{w: out} // which cobra prints without looking whether it could
+	root.SetOut(help)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil && help.err != nil {
+		err = fmt.Errorf("print the help: %w", help.err)
+	}
 	if err == nil || out.gone && readerGone(err) {
 		return ExitDone
 	}

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
-	"slices"
 	"strings"
 
-	"github.com/roost-dev/roost/agent"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
@@ -25,41 +22,23 @@ var partWords = map[string]string{
 func (a *App) showContext(ctx context.Context, ref store.Ref, dir string) error {
 	return a.withEngine(ctx, func(_ *store.Store, e *engine.Engine) error {
 		req := engine.Request{Task: ref.Source + ":" + ref.ID, Workspace: dir}
-		u, err := e.Context(ctx, req)
-		var unknown *engine.UnknownProfileError
-		if errors.As(err, &unknown) {
-			u, err = a.assume(ctx, e, req, unknown)
-		}
+		u, who, err := e.ContextAs(ctx, req)
 		if err != nil {
 			return err
 		}
-		out := report.ContextUseOf(ref.ID, u)
+		if who != "" {
+			_, err := e.Context(ctx, req)
+			var unknown *engine.UnknownProfileError
+			if errors.As(err, &unknown) {
+				a.warn(fmt.Sprintf("the task's profile %q is not known here; this is as if %s answered (roost config set source_profiles.%s NAME says who does)", unknown.Profile, who, unknown.Source))
+			}
+		}
+		out := report.ContextUseOf(ref.ID, u, who)
 		if a.flags.json {
 			return encode(a.Out, out, false)
 		}
 		return a.printContext(out)
 	})
-}
-
-// assume looks at a task whose profile lies in its editor's settings as if somebody who is
-// known here answered it: nothing is asked of anybody, so nobody need be chosen. Without
-// anyone that could, the error is that of the profile.
-func (a *App) assume(ctx context.Context, e *engine.Engine, req engine.Request, unknown *engine.UnknownProfileError) (agent.ContextUse, error) {
-	c, err := a.engineConfig()
-	if err != nil {
-		return agent.ContextUse{}, errors.Join(unknown, err)
-	}
-	c.Prefer()
-	for _, name := range append([]string{c.Provider}, slices.Sorted(maps.Keys(c.Profiles))...) {
-		if req.StandIn = name; name == "" {
-			continue
-		}
-		if u, err := e.Context(ctx, req); err == nil {
-			a.warn(fmt.Sprintf("the task's profile %q is not known here; this is as if %s answered (roost config set source_profiles.%s NAME says who does)", unknown.Profile, name, unknown.Source))
-			return u, nil
-		}
-	}
-	return agent.ContextUse{}, unknown
 }
 
 // workspaceQuery names a folder to a server; "" = the task's own.

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -66,7 +64,7 @@ func (x *exporter) aim(ctx context.Context) error {
 
 // place names a task's file or folder in the folder. Two sources may have one id.
 func (x *exporter) place(id string, ts int64, taken map[string]bool) string {
-	name, ext := fileName(id), "."+x.flags.format
+	name, ext := export.FileName(id), "."+x.flags.format
 	switch {
 	case x.flags.format == "roo":
 		ext = ""
@@ -81,24 +79,9 @@ func (x *exporter) place(id string, ts int64, taken map[string]bool) string {
 	return filepath.Join(x.folder, full)
 }
 
-// nameMost is how long a name may be, in bytes, so that an ending and a number fit
-// behind it in the 255 that file systems take.
-const nameMost = 255 - len(".archive~9999")
-
-// fileName is export.FileName, cut so that it can be one. Ids that begin alike stay
-// apart by a digest.
-func fileName(id string) string {
-	name := export.FileName(id)
-	if len(name) <= nameMost {
-		return name
-	}
-	sum := sha256.Sum256([]byte(id))
-	return name[:nameMost-9] + "~" + hex.EncodeToString(sum[:4])
-}
-
 func archiveName(refs []store.Ref) string {
 	if len(refs) == 1 {
-		return fileName(refs[0].ID) + ".zip"
+		return export.FileName(refs[0].ID) + ".zip"
 	}
 	return "roost-tasks.zip"
 }

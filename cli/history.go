@@ -29,7 +29,15 @@ func (a *App) effective(v *store.View) ([]json.RawMessage, error) {
 // messages at a time: a history may be larger than memory.
 func (a *App) showHistory(v *store.View, list []*task.Message, f showFlags) error {
 	from, to := window(len(list), f)
+	a.sayNone(from, to)
 	return a.printHistory(v, a.stored(v, list, from, to), from, f)
+}
+
+// sayNone says that there is nothing to show.
+func (a *App) sayNone(from, to int) {
+	if from == to && !a.flags.json {
+		a.say("no messages")
+	}
 }
 
 // stored reads messages. One that cannot be read is told of and left out: the rest

@@ -13,11 +13,15 @@ import (
 type output struct {
 	w    io.Writer
 	gone bool
+	err  error // the first one of a write
 }
 
 func (o *output) Write(p []byte) (int, error) {
 	n, err := o.w.Write(p)
 	o.gone = o.gone || readerGone(err)
+	if o.err == nil {
+		o.err = err
+	}
 	return n, err
 }
 

@@ -214,7 +214,7 @@ func (d *desk) Export(ctx context.Context, t picker.Task, form string) (string, 
 	}
 	path := filepath.Join(d.Dir, name+ext)
 	for n := 2; ; n++ {
-		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Lstat(path); err != nil { // where it cannot be looked, the export says why
 			break
 		}
 		path = filepath.Join(d.Dir, name+"~"+strconv.Itoa(n)+ext)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
@@ -22,7 +23,12 @@ func (a *App) farShow(ctx context.Context, c *client.Client, id string, f showFl
 	case f.tree:
 		return documentOf(ctx, a, c, pathOf(id, "tree"), nil, func(b report.Branch) error { return a.drawTree(ctx, flat(b, 0), farNames(c)) })
 	case f.context:
-		return documentOf(ctx, a, c, pathOf(id, "context"), workspaceQuery(f.dir), a.printContext)
+		return documentOf(ctx, a, c, pathOf(id, "context"), workspaceQuery(f.dir), func(u report.ContextUse) error {
+			if u.AsIf != nil {
+				a.warn("the task's profile is not known to the server; this is as if " + display.OneLine(*u.AsIf) + " answered")
+			}
+			return a.printContext(u)
+		})
 	case f.branches:
 		return documentOf(ctx, a, c, pathOf(id, "branches"), nil, a.printBranches)
 	case f.usage:

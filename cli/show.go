@@ -125,6 +125,7 @@ func (a *App) showTask(ctx context.Context, v *store.View, f showFlags) error {
 			return err
 		}
 		from, to := window(len(sent), f)
+		a.sayNone(from, to)
 		return a.printHistory(v, elements(sent[from:to], from), from, f)
 	case f.ui && why != "":
 		return a.showStandIn(v, made, why, f)

@@ -86,6 +86,13 @@ func (a *App) sourceTable(sources []store.SourceState) error {
 			wide[i] = max(wide[i], display.Columns(cell))
 		}
 	}
+	all, below := 0, false
+	for _, w := range wide {
+		all += w + len("  ")
+	}
+	if a.OutTTY && a.Width > 0 { // a path that does not fit beside the rest stands below it
+		below = slices.ContainsFunc(sources, func(src store.SourceState) bool { return all+display.Columns(display.OneLine(src.Path)) > a.Width })
+	}
 	out := bufio.NewWriter(a.Out)
 	for i, row := range rows {
 		var line strings.Builder
@@ -106,7 +113,11 @@ func (a *App) sourceTable(sources []store.SourceState) error {
 				s = view.Bad
 			}
 		}
-		fmt.Fprintln(out, style.Paint(s, line.String()+path))
+		text := line.String() + path
+		if below && i > 0 {
+			text = strings.TrimRight(line.String(), " ") + "\n  " + path
+		}
+		fmt.Fprintln(out, style.Paint(s, text))
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("print the sources: %w", err)

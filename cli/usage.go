@@ -98,6 +98,11 @@ func (a *App) showSpending(s store.Spending) error {
 			widths[i] = max(widths[i], display.Columns(cell))
 		}
 	}
+	width := 0
+	if a.OutTTY {
+		width = a.Width
+	}
+	rows, widths = narrow(rows, widths, width)
 	out := bufio.NewWriter(a.Out)
 	for n, row := range rows {
 		line := display.Pad(row[0], widths[0])
@@ -105,7 +110,7 @@ func (a *App) showSpending(s store.Spending) error {
 			line += "  " + strings.Repeat(" ", widths[i+1]-display.Columns(cell)) + cell
 		}
 		if s.By == store.ByTask && n > 0 && n < len(rows)-1 {
-			line += taskNote(s.Items[n-1])
+			line = display.Cut(line+taskNote(s.Items[n-1]), width)
 		}
 		how := view.Plain
 		switch n {
@@ -120,6 +125,35 @@ func (a *App) showSpending(s store.Spending) error {
 		a.say("%d request%s without a known price: what they cost is not in the sums", s.Total.Unpriced, plural(s.Total.Unpriced))
 	}
 	return flushed(out)
+}
+
+// leastName is how many columns a group's name gets in a narrow terminal, as long as there is
+// something else to leave out.
+const leastName = 16
+
+// narrow makes a table of what was spent fit into a terminal: the columns of the cache are
+// left out, and names are cut. With width 0 there is none.
+func narrow(rows [][]string, widths []int, width int) ([][]string, []int) {
+	rest := func() (all int) {
+		for _, w := range widths[1:] {
+			all += len("  ") + w
+		}
+		return all
+	}
+	if width == 0 || widths[0]+rest() <= width {
+		return rows, widths
+	}
+	if min(widths[0], leastName)+rest() > width {
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], 5, 7)
+		}
+		widths = slices.Delete(widths, 5, 7)
+	}
+	widths[0] = min(widths[0], max(width-rest(), leastName))
+	for i := range rows {
+		rows[i][0] = display.Cut(rows[i][0], widths[0])
+	}
+	return rows, widths
 }
 
 // alignCosts gives the amounts in the last column as many digits as the longest has.

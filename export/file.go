@@ -19,11 +19,17 @@ func ToFile(path string, write func(io.Writer) error, check func(*os.File) error
 		if err != nil {
 			return fmt.Errorf("write %s: %w", path, err)
 		}
-		return errors.Join(write(out), out.Close())
+		if err := write(out); err != nil {
+			out.Close() //nolint:errcheck // the error of the writing is the one to tell
+			return err
+		}
+		return out.Close()
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // a link stays one
+	real, err := target(path)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
 	}
+	path = real // a link stays one
 	sweep(filepath.Dir(path))
 	temp, err := unfinished(filepath.Dir(path))
 	if err != nil {
@@ -32,7 +38,7 @@ func ToFile(path string, write func(io.Writer) error, check func(*os.File) error
 	open := true
 	defer func() {
 		if open {
-			err = errors.Join(err, temp.Close())
+			temp.Close() //nolint:errcheck // the error that led here is the one to tell
 		}
 		if err != nil {
 			os.Remove(temp.Name()) //nolint:errcheck // the error that led here is the one to tell
@@ -57,6 +63,33 @@ func ToFile(path string, write func(io.Writer) error, check func(*os.File) error
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return syncFolder(filepath.Dir(path))
+}
+
+// links bounds how many links lead to a file.
+const links = 40
+
+// target is the file that a path leads to, also where there is none yet.
+func target(path string) (string, error) {
+	at := path
+	for range links {
+		folder, name := filepath.Split(at)
+		dir, err := filepath.EvalSymlinks(filepath.FromSlash(folder + ".")) // ".." is meant from where a link leads
+		if err != nil && at == path {
+			return path, nil //nolint:nilerr // the writing tells
+		}
+		if err != nil {
+			return "", err
+		}
+		at = filepath.Join(dir, name)
+		to, err := os.Readlink(at)
+		if err != nil {
+			return at, nil //nolint:nilerr // it is no link, or cannot be looked at, which the writing tells
+		}
+		if at = to; !filepath.IsAbs(to) {
+			at = dir + string(filepath.Separator) + to
+		}
+	}
+	return "", errors.New("its links lead round in a circle")
 }
 
 // prefix is how the names of unfinished files begin.

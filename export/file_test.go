@@ -37,7 +37,7 @@ func TestFileIsWholeOrAsItWas(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "a")
 		must(t, os.WriteFile(path, []byte("old"), 0o640))
-		if err := ToFile(path, tt.write, tt.check); !errors.Is(err, broken) {
+		if err := ToFile(path, tt.write, tt.check); !errors.Is(err, broken) || strings.Count(err.Error(), "broken") != 1 {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != "old" {
@@ -77,6 +77,44 @@ func TestFileOfEveryKind(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"link", "real"}, names(t, dir)); d != "" {
 		t.Error(d)
+	}
+}
+
+// A link to a file that is not there yet leads to it, too, wherever it points from.
+func TestFileBehindALinkToNothing(t *testing.T) {
+	if os.PathSeparator == '\\' {
+		t.Skip("links need a right there")
+	}
+	dir := t.TempDir()
+	text := func(w io.Writer) error { return second(io.WriteString(w, "new")) }
+	must(t, os.MkdirAll(filepath.Join(dir, "far", "deep"), 0o700))
+	must(t, os.Symlink("far/deep", filepath.Join(dir, "short")))
+	for link, to := range map[string]string{
+		"beside": "b", "below": "short/c", "above": "short/../d", "twice": "beside", "absolute": filepath.Join(dir, "e"),
+		"short/up": "../f",
+	} {
+		must(t, os.Symlink(to, filepath.Join(dir, link)))
+	}
+	for link, real := range map[string]string{
+		"beside": "b", "below": "far/deep/c", "above": "far/d", "twice": "b", "absolute": "e", "short/up": "far/f",
+	} {
+		must(t, ToFile(filepath.Join(dir, link), text, nil))
+		if info, err := os.Lstat(filepath.Join(dir, link)); err != nil || info.Mode()&os.ModeSymlink == 0 {
+			t.Errorf("%s is no link any more: %v", link, err)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, real)); err != nil || string(got) != "new" {
+			t.Errorf("behind %s lies %q, %v", link, got, err)
+		}
+	}
+	must(t, os.Symlink("round", filepath.Join(dir, "round")))
+	must(t, os.Symlink("nosuch/a", filepath.Join(dir, "lost")))
+	for link, want := range map[string]string{"round": "circle", "lost": "nosuch"} {
+		if err := ToFile(filepath.Join(dir, link), text, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", link, err)
+		}
+		if _, err := os.Readlink(filepath.Join(dir, link)); err != nil {
+			t.Errorf("%s is gone: %v", link, err)
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package export
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -21,8 +23,13 @@ func MarkdownName(ts int64, loc *time.Location) string {
 		strings.ToLower(t.Month().String()[:3]), t.Day(), t.Year(), hour, t.Minute(), t.Second(), half)
 }
 
+// nameMost is how long a name may be, in bytes, so that an ending and a number fit
+// behind it in the 255 that file systems take.
+const nameMost = 255 - len(".archive~9999")
+
 // FileName makes an id that another program chose fit to name a file anywhere: what is
-// no letter, digit, dot, dash or underscore is spelled %XX, and so is a leading dot.
+// no letter, digit, dot, dash or underscore is spelled %XX, and so is a leading dot. A
+// name that is too long for that is cut; ids that begin alike stay apart by a digest.
 func FileName(id string) string {
 	var out strings.Builder
 	for i := range len(id) {
@@ -34,5 +41,10 @@ func FileName(id string) string {
 			fmt.Fprintf(&out, "%%%02X", c)
 		}
 	}
-	return out.String()
+	name := out.String()
+	if len(name) <= nameMost {
+		return name
+	}
+	sum := sha256.Sum256([]byte(id))
+	return name[:nameMost-9] + "~" + hex.EncodeToString(sum[:4])
 }

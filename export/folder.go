@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -46,6 +47,8 @@ func Folder(ctx context.Context, dir string, v *store.View) (Report, error) {
 	}
 	behind := false
 	var files []roofmt.Replacement
+	from := originals{root: root}
+	defer from.close()
 	for _, h := range []struct {
 		doc         *roofmt.Document
 		name, short string
@@ -56,11 +59,19 @@ func Folder(ctx context.Context, dir string, v *store.View) (Report, error) {
 			continue
 		}
 		behind = behind || v.Log != nil
-		files = append(files, history(ctx, v, root, h.name, h.short, h.list, &r)...)
+		parts, err := history(ctx, v, &from, h.name, h.short, h.list, &r)
+		if err != nil {
+			return r, trouble(v, "a Roo folder", err)
+		}
+		files = append(files, parts...)
 	}
 	for _, name := range []string{roofmt.ItemName, roofmt.MetadataName} {
-		if regular(root, name) && !(behind && name == roofmt.ItemName) {
-			files = append(files, copyOf(root, name))
+		there, copied, err := from.copyOf(name)
+		if err != nil {
+			return r, trouble(v, "a Roo folder", err)
+		}
+		if there && !(behind && name == roofmt.ItemName) {
+			files = append(files, copied)
 		} else if made := made(ctx, v, name, docs.Item); made != nil {
 			files = append(files, roofmt.Replacement{Name: name, Bytes: made})
 		}
@@ -94,7 +105,7 @@ func current(ctx context.Context, doc *roofmt.Document, v *store.View, list []*t
 }
 
 // history is one history's file made from its elements, and what is damaged of it.
-func history(ctx context.Context, v *store.View, root *os.Root, name, short string, list []*task.Message, r *Report) []roofmt.Replacement {
+func history(ctx context.Context, v *store.View, from *originals, name, short string, list []*task.Message, r *Report) ([]roofmt.Replacement, error) {
 	var out []roofmt.Replacement
 	if len(list) > 0 || v.Log != nil {
 		out = append(out, roofmt.Replacement{Name: name, Write: func(w io.Writer) error {
@@ -110,12 +121,16 @@ func history(ctx context.Context, v *store.View, root *os.Root, name, short stri
 			})
 		}})
 	}
-	if v.Log == nil && regular(root, name) {
-		kept := held(v.Folder, copyOf(root, name))
+	if v.Log != nil {
+		return out, nil
+	}
+	there, kept, err := from.copyOf(name)
+	if there {
+		kept = held(v.Folder, kept)
 		kept.Name += ".damaged"
 		out = append(out, kept)
 	}
-	return out
+	return out, err
 }
 
 // made is a small file of a task with a journal, when it is not there or behind. What
@@ -142,14 +157,6 @@ func made(ctx context.Context, v *store.View, name string, base []byte) []byte {
 	return store.OverItem(base, item)
 }
 
-func regular(root *os.Root, name string) bool {
-	if root == nil {
-		return false
-	}
-	info, err := root.Lstat(name)
-	return err == nil && info.Mode().IsRegular()
-}
-
 // held copies a history from the file that was read, which stays open, and not from what
 // lies under its name by now: a task may change while it is exported.
 func held(docs *roofmt.Folder, copied roofmt.Replacement) roofmt.Replacement {
@@ -164,14 +171,37 @@ func held(docs *roofmt.Folder, copied roofmt.Replacement) roofmt.Replacement {
 	return copied
 }
 
-func copyOf(root *os.Root, name string) roofmt.Replacement {
-	return roofmt.Replacement{Name: name, Write: func(w io.Writer) error {
-		in, err := root.Open(name)
-		if err != nil {
-			return fmt.Errorf("copy %s: %w", name, err)
-		}
-		defer in.Close()
-		_, err = io.Copy(w, in)
+// originals are the files of a task that are copied as they are. Each is open from when it
+// is found: its name may lead to nothing by the time it is copied.
+type originals struct {
+	root *os.Root
+	open []*os.File
+}
+
+func (o *originals) close() {
+	for _, f := range o.open {
+		_ = f.Close() // it was only read
+	}
+}
+
+// copyOf copies a regular file; there may be none.
+func (o *originals) copyOf(name string) (there bool, copied roofmt.Replacement, err error) {
+	if o.root == nil {
+		return false, copied, nil
+	}
+	if info, err := o.root.Lstat(name); err != nil || !info.Mode().IsRegular() {
+		return false, copied, nil
+	}
+	f, err := roofmt.OpenFile(o.root.Name(), name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, roofmt.ErrNotRegular) {
+		return false, copied, nil
+	}
+	if err != nil {
+		return false, copied, fmt.Errorf("copy %s: %w", name, err)
+	}
+	o.open = append(o.open, f)
+	return true, roofmt.Replacement{Name: name, Write: func(w io.Writer) error {
+		_, err := io.Copy(w, io.NewSectionReader(f, 0, math.MaxInt64))
 		return err
-	}}
+	}}, nil
 }

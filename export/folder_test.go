@@ -143,3 +143,46 @@ func TestToFile(t *testing.T) {
 		t.Errorf("%s was replaced", os.DevNull)
 	}
 }
+
+// A task may change while it is exported: what was found is copied, also when its name
+// leads to nothing by then.
+func TestWhatIsCopiedIsHeldFromWhenItIsFound(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ui_messages.json")
+	if err := os.WriteFile(path, []byte("[cut"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	from := originals{root: root}
+	defer from.close()
+	there, copied, err := from.copyOf("ui_messages.json")
+	if !there || err != nil {
+		t.Fatal(there, err)
+	}
+	if runtime.GOOS != "windows" { // there an open file stays
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // a write may be made anew
+		var got strings.Builder
+		if err := copied.Write(&got); err != nil || got.String() != "[cut" {
+			t.Errorf("%q, %v", got.String(), err)
+		}
+	}
+	for name, make := range map[string]func(string) error{
+		"nothing":  func(string) error { return nil },
+		"a folder": func(path string) error { return os.Mkdir(path, 0o700) },
+	} {
+		if err := make(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if there, _, err := from.copyOf(name); there || err != nil {
+			t.Errorf("%s: %t, %v", name, there, err)
+		}
+	}
+}

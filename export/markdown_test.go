@@ -3,6 +3,8 @@ package export
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -120,5 +122,18 @@ func TestNames(t *testing.T) {
 		if got := FileName(in); got != want {
 			t.Errorf("%q is named %q, want %q", in, got, want)
 		}
+	}
+	long := strings.Repeat("日", 85) // 255 bytes, each of which takes three
+	one, two := FileName(long), FileName(long+"x")
+	for _, name := range []string{one, two} {
+		if err := os.WriteFile(filepath.Join(t.TempDir(), name+".archive~9999"), nil, 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	if one == two {
+		t.Errorf("two ids have one name, %q", one)
+	}
+	if whole := strings.Repeat("a", nameMost); FileName(whole) != whole {
+		t.Errorf("a name that fits is %q", FileName(whole))
 	}
 }

@@ -11,8 +11,17 @@ import (
 	"time"
 )
 
-// Stamp is a time, in Unix milliseconds, as all JSON of roost has it.
-func Stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+// The first and the last millisecond that RFC 3339 has a name for.
+var (
+	firstMoment = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+	lastMoment  = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli() - 1
+)
+
+// Stamp is a time, in Unix milliseconds, as all JSON of roost has it: in RFC 3339. A time
+// beyond its years, which a damaged task may name, is the last one that it has.
+func Stamp(ms int64) string {
+	return time.UnixMilli(min(max(ms, firstMoment), lastMoment)).UTC().Format("2006-01-02T15:04:05.000Z")
+}
 
 // date is Stamp, nil for a time that is not known.
 func date(ms int64) *string {

@@ -87,6 +87,7 @@ type ContextUse struct {
 	Counted  bool          `json:"counted"` // by the provider; else estimated
 	Messages int           `json:"messages"`
 	Parts    []ContextPart `json:"parts"`
+	AsIf     *string       `json:"as_if"` // who is taken for the task's profile, which is not known here
 }
 
 // ContextPart is a part of a request.
@@ -95,14 +96,17 @@ type ContextPart struct {
 	Tokens int64  `json:"tokens"`
 }
 
-// ContextUseOf is what engine.Context says of a task.
-func ContextUseOf(id string, u agent.ContextUse) ContextUse {
+// ContextUseOf is what engine.ContextAs says of a task.
+func ContextUseOf(id string, u agent.ContextUse, who string) ContextUse {
 	out := ContextUse{Task: id, Model: u.Model, Used: u.Used, Counted: u.Counted, Messages: u.Messages, Parts: []ContextPart{}}
 	if u.Window > 0 {
 		out.Window, out.Reply, out.Free = &u.Window, &u.Reply, &u.Free
 	}
 	for _, p := range u.Parts {
 		out.Parts = append(out.Parts, ContextPart(p))
+	}
+	if who != "" {
+		out.AsIf = &who
 	}
 	return out
 }

@@ -69,10 +69,10 @@ func TestCommitsOfAJournal(t *testing.T) {
 
 // Tokens that nobody knows are null; what is known is told, also when it is nothing.
 func TestWhatTheNextRequestIsMadeOf(t *testing.T) {
-	same(t, "nothing is known of the window", report.ContextUseOf("t1", agent.ContextUse{Model: "m", Used: 7, Messages: 2}),
-		`{"task_id":"t1","model":"m","window":null,"reply":null,"used":7,"free":null,"counted":false,"messages":2,"parts":[]}`)
-	same(t, "a full window", report.ContextUseOf("t1", agent.ContextUse{Model: "m", Window: 100, Reply: 20, Used: 80, Counted: true, Parts: []agent.ContextPart{{Name: "tools", Tokens: 80}}}),
-		`{"task_id":"t1","model":"m","window":100,"reply":20,"used":80,"free":0,"counted":true,"messages":0,"parts":[{"name":"tools","tokens":80}]}`)
+	same(t, "nothing is known of the window", report.ContextUseOf("t1", agent.ContextUse{Model: "m", Used: 7, Messages: 2}, ""),
+		`{"task_id":"t1","model":"m","window":null,"reply":null,"used":7,"free":null,"counted":false,"messages":2,"parts":[],"as_if":null}`)
+	same(t, "a full window", report.ContextUseOf("t1", agent.ContextUse{Model: "m", Window: 100, Reply: 20, Used: 80, Counted: true, Parts: []agent.ContextPart{{Name: "tools", Tokens: 80}}}, "mine"),
+		`{"task_id":"t1","model":"m","window":100,"reply":20,"used":80,"free":0,"counted":true,"messages":0,"parts":[{"name":"tools","tokens":80}],"as_if":"mine"}`)
 }
 
 func TestWhatCondensingDid(t *testing.T) {

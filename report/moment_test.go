@@ -2,8 +2,11 @@ package report
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 // A time is taken in the forms that people write, an age counts back from now, and what
@@ -22,6 +25,28 @@ func TestMoments(t *testing.T) {
 	for _, text := range []string{"", "soon", "-1d", "-5m", "d", "2026-13-01", "7", "1.5d", "999999999999d", "9223372036854775807d", "9223372036854775808d", "9999999h"} {
 		if got, ok := Moment(text, now); ok {
 			t.Errorf("%q: %s", text, Stamp(got))
+		}
+	}
+}
+
+// Whatever number a task names, its time is one that RFC 3339 has.
+func TestStampsAreRFC3339(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ms := rapid.Int64().Draw(t, "ms")
+		got, err := time.Parse(time.RFC3339Nano, Stamp(ms))
+		if err != nil || len(Stamp(ms)) != len("2026-01-31T08:30:00.000Z") {
+			t.Fatalf("%d is %s: %v", ms, Stamp(ms), err)
+		}
+		if y := time.UnixMilli(ms).UTC().Year(); y >= 0 && y <= 9999 && got.UnixMilli() != ms {
+			t.Fatalf("%d is %s", ms, Stamp(ms))
+		}
+	})
+	for ms, want := range map[int64]string{
+		0: "1970-01-01T00:00:00.000Z", -1: "1969-12-31T23:59:59.999Z", 253402300799999: "9999-12-31T23:59:59.999Z",
+		253402300800000: "9999-12-31T23:59:59.999Z", math.MaxInt64: "9999-12-31T23:59:59.999Z", math.MinInt64: "0000-01-01T00:00:00.000Z",
+	} {
+		if got := Stamp(ms); got != want {
+			t.Errorf("%d is %s, want %s", ms, got, want)
 		}
 	}
 }

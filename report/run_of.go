@@ -13,7 +13,7 @@ func RunOf(r engine.RunInfo) Run {
 	out := Run{
 		ID: r.ID, Task: r.Ref.ID, State: r.State, Outcome: r.Outcome, Code: r.Code, Reason: r.Reason, Question: r.Question,
 		Position: r.Position, Here: r.Here, Turns: r.Turns,
-		QueuedAt: instant(r.Queued), StartedAt: instant(r.Started), EndedAt: instant(r.Ended),
+		QueuedAt: date(r.Queued), StartedAt: date(r.Started), EndedAt: date(r.Ended),
 		Mode: r.Settings.Mode, Provider: r.Settings.Provider, Model: r.Settings.Model, Limits: LimitsOf(r.Settings.Limits), Resume: "roost resume " + r.Ref.ID,
 	}
 	if r.CostKnown {
@@ -48,7 +48,7 @@ func QuestionOf(q engine.Asked) Question {
 	out := Question{
 		ID: q.ID, Task: q.Ref.ID, Title: q.Task.Title, Run: q.Run, Event: q.From.String(), Here: q.Here, QuestionOpened: q.QuestionOpened,
 	}
-	if at := instant(q.At); at != nil {
+	if at := date(q.At); at != nil {
 		out.At = *at
 	}
 	return out
@@ -74,13 +74,4 @@ func AnsweredOf(r engine.Replied) Answered {
 		Question: r.Asked.ID, Task: r.Asked.Ref.ID, Run: r.Run.ID,
 		Approve: r.Answer.Approve, Text: r.Answer.Text, By: r.Answer.By,
 	}
-}
-
-// instant is a time in Unix milliseconds as documents have it; nil for none.
-func instant(ms int64) *string {
-	if ms <= 0 {
-		return nil
-	}
-	text := time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
-	return &text
 }

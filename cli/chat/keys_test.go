@@ -157,6 +157,33 @@ func TestAPanicEndsTheScreen(t *testing.T) {
 	}
 }
 
+// An arrow that a slow line tears apart stops no run; an Esc with nothing behind it does.
+func TestAnArrowInPiecesIsNoEsc(t *testing.T) {
+	d := newDesk(t)
+	m, c, out := screened(t, d)
+	g := &guard{model: m}
+	m.types(t, "begin", "enter")
+	c.did("start begin")
+	d.emit("t1", "run.started", `"run":"run1"`)
+	c.when("at work", func(st state) bool { return st.Working && !st.Busy })
+	esc := tea.KeyPressMsg{Code: tea.KeyEscape}
+	g.Update(esc)
+	g.Update(tea.KeyPressMsg{Code: '[', Text: "["})
+	g.Update(tea.KeyPressMsg{Code: 'A', Text: "A"})
+	if got := m.ed.String(); got != "begin" {
+		t.Errorf("Up in pieces gives %q, want the line before", got)
+	}
+	if got := out.String(); strings.Contains(got, "stopping") {
+		t.Errorf("Up in pieces stops the run:\n%s", got)
+	}
+	_, cmd := g.Update(esc)
+	g.Update(cmd()) // nothing comes behind it
+	if got := out.String(); !strings.Contains(got, "stopping and saving") {
+		t.Errorf("Esc does not stop it:\n%s", got)
+	}
+	c.did("cancel t1")
+}
+
 // The size of a terminal that nobody tells about is looked at again and again.
 func TestANewSizeIsDrawnFor(t *testing.T) {
 	m, _, out := screened(t, newDesk(t))

@@ -13,6 +13,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 	"golang.org/x/term"
+
+	display "github.com/roost-dev/roost/cli/term"
 )
 
 // ErrPanic: the screen failed by a mistake of ours. The terminal is as it was.
@@ -111,6 +113,7 @@ func sizeOf(f *os.File) (width, height int) {
 // is typed next; an end like any other waits for the reader.
 type guard struct {
 	*model
+	keys display.Keys
 }
 
 func (g *guard) Init() (cmd tea.Cmd) {
@@ -118,10 +121,15 @@ func (g *guard) Init() (cmd tea.Cmd) {
 	return g.model.Init()
 }
 
+// Update gives the model what was pressed: a slow line tears keys apart.
 func (g *guard) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
 	defer g.catch(&cmd)
-	_, cmd = g.model.Update(msg)
-	return g, g.safe(cmd)
+	msgs, cmd := g.keys.Take(msg)
+	for _, msg := range msgs {
+		_, next := g.model.Update(msg)
+		cmd = tea.Batch(cmd, g.safe(next))
+	}
+	return g, cmd
 }
 
 func (g *guard) catch(cmd *tea.Cmd) {

@@ -4,6 +4,8 @@ import (
 	"sync"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/roost-dev/roost/cli/term"
 )
 
 // guard keeps a panic of the model from bubbletea. After one, bubbletea gives the
@@ -11,6 +13,7 @@ import (
 // what is typed next; an end like any other waits for the reader.
 type guard struct {
 	*Model
+	keys term.Keys
 	quit func() // ends the program
 	once sync.Once
 	busy sync.WaitGroup
@@ -21,9 +24,14 @@ func (g *guard) Init() (cmd tea.Cmd) {
 	return g.Model.Init()
 }
 
+// Update gives the model what was pressed: a slow line tears keys apart.
 func (g *guard) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
 	defer g.catch(&cmd)
-	_, cmd = g.Model.Update(msg)
+	msgs, cmd := g.keys.Take(msg)
+	for _, msg := range msgs {
+		_, next := g.Model.Update(msg)
+		cmd = tea.Batch(cmd, next)
+	}
 	return g, cmd
 }
 

@@ -21,7 +21,7 @@ func TestListFillsWhileItIsRead(t *testing.T) {
 	}}
 	on(t, d, Options{}, func(s *stage) {
 		s.step()
-		s.shows("Found 4 tasks: VS Code/Roo 3, Cursor/Cline 1. Read 0 of 4 ...", "reading ...", "!paint")
+		s.shows("Found 4 folders: VS Code/Roo 3, Cursor/Cline 1. Read 0 of 4 ...", "reading ...", "!paint")
 		d.hold <- struct{}{}
 		s.step()
 		s.shows("tidy", "Read 1 of 4")

@@ -86,7 +86,11 @@ func (m *Model) Sentence() string {
 	for _, name := range names {
 		parts = append(parts, fmt.Sprintf("%s %d", name, byName[name]))
 	}
-	text := "Found " + plural(tasks, "task")
+	reading, what := !l.whole && l.read < l.of, "task"
+	if reading {
+		what = "folder" // some will turn out to be empty
+	}
+	text := "Found " + plural(tasks, what)
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
@@ -100,7 +104,7 @@ func (m *Model) Sentence() string {
 	if len(odd) > 0 {
 		text += " (" + strings.Join(odd, ", ") + ")"
 	}
-	if !l.whole && l.read < l.of {
+	if reading {
 		return fmt.Sprintf("%s. Read %d of %d ...", text, l.read, l.of)
 	}
 	if m.act.changed {

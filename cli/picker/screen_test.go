@@ -31,7 +31,7 @@ func TestSentence(t *testing.T) {
 	}{
 		{nil, 0, 0, false, false, "Looking for tasks ..."},
 		{[]Source{cline, roo}, 812, 812, true, false, "Found 812 tasks: VS Code/Roo 640, Cursor/Cline 172 (4 damaged, 31 empty). Nothing was changed."},
-		{[]Source{cline, roo}, 50, 843, false, false, "Found 812 tasks: VS Code/Roo 640, Cursor/Cline 172 (4 damaged, 31 empty). Read 50 of 843 ..."},
+		{[]Source{cline, roo}, 50, 843, false, false, "Found 812 folders: VS Code/Roo 640, Cursor/Cline 172 (4 damaged, 31 empty). Read 50 of 843 ..."},
 		{[]Source{own}, 1, 1, true, true, "Found 1 task: Roost 1."},
 		{[]Source{own, own}, 2, 2, true, false, "Found 2 tasks: Roost 2. Nothing was changed."}, // two storages of one name
 		{[]Source{{Name: "VS Code/Roo"}}, 0, 0, true, false, "Found 0 tasks. Nothing was changed."},

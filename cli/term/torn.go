@@ -1,0 +1,187 @@
+package term
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// A terminal sends Esc as the byte that also begins the keys with a name: the arrows, and
+// what is typed with Alt. A slow line tears them apart, and who reads them takes the first
+// piece for Esc, which stops a run. So an Esc is one only when nothing belongs to it.
+
+// certain is how long nothing comes behind an Esc.
+const certain = 200 * time.Millisecond
+
+// longest bounds the name of a key behind an Esc.
+const longest = 16
+
+// Keys puts together what a slow line tore apart. It is for the goroutine of one screen.
+type Keys struct {
+	held  []tea.KeyPressMsg // an Esc, and what may belong to it
+	n     int               // counts them
+	paste *strings.Builder  // what is pasted, when its beginning was torn
+}
+
+// restMsg: nothing came for a while behind an Esc.
+type restMsg struct{ n int }
+
+// Take takes a message in, and gives those that the screen is to see now. What it begins
+// brings an Esc that is one, a moment later.
+func (k *Keys) Take(msg tea.Msg) (out []tea.Msg, begin tea.Cmd) {
+	switch msg := msg.(type) {
+	case restMsg:
+		if msg.n == k.n {
+			out = k.free()
+		}
+		return out, nil
+	case tea.PasteMsg:
+		out = k.free()
+		if k.paste != nil { // its end
+			k.paste.WriteString(msg.Content)
+			return k.pasted(), nil
+		}
+		return append(out, msg), nil
+	case tea.KeyPressMsg:
+		return k.press(msg)
+	}
+	return []tea.Msg{msg}, nil
+}
+
+// press takes a key in.
+func (k *Keys) press(key tea.KeyPressMsg) (out []tea.Msg, begin tea.Cmd) {
+	switch name := key.String(); {
+	case name == "esc":
+		out = k.free() // of two the first one is certain
+		k.held = []tea.KeyPressMsg{key}
+	case name == "alt+[" || name == "alt+O": // torn one byte later
+		out = k.free()
+		k.held = []tea.KeyPressMsg{{Code: tea.KeyEscape}, {Text: name[4:], Code: rune(name[4])}}
+	case len(k.held) == 0:
+		return k.plain(key), nil
+	default:
+		k.held = append(k.held, key)
+		if whole, ok := k.whole(); ok {
+			k.held = nil
+			return whole, nil
+		}
+		if !k.goesOn() {
+			return k.free(), nil
+		}
+	}
+	k.n++
+	n := k.n
+	return out, tea.Tick(certain, func(time.Time) tea.Msg { return restMsg{n} })
+}
+
+// free gives the keys that were held: they do not belong together.
+func (k *Keys) free() (out []tea.Msg) {
+	held := k.held
+	k.held = nil
+	for _, key := range held {
+		out = append(out, k.plain(key)...)
+	}
+	return out
+}
+
+// plain takes in a key that is one.
+func (k *Keys) plain(key tea.KeyPressMsg) []tea.Msg {
+	if k.paste == nil {
+		return []tea.Msg{key}
+	}
+	switch name := key.String(); name {
+	case "ctrl+c": // whoever waits for an end that is lost
+		return append(k.pasted(), key)
+	case "enter", "ctrl+j":
+		k.paste.WriteString("\n")
+	case "tab":
+		k.paste.WriteString("\t")
+	default:
+		k.paste.WriteString(key.Text)
+	}
+	return nil
+}
+
+// pasted ends what is pasted.
+func (k *Keys) pasted() []tea.Msg {
+	text := k.paste.String()
+	k.paste = nil
+	return []tea.Msg{tea.PasteMsg{Content: text}}
+}
+
+// behind is what stands behind the Esc; false when that is not text alone.
+func (k *Keys) behind() (string, bool) {
+	var out strings.Builder
+	for _, key := range k.held[1:] {
+		if key.Text == "" {
+			return "", false
+		}
+		out.WriteString(key.Text)
+	}
+	return out.String(), out.Len() <= longest
+}
+
+// goesOn reports whether what is held may be the beginning of a key's name.
+func (k *Keys) goesOn() bool {
+	name, ok := k.behind()
+	return ok && (name == "O" || strings.HasPrefix(name, "[") && strings.Trim(name[1:], "0123456789;:<=>?") == "")
+}
+
+// whole is what is held as one key, or as nothing, when it is one that nobody knows.
+func (k *Keys) whole() (out []tea.Msg, ok bool) {
+	last := k.held[len(k.held)-1]
+	if len(k.held) == 2 {
+		switch name := last.String(); name {
+		case "b", "f", "d", "enter", "backspace": // the ones that a screen knows
+			return k.plain(tea.KeyPressMsg{Code: last.Code, Mod: tea.ModAlt}), true
+		}
+	}
+	name, ok := k.behind()
+	if !ok || len(name) < 2 {
+		return nil, false
+	}
+	end := name[len(name)-1]
+	numbers := strings.Split(name[1:len(name)-1], ";")
+	if end < '@' || end > '~' || name[0] != '[' && (name[0] != 'O' || len(name) != 2) {
+		return nil, false
+	}
+	switch number := numbers[0]; {
+	case end == '~' && number == "200":
+		k.paste = &strings.Builder{}
+		return nil, true
+	case end == '~' && number == "201":
+		if k.paste == nil {
+			return nil, true
+		}
+		return k.pasted(), true
+	case end == 'Z':
+		return k.plain(tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}), true
+	case end == '~':
+		end = '0'
+		if len(number) == 1 {
+			end = number[0]
+		}
+	}
+	code, known := named[end]
+	if !known {
+		return nil, true
+	}
+	key := tea.KeyPressMsg{Code: code}
+	if len(numbers) == 2 {
+		bits, _ := strconv.Atoi(numbers[1])
+		for bit, mod := range []tea.KeyMod{tea.ModShift, tea.ModAlt, tea.ModCtrl} {
+			if (bits-1)&(1<<bit) != 0 && bits > 1 {
+				key.Mod |= mod
+			}
+		}
+	}
+	return k.plain(key), true
+}
+
+// named are keys by how their names end, or by their number.
+var named = map[byte]rune{
+	'A': tea.KeyUp, 'B': tea.KeyDown, 'C': tea.KeyRight, 'D': tea.KeyLeft, 'H': tea.KeyHome, 'F': tea.KeyEnd,
+	'1': tea.KeyHome, '7': tea.KeyHome, '4': tea.KeyEnd, '8': tea.KeyEnd, '2': tea.KeyInsert, '3': tea.KeyDelete, '5': tea.KeyPgUp, '6': tea.KeyPgDown,
+}
