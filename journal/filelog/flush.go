@@ -40,11 +40,12 @@ func (o *owner) flush() error {
 		return nil
 	}
 	fatal, err := o.write(o.stuck)
+	published := false
 	if err == nil {
 		o.tail.add(o.pending)
 		clear(o.pending)
 		o.pending = o.pending[:0]
-		o.publish()
+		published = o.publish()
 		failpoint.Hit("journal.synced")
 	}
 	o.settle(fatal, err)
@@ -52,7 +53,7 @@ func (o *owner) flush() error {
 		o.crowd.Store(true)
 		o.poke()
 	}
-	if err == nil && o.opt.Synced != nil {
+	if published && o.opt.Synced != nil { // else who is told would look, and not find it
 		o.opt.Synced(o.epoch, o.stuckLast, false)
 	}
 	return err
@@ -180,6 +181,7 @@ func (o *owner) fenced(what string) error {
 
 // publish tells other processes how far the log is synced. If it fails they see
 // the commits with the next one, or when the owner goes: late, but not wrong.
-func (o *owner) publish() {
-	_, _ = o.lock.WriteAt(record{Synced: o.good, Head: o.stuckLast, Epoch: o.epoch, Ino: o.ino}.encode(), 0)
+func (o *owner) publish() bool {
+	_, err := o.lock.WriteAt(record{Synced: o.good, Head: o.stuckLast, Epoch: o.epoch, Ino: o.ino}.encode(), 0)
+	return err == nil
 }

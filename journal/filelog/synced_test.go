@@ -2,8 +2,11 @@ package filelog
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,4 +51,72 @@ func TestSyncedIsTold(t *testing.T) {
 	if diff := cmp.Diff([]string{"1 1 false true", "1 2 false true", "1 4 false true", "1 4 true true"}, told); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// A sync that other processes cannot be shown is told with the next one.
+func TestASyncThatCannotBeShownIsNotToldYet(t *testing.T) {
+	disk := &blind{FS: OS}
+	var mu sync.Mutex
+	var told []uint64
+	o, err := Own(t.Context(), t.TempDir(), Options{FS: disk, Synced: func(_, head uint64, last bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !last {
+			told = append(told, head)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Barrier(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []uint64{1} // that it is owned
+	for i, shown := range []bool{true, false, false, true} {
+		disk.off.Store(!shown)
+		c, err := o.Append(t.Context(), journal.Draft{At: 1, Events: []journal.Event{json.RawMessage(`{"type":"x"}`)}})
+		if err == nil {
+			err = o.Barrier(t.Context())
+		}
+		if err != nil {
+			t.Fatalf("%d: %v", i, err)
+		}
+		if shown {
+			want = append(want, c)
+		}
+	}
+	if err := o.Close(); err != nil { // it is told behind the barrier
+		t.Fatal(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// blind is a file system in which nothing can be written in the middle of a file.
+type blind struct {
+	FS
+	off atomic.Bool
+}
+
+func (b *blind) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
+	f, err := b.FS.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	return &blindFile{f, b}, nil
+}
+
+type blindFile struct {
+	File
+	of *blind
+}
+
+func (f *blindFile) WriteAt(b []byte, off int64) (int, error) {
+	if f.of.off.Load() {
+		return 0, errors.New("nothing can be written here")
+	}
+	return f.File.WriteAt(b, off)
 }
