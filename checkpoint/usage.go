@@ -37,7 +37,8 @@ func (k *Keeper) Forget(task string) error {
 }
 
 // Collect removes contents that no task's checkpoints name, and that neither the
-// newest survey nor one of before a running or interrupted command relies on.
-func (k *Keeper) Collect(ctx context.Context, dry bool) (object.Collected, error) {
-	return k.store.Collect(ctx, object.CollectOptions{DryRun: dry, Keep: func() ([]object.ID, error) { return append(k.surveyed(), k.relied()...), nil }})
+// newest survey nor one of before a running or interrupted command relies on. A dry run
+// takes the refs in without for removed.
+func (k *Keeper) Collect(ctx context.Context, dry bool, without ...string) (object.Collected, error) {
+	return k.store.Collect(ctx, object.CollectOptions{DryRun: dry, Without: without, Keep: func() ([]object.ID, error) { return append(k.surveyed(), k.relied()...), nil }})
 }

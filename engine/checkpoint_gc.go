@@ -74,13 +74,14 @@ func (e *Engine) collect(ctx context.Context, c *CollectedStore, living map[stri
 	if err != nil {
 		return err
 	}
+	var gone []string
 	for ref := range refs {
 		name, ours := strings.CutPrefix(ref, taskRefs)
 		if !ours || living[ref] || young(filepath.Join(dir, filepath.FromSlash(ref))) {
 			c.Tasks++
 			continue
 		}
-		c.Removed = append(c.Removed, name)
+		c.Removed, gone = append(c.Removed, name), append(gone, ref)
 		if dryRun {
 			continue
 		}
@@ -91,23 +92,23 @@ func (e *Engine) collect(ctx context.Context, c *CollectedStore, living map[stri
 	if !dryRun {
 		checkpoint.SweepCalls(dir, living, unborn)
 	}
-	did, err := e.collectIn(ctx, s, c.Store, dryRun)
+	did, err := e.collectIn(ctx, s, c.Store, dryRun, gone...)
 	c.Objects, c.Before, c.After = did.Removed, did.Before, did.After
 	return err
 }
 
 // collectIn cleans one store; what the newest look at its workspace relies on stays, where
-// there still is one.
-func (e *Engine) collectIn(ctx context.Context, s *object.Store, name string, dryRun bool) (object.Collected, error) {
+// there still is one. A dry run takes the refs in without for removed.
+func (e *Engine) collectIn(ctx context.Context, s *object.Store, name string, dryRun bool, without ...string) (object.Collected, error) {
 	if data, err := os.ReadFile(filepath.Join(e.checkpointsDir(), name, rootFile)); err == nil {
 		if ws, err := e.workspace(strings.TrimSpace(string(data))); err == nil && checkpoint.NameOf(ws.Root()) == name {
 			if k, err := e.keeper(ws); err == nil {
-				did, err := k.Collect(ctx, dryRun)
+				did, err := k.Collect(ctx, dryRun, without...)
 				return did, errors.Join(err, k.Close())
 			}
 		}
 	}
-	return s.Collect(ctx, object.CollectOptions{DryRun: dryRun})
+	return s.Collect(ctx, object.CollectOptions{DryRun: dryRun, Without: without})
 }
 
 func young(path string) bool {

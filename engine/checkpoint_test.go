@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -246,9 +247,16 @@ func TestWhatIsCollectedIsOfNoTask(t *testing.T) {
 			if err := os.Chtimes(refs[0], when, when); err != nil {
 				t.Fatal(err)
 			}
+			dry, err := b.engine.CollectCheckpoints(context.Background(), true)
+			if err != nil {
+				t.Fatal(err)
+			}
 			list, err := b.engine.CollectCheckpoints(context.Background(), false)
 			if err != nil || len(list) != 1 || list[0].Err != nil {
 				t.Fatalf("%+v, %v", list, err)
+			}
+			if len(dry) != 1 || dry[0].Objects != list[0].Objects || !slices.Equal(dry[0].Removed, list[0].Removed) {
+				t.Errorf("a dry run says %+v, and then %+v is done", dry, list)
 			}
 			if _, err := os.Stat(refs[0]); (err == nil) != c.stays || (list[0].Tasks == 1) != c.stays || (list[0].Objects == 0) != c.stays {
 				t.Errorf("stays: %v, %+v", err == nil, list[0])

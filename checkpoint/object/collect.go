@@ -18,6 +18,8 @@ type CollectOptions struct {
 	Keep func() ([]ID, error)
 	// DryRun only counts, and writes nothing.
 	DryRun bool
+	// Without are refs that a dry run takes for removed.
+	Without []string
 }
 
 // Collected is what Collect did, or would do.
@@ -153,8 +155,10 @@ func (c *collection) mark(ctx context.Context) error {
 			roots = append(roots, k)
 		}
 	}
-	for _, id := range refs {
-		add(id)
+	for ref, id := range refs {
+		if !c.o.DryRun || !slices.Contains(c.o.Without, ref) {
+			add(id)
+		}
 	}
 	if err := c.w.from(ctx, roots, true); err != nil {
 		return err
