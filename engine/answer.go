@@ -23,6 +23,7 @@ func (a asker) Ask(ctx context.Context, q task.QuestionOpened) (Answer, error) {
 		return Answer{}, agent.ErrNobody
 	}
 	ch := r.await(q.Question)
+	r.opened(q.Question)
 	defer func() {
 		r.worked()
 		r.mu.Lock()
@@ -78,7 +79,7 @@ func (r *Run) await(question string) chan Answer {
 	defer r.mu.Unlock()
 	p, ok := r.answers[question]
 	if !ok {
-		p = &hearing{ch: make(chan Answer, 1)}
+		p = &hearing{ch: make(chan Answer, 1), open: make(chan struct{})}
 		r.answers[question] = p
 	}
 	return p.ch
@@ -88,6 +89,50 @@ func (r *Run) await(question string) chan Answer {
 type hearing struct {
 	ch    chan Answer
 	taken bool
+	open  chan struct{} // closed once the question is on disk: nobody is told of it before
+}
+
+// told reports whether the question is on disk.
+func (h *hearing) told() bool {
+	select {
+	case <-h.open:
+		return true
+	default:
+		return false
+	}
+}
+
+// opened notes that a question is on disk.
+func (r *Run) opened(question string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p := r.answers[question]; p != nil && !p.told() {
+		close(p.open)
+	}
+}
+
+// hears waits until every question that the run, or a subtask below it, is about to ask is
+// on disk: who looks in between sees neither that it works nor what it asks.
+func (r *Run) hears(ctx context.Context) error {
+	for ; r != nil; r = r.under() {
+		r.mu.Lock()
+		var coming []*hearing
+		for _, p := range r.answers {
+			if !p.told() {
+				coming = append(coming, p)
+			}
+		}
+		r.mu.Unlock()
+		for _, p := range coming {
+			select {
+			case <-p.open:
+			case <-r.settled:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	}
+	return nil
 }
 
 // asks tells listeners that a question can be answered now. The durable

@@ -112,7 +112,7 @@ func (e *Engine) stands(c *chronicle, ch *task.Chapter) RunInfo {
 		info.State = "interrupted"
 	case ch.Waits:
 		info.State, info.Question = "waiting", c.waitsFor(ch)
-	case here != nil && here.asking():
+	case here != nil && here.askedWhat() != "":
 		info.State, info.Question = "waiting", here.askedWhat()
 	case here != nil:
 		info.State = "running"
@@ -140,9 +140,11 @@ func (e *Engine) stands(c *chronicle, ch *task.Chapter) RunInfo {
 func (r *Run) askedWhat() string {
 	for ; r != nil; r = r.under() {
 		r.mu.Lock()
-		for q := range r.answers {
-			r.mu.Unlock()
-			return r.TaskID + "." + q
+		for q, p := range r.answers {
+			if p.told() {
+				r.mu.Unlock()
+				return r.TaskID + "." + q
+			}
 		}
 		r.mu.Unlock()
 	}

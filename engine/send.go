@@ -195,6 +195,9 @@ func (e *Engine) sentBelow(ctx context.Context, ref store.Ref, id string, sent *
 func (e *Engine) sayTo(ctx context.Context, ref store.Ref, run *Run, m Message, sent *Sent) (bool, error) {
 	at, question := ref, ""
 	if run != nil {
+		if err := run.hears(ctx); err != nil {
+			return false, err
+		}
 		if what := run.askedWhat(); what != "" {
 			asker := run
 			for ; asker != nil && asker.askedBy() == ""; asker = asker.under() {
@@ -244,7 +247,7 @@ func (r *Run) askedBy() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for q, p := range r.answers {
-		if !p.taken {
+		if !p.taken && p.told() {
 			return q
 		}
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -247,6 +248,40 @@ func TestAnAnswerIsTakenOnce(t *testing.T) {
 	}
 	if asks(false).await("q1") != nil {
 		t.Error("a place where nobody can answer")
+	}
+}
+
+// Nobody is told of a question before it is on disk, and who has words meanwhile waits: they
+// are its answer, not words for later.
+func TestAQuestionIsToldOnceItIsOnDisk(t *testing.T) {
+	up, r := asks(true), asks(true)
+	up.TaskID, up.child = "up", r
+	r.await("q")
+	if got := up.askedWhat(); got != "" || r.askedBy() != "" {
+		t.Errorf("%q is told before it is on disk", got)
+	}
+	short, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer stop()
+	if err := up.hears(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("who has words did not wait: %v", err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- up.hears(t.Context()) }()
+	r.opened("q")
+	r.opened("q") // as often as it is asked
+	r.opened("another")
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if got := up.askedWhat(); got != "t1.q" || r.askedBy() != "q" || up.askedBy() != "" {
+		t.Errorf("told: %q", got)
+	}
+	gone := asks(true)
+	gone.settled = make(chan struct{})
+	gone.await("q")
+	close(gone.settled)
+	if err := gone.hears(t.Context()); err != nil {
+		t.Errorf("the run is over, and nothing comes: %v", err)
 	}
 }
 
