@@ -81,6 +81,11 @@ func (a *App) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if a.flags.json && f.alone() {
+				if v.Summary.Copies, err = s.Copies(cmd.Context(), ref); err != nil {
+					return errors.Join(err, v.Close())
+				}
+			}
 			shown := a.paged(cmd.Context(), func() error { return a.showTask(cmd.Context(), v, f) })
 			return errors.Join(shown, v.Close())
 		},
@@ -141,6 +146,11 @@ func (a *App) showTask(ctx context.Context, v *store.View, f showFlags) error {
 		return a.showStandIn(v, made, why, f)
 	}
 	return a.showHistory(v, v.State.UI(), f)
+}
+
+// alone reports whether the task itself is asked for, and none of what is in it.
+func (f showFlags) alone() bool {
+	return !f.ui && !f.api && !f.effective && !f.journal && !f.usage && !f.branches
 }
 
 // beforeNumber reads --before; 0 when it was not given.

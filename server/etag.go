@@ -22,22 +22,25 @@ type tagged struct {
 // tagOf is the ETag of a document: the same bytes, of the same place, have the same one.
 // That of a task has two parts. The first is of what the task says of itself, and is what
 // If-Match compares; the second is of how many bytes it takes on the disk, which goes on
-// changing while Roo's files are written behind a journal that stands still: who changes a
-// task as he saw it has not seen those. A tag without the size was the alternative: then two
-// different bodies would have one tag.
+// changing while Roo's files are written behind a journal that stands still, and of where
+// else it stands: who changes a task as he saw it has not seen those. A tag without them was
+// the alternative: then two different bodies would have one tag.
 func tagOf(doc any, body []byte) string {
 	t, ok := doc.(tagged)
 	row, isRow := t.doc.(store.Summary)
 	if !ok || !isRow {
 		return `"` + digest(body, t.head) + `"`
 	}
-	size := row.Size
-	row.Size = 0
+	beside := strconv.FormatInt(row.Size, 36)
+	if len(row.Copies) > 0 {
+		beside += "." + digest([]byte(strings.Join(row.Copies, "\x00")), engine.Mark{})
+	}
+	row.Size, row.Copies = 0, nil
 	said, err := bytesOf(row)
 	if err != nil { // it was written a moment ago
 		return `"` + digest(body, t.head) + `"`
 	}
-	return `"` + digest(said, t.head) + "." + strconv.FormatInt(size, 36) + `"`
+	return `"` + digest(said, t.head) + "." + beside + `"`
 }
 
 func digest(body []byte, head engine.Mark) string {

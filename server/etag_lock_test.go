@@ -6,9 +6,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -110,6 +112,33 @@ func TestATagHoldsWhileFilesAreWritten(t *testing.T) {
 		g.denied(412, "etag_mismatch", "PATCH", path, `{"title":"never"}`, "If-Match: W/"+next)
 		g.did(200, nil, "PATCH", path, `{"title":"next"}`, `If-Match: "other", `+next)
 	}
+}
+
+// A task says where else it stands as lists do, and that is not what If-Match compares.
+func TestATaskNamesItsCopies(t *testing.T) {
+	g := newWork(t)
+	storage := filepath.Join(g.dir, "foreign")
+	other := filepath.Join(storage, "tasks", g.id)
+	if err := os.CopyFS(other, os.DirFS(filepath.Join(g.store.Root(), "tasks", g.id))); err != nil {
+		t.Fatal(err)
+	}
+	s := must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{storage}}))
+	w := newWorkOn(t, s, g)
+	var list report.Page[store.Summary]
+	w.did(200, &list, "GET", "/v1/tasks?query="+g.id, "")
+	var one store.Summary
+	tag := w.did(200, &one, "GET", "/v1/tasks/"+g.id, "").Get("ETag")
+	if len(list.Items) != 1 || !slices.Equal(one.Copies, []string{other}) || !slices.Equal(list.Items[0].Copies, one.Copies) {
+		t.Fatalf("%q, and the list says %+v", one.Copies, list.Items)
+	}
+	if err := os.RemoveAll(other); err != nil {
+		t.Fatal(err)
+	}
+	var alone store.Summary
+	if now := w.did(200, &alone, "GET", "/v1/tasks/"+g.id, "", "If-None-Match: "+tag).Get("ETag"); now == tag || len(alone.Copies) > 0 {
+		t.Errorf("the copy is gone: %q, %s after %s", alone.Copies, now, tag)
+	}
+	w.did(200, nil, "PATCH", "/v1/tasks/"+g.id, `{"title":"as it was seen"}`, "If-Match: "+tag)
 }
 
 // Who is told of a run's end may at once change the task as he sees it then.

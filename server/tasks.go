@@ -104,7 +104,14 @@ func (s *Server) taskDocument(a *asked, ref store.Ref) (doc tagged, err error) {
 	if err != nil {
 		return doc, err
 	}
-	return tagged{v.Summary, engine.Mark{Seq: v.State.Seq}}, v.Close()
+	doc = tagged{v.Summary, engine.Mark{Seq: v.State.Seq}}
+	if err := v.Close(); err != nil {
+		return doc, err
+	}
+	row := v.Summary
+	row.Copies, err = s.opt.Store.Copies(a.Context(), ref)
+	doc.doc = row
+	return doc, err
 }
 
 func (s *Server) usage(a *asked) (any, error) {

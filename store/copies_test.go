@@ -47,6 +47,12 @@ func TestCopiesAreOneTask(t *testing.T) {
 	if len(only.Items) != 1 || only.Items[0].Path != other || !slices.Equal(only.Items[0].Copies, []string{dir}) {
 		t.Errorf("%+v", only.Items)
 	}
+	copies := func(name string) []string {
+		return must[[]string](t)(s.Copies(context.Background(), must[Ref](t)(s.Find(context.Background(), name))))
+	}
+	if here, there := copies("same"), copies(one.Sources[2].Name+":same"); !slices.Equal(here, []string{other}) || !slices.Equal(there, []string{dir}) {
+		t.Errorf("copies of the task itself: %q and %q", here, there)
+	}
 	if d := cmp.Diff(before, tree(t, first)); d != "" {
 		t.Errorf("looking changed the storage: %s", d)
 	}
@@ -57,6 +63,11 @@ func TestCopiesAreOneTask(t *testing.T) {
 	two := listing(t, s, Filter{})
 	if len(two.Items) != 2 || len(two.Items[0].Copies)+len(two.Items[1].Copies)+two.Copies != 0 {
 		t.Errorf("%+v", two.Items)
+	}
+	for _, src := range two.Sources[1:] {
+		if got := copies(src.Name + ":same"); got == nil || len(got) > 0 {
+			t.Errorf("two tasks, and %q are copies of the one in %s", got, src.Path)
+		}
 	}
 	var many *AmbiguousError
 	if _, err := s.Find(context.Background(), "same"); !errors.As(err, &many) || len(many.Candidates) != 2 {
