@@ -158,10 +158,30 @@ func scalar(value string, below []string) string {
 	case "true", "false", "null", "~":
 		return ""
 	}
-	if _, err := strconv.ParseFloat(value, 64); err == nil {
+	if number(value) {
 		return ""
 	}
 	return value
+}
+
+// number reports whether YAML reads a plain word as a number: 1, -2.5e3, 0x1f, 1_000, .inf.
+// What begins with a letter is none, whatever Go reads it as: inf and nan are words.
+func number(word string) bool {
+	bare := strings.TrimLeft(word, "+-")
+	if len(word)-len(bare) > 1 || bare == "" {
+		return false
+	}
+	switch strings.ToLower(bare) {
+	case ".inf", ".nan":
+		return true
+	}
+	if c := bare[0]; c != '.' && (c < '0' || c > '9') {
+		return false
+	}
+	bare = strings.ReplaceAll(bare, "_", "")
+	_, whole := strconv.ParseInt(bare, 0, 64)
+	_, real := strconv.ParseFloat(bare, 64)
+	return whole == nil || real == nil
 }
 
 // quoted is what stands between quotes; "" when they are not closed.

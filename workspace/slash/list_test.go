@@ -52,6 +52,19 @@ func TestFrontMatterLists(t *testing.T) {
 	}
 }
 
+// A word that Go would read as a number is a word where YAML does.
+func TestWordsAndNumbers(t *testing.T) {
+	for word, text := range map[string]bool{
+		"inf": true, "infinity": true, "nan": true, "NaN": true, "-inf": true, "e5": true, "x1": true, "1.2.3": true, "+-1": true, "-": false, "1a": true,
+		"0x1f": false, "1": false, "-2.5e3": false, "+7": false, ".5": false, "1_000": false, ".inf": false, "-.Inf": false, ".NAN": false, "0b11": false, "99999999999999999999": false,
+	} {
+		f, _ := Front("---\nx: " + word + "\n---\n")
+		if got := f.Text("x"); got != map[bool]string{true: word}[text] {
+			t.Errorf("%s becomes %q", word, got)
+		}
+	}
+}
+
 // A list comes out as it was put in, in a line as in lines.
 func TestListsSurvive(t *testing.T) {
 	slugs := rapid.SliceOfN(rapid.StringMatching(`[a-z][a-z0-9-]{0,8}`).Filter(func(s string) bool { return s != "true" && s != "false" && s != "null" }), 1, 5)
