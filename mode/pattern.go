@@ -36,7 +36,9 @@ func compile(text string) (*pattern, error) {
 	}
 	p := &pattern{full: full}
 	full.MatchTimeout = matchTime
-	if common.MatchString(text) {
+	// To JavaScript a class may be empty: [] is nothing, and [^] anything. To Go the bracket
+	// behind it is the first of what stands in it.
+	if common.MatchString(text) && !strings.Contains(text, "[]") && !strings.Contains(text, "[^]") {
 		if plain, err := regexp.Compile(text); err == nil {
 			p.plain = plain
 		}
