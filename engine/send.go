@@ -351,7 +351,7 @@ func (e *Engine) Inputs(ctx context.Context, ref string) ([]task.InputQueued, er
 	if err != nil {
 		return nil, err
 	}
-	if run := e.working(keyOf(at)); run != nil {
+	if run := e.working(keyOf(at)); run != nil && !run.ending() {
 		return run.task.Inputs(), nil
 	}
 	var out []task.InputQueued
@@ -385,6 +385,12 @@ func (e *Engine) EditInput(ctx context.Context, ref, input string, text *string)
 	// A run that ends under our hands may be followed by the next one, for words that came at
 	// the last moment: its queue is that one's then.
 	for run := e.working(keyOf(at)); run != nil; run = e.working(keyOf(at)) {
+		if run.ending() {
+			if err := run.settle(ctx); err != nil {
+				return err
+			}
+			continue
+		}
 		q, ok := find(run.task.Inputs())
 		switch {
 		case !ok:

@@ -74,9 +74,13 @@ func (r *Run) equip(p parts, t *store.Task) {
 	r.agent.Servers = mcptool.NewBox(r.hub)
 }
 
-// unequip ends what equip began.
+// unequip ends what equip began, and closes the connections to the model: the next run has
+// its own, and a server of many short runs would keep one of each for a minute and a half.
 func (r *Run) unequip() {
 	if r.hub != nil {
 		r.hub.Close()
+	}
+	if p, ok := r.agent.Provider.(interface{ CloseIdle() }); ok {
+		p.CloseIdle()
 	}
 }
