@@ -241,7 +241,7 @@ func TestInspectionOfADiff(t *testing.T) {
 			r.Fatalf("after it ran: %s", got)
 		}
 		// Others may go on elsewhere in the file; the change is still there.
-		put(t, filepath.Join(root, "f"), "more\n"+get(t, filepath.Join(root, "f"))+"end\n")
+		put(t, filepath.Join(root, "f"), "MORE\n"+get(t, filepath.Join(root, "f"))+"END\n")
 		if got := inspect(); got != tool.Done {
 			r.Fatalf("after an edit elsewhere: %s", got)
 		}
