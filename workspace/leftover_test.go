@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -169,6 +171,63 @@ func TestSweepTakesOnlyDeadOnesOfOurs(t *testing.T) {
 	}
 	if n, err := w.Sweep(resolve(t, w, ".")); n != 0 || err != nil {
 		t.Errorf("the root has no name of its own: %d, %v", n, err)
+	}
+}
+
+// Between making a file and locking it a writer may be late, by far less than a second.
+func TestAFileThatWasJustMadeIsGivenTimeToBeLocked(t *testing.T) {
+	const name = ".f.roost-0123456789ab.tmp"
+	for _, tt := range []struct {
+		name    string
+		content string
+		age     time.Duration
+		locked  time.Duration // after so long; 0: never
+		removed int
+		took    time.Duration
+	}{
+		{"just made, then locked", "", 0, unlocked / 2, 0, unlocked/2 + unlocked/200},
+		{"just made, and its writer is dead", "", 0, 0, 1, unlocked},
+		{"made a while ago", "", unlocked / 4, 0, 1, unlocked * 3 / 4},
+		{"old", "", time.Hour, 0, 1, 0},
+		{"from a clock that is ahead", "", -time.Hour, 0, 1, unlocked},
+		{"it has content", "x", 0, 0, 1, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			root := t.TempDir()
+			path := filepath.Join(root, name)
+			put(t, path, tt.content)
+			dir, err := os.OpenRoot(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer dir.Close()
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				if err := os.Chtimes(path, begin, begin.Add(-tt.age)); err != nil {
+					t.Fatal(err)
+				}
+				if tt.locked > 0 {
+					f, err := os.OpenFile(path, os.O_WRONLY, 0)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer f.Close()
+					go func() {
+						time.Sleep(tt.locked)
+						if held, _ := lockFile(f); !held {
+							t.Error("the writer does not get the lock")
+						}
+						if _, err := f.WriteString("x"); err != nil {
+							t.Error(err)
+						}
+					}()
+				}
+				removed := sweep(dir)
+				if took := time.Since(begin); removed != tt.removed || took > tt.took || took < tt.took-unlocked/200 {
+					t.Errorf("removed %d after %v, want %d after %v", removed, took, tt.removed, tt.took)
+				}
+			})
+		})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/roost-dev/roost/internal/failpoint"
 )
@@ -198,6 +199,20 @@ func sweep(dir *os.Root) (removed int) {
 	return removed
 }
 
+// unlocked is how long a writer may take from making his file to locking it.
+const unlocked = time.Second
+
+// awaitLock waits while a file may be one that was made just now, and is about to be locked.
+// Otherwise who sweeps can take away whatever is made, one after the other: it is the making
+// that wakes him. What has content is locked, or a leftover.
+func awaitLock(dir *os.Root, name string, info fs.FileInfo) {
+	var err error
+	for begin := time.Now(); err == nil && info.Size() == 0 && time.Since(info.ModTime()) < unlocked && time.Since(begin) < unlocked; {
+		time.Sleep(unlocked / 200)
+		info, err = dir.Lstat(name)
+	}
+}
+
 func removeLeftover(dir *os.Root, name string) bool {
 	info, err := dir.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
@@ -206,6 +221,7 @@ func removeLeftover(dir *os.Root, name string) bool {
 	if uid, _, ok := owner(info); !ok || uid != os.Geteuid() && os.Geteuid() != 0 {
 		return false
 	}
+	awaitLock(dir, name, info)
 	f, err := dir.OpenFile(name, os.O_RDONLY|openNonblock, 0)
 	if err != nil {
 		return false

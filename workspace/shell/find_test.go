@@ -102,11 +102,11 @@ func TestSignalAsksAgainWhoItIs(t *testing.T) {
 func TestParseStat(t *testing.T) {
 	line := "12 (a) R 1 (b) S 1 34 56 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 777 0"
 	s, ok := parseStat([]byte(line))
-	want := stat{name: "a) R 1 (b", state: 'S', parent: 1, group: 34, session: 56, started: 777}
+	want := stat{name: "a) R 1 (b", state: 'S', parent: 1, group: 34, session: 56, started: 777, threads: 1}
 	if !ok || s != want {
 		t.Errorf("got %+v %v", s, ok)
 	}
-	for _, bad := range []string{"", "12", "12 (a)", "12 )a( S", "12 (a) S x y z", strings.Replace(line, "34", "x", 1), strings.Replace(line, "777", "x", 1)} {
+	for _, bad := range []string{"", "12", "12 (a)", "12 )a( S", "12 (a) S x y z", strings.Replace(line, "S", "\x00", 1), strings.Replace(line, "34", "x", 1), strings.Replace(line, "777", "x", 1)} {
 		if _, ok := parseStat([]byte(bad)); ok {
 			t.Errorf("%q was taken", bad)
 		}

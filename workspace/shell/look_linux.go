@@ -1,10 +1,10 @@
 package shell
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -23,72 +23,67 @@ type look struct {
 	since  int64        // who began earlier cannot be meant
 	before map[int]bool // seen by the look before this one, and not meant
 	seen   map[int]bool
-	unsure bool // somebody may have slipped through
+	unsure bool   // somebody may have slipped through
+	buf    []byte // for environments
 }
 
 // surely looks until somebody is found, or nobody can have slipped through.
 func surely(since int64, find func(*look) []Member) []Member {
-	var before map[int]bool
+	l := &look{}
 	for n := 1; ; n++ {
-		l := &look{since: since, before: before, seen: map[int]bool{}}
+		l = &look{since: since, before: l.seen, seen: map[int]bool{}, buf: l.buf}
 		out := find(l)
 		if len(out) > 0 || !l.unsure || n == looks {
 			return out
 		}
-		before = l.seen
 		time.Sleep(lookAgain)
 	}
 }
 
-// each goes through the living processes, zombies apart.
+// each goes through the living processes, zombies and threads of the kernel's apart.
 func (l *look) each(fn func(pid int, s stat)) {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		s, ok := readStat(pid)
-		if ok && s.started < l.since {
-			continue
-		}
-		if l.seen[pid] = ok; ok && !s.dead() {
-			fn(pid, s)
-		} else if !l.before[pid] {
-			l.unsure = true
-		}
+	for _, pid := range l.listed() {
+		l.at(pid, fn)
 	}
 }
 
-// carries looks for the mark in the environment that a process was started with.
-func (l *look) carries(pid int, mark string) bool {
-	if mark == "" {
-		return false
+func (l *look) at(pid int, fn func(pid int, s stat)) {
+	s, ok := readStat(pid)
+	if ok && (s.started < l.since || s.kernel) {
+		return
 	}
-	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	switch {
-	case err != nil && !errors.Is(err, fs.ErrPermission) && !l.before[pid]:
-		l.unsure = true // gone since it was listed
-	case err == nil && len(env) == 0:
-		// One that is empty for good has a place none the less, and is so in the next look, too.
-		s, ok := readStat(pid)
-		if !s.settled && !s.kernel || !ok {
-			delete(l.seen, pid)
+	if l.seen[pid] = ok; ok && !s.dead() {
+		fn(pid, s)
+	} else if !l.before[pid] {
+		l.unsure = true
+	}
+}
+
+// listed gives the numbers of all processes. They are listed by number, so that who is
+// started by somebody who then ends is still to come, unless the numbers began anew between
+// the two. That does not happen twice in so short a time: they are listed twice.
+func (l *look) listed() []int {
+	var pids []int
+	for range 2 {
+		names, err := namesIn("/proc")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			l.unsure = true
 		}
-		l.unsure = l.unsure || !s.kernel && !(l.seen[pid] && l.before[pid])
-	}
-	if !bytes.Contains(env, []byte(mark)) {
-		return false
-	}
-	for kv := range bytes.SplitSeq(env, []byte{0}) {
-		if marked(string(kv), mark) {
-			return true
+		for _, name := range names {
+			if pid, err := strconv.Atoi(name); err == nil {
+				pids = append(pids, pid)
+			}
 		}
 	}
-	return false
+	slices.Sort(pids)
+	return slices.Compact(pids)
+}
+
+func namesIn(folder string) ([]string, error) {
+	dir, err := os.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return dir.Readdirnames(-1)
 }

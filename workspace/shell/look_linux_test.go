@@ -72,7 +72,7 @@ func TestWhatALookIsNotSureOf(t *testing.T) {
 	mark := NewMark()
 	ours := start(t, []string{markVar + "=" + mark}, "/bin/sleep", "300")
 	empty := start(t, []string{}, "/bin/sleep", "300")
-	eventually(t, "it has become its program", func() bool { s, _ := readStat(empty); return s.settled && s.name == "sleep" })
+	eventually(t, "it has become its program", func() bool { s, _ := readStat(empty); return s.bare && s.name == "sleep" })
 	for _, tt := range []struct {
 		name        string
 		pid         int
@@ -82,8 +82,7 @@ func TestWhatALookIsNotSureOf(t *testing.T) {
 		seen, after bool // it counts as seen before and after
 	}{
 		{"one of ours", ours, false, true, false, true, true},
-		{"an empty environment, seen first", empty, false, false, true, true, true},
-		{"still empty", empty, true, false, false, true, true},
+		{"an empty environment", empty, false, false, false, true, true},
 		{"gone since it was listed", 1 << 30, false, false, true, true, true},
 		{"a known stranger, gone", 1 << 30, true, false, false, true, true},
 		{"a stranger", os.Getpid(), false, false, false, true, true},
@@ -104,28 +103,26 @@ func TestOnlyNewZombiesAreAskedTwice(t *testing.T) {
 	}
 	kill(Process{}, []Member{{PID: pid, started: s.started}})
 	eventually(t, "it is a zombie", func() bool { now, ok := readStat(pid); return ok && now.dead() })
-	for _, known := range []bool{false, true} {
-		before := map[int]bool{}
-		look := func() *look { // everybody else is known
-			l := &look{since: s.started, before: before, seen: map[int]bool{}}
-			l.each(func(got int, _ stat) {
-				if got == pid {
-					t.Error("the dead are listed")
-				}
-			})
-			return l
+	for _, tt := range []struct {
+		name   string
+		pid    int
+		since  int64
+		known  bool
+		unsure bool
+	}{
+		{"a new zombie", pid, s.started, false, true},
+		{"one that was a zombie before", pid, s.started, true, false},
+		{"one that began earlier", pid, s.started + 1, false, false},
+		{"gone since it was listed", 1 << 30, s.started, false, true},
+	} {
+		l := &look{since: tt.since, before: map[int]bool{tt.pid: tt.known}, seen: map[int]bool{}}
+		l.at(tt.pid, func(int, stat) { t.Errorf("%s is taken for alive", tt.name) })
+		if l.unsure != tt.unsure {
+			t.Errorf("%s: unsure %v", tt.name, l.unsure)
 		}
-		eventually(t, "nobody else comes or goes meanwhile", func() bool {
-			before = look().seen
-			before[pid] = known
-			return look().unsure != known
-		})
 	}
 	l := &look{since: s.started + 1<<40, seen: map[int]bool{}}
 	l.each(func(int, stat) { t.Error("somebody who began earlier is looked at") })
-	if l.unsure {
-		t.Error("somebody who began earlier makes a look unsure")
-	}
 }
 
 // Who ends by himself in time is not spoken of; who does not is there to be ended.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 var bootID = sync.OnceValue(func() string {
@@ -24,21 +26,42 @@ type stat struct {
 	group   int
 	session int
 	started int64
+	threads int
 	kernel  bool // a thread of the kernel's
-	settled bool // it has been given its environment; false also where that is not for us to see
+	bare    bool // it has become its program, and was given no environment
 }
 
 func readStat(pid int) (stat, bool) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	var buf [2048]byte
+	n, err := readOnce("/proc/"+strconv.Itoa(pid)+"/stat", buf[:])
 	if err != nil {
 		return stat{}, false
 	}
-	return parseStat(b)
+	return parseStat(buf[:n])
 }
 
-// What else is looked at there: a flag of field 9, and the index of field 51 behind the name.
+// readOnce reads the beginning of a file, with as few calls of the system as there can be.
+func readOnce(name string, buf []byte) (int, error) {
+	again := func(call func() (int, error)) (n int, err error) {
+		for n, err = call(); err == unix.EINTR; n, err = call() { //nolint:errorlint // it returns just this
+		}
+		return n, err
+	}
+	fd, err := again(func() (int, error) { return unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	n, err := again(func() (int, error) { return unix.Read(fd, buf) })
+	return max(n, 0), err
+}
+
+// What else is looked at there: a flag of field 9, and fields by their index behind the name.
+// Where the code is, is the last that is set when a process becomes another program.
 const (
 	kernelThread = 0x00200000
+	codeStart    = 26 - 3
+	envStart     = 50 - 3
 	envEnd       = 51 - 3
 )
 
@@ -48,8 +71,15 @@ func parseStat(b []byte) (stat, bool) {
 	if open < 0 || shut < open {
 		return stat{}, false
 	}
-	f := strings.Fields(string(b[shut+1:])) // f[0] is field 3
-	if len(f) < 20 || len(f[0]) != 1 {
+	var f [envEnd + 1]string // f[0] is field 3
+	n := 0
+	for word := range strings.FieldsSeq(string(b[shut+1:])) {
+		if f[n] = word; n == envEnd {
+			break
+		}
+		n++
+	}
+	if len(f[0]) != 1 || f[0][0] < 'A' || f[0][0] > 'z' {
 		return stat{}, false
 	}
 	s := stat{name: string(b[open+1 : shut]), state: f[0][0]}
@@ -60,11 +90,16 @@ func parseStat(b []byte) (stat, bool) {
 	s.started, err3 = strconv.ParseInt(f[19], 10, 64)
 	flags, _ := strconv.ParseUint(f[6], 10, 64)
 	s.kernel = flags&kernelThread != 0
-	s.settled = len(f) > envEnd && f[envEnd] != "0"
+	s.threads, _ = strconv.Atoi(f[17])
+	s.bare = f[codeStart] != "0" && f[envEnd] != "0" && f[envEnd] != "" && f[envStart] == f[envEnd]
 	return s, err0 == nil && err1 == nil && err2 == nil && err3 == nil
 }
 
-func (s stat) dead() bool { return s.state == 'Z' || s.state == 'X' || s.state == 'x' }
+// dead says that it has ended and waits to be asked how. A process whose first thread has
+// ended looks the same, but has others.
+func (s stat) dead() bool {
+	return s.threads < 2 && (s.state == 'Z' || s.state == 'X' || s.state == 'x')
+}
 
 func identify(pid int, mark string) Process {
 	s, _ := readStat(pid)

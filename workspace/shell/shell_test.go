@@ -35,6 +35,10 @@ func TestMain(m *testing.M) {
 		lookFromInside()
 		return
 	}
+	if os.Getenv(headless) != "" {
+		endFirstThread()
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 
