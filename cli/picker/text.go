@@ -3,6 +3,7 @@ package picker
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -46,6 +47,7 @@ func wrap(text string, columns int) []string {
 	paint := "" // what is switched on
 	text = ansi.WrapWc(coloursOnly(text), columns, "")
 	text = ansi.HardwrapWc(text, columns, true) // it lets a word after a blank stand out
+	text = within(text, columns)
 	for _, line := range strings.Split(text, "\n") {
 		begin := paint
 		for rest := line; ; {
@@ -66,6 +68,32 @@ func wrap(text string, columns int) []string {
 		out = append(out, line)
 	}
 	return out
+}
+
+// within breaks what is wider than the columns although it is one sign to a reader: a letter
+// with marks that take room of their own, as a terminal counts them.
+func within(text string, columns int) string {
+	var out strings.Builder
+	for at, column := 0, 0; at < len(text); {
+		if n := colour(text[at:]); n > 0 {
+			out.WriteString(text[at : at+n])
+			at += n
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(text[at:])
+		switch w := width(text[at : at+n]); {
+		case r == '\n':
+			column = 0
+		case column > 0 && column+w > columns:
+			out.WriteByte('\n')
+			column = w
+		default:
+			column += w
+		}
+		out.WriteString(text[at : at+n])
+		at += n
+	}
+	return out.String()
 }
 
 // coloursOnly leaves colours, line breaks and harmless text.

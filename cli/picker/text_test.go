@@ -47,6 +47,7 @@ func FuzzWrap(f *testing.F) {
 	f.Add("a \x1b[31mred\x1b[0m 日本 \x1b]0;x\x07", 7)
 	f.Add(" 000", 2)
 	f.Add("\x1b[\x1b[1m\x1b[;;mx\u202e\u009b2J👩‍👧", 2)
+	f.Add("\x1b[1m\xfa〮〮x", 2) // marks that take two columns each
 	f.Fuzz(func(t *testing.T, text string, columns int) {
 		columns = min(max(columns, 2), 200) // a wide character needs two
 		for _, line := range wrap(text, columns) {
