@@ -43,7 +43,7 @@ var (
 type OwnerInfo struct {
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started"`           // when the process took ownership
-	Boot    string    `json:"boot,omitempty"`    // boot id, to tell a reused pid
+	Boot    string    `json:"boot,omitempty"`    // what the pid is of: a boot, and a namespace in it
 	Host    string    `json:"host,omitempty"`    //
 	Address string    `json:"address,omitempty"` // where to send input, e.g. http://127.0.0.1:7878
 	Program string    `json:"program,omitempty"` // e.g. "roost run"

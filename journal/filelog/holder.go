@@ -9,8 +9,8 @@ import (
 )
 
 // Holder reports whether an owner is alive in dir, and what it says of itself.
-// It takes no lock that an owner would notice and creates nothing. One without a name
-// is just coming or going: that is looked at again, some times.
+// It takes no lock that an owner would notice and creates nothing. One without a name,
+// or with a dead one's, is just coming or going: that is looked at again, some times.
 func Holder(dir string) (journal.OwnerInfo, bool) {
 	f, err := OS.OpenFile(filepath.Join(dir, lockName), os.O_RDWR, 0)
 	if err != nil {
@@ -26,7 +26,7 @@ func Holder(dir string) (journal.OwnerInfo, bool) {
 			unlock(f.Fd())
 			return journal.OwnerInfo{}, false
 		}
-		if who := readOwner(f); who.PID != 0 || try == 50 {
+		if who := readHolder(f); who.PID != 0 || try == 50 {
 			return who, true
 		}
 		time.Sleep(time.Millisecond)

@@ -65,7 +65,7 @@ func await(ctx context.Context, f File, dir string, deadline time.Time) error {
 		case got:
 			return nil
 		case held && time.Now().After(deadline):
-			holder := readOwner(f)
+			holder := readHolder(f)
 			if holder.PID != 0 || time.Now().After(nameless) {
 				return &journal.BusyError{Dir: dir, Holder: holder}
 			}
@@ -85,7 +85,9 @@ func await(ctx context.Context, f File, dir string, deadline time.Time) error {
 
 // unsigned is how long a lock may be held by somebody without a name: an owner
 // signs right after it took the lock, and takes its name away right before it
-// lets go. On a busy machine it may sleep between the two.
+// lets go. On a busy machine it may sleep between the two. A killed one's name stays
+// until the next one signs, and the command that it was starting has the lock until
+// its exec.
 const unsigned = 5 * time.Second
 
 // lockOnce tries the exclusive lock. If it is refused, a shared one tells

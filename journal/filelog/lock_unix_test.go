@@ -4,10 +4,13 @@ package filelog_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -95,6 +98,51 @@ func TestALockIsFreeAtOnce(t *testing.T) {
 		t.Errorf("held by %+v", who)
 	}
 	mustOwn(t, dir, filelog.Options{})
+}
+
+// What a killed owner was just starting has the lock until its exec, long on a busy
+// machine. That is nobody who works on the log: who wants it waits until it is free.
+func TestALockThatADeadOwnersChildHolds(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("here nobody is known to be dead")
+	}
+	cmd := exec.Command("true")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	dead := journal.OwnerInfo{PID: cmd.Process.Pid, Program: "killed", Address: "unix:/of/a/dead/process"}
+	dir, _ := made(t, 2)
+	child := mustOwn(t, dir, filelog.Options{Owner: dead})
+	if who, held := filelog.Holder(dir); !held || who != (journal.OwnerInfo{}) {
+		t.Errorf("held %t by %+v", held, who)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		o, err := filelog.Own(ctx, dir, filelog.Options{})
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("it was not waited for: %v, %v", o, err)
+		}
+		var busy *journal.BusyError
+		if o, err = filelog.Own(t.Context(), dir, filelog.Options{}); !errors.As(err, &busy) || busy.Holder.PID != 0 {
+			t.Errorf("it was waited for in vain: %v, %v", o, err)
+		}
+	})
+	if err := child.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mustOwn(t, dir, filelog.Options{})
+	// Of another boot, or in another container, the same number says nothing.
+	dead.Boot = "another"
+	other, _ := made(t, 2)
+	mustOwn(t, other, filelog.Options{Owner: dead})
+	if who, held := filelog.Holder(other); !held || who.Program != "killed" {
+		t.Errorf("held %t by %+v", held, who)
+	}
+	var busy *journal.BusyError
+	if _, err := filelog.Own(t.Context(), other, filelog.Options{}); !errors.As(err, &busy) || busy.Holder.Program != "killed" {
+		t.Errorf("refused with %v", err)
+	}
 }
 
 // slowStart is a file system on which whatever comes behind taking the lock takes a while.

@@ -18,7 +18,7 @@ import (
 // Options are for Own. The zero value is usable.
 type Options struct {
 	FS    FS                // default OS
-	Owner journal.OwnerInfo // PID and Started are filled in if zero
+	Owner journal.OwnerInfo // PID, Boot and Started are filled in if zero
 	Clock func() int64      // Unix milliseconds for epoch.opened; default the system's
 	By    string            // who opens: the By of epoch.opened
 
@@ -49,6 +49,9 @@ func (o Options) filled() Options {
 	}
 	if o.Owner.PID == 0 {
 		o.Owner.PID = os.Getpid()
+	}
+	if o.Owner.Boot == "" {
+		o.Owner.Boot = system()
 	}
 	if o.Owner.Started.IsZero() {
 		o.Owner.Started = time.UnixMilli(o.Clock()).UTC()

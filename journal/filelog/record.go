@@ -66,6 +66,16 @@ func encodeOwner(o journal.OwnerInfo) []byte {
 	return append(b, '\n')
 }
 
+// readHolder reads who holds the lock, which is held. Zero as well when whoever signed is
+// dead: that is not who holds it.
+func readHolder(f io.ReaderAt) journal.OwnerInfo {
+	o := readOwner(f)
+	if o.Boot != "" && o.Boot == system() && o.PID > 0 && gone(o.PID) {
+		return journal.OwnerInfo{}
+	}
+	return o
+}
+
 // readOwner reads who holds the lock, or held it last. Zero when unreadable.
 func readOwner(f io.ReaderAt) (o journal.OwnerInfo) {
 	b, err := io.ReadAll(io.NewSectionReader(f, int64(recordLen), ownerMax))
