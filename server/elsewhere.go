@@ -70,6 +70,9 @@ func DialPeer(ctx context.Context, address string) (net.Conn, error) {
 	if uid, told, err := peerUser(conn.(*net.UnixConn)); err != nil || told && uid != os.Geteuid() {
 		return nil, errors.Join(&notReached{"another user listens at " + path}, conn.Close())
 	}
+	if deaf(conn) {
+		return nil, errors.Join(&notReached{"the process that listened at " + path + " is dead"}, conn.Close())
+	}
 	return conn, nil
 }
 

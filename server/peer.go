@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -95,7 +96,7 @@ func (s *Socket) serve(l *net.UnixListener, dir string) {
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	s.wait.Go(func() { _ = s.web.Serve(limited(&peers{l, s.who}, maxPeers)) }) // it ends with Close
-	s.wait.Go(func() { sweepSockets(dir) })
+	s.wait.Go(func() { sweepSockets(dir, strings.TrimPrefix(s.address, "unix:")) })
 }
 
 // maxPeers bounds how many connections are open.
@@ -201,7 +202,7 @@ func listenIn(dir string) (string, *net.UnixListener) {
 		return "", nil
 	}
 	path := filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+hex.EncodeToString(b)+socketEnd)
-	if !haveSockets || len(path) > addressLimit {
+	if !haveSockets || len(filepath.Join(dir, longestName)) > addressLimit {
 		return "", nil
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -233,8 +234,19 @@ const (
 	socketTemp = ".new"
 )
 
-// sweepSockets removes what killed processes left in a folder.
-func sweepSockets(dir string) {
+// longestName is as long as the name of a socket can be. A folder takes those of all processes
+// or of none: else what one with a short number left when it was killed would stay until there
+// is another one with a short number.
+const longestName = "4194304-0123456789ab" + socketEnd
+
+// refusalIsDeath: a socket that refuses belongs to nobody who lives. Elsewhere one refuses, too,
+// while too many want to be let in.
+const refusalIsDeath = runtime.GOOS == "linux"
+
+// sweepSockets removes what killed processes left in a folder; own is this process's socket. That
+// a process with the number is there proves nothing: numbers are given again, and the one that
+// has it may be anybody's.
+func sweepSockets(dir, own string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
@@ -242,18 +254,34 @@ func sweepSockets(dir string) {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		pid, ok := socketName(e.Name())
-		if !ok || e.Type()&fs.ModeSocket == 0 || alive(pid) {
+		if !ok || e.Type()&fs.ModeSocket == 0 || path == own {
 			continue
 		}
-		// The number may be of another container's, where it lives.
-		conn, err := net.DialTimeout("unix", path, time.Second)
+		if (!refusalIsDeath || strings.HasSuffix(path, socketTemp)) && alive(pid) {
+			continue
+		}
+		// The number may be of another container's, where it lives. No time is set: it is told at
+		// once whether somebody listens, and a process that stood still meanwhile must not take
+		// that for an answer.
+		conn, err := net.Dial("unix", path) //nolint:noctx // it does not wait
 		switch {
 		case err == nil:
-			_ = conn.Close()
+			dead := deaf(conn)
+			if _ = conn.Close(); dead {
+				_ = os.Remove(path)
+			}
 		case errors.Is(err, syscall.ECONNREFUSED):
 			_ = os.Remove(path) // if it cannot be removed, it is in nobody's way
 		}
 	}
+}
+
+// deaf reports whether whoever listened at the other end is dead. What he was just starting has
+// his sockets until its exec, and so he seems to be there for a moment, or longer on a busy
+// machine.
+func deaf(c net.Conn) bool {
+	pid := listener(c.(*net.UnixConn)) //nolint:forcetypeassert // it was dialled as one
+	return pid > 0 && !alive(pid)
 }
 
 // socketName reads a socket's name.

@@ -30,3 +30,6 @@ func peerUser(c *net.UnixConn) (uid int, told bool, err error) {
 	}
 	return int(cred.Uid), true, nil
 }
+
+// listener is not asked for here: a connection to who is dead fails with its first request.
+func listener(*net.UnixConn) int { return 0 }

@@ -223,11 +223,17 @@ func TestSocketsOfDeadProcessesAreRemoved(t *testing.T) {
 		put(fmt.Sprintf("%d-0123456789ab.sock", dead), false),
 		put(fmt.Sprintf("%d-0123456789ab.new", dead), false),
 	}
+	again := put(fmt.Sprintf("%d-0123456789ad.sock", os.Getpid()), false) // somebody else has its number now
 	kept := []string{
-		put(fmt.Sprintf("%d-0123456789ac.sock", dead), true), // of another container, with numbers of its own
-		put(fmt.Sprintf("%d-0123456789ad.sock", os.Getpid()), false),
+		put(fmt.Sprintf("%d-0123456789ac.sock", dead), true),        // of another container, with numbers of its own
+		put(fmt.Sprintf("%d-0123456789ad.new", os.Getpid()), false), // about to listen
 		put("agent.sock", false),
 		put(fmt.Sprintf("%d-short.sock", dead), false),
+	}
+	if refusalIsDeath {
+		removed = append(removed, again)
+	} else {
+		kept = append(kept, again)
 	}
 	file := filepath.Join(dir, fmt.Sprintf("%d-0123456789ae.sock", dead))
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

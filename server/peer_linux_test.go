@@ -1,0 +1,104 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// listensAndDies names the socket at which a process of the tests listens before it ends, and
+// leaves it to a child.
+const listensAndDies = "ROOST_TEST_LISTENS_AND_DIES"
+
+func init() {
+	if path := os.Getenv(listensAndDies); path != "" {
+		if err := listenAndDie(path); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+}
+
+func listenAndDie(path string) error {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return err
+	}
+	l.SetUnlinkOnClose(false)
+	f, err := l.File()
+	if err != nil {
+		return err
+	}
+	child := exec.Command("sleep", "600")
+	child.ExtraFiles = []*os.File{f}
+	if err := child.Start(); err != nil {
+		return err
+	}
+	fmt.Println(child.Process.Pid)
+	return os.Chmod(path, 0o600)
+}
+
+// A dead process whose socket a child still has is not there: nobody is led to it, and its
+// socket goes.
+func TestWhoIsDeadDoesNotListen(t *testing.T) {
+	t.Parallel()
+	run := shortDir(t)
+	dir := filepath.Join(run, "roost")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "1-0123456789ab.sock") // whoever has that number lives
+	cmd := exec.Command(must[string](t)(os.Executable()))
+	cmd.Env = append(os.Environ(), listensAndDies+"="+path)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := must[*os.Process](t)(os.FindProcess(must[int](t)(strconv.Atoi(strings.TrimSpace(string(out))))))
+	t.Cleanup(func() { _ = child.Kill() })
+	if conn, err := net.Dial("unix", path); err != nil {
+		t.Fatalf("nobody listens: %v", err)
+	} else {
+		_ = conn.Close()
+	}
+	if conn, err := DialPeer(t.Context(), "unix:"+path); err == nil {
+		t.Error("a dead process was connected to")
+		_ = conn.Close()
+	} else if !strings.Contains(err.Error(), "is dead") {
+		t.Error(err)
+	}
+	s := NewSocket(runtimeDir(run), nil)
+	if s.Address() == "" {
+		t.Fatal("there is no socket")
+	}
+	if err := s.Close(); err != nil { // it waits for the sweep
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("its socket is still there: %v", err)
+	}
+}
+
+// A folder takes the sockets of all processes or of none, whatever their numbers.
+func TestAFolderTakesTheSocketsOfAllProcesses(t *testing.T) {
+	t.Parallel()
+	for _, more := range []int{0, 1} {
+		dir := shortDir(t)
+		dir = filepath.Join(dir, strings.Repeat("d", addressLimit-len(longestName)-len(dir)-2+more))
+		path, l := listenIn(dir)
+		if (l != nil) != (more == 0) {
+			t.Errorf("a folder of %d bytes: %q", len(dir), path)
+		}
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+}
