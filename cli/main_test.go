@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,7 +22,7 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"roost": func() {
+	testscript.Main(hearing{m}, map[string]func(){"roost": func() {
 		code := Main()
 		if to := os.Getenv(peakVar); to != "" {
 			// What the system counts for a process holds what its parent had when it was
@@ -31,6 +33,18 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(code)
 	}, "mcpserver": func() { mcptest.Main(); os.Exit(2) }})
+}
+
+// hearing are the tests, whoever starts them: under nohup all that they start would ignore that
+// its terminal closes, as it should there. A signal that is heard here has its usual effect in
+// a process that is started.
+type hearing struct{ *testing.M }
+
+func (h hearing) Run() int {
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
+	return h.M.Run()
 }
 
 // peakVar names the file into which a process writes how much memory it had.

@@ -51,16 +51,13 @@ func (p *Prompter) Dismiss() {
 
 // settle drops what was typed between a question that was taken off and the next one.
 func (p *Prompter) settle(ctx context.Context) {
-	if !p.stale.is() {
+	if p.typed == nil || !p.stale.is() {
 		return
 	}
-	dropTyped(p.in)
 	for {
+		p.Forget()
 		select {
-		case _, ok := <-p.lines:
-			if !ok {
-				return // Read tells
-			}
+		case <-p.typed.news:
 		case <-time.After(20 * time.Millisecond): // the reader has given all that it had
 			return
 		case <-ctx.Done():

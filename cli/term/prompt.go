@@ -1,7 +1,6 @@
 package term
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -34,13 +33,15 @@ var ErrNoInput = errors.New("the input ended")
 // that lives as long as the process; a prompt itself ends with its context.
 type Prompter struct {
 	d     *Display
-	in    io.Reader
-	lines chan string
-	stale *stale // shared by all of them
+	typed *typed      // shared, as stale is, by all that ask here
+	lines chan string // where somebody else reads; typed is nil
+	stale *stale
 }
 
 // NewPrompter asks through d and reads answers from in.
-func NewPrompter(d *Display, in io.Reader) *Prompter { return &Prompter{d: d, in: in, stale: &stale{}} }
+func NewPrompter(d *Display, in io.Reader) *Prompter {
+	return &Prompter{d: d, typed: newTyped(in), stale: &stale{}}
+}
 
 // LinePrompter asks through d; whoever reads the terminal gives it the answers. A line may
 // hold line breaks.
@@ -50,7 +51,6 @@ func LinePrompter(d *Display, lines chan string) *Prompter {
 
 // On is the prompter for questions that are shown on another display.
 func (p *Prompter) On(d *Display) *Prompter {
-	p.open()
 	other := *p
 	other.d = d
 	return &other
@@ -213,57 +213,47 @@ func OneLineIndented(text string) string {
 // Read shows a prompt and returns the next line. It returns ctx's error when ctx
 // ends first, and ErrNoInput when there is no more input.
 func (p *Prompter) Read(ctx context.Context, prompt string) (string, error) {
-	p.open()
 	p.settle(ctx)
 	shown := time.Now()
 	for {
 		p.d.prompt(prompt)
-		select {
-		case <-ctx.Done():
-			p.d.answered(true)
-			return "", context.Cause(ctx)
-		case line, ok := <-p.lines:
-			p.d.answered(!ok)
-			if !ok {
-				return "", ErrNoInput
-			}
-			if p.stale.meant(time.Since(shown)) {
-				return line, nil
-			}
-			p.say("  that was typed for the question before; say it again if it is for this one")
+		line, err := p.next(ctx)
+		p.d.answered(err != nil)
+		if err != nil {
+			return "", err
 		}
+		if p.stale.meant(time.Since(shown)) {
+			return line, nil
+		}
+		p.say("  that was typed for the question before; say it again if it is for this one")
+	}
+}
+
+// next is the next line that the person says.
+func (p *Prompter) next(ctx context.Context) (string, error) {
+	if p.typed != nil {
+		return p.typed.next(ctx)
+	}
+	select {
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	case line, ok := <-p.lines:
+		if !ok {
+			return "", ErrNoInput
+		}
+		return line, nil
 	}
 }
 
 // Forget drops what was typed while nothing was asked: it answers no question that comes
 // later. Whether it was read already, or the terminal holds it still, makes no difference.
 func (p *Prompter) Forget() {
-	p.open()
-	dropTyped(p.in)
+	if p.typed != nil {
+		p.typed.drop()
+		return
+	}
 	select {
 	case <-p.lines:
 	default:
 	}
-}
-
-// open begins to read lines.
-func (p *Prompter) open() {
-	if p.lines != nil {
-		return
-	}
-	lines := make(chan string)
-	p.lines = lines
-	go func() {
-		defer close(lines)
-		r := bufio.NewReader(p.in)
-		for {
-			line, err := r.ReadString('\n')
-			if line != "" {
-				lines <- strings.TrimRight(line, "\r\n")
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
 }

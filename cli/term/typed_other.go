@@ -4,4 +4,13 @@ package term
 
 import "io"
 
+// keys: such a terminal cannot be asked.
+type keys struct{}
+
+func terminal(io.Reader) *keys { return nil }
+
+func (*keys) wait() {}
+
+func (*keys) has() bool { return true }
+
 func dropTyped(io.Reader) {}

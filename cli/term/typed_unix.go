@@ -3,9 +3,48 @@
 package term
 
 import (
+	"errors"
 	"io"
 	"os"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 )
+
+// keys is a terminal that can be asked whether there is something to read.
+type keys struct{ fd int }
+
+// terminal is nil where in is none.
+func terminal(in io.Reader) *keys {
+	f, ok := in.(*os.File)
+	if !ok {
+		return nil
+	}
+	fd := int(f.Fd())
+	if fd < 0 || fd >= unix.FD_SETSIZE || !term.IsTerminal(fd) {
+		return nil
+	}
+	return &keys{fd}
+}
+
+// wait waits until there is something to read: a whole line, or the end.
+func (k *keys) wait() { k.readable(nil) }
+
+// has reports whether there is something to read.
+func (k *keys) has() bool { return k.readable(&unix.Timeval{}) }
+
+// readable is true in doubt: the read tells what is wrong. (Not every system lets a terminal be
+// polled; all can select it.)
+func (k *keys) readable(limit *unix.Timeval) bool {
+	for {
+		var set unix.FdSet
+		set.Set(k.fd)
+		n, err := unix.Select(k.fd+1, &set, nil, nil, limit)
+		if !errors.Is(err, unix.EINTR) {
+			return err != nil || n > 0
+		}
+	}
+}
 
 // dropTyped drops what a terminal holds and nobody has read: also a line that is not
 // finished. What is no terminal keeps all.

@@ -1,0 +1,158 @@
+package term
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// typed is what a person types. A goroutine reads it, a line ahead and no more: what comes
+// behind that is for whoever has the terminal next.
+//
+// What is dropped must be dropped wherever it is: in the terminal, on its way, or here. So a
+// terminal is read only when something is there, and nobody drops anything meanwhile.
+type typed struct {
+	in      io.Reader
+	news    chan struct{} // held or over changed since somebody looked
+	reading chan struct{} // who has it reads the terminal, or empties it
+
+	mu     sync.Mutex
+	taken  sync.Cond // the last line that was held
+	held   []byte    // what was read, and nobody took
+	over   bool      // the input ended
+	drops  int       // how often all was dropped
+	reader bool      // it reads
+}
+
+func newTyped(in io.Reader) *typed {
+	t := &typed{in: in, news: make(chan struct{}, 1), reading: make(chan struct{}, 1)}
+	t.taken.L = &t.mu
+	return t
+}
+
+// next is the next line.
+func (t *typed) next(ctx context.Context) (string, error) {
+	t.open()
+	for {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		if line, ok, over := t.take(); ok {
+			return line, nil
+		} else if over {
+			return "", ErrNoInput
+		}
+		select {
+		case <-ctx.Done():
+		case <-t.news:
+		}
+	}
+}
+
+// take takes a line, if there is one.
+func (t *typed) take() (line string, ok, over bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	defer t.tell() // whoever else waits
+	whole, rest, ok := bytes.Cut(t.held, []byte("\n"))
+	if !ok && (!t.over || len(t.held) == 0) {
+		return "", false, t.over
+	}
+	t.held = rest
+	if !t.waiting() {
+		t.taken.Signal()
+	}
+	return strings.TrimRight(string(whole), "\r\n"), true, false
+}
+
+// waiting reports whether there is something to take. The caller holds mu.
+func (t *typed) waiting() bool { return t.over || bytes.IndexByte(t.held, '\n') >= 0 }
+
+// tell wakes one who waits for a line, if there is something to take. The caller holds mu.
+func (t *typed) tell() {
+	if t.waiting() {
+		select {
+		case t.news <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// open begins to read.
+func (t *typed) open() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.reader {
+		t.reader = true
+		go t.read()
+	}
+}
+
+// read reads until the input ends, which may be as late as the process.
+func (t *typed) read() {
+	buf := make([]byte, 4096)
+	keys := terminal(t.in)
+	for over := false; !over; {
+		t.mu.Lock()
+		for t.waiting() {
+			t.taken.Wait()
+		}
+		t.mu.Unlock()
+		if keys == nil {
+			n, err := t.in.Read(buf)
+			over = t.got(t.count(), buf[:n], err)
+			continue
+		}
+		keys.wait()
+		t.reading <- struct{}{}
+		if keys.has() {
+			before := t.count()
+			n, err := t.in.Read(buf)
+			over = t.got(before, buf[:n], err)
+		}
+		<-t.reading
+	}
+}
+
+func (t *typed) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.drops
+}
+
+// got takes in what was read, if nothing was dropped since the read began. It reports whether
+// it was the last.
+func (t *typed) got(drops int, read []byte, err error) (over bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if drops == t.drops {
+		t.held = append(t.held, read...)
+	}
+	t.over = err != nil
+	t.tell()
+	return t.over
+}
+
+// stuck is how long a read may take that has something to read. One that takes longer was
+// robbed by another process; it must keep nobody.
+const stuck = time.Second
+
+// drop drops what was typed so far.
+func (t *typed) drop() {
+	late := time.NewTimer(stuck)
+	defer late.Stop()
+	select {
+	case t.reading <- struct{}{}:
+		defer func() { <-t.reading }()
+		dropTyped(t.in)
+	case <-late.C: // what it brings is dropped when it comes
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held = nil
+	t.drops++
+	t.taken.Signal()
+}
