@@ -3,10 +3,13 @@ package crashtest_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -227,6 +230,47 @@ func TestAlive(t *testing.T) {
 	_ = cmd.Wait() // it was killed
 	if left := b.Gone(30 * time.Second); len(left) != 0 {
 		t.Errorf("still there: %v", left)
+	}
+}
+
+// Whatever lies in the temporary folder is left, but for the folder of the sockets: what
+// lies in that one is.
+func TestLeft(t *testing.T) {
+	b, err := crashtest.NewBench(program, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	temp := filepath.Join(b.Dir, "tmp")
+	sockets := filepath.Join(temp, fmt.Sprintf("roost-%d", os.Geteuid()))
+	at := func(when string, want ...string) {
+		t.Helper()
+		if left, err := b.Left(); err != nil || !slices.Equal(left, want) {
+			t.Errorf("%s: %q are left, %v, wanted %q", when, left, err, want)
+		}
+	}
+	at("nothing is there")
+	for _, dir := range []string{sockets, filepath.Join(temp, "roost-spool-1")} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at("an empty folder", filepath.Join(temp, "roost-spool-1"))
+	socket := filepath.Join(sockets, "1-0123456789ab.sock")
+	if err := errors.Join(os.Remove(filepath.Join(temp, "roost-spool-1")), os.WriteFile(socket, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	at("a socket", socket)
+	if err := errors.Join(os.RemoveAll(sockets), os.WriteFile(sockets, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := b.Left(); !slices.Equal(left, []string{sockets}) {
+		t.Errorf("a file with the folder's name: %q are left, %v", left, err)
+	}
+	if err := os.RemoveAll(temp); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := b.Left(); err == nil {
+		t.Errorf("without the folder: %q are left", left)
 	}
 }
 

@@ -1,6 +1,10 @@
 package crashtest
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/roost-dev/roost/workspace/shell"
@@ -28,4 +32,29 @@ func (b *Bench) Gone(patience time.Duration) []int {
 			return left
 		}
 	}
+}
+
+// Left are the files that the bench's processes left in their temporary folder. A process
+// removes its own; what a killed one left, the next one that works on a task does. The
+// folder in which this user's processes have their sockets is no such file, and stays: the
+// next process uses it again.
+func (b *Bench) Left() ([]string, error) {
+	temp := filepath.Join(b.Dir, "tmp")
+	sockets := filepath.Join(temp, "roost-"+strconv.Itoa(os.Geteuid()))
+	var left []string
+	for _, dir := range []string{temp, sockets} {
+		entries, err := os.ReadDir(dir)
+		if dir == sockets && os.IsNotExist(err) {
+			continue // there was none: they need one where others reach them only
+		}
+		if err != nil {
+			return left, fmt.Errorf("look at what is left: %w", err)
+		}
+		for _, e := range entries {
+			if path := filepath.Join(dir, e.Name()); path != sockets || !e.IsDir() {
+				left = append(left, path)
+			}
+		}
+	}
+	return left, nil
 }

@@ -64,12 +64,12 @@ func (v *victim) orphans(n int, patience time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// leftovers tells whether folders for output outlived the processes they were for.
-// The last round's own is not left by a kill.
+// leftovers tells whether temporary files outlived the processes they were for. The last
+// round was not killed: its process removed its own, and those of the killed ones.
 func (v *victim) leftovers() error {
-	left, err := filepath.Glob(filepath.Join(v.dir, "tmp", "roost-spool-*"))
+	left, err := v.bench.Left()
 	if err == nil && len(left) > 0 {
-		err = fmt.Errorf("folders %v are left", left)
+		err = fmt.Errorf("%v are left", left)
 	}
 	return err
 }

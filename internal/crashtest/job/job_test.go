@@ -42,13 +42,29 @@ func TestMain(m *testing.M) {
 	}))
 }
 
+// shortDir is a scratch folder whose name leaves room for the processes' sockets, as that
+// of a user's has: the name of a test does not decide whether there are any.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "roost-ride-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
 // ride is the job from its first process to its end, judged, and the workspace then.
 func ride(t *testing.T, provider string, kills int, seed uint64) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	begun := time.Now()
-	r, err := job.NewRide(program, t.TempDir(), provider, job.Whole(), seed)
+	r, err := job.NewRide(program, shortDir(t), provider, job.Whole(), seed)
 	if err != nil {
 		t.Fatal(err)
 	}

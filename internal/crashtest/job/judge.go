@@ -80,12 +80,7 @@ func (r *Ride) JudgeTasks(ctx context.Context) error {
 	if left := r.Bench.Gone(30 * time.Second); len(left) > 0 {
 		errs = append(errs, fmt.Errorf("processes %v are left", left))
 	}
-	left, err := filepath.Glob(filepath.Join(r.Bench.Dir, "tmp", "*"))
-	// The folder for the sockets of the user's processes stays; what stood in it is gone.
-	left = slices.DeleteFunc(left, func(path string) bool {
-		sockets, err := os.ReadDir(path)
-		return strings.HasPrefix(filepath.Base(path), "roost-") && err == nil && len(sockets) == 0
-	})
+	left, err := r.Bench.Left()
 	if len(left) > 0 {
 		errs = append(errs, fmt.Errorf("%v are left", left))
 	}

@@ -3,6 +3,7 @@ package job_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ func TestJudge(t *testing.T) {
 	command := job.Step{Calls: []job.Call{{
 		Tool: "execute_command", Input: map[string]any{"command": "echo $ID >> ../effects.log; echo said", "cwd": nil, "timeout": nil}, Want: "said",
 	}}}
-	r, err := job.NewRide(program, t.TempDir(), "anthropic", small(0, command), 1)
+	r, err := job.NewRide(program, shortDir(t), "anthropic", small(0, command), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,6 +32,8 @@ func TestJudge(t *testing.T) {
 	effects := filepath.Join(r.Bench.Dir, "effects.log")
 	history := filepath.Join(r.Looks[r.Main].Ref.Dir, "ui_messages.json")
 	left := filepath.Join(r.Bench.Dir, "tmp", "roost-spool-1")
+	// The processes had their sockets: what is judged is what a user has.
+	socket := filepath.Join(r.Bench.Dir, "tmp", "roost-"+strconv.Itoa(os.Geteuid()), "1-0123456789ab.sock")
 	for _, c := range []struct {
 		name   string
 		path   string
@@ -41,7 +44,8 @@ func TestJudge(t *testing.T) {
 		{"a command that did nothing", effects, func(string) string { return "" }, "has a result and acted 0 times"},
 		{"a command of nobody", effects, func(was string) string { return was + "main-9-0-1\n" }, "is in no reply"},
 		{"a history that is another one", history, func(was string) string { return strings.Replace(was, "Follow the plan", "Do not follow the plan", 1) }, "in the journal"},
-		{"a folder that is left", left, func(string) string { return "x" }, "are left"},
+		{"output that is left", left, func(string) string { return "x" }, left + "] are left"},
+		{"a socket that is left", socket, func(string) string { return "" }, socket + "] are left"},
 	} {
 		was, err := os.ReadFile(c.path)
 		missing := err != nil
@@ -77,7 +81,7 @@ func TestRidesThatFail(t *testing.T) {
 		{"a question without an answer", small(0, ask), `asks "Who?"`},
 		{"a request that is always too long", small(1000), "ended with 13"},
 	} {
-		r, err := job.NewRide(program, t.TempDir(), "anthropic", c.job, 1)
+		r, err := job.NewRide(program, shortDir(t), "anthropic", c.job, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +90,7 @@ func TestRidesThatFail(t *testing.T) {
 		}
 		r.Close()
 	}
-	r, err := job.NewRide(program, t.TempDir(), "google", small(0, wrong), 1)
+	r, err := job.NewRide(program, shortDir(t), "google", small(0, wrong), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

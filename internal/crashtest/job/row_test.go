@@ -84,7 +84,7 @@ func TestKilledDuring(t *testing.T) {
 func (w row) check1(t *testing.T, provider string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	r, err := job.NewRide(program, t.TempDir(), provider, w.job, 1)
+	r, err := job.NewRide(program, shortDir(t), provider, w.job, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
