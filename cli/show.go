@@ -67,7 +67,14 @@ func (a *App) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ref, err := s.Find(cmd.Context(), args[0])
+			find := func() (ref store.Ref, copies []string, err error) {
+				if a.flags.json && f.alone() {
+					return s.FindWithCopies(cmd.Context(), args[0])
+				}
+				ref, err = s.Find(cmd.Context(), args[0])
+				return ref, []string{}, err
+			}
+			ref, copies, err := find()
 			if err != nil {
 				return err
 			}
@@ -81,11 +88,7 @@ func (a *App) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.flags.json && f.alone() {
-				if v.Summary.Copies, err = s.Copies(cmd.Context(), ref); err != nil {
-					return errors.Join(err, v.Close())
-				}
-			}
+			v.Summary.Copies = copies
 			shown := a.paged(cmd.Context(), func() error { return a.showTask(cmd.Context(), v, f) })
 			return errors.Join(shown, v.Close())
 		},
@@ -150,7 +153,7 @@ func (a *App) showTask(ctx context.Context, v *store.View, f showFlags) error {
 
 // alone reports whether the task itself is asked for, and none of what is in it.
 func (f showFlags) alone() bool {
-	return !f.ui && !f.api && !f.effective && !f.journal && !f.usage && !f.branches
+	return !f.ui && !f.api && !f.effective && !f.journal && !f.usage && !f.branches && !f.context && !f.tree
 }
 
 // beforeNumber reads --before; 0 when it was not given.

@@ -103,6 +103,7 @@ func (e *Engine) stands(c *chronicle, ch *task.Chapter) RunInfo {
 	here := e.runs[info.ID]
 	e.mu.Unlock()
 	info.Here = here != nil
+	asked := here.askedWhat()
 	switch {
 	case info.Outcome == "limit", info.Outcome == "denied":
 		info.State = "interrupted" // as its task is
@@ -112,8 +113,8 @@ func (e *Engine) stands(c *chronicle, ch *task.Chapter) RunInfo {
 		info.State = "interrupted"
 	case ch.Waits:
 		info.State, info.Question = "waiting", c.waitsFor(ch)
-	case here != nil && here.askedWhat() != "":
-		info.State, info.Question = "waiting", here.askedWhat()
+	case asked != "":
+		info.State, info.Question = "waiting", asked
 	case here != nil:
 		info.State = "running"
 	case info.Started == 0:

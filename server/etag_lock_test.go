@@ -139,6 +139,13 @@ func TestATaskNamesItsCopies(t *testing.T) {
 		t.Errorf("the copy is gone: %q, %s after %s", alone.Copies, now, tag)
 	}
 	w.did(200, nil, "PATCH", "/v1/tasks/"+g.id, `{"title":"as it was seen"}`, "If-Match: "+tag)
+	if err := os.CopyFS(other, os.DirFS(filepath.Join(g.store.Root(), "tasks", g.id))); err != nil {
+		t.Fatal(err)
+	}
+	var patched store.Summary
+	if w.did(200, &patched, "PATCH", "/v1/tasks/"+g.id, `{"tags":["x"]}`); !slices.Equal(patched.Copies, []string{other}) {
+		t.Errorf("a change answers with %q", patched.Copies)
+	}
 }
 
 // Who is told of a run's end may at once change the task as he sees it then.

@@ -91,27 +91,30 @@ func (s *Server) read(a *asked, f func(*store.View) (any, error)) (any, error) {
 }
 
 func (s *Server) task(a *asked) (any, error) {
-	ref, err := s.opt.Store.Find(a.Context(), a.id)
+	ref, copies, err := s.opt.Store.FindWithCopies(a.Context(), a.id)
 	if err != nil {
 		return nil, err
 	}
-	return s.taskDocument(a, ref)
+	doc, err := s.taskDocument(a, ref)
+	return doc.standing(copies), err
 }
 
-// taskDocument is a task as lists have it, with its place.
+// taskDocument is a task as lists have it but for its copies, with its place.
 func (s *Server) taskDocument(a *asked, ref store.Ref) (doc tagged, err error) {
 	v, err := s.opt.Store.Read(a.Context(), ref)
 	if err != nil {
 		return doc, err
 	}
-	doc = tagged{v.Summary, engine.Mark{Seq: v.State.Seq}}
-	if err := v.Close(); err != nil {
-		return doc, err
+	return tagged{v.Summary, engine.Mark{Seq: v.State.Seq}}, v.Close()
+}
+
+// standing is a task's document with the other places in which it stands.
+func (t tagged) standing(copies []string) tagged {
+	if row, ok := t.doc.(store.Summary); ok {
+		row.Copies = copies
+		t.doc = row
 	}
-	row := v.Summary
-	row.Copies, err = s.opt.Store.Copies(a.Context(), ref)
-	doc.doc = row
-	return doc, err
+	return t
 }
 
 func (s *Server) usage(a *asked) (any, error) {

@@ -93,7 +93,7 @@ func (s *Server) patchTask(a *asked) (*reply, error) {
 	if err := w.err(); err != nil {
 		return nil, err
 	}
-	ref, err := s.opt.Store.Find(a.Context(), a.id)
+	ref, copies, err := s.opt.Store.FindWithCopies(a.Context(), a.id)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (s *Server) patchTask(a *asked) (*reply, error) {
 		}
 	}
 	doc, err := s.taskDocument(a, ref)
-	return &reply{doc: doc, head: aboutTask(ref.ID, "")}, err
+	return &reply{doc: doc.standing(copies), head: aboutTask(ref.ID, "")}, err
 }
 
 func setsAnything(p report.TaskPatch) bool {

@@ -38,32 +38,6 @@ next:
 	return out
 }
 
-// Copies are the folders of the other places in which a task stands with the same content,
-// as lists have them; none for most. Read leaves them out: they are judged by all bytes of
-// the histories, and who works on a task need not know of them.
-func (s *Store) Copies(ctx context.Context, ref Ref) ([]string, error) {
-	all, _, err := s.refs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := []string{}
-	places := slices.DeleteFunc(all, func(r Ref) bool { return r.ID != ref.ID })
-	if len(places) < 2 {
-		return out, nil
-	}
-	for _, group := range s.groups(ctx, places) {
-		if !slices.ContainsFunc(group, func(r Ref) bool { return r.Dir == ref.Dir }) {
-			continue
-		}
-		for _, r := range group {
-			if r.Dir != ref.Dir {
-				out = append(out, r.Dir)
-			}
-		}
-	}
-	return out, ctx.Err()
-}
-
 // rank: what is ours goes first, then what we continued, then the order of the
 // sources.
 func rank(r Ref) int {

@@ -48,7 +48,11 @@ func TestCopiesAreOneTask(t *testing.T) {
 		t.Errorf("%+v", only.Items)
 	}
 	copies := func(name string) []string {
-		return must[[]string](t)(s.Copies(context.Background(), must[Ref](t)(s.Find(context.Background(), name))))
+		ref, copies, err := s.FindWithCopies(context.Background(), name)
+		if found := must[Ref](t)(s.Find(context.Background(), name)); err != nil || ref != found {
+			t.Errorf("%s is %+v with its copies, and %+v, %v", name, ref, found, err)
+		}
+		return copies
 	}
 	if here, there := copies("same"), copies(one.Sources[2].Name+":same"); !slices.Equal(here, []string{other}) || !slices.Equal(there, []string{dir}) {
 		t.Errorf("copies of the task itself: %q and %q", here, there)

@@ -87,9 +87,45 @@ func inFolder(dir, name string) string {
 // Find resolves what a person typed: an id, its unique beginning or end, or
 // SOURCE:ID. Asking for what is not there creates nothing.
 func (s *Store) Find(ctx context.Context, given string) (Ref, error) {
-	all, states, err := s.refs(ctx)
+	found, _, err := s.find(ctx, given)
 	if err != nil {
 		return Ref{}, err
+	}
+	return found[0], nil
+}
+
+// FindWithCopies is Find, with the folders of the other places in which the task stands with
+// the same content, as lists have them; none for most. Read leaves them out: they are judged
+// by all bytes of the histories, and who works on a task need not know of them.
+func (s *Store) FindWithCopies(ctx context.Context, given string) (Ref, []string, error) {
+	found, all, err := s.find(ctx, given)
+	if err != nil {
+		return Ref{}, nil, err
+	}
+	ref := found[0]
+	if strings.Contains(given, ":") { // the places of other sources were left out
+		places := slices.DeleteFunc(all, func(r Ref) bool { return r.ID != ref.ID })
+		if len(places) > 1 {
+			groups := s.groups(ctx, places)
+			at := slices.IndexFunc(groups, func(g []Ref) bool { return slices.Contains(g, ref) })
+			found = groups[max(at, 0)]
+		}
+	}
+	copies := []string{}
+	for _, r := range found {
+		if r != ref {
+			copies = append(copies, r.Dir)
+		}
+	}
+	return ref, copies, ctx.Err()
+}
+
+// find gives the places of the task that was meant, the best one first, and all tasks. Of a
+// source that was named there is one place.
+func (s *Store) find(ctx context.Context, given string) (found, all []Ref, err error) {
+	all, states, err := s.refs(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
 	source, want, named := strings.Cut(given, ":")
 	if !named {
@@ -110,19 +146,21 @@ func (s *Store) Find(ctx context.Context, given string) (Ref, error) {
 	if len(exact) > 0 {
 		part = exact
 	}
-	if len(part) > 1 {
-		part = s.distinct(ctx, part)
-	}
-	switch len(part) {
+	groups := s.distinct(ctx, part)
+	switch len(groups) {
 	case 0:
 		if t, err := s.inTrash(ctx, given); err == nil {
-			return Ref{}, &TrashedError{Given: given, Name: t.Name}
+			return nil, nil, &TrashedError{Given: given, Name: t.Name}
 		}
-		return Ref{}, fmt.Errorf("%w: %q%s", ErrNotFound, given, outOfReach(states))
+		return nil, nil, fmt.Errorf("%w: %q%s", ErrNotFound, given, outOfReach(states))
 	case 1:
-		return part[0], nil
+		return groups[0], all, nil
 	}
-	return Ref{}, &AmbiguousError{Given: given, Candidates: part}
+	many := &AmbiguousError{Given: given}
+	for _, g := range groups {
+		many.Candidates = append(many.Candidates, g[0])
+	}
+	return nil, nil, many
 }
 
 // outOfReach says that a task that was not found may lie in a storage which cannot be
@@ -136,9 +174,9 @@ func outOfReach(states []SourceState) string {
 	return ""
 }
 
-// distinct leaves one place of each task: its copies elsewhere are the same.
-func (s *Store) distinct(ctx context.Context, found []Ref) []Ref {
-	var out []Ref
+// distinct puts the places of each task together: its copies elsewhere are the same.
+func (s *Store) distinct(ctx context.Context, found []Ref) [][]Ref {
+	var out [][]Ref
 	done := map[string]bool{}
 	for _, r := range found {
 		if done[r.ID] {
@@ -151,9 +189,11 @@ func (s *Store) distinct(ctx context.Context, found []Ref) []Ref {
 				places = append(places, o)
 			}
 		}
-		for _, group := range s.groups(ctx, places) {
-			out = append(out, group[0])
+		if len(places) == 1 {
+			out = append(out, places)
+			continue
 		}
+		out = append(out, s.groups(ctx, places)...)
 	}
 	return out
 }
