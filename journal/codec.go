@@ -28,9 +28,9 @@ const (
 
 // EncodeCommit returns the log line of c, newline included:
 //
-//	{"seq":7,"epoch":3,"at":1700000000000,"by":"run-1","blobs":["<sha256>"],"events":[{...}],"crc":"0a1b2c3d"}
+//	{"seq":7,"epoch":3,"at":1700000000000,"by":"run-1","blobs":["<sha256>"],"mac":"<key>.<mac>","events":[{...}],"crc":"0a1b2c3d"}
 //
-// "blobs" is left out when there are none. "crc" is always the last member and
+// "blobs" is left out when there are none, and "mac" when the log is not signed (see Seal). "crc" is always the last member and
 // always has the same width. It is the CRC-32C (Castagnoli) of every byte of the
 // line from its first `{` up to, and not including, the comma of `,"crc":`; as
 // eight lower-case hex digits. So a checker takes the last 18 bytes off the line
@@ -42,9 +42,13 @@ const (
 func EncodeCommit(c Commit) ([]byte, error) { return AppendCommit(nil, c) }
 
 // AppendCommit is EncodeCommit into dst. On an error dst is returned unchanged.
-func AppendCommit(dst []byte, c Commit) ([]byte, error) {
+func AppendCommit(dst []byte, c Commit) ([]byte, error) { return AppendSigned(dst, c, nil) }
+
+// AppendSigned is AppendCommit of the next commit of a chain, which signs it. A nil chain, and
+// one that does not sign, leave out the MAC.
+func AppendSigned(dst []byte, c Commit, chain *Chain) ([]byte, error) {
 	start := len(dst)
-	size := 128 + len(c.By) + 70*len(c.Blobs)
+	size := 128 + len(macMember) + macLen + len(c.By) + 70*len(c.Blobs)
 	for _, e := range c.Events {
 		size += len(e) + 1
 	}
@@ -79,6 +83,12 @@ func AppendCommit(dst []byte, c Commit) ([]byte, error) {
 	if len(c.Blobs) > 0 {
 		b = append(b, ']')
 	}
+	macAt := 0
+	if chain.Signs() {
+		b = append(b, macMember...)
+		macAt = len(b) - start
+		b = append(append(b, make([]byte, macLen)...), '"')
+	}
 	b = append(b, `,"events":[`...)
 	for i, e := range c.Events {
 		if i > 0 {
@@ -99,6 +109,13 @@ func AppendCommit(dst []byte, c Commit) ([]byte, error) {
 		b = append(b, flat.Bytes()...)
 	}
 	b = append(b, ']')
+	switch {
+	case macAt > 0:
+		chain.sign(c.Seq, b[start:], macAt)
+	case chain != nil:
+		chain.Unsigned = c.Seq
+		chain.skip(b[start:])
+	}
 	sum := crc32.Checksum(b[start:], castagnoli)
 	b = append(b, crcMember...)
 	b = appendHex32(b, sum)

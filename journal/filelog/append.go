@@ -62,7 +62,7 @@ func (o *owner) Append(ctx context.Context, d journal.Draft) (uint64, error) {
 func (o *owner) put(d journal.Draft) (uint64, error) {
 	empty := len(o.queue) == 0
 	c := journal.Commit{Seq: o.next, Epoch: o.epoch, At: d.At, By: d.By, Blobs: d.Blobs, Events: d.Events}
-	q, err := journal.AppendCommit(o.queue, c)
+	q, err := journal.AppendSigned(o.queue, c, o.chain)
 	if err != nil {
 		return 0, err
 	}

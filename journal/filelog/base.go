@@ -175,11 +175,16 @@ func oneMore(from, to string) error {
 
 // OpenReader opens the journal in dir for reading. It never writes or creates
 // anything. Without journal.jsonl in dir the error is journal.ErrNotFound.
-func OpenReader(dir string) (journal.Reader, error) {
+func OpenReader(dir string) (journal.Reader, error) { return OpenVerified(dir, nil) }
+
+// OpenVerified is OpenReader of a journal whose commits are verified: the reader is a
+// journal.Prover, and gives no snapshot that this root did not write.
+func OpenVerified(dir string, s *journal.Seal) (journal.Reader, error) {
 	r, err := openReader(OS, dir)
 	if err != nil {
 		return nil, err
 	}
+	r.verify(s)
 	base, at, err := openBase(dir)
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -187,7 +192,7 @@ func OpenReader(dir string) (journal.Reader, error) {
 	if base == nil {
 		return r, nil
 	}
-	return &joined{Reader: r, base: base, at: at}, nil
+	return &joined{Reader: r, base: base, at: at, verified: s != nil}, nil
 }
 
 // Own takes the journal in dir for writing, and creates what is
@@ -216,7 +221,7 @@ func Own(ctx context.Context, dir string, opt Options) (journal.Owner, error) {
 		}
 		return o, nil
 	}
-	return &joinedOwner{joined: joined{Reader: o, base: base, at: at}, Owner: o}, nil
+	return &joinedOwner{joined: joined{Reader: o, base: base, at: at, verified: opt.Seal != nil}, Owner: o}, nil
 }
 
 // openBase opens what a log begins with; nil when it begins by itself.
@@ -247,6 +252,22 @@ type joined struct {
 	journal.Reader // its own part
 	base           journal.Reader
 	at             Base
+	verified       bool
+}
+
+// Proof implements journal.Prover. What the log begins with is another log's: it counts as
+// not signed.
+func (j *joined) Proof(ctx context.Context) (journal.Proof, error) {
+	p, err := j.Reader.(journal.Prover).Proof(ctx)
+	for _, n := range []*uint64{&p.Unsigned, &p.Unknown, &p.Altered} {
+		if *n > 0 {
+			*n += j.at.Seq
+		}
+	}
+	if j.verified {
+		p.Unsigned = max(p.Unsigned, j.at.Seq)
+	}
+	return p, err
 }
 
 func (j *joined) own(c journal.Commit) journal.Commit {
@@ -384,7 +405,7 @@ func (j *joined) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 		s.Seq += j.at.Seq
 		return s, nil
 	}
-	if s, err := j.base.Snapshot(ctx); err == nil && s.Seq <= j.at.Seq {
+	if s, err := j.base.Snapshot(ctx); err == nil && s.Seq <= j.at.Seq && !j.verified {
 		return s, nil
 	}
 	return journal.Snapshot{}, err
@@ -495,7 +516,13 @@ func (o *joinedOwner) Health(ctx context.Context) (journal.Health, error) {
 
 func (o *joinedOwner) Close() error { return errors.Join(o.Owner.Close(), o.base.Close()) }
 
+// Proof implements journal.Prover.
+func (o *joinedOwner) Proof(ctx context.Context) (journal.Proof, error) { return o.joined.Proof(ctx) }
+
 var (
+	_ journal.Prover = (*reader)(nil)
+	_ journal.Prover = (*owner)(nil)
+	_ journal.Prover = (*joinedOwner)(nil)
 	_ journal.Reader = (*joined)(nil)
 	_ journal.Owner  = (*joinedOwner)(nil)
 )

@@ -182,6 +182,6 @@ func (o *owner) fenced(what string) error {
 // publish tells other processes how far the log is synced. If it fails they see
 // the commits with the next one, or when the owner goes: late, but not wrong.
 func (o *owner) publish() bool {
-	_, err := o.lock.WriteAt(record{Synced: o.good, Head: o.stuckLast, Epoch: o.epoch, Ino: o.ino}.encode(), 0)
+	_, err := o.lock.WriteAt(record{Synced: o.good, Head: o.stuckLast, Epoch: o.epoch, Ino: o.ino}.encode(o.opt.Seal), 0)
 	return err == nil
 }

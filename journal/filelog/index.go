@@ -2,12 +2,14 @@ package filelog
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"os"
+	"path/filepath"
 	"sort"
 	"strconv"
 
@@ -30,16 +32,34 @@ type spot struct {
 
 // index is what is known about where commits stand.
 type index struct {
-	spots []spot // by rising seq
-	off   int64  // everything before was judged
-	order order
+	spots  []spot // by rising seq
+	off    int64  // everything before was judged
+	order  order
+	chain  *journal.Chain     // verifies commits; nil = they are not verified
+	atSpot journal.ChainState // before the commit at the last spot
 }
 
-func (x *index) note(seq, epoch uint64, off int64) {
-	if n := len(x.spots); n > 0 && seq-x.spots[n-1].seq < spotCommits && off-x.spots[n-1].off < spotBytes {
+// take notes a commit of the log.
+func (x *index) take(it item) {
+	before := x.chain.State()
+	x.chain.Take(it.seq, it.raw.text)
+	if n := len(x.spots); n > 0 && it.seq-x.spots[n-1].seq < spotCommits && it.raw.off-x.spots[n-1].off < spotBytes {
 		return
 	}
-	x.spots = append(x.spots, spot{seq, epoch, off})
+	x.spots = append(x.spots, spot{it.seq, x.order.epoch, it.raw.off})
+	x.atSpot = before
+}
+
+// proof tells which commits are not proven. The chain does not tell that the last ones are
+// missing; the record does, which is written behind each sync. In a signed log there always is
+// one: it is made durable before the first commit.
+func (x *index) proof(rec record, s *journal.Seal) journal.Proof {
+	if x.chain == nil {
+		return journal.Proof{}
+	}
+	p := x.chain.Proof
+	p.Cut = x.chain.Proven > 0 && (!rec.proven(s) || rec.Head > x.order.last)
+	return p
 }
 
 // before returns the last spot at or before seq; the log's start if none is.
@@ -54,14 +74,18 @@ func (x *index) before(seq uint64) (spot, int) {
 // The file: header, spots, snapshot. All numbers are little-endian.
 //
 //	magic 8 | crc32c 4 of all header bytes behind it and the spots
-//	ino 8 | headLen 4 | headCRC 4 | count 4 | snapSeq 8 | snapLine 4 | snapLen 8 | snapCRC 4
+//	ino 8 | headLen 4 | headCRC 4 | count 4 | snapSeq 8 | snapLine 4 | snapLen 8 | snapSum 32
+//	chain before the last spot: unsigned 8, unknown 8, altered 8, proven 8, link 32
+//	key 8 | mac 32 of all header bytes between the checksum and here, and the spots
 //	count * (seq 8, epoch 8, off 8) | snapshot
 //
 // headCRC sums the first headLen bytes of the log, snapLine is the checksum of
-// the commit at snapSeq: they tie the file to this log and no other.
+// the commit at snapSeq: they tie the file to this log and no other. Who verifies commits
+// believes the file only by its MAC: else it would be a way around the log's own.
 const (
-	idxMagic  = "roostix1"
-	idxHeader = 56
+	idxMagic  = "roostix2"
+	idxSealed = 148 // where the key stands
+	idxHeader = idxSealed + journal.KeyIDLen + sha256.Size
 	idxSpot   = 24
 	idxSpots  = 16 << 20
 )
@@ -72,11 +96,13 @@ type idxFile struct {
 	snapSeq          uint64
 	snapLine         uint32
 	snapLen          int64
-	snapCRC          uint32
+	snapSum          [sha256.Size]byte
+	chain            journal.ChainState
 	spots            []spot
+	proven           bool // its MAC holds
 }
 
-func (x idxFile) encode() []byte {
+func (x idxFile) encode(seal *journal.Seal) []byte {
 	b := make([]byte, 12, idxHeader+idxSpot*len(x.spots))
 	copy(b, idxMagic)
 	le := binary.LittleEndian
@@ -87,10 +113,17 @@ func (x idxFile) encode() []byte {
 	b = le.AppendUint64(b, x.snapSeq)
 	b = le.AppendUint32(b, x.snapLine)
 	b = le.AppendUint64(b, uint64(x.snapLen))
-	b = le.AppendUint32(b, x.snapCRC)
+	b = append(b, x.snapSum[:]...)
+	for _, n := range []uint64{x.chain.Proof.Unsigned, x.chain.Proof.Unknown, x.chain.Proof.Altered, x.chain.Proven} {
+		b = le.AppendUint64(b, n)
+	}
+	b = append(b, x.chain.Link[:]...)
+	b = b[:idxHeader]
 	for _, s := range x.spots {
 		b = le.AppendUint64(le.AppendUint64(le.AppendUint64(b, s.seq), s.epoch), uint64(s.off))
 	}
+	id, mac := seal.MAC("index", b[12:idxSealed], b[idxHeader:])
+	copy(b[idxSealed+copy(b[idxSealed:], id):idxHeader], mac)
 	le.PutUint32(b[8:], crc32.Checksum(b[12:], castagnoli))
 	return b
 }
@@ -98,7 +131,7 @@ func (x idxFile) encode() []byte {
 var errNoIndex = errors.New("no usable index")
 
 // readIdx reads all but the snapshot. Any flaw makes it as good as absent.
-func readIdx(f io.ReaderAt) (x idxFile, err error) {
+func readIdx(f io.ReaderAt, seal *journal.Seal) (x idxFile, err error) {
 	var h [idxHeader]byte
 	if n, _ := f.ReadAt(h[:], 0); n < len(h) || string(h[:8]) != idxMagic {
 		return x, errNoIndex
@@ -106,7 +139,12 @@ func readIdx(f io.ReaderAt) (x idxFile, err error) {
 	le := binary.LittleEndian
 	x.ino, x.headLen, x.headCRC = le.Uint64(h[12:]), le.Uint32(h[20:]), le.Uint32(h[24:])
 	count := int(le.Uint32(h[28:]))
-	x.snapSeq, x.snapLine, x.snapLen, x.snapCRC = le.Uint64(h[32:]), le.Uint32(h[40:]), int64(le.Uint64(h[44:])), le.Uint32(h[52:])
+	x.snapSeq, x.snapLine, x.snapLen = le.Uint64(h[32:]), le.Uint32(h[40:]), int64(le.Uint64(h[44:]))
+	rest := h[52+copy(x.snapSum[:], h[52:]):]
+	for i, n := range []*uint64{&x.chain.Proof.Unsigned, &x.chain.Proof.Unknown, &x.chain.Proof.Altered, &x.chain.Proven} {
+		*n = le.Uint64(rest[8*i:])
+	}
+	copy(x.chain.Link[:], rest[32:])
 	if count > idxSpots || x.headLen > headMax || x.snapLen < 0 {
 		return x, errNoIndex
 	}
@@ -123,6 +161,7 @@ func readIdx(f io.ReaderAt) (x idxFile, err error) {
 	if crc32.Update(crc32.Checksum(h[12:], castagnoli), castagnoli, b) != le.Uint32(h[8:]) {
 		return x, errNoIndex
 	}
+	x.proven = seal.Proves(string(h[idxSealed:idxSealed+journal.KeyIDLen]), h[idxHeader-sha256.Size:], "index", h[12:idxSealed], b)
 	for ; len(b) > 0; b = b[idxSpot:] {
 		x.spots = append(x.spots, spot{le.Uint64(b), le.Uint64(b[8:]), int64(le.Uint64(b[16:]))})
 	}
@@ -166,30 +205,36 @@ func lineSum(line []byte) uint32 {
 }
 
 // loadIndex reads journal.idx and verifies it against the log up to limit. A
-// missing, foreign or damaged file gives an empty index.
-func loadIndex(fs FS, path string, log io.ReaderAt, ino uint64, limit int64) index {
-	f, err := fs.OpenFile(path, os.O_RDONLY, 0)
+// missing, foreign or damaged file gives an empty index, and so does one without a MAC where
+// commits are verified.
+func (r *reader) loadIndex(limit int64) index {
+	none := index{chain: journal.NewChain(r.seal)}
+	f, err := r.fs.OpenFile(filepath.Join(r.dir, idxName), os.O_RDONLY, 0)
 	if err != nil {
-		return index{}
+		return none
 	}
 	defer f.Close()
-	x, err := readIdx(f)
-	if err != nil || x.ino != ino || int64(x.headLen) > limit || len(x.spots) == 0 {
-		return index{}
+	x, err := readIdx(f, r.seal)
+	if err != nil || x.ino != r.ino || int64(x.headLen) > limit || len(x.spots) == 0 || r.seal != nil && !x.proven {
+		return none
 	}
-	if sum, err := headSum(log, int64(x.headLen)); err != nil || sum != x.headCRC {
-		return index{}
+	if sum, err := headSum(r.log, int64(x.headLen)); err != nil || sum != x.headCRC {
+		return none
 	}
 	end := x.spots[len(x.spots)-1]
-	if _, err := lineAt(log, end.off, limit, end.seq); err != nil {
-		return index{}
+	if _, err := lineAt(r.log, end.off, limit, end.seq); err != nil {
+		return none
 	}
-	return index{spots: x.spots, off: end.off, order: order{last: end.seq - 1, told: end.seq - 1, epoch: end.epoch}}
+	none.chain.Resume(x.chain)
+	return index{
+		spots: x.spots, off: end.off, chain: none.chain, atSpot: x.chain,
+		order: order{last: end.seq - 1, told: end.seq - 1, epoch: end.epoch},
+	}
 }
 
 // saveIndex replaces journal.idx. It is not synced: after a power cut it may be
 // old or broken, which its checksums tell, and costs one scan.
-func saveIndex(fs FS, path string, x idxFile, snap []byte) (err error) {
+func saveIndex(fs FS, path string, x idxFile, seal *journal.Seal, snap []byte) (err error) {
 	tmp := path + ".tmp" + strconv.Itoa(os.Getpid())
 	f, err := fs.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -200,7 +245,7 @@ func saveIndex(fs FS, path string, x idxFile, snap []byte) (err error) {
 			_ = fs.Remove(tmp) // best effort: the next save overwrites it
 		}
 	}()
-	head := x.encode()
+	head := x.encode(seal)
 	_, err = f.WriteAt(head, 0)
 	if err == nil && len(snap) > 0 {
 		_, err = f.WriteAt(snap, int64(len(head)))

@@ -35,6 +35,8 @@ type Options struct {
 	// Synced is called after each sync with the newest synced commit, by one at a time, and
 	// once more, with last, before the lock is let go. It must be quick, and not use the log.
 	Synced func(epoch, head uint64, last bool)
+	// Seal signs new commits, and verifies those that are there: see Prover. nil = neither.
+	Seal *journal.Seal
 	// Meets is asked with the lock held, before anything is written to the log: its error
 	// refuses, and leaves the log as it is. head is the newest commit, 0 = there is none.
 	Meets func(head uint64) error
@@ -84,8 +86,11 @@ type owner struct {
 	stuckLast uint64
 	pending   []entry // what is in stuck
 
+	proof journal.Proof // of the log as it was taken over
+
 	mu      sync.Mutex
-	next    uint64 // sequence of the next commit
+	chain   *journal.Chain // signs; nil = new commits are not signed
+	next    uint64         // sequence of the next commit
 	synced  uint64
 	queue   []byte
 	fresh   []entry   // what is in queue
@@ -158,6 +163,7 @@ func own(ctx context.Context, dir string, opt Options) (_ *owner, err error) {
 	if o.reader, err = openReader(fsys, dir); err != nil {
 		return nil, err
 	}
+	o.reader.verify(opt.Seal)
 	if err := o.takeOver(ctx); err != nil {
 		return nil, err
 	}
@@ -170,6 +176,7 @@ func own(ctx context.Context, dir string, opt Options) (_ *owner, err error) {
 // takeOver puts the log in order, and commits epoch.opened.
 func (o *owner) takeOver(ctx context.Context) error {
 	rec, ok := readRecord(o.lock)
+	witness := rec
 	if ok = ok && rec.Ino == o.ino; !ok {
 		rec = record{}
 	}
@@ -202,6 +209,14 @@ func (o *owner) takeOver(ctx context.Context) error {
 			return err
 		}
 	}
+	if x.order.last == 0 && witness.Epoch == 0 {
+		if err := o.firstRecord(); err != nil {
+			return err
+		}
+	}
+	o.chain = x.chain.Copy()
+	o.proof = x.proof(witness, o.opt.Seal)
+	o.chain.Hold(o.proof.Cut) // else the next owner would find nothing missing
 	o.good = x.off
 	o.tail.begin(o.good)
 	o.bytes.Store(o.good)
@@ -221,14 +236,41 @@ func (o *owner) takeOver(ctx context.Context) error {
 	if _, err := o.put(journal.Draft{At: o.opt.Clock(), By: o.opt.By, Events: []journal.Event{opened}}); err != nil {
 		return err
 	}
+	if o.proof.Cut {
+		o.proof.Unsigned = o.next - 1
+	}
+	o.chain.Hold(false)
 	return o.flush()
 }
+
+// firstRecord writes the record of a new log, and makes it durable. From the first commit on,
+// a signed log without a record has lost its end: see index.proof.
+func (o *owner) firstRecord() error {
+	path := filepath.Join(o.dir, lockName)
+	if _, err := o.lock.WriteAt(record{Ino: o.ino}.encode(o.opt.Seal), 0); err != nil {
+		return notSaved(o.fs, "write", path, err)
+	}
+	if err := o.lock.Datasync(); err != nil {
+		return notSaved(o.fs, "sync", path, err)
+	}
+	return nil
+}
+
+// Proof implements journal.Prover.
+func (o *owner) Proof(context.Context) (journal.Proof, error) { return o.proof, nil }
 
 // sign says in the lock file who has it. That comes first of all: a sync and putting a
 // long log in order take a while, and whoever is refused meanwhile must not be shown
 // the owner before us, or nobody.
 func (o *owner) sign(dir string) error {
 	path, info := filepath.Join(dir, lockName), encodeOwner(o.opt.Owner)
+	if rec, length, ok := readLine(o.lock); ok && length != recordLen {
+		// A program that did not sign wrote it. Whoever reads the file looks for our name
+		// behind a line of our length.
+		if _, err := o.lock.WriteAt(rec.line(recordLen), 0); err != nil {
+			return notSaved(o.opt.FS, "write", path, err)
+		}
+	}
 	if err := o.lock.Truncate(int64(recordLen + len(info))); err != nil {
 		return notSaved(o.opt.FS, "write", path, err)
 	}

@@ -24,6 +24,8 @@ type reader struct {
 	log File   // read only, its own descriptor
 	ino uint64
 
+	seal *journal.Seal // verifies commits; nil = they are not verified
+
 	// synced is set in an owner's reader: it knows the length, others must ask.
 	synced *atomic.Int64
 
@@ -286,7 +288,7 @@ func decode(l rawLine) (journal.Commit, error) {
 func (r *reader) refresh(ctx context.Context, limit int64) error {
 	x := &r.idx
 	if !x.loaded {
-		x.index = loadIndex(r.fs, filepath.Join(r.dir, idxName), r.log, r.ino, limit)
+		x.index = r.loadIndex(limit)
 		x.loaded = true
 	}
 	if x.off >= limit {
@@ -294,10 +296,41 @@ func (r *reader) refresh(ctx context.Context, limit int64) error {
 	}
 	return r.walk(ctx, &x.off, &x.order, limit, func(it item) bool {
 		if it.commit {
-			x.note(it.seq, x.order.epoch, it.raw.off)
+			x.take(it)
 		}
 		return true
 	})
+}
+
+// verify makes the reader verify commits. It comes before anything is read.
+func (r *reader) verify(s *journal.Seal) {
+	r.seal, r.idx.chain = s, journal.NewChain(s)
+}
+
+// Proof implements journal.Prover.
+func (r *reader) Proof(ctx context.Context) (journal.Proof, error) {
+	if err := r.check(ctx); err != nil {
+		return journal.Proof{}, err
+	}
+	if _, _, err := r.visible(); err != nil { // opens the lock file
+		return journal.Proof{}, err
+	}
+	rec := record{}
+	r.vis.Lock()
+	if r.vis.lock != nil {
+		rec, _ = readRecord(r.vis.lock)
+	}
+	r.vis.Unlock()
+	limit, _, err := r.visible() // behind the record: an owner may be at work
+	if err != nil {
+		return journal.Proof{}, err
+	}
+	r.idx.Lock()
+	defer r.idx.Unlock()
+	if err := r.refresh(ctx, limit); err != nil {
+		return journal.Proof{}, err
+	}
+	return r.idx.proof(rec, r.seal), nil
 }
 
 // Head implements journal.Reader.
@@ -325,7 +358,7 @@ func (r *reader) start(from uint64, limit int64) cursor {
 	r.idx.Lock()
 	defer r.idx.Unlock()
 	if !r.idx.loaded {
-		r.idx.index = loadIndex(r.fs, filepath.Join(r.dir, idxName), r.log, r.ino, limit)
+		r.idx.index = r.loadIndex(limit)
 		r.idx.loaded = true
 	}
 	for sp, i := r.idx.before(from); i >= 0; i-- {

@@ -21,7 +21,7 @@ func TestRecordComesBack(t *testing.T) {
 			Synced: rapid.Int64Range(0, math.MaxInt64).Draw(t, "synced"), Head: rapid.Uint64().Draw(t, "head"),
 			Epoch: rapid.Uint64().Draw(t, "epoch"), Ino: rapid.Uint64().Draw(t, "ino"),
 		}
-		b := r.encode()
+		b := r.encode(nil)
 		if len(b) != recordLen {
 			t.Fatalf("%d bytes, want %d always", len(b), recordLen)
 		}
@@ -35,7 +35,7 @@ func TestRecordComesBack(t *testing.T) {
 
 // A record that is half old and half new, cut or touched is no record.
 func TestRecordIsWholeOrNothing(t *testing.T) {
-	a, b := record{Synced: 1111, Head: 7, Epoch: 2, Ino: 99}.encode(), record{Synced: 2222, Head: 8, Epoch: 2, Ino: 99}.encode()
+	a, b := record{Synced: 1111, Head: 7, Epoch: 2, Ino: 99}.encode(nil), record{Synced: 2222, Head: 8, Epoch: 2, Ino: 99}.encode(nil)
 	for i := range a {
 		if mixed := append(bytes.Clone(b[:i]), a[i:]...); !bytes.Equal(mixed, a) && !bytes.Equal(mixed, b) {
 			if _, ok := readRecord(bytes.NewReader(mixed)); ok {
@@ -71,11 +71,11 @@ func (s *settling) ReadAt(p []byte, off int64) (int, error) {
 
 func TestRecordIsReadAgainWhenCaughtHalfWritten(t *testing.T) {
 	want := record{Synced: 5, Head: 1, Epoch: 1, Ino: 3}
-	got, ok := readRecord(&settling{bad: 2, b: want.encode()})
+	got, ok := readRecord(&settling{bad: 2, b: want.encode(nil)})
 	if got.CRC = ""; !ok || got != want {
 		t.Fatalf("%+v %v", got, ok)
 	}
-	if _, ok := readRecord(&settling{bad: 1000, b: want.encode()}); ok {
+	if _, ok := readRecord(&settling{bad: 1000, b: want.encode(nil)}); ok {
 		t.Fatal("a record that never holds was taken")
 	}
 }
@@ -94,27 +94,34 @@ func TestOwnerLine(t *testing.T) {
 }
 
 func TestIndexComesBack(t *testing.T) {
+	seal := sealOf("root/task", "00000001")
 	rapid.Check(t, func(t *rapid.T) {
 		x := idxFile{
 			ino: rapid.Uint64().Draw(t, "ino"), headLen: rapid.Uint32Range(0, headMax).Draw(t, "headLen"), headCRC: rapid.Uint32().Draw(t, "headCRC"),
 			snapSeq: rapid.Uint64().Draw(t, "snapSeq"), snapLine: rapid.Uint32().Draw(t, "snapLine"),
-			snapLen: rapid.Int64Range(0, math.MaxInt64).Draw(t, "snapLen"), snapCRC: rapid.Uint32().Draw(t, "snapCRC"),
+			snapLen: rapid.Int64Range(0, math.MaxInt64).Draw(t, "snapLen"), proven: true,
 		}
+		copy(x.snapSum[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "snapSum"))
+		copy(x.chain.Link[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "link"))
+		x.chain.Proof.Unknown, x.chain.Proven = rapid.Uint64().Draw(t, "unknown"), rapid.Uint64().Draw(t, "proven")
 		for range rapid.IntRange(0, 5).Draw(t, "spots") {
 			x.spots = append(x.spots, spot{rapid.Uint64().Draw(t, "seq"), rapid.Uint64().Draw(t, "epoch"), rapid.Int64().Draw(t, "off")})
 		}
-		b := x.encode()
-		got, err := readIdx(bytes.NewReader(append(bytes.Clone(b), "snapshot"...)))
+		b := x.encode(seal)
+		got, err := readIdx(bytes.NewReader(append(bytes.Clone(b), "snapshot"...)), seal)
 		if diff := cmp.Diff(x, got, cmp.AllowUnexported(idxFile{}, spot{})); err != nil || diff != "" {
 			t.Fatal(err, diff)
 		}
+		if got, err := readIdx(bytes.NewReader(b), sealOf("root/other", "00000001")); err != nil || got.proven {
+			t.Fatalf("the index of another log: proven %v, %v", got.proven, err)
+		}
 		cut := rapid.IntRange(0, len(b)-1).Draw(t, "cut")
-		if _, err := readIdx(bytes.NewReader(b[:cut])); err == nil {
+		if _, err := readIdx(bytes.NewReader(b[:cut]), seal); err == nil {
 			t.Fatalf("cut at %d, and taken", cut)
 		}
 		bad := bytes.Clone(b)
 		bad[rapid.IntRange(0, len(b)-1).Draw(t, "at")] ^= byte(rapid.IntRange(1, 255).Draw(t, "mask"))
-		if _, err := readIdx(bytes.NewReader(bad)); err == nil {
+		if _, err := readIdx(bytes.NewReader(bad), seal); err == nil {
 			t.Fatal("changed, and taken")
 		}
 	})
@@ -123,10 +130,10 @@ func TestIndexComesBack(t *testing.T) {
 // FuzzReadIdx: an index is derived, but anybody may have written it. It must not
 // make us allocate what it claims to hold.
 func FuzzReadIdx(f *testing.F) {
-	f.Add(idxFile{ino: 1, spots: []spot{{1, 1, 0}, {65, 1, 9000}}, snapSeq: 3, snapLen: 4}.encode())
+	f.Add(idxFile{ino: 1, spots: []spot{{1, 1, 0}, {65, 1, 9000}}, snapSeq: 3, snapLen: 4}.encode(nil))
 	f.Add([]byte(idxMagic + strings.Repeat("\xff", idxHeader)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		x, err := readIdx(bytes.NewReader(b))
+		x, err := readIdx(bytes.NewReader(b), nil)
 		if err == nil && len(x.spots)*idxSpot+idxHeader > len(b) {
 			t.Fatalf("%d spots out of %d bytes", len(x.spots), len(b))
 		}
@@ -135,11 +142,11 @@ func FuzzReadIdx(f *testing.F) {
 
 // An index that claims to have far more spots than it holds takes no memory.
 func TestIndexIsNotBelieved(t *testing.T) {
-	b := idxFile{ino: 1, spots: []spot{{1, 1, 0}}}.encode()
+	b := idxFile{ino: 1, spots: []spot{{1, 1, 0}}}.encode(nil)
 	b[28], b[29], b[30] = 0xff, 0xff, 0xff
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := readIdx(bytes.NewReader(b)); err == nil {
+	if _, err := readIdx(bytes.NewReader(b), nil); err == nil {
 		t.Fatal("taken")
 	}
 	runtime.ReadMemStats(&after)
@@ -149,9 +156,12 @@ func TestIndexIsNotBelieved(t *testing.T) {
 }
 
 func TestSpotsAreFound(t *testing.T) {
+	at := func(seq uint64, off int64) item {
+		return item{verdict{commit: true, seq: seq}, rawLine{off: off}}
+	}
 	var x index
 	for seq := uint64(1); seq <= 1000; seq++ {
-		x.note(seq, 1, int64(seq)*100)
+		x.take(at(seq, int64(seq)*100))
 	}
 	if n := len(x.spots); n < 10 || n > 20 {
 		t.Fatalf("%d spots for 1000 small commits", n)
@@ -167,7 +177,7 @@ func TestSpotsAreFound(t *testing.T) {
 	}
 	var big index
 	for seq := uint64(1); seq <= 10; seq++ {
-		big.note(seq, 1, int64(seq)*spotBytes)
+		big.take(at(seq, int64(seq)*spotBytes))
 	}
 	if len(big.spots) != 10 {
 		t.Fatalf("%d spots for 10 large commits", len(big.spots))

@@ -2,8 +2,8 @@ package filelog
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -55,11 +55,11 @@ func (r *reader) snapshot(limit int64) (s journal.Snapshot, err error) {
 		return s, err
 	}
 	defer f.Close()
-	x, err := readIdx(f)
+	x, err := readIdx(f, r.seal)
 	if err != nil {
 		return s, err
 	}
-	if x.snapSeq == 0 || x.snapLen > snapMax || x.ino != r.ino || int64(x.headLen) > limit {
+	if x.snapSeq == 0 || x.snapLen > snapMax || x.ino != r.ino || int64(x.headLen) > limit || r.seal != nil && !x.proven {
 		return s, errNoIndex
 	}
 	if sum, err := headSum(r.log, int64(x.headLen)); err != nil || sum != x.headCRC {
@@ -73,7 +73,7 @@ func (r *reader) snapshot(limit int64) (s journal.Snapshot, err error) {
 	if _, err := io.ReadFull(io.NewSectionReader(f, at, x.snapLen), s.Data); err != nil {
 		return journal.Snapshot{}, err
 	}
-	if crc32.Checksum(s.Data, castagnoli) != x.snapCRC {
+	if sha256.Sum256(s.Data) != x.snapSum {
 		return journal.Snapshot{}, errNoIndex
 	}
 	return s, nil

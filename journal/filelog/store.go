@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -166,7 +165,7 @@ func (o *owner) saveIdx(ctx context.Context, s journal.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	x := idxFile{ino: o.ino, headLen: uint32(min(limit, headMax)), spots: known.spots}
+	x := idxFile{ino: o.ino, headLen: uint32(min(limit, headMax)), spots: known.spots, chain: known.atSpot}
 	if x.headCRC, err = headSum(o.log, int64(x.headLen)); err != nil {
 		return o.reader.trouble(err)
 	}
@@ -175,9 +174,9 @@ func (o *owner) saveIdx(ctx context.Context, s journal.Snapshot) error {
 		if !ok {
 			return fmt.Errorf("save snapshot of %s: there is no synced commit %d", o.dir, s.Seq)
 		}
-		x.snapSeq, x.snapLine, x.snapLen, x.snapCRC = s.Seq, sum, int64(len(s.Data)), crc32.Checksum(s.Data, castagnoli)
+		x.snapSeq, x.snapLine, x.snapLen, x.snapSum = s.Seq, sum, int64(len(s.Data)), sha256.Sum256(s.Data)
 	}
-	if err := saveIndex(o.fs, filepath.Join(o.dir, idxName), x, s.Data); err != nil {
+	if err := saveIndex(o.fs, filepath.Join(o.dir, idxName), x, o.opt.Seal, s.Data); err != nil {
 		return err
 	}
 	o.saved = len(x.spots)

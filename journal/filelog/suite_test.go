@@ -18,14 +18,18 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func TestSuite(t *testing.T) {
+func TestSuite(t *testing.T) { suite(t, nil) }
+
+func TestSuiteSigned(t *testing.T) { suite(t, seal("root/task", "00000001")) }
+
+func suite(t *testing.T, s *journal.Seal) {
 	journaltest.Run(t, func(t *testing.T) journaltest.Backend {
 		dir := filepath.Join(t.TempDir(), "task")
 		return journaltest.Backend{
 			Own: func(ctx context.Context) (journal.Owner, error) {
-				return filelog.Own(ctx, dir, filelog.Options{By: "test"})
+				return filelog.Own(ctx, dir, filelog.Options{By: "test", Seal: s})
 			},
-			Open: func(context.Context) (journal.Reader, error) { return filelog.OpenReader(dir) },
+			Open: func(context.Context) (journal.Reader, error) { return filelog.OpenVerified(dir, s) },
 		}
 	})
 }
