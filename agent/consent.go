@@ -28,6 +28,7 @@ func (b *batch) agree(ctx context.Context, c *task.Call, spec tool.Spec, ask too
 		var answer Answer
 		answer, out, err = b.ask(ctx, d, task.QuestionOpened{
 			Question: questionID(row), Kind: "approval", Message: row, Call: c.ID, Text: ask.Title, Diff: ask.Diff,
+			Command: ask.Command, Dir: ask.Dir, Always: a.alwaysWords(spec, ask),
 		}, func() []task.Event { return a.remember(spec, ask) })
 		if err != nil || out != nil {
 			return granted, nil, row, out, err
@@ -108,17 +109,52 @@ func (b *batch) refusal(c *task.Call) *task.Answered {
 	return nil
 }
 
+// lasting is what "always" adds to the settings for a call: a pattern for commands, a rule for
+// tools. "" when the call would be asked for again all the same.
+func (a *Agent) lasting(spec tool.Spec, ask tool.Ask) string {
+	p, rule := a.Policy, ruleFor(spec, ask)
+	if spec.Class == tool.Command {
+		if rule = approval.Pattern(ask.Command); rule == "" {
+			return ""
+		}
+		p.Allow = append(slices.Clone(p.Allow), rule)
+	} else {
+		p.AllowTools = append(slices.Clone(p.AllowTools), rule)
+	}
+	if approval.Decide(p, spec.Class, ask).State != approval.Allow {
+		return ""
+	}
+	if _, moves, _ := a.elsewhere(ask.Mode); moves && spec.Class != tool.Control && a.maySwitch(ask).State != approval.Allow {
+		return "" // the change of the mode is asked for each time
+	}
+	return rule
+}
+
+// alwaysWords says what "always" allows for the rest of the task.
+func (a *Agent) alwaysWords(spec tool.Spec, ask tool.Ask) string {
+	rule := a.lasting(spec, ask)
+	switch {
+	case rule == "":
+		return ""
+	case spec.Class == tool.Command:
+		return "commands that begin with: " + rule
+	case spec.Class == tool.Read, spec.Class == tool.Write:
+		return "all calls of " + rule + " inside the workspace"
+	}
+	return "all calls of " + rule
+}
+
 // remember keeps "always" for the rest of the task.
 func (a *Agent) remember(spec tool.Spec, ask tool.Ask) []task.Event {
-	if spec.Class == tool.Command {
-		p := approval.Pattern(ask.Command)
-		if p == "" {
-			a.notice("no pattern stands for a line like this one: it runs now, and is asked about again next time")
-			return nil
-		}
-		a.Settings.Allow = append(slices.Clone(a.Settings.Allow), p)
-	} else {
-		a.Settings.Tools = append(slices.Clone(a.Settings.Tools), ruleFor(spec, ask))
+	rule := a.lasting(spec, ask)
+	switch {
+	case rule == "":
+		a.notice("no lasting permission fits a call like this one: it runs now, and the next one is asked for again")
+		return nil
+	case spec.Class == tool.Command:
+		a.Settings.Allow = append(slices.Clone(a.Settings.Allow), rule)
+	default:
+		a.Settings.Tools = append(slices.Clone(a.Settings.Tools), rule)
 	}
 	a.Policy.Allow, a.Policy.AllowTools = a.Settings.Allow, a.Settings.Tools
 	settings := a.Settings

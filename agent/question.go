@@ -65,7 +65,7 @@ func (b *batch) ask(ctx context.Context, d *draft, q task.QuestionOpened, always
 // as it is. An outcome means that there is nobody to ask.
 func (a *Agent) put(ctx context.Context, d *draft, q task.QuestionOpened) (*Outcome, error) {
 	open := a.state().Question(q.Question)
-	if open == nil || open.Text != q.Text || open.Diff != q.Diff || open.Call != q.Call {
+	if open == nil || !open.Same(q) {
 		if open != nil {
 			// It was asked about something else: an answer to that is none to this.
 			d.put(task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})

@@ -66,6 +66,9 @@ func (a *App) question(out *bufio.Writer, q report.Question) {
 	for i, c := range q.Choices {
 		line(view.Asked, fmt.Sprintf("  %d. %s%s", i+1, display.OneLine(c), display.InMode(q.QuestionOpened, i)))
 	}
+	if q.Always != "" {
+		line(view.Dim, "  --always allows "+display.OneLine(q.Always))
+	}
 	if q.Diff != "" && a.flags.verbose {
 		for _, text := range wrap(display.Safe(q.Diff), 0) {
 			line(view.DiffStyle(text), "  "+text)

@@ -114,7 +114,7 @@ func TestAnswersOnATerminal(t *testing.T) {
 		{"once is once", command + command + finish("ok"), []string{"y once", "<y\n", "y once", "<n\n", "reason", "<\n"}, "ok", "ran\n"},
 		{"a no with its reason", command + "- expect: [not on a Sunday]\n  tools: [{name: attempt_completion, input: {result: rested}}]\n",
 			[]string{"y once", "<n not on a Sunday\n"}, "rested", ""},
-		{"letters that mean nothing ask again", command + finish("ok"), []string{"y once", "<maybe\n", "answer with one of the letters", "<d\n", "there is no diff", "<Y\n"}, "ok", "ran\n"},
+		{"letters that mean nothing ask again", command + finish("ok"), []string{"y once", "<maybe\n", "answer with one of the letters", "<d\n", "? execute_command ./count.sh", "<Y\n"}, "ok", "ran\n"},
 		{"the whole diff", long + finish("ok"), []string{"more lines, d shows all", "y once", "<d\n", "+last", "y once", "<n no\n"}, "ok", ""},
 		{"answers typed ahead are not lost", command + command + finish("ok"), []string{"y once", "<y\ny\n"}, "ok", "ran\nran\n"},
 	}

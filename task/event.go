@@ -288,6 +288,15 @@ type QuestionOpened struct {
 	Choices  []string `json:"choices,omitempty"`
 	Modes    []string `json:"modes,omitempty"` // that each choice goes on in, "" for the present one; absent when no choice leads elsewhere
 	Diff     string   `json:"diff,omitempty"`
+
+	Command string `json:"command,omitempty"` // the whole command that is to be approved, as it would run
+	Dir     string `json:"cwd,omitempty"`     // the folder where it would run
+	Always  string `json:"always,omitempty"`  // what an answer "always" allows, in words; "" = it allows this once
+}
+
+// Same reports whether a person who is asked q and one who is asked other agree to the same.
+func (q QuestionOpened) Same(other QuestionOpened) bool {
+	return q.Call == other.Call && q.Text == other.Text && q.Diff == other.Diff && q.Command == other.Command && q.Dir == other.Dir
 }
 
 // QuestionClosed is its answer.

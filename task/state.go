@@ -143,7 +143,7 @@ type Answered struct {
 // question only as it was asked: consent to one change is none to another.
 func (s *State) Answer(q QuestionOpened) (QuestionClosed, bool) {
 	for _, a := range s.Answered {
-		if a.Question == q.Question && a.Call == q.Call && a.Text == q.Text && a.Diff == q.Diff {
+		if a.Question == q.Question && a.QuestionOpened.Same(q) {
 			return a.Answer, true
 		}
 	}

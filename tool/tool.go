@@ -97,10 +97,11 @@ type Ask struct {
 	Tool      string   // the tool's name, for approvals; "" = the first word of Title
 	Kind      string   // Roo's ask kind: "tool", "command", "followup", "completion_result"
 	Text      string   // Roo's ask text: JSON of ClineSayTool for "tool", the command line for "command"
-	Title     string   // one line for a terminal, e.g. "read_file src/a.go"
+	Title     string   // for a terminal, e.g. "read_file src/a.go"; of a command all lines, as Visible shows them
 	Diff      string   // unified diff of a write, "" otherwise
 	Paths     []string // workspace paths it touches, as given by Resolve
 	Command   string   // the command line of a command
+	Dir       string   // the folder where a command runs, absolute, links followed
 	Outside   bool     // touches something outside the workspace, symlinks followed
 	Led       bool     // and its path does not show it: a link in the workspace leads there
 	Protected bool     // touches a write-protected file

@@ -9,7 +9,7 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-const approval = `"question":"q1","kind":"approval","text":"write note.txt","diff":"+one\n"`
+const approval = `"question":"q1","kind":"approval","text":"write note.txt","diff":"+one\n","always":"all calls of write_to_file inside the workspace"`
 
 // begun is a chat whose run is at work.
 func begun(t *testing.T, d *desk, change ...func(*Options)) *chatting {

@@ -119,7 +119,7 @@ func TestEventsWhileSomebodyIsAsked(t *testing.T) {
 		_ = keys.Close()
 	})
 	const prompt = "  y once, a always, n no (reason), d diff, q stop > "
-	r, err := p.Ask(t.Context(), task.QuestionOpened{Question: "q1", Kind: "approval", Text: "write a", Diff: "+one\n+two"})
+	r, err := p.Ask(t.Context(), task.QuestionOpened{Question: "q1", Kind: "approval", Text: "write a", Diff: "+one\n+two", Always: "all writes"})
 	all.Wait()
 	if err != nil || r.Approve == nil || !*r.Approve {
 		t.Errorf("%+v, %v", r, err)

@@ -13,8 +13,11 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// diffLines is how many lines of a diff are shown before `d` is asked for.
-const diffLines = 20
+// screenLines is how many lines of a diff or of a command are shown before `d` is asked for.
+const screenLines = 20
+
+// commandIndent is what the lines of a command begin with where it takes several.
+const commandIndent = "    "
 
 // Reply is what the person said at a prompt.
 type Reply struct {
@@ -93,11 +96,19 @@ func (p *Prompter) consent(ctx context.Context, q task.QuestionOpened) (Reply, e
 }
 
 func (p *Prompter) approval(ctx context.Context, q task.QuestionOpened) (Reply, error) {
-	p.whole(q.Text)
-	p.diff(q.Diff, diffLines)
+	p.whole(p.screenful(q))
+	p.diff(q.Diff, screenLines)
+	prompt := "  y once, n no (reason), d diff, q stop > "
+	if q.Command != "" {
+		prompt = strings.Replace(prompt, "d diff", "d whole command", 1)
+	}
+	if q.Always != "" {
+		p.say("  a = always allow " + q.Always)
+		prompt = strings.Replace(prompt, "once,", "once, a always,", 1)
+	}
 	yes, no := true, false
 	for {
-		line, err := p.Read(ctx, "  y once, a always, n no (reason), d diff, q stop > ")
+		line, err := p.Read(ctx, prompt)
 		if err != nil {
 			return Reply{}, err
 		}
@@ -107,6 +118,10 @@ func (p *Prompter) approval(ctx context.Context, q task.QuestionOpened) (Reply, 
 		case "y", "yes":
 			return Reply{Approve: &yes, Text: rest}, nil
 		case "a", "always":
+			if q.Always == "" {
+				p.say("  nothing that always allows this would hold: y allows it once")
+				continue
+			}
 			return Reply{Approve: &yes, Always: true, Text: rest}, nil
 		case "n", "no":
 			if rest == "" {
@@ -116,7 +131,10 @@ func (p *Prompter) approval(ctx context.Context, q task.QuestionOpened) (Reply, 
 			}
 			return Reply{Approve: &no, Text: strings.TrimSpace(rest)}, nil
 		case "d", "diff":
-			if q.Diff == "" {
+			switch {
+			case q.Command != "":
+				p.whole(q.Text)
+			case q.Diff == "":
 				p.say("  there is no diff: " + q.Text)
 			}
 			p.diff(q.Diff, 0)
@@ -128,6 +146,48 @@ func (p *Prompter) approval(ctx context.Context, q task.QuestionOpened) (Reply, 
 			p.say("  answer with one of the letters; words for the model go behind them, as in: n use the other file")
 		}
 	}
+}
+
+// screenful is the text of a question in which a long command is cut to a screenful. A line
+// that is wider than the screen counts for as many as it takes.
+func (p *Prompter) screenful(q task.QuestionOpened) string {
+	if q.Command == "" {
+		return q.Text
+	}
+	width := 100
+	if p.d.o.Width > 0 {
+		width = max(p.d.o.Width-len("  "), 20)
+	}
+	var out []string
+	room, left := screenLines, 0
+	for _, line := range strings.Split(q.Text, "\n") {
+		if !strings.HasPrefix(line, commandIndent) {
+			if left > 0 {
+				out, left = append(out, more(left)), 0
+			}
+			out = append(out, line)
+			continue
+		}
+		shown := line
+		if room*width < Columns(line) {
+			if shown = Cut(line, max(room, 0)*width); room <= 0 {
+				shown = ""
+			}
+			left++
+		}
+		if shown != "" {
+			out = append(out, shown)
+		}
+		room -= (Columns(line) + width - 1) / width
+	}
+	if left > 0 {
+		out = append(out, more(left))
+	}
+	return strings.Join(out, "\n")
+}
+
+func more(lines int) string {
+	return fmt.Sprintf("... %d more lines, d shows all", lines)
 }
 
 // whole shows what is to be approved: never cut, its line breaks kept, and with a

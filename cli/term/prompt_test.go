@@ -40,11 +40,54 @@ func TestApproval(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, _, err := ask(t, task.QuestionOpened{Kind: "approval", Text: "write a"}, tt.input)
+			got, _, err := ask(t, task.QuestionOpened{Kind: "approval", Text: "write a", Always: "all writes"}, tt.input)
 			if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
 				t.Errorf("err %v (-want +got):\n%s", err, diff)
 			}
 		})
+	}
+}
+
+// "always" is no answer to a question that offers none.
+func TestAlwaysIsOfferedWithItsPattern(t *testing.T) {
+	t.Parallel()
+	q := task.QuestionOpened{Kind: "approval", Text: "execute_command git log", Command: "git log", Always: "commands that begin with: git log"}
+	r, out, err := ask(t, q, "a\n")
+	if err != nil || !r.Always || !strings.Contains(out, "  a = always allow commands that begin with: git log\n") || !strings.Contains(out, "a always") {
+		t.Errorf("%+v, %v\n%s", r, err, out)
+	}
+	q.Always = ""
+	r, out, err = ask(t, q, "a\nalways\ny\n")
+	if err != nil || r.Always || r.Approve == nil || !*r.Approve || strings.Contains(out, "a always") {
+		t.Errorf("%+v, %v\n%s", r, err, out)
+	}
+}
+
+// A command that does not fit on a screen is cut there, its last words are one key away, and
+// what Roost says of it is not cut with it.
+func TestApprovalOfALongCommand(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string]string{
+		"lines": strings.Repeat("true\n", 40) + "rm last",
+		"wide":  strings.Repeat("true; ", 400) + "rm last",
+	} {
+		text := "execute_command «in /elsewhere»\n    " + strings.ReplaceAll(command, "\n", "\n    ") + "\nit may change a"
+		_, out, _ := ask(t, task.QuestionOpened{Kind: "approval", Text: text, Command: command, Dir: "/elsewhere"}, "d\nq\n")
+		short, whole, _ := strings.Cut(out, " > ")
+		if strings.Contains(short, "rm last") || !strings.Contains(short, "more lines, d shows all") ||
+			!strings.Contains(short, "«in /elsewhere»") || !strings.Contains(short, "it may change a") {
+			t.Errorf("%s: the first showing:\n%s", name, short)
+		}
+		rows := 0
+		for line := range strings.Lines(short) {
+			rows += 1 + Columns(line)/30
+		}
+		if rows > screenLines+15 {
+			t.Errorf("%s: the first showing takes %d rows", name, rows)
+		}
+		if !strings.Contains(whole, "rm last") {
+			t.Errorf("%s: d does not show all:\n%s", name, whole)
+		}
 	}
 }
 

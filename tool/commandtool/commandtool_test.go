@@ -213,7 +213,11 @@ func TestAskAndMistakes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a := p.Ask(); a.Outside != want || a.Kind != "command" || a.Text != "ls\nls" || a.Command != a.Text || a.Title != "execute_command ls ..." {
+		title := "execute_command\n    ls\n    ls"
+		if want {
+			title = strings.Replace(title, "\n", " «in "+p.Ask().Dir+"»\n", 1)
+		}
+		if a := p.Ask(); a.Outside != want || a.Kind != "command" || a.Text != "ls\nls" || a.Command != a.Text || a.Title != title || !filepath.IsAbs(a.Dir) {
 			t.Errorf("%q: %+v", cwd, a)
 		}
 	}

@@ -21,16 +21,30 @@ type plan struct {
 }
 
 func (p *plan) Ask() tool.Ask {
-	first, rest, more := strings.Cut(p.line, "\n")
-	title := Name + " " + tool.OneLine(first)
-	if more && strings.TrimSpace(rest) != "" {
-		title += " ..."
-	}
 	return tool.Ask{
-		Tool: Name, Kind: "command", Text: p.line, Command: p.line, Title: title,
+		Tool: Name, Kind: "command", Text: p.line, Command: p.line, Dir: p.where.Real, Title: p.title(),
 		Paths: []string{p.where.Abs}, Outside: p.where.Outside, Ignored: p.where.Ignored,
 		Protected: p.env.Workspace.ProtectedWord(p.line, p.where.Real) != "",
 	}
+}
+
+// longLine is how long a command of one line may be to stand behind the tool's name.
+const longLine = 400
+
+// title shows the whole command, and the folder where it is not the workspace. A command of
+// several lines stands below the tool's name, indented: none of its lines can pass for one of
+// Roost's.
+func (p *plan) title() string {
+	title := Name
+	if root, err := p.env.Workspace.Resolve("."); err != nil || root.Real != p.where.Real {
+		title += " «in " + tool.OneLine(p.where.Real) + "»"
+	}
+	shown := strings.TrimRight(tool.Visible(p.line), "\n")
+	if len(shown) <= longLine && !strings.Contains(shown, "\n") {
+		return title + " " + shown
+	}
+	const indent = "\n    "
+	return title + indent + strings.ReplaceAll(shown, "\n", indent)
 }
 
 // Run runs the command. A command that fails, or is ended by the clock, is a

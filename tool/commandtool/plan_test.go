@@ -106,19 +106,20 @@ func TestTitleShowsWhatIsThere(t *testing.T) {
 	for line, want := range map[string]string{
 		"ls":                           "execute_command ls",
 		"ls\n":                         "execute_command ls",
-		"ls\nrm -rf /":                 "execute_command ls ...",
-		"ls \x1b[2K\rrm x":             "execute_command ls \ufffd[2K\ufffdrm x",
-		"echo \u202egnp.exe":           "execute_command echo \ufffdgnp.exe",
-		"echo é 日本 \u200d ok":          "execute_command echo é 日本 \u200d ok",
-		"cat <<E\n" + "x\n" + "E":      "execute_command cat <<E ...",
-		"\techo a":                     "execute_command \ufffdecho a",
-		"echo a # \x07\u0085 the bell": "execute_command echo a # \ufffd\ufffd the bell",
+		"git log\nid > x":              "execute_command\n    git log\n    id > x",
+		"ls \x1b[2K\rrm x":             "execute_command ls «U+001B»[2K«U+000D»rm x",
+		"echo \u202egnp.exe":           "execute_command echo «U+202E»gnp.exe",
+		"cat <<E\n" + "x\n" + "E":      "execute_command\n    cat <<E\n    x\n    E",
+		"echo a # \x07\u0085 the bell": "execute_command echo a # «U+0007 U+0085» the bell",
+
+		"git log" + strings.Repeat(" ", 300) + "; id": "execute_command git log«300 blanks»; id",
+		"echo " + strings.Repeat("x", 400):            "execute_command\n    echo " + strings.Repeat("x", 400),
 	} {
 		p, err := New(Options{}).Plan(t.Context(), env, input(t, map[string]any{"command": line}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a := p.Ask(); a.Title != want || a.Command != line || a.Text != line {
+		if a := p.Ask(); a.Title != want || a.Command != line || a.Text != line || a.Dir == "" {
 			t.Errorf("%q: %+v", line, a)
 		}
 	}
