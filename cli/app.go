@@ -13,6 +13,7 @@ import (
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
@@ -62,7 +63,11 @@ func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // Run runs one command line and returns its exit code. Errors are told on Err.
 func (a *App) Run(ctx context.Context, args []string) int {
-	out := &output{w: a.Out}
+	out := &output{w: a.Out, json: &a.flags.json}
+	if a.OutTTY {
+		out.screen = redact.TerminalJSON(a.Out)
+		defer func() { _ = out.screen.Close() }() // the rest of a character
+	}
 	a.Out = out
 	root := a.root()
 	help := &output{w: out} // which cobra prints without looking whether it could
@@ -170,12 +175,20 @@ func (a *App) say(format string, args ...any) {
 	}
 }
 
+// errJSON is stderr for whole JSON documents.
+func (a *App) errJSON() io.Writer {
+	if a.ErrTTY {
+		return redact.TerminalJSON(a.Err)
+	}
+	return a.Err
+}
+
 // warn tells the person what is no result and no progress, also with -q.
 func (a *App) warn(text string) {
 	switch {
 	case a.muted:
 	case a.flags.json:
-		_ = encode(a.Err, map[string]string{"type": "notice", "kind": "warning", "text": text}, false)
+		_ = encode(a.errJSON(), map[string]string{"type": "notice", "kind": "warning", "text": text}, false)
 	default:
 		fmt.Fprintln(a.Err, display.Style{On: a.colour()}.Paint(view.Asked, "! "+display.OneLine(text)))
 	}

@@ -213,7 +213,7 @@ func (x *exporter) one(ctx context.Context, v *store.View, path string) error {
 	case x.flags.format == "roo":
 		r, err = export.Folder(ctx, path, v)
 	case path == "":
-		err = write(x.Out)
+		err = x.toStdout(write)
 	default:
 		err = export.ToFile(path, write, nil)
 	}
@@ -221,6 +221,19 @@ func (x *exporter) one(ctx context.Context, v *store.View, path string) error {
 	x.begun++
 	x.progress(ctx, 0)
 	return err
+}
+
+// toStdout writes a form for readers to stdout. Nothing in it acts on a terminal; elsewhere its
+// bytes are exact.
+func (x *exporter) toStdout(write func(io.Writer) error) error {
+	if !x.OutTTY {
+		return write(x.Out)
+	}
+	screen := redact.TerminalText(x.Out)
+	if x.flags.format == "json" {
+		screen = redact.TerminalJSON(x.Out)
+	}
+	return errors.Join(write(screen), screen.Close())
 }
 
 // errNothing keeps an archive without a task from being written.

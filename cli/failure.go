@@ -54,7 +54,7 @@ func (a *App) tell(f *Failure) {
 		if p.Suggestions == nil {
 			p.Suggestions = []string{}
 		}
-		_ = encode(a.Err, p, false) // stderr is the last place to tell of anything
+		_ = encode(a.errJSON(), p, false) // stderr is the last place to tell of anything
 		return
 	}
 	style := display.Style{On: a.colour()}

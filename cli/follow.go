@@ -85,7 +85,7 @@ func (f *follower) print(e engine.Event) {
 	}
 	if e.Type == "notice" {
 		if !f.isProgress(e) {
-			fmt.Fprintln(f.a.Err, string(e.Data))
+			fmt.Fprintln(f.a.errJSON(), string(e.Data))
 		}
 		return
 	}

@@ -6,18 +6,26 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/roost-dev/roost/redact"
 )
 
 // output is stdout, which may lose its reader: `roost list | head -1` is how
 // people use a shell, and no failure.
 type output struct {
-	w    io.Writer
-	gone bool
-	err  error // the first one of a write
+	w      io.Writer
+	screen *redact.Screen // in front of w where it is a terminal; for JSON
+	json   *bool          // whether what is written is JSON; nil = no
+	gone   bool
+	err    error // the first one of a write
 }
 
 func (o *output) Write(p []byte) (int, error) {
-	n, err := o.w.Write(p)
+	w := o.w
+	if o.screen != nil && *o.json {
+		w = o.screen
+	}
+	n, err := w.Write(p)
 	o.gone = o.gone || readerGone(err)
 	if o.err == nil {
 		o.err = err

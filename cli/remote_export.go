@@ -101,8 +101,7 @@ func (x *exporter) farEach(ctx context.Context, c *client.Client, tasks []store.
 			case x.flags.format == "roo":
 				return untar(body, path)
 			case path == "":
-				_, err := io.Copy(x.Out, body)
-				return err
+				return x.toStdout(func(w io.Writer) error { _, err := io.Copy(w, body); return err })
 			}
 			return export.ToFile(path, func(w io.Writer) error { _, err := io.Copy(w, body); return err }, nil)
 		})
