@@ -72,6 +72,26 @@ func TestRunCountsCases(t *testing.T) {
 	}
 }
 
+// A family's further cases run with the others and count with them.
+func TestFurtherCasesRun(t *testing.T) {
+	defer func(old []string) { runMore = old }(runMore)
+	runMore = []string{"f", "alone"}
+	one := `{"name":"one","input":{},"want":[]}`
+	dir := at(t, map[string]string{"f.jsonl": one, "more/f.jsonl": `{"name":"more-one","input":{},"want":[]}`, "alone.jsonl": one, "broken.jsonl": one, "more/broken.jsonl": "{"})
+	t.Setenv(VectorsEnv, dir)
+	for family, want := range map[string][]string{"f": {"one", "more-one"}, "alone": {"one"}} {
+		var seen []string
+		Run(t, family, func(_ *testing.T, c Case) bool { seen = append(seen, c.Name); return false })
+		if diff := cmp.Diff(want, seen); diff != "" {
+			t.Errorf("%s: %s", family, diff)
+		}
+	}
+	runMore = []string{"broken"}
+	if _, err := load(dir, "broken"); err == nil {
+		t.Error("further cases that cannot be read passed")
+	}
+}
+
 func TestUnsetSkips(t *testing.T) {
 	t.Setenv(VectorsEnv, "")
 	t.Setenv(CorpusEnv, "")

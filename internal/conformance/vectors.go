@@ -2,9 +2,12 @@ package conformance
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/roost-dev/roost/esjson"
@@ -38,7 +41,7 @@ func Run(t *testing.T, family string, check func(t *testing.T, c Case) (byChoice
 	if dir == "" {
 		t.Skipf("%s is not set", VectorsEnv)
 	}
-	cases, err := read(dir, family)
+	cases, err := load(dir, family)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +68,24 @@ func Run(t *testing.T, family string, check func(t *testing.T, c Case) (byChoice
 	fmt.Printf("vectors: %s %d/%d (by choice %d)\n", family, passed, ran, choices)
 }
 
-// read loads a family. It fails when there is nothing to run.
+// runMore names the families whose further cases run: add a family when its cases pass. The
+// list goes when it names every family that has some.
+var runMore = []string{}
+
+// load reads a family, and its further cases in the folder "more" where there are some.
+func load(dir, family string) ([]Case, error) {
+	all, err := read(dir, family)
+	if err != nil || !slices.Contains(runMore, family) {
+		return all, err
+	}
+	more, err := read(filepath.Join(dir, "more"), family)
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	return append(all, more...), err
+}
+
+// read loads one file of a family. It fails when there is nothing to run.
 func read(dir, family string) ([]Case, error) {
 	data, err := os.ReadFile(filepath.Join(dir, family+".jsonl"))
 	if err != nil {
