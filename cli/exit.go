@@ -12,6 +12,7 @@ import (
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/mode"
+	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -55,6 +56,7 @@ func failureOf(err error) *Failure {
 		provider  *llm.Error
 		trashed   *store.TrashedError
 		noMode    *mode.UnknownError
+		unread    *roofmt.UnreadError
 	)
 	switch {
 	case errors.As(err, &trashed):
@@ -102,6 +104,13 @@ func failureOf(err error) *Failure {
 		f.Exit, f.Code, f.What = ExitTimeout, "timeout", "finish in time"
 	case errors.Is(err, context.Canceled):
 		f.Exit, f.Code, f.What = ExitCancelled, "cancelled", "finish"
+	case errors.As(err, &unread):
+		f.Code, f.What, f.Why = "file_unreadable", "read "+unread.Path, roofmt.Reason(unread.Err)+"; the task is not gone on with without it, and nothing was changed"
+		f.Try = "ls -l " + shellWord(unread.Path)
+		if errors.Is(unread.Err, os.ErrPermission) {
+			f.Code, f.Status = "permission_denied", 403
+			f.Try = "chmod u+r " + shellWord(unread.Path) + "  # or chown it, or run roost as its owner"
+		}
 	case errors.Is(err, os.ErrPermission):
 		f.Code = "permission_denied"
 		f.place(err)

@@ -121,6 +121,27 @@ func TestHostileRootThatVanishes(t *testing.T) {
 	}
 }
 
+// asNobody runs the commands that follow as a user who may not read everything, where the test runs as root. The sandbox is
+// theirs from then on.
+func (s *sandbox) asNobody() {
+	s.t.Helper()
+	if os.Geteuid() != 0 {
+		return
+	}
+	exe, err := exec.LookPath("roost")
+	must(s.t, err)
+	s.exe = filepath.Join(s.dir, "roost")
+	must(s.t, exec.Command("cp", exe, s.exe).Run()) // a child that another test starts must not hold it open for writing
+	const nobody = 65534
+	must(s.t, filepath.WalkDir(filepath.Dir(s.dir), func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, nobody, nobody)
+	}))
+	s.as = &syscall.Credential{Uid: nobody, Gid: nobody}
+}
+
 // Without permission: the folder is listed as damaged, with the reason, and the rest
 // goes on. Root may read everything, so it is done as somebody else.
 func TestHostilePermissions(t *testing.T) {
@@ -131,23 +152,6 @@ func TestHostilePermissions(t *testing.T) {
 		s.foreign(id, "the needle", 1776200000000)
 	}
 	tasks := filepath.Join(s.store, "tasks")
-	var who *syscall.Credential
-	if os.Geteuid() == 0 {
-		const nobody = 65534
-		who = &syscall.Credential{Uid: nobody, Gid: nobody}
-		must(t, filepath.WalkDir(filepath.Dir(s.dir), func(path string, _ os.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			return os.Lchown(path, nobody, nobody)
-		}))
-		exe, err := exec.LookPath("roost")
-		must(t, err)
-		data, err := os.ReadFile(exe)
-		must(t, err)
-		s.exe = filepath.Join(s.dir, "roost")
-		must(t, os.WriteFile(s.exe, data, 0o755))
-	}
 	must(t, os.Chmod(filepath.Join(tasks, "closed-file", uiFile), 0))
 	must(t, os.Chmod(filepath.Join(tasks, "unlisted"), 0o300))
 	must(t, os.Chmod(filepath.Join(tasks, "closed"), 0))
@@ -156,7 +160,7 @@ func TestHostilePermissions(t *testing.T) {
 			_ = os.Chmod(filepath.Join(tasks, id), 0o700)
 		}
 	})
-	s.as = who
+	s.asNobody()
 	at := map[string]string{}
 	for _, task := range s.every("good") {
 		said, err := json.Marshal(task.Damaged)

@@ -53,7 +53,7 @@ func (e *Engine) Amend(ctx context.Context, ref store.Ref, r Request, still func
 	if fork, ok := e.store.Continued(ref); ok {
 		latest = fork
 	}
-	view, err := e.store.Read(ctx, latest)
+	view, err := e.store.ReadToContinue(ctx, latest)
 	if err != nil {
 		return ref, err
 	}

@@ -88,7 +88,7 @@ func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id stri
 	if fork, ok := e.store.Continued(ref); ok {
 		ref = fork
 	}
-	v, err := e.store.Read(ctx, ref)
+	v, err := e.store.ReadToContinue(ctx, ref)
 	if err != nil {
 		return nil, "", nil, err
 	}

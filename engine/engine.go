@@ -176,7 +176,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if fork, ok := e.store.Continued(ref); ok {
 		latest = fork
 	}
-	view, err := e.store.Read(ctx, latest)
+	view, err := e.store.ReadToContinue(ctx, latest)
 	if err != nil {
 		return nil, err
 	}

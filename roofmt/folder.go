@@ -51,6 +51,9 @@ type Folder struct {
 	Cold   bool // its histories had to come from the disk, as far as that is told: see Ahead
 	// Abridged: messages that are there were left out, see Losses. Files written anew from the rest would lack them.
 	Abridged bool
+	// Unread is the first file of the task that is there and cannot be read; nil when there is none. What it holds is not known,
+	// so nothing may take it for absent, or write it anew.
+	Unread *UnreadError
 
 	spoilt bool // a file that may be either history has bytes and no message
 }
@@ -201,6 +204,23 @@ func (r *reader) list() error {
 
 func (r *reader) lose(file, problem, recovered string) {
 	r.folder.Losses = append(r.folder.Losses, Loss{file, problem, recovered})
+}
+
+// unread notes that a file is there and cannot be read. A folder or a pipe in its place is no file of the task.
+func (r *reader) unread(name string, err error) {
+	if r.folder.Unread != nil || r.ctx.Err() != nil || errors.Is(err, ErrNotRegular) {
+		return
+	}
+	r.folder.Unread = &UnreadError{Path: filepath.Join(FolderOf(r.folder.Dir), name), Err: err}
+}
+
+// links tells whether a link stands under a name.
+func (r *reader) links(name string) bool {
+	if !r.present[name] {
+		return false
+	}
+	info, err := r.root.Lstat(name)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
 // open opens a regular file inside the folder.

@@ -2,6 +2,7 @@ package roofmt
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -9,6 +10,22 @@ import (
 
 // ErrNotRegular: what stands in a file's place is a folder, a pipe, a device.
 var ErrNotRegular = errors.New("not a regular file")
+
+// errNothingThere: a link stands in a file's place, and what it leads to may come back. It is no fs.ErrNotExist, which would say that
+// nothing is lost by writing the file.
+var errNothingThere = errors.New("it is a link to nothing")
+
+// UnreadError tells that a file of a task is there and cannot be read.
+type UnreadError struct {
+	Path string
+	Err  error
+}
+
+func (e *UnreadError) Error() string {
+	return fmt.Sprintf("%s is there and cannot be read: %s", e.Path, Reason(e.Err))
+}
+
+func (e *UnreadError) Unwrap() error { return e.Err }
 
 // reasons are what the system's errors mean to whoever looks for the messages.
 var reasons = []struct {

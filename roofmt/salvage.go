@@ -212,6 +212,12 @@ const pairedWithin = 60_000
 func (r *reader) document(first scan, kind Kind) *Document {
 	name := first.name
 	own := r.settled(first, kind)
+	if own.state == Missing && r.links(name) {
+		own.state, own.err = Unreadable, errNothingThere
+	}
+	if own.state == Unreadable {
+		r.unread(name, own.err)
+	}
 	best := own
 	var bestMS int64
 	if own.state != Present {
@@ -220,6 +226,9 @@ func (r *reader) document(first scan, kind Kind) *Document {
 				continue
 			}
 			s := r.scan(l.Name, kind)
+			if s.state == Unreadable {
+				r.unread(l.Name, s.err)
+			}
 			better := s.state == Present && len(s.spans) > 0 && len(s.spans) >= len(best.spans)
 			if better && bestMS != 0 {
 				better = len(s.spans) > len(best.spans) && bestMS-l.MS < pairedWithin
@@ -386,6 +395,9 @@ func (r *reader) legacy() {
 	}
 	s := r.scan(LegacyName, UI)
 	s.notes = nil // taken for another history, perhaps
+	if s.state == Unreadable {
+		r.unread(LegacyName, s.err)
+	}
 	kind, known := API, false
 	for i := 0; i < len(s.spans) && i < 16 && !known; i++ {
 		raw := make([]byte, s.spans[i].Len)
@@ -443,9 +455,13 @@ func (r *reader) small(name string) ([]byte, Fingerprint) {
 func (r *reader) object(name string) (raw []byte, print Fingerprint, problem string) {
 	f, print, err := r.open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, print, "missing"
+		if !r.links(name) {
+			return nil, print, "missing"
+		}
+		err = errNothingThere
 	}
 	if err != nil {
+		r.unread(name, err)
 		return nil, Fingerprint{Exists: true}, "can not be read: " + Reason(err)
 	}
 	defer f.Close()
@@ -454,6 +470,7 @@ func (r *reader) object(name string) (raw []byte, print Fingerprint, problem str
 	}
 	all := bytes.NewBuffer(make([]byte, 0, print.Size+bytes.MinRead)) // of one piece, unless it grows
 	if _, err = all.ReadFrom(contextReader{r.ctx, f}); err != nil {
+		r.unread(name, err)
 		return nil, print, "can not be read: " + Reason(err)
 	}
 	raw = all.Bytes()

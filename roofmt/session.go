@@ -132,6 +132,7 @@ func (r *reader) readTranscript(name string) {
 	case s.state == Empty:
 		r.lose(name, fmt.Sprintf("no text in its %d bytes", s.print.Size), "nothing")
 	case s.state == Unreadable:
+		r.unread(name, s.err)
 		r.lose(name, "can not be read: "+Reason(s.err), "nothing")
 	default:
 		recovered := "nothing"

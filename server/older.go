@@ -219,7 +219,7 @@ func (s *Server) load(ctx context.Context, given string) (store.Ref, store.Summa
 	if err != nil {
 		return ref, store.Summary{}, err
 	}
-	return ref, v.Summary, errors.Join(v.Close(), ctx.Err())
+	return ref, v.Summary, errors.Join(v.Unread(), v.Close(), ctx.Err())
 }
 
 // bounded refuses a task that was restarted too often without getting anywhere: its last

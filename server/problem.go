@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
 	"sort"
 	"strings"
 
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -58,6 +61,7 @@ func (s *Server) problemOf(ctx context.Context, err error, id string) *Problem {
 		trashed   *store.TrashedError
 		ambiguous *store.AmbiguousError
 		root      *store.RootError
+		unread    *roofmt.UnreadError
 	)
 	edited := editProblem(err, id)
 	switch {
@@ -81,14 +85,37 @@ func (s *Server) problemOf(ctx context.Context, err error, id string) *Problem {
 		return problem(http.StatusUnprocessableEntity, "validation_failed", "The query cannot be read", err.Error())
 	case errors.As(err, &root):
 		return problem(http.StatusServiceUnavailable, "store_unavailable", "The tasks cannot be read now", "the root cannot be used: "+root.Check).because(err)
+	case errors.As(err, &unread) && !errors.Is(err, os.ErrPermission):
+		return problem(http.StatusForbidden, "file_unreadable", "A file cannot be read", unread.Error()+"; the task is not gone on with without it", "ls -l "+unread.Path, "dmesg  # what the disk says").because(err)
 	case errors.Is(err, os.ErrPermission):
-		return problem(http.StatusForbidden, "permission_denied", "A file may not be read", "the server has no right to read a file of that task").because(err)
+		return forbidden(err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		p := problem(http.StatusServiceUnavailable, "stopping", "The answer was not finished", "the server is stopping, or the client went away").because(err)
 		p.Retryable, p.after = true, "1"
 		return p
 	}
 	return problem(http.StatusInternalServerError, "internal", "It failed", "the server's log says why, by the request's id").because(err)
+}
+
+// forbidden names the file that the server may not read, and who may let it.
+func forbidden(err error) *Problem {
+	p := problem(http.StatusForbidden, "permission_denied", "A file may not be read", "the server has no right to read a file of that task").because(err)
+	var (
+		unread *roofmt.UnreadError
+		at     *fs.PathError
+	)
+	path := ""
+	switch {
+	case errors.As(err, &unread):
+		path, p.Detail = unread.Path, unread.Error()+"; the task is not gone on with without it"
+	case errors.As(err, &at) && filepath.IsAbs(at.Path):
+		path = at.Path
+	}
+	p.Suggestions = []string{"run the server as the owner of the task's files"}
+	if path != "" {
+		p.Suggestions = append([]string{"chmod u+r " + path, fmt.Sprintf("chown %d %s", os.Geteuid(), path)}, p.Suggestions...)
+	}
+	return p
 }
 
 func (p *Problem) because(err error) *Problem {

@@ -57,7 +57,7 @@ func (s *Store) Fork(ctx context.Context, ref Ref, o ForkOptions) (ForkResult, f
 	if next, ok := s.Continued(ref); ok {
 		ref = next
 	}
-	v, err := s.Read(ctx, ref)
+	v, err := s.ReadToContinue(ctx, ref)
 	if err != nil {
 		return ForkResult{}, none, err
 	}

@@ -56,10 +56,11 @@ func (im *importer) one(ctx context.Context, c Importable) (item ImportItem, err
 		return item, err
 	}
 	item.Files, item.Bytes, item.LeftOut = len(tree.Files), tree.size(), tree.Left
-	if !tree.speaks() {
-		if unread := tree.unread(); unread != nil {
-			return item, unread
-		}
+	speaks := tree.speaks()
+	if unread := tree.unread(speaks); unread != nil {
+		return item, unread
+	}
+	if !speaks {
 		item.Outcome = Vacant
 		return item, nil
 	}

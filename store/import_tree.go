@@ -134,6 +134,9 @@ type taskTree struct {
 	Left  []ImportNote
 }
 
+// leftLink says why a link is not in a copy.
+const leftLink = "a symbolic link; what it leads to is not copied"
+
 // scanTree lists a folder and what is below it. Links are named and not followed,
 // so that a folder can bring in nothing but itself, and none that loops is endless.
 func scanTree(ctx context.Context, root *os.Root) (taskTree, error) {
@@ -168,7 +171,7 @@ func scanTree(ctx context.Context, root *os.Root) (taskTree, error) {
 			case info.Mode().IsRegular():
 				tree.Files = append(tree.Files, treeFile{Path: path, Size: info.Size(), MTime: info.ModTime()})
 			case info.Mode()&fs.ModeSymlink != 0:
-				tree.Left = append(tree.Left, ImportNote{path, "a symbolic link; what it leads to is not copied"})
+				tree.Left = append(tree.Left, ImportNote{path, leftLink})
 			default:
 				tree.Left = append(tree.Left, ImportNote{path, "not a regular file"})
 			}
@@ -257,15 +260,16 @@ func ofMessages(name string) bool {
 }
 
 // unread says what stands in the place of a folder's messages and is not copied: the list
-// calls such a task damaged, and it is not empty. nil when nothing does.
-func (t taskTree) unread() error {
+// calls such a task damaged, and it is not empty. Of a folder that has other messages only a link counts: it leads to messages that
+// the copy would lack. nil when nothing does.
+func (t taskTree) unread(speaks bool) error {
 	for _, dir := range t.Dirs {
-		if ofMessages(dir) && dir == filepath.Base(dir) {
+		if !speaks && ofMessages(dir) && dir == filepath.Base(dir) {
 			return fmt.Errorf("its messages are not there: %s is a folder", dir)
 		}
 	}
 	for _, left := range t.Left {
-		if left.File == filepath.Base(left.File) && ofMessages(left.File) && !t.has(left.File) {
+		if left.File == filepath.Base(left.File) && ofMessages(left.File) && !t.has(left.File) && (!speaks || left.What == leftLink) {
 			return fmt.Errorf("its messages are not there: %s is %s", left.File, left.What)
 		}
 	}

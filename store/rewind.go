@@ -95,7 +95,7 @@ func (s *Store) dryRewind(ctx context.Context, ref Ref, o RewindOptions) (Rewind
 	if fork, ok := s.Continued(ref); ok {
 		ref = fork
 	}
-	v, err := s.Read(ctx, ref)
+	v, err := s.ReadToContinue(ctx, ref)
 	if err != nil {
 		return Rewind{}, nil, err
 	}
@@ -243,7 +243,7 @@ func (s *Store) ownLean(ctx context.Context, ref Ref) (*Owned, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.hit() || empty(t.state) || !v.asWritten() || !t.proj.sawSmallFiles() {
+	if t.hit() || empty(t.state) || !v.asWritten() || !t.proj.sawFiles() {
 		if err := t.drop(); err != nil {
 			return nil, err
 		}
@@ -252,10 +252,16 @@ func (s *Store) ownLean(ctx context.Context, ref Ref) (*Owned, error) {
 	return &Owned{Task: t}, nil
 }
 
-// sawSmallFiles reads the two small files as they stand; false when they cannot be.
-func (p *projector) sawSmallFiles() bool {
+// sawFiles reads the two small files as they stand, and opens the histories; false when one cannot be.
+func (p *projector) sawFiles() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for _, name := range []string{roofmt.UIName, roofmt.APIName} {
+		f, err := roofmt.OpenFile(p.task.Ref.Dir, name)
+		if err != nil || f.Close() != nil {
+			return false
+		}
+	}
 	for name, to := range map[string]*[]byte{roofmt.ItemName: &p.base, roofmt.MetadataName: &p.meta} {
 		f, err := roofmt.OpenFile(p.task.Ref.Dir, name)
 		if errors.Is(err, os.ErrNotExist) {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,7 +24,8 @@ var defaultWaits = waits{busy: 3 * time.Second, settle: time.Second, pause: 100 
 
 // readSettled reads a folder at a moment when nobody writes it and its two
 // histories tell the same story. When they keep telling different ones, that is
-// how the other program left them. mark says which files are ours: those need no
+// how the other program left them. A folder with a file that cannot be read is an error
+// that wraps *roofmt.UnreadError. mark says which files are ours: those need no
 // agreement, a kill of ours between two renames is no foreign step.
 func (s *Store) readSettled(ctx context.Context, dir string, mark watermark) (*roofmt.Folder, error) {
 	begun := time.Now()
@@ -34,6 +36,9 @@ func (s *Store) readSettled(ctx context.Context, dir string, mark watermark) (*r
 		folder, err := roofmt.Read(ctx, dir)
 		if err != nil {
 			return nil, err
+		}
+		if unread := folder.Unread; unread != nil {
+			return nil, errors.Join(unread, folder.Close())
 		}
 		if now := prints(folder); now != seen {
 			seen, since = now, time.Now()

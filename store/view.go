@@ -38,6 +38,15 @@ func (v *View) Close() error {
 	return errors.Join(errs...)
 }
 
+// Unread is a *roofmt.UnreadError when a file of the task is there and cannot be read. What can be read of such a task is shown, and
+// it is not gone on with.
+func (v *View) Unread() error {
+	if v.Folder == nil || v.Folder.Unread == nil {
+		return nil
+	}
+	return fmt.Errorf("task %s: %w", v.Ref.ID, v.Folder.Unread)
+}
+
 // Read opens a task for reading. It costs the page that is looked at, when the
 // journal has an index: older messages are read when they are asked for, and
 // damage in them is found then, or by Check.
@@ -48,6 +57,18 @@ func (s *Store) Read(ctx context.Context, ref Ref) (*View, error) {
 	}
 	if marks, err := s.Marks(ctx); err == nil { // else it is shown as it is without
 		marks.Apply(&v.Summary)
+	}
+	return v, nil
+}
+
+// ReadToContinue is Read for who is about to go on with the task: a file that cannot be read is an error.
+func (s *Store) ReadToContinue(ctx context.Context, ref Ref) (*View, error) {
+	v, err := s.Read(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.Unread(); err != nil {
+		return nil, errors.Join(err, v.Close())
 	}
 	return v, nil
 }
