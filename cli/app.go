@@ -16,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
+	"github.com/roost-dev/roost/workspace/shell"
 )
 
 // App is one invocation of roost: its streams, its environment and its flags.
@@ -45,6 +46,7 @@ type global struct {
 
 // Main runs roost with the process's arguments and returns its exit code.
 func Main() int {
+	shell.HideSelf()
 	dir, _ := os.Getwd() // an unreadable folder is told when something needs it
 	a := &App{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv, Dir: dir, Now: time.Now,
