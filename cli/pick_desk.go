@@ -88,11 +88,8 @@ func pickRow(t store.Summary, label string) picker.Task {
 		row.Cost = t.Usage.Cost.String()
 	}
 	for _, damage := range t.Damaged {
-		text := filepath.Base(damage.File) + ": " + damage.Problem
-		if damage.Recovered != "" {
-			text += "; recovered: " + damage.Recovered
-		}
-		row.Damaged = append(row.Damaged, text)
+		damage.File = filepath.Base(damage.File)
+		row.Damaged = append(row.Damaged, damage.Text())
 	}
 	return row
 }

@@ -89,6 +89,9 @@ func (a *App) showCommand() *cobra.Command {
 				return err
 			}
 			v.Summary.Copies = copies
+			if (f.ui || f.api || f.effective) && len(v.Summary.Damaged) > 0 {
+				a.warn(fmt.Sprintf("the task is damaged (roost doctor %s tells more): %s", ref.ID, v.Summary.Damaged[0].Text()))
+			}
 			shown := a.paged(cmd.Context(), func() error { return a.showTask(cmd.Context(), v, f) })
 			return errors.Join(shown, v.Close())
 		},
@@ -219,7 +222,7 @@ func (a *App) header(t store.Summary, questions []string) error {
 		}
 	}
 	for _, d := range t.Damaged {
-		fmt.Fprintln(out, style.Paint(view.Bad, display.OneLine(fmt.Sprintf("damaged: %s: %s; recovered: %s", d.File, d.Problem, d.Recovered))))
+		fmt.Fprintln(out, style.Paint(view.Bad, display.OneLine("damaged: "+d.Text())))
 	}
 	for _, text := range questions {
 		fmt.Fprintln(out, style.Paint(view.Asked, display.OneLine("open question: "+text)))

@@ -151,7 +151,7 @@ func (p *page) facts(v *store.View) {
 	}
 	p.print("<p class=\"facts\">%s</p>\n", p.set.plain(strings.Join(facts, " · ")))
 	for _, d := range t.Damaged {
-		p.print("<p class=\"bad\">damaged: %s</p>\n", p.set.plain(d.File+": "+d.Problem+"; recovered: "+d.Recovered))
+		p.print("<p class=\"bad\">damaged: %s</p>\n", p.set.plain(d.Text()))
 	}
 }
 

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -271,11 +274,20 @@ func TestHeartbeatAndTheEndOfATask(t *testing.T) {
 // A task that has no log yet is followed all the same: what comes, comes.
 func TestFollowingBeforeThereIsALog(t *testing.T) {
 	g := newGround(t)
-	log := journalPath(g)
-	away := log + ".away"
-	rename(t, log, away)
+	dir, away := filepath.Dir(journalPath(g)), t.TempDir()
+	var moved []string // a lock's record or an index alone would say that a journal was deleted
+	for _, name := range []string{"journal.jsonl", "journal.idx", "journal.lock", "projection.json", "blobs"} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			moved = append(moved, name)
+		}
+	}
+	for _, name := range slices.Backward(moved) {
+		rename(t, filepath.Join(dir, name), filepath.Join(away, name))
+	}
 	s := g.follow(g.path("/events?after=0"))
-	rename(t, away, log)
+	for _, name := range moved {
+		rename(t, filepath.Join(away, name), filepath.Join(dir, name))
+	}
 	want := g.events()
 	if diff := firstDifference(want, s.take(len(want))); diff != "" {
 		t.Error(diff)

@@ -121,7 +121,7 @@ func (s *Store) RewoundBy(ctx context.Context, ref Ref, o RewindOptions, commits
 // there is none.
 func (s *Store) ForkOf(ctx context.Context, id string) (ForkResult, error) {
 	ref := s.ownRef(id)
-	if !exists(ref.Log, "journal.jsonl") {
+	if !logged(ref.Log) {
 		return ForkResult{}, fmt.Errorf("%w: %s", ErrNotFound, id)
 	}
 	v, err := s.Read(ctx, ref)

@@ -115,7 +115,7 @@ func (s *Store) checkHidden(ctx context.Context, shown []Ref) []Finding {
 		ids, _ := names(s.adoptedDir(source))
 		for _, id := range ids {
 			log := filepath.Join(s.adoptedDir(source), id)
-			if known[log] || !exists(log, "journal.jsonl") {
+			if known[log] || !logged(log) {
 				continue
 			}
 			dir, tool := adoptedFrom(ctx, log)

@@ -44,7 +44,7 @@ func rank(r Ref) int {
 	switch {
 	case r.Own:
 		return 0
-	case exists(r.Log, "journal.jsonl"):
+	case logged(r.Log):
 		return 1
 	}
 	return 2
@@ -54,7 +54,7 @@ func rank(r Ref) int {
 // on here have journals of their own and are never one. What cannot be read is not
 // the same as anything.
 func sameTask(ctx context.Context, a, b Ref) bool {
-	if rank(a) < 2 && rank(b) < 2 && exists(a.Log, "journal.jsonl") && exists(b.Log, "journal.jsonl") {
+	if rank(a) < 2 && rank(b) < 2 && logged(a.Log) && logged(b.Log) {
 		return false
 	}
 	files := 0

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -84,7 +83,7 @@ func (d *Deeds) fill(own, shelf task.Deeds) {
 // journalDeeds are what a task's own journal tells; none when there is none. moved is
 // the newest commit that went on with the histories.
 func journalDeeds(ctx context.Context, dir string) (deeds task.Deeds, moved uint64, err error) {
-	log, err := filelog.OpenReader(dir)
+	log, err := openLog(dir)
 	if errors.Is(err, journal.ErrNotFound) {
 		return task.Deeds{}, 0, nil
 	}
@@ -102,7 +101,7 @@ func journalDeeds(ctx context.Context, dir string) (deeds task.Deeds, moved uint
 // headOf is the newest commit of a journal, 0 when there is none or it cannot be
 // told: a mark without it comes before everything else.
 func headOf(ctx context.Context, dir string) uint64 {
-	log, err := filelog.OpenReader(dir)
+	log, err := openLog(dir)
 	if err != nil {
 		return 0
 	}
@@ -138,7 +137,7 @@ func (s *Store) AllDeeds(ctx context.Context, limit int) ([]Deeds, error) {
 		all = append(all, d)
 	}
 	for _, ref := range refs {
-		if ref.Own || shelf[[2]string{ref.Source, ref.ID}] != nil || exists(ref.Log, "journal.jsonl") {
+		if ref.Own || shelf[[2]string{ref.Source, ref.ID}] != nil || logged(ref.Log) {
 			d := Deeds{Name: ref.ID, ref: ref}
 			if !ref.Own {
 				d.Name = ref.Source + ":" + ref.ID

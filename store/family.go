@@ -69,7 +69,7 @@ func (s *Store) CreateOnce(ctx context.Context, created task.Created, events ...
 	if linked(ref.Dir) {
 		return nil, false, fmt.Errorf("task %s: %s is a symbolic link: %w", ref.ID, ref.Dir, ErrLinked)
 	}
-	if roofmt.IsFolder(ref.Dir) && !exists(ref.Log, "journal.jsonl") { // another program put it there
+	if roofmt.IsFolder(ref.Dir) && !logged(ref.Log) { // another program put it there
 		owned, err := s.Own(ctx, ref)
 		return owned, false, err
 	}

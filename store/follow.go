@@ -5,13 +5,12 @@ import (
 	"fmt"
 
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/task"
 )
 
 // Follow opens a task's log for reading on, beside its owner.
 func (s *Store) Follow(ref Ref) (journal.Reader, error) {
-	log, err := filelog.OpenReader(ref.Log)
+	log, err := openLog(ref.Log)
 	if err != nil {
 		return nil, fmt.Errorf("follow task %s: %w", ref.ID, err)
 	}

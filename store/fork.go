@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
@@ -31,7 +30,7 @@ func (s *Store) Continued(ref Ref) (Ref, bool) {
 		return Ref{}, false
 	}
 	fork := s.ownRef(forkID(ref))
-	return fork, exists(fork.Log, "journal.jsonl")
+	return fork, logged(fork.Log)
 }
 
 // ownRef is a task in Roost's own root.
@@ -149,7 +148,7 @@ func (t *Task) takeInOriginal(ctx context.Context, folder *roofmt.Folder) ([]Int
 // adoptedFrom is where the task of a journal was adopted from, and the tool that
 // made it; "" when its first commits do not say.
 func adoptedFrom(ctx context.Context, logDir string) (dir, tool string) {
-	log, err := filelog.OpenReader(logDir)
+	log, err := openLog(logDir)
 	if err != nil {
 		return "", ""
 	}

@@ -69,14 +69,14 @@ func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
 	if err := usableID(ref); err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(ref.Dir); errors.Is(err, os.ErrNotExist) && !exists(ref.Log, "journal.jsonl") {
+	if _, err := os.Stat(ref.Dir); errors.Is(err, os.ErrNotExist) && !logged(ref.Log) {
 		return nil, fmt.Errorf("%w: %s", ErrNotFound, ref.Dir)
 	}
 	outside := linked(ref.Dir)
-	if outside && (ref.Own || exists(ref.Log, "journal.jsonl")) {
+	if outside && (ref.Own || logged(ref.Log)) {
 		return nil, fmt.Errorf("task %s: %s is a symbolic link: %w", ref.ID, ref.Dir, ErrLinked)
 	}
-	if ref.Foreign() && !exists(ref.Log, "journal.jsonl") {
+	if ref.Foreign() && !logged(ref.Log) {
 		folder, err := s.readSettled(ctx, ref.Dir, watermark{})
 		if err != nil {
 			return nil, fmt.Errorf("task %s: %w", ref.ID, err)

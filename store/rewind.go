@@ -233,7 +233,7 @@ func taken(s *task.State, e task.Rewound, keep bool) Rewind {
 // them. The next owner looks at everything.
 func (s *Store) ownLean(ctx context.Context, ref Ref) (*Owned, error) {
 	v := &View{Ref: ref}
-	if linked(ref.Dir) || !exists(ref.Log, "journal.jsonl") || !v.asWritten() {
+	if linked(ref.Dir) || !logged(ref.Log) || !v.asWritten() {
 		return s.Own(ctx, ref)
 	}
 	if err := s.usable(); err != nil {

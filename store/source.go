@@ -185,7 +185,7 @@ func (s *Store) withGone(src Source) []string {
 		return ids
 	}
 	for _, id := range ours {
-		if !slices.Contains(ids, id) && exists(filepath.Join(s.adoptedDir(src.Name), id), "journal.jsonl") {
+		if !slices.Contains(ids, id) && logged(filepath.Join(s.adoptedDir(src.Name), id)) {
 			ids = append(ids, id)
 		}
 	}

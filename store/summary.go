@@ -65,3 +65,15 @@ type Damage struct {
 	Recovered string `json:"recovered"`
 	Lost      string `json:"lost,omitempty"`
 }
+
+// Text says what is damaged, and what that means.
+func (d Damage) Text() string {
+	text := d.File + ": " + d.Problem
+	if d.Recovered != "" {
+		text += "; recovered: " + d.Recovered
+	}
+	if d.Lost != "" {
+		text += "; lost: " + d.Lost
+	}
+	return text
+}

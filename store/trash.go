@@ -96,7 +96,7 @@ func (s *Store) hide(ctx context.Context, ref Ref, m Marks, again uint64, keep f
 // nothing that could be held: there it is only looked for an owner.
 func (s *Store) unowned(ctx context.Context, ref Ref, do func() error) error {
 	wants := expected(ctx, ref)
-	if exists(ref.Log, "journal.jsonl") {
+	if logged(ref.Log) {
 		log, err := ownLog(ctx, ref.Log, filelog.Options{
 			FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, Existing: true,
 			Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program}, Meets: wants.check(),
@@ -416,7 +416,7 @@ func (s *Store) restore(ctx context.Context, given string, still func() error) (
 // vanished reports whether a task went since it was found, into the trash or out of
 // the world, and not with its whole storage: then it is no task of that place.
 func vanished(ref Ref) bool {
-	return !exists(ref.Dir, "") && !exists(ref.Log, "journal.jsonl") && exists(filepath.Dir(ref.Dir), "")
+	return !exists(ref.Dir, "") && !logged(ref.Log) && exists(filepath.Dir(ref.Dir), "")
 }
 
 // clearPlace removes an empty folder: Roo makes one whenever it looks for a task. For
@@ -469,7 +469,7 @@ func (s *Store) Purge(ctx context.Context, given string) (Trashed, error) {
 
 func (s *Store) purgeHidden(ctx context.Context, t trashedMark, doomed string, keep func(...mark) error) error {
 	gone := func() error { return keep(mark{Type: trashed, Source: t.Source, ID: t.ID, Purged: ptr(true)}) }
-	if !exists(t.ref.Log, "journal.jsonl") {
+	if !logged(t.ref.Log) {
 		return gone()
 	}
 	if err := os.MkdirAll(s.trashDir(), 0o700); err != nil {

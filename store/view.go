@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
@@ -84,7 +83,7 @@ func (s *Store) read(ctx context.Context, ref Ref, whole bool) (*View, error) {
 }
 
 func (s *Store) readInto(ctx context.Context, v *View, whole bool) error {
-	log, err := filelog.OpenReader(v.Ref.Log)
+	log, err := openLog(v.Ref.Log)
 	switch {
 	case err == nil:
 		v.Log = log
@@ -116,6 +115,15 @@ func (s *Store) readInto(ctx context.Context, v *View, whole bool) error {
 		}
 		v.unborn = blank
 		v.State.ID = v.Ref.ID
+	}
+	if len(v.State.Problems) > 0 { // as taking in does: see Task.hit
+		mark = watermark{}
+		if v.Folder == nil {
+			if _, err := v.readFolder(ctx); err != nil {
+				return fmt.Errorf("task %s: %w", v.Ref.ID, err)
+			}
+			s.withRow(v.Folder)
+		}
 	}
 	if v.Folder == nil {
 		return nil

@@ -33,6 +33,9 @@ type Base struct {
 	Epoch uint64 `json:"epoch"` // own epochs come behind it
 }
 
+// own is the number in a log's own part of a commit of the whole.
+func (b Base) own(seq uint64) uint64 { return max(seq, b.Seq) - b.Seq }
+
 // ErrBase: what a log begins with cannot be read.
 var ErrBase = errors.New("what this journal begins with cannot be read")
 
@@ -175,20 +178,30 @@ func oneMore(from, to string) error {
 
 // OpenReader opens the journal in dir for reading. It never writes or creates
 // anything. Without journal.jsonl in dir the error is journal.ErrNotFound.
-func OpenReader(dir string) (journal.Reader, error) { return OpenVerified(dir, nil) }
+func OpenReader(dir string) (journal.Reader, error) { return OpenKnowing(dir, nil, 0) }
 
 // OpenVerified is OpenReader of a journal whose commits are verified: the reader is a
 // journal.Prover, and gives no snapshot that this root did not write.
 func OpenVerified(dir string, s *journal.Seal) (journal.Reader, error) {
-	r, err := openReader(OS, dir)
+	return OpenKnowing(dir, s, 0)
+}
+
+// OpenKnowing is OpenVerified with a commit that is known to have been synced, by a witness
+// outside the journal: if the log ends before it, the commits between are lost. A nil seal
+// verifies nothing.
+func OpenKnowing(dir string, s *journal.Seal, known uint64) (journal.Reader, error) {
+	base, at, err := openBase(dir)
 	if err != nil {
 		return nil, err
 	}
-	r.verify(s)
-	base, at, err := openBase(dir)
+	r, err := openReader(OS, dir, at.own(known))
 	if err != nil {
-		return nil, errors.Join(err, r.Close())
+		if base != nil {
+			err = errors.Join(err, base.Close())
+		}
+		return nil, err
 	}
+	r.verify(s)
 	if base == nil {
 		return r, nil
 	}
@@ -211,6 +224,7 @@ func Own(ctx context.Context, dir string, opt Options) (journal.Owner, error) {
 	if tell := opt.Synced; tell != nil {
 		opt.Synced = func(epoch, head uint64, last bool) { tell(at.Epoch+epoch, at.Seq+head, last) }
 	}
+	opt.Known = at.own(opt.Known)
 	o, err := own(ctx, dir, opt)
 	if base == nil || err != nil {
 		if base != nil {
@@ -237,9 +251,12 @@ func openBase(dir string) (journal.Reader, Base, error) {
 	if err == nil && (at.Seq == 0 || at.Epoch == 0) {
 		err = errors.New("it names no commit")
 	}
+	if err == nil {
+		_, err = os.Lstat(filepath.Join(dir, baseDir, logName))
+	}
 	var base journal.Reader
 	if err == nil {
-		base, err = OpenReader(filepath.Join(dir, baseDir)) // which may begin with another one itself
+		base, err = OpenKnowing(filepath.Join(dir, baseDir), nil, at.Seq) // which may begin with another one itself
 	}
 	if err != nil {
 		return nil, at, fmt.Errorf("journal %s: %w: %w", dir, ErrBase, err)

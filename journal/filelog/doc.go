@@ -28,8 +28,7 @@
 // refused, an owner is at work and the published length holds. If it is granted,
 // nobody writes: the reader measures the log under the lock, asks the kernel to
 // sync it (which changes no byte) and takes every complete valid line, because
-// the next owner will keep exactly those. A record that belongs to another file
-// (a copied folder) does not count. A mapped page was rejected for the record: it
+// the next owner will keep exactly those. A mapped page was rejected for the record: it
 // is no cheaper next to a sync, and gives readers no notification.
 //
 // A follower that has caught up with an owner in its own process gets the commits
@@ -52,7 +51,13 @@
 // If the record says that it was synced, it was, and counts as lost. A new owner never gives
 // a lost number to another commit.
 //
-// An empty journal.jsonl is a journal without commits.
+// The record counts whatever inode it names: after a copy or a restored backup it still says
+// which commits were synced. Without a record, journal.idx says it, and for a deleted log
+// also a payload. A caller may know more (Options.Known). A copy that is whole agrees with
+// its record; one that was taken while an owner worked may have a younger record than log, and
+// then it really lacks acknowledged commits.
+//
+// An empty journal.jsonl beside which no such witness stands is a journal without commits.
 //
 // # Limits
 //

@@ -102,10 +102,11 @@ func (r *reader) sleep(ctx context.Context, wake <-chan struct{}, timer *time.Ti
 	}
 }
 
-// ahead is visible for somebody who waits: a log that is gone will not grow.
+// ahead is visible for somebody who waits: a log that is gone will not grow. One that was
+// deleted before it was opened is waited for: its next owner begins it again.
 func (r *reader) ahead() (limit int64, head uint64, err error) {
 	limit, head, err = r.visible()
-	if err == nil && r.synced == nil && r.gone() {
+	if err == nil && r.synced == nil && r.ino != 0 && r.gone() {
 		err = fmt.Errorf("follow %s: it was deleted or moved away: %w", r.dir, journal.ErrNotFound)
 	}
 	return limit, head, err

@@ -147,7 +147,7 @@ func (o *order) end(off int64, recorded uint64) (lost []journal.Damage) {
 	}
 	known := max(o.last, o.told)
 	next := known + uint64(len(o.bad)) + o.more + 1
-	if recorded >= next && recorded-known < maxLost {
+	if recorded >= next {
 		next = recorded + 1
 	}
 	// The next owner's commit takes this number; readers must not find it out of reason.

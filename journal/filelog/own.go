@@ -37,6 +37,9 @@ type Options struct {
 	Synced func(epoch, head uint64, last bool)
 	// Seal signs new commits, and verifies those that are there: see Prover. nil = neither.
 	Seal *journal.Seal
+	// Known is a commit that is known to have been synced, by a witness outside the journal.
+	// If the log ends before it, the commits between are lost.
+	Known uint64
 	// Meets is asked with the lock held, before anything is written to the log: its error
 	// refuses, and leaves the log as it is. head is the newest commit, 0 = there is none.
 	Meets func(head uint64) error
@@ -160,7 +163,7 @@ func own(ctx context.Context, dir string, opt Options) (_ *owner, err error) {
 	if err := fsys.SyncDir(dir); err != nil {
 		return nil, notSaved(fsys, "sync folder", dir, err)
 	}
-	if o.reader, err = openReader(fsys, dir); err != nil {
+	if o.reader, err = openReader(fsys, dir, opt.Known); err != nil {
 		return nil, err
 	}
 	o.reader.verify(opt.Seal)
@@ -175,11 +178,15 @@ func own(ctx context.Context, dir string, opt Options) (_ *owner, err error) {
 
 // takeOver puts the log in order, and commits epoch.opened.
 func (o *owner) takeOver(ctx context.Context) error {
-	rec, ok := readRecord(o.lock)
+	rec, _ := readRecord(o.lock)
 	witness := rec
-	if ok = ok && rec.Ino == o.ino; !ok {
-		rec = record{}
+	if rec.Head == 0 {
+		rec = indexed(o.fs, o.dir)
 	}
+	if rec.Ino != o.ino {
+		rec.Synced = 0 // of another file: what it says of syncs does not hold for this one
+	}
+	head := max(rec.Head, o.vis.known)
 	fi, err := o.file.Stat()
 	if err != nil {
 		return notSaved(o.fs, "look at", o.path, err)
@@ -193,7 +200,7 @@ func (o *owner) takeOver(ctx context.Context) error {
 	if x.order.zero {
 		x.off = x.order.bad[x.order.zeAt].Offset
 	}
-	x.order.end(x.off, rec.Head)
+	x.order.end(x.off, head)
 	if o.opt.Meets != nil {
 		if err := o.opt.Meets(max(x.order.last, x.order.told)); err != nil {
 			return fmt.Errorf("own %s: %w", o.dir, err)

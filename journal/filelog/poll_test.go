@@ -43,7 +43,7 @@ func say(t *testing.T, o journal.Owner, n int) {
 // in another process does not.
 func stranger(t *testing.T, dir string) *reader {
 	t.Helper()
-	r, err := openReader(OS, dir)
+	r, err := openReader(OS, dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,6 +38,8 @@ type reader struct {
 		limit    int64 // never falls
 		settled  int64 // length found without an owner ...
 		settleAt record
+		known    uint64 // a commit that was synced, by other witnesses than the record
+		recalled bool   // the index was asked
 	}
 	idx struct { // where commits stand
 		sync.Mutex
@@ -51,12 +53,19 @@ var (
 	_ journal.LineReader = (*reader)(nil)
 )
 
-func openReader(fsys FS, dir string) (*reader, error) {
+// openReader opens a log. known is a commit that is known to have been synced, 0 if none is.
+func openReader(fsys FS, dir string, known uint64) (*reader, error) {
 	path := filepath.Join(dir, logName)
+	r := &reader{fs: fsys, dir: dir, key: dirKey(dir), closed: make(chan struct{})}
+	r.vis.known = known
 	// A FIFO or device in its place would hang the open.
 	fi, err := fsys.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("open %s: %w", dir, journal.ErrNotFound)
+		if r.vis.known = max(known, deleted(fsys, dir).Head); r.vis.known == 0 {
+			return nil, fmt.Errorf("open %s: %w", dir, journal.ErrNotFound)
+		}
+		r.log = absent{}
+		return r, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
@@ -72,7 +81,11 @@ func openReader(fsys FS, dir string) (*reader, error) {
 		f.Close()
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
-	return &reader{fs: fsys, dir: dir, key: dirKey(dir), log: f, ino: fileID(fi), closed: make(chan struct{})}, nil
+	if fi.Size() == 0 { // who began it anew after it was deleted may have been killed
+		r.vis.known = max(known, deleted(fsys, dir).Head)
+	}
+	r.log, r.ino = f, fileID(fi)
+	return r, nil
 }
 
 // Close implements journal.Reader.
@@ -155,10 +168,12 @@ func (r *reader) measure() (int64, uint64, error) {
 	var rec record
 	var ok bool
 	if v.lock != nil {
-		if rec, ok = readRecord(v.lock); !ok || rec.Ino != r.ino {
-			rec, ok = record{}, false
-		}
+		rec, ok = readRecord(v.lock)
 	}
+	if rec.Head == 0 && !v.recalled {
+		v.known, v.recalled = max(v.known, indexed(r.fs, r.dir).Head), true
+	}
+	head := max(rec.Head, v.known)
 	// Measured after the record was read: a log shorter than it is really cut.
 	fi, err := r.log.Stat()
 	if err != nil {
@@ -167,15 +182,15 @@ func (r *reader) measure() (int64, uint64, error) {
 	size := fi.Size()
 	switch {
 	case v.lock == nil:
-		return size, 0, nil // nobody ever owned it here, or we may not look
-	case ok && size <= rec.Synced:
-		return size, rec.Head, nil
+		return size, head, nil // nobody ever owned it here, or we may not look
+	case ok && size <= rec.Synced && head == rec.Head:
+		return size, head, nil
 	case size == v.settled && rec == v.settleAt:
-		return size, rec.Head, nil
+		return size, head, nil
 	}
 	free, err := tryLock(v.lock.Fd(), false)
 	if err != nil { // no locks here, so no owners either
-		return size, rec.Head, nil
+		return size, head, nil
 	}
 	if !free {
 		return rec.Synced, rec.Head, nil
@@ -186,7 +201,7 @@ func (r *reader) measure() (int64, uint64, error) {
 	}
 	_ = r.log.Datasync() // best effort: it cannot on a read-only file system, where nothing is unsynced
 	v.settled, v.settleAt = fi.Size(), rec
-	return fi.Size(), rec.Head, nil
+	return fi.Size(), head, nil
 }
 
 // item is one step of a walk through the log.
