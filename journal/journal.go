@@ -94,7 +94,8 @@ type Owner interface {
 	// cause; a later Barrier tries again and continues without a gap.
 	Barrier(ctx context.Context) error
 
-	// PutBlob stores a payload and syncs it. Storing the same bytes twice is free.
+	// PutBlob stores a payload and syncs it. Storing the same bytes again costs reading
+	// them, and heals a stored payload that was damaged.
 	PutBlob(ctx context.Context, data []byte) (Hash, error)
 
 	// PutBlobFrom stores everything r gives, for payloads too big for memory.

@@ -1,6 +1,7 @@
 package filelog_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -77,6 +78,46 @@ type cancelling context.CancelFunc
 func (c cancelling) Read([]byte) (int, error) {
 	c()
 	return 0, io.EOF
+}
+
+// A payload that was damaged on the disk is healed when the same bytes come again, in this
+// ownership and in the next.
+func TestADamagedBlobIsHealed(t *testing.T) {
+	dir := t.TempDir()
+	data := []byte(strings.Repeat("payload", 1000))
+	for range 2 {
+		o := mustOwn(t, dir, filelog.Options{})
+		for _, stream := range []bool{false, true} {
+			h, err := o.PutBlob(t.Context(), data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("blobs", string(h[:2]), string(h))
+			rotten := bytes.Clone(data)
+			rotten[17] ^= 1
+			put(t, dir, path, rotten)
+			if stream {
+				_, _, err = o.PutBlobFrom(t.Context(), bytes.NewReader(data))
+			} else {
+				_, err = o.PutBlob(t.Context(), data)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := o.Blob(t.Context(), h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := b.ReadAll(); err != nil || !bytes.Equal(got, data) {
+				t.Errorf("stream %v: %v", stream, err)
+			}
+			b.Close()
+			put(t, dir, path, rotten) // for the next owner
+		}
+		if err := o.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // A link in a blob's place could lead anywhere: it is damage, and is not followed.

@@ -30,7 +30,8 @@ func (o *owner) PutBlob(ctx context.Context, data []byte) (journal.Hash, error) 
 	return got, err
 }
 
-// haveBlob reports whether the payload is stored, and its name durable.
+// haveBlob reports whether the payload is stored, and its name durable. One whose bytes were
+// damaged since is not: it is written again, which heals whatever names it.
 func (o *owner) haveBlob(ctx context.Context, h journal.Hash, size int64) (bool, error) {
 	if err := o.usable(ctx); err != nil {
 		return false, err
@@ -39,9 +40,8 @@ func (o *owner) haveBlob(ctx context.Context, h journal.Hash, size int64) (bool,
 	if err != nil {
 		return false, err
 	}
-	fi, err := o.fs.Lstat(path)
-	if err != nil || !fi.Mode().IsRegular() || fi.Size() != size {
-		return false, nil
+	if fi, err := o.fs.Lstat(path); err != nil || fi.Size() != size || o.checkBlob(ctx, h) != nil {
+		return false, nil //nolint:nilerr // whatever is wrong with it, it is written again
 	}
 	o.blobMu.Lock()
 	known := o.durable[h]
