@@ -253,8 +253,8 @@ func (s *Store) makeFork(ctx context.Context, from Ref, id string, events []task
 	if err := s.usable(); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(s.tasksDir(), 0o700); err != nil {
-		return &RootError{Path: s.opt.Root, Check: "cannot be written", Err: err}
+	if err := s.ensureDir(s.tasksDir(), "cannot be written"); err != nil {
+		return err
 	}
 	s.sweepForks()
 	temp, err := os.MkdirTemp(s.tasksDir(), forkTemp+id+"-")

@@ -199,7 +199,7 @@ func (im *importer) same(ctx context.Context, id, sum string) (bool, error) {
 // bring copies a task to one side, proves the copy, and moves it to its place.
 func (im *importer) bring(ctx context.Context, from source, item *ImportItem) (err error) {
 	stage := filepath.Join(im.stages(), strconv.Itoa(im.progress.Tasks))
-	if err := os.MkdirAll(stage, 0o700); err != nil {
+	if err := im.store.ensureDir(stage, "cannot be written"); err != nil {
 		return err
 	}
 	defer func() {

@@ -10,7 +10,7 @@ import (
 // that cannot be remembered. name is a file name.
 func (s *Store) Once(name string) bool {
 	dir := filepath.Join(s.opt.Root, "asked")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := s.ensureDir(dir, "cannot be written"); err != nil {
 		return false
 	}
 	// Of two processes only one creates it.

@@ -172,8 +172,8 @@ func (s *Store) takeFrom(ctx context.Context, ref Ref, existing bool) (*Task, er
 
 // takeWith is takeFrom; lean means that the log is read from its snapshot on.
 func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Task, error) {
-	if err := os.MkdirAll(filepath.Dir(ref.Log), 0o700); err != nil {
-		return nil, &RootError{Path: s.opt.Root, Check: "cannot be written", Err: err}
+	if err := s.ensureDir(filepath.Dir(ref.Log), "cannot be written"); err != nil {
+		return nil, err
 	}
 	wants := expected(ctx, ref)
 	log, err := ownLog(ctx, ref.Log, filelog.Options{

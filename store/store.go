@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 )
 
@@ -79,8 +80,8 @@ func (s *Store) adoptedDir(source string) string {
 
 // usable makes the root and checks that it can be written.
 func (s *Store) usable() error {
-	if err := os.MkdirAll(s.tasksDir(), 0o700); err != nil {
-		return &RootError{Path: s.opt.Root, Check: "cannot be created", Err: err}
+	if err := s.ensureDir(s.tasksDir(), "cannot be created"); err != nil {
+		return err
 	}
 	probe, err := os.CreateTemp(s.opt.Root, ".probe-*")
 	if err != nil {
@@ -88,6 +89,20 @@ func (s *Store) usable() error {
 	}
 	probe.Close()
 	return os.Remove(probe.Name())
+}
+
+// ensureDir makes a folder below the root, with durable names. check says what it means for
+// the root when that fails.
+func (s *Store) ensureDir(dir, check string) error {
+	fsys := s.opt.FS
+	if fsys == nil {
+		fsys = filelog.OS
+	}
+	err := filelog.EnsureDir(fsys, dir)
+	if err != nil && !errors.Is(err, journal.ErrNotSaved) {
+		return &RootError{Path: s.opt.Root, Check: check, Err: err}
+	}
+	return err
 }
 
 // names lists the entries of a folder; a folder that does not exist has none.

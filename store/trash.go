@@ -121,8 +121,8 @@ func (s *Store) deleteOwn(ctx context.Context, ref Ref, again uint64, keep func(
 	if err := usableID(ref); err != nil {
 		return Trashed{}, err
 	}
-	if err := os.MkdirAll(s.trashDir(), 0o700); err != nil {
-		return Trashed{}, &RootError{Path: s.opt.Root, Check: "cannot be written", Err: err}
+	if err := s.ensureDir(s.trashDir(), "cannot be written"); err != nil {
+		return Trashed{}, err
 	}
 	name := ref.ID
 	for n := 2; exists(s.trashDir(), name); n++ { // ids hold no "~"
@@ -472,8 +472,8 @@ func (s *Store) purgeHidden(ctx context.Context, t trashedMark, doomed string, k
 	if !logged(t.ref.Log) {
 		return gone()
 	}
-	if err := os.MkdirAll(s.trashDir(), 0o700); err != nil {
-		return &RootError{Path: s.opt.Root, Check: "cannot be written", Err: err}
+	if err := s.ensureDir(s.trashDir(), "cannot be written"); err != nil {
+		return err
 	}
 	ref := t.ref
 	ref.Dir = ref.Log

@@ -103,27 +103,6 @@ func lockOnce(f File) (got, held bool, err error) {
 	return false, !shared, err
 }
 
-// ensureDir makes a folder and what leads to it, each name durable.
-func ensureDir(fsys FS, dir string) error {
-	err := fsys.Mkdir(dir, 0o700)
-	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
-		if err := ensureDir(fsys, filepath.Dir(dir)); err != nil {
-			return err
-		}
-		err = fsys.Mkdir(dir, 0o700)
-	}
-	if errors.Is(err, fs.ErrExist) {
-		return nil // if it is no folder, what follows fails and says so
-	}
-	if err != nil {
-		return notSaved(fsys, "make folder", dir, err)
-	}
-	if err := fsys.SyncDir(filepath.Dir(dir)); err != nil {
-		return notSaved(fsys, "sync folder", filepath.Dir(dir), err)
-	}
-	return nil
-}
-
 // trusted refuses file systems that lose locks. A folder that is not there yet
 // is judged by the first one above it that is.
 func trusted(fsys FS, dir string) error {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/roost-dev/roost/journal/filelog"
 )
 
 // How long a line waits for another writer. The lock is held for moments; only who
@@ -86,7 +88,7 @@ func (w *Writer) open(until time.Time) (*os.File, error) {
 	}
 	if w.n = 1; len(list) > 0 {
 		w.n = list[len(list)-1]
-	} else if err := os.Mkdir(w.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	} else if err := filelog.EnsureDir(filelog.OS, w.dir); err != nil {
 		return nil, fmt.Errorf("write the feed: %w", err)
 	}
 	if info, err := os.Lstat(w.dir); err != nil || !info.IsDir() {
