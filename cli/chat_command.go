@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -15,9 +14,7 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/task"
 )
 
 func (a *App) chatCommand() *cobra.Command {
@@ -90,59 +87,20 @@ func (a *App) chatOptions(cmd *cobra.Command, r *runFlags, args []string) (chat.
 	if err != nil {
 		return o, err
 	}
-	o.Again = report.NewRun{
-		Workspace: given.Workspace, Mode: given.Mode, Provider: given.Provider, Model: given.Model, BaseURL: given.BaseURL, Profile: given.Profile,
-		Approve: given.Approve, Allow: given.Allow, Deny: given.Deny, Limits: limitsDocument(given.Limits),
-	}
+	o.Again = report.NewRun{Workspace: given.Workspace, Settings: settingsTold(given)}
 	if len(args) > 0 {
 		o.Task = args[0]
 	}
-	n := given
-	if server, err := a.global(a.flags.server, "server"); err != nil {
+	if given.Workspace == "" {
+		given.Workspace = a.Dir
+	}
+	if given, err = a.asNew(given); err != nil {
 		return o, err
-	} else if server == "" { // else the server's own settings count
-		if err := a.fill(cmd); err != nil {
-			return o, err
-		}
-		if n, err = a.options(cmd, r); err != nil {
-			return o, err
-		}
 	}
-	if n.Workspace == "" {
-		n.Workspace = a.Dir
-	}
-	o.New = report.NewTask{
-		Workspace: n.Workspace, Mode: n.Mode, Provider: n.Provider, Model: n.Model, BaseURL: n.BaseURL, Profile: n.Profile,
-		Approve: n.Approve, Allow: n.Allow, Deny: n.Deny, Limits: limitsDocument(n.Limits), Origin: "cli",
-	}
+	o.New = report.NewTask{Workspace: given.Workspace, Settings: settingsTold(given), Origin: "cli"}
 	o.Display = display.Options{Colour: a.colour(), Width: a.Width, Quiet: a.flags.quiet, Verbose: a.flags.verbose, Live: a.ErrTTY}
 	o.History, err = a.chatHistory()
 	return o, err
-}
-
-// limitsDocument are limits as a server is told them. There a limit of 0 is none.
-func limitsDocument(l *task.Limits) *report.Limits {
-	if l == nil {
-		return nil
-	}
-	var out report.Limits
-	if l.MaxTurns != 0 {
-		n := max(l.MaxTurns, 0)
-		out.MaxTurns = &n
-	}
-	if l.MaxCostMicros != 0 {
-		usd := money.USD(max(l.MaxCostMicros, 0))
-		out.MaxCost = &usd
-	}
-	span := func(ms int64) *string {
-		if ms == 0 {
-			return nil
-		}
-		text := fmt.Sprintf("%dms", max(ms, 0))
-		return &text
-	}
-	out.IdleTimeout, out.TotalTimeout = span(l.IdleTimeoutMS), span(l.TotalTimeoutMS)
-	return &out
 }
 
 // chatHistory is the file of what was typed.

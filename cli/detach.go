@@ -18,15 +18,12 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// onlyHere are the flags of a run that a server is not told of.
-var onlyHere = []string{
-	"effort", "max-tokens", "condense-at", "stale", "no-checkpoints", "allow-tool", "ask-tool", "deny-tool",
-	"max-cost-task", "max-cost-day", "ask-after-requests", "ask-after-cost",
-}
+// onlyHere are the flags of a run that a server is not told of: they speak of this
+// machine.
+var onlyHere = []string{"no-checkpoints", "max-cost-day"}
 
 // tellable refuses flags of a run that is left to a server that a server would not hear of: a limit that was given and
-// does not hold is worse than none. What settings say of them stays unsaid: the server has
-// settings of its own.
+// does not hold is worse than none.
 func (r *runFlags) tellable(cmd *cobra.Command) error {
 	if !r.detach && !r.far {
 		return nil
@@ -41,18 +38,32 @@ func (r *runFlags) tellable(cmd *cobra.Command) error {
 
 // newTaskOf is a request for a new task as a server takes it.
 func newTaskOf(r engine.Request) report.NewTask {
-	return report.NewTask{
-		Workspace: r.Workspace, Mode: r.Mode, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, Profile: r.Profile,
-		Message: wordsOf(r), Limits: limitsTold(r.Limits), Approve: r.Approve, Allow: r.Allow, Deny: r.Deny, Origin: r.Origin,
-	}
+	return report.NewTask{Workspace: r.Workspace, Settings: settingsTold(r), Message: wordsOf(r), Origin: r.Origin}
 }
 
 // newRunOf is a request to go on with a task as a server takes it.
 func newRunOf(r engine.Request) report.NewRun {
-	return report.NewRun{
-		Message: wordsOf(r), Yes: r.Yes, Workspace: r.Workspace, Mode: r.Mode, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, Profile: r.Profile,
+	return report.NewRun{Message: wordsOf(r), Yes: r.Yes, Workspace: r.Workspace, Settings: settingsTold(r)}
+}
+
+// settingsTold are all settings of a request as a server takes them.
+func settingsTold(r engine.Request) report.Settings {
+	return report.Settings{
+		Mode: r.Mode, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, Profile: r.Profile,
+		Effort: r.Effort, MaxTokens: countTold(r.MaxTokens), CondenseAt: countTold(r.Condense), Stale: r.Stale,
 		Limits: limitsTold(r.Limits), Approve: r.Approve, Allow: r.Allow, Deny: r.Deny,
+		AllowTools: r.AllowTools, AskTools: r.AskTools, DenyTools: r.DenyTools,
 	}
+}
+
+// countTold is a number that the engine is told to take away by a negative one, and a
+// server by 0; nil when it was not given.
+func countTold(n int) *int {
+	if n == 0 {
+		return nil
+	}
+	n = max(n, 0)
+	return &n
 }
 
 func wordsOf(r engine.Request) *report.Words {
@@ -68,12 +79,16 @@ func limitsTold(l *task.Limits) *report.Limits {
 	if l == nil {
 		return nil
 	}
-	out := &report.Limits{}
-	if n := max(l.MaxTurns, 0); l.MaxTurns != 0 {
-		out.MaxTurns = &n
+	amount := func(micros int64) *money.USD {
+		if micros == 0 {
+			return nil
+		}
+		usd := money.USD(max(micros, 0))
+		return &usd
 	}
-	if usd := money.USD(max(l.MaxCostMicros, 0)); l.MaxCostMicros != 0 {
-		out.MaxCost = &usd
+	out := &report.Limits{
+		MaxTurns: countTold(l.MaxTurns), MaxCost: amount(l.MaxCostMicros), MaxCostTask: amount(l.MaxTaskMicros),
+		AskAfterRequests: countTold(l.AskRequests), AskAfterCost: amount(l.AskCostMicros),
 	}
 	span := func(ms int64) *string {
 		if ms == 0 {
@@ -90,6 +105,12 @@ func limitsTold(l *task.Limits) *report.Limits {
 // then, and goes on without this process.
 func (a *App) detach(ctx context.Context, req engine.Request) error {
 	return a.onServer("leave the run to a server", func(c *client.Client) error {
+		if req.Task == "" {
+			var err error
+			if req, err = a.asNew(req); err != nil {
+				return err
+			}
+		}
 		path, body := "/v1/tasks", any(newTaskOf(req))
 		if req.Task != "" {
 			path, body = pathOf(req.Task, "runs"), newRunOf(req)

@@ -30,6 +30,9 @@ func (a *App) farRun(ctx context.Context, c *client.Client, req engine.Request) 
 		if req.Workspace == "" {
 			req.Workspace = a.Dir
 		}
+		if req, err = a.asNew(req); err != nil {
+			return err
+		}
 		body := newTaskOf(req)
 		body.Unattended = !req.Interactive
 		w.fresh = true

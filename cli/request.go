@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/task"
@@ -45,7 +44,7 @@ func (a *App) addRunFlags(cmd *cobra.Command, r *runFlags) {
 	complete(cmd, "stale", words(task.StaleTell, task.StaleRead))
 	f.IntVar(&r.maxTokens, "max-tokens", 0, "tokens of one reply (0 = the model's limit)")
 	complete(cmd, "profile", a.profileNames)
-	complete(cmd, "effort", words(config.Efforts...))
+	complete(cmd, "effort", words(task.Efforts...))
 	complete(cmd, "max-tokens", cobra.NoFileCompletions)
 	f.StringArrayVar(&r.images, "image", nil, "an image `file` to send along (again for more)")
 	f.StringVar(&r.approve, "approve", "", "what is allowed without asking: ask, read, edits, all")
@@ -105,8 +104,8 @@ func (a *App) options(cmd *cobra.Command, r *runFlags) (engine.Request, error) {
 	if r.approve != "" && !slices.Contains(policies, r.approve) {
 		return req, usage(path+" --approve "+r.approve, "there is no such policy", path+" --approve "+strings.Join(policies, "|"))
 	}
-	if r.effort != "" && !slices.Contains(config.Efforts, r.effort) {
-		return req, usage(path+" --effort "+r.effort, "there is no such word for it", path+" --effort "+strings.Join(config.Efforts, "|"))
+	if r.effort != "" && !slices.Contains(task.Efforts, r.effort) {
+		return req, usage(path+" --effort "+r.effort, "there is no such word for it", path+" --effort "+strings.Join(task.Efforts, "|"))
 	}
 	if !slices.Contains([]string{"", task.StaleTell, task.StaleRead}, r.stale) {
 		return req, usage(path+" --stale "+r.stale, "there is no such word for it", path+" --stale tell|read")

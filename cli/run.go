@@ -22,20 +22,13 @@ func (a *App) runCommand() *cobra.Command {
 			"  git diff | roost run --approve read -\n" +
 			"  roost run --provider script --model demo.yaml hello",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			preset := !a.told(cmd)
 			if err := a.farFlags(cmd, &r); err != nil {
 				return err
-			}
-			if r.task == "" {
-				if err := a.fill(cmd); err != nil {
-					return err
-				}
 			}
 			req, err := a.request(cmd, &r, args)
 			if err != nil {
 				return err
 			}
-			req.Preset = preset && r.task == ""
 			if strings.TrimSpace(req.Text) == "" && req.Task == "" {
 				return usage("roost run", "there is no prompt", `roost run "what to do"`)
 			}
@@ -184,17 +177,12 @@ func (a *App) continueCommand() *cobra.Command {
 	return cmd
 }
 
-// resumeHere continues a task, which keeps what was not given again. A task of another
-// tool that never ran here gets the settings of a new one, as far as it has none
-// of its own.
-func (a *App) resumeHere(cmd *cobra.Command, r *runFlags, s *store.Store, e *engine.Engine, req engine.Request) error {
-	ctx := cmd.Context()
-	preset, err := a.presets(cmd)
-	if err != nil {
-		return err
-	}
-	if r.model == "" && r.profile == "" && !preset {
-		return a.start(ctx, e, req) // nothing depends on what the task has
+// resumeHere continues a task, which keeps what was not given again. The file of a
+// scripted model is named from where the person stands, also where the task names the
+// provider.
+func (a *App) resumeHere(ctx context.Context, r *runFlags, s *store.Store, e *engine.Engine, req engine.Request) error {
+	if r.model == "" || r.provider != "" || r.profile != "" {
+		return a.start(ctx, e, req)
 	}
 	ref, err := s.Find(ctx, req.Task)
 	if err != nil {
@@ -204,32 +192,9 @@ func (a *App) resumeHere(cmd *cobra.Command, r *runFlags, s *store.Store, e *eng
 	if err != nil {
 		return err
 	}
-	has := v.State.Settings
+	req.Model = a.modelName(v.State.Settings.Provider, r.model)
 	if err := v.Close(); err != nil {
 		return err
-	}
-	if has.Approve == "" {
-		// Whose model answers a task of another tool that names its profile is not for
-		// the settings of new tasks to say.
-		theirs := has.Provider == "" && has.Profile != "" && !a.named(cmd)
-		if err := a.fill(cmd); err != nil {
-			return err
-		}
-		filled, err := a.options(cmd, r)
-		if err != nil {
-			return err
-		}
-		filled.Task, filled.Text = req.Task, req.Text
-		if has.Mode != "" {
-			filled.Mode = req.Mode
-		}
-		if has.Provider != "" || theirs {
-			filled.Provider, filled.Model, filled.BaseURL = req.Provider, req.Model, req.BaseURL
-			filled.Profile, filled.Effort, filled.MaxTokens = req.Profile, req.Effort, req.MaxTokens
-		}
-		req = filled
-	} else if r.provider == "" {
-		req.Model = a.modelName(has.Provider, r.model)
 	}
 	return a.start(ctx, e, req)
 }

@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +19,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/task"
 )
 
 // settings are what file and environment say. They are read when a command needs
@@ -174,6 +179,7 @@ func (a *App) engineConfig() (engine.Config, error) {
 		c.BaseURLs[c.Provider] = base
 	}
 	c.Profiles, c.SourceProfiles = a.profiles(s, kept), sourceProfiles(s)
+	c.Defaults = func(r engine.Request) (engine.Request, bool) { return a.defaults(s, r) }
 	return c, nil
 }
 
@@ -186,87 +192,126 @@ func (a *App) modelName(provider, model string) string {
 	return a.abs(model)
 }
 
-// presets reports whether any setting would fill in a flag of a run.
-func (a *App) presets(cmd *cobra.Command) (bool, error) {
-	s, err := a.settings()
-	if err != nil {
-		return false, err
-	}
-	for _, k := range config.Keys {
-		if fills(cmd, k) && s.values[k.Name].Set() {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // fills reports whether a setting stands for a flag of the command itself.
 func fills(cmd *cobra.Command, k config.Key) bool {
 	return k.Flag != "" && cmd.LocalNonPersistentFlags().Lookup(k.Flag) != nil && cmd.InheritedFlags().Lookup(k.Flag) == nil
 }
 
-// named reports whether it was said for this very command who is to be asked.
-func (a *App) named(cmd *cobra.Command) bool {
-	f := cmd.Flags()
-	return f.Changed("provider") || f.Changed("profile") || a.Env("ROOST_PROVIDER") != "" || a.Env("ROOST_PROFILE") != ""
-}
-
-// told reports whether it was said for this very command who is to be asked, or which
-// model.
-func (a *App) told(cmd *cobra.Command) bool {
-	f := cmd.Flags()
-	return a.named(cmd) || f.Changed("model") || f.Changed("base-url") || a.Env("ROOST_MODEL") != "" || a.Env("ROOST_BASE_URL") != ""
-}
-
-// fill sets the flags of a run that were not given from the settings. Model and
-// address belong to the provider that is set, and not to another one; a profile that
-// was named in a higher place goes before each of what it sets.
-func (a *App) fill(cmd *cobra.Command) error {
-	s, err := a.settings()
-	if err != nil {
-		return err
+// defaults fills what a request for a new task leaves open from the settings. Model and
+// address belong to the provider that is set, and not to another one; a profile that was
+// named in a higher place goes before each of what it sets. named says whether the request
+// or the environment names who is asked.
+func (a *App) defaults(s *settings, r engine.Request) (filled engine.Request, named bool) {
+	fromEnv := func(keys ...string) bool {
+		return slices.ContainsFunc(keys, func(key string) bool { return s.values[key].Origin == s.values[key].Key.Env })
 	}
-	flags := cmd.Flags()
-	given := flags.Lookup("provider").Value.String()
-	other := given != "" && given != s.text("provider")
-	profile := s.values["profile"]
-	switch fromEnv := profile.Origin == profile.Key.Env; {
-	case flags.Changed("profile"):
-		profile.Value.Text, profile.Origin = flags.Lookup("profile").Value.String(), "--profile"
-	case flags.Changed("provider"), !fromEnv && s.values["provider"].Origin == "ROOST_PROVIDER":
-		profile.Value.Text, profile.Origin = "", config.Default // who is asked was named in a higher place
+	named = r.Provider != "" || r.Profile != "" || fromEnv("provider", "profile")
+	r.Preset = !named && r.Model == "" && r.BaseURL == "" && !fromEnv("model", "base_url")
+	other := r.Provider != "" && r.Provider != s.text("provider")
+	higher := r.Profile != ""
+	switch {
+	case higher, r.Provider != "", !fromEnv("profile") && fromEnv("provider"): // who is asked was named in a higher place
+	default:
+		r.Profile, higher = s.text("profile"), fromEnv("profile")
 	}
 	_, fields := config.Profiles(s.values, s.file)
-	inProfile := fields[profile.Value.Text]
-	for _, k := range config.Keys {
-		v := s.values[k.Name]
-		if k.Name == "profile" {
-			v = profile
-		}
-		if !fills(cmd, k) || flags.Changed(k.Flag) || !v.Set() {
+	if r.Limits == nil {
+		r.Limits = &task.Limits{}
+	} else {
+		l := *r.Limits
+		r.Limits = &l
+	}
+	for key, put := range presets(&r) {
+		v := s.values[key]
+		if !v.Set() {
 			continue
 		}
-		if other && (k.Name == "model" || k.Name == "base_url") || k.Name == "approve" && flags.Changed("yes") {
+		who := key == "provider" || key == "model" || key == "base_url"
+		if other && who {
 			continue
 		}
-		if profile.Set() && k.Name != "profile" && (profile.Origin == "--profile" || profile.Origin == profile.Key.Env || v.Origin != k.Env) {
-			switch _, sets := inProfile[k.Name]; {
-			case sets, k.Name == "provider", k.Name == "model", k.Name == "base_url":
-				continue
-			}
+		if _, sets := fields[r.Profile][key]; r.Profile != "" && (sets || who) && (higher || !fromEnv(key)) {
+			continue
 		}
-		texts := v.Value.List
-		if !v.Value.IsList {
-			texts = []string{v.Value.Text}
-		}
-		for _, text := range texts {
-			if err := flags.Set(k.Flag, text); err != nil {
-				return &Failure{Exit: ExitConfig, Code: "configuration", What: "use the setting " + k.Name, Why: v.Origin + ": " + err.Error(),
-					Try: "roost config set " + k.Name + " VALUE"}
+		put(v.Value)
+	}
+	r.Model = a.modelName(r.Provider, r.Model)
+	if *r.Limits == (task.Limits{}) {
+		r.Limits = nil
+	}
+	return r, named
+}
+
+// asNew fills a request for a new task of a server: what this user's settings say holds
+// there, too, and goes before the settings of the server.
+func (a *App) asNew(r engine.Request) (engine.Request, error) {
+	s, err := a.settings()
+	if err != nil {
+		return r, err
+	}
+	r, _ = a.defaults(s, r)
+	return r, nil
+}
+
+// presets are the settings that stand for members of a request, each with what puts it
+// there unless the request has its own. The values were checked when they were read.
+func presets(r *engine.Request) map[string]func(config.Value) {
+	word := func(to *string) func(config.Value) {
+		return func(v config.Value) { *to = cmp.Or(*to, v.Text) }
+	}
+	words := func(to *[]string) func(config.Value) {
+		return func(v config.Value) {
+			if *to == nil {
+				*to = v.List
 			}
 		}
 	}
-	return nil
+	count := func(to *int) func(config.Value) {
+		return func(v config.Value) {
+			if n, err := strconv.Atoi(v.Text); err == nil && *to == 0 {
+				*to = orNone(n)
+			}
+		}
+	}
+	amount := func(to *int64) func(config.Value) {
+		return func(v config.Value) {
+			if usd, err := money.Parse(v.Text); err == nil && *to == 0 {
+				*to = orNone(int64(usd))
+			}
+		}
+	}
+	span := func(to *int64) func(config.Value) {
+		return func(v config.Value) {
+			if d, err := time.ParseDuration(v.Text); err == nil && *to == 0 {
+				*to = orNone(millis(d))
+			}
+		}
+	}
+	never := func(to *int) func(config.Value) {
+		return func(v config.Value) {
+			if v.Text == "never" {
+				v.Text = "0"
+			}
+			count(to)(v)
+		}
+	}
+	l := r.Limits
+	return map[string]func(config.Value){
+		"mode": word(&r.Mode), "provider": word(&r.Provider), "model": word(&r.Model), "base_url": word(&r.BaseURL), "effort": word(&r.Effort),
+		"stale": word(&r.Stale), "max_tokens": count(&r.MaxTokens), "condense_at": never(&r.Condense), "approve": word(&r.Approve),
+		"allow": words(&r.Allow), "deny": words(&r.Deny), "allow_tools": words(&r.AllowTools), "ask_tools": words(&r.AskTools), "deny_tools": words(&r.DenyTools),
+		"max_turns": count(&l.MaxTurns), "max_cost": amount(&l.MaxCostMicros), "max_cost_task": amount(&l.MaxTaskMicros),
+		"ask_after_requests": count(&l.AskRequests), "ask_after_cost": amount(&l.AskCostMicros),
+		"idle_timeout": span(&l.IdleTimeoutMS), "total_timeout": span(&l.TotalTimeoutMS),
+	}
+}
+
+// orNone is a limit as the engine takes it, where a negative one takes a limit away.
+func orNone[N int | int64](n N) N {
+	if n == 0 {
+		return -1
+	}
+	return n
 }
 
 // home is roost's folder under an XDG variable, or the platform's like.

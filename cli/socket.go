@@ -8,6 +8,10 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
+// unbounded are the restarts that people make themselves, in a shell or a chat: the
+// settings of restarts bind a server, whoever asks it.
+var unbounded = server.Restart{MaxAttempts: -1}
+
 // socket is where other processes reach this one, as long as it works on a task: roost
 // attach, send, answer and cancel in another terminal, a second roost resume, a server.
 // It is opened with the first task that is taken. brief: the process ends with its tasks,
@@ -21,7 +25,7 @@ func (a *App) socket(s *store.Store, e *engine.Engine, brief bool) *server.Socke
 		if err != nil {
 			return nil, err
 		}
-		return server.New(server.Options{Store: s, Engine: e, Token: token, Guest: brief, Now: a.Now, Version: report.VersionOf(Version)})
+		return server.New(server.Options{Store: s, Engine: e, Token: token, Guest: brief, Restart: unbounded, Now: a.Now, Version: report.VersionOf(Version)})
 	})
 	s.ReachedAt(sock.Address)
 	return sock
@@ -33,7 +37,7 @@ func (a *App) local(s *store.Store, e *engine.Engine) (c *client.Client, end fun
 	if err != nil {
 		return nil, nil, err
 	}
-	srv, err := server.New(server.Options{Store: s, Engine: e, Token: token, Now: a.Now, Version: report.VersionOf(Version)})
+	srv, err := server.New(server.Options{Store: s, Engine: e, Token: token, Restart: unbounded, Now: a.Now, Version: report.VersionOf(Version)})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -19,15 +19,7 @@ func (e *Engine) Create(ctx context.Context, r Request) (store.Ref, error) {
 			return ref, err
 		}
 	}
-	settings, err := e.settings(task.Settings{}, r)
-	if err != nil {
-		return store.Ref{}, err
-	}
-	settings, _ = e.byMode(task.Settings{}, settings, r)
-	parts, err := e.parts(settings)
-	if err == nil {
-		err = parts.enter(&settings, r)
-	}
+	settings, _, err := e.fresh(e.defaults(task.Settings{}, r))
 	if err != nil {
 		return store.Ref{}, err
 	}

@@ -30,7 +30,7 @@ type Request struct {
 	Model     string
 	BaseURL   string
 	Profile   string // a profile of Config: provider, model and settings at once; what stands here beside it wins
-	Preset    bool   // nobody named provider, model, address or profile now: they are the settings' for new tasks
+	Preset    bool   // of a new task: nobody named provider, model, address or profile for it; they are the settings'
 	Effort    string // none, minimal, low, medium, high, xhigh, max
 	MaxTokens int    // of one reply
 	Condense  int    // percent of the model's window at which older history is summarised; negative = never

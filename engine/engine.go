@@ -81,6 +81,11 @@ type Config struct {
 	NoCheckpoints                                     bool
 	CheckpointFile, CheckpointSurvey, CheckpointStore int64
 
+	// Defaults fills what a request for a new task leaves open from the user's settings,
+	// and says whether the request or the environment names who is asked; nil = there are
+	// no settings. It is the one place where settings become a task's, behind every door.
+	Defaults func(Request) (filled Request, named bool)
+
 	Profiles       map[string]Profile // by name
 	SourceProfiles map[string]string  // by source: the profile, or provider, for tasks whose own profile is unknown
 }
@@ -184,7 +189,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if queued := view.State.Run; queued.Waits() && queued.ID == r.RunID {
 		has = queued.Settings // it was settled when it was queued
 	}
-	r, told, err := e.sticky(ref, has, r)
+	r, told, err := e.sticky(ref, has, e.defaults(has, r))
 	var said words
 	if err == nil {
 		said, err = e.divert(ctx, latest, view, r)
@@ -227,6 +232,7 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 	if r.Text == "" && len(r.Images) == 0 {
 		return nil, &ConfigError{What: "start a task", Why: "there is no prompt", Try: `roost run "what to do"`}
 	}
+	r = e.defaults(task.Settings{}, r)
 	settings, parts, err := e.fresh(r)
 	if err != nil {
 		return nil, err

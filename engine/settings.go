@@ -104,6 +104,29 @@ func (e *Engine) settings(s task.Settings, r Request) (task.Settings, error) {
 	return s, nil
 }
 
+// defaults fills a request from the user's settings where the task has none yet: it is new,
+// or another tool's that never ran here. Such a task keeps its own mode and model, and
+// whose model answers a task that names its profile is not for the settings of new tasks
+// to say.
+func (e *Engine) defaults(has task.Settings, r Request) Request {
+	if has.Approve != "" || e.opt.Config.Defaults == nil {
+		return r
+	}
+	filled, named := e.opt.Config.Defaults(r)
+	if r.Task == "" {
+		return filled
+	}
+	filled.Preset = r.Preset
+	if has.Mode != "" {
+		filled.Mode = r.Mode
+	}
+	if has.Provider != "" || has.Profile != "" && !named {
+		filled.Provider, filled.Model, filled.BaseURL = r.Provider, r.Model, r.BaseURL
+		filled.Profile, filled.Effort, filled.MaxTokens = r.Profile, r.Effort, r.MaxTokens
+	}
+	return filled
+}
+
 // condenseAt is when older history is summarised, where nobody says otherwise: when
 // all of the window is used, or the next request would not fit.
 const condenseAt = 100

@@ -38,15 +38,7 @@ type TaskPatch struct {
 	Tags   Maybe[[]string] `json:"tags,omitzero"`
 	Pinned Maybe[bool]     `json:"pinned,omitzero"`
 
-	Mode     string   `json:"mode,omitempty"`
-	Provider string   `json:"provider,omitempty"`
-	Model    string   `json:"model,omitempty"`
-	BaseURL  string   `json:"base_url,omitempty"`
-	Profile  string   `json:"profile,omitempty"`
-	Approve  string   `json:"approve,omitempty"`
-	Allow    []string `json:"allow,omitempty"`
-	Deny     []string `json:"deny,omitempty"`
-	Limits   *Limits  `json:"limits,omitempty"`
+	Settings
 }
 
 // Deleted is a task that was put into the trash, and how it comes back.

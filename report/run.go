@@ -85,23 +85,40 @@ type Limits struct {
 	MaxCost      *money.USD `json:"max_cost,omitempty"`
 	IdleTimeout  *string    `json:"idle_timeout,omitempty"`
 	TotalTimeout *string    `json:"total_timeout,omitempty"`
+
+	MaxCostTask      *money.USD `json:"max_cost_task,omitempty"`      // of the task and its subtasks, ever
+	AskAfterRequests *int       `json:"ask_after_requests,omitempty"` // ask whether to go on
+	AskAfterCost     *money.USD `json:"ask_after_cost,omitempty"`
+}
+
+// Settings are what a request names of a task's settings. What it leaves out is as the task
+// has it; a new task takes it from the settings of the server's user.
+type Settings struct {
+	Mode       string   `json:"mode,omitempty"`
+	Provider   string   `json:"provider,omitempty"`
+	Model      string   `json:"model,omitempty"`
+	BaseURL    string   `json:"base_url,omitempty"`
+	Profile    string   `json:"profile,omitempty"`
+	Effort     string   `json:"effort,omitempty"`      // none, minimal, low, medium, high, xhigh, max
+	MaxTokens  *int     `json:"max_tokens,omitempty"`  // of one reply; 0: the model's own limit
+	CondenseAt *int     `json:"condense_at,omitempty"` // percent of the model's window at which older history is summarised; 0: never
+	Stale      string   `json:"stale,omitempty"`       // what the model is given of a file that others changed: tell, read
+	Limits     *Limits  `json:"limits,omitempty"`
+	Approve    string   `json:"approve,omitempty"` // ask, read, edits, all
+	Allow      []string `json:"allow,omitempty"`   // patterns of commands
+	Deny       []string `json:"deny,omitempty"`
+	AllowTools []string `json:"allow_tools,omitempty"` // rules of tools and files: write_to_file, "write(docs/**)"
+	AskTools   []string `json:"ask_tools,omitempty"`
+	DenyTools  []string `json:"deny_tools,omitempty"`
 }
 
 // NewTask starts a task; with words it runs at once.
 type NewTask struct {
-	Workspace string   `json:"workspace"` // an absolute folder of the server's machine
-	Mode      string   `json:"mode,omitempty"`
-	Provider  string   `json:"provider,omitempty"`
-	Model     string   `json:"model,omitempty"`
-	BaseURL   string   `json:"base_url,omitempty"`
-	Profile   string   `json:"profile,omitempty"`
-	Title     string   `json:"title,omitempty"`
-	Message   *Words   `json:"message,omitempty"`
-	Limits    *Limits  `json:"limits,omitempty"`
-	Approve   string   `json:"approve,omitempty"` // ask, read, edits, all
-	Allow     []string `json:"allow,omitempty"`   // patterns of commands
-	Deny      []string `json:"deny,omitempty"`
-	Origin    string   `json:"origin,omitempty"` // api (the default), cli, web, editor
+	Workspace string `json:"workspace"` // an absolute folder of the server's machine
+	Settings
+	Title   string `json:"title,omitempty"`
+	Message *Words `json:"message,omitempty"`
+	Origin  string `json:"origin,omitempty"` // api (the default), cli, web, editor
 
 	// Unattended: nobody is there to answer. A run that must ask is let go at once, as
 	// waiting, instead of being held for a while.
@@ -118,18 +135,10 @@ type Started struct {
 
 // NewRun resumes or continues a task.
 type NewRun struct {
-	Message   *Words   `json:"message,omitempty"`
-	Yes       bool     `json:"yes,omitempty"` // go on without further words
-	Workspace string   `json:"workspace,omitempty"`
-	Mode      string   `json:"mode,omitempty"`
-	Provider  string   `json:"provider,omitempty"`
-	Model     string   `json:"model,omitempty"`
-	BaseURL   string   `json:"base_url,omitempty"`
-	Profile   string   `json:"profile,omitempty"`
-	Limits    *Limits  `json:"limits,omitempty"`
-	Approve   string   `json:"approve,omitempty"`
-	Allow     []string `json:"allow,omitempty"`
-	Deny      []string `json:"deny,omitempty"`
+	Message   *Words `json:"message,omitempty"`
+	Yes       bool   `json:"yes,omitempty"` // go on without further words
+	Workspace string `json:"workspace,omitempty"`
+	Settings
 
 	Unattended bool `json:"unattended,omitempty"` // as of a new task
 }

@@ -1,20 +1,16 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -22,29 +18,6 @@ import (
 // POST whose answer is a stream of flat JSON. It is made of the same parts as the routes
 // beside it: what is asked is checked, the task found (and never made), the run is on
 // disk, and then the stream begins. The stream's end, whoever ends it, touches no run.
-
-// Restart says what the older restart call may do. The zero value is the usual.
-type Restart struct {
-	Off         bool          // no task is gone on with
-	OwnOnly     bool          // only tasks that were made over the API are
-	MaxAttempts int           // restarts of a task in a row that brought nothing; 0 = 3, less = without bound
-	LoadTimeout time.Duration // to find and load a task; 0 = 10 s
-	Workspace   string        // of new tasks; "" = the folder that the process stands in
-}
-
-func (r Restart) attempts() int {
-	if r.MaxAttempts == 0 {
-		return 3
-	}
-	return r.MaxAttempts
-}
-
-func (r Restart) patience() time.Duration {
-	if r.LoadTimeout <= 0 {
-		return 10 * time.Second
-	}
-	return r.LoadTimeout
-}
 
 func olderRoutes() []route {
 	call := route{method: http.MethodPost, summary: "The older restart call: start a task, or go on with one, and follow it", older: true, media: streamMedia,
@@ -164,92 +137,11 @@ func (s *Server) begins(a *asked, r *engine.Request) error {
 		}
 		r.Workspace = dir
 	}
-	r.Preset, r.NewTask = true, a.key()
+	r.NewTask = a.key()
 	if r.NewTask != "" {
 		r.RunID = a.runFor(r.NewTask)
 	}
 	return nil
-}
-
-// restarts finds the task to go on with, reads it, and says why it is not gone on with.
-// Nothing is made or changed.
-func (s *Server) restarts(a *asked, given string, r *engine.Request) error {
-	o := s.opt.Restart
-	if o.Off {
-		p := problem(http.StatusForbidden, "restart_disabled", "Tasks are not restarted here", "the setting restart.enabled says so", "roost resume "+given, "roost config set restart.enabled true")
-		p.Task = given
-		return p
-	}
-	ctx, stop := context.WithTimeout(a.Context(), o.patience())
-	defer stop()
-	ref, sum, err := s.load(ctx, given)
-	if errors.Is(err, context.DeadlineExceeded) && a.Context().Err() == nil {
-		p := problem(http.StatusGatewayTimeout, "load_timeout", "The task took too long to load", "it was not found and read within "+o.patience().String(), "ask again", "roost config set restart.load_timeout 60s")
-		p.Task, p.Retryable = given, true
-		return p
-	}
-	if err != nil {
-		return s.olderProblem(a, given, err)
-	}
-	if len(sum.Damaged) > 0 {
-		d := sum.Damaged[0]
-		p := problem(http.StatusUnprocessableEntity, "history_corrupt", "Task data is damaged", d.File+": "+d.Problem, "roost doctor "+ref.ID, "roost doctor --repair "+ref.ID, "roost resume "+ref.ID+"  # goes on with what is whole")
-		p.Task = ref.ID
-		return p
-	}
-	if made := sum.Origin == "api" || sum.Origin == "web"; o.OwnOnly && !(ref.Own && made) {
-		p := problem(http.StatusForbidden, "restart_denied", "That task was not made here", "the setting restart.cross_context lets only tasks go on that were made over the API", "roost resume "+ref.ID, "roost config set restart.cross_context true")
-		p.Task = ref.ID
-		return p
-	}
-	r.Task, r.RunID = ref.Source+":"+ref.ID, a.runFor(ref.ID)
-	return s.bounded(ctx, a, ref, r.RunID)
-}
-
-// load finds a task and reads what is known of it.
-func (s *Server) load(ctx context.Context, given string) (store.Ref, store.Summary, error) {
-	ref, err := s.opt.Store.Find(ctx, given)
-	if err != nil {
-		return ref, store.Summary{}, err
-	}
-	if next, ok := s.opt.Store.Continued(ref); ok {
-		ref = next
-	}
-	v, err := s.opt.Store.Read(ctx, ref)
-	if err != nil {
-		return ref, store.Summary{}, err
-	}
-	return ref, v.Summary, errors.Join(v.Unread(), v.Close(), ctx.Err())
-}
-
-// bounded refuses a task that was restarted too often without getting anywhere: its last
-// runs failed, or were killed, before the model replied.
-func (s *Server) bounded(ctx context.Context, a *asked, ref store.Ref, run string) error {
-	most := s.opt.Restart.attempts()
-	if most < 0 {
-		return nil
-	}
-	runs, err := s.opt.Engine.RunsOf(ctx, ref.Source+":"+ref.ID)
-	if err != nil {
-		return s.olderProblem(a, ref.ID, err)
-	}
-	in := 0
-	for i, r := range runs {
-		if r.ID == run && run != "" {
-			return nil // this very request, again
-		}
-		if i == len(runs)-1 || r.Turns > 0 || r.State != "failed" && r.State != "interrupted" {
-			break // the first run is no restart
-		}
-		in++
-	}
-	if in < most {
-		return nil
-	}
-	p := problem(http.StatusConflict, "too_many_restarts", "The task was restarted too often", fmt.Sprintf("its last %d restarts ended before the model replied; the setting restart.max_attempts allows %d", in, most),
-		"roost show "+ref.ID, "roost resume "+ref.ID+"  # is not bounded", "roost config set restart.max_attempts "+strconv.Itoa(most+3))
-	p.Task = ref.ID
-	return p
 }
 
 // olderProblem is a problem that names the task which the body named.

@@ -283,12 +283,18 @@ func TestOlderCallKeepsToItsSettings(t *testing.T) {
 		if f.Task == nil || *f.Task != w.id || !strings.Contains(f.Message, "restart.enabled") {
 			t.Errorf("%+v", f)
 		}
-		w.call(context.Background(), `{"task":"a new one"}`).until("question_ask") // only restarts are off
+		w.refuses(403, "restart_disabled", "/v1/tasks/"+w.id+"/runs", `{"message":{"text":"go on"}}`)
+		w.refuses(403, "restart_disabled", "/v1/tasks/"+w.id+"/messages", `{"text":"go on"}`)
+		c := w.call(context.Background(), `{"task":"a new one"}`).until("question_ask") // only restarts are off
+		if resp, text := w.send("POST", "/v1/tasks/"+c[0].Task+"/messages", `{"text":"red"}`); resp.StatusCode != 202 {
+			t.Errorf("an answer is no restart: %s %s", resp.Status, text)
+		}
 	})
 	t.Run("restart.cross_context", func(t *testing.T) {
 		w := newChat(t, "- tools: [{name: attempt_completion, input: {result: again}}]\n", func(o *Options) { o.Restart.OwnOnly = true })
 		w.id = w.run(engine.Request{Text: "of a terminal", Workspace: w.path2("ws"), Provider: "script", Model: w.path2("model.yaml"), Approve: "all", Origin: "cli"})
 		w.fails(403, "restart_denied", "/chat/stream", again(w))
+		w.refuses(403, "restart_denied", "/v1/tasks/"+w.id+"/runs", `{"message":{"text":"go on"}}`)
 		made := w.call(context.Background(), `{"task":"of the API"}`).until("stream_end")
 		w.id = made[0].Task
 		if end := w.call(context.Background(), again(w)).until("stream_end"); end[len(end)-2].Type != "completion" {
@@ -304,6 +310,7 @@ func TestOlderCallKeepsToItsSettings(t *testing.T) {
 				t.Fatalf("%+v", end)
 			}
 		}
+		w.refuses(409, "too_many_restarts", "/v1/tasks/"+w.id+"/runs", `{"message":{"text":"go on"}}`)
 		f := w.fails(409, "too_many_restarts", "/chat/stream", again(w))
 		if !strings.Contains(f.Message, "restart.max_attempts") || len(f.Suggestions) == 0 {
 			t.Errorf("%+v", f)

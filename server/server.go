@@ -32,7 +32,7 @@ type Options struct {
 	Version report.Version
 	Secrets []redact.Known // that exports for readers mask, beside what looks like one
 	Engine  *engine.Engine // that works on tasks; nil: the server only reads
-	Restart Restart        // of the older restart call
+	Restart Restart        // which tasks requests may restart
 	Guest   bool           // it lives as long as the tasks that its process works on, and changes no others
 
 	// What a server tells of itself, and does when it is asked to.

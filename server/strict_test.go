@@ -122,7 +122,7 @@ func TestBodiesComeThroughWhole(t *testing.T) {
 		return nil
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		task := report.NewTask{Workspace: text.Draw(t, "workspace"), Mode: text.Draw(t, "mode"), Allow: rapid.SliceOfN(text, 1, 3).Draw(t, "allow")}
+		task := report.NewTask{Workspace: text.Draw(t, "workspace"), Settings: report.Settings{Mode: text.Draw(t, "mode"), Allow: rapid.SliceOfN(text, 1, 3).Draw(t, "allow")}}
 		if rapid.Bool().Draw(t, "words") {
 			task.Message = &report.Words{Text: text.Draw(t, "words"), Images: rapid.SliceOfN(text, 1, 3).Draw(t, "images")}
 			usd := money.USD(rapid.Int64().Draw(t, "cost"))
@@ -130,7 +130,7 @@ func TestBodiesComeThroughWhole(t *testing.T) {
 			task.Limits = &report.Limits{MaxCost: &usd, MaxTurns: &turns, IdleTimeout: maybe(t)}
 		}
 		comesThrough(t, task)
-		patch := report.TaskPatch{Model: text.Draw(t, "model")}
+		patch := report.TaskPatch{Settings: report.Settings{Model: text.Draw(t, "model")}}
 		if rapid.Bool().Draw(t, "title") {
 			patch.Title = report.Maybe[string]{Given: true, Value: maybe(t)}
 		}

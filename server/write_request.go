@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/task"
 )
@@ -41,40 +42,59 @@ const (
 	titleBytes = 4096
 )
 
-// settings are what starting, continuing and changing a task share.
-type settings struct {
-	mode, provider, model, baseURL, profile, approve string
-	allow, deny                                      []string
-	limits                                           *report.Limits
-}
-
-// onto puts settings into a request.
-func (n settings) onto(r *engine.Request, w *wrongs) {
-	r.Mode, r.Provider, r.Model, r.BaseURL, r.Profile, r.Approve = n.mode, n.provider, n.model, n.baseURL, n.profile, n.approve
-	r.Allow, r.Deny = n.allow, n.deny
-	if n.approve != "" && !approval.ValidMode(n.approve) {
+// settle puts the settings of a body into a request.
+func settle(n report.Settings, r *engine.Request, w *wrongs) {
+	r.Mode, r.Provider, r.Model, r.BaseURL, r.Profile, r.Approve = n.Mode, n.Provider, n.Model, n.BaseURL, n.Profile, n.Approve
+	r.Allow, r.Deny, r.AllowTools, r.AskTools, r.DenyTools = n.Allow, n.Deny, n.AllowTools, n.AskTools, n.DenyTools
+	r.Effort, r.Stale = n.Effort, n.Stale
+	if n.Effort != "" && !slices.Contains(task.Efforts, n.Effort) {
+		w.add("/effort", "want one of %s", strings.Join(task.Efforts, ", "))
+	}
+	if n.Stale != "" && n.Stale != task.StaleTell && n.Stale != task.StaleRead {
+		w.add("/stale", "want tell or read")
+	}
+	if n.MaxTokens != nil {
+		if r.MaxTokens = *n.MaxTokens; r.MaxTokens == 0 {
+			r.MaxTokens = -1
+		} else if r.MaxTokens < 0 {
+			w.add("/max_tokens", "want a whole number from 0 on")
+		}
+	}
+	if n.CondenseAt != nil {
+		if r.Condense = *n.CondenseAt; r.Condense == 0 {
+			r.Condense = -1
+		} else if r.Condense < 5 || r.Condense > 100 {
+			w.add("/condense_at", "want a percentage between 5 and 100, or 0 for never")
+		}
+	}
+	if n.Approve != "" && !approval.ValidMode(n.Approve) {
 		w.add("/approve", "want one of ask, read, edits, all")
 	}
-	if known := append(engine.Providers(), "script"); n.provider != "" && !slices.Contains(known, n.provider) {
+	if known := append(engine.Providers(), "script"); n.Provider != "" && !slices.Contains(known, n.Provider) {
 		w.add("/provider", "there is no such provider; there are: %s", strings.Join(known, ", "))
 	}
-	if n.provider == "script" && n.model != "" && !filepath.IsAbs(n.model) {
+	if n.Provider == "script" && n.Model != "" && !filepath.IsAbs(n.Model) {
 		w.add("/model", "of the script provider it is a file: name it from the root on")
 	}
-	if n.baseURL != "" {
-		if u, err := url.Parse(n.baseURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+	if n.BaseURL != "" {
+		if u, err := url.Parse(n.BaseURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			w.add("/base_url", "want an address such as http://127.0.0.1:11434/v1")
 		}
 	}
-	for name, list := range map[string][]string{"/allow": n.allow, "/deny": n.deny} {
+	for name, list := range map[string][]string{"/allow": n.Allow, "/deny": n.Deny, "/allow_tools": n.AllowTools, "/ask_tools": n.AskTools, "/deny_tools": n.DenyTools} {
+		tools := strings.HasSuffix(name, "_tools")
 		for i, pattern := range list {
 			if strings.TrimSpace(pattern) == "" {
 				w.add(fmt.Sprintf("%s/%d", name, i), "it is empty")
+			} else if tools {
+				if _, err := approval.ParseRule(pattern); err != nil {
+					w.add(fmt.Sprintf("%s/%d", name, i), "%s", err)
+				}
 			}
 		}
 	}
-	if n.limits != nil {
-		r.Limits = limitsOf(*n.limits, w)
+	if n.Limits != nil {
+		r.Limits = limitsOf(*n.Limits, w)
 	}
 }
 
@@ -87,16 +107,27 @@ func limitsOf(l report.Limits, w *wrongs) *task.Limits {
 		return n
 	}
 	out := &task.Limits{}
-	if l.MaxTurns != nil {
-		if out.MaxTurns = int(or(int64(*l.MaxTurns))); *l.MaxTurns < 0 {
-			w.add("/limits/max_turns", "want a whole number from 0 on")
+	count := func(at string, n, to *int) {
+		if n == nil {
+			return
+		}
+		if *to = int(or(int64(*n))); *n < 0 {
+			w.add(at, "want a whole number from 0 on")
 		}
 	}
-	if l.MaxCost != nil {
-		if out.MaxCostMicros = or(int64(*l.MaxCost)); *l.MaxCost < 0 {
-			w.add("/limits/max_cost", "want an amount of US dollars from 0 on")
+	count("/limits/max_turns", l.MaxTurns, &out.MaxTurns)
+	count("/limits/ask_after_requests", l.AskAfterRequests, &out.AskRequests)
+	amount := func(at string, usd *money.USD, to *int64) {
+		if usd == nil {
+			return
+		}
+		if *to = or(int64(*usd)); *usd < 0 {
+			w.add(at, "want an amount of US dollars from 0 on")
 		}
 	}
+	amount("/limits/max_cost", l.MaxCost, &out.MaxCostMicros)
+	amount("/limits/max_cost_task", l.MaxCostTask, &out.MaxTaskMicros)
+	amount("/limits/ask_after_cost", l.AskAfterCost, &out.AskCostMicros)
 	span := func(at string, text *string, to *int64) {
 		if text == nil {
 			return
@@ -178,8 +209,7 @@ func newTask(a *asked) (r engine.Request, err error) {
 	var w wrongs
 	checkFolder(n.Workspace, &w)
 	r = engine.Request{Workspace: n.Workspace, Title: strings.TrimSpace(n.Title), Origin: n.Origin, Interactive: !n.Unattended, NewTask: a.key()}
-	settings{n.Mode, n.Provider, n.Model, n.BaseURL, n.Profile, n.Approve, n.Allow, n.Deny, n.Limits}.onto(&r, &w)
-	r.Preset = n.Provider == "" && n.Model == "" && n.BaseURL == "" && n.Profile == ""
+	settle(n.Settings, &r, &w)
 	said(n.Message, "/message", &r, &w)
 	if len(n.Title) > titleBytes || !utf8.ValidString(n.Title) {
 		w.add("/title", "want at most %d bytes", titleBytes)
@@ -206,7 +236,7 @@ func newRun(a *asked) (r engine.Request, err error) {
 	if n.Workspace != "" {
 		checkFolder(n.Workspace, &w)
 	}
-	settings{n.Mode, n.Provider, n.Model, n.BaseURL, n.Profile, n.Approve, n.Allow, n.Deny, n.Limits}.onto(&r, &w)
+	settle(n.Settings, &r, &w)
 	said(n.Message, "/message", &r, &w)
 	return r, w.err()
 }

@@ -39,6 +39,9 @@ func (s *Server) startRun(a *asked) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.mayRestart(a); err != nil {
+		return nil, err
+	}
 	t, err := s.submit(a, r)
 	if err != nil {
 		return nil, err

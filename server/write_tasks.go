@@ -1,10 +1,10 @@
 package server
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -89,7 +89,7 @@ func (s *Server) patchTask(a *asked) (*reply, error) {
 	var w wrongs
 	var r engine.Request
 	r.Interactive = true
-	settings{p.Mode, p.Provider, p.Model, p.BaseURL, p.Profile, p.Approve, p.Allow, p.Deny, p.Limits}.onto(&r, &w)
+	settle(p.Settings, &r, &w)
 	if err := w.err(); err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (s *Server) patchTask(a *asked) (*reply, error) {
 }
 
 func setsAnything(p report.TaskPatch) bool {
-	return cmp.Or(p.Mode, p.Provider, p.Model, p.BaseURL, p.Profile, p.Approve) != "" || p.Allow != nil || p.Deny != nil || p.Limits != nil
+	return !reflect.DeepEqual(p.Settings, report.Settings{})
 }
 
 // labels are what a patch says of title, tags and pin; filed is false when it says nothing.

@@ -35,6 +35,9 @@ func (s *Server) sendWords(a *asked) (*reply, error) {
 	if err := w.err(); err != nil {
 		return nil, err
 	}
+	if err := s.mayRestart(a); err != nil {
+		return nil, err
+	}
 	sent, err := s.opt.Engine.Send(keep(a.Context()), a.id, engine.Message{
 		ID: a.key(), Text: m.Text, Images: m.Images, Delivery: m.Delivery, By: a.door(), Request: engine.Request{Interactive: true},
 	})

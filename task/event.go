@@ -54,6 +54,9 @@ type Settings struct {
 	DenyTools []string `json:"deny_tools,omitempty"`  // refused
 }
 
+// Efforts are the words for how much a model thinks.
+var Efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+
 // What the model is given of a file that it knows and that somebody else changed.
 const (
 	StaleTell = "tell" // that it changed, and a difference that is small

@@ -99,7 +99,7 @@ func TestWordsThatCannotBeSentComeBack(t *testing.T) {
 
 func TestSomebodyElseWasFaster(t *testing.T) {
 	d := newDesk(t)
-	c := talking(t, d, func(o *Options) { o.Task, o.Again = "t1", report.NewRun{Mode: "ask"} })
+	c := talking(t, d, func(o *Options) { o.Task, o.Again = "t1", report.NewRun{Settings: report.Settings{Mode: "ask"}} })
 	c.did("roost show own:t1 --tail")
 	c.idle()
 	d.mu.Lock()

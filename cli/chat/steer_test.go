@@ -227,7 +227,7 @@ func TestShiftTabAllowsAllOnlyToWhoSaidSo(t *testing.T) {
 func TestSettingsStayWithTheirTask(t *testing.T) {
 	d := newDesk(t)
 	d.status = "completed"
-	c := talking(t, d, func(o *Options) { o.Task, o.Again = "t1", report.NewRun{Mode: "ask"} })
+	c := talking(t, d, func(o *Options) { o.Task, o.Again = "t1", report.NewRun{Settings: report.Settings{Mode: "ask"}} })
 	c.when("there", func(st state) bool { return st.Task == "t1" && !st.Busy && st.Mode == "ask" })
 	c.Line("/approve all")
 	c.shows("unasked: all")

@@ -3,10 +3,9 @@ package config
 import (
 	"regexp"
 	"strings"
-)
 
-// Efforts are the words for how much a model thinks.
-var Efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+	"github.com/roost-dev/roost/task"
+)
 
 // profileKeys are what [profiles.NAME] may hold. What a setting of its own has by
 // the same name means the same.
@@ -15,7 +14,7 @@ var profileKeys = []Key{
 	{Name: "model"},
 	{Name: "base_url", Doc: "the provider's address"},
 	{Name: "api_key", Doc: "a key of its own; better kept by roost auth set --profile", Secret: true},
-	{Name: "effort", check: oneOf(Efforts...)},
+	{Name: "effort", check: oneOf(task.Efforts...)},
 	{Name: "max_tokens", check: count},
 	{Name: "mode"},
 	{Name: "approve", check: oneOf("ask", "read", "edits", "all")},

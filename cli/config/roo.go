@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/task"
 )
 
 // RooProfile is a profile of Roo Code's exported settings, as one of ours.
@@ -166,7 +167,7 @@ func rooProfile(name string, raw []byte) RooProfile {
 		effort = "none"
 	}
 	if effort != "" {
-		if oneOf(Efforts...)(effort) == nil {
+		if oneOf(task.Efforts...)(effort) == nil {
 			set("effort", effort)
 		} else {
 			p.Notes = append(p.Notes, "its reasoning effort "+strconv.Quote(effort)+" is not known here")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/task"
 )
 
 // Key is something that can be set.
@@ -55,7 +56,7 @@ func keys() []Key {
 		{Name: "cors_origin", Flag: "cors-origin", Doc: "of roost serve: web pages that may ask it, by their exact origins", List: true},
 		{Name: "linter", Doc: "the command whose findings @problems stands for"},
 		{Name: "profile", Flag: "profile", Doc: "the profile of new tasks"},
-		{Name: "effort", Flag: "effort", Doc: "how much the model of new tasks thinks", check: oneOf(Efforts...)},
+		{Name: "effort", Flag: "effort", Doc: "how much the model of new tasks thinks", check: oneOf(task.Efforts...)},
 		{Name: "max_tokens", Flag: "max-tokens", Doc: "tokens of one reply", check: count},
 		{Name: "condense_at", Flag: "condense-at", Doc: "percent of the model's window at which older history is summarised, or never", check: share},
 		{Name: "stale", Flag: "stale", Doc: "what the model of new tasks is given of a file that others changed: tell (that, and a small difference) or read (its content)", check: oneOf("tell", "read")},
@@ -70,9 +71,9 @@ func keys() []Key {
 	list = append(list,
 		Key{Name: "tools.include", Env: "ROOST_TOOLS_INCLUDE", Doc: "tools to offer beside the usual ones: edit, edit_file, search_replace, apply_patch, ...", List: true},
 		Key{Name: "tools.exclude", Env: "ROOST_TOOLS_EXCLUDE", Doc: "tools that are not offered, and whose calls are refused", List: true},
-		Key{Name: "restart.enabled", Env: "ROOST_RESTART_ENABLED", Doc: "of roost serve: whether the older restart call may go on with tasks: true or false", check: oneOf("true", "false")},
+		Key{Name: "restart.enabled", Env: "ROOST_RESTART_ENABLED", Doc: "of roost serve: whether requests may begin another run of a task: true or false; roost resume without --server is not bound", check: oneOf("true", "false")},
 		Key{Name: "restart.cross_context", Env: "ROOST_RESTART_CROSS_CONTEXT", Doc: "of roost serve: whether that may be tasks that were not made over the API: true or false", check: oneOf("true", "false")},
-		Key{Name: "restart.max_attempts", Env: "ROOST_RESTART_MAX_ATTEMPTS", Doc: "of roost serve: how often in a row it restarts a task that gets nowhere; 3 when not set, 0 = without bound", check: count},
+		Key{Name: "restart.max_attempts", Env: "ROOST_RESTART_MAX_ATTEMPTS", Doc: "of roost serve: how often in a row requests restart a task that gets nowhere; 3 when not set, 0 = without bound", check: count},
 		Key{Name: "restart.load_timeout", Env: "ROOST_RESTART_LOAD_TIMEOUT", Doc: "of roost serve: how long it may take to find and load a task to restart; 10s when not set", check: span})
 	for _, p := range []string{"anthropic", "openai", "openai-compatible", "google"} {
 		env := strings.ToUpper(strings.ReplaceAll(p, "-", "_"))

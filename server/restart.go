@@ -1,0 +1,153 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/store"
+)
+
+// Restart says which tasks requests may restart: begin another run of. A task that works or
+// waits is not restarted by words or an answer, and a new task's first run is no restart.
+// The zero value is the usual.
+type Restart struct {
+	Off         bool          // no task is gone on with
+	OwnOnly     bool          // only tasks that were made over the API are
+	MaxAttempts int           // restarts of a task in a row that brought nothing; 0 = 3, less = without bound
+	LoadTimeout time.Duration // to find and load a task; 0 = 10 s
+	Workspace   string        // of new tasks; "" = the folder that the process stands in
+}
+
+func (r Restart) attempts() int {
+	if r.MaxAttempts == 0 {
+		return 3
+	}
+	return r.MaxAttempts
+}
+
+func (r Restart) patience() time.Duration {
+	if r.LoadTimeout <= 0 {
+		return 10 * time.Second
+	}
+	return r.LoadTimeout
+}
+
+// mayRestart says why a request may not begin another run of the task that it names; nil
+// when it may, or begins none.
+func (s *Server) mayRestart(a *asked) error {
+	o := s.opt.Restart
+	if !o.Off && !o.OwnOnly && o.attempts() < 0 {
+		return nil
+	}
+	ref, err := s.opt.Store.Find(a.Context(), a.id)
+	if err != nil {
+		return err
+	}
+	if next, ok := s.opt.Store.Continued(ref); ok {
+		ref = next
+	}
+	runs, err := s.opt.Engine.RunsOf(a.Context(), ref.Source+":"+ref.ID)
+	if err != nil {
+		return err
+	}
+	if len(runs) == 0 && ref.Own || len(runs) > 0 && (moving(runs[0]) || runs[0].State == "waiting") {
+		return nil
+	}
+	var sum store.Summary
+	if o.OwnOnly {
+		if _, sum, err = s.load(a.Context(), ref.Source+":"+ref.ID); err != nil {
+			return err
+		}
+	}
+	return o.refuses(ref, sum, runs, a.runFor(ref.ID))
+}
+
+// refuses says why a task is not restarted: its runs are newest first, and run is the one
+// that was to begin. A request that began its run before is not refused.
+func (r Restart) refuses(ref store.Ref, sum store.Summary, runs []engine.RunInfo, run string) error {
+	if run != "" && slices.ContainsFunc(runs, func(i engine.RunInfo) bool { return i.ID == run }) {
+		return nil
+	}
+	if r.Off {
+		return restartsOff(ref.ID)
+	}
+	if made := sum.Origin == "api" || sum.Origin == "web"; r.OwnOnly && !(ref.Own && made) {
+		p := problem(http.StatusForbidden, "restart_denied", "That task was not made here", "the setting restart.cross_context lets only tasks go on that were made over the API", "roost resume "+ref.ID, "roost config set restart.cross_context true")
+		p.Task = ref.ID
+		return p
+	}
+	in := 0
+	for i, one := range runs {
+		if i == len(runs)-1 || one.Turns > 0 || one.State != "failed" && one.State != "interrupted" {
+			break // the first run is no restart
+		}
+		in++
+	}
+	if most := r.attempts(); most < 0 || in < most {
+		return nil
+	}
+	p := problem(http.StatusConflict, "too_many_restarts", "The task was restarted too often", fmt.Sprintf("its last %d restarts ended before the model replied; the setting restart.max_attempts allows %d", in, r.attempts()),
+		"roost show "+ref.ID, "roost resume "+ref.ID+"  # is not bounded", "roost config set restart.max_attempts "+strconv.Itoa(r.attempts()+3))
+	p.Task = ref.ID
+	return p
+}
+
+func restartsOff(id string) *Problem {
+	p := problem(http.StatusForbidden, "restart_disabled", "Tasks are not restarted here", "the setting restart.enabled says so", "roost resume "+id, "roost config set restart.enabled true")
+	p.Task = id
+	return p
+}
+
+// restarts finds the task to go on with, reads it, and says why it is not gone on with.
+// Nothing is made or changed.
+func (s *Server) restarts(a *asked, given string, r *engine.Request) error {
+	o := s.opt.Restart
+	if o.Off {
+		return restartsOff(given)
+	}
+	ctx, stop := context.WithTimeout(a.Context(), o.patience())
+	defer stop()
+	ref, sum, err := s.load(ctx, given)
+	if errors.Is(err, context.DeadlineExceeded) && a.Context().Err() == nil {
+		p := problem(http.StatusGatewayTimeout, "load_timeout", "The task took too long to load", "it was not found and read within "+o.patience().String(), "ask again", "roost config set restart.load_timeout 60s")
+		p.Task, p.Retryable = given, true
+		return p
+	}
+	if err != nil {
+		return s.olderProblem(a, given, err)
+	}
+	if len(sum.Damaged) > 0 {
+		d := sum.Damaged[0]
+		p := problem(http.StatusUnprocessableEntity, "history_corrupt", "Task data is damaged", d.File+": "+d.Problem, "roost doctor "+ref.ID, "roost doctor --repair "+ref.ID, "roost resume "+ref.ID+"  # goes on with what is whole")
+		p.Task = ref.ID
+		return p
+	}
+	r.Task, r.RunID = ref.Source+":"+ref.ID, a.runFor(ref.ID)
+	runs, err := s.opt.Engine.RunsOf(ctx, r.Task)
+	if err != nil {
+		return s.olderProblem(a, ref.ID, err)
+	}
+	return o.refuses(ref, sum, runs, r.RunID)
+}
+
+// load finds a task and reads what is known of it.
+func (s *Server) load(ctx context.Context, given string) (store.Ref, store.Summary, error) {
+	ref, err := s.opt.Store.Find(ctx, given)
+	if err != nil {
+		return ref, store.Summary{}, err
+	}
+	if next, ok := s.opt.Store.Continued(ref); ok {
+		ref = next
+	}
+	v, err := s.opt.Store.Read(ctx, ref)
+	if err != nil {
+		return ref, store.Summary{}, err
+	}
+	return ref, v.Summary, errors.Join(v.Unread(), v.Close(), ctx.Err())
+}
