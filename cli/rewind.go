@@ -145,6 +145,9 @@ func (a *App) tellRewind(r store.Rewind) error {
 	if r.Restored > 0 {
 		a.say("  %d older message%s sent again", r.Restored, wereSent(r.Restored))
 	}
+	if r.Unmatched > 0 {
+		a.say("  %d message%s could not be matched to rows: look with roost show %s --api", r.Unmatched, plural(r.Unmatched), shellWord(r.ID))
+	}
 	if r.Spent.TokensIn+r.Spent.TokensOut > 0 {
 		a.say("  what it cost stays counted: %s in, %s out, %s", view.Count(r.Spent.TokensIn), view.Count(r.Spent.TokensOut), dollars(r.Spent.Cost))
 	}

@@ -45,6 +45,9 @@ type Rewind struct {
 	Queued   int           `json:"queued"`
 	Restored int           `json:"restored"` // messages that a summary or truncation hid, and that are sent again
 	Branch   string        `json:"branch"`   // the name of what was left; "" after a dry run
+
+	// Unmatched is how many messages of another program's could not be matched to rows, by ids, words or times.
+	Unmatched int `json:"unmatched,omitempty"`
 }
 
 // GoneCall is a tool call that goes.
@@ -166,7 +169,7 @@ func wordsRow(ts int64, words string) []byte {
 
 // taken says what a rewind takes.
 func taken(s *task.State, e task.Rewound, keep bool) Rewind {
-	r := Rewind{Kind: e.Why, Kept: keep, Calls: []GoneCall{}, Files: []string{}, Asked: len(e.Questions), Queued: len(e.Inputs)}
+	r := Rewind{Kind: e.Why, Kept: keep, Calls: []GoneCall{}, Files: []string{}, Asked: len(e.Questions), Queued: len(e.Inputs), Unmatched: e.Unmatched}
 	goes := map[uint64]bool{}
 	for _, run := range e.Hide {
 		for id := run[0]; id <= run[1] && id < s.NextMessage(); id++ {

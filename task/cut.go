@@ -30,10 +30,11 @@ func (s *State) CutAt(row int, keep bool) (Rewound, error) {
 	c := cutting{state: s, rows: s.ui[first:], since: target.Seq}
 	switch {
 	case target.Foreign:
-		from := s.aligned(row)
+		from := s.behindRow(row, first)
+		c.unmatched = from.unmatched
 		c.gone = func(i int, m *Message) bool {
 			if m.Foreign && m.Seq == target.Seq {
-				return i >= from
+				return i >= from.at
 			}
 			return m.Seq > target.Seq
 		}
@@ -48,6 +49,18 @@ func (s *State) CutAt(row int, keep bool) (Rewound, error) {
 		return Rewound{}, ErrNothingToCut
 	}
 	return c.event("rewind")
+}
+
+// behindRow is the cut for the row that is the first to go; row is it, or the one before it, which stays.
+func (s *State) behindRow(row, first int) cutPlace {
+	if first < len(s.ui) && s.ui[first].Foreign && s.ui[first].Seq == s.ui[row].Seq {
+		place := s.aligned(first)
+		if before := s.aligned(row); first > row && before.at > place.at && s.ui[row].Kind() == "say:user_feedback" {
+			return before // Roo keeps the reply that these words led to
+		}
+		return place
+	}
+	return cutPlace{at: len(s.api)} // all that another program knew stays
 }
 
 // ErrNoRewind: what is gone is not what goes with a row.
@@ -112,6 +125,8 @@ func (s *State) CutTurns(n int) (Rewound, error) {
 			c := cutting{state: s, rows: s.ui[row:], since: m.Seq, gone: func(k int, _ *Message) bool { return k >= i }}
 			if row < len(s.ui) && !s.ui[row].Foreign {
 				c.since = s.ui[row].Seq
+			} else if row < len(s.ui) && s.ui[row].Kind() != "say:api_req_started" {
+				c.unmatched = s.aligned(row).unmatched
 			}
 			return c.event("rewind")
 		}
@@ -121,6 +136,12 @@ func (s *State) CutTurns(n int) (Rewound, error) {
 
 // requestOf is the place of the row that a reply's turn begins with.
 func (s *State) requestOf(reply *Message) int {
+	came := reply.TS()
+	var a *alignment
+	if reply.Foreign {
+		a = s.align(reply.Seq)
+		came = a.times[slices.Index(a.group, reply)]
+	}
 	for i, row := range slices.Backward(s.ui) {
 		if row.Kind() != "say:api_req_started" {
 			continue
@@ -128,13 +149,19 @@ func (s *State) requestOf(reply *Message) int {
 		if row.Seq != reply.Seq && row.ID < reply.ID || row.Seq == reply.Seq && !row.Foreign {
 			return i
 		}
-		if row.Foreign && row.Seq == reply.Seq && row.TS() > 0 && row.TS() <= reply.TS() {
+		if row.Foreign && row.Seq == reply.Seq && row.TS() > 0 && row.TS() <= came && came != unknown {
 			return i
 		}
 	}
 	// No row says when it was asked for: the first one that goes with it, if there is one.
 	at := slices.Index(s.api, reply)
-	return sortedSearch(len(s.ui), func(i int) bool { return s.ui[i].Foreign && s.aligned(i) >= at || s.ui[i].Seq > reply.Seq })
+	if a != nil {
+		a.whole = true
+	}
+	return sortedSearch(len(s.ui), func(i int) bool {
+		row := s.ui[i]
+		return a != nil && row.Foreign && row.Seq == reply.Seq && a.place(s, row).at >= at || row.Seq > reply.Seq
+	})
 }
 
 // sortedSearch is the first i below n for which f holds, n when there is none.
@@ -153,11 +180,13 @@ type cutting struct {
 	rows  []*Message                   // of the UI history
 	gone  func(i int, m *Message) bool // of the API history, by its place
 	since uint64                       // what else came from this commit on goes too
+
+	unmatched int // see cutPlace
 }
 
 func (c cutting) event(why string) (Rewound, error) {
 	s := c.state
-	e := Rewound{Why: why}
+	e := Rewound{Why: why, Unmatched: c.unmatched}
 	out := map[*Message]bool{}
 	for _, m := range c.rows {
 		out[m] = true

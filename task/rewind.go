@@ -24,6 +24,9 @@ type Rewound struct {
 	Inputs    []string `json:"inputs,omitempty"`
 	Files     uint64   `json:"files,omitempty"` // what was known of files from this commit on is not known; 0 = it stays
 
+	// Unmatched is how many messages of another program's could not be matched to rows: whether they go or stay is a guess.
+	Unmatched int `json:"unmatched,omitempty"`
+
 	// Branch is the branch that becomes the head. Nothing else is set then.
 	Branch uint64 `json:"branch,omitempty"`
 }

@@ -57,14 +57,14 @@ func TestWhatAnotherProgramsRowTakesAlong(t *testing.T) {
 		{"a request", ui, api, 1, false, 1},
 		{"a reply's words", ui, api, 2, false, 1},
 		{"a person's words leave the reply before", ui, api, 3, false, 2},
-		{"kept words are cut as Roo cuts", ui, api, 3, true, 2},
+		{"kept words keep the message that holds them", ui, api, 3, true, 3},
 		{"the second reply", ui, api, 5, false, 3},
 		{"no times on the model's side", ui, without(api), 5, false, 3},
 		{"no times, and all of it", ui, without(api), 0, false, 0},
 		{"no times, and a person's words", ui, without(api), 3, false, 2},
 		{"the clock went back", back, api, 5, false, 3},
 		{"the clock went back before a request", back, api, 4, false, 3},
-		{"the clock went back, and a request row is missing", append(back[:1:1], back[2:]...), api, 4, false, 4},
+		{"the clock went back, and a request row is missing", append(back[:1:1], back[2:]...), api, 4, false, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := fromRoo(t, c.ui, c.api)
@@ -81,6 +81,89 @@ func TestWhatAnotherProgramsRowTakesAlong(t *testing.T) {
 				t.Errorf("%d rows, %d of the model's: %s", len(w.UI()), len(w.API()), ids(w.API()))
 			}
 		})
+	}
+}
+
+// Another program's rows without requests, and messages without times: they belong together by the ids of calls, then by words and by what
+// calls are for. What nothing relates is told.
+func TestRowsAndMessagesBelongTogetherByIDsThenWords(t *testing.T) {
+	ui := []string{
+		`{"ts":1,"type":"ask","ask":"request_limit_reached","text":"go on?"}`,
+		`{"ts":2,"type":"say","say":"text","text":"Make a greeting page"}`,
+		`{"ts":3,"type":"ask","ask":"tool","tool":"write_to_file","path":"hello.html","approvalState":"approved"}`,
+		`{"ts":4,"type":"say","say":"text","text":"The page is written, all is done."}`,
+		`{"ts":5,"type":"say","say":"completion_result","text":"I made the page."}`,
+	}
+	api := []string{
+		`{"role":"user","content":"<task>\nMake a greeting page\n</task>"}`,
+		`{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"write_to_file","input":{"path":"hello.html","content":"<h1>"}}]}`,
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"written"}]}`,
+		`{"role":"assistant","content":[{"type":"text","text":"The page is written, all is done."}]}`,
+		`{"role":"user","content":[{"type":"text","text":"[ERROR] use a tool"}]}`,
+		`{"role":"assistant","content":[{"type":"tool_use","id":"toolu_2","name":"attempt_completion","input":{"result":"I made the page."}}]}`,
+	}
+	byID := append([]string{}, ui...)
+	byID[2] = `{"ts":3,"type":"ask","ask":"tool","text":"{\"tool\":\"newFileCreated\",\"id\":\"toolu_1\"}"}`
+	strange := append([]string{}, ui[:2]...)
+	strange = append(strange, say(3, "words that no message has"), say(4, "nor these"), say(5, "nor those"))
+	for name, c := range map[string]struct {
+		rows                 []string
+		row, left, unmatched int
+		keep                 bool
+	}{
+		"a call's row, by its path":     {ui, 2, 1, 0, false},
+		"a call's row, by its id":       {byID, 2, 1, 0, false},
+		"words":                         {ui, 3, 3, 1, false}, // the result before them has no row
+		"the end":                       {ui, 4, 5, 1, false},
+		"the call's row stays":          {ui, 2, 3, 1, true},
+		"the first words stay":          {ui, 1, 1, 0, true},
+		"nothing that a message has":    {strange, 3, 6, 5, false},
+		"what it has stays all the way": {strange, 2, 6, 5, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := fromRoo(t, listed(c.rows...), listed(api...))
+			e, err := w.CutAt(c.row, c.keep)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.then(e)
+			if len(w.API()) != c.left || e.Unmatched != c.unmatched {
+				t.Errorf("%d messages are left, want %d; %d could not be matched, want %d", len(w.API()), c.left, e.Unmatched, c.unmatched)
+			}
+		})
+	}
+	w := fromRoo(t, listed(ui...), listed(api...))
+	e, err := w.CutTurns(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.then(e); len(w.UI()) != 4 || len(w.API()) != 5 {
+		t.Errorf("a turn back leaves %d rows and %d messages", len(w.UI()), len(w.API()))
+	}
+}
+
+// One message with a late time stamp takes nothing along that came before it, and a row without a time is as late as the next one.
+func TestALateTimeTakesNothingThatStays(t *testing.T) {
+	ui := listed(say(1, "do it"), request(10), say(11, "the first reply"), feedback(20, "more of it"), request(30), say(31, "the second reply"), request(40), say(44, "the third reply"))
+	api := listed(turn("user", "do it", 9000), turn("assistant", "the first reply", 15), turn("user", "more of it", 32), turn("assistant", "the second reply", 8000), turn("user", "on", 42), turn("assistant", "the third reply", 45))
+	for row, left := range map[int]int{2: 1, 3: 2, 4: 3, 5: 3, 6: 4, 7: 5} {
+		w := fromRoo(t, ui, api)
+		e, err := w.CutAt(row, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.then(e); len(w.API()) != left || e.Unmatched != 0 {
+			t.Errorf("from row %d: %d messages are left, want %d; %d could not be matched", row, len(w.API()), left, e.Unmatched)
+		}
+	}
+	undated := listed(say(100, "r100"), `{"type":"say","say":"text","text":"x"}`, say(300, "r300"))
+	w := fromRoo(t, undated, listed(turn("user", "u110", 110), turn("assistant", "a310", 310)))
+	e, err := w.CutAt(1, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.then(e); len(w.API()) != 1 {
+		t.Errorf("%d messages are left", len(w.API()))
 	}
 }
 
