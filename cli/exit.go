@@ -74,6 +74,9 @@ func failureOf(err error) *Failure {
 	case errors.As(err, &busy):
 		f.Exit, f.Code, f.Status, f.Retryable = ExitBusy, "task_busy", 409, true
 		f.What, f.Try = "own the task", "roost show ID  # or wait until the other program is done"
+	case errors.Is(err, store.ErrForeignBusy):
+		f.Exit, f.Code, f.Status, f.Retryable = ExitBusy, "task_busy", 409, true
+		f.What, f.Try = "own the task", "roost show ID  # and again when the other program has finished"
 	case errors.Is(err, journal.ErrFenced):
 		f.Exit, f.Code, f.Status, f.What, f.Try = ExitBusy, "task_fenced", 409, "go on with the task", "roost list"
 	case errors.As(err, &root):

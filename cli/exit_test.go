@@ -33,6 +33,7 @@ func TestExitOfErrors(t *testing.T) {
 		{"a root that cannot be used", &store.RootError{Path: "/x", Check: "y"}, ExitConfig, "root_unusable", 0, false},
 		{"something to set up", &engine.ConfigError{What: "a"}, ExitConfig, "configuration", 0, false},
 		{"busy", fmt.Errorf("x: %w", &journal.BusyError{}), ExitBusy, "task_busy", 409, true},
+		{"files that another program writes", fmt.Errorf("x: %w", store.ErrForeignBusy), ExitBusy, "task_busy", 409, true},
 		{"somebody else has taken it", fmt.Errorf("x: %w", journal.ErrFenced), ExitBusy, "task_fenced", 409, false},
 		{"locks that cannot be trusted", fmt.Errorf("x: %w", journal.ErrUntrustedLocks), ExitConfig, "untrusted_locks", 0, false},
 		{"the provider failed", &llm.Error{Kind: llm.Server}, ExitProvider, "provider_error", 0, true},

@@ -94,6 +94,25 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 			errs = append(errs, err)
 		}
 	}
+	return errors.Join(append(errs, e.writeBehind(ctx))...)
+}
+
+// writeBehind writes Roo's files of tasks whose last owner was killed before it did.
+func (e *Engine) writeBehind(ctx context.Context) error {
+	list, err := e.store.Behind(ctx)
+	errs := []error{err}
+	for _, ref := range list {
+		done, err := e.turn(ctx, keyOf(ref))
+		if err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		err = e.own(ctx, ref, func(*store.Task) error { return nil })
+		done()
+		var busy *journal.BusyError
+		if err != nil && !errors.As(err, &busy) && !errors.Is(err, store.ErrForeignBusy) {
+			errs = append(errs, err)
+		}
+	}
 	return errors.Join(errs...)
 }
 

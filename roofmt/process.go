@@ -28,7 +28,7 @@ func (s self) dead() bool {
 	if s.pid == me().pid {
 		return s.before(me().start)
 	}
-	return !pidAlive(s.pid) || s.before(startTime(s.pid))
+	return !pidAlive(s.pid) || s.before(startTime(s.pid)) || ended(s.pid)
 }
 
 // before tells whether the process that has the id now, and began at start, came after s. Where the system does not tell when

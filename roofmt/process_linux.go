@@ -17,16 +17,30 @@ func pidNamespace() string {
 	return s
 }
 
-// startTime reads field 22 of /proc/<pid>/stat. The command name before it may hold anything, so count from its end.
+// startTime reads field 22 of /proc/<pid>/stat.
 func startTime(pid int) string {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return "0"
-	}
-	if i := bytes.LastIndexByte(b, ')'); i >= 0 {
-		if f := bytes.Fields(b[i+1:]); len(f) > 19 {
-			return string(f[19])
-		}
+	if f := stat(pid); len(f) > 19 {
+		return string(f[19])
 	}
 	return "0"
+}
+
+// ended tells whether a process was killed and only waits for its parent to ask how it ended:
+// it has a number and a start still, and holds nothing.
+func ended(pid int) bool {
+	f := stat(pid)
+	return len(f) > 0 && (string(f[0]) == "Z" || string(f[0]) == "X")
+}
+
+// stat gives the fields of /proc/<pid>/stat from the third on. The command name before them
+// may hold anything, so they are counted from its end.
+func stat(pid int) [][]byte {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return nil
+	}
+	if i := bytes.LastIndexByte(b, ')'); i >= 0 {
+		return bytes.Fields(b[i+1:])
+	}
+	return nil
 }

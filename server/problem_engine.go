@@ -41,6 +41,10 @@ func busyProblem(err error) *Problem {
 		p := problem(http.StatusConflict, "task_locked", "Another program works on the task", "it is held by "+who, "wait until that has ended")
 		p.Retryable, p.after = true, "1"
 		return p
+	case errors.Is(err, store.ErrForeignBusy):
+		p := problem(http.StatusConflict, "task_locked", "Another program works on the task", "it writes the task's files just now", "wait until that has ended")
+		p.Retryable, p.after = true, "1"
+		return p
 	case errors.Is(err, journal.ErrFenced):
 		p := problem(http.StatusConflict, "task_locked", "Another program works on the task", "it has taken the task over")
 		p.Retryable = true

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/roost-dev/roost/journal"
@@ -43,6 +44,7 @@ type projector struct {
 	off     bool   // the folder is not ours to write now
 	known   bool   // how the files stand was seen, or they were written, in this ownership
 	trouble error  // why the last projection failed
+	replace func(context.Context, string, []roofmt.Replacement, roofmt.Options) error
 	base    []byte // history_item.json as it stands in the folder: its unknown members stay
 	meta    []byte // task_metadata.json as it stands in the folder; nil when there is none
 
@@ -54,7 +56,7 @@ func newProjector(t *Task) *projector {
 	p := &projector{
 		task: t, waken: make(chan struct{}, 1),
 		stop: make(chan struct{}), done: make(chan struct{}),
-		mark: readWatermark(t.Ref.Log),
+		mark: readWatermark(t.Ref.Log), replace: roofmt.Replace,
 	}
 	go p.loop()
 	return p
@@ -93,10 +95,32 @@ func (p *projector) loop() {
 func (p *projector) close(ctx context.Context) error {
 	close(p.stop)
 	<-p.done
-	if err := p.settle(background(ctx)); err != nil {
+	err := p.settle(background(ctx))
+	for pause := passingPause; passing(err) && pause <= passingMost; pause *= 2 {
+		time.Sleep(pause)
+		err = p.settle(background(ctx))
+	}
+	if err != nil {
 		return err
 	}
 	return p.stands()
+}
+
+// Trouble of the disk may pass in a moment, and nobody comes back to a task whose run has
+// ended: the last projection is tried again for about a second and a half. After that the
+// next owner writes it, or the next server (see Store.Behind).
+const (
+	passingPause = 50 * time.Millisecond
+	passingMost  = 800 * time.Millisecond
+)
+
+func passing(err error) bool {
+	for _, e := range []error{syscall.EIO, syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // stands reports roofmt.ErrChanged when a history is not as it was written or seen last.
@@ -218,7 +242,7 @@ func (p *projector) write(ctx context.Context, img image) error {
 		if err := p.mark.save(ref.Log); err != nil {
 			return err
 		}
-		err = roofmt.Replace(ctx, ref.Dir, list, roofmt.Options{Create: ref.Own})
+		err = p.replace(ctx, ref.Dir, list, roofmt.Options{Create: ref.Own})
 		for name, mark := range p.mark.Writing {
 			if print := prints[name]; print.Exists { // of some files only, when it failed
 				p.known = true
@@ -228,6 +252,9 @@ func (p *projector) write(ctx context.Context, img image) error {
 					p.meta = metadata
 				}
 			}
+		}
+		if errors.Is(err, roofmt.ErrLocked) {
+			err = fmt.Errorf("%w: %w", ErrForeignBusy, err)
 		}
 		if err != nil {
 			return fmt.Errorf("task %s: write its files: %w", ref.ID, err)

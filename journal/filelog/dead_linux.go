@@ -1,8 +1,10 @@
 package filelog
 
 import (
+	"bytes"
 	"errors"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -23,5 +25,16 @@ var system = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(boot)) + " " + space
 })
 
-// gone reports whether no process has a number.
-func gone(pid int) bool { return errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
+// gone reports whether no process has a number, or only one that was killed and waits for its
+// parent to ask how it ended: its locks are free.
+func gone(pid int) bool {
+	if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+		return true
+	}
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(stat[max(bytes.LastIndexByte(stat, ')'), 0):]), " ")
+	return strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
+}
