@@ -29,6 +29,10 @@ const mendLimit = 12
 type mending struct {
 	tries int
 	cause error // the refusal that a guess was tried for
+
+	// reasoningTo is the server that is sent the plain reasoning of earlier replies from
+	// now on.
+	reasoningTo string
 }
 
 // mend changes what is sent so that the refused request may go through: what to
@@ -40,6 +44,9 @@ func (a *Agent) mend(ctx context.Context, m *mending, refused *llm.Error) (d *dr
 	d = a.draft()
 	switch refused.Kind {
 	case llm.Invalid:
+		if m.reasoningTo = a.missesReasoning(refused); m.reasoningTo != "" {
+			return d, "asking again with the reasoning of earlier replies", true
+		}
 		if a.dropThinking(refused) {
 			return d, "asking again without the reasoning of earlier replies", true
 		}
@@ -63,6 +70,15 @@ func (a *Agent) mend(ctx context.Context, m *mending, refused *llm.Error) (d *dr
 		return a.shorten(ctx, d, refused)
 	}
 	return nil, "", false
+}
+
+// missesReasoning names the server when it wants reasoning_content of earlier replies and
+// was sent none: the history may come from elsewhere, or no reply brought any so far.
+func (a *Agent) missesReasoning(refused *llm.Error) string {
+	if a.unthinking || a.wanted().KeepReasoningContent || !strings.Contains(refused.Message, "reasoning_content") || !contextwindow.For(a.Provider.Name()).KeepDetails {
+		return ""
+	}
+	return a.server()
 }
 
 // dropThinking goes on without the reasoning in the history when the provider will

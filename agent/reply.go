@@ -179,7 +179,7 @@ func (r *reply) done(ctx context.Context, d llm.Done) error {
 		info.Cost, info.CostKnown = float64(*ledger.CostMicros)/1e6, true
 	}
 	out.change(r.request, requestRow(r.requestTS, info))
-	out.put(ledger, task.TurnEnded{Run: a.RunID, Turn: r.turn, StopReason: d.StopReason, WorkedMS: a.worked()})
+	out.put(ledger, task.TurnEnded{Run: a.RunID, Turn: r.turn, StopReason: d.StopReason, ReasoningFrom: d.ReasoningFrom, WorkedMS: a.worked()})
 	blocks, wrong := unique(d.Blocks, d.Malformed, func(id string) bool { return a.state().Call(id) != nil })
 	if len(blocks) == 0 {
 		blocks = []json.RawMessage{textBlock("Failure: I did not provide a response.")}

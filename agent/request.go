@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/llm"
@@ -12,17 +13,18 @@ import (
 // costs what it appends. Anything but an append starts it anew.
 type window struct {
 	builder *contextwindow.Builder
+	options contextwindow.Options
 	taken   []*task.Message
 }
 
 // messages is the history as it may be sent, whatever it looks like as stored.
 func (w *window) messages(api []*task.Message, o contextwindow.Options, cover func(*task.Message) []byte) ([]llm.Message, []contextwindow.Note, error) {
-	same := w.builder != nil && len(w.taken) <= len(api)
+	same := w.builder != nil && w.options == o && len(w.taken) <= len(api)
 	for i := 0; same && i < len(w.taken); i++ {
 		same = w.taken[i] == api[i]
 	}
 	if !same {
-		w.builder, w.taken = contextwindow.NewBuilder(o), nil
+		w.builder, w.options, w.taken = contextwindow.NewBuilder(o), o, nil
 	}
 	for _, m := range api[len(w.taken):] {
 		w.builder.Append(cover(m))
@@ -56,10 +58,19 @@ func (a *Agent) request() (llm.Request, error) {
 // wanted says what of the model's own thinking its provider wants back.
 func (a *Agent) wanted() contextwindow.Options {
 	o := contextwindow.For(a.Provider.Name())
+	o.KeepReasoningContent = slices.Contains(a.state().ReasoningTo, a.server())
 	if a.unthinking {
-		o.DropThinking, o.KeepReasoning, o.KeepSignatures, o.KeepDetails = true, false, false, false
+		o.DropThinking, o.KeepReasoning, o.KeepSignatures, o.KeepDetails, o.KeepReasoningContent = true, false, false, false, false
 	}
 	return o
+}
+
+// server names the server and the model that are asked, "" where there is only one.
+func (a *Agent) server() string {
+	if at, is := a.Provider.(llm.Addressee); is {
+		return at.Server(a.Settings.Model)
+	}
+	return ""
 }
 
 func (a *Agent) toolSpecs() []llm.ToolSpec {

@@ -48,6 +48,7 @@ func (a *Agent) turn(ctx context.Context) error {
 			attempt--
 			// In one commit with what was done about it: a restart in between would ask
 			// for the same refusal again.
+			failed.ReasoningTo = m.reasoningTo
 			d.put(failed)
 			failpoint.Hit("turn.mending")
 			if err := d.commit(ctx); err != nil {
@@ -168,7 +169,7 @@ func (a *Agent) plan(req llm.Request) Plan {
 func contentBytes(messages []llm.Message) int {
 	n := 0
 	for _, m := range messages {
-		n += len(m.Content)
+		n += len(m.Content) + len(m.ReasoningContent)
 	}
 	return n
 }

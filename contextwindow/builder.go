@@ -25,7 +25,11 @@ type Options struct {
 	// KeepDetails sends a message's reasoning_details back: servers of chat
 	// completions that send them want them.
 	KeepDetails bool
-	NoImages    bool // the model takes no images; a text stands in for each
+	// KeepReasoningContent sends plain reasoning back with each of the assistant's
+	// messages, an empty string where none is stored: servers of chat completions that
+	// send reasoning_content refuse calls without it.
+	KeepReasoningContent bool
+	NoImages             bool // the model takes no images; a text stands in for each
 
 	Images     ImageLimits
 	NameLength int  // of a tool's name, in bytes; 0 = 128
@@ -109,6 +113,7 @@ type checked struct {
 	notes   []string
 	results int    // parts that are tool results
 	details []byte // reasoning_details, nil when they are not sent
+	thought []byte // plain reasoning, a JSON string; nil when it is not sent or there is none
 	load    load   // images in it
 }
 
@@ -281,9 +286,41 @@ func (b *Builder) closeAssistant() (llm.Message, []call, []Note) {
 		}
 	}
 	if same {
-		return llm.Message{Role: "assistant", Content: b.turn.items[0].content, ReasoningDetails: b.turn.details()}, calls, notes
+		return b.reply(b.turn.items[0].content), calls, notes
 	}
-	return llm.Message{Role: "assistant", Content: array(items), ReasoningDetails: b.turn.details()}, calls, notes
+	return b.reply(array(items)), calls, notes
+}
+
+// reply is the open turn as the assistant's message.
+func (b *Builder) reply(content []byte) llm.Message {
+	m := llm.Message{Role: "assistant", Content: content, ReasoningDetails: b.turn.details()}
+	if b.o.KeepReasoningContent {
+		m.ReasoningContent = b.turn.thought()
+	}
+	return m
+}
+
+// thought is the plain reasoning of all messages of the turn.
+func (t *turn) thought() []byte {
+	var all []byte
+	for _, c := range t.items {
+		all = joinStrings(all, c.thought)
+	}
+	if all == nil {
+		return []byte(`""`)
+	}
+	return all
+}
+
+// joinStrings is two JSON strings as one, a blank line between them.
+func joinStrings(a, b []byte) []byte {
+	switch {
+	case len(a) <= 2:
+		return b
+	case len(b) <= 2:
+		return a
+	}
+	return append(append(a[:len(a)-1:len(a)-1], `\n\n`...), b[1:]...)
 }
 
 // details are the reasoning details of all messages of the turn.
@@ -478,6 +515,9 @@ func (c *checked) take(x *esjson.Index, i int, o Options) {
 		var f fields
 		for key, m := range x.Parts(k) {
 			f.set(key, x.Raw(m))
+		}
+		if o.KeepReasoningContent && c.role == "assistant" && typeName(f.typ) == "reasoning" && esjson.TypeOf(f.text) == esjson.TypeString {
+			c.thought = joinStrings(c.thought, f.text)
 		}
 		p, keep, note := checkBlock(x.Raw(k), &f, c.role, o)
 		p.at = at

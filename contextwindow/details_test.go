@@ -53,3 +53,37 @@ func TestDetailsAloneAreNotSent(t *testing.T) {
 		t.Errorf("%v %s", err, show(got))
 	}
 }
+
+// Plain reasoning goes with each of the model's messages where a server wants that, and
+// nowhere else.
+func TestReasoningGoesWithItsMessage(t *testing.T) {
+	const user, thought, call = `{"role":"user","content":"a"}`, `{"type":"reasoning","text":"a \"b\"","summary":[]}`, `{"type":"tool_use","id":"t","name":"n","input":{}}`
+	reply := func(content string) string { return `{"role":"assistant","content":` + content + `}` }
+	for _, c := range []struct {
+		name, want string
+		in         []string
+	}{
+		{"as it is", `"a \"b\""`, []string{user, reply(`[` + thought + `,` + call + `]`)}},
+		{"none is stored", `""`, []string{user, reply(`[` + call + `]`)}},
+		{"words alone", `""`, []string{user, reply(`"words"`)}},
+		{"that of joined messages", `"a \"b\"\n\na \"b\""`, []string{user, reply(`"words"`), reply(`[` + thought + `,` + call + `]`), reply(`[` + thought + `,{"type":"text","text":"c"}]`)}},
+		{"signed thinking is another model's", `""`, []string{user, reply(`[{"type":"thinking","thinking":"x","signature":"s"},` + call + `]`)}},
+		{"half a character is mended", `"\ufffd"`, []string{user, reply(`[{"type":"reasoning","text":"\ud83d"},` + call + `]`)}},
+	} {
+		o := For("openai-compatible")
+		for _, keep := range []bool{true, false} {
+			o.KeepReasoningContent = keep
+			got, _, err := Build(lines(c.in...), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := c.want
+			if !keep {
+				want = ""
+			}
+			if string(got[1].ReasoningContent) != want || got[0].ReasoningContent != nil {
+				t.Errorf("%s: %s, want %s", c.name, got[1].ReasoningContent, want)
+			}
+		}
+	}
+}

@@ -22,6 +22,10 @@ type Message struct {
 	// ReasoningDetails is the array of that name that a server of chat completions
 	// sent with the message and wants back with it; nil when there is none.
 	ReasoningDetails json.RawMessage
+
+	// ReasoningContent is the reasoning of an assistant's message as a JSON string, for a
+	// server of chat completions that wants it back; nil for every other.
+	ReasoningContent json.RawMessage
 }
 
 // ToolSpec is what a model is told of a tool.
@@ -106,6 +110,16 @@ type Done struct {
 	// ReasoningDetails is what a server of chat completions wants back with this
 	// message: a JSON array, nil when it sent none. Blocks holds no reasoning then.
 	ReasoningDetails json.RawMessage
+
+	// ReasoningFrom names the server and the model when the reasoning came as
+	// reasoning_content: they want it back with every later request. "" = it did not.
+	ReasoningFrom string
+}
+
+// Addressee is a provider that can say which server a request for a model goes to. It
+// names the server as Done.ReasoningFrom does.
+type Addressee interface {
+	Server(model string) string
 }
 
 func (TextDelta) chunk()      {}

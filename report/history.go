@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
@@ -25,7 +27,11 @@ func Effective(v *store.View) (messages []json.RawMessage, notes []string, err e
 	if provider == "" {
 		provider = "anthropic" // other tools do not say; their blocks have this shape
 	}
-	built, mended, err := contextwindow.Build(stored, contextwindow.For(provider))
+	o := contextwindow.For(provider)
+	o.KeepReasoningContent = slices.ContainsFunc(v.State.ReasoningTo, func(server string) bool {
+		return strings.HasPrefix(server, v.State.Settings.Model+" at ")
+	})
+	built, mended, err := contextwindow.Build(stored, o)
 	if errors.Is(err, contextwindow.ErrEmpty) {
 		return nil, []string{"nothing would be sent: the model's history holds no message"}, nil
 	}
@@ -39,6 +45,9 @@ func Effective(v *store.View) (messages []json.RawMessage, notes []string, err e
 		o.Raw("content", m.Content)
 		if m.ReasoningDetails != nil {
 			o.Raw("reasoning_details", m.ReasoningDetails)
+		}
+		if m.ReasoningContent != nil {
+			o.Raw("reasoning_content", m.ReasoningContent)
 		}
 		messages[i] = o.Bytes()
 	}

@@ -211,6 +211,10 @@ type TurnFailed struct {
 	// Until is when the provider will be asked again, in Unix milliseconds, where the
 	// wait is so long that a person wants to know of it: a used-up quota.
 	Until int64 `json:"until,omitempty"`
+
+	// ReasoningTo is the server that refused the request for want of the reasoning of
+	// earlier replies. It is sent to it from now on.
+	ReasoningTo string `json:"reasoning_to,omitempty"`
 }
 
 // MessageWithheld says that a part of a stored message is not sent to a provider
@@ -231,6 +235,10 @@ type TurnEnded struct {
 	Turn       int    `json:"turn"`
 	StopReason string `json:"stop_reason"`
 	WorkedMS   int64  `json:"worked_ms,omitempty"` // as in RunEnded
+
+	// ReasoningFrom is the server whose reply brought reasoning_content: it wants the
+	// reasoning of earlier replies back.
+	ReasoningFrom string `json:"reasoning_from,omitempty"`
 }
 
 // ToolStarted records the intent to run a tool's body.

@@ -167,6 +167,7 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		s.Turns = max(s.Turns, e.Turn)
 		s.WaitingUntil = 0
 	case TurnEnded:
+		s.returnReasoning(e.ReasoningFrom)
 		if s.Run != nil {
 			s.Run.Turns++
 			s.Run.worked(e.WorkedMS)
@@ -174,6 +175,7 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 	case TurnFailed:
 		s.Failures++
 		s.WaitingUntil = e.Until
+		s.returnReasoning(e.ReasoningTo)
 	case HistoryCondensed:
 		if e.Undoes != 0 || e.Redoes != 0 {
 			s.uncover(e.Undoes, e.Redoes, c.Seq)
@@ -250,6 +252,13 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		child.Ended, child.Outcome, child.Result = true, e.Outcome, e.Result
 	}
 	return nil
+}
+
+// returnReasoning notes a server that is sent the reasoning of earlier replies.
+func (s *State) returnReasoning(server string) {
+	if server != "" && !slices.Contains(s.ReasoningTo, server) {
+		s.ReasoningTo = append(s.ReasoningTo, server)
+	}
 }
 
 // run is the newest run, or notes one whose start is lost: how it ended is still

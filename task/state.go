@@ -46,6 +46,7 @@ type State struct {
 
 	WaitingUntil int64             `json:",omitempty"` // Unix milliseconds: a quota is used up till then; 0 = it does not wait
 	Withheld     []MessageWithheld `json:",omitempty"` // what providers refused, oldest first
+	ReasoningTo  []string          `json:",omitempty"` // servers that want the reasoning of earlier replies back
 	Covers       []Cover           `json:",omitempty"` // summaries that were made here, oldest first
 
 	Questions []*Question

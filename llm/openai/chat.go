@@ -68,7 +68,7 @@ func function(b []byte, t llm.ToolSpec, schema string) []byte {
 // it: a result of a tool is a message of its own.
 func chatMessages(m llm.Message) []byte {
 	if m.Role == "assistant" {
-		return chatAssistant(wire.Blocks(m.Content), m.ReasoningDetails)
+		return chatAssistant(wire.Blocks(m.Content), m.ReasoningDetails, m.ReasoningContent)
 	}
 	if esjson.TypeOf(m.Content) == esjson.TypeString {
 		return append(append([]byte(`{"role":"user","content":`), m.Content...), '}')
@@ -104,7 +104,7 @@ func chatMessages(m llm.Message) []byte {
 	return out
 }
 
-func chatAssistant(blocks []wire.Block, details []byte) []byte {
+func chatAssistant(blocks []wire.Block, details, reasoning []byte) []byte {
 	var text, calls []byte
 	for _, b := range blocks {
 		switch b.Type {
@@ -130,6 +130,9 @@ func chatAssistant(blocks []wire.Block, details []byte) []byte {
 	}
 	if details != nil {
 		out = append(append(out, `,"reasoning_details":`...), details...)
+	}
+	if reasoning != nil {
+		out = append(append(out, `,"reasoning_content":`...), reasoning...)
 	}
 	return append(out, '}')
 }

@@ -13,9 +13,11 @@ import (
 // chatReply puts a reply of chat completions together. Servers differ in what they
 // send; what is not understood is passed over.
 type chatReply struct {
-	call wire.Call
+	call   wire.Call
+	server string // that is asked, and its model
 
 	id, model, stop string
+	contents        bool // reasoning came as reasoning_content
 	text, thought   []byte
 	details         details
 	calls           calls
@@ -61,6 +63,7 @@ func (r *chatReply) choice(choice []byte) []llm.Chunk {
 	for _, name := range []string{"reasoning_content", "reasoning"} {
 		if s, _ := esjson.GetString(delta, name); s != "" {
 			thought = s
+			r.contents = r.contents || name == "reasoning_content"
 			break // some servers write it twice, under both names
 		}
 	}
@@ -113,6 +116,9 @@ func (r *chatReply) done() llm.Done {
 	d := llm.Done{ID: r.id, Model: r.model, StopReason: stopReason(r.stop, len(r.calls.list) > 0), Usage: r.usage}
 	if d.ReasoningDetails = r.details.array(); d.ReasoningDetails == nil && len(r.thought) > 0 {
 		d.Blocks = append(d.Blocks, thoughtBlock(string(r.thought)))
+		if r.contents {
+			d.ReasoningFrom = r.server
+		}
 	}
 	d.Blocks = append(d.Blocks, textBlocks(r.text)...)
 	calls, malformed := r.calls.blocks()

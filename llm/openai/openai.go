@@ -8,7 +8,8 @@
 // in the user message behind it.
 //
 // Replies are put into Roo's stored order (reasoning, one text, tool calls). Plain
-// reasoning is kept for the person and not sent back; what a server sends as
+// reasoning goes back only to servers that sent it as reasoning_content: DeepSeek and
+// others refuse calls without it, others refuse to see it. What a server sends as
 // reasoning_details is kept beside the message and goes back with it, to such servers
 // only. The SDK was rejected: it adds 19 MB to the
 // program, and its types lose what they do not know.
@@ -19,6 +20,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -115,13 +117,25 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 				r := &responsesReply{call: call}
 				return wire.Attempt{Call: call, Add: r.add, Done: r.done}
 			}
-			r := &chatReply{call: call}
+			r := &chatReply{call: call, server: p.Server(req.Model)}
 			a := wire.Attempt{Call: call, Add: r.add, Done: r.done}
 			// Not every server says [DONE] when it has said why it stopped.
 			a.Call.Ended = func() bool { return r.stop != "" }
 			return a
 		})
 	}
+}
+
+// Server implements llm.Addressee. It leaves out what an address may hold of a key.
+func (p *Provider) Server(model string) string {
+	if model == "" {
+		model = p.opts.Model
+	}
+	at := p.opts.BaseURL
+	if u, err := url.Parse(at); err == nil {
+		at = u.Scheme + "://" + u.Host + u.Path
+	}
+	return model + " at " + at
 }
 
 // Body is the request body in one piece, as it goes out.

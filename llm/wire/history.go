@@ -50,5 +50,5 @@ var comma = []byte(",")
 func equal(a, b llm.Message) bool {
 	return a.Role == b.Role && len(a.Content) > 0 && len(a.Content) == len(b.Content) && &a.Content[0] == &b.Content[0] &&
 		// Whether a server gets them back may change, the content not.
-		len(a.ReasoningDetails) == len(b.ReasoningDetails)
+		len(a.ReasoningDetails) == len(b.ReasoningDetails) && len(a.ReasoningContent) == len(b.ReasoningContent)
 }
