@@ -2,13 +2,13 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/approval"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/money"
 )
 
@@ -69,7 +69,7 @@ func (a *App) approvalsCommand() *cobra.Command {
 
 // importApprovals sets what Roo's file says and nobody has set here.
 func (a *App) importApprovals(file string, dry bool) error {
-	data, err := os.ReadFile(file)
+	data, err := inputfile.Read(file)
 	var roo approval.Roo
 	if err == nil {
 		roo, err = approval.ReadRoo(data)

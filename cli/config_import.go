@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-dev/roost/cli/config"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/mode"
 )
 
@@ -59,7 +60,7 @@ func (a *App) configImport(path string, keys, force bool) error {
 	case !info.Mode().IsRegular() || info.Size() > mostImported:
 		return refuse("it is no file of settings")
 	}
-	data, err := os.ReadFile(path)
+	data, err := inputfile.Read(path)
 	if err != nil {
 		return refuse(err.Error())
 	}

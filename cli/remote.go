@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/client"
@@ -61,7 +61,7 @@ func (a *App) ownToken() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	data, err := os.ReadFile(server.TokenFile(root))
+	data, err := inputfile.Read(server.TokenFile(root))
 	if err != nil {
 		return "", nil //nolint:nilerr // see above
 	}

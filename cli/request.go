@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/task"
 )
@@ -210,16 +210,17 @@ const imageLimit = 5 << 20
 
 // image reads an image file as a data URL.
 func image(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil || info.IsDir() {
-		return "", usage("send the image "+path, "it is not a file that can be read", "roost run --image FILE PROMPT")
-	}
-	if info.Size() > imageLimit {
-		return "", usage("send the image "+path, fmt.Sprintf("it has %d bytes; providers take at most %d", info.Size(), imageLimit), "make it smaller")
-	}
-	data, err := os.ReadFile(path)
+	f, err := inputfile.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("send the image: %w", err)
+		return "", usage("send the image "+path, "it is not a file that can be read: "+err.Error(), "roost run --image FILE PROMPT")
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, imageLimit+1))
+	if err != nil {
+		return "", fmt.Errorf("send the image %s: %w", path, err)
+	}
+	if len(data) > imageLimit {
+		return "", usage("send the image "+path, fmt.Sprintf("it is larger than %d bytes, which is the most that providers take", imageLimit), "make it smaller")
 	}
 	kind := http.DetectContentType(data)
 	switch kind {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/roost-dev/roost/cli/config"
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // secretFile is where `auth set` keeps keys: beside the settings, which people show
@@ -46,7 +47,7 @@ func (a *App) secrets() (*secrets, error) {
 	refuse := func(why, try string) error {
 		return &Failure{Exit: ExitConfig, Code: "configuration", What: "read the keys in " + path, Why: why, Try: try}
 	}
-	f, err := os.Open(path)
+	f, err := inputfile.Open(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return &secrets{path, &config.File{}}, nil
 	}

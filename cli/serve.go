@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/server"
 )
 
@@ -143,11 +144,20 @@ func (f serveFlags) secure(host string) (*tls.Config, *x509.Certificate, error) 
 		}
 		return nil, nil, nil
 	}
-	pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+	pair, err := f.pair()
 	if err != nil {
 		return nil, nil, &Failure{Exit: ExitConfig, Code: "configuration", What: "use the certificate " + f.cert, Why: err.Error(), Try: "roost serve --tls-cert FILE --tls-key FILE"}
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, pair.Leaf, nil
+}
+
+func (f serveFlags) pair() (tls.Certificate, error) {
+	cert, err := inputfile.Read(f.cert)
+	key, kerr := inputfile.Read(f.key)
+	if err = errors.Join(err, kerr); err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(cert, key)
 }
 
 // open is the refusal to serve in the clear where others are.

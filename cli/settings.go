@@ -17,6 +17,7 @@ import (
 
 	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/task"
@@ -48,7 +49,7 @@ func (a *App) configFile() (string, *config.File, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	data, err := os.ReadFile(path)
+	data, err := inputfile.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		data, err = nil, nil
 	}

@@ -2,12 +2,12 @@ package engine
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/approval"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/task"
 )
@@ -164,7 +164,7 @@ func policy(s task.Settings) approval.Policy {
 // It is read from files: asking git would run the user's hooks and settings.
 func gitHead(root string) string {
 	dir := filepath.Join(root, ".git")
-	head, err := os.ReadFile(filepath.Join(dir, "HEAD"))
+	head, err := inputfile.Read(filepath.Join(dir, "HEAD"))
 	if err != nil {
 		return ""
 	}
@@ -173,7 +173,7 @@ func gitHead(root string) string {
 	if !symbolic {
 		return text
 	}
-	if commit, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(ref))); err == nil {
+	if commit, err := inputfile.Read(filepath.Join(dir, filepath.FromSlash(ref))); err == nil {
 		return strings.TrimSpace(string(commit))
 	}
 	return fmt.Sprintf("%s (no commit found)", ref)

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -16,7 +18,10 @@ import (
 // task's folder comes to lie in it, as in Roost's own root. Errors wrap ErrArchive or
 // the system's. The closer closes the archive; no file can be opened afterwards.
 func Unpack(path string) ([]store.Importable, io.Closer, error) {
-	f, err := os.Open(path)
+	f, err := inputfile.Open(path)
+	if errors.Is(err, inputfile.ErrIrregular) {
+		return nil, nil, fmt.Errorf("%w: %w", ErrArchive, err)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the archive: %w", err)
 	}

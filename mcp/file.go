@@ -138,6 +138,9 @@ func plain(name string) bool {
 
 // readFile reads a settings file that need not exist.
 func readFile(fsys fs.FS, name string, scope Scope, path string) ([]Server, error) {
+	if info, err := fs.Stat(fsys, name); err == nil && !info.Mode().IsRegular() {
+		return nil, errors.New("it is no ordinary file") // opening a pipe would wait for ever
+	}
 	f, err := fsys.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // Presence is what a root's server says of itself on disk, so that programs of the same
@@ -152,7 +154,7 @@ func Present(root string) (Presence, error) {
 func letGo(f *os.File) error { return errors.Join(unlock(f), f.Close()) }
 
 func readPresence(root string) (p Presence, err error) {
-	data, err := os.ReadFile(PresenceFile(root))
+	data, err := inputfile.Read(PresenceFile(root))
 	if err == nil {
 		err = json.Unmarshal(data, &p)
 	}

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // TokenFile is where a root's token lies: it outlives the server, so that clients come
@@ -80,7 +82,7 @@ func readToken(file string) (string, error) {
 	if !info.Mode().IsRegular() || os.PathSeparator == '/' && info.Mode().Perm()&0o077 != 0 {
 		return "", fmt.Errorf("the token in %s may be read by others (mode %04o): make a new one with roost serve --new-token", file, info.Mode().Perm())
 	}
-	data, err := os.ReadFile(file)
+	data, err := inputfile.Read(file)
 	if err != nil {
 		return "", fmt.Errorf("read the token: %w", err)
 	}

@@ -253,6 +253,8 @@ func TestImportProvesArchive(t *testing.T) {
 		"twice":         {[]ArchiveFile{good, file(roofmt.UIName, "{}", sumText("{}"), 2)}, Imported},
 		"file is a dir": {[]ArchiveFile{good, file(filepath.Join(roofmt.UIName, "x"), text, sum, len(text))}, Failed},
 		"nothing":       {[]ArchiveFile{}, Vacant},
+		"deep":          {[]ArchiveFile{good, file(strings.Repeat("d"+string(filepath.Separator), deepest)+"x", text, sum, len(text))}, Imported},
+		"too deep":      {[]ArchiveFile{good, file(strings.Repeat("d"+string(filepath.Separator), deepest+1)+"x", text, sum, len(text))}, Failed},
 	} {
 		s := open(t, t.TempDir())
 		r := must[ImportReport](t)(s.Import(context.Background(), []Importable{{Name: "packed-1", Dir: "x.zip:tasks/packed-1", Files: tt.list}}, ImportOptions{}))

@@ -75,6 +75,9 @@ func (s archiveSource) scan(context.Context) (taskTree, error) {
 			tree.Left = append(tree.Left, ImportNote{f.Path, "it is in the archive twice; the first is taken"})
 			continue
 		}
+		if err := tree.room(f.Path); err != nil {
+			return tree, err
+		}
 		tree.Files = append(tree.Files, treeFile{Path: f.Path, Size: f.Size, MTime: f.MTime})
 		for dir := filepath.Dir(f.Path); dir != "." && !dirs[dir]; dir = filepath.Dir(dir) {
 			dirs[dir] = true
@@ -134,6 +137,25 @@ type taskTree struct {
 	Left  []ImportNote
 }
 
+const (
+	// deepest is how many folders deep a file of a task may lie, and mostEntries how many files
+	// and folders a task may have. What Roost and its relatives write stays far below; each
+	// folder of a path costs each file below it a look, and each file a sync.
+	deepest     = 32
+	mostEntries = 1 << 18
+)
+
+// room reports an error where the tree cannot take one more entry at path.
+func (t *taskTree) room(path string) error {
+	if strings.Count(path, string(filepath.Separator)) > deepest {
+		return fmt.Errorf("%.80q... lies more than %d folders deep", path, deepest)
+	}
+	if len(t.Files)+len(t.Dirs) >= mostEntries {
+		return fmt.Errorf("it has more than %d files and folders", mostEntries)
+	}
+	return nil
+}
+
 // leftLink says why a link is not in a copy.
 const leftLink = "a symbolic link; what it leads to is not copied"
 
@@ -159,6 +181,9 @@ func scanTree(ctx context.Context, root *os.Root) (taskTree, error) {
 			path := filepath.Join(dir, e.Name())
 			if ofPlace(path, e.IsDir()) {
 				continue
+			}
+			if err := tree.room(path); err != nil {
+				return tree, err
 			}
 			info, err := root.Lstat(path)
 			switch {

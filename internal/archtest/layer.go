@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"workspace"},
 	{"store"},
 	{"journal", "task", "roofmt", "usage", "catalog"},
-	{"esjson", "money", "redact", "workspace/terminal", "internal/failpoint", "internal/conformance", "internal/mcptest"},
+	{"esjson", "money", "redact", "workspace/terminal", "internal/failpoint", "internal/inputfile", "internal/conformance", "internal/mcptest"},
 }
 
 // neighbours are the imports inside a layer that are wanted.

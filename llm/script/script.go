@@ -41,10 +41,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"os"
 	"time"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/wire"
 )
@@ -112,7 +112,7 @@ func Default() *Script {
 
 // Load reads a script from a file.
 func Load(path string) (*Script, error) {
-	b, err := os.ReadFile(path)
+	b, err := inputfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("read script: %w", err)
 	}

@@ -1,0 +1,76 @@
+// Package inputfile opens files that somebody named as input: by a flag, a setting, or a
+// repository. It never waits for one to be opened: a FIFO without a writer, or a device, is
+// refused at once.
+//
+// A pipe that the shell has opened already, as /dev/fd/63 for <(command), is read: it has a
+// writer, and its user means it.
+package inputfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// ErrIrregular is a name of something that is no file to read.
+var ErrIrregular = errors.New("it is no regular file")
+
+// Open opens a file for reading. Errors wrap ErrIrregular or the system's.
+func Open(path string) (*os.File, error) {
+	info, err := os.Stat(path) // before it is opened: opening some devices does something
+	if err == nil {
+		err = judge(path, info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err == nil { // another may stand there by now
+		err = judge(path, info)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Read reads a whole file.
+func Read(path string) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(f)
+	return data, errors.Join(err, f.Close())
+}
+
+func judge(path string, info fs.FileInfo) error {
+	mode, what := info.Mode(), "something else"
+	switch {
+	case mode.IsRegular():
+		return nil
+	case mode&fs.ModeNamedPipe != 0 && passed(path):
+		return nil
+	case mode&fs.ModeNamedPipe != 0:
+		what = "a pipe: write what comes out of it to a file and name that"
+	case mode.IsDir():
+		what = "a folder"
+	case mode&fs.ModeDevice != 0:
+		what = "a device"
+	case mode&fs.ModeSocket != 0:
+		what = "a socket"
+	}
+	return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w but %s", ErrIrregular, what)}
+}
+
+// passed reports whether a name stands for a file that this process was given open.
+func passed(path string) bool {
+	return path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")
+}
