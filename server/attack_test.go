@@ -116,7 +116,7 @@ func TestLargeRequests(t *testing.T) {
 // No more connections are open than may be; one that ends lets the next in.
 func TestConnectionsAreBounded(t *testing.T) {
 	g := newGround(t)
-	addr := g.served(func(o *Options) { o.MaxConns = 2 })
+	addr := g.served(func(o *Options) { o.MaxConns, o.MaxStrangers = 2, 3 })
 	first, second, third := dial(t, addr), dial(t, addr), dial(t, addr)
 	ask := func(c net.Conn) { fmt.Fprintf(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") }
 	for _, c := range []net.Conn{first, second} {

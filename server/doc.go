@@ -19,7 +19,8 @@
 // live, whoever writes the task and however often this process was restarted. A
 // follower that does not read is cut off by a write deadline. See feed.go.
 //
-// Limits. Headers 32 KB within ten seconds, bodies 32 MB within a minute, a bounded number of connections,
+// Limits. Headers 32 KB within ten seconds, bodies 32 MB within a minute, a bounded number of connections
+// (fewer of those that have not shown the token: the oldest idle one makes room),
 // streams and readings at a time, pages and windows of messages bounded by count and
 // bytes.
 package server

@@ -71,6 +71,7 @@ func (s *Server) refuse(r *http.Request) *Problem {
 		case byCookie && (r.Header.Get("Sec-Fetch-Site") == "cross-site" || s.page(r) && foreign(r)):
 			return problem(http.StatusForbidden, "origin_denied", "Another site may not ask that", "a browser sent the request for another site")
 		}
+		shown(r)
 	}
 	if p := r.URL.Path; p == "" || p[0] != '/' || p != "/" && path.Clean(p) != p {
 		return problem(http.StatusBadRequest, "bad_path", "That path cannot be", "a path has no empty parts, no . and no .. in it")

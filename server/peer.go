@@ -84,18 +84,10 @@ func (s *Socket) Address() string {
 func (s *Socket) serve(l *net.UnixListener, dir string) {
 	s.web = &http.Server{
 		Handler: http.HandlerFunc(s.answer), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 32 << 10,
-		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			if g, ok := c.(*guest); ok {
-				c = g.Conn
-			}
-			if p, ok := c.(*peer); ok && p.same {
-				ctx = context.WithValue(ctx, peerKey{}, true)
-			}
-			return ctx
-		},
-		ErrorLog: log.New(io.Discard, "", 0),
+		ConnContext: ofConn,
+		ErrorLog:    log.New(io.Discard, "", 0),
 	}
-	s.wait.Go(func() { _ = s.web.Serve(limited(&peers{l, s.who}, maxPeers)) }) // it ends with Close
+	s.wait.Go(func() { _ = s.web.Serve(limited(&peers{l, s.who}, maxPeers, maxPeers/2)) }) // it ends with Close
 	s.wait.Go(func() { sweepSockets(dir, strings.TrimPrefix(s.address, "unix:")) })
 }
 

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -52,6 +51,7 @@ type Options struct {
 	MaxStreams    int           // at a time
 	MaxPerClient  int           // streams of one address
 	MaxConns      int
+	MaxStrangers  int // connections of these that have not shown the token
 	MaxReadings   int // of tasks at a time, for all clients
 }
 
@@ -77,6 +77,7 @@ func (o *Options) fill() {
 	count(&o.MaxStreams, 2000)
 	count(&o.MaxPerClient, 1500)
 	count(&o.MaxConns, 4096)
+	count(&o.MaxStrangers, min(1024, max(o.MaxConns/2, 1)))
 	count(&o.MaxReadings, 8)
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -157,10 +158,10 @@ func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.guard) }
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	web := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: s.opt.HeaderTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
-		ErrorLog: slog.NewLogLogger(s.opt.Log.Handler(), slog.LevelDebug),
+		ConnContext: ofConn, ErrorLog: slog.NewLogLogger(s.opt.Log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
-	bounded := limited(l, s.opt.MaxConns)
+	bounded := limited(l, s.opt.MaxConns, s.opt.MaxStrangers)
 	go func() {
 		if web.TLSConfig = s.opt.TLS; s.opt.TLS != nil {
 			served <- web.ServeTLS(bounded, "", "")
@@ -199,45 +200,4 @@ func (s *Server) halt() {
 	if !s.stopping.Swap(true) {
 		close(s.stop)
 	}
-}
-
-// limited bounds how many connections are open: one more waits for another's end.
-func limited(l net.Listener, most int) net.Listener {
-	return &gate{Listener: l, room: make(chan struct{}, most), shut: make(chan struct{})}
-}
-
-type gate struct {
-	net.Listener
-	room chan struct{}
-	shut chan struct{}
-	once sync.Once
-}
-
-func (g *gate) Accept() (net.Conn, error) {
-	select {
-	case g.room <- struct{}{}:
-	case <-g.shut:
-		return nil, net.ErrClosed
-	}
-	conn, err := g.Listener.Accept()
-	if err != nil {
-		<-g.room
-		return nil, err
-	}
-	return &guest{Conn: conn, leave: sync.OnceFunc(func() { <-g.room })}, nil
-}
-
-func (g *gate) Close() error {
-	g.once.Do(func() { close(g.shut) })
-	return g.Listener.Close()
-}
-
-type guest struct {
-	net.Conn
-	leave func()
-}
-
-func (c *guest) Close() error {
-	c.leave()
-	return c.Conn.Close()
 }
