@@ -121,7 +121,7 @@ func TestPatternsMustNameWhatRuns(t *testing.T) {
 		want          State
 	}{
 		{"uv run", "uv run pytest", Ask},
-		{"uv run pytest", "uv run pytest -q", Allow},
+		{"uv run pytest", "uv run pytest tests", Allow},
 		{"uv", "uv pip list", Allow},
 		{"bundle exec", "bundle exec rspec", Ask},
 		{"bundle exec rspec", "bundle exec rspec a", Allow},

@@ -20,6 +20,11 @@ const maxDepth = 8 // of command lines inside command lines
 // the parts are those of the first that can be read.
 func look(line string, denies []pattern) sight {
 	var out sight
+	if cr := strings.ReplaceAll(line, "\r", "\n"); cr != line { // some shells end a line there
+		if s := look(cr, denies); denied(s.parts) {
+			return s
+		}
+	}
 	for i, variant := range variants {
 		s := lookAs(variant, line, denies, 0)
 		if out.unsure == "" && (i == 0 || s.unsure != unreadable) {
@@ -68,6 +73,10 @@ func lookAs(variant syntax.LangVariant, line string, denies []pattern, depth int
 	}
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
+		case *syntax.Stmt:
+			if why := fed(n); why != "" {
+				note(why)
+			}
 		case *syntax.ParamExp:
 			if n.Excl || n.Exp != nil && n.Exp.Op == syntax.OtherParamOps {
 				note("it holds an expansion that can run commands")
@@ -87,6 +96,11 @@ func lookAs(variant syntax.LangVariant, line string, denies []pattern, depth int
 			}
 			if !denied(s.parts) {
 				s = judgeAssigned(s, env, ws, denies)
+			}
+			for _, a := range n.Assigns {
+				if len(ws) > 0 && s.unsure == "" && a.Name != nil && steering.MatchString(a.Name.Value) {
+					s.unsure = "the variable " + a.Name.Value + " can name what " + ws[0].text + " runs"
+				}
 			}
 			if len(ws) == 0 && !denied(s.parts) && s.unsure == "" {
 				return true // assignments alone; what they substitute is walked
@@ -109,6 +123,33 @@ func lookAs(variant syntax.LangVariant, line string, denies []pattern, depth int
 	})
 	return out
 }
+
+// fed: text of the line is the input of a program that may read commands from it.
+func fed(s *syntax.Stmt) string {
+	for _, r := range s.Redirs {
+		if r.Op != syntax.Hdoc && r.Op != syntax.DashHdoc && r.Op != syntax.WordHdoc {
+			continue
+		}
+		call, ok := s.Cmd.(*syntax.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return "text of the line is the input of what may read commands"
+		}
+		ws := words(call.Args)
+		name := baseName(ws[0].text)
+		if _, known := knownPrograms[name]; !known && !onlyText[name] {
+			return name + " may read commands from the line's text"
+		}
+		for _, w := range ws[1:] {
+			if (name == "make" || name == "gmake") && (w.text == "-f-" || w.text == "-" || stream(w.text)) {
+				return name + " reads commands from the line's text"
+			}
+		}
+	}
+	return ""
+}
+
+// onlyText are programs that take their input as text.
+var onlyText = set("tee", "patch", "read", "base64", "gzip", "cksum")
 
 // word is a word as far as it is known before the line runs.
 type word struct {
@@ -261,7 +302,9 @@ func matchAssigned(env []word, want string) answer {
 func judge(variant syntax.LangVariant, ws []word, denies []pattern, depth int) sight {
 	var out sight
 	hit := func(p pattern) sight { return sight{parts: []Part{{Rule: p.text, Decision: Deny}}} }
-	runs := !ws[0].known || runsOthers(ws)
+	ws = oneWord(ws)
+	why := runsOthers(ws)
+	runs := why != ""
 	for _, p := range denies {
 		for i := range ws {
 			if i > 0 && !runs {
@@ -296,52 +339,22 @@ func judge(variant syntax.LangVariant, ws []word, denies []pattern, depth int) s
 			}
 		}
 	}
-	if name := program(ws[0].text); readsProgram[name] && readsInput(ws[1:]) {
-		out.unsure = name + " reads commands from its input"
-	}
-	if name := program(ws[0].text); name == "alias" || name == "trap" {
-		out.unsure = name + " changes what later words run"
+	if out.unsure == "" {
+		out.unsure = why
 	}
 	return out
 }
 
-var readsProgram = set("sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "rbash", "pwsh", "powershell", "parallel", "at", "batch", "python", "python3", "perl", "ruby", "node", "php")
-
-// readsInput: no script and no program text among the arguments.
-func readsInput(args []word) bool {
-	for _, a := range args {
-		if a.text == "-s" || a.text == "-" {
-			return true
-		}
-		if !a.known || !strings.HasPrefix(a.text, "-") || strings.HasPrefix(a.text, "-c") {
-			return false
-		}
+// oneWord spells git-push as git push.
+func oneWord(ws []word) []word {
+	name := baseName(ws[0].text)
+	if sub, ok := strings.CutPrefix(name, "git-"); ok && ws[0].known && sub != "" {
+		return append([]word{{"git", true}, {sub, true}}, ws[1:]...)
 	}
-	return true
+	return ws
 }
 
-func program(s string) string { return strings.TrimSuffix(strings.ToLower(path.Base(s)), ".exe") }
-
-// runsOthers: any argument may be a command of its own.
-func runsOthers(ws []word) bool {
-	name := program(ws[0].text)
-	if _, ok := evaluators[name]; ok || wrappers[name] {
-		return name != "printf" && name != "set" && name != "unset" && name != "read"
-	}
-	switch name {
-	case "find", "fd", "fdfind", "git", "docker", "podman", "kubectl", "npm", "pnpm", "yarn", "bun", "make", "rsync", "tar", "rg", "go", "cargo":
-		for _, w := range ws[1:] {
-			t := strings.TrimLeft(w.text, "-")
-			if cut, _, ok := strings.Cut(t, "="); ok {
-				t = cut
-			}
-			if !w.known || strings.HasPrefix(w.text, "-") && (longSet[t] || t == "x" || t == "X" || t == "c" || t == "I") || t == "exec" || t == "run" || t == "foreach" || t == "x" || t == "dlx" || t == "bisect" {
-				return true
-			}
-		}
-	}
-	return false
-}
+func baseName(s string) string { return strings.TrimSuffix(strings.ToLower(path.Base(s)), ".exe") }
 
 type answer int
 
@@ -360,7 +373,7 @@ func match(ws []word, p []string) answer {
 		return yes
 	case !ws[0].known:
 		return maybe
-	case program(ws[0].text) != program(p[0]):
+	case baseName(ws[0].text) != baseName(p[0]):
 		return no
 	}
 	ws, p = ws[1:], p[1:]

@@ -14,17 +14,19 @@
 //
 //   - An allow pattern matches a simple command of plain words: no assignment,
 //     substitution, expansion, glob, redirection to a file or control character
-//     anywhere, no program that runs other commands, and no option known to write a
-//     file or run a program. A chain (&&, ||, ;) or pipe of such commands is allowed
-//     when each of them is; what else a line may be asks. A list of dangerous options
-//     is never complete; allow patterns are a convenience for people who know the
-//     commands they name, not a sandbox.
+//     anywhere, and no program that runs other commands. Of a program that is known
+//     (the tables in programs_*.go) it covers the options and words that are known to
+//     be harmless; of any other program its own words, and plain names of files in the
+//     workspace. A chain (&&, ||, ;) or pipe of such commands is allowed when each of
+//     them is; what else a line may be asks.
 //   - A deny pattern matches anywhere in the line: in chains, pipes, substitutions
 //     and functions, behind wrappers (env, sudo, xargs, sh -c, find -exec, ...),
 //     whatever the quoting, the path or the case of the program's name, with options
 //     between its words. A deny of "*" matches every command. Where the words are
-//     only known when the line runs, the verdict is ask, never allow. A deny
-//     pattern cannot see into scripts and programs that the line starts.
+//     only known when the line runs, behind a wrapper, and where program text stands on
+//     the line or is fed to a program, the verdict is ask, never allow. A deny pattern
+//     cannot see into scripts, build tools and programs that the line starts: it guards
+//     against slips and is no sandbox.
 //
 // Lines are read as Bash and as POSIX sh; the stricter reading counts. On Windows,
 // where cmd.exe reads them otherwise, allow patterns match nothing.

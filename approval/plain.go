@@ -23,6 +23,8 @@ func plain(line string) (list []simple, why string) {
 	switch {
 	case otherShell:
 		return nil, "command patterns are not used with this system's shell"
+	case strings.Contains(line, "\n"):
+		return nil, "it has several lines"
 	case odd(line):
 		return nil, "it holds control or invisible characters"
 	}

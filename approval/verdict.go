@@ -101,15 +101,16 @@ func chain(v Verdict, list []simple, allows []pattern) Verdict {
 
 // allowedBy is the pattern that allows a simple command, or says why none does.
 func allowedBy(words []string, allows []pattern) (rule, why string) {
-	if why = dangerous(words); why != "" {
-		return "", why
-	}
 	why = "no pattern allows it"
 	for _, p := range allows {
 		if !prefix(words, p.words) {
 			continue
 		}
 		if not := unnamed(words, p.words); not != "" {
+			why = not
+			continue
+		}
+		if not := harmless(words, len(p.words)); not != "" {
 			why = not
 			continue
 		}
@@ -184,7 +185,7 @@ var otherShell = runtime.GOOS == "windows"
 // match this line.
 func Pattern(line string) string {
 	list, why := plain(line)
-	if why != "" || len(list) != 1 || dangerous(list[0].words) != "" {
+	if why != "" || len(list) != 1 {
 		return ""
 	}
 	words := list[0].words

@@ -1,0 +1,38 @@
+package approval
+
+import "testing"
+
+// TestDenyAsksWhatItCannotSee: with a deny rule, what runs other commands or holds program
+// text does not run unasked under any mode. Scripts and build tools do.
+func TestDenyAsksWhatItCannotSee(t *testing.T) {
+	policy := Policy{Mode: ModeAll, Deny: []string{"git push", "rm"}}
+	for _, line := range []string{
+		"echo push | xargs git", "git -c alias.p=push p", `perl -e 'exec "git","push"'`, `ruby -e 'system "git push"'`, "/lib64/ld-linux-x86-64.so.2 /usr/bin/git push",
+		"gdb -ex 'shell git push'", "vim -c '!git push'", "sed '1e git push' f", "tar --checkpoint-action=exec='git push' -cf a b", "expect -c 'spawn git push'",
+		"sqlite3 a '.shell git push'", "rsync -e 'git push' a b", "zip -TT 'git push' a", "env -S'git push'", "GIT_EDITOR='git push' git commit",
+		"make -f - << E\nall:\n\tgit push\nE", "make -f- << E\nall:\n\tx\nE", "at now << E\ngit push\nE", "crontab - <<< '* * * * * git push'", "git-push", "git send-pack", "git mine", "git --config-env=a=b log",
+		"xargs ls", "env A=1 ls", "sudo ls", "sh -c 'ls'", "bash -lc ls", "python3 -c x", "node -e x", "node --eval=x", "php -r x", "lua -e x", "awk 'BEGIN{system(\"x\")}'", "sed s/a/b/e f", "sed -e '1e x' f",
+		"sed -n 'w f' a", "alias p='git push'; p", "psql << E\n\\! git push\nE", "mystery << E\ngit push\nE", "mystery <<< 'git push'", "{ cat; sh; } << E\nx\nE", "PAGER='git push' git log", "LD_PRELOAD=./x ls", "PATH=. ls",
+		"git rebase -x 'make' main", "git rebase -qx make main", "git grep -nO./x y", "git clone -qu ./x y", "git bisect run make", "git submodule foreach ls", "find . -exec ls {} +", "fd -x ls", "go test -exec ./x .", "docker run x ls",
+		"npm exec x", "npx x", "uv run pytest", "timeout 5 ls", "nice ls", "command ls", "parallel ls", "ssh h ls", "ls\rrm x", "ls\r rm x", "git config alias.p push", "split --filter=x f", "tar -I x -xf a", "sort --compress=x f", "bash -s x", "python3 /dev/stdin", "deno eval x",
+	} {
+		if d := Decide(policy, "command", askOf(line)); d.State == Allow {
+			t.Errorf("%q runs: %+v", line, d)
+		}
+		if v := Command(line, nil, policy.Deny); v.Decision == Ask && !v.unsure || v.Decision == Allow {
+			t.Errorf("%q would run under all: %+v", line, v)
+		}
+	}
+	for _, line := range []string{
+		"./script.sh", "sh script.sh", "bash -x script.sh a", "python3 x.py --verbose", "python3 -m pytest -q", "node x.js", "make push", "make -j4", "make -f other.mk", "npm run build", "npm test -- --watch", "go test ./...", "go build -o bin/x .",
+		"cargo test", "mvn -q test", "git pull", "git commit -m 'a message'", "git -C d status", "git log -c", "git branch -D x", "cat << E > f\nrm x\nE", "tee f << E\nx\nE", "sed -i s/a/b/g f", "sed -n 1,5p f", "sed -i -e 's|a|b|' f", "sed '/x/d' f",
+		"find . -name x -delete", "tar -xzf a.tgz", "rsync -a a b", "set -e; ls", "export A=1; ls", "A=1 make", "CGO_ENABLED=0 go build", "command -v git", "source venv/bin/activate", ". ./env", "docker ps -a", "for i in a b; do echo $i; done", "curl -s https://x", "ls | grep x > f",
+	} {
+		if d := Decide(policy, "command", askOf(line)); d.State != Allow {
+			t.Errorf("%q is %s: %s", line, d.State, d.Reason)
+		}
+	}
+	if d := Decide(Policy{Mode: ModeAll}, "command", askOf("sh -c 'git push'")); d.State != Allow {
+		t.Errorf("without a deny rule: %+v", d)
+	}
+}
