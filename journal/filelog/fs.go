@@ -66,3 +66,6 @@ func (osFS) LocksTrusted(n string) (string, bool, error) { return locksTrusted(n
 func (osFS) FreeSpace(n string) (uint64, uint64, error)  { return freeSpace(n) }
 func (f osFile) Append(b []byte) (int, error)            { return f.Write(b) }
 func (f osFile) Datasync() error                         { return datasync(f.File) }
+
+// FileID tells a file from one that takes its place later: its inode; 0 where a system has none.
+func FileID(fi fs.FileInfo) uint64 { return fileID(fi) }

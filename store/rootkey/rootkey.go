@@ -1,0 +1,317 @@
+// Package rootkey keeps the keys with which a root authenticates its logs, outside of that root:
+//
+//	<root>/root.json                      the root's id
+//	<state>/roots/<root id>/<place>.json  the keys of that root in one place, for its user alone
+//
+// A place is a path and the inode of root.json. A root that was copied, restored, unpacked, or
+// that an environment of somebody else names, stands in a place without a file here: no commit
+// of its logs is proven there, and new ones are signed with a key of their own. Trust gives a
+// place the keys that this user has for the same root in other places.
+//
+// Without a state folder, keys live as long as the process. Reading creates nothing.
+//
+// Out of scope: other programs of the same user, and a machine that is rolled back as a whole.
+package rootkey
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
+)
+
+const idName = "root.json"
+
+// Ring gives the keys of one root. It is safe for concurrent use.
+type Ring struct {
+	state, root string
+}
+
+// Open names a root and the folder for the user's state; "" keeps keys in memory.
+func Open(state, root string) *Ring { return &Ring{state: state, root: root} }
+
+// place is what is kept of a root in one place.
+type place struct {
+	Root   string `json:"root"`
+	Path   string `json:"path"`
+	Inode  uint64 `json:"inode,omitempty"`
+	Sign   key    `json:"sign"`
+	Verify []key  `json:"verify,omitempty"` // further keys whose commits count
+	Token  string `json:"token,omitempty"`  // SHA-256 of the server's token that was made here
+}
+
+type key struct {
+	ID     string `json:"id"`
+	Secret string `json:"secret"` // hexadecimal
+}
+
+func (k key) journal() (journal.Key, error) {
+	secret, err := hex.DecodeString(k.Secret)
+	if err != nil || len(secret) < sha256.Size || len(k.ID) != journal.KeyIDLen {
+		return journal.Key{}, fmt.Errorf("key %.8s is not whole", k.ID)
+	}
+	return journal.Key{ID: k.ID, Secret: secret}, nil
+}
+
+func newKey() (key, error) {
+	b := make([]byte, sha256.Size+journal.KeyIDLen/2)
+	if _, err := rand.Read(b); err != nil {
+		return key{}, fmt.Errorf("make a key: %w", err)
+	}
+	return key{ID: hex.EncodeToString(b[sha256.Size:]), Secret: hex.EncodeToString(b[:sha256.Size])}, nil
+}
+
+// Seal is how a log of the root is signed and verified here. Where there is no key yet,
+// nothing is signed and no commit is proven. It creates nothing.
+func (r *Ring) Seal(log string) (*journal.Seal, error) {
+	p, _, err := r.find()
+	if err != nil || p == nil {
+		return &journal.Seal{Log: log}, err
+	}
+	sign, err := p.Sign.journal()
+	if err != nil {
+		return &journal.Seal{Log: log}, fmt.Errorf("keys of %s: %w", r.root, err)
+	}
+	s := &journal.Seal{Log: p.Root + "/" + log, Sign: &sign, Verify: []journal.Key{sign}}
+	for _, k := range p.Verify {
+		if k, err := k.journal(); err == nil {
+			s.Verify = append(s.Verify, k)
+		}
+	}
+	return s, nil
+}
+
+// Make gives the root an id, and this place a key, where they have none.
+func (r *Ring) Make() error {
+	p, at, err := r.find()
+	if err != nil || p != nil {
+		return err
+	}
+	if r.state != "" && at.Root == "" {
+		data, err := json.Marshal(map[string]string{"id": uuid.NewString()})
+		if err != nil {
+			return err
+		}
+		if err := writeOnce(filepath.Join(r.root, idName), append(data, '\n')); err != nil {
+			return fmt.Errorf("give the root %s an id: %w", r.root, err)
+		}
+		if _, at, err = r.find(); err != nil {
+			return err
+		}
+	}
+	if at.Sign, err = newKey(); err != nil {
+		return err
+	}
+	return r.create(at)
+}
+
+// Trust lets commits count that were signed with any key that this user has for the root, in
+// whatever place. It reports how many keys came.
+func (r *Ring) Trust() (int, error) {
+	if err := r.Make(); err != nil {
+		return 0, err
+	}
+	p, _, err := r.find()
+	if err != nil || p == nil || r.state == "" {
+		return 0, err
+	}
+	siblings, err := filepath.Glob(filepath.Join(r.state, "roots", p.Root, "*.json"))
+	if err != nil {
+		return 0, err
+	}
+	has := func(k key) bool { return k.ID == p.Sign.ID || slices.Contains(p.Verify, k) }
+	before := len(p.Verify)
+	for _, file := range siblings {
+		other, err := readPlace(file)
+		if err != nil {
+			return 0, err
+		}
+		for _, k := range append([]key{other.Sign}, other.Verify...) {
+			if other.Root == p.Root && !has(k) {
+				p.Verify = append(p.Verify, k)
+			}
+		}
+	}
+	if len(p.Verify) == before {
+		return 0, nil
+	}
+	return len(p.Verify) - before, r.replace(*p)
+}
+
+// MadeToken reports whether the server's token was made in this place.
+func (r *Ring) MadeToken(token string) bool {
+	p, _, err := r.find()
+	return err == nil && p != nil && p.Token == tokenSum(token)
+}
+
+// NoteToken notes that a token was made in this place.
+func (r *Ring) NoteToken(token string) error {
+	if err := r.Make(); err != nil {
+		return err
+	}
+	p, _, err := r.find()
+	if err != nil || p == nil {
+		return err
+	}
+	p.Token = tokenSum(token)
+	return r.replace(*p)
+}
+
+func tokenSum(token string) string {
+	sum := sha256.Sum256([]byte("server token " + token))
+	return hex.EncodeToString(sum[:])
+}
+
+// find reads the keys of this place; nil when it has none. at is the place, without keys.
+func (r *Ring) find() (p *place, at place, err error) {
+	path, err := filepath.EvalSymlinks(r.root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, place{Path: r.root}, nil
+	}
+	if err != nil {
+		return nil, at, fmt.Errorf("look for the root's keys: %w", err)
+	}
+	at.Path = path
+	if r.state == "" {
+		if found, ok := memory.Load(path); ok {
+			p := found.(place)
+			return &p, at, nil
+		}
+		return nil, at, nil
+	}
+	file := filepath.Join(path, idName)
+	info, err := os.Lstat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, at, nil
+	}
+	if err != nil {
+		return nil, at, fmt.Errorf("look for the root's id: %w", err)
+	}
+	var id struct {
+		ID string `json:"id"`
+	}
+	if !info.Mode().IsRegular() || info.Size() > 1<<10 {
+		return nil, at, fmt.Errorf("%s is no root's id: move it away, and a new one is made", file)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, at, fmt.Errorf("read the root's id: %w", err)
+	}
+	known, bad := uuid.UUID{}, json.Unmarshal(data, &id)
+	if bad == nil {
+		known, bad = uuid.Parse(id.ID)
+	}
+	if bad != nil {
+		return nil, at, fmt.Errorf("%s is no root's id: move it away, and a new one is made", file)
+	}
+	at.Root, at.Inode = known.String(), filelog.FileID(info)
+	found, err := readPlace(r.file(at))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, at, nil
+	}
+	if err != nil {
+		return nil, at, err
+	}
+	if found.Root != at.Root || found.Path != at.Path || found.Inode != at.Inode {
+		return nil, at, nil
+	}
+	return &found, at, nil
+}
+
+// memory holds the keys of places whose user has no state folder.
+var memory sync.Map
+
+// file names the file of a place: each has its own, so that no two processes change one.
+func (r *Ring) file(at place) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s", at.Inode, at.Path))
+	return filepath.Join(r.state, "roots", at.Root, hex.EncodeToString(sum[:8])+".json")
+}
+
+func readPlace(file string) (p place, err error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return p, fmt.Errorf("read the root's keys: %w", err)
+	}
+	if err := json.Unmarshal(data, &p); err != nil {
+		return p, fmt.Errorf("the root's keys in %s are damaged: move the file away; what its logs hold open is asked about once: %w", file, err)
+	}
+	return p, nil
+}
+
+// create keeps a new place; who comes second uses what is there.
+func (r *Ring) create(p place) error {
+	if r.state == "" {
+		memory.LoadOrStore(p.Path, p)
+		return nil
+	}
+	data, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err
+	}
+	file := r.file(p)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("keep the root's keys: %w", err)
+	}
+	if err := writeOnce(file, append(data, '\n')); err != nil {
+		return fmt.Errorf("keep the root's keys: %w", err)
+	}
+	return nil
+}
+
+func (r *Ring) replace(p place) error {
+	if r.state == "" {
+		memory.Store(p.Path, p)
+		return nil
+	}
+	data, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err
+	}
+	file := r.file(p)
+	temp, err := writeTemp(filepath.Dir(file), append(data, '\n'))
+	if err == nil {
+		err = errors.Join(os.Rename(temp, file), filelog.OS.SyncDir(filepath.Dir(file)))
+	}
+	if err != nil {
+		return fmt.Errorf("keep the root's keys: %w", err)
+	}
+	return nil
+}
+
+// writeOnce makes a file durable under its name, unless there is one.
+func writeOnce(file string, data []byte) error {
+	temp, err := writeTemp(filepath.Dir(file), data)
+	if err != nil {
+		return err
+	}
+	if err = os.Link(temp, file); err != nil && !errors.Is(err, fs.ErrExist) { // a file system without links
+		if _, there := os.Lstat(file); errors.Is(there, fs.ErrNotExist) {
+			return errors.Join(os.Rename(temp, file), filelog.OS.SyncDir(filepath.Dir(file)))
+		}
+	}
+	return errors.Join(os.Remove(temp), filelog.OS.SyncDir(filepath.Dir(file)))
+}
+
+func writeTemp(dir string, data []byte) (string, error) {
+	f, err := os.CreateTemp(dir, ".tmp-*") // 0600
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), nil
+}
