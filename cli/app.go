@@ -137,7 +137,7 @@ func (a *App) root() *cobra.Command {
 		a.renameCommand(), a.tagCommand(), a.pinCommand("pin", "Keep tasks at the top of lists", "pinned", true),
 		a.pinCommand("unpin", "Let tasks go from the top of lists", "not pinned", false), a.deleteCommand(), a.trashCommand(), a.rewindCommand(), a.forkCommand(), a.undoCommand(false), a.undoCommand(true), a.condenseCommand(), a.filesCommand(), a.checkpointCommand(),
 		a.runsCommand(), a.questionsCommand(), a.answerCommand(), a.attachCommand(), a.sendCommand(), a.cancelCommand(), a.waitCommand(),
-		a.importCommand(), a.chatCommand(), a.onlyHere(a.serveCommand()), a.serverCommand(), a.onlyHere(a.tryCommand()), a.onlyHere(a.approvalsCommand()), a.modesCommand(), a.skillsCommand(), a.mcpCommand(), a.onlyHere(a.configCommand()), a.onlyHere(a.authCommand()), a.modelsCommand(), a.versionCommand(), a.completionCommand(),
+		a.importCommand(), a.onlyHere(a.rootCommand()), a.chatCommand(), a.onlyHere(a.serveCommand()), a.serverCommand(), a.onlyHere(a.tryCommand()), a.onlyHere(a.approvalsCommand()), a.modesCommand(), a.skillsCommand(), a.mcpCommand(), a.onlyHere(a.configCommand()), a.onlyHere(a.authCommand()), a.modelsCommand(), a.versionCommand(), a.completionCommand(),
 	)
 	return root
 }
@@ -223,6 +223,9 @@ func (a *App) open() (*store.Store, error) {
 		if o.Cache, err = a.home("XDG_CACHE_HOME", ".cache"); err != nil {
 			return nil, err
 		}
+	}
+	if o.State, err = a.home("XDG_STATE_HOME", ".local/state"); err != nil {
+		return nil, err
 	}
 	o.AutoSources = sources == ""
 	for _, dir := range list(sources) {

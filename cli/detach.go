@@ -43,7 +43,10 @@ func newTaskOf(r engine.Request) report.NewTask {
 
 // newRunOf is a request to go on with a task as a server takes it.
 func newRunOf(r engine.Request) report.NewRun {
-	return report.NewRun{Message: wordsOf(r), Yes: r.Yes, Workspace: r.Workspace, Settings: settingsTold(r)}
+	return report.NewRun{
+		Message: wordsOf(r), Yes: r.Yes, Workspace: r.Workspace, Settings: settingsTold(r),
+		OwnSettings: r.OwnSettings, TrustSettings: r.TrustSettings,
+	}
 }
 
 // settingsTold are all settings of a request as a server takes them.

@@ -144,7 +144,7 @@ func (a *App) showReport(r store.Report) error {
 		word  string
 		style view.Style
 		found []store.Finding
-	}{{"derived", view.Dim, r.Stale}, {"left over", view.Dim, r.Leftovers}, {"repaired", view.Good, r.Repaired}} {
+	}{{"derived", view.Dim, r.Stale}, {"left over", view.Dim, r.Leftovers}, {"not trusted", view.Asked, r.Untrusted}, {"repaired", view.Good, r.Repaired}} {
 		for _, d := range list.found {
 			line := list.word + ": " + where(d) + ": " + d.Problem
 			if d.Recovered != "" {
@@ -159,6 +159,9 @@ func (a *App) showReport(r store.Report) error {
 		}
 	}
 	text := fmt.Sprintf("%d task%s checked, %d whole, %d damaged", r.Tasks, plural(r.Tasks), r.OK, r.Tasks-r.OK)
+	if n := len(r.Untrusted); n > 0 {
+		text += fmt.Sprintf(", %d not trusted (roost root trust, if the root is yours)", n)
+	}
 	if n := len(r.Leftovers); n > 0 {
 		text += fmt.Sprintf("; %d left over", n)
 	}

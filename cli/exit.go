@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
@@ -55,10 +56,15 @@ func failureOf(err error) *Failure {
 		busy      *journal.BusyError
 		provider  *llm.Error
 		trashed   *store.TrashedError
+		held      *engine.UntrustedError
 		noMode    *mode.UnknownError
 		unread    *roofmt.UnreadError
 	)
 	switch {
+	case errors.As(err, &held):
+		f.Exit, f.Code, f.Status, f.Task = ExitInput, "untrusted_settings", 409, held.Task
+		f.What, f.Why = "go on with task "+held.Task, strings.TrimPrefix(held.Error(), "task "+held.Task+" ")
+		f.Try = "roost root trust  # if the root is yours; or roost resume " + held.Task + " on a terminal, which asks"
 	case errors.As(err, &trashed):
 		f.Exit, f.Code, f.Status, f.What = ExitNotFound, "task_not_found", 404, "find the task"
 		f.Why, f.Try = trashed.Error(), "roost trash restore "+shellWord(trashed.Name)

@@ -28,7 +28,9 @@ func (a *App) resume(cmd *cobra.Command, r *runFlags, s *store.Store, e *engine.
 	if joined || err != nil {
 		return err
 	}
-	err = a.resumeHere(cmd.Context(), r, s, e, req)
+	if req, err = a.receive(cmd.Context(), e, req); err == nil {
+		err = a.resumeHere(cmd.Context(), r, s, e, req)
+	}
 	var busy *journal.BusyError
 	if errors.As(err, &busy) { // somebody was faster
 		if joined, err := a.join(cmd.Context(), s, e, req); joined {

@@ -22,6 +22,7 @@ type importFlags struct {
 	dryRun   bool
 	conflict string
 	maps     []string
+	trust    bool
 }
 
 func (a *App) importCommand() *cobra.Command {
@@ -31,7 +32,9 @@ func (a *App) importCommand() *cobra.Command {
 		Short: "Copy tasks of other tools, roots or archives into Roost's root, verified",
 		Long: "Copy task folders, whole storages and Roost archives into Roost's own root. Originals are\n" +
 			"only read. A task appears at once and whole, after every file was read back and compared.\n" +
-			"An import that was interrupted is continued by doing it again.",
+			"An import that was interrupted is continued by doing it again.\n\n" +
+			"A Roost task that comes in is a proposal: its queue, questions, answers and unfinished runs end,\n" +
+			"and your own settings hold. --trust-settings takes over its policy, address and limits.",
 		Example: "  roost import ~/backup/rooveterinaryinc.roo-cline\n" +
 			"  roost import --from all --dry-run\n" +
 			"  roost import tasks.zip --map /home/old=/home/new",
@@ -41,6 +44,7 @@ func (a *App) importCommand() *cobra.Command {
 	fl.StringArrayVar(&f.from, "from", nil, "the tasks of a `source`: its name, a tool, or all; may be given again")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and create nothing")
 	fl.StringVar(&f.conflict, "on-conflict", store.ConflictSkip, "for an id that other content has: `skip` or fork (a new id)")
+	fl.BoolVar(&f.trust, "trust-settings", false, "take over the approvals, base URL and limits that Roost's tasks come with")
 	fl.StringArrayVar(&f.maps, "map", nil, "`OLD=NEW`: workspaces below OLD lie below NEW here; may be given again")
 	complete(cmd, "from", a.sourceNames)
 	complete(cmd, "on-conflict", words(store.ConflictSkip, store.ConflictFork))
@@ -53,7 +57,7 @@ func (a *App) importTasks(ctx context.Context, paths []string, f importFlags) er
 	if len(paths)+len(f.from) == 0 {
 		return usage("run roost import", "it was not said what to import", try)
 	}
-	o := store.ImportOptions{DryRun: f.dryRun, OnConflict: f.conflict}
+	o := store.ImportOptions{DryRun: f.dryRun, OnConflict: f.conflict, Trust: f.trust}
 	if f.conflict != store.ConflictSkip && f.conflict != store.ConflictFork {
 		return usage("roost import --on-conflict "+f.conflict, "a conflict is skipped or forked", "roost import --on-conflict skip|fork")
 	}

@@ -32,7 +32,7 @@ const (
 // command runs a command line in this process.
 func (w *twins) command(ctx context.Context, root string, out io.Writer, args ...string) (code int, errs string) {
 	var told bytes.Buffer
-	a, _, _ := app(w.T)
+	a, _, _ := app(w.T, "XDG_STATE_HOME="+filepath.Join(w.dir, "state"))
 	a.Out, a.Err, a.Dir = out, &told, filepath.Join(w.dir, "ws")
 	args = append([]string{"--root", filepath.Join(w.dir, root), "--cache", filepath.Join(w.dir, root+"-cache"), "--sources", "none"}, args...)
 	return a.Run(ctx, args), told.String()
@@ -104,6 +104,9 @@ func newTwins(t *testing.T) *twins {
 	}
 	if err := os.CopyFS(filepath.Join(w.dir, farRoot), os.DirFS(filepath.Join(w.dir, hereRoot))); err != nil {
 		t.Fatal(err)
+	}
+	if code, errs := w.command(context.Background(), farRoot, io.Discard, "root", "trust"); code != ExitDone {
+		t.Fatal(code, errs)
 	}
 	w.serve()
 	return w

@@ -23,7 +23,7 @@ import (
 type runFlags struct {
 	dir, mode, provider, model, baseURL, profile, effort, approve, maxCost, condenseAt, stale, task string
 	images, allow, deny                                                                             []string
-	yes, stream, detach, unkept, far                                                                bool
+	yes, stream, detach, unkept, far, trust                                                         bool
 	maxTurns, maxTokens                                                                             int
 	idle, total                                                                                     time.Duration
 	guard                                                                                           guardFlags
@@ -57,6 +57,7 @@ func (a *App) addRunFlags(cmd *cobra.Command, r *runFlags) {
 	f.BoolVar(&r.unkept, "no-checkpoints", false, "keep nothing of the files that this run changes: they cannot be put back")
 	f.DurationVar(&r.total, "total-timeout", 0, "stop after this long")
 	f.BoolVar(&r.detach, "detach", false, "leave the run to a server (--server, or the one of this root that runs), and end")
+	f.BoolVar(&r.trust, "trust-settings", false, "take over the approvals, base URL and limits that a received task came with")
 	f.StringVar(&r.task, "task", "", "continue this task (for users of the older client)")
 	f.BoolVar(&r.stream, "stream", false, "has no effect: output always streams (for users of the older client)")
 	r.guard.add(cmd)
@@ -91,7 +92,7 @@ func (a *App) options(cmd *cobra.Command, r *runFlags) (engine.Request, error) {
 	req := engine.Request{
 		Mode: r.mode, Provider: r.provider, Model: r.model, BaseURL: r.baseURL, Approve: r.approve,
 		Profile: r.profile, Effort: r.effort, Stale: r.stale, NoCheckpoints: r.unkept,
-		Allow: r.allow, Deny: r.deny, Yes: r.yes, Origin: "cli", Interactive: a.interactive(),
+		Allow: r.allow, Deny: r.deny, Yes: r.yes, Origin: "cli", Interactive: a.interactive(), TrustSettings: r.trust,
 	}
 	path := cmd.CommandPath()
 	if cmd.Flags().Changed("task") && !idForm.MatchString(r.task) {

@@ -20,7 +20,7 @@ import (
 type serveFlags struct {
 	listen, cert, key string
 	hosts             []string
-	fresh             bool
+	fresh, trust      bool
 	work              workFlags
 }
 
@@ -55,6 +55,7 @@ func (a *App) serveCommand() *cobra.Command {
 	fl.StringArrayVar(&f.hosts, "host", nil, "a `name` that the server is reached by, beside localhost and its address")
 	fl.StringVar(&f.cert, "tls-cert", "", "`file` with the certificate chain (PEM)")
 	fl.StringVar(&f.key, "tls-key", "", "`file` with the certificate's key (PEM)")
+	fl.BoolVar(&f.trust, "trust-root", false, "trust the root as it stands first, as roost root trust does: for containers")
 	fl.BoolVar(&f.fresh, "new-token", false, "make a new token: who has the old one, or a log-in, is out")
 	f.work.add(cmd)
 	for _, name := range []string{"listen", "host"} {

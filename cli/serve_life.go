@@ -35,7 +35,12 @@ func (a *App) serveOn(ctx context.Context, v serving) error {
 	if err != nil {
 		return errors.Join(err, v.listener.Close())
 	}
-	token, err := server.Token(v.store.Root(), v.flags.fresh)
+	if v.flags.trust {
+		if _, err := v.store.Trust(ctx, false); err != nil {
+			return errors.Join(err, v.listener.Close())
+		}
+	}
+	token, err := server.OwnToken(v.store, v.flags.fresh)
 	if err != nil {
 		return errors.Join(&Failure{Exit: ExitConfig, Code: "configuration", What: "get the server's token", Why: err.Error(), Try: "roost serve --new-token"}, v.listener.Close())
 	}

@@ -224,6 +224,11 @@ func (a *App) header(t store.Summary, questions []string) error {
 	for _, d := range t.Damaged {
 		fmt.Fprintln(out, style.Paint(view.Bad, display.OneLine("damaged: "+d.Text())))
 	}
+	if r := t.Received; r != nil {
+		for _, note := range r.Notes {
+			fmt.Fprintln(out, style.Paint(view.Asked, display.OneLine(note)))
+		}
+	}
 	for _, text := range questions {
 		fmt.Fprintln(out, style.Paint(view.Asked, display.OneLine("open question: "+text)))
 	}

@@ -45,6 +45,11 @@ func (e *Engine) Amend(ctx context.Context, ref store.Ref, r Request, still func
 	if fork, ok := e.store.Continued(ref); ok {
 		latest = fork
 	}
+	if e.working(keyOf(latest)) == nil { // else what is changed here would go with the rest
+		if _, err := e.Receive(ctx, Request{Task: keyOf(latest)}); err != nil {
+			return ref, err
+		}
+	}
 	view, err := e.store.ReadToContinue(ctx, latest)
 	if err != nil {
 		return ref, err

@@ -66,8 +66,14 @@ type Request struct {
 	StandIn  string
 	keepName bool // Profile is such a stand-in
 
+	// OwnSettings confirms that a task whose log is not proven goes on, under its user's own
+	// settings. TrustSettings takes over policy, address and limits that such a task, or one
+	// that was imported, came with: never its queue or its answers. See Engine.Receive.
+	OwnSettings, TrustSettings bool
+
 	answer   *Answer // to question, which the task waits with
 	question string
+	unasked  bool // nobody asked for it now: a task that is not trusted stays as it is
 }
 
 // Event is one thing that happened, as every stream shows it.

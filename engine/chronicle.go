@@ -57,7 +57,7 @@ func (e *Engine) chronicle(ctx context.Context, ref store.Ref, f func(*chronicle
 
 // read reads on. A log that does not hold the commit that was read last is another one.
 func (c *chronicle) read(ctx context.Context, s *store.Store) error {
-	log, err := s.Follow(c.ref)
+	log, err := s.Verified(c.ref)
 	if errors.Is(err, journal.ErrNotFound) {
 		c.Annals = task.NewAnnals()
 		return nil

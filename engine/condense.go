@@ -92,11 +92,17 @@ func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id stri
 	if err != nil {
 		return nil, "", nil, err
 	}
-	r, _, err = e.sticky(ref, v.State.Settings, r)
+	has := v.State.Settings
+	if held, err := e.held(ctx, ref, v.State); err != nil {
+		return nil, "", nil, errors.Join(err, v.Close())
+	} else if held != nil { // no key goes to an address that came with it
+		has = has.Proposed()
+	}
+	r, _, err = e.sticky(ref, has, r)
 	if err != nil {
 		return nil, "", nil, errors.Join(err, v.Close())
 	}
-	settings, err := e.settings(v.State.Settings, r)
+	settings, err := e.settings(has, r)
 	if err != nil {
 		return nil, "", nil, errors.Join(err, v.Close())
 	}

@@ -42,7 +42,7 @@ func deskMain() {
 		}
 	}
 	fail(json.Unmarshal([]byte(text), &what))
-	s, err := store.Open(store.Options{Root: what.Root, Program: "child desk"})
+	s, err := store.Open(store.Options{Root: what.Root, State: what.Root + ".state", Program: "child desk"})
 	fail(err)
 	e := engine.New(s, engine.Options{MaxRuns: 1, Config: engine.Config{Keys: map[string]string{}}})
 	ctx := context.Background()

@@ -172,6 +172,9 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if r.Task == "" {
 		return e.prepareNew(ctx, r)
 	}
+	if _, err := e.Receive(ctx, r); err != nil {
+		return nil, err
+	}
 	ref, err := e.store.Find(ctx, r.Task)
 	if err != nil {
 		return nil, err
@@ -213,6 +216,9 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	parts.notes = append(parts.notes, served...)
 	owned, err := e.store.Own(ctx, ref)
 	if err != nil {
+		return nil, err
+	}
+	if err := obeyed(ctx, owned.Task); err != nil {
 		return nil, err
 	}
 	finished, err := e.finishRestore(ctx, owned.Task)

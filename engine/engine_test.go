@@ -26,7 +26,7 @@ type bench struct {
 func newBench(t *testing.T, sources ...string) *bench {
 	t.Helper()
 	b := &bench{t: t, root: filepath.Join(t.TempDir(), "root"), workspace: t.TempDir()}
-	s, err := store.Open(store.Options{Root: b.root, Sources: sources, Program: "test"})
+	s, err := store.Open(store.Options{Root: b.root, State: b.root + ".state", Sources: sources, Program: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,9 @@ func describe(o *store.Owned, adopted bool) []string {
 	case adopted && o.Task.Ref.Foreign():
 		notes = append(notes, "this task lies in another tool's storage: it goes on in place, and its originals are kept")
 	}
+	if s := o.Task.State(); s.Received != nil && (s.Run == nil || s.Run.Started <= s.Received.At) { // its first run here
+		notes = append(notes, s.Received.Notes(s.Settings)...)
+	}
 	if o.Gone {
 		notes = append(notes, "the editor deleted this task's folder; Roost's copy is whole, and the folder is not made again")
 	}

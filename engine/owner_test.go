@@ -29,7 +29,7 @@ func childMain() {
 	if len(args) != 4 {
 		return
 	}
-	s, err := store.Open(store.Options{Root: args[0], Program: "child engine"})
+	s, err := store.Open(store.Options{Root: args[0], State: args[0] + ".state", Program: "child engine"})
 	if err != nil {
 		fmt.Println("error", err)
 		os.Exit(1)

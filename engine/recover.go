@@ -16,7 +16,7 @@ const usualAttempts = 3
 // Recover takes up what an earlier process left: queued runs are queued again in their
 // order; runs that were killed while they waited for a person wait; other killed ones are
 // told to be interrupted, and gone on with if that is asked for. A task that another
-// process holds is that one's. What cannot be read or written is left as it is: the errors
+// process holds is that one's. One whose log is not proven stays as it is. What cannot be read or written is left as it is: the errors
 // come together, behind all that could be done.
 func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 	if o.MaxAttempts <= 0 {
@@ -42,6 +42,12 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 			continue // it went meanwhile
 		}
 		ref = e.newest(ref)
+		if trusted, err := e.trusts(ctx, ref); err != nil {
+			errs = append(errs, err)
+			continue
+		} else if !trusted {
+			continue // it goes on once its user confirms it
+		}
 		var run RunInfo
 		lost := 0
 		err := e.chronicle(ctx, ref, func(c *chronicle) {
@@ -150,9 +156,10 @@ func (e *Engine) takeUp(ctx context.Context, ref store.Ref) error {
 	if err != nil || parent != nil {
 		return err
 	}
-	_, err = e.Submit(ctx, Request{Task: keyOf(ref), Origin: "api", Interactive: true})
+	_, err = e.Submit(ctx, Request{Task: keyOf(ref), Origin: "api", Interactive: true, unasked: true})
 	var busy *journal.BusyError
-	if errors.As(err, &busy) || errors.Is(err, ErrRunning) {
+	var held *UntrustedError
+	if errors.As(err, &busy) || errors.Is(err, ErrRunning) || errors.As(err, &held) {
 		return nil
 	}
 	return err

@@ -292,6 +292,17 @@ func (e *Engine) replyParked(ctx context.Context, q Asked, answer Answer, r Repl
 	if err := e.answers(); err != nil {
 		return Replied{}, err
 	}
+	var held *UntrustedError
+	err := e.view(ctx, q.Ref, func(v *store.View) (err error) {
+		held, err = e.held(ctx, q.Ref, v.State)
+		return err
+	})
+	if err != nil {
+		return Replied{}, err
+	}
+	if held != nil { // it was not this root that asked
+		return Replied{}, held
+	}
 	req := r.Request
 	req.Task, req.NewTask, req.RunID, req.Yes = keyOf(q.Ref), "", "", false
 	req.Text, req.Images = "", nil
@@ -303,7 +314,7 @@ func (e *Engine) replyParked(ctx context.Context, q Asked, answer Answer, r Repl
 	} else {
 		req.answer, req.question = &answer, q.Question
 	}
-	if err := e.chronicle(ctx, q.Ref, func(c *chronicle) {
+	if err = e.chronicle(ctx, q.Ref, func(c *chronicle) {
 		if ch := c.Newest(); ch != nil && ch.Outcome == "" && ch.Waits {
 			req.RunID = ch.ID
 		}

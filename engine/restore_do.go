@@ -96,6 +96,12 @@ func untouched(ctx context.Context, k *checkpoint.Keeper, files []task.RestoreFi
 // finishRestore goes on with what a kill left of a restore; told says what was done, ""
 // when there was nothing to do.
 func (e *Engine) finishRestore(ctx context.Context, t *store.Task) (told string, err error) {
+	if t.State().Restoring != nil && t.Standing() != store.Ours {
+		// Which files it names, and what they are to hold, was not written here.
+		if err := t.Receive(ctx, string(t.Standing()), false); err != nil {
+			return "", err
+		}
+	}
 	r := t.State().Restoring
 	if r == nil {
 		return "", nil

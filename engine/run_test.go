@@ -381,7 +381,7 @@ func TestChangesAreSaidBeforeTheFirstRequest(t *testing.T) {
 func TestFullDiskHoldsTheRun(t *testing.T) {
 	fs := faultfs.New()
 	b := newBench(t)
-	s, err := store.Open(store.Options{Root: b.root, Program: "test", FS: fs})
+	s, err := store.Open(store.Options{Root: b.root, State: b.root + ".state", Program: "test", FS: fs})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -293,6 +293,11 @@ func (e *Engine) askingBelow(ctx context.Context, ref store.Ref) (*store.Ref, er
 // and starts one unless one is queued, or waits for an answer that this is not.
 func (e *Engine) sendToNobody(ctx context.Context, ref store.Ref, m Message) (Sent, error) {
 	sent := Sent{Ref: ref}
+	start := m.request(ref)
+	start.Task = keyOf(ref)
+	if _, err := e.Receive(ctx, start); err != nil {
+		return sent, err
+	}
 	newest, rests := "", false
 	err := e.chronicle(ctx, ref, func(c *chronicle) {
 		if ch := c.Newest(); ch != nil && ch.Outcome == "" {

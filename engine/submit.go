@@ -125,6 +125,12 @@ func (e *Engine) sameNew(ctx context.Context, ref store.Ref, r Request) (Ticket,
 // submit is Submit for a task whose turn the caller has. input names the words, when they
 // are to be known by a name of their own.
 func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input string) (Ticket, error) {
+	if e.working(keyOf(ref)) == nil {
+		r.Task = keyOf(ref)
+		if _, err := e.Receive(ctx, r); err != nil {
+			return Ticket{}, err
+		}
+	}
 	for {
 		var same *task.Chapter
 		var waits, queued, asks bool
@@ -298,7 +304,7 @@ func (r *Run) door() string {
 func onceQueued(r Request, ref store.Ref, run string) Request {
 	return Request{
 		Task: keyOf(ref), RunID: run, Origin: r.Origin, Interactive: r.Interactive, Hold: r.Hold,
-		MaxDayMicros: r.MaxDayMicros, NoCheckpoints: r.NoCheckpoints, StandIn: r.StandIn,
+		MaxDayMicros: r.MaxDayMicros, NoCheckpoints: r.NoCheckpoints, StandIn: r.StandIn, unasked: true,
 	}
 }
 
@@ -329,7 +335,9 @@ func (e *Engine) startQueued(p *pending, at *place) {
 	}
 	_, err = e.start(ctx, p.req, at)
 	var busy *journal.BusyError
+	var held *UntrustedError
 	switch {
+	case errors.As(err, &held): // it stays in the queue of its log until its user confirms
 	case err == nil, errors.Is(err, ErrClosed), errors.Is(err, ErrDraining):
 		// What drains or ends leaves it in the queue of the next process.
 		if errors.Is(err, ErrDraining) {

@@ -49,7 +49,7 @@ func (b *bench) again(o engine.Options) {
 	if err := b.engine.Close(context.Background()); err != nil {
 		b.t.Fatal(err)
 	}
-	s, err := store.Open(store.Options{Root: b.root, Program: "test"})
+	s, err := store.Open(store.Options{Root: b.root, State: b.root + ".state", Program: "test"})
 	if err != nil {
 		b.t.Fatal(err)
 	}

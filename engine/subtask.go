@@ -224,6 +224,11 @@ func (f *family) create(ctx context.Context, sub agent.Subtask) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if stands := owned.Task.Standing(); stands != store.Ours { // its id can be foreseen
+		if err := owned.Task.Receive(ctx, string(stands), false); err != nil {
+			return nil, errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
+		}
+	}
 	failpoint.Hit("subtask.created")
 	r := f.req
 	r.Task, r.Text, r.Images, r.Yes, r.Mode = "", "", nil, false, ""

@@ -141,6 +141,11 @@ type NewRun struct {
 	Settings
 
 	Unattended bool `json:"unattended,omitempty"` // as of a new task
+
+	// Of a task that came from elsewhere: go on under one's own settings although it holds
+	// something open, or take over the policy, address and limits that it came with.
+	OwnSettings   bool `json:"own_settings,omitempty"`
+	TrustSettings bool `json:"trust_settings,omitempty"`
 }
 
 // Message is what a person sends to a task, whatever it does just now.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/store"
 )
 
 const (
@@ -226,8 +227,8 @@ func fingerprintOf(a *asked) string {
 }
 
 // deedsOf are the keyed requests of a root.
-func deedsOf(root string, now func() time.Time) *deeds {
-	return &deeds{dir: filepath.Join(root, "server", "idempotency"), now: now}
+func deedsOf(st *store.Store, now func() time.Time) *deeds {
+	return &deeds{dir: filepath.Join(st.Root(), "server", "idempotency"), now: now, seal: func() *journal.Seal { return st.Seal("idempotency") }}
 }
 
 // keep is a context for what must not stop when a client goes away in the middle.

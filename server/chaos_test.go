@@ -24,7 +24,7 @@ const roleEnv = "ROOST_TEST_ROLE"
 
 func play(role string) int {
 	dir := os.Getenv("ROOST_TEST_DIR")
-	s, err := store.Open(store.Options{Root: filepath.Join(dir, "root"), Cache: filepath.Join(dir, "cache"), Program: "test"})
+	s, err := store.Open(store.Options{Root: filepath.Join(dir, "root"), State: filepath.Join(dir, "root.state"), Cache: filepath.Join(dir, "cache"), Program: "test"})
 	if err == nil {
 		switch role {
 		case "server":

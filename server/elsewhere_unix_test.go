@@ -33,7 +33,7 @@ type terminal struct {
 
 func (g *ground) terminal() *terminal {
 	g.Helper()
-	s := must[*store.Store](g)(store.Open(store.Options{Root: g.store.Root(), Cache: filepath.Join(g.dir, "cache")}))
+	s := must[*store.Store](g)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache")}))
 	e := engine.New(s, engine.Options{Config: engine.Config{Keys: map[string]string{}}})
 	x := &terminal{g: g, store: s, engine: e}
 	x.socket = NewSocket(runtimeDir(shortDir(g)), func() (*Server, error) {
@@ -246,7 +246,7 @@ func TestAGuestChangesOnlyWhatItsProcessWorksOn(t *testing.T) {
 // held takes a task with an address in its lock, and hangs on to it.
 func (g *ground) held(address string) string {
 	g.Helper()
-	s := must[*store.Store](g)(store.Open(store.Options{Root: g.store.Root()}))
+	s := must[*store.Store](g)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state"}))
 	s.ReachedAt(func() string { return address })
 	owned := must[*store.Task](g)(s.Create(context.Background(), task.Created{
 		Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: filepath.Join(g.dir, "ws"), Mode: "code", Provider: "script", Model: g.model(sayDone)},

@@ -32,7 +32,7 @@ func (g *ground) between(change func()) {
 // over: another process that comes in between is seen, and nothing is done.
 func TestIfMatchIsComparedWithTheLockHeld(t *testing.T) {
 	g := newWork(t)
-	other := must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), Cache: filepath.Join(g.dir, "cache-other"), Program: "other"}))
+	other := must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache-other"), Program: "other"}))
 	ref := must[store.Ref](t)(other.Find(t.Context(), g.id))
 	log := filepath.Join(ref.Log, "journal.jsonl")
 	var theirs []byte
@@ -122,7 +122,7 @@ func TestATaskNamesItsCopies(t *testing.T) {
 	if err := os.CopyFS(other, os.DirFS(filepath.Join(g.store.Root(), "tasks", g.id))); err != nil {
 		t.Fatal(err)
 	}
-	s := must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{storage}}))
+	s := must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{storage}}))
 	w := newWorkOn(t, s, g)
 	var list report.Page[store.Summary]
 	w.did(200, &list, "GET", "/v1/tasks?query="+g.id, "")

@@ -25,7 +25,7 @@ func (g *ground) aside(id string) *ground {
 			g.Fatal(err)
 		}
 	}
-	s := must[*store.Store](g)(store.Open(store.Options{Root: g.store.Root(), Cache: filepath.Join(g.dir, "cache-aside"), Program: "test", Sources: []string{storage}}))
+	s := must[*store.Store](g)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache-aside"), Program: "test", Sources: []string{storage}}))
 	return newWorkOn(g, s, g)
 }
 

@@ -10,8 +10,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/roost-dev/roost/journal"
 )
 
 // A request with an idempotency key has a file: first the intent, with a fingerprint of
@@ -32,8 +35,9 @@ const (
 
 // deeds are the requests with keys that a root's processes answered, or are at.
 type deeds struct {
-	dir string
-	now func() time.Time
+	dir  string
+	now  func() time.Time
+	seal func() *journal.Seal // nil, or nil from it: records are not signed
 
 	mu      sync.Mutex
 	cleaned time.Time
@@ -45,6 +49,7 @@ type intent struct {
 	At          int64  `json:"at"` // Unix milliseconds
 	Fingerprint string `json:"fingerprint"`
 	Request     string `json:"request"` // method and path, for people
+	MAC         string `json:"mac,omitempty"`
 }
 
 // outcome is a file's second line: what was answered.
@@ -53,11 +58,49 @@ type outcome struct {
 	Head   map[string]string `json:"head,omitempty"`
 	Body   string            `json:"body,omitempty"`
 	Follow *followed         `json:"follow,omitempty"` // whose events who asks for a stream gets
+	MAC    string            `json:"mac,omitempty"`
+}
+
+// signed gives a line's MAC, which is about the line without it and about the key's file.
+func (d *deeds) signed(name string, line any) (string, error) {
+	data, err := json.Marshal(line)
+	if err != nil {
+		return "", err
+	}
+	if d.seal == nil {
+		return "", nil
+	}
+	id, mac := d.seal().MAC("idempotency", []byte(filepath.Base(name)+"\x00"), data)
+	if id == "" {
+		return "", nil
+	}
+	return id + "." + hex.EncodeToString(mac), nil
+}
+
+// proves reports whether this root wrote a line: a record that came with a copied root is no
+// answer of this one. mac is what the line carries, line what it is without. Without a key
+// nothing can be told apart, and the line counts.
+func (d *deeds) proves(name, mac string, line any) bool {
+	var seal *journal.Seal
+	if d.seal != nil {
+		seal = d.seal()
+	}
+	if seal == nil || seal.Sign == nil {
+		return true
+	}
+	data, err := json.Marshal(line)
+	if err != nil {
+		return false
+	}
+	id, text, _ := strings.Cut(mac, ".")
+	sum, err := hex.DecodeString(text)
+	return err == nil && seal.Proves(id, sum, "idempotency", []byte(filepath.Base(name)+"\x00"), data)
 }
 
 // deed is a request that is being answered under a key.
 type deed struct {
 	file  *os.File
+	of    *deeds
 	again bool // an earlier attempt began, and may have done its work
 }
 
@@ -129,6 +172,18 @@ func (d *deeds) take(f *os.File, request, fingerprint string) (*deed, *outcome, 
 	if err != nil {
 		return nil, nil, err
 	}
+	if was != nil {
+		mac := was.MAC
+		if was.MAC = ""; !d.proves(f.Name(), mac, *was) {
+			was, done = nil, nil
+		}
+	}
+	if done != nil {
+		mac := done.MAC
+		if done.MAC = ""; !d.proves(f.Name(), mac, *done) {
+			done = nil
+		}
+	}
 	now := d.now()
 	if was != nil && now.Sub(time.UnixMilli(was.At)) > keptFor {
 		was, done = nil, nil
@@ -139,11 +194,14 @@ func (d *deeds) take(f *os.File, request, fingerprint string) (*deed, *outcome, 
 	case done != nil:
 		return nil, done, nil
 	case was != nil:
-		return &deed{file: f, again: true}, nil, nil
+		return &deed{file: f, of: d, again: true}, nil, nil
 	}
 	err = f.Truncate(0)
 	if err == nil {
-		err = put(f, 0, intent{1, now.UnixMilli(), fingerprint, request})
+		line := intent{Version: 1, At: now.UnixMilli(), Fingerprint: fingerprint, Request: request}
+		if line.MAC, err = d.signed(f.Name(), line); err == nil {
+			err = put(f, 0, line)
+		}
 	}
 	if err == nil {
 		err = syncFolder(d.dir)
@@ -151,7 +209,7 @@ func (d *deeds) take(f *os.File, request, fingerprint string) (*deed, *outcome, 
 	if err != nil {
 		return nil, nil, fmt.Errorf("keep what was asked: %w", errors.Join(err, f.Truncate(0)))
 	}
-	return &deed{file: f}, nil, nil
+	return &deed{file: f, of: d}, nil, nil
 }
 
 // readDeed reads a key's file. What a crash tore off was never acknowledged.
@@ -200,7 +258,7 @@ func (o *deed) finish(done outcome) error {
 	end := bytes.IndexByte(head[:n], '\n')
 	if end < 0 {
 		err = errors.Join(err, errors.New("the intent is gone"))
-	} else {
+	} else if done.MAC, err = o.of.signed(o.file.Name(), done); err == nil {
 		err = put(o.file, int64(end)+1, done)
 	}
 	if err = errors.Join(err, letGo(o.file)); err != nil {

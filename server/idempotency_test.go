@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/report"
 )
 
@@ -249,5 +250,45 @@ func TestARepeatWaitsForTheFirst(t *testing.T) {
 	}
 	if status := <-answered; status != 418 {
 		t.Errorf("the repeat was answered with %d", status)
+	}
+}
+
+// A record that another place's root signed, or nobody, is no answer of this one.
+func TestAKeysFileOfAnotherRootIsNoAnswer(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	dir := filepath.Join(t.TempDir(), "keys")
+	sealed := func(key string) func() *journal.Seal {
+		k := journal.Key{ID: key, Secret: []byte("secret of " + key)}
+		return func() *journal.Seal {
+			return &journal.Seal{Log: "root/idempotency", Sign: &k, Verify: []journal.Key{k}}
+		}
+	}
+	answer := func(seal func() *journal.Seal) *outcome {
+		t.Helper()
+		d := &deeds{dir: dir, now: func() time.Time { return now }, seal: seal}
+		one, done, err := d.begin(t.Context(), "k", "POST /x", "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if one != nil {
+			if err := one.finish(outcome{Status: 201, Body: "{}\n"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return done
+	}
+	for _, c := range []struct {
+		name string
+		seal func() *journal.Seal
+		want bool // it is answered by what is there
+	}{
+		{"nothing there", nil, false},
+		{"nobody signed it", sealed("00000001"), false},
+		{"its own", sealed("00000001"), true},
+		{"another root's", sealed("00000002"), false},
+	} {
+		if got := answer(c.seal) != nil; got != c.want {
+			t.Errorf("%s: answered %v, want %v", c.name, got, c.want)
+		}
 	}
 }

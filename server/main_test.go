@@ -97,7 +97,7 @@ func newGround(t testing.TB, change ...func(*Options)) *ground {
 			t.Fatal(err)
 		}
 	}
-	g.store = must[*store.Store](t)(store.Open(store.Options{Root: filepath.Join(dir, "root"), Cache: filepath.Join(dir, "cache"), Program: "test"}))
+	g.store = must[*store.Store](t)(store.Open(store.Options{Root: filepath.Join(dir, "root"), State: filepath.Join(dir, "root.state"), Cache: filepath.Join(dir, "cache"), Program: "test"}))
 	g.id = g.run(engine.Request{Text: "paint the fence", Workspace: filepath.Join(dir, "ws"), Provider: "script", Model: filepath.Join(dir, "model.yaml"), Approve: "all"})
 	g.token = must[string](t)(Token(g.store.Root(), false))
 	o := Options{Store: g.store, Token: g.token, Log: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: report.VersionOf("test")}

@@ -337,7 +337,7 @@ func TestOlderCallRefusesDamageAndNoAccess(t *testing.T) {
 			}
 		}
 	}
-	s := must[*store.Store](t)(store.Open(store.Options{Root: w.store.Root(), Cache: w.path2("cache"), Program: "test", Sources: []string{storage}}))
+	s := must[*store.Store](t)(store.Open(store.Options{Root: w.store.Root(), State: w.store.Root() + ".state", Cache: w.path2("cache"), Program: "test", Sources: []string{storage}}))
 	o := w.srv.opt
 	o.Store, o.Engine = s, engine.New(s, engine.Options{Config: engine.Config{Keys: map[string]string{}}})
 	srv := must[*Server](t)(New(o))

@@ -56,7 +56,10 @@ func busyProblem(err error) *Problem {
 // deskProblem is about runs, words and questions.
 func deskProblem(err error) *Problem {
 	var late *engine.AnsweredError
+	var held *engine.UntrustedError
 	switch {
+	case errors.As(err, &held):
+		return problem(http.StatusConflict, "untrusted_settings", "The task is not trusted here", held.Error(), "roost root trust, if the root is yours", "roost serve --trust-root", "own_settings: true in POST /v1/tasks/{id}/runs, which ends all that is open in it")
 	case errors.As(err, &late):
 		return answered(late)
 	case errors.Is(err, engine.ErrStale):

@@ -170,7 +170,7 @@ func TestRuleB22GuessesOfOthersAreNamed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "ui_messages.json"), []byte(`[{"ts":1776200000000,"type":"say","say":"text","text":"paint it"}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{storage}}))
+	s := must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{storage}}))
 	w := newWorkOn(t, s, g)
 	var one store.Summary
 	w.did(200, &one, "GET", "/v1/tasks/1776200000000", "")

@@ -131,7 +131,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.feeds.store, s.feeds.task, s.feeds.all = o.Store, s.followTask, map[string]*feed{}
 	s.streams.total, s.streams.each, s.streams.by = o.MaxStreams, o.MaxPerClient, map[string]int{}
-	s.keyed, s.turns.all, s.beside.all = deedsOf(o.Store.Root(), o.Now), map[string]*turn{}, map[string]*changing{}
+	s.keyed, s.turns.all, s.beside.all = deedsOf(o.Store, o.Now), map[string]*turn{}, map[string]*changing{}
 	s.room() // whether there is a root yet
 	s.begun, s.counted = o.Now(), newRequests()
 	s.routes = routes()

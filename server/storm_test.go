@@ -70,7 +70,7 @@ func gather(t *testing.T, size stormSize) *storm {
 	c := &storm{T: t, size: size, dir: t.TempDir(), last: make(chan string)}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	c.store = must[*store.Store](t)(store.Open(store.Options{Root: filepath.Join(c.dir, "root"), Cache: filepath.Join(c.dir, "cache"), Program: "test"}))
+	c.store = must[*store.Store](t)(store.Open(store.Options{Root: filepath.Join(c.dir, "root"), State: filepath.Join(c.dir, "root.state"), Cache: filepath.Join(c.dir, "cache"), Program: "test"}))
 	c.token = must[string](t)(Token(c.store.Root(), false))
 	c.proxy = &proxy{Listener: must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0")), rand: rand.New(rand.NewPCG(seed, 1))}
 	c.proxied.Go(c.proxy.run)

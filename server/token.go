@@ -73,6 +73,27 @@ func Token(root string, fresh bool) (string, error) {
 	return token, nil
 }
 
+// Place is where a root stands: it knows whether a token was made there.
+type Place interface {
+	Root() string
+	MadeToken(token string) bool
+	NoteToken(token string) error
+}
+
+// OwnToken is Token, but for a token that came along with a root that was copied, restored or
+// unpacked: whoever has the original knows it, so a new one takes its place.
+func OwnToken(p Place, fresh bool) (string, error) {
+	token, err := Token(p.Root(), fresh)
+	if err == nil && !fresh && !p.MadeToken(token) {
+		token, err = Token(p.Root(), true)
+	}
+	if err != nil {
+		return "", err
+	}
+	_ = p.NoteToken(token) // without keys the next server makes another one
+	return token, nil
+}
+
 // readToken reads a token file that only its owner can read.
 func readToken(file string) (string, error) {
 	info, err := os.Lstat(file)

@@ -232,7 +232,9 @@ func newRun(a *asked) (r engine.Request, err error) {
 		return r, err
 	}
 	var w wrongs
-	r = engine.Request{Task: a.id, Yes: n.Yes, Workspace: n.Workspace, Interactive: !n.Unattended}
+	r = engine.Request{
+		Task: a.id, Yes: n.Yes, Workspace: n.Workspace, Interactive: !n.Unattended, OwnSettings: n.OwnSettings, TrustSettings: n.TrustSettings,
+	}
 	if n.Workspace != "" {
 		checkFolder(n.Workspace, &w)
 	}

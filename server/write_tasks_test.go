@@ -218,7 +218,7 @@ func TestATaskOfAnotherTool(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{filepath.Dir(tasks)}}))
+	s := must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{filepath.Dir(tasks)}}))
 	w := newWorkOn(t, s, g)
 	before := fingerprint(t, dir)
 	var sum store.Summary

@@ -34,6 +34,10 @@ type Report struct {
 	// interrupted work left lying about.
 	Stale     []Finding `json:"stale"`
 	Leftovers []Finding `json:"leftovers"`
+
+	// Tasks that hold something open, or settings of their own, and whose logs are not proven to
+	// be this root's own: they do not go on by themselves. See Trust.
+	Untrusted []Finding `json:"untrusted"`
 }
 
 // Finding is one thing that is wrong, with one task or, when it has no ID, with what
@@ -60,6 +64,7 @@ const (
 	faulty kind = iota
 	stale
 	leftover
+	untrusted
 )
 
 func (f Finding) can() Finding      { f.mendable = true; return f }
@@ -73,6 +78,8 @@ func (r *Report) add(list []Finding) {
 			r.Stale = append(r.Stale, f)
 		case leftover:
 			r.Leftovers = append(r.Leftovers, f)
+		case untrusted:
+			r.Untrusted = append(r.Untrusted, f)
 		default:
 			r.Damaged = append(r.Damaged, f)
 		}
@@ -87,7 +94,7 @@ func anyFaulty(list []Finding) bool {
 // derived agrees. Without ids, all tasks, those in the trash, and what is kept for
 // all of them. Folders without message bytes count as tasks that are in order.
 func (s *Store) Check(ctx context.Context, ids []string, o CheckOptions) (Report, error) {
-	out := Report{Damaged: []Finding{}, Repaired: []Finding{}, Stale: []Finding{}, Leftovers: []Finding{}}
+	out := Report{Damaged: []Finding{}, Repaired: []Finding{}, Stale: []Finding{}, Leftovers: []Finding{}, Untrusted: []Finding{}}
 	refs, err := s.chosen(ctx, ids)
 	if err != nil {
 		return Report{}, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
@@ -52,10 +53,35 @@ func (s *Store) check(ctx context.Context, ref Ref) []Finding {
 		return append(out, ref.finding("journal.jsonl", err.Error(), "", ""))
 	}
 	out = append(out, ofHealth(ref, health)...)
+	out = append(out, s.checkStanding(ctx, v, anyFaulty(out))...)
 	if _, held := filelog.Holder(ref.Log); !held { // else what is derived is on its way
 		out = append(out, s.derived(ctx, v, anyFaulty(out))...)
 	}
 	return append(out, s.leftovers(ctx, ref, v.Log)...)
+}
+
+// checkStanding verifies the log's commits. damaged tells that it is known to lack some.
+func (s *Store) checkStanding(ctx context.Context, v *View, damaged bool) []Finding {
+	stands, err := s.Standing(ctx, v.Ref, v.State.Begins)
+	brings := v.State.Brings()
+	switch {
+	case err != nil:
+		return []Finding{v.Ref.finding("journal.jsonl", "it cannot be verified: "+err.Error(), "", "")}
+	case stands == Altered && !damaged:
+		return []Finding{v.Ref.finding("journal.jsonl", "its commits do not match their signatures, or its end is missing: it was changed outside of Roost", "what it shows; it does not go on by itself", "")}
+	case stands != Ours && len(brings) > 0:
+		text := map[Standing]string{
+			Unsigned: "an older Roost wrote it, without signatures", Elsewhere: "it was signed in another place", Altered: "it was changed outside of Roost",
+		}[stands]
+		return []Finding{v.Ref.finding("journal.jsonl", text, "all; roost root trust lets it go on as it stands", "").holding(brings)}
+	}
+	return nil
+}
+
+// holding adds what a task holds that would be obeyed.
+func (f Finding) holding(brings []string) Finding {
+	f.Problem += "; it holds " + strings.Join(brings, "; ")
+	return f.of(untrusted)
 }
 
 // ofHealth is what is wrong with a journal. Lost commits are in the folded state.

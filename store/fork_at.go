@@ -66,7 +66,7 @@ func (s *Store) Fork(ctx context.Context, ref Ref, o ForkOptions) (ForkResult, f
 		// cannot be made.
 		plan := o
 		plan.DryRun = true
-		_, _, _, err := s.forkInto(v, nil, plan)
+		_, _, _, err := s.forkInto(ctx, v, nil, plan)
 		if err = errors.Join(err, v.Close()); err != nil {
 			return ForkResult{}, none, err
 		}
@@ -78,7 +78,7 @@ func (s *Store) Fork(ctx context.Context, ref Ref, o ForkOptions) (ForkResult, f
 		return ForkResult{}, none, errors.Join(fmt.Errorf("fork task %s: %w", ref.ID, err), v.Close())
 	}
 	known := v.knownElsewhere()
-	out, base, id, err := s.forkInto(v, known, o)
+	out, base, id, err := s.forkInto(ctx, v, known, o)
 	if err = errors.Join(err, v.Close()); err != nil || o.DryRun {
 		return out, none, err
 	}
@@ -141,7 +141,7 @@ func (s *Store) settledView(ctx context.Context, ref Ref) (Ref, *View, error) {
 
 // forkInto plans a fork: what it has, and the events that it begins with. known is what
 // another tool knew of files.
-func (s *Store) forkInto(v *View, known []byte, o ForkOptions) (ForkResult, []task.Event, string, error) {
+func (s *Store) forkInto(ctx context.Context, v *View, known []byte, o ForkOptions) (ForkResult, []task.Event, string, error) {
 	state := v.State
 	out := ForkResult{From: ForkedFrom{ID: v.Ref.ID, Source: v.Ref.Source, Branch: HeadBranch}, DryRun: o.DryRun}
 	b, err := branchOf(state, o.Branch)
@@ -165,6 +165,11 @@ func (s *Store) forkInto(v *View, known []byte, o ForkOptions) (ForkResult, []ta
 	}
 	if known != nil {
 		start.Metadata = hexOf(sha256.Sum256(known))
+	}
+	if stands, err := s.Standing(ctx, v.Ref, state.Begins); err != nil {
+		return out, nil, "", err
+	} else if stands != Ours {
+		start.Settings = start.Settings.Proposed()
 	}
 	if o.Settings != nil {
 		o.Settings(&start.Settings)
@@ -261,7 +266,7 @@ func (s *Store) makeFork(ctx context.Context, from Ref, id string, events []task
 	if err != nil {
 		return err
 	}
-	err = s.writeFork(ctx, from, temp, events, known, seq)
+	err = s.writeFork(ctx, from, temp, id, events, known, seq)
 	if err == nil {
 		failpoint.Hit("fork.written")
 		err = os.Rename(temp, s.ownRef(id).Dir)
@@ -276,14 +281,14 @@ func (s *Store) makeFork(ctx context.Context, from Ref, id string, events []task
 	return nil
 }
 
-func (s *Store) writeFork(ctx context.Context, from Ref, dir string, events []task.Event, known []byte, seq uint64) error {
+func (s *Store) writeFork(ctx context.Context, from Ref, dir, id string, events []task.Event, known []byte, seq uint64) error {
 	if err := filelog.Begin(ctx, dir, from.Log, seq); err != nil {
 		return err
 	}
 	failpoint.Hit("fork.begun")
 	log, err := filelog.Own(ctx, dir, filelog.Options{
 		FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program,
-		Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program},
+		Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program}, Seal: s.seal(s.ownRef(id)),
 	})
 	if err != nil {
 		return err

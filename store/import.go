@@ -40,6 +40,7 @@ type ImportOptions struct {
 	DryRun     bool   // look and compare only: nothing is created
 	OnConflict string // ConflictSkip (default) or ConflictFork
 	Map        []PathMap
+	Trust      bool // take over policy, address and limits that a journal came with
 
 	// Progress, when set, is told after each file and each task. It is called by
 	// the goroutine that called Import.
@@ -118,7 +119,8 @@ var (
 //
 // Of a task that Roost continued in another tool's storage only that storage's
 // files are copied. A journal is copied when the folder itself holds it, as in
-// another root of Roost's; what is derived from it is not, and is made again.
+// another root of Roost's; what is derived from it is not, and is made again. All that such a
+// journal holds open ends with the import: see task.Received.
 //
 // The error tells that no more tasks could be looked at; the report holds those
 // before it. Errors wrap RootError, ErrImporting, syscall.ENOSPC or the context's.

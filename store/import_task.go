@@ -8,15 +8,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
 )
 
 // importSpace keeps the new ids of imported tasks apart from all other name-based
@@ -227,6 +227,11 @@ func (im *importer) bring(ctx context.Context, from source, item *ImportItem) (e
 	if err := im.finish(to, item); err != nil {
 		return err
 	}
+	if tree.has("journal.jsonl") {
+		if err := im.receive(ctx, stage, item.ID); err != nil {
+			return err
+		}
+	}
 	failpoint.Hit("import.copied")
 	item.Path = filepath.Join(im.store.tasksDir(), item.ID)
 	if err := publish(to, item.Path); err != nil {
@@ -300,23 +305,41 @@ func (im *importer) journaled(ctx context.Context, item *ImportItem) {
 	if mapped, ok := mapPath(im.opt.Map, set.Workspace); ok {
 		item.Notes = append(item.Notes, fmt.Sprintf("its journal names the workspace %s: continue it with -C %s", set.Workspace, mapped))
 	}
-	if brings := bringsAlong(set.Approve, set.Allow, set.Tools, set.BaseURL); brings != "" {
-		item.Notes = append(item.Notes, "it keeps its own settings: "+brings)
-	}
+	item.Notes = append(item.Notes, v.State.Received.Notes(set)...)
 }
 
-// bringsAlong names the settings with which somebody else's task may do more than a new
-// one: it may be a stranger's.
-func bringsAlong(approve string, allow, tools []string, url string) string {
-	var out []string
-	if approve != "" && approve != "ask" {
-		out = append(out, "approve "+approve)
+// receive ends all that is open in a copied journal, before anybody can see the task: whoever
+// made it, his queue, answers and grants are no orders here. It is one commit behind what was
+// copied, and no message.
+func (im *importer) receive(ctx context.Context, stage, id string) error {
+	s := im.store
+	log, err := filelog.Own(ctx, stage, filelog.Options{
+		Clock: s.opt.Now, By: s.opt.Program, Existing: true,
+		Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program}, Seal: s.seal(s.ownRef(id)),
+	})
+	if err != nil {
+		return fmt.Errorf("receive the journal: %w", err)
 	}
-	if n := len(allow) + len(tools); n > 0 {
-		out = append(out, "allowed without asking: "+strings.Join(slices.Concat(allow, tools), ", "))
+	err = func() error {
+		state, err := fold(ctx, log)
+		if err != nil {
+			return err
+		}
+		e := task.Received{From: task.FromImport, Had: state.Settings, Settings: state.Settings.Proposed()}
+		if im.opt.Trust {
+			e.Settings = state.Settings
+		}
+		raw, err := task.Encode(e)
+		if err != nil {
+			return err
+		}
+		if _, err := log.Append(ctx, journal.Draft{At: s.opt.Now(), By: s.opt.Program, Events: []journal.Event{raw}}); err != nil {
+			return err
+		}
+		return log.Barrier(ctx)
+	}()
+	if err = errors.Join(err, log.Close()); err != nil {
+		return fmt.Errorf("receive the journal: %w", err)
 	}
-	if url != "" {
-		out = append(out, "base URL "+url)
-	}
-	return strings.Join(out, "; ")
+	return nil
 }

@@ -189,7 +189,7 @@ func (s *Store) shelve(ctx context.Context, f func(Marks, func(...mark) error) e
 		return err
 	}
 	log, err := ownLog(ctx, s.overlayDir(), filelog.Options{
-		FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, WaitForLock: overlayWait, Synced: s.tellingShelf(),
+		FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, WaitForLock: overlayWait, Synced: s.tellingShelf(), Seal: s.Seal("overlay"),
 	})
 	if err != nil {
 		return fmt.Errorf("open the overlay: %w", err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
@@ -178,7 +179,7 @@ func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Ta
 	wants := expected(ctx, ref)
 	log, err := ownLog(ctx, ref.Log, filelog.Options{
 		FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, Existing: existing,
-		Owner: s.owner(), Synced: s.telling(ref), Meets: wants.check(),
+		Owner: s.owner(), Synced: s.telling(ref), Meets: wants.check(), Seal: s.seal(ref),
 	})
 	if existing && errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s is not there any more", ErrNotFound, ref.Dir)
@@ -199,7 +200,11 @@ func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Ta
 	if state.ID == "" && !empty(state) {
 		state.ID = ref.ID // the commit that said it is damaged
 	}
-	t := &Task{Ref: ref, store: s, log: log, now: s.opt.Now, state: state, by: s.opt.Program, wants: wants}
+	proof, err := log.(journal.Prover).Proof(ctx)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("task %s: %w", ref.ID, err), log.Close())
+	}
+	t := &Task{Ref: ref, store: s, log: log, now: s.opt.Now, state: state, by: s.opt.Program, wants: wants, proof: proof}
 	t.proj = newProjector(t)
 	return t, nil
 }

@@ -20,12 +20,14 @@ import (
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/store/rootkey"
 )
 
 // Options say where things are.
 type Options struct {
 	Root        string   // Roost's own root; absolute
 	Cache       string   // derived data
+	State       string   // the user's own, outside of the root: its keys; "" = they live as long as the process
 	Sources     []string // other tools' storages, absolute
 	AutoSources bool     // and those found on this machine
 	Now         func() int64
@@ -39,6 +41,7 @@ type Options struct {
 // Store is Roost's view of all tasks. It is safe for concurrent use.
 type Store struct {
 	opt      Options
+	ring     *rootkey.Ring
 	wait     waits
 	rows     rowCache
 	indexing indexing
@@ -64,7 +67,7 @@ func Open(o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = func() int64 { return time.Now().UnixMilli() }
 	}
-	return &Store{opt: o, wait: defaultWaits, calmIn: restless, clock: time.Now, pace: usualPace}, nil
+	return &Store{opt: o, ring: rootkey.Open(o.State, o.Root), wait: defaultWaits, calmIn: restless, clock: time.Now, pace: usualPace}, nil
 }
 
 // tasksDir holds Roost's own task folders.
@@ -88,6 +91,7 @@ func (s *Store) usable() error {
 		return &RootError{Path: s.opt.Root, Check: "cannot be written", Err: err}
 	}
 	probe.Close()
+	_ = s.ring.Make() // without keys nothing is signed; Keys says why
 	return os.Remove(probe.Name())
 }
 

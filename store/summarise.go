@@ -34,6 +34,7 @@ func summarise(v *View) Summary {
 		Tags:     slices.Clone(s.Tags), Pinned: s.Pinned,
 		OpenQuestions: len(s.Questions),
 		Pending:       len(v.Pending) > 0,
+		Received:      received(s),
 	}
 	if sum.Provider+sum.Model == "" && s.Adopted != nil { // what another tool asked is no setting of ours
 		sum.Provider, _ = esjson.GetString(s.Adopted.Item, "provider")
@@ -186,6 +187,8 @@ func status(v *View) string {
 	switch {
 	case s.Restoring != nil:
 		return "restoring" // files are being put back: who works on it next finishes that
+	case s.Run == nil && s.Fork != nil && foreignStatus(s) == "interrupted":
+		return "idle" // nothing of its own began yet
 	case s.Run == nil:
 		return foreignStatus(s)
 	}

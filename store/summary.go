@@ -38,6 +38,7 @@ type Summary struct {
 	WaitingUntil  *string         `json:"waiting_until"`
 	Inferred      []string        `json:"inferred"`
 	Pending       bool            `json:"foreign_pending,omitempty"` // another program changed it; not taken in yet
+	Received      *Received       `json:"received,omitempty"`        // it came from elsewhere
 	Empty         bool            `json:"empty,omitempty"`
 	Questions     []task.Question `json:"-"`
 	Gone          bool            `json:"-"` // it was moved or removed while it was looked for
@@ -76,4 +77,29 @@ func (d Damage) Text() string {
 		text += "; lost: " + d.Lost
 	}
 	return text
+}
+
+// Received tells where a task came from, and what it came with that does not hold here.
+type Received struct {
+	From       string   `json:"from"` // import, unsigned, elsewhere, altered
+	At         *string  `json:"at"`
+	Approve    string   `json:"approve,omitempty"`
+	Allow      []string `json:"allow,omitempty"`
+	AllowTools []string `json:"allow_tools,omitempty"`
+	BaseURL    string   `json:"base_url,omitempty"`
+	Queue      int      `json:"queue,omitempty"`     // messages that waited, and are not sent
+	Questions  int      `json:"questions,omitempty"` // that were open
+	Answers    int      `json:"answers,omitempty"`   // that were recorded and not used
+	Notes      []string `json:"notes,omitempty"`     // the same in words
+}
+
+func received(s *task.State) *Received {
+	r := s.Received
+	if r == nil || r.Kept {
+		return nil
+	}
+	return &Received{
+		From: r.From, At: stamp(r.At), Approve: r.Had.Approve, Allow: r.Had.Allow, AllowTools: r.Had.Tools, BaseURL: r.Had.BaseURL,
+		Queue: len(r.Queue), Questions: r.Questions, Answers: r.Answers, Notes: r.Notes(s.Settings),
+	}
 }

@@ -27,8 +27,10 @@ type Task struct {
 	mu       sync.Mutex
 	state    *task.State
 	by       string
-	snapshot uint64 // the commit of the newest snapshot
-	beside   beside // what other goroutines committed
+	proof    journal.Proof // of the log as it was taken over
+	received bool          // what was not proven in it orders nothing any more
+	snapshot uint64        // the commit of the newest snapshot
+	beside   beside        // what other goroutines committed
 	wants    *expectation
 }
 

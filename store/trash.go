@@ -99,7 +99,7 @@ func (s *Store) unowned(ctx context.Context, ref Ref, do func() error) error {
 	if logged(ref.Log) {
 		log, err := ownLog(ctx, ref.Log, filelog.Options{
 			FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, Existing: true,
-			Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program}, Meets: wants.check(),
+			Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program}, Meets: wants.check(), Seal: s.seal(ref),
 		})
 		if err != nil {
 			return err
@@ -156,7 +156,7 @@ func (s *Store) moveOwned(ctx context.Context, ref Ref, to string, intent func()
 	if !linked(ref.Dir) { // a link moves; what it leads to is not written
 		log, err := ownLog(ctx, ref.Log, filelog.Options{
 			FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, Existing: true,
-			Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program}, Meets: expected(ctx, ref).check(),
+			Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program}, Meets: expected(ctx, ref).check(), Seal: s.seal(ref),
 		})
 		if errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("%w: %s is not there any more", ErrNotFound, ref.Log)

@@ -90,7 +90,7 @@ func told(raw []byte) bool {
 	if !ok {
 		return false
 	}
-	for _, kind := range []string{"run.", "question.", "input.queued", `usage.changed"`, `turn.ended"`} {
+	for _, kind := range []string{"run.", "question.", "input.queued", `usage.changed"`, `turn.ended"`, `task.forked"`, `task.received"`} {
 		if bytes.HasPrefix(rest, []byte(kind)) {
 			return true
 		}
@@ -112,6 +112,10 @@ func (a *Annals) Newest() *Chapter {
 func (a *Annals) fold(e Event, c journal.Commit, i int) {
 	newest := a.Newest()
 	switch e := e.(type) {
+	case Forked:
+		a.forget()
+	case Received:
+		a.receive(e, c)
 	case RunQueued:
 		run := a.chapter(e.Run)
 		if run.Started == 0 && run.Queued == 0 {

@@ -548,6 +548,7 @@ var decoders = map[string]func(json.RawMessage) (Event, error){
 	"history.rewound":    into[Rewound],
 	"history.undone":     into[Undone],
 	"task.forked":        into[Forked],
+	"task.received":      into[Received],
 
 	"checkpoint.saved":     into[CheckpointSaved],
 	"checkpoint.restoring": into[RestoreBegun],

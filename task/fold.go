@@ -98,7 +98,9 @@ func (s *State) Lost(d journal.Damage) {
 }
 
 func (s *State) fold(e Event, c journal.Commit, at place) error {
-	if _, opened := e.(EpochOpened); !opened {
+	switch e.(type) {
+	case EpochOpened, Received: // nothing happened to the task
+	default:
 		s.UpdatedAt = max(s.UpdatedAt, c.At)
 	}
 	switch e := e.(type) {
@@ -117,6 +119,8 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		return s.undone(e, c)
 	case Forked:
 		s.fork(e, c)
+	case Received:
+		s.receive(e, c)
 	case Changed:
 		s.note(e, c.Seq, c.At)
 		if e.Title != nil {

@@ -38,6 +38,11 @@ type State struct {
 	Adopted   *Adopted // the task began in another tool's storage
 	Fork      *Forked  `json:",omitempty"` // the task began with another one's history
 
+	Received *Reception `json:",omitempty"` // it came from elsewhere
+	// Begins is the newest commit that ended all that was open before it, or that its user
+	// vouched with for what stands before it: a fork's first, or a Received. 0 = there is none.
+	Begins uint64 `json:",omitempty"`
+
 	Run      *Run // the newest run
 	Runs     int
 	Turns    int // requests to the model, ever

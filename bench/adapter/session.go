@@ -55,7 +55,7 @@ func (s *session) init(ctx context.Context, r request) (answer, error) {
 	if err := s.release(ctx); err != nil {
 		return answer{}, err
 	}
-	opened, err := store.Open(store.Options{Root: r.Dir, Program: "adapter"})
+	opened, err := store.Open(store.Options{Root: r.Dir, State: r.Dir + ".state", Program: "adapter"})
 	if err != nil {
 		return answer{}, err
 	}

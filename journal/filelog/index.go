@@ -52,13 +52,14 @@ func (x *index) take(it item) {
 
 // proof tells which commits are not proven. The chain does not tell that the last ones are
 // missing; the record does, which is written behind each sync. In a signed log there always is
-// one: it is made durable before the first commit.
+// one: it is made durable before the first commit. Behind commits of a program that does not
+// sign, its record carries no MAC either.
 func (x *index) proof(rec record, s *journal.Seal) journal.Proof {
 	if x.chain == nil {
 		return journal.Proof{}
 	}
 	p := x.chain.Proof
-	p.Cut = x.chain.Proven > 0 && (!rec.proven(s) || rec.Head > x.order.last)
+	p.Cut = x.chain.Proven > 0 && (rec.Head > x.order.last || x.chain.Proven == x.order.last && !rec.proven(s))
 	return p
 }
 

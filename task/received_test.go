@@ -1,0 +1,95 @@
+package task_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/task"
+)
+
+// TestReceivedEndsWhatIsOpen: everything that a log holds open is over, and the histories and what
+// is said of files and money stay.
+func TestReceivedEndsWhatIsOpen(t *testing.T) {
+	yes := true
+	had := task.Settings{Workspace: "/w", Mode: "code", Provider: "anthropic", Model: "m", BaseURL: "http://x", Approve: "all", Allow: []string{"rm"}, Limits: task.Limits{MaxTurns: 3}}
+	cost := int64(7)
+	s := task.New(nil)
+	seq := uint64(0)
+	apply := func(events ...task.Event) {
+		t.Helper()
+		seq++
+		if err := s.Apply(encode(t, seq, events...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw := func(text string) task.Body { return task.Body{Raw: []byte(text)} }
+	apply(task.Created{Task: "t", Settings: had})
+	apply(task.RunStarted{Run: "r", Settings: had}, task.UsageChanged{Turn: 1, CostMicros: &cost})
+	apply(task.MessageAdded{History: task.API, Message: 1, Body: raw(`{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"execute_command","input":{}}]}`)})
+	apply(task.QuestionOpened{Question: "q", Kind: "approval", Call: "c", Text: "run it?"})
+	apply(task.QuestionClosed{Question: "q", Approve: &yes, By: "api"})
+	apply(task.QuestionOpened{Question: "other", Kind: "followup", Text: "which?"}, task.InputQueued{Input: "i", Text: "words"})
+	before := both(t, s)
+	if !s.Open() || len(s.Brings()) == 0 {
+		t.Fatal("nothing is open before")
+	}
+
+	apply(task.Received{From: task.FromImport, Had: s.Settings, Settings: s.Settings.Proposed()})
+	if s.Open() || len(s.Questions)+len(s.Answered)+len(s.Queue) > 0 {
+		t.Errorf("open: %d questions, %d answers, %d words", len(s.Questions), len(s.Answered), len(s.Queue))
+	}
+	if s.Run.Outcome != "interrupted" || s.Run.Code != "received" {
+		t.Errorf("the run is %q %q, want interrupted, received", s.Run.Outcome, s.Run.Code)
+	}
+	if got := s.Call("c").Outcome(); got != task.OutcomeUnknown {
+		t.Errorf("the call is %s, want unknown: it must not run as one that was allowed", got)
+	}
+	if want := (task.Settings{Workspace: "/w", Mode: "code", Provider: "anthropic", Model: "m"}); !cmp.Equal(s.Settings, want) {
+		t.Errorf("settings %+v, want %+v", s.Settings, want)
+	}
+	if after := both(t, s); after != before {
+		t.Errorf("the histories changed:\n%s\nwant\n%s", after, before)
+	}
+	if s.Usage.CostMicros != cost {
+		t.Errorf("cost %d, want %d", s.Usage.CostMicros, cost)
+	}
+	if s.Begins != seq {
+		t.Errorf("it begins at %d, want %d", s.Begins, seq)
+	}
+	notes := strings.Join(s.Received.Notes(s.Settings), "\n")
+	for _, want := range []string{"approve all", "rm", "http://x", "words", "1 recorded answer"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("the notes do not name %q:\n%s", want, notes)
+		}
+	}
+	if a := s.Annals(); len(a.Open) > 0 || a.Newest().Outcome != "interrupted" || a.Newest().Code != "received" {
+		t.Errorf("annals: %d open, run %+v", len(a.Open), a.Newest())
+	}
+	if back := s.Settings.Trusting(had); !cmp.Equal(back, had) {
+		t.Errorf("taken over: %+v, want %+v", back, had)
+	}
+
+	// At its user's word everything stays.
+	apply(task.InputQueued{Input: "j", Text: "more"})
+	apply(task.Received{From: task.FromElsewhere, Had: s.Settings, Settings: s.Settings, Kept: true})
+	if len(s.Queue) != 1 || s.Begins != seq || s.Received.Notes(s.Settings) != nil {
+		t.Errorf("kept: %d words, begins %d, notes %q", len(s.Queue), s.Begins, s.Received.Notes(s.Settings))
+	}
+}
+
+// TestAnnalsOfAForkAreItsOwn: the runs before it are another task's.
+func TestAnnalsOfAForkAreItsOwn(t *testing.T) {
+	a := task.NewAnnals()
+	a.Take(encode(t, 1, task.Created{Task: "base"}, task.RunStarted{Run: "r"}))
+	a.Take(encode(t, 2, task.QuestionOpened{Question: "q"}, task.InputQueued{Input: "i"}))
+	a.Take(encode(t, 3, task.Forked{Task: "fork", From: "base"}))
+	if len(a.Runs) > 0 || len(a.Open) > 0 || len(a.Words) > 0 || a.Last.Seq != 3 {
+		t.Errorf("%d runs, %d questions, %d words, last %+v", len(a.Runs), len(a.Open), len(a.Words), a.Last)
+	}
+	a.Take(encode(t, 4, task.RunStarted{Run: "own"}))
+	if a.Newest().ID != "own" {
+		t.Errorf("newest %q", a.Newest().ID)
+	}
+}
