@@ -147,9 +147,23 @@ func decideCommand(p Policy, ask tool.Ask) Decision {
 		return Decision{Allow, "policy", p.Mode, "every command that is not denied is allowed"}
 	case ask.Outside || ask.Ignored:
 		return Decision{Ask, "policy", p.Mode, "it runs outside the visible workspace"}
+	case v.Decision == Allow && unsafeGit(ask) != "":
+		return Decision{Ask, "policy", p.Mode, unsafeGit(ask)}
 	case v.Decision == Allow:
 		return Decision{Allow, "allow", v.rule(Allow), v.Reason}
 	default:
 		return Decision{Ask, "policy", p.Mode, v.Reason}
 	}
+}
+
+// unsafeGit says why a line that the patterns allow does not run git unasked.
+func unsafeGit(ask tool.Ask) string {
+	list, _ := plain(ask.Command)
+	switch changes, any := changesRepository(list); {
+	case any && ask.Git != "":
+		return ask.Git
+	case changes && ask.GitHooks != "":
+		return ask.GitHooks
+	}
+	return ""
 }

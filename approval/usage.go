@@ -184,3 +184,22 @@ func (u usage) option(w string) bool {
 	}
 	return true
 }
+
+// changesRepository reports whether a line has a git command that may run the
+// repository's hooks, or talk to another repository; any reports whether it has one.
+func changesRepository(list []simple) (changes, any bool) {
+	p := knownPrograms["git"]
+	for _, c := range list {
+		if c.words[0] != "git" {
+			continue
+		}
+		any = true
+		for _, w := range c.words[1:] {
+			if !member(p.before, w) {
+				changes = changes || p.subs[w].hooks
+				break
+			}
+		}
+	}
+	return changes, any
+}

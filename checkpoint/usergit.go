@@ -16,25 +16,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/roost-dev/roost/workspace/shell"
+	"github.com/roost-dev/roost/workspace/usergit"
 )
 
-// Git is run to read objects and the index, and nothing else. A repository's own settings
-// name programs for many occasions, and whoever wrote them need not be the person who
-// runs a task: what reading could reach is turned off. Objects that a partial clone does
-// not have are not fetched.
-var quiet = []string{
-	"--no-pager", "--no-optional-locks", "--no-replace-objects", "--literal-pathspecs",
-	"-c", "core.fsmonitor=false",
-	"-c", "core.hooksPath=" + os.DevNull,
-	"-c", "core.sshCommand=false",
-	"-c", "core.askPass=",
-	"-c", "credential.helper=",
-	"-c", "safe.bareRepository=explicit",
-	"-c", "submodule.recurse=false",
-	"-c", "core.untrackedCache=false",
-	"-c", "index.threads=1",
-}
+// quiet are settings for reading objects and the index, besides those that keep git from
+// running programs. Objects that a partial clone does not have are not fetched.
+var quiet = []string{"--no-replace-objects", "--literal-pathspecs", "-c", "core.untrackedCache=false", "-c", "index.threads=1"}
 
 const (
 	gitTime  = 30 * time.Second
@@ -360,16 +347,5 @@ func run(ctx context.Context, git, dir string, in io.Reader, args ...string) ([]
 }
 
 func command(ctx context.Context, git, dir string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, git, append(append([]string{}, quiet...), args...)...)
-	cmd.Dir = dir
-	cmd.WaitDelay = time.Second
-	for _, kv := range shell.Environ(os.Environ()) {
-		name, _, _ := strings.Cut(strings.ToUpper(kv), "=")
-		if !strings.HasPrefix(name, "GIT_") && name != "LC_ALL" {
-			cmd.Env = append(cmd.Env, kv)
-		}
-	}
-	cmd.Env = append(cmd.Env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat",
-		"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none")
-	return cmd
+	return usergit.Command(ctx, git, dir, append(append([]string{}, quiet...), args...)...)
 }

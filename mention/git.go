@@ -4,35 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/roost-dev/roost/workspace/shell"
 	"github.com/roost-dev/roost/workspace/terminal"
+	"github.com/roost-dev/roost/workspace/usergit"
 )
 
-// Git is run to read and nothing else. A repository's own settings name programs
-// for many occasions, and whoever wrote them need not be the person who runs a task:
-// each that reading could reach is turned off here. The environment's GIT_ variables
-// are dropped, because they can name programs and other repositories.
-var quiet = []string{
-	"--no-pager", "--no-optional-locks",
-	"-c", "core.fsmonitor=false",
-	"-c", "core.hooksPath=" + os.DevNull,
-	"-c", "core.pager=cat",
-	"-c", "core.sshCommand=false",
-	"-c", "core.askPass=",
-	"-c", "credential.helper=",
-	"-c", "log.showSignature=false",
-	"-c", "gpg.program=false",
-	"-c", "safe.bareRepository=explicit",
-	"-c", "submodule.recurse=false",
-	"-c", "core.quotePath=false",
-	"-c", "log.showRoot=true",
-}
+// quiet makes git's output the same whatever the user's settings are.
+var quiet = []string{"-c", "core.quotePath=false", "-c", "log.showRoot=true"}
 
 // plainDiff keeps a diff from running programs and from following submodules.
 var plainDiff = []string{"--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--ignore-submodules=all", "--relative"}
@@ -112,10 +93,7 @@ func (r *repo) disarm(ctx context.Context) error {
 // run runs git and gives what it printed.
 func (r *repo) run(ctx context.Context, args ...string) (string, error) {
 	all := append(append(append([]string{}, quiet...), r.filters...), args...)
-	cmd := exec.CommandContext(ctx, r.git, all...)
-	cmd.Dir = r.dir
-	cmd.Env = environ(os.Environ())
-	cmd.WaitDelay = time.Second
+	cmd := usergit.Command(ctx, r.git, r.dir, all...)
 	out, said := &capped{max: outputBytes}, &capped{max: 4 << 10}
 	cmd.Stdout, cmd.Stderr = out, said
 	err := cmd.Run()
@@ -126,20 +104,6 @@ func (r *repo) run(ctx context.Context, args ...string) (string, error) {
 		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(said.shown()))
 	}
 	return out.b.String(), nil
-}
-
-// environ is the environment without what steers git, and with what keeps it from
-// asking, fetching and writing.
-func environ(base []string) []string {
-	var out []string
-	for _, kv := range shell.Environ(base) {
-		name, _, _ := strings.Cut(strings.ToUpper(kv), "=")
-		if !strings.HasPrefix(name, "GIT_") && name != "LC_ALL" {
-			out = append(out, kv)
-		}
-	}
-	return append(out, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat",
-		"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none")
 }
 
 // maxHidden bounds how many names of hidden files a command line can hold.

@@ -108,6 +108,8 @@ type Ask struct {
 	Ignored   bool     // touches what .rooignore hides
 	Mode      string   // the mode that the task goes on in when it is done, "" = as it is
 	Agreed    string   // the settings of a server that agree to the call beforehand, "" = none do
+	Git       string   // why no git command runs there unasked, "" = nothing speaks against it
+	GitHooks  string   // why none does that runs hooks or talks to other repositories
 	// Before maps the files that a write will change, as in FileTouch, to the hash of
 	// their content at planning time; "" for a file that does not exist. A tool that
 	// cannot tell from its input what a file will hold adds a blank and the hash of that.

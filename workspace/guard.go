@@ -44,6 +44,24 @@ func (w *Workspace) guarded(real string) bool {
 	return false
 }
 
+// gitNames stand beside HEAD in a folder that git takes for a repository of its own.
+var gitNames = map[string]bool{"config": true, "config.worktree": true, "objects": true, "refs": true, "hooks": true, "commondir": true, "packed-refs": true, "info": true, "worktrees": true, "modules": true}
+
+// besideHead reports whether a path, relative to the root, belongs to a folder that holds a
+// HEAD and so may be taken for a repository, whose settings name programs.
+func (w *Workspace) besideHead(rel string) bool {
+	dir := w.root
+	for name := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
+		if gitNames[strings.ToLower(plainNames(name))] {
+			if _, err := os.Lstat(filepath.Join(dir, "HEAD")); err == nil {
+				return true
+			}
+		}
+		dir = filepath.Join(dir, name)
+	}
+	return false
+}
+
 // below reports whether a path is a folder, or in it, in any letter case.
 func below(dir, path string) bool {
 	dir, path = strings.ToLower(filepath.ToSlash(dir)), strings.ToLower(filepath.ToSlash(path))

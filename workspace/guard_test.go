@@ -122,3 +122,37 @@ func TestPlainNames(t *testing.T) {
 		}
 	}
 }
+
+// A folder with HEAD, config, objects and refs is a repository for git, and its config
+// names programs: whoever writes the first of them, or any beside a HEAD, is asked.
+func TestWhatGitTakesForARepositoryIsProtected(t *testing.T) {
+	dir := t.TempDir()
+	w, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	judge := func(name string) bool {
+		t.Helper()
+		p, err := w.Resolve(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Protected
+	}
+	for name, want := range map[string]bool{"HEAD": true, "docs/HEAD": true, "docs/head": true, "docs/config": false, "refs/x": false, "docs/objects/x": false, "docs/HEADER": false} {
+		if got := judge(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "docs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "docs", "HEAD"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"docs/config": true, "docs/Config": true, "docs/refs/x": true, "docs/objects/a/b": true, "docs/hooks/post-update": true, "docs/a.md": false, "config": false} {
+		if got := judge(name); got != want {
+			t.Errorf("beside a HEAD, %s: %v", name, got)
+		}
+	}
+}

@@ -145,7 +145,7 @@ func (w *Workspace) ignore() (*Ignore, error) {
 	return fresh.rules, nil
 }
 
-var protected = ParseIgnore(".git\n.rooignore\n.roomodes\n.roorules*\n.clinerules*\n.roo/**\n.vscode/**\n*.code-workspace\n.rooprotected\nAGENTS.md\nAGENT.md\n.agents/**\n", true)
+var protected = ParseIgnore(".git\nHEAD\n.rooignore\n.roomodes\n.roorules*\n.clinerules*\n.roo/**\n.vscode/**\n*.code-workspace\n.rooprotected\nAGENTS.md\nAGENT.md\n.agents/**\n", true)
 
 // Protected reports whether a path (relative to the root, "/" between names) is
 // one that steers agents, editors or git, and so is write-protected.

@@ -157,7 +157,7 @@ func (w *Workspace) resolve(path string, rules *Ignore) (Path, error) {
 	if lexInside && absRel != "." && Protected(filepath.ToSlash(absRel)) {
 		p.Protected = true
 	}
-	if w.guarded(real) {
+	if w.guarded(real) || inside && w.besideHead(realRel) {
 		p.Protected = true
 	}
 	return p, nil

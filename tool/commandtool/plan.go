@@ -10,6 +10,7 @@ import (
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 	"github.com/roost-dev/roost/workspace/shell"
+	"github.com/roost-dev/roost/workspace/usergit"
 )
 
 type plan struct {
@@ -18,6 +19,7 @@ type plan struct {
 	line    string
 	where   workspace.Path
 	limit   time.Duration
+	git     usergit.Standing
 }
 
 func (p *plan) Ask() tool.Ask {
@@ -25,6 +27,7 @@ func (p *plan) Ask() tool.Ask {
 		Tool: Name, Kind: "command", Text: p.line, Command: p.line, Dir: p.where.Real, Title: p.title(),
 		Paths: []string{p.where.Abs}, Outside: p.where.Outside, Ignored: p.where.Ignored,
 		Protected: p.env.Workspace.ProtectedWord(p.line, p.where.Real) != "",
+		Git:       p.git.Any, GitHooks: p.git.Hooks,
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
+	"github.com/roost-dev/roost/workspace/usergit"
 )
 
 // Name is the tool's name.
@@ -60,7 +61,7 @@ func (commandTool) Spec() tool.Spec {
 	return tool.Spec{Name: Name, Description: description, Schema: json.RawMessage(schema), Class: tool.Command, Replay: tool.Never}
 }
 
-func (t commandTool) Plan(_ context.Context, env tool.Env, input json.RawMessage) (tool.Plan, error) {
+func (t commandTool) Plan(ctx context.Context, env tool.Env, input json.RawMessage) (tool.Plan, error) {
 	wrong := func(format string, args ...any) (tool.Plan, error) {
 		return nil, &tool.InputError{Tool: Name, Reason: fmt.Sprintf(format, args...)}
 	}
@@ -113,7 +114,11 @@ func (t commandTool) Plan(_ context.Context, env tool.Env, input json.RawMessage
 	if hidden != "" {
 		return wrong("the command would show %q, which %s hides. Go on without this file, or ask the user to change %[2]s.", hidden, workspace.IgnoreFile)
 	}
-	return &plan{options: t.options, env: env, line: line, where: where, limit: limit}, nil
+	p := &plan{options: t.options, env: env, line: line, where: where, limit: limit}
+	if strings.Contains(line, "git") {
+		p.git = usergit.Judge(ctx, env.Workspace.Root(), where.Real)
+	}
+	return p, nil
 }
 
 // notFolder says why a command cannot run in a folder, in words for the model.

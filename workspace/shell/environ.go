@@ -1,7 +1,9 @@
 package shell
 
 import (
+	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 )
 
@@ -26,9 +28,39 @@ var plainVars = []string{
 	"GIT_TERMINAL_PROMPT=0", "SSH_ASKPASS_REQUIRE=never", "DEBIAN_FRONTEND=noninteractive",
 }
 
+// gitSettings keep git from taking any folder with the right names in it for a
+// repository, and from running the program that a repository names for its status.
+var gitSettings = [][2]string{{"safe.bareRepository", "explicit"}, {"core.fsmonitor", "false"}}
+
+// withGitSettings adds them behind those that the environment holds already.
+func withGitSettings(env []string) []string {
+	values := map[string]string{}
+	for _, kv := range env {
+		if name, value, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "GIT_CONFIG_") {
+			values[name] = value
+		}
+	}
+	n, err := strconv.Atoi(values["GIT_CONFIG_COUNT"])
+	if err != nil || n < 0 || n > 1000 {
+		n = 0
+	}
+	for _, s := range gitSettings {
+		at := n
+		for i := range n {
+			if values[fmt.Sprintf("GIT_CONFIG_KEY_%d", i)] == s[0] && values[fmt.Sprintf("GIT_CONFIG_VALUE_%d", i)] == s[1] {
+				at = i // it is there from a command that this one runs in
+			}
+		}
+		env = set(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", at, s[0]))
+		env = set(env, fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", at, s[1]))
+		n = max(n, at+1)
+	}
+	return set(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", n))
+}
+
 // Environ returns the environment a command gets, made from base: without keys
 // of model providers and without ROOST_* variables, with settings that keep
-// programs from asking, paging and colouring. The order is base's order.
+// programs from asking, paging and colouring, and git from running what a folder names. The order is base's order.
 func Environ(base []string) []string {
 	out := make([]string, 0, len(base)+len(plainVars))
 	for _, kv := range base {
@@ -40,7 +72,7 @@ func Environ(base []string) []string {
 	for _, kv := range plainVars {
 		out = set(out, kv)
 	}
-	return out
+	return withGitSettings(out)
 }
 
 func hidden(name string) bool {

@@ -137,11 +137,26 @@ func TestEnviron(t *testing.T) {
 		t.Errorf("the input was changed: %s", d)
 	}
 	want := append([]string{"A=1", "GITHUB_TOKEN=t", "EMPTY=", "odd"}, plainVars...)
+	want = append(want, "GIT_CONFIG_KEY_0=safe.bareRepository", "GIT_CONFIG_VALUE_0=explicit", "GIT_CONFIG_KEY_1=core.fsmonitor", "GIT_CONFIG_VALUE_1=false", "GIT_CONFIG_COUNT=2")
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff(got, Environ(got)); d != "" {
 		t.Errorf("not the same when done again: %s", d)
+	}
+}
+
+// Settings of git's that the user's environment holds stay, but for those that ours replace.
+func TestGitSettingsComeBehindTheUsers(t *testing.T) {
+	base := []string{"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=core.fsmonitor", "GIT_CONFIG_VALUE_0=true", "GIT_CONFIG_KEY_1=user.name", "GIT_CONFIG_VALUE_1=Me"}
+	got := Environ(base)
+	for _, want := range append(base[1:], "GIT_CONFIG_KEY_2=safe.bareRepository", "GIT_CONFIG_KEY_3=core.fsmonitor", "GIT_CONFIG_VALUE_3=false", "GIT_CONFIG_COUNT=4") {
+		if !slices.Contains(got, want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	if d := cmp.Diff(got, Environ(got)); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -1,0 +1,249 @@
+package usergit
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/roost-dev/roost/workspace/shell"
+)
+
+// git runs plain git, as the user would.
+func git(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgSign=false", "-c", "protocol.file.allow=always"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(environ(os.Environ()), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_ALLOW_PROTOCOL=file")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+}
+
+func put(t *testing.T, name, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// workspace is a repository with one commit.
+func workspace(t *testing.T) string {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	git(t, dir, "init", "-q", "-b", "main")
+	put(t, filepath.Join(dir, "a.txt"), "one\n", 0o600)
+	put(t, filepath.Join(dir, "in", "b.txt"), "two\n", 0o600)
+	git(t, dir, "add", "-A")
+	git(t, dir, "commit", "-qm", "first")
+	return dir
+}
+
+// evil is a program that leaves a file behind, and whether it ran.
+func evil(t *testing.T) (program string, ran func() bool) {
+	t.Helper()
+	dir := t.TempDir()
+	program = filepath.Join(dir, "evil.sh")
+	put(t, program, "#!/bin/sh\ntouch "+dir+"/ran\nexit 1\n", 0o700)
+	return program, func() bool {
+		_, err := os.Stat(filepath.Join(dir, "ran"))
+		_ = os.Remove(filepath.Join(dir, "ran"))
+		return err == nil
+	}
+}
+
+func TestAnOrdinaryRepositoryIsFine(t *testing.T) {
+	dir := workspace(t)
+	git(t, dir, "remote", "add", "origin", "https://example.org/a.git")
+	git(t, dir, "config", "branch.main.remote", "origin")
+	git(t, dir, "config", "user.name", "Me")
+	for _, at := range []string{dir, filepath.Join(dir, "in")} {
+		if s := Judge(t.Context(), dir, at); s != (Standing{}) {
+			t.Errorf("%s: %+v", at, s)
+		}
+		if s := Judge(t.Context(), filepath.Join(dir, "in"), at); s != (Standing{}) {
+			t.Errorf("workspace in a repository, %s: %+v", at, s)
+		}
+	}
+	if plain := t.TempDir(); Judge(t.Context(), plain, plain) != (Standing{}) {
+		t.Errorf("no repository: %+v", Judge(t.Context(), plain, plain))
+	}
+}
+
+// TestWhatTheRepositoryRuns makes each setting run its program with real git first, where
+// plain git does so without a terminal or a network, and then wants Judge to see it.
+func TestWhatTheRepositoryRuns(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		make  func(t *testing.T, dir, evil string)
+		line  []string // plain git runs the program here; nil = not tried
+		hooks bool     // only commands that run hooks are asked for
+	}{
+		{"a filter", func(t *testing.T, dir, evil string) {
+			git(t, dir, "config", "filter.x.clean", evil)
+			put(t, filepath.Join(dir, ".gitattributes"), "*.txt filter=x\n", 0o600)
+			put(t, filepath.Join(dir, "a.txt"), "other\n", 0o600)
+		}, []string{"diff"}, false},
+		{"a text conversion", func(t *testing.T, dir, evil string) {
+			git(t, dir, "config", "diff.x.textconv", evil)
+			put(t, filepath.Join(dir, ".gitattributes"), "*.txt diff=x\n", 0o600)
+			put(t, filepath.Join(dir, "a.txt"), "other\n", 0o600)
+		}, []string{"diff"}, false},
+		{"an external diff", func(t *testing.T, dir, evil string) {
+			git(t, dir, "config", "diff.external", evil)
+			put(t, filepath.Join(dir, "a.txt"), "other\n", 0o600)
+		}, []string{"diff"}, false},
+		{"an included file", func(t *testing.T, dir, evil string) {
+			git(t, dir, "config", "include.path", filepath.Join(dir, "settings"))
+			put(t, filepath.Join(dir, "settings"), "[diff]\nexternal = "+evil+"\n", 0o600)
+			put(t, filepath.Join(dir, "a.txt"), "other\n", 0o600)
+		}, []string{"diff"}, false},
+		{"a signature check", func(t *testing.T, dir, evil string) { git(t, dir, "config", "gpg.program", evil) }, nil, false},
+		{"ssh", func(t *testing.T, dir, evil string) { git(t, dir, "config", "core.sshCommand", evil) }, nil, false},
+		{"a credential helper", func(t *testing.T, dir, evil string) { git(t, dir, "config", "credential.helper", evil) }, nil, false},
+		{"a pager", func(t *testing.T, dir, evil string) { git(t, dir, "config", "core.pager", evil) }, nil, false},
+		{"a status program", func(t *testing.T, dir, evil string) { git(t, dir, "config", "core.fsmonitor", evil) }, []string{"-c", "x.y=z", "status"}, false},
+		{"a merge driver", func(t *testing.T, dir, evil string) { git(t, dir, "config", "merge.x.driver", evil) }, nil, false},
+		{"an ext remote", func(t *testing.T, dir, evil string) { git(t, dir, "config", "remote.origin.url", "ext::"+evil) }, nil, false},
+		{"a branch's remote", func(t *testing.T, dir, evil string) { git(t, dir, "config", "branch.main.remote", "./x") }, nil, false},
+		{"a setting nobody knows", func(t *testing.T, dir, evil string) { git(t, dir, "config", "novel.thing", evil) }, nil, false},
+		{"a hook", func(t *testing.T, dir, evil string) {
+			put(t, filepath.Join(dir, ".git", "hooks", "pre-commit"), "#!/bin/sh\nexec "+evil+"\n", 0o700)
+		}, nil, true},
+		{"a hook elsewhere", func(t *testing.T, dir, evil string) {
+			put(t, filepath.Join(dir, "h", "pre-commit"), "#!/bin/sh\nexec "+evil+"\n", 0o700)
+			git(t, dir, "config", "core.hooksPath", "h")
+		}, nil, true},
+		{"a hook of status", func(t *testing.T, dir, evil string) {
+			put(t, filepath.Join(dir, ".git", "hooks", "post-index-change"), "#!/bin/sh\nexec "+evil+"\n", 0o700)
+		}, nil, false},
+		{"a remote on this disk", func(t *testing.T, dir, evil string) { git(t, dir, "config", "remote.origin.url", "./evil") }, nil, true},
+		{"a folder named like a remote", func(t *testing.T, dir, evil string) { put(t, filepath.Join(dir, "origin", "x"), "", 0o600) }, nil, true},
+		{"a submodule's filter", func(t *testing.T, dir, evil string) {
+			git(t, dir, "init", "-q", "sub")
+			put(t, filepath.Join(dir, "sub", "s.txt"), "one\n", 0o600)
+			git(t, filepath.Join(dir, "sub"), "add", "-A")
+			git(t, filepath.Join(dir, "sub"), "commit", "-qm", "x")
+			git(t, dir, "-c", "advice.addEmbeddedRepo=false", "add", "sub")
+			git(t, filepath.Join(dir, "sub"), "config", "filter.x.clean", evil)
+			put(t, filepath.Join(dir, "sub", ".git", "info", "attributes"), "*.txt filter=x\n", 0o600)
+			put(t, filepath.Join(dir, "sub", "s.txt"), "two\n", 0o600)
+		}, []string{"status"}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := workspace(t)
+			program, ran := evil(t)
+			tt.make(t, dir, program)
+			if tt.line != nil {
+				cmd := exec.Command("git", tt.line...) //nolint:gosec // that is what is tested
+				cmd.Dir = dir
+				cmd.Env = append(environ(os.Environ()), "GIT_CONFIG_COUNT=0")
+				_ = cmd.Run()
+				if !ran() {
+					t.Fatal("plain git does not run the program: the test does nothing")
+				}
+			}
+			s := Judge(t.Context(), dir, dir)
+			if ran() {
+				t.Error("looking at the repository ran its program")
+			}
+			if tt.hooks && (s.Any != "" || s.Hooks == "") || !tt.hooks && s.Any == "" {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// bare makes a folder look like a repository of its own, as ordinary files can.
+func bare(t *testing.T, dir, program string) {
+	t.Helper()
+	put(t, filepath.Join(dir, "HEAD"), "ref: refs/heads/main\n", 0o600)
+	put(t, filepath.Join(dir, "config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = "+program+"\n[diff]\n\texternal = "+program+"\n", 0o600)
+	put(t, filepath.Join(dir, "refs", "x"), "", 0o600)
+	put(t, filepath.Join(dir, "objects", "x"), "", 0o600)
+}
+
+// TestAFolderThatLooksLikeARepository is asked for, and runs nothing even when the user
+// says yes.
+func TestAFolderThatLooksLikeARepository(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		root func(t *testing.T) string
+		at   string
+	}{
+		{"in a repository", workspace, "docs"},
+		{"in a folder that is no repository", func(t *testing.T) string { return t.TempDir() }, "docs"},
+		{"the workspace itself", func(t *testing.T) string { return t.TempDir() }, "."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			root, err := filepath.EvalSymlinks(tt.root(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			program, ran := evil(t)
+			dir := filepath.Join(root, tt.at)
+			bare(t, dir, program)
+			cmd := exec.Command("git", "status")
+			cmd.Dir, cmd.Env = dir, append(environ(os.Environ()), "GIT_CONFIG_COUNT=0")
+			if _ = cmd.Run(); !ran() {
+				t.Fatal("plain git does not run the program: the test does nothing")
+			}
+			if s := Judge(t.Context(), root, dir); s.Any == "" {
+				t.Errorf("%+v", s)
+			}
+			for _, line := range []string{"git status", "git diff", "git log"} {
+				if _, err := shell.Run(t.Context(), shell.Command{Line: line, Dir: dir}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if ran() {
+				t.Error("the program of the folder has run")
+			}
+		})
+	}
+}
+
+func TestAnotherRepositoryIsAskedFor(t *testing.T) {
+	dir := workspace(t)
+	git(t, dir, "init", "-q", "nested")
+	other := workspace(t)
+	for _, at := range []string{filepath.Join(dir, "nested"), other, filepath.Join(dir, ".git"), t.TempDir()} {
+		if s := Judge(t.Context(), dir, at); s.Any == "" {
+			t.Errorf("%s: %+v", at, s)
+		}
+	}
+	// The settings' working tree is elsewhere.
+	git(t, dir, "config", "core.worktree", other)
+	if s := Judge(t.Context(), dir, dir); s.Any == "" {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestOldGits(t *testing.T) {
+	for text, want := range map[string]bool{
+		"git version 2.39.5": true, "git version 2.38.0": true, "git version 2.37.9": false, "git version 1.99.0": false, "git version 3.0.1 (Apple Git-1)": true, "git version 2.38.1.windows.1": true, "nonsense": false, "": false,
+	} {
+		if recent(text) != want {
+			t.Errorf("%q: %v", text, !want)
+		}
+	}
+	if filepath.Separator != '/' {
+		return
+	}
+	bin := t.TempDir()
+	put(t, filepath.Join(bin, "git"), "#!/bin/sh\necho git version 2.37.1\n", 0o700)
+	t.Setenv("PATH", bin)
+	if s := Judge(t.Context(), bin, bin); !strings.Contains(s.Any, "older") {
+		t.Errorf("%+v", s)
+	}
+}
