@@ -158,7 +158,15 @@ func (a *App) engineConfig() (engine.Config, error) {
 	}
 	c.Settings, c.ModeProfiles = filepath.Dir(s.path), modeProfiles(s)
 	c.Guarded = append(c.Guarded, filepath.Join(c.Settings, mode.ImportedRules))
-	c.Guarded = append(c.Guarded, c.ModeFiles...) // what is in them gives rights, and is told to every model
+	c.Guarded = append(c.Guarded, c.ModeFiles...)                                                                     // what is in them gives rights, and is told to every model
+	for variable, fallback := range map[string]string{"XDG_STATE_HOME": ".local/state", "XDG_CACHE_HOME": ".cache"} { // the root's keys, what was typed
+		if dir, err := a.home(variable, fallback); err == nil {
+			c.Guarded = append(c.Guarded, dir)
+		}
+	}
+	if dir := a.Env("XDG_RUNTIME_DIR"); dir != "" {
+		c.Guarded = append(c.Guarded, filepath.Join(dir, "roost"))
+	}
 	if c.Home != "" {
 		c.Guarded = append(c.Guarded, filepath.Join(c.Home, ".roo"), filepath.Join(c.Home, ".agents"))
 	}
@@ -322,7 +330,7 @@ func (a *App) home(variable, fallback string) (string, error) {
 	}
 	if runtime.GOOS == "windows" {
 		place := "LOCALAPPDATA"
-		if variable == "XDG_CONFIG_HOME" {
+		if variable == "XDG_CONFIG_HOME" || variable == "XDG_STATE_HOME" { // the keys lie apart from the root
 			place = "APPDATA"
 		}
 		if dir := a.Env(place); dir != "" {

@@ -376,6 +376,9 @@ func (e *Engine) wake(done *Run) {
 			if v.State.Run.Rests() {
 				run = v.State.Run.ID
 			}
+			if r := v.State.Run; r != nil && r.Code == task.CodeReceived {
+				parent = nil // nobody began it here
+			}
 			return nil
 		})
 	}
@@ -384,7 +387,7 @@ func (e *Engine) wake(done *Run) {
 	}
 	r := Request{
 		Task: parent.Source + ":" + parent.ID, RunID: run, Interactive: done.interactive, Hold: done.req.Hold, Origin: done.req.Origin,
-		MaxDayMicros: done.req.MaxDayMicros, StandIn: done.req.StandIn,
+		MaxDayMicros: done.req.MaxDayMicros, StandIn: done.req.StandIn, unasked: true,
 	}
 	next, err := e.Start(ctx, r)
 	if err != nil {

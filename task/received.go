@@ -27,6 +27,11 @@ const (
 	FromAltered   = "altered"   // its commits do not match, or its end is missing
 )
 
+const receivedReason = "the task was received from elsewhere"
+
+// CodeReceived is the RunEnded.Code of a run that a Received ended.
+const CodeReceived = "received"
+
 // EventType is the name in the journal and in the event stream.
 func (Received) EventType() string { return "task.received" }
 
@@ -62,7 +67,7 @@ func (s *State) receive(e Received, c journal.Commit) {
 	s.Settings = e.Settings
 	if r.Run != "" {
 		ended := *s.Run
-		ended.Ended, ended.Outcome, ended.Code, ended.Reason, ended.Waiting = c.At, "interrupted", "received", "the task was received from elsewhere", ""
+		ended.Ended, ended.Outcome, ended.Code, ended.Reason, ended.Waiting = c.At, "interrupted", CodeReceived, receivedReason, ""
 		s.Run = &ended
 	}
 	s.Questions, s.Answered, s.Queue, s.QueuedAt = nil, nil, nil, nil
@@ -85,7 +90,7 @@ func (a *Annals) receive(e Received, c journal.Commit) {
 	}
 	for _, run := range a.Runs {
 		if run.Outcome == "" {
-			run.Outcome, run.Code, run.Reason, run.Ended = "interrupted", "received", "the task was received from elsewhere", c.At
+			run.Outcome, run.Code, run.Reason, run.Ended = "interrupted", CodeReceived, receivedReason, c.At
 			run.Waits, run.Waiting, run.Child = false, "", ""
 		}
 	}
