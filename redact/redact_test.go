@@ -26,6 +26,15 @@ func fake(a *alphabet, n int) string {
 	return b.String()
 }
 
+// sample is a secret of a rule's kind, with what must stand in front.
+func sample(r rule) string {
+	lead := ""
+	if r.behind != nil {
+		lead = fake(r.behind, 1)
+	}
+	return lead + r.keyword + fake(r.body, r.min)
+}
+
 func secrets() map[string]string {
 	all := map[string]string{
 		"a jwt":          "eyJ" + fake(word, 20) + "." + "eyJ" + fake(word, 60) + "." + fake(word, 43),
@@ -38,9 +47,12 @@ func secrets() map[string]string {
 		"a known value":  "my own token value",
 		"a known prefix": "my own token value, longer",
 	}
+	for name, text := range logins() {
+		all["the login of "+name] = text
+	}
 	for _, r := range rules {
 		if r.body != nil {
-			all[r.kind+" "+r.keyword] = r.keyword + fake(r.body, r.min)
+			all[r.kind+" "+r.keyword] = sample(r)
 		}
 	}
 	return all

@@ -27,6 +27,8 @@ var (
 	hex     = letters(digits + "abcdef")
 	base64s = letters(lower + upper + digits + "+/=_-")
 	bearers = letters(lower + upper + digits + "-._~+/=")
+
+	npmTokens = letters(lower + upper + digits + "-._+/=")
 )
 
 // rule is one kind of secret: a keyword and what must follow it.
@@ -37,6 +39,7 @@ type rule struct {
 	min     int // of the body
 	max     int // 0 = maxToken; a longer run is no secret of this kind
 	free    bool
+	behind  *alphabet // of the byte in front of the keyword; nil = as free says
 	special func(s string, at int, final bool) (from, to int, more bool)
 }
 
@@ -93,13 +96,39 @@ var rules = []rule{
 	{kind: "linear-key", keyword: "lin_api_", body: alnum, min: 40},
 	{kind: "vault-token", keyword: "hvs.", body: word, min: 24},
 	{kind: "databricks-token", keyword: "dapi", body: hex, min: 32, max: 32},
-	{kind: "telegram-token", keyword: ":AAE", body: word, min: 32, max: 32, free: true},
+	{kind: "telegram-token", keyword: ":AA", body: word, min: 33, max: 33, behind: letters(digits)},
+	{kind: "twilio-key", keyword: "SK", body: hex, min: 32, max: 32},
+	{kind: "twilio-key", keyword: "AC", body: hex, min: 32, max: 32},
+	{kind: "azure-key", keyword: "AccountKey=", special: follows(base64s, 86, 88), free: true},
+	{kind: "azure-key", keyword: "SharedAccessKey=", special: follows(base64s, 43, 44), free: true},
+	{kind: "doppler-token", keyword: "dp.pt.", body: alnum, min: 40, max: 44},
+	{kind: "doppler-token", keyword: "dp.ct.", body: alnum, min: 40, max: 44},
+	{kind: "doppler-token", keyword: "dp.st.", body: wordDot, min: 40, max: 100},
+	{kind: "doppler-token", keyword: "dp.sa.", body: alnum, min: 40, max: 44},
+	{kind: "doppler-token", keyword: "dp.scim.", body: alnum, min: 40, max: 44},
+	{kind: "doppler-token", keyword: "dp.audit.", body: alnum, min: 40, max: 44},
+	{kind: "google-key-id", keyword: "private_key_id", special: assigned(hex, 40, 40), free: true},
+	{kind: "npm-token", keyword: "_authToken=", special: follows(npmTokens, 16, maxToken), free: true},
+	{kind: "npm-token", keyword: ":_auth=", special: follows(base64s, 16, maxToken), free: true},
+	{kind: "npm-token", keyword: ":_password=", special: follows(base64s, 12, maxToken), free: true},
+	{kind: "password", keyword: "PASSWORD=", special: password, free: true},
+	{kind: "password", keyword: "machine ", special: netrc},
+	{kind: "session-cookie", keyword: "ookie", special: cookie, free: true},
+	{kind: "basic-login", keyword: "Basic ", special: basic},
+	{kind: "basic-login", keyword: "basic ", special: basic},
 	{kind: "age-key", keyword: "AGE-SECRET-KEY-1", body: capital, min: 58, max: 58},
 	{kind: "jwt", keyword: "eyJ", special: jwt},
 	{kind: "bearer-token", keyword: "Bearer ", special: bearer},
 	{kind: "bearer-token", keyword: "bearer ", special: bearer},
 	{kind: "private-key", keyword: "-----BEGIN ", special: privateKey, free: true},
 	{kind: "url-password", keyword: "://", special: urlPassword, free: true},
+}
+
+// A Discord bot's token begins with its number, in base64: with one of these.
+func init() {
+	for _, start := range []string{"MD", "MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"} {
+		rules = append(rules, rule{kind: "discord-token", keyword: start, special: discord})
+	}
 }
 
 // run measures how far s[at:] stays in a, up to limit bytes. more: it reaches the

@@ -23,6 +23,11 @@ func TestRulesAtTheirLimits(t *testing.T) {
 			got, _ := r.String(s)
 			return strings.Contains(got, "[REDACTED:"+rule.kind+"]")
 		}
+		lead := "" // what must stand in front
+		if rule.behind != nil {
+			lead = fake(rule.behind, 1)
+		}
+		rule.keyword = lead + rule.keyword
 		whole := rule.keyword + fake(rule.body, rule.min)
 		if !masked("x = "+whole+" ") || !masked(whole) {
 			t.Errorf("%s %q: the shortest is not masked", rule.kind, rule.keyword)
@@ -36,7 +41,7 @@ func TestRulesAtTheirLimits(t *testing.T) {
 		if rule.max > 0 && !masked("x = "+rule.keyword+fake(rule.body, rule.max)+" ") {
 			t.Errorf("%s %q: the longest is not masked", rule.kind, rule.keyword)
 		}
-		if !rule.free && (masked("x"+whole) || masked("_"+whole)) {
+		if !rule.free && rule.behind == nil && (masked("x"+whole) || masked("_"+whole)) {
 			t.Errorf("%s %q: masked in the middle of a word", rule.kind, rule.keyword)
 		}
 		for _, dull := range []string{strings.Repeat("a", rule.min), strings.Repeat("0", rule.min), strings.Repeat("ab", rule.min)[:rule.min]} {
@@ -88,6 +93,9 @@ func TestSpecialRules(t *testing.T) {
 		"  " + begin + "\n  " + strings.ReplaceAll(key, "\n", "\n  ") + end:          "  [REDACTED:private-key]",
 		begin + "\n" + key + "<truncated>":                                           "[REDACTED:private-key]<truncated>",
 		begin + "\nshort\n" + end:                                                    begin + "\nshort\n" + end,
+		begin + "\n" + fake(alnum, 20) + "\n" + fake(alnum, 20) + "\n" + end:         "[REDACTED:private-key]",
+		begin + `\n" + privateKeyBase64Encoded + "\n` + end:                          begin + `\n" + privateKeyBase64Encoded + "\n` + end,
+		begin + "\n" + fake(alnum, 31) + "\n" + end:                                  begin + "\n" + fake(alnum, 31) + "\n" + end,
 		begin + " is what it starts with":                                            begin + " is what it starts with",
 		strings.ReplaceAll(begin, "RSA PRIVATE", "PUBLIC") + "\n" + key:              strings.ReplaceAll(begin, "RSA PRIVATE", "PUBLIC") + "\n" + key,
 		begin + "\n" + key + end + "\n" + begin + "\n" + key + end:                   "[REDACTED:private-key]\n[REDACTED:private-key]",

@@ -78,11 +78,12 @@ func privateKey(s string, at int, final bool) (int, int, bool) {
 	// The end is looked for only as far as the body's characters go: what is masked
 	// must not depend on how much of the text has come.
 	k, more := run(s, body, keyBody, maxKey, final)
-	if more || k < 64 {
+	end := strings.Index(s[body:body+k], "-----END ")
+	if more || k < 64 && end < 0 {
 		return 0, 0, more
 	}
-	if end := strings.Index(s[body:body+k], "-----END "); end >= 0 {
-		if end < 64 {
+	if end >= 0 {
+		if end < 64 && !keyed(s[body:body+end]) {
 			return 0, 0, false // code that speaks of keys
 		}
 		tail := body + end + len("-----END ")
@@ -97,6 +98,17 @@ func privateKey(s string, at int, final bool) (int, int, bool) {
 		return start, tail + n + dashes, false
 	}
 	return start, body + k, false
+}
+
+// keyed reports whether a short block holds a key and not code that puts one together.
+func keyed(block string) bool {
+	var found strings.Builder
+	for _, part := range strings.FieldsFunc(block, func(r rune) bool { return r > 127 || !base64s[r] }) {
+		if len(part) >= 16 {
+			found.WriteString(part)
+		}
+	}
+	return found.Len() >= 32 && random(found.String())
 }
 
 var (

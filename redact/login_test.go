@@ -1,0 +1,83 @@
+package redact
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+)
+
+// logins are the secrets of people and services that no prefix of their own gives away.
+func logins() map[string]string {
+	bot := base64.RawStdEncoding.EncodeToString([]byte("812345678901234567"))
+	return map[string]string{
+		"basic":        "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("jane:hunter22-"+fake(alnum, 9))),
+		"azure":        "AccountName=x;AccountKey=" + fake(alnum, 86) + "==;EndpointSuffix=core.windows.net",
+		"azure bus":    "Endpoint=sb://x/;SharedAccessKey=" + fake(alnum, 43) + "=",
+		"discord":      "client.login('" + bot + "." + fake(word, 6) + "." + fake(word, 38) + "')",
+		"cookie":       "Cookie: theme=dark; sessionid=" + fake(alnum, 32) + "; lang=en",
+		"set-cookie":   "set-cookie: connect.sid=s%3A" + fake(alnum, 32) + "; Path=/; HttpOnly",
+		"json cookie":  `"Cookie": "auth_token=` + fake(alnum, 32) + `"`,
+		"db password":  "DB_PASSWORD=" + fake(alnum, 12) + "\n",
+		"quoted":       `export MYSQL_ROOT_PASSWORD="` + fake(alnum, 12) + `"`,
+		"pg password":  "PGPASSWORD=" + fake(alnum, 12) + " psql",
+		"npmrc":        "//registry.example.org/:_authToken=" + fake(hex, 8) + "-" + fake(hex, 24),
+		"npmrc basic":  "//registry.example.org/:_auth=" + fake(alnum, 24),
+		"netrc":        "machine api.example.org login me password " + fake(alnum, 12),
+		"netrc lines":  "machine api.example.org\n  login me\n  password " + fake(alnum, 12) + "\n",
+		"doppler":      "DOPPLER_TOKEN=dp.st.dev_personal." + fake(alnum, 43),
+		"google":       `"private_key_id": "` + fake(hex, 40) + `"`,
+		"twilio":       "TWILIO_API_KEY=SK" + fake(hex, 32),
+		"telegram":     "https://api.telegram.org/bot123456789:AAH" + fake(word, 32) + "/getMe",
+		"short key":    "-----BEGIN EC PRIVATE" + " KEY-----\n" + fake(alnum, 20) + "\n" + fake(alnum, 21) + "\n-----END EC PRIVATE" + " KEY-----",
+		"two sessions": "cookie: a_session=" + fake(alnum, 20) + "; x=1; b_session=" + fake(alnum, 21) + "; y=2",
+	}
+}
+
+func TestLoginsAreMasked(t *testing.T) {
+	r := New()
+	for name, text := range logins() {
+		got, n := r.String("before " + text + " after")
+		if n != 1 || !strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " after") {
+			t.Errorf("%s: %d in %q", name, n, got)
+		}
+		for size := 12; size < 45; size++ { // all secrets above are of fake's making
+			if strings.Contains(got, fake(alnum, size)) || strings.Contains(got, fake(word, size)) || strings.Contains(got, fake(hex, size)) {
+				t.Errorf("%s: its secret is left in %q", name, got)
+			}
+		}
+	}
+	for _, kept := range []string{"theme=dark; sessionid=", "; lang=en", "Path=/", "login me", "AccountName=x;AccountKey=", "_authToken="} {
+		found := false
+		for _, text := range logins() {
+			got, _ := r.String(text)
+			found = found || strings.Contains(got, kept)
+		}
+		if !found {
+			t.Errorf("%q is gone with the secret beside it", kept)
+		}
+	}
+}
+
+// What only looks like one of them stays as it is.
+func TestNearLogins(t *testing.T) {
+	r := New()
+	for _, text := range []string{
+		"Basic authentication of users is described below", "basic trainingABC1", "Basic dXNlcjpwYXNzd29yZA==", "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
+		"Basic " + fake(alnum, 24), "basic 12345678", "Basic " + base64.StdEncoding.EncodeToString([]byte("no colon in it 123")),
+		"AccountKey=<your-account-key>", "AccountKey=" + strings.Repeat("A", 86) + "==", "AccountKey=" + fake(alnum, 60),
+		"SharedAccessKeyName=RootManageSharedAccessKey",
+		"MTIzNDU2Nzg5MDEyMzQ1Njc4", "MTIzNDU2Nzg5MDEyMzQ1Njc4.short.x", "Nz.x.y", "OD" + fake(alnum, 24) + "." + fake(word, 6) + "." + fake(word, 38),
+		"cookie: accept our cookies to go on", "Cookie: theme=dark; lang=en-GB; consent=" + fake(alnum, 32), "Cookie: sessionid=abc", "Set-Cookie: session=; Max-Age=0",
+		"a cookie = session=" + fake(alnum, 32), "document.cookie: string; // the session",
+		"DB_PASSWORD=", "DB_PASSWORD=changeme", "DB_PASSWORD=${DB_PASSWORD2}", "DB_PASSWORD=$SECRET1", "DB_PASSWORD=<password1>", "PASSWORD=os.getenv('X1')", "DB_PASSWORD=********", "DB_PASSWORD=password", "WITH PASSWORD = 'x1'", "PASSWORD=getPassword(1)", "DB_PASSWORD=postgres",
+		"//registry.npmjs.org/:_authToken=${NPM_TOKEN}", "_authToken=YOUR_TOKEN", "_authToken=" + fake(alnum, 15),
+		"machine learning with login forms and password fields 123", "machine host login me password secret", "machine host login me account 12345678", "the machine host2 login name3 password",
+		"dp.st.short", "dp.pt." + fake(alnum, 39), "private_key_id: the id of the key", `"private_key_id": "` + fake(hex, 39) + `"`,
+		"SK" + fake(hex, 31), "SK" + fake(hex, 33), "TASK" + fake(hex, 32), "AC" + strings.Repeat("0", 32),
+		"sha:AAH" + fake(word, 32), "12:AAH" + fake(word, 31), "12:AAH" + fake(word, 33),
+	} {
+		if got, n := r.String(text); n != 0 || got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
