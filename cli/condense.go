@@ -34,6 +34,9 @@ func (a *App) condenseCommand() *cobra.Command {
 		Args:              count(1, 1, "roost condense ID"),
 		ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.address(); err != nil {
+				return err
+			}
 			req := engine.Request{
 				Task: args[0], Provider: r.provider, Model: a.modelName(r.provider, r.model), BaseURL: r.baseURL, Profile: r.profile, Origin: "cli",
 			}

@@ -28,6 +28,9 @@ func (a *App) forkCommand() *cobra.Command {
 		Example: "  roost fork 0199\n  roost fork 0199 --at '#12' --model claude-opus-4-1\n  roost fork 0199 --branch b41",
 		Args:    count(1, 1, "roost fork ID"), ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.address(); err != nil {
+				return err
+			}
 			o.Settings = func(s *task.Settings) {
 				if r.dir != "" {
 					s.Workspace = a.abs(r.dir)

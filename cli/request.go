@@ -15,6 +15,7 @@ import (
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/llm/wire"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/task"
 )
@@ -87,12 +88,23 @@ func (a *App) request(cmd *cobra.Command, r *runFlags, words []string) (engine.R
 	return req, err
 }
 
+// address refuses what --base-url may not hold. The refusal does not repeat it.
+func (r *runFlags) address() error {
+	if err := wire.CheckAddress(r.baseURL); err != nil {
+		return usage("use --base-url", err.Error(), "--base-url http://127.0.0.1:11434/v1  # keys are set apart: roost auth set PROVIDER")
+	}
+	return nil
+}
+
 // options reads the flags alone.
 func (a *App) options(cmd *cobra.Command, r *runFlags) (engine.Request, error) {
 	req := engine.Request{
 		Mode: r.mode, Provider: r.provider, Model: r.model, BaseURL: r.baseURL, Approve: r.approve,
 		Profile: r.profile, Effort: r.effort, Stale: r.stale, NoCheckpoints: r.unkept,
 		Allow: r.allow, Deny: r.deny, Yes: r.yes, Origin: "cli", Interactive: a.interactive(), TrustSettings: r.trust,
+	}
+	if err := r.address(); err != nil {
+		return req, err
 	}
 	path := cmd.CommandPath()
 	if cmd.Flags().Changed("task") && !idForm.MatchString(r.task) {

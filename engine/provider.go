@@ -10,6 +10,7 @@ import (
 	"github.com/roost-dev/roost/llm/google"
 	"github.com/roost-dev/roost/llm/openai"
 	"github.com/roost-dev/roost/llm/script"
+	"github.com/roost-dev/roost/llm/wire"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/task"
 )
@@ -115,6 +116,9 @@ func (e *Engine) provider(s task.Settings) (providerChoice, error) {
 	if base == "" {
 		base = c.BaseURLs[s.Provider]
 	}
+	if err := plainAddress(base, "providers."+s.Provider+".base_url, or "+p.base); err != nil {
+		return choice, err
+	}
 	if s.Account == "" && p.free && strayed(key, base) {
 		key = ""
 	}
@@ -148,4 +152,19 @@ func loadScript(name string) (llm.Provider, error) {
 		return script.Default(), nil
 	}
 	return script.Load(name)
+}
+
+// CheckAddress refuses a provider's address that holds a name or password.
+func CheckAddress(base string) error { return wire.CheckAddress(base) }
+
+// plainAddress refuses an address with a user's name or password in it: it would stand in the
+// journal, and in what is shown of a task.
+func plainAddress(base, where string) error {
+	if err := wire.CheckAddress(base); err != nil {
+		return &ConfigError{
+			What: "ask a model at its address", Why: err.Error(),
+			Try: "name the address without it (" + where + "), and keep the key apart: roost auth set PROVIDER",
+		}
+	}
+	return nil
 }

@@ -59,6 +59,9 @@ func (e *Engine) settings(s task.Settings, r Request) (task.Settings, error) {
 	}
 	over(&s.Model, r.Model)
 	over(&s.BaseURL, r.BaseURL)
+	if err := plainAddress(s.BaseURL, "--base-url URL"); err != nil {
+		return s, err
+	}
 	if s.Provider == "" {
 		s.Provider = e.opt.Config.Provider
 		if s.Model == "" {

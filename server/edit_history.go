@@ -241,6 +241,9 @@ func (s *Server) fork(a *asked) (*reply, error) {
 		out.head.Set("Roost-Task-Id", f.ID)
 		return out
 	}
+	if err := engine.CheckAddress(body.BaseURL); err != nil {
+		return nil, invalid(Wrong{"/base_url", err.Error()})
+	}
 	ctx := a.lasting()
 	if !body.DryRun && a.again && a.key() != "" {
 		if f, err := s.opt.Store.ForkOf(ctx, a.key()); err == nil {

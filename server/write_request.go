@@ -79,6 +79,8 @@ func settle(n report.Settings, r *engine.Request, w *wrongs) {
 	if n.BaseURL != "" {
 		if u, err := url.Parse(n.BaseURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			w.add("/base_url", "want an address such as http://127.0.0.1:11434/v1")
+		} else if err := engine.CheckAddress(n.BaseURL); err != nil {
+			w.add("/base_url", "%s", err)
 		}
 	}
 	for name, list := range map[string][]string{"/allow": n.Allow, "/deny": n.Deny, "/allow_tools": n.AllowTools, "/ask_tools": n.AskTools, "/deny_tools": n.DenyTools} {

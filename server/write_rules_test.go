@@ -105,6 +105,7 @@ func TestRuleB05BodiesAreReadStrictly(t *testing.T) {
 	before := g.count()
 	for body, want := range map[string][]string{
 		`{}`: {"/workspace"},
+		`{"workspace":"relative","base_url":"http://user:hunter22@127.0.0.1:1"}`: {"/workspace", "/base_url"},
 		`{"workspace":"relative","message":{"text":" "},"approve":"always","provider":"nobody","base_url":"file:///x","title":"` + strings.Repeat("t", 5000) + `","origin":"mars"}`: {
 			"/workspace", "/approve", "/provider", "/base_url", "/message/text", "/title", "/origin"},
 		`{"workspace":"/","limits":{"max_turns":-1,"max_cost":"-1","idle_timeout":"soon","total_timeout":"-5s"}}`: {
