@@ -2,9 +2,12 @@ package approval
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
 )
 
 // State is what a decision comes to.
@@ -21,7 +24,7 @@ const (
 const (
 	ModeAsk   = "ask"   // free: reading inside the workspace
 	ModeRead  = "read"  // and reading outside
-	ModeEdits = "edits" // and writing inside
+	ModeEdits = "edits" // and writing inside, but hidden files and those that agents obey
 	ModeAll   = "all"   // and all else, except protected files, writes that a link leads out, and what a deny matches
 )
 
@@ -123,6 +126,8 @@ func decideClass(p Policy, class tool.Class, ask tool.Ask) Decision {
 		return by(Allow, "reading is allowed")
 	case ask.Outside:
 		return by(Ask, "it writes outside the workspace")
+	case p.Mode == ModeEdits && steers(ask):
+		return by(Ask, "a hidden file, or one that agents obey, can make programs run later")
 	case p.Mode == ModeEdits:
 		return by(Allow, "writing inside the workspace is allowed")
 	default:
@@ -154,6 +159,11 @@ func decideCommand(p Policy, ask tool.Ask) Decision {
 	default:
 		return Decision{Ask, "policy", p.Mode, v.Reason}
 	}
+}
+
+// steers: a file of the call is hidden or one that agents obey.
+func steers(ask tool.Ask) bool {
+	return slices.ContainsFunc(ask.Paths, func(p string) bool { return workspace.Steers(filepath.ToSlash(p)) })
 }
 
 // unsafeGit says why a line that the patterns allow does not run git unasked.

@@ -29,6 +29,10 @@ func TestDecide(t *testing.T) {
 		{"write through a link out", tool.Write, tool.Ask{Outside: true, Led: true}, "??????"},
 		{"read through a link out", tool.Read, tool.Ask{Outside: true, Led: true}, "?aaa??"},
 		{"write protected", tool.Write, prot, "??????"},
+		{"write a hidden file", tool.Write, tool.Ask{Paths: []string{"sub/.envrc"}}, "???a??"},
+		{"write what agents obey", tool.Write, tool.Ask{Paths: []string{"a.go", "CLAUDE.md"}}, "???a??"},
+		{"write a plain hidden file", tool.Write, tool.Ask{Paths: []string{".gitignore"}}, "??aa??"},
+		{"read a hidden file", tool.Read, tool.Ask{Paths: []string{".envrc"}}, "aaaaaa"},
 		{"write ignored", tool.Write, ign, "???a??"},
 		{"command", tool.Command, cmd("ls"), "???a??"},
 		{"command with two texts", tool.Command, tool.Ask{Command: "ls", Text: "rm"}, "??????"},
@@ -88,6 +92,7 @@ func TestAllowToolsStayInside(t *testing.T) {
 	}{
 		{tool.Write, tool.Ask{Tool: "write_to_file"}, Allow},
 		{tool.Write, tool.Ask{Title: "write_to_file a.go"}, Allow},
+		{tool.Write, tool.Ask{Tool: "write_to_file", Paths: []string{".envrc"}}, Ask},
 		{tool.Write, tool.Ask{Tool: "apply_diff", Title: "write_to_file"}, Ask},
 		{tool.Write, tool.Ask{}, Ask},
 		{tool.Write, tool.Ask{Tool: "write_to_file", Outside: true}, Ask},

@@ -17,7 +17,7 @@ import (
 //
 // As an allow rule it covers a call only when it covers every file of it, by the path
 // that was given and by the place that it leads to; without a path, it covers files of
-// the workspace only. As a rule to ask or deny, one file is enough. What a search or a
+// the workspace only, and no hidden ones (see workspace.Steers). As a rule to ask or deny, one file is enough. What a search or a
 // listing finds below its folder is not looked at: .rooignore hides files from those.
 type Rule struct {
 	Text string // as it was written
@@ -86,7 +86,7 @@ func (r Rule) allows(class tool.Class, ask tool.Ask) bool {
 		return false
 	}
 	if r.glob == nil {
-		return !ask.Outside
+		return !ask.Outside && (class != tool.Write || !steers(ask))
 	}
 	for _, p := range ask.Paths {
 		if !r.about(p) {
