@@ -28,6 +28,17 @@ type Origin struct {
 	Evidence string // the sign that decided
 }
 
+// CLIOrigin is the origin of tasks that a tool without an editor made.
+const CLIOrigin = "cli"
+
+// PlaceOrigin infers from where a folder lies how its task was begun: Roo's command line tool has a storage of its own.
+func PlaceOrigin(dir string) string {
+	if strings.Contains(filepath.ToSlash(dir)+"/", "/.vscode-mock/") {
+		return CLIOrigin
+	}
+	return "extension"
+}
+
 // toolOfPath reads the extension's folder name out of a path: out of the one that is given, else out of the one that its links
 // lead to.
 func toolOfPath(path string) (Tool, string) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
@@ -29,6 +30,43 @@ type Intake struct {
 	Restored bool
 	Changed  int
 	Lacking  int
+
+	Answers []string // the ids of calls whose results are new in it
+	Replied bool     // a reply of the model is new in it
+}
+
+// saw notes what new elements of the model's side say of calls.
+func (c *Intake) saw(h task.History, elements [][]byte, list ...[]int) {
+	if h != task.API {
+		return
+	}
+	for _, i := range slices.Concat(list...) {
+		c.Answers = append(c.Answers, task.ResultsIn(elements[i])...)
+		role, _ := esjson.GetString(elements[i], "role")
+		c.Replied = c.Replied || role == "assistant"
+	}
+}
+
+// elsewhere are the events that end what another program decided: a question whose call has a result now, or which the model went on
+// without, is closed, and a run that waited for it is over. Damage is asked about by us alone.
+func elsewhere(s *task.State, changes []Intake, by string) (out []task.Event) {
+	var answers []string
+	replied := false
+	for _, c := range changes {
+		if c.Event != nil {
+			answers, replied = append(answers, c.Answers...), replied || c.Replied
+		}
+	}
+	for _, q := range s.Questions {
+		if q.Kind == "damage" || q.Call == "" && !replied || q.Call != "" && !slices.Contains(answers, q.Call) {
+			continue
+		}
+		out = append(out, task.QuestionClosed{Question: q.Question, By: by, Reason: "answered elsewhere"})
+		if run := s.Run; run.Rests() && run.Waiting == q.Question {
+			out = append(out, task.RunEnded{Run: run.ID, Outcome: "interrupted", Reason: "it was answered in another program"})
+		}
+	}
+	return out
 }
 
 // ErrForeignBusy: another program is writing the task's files just now.
@@ -128,6 +166,7 @@ func judge(doc *roofmt.Document, h task.History, ours []*task.Message, known boo
 		}
 	}
 	change.Event = &event
+	change.saw(h, elements, m.Added, m.Changed)
 	return change, true
 }
 
@@ -270,7 +309,7 @@ func (t *Task) intakeEvents(ctx context.Context, folder *roofmt.Folder, changes 
 		next += changes[i].Event.News()
 		events = append(events, *changes[i].Event)
 	}
-	return events, nil
+	return append(events, elsewhere(t.state, changes, toolOf(folder))...), nil
 }
 
 // refusedBefore: the same bytes are kept already. A window that writes its memory

@@ -38,7 +38,9 @@ func rewoundElsewhere(s *task.State, folder *roofmt.Folder, w watermark) ([]Inta
 	out := []Intake{{File: ui.doc.Name, Rewound: &e, Lacking: len(ui.gone) + len(api.gone)}}
 	for _, side := range []side{ui, api} {
 		if len(side.added) > 0 {
-			out = append(out, Intake{File: side.doc.Name, Event: side.event(), Added: len(side.added)})
+			change := Intake{File: side.doc.Name, Event: side.event(), Added: len(side.added)}
+			change.saw(side.h, side.left, side.added)
+			out = append(out, change)
 		}
 	}
 	return out, true
@@ -82,6 +84,7 @@ type side struct {
 	match task.Match
 	gone  []*task.Message
 	added []int // elements, the last ones
+	left  [][]byte
 	h     task.History
 }
 
@@ -98,7 +101,7 @@ func cutSide(ours []*task.Message, h task.History, doc *roofmt.Document, w water
 	if !ok {
 		return s, false
 	}
-	s.match = task.MatchForeign(ours, h, left)
+	s.left, s.match = left, task.MatchForeign(ours, h, left)
 	s.gone, s.added = s.match.Lacking, s.match.Added
 	if n := len(s.added); n > 0 && s.added[0] != len(left)-n {
 		return s, false

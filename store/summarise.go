@@ -63,11 +63,15 @@ func summarise(v *View) Summary {
 	if sum.CreatedAt == nil {
 		sum.CreatedAt = stamp(timeOfID(ref.ID))
 	}
-	sum.Status = status(v)
 	if v.Log == nil || s.Adopted != nil {
-		sum.Origin = "extension"
+		from := ref.Dir
+		if s.Adopted != nil && s.Adopted.Dir != "" {
+			from = s.Adopted.Dir
+		}
+		sum.Origin = roofmt.PlaceOrigin(from)
 		sum.Inferred = append(sum.Inferred, "origin")
 	}
+	sum.Status = status(v, sum.Origin)
 	switch {
 	case sum.Tool != "" && (!ref.Own || s.Adopted == nil):
 	case v.Folder != nil:
@@ -182,23 +186,23 @@ func rooTS(s *task.State) int64 {
 }
 
 // status is derived from the newest run; a run that nobody owns was interrupted.
-func status(v *View) string {
+func status(v *View, origin string) string {
 	s := v.State
 	switch {
 	case s.Restoring != nil:
 		return "restoring" // files are being put back: who works on it next finishes that
-	case s.Run == nil && s.Fork != nil && foreignStatus(s) == "interrupted":
+	case s.Run == nil && s.Fork != nil && foreignStatus(s, origin) == "interrupted":
 		return "idle" // nothing of its own began yet
 	case s.Run == nil:
-		return foreignStatus(s)
+		return foreignStatus(s, origin)
 	}
 	switch {
 	case s.Awaited() != nil:
 		return "delegated"
 	case s.Run.Waiting != "":
 		return "waiting"
-	case s.Run.Rewound && s.Run.Outcome != "": // what it ended in is no more
-		return foreignStatus(s)
+	case s.Run.Outcome != "" && (s.Run.Rewound || wentOnElsewhere(s)): // what it ended in is no more
+		return foreignStatus(s, origin)
 	case s.Run.Outcome == "limit", s.Run.Outcome == "denied":
 		return "interrupted"
 	case s.Run.Outcome != "":
@@ -215,8 +219,14 @@ func status(v *View) string {
 	return "interrupted"
 }
 
+// wentOnElsewhere: another program wrote the newest row. Every run of ours writes one when it begins.
+func wentOnElsewhere(s *task.State) bool {
+	ui := s.UI()
+	return len(ui) > 0 && ui[len(ui)-1].Foreign
+}
+
 // foreignStatus judges by the last rows, as Roo does.
-func foreignStatus(s *task.State) string {
+func foreignStatus(s *task.State, origin string) string {
 	ui := s.UI()
 	for i := len(ui) - 1; i >= 0; i-- {
 		switch ui[i].Kind() {
@@ -224,6 +234,11 @@ func foreignStatus(s *task.State) string {
 			continue
 		case "ask:completion_result":
 			return "completed"
+		case "say:completion_result":
+			// Roo's two files are saved one after the other, and its CLI ends without asking.
+			if s.Completes() || origin == roofmt.CLIOrigin && !ui[i].Partial() {
+				return "completed"
+			}
 		}
 		if handedBack(s) {
 			return "completed"

@@ -142,17 +142,17 @@ func (v *View) foldForeign(ctx context.Context, mark watermark) error {
 	}
 	v.Pending = foreignChanges(v.State, v.Folder, mark)
 	v.State.With(ground{ctx: context.WithoutCancel(ctx), log: v.Log, folder: v.Folder})
+	var events []task.Event
 	for _, change := range v.Pending {
-		var raw []byte
-		var err error
 		switch {
 		case change.Rewound != nil:
-			raw, err = task.Encode(*change.Rewound)
+			events = append(events, *change.Rewound)
 		case change.Event != nil:
-			raw, err = task.Encode(*change.Event)
-		default:
-			continue
+			events = append(events, *change.Event)
 		}
+	}
+	for _, e := range append(events, elsewhere(v.State, v.Pending, toolOf(v.Folder))...) {
+		raw, err := task.Encode(e)
 		if err != nil {
 			return err
 		}

@@ -94,6 +94,9 @@ func identity(h History, raw []byte) string {
 	return role + "||" + stamp
 }
 
+// ResultsIn are the ids of the calls that a message of the model's side has results of.
+func ResultsIn(raw []byte) []string { return factsOf(API, raw, nil).results }
+
 // Expendable reports whether a message of ours may be lacking in a list that
 // another program continued: Roo itself removes such rows when it resumes. added
 // are the elements that are new in the list (Match.New): the same words in a turn

@@ -118,6 +118,15 @@ type Run struct {
 // Waits reports whether the run is still in the queue.
 func (r *Run) Waits() bool { return r != nil && r.Queued != 0 && r.Started == 0 && r.Outcome == "" }
 
+// Completes reports whether the model's side ends in a reply whose last call completes the task.
+func (s *State) Completes() bool {
+	if len(s.api) == 0 {
+		return false
+	}
+	uses := s.api[len(s.api)-1].facts.uses
+	return len(uses) > 0 && uses[len(uses)-1].name == "attempt_completion"
+}
+
 // Rests reports whether the run waits for an answer, and will go on.
 func (r *Run) Rests() bool { return r != nil && r.Outcome == "" && r.Waiting != "" }
 
