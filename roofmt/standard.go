@@ -190,6 +190,9 @@ func (f *finder) programs() {
 	if dir := f.env.Getenv(temp); filepath.IsAbs(dir) {
 		f.add(filepath.Join(dir, ".agentz"), Roo, "code-agent") // where it goes without a home
 	}
+	if roo := filepath.Join(home, ".roo"); holdsTasks(roo) { // it is rules, commands and settings otherwise
+		f.add(roo, Roo, "Roo Code")
+	}
 	for _, dir := range [...]string{".roocode", ".roo/storage/RooStorage"} {
 		f.add(filepath.Join(home, filepath.FromSlash(dir)), Roo, "Roo Code")
 	}

@@ -3,6 +3,7 @@ package roofmt_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,6 +39,30 @@ func found(t *testing.T, goos string, env map[string]string, dirs ...string) map
 		got[filepath.ToSlash(rel)] = s.Tool
 	}
 	return got
+}
+
+// ~/.roo holds rules and settings, and tasks only where somebody keeps them there.
+func TestTasksBesideRoosRules(t *testing.T) {
+	home := t.TempDir()
+	at := func() (dirs []string) {
+		for _, s := range roofmt.DefaultStorages(roofmt.Env{GOOS: "linux", Home: home}) {
+			dirs = append(dirs, s.Dir)
+		}
+		return dirs
+	}
+	dir := filepath.Join(home, ".roo", "tasks", "task_1776200000000")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := at(); len(got) > 0 {
+		t.Errorf("found %v where no task is", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, roofmt.UIName), []byte("[]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := at(); !slices.Equal(got, []string{filepath.Join(home, ".roo")}) {
+		t.Errorf("found %v", got)
+	}
 }
 
 func TestPlacesOfEditors(t *testing.T) {
