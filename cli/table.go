@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,7 +57,7 @@ func (a *App) table(items []store.Summary, depths []int, names map[string]string
 			cost += fmt.Sprintf("%15s", cents(all[i]))
 		}
 		left := line(names[t.Path], fmt.Sprintf("  %*s", ageWidth, a.age(t.TS)), "  "+display.Pad(status(t), statusWidth),
-			fmt.Sprintf(" %*s", costWidth(tree), cost), fmt.Sprintf(" %6d", t.Messages.UI))
+			fmt.Sprintf(" %*s", costWidth(tree), cost), fmt.Sprintf(" %6d", cmp.Or(t.Messages.UI, t.Messages.API)))
 		title := display.OneLine(t.Title)
 		if title == "" {
 			title = "(no title)"

@@ -116,6 +116,12 @@ func checkBlock(b []byte, f *fields, role string, o Options) (p part, keep bool,
 			return part{kind: text, raw: b, legacy: user && isLegacy(f.text)}, true, ""
 		}
 		return part{kind: text, raw: textBlock(f.text), legacy: user && isLegacy(f.text), mended: true}, true, ""
+	case typ == "image" && user && f.source == nil && f.data != nil:
+		bare := sourced(b, f.data) // as Cline writes it
+		inside := fieldsOf(bare)
+		p, keep, note = checkImage(bare, &inside, o)
+		p.mended = true
+		return p, keep, note
 	case typ == "image" && user:
 		return checkImage(b, f, o)
 	case typ == "tool_use" && !user:
@@ -153,6 +159,21 @@ func checkBlock(b []byte, f *fields, role string, o Options) (p part, keep bool,
 		return p, false, "" // other providers' own
 	}
 	return p, false, "a " + cut(typ, 40) + " block in a message of the " + role + " was left out"
+}
+
+// sourced is an image whose data stands in the block itself, as providers want it.
+func sourced(b, data []byte) []byte {
+	media, _ := esjson.Get(b, "mediaType")
+	if media == nil {
+		media = []byte("null")
+	}
+	var src, out esjson.Object
+	src.String("type", "base64")
+	src.Raw("media_type", media)
+	src.Raw("data", data)
+	out.String("type", "image")
+	out.Raw("source", src.Bytes())
+	return out.Bytes()
 }
 
 func checkImage(b []byte, f *fields, o Options) (part, bool, string) {
@@ -262,17 +283,22 @@ func checkToolResult(b []byte, f *fields, o Options) (part, bool, string) {
 		var items [][]byte
 		same := true
 		for inner := range esjson.Array(content) {
-			inside := fieldsOf(inner)
-			q, keep, why := checkBlock(inner, &inside, "user", o)
-			if keep && q.kind != text && q.kind != image {
-				keep, why = false, "a block inside a tool result was left out"
+			parts := [][]byte{inner}
+			if !isPart(inner) {
+				if parts, same = spoken(inner), false; parts == nil {
+					note = "a block inside a tool result was left out"
+				}
 			}
-			if why != "" {
-				note = why
-			}
-			same = same && keep && !q.mended
-			if keep {
-				items = append(items, q.raw)
+			for _, part := range parts {
+				inside := fieldsOf(part)
+				q, keep, why := checkBlock(part, &inside, "user", o)
+				if why != "" {
+					note = why
+				}
+				same = same && keep && !q.mended
+				if keep {
+					items = append(items, q.raw)
+				}
 			}
 		}
 		switch {

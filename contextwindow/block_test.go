@@ -114,7 +114,8 @@ func TestToolResults(t *testing.T) {
 		{"only empty blocks", open + `,"content":[{"type":"text","text":" "}]}`, open + `,"content":"` + noResult + `"}`},
 		{"a number", open + `,"content":5}`, open + `,"content":"5"}`},
 		{"an object", open + `,"content":{"a":"b"}}`, open + `,"content":"{\"a\":\"b\"}"}`},
-		{"a result in a result", open + `,"content":[` + open + `,"content":"inner"},` + text + `]}`, open + `,"content":[` + text + `]}`},
+		{"a result in a result", open + `,"content":[` + open + `,"content":"inner"},` + text + `]}`,
+			open + `,"content":[{"type":"text","text":"{\"type\":\"tool_result\",\"tool_use_id\":\"t1\",\"content\":\"inner\"}"},` + text + `]}`},
 		{"a reasoning block", open + `,"content":[{"type":"reasoning","text":"x"},` + text + `]}`, open + `,"content":[` + text + `]}`},
 		{"half a character deep inside", open + `,"content":[{"type":"text","text":"\ud83d x"}]}`, open + `,"content":[{"type":"text","text":"\ufffd x"}]}`},
 	} {

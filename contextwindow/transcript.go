@@ -100,7 +100,11 @@ func toldBlock(b []byte, limit int) string {
 		}
 		content, _ := esjson.Get(b, "content")
 		lines := []string{head}
-		for _, inner := range blocks(content) {
+		parts := blocks(content)
+		if esjson.TypeOf(content) == esjson.TypeArray {
+			parts = ResultParts(content)
+		}
+		for _, inner := range parts {
 			if text := toldBlock(inner, limit); text != "" {
 				lines = append(lines, text)
 			}

@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
@@ -120,7 +122,7 @@ func markdownBlock(block []byte) string {
 			return head + "\n" + s
 		}
 		if esjson.TypeOf(content) == esjson.TypeArray {
-			return head + "\n" + markdownBlocks(content)
+			return head + "\n" + markdownBlocks(markdownResult(content))
 		}
 		return head
 	case "reasoning", "thinking":
@@ -138,6 +140,20 @@ func markdownBlock(block []byte) string {
 		return ""
 	}
 	return "[Unexpected content type: " + kind + "]"
+}
+
+// markdownResult is a result's content with the parts that have no type as other tools
+// write them told in words.
+func markdownResult(content []byte) []byte {
+	var parts [][]byte
+	for part := range esjson.Array(content) {
+		if _, typed := esjson.Get(part, "type"); typed || esjson.TypeOf(part) != esjson.TypeObject {
+			parts = append(parts, part)
+			continue
+		}
+		parts = append(parts, contextwindow.ResultParts(slices.Concat([]byte{'['}, part, []byte{']'}))...)
+	}
+	return slices.Concat([]byte{'['}, bytes.Join(parts, []byte{','}), []byte{']'})
 }
 
 // markdownInput is a call's input, one member a line, in the order that JavaScript

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
 )
 
@@ -133,12 +134,10 @@ func ResultText(block []byte) (text string, images int) {
 		return s, 0
 	}
 	var texts []string
-	for b := range esjson.Array(content) {
-		switch {
-		case esjson.TypeOf(b) != esjson.TypeObject:
-		case str(b, "type") == "text":
+	for _, b := range contextwindow.ResultParts(content) {
+		if str(b, "type") == "text" {
 			texts = append(texts, str(b, "text"))
-		case str(b, "type") == "image":
+		} else {
 			images++
 		}
 	}
@@ -149,8 +148,8 @@ func ResultText(block []byte) (text string, images int) {
 // there.
 func resultPictures(block []byte) (named, data []string) {
 	content, _ := esjson.Get(block, "content")
-	for b := range esjson.Array(content) {
-		if esjson.TypeOf(b) == esjson.TypeObject && str(b, "type") == "image" {
+	for _, b := range contextwindow.ResultParts(content) {
+		if str(b, "type") == "image" {
 			named, data = append(named, blockPicture(b)), append(data, dataURL(b))
 		}
 	}

@@ -177,7 +177,8 @@ func TestResultText(t *testing.T) {
 		images int
 	}{
 		`{"content":"plain \ud83d\ude00"}`: {"plain 😀", 0},
-		`{"content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"},"c",{"type":"tool_result"},{"type":"image"}]}`: {"a\nb", 2},
+		`{"content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"},"c",{"type":"tool_result"},{"type":"image"}]}`: {"a\nb\nc\n{\"type\":\"tool_result\"}", 2},
+		`{"content":[{"query":"/a","result":"one","success":true}]}`:                                                                       {"/a\none", 0},
 		`{"content":[]}`: {"", 0}, `{"content":null}`: {"", 0}, `{}`: {"", 0}, `{"content":{"type":"text","text":"a"}}`: {"", 0}, `"x"`: {"", 0},
 	} {
 		if text, images := ResultText([]byte(block)); text != want.text || images != want.images {

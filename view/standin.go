@@ -144,7 +144,23 @@ func (m *uiMaker) result(block []byte) {
 		m.row("say", "subtask_result", text, nil, nil)
 	case strings.HasPrefix(name, "mcp--"), name == "use_mcp_tool", name == "access_mcp_resource":
 		m.row("say", "mcp_server_response", text, nil, nil)
+	case ownShape(block): // no row of Roo's tells it
+		m.row("say", "command_output", text, nil, nil)
 	}
+}
+
+// ownShape reports whether a result holds what only another tool than Roo writes.
+func ownShape(block []byte) bool {
+	content, _ := esjson.Get(block, "content")
+	for part := range esjson.Array(content) {
+		if esjson.TypeOf(part) != esjson.TypeObject {
+			return true
+		}
+		if kind := str(part, "type"); kind != "text" && kind != "image" {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *uiMaker) assistant(block []byte) {
@@ -251,6 +267,11 @@ func (m *uiMaker) toolText(id, name string, input []byte) string {
 			o.String(key, text)
 		}
 	}
+	if files, _ := esjson.Get(input, "files"); str(input, "path") == "" {
+		if paths := pathsIn(string(files)); len(paths) > 0 {
+			o.String("path", strings.Join(paths, ", "))
+		}
+	}
 	if mode := str(input, "mode_slug") + str(input, "mode"); mode != "" {
 		o.String("mode", mode)
 	}
@@ -318,9 +339,10 @@ func unwrapped(text string) (words string, own bool) {
 	if strings.HasPrefix(text, "<environment_details>") {
 		return "", false
 	}
-	for _, tag := range []string{"user_message", "task", "feedback", "answer"} {
-		_, rest, ok := strings.Cut(text, "<"+tag+">")
-		if ok {
+	for _, tag := range []string{"user_message", "task", "feedback", "answer", "user_input"} {
+		_, rest, ok := strings.Cut(text, "<"+tag)
+		attributes, rest, closed := strings.Cut(rest, ">")
+		if ok && closed && (attributes == "" || attributes[0] == ' ') {
 			inner, _, _ := strings.Cut(rest, "</"+tag+">")
 			return strings.TrimSpace(inner), true
 		}
