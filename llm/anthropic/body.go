@@ -146,11 +146,11 @@ func maxTokens(req llm.Request, model string) int {
 
 func (p *Provider) thinking(b []byte, req llm.Request, model string, maxTokens, budget int) []byte {
 	adaptive := p.opts.AdaptiveThinking || p.opts.Effort != "" && p.opts.Effort != "none" && adapts(model)
-	if !adaptive && budget <= 0 || !mayThink(req.Messages) {
-		return b
-	}
-	if adaptive {
+	if adaptive { // a model that decides by itself whether to think may skip it anywhere
 		return append(b, `,"thinking":{"type":"adaptive"}`...)
+	}
+	if budget <= 0 || !mayThink(req.Messages) {
+		return b
 	}
 	budget = max(budget, minBudget)
 	if budget >= maxTokens { // the budget counts towards the output limit
@@ -164,21 +164,19 @@ func (p *Provider) thinking(b []byte, req llm.Request, model string, maxTokens, 
 	return append(b, '}')
 }
 
-// mayThink reports whether thinking can be asked for: within a tool loop the last
-// assistant message must already begin with it.
+// mayThink reports whether thinking can be asked for with a budget. A tool loop is one
+// turn of the model's, and a turn thinks or does not as a whole: its first message says
+// which. A message in the middle of it may have skipped thinking.
 func mayThink(ms []llm.Message) bool {
-	last := -1
+	first := -1
 	for i := len(ms) - 1; i >= 0; i-- {
 		if ms[i].Role == "assistant" {
-			last = i
+			first = i
+		} else if !bytes.Contains(ms[i].Content, []byte(`"tool_result"`)) {
 			break
 		}
 	}
-	if last < 0 || !bytes.Contains(ms[last].Content, []byte(`"tool_use"`)) {
-		return true
-	}
-	first := firstBlock(ms[last].Content)
-	return bytes.Contains(head(first), []byte(`thinking"`))
+	return first < 0 || bytes.Contains(head(firstBlock(ms[first].Content)), []byte(`thinking"`))
 }
 
 // head is the part of a block in which its type stands, in every writer's order.

@@ -94,6 +94,10 @@ func TestThinking(t *testing.T) {
 		{"no room", anthropic.Options{ThinkingBudget: 9000}, plain, 1000, ""},
 		{"adaptive", anthropic.Options{AdaptiveThinking: true, ThinkingBudget: 1}, plain, 10, `{"type":"adaptive"}`},
 		{"loop without", anthropic.Options{ThinkingBudget: 4000}, loop(``), 9000, ""},
+		{"loop without, adaptive", anthropic.Options{AdaptiveThinking: true}, loop(``), 9000, `{"type":"adaptive"}`},
+		{"loop that skipped it", anthropic.Options{ThinkingBudget: 4000}, append(loop(`{"type":"thinking","thinking":"x","signature":"s"},`), loop(``)[1:]...), 9000, `{"type":"enabled","budget_tokens":4000}`},
+		{"loop that came to it late", anthropic.Options{ThinkingBudget: 4000}, append(loop(``), loop(`{"type":"thinking","thinking":"x","signature":"s"},`)[1:]...), 9000, ""},
+		{"words after a loop", anthropic.Options{ThinkingBudget: 4000}, append(loop(``), raw("assistant", `"b"`), user("c")), 9000, `{"type":"enabled","budget_tokens":4000}`},
 		{"loop with", anthropic.Options{ThinkingBudget: 4000}, loop(`{"type":"thinking","thinking":"x","signature":"s"},`), 9000, `{"type":"enabled","budget_tokens":4000}`},
 		{"loop redacted", anthropic.Options{ThinkingBudget: 4000}, loop(`{"type":"redacted_thinking","data":"x"},`), 9000, `{"type":"enabled","budget_tokens":4000}`},
 	} {

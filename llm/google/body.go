@@ -109,7 +109,7 @@ func effort(b []byte, word, model string) []byte {
 	case "xhigh", "max":
 		word = "high"
 	}
-	return append(append(append(b, `,"thinkingLevel":"`...), word...), '"')
+	return append(append(append(b, `,"thinkingLevel":"`...), strings.ToUpper(word)...), '"')
 }
 
 // signs tells the models that refuse a call without signature.
@@ -145,7 +145,17 @@ func content(m llm.Message, names map[string]string, signed bool) []byte {
 			last = len(blocks)
 		}
 	}
+	var pictures []wire.Block // of results: they stand behind all results
+	behind := func() {
+		for _, image := range pictures {
+			part(inline(image))
+		}
+		pictures = nil
+	}
 	for i, b := range blocks {
+		if b.Type != "tool_result" {
+			behind()
+		}
 		switch b.Type {
 		case "text":
 			if i == last && signature != nil {
@@ -176,11 +186,10 @@ func content(m llm.Message, names map[string]string, signed bool) []byte {
 				name = `"unknown_tool"`
 			}
 			part([]byte(`{"functionResponse":{"id":`), b.ID, []byte(`,"name":`+name+`,"response":{`+key+`:`), text, []byte(`}}}`))
-			for _, image := range images {
-				part(inline(image))
-			}
+			pictures = append(pictures, images...)
 		}
 	}
+	behind()
 	if len(out) == head {
 		return nil
 	}

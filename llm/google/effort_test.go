@@ -13,9 +13,9 @@ import (
 func TestEffort(t *testing.T) {
 	const thoughts = `"thinkingConfig":{"includeThoughts":true`
 	for _, c := range []struct{ model, effort, want string }{
-		{"gemini-3-pro", "high", thoughts + `,"thinkingLevel":"high"}`},
-		{"gemini-3.8-flash", "max", thoughts + `,"thinkingLevel":"high"}`},
-		{"gemini-3-pro", "none", thoughts + `,"thinkingLevel":"low"}`},
+		{"gemini-3-pro", "high", thoughts + `,"thinkingLevel":"HIGH"}`},
+		{"gemini-3.8-flash", "max", thoughts + `,"thinkingLevel":"HIGH"}`},
+		{"gemini-3-pro", "none", thoughts + `,"thinkingLevel":"LOW"}`},
 		{"gemini-3-pro", "", thoughts + `}`},
 		{"gemini-2.5-flash", "medium", thoughts + `,"thinkingBudget":8192}`},
 		{"gemini-2.5-flash", "none", thoughts + `,"thinkingBudget":0}`},

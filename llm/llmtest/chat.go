@@ -109,6 +109,7 @@ func (p *pairing) parts(where string, content json.RawMessage, types ...string) 
 		Type  string          `json:"type"`
 		Text  *string         `json:"text"`
 		Image json.RawMessage `json:"image_url"`
+		Look  string          `json:"detail"`
 	}
 	if json.Unmarshal(content, &parts) != nil || len(parts) == 0 {
 		return fmt.Sprintf("Invalid type for '%s.content': expected a string or parts", where)
@@ -130,6 +131,9 @@ func (p *pairing) parts(where string, content json.RawMessage, types ...string) 
 			url = o.URL
 		case part.Type == "input_image":
 			_ = json.Unmarshal(part.Image, &url)
+			if part.Look != "auto" && part.Look != "low" && part.Look != "high" {
+				return fmt.Sprintf("Missing required parameter: '%s.content[%d].detail'.", where, j)
+			}
 		default:
 			continue
 		}

@@ -114,7 +114,32 @@ func Check(h http.Header, body []byte) string {
 			return fmt.Sprintf("tools.%d.input_schema: Field required", i)
 		}
 	}
+	if r.Thinking != nil && r.Thinking.Type == "enabled" {
+		if problem := checkThinkingTurn(r); problem != "" {
+			return problem
+		}
+	}
 	return checkMessages(r)
+}
+
+// checkThinkingTurn: with a budget, the model's last turn, a tool loop as a whole, begins
+// with thinking. Models that decide by themselves are not held to it.
+func checkThinkingTurn(r wireRequest) string {
+	first := -1
+	for i := len(r.Messages) - 1; i >= 0; i-- {
+		if r.Messages[i].Role == "assistant" {
+			first = i
+		} else if !bytes.Contains(r.Messages[i].Content, []byte(`"tool_result"`)) {
+			break
+		}
+	}
+	if first < 0 {
+		return ""
+	}
+	if blocks, _ := blocksOf(first, r.Messages[first].Content); len(blocks) > 0 && !strings.HasSuffix(blocks[0].Type, "thinking") {
+		return fmt.Sprintf("messages.%d.content.0.type: Expected `thinking` or `redacted_thinking`, but found `%s`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceding the lastmost set of `tool_use` and `tool_result` blocks).", first, blocks[0].Type)
+	}
+	return ""
 }
 
 // checkSystem allows a string, or text blocks with something in them.

@@ -63,12 +63,20 @@ func CheckGoogle(h http.Header, body []byte) string {
 				Schema json.RawMessage `json:"parametersJsonSchema"`
 			} `json:"functionDeclarations"`
 		} `json:"tools"`
+		Config struct {
+			Thinking struct {
+				Level string `json:"thinkingLevel"`
+			} `json:"thinkingConfig"`
+		} `json:"generationConfig"`
 	}
 	if err := json.Unmarshal(body, &r); err != nil {
 		return "Invalid JSON payload received: " + err.Error()
 	}
 	if len(r.Contents) == 0 {
 		return "* GenerateContentRequest.contents: contents is not specified"
+	}
+	if l := r.Config.Thinking.Level; l != "" && l != "MINIMAL" && l != "LOW" && l != "MEDIUM" && l != "HIGH" {
+		return fmt.Sprintf("Invalid value at 'generation_config.thinking_config.thinking_level' (type.googleapis.com/google.ai.generativelanguage.v1beta.ThinkingConfig.ThinkingLevel), %q", l)
 	}
 	seen := map[string]bool{}
 	for _, t := range r.Tools {
@@ -104,6 +112,8 @@ func CheckGoogle(h http.Header, body []byte) string {
 					return "Function call is missing a thought_signature in functionCall parts: " + p.Call.Name
 				}
 				calls = append(calls, p)
+			case p.Response != nil && c.Role == "user" && answers != j:
+				return fmt.Sprintf("%s.parts[%d].function_response: it must stand in front of all other parts", where, j)
 			case p.Response != nil && c.Role == "user":
 				if answers >= len(open) || open[answers].Call.Name != p.Response.Name || open[answers].Call.ID != p.Response.ID {
 					return fmt.Sprintf("%s.parts[%d].function_response: it answers no call of the turn before", where, j)

@@ -106,7 +106,7 @@ func responsesItems(m llm.Message, thoughts bool) []byte {
 		case "text":
 			parts = append(append(append(parts, `{"type":"input_text","text":`...), b.Text...), '}')
 		case "image":
-			parts = append(append(append(parts, `{"type":"input_image","image_url":`...), b.DataURL()...), '}')
+			parts = append(append(append(parts, `{"type":"input_image","detail":"auto","image_url":`...), b.DataURL()...), '}')
 		}
 	}
 	for _, b := range wire.Blocks(m.Content) {
