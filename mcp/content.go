@@ -120,11 +120,48 @@ func resultOf(r *sdk.CallToolResult) Result {
 	}
 	if len(p.texts) == 0 && r.StructuredContent != nil {
 		if raw, err := json.Marshal(r.StructuredContent); err == nil {
-			p.text(string(raw))
+			p.text(withoutData(raw, len(r.Content) > 0))
 		}
 	}
 	p.res.Failed = r.IsError
 	return p.done("(No response)")
+}
+
+// dataSize is how long a string without blanks may be before it is taken for data.
+const dataSize = 1 << 10
+
+// withoutData is structured content as text. Where content stands beside it, the images in
+// it are there a second time: as text they would fill the model's window.
+func withoutData(raw []byte, beside bool) string {
+	var value any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if !beside || len(raw) <= dataSize || dec.Decode(&value) != nil {
+		return string(raw)
+	}
+	short, err := json.Marshal(shortened(value))
+	if err != nil {
+		return string(raw)
+	}
+	return string(short)
+}
+
+func shortened(value any) any {
+	switch v := value.(type) {
+	case string:
+		if len(v) > dataSize && !strings.ContainsAny(v, " \t\n") {
+			return fmt.Sprintf("[%d bytes of data]", len(v))
+		}
+	case []any:
+		for i := range v {
+			v[i] = shortened(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = shortened(v[key])
+		}
+	}
+	return value
 }
 
 func contentsOf(list []*sdk.ResourceContents) Result {

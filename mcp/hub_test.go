@@ -48,6 +48,9 @@ func TestStdioServer(t *testing.T) {
 	if r := call(t, h, "one", "fail", `{"text":"why"}`); !r.Failed || r.Text != "it failed: why" {
 		t.Errorf("%+v", r)
 	}
+	if r := call(t, h, "one", "picture_twice", `{}`); len(r.Images) != 1 || r.Text != `{"content":[{"data":"[136544 bytes of data]","mimeType":"image/png","type":"image"}],"width":4}` {
+		t.Errorf("an image that stands in what is structured, too: %d images, %.200s", len(r.Images), r.Text)
+	}
 	if r := call(t, h, "one", "structured", `{}`); r.Text != `{"a":[1],"b":2}` {
 		t.Errorf("%+v", r)
 	}

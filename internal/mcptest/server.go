@@ -207,6 +207,13 @@ func New(how string) *mcp.Server {
 	s.AddTool(&mcp.Tool{Name: "structured", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{StructuredContent: map[string]any{"b": 2, "a": []int{1}}}, nil
 	})
+	s.AddTool(&mcp.Tool{Name: "picture_twice", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		data := append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 100<<10)...)
+		return &mcp.CallToolResult{
+			Content:           []mcp.Content{&mcp.ImageContent{MIMEType: "image/png", Data: data}},
+			StructuredContent: map[string]any{"content": []any{map[string]any{"type": "image", "mimeType": "image/png", "data": data}}, "width": 4},
+		}, nil
+	})
 	if strings.Contains(how, "many") {
 		for i := range 80 {
 			s.AddTool(&mcp.Tool{Name: fmt.Sprintf("extra_%02d", i), InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
