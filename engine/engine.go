@@ -188,6 +188,9 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := nothingSaid(view.State, r); err != nil {
+		return nil, errors.Join(err, view.Close())
+	}
 	has := view.State.Settings
 	if queued := view.State.Run; queued.Waits() && queued.ID == r.RunID {
 		has = queued.Settings // it was settled when it was queued
@@ -232,6 +235,23 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	}
 	run.found = append(append(append(run.found, describe(owned, foreign)...), told...), differences(owned.Task.State(), settings, run.agent.Head)...)
 	return run, nil
+}
+
+// nothingSaid refuses to go on with a task in which nobody has said anything, and nobody does
+// now: the program that began it was ended before its first step was saved.
+func nothingSaid(s *task.State, r Request) error {
+	if r.Text != "" || len(r.Images) > 0 || len(s.UI())+len(s.API())+len(s.Queue)+len(s.Problems) > 0 {
+		return nil
+	}
+	resume := "roost resume " + r.Task
+	if s.Settings.Workspace == "" {
+		resume += " -C DIR"
+	}
+	return &ConfigError{
+		What: "go on with task " + r.Task,
+		Why:  "it holds no message yet: the program that began it was ended before the first one was saved",
+		Try:  resume + ` "what to do"  # or start anew with roost run, and remove this one: roost delete ` + r.Task,
+	}
 }
 
 func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
