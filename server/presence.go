@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/roost-dev/roost/journal/filelog"
 	"os"
 	"path/filepath"
 	"time"
@@ -54,6 +55,9 @@ const (
 
 // NewClaim makes this process the server of a root. *TakenError: another one is.
 func NewClaim(root string) (*Claim, error) {
+	if err := filelog.Trusted(root); err != nil {
+		return nil, fmt.Errorf("become the server of %s: %w", root, err)
+	}
 	file := lockFile(root)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, fmt.Errorf("become the server of %s: %w", root, err)

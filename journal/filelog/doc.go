@@ -12,8 +12,8 @@
 // for as long as it lives; the kernel drops it with the process, however that
 // ends. The file is never unlinked: a second process could then lock a new file
 // of the same name while the first still holds the old one. What the file says
-// is for people and is never trusted for locking. On file systems that are known
-// to keep locks badly (NFS, SMB, 9p, FUSE) Own refuses with ErrUntrustedLocks.
+// is for people and is never trusted for locking. Own refuses with ErrUntrustedLocks on
+// file systems that are not known to keep locks: all but the usual local ones.
 // Should a lock fail all the same, the owner sees that its log has another
 // length than it wrote, before or after its next write, and stops with ErrFenced.
 // It only ever appends, so that even a write in the moment between its look and

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var untrusted = map[string]bool{"nfs": true, "smbfs": true, "afpfs": true, "webdav": true, "macfuse": true, "osxfuse": true, "ftp": true}
+// trustedKinds are the local file systems; all others are refused.
+var trustedKinds = map[string]bool{"apfs": true, "hfs": true, "ufs": true, "zfs": true, "tmpfs": true, "msdos": true, "exfat": true, "ntfs": true}
 
 func locksTrusted(name string) (string, bool, error) {
 	var st unix.Statfs_t
@@ -14,5 +15,5 @@ func locksTrusted(name string) (string, bool, error) {
 		return "", false, &os.PathError{Op: "statfs", Path: name, Err: err}
 	}
 	kind := unix.ByteSliceToString(st.Fstypename[:])
-	return kind, !untrusted[kind], nil
+	return kind, trustedKinds[kind], nil
 }

@@ -2,7 +2,9 @@ package filelog
 
 import (
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/windows"
 )
@@ -25,9 +27,14 @@ func locksTrusted(name string) (string, bool, error) {
 		return "", false, err
 	}
 	if windows.GetDriveType(root) == windows.DRIVE_REMOTE {
-		return "network drive", false, nil
+		return "a network drive", false, nil
 	}
-	return "", true, nil
+	var name16 [windows.MAX_PATH + 1]uint16
+	if err := windows.GetVolumeInformation(root, nil, 0, nil, nil, nil, &name16[0], uint32(len(name16))); err != nil {
+		return "", false, &os.PathError{Op: "GetVolumeInformation", Path: name, Err: err}
+	}
+	kind := windows.UTF16ToString(name16[:])
+	return kind, slices.Contains([]string{"NTFS", "ReFS", "FAT32", "FAT", "exFAT", "CSVFS"}, kind), nil
 }
 
 func freeSpace(name string) (free, total uint64, err error) {

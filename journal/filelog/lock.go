@@ -103,7 +103,10 @@ func lockOnce(f File) (got, held bool, err error) {
 	return false, !shared, err
 }
 
-// trusted refuses file systems that lose locks. A folder that is not there yet
+// Trusted refuses, with journal.ErrUntrustedLocks, a folder on a file system that is not known to keep locks.
+func Trusted(dir string) error { return trusted(OS, dir) }
+
+// trusted is Trusted on any file system. A folder that is not there yet
 // is judged by the first one above it that is.
 func trusted(fsys FS, dir string) error {
 	for at := dir; ; at = filepath.Dir(at) {
@@ -114,7 +117,7 @@ func trusted(fsys FS, dir string) error {
 		case err != nil:
 			return fmt.Errorf("look at the file system of %s: %w", dir, err)
 		case !ok:
-			return fmt.Errorf("own %s: it lies on %s; move it to a local disk, or run where the disk is: %w", dir, kind, journal.ErrUntrustedLocks)
+			return fmt.Errorf("use %s: it lies on %s, which is not known to keep locks; move it to a local disk, or run where the disk is: %w", dir, kind, journal.ErrUntrustedLocks)
 		}
 		return nil
 	}
