@@ -45,7 +45,7 @@ func (a *Agent) untilSaved(ctx context.Context, try func() error) error {
 			return err
 		}
 		if !told {
-			a.notice(fmt.Sprintf("not saved: %v; waiting until it can be saved", err))
+			a.notice(fmt.Sprintf("%v; waiting until it can be saved, and then it goes on by itself", err))
 			told = true
 		}
 		select {

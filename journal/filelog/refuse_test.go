@@ -31,7 +31,7 @@ func TestRefusalsAreExplained(t *testing.T) {
 	for cause, words := range map[error]string{
 		syscall.ENOSPC: "make room", syscall.EDQUOT: "quota", syscall.EROFS: "read-only", syscall.EIO: "input/output error",
 		syscall.EACCES: "permission denied", syscall.EPERM: "permission denied", syscall.EFBIG: "ulimit -f",
-		syscall.EMFILE: "ulimit -n", syscall.ENFILE: "ulimit -n", syscall.EBUSY: "it is tried again",
+		syscall.EMFILE: "ulimit -n", syscall.ENFILE: "ulimit -n", syscall.EBUSY: "the disk refused",
 	} {
 		dir := t.TempDir()
 		disk := faultfs.New()
@@ -49,6 +49,9 @@ func TestRefusalsAreExplained(t *testing.T) {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%q is not in %q", part, err)
 			}
+		}
+		if text := err.Error(); strings.Contains(text, "by itself") || strings.Contains(text, "again") {
+			t.Errorf("who says this may end, and promises to go on: %s", text)
 		}
 		if unsaved := o.Unsaved(); !errors.Is(unsaved, cause) {
 			t.Errorf("Unsaved: %v", unsaved)

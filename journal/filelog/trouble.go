@@ -37,30 +37,29 @@ func notSaved(fsys FS, op, path string, cause error) error {
 }
 
 func advice(fsys FS, path string, cause error) string {
-	const again = "; saving goes on by itself after that"
 	switch {
 	case errors.Is(cause, syscall.ENOSPC):
 		space := ""
 		if free, total, err := fsys.FreeSpace(filepath.Dir(path)); err == nil && total > 0 {
 			space = fmt.Sprintf(", %s of %s free", bytesText(free), bytesText(total))
 		}
-		return "the disk is full" + space + "; make room" + again
+		return "the disk is full" + space + "; make room"
 	case errors.Is(cause, syscall.EDQUOT):
-		return "your disk quota is used up; delete files of yours or ask for more" + again
+		return "your disk quota is used up; delete files of yours or ask for more"
 	case errors.Is(cause, syscall.EROFS):
-		return "the file system is read-only; mount it writable" + again
+		return "the file system is read-only; mount it writable"
 	case errors.Is(cause, syscall.EIO):
 		return "the disk reports an input/output error; look at its health (dmesg) and keep a copy of this folder"
 	case errors.Is(cause, syscall.EACCES), errors.Is(cause, syscall.EPERM):
-		return "permission denied; make the folder writable for this user" + again
+		return "permission denied; make the folder writable for this user"
 	case errors.Is(cause, syscall.EFBIG):
-		return "the file would exceed the size limit; raise it (ulimit -f)" + again
+		return "the file would exceed the size limit; raise it (ulimit -f)"
 	case errors.Is(cause, syscall.EMFILE), errors.Is(cause, syscall.ENFILE):
-		return "too many files are open; raise the limit (ulimit -n)" + again
+		return "too many files are open; raise the limit (ulimit -n)"
 	case errors.Is(cause, io.ErrShortWrite):
-		return "the disk took only a part of it; it is tried again"
+		return "the disk took only a part of it"
 	}
-	return "the disk refused; it is tried again"
+	return "the disk refused"
 }
 
 func bytesText(n uint64) string {
