@@ -20,6 +20,7 @@ const itFailed = "it failed"
 // The task's id follows the command, and a flag may follow the id.
 var taskAdvice = map[string][2]string{
 	"message_not_found":    {"roost show"},
+	"task_locked":          {"roost show"},
 	"bad_reference":        {"roost show"},
 	"nothing_to_rewind":    {"roost show"},
 	"branch_not_found":     {"roost show", "--branches"},

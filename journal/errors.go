@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 )
 
@@ -56,11 +57,19 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	who := "another program"
-	if e.Holder.PID != 0 {
-		who = fmt.Sprintf("%s (pid %d)", orElse(e.Holder.Program, "another program"), e.Holder.PID)
+	return fmt.Sprintf("task %s is in use by %s", e.Dir, e.Holder.Who())
+}
+
+// Who names an owner, with its machine or container when that is another one.
+func (o OwnerInfo) Who() string {
+	who := orElse(o.Program, "another program")
+	if o.PID == 0 {
+		return who
 	}
-	return fmt.Sprintf("task %s is in use by %s", e.Dir, who)
+	if here, err := os.Hostname(); o.Host != "" && (err != nil || o.Host != here) {
+		return fmt.Sprintf("%s (pid %d on %s)", who, o.PID, o.Host)
+	}
+	return fmt.Sprintf("%s (pid %d)", who, o.PID)
 }
 
 // Damage is one place in the log that cannot be read as a commit.

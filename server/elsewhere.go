@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -32,6 +33,8 @@ const (
 
 	mostHops = 2
 	dialTime = 2 * time.Second
+
+	answerTime = 4 * time.Second // in which a process says that it lives, also on a busy machine
 )
 
 // notReached says why a process that holds a task cannot be asked.
@@ -73,7 +76,29 @@ func DialPeer(ctx context.Context, address string) (net.Conn, error) {
 	if deaf(conn) {
 		return nil, errors.Join(&notReached{"the process that listened at " + path + " is dead"}, conn.Close())
 	}
+	if err := answers(conn); err != nil {
+		return nil, errors.Join(&notReached{fmt.Sprintf("the process that listens at %s does not answer: %v", path, err)}, conn.Close())
+	}
 	return conn, nil
+}
+
+// answers asks the process at the other end whether it lives, and leaves the connection for
+// the next request. The kernel accepts connections for a process that was stopped, and
+// nothing that waits for its answer would ever end.
+func answers(conn net.Conn) error {
+	err := conn.SetDeadline(time.Now().Add(answerTime))
+	if err == nil {
+		_, err = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	}
+	if err != nil {
+		return err
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return errors.Join(err, resp.Body.Close(), conn.SetDeadline(time.Time{}))
 }
 
 // socketFolder reports whether a folder is named as those are in which sockets lie. In

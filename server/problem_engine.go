@@ -4,11 +4,11 @@ import (
 	"errors"
 	"net/http"
 	"os"
-	"strconv"
 	"syscall"
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/store"
@@ -29,16 +29,12 @@ func workProblem(err error) *Problem {
 func busyProblem(err error) *Problem {
 	var busy *journal.BusyError
 	switch {
-	case errors.Is(err, engine.ErrRunning), errors.As(err, &busy) && busy.Holder.PID == os.Getpid():
+	case errors.Is(err, engine.ErrRunning), errors.As(err, &busy) && busy.Holder.PID == os.Getpid() && filelog.Here(busy.Holder):
 		p := problem(http.StatusConflict, "task_busy", "A run works on the task", "it has to end, or to be cancelled, first", "POST /v1/tasks/{id}/messages, which reaches the run", "POST /v1/tasks/{id}/cancel")
 		p.Retryable, p.after = true, "1"
 		return p
 	case errors.As(err, &busy):
-		who := "another program"
-		if h := busy.Holder; h.PID != 0 {
-			who = clip(h.Program) + " (process " + strconv.Itoa(h.PID) + ")"
-		}
-		p := problem(http.StatusConflict, "task_locked", "Another program works on the task", "it is held by "+who, "wait until that has ended")
+		p := problem(http.StatusConflict, "task_locked", "Another program works on the task", "it is held by "+clip(busy.Holder.Who()), "wait until that has ended")
 		p.Retryable, p.after = true, "1"
 		return p
 	case errors.Is(err, store.ErrForeignBusy):

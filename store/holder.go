@@ -24,7 +24,7 @@ func ownLog(ctx context.Context, dir string, o filelog.Options) (journal.Owner, 
 	for end := time.Now().Add(holderWait); ; {
 		log, err := filelog.Own(ctx, dir, o)
 		var busy *journal.BusyError
-		if err == nil || !errors.As(err, &busy) || alive(busy.Holder.PID) || time.Now().After(end) {
+		if err == nil || !errors.As(err, &busy) || !filelog.Here(busy.Holder) || alive(busy.Holder.PID) || time.Now().After(end) {
 			return log, err
 		}
 		select {

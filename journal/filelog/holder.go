@@ -32,3 +32,7 @@ func Holder(dir string) (journal.OwnerInfo, bool) {
 		time.Sleep(time.Millisecond)
 	}
 }
+
+// Here reports whether a holder's process number is one of this system: of this boot, and of
+// this process's namespace. In a container or on a machine beside it means another process.
+func Here(o journal.OwnerInfo) bool { return o.Boot == system() }

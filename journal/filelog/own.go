@@ -58,6 +58,9 @@ func (o Options) filled() Options {
 	if o.Owner.Boot == "" {
 		o.Owner.Boot = system()
 	}
+	if o.Owner.Host == "" {
+		o.Owner.Host, _ = os.Hostname() // without it the message is shorter
+	}
 	if o.Owner.Started.IsZero() {
 		o.Owner.Started = time.UnixMilli(o.Clock()).UTC()
 	}
@@ -232,7 +235,7 @@ func (o *owner) takeOver(ctx context.Context) error {
 	o.synced = o.next - 1
 	o.dropTemps()
 	told := o.opt.Owner
-	told.Address = "" // it is of use while the lock is held, and the log is kept for ever
+	told.Address, told.Host = "", "" // they are of use while the lock is held, and the log is kept for ever
 	opened, err := json.Marshal(struct {
 		Type  string            `json:"type"`
 		Owner journal.OwnerInfo `json:"owner"`
