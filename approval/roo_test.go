@@ -66,6 +66,9 @@ func TestVectorsAskApproval(t *testing.T) {
 	conformance.Run(t, "ask_auto_approval", func(t *testing.T, c conformance.Case) (choice bool) {
 		state := c.Input.Get("state")
 		var roo Roo
+		if len(state) == 0 {
+			state = []byte("{}")
+		}
 		if err := json.Unmarshal(state, &roo); err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,7 @@ func TestVectorsRooignore(t *testing.T) {
 			}
 			// Ours by choice: stricter, in a line that Roo cannot take apart, or a
 			// path whose verdict is ours by choice as well.
-			strict := blocked[i] == "" && strings.ContainsAny(line, "\"'|;&<>`()\\/:")
+			strict := blocked[i] == "" && strings.ContainsAny(line, "\"'|;&<>`()\\/:") && hiddenWord(w, line, got)
 			if !strict && betterAccess(w, orElse(blocked[i], got), blocked[i] == "", in.Str("rooignore")) == "" {
 				t.Errorf("command %q is blocked by %q, want %q", line, got, blocked[i])
 			}
@@ -125,13 +125,30 @@ func betterAccess(w *Workspace, p string, roo bool, text string) string {
 	if !filepath.IsAbs(p) {
 		full = filepath.Join(w.root, p)
 	}
-	if info, err := os.Stat(full); err == nil && info.IsDir() && roo {
+	rel, inside := within(w.root, full)
+	if real, err := w.Resolve(p); err == nil && !real.Outside {
+		rel, inside = within(w.root, real.Real)
+	}
+	if !inside {
+		return ""
+	}
+	rel = filepath.ToSlash(rel)
+	if info, err := os.Stat(full); err == nil && info.IsDir() && roo && !ParseIgnore(text+"\n"+IgnoreFile, true).Hides(rel, false) {
 		return "a folder that exists is judged as a folder"
 	}
-	if strings.Contains(text, "[!") {
-		return "[!x] is a negated class in gitignore"
+	// Roo's verdict is that of the same rules when the sign of negation is a letter.
+	letters := strings.NewReplacer("[!", `[\!`, "[^", `[\^`).Replace(text)
+	if letters != text && ParseIgnore(letters+"\n"+IgnoreFile, true).Hides(rel, false) != roo {
+		return "[!x] and [^x] are negated classes in gitignore"
 	}
 	return ""
+}
+
+// hiddenWord: the word is one of the line, and .rooignore hides the file that it names.
+func hiddenWord(w *Workspace, line, word string) bool {
+	bare := strings.NewReplacer(`"`, "", "'", "", `\`, "")
+	p, err := w.Resolve(word)
+	return err == nil && p.Ignored && strings.Contains(bare.Replace(strings.ReplaceAll(line, `\`, "/")), bare.Replace(word))
 }
 
 func orElse(s, other string) string {
