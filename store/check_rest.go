@@ -29,6 +29,7 @@ func (s *Store) checkRest(ctx context.Context, refs []Ref, o CheckOptions, out *
 		look func() []Finding
 		mend func([]Finding) error // nil: nothing to be done about it
 	}{
+		{s.checkPlace, nil},
 		{func() []Finding { return s.checkHidden(ctx, refs) }, nil},
 		{func() []Finding { return s.checkOverlay(ctx) }, func([]Finding) error {
 			return s.shelve(ctx, func(Marks, func(...mark) error) error { return s.removePurged() })
@@ -137,6 +138,14 @@ func (s *Store) checkHidden(ctx context.Context, shown []Ref) []Finding {
 		}
 	}
 	return out
+}
+
+// checkPlace looks for the folder of tasks.
+func (s *Store) checkPlace() []Finding {
+	if !s.lostTasks() {
+		return nil
+	}
+	return []Finding{{Path: s.opt.Root, File: s.tasksDir(), Problem: "the folder of tasks is gone, and it had tasks", Lost: "what was in it; put it back before anything is written to this root"}}
 }
 
 // checkOverlay verifies what is kept of other tools' tasks, and purges that were cut.

@@ -49,6 +49,9 @@ func (s *Store) sources(ctx context.Context) ([]Source, error) { return s.source
 func (s *Store) sourcesKnown(ctx context.Context, k *shelves) ([]Source, error) {
 	own := Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.tasksDir(), Own: true}
 	own.ids, own.dirs, own.same, own.err = k.own(own.Tasks)
+	if own.err == nil && s.lostTasks() {
+		own.err = fmt.Errorf("its folder %s is gone, and it had tasks", own.Tasks)
+	}
 	list := []Source{own}
 	at := map[string]int{clean(own.Tasks): 0}
 	add := func(src Source) {
@@ -112,6 +115,15 @@ func (s *Store) sourcesKnown(ctx context.Context, k *shelves) ([]Source, error) 
 		}
 	}
 	return append(list, s.left(ctx, list)...), ctx.Err()
+}
+
+// lostTasks reports whether the root is there without its folder of tasks. It is made before
+// anything else of a task is written, and nothing of ours removes it.
+func (s *Store) lostTasks() bool {
+	if exists(s.tasksDir(), "") {
+		return false
+	}
+	return slices.ContainsFunc([]string{"feed", "overlay", "trash"}, func(name string) bool { return exists(s.opt.Root, name) })
 }
 
 // left are the tasks that we continued in storages that nobody names any more,
