@@ -45,6 +45,14 @@ func mergeMetadata(base []byte, records []task.FileRecord) []byte {
 	return out
 }
 
+// metadata is task_metadata.json of an image: base without the records that a rewind took, and with those that count.
+func (img image) metadata(base []byte) []byte {
+	if len(img.unknown) > 0 {
+		base = withoutRecords(base, img.unknown)
+	}
+	return mergeMetadata(base, img.files)
+}
+
 // withoutRecords is task_metadata.json as another tool left it: without the entries that
 // these records of ours made, and with the last entry of each path active again. nil when
 // nothing is left, or it is no object.

@@ -229,7 +229,7 @@ func (p *projector) write(ctx context.Context, img image) error {
 		if known && (last.Shows == key || last.Shows == "" && last.SHA256 == key) && exists(ref.Dir, f.name) != last.Absent {
 			continue
 		}
-		if f.name == roofmt.MetadataName && len(img.files) == 0 && !ref.Own {
+		if f.name == roofmt.MetadataName && len(img.files)+len(img.unknown) == 0 && !ref.Own {
 			continue // we know nothing of files: leave the editor's record alone
 		}
 		r := roofmt.Replacement{Name: f.name, Bytes: f.bytes, Done: &roofmt.Fingerprint{}}
@@ -301,7 +301,7 @@ func (p *projector) metadata(ctx context.Context, img image) ([]byte, error) {
 			return nil, fmt.Errorf("task %s: the original %s: %w", p.task.Ref.ID, roofmt.MetadataName, err)
 		}
 	}
-	return mergeMetadata(base, img.files), nil
+	return img.metadata(base), nil
 }
 
 // expected is how a file must stand to be replaced: as we left it, or

@@ -20,8 +20,9 @@ type image struct {
 	seq     uint64
 	ui, api []element
 	files   []task.FileRecord
-	item    []byte // the item as another tool wrote it
-	meta    string // blob with the task_metadata.json that another tool wrote
+	unknown []task.FileRecord // records that a rewind took
+	item    []byte            // the item as another tool wrote it
+	meta    string            // blob with the task_metadata.json that another tool wrote
 	row     usage.Row
 	outputs []artifact
 	gone    []artifact // outputs of calls that are out of the history
@@ -41,6 +42,15 @@ type artifact struct {
 func imageOf(s *task.State, now int64) (image, error) {
 	img := image{seq: s.Seq, files: slices.Clone(s.Files), row: HistoryRow(s)}
 	img.row.Now = now
+	known := map[entryKey]bool{}
+	for _, r := range img.files {
+		known[keyOf(r)] = true
+	}
+	for _, r := range s.FilesEver() {
+		if !known[keyOf(r)] {
+			img.unknown = append(img.unknown, r)
+		}
+	}
 	if s.Adopted != nil {
 		img.item = s.Adopted.Item
 	}

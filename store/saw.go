@@ -52,7 +52,7 @@ func (p *projector) saw(folder *roofmt.Folder, adopted bool) error {
 	p.sawSmall(roofmt.ItemName, folder.Item, folder.ItemPrint, img.itemKey(), adopted)
 	// The record is never spelled anew without a reason: what stands is what we
 	// would write, until a record of ours has to go into it.
-	merged := markOf(mergeMetadata(folder.Metadata, img.files)).SHA256
+	merged := markOf(img.metadata(folder.Metadata)).SHA256
 	p.sawSmall(roofmt.MetadataName, folder.Metadata, folder.MetadataPrint, merged, adopted)
 	p.mark.Writing = nil
 	return nil

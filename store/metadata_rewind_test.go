@@ -1,0 +1,53 @@
+package store
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/task"
+)
+
+// A rewind takes what was known of files, and task_metadata.json says so; what the editor wrote into it stays.
+func TestMetadataAfterARewind(t *testing.T) {
+	ctx := context.Background()
+	storage, dir := rooStorage(t, "one")
+	const theirs = `{"files_in_context":[{"path":"theirs","record_state":"active","record_source":"read_tool","roo_read_date":5,"roo_edit_date":null,"user_edit_date":null}]}`
+	write(t, dir, roofmt.MetadataName, theirs)
+	s := open(t, t.TempDir(), storage)
+	k := own(t, s, "one").Task
+	for i, path := range []string{"first", "second", "theirs"} {
+		check(t, k.Commit(ctx, add(k, task.UI, uiRow(100+i, path)), task.FileChanged{Path: path, Source: "read_tool"}))
+	}
+	closeTask(t, k)
+	says := func(want ...string) {
+		t.Helper()
+		text := string(must[[]byte](t)(os.ReadFile(filepath.Join(dir, roofmt.MetadataName))))
+		for _, path := range []string{"first", "second", "theirs"} {
+			n := strings.Count(text, `"path":"`+path+`"`)
+			count := 0
+			for _, w := range want {
+				if w == path {
+					count++
+				}
+			}
+			if n != count {
+				t.Errorf("%s stands %d times, want %d: %s", path, n, count, text)
+			}
+		}
+	}
+	says("first", "second", "theirs", "theirs")
+	ref := must[Ref](t)(s.Find(ctx, "one"))
+	_, finish, err := s.Rewind(ctx, ref, RewindOptions{To: "#" + strconv.Itoa(len(view(t, s, "one").State.UI())-1)})
+	check(t, err)
+	check(t, finish(ctx))
+	says("first", "theirs")
+	text := string(must[[]byte](t)(os.ReadFile(filepath.Join(dir, roofmt.MetadataName))))
+	if !strings.Contains(text, `"path":"theirs","record_state":"active"`) {
+		t.Errorf("the editor's record is not active again: %s", text)
+	}
+}
