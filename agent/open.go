@@ -102,6 +102,9 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	if len(gone) > 0 {
 		d.put(task.MessageHidden{Messages: gone, Reason: "resume"})
 	}
+	if row, raw := a.cutRequest(); row != 0 {
+		d.change(row, raw)
+	}
 	for _, change := range plan.Changed {
 		d.change(s.UI()[change.Index].ID, change.Row)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
@@ -32,8 +33,10 @@ type reply struct {
 
 	rows    []*streamed // reasoning and text rows, in order
 	kept    int         // how many of the rows are in the log; they go in in order
-	usage   llm.Usage
-	retries int // attempts that the provider made again by itself
+	usage   llm.Usage   // that the provider reported until now
+	counted llm.Usage   // of it what is in the ledger
+	begun   bool        // the ledger has a line of this request
+	retries int         // attempts that the provider made again by itself
 }
 
 // streamed is one row that grows. Its number is given when it begins, and it comes
@@ -60,6 +63,9 @@ func (r *reply) receive(ctx context.Context, chunks iter.Seq2[llm.Chunk, error])
 			err = r.grow(ctx, "reasoning", c.Text)
 		case llm.ToolDelta:
 			r.live(Delta{Type: "tool.delta", Call: c.ID, Text: c.Input})
+			if r.paid() {
+				err = r.checkpoint(ctx)
+			}
 		case llm.UsageReport:
 			r.usage = c.Usage
 		case llm.Retrying:
@@ -107,7 +113,7 @@ func (r *reply) grow(ctx context.Context, kind, text string) error {
 	}
 	r.live(Delta{Type: typ, Message: row.message, TS: row.ts, Offset: row.text.Len(), Text: text})
 	row.text.WriteString(text)
-	if row.text.Len()-row.saved >= checkpointEvery || a.Now()-row.savedAt >= checkpointAfter {
+	if r.paid() || row.text.Len()-row.saved >= checkpointEvery || a.Now()-row.savedAt >= checkpointAfter {
 		if err := r.checkpoint(ctx); err != nil {
 			return err
 		}
@@ -137,6 +143,10 @@ func (r *reply) checkpoint(ctx context.Context) error {
 		row.save(d, r.agent.Now())
 	}
 	r.kept = len(r.rows)
+	if r.usage != r.counted {
+		d.change(r.request, requestRow(r.requestTS, r.agent.spentInfo(r.usage)))
+		d.put(r.ledger(r.usage))
+	}
 	return d.commit(ctx)
 }
 
@@ -169,17 +179,11 @@ func (r *reply) done(ctx context.Context, d llm.Done) error {
 	a := r.agent
 	d.Usage = orUsage(d.Usage, r.usage)
 	out := r.finishRows()
-	ledger := r.ledger(d.Usage)
-	info := requestInfo{
-		Protocol: a.protocol(), Done: true,
-		In:  d.Usage.Input + d.Usage.CacheRead + d.Usage.CacheWrite,
-		Out: d.Usage.Output, Write: d.Usage.CacheWrite, Read: d.Usage.CacheRead,
+	out.change(r.request, requestRow(r.requestTS, a.spentInfo(d.Usage)))
+	if !r.begun || d.Usage != r.counted {
+		out.put(r.ledger(d.Usage))
 	}
-	if ledger.CostMicros != nil {
-		info.Cost, info.CostKnown = float64(*ledger.CostMicros)/1e6, true
-	}
-	out.change(r.request, requestRow(r.requestTS, info))
-	out.put(ledger, task.TurnEnded{Run: a.RunID, Turn: r.turn, StopReason: d.StopReason, ReasoningFrom: d.ReasoningFrom, WorkedMS: a.worked()})
+	out.put(task.TurnEnded{Run: a.RunID, Turn: r.turn, StopReason: d.StopReason, ReasoningFrom: d.ReasoningFrom, WorkedMS: a.worked()})
 	blocks, wrong := unique(d.Blocks, d.Malformed, func(id string) bool { return a.state().Call(id) != nil })
 	if len(blocks) == 0 {
 		blocks = []json.RawMessage{textBlock("Failure: I did not provide a response.")}
@@ -203,13 +207,17 @@ func (r *reply) done(ctx context.Context, d llm.Done) error {
 func (r *reply) abort(ctx context.Context, cause error) error {
 	a := r.agent
 	out := r.finishRows()
-	info := requestInfo{Protocol: a.protocol(), CancelReason: "streaming_failed", FailedWhy: cause.Error()}
-	if ctx.Err() != nil {
-		info.CancelReason, info.FailedWhy = "user_cancelled", ""
-	}
+	info := requestInfo{Protocol: a.protocol()}
 	if r.usage != (llm.Usage{}) {
 		// The provider counted tokens for the part it sent: they were spent.
-		out.put(r.ledger(r.usage))
+		info = a.spentInfo(r.usage)
+		if r.usage != r.counted {
+			out.put(r.ledger(r.usage))
+		}
+	}
+	info.CancelReason, info.FailedWhy = cutReason, cause.Error()
+	if ctx.Err() != nil {
+		info.CancelReason, info.FailedWhy = "user_cancelled", ""
 	}
 	out.change(r.request, requestRow(r.requestTS, info))
 	if err := out.commit(ctx); err != nil {
@@ -238,18 +246,62 @@ func malformed(blocks []json.RawMessage, wrong map[string]string) []task.Event {
 	return events
 }
 
-// ledger is the ledger's line for this reply.
+// cutReason is why a request ended whose reply did not come whole, as Roo names it.
+const cutReason = "streaming_failed"
+
+// paid reports whether the provider has told what the request costs, and the log does not
+// know: a request that is killed from here on was paid for.
+func (r *reply) paid() bool { return !r.begun && r.usage != (llm.Usage{}) }
+
+// ledger is the ledger's line for what this reply used and the ledger has not.
 func (r *reply) ledger(u llm.Usage) task.UsageChanged {
-	a := r.agent
+	a, was := r.agent, r.counted
 	line := task.UsageChanged{
 		Turn: r.turn, Request: r.request, Provider: a.Provider.Name(), Model: a.Settings.Model,
-		Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite,
-		Prices: catalogue.Date(),
+		Input: u.Input - was.Input, Output: u.Output - was.Output, CacheRead: u.CacheRead - was.CacheRead, CacheWrite: u.CacheWrite - was.CacheWrite,
+		Prices: catalogue.Date(), More: r.begun,
 	}
 	if micros, ok := a.cost(u); ok {
+		if before, known := a.cost(was); r.begun && known {
+			micros -= before
+		}
 		line.CostMicros = &micros
 	}
+	r.counted, r.begun = u, true
 	return line
+}
+
+// spentInfo is a request row's text with what the request used.
+func (a *Agent) spentInfo(u llm.Usage) requestInfo {
+	info := requestInfo{
+		Protocol: a.protocol(), Done: true,
+		In: u.Input + u.CacheRead + u.CacheWrite, Out: u.Output, Write: u.CacheWrite, Read: u.CacheRead,
+	}
+	if micros, ok := a.cost(u); ok {
+		info.Cost, info.CostKnown = float64(micros)/1e6, true
+	}
+	return info
+}
+
+// cutRequest is the last request row, as one whose reply was cut, when the program was
+// killed while that reply came; 0 when it was not. Without a reason Roo takes the row for a
+// request that was answered.
+func (a *Agent) cutRequest() (row uint64, raw json.RawMessage) {
+	s := a.state()
+	api := s.API()
+	for _, m := range slices.Backward(s.UI()) {
+		if m.Kind() != "say:api_req_started" {
+			continue
+		}
+		text := []byte(m.Text())
+		_, cost := esjson.Get(text, "cost")
+		if _, cut := esjson.Get(text, "cancelReason"); m.Foreign || !cost || cut || slices.ContainsFunc(api, func(r *task.Message) bool { return r.ID > m.ID && r.Kind() == "assistant" }) {
+			return 0, nil
+		}
+		text = esjson.Set(esjson.Set(text, "cancelReason", esjson.Quote(nil, cutReason)), "streamingFailedMessage", esjson.Quote(nil, "the program was killed"))
+		return m.ID, esjson.Set(m.Raw(), "text", esjson.Quote(nil, string(text)))
+	}
+	return 0, nil
 }
 
 func orUsage(u, other llm.Usage) llm.Usage {

@@ -175,7 +175,7 @@ func TestLedger(t *testing.T) {
 			}
 		}
 		wanted := []string{
-			`{"apiProtocol":"anthropic","cancelReason":"streaming_failed","streamingFailedMessage":"test: cut: cut"}`,
+			`{"apiProtocol":"anthropic","tokensIn":500,"tokensOut":5,"cacheWrites":0,"cacheReads":0,"cost":0.001575,"cancelReason":"streaming_failed","streamingFailedMessage":"test: cut: cut"}`,
 			`{"apiProtocol":"anthropic","tokensIn":1011,"tokensOut":100,"cacheWrites":1,"cacheReads":10,"cost":0.004507}`,
 		}
 		if d := cmp.Diff(wanted, rows); d != "" {

@@ -140,6 +140,7 @@ func (w *Watch) spent(e engine.Event) {
 		}
 	}
 	switch {
+	case d.CostMicros == nil && d.More: // its request was counted
 	case d.CostMicros == nil:
 		w.unpriced.add(1, who)
 	case *d.CostMicros > 0:

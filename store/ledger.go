@@ -205,6 +205,8 @@ func (v *View) ledger(ctx context.Context) ([]Expense, error) {
 			continue // the rest of the log stands
 		case err != nil:
 			return nil, fmt.Errorf("task %s: read its ledger: %w", v.Ref.ID, err)
+		case c.Seq > v.State.Seq:
+			return out, nil
 		}
 		for _, raw := range c.Events {
 			if !bytes.Contains(raw, []byte("usage.changed")) {
@@ -215,9 +217,10 @@ func (v *View) ledger(ctx context.Context) ([]Expense, error) {
 			if err != nil || !ok {
 				continue
 			}
-			out = append(out, v.expense(line, c.At))
-			if int64(len(out)) == v.State.Usage.Requests {
-				return out, nil
+			if e := v.expense(line, c.At); line.More && len(out) > 0 {
+				out[len(out)-1].Usage.add(e.Usage)
+			} else {
+				out = append(out, e)
 			}
 		}
 	}
@@ -262,4 +265,14 @@ func plus(a, b int64) int64 {
 		return math.MaxInt64
 	}
 	return a + b
+}
+
+// add takes what a later line says of the same request. A cost that nobody knows stays so.
+func (u *Usage) add(more Usage) {
+	u.TokensIn, u.TokensOut = plus(u.TokensIn, more.TokensIn), plus(u.TokensOut, more.TokensOut)
+	u.CacheReads, u.CacheWrites = plus(u.CacheReads, more.CacheReads), plus(u.CacheWrites, more.CacheWrites)
+	if u.Cost != nil && more.Cost != nil {
+		sum := money.USD(plus(int64(*u.Cost), int64(*more.Cost)))
+		u.Cost = &sum
+	}
 }

@@ -356,6 +356,10 @@ type UsageChanged struct {
 	CacheWrite int64  `json:"cache_write,omitempty"`
 	CostMicros *int64 `json:"cost_micros"` // null = the price is unknown
 	Prices     string `json:"prices,omitempty"`
+
+	// More: the line adds to an earlier one of its request, which told what the reply had
+	// used while it came.
+	More bool `json:"more,omitempty"`
 }
 
 // FileChanged records what the model knows of a file.

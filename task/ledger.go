@@ -14,7 +14,9 @@ type Ledger struct {
 }
 
 func (l *Ledger) add(e UsageChanged) {
-	l.Requests++
+	if !e.More {
+		l.Requests++
+	}
 	grow(&l.Input, e.Input)
 	grow(&l.Output, e.Output)
 	grow(&l.CacheRead, e.CacheRead)
