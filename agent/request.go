@@ -46,7 +46,11 @@ func (a *Agent) request() (llm.Request, error) {
 				a.told = map[contextwindow.Note]bool{}
 			}
 			a.told[n] = true
-			a.notice(fmt.Sprintf("not sent as stored: message %d: %s", n.Index, n.Text))
+			where := fmt.Sprintf("message %d: ", n.Index)
+			if n.Index < 0 { // it is about no message of its own
+				where = ""
+			}
+			a.notice("not sent as stored: " + where + n.Text)
 		}
 	}
 	return llm.Request{
