@@ -73,7 +73,7 @@ func (k *Keeper) hold(ctx context.Context, paths []string) (map[string]task.File
 	out := make(map[string]task.FileVersion, len(paths))
 	for _, p := range paths {
 		v, err := k.version(ctx, g, p, func(p string, c *content) (bool, error) {
-			if k.store.Has(c.id()) {
+			if k.stands(ctx, c.id()) {
 				return true, nil
 			}
 			if c.size > k.o.MaxHold || c.size > room {

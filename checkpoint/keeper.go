@@ -92,7 +92,8 @@ type Keeper struct {
 
 	mu      sync.Mutex // of what follows
 	known   map[string]bool
-	unsaved map[string]int64 // blobs that were held for a checkpoint that is not saved yet, and when; Unix nanoseconds
+	sound   map[object.ID]bool // contents that were read and found whole
+	unsaved map[string]int64   // blobs that were held for a checkpoint that is not saved yet, and when; Unix nanoseconds
 
 	// One survey at a time: it is who has put something in.
 	turn    chan struct{}
@@ -124,7 +125,7 @@ func Open(dir string, w *workspace.Workspace, o Options) (*Keeper, error) {
 	}
 	k := &Keeper{
 		w: w, name: name, dir: filepath.Join(dir, name), store: store, o: o,
-		known: map[string]bool{}, unsaved: map[string]int64{}, turn: make(chan struct{}, 1), rules: map[string]compiled{},
+		known: map[string]bool{}, sound: map[object.ID]bool{}, unsaved: map[string]int64{}, turn: make(chan struct{}, 1), rules: map[string]compiled{},
 		tracked: map[string]bool{},
 	}
 	k.git.program = o.Git

@@ -291,7 +291,7 @@ func (r *reading) keep(e *entry, i int, c *content) {
 		e.held = theirs
 		r.relied = append(r.relied, i)
 		return
-	case r.k.store.Has(e.id()):
+	case r.k.stands(r.ctx, e.id()):
 		e.held = ours
 		return
 	case c.size > r.k.o.MaxFile || r.files <= 0 || r.trouble != nil:

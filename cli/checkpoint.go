@@ -97,12 +97,18 @@ func (a *App) printCheckpoints(l engine.CheckpointList) error {
 		if c.Unkept > 0 {
 			line += style.Paint(view.Asked, fmt.Sprintf("  (%d not kept)", c.Unkept))
 		}
+		if c.Damaged > 0 {
+			line += style.Paint(view.Bad, fmt.Sprintf("  (%d damaged)", c.Damaged))
+		}
 		if c.Rewound {
 			line += style.Paint(view.Dim, "  (rewound)")
 		}
 		if err := a.println(line); err != nil {
 			return err
 		}
+	}
+	if l.Damaged != "" {
+		a.warn(fmt.Sprintf("the contents in %s are damaged: %s; roost doctor %s names what is lost", l.Store, l.Damaged, shellWord(l.ID)))
 	}
 	a.say("%d checkpoint%s of %d file%s, %s; what restoring one would do: roost checkpoint restore %s C --dry-run",
 		len(l.Checkpoints), plural(len(l.Checkpoints)), tracked, plural(tracked), bytesText(l.Bytes), shellWord(l.ID))
@@ -267,6 +273,8 @@ func checkpointFailure(what, id string, err error) error {
 		f.Exit, f.Status, f.Code, f.Try = ExitConfig, 409, "workspace_moved", "roost checkpoint restore "+shellWord(id)+" C -C DIR"
 	case errors.Is(err, checkpoint.ErrRefused):
 		f.Exit, f.Status, f.Code, f.Try = ExitConfig, 409, "workspace_refused", "roost checkpoint list "+shellWord(id)
+	case !errors.As(err, &half) && (errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, checkpoint.ErrUnkept)):
+		f.Exit, f.Status, f.Code, f.Try = ExitDamaged, 422, "damaged", "roost doctor "+shellWord(id)+" --repair"
 	case errors.As(err, &back):
 		f.Exit, f.Status, f.Code, f.Why, f.Try = ExitFailed, 500, "rolled_back", back.Error(), "roost checkpoint restore "+shellWord(id)+" --dry-run  # when what is in its way is gone"
 	case errors.As(err, &half):

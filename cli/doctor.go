@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-dev/roost/agent/spool"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
@@ -19,7 +20,7 @@ func (a *App) doctorCommand() *cobra.Command {
 		Use:   "doctor [ID...]",
 		Short: "Verify tasks; change nothing unless told to",
 		Long: "Verify tasks: every commit and payload of their journals, Roo's files, calls and their\n" +
-			"results, and whether what is derived of them agrees. Without an ID also the trash, the\n" +
+			"results, what their checkpoints keep, and whether what is derived of them agrees. Without an ID also the trash, the\n" +
 			"overlay, the history index, the catalogue, and what interrupted work left.\n\n" +
 			"--repair mends what can be mended, after a copy of what was there, and removes what dead\n" +
 			"processes of Roost's left half written. --rebuild makes derived data again where it is\n" +
@@ -33,10 +34,16 @@ func (a *App) doctorCommand() *cobra.Command {
 			o.Spill = a.Dir
 			ctx, shown := a.watched(cmd.Context())
 			found, err := s.Check(ctx, args, o)
+			var kept engine.CheckedContents
+			if err == nil {
+				e := engine.New(s, engine.Options{Now: a.millis, Config: engine.ConfigFromEnv(a.Env)})
+				kept, err = e.CheckContents(ctx, args, o.Repair)
+			}
 			shown()
 			if err != nil {
 				return err
 			}
+			addContents(&found, kept)
 			if len(args) == 0 {
 				spools(&found, a.Env("TMPDIR"), o.Repair)
 			}
@@ -54,6 +61,22 @@ func (a *App) doctorCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&o.Repair, "repair", false, "mend what can be mended, after a copy")
 	cmd.Flags().BoolVar(&o.Rebuild, "rebuild", false, "build derived data again where it is missing or wrong")
 	return cmd
+}
+
+// addContents adds what the contents of checkpoints were found to be.
+func addContents(r *store.Report, kept engine.CheckedContents) {
+	bad := map[string]bool{}
+	for _, f := range r.Damaged {
+		bad[f.ID] = true
+	}
+	for _, f := range kept.Damaged {
+		if !bad[f.ID] {
+			bad[f.ID] = true
+			r.OK--
+		}
+	}
+	r.Damaged, r.Repaired = append(r.Damaged, kept.Damaged...), append(r.Repaired, kept.Repaired...)
+	r.Contents, r.ContentBytes = kept.Objects, kept.Bytes
 }
 
 // spools adds the folders for command output that killed runs left.

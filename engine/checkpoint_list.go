@@ -31,7 +31,8 @@ type Checkpoint struct {
 	Files   int    `json:"files"`   // whose state it tells
 	Tracked int    `json:"tracked"` // of which the task knows a state by then
 	Unkept  int    `json:"unkept"`
-	Rewound bool   `json:"rewound"` // its message is not in the history any more
+	Damaged int    `json:"damaged,omitempty"` // files whose content is lost; counted only when the store is found damaged
+	Rewound bool   `json:"rewound"`           // its message is not in the history any more
 }
 
 // Name is how people name it.
@@ -43,10 +44,11 @@ type CheckpointList struct {
 	Title       string       `json:"title"`
 	Status      string       `json:"status"`
 	Workspace   string       `json:"workspace"`
-	Store       string       `json:"store"`   // the folder of the workspace's contents
-	Objects     int          `json:"objects"` // that the task keeps there
-	Bytes       int64        `json:"bytes"`   // of them; what tasks share counts for each
-	Checkpoints []Checkpoint `json:"items"`   // the oldest first
+	Store       string       `json:"store"`             // the folder of the workspace's contents
+	Objects     int          `json:"objects"`           // that the task keeps there
+	Bytes       int64        `json:"bytes"`             // of them; what tasks share counts for each
+	Damaged     string       `json:"damaged,omitempty"` // what is wrong with the store
+	Checkpoints []Checkpoint `json:"items"`             // the oldest first
 }
 
 // Checkpoints lists the checkpoints of a task. It changes nothing.
@@ -78,7 +80,44 @@ func (e *Engine) Checkpoints(ctx context.Context, given string) (CheckpointList,
 	out.Store = k.Name()
 	usage, err := k.Usage(ctx, keptAs(ref))
 	out.Objects, out.Bytes = usage.Objects, usage.Bytes
-	return out, errors.Join(ignoreMissing(err), k.Close())
+	if err = ignoreMissing(err); err != nil && ctx.Err() == nil {
+		// The list is the journal's. Which contents are lost takes reading all of them.
+		out.Damaged, err = err.Error(), e.nameDamaged(ctx, ref, &out)
+	}
+	return out, errors.Join(err, k.Close())
+}
+
+// nameDamaged marks the checkpoints whose contents are not whole.
+func (e *Engine) nameDamaged(ctx context.Context, ref store.Ref, list *CheckpointList) error {
+	stores := map[string]*checkpoint.Verifier{}
+	defer func() {
+		for _, v := range stores {
+			_ = v.Close() // it was only read
+		}
+	}()
+	return e.view(ctx, ref, func(v *store.View) error {
+		for i := range list.Checkpoints {
+			c := &list.Checkpoints[i]
+			saved := v.State.Checkpoint(c.Number)
+			if saved == nil || saved.Store == "" {
+				continue
+			}
+			check := stores[saved.Store]
+			if check == nil {
+				var err error
+				if check, err = checkpoint.OpenVerifier(e.checkpointsDir(), saved.Store); err != nil {
+					return err
+				}
+				stores[saved.Store] = check
+			}
+			for _, f := range saved.Files {
+				if check.Verify(ctx, f.Now) != nil {
+					c.Damaged++
+				}
+			}
+		}
+		return ctx.Err()
+	})
 }
 
 // found is the task that a word means: the one that goes on with it, where it was forked.

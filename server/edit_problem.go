@@ -56,6 +56,8 @@ func editProblem(err error, id string) *Problem {
 		return conflict("workspace_moved", "The task's files lay elsewhere then", `name the folder: {"workspace":"DIR"}`)
 	case errors.Is(err, checkpoint.ErrRefused):
 		return conflict("workspace_refused", "That folder's files are not put back", "GET "+at+"/checkpoints")
+	case !errors.As(err, &half) && (errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, checkpoint.ErrUnkept)):
+		return problem(http.StatusUnprocessableEntity, "damaged", "What is to be put back is damaged, or not kept", "no file was changed: "+err.Error(), "GET "+at+"/checkpoints", "roost doctor --repair")
 	case errors.As(err, &back):
 		return problem(http.StatusInternalServerError, "rolled_back", "It failed, and everything is as it was", back.Error(), "GET "+at+"/checkpoints").because(err)
 	case errors.As(err, &half):

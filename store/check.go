@@ -38,6 +38,10 @@ type Report struct {
 	// Tasks that hold something open, or settings of their own, and whose logs are not proven to
 	// be this root's own: they do not go on by themselves. See Trust.
 	Untrusted []Finding `json:"untrusted"`
+
+	// Contents of checkpoints that were read and compared, and their bytes.
+	Contents     int   `json:"contents"`
+	ContentBytes int64 `json:"content_bytes"`
 }
 
 // Finding is one thing that is wrong, with one task or, when it has no ID, with what
@@ -95,7 +99,7 @@ func anyFaulty(list []Finding) bool {
 // all of them. Folders without message bytes count as tasks that are in order.
 func (s *Store) Check(ctx context.Context, ids []string, o CheckOptions) (Report, error) {
 	out := Report{Damaged: []Finding{}, Repaired: []Finding{}, Stale: []Finding{}, Leftovers: []Finding{}, Untrusted: []Finding{}}
-	refs, err := s.chosen(ctx, ids)
+	refs, err := s.Chosen(ctx, ids)
 	if err != nil {
 		return Report{}, err
 	}
@@ -151,7 +155,8 @@ func (s *Store) mends(ref Ref, found []Finding, o CheckOptions, named bool) bool
 	return ours || ref.Own || named && continuedInPlace(ref.Tool) && !linked(ref.Dir)
 }
 
-func (s *Store) chosen(ctx context.Context, ids []string) ([]Ref, error) {
+// Chosen are the tasks that ids name, or all.
+func (s *Store) Chosen(ctx context.Context, ids []string) ([]Ref, error) {
 	if len(ids) == 0 {
 		refs, _, err := s.refs(ctx)
 		return refs, err

@@ -1,0 +1,99 @@
+package checkpoint
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/task"
+)
+
+// ErrDamaged: what is kept is not what was recorded.
+var ErrDamaged = object.ErrDamaged
+
+// Verifier reads what is kept in the store of a workspace, which need not be there any more, and
+// compares it with what was recorded. Each content is read once. It writes nothing.
+type Verifier struct {
+	Objects int   // that were read
+	Bytes   int64 // of them
+
+	store *object.Store
+	known map[string]error
+}
+
+// OpenVerifier opens the store of that name in dir, the folder of all stores.
+func OpenVerifier(dir, name string) (*Verifier, error) {
+	if name == "" || name != filepath.Base(name) {
+		return nil, fmt.Errorf("verify checkpoints: %q names no store", name)
+	}
+	s, err := object.Open(filepath.Join(dir, name))
+	if err != nil {
+		return nil, fmt.Errorf("verify checkpoints: %w", err)
+	}
+	return &Verifier{store: s, known: map[string]error{}}, nil
+}
+
+// Close lets go of the store.
+func (v *Verifier) Close() error { return v.store.Close() }
+
+// Verify returns nil when the content of a version is kept as it was recorded, or was never kept.
+// The error wraps ErrUnkept when it is gone, and ErrDamaged when it is another one. Any other
+// error is the context's, or one of reading.
+func (v *Verifier) Verify(ctx context.Context, f task.FileVersion) error {
+	if f.Blob == "" {
+		return nil
+	}
+	key := f.Blob + " " + f.Hash
+	if err, ok := v.known[key]; ok {
+		return err
+	}
+	sum, n := sha256.New(), &counter{}
+	err := v.store.Copy(ctx, object.ID(f.Blob), io.MultiWriter(sum, n))
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, object.ErrMissing):
+		err = fmt.Errorf("object %.12s: %w", f.Blob, ErrUnkept)
+	case err != nil:
+		err = fmt.Errorf("object %.12s: %w", f.Blob, err)
+	case f.Hash != "" && hex.EncodeToString(sum.Sum(nil)) != f.Hash:
+		err = fmt.Errorf("object %.12s %w: it is not the content that was recorded", f.Blob, ErrDamaged)
+	}
+	v.Objects++
+	v.Bytes += n.bytes
+	v.known[key] = err
+	return err
+}
+
+type counter struct{ bytes int64 }
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.bytes += int64(len(p))
+	return len(p), nil
+}
+
+// stands reports whether a content need not be written again: it is in the store, and was read
+// once by this keeper and found whole. A damaged one is written again by whoever has it.
+func (k *Keeper) stands(ctx context.Context, id object.ID) bool {
+	if !k.store.Has(id) {
+		return false
+	}
+	k.mu.Lock()
+	sound := k.sound[id]
+	k.mu.Unlock()
+	if sound {
+		return true
+	}
+	if err := k.store.Copy(ctx, id, io.Discard); err != nil {
+		return ctx.Err() != nil // what is damaged is spoiled from now on, and not found
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.sound[id] = true
+	return true
+}

@@ -1,0 +1,82 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/roost-dev/roost/task"
+)
+
+// spoil changes one byte in each pack of the store, in what the packs hold.
+func (l *lab) spoil() {
+	l.Helper()
+	packs, err := filepath.Glob(filepath.Join(l.k.dir, "objects", "pack", "*.pack"))
+	l.must(err)
+	if len(packs) == 0 {
+		l.Fatal("there is no pack")
+	}
+	for _, p := range packs {
+		data, err := os.ReadFile(p)
+		l.must(err)
+		data[len(data)/2] ^= 0x10
+		l.must(os.Chmod(p, 0o600))
+		l.must(os.WriteFile(p, data, 0o600))
+	}
+}
+
+// A content that was damaged on the disk is written again when the same bytes are kept again,
+// and the checkpoint that had it is whole.
+func TestADamagedContentIsHealed(t *testing.T) {
+	l := newLab(t, Options{Git: "none"})
+	l.write("a.txt", strings.Repeat("what stood there\n", 100))
+	held, err := l.k.Hold(context.Background(), []string{"a.txt"})
+	l.must(err)
+	v := held["a.txt"]
+	verify := func() error {
+		t.Helper()
+		check, err := OpenVerifier(filepath.Dir(l.k.dir), l.k.name)
+		l.must(err)
+		defer check.Close()
+		return check.Verify(context.Background(), v)
+	}
+	if err := verify(); err != nil {
+		t.Fatalf("whole: %v", err)
+	}
+	l.spoil()
+	if err := verify(); !errors.Is(err, ErrDamaged) {
+		t.Fatalf("spoiled: %v, want that it is damaged", err)
+	}
+	// Another process keeps the same bytes.
+	next := l.open(Options{Git: "none"})
+	again, err := next.Hold(context.Background(), []string{"a.txt"})
+	l.must(err)
+	if again["a.txt"].Blob != v.Blob {
+		t.Fatalf("kept as %s, want %s", again["a.txt"].Blob, v.Blob)
+	}
+	if err := verify(); err != nil {
+		t.Errorf("kept again: %v", err)
+	}
+	if data, err := next.Content(context.Background(), v, 0); err != nil || !strings.HasPrefix(string(data), "what stood there\n") {
+		t.Errorf("content %.20q, %v", data, err)
+	}
+}
+
+func TestVerifyTellsWhatIsMissing(t *testing.T) {
+	l := newLab(t, Options{Git: "none"})
+	check, err := OpenVerifier(filepath.Dir(l.k.dir), l.k.name)
+	l.must(err)
+	defer check.Close()
+	if err := check.Verify(context.Background(), task.FileVersion{Kind: task.KindFile, Blob: strings.Repeat("ab", 20), Hash: strings.Repeat("cd", 32)}); !errors.Is(err, ErrUnkept) {
+		t.Errorf("%v, want that it is not kept", err)
+	}
+	if err := check.Verify(context.Background(), task.FileVersion{Kind: task.KindGone}); err != nil {
+		t.Errorf("a version without content: %v", err)
+	}
+	if _, err := OpenVerifier(filepath.Dir(l.k.dir), "../evil"); err == nil {
+		t.Error("a name that leads elsewhere was taken")
+	}
+}
