@@ -158,6 +158,16 @@ func NameOf(root string) string {
 	return base + "-" + hex.EncodeToString(sum[:8])
 }
 
+// Unfit says why a folder is nobody's project: it is the root of a disk, a home folder or what
+// holds one, or it holds or lies in own, the folder of the program's data. "" = it may be one.
+// root is without links; a home of "" is that of the user who runs this.
+func Unfit(root, own, home string) string {
+	if home == "" {
+		home, _ = os.UserHomeDir()
+	}
+	return refused(root, own, home)
+}
+
 // refused says why a folder gets no checkpoints, "" when it does. own is the folder of
 // the program's data.
 func refused(root, own, home string) string {

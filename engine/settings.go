@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/approval"
+	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/task"
@@ -104,7 +105,26 @@ func (e *Engine) settings(s task.Settings, r Request) (task.Settings, error) {
 			Try: "name the folder with -C DIR",
 		}
 	}
+	if r.Confined {
+		return s, e.project(s.Workspace)
+	}
 	return s, nil
+}
+
+// project refuses a workspace that is nobody's project: everything of the user's, or Roost's own
+// data, would be inside of it.
+func (e *Engine) project(dir string) error {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil //nolint:nilerr // who opens it says why it cannot be
+	}
+	if why := checkpoint.Unfit(real, e.store.Root(), e.opt.Config.Home); why != "" {
+		return &ConfigError{
+			What: "work in " + dir, Why: why,
+			Try: "name a project's folder as workspace (-C DIR)",
+		}
+	}
+	return nil
 }
 
 // defaults fills a request from the user's settings where the task has none yet: it is new,

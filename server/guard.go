@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -92,9 +93,13 @@ func (s *Server) known(host string) bool {
 	return name != "" && (s.hosts[name] || s.opt.Cert != nil && s.opt.Cert.VerifyHostname(name) == nil)
 }
 
-// hostName is the name in a Host header, in small letters and without its port.
+// hostName is the name in a Host header, in small letters and without its port; "" when the port
+// is none.
 func hostName(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
+	if name, port, err := net.SplitHostPort(host); err == nil {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil && port != "" {
+			return ""
+		}
 		host = name
 	}
 	return strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
