@@ -37,7 +37,7 @@ func CutOldest(messages [][]byte, fraction float64, id string, now int64) Cut {
 		return Cut{}
 	}
 	c := Cut{Hide: visible[1 : removed+1], At: len(messages), ID: id}
-	ts := float64(now)
+	ts := float64(now) - 1
 	if removed+1 < len(visible) {
 		c.At = visible[removed+1]
 		if f, ok := num(all[c.At].ts); ok {
