@@ -203,7 +203,12 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, errors.Join(err, view.Close())
 	}
+	was := view.Summary.Model // what the histories say, where the settings say nothing
+	r = e.withItsModel(has, was, r)
 	settings, err := e.settings(has, r)
+	if has.Model == "" && was != "" && settings.Model != was {
+		told = append(told, fmt.Sprintf("model: %s -> %s", was, settings.Model))
+	}
 	foreign := view.Log == nil
 	if err := errors.Join(err, view.Close()); err != nil {
 		return nil, err

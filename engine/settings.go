@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/task"
 )
@@ -125,6 +127,18 @@ func (e *Engine) project(dir string) error {
 		}
 	}
 	return nil
+}
+
+// withItsModel lets another tool's task go on with the model that its histories name, where
+// the provider has that one and nobody named another.
+func (e *Engine) withItsModel(has task.Settings, was string, r Request) Request {
+	if has.Model != "" || has.Provider != "" || was == "" || r.Model != "" || r.Profile != "" || r.Provider == "" && e.opt.Config.Model != "" {
+		return r
+	}
+	if _, known := catalogue.Find(cmp.Or(r.Provider, e.opt.Config.Provider), was); known {
+		r.Model = was
+	}
+	return r
 }
 
 // defaults fills a request from the user's settings where the task has none yet: it is new,
