@@ -40,9 +40,12 @@ func (a *App) serveOn(ctx context.Context, v serving) error {
 			return errors.Join(err, v.listener.Close())
 		}
 	}
-	token, err := server.OwnToken(v.store, v.flags.fresh)
+	token, notice, err := server.OwnToken(v.store, v.flags.fresh)
 	if err != nil {
 		return errors.Join(&Failure{Exit: ExitConfig, Code: "configuration", What: "get the server's token", Why: err.Error(), Try: "roost serve --new-token"}, v.listener.Close())
+	}
+	if notice != "" {
+		a.warn(notice)
 	}
 	url, err := address(v.listener.Addr().String(), v.host, v.tls != nil)
 	if err != nil {

@@ -20,7 +20,7 @@ func (a *App) socket(s *store.Store, e *engine.Engine, brief bool) *server.Socke
 	sock := server.NewSocket(a.Env, func() (*server.Server, error) {
 		token, err := server.SocketToken()
 		if !server.PeersKnown {
-			token, err = server.OwnToken(s, false)
+			token, _, err = server.OwnToken(s, false)
 		}
 		if err != nil {
 			return nil, err

@@ -80,19 +80,29 @@ type Place interface {
 	NoteToken(token string) error
 }
 
-// OwnToken is Token, but for a token that came along with a root that was copied, restored or
-// unpacked: whoever has the original knows it, so a new one takes its place.
-func OwnToken(p Place, fresh bool) (string, error) {
-	token, err := Token(p.Root(), fresh)
-	if err == nil && !fresh && !p.MadeToken(token) {
-		token, err = Token(p.Root(), true)
+// OwnToken is Token for a server. A token that came along with a root that was copied, restored or
+// unpacked is known to whoever has the original, and one that a crash left empty or damaged is
+// none: then a new one takes its place, and notice says so.
+func OwnToken(p Place, fresh bool) (token, notice string, err error) {
+	token, err = readToken(TokenFile(p.Root()))
+	switch {
+	case err == nil && !fresh && p.MadeToken(token):
+		return token, "", nil
+	case err == nil && !fresh:
+		notice = "the server's token was not made in this place: there is a new one, and whoever has the old one has to get it"
+	case errors.Is(err, errNoToken):
+		notice = "the server's token was empty or damaged: there is a new one, and whoever has the old one has to get it"
+	case err != nil && !fresh && !errors.Is(err, os.ErrNotExist):
+		return "", "", err
 	}
-	if err != nil {
-		return "", err
+	if token, err = Token(p.Root(), fresh || notice != ""); err != nil {
+		return "", "", err
 	}
 	_ = p.NoteToken(token) // without keys the next server makes another one
-	return token, nil
+	return token, notice, nil
 }
+
+var errNoToken = errors.New("it holds no token")
 
 // readToken reads a token file that only its owner can read.
 func readToken(file string) (string, error) {
@@ -109,7 +119,7 @@ func readToken(file string) (string, error) {
 	}
 	token := strings.TrimSpace(string(data))
 	if raw, err := hex.DecodeString(token); err != nil || len(raw) != tokenBytes {
-		return "", fmt.Errorf("%s holds no token: make a new one with roost serve --new-token", file)
+		return "", fmt.Errorf("read %s: %w; make a new one with roost serve --new-token", file, errNoToken)
 	}
 	return token, nil
 }

@@ -120,3 +120,50 @@ func TestLogIn(t *testing.T) {
 		t.Error("a server without a token")
 	}
 }
+
+// placed is a root that remembers which token was made in its place.
+type placed struct{ root, made string }
+
+func (p *placed) Root() string                 { return p.root }
+func (p *placed) MadeToken(token string) bool  { return token == p.made }
+func (p *placed) NoteToken(token string) error { p.made = token; return nil }
+
+// A server's token stays, but not one that came along with a copied root, or that a crash left
+// empty: then there is a new one, and the server says so.
+func TestAServersTokenBelongsToItsPlace(t *testing.T) {
+	place := &placed{root: t.TempDir()}
+	own := func() (string, string) {
+		t.Helper()
+		token, notice, err := OwnToken(place, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if place.made != token {
+			t.Error("the token was not noted")
+		}
+		return token, notice
+	}
+	first, notice := own()
+	if again, more := own(); again != first || notice+more != "" {
+		t.Errorf("the token does not stay, or %q", notice+more)
+	}
+	place.made = "" // as in a copy
+	copied, notice := own()
+	if copied == first || notice == "" {
+		t.Errorf("a copy has the token of the original, and says %q", notice)
+	}
+	if err := os.WriteFile(TokenFile(place.root), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if fresh, notice := own(); fresh == copied || notice == "" {
+		t.Errorf("an empty token is %q, and it says %q", fresh, notice)
+	}
+	if runtime.GOOS != "windows" {
+		if err := os.Chmod(TokenFile(place.root), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := OwnToken(place, false); err == nil {
+			t.Error("a token that others may read was taken")
+		}
+	}
+}
