@@ -48,6 +48,7 @@ func (t *trial) child(ctx context.Context, kill string, args ...string) (childRu
 		}
 	}
 	cmd.Env = append(cmd.Env, "ROOST_CONFIG="+filepath.Join(t.dir, "config.toml")) // which does not exist
+	cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+filepath.Join(t.dir, "state"))     // the keys of the root go with it
 	cmd.Env = append(cmd.Env, "TMPDIR="+t.dir)                                     // what a killed process leaves there goes with the rest
 	if kill != "" {
 		cmd.Env = append(cmd.Env, failpoint.Env+"="+kill)
