@@ -63,7 +63,7 @@ func failureOf(err error) *Failure {
 	switch {
 	case errors.As(err, &held):
 		f.Exit, f.Code, f.Status, f.Task = ExitInput, "untrusted_settings", 409, held.Task
-		f.What, f.Why = "go on with task "+held.Task, strings.TrimPrefix(held.Error(), "task "+held.Task+" ")
+		f.What, f.Why = "go on with task "+held.Task, "it "+strings.TrimPrefix(held.Error(), "task "+held.Task+" ")
 		f.Try = "roost root trust  # if the root is yours; or roost resume " + held.Task + " on a terminal, which asks"
 	case errors.As(err, &trashed):
 		f.Exit, f.Code, f.Status, f.What = ExitNotFound, "task_not_found", 404, "find the task"

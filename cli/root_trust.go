@@ -90,7 +90,8 @@ func (a *App) showTrust(r store.TrustReport, dry bool) error {
 		a.say("%d task%s would be trusted; nothing was changed", len(r.Tasks), plural(len(r.Tasks)))
 		return nil
 	}
-	a.say("the root %s is trusted here: %d task%s go on as they stand", r.Root, len(r.Tasks), plural(len(r.Tasks)))
+	a.say("the root %s is trusted here: %d key%s of other places count%s, and %d more task%s may go on",
+		r.Root, r.Keys, plural(r.Keys), map[bool]string{true: "s"}[r.Keys == 1], len(r.Tasks), plural(len(r.Tasks)))
 	return nil
 }
 

@@ -73,7 +73,7 @@ func (s *Store) checkStanding(ctx context.Context, v *View, damaged bool) []Find
 		text := map[Standing]string{
 			Unsigned: "an older Roost wrote it, without signatures", Elsewhere: "it was signed in another place", Altered: "it was changed outside of Roost",
 		}[stands]
-		return []Finding{v.Ref.finding("journal.jsonl", text, "all; roost root trust lets it go on as it stands", "").holding(brings)}
+		return []Finding{v.Ref.finding("journal.jsonl", text, "roost root trust lets it go on as it stands", "").holding(brings)}
 	}
 	return nil
 }
