@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/store"
@@ -48,6 +50,12 @@ func TestChangesOfOneTaskWaitForEachOther(t *testing.T) {
 // again; what nobody foresaw is internal, and its words stay in the log.
 func TestEveryFailureHasItsCode(t *testing.T) {
 	g := newGround(t)
+	dir := filepath.Join(t.TempDir(), "log")
+	log := must[journal.Owner](t)(filelog.Own(t.Context(), dir, filelog.Options{}))
+	here, held := filelog.Holder(dir)
+	if err := log.Close(); err != nil || !held {
+		t.Fatal(held, err)
+	}
 	for _, c := range []struct {
 		err    error
 		status int
@@ -55,7 +63,8 @@ func TestEveryFailureHasItsCode(t *testing.T) {
 		again  bool
 	}{
 		{engine.ErrRunning, 409, "task_busy", true},
-		{&journal.BusyError{Holder: journal.OwnerInfo{PID: os.Getpid()}}, 409, "task_busy", true},
+		{&journal.BusyError{Holder: here}, 409, "task_busy", true},
+		{&journal.BusyError{Holder: journal.OwnerInfo{PID: os.Getpid(), Boot: "of another machine"}}, 409, "task_locked", true},
 		{&journal.BusyError{Holder: journal.OwnerInfo{PID: 1, Program: "roost 1"}}, 409, "task_locked", true},
 		{&journal.BusyError{}, 409, "task_locked", true},
 		{journal.ErrFenced, 409, "task_locked", true},

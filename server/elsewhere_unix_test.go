@@ -302,6 +302,12 @@ func TestWhatIsPassedOn(t *testing.T) {
 	var got []http.Header
 	answer := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }
 	id := g.held(g.pretender(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" { // whether it lives is asked first
+			if r.Header.Get("Authorization")+r.Header.Get("Cookie") != "" {
+				t.Error("what proves who asked was sent along")
+			}
+			return
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		got = append(got, r.Header)
