@@ -1,6 +1,7 @@
 package contextwindow
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -13,13 +14,16 @@ import (
 
 // ResultParts are the parts of a tool result's content, an array, as texts and images: a
 // part of any other shape stands as what it says.
-func ResultParts(content []byte) [][]byte {
+func ResultParts(content []byte) [][]byte { return parts(content, spoken) }
+
+// parts gives the parts of an array, those of an unknown shape as other gives them.
+func parts(content []byte, other func([]byte) [][]byte) [][]byte {
 	var out [][]byte
 	for part := range esjson.Array(content) {
 		if isPart(part) {
 			out = append(out, part)
 		} else {
-			out = append(out, spoken(part)...)
+			out = append(out, other(part)...)
 		}
 	}
 	return out
@@ -56,7 +60,9 @@ func spoken(part []byte) [][]byte {
 	case esjson.TypeString:
 		words = append(words, str(result))
 	case esjson.TypeArray:
-		rest = ResultParts(result)
+		// A result within a result stands as JSON: a part that is nested over and over must not
+		// be gone through once for each level.
+		rest = parts(result, func(part []byte) [][]byte { return [][]byte{textOf(readable(part))} })
 	case esjson.TypeNull:
 	default:
 		words = append(words, readable(result))
@@ -73,25 +79,35 @@ func spoken(part []byte) [][]byte {
 // nobody can read.
 const dataSize = 1 << 10
 
-// readable is a value as JSON, without the data of files in it.
+// readable is a value as JSON without white space, and without the data of files in it. It goes
+// through the text once, however deep the value is nested.
 func readable(value []byte) string {
-	switch esjson.TypeOf(value) {
-	case esjson.TypeString:
-		if len(value) > dataSize && !strings.ContainsAny(string(value), " \\\n") {
-			return fmt.Sprintf(`"[%d bytes of data]"`, len(value)-2)
+	out := make([]byte, 0, len(value))
+	for i := 0; i < len(value); {
+		switch value[i] {
+		case ' ', '\t', '\n', '\r':
+			i++
+			continue
+		case '"':
+		default:
+			out = append(out, value[i])
+			i++
+			continue
 		}
-	case esjson.TypeArray:
-		var out []string
-		for v := range esjson.Array(value) {
-			out = append(out, readable(v))
+		end := i + 1
+		for end < len(value) && value[end] != '"' {
+			if value[end] == '\\' {
+				end++
+			}
+			end++
 		}
-		return "[" + strings.Join(out, ",") + "]"
-	case esjson.TypeObject:
-		var out []string
-		for key, v := range esjson.Members(value) {
-			out = append(out, string(esjson.Quote(nil, key))+":"+readable(v))
+		end = min(end+1, len(value))
+		if text := value[i:end]; len(text) > dataSize && !bytes.ContainsAny(text, " \\\n") {
+			out = fmt.Appendf(out, `"[%d bytes of data]"`, len(text)-2)
+		} else {
+			out = append(out, text...)
 		}
-		return "{" + strings.Join(out, ",") + "}"
+		i = end
 	}
-	return string(value)
+	return string(out)
 }

@@ -37,3 +37,13 @@ func TestPartsOfAnUnknownShapeAreSentAsText(t *testing.T) {
 		}
 	}
 }
+
+// A result that is nested over and over is gone through once: the inner ones stand as JSON.
+func TestDeepResults(t *testing.T) {
+	const deep = 20_000
+	inner := strings.Repeat(`{"query":"q","result":[`, deep) + strings.Repeat(`]}`, deep)
+	got := ResultParts([]byte("[" + inner + "]"))
+	if len(got) != 2 || string(got[0]) != string(textOf("q")) || len(got[1]) < 20*deep {
+		t.Errorf("%d parts, want the query and what it gave", len(got))
+	}
+}
