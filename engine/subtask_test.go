@@ -292,7 +292,8 @@ func TestAStoppedSubtaskWakesNobody(t *testing.T) {
 	if out, err := below.Wait(t.Context()); err != nil || out.State != "cancelled" {
 		t.Fatalf("the child: %+v, %v", out, err)
 	}
-	below, err := b.engine.Start(context.Background(), engine.Request{Task: child, Yes: true})
+	// Its model does not come to an end before it is stopped.
+	below, err := b.engine.Start(context.Background(), engine.Request{Task: child, Yes: true, Provider: "script", Model: b.script("- text: first\n- text: one two\n  delay: 1h\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
