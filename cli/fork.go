@@ -31,7 +31,7 @@ func (a *App) forkCommand() *cobra.Command {
 			if err := r.address(); err != nil {
 				return err
 			}
-			o.Settings = func(s *task.Settings) {
+			o.Settings = func(s *task.Settings) error {
 				if r.dir != "" {
 					s.Workspace = a.abs(r.dir)
 				}
@@ -46,6 +46,7 @@ func (a *App) forkCommand() *cobra.Command {
 						*to = given
 					}
 				}
+				return nil
 			}
 			if done, err := a.remotely(func(c *client.Client) error { return a.farFork(cmd.Context(), c, args[0], o, r) }); done {
 				return err

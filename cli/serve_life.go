@@ -62,7 +62,7 @@ func (a *App) serveOn(ctx context.Context, v serving) error {
 	if hold == 0 {
 		hold = -1
 	}
-	e := engine.New(v.store, engine.Options{Now: a.millis, Config: c, MaxRuns: work.maxRuns, Hold: hold, Observe: watch.Observe})
+	e := engine.New(v.store, engine.Options{Now: a.millis, Config: c, MaxRuns: work.maxRuns, Hold: hold, Confined: true, Observe: watch.Observe})
 	sock := a.socket(v.store, e, false)
 	asked := newServeEnd(v.stop.ctx)
 	defer asked.stop()

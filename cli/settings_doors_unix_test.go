@@ -147,3 +147,26 @@ stale = "read"
 		}
 	}
 }
+
+// A task that a shell began in a folder that holds Roost's own data is not run there by a server.
+func TestAServerRunsNoTaskAroundItsOwnData(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	model := s.script("- tools: [{name: ask_followup_question, input: {question: \"Which?\", follow_up: [{text: red}, {text: green}]}}]\n" + finish("done"))
+	if r := s.roost("run", "--no-input", "-C", filepath.Dir(s.root), "--provider", "script", "--model", model, "paint"); r.code != ExitInput {
+		t.Fatal(r.code, r.err)
+	}
+	id := s.list()[0].ID
+	d := s.daemon()
+	for path, body := range map[string]string{
+		"/messages": `{"text":"red"}`, "/runs": `{"message":{"text":"red"}}`, "/forks": `{}`, "/condense": `{}`,
+	} {
+		if status, text := d.post("/v1/tasks/"+id+path, body); status != http.StatusUnprocessableEntity || !strings.Contains(text, `"configuration"`) || !strings.Contains(text, `\"workspace\"`) {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+	}
+	if status, text := d.post("/v1/tasks/"+id+"/runs", `{"message":{"text":"red"},"workspace":"`+s.ws+`"}`); status != http.StatusAccepted {
+		t.Fatal(status, text)
+	}
+	s.comes(id, "completed")
+}

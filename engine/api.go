@@ -29,7 +29,6 @@ type Request struct {
 	Provider  string
 	Model     string
 	BaseURL   string
-	Confined  bool   // the workspace must be a folder that can be a project: not a disk, a home folder or Roost's own data
 	Profile   string // a profile of Config: provider, model and settings at once; what stands here beside it wins
 	Preset    bool   // of a new task: nobody named provider, model, address or profile for it; they are the settings'
 	Effort    string // none, minimal, low, medium, high, xhigh, max

@@ -240,6 +240,15 @@ func (e *Engine) clear(ctx context.Context, stores map[string]bool) (err error) 
 // Fork is store.Fork. The checkpoints that the new task shares with the other one are
 // kept for it before there is anything of it, so that neither needs the other one to live.
 func (e *Engine) Fork(ctx context.Context, ref store.Ref, o store.ForkOptions) (store.ForkResult, func(context.Context) error, error) {
+	change := o.Settings
+	o.Settings = func(s *task.Settings) error {
+		if change != nil {
+			if err := change(s); err != nil {
+				return err
+			}
+		}
+		return e.project(s.Workspace)
+	}
 	o.Before = func(id string, s *task.State) error {
 		commits := map[string]string{} // the newest, by store
 		for _, c := range s.Checkpoints {

@@ -42,7 +42,9 @@ func (e *Engine) CondensePlan(ctx context.Context, r Request) (id string, c Cond
 	if err != nil {
 		return "", c, err
 	}
-	c, err = a.PlanCondense()
+	if err = e.project(a.Settings.Workspace); err == nil {
+		c, err = a.PlanCondense()
+	}
 	return id, c, errors.Join(err, closing())
 }
 

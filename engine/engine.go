@@ -30,6 +30,9 @@ type Options struct {
 	// Hold is how long a run waits for a person before it lets its task go, as waiting: of
 	// runs that the desk starts. 0 = 10 minutes, negative = until somebody answers.
 	Hold time.Duration
+	// Confined: every task that runs or is forked works in a folder that can be a project: not
+	// a disk, the home folder, Roost's own data, or what holds them.
+	Confined bool
 	// Observe is told of each durable event of every run of this process, in each run's
 	// order, before those who follow the run. It must be quick. nil: nobody.
 	Observe func(Event)
@@ -206,6 +209,9 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	was := view.Summary.Model // what the histories say, where the settings say nothing
 	r = e.withItsModel(has, was, r)
 	settings, err := e.settings(has, r)
+	if err == nil {
+		err = e.project(settings.Workspace)
+	}
 	if has.Model == "" && was != "" && settings.Model != was {
 		told = append(told, fmt.Sprintf("model: %s -> %s", was, settings.Model))
 	}
@@ -282,6 +288,9 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 // fresh are the settings of a new task, and what its first run works with.
 func (e *Engine) fresh(r Request) (task.Settings, parts, error) {
 	settings, err := e.settings(task.Settings{}, r)
+	if err == nil {
+		err = e.project(settings.Workspace)
+	}
 	if err != nil {
 		return settings, parts{}, err
 	}

@@ -107,15 +107,15 @@ func (e *Engine) settings(s task.Settings, r Request) (task.Settings, error) {
 			Try: "name the folder with -C DIR",
 		}
 	}
-	if r.Confined {
-		return s, e.project(s.Workspace)
-	}
 	return s, nil
 }
 
-// project refuses a workspace that is nobody's project: everything of the user's, or Roost's own
-// data, would be inside of it.
+// project refuses a workspace that is nobody's project, where the engine is confined:
+// everything of the user's, or Roost's own data, would be inside of it.
 func (e *Engine) project(dir string) error {
+	if !e.opt.Confined || dir == "" {
+		return nil
+	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil //nolint:nilerr // who opens it says why it cannot be
@@ -123,7 +123,7 @@ func (e *Engine) project(dir string) error {
 	if why := checkpoint.Unfit(real, e.store.Root(), e.opt.Config.Home); why != "" {
 		return &ConfigError{
 			What: "work in " + dir, Why: why,
-			Try: "name a project's folder as workspace (-C DIR)",
+			Try: "name the folder with -C DIR",
 		}
 	}
 	return nil

@@ -250,7 +250,7 @@ func (s *Server) fork(a *asked) (*reply, error) {
 			return made(f), nil
 		}
 	}
-	o := store.ForkOptions{ID: a.key(), At: body.At, Branch: body.Branch, Title: body.Title, Origin: "api", DryRun: body.DryRun, Settings: func(t *task.Settings) {
+	o := store.ForkOptions{ID: a.key(), At: body.At, Branch: body.Branch, Title: body.Title, Origin: "api", DryRun: body.DryRun, Settings: func(t *task.Settings) error {
 		if body.Provider != "" && body.Provider != t.Provider {
 			// Another provider's model, address and key mean nothing here.
 			t.Model, t.BaseURL, t.Account = "", "", ""
@@ -262,6 +262,7 @@ func (s *Server) fork(a *asked) (*reply, error) {
 				*to = given
 			}
 		}
+		return nil
 	}}
 	f, finish, err := s.opt.Engine.Fork(ctx, ref, o)
 	if err != nil {

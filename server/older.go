@@ -70,7 +70,7 @@ func (s *Server) olderRun(a *asked) (*reply, error) {
 		return nil, tooManyStreams()
 	}
 	leave()
-	r := engine.Request{Confined: true, Text: b.Text, Mode: b.Mode, Interactive: true, Origin: "api"}
+	r := engine.Request{Text: b.Text, Mode: b.Mode, Interactive: true, Origin: "api"}
 	if b.IdleMS > 0 {
 		r.Limits = &task.Limits{IdleTimeoutMS: b.IdleMS}
 	}

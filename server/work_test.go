@@ -23,7 +23,7 @@ func newWork(t testing.TB, change ...func(*Options)) *ground {
 	t.Helper()
 	var e *engine.Engine
 	g := newGround(t, append([]func(*Options){func(o *Options) {
-		e = engine.New(o.Store, engine.Options{Config: engine.Config{Keys: map[string]string{}}})
+		e = engine.New(o.Store, engine.Options{Confined: true, Config: engine.Config{Keys: map[string]string{}}})
 		o.Engine = e
 	}}, change...)...)
 	t.Cleanup(func() {

@@ -3,11 +3,13 @@
 package server
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -44,4 +46,56 @@ func TestAWorkspaceIsAProject(t *testing.T) {
 	var run report.Run
 	g.did(202, &run, "POST", "/v1/tasks/old-task/runs", `{"message":{"text":"go on"},"workspace":"`+filepath.Join(g.dir, "ws")+`"}`)
 	g.state(run.ID, "completed")
+}
+
+// A task that a shell began in a folder which is no project is refused alike by every route that
+// would make it run or fork it: with the way out, and with its journal as it was.
+func TestNoRouteRunsATaskOutsideAProject(t *testing.T) {
+	g := newWork(t)
+	shell := engine.New(g.store, engine.Options{Config: engine.Config{Keys: map[string]string{}}})
+	t.Cleanup(func() {
+		if err := shell.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	root, ws := g.store.Root(), filepath.Join(g.dir, "ws")
+	for _, dir := range []string{"/", must[string](t)(os.UserHomeDir()), root, filepath.Dir(root)} {
+		run := must[*engine.Run](t)(shell.Start(t.Context(), engine.Request{Workspace: dir, Provider: "script", Model: g.model(askWhich), Text: "paint", Origin: "cli"}))
+		if out := must[engine.Outcome](t)(run.Wait(t.Context())); out.State != "waiting" {
+			t.Fatalf("%s: %+v", dir, out)
+		}
+		asked := g.question(run.TaskID).ID
+		journal := filepath.Join(root, "tasks", run.TaskID, "journal.jsonl")
+		was, tasks := must[[]byte](t)(os.ReadFile(journal)), g.count()
+		of := "/v1/tasks/" + run.TaskID
+		for _, c := range []struct{ path, body string }{
+			{"/v1/questions/" + asked + "/answer", `{"choice":1}`},
+			{"/api/questions/" + asked + "/answer", `{"answer":"red"}`},
+			{of + "/messages", `{"text":"red"}`},
+			{of + "/runs", `{"message":{"text":"red"}}`},
+			{of + "/condense", `{}`},
+			{of + "/condense", `{"dry_run":true}`},
+			{of + "/forks", `{}`},
+			{of + "/forks", `{"dry_run":true}`},
+			{of + "/forks", `{"workspace":"/"}`},
+			{"/chat/stream", `{"task":"red","taskId":"` + run.TaskID + `","restartTask":true}`},
+		} {
+			var p struct {
+				Code        string
+				Suggestions []string
+			}
+			g.did(422, &p, "POST", c.path, c.body)
+			if p.Code != "configuration" || len(p.Suggestions) != 1 || p.Suggestions[0] != NameFolder {
+				t.Errorf("%s: POST %s %s: %+v", dir, c.path, c.body, p)
+			}
+		}
+		if string(must[[]byte](t)(os.ReadFile(journal))) != string(was) || g.count() != tasks {
+			t.Errorf("%s: a refusal changed something", dir)
+		}
+		g.did(200, nil, "GET", of+"/context", "") // reading is no run
+		var fork store.ForkResult
+		g.did(201, &fork, "POST", of+"/forks", `{"workspace":"`+ws+`"}`)
+		g.did(202, nil, "POST", of+"/runs", `{"message":{"text":"red"},"workspace":"`+ws+`"}`)
+		g.state(run.ID, "completed")
+	}
 }

@@ -210,7 +210,7 @@ func newTask(a *asked) (r engine.Request, err error) {
 	}
 	var w wrongs
 	checkFolder(n.Workspace, &w)
-	r = engine.Request{Confined: true, Workspace: n.Workspace, Title: strings.TrimSpace(n.Title), Origin: n.Origin, Interactive: !n.Unattended, NewTask: a.key()}
+	r = engine.Request{Workspace: n.Workspace, Title: strings.TrimSpace(n.Title), Origin: n.Origin, Interactive: !n.Unattended, NewTask: a.key()}
 	settle(n.Settings, &r, &w)
 	said(n.Message, "/message", &r, &w)
 	if len(n.Title) > titleBytes || !utf8.ValidString(n.Title) {
@@ -235,8 +235,7 @@ func newRun(a *asked) (r engine.Request, err error) {
 	}
 	var w wrongs
 	r = engine.Request{
-		Confined: true,
-		Task:     a.id, Yes: n.Yes, Workspace: n.Workspace, Interactive: !n.Unattended, OwnSettings: n.OwnSettings, TrustSettings: n.TrustSettings,
+		Task: a.id, Yes: n.Yes, Workspace: n.Workspace, Interactive: !n.Unattended, OwnSettings: n.OwnSettings, TrustSettings: n.TrustSettings,
 	}
 	if n.Workspace != "" {
 		checkFolder(n.Workspace, &w)

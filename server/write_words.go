@@ -39,7 +39,7 @@ func (s *Server) sendWords(a *asked) (*reply, error) {
 		return nil, err
 	}
 	sent, err := s.opt.Engine.Send(keep(a.Context()), a.id, engine.Message{
-		ID: a.key(), Text: m.Text, Images: m.Images, Delivery: m.Delivery, By: a.door(), Request: engine.Request{Interactive: true, Confined: true},
+		ID: a.key(), Text: m.Text, Images: m.Images, Delivery: m.Delivery, By: a.door(), Request: engine.Request{Interactive: true},
 	})
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ type ForkOptions struct {
 	Branch   string // the branch that it starts from; "" = the head
 	Origin   string
 	Title    string
-	Settings func(*task.Settings) // changes what it takes over from the other one
+	Settings func(*task.Settings) error // changes what it takes over from the other one; an error refuses the fork
 	DryRun   bool
 
 	// Before is called with the new task's id before there is anything of it. nil = nobody
@@ -172,7 +172,9 @@ func (s *Store) forkInto(ctx context.Context, v *View, known []byte, o ForkOptio
 		start.Settings = start.Settings.Proposed()
 	}
 	if o.Settings != nil {
-		o.Settings(&start.Settings)
+		if err := o.Settings(&start.Settings); err != nil {
+			return out, nil, "", err
+		}
 	}
 	if start.Title == "" {
 		start.Title = state.Title

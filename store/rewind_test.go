@@ -164,7 +164,7 @@ func TestWhatWasLeftIsABranch(t *testing.T) {
 		t.Errorf("%+v", tree.Items)
 	}
 
-	f, finish, err := s.Fork(ctx, ref, ForkOptions{Branch: left, Settings: func(set *task.Settings) { set.Mode = "ask" }})
+	f, finish, err := s.Fork(ctx, ref, ForkOptions{Branch: left, Settings: func(set *task.Settings) error { set.Mode = "ask"; return nil }})
 	check(t, err)
 	check(t, finish(ctx))
 	fork := must[Ref](t)(s.Find(ctx, f.ID))
