@@ -17,7 +17,8 @@ func (a *App) attachCommand() *cobra.Command {
 		Long: "Follow the run that works on a task, in whichever process: what it did so far, and what it\n" +
 			"does. On a terminal its questions can be answered here, too: the first answer wins.\n" +
 			"Ctrl-C only stops following; roost cancel stops the task.\n\n" +
-			"The exit code is that of the run. With --json the events are printed, as by roost run.",
+			"The exit code is that of the run; 14 when the process that works on it is there and does not\n" +
+			"answer. With --json the events are printed, as by roost run.",
 		Args: count(1, 1, "roost attach ID"), ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error {

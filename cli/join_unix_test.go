@@ -229,3 +229,33 @@ func TestAnInterruptedRunGoesOnInItsTerminal(t *testing.T) {
 	}
 	s.gone(s.pid(b.mark))
 }
+
+// Who follows or waits for a run whose process is stopped is told so, and ends; the run itself
+// goes on with its process, and whoever followed it before it was stopped may come back.
+func TestWhoFollowsAStoppedProcessEnds(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t).reachable()
+	b, id := s.begin()
+	t.Cleanup(func() { _ = b.cmd.Process.Signal(syscall.SIGCONT) })
+	before := s.beside("--json", "attach", id)
+	s.within(time.Minute, "what was done so far", func() bool { return len(durable(before.out.String())) > 0 })
+	must(t, b.cmd.Process.Signal(syscall.SIGSTOP))
+	for _, f := range []*background{before, s.beside("--json", "attach", id), s.beside("--json", "wait", id), s.beside("--json", "send", id, "and be quick")} {
+		code := f.ends(time.Minute)
+		text := f.err.String()
+		var p problem
+		if err := json.Unmarshal([]byte(text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:]), &p); err != nil || code != ExitBusy || p.Code != "task_locked" ||
+			!strings.Contains(p.Detail, fmt.Sprintf("(pid %d)", b.cmd.Process.Pid)) || len(p.Suggestions) == 0 || !p.Retryable {
+			t.Errorf("%v: exit %d, %v\n%s", f.cmd.Args[1:], code, err, text)
+		}
+	}
+	must(t, b.cmd.Process.Signal(syscall.SIGCONT))
+	after := s.beside("--json", "attach", id)
+	s.within(time.Minute, "what was done so far", func() bool { return len(durable(after.out.String())) > 0 })
+	b.goOn()
+	for _, f := range []*background{b, after} {
+		if code := f.ends(time.Minute); code != 0 {
+			t.Errorf("%v: exit %d\n%s", f.cmd.Args[1:], code, &f.err)
+		}
+	}
+}

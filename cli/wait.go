@@ -57,13 +57,18 @@ func (a *App) wait(ctx context.Context, c *client.Client, ids []string, most tim
 	}
 	var failed *Failure
 	for i, r := range runs {
+		unanswered := 0
 		for wait := 200 * time.Millisecond; r.State == "queued" || r.State == "running" || r.State == "waiting" && r.Here && r.Question == ""; wait = min(2*wait, 2*time.Second) {
 			begun := time.Now()
 			next, err := c.Await(ctx, r.ID, 20*time.Second)
 			if err != nil {
 				return a.waitFailure(ctx, stop, r.Task, err)
 			}
-			r = next
+			if r = next; r.Silent == "" {
+				unanswered = 0
+			} else if unanswered++; unanswered == mostUnanswered {
+				return silentOwner("wait for task "+r.Task, r.Task, r.Silent)
+			}
 			if time.Since(begun) < wait { // it did not hold the request
 				if waitFor(ctx, wait) != nil {
 					return a.waitFailure(ctx, stop, r.Task, ctx.Err())

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -119,7 +120,7 @@ func (w *watcher) one(ctx context.Context, id, run, after, since string, depth i
 	soon := time.NewTimer(soonBelow)
 	defer soon.Stop()
 	stopped := w.stop.ctx.Done()
-	silent := true
+	silent, unanswered := true, 0
 	for {
 		select {
 		case e, more := <-events:
@@ -129,7 +130,7 @@ func (w *watcher) one(ctx context.Context, id, run, after, since string, depth i
 			case e.err != nil:
 				return engine.Outcome{}, e.err
 			}
-			silent = false
+			silent, unanswered = false, 0
 			soon.Reset(soonBelow)
 			out, over, err := w.take(ctx, q, e.Event, id, run, since, depth)
 			if over || err != nil {
@@ -151,8 +152,14 @@ func (w *watcher) one(ctx context.Context, id, run, after, since string, depth i
 				silent = true
 				continue
 			}
-			if out, over := w.state(ctx, q, run); over {
+			out, over, owner := w.state(ctx, q, run)
+			if over {
 				return out, nil
+			}
+			if owner == "" {
+				unanswered = 0
+			} else if unanswered++; unanswered == mostUnanswered {
+				return out, silentOwner("follow task "+id, id, owner)
 			}
 			if err := w.below(ctx, id, depth); err != nil {
 				return engine.Outcome{}, err
@@ -165,17 +172,31 @@ func (w *watcher) one(ctx context.Context, id, run, after, since string, depth i
 	}
 }
 
-// state asks how a run stands of which nothing was heard for a while.
-func (w *watcher) state(ctx context.Context, q *asking, run string) (engine.Outcome, bool) {
+// state asks how a run stands of which nothing was heard for a while. owner is the process
+// that works on it, where that does not answer.
+func (w *watcher) state(ctx context.Context, q *asking, run string) (out engine.Outcome, over bool, owner string) {
 	r, err := w.c.Run(ctx, run)
 	if err != nil {
-		return engine.Outcome{}, false // the events say it when it is for good
+		return out, false, "" // the events say it when it is for good
 	}
 	switch {
 	case r.State == "queued" || r.State == "running" || r.State == "waiting" && (q.open() || r.Here):
-		return engine.Outcome{}, false
+		return out, false, r.Silent
 	}
-	return outcomeOf(r), true
+	return outcomeOf(r), true, ""
+}
+
+// mostUnanswered is how often in a row the process that works on a run is asked whether it
+// lives, and does not answer, before nobody follows the run any more.
+const mostUnanswered = 2
+
+// silentOwner is the failure of who waits for a run whose process does not answer.
+func silentOwner(what, id, owner string) *Failure {
+	return &Failure{
+		Exit: ExitBusy, Code: "task_locked", Status: http.StatusConflict, Task: id, Retryable: true, What: what,
+		Why: owner + " works on the task and does not answer: it may be stopped",
+		Try: "roost attach " + shellWord(id) + "  # when that process goes on; or end it, and then: roost resume " + shellWord(id),
+	}
 }
 
 // outcomeOf is a run's end as the shell tells it.

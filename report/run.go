@@ -18,8 +18,9 @@ type Run struct {
 	Reason   string `json:"reason"`   // in words: of a completed run its result
 	Question string `json:"question"` // that it waits for, as answers name it; "" = none
 
-	Position int        `json:"position"` // in the queue, from 1; 0 = not queued
-	Here     bool       `json:"here"`     // it is worked on by the process that answers
+	Position int        `json:"position"`         // in the queue, from 1; 0 = not queued
+	Here     bool       `json:"here"`             // it is worked on by the process that answers
+	Silent   string     `json:"silent,omitempty"` // the process that works on it, where that does not answer; only of a run that is asked for by its id
 	Turns    int        `json:"turns"`
 	Cost     *money.USD `json:"cost"` // null = unknown
 

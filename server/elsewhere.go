@@ -15,8 +15,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
+	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -38,7 +40,10 @@ const (
 )
 
 // notReached says why a process that holds a task cannot be asked.
-type notReached struct{ why string }
+type notReached struct {
+	why    string
+	silent bool // it is there, and does not answer in time: it may be stopped
+}
 
 func (e *notReached) Error() string { return "reach the process that works on the task: " + e.why }
 
@@ -51,33 +56,34 @@ var errNotHere = errors.New("the process does not hold the task any more")
 func DialPeer(ctx context.Context, address string) (net.Conn, error) {
 	path, ok := strings.CutPrefix(address, "unix:")
 	if !ok || !filepath.IsAbs(path) || filepath.Clean(path) != path {
-		return nil, &notReached{fmt.Sprintf("%q is no socket's address", address)}
+		return nil, &notReached{why: fmt.Sprintf("%q is no socket's address", address)}
 	}
 	dir, name := filepath.Split(path)
 	dir = filepath.Clean(dir)
 	if _, ok := socketName(name); !ok || !strings.HasSuffix(name, socketEnd) || !socketFolder(filepath.Base(dir)) {
-		return nil, &notReached{path + " is no socket of roost's"}
+		return nil, &notReached{why: path + " is no socket of roost's"}
 	}
 	if err := safeFolder(dir); err != nil {
-		return nil, &notReached{err.Error()}
+		return nil, &notReached{why: err.Error()}
 	}
 	if err := safeSocket(path); err != nil {
-		return nil, &notReached{err.Error()}
+		return nil, &notReached{why: err.Error()}
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 	if err != nil {
-		return nil, &notReached{err.Error()}
+		return nil, &notReached{err.Error(), errors.Is(err, syscall.EAGAIN)} // its queue of connections is full
 	}
 	if uid, told, err := peerUser(conn.(*net.UnixConn)); err != nil || told && uid != os.Geteuid() {
-		return nil, errors.Join(&notReached{"another user listens at " + path}, conn.Close())
+		return nil, errors.Join(&notReached{why: "another user listens at " + path}, conn.Close())
 	}
 	if deaf(conn) {
-		return nil, errors.Join(&notReached{"the process that listened at " + path + " is dead"}, conn.Close())
+		return nil, errors.Join(&notReached{why: "the process that listened at " + path + " is dead"}, conn.Close())
 	}
 	if err := answers(conn); err != nil {
-		return nil, errors.Join(&notReached{fmt.Sprintf("the process that listens at %s does not answer: %v", path, err)}, conn.Close())
+		why := fmt.Sprintf("the process that listens at %s does not answer: %v", path, err)
+		return nil, errors.Join(&notReached{why, errors.Is(err, os.ErrDeadlineExceeded)}, conn.Close())
 	}
 	return conn, nil
 }
@@ -139,16 +145,16 @@ func (s *Server) subject(a *asked) (store.Ref, bool) {
 	return ref, true
 }
 
-// holder is the address of another process that works on a task, "" when none does, or
-// none that can be asked.
-func (s *Server) holder(a *asked, ref store.Ref) string {
+// holder is another process that works on a task; its address is "" when none does, or none
+// that can be asked.
+func (s *Server) holder(a *asked, ref store.Ref) journal.OwnerInfo {
 	if hops(a.Request) >= mostHops {
-		return ""
+		return journal.OwnerInfo{}
 	}
 	if held, alive := s.opt.Store.Holder(ref); alive && held.Address != s.opt.Store.Address() {
-		return held.Address
+		return held
 	}
-	return ""
+	return journal.OwnerInfo{}
 }
 
 func hops(r *http.Request) int {
@@ -173,12 +179,16 @@ func (s *Server) elsewhere(w http.ResponseWriter, a *asked) bool {
 	if !ok {
 		return false
 	}
-	address := s.holder(a, ref)
-	if address == "" {
+	held := s.holder(a, ref)
+	if held.Address == "" {
 		return false
 	}
-	conn, err := DialPeer(a.Context(), address)
+	conn, err := DialPeer(a.Context(), held.Address)
 	if err != nil {
+		var not *notReached
+		if errors.As(err, &not) && not.silent {
+			a.silent = held.Who()
+		}
 		s.opt.Log.Debug("not passed on", "path", a.URL.Path, "request_id", w.Header().Get(requestID), "error", err.Error())
 		return false
 	}
@@ -224,7 +234,7 @@ func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn) (answere
 		case c := <-used:
 			return c, nil
 		default: // nothing is sent twice
-			return nil, &notReached{"the connection broke"}
+			return nil, &notReached{why: "the connection broke"}
 		}
 	}}
 	defer one.CloseIdleConnections()

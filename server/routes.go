@@ -71,6 +71,7 @@ type asked struct {
 	identity string    // what an idempotency key stands for; see key
 	seen     *tagged   // the task that If-Match names; nil without one
 	again    bool      // an earlier attempt of this very request may have done its work
+	silent   string    // the process that works on the task and does not answer; "" = none
 	about    store.Ref // the task that it would change; zero when it is not found, or there is none
 }
 

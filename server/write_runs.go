@@ -157,7 +157,7 @@ func (s *Server) run(w http.ResponseWriter, a *asked) *Problem {
 		return p
 	}
 	info, err := s.opt.Engine.RunByID(a.Context(), a.PathValue("rid"))
-	if err == nil && given {
+	if err == nil && given && a.silent == "" { // nobody would say when it ends
 		w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(int(patience/time.Second)))
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience + 3*s.opt.WriteTimeout))
 		info, err = s.settled(a, info, patience)
@@ -168,7 +168,11 @@ func (s *Server) run(w http.ResponseWriter, a *asked) *Problem {
 	for name, values := range aboutTask(info.Ref.ID, info.ID) {
 		w.Header()[name] = values
 	}
-	if err := respond(w, a.Request, http.StatusOK, report.RunOf(info)); err != nil {
+	doc := report.RunOf(info)
+	if moving(info) && !info.Here {
+		doc.Silent = a.silent
+	}
+	if err := respond(w, a.Request, http.StatusOK, doc); err != nil {
 		return s.problemFor(a, err)
 	}
 	return nil
