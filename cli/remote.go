@@ -159,13 +159,17 @@ func failureOfProblem(p *client.Problem) *Failure {
 	case p.Status == http.StatusBadRequest, p.Status == http.StatusUnprocessableEntity, p.Status == http.StatusRequestEntityTooLarge:
 		f.Exit = ExitUsage
 	}
-	if p.Code == "task_not_found" && f.Why != "" && !slices.ContainsFunc(p.Suggestions, func(s string) bool { return strings.HasPrefix(s, "roost ") }) {
-		f.What, f.Try = "find the task", "roost list"
+	const list = "roost list"
+	if p.Code == "task_not_found" && f.Why != "" && !slices.ContainsFunc(p.Suggestions, func(s string) bool { return strings.HasPrefix(s, "roost ") && s != list }) {
+		f.What, f.Try = "find the task", list
 	}
 	for _, s := range p.Suggestions {
 		switch method, _, _ := strings.Cut(s, " "); method {
 		case http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete:
 			continue // for programs that speak HTTP
+		}
+		if s == f.Try {
+			continue
 		}
 		if _, ours := flagAdvice[s]; f.Try == "" && (ours || strings.HasPrefix(s, "roost ")) {
 			f.Try = s

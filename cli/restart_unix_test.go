@@ -14,6 +14,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/report"
 )
 
 // olderServer is a server that is a process of its own, and the older restart call to it.
@@ -51,6 +55,8 @@ func (o *olderServer) kill() {
 // olderLine is a line of the older call's stream, or its refusal.
 type olderLine struct {
 	Type, Message, JobID, TaskID, Error, RestartCommand string
+	Suggestions                                         json.RawMessage
+	TokenUsage                                          report.OlderUsage
 }
 
 // call makes the older call and gives its lines up to one whose type and words are
@@ -156,5 +162,66 @@ func TestRestartGuide(t *testing.T) {
 	lines, status = o.call(map[string]any{"task": "again", "taskId": id, "restartTask": true}, olderEnd)
 	if status != http.StatusForbidden || lines[0].TaskID != id || lines[0].Error == "" || lines[0].Message == "" {
 		t.Errorf("with restart.enabled=false: %d %+v", status, lines)
+	}
+}
+
+// An editor's task whose profile nobody here knows is gone on with by whom the server's new tasks
+// ask, and the stream says so. It says where the task began, and what all of the task spent.
+func TestTheOlderCallGoesOnWithAnEditorsTask(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	const id = "6b1e5a34-8f0e-4b5c-9a53-0d7b6a2f1c11"
+	s.foreign(id, "tidy the shed", 1776100000000)
+	for name, text := range map[string]string{
+		"history_item.json": `{"id":"` + id + `","number":1,"ts":1776100000000,"task":"tidy the shed","workspace":"` + s.ws + `","apiConfigName":"deepseek"}`,
+		"ui_messages.json": `[{"ts":1776100000000,"type":"say","say":"text","text":"tidy the shed"},` +
+			`{"ts":1776100000001,"type":"say","say":"api_req_started","text":"{\"tokensIn\":1000,\"tokensOut\":50,\"cacheReads\":300,\"cost\":0.5}"},` +
+			`{"ts":1776100000002,"type":"ask","ask":"followup","text":"go on?"}]`,
+	} {
+		path := filepath.Join(s.store, "tasks", id, name)
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+		must(t, os.Chtimes(path, yesterday, yesterday))
+	}
+	if u := s.task(id).Usage; u.TokensIn != 1000 {
+		t.Fatalf("before: %+v", u)
+	}
+	turn := `{input: 100, output: 10, cache_read: 200}`
+	model := s.script("- usage: " + turn + "\n  tools: [{name: list_files, input: {path: .}}]\n- usage: " + turn + "\n  tools: [{name: attempt_completion, input: {result: done}}]\n")
+	for key, value := range map[string]string{"provider": "script", "model": model} {
+		if r := s.roost("config", "set", key, value); r.code != 0 {
+			t.Fatal(r.err)
+		}
+	}
+	o := s.serves()
+	again := map[string]any{"task": "go on", "taskId": id, "restartTask": true}
+	lines, status := o.call(again, olderEnd)
+	if status != http.StatusOK || lines[0].Message != "Continuing task from extension context" || lines[0].TaskID != id {
+		t.Fatalf("%d %+v", status, lines)
+	}
+	if said := lines[1]; said.Type != "progress" || !strings.Contains(said.Message, `"deepseek"`) || !strings.Contains(said.Message, "script") || !strings.Contains(said.Message, model) {
+		t.Errorf("it does not say who is asked: %+v", said)
+	}
+	if end := lines[len(lines)-2]; end.Type != "completion" || end.Message != "done" {
+		t.Errorf("%+v", lines)
+	}
+	spent := func(lines []olderLine) (out []int64) {
+		for _, l := range lines {
+			if l.Type == "token_usage" {
+				out = append(out, l.TokenUsage.In)
+			}
+		}
+		return out
+	}
+	if got := spent(lines); !cmp.Equal(got, []int64{1300, 1600}) || s.task(id).Usage.TokensIn != 1600 {
+		t.Errorf("the task spent %v, and %+v", got, s.task(id).Usage)
+	}
+	// Its own runs do not hide what it spent in the editor.
+	must(t, os.WriteFile(model, []byte(strings.Repeat("- {usage: "+turn+", tools: [{name: attempt_completion, input: {result: done}}]}\n", 9)), 0o600))
+	if lines, _ := o.call(again, olderEnd); !cmp.Equal(spent(lines), []int64{1900}) || lines[0].Message != "Continuing task from extension context" {
+		t.Errorf("again: %+v", lines)
+	}
+	lines, status = o.call(map[string]any{"task": "x", "taskId": id[:len(id)-2] + "99", "restartTask": true}, olderEnd)
+	if help := string(lines[0].Suggestions); status != http.StatusNotFound || !strings.Contains(help, `"`+id+`"`) || !strings.Contains(help, "roost list") || !strings.Contains(help, "?query=") {
+		t.Errorf("an unknown id: %d %s", status, help)
 	}
 }

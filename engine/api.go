@@ -65,6 +65,9 @@ type Request struct {
 	// known; the task keeps its profile's name.
 	StandIn  string
 	keepName bool // Profile is such a stand-in
+	// Fallback: where neither is known, whom new tasks ask is asked in its place, and that is
+	// said.
+	Fallback bool
 
 	// OwnSettings confirms that a task whose log is not proven goes on, under its user's own
 	// settings. TrustSettings takes over policy, address and limits that such a task, or one

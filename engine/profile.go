@@ -107,6 +107,13 @@ func (e *Engine) sticky(ref store.Ref, has task.Settings, r Request) (Request, [
 	var told []string
 	if !known {
 		name = cmp.Or(r.StandIn, e.opt.Config.SourceProfiles[ref.Source])
+		if name == "" && r.Fallback && e.asNew(&r) {
+			told = append(told, fmt.Sprintf("the task's profile %q is not known here: %s is asked in its place, as for new tasks", has.Profile, cmp.Or(r.Profile, r.Provider)))
+			if r.keepName = r.Profile != ""; r.keepName && r.Mode == "" {
+				r.Mode = has.Mode
+			}
+			return r, told, nil
+		}
 		if name == "" {
 			return r, nil, &UnknownProfileError{Task: ref.ID, Source: ref.Source, Profile: has.Profile}
 		}
@@ -123,4 +130,23 @@ func (e *Engine) sticky(ref store.Ref, has task.Settings, r Request) (Request, [
 		r.Mode = has.Mode // its own, not the profile's
 	}
 	return r, told, nil
+}
+
+// asNew lets a request ask whom a new task would ask; false when that is nobody.
+func (e *Engine) asNew(r *Request) bool {
+	var f Request
+	if e.opt.Config.Defaults != nil {
+		f, _ = e.opt.Config.Defaults(f)
+	}
+	if f.Profile == "" && f.Provider == "" {
+		f.Provider, f.Model = e.opt.Config.Provider, cmp.Or(f.Model, e.opt.Config.Model)
+	}
+	r.Profile, r.Provider, r.Model, r.BaseURL = f.Profile, f.Provider, cmp.Or(r.Model, f.Model), f.BaseURL
+	return r.Profile != "" || r.Provider != ""
+}
+
+// Knows reports whether a task that names this profile is answered by a profile of that name.
+func (e *Engine) Knows(profile string) bool {
+	_, known := e.named(profile)
+	return known
 }

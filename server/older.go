@@ -76,6 +76,7 @@ func (s *Server) olderRun(a *asked) (*reply, error) {
 	}
 	var err error
 	if b.Restart {
+		r.Fallback = true // the call cannot name who is asked
 		err = s.restarts(a, b.Task, &r)
 	} else {
 		err = s.begins(a, &r)

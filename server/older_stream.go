@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -45,22 +46,26 @@ func (s *Server) older(w http.ResponseWriter, a *asked, at followed) *Problem {
 		s: s, w: w, ctl: http.NewResponseController(w), ref: ref, run: at.Run, at: from.position(), verbose: b.Verbose,
 		shown: map[uint64]bool{}, asked: map[string]bool{}, children: map[string]bool{},
 	}
-	if err := st.spent(a.Context()); err != nil {
-		return s.problemOf(a.Context(), err, at.Task)
+	run, err := s.opt.Engine.RunByID(a.Context(), at.Run)
+	message := "Task started"
+	if err == nil {
+		err = st.began(a.Context(), run)
 	}
-	if run, err := s.opt.Engine.RunByID(a.Context(), at.Run); err == nil {
-		st.when = cmp.Or(run.Queued, run.Started) // a repeat is told the same
+	if err == nil && b.Restart {
+		message, err = s.continues(a.Context(), b.Task)
+	}
+	if err != nil {
+		return s.problemOf(a.Context(), err, at.Task)
 	}
 	h := w.Header()
 	h.Set("Content-Type", streamMedia)
 	h.Set("Cache-Control", "no-store, no-transform")
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
-	message := "Task started"
-	if b.Restart {
-		message = "Continuing task " + ref.ID
-	}
 	st.tell("", report.OlderEvent{Type: "start", Message: message, Text: b.Text})
+	if run.Settings.Profile != "" && !s.opt.Engine.Knows(run.Settings.Profile) {
+		st.tell("", report.OlderEvent{Type: "progress", Message: fmt.Sprintf("The task's profile %q is not known here; %s with the model %s is asked in its place", run.Settings.Profile, run.Settings.Provider, run.Settings.Model)})
+	}
 	// The end of a client is no failure, and touches nothing.
 	if err := st.follow(a.Context()); err != nil && a.Context().Err() == nil {
 		s.opt.Log.Debug("stream ended", "path", a.URL.Path, "request_id", h.Get(requestID), "error", err.Error())
@@ -80,26 +85,64 @@ type olderStream struct {
 	when int64 // of the event that is shown
 
 	verbose  bool
-	usage    task.Ledger
+	usage    *store.Tally    // nil until the first request
 	shown    map[uint64]bool // messages
 	asked    map[string]bool // questions
 	children map[string]bool // subtasks that are at work
 }
 
-// spent reads what the task had spent where the run begins.
-func (st *olderStream) spent(ctx context.Context) error {
+// continues is what the start of a task that is gone on with says: in which program it began.
+func (s *Server) continues(ctx context.Context, given string) (string, error) {
+	ref, err := s.opt.Store.Find(ctx, given)
+	if err != nil {
+		return "", err
+	}
+	v, err := s.opt.Store.Read(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	origin := v.Summary.Origin
+	if err := v.Close(); err != nil || origin == "" {
+		return "Continuing task", err
+	}
+	return "Continuing task from " + origin + " context", nil
+}
+
+// began finds when the call began its run, or else came to one: the time of the first commit
+// that it led to. A repeat is told the same.
+func (st *olderStream) began(ctx context.Context, run engine.RunInfo) error {
 	log, err := st.s.opt.Store.Follow(st.ref)
 	if err != nil {
 		return err
 	}
-	if st.at.seq > 0 {
-		state, err := store.FoldTo(ctx, log, st.at.seq)
-		if err != nil {
-			return errors.Join(err, log.Close())
+	for c, err := range log.Read(ctx, st.at.seq+1) {
+		if err == nil {
+			st.when = max(c.At, cmp.Or(run.Queued, run.Started))
+			break
 		}
-		st.usage = state.Usage
 	}
 	return log.Close()
+}
+
+// count adds what a request spent to what the task had spent before it, and gives the sum.
+func (st *olderStream) count(ctx context.Context, before uint64, e task.UsageChanged) (store.Usage, error) {
+	if st.usage == nil {
+		log, err := st.s.opt.Store.Follow(st.ref)
+		if err != nil {
+			return store.Usage{}, err
+		}
+		state, err := store.FoldTo(ctx, log, before)
+		if err != nil {
+			return store.Usage{}, errors.Join(err, log.Close())
+		}
+		tally := store.TallyOf(state)
+		if err := log.Close(); err != nil {
+			return store.Usage{}, err
+		}
+		st.usage = &tally
+	}
+	st.usage.Own.Add(e)
+	return st.usage.Usage(), nil
 }
 
 // olderLook is how often is looked whether a subtask asks something.
@@ -147,7 +190,7 @@ func (st *olderStream) follow(ctx context.Context) error {
 			}
 			over := false
 			for _, e := range st.at.take(events) {
-				if over = st.show(e); over {
+				if over = st.show(ctx, e); over {
 					break
 				}
 			}
@@ -203,7 +246,7 @@ type olderData struct {
 }
 
 // show tells of an event; over is true behind the run's end.
-func (st *olderStream) show(e engine.Event) (over bool) {
+func (st *olderStream) show(ctx context.Context, e engine.Event) (over bool) {
 	var d olderData
 	if json.Unmarshal(e.Data, &d) != nil {
 		return false
@@ -217,10 +260,13 @@ func (st *olderStream) show(e engine.Event) (over bool) {
 	case "message.added", "message.changed":
 		st.row(e.ID, d)
 	case "usage.changed":
-		st.count(d.UsageChanged)
-		u := &report.OlderUsage{In: st.usage.Input, Out: st.usage.Output, CacheWrites: st.usage.CacheWrite, CacheReads: st.usage.CacheRead}
-		if !st.usage.CostUnknown {
-			cost := float64(st.usage.CostMicros) / 1e6
+		sum, err := st.count(ctx, e.Seq-1, d.UsageChanged)
+		if err != nil {
+			return false // no sum is better than a wrong one; the next request counts again
+		}
+		u := &report.OlderUsage{In: sum.TokensIn, Out: sum.TokensOut, CacheWrites: sum.CacheWrites, CacheReads: sum.CacheReads}
+		if sum.Cost != nil {
+			cost := float64(*sum.Cost) / 1e6
 			u.Cost = &cost
 		}
 		st.tell(e.ID, report.OlderEvent{Type: "token_usage", Usage: u})
@@ -249,16 +295,6 @@ func (st *olderStream) show(e engine.Event) (over bool) {
 		return true
 	}
 	return false
-}
-
-func (st *olderStream) count(e task.UsageChanged) {
-	u := &st.usage
-	u.Input, u.Output, u.CacheRead, u.CacheWrite = u.Input+e.Input, u.Output+e.Output, u.CacheRead+e.CacheRead, u.CacheWrite+e.CacheWrite
-	if e.CostMicros == nil {
-		u.CostUnknown = true
-	} else {
-		u.CostMicros += *e.CostMicros
-	}
 }
 
 // row tells what a row of the person's history says, once it is whole.

@@ -498,3 +498,20 @@ func TestOlderCallWithoutRoom(t *testing.T) {
 		t.Errorf("it was begun all the same:\n%s", diff)
 	}
 }
+
+// Who joins a run that works already is told when he came, and not when the run began.
+func TestOlderCallThatJoinsARunBeginsNow(t *testing.T) {
+	w := newChat(t, talk)
+	first := w.call(context.Background(), `{"task":"paint"}`)
+	begun := first.until("question_ask")
+	id, ask := begun[0].Task, begun[len(begun)-1]
+	body, key := `{"task":"red","taskId":"`+id+`","restartTask":true}`, "Idempotency-Key: join-1"
+	joined := w.call(context.Background(), body, key).until("stream_end")
+	start := joined[0]
+	if start.Job != begun[0].Job || start.Timestamp <= begun[0].Timestamp || start.Timestamp < ask.Timestamp || start.Message != "Continuing task from api context" {
+		t.Errorf("it began at %s: %+v", begun[0].Timestamp, start)
+	}
+	if again := w.call(context.Background(), body, key).until("stream_end"); cmp.Diff(joined, again) != "" {
+		t.Errorf("the repeat:\n%s", cmp.Diff(joined, again))
+	}
+}

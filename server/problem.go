@@ -80,7 +80,7 @@ func (s *Server) problemOf(ctx context.Context, err error, id string) *Problem {
 		p.Suggestions = ambiguous.Names()
 		return p
 	case errors.Is(err, store.ErrNotFound):
-		return problem(http.StatusNotFound, "task_not_found", "No such task", "no task goes by "+id, append(s.closest(ctx, id), "GET /v1/tasks")...)
+		return problem(http.StatusNotFound, "task_not_found", "No such task", "no task goes by "+id, append(s.closest(ctx, id), "GET /v1/tasks?query=WORDS, which looks for words in titles and ids", "roost list")...)
 	case errors.Is(err, catalog.ErrQuery):
 		return problem(http.StatusUnprocessableEntity, "validation_failed", "The query cannot be read", err.Error())
 	case errors.As(err, &root):

@@ -95,7 +95,8 @@ func setupProblem(err error) *Problem {
 		p.Errors = []Wrong{{"/mode", noMode.Error()}}
 		return p
 	case errors.As(err, &unknown):
-		p := problem(http.StatusUnprocessableEntity, "unknown_profile", "Whom to ask is not known", unknown.Error(), "name a profile, or provider and model, in the request")
+		p := problem(http.StatusUnprocessableEntity, "unknown_profile", "Whom to ask is not known", unknown.Error(),
+			"give \"profile\", or \"provider\" and \"model\", as to POST /v1/tasks/{id}/runs", "roost config set source_profiles."+unknown.Source+" NAME  # for all tasks of that source")
 		p.Errors = []Wrong{{"/profile", unknown.Error()}}
 		return p
 	case errors.As(err, &config):

@@ -26,30 +26,42 @@ type Expense struct {
 	Usage    Usage
 }
 
-// spentOn is all that a task ever spent: our ledger, and the rows that other
-// programs wrote, rewound ones too. Our own rows repeat the ledger and do not
-// count.
-func spentOn(s *task.State) Usage {
+// Tally is all that a task ever spent: our ledger, and the rows that other programs wrote,
+// rewound ones too. Our own rows repeat the ledger and do not count.
+type Tally struct {
+	Own     task.Ledger
+	foreign Usage
+	cost    money.USD // of foreign
+}
+
+// TallyOf is what a task had spent in a state of it.
+func TallyOf(s *task.State) Tally {
 	var rows usage.Tokens
 	for _, m := range foreignRows(s) {
 		spent, _ := m.Spent()
 		spent.AddTo(&rows)
 	}
-	sum, cost := inWhole(rows)
 	if t, ok := rowSpent(s); ok {
-		sum, cost = inWhole(t)
+		rows = t
 	}
-	own := Usage{
-		TokensIn:  plus(s.Usage.Input, plus(s.Usage.CacheRead, s.Usage.CacheWrite)),
-		TokensOut: s.Usage.Output, CacheReads: s.Usage.CacheRead, CacheWrites: s.Usage.CacheWrite,
-	}
-	sum = sum.and(own)
-	cost = money.USD(plus(int64(cost), s.Usage.CostMicros))
-	if !s.Usage.CostUnknown || cost != 0 {
+	t := Tally{Own: s.Usage}
+	t.foreign, t.cost = inWhole(rows)
+	return t
+}
+
+// Usage is the sum. Tokens that came from a cache, or went into one, are tokens in, too.
+func (t Tally) Usage() Usage {
+	sum := t.foreign.and(Usage{
+		TokensIn:  plus(t.Own.Input, plus(t.Own.CacheRead, t.Own.CacheWrite)),
+		TokensOut: t.Own.Output, CacheReads: t.Own.CacheRead, CacheWrites: t.Own.CacheWrite,
+	})
+	if cost := money.USD(plus(int64(t.cost), t.Own.CostMicros)); !t.Own.CostUnknown || cost != 0 {
 		sum.Cost = &cost
 	}
 	return sum
 }
+
+func spentOn(s *task.State) Usage { return TallyOf(s).Usage() }
 
 // foreignRows are the rows with a cost that other programs wrote, in order. One that
 // left its history and came back as a new message counts once: Roo keeps a row's ts.

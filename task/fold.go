@@ -238,7 +238,7 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		delete(s.QueuedAt, e.Input)
 		s.Queue = slices.DeleteFunc(s.Queue, func(q InputQueued) bool { return q.Input == e.Input })
 	case UsageChanged:
-		s.Usage.add(e)
+		s.Usage.Add(e)
 		s.Run.spend(e)
 	case FileChanged:
 		s.addFile(e, c.Seq, c.At)

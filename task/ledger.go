@@ -13,7 +13,8 @@ type Ledger struct {
 	CostUnknown bool  // at least one request had no known price
 }
 
-func (l *Ledger) add(e UsageChanged) {
+// Add adds what a request spent.
+func (l *Ledger) Add(e UsageChanged) {
 	if !e.More {
 		l.Requests++
 	}
