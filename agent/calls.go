@@ -220,7 +220,10 @@ func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err e
 		v.after = append(v.after, fileChanged(f))
 	}
 	b.lead(r.Mode, &v)
-	v.changes = b.changes(ctx, found)
+	b.attribute(ctx, c, found, false, &v)
+	if n := len(v.doubt); n > 0 {
+		a.notice(fmt.Sprintf("%s changed while %s ran, by it or by somebody else; a restore asks about them: %s", countFiles(n), c.Name, someFiles(v.doubt)))
+	}
 	if err := b.finish(ctx, c, v); err != nil {
 		return err
 	}
@@ -272,6 +275,7 @@ type verdict struct {
 	before   []task.Event // rows that belong before the outcome
 	after    []task.Event
 	changes  []task.CheckpointFile // by a command
+	doubt    []task.CheckpointFile // while one ran, by it or by somebody else
 	since    []task.CheckpointFile // after one that was interrupted, by others perhaps
 }
 
@@ -292,8 +296,9 @@ func (b *batch) finish(ctx context.Context, c *task.Call, v verdict) error {
 		}
 	}
 	d.put(v.after...)
-	d.sinceCommand(ctx, c.ID, v.since)
-	d.afterCommand(ctx, c.ID, v.changes)
+	d.afterCommand(ctx, task.ReasonOthers, c.ID, v.since)
+	d.afterCommand(ctx, task.ReasonDoubt, c.ID, v.doubt)
+	d.afterCommand(ctx, task.ReasonCommand, c.ID, v.changes)
 	if queued := a.queued(); b.last && ctx.Err() == nil && (a.World == nil || len(queued) == 0) {
 		// Nothing comes between the last outcome and the turn that tells the model, but
 		// words of the person: looking up what they mention takes its time, and an

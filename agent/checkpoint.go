@@ -49,10 +49,11 @@ type Survey interface {
 	// Changes are the files that are something else by now. Contents are durable. There
 	// may be a list beside an error: then some contents of it could not be kept.
 	Changes(ctx context.Context) ([]task.CheckpointFile, error)
-	// Since tells changes of which the command is known to have run until then from those
-	// that came later, or of which that is not known. ran says that the command ran until
-	// now without the program that had begun it.
-	Since(changes []task.CheckpointFile, ran bool) (during, since []task.CheckpointFile)
+	// Whose divides changes by the evidence of who made them: the command's own; those in
+	// doubt, which came while it ran for so long that they may be a person's as well; and those
+	// since an interrupted command was last seen running. ran says that it ran until now
+	// without the program that had begun it.
+	Whose(changes []task.CheckpointFile, ran bool) (own, doubt, since []task.CheckpointFile)
 	// Done is Close once the call's outcome is recorded: nothing needs to outlive a kill.
 	Done()
 	Close()

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/task"
@@ -42,11 +41,16 @@ func (b *batch) interrupted(ctx context.Context, c *task.Call, v *verdict) (g gu
 		return g
 	}
 	g.survey = s
-	v.changes, v.since = s.Since(b.changes(ctx, g), a.keeping.outlived[c.ID])
+	b.attribute(ctx, c, g, a.keeping.outlived[c.ID], v)
 	if n := len(v.changes); n > 0 {
 		names := someFiles(v.changes)
 		a.notice(fmt.Sprintf("%s changed by %s before it was interrupted: %s", countFiles(n), c.Name, names))
 		v.text += a.mask(fmt.Sprintf(" %s changed while it ran: %s.", countFiles(n), names))
+	}
+	if n := len(v.doubt); n > 0 {
+		names := someFiles(v.doubt)
+		a.notice(fmt.Sprintf("%s changed while %s ran before it was interrupted, by it or by somebody else; a restore asks about them: %s", countFiles(n), c.Name, names))
+		v.text += a.mask(fmt.Sprintf(" %s changed while it ran, by it or by somebody else: %s.", countFiles(n), names))
 	}
 	if n := len(v.since); n > 0 {
 		a.notice(fmt.Sprintf("%s changed since %s was interrupted, by whom is not known, and a restore asks about them: %s", countFiles(n), c.Name, someFiles(v.since)))
@@ -64,18 +68,4 @@ func someFiles(files []task.CheckpointFile) string {
 		names = append(names, "...")
 	}
 	return strings.Join(names, ", ")
-}
-
-// sinceCommand adds the checkpoint of what changed after an interrupted command. It only
-// looks, so that these changes count as those of others: a restore keeps them unless it
-// is told otherwise, and what stood there before can be brought back.
-func (d *draft) sinceCommand(ctx context.Context, call string, files []task.CheckpointFile) {
-	if len(files) == 0 || !d.agent.keeps() {
-		return
-	}
-	ctx, cancel := late(ctx)
-	defer cancel()
-	if err := d.checkpoint(ctx, task.ReasonOthers, call, slices.Clone(files)); err != nil && !d.agent.trouble(err) {
-		d.agent.notice(fmt.Sprintf("a checkpoint of what changed since the command was interrupted could not be saved: %v", err))
-	}
 }

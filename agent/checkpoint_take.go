@@ -293,15 +293,31 @@ func (b *batch) looked(ctx context.Context) []task.CheckpointFile {
 	return out
 }
 
-// afterCommand adds the checkpoint of what a call changed to the commit of its outcome.
-func (d *draft) afterCommand(ctx context.Context, call string, files []task.CheckpointFile) {
+// attribute adds to a verdict what is different after a command, by the evidence of who
+// changed it. ran says that an interrupted one ran on until now.
+func (b *batch) attribute(ctx context.Context, c *task.Call, g guard, ran bool, v *verdict) {
+	changes := b.changes(ctx, g)
+	if len(changes) == 0 {
+		return
+	}
+	v.changes, v.doubt, v.since = g.survey.Whose(changes, ran)
+	for _, f := range v.doubt {
+		b.agent.sight.doubt = append(b.agent.sight.doubt, f.Path)
+	}
+}
+
+// afterCommand adds the checkpoint of what is different after a call to the commit of its
+// outcome. Only that of ReasonCommand counts as the call's change. The others only look, so
+// that a restore keeps these files unless it is told otherwise, and what stood there before
+// can be brought back.
+func (d *draft) afterCommand(ctx context.Context, reason, call string, files []task.CheckpointFile) {
 	if len(files) == 0 || !d.agent.keeps() {
 		return
 	}
 	ctx, cancel := late(ctx)
 	defer cancel()
-	if err := d.checkpoint(ctx, task.ReasonCommand, call, files); err != nil && !d.agent.trouble(err) {
-		d.agent.notice(fmt.Sprintf("a checkpoint of what the command changed could not be saved, and it cannot be put back: %v", err))
+	if err := d.checkpoint(ctx, reason, call, slices.Clone(files)); err != nil && !d.agent.trouble(err) {
+		d.agent.notice(fmt.Sprintf("a checkpoint of what changed with the command could not be saved, and it cannot be put back: %v", err))
 	}
 }
 

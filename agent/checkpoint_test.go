@@ -29,6 +29,7 @@ type shelf struct {
 	open   int              // surveys that nobody ended
 	kept   map[string]*look // of calls, as they outlive a kill
 	later  string           // what changed after the kill, by name
+	long   bool             // commands run for long
 }
 
 func (s *shelf) Name() string { return "store" }
@@ -126,7 +127,7 @@ func (l *look) Done() {
 	delete(l.s.kept, l.call)
 }
 
-func (l *look) Since(changes []task.CheckpointFile, ran bool) (during, since []task.CheckpointFile) {
+func (l *look) Whose(changes []task.CheckpointFile, ran bool) (during, doubt, since []task.CheckpointFile) {
 	for _, f := range changes {
 		if f.Path == l.s.later && !ran {
 			since = append(since, f)
@@ -134,7 +135,10 @@ func (l *look) Since(changes []task.CheckpointFile, ran bool) (during, since []t
 			during = append(during, f)
 		}
 	}
-	return during, since
+	if l.s.long {
+		return nil, during, since
+	}
+	return during, nil, since
 }
 
 func (l *look) Changes(context.Context) ([]task.CheckpointFile, error) {
@@ -388,6 +392,28 @@ func TestARestoreIsTold(t *testing.T) {
 		t.Error(got)
 	}
 	if told := strings.Join(g.notices, "\n"); !strings.Contains(told, "restored a checkpoint") {
+		t.Error(told)
+	}
+}
+
+// What changed while a long command ran is recorded, and not as the command's: it may be a
+// person's. The person is told, and the model of what it knew.
+func TestWhatALongCommandLeavesInDoubt(t *testing.T) {
+	g, s := newShelf(t, turn{calls: []call{write("w1", "a", "1\n"), use("c1", "act", "b=1\n")}})
+	s.long = true
+	g.put("a", "0\n")
+	g.put("c", "0\n")
+	g.hook = func(entry string) {
+		if entry == "run act b=1\n" {
+			g.put("c", "mine\n")
+		}
+	}
+	want(t, g.run("go"), "completed", "")
+	g.saves("c1 before a", "c2 turn a", "c3 doubt b* c*")
+	if c := g.disk.state.Checkpoints[2]; c.Call != "c1" {
+		t.Errorf("it is bound to %q", c.Call)
+	}
+	if told := strings.Join(g.notices, "\n"); !strings.Contains(told, "2 files changed while act ran, by it or by somebody else; a restore asks about them: b, c") {
 		t.Error(told)
 	}
 }

@@ -33,6 +33,7 @@ type sight struct {
 	announced map[string]string // what the person was told of and the model was not: path, hash
 	commands  bool              // one ran since the last turn
 	others    map[string]string // what was found changed before it ran: path, hash
+	doubt     []string          // what changed while it ran, and by whom is not known
 }
 
 // glance is the newest thing known of how a file lies on the disk.

@@ -31,6 +31,7 @@ func (d *draft) changed(results []string) string {
 	a := d.agent
 	stale := a.staleFiles(context.Background(), d.events) // its time is bounded
 	commands, others := a.sight.commands, a.sight.others
+	defer func() { a.sight.doubt = nil }()
 	a.sight.commands, a.sight.others = false, nil
 	if len(stale) == 0 {
 		return ""

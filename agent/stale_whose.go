@@ -34,6 +34,8 @@ func (a *Agent) authors(stale []staleFile, others map[string]string, commands, d
 			out[i].by = "other"
 		case delegated:
 			out[i] = author{by: "subtask", words: " by a subtask"}
+		case commands && slices.Contains(a.sight.doubt, f.known.Path):
+			out[i] = author{by: "command", words: " while a command ran, by it or by somebody else"}
 		case commands:
 			out[i] = author{by: "command", words: " by a command"}
 		case a.restored(f):

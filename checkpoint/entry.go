@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/roost-dev/roost/checkpoint/object"
 	"github.com/roost-dev/roost/task"
@@ -107,9 +108,10 @@ type scan struct {
 	repos  []string // folders with a .git, as recorded; "." is the workspace itself
 	known  []string // sorted: looked at although rules hide them
 	rules  map[string]*compiled
-	dirs   []string // folders, each with "/" at the end, in order
-	full   bool     // the store may not take all that was to be kept
-	veiled []string // what rules hide and nobody knows, folders with "/" at the end; the first of them
+	dirs   []string  // folders, each with "/" at the end, in order
+	made   time.Time // when a survey for a call was done
+	full   bool      // the store may not take all that was to be kept
+	veiled []string  // what rules hide and nobody knows, folders with "/" at the end; the first of them
 }
 
 // gone is how it is recorded that nothing was at a path.

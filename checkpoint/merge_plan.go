@@ -29,7 +29,9 @@ func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (Plan, error) {
 			if i, err = k.merged(ctx, i, b); err != nil {
 				return out, fmt.Errorf("merge %s: %w", i.Path, err)
 			}
-			if i.Act == ActMerge && i.Target.Same(i.Now) {
+			if i.Act == ActMerge && i.Target.Same(i.Now) && i.Doubt {
+				i.Act, i.Why = ActKeep, i.whose()
+			} else if i.Act == ActMerge && i.Target.Same(i.Now) {
 				continue // all that the task did is gone from it already
 			}
 		}

@@ -72,26 +72,27 @@ type Step struct {
 	Message    uint64
 	Call       string
 	From, To   task.FileVersion
-	Others     bool // neither the task nor a command of its own made it
+	Others     bool // neither the task nor a command of its own is known to have made it
+	Doubt      bool // of Others: a command of its own ran meanwhile, and may have
 }
 
 // steps adds what one entry says. at is what stood there before it, nil when that is
 // not known.
 func steps(out []Step, at *task.FileVersion, c task.CheckpointSaved, f task.CheckpointFile) ([]Step, *task.FileVersion) {
-	step := func(from, to task.FileVersion, others bool) {
+	step := func(from, to task.FileVersion, others, doubt bool) {
 		if !from.Same(to) {
-			out = append(out, Step{Checkpoint: c.Number, Message: c.Message, Call: c.Call, From: from, To: to, Others: others})
+			out = append(out, Step{Checkpoint: c.Number, Message: c.Message, Call: c.Call, From: from, To: to, Others: others, Doubt: others && doubt})
 		}
 	}
 	was := at
 	if f.Was != nil {
 		if at != nil {
-			step(*at, *f.Was, true)
+			step(*at, *f.Was, true, false)
 		}
 		was = f.Was
 	}
 	if was != nil {
-		step(*was, f.Now, observes(c))
+		step(*was, f.Now, observes(c), c.Reason == task.ReasonDoubt)
 	}
 	now := f.Now
 	return out, &now

@@ -41,8 +41,9 @@ type Item struct {
 	Now    task.FileVersion // as it was looked at
 	Target task.FileVersion // what it becomes, or would
 
-	// Conflict: others changed it since.
-	Conflict bool
+	// Conflict: others changed it since. Doubt: as far as is known, only a command of the
+	// task's, or somebody while it ran.
+	Conflict, Doubt bool
 	// Undo are the task's own steps since, newest first: what a merge takes out.
 	Undo []Step
 }
@@ -210,6 +211,7 @@ func PlanMoment(list []task.CheckpointSaved, m Moment, now map[string]task.FileV
 				break
 			}
 			if s.Others {
+				i.Doubt = s.Doubt && (i.Doubt || !i.Conflict)
 				i.Conflict = true
 			} else {
 				i.Undo = append(i.Undo, s)
@@ -218,7 +220,9 @@ func PlanMoment(list []task.CheckpointSaved, m Moment, now map[string]task.FileV
 		// What a command left below a folder that it made a link of is gone, and by now
 		// behind that link: see Plan.behind.
 		hidden := is.Kind == task.KindOther && newest[name].Kind == task.KindGone
-		i.Conflict = i.Conflict || !hidden && !is.Same(newest[name])
+		if !hidden && !is.Same(newest[name]) {
+			i.Conflict, i.Doubt = true, false
+		}
 		p.Items = append(p.Items, i.judged(rule))
 	}
 	p.behind()
@@ -238,11 +242,19 @@ func (i Item) judged(rule Rule) Item {
 		i.Act = ActOverwrite
 		i = i.lostUnlessKept()
 	case i.Conflict:
-		i.Act, i.Why = ActKeep, "it was changed by others since"
+		i.Act, i.Why = ActKeep, i.whose()
 	default:
 		i = i.lostUnlessKept()
 	}
 	return i
+}
+
+// whose says of a conflict who changed the file.
+func (i Item) whose() string {
+	if i.Doubt {
+		return "it changed while a command ran, by the command or by somebody else"
+	}
+	return "it was changed by others since"
 }
 
 // lostUnlessKept: a content that is at hand need not be kept, as where only the mode

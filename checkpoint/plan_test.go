@@ -156,6 +156,10 @@ func TestWhatARestoreWouldDo(t *testing.T) {
 		"others, content lost":             {list: story("command a=a?>b"), to: 0, now: "a=x", rule: Overwrite, want: "a lost  conflict"},
 		"others in between":                {list: others, to: 1, now: "a=d", rule: Keep, want: "a keep  conflict"},
 		"others in between, merged":        {list: others, to: 1, now: "a=d", rule: Merge, want: "a merge changed conflict 2"},
+		"in doubt":                         {list: story("before a=a", "turn a=b", "doubt a=c"), to: 1, now: "a=c", want: "a keep  conflict doubt"},
+		"in doubt, overwritten":            {list: story("doubt a=a>b"), to: 0, now: "a=b", rule: Overwrite, want: "a overwrite changed conflict doubt"},
+		"in doubt, and others since":       {list: story("doubt a=a>b"), to: 0, now: "a=c", want: "a keep  conflict"},
+		"in doubt, and others before":      {list: story("before a=a", "turn a=b", "others a=x", "doubt a=c"), to: 1, now: "a=c", want: "a keep  conflict"},
 		"others before it":                 {list: others, to: 3, now: "a=d", want: "a restore changed"},
 		"others brought it back":           {list: others, to: 1, now: "a=a"},
 		"a restore of ours in between":     {list: story("before a=a", "turn a=b", "safety", "restored a=b>a", "before", "turn a=c"), to: 2, now: "a=c", want: "a restore changed"},
@@ -180,6 +184,9 @@ func TestWhatARestoreWouldDo(t *testing.T) {
 			one := fmt.Sprintf("%s %s %s", i.Path, i.Act, i.Change())
 			if i.Conflict {
 				one += " conflict"
+			}
+			if i.Doubt {
+				one += " doubt"
 			}
 			if i.Act == ActMerge {
 				one += fmt.Sprint(" ", len(i.Undo))

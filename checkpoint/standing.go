@@ -35,16 +35,18 @@ import (
 // looked at, and what changed in them counts as somebody else's.
 const (
 	beforeName  = "before-"
-	beforeMagic = "roost survey before a command 1\n"
+	beforeMagic = "roost survey before a command 2\n"
 )
 
+// Brief is how long a command may run so that what changed meanwhile counts as its doing.
+// No system tells an ordinary program who changed a file, so time is all the evidence there
+// is: what changes while a command runs for longer may be a person's work as well.
+const Brief = 3 * time.Second
+
 // Beating: the file's time is set again and again while the command runs, so that it
-// says until when somebody saw it running. What changed later than that, with some room for
-// a machine that was busy, was not for certain the command.
-const (
-	beat      = time.Second
-	beatGrace = 20 * time.Second
-)
+// says until when somebody saw it running. What changed later than that, with Brief as the
+// room for a machine that was busy, was not for certain the command.
+const beat = time.Second
 
 // SurveyFor is Survey, written down under the names of a task and its call; see
 // Interrupted. Those of the task's calls before go.
@@ -53,6 +55,7 @@ func (k *Keeper) SurveyFor(ctx context.Context, task, call string) (*Survey, err
 	if err != nil {
 		return nil, err
 	}
+	s.base.made = time.Now()
 	name := beforeFile(k.dir, task, call)
 	for _, old := range befores(k.dir, beforeOf(object.RefName(task))) {
 		if old != name {
@@ -83,7 +86,9 @@ func (k *Keeper) Interrupted(ctx context.Context, task, call string) (*Survey, e
 	if !ok {
 		return nil, nil
 	}
-	s := &Survey{k: k, base: base, file: name, until: info.ModTime().Add(beatGrace), release: sync.OnceFunc(k.store.Keep())}
+	s := &Survey{
+		k: k, base: base, file: name, until: info.ModTime().Add(Brief), took: info.ModTime().Sub(base.made), release: sync.OnceFunc(k.store.Keep()),
+	}
 	err = k.withTurn(ctx, func() error {
 		k.load()
 		if k.last == nil {
@@ -103,22 +108,31 @@ func (k *Keeper) Interrupted(ctx context.Context, task, call string) (*Survey, e
 	return s, nil
 }
 
-// Since divides the changes of a survey that Interrupted gave: those that came while the
-// command was seen running, and those that came later, or of which that is not known: a
-// person's as well, perhaps. ran says that the command itself ran on until now, without
-// anybody who watched it; then all of them are of the first sort.
-func (s *Survey) Since(changes []task.CheckpointFile, ran bool) (during, since []task.CheckpointFile) {
-	if s.until.IsZero() || ran {
-		return changes, nil
-	}
-	for _, f := range changes {
-		if s.changedBy(f.Path) {
-			during = append(during, f)
-		} else {
-			since = append(since, f)
+// Whose divides changes by the evidence of who made them. own are those of a command that
+// ran for no longer than Brief. doubt are those that came while a command ran for longer:
+// its own, or a person's as well. since are those that came after an interrupted command
+// was last seen running, or of which that is not known. ran says that such a command ran on
+// until now, without anybody who watched it.
+func (s *Survey) Whose(changes []task.CheckpointFile, ran bool) (own, doubt, since []task.CheckpointFile) {
+	during, took := changes, s.took
+	switch {
+	case s.until.IsZero():
+	case ran:
+		took = time.Since(s.base.made)
+	default:
+		during = nil
+		for _, f := range changes {
+			if s.changedBy(f.Path) {
+				during = append(during, f)
+			} else {
+				since = append(since, f)
+			}
 		}
 	}
-	return during, since
+	if took < -Brief || took > Brief { // a clock that was set back is no evidence
+		return nil, during, since
+	}
+	return during, nil, since
 }
 
 // changedBy reports whether a path got what stands there now before the command was last
@@ -313,6 +327,7 @@ func encodeBefore(call string, sc *scan) []byte {
 		}
 	}
 	text(call)
+	b = binary.LittleEndian.AppendUint64(b, uint64(sc.made.UnixNano()))
 	text(sc.end)
 	texts(sc.closed)
 	texts(sc.known)
@@ -352,7 +367,11 @@ func decodeBefore(data []byte, call string) (*scan, bool) {
 	if whose := text(); call != "" && whose != call {
 		return nil, false
 	}
-	sc := &scan{end: text(), closed: texts(), known: texts(), dirs: texts(), rules: map[string]*compiled{}}
+	var made int64
+	if at := d.take(8); len(at) == 8 {
+		made = int64(binary.LittleEndian.Uint64(at))
+	}
+	sc := &scan{made: time.Unix(0, made), end: text(), closed: texts(), known: texts(), dirs: texts(), rules: map[string]*compiled{}}
 	for _, key := range texts() {
 		rules := text()
 		sc.rules[key] = &compiled{text: rules, rules: workspace.ParseIgnore(rules, false)}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/task"
 )
 
 // surveyFor is a survey of a call's, whose process is then as good as killed.
@@ -212,7 +213,7 @@ func TestChangesSinceACommandWasInterrupted(t *testing.T) {
 		want []string
 	}{
 		{time.Now(), false, nil},
-		{time.Now().Add(-beatGrace / 2), false, nil}, // a busy machine beats late
+		{time.Now().Add(-Brief / 2), false, nil}, // a busy machine beats late
 		{time.Now().Add(-time.Hour), false, []string{"d/removed", "edited", "new/made"}},
 		{time.Now().Add(-time.Hour), true, nil},
 	} {
@@ -220,13 +221,13 @@ func TestChangesSinceACommandWasInterrupted(t *testing.T) {
 		s := l.interrupted("call")
 		list, err := s.Changes(t.Context())
 		l.must(err)
-		during, since := s.Since(list, tt.ran)
+		during, doubt, since := s.Whose(list, tt.ran)
 		var got []string
 		for _, f := range since {
 			got = append(got, f.Path)
 		}
-		if d := cmp.Diff(tt.want, got); d != "" || len(during)+len(since) != 3 {
-			t.Errorf("seen %s, ran %t: %s", time.Since(tt.seen), tt.ran, d)
+		if d := cmp.Diff(tt.want, got); d != "" || len(during)+len(since) != 3 || doubt != nil {
+			t.Errorf("seen %s, ran %t: %s, in doubt %v", time.Since(tt.seen), tt.ran, d, doubt)
 		}
 	}
 	// A survey whose command is watched tells nothing apart.
@@ -234,8 +235,48 @@ func TestChangesSinceACommandWasInterrupted(t *testing.T) {
 	l.write("edited", "newer")
 	list, err := s.Changes(t.Context())
 	l.must(err)
-	if during, since := s.Since(list, false); len(during) != 1 || since != nil {
-		t.Errorf("%v, %v", during, since)
+	if during, doubt, since := s.Whose(list, false); len(during) != 1 || doubt != nil || since != nil {
+		t.Errorf("%v, %v, %v", during, doubt, since)
+	}
+}
+
+// What changed while a command ran for long may be somebody else's: while it is watched,
+// where it was killed, and where it ran on.
+func TestALongCommandLeavesDoubt(t *testing.T) {
+	l := newLab(t, Options{Git: "none"})
+	l.write("edited", "old")
+	for what, whose := range map[string]func(s *Survey, list func(*Survey) []task.CheckpointFile) (own, doubt, since []task.CheckpointFile){
+		"watched": func(s *Survey, list func(*Survey) []task.CheckpointFile) (own, doubt, since []task.CheckpointFile) {
+			s.base.made = s.base.made.Add(-2 * Brief)
+			return s.Whose(list(s), false)
+		},
+		"killed": func(s *Survey, list func(*Survey) []task.CheckpointFile) (own, doubt, since []task.CheckpointFile) {
+			s.Close()
+			seen := time.Now().Add(2 * Brief)
+			l.must(os.Chtimes(s.file, seen, seen))
+			killed := l.interrupted("call")
+			return killed.Whose(list(killed), false)
+		},
+		"ran on": func(s *Survey, list func(*Survey) []task.CheckpointFile) (own, doubt, since []task.CheckpointFile) {
+			s.base.made = s.base.made.Add(-2 * Brief)
+			l.must(l.k.writeBefore(s.file, "call", s.base))
+			s.Close()
+			on := l.interrupted("call")
+			return on.Whose(list(on), true)
+		},
+	} {
+		s, err := l.k.SurveyFor(t.Context(), "t", "call")
+		l.must(err)
+		l.write("edited", what)
+		own, doubt, since := whose(s, func(s *Survey) []task.CheckpointFile {
+			list, err := s.Changes(t.Context())
+			l.must(err)
+			return list
+		})
+		if len(own) != 0 || len(doubt) != 1 || doubt[0].Path != "edited" || len(since) != 0 {
+			t.Errorf("%s: own %v, in doubt %v, since %v", what, own, doubt, since)
+		}
+		s.Done()
 	}
 }
 

@@ -21,8 +21,9 @@ type Survey struct {
 	unheld  Unheld
 	release func() // the store may let go of what no ref reaches
 
-	file  string    // it is written down in; "" = it is not
-	until time.Time // when the command was last seen running; zero = it is by who has the survey
+	file  string        // it is written down in; "" = it is not
+	until time.Time     // when the command was last seen running; zero = it is by who has the survey
+	took  time.Duration // for how long the command ran
 }
 
 // Unheld is what a command may change and nobody could bring back.
@@ -188,9 +189,13 @@ func shown(p string) string {
 // returns. With an error that wraps ErrUnkept the list is right, but contents that it
 // should have could not be kept.
 //
-// What somebody else changed while the command ran is in it, too: nobody can tell.
+// What somebody else changed while the command ran is in it, too: see Whose. The command
+// has ended when it is called.
 func (s *Survey) Changes(ctx context.Context) ([]task.CheckpointFile, error) {
 	defer s.release()
+	if s.until.IsZero() && !s.base.made.IsZero() {
+		s.took = time.Since(s.base.made)
+	}
 	k := s.k
 	var out []task.CheckpointFile
 	var trouble error

@@ -70,7 +70,7 @@ func (a *App) checkpointListCommand() *cobra.Command {
 
 // reasons are why a checkpoint was saved, in words.
 var reasons = map[string]string{
-	"before": "before", "command": "after a command", "turn": "after", "safety": "before a restore of", "restored": "after", "manual": "saved by you", "others": "changed by others:",
+	"before": "before", "command": "after a command", "turn": "after", "safety": "before a restore of", "restored": "after", "manual": "saved by you", "others": "changed by others:", "doubt": "in doubt:",
 }
 
 func (a *App) printCheckpoints(l engine.CheckpointList) error {

@@ -32,14 +32,15 @@ func (a *App) checkpointRestoreCommand() *cobra.Command {
 			"the newest change. Only files go back: for the histories there is roost rewind ID, for\n" +
 			"both roost rewind ID --files.\n\n" +
 			"On a terminal what would be done is shown first, and asked. A checkpoint of what is replaced is saved, and\n" +
-			"roost undo ID gives everything back. A file that somebody else changed since is a conflict:\n" +
+			"roost undo ID gives everything back. A file that somebody else changed since, or that changed\n" +
+			"while a command ran for longer than 3 seconds (by it or by somebody else), is a conflict:\n" +
 			"it is kept as it is, or with --on-conflict merge the task's changes are taken out of it, or\n" +
 			"with overwrite it goes. Either all files are put back or none; a restore that is killed is\n" +
 			"finished by whoever works on the task next.\n\n" +
 			"Exit codes: 14 when there was nothing but conflicts and no --on-conflict was given; 15 when\n" +
 			"content of a file was not kept, so that it is not back. A dry run exits with 0.\n\n" +
 			"--json: {task_id, dry_run, to: {checkpoint, ...}, safety, files, conflicts, lost: [{path,\n" +
-			"change: added|changed|deleted|mode, how: restore|merge|overwrite, why, size}], bytes, left: [PATH],\n" +
+			"change: added|changed|deleted|mode, how: restore|merge|overwrite, why, doubt, size}], bytes, left: [PATH],\n" +
 			"outcome: done|rolled_back|nothing}.",
 		Example: "  roost checkpoint restore 0199 --dry-run\n  roost checkpoint restore 0199 c3\n  roost checkpoint restore 0199 '#12' --path src --on-conflict merge --yes",
 		Args:    count(1, 2, "roost checkpoint restore ID C"), ValidArgsFunction: a.checkpointNames(),
@@ -203,6 +204,16 @@ func whyText(why, otherwise string) string {
 	return display.OneLine(why)
 }
 
+// sharedWhy is the reason of conflicts that are all in doubt, else the usual one.
+func sharedWhy(items []engine.RestoreItem) string {
+	for _, i := range items {
+		if i.Why == "" || i.Why != items[0].Why || !i.Doubt {
+			return "somebody else changed it since"
+		}
+	}
+	return display.OneLine(items[0].Why)
+}
+
 // restoreFailure is what a restore that was done still has to say by its exit code.
 func restoreFailure(r engine.RestoreResult, rule string) error {
 	try := "roost checkpoint restore " + shellWord(r.ID) + " " + r.To.Name()
@@ -213,7 +224,7 @@ func restoreFailure(r engine.RestoreResult, rule string) error {
 			Why: namesText(r.Lost) + ": the content at that time was not kept, so that the file stays as it is", Try: "roost checkpoint diff " + shellWord(r.ID) + " " + r.To.Name()}
 	case rule == "" && len(r.Files) == 0 && len(r.Conflicts) > 0:
 		return &Failure{Exit: ExitBusy, Status: 409, Code: "conflicts", Task: r.ID, What: "restore files of task " + r.ID,
-			Why: namesText(r.Conflicts) + ": somebody else changed it since, so that it was kept", Try: try + " --on-conflict merge  # or overwrite"}
+			Why: namesText(r.Conflicts) + ": " + sharedWhy(r.Conflicts) + ", so that it was kept", Try: try + " --on-conflict merge  # or overwrite"}
 	}
 	return nil
 }
@@ -252,7 +263,7 @@ func nothingTaken(what string, d store.Deed, t store.Deeds, r *engine.RestoreRes
 	if r == nil || d.Kind != kindRestore || r.Outcome != "nothing" || len(r.Conflicts) == 0 {
 		return nil
 	}
-	return &Failure{Exit: ExitBusy, Status: 409, Code: "conflicts", Task: t.Task.ID, What: what, Why: namesText(r.Conflicts) + ": somebody else changed it since, so that it was kept",
+	return &Failure{Exit: ExitBusy, Status: 409, Code: "conflicts", Task: t.Task.ID, What: what, Why: namesText(r.Conflicts) + ": " + sharedWhy(r.Conflicts) + ", so that it was kept",
 		Try: fmt.Sprintf("roost checkpoint restore %s c%d --on-conflict merge  # or overwrite", shellWord(t.Name), d.Safety)}
 }
 

@@ -18,7 +18,7 @@ import (
 // Checkpoint is one checkpoint as a list shows it.
 type Checkpoint struct {
 	Number  int    `json:"checkpoint"` // 0 is the state before anything was changed
-	Reason  string `json:"reason"`     // before, command, turn, safety, manual, restored
+	Reason  string `json:"reason"`     // before, command, doubt, turn, others, safety, manual, restored
 	Title   string `json:"title"`
 	At      int64  `json:"-"`  // Unix milliseconds
 	Time    string `json:"at"` // RFC 3339
@@ -211,7 +211,7 @@ func pick(s *task.State, given string) (int, error) {
 			switch c.Reason {
 			case task.ReasonBefore:
 				return c.Number, nil
-			case task.ReasonCommand, task.ReasonTurn:
+			case task.ReasonCommand, task.ReasonDoubt, task.ReasonTurn:
 				return c.Number - 1, nil
 			}
 		}

@@ -33,10 +33,11 @@ type RestoreOptions struct {
 // RestoreItem is one file of a restore.
 type RestoreItem struct {
 	Path   string `json:"path"`
-	Change string `json:"change"`         // added, changed, deleted
-	How    string `json:"how,omitempty"`  // restore, merge, overwrite
-	Why    string `json:"why,omitempty"`  // a conflict stays as it is, or a file is lost
-	Size   int64  `json:"size,omitempty"` // bytes that are written
+	Change string `json:"change"`          // added, changed, deleted
+	How    string `json:"how,omitempty"`   // restore, merge, overwrite
+	Why    string `json:"why,omitempty"`   // a conflict stays as it is, or a file is lost
+	Doubt  bool   `json:"doubt,omitempty"` // of a conflict: it changed while a command of the task ran, by it or by somebody else
+	Size   int64  `json:"size,omitempty"`  // bytes that are written
 }
 
 // RestoreResult is what a restore does, or did.

@@ -85,7 +85,7 @@ func beforeCall(s *task.State, call *task.Call) (number int, changed []string) {
 		case earlier[c.Call]:
 			number = max(number, c.Number)
 		case c.Call != call.ID:
-		case c.Reason == task.ReasonCommand:
+		case c.Reason == task.ReasonCommand, c.Reason == task.ReasonDoubt:
 			for _, f := range c.Files {
 				changed = append(changed, f.Path)
 			}

@@ -107,7 +107,7 @@ func (p *restoring) tell() {
 	r := &p.result
 	r.Files, r.Conflicts, r.Lost, r.Left, r.Bytes = []RestoreItem{}, []RestoreItem{}, []RestoreItem{}, []string{}, p.plan.Counts().Bytes
 	for _, i := range p.plan.Items {
-		item := RestoreItem{Path: i.Path, Change: i.Change(), Why: i.Why}
+		item := RestoreItem{Path: i.Path, Change: i.Change(), Why: i.Why, Doubt: i.Doubt}
 		if i.Act.Changes() {
 			item.How = string(i.Act)
 			if item.Change == checkpoint.Added || item.Change == checkpoint.Modified {

@@ -20,6 +20,7 @@ const (
 const (
 	ReasonBefore   = "before"   // before the first change of a turn
 	ReasonCommand  = "command"  // a command changed something
+	ReasonDoubt    = "doubt"    // files changed while a command ran for long: by it, or by somebody else
 	ReasonTurn     = "turn"     // after the tools of a turn
 	ReasonSafety   = "safety"   // before a restore
 	ReasonManual   = "manual"   // somebody asked for it
@@ -75,7 +76,7 @@ type CheckpointFile struct {
 // checkpoint before.
 type CheckpointSaved struct {
 	Number  int              `json:"checkpoint"` // 1, 2, ... within the task; how people name it: c1
-	Reason  string           `json:"reason"`     // before, command, turn, safety, manual, restored
+	Reason  string           `json:"reason"`     // before, command, doubt, turn, others, safety, manual, restored
 	Run     string           `json:"run,omitempty"`
 	Call    string           `json:"call,omitempty"`
 	Message uint64           `json:"message,omitempty"` // the newest message of the API history that it belongs to
