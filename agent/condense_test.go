@@ -49,7 +49,12 @@ func TestCondense(t *testing.T) {
 	stored, err := b.disk.state.RawAPI()
 	b.must(err)
 	spent := b.disk.state.Usage.CostMicros
+	var told []string
+	b.agent.Notice = func(text string) { told = append(told, text) }
 	got, err := b.agent.Condense(t.Context(), "mind the numbers")
+	if all := strings.Join(told, "\n"); !strings.Contains(all, "not sent as stored: the history ends with the model's message") || strings.Contains(all, "-1") {
+		t.Errorf("what is of no message of its own is told of one: %s", all)
+	}
 	b.must(err)
 	s := b.disk.state
 	if got.Text != "What happened: eight looks." || got.Messages < 10 || got.Kept == 0 || got.After >= got.Before || !got.CostKnown {

@@ -97,9 +97,15 @@ func (a *Agent) damageQuestion(lost []task.Problem) task.QuestionOpened {
 	text := "The task's log is damaged. " + few(words) + "."
 	s := a.state()
 	var gone, unsure []string
+	lostCommit, found := false, false
 	for id := uint64(1); id < s.NextMessage(); id++ {
-		if m := s.Message(id); m != nil && (m.Missing || m.Hidden == "lost") {
+		switch m := s.Message(id); {
+		case m == nil:
+		case m.Missing || m.Hidden == "lost":
 			gone = append(gone, "#"+strconv.FormatUint(id, 10))
+			lostCommit = lostCommit || m.Hidden == "lost"
+		case m.Foreign && lostCommit:
+			found = true // a file still held some of them, which have new numbers
 		}
 	}
 	for _, c := range s.OpenCalls() {
@@ -107,7 +113,10 @@ func (a *Agent) damageQuestion(lost []task.Problem) task.QuestionOpened {
 			unsure = append(unsure, c.Name)
 		}
 	}
-	if len(gone) > 0 {
+	switch {
+	case len(gone) > 0 && found:
+		text += " Messages that were lost: " + few(gone) + "; what a file still held of them is back, under other numbers."
+	case len(gone) > 0:
 		text += " Messages that are gone: " + few(gone) + "."
 	}
 	if len(unsure) > 0 {

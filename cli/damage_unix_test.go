@@ -13,6 +13,7 @@ import (
 
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/view"
 )
 
 // A page is read without the rest, so damage in the middle may only be met when a
@@ -55,5 +56,42 @@ func TestShowLeavesOutWhatCannotBeRead(t *testing.T) {
 	}
 	if got := s.roost("doctor", "long-one"); got.code != ExitDamaged {
 		t.Errorf("doctor: exit %d\n%s%s", got.code, got.out, got.err)
+	}
+}
+
+// Where a damaged journal's messages are back from Roo's files, the question about the damage does
+// not say that they are gone.
+func TestTheQuestionAboutDamageKnowsWhatIsBack(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	model := s.script("- text: I look around.\n  tools: [{name: list_files, input: {path: .}}]\n" + finish("done") + finish("again"))
+	if r := s.roost("run", "--provider", "script", "--model", model, "-C", s.ws, "--yes", "begin"); r.code != 0 {
+		t.Fatal(r.code, r.err)
+	}
+	id := s.list()[0].ID
+	journal := filepath.Join(s.root, "tasks", id, "journal.jsonl")
+	data, err := os.ReadFile(journal)
+	must(t, err)
+	data[bytes.Index(data, []byte("I look around."))] ^= 1
+	must(t, os.WriteFile(journal, data, 0o600))
+	r := s.roost("resume", id, "--no-input", "go on")
+	if r.code != ExitInput {
+		t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	var page struct{ Items []struct{ Kind, Text string } }
+	must(t, json.Unmarshal([]byte(s.roost("questions", "--json").out), &page))
+	if len(page.Items) != 1 || page.Items[0].Kind != "damage" || strings.Contains(page.Items[0].Text, "gone") || !strings.Contains(page.Items[0].Text, "is back, under other numbers") {
+		t.Errorf("%+v", page.Items)
+	}
+}
+
+// A run's last line counts tokens as lists do: those of the cache among them.
+func TestTheClosingLineCountsAsListsDo(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	model := s.script("- usage: {input: 3500, output: 10, cache_read: 200, cache_write: 1000}\n  tools: [{name: attempt_completion, input: {result: done}}]\n")
+	r := s.roost("run", "--provider", "script", "--model", model, "-C", s.ws, "begin")
+	if in := s.list()[0].Usage.TokensIn; r.code != 0 || in != 4700 || !strings.Contains(r.err, " "+view.Count(in)+" in, 10 out") {
+		t.Errorf("exit %d, %d in\n%s", r.code, in, r.err)
 	}
 }

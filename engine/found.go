@@ -36,7 +36,7 @@ func intakes(list []store.Intake) []string {
 		case change.Rewound != nil:
 			notes = append(notes, fmt.Sprintf("another program rewound this task: %d messages went, and are kept as a branch; roost undo brings them back", change.Lacking))
 		case change.Restored:
-			notes = append(notes, fmt.Sprintf("%s still held what the damaged journal had lost: %d messages are back", change.File, change.Added+change.Changed))
+			notes = append(notes, fmt.Sprintf("%s still held what the damaged journal had lost; messages that are back: %d", change.File, change.Added+change.Changed))
 		default:
 			notes = append(notes, fmt.Sprintf("another program changed %s: %d new and %d changed messages were taken in", change.File, change.Added, change.Changed))
 		}

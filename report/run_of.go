@@ -32,6 +32,10 @@ func LimitsOf(l task.Limits) (out Limits) {
 		cost := money.USD(l.MaxCostMicros)
 		out.MaxCost = &cost
 	}
+	if l.MaxTaskMicros > 0 {
+		cost := money.USD(l.MaxTaskMicros)
+		out.MaxCostTask = &cost
+	}
 	span := func(ms int64) *string {
 		if ms <= 0 {
 			return nil

@@ -154,11 +154,11 @@ func TestTotals(t *testing.T) {
 		{"turn.started", 10, []byte(`{"turn":1}`)},
 		{"usage.changed", 20, []byte(`{"input":100,"output":20,"cost_micros":1500}`)},
 		{"turn.started", 30, []byte(`{"turn":2}`)},
-		{"usage.changed", 40, []byte(`{"input":10,"output":2,"cost_micros":null}`)},
+		{"usage.changed", 40, []byte(`{"input":10,"output":2,"cache_read":300,"cache_write":1000,"cost_micros":null}`)},
 	} {
 		d.Show(e)
 	}
-	want := Totals{Turns: 2, In: 110, Out: 22, Cost: 1500, Unknown: true, Started: 10, LastSeen: 40}
+	want := Totals{Turns: 2, In: 1410, Out: 22, Cost: 1500, Unknown: true, Started: 10, LastSeen: 40}
 	if d.Usage != want {
 		t.Errorf("totals %+v, want %+v", d.Usage, want)
 	}

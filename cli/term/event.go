@@ -30,7 +30,7 @@ type fields struct {
 	Exit    *int
 	Result  []byte
 	Rule    string // of the approval
-	Input   int64
+	Input   int64  // tokens, those of the cache among them, as lists count them
 	Output  int64
 	Cost    *int64 // micro-dollars; nil when unknown
 	Reason  string
@@ -53,7 +53,7 @@ var members = map[string]names{
 	"tool.started":       {"call", "message"},
 	"tool.finished":      {"call", "name", "outcome", "exit", "result", "approval"},
 	"turn.started":       {},
-	"usage.changed":      {"input", "output", "cost_micros"},
+	"usage.changed":      {"input", "cache_read", "cache_write", "output", "cost_micros"},
 	"notice":             {"text"},
 	"wait.delta":         {"text"},
 	"subtask.started":    {"child", "mode", "title"},
@@ -112,8 +112,9 @@ func (f *fields) set(key string, val []byte) {
 		f.Result = val
 	case "approval":
 		f.Rule, _ = esjson.GetString(val, "rule")
-	case "input":
-		f.Input, _ = strconv.ParseInt(string(val), 10, 64)
+	case "input", "cache_read", "cache_write":
+		n, _ := strconv.ParseInt(string(val), 10, 64)
+		f.Input += n
 	case "output":
 		f.Output, _ = strconv.ParseInt(string(val), 10, 64)
 	case "cost_micros":
