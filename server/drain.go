@@ -26,7 +26,7 @@ func (r *Recovery) String() string {
 // serverRoutes are those about the server itself.
 func serverRoutes() []route {
 	return []route{
-		{path: "/metrics", summary: "What is counted, as Prometheus reads it", media: "text/plain", serve: (*Server).metrics},
+		{path: "/metrics", summary: "What is counted, as Prometheus reads it", media: "text/plain", forms: []string{"application/openmetrics-text"}, serve: (*Server).metrics},
 		{path: "/v1/server", summary: "What the server is and does", answer: report.Server{}, document: (*Server).server},
 		{method: http.MethodPost, path: "/v1/server/drain", summary: "Start no more runs; those that work go on, queued ones stay queued", answer: report.Server{}, act: (*Server).drain},
 		{method: http.MethodDelete, path: "/v1/server/drain", summary: "Start runs again, the queued ones first", answer: report.Server{}, act: (*Server).admit},

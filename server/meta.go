@@ -1,6 +1,9 @@
 package server
 
-import "net/http"
+import (
+	"net/http"
+	"strings"
+)
 
 type health struct {
 	Status string `json:"status"`
@@ -53,6 +56,10 @@ func (s *Server) login(w http.ResponseWriter, a *asked) *Problem {
 		return problem(http.StatusUnauthorized, "login_used", "The log-in link does not work", "it was used, or belongs to another start of the server", "roost serve prints a new one at each start")
 	}
 	http.SetCookie(w, s.door.cookie(a.TLS != nil))
+	if strings.Contains(strings.Join(a.Header.Values("Accept"), ","), jsonMedia) { // a program, which has no page to go to
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
 	http.Redirect(w, a.Request, "/v1/tasks", http.StatusSeeOther)
 	return nil
 }

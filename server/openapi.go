@@ -15,12 +15,13 @@ type object = map[string]any
 
 // openAPI describes the routes as OpenAPI 3.1. It is made of the table that answers,
 // and of the types that are written.
-func openAPI(list []route, v report.Version) ([]byte, error) {
+// cookie is the name of the one that the log-in link sets.
+func openAPI(list []route, v report.Version, cookie string) ([]byte, error) {
 	b := schemas{object{}}
 	failure := b.of(reflect.TypeFor[Problem]())
 	paths := object{}
 	for _, rt := range list {
-		op := object{"summary": rt.summary, "operationId": rt.operation(), "responses": responses(&b, rt, failure)}
+		op := object{"summary": rt.summary, "description": rt.about(), "tags": []string{rt.tag()}, "operationId": rt.operation(), "responses": responses(&b, rt, failure)}
 		var params []object
 		for _, name := range placesOf(rt.path) {
 			params = append(params, object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"}, "description": places[name]})
@@ -54,14 +55,17 @@ func openAPI(list []route, v report.Version) ([]byte, error) {
 	doc := object{
 		"openapi": "3.1.0",
 		"info": object{"title": "Roost", "version": v.Version,
-			"description": "The tasks of coding agents: read, searched, followed, run, answered and changed."},
+			"description": "The tasks of coding agents: read, searched, followed, run, answered and changed.",
+			"license":     object{"name": "Apache License 2.0", "identifier": "Apache-2.0"}},
+		"servers":  []object{{"url": "/", "description": "the server that gave this description"}},
+		"tags":     tags,
 		"paths":    paths,
 		"security": []object{{"token": []string{}}, {"cookie": []string{}}},
 		"components": object{
 			"schemas": b.all,
 			"securitySchemes": object{
 				"token":  object{"type": "http", "scheme": "bearer"},
-				"cookie": object{"type": "apiKey", "in": "cookie", "name": "roost_...", "description": "set by the log-in link"},
+				"cookie": object{"type": "apiKey", "in": "cookie", "name": cookie, "description": "set by the log-in link; its name follows from the server's token"},
 			},
 		},
 	}
@@ -156,7 +160,8 @@ func responses(b *schemas, rt route, failure object) object {
 	}
 	switch {
 	case rt.path == "/login":
-		out["303"] = object{"description": "logged in; the cookie is set"}
+		out["204"] = object{"description": "logged in, and the cookie is set, for who accepts application/json"}
+		out["303"] = object{"description": "logged in, and the cookie is set: on to the tasks"}
 	case rt.media == "text/plain":
 		out["200"] = object{"description": "text", "content": object{rt.media: object{"schema": object{"type": "string"}}}}
 	case rt.media == streamMedia:

@@ -136,7 +136,7 @@ func readRoutes() []route {
 	return []route{
 		{path: "/healthz", summary: "Whether the process answers", open: true, answer: health{}, document: (*Server).healthz},
 		{path: "/readyz", summary: "Whether tasks can be read and kept", open: true, answer: readiness{}, fails: []int{503}, serve: (*Server).readyz},
-		{path: "/login", summary: "The log-in link: sets the cookie and leads on; works once", open: true, media: "text/plain",
+		{path: "/login", summary: "The log-in link: sets the cookie and leads on; works once", open: true, media: "text/plain", forms: []string{jsonMedia},
 			params: []param{{name: "key", kind: "text", doc: "what the link that roost serve printed holds"}}, serve: (*Server).login},
 		{path: "/openapi.json", summary: "This description", media: jsonMedia, document: (*Server).describe},
 		{path: "/v1/openapi.json", summary: "This description", media: jsonMedia, document: (*Server).describe},

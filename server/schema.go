@@ -49,6 +49,9 @@ func (b *schemas) of(t reflect.Type) object {
 	switch t.Kind() {
 	case reflect.Pointer:
 		inner := b.of(t.Elem())
+		if len(inner) == 0 { // anything, null too
+			return inner
+		}
 		return object{"anyOf": []object{inner, {"type": "null"}}}
 	case reflect.Slice:
 		return object{"type": "array", "items": b.of(t.Elem())}

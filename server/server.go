@@ -136,7 +136,7 @@ func New(o Options) (*Server, error) {
 	s.begun, s.counted = o.Now(), newRequests()
 	s.routes = routes()
 	s.mux = s.muxOf(s.routes)
-	if s.document, err = openAPI(s.routes, o.Version); err != nil {
+	if s.document, err = openAPI(s.routes, o.Version, s.door.cookieName()); err != nil {
 		return nil, err
 	}
 	return s, nil
