@@ -16,8 +16,8 @@ const usualAttempts = 3
 // Recover takes up what an earlier process left: queued runs are queued again in their
 // order; runs that were killed while they waited for a person wait; other killed ones are
 // told to be interrupted, and gone on with if that is asked for. A task that another
-// process holds is that one's. One whose log is not proven stays as it is. What cannot be read or written is left as it is: the errors
-// come together, behind all that could be done.
+// process holds is that one's. One whose log is not proven stays as it is. What cannot be read
+// or written is left as it is: the errors come together, behind all that could be done.
 func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 	if o.MaxAttempts <= 0 {
 		o.MaxAttempts = usualAttempts
@@ -42,12 +42,6 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 			continue // it went meanwhile
 		}
 		ref = e.newest(ref)
-		if trusted, err := e.trusts(ctx, ref); err != nil {
-			errs = append(errs, err)
-			continue
-		} else if !trusted {
-			continue // it goes on once its user confirms it
-		}
 		var run RunInfo
 		lost := 0
 		err := e.chronicle(ctx, ref, func(c *chronicle) {
@@ -61,16 +55,28 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 				lost++
 			}
 		})
-		switch {
-		case err != nil:
+		if err != nil {
 			errs = append(errs, err)
 			continue
+		}
+		// Verifying a log costs more than reading what became of its runs, and most tasks here
+		// ended long ago: only a task that would be changed or run is verified.
+		unended := run.State == "queued" || run.State == "interrupted" && run.Outcome == ""
+		resumes := o.Resume && lost <= o.MaxAttempts && run.State == "interrupted" && abandoned(run.Outcome, run.Code)
+		if !unended && !resumes {
+			continue
+		}
+		if trusted, err := e.trusts(ctx, ref); err != nil {
+			errs = append(errs, err)
+			continue
+		} else if !trusted {
+			continue // it goes on once its user confirms it
+		}
+		switch {
 		case run.State == "queued":
 			if run.Position == 0 {
 				queued = append(queued, run)
 			}
-			continue
-		case run.State != "interrupted":
 			continue
 		case run.Outcome == "":
 			if err := e.tell(ctx, ref, run); err != nil {
@@ -83,10 +89,8 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 			if run.Question != "" {
 				continue // it waits
 			}
-		case !abandoned(run.Outcome, run.Code):
-			continue // somebody ended it
 		}
-		if o.Resume && lost <= o.MaxAttempts {
+		if resumes {
 			again = append(again, ref)
 		}
 	}
