@@ -240,7 +240,7 @@ func TestWhoFollowsAStoppedProcessEnds(t *testing.T) {
 	before := s.beside("--json", "attach", id)
 	s.within(time.Minute, "what was done so far", func() bool { return len(durable(before.out.String())) > 0 })
 	must(t, b.cmd.Process.Signal(syscall.SIGSTOP))
-	for _, f := range []*background{before, s.beside("--json", "attach", id), s.beside("--json", "wait", id), s.beside("--json", "send", id, "and be quick")} {
+	for _, f := range []*background{before, s.beside("--json", "attach", id), s.beside("--json", "wait", id), s.beside("--json", "send", id, "and be quick"), s.beside("--json", "cancel", id)} {
 		code := f.ends(time.Minute)
 		text := f.err.String()
 		var p problem

@@ -97,8 +97,17 @@ type heardEvent struct {
 
 // one follows one task's run; a subtask that it starts is followed in between, as that
 // is what works meanwhile.
-func (w *watcher) one(ctx context.Context, id, run, after, since string, depth int) (engine.Outcome, error) {
+func (w *watcher) one(ctx context.Context, id, run, after, since string, depth int) (out engine.Outcome, err error) {
+	lasting := ctx // for what a person said
 	ctx, done := context.WithCancel(ctx)
+	if !w.here { // whoever leaves does not wait for what was asked of the server
+		defer context.AfterFunc(w.stop.ctx, done)()
+		defer func() {
+			if err != nil && w.stop.ctx.Err() != nil {
+				err = errDetached
+			}
+		}()
+	}
 	events := make(chan heardEvent)
 	var pump sync.WaitGroup
 	defer pump.Wait()
@@ -137,7 +146,7 @@ func (w *watcher) one(ctx context.Context, id, run, after, since string, depth i
 				return out, err
 			}
 		case reply := <-q.said():
-			if err := w.answer(ctx, q, reply); err != nil {
+			if err := w.answer(lasting, q, reply); err != nil {
 				return engine.Outcome{}, err
 			}
 		case <-stopped:

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,6 +25,9 @@ type stage struct {
 	asked []string // streams that were begun, as path?query
 }
 
+// hangs is the document of a server that takes a request and never answers.
+const hangs = "hangs"
+
 func newStage(docs map[string]string) *stage {
 	return &stage{docs: docs, lines: map[string]*io.PipeWriter{}}
 }
@@ -36,6 +40,12 @@ func (s *stage) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !strings.HasSuffix(name, "/events") {
 		resp.Header.Set("Content-Type", "application/json")
 		doc, ok := s.docs[name]
+		if doc == hangs {
+			s.mu.Unlock()
+			<-r.Context().Done()
+			s.mu.Lock()
+			return nil, r.Context().Err()
+		}
 		if !ok {
 			resp.StatusCode, doc = http.StatusNotFound, `{"status":404,"code":"not_found","title":"Nothing is there","detail":""}`
 			resp.Header.Set("Content-Type", "application/problem+json")
@@ -92,6 +102,8 @@ type watching struct {
 	typed *io.PipeWriter
 	shown *safeText
 	ended chan engine.Outcome
+	err   error // why it was not followed to its end, once ended has something
+	stop  *stopper
 }
 
 type safeText struct {
@@ -123,11 +135,10 @@ func newWatching(t *testing.T) *watching {
 	a.In, a.Err = keys, w.shown
 	c, err := client.New("http://stage.test", client.Options{HTTP: &http.Client{Transport: w.stage}, Lost: a.lost})
 	must(t, err)
+	w.stop = newStopper(t.Context(), func() {})
 	go func() {
-		_, out, err := a.watchUntil(t.Context(), c, watched{task: "top", run: "r1", after: "1.1-0", ask: true}, newStopper(t.Context(), func() {}))
-		if err != nil {
-			t.Error(err)
-		}
+		_, out, err := a.watchUntil(t.Context(), c, watched{task: "top", run: "r1", after: "1.1-0", ask: true}, w.stop)
+		w.err = err
 		w.ended <- out
 	}()
 	return w
@@ -137,8 +148,8 @@ func newWatching(t *testing.T) *watching {
 func (w *watching) over() {
 	w.Helper()
 	w.says(w.T, "top", "1.90-0", "run.ended", `"run_id":"r1","outcome":"completed"`)
-	if out := <-w.ended; out.State != "completed" {
-		w.Errorf("it ended as %+v", out)
+	if out := <-w.ended; out.State != "completed" || w.err != nil {
+		w.Errorf("it ended as %+v, %v", out, w.err)
 	}
 	_ = w.typed.Close()
 }
@@ -225,4 +236,59 @@ func TestASubtaskWhoseRunComesLateIsShownFromItsStart(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A process that once does not answer is followed on: only when it is silent twice in a row, and
+// nothing happens in the task, nobody follows its run any more.
+func TestWhoFollowsIsPatientWithAQuietProcess(t *testing.T) {
+	t.Parallel()
+	const lives, silent = `{"id":"r1","task_id":"top","state":"running"}`, `{"id":"r1","task_id":"top","state":"running","silent":"roost run (pid 7)"}`
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatching(t)
+		time.Sleep(quiet / 2) // between two looks
+		for range 5 {
+			for _, doc := range []string{lives, silent} {
+				time.Sleep(quiet)
+				w.has("runs/r1", doc)
+			}
+		}
+		for i := range 5 {
+			w.says(t, "top", fmt.Sprintf("1.%d-0", i+2), "message.added", `"history":"ui","message":3,"content":{"type":"say","say":"text","text":"words"}`)
+			time.Sleep(2 * quiet)
+		}
+		w.has("runs/r1", lives)
+		w.over()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatching(t)
+		w.has("runs/r1", silent)
+		<-w.ended
+		var f *Failure
+		if !errors.As(w.err, &f) || f.Exit != ExitBusy || !strings.Contains(f.Why, "roost run (pid 7)") || !strings.Contains(f.Try, "roost attach top") {
+			t.Errorf("%+v", w.err)
+		}
+		_ = w.typed.Close()
+	})
+}
+
+// Ctrl-C ends following also while a server that is stopped owes an answer.
+func TestWhoLeavesDoesNotWaitForAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatching(t)
+		w.has("runs/r1", hangs)
+		time.Sleep(5 * quiet)
+		w.stop.stop()
+		synctest.Wait()
+		select {
+		case <-w.ended:
+			if !errors.Is(w.err, errDetached) {
+				t.Error(w.err)
+			}
+		default:
+			t.Error("it is followed still")
+			w.has("runs/r1", "")
+		}
+		_ = w.typed.Close()
+	})
 }
