@@ -2,8 +2,11 @@ package workspace
 
 import (
 	"bytes"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +16,12 @@ import (
 	"github.com/roost-dev/roost/internal/conformance"
 )
 
+// TestVectorsRooignore compares with Roo's own verdicts. Ours by choice, each with its
+// verdict from git or from the line: rules with a negated class and folders that exist,
+// where git judges; .git, which is protected; commands whose words Roo cannot take apart.
 func TestVectorsRooignore(t *testing.T) {
+	repo := filepath.Join(t.TempDir(), ".git")
+	(&gitRules{root: filepath.Dir(repo)}).run(t, "", "init", "-q")
 	conformance.Run(t, "rooignore", func(t *testing.T, c conformance.Case) (ours bool) {
 		root, err := filepath.EvalSymlinks(t.TempDir())
 		if err != nil {
@@ -22,6 +30,8 @@ func TestVectorsRooignore(t *testing.T) {
 		place := func(raw []byte) conformance.Value { return bytes.ReplaceAll(raw, []byte("${CWD}"), []byte(root)) }
 		in, want := place(c.Input), place(c.Want)
 		w := rooignoreWorkspace(t, root, in)
+		git := &gitRules{repo: repo, root: root, text: in.Str("rooignore")}
+		negates := strings.Contains(git.text, "[!") || strings.Contains(git.text, "[^")
 
 		access, protected := want.Get("access").List(), want.Get("protected").List()
 		var filtered, wantFiltered []string
@@ -31,25 +41,26 @@ func TestVectorsRooignore(t *testing.T) {
 				t.Errorf("resolve %q: %v", p, err)
 				continue
 			}
-			may := string(access[i]) == "true"
+			roo := string(access[i]) == "true"
+			may := roo
+			named, _ := git.below(git.absolute(p))
+			real, dir := git.below(git.real(p))
+			if negates || dir && real != "." {
+				may = !git.hides(t, p)
+			}
+			guarded := string(protected[i]) == "true" || inGit(named) || inGit(real)
+			ours = ours || may != roo || guarded != (string(protected[i]) == "true")
 			if may == got.Ignored {
-				if betterAccess(w, p, may, in.Str("rooignore")) == "" {
-					t.Errorf("access of %q is %v, want %v", p, !got.Ignored, may)
-				}
-				ours, may = true, !may
+				t.Errorf("access of %q is %v, want %v", p, !got.Ignored, may)
+			}
+			if guarded != got.Protected {
+				t.Errorf("protected of %q is %v", p, got.Protected)
 			}
 			if may {
 				wantFiltered = append(wantFiltered, p)
 			}
 			if !got.Ignored {
 				filtered = append(filtered, p)
-			}
-			switch {
-			case got.Protected == (string(protected[i]) == "true"):
-			case got.Protected && inGit(p, got.Real): // ours by choice: what git would run, or believe, asks too
-				ours = true
-			default:
-				t.Errorf("protected of %q is %v", p, got.Protected)
 			}
 		}
 		if d := cmp.Diff(wantFiltered, filtered); d != "" {
@@ -61,31 +72,150 @@ func TestVectorsRooignore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got == blocked[i] {
-				continue
+			wanted := blocked[i]
+			if negates || wanted == "" && git.text != "" && beyondRoo(line) {
+				wanted = git.blockedWord(t, line)
 			}
-			// Ours by choice: stricter, in a line that Roo cannot take apart, or a
-			// path whose verdict is ours by choice as well.
-			strict := blocked[i] == "" && strings.ContainsAny(line, "\"'|;&<>`()\\/:") && hiddenWord(w, line, got)
-			if !strict && betterAccess(w, orElse(blocked[i], got), blocked[i] == "", in.Str("rooignore")) == "" {
-				t.Errorf("command %q is blocked by %q, want %q", line, got, blocked[i])
+			ours = ours || wanted != blocked[i]
+			if got != wanted {
+				t.Errorf("command %q is blocked by %q, want %q", line, got, wanted)
 			}
-			ours = true
+		}
+		if strings.Contains(git.text+"\n", "/\n") && in.Get("symlinks") == nil {
+			compareFolders(t, repo, git.text, in.Get("paths").Strings())
 		}
 		return ours
 	})
 }
 
-// inGit: one of the paths leads into a repository's own folder.
-func inGit(paths ...string) bool {
+// inGit: a path inside the workspace leads into a repository's own folder.
+func inGit(rel string) bool {
+	return !outside(rel) && slices.ContainsFunc(strings.Split(filepath.ToSlash(rel), "/"), func(name string) bool { return strings.EqualFold(name, ".git") })
+}
+
+// beyondRoo: Roo takes a line apart at blanks, knows a program by its bare name and a
+// word as a relative path.
+func beyondRoo(line string) bool {
+	return strings.ContainsAny(line, "\"'|;&<>`()\\") || slices.ContainsFunc(strings.Fields(line), filepath.IsAbs)
+}
+
+// gitRules is git as the judge of a .rooignore file.
+type gitRules struct{ repo, root, text string }
+
+// real is where a path leads, as far as it exists.
+func (g *gitRules) real(p string) string {
+	p = g.absolute(p)
+	for rest := ""; ; {
+		if real, err := filepath.EvalSymlinks(p); err == nil {
+			return filepath.Join(real, rest)
+		}
+		p, rest = filepath.Dir(p), filepath.Join(filepath.Base(p), rest)
+	}
+}
+
+func (g *gitRules) absolute(p string) string {
+	if !filepath.IsAbs(p) {
+		p = filepath.Join(g.root, p)
+	}
+	return filepath.Clean(p)
+}
+
+// below is a path as it lies in the workspace, and whether it is a folder that exists.
+func (g *gitRules) below(p string) (rel string, dir bool) {
+	rel, err := filepath.Rel(g.root, p)
+	if err != nil {
+		return "..", false
+	}
+	info, err := os.Stat(p)
+	return rel, err == nil && info.IsDir()
+}
+
+func outside(rel string) bool { return rel == ".." || strings.HasPrefix(filepath.ToSlash(rel), "../") }
+
+func (g *gitRules) hides(t *testing.T, p string) bool {
+	t.Helper()
+	rel, _ := g.below(g.real(p))
+	if rel == "." || outside(rel) || g.text == "" {
+		return false
+	}
+	return rel == IgnoreFile || g.hidden(t, rel)[rel]
+}
+
+// hidden gives those of some paths that git ignores.
+func (g *gitRules) hidden(t *testing.T, rels ...string) map[string]bool {
+	t.Helper()
+	put(t, filepath.Join(g.repo, "info/exclude"), g.text+"\n"+IgnoreFile)
+	all := map[string]bool{}
+	for _, rel := range strings.Split(g.run(t, strings.Join(rels, "\x00"), "--git-dir", g.repo, "--work-tree", g.root, "-c", "core.ignorecase=true", "check-ignore", "--no-index", "-z", "--stdin"), "\x00") {
+		all[rel] = true
+	}
+	return all
+}
+
+func (g *gitRules) run(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = g.root
+	cmd.Stdin = strings.NewReader(stdin)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "HOME="+g.root)
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) {
+		t.Fatalf("git %v: %v", args, err)
+	}
+	return string(out)
+}
+
+// compareFolders makes a case's paths folders in a workspace with the same rules, some of
+// which hold for folders alone. Roo never asks that: it judges a path by its name.
+func compareFolders(t *testing.T, repo, text string, paths []string) {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(root, IgnoreFile), text)
+	w, err := Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	git := &gitRules{repo: repo, root: root, text: text}
+	var rels []string
 	for _, p := range paths {
-		for name := range strings.SplitSeq(filepath.ToSlash(p), "/") {
-			if strings.EqualFold(name, ".git") {
-				return true
+		rel := filepath.Clean(p)
+		if filepath.IsAbs(p) || outside(rel) || rel == "." || rel == IgnoreFile || inGit(rel) {
+			continue
+		}
+		rels = append(rels, rel)
+		if err := os.MkdirAll(filepath.Join(root, rel), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(rels) == 0 {
+		return
+	}
+	want := git.hidden(t, rels...)
+	for _, rel := range rels {
+		if got, err := w.Resolve(rel); err != nil || got.Ignored != want[rel] {
+			t.Errorf("the folder %q is hidden: %v, want %v (%v)", rel, got.Ignored, want[rel], err)
+		}
+	}
+}
+
+// blockedWord takes a line apart at blanks, quotes and separators.
+func (g *gitRules) blockedWord(t *testing.T, line string) string {
+	t.Helper()
+	line = strings.NewReplacer(`"`, "", "'", "", "<", " < ").Replace(line)
+	for _, part := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune("|;&>()`\n", r) }) {
+		words := strings.Fields(part)
+		for i, word := range words {
+			shows := i > 0 && readers[strings.ToLower(filepath.Base(words[0]))] && word[0] != '-' || i > 0 && words[i-1] == "<"
+			if shows && word != "<" && g.hides(t, word) {
+				return word
 			}
 		}
 	}
-	return false
+	return ""
 }
 
 // rooignoreWorkspace lays out the case's files and links.
@@ -117,45 +247,6 @@ func rooignoreWorkspace(t *testing.T, root string, in conformance.Value) *Worksp
 		t.Fatal(err)
 	}
 	return w
-}
-
-// betterAccess says why we differ from Roo on a path, "" for no reason.
-func betterAccess(w *Workspace, p string, roo bool, text string) string {
-	full := p
-	if !filepath.IsAbs(p) {
-		full = filepath.Join(w.root, p)
-	}
-	rel, inside := within(w.root, full)
-	if real, err := w.Resolve(p); err == nil && !real.Outside {
-		rel, inside = within(w.root, real.Real)
-	}
-	if !inside {
-		return ""
-	}
-	rel = filepath.ToSlash(rel)
-	if info, err := os.Stat(full); err == nil && info.IsDir() && roo && !ParseIgnore(text+"\n"+IgnoreFile, true).Hides(rel, false) {
-		return "a folder that exists is judged as a folder"
-	}
-	// Roo's verdict is that of the same rules when the sign of negation is a letter.
-	letters := strings.NewReplacer("[!", `[\!`, "[^", `[\^`).Replace(text)
-	if letters != text && ParseIgnore(letters+"\n"+IgnoreFile, true).Hides(rel, false) != roo {
-		return "[!x] and [^x] are negated classes in gitignore"
-	}
-	return ""
-}
-
-// hiddenWord: the word is one of the line, and .rooignore hides the file that it names.
-func hiddenWord(w *Workspace, line, word string) bool {
-	bare := strings.NewReplacer(`"`, "", "'", "", `\`, "")
-	p, err := w.Resolve(word)
-	return err == nil && p.Ignored && strings.Contains(bare.Replace(strings.ReplaceAll(line, `\`, "/")), bare.Replace(word))
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 func put(t *testing.T, name, text string) {
