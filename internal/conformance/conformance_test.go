@@ -134,6 +134,16 @@ func TestValuesKeepLoneSurrogates(t *testing.T) {
 	}
 }
 
+func TestReplaceHalves(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\xed\xa0\xbdb🚀": "a.b🚀", "\xed\xb0\x80\xed\xa0\xbd": "..", "a\xff\xed\xa0": "a\xff\xed\xa0", "한\uFFFD": "한\uFFFD",
+	} {
+		if got := ReplaceHalves(in, "."); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestArrayAndListAreInverse(t *testing.T) {
 	for _, src := range []string{`[]`, `[1]`, `[{"a":[1,2]},"x,]",null]`} {
 		if got := string(Array(Value(src).List())); got != src {

@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"bytes"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/roost-dev/roost/esjson"
 )
@@ -73,4 +75,20 @@ func (v Value) Strings() []string {
 // Array is the JSON array of raw elements.
 func Array(elements [][]byte) Value {
 	return append(append([]byte("["), bytes.Join(elements, []byte(","))...), ']')
+}
+
+// ReplaceHalves puts a text in the place of each half of a surrogate pair that stands alone.
+func ReplaceHalves(s, instead string) string {
+	var out strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 && len(s) >= i+3 && s[i] == 0xED && s[i+1] >= 0xA0 && s[i+1] < 0xC0 && s[i+2]&0xC0 == 0x80 {
+			out.WriteString(instead)
+			i += 3
+			continue
+		}
+		out.WriteString(s[i : i+n])
+		i += n
+	}
+	return out.String()
 }

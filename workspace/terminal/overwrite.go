@@ -54,27 +54,38 @@ func overwriteLine(line string) string {
 }
 
 // Erase resolves backspaces: each removes the code unit before it, also across
-// lines. What would be left of half a pair is removed with it.
+// lines. What is left of half a pair at the end is removed with it.
 func Erase(s string) string {
 	if strings.IndexByte(s, '\b') < 0 {
 		return s
 	}
 	u := units(s)
 	out := u[:0]
-	for i, c := range u {
+	var halves []int // where in out a pair lost its second half
+	for _, c := range u {
 		if c != '\b' {
 			out = append(out, c)
 			continue
 		}
-		if len(out) == 0 {
+		n := len(out) - 1
+		if n < 0 {
 			continue
 		}
-		gone := out[len(out)-1]
-		out = out[:len(out)-1]
-		last := i+1 == len(u) || u[i+1] != '\b'
-		if last && low(gone) && len(out) > 0 && high(out[len(out)-1]) {
-			out = out[:len(out)-1]
+		if len(halves) > 0 && halves[len(halves)-1] == n {
+			halves = halves[:len(halves)-1]
 		}
+		if splits(out, n) {
+			halves = append(halves, n-1)
+		}
+		out = out[:n]
 	}
-	return text(out)
+	kept := out[:0]
+	for i, c := range out {
+		if len(halves) > 0 && halves[0] == i {
+			halves = halves[1:]
+			continue
+		}
+		kept = append(kept, c)
+	}
+	return text(kept)
 }
