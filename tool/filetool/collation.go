@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // compareNames orders names as people expect: digits by value, case and accents
 // ignored, blanks before punctuation before symbols before digits before letters.
-// It follows the root collation of Unicode for Latin names; other scripts go by
-// code point behind them.
+// It follows the root collation of Unicode for Latin names; other scripts go behind
+// them in that collation's order, and within a script by code point.
 func compareNames(a, b string) int {
 	ea, eb := elements(a), elements(b)
 	for i := range min(len(ea), len(eb)) {
@@ -75,8 +76,8 @@ func elements(s string) []element {
 		}
 		for _, b := range base {
 			switch {
-			case unicode.IsLetter(b):
-				out = append(out, element{rank: letterRank + int(b)})
+			case unicode.IsLetter(b) && !isMarkOfKana(b):
+				out = append(out, element{rank: letterRank + script(b)<<21 + int(b)})
 			default:
 				out = append(out, element{rank: otherMarks + int(b)})
 			}
@@ -84,6 +85,31 @@ func elements(s string) []element {
 	}
 	return out
 }
+
+// scripts is the root collation's order of scripts.
+var scripts = []*unicode.RangeTable{
+	unicode.Latin, unicode.Greek, unicode.Coptic, unicode.Cyrillic, unicode.Glagolitic, unicode.Georgian, unicode.Armenian, unicode.Hebrew,
+	unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Tifinagh, unicode.Ethiopic, unicode.Devanagari, unicode.Bengali,
+	unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala,
+	unicode.Thai, unicode.Lao, unicode.Tibetan, unicode.Myanmar, unicode.Khmer, unicode.Mongolian, unicode.Cherokee,
+	unicode.Canadian_Aboriginal, unicode.Hangul, unicode.Hiragana, unicode.Bopomofo, unicode.Yi, unicode.Han,
+}
+
+// script is the place of a letter's script. Unknown ones come last.
+func script(r rune) int {
+	if r < 0x250 {
+		return 0
+	}
+	for i, s := range scripts {
+		if unicode.Is(s, r) {
+			return i
+		}
+	}
+	return len(scripts)
+}
+
+// isMarkOfKana: the signs of a long vowel and of repetition are no letters.
+func isMarkOfKana(r rune) bool { return r == 'ー' || r == '々' }
 
 func digitOf(r rune) int {
 	switch {
@@ -109,6 +135,17 @@ var bases = func() map[rune]string {
 		for _, r := range accented {
 			m[r] = base
 		}
+	}
+	// A base and its small and voiced forms; Katakana is Hiragana in other shapes.
+	for _, kana := range strings.Fields("あぁ いぃ うぅゔ えぇ おぉ かがゕ きぎ くぐ けげゖ こご さざ しじ すず せぜ そぞ ただ ちぢ つっづ てで とど はばぱ ひびぴ ふぶぷ へべぺ ほぼぽ やゃ ゆゅ よょ わゎ") {
+		base, _ := utf8.DecodeRuneInString(kana)
+		for _, r := range kana {
+			m[r] = string(base)
+		}
+	}
+	for r := 'ァ'; r <= 'ヶ'; r++ {
+		same := r - 'ァ' + 'ぁ'
+		m[r] = cmp.Or(m[same], string(same))
 	}
 	return m
 }()

@@ -122,7 +122,7 @@ func TestApplyDiffIsBounded(t *testing.T) {
 }
 
 func TestCompareNames(t *testing.T) {
-	ordered := []string{" x", "_a", "-a", ".a", "(a", "@a", "+a", "$a", "1", "02", "3a", "10", "a", "a-b", "a.b", "a1", "a02", "a10", "ab", "É1", "e2", "zz", "ж"}
+	ordered := []string{" x", "_a", "-a", ".a", "(a", "@a", "+a", "$a", "1", "02", "3a", "10", "a", "a-b", "a.b", "a1", "a02", "a10", "ab", "É1", "e2", "zz", "ω", "ж", "ა", "ա", "א", "ا", "अ", "ก", "한국", "あ", "カー", "かあ", "き", "ㄅ", "一", "中文", "日本", "龥"}
 	for i := range ordered {
 		for j := range ordered {
 			got := compareNames(ordered[i], ordered[j])
@@ -131,7 +131,7 @@ func TestCompareNames(t *testing.T) {
 			}
 		}
 	}
-	for _, pair := range [][2]string{{"README", "readme"}, {"é", "E"}, {"e\u0301", "e"}, {"a01", "a1"}} {
+	for _, pair := range [][2]string{{"README", "readme"}, {"é", "E"}, {"e\u0301", "e"}, {"a01", "a1"}, {"が", "か"}, {"ア", "あ"}, {"ヅ", "っ"}} {
 		if compareNames(pair[0], pair[1]) != 0 {
 			t.Errorf("%q and %q differ", pair[0], pair[1])
 		}

@@ -76,22 +76,29 @@ func (q *searching) files(ctx context.Context, names []string) error {
 		if q.full() {
 			return nil
 		}
-		if errs[i] == nil && (len(lines) > maxFoundLines-q.lines || foundFile{lines: lines}.groups() > maxResults-q.groups) {
-			// The files before it have left less room than there was.
-			var s searcher
-			lines, errs[i] = s.file(ctx, q, names[i], maxResults-q.groups, maxFoundLines-q.lines)
-			s.close()
-		}
 		if errs[i] != nil {
 			return errs[i]
 		}
-		if len(lines) > 0 {
-			q.groups += foundFile{lines: lines}.groups()
-			q.lines += len(lines)
-			q.found = append(q.found, foundFile{slashRel(q.ws.Root(), names[i]), lines})
-		}
+		q.add(names[i], lines)
 	}
 	return nil
+}
+
+// add takes what was found in a file, as much as the files before it have left room for.
+func (q *searching) add(abs string, lines []foundLine) {
+	for i, l := range lines {
+		begins := i == 0 || l.number > lines[i-1].number+1
+		if q.lines == maxFoundLines || begins && q.groups == maxResults {
+			lines = lines[:i]
+			break
+		}
+		if q.lines++; begins {
+			q.groups++
+		}
+	}
+	if len(lines) > 0 {
+		q.found = append(q.found, foundFile{slashRel(q.ws.Root(), abs), lines})
+	}
 }
 
 // searcher goes through one file after the other, with the same memory and, as long as
