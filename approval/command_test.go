@@ -3,16 +3,11 @@ package approval
 import (
 	"encoding/json"
 	"fmt"
-	"path"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 
 	"pgregory.net/rapid"
-
-	"github.com/roost-dev/roost/internal/conformance"
 )
 
 func TestAllowMatchesOnlyPlainWords(t *testing.T) {
@@ -193,100 +188,6 @@ func TestAllowedLinesHoldNoSyntax(t *testing.T) {
 			t.Fatalf("%q was allowed", line)
 		}
 	})
-}
-
-// TestVectorsCommandApproval compares with Roo's own decisions. Where ours differs, why it
-// may is told for each case by the line and Roo's result, and ours is never looser but in
-// two ways: a pattern is words here and the beginning of a text there, so that a deny of
-// "git" does not mean gitk; and text in quotes or of a here-document runs nothing.
-func TestVectorsCommandApproval(t *testing.T) {
-	roos := map[string]State{"auto_approve": Allow, "ask_user": Ask, "auto_deny": Deny}
-	conformance.Run(t, "command_auto_approval", func(t *testing.T, c conformance.Case) (choice bool) {
-		line, denied := c.Input.Str("command"), c.Input.Get("denied").Strings()
-		got := Command(line, c.Input.Get("allowed").Strings(), denied)
-		want, known := roos[c.Want.Str("decision")]
-		if !known {
-			t.Fatalf("unknown decision %q", c.Want.Str("decision"))
-		}
-		fine := false
-		switch {
-		case got.Decision == want:
-			return false
-		case got.Decision == Deny: // Roo asks, or allows
-			fine = namesWord(line, denied)
-		case want == Allow:
-			fine = notPlain(line, c, got)
-		case want == Deny && got.Decision == Ask:
-			fine = onlyInsideWords(c) || strings.Contains(line, "<<") || got.unsure
-		case want == Deny:
-			fine = c.Bug != "" && !runsWord(line, denied)
-		}
-		if !fine {
-			t.Errorf("%q: %s, Roo says %s: %+v", line, got.Decision, want, got)
-		}
-		return true
-	})
-}
-
-// namesWord: a word of the line begins one of the patterns, or all is denied.
-func namesWord(line string, patterns []string) bool {
-	words := strings.FieldsFunc(line, func(r rune) bool {
-		return !strings.ContainsRune("._-+", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
-	for _, p := range patterns {
-		first, _, _ := strings.Cut(strings.TrimSpace(p), " ")
-		first = path.Base(first)
-		if first == "*" || slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, first) }) {
-			return true
-		}
-	}
-	return false
-}
-
-// runsWord: one of the simple commands of a plain line begins with a pattern's first word.
-func runsWord(line string, patterns []string) bool {
-	list, why := plain(line)
-	return why != "" || slices.ContainsFunc(list, func(c simple) bool { return namesWord(c.words[0], patterns) })
-}
-
-// notPlain: Roo allows the line by "*", by the beginning of a word, or although it is more
-// than simple commands of words that are known to be harmless.
-func notPlain(line string, c conformance.Case, got Verdict) bool {
-	list, why := plain(line)
-	if why != "" {
-		return true
-	}
-	if got.unsure {
-		return len(c.Input.Get("denied").Strings()) > 0 && slices.ContainsFunc(list, func(s simple) bool {
-			return wrappers[s.words[0]] || interpreters[s.words[0]] || knownPrograms[s.words[0]].subs != nil
-		})
-	}
-	for _, s := range list {
-		named := false
-		for _, p := range patterns(c.Input.Get("allowed").Strings()) {
-			named = named || prefix(s.words, p.words) && harmless(s.words, len(p.words)) == "" && unnamed(s.words, p.words) == ""
-		}
-		if !named {
-			return true
-		}
-	}
-	return false
-}
-
-// onlyInsideWords: every denied pattern that Roo found ends inside a word of the
-// command it found it in.
-func onlyInsideWords(c conformance.Case) bool {
-	found := false
-	for _, part := range c.Want.Get("sub_commands").Strings() {
-		for _, p := range c.Input.Get("denied").Strings() {
-			rest, ok := strings.CutPrefix(strings.ToLower(part), strings.ToLower(p))
-			if ok && (rest == "" || rest[0] == ' ') {
-				return false
-			}
-			found = found || ok
-		}
-	}
-	return found
 }
 
 func FuzzCommand(f *testing.F) {

@@ -51,48 +51,57 @@ func asRoo(kind, text string, protected bool) (tool.Class, tool.Ask) {
 		if row.Type == "access_mcp_resource" {
 			ask.Paths = []string{row.ServerName}
 		}
+		ask.Protected = false // Roo says it of files
 		return "mcp", ask
-	case "command_output":
-		return tool.Control, ask
 	}
 	ask.Kind = "followup" // questions to the person
 	return tool.Control, ask
 }
 
-// TestVectorsAskApproval compares with Roo's own decisions under the same settings,
-// taken over as a policy. Where ours differs it is stricter.
+// TestVectorsAskApproval compares with Roo's own decisions under the same settings, taken
+// over as a policy, or with what is wanted where we differ by choice.
 func TestVectorsAskApproval(t *testing.T) {
-	strictness := map[string]int{"approve": 0, "timeout": 0, "ask": 1, "deny": 2}
+	roos := map[string]State{"approve": Allow, "timeout": Allow, "ask": Ask, "deny": Deny}
 	conformance.Run(t, "ask_auto_approval", func(t *testing.T, c conformance.Case) (choice bool) {
-		state := c.Input.Get("state")
-		var roo Roo
-		if len(state) == 0 {
+		decision, state := c.Want.Str("decision"), c.Input.Get("state")
+		want, known := roos[decision]
+		if !known {
+			t.Fatalf("unknown decision %q", decision)
+		}
+		if state == nil {
 			state = []byte("{}")
 		}
+		var roo Roo
 		if err := json.Unmarshal(state, &roo); err != nil {
 			t.Fatal(err)
 		}
 		kind, text := c.Input.Str("ask"), c.Input.Str("text")
-		class, ask := asRoo(kind, text, c.Input.Bool("is_protected", false))
-		got := Decide(roo.Policy(), class, ask)
-		want, known := strictness[c.Want.Str("decision")]
-		ours := map[State]int{Allow: 0, Ask: 1, Deny: 2}[got.State]
-		switch {
-		case !known:
-			t.Fatalf("unknown decision %q", c.Want.Str("decision"))
-		case ours == want && c.Want.Str("decision") != "timeout":
+		if kind == "command_output" { // no call here: what a command prints is never asked about
+			if want != Allow {
+				t.Errorf("Roo says %s", decision)
+			}
 			return false
-		case ours < want:
-			t.Errorf("%s %s: %+v, Roo says %s", kind, text, got, c.Want.Str("decision"))
-		case kind == "followup": // no policy answers the model's questions
-		case ask.Protected: // no policy opens a protected file
-		case ask.Outside && !strings.Contains(text, `"isOutsideWorkspace":true`): // its path leads out, whatever the row says
-		case kind == "command" && got.State == Ask: // not plain words, or a word that only begins like a pattern
-		case kind == "command" && !roo.Execute || !roo.Enabled: // what is denied stays denied
-		default:
-			t.Errorf("%s %s: %+v, Roo says %s", kind, text, got, c.Want.Str("decision"))
 		}
-		return true
+		class, ask := asRoo(kind, text, c.Input.Bool("is_protected", false))
+		why := "so does Roo"
+		switch files := class == tool.Read || class == tool.Write; {
+		case kind == "command":
+			want, why = ownCommand(text, state.Get("allowedCommands").Strings(), state.Get("deniedCommands").Strings(), want)
+			if want == Allow && ask.Protected {
+				want, why = Ask, "it changes a protected file"
+			}
+		case want != Allow:
+		case ask.Kind == "followup":
+			want, why = Ask, "no policy answers the model's questions"
+		case files && ask.Protected:
+			want, why = Ask, "no policy opens a protected file"
+		case files && ask.Outside && !state.Bool(map[tool.Class]string{tool.Read: "alwaysAllowReadOnlyOutsideWorkspace", tool.Write: "alwaysAllowWriteOutsideWorkspace"}[class], false):
+			want, why = Ask, "its path leads out, whatever the row says"
+		}
+		if got := Decide(roo.Policy(), class, ask); got.State != want {
+			t.Errorf("%s %s: %+v, want %s because %s; Roo says %s", kind, text, got, want, why, decision)
+		}
+		return want != roos[decision] || decision == "timeout"
 	})
 }
 
