@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -55,8 +54,8 @@ func (a *App) listCommand() *cobra.Command {
 			if f.Status != "" && !slices.Contains(statuses, f.Status) {
 				return usage("roost list --status "+f.Status, "there is no such status", "roost list --status "+strings.Join(statuses, "|"))
 			}
-			if n, err := strconv.Atoi(f.Cursor); f.Cursor != "" && (err != nil || n < 0) {
-				return usage("roost list --cursor "+f.Cursor, "no list gave that cursor", "roost list  # its last line names the next cursor")
+			if !f.ValidCursor() {
+				return usage("roost list --cursor "+f.Cursor, "no list in this order gave that cursor", "roost list  # its last line names the next cursor")
 			}
 			if group != "" && group != "workspace" {
 				return usage("roost list --group "+group, "there is no such grouping", "roost list --group workspace")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -66,6 +67,14 @@ func peak(t *testing.T, file string) int64 {
 	return kb << 10
 }
 
+func nextCursor(ts *testscript.TestScript, _ bool, _ []string) {
+	var page struct {
+		Next string `json:"next_cursor"`
+	}
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("out")), &page))
+	ts.Setenv("CURSOR", page.Next)
+}
+
 var yesterday = time.Now().Add(-24 * time.Hour)
 
 // Scenarios run roost as a process of its own, as a user's shell does.
@@ -97,6 +106,8 @@ func TestScripts(t *testing.T) {
 			"matches": matches,
 			// id puts the task's id of the file out, NDJSON, into $ID.
 			"id": taskID,
+			// cursor puts next_cursor of the page in the file out into $CURSOR.
+			"cursor": nextCursor,
 			// cmpjson A B: both files hold the same JSON.
 			"cmpjson": cmpjson,
 			// fetch [CODE] PATH: what the server of serve.out answers goes into the file http.

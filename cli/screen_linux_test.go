@@ -35,7 +35,7 @@ func TestListOnATerminal(t *testing.T) {
 			t.Errorf("%d columns in a terminal of 100: %s", display.Columns(line), line)
 		}
 	}
-	if !strings.Contains(screen, "more: roost list --cursor 40, or --limit 0 for all") || !strings.Contains(screen, "\x1b[") {
+	if !strings.Contains(screen, "more: roost list --cursor newest.0.1776100000006.0.") || !strings.Contains(screen, "\x1b[") {
 		t.Errorf("no colour, or no hint:\n%s", screen)
 	}
 	if grouped := s.onTerminal("list", "--group", "workspace").exits(ExitDone); !strings.Contains(grouped, " 45 tasks, ") {

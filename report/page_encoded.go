@@ -3,7 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
+	"strings"
 )
 
 // PageOfEncoded is the JSON of PageOf for items that are JSON already, with a line break
@@ -24,8 +24,8 @@ func PageOfEncoded(items []json.RawMessage, next string) ([]byte, error) {
 	if next == "" {
 		return append(out, "null}\n"...), nil
 	}
-	if _, err := strconv.Atoi(next); err != nil { // digits need no quoting
-		return nil, fmt.Errorf("write a page: its cursor is %q, and no number", next)
+	if strings.ContainsFunc(next, func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&`, r) }) {
+		return nil, fmt.Errorf("write a page: its cursor %q needs quoting", next)
 	}
 	return append(append(append(out, '"'), next...), "\"}\n"...), nil
 }

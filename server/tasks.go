@@ -2,7 +2,6 @@ package server
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -37,7 +36,7 @@ func badCursor(what string) error {
 func (s *Server) tasks(a *asked) (any, error) {
 	f := a.filter()
 	f.Query, f.Sort, f.Tree, f.Damaged, f.Empty = a.text["query"], a.text["sort"], a.flag["tree"], a.flag["damaged"], a.flag["empty"]
-	if n, err := strconv.Atoi(f.Cursor); f.Cursor != "" && (err != nil || n < 0 || strconv.Itoa(n) != f.Cursor) {
+	if !f.ValidCursor() {
 		return nil, badCursor("list")
 	}
 	got, err := s.opt.Store.ListEncoded(a.Context(), f)

@@ -225,7 +225,7 @@ func TestListsOfOneProcessTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for _, f := range []Filter{{}, {Query: "made-2"}, {Sort: "oldest", Limit: 5, Cursor: "3"}} {
+	for _, f := range []Filter{{}, {Query: "made-2"}, {Sort: "oldest", Limit: 5, Cursor: Filter{Sort: "oldest"}.cursor(position{ts: ts0 + 3})}} {
 		want := page(t, plain, f)
 		for _, s := range []*Store{server, other} {
 			if diff := cmp.Diff(want, page(t, s, f)); diff != "" {

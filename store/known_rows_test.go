@@ -50,7 +50,7 @@ func page(t testing.TB, s *Store, f Filter) string {
 }
 
 var filters = []Filter{
-	{}, {Empty: true}, {Sort: "cost", Limit: 2}, {Sort: "oldest", Limit: 3, Cursor: "1"}, {Query: "DO it"}, {Query: "fresh"}, {Tag: "kept"},
+	{}, {Empty: true}, {Sort: "cost", Limit: 2}, {Sort: "oldest", Limit: 3, Cursor: Filter{Sort: "oldest"}.cursor(position{ts: ts0 + 1})}, {Query: "DO it"}, {Query: "fresh"}, {Tag: "kept"},
 	{Status: "interrupted"}, {Damaged: true}, {Workspace: "/w"}, {Tree: true, Limit: 1}, {Source: "roo"}, {Since: ts0 + 3, Model: "sonnet"},
 	{MinCost: amount(500_000)}, {MaxCost: amount(500_000), Sort: "tokens"},
 }

@@ -1,11 +1,8 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/roost-dev/roost/catalog"
@@ -31,7 +28,7 @@ type Filter struct {
 	Empty     bool     // also folders without message bytes
 	Tree      bool     // subtasks behind their parents; a page has whole families, and Limit or some more tasks
 	Limit     int
-	Cursor    string
+	Cursor    string // goes on behind the last task of the page that gave it
 
 	closely bool // look at every file of every task, however long that takes
 }
@@ -80,12 +77,9 @@ func (s *Store) List(ctx context.Context, f Filter) (out Listing, err error) {
 // page calls show with the lines of one page of a list, and with all that is said of the
 // list but its tasks.
 func (s *Store) page(ctx context.Context, f Filter, show func(*lines, []*entry, Listing) error) error {
-	from := 0
-	if f.Cursor != "" {
-		var err error
-		if from, err = strconv.Atoi(f.Cursor); err != nil || from < 0 {
-			return fmt.Errorf("cursor %q: not one that a list gave", f.Cursor)
-		}
+	after, err := f.after()
+	if err != nil {
+		return err
 	}
 	k := s.shelves()
 	defer k.close()
@@ -101,35 +95,12 @@ func (s *Store) page(ctx context.Context, f Filter, show func(*lines, []*entry, 
 	for _, ln := range all {
 		copies += len(l.copies[ln])
 	}
-	count := len(all)
-	var depths []int
-	ends := func(n int) int { return n }
-	if f.Tree {
-		all, depths = asTree(f.sorted(all, 0))
-		ends = families(depths)
-	} else {
-		first := 0 // all
-		if f.Limit > 0 && from < len(all) {
-			first = from + f.Limit
-		}
-		all = f.sorted(all, first)
-	}
-	out := Listing{Sources: l.tally(), Copies: copies}
-	from = min(from, count)
-	to := count
-	if f.Limit > 0 {
-		to = min(ends(from+f.Limit), to)
-	}
-	if to < count {
-		out.NextCursor = strconv.Itoa(to)
-	}
-	if f.Tree && from < to {
-		out.Depths = depths[from:to:to]
-	}
-	if l.known != nil && (to-from)*4 > len(l.all) {
+	rows, depths, next := l.pageOf(f, all, after)
+	out := Listing{Depths: depths, NextCursor: next, Sources: l.tally(), Copies: copies}
+	if l.known != nil && len(rows)*4 > len(l.all) {
 		l.known.rows.Hold() // one look into the file for all of them
 	}
-	err = show(l, all[from:to], out)
+	err = show(l, rows, out)
 	l.keep()
 	return err
 }
@@ -210,120 +181,6 @@ func holds(text, query string) bool {
 		}
 	}
 	return true
-}
-
-// standing is what tasks are ordered by.
-type standing struct {
-	pinned           bool
-	ts, cost, tokens int64
-}
-
-func standingOf(t *catalog.Row) standing {
-	return standing{pinned: t.Pinned, ts: t.TS, cost: t.Cost, tokens: t.Tokens}
-}
-
-func (f Filter) compare(a, b standing) int {
-	switch f.Sort {
-	case "oldest":
-		return cmp.Compare(a.ts, b.ts)
-	case "cost":
-		return cmp.Compare(b.cost, a.cost)
-	case "tokens":
-		return cmp.Compare(b.tokens, a.tokens)
-	}
-	switch { // an order by cost or age is strict, this one is for people
-	case a.pinned && !b.pinned:
-		return -1
-	case b.pinned && !a.pinned:
-		return 1
-	}
-	return cmp.Compare(b.ts, a.ts)
-}
-
-// fewLines is up to how many lines are found without ordering all others.
-const fewLines = 256
-
-// sorted orders lines, and gives the first so many, or more; 0 is all. Those that are
-// equal stay in the order of their sources and names.
-func (f Filter) sorted(list []*entry, first int) []*entry {
-	type place struct {
-		standing
-		at int
-	}
-	order := func(a, b place) int { return cmp.Or(f.compare(a.standing, b.standing), a.at-b.at) }
-	var places []place
-	if first > 0 && first <= fewLines && first < len(list) {
-		places = make([]place, 0, first+1)
-		for i, ln := range list {
-			p := place{standingOf(ln.row), i}
-			if len(places) == first && order(p, places[first-1]) > 0 {
-				continue
-			}
-			at, _ := slices.BinarySearchFunc(places, p, order)
-			places = slices.Insert(places, at, p)
-			places = places[:min(first, len(places))]
-		}
-	} else {
-		places = make([]place, len(list))
-		for i, ln := range list {
-			places[i] = place{standingOf(ln.row), i}
-		}
-		slices.SortFunc(places, order)
-	}
-	out := make([]*entry, len(places))
-	for i, p := range places {
-		out[i] = list[p.at]
-	}
-	return out
-}
-
-// asTree puts subtasks below their parents, as far as those are listed.
-func asTree(list []*entry) ([]*entry, []int) {
-	listed := make(map[string]bool, len(list))
-	for _, ln := range list {
-		listed[ln.row.ID] = true
-	}
-	children := map[string][]*entry{}
-	for _, ln := range list {
-		parent := ln.row.Parent
-		if !listed[parent] || parent == ln.row.ID {
-			parent = ""
-		}
-		children[parent] = append(children[parent], ln)
-	}
-	out, depths := make([]*entry, 0, len(list)), make([]int, 0, len(list))
-	seen := make(map[*entry]bool, len(list)) // damaged folders may name each other as parents
-	var walk func(parent string, depth int)
-	walk = func(parent string, depth int) {
-		for _, ln := range children[parent] {
-			if seen[ln] {
-				continue
-			}
-			seen[ln] = true
-			out, depths = append(out, ln), append(depths, depth)
-			walk(ln.row.ID, depth+1)
-		}
-	}
-	walk("", 0)
-	for _, ln := range list { // those in a circle
-		if !seen[ln] {
-			seen[ln] = true
-			out, depths = append(out, ln), append(depths, 0)
-			walk(ln.row.ID, 1)
-		}
-	}
-	return out, depths
-}
-
-// families gives for a place in a tree the next one where no family is cut: a
-// subtask never stands on another page than its parent.
-func families(depths []int) func(int) int {
-	return func(n int) int {
-		for n < len(depths) && depths[n] > 0 {
-			n++
-		}
-		return n
-	}
 }
 
 func (u Usage) micros() int64 {

@@ -105,7 +105,7 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[Partial, error]
 		l.mark()
 		var f Filter
 		sieve := f.sieve()
-		all := f.sorted(l.united(ctx, func(ln *entry) bool { return sieve.keeps(ln.row, l.srcs[ln.src].Name) }), 0)
+		all := l.sorted(f, l.united(ctx, func(ln *entry) bool { return sieve.keeps(ln.row, l.srcs[ln.src].Name) }), 0)
 		out := Partial{Sources: l.tally(), Read: len(l.all), Of: len(l.all), Whole: true}
 		for _, ln := range all {
 			out.Items = append(out.Items, l.whole(ctx, ln))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -339,13 +340,14 @@ func TestChangesAreAdded(t *testing.T) {
 // The first lines are those that a whole order begins with.
 func TestFirstLinesOfAnOrder(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
+		l := &lines{srcs: []Source{{Name: "roo"}}}
 		var list []*entry
-		for range rapid.IntRange(1, 60).Draw(r, "lines") {
-			list = append(list, &entry{row: &catalog.Row{Traits: new(catalog.Traits), TS: rapid.Int64Range(0, 5).Draw(r, "ts"), Cost: rapid.Int64Range(0, 3).Draw(r, "cost"), Pinned: rapid.IntRange(0, 9).Draw(r, "pin") == 0}})
+		for i := range rapid.IntRange(1, 60).Draw(r, "lines") {
+			list = append(list, &entry{row: &catalog.Row{ID: strconv.Itoa(i), Traits: new(catalog.Traits), TS: rapid.Int64Range(0, 5).Draw(r, "ts"), Cost: rapid.Int64Range(0, 3).Draw(r, "cost"), Pinned: rapid.IntRange(0, 9).Draw(r, "pin") == 0}})
 		}
 		f := Filter{Sort: rapid.SampledFrom([]string{"", "oldest", "cost", "tokens"}).Draw(r, "sort")}
 		n := rapid.IntRange(0, len(list)+2).Draw(r, "first")
-		got, want := f.sorted(list, n), f.sorted(list, 0)
+		got, want := l.sorted(f, list, n), l.sorted(f, list, 0)
 		if len(got) < min(n, len(list)) || n == 0 && len(got) != len(list) || !slices.Equal(got, want[:len(got)]) {
 			r.Errorf("the first %d differ", n)
 		}
