@@ -12,7 +12,8 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// A rewind takes what was known of files, and task_metadata.json says so; what the editor wrote into it stays.
+// A rewind takes what was known of files, and task_metadata.json says so; what the editor wrote into it stays. A fork has
+// what its own history knows, and undo brings back the rest.
 func TestMetadataAfterARewind(t *testing.T) {
 	ctx := context.Background()
 	storage, dir := rooStorage(t, "one")
@@ -50,4 +51,23 @@ func TestMetadataAfterARewind(t *testing.T) {
 	if !strings.Contains(text, `"path":"theirs","record_state":"active"`) {
 		t.Errorf("the editor's record is not active again: %s", text)
 	}
+
+	forked := func(when, want string) {
+		t.Helper()
+		f, finish, err := s.Fork(ctx, ref, ForkOptions{})
+		check(t, err)
+		check(t, finish(ctx))
+		fork := must[Ref](t)(s.Find(ctx, f.ID))
+		if got := knownFiles(t, fork.Dir); got != want {
+			t.Errorf("a fork %s knows %s", when, got)
+		}
+	}
+	forked("after the rewind", "theirs active; first active; ")
+	_, _, err = s.Undo(ctx, "one", UndoOptions{})
+	check(t, err)
+	says("first", "second", "theirs", "theirs")
+	forked("after the undo", "theirs stale; first active; second active; theirs active; ")
+	_, _, err = s.Undo(ctx, "one", UndoOptions{Redo: true})
+	check(t, err)
+	says("first", "theirs")
 }
