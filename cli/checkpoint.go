@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -68,11 +67,6 @@ func (a *App) checkpointListCommand() *cobra.Command {
 	}
 }
 
-// reasons are why a checkpoint was saved, in words.
-var reasons = map[string]string{
-	"before": "before", "command": "after a command", "turn": "after", "safety": "before a restore of", "restored": "after", "manual": "saved by you", "others": "changed by others:", "doubt": "in doubt:",
-}
-
 func (a *App) printCheckpoints(l engine.CheckpointList) error {
 	if a.flags.json {
 		return encode(a.Out, l, false)
@@ -117,16 +111,9 @@ func (a *App) printCheckpoints(l engine.CheckpointList) error {
 
 // titleText is what a checkpoint is named after. Behind its reason, the words that a
 // restore puts before the files say it twice.
-func titleText(c engine.Checkpoint) string {
-	return display.OneLine(strings.TrimPrefix(strings.TrimPrefix(c.Title, "before a restore of "), "after "))
-}
+func titleText(c engine.Checkpoint) string { return display.OneLine(view.CheckpointTitle(c.Title)) }
 
-func reasonText(reason string) string {
-	if text := reasons[reason]; text != "" {
-		return text
-	}
-	return display.OneLine(reason)
-}
+func reasonText(reason string) string { return display.OneLine(view.CheckpointReason(reason)) }
 
 // checkpointText is a checkpoint for people, on a line.
 func (a *App) checkpointText(c engine.Checkpoint) string {

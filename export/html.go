@@ -35,7 +35,7 @@ func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 	}
 	p.facts(v)
 	if ui := v.State.UI(); len(ui) > 0 {
-		results, answers := resultsByRow(v.State), Answers(v)
+		results, answers, notices := resultsByRow(v.State), Answers(v), view.ByRow(view.Notices(v.State))
 		p.print("<main>\n")
 		for batch := range together(elements(ctx, v, "ui", ui, &r)) {
 			known := answered(batch, answers)
@@ -49,6 +49,9 @@ func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 					it.Parts = append(it.Parts, answer)
 				}
 				p.item(it, "ui")
+				for _, n := range notices[e.number] {
+					p.item(n.Item(), "ui")
+				}
 			}
 		}
 		p.print("</main>\n")

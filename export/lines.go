@@ -39,6 +39,7 @@ type Lines struct {
 	item    func([]byte, int) view.Item
 	results map[uint64]*task.Call
 	answers func([][]byte) map[int]view.Item
+	notices map[int][]view.Notice // by the number of the message that they stand behind
 }
 
 // NewLines shows messages of a task that stays open meanwhile.
@@ -46,6 +47,8 @@ func NewLines(v *store.View, o LinesOptions) *Lines {
 	l := &Lines{options: o, state: v.State, item: view.UI, results: resultsByRow(v.State), answers: Answers(v)}
 	if o.API || o.Effective {
 		l.item = view.API
+	} else {
+		l.notices = view.ByRow(view.Notices(v.State))
 	}
 	return l
 }
@@ -91,6 +94,11 @@ func (l *Lines) one(one Element, answer view.Item, answered bool) []view.Line {
 		lines = append(lines, l.result(l.results[one.Message.ID])...)
 	case answered:
 		lines = append(lines, below(view.Fold(answer, l.room))...)
+	}
+	if one.Message != nil {
+		for _, n := range l.notices[one.Number] {
+			lines = append(lines, view.Fold(n.Item(), l.room)...)
+		}
 	}
 	return lines
 }

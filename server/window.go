@@ -27,6 +27,7 @@ type window struct {
 	Before  *int              `json:"next_before"` // ask with before= for what stands before; null at the start
 	After   *int              `json:"next_after"`  // ask with after= for what stands behind; null at the end
 	Notes   []string          `json:"notes"`       // what is not as it is stored, and what could not be read
+	Notices []report.Notice   `json:"notices"`     // what the task recorded of files, each behind one of these messages; none in the model's history
 }
 
 // bytes is the window as JSON. The items are put in as they are: encoding them anew
@@ -52,6 +53,7 @@ func (w window) bytes() raw {
 	put("next_before", w.Before)
 	put("next_after", w.After)
 	put("notes", append([]string{}, w.Notes...))
+	put("notices", append([]report.Notice{}, w.Notices...))
 	return append(raw(o.Bytes()), '\n')
 }
 
@@ -145,6 +147,9 @@ func (s *Server) windowOf(a *asked, h task.History) (any, error) {
 			}
 			return raws[0], nil
 		})
+		if h == task.UI {
+			w.Notices = report.NoticesOf(v.State, w.Numbers)
+		}
 		return w.bytes(), nil
 	})
 }

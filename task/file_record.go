@@ -13,6 +13,7 @@ type FileRecord struct {
 	Path       string
 	State      string // active, stale
 	Source     string // read_tool, user_edited, roo_edited, file_mentioned
+	By, Task   string // as in FileChanged
 	RooRead    int64
 	RooEdit    int64
 	UserEdit   int64
@@ -37,7 +38,7 @@ type records struct {
 // carries the newest of each date forward.
 func (s *State) addFile(e FileChanged, seq uint64, at int64) {
 	next := FileRecord{
-		Path: e.Path, Source: e.Source, Hash: e.Hash, Size: e.Size,
+		Path: e.Path, Source: e.Source, By: e.By, Task: e.Task, Hash: e.Hash, Size: e.Size,
 		MTime: e.MTime, CTime: e.CTime, Inode: e.Inode, Device: e.Device, RecordedAt: at, Seq: seq,
 	}
 	if len(s.Branches) > 0 {

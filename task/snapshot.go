@@ -13,7 +13,7 @@ import (
 
 // snapshotHead names the format and the fold that made it. A snapshot of another
 // version is not read: the log is folded anew.
-const snapshotHead = "roost state 9\n"
+const snapshotHead = "roost state 10\n"
 
 // ErrSnapshot: the bytes are no snapshot of this version.
 var ErrSnapshot = errors.New("task: not a snapshot of this version")
@@ -77,6 +77,8 @@ func (p *packer) files(list []FileRecord) {
 		p.word(f.Path)
 		p.word(f.State)
 		p.word(f.Source)
+		p.word(f.By)
+		p.word(f.Task)
 		p.word(f.Hash)
 		for _, v := range []int64{f.RooRead, f.RooEdit, f.UserEdit, f.Size, f.MTime, f.CTime, f.RecordedAt} {
 			p.int(v)
@@ -244,7 +246,7 @@ func (u *unpacker) runs() (list []Run64) {
 }
 
 // leastFile is fewer bytes than any file record takes in a snapshot.
-const leastFile = 14
+const leastFile = 16
 
 func (u *unpacker) files() (list []FileRecord) {
 	n := u.count()
@@ -253,7 +255,7 @@ func (u *unpacker) files() (list []FileRecord) {
 		return nil
 	}
 	for range n {
-		f := FileRecord{Path: u.word(), State: u.word(), Source: u.word(), Hash: u.word()}
+		f := FileRecord{Path: u.word(), State: u.word(), Source: u.word(), By: u.word(), Task: u.word(), Hash: u.word()}
 		for _, v := range []*int64{&f.RooRead, &f.RooEdit, &f.UserEdit, &f.Size, &f.MTime, &f.CTime, &f.RecordedAt} {
 			*v = u.int()
 		}
