@@ -216,7 +216,7 @@ func (a *App) knownText(source string, by *string, task string, ts int64) string
 	switch {
 	case source != "user_edited" || by == nil:
 	case other:
-		text = "changed by a " + *by
+		text = "changed while a " + *by + " ran"
 	case *by == "restore":
 		text = "put back by a restore"
 	case task != "":
@@ -226,7 +226,7 @@ func (a *App) knownText(source string, by *string, task string, ts int64) string
 		text += " " + a.age(ts)
 	}
 	if source != "user_edited" && other {
-		text += ", last changed by a " + *by
+		text += ", last changed while a " + *by + " ran"
 	}
 	return text
 }

@@ -22,7 +22,7 @@ type KnownFile struct {
 	EditedAt *string      `json:"edited_at"`
 	UserAt   *string      `json:"user_edited_at"`
 	TS       int64        `json:"ts"`                        // of the newest record, Unix milliseconds
-	By       *string      `json:"changed_by"`                // who is known to have changed it last: agent, command, subtask, restore, other
+	By       *string      `json:"changed_by"`                // who is known to have changed it last: agent, restore, other; command, subtask: it changed while one ran
 	Task     string       `json:"changed_by_task,omitempty"` // which other task it was, where that is known
 	Size     *int64       `json:"size"`                      // as the model last saw it
 	Hash     *string      `json:"hash"`

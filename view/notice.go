@@ -108,7 +108,7 @@ func (n Notice) Text() string {
 func changer(f task.FileRecord) string {
 	switch {
 	case f.Task != "":
-		return " by another task, " + f.Task
+		return " by another task (" + f.Task + ")"
 	case f.By == "command", f.By == "subtask":
 		return " while a " + f.By + " ran"
 	case f.By == "restore":
