@@ -1,7 +1,6 @@
 package filetool
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path"
@@ -18,46 +17,6 @@ import (
 )
 
 func str(obj []byte, key string) string { return conformance.Value(obj).Str(key) }
-
-func TestVectorsApplyDiff(t *testing.T) {
-	conformance.Run(t, "apply_diff", func(t *testing.T, c conformance.Case) (choice bool) {
-		got, bad, err := applyDiff(context.Background(), c.Input.Str("file"), c.Input.Str("diff"), c.Input.Float("threshold"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		rejected := ""
-		if bad != nil {
-			rejected = bad.kind
-		}
-		var reasons []string
-		ambiguous := false
-		for _, f := range got.fails {
-			reasons = append(reasons, f.reason)
-			ambiguous = ambiguous || f.reason == failAmbiguous
-		}
-		wantReasons := c.Want.Get("fail_reasons").Strings()
-		success := c.Want.Bool("success", false)
-		want := c.Want.Str("content")
-		switch {
-		case success == (got.applied > 0) && rejected == c.Want.Str("rejected") && cmp.Equal(reasons, wantReasons) && (!success || got.content == want):
-			return false
-		case ambiguous:
-			return true // Roo guesses among equal places. We say so.
-		case rejected == "" && success && cmp.Equal(reasons, wantReasons) && rightTrimmed(got.content) == rightTrimmed(want):
-			return true // only blanks at line ends differ: ours are those of the replacement
-		}
-		t.Errorf("applied %d rejected %q reasons %v (want %v)\n%s", got.applied, rejected, reasons, wantReasons, cmp.Diff(want, got.content))
-		return false
-	})
-}
-
-func rightTrimmed(s string) string {
-	lines := strings.Split(s, "\n")
-	for i, l := range lines {
-		lines[i] = trimRight(l)
-	}
-	return strings.Join(lines, "\n")
-}
 
 // excerptOf runs the function that a case of read_file names.
 func excerptOf(t *testing.T, in conformance.Value) (e excerpt, text string) {
