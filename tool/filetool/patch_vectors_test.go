@@ -2,24 +2,32 @@ package filetool
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/conformance"
 )
 
-// TestVectorsApplyPatch compares with Roo's own reading and applying. By choice:
-// lines that stay keep their bytes and the file its last line end, lines that are
-// only added come behind their context line, and an "@@ " with nothing behind it asks
-// for a blank line only if that helps.
+// TestVectorsApplyPatch compares with Roo's own reading and applying. By choice: lines
+// that stay keep their bytes and the file its line ends, lines that are only added come
+// behind their context line, an "@@ " with nothing behind it asks for a blank line only if
+// that helps, line ends of the patch do not count, nor do blank lines between sections.
+// What is wanted is worked out from the file and the patch, and must be what Roo makes but
+// for these.
 func TestVectorsApplyPatch(t *testing.T) {
 	conformance.Run(t, "apply_patch", func(t *testing.T, c conformance.Case) (choice bool) {
-		sections, bad := parsePatch(c.Input.Str("patch"))
-		if wrong := c.Want.Bool("parse_error", false); wrong || bad != nil {
-			if !wrong || bad == nil {
+		patch, files := c.Input.Str("patch"), c.Input.Get("files")
+		sections, bad := parsePatch(patch)
+		own := ownSections(patch)
+		tolerated := toleratedLine(patch, int(c.Want.Int("line", 0)))
+		if wrong := c.Want.Bool("parse_error", false); wrong && !tolerated || bad != nil {
+			if !wrong || tolerated || bad == nil {
 				t.Fatalf("parse error %v, wanted %v", bad, wrong)
 			}
 			if line := c.Want.Int("line", 0); line != int64(bad.line) {
@@ -27,45 +35,57 @@ func TestVectorsApplyPatch(t *testing.T) {
 			}
 			return false
 		}
-		hunks := c.Want.Get("hunks").List()
-		if len(hunks) != len(sections) {
+		if len(own) != len(sections) {
+			t.Fatalf("%d sections, wanted %d", len(sections), len(own))
+		}
+		hunks, changes := c.Want.Get("hunks").List(), c.Want.Get("changes").List()
+		if !tolerated && len(hunks) != len(sections) {
 			t.Fatalf("%d sections, wanted %d", len(sections), len(hunks))
 		}
 		for i, h := range hunks {
 			compareSection(t, sections[i], conformance.Value(h))
 		}
 		wantError := c.Want.Str("apply_error")
-		changes := c.Want.Get("changes").List()
+		if wantError == "missing_file" {
+			refusesMissing(t, files, patch)
+			return false
+		}
 		for i, s := range sections {
-			old, known := "", false
-			files := c.Input.Get("files")
-			if known = len(files.Get(s.path)) > 0; known {
-				old = files.Str(s.path)
+			if s.kind != own[i].kind || s.path != own[i].path || s.kind == sectionAdd && s.content != own[i].content {
+				t.Errorf("section %d is %+v, wanted %+v", i, s, own[i])
 			}
-			if s.kind == sectionUpdate && !known {
-				if wantError != "missing_file" {
-					t.Errorf("%s is missing", s.path)
+			if s.kind != sectionUpdate {
+				if wantError == "" && !tolerated && conformance.Value(changes[i]).Str("new_content") != s.content {
+					t.Errorf("%s gets %q, wanted %s", s.path, s.content, changes[i])
 				}
-				return false
+				continue
 			}
-			got := s.content
-			if s.kind == sectionUpdate {
-				var fail *chunkFailure
-				if got, fail, _ = applyChunks(context.Background(), old, s.chunks); fail != nil {
-					return compareFailure(t, fail, wantError)
-				}
+			old := files.Str(s.path)
+			got, fail, _ := applyChunks(context.Background(), old, s.chunks)
+			text, fits := own[i].applied(old)
+			if fits != (fail == nil) {
+				t.Fatalf("%s: %+v, wanted that it fits: %v", s.path, fail, fits)
+			}
+			if fail != nil {
+				return compareFailure(t, fail, wantError)
+			}
+			if got != text {
+				t.Error(cmp.Diff(text, got))
+			}
+			if tolerated {
+				continue
 			}
 			if wantError != "" {
-				choice = choice || slices.ContainsFunc(s.chunks, func(c chunk) bool { return c.named && c.context == "" })
+				choice = choice || slices.ContainsFunc(own[i].chunks, func(c ownChunk) bool { return c.named && c.context == "" })
 				continue
 			}
 			want := conformance.Value(changes[i])
 			if want.Str("type") != s.kind || want.Str("path") != s.path || want.Str("move_path") != s.moveTo {
 				t.Errorf("section %d is %s %s %s, wanted %s", i, s.kind, s.path, s.moveTo, changes[i])
 			}
-			if text := want.Str("new_content"); text != got {
-				if !chosen(old, got, text, s.chunks) {
-					t.Error(cmp.Diff(text, got))
+			if roos := want.Str("new_content"); roos != text {
+				if !chosen(old, text, roos, s.chunks) {
+					t.Errorf("the test wants something else than Roo: %s", cmp.Diff(roos, text))
 				}
 				choice = true
 			}
@@ -73,8 +93,90 @@ func TestVectorsApplyPatch(t *testing.T) {
 		if wantError != "" && !choice {
 			t.Errorf("it could be applied, wanted %s", wantError)
 		}
-		return choice
+		return choice || tolerated
 	})
+}
+
+// toleratedLine: Roo stumbles over a line that ends in CRLF, or is blank and stands between
+// two sections.
+func toleratedLine(patch string, line int) bool {
+	lines := strings.Split(patch, "\n")
+	if line < 2 || line >= len(lines) {
+		return false
+	}
+	return strings.HasSuffix(lines[line-1], "\r") || strings.TrimSpace(lines[line-1]) == "" && strings.HasPrefix(lines[line], "*** ")
+}
+
+// refusesMissing: the tool refuses the patch and changes nothing.
+func refusesMissing(t *testing.T, files conformance.Value, patch string) {
+	t.Helper()
+	var named []string
+	for name := range esjson.Members(files) {
+		named = append(named, name, files.Str(name))
+	}
+	env, root := sandbox(t, named...)
+	if _, err := ApplyPatch().Plan(context.Background(), env, call("patch", patch)); err == nil || !strings.Contains(err.Error(), "does not exist") {
+		t.Errorf("the patch of a missing file: %v", err)
+	}
+	for i := 0; i < len(named); i += 2 {
+		if text, err := os.ReadFile(filepath.Join(root, named[i])); err != nil || string(text) != named[i+1] {
+			t.Errorf("%s is %q (%v)", named[i], text, err)
+		}
+	}
+}
+
+// ownSection is a section of a patch as its lines say.
+type ownSection struct {
+	kind, path, content string
+	chunks              []ownChunk
+}
+
+type ownChunk struct {
+	context      string
+	named, atEnd bool
+	lines        []string // each with its sign
+}
+
+func ownSections(patch string) (all []ownSection) {
+	lines := strings.Split(strings.ReplaceAll(patch, "\r\n", "\n"), "\n")
+	for _, l := range lines {
+		bare := strings.TrimSpace(l)
+		header := false
+		for _, m := range sectionMarks {
+			if path, ok := strings.CutPrefix(bare, m.mark); ok {
+				all = append(all, ownSection{kind: m.kind, path: path})
+				header = true
+			}
+		}
+		if len(all) == 0 || header {
+			continue
+		}
+		s := &all[len(all)-1]
+		begin := func() *ownChunk {
+			if len(s.chunks) == 0 {
+				s.chunks = append(s.chunks, ownChunk{})
+			}
+			return &s.chunks[len(s.chunks)-1]
+		}
+		context, named := strings.CutPrefix(l, "@@ ")
+		switch {
+		case s.kind == sectionAdd && strings.HasPrefix(l, "+"):
+			s.content += l[1:] + "\n"
+		case s.kind != sectionUpdate || strings.HasPrefix(l, "*** Move to") || bare == endPatch:
+		case bare == endOfFile:
+			begin().atEnd = true
+		case named || l == "@@":
+			s.chunks = append(s.chunks, ownChunk{context: strings.TrimPrefix(context, "@@"), named: named})
+		case l == "":
+			if n := len(s.chunks); n > 0 && !s.chunks[n-1].atEnd {
+				s.chunks[n-1].lines = append(s.chunks[n-1].lines, " ")
+			}
+		default:
+			c := begin()
+			c.lines = append(c.lines, l)
+		}
+	}
+	return all
 }
 
 func compareSection(t *testing.T, s section, want conformance.Value) {
@@ -111,6 +213,149 @@ func compareFailure(t *testing.T, fail *chunkFailure, want string) (choice bool)
 		t.Errorf("%s, wanted %q: %q", kind, want, fail.sought)
 	}
 	return false
+}
+
+// applied is the file with the chunks of a section, if they fit: lines that stay are the
+// file's, bytes and all; new ones are the patch's and end as their neighbours do.
+func (s ownSection) applied(file string) (string, bool) {
+	var lines []string
+	for l := range strings.Lines(file) {
+		lines = append(lines, l)
+	}
+	end := func(l string) string { return l[len(strings.TrimRight(l, "\r\n")):] }
+	usual := "\n"
+	if strings.Count(file, "\r\n")*2 >= strings.Count(file, "\n") && strings.Contains(file, "\r\n") {
+		usual = "\r\n"
+	}
+	find := func(sought []string, from int, atEnd bool) int {
+		if atEnd {
+			from = max(0, len(lines)-len(sought))
+		}
+		for _, form := range lineForms {
+			same := func(a, b string) bool { return form(strings.TrimSuffix(a, end(a))) == form(b) }
+			for i := from; i+len(sought) <= len(lines); i++ {
+				if slices.EqualFunc(lines[i:i+len(sought)], sought, same) {
+					return i
+				}
+			}
+		}
+		return -1
+	}
+	type change struct {
+		at, n int
+		fresh []string
+	}
+	var changes []change
+	from, used := 0, 0
+	try := func(c ownChunk, from int) (int, bool) {
+		var olds []string
+		for _, l := range c.lines {
+			if l[0] != '+' {
+				olds = append(olds, l[1:])
+			}
+		}
+		at := len(lines)
+		switch {
+		case len(olds) == 0 && c.named && !c.atEnd:
+			at = from
+		case len(olds) == 0 && at > 0 && strings.TrimRight(lines[at-1], "\r\n") == "":
+			at--
+		case len(olds) > 0:
+			at = find(olds, from, c.atEnd)
+			if at < 0 && olds[len(olds)-1] == "" { // models leave a blank line at the end of a chunk
+				last := len(c.lines) - 1
+				for c.lines[last][0] == '+' {
+					last--
+				}
+				rest, blankBehind := slices.Clone(c.lines), len(c.lines)-1 > last && strings.TrimSpace(c.lines[len(c.lines)-1][1:]) == ""
+				switch {
+				case last == len(c.lines)-1:
+					rest = rest[:last]
+				case blankBehind && rest[last][0] == '-':
+					rest = slices.Delete(rest[:len(rest)-1], last, last+1)
+				case blankBehind:
+					rest = rest[:len(rest)-1]
+					rest[last] = "+" + rest[last][1:]
+				case rest[last][0] == '-':
+					rest = slices.Delete(rest, last, last+1)
+				default:
+					rest[last] = "+" + rest[last][1:]
+				}
+				c.lines, olds = rest, olds[:len(olds)-1]
+				at = find(olds, from, c.atEnd)
+			}
+			if at < used {
+				return 0, false
+			}
+		}
+		ch := change{at: at, n: len(olds)}
+		k := at
+		for _, l := range c.lines {
+			switch l[0] {
+			case '+':
+				e := usual
+				for _, i := range []int{k, k - 1} {
+					if i >= 0 && i < len(lines) && end(lines[i]) != "" {
+						e = end(lines[i])
+					}
+				}
+				ch.fresh = append(ch.fresh, l[1:]+e)
+				continue
+			case ' ':
+				ch.fresh = append(ch.fresh, lines[k])
+			}
+			k++
+		}
+		changes = append(changes, ch)
+		if len(olds) > 0 {
+			used = at + len(olds)
+			return used, true
+		}
+		return from, true
+	}
+	for _, c := range s.chunks {
+		ok := false
+		if c.named {
+			at := find([]string{c.context}, from, false)
+			if at < 0 && c.context != "" {
+				return "", false
+			}
+			if at >= 0 {
+				var next int
+				if next, ok = try(c, at+1); ok {
+					from = next
+				}
+			}
+			if !ok && c.context != "" {
+				return "", false
+			}
+			c.named = false
+		}
+		if !ok {
+			if from, ok = try(c, from); !ok {
+				return "", false
+			}
+		}
+	}
+	slices.SortStableFunc(changes, func(a, b change) int { return a.at - b.at })
+	var out []string
+	at := 0
+	for _, c := range changes {
+		c.at = max(c.at, at)
+		out = append(append(out, lines[at:c.at]...), c.fresh...)
+		at = c.at + c.n
+	}
+	out = append(out, lines[at:]...)
+	for i, l := range out {
+		last := i == len(out)-1
+		switch {
+		case end(l) == "" && (!last || file == "" || strings.HasSuffix(file, "\n")):
+			out[i] = l + usual
+		case last && file != "" && !strings.HasSuffix(file, "\n"):
+			out[i] = strings.TrimSuffix(l, end(l))
+		}
+	}
+	return strings.Join(out, ""), true
 }
 
 // chosen reports whether two results differ only in what we do otherwise: blanks,
