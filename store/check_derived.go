@@ -78,11 +78,14 @@ func (v *View) projection(ctx context.Context, name string, mark watermark) (Fin
 	if name != roofmt.UIName && name != roofmt.APIName || last.Absent {
 		return Finding{}, false, nil
 	}
-	list := v.State.UI()
+	list, waiting := v.State.UI(), json.RawMessage(nil)
 	if name == roofmt.APIName {
 		list = v.State.API()
+		if waiting, err = v.State.ResultsSoFar(); err != nil {
+			return Finding{}, false, err
+		}
 	}
-	want, err := renderSum(ctx, v.State, list)
+	want, err := renderSum(ctx, v.State, list, waiting)
 	if err != nil || want == last.SHA256 || want == last.Shows {
 		return Finding{}, false, err
 	}
@@ -133,8 +136,9 @@ func (c ctxReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// renderSum is the digest of what a history is projected to.
-func renderSum(ctx context.Context, s *task.State, list []*task.Message) (string, error) {
+// renderSum is the digest of what a history is projected to. waiting is the user turn behind
+// it of a task that waits for a subtask, nil when there is none.
+func renderSum(ctx context.Context, s *task.State, list []*task.Message, waiting []byte) (string, error) {
 	h := newHashing(io.Discard)
 	err := roofmt.WriteArray(h, func(yield func(roofmt.Element, error) bool) {
 		i := 0
@@ -150,6 +154,9 @@ func renderSum(ctx context.Context, s *task.State, list []*task.Message) (string
 				return
 			}
 			i++
+		}
+		if waiting != nil {
+			yield(roofmt.Element{Raw: waiting, Made: true}, nil)
 		}
 	})
 	return h.projected().SHA256, err

@@ -122,7 +122,7 @@ func (t *Task) takeInOriginal(ctx context.Context, folder *roofmt.Folder) ([]Int
 		return nil, err
 	}
 	var changes []Intake
-	for _, change := range changesOf(t.state.UI(), originalMessages(t.state.API()), folder, mark) {
+	for _, change := range changesOf(t.state.UI(), originalMessages(t.state.API()), nil, folder, mark) {
 		if change.Event == nil && change.Added == 0 && change.Changed == 0 && change.Lacking > 0 {
 			continue // the original only did not follow us
 		}

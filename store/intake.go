@@ -79,15 +79,21 @@ func foreignChanges(s *task.State, folder *roofmt.Folder, w watermark) []Intake 
 	if steps, ok := rewoundElsewhere(s, folder, w); ok {
 		return steps
 	}
-	return changesOf(s.UI(), s.API(), folder, w)
+	waiting, err := s.ResultsSoFar()
+	if err != nil {
+		return []Intake{{File: folder.API.Name, Refused: err.Error()}}
+	}
+	return changesOf(s.UI(), s.API(), waiting, folder, w)
 }
 
-func changesOf(ui, api []*task.Message, folder *roofmt.Folder, w watermark) []Intake {
+// changesOf compares the folder with two histories. waiting is the user turn that a task
+// which waits for a subtask is projected with: as the last one of a file it is nothing new.
+func changesOf(ui, api []*task.Message, waiting []byte, folder *roofmt.Folder, w watermark) []Intake {
 	var out []Intake
 	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
-		h, ours := task.UI, ui
+		h, ours, derived := task.UI, ui, []byte(nil)
 		if doc.Kind == roofmt.API {
-			h, ours = task.API, api
+			h, ours, derived = task.API, api, waiting
 		}
 		if doc.State == roofmt.Missing && doc.Source == "" {
 			continue // nothing to take in; the projection puts it back
@@ -95,7 +101,7 @@ func changesOf(ui, api []*task.Message, folder *roofmt.Folder, w watermark) []In
 		if w.wrote(doc) {
 			continue
 		}
-		if change, foreign := judge(doc, h, ours, w.knows(doc.Name)); foreign {
+		if change, foreign := judge(doc, h, ours, derived, w.knows(doc.Name)); foreign {
 			out = append(out, change)
 		}
 	}
@@ -122,7 +128,7 @@ func together(list []Intake) []Intake {
 
 // judge decides what a foreign file means. It is applied only when it is whole
 // and has everything that we acknowledged.
-func judge(doc *roofmt.Document, h task.History, ours []*task.Message, known bool) (Intake, bool) {
+func judge(doc *roofmt.Document, h task.History, ours []*task.Message, derived []byte, known bool) (Intake, bool) {
 	change := Intake{File: doc.Name}
 	switch {
 	case !whole(doc):
@@ -132,13 +138,10 @@ func judge(doc *roofmt.Document, h task.History, ours []*task.Message, known boo
 		change.Refused = "it has become an empty list"
 		return change, true
 	}
-	elements := make([][]byte, 0, doc.Len())
-	for raw, err := range doc.All() {
-		if err != nil {
-			change.Refused = err.Error()
-			return change, true
-		}
-		elements = append(elements, raw)
+	elements, err := elementsIn(doc, derived)
+	if err != nil {
+		change.Refused = err.Error()
+		return change, true
 	}
 	m := task.MatchForeign(ours, h, elements)
 	if m.Same() {

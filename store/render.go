@@ -62,6 +62,13 @@ func imageOf(s *task.State, now int64) (image, error) {
 	if img.api, err = elementsOf(s, s.API()); err != nil {
 		return img, err
 	}
+	waiting, err := s.ResultsSoFar()
+	if err != nil {
+		return img, err
+	}
+	if waiting != nil {
+		img.api = append(img.api, element{raw: waiting})
+	}
 	for _, c := range s.Calls() {
 		if c.Finished != nil && c.Finished.Output != "" && c.Finished.Artifact != "" {
 			a := artifact{name: c.Finished.Artifact, blob: c.Finished.Output, size: c.Finished.Size}

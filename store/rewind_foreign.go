@@ -23,11 +23,15 @@ import (
 //
 // All else is refused as ever: our branch stays the head, and the file's bytes are kept.
 func rewoundElsewhere(s *task.State, folder *roofmt.Folder, w watermark) ([]Intake, bool) {
-	ui, ok := cutSide(s.UI(), task.UI, folder.UI, w)
+	ui, ok := cutSide(s.UI(), task.UI, nil, folder.UI, w)
 	if !ok || !w.knows(folder.UI.Name) {
 		return nil, false
 	}
-	api, ok := cutSide(s.API(), task.API, folder.API, w)
+	waiting, err := s.ResultsSoFar()
+	if err != nil {
+		return nil, false
+	}
+	api, ok := cutSide(s.API(), task.API, waiting, folder.API, w)
 	if !ok || !w.knows(folder.API.Name) {
 		return nil, false
 	}
@@ -89,7 +93,7 @@ type side struct {
 }
 
 // cutSide is false for a file that is anything else than that. Tags are not compared.
-func cutSide(ours []*task.Message, h task.History, doc *roofmt.Document, w watermark) (side, bool) {
+func cutSide(ours []*task.Message, h task.History, derived []byte, doc *roofmt.Document, w watermark) (side, bool) {
 	s := side{doc: doc, h: h}
 	if w.wrote(doc) {
 		return s, true
@@ -97,8 +101,8 @@ func cutSide(ours []*task.Message, h task.History, doc *roofmt.Document, w water
 	if !whole(doc) || doc.Recovered() || doc.Len() == 0 {
 		return s, false
 	}
-	left, ok := elementsIn(doc)
-	if !ok {
+	left, err := elementsIn(doc, derived)
+	if err != nil {
 		return s, false
 	}
 	s.left, s.match = left, task.MatchForeign(ours, h, left)
@@ -127,15 +131,20 @@ func (s side) event() *task.ForeignImported {
 	return e
 }
 
-func elementsIn(doc *roofmt.Document) ([][]byte, bool) {
+// elementsIn reads all elements of a file. A last one that is the derived turn of a task that
+// waits for a subtask is left out: no log holds it.
+func elementsIn(doc *roofmt.Document, derived []byte) ([][]byte, error) {
 	out := make([][]byte, 0, doc.Len())
 	for raw, err := range doc.All() {
 		if err != nil {
-			return nil, false
+			return nil, err
 		}
 		out = append(out, raw)
 	}
-	return out, true
+	if n := len(out); derived != nil && n > 0 && esjson.Equal(out[n-1], derived) {
+		out = out[:n-1]
+	}
+	return out, nil
 }
 
 func untagged(raw []byte) []byte {

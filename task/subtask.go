@@ -1,8 +1,10 @@
 package task
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -86,6 +88,43 @@ func (s *State) HandedOver() (*Call, *Child) {
 		}
 	}
 	return nil, nil
+}
+
+// interrupted is Roo's stand-in for a result that is not there yet.
+const interrupted = "Tool execution was interrupted before completion."
+
+// ResultsSoFar is the user turn that Roo stores before a task waits for its subtask: the
+// results of the calls beside the one that started it, behind a stand-in for each that has
+// none. It is derived: the log gets the turn when all results are there. Without it, Roo
+// would tell the model that calls which ran did not. nil when the task waits for no subtask
+// of its own, or nothing ran beside.
+func (s *State) ResultsSoFar() (json.RawMessage, error) {
+	child := s.Awaited()
+	n := len(s.api)
+	if child == nil || child.Call == "" || n == 0 || s.api[n-1].ID != child.Message {
+		return nil, nil
+	}
+	var missing, results [][]byte
+	for _, c := range s.OpenCalls() {
+		result, err := c.Result()
+		switch {
+		case err != nil:
+			return nil, err
+		case result != nil:
+			results = append(results, result)
+		default:
+			var o esjson.Object
+			o.String("type", "tool_result")
+			o.String("tool_use_id", c.ID)
+			o.String("content", interrupted)
+			missing = append(missing, o.Bytes())
+		}
+	}
+	if len(results) == 0 {
+		return nil, nil
+	}
+	content := bytes.Join(append(missing, results...), []byte(","))
+	return fmt.Appendf(nil, `{"role":"user","content":[%s],"ts":%d}`, content, s.api[n-1].TS()+1), nil
 }
 
 // ChildOf is the child that a call started and that has not ended; nil when there is
