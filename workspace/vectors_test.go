@@ -21,7 +21,6 @@ import (
 // where git judges; .git, which is protected; commands whose words Roo cannot take apart.
 func TestVectorsRooignore(t *testing.T) {
 	repo := filepath.Join(t.TempDir(), ".git")
-	(&gitRules{root: filepath.Dir(repo)}).run(t, "", "init", "-q")
 	conformance.Run(t, "rooignore", func(t *testing.T, c conformance.Case) (ours bool) {
 		root, err := filepath.EvalSymlinks(t.TempDir())
 		if err != nil {
@@ -99,7 +98,8 @@ func beyondRoo(line string) bool {
 	return strings.ContainsAny(line, "\"'|;&<>`()\\") || slices.ContainsFunc(strings.Fields(line), filepath.IsAbs)
 }
 
-// gitRules is git as the judge of a .rooignore file.
+// gitRules is git as the judge of a .rooignore file of a workspace. The repository is
+// elsewhere.
 type gitRules struct{ repo, root, text string }
 
 // real is where a path leads, as far as it exists.
@@ -144,6 +144,9 @@ func (g *gitRules) hides(t *testing.T, p string) bool {
 // hidden gives those of some paths that git ignores.
 func (g *gitRules) hidden(t *testing.T, rels ...string) map[string]bool {
 	t.Helper()
+	if _, err := os.Stat(g.repo); err != nil {
+		g.run(t, "", "init", "-q", filepath.Dir(g.repo))
+	}
 	put(t, filepath.Join(g.repo, "info/exclude"), g.text+"\n"+IgnoreFile)
 	all := map[string]bool{}
 	for _, rel := range strings.Split(g.run(t, strings.Join(rels, "\x00"), "--git-dir", g.repo, "--work-tree", g.root, "-c", "core.ignorecase=true", "check-ignore", "--no-index", "-z", "--stdin"), "\x00") {

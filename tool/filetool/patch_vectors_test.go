@@ -138,8 +138,8 @@ type ownChunk struct {
 }
 
 func ownSections(patch string) (all []ownSection) {
-	lines := strings.Split(strings.ReplaceAll(patch, "\r\n", "\n"), "\n")
-	for _, l := range lines {
+	for _, full := range strings.Split(patch, "\n") {
+		l := strings.TrimSuffix(full, "\r")
 		bare := strings.TrimSpace(l)
 		header := false
 		for _, m := range sectionMarks {
@@ -161,7 +161,7 @@ func ownSections(patch string) (all []ownSection) {
 		context, named := strings.CutPrefix(l, "@@ ")
 		switch {
 		case s.kind == sectionAdd && strings.HasPrefix(l, "+"):
-			s.content += l[1:] + "\n"
+			s.content += full[1:] + "\n" // all of a new file is the patch's
 		case s.kind != sectionUpdate || strings.HasPrefix(l, "*** Move to") || bare == endPatch:
 		case bare == endOfFile:
 			begin().atEnd = true
@@ -222,7 +222,12 @@ func (s ownSection) applied(file string) (string, bool) {
 	for l := range strings.Lines(file) {
 		lines = append(lines, l)
 	}
-	end := func(l string) string { return l[len(strings.TrimRight(l, "\r\n")):] }
+	end := func(l string) string {
+		if text, ended := strings.CutSuffix(l, "\n"); ended {
+			return l[len(strings.TrimSuffix(text, "\r")):]
+		}
+		return ""
+	}
 	usual := "\n"
 	if strings.Count(file, "\r\n")*2 >= strings.Count(file, "\n") && strings.Contains(file, "\r\n") {
 		usual = "\r\n"
@@ -258,7 +263,7 @@ func (s ownSection) applied(file string) (string, bool) {
 		switch {
 		case len(olds) == 0 && c.named && !c.atEnd:
 			at = from
-		case len(olds) == 0 && at > 0 && strings.TrimRight(lines[at-1], "\r\n") == "":
+		case len(olds) == 0 && at > 0 && lines[at-1] == end(lines[at-1]):
 			at--
 		case len(olds) > 0:
 			at = find(olds, from, c.atEnd)
