@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -18,9 +19,10 @@ import (
 )
 
 // Markdown writes the history that the model sees, in the shape of Roo's own export:
-// all messages, also those that are condensed away. Two things differ from Roo:
+// all messages, also those that are condensed away. Three things differ from Roo:
 // thinking is written out instead of "[Unexpected content type: thinking]", and reasoning
-// that only its provider can read is called encrypted instead of "undefined".
+// that only its provider can read is called encrypted instead of "undefined"; a
+// message without content says so instead of "undefined".
 // Of a task that has only the history that the person sees, that one is written in the
 // same shape; Roo would write nothing.
 func Markdown(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, error) {
@@ -87,6 +89,9 @@ func markdownContent(raw []byte) string {
 		return s
 	}
 	if esjson.TypeOf(content) != esjson.TypeArray && esjson.TypeOf(raw) == esjson.TypeObject {
+		if _, typed := esjson.Get(raw, "type"); !typed && (len(content) == 0 || esjson.TypeOf(content) == esjson.TypeNull) {
+			return "[no content]"
+		}
 		return markdownBlock(raw) // reasoning of 2025 stands alone, without a role
 	}
 	return markdownBlocks(content)
@@ -157,8 +162,15 @@ func markdownResult(content []byte) []byte {
 }
 
 // markdownInput is a call's input, one member a line, in the order that JavaScript
-// gives them.
+// gives them. The items of an array are its members, named by their numbers.
 func markdownInput(input []byte) string {
+	var lines []string
+	if esjson.TypeOf(input) == esjson.TypeArray {
+		for item := range esjson.Array(input) {
+			lines = append(lines, strconv.Itoa(len(lines))+": "+display(item))
+		}
+		return strings.Join(lines, "\n")
+	}
 	if esjson.TypeOf(input) != esjson.TypeObject {
 		return display(input)
 	}
@@ -166,7 +178,6 @@ func markdownInput(input []byte) string {
 	if err != nil {
 		return string(input)
 	}
-	var lines []string
 	for name, val := range esjson.Members(ordered) {
 		lines = append(lines, capital(name)+": "+display(val))
 	}
@@ -190,11 +201,15 @@ func display(val []byte) string {
 	return string(val)
 }
 
-// capital makes the first UTF-16 unit upper case; half of a pair has none.
+// capital makes the first UTF-16 unit upper case; half of a pair has none. The upper case
+// of some characters is several, which package strings leaves as one.
 func capital(name string) string {
 	r, n := utf8.DecodeRuneInString(name)
 	if n == 0 || r == utf8.RuneError || r > 0xffff {
 		return name
+	}
+	if several, ok := upperCase[r]; ok {
+		return several + name[n:]
 	}
 	return strings.ToUpper(name[:n]) + name[n:]
 }

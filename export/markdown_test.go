@@ -45,14 +45,16 @@ func TestMarkdownOfOnlyTheRows(t *testing.T) {
 
 func TestMarkdownOfOddMessages(t *testing.T) {
 	cases := []struct{ name, raw, want string }{
-		{"no content", `{"role":"user"}`, "[Unexpected content type: ]"},
-		{"null content", `{"role":"user","content":null}`, "[Unexpected content type: ]"},
+		{"no content", `{"role":"user"}`, "[no content]"},
+		{"null content", `{"role":"user","content":null}`, "[no content]"},
 		{"reasoning on its own", `{"type":"reasoning","text":"hm"}`, "[Reasoning]\nhm"},
 		{"not an object", `7`, ""},
 		{"a block that is none", `{"content":[7,"x",null]}`, "[Unexpected content type: ]\n[Unexpected content type: ]\n[Unexpected content type: ]"},
 		{"result within a result", `{"content":[{"type":"tool_result","content":[{"type":"tool_result","content":"in"}]}]}`, "[Tool]\n[Tool]\nin"},
 		{"same name twice", `{"content":[{"type":"tool_use","name":"n","input":{"a":1,"a":2}}]}`, "[Tool Use: n]\nA: 2"},
 		{"names without case", `{"content":[{"type":"tool_use","name":"n","input":{"日":1,"éa":2,"𝒶b":3}}]}`, "[Tool Use: n]\n日: 1\nÉa: 2\n𝒶b: 3"},
+		{"upper case of two characters", `{"content":[{"type":"tool_use","name":"n","input":{"ßx":1}}]}`, "[Tool Use: n]\nSSx: 1"},
+		{"an array as input", `{"content":[{"type":"tool_use","name":"n","input":[1,{"a":2},"s"]}]}`, "[Tool Use: n]\n0: 1\n1: {\n  \"a\": 2\n}\n2: s"},
 		{"redacted", `{"content":[{"type":"redacted_thinking","data":"x"}]}`, "[Reasoning]\n(encrypted)"},
 	}
 	for _, c := range cases {

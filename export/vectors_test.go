@@ -10,32 +10,40 @@ import (
 	"github.com/roost-dev/roost/internal/conformance"
 )
 
-// asRoo turns our two improvements back into what Roo prints for them. changed says
-// that there was something to turn back.
-func asRoo(text string, messages [][]byte) (roo string, changed bool) {
+// wanted is what is written of the messages: Roo's text, but with thinking written out,
+// reasoning that nobody can read called encrypted, and a message without content called
+// that. changed says that one of them occurs.
+func wanted(t *testing.T, roo string, messages [][]byte) (text string, changed bool) {
+	t.Helper()
 	var out strings.Builder
+	instead := func(theirs, ours string) {
+		before, after, found := strings.Cut(roo, theirs)
+		if !found {
+			t.Fatalf("Roo does not write %q in %q", theirs, roo)
+		}
+		out.WriteString(before + ours)
+		roo, changed = after, true
+	}
 	for _, m := range messages {
-		content, _ := esjson.Get(m, "content")
+		content, has := esjson.Get(m, "content")
+		if _, typed := esjson.Get(m, "type"); !has && !typed {
+			instead("undefined", "[no content]")
+		}
 		for block := range esjson.Array(content) {
 			kind, _ := esjson.GetString(block, "type")
+			thought, _ := esjson.GetString(block, "thinking")
 			_, readable := esjson.GetString(block, "text")
-			if kind != "thinking" && kind != "redacted_thinking" && (kind != "reasoning" || readable) {
-				continue
+			switch {
+			case kind == "thinking":
+				instead("[Unexpected content type: thinking]", "[Reasoning]\n"+thought)
+			case kind == "redacted_thinking":
+				instead("[Unexpected content type: redacted_thinking]", "[Reasoning]\n(encrypted)")
+			case kind == "reasoning" && !readable:
+				instead("[Reasoning]\nundefined", "[Reasoning]\n(encrypted)")
 			}
-			ours := markdownBlock(block)
-			before, after, found := strings.Cut(text, ours)
-			if !found {
-				return "", true
-			}
-			theirs := "[Unexpected content type: " + kind + "]"
-			if kind == "reasoning" {
-				theirs = "[Reasoning]\nundefined"
-			}
-			out.WriteString(before + theirs)
-			text, changed = after, true
 		}
 	}
-	return out.String() + text, changed
+	return out.String() + roo, changed
 }
 
 func TestVectorsExportMarkdown(t *testing.T) {
@@ -52,8 +60,8 @@ func TestVectorsExportMarkdown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, changed := asRoo(out.String(), messages)
-		if want := wellFormed(c.Want.Str("text")); got != want {
+		want, changed := wanted(t, c.Want.Str("text"), messages)
+		if got, want := out.String(), wellFormed(want); got != want {
 			t.Errorf("got\n%q\nwant\n%q", got, want)
 		}
 		if got, want := MarkdownName(c.Input.Int("ts", 0), time.UTC), c.Want.Str("file_name_utc"); got != want {
