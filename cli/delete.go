@@ -31,16 +31,17 @@ func (a *App) deleteCommand() *cobra.Command {
 				return err
 			}
 			refs, err := findAll(cmd.Context(), s, args)
+			var list []doomed
 			if err == nil {
-				refs, err = c.widen(cmd, a, s, refs)
+				list, err = c.widen(cmd, a, s, refs)
 			}
 			if err != nil {
 				return err
 			}
 			done := []store.Trashed{}
-			for _, ref := range refs {
+			for _, d := range list {
 				var t store.Trashed
-				if t, err = s.Delete(cmd.Context(), ref); err != nil {
+				if t, err = d.delete(cmd.Context(), s); err != nil {
 					break
 				}
 				done = append(done, t)

@@ -116,6 +116,9 @@ func (a *App) tellUndo(did string, deed store.Deed, task store.Deeds, o store.Un
 	if err := a.println(did + " " + display.OneLine(task.Task.ID) + "  " + a.deedText(deed, false)); err != nil {
 		return err
 	}
+	if n := len(task.Subtasks); n > 0 {
+		a.say("  and its %d subtask%s: %s", n, plural(n), strings.Join(task.Subtasks, ", "))
+	}
 	switch {
 	case o.DryRun:
 	case o.Redo:

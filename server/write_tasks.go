@@ -221,7 +221,7 @@ func (s *Server) deleteTask(a *asked) (*reply, error) {
 	out := report.Deleted{Trashed: done, Restore: "POST /v1/trash/" + url.PathEscape(done.Name) + "/restore", Subtasks: []string{}}
 	if what == "delete" {
 		for _, one := range below {
-			gone, err := s.opt.Store.Delete(a.Context(), one)
+			gone, err := s.opt.Store.DeleteSubtask(a.Context(), one, ref)
 			if err != nil {
 				return nil, err
 			}

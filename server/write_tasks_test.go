@@ -183,6 +183,12 @@ func TestDeletingWithSubtasks(t *testing.T) {
 		t.Errorf("%+v", gone.Subtasks)
 	}
 	g.denied(404, "task_not_found", "GET", "/v1/tasks/"+child, "")
+	var back report.Undone
+	g.did(200, &back, "POST", g.path("/undo"), "{}")
+	if !slices.Equal(back.Subtasks, []string{child}) {
+		t.Errorf("undo brought back %v, want %s", back.Subtasks, child)
+	}
+	g.get("/v1/tasks/" + child)
 }
 
 // child makes a subtask.

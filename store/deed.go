@@ -55,6 +55,10 @@ type Deeds struct {
 	Undo    []Deed  `json:"undo"`
 	Redo    []Deed  `json:"redo"`
 
+	// Subtasks are the ids of those that came back with it, or were deleted again with it,
+	// by the undo or redo that this answers.
+	Subtasks []string `json:"subtasks,omitempty"`
+
 	ref  Ref
 	bin  string // its name in the trash
 	done deedList

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/roost-dev/roost/journal"
@@ -13,22 +14,47 @@ import (
 // Deeds tells what can be taken back and done again of one task, also of one in the
 // trash. It changes nothing.
 func (s *Store) Deeds(ctx context.Context, given string) (Deeds, error) {
-	d := Deeds{}
 	ref, err := s.Find(ctx, given)
 	var gone *TrashedError
 	if errors.As(err, &gone) {
 		t, err := s.inTrash(ctx, gone.Name)
 		if err != nil {
-			return d, err
+			return Deeds{}, err
 		}
-		d.Task, d.Trashed, d.ref, d.Name = t.Summary, true, t.ref, t.Name
-		if !t.Hidden {
-			d.bin = t.Name
-		}
+		return s.deedsOfTrashed(ctx, t)
 	} else if err != nil {
+		return Deeds{}, err
+	}
+	d, err := s.deedsOf(ctx, ref)
+	if err != nil || strings.Contains(given, ":") {
 		return d, err
-	} else {
-		return s.deedsOf(ctx, ref)
+	}
+	return s.newestOfCopies(ctx, d)
+}
+
+// newestOfCopies prefers a deleted copy of a task in another source, when its deletion is the
+// newest deed: who deletes one of two copies and says undo means that one.
+func (s *Store) newestOfCopies(ctx context.Context, d Deeds) (Deeds, error) {
+	t, err := s.inTrash(ctx, d.ref.ID)
+	if err != nil || t.ID != d.ref.ID || t.Source == d.ref.Source {
+		return d, nil //nolint:nilerr // there is none, or it is not clear which
+	}
+	copied, err := s.deedsOfTrashed(ctx, t)
+	if err != nil {
+		return d, err
+	}
+	last, ok := copied.done.top()
+	if own, some := d.done.top(); !ok || some && own.At >= last.At {
+		return d, nil
+	}
+	return copied, nil
+}
+
+// deedsOfTrashed is Deeds of a deleted task.
+func (s *Store) deedsOfTrashed(ctx context.Context, t trashedMark) (Deeds, error) {
+	d := Deeds{Task: t.Summary, Trashed: true, ref: t.ref, Name: t.Name}
+	if !t.Hidden {
+		d.bin = t.Name
 	}
 	shelf, err := s.shelfDeeds(ctx)
 	if err != nil {

@@ -66,6 +66,7 @@ type mark struct {
 	Head    uint64    `json:"head,omitempty"` // the newest commit of the task's journal at that time
 	Undoes  uint64    `json:"undoes,omitempty"`
 	Redoes  uint64    `json:"redoes,omitempty"` // commits of the overlay: see task.Changed
+	With    string    `json:"with,omitempty"`   // SOURCE:ID of the task whose deletion took this one, its subtask, along
 	at      int64
 	epoch   uint64 // of who deleted it
 }
@@ -141,6 +142,9 @@ func (m Marks) apply(e mark, at int64) {
 	e.Tags, e.Title, e.Pinned = either(e.Tags, have.Tags), either(e.Title, have.Title), either(e.Pinned, have.Pinned)
 	e.Purged = either(e.Purged, have.Purged)
 	e.at = at
+	if e.Deleted == nil || !*e.Deleted {
+		e.With = have.With
+	}
 	if e.Deleted == nil {
 		e.Deleted, e.at, e.epoch = have.Deleted, have.at, have.epoch
 	}

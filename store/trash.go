@@ -50,10 +50,25 @@ func (s *Store) trashDir() string { return filepath.Join(s.opt.Root, "trash") }
 // Delete takes a task out of every list, restorable. A task that somebody owns is
 // not deleted: *journal.BusyError.
 func (s *Store) Delete(ctx context.Context, ref Ref) (Trashed, error) {
+	return s.deleteWith(ctx, ref, "")
+}
+
+// DeleteSubtask is Delete for a subtask that goes with its parent, after it: undoing the
+// deletion of the parent brings it back, too.
+func (s *Store) DeleteSubtask(ctx context.Context, ref, parent Ref) (Trashed, error) {
+	return s.deleteWith(ctx, ref, parent.Source+":"+parent.ID)
+}
+
+func (s *Store) deleteWith(ctx context.Context, ref Ref, with string) (Trashed, error) {
 	var out Trashed
 	err := s.shelve(ctx, func(m Marks, keep func(...mark) error) error {
 		var err error
-		out, err = s.deleteAs(ctx, ref, m, 0, keep)
+		out, err = s.deleteAs(ctx, ref, m, 0, func(list ...mark) error {
+			for i := range list {
+				list[i].With = with
+			}
+			return keep(list...)
+		})
 		return err
 	})
 	if err != nil {
@@ -411,6 +426,63 @@ func (s *Store) restore(ctx context.Context, given string, still func() error) (
 		return Ref{}, fmt.Errorf("restore %s: %w", given, err)
 	}
 	return out, nil
+}
+
+// restoreSubtasks takes out of the trash what the deletion of a task took along.
+func (s *Store) restoreSubtasks(ctx context.Context, parent Ref, deleted int64) (ids []string, err error) {
+	all, err := s.allTrash(ctx)
+	if err != nil {
+		return nil, err
+	}
+	marks, err := s.Marks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, t := range all {
+		key := [2]string{t.Source, t.ID}
+		word := t.Name
+		if !t.Hidden {
+			key, word = [2]string{OwnSource, t.Name}, OwnSource+":"+t.Name
+		}
+		if m := marks[key]; m.With != parent.Source+":"+parent.ID || m.at < deleted {
+			continue
+		}
+		ref, err := s.restore(ctx, word, func() error { return nil })
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		ids = append(ids, ref.ID)
+	}
+	slices.Sort(ids)
+	return ids, errors.Join(errs...)
+}
+
+// deleteSubtasks deletes again what restoreSubtasks took out of the trash, as far as nobody
+// worked on it since.
+func (s *Store) deleteSubtasks(ctx context.Context, parent Ref, restored int64) (ids []string, err error) {
+	marks, err := s.Marks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, m := range marks {
+		if m.With != parent.Source+":"+parent.ID || m.Deleted == nil || *m.Deleted || m.at < restored {
+			continue
+		}
+		ref, err := s.Find(ctx, m.Source+":"+m.ID)
+		if err != nil || headOf(ctx, ref.Log) != m.Head {
+			continue
+		}
+		if _, err := s.DeleteSubtask(ctx, ref, parent); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		ids = append(ids, ref.ID)
+	}
+	slices.Sort(ids)
+	return ids, errors.Join(errs...)
 }
 
 // vanished reports whether a task went since it was found, into the trash or out of

@@ -86,6 +86,7 @@ func (s *Store) Undo(ctx context.Context, given string, o UndoOptions) (Deed, De
 		o.Next(e.shown())
 	}
 	o.Only = e.id()
+	var with []string
 	switch {
 	case e.Kind == deletion && o.Redo:
 		err = s.shelve(ctx, func(m Marks, keep func(...mark) error) error {
@@ -95,8 +96,14 @@ func (s *Store) Undo(ctx context.Context, given string, o UndoOptions) (Deed, De
 			_, err := s.deleteAs(ctx, d.ref, m, e.Seq, keep)
 			return err
 		})
+		if err == nil {
+			with, err = s.deleteSubtasks(ctx, d.ref, e.At)
+		}
 	case e.Kind == deletion:
 		_, err = s.restore(ctx, d.Word(), func() error { return s.still(ctx, &d, o) })
+		if err == nil {
+			with, err = s.restoreSubtasks(ctx, d.ref, e.At)
+		}
 	case e.shelf:
 		err = s.shelve(ctx, func(_ Marks, keep func(...mark) error) error {
 			if err := s.still(ctx, &d, o); err != nil {
@@ -118,6 +125,7 @@ func (s *Store) Undo(ctx context.Context, given string, o UndoOptions) (Deed, De
 	}
 	d.bin = "" // it may lie elsewhere now
 	now, err := s.Deeds(ctx, d.Word())
+	now.Subtasks = with
 	return e.shown(), now, err
 }
 
