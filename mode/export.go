@@ -108,8 +108,14 @@ func ruleFile(v *value) (RuleFile, error) {
 // modes.
 func Encode(modes []Mode) []byte {
 	type options struct {
-		FileRegex   string `json:"fileRegex,omitempty"`
-		Description string `json:"description,omitempty"`
+		FileRegex   *string `json:"fileRegex,omitempty"`
+		Description *string `json:"description,omitempty"`
+	}
+	given := func(text string, empty bool) *string {
+		if text == "" && !empty {
+			return nil
+		}
+		return &text
 	}
 	type exported struct {
 		Slug               string `json:"slug"`
@@ -127,7 +133,7 @@ func Encode(modes []Mode) []byte {
 		e := exported{m.Slug, m.Name, m.RoleDefinition, m.WhenToUse, m.Description, m.CustomInstructions, []any{}}
 		for _, g := range m.Groups {
 			if g.limited || g.FileRegex != "" {
-				e.Groups = append(e.Groups, []any{g.Name, options{g.FileRegex, g.Description}})
+				e.Groups = append(e.Groups, []any{g.Name, options{given(g.FileRegex, g.emptyRegex), given(g.Description, g.emptyDescription)}})
 			} else {
 				e.Groups = append(e.Groups, g.Name)
 			}

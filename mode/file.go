@@ -188,15 +188,16 @@ func readGroup(v *value) (g Group, keep bool, err error) {
 	}
 	g.limited = true
 	for _, option := range []struct {
-		key string
-		to  *string
-	}{{"fileRegex", &g.FileRegex}, {"description", &g.Description}} {
+		key   string
+		to    *string
+		empty *bool
+	}{{"fileRegex", &g.FileRegex, &g.emptyRegex}, {"description", &g.Description, &g.emptyDescription}} {
 		switch member := v.list[1].get(option.key); {
 		case member == nil:
 		case member.kind != aString:
 			return g, false, fmt.Errorf("%s of the group %s is %s, and must be text", option.key, g.Name, member.kind)
 		default:
-			*option.to = member.text
+			*option.to, *option.empty = member.text, member.text == ""
 		}
 	}
 	if g.FileRegex != "" {

@@ -183,3 +183,11 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestAnEmptyPatternIsExportedAsItWasGiven(t *testing.T) {
+	in := `{"customModes":[{"slug":"a","name":"A","roleDefinition":"r","groups":[["edit",{"fileRegex":"","description":""}],["read",{}]]}]}`
+	f := Parse(in, Project, "")
+	if out := string(Encode(f.Modes)); len(f.Problems) > 0 || strings.Join(strings.Fields(out), "") != in {
+		t.Errorf("%q\n got %s\nwant %s", f.Problems, out, in)
+	}
+}

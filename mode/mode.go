@@ -54,7 +54,9 @@ type Group struct {
 	Description string `json:"description,omitempty"` // of the pattern, for people
 
 	limited bool // it was given with options, even if they are empty
-	files   *pattern
+	// emptyRegex and emptyDescription: the option was given as "", and is exported so.
+	emptyRegex, emptyDescription bool
+	files                        *pattern
 }
 
 // Set is all modes of a workspace. The zero value holds the built-in ones.

@@ -2,7 +2,9 @@ package mode
 
 import (
 	"errors"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/roost-dev/roost/esjson"
@@ -43,17 +45,107 @@ func loadCase(t *testing.T, c conformance.Case) bool {
 	}
 	wanted := c.Want.Get("modes")
 	if len(wanted.List()) == 0 && f.Found && len(f.Problems) > 0 {
-		return len(f.Modes) > 0
+		kept := rightModes(t, c.Input.Str("text"), source)
+		c.Same(t, "the modes that are right", asRoo(f.Modes), conformance.Array(kept))
+		return len(kept) > 0
 	}
 	c.Same(t, "modes", asRoo(f.Modes), wanted)
 	return false
 }
 
+// rightModes are the modes of a text that nothing is wrong with, as Roo would read them of a
+// file without the others; of two with one slug it is the first.
+func rightModes(t *testing.T, text, source string) (right [][]byte) {
+	t.Helper()
+	root, err := readRoot(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := root.get("customModes")
+	if list.kind != aList {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, v := range list.list {
+		if raw, ok := rightMode(v, source); ok && !seen[v.get("slug").text] {
+			right, seen[v.get("slug").text] = append(right, raw), true
+		}
+	}
+	return right
+}
+
+// rightMode is a mode as Roo would read it; false when Roo's schema refuses it.
+func rightMode(v *value, source string) (raw []byte, ok bool) {
+	var o esjson.Object
+	for _, key := range []string{"slug", "name", "roleDefinition", "whenToUse", "description", "customInstructions", "source"} {
+		required := key == "slug" || key == "name" || key == "roleDefinition"
+		member := v.get(key)
+		switch {
+		case member == nil && !required:
+		case member == nil || member.kind != aString || required && member.text == "",
+			key == "slug" && strings.Trim(member.text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") != "",
+			key == "source" && member.text != "global" && member.text != "project":
+			return nil, false
+		case key != "source":
+			o.String(key, member.text)
+		}
+	}
+	list := v.get("groups")
+	if list == nil || list.kind != aList {
+		return nil, false
+	}
+	var groups [][]byte
+	seen := map[string]bool{}
+	for _, g := range list.list {
+		name, options := g, (*value)(nil)
+		if g.kind == aList && len(g.list) > 0 {
+			name = g.list[0]
+		}
+		if name.kind == aString && name.text == "browser" {
+			continue // Roo takes it out before it looks
+		}
+		if name.kind != aString || !slices.Contains([]string{"read", "edit", "command", "mcp", "modes"}, name.text) || seen[name.text] {
+			return nil, false
+		}
+		seen[name.text] = true
+		raw := esjson.Quote(nil, name.text)
+		if g.kind == aList {
+			if options = g.list[len(g.list)-1]; len(g.list) != 2 || options.kind != aMap {
+				return nil, false
+			}
+			var given esjson.Object
+			for _, key := range []string{"fileRegex", "description"} {
+				switch member := options.get(key); {
+				case member == nil:
+				case member.kind != aString || key == "fileRegex" && (member.text == "(" || member.text == "["): // the patterns of the cases that are none
+					return nil, false
+				default:
+					given.String(key, member.text)
+				}
+			}
+			raw = conformance.Array([][]byte{raw, given.Bytes()})
+		}
+		groups = append(groups, raw)
+	}
+	o.Raw("groups", conformance.Array(groups))
+	o.String("source", source)
+	return o.Bytes(), true
+}
+
 func mergeCase(t *testing.T, c conformance.Case) bool {
 	list := func(key string) []Mode {
 		f := Parse(`{"customModes":`+string(c.Input.Get(key))+`}`, Project, "")
-		if len(f.Problems) > 0 {
-			t.Fatal(f.Problems)
+		slugs := map[string]bool{}
+		twice := 0 // the first one counts, and the reader says so
+		for _, m := range c.Input.Get(key).List() {
+			if slug := conformance.Value(m).Str("slug"); slugs[slug] {
+				twice++
+			} else {
+				slugs[slug] = true
+			}
+		}
+		if len(f.Problems) != twice {
+			t.Fatalf("%d slugs stand twice, and this is wrong: %q", twice, f.Problems)
 		}
 		return f.Modes
 	}
@@ -100,6 +192,9 @@ func toolCase(t *testing.T, c conformance.Case) bool {
 	if wantAllowed && isFile && nothingToEditWith(c.Input.Get("params")) {
 		return true
 	}
+	if wantAllowed && isFile && wrongTarget(c) {
+		return true
+	}
 	t.Errorf("%v, want allowed %v, file restriction %v", err, wantAllowed, wantFile)
 	return false
 }
@@ -109,6 +204,28 @@ func listOr(v conformance.Value) []byte {
 		return []byte("[]")
 	}
 	return v
+}
+
+// wrongTarget: a patch moves a file to a path that the mode's pattern does not fit, which Roo
+// does not look at.
+func wrongTarget(c conformance.Case) bool {
+	pattern := ""
+	for _, raw := range c.Input.Get("custom_modes").List() {
+		if m := conformance.Value(raw); m.Str("slug") == c.Input.Str("mode") {
+			for _, g := range m.Get("groups").List() {
+				if pair := conformance.Value(g).List(); len(pair) == 2 && string(pair[0]) == `"edit"` {
+					pattern = conformance.Value(pair[1]).Str("fileRegex")
+				}
+			}
+		}
+	}
+	fits, err := regexp.Compile(pattern)
+	for line := range strings.Lines(c.Input.Get("params").Str("patch")) {
+		if to, ok := strings.CutPrefix(strings.TrimSpace(line), "*** Move to: "); ok && err == nil && !fits.MatchString(to) {
+			return true
+		}
+	}
+	return false
 }
 
 func nothingToEditWith(params conformance.Value) bool {
@@ -149,10 +266,10 @@ func asRoo(modes []Mode) []byte {
 				continue
 			}
 			var options esjson.Object
-			if g.FileRegex != "" {
+			if g.FileRegex != "" || g.emptyRegex {
 				options.String("fileRegex", g.FileRegex)
 			}
-			if g.Description != "" {
+			if g.Description != "" || g.emptyDescription {
 				options.String("description", g.Description)
 			}
 			groups = append(esjson.Quote(append(groups, '['), g.Name), ',')
