@@ -48,7 +48,7 @@ func ReadIndex(tasksDir string) (*Index, error) {
 // readWhole reads a file with its fingerprint. Both are of the open file: asked by name afterwards, the print could be that of
 // another file, and replacing that one would lose what it holds.
 func readWhole(path string) ([]byte, Fingerprint, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, openFlags, 0)
 	if err != nil {
 		return nil, Fingerprint{}, err
 	}
@@ -56,6 +56,9 @@ func readWhole(path string) ([]byte, Fingerprint, error) {
 	info, err := f.Stat() // first: what changes in place while we read does not match later
 	if err != nil {
 		return nil, Fingerprint{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, Fingerprint{}, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
 	}
 	raw, err := io.ReadAll(f)
 	return raw, fingerprintOf(info), err

@@ -21,7 +21,7 @@ const (
 
 var backOff = [...]time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond, 1000 * time.Millisecond}
 
-// ErrLocked is wrapped when another program holds a lock for longer than we wait (about 2.5 s, as Roo does).
+// ErrLocked is wrapped when another program holds a lock for longer than we wait (about 2.5 s, as Roo does, if at all).
 var ErrLocked = errors.New("locked by another program")
 
 // errBusy is one failed try.
@@ -203,9 +203,9 @@ type lockSet struct {
 }
 
 // lockAll takes the kernel lock on dir and then Roo's locks of the files, in the order given, which must be the same for
-// everyone. It backs off like Roo. When one is busy the earlier ones are given back before waiting: holding them would only
+// everyone. It tries again after each time in wait. When one is busy the earlier ones are given back before waiting: holding them would only
 // starve a live editor.
-func lockAll(ctx context.Context, dir string, names []string) (*lockSet, error) {
+func lockAll(ctx context.Context, dir string, names []string, wait []time.Duration) (*lockSet, error) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -220,10 +220,10 @@ func lockAll(ctx context.Context, dir string, names []string) (*lockSet, error) 
 		if err != nil {
 			return nil, errors.Join(err, d.Close())
 		}
-		if try == len(backOff) {
+		if try == len(wait) {
 			return nil, errors.Join(fmt.Errorf("%s: %w; try again when it has finished", busy, ErrLocked), d.Close())
 		}
-		if err := pause(ctx, backOff[try]); err != nil {
+		if err := pause(ctx, wait[try]); err != nil {
 			return nil, errors.Join(err, d.Close())
 		}
 	}

@@ -113,7 +113,7 @@ func TestLockIsBoundToItsRecord(t *testing.T) {
 // A lock that another program took over is neither refreshed nor given back.
 func TestALockThatWasTakenAway(t *testing.T) {
 	dir := t.TempDir()
-	set, err := lockAll(context.Background(), dir, []string{APIName, UIName})
+	set, err := lockAll(context.Background(), dir, []string{APIName, UIName}, backOff[:])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestLocksOfTheDeadAreTaken(t *testing.T) {
 		lockFile(t, filepath.Join(dir, name), at, &owner{dead.domain, dead.pid, dead.start, at.UnixNano()})
 	}
 	begun := time.Now()
-	set, err := lockAll(context.Background(), dir, []string{APIName, ItemName, UIName})
+	set, err := lockAll(context.Background(), dir, []string{APIName, ItemName, UIName}, backOff[:])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestWaitingHoldsNothing(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() {
-			set, err := lockAll(ctx, dir, []string{APIName, UIName})
+			set, err := lockAll(ctx, dir, []string{APIName, UIName}, backOff[:])
 			if err == nil {
 				err = set.release()
 			}

@@ -34,6 +34,8 @@ type Replacement struct {
 type Options struct {
 	// Create makes the folder (0700) when it is missing; the folder above it must exist.
 	Create bool
+	// Once gives up with ErrLocked at once when another program holds a lock.
+	Once bool
 }
 
 // ErrChanged is wrapped when a file is no longer what the caller expects. The message names it.
@@ -98,7 +100,11 @@ func Replace(ctx context.Context, dir string, list []Replacement, opt Options) (
 		}
 	}
 	failpoint.Hit("project.temp")
-	return commit(ctx, dir, files)
+	wait := backOff[:]
+	if opt.Once {
+		wait = nil
+	}
+	return commit(ctx, dir, files, wait)
 }
 
 // order checks the names and brings them into the one order in which locks are taken.
@@ -132,12 +138,12 @@ func createDir(dir string) error {
 }
 
 // commit takes the locks, compares, and renames.
-func commit(ctx context.Context, dir string, files []pending) (err error) {
+func commit(ctx context.Context, dir string, files []pending, wait []time.Duration) (err error) {
 	names := make([]string, len(files))
 	for i, p := range files {
 		names[i] = p.Name
 	}
-	set, err := lockAll(ctx, dir, names)
+	set, err := lockAll(ctx, dir, names, wait)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -26,6 +27,12 @@ func child(role string) int {
 	}
 	if role == "editor" {
 		if err := editorSaves(os.Getenv("STORE_TEST_TASK"), os.Getenv("STORE_TEST_FROM")); err != nil {
+			return fail(err)
+		}
+		return 0
+	}
+	if role == "window" {
+		if err := holdsLock(os.Getenv("STORE_TEST_FROM") + ".lock"); err != nil {
 			return fail(err)
 		}
 		return 0
@@ -159,6 +166,16 @@ func editorSaves(dir, from string) error {
 		}
 	}
 	return nil
+}
+
+// holdsLock holds a lock as a window of Roo does, until its standard input ends.
+func holdsLock(lock string) error {
+	if err := os.Mkdir(lock, 0o755); err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return errors.Join(err, os.Remove(lock))
 }
 
 // process starts this test binary again.

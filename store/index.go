@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -56,8 +58,7 @@ type indexItem struct {
 }
 
 // indexed puts a task's history item into the index of Roost's own root, so that
-// a copied root works in an editor. The index of another tool's storage is left
-// to that tool.
+// a copied root works in an editor. Of the index of another tool's storage see unlisted.
 func (s *Store) indexed(ctx context.Context, ref Ref) error {
 	if !ref.Own {
 		return nil
@@ -86,6 +87,47 @@ func (s *Store) indexed(ctx context.Context, ref Ref) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// unlisted takes a task's entry out of the index of another tool's storage when the entry
+// is not what history_item.json says: Roo reads that file only of tasks that its index does
+// not name, and would go on with the entry and write it back. An index of another shape
+// stays as it is. done is false while Roo holds the lock or writes the index.
+func unlisted(ctx context.Context, ref Ref, now int64) (done bool, err error) {
+	tasks := filepath.Dir(ref.Dir)
+	info, err := os.Lstat(filepath.Join(tasks, roofmt.IndexName))
+	if err != nil || !info.Mode().IsRegular() {
+		return true, nil //nolint:nilerr // there is none, or it is not Roo's
+	}
+	item, ok := readItem(ref.Dir, ref.ID)
+	if !ok {
+		return true, nil // Roo could not read the task anew
+	}
+	index, err := roofmt.ReadIndex(tasks)
+	if errors.Is(err, roofmt.ErrIndex) || errors.Is(err, fs.ErrPermission) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if entry, ok := index.Get(ref.ID); !ok || sameValue(entry, item) {
+		return true, nil
+	}
+	index.Remove(ref.ID)
+	data, err := index.Bytes(now)
+	if err != nil {
+		return false, err
+	}
+	err = roofmt.Replace(ctx, tasks, []roofmt.Replacement{
+		{Name: roofmt.IndexName, Bytes: data, Expect: &index.Print},
+	}, roofmt.Options{Once: true})
+	switch {
+	case errors.Is(err, roofmt.ErrLocked), errors.Is(err, roofmt.ErrChanged):
+		return false, nil
+	case errors.Is(err, fs.ErrPermission):
+		return true, nil
+	}
+	return err == nil, err
 }
 
 // writeIndex writes for all who wait, until nobody does.

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
@@ -43,6 +44,7 @@ type projector struct {
 	shown   uint64 // the commit that the files show
 	off     bool   // the folder is not ours to write now
 	known   bool   // how the files stand was seen, or they were written, in this ownership
+	listed  bool   // Roo's index may hold an entry older than our history_item.json
 	trouble error  // why the last projection failed
 	replace func(context.Context, string, []roofmt.Replacement, roofmt.Options) error
 	base    []byte // history_item.json as it stands in the folder: its unknown members stay
@@ -103,7 +105,24 @@ func (p *projector) close(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.stands()
+	p.mu.Lock()
+	err = p.unlist(background(ctx))
+	p.mu.Unlock()
+	return errors.Join(err, p.stands())
+}
+
+// unlist, called with mu held, lets Roo read history_item.json anew after we wrote it. While Roo holds the lock
+// of its index, the next write and the end of the ownership try again.
+func (p *projector) unlist(ctx context.Context) error {
+	if !p.listed || p.task.Ref.Own {
+		return nil
+	}
+	done, err := unlisted(ctx, p.task.Ref, p.task.now())
+	p.listed = !done
+	if err != nil {
+		return fmt.Errorf("task %s: take its old entry out of %s: %w", p.task.Ref.ID, roofmt.IndexName, err)
+	}
+	return nil
 }
 
 // Trouble of the disk may pass in a moment, and nobody comes back to a task whose run has
@@ -248,8 +267,11 @@ func (p *projector) write(ctx context.Context, img image) error {
 				p.known = true
 				mark.MTime, mark.Inode = print.MTime, print.Inode
 				p.mark.Files[name] = mark
-				if name == roofmt.MetadataName {
+				switch name {
+				case roofmt.MetadataName:
 					p.meta = metadata
+				case roofmt.ItemName:
+					p.listed = true
 				}
 			}
 		}
@@ -259,6 +281,10 @@ func (p *projector) write(ctx context.Context, img image) error {
 		if err != nil {
 			return fmt.Errorf("task %s: write its files: %w", ref.ID, err)
 		}
+	}
+	failpoint.Hit("project.written")
+	if err := p.unlist(ctx); err != nil { // before the record: after a kill in between the next owner writes the item again
+		return err
 	}
 	p.mark.Writing, p.mark.Seq = nil, img.seq
 	if err := p.mark.save(ref.Log); err != nil {
