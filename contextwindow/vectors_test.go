@@ -1,11 +1,14 @@
 package contextwindow
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/llm"
 )
 
 // What Roo would send goes through Build as well: it mends what a provider would refuse,
@@ -30,7 +33,7 @@ func TestVectorsEffectiveHistory(t *testing.T) {
 		case "truncate":
 			got, removed := Truncated(t, in, v.Input.Float("fraction"), v.Input.Str("new_id"), v.Input.Int("now", 0))
 			if hidesHidden(in) {
-				checkTruncate(t, in, got, removed)
+				checkTruncate(t, v, got, removed)
 				return true
 			}
 			if want := v.Want.Int("messages_removed", -1); want != int64(removed) {
@@ -73,6 +76,7 @@ func request(t *testing.T, history [][]byte) string {
 	if err != nil && err != ErrEmpty {
 		t.Fatal(err)
 	}
+	saysAll(t, history, messages)
 	for i, m := range messages {
 		messages[i].Content = array(blocks(m.Content))
 	}
@@ -100,18 +104,97 @@ func hidesHidden(in [][]byte) bool {
 	return false
 }
 
-// checkTruncate: what was removed is gone from what is sent, and nothing else.
-func checkTruncate(t *testing.T, in, got [][]byte, removed int) {
-	before, after := len(Effective(in)), len(Effective(got))
-	if removed == 0 {
-		if len(in) != len(got) {
-			t.Errorf("%d messages became %d", len(in), len(got))
+// checkTruncate: of what is still sent, from the summary on, so many messages are hidden as
+// Roo hides of a history without a condense. Everything else stays.
+func checkTruncate(t *testing.T, v conformance.Case, got [][]byte, removed int) {
+	t.Helper()
+	in, id := v.Input.Get("messages").List(), v.Input.Str("new_id")
+	var sent []int
+	for i, m := range in {
+		if summary, _ := esjson.GetBool(m, "isSummary"); summary {
+			sent = nil
 		}
+		_, hidden := esjson.GetString(m, "truncationParent")
+		if marker, _ := esjson.GetBool(m, "isTruncationMarker"); !hidden && !marker {
+			sent = append(sent, i)
+		}
+	}
+	want := int(float64(len(sent)-1)*v.Input.Float("fraction")) / 2 * 2
+	if want <= 0 {
+		want = 0
+	}
+	if removed != want {
+		t.Errorf("removed %d of the %d messages that are sent, want %d", removed, len(sent), want)
+	}
+	if want == 0 {
+		v.Same(t, "nothing is hidden", conformance.Array(got), conformance.Array(in))
 		return
 	}
-	// The marker is new; orphaned results may take a message with them.
-	if after > before-removed+1 || len(got) != len(in)+1 {
-		t.Errorf("%d sent before, %d after, %d removed", before, after, removed)
+	left := [][]byte{} // without the marker
+	for _, m := range got {
+		if of, _ := esjson.GetString(m, "truncationId"); of != id {
+			left = append(left, m)
+		}
+	}
+	wanted := append([][]byte{}, in...)
+	for _, i := range sent[1 : want+1] {
+		wanted[i] = esjson.Set(wanted[i], "truncationParent", esjson.Quote(nil, id))
+	}
+	v.Same(t, "what is hidden", conformance.Array(left), conformance.Array(wanted))
+	if len(left)+1 != len(got) {
+		t.Errorf("%d markers", len(got)-len(left))
+	}
+}
+
+// says is what is sent of the words and calls of a history, as the case itself has it: from
+// the newest summary on, without what a tag hides.
+func says(history [][]byte) (out []string) {
+	for _, m := range history {
+		if summary, _ := esjson.GetBool(m, "isSummary"); summary {
+			out = nil
+		}
+		_, condensed := esjson.GetString(m, "condenseParent")
+		_, truncated := esjson.GetString(m, "truncationParent")
+		if role, _ := esjson.GetString(m, "role"); !condensed && !truncated && (role == "user" || role == "assistant") {
+			content, _ := esjson.Get(m, "content")
+			out = append(out, wordsAndCalls(role, content)...)
+		}
+	}
+	return out
+}
+
+func wordsAndCalls(role string, content []byte) (out []string) {
+	if text, err := esjson.Unquote(content); err == nil && strings.TrimSpace(text) != "" {
+		return []string{role + " says " + text}
+	}
+	for b := range esjson.Array(content) {
+		text, _ := esjson.GetString(b, "text")
+		switch kind, _ := esjson.GetString(b, "type"); {
+		case kind == "text" && strings.TrimSpace(text) != "":
+			out = append(out, role+" says "+text)
+		case kind == "tool_use":
+			name, _ := esjson.GetString(b, "name")
+			out = append(out, role+" calls "+name)
+		}
+	}
+	return out
+}
+
+// saysAll: every word and call of a history is in its request, in order.
+func saysAll(t *testing.T, history [][]byte, messages []llm.Message) {
+	t.Helper()
+	var sent []string
+	for _, m := range messages {
+		sent = append(sent, wordsAndCalls(m.Role, m.Content)...)
+	}
+	at := 0
+	for _, w := range says(history) {
+		i := slices.Index(sent[at:], w)
+		if i < 0 {
+			t.Errorf("%q is not sent, or not in its place, of\n%.1500s", w, strings.Join(sent, "\n"))
+			return
+		}
+		at += i + 1
 	}
 }
 
@@ -127,22 +210,13 @@ func TestVectorsToolResultRepair(t *testing.T) {
 		if v.Input.Str("fn") == "validate" {
 			repaired = append(history[:len(history):len(history)], v.Want.Get("message"))
 		}
+		answers(t, history, message)
 		got, want := request(t, stored), request(t, repaired)
 		if got == want {
 			return false
 		}
-		if !wrongIDs(history, message) {
+		if !wrongIDs(history, message) && !between(history) {
 			t.Errorf("the request differs without a rule\n got %.1500s\nwant %.1500s", got, want)
-		}
-		for b := range esjson.Array(read(message).content) {
-			text, _ := esjson.Get(b, "text")
-			if blockType(b) == "tool_result" {
-				text, _ = esjson.Get(b, "content")
-			}
-			raw, quoted := strings.Trim(string(text), `"`), strings.Trim(string(esjson.Quote(nil, str(text))), `"`)
-			if !strings.Contains(got, raw) && !strings.Contains(got, quoted) && !twice(message, b) {
-				t.Errorf("%s is lost: %.1500s", b, got)
-			}
 		}
 		return true
 	})
@@ -172,15 +246,81 @@ func wrongIDs(history [][]byte, message []byte) bool {
 	return false
 }
 
-// twice: the block is a result of a call that a block before it answers.
-func twice(message, block []byte) bool {
-	for b := range esjson.Array(read(message).content) {
-		switch {
-		case &b[0] == &block[0]:
-			return false
-		case blockType(b) == "tool_result" && memberStr(b, "tool_use_id") == memberStr(block, "tool_use_id"):
-			return true
+// between: a message stands behind the last one of the model already.
+func between(history [][]byte) bool {
+	return len(history) > 0 && read(history[len(history)-1]).role == "user"
+}
+
+// answers: in the request each call of the model's last message has its own result, which is
+// the first one that has its id, or is told as interrupted; a result that fits no call is told
+// as text.
+func answers(t *testing.T, history [][]byte, message []byte) {
+	t.Helper()
+	var calls []string
+	var behind [][]byte // what stands behind the calls
+	before := ""
+	for _, m := range append(history[:len(history):len(history)], message) {
+		content, _ := esjson.Get(m, "content")
+		role, _ := esjson.GetString(m, "role")
+		summary, _ := esjson.GetBool(m, "isSummary") // hides the calls before it
+		if role == "assistant" && before != role || summary {
+			calls, behind = nil, nil
+		}
+		before = role
+		for b := range esjson.Array(content) {
+			switch kind, _ := esjson.GetString(b, "type"); {
+			case kind == "tool_use" && role == "assistant":
+				id, _ := esjson.GetString(b, "id")
+				calls = append(calls, id)
+			case kind == "tool_result" && role == "user":
+				behind = append(behind, b)
+			}
 		}
 	}
-	return false
+	messages, _, err := Build(append(history[:len(history):len(history)], message), Options{})
+	if err != nil || len(messages) == 0 {
+		t.Fatal(err)
+	}
+	got, texts := map[string]string{}, ""
+	for b := range esjson.Array(messages[len(messages)-1].Content) {
+		text, _ := esjson.GetString(b, "text")
+		texts += text + "\n"
+		if kind, _ := esjson.GetString(b, "type"); kind == "tool_result" {
+			id, _ := esjson.GetString(b, "tool_use_id")
+			got[id] = resultText(b)
+		}
+	}
+	want := map[string]string{}
+	for _, b := range behind {
+		id, _ := esjson.GetString(b, "tool_use_id")
+		switch _, have := want[id]; {
+		case have:
+		case slices.Contains(calls, id):
+			want[id] = resultText(b)
+		case !strings.Contains(texts, "Tool result:\n"+resultText(b)):
+			t.Errorf("%s answers no call, and is not told in %q", b, texts)
+		}
+	}
+	for _, id := range calls {
+		if _, have := want[id]; !have {
+			want[id] = "Tool execution was interrupted before completion."
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("results %q, want %q", got, want)
+	}
+}
+
+// resultText are the words of a result.
+func resultText(b []byte) string {
+	content, _ := esjson.Get(b, "content")
+	if text, err := esjson.Unquote(content); err == nil {
+		return text
+	}
+	var words []string
+	for part := range esjson.Array(content) {
+		text, _ := esjson.GetString(part, "text")
+		words = append(words, text)
+	}
+	return strings.Join(words, "\n")
 }

@@ -71,7 +71,7 @@ func Run(t *testing.T, family string, check func(t *testing.T, c Case) (byChoice
 // runMore names the families whose further cases run: add a family when its cases pass. The
 // list goes when it names every family that has some.
 var runMore = []string{"apply_patch", "list_files", "terminal_output", "read_file", "search_files", "ask_auto_approval", "command_auto_approval", "effective_history", "rewind", "rooignore",
-	"export_markdown", "file_context", "modes"}
+	"export_markdown", "file_context", "modes", "tool_result_repair"}
 
 // load reads a family, and its further cases in the folder "more" where there are some.
 func load(dir, family string) ([]Case, error) {
