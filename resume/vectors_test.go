@@ -2,6 +2,7 @@ package resume
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,14 +85,52 @@ func TestVectorsResume(t *testing.T) {
 		}
 		c.Same(t, "ui", conformance.Array(kept), conformance.Array(want))
 		if len(blocks) > 0 && response.Str("kind") != "messageResponse" {
-			choice, blocks = true, nil // Roo drops what came with the button; all else must be as without it
+			// Roo drops what came with the button; here it is sent, and all else is as without it.
+			with := requested(t, api, blocks)
+			for _, b := range blocks {
+				same, err := esjson.Stringify(nil, b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !strings.Contains(with, "  "+string(same)+"\n") {
+					t.Errorf("%s is not sent: %.1500s", same, with)
+				}
+			}
+			choice, blocks = true, nil
 		}
 		got, sent := requested(t, api, blocks), requested(t, c.Want.Get("api_after_append").List(), nil)
+		if told := unknown(api); len(told) > 0 && got != sent {
+			choice = true
+			for _, line := range told {
+				if !strings.Contains(got, line) {
+					t.Errorf("a result without its call is not told as %s: %.1500s", line, got)
+				}
+				got = strings.Replace(got, line, "", 1)
+			}
+		}
 		if got != sent {
 			t.Errorf("what is sent differs\n got %.1500s\nwant %.1500s", got, sent)
 		}
 		return choice
 	})
+}
+
+// unknown are the lines of a request that tell the results of the last message that answer
+// no call of the one before it. Roo drops them.
+func unknown(api [][]byte) (told []string) {
+	if len(api) < 2 || member(api[len(api)-1], "role") != "user" {
+		return nil
+	}
+	var calls []string
+	for _, b := range conformance.Value(api[len(api)-2]).Get("content").List() {
+		calls = append(calls, member(b, "id"))
+	}
+	for _, b := range conformance.Value(api[len(api)-1]).Get("content").List() {
+		if member(b, "type") == "tool_result" && !slices.Contains(calls, member(b, "tool_use_id")) {
+			told = append(told, fmt.Sprintf("  %s\n", textBlock("Tool result:\n"+member(b, "content"))))
+		}
+	}
+	return told
 }
 
 // requested is the request that a history with a new user turn makes, without what only says

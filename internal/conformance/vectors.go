@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/roost-dev/roost/esjson"
@@ -68,15 +67,10 @@ func Run(t *testing.T, family string, check func(t *testing.T, c Case) (byChoice
 	fmt.Printf("vectors: %s %d/%d (by choice %d)\n", family, passed, ran, choices)
 }
 
-// runMore names the families whose further cases run: add a family when its cases pass. The
-// list goes when it names every family that has some.
-var runMore = []string{"apply_patch", "list_files", "terminal_output", "read_file", "search_files", "ask_auto_approval", "command_auto_approval", "effective_history", "rewind", "rooignore",
-	"export_markdown", "file_context", "modes", "tool_result_repair"}
-
 // load reads a family, and its further cases in the folder "more" where there are some.
 func load(dir, family string) ([]Case, error) {
 	all, err := read(dir, family)
-	if err != nil || !slices.Contains(runMore, family) {
+	if err != nil {
 		return all, err
 	}
 	more, err := read(filepath.Join(dir, "more"), family)
