@@ -57,6 +57,7 @@ func failureOf(err error) *Failure {
 		provider  *llm.Error
 		trashed   *store.TrashedError
 		held      *engine.UntrustedError
+		other     *engine.OtherModelError
 		noMode    *mode.UnknownError
 		unread    *roofmt.UnreadError
 	)
@@ -65,6 +66,10 @@ func failureOf(err error) *Failure {
 		f.Exit, f.Code, f.Status, f.Task = ExitInput, "untrusted_settings", 409, held.Task
 		f.What, f.Why = "go on with task "+held.Task, "it "+strings.TrimPrefix(held.Error(), "task "+held.Task+" ")
 		f.Try = "roost root trust  # if the root is yours; or roost resume " + held.Task + " on a terminal, which asks"
+	case errors.As(err, &other):
+		f.Exit, f.Code, f.Status, f.Task = ExitInput, "other_model", 409, other.Task
+		f.What, f.Why = "go on with task "+other.Task, other.Error()
+		f.Try = "roost resume " + other.Task + " --model " + shellWord(other.Model) + "  # or another model or --provider that has it"
 	case errors.As(err, &trashed):
 		f.Exit, f.Code, f.Status, f.What = ExitNotFound, "task_not_found", 404, "find the task"
 		f.Why, f.Try = trashed.Error(), "roost trash restore "+shellWord(trashed.Name)

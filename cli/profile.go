@@ -149,3 +149,16 @@ func (a *App) chosen(unknown *engine.UnknownProfileError, req engine.Request, na
 	req.StandIn = name
 	return req
 }
+
+// askModel asks whether another tool's task goes on with another model than it was made with.
+func (a *App) askModel(ctx context.Context, other *engine.OtherModelError) error {
+	a.say("? %s", other.Error())
+	answer, err := a.prompter().Read(ctx, "  go on with "+other.Model+"? (y, or anything else) > ")
+	if err != nil {
+		return errors.Join(other, err)
+	}
+	if strings.TrimSpace(answer) != "y" {
+		return other
+	}
+	return nil
+}

@@ -136,7 +136,7 @@ var problemExits = map[string]int{
 	"ambiguous_id": ExitUsage, "workspace_missing": ExitConfig, "workspace_moved": ExitConfig, "workspace_refused": ExitConfig,
 	"unknown_profile": ExitConfig, "configuration": ExitConfig, "provider_auth": ExitConfig, "provider_error": ExitProvider, "too_short": ExitFailed,
 	"rolled_back": ExitFailed, "restoring": ExitFailed, "damaged": ExitDamaged, "store_unavailable": ExitConfig, "root_unusable": ExitConfig,
-	"input_needed": ExitInput, "untrusted_settings": ExitInput, "untrusted_locks": ExitConfig, "draining": ExitBusy, "queue_full": ExitBusy, "stopping": ExitBusy,
+	"input_needed": ExitInput, "untrusted_settings": ExitInput, "other_model": ExitInput, "untrusted_locks": ExitConfig, "draining": ExitBusy, "queue_full": ExitBusy, "stopping": ExitBusy,
 }
 
 // failureOfProblem says what a server's refusal means here.

@@ -210,6 +210,13 @@ func (a *App) start(ctx context.Context, e *engine.Engine, req engine.Request) e
 			run, err = e.Start(stop.ctx, req)
 		}
 	}
+	var other *engine.OtherModelError
+	if errors.As(err, &other) && a.interactive() {
+		if err = a.askModel(stop.ctx, other); err == nil {
+			req.Model = other.Model
+			run, err = e.Start(stop.ctx, req)
+		}
+	}
 	if err != nil && stop.exit() != 0 {
 		return &Failure{Exit: stop.exit(), Code: "cancelled", What: "start the run", Why: "it was stopped before it began", Try: "the same command again"}
 	}

@@ -209,10 +209,16 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	was := view.Summary.Model // what the histories say, where the settings say nothing
 	r = e.withItsModel(has, was, r)
 	settings, err := e.settings(has, r)
+	if errors.Is(err, errNoWorkspace) {
+		err = noWorkspace(ref.ID, view.Summary.Workspace)
+	}
 	if err == nil {
 		err = e.project(settings.Workspace)
 	}
-	if has.Model == "" && was != "" && settings.Model != was {
+	if err == nil && has.Model == "" && was != "" && settings.Model != was {
+		if !e.modelNamed(r) {
+			err = &OtherModelError{Task: ref.ID, Was: was, Provider: settings.Provider, Model: settings.Model}
+		}
 		told = append(told, fmt.Sprintf("model: %s -> %s", was, settings.Model))
 	}
 	foreign := view.Log == nil

@@ -17,7 +17,7 @@ import (
 func TestAnotherToolsTaskKeepsItsModel(t *testing.T) {
 	for _, c := range []struct{ name, named, given, asked, told string }{
 		{"the provider has it", "claude-sonnet-4-5", "", "claude-sonnet-4-5", ""},
-		{"it has it not", "gpt-5", "", "claude-sonnet-5-5", "model: gpt-5 -> claude-sonnet-5-5"},
+		{"it has it not, and one is named", "gpt-5", "claude-sonnet-5-5", "claude-sonnet-5-5", "model: gpt-5 -> claude-sonnet-5-5"},
 		{"another is named", "claude-sonnet-4-5", "claude-opus-5-5", "claude-opus-5-5", "model: claude-sonnet-4-5 -> claude-opus-5-5"},
 		{"none is known", "", "", "claude-sonnet-5-5", ""},
 	} {

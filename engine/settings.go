@@ -102,12 +102,22 @@ func (e *Engine) settings(s task.Settings, r Request) (task.Settings, error) {
 		s.Limits = limits(s.Limits, *r.Limits)
 	}
 	if s.Workspace == "" {
-		return s, &ConfigError{
-			What: "open the task's workspace", Why: "the task does not say where it was",
-			Try: "name the folder with -C DIR",
-		}
+		return s, errNoWorkspace
 	}
 	return s, nil
+}
+
+var errNoWorkspace = &ConfigError{What: "open the task's workspace", Why: "the task does not say where it was", Try: "name the folder with -C DIR"}
+
+// noWorkspace says that a task has no workspace. Where its messages name a folder, the user is
+// told and decides: a message may be anybody's.
+func noWorkspace(id, named string) error {
+	e := *errNoWorkspace
+	e.Try = "name the folder: roost resume " + id + " -C DIR"
+	if named != "" {
+		e.Why += "; its messages name " + named
+	}
+	return &e
 }
 
 // project refuses a workspace that is nobody's project, where the engine is confined:
@@ -139,6 +149,23 @@ func (e *Engine) withItsModel(has task.Settings, was string, r Request) Request 
 		r.Model = was
 	}
 	return r
+}
+
+// OtherModelError: another tool's task would go on with a model that nobody chose, because the
+// provider does not have the one that the histories name. A request that names the model confirms.
+type OtherModelError struct {
+	Task, Was       string
+	Provider, Model string // what would answer
+}
+
+func (e *OtherModelError) Error() string {
+	return fmt.Sprintf("task %s was made with the model %s, which %s is not known to have; %s would answer", e.Task, e.Was, e.Provider, e.Model)
+}
+
+// modelNamed reports whether the user named the model, by a request, a profile or the settings.
+// The older call cannot name one: there the change is told and not asked about.
+func (e *Engine) modelNamed(r Request) bool {
+	return r.Model != "" || r.Profile != "" || r.Fallback || r.Provider == "" && e.opt.Config.Model != ""
 }
 
 // defaults fills a request from the user's settings where the task has none yet: it is new,

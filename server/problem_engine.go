@@ -53,7 +53,10 @@ func busyProblem(err error) *Problem {
 func deskProblem(err error) *Problem {
 	var late *engine.AnsweredError
 	var held *engine.UntrustedError
+	var other *engine.OtherModelError
 	switch {
+	case errors.As(err, &other):
+		return problem(http.StatusConflict, "other_model", "Another model would answer", other.Error(), `"model": "`+other.Model+`" in POST /v1/tasks/`+other.Task+`/runs, or another provider and model`)
 	case errors.As(err, &held):
 		return problem(http.StatusConflict, "untrusted_settings", "The task is not trusted here", held.Error(), "roost root trust, if the root is yours", "roost serve --trust-root", "own_settings: true in POST /v1/tasks/{id}/runs, which ends all that is open in it")
 	case errors.As(err, &late):
