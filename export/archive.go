@@ -51,6 +51,7 @@ type ArchivedTask struct {
 	Source  string         `json:"source"`
 	Tool    string         `json:"tool"`
 	Title   string         `json:"title"`
+	Saved   uint64         `json:"saved,omitempty"` // the newest commit that its journal had: one that ends before lacks its end
 	Damaged []store.Damage `json:"damaged"`
 	Skipped []string       `json:"skipped"` // what could not be read, and links and devices
 }
@@ -114,6 +115,10 @@ func (a *archiver) task(v *store.View) ([]string, error) {
 	a.names[name] = true
 	a.skipped = []string{}
 	dir := "tasks/" + name
+	saved, err := v.Saved(a.ctx) // before the journal is copied, which may grow meanwhile
+	if err != nil {
+		return nil, err
+	}
 	if v.Ref.Log != v.Ref.Dir {
 		if err := a.folder(v.Ref.Log, dir+"/log"); err != nil {
 			return nil, err
@@ -123,7 +128,7 @@ func (a *archiver) task(v *store.View) ([]string, error) {
 		return nil, err
 	}
 	a.manifest.Tasks = append(a.manifest.Tasks, ArchivedTask{
-		ID: v.Ref.ID, Dir: dir, Source: v.Ref.Source, Tool: v.Summary.Tool, Title: short(v.Summary.Title),
+		ID: v.Ref.ID, Dir: dir, Source: v.Ref.Source, Tool: v.Summary.Tool, Title: short(v.Summary.Title), Saved: saved,
 		Damaged: append([]store.Damage{}, v.Summary.Damaged...), Skipped: a.skipped,
 	})
 	return a.skipped, nil

@@ -60,7 +60,7 @@ func unpack(f *os.File, name string) ([]store.Importable, error) {
 			return nil, fmt.Errorf("%w: the task folder %q is in its list twice", ErrArchive, t.Dir)
 		}
 		tasks[t.Dir] = i
-		list[i] = store.Importable{Name: t.ID, Dir: name + ":" + t.Dir, Files: []store.ArchiveFile{}}
+		list[i] = store.Importable{Name: t.ID, Dir: name + ":" + t.Dir, Files: []store.ArchiveFile{}, Saved: t.Saved}
 	}
 	for _, file := range m.Files {
 		dir, part, inside, err := place(file.Path)

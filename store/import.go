@@ -17,6 +17,7 @@ type Importable struct {
 	Name  string        // of the folder; any bytes
 	Dir   string        // the folder; for a task of an archive what it is called in messages
 	Files []ArchiveFile // of a task that lies in an archive; nil for a folder
+	Saved uint64        // of a task that lies in an archive: see View.Saved
 }
 
 // ArchiveFile is one file of an archived task.
@@ -120,7 +121,8 @@ var (
 // Of a task that Roost continued in another tool's storage only that storage's
 // files are copied. A journal is copied when the folder itself holds it, as in
 // another root of Roost's; what is derived from it is not, and is made again. All that such a
-// journal holds open ends with the import: see task.Received.
+// journal holds open ends with the import: see task.Received. A journal that lacks commits
+// which the source knows as saved lacks them here, too, and is damaged.
 //
 // The error tells that no more tasks could be looked at; the report holds those
 // before it. Errors wrap RootError, ErrImporting, syscall.ENOSPC or the context's.

@@ -85,7 +85,7 @@ func (im *importer) one(ctx context.Context, c Importable) (item ImportItem, err
 // openSource opens what a task is imported from. Nothing is imported into itself.
 func (s *Store) openSource(c Importable) (source, error) {
 	if c.Files != nil {
-		return newArchiveSource(c.Files), nil
+		return newArchiveSource(c.Files, c.Saved), nil
 	}
 	if s.ownPlace(c.Dir) {
 		return nil, ErrOwnPlace
@@ -212,6 +212,10 @@ func (im *importer) bring(ctx context.Context, from source, item *ImportItem) (e
 		return err
 	}
 	defer to.Close()
+	saved, err := from.saved(ctx) // before the copy: a journal that grows meanwhile lacks nothing
+	if err != nil {
+		return fmt.Errorf("read its journal: %w", err)
+	}
 	tree, err := im.copyTree(ctx, from, to)
 	if err != nil {
 		return err
@@ -228,9 +232,11 @@ func (im *importer) bring(ctx context.Context, from source, item *ImportItem) (e
 		return err
 	}
 	if tree.has("journal.jsonl") {
-		if err := im.receive(ctx, stage, item.ID); err != nil {
+		if err := im.receive(ctx, stage, item.ID, saved); err != nil {
 			return err
 		}
+	} else if saved > 0 {
+		item.Notes = append(item.Notes, "its journal is gone: only the files beside it came")
 	}
 	failpoint.Hit("import.copied")
 	item.Path = filepath.Join(im.store.tasksDir(), item.ID)
@@ -306,15 +312,18 @@ func (im *importer) journaled(ctx context.Context, item *ImportItem) {
 		item.Notes = append(item.Notes, fmt.Sprintf("its journal names the workspace %s: continue it with -C %s", set.Workspace, mapped))
 	}
 	item.Notes = append(item.Notes, v.State.Received.Notes(set)...)
+	for _, d := range v.Summary.Damaged {
+		item.Notes = append(item.Notes, "it came damaged: "+d.Text())
+	}
 }
 
 // receive ends all that is open in a copied journal, before anybody can see the task: whoever
 // made it, his queue, answers and grants are no orders here. It is one commit behind what was
-// copied, and no message.
-func (im *importer) receive(ctx context.Context, stage, id string) error {
+// copied, and no message. saved is a commit that was saved, by what lay beside the journal.
+func (im *importer) receive(ctx context.Context, stage, id string, saved uint64) error {
 	s := im.store
 	log, err := filelog.Own(ctx, stage, filelog.Options{
-		Clock: s.opt.Now, By: s.opt.Program, Existing: true,
+		Clock: s.opt.Now, By: s.opt.Program, Existing: true, Known: saved,
 		Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program}, Seal: s.seal(s.ownRef(id)),
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -21,6 +22,7 @@ import (
 type source interface {
 	scan(ctx context.Context) (taskTree, error)
 	open(path string) (io.ReadCloser, error)
+	saved(ctx context.Context) (uint64, error) // see View.Saved; 0 where there never was a journal
 	close()
 }
 
@@ -43,15 +45,48 @@ func (s folderSource) open(path string) (io.ReadCloser, error) {
 	return f, nil
 }
 
+func (s folderSource) saved(ctx context.Context) (uint64, error) {
+	log, err := openLog(s.root.Name())
+	if errors.Is(err, journal.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer log.Close()
+	return savedIn(ctx, log)
+}
+
+// savedIn is the newest commit that was saved in a log, by all that is known of it.
+func savedIn(ctx context.Context, log journal.Reader) (uint64, error) {
+	for c, err := range log.ReadBackward(ctx, 0) {
+		var lost *journal.DamageError
+		if errors.As(err, &lost) {
+			return lost.Seq, nil
+		}
+		return c.Seq, err
+	}
+	var last uint64 // of a log that has no commits left, only reading forward tells what is lost
+	for _, err := range log.Read(ctx, 1) {
+		var lost *journal.DamageError
+		if !errors.As(err, &lost) {
+			return last, err
+		}
+		last = lost.Seq
+	}
+	return last, nil
+}
+
 // archiveSource gives the files of a list. Each is compared with the sum that the
 // archive has of it.
 type archiveSource struct {
 	list []ArchiveFile
 	at   map[string]int // the first of each path
+	head uint64         // what the archive says of its journal
 }
 
-func newArchiveSource(list []ArchiveFile) archiveSource {
-	s := archiveSource{list, make(map[string]int, len(list))}
+func newArchiveSource(list []ArchiveFile, saved uint64) archiveSource {
+	s := archiveSource{list, make(map[string]int, len(list)), saved}
 	for i, f := range list {
 		if _, ok := s.at[f.Path]; !ok {
 			s.at[f.Path] = i
@@ -61,6 +96,8 @@ func newArchiveSource(list []ArchiveFile) archiveSource {
 }
 
 func (s archiveSource) close() {}
+
+func (s archiveSource) saved(context.Context) (uint64, error) { return s.head, nil }
 
 func (s archiveSource) scan(context.Context) (taskTree, error) {
 	var tree taskTree
@@ -253,6 +290,8 @@ func (s transcriptSource) scan(context.Context) (taskTree, error) {
 	}
 	return taskTree{Files: []treeFile{{Path: s.as, Size: info.Size(), MTime: info.ModTime()}}}, nil
 }
+
+func (s transcriptSource) saved(context.Context) (uint64, error) { return 0, nil }
 
 func (s transcriptSource) open(path string) (io.ReadCloser, error) {
 	if path != s.as {

@@ -37,6 +37,15 @@ func (v *View) Close() error {
 	return errors.Join(errs...)
 }
 
+// Saved is the newest commit that the task's journal had, by what lies beside it: a journal
+// that ends before it lacks its end. 0 = there is no journal.
+func (v *View) Saved(ctx context.Context) (uint64, error) {
+	if v.Log == nil {
+		return 0, nil
+	}
+	return savedIn(ctx, v.Log)
+}
+
 // Unread is a *roofmt.UnreadError when a file of the task is there and cannot be read. What can be read of such a task is shown, and
 // it is not gone on with.
 func (v *View) Unread() error {
