@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -115,6 +116,9 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	// that ends in the model's reply they wait until its calls are closed.
 	now := len(api) == 0 || api[len(api)-1].Kind() != "assistant"
 	pending := a.queued()
+	if d.tellEnd() {
+		plan.Ask = resume.AskCompleted
+	}
 	answered := false
 	if q := a.asked(); q == nil {
 		d.row(plainAskRow(a.stamp(), plan.Ask, nil))
@@ -143,6 +147,33 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 		failpoint.Hit("question.closed")
 	}
 	return nil
+}
+
+// tellEnd adds the rows of a completion that another program began to show when it saved its
+// files last, so that they come before what the person says to it. false when nothing else
+// than that is open.
+func (d *draft) tellEnd() bool {
+	s := d.agent.state()
+	open := s.OpenCalls()
+	if !s.Completes() || len(open) != 1 {
+		return false
+	}
+	rows := slices.DeleteFunc(slices.Clone(s.UI()), func(m *task.Message) bool {
+		return m.Kind() == "ask:"+resume.AskTask || m.Kind() == "ask:"+resume.AskCompleted
+	})
+	if len(rows) == 0 || rows[len(rows)-1].Kind() != "say:completion_result" {
+		return false
+	}
+	result, ok := esjson.GetString(open[0].Input(), "result")
+	if !ok {
+		return false
+	}
+	if shown, _ := esjson.GetString(rows[len(rows)-1].Raw(), "text"); shown != result {
+		d.row(streamRow(d.agent.stamp(), "completion_result", result, false))
+	}
+	empty := ""
+	d.row(plainAskRow(d.agent.stamp(), "completion_result", &empty))
+	return true
 }
 
 // asked is the question that a call of the task waits with; nil when none does.
