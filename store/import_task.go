@@ -298,8 +298,7 @@ func publish(to *os.Root, place string) error {
 	return filelog.OS.SyncDir(filepath.Dir(place))
 }
 
-// journaled says what a task with a journal brings along that an import does not
-// change: it is the truth, and commits are its owner's.
+// journaled says what a task with a journal brought along, and what holds here.
 func (im *importer) journaled(ctx context.Context, item *ImportItem) {
 	v, err := im.store.Read(ctx, im.store.ownRef(item.ID))
 	if err != nil {
@@ -308,8 +307,8 @@ func (im *importer) journaled(ctx context.Context, item *ImportItem) {
 	}
 	defer v.Close()
 	set := v.State.Settings
-	if mapped, ok := mapPath(im.opt.Map, set.Workspace); ok {
-		item.Notes = append(item.Notes, fmt.Sprintf("its journal names the workspace %s: continue it with -C %s", set.Workspace, mapped))
+	if from := v.State.Received; from != nil && from.Had.Workspace != set.Workspace {
+		item.Notes = append(item.Notes, fmt.Sprintf("its workspace here is %s, not %s", set.Workspace, from.Had.Workspace))
 	}
 	item.Notes = append(item.Notes, v.State.Received.Notes(set)...)
 	for _, d := range v.Summary.Damaged {
@@ -337,6 +336,9 @@ func (im *importer) receive(ctx context.Context, stage, id string, saved uint64)
 		e := task.Received{From: task.FromImport, Had: state.Settings, Settings: state.Settings.Proposed()}
 		if im.opt.Trust {
 			e.Settings = state.Settings
+		}
+		if mapped, ok := mapPath(im.opt.Map, state.Settings.Workspace); ok {
+			e.Settings.Workspace = mapped
 		}
 		raw, err := task.Encode(e)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -284,7 +285,7 @@ func TestImportAnotherRoot(t *testing.T) {
 	if item.Outcome != Imported || !item.ByteEqual {
 		t.Fatalf("%+v", item)
 	}
-	if notes := strings.Join(item.Notes, "\n"); !strings.Contains(notes, "-C /new/w") || !strings.Contains(notes, "approve all") {
+	if notes := strings.Join(item.Notes, "\n"); !strings.Contains(notes, "its workspace here is /new/w, not /old/w") || !strings.Contains(notes, "approve all") {
 		t.Errorf("notes %q", notes)
 	}
 	from, to := filepath.Join(other.tasksDir(), "ours-1"), filepath.Join(s.tasksDir(), "ours-1")
@@ -301,6 +302,9 @@ func TestImportAnotherRoot(t *testing.T) {
 	defer now.Close()
 	if d := cmp.Diff(rows(was.State), rows(now.State)); d != "" {
 		t.Error(d)
+	}
+	if got := []string{now.State.Settings.Workspace, now.Summary.Workspace}; !slices.Equal(got, []string{"/new/w", "/new/w"}) {
+		t.Errorf("the workspaces are %q, want /new/w", got)
 	}
 	if found := must[Report](t)(s.Check(context.Background(), nil, CheckOptions{})); found.OK != 1 {
 		t.Errorf("%+v", found)
