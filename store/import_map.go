@@ -132,6 +132,40 @@ func (im *importer) changed(ctx context.Context, from source, tree taskTree, ite
 	return nil
 }
 
+// mapInferred gives a workspace to a copy whose item names none, when its messages name one that
+// the mapping covers: the mapping is the user's word for it. A copy without an item gets the one
+// that is derived from its messages.
+func (im *importer) mapInferred(ctx context.Context, stage string, item *ImportItem) error {
+	if len(im.opt.Map) == 0 || item.history != nil {
+		return nil
+	}
+	ref := im.store.ownRef(item.ID)
+	ref.Dir, ref.Log = stage, stage
+	v, err := im.store.Read(ctx, ref)
+	if err != nil {
+		return nil //nolint:nilerr // what cannot be read is copied as it is
+	}
+	defer v.Close()
+	mapped, ok := mapPath(im.opt.Map, v.Summary.Workspace)
+	if !ok || !slices.Contains(v.Summary.Inferred, "workspace") {
+		return nil
+	}
+	what := fmt.Sprintf("workspace: %s, as its messages name %s", mapped, v.Summary.Workspace)
+	raw := v.Folder.Item
+	if len(raw) > 0 {
+		item.Differs = append(item.Differs, ImportNote{roofmt.ItemName, what})
+	} else {
+		img, err := imageOf(v.State, im.store.opt.Now())
+		if err != nil {
+			return err
+		}
+		raw = img.renderItem(item.Bytes)
+		item.Notes = append(item.Notes, roofmt.ItemName+" is made from its messages, with the "+what)
+	}
+	item.history = esjson.Set(raw, "workspace", esjson.Quote(nil, mapped))
+	return nil
+}
+
 // indexAll puts the items of many tasks into the index of Roost's own root, in one
 // write: one for each would cost the square of their number.
 func (s *Store) indexAll(ctx context.Context, ids []string) error {

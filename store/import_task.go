@@ -228,6 +228,11 @@ func (im *importer) bring(ctx context.Context, from source, item *ImportItem) (e
 	if err := im.changed(ctx, from, tree, item); err != nil {
 		return err
 	}
+	if !tree.has("journal.jsonl") {
+		if err := im.mapInferred(ctx, stage, item); err != nil {
+			return err
+		}
+	}
 	if err := im.finish(to, item); err != nil {
 		return err
 	}
