@@ -39,6 +39,15 @@ func PlaceOrigin(dir string) string {
 	return "extension"
 }
 
+// SaidOrigin is the origin that the item of a Cline session names, "" when it names none, or an editor.
+func SaidOrigin(item []byte) string {
+	switch said := text(item, "source"); said {
+	case CLIOrigin, "api", "web":
+		return said
+	}
+	return ""
+}
+
 // toolOfPath reads the extension's folder name out of a path: out of the one that is given, else out of the one that its links
 // lead to.
 func toolOfPath(path string) (Tool, string) {

@@ -45,6 +45,7 @@ func sessionItem(id string, record []byte) *itemDraft {
 	d.workspace = firstText(record, "cwd", "workspace_root")
 	d.status = recordText(record, "status")
 	d.provider = recordText(record, "provider")
+	d.source = recordText(record, "source")
 	if d.model = text(meta, "modelId"); d.model == "" {
 		d.model = recordText(record, "model")
 	}
@@ -61,6 +62,7 @@ func sessionItem(id string, record []byte) *itemDraft {
 type itemDraft struct {
 	id, title, workspace, status string
 	provider, model, parent      string
+	source                       string // from where it was begun: cli, vscode, jetbrains and so on
 	ts, in, out, reads, writes   int64
 	cost                         float64
 	priced, favourite            bool
@@ -84,7 +86,7 @@ func (d *itemDraft) bytes() []byte {
 	}
 	root, _, child := strings.Cut(d.id, subagentMark)
 	for _, m := range [...]struct{ key, value string }{
-		{"workspace", d.workspace}, {"status", d.status}, {"provider", d.provider}, {"modelId", d.model},
+		{"workspace", d.workspace}, {"status", d.status}, {"provider", d.provider}, {"modelId", d.model}, {"source", d.source},
 	} {
 		if m.value != "" {
 			o.String(m.key, m.value)

@@ -33,7 +33,7 @@ func transcript(n int) string {
 	return "{\n  \"version\": 1,\n  \"origin\": {\"messages\": [1]},\n  \"messages\": [\n" + strings.Join(list, ",\n") + "\n  ],\n  \"system_prompt\": \"You are [helpful]\"\n}\n"
 }
 
-const manifest = `{"version":1,"session_id":"` + sid + `","started_at":"2026-04-14T20:53:20.000Z","status":"completed","provider":"p","model":"m","cwd":"/w","prompt":"mow the lawn\nall of it","metadata":{"title":"mow the lawn","totalCost":9}}` + "\n"
+const manifest = `{"version":1,"session_id":"` + sid + `","source":"cli","started_at":"2026-04-14T20:53:20.000Z","status":"completed","provider":"p","model":"m","cwd":"/w","prompt":"mow the lawn\nall of it","metadata":{"title":"mow the lawn","totalCost":9}}` + "\n"
 
 // session makes a session's folder. An empty text makes no file.
 func session(t *testing.T, transcript, manifest string) (dir string) {
@@ -64,7 +64,7 @@ func TestASessionOfCline(t *testing.T) {
 	if f.Origin.Tool != roofmt.Cline || len(f.Others) != 1 || f.Others[0].Name != "helper.messages.json" {
 		t.Errorf("%+v %+v", f.Origin, f.Others)
 	}
-	want := `{"id":"` + sid + `","ts":1776200000003,"task":"mow the lawn\nall of it","tokensIn":20,"tokensOut":4,"cacheReads":2,"cacheWrites":0,"totalCost":0.5,"workspace":"/w","status":"completed","provider":"p","modelId":"m"}`
+	want := `{"id":"` + sid + `","ts":1776200000003,"task":"mow the lawn\nall of it","tokensIn":20,"tokensOut":4,"cacheReads":2,"cacheWrites":0,"totalCost":0.5,"workspace":"/w","status":"completed","provider":"p","modelId":"m","source":"cli"}`
 	if string(f.Row) != want {
 		t.Errorf("%s\nwant %s", f.Row, want)
 	}

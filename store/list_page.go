@@ -51,8 +51,14 @@ func (f Filter) compare(a, b position) int {
 	return cmp.Compare(b.ts, a.ts)
 }
 
-// sortName is what a cursor calls the order of a list.
-func (f Filter) sortName() string { return cmp.Or(f.Sort, "newest") }
+// sortName is what a cursor calls the order of a list. In a tree a place means another thing.
+func (f Filter) sortName() string {
+	name := cmp.Or(f.Sort, "newest")
+	if f.Tree {
+		name += "-tree"
+	}
+	return name
+}
 
 // cursor names a position: the order, what the order compares, and the task, whose name may
 // hold any byte. It has only letters, digits and -_. in it.

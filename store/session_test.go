@@ -96,3 +96,19 @@ func TestASessionGoesOnAsAFork(t *testing.T) {
 		t.Errorf("%+v", v.Summary)
 	}
 }
+
+// Where a session was begun its manifest says; else it follows from where the folder lies.
+func TestASessionSaysWhereItWasBegun(t *testing.T) {
+	for source, want := range map[string]string{"cli": "cli", "api": "api", "vscode": "extension", "": "extension"} {
+		data, dir := clineData(t)
+		write(t, dir, sessionID+".json", `{"version":1,"session_id":"`+sessionID+`","source":"`+source+`","status":"completed","cwd":"/shed","prompt":"mend the gate","metadata":{}}`)
+		s := must[*Store](t)(Open(Options{Root: filepath.Join(t.TempDir(), "root"), Sources: []string{data}}))
+		list := must[Listing](t)(s.List(context.Background(), Filter{}))
+		if len(list.Items) != 1 || list.Items[0].Origin != want {
+			t.Errorf("source %q: %+v, want origin %s", source, list.Items, want)
+		}
+		if got := slices.Contains(list.Items[0].Inferred, "origin"); got != (want == "extension") {
+			t.Errorf("source %q: the origin is inferred: %v", source, got)
+		}
+	}
+}

@@ -68,8 +68,13 @@ func summarise(v *View) Summary {
 		if s.Adopted != nil && s.Adopted.Dir != "" {
 			from = s.Adopted.Dir
 		}
-		sum.Origin = roofmt.PlaceOrigin(from)
-		sum.Inferred = append(sum.Inferred, "origin")
+		if s.Adopted != nil {
+			sum.Origin = roofmt.SaidOrigin(s.Adopted.Item)
+		}
+		if sum.Origin == "" {
+			sum.Origin = roofmt.PlaceOrigin(from)
+			sum.Inferred = append(sum.Inferred, "origin")
+		}
 	}
 	sum.Status = status(v, sum.Origin)
 	switch {
