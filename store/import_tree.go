@@ -46,6 +46,9 @@ func (s folderSource) open(path string) (io.ReadCloser, error) {
 }
 
 func (s folderSource) saved(ctx context.Context) (uint64, error) {
+	if info, err := s.root.Lstat("journal.jsonl"); err == nil && !info.Mode().IsRegular() {
+		return 0, nil // it is left out of the copy, which says so
+	}
 	log, err := openLog(s.root.Name())
 	if errors.Is(err, journal.ErrNotFound) {
 		return 0, nil
