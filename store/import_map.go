@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -211,6 +212,10 @@ func (s *Store) putAll(ctx context.Context, ids []string) error {
 		put = true
 	}
 	if !put {
+		// A writer of the index may have been killed.
+		if err := roofmt.Sweep(ctx, s.tasksDir()); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 		return nil
 	}
 	data, err := index.Bytes(s.opt.Now())
