@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // maxLinks is how many links one path may lead through; Linux gives up at 40.
@@ -61,6 +62,10 @@ func followLinks(abs, done string, todo []string) (string, fs.FileInfo, error) {
 			return "", nil, fmt.Errorf("%w: more than %d symbolic links", ErrPath, maxLinks)
 		}
 		target, err := os.Readlink(next)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL) {
+			todo = append([]string{part}, todo...) // removed or replaced since the look: look again
+			continue
+		}
 		if err != nil {
 			return "", nil, err
 		}
