@@ -26,12 +26,11 @@ import (
 	"github.com/roost-dev/roost/workspace/skill"
 )
 
-// Task is what the agent needs of an owned task.
-type Task interface {
+// Journal is the journal of a task that this process owns.
+type Journal interface {
 	State() *task.State
 	Commit(ctx context.Context, events ...task.Event) error
 	Barrier(ctx context.Context) error
-	PutBlob(ctx context.Context, data []byte) (string, error)
 	PutBlobFile(ctx context.Context, path string) (string, int64, error)
 
 	// TakeIn brings into the state what others queued for the task since, and Claim gives
@@ -88,73 +87,128 @@ type Input struct {
 // Given reports whether there is anything in it.
 func (in Input) Given() bool { return in.Text != "" || len(in.Images) > 0 || in.Yes }
 
-// Agent runs one task. Its fields are set before Run and not changed after.
+// Agent runs one task. Its exported fields are set before Run. During a run only the agent changes them:
+// a switch of the mode or a lasting permission changes Task.Settings, a mode's own profile changes Model.
 type Agent struct {
-	Task     Task
+	Task  Task
+	Model Model
+	Tools Tools
+	User  User
+	Host  Host
+
+	tools   map[string]tool.Tool // by name and alias
+	prompt  prompt
+	todos   todos
+	sight   sight
+	keeping keeping
+	sending sending
+	loop    loop
+	lastTS  int64 // the newest time stamp that was given out
+}
+
+// Task is the task and what this run may do in it.
+type Task struct {
+	Journal  Journal
+	RunID    string
+	Settings task.Settings
+	Policy   approval.Policy
+	Head     string // the workspace's git HEAD, "" without git
+}
+
+// Model is the model that answers.
+type Model struct {
 	Provider llm.Provider
-	Model    catalogue.Model // zero when unknown
-	Tools    []tool.Tool
-	Offer    tool.Offer // which of them the user wants or has switched off
-	// Outputs finds whole outputs of commands that another program kept of this task, as
-	// tool.Env.Kept does for ours; nil = there are none.
-	Outputs   func(artifact string) (io.ReaderAt, int64, bool)
-	Workspace *workspace.Workspace
-	World     mention.World // what mentions in a person's words are about; nil leaves them as they are
-	Policy    approval.Policy
-	Asker     Asker
-	Attended  bool // somebody follows the run and answers at once
-	Live      func(Delta)
-	Accepted  func()       // called once, when what the run was started with is on disk; nil = nobody waits for it
-	Now       func() int64 // Unix milliseconds
-	Zone      string       // the user's time zone, for the model
-	RunID     string
-	Settings  task.Settings
-	Head      string // the workspace's git HEAD, "" without git
-	SpoolDir  string
-	Masks     *redact.Redactor // hides secrets in new tool output; nil hides none
-	Notice    func(string)     // things a person should know and nobody else
-	Expect    func(Plan) error // told before the first request of a run
-	Shared    Shared           // limits in common with other tasks; nil = none
-	Worked    func() int64     // how long the run worked, in milliseconds, where its time is limited; nil = it is not
-	Servers   Servers          // MCP servers; nil = there are none
-	Subtasks  Subtasks         // runs what new_task asks for; nil = there are none
-	Others    OtherTasks       // nil = nothing is known of other tasks
-	// Checkpoints keep what files held before they are changed; nil = nothing is kept.
-	Checkpoints Checkpoints
-	// Skills lists the skills of a mode, and what of them cannot be used. It is asked when
-	// Rules is. nil = there are none.
-	Skills func(slug string) (list []skill.Skill, notes []string)
-	// Serve gives who answers in the mode of the settings, when that is somebody else
-	// than the settings say. nil = it is always the same.
-	Serve func(task.Settings) (s Served, other bool, err error)
-	Modes *mode.Set // the modes that the task may be in; nil = none, and nothing is forbidden
-	// Rules loads the user's rules for a mode, when a run begins and when the mode
-	// changes. Rules that change while a run goes on count from the next one: a system
-	// prompt that moves costs every cached request before it. nil = there are none.
-	Rules func(slug string) mode.Rules
+	Entry    catalogue.Model // zero when the catalogue does not list the model
+}
 
-	tools     map[string]tool.Tool
-	prompt    prompt
-	todos     todos
-	window    window
-	sight     sight
-	keeping   keeping
-	lastTS    int64
-	mistakes  int
-	refusals  int    // replies in a row of which the policy refused every call
-	malformed bool   // the last reply held a call that was not JSON
-	stop      string // why the last reply ended; "" after a restart
-	first     bool   // no request went out yet in this run
-	fresh     bool   // the next user turn lists the workspace's files
-	yes       bool   // the person said "go on" and nothing else
-	halt      bool   // the person said no to going on
-	always    string // the question whose answer was meant for more than once
-	extended  bool   // the MCP servers were asked what they offer
+// Tools are what the model may call.
+type Tools struct {
+	List     []tool.Tool
+	Offer    tool.Offer // which of them the user added or switched off
+	Servers  Servers    // MCP servers; nil = none
+	Subtasks Subtasks   // runs what new_task asks for; nil = no subtasks
+	// Outputs finds whole command outputs that another program kept for this task, as tool.Env.Kept does
+	// for ours; nil = none.
+	Outputs func(artifact string) (io.ReaderAt, int64, bool)
+}
 
-	uncondensed int                    // how many messages there were when condensing failed; 0 = it did not
-	unthinking  bool                   // the provider will not have the history's reasoning
+// User is the person behind the task: how to reach them, and what they set up.
+type User struct {
+	Asker    Asker    // nil = no person can be asked
+	Attended bool     // a person follows the run and answers at once
+	Observer Observer // nil = nothing is shown
+	Zone     string   // the time zone, for the model
+	// Modes are the modes that the task may be in; nil = there are none, and no mode forbids anything.
+	Modes *mode.Set
+	Setup ModeSetup // nil = no rules, skills or profiles
+}
+
+// Host is the machine and the program that the run works in.
+type Host struct {
+	Now         func() int64 // Unix milliseconds
+	Workspace   *workspace.Workspace
+	Mentions    mention.World    // resolves mentions in a person's words; nil leaves them as typed
+	SpoolDir    string           // for command output that does not fit in memory
+	Masks       *redact.Redactor // hides secrets in new tool output; nil hides none
+	Budget      Budget           // nil = no limits beside those in the settings
+	Checkpoints Checkpoints      // keeps what files held before a change; nil = nothing is kept
+	OtherTasks  OtherTasks       // nil = other tasks are not consulted
+}
+
+// loop is what the loop remembers from one step to the next. All of it starts empty after a restart.
+type loop struct {
+	first      bool   // this run has sent no request yet
+	listFiles  bool   // the next user turn lists the workspace's files
+	yes        bool   // the person agreed to go on and added no words
+	halt       bool   // the person refused to go on
+	always     string // the question whose answer holds for the rest of the task
+	extended   bool   // the MCP servers were asked for their tools
+	mistakes   int    // turns in a row that went wrong
+	refusals   int    // replies in a row of which the policy refused every call
+	malformed  bool   // the last reply held a call whose input was not JSON
+	stopReason string // why the last reply ended; "" after a restart
+}
+
+// sending is what the agent knows about the requests it builds.
+type sending struct {
+	window      window
+	unthinking  bool                   // the provider refuses the history's reasoning
 	trial       []task.MessageWithheld // a guess at what the provider refuses; recorded with a reply
+	uncondensed int                    // message count when condensing failed; 0 = it did not
 	told        map[contextwindow.Note]bool
+}
+
+// Observer shows a run to the people who follow it. Its methods must be quick.
+type Observer interface {
+	// Accepted is called once, when the input that the run was started with is durable.
+	Accepted()
+	// Expect receives the plan of the run's first request before it is sent. An error ends the run.
+	Expect(p Plan) error
+	// Live receives streamed text before it is durable.
+	Live(d Delta)
+	// Notice receives what a person should know. The model does not see it.
+	Notice(text string)
+}
+
+// ModeSetup is what the user set up for a mode.
+type ModeSetup interface {
+	// Rules loads the user's rules. The agent asks when a run begins and when the mode changes. Rules that
+	// change during a run count from the next run on: a system prompt that moves costs every cached request.
+	Rules(slug string) mode.Rules
+	// Skills lists the skills, and notes which of them cannot be used. The agent asks when it asks for Rules.
+	Skills(slug string) (list []skill.Skill, notes []string)
+	// Serve names the model for the mode in the settings, where that differs from the settings' own model.
+	Serve(s task.Settings) (served Served, other bool, err error)
+}
+
+// Budget limits a run beyond its task's settings.
+type Budget interface {
+	// Reached names the limit that the run shares with other tasks (its tree of tasks, all tasks of a day)
+	// and that is used up, "" for none. The agent asks before each request. An error stops the run: a sum
+	// that cannot be computed may be too large.
+	Reached(ctx context.Context) (code, reason string, err error)
+	// WorkedMS is how long the run has worked, in milliseconds, where its time is limited; otherwise 0.
+	WorkedMS() int64
 }
 
 // Plan says what the next request sends and what it is expected to cost.
@@ -179,19 +233,25 @@ type Outcome struct {
 
 // stamp gives the next time stamp: now, but strictly after every one before it.
 func (a *Agent) stamp() int64 {
-	a.lastTS = max(a.Now(), a.lastTS+1)
+	a.lastTS = max(a.Host.Now(), a.lastTS+1)
 	return a.lastTS
 }
 
-func (a *Agent) state() *task.State { return a.Task.State() }
+func (a *Agent) state() *task.State { return a.Task.Journal.State() }
 
 // commit appends without waiting for the disk.
 func (a *Agent) commit(ctx context.Context, events ...task.Event) error {
-	return a.Task.Commit(context.WithoutCancel(ctx), events...)
+	return a.Task.Journal.Commit(context.WithoutCancel(ctx), events...)
 }
 
 func (a *Agent) notice(text string) {
-	if a.Notice != nil {
-		a.Notice(text)
+	if a.User.Observer != nil {
+		a.User.Observer.Notice(text)
+	}
+}
+
+func (a *Agent) live(d Delta) {
+	if a.User.Observer != nil {
+		a.User.Observer.Live(d)
 	}
 }

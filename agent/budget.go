@@ -13,29 +13,24 @@ import (
 	"github.com/roost-dev/roost/usage"
 )
 
-// Shared are the limits of cost that a run has in common with other tasks: of its tree
-// of tasks, and of a day. Before each request it says which of them is reached, "" for
-// none. An error stops the run: what cannot be added up may be too much.
-type Shared func(ctx context.Context) (code, reason string, err error)
-
-// shared asks it.
+// shared ends the run when a limit that it shares with other tasks is used up.
 func (a *Agent) shared(ctx context.Context) (*Outcome, error) {
-	if a.Shared == nil || a.next() != doRequest {
+	if a.Host.Budget == nil || a.next() != doRequest {
 		return nil, nil
 	}
-	code, reason, err := a.Shared(ctx)
+	code, reason, err := a.Host.Budget.Reached(ctx)
 	if err != nil || code == "" {
 		return nil, err
 	}
 	return &Outcome{State: "limit", Code: code, Reason: reason}, nil
 }
 
-// worked is how long the run worked until now, for what is told of it; 0 = nobody counts.
+// worked is how long the run has worked, in milliseconds; 0 when that is not counted.
 func (a *Agent) worked() int64 {
-	if a.Worked == nil {
+	if a.Host.Budget == nil {
 		return 0
 	}
-	return a.Worked()
+	return a.Host.Budget.WorkedMS()
 }
 
 // limitKind is the question whether to go on after so many requests or so much money.
@@ -50,10 +45,10 @@ const (
 // pause asks whether to go on when the limits of going on unasked are reached. They are
 // counted in the log, from the last yes on: neither a kill nor a new run begins anew.
 func (a *Agent) pause(ctx context.Context) (*Outcome, error) {
-	if a.halt {
+	if a.loop.halt {
 		return refusedToGoOn(), nil
 	}
-	l := a.Settings.Limits
+	l := a.Task.Settings.Limits
 	if l.AskRequests <= 0 && l.AskCostMicros <= 0 || a.next() != doRequest {
 		return nil, nil
 	}
@@ -81,7 +76,7 @@ func (a *Agent) pause(ctx context.Context) (*Outcome, error) {
 	if out != nil || err != nil {
 		return out, err
 	}
-	answer, err := a.Asker.Ask(ctx, q)
+	answer, err := a.User.Asker.Ask(ctx, q)
 	if err != nil {
 		if errors.Is(err, ErrNobody) {
 			return waiting(q), nil

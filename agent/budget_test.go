@@ -20,13 +20,13 @@ func looks(t *testing.T, n int, l task.Limits) *bench {
 		turns = append(turns, turn{calls: []call{use(fmt.Sprint("c", i), "look", fmt.Sprint("a", i))}, usage: llm.Usage{Input: 1000}})
 	}
 	b := newBench(t, turns...)
-	b.agent.Model = sonnet(t)
-	b.agent.Settings.Limits = l
+	b.agent.Model.Entry = sonnet(t)
+	b.agent.Task.Settings.Limits = l
 	return b
 }
 
 // again readies the next run, as a new process would.
-func (b *bench) again() { b.agent.Model = sonnet(b.t) }
+func (b *bench) again() { b.agent.Model.Entry = sonnet(b.t) }
 
 // A run that was killed, or waited for an answer, goes on with what it had spent: the
 // limit is reached as if nothing had happened in between.
@@ -37,13 +37,13 @@ func TestARunsLimitsHoldOverAKill(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := looks(t, 10, limits)
 			died := errors.New("killed")
-			b.agent.Shared = func(context.Context) (string, string, error) {
+			b.agent.Host.Budget = budget(func(context.Context) (string, string, error) {
 				if n := len(b.model.requests); n == 2 {
 					return "", "", died // before the third request, nothing else is written
 				}
 				return "", "", nil
-			}
-			run := b.agent.RunID
+			})
+			run := b.agent.Task.RunID
 			b.start(agent.Input{Text: "go"})
 			// What the log says of the end is what a killed process leaves: nothing.
 			b.must(b.disk.Commit(t.Context(), task.RunEnded{Run: run, Outcome: "interrupted"}))
@@ -67,13 +67,13 @@ func TestARunsLimitsHoldOverAKill(t *testing.T) {
 func TestSharedLimits(t *testing.T) {
 	b := looks(t, 4, task.Limits{})
 	var asked []int
-	b.agent.Shared = func(context.Context) (string, string, error) {
+	b.agent.Host.Budget = budget(func(context.Context) (string, string, error) {
 		asked = append(asked, len(b.model.requests))
 		if len(b.model.requests) == 2 {
 			return "cost_day", "enough for today", nil
 		}
 		return "", "", nil
-	}
+	})
 	out := b.start(agent.Input{Text: "go"})
 	want(t, out, "limit", "cost_day")
 	if fmt.Sprint(asked) != "[0 1 2]" || out.Reason != "enough for today" {
@@ -82,7 +82,7 @@ func TestSharedLimits(t *testing.T) {
 	if n := len(b.disk.state.OpenCalls()); n != 0 {
 		t.Errorf("%d calls are left open", n)
 	}
-	b.agent.Shared = func(context.Context) (string, string, error) { return "", "", errors.New("cannot be added up") }
+	b.agent.Host.Budget = budget(func(context.Context) (string, string, error) { return "", "", errors.New("cannot be added up") })
 	out = b.start(agent.Input{Yes: true})
 	if out.State != "failed" || !strings.Contains(out.Reason, "cannot be added up") || len(b.model.requests) != 2 {
 		t.Errorf("what cannot be added up may be too much: %+v after %d requests", out, len(b.model.requests))
@@ -102,7 +102,7 @@ func TestAskedToGoOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := looks(t, 6, c.limits)
 			var at []int
-			b.agent.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
+			b.agent.User.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
 				at = append(at, len(b.model.requests))
 				if q.Kind != "limit" || !strings.Contains(q.Text, "2 requests") {
 					t.Errorf("%+v", q)
@@ -165,9 +165,9 @@ func TestAskedToGoOnWithNobodyThere(t *testing.T) {
 // person decided, also which rule made it ask.
 func TestDecisionsAreInTheLog(t *testing.T) {
 	b := newBench(t, turn{calls: []call{use("c1", "look", "a"), use("c2", "edit", "b"), use("c3", "act", "ls -l"), use("c4", "act", "rm x"), use("c5", "edit", "c")}})
-	b.agent.Policy = approval.Policy{Allow: []string{"ls"}, Deny: []string{"rm"}}
+	b.agent.Task.Policy = approval.Policy{Allow: []string{"ls"}, Deny: []string{"rm"}}
 	answers := []agent.Answer{{Approve: yes(), By: "terminal"}, {Approve: no(), By: "web", Text: "not that"}}
-	b.agent.Asker = asks(func(context.Context, task.QuestionOpened) (agent.Answer, error) {
+	b.agent.User.Asker = asks(func(context.Context, task.QuestionOpened) (agent.Answer, error) {
 		a := answers[0]
 		answers = answers[1:]
 		return a, nil

@@ -18,8 +18,8 @@ import (
 // that carries the results. A call that needs a person who cannot be asked stops
 // the run as waiting; the calls before it keep their outcomes.
 func (a *Agent) runCalls(ctx context.Context) (*Outcome, error) {
-	b := &batch{agent: a, wrong: a.malformed}
-	a.malformed = false
+	b := &batch{agent: a, wrong: a.loop.malformed}
+	a.loop.malformed = false
 	open := a.state().OpenCalls()
 	for i, c := range open {
 		b.last = i == len(open)-1
@@ -33,15 +33,15 @@ func (a *Agent) runCalls(ctx context.Context) (*Outcome, error) {
 		b.delegated = b.delegated || c.Name == task.SubtaskTool
 		b.results = append(b.results, c.ID)
 	}
-	a.mistakes++
+	a.loop.mistakes++
 	if !b.wrong {
-		a.mistakes = 0
+		a.loop.mistakes = 0
 	}
-	a.refusals++
+	a.loop.refusals++
 	if b.refused < len(b.results) {
-		a.refusals = 0
+		a.loop.refusals = 0
 	}
-	a.yes = false
+	a.loop.yes = false
 	if b.told {
 		return nil, nil
 	}
@@ -140,7 +140,7 @@ func (b *batch) close(ctx context.Context, c *task.Call) (*Outcome, error) {
 // be, save the intent, run, commit the outcome.
 func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan tool.Plan, mark string) (*Outcome, error) {
 	a, ask := b.agent, b.agent.maskAsk(plan.Ask())
-	decision, ask := a.leading(approval.Decide(a.Policy, spec.Class, ask), ask)
+	decision, ask := a.leading(approval.Decide(a.Task.Policy, spec.Class, ask), ask)
 	if decision.State != approval.Deny { // what is refused has a limit of its own
 		if done, err := b.stop(ctx, c, spec); done || err != nil {
 			return nil, err
@@ -243,7 +243,7 @@ func (b *batch) keep(ctx context.Context, c *task.Call, full *tool.Spool, v *ver
 	path, err := a.masked(full.Path)
 	if err == nil {
 		err = a.untilSaved(ctx, func() (err error) {
-			v.output, v.size, err = a.Task.PutBlobFile(context.WithoutCancel(ctx), path)
+			v.output, v.size, err = a.Task.Journal.PutBlobFile(context.WithoutCancel(ctx), path)
 			return err
 		})
 	}
@@ -299,7 +299,7 @@ func (b *batch) finish(ctx context.Context, c *task.Call, v verdict) error {
 	d.afterCommand(ctx, task.ReasonOthers, c.ID, v.since)
 	d.afterCommand(ctx, task.ReasonDoubt, c.ID, v.doubt)
 	d.afterCommand(ctx, task.ReasonCommand, c.ID, v.changes)
-	if queued := a.queued(); b.last && ctx.Err() == nil && (a.World == nil || len(queued) == 0) {
+	if queued := a.queued(); b.last && ctx.Err() == nil && (a.Host.Mentions == nil || len(queued) == 0) {
 		// Nothing comes between the last outcome and the turn that tells the model, but
 		// words of the person: looking up what they mention takes its time, and an
 		// outcome is not kept waiting for that.

@@ -274,7 +274,7 @@ const secret = "s3cret-0123456789-abcdef"
 // Output of a command is shown as it comes, with the row of its own that Roo gives it.
 func TestCommandOutput(t *testing.T) {
 	b := newBench(t, turn{calls: []call{use("c1", "act", "x")}}, finish("done"))
-	b.agent.Masks = redact.New(redact.Known{Kind: "test", Value: secret})
+	b.agent.Host.Masks = redact.New(redact.Known{Kind: "test", Value: secret})
 	b.tool("act").run = func(_ context.Context, out tool.Output, _ string) (tool.Result, error) {
 		out.Started(tool.Process{PGID: 77, Started: 5, Boot: "b", Mark: "m"})
 		for _, piece := range []string{"one ", "tw", "o " + secret[:7], secret[7:] + " \xc3", "\xbc ", strings.Repeat("x", 9000), " end"} {
@@ -343,7 +343,7 @@ func TestCommandOutputFloods(t *testing.T) {
 // can read it again.
 func TestTheWholeOutputIsMasked(t *testing.T) {
 	b := newBench(t, turn{calls: []call{use("c1", "act", "x")}}, finish("done"))
-	b.agent.Masks = redact.New(redact.Known{Kind: "test", Value: secret})
+	b.agent.Host.Masks = redact.New(redact.Known{Kind: "test", Value: secret})
 	path := filepath.Join(t.TempDir(), "out")
 	b.must(os.WriteFile(path, []byte(strings.Repeat("line\n", 5000)+"key="+secret+"\nend"), 0o600))
 	b.tool("act").run = func(context.Context, tool.Output, string) (tool.Result, error) {
@@ -355,7 +355,7 @@ func TestTheWholeOutputIsMasked(t *testing.T) {
 	if strings.Contains(kept, secret) || !strings.HasSuffix(kept, "line\nkey=[REDACTED:test]\nend") || f.Size != int64(len(kept)) {
 		t.Errorf("%d bytes, %d recorded: ...%s", len(kept), f.Size, kept[max(0, len(kept)-60):])
 	}
-	b.agent.Masks = nil
+	b.agent.Host.Masks = nil
 }
 
 // A disk that refuses the whole output holds the run; the outcome is not lost for it.
@@ -413,7 +413,7 @@ func TestFileRecords(t *testing.T) {
 func TestDeniedByPolicy(t *testing.T) {
 	push := turn{calls: []call{use("c1", "act", "git push")}}
 	b := newBench(t, push, turn{calls: []call{use("c2", "look", "a"), use("c3", "act", "git push")}}, push, push, push, push)
-	b.agent.Policy = approval.Policy{Mode: approval.ModeAll, Deny: []string{"git push"}}
+	b.agent.Task.Policy = approval.Policy{Mode: approval.ModeAll, Deny: []string{"git push"}}
 	out := b.start(agent.Input{Text: "go"})
 	// A reply that also does something else begins the row of refusals anew.
 	want(t, out, "denied", "policy")

@@ -75,7 +75,7 @@ type keeping struct {
 }
 
 // keeps reports whether checkpoints are taken.
-func (a *Agent) keeps() bool { return a.Checkpoints != nil && !a.keeping.off }
+func (a *Agent) keeps() bool { return a.Host.Checkpoints != nil && !a.keeping.off }
 
 // trouble takes an error of Checkpoints. true: there are none from now on, and that was
 // told; for any other one the caller says what follows from it.
@@ -108,7 +108,7 @@ func (a *Agent) standing() map[string]task.FileVersion {
 		k.files = map[string]task.FileVersion{}
 	}
 	for ; k.folded < len(list); k.folded++ {
-		if c := list[k.folded]; c.Store == a.Checkpoints.Name() {
+		if c := list[k.folded]; c.Store == a.Host.Checkpoints.Name() {
 			for _, f := range c.Files {
 				k.files[f.Path] = f.Now
 			}
@@ -123,7 +123,7 @@ func (d *draft) checkpoint(ctx context.Context, reason, call string, files []tas
 	a := d.agent
 	known := a.standing()
 	e := task.CheckpointSaved{
-		Number: a.state().NextCheckpoint(), Reason: reason, Run: a.RunID, Call: call, Message: a.belongs(d, reason),
+		Number: a.state().NextCheckpoint(), Reason: reason, Run: a.Task.RunID, Call: call, Message: a.belongs(d, reason),
 	}
 	var pending []task.CheckpointFile
 	for _, other := range d.events {
@@ -161,7 +161,7 @@ func (d *draft) checkpoint(ctx context.Context, reason, call string, files []tas
 		whole[f.Path] = f.Now
 	}
 	var err error
-	if e.Store, e.Commit, err = a.Checkpoints.Save(ctx, e, whole); err != nil {
+	if e.Store, e.Commit, err = a.Host.Checkpoints.Save(ctx, e, whole); err != nil {
 		return err
 	}
 	failpoint.Hit("checkpoint.kept")

@@ -28,7 +28,7 @@ func (b *batch) interrupted(ctx context.Context, c *task.Call, v *verdict) (g gu
 	if !a.keeps() {
 		return g
 	}
-	s, err := a.Checkpoints.Interrupted(ctx, c.ID)
+	s, err := a.Host.Checkpoints.Interrupted(ctx, c.ID)
 	if s == nil || err != nil {
 		if err != nil && !a.trouble(err) && ctx.Err() == nil {
 			a.notice(fmt.Sprintf("what %s changed before it was interrupted could not be looked at: %v", c.Name, err))

@@ -26,7 +26,7 @@ func killedInCommand(t *testing.T, later string, spoil func(*shelf)) *ground {
 			cancel(errors.New("killed"))
 		}
 	}
-	g.agent.Workspace = g.ws
+	g.agent.Host.Workspace = g.ws
 	g.startWith(ctx, agent.Input{Text: "go"})
 	if c := g.disk.state.Call("c1"); c == nil || c.Outcome() != task.OutcomeUnknown {
 		t.Fatalf("the call is %+v", c)
@@ -36,7 +36,7 @@ func killedInCommand(t *testing.T, later string, spoil func(*shelf)) *ground {
 	if spoil != nil {
 		spoil(s)
 	}
-	g.agent.Workspace, g.agent.Checkpoints = g.ws, s
+	g.agent.Host.Workspace, g.agent.Host.Checkpoints = g.ws, s
 	want(t, g.start(agent.Input{Yes: true}), "completed", "")
 	if len(s.kept) != 0 {
 		t.Error("the survey is kept although the outcome is recorded")

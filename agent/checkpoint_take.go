@@ -76,7 +76,7 @@ func (b *batch) warn(ctx context.Context, c *task.Call, spec tool.Spec, ask *too
 			lost = "it may change " + lost
 		}
 	case spec.Class == tool.Write:
-		held, err := b.agent.Checkpoints.Hold(ctx, paths(*ask))
+		held, err := b.agent.Host.Checkpoints.Hold(ctx, paths(*ask))
 		if err != nil {
 			return // said when it counts
 		}
@@ -169,7 +169,7 @@ func (b *batch) before(ctx context.Context, d *draft, c *task.Call, spec tool.Sp
 		if len(fresh) == 0 {
 			break
 		}
-		held, err := a.Checkpoints.Hold(ctx, fresh)
+		held, err := a.Host.Checkpoints.Hold(ctx, fresh)
 		if err == nil {
 			if lost := unheld(held, ask); lost != "" {
 				a.noticeOnce(fmt.Sprintf("%s changes what no checkpoint brings back: %s", spec.Name, lost))
@@ -195,7 +195,7 @@ func versions(held map[string]task.FileVersion) []task.CheckpointFile {
 // survey looks at the workspace; nil when that did not work, and then it was told.
 func (b *batch) survey(ctx context.Context, call string) Survey {
 	a := b.agent
-	s, err := a.Checkpoints.Survey(ctx, slices.Sorted(maps.Keys(a.standing())), call)
+	s, err := a.Host.Checkpoints.Survey(ctx, slices.Sorted(maps.Keys(a.standing())), call)
 	if err != nil {
 		if !a.trouble(err) && ctx.Err() == nil {
 			a.noticeOnce(fmt.Sprintf("what commands change cannot be put back: the workspace could not be looked at: %v", err))
@@ -277,7 +277,7 @@ func (b *batch) looked(ctx context.Context) []task.CheckpointFile {
 	}
 	ctx, cancel := late(ctx)
 	defer cancel()
-	held, err := a.Checkpoints.Hold(ctx, slices.Sorted(maps.Keys(known)))
+	held, err := a.Host.Checkpoints.Hold(ctx, slices.Sorted(maps.Keys(known)))
 	if err != nil {
 		if !a.trouble(err) {
 			a.notice(fmt.Sprintf("what stands in the files of the task could not be recorded: %v", err))
@@ -345,7 +345,7 @@ func (d *draft) written(ctx context.Context, before string, calls []*task.Call) 
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	held, err := a.Checkpoints.Hold(ctx, slices.Sorted(maps.Keys(touched)))
+	held, err := a.Host.Checkpoints.Hold(ctx, slices.Sorted(maps.Keys(touched)))
 	if err == nil {
 		// Where a file has become a link since, what it leads to is none of the task's.
 		known := a.standing()

@@ -173,7 +173,7 @@ func newShelf(t *testing.T, turns ...turn) (*ground, *shelf) {
 		}
 		return tool.Result{Text: "done"}, nil
 	}
-	g.agent.Checkpoints = s
+	g.agent.Host.Checkpoints = s
 	t.Cleanup(func() {
 		if s.open != 0 {
 			t.Errorf("%d surveys were not ended", s.open)
@@ -296,8 +296,8 @@ func TestWhatIsLostIsAsked(t *testing.T) {
 	g, s := newShelf(t, turn{calls: []call{write("w1", "big", "1\n"), use("c1", "act", "a=1\n")}})
 	g.put("big", "0\n")
 	s.unheld = "2 files (1.2 GB) that could not be brought back: x, y"
-	g.agent.Policy = approval.Policy{Mode: approval.ModeAsk}
-	g.agent.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
+	g.agent.Task.Policy = approval.Policy{Mode: approval.ModeAsk}
+	g.agent.User.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
 		g.asked = append(g.asked, q)
 		if q.Call == "c1" {
 			return agent.Answer{}, agent.ErrNobody
@@ -315,7 +315,7 @@ func TestWhatIsLostIsAsked(t *testing.T) {
 		}
 	}
 	s.unheld = "3 files (1.3 GB) that could not be brought back: x, y, z"
-	g.agent.Workspace, g.agent.Checkpoints = g.ws, s
+	g.agent.Host.Workspace, g.agent.Host.Checkpoints = g.ws, s
 	want(t, g.start(agent.Input{Text: "yes"}), "completed", "")
 	g.holds("a", "1\n")
 	g.saves("c1 before big", "c2 turn big", "c3 command a*")
@@ -336,8 +336,8 @@ func TestWhatRulesHideIsToldOnce(t *testing.T) {
 			s.hidden = ".env" // other names are no other thing
 		}
 		if asked {
-			g.agent.Policy = approval.Policy{Mode: approval.ModeAsk}
-			g.agent.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
+			g.agent.Task.Policy = approval.Policy{Mode: approval.ModeAsk}
+			g.agent.User.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
 				if n := len(g.notices); n != map[bool]int{true: 0, false: 1}[q.Call == "w1"] {
 					t.Errorf("%d notices when it was asked about %s: %q", n, q.Call, g.notices)
 				}
@@ -366,11 +366,11 @@ func TestCheckpointsAcrossRestarts(t *testing.T) {
 			cancel(errors.New("enough"))
 		}
 	}
-	g.agent.Workspace = g.ws
+	g.agent.Host.Workspace = g.ws
 	want(t, g.startWith(ctx, agent.Input{Text: "go"}), "cancelled", "")
 	g.saves("c1 before a", "c2 turn a", "c3 command a b*")
 	g.hook = nil
-	g.agent.Workspace, g.agent.Checkpoints = g.ws, s
+	g.agent.Host.Workspace, g.agent.Host.Checkpoints = g.ws, s
 	want(t, g.start(agent.Input{Yes: true}), "completed", "")
 	g.saves("c1 before a", "c2 turn a", "c3 command a b*", "c4 turn b")
 }
@@ -380,13 +380,13 @@ func TestCheckpointsAcrossRestarts(t *testing.T) {
 func TestARestoreIsTold(t *testing.T) {
 	g, s := newShelf(t, turn{calls: []call{write("w1", "a", "1\n")}}, turn{calls: []call{{"q", "ask_followup_question", `{"question":"Well?","follow_up":[]}`}}})
 	g.put("a", "0\n")
-	g.agent.Asker = g.person(agent.Answer{}, agent.ErrNobody)
+	g.agent.User.Asker = g.person(agent.Answer{}, agent.ErrNobody)
 	g.run("go")
 	now, was := s.at("a"), g.disk.state.Checkpoints[0].Files[0].Now
 	g.put("a", "0\n")
 	g.must(g.disk.Commit(context.Background(), task.RestoreBegun{Restore: "r", To: 1, Safety: 2, Files: []task.RestoreFile{{Path: "a", From: now, To: was}}}))
 	g.must(g.disk.Commit(context.Background(), task.RestoreEnded{Restore: "r", Outcome: task.RestoreDone, Files: 1}))
-	g.agent.Workspace, g.agent.Checkpoints = g.ws, s
+	g.agent.Host.Workspace, g.agent.Host.Checkpoints = g.ws, s
 	want(t, g.start(agent.Input{Text: "fine"}), "completed", "")
 	if got := strings.Join(g.changes(), ", "); !strings.Contains(got, "a user_edited restore") {
 		t.Error(got)

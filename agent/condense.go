@@ -118,13 +118,13 @@ func (a *Agent) condense(ctx context.Context, how asking) (Condensed, error) {
 		covered = append(covered, api[i])
 	}
 	d.put(line, task.HistoryCondensed{
-		Run: a.RunID, Condense: out.ID, Summary: at.Message, Row: row, Covers: s.RunsOf(covered),
+		Run: a.Task.RunID, Condense: out.ID, Summary: at.Message, Row: row, Covers: s.RunsOf(covered),
 		Messages: out.Messages, Before: out.Before, After: out.After,
 	})
 	if err := d.commit(ctx); err != nil {
 		return Condensed{}, err
 	}
-	a.window = window{}
+	a.sending.window = window{}
 	failpoint.Hit("condense.committed")
 	return out, nil
 }
@@ -142,8 +142,8 @@ func (a *Agent) spent(ctx context.Context, line task.UsageChanged) error {
 func (a *Agent) keep(raws [][]byte) int {
 	const least, most, unknown = 4 << 10, 120 << 10, 40 << 10
 	keep := unknown
-	if a.Model.Context > 0 {
-		keep = min(max(a.Model.Context/10*7/2, least), most)
+	if a.Model.Entry.Context > 0 {
+		keep = min(max(a.Model.Entry.Context/10*7/2, least), most)
 	}
 	total := 0
 	for _, raw := range contextwindow.Effective(raws) {
@@ -229,7 +229,7 @@ var (
 
 // listen is one answer's text, and how often the provider tried again by itself.
 func (a *Agent) listen(ctx context.Context, req llm.Request) (text string, used llm.Usage, retries int, err error) {
-	for chunk, err := range a.Provider.Stream(ctx, req) {
+	for chunk, err := range a.Model.Provider.Stream(ctx, req) {
 		if err != nil {
 			return "", used, retries, err
 		}
@@ -251,7 +251,7 @@ func (a *Agent) listen(ctx context.Context, req llm.Request) (text string, used 
 			return a.mask(text), used, retries, nil
 		}
 	}
-	return "", used, retries, &llm.Error{Provider: a.Provider.Name(), Kind: llm.Cut, Message: "the stream ended before the summary did"}
+	return "", used, retries, &llm.Error{Provider: a.Model.Provider.Name(), Kind: llm.Cut, Message: "the stream ended before the summary did"}
 }
 
 func textOf(blocks []json.RawMessage) string {
@@ -282,9 +282,9 @@ func (a *Agent) summaryRequest(how asking) (llm.Request, error) {
 		text := "This is a conversation between a user and a software engineer who works with tools.\n\n<conversation>\n" +
 			contextwindow.Transcript(raws, a.room()) + "\n</conversation>\n\n" + words
 		return llm.Request{
-			Model: a.Settings.Model, System: "You write summaries of work in progress, for the one who goes on with it.",
+			Model: a.Task.Settings.Model, System: "You write summaries of work in progress, for the one who goes on with it.",
 			Messages:  []llm.Message{{Role: "user", Content: joinBlocks([]json.RawMessage{textBlock(text)})}},
-			MaxTokens: a.Settings.MaxTokens, Replies: a.state().Replies, Failures: a.state().Failures, Summary: number,
+			MaxTokens: a.Task.Settings.MaxTokens, Replies: a.state().Replies, Failures: a.state().Failures, Summary: number,
 		}, nil
 	}
 	req, err := a.request()
@@ -299,7 +299,7 @@ func (a *Agent) summaryRequest(how asking) (llm.Request, error) {
 
 // room is how many bytes of a history are told at most.
 func (a *Agent) room() int {
-	window := a.Model.Context
+	window := a.Model.Entry.Context
 	if window <= 0 {
 		window = 100_000
 	}

@@ -35,7 +35,7 @@ func (m *model) asks() (out []llm.Request) {
 }
 
 func condensing(b *bench, percent int) *bench {
-	b.agent.Settings.Condense = percent
+	b.agent.Task.Settings.Condense = percent
 	b.percent = percent
 	return b
 }
@@ -45,12 +45,12 @@ func condensing(b *bench, percent int) *bench {
 func TestCondense(t *testing.T) {
 	b := chatty(t, 8, -1).summaries(turn{text: "What happened: eight looks.", usage: llm.Usage{Input: 900, Output: 30}})
 	want(t, b.start(agent.Input{Text: "the words"}), "completed", "")
-	b.agent.Model = catalogue.Model{IDs: []string{"a-model"}, Context: 10_000, Prices: priced()}
+	b.agent.Model.Entry = catalogue.Model{IDs: []string{"a-model"}, Context: 10_000, Prices: priced()}
 	stored, err := b.disk.state.RawAPI()
 	b.must(err)
 	spent := b.disk.state.Usage.CostMicros
 	var told []string
-	b.agent.Notice = func(text string) { told = append(told, text) }
+	b.shown.notice = func(text string) { told = append(told, text) }
 	got, err := b.agent.Condense(t.Context(), "mind the numbers")
 	if all := strings.Join(told, "\n"); !strings.Contains(all, "not sent as stored: the history ends with the model's message") || strings.Contains(all, "-1") {
 		t.Errorf("what is of no message of its own is told of one: %s", all)
@@ -136,7 +136,7 @@ func TestCondensesBeforeItDoesNotFit(t *testing.T) {
 				b.model.turns[i].usage = llm.Usage{Input: 2000}
 			}
 		}
-		b.agent.Model = catalogue.Model{IDs: []string{"a-model"}, Context: 8_000, MaxOutput: 500}
+		b.agent.Model.Entry = catalogue.Model{IDs: []string{"a-model"}, Context: 8_000, MaxOutput: 500}
 		want(t, b.start(agent.Input{Text: "the words"}), "completed", "")
 		if n := len(b.model.asks()); n != 1 {
 			t.Errorf("%d summaries were asked for", n)

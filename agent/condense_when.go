@@ -18,30 +18,30 @@ const condenseRest = 20
 // request became shorter. A summary that does not come is shown to the person and is
 // no error of the turn: where it has to, truncation follows.
 func (a *Agent) condenseAt(ctx context.Context, tokens, allowed int64) (bool, error) {
-	at := int64(a.Settings.Condense)
-	due := tokens > allowed || tokens*100 >= at*int64(a.Model.Context)
+	at := int64(a.Task.Settings.Condense)
+	due := tokens > allowed || tokens*100 >= at*int64(a.Model.Entry.Context)
 	if at <= 0 || !due || tokens <= allowed && a.sinceSummary() < condenseRest {
 		return false, nil
 	}
-	return a.tryCondense(ctx, asking{auto: true, told: tokens > int64(a.Model.Context)})
+	return a.tryCondense(ctx, asking{auto: true, told: tokens > int64(a.Model.Entry.Context)})
 }
 
 // tryCondense condenses unless that was tried in vain a short while ago.
 func (a *Agent) tryCondense(ctx context.Context, how asking) (bool, error) {
 	count := len(a.state().API())
-	if a.condensedSince() || a.Settings.Condense <= 0 || a.uncondensed > 0 && count < a.uncondensed+condenseRest {
+	if a.condensedSince() || a.Task.Settings.Condense <= 0 || a.sending.uncondensed > 0 && count < a.sending.uncondensed+condenseRest {
 		return false, nil
 	}
 	c, err := a.condense(ctx, how)
 	switch {
 	case err == nil:
-		a.uncondensed = 0
+		a.sending.uncondensed = 0
 		a.notice(fmt.Sprintf("condensed: a summary stands for %d messages, about %d tokens are %d now; roost undo takes it back", c.Messages, c.Before, c.After))
 		return c.After < c.Before, nil
 	case ctx.Err() != nil:
 		return false, err
 	}
-	a.uncondensed = max(count, 1)
+	a.sending.uncondensed = max(count, 1)
 	if errors.Is(err, ErrTooShort) {
 		return false, nil
 	}

@@ -112,7 +112,7 @@ func (b *batch) refusal(c *task.Call) *task.Answered {
 // lasting is what "always" adds to the settings for a call: a pattern for commands, a rule for
 // tools. "" when the call would be asked for again all the same.
 func (a *Agent) lasting(spec tool.Spec, ask tool.Ask) string {
-	p, rule := a.Policy, ruleFor(spec, ask)
+	p, rule := a.Task.Policy, ruleFor(spec, ask)
 	if spec.Class == tool.Command {
 		if rule = approval.Pattern(ask.Command); rule == "" {
 			return ""
@@ -152,11 +152,11 @@ func (a *Agent) remember(spec tool.Spec, ask tool.Ask) []task.Event {
 		a.notice("no lasting permission fits a call like this one: it runs now, and the next one is asked for again")
 		return nil
 	case spec.Class == tool.Command:
-		a.Settings.Allow = append(slices.Clone(a.Settings.Allow), rule)
+		a.Task.Settings.Allow = append(slices.Clone(a.Task.Settings.Allow), rule)
 	default:
-		a.Settings.Tools = append(slices.Clone(a.Settings.Tools), rule)
+		a.Task.Settings.Tools = append(slices.Clone(a.Task.Settings.Tools), rule)
 	}
-	a.Policy.Allow, a.Policy.AllowTools = a.Settings.Allow, a.Settings.Tools
-	settings := a.Settings
+	a.Task.Policy.Allow, a.Task.Policy.AllowTools = a.Task.Settings.Allow, a.Task.Settings.Tools
+	settings := a.Task.Settings
 	return []task.Event{task.Changed{Settings: &settings}}
 }

@@ -45,7 +45,7 @@ func (a *Agent) Context() (ContextUse, error) {
 	for _, raw := range sent {
 		a.sizes(raw, size)
 	}
-	u := ContextUse{Model: a.Settings.Model, Window: int64(a.Model.Context), Messages: len(sent)}
+	u := ContextUse{Model: a.Task.Settings.Model, Window: int64(a.Model.Entry.Context), Messages: len(sent)}
 	total := int64(0)
 	for _, n := range size {
 		total += n

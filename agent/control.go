@@ -69,7 +69,7 @@ func (b *batch) complete(ctx context.Context, c *task.Call, r tool.Result) (*Out
 			return nil, err
 		}
 	}
-	if shown && a.yes {
+	if shown && a.loop.yes {
 		return nil, b.finish(ctx, c, verdict{outcome: "ok", text: goOn})
 	}
 	if b.failed && !shown {

@@ -58,7 +58,7 @@ func (a *Agent) confirm(ctx context.Context, d *draft, lost []task.Problem, in *
 		if out != nil || err != nil {
 			return out, err
 		}
-		if answer, err = a.Asker.Ask(ctx, q); err != nil {
+		if answer, err = a.User.Asker.Ask(ctx, q); err != nil {
 			if errors.Is(err, ErrNobody) {
 				return waiting(q), nil
 			}

@@ -16,7 +16,7 @@ import (
 // damaged is a task of which commits in the middle are lost.
 func damaged(t *testing.T, lost ...uint64) *bench {
 	b := newBench(t, turn{text: "I look.", calls: []call{use("c1", "look", "a"), use("c2", "act", "x")}}, turn{text: "hm"}, finish("done"))
-	b.agent.Settings.Limits = task.Limits{MaxTurns: 1}
+	b.agent.Task.Settings.Limits = task.Limits{MaxTurns: 1}
 	want(t, b.start(agent.Input{Text: "go"}), "limit", "turns")
 	return b.losing(lost...)
 }
@@ -35,7 +35,7 @@ func (b *bench) losing(lost ...uint64) *bench {
 		left.disk.commits, left.disk.ranAt = append(left.disk.commits, c), append(left.disk.ranAt, 0)
 	}
 	left.prepare()
-	left.agent.Policy, left.agent.Settings.Limits = approval.Policy{Mode: approval.ModeAll}, task.Limits{}
+	left.agent.Task.Policy, left.agent.Task.Settings.Limits = approval.Policy{Mode: approval.ModeAll}, task.Limits{}
 	return left
 }
 
@@ -88,8 +88,8 @@ func TestDamageRefused(t *testing.T) {
 			return b.start(agent.Input{Text: "what is lost?"})
 		},
 		"at the terminal": func(b *bench) agent.Outcome {
-			b.agent.Asker = b.person(agent.Answer{Approve: no()}, nil)
-			defer func() { b.agent.Asker = nil }()
+			b.agent.User.Asker = b.person(agent.Answer{Approve: no()}, nil)
+			defer func() { b.agent.User.Asker = nil }()
 			return b.start(agent.Input{Yes: true})
 		},
 	} {
@@ -99,7 +99,7 @@ func TestDamageRefused(t *testing.T) {
 			if len(b.model.requests) > 0 || b.disk.state.Run.Outcome != "denied" {
 				t.Fatalf("%d requests, %+v", len(b.model.requests), b.disk.state.Run)
 			}
-			b.agent.Asker = nil
+			b.agent.User.Asker = nil
 			want(t, b.start(agent.Input{Yes: true}), "waiting", "") // asked again
 			want(t, b.start(agent.Input{Text: "yes"}), "completed", "")
 		})
@@ -108,7 +108,7 @@ func TestDamageRefused(t *testing.T) {
 
 func TestDamageConfirmedAtTheTerminal(t *testing.T) {
 	b := damaged(t, 6)
-	b.agent.Asker = b.person(agent.Answer{Approve: yes(), By: "terminal"}, nil)
+	b.agent.User.Asker = b.person(agent.Answer{Approve: yes(), By: "terminal"}, nil)
 	want(t, b.start(agent.Input{Yes: true}), "completed", "")
 	if len(b.asked) != 1 || b.asked[0].Kind != "damage" {
 		t.Fatalf("asked %+v", b.asked)
@@ -119,19 +119,19 @@ func TestDamageConfirmedAtTheTerminal(t *testing.T) {
 	}
 	for words, state := range map[string]string{"yes": "completed", " Y ": "completed", "yes but": "denied", "": "denied"} {
 		b := damaged(t, 6)
-		b.agent.Asker = b.person(agent.Answer{Text: words}, nil)
+		b.agent.User.Asker = b.person(agent.Answer{Text: words}, nil)
 		if out := b.start(agent.Input{Yes: true}); out.State != state {
 			t.Errorf("%q: %+v", words, out)
 		}
 	}
 	t.Run("stopped", func(t *testing.T) {
 		b := damaged(t, 6)
-		b.agent.Asker = b.person(agent.Answer{}, agent.ErrStop)
+		b.agent.User.Asker = b.person(agent.Answer{}, agent.ErrStop)
 		want(t, b.start(agent.Input{Yes: true}), "cancelled", "stopped")
 	})
 	t.Run("nobody there", func(t *testing.T) {
 		b := damaged(t, 6)
-		b.agent.Asker = b.person(agent.Answer{}, fmt.Errorf("ask: %w", agent.ErrNobody))
+		b.agent.User.Asker = b.person(agent.Answer{}, fmt.Errorf("ask: %w", agent.ErrNobody))
 		want(t, b.start(agent.Input{Yes: true}), "waiting", "")
 	})
 }
@@ -173,12 +173,12 @@ func TestLaterDamageIsAskedAboutAnew(t *testing.T) {
 // to an end with requests that the API takes. Nothing runs twice.
 func TestAnyLostCommit(t *testing.T) {
 	b := newBench(t, busy()...)
-	b.agent.Policy = approval.Policy{Mode: approval.ModeEdits}
-	b.agent.Asker = b.answering()
+	b.agent.Task.Policy = approval.Policy{Mode: approval.ModeEdits}
+	b.agent.User.Asker = b.answering()
 	want(t, b.start(agent.Input{Text: "the words"}), "completed", "")
 	for seq := uint64(3); seq < uint64(len(b.disk.commits)); seq++ {
 		left := b.losing(seq)
-		left.agent.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
+		left.agent.User.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
 			if q.Kind == "damage" && !strings.Contains(q.Text, fmt.Sprintf("commit %d: ", seq)) {
 				t.Errorf("commit %d is lost, and the question is %q", seq, q.Text)
 			}
@@ -196,7 +196,7 @@ func TestQuestionOfRepairedDamage(t *testing.T) {
 	b := damaged(t, 6)
 	want(t, b.start(agent.Input{Yes: true}), "waiting", "")
 	left := b.losing()
-	left.agent.Settings.Limits = task.Limits{}
+	left.agent.Task.Settings.Limits = task.Limits{}
 	want(t, left.start(agent.Input{Text: "and then this"}), "completed", "")
 	if s := left.disk.state; len(s.Questions) > 0 || len(s.Answered) > 0 || !strings.Contains(history(s), "and then this") {
 		t.Errorf("open %+v, kept %+v", s.Questions, s.Answered)

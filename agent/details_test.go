@@ -43,8 +43,8 @@ const details = `[{"type":"reasoning.text","text":"I see","signature":"s","index
 func TestReasoningDetailsAreKeptAndSentBack(t *testing.T) {
 	b := newBench(t)
 	server := &detailing{}
-	b.agent.Provider = server
-	b.agent.Settings.MaxTokens = 4321
+	b.agent.Model.Provider = server
+	b.agent.Task.Settings.MaxTokens = 4321
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	stored := string(b.disk.state.API()[1].Raw())
 	head, tail, _ := strings.Cut(stored, `,"ts":`)
@@ -60,7 +60,7 @@ func TestReasoningDetailsAreKeptAndSentBack(t *testing.T) {
 func TestRefusedReasoningDetailsAreLeftOut(t *testing.T) {
 	b := newBench(t)
 	server := &detailing{refuses: true}
-	b.agent.Provider = server
+	b.agent.Model.Provider = server
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	if len(server.asked) != 3 || server.asked[2].Messages[1].ReasoningDetails != nil || !strings.Contains(string(b.disk.state.API()[1].Raw()), "reasoning_details") {
 		t.Errorf("%d requests; stored: %s", len(server.asked), b.disk.state.API()[1].Raw())

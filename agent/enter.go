@@ -18,19 +18,19 @@ import (
 
 // enter puts the task into a mode. The events belong into the commit of what led there.
 func (a *Agent) enter(m mode.Mode) []task.Event {
-	a.Settings.Mode = m.Slug
+	a.Task.Settings.Mode = m.Slug
 	a.serve()
-	settings := a.Settings
+	settings := a.Task.Settings
 	return []task.Event{task.Changed{Settings: &settings}}
 }
 
 // elsewhere is the mode that something leads to, when there are modes and it is not
 // the one that the task is in. The error says that there is no such mode.
 func (a *Agent) elsewhere(slug string) (m mode.Mode, moves bool, err error) {
-	if slug == "" || a.Modes == nil {
+	if slug == "" || a.User.Modes == nil {
 		return m, false, nil
 	}
-	if m, err = a.Modes.Lookup(slug); err != nil {
+	if m, err = a.User.Modes.Lookup(slug); err != nil {
 		return m, false, err
 	}
 	now, _ := a.inMode()
@@ -41,8 +41,8 @@ func (a *Agent) elsewhere(slug string) (m mode.Mode, moves bool, err error) {
 // so a person is asked unless everything is allowed.
 func (a *Agent) maySwitch(ask tool.Ask) approval.Decision {
 	ask.Tool = controltool.SwitchModeName
-	d := approval.Decide(a.Policy, tool.Control, ask)
-	if d.State == approval.Allow && a.Policy.Mode != approval.ModeAll && !slices.Contains(a.Policy.AllowTools, ask.Tool) {
+	d := approval.Decide(a.Task.Policy, tool.Control, ask)
+	if d.State == approval.Allow && a.Task.Policy.Mode != approval.ModeAll && !slices.Contains(a.Task.Policy.AllowTools, ask.Tool) {
 		d.State = approval.Ask
 	}
 	return d

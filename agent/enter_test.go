@@ -37,9 +37,9 @@ func TestAnAnswerMayLeadToAnotherMode(t *testing.T) {
 		for _, attended := range []bool{true, false} {
 			t.Run(fmt.Sprint(name, attended), func(t *testing.T) {
 				b := moded(t, "ask", question(c.slug), finish("done"))
-				b.agent.Policy = approval.Policy{DenyTools: []string{"switch_mode"}} // that is about what the model asks for
+				b.agent.Task.Policy = approval.Policy{DenyTools: []string{"switch_mode"}} // that is about what the model asks for
 				if attended {
-					b.agent.Asker = b.person(agent.Answer{Text: c.answer, By: "terminal"}, nil)
+					b.agent.User.Asker = b.person(agent.Answer{Text: c.answer, By: "terminal"}, nil)
 					want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 				} else {
 					want(t, b.start(agent.Input{Text: "go"}), "waiting", "")
@@ -68,7 +68,7 @@ func TestAnAnswerMayLeadToAnotherMode(t *testing.T) {
 // Whenever the program is killed, the answer and the mode that it led to are one.
 func TestAnAnswersModeOutlivesAKill(t *testing.T) {
 	b := moded(t, "ask", question("code"), turn{calls: []call{use("w1", "edit", "a")}}, finish("done"))
-	b.agent.Policy, b.agent.Asker = approval.Policy{Mode: approval.ModeEdits}, b.person(agent.Answer{Text: "build it"}, nil)
+	b.agent.Task.Policy, b.agent.User.Asker = approval.Policy{Mode: approval.ModeEdits}, b.person(agent.Answer{Text: "build it"}, nil)
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	for n := 2; n < len(b.disk.commits); n++ {
 		left := b.after(n, b.disk.ranAt[n-1])
@@ -77,10 +77,10 @@ func TestAnAnswersModeOutlivesAKill(t *testing.T) {
 			t.Fatalf("after commit %d the mode is %q", n, left.disk.state.Settings.Mode)
 		}
 		left.inMode(left.disk.state.Settings.Mode)
-		if left.agent.Settings.Mode == "" {
-			left.agent.Settings.Mode = "ask"
+		if left.agent.Task.Settings.Mode == "" {
+			left.agent.Task.Settings.Mode = "ask"
 		}
-		left.agent.Asker = left.person(agent.Answer{Text: "build it"}, nil)
+		left.agent.User.Asker = left.person(agent.Answer{Text: "build it"}, nil)
 		want(t, left.start(agent.Input{Yes: true}), "completed", "")
 		if s := left.disk.state; s.Settings.Mode != "code" || len(left.asked) > 1 || len(left.ran) != 1 {
 			t.Fatalf("after commit %d: mode %q, asked %d times, ran %q", n, s.Settings.Mode, len(left.asked), left.ran)
@@ -112,7 +112,7 @@ func TestACallMayLeadToAnotherMode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := moded(t, "ask", turn{calls: []call{use("g", "look", "x")}}, finish("done"))
-			b.agent.Policy, b.agent.Asker = c.policy, b.person(agent.Answer{Approve: c.answer}, nil)
+			b.agent.Task.Policy, b.agent.User.Asker = c.policy, b.person(agent.Answer{Approve: c.answer}, nil)
 			b.tool("look").ask = func(a *tool.Ask) { a.Mode = c.slug }
 			b.tool("look").run = func(context.Context, tool.Output, string) (tool.Result, error) {
 				return tool.Result{Text: "DO IT", Mode: c.slug}, nil
@@ -142,7 +142,7 @@ func TestAModesOwnModel(t *testing.T) {
 		b := moded(t, "ask", turn{calls: []call{to("code")}}, finish("done"))
 		other := &model{b: b, turns: b.model.turns}
 		price := sonnet(t)
-		b.agent.Serve = func(s task.Settings) (agent.Served, bool, error) {
+		b.agent.User.Setup = setup{serve: func(s task.Settings) (agent.Served, bool, error) {
 			if s.Mode != "code" {
 				return agent.Served{}, false, nil
 			}
@@ -150,8 +150,8 @@ func TestAModesOwnModel(t *testing.T) {
 				return agent.Served{}, true, fmt.Errorf("there is no key")
 			}
 			s.Provider, s.Model = "other", "its-model"
-			return agent.Served{Settings: s, Provider: other, Model: price, Note: "in code mode its-model answers"}, true, nil
-		}
+			return agent.Served{Settings: s, Model: agent.Model{Provider: other, Entry: price}, Note: "in code mode its-model answers"}, true, nil
+		}}
 		b.hook = func(entry string) {
 			if entry == "request 2" && !slices.Contains(b.notices, "in code mode its-model answers") && !broken {
 				t.Error("the request goes out before the person is told")

@@ -22,21 +22,21 @@ func (a *Agent) environment(changed string) string {
 	if changed != "" {
 		b.WriteString(changed + "\n")
 	}
-	now := time.UnixMilli(a.Now()).UTC()
+	now := time.UnixMilli(a.Host.Now()).UTC()
 	fmt.Fprintf(&b, "# Current Time\nCurrent time in ISO 8601 UTC format: %s\n", now.Format("2006-01-02T15:04:05.000Z"))
-	if a.Zone != "" {
-		fmt.Fprintf(&b, "User time zone: %s\n", a.Zone)
+	if a.User.Zone != "" {
+		fmt.Fprintf(&b, "User time zone: %s\n", a.User.Zone)
 	}
 	fmt.Fprintf(&b, "\n# Current Cost\n$%.2f\n", float64(a.state().Usage.CostMicros)/1e6)
-	slug, name := cmp.Or(a.Settings.Mode, mode.Default), ""
+	slug, name := cmp.Or(a.Task.Settings.Mode, mode.Default), ""
 	if m, ok := a.inMode(); ok {
 		name = "<name>" + m.Name + "</name>\n"
 	}
-	fmt.Fprintf(&b, "\n# Current Mode\n<slug>%s</slug>\n%s<model>%s</model>\n", slug, name, a.Settings.Model)
-	if a.fresh && a.Workspace != nil {
-		a.fresh = false
-		listing, more := a.Workspace.Overview(environmentFiles)
-		fmt.Fprintf(&b, "\n# Current Workspace Directory (%s) Files\n%s\n", a.Workspace.Root(), listing)
+	fmt.Fprintf(&b, "\n# Current Mode\n<slug>%s</slug>\n%s<model>%s</model>\n", slug, name, a.Task.Settings.Model)
+	if a.loop.listFiles && a.Host.Workspace != nil {
+		a.loop.listFiles = false
+		listing, more := a.Host.Workspace.Overview(environmentFiles)
+		fmt.Fprintf(&b, "\n# Current Workspace Directory (%s) Files\n%s\n", a.Host.Workspace.Root(), listing)
 		if more {
 			b.WriteString("\n(File list truncated. Use list_files to see more.)\n")
 		}

@@ -19,9 +19,11 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/llm/catalogue"
+	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/controltool"
+	"github.com/roost-dev/roost/workspace/skill"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,6 +42,7 @@ type bench struct {
 	notices []string
 	deltas  []agent.Delta
 	agent   *agent.Agent
+	shown   *observer
 	clock   int64
 	runs    int
 	percent int // Settings.Condense of each run
@@ -62,14 +65,72 @@ func newBench(t *testing.T, turns ...turn) *bench {
 // prepare makes the agent of the next run. Tests change its fields before start.
 func (b *bench) prepare() *agent.Agent {
 	b.runs++
-	b.agent = &agent.Agent{
-		Task: b.disk, Provider: b.model, Tools: b.tools, Policy: approval.Policy{Mode: approval.ModeAll},
-		Live: func(d agent.Delta) { b.deltas = append(b.deltas, d) }, Now: func() int64 { b.clock++; return b.clock },
-		RunID: fmt.Sprintf("run-%d", b.runs), Settings: b.disk.state.Settings,
-		Notice: func(s string) { b.notices = append(b.notices, s) },
+	b.shown = &observer{
+		live:   func(d agent.Delta) { b.deltas = append(b.deltas, d) },
+		notice: func(s string) { b.notices = append(b.notices, s) },
+		expect: func(agent.Plan) error { return nil },
 	}
-	b.agent.Settings.Model, b.agent.Settings.Condense = "a-model", b.percent
+	b.agent = &agent.Agent{
+		Task: agent.Task{
+			Journal:  b.disk,
+			RunID:    fmt.Sprintf("run-%d", b.runs),
+			Settings: b.disk.state.Settings,
+			Policy:   approval.Policy{Mode: approval.ModeAll},
+		},
+		Model: agent.Model{Provider: b.model},
+		Tools: agent.Tools{List: b.tools},
+		User:  agent.User{Observer: b.shown},
+		Host:  agent.Host{Now: func() int64 { b.clock++; return b.clock }},
+	}
+	b.agent.Task.Settings.Model, b.agent.Task.Settings.Condense = "a-model", b.percent
 	return b.agent
+}
+
+// observer is an agent.Observer of functions.
+type observer struct {
+	live   func(agent.Delta)
+	notice func(string)
+	expect func(agent.Plan) error
+}
+
+func (o *observer) Accepted()                 {}
+func (o *observer) Expect(p agent.Plan) error { return o.expect(p) }
+func (o *observer) Live(d agent.Delta)        { o.live(d) }
+func (o *observer) Notice(text string)        { o.notice(text) }
+
+// budget is an agent.Budget of one function.
+type budget func(context.Context) (code, reason string, err error)
+
+func (b budget) Reached(ctx context.Context) (code, reason string, err error) { return b(ctx) }
+func (budget) WorkedMS() int64                                                { return 0 }
+
+// setup is an agent.ModeSetup of functions; nil = the user set up nothing of that.
+type setup struct {
+	rules func(slug string) mode.Rules
+	serve func(task.Settings) (agent.Served, bool, error)
+}
+
+func (s setup) Rules(slug string) (r mode.Rules) {
+	if s.rules == nil {
+		return r
+	}
+	return s.rules(slug)
+}
+
+func (setup) Skills(string) (list []skill.Skill, notes []string) { return nil, nil }
+
+func (s setup) Serve(t task.Settings) (agent.Served, bool, error) {
+	if s.serve == nil {
+		return agent.Served{}, false, nil
+	}
+	return s.serve(t)
+}
+
+// others is an agent.OtherTasks of one function.
+type others func(ctx context.Context, since int64, files map[string]string) map[string]string
+
+func (o others) Changed(ctx context.Context, since int64, files map[string]string) map[string]string {
+	return o(ctx, since, files)
 }
 
 // start runs what prepare made, and prepares the next run.
@@ -81,9 +142,9 @@ func (b *bench) start(in agent.Input) agent.Outcome {
 func (b *bench) startWith(ctx context.Context, in agent.Input) agent.Outcome {
 	b.t.Helper()
 	out := b.agent.Run(ctx, in)
-	policy, asker, masks := b.agent.Policy, b.agent.Asker, b.agent.Masks
+	policy, asker, masks := b.agent.Task.Policy, b.agent.User.Asker, b.agent.Host.Masks
 	b.prepare()
-	b.agent.Policy, b.agent.Asker, b.agent.Masks = policy, asker, masks
+	b.agent.Task.Policy, b.agent.User.Asker, b.agent.Host.Masks = policy, asker, masks
 	return out
 }
 

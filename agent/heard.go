@@ -26,12 +26,12 @@ var errLookUp = fmt.Errorf("looking up what was mentioned took more than %s", lo
 // are the person's to say.
 func (d *draft) heard(ctx context.Context, words string) []json.RawMessage {
 	a := d.agent
-	if a.World == nil {
+	if a.Host.Mentions == nil {
 		return []json.RawMessage{textBlock(marked(words))}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, lookUp, errLookUp)
 	defer cancel()
-	e := mention.Expand(ctx, marked(words), a.World)
+	e := mention.Expand(ctx, marked(words), a.Host.Mentions)
 	blocks := []json.RawMessage{textBlock(e.Text + a.mask(e.Appended))}
 	for _, b := range e.Blocks {
 		blocks = append(append(blocks, textBlock(a.mask(b.Text))), b.Images...)

@@ -74,7 +74,7 @@ const shownA = "[read_file for 'a.go']\nFile: a.go\n1 | text 1 ghp_abcdefghijklm
 
 func worldly(t *testing.T, turns ...turn) (*bench, globe) {
 	b, g := newBench(t, turns...), globe{map[string]int{}}
-	b.agent.World = g
+	b.agent.Host.Mentions = g
 	return b, g
 }
 
@@ -103,7 +103,7 @@ func TestMentionsOfTheFirstWords(t *testing.T) {
 func TestMentionsAreLookedUpOnce(t *testing.T) {
 	b, g := worldly(t, turn{fails: []failure{{err: &llm.Error{Kind: llm.Auth, Message: "no"}}}}, finish("done"))
 	b.start(agent.Input{Text: "@/a.go"})
-	b.agent.World = g
+	b.agent.Host.Mentions = g
 	b.model.turns = []turn{finish("done")}
 	want(t, b.start(agent.Input{}), "completed", "")
 	last := b.model.requests[len(b.model.requests)-1]
@@ -114,7 +114,7 @@ func TestMentionsAreLookedUpOnce(t *testing.T) {
 
 func TestMentionsInAnAnswer(t *testing.T) {
 	b, _ := worldly(t, turn{calls: []call{{"q", "ask_followup_question", `{"question":"Which?","follow_up":[]}`}}}, finish("done"))
-	b.agent.Asker = b.person(agent.Answer{Text: "this one: @/a.go"}, nil)
+	b.agent.User.Asker = b.person(agent.Answer{Text: "this one: @/a.go"}, nil)
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	wanted := []string{"<user_message>\nthis one: 'a.go'\n</user_message>", shownA}
 	if d := cmp.Diff(wanted, texts(t, b.model.requests[1])); d != "" {
@@ -127,7 +127,7 @@ func TestMentionsInAnAnswer(t *testing.T) {
 func TestMentionsInAReplyToTheResult(t *testing.T) {
 	b, g := worldly(t, finish("done"), finish("more"))
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
-	b.agent.World = g
+	b.agent.Host.Mentions = g
 	want(t, b.start(agent.Input{Text: "and @/a.go"}), "completed", "")
 	wanted := []string{"<user_message>\nand 'a.go'\n</user_message>", shownA}
 	if d := cmp.Diff(wanted, texts(t, b.model.requests[1])); d != "" {
@@ -159,7 +159,7 @@ func TestMentionsOfWordsThatCameMeanwhile(t *testing.T) {
 // Secrets are hidden in what was looked up, not in what the person typed.
 func TestMentionedSecretsAreHidden(t *testing.T) {
 	b, _ := worldly(t, finish("done"))
-	b.agent.Masks = redact.New()
+	b.agent.Host.Masks = redact.New()
 	want(t, b.start(agent.Input{Text: "mine is ghp_abcdefghijklmnopqrstuvwxyz0123456789, see @/a.go and @git-changes"}), "completed", "")
 	got := strings.Join(texts(t, b.model.requests[0]), "\n")
 	if strings.Count(got, "ghp_abcdefghijklmnopqrstuvwxyz0123456789") != 1 || !strings.Contains(got, "mine is ghp_") {
@@ -178,7 +178,7 @@ func TestWhatCannotBeLookedUpIsTold(t *testing.T) {
 func TestASlashCommandMayChangeTheMode(t *testing.T) {
 	b, _ := worldly(t, finish("done"))
 	set := mode.Merge(nil, nil)
-	b.agent.Modes = &set
+	b.agent.User.Modes = &set
 	want(t, b.start(agent.Input{Text: "/go now"}), "completed", "")
 	got := texts(t, b.model.requests[0])
 	if len(got) != 2 || got[1] != "<command name=\"go\">\nDO\n</command>" || got[0] != "<user_message>\nCommand 'go' (see below for command content) now\n</user_message>" {
@@ -222,7 +222,7 @@ func TestKeptOutputReachesTheTools(t *testing.T) {
 			t.Error("an output that is not there is found")
 		}
 	}}
-	b.agent.Tools = b.tools
+	b.agent.Tools.List = b.tools
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	if seen != "the whole output" {
 		t.Errorf("%q", seen)

@@ -11,10 +11,10 @@ import (
 
 // mask hides the secrets in what a tool said.
 func (a *Agent) mask(text string) string {
-	if a.Masks == nil {
+	if a.Host.Masks == nil {
 		return text
 	}
-	masked, _ := a.Masks.String(text)
+	masked, _ := a.Host.Masks.String(text)
 	return masked
 }
 
@@ -34,7 +34,7 @@ func (a *Agent) maskAsk(ask tool.Ask) tool.Ask {
 // it: what is kept of it can be read again by the model and is projected into
 // Roo's files.
 func (a *Agent) masked(path string) (copied string, err error) {
-	if a.Masks == nil {
+	if a.Host.Masks == nil {
 		return path, nil
 	}
 	from, err := os.Open(path)
@@ -47,7 +47,7 @@ func (a *Agent) masked(path string) (copied string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("hide secrets in the output %s: %w", path, err)
 	}
-	w := a.Masks.Writer(to)
+	w := a.Host.Masks.Writer(to)
 	_, err = io.Copy(w, from)
 	if err = errors.Join(err, w.Close(), to.Close()); err != nil {
 		return "", fmt.Errorf("hide secrets in the output %s: %w", path, err)

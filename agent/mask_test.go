@@ -49,9 +49,9 @@ func TestASecretThatAToolFindsIsNowhere(t *testing.T) {
 	} {
 		t.Run(way, func(t *testing.T) {
 			b := newBench(t, turn{calls: []call{use("c1", "edit", "x")}}, turn{calls: []call{use("c2", "act", "ls")}}, finish("done"))
-			b.agent.Masks = redact.New(redact.Known{Kind: "test", Value: secret})
-			b.agent.Policy.Mode = "ask"
-			b.agent.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
+			b.agent.Host.Masks = redact.New(redact.Known{Kind: "test", Value: secret})
+			b.agent.Task.Policy.Mode = "ask"
+			b.agent.User.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
 				if strings.Contains(q.Text+q.Diff, secret) {
 					t.Errorf("asked: %+v", q)
 				}
@@ -109,7 +109,7 @@ func TestNamesOfFilesAreMasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := newBench(t, finish("done"))
-	b.agent.Workspace, b.agent.Masks = ws, redact.New(redact.Known{Kind: "test", Value: secret})
+	b.agent.Host.Workspace, b.agent.Host.Masks = ws, redact.New(redact.Known{Kind: "test", Value: secret})
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	if sent := string(b.model.requests[0].Messages[0].Content); strings.Contains(sent, secret) || !strings.Contains(sent, "[REDACTED:test].txt") {
 		t.Errorf("sent: %s", sent)
@@ -121,7 +121,7 @@ func TestNamesOfFilesAreMasked(t *testing.T) {
 func TestSignaturesAreNotMasked(t *testing.T) {
 	signature := "sk-ant-" + "api03-Abcdefgh1JKLmnopq2RSTuvwxy3z0123456789"
 	b := newBench(t, turn{think: signature, text: "the signature is " + signature, calls: []call{use("c1", "look", "x")}}, finish("done"))
-	b.agent.Masks = redact.New()
+	b.agent.Host.Masks = redact.New()
 	want(t, b.start(agent.Input{Text: "go with " + signature}), "completed", "")
 	if got := history(b.disk.state); strings.Count(got, signature) < 3 || strings.Contains(got, "REDACTED") {
 		t.Errorf("history: %s", got)

@@ -50,19 +50,19 @@ func (a *Agent) mend(ctx context.Context, m *mending, refused *llm.Error) (d *dr
 		if a.dropThinking(refused) {
 			return d, "asking again without the reasoning of earlier replies", true
 		}
-		if len(a.trial) > 0 {
+		if len(a.sending.trial) > 0 {
 			return nil, "", false // the guess did not help
 		}
 		if w := a.culprit(refused); w != nil {
 			d.put(*w)
 			return d, "left out of what is sent: " + w.What, true
 		}
-		if a.trial = a.guess(refused); len(a.trial) == 0 {
+		if a.sending.trial = a.guess(refused); len(a.sending.trial) == 0 {
 			return nil, "", false
 		}
 		m.cause = refused
 		var what []string
-		for _, w := range a.trial {
+		for _, w := range a.sending.trial {
 			what = append(what, w.What)
 		}
 		return d, "trying without " + strings.Join(what, ", "), true
@@ -75,7 +75,7 @@ func (a *Agent) mend(ctx context.Context, m *mending, refused *llm.Error) (d *dr
 // missesReasoning names the server when it wants reasoning_content of earlier replies and
 // was sent none: the history may come from elsewhere, or no reply brought any so far.
 func (a *Agent) missesReasoning(refused *llm.Error) string {
-	if a.unthinking || a.wanted().KeepReasoningContent || !strings.Contains(refused.Message, "reasoning_content") || !contextwindow.For(a.Provider.Name()).KeepDetails {
+	if a.sending.unthinking || a.wanted().KeepReasoningContent || !strings.Contains(refused.Message, "reasoning_content") || !contextwindow.For(a.Model.Provider.Name()).KeepDetails {
 		return ""
 	}
 	return a.server()
@@ -91,17 +91,17 @@ func (a *Agent) dropThinking(refused *llm.Error) bool {
 	setting := strings.Contains(words, "thinking.type") || strings.Contains(words, "budget_tokens")
 	about := strings.Contains(words, "thinking") || strings.Contains(words, "encrypted content") || strings.Contains(words, "encrypted_content") ||
 		strings.Contains(words, "thought signature") || strings.Contains(words, "thought_signature") || strings.Contains(words, "reasoning_details")
-	if a.unthinking || setting || !about {
+	if a.sending.unthinking || setting || !about {
 		return false
 	}
-	a.unthinking, a.window = true, window{}
+	a.sending.unthinking, a.sending.window = true, window{}
 	return true
 }
 
 // culprit is the part of the history that a refusal names, nil when it names none
 // that can be left out.
 func (a *Agent) culprit(refused *llm.Error) *task.MessageWithheld {
-	l, is := a.Provider.(llm.Locator)
+	l, is := a.Model.Provider.(llm.Locator)
 	if !is {
 		return nil
 	}
@@ -144,16 +144,16 @@ func (a *Agent) withhold(o contextwindow.Origin, images bool, reason string) *ta
 		return nil
 	}
 	for _, w := range a.withheld() {
-		if w.Message == m.ID && w.Block == o.Block && w.Provider == a.Provider.Name() && (!w.Images || images) {
+		if w.Message == m.ID && w.Block == o.Block && w.Provider == a.Model.Provider.Name() && (!w.Images || images) {
 			return nil
 		}
 	}
 	if typ, _ := esjson.GetString(block, "type"); typ == "image" {
 		images = false
 	}
-	a.window = window{}
+	a.sending.window = window{}
 	return &task.MessageWithheld{
-		Run: a.RunID, Message: m.ID, Block: o.Block, Images: images, Provider: a.Provider.Name(),
+		Run: a.Task.RunID, Message: m.ID, Block: o.Block, Images: images, Provider: a.Model.Provider.Name(),
 		What: a.describe(m, block, images), Reason: firstBytes(reason, 300),
 	}
 }
@@ -208,7 +208,7 @@ func (a *Agent) collect(from int, pictures bool, reason string) []task.MessageWi
 
 // withheld is what is left out now, recorded or on trial.
 func (a *Agent) withheld() []task.MessageWithheld {
-	return append(slices.Clip(a.state().Withheld), a.trial...)
+	return append(slices.Clip(a.state().Withheld), a.sending.trial...)
 }
 
 // describe says in words what a block is.
@@ -262,7 +262,7 @@ func (a *Agent) sendable() [][]byte {
 func (a *Agent) cover(m *task.Message) []byte {
 	raw := []byte(m.Raw())
 	for _, w := range a.withheld() {
-		if w.Message == m.ID && w.Provider == a.Provider.Name() {
+		if w.Message == m.ID && w.Provider == a.Model.Provider.Name() {
 			raw = contextwindow.Withhold(raw, w.Block, w.Images, fmt.Sprintf("[Left out here: %s. The model's provider did not take it.]", w.What))
 		}
 	}

@@ -86,10 +86,10 @@ func pictured(t *testing.T, name string, say func(body []byte) string) (*bench, 
 		}
 		return r, nil
 	}
-	b.agent.Provider = p.open(s.URL)
-	b.agent.Settings.Model = map[string]string{"google": "gemini-3-pro", "openai": "gpt-5.1"}[name]
-	if b.agent.Settings.Model == "" {
-		b.agent.Settings.Model = "m"
+	b.agent.Model.Provider = p.open(s.URL)
+	b.agent.Task.Settings.Model = map[string]string{"google": "gemini-3-pro", "openai": "gpt-5.1"}[name]
+	if b.agent.Task.Settings.Model == "" {
+		b.agent.Task.Settings.Model = "m"
 	}
 	return b, s
 }
@@ -123,9 +123,9 @@ func TestTheNamedCulpritIsLeftOut(t *testing.T) {
 				t.Errorf("%d requests, the last one %s", len(requests), last)
 			}
 			// A restart behind the failure asks without it at once.
-			b.agent.Provider, b.agent.Settings.Model = p.open(s.URL), "gemini-3-pro"
+			b.agent.Model.Provider, b.agent.Task.Settings.Model = p.open(s.URL), "gemini-3-pro"
 			if name != "google" {
-				b.agent.Settings.Model = "gpt-5.1"
+				b.agent.Task.Settings.Model = "gpt-5.1"
 			}
 			want(t, b.start(agent.Input{Text: "and again"}), "completed", "")
 			if n := len(s.Requests()); n != 4 {
@@ -189,7 +189,7 @@ func TestMendingEnds(t *testing.T) {
 		return llmtest.Fail(400, fmt.Sprintf("messages.2.content.%d: no", len(strings.Split(string(r.Body), "Left out here"))-1))
 	})
 	b := newBench(t)
-	b.agent.Provider = providers["anthropic"].open(s.URL)
+	b.agent.Model.Provider = providers["anthropic"].open(s.URL)
 	want(t, b.start(agent.Input{Text: "go"}), "failed", "provider")
 	if n := len(s.Requests()); n != 14 || len(b.disk.state.Withheld) != 12 {
 		t.Errorf("%d requests, %d left out", n, len(b.disk.state.Withheld))

@@ -16,11 +16,11 @@ import (
 // inMode is the mode that the task is in; false when this agent knows no modes. A mode
 // that does not exist has no tools but those of every mode.
 func (a *Agent) inMode() (mode.Mode, bool) {
-	if a.Modes == nil {
+	if a.User.Modes == nil {
 		return mode.Mode{}, false
 	}
-	slug := cmp.Or(a.Settings.Mode, mode.Default)
-	m, ok := a.Modes.Find(slug)
+	slug := cmp.Or(a.Task.Settings.Mode, mode.Default)
+	m, ok := a.User.Modes.Find(slug)
 	if !ok {
 		m = mode.Mode{Slug: slug, Name: slug}
 	}
@@ -73,13 +73,13 @@ func (a *Agent) mayEdit(spec tool.Spec, paths []string) error {
 	}
 	for _, path := range paths {
 		names := []string{path}
-		if a.Workspace != nil {
-			p, err := a.Workspace.Resolve(path)
+		if a.Host.Workspace != nil {
+			p, err := a.Host.Workspace.Resolve(path)
 			if err != nil {
 				return fmt.Errorf("the mode's pattern for files cannot be held against it: %w", err)
 			}
 			names = []string{p.Readable}
-			if rel, err := filepath.Rel(a.Workspace.Root(), p.Real); err == nil && !p.Outside {
+			if rel, err := filepath.Rel(a.Host.Workspace.Root(), p.Real); err == nil && !p.Outside {
 				names = append(names, filepath.ToSlash(rel))
 			} else {
 				names = append(names, filepath.ToSlash(p.Real))
@@ -103,10 +103,10 @@ func (b *batch) switchMode(ctx context.Context, c *task.Call, spec tool.Spec, as
 	if !ok {
 		return nil, b.finish(ctx, c, verdict{outcome: "error", text: failure("there are no modes here"), isError: true})
 	}
-	m, err := a.Modes.Lookup(r.Mode)
+	m, err := a.User.Modes.Lookup(r.Mode)
 	if err != nil {
 		b.wrong = true
-		text := failure(fmt.Sprintf("Invalid mode: %s. There are %s", r.Mode, strings.Join(a.Modes.Slugs(), ", ")))
+		text := failure(fmt.Sprintf("Invalid mode: %s. There are %s", r.Mode, strings.Join(a.User.Modes.Slugs(), ", ")))
 		return nil, b.finish(ctx, c, verdict{outcome: "error", text: text, isError: true})
 	}
 	if m.Slug == now.Slug {

@@ -30,12 +30,12 @@ func moded(t *testing.T, slug string, turns ...turn) *bench {
 func (b *bench) inMode(slug string) {
 	docs := mode.Parse(`{"customModes":[{"slug":"docs","name":"Docs","roleDefinition":"You write docs.","groups":["read",["edit",{"fileRegex":"\\.md$"}]]}]}`, mode.Project, "")
 	set := mode.Merge(docs.Modes, nil)
-	b.agent.Modes = &set
-	b.agent.Rules = func(slug string) mode.Rules {
+	b.agent.User.Modes = &set
+	b.agent.User.Setup = setup{rules: func(slug string) mode.Rules {
 		return mode.Rules{Sections: []mode.Section{{Title: "AGENTS.md", Text: "Rules of " + slug + "."}}, Notes: []string{"a rule was odd"}}
-	}
+	}}
 	if slug != "" {
-		b.agent.Settings.Mode = slug
+		b.agent.Task.Settings.Mode = slug
 	}
 }
 
@@ -58,7 +58,7 @@ func TestModesShapeTheRequest(t *testing.T) {
 		b := moded(t, slug, finish("done"), look, finish("done again"))
 		want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 		b.inMode("")
-		b.agent.Settings.Mode = slug
+		b.agent.Task.Settings.Mode = slug
 		want(t, b.start(agent.Input{Text: "more"}), "completed", "")
 		first := b.model.requests[0]
 		var names []string
@@ -97,7 +97,7 @@ func TestModesShapeTheRequest(t *testing.T) {
 func TestWhatAModeForbids(t *testing.T) {
 	act := func(id string) turn { return turn{calls: []call{use(id, "act", "x")}} }
 	b := moded(t, "ask", turn{calls: []call{use("r1", "look", "a"), use("w1", "edit", "a"), use("c1", "act", "x")}}, finish("done"))
-	b.agent.Policy, b.agent.Asker = approval.Policy{}, b.person(agent.Answer{Approve: yes()}, nil)
+	b.agent.Task.Policy, b.agent.User.Asker = approval.Policy{}, b.person(agent.Answer{Approve: yes()}, nil)
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	if d := cmp.Diff([]string{"r1 ok", "w1 error", "c1 error"}, outcomes(b.disk.state)); d != "" || len(b.asked) > 0 || len(b.ran) != 1 {
 		t.Errorf("%s asked %v, ran %q", d, b.asked, b.ran)
@@ -138,7 +138,7 @@ func TestFilesOfAMode(t *testing.T) {
 	} {
 		for _, planned := range []bool{false, true} { // named in the input, or found by the plan
 			b := moded(t, "docs", turn{calls: []call{use("w1", "edit", "x")}}, finish("done"))
-			b.agent.Workspace = ws
+			b.agent.Host.Workspace = ws
 			key := "path"
 			if planned {
 				key = "elsewhere"
@@ -178,7 +178,7 @@ func TestSwitchMode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := moded(t, "ask", turn{calls: []call{c.call, code.calls[1]}}, finish("done"))
-			b.agent.Policy, b.agent.Asker = c.policy, b.person(c.answer, nil)
+			b.agent.Task.Policy, b.agent.User.Asker = c.policy, b.person(c.answer, nil)
 			want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 			s := b.disk.state
 			if d := cmp.Diff(c.want, outcomes(s)); d != "" || len(b.asked) != c.asked || s.Settings.Mode != c.mode {
@@ -205,7 +205,7 @@ func TestSwitchMode(t *testing.T) {
 // program is killed, the task goes on in that mode and a person is asked once.
 func TestASwitchOutlivesAKill(t *testing.T) {
 	b := moded(t, "ask", turn{calls: []call{to("code")}}, turn{calls: []call{use("w1", "edit", "a")}}, finish("done"))
-	b.agent.Policy, b.agent.Asker = approval.Policy{Mode: approval.ModeEdits}, b.answering()
+	b.agent.Task.Policy, b.agent.User.Asker = approval.Policy{Mode: approval.ModeEdits}, b.answering()
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	for n := 2; n < len(b.disk.commits); n++ {
 		left := b.after(n, b.disk.ranAt[n-1])
@@ -223,7 +223,7 @@ func TestASwitchOutlivesAKill(t *testing.T) {
 	}
 	// With nobody there it waits, and the answer comes with the next run.
 	b = moded(t, "ask", turn{calls: []call{to("code")}}, finish("done"))
-	b.agent.Policy = approval.Policy{}
+	b.agent.Task.Policy = approval.Policy{}
 	want(t, b.start(agent.Input{Text: "go"}), "waiting", "")
 	b.inMode("")
 	want(t, b.start(agent.Input{Text: "yes"}), "completed", "")

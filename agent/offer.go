@@ -9,9 +9,9 @@ import (
 
 // offers reports whether the model that is asked now is told of a tool.
 func (a *Agent) offers(spec tool.Spec) bool {
-	o := a.Offer
-	if a.Provider != nil {
-		o.Wants, o.Spares = catalogue.Tools(a.Provider.Name(), a.Settings.Model)
+	o := a.Tools.Offer
+	if a.Model.Provider != nil {
+		o.Wants, o.Spares = catalogue.Tools(a.Model.Provider.Name(), a.Task.Settings.Model)
 	}
 	return o.Offers(spec)
 }
@@ -19,7 +19,7 @@ func (a *Agent) offers(spec tool.Spec) bool {
 // switchedOff says that the user does not want a tool to be used, nil when that is
 // not so. It is an error of the call and not a rule of the policy: nobody is asked.
 func (a *Agent) switchedOff(spec tool.Spec) error {
-	if !a.Offer.Excludes(spec) {
+	if !a.Tools.Offer.Excludes(spec) {
 		return nil
 	}
 	return fmt.Errorf("Tool %q is switched off in the user's settings (tools.exclude).", spec.Name) //nolint:staticcheck // a sentence for the model

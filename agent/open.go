@@ -26,13 +26,13 @@ func (a *Agent) open(ctx context.Context, in Input) (*Outcome, error) {
 	before := s.Run
 	switch {
 	case before == nil:
-	case before.ID == a.RunID && before.Waits():
+	case before.ID == a.Task.RunID && before.Waits():
 		in.Yes = in.Yes || before.Yes
 		before = before.Predecessor()
-	case before.ID != a.RunID && before.Outcome == "":
+	case before.ID != a.Task.RunID && before.Outcome == "":
 		d.put(task.RunEnded{Run: before.ID, Outcome: "interrupted", Reason: "the program ended"})
 	}
-	d.put(task.RunStarted{Run: a.RunID, Settings: a.Settings, Head: a.Head})
+	d.put(task.RunStarted{Run: a.Task.RunID, Settings: a.Task.Settings, Head: a.Task.Head})
 	if lost := a.unconfirmed(); len(lost) > 0 {
 		out, err := a.confirm(ctx, d, lost, &in)
 		if out != nil || err != nil {
@@ -60,7 +60,7 @@ func (a *Agent) begin(ctx context.Context, d *draft, in Input) error {
 		if len(queued) == 0 {
 			return errors.Join(errNoWords, d.commit(ctx))
 		}
-		first, ok := a.Task.Claim(queued[0].Input)
+		first, ok := a.Task.Journal.Claim(queued[0].Input)
 		if !ok {
 			return errors.Join(errNoWords, d.commit(ctx))
 		}
@@ -73,7 +73,7 @@ func (a *Agent) begin(ctx context.Context, d *draft, in Input) error {
 		d.row(todoRow(a.stamp(), todos))
 		a.todos.list = todoArray(usage.ParseTodos(todos)) // the row is not in the history yet
 	}
-	a.fresh = true
+	a.loop.listFiles = true
 	said := d.heard(ctx, in.Text)
 	if lost != "" {
 		d.row(sayRow(a.stamp(), "error", lost, nil))
@@ -110,7 +110,7 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 		d.change(s.UI()[change.Index].ID, change.Row)
 	}
 	a.endLeftovers(ctx)
-	a.fresh = true
+	a.loop.listFiles = true
 	api := s.API()
 	// Words for a history that ends in a user turn join it, as Roo does; for one
 	// that ends in the model's reply they wait until its calls are closed.
@@ -130,7 +130,7 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	}
 	// A completed task goes on when the person says so. One that was killed before
 	// its end was told has nothing to go on with: it completes.
-	a.yes = in.Yes && !now && (before == nil || before.Outcome != "" || a.lastAsk() != "completion_result")
+	a.loop.yes = in.Yes && !now && (before == nil || before.Outcome != "" || a.lastAsk() != "completion_result")
 	switch {
 	case len(api) == 0:
 		d.userTurn(nil, append(firstBlocks(resume.FirstWords(rows)), d.take(ctx, pending)...))
@@ -199,9 +199,9 @@ func (a *Agent) answer(d *draft, q task.QuestionOpened, in *Input) bool {
 		in.Text, in.Answer = answer.Text, nil
 		return true
 	}
-	a.halt = q.Kind == limitKind && !*answer.Approve
+	a.loop.halt = q.Kind == limitKind && !*answer.Approve
 	if answer.Always {
-		a.always = q.Question
+		a.loop.always = q.Question
 	}
 	d.close(q, answer)
 	*in = Input{Images: in.Images}

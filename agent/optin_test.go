@@ -59,7 +59,7 @@ func TestWhichToolsAModelIsToldOf(t *testing.T) {
 				b.tools = append(b.tools, f)
 			}
 			b.prepare()
-			b.agent.Offer, b.agent.Settings.Model, b.agent.Provider = c.offer, c.model, gateway{b.model}
+			b.agent.Tools.Offer, b.agent.Task.Settings.Model, b.agent.Model.Provider = c.offer, c.model, gateway{b.model}
 			want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 			if got := strings.Join(offered(b)[2:], " "); got != c.offered {
 				t.Errorf("offered: %s, want %s", got, c.offered)

@@ -18,7 +18,7 @@ const (
 // outlines are those of the files that the model knows, the newest first, each as the
 // text of a reminder in Roo's form.
 func (a *Agent) outlines(ctx context.Context) []string {
-	if a.Workspace == nil {
+	if a.Host.Workspace == nil {
 		return nil
 	}
 	var out []string
@@ -32,11 +32,11 @@ func (a *Agent) outlines(ctx context.Context) []string {
 		if looked++; looked > outlineFiles || ctx.Err() != nil {
 			break
 		}
-		p, err := a.Workspace.Resolve(f.Path)
+		p, err := a.Host.Workspace.Resolve(f.Path)
 		if err != nil || p.Outside || p.Ignored {
 			continue
 		}
-		data, _, err := a.Workspace.Read(ctx, p, outlineFile)
+		data, _, err := a.Host.Workspace.Read(ctx, p, outlineFile)
 		if err != nil {
 			continue // gone, too large, not to be read: the summary has to do
 		}

@@ -43,7 +43,7 @@ func (o *output) Started(p tool.Process) {
 	failpoint.Hit("tool.spawned")
 	o.err = o.agent.commit(o.ctx, task.ToolProcess{Call: o.call, PGID: p.PGID, Started: p.Started, Boot: p.Boot, Mark: p.Mark})
 	if o.err == nil {
-		o.err = o.agent.Task.Barrier(context.WithoutCancel(o.ctx))
+		o.err = o.agent.Task.Journal.Barrier(context.WithoutCancel(o.ctx))
 		if errors.Is(o.err, journal.ErrNotSaved) {
 			// The process runs already: killing it for a full disk would lose more
 			// than the record, which is kept and saved as soon as that is possible.
@@ -86,7 +86,7 @@ func (o *output) show(p []byte, end bool) {
 	}
 	if o.row == 0 {
 		empty := ""
-		o.savedAt = a.Now()
+		o.savedAt = a.Host.Now()
 		asked := a.stamp()
 		o.rowTS = a.stamp()
 		d := a.draft()
@@ -94,16 +94,21 @@ func (o *output) show(p []byte, end bool) {
 		o.row = d.row(streamRow(o.rowTS, "command_output", "", true))
 		o.err = d.commit(o.ctx)
 	}
-	if a.Live != nil {
-		a.Live(Delta{Type: "message.delta", Message: o.row, Call: o.call, TS: o.rowTS, Offset: o.text.Len(), Text: text})
-	}
+	a.live(Delta{
+		Type:    "message.delta",
+		Message: o.row,
+		Call:    o.call,
+		TS:      o.rowTS,
+		Offset:  o.text.Len(),
+		Text:    text,
+	})
 	if room := outputRowLimit - o.text.Len(); room > 0 {
 		if len(text) > room {
 			text = strings.ToValidUTF8(text[:room], "") + "\n[... the rest is in the full output ...]"
 		}
 		o.text.WriteString(text)
 	}
-	if o.err == nil && o.text.Len() > o.saved && (o.text.Len()-o.saved >= checkpointEvery || a.Now()-o.savedAt >= checkpointAfter) {
+	if o.err == nil && o.text.Len() > o.saved && (o.text.Len()-o.saved >= checkpointEvery || a.Host.Now()-o.savedAt >= checkpointAfter) {
 		o.err = o.checkpoint()
 	}
 	failpoint.Hit("tool.output")
@@ -127,7 +132,7 @@ func (o *output) whole(p []byte) string {
 
 func (o *output) checkpoint() error {
 	text := o.text.String()[o.saved:]
-	o.saved, o.savedAt = o.text.Len(), o.agent.Now()
+	o.saved, o.savedAt = o.text.Len(), o.agent.Host.Now()
 	return o.agent.commit(o.ctx, task.MessageTextSaved{Message: o.row, Text: text})
 }
 

@@ -31,13 +31,13 @@ func (a *Agent) system() string {
 	}
 	parts := []string{role, a.howToWork()}
 	if modes {
-		parts = append(parts, a.Modes.Text())
+		parts = append(parts, a.User.Modes.Text())
 		if text := a.skillText(m.Slug); text != "" {
 			parts = append(parts, text)
 		}
 		var rules mode.Rules
-		if a.Rules != nil {
-			rules = a.Rules(m.Slug)
+		if a.User.Setup != nil {
+			rules = a.User.Setup.Rules(m.Slug)
 		}
 		for _, note := range rules.Notes {
 			a.notice(note)
@@ -53,8 +53,8 @@ func (a *Agent) system() string {
 // howToWork is what holds in every mode.
 func (a *Agent) howToWork() string {
 	root := ""
-	if a.Workspace != nil {
-		root = a.Workspace.Root()
+	if a.Host.Workspace != nil {
+		root = a.Host.Workspace.Root()
 	}
 	return strings.Join([]string{
 		"How to work:",
@@ -77,12 +77,12 @@ func (a *Agent) howToWork() string {
 // the row that asked for it, which is written after the call is planned.
 func (b *batch) env(mark string) tool.Env {
 	return tool.Env{
-		Workspace: b.agent.Workspace, Mode: cmp.Or(b.agent.Settings.Mode, mode.Default), SpoolDir: b.agent.SpoolDir, Mark: mark,
+		Workspace: b.agent.Host.Workspace, Mode: cmp.Or(b.agent.Task.Settings.Mode, mode.Default), SpoolDir: b.agent.Host.SpoolDir, Mark: mark,
 		ArtifactID: func() string { return artifactName(b.rowTS) },
 		Kept: func(artifact string) (io.ReaderAt, int64, bool) {
 			k, ok := b.agent.state().Kept(artifact)
-			if !ok && b.agent.Outputs != nil {
-				return b.agent.Outputs(artifact)
+			if !ok && b.agent.Tools.Outputs != nil {
+				return b.agent.Tools.Outputs(artifact)
 			}
 			return k, k.Size, ok
 		},

@@ -28,8 +28,8 @@ func (b *batch) ask(ctx context.Context, d *draft, q task.QuestionOpened, always
 		kept, ok = r.Answer, true
 	}
 	if ok {
-		if a.always == q.Question && kept.Approve != nil && *kept.Approve && always != nil {
-			a.always = ""
+		if a.loop.always == q.Question && kept.Approve != nil && *kept.Approve && always != nil {
+			a.loop.always = ""
 			d.put(always()...)
 		}
 		// It was acknowledged, and the run ended before its call used it.
@@ -40,7 +40,7 @@ func (b *batch) ask(ctx context.Context, d *draft, q task.QuestionOpened, always
 		return Answer{}, out, err
 	}
 	stop := a.attend(ctx, "you are asked", afterQuestion)
-	answer, err := a.Asker.Ask(ctx, q)
+	answer, err := a.User.Asker.Ask(ctx, q)
 	stop()
 	if errors.Is(err, ErrNobody) {
 		return Answer{}, waiting(q), nil
@@ -79,7 +79,7 @@ func (a *Agent) put(ctx context.Context, d *draft, q task.QuestionOpened) (*Outc
 		return nil, err
 	}
 	failpoint.Hit("question.opened")
-	if a.Asker == nil {
+	if a.User.Asker == nil {
 		return waiting(q), nil
 	}
 	return nil, nil

@@ -16,7 +16,7 @@ import (
 // asking is a bench whose commands need consent.
 func asking(t *testing.T, turns ...turn) *bench {
 	b := newBench(t, turns...)
-	b.agent.Policy = approval.Policy{Mode: approval.ModeEdits}
+	b.agent.Task.Policy = approval.Policy{Mode: approval.ModeEdits}
 	return b
 }
 
@@ -40,7 +40,7 @@ func TestApprovals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := asking(t, actOnce, finish("done"))
-			b.agent.Asker = b.person(c.answer, nil)
+			b.agent.User.Asker = b.person(c.answer, nil)
 			want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 			s := b.disk.state
 			f := s.Call("c1").Finished
@@ -67,7 +67,7 @@ func TestApprovals(t *testing.T) {
 // holds too when the program ends in between.
 func TestARefusalSkipsTheRest(t *testing.T) {
 	b := asking(t, turn{calls: []call{use("r1", "look", "a"), use("c1", "act", "x"), use("w1", "edit", "b"), use("r2", "look", "c")}}, finish("done"))
-	b.agent.Asker = b.person(agent.Answer{Approve: no()}, nil)
+	b.agent.User.Asker = b.person(agent.Answer{Approve: no()}, nil)
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	wanted := []string{"r1 ok", "c1 denied", "w1 denied", "r2 denied"}
 	if d := cmp.Diff(wanted, outcomes(b.disk.state)); d != "" {
@@ -91,7 +91,7 @@ func TestARefusalSkipsTheRest(t *testing.T) {
 // The question is in the log before the person sees it, with what is asked about.
 func TestAQuestionIsSavedBeforeItIsAsked(t *testing.T) {
 	b := asking(t, actOnce, finish("done"))
-	b.agent.Asker = b.person(agent.Answer{Approve: yes()}, nil)
+	b.agent.User.Asker = b.person(agent.Answer{Approve: yes()}, nil)
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	at := slices.Index(b.trace, "ask approval")
 	wanted := []string{"commit +ui question.opened", "saved", "ask approval", "commit question.closed", "saved", "commit started:c1 tool.process", "saved", "run act make test"}
@@ -110,8 +110,8 @@ func TestAlways(t *testing.T) {
 		finish("done again"),
 	}
 	b := newBench(t, turns...)
-	b.agent.Policy = approval.Policy{}
-	b.agent.Asker = b.person(agent.Answer{Approve: yes(), Always: true}, nil)
+	b.agent.Task.Policy = approval.Policy{}
+	b.agent.User.Asker = b.person(agent.Answer{Approve: yes(), Always: true}, nil)
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	var asked []string
 	for _, q := range b.asked {
@@ -124,15 +124,15 @@ func TestAlways(t *testing.T) {
 	if !slices.Equal(kept.Allow, []string{"make test", "make clean"}) || !slices.Equal(kept.Tools, []string{"edit"}) {
 		t.Errorf("%+v", kept)
 	}
-	b.agent.Policy = approval.Policy{Allow: kept.Allow, AllowTools: kept.Tools}
-	b.agent.Asker = nil
+	b.agent.Task.Policy = approval.Policy{Allow: kept.Allow, AllowTools: kept.Tools}
+	b.agent.User.Asker = nil
 	want(t, b.start(agent.Input{Text: "more"}), "completed", "")
 }
 
 // A line that no pattern can stand for is asked for again, whatever was said.
 func TestAlwaysOfAChain(t *testing.T) {
 	b := asking(t, turn{calls: []call{use("c1", "act", "ls; rm -r x"), use("c2", "act", "ls; rm -r x")}}, finish("done"))
-	b.agent.Asker = b.person(agent.Answer{Approve: yes(), Always: true}, nil)
+	b.agent.User.Asker = b.person(agent.Answer{Approve: yes(), Always: true}, nil)
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	if len(b.asked) != 2 || len(b.disk.state.Settings.Allow) != 0 {
 		t.Errorf("asked %d times, allowed %q", len(b.asked), b.disk.state.Settings.Allow)
@@ -141,7 +141,7 @@ func TestAlwaysOfAChain(t *testing.T) {
 
 func TestFollowup(t *testing.T) {
 	b := newBench(t, askWhich, finish("done"))
-	b.agent.Asker = b.person(agent.Answer{Text: "the third"}, nil)
+	b.agent.User.Asker = b.person(agent.Answer{Text: "the third"}, nil)
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	s := b.disk.state
 	if !strings.Contains(result(t, s, "q1"), `<user_message>\nthe third\n</user_message>`) || !shows(s, "the third") {
@@ -218,7 +218,7 @@ func TestWordsDoNotAllowWhatWasNotAsked(t *testing.T) {
 					continue
 				}
 				left := b.after(n+1, 0) // the reply is stored, and nobody has seen its call
-				left.agent.Asker = nil
+				left.agent.User.Asker = nil
 				want(t, left.start(in), "waiting", "")
 				if len(left.ran) > 0 {
 					t.Fatalf("ran %q", left.ran)
@@ -252,7 +252,7 @@ func TestAnswerToAnotherChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, turn{calls: []call{use("w1", "edit", "x")}}, finish("done"))
-			b.agent.Policy = approval.Policy{}
+			b.agent.Task.Policy = approval.Policy{}
 			b.tool("edit").ask = c.before
 			want(t, b.start(agent.Input{Text: "go"}), "waiting", "")
 			b.tool("edit").ask = c.now
@@ -282,7 +282,7 @@ func TestAnswerToAnotherChange(t *testing.T) {
 func TestANoOutlivesAChangeOfPolicy(t *testing.T) {
 	b := asking(t, actOnce, finish("done"))
 	want(t, b.start(agent.Input{Text: "go"}), "waiting", "")
-	b.agent.Policy = approval.Policy{Mode: approval.ModeAll}
+	b.agent.Task.Policy = approval.Policy{Mode: approval.ModeAll}
 	want(t, b.start(agent.Input{Text: "never do that"}), "completed", "")
 	if len(b.ran) > 0 || !strings.Contains(result(t, b.disk.state, "c1"), "never do that") {
 		t.Errorf("ran %q, %s", b.ran, result(t, b.disk.state, "c1"))
@@ -300,12 +300,12 @@ func TestStopAtAQuestion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := asking(t, actOnce, finish("done"))
-			b.agent.Asker = b.person(agent.Answer{}, c.err)
+			b.agent.User.Asker = b.person(agent.Answer{}, c.err)
 			want(t, b.start(agent.Input{Text: "go"}), c.state, c.code)
 			if len(b.disk.state.Questions) != 1 {
 				t.Error("the question is gone")
 			}
-			b.agent.Asker = nil
+			b.agent.User.Asker = nil
 			want(t, b.start(agent.Input{Text: "yes"}), "completed", "")
 			if !slices.Equal(b.ran, []string{"act make test"}) {
 				t.Error(b.ran)
@@ -318,7 +318,7 @@ func TestStopAtAQuestion(t *testing.T) {
 func TestAQuestionIsNotLeftBehind(t *testing.T) {
 	b := asking(t, actOnce, finish("done"))
 	want(t, b.start(agent.Input{Text: "go"}), "waiting", "")
-	b.agent.Policy = approval.Policy{Mode: approval.ModeAll, Deny: []string{"make"}}
+	b.agent.Task.Policy = approval.Policy{Mode: approval.ModeAll, Deny: []string{"make"}}
 	want(t, b.start(agent.Input{}), "completed", "")
 	if s := b.disk.state; len(s.Questions) != 0 || s.Call("c1").Finished.Outcome != "denied" {
 		t.Errorf("open %+v, %v", s.Questions, outcomes(s))
@@ -331,14 +331,14 @@ func TestAQuestionIsNotLeftBehind(t *testing.T) {
 // An answer that was given in a run that ended before using it is used by the next.
 func TestAnswerOfAKilledRun(t *testing.T) {
 	b := asking(t, actOnce, finish("done"))
-	b.agent.Asker = b.person(agent.Answer{Approve: yes(), By: "terminal"}, nil)
+	b.agent.User.Asker = b.person(agent.Answer{Approve: yes(), By: "terminal"}, nil)
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	for n, c := range b.disk.commits {
 		if !strings.Contains(string(c.Events[0]), "question.closed") {
 			continue
 		}
 		left := b.after(n+1, b.disk.ranAt[n])
-		left.agent.Asker = nil
+		left.agent.User.Asker = nil
 		want(t, left.start(agent.Input{Yes: true}), "completed", "")
 		if f := left.disk.state.Call("c1").Finished; f.Outcome != "ok" || f.Approval.By != "user" {
 			t.Errorf("%+v", f)
@@ -357,7 +357,7 @@ func TestAnOpenQuestionFollowsTheChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, turn{calls: []call{use("w1", "edit", "x")}}, finish("done"))
-			b.agent.Policy = approval.Policy{}
+			b.agent.Task.Policy = approval.Policy{}
 			want(t, b.start(agent.Input{Text: "go"}), "waiting", "")
 			b.tool("edit").ask = now
 			want(t, b.start(agent.Input{}), "waiting", "") // nobody answers; it looks again

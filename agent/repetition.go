@@ -136,7 +136,7 @@ const (
 // An open question of this kind is closed by the next run, whose words are for the model
 // anyway.
 func (a *Agent) advice(ctx context.Context, call, text string) (Answer, bool, error) {
-	if !a.Attended || a.Asker == nil {
+	if !a.User.Attended || a.User.Asker == nil {
 		return Answer{}, false, nil
 	}
 	d := a.draft()
@@ -148,7 +148,7 @@ func (a *Agent) advice(ctx context.Context, call, text string) (Answer, bool, er
 	if _, err := a.put(ctx, d, q); err != nil {
 		return Answer{}, false, err
 	}
-	answer, err := a.Asker.Ask(ctx, q)
+	answer, err := a.User.Asker.Ask(ctx, q)
 	switch {
 	case errors.Is(err, ErrNobody):
 		return Answer{}, false, a.commit(ctx, task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
@@ -174,16 +174,16 @@ func guidance(words string) string {
 // stuck asks what a model that went wrong too often should do instead. With nobody
 // there, or when the person has enough of it, the run ends.
 func (a *Agent) stuck(ctx context.Context) (*Outcome, error) {
-	if a.mistakes < mistakeLimit || a.next() != doRequest {
+	if a.loop.mistakes < mistakeLimit || a.next() != doRequest {
 		return nil, nil
 	}
-	end := &Outcome{State: "limit", Code: "mistakes", Reason: fmt.Sprintf("the model went wrong %d times in a row", a.mistakes)}
-	text := fmt.Sprintf("The model went wrong %d times in a row: it called tools wrongly, or none. What should it do?", a.mistakes)
+	end := &Outcome{State: "limit", Code: "mistakes", Reason: fmt.Sprintf("the model went wrong %d times in a row", a.loop.mistakes)}
+	text := fmt.Sprintf("The model went wrong %d times in a row: it called tools wrongly, or none. What should it do?", a.loop.mistakes)
 	answer, answered, err := a.advice(ctx, "", text)
 	if err != nil || !answered || answer.Approve != nil && !*answer.Approve {
 		return end, err
 	}
-	a.mistakes = 0
+	a.loop.mistakes = 0
 	if answer.Text == "" {
 		return nil, nil
 	}

@@ -91,7 +91,7 @@ func TestWhichCallsAreEqual(t *testing.T) {
 // and the count begins anew: every fourth call is one too many.
 func TestAPersonIsAskedAboutEqualCalls(t *testing.T) {
 	b := newBench(t, calls(same(9, "look", `{"what":"a"}`)...)...)
-	b.agent.Attended, b.agent.Asker = true, b.person(agent.Answer{Text: "look at b", By: "terminal"}, nil)
+	b.agent.User.Attended, b.agent.User.Asker = true, b.person(agent.Answer{Text: "look at b", By: "terminal"}, nil)
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	s := b.disk.state
 	if len(b.asked) != 2 || len(b.ran) != 7 || b.asked[0].Kind != "mistake_limit" || !strings.Contains(b.asked[0].Text, "call of look 4 times") {
@@ -112,7 +112,7 @@ func TestAPersonIsAskedAboutEqualCalls(t *testing.T) {
 	checkHistories(t, s)
 	// The one that nobody answers any more fails as with nobody there.
 	b = newBench(t, calls(same(4, "look", `{"what":"a"}`)...)...)
-	b.agent.Attended, b.agent.Asker = true, b.person(agent.Answer{}, agent.ErrNobody)
+	b.agent.User.Attended, b.agent.User.Asker = true, b.person(agent.Answer{}, agent.ErrNobody)
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	if len(b.disk.state.Questions) != 0 || outcomes(b.disk.state)[3] != "look4 error" {
 		t.Errorf("%v %v", outcomes(b.disk.state), b.disk.state.Questions)
@@ -123,7 +123,7 @@ func TestAPersonIsAskedAboutEqualCalls(t *testing.T) {
 func TestWhatMayBeSaidAgain(t *testing.T) {
 	ask := `{"question":"which?","follow_up":[{"text":"a","mode":null}]}`
 	b := newBench(t, calls(same(6, "ask_followup_question", ask)...)...)
-	b.agent.Attended, b.agent.Asker = true, b.person(agent.Answer{Text: "a"}, nil)
+	b.agent.User.Attended, b.agent.User.Asker = true, b.person(agent.Answer{Text: "a"}, nil)
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	if len(b.asked) != 6 || b.asked[5].Kind != "followup" {
 		t.Errorf("asked %d times", len(b.asked))
@@ -168,7 +168,7 @@ func TestEqualCallsOverKills(t *testing.T) {
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	for n := 3; n < len(b.disk.commits); n++ {
 		left := b.after(n, b.disk.ranAt[n-1])
-		left.agent.Policy = approval.Policy{Mode: approval.ModeAll}
+		left.agent.Task.Policy = approval.Policy{Mode: approval.ModeAll}
 		want(t, left.start(agent.Input{Yes: true}), "completed", "")
 		s := left.disk.state
 		if len(left.ran) > 4 || slices.Index(outcomes(s), "act4 error") != 3 {
@@ -199,7 +199,7 @@ func TestAPersonIsAskedAboutMistakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, c.turns...)
-			b.agent.Attended, b.agent.Asker = true, b.person(c.answer, c.err)
+			b.agent.User.Attended, b.agent.User.Asker = true, b.person(c.answer, c.err)
 			want(t, b.start(agent.Input{Text: "go"}), c.state, c.code)
 			if len(b.asked) != 1 || b.asked[0].Kind != "mistake_limit" || !strings.Contains(b.asked[0].Text, "wrong 3 times in a row") {
 				t.Errorf("asked %+v", b.asked)
@@ -217,7 +217,7 @@ func TestAPersonIsAskedAboutMistakes(t *testing.T) {
 	}
 	// With nobody there nobody is asked.
 	b := newBench(t, wrong, wrong, wrong)
-	b.agent.Asker = b.person(agent.Answer{Text: "x"}, nil)
+	b.agent.User.Asker = b.person(agent.Answer{Text: "x"}, nil)
 	want(t, b.start(agent.Input{Text: "go"}), "limit", "mistakes")
 	if len(b.asked) != 0 {
 		t.Errorf("asked %+v", b.asked)
@@ -230,11 +230,11 @@ func TestAdviceOutlivesAKill(t *testing.T) {
 	wrong := turn{calls: []call{{"w", "look", `{}`}}}
 	for _, turns := range [][]turn{{wrong, wrong, wrong}, calls(same(4, "look", `{"what":"a"}`)...)} {
 		b := newBench(t, turns...)
-		b.agent.Attended, b.agent.Asker = true, b.person(agent.Answer{Text: "name what"}, nil)
+		b.agent.User.Attended, b.agent.User.Asker = true, b.person(agent.Answer{Text: "name what"}, nil)
 		want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 		for n := 2; n < len(b.disk.commits); n++ {
 			left := b.after(n, b.disk.ranAt[n-1])
-			left.agent.Attended, left.agent.Asker = true, left.person(agent.Answer{Text: "name what"}, nil)
+			left.agent.User.Attended, left.agent.User.Asker = true, left.person(agent.Answer{Text: "name what"}, nil)
 			heard := shows(left.disk.state, "name what")
 			want(t, left.start(agent.Input{Text: "go on then"}), "completed", "")
 			s := left.disk.state

@@ -62,7 +62,7 @@ func (r *reply) receive(ctx context.Context, chunks iter.Seq2[llm.Chunk, error])
 		case llm.ReasoningDelta:
 			err = r.grow(ctx, "reasoning", c.Text)
 		case llm.ToolDelta:
-			r.live(Delta{Type: "tool.delta", Call: c.ID, Text: c.Input})
+			r.agent.live(Delta{Type: "tool.delta", Call: c.ID, Text: c.Input})
 			if r.paid() {
 				err = r.checkpoint(ctx)
 			}
@@ -71,7 +71,7 @@ func (r *reply) receive(ctx context.Context, chunks iter.Seq2[llm.Chunk, error])
 		case llm.Retrying:
 			r.retries++
 			err = r.agent.commit(ctx, task.TurnFailed{
-				Run: r.agent.RunID, Turn: r.turn, Kind: string(c.Err.Kind), Status: c.Err.Status,
+				Run: r.agent.Task.RunID, Turn: r.turn, Kind: string(c.Err.Kind), Status: c.Err.Status,
 				Error: c.Err.Message, WaitMS: c.WaitMS,
 			})
 			r.agent.notice(fmt.Sprintf("%v; trying again in %.1f s", c.Err, float64(c.WaitMS)/1000))
@@ -85,13 +85,7 @@ func (r *reply) receive(ctx context.Context, chunks iter.Seq2[llm.Chunk, error])
 	if ctx.Err() != nil {
 		return r.abort(ctx, context.Cause(ctx))
 	}
-	return r.abort(ctx, &llm.Error{Provider: r.agent.Provider.Name(), Kind: llm.Cut, Message: "the stream ended before the reply did"})
-}
-
-func (r *reply) live(d Delta) {
-	if r.agent.Live != nil {
-		r.agent.Live(d)
-	}
+	return r.abort(ctx, &llm.Error{Provider: r.agent.Model.Provider.Name(), Kind: llm.Cut, Message: "the stream ended before the reply did"})
 }
 
 // grow appends streamed text to the row of its kind.
@@ -102,7 +96,7 @@ func (r *reply) grow(ctx context.Context, kind, text string) error {
 	a := r.agent
 	row := r.open(kind)
 	if row == nil {
-		row = &streamed{kind: kind, ts: a.stamp(), savedAt: a.Now()}
+		row = &streamed{kind: kind, ts: a.stamp(), savedAt: a.Host.Now()}
 		// Nothing else adds a message while a reply is received.
 		row.message = a.state().NextMessage() + uint64(len(r.rows)-r.kept)
 		r.rows = append(r.rows, row)
@@ -111,9 +105,9 @@ func (r *reply) grow(ctx context.Context, kind, text string) error {
 	if kind == "reasoning" {
 		typ = "reasoning.delta"
 	}
-	r.live(Delta{Type: typ, Message: row.message, TS: row.ts, Offset: row.text.Len(), Text: text})
+	r.agent.live(Delta{Type: typ, Message: row.message, TS: row.ts, Offset: row.text.Len(), Text: text})
 	row.text.WriteString(text)
-	if r.paid() || row.text.Len()-row.saved >= checkpointEvery || a.Now()-row.savedAt >= checkpointAfter {
+	if r.paid() || row.text.Len()-row.saved >= checkpointEvery || a.Host.Now()-row.savedAt >= checkpointAfter {
 		if err := r.checkpoint(ctx); err != nil {
 			return err
 		}
@@ -140,7 +134,7 @@ func (r *reply) checkpoint(ctx context.Context) error {
 		if i >= r.kept {
 			d.row(streamRow(row.ts, row.kind, "", true))
 		}
-		row.save(d, r.agent.Now())
+		row.save(d, r.agent.Host.Now())
 	}
 	r.kept = len(r.rows)
 	if r.usage != r.counted {
@@ -183,18 +177,18 @@ func (r *reply) done(ctx context.Context, d llm.Done) error {
 	if !r.begun || d.Usage != r.counted {
 		out.put(r.ledger(d.Usage))
 	}
-	out.put(task.TurnEnded{Run: a.RunID, Turn: r.turn, StopReason: d.StopReason, ReasoningFrom: d.ReasoningFrom, WorkedMS: a.worked()})
+	out.put(task.TurnEnded{Run: a.Task.RunID, Turn: r.turn, StopReason: d.StopReason, ReasoningFrom: d.ReasoningFrom, WorkedMS: a.worked()})
 	blocks, wrong := unique(d.Blocks, d.Malformed, func(id string) bool { return a.state().Call(id) != nil })
 	if len(blocks) == 0 {
 		blocks = []json.RawMessage{textBlock("Failure: I did not provide a response.")}
 	}
 	out.message(task.API, task.Body{Raw: assistantMessage(a.stamp(), d.ID, blocks, d.ReasoningDetails)})
 	out.put(malformed(blocks, wrong)...)
-	for _, w := range a.trial { // the guess was right
+	for _, w := range a.sending.trial { // the guess was right
 		out.put(w)
 	}
-	a.trial = nil
-	a.malformed, a.stop = len(wrong) > 0, d.StopReason
+	a.sending.trial = nil
+	a.loop.malformed, a.loop.stopReason = len(wrong) > 0, d.StopReason
 	if err := out.commit(ctx); err != nil {
 		return err
 	}
@@ -257,7 +251,7 @@ func (r *reply) paid() bool { return !r.begun && r.usage != (llm.Usage{}) }
 func (r *reply) ledger(u llm.Usage) task.UsageChanged {
 	a, was := r.agent, r.counted
 	line := task.UsageChanged{
-		Turn: r.turn, Request: r.request, Provider: a.Provider.Name(), Model: a.Settings.Model,
+		Turn: r.turn, Request: r.request, Provider: a.Model.Provider.Name(), Model: a.Task.Settings.Model,
 		Input: u.Input - was.Input, Output: u.Output - was.Output, CacheRead: u.CacheRead - was.CacheRead, CacheWrite: u.CacheWrite - was.CacheWrite,
 		Prices: catalogue.Date(), More: r.begun,
 	}

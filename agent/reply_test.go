@@ -69,7 +69,7 @@ func TestStreamedTextIsCheckpointed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, turn{text: strings.Repeat("word ", int(c.words))}, finish("done"))
-			b.agent.Now = func() int64 { b.clock += c.step; return b.clock }
+			b.agent.Host.Now = func() int64 { b.clock += c.step; return b.clock }
 			want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 			saved := 0
 			for _, e := range b.trace {
@@ -91,7 +91,7 @@ func TestStreamedTextIsCheckpointed(t *testing.T) {
 // while the words stream on keeps it.
 func TestThinkingIsCheckpointedWithTheWords(t *testing.T) {
 	b := newBench(t, turn{think: "I wonder why.", text: strings.Repeat("word ", 2000)}, finish("done"))
-	b.agent.Now = func() int64 { return b.clock } // it stands still: only the amount counts
+	b.agent.Host.Now = func() int64 { return b.clock } // it stands still: only the amount counts
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	for _, c := range b.disk.commits {
 		text := ""
@@ -129,7 +129,7 @@ func TestACutReply(t *testing.T) {
 func TestACancelledReplySaysSo(t *testing.T) {
 	b := newBench(t, turn{text: "one two three"})
 	ctx, cancel := context.WithCancelCause(context.Background())
-	b.agent.Live = func(d agent.Delta) {
+	b.shown.live = func(d agent.Delta) {
 		if strings.Contains(d.Text, "two") {
 			cancel(errors.New("enough"))
 		}
@@ -152,7 +152,7 @@ func TestAStreamWithoutEnd(t *testing.T) {
 		done := finish("done")
 		done.fails = []failure{{err: &llm.Error{Provider: "x", Kind: llm.Cut}}}
 		b := newBench(t, done)
-		b.agent.Provider = endless{b.model}
+		b.agent.Model.Provider = endless{b.model}
 		want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 		if b.disk.state.Turns != 2 || b.disk.state.Replies != 1 {
 			t.Errorf("%d turns, %d replies", b.disk.state.Turns, b.disk.state.Replies)
@@ -180,7 +180,7 @@ func TestStreamedPiecesJoin(t *testing.T) {
 		text := rapid.StringOfN(rapid.SampledFrom([]rune("ab \n\"\\ü€😀\u2028<")), 1, 60, -1).Draw(rt, "text")
 		step := rapid.Int64Range(0, 200).Draw(rt, "ms")
 		b := newBench(t, turn{text: text}, finish("done"))
-		b.agent.Now = func() int64 { b.clock += step; return b.clock }
+		b.agent.Host.Now = func() int64 { b.clock += step; return b.clock }
 		want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 		got := ""
 		for _, d := range b.deltas {
@@ -213,7 +213,7 @@ func TestToolInputIsLiveOnly(t *testing.T) {
 // A run without anybody who watches, with no clockwork around it, is the same run.
 func TestNobodyWatches(t *testing.T) {
 	b := newBench(t, turn{think: "hm", text: "words", calls: []call{use("c1", "act", "x")}}, finish("done"))
-	b.agent.Live, b.agent.Notice, b.agent.Expect = nil, nil, nil
+	b.agent.User.Observer = nil
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	checkHistories(t, b.disk.state)
 }

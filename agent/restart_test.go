@@ -32,8 +32,8 @@ func busy() []turn {
 // busyBench asks for commands, and a person answers.
 func busyBench(t *testing.T) *bench {
 	b := newBench(t, busy()...)
-	b.agent.Policy = approval.Policy{Mode: approval.ModeEdits}
-	b.agent.Asker = b.answering()
+	b.agent.Task.Policy = approval.Policy{Mode: approval.ModeEdits}
+	b.agent.User.Asker = b.answering()
 	return b
 }
 
@@ -61,8 +61,8 @@ func (b *bench) after(n, ran int) *bench {
 		left.tools = append(left.tools, t)
 	}
 	left.prepare()
-	left.agent.Policy = approval.Policy{Mode: approval.ModeEdits}
-	left.agent.Asker = left.answering()
+	left.agent.Task.Policy = approval.Policy{Mode: approval.ModeEdits}
+	left.agent.User.Asker = left.answering()
 	return left
 }
 
@@ -261,7 +261,7 @@ func TestLostModelSideBeginsWithTheFirstWords(t *testing.T) {
 	b := newBench(t)
 	b.must(b.disk.Commit(context.Background(), task.MessageAdded{History: task.UI, Message: 1, Body: task.Body{
 		Raw: []byte(`{"ts":1776100000000,"type":"say","say":"text","text":"paint it blue","images":["data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="]}`)}}))
-	b.agent.Task = b.disk
+	b.agent.Task.Journal = b.disk
 	want(t, b.start(agent.Input{Text: "or red"}), "completed", "")
 	for _, part := range []string{"paint it blue", "or red", `"data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="`} {
 		if !strings.Contains(sent(b.model.requests[0]), part) {

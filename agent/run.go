@@ -25,7 +25,7 @@ const (
 func (a *Agent) Run(ctx context.Context, in Input) Outcome {
 	defer a.sight.close()
 	a.equip()
-	a.lastTS, a.first = a.state().LastTS(), true
+	a.lastTS, a.loop.first = a.state().LastTS(), true
 	out := a.run(ctx, in)
 	return a.end(ctx, out)
 }
@@ -33,7 +33,7 @@ func (a *Agent) Run(ctx context.Context, in Input) Outcome {
 // equip makes the tools known by their names.
 func (a *Agent) equip() {
 	a.tools = map[string]tool.Tool{}
-	for _, t := range a.Tools {
+	for _, t := range a.Tools.List {
 		spec := t.Spec()
 		a.tools[spec.Name] = t
 		for _, alias := range spec.Aliases {
@@ -49,11 +49,11 @@ func (a *Agent) run(ctx context.Context, in Input) Outcome {
 		return *out
 	}
 	failpoint.Hit("input.saved")
-	if a.Accepted != nil {
-		a.Accepted()
+	if a.User.Observer != nil {
+		a.User.Observer.Accepted()
 	}
 	for {
-		if err := a.Task.TakeIn(); err != nil {
+		if err := a.Task.Journal.TakeIn(); err != nil {
 			return a.failed(ctx, err)
 		}
 		if out, stop := a.limit(); stop {
@@ -117,7 +117,7 @@ func (a *Agent) next() action {
 
 // limit stops a run that has used up what it was given.
 func (a *Agent) limit() (Outcome, bool) {
-	l, run := a.Settings.Limits, a.state().Run
+	l, run := a.Task.Settings.Limits, a.state().Run
 	if run == nil {
 		run = &task.Run{}
 	}
@@ -126,8 +126,8 @@ func (a *Agent) limit() (Outcome, bool) {
 		return Outcome{State: "limit", Code: "turns", Reason: fmt.Sprintf("the limit of %d turns is reached", l.MaxTurns)}, true
 	case l.MaxCostMicros > 0 && run.CostMicros >= l.MaxCostMicros && a.next() == doRequest:
 		return Outcome{State: "limit", Code: "cost", Reason: fmt.Sprintf("the run spent $%.2f of the $%.2f that it may", float64(run.CostMicros)/1e6, float64(l.MaxCostMicros)/1e6)}, true
-	case a.refusals >= refusalLimit:
-		return Outcome{State: "denied", Code: "policy", Reason: fmt.Sprintf("%d replies in a row asked only for what the policy refuses", a.refusals)}, true
+	case a.loop.refusals >= refusalLimit:
+		return Outcome{State: "denied", Code: "policy", Reason: fmt.Sprintf("%d replies in a row asked only for what the policy refuses", a.loop.refusals)}, true
 	}
 	return Outcome{}, false
 }
@@ -140,15 +140,15 @@ func (a *Agent) nudge(ctx context.Context) (*Outcome, error) {
 	switch {
 	case len(queued) > 0:
 		d.userTurn(nil, d.take(ctx, queued))
-	case a.yes:
+	case a.loop.yes:
 		d.userTurn(nil, []task.Piece{{Literal: string(textBlock(goOn))}})
-	case a.stop == "refusal":
+	case a.loop.stopReason == "refusal":
 		return &Outcome{State: "failed", Code: "refusal", Reason: "the model refused to answer; resume with other words"}, nil
 	default:
-		a.mistakes++
+		a.loop.mistakes++
 		d.userTurn(nil, []task.Piece{{Literal: string(textBlock("[ERROR] " + a.reproach()))}})
 	}
-	a.yes = false
+	a.loop.yes = false
 	return nil, d.commit(ctx)
 }
 
@@ -156,7 +156,7 @@ func (a *Agent) nudge(ctx context.Context) (*Outcome, error) {
 func (a *Agent) reproach() string {
 	api := a.state().API()
 	switch {
-	case a.stop == "max_tokens":
+	case a.loop.stopReason == "max_tokens":
 		return "Your last reply was cut off at the limit of its length before it called a tool. " +
 			"Say less, and take a smaller step: call the tool first."
 	case len(callIDs(api[len(api)-1].Raw())) > 0:
@@ -191,16 +191,16 @@ func (a *Agent) failed(ctx context.Context, err error) Outcome {
 // end commits the outcome and saves it.
 func (a *Agent) end(ctx context.Context, out Outcome) Outcome {
 	bg := context.WithoutCancel(ctx)
-	var event task.Event = task.RunEnded{Run: a.RunID, Outcome: out.State, Reason: out.Reason, Code: out.Code, WorkedMS: a.worked()}
+	var event task.Event = task.RunEnded{Run: a.Task.RunID, Outcome: out.State, Reason: out.Reason, Code: out.Code, WorkedMS: a.worked()}
 	if out.State == "waiting" {
-		event = task.RunWaiting{Run: a.RunID, Question: out.Question, Child: out.Child, WorkedMS: a.worked()}
+		event = task.RunWaiting{Run: a.Task.RunID, Question: out.Question, Child: out.Child, WorkedMS: a.worked()}
 	}
 	d := a.draft()
 	d.afterTurn(ctx, a.untold())
 	d.put(event)
 	err := d.commit(bg)
 	if err == nil {
-		err = a.Task.Barrier(bg)
+		err = a.Task.Journal.Barrier(bg)
 	}
 	if err == nil {
 		a.saved()

@@ -21,8 +21,8 @@ import (
 // ends in what the program knows.
 func TestFirstRequest(t *testing.T) {
 	b := newBench(t, finish("done"))
-	b.agent.Zone = "Europe/Berlin"
-	b.agent.Settings.Mode = "architect"
+	b.agent.User.Zone = "Europe/Berlin"
+	b.agent.Task.Settings.Mode = "architect"
 	want(t, b.start(agent.Input{Text: `make "it" <work>` + "\n", Images: []string{"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "no picture"}}), "completed", "")
 	r := b.model.requests[0]
 	var blocks []string
@@ -56,14 +56,14 @@ func TestFirstRequest(t *testing.T) {
 func TestExpectation(t *testing.T) {
 	b := newBench(t, turn{text: "hm"}, finish("done"))
 	var plans []agent.Plan
-	b.agent.Model = sonnet(t)
-	b.agent.Expect = func(p agent.Plan) error { plans = append(plans, p); return nil }
+	b.agent.Model.Entry = sonnet(t)
+	b.shown.expect = func(p agent.Plan) error { plans = append(plans, p); return nil }
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	if len(plans) != 1 || plans[0].Messages != 1 || plans[0].Provider != "anthropic" || plans[0].Model != "a-model" ||
 		!plans[0].CostKnown || plans[0].CostMicro != plans[0].Tokens*3 || plans[0].Tokens < 100 {
 		t.Errorf("%+v", plans)
 	}
-	b.agent.Expect = func(agent.Plan) error { return errors.New("too dear") }
+	b.shown.expect = func(agent.Plan) error { return errors.New("too dear") }
 	asked := len(b.model.requests)
 	out := b.start(agent.Input{Text: "more"})
 	want(t, out, "failed", "internal")
@@ -89,8 +89,8 @@ func TestLimits(t *testing.T) {
 				return turn{calls: []call{use(fmt.Sprint("c", i), "look", "a")}, usage: llm.Usage{Input: 1000}}
 			}
 			b := newBench(t, look(1), look(2), look(3), look(4))
-			b.agent.Model = sonnet(t)
-			b.agent.Settings.Limits = c.limits
+			b.agent.Model.Entry = sonnet(t)
+			b.agent.Task.Settings.Limits = c.limits
 			out := b.start(agent.Input{Text: "go"})
 			want(t, out, "limit", c.code)
 			if len(b.model.requests) != c.requests {
@@ -101,7 +101,7 @@ func TestLimits(t *testing.T) {
 				t.Errorf("%v", outcomes(b.disk.state))
 			}
 			// A limit is one run's: the next one begins anew.
-			b.agent.Settings.Limits = task.Limits{}
+			b.agent.Task.Settings.Limits = task.Limits{}
 			want(t, b.start(agent.Input{Yes: true}), "completed", "")
 			checkHistories(t, b.disk.state)
 		})
@@ -237,8 +237,8 @@ func TestATimedRunEndsAsALimit(t *testing.T) {
 // by the next.
 func TestRunsAreRecorded(t *testing.T) {
 	b := newBench(t, turn{text: "hm"}, finish("done"))
-	b.agent.Head = "abc123"
-	b.agent.Settings.Approve = "all"
+	b.agent.Task.Head = "abc123"
+	b.agent.Task.Settings.Approve = "all"
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	if run := b.disk.state.Run; run.Head != "abc123" || run.Settings.Approve != "all" || b.disk.state.Settings.Approve != "all" {
 		t.Errorf("%+v", run)

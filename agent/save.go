@@ -17,7 +17,7 @@ const saveRetry = time.Second
 // meanwhile. It gives up only when the run is cancelled or the task was taken
 // over.
 func (a *Agent) save(ctx context.Context) error {
-	err := a.untilSaved(ctx, func() error { return a.Task.Barrier(ctx) })
+	err := a.untilSaved(ctx, func() error { return a.Task.Journal.Barrier(ctx) })
 	if err == nil {
 		a.saved()
 	}

@@ -1,16 +1,13 @@
 package agent
 
 import (
-	"github.com/roost-dev/roost/llm"
-	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/task"
 )
 
 // Served is who answers from now on, and what the task keeps of that.
 type Served struct {
 	Settings task.Settings
-	Provider llm.Provider
-	Model    catalogue.Model
+	Model    Model
 	Note     string // for the person
 }
 
@@ -18,10 +15,10 @@ type Served struct {
 // was not told whom to ask. It is said, and the next request goes there; the histories
 // stay as they are, and are sent as the new provider wants them.
 func (a *Agent) serve() {
-	if a.Serve == nil {
+	if a.User.Setup == nil {
 		return
 	}
-	s, moves, err := a.Serve(a.Settings)
+	s, moves, err := a.User.Setup.Serve(a.Task.Settings)
 	if err != nil {
 		a.notice("the mode's own profile is not used: " + err.Error())
 		return
@@ -32,8 +29,8 @@ func (a *Agent) serve() {
 		}
 		return
 	}
-	a.Settings, a.Provider, a.Model = s.Settings, s.Provider, s.Model
-	a.window, a.trial, a.unthinking = window{}, nil, false
+	a.Task.Settings, a.Model = s.Settings, s.Model
+	a.sending.window, a.sending.trial, a.sending.unthinking = window{}, nil, false
 	if s.Note != "" {
 		a.notice(s.Note)
 	}

@@ -22,17 +22,17 @@ type Servers interface {
 // The tools stay as they are then: each change of them would cost every cached request.
 // A switch to a mode without them leaves them out of what is sent, as it does all others.
 func (a *Agent) extend(ctx context.Context) {
-	if a.Servers == nil || a.extended || a.lacks(tool.Spec{Name: "use_mcp_tool", Class: tool.MCP}) != nil {
+	if a.Tools.Servers == nil || a.loop.extended || a.lacks(tool.Spec{Name: "use_mcp_tool", Class: tool.MCP}) != nil {
 		return
 	}
-	a.extended = true
-	tools, notes := a.Servers.Open(ctx)
+	a.loop.extended = true
+	tools, notes := a.Tools.Servers.Open(ctx)
 	for _, t := range tools {
 		spec := t.Spec()
 		if _, taken := a.tools[spec.Name]; taken {
 			continue // nobody takes the place of a tool of ours
 		}
-		a.Tools = append(a.Tools[:len(a.Tools):len(a.Tools)], t)
+		a.Tools.List = append(a.Tools.List[:len(a.Tools.List):len(a.Tools.List)], t)
 		a.tools[spec.Name] = t
 		for _, alias := range spec.Aliases {
 			if _, taken := a.tools[alias]; !taken {
@@ -47,10 +47,10 @@ func (a *Agent) extend(ctx context.Context) {
 
 // find is the tool that a call names, nil when there is none.
 func (a *Agent) find(name string) tool.Tool {
-	if t := a.tools[name]; t != nil || a.Servers == nil {
+	if t := a.tools[name]; t != nil || a.Tools.Servers == nil {
 		return t
 	}
-	return a.Servers.Find(name)
+	return a.Tools.Servers.Find(name)
 }
 
 // ruleFor is what "always" allows: of a server's tool that one, by the name that it is

@@ -50,7 +50,7 @@ func serving(t *testing.T, turns ...turn) (*bench, *servers) {
 	t.Helper()
 	b := newBench(t, turns...)
 	s := &servers{b: b}
-	b.agent.Servers = s
+	b.agent.Tools.Servers = s
 	return b, s
 }
 
@@ -100,7 +100,7 @@ func TestServersOfARun(t *testing.T) {
 func TestAModeWithoutServers(t *testing.T) {
 	b, s := serving(t, turn{calls: []call{use("c1", "mcp--s--ask", "x")}}, finish("done"))
 	modes := mode.Merge([]mode.Mode{{Slug: "quiet", Name: "Quiet", RoleDefinition: "x", Groups: []mode.Group{{Name: "read"}}}}, nil)
-	b.agent.Modes, b.agent.Settings.Mode = &modes, "quiet"
+	b.agent.User.Modes, b.agent.Task.Settings.Mode = &modes, "quiet"
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	if s.opened != 0 || len(b.ran) != 0 {
 		t.Errorf("opened %d times, ran %q", s.opened, b.ran)
@@ -126,11 +126,11 @@ func TestAlwaysIsForOneToolOfAServer(t *testing.T) {
 		ask.Kind, ask.Tool, ask.Title, ask.Paths = "use_mcp_server", "use_mcp_tool", "mcp--s--"+ask.Text+" {}", []string{"s/" + ask.Text}
 	}
 	b.tools = append(b.tools, f)
-	b.prepare().Servers = s
-	b.agent.Policy = approval.Policy{}
+	b.prepare().Tools.Servers = s
+	b.agent.Task.Policy = approval.Policy{}
 	yes := true
 	var asked []string
-	b.agent.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
+	b.agent.User.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
 		asked = append(asked, q.Text)
 		return agent.Answer{Approve: &yes, Always: len(asked) == 1, By: "test"}, nil
 	})

@@ -31,7 +31,7 @@ func TestATakenBackCallIsNotDoneAgain(t *testing.T) {
 			g.put("a", tt.holds)
 			g.put("b", "a person's\n")
 			g.trace = nil
-			g.agent.Checkpoints, g.agent.Workspace = &shelf{g: g}, g.ws
+			g.agent.Host.Checkpoints, g.agent.Host.Workspace = &shelf{g: g}, g.ws
 			want(t, g.start(agent.Input{Text: "something else"}), "completed", "")
 			g.holds("a", tt.holds)
 			g.holds("b", "a person's\n")

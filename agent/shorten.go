@@ -23,11 +23,11 @@ const defaultReply = 8192
 // task whose requests were never counted goes out as it is, and the provider
 // judges.
 func (a *Agent) fit(ctx context.Context) error {
-	if a.Model.Context <= 0 {
+	if a.Model.Entry.Context <= 0 {
 		return nil
 	}
 	reply := a.replyRoom()
-	allowed := int64(a.Model.Context)*9/10 - int64(reply)
+	allowed := int64(a.Model.Entry.Context)*9/10 - int64(reply)
 	for {
 		tokens := a.contextTokens()
 		done, err := a.condenseAt(ctx, tokens, allowed)
@@ -58,10 +58,10 @@ func hiddenWords(n int) string {
 
 // replyRoom is how many tokens of the window are kept for the reply.
 func (a *Agent) replyRoom() int {
-	if n := a.Settings.MaxTokens; n > 0 {
+	if n := a.Task.Settings.MaxTokens; n > 0 {
 		return n
 	}
-	if n := min(a.Model.MaxOutput, a.Model.Context/5); n > 0 {
+	if n := min(a.Model.Entry.MaxOutput, a.Model.Entry.Context/5); n > 0 {
 		return n
 	}
 	return defaultReply
@@ -168,10 +168,10 @@ func (a *Agent) truncate(d *draft, before int64) int {
 	d.put(marker)
 	row := d.row(truncationRow(now, cut.ID, len(cut.Hide), before, after))
 	d.put(task.HistoryTruncated{
-		Run: a.RunID, Truncation: cut.ID, Marker: marker.Message, Row: row, Covers: s.RunsOf(hidden),
+		Run: a.Task.RunID, Truncation: cut.ID, Marker: marker.Message, Row: row, Covers: s.RunsOf(hidden),
 		Messages: len(cut.Hide), Before: before, After: after,
 	})
-	a.window = window{}
+	a.sending.window = window{}
 	return len(cut.Hide)
 }
 

@@ -10,10 +10,10 @@ import (
 // skillText is the part of the system prompt that lists the mode's skills, "" without
 // any. The model gets the text of one with a tool.
 func (a *Agent) skillText(slug string) string {
-	if _, has := a.tools[skilltool.Name]; !has || a.Skills == nil {
+	if _, has := a.tools[skilltool.Name]; !has || a.User.Setup == nil {
 		return ""
 	}
-	list, notes := a.Skills(slug)
+	list, notes := a.User.Setup.Skills(slug)
 	for _, note := range notes {
 		a.notice(note)
 	}

@@ -58,16 +58,16 @@ type staleFile struct {
 // staleFiles looks at the files that the model knows, but those in skip. It judges by
 // the content: touching a file changes nothing, nor does changing it and back.
 func (a *Agent) staleFiles(ctx context.Context, skip []task.Event) []staleFile {
-	if a.Workspace == nil {
+	if a.Host.Workspace == nil {
 		return nil
 	}
 	s := &a.sight
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known.Follow(a.state().Files)
-	s.texts.dir = a.SpoolDir
-	at := a.Now()
-	whole := s.hinted(a.Workspace.Root(), at)
+	s.texts.dir = a.Host.SpoolDir
+	at := a.Host.Now()
+	whole := s.hinted(a.Host.Workspace.Root(), at)
 	ctx, cancel := context.WithTimeout(ctx, lookFor)
 	defer cancel()
 	pending := map[string]bool{}
@@ -89,7 +89,7 @@ func (a *Agent) staleFiles(ctx context.Context, skip []task.Event) []staleFile {
 		if pending[k.Path] || !k.Last.Judgeable() || !whole && s.glances[k.Path].calm(k.Last.Seq) {
 			continue
 		}
-		if now, path, changed := s.look(ctx, a.Workspace, k, at); changed {
+		if now, path, changed := s.look(ctx, a.Host.Workspace, k, at); changed {
 			out = append(out, staleFile{k, path, now})
 		}
 	}
@@ -108,7 +108,7 @@ func (a *Agent) learning(ctx context.Context) (learn func()) {
 	if len(s.unread) == 0 {
 		return func() {}
 	}
-	files, at := a.state().Files, a.Now()
+	files, at := a.state().Files, a.Host.Now()
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -117,7 +117,7 @@ func (a *Agent) learning(ctx context.Context) (learn func()) {
 		defer cancel()
 		for _, name := range s.unread {
 			if k := s.known.File(name); k != nil && k.Last.Judgeable() && ctx.Err() == nil {
-				s.look(ctx, a.Workspace, k, at) // one that is not fresh stays to be looked at
+				s.look(ctx, a.Host.Workspace, k, at) // one that is not fresh stays to be looked at
 			}
 		}
 		s.unread = nil

@@ -37,7 +37,7 @@ func (g *again) read(f staleFile) (text string, record task.FileChanged, ok bool
 	}
 	ctx, cancel := context.WithDeadline(g.ctx, g.until)
 	defer cancel()
-	s, problem, err := filetool.Show(ctx, g.agent.Workspace, f.path)
+	s, problem, err := filetool.Show(ctx, g.agent.Host.Workspace, f.path)
 	if err != nil || problem != "" || s.Binary || s.Image != nil || len(s.Text) > againFile || g.size+len(s.Text) > againAll {
 		return "", record, false
 	}

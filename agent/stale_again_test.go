@@ -30,7 +30,7 @@ func TestReadAgain(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newGround(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{use("l", "look", "x")}}, turn{calls: []call{use("m", "look", "x")}})
-			g.agent.Settings.Stale = task.StaleRead
+			g.agent.Task.Settings.Stale = task.StaleRead
 			g.put("f", tt.was)
 			g.at(2, func() { g.put("f", tt.now) })
 			want(t, g.run("go"), "completed", "")
@@ -63,7 +63,7 @@ func TestReadAgainIsBounded(t *testing.T) {
 		calls = append(calls, read(fmt.Sprint("r", i), fmt.Sprint("f", i)))
 	}
 	g := newGround(t, turn{calls: calls}, turn{calls: []call{use("l", "look", "x")}})
-	g.agent.Settings.Stale = task.StaleRead
+	g.agent.Task.Settings.Stale = task.StaleRead
 	text := strings.Repeat("a line of some length\n", 700)
 	for i := range files {
 		g.put(fmt.Sprint("f", i), text)
@@ -93,13 +93,13 @@ func TestAnotherTaskIsNamed(t *testing.T) {
 		g.must(os.Remove(filepath.Join(g.dir, "c")))
 	})
 	asked := 0
-	g.agent.Others = func(_ context.Context, since int64, files map[string]string) map[string]string {
+	g.agent.Host.OtherTasks = others(func(_ context.Context, since int64, files map[string]string) map[string]string {
 		asked++
 		if hash, there := files["c"]; len(files) != 3 || !there || hash != "" || files["a"] == "" || since == 0 {
 			t.Errorf("asked of %v since %d", files, since)
 		}
 		return map[string]string{"a": "task-2", "c": "task-3"}
-	}
+	})
 	want(t, g.run("go"), "completed", "")
 	lines := strings.SplitN(g.news(2), "\n", 4)
 	if asked != 1 || strings.Join(lines[:3], "|") != "a (changed by another task, task-2)|b|c (deleted by another task, task-3)" {
@@ -119,8 +119,8 @@ func TestAChangeWhileThePersonIsAsked(t *testing.T) {
 			g := newGround(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{{"q", "ask_followup_question", `{"question":"which?","follow_up":[{"text":"this"}]}`}}})
 			g.put("f", "1\n")
 			told := make(chan string, 8)
-			g.agent.Notice = func(s string) { told <- s }
-			g.agent.Asker = asks(func(ctx context.Context, _ task.QuestionOpened) (agent.Answer, error) {
+			g.shown.notice = func(s string) { told <- s }
+			g.agent.User.Asker = asks(func(ctx context.Context, _ task.QuestionOpened) (agent.Answer, error) {
 				// In one step: a file that is emptied and then written is two changes to
 				// whoever looks between them.
 				g.put("new", "2\n")
@@ -155,8 +155,8 @@ func TestAChangeThatIsTakenBackWhileThePersonIsAsked(t *testing.T) {
 	g := newGround(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{{"q", "ask_followup_question", `{"question":"which?","follow_up":[{"text":"this"}]}`}}})
 	g.put("f", "1\n")
 	told := make(chan string, 8)
-	g.agent.Notice = func(s string) { told <- s }
-	g.agent.Asker = asks(func(context.Context, task.QuestionOpened) (agent.Answer, error) {
+	g.shown.notice = func(s string) { told <- s }
+	g.agent.User.Asker = asks(func(context.Context, task.QuestionOpened) (agent.Answer, error) {
 		g.put("f", "2\n")
 		<-told
 		g.put("f", "1\n")

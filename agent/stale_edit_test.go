@@ -131,7 +131,7 @@ func TestAKilledWriteIsNoNews(t *testing.T) {
 	g.put("f", "mine\n")
 	g.prepare()
 	g.model.requests = nil
-	g.agent.Workspace = g.ws
+	g.agent.Host.Workspace = g.ws
 	want(t, g.start(agent.Input{Yes: true}), "completed", "")
 	for i := range g.model.requests {
 		if got := g.news(i); got != "" {
@@ -157,7 +157,7 @@ func TestAChangeIsToldOnceOverAKill(t *testing.T) {
 	for n := first; n < len(all); n++ {
 		g.disk = newDisk(g.bench, all[:n])
 		g.prepare()
-		g.agent.Workspace = g.ws
+		g.agent.Host.Workspace = g.ws
 		want(t, g.start(agent.Input{Yes: true}), "completed", "")
 		times := 0
 		for _, m := range g.disk.state.API() {

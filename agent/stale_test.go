@@ -35,13 +35,13 @@ func newGround(t *testing.T, turns ...turn) *ground {
 	g.ws, err = workspace.Open(g.dir)
 	g.must(err)
 	g.tools = append(g.tools, filetool.ReadFile(), filetool.WriteToFile(), filetool.ApplyDiff())
-	g.agent.Tools = g.tools
+	g.agent.Tools.List = g.tools
 	return g
 }
 
 func (g *ground) run(text string) agent.Outcome {
 	g.t.Helper()
-	g.agent.Workspace = g.ws
+	g.agent.Host.Workspace = g.ws
 	return g.start(agent.Input{Text: text})
 }
 
@@ -175,7 +175,7 @@ func TestChangesAreToldBeforeARequestIsMadeAgain(t *testing.T) {
 		t.Fatal(out)
 	}
 	g.put("a", "2\n")
-	g.agent.Workspace = g.ws
+	g.agent.Host.Workspace = g.ws
 	want(t, g.start(agent.Input{Yes: true}), "completed", "")
 	if got := g.news(2); got != "a" { // what it held is not known any more
 		t.Errorf("%q", got)
@@ -215,7 +215,7 @@ func TestNothingFromOutsideIsTold(t *testing.T) {
 func TestSecretsInChangesAreHidden(t *testing.T) {
 	g := newGround(t, turn{calls: []call{read("r1", "a")}}, turn{calls: []call{use("l1", "look", "x")}})
 	g.put("a", "key\n")
-	g.agent.Masks = redact.New(redact.Known{Value: "hunter2-hunter2-hunter2"})
+	g.agent.Host.Masks = redact.New(redact.Known{Value: "hunter2-hunter2-hunter2"})
 	g.at(2, func() { g.put("a", "key hunter2-hunter2-hunter2\n") })
 	want(t, g.run("go"), "completed", "")
 	if got := g.news(2); got == "" || strings.Contains(got, "hunter2") {

@@ -64,7 +64,7 @@ func (d *draft) changed(results []string) string {
 			line += " (" + words + ")"
 		}
 		names = append(names, line)
-		if a.Settings.Stale == task.StaleRead {
+		if a.Task.Settings.Stale == task.StaleRead {
 			if text, read, ok := again.read(f); ok {
 				contents.WriteString(text)
 				d.put(read)
@@ -154,10 +154,10 @@ func (b *batch) wrote(ctx context.Context, c *task.Call) []task.Event {
 	var out []task.Event
 	for _, path := range slices.Sorted(maps.Keys(c.Before)) {
 		_, fresh, planned := strings.Cut(c.Before[path], " ")
-		if !planned || b.agent.Workspace == nil {
+		if !planned || b.agent.Host.Workspace == nil {
 			continue
 		}
-		s, err := b.agent.Workspace.Stat(ctx, path)
+		s, err := b.agent.Host.Workspace.Stat(ctx, path)
 		if err != nil || s.Hash != fresh {
 			continue
 		}

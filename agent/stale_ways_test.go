@@ -226,7 +226,7 @@ func TestManyKnownFilesAreNoNews(t *testing.T) {
 			spent, at = append(spent, time.Since(at)), time.Time{}
 		}
 	}
-	g.agent.Workspace = g.ws
+	g.agent.Host.Workspace = g.ws
 	want(t, g.start(agent.Input{Text: "go"}), "completed", "")
 	for i := range g.model.requests {
 		if got := g.news(i); got != "" {

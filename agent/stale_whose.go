@@ -12,11 +12,13 @@ import (
 // askOthers bounds how long it is looked up which other task changed files.
 const askOthers = 500 * time.Millisecond
 
-// OtherTasks names the tasks in the same workspace that left files as they are now. files
-// maps paths to the hash of their content, "" for what is gone; since is a time before the
-// changes, Unix milliseconds. What it does not name was changed by somebody else, or by a
-// task of which that is not known.
-type OtherTasks func(ctx context.Context, since int64, files map[string]string) (tasks map[string]string)
+// OtherTasks knows what other tasks did to files of the same workspace.
+type OtherTasks interface {
+	// Changed names the tasks that left files as they are now. files maps each path to the hash of its
+	// content, "" for a file that is gone; since is a time before the changes, Unix milliseconds. A file
+	// that the answer leaves out was changed by something else, or by a task of which that is not known.
+	Changed(ctx context.Context, since int64, files map[string]string) (tasks map[string]string)
+}
 
 // author is who changed a file: one of FileChanged.By, and words that go behind what
 // happened to it.
@@ -61,12 +63,12 @@ func (a *Agent) authors(stale []staleFile, others map[string]string, commands, d
 }
 
 func (a *Agent) otherTasks(ctx context.Context, since int64, files map[string]string) map[string]string {
-	if a.Others == nil || len(files) == 0 {
+	if a.Host.OtherTasks == nil || len(files) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askOthers)
 	defer cancel()
-	return a.Others(ctx, since, files)
+	return a.Host.OtherTasks.Changed(ctx, since, files)
 }
 
 // otherTask is the other task that changed one file, "" when none is known to have.

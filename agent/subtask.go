@@ -60,7 +60,7 @@ type SubtaskState struct {
 // call with what the child came to.
 func (b *batch) delegate(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, want tool.Subtask) (*Outcome, error) {
 	a := b.agent
-	if a.Subtasks == nil {
+	if a.Tools.Subtasks == nil {
 		return nil, b.finish(ctx, c, verdict{outcome: "error", text: failure("there are no subtasks here"), isError: true})
 	}
 	child, known := a.state().ChildOf(c), true
@@ -88,7 +88,7 @@ func (b *batch) delegate(ctx context.Context, c *task.Call, spec tool.Spec, ask 
 		slug = want.Mode
 	}
 	result, out, err := a.runChild(ctx, Subtask{
-		ID: id, Mode: slug, Message: message, Todos: want.Todos, Known: about.Call == "", Settings: a.Settings,
+		ID: id, Mode: slug, Message: message, Todos: want.Todos, Known: about.Call == "", Settings: a.Task.Settings,
 	})
 	if out != nil || err != nil {
 		return out, err
@@ -99,7 +99,7 @@ func (b *batch) delegate(ctx context.Context, c *task.Call, spec tool.Spec, ask 
 // runChild runs a child and gives its result, or how the parent's run ends because it
 // did not come to one.
 func (a *Agent) runChild(ctx context.Context, s Subtask) (result string, _ *Outcome, err error) {
-	out, err := a.Subtasks.Run(ctx, s)
+	out, err := a.Tools.Subtasks.Run(ctx, s)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return "", nil, context.Cause(ctx)
@@ -131,10 +131,10 @@ func (b *batch) propose(ctx context.Context, c *task.Call, spec tool.Spec, ask t
 		return wrong(fmt.Sprintf("this is a subtask %d levels down, and it cannot start another one: do the work yourself", maxDepth))
 	}
 	slug, name := want.Mode, want.Mode
-	if a.Modes != nil {
-		m, err := a.Modes.Lookup(want.Mode)
+	if a.User.Modes != nil {
+		m, err := a.User.Modes.Lookup(want.Mode)
 		if err != nil {
-			return wrong(fmt.Sprintf("Invalid mode: %s. There are %s", want.Mode, strings.Join(a.Modes.Slugs(), ", ")))
+			return wrong(fmt.Sprintf("Invalid mode: %s. There are %s", want.Mode, strings.Join(a.User.Modes.Slugs(), ", ")))
 		}
 		slug, name = m.Slug, m.Name
 	}
@@ -148,8 +148,8 @@ func (b *batch) propose(ctx context.Context, c *task.Call, spec tool.Spec, ask t
 	o.String("content", want.Message)
 	o.Raw("todos", todoArray(items))
 	ask.Text = string(o.Bytes())
-	decision := approval.Decide(a.Policy, spec.Class, ask)
-	if decision.State == approval.Allow && a.Policy.Mode != approval.ModeAll && !slices.Contains(a.Policy.AllowTools, spec.Name) {
+	decision := approval.Decide(a.Task.Policy, spec.Class, ask)
+	if decision.State == approval.Allow && a.Task.Policy.Mode != approval.ModeAll && !slices.Contains(a.Task.Policy.AllowTools, spec.Name) {
 		decision.State = approval.Ask // what a subtask costs nobody knows beforehand
 	}
 	granted, d, row, out, err := b.agree(ctx, c, spec, ask, decision)
@@ -173,7 +173,7 @@ func (b *batch) propose(ctx context.Context, c *task.Call, spec tool.Spec, ask t
 // completed, it is gone, or the person goes on without it. false: it is to be run.
 func (b *batch) found(ctx context.Context, c *task.Call, child task.Child) (done bool, err error) {
 	a := b.agent
-	state, err := a.Subtasks.Look(ctx, child.ID)
+	state, err := a.Tools.Subtasks.Look(ctx, child.ID)
 	switch {
 	case err != nil:
 		return true, fmt.Errorf("look for subtask %s: %w", child.ID, err)

@@ -14,11 +14,11 @@ import (
 // waiting.
 func (a *Agent) takeOver(ctx context.Context) (*Outcome, error) {
 	call, child := a.state().HandedOver()
-	if child == nil || a.Subtasks == nil {
+	if child == nil || a.Tools.Subtasks == nil {
 		return nil, nil
 	}
 	id := child.ID
-	state, err := a.Subtasks.Look(ctx, id)
+	state, err := a.Tools.Subtasks.Look(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("look for subtask %s: %w", id, err)
 	}
@@ -29,7 +29,7 @@ func (a *Agent) takeOver(ctx context.Context) (*Outcome, error) {
 	result := state.Result
 	if state.Status != "completed" {
 		var out *Outcome
-		if result, out, err = a.runChild(ctx, Subtask{ID: id, Known: true, Settings: a.Settings}); out != nil || err != nil {
+		if result, out, err = a.runChild(ctx, Subtask{ID: id, Known: true, Settings: a.Task.Settings}); out != nil || err != nil {
 			return out, err
 		}
 	}

@@ -62,13 +62,13 @@ func withSubtasks(t *testing.T, turns ...turn) (*bench, *nursery) {
 	n := &nursery{b: b, made: map[string]agent.Subtask{}, state: map[string]agent.Outcome{}}
 	b.tools = append(b.tools, controltool.NewNewTask())
 	b.prepare()
-	b.agent.Subtasks = n
+	b.agent.Tools.Subtasks = n
 	return b, n
 }
 
 func (b *bench) goOn(n *nursery, in agent.Input) agent.Outcome {
 	b.t.Helper()
-	b.agent.Subtasks = n
+	b.agent.Tools.Subtasks = n
 	return b.start(in)
 }
 
@@ -127,7 +127,7 @@ func TestASubtaskAfterAKillAtAnyCommit(t *testing.T) {
 		}
 		for cut := 2; cut < len(b.disk.commits); cut++ {
 			left := b.after(cut, 0)
-			left.agent.Policy = approval.Policy{Mode: approval.ModeAll}
+			left.agent.Task.Policy = approval.Policy{Mode: approval.ModeAll}
 			again := &nursery{b: left, made: map[string]agent.Subtask{}, state: map[string]agent.Outcome{}}
 			for i, id := range ids { // what had begun by then had also ended, or not: both may be
 				if cut%2 == i%2 && left.started(id) {
@@ -234,7 +234,7 @@ func TestWordsGiveUpOnASubtask(t *testing.T) {
 // Words that waited already when the child was started do not give it up.
 func TestOlderWordsDoNotGiveUpOnASubtask(t *testing.T) {
 	b, n := withSubtasks(t, turn{calls: []call{use("c1", "act", "x"), child("c2", "one")}}, finish("done"))
-	b.agent.Policy = approval.Policy{Mode: approval.ModeRead, AllowTools: []string{"new_task"}}
+	b.agent.Task.Policy = approval.Policy{Mode: approval.ModeRead, AllowTools: []string{"new_task"}}
 	want(t, b.start(agent.Input{Text: "go"}), "waiting", "")
 	n.ends = func(agent.Subtask) (agent.Outcome, error) {
 		return agent.Outcome{State: "failed", Code: "provider"}, nil
@@ -261,15 +261,15 @@ func TestSubtasksThatAreNotStarted(t *testing.T) {
 		"todos are none": {`{"mode":"code","message":"x","todos":"do it"}`, nil, "is a step"},
 		"todos are five": {`{"mode":"code","message":"x","todos":5}`, nil, "must be text with one step a line"},
 		"too deep":       {`{"mode":"code","message":"x","todos":null}`, func(b *bench) { b.disk.state.Number = 8 }, "levels down"},
-		"none here":      {`{"mode":"code","message":"x","todos":null}`, func(b *bench) { b.agent.Subtasks = nil }, "no subtasks here"},
+		"none here":      {`{"mode":"code","message":"x","todos":null}`, func(b *bench) { b.agent.Tools.Subtasks = nil }, "no subtasks here"},
 		"denied": {`{"mode":"code","message":"x","todos":null}`, func(b *bench) {
-			b.agent.Policy.DenyTools = []string{"new_task"}
+			b.agent.Task.Policy.DenyTools = []string{"new_task"}
 		}, "denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, n := withSubtasks(t, turn{calls: []call{{"c1", "new_task", c.input}}}, finish("done"))
 			modes := mode.Merge(nil, nil)
-			b.agent.Modes = &modes
+			b.agent.User.Modes = &modes
 			if c.set != nil {
 				c.set(b)
 			}
@@ -296,8 +296,8 @@ func TestConsentToASubtask(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, n := withSubtasks(t, turn{calls: []call{child("c1", "one")}}, finish("done"))
 			modes := mode.Merge(nil, nil)
-			b.agent.Policy, b.agent.Modes = c.policy, &modes
-			b.agent.Asker = b.person(agent.Answer{Approve: yes(), Text: "but be quick"}, nil)
+			b.agent.Task.Policy, b.agent.User.Modes = c.policy, &modes
+			b.agent.User.Asker = b.person(agent.Answer{Approve: yes(), Text: "but be quick"}, nil)
 			want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 			message := "one"
 			if c.asked {

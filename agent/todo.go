@@ -61,7 +61,7 @@ func (b *batch) updateTodos(ctx context.Context, c *task.Call, spec tool.Spec, a
 	o.String("tool", "updateTodoList")
 	o.Raw("todos", list)
 	ask.Text = string(o.Bytes())
-	granted, d, _, out, err := b.agree(ctx, c, spec, ask, approval.Decide(a.Policy, spec.Class, ask))
+	granted, d, _, out, err := b.agree(ctx, c, spec, ask, approval.Decide(a.Task.Policy, spec.Class, ask))
 	if out != nil || err != nil || granted.State == "denied" {
 		return out, err
 	}

@@ -40,7 +40,7 @@ const noList = "You have not created a todo list yet."
 // every turn from then on.
 func TestTodoList(t *testing.T) {
 	b := moded(t, "code", list("t1", "- [x] look\n[-] a|b\\c\nprose\n[ ] end"), turn{calls: []call{use("r1", "look", "a")}}, list("t2", "[x] end"), finish("done"))
-	b.agent.Policy, b.agent.Asker = approval.Policy{}, b.person(agent.Answer{}, nil)
+	b.agent.Task.Policy, b.agent.User.Asker = approval.Policy{}, b.person(agent.Answer{}, nil)
 	var seen []string
 	b.hook = func(entry string) {
 		if strings.HasPrefix(entry, "request") {

@@ -20,7 +20,7 @@ const turnAttempts = 4
 // reply.
 func (a *Agent) turn(ctx context.Context) error {
 	var m mending
-	defer func() { a.trial = nil }()
+	defer func() { a.sending.trial = nil }()
 	for attempt, waits := 1, 0; ; attempt++ {
 		if err := a.fit(ctx); err != nil {
 			return err
@@ -37,7 +37,7 @@ func (a *Agent) turn(ctx context.Context) error {
 			return err
 		}
 		failed := task.TurnFailed{
-			Run: a.RunID, Turn: a.state().Turns, Kind: string(refused.Kind),
+			Run: a.Task.RunID, Turn: a.state().Turns, Kind: string(refused.Kind),
 			Status: refused.Status, Error: refused.Message,
 		}
 		if !refused.Retryable() {
@@ -62,7 +62,7 @@ func (a *Agent) turn(ctx context.Context) error {
 		quota := wait > longWait && waits < quotaWaits
 		if quota {
 			attempt, waits = 0, waits+1
-			failed.Until = a.Now() + wait.Milliseconds()
+			failed.Until = a.Host.Now() + wait.Milliseconds()
 		} else if attempt >= turnAttempts || wait > longWait {
 			return a.giveUp(ctx, &m, failed, err)
 		}
@@ -79,8 +79,8 @@ func (a *Agent) turn(ctx context.Context) error {
 // giveUp records the last failure of a turn. Where a guess did not help, the refusal
 // that it was tried for is what there is to tell.
 func (a *Agent) giveUp(ctx context.Context, m *mending, failed task.TurnFailed, err error) error {
-	if len(a.trial) > 0 && m.cause != nil {
-		a.window, err = window{}, m.cause
+	if len(a.sending.trial) > 0 && m.cause != nil {
+		a.sending.window, err = window{}, m.cause
 	}
 	if err := a.commit(ctx, failed); err != nil {
 		return err
@@ -110,16 +110,16 @@ func (a *Agent) attempt(ctx context.Context) (retries int, err error) {
 	row := d.row(requestRow(ts, requestInfo{Protocol: a.protocol()}))
 	turn := s.Turns + 1
 	d.put(task.TurnStarted{
-		Run: a.RunID, Turn: turn, Request: row,
-		Provider: a.Provider.Name(), Model: req.Model,
+		Run: a.Task.RunID, Turn: turn, Request: row,
+		Provider: a.Model.Provider.Name(), Model: req.Model,
 		Messages: len(req.Messages), Bytes: contentBytes(req.Messages),
 	})
-	if a.first && a.Expect != nil {
-		if err := a.Expect(a.plan(req)); err != nil {
+	if a.loop.first && a.User.Observer != nil {
+		if err := a.User.Observer.Expect(a.plan(req)); err != nil {
 			return 0, err
 		}
 	}
-	a.first = false
+	a.loop.first = false
 	if err := d.commit(ctx); err != nil {
 		return 0, err
 	}
@@ -141,7 +141,7 @@ func (a *Agent) attempt(ctx context.Context) (retries int, err error) {
 func (a *Agent) prepare(ctx context.Context, req llm.Request) <-chan iter.Seq2[llm.Chunk, error] {
 	ready, learn := make(chan iter.Seq2[llm.Chunk, error], 1), a.learning(ctx)
 	go func() {
-		chunks := a.Provider.Stream(ctx, req)
+		chunks := a.Model.Provider.Stream(ctx, req)
 		learn()
 		ready <- chunks
 	}()
@@ -150,7 +150,7 @@ func (a *Agent) prepare(ctx context.Context, req llm.Request) <-chan iter.Seq2[l
 
 // protocol is the apiProtocol that Roo writes into request rows.
 func (a *Agent) protocol() string {
-	if a.Provider.Name() == "anthropic" {
+	if a.Model.Provider.Name() == "anthropic" {
 		return "anthropic"
 	}
 	return "openai"
@@ -158,7 +158,7 @@ func (a *Agent) protocol() string {
 
 // plan tells a person what is about to be sent.
 func (a *Agent) plan(req llm.Request) Plan {
-	p := Plan{Messages: len(req.Messages), Model: req.Model, Provider: a.Provider.Name()}
+	p := Plan{Messages: len(req.Messages), Model: req.Model, Provider: a.Model.Provider.Name()}
 	p.Tokens = estimateTokens(contentBytes(req.Messages) + len(req.System))
 	if cost, ok := a.cost(llm.Usage{Input: p.Tokens}); ok {
 		p.CostMicro, p.CostKnown = cost, true
@@ -176,8 +176,8 @@ func contentBytes(messages []llm.Message) int {
 
 // cost is what usage costs in micro-dollars; false when the price is unknown.
 func (a *Agent) cost(u llm.Usage) (int64, bool) {
-	if len(a.Model.IDs) == 0 {
+	if len(a.Model.Entry.IDs) == 0 {
 		return 0, false
 	}
-	return a.Model.Cost(u)
+	return a.Model.Entry.Cost(u)
 }

@@ -162,7 +162,7 @@ func TestLedger(t *testing.T) {
 		done.usage = llm.Usage{Input: 1000, Output: 100, CacheRead: 10, CacheWrite: 1}
 		done.fails = []failure{{err: &llm.Error{Provider: "test", Kind: llm.Cut, Message: "cut"}, text: "half", usage: llm.Usage{Input: 500, Output: 5}}}
 		b := newBench(t, done)
-		b.agent.Model = sonnet(t)
+		b.agent.Model.Entry = sonnet(t)
 		want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 		u := b.disk.state.Usage
 		if u.Requests != 2 || u.Input != 1500 || u.Output != 105 || u.CostMicros != 1500+75+3000+1500+3+4 {
@@ -246,7 +246,7 @@ func TestReasoningOfAnotherModelIsLeftOut(t *testing.T) {
 				b.tool("look").run = func(context.Context, tool.Output, string) (tool.Result, error) {
 					return tool.Result{Text: "seen"}, nil
 				}
-				b.agent.Settings.Limits.MaxTurns = 2
+				b.agent.Task.Settings.Limits.MaxTurns = 2
 				out := b.start(agent.Input{Text: "go"})
 				if c.state == "completed" {
 					want(t, out, "limit", "turns")

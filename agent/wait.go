@@ -42,8 +42,8 @@ func (a *Agent) waitOut(ctx context.Context, refused *llm.Error, wait time.Durat
 			said = left
 			a.notice(fmt.Sprintf("still waiting for %s: %s left", refused.Provider, left.Round(time.Second)))
 		}
-		if a.Live != nil && wait >= time.Second {
-			a.Live(Delta{Type: "wait.delta", TS: end.UnixMilli(), Text: left.Round(time.Second).String()})
+		if wait >= time.Second {
+			a.live(Delta{Type: "wait.delta", TS: end.UnixMilli(), Text: left.Round(time.Second).String()})
 		}
 		select {
 		case <-ctx.Done():

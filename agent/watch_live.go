@@ -24,7 +24,7 @@ const (
 // then; nothing depends on this. stop waits until it has ended.
 func (a *Agent) attend(ctx context.Context, what string, after time.Duration) (stop func()) {
 	s := &a.sight
-	if a.Workspace == nil || a.Notice == nil {
+	if a.Host.Workspace == nil || a.User.Observer == nil {
 		return func() {}
 	}
 	s.mu.Lock()
@@ -35,7 +35,7 @@ func (a *Agent) attend(ctx context.Context, what string, after time.Duration) (s
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	done, begun, at := make(chan struct{}), time.Now(), a.Now()
+	done, begun, at := make(chan struct{}), time.Now(), a.Host.Now()
 	go func() {
 		defer close(done)
 		a.followFiles(ctx, what, after, func() int64 { return at + time.Since(begun).Milliseconds() })
@@ -53,7 +53,7 @@ func (a *Agent) followFiles(ctx context.Context, what string, after time.Duratio
 	s := &a.sight
 	s.mu.Lock()
 	if s.watch == nil {
-		s.watch = watch.New(a.Workspace.Root())
+		s.watch = watch.New(a.Host.Workspace.Root())
 	}
 	w := s.watch
 	s.mu.Unlock()
@@ -100,7 +100,7 @@ func (a *Agent) freshlyChanged(ctx context.Context, at int64) (names []string) {
 		if !k.Last.Judgeable() || s.glances[k.Path].calm(k.Last.Seq) {
 			continue
 		}
-		now, path, changed := s.look(ctx, a.Workspace, k, at)
+		now, path, changed := s.look(ctx, a.Host.Workspace, k, at)
 		hash, said := s.announced[k.Path]
 		switch f := (staleFile{k, path, now}); {
 		case !changed:

@@ -22,7 +22,7 @@ const goOn = "The user has seen this and wants you to go on."
 // queue shows the person's words and keeps them for the next user turn.
 func (d *draft) queue(in Input) task.InputQueued {
 	d.row(sayRow(d.agent.stamp(), "user_feedback", in.Text, nonNil(in.Images)))
-	item := task.InputQueued{Input: d.agent.RunID, Text: in.Text, Images: in.Images}
+	item := task.InputQueued{Input: d.agent.Task.RunID, Text: in.Text, Images: in.Images}
 	d.put(item)
 	return item
 }
@@ -30,7 +30,7 @@ func (d *draft) queue(in Input) task.InputQueued {
 // queued is the task's queue, with what others put into it since. What cannot be brought
 // in now is tried again by the loop, which tells of it.
 func (a *Agent) queued() []task.InputQueued {
-	if a.Task.TakeIn() != nil {
+	if a.Task.Journal.TakeIn() != nil {
 		return nil
 	}
 	return slices.Clone(a.state().Queue)
@@ -51,7 +51,7 @@ func (d *draft) blocks(ctx context.Context, items []task.InputQueued) []json.Raw
 		}
 		if !d.queues(item.Input) {
 			var ok bool
-			if item, ok = d.agent.Task.Claim(item.Input); !ok {
+			if item, ok = d.agent.Task.Journal.Claim(item.Input); !ok {
 				continue // taken back meanwhile
 			}
 		}

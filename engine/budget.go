@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store"
@@ -56,13 +55,19 @@ func (e *Engine) shared(t *store.Task, l task.Limits, r Request) *budget {
 	return &budget{store: e.store, now: e.opt.Now, zone: time.Local, task: t.State, tree: l.MaxTaskMicros, day: day}
 }
 
-// limit is the budget as the agent asks it.
-func (b *budget) limit() agent.Shared {
-	if b == nil {
-		return nil
+// runBudget is a run's agent.Budget.
+type runBudget struct{ run *Run }
+
+// Reached names the shared limit that is used up; a run without a budget has none.
+func (b runBudget) Reached(ctx context.Context) (code, reason string, err error) {
+	if b.run.budget == nil {
+		return "", "", nil
 	}
-	return b.reached
+	return b.run.budget.reached(ctx)
 }
+
+// WorkedMS is how long the run has worked, where its time is limited.
+func (b runBudget) WorkedMS() int64 { return b.run.worked().Milliseconds() }
 
 // forget makes the next request look anew: somebody else spent meanwhile.
 func (b *budget) forget() {

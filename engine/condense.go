@@ -30,7 +30,7 @@ func (e *Engine) Condense(ctx context.Context, r Request, words string, notice f
 	for _, note := range run.found {
 		notice(note)
 	}
-	run.agent.Notice, run.agent.Expect, run.agent.Live = notice, nil, nil
+	run.agent.User.Observer = noticesOnly{notice}
 	c, err = run.agent.Condense(ctx, words)
 	return run.TaskID, c, errors.Join(err, run.task.Close(context.WithoutCancel(ctx)), spool.Remove(run.spool))
 }
@@ -42,7 +42,7 @@ func (e *Engine) CondensePlan(ctx context.Context, r Request) (id string, c Cond
 	if err != nil {
 		return "", c, err
 	}
-	if err = e.project(a.Settings.Workspace); err == nil {
+	if err = e.project(a.Task.Settings.Workspace); err == nil {
 		c, err = a.PlanCondense()
 	}
 	return id, c, errors.Join(err, closing())
@@ -113,7 +113,32 @@ func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id stri
 		return nil, "", nil, errors.Join(err, v.Close())
 	}
 	return &agent.Agent{
-		Task: reading{v.State}, Provider: parts.provider.llm, Model: parts.model, Tools: e.tools(ref.ID), Workspace: parts.workspace,
-		Now: e.opt.Now, Settings: settings, Modes: &parts.modes, Rules: e.userRules(parts.workspace.Root()),
+		Task: agent.Task{
+			Journal:  reading{v.State},
+			Settings: settings,
+		},
+		Model: agent.Model{
+			Provider: parts.provider.llm,
+			Entry:    parts.model,
+		},
+		Tools: agent.Tools{
+			List: e.tools(ref.ID),
+		},
+		User: agent.User{
+			Modes: &parts.modes,
+			Setup: modeSetup{e, parts.workspace.Root(), r},
+		},
+		Host: agent.Host{
+			Now:       e.opt.Now,
+			Workspace: parts.workspace,
+		},
 	}, ref.ID, v.Close, nil
 }
+
+// noticesOnly passes on a run's notices and nothing else.
+type noticesOnly struct{ notice func(string) }
+
+func (noticesOnly) Accepted()               {}
+func (noticesOnly) Expect(agent.Plan) error { return nil }
+func (noticesOnly) Live(agent.Delta)        {}
+func (n noticesOnly) Notice(text string)    { n.notice(text) }

@@ -250,7 +250,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if finished != "" {
 		run.found = append(run.found, finished)
 	}
-	run.found = append(append(append(run.found, describe(owned, foreign)...), told...), differences(owned.Task.State(), settings, run.agent.Head)...)
+	run.found = append(append(append(run.found, describe(owned, foreign)...), told...), differences(owned.Task.State(), settings, run.agent.Task.Head)...)
 	return run, nil
 }
 
@@ -363,15 +363,45 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, r Request) *Run
 		run.budget.purse = purse
 	}
 	run.found = append(append(append(run.found, p.notes...), e.priceless(s, p, r)...), e.endStrays(t.Ref)...)
+	root := p.workspace.Root()
 	run.agent = &agent.Agent{
-		Task: recorder{t, run, purse}, Provider: p.provider.llm, Model: p.model, Tools: e.tools(t.Ref.ID), Offer: e.offer(), Outputs: historytool.Beside(t.Ref.Dir), Workspace: p.workspace,
-		World: e.world(t.Ref, p.workspace, run.mode), Policy: policy(s), Asker: asker{run}, Attended: r.Interactive, Live: run.live, Accepted: run.accept, Now: e.opt.Now, Zone: e.opt.Config.Zone,
-		RunID: id, Settings: s, Head: gitHead(p.workspace.Root()), SpoolDir: dir,
-		Masks: p.provider.masks, Notice: run.notice, Expect: run.expect, Shared: run.budget.limit(), Subtasks: &family{run, below}, Others: e.others(p.workspace.Root(), t.Ref.ID),
-		Modes: &p.modes, Rules: e.userRules(p.workspace.Root()), Skills: e.skills(p.workspace.Root()).In, Serve: e.serve(r),
+		Task: agent.Task{
+			Journal:  recorder{t, run, purse},
+			RunID:    id,
+			Settings: s,
+			Policy:   policy(s),
+			Head:     gitHead(root),
+		},
+		Model: agent.Model{
+			Provider: p.provider.llm,
+			Entry:    p.model,
+		},
+		Tools: agent.Tools{
+			List:     e.tools(t.Ref.ID),
+			Offer:    e.offer(),
+			Subtasks: &family{run, below},
+			Outputs:  historytool.Beside(t.Ref.Dir),
+		},
+		User: agent.User{
+			Asker:    asker{run},
+			Attended: r.Interactive,
+			Observer: observer{run},
+			Zone:     e.opt.Config.Zone,
+			Modes:    &p.modes,
+			Setup:    modeSetup{e, root, r},
+		},
+		Host: agent.Host{
+			Now:        e.opt.Now,
+			Workspace:  p.workspace,
+			Mentions:   e.world(t.Ref, p.workspace, run.mode),
+			SpoolDir:   dir,
+			Masks:      p.provider.masks,
+			Budget:     runBudget{run},
+			OtherTasks: otherTasks{e, root, t.Ref.ID},
+		},
 	}
 	if kept := e.checkpoints(t, p.workspace, r); kept != nil {
-		run.kept, run.agent.Checkpoints = kept, kept
+		run.kept, run.agent.Host.Checkpoints = kept, kept
 	}
 	run.stream.air = e.air
 	run.equip(p, t)

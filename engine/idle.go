@@ -76,13 +76,12 @@ func (r *Run) worked() time.Duration {
 	return c.used
 }
 
-// wind starts the clock of a run whose time is limited, and lets the agent tell what it says.
+// wind starts the clock of a run whose time is limited.
 func (r *Run) wind() {
 	r.clock.last = time.Now()
 	if before := r.task.State().Run; before.Unended() {
 		r.clock.used = time.Duration(before.WorkedMS) * time.Millisecond
 	}
-	r.agent.Worked = func() int64 { return r.worked().Milliseconds() }
 }
 
 // watchTotal ends the run when it worked for limit. It returns when ctx ends.

@@ -51,22 +51,20 @@ func inWorkspace(workspace string, f func(fs.FS)) error {
 
 // userRules loads the user's rules for a mode: those of the workspace and those below
 // the home folder.
-func (e *Engine) userRules(workspace string) func(slug string) mode.Rules {
-	return func(slug string) (rules mode.Rules) {
-		var p mode.Places
-		if dir := e.opt.Config.Home; dir != "" {
-			p.Home = os.DirFS(dir)
-		}
-		if dir := e.opt.Config.Settings; dir != "" {
-			p.Settings = os.DirFS(dir)
-		}
-		if err := inWorkspace(workspace, func(fsys fs.FS) { p.Project = fsys; rules = mode.LoadRules(p, slug) }); err != nil {
-			p.Project = nil
-			rules = mode.LoadRules(p, slug)
-			rules.Notes = append(rules.Notes, fmt.Sprintf("the workspace's rules cannot be read: %v", err))
-		}
-		return rules
+func (e *Engine) userRules(workspace, slug string) (rules mode.Rules) {
+	var p mode.Places
+	if dir := e.opt.Config.Home; dir != "" {
+		p.Home = os.DirFS(dir)
 	}
+	if dir := e.opt.Config.Settings; dir != "" {
+		p.Settings = os.DirFS(dir)
+	}
+	if err := inWorkspace(workspace, func(fsys fs.FS) { p.Project = fsys; rules = mode.LoadRules(p, slug) }); err != nil {
+		p.Project = nil
+		rules = mode.LoadRules(p, slug)
+		rules.Notes = append(rules.Notes, fmt.Sprintf("the workspace's rules cannot be read: %v", err))
+	}
+	return rules
 }
 
 // enter checks the task's mode. One that was named now must exist. One that the task
@@ -92,4 +90,4 @@ func (p *parts) enter(s *task.Settings, r Request) error {
 
 // mode is the mode that the run's task is in at the moment. Only the agent may ask: the
 // mode is its to change.
-func (r *Run) mode() string { return r.agent.Settings.Mode }
+func (r *Run) mode() string { return r.agent.Task.Settings.Mode }

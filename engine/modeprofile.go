@@ -6,7 +6,9 @@ import (
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/llm/catalogue"
+	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace/skill"
 )
 
 // A mode may have a profile of its own: who answers while a task is in that mode. It is
@@ -63,26 +65,40 @@ func (e *Engine) modeProfile(s task.Settings) (out task.Settings, note string, o
 	return out, fmt.Sprintf("mode %s has a profile of its own: from now on %s %s answers (profile %s)", s.Mode, out.Provider, out.Model, name), true
 }
 
-// serve is modeProfile for a run that is going on.
-func (e *Engine) serve(r Request) func(task.Settings) (agent.Served, bool, error) {
-	return func(s task.Settings) (agent.Served, bool, error) {
-		if !s.ByMode {
-			return agent.Served{}, false, nil
-		}
-		now, note, other := e.modeProfile(s)
-		if !other {
-			return agent.Served{Settings: s, Note: note}, false, nil
-		}
-		choice, err := e.provider(now)
-		if err != nil {
-			return agent.Served{}, false, err
-		}
-		model, _ := catalogue.Find(now.Provider, now.Model)
-		for _, word := range e.priceless(now, parts{model: model}, r) {
-			note += "; " + word
-		}
-		return agent.Served{Settings: now, Provider: choice.llm, Model: model, Note: note}, true, nil
+// modeSetup is a run's agent.ModeSetup.
+type modeSetup struct {
+	engine    *Engine
+	workspace string // the folder
+	request   Request
+}
+
+// Rules loads the user's rules for a mode.
+func (m modeSetup) Rules(slug string) mode.Rules { return m.engine.userRules(m.workspace, slug) }
+
+// Skills lists the skills of a mode.
+func (m modeSetup) Skills(slug string) ([]skill.Skill, []string) {
+	return m.engine.skills(m.workspace).In(slug)
+}
+
+// Serve is modeProfile for a run that is under way.
+func (m modeSetup) Serve(s task.Settings) (agent.Served, bool, error) {
+	if !s.ByMode {
+		return agent.Served{}, false, nil
 	}
+	e := m.engine
+	now, note, other := e.modeProfile(s)
+	if !other {
+		return agent.Served{Settings: s, Note: note}, false, nil
+	}
+	choice, err := e.provider(now)
+	if err != nil {
+		return agent.Served{}, false, err
+	}
+	model, _ := catalogue.Find(now.Provider, now.Model)
+	for _, word := range e.priceless(now, parts{model: model}, m.request) {
+		note += "; " + word
+	}
+	return agent.Served{Settings: now, Model: agent.Model{Provider: choice.llm, Entry: model}, Note: note}, true, nil
 }
 
 // follow lets the profile of a new subtask's mode answer there, if its parent follows

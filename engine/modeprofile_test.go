@@ -79,7 +79,7 @@ func TestWhoAnswersInAMode(t *testing.T) {
 // replaced by another one.
 func TestServeWhileARunGoesOn(t *testing.T) {
 	e := moded()
-	serve := e.serve(Request{})
+	serve := modeSetup{engine: e}.Serve
 	if _, other, err := serve(task.Settings{Mode: "code"}); other || err != nil {
 		t.Errorf("a task that does not follow: %v %v", other, err)
 	}
@@ -90,7 +90,7 @@ func TestServeWhileARunGoesOn(t *testing.T) {
 		}
 	}
 	s, other, err := serve(task.Settings{Mode: "architect", ByMode: true, Provider: "openai", Model: "m", Limits: task.Limits{MaxCostMicros: 1}})
-	if err != nil || !other || s.Provider == nil || s.Provider.Name() != "anthropic" || len(s.Model.IDs) == 0 || s.Settings.Account != "work" || s.Settings.Mode != "architect" {
+	if err != nil || !other || s.Model.Provider == nil || s.Model.Provider.Name() != "anthropic" || len(s.Model.Entry.IDs) == 0 || s.Settings.Account != "work" || s.Settings.Mode != "architect" {
 		t.Errorf("%+v %v %v", s, other, err)
 	}
 	if _, other, err = serve(s.Settings); other || err != nil {

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -14,32 +13,36 @@ import (
 // othersLimit is how many tasks are asked which files they changed.
 const othersLimit = 8
 
-// others tells which other tasks left files of a workspace as they are. It is asked when
-// somebody changed what a model knows, and looks at the tasks alone that were written to
-// since. Nothing depends on the answer, so a task that cannot be read says nothing.
-func (e *Engine) others(root, self string) agent.OtherTasks {
-	return func(ctx context.Context, since int64, files map[string]string) map[string]string {
-		refs, err := e.store.Recent(ctx, since, othersLimit+1)
-		if err != nil {
-			return nil
-		}
-		out := map[string]string{}
-		for _, ref := range refs {
-			if ref.ID == self || ctx.Err() != nil || len(out) == len(files) {
-				continue
-			}
-			s, err := e.folded(ctx, ref)
-			if err != nil || !sameFolder(s.Settings.Workspace, root) {
-				continue
-			}
-			for path, hash := range files {
-				if _, known := out[path]; !known && left(s, path, hash) {
-					out[path] = ref.ID
-				}
-			}
-		}
-		return out
+// otherTasks is a run's agent.OtherTasks. It reads only the tasks that were written to since the
+// given time. Nothing depends on the answer, so a task that cannot be read is left out.
+type otherTasks struct {
+	engine *Engine
+	root   string // of the workspace
+	self   string // the task that asks
+}
+
+// Changed names the tasks that left files of the workspace as they are.
+func (o otherTasks) Changed(ctx context.Context, since int64, files map[string]string) map[string]string {
+	refs, err := o.engine.store.Recent(ctx, since, othersLimit+1)
+	if err != nil {
+		return nil
 	}
+	out := map[string]string{}
+	for _, ref := range refs {
+		if ref.ID == o.self || ctx.Err() != nil || len(out) == len(files) {
+			continue
+		}
+		s, err := o.engine.folded(ctx, ref)
+		if err != nil || !sameFolder(s.Settings.Workspace, o.root) {
+			continue
+		}
+		for path, hash := range files {
+			if _, known := out[path]; !known && left(s, path, hash) {
+				out[path] = ref.ID
+			}
+		}
+	}
+	return out
 }
 
 func (e *Engine) folded(ctx context.Context, ref store.Ref) (*task.State, error) {

@@ -12,10 +12,9 @@ type reading struct{ state *task.State }
 
 var errReading = errors.New("this task is only read")
 
-func (r reading) State() *task.State                            { return r.state }
-func (reading) Commit(context.Context, ...task.Event) error     { return errReading }
-func (reading) Barrier(context.Context) error                   { return errReading }
-func (reading) PutBlob(context.Context, []byte) (string, error) { return "", errReading }
+func (r reading) State() *task.State                        { return r.state }
+func (reading) Commit(context.Context, ...task.Event) error { return errReading }
+func (reading) Barrier(context.Context) error               { return errReading }
 func (reading) PutBlobFile(context.Context, string) (string, int64, error) {
 	return "", 0, errReading
 }

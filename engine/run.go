@@ -267,6 +267,21 @@ func (r *Run) Plan() *agent.Plan {
 	return r.plan
 }
 
+// observer is a run's agent.Observer.
+type observer struct{ run *Run }
+
+// Accepted notes that the run's input is durable.
+func (o observer) Accepted() { o.run.accept() }
+
+// Expect shows what the first request sends and costs.
+func (o observer) Expect(p agent.Plan) error { return o.run.expect(p) }
+
+// Live broadcasts streamed text.
+func (o observer) Live(d agent.Delta) { o.run.live(d) }
+
+// Notice broadcasts a warning.
+func (o observer) Notice(text string) { o.run.notice(text) }
+
 func (r *Run) expect(p agent.Plan) error {
 	r.mu.Lock()
 	r.plan = &p

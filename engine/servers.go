@@ -71,7 +71,7 @@ func (r *Run) equip(p parts, t *store.Task) {
 	}
 	sum := sha256.Sum256([]byte(r.engine.store.Root() + "\x00" + t.Ref.Source + "\x00" + t.Ref.ID))
 	r.hub = Hub(servers, p.workspace.Root(), "mcp-"+hex.EncodeToString(sum[:16]), c, p.provider.masks)
-	r.agent.Servers = mcptool.NewBox(r.hub)
+	r.agent.Tools.Servers = mcptool.NewBox(r.hub)
 }
 
 // unequip ends what equip began, and closes the connections to the model: the next run has
@@ -80,7 +80,7 @@ func (r *Run) unequip() {
 	if r.hub != nil {
 		r.hub.Close()
 	}
-	if p, ok := r.agent.Provider.(interface{ CloseIdle() }); ok {
+	if p, ok := r.agent.Model.Provider.(interface{ CloseIdle() }); ok {
 		p.CloseIdle()
 	}
 }

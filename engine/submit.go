@@ -280,7 +280,7 @@ func (e *Engine) put(ctx context.Context, run *Run, input string, queue bool) er
 		words.Text, words.Images = "", nil
 	}
 	if queue {
-		events = append(events, task.RunQueued{Run: run.ID, Settings: run.agent.Settings, Yes: words.Yes})
+		events = append(events, task.RunQueued{Run: run.ID, Settings: run.agent.Task.Settings, Yes: words.Yes})
 	}
 	if len(events) == 0 {
 		return nil
