@@ -13,6 +13,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/roost-dev/roost/agent/stale"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/llm"
@@ -99,7 +100,7 @@ type Agent struct {
 	tools   map[string]tool.Tool // by name and alias
 	prompt  prompt
 	todos   todos
-	sight   sight
+	stale   *stale.Tracker
 	keeping keeping
 	sending sending
 	loop    loop
@@ -152,7 +153,7 @@ type Host struct {
 	Masks       *redact.Redactor // hides secrets in new tool output; nil hides none
 	Budget      Budget           // nil = no limits beside those in the settings
 	Checkpoints Checkpoints      // keeps what files held before a change; nil = nothing is kept
-	OtherTasks  OtherTasks       // nil = other tasks are not consulted
+	OtherTasks  stale.OtherTasks // nil = other tasks are not consulted
 }
 
 // loop is what the loop remembers from one step to the next. All of it starts empty after a restart.

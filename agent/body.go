@@ -61,7 +61,7 @@ func (a *Agent) body(ctx context.Context, spec tool.Spec, plan tool.Plan, out to
 	case tool.Write:
 		return bounded(ctx, spec.Name, false, run)
 	}
-	defer a.attend(ctx, spec.Name+" runs", afterCommand)()
+	defer a.stale.Attend(ctx, spec.Name+" runs", attendCommand)()
 	return guarded(ctx, spec.Name, run)
 }
 

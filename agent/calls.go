@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/roost-dev/roost/agent/stale"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/filetool"
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
@@ -114,15 +116,15 @@ func (b *batch) close(ctx context.Context, c *task.Call) (*Outcome, error) {
 	}
 	plan, err := a.planCall(ctx, t, b.env(mark), c.Input())
 	var wrong *tool.InputError
-	var stale *tool.StaleError
+	var outdated *tool.StaleError
 	switch {
 	case errors.As(err, &wrong):
 		b.wrong = true
 		return nil, b.finish(ctx, c, verdict{outcome: "error", text: a.mask(failure(wrong.Reason)), isError: true})
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case errors.As(err, &stale):
-		return nil, b.refuseStale(ctx, c, stale)
+	case errors.As(err, &outdated):
+		return nil, b.refuseStale(ctx, c, outdated)
 	case err != nil:
 		return nil, b.finish(ctx, c, verdict{outcome: "error", text: a.mask(failure(err.Error())), isError: true})
 	}
@@ -134,6 +136,18 @@ func (b *batch) close(ctx context.Context, c *task.Call) (*Outcome, error) {
 		return nil, b.finish(ctx, c, verdict{outcome: "error", text: failure(err.Error()), isError: true})
 	}
 	return b.effect(ctx, c, t.Spec(), plan, mark)
+}
+
+// refuseStale closes a call that would have overwritten what something else changed.
+func (b *batch) refuseStale(ctx context.Context, c *task.Call, outdated *tool.StaleError) error {
+	b.agent.notice(fmt.Sprintf("%s: %s changed since the model saw it and was not overwritten; the model is told now",
+		c.Name, filetool.Name(outdated.Now.Path)))
+	return b.finish(ctx, c, verdict{
+		outcome: "error",
+		text:    b.agent.mask("Error: " + outdated.Error()),
+		isError: true,
+		after:   b.agent.stale.Refused(ctx, outdated),
+	})
 }
 
 // effect runs a call that reads, writes or commands: decide, show, ask if need
@@ -176,7 +190,9 @@ func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan t
 		return nil, err
 	}
 	failpoint.Hit("tool.started")
-	a.beforeCommand(ctx, spec.Class)
+	if changesUnnamed(spec.Class) {
+		a.stale.BeforeCommand(ctx)
+	}
 	shown := &output{agent: a, ctx: ctx, call: c.ID, command: spec.Class == tool.Command, server: spec.Class == tool.MCP}
 	result, err := a.body(ctx, spec, plan, shown)
 	failpoint.Hit("tool.ran")
@@ -217,7 +233,7 @@ func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err e
 		v.response(a)
 	}
 	for _, f := range r.Files {
-		v.after = append(v.after, fileChanged(f))
+		v.after = append(v.after, stale.Record(f))
 	}
 	b.lead(r.Mode, &v)
 	b.attribute(ctx, c, found, false, &v)

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/filetool"
 )
 
 // Who takes checkpoints: a call that writes, before it does; a command, when it ended;
@@ -25,8 +26,8 @@ const (
 	turnCheckpoint = time.Minute
 )
 
-// commands reports whether calls of a class may change what their input does not name.
-func commands(class tool.Class) bool { return class == tool.Command || class == tool.MCP }
+// changesUnnamed reports whether calls of a class may change what their input does not name.
+func changesUnnamed(class tool.Class) bool { return class == tool.Command || class == tool.MCP }
 
 // guard is what one call's changes are found, and taken back, by.
 type guard struct {
@@ -64,7 +65,7 @@ func (b *batch) warn(ctx context.Context, c *task.Call, spec tool.Spec, ask *too
 	}
 	var lost string
 	switch {
-	case commands(spec.Class):
+	case changesUnnamed(spec.Class):
 		if s := b.survey(ctx, ""); s != nil {
 			lost = s.Unheld()
 			b.agent.tellHidden(spec, s)
@@ -130,7 +131,7 @@ func unheld(held map[string]task.FileVersion, ask tool.Ask) string {
 	var lost []string
 	for _, path := range slices.Sorted(maps.Keys(held)) {
 		if v := held[path]; v.Kind == task.KindFile && v.Blob == "" {
-			lost = append(lost, fmt.Sprintf("%s (%s)", workspaceName(path), sizeText(v.Size)))
+			lost = append(lost, fmt.Sprintf("%s (%s)", filetool.Name(path), sizeText(v.Size)))
 		}
 	}
 	if more := len(lost) - 8; more > 0 {
@@ -149,7 +150,7 @@ func (b *batch) before(ctx context.Context, d *draft, c *task.Call, spec tool.Sp
 	a := b.agent
 	switch {
 	case !a.keeps():
-	case commands(spec.Class):
+	case changesUnnamed(spec.Class):
 		// What calls before it wrote is told apart from what it changes.
 		d.afterTurn(ctx, a.untold())
 		if g.survey = b.survey(ctx, c.ID); g.survey == nil {
@@ -302,7 +303,7 @@ func (b *batch) attribute(ctx context.Context, c *task.Call, g guard, ran bool, 
 	}
 	v.changes, v.doubt, v.since = g.survey.Whose(changes, ran)
 	for _, f := range v.doubt {
-		b.agent.sight.doubt = append(b.agent.sight.doubt, f.Path)
+		b.agent.stale.Doubt(f.Path)
 	}
 }
 

@@ -3,8 +3,10 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 
+	"github.com/roost-dev/roost/agent/stale"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -53,7 +55,16 @@ func (d *draft) change(id uint64, raw []byte) {
 // there is to say, then the environment.
 func (d *draft) userTurn(results []string, blocks []task.Piece) {
 	a := d.agent
-	changed := d.changed(results)
+	delegated := slices.ContainsFunc(results, func(id string) bool {
+		c := a.state().Call(id)
+		return c != nil && c.Name == task.SubtaskTool
+	})
+	changed, records := a.stale.Report(stale.Turn{
+		Pending:   d.events,
+		Delegated: delegated,
+		Reread:    a.Task.Settings.Stale == task.StaleRead,
+	})
+	d.put(records...)
 	var calls []*task.Call
 	for _, id := range results {
 		calls = append(calls, a.state().Call(id))

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/roost-dev/roost/agent/stale"
 	"github.com/roost-dev/roost/mention"
-	"github.com/roost-dev/roost/task"
-	"github.com/roost-dev/roost/tool"
 )
 
 // lookUp bounds how long all that one message mentions is looked up: a linter may take
@@ -36,7 +35,7 @@ func (d *draft) heard(ctx context.Context, words string) []json.RawMessage {
 	for _, b := range e.Blocks {
 		blocks = append(append(blocks, textBlock(a.mask(b.Text))), b.Images...)
 		for _, f := range b.Files {
-			d.put(fileChanged(f))
+			d.put(stale.Record(f))
 		}
 	}
 	if e.Commands != "" {
@@ -47,12 +46,4 @@ func (d *draft) heard(ctx context.Context, words string) []json.RawMessage {
 	}
 	d.goTo(e.Mode, "the slash command")
 	return blocks
-}
-
-// fileChanged is what the log keeps of a file that the model now knows.
-func fileChanged(f tool.FileTouch) task.FileChanged {
-	return task.FileChanged{
-		Path: f.Path, Source: f.Source, Hash: f.Hash, Size: f.Size,
-		MTime: f.MTime, CTime: f.CTime, Inode: f.Inode, Device: f.Device,
-	}
 }

@@ -134,7 +134,7 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	switch {
 	case len(api) == 0:
 		d.userTurn(nil, append(firstBlocks(resume.FirstWords(rows)), d.take(ctx, pending)...))
-	case now && len(pending) > 0, now && len(a.staleFiles(ctx, nil)) > 0:
+	case now && len(pending) > 0, now && len(a.stale.Changed(ctx, nil)) > 0:
 		d.userTurn(nil, d.take(ctx, pending))
 	}
 	if err := d.commit(ctx); err != nil {

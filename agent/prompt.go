@@ -86,6 +86,6 @@ func (b *batch) env(mark string) tool.Env {
 			}
 			return k, k.Size, ok
 		},
-		Seen: b.agent.seen(),
+		Seen: b.agent.stale.Seen(),
 	}
 }

@@ -39,7 +39,7 @@ func (b *batch) ask(ctx context.Context, d *draft, q task.QuestionOpened, always
 	if out != nil || err != nil {
 		return Answer{}, out, err
 	}
-	stop := a.attend(ctx, "you are asked", afterQuestion)
+	stop := a.stale.Attend(ctx, "you are asked", attendQuestion)
 	answer, err := a.User.Asker.Ask(ctx, q)
 	stop()
 	if errors.Is(err, ErrNobody) {

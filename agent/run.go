@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/roost-dev/roost/agent/stale"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
@@ -19,19 +20,29 @@ const (
 	refusalLimit = 3
 )
 
+// watchFrom is how many known files make a watcher worth its handle; tests lower it.
+var watchFrom = stale.WatchFrom
+
 // Run works on the task until it is completed, stopped or waits. Whatever the
 // outcome, it is committed and saved before Run returns, unless saving is what
 // failed.
 func (a *Agent) Run(ctx context.Context, in Input) Outcome {
-	defer a.sight.close()
 	a.equip()
+	defer a.stale.Close()
 	a.lastTS, a.loop.first = a.state().LastTS(), true
 	out := a.run(ctx, in)
 	return a.end(ctx, out)
 }
 
-// equip makes the tools known by their names.
+// equip indexes the tools by their names and makes what watches the workspace.
 func (a *Agent) equip() {
+	a.stale = stale.New(hooks{a}, stale.Options{
+		Workspace:  a.Host.Workspace,
+		SpoolDir:   a.Host.SpoolDir,
+		OtherTasks: a.Host.OtherTasks,
+		WatchFrom:  watchFrom,
+		Observed:   a.User.Observer != nil,
+	})
 	a.tools = map[string]tool.Tool{}
 	for _, t := range a.Tools.List {
 		spec := t.Spec()

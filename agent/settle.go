@@ -3,6 +3,9 @@ package agent
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
@@ -38,7 +41,7 @@ func (b *batch) settle(ctx context.Context, c *task.Call, t tool.Tool) (bool, er
 	a.notice(fmt.Sprintf("%s was interrupted: its outcome is unknown, and it is not run again", c.Name))
 	v := verdict{outcome: "unknown", text: text, isError: true}
 	var found guard
-	if commands(t.Spec().Class) {
+	if changesUnnamed(t.Spec().Class) {
 		found = b.interrupted(ctx, c, &v)
 		defer found.close()
 	}
@@ -77,3 +80,24 @@ func (b *batch) inspect(ctx context.Context, c *task.Call, t tool.Tool) (bool, e
 
 const unclearWrite = "The program was killed while this tool ran, and the file does not show whether the change was made. " +
 	"It was not made again. Read the file before you go on."
+
+// wrote returns the records of the files that a call changed, where only a look at the files shows that: the
+// program was killed before the call could record it.
+func (b *batch) wrote(ctx context.Context, c *task.Call) []task.Event {
+	var out []task.Event
+	for _, path := range slices.Sorted(maps.Keys(c.Before)) {
+		_, want, planned := strings.Cut(c.Before[path], " ")
+		if !planned || b.agent.Host.Workspace == nil {
+			continue
+		}
+		s, err := b.agent.Host.Workspace.Stat(ctx, path)
+		if err != nil || s.Hash != want {
+			continue
+		}
+		out = append(out, task.FileChanged{
+			Path: path, Source: "roo_edited",
+			Hash: s.Hash, Size: s.Size, MTime: s.MTime, CTime: s.CTime, Inode: s.Inode, Device: s.Device,
+		})
+	}
+	return out
+}

@@ -139,7 +139,7 @@ func (a *Agent) attempt(ctx context.Context) (retries int, err error) {
 // The disk is asked by the caller itself, since a goroutine may begin late where the cores
 // are busy, and what the disk takes is longer.
 func (a *Agent) prepare(ctx context.Context, req llm.Request) <-chan iter.Seq2[llm.Chunk, error] {
-	ready, learn := make(chan iter.Seq2[llm.Chunk, error], 1), a.learning(ctx)
+	ready, learn := make(chan iter.Seq2[llm.Chunk, error], 1), a.stale.Learn(ctx)
 	go func() {
 		chunks := a.Model.Provider.Stream(ctx, req)
 		learn()

@@ -17,6 +17,12 @@ const (
 	quotaWaits = 24
 )
 
+// How long a wait lasts before the person is notified of files that change during it.
+const (
+	attendQuestion = 300 * time.Millisecond
+	attendCommand  = 5 * time.Second
+)
+
 // waitOut waits until the provider may be asked again. A long wait is durable
 // before it begins: after a kill the task says until when it waits, and whoever
 // resumes it earlier asks at once. The clock on the wall decides, so that a machine
@@ -29,7 +35,7 @@ func (a *Agent) waitOut(ctx context.Context, refused *llm.Error, wait time.Durat
 			return err
 		}
 		failpoint.Hit("quota.waiting")
-		defer a.attend(ctx, "the run waits", afterQuestion)()
+		defer a.stale.Attend(ctx, "the run waits", attendQuestion)()
 	}
 	end := time.Now().Round(0).Add(wait)
 	said := wait

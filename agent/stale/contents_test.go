@@ -1,4 +1,4 @@
-package agent
+package stale
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 // nobody kept is not there, and nothing is left behind.
 func TestTexts(t *testing.T) {
 	for _, where := range []string{"", t.TempDir()} {
-		var kept texts
+		var kept contents
 		kept.dir = where
 		if kept.has("0") || kept.get("0") != nil {
 			t.Error("it holds what nobody kept")
@@ -45,15 +45,15 @@ func TestTexts(t *testing.T) {
 // Memory is bounded where there is no folder, and a folder that is gone costs the contents
 // and nothing else.
 func TestTextsAreBounded(t *testing.T) {
-	var kept texts
-	big := bytes.Repeat([]byte("x"), keepFile)
+	var kept contents
+	big := bytes.Repeat([]byte("x"), contentLimit)
 	for i := range 100 {
 		kept.keep(fmt.Sprint(i), big)
 	}
-	if kept.size > keepMemory || len(kept.memory) != keepMemory/keepFile || !kept.has("99") || kept.has("0") {
+	if kept.size > memoryLimit || len(kept.memory) != memoryLimit/contentLimit || !kept.has("99") || kept.has("0") {
 		t.Errorf("%d bytes of %d contents", kept.size, len(kept.memory))
 	}
-	gone := texts{dir: t.TempDir() + "/gone"}
+	gone := contents{dir: t.TempDir() + "/gone"}
 	gone.keep("1", big)
 	gone.keep("2", big)
 	if gone.has("1") || gone.has("2") {
@@ -61,7 +61,7 @@ func TestTextsAreBounded(t *testing.T) {
 	}
 	gone.close()
 
-	cut := texts{dir: t.TempDir()}
+	cut := contents{dir: t.TempDir()}
 	cut.keep("1", big)
 	if err := cut.file.Truncate(10); err != nil {
 		t.Fatal(err)
