@@ -13,6 +13,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/roost-dev/roost/agent/checkpoints"
 	"github.com/roost-dev/roost/agent/stale"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/contextwindow"
@@ -97,14 +98,14 @@ type Agent struct {
 	User  User
 	Host  Host
 
-	tools   map[string]tool.Tool // by name and alias
-	prompt  prompt
-	todos   todos
-	stale   *stale.Tracker
-	keeping keeping
-	sending sending
-	loop    loop
-	lastTS  int64 // the newest time stamp that was given out
+	tools       map[string]tool.Tool // by name and alias
+	prompt      prompt
+	todos       todos
+	stale       *stale.Tracker
+	checkpoints *checkpoints.Keeper
+	sending     sending
+	loop        loop
+	lastTS      int64 // the newest time stamp that was given out
 }
 
 // Task is the task and what this run may do in it.
@@ -148,12 +149,12 @@ type User struct {
 type Host struct {
 	Now         func() int64 // Unix milliseconds
 	Workspace   *workspace.Workspace
-	Mentions    mention.World    // resolves mentions in a person's words; nil leaves them as typed
-	SpoolDir    string           // for command output that does not fit in memory
-	Masks       *redact.Redactor // hides secrets in new tool output; nil hides none
-	Budget      Budget           // nil = no limits beside those in the settings
-	Checkpoints Checkpoints      // keeps what files held before a change; nil = nothing is kept
-	OtherTasks  stale.OtherTasks // nil = other tasks are not consulted
+	Mentions    mention.World     // resolves mentions in a person's words; nil leaves them as typed
+	SpoolDir    string            // for command output that does not fit in memory
+	Masks       *redact.Redactor  // hides secrets in new tool output; nil hides none
+	Budget      Budget            // nil = no limits beside those in the settings
+	Checkpoints checkpoints.Store // keeps what files held before a change; nil = nothing is kept
+	OtherTasks  stale.OtherTasks  // nil = other tasks are not consulted
 }
 
 // loop is what the loop remembers from one step to the next. All of it starts empty after a restart.

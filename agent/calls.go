@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/roost-dev/roost/agent/checkpoints"
 	"github.com/roost-dev/roost/agent/stale"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -160,20 +161,22 @@ func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan t
 			return nil, err
 		}
 	}
-	b.warn(ctx, c, spec, &ask, decision)
+	if decision.State == approval.Ask {
+		a.checkpoints.Warn(ctx, c.ID, spec, &ask)
+	}
 	granted, d, row, out, err := b.agree(ctx, c, spec, ask, decision)
 	if out != nil || err != nil || granted.State == "denied" {
 		return out, err
 	}
-	found, refused := b.before(ctx, d, c, spec, ask)
-	defer found.close()
+	guard, refused := a.checkpoints.Before(ctx, d, c, spec, ask)
+	defer guard.Close()
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case refused != "":
 		return nil, b.finish(ctx, c, verdict{outcome: "error", text: a.mask(failure(refused)), isError: true, approval: granted, before: d.events})
 	}
-	d.put(task.ToolStarted{
+	d.Put(task.ToolStarted{
 		Call: c.ID, Name: spec.Name, Replay: string(spec.Replay), Message: row, Approval: granted,
 		Before: ask.Before,
 	})
@@ -181,7 +184,7 @@ func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan t
 	if mark != "" {
 		// The mark is in the log before anything carries it: a kill before the process
 		// itself is recorded leaves something to find it by.
-		d.put(task.ToolProcess{Call: c.ID, Mark: mark})
+		d.Put(task.ToolProcess{Call: c.ID, Mark: mark})
 	}
 	if err := d.commit(ctx); err != nil {
 		return nil, err
@@ -190,17 +193,17 @@ func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan t
 		return nil, err
 	}
 	failpoint.Hit("tool.started")
-	if changesUnnamed(spec.Class) {
+	if checkpoints.ChangesUnnamed(spec.Class) {
 		a.stale.BeforeCommand(ctx)
 	}
 	shown := &output{agent: a, ctx: ctx, call: c.ID, command: spec.Class == tool.Command, server: spec.Class == tool.MCP}
 	result, err := a.body(ctx, spec, plan, shown)
 	failpoint.Hit("tool.ran")
-	return nil, b.conclude(ctx, c, result, err, shown, granted, found)
+	return nil, b.conclude(ctx, c, result, err, shown, granted, guard)
 }
 
 // conclude commits what a tool's body did.
-func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err error, out *output, granted *task.Approval, found guard) error {
+func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err error, out *output, granted *task.Approval, guard checkpoints.Guard) error {
 	a := b.agent
 	v := verdict{outcome: "ok", text: a.mask(r.Text), images: r.Images, isError: r.IsError, approval: granted, exit: r.Exit}
 	var wrong *tool.InputError
@@ -236,14 +239,11 @@ func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err e
 		v.after = append(v.after, stale.Record(f))
 	}
 	b.lead(r.Mode, &v)
-	b.attribute(ctx, c, found, false, &v)
-	if n := len(v.doubt); n > 0 {
-		a.notice(fmt.Sprintf("%s changed while %s ran, by it or by somebody else; a restore asks about them: %s", countFiles(n), c.Name, someFiles(v.doubt)))
-	}
+	v.changes = a.checkpoints.After(ctx, c, guard)
 	if err := b.finish(ctx, c, v); err != nil {
 		return err
 	}
-	a.over(found)
+	a.checkpoints.Concluded(guard)
 	failpoint.Hit("tool.finished")
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -290,9 +290,7 @@ type verdict struct {
 	artifact string
 	before   []task.Event // rows that belong before the outcome
 	after    []task.Event
-	changes  []task.CheckpointFile // by a command
-	doubt    []task.CheckpointFile // while one ran, by it or by somebody else
-	since    []task.CheckpointFile // after one that was interrupted, by others perhaps
+	changes  checkpoints.Changes // of files, by a command
 }
 
 func (b *batch) finish(ctx context.Context, c *task.Call, v verdict) error {
@@ -301,20 +299,21 @@ func (b *batch) finish(ctx context.Context, c *task.Call, v verdict) error {
 	}
 	a := b.agent
 	d := a.draft(slices.Clone(v.before)...)
-	d.put(task.ToolFinished{
+	d.Put(task.ToolFinished{
 		Call: c.ID, Name: c.Name, Outcome: v.outcome, Exit: v.exit, Approval: v.approval,
 		Output: v.output, Size: v.size, Artifact: v.artifact,
 		Result: resultBlock(c.ID, v.text, v.images, v.isError),
 	})
 	for _, q := range a.state().Questions {
 		if q.Call == c.ID { // left open by a run that ended while it asked
-			d.put(task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
+			d.Put(task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
 		}
 	}
-	d.put(v.after...)
-	d.afterCommand(ctx, task.ReasonOthers, c.ID, v.since)
-	d.afterCommand(ctx, task.ReasonDoubt, c.ID, v.doubt)
-	d.afterCommand(ctx, task.ReasonCommand, c.ID, v.changes)
+	d.Put(v.after...)
+	for _, f := range v.changes.Doubt {
+		a.stale.Doubt(f.Path)
+	}
+	a.checkpoints.Record(ctx, d, c.ID, v.changes)
 	if queued := a.queued(); b.last && ctx.Err() == nil && (a.Host.Mentions == nil || len(queued) == 0) {
 		// Nothing comes between the last outcome and the turn that tells the model, but
 		// words of the person: looking up what they mention takes its time, and an

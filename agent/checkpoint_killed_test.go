@@ -79,7 +79,7 @@ func TestAKilledCommandWithoutASurvey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := killedInCommand(t, "", spoil)
 			g.saves("c1 before a", "c2 turn a", "c3 others a")
-			if told := strings.Join(g.notices, "\n"); !strings.Contains(told, "the look at the workspace before act is lost") {
+			if told := strings.Join(g.notices, "\n"); !strings.Contains(told, "the survey of the workspace from before act is lost") {
 				t.Error(told)
 			}
 			if result := string(g.disk.state.Call("c1").Finished.Result); !strings.Contains(result, "by whom is not known: a.") {

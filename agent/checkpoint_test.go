@@ -14,13 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/agent/checkpoints"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 )
 
-// shelf is agent.Checkpoints over a folder, in memory.
+// shelf is checkpoints.Store over a folder, in memory.
 type shelf struct {
 	g      *ground
 	fail   func(op string) error
@@ -82,7 +83,7 @@ type look struct {
 	done bool
 }
 
-func (s *shelf) Survey(_ context.Context, _ []string, call string) (agent.Survey, error) {
+func (s *shelf) Survey(_ context.Context, _ []string, call string) (checkpoints.Survey, error) {
 	if err := s.failed("survey"); err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func (s *shelf) Survey(_ context.Context, _ []string, call string) (agent.Survey
 	return l, nil
 }
 
-func (s *shelf) Interrupted(_ context.Context, call string) (agent.Survey, error) {
+func (s *shelf) Interrupted(_ context.Context, call string) (checkpoints.Survey, error) {
 	l := s.kept[call]
 	if err := s.failed("interrupted"); l == nil || err != nil {
 		return nil, err
@@ -281,7 +282,7 @@ func TestTroubleWithCheckpoints(t *testing.T) {
 // A workspace without checkpoints is told of once, and nothing is held up.
 func TestNoCheckpointsHere(t *testing.T) {
 	g, s := newShelf(t, turn{calls: []call{write("w1", "a", "1\n"), use("c1", "act", "b=1\n")}}, turn{calls: []call{write("w2", "c", "1\n")}})
-	s.fail = func(string) error { return fmt.Errorf("%w: it is the home folder", agent.ErrNoCheckpoints) }
+	s.fail = func(string) error { return fmt.Errorf("%w: it is the home folder", checkpoints.ErrNone) }
 	want(t, g.run("go"), "completed", "")
 	g.holds("c", "1\n")
 	g.saves()

@@ -107,7 +107,7 @@ func (a *Agent) condense(ctx context.Context, how asking) (Condensed, error) {
 	if plan.At < len(api) {
 		at.Before = api[plan.At].ID
 	}
-	d.put(at)
+	d.Put(at)
 	out.After = a.scaled(before, raws, plan.With(raws, summary))
 	if line.CostMicros != nil {
 		out.CostMicro, out.CostKnown = *line.CostMicros, true
@@ -117,7 +117,7 @@ func (a *Agent) condense(ctx context.Context, how asking) (Condensed, error) {
 	for _, i := range plan.Cover {
 		covered = append(covered, api[i])
 	}
-	d.put(line, task.HistoryCondensed{
+	d.Put(line, task.HistoryCondensed{
 		Run: a.Task.RunID, Condense: out.ID, Summary: at.Message, Row: row, Covers: s.RunsOf(covered),
 		Messages: out.Messages, Before: out.Before, After: out.After,
 	})

@@ -21,13 +21,19 @@ type draft struct {
 
 func (a *Agent) draft(events ...task.Event) *draft {
 	d := &draft{agent: a}
-	d.put(events...)
+	d.Put(events...)
 	return d
 }
 
-// put adds events; messages among them were numbered by another draft that was not
+// Events are the events so far.
+func (d *draft) Events() []task.Event { return d.events }
+
+// NextMessage is the number of the next message that the draft adds.
+func (d *draft) NextMessage() uint64 { return d.agent.state().NextMessage() + d.added }
+
+// Put adds events. Messages among them were numbered by another draft that was not
 // committed.
-func (d *draft) put(events ...task.Event) {
+func (d *draft) Put(events ...task.Event) {
 	for _, e := range events {
 		if _, is := e.(task.MessageAdded); is {
 			d.added++
@@ -38,8 +44,8 @@ func (d *draft) put(events ...task.Event) {
 
 // message adds a message at the end of a history and returns its number.
 func (d *draft) message(h task.History, body task.Body) uint64 {
-	id := d.agent.state().NextMessage() + d.added
-	d.put(task.MessageAdded{History: h, Message: id, Body: body})
+	id := d.NextMessage()
+	d.Put(task.MessageAdded{History: h, Message: id, Body: body})
 	return id
 }
 
@@ -48,7 +54,7 @@ func (d *draft) row(raw []byte) uint64 { return d.message(task.UI, task.Body{Raw
 
 // change gives a message new content.
 func (d *draft) change(id uint64, raw []byte) {
-	d.put(task.MessageChanged{Message: id, Body: task.Body{Raw: raw}})
+	d.Put(task.MessageChanged{Message: id, Body: task.Body{Raw: raw}})
 }
 
 // userTurn adds the next user message: results of calls first, then what else
@@ -64,12 +70,12 @@ func (d *draft) userTurn(results []string, blocks []task.Piece) {
 		Delegated: delegated,
 		Reread:    a.Task.Settings.Stale == task.StaleRead,
 	})
-	d.put(records...)
+	d.Put(records...)
 	var calls []*task.Call
 	for _, id := range results {
 		calls = append(calls, a.state().Call(id))
 	}
-	d.afterTurn(context.Background(), calls) // its time is bounded
+	a.checkpoints.AfterTurn(context.Background(), d, calls) // AfterTurn bounds its own time
 	var pieces []task.Piece
 	sep := `{"role":"user","content":[`
 	add := func(p task.Piece) {

@@ -81,7 +81,7 @@ func (d *draft) goTo(slug, what string) {
 	case err != nil:
 		d.agent.notice(fmt.Sprintf("%s asks for a mode that does not exist: %v", what, err))
 	case moves:
-		d.put(d.agent.enter(m)...)
+		d.Put(d.agent.enter(m)...)
 		d.agent.notice(fmt.Sprintf("%s goes on in %s mode", what, m.Name))
 	}
 }

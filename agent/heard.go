@@ -35,7 +35,7 @@ func (d *draft) heard(ctx context.Context, words string) []json.RawMessage {
 	for _, b := range e.Blocks {
 		blocks = append(append(blocks, textBlock(a.mask(b.Text))), b.Images...)
 		for _, f := range b.Files {
-			d.put(stale.Record(f))
+			d.Put(stale.Record(f))
 		}
 	}
 	if e.Commands != "" {

@@ -34,7 +34,7 @@ func (a *Agent) endLeftovers(ctx context.Context) {
 func (a *Agent) endLeftover(ctx context.Context, call string, r task.ToolProcess) error {
 	p := shell.Process{PGID: r.PGID, Started: r.Started, Boot: r.Boot, Mark: r.Mark}
 	if shell.Find(p) {
-		a.outlived(call)
+		a.checkpoints.Outlived(call)
 		a.notice(fmt.Sprintf("a command of this task still runs from before (process group %d): ending it", p.PGID))
 		if err := shell.End(ctx, p); err != nil {
 			return err
@@ -42,7 +42,7 @@ func (a *Agent) endLeftover(ctx context.Context, call string, r task.ToolProcess
 	}
 	found, err := shell.EndMarked(ctx, r.Mark)
 	for _, m := range found {
-		a.outlived(call)
+		a.checkpoints.Outlived(call)
 		a.notice(fmt.Sprintf("a process of this task still ran from before (%d, %s): it was ended", m.PID, m.Name))
 	}
 	return err

@@ -54,7 +54,7 @@ func (a *Agent) mend(ctx context.Context, m *mending, refused *llm.Error) (d *dr
 			return nil, "", false // the guess did not help
 		}
 		if w := a.culprit(refused); w != nil {
-			d.put(*w)
+			d.Put(*w)
 			return d, "left out of what is sent: " + w.What, true
 		}
 		if a.sending.trial = a.guess(refused); len(a.sending.trial) == 0 {

@@ -116,7 +116,7 @@ func (b *batch) switchMode(ctx context.Context, c *task.Call, spec tool.Spec, as
 	if out != nil || err != nil || granted.State == "denied" {
 		return out, err
 	}
-	d.put(a.enter(m)...)
+	d.Put(a.enter(m)...)
 	text := fmt.Sprintf("Successfully switched from %s mode to %s mode", now.Name, m.Name)
 	if r.Text != "" {
 		text += " because: " + r.Text

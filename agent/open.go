@@ -30,9 +30,9 @@ func (a *Agent) open(ctx context.Context, in Input) (*Outcome, error) {
 		in.Yes = in.Yes || before.Yes
 		before = before.Predecessor()
 	case before.ID != a.Task.RunID && before.Outcome == "":
-		d.put(task.RunEnded{Run: before.ID, Outcome: "interrupted", Reason: "the program ended"})
+		d.Put(task.RunEnded{Run: before.ID, Outcome: "interrupted", Reason: "the program ended"})
 	}
-	d.put(task.RunStarted{Run: a.Task.RunID, Settings: a.Task.Settings, Head: a.Task.Head})
+	d.Put(task.RunStarted{Run: a.Task.RunID, Settings: a.Task.Settings, Head: a.Task.Head})
 	if lost := a.unconfirmed(); len(lost) > 0 {
 		out, err := a.confirm(ctx, d, lost, &in)
 		if out != nil || err != nil {
@@ -44,7 +44,7 @@ func (a *Agent) open(ctx context.Context, in Input) (*Outcome, error) {
 		// Of damage that was repaired, or named in other words; or of a model that went
 		// wrong: what is said now is said to it.
 		if q.Kind == damageKind || q.Kind == mistakeKind {
-			d.put(task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
+			d.Put(task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
 		}
 	}
 	if len(s.UI()) == 0 && len(s.API()) == 0 {
@@ -65,7 +65,7 @@ func (a *Agent) begin(ctx context.Context, d *draft, in Input) error {
 			return errors.Join(errNoWords, d.commit(ctx))
 		}
 		in.Text, in.Images, todos, lost = first.Text, first.Images, first.Todos, lostImages(first)
-		d.put(task.InputTaken{Input: first.Input})
+		d.Put(task.InputTaken{Input: first.Input})
 		queued = queued[1:]
 	}
 	d.row(sayRow(a.stamp(), "text", in.Text, nonNil(in.Images)))
@@ -101,7 +101,7 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 		gone = append(gone, s.UI()[i].ID)
 	}
 	if len(gone) > 0 {
-		d.put(task.MessageHidden{Messages: gone, Reason: "resume"})
+		d.Put(task.MessageHidden{Messages: gone, Reason: "resume"})
 	}
 	if row, raw := a.cutRequest(); row != 0 {
 		d.change(row, raw)

@@ -30,7 +30,7 @@ func (b *batch) ask(ctx context.Context, d *draft, q task.QuestionOpened, always
 	if ok {
 		if a.loop.always == q.Question && kept.Approve != nil && *kept.Approve && always != nil {
 			a.loop.always = ""
-			d.put(always()...)
+			d.Put(always()...)
 		}
 		// It was acknowledged, and the run ended before its call used it.
 		return Answer{Approve: kept.Approve, Text: kept.Text, By: kept.By}, nil, d.commit(ctx)
@@ -51,7 +51,7 @@ func (b *batch) ask(ctx context.Context, d *draft, q task.QuestionOpened, always
 	d = a.draft()
 	d.close(q, answer)
 	if answer.Always && answer.Approve != nil && *answer.Approve && always != nil {
-		d.put(always()...)
+		d.Put(always()...)
 	}
 	if err := d.commit(ctx); err != nil {
 		return Answer{}, nil, err
@@ -68,9 +68,9 @@ func (a *Agent) put(ctx context.Context, d *draft, q task.QuestionOpened) (*Outc
 	if open == nil || !open.Same(q) {
 		if open != nil {
 			// It was asked about something else: an answer to that is none to this.
-			d.put(task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
+			d.Put(task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
 		}
-		d.put(q)
+		d.Put(q)
 	}
 	if err := d.commit(ctx); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func waiting(q task.QuestionOpened) *Outcome {
 
 // close records an answer, and shows its words.
 func (d *draft) close(q task.QuestionOpened, answer Answer) {
-	d.put(task.QuestionClosed{Question: q.Question, Approve: answer.Approve, Text: answer.Text, By: answer.By, Input: answer.Input})
+	d.Put(task.QuestionClosed{Question: q.Question, Approve: answer.Approve, Text: answer.Text, By: answer.By, Input: answer.Input})
 	if answer.Text != "" {
 		d.row(sayRow(d.agent.stamp(), "user_feedback", answer.Text, []string{}))
 	}

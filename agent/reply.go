@@ -139,7 +139,7 @@ func (r *reply) checkpoint(ctx context.Context) error {
 	r.kept = len(r.rows)
 	if r.usage != r.counted {
 		d.change(r.request, requestRow(r.requestTS, r.agent.spentInfo(r.usage)))
-		d.put(r.ledger(r.usage))
+		d.Put(r.ledger(r.usage))
 	}
 	return d.commit(ctx)
 }
@@ -147,7 +147,7 @@ func (r *reply) checkpoint(ctx context.Context) error {
 // save adds what is not in the log yet.
 func (s *streamed) save(d *draft, now int64) {
 	if rest := s.text.String()[s.saved:]; rest != "" {
-		d.put(task.MessageTextSaved{Message: s.message, Text: rest})
+		d.Put(task.MessageTextSaved{Message: s.message, Text: rest})
 	}
 	s.saved, s.savedAt = s.text.Len(), now
 }
@@ -162,7 +162,7 @@ func (r *reply) finishRows() *draft {
 			continue
 		}
 		row.save(d, row.savedAt)
-		d.put(task.MessageChanged{Message: row.message, Body: streamRowOf(row.ts, row.kind, row.message)})
+		d.Put(task.MessageChanged{Message: row.message, Body: streamRowOf(row.ts, row.kind, row.message)})
 	}
 	return d
 }
@@ -175,17 +175,17 @@ func (r *reply) done(ctx context.Context, d llm.Done) error {
 	out := r.finishRows()
 	out.change(r.request, requestRow(r.requestTS, a.spentInfo(d.Usage)))
 	if !r.begun || d.Usage != r.counted {
-		out.put(r.ledger(d.Usage))
+		out.Put(r.ledger(d.Usage))
 	}
-	out.put(task.TurnEnded{Run: a.Task.RunID, Turn: r.turn, StopReason: d.StopReason, ReasoningFrom: d.ReasoningFrom, WorkedMS: a.worked()})
+	out.Put(task.TurnEnded{Run: a.Task.RunID, Turn: r.turn, StopReason: d.StopReason, ReasoningFrom: d.ReasoningFrom, WorkedMS: a.worked()})
 	blocks, wrong := unique(d.Blocks, d.Malformed, func(id string) bool { return a.state().Call(id) != nil })
 	if len(blocks) == 0 {
 		blocks = []json.RawMessage{textBlock("Failure: I did not provide a response.")}
 	}
 	out.message(task.API, task.Body{Raw: assistantMessage(a.stamp(), d.ID, blocks, d.ReasoningDetails)})
-	out.put(malformed(blocks, wrong)...)
+	out.Put(malformed(blocks, wrong)...)
 	for _, w := range a.sending.trial { // the guess was right
-		out.put(w)
+		out.Put(w)
 	}
 	a.sending.trial = nil
 	a.loop.malformed, a.loop.stopReason = len(wrong) > 0, d.StopReason
@@ -206,7 +206,7 @@ func (r *reply) abort(ctx context.Context, cause error) error {
 		// The provider counted tokens for the part it sent: they were spent.
 		info = a.spentInfo(r.usage)
 		if r.usage != r.counted {
-			out.put(r.ledger(r.usage))
+			out.Put(r.ledger(r.usage))
 		}
 	}
 	info.CancelReason, info.FailedWhy = cutReason, cause.Error()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/roost-dev/roost/agent/checkpoints"
 	"github.com/roost-dev/roost/agent/stale"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
@@ -34,7 +35,7 @@ func (a *Agent) Run(ctx context.Context, in Input) Outcome {
 	return a.end(ctx, out)
 }
 
-// equip indexes the tools by their names and makes what watches the workspace.
+// equip indexes the tools by their names and makes the parts that observe the workspace.
 func (a *Agent) equip() {
 	a.stale = stale.New(hooks{a}, stale.Options{
 		Workspace:  a.Host.Workspace,
@@ -43,6 +44,7 @@ func (a *Agent) equip() {
 		WatchFrom:  watchFrom,
 		Observed:   a.User.Observer != nil,
 	})
+	a.checkpoints = checkpoints.New(hooks{a}, a.Host.Checkpoints, a.Task.RunID)
 	a.tools = map[string]tool.Tool{}
 	for _, t := range a.Tools.List {
 		spec := t.Spec()
@@ -207,14 +209,14 @@ func (a *Agent) end(ctx context.Context, out Outcome) Outcome {
 		event = task.RunWaiting{Run: a.Task.RunID, Question: out.Question, Child: out.Child, WorkedMS: a.worked()}
 	}
 	d := a.draft()
-	d.afterTurn(ctx, a.untold())
-	d.put(event)
+	a.checkpoints.AfterCalls(ctx, d)
+	d.Put(event)
 	err := d.commit(bg)
 	if err == nil {
 		err = a.Task.Journal.Barrier(bg)
 	}
 	if err == nil {
-		a.saved()
+		a.checkpoints.Durable()
 	}
 	failpoint.Hit("run.ended")
 	if err != nil && out.Err == nil {

@@ -19,7 +19,7 @@ const saveRetry = time.Second
 func (a *Agent) save(ctx context.Context) error {
 	err := a.untilSaved(ctx, func() error { return a.Task.Journal.Barrier(ctx) })
 	if err == nil {
-		a.saved()
+		a.checkpoints.Durable()
 	}
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("save the task: %w", err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/agent/checkpoints"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 )
@@ -40,15 +41,17 @@ func (b *batch) settle(ctx context.Context, c *task.Call, t tool.Tool) (bool, er
 		"It was not run again. Check the state of things before you decide to repeat it."
 	a.notice(fmt.Sprintf("%s was interrupted: its outcome is unknown, and it is not run again", c.Name))
 	v := verdict{outcome: "unknown", text: text, isError: true}
-	var found guard
-	if changesUnnamed(t.Spec().Class) {
-		found = b.interrupted(ctx, c, &v)
-		defer found.close()
+	var guard checkpoints.Guard
+	if checkpoints.ChangesUnnamed(t.Spec().Class) {
+		var changed string
+		guard, v.changes, changed = a.checkpoints.Interrupted(ctx, c)
+		defer guard.Close()
+		v.text += changed
 	}
 	if err := b.finish(ctx, c, v); err != nil {
 		return false, err
 	}
-	a.over(found)
+	a.checkpoints.Concluded(guard)
 	return false, nil
 }
 

@@ -161,13 +161,13 @@ func (a *Agent) truncate(d *draft, before int64) int {
 		before = contextwindow.EstimateTokens(total, contextwindow.Calibration{})
 	}
 	after := max(before*max(left, 0)/max(total, 1), 1)
-	marker := task.MessageAdded{History: task.API, Message: s.NextMessage() + d.added, Body: task.Body{Raw: cut.Marker}}
+	marker := task.MessageAdded{History: task.API, Message: d.NextMessage(), Body: task.Body{Raw: cut.Marker}}
 	if cut.At < len(api) {
 		marker.Before = api[cut.At].ID
 	}
-	d.put(marker)
+	d.Put(marker)
 	row := d.row(truncationRow(now, cut.ID, len(cut.Hide), before, after))
-	d.put(task.HistoryTruncated{
+	d.Put(task.HistoryTruncated{
 		Run: a.Task.RunID, Truncation: cut.ID, Marker: marker.Message, Row: row, Covers: s.RunsOf(hidden),
 		Messages: len(cut.Hide), Before: before, After: after,
 	})
@@ -210,7 +210,7 @@ func (a *Agent) shorten(ctx context.Context, d *draft, refused *llm.Error) (*dra
 		return nil, "", false
 	}
 	w.What += " (" + strconv.Itoa(size) + " bytes)"
-	d.put(*w)
+	d.Put(*w)
 	return d, "left out of what is sent: " + w.What, true
 }
 

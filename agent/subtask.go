@@ -156,7 +156,7 @@ func (b *batch) propose(ctx context.Context, c *task.Call, spec tool.Spec, ask t
 	if out != nil || err != nil || granted.State == "denied" {
 		return out, err
 	}
-	d.put(
+	d.Put(
 		task.ToolStarted{Call: c.ID, Name: spec.Name, Replay: string(spec.Replay), Message: row, Approval: granted},
 		task.SubtaskStarted{
 			Child: task.ChildID(a.state(), c), Call: c.ID, Message: c.Message, Mode: slug,

@@ -38,7 +38,7 @@ func (a *Agent) takeOver(ctx context.Context) (*Outcome, error) {
 	d := a.draft()
 	d.row(subtaskRow(a.stamp(), result))
 	d.change(turn.ID, withResult(turn.Raw(), call.ID, returnedText(id, result)))
-	d.put(task.SubtaskEnded{Child: id, Outcome: "completed", Result: cut(result, summaryBytes)})
+	d.Put(task.SubtaskEnded{Child: id, Outcome: "completed", Result: cut(result, summaryBytes)})
 	return nil, d.commit(ctx)
 }
 

@@ -49,7 +49,7 @@ func (a *Agent) turn(ctx context.Context) error {
 			// In one commit with what was done about it: a restart in between would ask
 			// for the same refusal again.
 			failed.ReasoningTo = m.reasoningTo
-			d.put(failed)
+			d.Put(failed)
 			failpoint.Hit("turn.mending")
 			if err := d.commit(ctx); err != nil {
 				return err
@@ -109,7 +109,7 @@ func (a *Agent) attempt(ctx context.Context) (retries int, err error) {
 	ts := a.stamp()
 	row := d.row(requestRow(ts, requestInfo{Protocol: a.protocol()}))
 	turn := s.Turns + 1
-	d.put(task.TurnStarted{
+	d.Put(task.TurnStarted{
 		Run: a.Task.RunID, Turn: turn, Request: row,
 		Provider: a.Model.Provider.Name(), Model: req.Model,
 		Messages: len(req.Messages), Bytes: contentBytes(req.Messages),

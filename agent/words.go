@@ -23,7 +23,7 @@ const goOn = "The user has seen this and wants you to go on."
 func (d *draft) queue(in Input) task.InputQueued {
 	d.row(sayRow(d.agent.stamp(), "user_feedback", in.Text, nonNil(in.Images)))
 	item := task.InputQueued{Input: d.agent.Task.RunID, Text: in.Text, Images: in.Images}
-	d.put(item)
+	d.Put(item)
 	return item
 }
 
@@ -67,7 +67,7 @@ func (d *draft) blocks(ctx context.Context, items []task.InputQueued) []json.Raw
 			blocks = append(blocks, textBlock(lost))
 		}
 		blocks = append(blocks, imageBlocks(item.Images)...)
-		d.put(task.InputTaken{Input: item.Input})
+		d.Put(task.InputTaken{Input: item.Input})
 	}
 	return blocks
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/agent/checkpoints"
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -35,7 +35,7 @@ func keptAs(ref store.Ref) string {
 	return ref.Source + "." + ref.ID
 }
 
-// keeping is a run's agent.Checkpoints. Nothing is opened, and nothing made, before the
+// keeping is a run's checkpoints.Store. Nothing is opened, and nothing made, before the
 // first write or command.
 type keeping struct {
 	engine *Engine
@@ -58,7 +58,7 @@ func (e *Engine) checkpoints(t *store.Task, w *workspace.Workspace, r Request) *
 // refusal is a workspace that gets no checkpoints.
 type refusal struct{ error }
 
-func (r refusal) Is(target error) bool { return target == agent.ErrNoCheckpoints }
+func (r refusal) Is(target error) bool { return target == checkpoints.ErrNone }
 
 func (r refusal) Unwrap() error { return r.error }
 
@@ -100,7 +100,7 @@ func (k *keeping) Hold(ctx context.Context, paths []string) (map[string]task.Fil
 	return keeper.Hold(ctx, paths)
 }
 
-func (k *keeping) Survey(ctx context.Context, known []string, call string) (agent.Survey, error) {
+func (k *keeping) Survey(ctx context.Context, known []string, call string) (checkpoints.Survey, error) {
 	keeper, err := k.open()
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (k *keeping) Survey(ctx context.Context, known []string, call string) (agen
 	return survey{s}, nil
 }
 
-func (k *keeping) Interrupted(ctx context.Context, call string) (agent.Survey, error) {
+func (k *keeping) Interrupted(ctx context.Context, call string) (checkpoints.Survey, error) {
 	keeper, err := k.open()
 	if err != nil {
 		return nil, err

@@ -1,0 +1,422 @@
+package checkpoints
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/filetool"
+)
+
+const (
+	// cancelTime bounds a checkpoint once the run was told to end: a cancel is over within two seconds.
+	cancelTime = 1500 * time.Millisecond
+	// turnTime bounds the checkpoint after a turn, whose files are few and known.
+	turnTime = time.Minute
+	// maxUnheld is how many files that cannot be brought back a question names.
+	maxUnheld = 8
+)
+
+// ChangesUnnamed reports whether calls of a class may change files that their input does not name.
+func ChangesUnnamed(class tool.Class) bool { return class == tool.Command || class == tool.MCP }
+
+// Guard holds what finds the changes of one call. The zero Guard holds nothing.
+type Guard struct {
+	survey Survey // from before a command; nil = none
+}
+
+// Close releases the guard.
+func (g Guard) Close() {
+	if g.survey != nil {
+		g.survey.Close()
+	}
+}
+
+// Changes are the files that differ after a command, by author.
+type Changes struct {
+	Own   []task.CheckpointFile // by the command
+	Doubt []task.CheckpointFile // while it ran, by it or by something else
+	Since []task.CheckpointFile // after it was interrupted, perhaps by something else
+}
+
+// Concluded notes that a call's outcome is committed. Once the outcome is durable too, its survey need not
+// outlive a kill.
+func (k *Keeper) Concluded(g Guard) {
+	if g.survey != nil {
+		k.concluded = append(k.concluded, g.survey)
+	}
+}
+
+// Durable notes that all commits so far are durable.
+func (k *Keeper) Durable() {
+	for _, s := range k.concluded {
+		s.Done()
+	}
+	k.concluded = nil
+}
+
+// Warn finds out, before a person is asked about a call, what of the call could not be brought back, and adds
+// that to the question. It changes nothing else: the answer may take days, and Before looks again then.
+func (k *Keeper) Warn(ctx context.Context, call string, spec tool.Spec, ask *tool.Ask) {
+	if !k.enabled() {
+		return
+	}
+	var lost string
+	switch {
+	case ChangesUnnamed(spec.Class):
+		if s := k.survey(ctx, ""); s != nil {
+			lost = s.Unheld()
+			k.tellHidden(spec, s)
+			s.Close()
+		} else if k.enabled() && ctx.Err() == nil {
+			lost = "any file, and none could be brought back: the workspace could not be looked at"
+		}
+		if lost != "" {
+			lost = "it may change " + lost
+		}
+	case spec.Class == tool.Write:
+		held, err := k.store.Hold(ctx, paths(*ask))
+		if err != nil {
+			return // Before reports it when it matters
+		}
+		if lost = unheld(held, *ask); lost != "" {
+			lost = "it changes what no checkpoint brings back: " + lost
+		}
+	}
+	title := ask.Title
+	if lost != "" {
+		ask.Title += "\n" + lost
+	}
+	// A question that was asked, and perhaps answered, keeps its words: which files could be lost is not what
+	// it asks.
+	for _, text := range k.questionsAbout(call) {
+		if text == title || strings.HasPrefix(text, title+"\n") {
+			ask.Title = text
+		}
+	}
+}
+
+// tellHidden tells the person before a command, once in a run, what the command may change that no checkpoint
+// covers. Once, because commands make and remove such files all the time.
+func (k *Keeper) tellHidden(spec tool.Spec, s Survey) {
+	if hidden := s.Hidden(); hidden != "" && !k.toldHidden {
+		k.toldHidden = true
+		k.run.Notice(fmt.Sprintf("%s may change what .gitignore hides, which no checkpoint keeps: %s", spec.Name, hidden))
+	}
+}
+
+// questionsAbout returns the texts of the questions about a call.
+func (k *Keeper) questionsAbout(call string) (texts []string) {
+	s := k.run.State()
+	for _, q := range s.Questions {
+		if q.Call == call && q.Kind == "approval" {
+			texts = append(texts, q.Text)
+		}
+	}
+	for _, q := range s.Answered {
+		if q.Call == call && q.Kind == "approval" {
+			texts = append(texts, q.Text)
+		}
+	}
+	return texts
+}
+
+func paths(ask tool.Ask) []string { return slices.Sorted(maps.Keys(ask.Before)) }
+
+// unheld names the files of a write that are not kept: too large, or outside the workspace.
+func unheld(held map[string]task.FileVersion, ask tool.Ask) string {
+	var lost []string
+	for _, path := range slices.Sorted(maps.Keys(held)) {
+		if v := held[path]; v.Kind == task.KindFile && v.Blob == "" {
+			lost = append(lost, fmt.Sprintf("%s (%s)", filetool.Name(path), sizeText(v.Size)))
+		}
+	}
+	if more := len(lost) - maxUnheld; more > 0 {
+		lost = append(lost[:maxUnheld], countFiles(more)+" more")
+	}
+	if ask.Outside {
+		lost = append(lost, "what lies outside the workspace")
+	}
+	return strings.Join(lost, ", ")
+}
+
+// Before prepares for a call's effects. The contents that a write replaces become durable, and their
+// checkpoint goes into the draft that begins the call. Before a command the whole workspace is surveyed.
+// refused is the reason why a write must not be made, "" for none.
+func (k *Keeper) Before(ctx context.Context, d Draft, c *task.Call, spec tool.Spec, ask tool.Ask) (g Guard, refused string) {
+	switch {
+	case !k.enabled():
+	case ChangesUnnamed(spec.Class):
+		k.AfterCalls(ctx, d) // tells what earlier calls wrote apart from what the command changes
+		if !k.enabled() {
+			break
+		}
+		if g.survey = k.survey(ctx, c.ID); g.survey == nil {
+			break
+		}
+		if lost := g.survey.Unheld(); lost != "" {
+			k.noticeOnce(fmt.Sprintf("%s may change %s", spec.Name, lost))
+		}
+		k.tellHidden(spec, g.survey)
+	case spec.Class == tool.Write:
+		refused = k.beforeWrite(ctx, d, c, spec, ask)
+	}
+	return g, refused
+}
+
+func (k *Keeper) beforeWrite(ctx context.Context, d Draft, c *task.Call, spec tool.Spec, ask tool.Ask) (refused string) {
+	unrecorded := k.unrecorded(c, ask)
+	if len(unrecorded) < len(ask.Before) {
+		// An earlier call of this reply wrote one of the files: what it left is what this call is taken back to.
+		k.saveWritten(ctx, d, c.ID, k.unreported())
+	}
+	if len(unrecorded) == 0 || !k.enabled() {
+		return ""
+	}
+	held, err := k.store.Hold(ctx, unrecorded)
+	if err == nil {
+		if lost := unheld(held, ask); lost != "" {
+			k.noticeOnce(fmt.Sprintf("%s changes what no checkpoint brings back: %s", spec.Name, lost))
+		}
+		err = k.save(ctx, d, task.ReasonBefore, c.ID, versions(held))
+	}
+	if err == nil || k.disabled(err) || ctx.Err() != nil {
+		return ""
+	}
+	k.run.Notice(fmt.Sprintf("%s was refused: what the file holds could not be kept: %v", spec.Name, err))
+	return fmt.Sprintf("the file was not changed: what it holds now could not be kept, so the change could not be taken back (%v). "+
+		"Tell the user; room on the disk helps, or the setting checkpoints = off", err)
+}
+
+func versions(held map[string]task.FileVersion) []task.CheckpointFile {
+	out := make([]task.CheckpointFile, 0, len(held))
+	for path, v := range held {
+		out = append(out, task.CheckpointFile{Path: path, Now: v})
+	}
+	return out
+}
+
+// survey surveys the workspace. It returns nil when that failed and the person was told.
+func (k *Keeper) survey(ctx context.Context, call string) Survey {
+	s, err := k.store.Survey(ctx, slices.Sorted(maps.Keys(k.newest())), call)
+	if err != nil {
+		if !k.disabled(err) && ctx.Err() == nil {
+			k.noticeOnce(fmt.Sprintf("what commands change cannot be put back: the workspace could not be looked at: %v", err))
+		}
+		return nil
+	}
+	return s
+}
+
+// unrecorded are the files of a write whose state this turn has not recorded: no call of the same reply was
+// to change them, or something else changed them since one did.
+func (k *Keeper) unrecorded(c *task.Call, ask tool.Ask) []string {
+	s := k.run.State()
+	own := map[string]bool{}
+	for _, o := range slices.Backward(s.Calls()) {
+		if o.Message < c.Message {
+			break
+		}
+		if o.Message == c.Message && o.Started && o.ID != c.ID {
+			for path := range o.Before {
+				own[path] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(paths(ask), func(path string) bool {
+		if !own[path] {
+			return false
+		}
+		hash, _, _ := strings.Cut(ask.Before[path], " ")
+		for _, f := range slices.Backward(s.Files) {
+			if f.Path == path {
+				return f.Hash == hash
+			}
+		}
+		return false
+	})
+}
+
+// After finds what differs after a command and who changed it. The command's outcome stands even where its
+// changes cannot be recorded; the person is told then.
+func (k *Keeper) After(ctx context.Context, c *task.Call, g Guard) Changes {
+	changes := k.attribute(ctx, g, false)
+	if n := len(changes.Doubt); n > 0 {
+		k.run.Notice(fmt.Sprintf("%s changed while %s ran, by it or by somebody else; a restore asks about them: %s",
+			countFiles(n), c.Name, names(changes.Doubt)))
+	}
+	return changes
+}
+
+// attribute divides what changed since a survey by author. ran reports that an interrupted command ran until
+// now.
+func (k *Keeper) attribute(ctx context.Context, g Guard, ran bool) (c Changes) {
+	changes := k.changedSince(ctx, g)
+	if len(changes) > 0 {
+		c.Own, c.Doubt, c.Since = g.survey.Whose(changes, ran)
+	}
+	return c
+}
+
+func (k *Keeper) changedSince(ctx context.Context, g Guard) []task.CheckpointFile {
+	if g.survey == nil || !k.enabled() {
+		return nil
+	}
+	ctx, cancel := extended(ctx)
+	defer cancel()
+	files, err := g.survey.Changes(ctx)
+	switch {
+	case err == nil || k.disabled(err):
+	case files != nil:
+		k.run.Notice(fmt.Sprintf("a part of what the command changed could not be kept, and no checkpoint brings it back: %v", err))
+	default:
+		k.run.Notice(fmt.Sprintf("what the command changed could not be recorded, and no checkpoint brings it back: %v", err))
+		return k.recordedDiffers(ctx)
+	}
+	return files
+}
+
+// extended is a context for work that remains when the run was told to end.
+func extended(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx.Err() == nil {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+}
+
+// recordedDiffers returns the files of the task that differ from their newest records. That is all that is
+// known about a command without a survey.
+func (k *Keeper) recordedDiffers(ctx context.Context) []task.CheckpointFile {
+	if !k.enabled() {
+		return nil
+	}
+	known := k.newest()
+	if len(known) == 0 {
+		return nil
+	}
+	ctx, cancel := extended(ctx)
+	defer cancel()
+	held, err := k.store.Hold(ctx, slices.Sorted(maps.Keys(known)))
+	if err != nil {
+		if !k.disabled(err) {
+			k.run.Notice(fmt.Sprintf("the state of the task's files could not be recorded: %v", err))
+		}
+		return nil
+	}
+	var out []task.CheckpointFile
+	for path, now := range held {
+		if was, is := known[path]; is && !was.Same(now) {
+			out = append(out, task.CheckpointFile{Path: path, Was: &was, Now: now})
+		}
+	}
+	return out
+}
+
+// Record adds the checkpoints of what differs after a call to the draft of its outcome. Only the call's own
+// changes count as its change. The other checkpoints only observe: a restore keeps those files unless it is
+// told otherwise, and what they held before can be brought back.
+func (k *Keeper) Record(ctx context.Context, d Draft, call string, c Changes) {
+	k.recordAs(ctx, d, task.ReasonOthers, call, c.Since)
+	k.recordAs(ctx, d, task.ReasonDoubt, call, c.Doubt)
+	k.recordAs(ctx, d, task.ReasonCommand, call, c.Own)
+}
+
+func (k *Keeper) recordAs(ctx context.Context, d Draft, reason, call string, files []task.CheckpointFile) {
+	if len(files) == 0 || !k.enabled() {
+		return
+	}
+	ctx, cancel := extended(ctx)
+	defer cancel()
+	if err := k.save(ctx, d, reason, call, slices.Clone(files)); err != nil && !k.disabled(err) {
+		k.run.Notice(fmt.Sprintf("a checkpoint of what changed with the command could not be saved, and it cannot be put back: %v", err))
+	}
+}
+
+// AfterTurn adds the checkpoint of what a turn's calls wrote to the draft that holds their results.
+func (k *Keeper) AfterTurn(ctx context.Context, d Draft, calls []*task.Call) { k.saveWritten(ctx, d, "", calls) }
+
+// AfterCalls does that for the calls of the last reply whose results no turn holds yet.
+func (k *Keeper) AfterCalls(ctx context.Context, d Draft) { k.saveWritten(ctx, d, "", k.unreported()) }
+
+// saveWritten adds the checkpoint of what calls wrote. next is the call that comes next in the reply, "" after
+// the turn.
+func (k *Keeper) saveWritten(ctx context.Context, d Draft, next string, calls []*task.Call) {
+	if !k.enabled() {
+		return
+	}
+	planned := k.plannedHashes(calls)
+	if len(planned) == 0 {
+		return
+	}
+	limit := turnTime
+	if ctx.Err() != nil {
+		limit = cancelTime
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	held, err := k.store.Hold(ctx, slices.Sorted(maps.Keys(planned)))
+	if err == nil {
+		// Where a file became a link since, its target is not the task's.
+		known := k.newest()
+		maps.DeleteFunc(held, func(path string, _ task.FileVersion) bool { _, is := known[path]; return !is })
+		own, others := byAuthor(held, planned)
+		err = errors.Join(k.save(ctx, d, task.ReasonTurn, next, own), k.save(ctx, d, task.ReasonOthers, "", others))
+	}
+	if err != nil && !k.disabled(err) {
+		k.run.Notice(fmt.Sprintf("a checkpoint after this turn could not be saved: %v; what was there before it can be put back", err))
+	}
+}
+
+// plannedHashes are the files that calls were to change, and the hashes that they were to get; "" is unknown.
+// Where several calls change a file, the last one counts. A call whose outcome was taken back made nothing:
+// what the file holds since is not its doing.
+func (k *Keeper) plannedHashes(calls []*task.Call) map[string]string {
+	out := map[string]string{}
+	for _, c := range k.run.State().Calls() {
+		if !c.Started || c.Rewound || !slices.Contains(calls, c) {
+			continue
+		}
+		for path, hashes := range c.Before {
+			_, out[path], _ = strings.Cut(hashes, " ")
+		}
+	}
+	return out
+}
+
+// byAuthor divides files into those that are as calls planned them, and those that something else changed
+// since: a person, while a question of the same reply waited, or before an interrupted reply continued.
+func byAuthor(held map[string]task.FileVersion, planned map[string]string) (own, others []task.CheckpointFile) {
+	for path, v := range held {
+		f := task.CheckpointFile{Path: path, Now: v}
+		if want := planned[path]; want != "" && v.Hash != want {
+			others = append(others, f)
+		} else {
+			own = append(own, f)
+		}
+	}
+	return own, others
+}
+
+// unreported are the calls of the last reply whose results no turn holds yet.
+func (k *Keeper) unreported() (calls []*task.Call) {
+	s := k.run.State()
+	api := s.API()
+	if len(api) == 0 || api[len(api)-1].Kind() != "assistant" {
+		return nil
+	}
+	for _, c := range slices.Backward(s.Calls()) {
+		if c.Message < api[len(api)-1].ID {
+			break
+		}
+		if !c.Answered {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
