@@ -120,8 +120,8 @@ func (s *Store) RewoundBy(ctx context.Context, ref Ref, o RewindOptions, commits
 // ForkOf is what Fork said of a fork that was made, found by its id; ErrNotFound when
 // there is none.
 func (s *Store) ForkOf(ctx context.Context, id string) (ForkResult, error) {
-	ref := s.ownRef(id)
-	if !logged(ref.Log) {
+	ref := s.OwnRef(id)
+	if !HasJournal(ref.Log) {
 		return ForkResult{}, fmt.Errorf("%w: %s", ErrNotFound, id)
 	}
 	v, err := s.Read(ctx, ref)

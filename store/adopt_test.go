@@ -150,8 +150,8 @@ func TestLinksAreNotWrittenThrough(t *testing.T) {
 	}
 
 	// In Roost's own root it is refused.
-	check(t, os.MkdirAll(s.tasksDir(), 0o700))
-	check(t, os.Symlink(outside, filepath.Join(s.tasksDir(), "own-link")))
+	check(t, os.MkdirAll(s.TasksDir(), 0o700))
+	check(t, os.Symlink(outside, filepath.Join(s.TasksDir(), "own-link")))
 	ref := must[Ref](t)(s.Find(context.Background(), "own-link"))
 	if _, err := s.Own(context.Background(), ref); !errors.Is(err, ErrLinked) {
 		t.Errorf("own: %v", err)

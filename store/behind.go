@@ -42,7 +42,7 @@ func (s *Store) behind(ctx context.Context, ref Ref) bool {
 	if _, held := filelog.Holder(ref.Log); held {
 		return false
 	}
-	if head := headOf(ctx, ref.Log); head == 0 || head <= written.Seq {
+	if head := HeadOf(ctx, ref.Log); head == 0 || head <= written.Seq {
 		return false
 	}
 	v, err := s.read(ctx, ref, false)

@@ -41,7 +41,7 @@ func TestTheLastProjectionIsTriedAgain(t *testing.T) {
 			if err := owned.Close(context.Background()); !errors.Is(err, c.want) || tries != c.tries {
 				t.Fatalf("%d tries: %v", tries, err)
 			}
-			there := exists(s.ownRef("t-1").Dir, roofmt.UIName)
+			there := exists(s.OwnRef("t-1").Dir, roofmt.UIName)
 			behind := must[[]Ref](t)(s.Behind(t.Context()))
 			if there != (c.want == nil) || (len(behind) > 0) != (c.want != nil) {
 				t.Fatalf("there: %v, behind: %v", there, behind)
@@ -53,7 +53,7 @@ func TestTheLastProjectionIsTriedAgain(t *testing.T) {
 			for _, ref := range behind { // as the next server does
 				check(t, must[*Owned](t)(s.Own(t.Context(), ref)).Task.Close(context.Background()))
 			}
-			if left := must[[]Ref](t)(s.Behind(t.Context())); len(left) > 0 || !exists(s.ownRef("t-1").Dir, roofmt.UIName) {
+			if left := must[[]Ref](t)(s.Behind(t.Context())); len(left) > 0 || !exists(s.OwnRef("t-1").Dir, roofmt.UIName) {
 				t.Errorf("behind for ever: %v", left)
 			}
 		})
@@ -70,10 +70,10 @@ func TestWhoIsNotBehind(t *testing.T) {
 	for _, id := range []string{"foreign", "damaged", "whole"} {
 		check(t, make1(id).Close(context.Background()))
 	}
-	check(t, os.Remove(filepath.Join(s.ownRef("foreign").Log, watermarkName)))
-	check(t, os.Remove(filepath.Join(s.ownRef("foreign").Log, "journal.lock")))
-	check(t, os.Remove(filepath.Join(s.ownRef("damaged").Log, watermarkName)))
-	check(t, os.Truncate(filepath.Join(s.ownRef("damaged").Log, journalName), 300))
+	check(t, os.Remove(filepath.Join(s.OwnRef("foreign").Log, watermarkName)))
+	check(t, os.Remove(filepath.Join(s.OwnRef("foreign").Log, "journal.lock")))
+	check(t, os.Remove(filepath.Join(s.OwnRef("damaged").Log, watermarkName)))
+	check(t, os.Truncate(filepath.Join(s.OwnRef("damaged").Log, journalName), 300))
 	if list := must[[]Ref](t)(s.Behind(t.Context())); len(list) > 0 {
 		t.Errorf("%+v", list)
 	}

@@ -145,7 +145,7 @@ func (s *Store) checkAndMend(ctx context.Context, ref Ref, o CheckOptions, named
 
 // mends decides whether a task is touched.
 func (s *Store) mends(ref Ref, found []Finding, o CheckOptions, named bool) bool {
-	ours := logged(ref.Log)
+	ours := HasJournal(ref.Log)
 	if o.Rebuild && ours && slices.ContainsFunc(found, func(f Finding) bool { return f.kind == stale || f.rotten != "" }) {
 		return true
 	}

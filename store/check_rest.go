@@ -111,12 +111,12 @@ func (s *Store) checkHidden(ctx context.Context, shown []Ref) []Finding {
 	for _, r := range shown {
 		known[r.Log] = true
 	}
-	sources, _ := names(s.adoptedDir(""))
+	sources, _ := names(s.AdoptedDir(""))
 	for _, source := range sources {
-		ids, _ := names(s.adoptedDir(source))
+		ids, _ := names(s.AdoptedDir(source))
 		for _, id := range ids {
-			log := filepath.Join(s.adoptedDir(source), id)
-			if known[log] || !logged(log) {
+			log := filepath.Join(s.AdoptedDir(source), id)
+			if known[log] || !HasJournal(log) {
 				continue
 			}
 			dir, tool := adoptedFrom(ctx, log)
@@ -142,10 +142,10 @@ func (s *Store) checkHidden(ctx context.Context, shown []Ref) []Finding {
 
 // checkPlace looks for the folder of tasks.
 func (s *Store) checkPlace() []Finding {
-	if !s.lostTasks() {
+	if !s.TasksLost() {
 		return nil
 	}
-	return []Finding{{Path: s.opt.Root, File: s.tasksDir(), Problem: "the folder of tasks is gone, and it had tasks", Lost: "what was in it; put it back before anything is written to this root"}}
+	return []Finding{{Path: s.opt.Root, File: s.TasksDir(), Problem: "the folder of tasks is gone, and it had tasks", Lost: "what was in it; put it back before anything is written to this root"}}
 }
 
 // checkOverlay verifies what is kept of other tools' tasks, and purges that were cut.
@@ -193,21 +193,21 @@ func (s *Store) checkOverlay(ctx context.Context) []Finding {
 // checkIndex compares Roo's history index in our own root with the folders. It is for
 // editors; nothing of ours reads it.
 func (s *Store) checkIndex() []Finding {
-	path := filepath.Join(s.tasksDir(), roofmt.IndexName)
+	path := filepath.Join(s.TasksDir(), roofmt.IndexName)
 	about := func(problem string, k kind) Finding {
-		return Finding{Path: s.tasksDir(), File: path, Problem: problem, Recovered: "it is derived from the task folders", kind: k, mendable: true}
+		return Finding{Path: s.TasksDir(), File: path, Problem: problem, Recovered: "it is derived from the task folders", kind: k, mendable: true}
 	}
-	ids, err := names(s.tasksDir())
+	ids, err := names(s.TasksDir())
 	if err != nil {
 		return nil // the source says so
 	}
-	index, err := roofmt.ReadIndex(s.tasksDir())
+	index, err := roofmt.ReadIndex(s.TasksDir())
 	if err != nil {
 		return []Finding{about(err.Error(), faulty)}
 	}
 	lacking := 0
 	for _, id := range ids {
-		item, ok := readItem(filepath.Join(s.tasksDir(), id), id)
+		item, ok := readItem(filepath.Join(s.TasksDir(), id), id)
 		if !ok || esjson.TypeOf(item) != esjson.TypeObject {
 			continue
 		}
@@ -233,33 +233,33 @@ func (s *Store) checkIndex() []Finding {
 
 // mendIndex keeps an index that cannot be read beside the new one.
 func (s *Store) mendIndex(ctx context.Context, found []Finding) error {
-	if err := s.usable(); err != nil {
+	if err := s.Prepare(); err != nil {
 		return err
 	}
 	if anyFaulty(found) {
-		path := filepath.Join(s.tasksDir(), roofmt.IndexName)
+		path := filepath.Join(s.TasksDir(), roofmt.IndexName)
 		if err := os.Rename(path, path+".damaged-"+strconv.FormatInt(s.opt.Now(), 10)); err != nil {
 			return fmt.Errorf("keep the damaged history index: %w", err)
 		}
 	}
-	ids, err := names(s.tasksDir())
+	ids, err := names(s.TasksDir())
 	if err != nil {
 		return err
 	}
-	if err := s.indexAll(ctx, ids); err != nil {
+	if err := s.UpdateIndex(ctx, ids); err != nil {
 		return err
 	}
-	return s.sweepIndex(ctx)
+	return s.SweepIndex(ctx)
 }
 
 // checkImport finds what a killed import left. Its copies are not proven, and their
 // originals stand where they were.
 func (s *Store) checkImport() []Finding {
-	stages := filepath.Join(s.tasksDir(), importStages)
+	stages := filepath.Join(s.TasksDir(), importStages)
 	if !exists(stages, "") || s.importing() {
 		return nil
 	}
-	return []Finding{{Path: s.tasksDir(), File: stages, Problem: "an import was interrupted; copies that are not proven yet",
+	return []Finding{{Path: s.TasksDir(), File: stages, Problem: "an import was interrupted; copies that are not proven yet",
 		Recovered: "the originals are untouched; importing again goes on", kind: leftover, mendable: true}}
 }
 
@@ -283,7 +283,7 @@ func (s *Store) dropImport() error {
 		return err
 	}
 	defer free()
-	return os.RemoveAll(filepath.Join(s.tasksDir(), importStages))
+	return os.RemoveAll(filepath.Join(s.TasksDir(), importStages))
 }
 
 // strays are files of ours outside of tasks that a kill left.

@@ -99,26 +99,26 @@ func TestCheckFindsAndMends(t *testing.T) {
 		stays bool
 	}{
 		{"a bit of a projection", func(t *testing.T, s *Store) {
-			flip(t, filepath.Join(s.tasksDir(), "one", roofmt.APIName), "hello one", "hellO one")
+			flip(t, filepath.Join(s.TasksDir(), "one", roofmt.APIName), "hello one", "hellO one")
 		}, "damaged", "one api_conversation_history.json: its bytes are not those that were written", CheckOptions{Repair: true}, "hellO one", false},
 		{"a bit of a projection, rebuilt", func(t *testing.T, s *Store) {
-			flip(t, filepath.Join(s.tasksDir(), "one", roofmt.ItemName), "hello one", "hellO one")
+			flip(t, filepath.Join(s.TasksDir(), "one", roofmt.ItemName), "hello one", "hellO one")
 		}, "damaged", "one history_item.json: its bytes", CheckOptions{Rebuild: true}, "hellO one", false},
 		{"a snapshot that lies", func(t *testing.T, s *Store) { lie(t, s, "one") },
 			"damaged", "one journal.idx: its snapshot says something else", CheckOptions{Repair: true}, "", false},
-		{"no snapshot", func(t *testing.T, s *Store) { check(t, os.Remove(filepath.Join(s.tasksDir(), "two", "journal.idx"))) },
+		{"no snapshot", func(t *testing.T, s *Store) { check(t, os.Remove(filepath.Join(s.TasksDir(), "two", "journal.idx"))) },
 			"stale", "two journal.idx: it is not there", CheckOptions{Rebuild: true}, "", false},
-		{"no record of what was written", func(t *testing.T, s *Store) { check(t, os.Remove(filepath.Join(s.tasksDir(), "two", watermarkName))) },
+		{"no record of what was written", func(t *testing.T, s *Store) { check(t, os.Remove(filepath.Join(s.TasksDir(), "two", watermarkName))) },
 			"stale", "two projection.json: it is not there", CheckOptions{Rebuild: true}, "", false},
-		{"a projection is gone", func(t *testing.T, s *Store) { check(t, os.Remove(filepath.Join(s.tasksDir(), "two", roofmt.UIName))) },
+		{"a projection is gone", func(t *testing.T, s *Store) { check(t, os.Remove(filepath.Join(s.TasksDir(), "two", roofmt.UIName))) },
 			"stale", "two ui_messages.json: it is not there", CheckOptions{Rebuild: true}, "", false},
-		{"no index", func(t *testing.T, s *Store) { check(t, os.Remove(filepath.Join(s.tasksDir(), roofmt.IndexName))) },
+		{"no index", func(t *testing.T, s *Store) { check(t, os.Remove(filepath.Join(s.TasksDir(), roofmt.IndexName))) },
 			"stale", " _index.json: 2 tasks are not in it", CheckOptions{Rebuild: true}, "", false},
-		{"an index that is none", func(t *testing.T, s *Store) { write(t, s.tasksDir(), roofmt.IndexName, "[") },
+		{"an index that is none", func(t *testing.T, s *Store) { write(t, s.TasksDir(), roofmt.IndexName, "[") },
 			"damaged", " _index.json: reading", CheckOptions{Repair: true}, "", false},
 		{"an index of what is gone", func(t *testing.T, s *Store) {
-			text := read(t, s.tasksDir(), roofmt.IndexName)
-			write(t, s.tasksDir(), roofmt.IndexName, strings.Replace(text, `"entries":[`, `"entries":[{"id":"nowhere","ts":1},`, 1))
+			text := read(t, s.TasksDir(), roofmt.IndexName)
+			write(t, s.TasksDir(), roofmt.IndexName, strings.Replace(text, `"entries":[`, `"entries":[{"id":"nowhere","ts":1},`, 1))
 		}, "stale", "1 of its tasks have no folder", CheckOptions{Rebuild: true}, "", false},
 		{"the overlay's last line", func(t *testing.T, s *Store) {
 			path := filepath.Join(s.overlayDir(), "journal.jsonl")
@@ -135,7 +135,7 @@ func TestCheckFindsAndMends(t *testing.T) {
 		},
 			"leftovers", " .purged-1-x: a purge was interrupted", CheckOptions{Repair: true}, "", false},
 		{"an import that was cut", func(t *testing.T, s *Store) {
-			write(t, filepath.Join(s.tasksDir(), importStages, "0"), roofmt.UIName, "[")
+			write(t, filepath.Join(s.TasksDir(), importStages, "0"), roofmt.UIName, "[")
 		},
 			"leftovers", " .import: an import was interrupted", CheckOptions{Repair: true}, "", false},
 		{"no catalogue", func(t *testing.T, s *Store) { check(t, os.Remove(filepath.Join(s.opt.Cache, catalog.Name))) },
@@ -193,8 +193,8 @@ func TestCheckFindsAndMends(t *testing.T) {
 func lie(t *testing.T, s *Store, id string) {
 	t.Helper()
 	ctx := context.Background()
-	log := must[journal.Owner](t)(filelog.Own(ctx, filepath.Join(s.tasksDir(), id), filelog.Options{}))
-	state := must[*task.State](t)(fold(ctx, log))
+	log := must[journal.Owner](t)(filelog.Own(ctx, filepath.Join(s.TasksDir(), id), filelog.Options{}))
+	state := must[*task.State](t)(Fold(ctx, log))
 	state.Title = "a lie"
 	check(t, log.SaveSnapshot(ctx, journal.Snapshot{Seq: state.Seq, Data: must[[]byte](t)(state.Snapshot())}))
 	check(t, log.Close())

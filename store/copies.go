@@ -44,7 +44,7 @@ func rank(r Ref) int {
 	switch {
 	case r.Own:
 		return 0
-	case logged(r.Log):
+	case HasJournal(r.Log):
 		return 1
 	}
 	return 2
@@ -54,7 +54,7 @@ func rank(r Ref) int {
 // on here have journals of their own and are never one. What cannot be read is not
 // the same as anything.
 func sameTask(ctx context.Context, a, b Ref) bool {
-	if rank(a) < 2 && rank(b) < 2 && logged(a.Log) && logged(b.Log) {
+	if rank(a) < 2 && rank(b) < 2 && HasJournal(a.Log) && HasJournal(b.Log) {
 		return false
 	}
 	files := 0

@@ -18,7 +18,7 @@ func TestIndexThatManyOthersChange(t *testing.T) {
 	s := open(t, t.TempDir())
 	k := create(t, s, "one")
 	now, others := s.opt.Now, 0
-	index := filepath.Join(s.tasksDir(), roofmt.IndexName)
+	index := filepath.Join(s.TasksDir(), roofmt.IndexName)
 	s.opt.Now = func() int64 { // it is asked for between reading the index and writing it
 		if others < 40 {
 			others++
@@ -26,10 +26,10 @@ func TestIndexThatManyOthersChange(t *testing.T) {
 		}
 		return now()
 	}
-	write(t, filepath.Join(s.tasksDir(), "two"), roofmt.UIName, array(uiRow(1, "of another process")))
+	write(t, filepath.Join(s.TasksDir(), "two"), roofmt.UIName, array(uiRow(1, "of another process")))
 	check(t, k.proj.settle(context.Background()))
-	check(t, s.indexed(context.Background(), s.ownRef("one")))
-	if got := read(t, s.tasksDir(), roofmt.IndexName); others != 40 || !strings.Contains(got, `"id":"one"`) || !strings.Contains(got, `{"id":"two","ts":40}`) {
+	check(t, s.IndexTask(context.Background(), s.OwnRef("one")))
+	if got := read(t, s.TasksDir(), roofmt.IndexName); others != 40 || !strings.Contains(got, `"id":"one"`) || !strings.Contains(got, `{"id":"two","ts":40}`) {
 		t.Errorf("after %d others: %s", others, got)
 	}
 	closeTask(t, k)
@@ -40,7 +40,7 @@ func TestTasksThatEndTogetherShareAWriting(t *testing.T) {
 	s := open(t, t.TempDir())
 	const tasks = 12
 	for i := range tasks {
-		dir := filepath.Join(s.tasksDir(), fmt.Sprint("task-", i))
+		dir := filepath.Join(s.TasksDir(), fmt.Sprint("task-", i))
 		write(t, dir, roofmt.ItemName, fmt.Sprintf(`{"id":"task-%d","ts":%d}`, i, i))
 	}
 	writings, begun, goOn := 0, make(chan struct{}), make(chan struct{})
@@ -55,14 +55,14 @@ func TestTasksThatEndTogetherShareAWriting(t *testing.T) {
 	var all sync.WaitGroup
 	end := func(i int) {
 		all.Go(func() {
-			if err := s.indexed(context.Background(), s.ownRef(fmt.Sprint("task-", i))); err != nil {
+			if err := s.IndexTask(context.Background(), s.OwnRef(fmt.Sprint("task-", i))); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	end(0)
 	<-begun
-	write(t, s.tasksDir(), roofmt.IndexName, `{"version":1,"entries":[]}`) // so that it does not name all by now
+	write(t, s.TasksDir(), roofmt.IndexName, `{"version":1,"entries":[]}`) // so that it does not name all by now
 	for i := range tasks - 1 {
 		end(i + 1)
 	}
@@ -79,7 +79,7 @@ func TestTasksThatEndTogetherShareAWriting(t *testing.T) {
 	}
 	close(goOn)
 	all.Wait()
-	if got := must[*roofmt.Index](t)(roofmt.ReadIndex(s.tasksDir())); len(got.Entries) != tasks || writings != 3 {
+	if got := must[*roofmt.Index](t)(roofmt.ReadIndex(s.TasksDir())); len(got.Entries) != tasks || writings != 3 {
 		t.Errorf("%d tasks after %d writings, one of which found another index", len(got.Entries), writings)
 	}
 }

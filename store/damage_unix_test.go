@@ -105,7 +105,7 @@ func TestARootThatVanishesInTheMiddle(t *testing.T) {
 	check(t, err)
 	ref := foreignRef(t, s, "aaa-1")
 	check(t, os.RemoveAll(storage))
-	sum := s.summary(t.Context(), ref)
+	sum := s.SummaryOf(t.Context(), ref)
 	if len(sum.Damaged) != 1 || sum.Path != dir {
 		t.Errorf("%+v", sum)
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -91,11 +90,14 @@ func (s *Store) deedsOf(ctx context.Context, ref Ref) (Deeds, error) {
 
 // tell fills in the deeds of one task.
 func (s *Store) tell(ctx context.Context, d *Deeds, shelf map[[2]string]*shelved) error {
-	own, moved, err := journalDeeds(ctx, d.ref.Log)
+	var own task.Deeds
+	state, err := FoldJournal(ctx, d.ref.Log)
 	if err != nil {
 		return err
 	}
-	d.move = moved
+	if d.move = 0; state != nil {
+		own, d.move = state.Deeds, state.Moved
+	}
 	d.fill(own, shelf[[2]string{d.ref.Source, d.ref.ID}].of(d.ref, d.bin))
 	return nil
 }
@@ -104,39 +106,6 @@ func (d *Deeds) fill(own, shelf task.Deeds) {
 	d.done, d.redo = ordered(own, shelf)
 	d.redo = slices.DeleteFunc(d.redo, func(e keptDeed) bool { return e.Move && d.move > e.Then })
 	d.Undo, d.Redo = d.done.shown(d.move), d.redo.shown(d.move)
-}
-
-// journalDeeds are what a task's own journal tells; none when there is none. moved is
-// the newest commit that went on with the histories.
-func journalDeeds(ctx context.Context, dir string) (deeds task.Deeds, moved uint64, err error) {
-	log, err := openLog(dir)
-	if errors.Is(err, journal.ErrNotFound) {
-		return task.Deeds{}, 0, nil
-	}
-	if err != nil {
-		return task.Deeds{}, 0, err
-	}
-	defer log.Close()
-	state, err := foldLean(ctx, log, false)
-	if err != nil {
-		return task.Deeds{}, 0, err
-	}
-	return state.Deeds, state.Moved, nil
-}
-
-// headOf is the newest commit of a journal, 0 when there is none or it cannot be
-// told: a mark without it comes before everything else.
-func headOf(ctx context.Context, dir string) uint64 {
-	log, err := openLog(dir)
-	if err != nil {
-		return 0
-	}
-	defer log.Close()
-	head, err := log.Head(ctx)
-	if err != nil {
-		return 0
-	}
-	return head
 }
 
 // AllDeeds lists the tasks of which something can be taken back or done again, that
@@ -163,7 +132,7 @@ func (s *Store) AllDeeds(ctx context.Context, limit int) ([]Deeds, error) {
 		all = append(all, d)
 	}
 	for _, ref := range refs {
-		if ref.Own || shelf[[2]string{ref.Source, ref.ID}] != nil || logged(ref.Log) {
+		if ref.Own || shelf[[2]string{ref.Source, ref.ID}] != nil || HasJournal(ref.Log) {
 			d := Deeds{Name: ref.ID, ref: ref}
 			if !ref.Own {
 				d.Name = ref.Source + ":" + ref.ID
@@ -198,7 +167,7 @@ func (s *Store) AllDeeds(ctx context.Context, limit int) ([]Deeds, error) {
 	for i := range all {
 		if d := &all[i]; !d.Trashed {
 			if d.Task, err = s.row(ctx, d.ref); err != nil {
-				d.Task = s.summary(ctx, d.ref)
+				d.Task = s.SummaryOf(ctx, d.ref)
 			}
 		}
 	}

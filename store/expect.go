@@ -46,6 +46,15 @@ func expected(ctx context.Context, ref Ref) *expectation {
 	return e
 }
 
+// MeetsExpectation is an ErrMoved when the context expects the task's journal to end with another commit than it
+// does. It is for a change that takes no lock on the journal.
+func MeetsExpectation(ctx context.Context, ref Ref) error {
+	if wants := expected(ctx, ref); wants != nil {
+		return wants.meets(HeadOf(ctx, ref.Log))
+	}
+	return nil
+}
+
 // meets reports what is wrong with a task whose journal ended with a commit.
 func (e *expectation) meets(last uint64) error {
 	if e == nil {

@@ -59,17 +59,17 @@ func OverItem(item, row []byte) []byte {
 // made under the same id: made says which. A kill in the middle of the first leaves
 // nothing that the second does not finish.
 func (s *Store) CreateOnce(ctx context.Context, created task.Created, events ...task.Event) (owned *Owned, made bool, err error) {
-	if err := s.usable(); err != nil {
+	if err := s.Prepare(); err != nil {
 		return nil, false, err
 	}
-	ref := s.ownRef(created.Task)
-	if err := usableID(ref); err != nil {
+	ref := s.OwnRef(created.Task)
+	if err := CheckID(ref); err != nil {
 		return nil, false, err
 	}
 	if linked(ref.Dir) {
 		return nil, false, fmt.Errorf("task %s: %s is a symbolic link: %w", ref.ID, ref.Dir, ErrLinked)
 	}
-	if roofmt.IsFolder(ref.Dir) && !logged(ref.Log) { // another program put it there
+	if roofmt.IsFolder(ref.Dir) && !HasJournal(ref.Log) { // another program put it there
 		owned, err := s.Own(ctx, ref)
 		return owned, false, err
 	}
@@ -100,7 +100,7 @@ func (s *Store) FindChild(ctx context.Context, parent Ref, id string) (Ref, erro
 	if !roofmt.ValidID(id) {
 		return Ref{}, fmt.Errorf("%w: %q", ErrNotFound, id)
 	}
-	if own := s.ownRef(id); exists(own.Dir, "") {
+	if own := s.OwnRef(id); exists(own.Dir, "") {
 		return own, nil
 	}
 	all, _, err := s.refs(ctx)

@@ -78,9 +78,9 @@ func TestCreateOnce(t *testing.T) {
 	words := task.InputQueued{Input: "new_task", Text: "do it"}
 	for name, before := range map[string]func(t *testing.T, s *Store){
 		"nothing is there": func(*testing.T, *Store) {},
-		"an empty folder":  func(t *testing.T, s *Store) { check(t, os.MkdirAll(filepath.Join(s.tasksDir(), "kid"), 0o700)) },
+		"an empty folder":  func(t *testing.T, s *Store) { check(t, os.MkdirAll(filepath.Join(s.TasksDir(), "kid"), 0o700)) },
 		"a log that says nothing yet": func(t *testing.T, s *Store) {
-			k := must[*Task](t)(s.take(t.Context(), s.ownRef("kid")))
+			k := must[*Task](t)(s.take(t.Context(), s.OwnRef("kid")))
 			check(t, k.Close(t.Context()))
 		},
 	} {
@@ -101,7 +101,7 @@ func TestCreateOnce(t *testing.T) {
 	if _, _, err := s.CreateOnce(t.Context(), task.Created{Task: "../kid"}); err == nil {
 		t.Error("an id that is no folder name was taken")
 	}
-	dir := filepath.Join(s.tasksDir(), "kid")
+	dir := filepath.Join(s.TasksDir(), "kid")
 	check(t, os.MkdirAll(dir, 0o700))
 	write(t, dir, roofmt.UIName, array(uiRow(1, "somebody else's")))
 	o, fresh, err := s.CreateOnce(t.Context(), made, words)
@@ -131,7 +131,7 @@ func TestFindChild(t *testing.T) {
 		return ref.Dir
 	}
 	for id, want := range map[string]string{
-		"ours": filepath.Join(s.tasksDir(), "ours"), "theirs": dir, "our": "none", "their": "none", "../ours": "none", "": "none",
+		"ours": filepath.Join(s.TasksDir(), "ours"), "theirs": dir, "our": "none", "their": "none", "../ours": "none", "": "none",
 	} {
 		if got := find(id); got != want {
 			t.Errorf("%q is found at %s, want %s", id, got, want)

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/roost-dev/roost/roofmt"
 )
 
 // refs lists the task folders of every source, without those that were deleted in
@@ -46,7 +44,7 @@ func (s *Store) everyRef(ctx context.Context) ([]Ref, []SourceState, error) {
 		if src.err != nil {
 			state.State = unreachable + src.err.Error()
 		}
-		src.logs = s.adoptedDir(src.Name)
+		src.logs = s.AdoptedDir(src.Name)
 		out = slices.Grow(out, len(src.ids))
 		for _, id := range src.ids {
 			out = append(out, s.ref(src, id))
@@ -71,7 +69,7 @@ func (s *Store) ref(src Source, id string) Ref {
 	case src.logs != "":
 		r.Log = inFolder(src.logs, id)
 	default:
-		r.Log = inFolder(s.adoptedDir(src.Name), id)
+		r.Log = inFolder(s.AdoptedDir(src.Name), id)
 	}
 	return r
 }
@@ -196,12 +194,4 @@ func (s *Store) distinct(ctx context.Context, found []Ref) [][]Ref {
 		out = append(out, s.groups(ctx, places)...)
 	}
 	return out
-}
-
-// usableID refuses folder names that we do not turn into paths of our own.
-func usableID(r Ref) error {
-	if !roofmt.ValidID(r.ID) {
-		return fmt.Errorf("task folder %s: its name cannot be a task id of Roost; import it under a new one", r.Dir)
-	}
-	return nil
 }

@@ -95,8 +95,8 @@ func folderRange(folder *roofmt.Folder, name string, off, length int64) ([]byte,
 	return nil, fmt.Errorf("%s: not one of the folder's histories", name)
 }
 
-// fold reads a whole log into memory, for its owner.
-func fold(ctx context.Context, log journal.Reader) (*task.State, error) {
+// Fold reads a whole journal into memory, for its owner.
+func Fold(ctx context.Context, log journal.Reader) (*task.State, error) {
 	s := task.New(ground{ctx: context.WithoutCancel(ctx), log: log})
 	return s, foldInto(ctx, s, log, 1)
 }

@@ -29,19 +29,19 @@ func (s *Store) Continued(ref Ref) (Ref, bool) {
 	if ref.Own {
 		return Ref{}, false
 	}
-	fork := s.ownRef(forkID(ref))
-	return fork, logged(fork.Log)
+	fork := s.OwnRef(forkID(ref))
+	return fork, HasJournal(fork.Log)
 }
 
-// ownRef is a task in Roost's own root.
-func (s *Store) ownRef(id string) Ref {
-	return s.ref(Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.tasksDir(), Own: true}, id)
+// OwnRef is a task in Roost's own root.
+func (s *Store) OwnRef(id string) Ref {
+	return s.ref(Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.TasksDir(), Own: true}, id)
 }
 
 // fork continues a task whose format has no proven writer as one of ours: a new
 // one at first, and that same one ever after.
 func (s *Store) fork(ctx context.Context, from Ref, folder *roofmt.Folder) (*Owned, error) {
-	t, err := s.take(ctx, s.ownRef(forkID(from)))
+	t, err := s.take(ctx, s.OwnRef(forkID(from)))
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (s *Store) forkAgain(ctx context.Context, o *Owned, original *roofmt.Folder
 	t := o.Task
 	from := t.state.Adopted
 	if from == nil || clean(from.Dir) != clean(original.Dir) {
-		return fmt.Errorf("task %s: it is no continuation of %s; move it out of %s to continue that one", t.Ref.ID, original.Dir, s.tasksDir())
+		return fmt.Errorf("task %s: it is no continuation of %s; move it out of %s to continue that one", t.Ref.ID, original.Dir, s.TasksDir())
 	}
 	folder, err := t.readFolder(ctx)
 	if err != nil {
@@ -148,7 +148,7 @@ func (t *Task) takeInOriginal(ctx context.Context, folder *roofmt.Folder) ([]Int
 // adoptedFrom is where the task of a journal was adopted from, and the tool that
 // made it; "" when its first commits do not say.
 func adoptedFrom(ctx context.Context, logDir string) (dir, tool string) {
-	log, err := openLog(logDir)
+	log, err := OpenJournal(logDir)
 	if err != nil {
 		return "", ""
 	}

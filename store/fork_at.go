@@ -92,7 +92,7 @@ func (s *Store) Fork(ctx context.Context, ref Ref, o ForkOptions) (ForkResult, f
 		return out, none, fmt.Errorf("fork task %s: %w", ref.ID, err)
 	}
 	failpoint.Hit("fork.made")
-	own := s.ownRef(id)
+	own := s.OwnRef(id)
 	return out, func(ctx context.Context) error {
 		t, err := s.takeWith(ctx, own, true, true)
 		if err != nil {
@@ -206,7 +206,7 @@ func (s *Store) forkInto(ctx context.Context, v *View, known []byte, o ForkOptio
 		out.Last = &last
 	}
 	if !o.DryRun {
-		out.ID, out.Path = start.Task, s.ownRef(start.Task).Dir
+		out.ID, out.Path = start.Task, s.OwnRef(start.Task).Dir
 	}
 	// The commits that were applied to the reader's state are not in the log that is shared.
 	state.Seq = start.Seq
@@ -257,29 +257,29 @@ const forkTemp = ".fork-"
 // makeFork makes the new task's folder with one rename: before it there is nothing of it,
 // after it all.
 func (s *Store) makeFork(ctx context.Context, from Ref, id string, events []task.Event, known []byte, seq uint64) error {
-	if err := s.usable(); err != nil {
+	if err := s.Prepare(); err != nil {
 		return err
 	}
-	if err := s.ensureDir(s.tasksDir(), "cannot be written"); err != nil {
+	if err := s.EnsureDir(s.TasksDir(), "cannot be written"); err != nil {
 		return err
 	}
 	s.sweepForks()
-	temp, err := os.MkdirTemp(s.tasksDir(), forkTemp+id+"-")
+	temp, err := os.MkdirTemp(s.TasksDir(), forkTemp+id+"-")
 	if err != nil {
 		return err
 	}
 	err = s.writeFork(ctx, from, temp, id, events, known, seq)
 	if err == nil {
 		failpoint.Hit("fork.written")
-		err = os.Rename(temp, s.ownRef(id).Dir)
+		err = os.Rename(temp, s.OwnRef(id).Dir)
 	}
 	if err == nil {
-		err = filelog.OS.SyncDir(s.tasksDir())
+		err = filelog.OS.SyncDir(s.TasksDir())
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(temp))
 	}
-	_ = s.Tell(ctx, s.ownRef(id)) // else its first owner does
+	_ = s.Tell(ctx, s.OwnRef(id)) // else its first owner does
 	return nil
 }
 
@@ -290,7 +290,7 @@ func (s *Store) writeFork(ctx context.Context, from Ref, dir, id string, events 
 	failpoint.Hit("fork.begun")
 	log, err := filelog.Own(ctx, dir, filelog.Options{
 		FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program,
-		Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program}, Seal: s.seal(s.ownRef(id)),
+		Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program}, Seal: s.seal(s.OwnRef(id)),
 	})
 	if err != nil {
 		return err
@@ -320,7 +320,7 @@ func (s *Store) writeFork(ctx context.Context, from Ref, dir, id string, events 
 // sweepForks removes what killed processes left of forks. One that is being made is
 // young.
 func (s *Store) sweepForks() {
-	entries, err := os.ReadDir(s.tasksDir())
+	entries, err := os.ReadDir(s.TasksDir())
 	if err != nil {
 		return
 	}
@@ -329,7 +329,7 @@ func (s *Store) sweepForks() {
 			continue
 		}
 		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > time.Hour {
-			_ = os.RemoveAll(filepath.Join(s.tasksDir(), e.Name()))
+			_ = os.RemoveAll(filepath.Join(s.TasksDir(), e.Name()))
 		}
 	}
 }

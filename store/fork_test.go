@@ -50,7 +50,7 @@ func TestAForkIsFoundAgain(t *testing.T) {
 		}
 		closeTask(t, again.Task)
 	}
-	if ids := must[[]string](t)(names(s.tasksDir())); len(ids) != 1 {
+	if ids := must[[]string](t)(names(s.TasksDir())); len(ids) != 1 {
 		t.Errorf("forks: %v", ids)
 	}
 	if d := cmp.Diff(before, tree(t, storage)); d != "" {
@@ -180,7 +180,7 @@ func TestForkKilledBeforeItsAdoption(t *testing.T) {
 	if _, ok := s.Continued(ref); ok {
 		t.Error("it goes on before it did")
 	}
-	k := must[*Task](t)(s.take(context.Background(), s.ownRef(forkID(ref))))
+	k := must[*Task](t)(s.take(context.Background(), s.OwnRef(forkID(ref))))
 	check(t, k.log.Close())
 	close(k.proj.stop)
 	<-k.proj.done

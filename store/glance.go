@@ -144,7 +144,7 @@ func (s *Store) grounds(src Source) (g grounds, err error) {
 		}
 		g.at[id] = rel
 	}
-	dir := s.adoptedDir(src.Name)
+	dir := s.AdoptedDir(src.Name)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return g, nil

@@ -20,7 +20,7 @@ const holderWait = 10 * time.Second
 // until that command's exec, a child that still has the lock open: the holder is
 // dead and the lock is not free yet.
 func ownLog(ctx context.Context, dir string, o filelog.Options) (journal.Owner, error) {
-	o.Known = readWatermark(dir).Seq // before the lock is taken: then it is not newer than the log
+	o.Known = max(o.Known, readWatermark(dir).Seq) // before the lock is taken: then it is not newer than the log
 	for end := time.Now().Add(holderWait); ; {
 		log, err := filelog.Own(ctx, dir, o)
 		var busy *journal.BusyError

@@ -132,7 +132,7 @@ func (s *Store) Import(ctx context.Context, list []Importable, o ImportOptions) 
 	im.report = ImportReport{DryRun: o.DryRun, Items: []ImportItem{}}
 	im.progress.Of = len(list)
 	if !o.DryRun {
-		if err := s.usable(); err != nil {
+		if err := s.Prepare(); err != nil {
 			return im.report, err
 		}
 		free, err := lockImport(filepath.Join(s.opt.Root, importLock))
@@ -147,7 +147,7 @@ func (s *Store) Import(ctx context.Context, list []Importable, o ImportOptions) 
 	}
 	err := im.all(ctx, list)
 	if !o.DryRun {
-		err = errors.Join(err, s.indexAll(background(ctx), im.there), os.RemoveAll(im.stages()))
+		err = errors.Join(err, s.UpdateIndex(background(ctx), im.there), os.RemoveAll(im.stages()))
 	}
 	return im.report, err
 }
@@ -171,7 +171,7 @@ type importer struct {
 	buf      []byte
 }
 
-func (im *importer) stages() string { return filepath.Join(im.store.tasksDir(), importStages) }
+func (im *importer) stages() string { return filepath.Join(im.store.TasksDir(), importStages) }
 
 func (im *importer) all(ctx context.Context, list []Importable) error {
 	for i, from := range list {
@@ -239,7 +239,7 @@ func (im *importer) count(item ImportItem) {
 }
 
 // ownPlace reports whether a folder is among Roost's own tasks.
-func (s *Store) ownPlace(dir string) bool { return within(s.tasksDir(), dir) }
+func (s *Store) ownPlace(dir string) bool { return within(s.TasksDir(), dir) }
 
 func within(dir, path string) bool {
 	rel, err := filepath.Rel(clean(dir), clean(path))

@@ -35,7 +35,7 @@ func TestAnImportedJournalThatLacksItsEndIsDamaged(t *testing.T) {
 			commit(t, k, task.UI, uiRow(2, "one"))
 			commit(t, k, task.UI, uiRow(3, "two"))
 			closeTask(t, k)
-			dir := filepath.Join(from.tasksDir(), "short")
+			dir := filepath.Join(from.TasksDir(), "short")
 			log := filepath.Join(dir, "journal.jsonl")
 			if c.cut < 0 {
 				check(t, os.Remove(log))

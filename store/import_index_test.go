@@ -20,24 +20,24 @@ func TestIndexIsWrittenOnlyForAChange(t *testing.T) {
 	root := t.TempDir()
 	s := open(t, root)
 	bring(t, s, storage, ImportOptions{})
-	index := filepath.Join(s.tasksDir(), roofmt.IndexName)
+	index := filepath.Join(s.TasksDir(), roofmt.IndexName)
 	was := must[os.FileInfo](t)(os.Stat(index))
 	for what, again := range map[string]func(){
 		"an import of what is there": func() { bring(t, s, storage, ImportOptions{}) },
-		"an owner that let go":       func() { check(t, s.indexed(context.Background(), s.ownRef("spread"))) },
-		"nothing to import":          func() { check(t, s.indexAll(context.Background(), nil)) },
+		"an owner that let go":       func() { check(t, s.IndexTask(context.Background(), s.OwnRef("spread"))) },
+		"nothing to import":          func() { check(t, s.UpdateIndex(context.Background(), nil)) },
 	} {
 		again()
 		if is := must[os.FileInfo](t)(os.Stat(index)); !os.SameFile(was, is) || !is.ModTime().Equal(was.ModTime()) {
 			t.Errorf("%s wrote it", what)
 		}
 	}
-	if got := read(t, s.tasksDir(), roofmt.IndexName); !strings.Contains(got, `{"id":"spread","ts":5,"task":"do  it"}`) {
+	if got := read(t, s.TasksDir(), roofmt.IndexName); !strings.Contains(got, `{"id":"spread","ts":5,"task":"do  it"}`) {
 		t.Error(got)
 	}
-	write(t, filepath.Join(s.tasksDir(), "spread"), roofmt.ItemName, `{"id":"spread","ts":6}`)
-	check(t, s.indexed(context.Background(), s.ownRef("spread")))
-	if got := read(t, s.tasksDir(), roofmt.IndexName); !strings.Contains(got, `{"id":"spread","ts":6}`) {
+	write(t, filepath.Join(s.TasksDir(), "spread"), roofmt.ItemName, `{"id":"spread","ts":6}`)
+	check(t, s.IndexTask(context.Background(), s.OwnRef("spread")))
+	if got := read(t, s.TasksDir(), roofmt.IndexName); !strings.Contains(got, `{"id":"spread","ts":6}`) {
 		t.Error(got)
 	}
 }
@@ -67,18 +67,18 @@ func TestImportIsContinued(t *testing.T) {
 		if err == nil || r.Imported > n-1 {
 			t.Fatalf("stopped after %d: %+v %v", stop, r, err)
 		}
-		there := tree(t, s.tasksDir())
+		there := tree(t, s.TasksDir())
 		again := bring(t, s, storage, ImportOptions{})
 		if again.Same != r.Imported || again.Imported != n-r.Imported || again.Failed > 0 {
 			t.Errorf("stopped after %d: first %d, then %d and %d", stop, r.Imported, again.Imported, again.Same)
 		}
-		now := tree(t, s.tasksDir())
+		now := tree(t, s.TasksDir())
 		for path, sum := range there {
-			if filepath.Dir(path) != s.tasksDir() && path != s.tasksDir() && now[path] != sum {
+			if filepath.Dir(path) != s.TasksDir() && path != s.TasksDir() && now[path] != sum {
 				t.Errorf("stopped after %d: %s was touched", stop, path)
 			}
 		}
-		if ids := strings.Fields(indexIDs(t, root)); len(ids) != n || exists(s.tasksDir(), importStages) {
+		if ids := strings.Fields(indexIDs(t, root)); len(ids) != n || exists(s.TasksDir(), importStages) {
 			t.Errorf("stopped after %d: index %v", stop, ids)
 		}
 		if third := bring(t, s, storage, ImportOptions{}); third.Same != n {
@@ -113,13 +113,13 @@ func TestImportBringsLabelsAlong(t *testing.T) {
 			t.Errorf("%+v", item)
 		}
 	}
-	mine := filepath.Join(s.tasksDir(), "theirs")
+	mine := filepath.Join(s.TasksDir(), "theirs")
 	for _, name := range []string{roofmt.UIName, roofmt.APIName, roofmt.ItemName} {
 		if read(t, dir, name) != read(t, mine, name) {
 			t.Errorf("%s is another one", name)
 		}
 	}
-	if exists(filepath.Join(s.tasksDir(), "plain"), "journal.jsonl") {
+	if exists(filepath.Join(s.TasksDir(), "plain"), "journal.jsonl") {
 		t.Error("a task without labels was adopted")
 	}
 	say := func(want string) {

@@ -31,9 +31,9 @@ func (im *importer) label(ctx context.Context, item *ImportItem) {
 	if l.Title == nil && len(l.Add) == 0 && l.Pinned == nil {
 		return
 	}
-	ref := im.store.ownRef(item.ID)
-	done, _, err := journalDeeds(ctx, ref.Log)
-	if err == nil && len(done.Done)+len(done.Undone) > 0 {
+	ref := im.store.OwnRef(item.ID)
+	state, err := FoldJournal(ctx, ref.Log)
+	if err == nil && state != nil && len(state.Deeds.Done)+len(state.Deeds.Undone) > 0 {
 		return
 	}
 	if err == nil {

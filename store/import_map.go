@@ -1,13 +1,9 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -140,7 +136,7 @@ func (im *importer) mapInferred(ctx context.Context, stage string, item *ImportI
 	if len(im.opt.Map) == 0 || item.history != nil {
 		return nil
 	}
-	ref := im.store.ownRef(item.ID)
+	ref := im.store.OwnRef(item.ID)
 	ref.Dir, ref.Log = stage, stage
 	v, err := im.store.Read(ctx, ref)
 	if err != nil {
@@ -165,62 +161,4 @@ func (im *importer) mapInferred(ctx context.Context, stage string, item *ImportI
 	}
 	item.history = esjson.Set(raw, "workspace", esjson.Quote(nil, mapped))
 	return nil
-}
-
-// indexAll puts the items of many tasks into the index of Roost's own root, in one
-// write: one for each would cost the square of their number.
-func (s *Store) indexAll(ctx context.Context, ids []string) error {
-	return s.retried(ctx, func() error { return s.putAll(ctx, ids) })
-}
-
-func (s *Store) putAll(ctx context.Context, ids []string) error {
-	index, err := roofmt.ReadIndex(s.tasksDir())
-	if err != nil && !errors.Is(err, roofmt.ErrIndex) {
-		return err
-	}
-	expect := index.Print
-	if err != nil || !expect.Exists { // it is derived: it is built again from the folders
-		if ids, err = names(s.tasksDir()); err != nil {
-			return err
-		}
-	}
-	at := map[string]int{}
-	for i, e := range index.Entries {
-		if id, ok := esjson.GetString(e, "id"); ok {
-			at[id] = i
-		}
-	}
-	put := false
-	for _, id := range ids {
-		item, ok := readItem(filepath.Join(s.tasksDir(), id), id)
-		if !ok || esjson.TypeOf(item) != esjson.TypeObject {
-			continue
-		}
-		if item, err = esjson.Compact(nil, item); err != nil { // as it will stand there
-			return fmt.Errorf("history item of %s: %w", id, err)
-		}
-		i, ok := at[id]
-		switch {
-		case ok && bytes.Equal(index.Entries[i], item):
-			continue
-		case ok:
-			index.Entries[i] = item
-		default:
-			at[id] = len(index.Entries)
-			index.Entries = append(index.Entries, item)
-		}
-		put = true
-	}
-	if !put {
-		// A writer of the index may have been killed.
-		if err := roofmt.Sweep(ctx, s.tasksDir()); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
-	}
-	data, err := index.Bytes(s.opt.Now())
-	if err != nil {
-		return err
-	}
-	return roofmt.Replace(ctx, s.tasksDir(), []roofmt.Replacement{{Name: roofmt.IndexName, Bytes: data, Expect: &expect}}, roofmt.Options{})
 }

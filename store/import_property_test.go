@@ -94,9 +94,9 @@ func TestImportOfOwnedTask(t *testing.T) {
 func TestImportMeetsFile(t *testing.T) {
 	storage, _ := rooStorage(t, "file-1")
 	s := open(t, t.TempDir())
-	write(t, s.tasksDir(), "file-1", "somebody's")
+	write(t, s.TasksDir(), "file-1", "somebody's")
 	r := bring(t, s, storage, ImportOptions{OnConflict: ConflictFork})
-	if r.Failed != 1 || read(t, s.tasksDir(), "file-1") != "somebody's" {
+	if r.Failed != 1 || read(t, s.TasksDir(), "file-1") != "somebody's" {
 		t.Errorf("%+v", r.Items)
 	}
 }

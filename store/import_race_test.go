@@ -57,7 +57,7 @@ func TestImportOfTaskThatNeverRests(t *testing.T) {
 	if d := cmp.Diff(map[string]string{"busy-1": Failed, "calm-2": Imported}, outcomes(r)); d != "" {
 		t.Error(d)
 	}
-	if !strings.Contains(r.Items[0].Problem, "changes while it is copied") || exists(s.tasksDir(), "busy-1") || exists(s.tasksDir(), importStages) {
+	if !strings.Contains(r.Items[0].Problem, "changes while it is copied") || exists(s.TasksDir(), "busy-1") || exists(s.TasksDir(), importStages) {
 		t.Errorf("%+v", r.Items[0])
 	}
 }
@@ -78,7 +78,7 @@ func TestImportMeetsNewTask(t *testing.T) {
 		if got := outcomes(r)["met-1"]; got != want {
 			t.Errorf("%s: %s, want %s: %s", how, got, want, r.Items[0].Problem)
 		}
-		if text := read(t, filepath.Join(s.tasksDir(), "met-1"), "journal.jsonl"); !strings.Contains(text, "hello met-1") {
+		if text := read(t, filepath.Join(s.TasksDir(), "met-1"), "journal.jsonl"); !strings.Contains(text, "hello met-1") {
 			t.Error("the task that was made is gone")
 		}
 	}
@@ -88,7 +88,7 @@ func TestImportMeetsNewTask(t *testing.T) {
 func TestImportReplacesGhost(t *testing.T) {
 	storage, _ := rooStorage(t, "ghost-1")
 	s := open(t, t.TempDir())
-	check(t, os.MkdirAll(filepath.Join(s.tasksDir(), "ghost-1"), 0o700))
+	check(t, os.MkdirAll(filepath.Join(s.TasksDir(), "ghost-1"), 0o700))
 	if r := bring(t, s, storage, ImportOptions{}); r.Imported != 1 {
 		t.Errorf("%+v", r.Items)
 	}
@@ -112,7 +112,7 @@ func TestImportStops(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || r.Imported != 1 || len(r.Items) != 1 {
 		t.Fatalf("%v, %+v", err, r)
 	}
-	entries := must[[]fs.DirEntry](t)(os.ReadDir(s.tasksDir()))
+	entries := must[[]fs.DirEntry](t)(os.ReadDir(s.TasksDir()))
 	if len(entries) != 2 { // the task and the index
 		t.Errorf("left: %v", entries)
 	}
@@ -125,12 +125,12 @@ func TestImportStops(t *testing.T) {
 func TestImportClearsLeftovers(t *testing.T) {
 	storage, _ := rooStorage(t, "after-1")
 	s := open(t, t.TempDir())
-	left := filepath.Join(s.tasksDir(), importStages, "0")
+	left := filepath.Join(s.TasksDir(), importStages, "0")
 	write(t, left, roofmt.UIName, array(uiRow(1, "half copied")))
 	if got := must[Listing](t)(s.List(context.Background(), Filter{Empty: true})); len(got.Items) != 0 {
 		t.Errorf("a half copied task is shown: %+v", got.Items)
 	}
-	if r := bring(t, s, storage, ImportOptions{}); r.Imported != 1 || exists(s.tasksDir(), importStages) {
+	if r := bring(t, s, storage, ImportOptions{}); r.Imported != 1 || exists(s.TasksDir(), importStages) {
 		t.Errorf("%+v", r)
 	}
 }
@@ -138,7 +138,7 @@ func TestImportClearsLeftovers(t *testing.T) {
 func TestImportsTakeTurns(t *testing.T) {
 	storage, _ := rooStorage(t, "turn-1")
 	s := open(t, t.TempDir())
-	check(t, s.usable())
+	check(t, s.Prepare())
 	free := must[func()](t)(lockImport(filepath.Join(s.opt.Root, importLock)))
 	list := must[[]Importable](t)(s.ImportPath(context.Background(), storage))
 	if _, err := s.Import(context.Background(), list, ImportOptions{}); !errors.Is(err, ErrImporting) {
@@ -160,7 +160,7 @@ func TestImportGoesOn(t *testing.T) {
 	r := must[ImportReport](t)(s.Import(context.Background(), []Importable{
 		{Name: "gone", Dir: filepath.Join(storage, "gone")},
 		{Name: "file", Dir: filepath.Join(dir, roofmt.UIName)},
-		{Name: "self", Dir: filepath.Join(s.tasksDir(), "self")},
+		{Name: "self", Dir: filepath.Join(s.TasksDir(), "self")},
 		{Name: "around", Dir: filepath.Dir(s.opt.Root)},
 		{Name: "fine-1", Dir: dir},
 	}, ImportOptions{}))
@@ -196,7 +196,7 @@ func TestImportPlaces(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]error{
-		s.opt.Root: ErrOwnPlace, s.tasksDir(): ErrOwnPlace, filepath.Join(s.tasksDir(), "mine-1"): ErrOwnPlace,
+		s.opt.Root: ErrOwnPlace, s.TasksDir(): ErrOwnPlace, filepath.Join(s.TasksDir(), "mine-1"): ErrOwnPlace,
 		t.TempDir(): ErrNotFound, filepath.Join(storage, "nowhere"): roofmt.ErrUnreachable,
 	} {
 		if _, err := s.ImportPath(ctx, path); !errors.Is(err, want) {
@@ -216,10 +216,10 @@ func TestImportIndexesOnce(t *testing.T) {
 	s := open(t, t.TempDir())
 	closeTask(t, must[*Task](t)(s.Create(context.Background(), task.Created{Task: "before", CreatedAt: ts0})))
 	for _, before := range []string{"{broken", `{"version":1,"updatedAt":1,"entries":[{"id":"kept","ts":1}]}`} {
-		check(t, os.RemoveAll(s.tasksDir()))
-		write(t, s.tasksDir(), roofmt.IndexName, before)
+		check(t, os.RemoveAll(s.TasksDir()))
+		write(t, s.TasksDir(), roofmt.IndexName, before)
 		bring(t, s, tasks, ImportOptions{})
-		index := must[*roofmt.Index](t)(roofmt.ReadIndex(s.tasksDir()))
+		index := must[*roofmt.Index](t)(roofmt.ReadIndex(s.TasksDir()))
 		if want := 60 + strings.Count(before, "kept"); len(index.Entries) != want {
 			t.Errorf("%d entries, want %d", len(index.Entries), want)
 		}
@@ -258,7 +258,7 @@ func TestImportProvesArchive(t *testing.T) {
 	} {
 		s := open(t, t.TempDir())
 		r := must[ImportReport](t)(s.Import(context.Background(), []Importable{{Name: "packed-1", Dir: "x.zip:tasks/packed-1", Files: tt.list}}, ImportOptions{}))
-		if r.Items[0].Outcome != tt.want || exists(s.tasksDir(), "packed-1") != (tt.want == Imported) {
+		if r.Items[0].Outcome != tt.want || exists(s.TasksDir(), "packed-1") != (tt.want == Imported) {
 			t.Errorf("%s: %+v", name, r.Items[0])
 		}
 		if tt.want == Imported && read(t, r.Items[0].Path, roofmt.UIName) != text {

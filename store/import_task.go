@@ -71,7 +71,7 @@ func (im *importer) one(ctx context.Context, c Importable) (item ImportItem, err
 		}
 		if im.opt.DryRun {
 			im.planned[item.ID] = c
-			item.Path = filepath.Join(im.store.tasksDir(), item.ID)
+			item.Path = filepath.Join(im.store.TasksDir(), item.ID)
 			return item, im.changed(ctx, from, tree, &item)
 		}
 		err = im.bring(ctx, from, &item)
@@ -129,7 +129,7 @@ func (im *importer) place(ctx context.Context, from source, tree taskTree, item 
 		if err := sum(); err != nil {
 			return "", "", err
 		}
-		item.Path = filepath.Join(im.store.tasksDir(), id)
+		item.Path = filepath.Join(im.store.TasksDir(), id)
 		same, err := im.same(ctx, id, item.SHA256)
 		if err != nil {
 			return "", "", err
@@ -160,7 +160,7 @@ func (im *importer) taken(id string) bool {
 	if _, ok := im.planned[id]; ok {
 		return true
 	}
-	dir := filepath.Join(im.store.tasksDir(), id)
+	dir := filepath.Join(im.store.TasksDir(), id)
 	if _, err := os.Lstat(dir); err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
@@ -177,7 +177,7 @@ func (im *importer) same(ctx context.Context, id, sum string) (bool, error) {
 			return false, err
 		}
 	} else {
-		root, err := os.OpenRoot(filepath.Join(im.store.tasksDir(), id))
+		root, err := os.OpenRoot(filepath.Join(im.store.TasksDir(), id))
 		if err != nil {
 			return false, fmt.Errorf("compare with the task that is there: %w", err)
 		}
@@ -199,7 +199,7 @@ func (im *importer) same(ctx context.Context, id, sum string) (bool, error) {
 // bring copies a task to one side, proves the copy, and moves it to its place.
 func (im *importer) bring(ctx context.Context, from source, item *ImportItem) (err error) {
 	stage := filepath.Join(im.stages(), strconv.Itoa(im.progress.Tasks))
-	if err := im.store.ensureDir(stage, "cannot be written"); err != nil {
+	if err := im.store.EnsureDir(stage, "cannot be written"); err != nil {
 		return err
 	}
 	defer func() {
@@ -244,7 +244,7 @@ func (im *importer) bring(ctx context.Context, from source, item *ImportItem) (e
 		item.Notes = append(item.Notes, "its journal is gone: only the files beside it came")
 	}
 	failpoint.Hit("import.copied")
-	item.Path = filepath.Join(im.store.tasksDir(), item.ID)
+	item.Path = filepath.Join(im.store.TasksDir(), item.ID)
 	if err := publish(to, item.Path); err != nil {
 		return err
 	}
@@ -305,7 +305,7 @@ func publish(to *os.Root, place string) error {
 
 // journaled says what a task with a journal brought along, and what holds here.
 func (im *importer) journaled(ctx context.Context, item *ImportItem) {
-	v, err := im.store.Read(ctx, im.store.ownRef(item.ID))
+	v, err := im.store.Read(ctx, im.store.OwnRef(item.ID))
 	if err != nil {
 		item.Notes = append(item.Notes, "it cannot be read: "+err.Error())
 		return
@@ -325,16 +325,14 @@ func (im *importer) journaled(ctx context.Context, item *ImportItem) {
 // made it, his queue, answers and grants are no orders here. It is one commit behind what was
 // copied, and no message. saved is a commit that was saved, by what lay beside the journal.
 func (im *importer) receive(ctx context.Context, stage, id string, saved uint64) error {
-	s := im.store
-	log, err := filelog.Own(ctx, stage, filelog.Options{
-		Clock: s.opt.Now, By: s.opt.Program, Existing: true, Known: saved,
-		Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program}, Seal: s.seal(s.ownRef(id)),
-	})
+	ref := im.store.OwnRef(id)
+	ref.Dir, ref.Log = stage, stage
+	log, err := im.store.LockJournal(ctx, ref, saved)
 	if err != nil {
 		return fmt.Errorf("receive the journal: %w", err)
 	}
 	err = func() error {
-		state, err := fold(ctx, log)
+		state, err := Fold(ctx, log)
 		if err != nil {
 			return err
 		}
@@ -349,7 +347,7 @@ func (im *importer) receive(ctx context.Context, stage, id string, saved uint64)
 		if err != nil {
 			return err
 		}
-		if _, err := log.Append(ctx, journal.Draft{At: s.opt.Now(), By: s.opt.Program, Events: []journal.Event{raw}}); err != nil {
+		if _, err := log.Append(ctx, journal.Draft{At: im.store.Now(), By: im.store.Program(), Events: []journal.Event{raw}}); err != nil {
 			return err
 		}
 		return log.Barrier(ctx)

@@ -110,7 +110,7 @@ func TestImport(t *testing.T) {
 			t.Errorf("%s: %s", item.Name, d)
 		}
 	}
-	dir := filepath.Join(s.tasksDir(), "whole-1")
+	dir := filepath.Join(s.TasksDir(), "whole-1")
 	if !exists(dir, "checkpoints/.git/refs") || exists(dir, "out") || exists(dir, "loop") || exists(dir, "ui_messages.json.lock") {
 		t.Errorf("folders are copied, links and locks are not: %v", tree(t, dir))
 	}
@@ -133,7 +133,7 @@ func TestImport(t *testing.T) {
 			t.Errorf("no task %q in %v", title, titles)
 		}
 	}
-	index := must[*roofmt.Index](t)(roofmt.ReadIndex(s.tasksDir()))
+	index := must[*roofmt.Index](t)(roofmt.ReadIndex(s.TasksDir()))
 	for _, id := range []string{"whole-1", "row-4"} {
 		if _, ok := index.Get(id); !ok {
 			t.Errorf("%s is not in the index", id)
@@ -141,14 +141,14 @@ func TestImport(t *testing.T) {
 	}
 
 	// Again: nothing is done, nothing is changed.
-	was := tree(t, s.tasksDir())
+	was := tree(t, s.TasksDir())
 	again := bring(t, s, storage, ImportOptions{OnConflict: ConflictFork})
 	if again.Same != 5 || again.Imported+again.Forked+again.Conflicts+again.Failed != 0 {
 		t.Errorf("again: %+v", outcomes(again))
 	}
-	delete(was, s.tasksDir()) // its time: the folder of copies comes and goes
-	now := tree(t, s.tasksDir())
-	delete(now, s.tasksDir())
+	delete(was, s.TasksDir()) // its time: the folder of copies comes and goes
+	now := tree(t, s.TasksDir())
+	delete(now, s.TasksDir())
 	if d := cmp.Diff(was, now); d != "" {
 		t.Errorf("importing again changed something: %s", d)
 	}
@@ -167,7 +167,7 @@ func TestImportNames(t *testing.T) {
 	ids := map[string]bool{}
 	for _, item := range r.Items {
 		ids[item.ID] = true
-		if item.Outcome != Imported || !roofmt.ValidID(item.ID) || item.Path != filepath.Join(s.tasksDir(), item.ID) {
+		if item.Outcome != Imported || !roofmt.ValidID(item.ID) || item.Path != filepath.Join(s.TasksDir(), item.ID) {
 			t.Errorf("%+v", item)
 		}
 	}
@@ -180,7 +180,7 @@ func TestImportConflict(t *testing.T) {
 	storage, dir := rooStorage(t, "same-id")
 	s := open(t, t.TempDir())
 	bring(t, s, storage, ImportOptions{})
-	first := tree(t, filepath.Join(s.tasksDir(), "same-id"))
+	first := tree(t, filepath.Join(s.TasksDir(), "same-id"))
 
 	// The same task from elsewhere is the same task.
 	elsewhere := filepath.Join(t.TempDir(), "same-id")
@@ -188,12 +188,12 @@ func TestImportConflict(t *testing.T) {
 	if got := outcomes(bring(t, s, elsewhere, ImportOptions{})); got["same-id"] != Same {
 		t.Errorf("the same content: %v", got)
 	}
-	check(t, os.Remove(filepath.Join(s.tasksDir(), "same-id", importRecord)))
+	check(t, os.Remove(filepath.Join(s.TasksDir(), "same-id", importRecord)))
 	if got := outcomes(bring(t, s, elsewhere, ImportOptions{})); got["same-id"] != Same {
 		t.Errorf("the same content, found by comparing: %v", got)
 	}
-	delete(first, filepath.Join(s.tasksDir(), "same-id", importRecord))
-	delete(first, filepath.Join(s.tasksDir(), "same-id"))
+	delete(first, filepath.Join(s.TasksDir(), "same-id", importRecord))
+	delete(first, filepath.Join(s.TasksDir(), "same-id"))
 
 	write(t, elsewhere, roofmt.UIName, array(uiRow(1, "another task")))
 	r := bring(t, s, elsewhere, ImportOptions{})
@@ -214,8 +214,8 @@ func TestImportConflict(t *testing.T) {
 	if read(t, fork.Path, roofmt.UIName) != read(t, elsewhere, roofmt.UIName) {
 		t.Error("messages were changed")
 	}
-	have := tree(t, filepath.Join(s.tasksDir(), "same-id"))
-	delete(have, filepath.Join(s.tasksDir(), "same-id"))
+	have := tree(t, filepath.Join(s.TasksDir(), "same-id"))
+	delete(have, filepath.Join(s.TasksDir(), "same-id"))
 	if d := cmp.Diff(first, have); d != "" {
 		t.Errorf("the task that was there: %s", d)
 	}
@@ -241,7 +241,7 @@ func TestImportTwins(t *testing.T) {
 				t.Errorf("dry %v, %s: %s", dry, how, got)
 			}
 		}
-		if dry && exists(s.tasksDir(), "twin") {
+		if dry && exists(s.TasksDir(), "twin") {
 			t.Error("a dry run imported")
 		}
 	}
@@ -261,7 +261,7 @@ func TestImportedTaskGoesOn(t *testing.T) {
 	if got := outcomes(bring(t, s, storage, ImportOptions{OnConflict: ConflictFork})); got["going-1"] != Same {
 		t.Errorf("%v", got)
 	}
-	if !strings.Contains(read(t, filepath.Join(s.tasksDir(), "going-1"), roofmt.UIName), "more") {
+	if !strings.Contains(read(t, filepath.Join(s.TasksDir(), "going-1"), roofmt.UIName), "more") {
 		t.Error("what was done since is gone")
 	}
 	// When the original went on as well, they are two.
@@ -288,7 +288,7 @@ func TestImportAnotherRoot(t *testing.T) {
 	if notes := strings.Join(item.Notes, "\n"); !strings.Contains(notes, "its workspace here is /new/w, not /old/w") || !strings.Contains(notes, "approve all") {
 		t.Errorf("notes %q", notes)
 	}
-	from, to := filepath.Join(other.tasksDir(), "ours-1"), filepath.Join(s.tasksDir(), "ours-1")
+	from, to := filepath.Join(other.TasksDir(), "ours-1"), filepath.Join(s.TasksDir(), "ours-1")
 	behind, same := strings.CutPrefix(read(t, to, "journal.jsonl"), read(t, from, "journal.jsonl"))
 	if !same || strings.Count(behind, "\n") != 2 || !strings.Contains(behind, `"type":"epoch.opened"`) || !strings.Contains(behind, `"type":"task.received"`) {
 		t.Errorf("behind the journal stands %q, want the commit that receives it", behind)
@@ -383,7 +383,7 @@ func TestCorpusImport(t *testing.T) {
 		}
 		var both [2]Summary
 		for i, name := range []string{sourceName(filepath.Dir(dir)) + ":" + item.Name, "roost:" + item.ID} {
-			both[i] = s.summary(context.Background(), must[Ref](t)(s.Find(context.Background(), name)))
+			both[i] = s.SummaryOf(context.Background(), must[Ref](t)(s.Find(context.Background(), name)))
 		}
 		a, b := both[0], both[1]
 		if a.Title != b.Title || a.TS != b.TS || a.Messages != b.Messages || a.Status != b.Status || len(a.Damaged) != len(b.Damaged) || a.Usage.TokensIn != b.Usage.TokensIn {

@@ -49,7 +49,7 @@ func (s folderSource) saved(ctx context.Context) (uint64, error) {
 	if info, err := s.root.Lstat("journal.jsonl"); err == nil && !info.Mode().IsRegular() {
 		return 0, nil // it is left out of the copy, which says so
 	}
-	log, err := openLog(s.root.Name())
+	log, err := OpenJournal(s.root.Name())
 	if errors.Is(err, journal.ErrNotFound) {
 		return 0, nil
 	}
@@ -57,27 +57,7 @@ func (s folderSource) saved(ctx context.Context) (uint64, error) {
 		return 0, err
 	}
 	defer log.Close()
-	return savedIn(ctx, log)
-}
-
-// savedIn is the newest commit that was saved in a log, by all that is known of it.
-func savedIn(ctx context.Context, log journal.Reader) (uint64, error) {
-	for c, err := range log.ReadBackward(ctx, 0) {
-		var lost *journal.DamageError
-		if errors.As(err, &lost) {
-			return lost.Seq, nil
-		}
-		return c.Seq, err
-	}
-	var last uint64 // of a log that has no commits left, only reading forward tells what is lost
-	for _, err := range log.Read(ctx, 1) {
-		var lost *journal.DamageError
-		if !errors.As(err, &lost) {
-			return last, err
-		}
-		last = lost.Seq
-	}
-	return last, nil
+	return SavedCommit(ctx, log)
 }
 
 // archiveSource gives the files of a list. Each is compared with the sum that the

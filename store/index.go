@@ -35,7 +35,7 @@ func (s *Store) retried(ctx context.Context, change func() error) error {
 		case <-time.After(rand.N(time.Duration(min(try, 10)+1) * time.Millisecond)):
 		}
 	}
-	return fmt.Errorf("history index of %s: %w, again and again", s.tasksDir(), roofmt.ErrChanged)
+	return fmt.Errorf("history index of %s: %w, again and again", s.TasksDir(), roofmt.ErrChanged)
 }
 
 // indexing puts the tasks that end while the index is written into it together: it is
@@ -57,9 +57,9 @@ type indexItem struct {
 	raw []byte
 }
 
-// indexed puts a task's history item into the index of Roost's own root, so that
+// IndexTask puts a task's history item into the index of Roost's own root, so that
 // a copied root works in an editor. Of the index of another tool's storage see unlisted.
-func (s *Store) indexed(ctx context.Context, ref Ref) error {
+func (s *Store) IndexTask(ctx context.Context, ref Ref) error {
 	if !ref.Own {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (s *Store) writeIndex(ctx context.Context) {
 }
 
 func (s *Store) putIndex(ctx context.Context, items []indexItem) error {
-	index, err := roofmt.ReadIndex(s.tasksDir())
+	index, err := roofmt.ReadIndex(s.TasksDir())
 	if err != nil && !errors.Is(err, roofmt.ErrIndex) {
 		return err
 	}
@@ -172,13 +172,13 @@ func (s *Store) putIndex(ctx context.Context, items []indexItem) error {
 	}
 	index.Entries = slices.DeleteFunc(index.Entries, func(e []byte) bool {
 		id, ok := esjson.GetString(e, "id")
-		return ok && roofmt.ValidID(id) && !exists(s.tasksDir(), id)
+		return ok && roofmt.ValidID(id) && !exists(s.TasksDir(), id)
 	})
 	data, err := index.Bytes(s.opt.Now())
 	if err != nil {
 		return err
 	}
-	return roofmt.Replace(ctx, s.tasksDir(), []roofmt.Replacement{
+	return roofmt.Replace(ctx, s.TasksDir(), []roofmt.Replacement{
 		{Name: roofmt.IndexName, Bytes: data, Expect: &expect},
 	}, roofmt.Options{})
 }
@@ -193,13 +193,13 @@ func sameValue(entry, item []byte) bool {
 
 // newIndex is the index that the folders give.
 func (s *Store) newIndex() (*roofmt.Index, error) {
-	ids, err := names(s.tasksDir())
+	ids, err := names(s.TasksDir())
 	if err != nil {
 		return nil, err
 	}
 	index := &roofmt.Index{Version: 1}
 	for _, id := range ids {
-		if item, ok := readItem(filepath.Join(s.tasksDir(), id), id); ok {
+		if item, ok := readItem(filepath.Join(s.TasksDir(), id), id); ok {
 			if err := index.Put(item); err != nil {
 				return nil, err
 			}
@@ -221,4 +221,88 @@ func readItem(dir, id string) ([]byte, bool) {
 	}
 	named, ok := esjson.GetString(buf.Bytes(), "id")
 	return buf.Bytes(), ok && named == id
+}
+
+// UpdateIndex puts the history items of many tasks into the index of Roost's own root with one write: one write
+// for each task would cost the square of their number.
+func (s *Store) UpdateIndex(ctx context.Context, ids []string) error {
+	return s.retried(ctx, func() error { return s.putAll(ctx, ids) })
+}
+
+func (s *Store) putAll(ctx context.Context, ids []string) error {
+	index, err := roofmt.ReadIndex(s.TasksDir())
+	if err != nil && !errors.Is(err, roofmt.ErrIndex) {
+		return err
+	}
+	expect := index.Print
+	if err != nil || !expect.Exists { // it is derived: it is built again from the folders
+		if ids, err = names(s.TasksDir()); err != nil {
+			return err
+		}
+	}
+	at := map[string]int{}
+	for i, e := range index.Entries {
+		if id, ok := esjson.GetString(e, "id"); ok {
+			at[id] = i
+		}
+	}
+	put := false
+	for _, id := range ids {
+		item, ok := readItem(filepath.Join(s.TasksDir(), id), id)
+		if !ok || esjson.TypeOf(item) != esjson.TypeObject {
+			continue
+		}
+		if item, err = esjson.Compact(nil, item); err != nil { // as it will stand there
+			return fmt.Errorf("history item of %s: %w", id, err)
+		}
+		i, ok := at[id]
+		switch {
+		case ok && bytes.Equal(index.Entries[i], item):
+			continue
+		case ok:
+			index.Entries[i] = item
+		default:
+			at[id] = len(index.Entries)
+			index.Entries = append(index.Entries, item)
+		}
+		put = true
+	}
+	if !put {
+		// A writer of the index may have been killed.
+		if err := roofmt.Sweep(ctx, s.TasksDir()); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	data, err := index.Bytes(s.opt.Now())
+	if err != nil {
+		return err
+	}
+	return roofmt.Replace(ctx, s.TasksDir(), []roofmt.Replacement{{Name: roofmt.IndexName, Bytes: data, Expect: &expect}}, roofmt.Options{})
+}
+
+// SweepIndex removes the entries of the index whose task folders are gone. A missing or broken index is left
+// to its next writer.
+func (s *Store) SweepIndex(ctx context.Context) error {
+	return s.retried(ctx, func() error {
+		index, err := roofmt.ReadIndex(s.TasksDir())
+		if err != nil || !index.Print.Exists {
+			return nil //nolint:nilerr // it is derived
+		}
+		before := len(index.Entries)
+		index.Entries = slices.DeleteFunc(index.Entries, s.orphan)
+		if len(index.Entries) == before {
+			return nil
+		}
+		data, err := index.Bytes(s.opt.Now())
+		if err != nil {
+			return err
+		}
+		return roofmt.Replace(ctx, s.TasksDir(), []roofmt.Replacement{{Name: roofmt.IndexName, Bytes: data, Expect: &index.Print}}, roofmt.Options{})
+	})
+}
+
+func (s *Store) orphan(entry []byte) bool {
+	id, ok := esjson.GetString(entry, "id")
+	return ok && roofmt.ValidID(id) && !exists(s.TasksDir(), id)
 }

@@ -207,11 +207,11 @@ func (w *world) change(cache string) string {
 
 // own does something to a task of Roost's own.
 func (w *world) own(ctx context.Context, what string) {
-	list, _ := names(w.s.tasksDir())
+	list, _ := names(w.s.TasksDir())
 	var o *Task
 	var err error
 	if what == "commit" && len(list) > 0 {
-		owned, failed := w.s.Own(ctx, Ref{ID: list[0], Source: OwnSource, Tool: "roost", Dir: filepath.Join(w.s.tasksDir(), list[0]), Log: filepath.Join(w.s.tasksDir(), list[0]), Own: true})
+		owned, failed := w.s.Own(ctx, Ref{ID: list[0], Source: OwnSource, Tool: "roost", Dir: filepath.Join(w.s.TasksDir(), list[0]), Log: filepath.Join(w.s.TasksDir(), list[0]), Own: true})
 		if failed != nil {
 			w.t.Fatal(failed)
 		}

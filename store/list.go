@@ -105,9 +105,9 @@ func (s *Store) page(ctx context.Context, f Filter, show func(*lines, []*entry, 
 	return err
 }
 
-// summary reads one task, without what the overlay says of it; what fails to be
-// read is a damaged task, not an error.
-func (s *Store) summary(ctx context.Context, ref Ref) Summary {
+// SummaryOf reads one task, without its labels in the overlay. A task that cannot be read is a damaged task, not
+// an error.
+func (s *Store) SummaryOf(ctx context.Context, ref Ref) Summary {
 	sum, _ := s.derive(ctx, ref)
 	return sum
 }

@@ -81,7 +81,7 @@ func TestNamesOfANewRootAreSynced(t *testing.T) {
 			}
 			check(t, task1.Close(t.Context()))
 			disk.take()
-			again := must[*Owned](t)(s.Own(t.Context(), s.ownRef("t-1"))).Task
+			again := must[*Owned](t)(s.Own(t.Context(), s.OwnRef("t-1"))).Task
 			if more := disk.take(); !slices.Equal(more, []string{filepath.Join(root, "tasks", "t-1")}) {
 				t.Errorf("the next owner syncs %v", more)
 			}
@@ -90,7 +90,7 @@ func TestNamesOfANewRootAreSynced(t *testing.T) {
 			if synced := disk.take(); len(disk.made) > 0 || !slices.Contains(synced, root) {
 				t.Errorf("the overlay: made %v, synced %v", disk.made, synced)
 			}
-			if _, err := s.Delete(t.Context(), s.ownRef("t-1")); err != nil {
+			if _, err := s.Delete(t.Context(), s.OwnRef("t-1")); err != nil {
 				t.Fatal(err)
 			}
 			if synced := disk.take(); len(disk.made) > 0 || !slices.Contains(synced, root) {

@@ -10,7 +10,7 @@ import (
 // that cannot be remembered. name is a file name.
 func (s *Store) Once(name string) bool {
 	dir := filepath.Join(s.opt.Root, "asked")
-	if err := s.ensureDir(dir, "cannot be written"); err != nil {
+	if err := s.EnsureDir(dir, "cannot be written"); err != nil {
 		return false
 	}
 	// Of two processes only one creates it.

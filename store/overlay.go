@@ -189,7 +189,7 @@ func (m Marks) Apply(t *Summary) {
 // shelve calls f with the overlay's journal owned, and keeps what f appends to it.
 // Everything that moves tasks goes through here: one at a time on this root.
 func (s *Store) shelve(ctx context.Context, f func(Marks, func(...mark) error) error) error {
-	if err := s.usable(); err != nil {
+	if err := s.Prepare(); err != nil {
 		return err
 	}
 	log, err := ownLog(ctx, s.overlayDir(), filelog.Options{
@@ -241,10 +241,8 @@ func (s *Store) Label(ctx context.Context, ref Ref, l Labels) (Summary, error) {
 		err = s.labelOwn(ctx, ref, l)
 	} else {
 		err = s.shelve(ctx, func(m Marks, keep func(...mark) error) error {
-			if wants := expected(ctx, ref); wants != nil {
-				if err := wants.meets(headOf(ctx, ref.Log)); err != nil {
-					return err
-				}
+			if err := MeetsExpectation(ctx, ref); err != nil {
+				return err
 			}
 			m.Apply(&was)
 			if err := l.still(was.Title, was.Tags, was.Pinned); err != nil {
@@ -254,7 +252,7 @@ func (s *Store) Label(ctx context.Context, ref Ref, l Labels) (Summary, error) {
 			if e == nil {
 				return nil
 			}
-			return keep(mark{Type: tagged, Source: ref.Source, ID: ref.ID, Title: e.Title, Tags: e.Tags, Pinned: e.Pinned, Head: headOf(ctx, ref.Log)})
+			return keep(mark{Type: tagged, Source: ref.Source, ID: ref.ID, Title: e.Title, Tags: e.Tags, Pinned: e.Pinned, Head: HeadOf(ctx, ref.Log)})
 		})
 	}
 	if err != nil {

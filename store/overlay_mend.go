@@ -22,7 +22,7 @@ func (s *Store) untrue(m Marks, epoch uint64) (list []mark) {
 			continue
 		}
 		id, _, _ := strings.Cut(key[1], "~") // ids hold none
-		if exists(s.trashDir(), key[1]) || !logged(s.ownRef(id).Log) {
+		if exists(s.trashDir(), key[1]) || !HasJournal(s.OwnRef(id).Log) {
 			continue
 		}
 		// Of the owner just before it never went. One who deleted it and lived was followed by
@@ -44,7 +44,7 @@ func (s *Store) mend(ctx context.Context, m Marks, epoch uint64, keep func(...ma
 		return nil
 	}
 	for i := range list {
-		list[i].Head = headOf(ctx, s.ownRef(list[i].ID).Log)
+		list[i].Head = HeadOf(ctx, s.OwnRef(list[i].ID).Log)
 	}
 	if err := keep(list...); err != nil {
 		return err

@@ -92,7 +92,7 @@ func TestLabelsOfAnOwnTask(t *testing.T) {
 	}
 	// They are events of the task: a copy of its folder brings them along.
 	other := open(t, t.TempDir())
-	check(t, os.CopyFS(filepath.Join(other.tasksDir(), "mine"), os.DirFS(dir)))
+	check(t, os.CopyFS(filepath.Join(other.TasksDir(), "mine"), os.DirFS(dir)))
 	if got := listed(t, other, "mine"); labels(got) != "another <title> [später] true" {
 		t.Error(labels(got))
 	}

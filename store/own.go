@@ -27,7 +27,7 @@ type Owned struct {
 // Create makes a new task in Roost's own root. Nothing of it is visible before
 // the events given are synced.
 func (s *Store) Create(ctx context.Context, created task.Created, events ...task.Event) (*Task, error) {
-	if err := s.usable(); err != nil {
+	if err := s.Prepare(); err != nil {
 		return nil, err
 	}
 	if created.Task == "" {
@@ -40,7 +40,7 @@ func (s *Store) Create(ctx context.Context, created task.Created, events ...task
 	if !roofmt.ValidID(created.Task) {
 		return nil, fmt.Errorf("task id %q: it must match ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$", created.Task)
 	}
-	ref := s.ownRef(created.Task)
+	ref := s.OwnRef(created.Task)
 	if linked(ref.Dir) || roofmt.IsFolder(ref.Dir) {
 		return nil, fmt.Errorf("task %s exists already", created.Task)
 	}
@@ -64,20 +64,20 @@ func (s *Store) Create(ctx context.Context, created task.Created, events ...task
 // Own takes a task over for writing: lock and epoch first, then folding,
 // adoption if it has no journal yet, and what another program changed.
 func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
-	if err := s.usable(); err != nil {
+	if err := s.Prepare(); err != nil {
 		return nil, err
 	}
-	if err := usableID(ref); err != nil {
+	if err := CheckID(ref); err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(ref.Dir); errors.Is(err, os.ErrNotExist) && !logged(ref.Log) {
+	if _, err := os.Stat(ref.Dir); errors.Is(err, os.ErrNotExist) && !HasJournal(ref.Log) {
 		return nil, fmt.Errorf("%w: %s", ErrNotFound, ref.Dir)
 	}
 	outside := linked(ref.Dir)
-	if outside && (ref.Own || logged(ref.Log)) {
+	if outside && (ref.Own || HasJournal(ref.Log)) {
 		return nil, fmt.Errorf("task %s: %s is a symbolic link: %w", ref.ID, ref.Dir, ErrLinked)
 	}
-	if ref.Foreign() && !logged(ref.Log) {
+	if ref.Foreign() && !HasJournal(ref.Log) {
 		folder, err := s.readSettled(ctx, ref.Dir, watermark{})
 		if err != nil {
 			return nil, fmt.Errorf("task %s: %w", ref.ID, err)
@@ -173,7 +173,7 @@ func (s *Store) takeFrom(ctx context.Context, ref Ref, existing bool) (*Task, er
 
 // takeWith is takeFrom; lean means that the log is read from its snapshot on.
 func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Task, error) {
-	if err := s.ensureDir(filepath.Dir(ref.Log), "cannot be written"); err != nil {
+	if err := s.EnsureDir(filepath.Dir(ref.Log), "cannot be written"); err != nil {
 		return nil, err
 	}
 	wants := expected(ctx, ref)
@@ -191,7 +191,7 @@ func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Ta
 	if lean {
 		state, err = foldLean(ctx, log, false)
 	} else {
-		state, err = fold(ctx, log)
+		state, err = Fold(ctx, log)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("task %s: %w", ref.ID, err), log.Close())

@@ -37,13 +37,13 @@ func (s *Store) Recent(ctx context.Context, since int64, limit int) ([]Ref, erro
 		}
 		return nil
 	}
-	if err := look(s.tasksDir(), s.ownRef); err != nil {
+	if err := look(s.TasksDir(), s.OwnRef); err != nil {
 		return nil, err
 	}
 	adopted := filepath.Join(s.opt.Root, "adopted")
 	sources, _ := os.ReadDir(adopted) // there may be none
 	for _, src := range sources {
-		dir := s.adoptedDir(src.Name())
+		dir := s.AdoptedDir(src.Name())
 		if err := look(dir, func(id string) Ref {
 			return Ref{ID: id, Source: src.Name(), Dir: filepath.Join(dir, id), Log: filepath.Join(dir, id)}
 		}); err != nil {

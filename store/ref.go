@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/roost-dev/roost/roofmt"
 )
 
 // Ref is one task in one place.
@@ -63,3 +65,11 @@ func (e *RootError) Error() string {
 }
 
 func (e *RootError) Unwrap() error { return e.Err }
+
+// CheckID is an error for a task whose folder name cannot become a path of ours.
+func CheckID(r Ref) error {
+	if !roofmt.ValidID(r.ID) {
+		return fmt.Errorf("task folder %s: its name cannot be a task id of Roost; import it under a new one", r.Dir)
+	}
+	return nil
+}

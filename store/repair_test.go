@@ -186,7 +186,7 @@ func TestRebuild(t *testing.T) {
 func TestRepairGoesOn(t *testing.T) {
 	s, dir := ill(t)
 	closeTask(t, create(t, s, "held"))
-	for _, d := range []string{dir, filepath.Join(s.tasksDir(), "held")} {
+	for _, d := range []string{dir, filepath.Join(s.TasksDir(), "held")} {
 		write(t, d, roofmt.UIName, "{")
 	}
 	ref := must[Ref](t)(s.Find(context.Background(), "held"))

@@ -236,10 +236,10 @@ func taken(s *task.State, e task.Rewound, keep bool) Rewind {
 // them. The next owner looks at everything.
 func (s *Store) ownLean(ctx context.Context, ref Ref) (*Owned, error) {
 	v := &View{Ref: ref}
-	if linked(ref.Dir) || !logged(ref.Log) || !v.asWritten() {
+	if linked(ref.Dir) || !HasJournal(ref.Log) || !v.asWritten() {
 		return s.Own(ctx, ref)
 	}
-	if err := s.usable(); err != nil {
+	if err := s.Prepare(); err != nil {
 		return nil, err
 	}
 	t, err := s.takeWith(ctx, ref, ref.Own, true)

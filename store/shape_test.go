@@ -243,7 +243,7 @@ func TestAnImportSendsWhatClineSent(t *testing.T) {
 		t.Errorf("the import: %s", d)
 	}
 	closeTask(t, o.Task)
-	if ids := must[[]string](t)(names(s.tasksDir())); !slices.Equal(ids, []string{id}) {
+	if ids := must[[]string](t)(names(s.TasksDir())); !slices.Equal(ids, []string{id}) {
 		t.Errorf("%v", ids)
 	}
 }

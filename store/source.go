@@ -47,9 +47,9 @@ func (s *Store) sources(ctx context.Context) ([]Source, error) { return s.source
 // sourcesKnown is sources for somebody who knows what a list found before. Of a
 // storage that cannot be looked into it says where it was.
 func (s *Store) sourcesKnown(ctx context.Context, k *shelves) ([]Source, error) {
-	own := Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.tasksDir(), Own: true}
+	own := Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.TasksDir(), Own: true}
 	own.ids, own.dirs, own.same, own.err = k.own(own.Tasks)
-	if own.err == nil && s.lostTasks() {
+	if own.err == nil && s.TasksLost() {
 		own.err = fmt.Errorf("its folder %s is gone, and it had tasks", own.Tasks)
 	}
 	list := []Source{own}
@@ -117,10 +117,10 @@ func (s *Store) sourcesKnown(ctx context.Context, k *shelves) ([]Source, error) 
 	return append(list, s.left(ctx, list)...), ctx.Err()
 }
 
-// lostTasks reports whether the root is there without its folder of tasks. It is made before
+// TasksLost reports whether the root is there without its folder of tasks. It is made before
 // anything else of a task is written, and nothing of ours removes it.
-func (s *Store) lostTasks() bool {
-	if exists(s.tasksDir(), "") {
+func (s *Store) TasksLost() bool {
+	if exists(s.TasksDir(), "") {
 		return false
 	}
 	return slices.ContainsFunc([]string{"feed", "overlay", "trash"}, func(name string) bool { return exists(s.opt.Root, name) })
@@ -130,7 +130,7 @@ func (s *Store) lostTasks() bool {
 // and whose folders are gone: their journals are all there is of them. A folder
 // that is still there belongs to its storage, and is shown when that is named.
 func (s *Store) left(ctx context.Context, list []Source) []Source {
-	dirs, err := names(s.adoptedDir(""))
+	dirs, err := names(s.AdoptedDir(""))
 	if err != nil {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (s *Store) left(ctx context.Context, list []Source) []Source {
 		if slices.ContainsFunc(list, func(src Source) bool { return src.Name == name }) {
 			continue
 		}
-		src := Source{Name: name, Path: s.adoptedDir(name), gone: map[string]Ref{}}
+		src := Source{Name: name, Path: s.AdoptedDir(name), gone: map[string]Ref{}}
 		ids, err := names(src.Path)
 		if err != nil {
 			continue
@@ -192,12 +192,12 @@ func bothOf(a, b map[string]string) map[string]string {
 // their journals are whole.
 func (s *Store) withGone(src Source) []string {
 	ids := src.ids
-	ours, err := names(s.adoptedDir(src.Name))
+	ours, err := names(s.AdoptedDir(src.Name))
 	if err != nil {
 		return ids
 	}
 	for _, id := range ours {
-		if !slices.Contains(ids, id) && logged(filepath.Join(s.adoptedDir(src.Name), id)) {
+		if !slices.Contains(ids, id) && HasJournal(filepath.Join(s.AdoptedDir(src.Name), id)) {
 			ids = append(ids, id)
 		}
 	}

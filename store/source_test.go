@@ -163,7 +163,7 @@ func TestOwnRefuses(t *testing.T) {
 	if left := must[[]string](t)(names(filepath.Join(root, "adopted"))); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if got := must[[]string](t)(names(s.tasksDir())); len(got) != 0 {
+	if got := must[[]string](t)(names(s.TasksDir())); len(got) != 0 {
 		t.Errorf("left behind: %v", got)
 	}
 }

@@ -144,7 +144,7 @@ type TrustReport struct {
 func (s *Store) Trust(ctx context.Context, dry bool) (TrustReport, error) {
 	out := TrustReport{Root: s.opt.Root, Tasks: []TrustedTask{}}
 	if !dry {
-		if err := s.usable(); err != nil {
+		if err := s.Prepare(); err != nil {
 			return out, err
 		}
 		n, err := s.ring.Trust()
@@ -207,7 +207,7 @@ func (s *Store) MadeToken(token string) bool { return s.ring.MadeToken(token) }
 
 // NoteToken notes that a server's token was made in this place.
 func (s *Store) NoteToken(token string) error {
-	if err := s.usable(); err != nil {
+	if err := s.Prepare(); err != nil {
 		return err
 	}
 	return s.ring.NoteToken(token)

@@ -70,20 +70,29 @@ func Open(o Options) (*Store, error) {
 	return &Store{opt: o, ring: rootkey.Open(o.State, o.Root), wait: defaultWaits, calmIn: restless, clock: time.Now, pace: usualPace}, nil
 }
 
-// tasksDir holds Roost's own task folders.
-// Root is the folder that all of it lies in.
+// Root is Roost's own root: the folder that everything durable is in.
 func (s *Store) Root() string { return s.opt.Root }
 
-func (s *Store) tasksDir() string { return filepath.Join(s.opt.Root, "tasks") }
+// CacheDir holds derived data; "" when the store keeps none.
+func (s *Store) CacheDir() string { return s.opt.Cache }
 
-// adoptedDir holds the journals of tasks that lie in other tools' storages.
-func (s *Store) adoptedDir(source string) string {
+// Now is the time in Unix milliseconds, by the clock that the store was opened with.
+func (s *Store) Now() int64 { return s.opt.Now() }
+
+// Program is what the store calls this process in lock files and commits.
+func (s *Store) Program() string { return s.opt.Program }
+
+// TasksDir holds Roost's own task folders.
+func (s *Store) TasksDir() string { return filepath.Join(s.opt.Root, "tasks") }
+
+// AdoptedDir holds the journals of the tasks that a source keeps in another tool's storage.
+func (s *Store) AdoptedDir(source string) string {
 	return filepath.Join(s.opt.Root, "adopted", source)
 }
 
-// usable makes the root and checks that it can be written.
-func (s *Store) usable() error {
-	if err := s.ensureDir(s.tasksDir(), "cannot be created"); err != nil {
+// Prepare makes the root and checks that it can be written. Every change begins with it.
+func (s *Store) Prepare() error {
+	if err := s.EnsureDir(s.TasksDir(), "cannot be created"); err != nil {
 		return err
 	}
 	probe, err := os.CreateTemp(s.opt.Root, ".probe-*")
@@ -95,9 +104,9 @@ func (s *Store) usable() error {
 	return os.Remove(probe.Name())
 }
 
-// ensureDir makes a folder below the root, with durable names. check says what it means for
-// the root when that fails.
-func (s *Store) ensureDir(dir, check string) error {
+// EnsureDir makes a folder below the root, with durable names. check is the Check of the RootError that
+// it returns on failure.
+func (s *Store) EnsureDir(dir, check string) error {
 	fsys := s.opt.FS
 	if fsys == nil {
 		fsys = filelog.OS

@@ -53,7 +53,7 @@ var settings = map[string]func(t *testing.T) (s *Store, dirs []string){
 		k := create(t, s, "mine")
 		commit(t, k, task.API, apiRow(1, "user", "do it"))
 		closeTask(t, k)
-		return s, []string{filepath.Join(s.tasksDir(), "mine")}
+		return s, []string{filepath.Join(s.TasksDir(), "mine")}
 	},
 	"continued": func(t *testing.T) (*Store, []string) {
 		storage, dir := rooStorage(t, "a")

@@ -133,7 +133,7 @@ func (t *Task) Close(ctx context.Context) error {
 	// Derived, so that a failure costs the next reader time and nothing else.
 	_ = t.saveSnapshot(background(ctx), 1)
 	if projected == nil && t.state.ID != "" {
-		projected = t.store.indexed(background(ctx), t.Ref)
+		projected = t.store.IndexTask(background(ctx), t.Ref)
 	}
 	t.View(func(s *task.State) { t.wants.moved(s.Seq) })
 	if err := t.log.Close(); err != nil {

@@ -76,9 +76,9 @@ func (s *Store) LogRef(source, id string) (Ref, bool) {
 	case !roofmt.ValidID(id) || !roofmt.ValidID(source):
 		return Ref{}, false
 	case source == OwnSource:
-		return s.ownRef(id), true
+		return s.OwnRef(id), true
 	}
-	dir := filepath.Join(s.adoptedDir(source), id)
+	dir := filepath.Join(s.AdoptedDir(source), id)
 	return Ref{ID: id, Source: source, Dir: dir, Log: dir}, true
 }
 

@@ -11,11 +11,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
-	"github.com/roost-dev/roost/roofmt"
 )
 
 // Deleting destroys nothing. A task of our own root moves into the trash by one
@@ -96,13 +94,13 @@ func (s *Store) hide(ctx context.Context, ref Ref, m Marks, again uint64, keep f
 			return nil
 		}
 		return keep(mark{
-			Type: trashed, Source: ref.Source, ID: ref.ID, Deleted: ptr(true), Purged: ptr(false), Dir: ref.Dir, Head: headOf(ctx, ref.Log), Redoes: again,
+			Type: trashed, Source: ref.Source, ID: ref.ID, Deleted: ptr(true), Purged: ptr(false), Dir: ref.Dir, Head: HeadOf(ctx, ref.Log), Redoes: again,
 		})
 	})
 	if err != nil {
 		return Trashed{}, err
 	}
-	sum := s.summary(ctx, ref)
+	sum := s.SummaryOf(ctx, ref)
 	m.Apply(&sum)
 	return Trashed{Summary: sum, Name: ref.Source + ":" + ref.ID, DeletedAt: stamp(now), Hidden: true}, nil
 }
@@ -110,12 +108,8 @@ func (s *Store) hide(ctx context.Context, ref Ref, m Marks, again uint64, keep f
 // unowned does something while nobody can come to own a task. One without a journal has
 // nothing that could be held: there it is only looked for an owner.
 func (s *Store) unowned(ctx context.Context, ref Ref, do func() error) error {
-	wants := expected(ctx, ref)
-	if logged(ref.Log) {
-		log, err := ownLog(ctx, ref.Log, filelog.Options{
-			FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, Existing: true,
-			Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program}, Meets: wants.check(), Seal: s.seal(ref),
-		})
+	if HasJournal(ref.Log) {
+		log, err := s.LockJournal(ctx, ref, 0)
 		if err != nil {
 			return err
 		}
@@ -124,7 +118,7 @@ func (s *Store) unowned(ctx context.Context, ref Ref, do func() error) error {
 	if holder, held := filelog.Holder(ref.Log); held {
 		return &journal.BusyError{Dir: ref.Log, Holder: holder}
 	}
-	if err := wants.meets(headOf(ctx, ref.Log)); err != nil {
+	if err := MeetsExpectation(ctx, ref); err != nil {
 		return err
 	}
 	return do()
@@ -133,10 +127,10 @@ func (s *Store) unowned(ctx context.Context, ref Ref, do func() error) error {
 func ptr[T any](v T) *T { return &v }
 
 func (s *Store) deleteOwn(ctx context.Context, ref Ref, again uint64, keep func(...mark) error) (Trashed, error) {
-	if err := usableID(ref); err != nil {
+	if err := CheckID(ref); err != nil {
 		return Trashed{}, err
 	}
-	if err := s.ensureDir(s.trashDir(), "cannot be written"); err != nil {
+	if err := s.EnsureDir(s.trashDir(), "cannot be written"); err != nil {
 		return Trashed{}, err
 	}
 	name := ref.ID
@@ -146,18 +140,18 @@ func (s *Store) deleteOwn(ctx context.Context, ref Ref, again uint64, keep func(
 	to := filepath.Join(s.trashDir(), name)
 	marked := false
 	err := s.moveOwned(ctx, ref, to, func() error {
-		err := keep(mark{Type: trashed, Source: OwnSource, ID: ref.ID, Name: name, Deleted: ptr(true), Head: headOf(ctx, ref.Log), Redoes: again})
+		err := keep(mark{Type: trashed, Source: OwnSource, ID: ref.ID, Name: name, Deleted: ptr(true), Head: HeadOf(ctx, ref.Log), Redoes: again})
 		marked = err == nil
 		return err
 	})
 	if err != nil {
 		if marked { // whoever is told of the deletion is told that it did not happen, too
-			err = errors.Join(err, keep(mark{Type: keptHere, Source: OwnSource, ID: ref.ID, Name: name, Deleted: ptr(false), Head: headOf(ctx, ref.Log)}))
+			err = errors.Join(err, keep(mark{Type: keptHere, Source: OwnSource, ID: ref.ID, Name: name, Deleted: ptr(false), Head: HeadOf(ctx, ref.Log)}))
 		}
 		return Trashed{}, err
 	}
 	failpoint.Hit("trash.moved")
-	if err := s.sweepIndex(ctx); err != nil {
+	if err := s.SweepIndex(ctx); err != nil {
 		return Trashed{}, fmt.Errorf("it is in the trash, but the history index still names it: %w", err)
 	}
 	return s.trashedOwn(ctx, name, s.opt.Now()), nil
@@ -169,10 +163,7 @@ func (s *Store) deleteOwn(ctx context.Context, ref Ref, again uint64, keep func(
 func (s *Store) moveOwned(ctx context.Context, ref Ref, to string, intent func() error) error {
 	var held journal.Owner
 	if !linked(ref.Dir) { // a link moves; what it leads to is not written
-		log, err := ownLog(ctx, ref.Log, filelog.Options{
-			FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, Existing: true,
-			Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program}, Meets: expected(ctx, ref).check(), Seal: s.seal(ref),
-		})
+		log, err := s.LockJournal(ctx, ref, 0)
 		if errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("%w: %s is not there any more", ErrNotFound, ref.Log)
 		}
@@ -213,32 +204,6 @@ func move(from, to string) error {
 		}
 	}
 	return nil
-}
-
-// sweepIndex takes the entries out of the index whose folders are gone. An index
-// that is not there or broken is left to who writes the next one.
-func (s *Store) sweepIndex(ctx context.Context) error {
-	return s.retried(ctx, func() error {
-		index, err := roofmt.ReadIndex(s.tasksDir())
-		if err != nil || !index.Print.Exists {
-			return nil //nolint:nilerr // it is derived
-		}
-		before := len(index.Entries)
-		index.Entries = slices.DeleteFunc(index.Entries, s.orphan)
-		if len(index.Entries) == before {
-			return nil
-		}
-		data, err := index.Bytes(s.opt.Now())
-		if err != nil {
-			return err
-		}
-		return roofmt.Replace(ctx, s.tasksDir(), []roofmt.Replacement{{Name: roofmt.IndexName, Bytes: data, Expect: &index.Print}}, roofmt.Options{})
-	})
-}
-
-func (s *Store) orphan(entry []byte) bool {
-	id, ok := esjson.GetString(entry, "id")
-	return ok && roofmt.ValidID(id) && !exists(s.tasksDir(), id)
 }
 
 // Trash lists what was deleted, newest first. It changes nothing.
@@ -297,9 +262,9 @@ func (s *Store) allTrash(ctx context.Context) (trashList, error) {
 		t.Name, t.DeletedAt, t.Hidden = key[0]+":"+key[1], stamp(m.at), true
 		if ref, ok := known[key]; ok {
 			t.ref = ref
-			t.Summary = s.summary(ctx, ref)
+			t.Summary = s.SummaryOf(ctx, ref)
 		} else { // its storage is not named any more, or its folder is gone
-			t.ref = Ref{ID: key[1], Source: key[0], Dir: m.Dir, Log: filepath.Join(s.adoptedDir(key[0]), key[1])}
+			t.ref = Ref{ID: key[1], Source: key[0], Dir: m.Dir, Log: filepath.Join(s.AdoptedDir(key[0]), key[1])}
 			t.Summary = Summary{ID: key[1], Source: key[0], Path: m.Dir, Status: "idle"}.filled()
 		}
 		marks.Apply(&t.Summary)
@@ -321,7 +286,7 @@ func (s *Store) trashRef(name string) Ref {
 }
 
 func (s *Store) trashedOwn(ctx context.Context, name string, at int64) Trashed {
-	return Trashed{Summary: s.summary(ctx, s.trashRef(name)), Name: name, DeletedAt: stamp(at)}
+	return Trashed{Summary: s.SummaryOf(ctx, s.trashRef(name)), Name: name, DeletedAt: stamp(at)}
 }
 
 // inTrash resolves a name as Find does: whole, or a unique beginning or end of the
@@ -399,13 +364,13 @@ func (s *Store) restore(ctx context.Context, given string, still func() error) (
 		if err != nil {
 			return err
 		}
-		back := mark{Type: trashed, Source: t.Source, ID: t.ref.ID, Deleted: ptr(false), Head: headOf(ctx, t.ref.Log)}
+		back := mark{Type: trashed, Source: t.Source, ID: t.ref.ID, Deleted: ptr(false), Head: HeadOf(ctx, t.ref.Log)}
 		if t.Hidden {
 			out = t.ref
 			back.Purged = ptr(false)
 			return keep(back)
 		}
-		out = s.ownRef(t.ref.ID)
+		out = s.OwnRef(t.ref.ID)
 		if err := clearPlace(out.Dir); err != nil {
 			return err
 		}
@@ -420,7 +385,7 @@ func (s *Store) restore(ctx context.Context, given string, still func() error) (
 		if err := keep(back); err != nil {
 			return err
 		}
-		return s.indexed(ctx, out)
+		return s.IndexTask(ctx, out)
 	})
 	if err != nil {
 		return Ref{}, fmt.Errorf("restore %s: %w", given, err)
@@ -472,7 +437,7 @@ func (s *Store) deleteSubtasks(ctx context.Context, parent Ref, restored int64) 
 			continue
 		}
 		ref, err := s.Find(ctx, m.Source+":"+m.ID)
-		if err != nil || headOf(ctx, ref.Log) != m.Head {
+		if err != nil || HeadOf(ctx, ref.Log) != m.Head {
 			continue
 		}
 		if _, err := s.DeleteSubtask(ctx, ref, parent); err != nil {
@@ -488,7 +453,7 @@ func (s *Store) deleteSubtasks(ctx context.Context, parent Ref, restored int64) 
 // vanished reports whether a task went since it was found, into the trash or out of
 // the world, and not with its whole storage: then it is no task of that place.
 func vanished(ref Ref) bool {
-	return !exists(ref.Dir, "") && !logged(ref.Log) && exists(filepath.Dir(ref.Dir), "")
+	return !exists(ref.Dir, "") && !HasJournal(ref.Log) && exists(filepath.Dir(ref.Dir), "")
 }
 
 // clearPlace removes an empty folder: Roo makes one whenever it looks for a task. For
@@ -541,10 +506,10 @@ func (s *Store) Purge(ctx context.Context, given string) (Trashed, error) {
 
 func (s *Store) purgeHidden(ctx context.Context, t trashedMark, doomed string, keep func(...mark) error) error {
 	gone := func() error { return keep(mark{Type: trashed, Source: t.Source, ID: t.ID, Purged: ptr(true)}) }
-	if !logged(t.ref.Log) {
+	if !HasJournal(t.ref.Log) {
 		return gone()
 	}
-	if err := s.ensureDir(s.trashDir(), "cannot be written"); err != nil {
+	if err := s.EnsureDir(s.trashDir(), "cannot be written"); err != nil {
 		return err
 	}
 	ref := t.ref

@@ -379,12 +379,12 @@ func TestATaskThatGoesWhileItIsListed(t *testing.T) {
 	check(t, os.RemoveAll(dir))
 	var all Filter
 	for _, ref := range []Ref{mine, theirs} {
-		if sum := s.summary(context.Background(), ref); all.keeps(sum) {
+		if sum := s.SummaryOf(context.Background(), ref); all.keeps(sum) {
 			t.Errorf("%+v", sum)
 		}
 	}
 	check(t, os.RemoveAll(storage))
-	if sum := s.summary(context.Background(), theirs); !all.keeps(sum) || len(sum.Damaged) != 1 {
+	if sum := s.SummaryOf(context.Background(), theirs); !all.keeps(sum) || len(sum.Damaged) != 1 {
 		t.Errorf("%+v", sum)
 	}
 }

@@ -109,7 +109,7 @@ func (s *Store) Undo(ctx context.Context, given string, o UndoOptions) (Deed, De
 			if err := s.still(ctx, &d, o); err != nil {
 				return err
 			}
-			m := mark{Type: tagged, Source: d.ref.Source, ID: d.ref.ID, Head: headOf(ctx, d.ref.Log)}
+			m := mark{Type: tagged, Source: d.ref.Source, ID: d.ref.ID, Head: HeadOf(ctx, d.ref.Log)}
 			to := e.Before
 			if m.Undoes = e.Seq; o.Redo {
 				to, m.Undoes, m.Redoes = e.After, 0, e.Seq

@@ -43,7 +43,7 @@ func (v *View) Saved(ctx context.Context) (uint64, error) {
 	if v.Log == nil {
 		return 0, nil
 	}
-	return savedIn(ctx, v.Log)
+	return SavedCommit(ctx, v.Log)
 }
 
 // Unread is a *roofmt.UnreadError when a file of the task is there and cannot be read. What can be read of such a task is shown, and
@@ -92,7 +92,7 @@ func (s *Store) read(ctx context.Context, ref Ref, whole bool) (*View, error) {
 }
 
 func (s *Store) readInto(ctx context.Context, v *View, whole bool) error {
-	log, err := openLog(v.Ref.Log)
+	log, err := OpenJournal(v.Ref.Log)
 	switch {
 	case err == nil:
 		v.Log = log

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -86,18 +84,6 @@ func readWatermark(logDir string) watermark {
 		w.Files = map[string]projected{}
 	}
 	return w
-}
-
-// logged reports whether a task has a journal, or had one: one that was deleted beside its
-// lock file, its index, its payloads or this record is damaged, and never begun anew.
-func logged(logDir string) bool {
-	return filelog.Exists(logDir) || readWatermark(logDir).Seq > 0
-}
-
-// openLog opens a task's journal for reading. The record is read first: what it shows was
-// synced before, so a journal that ends earlier lacks commits.
-func openLog(logDir string) (journal.Reader, error) {
-	return filelog.OpenKnowing(logDir, nil, readWatermark(logDir).Seq)
 }
 
 // save replaces the record atomically. It is not synced: losing it costs a

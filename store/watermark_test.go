@@ -139,7 +139,7 @@ func TestProjectionsComeBehind(t *testing.T) {
 	s := open(t, t.TempDir())
 	k := create(t, s, "behind")
 	commit(t, k, task.UI, uiRow(2, "soon"))
-	path := filepath.Join(s.tasksDir(), "behind", roofmt.UIName)
+	path := filepath.Join(s.TasksDir(), "behind", roofmt.UIName)
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), "soon") {
 			break
@@ -191,13 +191,13 @@ func TestOutputsOfCommands(t *testing.T) {
 	finish("c1", "cmd-1700000000001.txt")
 	finish("c2", "../../escape.txt")
 	check(t, k.proj.settle(ctx))
-	dir := filepath.Join(s.tasksDir(), "outputs")
+	dir := filepath.Join(s.TasksDir(), "outputs")
 	for _, name := range []string{"cmd-1700000000001.txt", "escape.txt"} {
 		if got := read(t, filepath.Join(dir, "command-output"), name); got != text {
 			t.Errorf("%s holds %d bytes", name, len(got))
 		}
 	}
-	if exists(filepath.Dir(s.tasksDir()), "escape.txt") || exists(s.tasksDir(), "escape.txt") {
+	if exists(filepath.Dir(s.TasksDir()), "escape.txt") || exists(s.TasksDir(), "escape.txt") {
 		t.Error("a name led out of the folder")
 	}
 	// A person's change to it stays.

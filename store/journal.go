@@ -1,0 +1,87 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/task"
+)
+
+// HasJournal reports whether a task has a journal or had one. A journal that was deleted beside its lock file,
+// index, payloads or watermark is damaged; it is never begun again.
+func HasJournal(logDir string) bool {
+	return filelog.Exists(logDir) || readWatermark(logDir).Seq > 0
+}
+
+// OpenJournal opens the journal in a folder for reading. It reads the watermark first: the commit that the
+// watermark names was synced before, so a journal that ends earlier lacks commits.
+func OpenJournal(logDir string) (journal.Reader, error) {
+	return filelog.OpenKnowing(logDir, nil, readWatermark(logDir).Seq)
+}
+
+// FoldJournal is the state that the journal in a folder gives; nil when there is no journal. Its messages cannot
+// be read.
+func FoldJournal(ctx context.Context, logDir string) (*task.State, error) {
+	log, err := OpenJournal(logDir)
+	if errors.Is(err, journal.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	return foldLean(ctx, log, false)
+}
+
+// HeadOf is the newest commit of the journal in a folder; 0 when there is no journal or it cannot be read.
+func HeadOf(ctx context.Context, dir string) uint64 {
+	log, err := OpenJournal(dir)
+	if err != nil {
+		return 0
+	}
+	defer log.Close()
+	head, err := log.Head(ctx)
+	if err != nil {
+		return 0
+	}
+	return head
+}
+
+// SavedCommit is the newest commit that a journal is known to have had, also when its end is lost.
+func SavedCommit(ctx context.Context, log journal.Reader) (uint64, error) {
+	for c, err := range log.ReadBackward(ctx, 0) {
+		var lost *journal.DamageError
+		if errors.As(err, &lost) {
+			return lost.Seq, nil
+		}
+		return c.Seq, err
+	}
+	var last uint64 // of a log that has no commits left, only reading forward tells what is lost
+	for _, err := range log.Read(ctx, 1) {
+		var lost *journal.DamageError
+		if !errors.As(err, &lost) {
+			return last, err
+		}
+		last = lost.Seq
+	}
+	return last, nil
+}
+
+// LockJournal locks the existing journal of a task without taking the task over: no process can own the task
+// until the journal is closed. known is a commit that the journal is known to have had, 0 when nothing is known.
+// It fails with ErrMoved when the context expects another head; see Expecting.
+func (s *Store) LockJournal(ctx context.Context, ref Ref, known uint64) (journal.Owner, error) {
+	return ownLog(ctx, ref.Log, filelog.Options{
+		FS:       s.opt.FS,
+		Clock:    s.opt.Now,
+		By:       s.opt.Program,
+		Existing: true,
+		Known:    known,
+		Owner:    journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program},
+		Meets:    expected(ctx, ref).check(),
+		Seal:     s.seal(ref),
+	})
+}
