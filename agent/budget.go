@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/task"
@@ -126,7 +127,7 @@ func (a *Agent) limitQuestion(d *draft, row string, requests int, micros int64) 
 			return q.QuestionOpened
 		}
 	}
-	id := d.row(plainAskRow(a.stamp(), limitRow, &row))
+	id := d.row(rows.PlainAsk(a.stamp(), limitRow, &row))
 	text := fmt.Sprintf("%d requests went to the model", requests)
 	if requests == 1 {
 		text = "One request went to the model"

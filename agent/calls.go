@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/roost-dev/roost/agent/checkpoints"
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/agent/stale"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -104,12 +105,12 @@ func (b *batch) close(ctx context.Context, c *task.Call) (*Outcome, error) {
 	}
 	if t == nil {
 		b.wrong = true
-		text := failure(a.unknown(c.Name))
+		text := rows.Failure(a.unknown(c.Name))
 		return nil, b.finish(ctx, c, verdict{outcome: "error", text: text, isError: true})
 	}
 	if err := a.forbids(t.Spec(), c); err != nil {
 		b.wrong = true
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: failure(err.Error()), isError: true})
+		return nil, b.finish(ctx, c, verdict{outcome: "error", text: rows.Failure(err.Error()), isError: true})
 	}
 	mark := ""
 	if t.Spec().Class == tool.Command {
@@ -121,20 +122,20 @@ func (b *batch) close(ctx context.Context, c *task.Call) (*Outcome, error) {
 	switch {
 	case errors.As(err, &wrong):
 		b.wrong = true
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: a.mask(failure(wrong.Reason)), isError: true})
+		return nil, b.finish(ctx, c, verdict{outcome: "error", text: a.mask(rows.Failure(wrong.Reason)), isError: true})
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.As(err, &outdated):
 		return nil, b.refuseStale(ctx, c, outdated)
 	case err != nil:
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: a.mask(failure(err.Error())), isError: true})
+		return nil, b.finish(ctx, c, verdict{outcome: "error", text: a.mask(rows.Failure(err.Error())), isError: true})
 	}
 	if t.Spec().Class == tool.Control {
 		return b.control(ctx, c, t.Spec(), plan)
 	}
 	if err := a.mayEdit(t.Spec(), plan.Ask().Paths); err != nil {
 		b.wrong = true
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: failure(err.Error()), isError: true})
+		return nil, b.finish(ctx, c, verdict{outcome: "error", text: rows.Failure(err.Error()), isError: true})
 	}
 	return b.effect(ctx, c, t.Spec(), plan, mark)
 }
@@ -174,7 +175,7 @@ func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan t
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case refused != "":
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: a.mask(failure(refused)), isError: true, approval: granted, before: d.events})
+		return nil, b.finish(ctx, c, verdict{outcome: "error", text: a.mask(rows.Failure(refused)), isError: true, approval: granted, before: d.events})
 	}
 	d.Put(task.ToolStarted{
 		Call: c.ID, Name: spec.Name, Replay: string(spec.Replay), Message: row, Approval: granted,
@@ -210,17 +211,17 @@ func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err e
 	switch {
 	case errors.As(err, &wrong):
 		b.wrong = true
-		v.outcome, v.text, v.isError = "error", a.mask(failure(wrong.Reason)), true
+		v.outcome, v.text, v.isError = "error", a.mask(rows.Failure(wrong.Reason)), true
 	case err != nil && ctx.Err() != nil:
 		v.outcome, v.isError = "cancelled", true
 		v.text = "The user cancelled this tool while it ran. It may have done part of its work.\n" + v.text
 	case err != nil:
-		v.outcome, v.text, v.isError = "error", a.mask(failure(err.Error())), true
+		v.outcome, v.text, v.isError = "error", a.mask(rows.Failure(err.Error())), true
 	case r.IsError:
 		v.outcome = "error"
 	}
 	if granted.Feedback != "" {
-		v.text = approved(granted.Feedback) + v.text
+		v.text = rows.Approved(granted.Feedback) + v.text
 	}
 	if out.err != nil {
 		return out.err
@@ -302,7 +303,7 @@ func (b *batch) finish(ctx context.Context, c *task.Call, v verdict) error {
 	d.Put(task.ToolFinished{
 		Call: c.ID, Name: c.Name, Outcome: v.outcome, Exit: v.exit, Approval: v.approval,
 		Output: v.output, Size: v.size, Artifact: v.artifact,
-		Result: resultBlock(c.ID, v.text, v.images, v.isError),
+		Result: rows.Result(c.ID, v.text, v.images, v.isError),
 	})
 	for _, q := range a.state().Questions {
 		if q.Call == c.ID { // left open by a run that ended while it asked

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/agent/shrink"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -34,11 +35,11 @@ type Condensed struct {
 // ErrTooShort: there is nothing in the history that is worth a summary.
 var ErrTooShort = contextwindow.ErrTooShort
 
-// asking is how a summary is asked for.
-type asking struct {
-	words string // what the person wants the summary to keep or to leave out
-	told  bool   // the history is told in a text, because it does not fit
-	auto  bool   // nobody asked for it: the environment goes with it
+// summaryOptions are how a summary is asked for.
+type summaryOptions struct {
+	wish       string // what the person wants the summary to keep or to leave out
+	transcript bool   // the request holds the history as a text, because it does not fit as messages
+	auto       bool   // the person did not ask for it: the environment goes with it
 }
 
 // Condense asks the model for a summary of the older part of the history, and sends
@@ -47,7 +48,7 @@ type asking struct {
 func (a *Agent) Condense(ctx context.Context, words string) (Condensed, error) {
 	a.equip()
 	a.lastTS = a.state().LastTS()
-	c, err := a.condense(ctx, asking{words: words})
+	c, err := a.condense(ctx, summaryOptions{wish: words})
 	if err != nil {
 		return c, err
 	}
@@ -62,7 +63,7 @@ func (a *Agent) PlanCondense() (Condensed, error) {
 	if err != nil {
 		return Condensed{}, err
 	}
-	plan, err := contextwindow.PlanCondense(raws, a.keep(raws))
+	plan, err := contextwindow.PlanCondense(raws, shrink.Keep(raws, a.Model.Entry.Context))
 	if err != nil {
 		return Condensed{}, err
 	}
@@ -72,20 +73,20 @@ func (a *Agent) PlanCondense() (Condensed, error) {
 }
 
 // condense is in the log when it returns, in one commit; not saved yet.
-func (a *Agent) condense(ctx context.Context, how asking) (Condensed, error) {
+func (a *Agent) condense(ctx context.Context, o summaryOptions) (Condensed, error) {
 	s := a.state()
 	api := s.API()
 	raws, err := s.RawAPI()
 	if err != nil {
 		return Condensed{}, err
 	}
-	plan, err := contextwindow.PlanCondense(raws, a.keep(raws))
+	plan, err := contextwindow.PlanCondense(raws, shrink.Keep(raws, a.Model.Entry.Context))
 	if err != nil {
 		return Condensed{}, err
 	}
 	before := a.sentNow(raws)
 	a.notice(fmt.Sprintf("condensing: %d older messages, about %d tokens in all", plan.Sent, before))
-	done, line, err := a.summary(ctx, how)
+	done, line, err := a.summary(ctx, o)
 	if err != nil {
 		return Condensed{}, errors.Join(err, a.spent(ctx, line))
 	}
@@ -97,8 +98,10 @@ func (a *Agent) condense(ctx context.Context, how asking) (Condensed, error) {
 	for _, command := range contextwindow.Commands(raws) {
 		sum.Reminders = append(sum.Reminders, "The user began this task with a command. What it says still holds:\n"+command)
 	}
-	sum.Reminders = append(sum.Reminders, a.outlines(ctx)...)
-	if how.auto && plan.At == len(raws) {
+	for _, text := range shrink.Outlines(ctx, a.Host.Workspace, s.Files) {
+		sum.Reminders = append(sum.Reminders, a.mask(text))
+	}
+	if o.auto && plan.At == len(raws) {
 		sum.Ending = a.mask(a.environment(""))
 	}
 	summary := plan.Message(raws, sum, a.stamp())
@@ -137,25 +140,9 @@ func (a *Agent) spent(ctx context.Context, line task.UsageChanged) error {
 	return a.commit(ctx, line)
 }
 
-// keep is how many bytes of the newest messages stay as they are: about a tenth of
-// the model's window, and of a history that is small for it a quarter.
-func (a *Agent) keep(raws [][]byte) int {
-	const least, most, unknown = 4 << 10, 120 << 10, 40 << 10
-	keep := unknown
-	if a.Model.Entry.Context > 0 {
-		keep = min(max(a.Model.Entry.Context/10*7/2, least), most)
-	}
-	total := 0
-	for _, raw := range contextwindow.Effective(raws) {
-		bytes, _ := contextwindow.Weigh(raw)
-		total += bytes
-	}
-	return min(keep, total/4)
-}
-
 // sentNow is about how many tokens the next request would have.
 func (a *Agent) sentNow(raws [][]byte) int64 {
-	if n := a.contextTokens(); n > 0 {
+	if n, _ := shrink.Tokens(a.state()); n > 0 {
 		return n
 	}
 	return contextwindow.EstimateTokens(a.weigh(raws), contextwindow.Calibration{})
@@ -167,15 +154,11 @@ func (a *Agent) scaled(before int64, was, now [][]byte) int64 {
 	return max(before*a.weigh(now)/max(a.weigh(was), 1), 1)
 }
 
-// weigh is how large a request of these messages is: system prompt, tools and all.
+// weigh is the size of a request with these messages: system prompt, tools and all.
 func (a *Agent) weigh(raws [][]byte) int64 {
-	total := int64(len(a.system()))
+	total := int64(len(a.system())) + shrink.Size(raws)
 	for _, t := range a.toolSpecs() {
 		total += int64(len(t.Name) + len(t.Description) + len(t.Schema))
-	}
-	for _, raw := range contextwindow.Effective(raws) {
-		bytes, images := contextwindow.Weigh(raw)
-		total += int64(bytes) + int64(images)*imageTokens
 	}
 	return total
 }
@@ -183,11 +166,11 @@ func (a *Agent) weigh(raws [][]byte) int64 {
 // summary asks for the text, and says what that cost, also when none came. The
 // history goes out as always, with one more text at its end: so the provider has
 // nearly all of it in its cache. Where that brings no text, it is told instead.
-func (a *Agent) summary(ctx context.Context, how asking) (string, task.UsageChanged, error) {
+func (a *Agent) summary(ctx context.Context, o summaryOptions) (string, task.UsageChanged, error) {
 	var spent llm.Usage
 	line := func() task.UsageChanged { return (&reply{agent: a, turn: a.state().Turns}).ledger(spent) }
 	for waits := 0; ; {
-		req, err := a.summaryRequest(how)
+		req, err := a.summaryRequest(o)
 		if err != nil {
 			return "", line(), err
 		}
@@ -203,8 +186,8 @@ func (a *Agent) summary(ctx context.Context, how asking) (string, task.UsageChan
 			return text, line(), nil
 		case ctx.Err() != nil:
 			return "", line(), context.Cause(ctx)
-		case !how.told && (errors.Is(err, errNoText) || errors.As(err, &refused) && (refused.Kind == llm.ContextOverflow || refused.Kind == llm.Invalid)):
-			how.told = true
+		case !o.transcript && (errors.Is(err, errNoText) || errors.As(err, &refused) && (refused.Kind == llm.ContextOverflow || refused.Kind == llm.Invalid)):
+			o.transcript = true
 			continue
 		case !errors.As(err, &refused) || !refused.Retryable():
 			return "", line(), err
@@ -265,74 +248,26 @@ func textOf(blocks []json.RawMessage) string {
 	return strings.Join(parts, "\n")
 }
 
-// summaryRequest asks for a summary in the one way or the other.
-func (a *Agent) summaryRequest(how asking) (llm.Request, error) {
-	number := 1
-	for _, c := range a.state().Covers {
-		if c.Kind == task.Condense {
-			number++
-		}
-	}
-	words := summaryWords
-	if how.words != "" {
-		words += "\n\nThe user asks for this in particular:\n" + how.words
-	}
-	if how.told {
-		raws := contextwindow.Effective(a.sendable())
-		text := "This is a conversation between a user and a software engineer who works with tools.\n\n<conversation>\n" +
-			contextwindow.Transcript(raws, a.room()) + "\n</conversation>\n\n" + words
-		return llm.Request{
-			Model: a.Task.Settings.Model, System: "You write summaries of work in progress, for the one who goes on with it.",
-			Messages:  []llm.Message{{Role: "user", Content: joinBlocks([]json.RawMessage{textBlock(text)})}},
-			MaxTokens: a.Task.Settings.MaxTokens, Replies: a.state().Replies, Failures: a.state().Failures, Summary: number,
-		}, nil
+// summaryRequest builds the request for a summary.
+func (a *Agent) summaryRequest(o summaryOptions) (llm.Request, error) {
+	s := a.state()
+	words := shrink.SummaryWords(o.wish)
+	if o.transcript {
+		req := shrink.TranscriptRequest(a.sendable(), words, a.Model.Entry.Context)
+		req.Model, req.MaxTokens = a.Task.Settings.Model, a.Task.Settings.MaxTokens
+		req.Replies, req.Failures, req.Summary = s.Replies, s.Failures, shrink.SummaryNumber(s)
+		return req, nil
 	}
 	req, err := a.request()
 	if err != nil {
 		return req, err
 	}
+	last := len(req.Messages) - 1
 	req.Messages = slices.Clone(req.Messages)
-	req.Messages[len(req.Messages)-1] = withText(req.Messages[len(req.Messages)-1], words)
-	req.Summary = number
+	req.Messages[last] = shrink.WithText(req.Messages[last], words)
+	req.Summary = shrink.SummaryNumber(s)
 	return req, nil
 }
-
-// room is how many bytes of a history are told at most.
-func (a *Agent) room() int {
-	window := a.Model.Entry.Context
-	if window <= 0 {
-		window = 100_000
-	}
-	return max(window*3/2, 8<<10) // half of it, at three bytes a token
-}
-
-// withText is a user message with one more text at its end.
-func withText(m llm.Message, text string) llm.Message {
-	var blocks []json.RawMessage
-	if esjson.TypeOf(m.Content) == esjson.TypeString {
-		said, _ := esjson.Unquote(m.Content)
-		blocks = append(blocks, textBlock(said))
-	} else {
-		for b := range esjson.Array(m.Content) {
-			blocks = append(blocks, b)
-		}
-	}
-	m.Content = joinBlocks(append(blocks, textBlock(text)))
-	return m
-}
-
-// summaryWords is what the model is asked for.
-const summaryWords = `The conversation above is about to be replaced by a summary that you write now. Whoever goes on has only your summary and the newest messages. Answer with the summary alone. Call no tool.
-
-Write down, under these headings:
-1. What the user wants: every request and every later change of mind, in the user's own words where they matter. Name what was asked for last.
-2. What was decided, and why; what the user refused or does not want.
-3. Files: each path that was read, made or changed and still matters, with what matters in it (names, signatures, short pieces of code that will be needed again).
-4. What went wrong, how it was mended, and what was tried without success.
-5. Where the work stands: what is done and was seen to work, what is begun, what is open.
-6. The next step, exactly.
-
-Be complete about facts and short about everything else. Do not invent anything.`
 
 // condenseRow is the row that Roo writes; it has no text.
 func condenseRow(ts int64, c Condensed) []byte {

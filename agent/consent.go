@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
@@ -22,7 +23,7 @@ func (b *batch) agree(ctx context.Context, c *task.Call, spec tool.Spec, ask too
 	case decision.State == approval.Deny:
 		granted.State = "denied"
 		err = b.finish(ctx, c, verdict{
-			outcome: "denied", text: denial(decision.Reason), isError: true, approval: granted, before: d.events,
+			outcome: "denied", text: rows.Denial(decision.Reason), isError: true, approval: granted, before: d.events,
 		})
 	case refused != nil, decision.State == approval.Ask:
 		var answer Answer
@@ -37,7 +38,7 @@ func (b *batch) agree(ctx context.Context, c *task.Call, spec tool.Spec, ask too
 		if yes := answer.Approve; yes == nil || !*yes {
 			granted.State = "denied"
 			err = b.finish(ctx, c, verdict{
-				outcome: "denied", text: denial(answer.Text), isError: true, approval: granted,
+				outcome: "denied", text: rows.Denial(answer.Text), isError: true, approval: granted,
 			})
 			return granted, nil, row, nil, err
 		}
@@ -62,18 +63,18 @@ func (b *batch) row(d *draft, c *task.Call, ask tool.Ask, answered bool) uint64 
 	if m := b.shown(c); m != nil {
 		b.rowTS = m.TS()
 		if answered || m.Text() != ask.Text {
-			d.change(m.ID, askRow(b.rowTS, ask.Kind, ask.Text, ask.Protected, answered))
+			d.change(m.ID, rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, answered))
 		}
 		return m.ID
 	}
 	b.rowTS = b.agent.stamp()
-	return d.row(askRow(b.rowTS, ask.Kind, ask.Text, ask.Protected, answered))
+	return d.row(rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, answered))
 }
 
 // answered marks the row of a tool as answered, as Roo does.
 func (b *batch) answered(d *draft, row uint64, ask tool.Ask) {
 	if ask.Kind == "tool" {
-		d.change(row, askRow(b.rowTS, ask.Kind, ask.Text, ask.Protected, true))
+		d.change(row, rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, true))
 	}
 }
 

@@ -3,6 +3,7 @@ package agent
 import (
 	"strings"
 
+	"github.com/roost-dev/roost/agent/shrink"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
 )
@@ -50,7 +51,7 @@ func (a *Agent) Context() (ContextUse, error) {
 	for _, n := range size {
 		total += n
 	}
-	u.Used, u.Counted = a.contextCount()
+	u.Used, u.Counted = shrink.Tokens(a.state())
 	if u.Used == 0 {
 		u.Used = contextwindow.EstimateTokens(total, contextwindow.Calibration{})
 	}
@@ -88,7 +89,7 @@ func (a *Agent) sizes(raw []byte, size map[string]int64) {
 	}
 	for b := range esjson.Array(content) {
 		bytes, images := contextwindow.Weigh(b)
-		size["images"] += int64(images) * imageTokens * 7 / 2
+		size["images"] += int64(images) * shrink.ImageTokens * 7 / 2
 		typ, _ := esjson.GetString(b, "type")
 		text, _ := esjson.GetString(b, "text")
 		part := name

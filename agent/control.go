@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
@@ -19,7 +20,7 @@ func (b *batch) control(ctx context.Context, c *task.Call, spec tool.Spec, plan 
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: failure(err.Error()), isError: true})
+		return nil, b.finish(ctx, c, verdict{outcome: "error", text: rows.Failure(err.Error()), isError: true})
 	case result.Completed:
 		return b.complete(ctx, c, result)
 	case result.Todos != nil:
@@ -73,14 +74,14 @@ func (b *batch) complete(ctx context.Context, c *task.Call, r tool.Result) (*Out
 		return nil, b.finish(ctx, c, verdict{outcome: "ok", text: goOn})
 	}
 	if b.failed && !shown {
-		text := failure("the task was not completed: a call before this one in the same reply did not succeed. Look at its result first")
+		text := rows.Failure("the task was not completed: a call before this one in the same reply did not succeed. Look at its result first")
 		return nil, b.finish(ctx, c, verdict{outcome: "error", text: text, isError: true})
 	}
 	if !shown {
 		empty := ""
 		d := a.draft()
-		d.row(streamRow(a.stamp(), "completion_result", r.Text, false))
-		d.row(plainAskRow(a.stamp(), "completion_result", &empty))
+		d.row(rows.Stream(a.stamp(), "completion_result", r.Text, false))
+		d.row(rows.PlainAsk(a.stamp(), "completion_result", &empty))
 		if err := d.commit(ctx); err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/agent/stale"
 	"github.com/roost-dev/roost/task"
 )
@@ -92,7 +93,7 @@ func (d *draft) userTurn(results []string, blocks []task.Piece) {
 	for _, b := range blocks {
 		add(b)
 	}
-	add(task.Piece{Literal: string(textBlock(a.mask(a.environment(changed))))})
+	add(task.Piece{Literal: string(rows.Text(a.mask(a.environment(changed))))})
 	pieces = append(pieces, task.Piece{Literal: `],"ts":` + strconv.FormatInt(a.stamp(), 10) + `}`})
 	body := task.Body{Compose: mergeLiterals(pieces)}
 	if len(results) == 0 {

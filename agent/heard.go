@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/agent/stale"
 	"github.com/roost-dev/roost/mention"
 )
@@ -26,20 +27,20 @@ var errLookUp = fmt.Errorf("looking up what was mentioned took more than %s", lo
 func (d *draft) heard(ctx context.Context, words string) []json.RawMessage {
 	a := d.agent
 	if a.Host.Mentions == nil {
-		return []json.RawMessage{textBlock(marked(words))}
+		return []json.RawMessage{rows.Text(marked(words))}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, lookUp, errLookUp)
 	defer cancel()
 	e := mention.Expand(ctx, marked(words), a.Host.Mentions)
-	blocks := []json.RawMessage{textBlock(e.Text + a.mask(e.Appended))}
+	blocks := []json.RawMessage{rows.Text(e.Text + a.mask(e.Appended))}
 	for _, b := range e.Blocks {
-		blocks = append(append(blocks, textBlock(a.mask(b.Text))), b.Images...)
+		blocks = append(append(blocks, rows.Text(a.mask(b.Text))), b.Images...)
 		for _, f := range b.Files {
 			d.Put(stale.Record(f))
 		}
 	}
 	if e.Commands != "" {
-		blocks = append(blocks, textBlock(a.mask(e.Commands)))
+		blocks = append(blocks, rows.Text(a.mask(e.Commands)))
 	}
 	for _, note := range e.Notes {
 		a.notice(note)

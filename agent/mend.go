@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
@@ -279,7 +280,7 @@ func aboutImages(refused *llm.Error) bool {
 func blockAt(raw []byte, n int) []byte {
 	content, _ := esjson.Get(raw, "content")
 	if esjson.TypeOf(content) == esjson.TypeString && n == 0 {
-		return textBlock("")
+		return rows.Text("")
 	}
 	if esjson.TypeOf(content) != esjson.TypeArray {
 		return nil

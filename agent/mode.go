@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/task"
@@ -101,12 +102,12 @@ func (b *batch) switchMode(ctx context.Context, c *task.Call, spec tool.Spec, as
 	a := b.agent
 	now, ok := a.inMode()
 	if !ok {
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: failure("there are no modes here"), isError: true})
+		return nil, b.finish(ctx, c, verdict{outcome: "error", text: rows.Failure("there are no modes here"), isError: true})
 	}
 	m, err := a.User.Modes.Lookup(r.Mode)
 	if err != nil {
 		b.wrong = true
-		text := failure(fmt.Sprintf("Invalid mode: %s. There are %s", r.Mode, strings.Join(a.User.Modes.Slugs(), ", ")))
+		text := rows.Failure(fmt.Sprintf("Invalid mode: %s. There are %s", r.Mode, strings.Join(a.User.Modes.Slugs(), ", ")))
 		return nil, b.finish(ctx, c, verdict{outcome: "error", text: text, isError: true})
 	}
 	if m.Slug == now.Slug {
@@ -123,7 +124,7 @@ func (b *batch) switchMode(ctx context.Context, c *task.Call, spec tool.Spec, as
 	}
 	text += "."
 	if granted.Feedback != "" {
-		text = approved(granted.Feedback) + text
+		text = rows.Approved(granted.Feedback) + text
 	}
 	return nil, b.finish(ctx, c, verdict{outcome: "ok", text: text, approval: granted, before: d.events})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/resume"
@@ -68,18 +69,18 @@ func (a *Agent) begin(ctx context.Context, d *draft, in Input) error {
 		d.Put(task.InputTaken{Input: first.Input})
 		queued = queued[1:]
 	}
-	d.row(sayRow(a.stamp(), "text", in.Text, nonNil(in.Images)))
+	d.row(rows.Say(a.stamp(), "text", in.Text, nonNil(in.Images)))
 	if todos != "" {
-		d.row(todoRow(a.stamp(), todos))
-		a.todos.list = todoArray(usage.ParseTodos(todos)) // the row is not in the history yet
+		d.row(rows.Todos(a.stamp(), todos))
+		a.todos.list = rows.TodoList(usage.ParseTodos(todos)) // the row is not in the history yet
 	}
 	a.loop.listFiles = true
 	said := d.heard(ctx, in.Text)
 	if lost != "" {
-		d.row(sayRow(a.stamp(), "error", lost, nil))
-		said = append(said, textBlock(lost))
+		d.row(rows.Say(a.stamp(), "error", lost, nil))
+		said = append(said, rows.Text(lost))
 	}
-	blocks := literals(append(said, imageBlocks(in.Images)...))
+	blocks := literals(append(said, rows.Images(in.Images)...))
 	d.userTurn(nil, append(blocks, d.take(ctx, queued)...))
 	if err := d.commit(ctx); err != nil {
 		return err
@@ -91,11 +92,11 @@ func (a *Agent) begin(ctx context.Context, d *draft, in Input) error {
 // which rows go and which question is asked; nothing is removed from the log.
 func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Run) error {
 	s := a.state()
-	rows, err := s.RawUI()
+	ui, err := s.RawUI()
 	if err != nil {
 		return err
 	}
-	plan := resume.Rows(rows)
+	plan := resume.Rows(ui)
 	var gone []uint64
 	for _, i := range plan.Hidden {
 		gone = append(gone, s.UI()[i].ID)
@@ -121,7 +122,7 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	}
 	answered := false
 	if q := a.asked(); q == nil {
-		d.row(plainAskRow(a.stamp(), plan.Ask, nil))
+		d.row(rows.PlainAsk(a.stamp(), plan.Ask, nil))
 	} else {
 		answered = a.answer(d, *q, &in)
 	}
@@ -133,7 +134,7 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	a.loop.yes = in.Yes && !now && (before == nil || before.Outcome != "" || a.lastAsk() != "completion_result")
 	switch {
 	case len(api) == 0:
-		d.userTurn(nil, append(firstBlocks(resume.FirstWords(rows)), d.take(ctx, pending)...))
+		d.userTurn(nil, append(firstBlocks(resume.FirstWords(ui)), d.take(ctx, pending)...))
 	case now && len(pending) > 0, now && len(a.stale.Changed(ctx, nil)) > 0:
 		d.userTurn(nil, d.take(ctx, pending))
 	}
@@ -158,21 +159,21 @@ func (d *draft) tellEnd() bool {
 	if !s.Completes() || len(open) != 1 {
 		return false
 	}
-	rows := slices.DeleteFunc(slices.Clone(s.UI()), func(m *task.Message) bool {
+	ui := slices.DeleteFunc(slices.Clone(s.UI()), func(m *task.Message) bool {
 		return m.Kind() == "ask:"+resume.AskTask || m.Kind() == "ask:"+resume.AskCompleted
 	})
-	if len(rows) == 0 || rows[len(rows)-1].Kind() != "say:completion_result" {
+	if len(ui) == 0 || ui[len(ui)-1].Kind() != "say:completion_result" {
 		return false
 	}
 	result, ok := esjson.GetString(open[0].Input(), "result")
 	if !ok {
 		return false
 	}
-	if shown, _ := esjson.GetString(rows[len(rows)-1].Raw(), "text"); shown != result {
-		d.row(streamRow(d.agent.stamp(), "completion_result", result, false))
+	if shown, _ := esjson.GetString(ui[len(ui)-1].Raw(), "text"); shown != result {
+		d.row(rows.Stream(d.agent.stamp(), "completion_result", result, false))
 	}
 	empty := ""
-	d.row(plainAskRow(d.agent.stamp(), "completion_result", &empty))
+	d.row(rows.PlainAsk(d.agent.stamp(), "completion_result", &empty))
 	return true
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
@@ -90,8 +91,8 @@ func (o *output) show(p []byte, end bool) {
 		asked := a.stamp()
 		o.rowTS = a.stamp()
 		d := a.draft()
-		d.row(plainAskRow(asked, "command_output", &empty))
-		o.row = d.row(streamRow(o.rowTS, "command_output", "", true))
+		d.row(rows.PlainAsk(asked, "command_output", &empty))
+		o.row = d.row(rows.Stream(o.rowTS, "command_output", "", true))
 		o.err = d.commit(o.ctx)
 	}
 	a.live(Delta{
@@ -149,5 +150,5 @@ func (o *output) finish() []task.Event {
 	if rest := o.text.String()[o.saved:]; rest != "" {
 		events = append(events, task.MessageTextSaved{Message: o.row, Text: rest})
 	}
-	return append(events, task.MessageChanged{Message: o.row, Body: streamRowOf(o.rowTS, "command_output", o.row)})
+	return append(events, task.MessageChanged{Message: o.row, Body: rows.StreamOf(o.rowTS, "command_output", o.row)})
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
 )
@@ -93,7 +93,7 @@ func waiting(q task.QuestionOpened) *Outcome {
 func (d *draft) close(q task.QuestionOpened, answer Answer) {
 	d.Put(task.QuestionClosed{Question: q.Question, Approve: answer.Approve, Text: answer.Text, By: answer.By, Input: answer.Input})
 	if answer.Text != "" {
-		d.row(sayRow(d.agent.stamp(), "user_feedback", answer.Text, []string{}))
+		d.row(rows.Say(d.agent.stamp(), "user_feedback", answer.Text, []string{}))
 	}
 }
 
@@ -148,30 +148,4 @@ func (a *Agent) lastAsk() string {
 		}
 	}
 	return ""
-}
-
-func failure(reason string) string {
-	var o esjson.Object
-	o.String("status", "error")
-	o.String("message", "The tool execution failed")
-	o.String("error", reason)
-	return string(o.Bytes())
-}
-
-func denial(feedback string) string {
-	var o esjson.Object
-	o.String("status", "denied")
-	if feedback == "" {
-		o.String("message", "The user denied this operation.")
-	} else {
-		o.String("feedback", feedback)
-	}
-	return string(o.Bytes())
-}
-
-func approved(feedback string) string {
-	var o esjson.Object
-	o.String("status", "approved")
-	o.String("feedback", feedback)
-	return string(o.Bytes()) + "\n\n"
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
@@ -95,7 +96,7 @@ func (b *batch) stop(ctx context.Context, c *task.Call, spec tool.Spec) (done bo
 	}
 	v := verdict{
 		outcome: "error", isError: true,
-		text: failure(fmt.Sprintf("Tool call repetition limit reached for %s. Please try a different approach.", spec.Name)),
+		text: rows.Failure(fmt.Sprintf("Tool call repetition limit reached for %s. Please try a different approach.", spec.Name)),
 	}
 	answer, answered, err := b.askAbout(ctx, c, spec)
 	if err != nil {
@@ -105,7 +106,7 @@ func (b *batch) stop(ctx context.Context, c *task.Call, spec tool.Spec) (done bo
 	if answered {
 		v.approval = &task.Approval{State: "denied", By: "user", Via: answer.By, Feedback: answer.Text}
 		if answer.Text != "" {
-			v.text += "\n\n" + guidance(answer.Text)
+			v.text += "\n\n" + rows.Guidance(answer.Text)
 		}
 	}
 	return true, b.finish(ctx, c, v)
@@ -140,7 +141,7 @@ func (a *Agent) advice(ctx context.Context, call, text string) (Answer, bool, er
 		return Answer{}, false, nil
 	}
 	d := a.draft()
-	row := d.row(plainAskRow(a.stamp(), mistakeRow, &text))
+	row := d.row(rows.PlainAsk(a.stamp(), mistakeRow, &text))
 	if call == "" {
 		call = mistakeKind + ":" + questionID(row)
 	}
@@ -163,14 +164,6 @@ func (a *Agent) advice(ctx context.Context, call, text string) (Answer, bool, er
 	return answer, true, a.save(ctx) // the answer is input: it is acknowledged now
 }
 
-// guidance is what the model is told of the person's words, in Roo's shape.
-func guidance(words string) string {
-	var o esjson.Object
-	o.String("status", "guidance")
-	o.String("feedback", words)
-	return string(o.Bytes())
-}
-
 // stuck asks what a model that went wrong too often should do instead. With nobody
 // there, or when the person has enough of it, the run ends.
 func (a *Agent) stuck(ctx context.Context) (*Outcome, error) {
@@ -188,6 +181,6 @@ func (a *Agent) stuck(ctx context.Context) (*Outcome, error) {
 		return nil, nil
 	}
 	d := a.draft()
-	d.userTurn(nil, []task.Piece{{Literal: string(textBlock(guidance(answer.Text)))}})
+	d.userTurn(nil, []task.Piece{{Literal: string(rows.Text(rows.Guidance(answer.Text)))}})
 	return nil, d.commit(ctx)
 }

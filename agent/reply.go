@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/llm"
@@ -132,13 +133,13 @@ func (r *reply) checkpoint(ctx context.Context) error {
 	d := r.agent.draft()
 	for i, row := range r.rows {
 		if i >= r.kept {
-			d.row(streamRow(row.ts, row.kind, "", true))
+			d.row(rows.Stream(row.ts, row.kind, "", true))
 		}
 		row.save(d, r.agent.Host.Now())
 	}
 	r.kept = len(r.rows)
 	if r.usage != r.counted {
-		d.change(r.request, requestRow(r.requestTS, r.agent.spentInfo(r.usage)))
+		d.change(r.request, rows.Request(r.requestTS, r.agent.spentInfo(r.usage)))
 		d.Put(r.ledger(r.usage))
 	}
 	return d.commit(ctx)
@@ -158,11 +159,11 @@ func (r *reply) finishRows() *draft {
 	d := r.agent.draft()
 	for i, row := range r.rows {
 		if i >= r.kept {
-			d.row(streamRow(row.ts, row.kind, row.text.String(), false))
+			d.row(rows.Stream(row.ts, row.kind, row.text.String(), false))
 			continue
 		}
 		row.save(d, row.savedAt)
-		d.Put(task.MessageChanged{Message: row.message, Body: streamRowOf(row.ts, row.kind, row.message)})
+		d.Put(task.MessageChanged{Message: row.message, Body: rows.StreamOf(row.ts, row.kind, row.message)})
 	}
 	return d
 }
@@ -173,16 +174,16 @@ func (r *reply) done(ctx context.Context, d llm.Done) error {
 	a := r.agent
 	d.Usage = orUsage(d.Usage, r.usage)
 	out := r.finishRows()
-	out.change(r.request, requestRow(r.requestTS, a.spentInfo(d.Usage)))
+	out.change(r.request, rows.Request(r.requestTS, a.spentInfo(d.Usage)))
 	if !r.begun || d.Usage != r.counted {
 		out.Put(r.ledger(d.Usage))
 	}
 	out.Put(task.TurnEnded{Run: a.Task.RunID, Turn: r.turn, StopReason: d.StopReason, ReasoningFrom: d.ReasoningFrom, WorkedMS: a.worked()})
 	blocks, wrong := unique(d.Blocks, d.Malformed, func(id string) bool { return a.state().Call(id) != nil })
 	if len(blocks) == 0 {
-		blocks = []json.RawMessage{textBlock("Failure: I did not provide a response.")}
+		blocks = []json.RawMessage{rows.Text("Failure: I did not provide a response.")}
 	}
-	out.message(task.API, task.Body{Raw: assistantMessage(a.stamp(), d.ID, blocks, d.ReasoningDetails)})
+	out.message(task.API, task.Body{Raw: rows.Assistant(a.stamp(), d.ID, blocks, d.ReasoningDetails)})
 	out.Put(malformed(blocks, wrong)...)
 	for _, w := range a.sending.trial { // the guess was right
 		out.Put(w)
@@ -201,7 +202,7 @@ func (r *reply) done(ctx context.Context, d llm.Done) error {
 func (r *reply) abort(ctx context.Context, cause error) error {
 	a := r.agent
 	out := r.finishRows()
-	info := requestInfo{Protocol: a.protocol()}
+	info := rows.RequestInfo{Protocol: a.protocol()}
 	if r.usage != (llm.Usage{}) {
 		// The provider counted tokens for the part it sent: they were spent.
 		info = a.spentInfo(r.usage)
@@ -213,7 +214,7 @@ func (r *reply) abort(ctx context.Context, cause error) error {
 	if ctx.Err() != nil {
 		info.CancelReason, info.FailedWhy = "user_cancelled", ""
 	}
-	out.change(r.request, requestRow(r.requestTS, info))
+	out.change(r.request, rows.Request(r.requestTS, info))
 	if err := out.commit(ctx); err != nil {
 		return fmt.Errorf("%w (and: %w)", cause, err)
 	}
@@ -232,9 +233,9 @@ func malformed(blocks []json.RawMessage, wrong map[string]string) []task.Event {
 			continue
 		}
 		name, _ := esjson.GetString(block, "name")
-		text := failure("the call's input is not complete JSON, and the tool was not run; this was sent: " + sent)
+		text := rows.Failure("the call's input is not complete JSON, and the tool was not run; this was sent: " + sent)
 		events = append(events, task.ToolFinished{
-			Call: id, Name: name, Outcome: "error", Result: resultBlock(id, text, nil, true),
+			Call: id, Name: name, Outcome: "error", Result: rows.Result(id, text, nil, true),
 		})
 	}
 	return events
@@ -266,8 +267,8 @@ func (r *reply) ledger(u llm.Usage) task.UsageChanged {
 }
 
 // spentInfo is a request row's text with what the request used.
-func (a *Agent) spentInfo(u llm.Usage) requestInfo {
-	info := requestInfo{
+func (a *Agent) spentInfo(u llm.Usage) rows.RequestInfo {
+	info := rows.RequestInfo{
 		Protocol: a.protocol(), Done: true,
 		In: u.Input + u.CacheRead + u.CacheWrite, Out: u.Output, Write: u.CacheWrite, Read: u.CacheRead,
 	}

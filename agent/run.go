@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/roost-dev/roost/agent/checkpoints"
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/agent/stale"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
@@ -154,12 +155,12 @@ func (a *Agent) nudge(ctx context.Context) (*Outcome, error) {
 	case len(queued) > 0:
 		d.userTurn(nil, d.take(ctx, queued))
 	case a.loop.yes:
-		d.userTurn(nil, []task.Piece{{Literal: string(textBlock(goOn))}})
+		d.userTurn(nil, []task.Piece{{Literal: string(rows.Text(goOn))}})
 	case a.loop.stopReason == "refusal":
 		return &Outcome{State: "failed", Code: "refusal", Reason: "the model refused to answer; resume with other words"}, nil
 	default:
 		a.loop.mistakes++
-		d.userTurn(nil, []task.Piece{{Literal: string(textBlock("[ERROR] " + a.reproach()))}})
+		d.userTurn(nil, []task.Piece{{Literal: string(rows.Text("[ERROR] " + a.reproach()))}})
 	}
 	a.loop.yes = false
 	return nil, d.commit(ctx)

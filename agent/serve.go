@@ -1,8 +1,6 @@
 package agent
 
-import (
-	"github.com/roost-dev/roost/task"
-)
+import "github.com/roost-dev/roost/task"
 
 // Served is who answers from now on, and what the task keeps of that.
 type Served struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 )
@@ -86,6 +87,6 @@ func (v *verdict) response(a *Agent) {
 			images = append(images, "data:"+media+";base64,"+data)
 		}
 	}
-	d.row(sayRow(a.stamp(), "mcp_server_response", v.text, images))
+	d.row(rows.Say(a.stamp(), "mcp_server_response", v.text, images))
 	v.before = d.events
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/agent/checkpoints"
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 )
@@ -26,7 +27,7 @@ func (b *batch) settle(ctx context.Context, c *task.Call, t tool.Tool) (bool, er
 		}
 	}
 	if t == nil {
-		text := failure(fmt.Sprintf("there is no tool named %q any more", c.Name))
+		text := rows.Failure(fmt.Sprintf("there is no tool named %q any more", c.Name))
 		return false, b.finish(ctx, c, verdict{outcome: "unknown", text: text, isError: true})
 	}
 	switch replay := t.Spec().Replay; {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -61,7 +62,7 @@ type SubtaskState struct {
 func (b *batch) delegate(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, want tool.Subtask) (*Outcome, error) {
 	a := b.agent
 	if a.Tools.Subtasks == nil {
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: failure("there are no subtasks here"), isError: true})
+		return nil, b.finish(ctx, c, verdict{outcome: "error", text: rows.Failure("there are no subtasks here"), isError: true})
 	}
 	child, known := a.state().ChildOf(c), true
 	if child == nil {
@@ -125,7 +126,7 @@ func (b *batch) propose(ctx context.Context, c *task.Call, spec tool.Spec, ask t
 	a := b.agent
 	wrong := func(text string) (*Outcome, error) {
 		b.wrong = true
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: failure(text), isError: true})
+		return nil, b.finish(ctx, c, verdict{outcome: "error", text: rows.Failure(text), isError: true})
 	}
 	if a.state().Number >= maxDepth {
 		return wrong(fmt.Sprintf("this is a subtask %d levels down, and it cannot start another one: do the work yourself", maxDepth))
@@ -146,7 +147,7 @@ func (b *batch) propose(ctx context.Context, c *task.Call, spec tool.Spec, ask t
 	o.String("tool", "newTask")
 	o.String("mode", name)
 	o.String("content", want.Message)
-	o.Raw("todos", todoArray(items))
+	o.Raw("todos", rows.TodoList(items))
 	ask.Text = string(o.Bytes())
 	decision := approval.Decide(a.Task.Policy, spec.Class, ask)
 	if decision.State == approval.Allow && a.Task.Policy.Mode != approval.ModeAll && !slices.Contains(a.Task.Policy.AllowTools, spec.Name) {
@@ -195,7 +196,7 @@ func (b *batch) found(ctx context.Context, c *task.Call, child task.Child) (done
 // person sees and the end of the waiting are one commit.
 func (b *batch) returned(ctx context.Context, c *task.Call, child, result string) error {
 	d := b.agent.draft()
-	d.row(subtaskRow(b.agent.stamp(), result))
+	d.row(rows.Subtask(b.agent.stamp(), result))
 	err := b.finish(ctx, c, verdict{
 		outcome: "ok", text: returnedText(child, result), before: d.events,
 		after: []task.Event{task.SubtaskEnded{Child: child, Outcome: "completed", Result: cut(result, summaryBytes)}},
@@ -220,7 +221,7 @@ func (b *batch) abandon(ctx context.Context, c *task.Call, child, text string) e
 // behind closes a call that stands behind new_task in one reply: it was written before
 // the model could know what comes of the subtask.
 func (b *batch) behind(ctx context.Context, c *task.Call) error {
-	text := failure("This tool was not executed because " + controltool.NewTaskName + " was called before it in the same reply. It must be the last call of a reply.")
+	text := rows.Failure("This tool was not executed because " + controltool.NewTaskName + " was called before it in the same reply. It must be the last call of a reply.")
 	return b.finish(ctx, c, verdict{outcome: "error", text: text, isError: true})
 }
 
@@ -237,23 +238,4 @@ func cut(s string, most int) string {
 		most--
 	}
 	return s[:most] + "…"
-}
-
-// subtaskRow shows a child's result in the parent. Roo writes its members in another
-// order than those of all other rows.
-func subtaskRow(ts int64, result string) []byte {
-	var o esjson.Object
-	o.String("type", "say")
-	o.String("say", "subtask_result")
-	o.String("text", result)
-	o.Int("ts", ts)
-	return o.Bytes()
-}
-
-// todoRow shows the checklist that a task was started with.
-func todoRow(ts int64, todos string) []byte {
-	var o esjson.Object
-	o.String("tool", "updateTodoList")
-	o.Raw("todos", todoArray(usage.ParseTodos(todos)))
-	return sayRow(ts, "user_edit_todos", string(o.Bytes()), nil)
 }

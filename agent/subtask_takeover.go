@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/task"
 )
@@ -36,7 +37,7 @@ func (a *Agent) takeOver(ctx context.Context) (*Outcome, error) {
 	api := a.state().API()
 	turn := api[len(api)-1]
 	d := a.draft()
-	d.row(subtaskRow(a.stamp(), result))
+	d.row(rows.Subtask(a.stamp(), result))
 	d.change(turn.ID, withResult(turn.Raw(), call.ID, returnedText(id, result)))
 	d.Put(task.SubtaskEnded{Child: id, Outcome: "completed", Result: cut(result, summaryBytes)})
 	return nil, d.commit(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/task"
@@ -53,10 +54,10 @@ func (b *batch) updateTodos(ctx context.Context, c *task.Call, spec tool.Spec, a
 	items := usage.ParseTodos(text)
 	if len(items) == 0 && strings.TrimSpace(text) != "" {
 		b.wrong = true
-		text := failure(`no line of "todos" is a step: write each as "[ ] step", "[-] step" or "[x] step"`)
+		text := rows.Failure(`no line of "todos" is a step: write each as "[ ] step", "[-] step" or "[x] step"`)
 		return nil, b.finish(ctx, c, verdict{outcome: "error", text: text, isError: true})
 	}
-	list := todoArray(items)
+	list := rows.TodoList(items)
 	var o esjson.Object
 	o.String("tool", "updateTodoList")
 	o.Raw("todos", list)
@@ -69,25 +70,9 @@ func (b *batch) updateTodos(ctx context.Context, c *task.Call, spec tool.Spec, a
 	a.todos.list = list
 	answer := "Todo list updated successfully."
 	if granted.Feedback != "" {
-		answer = approved(granted.Feedback) + answer
+		answer = rows.Approved(granted.Feedback) + answer
 	}
 	return nil, b.finish(ctx, c, verdict{outcome: "ok", text: answer, approval: granted, before: d.events})
-}
-
-// todoArray is a list as Roo's rows hold it.
-func todoArray(items []usage.Todo) []byte {
-	list := []byte{'['}
-	for i, item := range items {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		var o esjson.Object
-		o.String("id", item.ID)
-		o.String("content", item.Content)
-		o.String("status", item.Status)
-		list = append(list, o.Bytes()...)
-	}
-	return append(list, ']')
 }
 
 // reminder is the part of the environment that shows the model its list, in Roo's

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/task"
@@ -107,7 +108,7 @@ func (a *Agent) attempt(ctx context.Context) (retries int, err error) {
 	}
 	s, d := a.state(), a.draft()
 	ts := a.stamp()
-	row := d.row(requestRow(ts, requestInfo{Protocol: a.protocol()}))
+	row := d.row(rows.Request(ts, rows.RequestInfo{Protocol: a.protocol()}))
 	turn := s.Turns + 1
 	d.Put(task.TurnStarted{
 		Run: a.Task.RunID, Turn: turn, Request: row,

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/task"
 )
@@ -21,7 +21,7 @@ const goOn = "The user has seen this and wants you to go on."
 
 // queue shows the person's words and keeps them for the next user turn.
 func (d *draft) queue(in Input) task.InputQueued {
-	d.row(sayRow(d.agent.stamp(), "user_feedback", in.Text, nonNil(in.Images)))
+	d.row(rows.Say(d.agent.stamp(), "user_feedback", in.Text, nonNil(in.Images)))
 	item := task.InputQueued{Input: d.agent.Task.RunID, Text: in.Text, Images: in.Images}
 	d.Put(item)
 	return item
@@ -57,16 +57,16 @@ func (d *draft) blocks(ctx context.Context, items []task.InputQueued) []json.Raw
 		}
 		lost := lostImages(item)
 		if item.By != "" { // it came beside the run: nobody has shown it yet
-			d.row(sayRow(d.agent.stamp(), "user_feedback", item.Text, nonNil(item.Images)))
+			d.row(rows.Say(d.agent.stamp(), "user_feedback", item.Text, nonNil(item.Images)))
 		}
 		if item.Text != "" {
 			blocks = append(blocks, d.heard(ctx, item.Text)...)
 		}
 		if lost != "" {
-			d.row(sayRow(d.agent.stamp(), "error", lost, nil))
-			blocks = append(blocks, textBlock(lost))
+			d.row(rows.Say(d.agent.stamp(), "error", lost, nil))
+			blocks = append(blocks, rows.Text(lost))
 		}
-		blocks = append(blocks, imageBlocks(item.Images)...)
+		blocks = append(blocks, rows.Images(item.Images)...)
 		d.Put(task.InputTaken{Input: item.Input})
 	}
 	return blocks
@@ -107,27 +107,6 @@ func literals(blocks []json.RawMessage) []task.Piece {
 	var out []task.Piece
 	for _, b := range blocks {
 		out = append(out, task.Piece{Literal: string(b)})
-	}
-	return out
-}
-
-// imageBlocks turns data URLs into image blocks, split at the first comma as Roo
-// does.
-func imageBlocks(images []string) []json.RawMessage {
-	var out []json.RawMessage
-	for _, url := range images {
-		head, data, ok := strings.Cut(url, ",")
-		if !ok {
-			continue
-		}
-		media := strings.TrimSuffix(strings.TrimPrefix(head, "data:"), ";base64")
-		var src, o esjson.Object
-		src.String("type", "base64")
-		src.String("media_type", media)
-		src.String("data", data)
-		o.String("type", "image")
-		o.Raw("source", src.Bytes())
-		out = append(out, o.Bytes())
 	}
 	return out
 }

@@ -339,7 +339,9 @@ func (k *Keeper) recordAs(ctx context.Context, d Draft, reason, call string, fil
 }
 
 // AfterTurn adds the checkpoint of what a turn's calls wrote to the draft that holds their results.
-func (k *Keeper) AfterTurn(ctx context.Context, d Draft, calls []*task.Call) { k.saveWritten(ctx, d, "", calls) }
+func (k *Keeper) AfterTurn(ctx context.Context, d Draft, calls []*task.Call) {
+	k.saveWritten(ctx, d, "", calls)
+}
 
 // AfterCalls does that for the calls of the last reply whose results no turn holds yet.
 func (k *Keeper) AfterCalls(ctx context.Context, d Draft) { k.saveWritten(ctx, d, "", k.unreported()) }

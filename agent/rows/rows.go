@@ -1,0 +1,276 @@
+// Package rows writes messages, content blocks and result texts with the members and the member order of Roo
+// itself (its ask, say and addToClineMessages), so that Roo's window cannot tell them from its own. It is pure: a
+// row depends on its arguments alone.
+package rows
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/usage"
+)
+
+// Say is a row that is complete when it is first written. Nil images leave the member out.
+func Say(ts int64, kind, text string, images []string) json.RawMessage {
+	var o esjson.Object
+	o.Int("ts", ts)
+	o.String("type", "say")
+	o.String("say", kind)
+	o.String("text", text)
+	if images != nil {
+		o.Raw("images", stringArray(images))
+	}
+	return o.Bytes()
+}
+
+// Stream is a row whose text is streamed. partial is true until the text is complete.
+func Stream(ts int64, kind, text string, partial bool) json.RawMessage {
+	var o esjson.Object
+	o.Int("ts", ts)
+	o.String("type", "say")
+	o.String("say", kind)
+	o.String("text", text)
+	o.Bool("partial", partial)
+	return o.Bytes()
+}
+
+// StreamOf is the final state of a Stream row. Its text is what the journal saved while it was streamed.
+func StreamOf(ts int64, kind string, message uint64) task.Body {
+	head := Stream(ts, kind, "", false)
+	at := len(head) - len(`"","partial":false}`)
+	return task.Body{Compose: []task.Piece{
+		{Literal: string(head[:at])}, {TextOf: message}, {Literal: `,"partial":false}`},
+	}}
+}
+
+// Ask is a question to the person, or a tool call as the person sees it.
+func Ask(ts int64, kind, text string, protected, answered bool) json.RawMessage {
+	var o esjson.Object
+	o.Int("ts", ts)
+	o.String("type", "ask")
+	o.String("ask", kind)
+	o.String("text", text)
+	o.Bool("partial", false)
+	o.Bool("isProtected", protected)
+	if answered {
+		o.Bool("isAnswered", true)
+	}
+	return o.Bytes()
+}
+
+// PlainAsk is one of Roo's questions that are no tool calls: it has neither partial nor isProtected. A nil text leaves
+// the member out.
+func PlainAsk(ts int64, kind string, text *string) json.RawMessage {
+	var o esjson.Object
+	o.Int("ts", ts)
+	o.String("type", "ask")
+	o.String("ask", kind)
+	if text != nil {
+		o.String("text", *text)
+	}
+	return o.Bytes()
+}
+
+// RequestInfo is the text of an api_req_started row.
+type RequestInfo struct {
+	Protocol     string
+	Done         bool
+	In, Out      int64
+	Write, Read  int64
+	Cost         float64
+	CostKnown    bool
+	CancelReason string
+	FailedWhy    string
+}
+
+func (r RequestInfo) text() string {
+	var o esjson.Object
+	o.String("apiProtocol", r.Protocol)
+	if r.Done {
+		o.Int("tokensIn", r.In)
+		o.Int("tokensOut", r.Out)
+		o.Int("cacheWrites", r.Write)
+		o.Int("cacheReads", r.Read)
+		if r.CostKnown {
+			o.Float("cost", r.Cost)
+		} else {
+			// Roo removes a row without cost on resume, as a request that got no reply. So an unknown cost is
+			// 0 here and null in the task's usage records.
+			o.Float("cost", 0)
+		}
+	}
+	if r.CancelReason != "" {
+		o.String("cancelReason", r.CancelReason)
+	}
+	if r.FailedWhy != "" {
+		o.String("streamingFailedMessage", r.FailedWhy)
+	}
+	return string(o.Bytes())
+}
+
+// Request is the row of a request to the model.
+func Request(ts int64, info RequestInfo) json.RawMessage {
+	var o esjson.Object
+	o.Int("ts", ts)
+	o.String("type", "say")
+	o.String("say", "api_req_started")
+	o.String("text", info.text())
+	return o.Bytes()
+}
+
+// Assistant is the model's reply as the API history keeps it.
+func Assistant(ts int64, id string, blocks []json.RawMessage, details json.RawMessage) json.RawMessage {
+	var o esjson.Object
+	o.String("role", "assistant")
+	o.Raw("content", Join(blocks))
+	if id != "" {
+		o.String("id", id)
+	}
+	o.Int("ts", ts)
+	if details != nil {
+		o.Raw("reasoning_details", details)
+	}
+	return o.Bytes()
+}
+
+// Text is a block of text.
+func Text(text string) json.RawMessage {
+	var o esjson.Object
+	o.String("type", "text")
+	o.String("text", text)
+	return o.Bytes()
+}
+
+// Result is the block with the result of a tool call.
+func Result(call, text string, images []json.RawMessage, isError bool) json.RawMessage {
+	var o esjson.Object
+	o.Grow(128 + len(call) + len(text) + len(text)/8)
+	o.String("type", "tool_result")
+	o.String("tool_use_id", call)
+	if len(images) == 0 {
+		o.String("content", text)
+	} else {
+		o.Raw("content", Join(append([]json.RawMessage{Text(text)}, images...)))
+	}
+	if isError {
+		o.Bool("is_error", true)
+	}
+	return o.Take()
+}
+
+// Join is the JSON array of blocks.
+func Join(blocks []json.RawMessage) []byte {
+	out := []byte{'['}
+	for i, b := range blocks {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, b...)
+	}
+	return append(out, ']')
+}
+
+func stringArray(list []string) []byte {
+	out := []byte{'['}
+	for i, s := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = esjson.Quote(out, s)
+	}
+	return append(out, ']')
+}
+
+// Failure is the result of a call that failed.
+func Failure(reason string) string {
+	var o esjson.Object
+	o.String("status", "error")
+	o.String("message", "The tool execution failed")
+	o.String("error", reason)
+	return string(o.Bytes())
+}
+
+// Denial is the result of a call that was refused, with the person's words if there are any.
+func Denial(feedback string) string {
+	var o esjson.Object
+	o.String("status", "denied")
+	if feedback == "" {
+		o.String("message", "The user denied this operation.")
+	} else {
+		o.String("feedback", feedback)
+	}
+	return string(o.Bytes())
+}
+
+// Approved precedes the result of a call that the person approved with words.
+func Approved(feedback string) string {
+	var o esjson.Object
+	o.String("status", "approved")
+	o.String("feedback", feedback)
+	return string(o.Bytes()) + "\n\n"
+}
+
+// Guidance gives the model the words of a person who was asked what it should do instead.
+func Guidance(words string) string {
+	var o esjson.Object
+	o.String("status", "guidance")
+	o.String("feedback", words)
+	return string(o.Bytes())
+}
+
+// Subtask shows a subtask's result in its parent. Roo writes the members of this row in another order than those of all
+// other rows.
+func Subtask(ts int64, result string) []byte {
+	var o esjson.Object
+	o.String("type", "say")
+	o.String("say", "subtask_result")
+	o.String("text", result)
+	o.Int("ts", ts)
+	return o.Bytes()
+}
+
+// TodoList is a checklist as a JSON array.
+func TodoList(items []usage.Todo) []byte {
+	list := []byte{'['}
+	for i, item := range items {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		var o esjson.Object
+		o.String("id", item.ID)
+		o.String("content", item.Content)
+		o.String("status", item.Status)
+		list = append(list, o.Bytes()...)
+	}
+	return append(list, ']')
+}
+
+// Todos shows the checklist that a task was started with.
+func Todos(ts int64, todos string) []byte {
+	var o esjson.Object
+	o.String("tool", "updateTodoList")
+	o.Raw("todos", TodoList(usage.ParseTodos(todos)))
+	return Say(ts, "user_edit_todos", string(o.Bytes()), nil)
+}
+
+// Images turns data URLs into image blocks, split at the first comma as Roo does. What has no comma is left out.
+func Images(images []string) []json.RawMessage {
+	var out []json.RawMessage
+	for _, url := range images {
+		head, data, ok := strings.Cut(url, ",")
+		if !ok {
+			continue
+		}
+		media := strings.TrimSuffix(strings.TrimPrefix(head, "data:"), ";base64")
+		var src, o esjson.Object
+		src.String("type", "base64")
+		src.String("media_type", media)
+		src.String("data", data)
+		o.String("type", "image")
+		o.Raw("source", src.Bytes())
+		out = append(out, o.Bytes())
+	}
+	return out
+}
