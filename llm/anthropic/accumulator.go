@@ -47,6 +47,8 @@ type block struct {
 // accumulator puts a reply together from its events. It has no clock and no
 // connection, and takes any bytes: what it cannot read is an error, never a panic.
 type accumulator struct {
+	call      wire.Call // reads the provider's errors
+	shown     bool      // a chunk was handed out
 	id, model string
 	stop      string
 	usage     llm.Usage
@@ -56,9 +58,24 @@ type accumulator struct {
 	calls     int
 }
 
-// add takes one event's data. chunk is what to show, nil for nothing; done says
-// that the reply is complete.
-func (a *accumulator) add(data []byte) (chunk llm.Chunk, done bool, err error) {
+// add takes one event's data and returns what to show; done says that the reply is complete.
+//
+// The counts of message_start are held back until there is something else to show:
+// an attempt that dies before that can still be repeated.
+func (a *accumulator) add(data []byte) (chunks []llm.Chunk, done bool, err error) {
+	chunk, done, err := a.event(data)
+	if err != nil || chunk == nil {
+		return nil, done, err
+	}
+	if !a.shown {
+		a.shown = true
+		chunks = append(chunks, llm.UsageReport{Usage: a.usage})
+	}
+	return append(chunks, chunk), done, nil
+}
+
+// event takes one event's data. chunk is what to show, nil for nothing.
+func (a *accumulator) event(data []byte) (chunk llm.Chunk, done bool, err error) {
 	if !esjson.Valid(data) || esjson.TypeOf(data) != esjson.TypeObject {
 		return nil, false, &llm.Error{Provider: Name, Kind: llm.Server, Message: "an event of the stream cannot be read: " + wire.Shorten(string(data), 200)}
 	}
@@ -89,11 +106,7 @@ func (a *accumulator) add(data []byte) (chunk llm.Chunk, done bool, err error) {
 	case "message_stop":
 		return nil, true, nil
 	case "error":
-		typ, message := errorParts(data)
-		if message == "" {
-			message = wire.Shorten(string(data), 500)
-		}
-		return nil, false, &llm.Error{Provider: Name, Kind: kindOf(0, typ, message), Message: message}
+		return nil, false, a.call.ErrorOf(0, data)
 	}
 	return nil, false, nil // pings and what is to come
 }

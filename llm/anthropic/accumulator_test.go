@@ -25,15 +25,17 @@ func FuzzStream(f *testing.F) {
 			if err != nil {
 				return
 			}
-			chunk, done, err := a.add(ev.Data)
+			chunks, done, err := a.add(ev.Data)
 			if err != nil {
 				if _, ok := err.(*llm.Error); !ok {
 					t.Fatalf("error of type %T", err)
 				}
 				return
 			}
-			if d, ok := chunk.(llm.TextDelta); ok {
-				shown = append(shown, d.Text...)
+			for _, chunk := range chunks {
+				if d, ok := chunk.(llm.TextDelta); ok {
+					shown = append(shown, d.Text...)
+				}
 			}
 			if !done {
 				continue

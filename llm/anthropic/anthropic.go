@@ -1,9 +1,9 @@
 // Package anthropic speaks Anthropic's Messages API.
 //
-// The official SDK carries the bytes; the body is ours. Stored content blocks are
-// spliced into it as they are, because the SDK's typed parameters rename, reorder
-// and sometimes drop what they do not know, and a changed byte costs the prompt
-// cache and may void a thinking signature. Same request, same bytes.
+// Stored content blocks are spliced into the request body as they are. The official
+// SDK was rejected: its typed parameters rename, reorder and sometimes drop what they
+// do not know, and a changed byte costs the prompt cache and may void a thinking
+// signature. The same request gives the same bytes.
 //
 // What is added to the caller's messages is at most four cache marks: on the
 // system prompt, on the last tool and on the last block of the last two user
@@ -19,15 +19,13 @@
 package anthropic
 
 import (
+	"context"
 	"fmt"
-	"io"
+	"iter"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/wire"
@@ -38,6 +36,9 @@ const Name = "anthropic"
 
 // DefaultBaseURL is Anthropic's own address.
 const DefaultBaseURL = "https://api.anthropic.com"
+
+// apiVersion is the version of the Messages API whose events and errors this package reads.
+const apiVersion = "2023-06-01"
 
 // DefaultIdle is how long a call may stay silent. Anthropic sends pings while a
 // model thinks, so silence of this length is a dead connection.
@@ -71,9 +72,8 @@ type Options struct {
 
 // Provider implements llm.Provider.
 type Provider struct {
-	opts   Options
-	client sdk.Client
-	last   atomic.Pointer[setting] // of the newest request
+	opts Options
+	last atomic.Pointer[setting] // of the newest request
 }
 
 var _ llm.Provider = (*Provider)(nil)
@@ -85,47 +85,15 @@ func New(o Options) *Provider {
 	if o.BaseURL == "" {
 		o.BaseURL = DefaultBaseURL
 	}
-	// Both spellings are found in the wild; the SDK adds the v1 itself.
+	// Users write the address with and without the version.
 	o.BaseURL = strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/v1")
 	if o.IdleTimeout == 0 {
 		o.IdleTimeout = DefaultIdle
 	}
 	if o.HTTPClient == nil {
-		o.HTTPClient = &http.Client{Transport: wire.NewTransport(), CheckRedirect: wire.Stay}
+		o.HTTPClient = &http.Client{Transport: wire.NewTransport()}
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	opts := []option.RequestOption{
-		// Keys come from the caller only: the SDK would otherwise also read profile
-		// files and half a dozen variables.
-		option.WithoutEnvironmentDefaults(),
-		option.WithoutOpenTelemetry(),
-		option.WithBaseURL(o.BaseURL + "/"),
-		option.WithHTTPClient(o.HTTPClient),
-		option.WithMaxRetries(0), // ours tell the caller before they wait
-	}
-	if o.APIKey != "" {
-		opts = append(opts, option.WithAPIKey(o.APIKey))
-	}
-	if len(o.Betas) > 0 {
-		opts = append(opts, option.WithHeader("anthropic-beta", strings.Join(o.Betas, ",")))
-	}
-	return &Provider{opts: o, client: sdk.NewClient(opts...)}
-}
-
-// send makes the SDK send the body. The SDK takes bodies of unknown length or in
-// one piece only, so it is put in behind it.
-func send(body *wire.Body) option.RequestOption {
-	return option.WithMiddleware(func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-		req.Header.Set("Content-Type", "application/json")
-		req.ContentLength = body.Size()
-		req.Body = body.Reader()
-		// A connection that was kept may turn out to be closed: the transport then
-		// sends the body again by itself.
-		req.GetBody = func() (io.ReadCloser, error) { return body.Reader(), nil }
-		return next(req)
-	})
+	return &Provider{opts: o}
 }
 
 // Name returns "anthropic".
@@ -140,6 +108,81 @@ func (p *Provider) String() string { return fmt.Sprintf("%s at %s", Name, p.opts
 // GoString keeps the key out of %#v.
 func (p *Provider) GoString() string { return p.String() }
 
-func (p *Provider) fail(kind llm.Kind, status int, message string) *llm.Error {
-	return wire.RedactError(&llm.Error{Provider: Name, Kind: kind, Status: status, Message: message}, p.opts.APIKey)
+// Stream asks and yields what comes. See llm.Provider. Errors are *llm.Error, or
+// the context's cause when the caller ended it.
+func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	call, err := p.call(req)
+	return func(yield func(llm.Chunk, error) bool) {
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		wire.Ask(ctx, p.opts.Backoff, yield, func() wire.Attempt {
+			reply := &accumulator{call: call}
+			return wire.Attempt{Call: call, Add: reply.add, Done: reply.done}
+		})
+	}
+}
+
+// call is the request as it goes out.
+func (p *Provider) call(req llm.Request) (wire.Call, error) {
+	c := wire.Call{
+		Client:   p.opts.HTTPClient,
+		Provider: Name,
+		URL:      p.opts.BaseURL + "/v1/messages",
+		Header:   http.Header{"Anthropic-Version": {apiVersion}},
+		Key:      p.opts.APIKey,
+		Idle:     p.opts.IdleTimeout,
+		Now:      p.opts.Now,
+		Refusal:  errorParts,
+		Kind:     kindOf,
+	}
+	if p.opts.APIKey != "" {
+		c.Header.Set("X-Api-Key", p.opts.APIKey)
+	} else if p.opts.BaseURL == DefaultBaseURL {
+		return c, p.fail(llm.Auth, "no API key; try: roost auth set anthropic, or set ANTHROPIC_API_KEY")
+	}
+	if len(p.opts.Betas) > 0 {
+		c.Header.Set("Anthropic-Beta", strings.Join(p.opts.Betas, ","))
+	}
+	body, err := p.body(req)
+	c.Body = body
+	return c, err
+}
+
+func (p *Provider) fail(kind llm.Kind, message string) *llm.Error {
+	return wire.RedactError(&llm.Error{Provider: Name, Kind: kind, Message: message}, p.opts.APIKey)
+}
+
+// kindOf classifies by the API's own error type, and by status where the type
+// says nothing. An error event in a stream has a type and no status.
+func kindOf(status int, typ, message string) llm.Kind {
+	switch typ {
+	case "overloaded_error":
+		return llm.Overloaded
+	case "rate_limit_error":
+		return llm.RateLimited
+	case "authentication_error", "permission_error":
+		return llm.Auth
+	case "request_too_large":
+		return llm.ContextOverflow
+	case "timeout_error":
+		return llm.Server
+	case "api_error":
+		if status < 400 {
+			return llm.Server
+		}
+	case "invalid_request_error":
+		if status < 400 {
+			status = http.StatusBadRequest
+		}
+	case "not_found_error", "billing_error":
+		if status < 400 {
+			return llm.Invalid
+		}
+	}
+	if status < 400 {
+		return llm.Server
+	}
+	return wire.KindOfStatus(status, message)
 }

@@ -39,10 +39,10 @@ func (p *Provider) body(req llm.Request) (*wire.Body, error) {
 		model = p.opts.Model
 	}
 	if model == "" {
-		return nil, p.fail(llm.Invalid, 0, "no model was named; try: --model claude-sonnet-5-5")
+		return nil, p.fail(llm.Invalid, "no model was named; try: --model claude-sonnet-5-5")
 	}
 	if problem := wire.CheckMessages(req.Messages); problem != "" {
-		return nil, p.fail(llm.Invalid, 0, problem)
+		return nil, p.fail(llm.Invalid, problem)
 	}
 	b := append(make([]byte, 0, 256), `{"model":`...)
 	b = esjson.Quote(b, model)
