@@ -51,7 +51,7 @@ type Answer struct {
 }
 
 // ErrNobody: no person can be asked now. The run stops and waits.
-var ErrNobody = errors.New("nobody can be asked")
+var ErrUnattended = errors.New("nobody can be asked")
 
 // ErrDrained: the program is to end, and the run is gone on with later.
 var ErrDrained = errors.New("the program is ending")
@@ -99,7 +99,7 @@ type Agent struct {
 	Host  Host
 
 	tools       map[string]tool.Tool // by name and alias
-	prompt      prompt
+	prompt      modePrompt
 	todos       todos
 	stale       *stale.Tracker
 	checkpoints *checkpoints.Keeper
@@ -177,7 +177,7 @@ type sending struct {
 	unthinking  bool                   // the provider refuses the history's reasoning
 	trial       []task.MessageWithheld // a guess at what the provider refuses; recorded with a reply
 	uncondensed int                    // message count when condensing failed; 0 = it did not
-	told        map[contextwindow.Note]bool
+	notes       map[contextwindow.Note]bool
 }
 
 // Observer shows a run to the people who follow it. Its methods must be quick.
@@ -200,7 +200,7 @@ type ModeSetup interface {
 	// Skills lists the skills, and notes which of them cannot be used. The agent asks when it asks for Rules.
 	Skills(slug string) (list []skill.Skill, notes []string)
 	// Serve names the model for the mode in the settings, where that differs from the settings' own model.
-	Serve(s task.Settings) (served Served, other bool, err error)
+	ModelFor(s task.Settings) (served ModeModel, other bool, err error)
 }
 
 // Budget limits a run beyond its task's settings.
@@ -257,3 +257,18 @@ func (a *Agent) live(d Delta) {
 		a.User.Observer.Live(d)
 	}
 }
+
+// hooks is the agent as the packages below it see it, each through a small interface of its own.
+type hooks struct{ agent *Agent }
+
+// State is the state of the task.
+func (h hooks) State() *task.State { return h.agent.state() }
+
+// Now is the time in Unix milliseconds.
+func (h hooks) Now() int64 { return h.agent.Host.Now() }
+
+// Mask hides the secrets in a text for the model.
+func (h hooks) Mask(text string) string { return h.agent.mask(text) }
+
+// Notice shows the person a text.
+func (h hooks) Notice(text string) { h.agent.notice(text) }

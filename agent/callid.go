@@ -16,7 +16,7 @@ import (
 // Providers do repeat ids: some count from zero in each reply. wrong are the calls
 // whose input was not JSON; they stand in the reply with the input {}, and are
 // found by it when several have one id.
-func unique(blocks []json.RawMessage, wrong map[string]string, taken func(id string) bool) ([]json.RawMessage, map[string]string) {
+func uniqueCallIDs(blocks []json.RawMessage, wrong map[string]string, taken func(id string) bool) ([]json.RawMessage, map[string]string) {
 	out := make([]json.RawMessage, len(blocks))
 	renamed := map[string]string{}
 	mine := map[string]bool{}
@@ -37,7 +37,7 @@ func unique(blocks []json.RawMessage, wrong map[string]string, taken func(id str
 		if id != old {
 			out[i] = esjson.Set(block, "id", esjson.Quote(nil, id))
 		}
-		if sent, is := wrong[old]; is && emptyInput(block) {
+		if sent, is := wrong[old]; is && hasEmptyInput(block) {
 			renamed[id] = sent
 		}
 	}
@@ -45,7 +45,7 @@ func unique(blocks []json.RawMessage, wrong map[string]string, taken func(id str
 }
 
 // emptyInput reports whether a call stands with the input {}.
-func emptyInput(block []byte) bool {
+func hasEmptyInput(block []byte) bool {
 	input, ok := esjson.Get(block, "input")
 	if !ok {
 		return true

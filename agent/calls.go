@@ -28,12 +28,12 @@ func (a *Agent) runCalls(ctx context.Context) (*Outcome, error) {
 	for i, c := range open {
 		b.last = i == len(open)-1
 		if c.Finished == nil {
-			out, err := b.close(ctx, c)
+			out, err := b.closeCall(ctx, c)
 			if err != nil || out != nil {
 				return out, err
 			}
 		}
-		b.note(c.Finished)
+		b.noteOutcome(c.Finished)
 		b.delegated = b.delegated || c.Name == task.SubtaskTool
 		b.results = append(b.results, c.ID)
 	}
@@ -46,11 +46,11 @@ func (a *Agent) runCalls(ctx context.Context) (*Outcome, error) {
 		a.loop.refusals = 0
 	}
 	a.loop.yes = false
-	if b.told {
+	if b.turnCommitted {
 		return nil, nil
 	}
 	d := a.draft()
-	d.userTurn(b.results, d.take(ctx, a.queued()))
+	d.addUserTurn(b.results, d.takeInputs(ctx, a.queuedInputs()))
 	return nil, d.commit(ctx)
 }
 
@@ -58,20 +58,20 @@ func (a *Agent) runCalls(ctx context.Context) (*Outcome, error) {
 // the calls before the one at hand comes from their outcomes, so a restart in the
 // middle knows the same.
 type batch struct {
-	agent     *Agent
-	results   []string // the calls that are closed
-	last      bool     // no call comes after the one at hand
-	told      bool     // the user turn with the results is committed
-	delegated bool     // a subtask was asked for in this reply: what stands behind it is not run
-	rejected  bool     // the person refused a call of this reply
-	failed    bool     // a call of this reply did not do what it was asked for
-	refused   int      // calls that the policy refused
-	wrong     bool     // the model called wrongly
-	rowTS     int64    // of the row that shows the call at hand
+	agent         *Agent
+	results       []string // the calls that are closed
+	last          bool     // no call comes after the one at hand
+	turnCommitted bool     // the user turn with the results is committed
+	delegated     bool     // a subtask was asked for in this reply: what stands behind it is not run
+	rejected      bool     // the person refused a call of this reply
+	failed        bool     // a call of this reply did not do what it was asked for
+	refused       int      // calls that the policy refused
+	wrong         bool     // the model called wrongly
+	rowTS         int64    // of the row that shows the call at hand
 }
 
 // note takes a closed call into account for those after it.
-func (b *batch) note(f *task.ToolFinished) {
+func (b *batch) noteOutcome(f *task.ToolFinished) {
 	if f == nil {
 		return
 	}
@@ -87,65 +87,65 @@ func (b *batch) note(f *task.ToolFinished) {
 }
 
 // close brings one call to an outcome.
-func (b *batch) close(ctx context.Context, c *task.Call) (*Outcome, error) {
+func (b *batch) closeCall(ctx context.Context, c *task.Call) (*Outcome, error) {
 	a := b.agent
-	t := a.find(c.Name)
+	t := a.findTool(c.Name)
 	if b.rejected {
 		text := fmt.Sprintf("Skipping tool [%s]: the user rejected a tool before it in the same turn.", c.Name)
-		return nil, b.finish(ctx, c, verdict{outcome: "denied", text: text, isError: true})
+		return nil, b.finishCall(ctx, c, callOutcome{state: "denied", text: text, isError: true})
 	}
 	if b.delegated {
-		return nil, b.behind(ctx, c)
+		return nil, b.refuseAfterSubtask(ctx, c)
 	}
 	if c.Outcome() == task.OutcomeUnknown {
-		again, err := b.settle(ctx, c, t)
+		again, err := b.settleUnknown(ctx, c, t)
 		if err != nil || !again {
 			return nil, err
 		}
 	}
 	if t == nil {
 		b.wrong = true
-		text := rows.Failure(a.unknown(c.Name))
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: text, isError: true})
+		text := rows.Failure(a.unknownToolText(c.Name))
+		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: text, isError: true})
 	}
-	if err := a.forbids(t.Spec(), c); err != nil {
+	if err := a.forbidsCall(t.Spec(), c); err != nil {
 		b.wrong = true
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: rows.Failure(err.Error()), isError: true})
+		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: rows.Failure(err.Error()), isError: true})
 	}
 	mark := ""
 	if t.Spec().Class == tool.Command {
 		mark = shell.NewMark()
 	}
-	plan, err := a.planCall(ctx, t, b.env(mark), c.Input())
+	plan, err := a.planCall(ctx, t, b.toolEnv(mark), c.Input())
 	var wrong *tool.InputError
 	var outdated *tool.StaleError
 	switch {
 	case errors.As(err, &wrong):
 		b.wrong = true
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: a.mask(rows.Failure(wrong.Reason)), isError: true})
+		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: a.mask(rows.Failure(wrong.Reason)), isError: true})
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.As(err, &outdated):
 		return nil, b.refuseStale(ctx, c, outdated)
 	case err != nil:
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: a.mask(rows.Failure(err.Error())), isError: true})
+		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: a.mask(rows.Failure(err.Error())), isError: true})
 	}
 	if t.Spec().Class == tool.Control {
-		return b.control(ctx, c, t.Spec(), plan)
+		return b.runControl(ctx, c, t.Spec(), plan)
 	}
 	if err := a.mayEdit(t.Spec(), plan.Ask().Paths); err != nil {
 		b.wrong = true
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: rows.Failure(err.Error()), isError: true})
+		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: rows.Failure(err.Error()), isError: true})
 	}
-	return b.effect(ctx, c, t.Spec(), plan, mark)
+	return b.runEffect(ctx, c, t.Spec(), plan, mark)
 }
 
 // refuseStale closes a call that would have overwritten what something else changed.
 func (b *batch) refuseStale(ctx context.Context, c *task.Call, outdated *tool.StaleError) error {
 	b.agent.notice(fmt.Sprintf("%s: %s changed since the model saw it and was not overwritten; the model is told now",
 		c.Name, filetool.Name(outdated.Now.Path)))
-	return b.finish(ctx, c, verdict{
-		outcome: "error",
+	return b.finishCall(ctx, c, callOutcome{
+		state:   "error",
 		text:    b.agent.mask("Error: " + outdated.Error()),
 		isError: true,
 		after:   b.agent.stale.Refused(ctx, outdated),
@@ -154,18 +154,18 @@ func (b *batch) refuseStale(ctx context.Context, c *task.Call, outdated *tool.St
 
 // effect runs a call that reads, writes or commands: decide, show, ask if need
 // be, save the intent, run, commit the outcome.
-func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan tool.Plan, mark string) (*Outcome, error) {
+func (b *batch) runEffect(ctx context.Context, c *task.Call, spec tool.Spec, plan tool.Plan, mark string) (*Outcome, error) {
 	a, ask := b.agent, b.agent.maskAsk(plan.Ask())
-	decision, ask := a.leading(approval.Decide(a.Task.Policy, spec.Class, ask), ask)
+	decision, ask := a.withModeSwitch(approval.Decide(a.Task.Policy, spec.Class, ask), ask)
 	if decision.State != approval.Deny { // what is refused has a limit of its own
-		if done, err := b.stop(ctx, c, spec); done || err != nil {
+		if done, err := b.stopRepetition(ctx, c, spec); done || err != nil {
 			return nil, err
 		}
 	}
 	if decision.State == approval.Ask {
 		a.checkpoints.Warn(ctx, c.ID, spec, &ask)
 	}
-	granted, d, row, out, err := b.agree(ctx, c, spec, ask, decision)
+	granted, d, row, out, err := b.getConsent(ctx, c, spec, ask, decision)
 	if out != nil || err != nil || granted.State == "denied" {
 		return out, err
 	}
@@ -175,13 +175,13 @@ func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan t
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case refused != "":
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: a.mask(rows.Failure(refused)), isError: true, approval: granted, before: d.events})
+		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: a.mask(rows.Failure(refused)), isError: true, approval: granted, before: d.events})
 	}
 	d.Put(task.ToolStarted{
 		Call: c.ID, Name: spec.Name, Replay: string(spec.Replay), Message: row, Approval: granted,
 		Before: ask.Before,
 	})
-	d.asking(spec)
+	d.addServerRow(spec)
 	if mark != "" {
 		// The mark is in the log before anything carries it: a kill before the process
 		// itself is recorded leaves something to find it by.
@@ -190,7 +190,7 @@ func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan t
 	if err := d.commit(ctx); err != nil {
 		return nil, err
 	}
-	if err := a.save(ctx); err != nil {
+	if err := a.saveJournal(ctx); err != nil {
 		return nil, err
 	}
 	failpoint.Hit("tool.started")
@@ -198,27 +198,27 @@ func (b *batch) effect(ctx context.Context, c *task.Call, spec tool.Spec, plan t
 		a.stale.BeforeCommand(ctx)
 	}
 	shown := &output{agent: a, ctx: ctx, call: c.ID, command: spec.Class == tool.Command, server: spec.Class == tool.MCP}
-	result, err := a.body(ctx, spec, plan, shown)
+	result, err := a.runPlan(ctx, spec, plan, shown)
 	failpoint.Hit("tool.ran")
-	return nil, b.conclude(ctx, c, result, err, shown, granted, guard)
+	return nil, b.commitResult(ctx, c, result, err, shown, granted, guard)
 }
 
 // conclude commits what a tool's body did.
-func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err error, out *output, granted *task.Approval, guard checkpoints.Guard) error {
+func (b *batch) commitResult(ctx context.Context, c *task.Call, r tool.Result, err error, out *output, granted *task.Approval, guard checkpoints.Guard) error {
 	a := b.agent
-	v := verdict{outcome: "ok", text: a.mask(r.Text), images: r.Images, isError: r.IsError, approval: granted, exit: r.Exit}
+	v := callOutcome{state: "ok", text: a.mask(r.Text), images: r.Images, isError: r.IsError, approval: granted, exit: r.Exit}
 	var wrong *tool.InputError
 	switch {
 	case errors.As(err, &wrong):
 		b.wrong = true
-		v.outcome, v.text, v.isError = "error", a.mask(rows.Failure(wrong.Reason)), true
+		v.state, v.text, v.isError = "error", a.mask(rows.Failure(wrong.Reason)), true
 	case err != nil && ctx.Err() != nil:
-		v.outcome, v.isError = "cancelled", true
+		v.state, v.isError = "cancelled", true
 		v.text = "The user cancelled this tool while it ran. It may have done part of its work.\n" + v.text
 	case err != nil:
-		v.outcome, v.text, v.isError = "error", a.mask(rows.Failure(err.Error())), true
+		v.state, v.text, v.isError = "error", a.mask(rows.Failure(err.Error())), true
 	case r.IsError:
-		v.outcome = "error"
+		v.state = "error"
 	}
 	if granted.Feedback != "" {
 		v.text = rows.Approved(granted.Feedback) + v.text
@@ -231,17 +231,17 @@ func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err e
 		return out.err
 	}
 	if r.Full != nil {
-		b.keep(ctx, c, r.Full, &v)
+		b.keepOutput(ctx, c, r.Full, &v)
 	}
 	if out.server {
-		v.response(a)
+		v.addServerRow(a)
 	}
 	for _, f := range r.Files {
 		v.after = append(v.after, stale.Record(f))
 	}
-	b.lead(r.Mode, &v)
+	b.enterCallMode(r.Mode, &v)
 	v.changes = a.checkpoints.After(ctx, c, guard)
-	if err := b.finish(ctx, c, v); err != nil {
+	if err := b.finishCall(ctx, c, v); err != nil {
 		return err
 	}
 	a.checkpoints.Concluded(guard)
@@ -255,11 +255,11 @@ func (b *batch) conclude(ctx context.Context, c *task.Call, r tool.Result, err e
 // keep puts a command's whole output into a blob. The command ran, so its outcome
 // is not given up for its output: when that cannot be kept for another reason than
 // a disk that refuses for now, the model is told so.
-func (b *batch) keep(ctx context.Context, c *task.Call, full *tool.Spool, v *verdict) {
+func (b *batch) keepOutput(ctx context.Context, c *task.Call, full *tool.Spool, v *callOutcome) {
 	a := b.agent
-	path, err := a.masked(full.Path)
+	path, err := a.maskFile(full.Path)
 	if err == nil {
-		err = a.untilSaved(ctx, func() (err error) {
+		err = a.retryUntilSaved(ctx, func() (err error) {
 			v.output, v.size, err = a.Task.Journal.PutBlobFile(context.WithoutCancel(ctx), path)
 			return err
 		})
@@ -279,8 +279,8 @@ func (b *batch) keep(ctx context.Context, c *task.Call, full *tool.Spool, v *ver
 }
 
 // verdict is a call's outcome on its way into the log.
-type verdict struct {
-	outcome  string
+type callOutcome struct {
+	state    string
 	text     string
 	images   []json.RawMessage
 	isError  bool
@@ -294,14 +294,14 @@ type verdict struct {
 	changes  checkpoints.Changes // of files, by a command
 }
 
-func (b *batch) finish(ctx context.Context, c *task.Call, v verdict) error {
+func (b *batch) finishCall(ctx context.Context, c *task.Call, v callOutcome) error {
 	if v.text == "" {
 		v.text = "(tool did not return anything)"
 	}
 	a := b.agent
 	d := a.draft(slices.Clone(v.before)...)
 	d.Put(task.ToolFinished{
-		Call: c.ID, Name: c.Name, Outcome: v.outcome, Exit: v.exit, Approval: v.approval,
+		Call: c.ID, Name: c.Name, Outcome: v.state, Exit: v.exit, Approval: v.approval,
 		Output: v.output, Size: v.size, Artifact: v.artifact,
 		Result: rows.Result(c.ID, v.text, v.images, v.isError),
 	})
@@ -315,12 +315,12 @@ func (b *batch) finish(ctx context.Context, c *task.Call, v verdict) error {
 		a.stale.Doubt(f.Path)
 	}
 	a.checkpoints.Record(ctx, d, c.ID, v.changes)
-	if queued := a.queued(); b.last && ctx.Err() == nil && (a.Host.Mentions == nil || len(queued) == 0) {
+	if queued := a.queuedInputs(); b.last && ctx.Err() == nil && (a.Host.Mentions == nil || len(queued) == 0) {
 		// Nothing comes between the last outcome and the turn that tells the model, but
 		// words of the person: looking up what they mention takes its time, and an
 		// outcome is not kept waiting for that.
-		d.userTurn(append(b.results, c.ID), d.take(ctx, queued))
-		b.told = true
+		d.addUserTurn(append(b.results, c.ID), d.takeInputs(ctx, queued))
+		b.turnCommitted = true
 	}
 	return d.commit(ctx)
 }

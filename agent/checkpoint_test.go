@@ -301,7 +301,7 @@ func TestWhatIsLostIsAsked(t *testing.T) {
 	g.agent.User.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
 		g.asked = append(g.asked, q)
 		if q.Call == "c1" {
-			return agent.Answer{}, agent.ErrNobody
+			return agent.Answer{}, agent.ErrUnattended
 		}
 		return agent.Answer{Approve: yes()}, nil
 	})
@@ -381,7 +381,7 @@ func TestCheckpointsAcrossRestarts(t *testing.T) {
 func TestARestoreIsTold(t *testing.T) {
 	g, s := newShelf(t, turn{calls: []call{write("w1", "a", "1\n")}}, turn{calls: []call{{"q", "ask_followup_question", `{"question":"Well?","follow_up":[]}`}}})
 	g.put("a", "0\n")
-	g.agent.User.Asker = g.person(agent.Answer{}, agent.ErrNobody)
+	g.agent.User.Asker = g.person(agent.Answer{}, agent.ErrUnattended)
 	g.run("go")
 	now, was := s.at("a"), g.disk.state.Checkpoints[0].Files[0].Now
 	g.put("a", "0\n")

@@ -46,19 +46,19 @@ type summaryOptions struct {
 // that instead from now on. words say what it is to look to. Nothing is removed, and
 // the histories are saved when it returns.
 func (a *Agent) Condense(ctx context.Context, words string) (Condensed, error) {
-	a.equip()
+	a.setUp()
 	a.lastTS = a.state().LastTS()
 	c, err := a.condense(ctx, summaryOptions{wish: words})
 	if err != nil {
 		return c, err
 	}
-	return c, a.save(ctx)
+	return c, a.saveJournal(ctx)
 }
 
 // PlanCondense says what Condense would do now, and what asking for the summary is
 // expected to cost, uncached.
 func (a *Agent) PlanCondense() (Condensed, error) {
-	a.equip()
+	a.setUp()
 	raws, err := a.state().RawAPI()
 	if err != nil {
 		return Condensed{}, err
@@ -67,7 +67,7 @@ func (a *Agent) PlanCondense() (Condensed, error) {
 	if err != nil {
 		return Condensed{}, err
 	}
-	c := Condensed{Messages: len(plan.Cover), Sent: plan.Sent, Kept: len(raws) - plan.At, Before: a.sentNow(raws)}
+	c := Condensed{Messages: len(plan.Cover), Sent: plan.Sent, Kept: len(raws) - plan.At, Before: a.sizeNow(raws)}
 	c.CostMicro, c.CostKnown = a.cost(llm.Usage{Input: c.Before})
 	return c, nil
 }
@@ -84,11 +84,11 @@ func (a *Agent) condense(ctx context.Context, o summaryOptions) (Condensed, erro
 	if err != nil {
 		return Condensed{}, err
 	}
-	before := a.sentNow(raws)
+	before := a.sizeNow(raws)
 	a.notice(fmt.Sprintf("condensing: %d older messages, about %d tokens in all", plan.Sent, before))
-	done, line, err := a.summary(ctx, o)
+	done, line, err := a.askSummary(ctx, o)
 	if err != nil {
-		return Condensed{}, errors.Join(err, a.spent(ctx, line))
+		return Condensed{}, errors.Join(err, a.recordSpend(ctx, line))
 	}
 	failpoint.Hit("condense.asked")
 	out := Condensed{
@@ -102,7 +102,7 @@ func (a *Agent) condense(ctx context.Context, o summaryOptions) (Condensed, erro
 		sum.Reminders = append(sum.Reminders, a.mask(text))
 	}
 	if o.auto && plan.At == len(raws) {
-		sum.Ending = a.mask(a.environment(""))
+		sum.Ending = a.mask(a.environmentText(""))
 	}
 	summary := plan.Message(raws, sum, a.stamp())
 	d := a.draft()
@@ -111,11 +111,11 @@ func (a *Agent) condense(ctx context.Context, o summaryOptions) (Condensed, erro
 		at.Before = api[plan.At].ID
 	}
 	d.Put(at)
-	out.After = a.scaled(before, raws, plan.With(raws, summary))
+	out.After = a.scaleTokens(before, raws, plan.With(raws, summary))
 	if line.CostMicros != nil {
 		out.CostMicro, out.CostKnown = *line.CostMicros, true
 	}
-	row := d.row(condenseRow(a.stamp(), out))
+	row := d.addRow(condenseRow(a.stamp(), out))
 	var covered []*task.Message
 	for _, i := range plan.Cover {
 		covered = append(covered, api[i])
@@ -133,7 +133,7 @@ func (a *Agent) condense(ctx context.Context, o summaryOptions) (Condensed, erro
 }
 
 // spent keeps what a summary cost that did not come.
-func (a *Agent) spent(ctx context.Context, line task.UsageChanged) error {
+func (a *Agent) recordSpend(ctx context.Context, line task.UsageChanged) error {
 	if line.Input+line.Output+line.CacheRead+line.CacheWrite == 0 {
 		return nil
 	}
@@ -141,22 +141,22 @@ func (a *Agent) spent(ctx context.Context, line task.UsageChanged) error {
 }
 
 // sentNow is about how many tokens the next request would have.
-func (a *Agent) sentNow(raws [][]byte) int64 {
+func (a *Agent) sizeNow(raws [][]byte) int64 {
 	if n, _ := shrink.Tokens(a.state()); n > 0 {
 		return n
 	}
-	return contextwindow.EstimateTokens(a.weigh(raws), contextwindow.Calibration{})
+	return contextwindow.EstimateTokens(a.requestSize(raws), contextwindow.Calibration{})
 }
 
 // scaled is about how many tokens a request has after a change of the history, by
 // what it had before.
-func (a *Agent) scaled(before int64, was, now [][]byte) int64 {
-	return max(before*a.weigh(now)/max(a.weigh(was), 1), 1)
+func (a *Agent) scaleTokens(before int64, was, now [][]byte) int64 {
+	return max(before*a.requestSize(now)/max(a.requestSize(was), 1), 1)
 }
 
 // weigh is the size of a request with these messages: system prompt, tools and all.
-func (a *Agent) weigh(raws [][]byte) int64 {
-	total := int64(len(a.system())) + shrink.Size(raws)
+func (a *Agent) requestSize(raws [][]byte) int64 {
+	total := int64(len(a.systemPrompt())) + shrink.Size(raws)
 	for _, t := range a.toolSpecs() {
 		total += int64(len(t.Name) + len(t.Description) + len(t.Schema))
 	}
@@ -166,15 +166,15 @@ func (a *Agent) weigh(raws [][]byte) int64 {
 // summary asks for the text, and says what that cost, also when none came. The
 // history goes out as always, with one more text at its end: so the provider has
 // nearly all of it in its cache. Where that brings no text, it is told instead.
-func (a *Agent) summary(ctx context.Context, o summaryOptions) (string, task.UsageChanged, error) {
+func (a *Agent) askSummary(ctx context.Context, o summaryOptions) (string, task.UsageChanged, error) {
 	var spent llm.Usage
-	line := func() task.UsageChanged { return (&reply{agent: a, turn: a.state().Turns}).ledger(spent) }
+	line := func() task.UsageChanged { return (&reply{agent: a, turn: a.state().Turns}).usageRecord(spent) }
 	for waits := 0; ; {
 		req, err := a.summaryRequest(o)
 		if err != nil {
 			return "", line(), err
 		}
-		text, used, retries, err := a.listen(ctx, req)
+		text, used, retries, err := a.receiveSummary(ctx, req)
 		waits += retries
 		spent = llm.Usage{
 			Input: spent.Input + used.Input, Output: spent.Output + used.Output,
@@ -211,7 +211,7 @@ var (
 )
 
 // listen is one answer's text, and how often the provider tried again by itself.
-func (a *Agent) listen(ctx context.Context, req llm.Request) (text string, used llm.Usage, retries int, err error) {
+func (a *Agent) receiveSummary(ctx context.Context, req llm.Request) (text string, used llm.Usage, retries int, err error) {
 	for chunk, err := range a.Model.Provider.Stream(ctx, req) {
 		if err != nil {
 			return "", used, retries, err
@@ -223,8 +223,8 @@ func (a *Agent) listen(ctx context.Context, req llm.Request) (text string, used 
 			retries++
 			a.notice(fmt.Sprintf("%v; trying again in %.1f s", c.Err, float64(c.WaitMS)/1000))
 		case llm.Done:
-			used = orUsage(c.Usage, used)
-			text = strings.TrimSpace(textOf(c.Blocks))
+			used = firstUsage(c.Usage, used)
+			text = strings.TrimSpace(blockText(c.Blocks))
 			switch {
 			case c.StopReason == "max_tokens":
 				return "", used, retries, errCut
@@ -237,7 +237,7 @@ func (a *Agent) listen(ctx context.Context, req llm.Request) (text string, used 
 	return "", used, retries, &llm.Error{Provider: a.Model.Provider.Name(), Kind: llm.Cut, Message: "the stream ended before the summary did"}
 }
 
-func textOf(blocks []json.RawMessage) string {
+func blockText(blocks []json.RawMessage) string {
 	var parts []string
 	for _, b := range blocks {
 		if typ, _ := esjson.GetString(b, "type"); typ == "text" {
@@ -253,12 +253,12 @@ func (a *Agent) summaryRequest(o summaryOptions) (llm.Request, error) {
 	s := a.state()
 	words := shrink.SummaryWords(o.wish)
 	if o.transcript {
-		req := shrink.TranscriptRequest(a.sendable(), words, a.Model.Entry.Context)
+		req := shrink.TranscriptRequest(a.sendableMessages(), words, a.Model.Entry.Context)
 		req.Model, req.MaxTokens = a.Task.Settings.Model, a.Task.Settings.MaxTokens
 		req.Replies, req.Failures, req.Summary = s.Replies, s.Failures, shrink.SummaryNumber(s)
 		return req, nil
 	}
-	req, err := a.request()
+	req, err := a.buildRequest()
 	if err != nil {
 		return req, err
 	}

@@ -13,37 +13,37 @@ import (
 // agree shows a call and finds out whether it may run: by the policy's decision, or by
 // asking. The draft that it gives holds what belongs to the commit that begins the call.
 // After a no the call is closed; an outcome means that nobody can be asked now.
-func (b *batch) agree(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, decision approval.Decision) (granted *task.Approval, d *draft, row uint64, out *Outcome, err error) {
+func (b *batch) getConsent(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, decision approval.Decision) (granted *task.Approval, d *draft, row uint64, out *Outcome, err error) {
 	a := b.agent
 	granted = &task.Approval{State: "allowed", By: "policy", Kind: ruleKind(decision), Rule: decision.Rule}
-	refused := b.refusal(c)
+	refused := b.openRefusal(c)
 	d = a.draft()
-	row = b.row(d, c, ask, decision.State == approval.Allow && refused == nil)
+	row = b.callRow(d, c, ask, decision.State == approval.Allow && refused == nil)
 	switch {
 	case decision.State == approval.Deny:
 		granted.State = "denied"
-		err = b.finish(ctx, c, verdict{
-			outcome: "denied", text: rows.Denial(decision.Reason), isError: true, approval: granted, before: d.events,
+		err = b.finishCall(ctx, c, callOutcome{
+			state: "denied", text: rows.Denial(decision.Reason), isError: true, approval: granted, before: d.events,
 		})
 	case refused != nil, decision.State == approval.Ask:
 		var answer Answer
-		answer, out, err = b.ask(ctx, d, task.QuestionOpened{
+		answer, out, err = b.askPerson(ctx, d, task.QuestionOpened{
 			Question: questionID(row), Kind: "approval", Message: row, Call: c.ID, Text: ask.Title, Diff: ask.Diff,
-			Command: ask.Command, Dir: ask.Dir, Always: a.alwaysWords(spec, ask),
-		}, func() []task.Event { return a.remember(spec, ask) })
+			Command: ask.Command, Dir: ask.Dir, Always: a.lastingRuleText(spec, ask),
+		}, func() []task.Event { return a.addLastingRule(spec, ask) })
 		if err != nil || out != nil {
 			return granted, nil, row, out, err
 		}
 		granted.By, granted.Via, granted.Feedback = "user", answer.By, answer.Text
 		if yes := answer.Approve; yes == nil || !*yes {
 			granted.State = "denied"
-			err = b.finish(ctx, c, verdict{
-				outcome: "denied", text: rows.Denial(answer.Text), isError: true, approval: granted,
+			err = b.finishCall(ctx, c, callOutcome{
+				state: "denied", text: rows.Denial(answer.Text), isError: true, approval: granted,
 			})
 			return granted, nil, row, nil, err
 		}
 		d = a.draft()
-		b.answered(d, row, ask)
+		b.markAnswered(d, row, ask)
 	}
 	return granted, d, row, nil, err
 }
@@ -58,28 +58,28 @@ func ruleKind(d approval.Decision) string {
 
 // row is the call's row for the person: the one that an earlier run showed, with
 // what the call is now, or a new one in the draft.
-func (b *batch) row(d *draft, c *task.Call, ask tool.Ask, answered bool) uint64 {
+func (b *batch) callRow(d *draft, c *task.Call, ask tool.Ask, answered bool) uint64 {
 	answered = answered && ask.Kind == "tool"
-	if m := b.shown(c); m != nil {
+	if m := b.shownRow(c); m != nil {
 		b.rowTS = m.TS()
 		if answered || m.Text() != ask.Text {
-			d.change(m.ID, rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, answered))
+			d.changeMessage(m.ID, rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, answered))
 		}
 		return m.ID
 	}
 	b.rowTS = b.agent.stamp()
-	return d.row(rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, answered))
+	return d.addRow(rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, answered))
 }
 
 // answered marks the row of a tool as answered, as Roo does.
-func (b *batch) answered(d *draft, row uint64, ask tool.Ask) {
+func (b *batch) markAnswered(d *draft, row uint64, ask tool.Ask) {
 	if ask.Kind == "tool" {
-		d.change(row, rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, true))
+		d.changeMessage(row, rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, true))
 	}
 }
 
 // shown finds the row that an earlier run showed for this call.
-func (b *batch) shown(c *task.Call) *task.Message {
+func (b *batch) shownRow(c *task.Call) *task.Message {
 	s := b.agent.state()
 	id := c.UI
 	for _, q := range s.Questions {
@@ -100,7 +100,7 @@ func (b *batch) shown(c *task.Call) *task.Message {
 
 // refusal is an unused "no" to this call. It counts whatever the policy says now
 // and whatever the call would do now: consent is for one change, a no is not.
-func (b *batch) refusal(c *task.Call) *task.Answered {
+func (b *batch) openRefusal(c *task.Call) *task.Answered {
 	for i := range b.agent.state().Answered {
 		a := &b.agent.state().Answered[i]
 		if a.Call == c.ID && a.Kind == "approval" && (a.Answer.Approve == nil || !*a.Answer.Approve) {
@@ -112,8 +112,8 @@ func (b *batch) refusal(c *task.Call) *task.Answered {
 
 // lasting is what "always" adds to the settings for a call: a pattern for commands, a rule for
 // tools. "" when the call would be asked for again all the same.
-func (a *Agent) lasting(spec tool.Spec, ask tool.Ask) string {
-	p, rule := a.Task.Policy, ruleFor(spec, ask)
+func (a *Agent) lastingRule(spec tool.Spec, ask tool.Ask) string {
+	p, rule := a.Task.Policy, lastingToolRule(spec, ask)
 	if spec.Class == tool.Command {
 		if rule = approval.Pattern(ask.Command); rule == "" {
 			return ""
@@ -125,15 +125,15 @@ func (a *Agent) lasting(spec tool.Spec, ask tool.Ask) string {
 	if approval.Decide(p, spec.Class, ask).State != approval.Allow {
 		return ""
 	}
-	if _, moves, _ := a.elsewhere(ask.Mode); moves && spec.Class != tool.Control && a.maySwitch(ask).State != approval.Allow {
+	if _, moves, _ := a.otherMode(ask.Mode); moves && spec.Class != tool.Control && a.maySwitch(ask).State != approval.Allow {
 		return "" // the change of the mode is asked for each time
 	}
 	return rule
 }
 
 // alwaysWords says what "always" allows for the rest of the task.
-func (a *Agent) alwaysWords(spec tool.Spec, ask tool.Ask) string {
-	rule := a.lasting(spec, ask)
+func (a *Agent) lastingRuleText(spec tool.Spec, ask tool.Ask) string {
+	rule := a.lastingRule(spec, ask)
 	switch {
 	case rule == "":
 		return ""
@@ -146,8 +146,8 @@ func (a *Agent) alwaysWords(spec tool.Spec, ask tool.Ask) string {
 }
 
 // remember keeps "always" for the rest of the task.
-func (a *Agent) remember(spec tool.Spec, ask tool.Ask) []task.Event {
-	rule := a.lasting(spec, ask)
+func (a *Agent) addLastingRule(spec tool.Spec, ask tool.Ask) []task.Event {
+	rule := a.lastingRule(spec, ask)
 	switch {
 	case rule == "":
 		a.notice("no lasting permission fits a call like this one: it runs now, and the next one is asked for again")

@@ -11,81 +11,81 @@ import (
 )
 
 // control closes the tools that are about the conversation itself.
-func (b *batch) control(ctx context.Context, c *task.Call, spec tool.Spec, plan tool.Plan) (*Outcome, error) {
-	if done, err := b.stop(ctx, c, spec); done || err != nil {
+func (b *batch) runControl(ctx context.Context, c *task.Call, spec tool.Spec, plan tool.Plan) (*Outcome, error) {
+	if done, err := b.stopRepetition(ctx, c, spec); done || err != nil {
 		return nil, err
 	}
-	result, err := b.agent.body(ctx, spec, plan, nil)
+	result, err := b.agent.runPlan(ctx, spec, plan, nil)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: rows.Failure(err.Error()), isError: true})
+		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: rows.Failure(err.Error()), isError: true})
 	case result.Completed:
-		return b.complete(ctx, c, result)
+		return b.completeTask(ctx, c, result)
 	case result.Todos != nil:
 		return b.updateTodos(ctx, c, spec, plan.Ask(), *result.Todos)
 	case result.Subtask != nil:
-		return b.delegate(ctx, c, spec, plan.Ask(), *result.Subtask)
+		return b.delegateSubtask(ctx, c, spec, plan.Ask(), *result.Subtask)
 	case result.Mode != "":
 		return b.switchMode(ctx, c, spec, plan.Ask(), result)
 	}
-	return b.followup(ctx, c, plan.Ask(), result)
+	return b.askFollowup(ctx, c, plan.Ask(), result)
 }
 
 // followup asks the model's question.
-func (b *batch) followup(ctx context.Context, c *task.Call, ask tool.Ask, r tool.Result) (*Outcome, error) {
+func (b *batch) askFollowup(ctx context.Context, c *task.Call, ask tool.Ask, r tool.Result) (*Outcome, error) {
 	a := b.agent
 	d := a.draft()
-	row := b.row(d, c, ask, false)
+	row := b.callRow(d, c, ask, false)
 	var choices, modes []string
 	for _, choice := range r.Choices {
 		choices = append(choices, choice.Answer)
-		modes = append(modes, a.leadsTo(choice.Mode))
+		modes = append(modes, a.otherModeSlug(choice.Mode))
 	}
 	if !slices.ContainsFunc(modes, func(slug string) bool { return slug != "" }) {
 		modes = nil
 	}
-	answer, out, err := b.ask(ctx, d, task.QuestionOpened{
+	answer, out, err := b.askPerson(ctx, d, task.QuestionOpened{
 		Question: questionID(row), Kind: "followup", Message: row, Call: c.ID, Text: r.Question, Choices: choices, Modes: modes,
 	}, nil)
 	if err != nil || out != nil {
 		return out, err
 	}
 	d = a.draft()
-	d.change(row, esjson.Set(a.state().Message(row).Raw(), "isAnswered", []byte("true")))
-	d.chosen(r.Choices, answer.Text)
-	text, rest := asResult(d.heard(ctx, answer.Text))
-	return nil, b.finish(ctx, c, verdict{outcome: "ok", text: text, images: rest, before: d.events})
+	d.changeMessage(row, esjson.Set(a.state().Message(row).Raw(), "isAnswered", []byte("true")))
+	d.enterChosenMode(r.Choices, answer.Text)
+	text, rest := splitResult(d.expandWords(ctx, answer.Text))
+	return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: text, images: rest, before: d.events})
 }
 
 // complete shows the result and ends the run; words that came with a resume are
 // the person's reply to it and go on instead. A completion in the same reply as a
 // call that failed was written before the model could know, and is not taken.
-func (b *batch) complete(ctx context.Context, c *task.Call, r tool.Result) (*Outcome, error) {
+func (b *batch) completeTask(ctx context.Context, c *task.Call, r tool.Result) (*Outcome, error) {
 	a := b.agent
-	shown := a.lastAsk() == "completion_result"
+	shown := a.lastQuestionKind() == "completion_result"
 	if shown {
-		if done, err := b.replied(ctx, c); done || err != nil {
+		if done, err := b.replyToCompletion(ctx, c); done || err != nil {
 			return nil, err
 		}
 	}
 	if shown && a.loop.yes {
-		return nil, b.finish(ctx, c, verdict{outcome: "ok", text: goOn})
+		return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: continueText})
 	}
 	if b.failed && !shown {
 		text := rows.Failure("the task was not completed: a call before this one in the same reply did not succeed. Look at its result first")
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: text, isError: true})
+		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: text, isError: true})
 	}
 	if !shown {
 		empty := ""
 		d := a.draft()
-		d.row(rows.Stream(a.stamp(), "completion_result", r.Text, false))
-		d.row(rows.PlainAsk(a.stamp(), "completion_result", &empty))
+		d.addRow(rows.Stream(a.stamp(), "completion_result", r.Text, false))
+		d.addRow(rows.PlainAsk(a.stamp(), "completion_result", &empty))
 		if err := d.commit(ctx); err != nil {
 			return nil, err
 		}
-		if done, err := b.replied(ctx, c); done || err != nil {
+		if done, err := b.replyToCompletion(ctx, c); done || err != nil {
 			return nil, err
 		}
 	}
@@ -94,12 +94,12 @@ func (b *batch) complete(ctx context.Context, c *task.Call, r tool.Result) (*Out
 
 // replied gives the person's words to a completion that was shown; false when there are
 // none.
-func (b *batch) replied(ctx context.Context, c *task.Call) (bool, error) {
+func (b *batch) replyToCompletion(ctx context.Context, c *task.Call) (bool, error) {
 	a := b.agent
 	d := a.draft()
-	text, rest := asResult(d.blocks(ctx, a.queued()))
+	text, rest := splitResult(d.takeBlocks(ctx, a.queuedInputs()))
 	if len(d.events) == 0 {
 		return false, nil
 	}
-	return true, b.finish(ctx, c, verdict{outcome: "ok", text: text, images: rest, before: d.events})
+	return true, b.finishCall(ctx, c, callOutcome{state: "ok", text: text, images: rest, before: d.events})
 }

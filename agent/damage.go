@@ -26,7 +26,7 @@ const damageKind = "damage"
 const damageCall = "damage:"
 
 // unconfirmed are the problems of the log that no person has agreed to go on with.
-func (a *Agent) unconfirmed() []task.Problem {
+func (a *Agent) unconfirmedDamage() []task.Problem {
 	agreed := map[string]bool{}
 	for _, q := range a.state().Answered {
 		if q.Kind == damageKind && q.Answer.Approve != nil && *q.Answer.Approve {
@@ -43,7 +43,7 @@ func (a *Agent) unconfirmed() []task.Problem {
 // confirm asks whether to go on in spite of the damage. The draft holds the run's
 // start. It returns nil when the person has agreed; words that came along and do
 // not answer are kept for later.
-func (a *Agent) confirm(ctx context.Context, d *draft, lost []task.Problem, in *Input) (*Outcome, error) {
+func (a *Agent) confirmDamage(ctx context.Context, d *draft, lost []task.Problem, in *Input) (*Outcome, error) {
 	q := a.damageQuestion(lost)
 	answer, ok := Answer{}, false
 	if open := a.state().Question(q.Question); open != nil && open.Text == q.Text {
@@ -51,16 +51,16 @@ func (a *Agent) confirm(ctx context.Context, d *draft, lost []task.Problem, in *
 	}
 	if !ok {
 		if in.Text != "" || len(in.Images) > 0 {
-			d.queue(*in)
+			d.queueInput(*in)
 			*in = Input{}
 		}
-		out, err := a.put(ctx, d, q)
+		out, err := a.openQuestionFor(ctx, d, q)
 		if out != nil || err != nil {
 			return out, err
 		}
 		if answer, err = a.User.Asker.Ask(ctx, q); err != nil {
-			if errors.Is(err, ErrNobody) {
-				return waiting(q), nil
+			if errors.Is(err, ErrUnattended) {
+				return waitingOutcome(q), nil
 			}
 			return nil, err
 		}
@@ -72,11 +72,11 @@ func (a *Agent) confirm(ctx context.Context, d *draft, lost []task.Problem, in *
 	} else {
 		*in = Input{}
 	}
-	d.close(q, answer)
+	d.closeQuestion(q, answer)
 	if err := d.commit(ctx); err != nil {
 		return nil, err
 	}
-	if err := a.save(ctx); err != nil {
+	if err := a.saveJournal(ctx); err != nil {
 		return nil, err
 	}
 	if answer.Approve == nil || !*answer.Approve {
@@ -94,7 +94,7 @@ func (a *Agent) damageQuestion(lost []task.Problem) task.QuestionOpened {
 		}
 		words = append(words, fmt.Sprintf("commit %d: %s", p.Seq, p.Reason))
 	}
-	text := "The task's log is damaged. " + few(words) + "."
+	text := "The task's log is damaged. " + firstOf(words) + "."
 	s := a.state()
 	var gone, unsure []string
 	lostCommit, found := false, false
@@ -115,12 +115,12 @@ func (a *Agent) damageQuestion(lost []task.Problem) task.QuestionOpened {
 	}
 	switch {
 	case len(gone) > 0 && found:
-		text += " Messages that were lost: " + few(gone) + "; what a file still held of them is back, under other numbers."
+		text += " Messages that were lost: " + firstOf(gone) + "; what a file still held of them is back, under other numbers."
 	case len(gone) > 0:
-		text += " Messages that are gone: " + few(gone) + "."
+		text += " Messages that are gone: " + firstOf(gone) + "."
 	}
 	if len(unsure) > 0 {
-		text += " Calls whose outcome may have been in it: " + few(unsure) + "."
+		text += " Calls whose outcome may have been in it: " + firstOf(unsure) + "."
 	}
 	text += " Rewinds, refusals and file changes that were recorded there are not known. Go on with what is left?"
 	id := strings.Join(seqs, ",")
@@ -128,7 +128,7 @@ func (a *Agent) damageQuestion(lost []task.Problem) task.QuestionOpened {
 }
 
 // few joins the first of a list and counts the rest.
-func few(list []string) string {
+func firstOf(list []string) string {
 	const most = 5
 	if len(list) > most {
 		return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more", len(list)-most)

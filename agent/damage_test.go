@@ -131,7 +131,7 @@ func TestDamageConfirmedAtTheTerminal(t *testing.T) {
 	})
 	t.Run("nobody there", func(t *testing.T) {
 		b := damaged(t, 6)
-		b.agent.User.Asker = b.person(agent.Answer{}, fmt.Errorf("ask: %w", agent.ErrNobody))
+		b.agent.User.Asker = b.person(agent.Answer{}, fmt.Errorf("ask: %w", agent.ErrUnattended))
 		want(t, b.start(agent.Input{Yes: true}), "waiting", "")
 	})
 }

@@ -3,11 +3,15 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/agent/stale"
+	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -44,23 +48,23 @@ func (d *draft) Put(events ...task.Event) {
 }
 
 // message adds a message at the end of a history and returns its number.
-func (d *draft) message(h task.History, body task.Body) uint64 {
+func (d *draft) addMessage(h task.History, body task.Body) uint64 {
 	id := d.NextMessage()
 	d.Put(task.MessageAdded{History: h, Message: id, Body: body})
 	return id
 }
 
 // row adds a row for the person.
-func (d *draft) row(raw []byte) uint64 { return d.message(task.UI, task.Body{Raw: raw}) }
+func (d *draft) addRow(raw []byte) uint64 { return d.addMessage(task.UI, task.Body{Raw: raw}) }
 
 // change gives a message new content.
-func (d *draft) change(id uint64, raw []byte) {
+func (d *draft) changeMessage(id uint64, raw []byte) {
 	d.Put(task.MessageChanged{Message: id, Body: task.Body{Raw: raw}})
 }
 
 // userTurn adds the next user message: results of calls first, then what else
 // there is to say, then the environment.
-func (d *draft) userTurn(results []string, blocks []task.Piece) {
+func (d *draft) addUserTurn(results []string, blocks []task.Piece) {
 	a := d.agent
 	delegated := slices.ContainsFunc(results, func(id string) bool {
 		c := a.state().Call(id)
@@ -93,14 +97,14 @@ func (d *draft) userTurn(results []string, blocks []task.Piece) {
 	for _, b := range blocks {
 		add(b)
 	}
-	add(task.Piece{Literal: string(rows.Text(a.mask(a.environment(changed))))})
+	add(task.Piece{Literal: string(rows.Text(a.mask(a.environmentText(changed))))})
 	pieces = append(pieces, task.Piece{Literal: `],"ts":` + strconv.FormatInt(a.stamp(), 10) + `}`})
 	body := task.Body{Compose: mergeLiterals(pieces)}
 	if len(results) == 0 {
 		// What a person shows may be large: whole, it can lie in a blob.
 		body = task.Body{Raw: json.RawMessage(body.Compose[0].Literal)}
 	}
-	d.message(task.API, body)
+	d.addMessage(task.API, body)
 }
 
 // commit commits what there is; nothing is no commit.
@@ -121,4 +125,51 @@ func mergeLiterals(pieces []task.Piece) []task.Piece {
 		out = append(out, p)
 	}
 	return out
+}
+
+// saveRetry is how long the agent waits between tries while the disk refuses.
+const saveRetry = time.Second
+
+// save returns when everything committed so far is durable. While the task
+// cannot be saved it says so and waits: no request goes out and no tool starts
+// meanwhile. It gives up only when the run is cancelled or the task was taken
+// over.
+func (a *Agent) saveJournal(ctx context.Context) error {
+	err := a.retryUntilSaved(ctx, func() error { return a.Task.Journal.Barrier(ctx) })
+	if err == nil {
+		a.checkpoints.Durable()
+	}
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("save the task: %w", err)
+	}
+	return err
+}
+
+// untilSaved tries again for as long as only the disk refuses.
+func (a *Agent) retryUntilSaved(ctx context.Context, try func() error) error {
+	told := false
+	for {
+		err := try()
+		if err == nil {
+			if told {
+				a.notice("saved again; going on")
+			}
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !errors.Is(err, journal.ErrNotSaved) {
+			return err
+		}
+		if !told {
+			a.notice(fmt.Sprintf("%v; waiting until it can be saved, and then it goes on by itself", err))
+			told = true
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(saveRetry):
+		}
+	}
 }

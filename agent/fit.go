@@ -20,7 +20,7 @@ const minWithheld = 4 << 10
 // fit shortens the history while the next request is expected not to fit into the model's window: by a summary
 // where the settings allow it, else by hiding older messages. A task whose requests were never counted goes out
 // as it is, and the provider judges.
-func (a *Agent) fit(ctx context.Context) error {
+func (a *Agent) fitWindow(ctx context.Context) error {
 	if a.Model.Entry.Context <= 0 {
 		return nil
 	}
@@ -105,14 +105,14 @@ func (a *Agent) tryCondense(ctx context.Context, o summaryOptions) (shorter bool
 	}
 	a.notice(fmt.Sprintf("the history could not be condensed: %v", err))
 	d := a.draft()
-	d.row(rows.Say(a.stamp(), "condense_context_error", err.Error(), nil))
+	d.addRow(rows.Say(a.stamp(), "condense_context_error", err.Error(), nil))
 	return false, d.commit(ctx)
 }
 
 // shorten makes a request shorter that the provider found too long. When one result or call is more than half of
 // it, that block is left out: hiding everything before it would cost the task its memory and not help.
 func (a *Agent) shorten(ctx context.Context, d *draft, refused *llm.Error) (*draft, string, bool) {
-	at, size, total := shrink.Largest(a.state(), a.sendable())
+	at, size, total := shrink.Largest(a.state(), a.sendableMessages())
 	if size*2 <= total {
 		if shorter, err := a.tryCondense(ctx, summaryOptions{auto: true, transcript: true}); err == nil && shorter {
 			return a.draft(), "the older part of the history is a summary now", true

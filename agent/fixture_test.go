@@ -107,7 +107,7 @@ func (budget) WorkedMS() int64                                                { 
 // setup is an agent.ModeSetup of functions; nil = the user set up nothing of that.
 type setup struct {
 	rules func(slug string) mode.Rules
-	serve func(task.Settings) (agent.Served, bool, error)
+	serve func(task.Settings) (agent.ModeModel, bool, error)
 }
 
 func (s setup) Rules(slug string) (r mode.Rules) {
@@ -119,9 +119,9 @@ func (s setup) Rules(slug string) (r mode.Rules) {
 
 func (setup) Skills(string) (list []skill.Skill, notes []string) { return nil, nil }
 
-func (s setup) Serve(t task.Settings) (agent.Served, bool, error) {
+func (s setup) ModelFor(t task.Settings) (agent.ModeModel, bool, error) {
 	if s.serve == nil {
-		return agent.Served{}, false, nil
+		return agent.ModeModel{}, false, nil
 	}
 	return s.serve(t)
 }

@@ -33,7 +33,7 @@ func (a *Agent) maskAsk(ask tool.Ask) tool.Ask {
 // masked makes a copy of a command's whole output with its secrets hidden, beside
 // it: what is kept of it can be read again by the model and is projected into
 // Roo's files.
-func (a *Agent) masked(path string) (copied string, err error) {
+func (a *Agent) maskFile(path string) (copied string, err error) {
 	if a.Host.Masks == nil {
 		return path, nil
 	}

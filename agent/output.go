@@ -77,7 +77,7 @@ const heldLimit = 4 << 10
 // show shows whole characters; at the end, what is left of one is no text.
 func (o *output) show(p []byte, end bool) {
 	a := o.agent
-	text := o.whole(p)
+	text := o.wholeCharacters(p)
 	if end && len(o.pending) > 0 {
 		text, o.pending = text+"\uFFFD", nil
 	}
@@ -91,8 +91,8 @@ func (o *output) show(p []byte, end bool) {
 		asked := a.stamp()
 		o.rowTS = a.stamp()
 		d := a.draft()
-		d.row(rows.PlainAsk(asked, "command_output", &empty))
-		o.row = d.row(rows.Stream(o.rowTS, "command_output", "", true))
+		d.addRow(rows.PlainAsk(asked, "command_output", &empty))
+		o.row = d.addRow(rows.Stream(o.rowTS, "command_output", "", true))
 		o.err = d.commit(o.ctx)
 	}
 	a.live(Delta{
@@ -109,14 +109,14 @@ func (o *output) show(p []byte, end bool) {
 		}
 		o.text.WriteString(text)
 	}
-	if o.err == nil && o.text.Len() > o.saved && (o.text.Len()-o.saved >= checkpointEvery || a.Host.Now()-o.savedAt >= checkpointAfter) {
-		o.err = o.checkpoint()
+	if o.err == nil && o.text.Len() > o.saved && (o.text.Len()-o.saved >= saveBytes || a.Host.Now()-o.savedAt >= saveMS) {
+		o.err = o.saveText()
 	}
 	failpoint.Hit("tool.output")
 }
 
 // whole keeps back the bytes of a character that has not come whole.
-func (o *output) whole(p []byte) string {
+func (o *output) wholeCharacters(p []byte) string {
 	data := append(o.pending, p...)
 	cut := len(data)
 	for i := 1; i <= min(utf8.UTFMax, len(data)); i++ {
@@ -131,7 +131,7 @@ func (o *output) whole(p []byte) string {
 	return strings.ToValidUTF8(string(data[:cut]), "\uFFFD")
 }
 
-func (o *output) checkpoint() error {
+func (o *output) saveText() error {
 	text := o.text.String()[o.saved:]
 	o.saved, o.savedAt = o.text.Len(), o.agent.Host.Now()
 	return o.agent.commit(o.ctx, task.MessageTextSaved{Message: o.row, Text: text})

@@ -2,16 +2,19 @@ package agent
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/skilltool"
 )
 
 // prompt is the system prompt of one mode.
-type prompt struct {
+type modePrompt struct {
 	slug string
 	text string
 }
@@ -20,8 +23,8 @@ type prompt struct {
 // modes there are, and what the user's rules say. It depends only on what stays the
 // same over a task's turns, so that provider caches keep hitting, and is made anew when
 // the mode changes.
-func (a *Agent) system() string {
-	m, modes := a.inMode()
+func (a *Agent) systemPrompt() string {
+	m, modes := a.currentMode()
 	if a.prompt.text != "" && a.prompt.slug == m.Slug {
 		return a.prompt.text
 	}
@@ -46,7 +49,7 @@ func (a *Agent) system() string {
 			parts = append(parts, text)
 		}
 	}
-	a.prompt = prompt{m.Slug, strings.Join(parts, "\n\n")}
+	a.prompt = modePrompt{m.Slug, strings.Join(parts, "\n\n")}
 	return a.prompt.text
 }
 
@@ -75,7 +78,7 @@ func (a *Agent) howToWork() string {
 
 // env is what a call may touch. mark goes into the environment of a command. The name of a command's full output comes from
 // the row that asked for it, which is written after the call is planned.
-func (b *batch) env(mark string) tool.Env {
+func (b *batch) toolEnv(mark string) tool.Env {
 	return tool.Env{
 		Workspace: b.agent.Host.Workspace, Mode: cmp.Or(b.agent.Task.Settings.Mode, mode.Default), SpoolDir: b.agent.Host.SpoolDir, Mark: mark,
 		ArtifactID: func() string { return artifactName(b.rowTS) },
@@ -88,4 +91,65 @@ func (b *batch) env(mark string) tool.Env {
 		},
 		Seen: b.agent.stale.Seen(),
 	}
+}
+
+// skillText is the part of the system prompt that lists the mode's skills, "" without
+// any. The model gets the text of one with a tool.
+func (a *Agent) skillText(slug string) string {
+	if _, has := a.tools[skilltool.Name]; !has || a.User.Setup == nil {
+		return ""
+	}
+	list, notes := a.User.Setup.Skills(slug)
+	for _, note := range notes {
+		a.notice(note)
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("====\n\nSKILLS\n\nThe user has written down how these kinds of work are done. When the task, or a part of it, is of such a kind, get the skill with the tool " +
+		skilltool.Name + " before you begin, and follow it. Paths in a skill are relative to its folder.\n")
+	for _, k := range list {
+		fmt.Fprintf(&b, "\n- %s: %s", k.Name, k.Description)
+	}
+	return b.String()
+}
+
+// environmentFiles is how many of the workspace's files the model is told of at
+// the start of a run.
+const environmentFiles = 200
+
+// environment is the block that ends every user turn: what the model cannot know
+// from the history. Its section names are Roo's. changed is the section of files that
+// somebody else changed, "" for none.
+func (a *Agent) environmentText(changed string) string {
+	var b strings.Builder
+	b.WriteString("<environment_details>\n")
+	if changed != "" {
+		b.WriteString(changed + "\n")
+	}
+	now := time.UnixMilli(a.Host.Now()).UTC()
+	fmt.Fprintf(&b, "# Current Time\nCurrent time in ISO 8601 UTC format: %s\n", now.Format("2006-01-02T15:04:05.000Z"))
+	if a.User.Zone != "" {
+		fmt.Fprintf(&b, "User time zone: %s\n", a.User.Zone)
+	}
+	fmt.Fprintf(&b, "\n# Current Cost\n$%.2f\n", float64(a.state().Usage.CostMicros)/1e6)
+	slug, name := cmp.Or(a.Task.Settings.Mode, mode.Default), ""
+	if m, ok := a.currentMode(); ok {
+		name = "<name>" + m.Name + "</name>\n"
+	}
+	fmt.Fprintf(&b, "\n# Current Mode\n<slug>%s</slug>\n%s<model>%s</model>\n", slug, name, a.Task.Settings.Model)
+	if a.loop.listFiles && a.Host.Workspace != nil {
+		a.loop.listFiles = false
+		listing, more := a.Host.Workspace.Overview(environmentFiles)
+		fmt.Fprintf(&b, "\n# Current Workspace Directory (%s) Files\n%s\n", a.Host.Workspace.Root(), listing)
+		if more {
+			b.WriteString("\n(File list truncated. Use list_files to see more.)\n")
+		}
+	}
+	if reminder := a.todoReminder(); reminder != "" {
+		b.WriteString("\n" + reminder)
+	}
+	b.WriteString("</environment_details>")
+	return b.String()
 }

@@ -21,10 +21,10 @@ func artifactName(rowTS int64) string { return "cmd-" + strconv.FormatInt(rowTS,
 // can be asked the run waits. The draft holds the row that shows what is asked; it
 // is committed with the question. always gives what else changes when the answer is
 // meant for more than this once.
-func (b *batch) ask(ctx context.Context, d *draft, q task.QuestionOpened, always func() []task.Event) (Answer, *Outcome, error) {
+func (b *batch) askPerson(ctx context.Context, d *draft, q task.QuestionOpened, always func() []task.Event) (Answer, *Outcome, error) {
 	a := b.agent
 	kept, ok := a.state().Answer(q)
-	if r := b.refusal(&task.Call{ID: q.Call}); r != nil && q.Kind == "approval" {
+	if r := b.openRefusal(&task.Call{ID: q.Call}); r != nil && q.Kind == "approval" {
 		kept, ok = r.Answer, true
 	}
 	if ok {
@@ -35,35 +35,35 @@ func (b *batch) ask(ctx context.Context, d *draft, q task.QuestionOpened, always
 		// It was acknowledged, and the run ended before its call used it.
 		return Answer{Approve: kept.Approve, Text: kept.Text, By: kept.By}, nil, d.commit(ctx)
 	}
-	out, err := a.put(ctx, d, q)
+	out, err := a.openQuestionFor(ctx, d, q)
 	if out != nil || err != nil {
 		return Answer{}, out, err
 	}
 	stop := a.stale.Attend(ctx, "you are asked", attendQuestion)
 	answer, err := a.User.Asker.Ask(ctx, q)
 	stop()
-	if errors.Is(err, ErrNobody) {
-		return Answer{}, waiting(q), nil
+	if errors.Is(err, ErrUnattended) {
+		return Answer{}, waitingOutcome(q), nil
 	}
 	if err != nil {
 		return Answer{}, nil, err
 	}
 	d = a.draft()
-	d.close(q, answer)
+	d.closeQuestion(q, answer)
 	if answer.Always && answer.Approve != nil && *answer.Approve && always != nil {
 		d.Put(always()...)
 	}
 	if err := d.commit(ctx); err != nil {
 		return Answer{}, nil, err
 	}
-	err = a.save(ctx) // the answer is input: it is acknowledged now
+	err = a.saveJournal(ctx) // the answer is input: it is acknowledged now
 	failpoint.Hit("question.closed")
 	return answer, nil, err
 }
 
 // put opens a question durably; one that is open already and asks the same stays
 // as it is. An outcome means that there is nobody to ask.
-func (a *Agent) put(ctx context.Context, d *draft, q task.QuestionOpened) (*Outcome, error) {
+func (a *Agent) openQuestionFor(ctx context.Context, d *draft, q task.QuestionOpened) (*Outcome, error) {
 	open := a.state().Question(q.Question)
 	if open == nil || !open.Same(q) {
 		if open != nil {
@@ -75,25 +75,25 @@ func (a *Agent) put(ctx context.Context, d *draft, q task.QuestionOpened) (*Outc
 	if err := d.commit(ctx); err != nil {
 		return nil, err
 	}
-	if err := a.save(ctx); err != nil {
+	if err := a.saveJournal(ctx); err != nil {
 		return nil, err
 	}
 	failpoint.Hit("question.opened")
 	if a.User.Asker == nil {
-		return waiting(q), nil
+		return waitingOutcome(q), nil
 	}
 	return nil, nil
 }
 
-func waiting(q task.QuestionOpened) *Outcome {
+func waitingOutcome(q task.QuestionOpened) *Outcome {
 	return &Outcome{State: "waiting", Question: q.Question, Reason: q.Text}
 }
 
 // close records an answer, and shows its words.
-func (d *draft) close(q task.QuestionOpened, answer Answer) {
+func (d *draft) closeQuestion(q task.QuestionOpened, answer Answer) {
 	d.Put(task.QuestionClosed{Question: q.Question, Approve: answer.Approve, Text: answer.Text, By: answer.By, Input: answer.Input})
 	if answer.Text != "" {
-		d.row(rows.Say(d.agent.stamp(), "user_feedback", answer.Text, []string{}))
+		d.addRow(rows.Say(d.agent.stamp(), "user_feedback", answer.Text, []string{}))
 	}
 }
 
@@ -135,7 +135,7 @@ func inputAnswer(q task.QuestionOpened, in Input) (Answer, bool) {
 
 // lastAsk is the kind of the newest question row, resume questions and what the
 // person said after it aside.
-func (a *Agent) lastAsk() string {
+func (a *Agent) lastQuestionKind() string {
 	ui := a.state().UI()
 	for i := len(ui) - 1; i >= 0; i-- {
 		switch kind := ui[i].Kind(); kind {

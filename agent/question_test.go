@@ -295,7 +295,7 @@ func TestStopAtAQuestion(t *testing.T) {
 		state, code string
 	}{
 		"stop and save": {agent.ErrStop, "cancelled", "stopped"},
-		"nobody":        {agent.ErrNobody, "waiting", ""},
+		"nobody":        {agent.ErrUnattended, "waiting", ""},
 		"broken":        {errors.New("the terminal is gone"), "failed", "internal"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,14 +21,14 @@ import (
 // person was asked about it the count begins anew, as in Roo. With nobody there each
 // further one fails and counts as a mistake of the model's, and so the run ends; Roo
 // would wait for a person.
-const repeats = 3
+const maxRepeats = 3
 
 // largestInput bounds inputs that are compared by what they say; larger ones are
 // compared byte by byte.
 const largestInput = 64 << 10
 
 // repeated is how many calls in a row, up to this one, are the same.
-func (a *Agent) repeated(c *task.Call) int {
+func (a *Agent) countRepeats(c *task.Call) int {
 	s := a.state()
 	calls := s.Calls()
 	i := len(calls) - 1
@@ -36,12 +36,12 @@ func (a *Agent) repeated(c *task.Call) int {
 		i--
 	}
 	n := 1
-	for i--; i >= 0 && n <= repeats; i-- {
+	for i--; i >= 0 && n <= maxRepeats; i-- {
 		before := calls[i]
 		if m := s.Message(before.Message); m == nil || m.Hidden != "" {
 			continue // it was rewound
 		}
-		if before.Name != c.Name || askedAbout(before) || !sameInput(before.Input(), c.Input()) {
+		if before.Name != c.Name || wasAskedAbout(before) || !sameInput(before.Input(), c.Input()) {
 			break
 		}
 		n++
@@ -51,7 +51,7 @@ func (a *Agent) repeated(c *task.Call) int {
 
 // askedAbout reports whether a person was asked about a call because it was made too
 // often.
-func askedAbout(c *task.Call) bool {
+func wasAskedAbout(c *task.Call) bool {
 	f := c.Finished
 	return f != nil && f.Outcome == "error" && f.Approval != nil && f.Approval.State == "denied"
 }
@@ -86,19 +86,19 @@ func sameJSON(a, b []byte) bool {
 }
 
 // stop closes a call that was made too often: done is false when it may run.
-func (b *batch) stop(ctx context.Context, c *task.Call, spec tool.Spec) (done bool, err error) {
+func (b *batch) stopRepetition(ctx context.Context, c *task.Call, spec tool.Spec) (done bool, err error) {
 	switch spec.Name {
 	case controltool.QuestionName, controltool.CompletionName:
 		return false, nil // a person comes between one and the next
 	}
-	if b.agent.repeated(c) <= repeats {
+	if b.agent.countRepeats(c) <= maxRepeats {
 		return false, nil
 	}
-	v := verdict{
-		outcome: "error", isError: true,
+	v := callOutcome{
+		state: "error", isError: true,
 		text: rows.Failure(fmt.Sprintf("Tool call repetition limit reached for %s. Please try a different approach.", spec.Name)),
 	}
-	answer, answered, err := b.askAbout(ctx, c, spec)
+	answer, answered, err := b.askAboutRepetition(ctx, c, spec)
 	if err != nil {
 		return true, err
 	}
@@ -109,20 +109,20 @@ func (b *batch) stop(ctx context.Context, c *task.Call, spec tool.Spec) (done bo
 			v.text += "\n\n" + rows.Guidance(answer.Text)
 		}
 	}
-	return true, b.finish(ctx, c, v)
+	return true, b.finishCall(ctx, c, v)
 }
 
 // askAbout asks the person about a call that is made again and again; false when nobody
 // is there.
-func (b *batch) askAbout(ctx context.Context, c *task.Call, spec tool.Spec) (Answer, bool, error) {
+func (b *batch) askAboutRepetition(ctx context.Context, c *task.Call, spec tool.Spec) (Answer, bool, error) {
 	a := b.agent
 	for _, q := range a.state().Answered {
 		if q.Call == c.ID && q.Kind == mistakeKind { // acknowledged, and the run ended before it was used
 			return Answer{Approve: q.Answer.Approve, Text: q.Answer.Text, By: q.Answer.By}, true, nil
 		}
 	}
-	text := fmt.Sprintf("The model made the same call of %s %d times in a row, and it was not run again. What should it do instead?", spec.Name, repeats+1)
-	return a.advice(ctx, c.ID, text)
+	text := fmt.Sprintf("The model made the same call of %s %d times in a row, and it was not run again. What should it do instead?", spec.Name, maxRepeats+1)
+	return a.askAdvice(ctx, c.ID, text)
 }
 
 // mistakeKind is the question what a model that goes wrong should do instead, and
@@ -136,43 +136,43 @@ const (
 // there to be asked right now. It never waits: a run that nobody follows ends by itself.
 // An open question of this kind is closed by the next run, whose words are for the model
 // anyway.
-func (a *Agent) advice(ctx context.Context, call, text string) (Answer, bool, error) {
+func (a *Agent) askAdvice(ctx context.Context, call, text string) (Answer, bool, error) {
 	if !a.User.Attended || a.User.Asker == nil {
 		return Answer{}, false, nil
 	}
 	d := a.draft()
-	row := d.row(rows.PlainAsk(a.stamp(), mistakeRow, &text))
+	row := d.addRow(rows.PlainAsk(a.stamp(), mistakeRow, &text))
 	if call == "" {
 		call = mistakeKind + ":" + questionID(row)
 	}
 	q := task.QuestionOpened{Question: questionID(row), Kind: mistakeKind, Message: row, Call: call, Text: text}
-	if _, err := a.put(ctx, d, q); err != nil {
+	if _, err := a.openQuestionFor(ctx, d, q); err != nil {
 		return Answer{}, false, err
 	}
 	answer, err := a.User.Asker.Ask(ctx, q)
 	switch {
-	case errors.Is(err, ErrNobody):
+	case errors.Is(err, ErrUnattended):
 		return Answer{}, false, a.commit(ctx, task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
 	case err != nil:
 		return Answer{}, false, err
 	}
 	d = a.draft()
-	d.close(q, answer)
+	d.closeQuestion(q, answer)
 	if err := d.commit(ctx); err != nil {
 		return Answer{}, false, err
 	}
-	return answer, true, a.save(ctx) // the answer is input: it is acknowledged now
+	return answer, true, a.saveJournal(ctx) // the answer is input: it is acknowledged now
 }
 
 // stuck asks what a model that went wrong too often should do instead. With nobody
 // there, or when the person has enough of it, the run ends.
-func (a *Agent) stuck(ctx context.Context) (*Outcome, error) {
+func (a *Agent) checkMistakes(ctx context.Context) (*Outcome, error) {
 	if a.loop.mistakes < mistakeLimit || a.next() != doRequest {
 		return nil, nil
 	}
 	end := &Outcome{State: "limit", Code: "mistakes", Reason: fmt.Sprintf("the model went wrong %d times in a row", a.loop.mistakes)}
 	text := fmt.Sprintf("The model went wrong %d times in a row: it called tools wrongly, or none. What should it do?", a.loop.mistakes)
-	answer, answered, err := a.advice(ctx, "", text)
+	answer, answered, err := a.askAdvice(ctx, "", text)
 	if err != nil || !answered || answer.Approve != nil && !*answer.Approve {
 		return end, err
 	}
@@ -181,6 +181,6 @@ func (a *Agent) stuck(ctx context.Context) (*Outcome, error) {
 		return nil, nil
 	}
 	d := a.draft()
-	d.userTurn(nil, []task.Piece{{Literal: string(rows.Text(rows.Guidance(answer.Text)))}})
+	d.addUserTurn(nil, []task.Piece{{Literal: string(rows.Text(rows.Guidance(answer.Text)))}})
 	return nil, d.commit(ctx)
 }

@@ -112,7 +112,7 @@ func TestAPersonIsAskedAboutEqualCalls(t *testing.T) {
 	checkHistories(t, s)
 	// The one that nobody answers any more fails as with nobody there.
 	b = newBench(t, calls(same(4, "look", `{"what":"a"}`)...)...)
-	b.agent.User.Attended, b.agent.User.Asker = true, b.person(agent.Answer{}, agent.ErrNobody)
+	b.agent.User.Attended, b.agent.User.Asker = true, b.person(agent.Answer{}, agent.ErrUnattended)
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	if len(b.disk.state.Questions) != 0 || outcomes(b.disk.state)[3] != "look4 error" {
 		t.Errorf("%v %v", outcomes(b.disk.state), b.disk.state.Questions)
@@ -194,7 +194,7 @@ func TestAPersonIsAskedAboutMistakes(t *testing.T) {
 		"go on":      {agent.Answer{Approve: yes()}, nil, []turn{wrong, wrong, wrong}, "completed", "", false},
 		"enough":     {agent.Answer{Approve: no()}, nil, []turn{wrong, wrong, wrong}, "limit", "mistakes", false},
 		"stop":       {agent.Answer{}, agent.ErrStop, []turn{wrong, wrong, wrong}, "cancelled", "stopped", false},
-		"gone":       {agent.Answer{}, agent.ErrNobody, []turn{wrong, wrong, wrong}, "limit", "mistakes", false},
+		"gone":       {agent.Answer{}, agent.ErrUnattended, []turn{wrong, wrong, wrong}, "limit", "mistakes", false},
 		"over again": {agent.Answer{Text: "name what"}, nil, slices.Repeat([]turn{wrong}, 5), "completed", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,8 +21,8 @@ import (
 // buffered commits by itself, so a kill loses at most what was shown in the last
 // moment.
 const (
-	checkpointEvery = 4 << 10
-	checkpointAfter = 150
+	saveBytes = 4 << 10
+	saveMS    = 150
 )
 
 // reply receives one reply and keeps what was shown.
@@ -32,18 +32,18 @@ type reply struct {
 	request   uint64 // the api_req_started row
 	requestTS int64
 
-	rows    []*streamed // reasoning and text rows, in order
-	kept    int         // how many of the rows are in the log; they go in in order
-	usage   llm.Usage   // that the provider reported until now
-	counted llm.Usage   // of it what is in the ledger
-	begun   bool        // the ledger has a line of this request
-	retries int         // attempts that the provider made again by itself
+	rows      []*streamedRow // reasoning and text rows, in order
+	saved     int            // how many of the rows are in the log; they go in in order
+	usage     llm.Usage      // that the provider reported until now
+	recorded  llm.Usage      // of it what is in the ledger
+	hasRecord bool           // the ledger has a line of this request
+	retries   int            // attempts that the provider made again by itself
 }
 
 // streamed is one row that grows. Its number is given when it begins, and it comes
 // into the log with its first checkpoint: most replies are over before that, and
 // their rows are then written once, whole, with the reply.
-type streamed struct {
+type streamedRow struct {
 	kind    string // reasoning, text
 	message uint64
 	ts      int64
@@ -59,13 +59,13 @@ func (r *reply) receive(ctx context.Context, chunks iter.Seq2[llm.Chunk, error])
 		}
 		switch c := chunk.(type) {
 		case llm.TextDelta:
-			err = r.grow(ctx, "text", c.Text)
+			err = r.appendText(ctx, "text", c.Text)
 		case llm.ReasoningDelta:
-			err = r.grow(ctx, "reasoning", c.Text)
+			err = r.appendText(ctx, "reasoning", c.Text)
 		case llm.ToolDelta:
 			r.agent.live(Delta{Type: "tool.delta", Call: c.ID, Text: c.Input})
-			if r.paid() {
-				err = r.checkpoint(ctx)
+			if r.hasUnrecordedCost() {
+				err = r.saveProgress(ctx)
 			}
 		case llm.UsageReport:
 			r.usage = c.Usage
@@ -77,7 +77,7 @@ func (r *reply) receive(ctx context.Context, chunks iter.Seq2[llm.Chunk, error])
 			})
 			r.agent.notice(fmt.Sprintf("%v; trying again in %.1f s", c.Err, float64(c.WaitMS)/1000))
 		case llm.Done:
-			return r.done(ctx, c)
+			return r.finish(ctx, c)
 		}
 		if err != nil {
 			return r.abort(ctx, err)
@@ -90,16 +90,16 @@ func (r *reply) receive(ctx context.Context, chunks iter.Seq2[llm.Chunk, error])
 }
 
 // grow appends streamed text to the row of its kind.
-func (r *reply) grow(ctx context.Context, kind, text string) error {
+func (r *reply) appendText(ctx context.Context, kind, text string) error {
 	if text == "" {
 		return nil
 	}
 	a := r.agent
-	row := r.open(kind)
+	row := r.rowOf(kind)
 	if row == nil {
-		row = &streamed{kind: kind, ts: a.stamp(), savedAt: a.Host.Now()}
+		row = &streamedRow{kind: kind, ts: a.stamp(), savedAt: a.Host.Now()}
 		// Nothing else adds a message while a reply is received.
-		row.message = a.state().NextMessage() + uint64(len(r.rows)-r.kept)
+		row.message = a.state().NextMessage() + uint64(len(r.rows)-r.saved)
 		r.rows = append(r.rows, row)
 	}
 	typ := "message.delta"
@@ -108,8 +108,8 @@ func (r *reply) grow(ctx context.Context, kind, text string) error {
 	}
 	r.agent.live(Delta{Type: typ, Message: row.message, TS: row.ts, Offset: row.text.Len(), Text: text})
 	row.text.WriteString(text)
-	if r.paid() || row.text.Len()-row.saved >= checkpointEvery || a.Host.Now()-row.savedAt >= checkpointAfter {
-		if err := r.checkpoint(ctx); err != nil {
+	if r.hasUnrecordedCost() || row.text.Len()-row.saved >= saveBytes || a.Host.Now()-row.savedAt >= saveMS {
+		if err := r.saveProgress(ctx); err != nil {
 			return err
 		}
 	}
@@ -118,7 +118,7 @@ func (r *reply) grow(ctx context.Context, kind, text string) error {
 }
 
 // open is the row that text of a kind goes to: one row a kind and reply.
-func (r *reply) open(kind string) *streamed {
+func (r *reply) rowOf(kind string) *streamedRow {
 	for _, row := range r.rows {
 		if row.kind == kind {
 			return row
@@ -129,24 +129,24 @@ func (r *reply) open(kind string) *streamed {
 
 // checkpoint puts all that came into the log: a row that has ended, the thinking
 // before the words, is not shown again, and would else wait for the end of the reply.
-func (r *reply) checkpoint(ctx context.Context) error {
+func (r *reply) saveProgress(ctx context.Context) error {
 	d := r.agent.draft()
 	for i, row := range r.rows {
-		if i >= r.kept {
-			d.row(rows.Stream(row.ts, row.kind, "", true))
+		if i >= r.saved {
+			d.addRow(rows.Stream(row.ts, row.kind, "", true))
 		}
-		row.save(d, r.agent.Host.Now())
+		row.saveText(d, r.agent.Host.Now())
 	}
-	r.kept = len(r.rows)
-	if r.usage != r.counted {
-		d.change(r.request, rows.Request(r.requestTS, r.agent.spentInfo(r.usage)))
-		d.Put(r.ledger(r.usage))
+	r.saved = len(r.rows)
+	if r.usage != r.recorded {
+		d.changeMessage(r.request, rows.Request(r.requestTS, r.agent.usageInfo(r.usage)))
+		d.Put(r.usageRecord(r.usage))
 	}
 	return d.commit(ctx)
 }
 
 // save adds what is not in the log yet.
-func (s *streamed) save(d *draft, now int64) {
+func (s *streamedRow) saveText(d *draft, now int64) {
 	if rest := s.text.String()[s.saved:]; rest != "" {
 		d.Put(task.MessageTextSaved{Message: s.message, Text: rest})
 	}
@@ -158,11 +158,11 @@ func (s *streamed) save(d *draft, now int64) {
 func (r *reply) finishRows() *draft {
 	d := r.agent.draft()
 	for i, row := range r.rows {
-		if i >= r.kept {
-			d.row(rows.Stream(row.ts, row.kind, row.text.String(), false))
+		if i >= r.saved {
+			d.addRow(rows.Stream(row.ts, row.kind, row.text.String(), false))
 			continue
 		}
-		row.save(d, row.savedAt)
+		row.saveText(d, row.savedAt)
 		d.Put(task.MessageChanged{Message: row.message, Body: rows.StreamOf(row.ts, row.kind, row.message)})
 	}
 	return d
@@ -170,21 +170,21 @@ func (r *reply) finishRows() *draft {
 
 // done commits the whole reply: rows, request row, ledger and the assistant
 // message, in one commit.
-func (r *reply) done(ctx context.Context, d llm.Done) error {
+func (r *reply) finish(ctx context.Context, d llm.Done) error {
 	a := r.agent
-	d.Usage = orUsage(d.Usage, r.usage)
+	d.Usage = firstUsage(d.Usage, r.usage)
 	out := r.finishRows()
-	out.change(r.request, rows.Request(r.requestTS, a.spentInfo(d.Usage)))
-	if !r.begun || d.Usage != r.counted {
-		out.Put(r.ledger(d.Usage))
+	out.changeMessage(r.request, rows.Request(r.requestTS, a.usageInfo(d.Usage)))
+	if !r.hasRecord || d.Usage != r.recorded {
+		out.Put(r.usageRecord(d.Usage))
 	}
-	out.Put(task.TurnEnded{Run: a.Task.RunID, Turn: r.turn, StopReason: d.StopReason, ReasoningFrom: d.ReasoningFrom, WorkedMS: a.worked()})
-	blocks, wrong := unique(d.Blocks, d.Malformed, func(id string) bool { return a.state().Call(id) != nil })
+	out.Put(task.TurnEnded{Run: a.Task.RunID, Turn: r.turn, StopReason: d.StopReason, ReasoningFrom: d.ReasoningFrom, WorkedMS: a.workedMS()})
+	blocks, wrong := uniqueCallIDs(d.Blocks, d.Malformed, func(id string) bool { return a.state().Call(id) != nil })
 	if len(blocks) == 0 {
 		blocks = []json.RawMessage{rows.Text("Failure: I did not provide a response.")}
 	}
-	out.message(task.API, task.Body{Raw: rows.Assistant(a.stamp(), d.ID, blocks, d.ReasoningDetails)})
-	out.Put(malformed(blocks, wrong)...)
+	out.addMessage(task.API, task.Body{Raw: rows.Assistant(a.stamp(), d.ID, blocks, d.ReasoningDetails)})
+	out.Put(closeMalformed(blocks, wrong)...)
 	for _, w := range a.sending.trial { // the guess was right
 		out.Put(w)
 	}
@@ -205,16 +205,16 @@ func (r *reply) abort(ctx context.Context, cause error) error {
 	info := rows.RequestInfo{Protocol: a.protocol()}
 	if r.usage != (llm.Usage{}) {
 		// The provider counted tokens for the part it sent: they were spent.
-		info = a.spentInfo(r.usage)
-		if r.usage != r.counted {
-			out.Put(r.ledger(r.usage))
+		info = a.usageInfo(r.usage)
+		if r.usage != r.recorded {
+			out.Put(r.usageRecord(r.usage))
 		}
 	}
 	info.CancelReason, info.FailedWhy = cutReason, cause.Error()
 	if ctx.Err() != nil {
 		info.CancelReason, info.FailedWhy = "user_cancelled", ""
 	}
-	out.change(r.request, rows.Request(r.requestTS, info))
+	out.changeMessage(r.request, rows.Request(r.requestTS, info))
 	if err := out.commit(ctx); err != nil {
 		return fmt.Errorf("%w (and: %w)", cause, err)
 	}
@@ -224,7 +224,7 @@ func (r *reply) abort(ctx context.Context, cause error) error {
 // malformed closes the calls whose input the model wrote wrongly, in the commit
 // of the reply itself: in the history their input is {}, and a restart must not
 // run them with that.
-func malformed(blocks []json.RawMessage, wrong map[string]string) []task.Event {
+func closeMalformed(blocks []json.RawMessage, wrong map[string]string) []task.Event {
 	var events []task.Event
 	for _, block := range blocks {
 		id, _ := esjson.GetString(block, "id")
@@ -246,28 +246,28 @@ const cutReason = "streaming_failed"
 
 // paid reports whether the provider has told what the request costs, and the log does not
 // know: a request that is killed from here on was paid for.
-func (r *reply) paid() bool { return !r.begun && r.usage != (llm.Usage{}) }
+func (r *reply) hasUnrecordedCost() bool { return !r.hasRecord && r.usage != (llm.Usage{}) }
 
 // ledger is the ledger's line for what this reply used and the ledger has not.
-func (r *reply) ledger(u llm.Usage) task.UsageChanged {
-	a, was := r.agent, r.counted
+func (r *reply) usageRecord(u llm.Usage) task.UsageChanged {
+	a, was := r.agent, r.recorded
 	line := task.UsageChanged{
 		Turn: r.turn, Request: r.request, Provider: a.Model.Provider.Name(), Model: a.Task.Settings.Model,
 		Input: u.Input - was.Input, Output: u.Output - was.Output, CacheRead: u.CacheRead - was.CacheRead, CacheWrite: u.CacheWrite - was.CacheWrite,
-		Prices: catalogue.Date(), More: r.begun,
+		Prices: catalogue.Date(), More: r.hasRecord,
 	}
 	if micros, ok := a.cost(u); ok {
-		if before, known := a.cost(was); r.begun && known {
+		if before, known := a.cost(was); r.hasRecord && known {
 			micros -= before
 		}
 		line.CostMicros = &micros
 	}
-	r.counted, r.begun = u, true
+	r.recorded, r.hasRecord = u, true
 	return line
 }
 
 // spentInfo is a request row's text with what the request used.
-func (a *Agent) spentInfo(u llm.Usage) rows.RequestInfo {
+func (a *Agent) usageInfo(u llm.Usage) rows.RequestInfo {
 	info := rows.RequestInfo{
 		Protocol: a.protocol(), Done: true,
 		In: u.Input + u.CacheRead + u.CacheWrite, Out: u.Output, Write: u.CacheWrite, Read: u.CacheRead,
@@ -281,7 +281,7 @@ func (a *Agent) spentInfo(u llm.Usage) rows.RequestInfo {
 // cutRequest is the last request row, as one whose reply was cut, when the program was
 // killed while that reply came; 0 when it was not. Without a reason Roo takes the row for a
 // request that was answered.
-func (a *Agent) cutRequest() (row uint64, raw json.RawMessage) {
+func (a *Agent) interruptedRequest() (row uint64, raw json.RawMessage) {
 	s := a.state()
 	api := s.API()
 	for _, m := range slices.Backward(s.UI()) {
@@ -299,7 +299,7 @@ func (a *Agent) cutRequest() (row uint64, raw json.RawMessage) {
 	return 0, nil
 }
 
-func orUsage(u, other llm.Usage) llm.Usage {
+func firstUsage(u, other llm.Usage) llm.Usage {
 	if u == (llm.Usage{}) {
 		return other
 	}

@@ -34,18 +34,18 @@ func (w *window) messages(api []*task.Message, o contextwindow.Options, cover fu
 }
 
 // request builds the next request from the task's history and settings alone.
-func (a *Agent) request() (llm.Request, error) {
+func (a *Agent) buildRequest() (llm.Request, error) {
 	s := a.state()
-	messages, notes, err := a.sending.window.messages(s.Sent(), a.wanted(), a.cover)
+	messages, notes, err := a.sending.window.messages(s.Sent(), a.windowOptions(), a.withoutWithheld)
 	if err != nil {
 		return llm.Request{}, fmt.Errorf("build the request: %w", err)
 	}
 	for _, n := range notes {
-		if !a.sending.told[n] {
-			if a.sending.told == nil {
-				a.sending.told = map[contextwindow.Note]bool{}
+		if !a.sending.notes[n] {
+			if a.sending.notes == nil {
+				a.sending.notes = map[contextwindow.Note]bool{}
 			}
-			a.sending.told[n] = true
+			a.sending.notes[n] = true
 			where := fmt.Sprintf("message %d: ", n.Index)
 			if n.Index < 0 { // it is about no message of its own
 				where = ""
@@ -54,15 +54,15 @@ func (a *Agent) request() (llm.Request, error) {
 		}
 	}
 	return llm.Request{
-		Model: a.Task.Settings.Model, System: a.system(), Tools: a.toolSpecs(), Messages: messages,
+		Model: a.Task.Settings.Model, System: a.systemPrompt(), Tools: a.toolSpecs(), Messages: messages,
 		MaxTokens: a.Task.Settings.MaxTokens, Replies: s.Replies, Failures: s.Failures,
 	}, nil
 }
 
 // wanted says what of the model's own thinking its provider wants back.
-func (a *Agent) wanted() contextwindow.Options {
+func (a *Agent) windowOptions() contextwindow.Options {
 	o := contextwindow.For(a.Model.Provider.Name())
-	o.KeepReasoningContent = slices.Contains(a.state().ReasoningTo, a.server())
+	o.KeepReasoningContent = slices.Contains(a.state().ReasoningTo, a.serverName())
 	if a.sending.unthinking {
 		o.DropThinking, o.KeepReasoning, o.KeepSignatures, o.KeepDetails, o.KeepReasoningContent = true, false, false, false, false
 	}
@@ -70,7 +70,7 @@ func (a *Agent) wanted() contextwindow.Options {
 }
 
 // server names the server and the model that are asked, "" where there is only one.
-func (a *Agent) server() string {
+func (a *Agent) serverName() string {
 	if at, is := a.Model.Provider.(llm.Addressee); is {
 		return at.Server(a.Task.Settings.Model)
 	}
@@ -81,7 +81,7 @@ func (a *Agent) toolSpecs() []llm.ToolSpec {
 	specs := make([]llm.ToolSpec, 0, len(a.Tools.List))
 	for _, t := range a.Tools.List {
 		spec := t.Spec()
-		if !a.offers(spec) || a.lacks(spec) != nil {
+		if !a.offers(spec) || a.modeLacks(spec) != nil {
 			continue
 		}
 		specs = append(specs, llm.ToolSpec{Name: spec.Name, Description: spec.Description, Schema: spec.Schema})

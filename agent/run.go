@@ -9,6 +9,8 @@ import (
 	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/agent/stale"
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 )
@@ -29,15 +31,15 @@ var watchFrom = stale.WatchFrom
 // outcome, it is committed and saved before Run returns, unless saving is what
 // failed.
 func (a *Agent) Run(ctx context.Context, in Input) Outcome {
-	a.equip()
+	a.setUp()
 	defer a.stale.Close()
 	a.lastTS, a.loop.first = a.state().LastTS(), true
 	out := a.run(ctx, in)
-	return a.end(ctx, out)
+	return a.endRun(ctx, out)
 }
 
 // equip indexes the tools by their names and makes the parts that observe the workspace.
-func (a *Agent) equip() {
+func (a *Agent) setUp() {
 	a.stale = stale.New(hooks{a}, stale.Options{
 		Workspace:  a.Host.Workspace,
 		SpoolDir:   a.Host.SpoolDir,
@@ -57,8 +59,8 @@ func (a *Agent) equip() {
 }
 
 func (a *Agent) run(ctx context.Context, in Input) Outcome {
-	if out, err := a.open(ctx, in); err != nil {
-		return a.failed(ctx, err)
+	if out, err := a.start(ctx, in); err != nil {
+		return a.outcomeOf(ctx, err)
 	} else if out != nil {
 		return *out
 	}
@@ -68,38 +70,38 @@ func (a *Agent) run(ctx context.Context, in Input) Outcome {
 	}
 	for {
 		if err := a.Task.Journal.TakeIn(); err != nil {
-			return a.failed(ctx, err)
+			return a.outcomeOf(ctx, err)
 		}
-		if out, stop := a.limit(); stop {
+		if out, stop := a.checkLimits(); stop {
 			return out
 		}
-		a.extend(ctx)
-		done, err := a.takeOver(ctx)
+		a.connectServers(ctx)
+		done, err := a.finishForeignSubtask(ctx)
 		if done == nil && err == nil {
-			done, err = a.stuck(ctx)
+			done, err = a.checkMistakes(ctx)
 		}
 		if done == nil && err == nil {
-			done, err = a.shared(ctx)
+			done, err = a.checkBudget(ctx)
 		}
 		if done == nil && err == nil {
-			done, err = a.pause(ctx)
+			done, err = a.checkAskLimits(ctx)
 		}
 		if err != nil {
-			return a.failed(ctx, err)
+			return a.outcomeOf(ctx, err)
 		}
 		if done != nil {
 			return *done
 		}
 		switch a.next() {
 		case doRequest:
-			err = a.turn(ctx)
+			err = a.runTurn(ctx)
 		case doCalls:
 			done, err = a.runCalls(ctx)
 		case doNudge:
-			done, err = a.nudge(ctx)
+			done, err = a.nudgeModel(ctx)
 		}
 		if err != nil {
-			return a.failed(ctx, err)
+			return a.outcomeOf(ctx, err)
 		}
 		if done != nil {
 			return *done
@@ -130,7 +132,7 @@ func (a *Agent) next() action {
 }
 
 // limit stops a run that has used up what it was given.
-func (a *Agent) limit() (Outcome, bool) {
+func (a *Agent) checkLimits() (Outcome, bool) {
 	l, run := a.Task.Settings.Limits, a.state().Run
 	if run == nil {
 		run = &task.Run{}
@@ -148,26 +150,26 @@ func (a *Agent) limit() (Outcome, bool) {
 
 // nudge answers a reply without calls to close: with the person's words if there
 // are any, else by telling the model what is wanted of it.
-func (a *Agent) nudge(ctx context.Context) (*Outcome, error) {
+func (a *Agent) nudgeModel(ctx context.Context) (*Outcome, error) {
 	d := a.draft()
-	queued := a.queued()
+	queued := a.queuedInputs()
 	switch {
 	case len(queued) > 0:
-		d.userTurn(nil, d.take(ctx, queued))
+		d.addUserTurn(nil, d.takeInputs(ctx, queued))
 	case a.loop.yes:
-		d.userTurn(nil, []task.Piece{{Literal: string(rows.Text(goOn))}})
+		d.addUserTurn(nil, []task.Piece{{Literal: string(rows.Text(continueText))}})
 	case a.loop.stopReason == "refusal":
 		return &Outcome{State: "failed", Code: "refusal", Reason: "the model refused to answer; resume with other words"}, nil
 	default:
 		a.loop.mistakes++
-		d.userTurn(nil, []task.Piece{{Literal: string(rows.Text("[ERROR] " + a.reproach()))}})
+		d.addUserTurn(nil, []task.Piece{{Literal: string(rows.Text("[ERROR] " + a.nudgeText()))}})
 	}
 	a.loop.yes = false
 	return nil, d.commit(ctx)
 }
 
 // reproach says what was wrong with a reply that left nothing to do.
-func (a *Agent) reproach() string {
+func (a *Agent) nudgeText() string {
 	api := a.state().API()
 	switch {
 	case a.loop.stopReason == "max_tokens":
@@ -182,7 +184,7 @@ func (a *Agent) reproach() string {
 }
 
 // failed turns an error into an outcome.
-func (a *Agent) failed(ctx context.Context, err error) Outcome {
+func (a *Agent) outcomeOf(ctx context.Context, err error) Outcome {
 	switch {
 	case errors.Is(err, ErrStop):
 		return Outcome{State: "cancelled", Code: "stopped", Reason: "stopped by the user"}
@@ -203,11 +205,11 @@ func (a *Agent) failed(ctx context.Context, err error) Outcome {
 }
 
 // end commits the outcome and saves it.
-func (a *Agent) end(ctx context.Context, out Outcome) Outcome {
+func (a *Agent) endRun(ctx context.Context, out Outcome) Outcome {
 	bg := context.WithoutCancel(ctx)
-	var event task.Event = task.RunEnded{Run: a.Task.RunID, Outcome: out.State, Reason: out.Reason, Code: out.Code, WorkedMS: a.worked()}
+	var event task.Event = task.RunEnded{Run: a.Task.RunID, Outcome: out.State, Reason: out.Reason, Code: out.Code, WorkedMS: a.workedMS()}
 	if out.State == "waiting" {
-		event = task.RunWaiting{Run: a.Task.RunID, Question: out.Question, Child: out.Child, WorkedMS: a.worked()}
+		event = task.RunWaiting{Run: a.Task.RunID, Question: out.Question, Child: out.Child, WorkedMS: a.workedMS()}
 	}
 	d := a.draft()
 	a.checkpoints.AfterCalls(ctx, d)
@@ -225,4 +227,29 @@ func (a *Agent) end(ctx context.Context, out Outcome) Outcome {
 		out.Code = "save"
 	}
 	return out
+}
+
+// ErrTimeout is the cause of a context that a run's time limit ended.
+var ErrTimeout = errors.New("the run's time is up")
+
+// failureCode names what kind of failure an error is, for exit codes and events.
+func failureCode(err error) string {
+	var p *llm.Error
+	switch {
+	case errors.As(err, &p):
+		switch p.Kind {
+		case llm.Auth:
+			return "auth"
+		case llm.ContextOverflow:
+			return "context"
+		}
+		return "provider"
+	case errors.Is(err, journal.ErrNotSaved):
+		return "save"
+	case errors.Is(err, errNoPrompt):
+		return "input"
+	case errors.Is(err, journal.ErrFenced):
+		return "fenced"
+	}
+	return "internal"
 }

@@ -6,16 +6,18 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/roost-dev/roost/agent/checkpoints"
 	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace/shell"
 )
 
 // settle decides what becomes of a call whose outcome a crash left unknown. It
 // returns true when the call may simply run (again).
-func (b *batch) settle(ctx context.Context, c *task.Call, t tool.Tool) (bool, error) {
+func (b *batch) settleUnknown(ctx context.Context, c *task.Call, t tool.Tool) (bool, error) {
 	a := b.agent
 	if c.Foreign {
 		switch {
@@ -23,25 +25,25 @@ func (b *batch) settle(ctx context.Context, c *task.Call, t tool.Tool) (bool, er
 			return true, nil // it has no effects: show it again
 		default:
 			text := "Task was interrupted before this tool call could be completed."
-			return false, b.finish(ctx, c, verdict{outcome: "unknown", text: text})
+			return false, b.finishCall(ctx, c, callOutcome{state: "unknown", text: text})
 		}
 	}
 	if t == nil {
 		text := rows.Failure(fmt.Sprintf("there is no tool named %q any more", c.Name))
-		return false, b.finish(ctx, c, verdict{outcome: "unknown", text: text, isError: true})
+		return false, b.finishCall(ctx, c, callOutcome{state: "unknown", text: text, isError: true})
 	}
 	switch replay := t.Spec().Replay; {
 	case replay == tool.Again:
 		return true, nil
 	case c.Rewound:
-		return false, b.rewound(ctx, c, t)
+		return false, b.settleRewound(ctx, c, t)
 	case replay == tool.Inspect:
-		return b.inspect(ctx, c, t)
+		return b.inspectWrite(ctx, c, t)
 	}
 	text := "The program was killed while this tool ran. It is not known whether, or how far, it took effect. " +
 		"It was not run again. Check the state of things before you decide to repeat it."
 	a.notice(fmt.Sprintf("%s was interrupted: its outcome is unknown, and it is not run again", c.Name))
-	v := verdict{outcome: "unknown", text: text, isError: true}
+	v := callOutcome{state: "unknown", text: text, isError: true}
 	var guard checkpoints.Guard
 	if checkpoints.ChangesUnnamed(t.Spec().Class) {
 		var changed string
@@ -49,7 +51,7 @@ func (b *batch) settle(ctx context.Context, c *task.Call, t tool.Tool) (bool, er
 		defer guard.Close()
 		v.text += changed
 	}
-	if err := b.finish(ctx, c, v); err != nil {
+	if err := b.finishCall(ctx, c, v); err != nil {
 		return false, err
 	}
 	a.checkpoints.Concluded(guard)
@@ -57,29 +59,29 @@ func (b *batch) settle(ctx context.Context, c *task.Call, t tool.Tool) (bool, er
 }
 
 // inspect looks at the files to see whether a write took place.
-func (b *batch) inspect(ctx context.Context, c *task.Call, t tool.Tool) (bool, error) {
+func (b *batch) inspectWrite(ctx context.Context, c *task.Call, t tool.Tool) (bool, error) {
 	looker, ok := t.(tool.Inspector)
 	if !ok {
-		return false, b.finish(ctx, c, verdict{outcome: "unknown", text: unclearWrite, isError: true})
+		return false, b.finishCall(ctx, c, callOutcome{state: "unknown", text: unclearWrite, isError: true})
 	}
 	input := c.Input()
-	found, err := bounded(ctx, c.Name, true, func(ctx context.Context) (tool.Finding, error) {
-		return looker.Inspect(ctx, b.env(""), input, c.Before)
+	found, err := runBounded(ctx, c.Name, true, func(ctx context.Context) (tool.Finding, error) {
+		return looker.Inspect(ctx, b.toolEnv(""), input, c.Before)
 	})
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx) // nothing was decided: the next run looks again
 	}
 	if err != nil {
-		return false, b.finish(ctx, c, verdict{outcome: "unknown", text: unclearWrite + " " + err.Error(), isError: true, after: b.wrote(ctx, c)})
+		return false, b.finishCall(ctx, c, callOutcome{state: "unknown", text: unclearWrite + " " + err.Error(), isError: true, after: b.wroteRecords(ctx, c)})
 	}
 	switch found {
 	case tool.NotDone:
 		return true, nil
 	case tool.Done:
 		text := "The program was killed while this tool ran. The file shows that the change was made; it was not made again."
-		return false, b.finish(ctx, c, verdict{outcome: "ok", text: text, after: b.wrote(ctx, c)})
+		return false, b.finishCall(ctx, c, callOutcome{state: "ok", text: text, after: b.wroteRecords(ctx, c)})
 	}
-	return false, b.finish(ctx, c, verdict{outcome: "unknown", text: unclearWrite, isError: true})
+	return false, b.finishCall(ctx, c, callOutcome{state: "unknown", text: unclearWrite, isError: true})
 }
 
 const unclearWrite = "The program was killed while this tool ran, and the file does not show whether the change was made. " +
@@ -87,7 +89,7 @@ const unclearWrite = "The program was killed while this tool ran, and the file d
 
 // wrote returns the records of the files that a call changed, where only a look at the files shows that: the
 // program was killed before the call could record it.
-func (b *batch) wrote(ctx context.Context, c *task.Call) []task.Event {
+func (b *batch) wroteRecords(ctx context.Context, c *task.Call) []task.Event {
 	var out []task.Event
 	for _, path := range slices.Sorted(maps.Keys(c.Before)) {
 		_, want, planned := strings.Cut(c.Before[path], " ")
@@ -104,4 +106,70 @@ func (b *batch) wrote(ctx context.Context, c *task.Call) []task.Event {
 		})
 	}
 	return out
+}
+
+// rewound settles a call of a reply that stays, whose outcome a person took back: it is
+// not run again, also where its change is not there any more. The person took that back
+// as well, and said so; what they want now comes with their next words. What changed
+// since is none of the call's: it had ended, and what it did was recorded.
+func (b *batch) settleRewound(ctx context.Context, c *task.Call, t tool.Tool) error {
+	const took = "The user took the history back to before this call had ended. "
+	v := callOutcome{state: "unknown", isError: true, text: took + "What it did may stand, or may have been taken back as well. " +
+		"It was not run again. Check the state of things before you decide to repeat it."}
+	if looker, is := t.(tool.Inspector); is && t.Spec().Replay == tool.Inspect {
+		found, err := runBounded(ctx, c.Name, true, func(ctx context.Context) (tool.Finding, error) {
+			return looker.Inspect(ctx, b.toolEnv(""), c.Input(), c.Before)
+		})
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx) // nothing was decided: the next run looks again
+		case err == nil && found == tool.Done:
+			v = callOutcome{state: "ok", text: took + "The file holds its change; it was not made again.", after: b.wroteRecords(ctx, c)}
+		case err == nil && found == tool.NotDone:
+			v.text = took + "Its change was taken back as well: the file is as it was before. It was not made again."
+		default:
+			v.text = took + "The file is something else by now, and the change was not made again. Read the file before you go on."
+		}
+	}
+	b.agent.notice(fmt.Sprintf("the outcome of %s was taken back: it is not run again", c.Name))
+	return b.finishCall(ctx, c, v)
+}
+
+// leftoverWait is how long the end of a command that outlived us is waited for.
+const leftoverWait = 5 * time.Second
+
+// endLeftovers ends commands that outlived a killed run, and says so. What they
+// print is lost to us and what they do cannot be followed: left alone they would
+// work beside the model without its knowledge. A command whose process was recorded
+// is found by it; one that was killed in the moment between its start and that
+// record is found by its mark, which is in the log before anything carries it.
+func (a *Agent) endLeftovers(ctx context.Context) {
+	for _, c := range a.state().Calls() {
+		if c.Process == nil || c.Finished != nil {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, leftoverWait)
+		err := a.endLeftover(ctx, c.ID, *c.Process)
+		cancel()
+		if err != nil {
+			a.notice(fmt.Sprintf("a command of this task from before could not be ended: %v; end it by hand", err))
+		}
+	}
+}
+
+func (a *Agent) endLeftover(ctx context.Context, call string, r task.ToolProcess) error {
+	p := shell.Process{PGID: r.PGID, Started: r.Started, Boot: r.Boot, Mark: r.Mark}
+	if shell.Find(p) {
+		a.checkpoints.Outlived(call)
+		a.notice(fmt.Sprintf("a command of this task still runs from before (process group %d): ending it", p.PGID))
+		if err := shell.End(ctx, p); err != nil {
+			return err
+		}
+	}
+	found, err := shell.EndMarked(ctx, r.Mark)
+	for _, m := range found {
+		a.checkpoints.Outlived(call)
+		a.notice(fmt.Sprintf("a process of this task still ran from before (%d, %s): it was ended", m.PID, m.Name))
+	}
+	return err
 }

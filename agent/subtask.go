@@ -34,7 +34,7 @@ var ErrParentStopped = errors.New("its parent was stopped")
 // Subtasks runs the tasks that a task starts.
 type Subtasks interface {
 	// Look says what has become of a child.
-	Look(ctx context.Context, id string) (SubtaskState, error)
+	State(ctx context.Context, id string) (SubtaskState, error)
 	// Run makes the child if it is not there, and runs it until it ends or waits. The
 	// reason of a completed one is its result. It comes back early when ctx ends.
 	Run(ctx context.Context, s Subtask) (Outcome, error)
@@ -59,15 +59,15 @@ type SubtaskState struct {
 
 // delegate starts the child that a call asks for, or goes on with it, and closes the
 // call with what the child came to.
-func (b *batch) delegate(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, want tool.Subtask) (*Outcome, error) {
+func (b *batch) delegateSubtask(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, want tool.Subtask) (*Outcome, error) {
 	a := b.agent
 	if a.Tools.Subtasks == nil {
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: rows.Failure("there are no subtasks here"), isError: true})
+		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: rows.Failure("there are no subtasks here"), isError: true})
 	}
 	child, known := a.state().ChildOf(c), true
 	if child == nil {
 		known = false
-		out, err := b.propose(ctx, c, spec, ask, want)
+		out, err := b.proposeSubtask(ctx, c, spec, ask, want)
 		if out != nil || err != nil || c.Finished != nil {
 			return out, err
 		}
@@ -76,7 +76,7 @@ func (b *batch) delegate(ctx context.Context, c *task.Call, spec tool.Spec, ask 
 	}
 	id, about := child.ID, *child
 	if known {
-		if done, err := b.found(ctx, c, about); done || err != nil {
+		if done, err := b.settleKnownSubtask(ctx, c, about); done || err != nil {
 			return nil, err
 		}
 	}
@@ -94,7 +94,7 @@ func (b *batch) delegate(ctx context.Context, c *task.Call, spec tool.Spec, ask 
 	if out != nil || err != nil {
 		return out, err
 	}
-	return nil, b.returned(ctx, c, id, result)
+	return nil, b.finishSubtask(ctx, c, id, result)
 }
 
 // runChild runs a child and gives its result, or how the parent's run ends because it
@@ -122,11 +122,11 @@ func (a *Agent) runChild(ctx context.Context, s Subtask) (result string, _ *Outc
 
 // propose shows what is to be delegated, asks if need be, and saves the intent. The
 // call is finished when it was refused.
-func (b *batch) propose(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, want tool.Subtask) (*Outcome, error) {
+func (b *batch) proposeSubtask(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, want tool.Subtask) (*Outcome, error) {
 	a := b.agent
 	wrong := func(text string) (*Outcome, error) {
 		b.wrong = true
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: rows.Failure(text), isError: true})
+		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: rows.Failure(text), isError: true})
 	}
 	if a.state().Number >= maxDepth {
 		return wrong(fmt.Sprintf("this is a subtask %d levels down, and it cannot start another one: do the work yourself", maxDepth))
@@ -153,7 +153,7 @@ func (b *batch) propose(ctx context.Context, c *task.Call, spec tool.Spec, ask t
 	if decision.State == approval.Allow && a.Task.Policy.Mode != approval.ModeAll && !slices.Contains(a.Task.Policy.AllowTools, spec.Name) {
 		decision.State = approval.Ask // what a subtask costs nobody knows beforehand
 	}
-	granted, d, row, out, err := b.agree(ctx, c, spec, ask, decision)
+	granted, d, row, out, err := b.getConsent(ctx, c, spec, ask, decision)
 	if out != nil || err != nil || granted.State == "denied" {
 		return out, err
 	}
@@ -161,68 +161,68 @@ func (b *batch) propose(ctx context.Context, c *task.Call, spec tool.Spec, ask t
 		task.ToolStarted{Call: c.ID, Name: spec.Name, Replay: string(spec.Replay), Message: row, Approval: granted},
 		task.SubtaskStarted{
 			Child: task.ChildID(a.state(), c), Call: c.ID, Message: c.Message, Mode: slug,
-			Title: cut(tool.OneLine(strings.TrimSpace(want.Message)), 120), Remark: granted.Feedback,
+			Title: shorten(tool.OneLine(strings.TrimSpace(want.Message)), 120), Remark: granted.Feedback,
 		},
 	)
 	if err := d.commit(ctx); err != nil {
 		return nil, err
 	}
-	return nil, a.save(ctx)
+	return nil, a.saveJournal(ctx)
 }
 
 // found closes the call of a child from before when there is nothing to run: it has
 // completed, it is gone, or the person goes on without it. false: it is to be run.
-func (b *batch) found(ctx context.Context, c *task.Call, child task.Child) (done bool, err error) {
+func (b *batch) settleKnownSubtask(ctx context.Context, c *task.Call, child task.Child) (done bool, err error) {
 	a := b.agent
-	state, err := a.Tools.Subtasks.Look(ctx, child.ID)
+	state, err := a.Tools.Subtasks.State(ctx, child.ID)
 	switch {
 	case err != nil:
 		return true, fmt.Errorf("look for subtask %s: %w", child.ID, err)
 	case state.Status == "completed":
-		return true, b.returned(ctx, c, child.ID, state.Result)
+		return true, b.finishSubtask(ctx, c, child.ID, state.Result)
 	case state.Gone, child.Call == "" && state.Status == "":
-		return true, b.abandon(ctx, c, child.ID, fmt.Sprintf("Subtask %s is not there any more. There is no result.", child.ID))
-	case len(a.queued()) > child.Pending:
+		return true, b.abandonSubtask(ctx, c, child.ID, fmt.Sprintf("Subtask %s is not there any more. There is no result.", child.ID))
+	case len(a.queuedInputs()) > child.Pending:
 		if state.Status == "" {
 			state.Status = "not started"
 		}
 		a.notice(fmt.Sprintf("subtask %s is not finished (%s), and this task goes on without it, because you said something", child.ID, state.Status))
-		return true, b.abandon(ctx, c, child.ID, fmt.Sprintf("Subtask %s is not finished (%s); the user goes on without it:", child.ID, state.Status))
+		return true, b.abandonSubtask(ctx, c, child.ID, fmt.Sprintf("Subtask %s is not finished (%s); the user goes on without it:", child.ID, state.Status))
 	}
 	return false, nil
 }
 
 // returned closes the call with the child's result: the outcome, the row that the
 // person sees and the end of the waiting are one commit.
-func (b *batch) returned(ctx context.Context, c *task.Call, child, result string) error {
+func (b *batch) finishSubtask(ctx context.Context, c *task.Call, child, result string) error {
 	d := b.agent.draft()
-	d.row(rows.Subtask(b.agent.stamp(), result))
-	err := b.finish(ctx, c, verdict{
-		outcome: "ok", text: returnedText(child, result), before: d.events,
-		after: []task.Event{task.SubtaskEnded{Child: child, Outcome: "completed", Result: cut(result, summaryBytes)}},
+	d.addRow(rows.Subtask(b.agent.stamp(), result))
+	err := b.finishCall(ctx, c, callOutcome{
+		state: "ok", text: subtaskResultText(child, result), before: d.events,
+		after: []task.Event{task.SubtaskEnded{Child: child, Outcome: "completed", Result: shorten(result, summaryBytes)}},
 	})
 	failpoint.Hit("subtask.ended")
 	return err
 }
 
 // returnedText is what the model is told of a child that came back, in Roo's words.
-func returnedText(child, result string) string {
+func subtaskResultText(child, result string) string {
 	return "Subtask " + child + " completed.\n\nResult:\n" + result
 }
 
 // abandon closes the call of a child that the task does not wait for any more.
-func (b *batch) abandon(ctx context.Context, c *task.Call, child, text string) error {
-	return b.finish(ctx, c, verdict{
-		outcome: "error", text: text, isError: true,
+func (b *batch) abandonSubtask(ctx context.Context, c *task.Call, child, text string) error {
+	return b.finishCall(ctx, c, callOutcome{
+		state: "error", text: text, isError: true,
 		after: []task.Event{task.SubtaskEnded{Child: child, Outcome: "abandoned"}},
 	})
 }
 
 // behind closes a call that stands behind new_task in one reply: it was written before
 // the model could know what comes of the subtask.
-func (b *batch) behind(ctx context.Context, c *task.Call) error {
+func (b *batch) refuseAfterSubtask(ctx context.Context, c *task.Call) error {
 	text := rows.Failure("This tool was not executed because " + controltool.NewTaskName + " was called before it in the same reply. It must be the last call of a reply.")
-	return b.finish(ctx, c, verdict{outcome: "error", text: text, isError: true})
+	return b.finishCall(ctx, c, callOutcome{state: "error", text: text, isError: true})
 }
 
 // summaryBytes bounds what the history row says of a child's result; the call's outcome
@@ -230,7 +230,7 @@ func (b *batch) behind(ctx context.Context, c *task.Call) error {
 const summaryBytes = 32 << 10
 
 // cut shortens a text to so many bytes, and splits no character.
-func cut(s string, most int) string {
+func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
@@ -238,4 +238,55 @@ func cut(s string, most int) string {
 		most--
 	}
 	return s[:most] + "…"
+}
+
+// takeOver goes on with a subtask of another program whose call has a stand-in for its
+// result: the child's result takes its place, as it does there. The call itself is closed
+// by that turn and stays so; what is one commit is the turn, the row and the end of the
+// waiting.
+func (a *Agent) finishForeignSubtask(ctx context.Context) (*Outcome, error) {
+	call, child := a.state().HandedOver()
+	if child == nil || a.Tools.Subtasks == nil {
+		return nil, nil
+	}
+	id := child.ID
+	state, err := a.Tools.Subtasks.State(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("look for subtask %s: %w", id, err)
+	}
+	if state.Gone || state.Status == "" {
+		a.notice(fmt.Sprintf("subtask %s, which this task waits for, is not there any more: it goes on without it", id))
+		return nil, a.commit(ctx, task.SubtaskEnded{Child: id, Outcome: "abandoned"})
+	}
+	result := state.Result
+	if state.Status != "completed" {
+		var out *Outcome
+		if result, out, err = a.runChild(ctx, Subtask{ID: id, Known: true, Settings: a.Task.Settings}); out != nil || err != nil {
+			return out, err
+		}
+	}
+	api := a.state().API()
+	turn := api[len(api)-1]
+	d := a.draft()
+	d.addRow(rows.Subtask(a.stamp(), result))
+	d.changeMessage(turn.ID, withResult(turn.Raw(), call.ID, subtaskResultText(id, result)))
+	d.Put(task.SubtaskEnded{Child: id, Outcome: "completed", Result: shorten(result, summaryBytes)})
+	return nil, d.commit(ctx)
+}
+
+// withResult is a user turn with another text as the result of a call. Every other byte
+// stays.
+func withResult(raw []byte, call, text string) []byte {
+	content, _ := esjson.Get(raw, "content")
+	out := []byte{'['}
+	for block := range esjson.Array(content) {
+		if id, _ := esjson.GetString(block, "tool_use_id"); id == call {
+			block = esjson.Set(esjson.Remove(block, "is_error"), "content", esjson.Quote(nil, text))
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, block...)
+	}
+	return esjson.Set(raw, "content", append(out, ']'))
 }

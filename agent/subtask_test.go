@@ -29,7 +29,7 @@ type nursery struct {
 	gone  bool
 }
 
-func (n *nursery) Look(_ context.Context, id string) (agent.SubtaskState, error) {
+func (n *nursery) State(_ context.Context, id string) (agent.SubtaskState, error) {
 	out, ran := n.state[id]
 	s := agent.SubtaskState{Gone: n.gone}
 	if ran {

@@ -55,14 +55,14 @@ func (b *batch) updateTodos(ctx context.Context, c *task.Call, spec tool.Spec, a
 	if len(items) == 0 && strings.TrimSpace(text) != "" {
 		b.wrong = true
 		text := rows.Failure(`no line of "todos" is a step: write each as "[ ] step", "[-] step" or "[x] step"`)
-		return nil, b.finish(ctx, c, verdict{outcome: "error", text: text, isError: true})
+		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: text, isError: true})
 	}
 	list := rows.TodoList(items)
 	var o esjson.Object
 	o.String("tool", "updateTodoList")
 	o.Raw("todos", list)
 	ask.Text = string(o.Bytes())
-	granted, d, _, out, err := b.agree(ctx, c, spec, ask, approval.Decide(a.Task.Policy, spec.Class, ask))
+	granted, d, _, out, err := b.getConsent(ctx, c, spec, ask, approval.Decide(a.Task.Policy, spec.Class, ask))
 	if out != nil || err != nil || granted.State == "denied" {
 		return out, err
 	}
@@ -72,12 +72,12 @@ func (b *batch) updateTodos(ctx context.Context, c *task.Call, spec tool.Spec, a
 	if granted.Feedback != "" {
 		answer = rows.Approved(granted.Feedback) + answer
 	}
-	return nil, b.finish(ctx, c, verdict{outcome: "ok", text: answer, approval: granted, before: d.events})
+	return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: answer, approval: granted, before: d.events})
 }
 
 // reminder is the part of the environment that shows the model its list, in Roo's
 // table; "" when the model has no tool for it.
-func (a *Agent) reminder() string {
+func (a *Agent) todoReminder() string {
 	if _, has := a.tools[controltool.TodoListName]; !has {
 		return ""
 	}

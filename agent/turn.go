@@ -19,14 +19,14 @@ const turnAttempts = 4
 
 // turn asks the model once, trying again where that can help, and commits the
 // reply.
-func (a *Agent) turn(ctx context.Context) error {
-	var m mending
+func (a *Agent) runTurn(ctx context.Context) error {
+	var m repair
 	defer func() { a.sending.trial = nil }()
 	for attempt, waits := 1, 0; ; attempt++ {
-		if err := a.fit(ctx); err != nil {
+		if err := a.fitWindow(ctx); err != nil {
 			return err
 		}
-		retries, err := a.attempt(ctx)
+		retries, err := a.requestReply(ctx)
 		// A provider that tried again by itself has used up tries of ours: two layers
 		// that each try four times ask a provider in trouble sixteen times.
 		attempt += retries
@@ -42,7 +42,7 @@ func (a *Agent) turn(ctx context.Context) error {
 			Status: refused.Status, Error: refused.Message,
 		}
 		if !refused.Retryable() {
-			d, did, mended := a.mend(ctx, &m, refused)
+			d, did, mended := a.repairRequest(ctx, &m, refused)
 			if !mended {
 				return a.giveUp(ctx, &m, failed, err)
 			}
@@ -71,7 +71,7 @@ func (a *Agent) turn(ctx context.Context) error {
 		if err := a.commit(ctx, failed); err != nil {
 			return err
 		}
-		if err := a.waitOut(ctx, refused, wait, quota); err != nil {
+		if err := a.waitForProvider(ctx, refused, wait, quota); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,7 @@ func (a *Agent) turn(ctx context.Context) error {
 
 // giveUp records the last failure of a turn. Where a guess did not help, the refusal
 // that it was tried for is what there is to tell.
-func (a *Agent) giveUp(ctx context.Context, m *mending, failed task.TurnFailed, err error) error {
+func (a *Agent) giveUp(ctx context.Context, m *repair, failed task.TurnFailed, err error) error {
 	if len(a.sending.trial) > 0 && m.cause != nil {
 		a.sending.window, err = window{}, m.cause
 	}
@@ -101,14 +101,14 @@ func backoff(attempt int, askedMS int64) time.Duration {
 
 // attempt is one request: its intent is saved before it goes out. It tells how
 // often the provider tried again by itself.
-func (a *Agent) attempt(ctx context.Context) (retries int, err error) {
-	req, err := a.request()
+func (a *Agent) requestReply(ctx context.Context) (retries int, err error) {
+	req, err := a.buildRequest()
 	if err != nil {
 		return 0, err
 	}
 	s, d := a.state(), a.draft()
 	ts := a.stamp()
-	row := d.row(rows.Request(ts, rows.RequestInfo{Protocol: a.protocol()}))
+	row := d.addRow(rows.Request(ts, rows.RequestInfo{Protocol: a.protocol()}))
 	turn := s.Turns + 1
 	d.Put(task.TurnStarted{
 		Run: a.Task.RunID, Turn: turn, Request: row,
@@ -116,7 +116,7 @@ func (a *Agent) attempt(ctx context.Context) (retries int, err error) {
 		Messages: len(req.Messages), Bytes: contentBytes(req.Messages),
 	})
 	if a.loop.first && a.User.Observer != nil {
-		if err := a.User.Observer.Expect(a.plan(req)); err != nil {
+		if err := a.User.Observer.Expect(a.planRequest(req)); err != nil {
 			return 0, err
 		}
 	}
@@ -124,8 +124,8 @@ func (a *Agent) attempt(ctx context.Context) (retries int, err error) {
 	if err := d.commit(ctx); err != nil {
 		return 0, err
 	}
-	ready := a.prepare(ctx, req)
-	err = a.save(ctx)
+	ready := a.openStream(ctx, req)
+	err = a.saveJournal(ctx)
 	chunks := <-ready
 	if err != nil {
 		return 0, err
@@ -139,7 +139,7 @@ func (a *Agent) attempt(ctx context.Context) (retries int, err error) {
 // prepare makes the request ready while the disk takes the intent: it is not sent before.
 // The disk is asked by the caller itself, since a goroutine may begin late where the cores
 // are busy, and what the disk takes is longer.
-func (a *Agent) prepare(ctx context.Context, req llm.Request) <-chan iter.Seq2[llm.Chunk, error] {
+func (a *Agent) openStream(ctx context.Context, req llm.Request) <-chan iter.Seq2[llm.Chunk, error] {
 	ready, learn := make(chan iter.Seq2[llm.Chunk, error], 1), a.stale.Learn(ctx)
 	go func() {
 		chunks := a.Model.Provider.Stream(ctx, req)
@@ -158,7 +158,7 @@ func (a *Agent) protocol() string {
 }
 
 // plan tells a person what is about to be sent.
-func (a *Agent) plan(req llm.Request) Plan {
+func (a *Agent) planRequest(req llm.Request) Plan {
 	p := Plan{Messages: len(req.Messages), Model: req.Model, Provider: a.Model.Provider.Name()}
 	p.Tokens = estimateTokens(contentBytes(req.Messages) + len(req.System))
 	if cost, ok := a.cost(llm.Usage{Input: p.Tokens}); ok {
@@ -181,4 +181,78 @@ func (a *Agent) cost(u llm.Usage) (int64, bool) {
 		return 0, false
 	}
 	return a.Model.Entry.Cost(u)
+}
+
+// longWait is the wait above which a person wants to know of it, and a task says
+// that it waits: a used-up quota. It is not counted among the tries of a turn, but
+// a provider that puts a run off more than quotaWaits times is not waited for.
+const (
+	longWait   = 2 * time.Minute
+	quotaWaits = 24
+)
+
+// How long a wait lasts before the person is notified of files that change during it.
+const (
+	attendQuestion = 300 * time.Millisecond
+	attendCommand  = 5 * time.Second
+)
+
+// waitOut waits until the provider may be asked again. A long wait is durable
+// before it begins: after a kill the task says until when it waits, and whoever
+// resumes it earlier asks at once. The clock on the wall decides, so that a machine
+// that slept does not wait longer.
+func (a *Agent) waitForProvider(ctx context.Context, refused *llm.Error, wait time.Duration, long bool) error {
+	if !long {
+		a.notice(fmt.Sprintf("%v; trying again in %s", refused, wait.Round(100*time.Millisecond)))
+	} else {
+		if err := a.saveJournal(ctx); err != nil {
+			return err
+		}
+		failpoint.Hit("quota.waiting")
+		defer a.stale.Attend(ctx, "the run waits", attendQuestion)()
+	}
+	end := time.Now().Round(0).Add(wait)
+	said := wait
+	if long {
+		a.notice(fmt.Sprintf("%v; waiting until %s (%s); stop it and the task keeps its place, resume it to ask at once",
+			refused, end.Format("Jan 2 15:04"), wait.Round(time.Second)))
+	}
+	for left := wait; left > 0; left = time.Until(end) {
+		if long && said-left >= reminderStep(said) {
+			said = left
+			a.notice(fmt.Sprintf("still waiting for %s: %s left", refused.Provider, left.Round(time.Second)))
+		}
+		if wait >= time.Second {
+			a.live(Delta{Type: "wait.delta", TS: end.UnixMilli(), Text: left.Round(time.Second).String()})
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(min(left, countdownStep(left))):
+		}
+	}
+	return nil
+}
+
+// tick is how often the time that is left is shown.
+func countdownStep(left time.Duration) time.Duration {
+	switch {
+	case left > time.Hour:
+		return time.Minute
+	case left > 2*time.Minute:
+		return 15 * time.Second
+	}
+	return time.Second
+}
+
+// wordEvery is how often a long wait is worth a line of its own: rarely while there
+// is much left.
+func reminderStep(left time.Duration) time.Duration {
+	switch {
+	case left > time.Hour:
+		return 15 * time.Minute
+	case left > 10*time.Minute:
+		return 5 * time.Minute
+	}
+	return time.Minute
 }

@@ -20,7 +20,7 @@ type asker struct{ run *Run }
 func (a asker) Ask(ctx context.Context, q task.QuestionOpened) (Answer, error) {
 	r := a.run
 	if !r.interactive {
-		return Answer{}, agent.ErrNobody
+		return Answer{}, agent.ErrUnattended
 	}
 	ch := r.await(q.Question)
 	r.opened(q.Question)
@@ -57,7 +57,7 @@ func (a asker) Ask(ctx context.Context, q task.QuestionOpened) (Answer, error) {
 	case answer := <-ch:
 		return given(answer)
 	default:
-		return Answer{}, agent.ErrNobody
+		return Answer{}, agent.ErrUnattended
 	}
 }
 

@@ -80,25 +80,25 @@ func (m modeSetup) Skills(slug string) ([]skill.Skill, []string) {
 	return m.engine.skills(m.workspace).In(slug)
 }
 
-// Serve is modeProfile for a run that is under way.
-func (m modeSetup) Serve(s task.Settings) (agent.Served, bool, error) {
+// ModelFor is modeProfile for a run that is under way.
+func (m modeSetup) ModelFor(s task.Settings) (agent.ModeModel, bool, error) {
 	if !s.ByMode {
-		return agent.Served{}, false, nil
+		return agent.ModeModel{}, false, nil
 	}
 	e := m.engine
 	now, note, other := e.modeProfile(s)
 	if !other {
-		return agent.Served{Settings: s, Note: note}, false, nil
+		return agent.ModeModel{Settings: s, Note: note}, false, nil
 	}
 	choice, err := e.provider(now)
 	if err != nil {
-		return agent.Served{}, false, err
+		return agent.ModeModel{}, false, err
 	}
 	model, _ := catalogue.Find(now.Provider, now.Model)
 	for _, word := range e.priceless(now, parts{model: model}, m.request) {
 		note += "; " + word
 	}
-	return agent.Served{Settings: now, Model: agent.Model{Provider: choice.llm, Entry: model}, Note: note}, true, nil
+	return agent.ModeModel{Settings: now, Model: agent.Model{Provider: choice.llm, Entry: model}, Note: note}, true, nil
 }
 
 // follow lets the profile of a new subtask's mode answer there, if its parent follows

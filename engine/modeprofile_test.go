@@ -79,7 +79,7 @@ func TestWhoAnswersInAMode(t *testing.T) {
 // replaced by another one.
 func TestServeWhileARunGoesOn(t *testing.T) {
 	e := moded()
-	serve := modeSetup{engine: e}.Serve
+	serve := modeSetup{engine: e}.ModelFor
 	if _, other, err := serve(task.Settings{Mode: "code"}); other || err != nil {
 		t.Errorf("a task that does not follow: %v %v", other, err)
 	}

@@ -35,8 +35,8 @@ type words struct {
 	child agent.Input // for the child that the task waits for when the run begins
 }
 
-// Look says what has become of a child.
-func (f *family) Look(ctx context.Context, id string) (agent.SubtaskState, error) {
+// State says what has become of a child.
+func (f *family) State(ctx context.Context, id string) (agent.SubtaskState, error) {
 	e := f.run.engine
 	var out agent.SubtaskState
 	ref, err := e.store.FindChild(ctx, f.run.task.Ref, id)

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/roost-dev/roost/agent/rows"
+	"github.com/roost-dev/roost/agent/stale"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/mention"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -17,11 +20,11 @@ import (
 
 // goOn is what the model is told when the person said "go on" and nothing else.
 // It is not marked as the user's words, because they are not.
-const goOn = "The user has seen this and wants you to go on."
+const continueText = "The user has seen this and wants you to go on."
 
 // queue shows the person's words and keeps them for the next user turn.
-func (d *draft) queue(in Input) task.InputQueued {
-	d.row(rows.Say(d.agent.stamp(), "user_feedback", in.Text, nonNil(in.Images)))
+func (d *draft) queueInput(in Input) task.InputQueued {
+	d.addRow(rows.Say(d.agent.stamp(), "user_feedback", in.Text, nonNil(in.Images)))
 	item := task.InputQueued{Input: d.agent.Task.RunID, Text: in.Text, Images: in.Images}
 	d.Put(item)
 	return item
@@ -29,7 +32,7 @@ func (d *draft) queue(in Input) task.InputQueued {
 
 // queued is the task's queue, with what others put into it since. What cannot be brought
 // in now is tried again by the loop, which tells of it.
-func (a *Agent) queued() []task.InputQueued {
+func (a *Agent) queuedInputs() []task.InputQueued {
 	if a.Task.Journal.TakeIn() != nil {
 		return nil
 	}
@@ -38,18 +41,18 @@ func (a *Agent) queued() []task.InputQueued {
 
 // take uses up queued words that the draft has not used up yet: their blocks, for
 // the user turn of the same commit.
-func (d *draft) take(ctx context.Context, items []task.InputQueued) []task.Piece {
-	return literals(d.blocks(ctx, items))
+func (d *draft) takeInputs(ctx context.Context, items []task.InputQueued) []task.Piece {
+	return literalPieces(d.takeBlocks(ctx, items))
 }
 
 // blocks is take for a place that is no user turn.
-func (d *draft) blocks(ctx context.Context, items []task.InputQueued) []json.RawMessage {
+func (d *draft) takeBlocks(ctx context.Context, items []task.InputQueued) []json.RawMessage {
 	var blocks []json.RawMessage
 	for _, item := range items {
 		if slices.Contains(d.events, task.Event(task.InputTaken{Input: item.Input})) {
 			continue
 		}
-		if !d.queues(item.Input) {
+		if !d.queuesInput(item.Input) {
 			var ok bool
 			if item, ok = d.agent.Task.Journal.Claim(item.Input); !ok {
 				continue // taken back meanwhile
@@ -57,13 +60,13 @@ func (d *draft) blocks(ctx context.Context, items []task.InputQueued) []json.Raw
 		}
 		lost := lostImages(item)
 		if item.By != "" { // it came beside the run: nobody has shown it yet
-			d.row(rows.Say(d.agent.stamp(), "user_feedback", item.Text, nonNil(item.Images)))
+			d.addRow(rows.Say(d.agent.stamp(), "user_feedback", item.Text, nonNil(item.Images)))
 		}
 		if item.Text != "" {
-			blocks = append(blocks, d.heard(ctx, item.Text)...)
+			blocks = append(blocks, d.expandWords(ctx, item.Text)...)
 		}
 		if lost != "" {
-			d.row(rows.Say(d.agent.stamp(), "error", lost, nil))
+			d.addRow(rows.Say(d.agent.stamp(), "error", lost, nil))
 			blocks = append(blocks, rows.Text(lost))
 		}
 		blocks = append(blocks, rows.Images(item.Images)...)
@@ -81,7 +84,7 @@ func lostImages(q task.InputQueued) string {
 }
 
 // queues reports whether an input comes into the queue with this draft only.
-func (d *draft) queues(input string) bool {
+func (d *draft) queuesInput(input string) bool {
 	return slices.ContainsFunc(d.events, func(e task.Event) bool {
 		q, ok := e.(task.InputQueued)
 		return ok && q.Input == input
@@ -90,7 +93,7 @@ func (d *draft) queues(input string) bool {
 
 // asResult splits blocks for a call's result: the text that it begins with, and
 // what follows.
-func asResult(blocks []json.RawMessage) (text string, rest []json.RawMessage) {
+func splitResult(blocks []json.RawMessage) (text string, rest []json.RawMessage) {
 	if len(blocks) == 0 {
 		return "", nil
 	}
@@ -101,9 +104,9 @@ func asResult(blocks []json.RawMessage) (text string, rest []json.RawMessage) {
 	return text, blocks[1:]
 }
 
-func marked(text string) string { return "<user_message>\n" + text + "\n</user_message>" }
+func userMessage(text string) string { return "<user_message>\n" + text + "\n</user_message>" }
 
-func literals(blocks []json.RawMessage) []task.Piece {
+func literalPieces(blocks []json.RawMessage) []task.Piece {
 	var out []task.Piece
 	for _, b := range blocks {
 		out = append(out, task.Piece{Literal: string(b)})
@@ -116,4 +119,42 @@ func nonNil(list []string) []string {
 		return []string{}
 	}
 	return list
+}
+
+// lookUp bounds how long all that one message mentions is looked up: a linter may take
+// a minute, and whoever said it waits.
+const mentionTime = 90 * time.Second
+
+var errMentionTime = fmt.Errorf("looking up what was mentioned took more than %s", mentionTime)
+
+// heard is what the model is sent of a person's words: the words as a block, with
+// what they mention looked up, and a block for each file, folder and slash command
+// in them. It is looked up once, when the words become a turn, and stored with it:
+// a restart sends the same. The person's own row keeps the words as they were typed.
+//
+// What was looked up has its secrets hidden like the output of a tool; the words
+// are the person's to say.
+func (d *draft) expandWords(ctx context.Context, words string) []json.RawMessage {
+	a := d.agent
+	if a.Host.Mentions == nil {
+		return []json.RawMessage{rows.Text(userMessage(words))}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, mentionTime, errMentionTime)
+	defer cancel()
+	e := mention.Expand(ctx, userMessage(words), a.Host.Mentions)
+	blocks := []json.RawMessage{rows.Text(e.Text + a.mask(e.Appended))}
+	for _, b := range e.Blocks {
+		blocks = append(append(blocks, rows.Text(a.mask(b.Text))), b.Images...)
+		for _, f := range b.Files {
+			d.Put(stale.Record(f))
+		}
+	}
+	if e.Commands != "" {
+		blocks = append(blocks, rows.Text(a.mask(e.Commands)))
+	}
+	for _, note := range e.Notes {
+		a.notice(note)
+	}
+	d.enterUserMode(e.Mode, "the slash command")
+	return blocks
 }

@@ -14,14 +14,14 @@ import (
 )
 
 // errNoWords: a task that nobody has said anything to cannot go on by itself.
-var errNoWords = errors.New("go on with the task: it has no messages yet; say what to do")
+var errNoPrompt = errors.New("go on with the task: it has no messages yet; say what to do")
 
 // open begins a run: on a task without messages it puts the person's prompt into
 // both histories, on any other it mends what an interrupted run left behind. It
 // is durable before open returns: that is the acknowledgement of the input. A
 // task whose log is damaged first needs a person's consent; open then returns how
 // the run ends without it.
-func (a *Agent) open(ctx context.Context, in Input) (*Outcome, error) {
+func (a *Agent) start(ctx context.Context, in Input) (*Outcome, error) {
 	s := a.state()
 	d := a.draft()
 	before := s.Run
@@ -34,8 +34,8 @@ func (a *Agent) open(ctx context.Context, in Input) (*Outcome, error) {
 		d.Put(task.RunEnded{Run: before.ID, Outcome: "interrupted", Reason: "the program ended"})
 	}
 	d.Put(task.RunStarted{Run: a.Task.RunID, Settings: a.Task.Settings, Head: a.Task.Head})
-	if lost := a.unconfirmed(); len(lost) > 0 {
-		out, err := a.confirm(ctx, d, lost, &in)
+	if lost := a.unconfirmedDamage(); len(lost) > 0 {
+		out, err := a.confirmDamage(ctx, d, lost, &in)
 		if out != nil || err != nil {
 			return out, err
 		}
@@ -49,43 +49,43 @@ func (a *Agent) open(ctx context.Context, in Input) (*Outcome, error) {
 		}
 	}
 	if len(s.UI()) == 0 && len(s.API()) == 0 {
-		return nil, a.begin(ctx, d, in)
+		return nil, a.startNew(ctx, d, in)
 	}
 	return nil, a.restart(ctx, d, in, before)
 }
 
 // begin starts a new conversation.
-func (a *Agent) begin(ctx context.Context, d *draft, in Input) error {
-	queued, todos, lost := a.queued(), "", ""
+func (a *Agent) startNew(ctx context.Context, d *draft, in Input) error {
+	queued, todos, lost := a.queuedInputs(), "", ""
 	if in.Text == "" && len(in.Images) == 0 {
 		if len(queued) == 0 {
-			return errors.Join(errNoWords, d.commit(ctx))
+			return errors.Join(errNoPrompt, d.commit(ctx))
 		}
 		first, ok := a.Task.Journal.Claim(queued[0].Input)
 		if !ok {
-			return errors.Join(errNoWords, d.commit(ctx))
+			return errors.Join(errNoPrompt, d.commit(ctx))
 		}
 		in.Text, in.Images, todos, lost = first.Text, first.Images, first.Todos, lostImages(first)
 		d.Put(task.InputTaken{Input: first.Input})
 		queued = queued[1:]
 	}
-	d.row(rows.Say(a.stamp(), "text", in.Text, nonNil(in.Images)))
+	d.addRow(rows.Say(a.stamp(), "text", in.Text, nonNil(in.Images)))
 	if todos != "" {
-		d.row(rows.Todos(a.stamp(), todos))
+		d.addRow(rows.Todos(a.stamp(), todos))
 		a.todos.list = rows.TodoList(usage.ParseTodos(todos)) // the row is not in the history yet
 	}
 	a.loop.listFiles = true
-	said := d.heard(ctx, in.Text)
+	said := d.expandWords(ctx, in.Text)
 	if lost != "" {
-		d.row(rows.Say(a.stamp(), "error", lost, nil))
+		d.addRow(rows.Say(a.stamp(), "error", lost, nil))
 		said = append(said, rows.Text(lost))
 	}
-	blocks := literals(append(said, rows.Images(in.Images)...))
-	d.userTurn(nil, append(blocks, d.take(ctx, queued)...))
+	blocks := literalPieces(append(said, rows.Images(in.Images)...))
+	d.addUserTurn(nil, append(blocks, d.takeInputs(ctx, queued)...))
 	if err := d.commit(ctx); err != nil {
 		return err
 	}
-	return a.save(ctx)
+	return a.saveJournal(ctx)
 }
 
 // restart mends the visible histories and asks how to go on. Roo's rules decide
@@ -104,11 +104,11 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	if len(gone) > 0 {
 		d.Put(task.MessageHidden{Messages: gone, Reason: "resume"})
 	}
-	if row, raw := a.cutRequest(); row != 0 {
-		d.change(row, raw)
+	if row, raw := a.interruptedRequest(); row != 0 {
+		d.changeMessage(row, raw)
 	}
 	for _, change := range plan.Changed {
-		d.change(s.UI()[change.Index].ID, change.Row)
+		d.changeMessage(s.UI()[change.Index].ID, change.Row)
 	}
 	a.endLeftovers(ctx)
 	a.loop.listFiles = true
@@ -116,32 +116,32 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	// Words for a history that ends in a user turn join it, as Roo does; for one
 	// that ends in the model's reply they wait until its calls are closed.
 	now := len(api) == 0 || api[len(api)-1].Kind() != "assistant"
-	pending := a.queued()
-	if d.tellEnd() {
+	pending := a.queuedInputs()
+	if d.showCompletion() {
 		plan.Ask = resume.AskCompleted
 	}
 	answered := false
-	if q := a.asked(); q == nil {
-		d.row(rows.PlainAsk(a.stamp(), plan.Ask, nil))
+	if q := a.openQuestion(); q == nil {
+		d.addRow(rows.PlainAsk(a.stamp(), plan.Ask, nil))
 	} else {
-		answered = a.answer(d, *q, &in)
+		answered = a.answerWithInput(d, *q, &in)
 	}
 	if in.Text != "" || len(in.Images) > 0 {
-		pending = append(pending, d.queue(in))
+		pending = append(pending, d.queueInput(in))
 	}
 	// A completed task goes on when the person says so. One that was killed before
 	// its end was told has nothing to go on with: it completes.
-	a.loop.yes = in.Yes && !now && (before == nil || before.Outcome != "" || a.lastAsk() != "completion_result")
+	a.loop.yes = in.Yes && !now && (before == nil || before.Outcome != "" || a.lastQuestionKind() != "completion_result")
 	switch {
 	case len(api) == 0:
-		d.userTurn(nil, append(firstBlocks(resume.FirstWords(ui)), d.take(ctx, pending)...))
+		d.addUserTurn(nil, append(firstPieces(resume.FirstWords(ui)), d.takeInputs(ctx, pending)...))
 	case now && len(pending) > 0, now && len(a.stale.Changed(ctx, nil)) > 0:
-		d.userTurn(nil, d.take(ctx, pending))
+		d.addUserTurn(nil, d.takeInputs(ctx, pending))
 	}
 	if err := d.commit(ctx); err != nil {
 		return err
 	}
-	if err := a.save(ctx); err != nil {
+	if err := a.saveJournal(ctx); err != nil {
 		return err
 	}
 	if answered {
@@ -153,7 +153,7 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 // tellEnd adds the rows of a completion that another program began to show when it saved its
 // files last, so that they come before what the person says to it. false when nothing else
 // than that is open.
-func (d *draft) tellEnd() bool {
+func (d *draft) showCompletion() bool {
 	s := d.agent.state()
 	open := s.OpenCalls()
 	if !s.Completes() || len(open) != 1 {
@@ -170,15 +170,15 @@ func (d *draft) tellEnd() bool {
 		return false
 	}
 	if shown, _ := esjson.GetString(ui[len(ui)-1].Raw(), "text"); shown != result {
-		d.row(rows.Stream(d.agent.stamp(), "completion_result", result, false))
+		d.addRow(rows.Stream(d.agent.stamp(), "completion_result", result, false))
 	}
 	empty := ""
-	d.row(rows.PlainAsk(d.agent.stamp(), "completion_result", &empty))
+	d.addRow(rows.PlainAsk(d.agent.stamp(), "completion_result", &empty))
 	return true
 }
 
 // asked is the question that a call of the task waits with; nil when none does.
-func (a *Agent) asked() *task.QuestionOpened {
+func (a *Agent) openQuestion() *task.QuestionOpened {
 	for _, q := range a.state().Questions {
 		if q.Kind != damageKind && q.Kind != mistakeKind {
 			return &q.QuestionOpened
@@ -189,14 +189,14 @@ func (a *Agent) asked() *task.QuestionOpened {
 
 // answer gives the input to the question that was open when it came. A question
 // that nobody has seen yet is never answered by it.
-func (a *Agent) answer(d *draft, q task.QuestionOpened, in *Input) bool {
+func (a *Agent) answerWithInput(d *draft, q task.QuestionOpened, in *Input) bool {
 	answer, ok := inputAnswer(q, *in)
 	if !ok {
 		return false
 	}
 	if q.Kind == limitKind && answer.Text != "" && (in.Answer == nil || *answer.Approve) { // words are for the model, and to say them is to go on
 		yes := true
-		d.close(q, Answer{Approve: &yes, By: answer.By, Input: answer.Input})
+		d.closeQuestion(q, Answer{Approve: &yes, By: answer.By, Input: answer.Input})
 		in.Text, in.Answer = answer.Text, nil
 		return true
 	}
@@ -204,14 +204,14 @@ func (a *Agent) answer(d *draft, q task.QuestionOpened, in *Input) bool {
 	if answer.Always {
 		a.loop.always = q.Question
 	}
-	d.close(q, answer)
+	d.closeQuestion(q, answer)
 	*in = Input{Images: in.Images}
 	return true
 }
 
 // firstBlocks stands in for a history of which the model's side is lost: the
 // task's first words, as the plan made them of the person's side.
-func firstBlocks(content []byte) []task.Piece {
+func firstPieces(content []byte) []task.Piece {
 	var out []task.Piece
 	for b := range esjson.Array(content) {
 		out = append(out, task.Piece{Literal: string(b)})

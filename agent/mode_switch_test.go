@@ -142,15 +142,15 @@ func TestAModesOwnModel(t *testing.T) {
 		b := moded(t, "ask", turn{calls: []call{to("code")}}, finish("done"))
 		other := &model{b: b, turns: b.model.turns}
 		price := sonnet(t)
-		b.agent.User.Setup = setup{serve: func(s task.Settings) (agent.Served, bool, error) {
+		b.agent.User.Setup = setup{serve: func(s task.Settings) (agent.ModeModel, bool, error) {
 			if s.Mode != "code" {
-				return agent.Served{}, false, nil
+				return agent.ModeModel{}, false, nil
 			}
 			if broken {
-				return agent.Served{}, true, fmt.Errorf("there is no key")
+				return agent.ModeModel{}, true, fmt.Errorf("there is no key")
 			}
 			s.Provider, s.Model = "other", "its-model"
-			return agent.Served{Settings: s, Model: agent.Model{Provider: other, Entry: price}, Note: "in code mode its-model answers"}, true, nil
+			return agent.ModeModel{Settings: s, Model: agent.Model{Provider: other, Entry: price}, Note: "in code mode its-model answers"}, true, nil
 		}}
 		b.hook = func(entry string) {
 			if entry == "request 2" && !slices.Contains(b.notices, "in code mode its-model answers") && !broken {

@@ -15,7 +15,7 @@ import (
 )
 
 // shared ends the run when a limit that it shares with other tasks is used up.
-func (a *Agent) shared(ctx context.Context) (*Outcome, error) {
+func (a *Agent) checkBudget(ctx context.Context) (*Outcome, error) {
 	if a.Host.Budget == nil || a.next() != doRequest {
 		return nil, nil
 	}
@@ -27,7 +27,7 @@ func (a *Agent) shared(ctx context.Context) (*Outcome, error) {
 }
 
 // worked is how long the run has worked, in milliseconds; 0 when that is not counted.
-func (a *Agent) worked() int64 {
+func (a *Agent) workedMS() int64 {
 	if a.Host.Budget == nil {
 		return 0
 	}
@@ -45,16 +45,16 @@ const (
 
 // pause asks whether to go on when the limits of going on unasked are reached. They are
 // counted in the log, from the last yes on: neither a kill nor a new run begins anew.
-func (a *Agent) pause(ctx context.Context) (*Outcome, error) {
+func (a *Agent) checkAskLimits(ctx context.Context) (*Outcome, error) {
 	if a.loop.halt {
-		return refusedToGoOn(), nil
+		return refusedLimit(), nil
 	}
 	l := a.Task.Settings.Limits
 	if l.AskRequests <= 0 && l.AskCostMicros <= 0 || a.next() != doRequest {
 		return nil, nil
 	}
 	s := a.state()
-	since := a.agreed()
+	since := a.lastAgreedRow()
 	requests, micros := 0, int64(0)
 	for _, m := range s.UI() {
 		if m.ID <= since || m.Kind() != "say:api_req_started" {
@@ -73,14 +73,14 @@ func (a *Agent) pause(ctx context.Context) (*Outcome, error) {
 	}
 	d := a.draft()
 	q := a.limitQuestion(d, row, requests, micros)
-	out, err := a.put(ctx, d, q)
+	out, err := a.openQuestionFor(ctx, d, q)
 	if out != nil || err != nil {
 		return out, err
 	}
 	answer, err := a.User.Asker.Ask(ctx, q)
 	if err != nil {
-		if errors.Is(err, ErrNobody) {
-			return waiting(q), nil
+		if errors.Is(err, ErrUnattended) {
+			return waitingOutcome(q), nil
 		}
 		return nil, err
 	}
@@ -88,34 +88,34 @@ func (a *Agent) pause(ctx context.Context) (*Outcome, error) {
 		answer, _ = inputAnswer(q, Input{Text: answer.Text})
 	}
 	d = a.draft()
-	d.close(q, answer)
+	d.closeQuestion(q, answer)
 	if err := d.commit(ctx); err != nil {
 		return nil, err
 	}
-	if err := a.save(ctx); err != nil {
+	if err := a.saveJournal(ctx); err != nil {
 		return nil, err
 	}
 	if answer.Approve == nil || !*answer.Approve {
-		return refusedToGoOn(), nil
+		return refusedLimit(), nil
 	}
 	return nil, nil
 }
 
-func refusedToGoOn() *Outcome {
+func refusedLimit() *Outcome {
 	return &Outcome{State: "limit", Code: "asked", Reason: "a person was asked whether to go on, and said no"}
 }
 
 // agreed is the row of the last question of this kind that was answered with yes.
-func (a *Agent) agreed() (row uint64) {
+func (a *Agent) lastAgreedRow() (row uint64) {
 	for _, q := range a.state().Answered {
 		if q.Kind == limitKind && q.Answer.Approve != nil && *q.Answer.Approve {
-			row = max(row, limitOf(q.Call))
+			row = max(row, limitRowOf(q.Call))
 		}
 	}
 	return row
 }
 
-func limitOf(call string) uint64 {
+func limitRowOf(call string) uint64 {
 	row, _ := strconv.ParseUint(strings.TrimPrefix(call, limitCall), 10, 64)
 	return row
 }
@@ -127,7 +127,7 @@ func (a *Agent) limitQuestion(d *draft, row string, requests int, micros int64) 
 			return q.QuestionOpened
 		}
 	}
-	id := d.row(rows.PlainAsk(a.stamp(), limitRow, &row))
+	id := d.addRow(rows.PlainAsk(a.stamp(), limitRow, &row))
 	text := fmt.Sprintf("%d requests went to the model", requests)
 	if requests == 1 {
 		text = "One request went to the model"

@@ -29,22 +29,22 @@ type ContextPart struct {
 }
 
 // readers are the tools whose results are files.
-var readers = map[string]bool{"read_file": true}
+var fileReaders = map[string]bool{"read_file": true}
 
 // Context says what the next request would be made of.
 func (a *Agent) Context() (ContextUse, error) {
-	a.equip()
+	a.setUp()
 	raws, err := a.state().RawAPI()
 	if err != nil {
 		return ContextUse{}, err
 	}
-	size := map[string]int64{"system": int64(len(a.system()))}
+	size := map[string]int64{"system": int64(len(a.systemPrompt()))}
 	for _, t := range a.toolSpecs() {
 		size["tools"] += int64(len(t.Name) + len(t.Description) + len(t.Schema))
 	}
 	sent := contextwindow.Effective(raws)
 	for _, raw := range sent {
-		a.sizes(raw, size)
+		a.addSizes(raw, size)
 	}
 	u := ContextUse{Model: a.Task.Settings.Model, Window: int64(a.Model.Entry.Context), Messages: len(sent)}
 	total := int64(0)
@@ -77,7 +77,7 @@ func (a *Agent) Context() (ContextUse, error) {
 }
 
 // sizes adds what a message holds to the sizes of its parts.
-func (a *Agent) sizes(raw []byte, size map[string]int64) {
+func (a *Agent) addSizes(raw []byte, size map[string]int64) {
 	name := "history"
 	if is, _ := esjson.Get(raw, "isSummary"); string(is) == "true" {
 		name = "summary"
@@ -99,7 +99,7 @@ func (a *Agent) sizes(raw []byte, size map[string]int64) {
 		case typ == "tool_result":
 			part = "results"
 			id, _ := esjson.GetString(b, "tool_use_id")
-			if c := a.state().Call(id); c != nil && readers[c.Name] {
+			if c := a.state().Call(id); c != nil && fileReaders[c.Name] {
 				part = "files"
 			}
 		case strings.HasPrefix(text, "[read_file for "):

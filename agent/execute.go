@@ -24,58 +24,58 @@ const (
 )
 
 // stuckError is the cause of a context whose call took too long.
-type stuckError struct{ tool string }
+type timeoutError struct{ tool string }
 
-func (e stuckError) Error() string {
+func (e timeoutError) Error() string {
 	return fmt.Sprintf("%s did not end within %s and was stopped", e.tool, bodyLimit)
 }
 
 // planned keeps what a plan asks for: asking is code of the tool's, too.
-type planned struct {
+type plannedCall struct {
 	tool.Plan
 	ask tool.Ask
 }
 
-func (p planned) Ask() tool.Ask { return p.ask }
+func (p plannedCall) Ask() tool.Ask { return p.ask }
 
 // planCall plans a call. It changes nothing, so one that does not end is left behind.
 func (a *Agent) planCall(ctx context.Context, t tool.Tool, env tool.Env, input json.RawMessage) (tool.Plan, error) {
-	return bounded(ctx, t.Spec().Name, true, func(ctx context.Context) (tool.Plan, error) {
+	return runBounded(ctx, t.Spec().Name, true, func(ctx context.Context) (tool.Plan, error) {
 		p, err := t.Plan(ctx, env, input)
 		if err != nil {
 			return nil, err
 		}
-		return planned{p, p.Ask()}, nil
+		return plannedCall{p, p.Ask()}, nil
 	})
 }
 
 // body runs a planned call. One that only reads is left behind when it does not end; a
 // write is waited for, since it would change files behind the model's back.
-func (a *Agent) body(ctx context.Context, spec tool.Spec, plan tool.Plan, out tool.Output) (tool.Result, error) {
+func (a *Agent) runPlan(ctx context.Context, spec tool.Spec, plan tool.Plan, out tool.Output) (tool.Result, error) {
 	run := func(ctx context.Context) (tool.Result, error) { return plan.Run(ctx, out) }
 	switch spec.Class {
 	case tool.Read:
 		// Nothing that only reads shows output: what is left behind must not do so.
-		run = func(ctx context.Context) (tool.Result, error) { return plan.Run(ctx, mute{}) }
-		return bounded(ctx, spec.Name, true, run)
+		run = func(ctx context.Context) (tool.Result, error) { return plan.Run(ctx, noOutput{}) }
+		return runBounded(ctx, spec.Name, true, run)
 	case tool.Write:
-		return bounded(ctx, spec.Name, false, run)
+		return runBounded(ctx, spec.Name, false, run)
 	}
 	defer a.stale.Attend(ctx, spec.Name+" runs", attendCommand)()
-	return guarded(ctx, spec.Name, run)
+	return runGuarded(ctx, spec.Name, run)
 }
 
 // mute shows nothing.
-type mute struct{}
+type noOutput struct{}
 
-func (mute) Started(tool.Process)        {}
-func (mute) Write(p []byte) (int, error) { return len(p), nil }
+func (noOutput) Started(tool.Process)        {}
+func (noOutput) Write(p []byte) (int, error) { return len(p), nil }
 
 // bounded runs f for bodyLimit at most. A f that does not heed its context is waited
 // for, or left to itself where that is said: nobody can end a read that hangs in the
 // kernel, as that of a file server which is gone. What it returns then is thrown away.
-func bounded[T any](ctx context.Context, name string, leave bool, f func(context.Context) (T, error)) (T, error) {
-	limited, cancel := context.WithTimeoutCause(ctx, bodyLimit, stuckError{name})
+func runBounded[T any](ctx context.Context, name string, leave bool, f func(context.Context) (T, error)) (T, error) {
+	limited, cancel := context.WithTimeoutCause(ctx, bodyLimit, timeoutError{name})
 	defer cancel()
 	type ended struct {
 		value T
@@ -86,7 +86,7 @@ func bounded[T any](ctx context.Context, name string, leave bool, f func(context
 		var e ended
 		e.err = fmt.Errorf("%s ended without a result", name) // by runtime.Goexit
 		defer func() { got <- e }()
-		e.value, e.err = guarded(limited, name, f)
+		e.value, e.err = runGuarded(limited, name, f)
 	}()
 	var e ended
 	select {
@@ -111,19 +111,19 @@ func bounded[T any](ctx context.Context, name string, leave bool, f func(context
 }
 
 // guarded turns a panic in f into an error that says after what time it came, and where.
-func guarded[T any](ctx context.Context, name string, f func(context.Context) (T, error)) (value T, err error) {
+func runGuarded[T any](ctx context.Context, name string, f func(context.Context) (T, error)) (value T, err error) {
 	begun := time.Now()
 	defer func() {
 		if what := recover(); what != nil {
 			err = fmt.Errorf("%s failed inside after %.3f s, which is a defect of Roost: %v (%s). It may have done part of its work",
-				name, time.Since(begun).Seconds(), what, origin(debug.Stack()))
+				name, time.Since(begun).Seconds(), what, panicOrigin(debug.Stack()))
 		}
 	}()
 	return f(ctx)
 }
 
 // origin is the line of a stack that panicked: the first one behind the runtime's.
-func origin(stack []byte) string {
+func panicOrigin(stack []byte) string {
 	_, rest, found := strings.Cut(string(stack), "\npanic(")
 	if !found {
 		rest = string(stack)

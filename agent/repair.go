@@ -24,10 +24,10 @@ import (
 // proves it, and when it does not help it is forgotten, and the refusal stands.
 
 // mendLimit is how often the request of one turn is changed.
-const mendLimit = 12
+const repairLimit = 12
 
 // mending is what was done for one turn's request.
-type mending struct {
+type repair struct {
 	tries int
 	cause error // the refusal that a guess was tried for
 
@@ -38,14 +38,14 @@ type mending struct {
 
 // mend changes what is sent so that the refused request may go through: what to
 // commit with the failure, and what to tell. false when nothing can be done.
-func (a *Agent) mend(ctx context.Context, m *mending, refused *llm.Error) (d *draft, did string, ok bool) {
-	if m.tries++; m.tries > mendLimit {
+func (a *Agent) repairRequest(ctx context.Context, m *repair, refused *llm.Error) (d *draft, did string, ok bool) {
+	if m.tries++; m.tries > repairLimit {
 		return nil, "", false
 	}
 	d = a.draft()
 	switch refused.Kind {
 	case llm.Invalid:
-		if m.reasoningTo = a.missesReasoning(refused); m.reasoningTo != "" {
+		if m.reasoningTo = a.wantsReasoning(refused); m.reasoningTo != "" {
 			return d, "asking again with the reasoning of earlier replies", true
 		}
 		if a.dropThinking(refused) {
@@ -54,11 +54,11 @@ func (a *Agent) mend(ctx context.Context, m *mending, refused *llm.Error) (d *dr
 		if len(a.sending.trial) > 0 {
 			return nil, "", false // the guess did not help
 		}
-		if w := a.culprit(refused); w != nil {
+		if w := a.namedBlock(refused); w != nil {
 			d.Put(*w)
 			return d, "left out of what is sent: " + w.What, true
 		}
-		if a.sending.trial = a.guess(refused); len(a.sending.trial) == 0 {
+		if a.sending.trial = a.guessBlocks(refused); len(a.sending.trial) == 0 {
 			return nil, "", false
 		}
 		m.cause = refused
@@ -75,11 +75,11 @@ func (a *Agent) mend(ctx context.Context, m *mending, refused *llm.Error) (d *dr
 
 // missesReasoning names the server when it wants reasoning_content of earlier replies and
 // was sent none: the history may come from elsewhere, or no reply brought any so far.
-func (a *Agent) missesReasoning(refused *llm.Error) string {
-	if a.sending.unthinking || a.wanted().KeepReasoningContent || !strings.Contains(refused.Message, "reasoning_content") || !contextwindow.For(a.Model.Provider.Name()).KeepDetails {
+func (a *Agent) wantsReasoning(refused *llm.Error) string {
+	if a.sending.unthinking || a.windowOptions().KeepReasoningContent || !strings.Contains(refused.Message, "reasoning_content") || !contextwindow.For(a.Model.Provider.Name()).KeepDetails {
 		return ""
 	}
-	return a.server()
+	return a.serverName()
 }
 
 // dropThinking goes on without the reasoning in the history when the provider will
@@ -101,7 +101,7 @@ func (a *Agent) dropThinking(refused *llm.Error) bool {
 
 // culprit is the part of the history that a refusal names, nil when it names none
 // that can be left out.
-func (a *Agent) culprit(refused *llm.Error) *task.MessageWithheld {
+func (a *Agent) namedBlock(refused *llm.Error) *task.MessageWithheld {
 	l, is := a.Model.Provider.(llm.Locator)
 	if !is {
 		return nil
@@ -110,7 +110,7 @@ func (a *Agent) culprit(refused *llm.Error) *task.MessageWithheld {
 	if !ok {
 		return nil
 	}
-	trace := contextwindow.Trace(a.sendable(), a.wanted())
+	trace := contextwindow.Trace(a.sendableMessages(), a.windowOptions())
 	if message >= len(trace) || block >= len(trace[message]) {
 		return nil
 	}
@@ -155,17 +155,17 @@ func (a *Agent) withhold(o contextwindow.Origin, images bool, reason string) *ta
 	a.sending.window = window{}
 	return &task.MessageWithheld{
 		Run: a.Task.RunID, Message: m.ID, Block: o.Block, Images: images, Provider: a.Model.Provider.Name(),
-		What: a.describe(m, block, images), Reason: firstBytes(reason, 300),
+		What: a.describeBlock(m, block, images), Reason: firstBytes(reason, 300),
 	}
 }
 
 // elsewhere matches refusals that no change of the history can help.
-var elsewhere = regexp.MustCompile(`(?i)credit|billing|quota|payment|api.?key|max_tokens|max_output|temperature|model[^.]*(not found|not exist|not support.*endpoint|deprecated|unknown)|unknown model|unsupported parameter`)
+var unrelatedRefusal = regexp.MustCompile(`(?i)credit|billing|quota|payment|api.?key|max_tokens|max_output|temperature|model[^.]*(not found|not exist|not support.*endpoint|deprecated|unknown)|unknown model|unsupported parameter`)
 
 // guess is what may be wrong with a request when the provider does not say: images
 // when it speaks of images, else what came since the last request that it took.
-func (a *Agent) guess(refused *llm.Error) []task.MessageWithheld {
-	if s := refused.Status; s != 400 && s != 413 && s != 422 || elsewhere.MatchString(refused.Message) {
+func (a *Agent) guessBlocks(refused *llm.Error) []task.MessageWithheld {
+	if s := refused.Status; s != 400 && s != 413 && s != 422 || unrelatedRefusal.MatchString(refused.Message) {
 		return nil
 	}
 	api := a.state().API()
@@ -174,15 +174,15 @@ func (a *Agent) guess(refused *llm.Error) []task.MessageWithheld {
 		last--
 	}
 	pictures := aboutImages(refused)
-	found := a.collect(last, pictures, refused.Message)
+	found := a.suspectBlocks(last, pictures, refused.Message)
 	if len(found) == 0 && pictures {
-		found = a.collect(0, true, refused.Message)
+		found = a.suspectBlocks(0, true, refused.Message)
 	}
 	return found
 }
 
 // collect names images, or results of tools and images, from a message on.
-func (a *Agent) collect(from int, pictures bool, reason string) []task.MessageWithheld {
+func (a *Agent) suspectBlocks(from int, pictures bool, reason string) []task.MessageWithheld {
 	var found []task.MessageWithheld
 	for i, m := range a.state().API() {
 		if i < from || m.Kind() != "user" {
@@ -213,19 +213,19 @@ func (a *Agent) withheld() []task.MessageWithheld {
 }
 
 // describe says in words what a block is.
-func (a *Agent) describe(m *task.Message, block []byte, images bool) string {
+func (a *Agent) describeBlock(m *task.Message, block []byte, images bool) string {
 	typ, _ := esjson.GetString(block, "type")
 	id, _ := esjson.GetString(block, "tool_use_id")
 	switch typ {
 	case "tool_result":
-		what := "the result of " + a.callName(id)
+		what := "the result of " + a.describeCall(id)
 		if images {
 			return "the image in " + what
 		}
 		return what
 	case "tool_use":
 		id, _ = esjson.GetString(block, "id")
-		return "the input of " + a.callName(id)
+		return "the input of " + a.describeCall(id)
 	case "image":
 		return "an image of the user's"
 	case "text":
@@ -237,7 +237,7 @@ func (a *Agent) describe(m *task.Message, block []byte, images bool) string {
 	return "a " + typ + " block"
 }
 
-func (a *Agent) callName(id string) string {
+func (a *Agent) describeCall(id string) string {
 	c := a.state().Call(id)
 	if c == nil {
 		return "a tool call"
@@ -251,16 +251,16 @@ func (a *Agent) callName(id string) string {
 }
 
 // sendable are the visible messages with what is withheld replaced.
-func (a *Agent) sendable() [][]byte {
+func (a *Agent) sendableMessages() [][]byte {
 	var out [][]byte
 	for _, m := range a.state().API() {
-		out = append(out, a.cover(m))
+		out = append(out, a.withoutWithheld(m))
 	}
 	return out
 }
 
 // cover is a stored message as it is sent.
-func (a *Agent) cover(m *task.Message) []byte {
+func (a *Agent) withoutWithheld(m *task.Message) []byte {
 	raw := []byte(m.Raw())
 	for _, w := range a.withheld() {
 		if w.Message == m.ID && w.Provider == a.Model.Provider.Name() {
