@@ -25,7 +25,6 @@ import (
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
-	"github.com/roost-dev/roost/workspace/skill"
 )
 
 // Journal is the journal of a task that this process owns.
@@ -53,27 +52,17 @@ type Answer struct {
 // ErrNobody: no person can be asked now. The run stops and waits.
 var ErrUnattended = errors.New("nobody can be asked")
 
+// ErrTimeout is the cause of a context that a run's time limit ended.
+var ErrTimeout = errors.New("the run's time is up")
+
+// ErrParentStopped ends a subtask's run because its parent's run was stopped.
+var ErrParentStopped = errors.New("its parent was stopped")
+
 // ErrDrained: the program is to end, and the run is gone on with later.
 var ErrDrained = errors.New("the program is ending")
 
 // ErrStop: the person wants to stop and save.
 var ErrStop = errors.New("stopped by the user")
-
-// Asker asks the person. It returns ErrNobody, ErrStop, the context's error, or
-// an answer.
-type Asker interface {
-	Ask(ctx context.Context, q task.QuestionOpened) (Answer, error)
-}
-
-// Delta is streamed text before it is durable.
-type Delta struct {
-	Type    string // "message.delta", "reasoning.delta", "tool.delta"; "wait.delta" tells how long until the next try, TS is its time
-	Message uint64
-	Call    string
-	TS      int64
-	Offset  int // bytes of text before this piece
-	Text    string
-}
 
 // Input is what a run is started with.
 type Input struct {
@@ -180,49 +169,6 @@ type sending struct {
 	notes       map[contextwindow.Note]bool
 }
 
-// Observer shows a run to the people who follow it. Its methods must be quick.
-type Observer interface {
-	// Accepted is called once, when the input that the run was started with is durable.
-	Accepted()
-	// Expect receives the plan of the run's first request before it is sent. An error ends the run.
-	Expect(p Plan) error
-	// Live receives streamed text before it is durable.
-	Live(d Delta)
-	// Notice receives what a person should know. The model does not see it.
-	Notice(text string)
-}
-
-// ModeSetup is what the user set up for a mode.
-type ModeSetup interface {
-	// Rules loads the user's rules. The agent asks when a run begins and when the mode changes. Rules that
-	// change during a run count from the next run on: a system prompt that moves costs every cached request.
-	Rules(slug string) mode.Rules
-	// Skills lists the skills, and notes which of them cannot be used. The agent asks when it asks for Rules.
-	Skills(slug string) (list []skill.Skill, notes []string)
-	// Serve names the model for the mode in the settings, where that differs from the settings' own model.
-	ModelFor(s task.Settings) (served ModeModel, other bool, err error)
-}
-
-// Budget limits a run beyond its task's settings.
-type Budget interface {
-	// Reached names the limit that the run shares with other tasks (its tree of tasks, all tasks of a day)
-	// and that is used up, "" for none. The agent asks before each request. An error stops the run: a sum
-	// that cannot be computed may be too large.
-	Reached(ctx context.Context) (code, reason string, err error)
-	// WorkedMS is how long the run has worked, in milliseconds, where its time is limited; otherwise 0.
-	WorkedMS() int64
-}
-
-// Plan says what the next request sends and what it is expected to cost.
-type Plan struct {
-	Messages  int
-	Tokens    int64
-	CostMicro int64 // uncached
-	CostKnown bool
-	Model     string
-	Provider  string
-}
-
 // Outcome is how a run ended.
 type Outcome struct {
 	State    string // completed, failed, cancelled, interrupted, limit, denied, waiting
@@ -241,6 +187,12 @@ func (a *Agent) stamp() int64 {
 
 func (a *Agent) state() *task.State { return a.Task.Journal.State() }
 
+// turnIsOpen reports whether the history ends in a user turn, which waits for the model.
+func (a *Agent) turnIsOpen() bool {
+	api := a.state().API()
+	return len(api) == 0 || api[len(api)-1].Kind() != "assistant"
+}
+
 // commit appends without waiting for the disk.
 func (a *Agent) commit(ctx context.Context, events ...task.Event) error {
 	return a.Task.Journal.Commit(context.WithoutCancel(ctx), events...)
@@ -258,17 +210,15 @@ func (a *Agent) live(d Delta) {
 	}
 }
 
-// hooks is the agent as the packages below it see it, each through a small interface of its own.
-type hooks struct{ agent *Agent }
+// prompt is the system prompt of one mode.
+type modePrompt struct {
+	slug string
+	text string
+}
 
-// State is the state of the task.
-func (h hooks) State() *task.State { return h.agent.state() }
-
-// Now is the time in Unix milliseconds.
-func (h hooks) Now() int64 { return h.agent.Host.Now() }
-
-// Mask hides the secrets in a text for the model.
-func (h hooks) Mask(text string) string { return h.agent.mask(text) }
-
-// Notice shows the person a text.
-func (h hooks) Notice(text string) { h.agent.notice(text) }
+// todos is the newest todo list of the task, and how many rows were looked at to
+// find it: a turn costs the rows that came since the one before.
+type todos struct {
+	seen int
+	list []byte // a JSON array, nil when there is none
+}

@@ -2,10 +2,8 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/roost-dev/roost/agent/checkpoints"
 	"github.com/roost-dev/roost/agent/rows"
@@ -52,38 +50,6 @@ func (a *Agent) runCalls(ctx context.Context) (*Outcome, error) {
 	d := a.draft()
 	d.addUserTurn(b.results, d.takeInputs(ctx, a.queuedInputs()))
 	return nil, d.commit(ctx)
-}
-
-// batch is the calls of one reply while they are being closed. What it knows of
-// the calls before the one at hand comes from their outcomes, so a restart in the
-// middle knows the same.
-type batch struct {
-	agent         *Agent
-	results       []string // the calls that are closed
-	last          bool     // no call comes after the one at hand
-	turnCommitted bool     // the user turn with the results is committed
-	delegated     bool     // a subtask was asked for in this reply: what stands behind it is not run
-	rejected      bool     // the person refused a call of this reply
-	failed        bool     // a call of this reply did not do what it was asked for
-	refused       int      // calls that the policy refused
-	wrong         bool     // the model called wrongly
-	rowTS         int64    // of the row that shows the call at hand
-}
-
-// note takes a closed call into account for those after it.
-func (b *batch) noteOutcome(f *task.ToolFinished) {
-	if f == nil {
-		return
-	}
-	b.failed = b.failed || f.Outcome != "ok"
-	if f.Outcome == "denied" && f.Approval != nil {
-		switch f.Approval.By {
-		case "user":
-			b.rejected = true
-		case "policy":
-			b.refused++
-		}
-	}
 }
 
 // close brings one call to an outcome.
@@ -276,51 +242,4 @@ func (b *batch) keepOutput(ctx context.Context, c *task.Call, full *tool.Spool, 
 		a.notice(fmt.Sprintf("the whole output of %s could not be kept: %v", c.Name, err))
 		v.text += "\n[The whole output could not be kept.]"
 	}
-}
-
-// verdict is a call's outcome on its way into the log.
-type callOutcome struct {
-	state    string
-	text     string
-	images   []json.RawMessage
-	isError  bool
-	approval *task.Approval
-	exit     *int
-	output   string
-	size     int64
-	artifact string
-	before   []task.Event // rows that belong before the outcome
-	after    []task.Event
-	changes  checkpoints.Changes // of files, by a command
-}
-
-func (b *batch) finishCall(ctx context.Context, c *task.Call, v callOutcome) error {
-	if v.text == "" {
-		v.text = "(tool did not return anything)"
-	}
-	a := b.agent
-	d := a.draft(slices.Clone(v.before)...)
-	d.Put(task.ToolFinished{
-		Call: c.ID, Name: c.Name, Outcome: v.state, Exit: v.exit, Approval: v.approval,
-		Output: v.output, Size: v.size, Artifact: v.artifact,
-		Result: rows.Result(c.ID, v.text, v.images, v.isError),
-	})
-	for _, q := range a.state().Questions {
-		if q.Call == c.ID { // left open by a run that ended while it asked
-			d.Put(task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
-		}
-	}
-	d.Put(v.after...)
-	for _, f := range v.changes.Doubt {
-		a.stale.Doubt(f.Path)
-	}
-	a.checkpoints.Record(ctx, d, c.ID, v.changes)
-	if queued := a.queuedInputs(); b.last && ctx.Err() == nil && (a.Host.Mentions == nil || len(queued) == 0) {
-		// Nothing comes between the last outcome and the turn that tells the model, but
-		// words of the person: looking up what they mention takes its time, and an
-		// outcome is not kept waiting for that.
-		d.addUserTurn(append(b.results, c.ID), d.takeInputs(ctx, queued))
-		b.turnCommitted = true
-	}
-	return d.commit(ctx)
 }

@@ -19,11 +19,6 @@ import (
 //
 // "--yes" is not that consent, and neither are words that came before the
 // question was seen: both are said without knowing of the damage.
-const damageKind = "damage"
-
-// damageCall stands where a question names its call. No call can have such an id.
-// An answer stays in the state until its call has an outcome, so this one stays.
-const damageCall = "damage:"
 
 // unconfirmed are the problems of the log that no person has agreed to go on with.
 func (a *Agent) unconfirmedDamage() []task.Problem {

@@ -2,17 +2,19 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"time"
 
-	"github.com/roost-dev/roost/agent/rows"
-	"github.com/roost-dev/roost/agent/stale"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
+)
+
+// Streamed text goes into the journal after saveBytes bytes or saveMS milliseconds, whichever comes first. The
+// journal syncs buffered commits by itself, so a kill loses at most what was shown in the last moment.
+const (
+	saveBytes = 4 << 10
+	saveMS    = 150
 )
 
 // draft is one commit in the making. It numbers the messages that it adds, so
@@ -62,69 +64,12 @@ func (d *draft) changeMessage(id uint64, raw []byte) {
 	d.Put(task.MessageChanged{Message: id, Body: task.Body{Raw: raw}})
 }
 
-// userTurn adds the next user message: results of calls first, then what else
-// there is to say, then the environment.
-func (d *draft) addUserTurn(results []string, blocks []task.Piece) {
-	a := d.agent
-	delegated := slices.ContainsFunc(results, func(id string) bool {
-		c := a.state().Call(id)
-		return c != nil && c.Name == task.SubtaskTool
-	})
-	changed, records := a.stale.Report(stale.Turn{
-		Pending:   d.events,
-		Delegated: delegated,
-		Reread:    a.Task.Settings.Stale == task.StaleRead,
-	})
-	d.Put(records...)
-	var calls []*task.Call
-	for _, id := range results {
-		calls = append(calls, a.state().Call(id))
-	}
-	a.checkpoints.AfterTurn(context.Background(), d, calls) // AfterTurn bounds its own time
-	var pieces []task.Piece
-	sep := `{"role":"user","content":[`
-	add := func(p task.Piece) {
-		if p.Literal != "" {
-			pieces = append(pieces, task.Piece{Literal: sep + p.Literal})
-		} else {
-			pieces = append(pieces, task.Piece{Literal: sep}, p)
-		}
-		sep = ","
-	}
-	for _, call := range results {
-		add(task.Piece{Result: call})
-	}
-	for _, b := range blocks {
-		add(b)
-	}
-	add(task.Piece{Literal: string(rows.Text(a.mask(a.environmentText(changed))))})
-	pieces = append(pieces, task.Piece{Literal: `],"ts":` + strconv.FormatInt(a.stamp(), 10) + `}`})
-	body := task.Body{Compose: mergeLiterals(pieces)}
-	if len(results) == 0 {
-		// What a person shows may be large: whole, it can lie in a blob.
-		body = task.Body{Raw: json.RawMessage(body.Compose[0].Literal)}
-	}
-	d.addMessage(task.API, body)
-}
-
 // commit commits what there is; nothing is no commit.
 func (d *draft) commit(ctx context.Context) error {
 	if len(d.events) == 0 {
 		return nil
 	}
 	return d.agent.commit(ctx, d.events...)
-}
-
-func mergeLiterals(pieces []task.Piece) []task.Piece {
-	var out []task.Piece
-	for _, p := range pieces {
-		if n := len(out); n > 0 && p.Literal != "" && out[n-1].Literal != "" {
-			out[n-1].Literal += p.Literal
-			continue
-		}
-		out = append(out, p)
-	}
-	return out
 }
 
 // saveRetry is how long the agent waits between tries while the disk refuses.

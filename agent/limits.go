@@ -14,9 +14,36 @@ import (
 	"github.com/roost-dev/roost/usage"
 )
 
+// mistakeLimit is how many turns in a row may go wrong, and refusalLimit how many replies in a row may ask only for
+// what the policy refuses, before the run ends. Without the second one a model that accepts no refusal would spend
+// money until a person notices.
+const (
+	mistakeLimit = 3
+	refusalLimit = 3
+)
+
+// checkLimits ends a run that has used up its own limits.
+func (a *Agent) checkLimits() *Outcome {
+	l, run := a.Task.Settings.Limits, a.state().Run
+	if run == nil {
+		run = &task.Run{}
+	}
+	switch {
+	case l.MaxTurns > 0 && run.Turns >= l.MaxTurns && a.turnIsOpen():
+		return &Outcome{State: "limit", Code: "turns", Reason: fmt.Sprintf("the limit of %d turns is reached", l.MaxTurns)}
+	case l.MaxCostMicros > 0 && run.CostMicros >= l.MaxCostMicros && a.turnIsOpen():
+		spent, limit := float64(run.CostMicros)/1e6, float64(l.MaxCostMicros)/1e6
+		return &Outcome{State: "limit", Code: "cost", Reason: fmt.Sprintf("the run spent $%.2f of the $%.2f that it may", spent, limit)}
+	case a.loop.refusals >= refusalLimit:
+		reason := fmt.Sprintf("%d replies in a row asked only for what the policy refuses", a.loop.refusals)
+		return &Outcome{State: "denied", Code: "policy", Reason: reason}
+	}
+	return nil
+}
+
 // shared ends the run when a limit that it shares with other tasks is used up.
 func (a *Agent) checkBudget(ctx context.Context) (*Outcome, error) {
-	if a.Host.Budget == nil || a.next() != doRequest {
+	if a.Host.Budget == nil || !a.turnIsOpen() {
 		return nil, nil
 	}
 	code, reason, err := a.Host.Budget.Reached(ctx)
@@ -34,15 +61,6 @@ func (a *Agent) workedMS() int64 {
 	return a.Host.Budget.WorkedMS()
 }
 
-// limitKind is the question whether to go on after so many requests or so much money.
-// Its call cannot be a model's, so that the answer stays in the state: it says from
-// which row on the next count begins.
-const (
-	limitKind = "limit"
-	limitCall = "limit:"
-	limitRow  = "auto_approval_max_req_reached" // as Roo names it
-)
-
 // pause asks whether to go on when the limits of going on unasked are reached. They are
 // counted in the log, from the last yes on: neither a kill nor a new run begins anew.
 func (a *Agent) checkAskLimits(ctx context.Context) (*Outcome, error) {
@@ -50,7 +68,7 @@ func (a *Agent) checkAskLimits(ctx context.Context) (*Outcome, error) {
 		return refusedLimit(), nil
 	}
 	l := a.Task.Settings.Limits
-	if l.AskRequests <= 0 && l.AskCostMicros <= 0 || a.next() != doRequest {
+	if l.AskRequests <= 0 && l.AskCostMicros <= 0 || !a.turnIsOpen() {
 		return nil, nil
 	}
 	s := a.state()

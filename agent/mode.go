@@ -228,13 +228,6 @@ func (b *batch) enterCallMode(slug string, v *callOutcome) {
 	}
 }
 
-// Served is who answers from now on, and what the task keeps of that.
-type ModeModel struct {
-	Settings task.Settings
-	Model    Model
-	Note     string // for the person
-}
-
 // serve lets the mode's own model answer, where the person has set one up and the task
 // was not told whom to ask. It is said, and the next request goes there; the histories
 // stay as they are, and are sent as the new provider wants them.

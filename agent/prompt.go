@@ -1,23 +1,13 @@
 package agent
 
 import (
-	"cmp"
 	"fmt"
-	"io"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/roost-dev/roost/mode"
-	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/skilltool"
 )
-
-// prompt is the system prompt of one mode.
-type modePrompt struct {
-	slug string
-	text string
-}
 
 // system is the system prompt: who the model is in the task's mode, how to work, which
 // modes there are, and what the user's rules say. It depends only on what stays the
@@ -76,23 +66,6 @@ func (a *Agent) howToWork() string {
 	}, "\n")
 }
 
-// env is what a call may touch. mark goes into the environment of a command. The name of a command's full output comes from
-// the row that asked for it, which is written after the call is planned.
-func (b *batch) toolEnv(mark string) tool.Env {
-	return tool.Env{
-		Workspace: b.agent.Host.Workspace, Mode: cmp.Or(b.agent.Task.Settings.Mode, mode.Default), SpoolDir: b.agent.Host.SpoolDir, Mark: mark,
-		ArtifactID: func() string { return artifactName(b.rowTS) },
-		Kept: func(artifact string) (io.ReaderAt, int64, bool) {
-			k, ok := b.agent.state().Kept(artifact)
-			if !ok && b.agent.Tools.Outputs != nil {
-				return b.agent.Tools.Outputs(artifact)
-			}
-			return k, k.Size, ok
-		},
-		Seen: b.agent.stale.Seen(),
-	}
-}
-
 // skillText is the part of the system prompt that lists the mode's skills, "" without
 // any. The model gets the text of one with a tool.
 func (a *Agent) skillText(slug string) string {
@@ -112,44 +85,5 @@ func (a *Agent) skillText(slug string) string {
 	for _, k := range list {
 		fmt.Fprintf(&b, "\n- %s: %s", k.Name, k.Description)
 	}
-	return b.String()
-}
-
-// environmentFiles is how many of the workspace's files the model is told of at
-// the start of a run.
-const environmentFiles = 200
-
-// environment is the block that ends every user turn: what the model cannot know
-// from the history. Its section names are Roo's. changed is the section of files that
-// somebody else changed, "" for none.
-func (a *Agent) environmentText(changed string) string {
-	var b strings.Builder
-	b.WriteString("<environment_details>\n")
-	if changed != "" {
-		b.WriteString(changed + "\n")
-	}
-	now := time.UnixMilli(a.Host.Now()).UTC()
-	fmt.Fprintf(&b, "# Current Time\nCurrent time in ISO 8601 UTC format: %s\n", now.Format("2006-01-02T15:04:05.000Z"))
-	if a.User.Zone != "" {
-		fmt.Fprintf(&b, "User time zone: %s\n", a.User.Zone)
-	}
-	fmt.Fprintf(&b, "\n# Current Cost\n$%.2f\n", float64(a.state().Usage.CostMicros)/1e6)
-	slug, name := cmp.Or(a.Task.Settings.Mode, mode.Default), ""
-	if m, ok := a.currentMode(); ok {
-		name = "<name>" + m.Name + "</name>\n"
-	}
-	fmt.Fprintf(&b, "\n# Current Mode\n<slug>%s</slug>\n%s<model>%s</model>\n", slug, name, a.Task.Settings.Model)
-	if a.loop.listFiles && a.Host.Workspace != nil {
-		a.loop.listFiles = false
-		listing, more := a.Host.Workspace.Overview(environmentFiles)
-		fmt.Fprintf(&b, "\n# Current Workspace Directory (%s) Files\n%s\n", a.Host.Workspace.Root(), listing)
-		if more {
-			b.WriteString("\n(File list truncated. Use list_files to see more.)\n")
-		}
-	}
-	if reminder := a.todoReminder(); reminder != "" {
-		b.WriteString("\n" + reminder)
-	}
-	b.WriteString("</environment_details>")
 	return b.String()
 }

@@ -11,11 +11,24 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
+// Kinds of questions that belong to no tool call.
+const (
+	damageKind  = "damage"        // whether to continue in spite of a damaged journal
+	limitKind   = "limit"         // whether to continue after so many requests or so much money
+	mistakeKind = "mistake_limit" // what a model that keeps going wrong should do instead
+)
+
+// Rows and calls of those questions. A call id of the model never has such a form, so an answer stays in the state:
+// it tells which damage was accepted and from which row on the next count begins.
+const (
+	damageCall = "damage:"
+	limitCall  = "limit:"
+	limitRow   = "auto_approval_max_req_reached" // Roo's name
+	mistakeRow = "mistake_limit_reached"         // Roo's name
+)
+
 // questionID names the question that a row asks.
 func questionID(row uint64) string { return "q" + strconv.FormatUint(row, 10) }
-
-// artifactName is the name of a command's full output under command-output/.
-func artifactName(rowTS int64) string { return "cmd-" + strconv.FormatInt(rowTS, 10) + ".txt" }
 
 // ask puts a question to the person: a kept answer, else the Asker, and when nobody
 // can be asked the run waits. The draft holds the row that shows what is asked; it

@@ -125,13 +125,6 @@ func (b *batch) askAboutRepetition(ctx context.Context, c *task.Call, spec tool.
 	return a.askAdvice(ctx, c.ID, text)
 }
 
-// mistakeKind is the question what a model that goes wrong should do instead, and
-// mistakeRow Roo's name for it.
-const (
-	mistakeKind = "mistake_limit"
-	mistakeRow  = "mistake_limit_reached"
-)
-
 // advice asks the person for words to a model that goes wrong; false when nobody is
 // there to be asked right now. It never waits: a run that nobody follows ends by itself.
 // An open question of this kind is closed by the next run, whose words are for the model
@@ -167,7 +160,7 @@ func (a *Agent) askAdvice(ctx context.Context, call, text string) (Answer, bool,
 // stuck asks what a model that went wrong too often should do instead. With nobody
 // there, or when the person has enough of it, the run ends.
 func (a *Agent) checkMistakes(ctx context.Context) (*Outcome, error) {
-	if a.loop.mistakes < mistakeLimit || a.next() != doRequest {
+	if a.loop.mistakes < mistakeLimit || !a.turnIsOpen() {
 		return nil, nil
 	}
 	end := &Outcome{State: "limit", Code: "mistakes", Reason: fmt.Sprintf("the model went wrong %d times in a row", a.loop.mistakes)}

@@ -16,15 +16,6 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// checkpointEvery is how many streamed bytes may pass, and checkpointAfter how
-// many milliseconds, before streamed text is put into the log. The journal syncs
-// buffered commits by itself, so a kill loses at most what was shown in the last
-// moment.
-const (
-	saveBytes = 4 << 10
-	saveMS    = 150
-)
-
 // reply receives one reply and keeps what was shown.
 type reply struct {
 	agent     *Agent

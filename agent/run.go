@@ -15,30 +15,19 @@ import (
 	"github.com/roost-dev/roost/tool"
 )
 
-// mistakeLimit is how many turns in a row may go wrong, and refusalLimit how many
-// replies in a row may ask for nothing but what the policy refuses, before the run
-// ends. Without the second one a model that does not take no for an answer would
-// spend money until somebody looks.
-const (
-	mistakeLimit = 3
-	refusalLimit = 3
-)
-
 // watchFrom is how many known files make a watcher worth its handle; tests lower it.
 var watchFrom = stale.WatchFrom
 
-// Run works on the task until it is completed, stopped or waits. Whatever the
-// outcome, it is committed and saved before Run returns, unless saving is what
-// failed.
+// Run works on the task until it is completed, stopped or waits. The outcome is committed and saved before Run
+// returns, unless saving is what failed.
 func (a *Agent) Run(ctx context.Context, in Input) Outcome {
 	a.setUp()
 	defer a.stale.Close()
 	a.lastTS, a.loop.first = a.state().LastTS(), true
-	out := a.run(ctx, in)
-	return a.endRun(ctx, out)
+	return a.endRun(ctx, a.run(ctx, in))
 }
 
-// equip indexes the tools by their names and makes the parts that observe the workspace.
+// setUp indexes the tools by their names and makes the parts that observe the workspace.
 func (a *Agent) setUp() {
 	a.stale = stale.New(hooks{a}, stale.Options{
 		Workspace:  a.Host.Workspace,
@@ -69,37 +58,7 @@ func (a *Agent) run(ctx context.Context, in Input) Outcome {
 		a.User.Observer.Accepted()
 	}
 	for {
-		if err := a.Task.Journal.TakeIn(); err != nil {
-			return a.outcomeOf(ctx, err)
-		}
-		if out, stop := a.checkLimits(); stop {
-			return out
-		}
-		a.connectServers(ctx)
-		done, err := a.finishForeignSubtask(ctx)
-		if done == nil && err == nil {
-			done, err = a.checkMistakes(ctx)
-		}
-		if done == nil && err == nil {
-			done, err = a.checkBudget(ctx)
-		}
-		if done == nil && err == nil {
-			done, err = a.checkAskLimits(ctx)
-		}
-		if err != nil {
-			return a.outcomeOf(ctx, err)
-		}
-		if done != nil {
-			return *done
-		}
-		switch a.next() {
-		case doRequest:
-			err = a.runTurn(ctx)
-		case doCalls:
-			done, err = a.runCalls(ctx)
-		case doNudge:
-			done, err = a.nudgeModel(ctx)
-		}
+		done, err := a.step(ctx)
 		if err != nil {
 			return a.outcomeOf(ctx, err)
 		}
@@ -107,6 +66,31 @@ func (a *Agent) run(ctx context.Context, in Input) Outcome {
 			return *done
 		}
 	}
+}
+
+// step takes the next step of the loop. An outcome ends the run.
+func (a *Agent) step(ctx context.Context) (*Outcome, error) {
+	if err := a.Task.Journal.TakeIn(); err != nil {
+		return nil, err
+	}
+	if out := a.checkLimits(); out != nil {
+		return out, nil
+	}
+	a.connectServers(ctx)
+	for _, check := range []func(context.Context) (*Outcome, error){
+		a.finishForeignSubtask, a.checkMistakes, a.checkBudget, a.checkAskLimits,
+	} {
+		if out, err := check(ctx); out != nil || err != nil {
+			return out, err
+		}
+	}
+	switch a.next() {
+	case doRequest:
+		return nil, a.runTurn(ctx)
+	case doCalls:
+		return a.runCalls(ctx)
+	}
+	return a.nudgeModel(ctx)
 }
 
 // action is what a history calls for.
@@ -115,14 +99,12 @@ type action int
 const (
 	doRequest action = iota // a user turn waits for the model
 	doCalls                 // the model's calls wait for results
-	doNudge                 // the model said something and called nothing
+	doNudge                 // the model's reply called nothing
 )
 
-// next derives the next step from the history alone. That is why a restart needs
-// no state of its own.
+// next derives the next step from the history alone. That is why a restart needs no state of its own.
 func (a *Agent) next() action {
-	api := a.state().API()
-	if len(api) == 0 || api[len(api)-1].Kind() != "assistant" {
+	if a.turnIsOpen() {
 		return doRequest
 	}
 	if len(a.state().OpenCalls()) > 0 {
@@ -131,25 +113,8 @@ func (a *Agent) next() action {
 	return doNudge
 }
 
-// limit stops a run that has used up what it was given.
-func (a *Agent) checkLimits() (Outcome, bool) {
-	l, run := a.Task.Settings.Limits, a.state().Run
-	if run == nil {
-		run = &task.Run{}
-	}
-	switch {
-	case l.MaxTurns > 0 && run.Turns >= l.MaxTurns && a.next() == doRequest:
-		return Outcome{State: "limit", Code: "turns", Reason: fmt.Sprintf("the limit of %d turns is reached", l.MaxTurns)}, true
-	case l.MaxCostMicros > 0 && run.CostMicros >= l.MaxCostMicros && a.next() == doRequest:
-		return Outcome{State: "limit", Code: "cost", Reason: fmt.Sprintf("the run spent $%.2f of the $%.2f that it may", float64(run.CostMicros)/1e6, float64(l.MaxCostMicros)/1e6)}, true
-	case a.loop.refusals >= refusalLimit:
-		return Outcome{State: "denied", Code: "policy", Reason: fmt.Sprintf("%d replies in a row asked only for what the policy refuses", a.loop.refusals)}, true
-	}
-	return Outcome{}, false
-}
-
-// nudge answers a reply without calls to close: with the person's words if there
-// are any, else by telling the model what is wanted of it.
+// nudgeModel answers a reply that leaves no call to close: with the person's words if there are any, else with what
+// the model should do.
 func (a *Agent) nudgeModel(ctx context.Context) (*Outcome, error) {
 	d := a.draft()
 	queued := a.queuedInputs()
@@ -168,7 +133,7 @@ func (a *Agent) nudgeModel(ctx context.Context) (*Outcome, error) {
 	return nil, d.commit(ctx)
 }
 
-// reproach says what was wrong with a reply that left nothing to do.
+// nudgeText tells the model what was wrong with its reply.
 func (a *Agent) nudgeText() string {
 	api := a.state().API()
 	switch {
@@ -176,27 +141,26 @@ func (a *Agent) nudgeText() string {
 		return "Your last reply was cut off at the limit of its length before it called a tool. " +
 			"Say less, and take a smaller step: call the tool first."
 	case len(callIDs(api[len(api)-1].Raw())) > 0:
-		// Only in histories of other programs: our own get new ids when stored.
+		// Only histories of other programs repeat ids: our own calls get new ones when they are stored.
 		return "Your last reply used ids of earlier tool calls again. Its calls were not run. Make them again if you still need them."
 	}
 	return "Your last reply called no tool. Call attempt_completion when the task is done, " +
 		"ask_followup_question when something only the user knows is missing, else the tool for the next step."
 }
 
-// failed turns an error into an outcome.
+// outcomeOf turns an error into an outcome.
 func (a *Agent) outcomeOf(ctx context.Context, err error) Outcome {
 	switch {
 	case errors.Is(err, ErrStop):
 		return Outcome{State: "cancelled", Code: "stopped", Reason: "stopped by the user"}
 	case ctx.Err() != nil:
 		cause := context.Cause(ctx)
-		if errors.Is(cause, ErrParentStopped) {
+		switch {
+		case errors.Is(cause, ErrParentStopped):
 			return Outcome{State: "interrupted", Code: "parent", Reason: cause.Error()}
-		}
-		if errors.Is(cause, ErrDrained) {
+		case errors.Is(cause, ErrDrained):
 			return Outcome{State: "interrupted", Code: "drained", Reason: cause.Error()}
-		}
-		if errors.Is(cause, ErrTimeout) {
+		case errors.Is(cause, ErrTimeout):
 			return Outcome{State: "limit", Code: "timeout", Reason: cause.Error()}
 		}
 		return Outcome{State: "cancelled", Reason: "cancelled"}
@@ -204,35 +168,7 @@ func (a *Agent) outcomeOf(ctx context.Context, err error) Outcome {
 	return Outcome{State: "failed", Code: failureCode(err), Reason: err.Error(), Err: err}
 }
 
-// end commits the outcome and saves it.
-func (a *Agent) endRun(ctx context.Context, out Outcome) Outcome {
-	bg := context.WithoutCancel(ctx)
-	var event task.Event = task.RunEnded{Run: a.Task.RunID, Outcome: out.State, Reason: out.Reason, Code: out.Code, WorkedMS: a.workedMS()}
-	if out.State == "waiting" {
-		event = task.RunWaiting{Run: a.Task.RunID, Question: out.Question, Child: out.Child, WorkedMS: a.workedMS()}
-	}
-	d := a.draft()
-	a.checkpoints.AfterCalls(ctx, d)
-	d.Put(event)
-	err := d.commit(bg)
-	if err == nil {
-		err = a.Task.Journal.Barrier(bg)
-	}
-	if err == nil {
-		a.checkpoints.Durable()
-	}
-	failpoint.Hit("run.ended")
-	if err != nil && out.Err == nil {
-		out.Err = fmt.Errorf("the run's end could not be saved: %w", err)
-		out.Code = "save"
-	}
-	return out
-}
-
-// ErrTimeout is the cause of a context that a run's time limit ended.
-var ErrTimeout = errors.New("the run's time is up")
-
-// failureCode names what kind of failure an error is, for exit codes and events.
+// failureCode names the kind of a failure, for exit codes and events.
 func failureCode(err error) string {
 	var p *llm.Error
 	switch {
@@ -252,4 +188,31 @@ func failureCode(err error) string {
 		return "fenced"
 	}
 	return "internal"
+}
+
+// endRun commits the outcome and saves it.
+func (a *Agent) endRun(ctx context.Context, out Outcome) Outcome {
+	bg := context.WithoutCancel(ctx)
+	var event task.Event = task.RunEnded{
+		Run: a.Task.RunID, Outcome: out.State, Reason: out.Reason, Code: out.Code, WorkedMS: a.workedMS(),
+	}
+	if out.State == "waiting" {
+		event = task.RunWaiting{Run: a.Task.RunID, Question: out.Question, Child: out.Child, WorkedMS: a.workedMS()}
+	}
+	d := a.draft()
+	a.checkpoints.AfterCalls(ctx, d)
+	d.Put(event)
+	err := d.commit(bg)
+	if err == nil {
+		err = a.Task.Journal.Barrier(bg)
+	}
+	if err == nil {
+		a.checkpoints.Durable()
+	}
+	failpoint.Hit("run.ended")
+	if err != nil && out.Err == nil {
+		out.Err = fmt.Errorf("the run's end could not be saved: %w", err)
+		out.Code = "save"
+	}
+	return out
 }

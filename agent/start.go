@@ -115,7 +115,7 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	api := s.API()
 	// Words for a history that ends in a user turn join it, as Roo does; for one
 	// that ends in the model's reply they wait until its calls are closed.
-	now := len(api) == 0 || api[len(api)-1].Kind() != "assistant"
+	now := a.turnIsOpen()
 	pending := a.queuedInputs()
 	if d.showCompletion() {
 		plan.Ask = resume.AskCompleted

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,35 +26,6 @@ import (
 // maxDepth is how deep subtasks may be nested: a model that delegates instead of
 // working would else go on for ever.
 const maxDepth = 8
-
-// ErrParentStopped ends a subtask's run because its parent's run was stopped.
-var ErrParentStopped = errors.New("its parent was stopped")
-
-// Subtasks runs the tasks that a task starts.
-type Subtasks interface {
-	// Look says what has become of a child.
-	State(ctx context.Context, id string) (SubtaskState, error)
-	// Run makes the child if it is not there, and runs it until it ends or waits. The
-	// reason of a completed one is its result. It comes back early when ctx ends.
-	Run(ctx context.Context, s Subtask) (Outcome, error)
-}
-
-// Subtask is a child that is to be run.
-type Subtask struct {
-	ID       string
-	Mode     string
-	Message  string // its first words
-	Todos    string // a checklist in Markdown, "" for none
-	Known    bool   // another program made it: it is looked for and not made
-	Settings task.Settings
-}
-
-// SubtaskState is what has become of a child.
-type SubtaskState struct {
-	Status string // as lists show it; "" when it was not made yet
-	Result string // of one that is completed
-	Gone   bool   // it was deleted, or another program's is not there
-}
 
 // delegate starts the child that a call asks for, or goes on with it, and closes the
 // call with what the child came to.

@@ -18,13 +18,6 @@ import (
 // todoRows is how many steps of a list the model is reminded of at each turn.
 const todoRows = 100
 
-// todos is the newest todo list of the task, and how many rows were looked at to
-// find it: a turn costs the rows that came since the one before.
-type todos struct {
-	seen int
-	list []byte // a JSON array, nil when there is none
-}
-
 // todoList is the newest list in the task's rows, as Roo restores it.
 func (a *Agent) todoList() []byte {
 	ui := a.state().UI()

@@ -5,22 +5,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/tool"
 )
-
-// Servers are the MCP servers of a run.
-type Servers interface {
-	// Open connects to them and gives the tools that the run has of them until its end,
-	// and what a person should know. It takes a bounded time.
-	Open(ctx context.Context) (tools []tool.Tool, notes []string)
-	// Find gives the tool that a history calls by a name which is not offered now, as
-	// when its server did not answer; nil when it is no name of a server's tool.
-	Find(name string) tool.Tool
-}
 
 // extend connects to the run's MCP servers, once, when the task's mode lets them be used.
 // The tools stay as they are then: each change of them would cost every cached request.
@@ -77,21 +66,6 @@ func (d *draft) addServerRow(spec tool.Spec) {
 	o.String("type", "say")
 	o.String("say", "mcp_server_request_started")
 	d.addRow(o.Bytes())
-}
-
-// response puts Roo's row with a server's answer before the outcome.
-func (v *callOutcome) addServerRow(a *Agent) {
-	d := a.draft(v.before...)
-	var images []string
-	for _, block := range v.images {
-		source, _ := esjson.Get(block, "source")
-		media, _ := esjson.GetString(source, "media_type")
-		if data, ok := esjson.GetString(source, "data"); ok {
-			images = append(images, "data:"+media+";base64,"+data)
-		}
-	}
-	d.addRow(rows.Say(a.stamp(), "mcp_server_response", v.text, images))
-	v.before = d.events
 }
 
 // offers reports whether the model that is asked now is told of a tool.

@@ -5,17 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math/rand/v2"
-	"time"
 
 	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/task"
 )
-
-// turnAttempts is how often one turn is tried before the run gives up.
-const turnAttempts = 4
 
 // turn asks the model once, trying again where that can help, and commits the
 // reply.
@@ -87,16 +82,6 @@ func (a *Agent) giveUp(ctx context.Context, m *repair, failed task.TurnFailed, e
 		return err
 	}
 	return err
-}
-
-// backoff doubles from half a second, with full jitter, and honours what the
-// provider asked for.
-func backoff(attempt int, askedMS int64) time.Duration {
-	if askedMS > 0 {
-		return time.Duration(min(askedMS, 24*60*60*1000)) * time.Millisecond
-	}
-	top := 500 * time.Millisecond << min(attempt-1, 6)
-	return top/2 + rand.N(top/2)
 }
 
 // attempt is one request: its intent is saved before it goes out. It tells how
@@ -181,78 +166,4 @@ func (a *Agent) cost(u llm.Usage) (int64, bool) {
 		return 0, false
 	}
 	return a.Model.Entry.Cost(u)
-}
-
-// longWait is the wait above which a person wants to know of it, and a task says
-// that it waits: a used-up quota. It is not counted among the tries of a turn, but
-// a provider that puts a run off more than quotaWaits times is not waited for.
-const (
-	longWait   = 2 * time.Minute
-	quotaWaits = 24
-)
-
-// How long a wait lasts before the person is notified of files that change during it.
-const (
-	attendQuestion = 300 * time.Millisecond
-	attendCommand  = 5 * time.Second
-)
-
-// waitOut waits until the provider may be asked again. A long wait is durable
-// before it begins: after a kill the task says until when it waits, and whoever
-// resumes it earlier asks at once. The clock on the wall decides, so that a machine
-// that slept does not wait longer.
-func (a *Agent) waitForProvider(ctx context.Context, refused *llm.Error, wait time.Duration, long bool) error {
-	if !long {
-		a.notice(fmt.Sprintf("%v; trying again in %s", refused, wait.Round(100*time.Millisecond)))
-	} else {
-		if err := a.saveJournal(ctx); err != nil {
-			return err
-		}
-		failpoint.Hit("quota.waiting")
-		defer a.stale.Attend(ctx, "the run waits", attendQuestion)()
-	}
-	end := time.Now().Round(0).Add(wait)
-	said := wait
-	if long {
-		a.notice(fmt.Sprintf("%v; waiting until %s (%s); stop it and the task keeps its place, resume it to ask at once",
-			refused, end.Format("Jan 2 15:04"), wait.Round(time.Second)))
-	}
-	for left := wait; left > 0; left = time.Until(end) {
-		if long && said-left >= reminderStep(said) {
-			said = left
-			a.notice(fmt.Sprintf("still waiting for %s: %s left", refused.Provider, left.Round(time.Second)))
-		}
-		if wait >= time.Second {
-			a.live(Delta{Type: "wait.delta", TS: end.UnixMilli(), Text: left.Round(time.Second).String()})
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(min(left, countdownStep(left))):
-		}
-	}
-	return nil
-}
-
-// tick is how often the time that is left is shown.
-func countdownStep(left time.Duration) time.Duration {
-	switch {
-	case left > time.Hour:
-		return time.Minute
-	case left > 2*time.Minute:
-		return 15 * time.Second
-	}
-	return time.Second
-}
-
-// wordEvery is how often a long wait is worth a line of its own: rarely while there
-// is much left.
-func reminderStep(left time.Duration) time.Duration {
-	switch {
-	case left > time.Hour:
-		return 15 * time.Minute
-	case left > 10*time.Minute:
-		return 5 * time.Minute
-	}
-	return time.Minute
 }
