@@ -3,9 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -70,18 +73,13 @@ func leftBy(b store.BranchRow) string {
 	return text
 }
 
-// goTo makes a branch of a task its head, and names the task for the run that follows.
-func (a *App) goTo(ctx context.Context, s *store.Store, id, branch string) (string, error) {
-	ref, err := s.Find(ctx, id)
+// switchBranch makes a branch of a task its head.
+func (a *App) switchBranch(ctx context.Context, s *store.Store, e *engine.Engine, id, branch string) error {
+	c, end, err := a.local(s, e)
 	if err != nil {
-		return "", err
+		return err
 	}
-	_, finish, err := s.Switch(ctx, ref, branch)
-	if err != nil {
-		return "", a.refFailure("resume task "+id+" from branch "+branch, ref.ID, err)
-	}
-	if err := finish(ctx); err != nil {
-		return "", fmt.Errorf("task %s goes on from branch %s, and that is saved; Roo's files of it are not written yet: %w", ref.ID, branch, err)
-	}
-	return id, nil
+	defer end()
+	_, err = c.Do(ctx, http.MethodPost, pathOf(id, "head"), nil, report.NewHead{Branch: branch}, nil)
+	return err
 }

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
-	"github.com/roost-dev/roost/checkpoint"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
@@ -53,24 +52,14 @@ func (a *App) checkpointListCommand() *cobra.Command {
 		Example: "  roost checkpoint list 0199",
 		Args:    count(1, 1, "roost checkpoint list ID"), ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if done, err := a.remotely(func(c *client.Client) error { return a.farCheckpoints(cmd.Context(), c, args[0]) }); done {
-				return err
-			}
-			return a.withEngine(cmd.Context(), func(_ *store.Store, e *engine.Engine) error {
-				l, err := e.Checkpoints(cmd.Context(), args[0])
-				if err != nil {
-					return checkpointFailure("list the checkpoints of task "+args[0], args[0], err)
-				}
-				return a.printCheckpoints(l)
+			return a.connect(cmd.Context(), func(c *client.Client) error {
+				return documentOf(cmd.Context(), a, c, pathOf(args[0], "checkpoints"), nil, a.printCheckpoints)
 			})
 		},
 	}
 }
 
 func (a *App) printCheckpoints(l engine.CheckpointList) error {
-	if a.flags.json {
-		return encode(a.Out, l, false)
-	}
 	if len(l.Checkpoints) == 0 {
 		a.say("task %s has no checkpoints: nothing that it did changed a file", l.ID)
 		return nil
@@ -133,46 +122,17 @@ func (a *App) checkpointSaveCommand() *cobra.Command {
 			"false, and checkpoint null, when nothing differs from the newest one.",
 		Args: count(1, 1, "roost checkpoint save ID"), ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if done, err := a.remotely(func(c *client.Client) error { return a.farSave(cmd.Context(), c, args[0]) }); done {
-				return err
-			}
-			return a.withEngine(cmd.Context(), func(_ *store.Store, e *engine.Engine) error {
-				return a.saveCheckpoint(cmd.Context(), e, args[0])
+			return a.connect(cmd.Context(), func(c *client.Client) error {
+				return posted(cmd.Context(), a, c, args[0], "checkpoints", nil, func(s report.SavedCheckpoint) error {
+					if !s.Saved || s.Checkpoint == nil {
+						a.say("nothing was saved: the files are as the newest checkpoint says")
+						return nil
+					}
+					return a.println("saved " + a.checkpointText(*s.Checkpoint))
+				})
 			})
 		},
 	}
-}
-
-func (a *App) saveCheckpoint(ctx context.Context, e *engine.Engine, id string) error {
-	c, saved, finish, err := e.SaveCheckpoint(ctx, id)
-	if err != nil {
-		return checkpointFailure("save a checkpoint of task "+id, id, err)
-	}
-	var told error
-	switch {
-	case a.flags.json:
-		out := report.SavedCheckpoint{Task: id, Saved: saved, Checkpoint: &c}
-		if !saved {
-			out.Checkpoint = nil
-		}
-		told = encode(a.Out, out, false)
-	case saved:
-		told = a.println("saved " + a.checkpointText(c))
-	default:
-		a.say("nothing was saved: the files are as the newest checkpoint says")
-	}
-	return errors.Join(told, finished(ctx, "the checkpoint is saved", finish))
-}
-
-// finished writes Roo's files behind what is durable already.
-func finished(ctx context.Context, what string, finish func(context.Context) error) error {
-	if finish == nil {
-		return nil
-	}
-	if err := finish(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("%s; Roo's files of the task are not written yet: %w", what, err)
-	}
-	return nil
 }
 
 func (a *App) checkpointGCCommand() *cobra.Command {
@@ -189,7 +149,7 @@ func (a *App) checkpointGCCommand() *cobra.Command {
 			return a.withEngine(cmd.Context(), func(_ *store.Store, e *engine.Engine) error {
 				found, err := e.CollectCheckpoints(cmd.Context(), dry)
 				if err != nil {
-					return checkpointFailure("clear the checkpoint stores", "", err)
+					return err
 				}
 				return a.tellCollected(found, dry)
 			})
@@ -241,40 +201,6 @@ func (a *App) tellCollected(found []engine.CollectedStore, dry bool) error {
 	return failed
 }
 
-// checkpointFailure says why a checkpoint was not found, or cannot be used.
-func checkpointFailure(what, id string, err error) error {
-	var ref *engine.CheckpointError
-	var moved *engine.StoreMovedError
-	var back *engine.RolledBackError
-	var half *engine.HalfwayError
-	f := &Failure{Task: id, What: what, Why: err.Error()}
-	switch {
-	case errors.As(err, &ref):
-		f.Exit, f.Status, f.Code, f.Try = ExitNotFound, 404, "checkpoint_not_found", "roost checkpoint list "+shellWord(id)
-		for _, c := range ref.Candidates {
-			f.Suggestions = append(f.Suggestions, c.Name()+"  "+reasonText(c.Reason)+"  "+titleText(c))
-		}
-	case errors.Is(err, engine.ErrNoCheckpoints):
-		f.Exit, f.Status, f.Code, f.Try = ExitNotFound, 404, "no_checkpoints", "roost show "+shellWord(id)
-	case errors.As(err, &moved):
-		f.Exit, f.Status, f.Code, f.Try = ExitConfig, 409, "workspace_moved", "roost checkpoint restore "+shellWord(id)+" C -C DIR"
-	case errors.Is(err, checkpoint.ErrRefused):
-		f.Exit, f.Status, f.Code, f.Try = ExitConfig, 409, "workspace_refused", "roost checkpoint list "+shellWord(id)
-	case !errors.As(err, &half) && (errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, checkpoint.ErrUnkept)):
-		f.Exit, f.Status, f.Code, f.Try = ExitDamaged, 422, "damaged", "roost doctor "+shellWord(id)+" --repair"
-	case errors.As(err, &back):
-		f.Exit, f.Status, f.Code, f.Why, f.Try = ExitFailed, 500, "rolled_back", back.Error(), "roost checkpoint restore "+shellWord(id)+" --dry-run  # when what is in its way is gone"
-	case errors.As(err, &half):
-		f.Exit, f.Status, f.Code, f.Retryable, f.Try = ExitFailed, 500, "restoring", true, "roost checkpoint restore "+shellWord(id)+" --dry-run  # when what is in its way is gone"
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		f.Exit, f.Status, f.Code, f.Retryable = ExitFailed, 507, "disk_full", true
-		f.Why, f.Try = "the disk is full; no file was changed", "df -h  # make room, then do it again"
-	default:
-		return err
-	}
-	return f
-}
-
 // checkpointNames completes a task, then its checkpoints, and more words behind those.
 func (a *App) checkpointNames(more ...string) completer {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -289,8 +215,9 @@ func (a *App) checkpointNames(more ...string) completer {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 		defer cancel()
 		var out []string
-		err := a.withEngine(ctx, func(_ *store.Store, e *engine.Engine) error {
-			l, err := e.Checkpoints(ctx, args[0])
+		err := a.connect(ctx, func(c *client.Client) error {
+			var l engine.CheckpointList
+			_, err := c.Do(ctx, http.MethodGet, pathOf(args[0], "checkpoints"), nil, nil, &l)
 			for i := range l.Checkpoints { // the newest is wanted most
 				c := l.Checkpoints[len(l.Checkpoints)-1-i]
 				out = append(out, c.Name()+"\t"+display.Cut(reasonText(c.Reason)+" "+titleText(c), 50))

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,7 +11,6 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 )
@@ -40,19 +40,16 @@ func (a *App) checkpointDiffCommand() *cobra.Command {
 			if len(args) > 2 {
 				o.To = args[2]
 			}
-			o.Patch = !stat
-			if done, err := a.remotely(func(c *client.Client) error { return a.farDiff(cmd.Context(), c, args[0], o) }); done {
-				return err
+			q := url.Values{}
+			set(q, "to", o.To)
+			set(q, "path", strings.Join(o.Paths, "\n"))
+			if stat {
+				q.Set("stat", "true")
 			}
-			return a.withEngine(cmd.Context(), func(_ *store.Store, e *engine.Engine) error {
-				d, err := e.DiffCheckpoints(cmd.Context(), args[0], o)
-				if err != nil {
-					return checkpointFailure("compare checkpoints of task "+args[0], args[0], err)
-				}
-				if a.flags.json {
-					return encode(a.Out, d, false)
-				}
-				return a.showDiff(cmd.Context(), d, stat)
+			return a.connect(cmd.Context(), func(c *client.Client) error {
+				return documentOf(cmd.Context(), a, c, checkpointPath(args[0], o.From, "diff"), q, func(d engine.CheckpointDiff) error {
+					return a.showDiff(cmd.Context(), d, stat)
+				})
 			})
 		},
 	}

@@ -13,6 +13,7 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
@@ -55,12 +56,7 @@ func (a *App) checkpointRestoreCommand() *cobra.Command {
 			if o.Workspace != "" {
 				o.Workspace = a.abs(o.Workspace)
 			}
-			if done, err := a.remotely(func(c *client.Client) error { return a.farRestoreFiles(cmd.Context(), c, args[0], o, yes) }); done {
-				return err
-			}
-			return a.withEngine(cmd.Context(), func(_ *store.Store, e *engine.Engine) error {
-				return a.restore(cmd.Context(), e, args[0], o, yes)
-			})
+			return a.restore(cmd.Context(), args[0], o, yes)
 		},
 	}
 	fl := cmd.Flags()
@@ -85,34 +81,34 @@ func (a *App) checkConflictRule(cmd *cobra.Command, rule string) error {
 	return usage(cmd.CommandPath()+" --on-conflict "+rule, "want keep, merge or overwrite", cmd.CommandPath()+" --on-conflict merge")
 }
 
-// errChanged: what a person agreed to is not what would be done any more.
-var errChanged = errors.New("files changed while it was asked; nothing was changed")
-
-func (a *App) restore(ctx context.Context, e *engine.Engine, id string, o engine.RestoreOptions, yes bool) error {
-	what := "restore files of task " + id
-	if !o.DryRun && !yes && a.interactive() && !a.flags.json {
-		plan := o
-		plan.DryRun = true
-		r, _, err := e.Restore(ctx, id, plan)
+func (a *App) restore(ctx context.Context, id string, o engine.RestoreOptions, yes bool) error {
+	return a.connect(ctx, func(c *client.Client) error {
+		r, doc, err := agreed(ctx, a, c, restoring{
+			path: checkpointPath(id, o.To, "restore"),
+			what: "restore files of task " + id,
+			try:  "roost checkpoint restore " + shellWord(id),
+			ask:  !o.DryRun && !yes,
+			body: func(dry bool, plan string) any {
+				return report.NewRestore{
+					OnConflict: string(o.OnConflict),
+					Paths:      o.Paths,
+					Workspace:  o.Workspace,
+					Plan:       plan,
+					DryRun:     o.DryRun || dry,
+				}
+			},
+		}, func(r engine.RestoreResult) *engine.RestoreResult { return &r })
 		if err != nil {
-			return checkpointFailure(what, id, err)
+			return err
 		}
-		if len(r.Files) > 0 {
-			if err := a.agree(ctx, what, r, "roost checkpoint restore "+shellWord(id)); err != nil {
-				return err
-			}
-			o.Planned = agreed(r)
+		shown := error(nil)
+		if a.flags.json {
+			shown = a.printRaw(doc)
+		} else {
+			shown = a.tellRestore(r)
 		}
-	}
-	r, finish, err := e.Restore(ctx, id, o)
-	if errors.Is(err, errChanged) {
-		return changedMeanwhile(what, r.ID, "roost checkpoint restore "+shellWord(id)+" --dry-run")
-	}
-	if err != nil {
-		return checkpointFailure(what, id, err)
-	}
-	told := a.tellRestore(r)
-	return errors.Join(told, finished(ctx, "the files are back", finish), restoreFailure(r, string(o.OnConflict)))
+		return errors.Join(shown, restoreFailure(r))
+	})
 }
 
 // agree shows a person what would be done and asks. Only a yes is one.
@@ -127,25 +123,8 @@ func (a *App) agree(ctx context.Context, what string, r engine.RestoreResult, tr
 	return nil
 }
 
-// agreed stops a restore that would do something else than what a person was shown.
-func agreed(shown engine.RestoreResult) func(engine.RestoreResult) error {
-	return func(now engine.RestoreResult) error {
-		if now.To.Number != shown.To.Number || !slices.Equal(now.Files, shown.Files) || !slices.Equal(now.Conflicts, shown.Conflicts) || !slices.Equal(now.Lost, shown.Lost) {
-			return errChanged
-		}
-		return nil
-	}
-}
-
-func changedMeanwhile(what, id, try string) error {
-	return &Failure{Exit: ExitBusy, Status: 409, Code: "changed_meanwhile", Retryable: true, Task: id, What: what, Why: errChanged.Error(), Try: try}
-}
-
 // tellRestore is the result of a restore.
 func (a *App) tellRestore(r engine.RestoreResult) error {
-	if a.flags.json {
-		return encode(a.Out, r, false)
-	}
 	for _, line := range a.restoreLines(r, a.outStyle()) {
 		if err := a.println(line); err != nil {
 			return err
@@ -215,16 +194,10 @@ func sharedWhy(items []engine.RestoreItem) string {
 }
 
 // restoreFailure is what a restore that was done still has to say by its exit code.
-func restoreFailure(r engine.RestoreResult, rule string) error {
-	try := "roost checkpoint restore " + shellWord(r.ID) + " " + r.To.Name()
-	switch {
-	case r.DryRun:
-	case len(r.Lost) > 0:
+func restoreFailure(r engine.RestoreResult) error {
+	if !r.DryRun && len(r.Lost) > 0 {
 		return &Failure{Exit: ExitDamaged, Code: "content_lost", Task: r.ID, What: "restore all files of task " + r.ID,
 			Why: namesText(r.Lost) + ": the content at that time was not kept, so that the file stays as it is", Try: "roost checkpoint diff " + shellWord(r.ID) + " " + r.To.Name()}
-	case rule == "" && len(r.Files) == 0 && len(r.Conflicts) > 0:
-		return &Failure{Exit: ExitBusy, Status: 409, Code: "conflicts", Task: r.ID, What: "restore files of task " + r.ID,
-			Why: namesText(r.Conflicts) + ": " + sharedWhy(r.Conflicts) + ", so that it was kept", Try: try + " --on-conflict merge  # or overwrite"}
 	}
 	return nil
 }
@@ -256,16 +229,6 @@ func filesText(d store.Deed) string {
 
 // kindRestore is a deed that put files back and moved no history.
 const kindRestore = task.RestoreDeed
-
-// nothingTaken is an undo or redo of a restore that left every file as it is, nil for
-// all others.
-func nothingTaken(what string, d store.Deed, t store.Deeds, r *engine.RestoreResult) error {
-	if r == nil || d.Kind != kindRestore || r.Outcome != "nothing" || len(r.Conflicts) == 0 {
-		return nil
-	}
-	return &Failure{Exit: ExitBusy, Status: 409, Code: "conflicts", Task: t.Task.ID, What: what, Why: namesText(r.Conflicts) + ": " + sharedWhy(r.Conflicts) + ", so that it was kept",
-		Try: fmt.Sprintf("roost checkpoint restore %s c%d --on-conflict merge  # or overwrite", shellWord(t.Name), d.Safety)}
-}
 
 // tellKept names the files that undo or redo left alone.
 func (a *App) tellKept(r *engine.RestoreResult) error {

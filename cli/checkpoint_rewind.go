@@ -1,16 +1,11 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"github.com/roost-dev/roost/checkpoint"
-	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -40,50 +35,7 @@ func (f *withFiles) check(a *App, cmd *cobra.Command, id string) error {
 	return a.checkConflictRule(cmd, f.conflict)
 }
 
-// rewindFiles takes histories and files back in one step.
-func (a *App) rewindFiles(ctx context.Context, id string, o store.RewindOptions, f withFiles) error {
-	if done, err := a.remotely(func(c *client.Client) error { return a.farRewind(ctx, c, id, o, &f) }); done {
-		return err
-	}
-	return a.withEngine(ctx, func(_ *store.Store, e *engine.Engine) error {
-		what, at := "rewind task "+id, engine.RestoreOptions{OnConflict: checkpoint.Rule(f.conflict), DryRun: o.DryRun}
-		if !o.DryRun && !f.yes && a.interactive() {
-			dry, plan := o, at
-			dry.DryRun, plan.DryRun = true, true
-			_, r, _, err := e.RewindFiles(ctx, id, dry, plan)
-			if err != nil {
-				return a.rewindFailure(what, id, err)
-			}
-			if len(r.Files) > 0 {
-				if err := a.agree(ctx, what, r, "roost rewind "+shellWord(id)+" --files"); err != nil {
-					return err
-				}
-				at.Planned = agreed(r)
-			}
-		}
-		r, files, finish, err := e.RewindFiles(ctx, id, o, at)
-		if errors.Is(err, errChanged) {
-			return changedMeanwhile(what, id, "roost rewind "+shellWord(id)+" --files --dry-run")
-		}
-		if err != nil {
-			return a.rewindFailure(what, id, err)
-		}
-		told := a.tellRewindFiles(r, files)
-		return errors.Join(told, finished(ctx, "histories and files went back, and that is saved", finish), restoreFailure(files, "keep"))
-	})
-}
-
-func (a *App) rewindFailure(what, id string, err error) error {
-	if same := checkpointFailure(what, id, err); same != err { //nolint:errorlint // whether it was turned into a failure
-		return same
-	}
-	return a.refFailure(what, id, err)
-}
-
 func (a *App) tellRewindFiles(r store.Rewind, files engine.RestoreResult) error {
-	if a.flags.json {
-		return encode(a.Out, report.Rewound{Rewind: r, Restore: &files}, false)
-	}
 	for _, line := range a.restoreLines(files, a.outStyle()) {
 		if err := a.println(line); err != nil {
 			return err

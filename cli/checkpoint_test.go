@@ -1,15 +1,12 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/roost-dev/roost/checkpoint"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -35,9 +32,9 @@ func TestCheckpointTextsAreSafe(t *testing.T) {
 		"stat":  func(a *App) error { return a.printStat([]engine.FileDiff{diff, unkept}) },
 		"plan":  func(a *App) error { return a.tellRestore(r) },
 		"undo":  func(a *App) error { return a.tellKept(&r) },
-		"why":   func(a *App) error { a.tell(failureOf(restoreFailure(r, ""))); return nil },
+		"why":   func(a *App) error { a.tell(failureOf(restoreFailure(r))); return nil },
 		"which": func(a *App) error {
-			a.tell(failureOf(checkpointFailure("x", "x", &engine.CheckpointError{Given: hostile, Why: hostile, Candidates: []engine.Checkpoint{c}})))
+			a.tell(failureOf(&client.Problem{Status: 404, Code: "checkpoint_not_found", Title: hostile, Detail: hostile, Suggestions: []string{hostile}}))
 			return nil
 		},
 	} {
@@ -55,77 +52,28 @@ func TestCheckpointTextsAreSafe(t *testing.T) {
 	}
 }
 
-// What stops a restore is said once, with what helps; a full disk is called that, however
-// many files could not be written for it.
-func TestWhatStopsARestoreIsSaidOnce(t *testing.T) {
-	t.Parallel()
-	full := errors.Join(fmt.Errorf("keep what would be replaced: %w", &fs.PathError{Op: "write", Path: "/s/tmp/1", Err: syscall.ENOSPC}), errors.New("watermark: x"))
-	closed := fmt.Errorf("put files back: put back ro/f: %w", fs.ErrPermission)
-	for _, tt := range []struct {
-		name           string
-		err            error
-		code, why, try string
-	}{
-		{"full", full, "disk_full", "the disk is full; no file was changed", "df -h"},
-		{"rolled back", &engine.RolledBackError{Err: closed}, "rolled_back", "put files back: put back ro/f: permission denied; everything is as it was before", "roost checkpoint restore 0199 --dry-run"},
-		{"half-way", &engine.HalfwayError{Task: "0199", Err: closed}, "restoring", "put files back: put back ro/f: permission denied; it is not finished, and the next command that works on the task goes on with it", "roost checkpoint restore 0199 --dry-run"},
-	} {
-		f := failureOf(checkpointFailure("restore files of task 0199", "0199", fmt.Errorf("%w", tt.err)))
-		if f.Code != tt.code || f.Why != tt.why || !strings.HasPrefix(f.Try, tt.try) || f.Exit != ExitFailed {
-			t.Errorf("%s: %+v", tt.name, f)
-		}
-	}
-}
-
 func TestRestoreExitCodes(t *testing.T) {
 	t.Parallel()
 	one := []engine.RestoreItem{{Path: "a"}}
 	for _, tt := range []struct {
 		name string
 		r    engine.RestoreResult
-		rule string
 		want int
 	}{
-		{"all is back", engine.RestoreResult{Files: one, Outcome: "done"}, "", ExitDone},
-		{"nothing was to do", engine.RestoreResult{Outcome: "nothing"}, "", ExitDone},
-		{"some are kept", engine.RestoreResult{Files: one, Conflicts: one, Outcome: "done"}, "", ExitDone},
-		{"only conflicts", engine.RestoreResult{Conflicts: one, Outcome: "nothing"}, "", ExitBusy},
-		{"only conflicts, and keep was asked for", engine.RestoreResult{Conflicts: one, Outcome: "nothing"}, "keep", ExitDone},
-		{"one is lost", engine.RestoreResult{Files: one, Lost: one, Outcome: "done"}, "keep", ExitDamaged},
-		{"lost and conflicts", engine.RestoreResult{Conflicts: one, Lost: one, Outcome: "nothing"}, "", ExitDamaged},
-		{"a dry run", engine.RestoreResult{Conflicts: one, Lost: one, DryRun: true}, "", ExitDone},
+		{"all is back", engine.RestoreResult{Files: one, Outcome: "done"}, ExitDone},
+		{"nothing was to do", engine.RestoreResult{Outcome: "nothing"}, ExitDone},
+		{"some are kept", engine.RestoreResult{Files: one, Conflicts: one, Outcome: "done"}, ExitDone},
+		{"only conflicts, and keep was asked for", engine.RestoreResult{Conflicts: one, Outcome: "nothing"}, ExitDone},
+		{"one is lost", engine.RestoreResult{Files: one, Lost: one, Outcome: "done"}, ExitDamaged},
+		{"lost and conflicts", engine.RestoreResult{Conflicts: one, Lost: one, Outcome: "nothing"}, ExitDamaged},
+		{"a dry run", engine.RestoreResult{Conflicts: one, Lost: one, DryRun: true}, ExitDone},
 	} {
 		got := ExitDone
-		if err := restoreFailure(tt.r, tt.rule); err != nil {
+		if err := restoreFailure(tt.r); err != nil {
 			got = failureOf(err).Exit
 		}
 		if got != tt.want {
 			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
-		}
-	}
-}
-
-// What a person agreed to is what is done, or nothing is.
-func TestAgreedPlanIsThePlan(t *testing.T) {
-	t.Parallel()
-	item := func(path string) []engine.RestoreItem { return []engine.RestoreItem{{Path: path, Change: "changed"}} }
-	shown := engine.RestoreResult{DryRun: true, To: engine.Checkpoint{Number: 3}, Files: item("a"), Conflicts: item("b"), Lost: item("c")}
-	same := shown
-	same.DryRun, same.Safety = false, 9
-	if err := agreed(shown)(same); err != nil {
-		t.Errorf("the same plan: %v", err)
-	}
-	for name, change := range map[string]func(r *engine.RestoreResult){
-		"another file":         func(r *engine.RestoreResult) { r.Files = item("x") },
-		"one file more":        func(r *engine.RestoreResult) { r.Files = append(item("a"), item("x")...) },
-		"no conflict any more": func(r *engine.RestoreResult) { r.Conflicts = nil },
-		"another is lost":      func(r *engine.RestoreResult) { r.Lost = item("x") },
-		"another checkpoint":   func(r *engine.RestoreResult) { r.To.Number = 4 },
-	} {
-		now := same
-		change(&now)
-		if err := agreed(shown)(now); !errors.Is(err, errChanged) {
-			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

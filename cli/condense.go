@@ -2,17 +2,14 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
 )
 
 func (a *App) condenseCommand() *cobra.Command {
@@ -37,18 +34,19 @@ func (a *App) condenseCommand() *cobra.Command {
 			if err := r.address(); err != nil {
 				return err
 			}
-			req := engine.Request{
-				Task: args[0], Provider: r.provider, Model: a.modelName(r.provider, r.model), BaseURL: r.baseURL, Profile: r.profile, Origin: "cli",
+			body := report.NewCondense{
+				Keep:     keep,
+				Provider: r.provider,
+				Model:    a.modelName(r.provider, r.model),
+				BaseURL:  r.baseURL,
+				Profile:  r.profile,
+				Origin:   "cli",
+				DryRun:   dry,
 			}
 			if r.dir != "" {
-				req.Workspace = a.abs(r.dir)
+				body.Workspace = a.abs(r.dir)
 			}
-			if done, err := a.remotely(func(c *client.Client) error { return a.farCondense(cmd.Context(), c, req, keep, dry) }); done {
-				return err
-			}
-			return a.withEngine(cmd.Context(), func(s *store.Store, e *engine.Engine) error {
-				return a.condense(cmd.Context(), e, req, keep, dry)
-			})
+			return a.condense(cmd.Context(), args[0], body)
 		},
 	}
 	f := cmd.Flags()
@@ -76,33 +74,17 @@ func costWords(cost *money.USD) string {
 	return "about " + dollars(cost)
 }
 
-func (a *App) condense(ctx context.Context, e *engine.Engine, req engine.Request, keep string, dry bool) error {
+func (a *App) condense(ctx context.Context, id string, body report.NewCondense) error {
 	stop := a.stopper(ctx)
 	defer stop.undo()
-	notice := func(text string) { a.say("  %s", display.OneLine(text)) }
-	var id string
-	var c engine.Condensed
-	var err error
-	if dry {
-		id, c, err = e.CondensePlan(stop.ctx, req)
-	} else {
-		id, c, err = e.Condense(stop.ctx, req, keep, notice)
-	}
-	switch {
-	case errors.Is(err, engine.ErrTooShort):
-		return &Failure{Exit: ExitFailed, Code: "too_short", Status: 409, Task: req.Task, What: "condense task " + req.Task,
-			Why: "there is too little before the newest messages", Try: "roost show " + shellWord(req.Task) + " --context"}
-	case err != nil && stop.exit() != 0:
-		return &Failure{Exit: stop.exit(), Code: "cancelled", Task: req.Task, What: "condense task " + req.Task,
+	err := a.connect(stop.ctx, func(c *client.Client) error {
+		return posted(stop.ctx, a, c, id, "condense", body, a.tellCondensed)
+	})
+	if err != nil && stop.exit() != 0 {
+		return &Failure{Exit: stop.exit(), Code: "cancelled", Task: id, What: "condense task " + id,
 			Why: "it was stopped; the histories are as before", Try: "the same command again"}
-	case err != nil:
-		return err
 	}
-	out := report.CondensedOf(id, c, dry)
-	if a.flags.json {
-		return encode(a.Out, out, false)
-	}
-	return a.tellCondensed(out)
+	return err
 }
 
 // tellCondensed says what a summary stands for, or would.

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -9,6 +12,7 @@ import (
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 )
@@ -23,56 +27,107 @@ func (a *App) deleteCommand() *cobra.Command {
 			"A task with subtasks asks what becomes of those; without a terminal it has to be said.",
 		Args: count(1, -1, "roost delete ID"), ValidArgsFunction: a.taskIDs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if done, err := a.remotely(func(f *client.Client) error { return a.farDelete(cmd, f, args, c) }); done {
-				return err
-			}
-			s, err := a.open()
-			if err != nil {
-				return err
-			}
-			refs, err := findAll(cmd.Context(), s, args)
-			var list []doomed
-			if err == nil {
-				list, err = c.widen(cmd, a, s, refs)
-			}
-			if err != nil {
-				return err
-			}
-			done := []store.Trashed{}
-			for _, d := range list {
-				var t store.Trashed
-				if t, err = d.delete(cmd.Context(), s); err != nil {
-					break
-				}
-				done = append(done, t)
-				if !a.flags.json {
-					if err = a.deleted(cmd.Context(), s, t); err != nil {
-						break
-					}
-				}
-			}
-			if a.flags.json {
-				out := struct {
-					Deleted []store.Trashed `json:"deleted"`
-				}{done}
-				if told := encode(a.Out, out, false); err == nil {
-					err = told
-				}
-			}
-			return err
+			return a.delete(cmd, args, c)
 		},
 	}
 	c.add(cmd)
 	return cmd
 }
 
-// deleted tells of one deleted task and how to get it back.
-func (a *App) deleted(ctx context.Context, s *store.Store, t store.Trashed) error {
+// delete puts tasks into the trash. All are found before one is deleted.
+func (a *App) delete(cmd *cobra.Command, ids []string, how cascade) error {
+	if err := how.check(cmd); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	return a.connect(ctx, func(c *client.Client) error {
+		var chosen, more []store.Summary
+		add := func(to []store.Summary, t store.Summary) []store.Summary {
+			same := func(s store.Summary) bool { return s.Path == t.Path }
+			if slices.ContainsFunc(chosen, same) || slices.ContainsFunc(more, same) {
+				return to
+			}
+			return append(to, t)
+		}
+		var trees []family
+		for _, id := range ids {
+			var b report.Branch
+			if _, err := c.Do(ctx, http.MethodGet, pathOf(id, "tree"), nil, nil, &b); err != nil {
+				return err
+			}
+			trees = append(trees, flat(b, 0))
+			chosen = add(chosen, b.Task)
+		}
+		for _, f := range trees {
+			for _, t := range f.tasks[1:] {
+				more = add(more, t)
+			}
+		}
+		subtasks := "keep"
+		if !how.keep {
+			with, err := how.decide(cmd, a, idsOf(chosen), idsOf(more))
+			if err != nil {
+				return err
+			}
+			if with {
+				subtasks = "delete"
+			}
+		}
+		done := []store.Trashed{}
+		err := a.deleteEach(ctx, c, chosen, subtasks, func(t store.Trashed) error {
+			if done = append(done, t); a.flags.json {
+				return nil
+			}
+			return a.deleted(ctx, c, t)
+		})
+		return errors.Join(a.printDone("deleted", done), err)
+	})
+}
+
+// deleteEach deletes tasks in order. A task that went with one before it is deleted already.
+func (a *App) deleteEach(ctx context.Context, c *client.Client, chosen []store.Summary, subtasks string, show func(store.Trashed) error) error {
+	gone := map[string]bool{}
+	for _, t := range chosen {
+		if gone[t.Source+":"+t.ID] {
+			continue
+		}
+		var d report.Deleted
+		if _, err := c.Do(ctx, http.MethodDelete, pathOf(t.Source+":"+t.ID), url.Values{"subtasks": {subtasks}}, nil, &d); err != nil {
+			return err
+		}
+		for _, one := range append([]store.Trashed{d.Trashed}, d.With...) {
+			gone[one.Source+":"+one.ID] = true
+			if err := show(one); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func idsOf(tasks []store.Summary) []string {
+	out := make([]string, len(tasks))
+	for i, t := range tasks {
+		out[i] = t.ID
+	}
+	return out
+}
+
+// printDone prints with --json what was done to several tasks.
+func (a *App) printDone(what string, done any) error {
+	if !a.flags.json {
+		return nil
+	}
+	return encode(a.Out, map[string]any{what: done}, false)
+}
+
+// deleted prints one deleted task and how to get it back.
+func (a *App) deleted(ctx context.Context, c *client.Client, t store.Trashed) error {
 	if err := a.tellDeleted(t); err != nil {
 		return err
 	}
-	if ref, err := s.Find(ctx, t.ID); err == nil && ref.ID == t.ID {
-		a.say("a task of that id also stands in %s, and is listed: %s", ref.Source, ref.Dir)
+	if other, err := c.Task(ctx, t.ID); err == nil && other.ID == t.ID {
+		a.say("a task of that id also stands in %s, and is listed: %s", other.Source, other.Path)
 	}
 	return nil
 }
@@ -89,21 +144,6 @@ func (a *App) tellDeleted(t store.Trashed) error {
 		a.say("its folder stays as it is, and Roost does not show it any more: %s", t.Path)
 	}
 	return nil
-}
-
-// findAll finds every task before anything is done to one of them, each once.
-func findAll(ctx context.Context, s *store.Store, ids []string) ([]store.Ref, error) {
-	var out []store.Ref
-	for _, id := range ids {
-		ref, err := s.Find(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if !slices.ContainsFunc(out, func(r store.Ref) bool { return r.Dir == ref.Dir }) {
-			out = append(out, ref)
-		}
-	}
-	return out, nil
 }
 
 // shellWord spells a word so that a shell takes it as one.

@@ -1,20 +1,16 @@
 package cli
 
 import (
-	"context"
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/task"
 )
 
 func (a *App) forkCommand() *cobra.Command {
-	o := store.ForkOptions{Origin: "cli"}
+	o := report.NewFork{Origin: "cli"}
 	var r runFlags
 	cmd := &cobra.Command{
 		Use:   "fork ID",
@@ -31,27 +27,13 @@ func (a *App) forkCommand() *cobra.Command {
 			if err := r.address(); err != nil {
 				return err
 			}
-			o.Settings = func(s *task.Settings) error {
-				if r.dir != "" {
-					s.Workspace = a.abs(r.dir)
-				}
-				if r.provider != "" && r.provider != s.Provider {
-					// Another provider's model, address and key mean nothing here.
-					s.Model, s.BaseURL, s.Account = "", "", ""
-				}
-				for to, given := range map[*string]string{
-					&s.Mode: r.mode, &s.Provider: r.provider, &s.Model: a.modelName(r.provider, r.model), &s.BaseURL: r.baseURL,
-				} {
-					if given != "" {
-						*to = given
-					}
-				}
-				return nil
+			if r.dir != "" {
+				o.Workspace = a.abs(r.dir)
 			}
-			if done, err := a.remotely(func(c *client.Client) error { return a.farFork(cmd.Context(), c, args[0], o, r) }); done {
-				return err
-			}
-			return a.fork(cmd.Context(), args[0], o)
+			o.Mode, o.Provider, o.Model, o.BaseURL = r.mode, r.provider, a.modelName(r.provider, r.model), r.baseURL
+			return a.connect(cmd.Context(), func(c *client.Client) error {
+				return posted(cmd.Context(), a, c, args[0], "forks", o, a.tellFork)
+			})
 		},
 	}
 	fl := cmd.Flags()
@@ -74,30 +56,7 @@ func (a *App) forkCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *App) fork(ctx context.Context, id string, o store.ForkOptions) error {
-	return a.withEngine(ctx, func(s *store.Store, e *engine.Engine) error { return a.forkBy(ctx, s, e, id, o) })
-}
-
-func (a *App) forkBy(ctx context.Context, s *store.Store, e *engine.Engine, id string, o store.ForkOptions) error {
-	ref, err := s.Find(ctx, id)
-	if err != nil {
-		return err
-	}
-	f, finish, err := e.Fork(ctx, ref, o)
-	if err != nil {
-		return a.refFailure("fork task "+id, ref.ID, err)
-	}
-	told := a.tellFork(f)
-	if err := finish(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("task %s was made, and is saved; Roo's files of it are not written yet: %w", f.ID, err)
-	}
-	return told
-}
-
 func (a *App) tellFork(f store.ForkResult) error {
-	if a.flags.json {
-		return encode(a.Out, f, false)
-	}
 	line := display.OneLine(f.ID)
 	if f.DryRun {
 		line = "would fork " + display.OneLine(f.From.ID)

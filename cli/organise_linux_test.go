@@ -44,8 +44,8 @@ func TestOrganisingARunningTask(t *testing.T) {
 	b, _ := s.busy("")
 	id := s.list()[0].ID
 	for _, args := range [][]string{{"delete", id}, {"rename", id, "x"}, {"tag", id, "+x"}, {"pin", id}} {
-		if r := s.roost(args...); r.code != ExitBusy || !strings.Contains(r.err, "own the task") {
-			t.Errorf("%v: exit %d\n%s", args, r.code, r.err)
+		if r := s.roost(args...); r.code != ExitBusy || !strings.Contains(r.err, "A run works on the task") {
+			t.Errorf("%v: got exit %d, want %d and that a run works on it\n%s", args, r.code, ExitBusy, r.err)
 		}
 	}
 	if got := s.task(id); got.Status != "running" || got.Pinned || len(got.Tags) > 0 {

@@ -104,6 +104,46 @@ func (a *App) withClient(ctx context.Context, f func(*client.Client, *engine.Eng
 	})
 }
 
+// connect gives a client of the server that the user named, or else of one in this process: a
+// command is written once. Settings that the engine refuses stop only what needs the engine: reading
+// works without it.
+func (a *App) connect(ctx context.Context, f func(*client.Client) error) error {
+	c, err := a.far()
+	if err != nil {
+		return err
+	}
+	if c != nil {
+		defer c.Close()
+		return f(c)
+	}
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	e, refused, end := a.engineOf(ctx, s)
+	c, stop, err := a.local(s, e)
+	if err == nil {
+		err = f(c)
+		stop()
+	}
+	var p *client.Problem
+	if refused != nil && errors.As(err, &p) && p.Code == "read_only" {
+		err = refused
+	}
+	return errors.Join(err, end())
+}
+
+// engineOf starts the engine of this process. It is nil, with the reason, when the settings are wrong.
+func (a *App) engineOf(ctx context.Context, s *store.Store) (e *engine.Engine, refused error, end func() error) {
+	c, err := a.engineConfig()
+	if err != nil {
+		return nil, err, func() error { return nil }
+	}
+	e = engine.New(s, engine.Options{Now: a.millis, Config: c})
+	sock := a.socket(s, e, true)
+	return e, nil, func() error { return errors.Join(e.Close(context.WithoutCancel(ctx)), sock.Close()) }
+}
+
 // remotely does something on the server that the person named; done is false when none
 // is, and this process is to do it.
 func (a *App) remotely(f func(*client.Client) error) (done bool, err error) {

@@ -1,7 +1,8 @@
 package cli
 
 import (
-	"errors"
+	"context"
+	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,7 @@ func (a *App) renameCommand() *cobra.Command {
 			"itself; roost undo ID goes back to the one before.",
 		Example: "  roost rename 0199 \"paint the fence\"\n  roost rename 0199 --reset", ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l := store.Labels{Untitled: reset}
+			l := labels{untitled: reset}
 			if reset {
 				if err := count(1, 1, "roost rename ID --reset")(cmd, args); err != nil {
 					return err
@@ -31,44 +32,77 @@ func (a *App) renameCommand() *cobra.Command {
 					return err
 				}
 				title := strings.TrimSpace(args[1])
-				l.Title = &title
+				l.title = &title
 			}
-			t, err := a.label(cmd, "rename task "+args[0], args[0], l)
-			if err != nil {
-				return err
-			}
-			return a.labelled(t, t.Title)
+			return a.label(cmd.Context(), args[:1], l, func(t store.Summary) string { return t.Title })
 		},
 	}
 	cmd.Flags().BoolVar(&reset, "reset", false, "back to the title that the task has by itself")
 	return cmd
 }
 
-// label changes what a task is filed under.
-func (a *App) label(cmd *cobra.Command, what, id string, l store.Labels) (store.Summary, error) {
-	var far store.Summary
-	if done, err := a.remotely(func(c *client.Client) (err error) { far, err = a.farLabel(cmd.Context(), c, id, l); return err }); done {
-		return far, err
-	}
-	s, err := a.open()
-	if err != nil {
-		return store.Summary{}, err
-	}
-	ref, err := s.Find(cmd.Context(), id)
-	if err != nil {
-		return store.Summary{}, err
-	}
-	t, err := s.Label(cmd.Context(), ref, l)
-	if errors.Is(err, store.ErrLabel) {
-		return t, usage(what, err.Error(), cmd.CommandPath()+" --help")
-	}
-	return t, err
+// labels are titles, tags and pins to change.
+type labels struct {
+	title       *string
+	untitled    bool // back to the title that the task has by itself
+	add, remove []string
+	pinned      *bool
 }
 
-// labelled prints a task that was filed: its row for programs, one line for people.
-func (a *App) labelled(t store.Summary, what string) error {
-	if a.flags.json {
-		return encode(a.Out, t, false)
+func (l labels) patch() map[string]any {
+	body := map[string]any{}
+	if l.untitled {
+		body["title"] = nil
 	}
-	return a.println(display.OneLine(t.ID) + "  " + display.OneLine(what))
+	if l.title != nil {
+		body["title"] = *l.title
+	}
+	if l.pinned != nil {
+		body["pinned"] = *l.pinned
+	}
+	if len(l.add) > 0 {
+		body["add_tags"] = l.add
+	}
+	if len(l.remove) > 0 {
+		body["remove_tags"] = l.remove
+	}
+	return body
+}
+
+// label changes the labels of tasks and prints each. All tasks are found before one changes. show is what a
+// task's line says.
+func (a *App) label(ctx context.Context, ids []string, l labels, show func(store.Summary) string) error {
+	return a.connect(ctx, func(c *client.Client) error {
+		found := make([]store.Summary, len(ids))
+		for i, id := range ids {
+			t, err := c.Task(ctx, id)
+			if err != nil {
+				return err
+			}
+			found[i] = t
+		}
+		body := l.patch()
+		seen := map[string]bool{}
+		for _, t := range found {
+			if seen[t.Path] {
+				continue
+			}
+			seen[t.Path] = true
+			if len(body) > 0 {
+				if _, err := c.Ask(ctx, client.Request{Method: http.MethodPatch, Path: pathOf(t.Source + ":" + t.ID), Body: body}, &t); err != nil {
+					return err
+				}
+			}
+			if a.flags.json {
+				if err := encode(a.Out, t, false); err != nil {
+					return err
+				}
+				continue
+			}
+			if err := a.println(display.OneLine(t.ID) + "  " + display.OneLine(show(t))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

@@ -11,13 +11,13 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 )
 
 func (a *App) rewindCommand() *cobra.Command {
-	var o store.RewindOptions
+	var o report.NewRewind
 	var remove string
 	var f withFiles
 	cmd := &cobra.Command{
@@ -44,23 +44,21 @@ func (a *App) rewindCommand() *cobra.Command {
 				if fl.Changed("to") || fl.Changed("edit") || fl.Changed("keep-target") {
 					return usage("roost rewind --delete", "it takes one message out, and goes with no other change", "roost rewind "+args[0]+" --delete '"+remove+"'")
 				}
-				o.To, o.Remove = remove, true
+				o.To, o.Delete = remove, true
 			}
-			if fl.Changed("edit") && (strings.TrimSpace(o.Edit) == "" || !fl.Changed("to") || o.Keep) {
+			if fl.Changed("edit") && (strings.TrimSpace(o.Edit) == "" || !fl.Changed("to") || o.KeepTarget) {
 				return usage("roost rewind --edit", "want the message whose place the new words take, and the words", "roost rewind "+args[0]+" --to '#12' --edit \"new words\"")
 			}
 			if err := f.check(a, cmd, args[0]); err != nil {
 				return err
 			}
-			if f.files {
-				return a.rewindFiles(cmd.Context(), args[0], o, f)
-			}
-			return a.rewind(cmd.Context(), args[0], o)
+			o.Files, o.OnConflict = f.files, f.conflict
+			return a.rewind(cmd.Context(), args[0], o, f)
 		},
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&o.To, "to", "~1", "the first `MESSAGE` that goes: #12, ~2 (turns), c3 (a checkpoint), or a ts")
-	fl.BoolVar(&o.Keep, "keep-target", false, "keep the message itself")
+	fl.BoolVar(&o.KeepTarget, "keep-target", false, "keep the message itself")
 	fl.StringVar(&o.Edit, "edit", "", "put this `TEXT` in its place, for the next run")
 	fl.StringVar(&remove, "delete", "", "take only this `MESSAGE` out, with what belongs to it")
 	fl.BoolVar(&o.DryRun, "dry-run", false, "only say what would go")
@@ -71,43 +69,44 @@ func (a *App) rewindCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *App) rewind(ctx context.Context, id string, o store.RewindOptions) error {
-	if done, err := a.remotely(func(c *client.Client) error { return a.farRewind(ctx, c, id, o, nil) }); done {
-		return err
-	}
-	return a.withEngine(ctx, func(s *store.Store, e *engine.Engine) error { return a.rewindBy(ctx, s, e, id, o) })
-}
-
-func (a *App) rewindBy(ctx context.Context, s *store.Store, e *engine.Engine, id string, o store.RewindOptions) error {
-	ref, err := s.Find(ctx, id)
-	if err != nil {
-		return err
-	}
-	if !o.DryRun { // nothing else is done to a task whose files are being put back
-		finished, err := e.Finish(ctx, id)
+// rewind takes the histories of a task back, and with f its files too.
+func (a *App) rewind(ctx context.Context, id string, body report.NewRewind, f withFiles) error {
+	return a.connect(ctx, func(c *client.Client) error {
+		if !f.files {
+			return posted(ctx, a, c, id, "rewinds", body, func(r report.Rewound) error {
+				if r.Finished != "" {
+					a.say("%s", r.Finished)
+				}
+				return a.tellRewind(r.Rewind)
+			})
+		}
+		r, doc, err := agreed[report.Rewound](ctx, a, c, restoring{
+			path: pathOf(id, "rewinds"),
+			what: "rewind task " + id,
+			try:  "roost rewind " + shellWord(id) + " --files",
+			ask:  !body.DryRun && !f.yes,
+			body: func(dry bool, plan string) any {
+				b := body
+				b.DryRun, b.Plan = body.DryRun || dry, plan
+				return b
+			},
+		}, func(r report.Rewound) *engine.RestoreResult { return r.Restore })
 		if err != nil {
 			return err
 		}
-		if finished != "" {
-			a.say("%s", finished)
+		var files engine.RestoreResult
+		if r.Restore != nil {
+			files = *r.Restore
 		}
-	}
-	r, finish, err := s.Rewind(ctx, ref, o)
-	if err != nil {
-		return a.refFailure("rewind task "+id, ref.ID, err)
-	}
-	told := a.tellRewind(r)
-	if err := finish(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("the histories went back, and that is saved; Roo's files of it are not written yet: %w", err)
-	}
-	return told
+		if a.flags.json {
+			return errors.Join(a.printRaw(doc), restoreFailure(files))
+		}
+		return errors.Join(a.tellRewindFiles(r.Rewind, files), restoreFailure(files))
+	})
 }
 
 // tellRewind says what went, or would.
 func (a *App) tellRewind(r store.Rewind) error {
-	if a.flags.json {
-		return encode(a.Out, r, false)
-	}
 	verb := map[string]string{"rewind": "took back", "edit": "took back", "remove": "took out"}[r.Kind]
 	if r.DryRun {
 		verb = "would take " + strings.TrimPrefix(verb, "took ")
@@ -184,31 +183,4 @@ func rowText(r store.Row) string {
 		text += ` "` + display.Cut(display.OneLine(r.Text), 60) + `"`
 	}
 	return text
-}
-
-// refFailure says why a message or a branch was not found, and which there are.
-func (a *App) refFailure(what, id string, err error) error {
-	var ref *store.RefError
-	var branch *store.BranchError
-	f := &Failure{Task: id, What: what, Why: err.Error()}
-	switch {
-	case errors.As(err, &ref):
-		f.Exit, f.Status, f.Code, f.Try = ExitNotFound, 404, "message_not_found", "roost show "+shellWord(id)
-		if ref.Malformed || ref.Ambiguous {
-			f.Exit, f.Status, f.Code = ExitUsage, 422, "bad_reference"
-		}
-		for _, c := range ref.Candidates {
-			f.Suggestions = append(f.Suggestions, rowText(c))
-		}
-	case errors.As(err, &branch):
-		f.Exit, f.Status, f.Code, f.Try = ExitNotFound, 404, "branch_not_found", "roost show "+shellWord(id)+" --branches"
-		f.Suggestions = branch.Candidates
-	case errors.Is(err, task.ErrNothingToCut):
-		f.Exit, f.Status, f.Code, f.Try = ExitNotFound, 404, "nothing_to_rewind", "roost show "+shellWord(id)
-	case errors.Is(err, task.ErrFirstMessage), errors.Is(err, task.ErrShared):
-		f.Exit, f.Status, f.Code, f.Try = ExitBusy, 409, "not_alone", "roost rewind "+shellWord(id)+" --to MESSAGE"
-	default:
-		return err
-	}
-	return f
 }

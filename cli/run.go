@@ -111,7 +111,7 @@ func (a *App) resumeCommand() *cobra.Command {
 					return err
 				}
 				if branch != "" {
-					if req.Task, err = a.goTo(cmd.Context(), s, req.Task, branch); err != nil {
+					if err := a.switchBranch(cmd.Context(), s, e, req.Task, branch); err != nil {
 						return err
 					}
 				}

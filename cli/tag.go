@@ -39,19 +39,15 @@ func (a *App) tagCommand() *cobra.Command {
 		if err := count(1, -1, "roost tag ID +work")(cmd, args); err != nil {
 			return err
 		}
-		l := store.Labels{Remove: remove}
+		l := labels{remove: remove}
 		for _, word := range args[1:] {
 			if tag, ok := strings.CutPrefix(word, "-"); ok { // behind --
-				l.Remove = append(l.Remove, tag)
+				l.remove = append(l.remove, tag)
 				continue
 			}
-			l.Add = append(l.Add, strings.TrimPrefix(word, "+"))
+			l.add = append(l.add, strings.TrimPrefix(word, "+"))
 		}
-		t, err := a.label(cmd, "tag task "+args[0], args[0], l)
-		if err != nil {
-			return err
-		}
-		return a.labelled(t, orDash(strings.Join(t.Tags, " ")))
+		return a.label(cmd.Context(), args[:1], l, func(t store.Summary) string { return orDash(strings.Join(t.Tags, " ")) })
 	}
 	return cmd
 }

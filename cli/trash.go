@@ -3,13 +3,16 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 )
@@ -36,24 +39,21 @@ func (a *App) trashCommand() *cobra.Command {
 }
 
 func (a *App) trashList(cmd *cobra.Command, _ []string) error {
-	if done, err := a.remotely(func(c *client.Client) error { return a.farTrash(cmd.Context(), c) }); done {
-		return err
-	}
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
-	found, err := s.Trash(cmd.Context())
-	if err != nil {
-		return err
-	}
-	if a.flags.json {
-		return encode(a.Out, struct {
-			Items []store.Trashed `json:"items"`
-			Next  *string         `json:"next_cursor"`
-		}{Items: found}, false)
-	}
-	return a.showTrash(found)
+	ctx := cmd.Context()
+	return a.connect(ctx, func(c *client.Client) error {
+		items, _, doc, err := pages(ctx, c, "/v1/trash", url.Values{}, 0)
+		if err != nil {
+			return err
+		}
+		if a.flags.json {
+			return a.printRaw(doc)
+		}
+		found, err := decoded[store.Trashed](items)
+		if err != nil {
+			return err
+		}
+		return a.showTrash(found)
+	})
 }
 
 func (a *App) showTrash(found []store.Trashed) error {
@@ -90,52 +90,27 @@ func (a *App) when(stamp *string) string {
 }
 
 func (a *App) trashRestore(cmd *cobra.Command, args []string) error {
-	if done, err := a.remotely(func(c *client.Client) error { return a.farRestore(cmd.Context(), c, args) }); done {
-		return err
-	}
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
-	chosen, err := a.chooseTrashed(cmd, s, args)
-	if err != nil {
-		return err
-	}
-	type place struct {
-		ID     string `json:"id"`
-		Source string `json:"source"`
-		Path   string `json:"path"`
-	}
-	done := []place{}
-	for _, t := range chosen {
-		ref, failed := s.Restore(cmd.Context(), t.Word())
-		if errors.Is(failed, store.ErrTaken) {
-			err = &Failure{
-				Exit: ExitBusy, Code: "task_exists", Status: 409, Task: t.ID, What: "restore task " + t.Name, Why: failed.Error(),
-				Try: "roost delete " + t.ID + ", then restore this one",
-			}
-		} else if failed != nil {
-			err = failed
-		}
+	ctx := cmd.Context()
+	return a.connect(ctx, func(c *client.Client) error {
+		chosen, err := trashed(cmd, c, args)
 		if err != nil {
-			break
+			return err
 		}
-		done = append(done, place{ref.ID, ref.Source, ref.Dir})
-		if !a.flags.json {
-			if err = a.println("restored " + display.OneLine(ref.ID) + "  " + display.Cut(display.OneLine(t.Title), 60)); err != nil {
+		done := []report.Restored{}
+		for _, t := range chosen {
+			var back report.Restored
+			if _, err = c.Do(ctx, http.MethodPost, "/v1/trash/"+url.PathEscape(t.Word())+"/restore", nil, nil, &back); err != nil {
+				break
+			}
+			if done = append(done, back); a.flags.json {
+				continue
+			}
+			if err = a.println("restored " + display.OneLine(back.ID) + "  " + display.Cut(display.OneLine(t.Title), 60)); err != nil {
 				break
 			}
 		}
-	}
-	if a.flags.json {
-		out := struct {
-			Restored []place `json:"restored"`
-		}{done}
-		if told := encode(a.Out, out, false); err == nil {
-			err = told
-		}
-	}
-	return err
+		return errors.Join(a.printDone("restored", done), err)
+	})
 }
 
 func (a *App) purgeCommand() *cobra.Command {
@@ -151,26 +126,7 @@ func (a *App) purgeCommand() *cobra.Command {
 			if all == (len(args) > 0) {
 				return usage("roost trash purge", "it needs either ids or --all", "roost trash purge ID  # or --all")
 			}
-			if done, err := a.remotely(func(c *client.Client) error { return a.farPurge(cmd, c, args, yes) }); done {
-				return err
-			}
-			return a.withEngine(cmd.Context(), func(s *store.Store, e *engine.Engine) (err error) {
-				var chosen []store.Trashed
-				if all {
-					chosen, err = s.Trash(cmd.Context())
-				} else {
-					chosen, err = a.chooseTrashed(cmd, s, args)
-				}
-				if err != nil {
-					return err
-				}
-				if len(chosen) > 0 && !yes {
-					if err := a.consent(cmd, chosen); err != nil {
-						return err
-					}
-				}
-				return a.purge(cmd, e, chosen)
-			})
+			return a.purge(cmd, args, yes)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "everything in the trash")
@@ -178,30 +134,36 @@ func (a *App) purgeCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *App) purge(cmd *cobra.Command, e *engine.Engine, chosen []store.Trashed) error {
-	done := []store.Trashed{}
-	words := make([]string, len(chosen))
-	for i, t := range chosen {
-		words[i] = t.Word()
-	}
-	err := e.PurgeAll(cmd.Context(), words, func(t store.Trashed) error {
-		done = append(done, t)
-		if a.flags.json {
+// purge removes deleted tasks for good: those that are named, or all.
+func (a *App) purge(cmd *cobra.Command, names []string, yes bool) error {
+	ctx := cmd.Context()
+	return a.connect(ctx, func(c *client.Client) error {
+		chosen, err := trashed(cmd, c, names)
+		if err != nil {
+			return err
+		}
+		if len(chosen) == 0 && !a.flags.json {
+			a.say("the trash is empty")
 			return nil
 		}
-		return a.tellPurged(t)
-	})
-	if a.flags.json {
-		out := struct {
-			Purged []store.Trashed `json:"purged"`
-		}{done}
-		if told := encode(a.Out, out, false); err == nil {
-			err = told
+		if len(chosen) > 0 && !yes {
+			if err := a.consent(cmd, chosen); err != nil {
+				return err
+			}
 		}
-	} else if len(chosen) == 0 {
-		a.say("the trash is empty")
-	}
-	return err
+		body := report.NewPurge{Names: make([]string, len(chosen))}
+		for i, t := range chosen {
+			body.Names[i] = t.Word()
+		}
+		return exchange(ctx, a, c, client.Request{Method: http.MethodPost, Path: "/v1/purges", Body: body}, func(p report.Purged) error {
+			for _, t := range p.Items {
+				if err := a.tellPurged(t); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
 }
 
 func (a *App) tellPurged(t store.Trashed) error {
@@ -228,36 +190,53 @@ func (a *App) consent(cmd *cobra.Command, chosen []store.Trashed) error {
 	return nil
 }
 
-// chooseTrashed finds every one before anything is done, each once.
-func (a *App) chooseTrashed(cmd *cobra.Command, s *store.Store, args []string) ([]store.Trashed, error) {
+// trashed finds tasks in the trash by name or id, or by an end of it; all of the trash when none is named. Every
+// one is found before anything is done, each once.
+func trashed(cmd *cobra.Command, c *client.Client, names []string) ([]store.Trashed, error) {
+	ctx := cmd.Context()
+	items, _, _, err := pages(ctx, c, "/v1/trash", url.Values{}, 0)
+	if err != nil {
+		return nil, err
+	}
+	found, err := decoded[store.Trashed](items)
+	if err != nil || len(names) == 0 {
+		return found, err
+	}
 	var out []store.Trashed
-	seen := map[string]bool{}
-	for _, given := range args {
-		t, err := s.Trashed(cmd.Context(), given)
-		var many *store.AmbiguousError
+	for _, name := range names {
+		var fits []store.Trashed
+		for _, t := range found {
+			if t.Name == name || t.Word() == name {
+				fits = []store.Trashed{t}
+				break
+			}
+			if t.ID == name || strings.HasPrefix(t.ID, name) || strings.HasSuffix(t.ID, name) {
+				fits = append(fits, t)
+			}
+		}
 		switch {
-		case errors.As(err, &many):
-			f := usage("find "+given+" in the trash", err.Error(), "")
-			for _, c := range many.Candidates {
-				f.Suggestions = append(f.Suggestions, cmd.CommandPath()+" "+shellWord(c.Source+":"+c.ID))
+		case len(fits) == 0:
+			// The list leaves out a purged task whose folder another tool keeps; it can be restored all the same.
+			var hidden store.Trashed
+			if _, err := c.Do(ctx, http.MethodGet, "/v1/trash/"+url.PathEscape(name), nil, nil, &hidden); err == nil {
+				fits = append(fits, hidden)
+				break
+			}
+			f := &Failure{Exit: ExitNotFound, Code: "task_not_found", Status: 404, What: "find " + name + " in the trash", Why: "nothing there goes by that name", Try: "roost trash list"}
+			if t, err := c.Task(ctx, name); err == nil {
+				f.Why, f.Try = "it is not deleted: it is task "+t.ID+" of "+t.Source, "roost show "+shellWord(t.Source+":"+t.ID)
+			}
+			return nil, f
+		case len(fits) > 1:
+			f := usage("find "+name+" in the trash", fmt.Sprintf("%d deleted tasks go by that name", len(fits)), "")
+			for _, t := range fits {
+				f.Suggestions = append(f.Suggestions, cmd.CommandPath()+" "+shellWord(t.Word()))
 			}
 			f.Try = f.Suggestions[0]
 			return nil, f
-		case errors.Is(err, store.ErrNotFound):
-			f := &Failure{
-				Exit: ExitNotFound, Code: "task_not_found", Status: 404, What: "find " + given + " in the trash",
-				Why: "nothing there goes by that name", Try: "roost trash list",
-			}
-			if ref, err := s.Find(cmd.Context(), given); err == nil {
-				f.Why, f.Try = "it is not deleted: it is task "+ref.ID+" of "+ref.Source, "roost show "+shellWord(ref.Source+":"+ref.ID)
-			}
-			return nil, f
-		case err != nil:
-			return nil, err
 		}
-		if !seen[t.Word()] {
-			seen[t.Word()] = true
-			out = append(out, t)
+		if !slices.ContainsFunc(out, func(t store.Trashed) bool { return t.Name == fits[0].Name }) {
+			out = append(out, fits[0])
 		}
 	}
 	return out, nil
@@ -267,11 +246,11 @@ func (a *App) chooseTrashed(cmd *cobra.Command, s *store.Store, args []string) (
 func (a *App) trashNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	const how = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	a.muted = true
-	s, err := a.open()
-	if err != nil {
-		return nil, how
-	}
-	found, err := s.Trash(cmd.Context())
+	var found []store.Trashed
+	err := a.connect(cmd.Context(), func(c *client.Client) (err error) {
+		found, err = trashed(cmd, c, nil)
+		return err
+	})
 	if err != nil {
 		return nil, how
 	}

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -10,7 +12,6 @@ import (
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -66,49 +67,44 @@ func (a *App) undoCommand(redo bool) *cobra.Command {
 	return cmd
 }
 
+// undo takes back what was last done to a task, or does it again. It prints first which action that is.
 func (a *App) undo(cmd *cobra.Command, id string, o store.UndoOptions) error {
-	if done, err := a.remotely(func(c *client.Client) error { return a.farUndo(cmd, c, id, o) }); done {
-		return err
-	}
-	return a.withEngine(cmd.Context(), func(_ *store.Store, e *engine.Engine) error { return a.undoBy(cmd, e, id, o) })
-}
-
-func (a *App) undoBy(cmd *cobra.Command, e *engine.Engine, id string, o store.UndoOptions) error {
-	did, doing := "took back", "taking back: "
-	if o.Redo {
-		did, doing = "did again", "doing again: "
-	}
-	told := false
-	var failed error
-	if !a.flags.json { // there it is in the result
-		o.Next = func(d store.Deed) { a.say("%s%s", doing, a.deedText(d, true)) }
-		o.Saved = func(d store.Deed, t store.Deeds) {
-			if d.Kind == kindRestore {
-				return // whether it took anything back is known when its files are
+	ctx := cmd.Context()
+	return a.connect(ctx, func(c *client.Client) error {
+		did, doing := "took back", "taking back: "
+		if o.Redo {
+			did, doing = "did again", "doing again: "
+		}
+		if o.DryRun {
+			if did = "would take back"; o.Redo {
+				did = "would do again"
 			}
-			told = true
-			failed = a.tellUndo(did, d, t, o)
+		} else if !a.flags.json { // there it is in the result
+			var now store.Deeds
+			if _, err := c.Do(ctx, http.MethodGet, pathOf(id, "undo"), nil, nil, &now); err != nil {
+				return err
+			}
+			next := now.Undo
+			if o.Redo {
+				next = now.Redo
+			}
+			if len(next) > 0 && (o.Only == "" || o.Only == next[0].ID) {
+				o.Only = next[0].ID
+				a.say("%s%s", doing, a.deedText(next[0], true))
+			}
 		}
-	}
-	deed, task, files, err := e.Undo(cmd.Context(), id, o)
-	if err != nil {
-		return undoFailure(cmd.Name()+" "+id, task, o, err)
-	}
-	if f := nothingTaken(cmd.Name()+" "+id, deed, task, files); f != nil {
-		return f
-	}
-	if told {
-		return errors.Join(failed, a.tellKept(files))
-	}
-	if o.DryRun {
-		if did = "would take back"; o.Redo {
-			did = "would do again"
-		}
-	}
-	if a.flags.json {
-		return encode(a.Out, report.UndoneOf(deed, task, files, o), false)
-	}
-	return errors.Join(a.tellUndo(did, deed, task, o), a.tellKept(files))
+		body := report.NewUndo{Expect: o.Only, DryRun: o.DryRun}
+		return posted(ctx, a, c, id, cmd.Name(), body, func(u report.Undone) error {
+			deed := u.Undone
+			if o.Redo {
+				deed = u.Redone
+			}
+			if deed == nil {
+				deed = &store.Deed{}
+			}
+			return errors.Join(a.tellUndo(did, *deed, u.Deeds, o), a.tellKept(u.Restore))
+		})
+	})
 }
 
 // tellUndo says what was taken back or done again, and how to get it back.
@@ -129,61 +125,25 @@ func (a *App) tellUndo(did string, deed store.Deed, task store.Deeds, o store.Un
 	return nil
 }
 
-// undoFailure says why nothing was taken back or done again.
-func undoFailure(what string, d store.Deeds, o store.UndoOptions, err error) error {
-	f := &Failure{Exit: ExitBusy, Status: 409, Task: d.Task.ID, What: what, Why: err.Error()}
-	var other *store.DeedError
-	var went *store.WentOnError
-	var since *engine.ChangedSinceError
-	switch {
-	case errors.As(err, &went):
-		f.Code, f.Try = "went_on", "roost fork "+shellWord(d.Name)+" --branch "+went.Branch
-		f.Suggestions = []string{"roost show " + shellWord(d.Name) + " --branches", "roost resume " + shellWord(d.Name) + " --branch " + went.Branch}
-	case errors.As(err, &since):
-		f.Code, f.Try = "changed_since", fmt.Sprintf("roost checkpoint restore %s c%d --dry-run", shellWord(d.Name), since.Safety)
-	case errors.Is(err, store.ErrNothing):
-		f.Exit, f.Status, f.Code, f.Try = ExitNotFound, 404, "nothing_to_undo", "roost undo --list"
-		if f.Why = "nothing that was done to it can be taken back"; o.Redo {
-			f.Code, f.Why = "nothing_to_redo", "nothing was taken back since the last thing that was done to it"
-		}
-	case errors.As(err, &other):
-		f.Code, f.Retryable, f.Try = "changed_meanwhile", true, "roost undo --list "+shellWord(d.Name)
-		f.Why = "something else was done to it meanwhile; nothing was changed: " + other.Error()
-	case errors.Is(err, store.ErrTaken):
-		f.Code, f.Try = "task_exists", "roost delete "+shellWord(d.Task.ID)+" && roost trash restore "+shellWord(d.Word())
-		f.Why = "another task of that id stands where it was; both stay as they are"
-	default:
-		return checkpointFailure(what, d.Name, err)
-	}
-	return f
-}
-
 // listDeeds lists what can be taken back.
 func (a *App) listDeeds(cmd *cobra.Command, args []string, limit int) error {
 	if limit < 0 {
 		return usage("roost undo --limit", "a limit cannot be negative", "roost undo --list --limit 20")
 	}
-	if done, err := a.remotely(func(c *client.Client) error { return a.farDeeds(cmd.Context(), c, args, strconv.Itoa(limit)) }); done {
-		return err
-	}
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
-	var all []store.Deeds
-	if len(args) > 0 {
-		d, err := s.Deeds(cmd.Context(), args[0])
-		if err != nil {
+	return a.connect(cmd.Context(), func(c *client.Client) error {
+		if len(args) == 0 {
+			q := url.Values{"limit": {strconv.Itoa(limit)}}
+			return documentOf(cmd.Context(), a, c, "/v1/undo", q, func(p report.Page[store.Deeds]) error { return a.showDeeds(p.Items) })
+		}
+		var d store.Deeds
+		if _, err := c.Do(cmd.Context(), http.MethodGet, pathOf(args[0], "undo"), nil, nil, &d); err != nil {
 			return err
 		}
-		all = append(all, d)
-	} else if all, err = s.AllDeeds(cmd.Context(), limit); err != nil {
-		return err
-	}
-	if a.flags.json {
-		return encode(a.Out, report.PageOf(all, ""), false)
-	}
-	return a.showDeeds(all)
+		if a.flags.json {
+			return encode(a.Out, report.PageOf([]store.Deeds{d}, ""), false)
+		}
+		return a.showDeeds([]store.Deeds{d})
+	})
 }
 
 func (a *App) showDeeds(all []store.Deeds) error {

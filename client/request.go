@@ -92,7 +92,7 @@ func (c *Client) read(resp *http.Response, into any) error {
 // waits. Behind a request that may have been taken, its answer is wanted.
 func (c *Client) again(ctx context.Context, r *Request, ask func() error) error {
 	post := r.Method == http.MethodPost
-	if post && r.Key == "" {
+	if post && r.Key == "" && c.local == nil { // an answer of this process is not lost on the way
 		if r.Key = KeyOf(ctx); r.Key == "" {
 			r.Key = NewKey()
 		}

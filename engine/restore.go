@@ -46,13 +46,14 @@ type RestoreResult struct {
 	Forked    string        `json:"from,omitempty"` // the task that it continues, when that one cannot be written
 	DryRun    bool          `json:"dry_run"`
 	To        Checkpoint    `json:"to"`
-	Safety    int           `json:"safety"`    // the checkpoint of what is replaced; 0 = nothing was
-	Files     []RestoreItem `json:"files"`     // that change
-	Conflicts []RestoreItem `json:"conflicts"` // changed by others since, and kept as they are
-	Lost      []RestoreItem `json:"lost"`      // whose content was not kept
-	Left      []string      `json:"left"`      // changed by others while files were put back, and left alone
-	Bytes     int64         `json:"bytes"`     // that are written
-	Outcome   string        `json:"outcome"`   // done, rolled_back, nothing; "" after a dry run
+	Safety    int           `json:"safety"`         // the checkpoint of what is replaced; 0 = nothing was
+	Files     []RestoreItem `json:"files"`          // that change
+	Conflicts []RestoreItem `json:"conflicts"`      // changed by others since, and kept as they are
+	Lost      []RestoreItem `json:"lost"`           // whose content was not kept
+	Left      []string      `json:"left"`           // changed by others while files were put back, and left alone
+	Bytes     int64         `json:"bytes"`          // that are written
+	Outcome   string        `json:"outcome"`        // done, rolled_back, nothing; "" after a dry run
+	Plan      string        `json:"plan,omitempty"` // of a dry run: a hash of what it would do
 }
 
 // floor is what a restore of a task works on.

@@ -38,6 +38,10 @@ type TaskPatch struct {
 	Tags   Maybe[[]string] `json:"tags,omitzero"`
 	Pinned Maybe[bool]     `json:"pinned,omitzero"`
 
+	// Tags to add to and remove from those that the task has, where tags does not replace all of them.
+	AddTags    []string `json:"add_tags,omitempty"`
+	RemoveTags []string `json:"remove_tags,omitempty"`
+
 	Settings
 }
 
@@ -46,6 +50,18 @@ type Deleted struct {
 	store.Trashed
 	Restore  string   `json:"restore"`  // what to ask: POST /v1/trash/NAME/restore
 	Subtasks []string `json:"subtasks"` // names in the trash of those that went with it
+
+	With []store.Trashed `json:"with,omitempty"` // the deleted subtasks
+}
+
+// NewPurge removes deleted tasks for good.
+type NewPurge struct {
+	Names []string `json:"names"` // whole names or ids in the trash
+}
+
+// Purged are the deleted tasks that were removed for good.
+type Purged struct {
+	Items []store.Trashed `json:"purged"`
 }
 
 // Restored is a task that came back from the trash.

@@ -13,7 +13,8 @@ type NewRewind struct {
 	Edit       string `json:"edit,omitempty"`        // new words in its place, for the next run
 	Delete     bool   `json:"delete,omitempty"`      // only that message goes, with what belongs to it
 	Files      bool   `json:"files,omitempty"`       // files that the task changed go back as well
-	OnConflict string `json:"on_conflict,omitempty"` // of files that somebody else changed: keep (the default), merge, overwrite
+	OnConflict string `json:"on_conflict,omitempty"` // files that others changed: keep (the default), merge, overwrite
+	Plan       string `json:"plan,omitempty"`        // with files: the plan of a dry run; when it would differ by now, nothing changes
 	DryRun     bool   `json:"dry_run,omitempty"`
 }
 
@@ -21,7 +22,8 @@ type NewRewind struct {
 // back with them.
 type Rewound struct {
 	store.Rewind
-	Restore *engine.RestoreResult `json:"restore,omitempty"`
+	Restore  *engine.RestoreResult `json:"restore,omitempty"`
+	Finished string                `json:"finished,omitempty"` // an interrupted restore that was finished first, in words
 }
 
 // NewUndo takes back what was last done to a task, or does it again.
@@ -48,6 +50,17 @@ func UndoneOf(deed store.Deed, task store.Deeds, files *engine.RestoreResult, o 
 	return out
 }
 
+// NewHead makes a branch of a task its head.
+type NewHead struct {
+	Branch string `json:"branch"` // as the list of branches names it
+}
+
+// Head is the branch that a task goes on from.
+type Head struct {
+	Task   string `json:"task_id"`
+	Branch string `json:"branch"`
+}
+
 // NewFork makes a new task with the history of another one. What it does not name the
 // new task has from the other one.
 type NewFork struct {
@@ -59,6 +72,7 @@ type NewFork struct {
 	Provider  string `json:"provider,omitempty"`
 	Model     string `json:"model,omitempty"`
 	BaseURL   string `json:"base_url,omitempty"`
+	Origin    string `json:"origin,omitempty"` // api (the default), cli, web, editor
 	DryRun    bool   `json:"dry_run,omitempty"`
 }
 
@@ -71,6 +85,7 @@ type NewCondense struct {
 	Model     string `json:"model,omitempty"`
 	BaseURL   string `json:"base_url,omitempty"`
 	Profile   string `json:"profile,omitempty"`
+	Origin    string `json:"origin,omitempty"` // api (the default), cli, web, editor
 	DryRun    bool   `json:"dry_run,omitempty"`
 }
 
@@ -113,6 +128,7 @@ type SavedCheckpoint struct {
 type NewRestore struct {
 	OnConflict string   `json:"on_conflict,omitempty"` // of files that somebody else changed: keep (the default), merge, overwrite
 	Paths      []string `json:"paths,omitempty"`       // only these files or folders
-	Workspace  string   `json:"workspace,omitempty"`   // where the files lie now; "" = the task's
+	Workspace  string   `json:"workspace,omitempty"`   // where the files are now; "" = the task's
+	Plan       string   `json:"plan,omitempty"`        // the plan of a dry run; when it would differ by now, nothing changes
 	DryRun     bool     `json:"dry_run,omitempty"`
 }

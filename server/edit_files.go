@@ -1,7 +1,9 @@
 package server
 
 import (
+	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/engine"
@@ -86,8 +88,11 @@ func (s *Server) restore(a *asked) (*reply, error) {
 	}
 	o := engine.RestoreOptions{To: given(a.PathValue("c")), Paths: body.Paths, OnConflict: rule, Workspace: body.Workspace, DryRun: body.DryRun}
 	o.Planned = func(r engine.RestoreResult) error {
+		if err := agreed(body.Plan, r); err != nil {
+			return err
+		}
 		if rule == "" && len(r.Files) == 0 && len(r.Conflicts) > 0 {
-			return conflicts(ref.ID, r.Conflicts) // nobody said what becomes of them, and there is nothing else to do
+			return conflicts(r) // nobody said what becomes of them, and there is nothing else to do
 		}
 		return nil
 	}
@@ -96,5 +101,27 @@ func (s *Server) restore(a *asked) (*reply, error) {
 		return nil, err
 	}
 	s.written(ctx, a, finish)
+	if r.DryRun {
+		r.Plan = planOf(r)
+	}
 	return &reply{doc: r}, nil
+}
+
+// planOf is a hash of what a restore would do.
+func planOf(r engine.RestoreResult) string {
+	doc, _ := json.Marshal(struct { // strings and numbers: it cannot fail
+		To                     int
+		Files, Conflicts, Lost []engine.RestoreItem
+	}{r.To.Number, slices.Concat([]engine.RestoreItem{}, r.Files), slices.Concat([]engine.RestoreItem{}, r.Conflicts), slices.Concat([]engine.RestoreItem{}, r.Lost)})
+	return hash(string(doc))
+}
+
+// agreed refuses a restore that would not do what the plan of a dry run names. An empty plan accepts anything.
+func agreed(plan string, now engine.RestoreResult) error {
+	if plan == "" || plan == planOf(now) {
+		return nil
+	}
+	p := problem(http.StatusConflict, "changed_meanwhile", "The files changed since the dry run", "files changed while it was asked; nothing was changed", "the same request with dry_run, then with its new plan")
+	p.Task, p.Retryable = now.ID, true
+	return p
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/checkpoint"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/report"
@@ -28,6 +29,8 @@ func editRoutes() []route {
 		{method: post, path: id + "/forks", summary: "Make a new task with the history of this one; a dry run answers 200", body: report.NewFork{}, answer: store.ForkResult{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).fork},
 		{method: post, path: id + "/condense", summary: "Have older history summarised", body: report.NewCondense{}, answer: report.Condensed{}, act: (*Server).condense},
 		{path: id + "/branches", summary: "The branches of a task: what its histories were before they were moved", answer: store.Branches{}, document: (*Server).branches},
+		{method: post, path: id + "/head", summary: "Make a branch the head of the histories; what was the head stays as a branch", body: report.NewHead{}, answer: report.Head{},
+			act: (*Server).switchBranch},
 		{path: id + "/checkpoints", summary: "The states of files that the task changed, the oldest first", answer: engine.CheckpointList{}, document: (*Server).checkpoints},
 		{method: post, path: id + "/checkpoints", summary: "Save a checkpoint of the files as they are now; 200 when nothing differs from the newest one", answer: report.SavedCheckpoint{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).saveCheckpoint},
 		{path: id + "/checkpoints/{c}/diff", summary: "What differs between a checkpoint and another one, or now", answer: engine.CheckpointDiff{}, document: (*Server).diff, params: []param{
@@ -53,6 +56,15 @@ func given(c string) string {
 // done, and what it commits carries the name of its request.
 func (a *asked) lasting() context.Context {
 	return store.Acting(context.WithoutCancel(a.Context()), a.key())
+}
+
+// interrupted is closed when the user of this process gave up waiting. A client of another process
+// that goes away interrupts nothing: the channel is nil then.
+func (a *asked) interrupted() <-chan struct{} {
+	if a.RemoteAddr != client.LocalPeer {
+		return nil
+	}
+	return a.Context().Done()
 }
 
 // idle finds a task that nobody works on.
@@ -134,6 +146,9 @@ func (s *Server) rewind(a *asked) (*reply, error) {
 	if body.OnConflict != "" && !body.Files {
 		wrong = append(wrong, Wrong{"/on_conflict", "it says how files are put back, and goes with files"})
 	}
+	if body.Plan != "" && !body.Files {
+		wrong = append(wrong, Wrong{"/plan", "it names what happens to files, and goes with files"})
+	}
 	rule, err := conflictRule(body.OnConflict)
 	if err != nil {
 		return nil, err
@@ -164,15 +179,23 @@ func (s *Server) rewind(a *asked) (*reply, error) {
 		}
 	}
 	if body.Files {
-		r, files, finish, err := s.opt.Engine.RewindFiles(ctx, a.id, o, engine.RestoreOptions{OnConflict: rule, DryRun: o.DryRun})
+		r, files, finish, err := s.opt.Engine.RewindFiles(ctx, a.id, o, engine.RestoreOptions{
+			OnConflict: rule,
+			DryRun:     o.DryRun,
+			Planned:    func(r engine.RestoreResult) error { return agreed(body.Plan, r) },
+		})
 		if err != nil {
 			return nil, err
 		}
 		s.written(ctx, a, finish)
+		if o.DryRun {
+			files.Plan = planOf(files)
+		}
 		return &reply{doc: report.Rewound{Rewind: r, Restore: &files}}, nil
 	}
-	if !o.DryRun { // nothing else is done to a task whose files are being put back
-		if _, err := s.opt.Engine.Finish(ctx, a.id); err != nil {
+	finished := ""
+	if !o.DryRun { // an interrupted restore is finished before anything else changes the task
+		if finished, err = s.opt.Engine.Finish(ctx, a.id); err != nil {
 			return nil, err
 		}
 	}
@@ -181,8 +204,22 @@ func (s *Server) rewind(a *asked) (*reply, error) {
 		return nil, err
 	}
 	s.written(ctx, a, finish)
-	return &reply{doc: report.Rewound{Rewind: r}}, nil
+	return &reply{doc: report.Rewound{Rewind: r, Finished: finished}}, nil
 }
+
+// originOf is the origin that a body names, "api" when it names none.
+func originOf(given string) (string, error) {
+	switch {
+	case given == "":
+		return "api", nil
+	case !slices.Contains(origins, given):
+		return "", invalid(Wrong{"/origin", "want one of " + strings.Join(origins, ", ")})
+	}
+	return given, nil
+}
+
+// origins are the front doors that a task can come from.
+var origins = []string{"api", "cli", "web", "editor"}
 
 func (s *Server) deeds(a *asked) (any, error) { return s.opt.Store.Deeds(a.Context(), a.id) }
 
@@ -214,9 +251,30 @@ func (s *Server) undo(a *asked, redo bool) (*reply, error) {
 		return nil, undoProblem(err, o, now)
 	}
 	if files != nil && deed.Kind == task.RestoreDeed && files.Outcome == "nothing" && len(files.Conflicts) > 0 {
-		return nil, conflicts(files.ID, files.Conflicts)
+		return nil, conflicts(*files)
 	}
 	return &reply{doc: report.UndoneOf(deed, now, files, o)}, nil
+}
+
+func (s *Server) switchBranch(a *asked) (*reply, error) {
+	var body report.NewHead
+	if err := a.read(&body); err != nil {
+		return nil, err
+	}
+	if body.Branch == "" {
+		return nil, invalid(Wrong{"/branch", "name a branch of the task"})
+	}
+	ref, err := s.idle(a)
+	if err != nil {
+		return nil, err
+	}
+	ctx := a.lasting()
+	task, finish, err := s.opt.Store.Switch(ctx, ref, body.Branch)
+	if err != nil {
+		return nil, err
+	}
+	s.written(ctx, a, finish)
+	return &reply{doc: report.Head{Task: task, Branch: body.Branch}}, nil
 }
 
 func (s *Server) fork(a *asked) (*reply, error) {
@@ -250,7 +308,11 @@ func (s *Server) fork(a *asked) (*reply, error) {
 			return made(f), nil
 		}
 	}
-	o := store.ForkOptions{ID: a.key(), At: body.At, Branch: body.Branch, Title: body.Title, Origin: "api", DryRun: body.DryRun, Settings: func(t *task.Settings) error {
+	origin, err := originOf(body.Origin)
+	if err != nil {
+		return nil, err
+	}
+	o := store.ForkOptions{ID: a.key(), At: body.At, Branch: body.Branch, Title: body.Title, Origin: origin, DryRun: body.DryRun, Settings: func(t *task.Settings) error {
 		if body.Provider != "" && body.Provider != t.Provider {
 			// Another provider's model, address and key mean nothing here.
 			t.Model, t.BaseURL, t.Account = "", "", ""
@@ -280,11 +342,23 @@ func (s *Server) condense(a *asked) (*reply, error) {
 	if err := folder("/workspace", body.Workspace); err != nil {
 		return nil, err
 	}
+	origin, err := originOf(body.Origin)
+	if err != nil {
+		return nil, err
+	}
 	ref, err := s.idle(a)
 	if err != nil {
 		return nil, err
 	}
-	req := engine.Request{Task: a.id, Workspace: body.Workspace, Provider: body.Provider, Model: body.Model, BaseURL: body.BaseURL, Profile: body.Profile, Origin: "api"}
+	req := engine.Request{
+		Task:      a.id,
+		Workspace: body.Workspace,
+		Provider:  body.Provider,
+		Model:     body.Model,
+		BaseURL:   body.BaseURL,
+		Profile:   body.Profile,
+		Origin:    origin,
+	}
 	if body.DryRun {
 		id, c, err := s.opt.Engine.CondensePlan(a.Context(), req)
 		return &reply{doc: report.CondensedOf(id, c, true)}, err
@@ -297,6 +371,8 @@ func (s *Server) condense(a *asked) (*reply, error) {
 	go func() {
 		select {
 		case <-s.stop:
+			stop()
+		case <-a.interrupted():
 			stop()
 		case <-over:
 		}

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/view"
 )
 
 // editProblem says why histories or files could not be moved; nil for other errors.
@@ -47,7 +49,7 @@ func editProblem(err error, id string) *Problem {
 	case errors.As(err, &state):
 		p := problem(http.StatusNotFound, "checkpoint_not_found", "There is no such checkpoint", err.Error(), "GET "+at+"/checkpoints")
 		for _, c := range state.Candidates {
-			p.Suggestions = append(p.Suggestions, c.Name()+"  "+c.Reason+"  "+c.Title)
+			p.Suggestions = append(p.Suggestions, c.Name()+"  "+view.CheckpointReason(c.Reason)+"  "+view.CheckpointTitle(c.Title))
 		}
 		return p
 	case errors.Is(err, engine.ErrNoCheckpoints):
@@ -83,14 +85,14 @@ func undoProblem(err error, o store.UndoOptions, d store.Deeds) error {
 	if id == "" {
 		id = d.Task.ID
 	}
-	if p := undoErrors(err, o, id); p != nil {
+	if p := undoErrors(err, o, d, id); p != nil {
 		p.Task = d.Task.ID
 		return p
 	}
 	return err
 }
 
-func undoErrors(err error, o store.UndoOptions, id string) *Problem {
+func undoErrors(err error, o store.UndoOptions, d store.Deeds, id string) *Problem {
 	var (
 		other *store.DeedError
 		went  *store.WentOnError
@@ -101,10 +103,12 @@ func undoErrors(err error, o store.UndoOptions, id string) *Problem {
 	switch {
 	case errors.As(err, &went):
 		p.Code, p.Title = "went_on", "The task went on since"
-		p.Suggestions = []string{"POST " + at + `/forks {"branch":"` + went.Branch + `"}`, "GET " + at + "/branches"}
+		p.Suggestions = []string{"POST " + at + `/forks {"branch":"` + went.Branch + `"}`, "GET " + at + "/branches",
+			"roost fork " + id + " --branch " + went.Branch, "roost show " + id + " --branches", "roost resume " + id + " --branch " + went.Branch}
 	case errors.As(err, &since):
 		p.Code, p.Title = "changed_since", "The task changed a file again since"
-		p.Suggestions = []string{fmt.Sprintf(`POST %s/checkpoints/c%d/restore {"dry_run":true}`, at, since.Safety)}
+		p.Suggestions = []string{fmt.Sprintf(`POST %s/checkpoints/c%d/restore {"dry_run":true}`, at, since.Safety),
+			fmt.Sprintf("roost checkpoint restore %s c%d --dry-run", id, since.Safety)}
 	case errors.Is(err, store.ErrNothing):
 		p.Status, p.Code, p.Title, p.Detail = http.StatusNotFound, "nothing_to_undo", "There is nothing to take back", "nothing that was done to it can be taken back"
 		if o.Redo {
@@ -112,9 +116,10 @@ func undoErrors(err error, o store.UndoOptions, id string) *Problem {
 		}
 	case errors.As(err, &other):
 		p.Code, p.Title, p.Retryable = "changed_meanwhile", "Something else was done to it meanwhile", true
-		p.Detail, p.Suggestions = "nothing was changed: "+other.Error(), []string{"GET " + at + "/undo"}
+		p.Detail, p.Suggestions = "nothing was changed: "+other.Error(), []string{"GET " + at + "/undo", "roost undo --list " + id}
 	case errors.Is(err, store.ErrTaken):
 		p.Code, p.Title, p.Detail = "task_exists", "Another task stands where it was", "another task of that id stands where it was; both stay as they are"
+		p.Suggestions = []string{"roost delete " + d.Task.ID + " && roost trash restore " + d.Word()}
 	default:
 		return nil
 	}
@@ -123,7 +128,8 @@ func undoErrors(err error, o store.UndoOptions, id string) *Problem {
 
 // conflicts is a restore that has nothing to do but what would take somebody else's
 // changes away.
-func conflicts(id string, items []engine.RestoreItem) *Problem {
+func conflicts(r engine.RestoreResult) *Problem {
+	items := r.Conflicts
 	var names []string
 	for _, i := range items[:min(len(items), 5)] {
 		names = append(names, i.Path)
@@ -131,8 +137,13 @@ func conflicts(id string, items []engine.RestoreItem) *Problem {
 	if n := len(items) - len(names); n > 0 {
 		names = append(names, fmt.Sprintf("%d more", n))
 	}
-	p := problem(http.StatusConflict, "checkpoint_conflict", "Somebody else changed the files since",
-		strings.Join(names, ", ")+": somebody else changed it since, so that it was kept", `{"on_conflict":"merge"}`, `{"on_conflict":"overwrite"}`)
-	p.Task = id
+	why := "another program or the user changed it since"
+	if same := func(i engine.RestoreItem) bool { return i.Doubt && i.Why != "" && i.Why == items[0].Why }; !slices.ContainsFunc(items, func(i engine.RestoreItem) bool { return !same(i) }) {
+		why = items[0].Why
+	}
+	p := problem(http.StatusConflict, "checkpoint_conflict", "Every file changed since and was kept",
+		strings.Join(names, ", ")+": "+why+", so that it was kept", `{"on_conflict":"merge"}`, `{"on_conflict":"overwrite"}`,
+		"roost checkpoint restore "+r.ID+" "+r.To.Name()+" --on-conflict merge  # or overwrite")
+	p.Task = r.ID
 	return p
 }

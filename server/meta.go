@@ -43,7 +43,10 @@ func (s *Server) readyz(w http.ResponseWriter, a *asked) *Problem {
 
 func (s *Server) version(*asked) (any, error) { return s.opt.Version, nil }
 
-func (s *Server) describe(*asked) (any, error) { return raw(s.document), nil }
+func (s *Server) describe(*asked) (any, error) {
+	doc, err := s.document()
+	return raw(doc), err
+}
 
 // login turns the link's key into a cookie. A browser that looks ahead with HEAD does
 // not use it up.

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -108,7 +109,7 @@ type Server struct {
 	keyed    *deeds
 	turns    turns
 	beside   beside
-	document []byte // the OpenAPI document
+	document func() ([]byte, error) // the OpenAPI document; built when it is first asked for
 }
 
 // New makes a server. Nothing is opened, and nothing on disk changes.
@@ -136,9 +137,7 @@ func New(o Options) (*Server, error) {
 	s.begun, s.counted = o.Now(), newRequests()
 	s.routes = routes()
 	s.mux = s.muxOf(s.routes)
-	if s.document, err = openAPI(s.routes, o.Version, s.door.cookieName()); err != nil {
-		return nil, err
-	}
+	s.document = sync.OnceValues(func() ([]byte, error) { return openAPI(s.routes, o.Version, s.door.cookieName()) })
 	return s, nil
 }
 

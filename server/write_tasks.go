@@ -150,6 +150,12 @@ func (s *Server) labels(a *asked, ref store.Ref, p report.TaskPatch) (l store.La
 			}
 		}
 	}
+	if len(p.AddTags)+len(p.RemoveTags) > 0 {
+		if p.Tags.Given {
+			return l, false, invalid(Wrong{"/add_tags", "tags replaces all tags, and goes without add_tags and remove_tags"})
+		}
+		l.Add, l.Remove, filed = p.AddTags, p.RemoveTags, true
+	}
 	l.Still = a.stillFiled()
 	return l, filed, nil
 }
@@ -225,7 +231,7 @@ func (s *Server) deleteTask(a *asked) (*reply, error) {
 			if err != nil {
 				return nil, err
 			}
-			out.Subtasks = append(out.Subtasks, gone.Name)
+			out.Subtasks, out.With = append(out.Subtasks, gone.Name), append(out.With, gone)
 		}
 	}
 	return &reply{doc: out, head: aboutTask(ref.ID, "")}, nil

@@ -12,7 +12,9 @@ import (
 func trashRoutes() []route {
 	return []route{
 		{path: "/v1/trash", summary: "Deleted tasks, newest first", answer: report.Page[store.Trashed]{}, params: []param{limitParam, cursorParam}, document: (*Server).trash},
+		{path: "/v1/trash/{name}", summary: "A deleted task, also one that was purged and whose folder another tool keeps", answer: store.Trashed{}, document: (*Server).trashedTask},
 		{method: "POST", path: "/v1/trash/{name}/restore", summary: "Put a deleted task back", answer: report.Restored{}, act: (*Server).restoreTask},
+		{method: "POST", path: "/v1/purges", summary: "Remove deleted tasks for good", body: report.NewPurge{}, answer: report.Purged{}, act: (*Server).purgeTasks},
 		{method: "DELETE", path: "/v1/trash/{name}", summary: "Remove a deleted task for good", answer: store.Trashed{}, act: (*Server).purgeTask},
 	}
 }
@@ -25,10 +27,11 @@ func (s *Server) trash(a *asked) (any, error) {
 	return pageOf(a, all, func(t store.Trashed) store.Trashed { return t })
 }
 
+func (s *Server) trashedTask(a *asked) (any, error) { return s.trashed(a, a.PathValue("name")) }
+
 // trashed finds a deleted task by its whole name or id: what is taken for good, or put
 // back, is not guessed.
-func (s *Server) trashed(a *asked) (store.Trashed, error) {
-	name := a.PathValue("name")
+func (s *Server) trashed(a *asked, name string) (store.Trashed, error) {
 	t, err := s.opt.Store.Trashed(a.Context(), name)
 	if errors.Is(err, store.ErrNotFound) || err == nil && name != t.Name && name != t.ID && name != t.Word() {
 		return t, problem(http.StatusNotFound, "task_not_found", "It is not in the trash", "nothing there goes by "+clip(name), "GET /v1/trash")
@@ -37,7 +40,7 @@ func (s *Server) trashed(a *asked) (store.Trashed, error) {
 }
 
 func (s *Server) restoreTask(a *asked) (*reply, error) {
-	t, err := s.trashed(a)
+	t, err := s.trashed(a, a.PathValue("name"))
 	if a.again && err != nil { // the first attempt may have put it back
 		if ref, found := s.opt.Store.Find(a.Context(), a.PathValue("name")); found == nil {
 			return restored(ref), nil
@@ -47,6 +50,11 @@ func (s *Server) restoreTask(a *asked) (*reply, error) {
 		return nil, err
 	}
 	ref, err := s.opt.Store.Restore(a.Context(), t.Word())
+	if errors.Is(err, store.ErrTaken) {
+		p := setupProblem(err)
+		p.Task = t.ID
+		return nil, p
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +67,30 @@ func restored(ref store.Ref) *reply {
 	return &reply{head: head, doc: report.Restored{ID: ref.ID, Source: ref.Source, Path: ref.Dir}}
 }
 
+// purgeTasks removes several deleted tasks. All are found before one is removed.
+func (s *Server) purgeTasks(a *asked) (*reply, error) {
+	var body report.NewPurge
+	if err := a.read(&body); err != nil {
+		return nil, err
+	}
+	words := make([]string, len(body.Names))
+	for i, name := range body.Names {
+		t, err := s.trashed(a, name)
+		if err != nil {
+			return nil, err
+		}
+		words[i] = t.Word()
+	}
+	out := report.Purged{Items: []store.Trashed{}}
+	err := s.opt.Engine.PurgeAll(a.Context(), words, func(t store.Trashed) error {
+		out.Items = append(out.Items, t)
+		return nil
+	})
+	return &reply{doc: out}, err
+}
+
 func (s *Server) purgeTask(a *asked) (*reply, error) {
-	t, err := s.trashed(a)
+	t, err := s.trashed(a, a.PathValue("name"))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,62 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"syscall"
+	"testing"
+
+	"github.com/roost-dev/roost/engine"
+)
+
+// The plan of a dry run accepts only a restore that does the same.
+func TestAPlanAcceptsOnlyTheSameRestore(t *testing.T) {
+	t.Parallel()
+	item := func(path string) []engine.RestoreItem { return []engine.RestoreItem{{Path: path, Change: "changed"}} }
+	shown := engine.RestoreResult{DryRun: true, To: engine.Checkpoint{Number: 3}, Files: item("a"), Conflicts: item("b"), Lost: item("c")}
+	same := shown
+	same.DryRun, same.Safety = false, 9
+	for _, plan := range []string{"", planOf(shown)} {
+		if err := agreed(plan, same); err != nil {
+			t.Errorf("plan %q of the same restore: got %v, want no error", plan, err)
+		}
+	}
+	for name, change := range map[string]func(r *engine.RestoreResult){
+		"another file":       func(r *engine.RestoreResult) { r.Files = item("x") },
+		"one file more":      func(r *engine.RestoreResult) { r.Files = append(item("a"), item("x")...) },
+		"a conflict less":    func(r *engine.RestoreResult) { r.Conflicts = nil },
+		"another lost file":  func(r *engine.RestoreResult) { r.Lost = item("x") },
+		"another checkpoint": func(r *engine.RestoreResult) { r.To.Number = 4 },
+	} {
+		now := same
+		change(&now)
+		var p *Problem
+		if err := agreed(planOf(shown), now); !errors.As(err, &p) || p.Status != http.StatusConflict || p.Code != "changed_meanwhile" {
+			t.Errorf("%s: got %v, want 409 changed_meanwhile", name, err)
+		}
+	}
+}
+
+// A restore that failed has one problem, whatever else went wrong with it; a full disk is named as such.
+func TestAFailedRestoreHasOneProblem(t *testing.T) {
+	t.Parallel()
+	full := errors.Join(fmt.Errorf("keep what would be replaced: %w", &fs.PathError{Op: "write", Path: "/s/tmp/1", Err: syscall.ENOSPC}), errors.New("watermark: x"))
+	closed := fmt.Errorf("put files back: put back ro/f: %w", fs.ErrPermission)
+	for _, tt := range []struct {
+		name         string
+		err          error
+		status       int
+		code, detail string
+	}{
+		{"full", full, http.StatusInsufficientStorage, "disk_full", "nothing can be kept until there is room"},
+		{"rolled back", &engine.RolledBackError{Err: closed}, 500, "rolled_back", "put files back: put back ro/f: permission denied; everything is as it was before"},
+		{"half-way", &engine.HalfwayError{Task: "0199", Err: closed}, 500, "restoring", "put files back: put back ro/f: permission denied; it is not finished, and the next command that works on the task goes on with it"},
+	} {
+		p := (&Server{}).problemOf(t.Context(), fmt.Errorf("%w", tt.err), "0199")
+		if p.Status != tt.status || p.Code != tt.code || p.Detail != tt.detail {
+			t.Errorf("%s: got %d %s %q, want %d %s %q", tt.name, p.Status, p.Code, p.Detail, tt.status, tt.code, tt.detail)
+		}
+	}
+}
