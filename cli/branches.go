@@ -12,15 +12,7 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// showBranches draws the tree of a task's branches.
-func (a *App) showBranches(v *store.View) error {
-	tree := v.Branches()
-	if a.flags.json {
-		return encode(a.Out, tree, false)
-	}
-	return a.printBranches(tree)
-}
-
+// printBranches draws the tree of a task's branches.
 func (a *App) printBranches(tree store.Branches) error {
 	if f := tree.Forked; f != nil {
 		if err := a.println(fmt.Sprintf("forked from %s at #%d of %s", display.OneLine(f.Source+":"+f.ID), f.At, f.Branch)); err != nil {

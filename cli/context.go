@@ -1,44 +1,17 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
 
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
 )
 
 var partWords = map[string]string{
 	"system": "the system prompt", "tools": "the tools' descriptions", "summary": "the summary", "history": "what was said",
 	"results": "results of tools", "files": "files that were read", "images": "images",
-}
-
-// showContext shows what the next request of a task would be made of.
-func (a *App) showContext(ctx context.Context, ref store.Ref, dir string) error {
-	return a.withEngine(ctx, func(_ *store.Store, e *engine.Engine) error {
-		req := engine.Request{Task: ref.Source + ":" + ref.ID, Workspace: dir}
-		u, who, err := e.ContextAs(ctx, req)
-		if err != nil {
-			return err
-		}
-		if who != "" {
-			_, err := e.Context(ctx, req)
-			var unknown *engine.UnknownProfileError
-			if errors.As(err, &unknown) {
-				a.warn(fmt.Sprintf("the task's profile %q is not known here; this is as if %s answered (roost config set source_profiles.%s NAME says who does)", unknown.Profile, who, unknown.Source))
-			}
-		}
-		out := report.ContextUseOf(ref.ID, u, who)
-		if a.flags.json {
-			return encode(a.Out, out, false)
-		}
-		return a.printContext(out)
-	})
 }
 
 // workspaceQuery names a folder to a server; "" = the task's own.

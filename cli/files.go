@@ -2,8 +2,11 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,8 +16,6 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -46,45 +47,46 @@ func (a *App) filesCommand() *cobra.Command {
 }
 
 func (a *App) files(ctx context.Context, id, dir, path string, check bool) error {
-	if done, err := a.remotely(func(c *client.Client) error { return a.farFiles(ctx, c, id, dir, path, check) }); done {
-		return err
-	}
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
-	ref, err := s.Find(ctx, id)
-	if err != nil {
-		return err
-	}
-	v, err := s.Read(ctx, ref)
-	if err != nil {
-		return err
-	}
-	shown := a.showFiles(ctx, v, dir, path, check)
-	return errors.Join(shown, v.Close())
+	return a.connect(ctx, func(c *client.Client) error {
+		q := url.Values{}
+		if dir != "" {
+			q.Set("workspace", a.abs(dir))
+		}
+		set(q, "path", path)
+		doc, err := a.knownFiles(ctx, c, id, q)
+		var p *client.Problem
+		if errors.As(err, &p) && p.Code == "file_not_known" && !filepath.IsAbs(path) {
+			q.Set("path", a.abs(path)) // a path from the current folder, and not from the workspace
+			if again, err := a.knownFiles(ctx, c, id, q); err == nil {
+				doc, p = again, nil
+			}
+		}
+		if err != nil && (p != nil || doc == nil) {
+			return err
+		}
+		var got struct {
+			Items []report.KnownFile `json:"items"`
+			Task  string             `json:"task_id"`
+		}
+		if err := json.Unmarshal(doc, &got); err != nil {
+			return fmt.Errorf("read the answer of the server %s: %w", c.Base(), err)
+		}
+		if a.flags.json {
+			err = a.printRaw(doc)
+		} else {
+			err = a.printFiles(got.Task, got.Items)
+		}
+		if err != nil || !check {
+			return err
+		}
+		return staleFailure(got.Task, got.Items)
+	})
 }
 
-func (a *App) showFiles(ctx context.Context, v *store.View, dir, path string, check bool) error {
-	records := report.Records(v)
-	w, err := a.workspaceOf(v, dir, len(records) > 0)
-	if err != nil {
-		return err
-	}
-	if path != "" {
-		if records = a.only(records, w, path); len(records) == 0 {
-			return &Failure{Exit: ExitNotFound, Code: "file_not_known", Task: v.Ref.ID, What: "show what task " + v.Ref.ID + " knows of " + path,
-				Why: "its model neither read nor changed such a file", Try: "roost files " + shellWord(v.Ref.ID)}
-		}
-	}
-	items, err := report.Files(ctx, v, w, records, path != "")
-	if err != nil {
-		return err
-	}
-	if err := a.printFiles(v.Ref.ID, items); err != nil || !check {
-		return err
-	}
-	return staleFailure(v.Ref.ID, items)
+// knownFiles asks for the files that the model of a task knows.
+func (a *App) knownFiles(ctx context.Context, c *client.Client, id string, q url.Values) (doc json.RawMessage, err error) {
+	_, err = c.Do(ctx, http.MethodGet, pathOf(id, "files"), q, nil, &doc)
+	return doc, err
 }
 
 // staleFailure names the files that are not as the model knows them; nil when all are.
@@ -107,63 +109,10 @@ func staleFailure(id string, items []report.KnownFile) error {
 		Why: names, Try: "roost resume " + shellWord(id)}
 }
 
-// workspaceOf is the folder that a task's files are looked at in.
-func (a *App) workspaceOf(v *store.View, dir string, needed bool) (*workspace.Workspace, error) {
-	if dir != "" {
-		dir = a.abs(dir)
-	} else {
-		dir = v.Summary.Workspace
-	}
-	f := &Failure{Exit: ExitConfig, Code: "workspace_missing", Task: v.Ref.ID, What: "look at the files of task " + v.Ref.ID, Try: "roost files " + shellWord(v.Ref.ID) + " -C DIR"}
-	if dir == "" {
-		if !needed {
-			return nil, nil
-		}
-		f.Why = "its workspace is not recorded"
-		return nil, f
-	}
-	w, err := workspace.Open(dir)
-	if err != nil {
-		if !needed {
-			return nil, nil
-		}
-		f.Why = err.Error()
-		return nil, f
-	}
-	return w, nil
-}
-
-// only keeps the records of one file, however the person spelled its path.
-func (a *App) only(records []task.FileRecord, w *workspace.Workspace, path string) []task.FileRecord {
-	names := []string{path, filepath.ToSlash(filepath.Clean(path))}
-	if w != nil {
-		for _, given := range []string{path, a.abs(path)} {
-			if p, err := w.Resolve(given); err == nil {
-				names = append(names, p.Readable, p.Place)
-			}
-		}
-	}
-	for _, name := range names {
-		var out []task.FileRecord
-		for _, r := range records {
-			if r.Path == name {
-				out = append(out, r)
-			}
-		}
-		if len(out) > 0 {
-			return out
-		}
-	}
-	return nil
-}
-
 // howKnown are the sources in words.
 var howKnown = map[string]string{"read_tool": "read", "file_mentioned": "mentioned", "roo_edited": "edited by the agent", "user_edited": "changed by somebody else"}
 
 func (a *App) printFiles(id string, items []report.KnownFile) error {
-	if a.flags.json {
-		return encode(a.Out, map[string]any{"task_id": id, "items": items}, false)
-	}
 	style, width, counts := a.outStyle(), 0, map[string]int{}
 	for _, f := range items {
 		width = max(width, display.Columns(display.OneLine(f.Path)))

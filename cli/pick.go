@@ -122,7 +122,12 @@ func (a *App) canDraw() bool {
 func (a *App) draw(ctx context.Context, s *store.Store, purpose string) (picker.Choice, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d := &desk{App: a, store: s}
+	c, end, err := a.local(s, nil)
+	if err != nil {
+		return picker.Choice{}, err
+	}
+	defer end()
+	d := &desk{App: a, store: s, client: c}
 	ended, code := d.untilSignal(cancel)
 	in, _ := a.In.(*os.File)
 	out, _ := a.Err.(*os.File)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/cli/picker"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/store"
 )
@@ -31,6 +32,7 @@ const (
 type desk struct {
 	*App
 	store  *store.Store
+	client *client.Client
 	paging atomic.Bool
 	closed atomic.Int64 // when the last pager ended, in nanoseconds
 }
@@ -104,23 +106,10 @@ func history(hit *picker.Hit, before, after int) showFlags {
 	return f
 }
 
-func (d *desk) read(ctx context.Context, key string) (*store.View, error) {
-	ref, err := d.store.Find(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	return d.store.Read(ctx, ref)
-}
-
 // Preview is what show prints of the end of a task.
 func (d *desk) Preview(ctx context.Context, t picker.Task, hit *picker.Hit) (string, error) {
-	v, err := d.read(ctx, t.Key)
-	if err != nil {
-		return "", err
-	}
-	defer v.Close()
 	var out ending
-	if err := d.aside(&out, io.Discard).showTask(ctx, v, history(hit, 3, 0)); err != nil {
+	if err := d.aside(&out, io.Discard).showHistory(ctx, d.client, t.Key, history(hit, 3, 0)); err != nil {
 		return "", err
 	}
 	return out.String(), ctx.Err()
@@ -169,11 +158,6 @@ func (d *desk) Search(ctx context.Context, text string) ([]picker.Hit, error) {
 
 // Open shows a task in the pager.
 func (d *desk) Open(ctx context.Context, t picker.Task, hit *picker.Hit) error {
-	v, err := d.read(ctx, t.Key)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
 	a := *d.App
 	a.flags.quiet = true // what show says on stderr would stand on no screen
 	a.less = " -+F -+X"  // the pager stays until it is left, and leaves nothing
@@ -182,12 +166,12 @@ func (d *desk) Open(ctx context.Context, t picker.Task, hit *picker.Hit) error {
 		d.closed.Store(time.Now().UnixNano())
 		d.paging.Store(false)
 	}()
-	err = a.paged(ctx, func() error {
+	err := a.paged(ctx, func() error {
 		f := history(hit, 2, page)
 		if hit == nil {
 			f.ui = false // with the facts above it
 		}
-		return a.showTask(ctx, v, f)
+		return a.showHistory(ctx, d.client, t.Key, f)
 	})
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && (exit.ExitCode() == -1 || exit.ExitCode() == ExitInterrupt) {

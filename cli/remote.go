@@ -10,9 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/internal/inputfile"
-	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
@@ -217,6 +218,9 @@ func failureOfProblem(p *client.Problem) *Failure {
 			f.Suggestions = append(f.Suggestions, s)
 		}
 	}
+	if p.Code == "permission_denied" && len(p.Suggestions) > 0 {
+		f.Try, f.Suggestions = p.Suggestions[0], p.Suggestions[1:]
+	}
 	if p.Code == "unknown_mode" {
 		f.What, f.Try = "use the mode", "roost modes"
 	}
@@ -225,6 +229,11 @@ func failureOfProblem(p *client.Problem) *Failure {
 	}
 	if f.Try == "" && slices.ContainsFunc(p.Errors, func(e client.Wrong) bool { return e.Parameter == "/workspace" }) {
 		f.Try = nameFolder
+	}
+	if p.Code == "internal" && len(p.Suggestions) > 0 {
+		f.Try, f.Suggestions = p.Suggestions[0], nil
+	} else if what, why, ok := divide(f.Why); ok && p.Code == "internal" {
+		f.What, f.Why = what, why
 	}
 	if f.Try == "" {
 		f.Try = nothing

@@ -212,20 +212,6 @@ func (a *App) farSearch(cmd *cobra.Command, c *client.Client, q store.SearchQuer
 	return a.showHits(cmd, got, farNames(c))
 }
 
-// farUsage shows what a server's tasks spent.
-func (a *App) farUsage(ctx context.Context, c *client.Client, by string, f store.SpendingFilter) error {
-	q := url.Values{"by": {by}}
-	for name, text := range map[string]string{"since": momentText(f.Since), "until": momentText(f.Until), "source": f.Source, "workspace": f.Workspace} {
-		set(q, name, text)
-	}
-	return documentOf(ctx, a, c, "/v1/usage", q, a.showSpending)
-}
-
-// farSources lists the storages that a server reads.
-func (a *App) farSources(ctx context.Context, c *client.Client) error {
-	return documentOf(ctx, a, c, "/v1/sources", nil, func(got struct{ Items []store.SourceState }) error { return a.sourceTable(got.Items) })
-}
-
 // flat is a tree as a family: each task behind its parent.
 func flat(b report.Branch, depth int) (f family) {
 	f.tasks, f.depths = append(f.tasks, b.Task), append(f.depths, depth)

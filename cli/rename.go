@@ -89,7 +89,8 @@ func (a *App) label(ctx context.Context, ids []string, l labels, show func(store
 			}
 			seen[t.Path] = true
 			if len(body) > 0 {
-				if _, err := c.Ask(ctx, client.Request{Method: http.MethodPatch, Path: pathOf(t.Source + ":" + t.ID), Body: body}, &t); err != nil {
+				patch := client.Request{Method: http.MethodPatch, Path: pathOf(t.Source + ":" + t.ID), Body: body, Repeatable: true}
+				if _, err := c.Ask(ctx, patch, &t); err != nil {
 					return err
 				}
 			}

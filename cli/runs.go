@@ -96,7 +96,10 @@ func documentOf[T any](ctx context.Context, a *App, c *client.Client, path strin
 // exchange is documentOf for any request.
 func exchange[T any](ctx context.Context, a *App, c *client.Client, r client.Request, show func(T) error) error {
 	var doc json.RawMessage
-	if _, err := c.Ask(ctx, r, &doc); err != nil {
+	watched, shown := a.watched(ctx)
+	_, err := c.Ask(watched, r, &doc)
+	shown()
+	if err != nil {
 		return err
 	}
 	if a.flags.json {

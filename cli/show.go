@@ -3,8 +3,6 @@ package cli
 import (
 	"bufio"
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -60,40 +58,7 @@ func (a *App) showCommand() *cobra.Command {
 			if !cmd.Flags().Changed("tail") && a.OutTTY && !a.flags.json {
 				f.tail = page
 			}
-			if done, err := a.remotely(func(c *client.Client) error { return a.farShow(cmd.Context(), c, args[0], f) }); done {
-				return err
-			}
-			s, err := a.open()
-			if err != nil {
-				return err
-			}
-			find := func() (ref store.Ref, copies []string, err error) {
-				if a.flags.json && f.alone() {
-					return s.FindWithCopies(cmd.Context(), args[0])
-				}
-				ref, err = s.Find(cmd.Context(), args[0])
-				return ref, []string{}, err
-			}
-			ref, copies, err := find()
-			if err != nil {
-				return err
-			}
-			if f.context {
-				return a.showContext(cmd.Context(), ref, f.dir)
-			}
-			if f.tree {
-				return a.showTree(cmd.Context(), s, ref)
-			}
-			v, err := s.Read(cmd.Context(), ref)
-			if err != nil {
-				return err
-			}
-			v.Summary.Copies = copies
-			if (f.ui || f.api || f.effective) && len(v.Summary.Damaged) > 0 {
-				a.warn(fmt.Sprintf("the task is damaged (roost doctor %s tells more): %s", ref.ID, v.Summary.Damaged[0].Text()))
-			}
-			shown := a.paged(cmd.Context(), func() error { return a.showTask(cmd.Context(), v, f) })
-			return errors.Join(shown, v.Close())
+			return a.connect(cmd.Context(), func(c *client.Client) error { return a.showTask(cmd.Context(), c, args[0], f) })
 		},
 	}
 	fl := cmd.Flags()
@@ -112,51 +77,6 @@ func (a *App) showCommand() *cobra.Command {
 	complete(cmd, "tail", cobra.NoFileCompletions)
 	complete(cmd, "before", cobra.NoFileCompletions)
 	return cmd
-}
-
-func (a *App) showTask(ctx context.Context, v *store.View, f showFlags) error {
-	made, why, err := standIn(v, f)
-	if err != nil {
-		return err
-	}
-	switch {
-	case f.journal:
-		return a.showJournal(ctx, v, f)
-	case f.branches:
-		return a.showBranches(v)
-	case f.usage:
-		return a.showUsage(v)
-	case f.api && why != "":
-		return a.showStandIn(v, made, why, f)
-	case f.api:
-		return a.showHistory(v, v.State.API(), f)
-	case f.effective:
-		sent, err := a.effective(v)
-		if err != nil {
-			return err
-		}
-		from, to := window(len(sent), f)
-		a.sayNone(from, to)
-		return a.printHistory(v, elements(sent[from:to], from), from, f)
-	case f.ui && why != "":
-		return a.showStandIn(v, made, why, f)
-	case f.ui:
-		return a.showHistory(v, v.State.UI(), f)
-	case a.flags.json:
-		return encode(a.Out, v.Summary, false)
-	}
-	if err := a.header(v.Summary, openTexts(v)); err != nil {
-		return err
-	}
-	if why != "" {
-		return a.showStandIn(v, made, why, f)
-	}
-	return a.showHistory(v, v.State.UI(), f)
-}
-
-// alone reports whether the task itself is asked for, and none of what is in it.
-func (f showFlags) alone() bool {
-	return !f.ui && !f.api && !f.effective && !f.journal && !f.usage && !f.branches && !f.context && !f.tree
 }
 
 // beforeNumber reads --before; 0 when it was not given.
@@ -181,14 +101,6 @@ func window(n int, f showFlags) (from, to int) {
 		from = max(0, to-f.tail)
 	}
 	return from, to
-}
-
-// openTexts are the questions that a task asks.
-func openTexts(v *store.View) (out []string) {
-	for _, q := range v.State.Questions {
-		out = append(out, q.Text)
-	}
-	return out
 }
 
 // header is the task in a few lines.
@@ -234,14 +146,6 @@ func (a *App) header(t store.Summary, questions []string) error {
 	}
 	fmt.Fprintln(out)
 	return flushed(out)
-}
-
-func (a *App) showUsage(v *store.View) error {
-	u := v.Summary.Usage
-	if a.flags.json {
-		return encode(a.Out, u, false)
-	}
-	return a.printUsage(u)
 }
 
 func (a *App) printUsage(u store.Usage) error {

@@ -50,23 +50,9 @@ func (a *App) sourcesCommand() *cobra.Command {
 }
 
 func (a *App) sourcesList(ctx context.Context) error {
-	if done, err := a.remotely(func(c *client.Client) error { return a.farSources(ctx, c) }); done {
-		return err
-	}
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
-	got, err := s.List(ctx, store.Filter{Limit: 1})
-	if err != nil {
-		return err
-	}
-	if a.flags.json {
-		return encode(a.Out, struct {
-			Items []store.SourceState `json:"items"`
-		}{got.Sources}, false)
-	}
-	return a.sourceTable(got.Sources)
+	return a.connect(ctx, func(c *client.Client) error {
+		return documentOf(ctx, a, c, "/v1/sources", nil, func(got struct{ Items []store.SourceState }) error { return a.sourceTable(got.Items) })
+	})
 }
 
 // sourceTable writes one line a source. States may be long: they say why.

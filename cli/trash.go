@@ -192,51 +192,41 @@ func (a *App) consent(cmd *cobra.Command, chosen []store.Trashed) error {
 
 // trashed finds tasks in the trash by name or id, or by an end of it; all of the trash when none is named. Every
 // one is found before anything is done, each once.
-func trashed(cmd *cobra.Command, c *client.Client, names []string) ([]store.Trashed, error) {
+func trashed(cmd *cobra.Command, c *client.Client, names []string) (out []store.Trashed, err error) {
 	ctx := cmd.Context()
-	items, _, _, err := pages(ctx, c, "/v1/trash", url.Values{}, 0)
-	if err != nil {
-		return nil, err
-	}
-	found, err := decoded[store.Trashed](items)
-	if err != nil || len(names) == 0 {
-		return found, err
-	}
-	var out []store.Trashed
-	for _, name := range names {
-		var fits []store.Trashed
-		for _, t := range found {
-			if t.Name == name || t.Word() == name {
-				fits = []store.Trashed{t}
-				break
-			}
-			if t.ID == name || strings.HasPrefix(t.ID, name) || strings.HasSuffix(t.ID, name) {
-				fits = append(fits, t)
-			}
+	if len(names) == 0 {
+		items, _, _, err := pages(ctx, c, "/v1/trash", url.Values{}, 0)
+		if err != nil {
+			return nil, err
 		}
+		return decoded[store.Trashed](items)
+	}
+	for _, name := range names {
+		var t store.Trashed
+		_, err := c.Do(ctx, http.MethodGet, "/v1/trash/"+url.PathEscape(name), nil, nil, &t)
+		var p *client.Problem
 		switch {
-		case len(fits) == 0:
-			// The list leaves out a purged task whose folder another tool keeps; it can be restored all the same.
-			var hidden store.Trashed
-			if _, err := c.Do(ctx, http.MethodGet, "/v1/trash/"+url.PathEscape(name), nil, nil, &hidden); err == nil {
-				fits = append(fits, hidden)
-				break
+		case errors.As(err, &p) && p.Code == "ambiguous_id":
+			f := usage("find "+name+" in the trash", p.Detail, "")
+			for _, s := range p.Suggestions {
+				f.Suggestions = append(f.Suggestions, cmd.CommandPath()+" "+shellWord(s))
 			}
-			f := &Failure{Exit: ExitNotFound, Code: "task_not_found", Status: 404, What: "find " + name + " in the trash", Why: "nothing there goes by that name", Try: "roost trash list"}
+			f.Try = f.Suggestions[0]
+			return nil, f
+		case errors.As(err, &p) && p.Code == "task_not_found":
+			f := &Failure{
+				Exit: ExitNotFound, Code: "task_not_found", Status: 404,
+				What: "find " + name + " in the trash", Why: "nothing there goes by that name", Try: "roost trash list",
+			}
 			if t, err := c.Task(ctx, name); err == nil {
 				f.Why, f.Try = "it is not deleted: it is task "+t.ID+" of "+t.Source, "roost show "+shellWord(t.Source+":"+t.ID)
 			}
 			return nil, f
-		case len(fits) > 1:
-			f := usage("find "+name+" in the trash", fmt.Sprintf("%d deleted tasks go by that name", len(fits)), "")
-			for _, t := range fits {
-				f.Suggestions = append(f.Suggestions, cmd.CommandPath()+" "+shellWord(t.Word()))
-			}
-			f.Try = f.Suggestions[0]
-			return nil, f
+		case err != nil:
+			return nil, err
 		}
-		if !slices.ContainsFunc(out, func(t store.Trashed) bool { return t.Name == fits[0].Name }) {
-			out = append(out, fits[0])
+		if !slices.ContainsFunc(out, func(o store.Trashed) bool { return o.Word() == t.Word() }) {
+			out = append(out, t)
 		}
 	}
 	return out, nil

@@ -18,18 +18,6 @@ type family struct {
 	depths []int
 }
 
-// showTree draws a task and its subtasks.
-func (a *App) showTree(ctx context.Context, s *store.Store, ref store.Ref) error {
-	got, err := report.FamilyOf(ctx, s, ref)
-	if err != nil {
-		return err
-	}
-	if a.flags.json {
-		return encode(a.Out, got.Branch(), false)
-	}
-	return a.drawTree(ctx, family{got.Tasks, got.Depths}, namesOf(s))
-}
-
 // drawTree prints a family.
 func (a *App) drawTree(ctx context.Context, f family, name namer) error {
 	names, err := name(ctx, f.tasks)

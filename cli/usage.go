@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -41,23 +42,13 @@ func (a *App) usageCommand() *cobra.Command {
 			}
 			f.Workspace = a.folder(f.Workspace)
 			f.Zone = a.Now().Location()
-			if done, err := a.remotely(func(c *client.Client) error { return a.farUsage(cmd.Context(), c, by, f) }); done {
-				return err
+			q := url.Values{"by": {by}}
+			for name, text := range map[string]string{"since": momentText(f.Since), "until": momentText(f.Until), "source": f.Source, "workspace": f.Workspace} {
+				set(q, name, text)
 			}
-			s, err := a.open()
-			if err != nil {
-				return err
-			}
-			ctx, shown := a.watched(cmd.Context())
-			spent, err := s.Spending(ctx, store.By(by), f)
-			shown()
-			if err != nil {
-				return err
-			}
-			if a.flags.json {
-				return encode(a.Out, spent, false)
-			}
-			return a.showSpending(spent)
+			return a.connect(cmd.Context(), func(c *client.Client) error {
+				return documentOf(cmd.Context(), a, c, "/v1/usage", q, a.showSpending)
+			})
 		},
 	}
 	fl := cmd.Flags()

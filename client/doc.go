@@ -5,7 +5,7 @@
 //
 // Every POST carries an Idempotency-Key. A POST whose answer was lost is sent again
 // under the same key, and only then: it takes effect once. Other requests that change
-// something are sent once. A read is sent again.
+// something are sent once, unless they say that they are repeatable. A read is sent again.
 //
 // Events follows tasks over any cut of the connection, and gives each durable event
 // once and in order.

@@ -10,8 +10,11 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/roost-dev/roost/esjson"
 )
 
 // Request is something to ask. Path begins with a slash; what stands in it must be
@@ -22,7 +25,13 @@ type Request struct {
 	Header       http.Header
 	Body         any    // is sent as JSON; json.RawMessage as it is; nil = none
 	Key          string // Idempotency-Key of a POST; "" = that of the context (see Keyed), or a new one
+	Repeatable   bool   // a PATCH or DELETE that may take effect twice: it is sent again as a read is
+
+	attempt int // from 1; 0 = not sent yet
 }
+
+// AttemptHeader counts, from 2, how often a request was sent.
+const AttemptHeader = "Roost-Attempt"
 
 // tries is how often a request is sent at most, and answerBytes how much of a document
 // is taken.
@@ -74,7 +83,7 @@ func (c *Client) read(resp *http.Response, into any) error {
 		return nil
 	}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if media != "application/json" || !json.Valid(body) {
+	if media != "application/json" || !esjson.Valid(body) {
 		return &Unreachable{c.base, errors.New("what answers there is no server of roost: its answer is no JSON document")}
 	}
 	if raw, ok := into.(*json.RawMessage); ok {
@@ -92,15 +101,16 @@ func (c *Client) read(resp *http.Response, into any) error {
 // waits. Behind a request that may have been taken, its answer is wanted.
 func (c *Client) again(ctx context.Context, r *Request, ask func() error) error {
 	post := r.Method == http.MethodPost
-	if post && r.Key == "" && c.local == nil { // an answer of this process is not lost on the way
+	if post && r.Key == "" {
 		if r.Key = KeyOf(ctx); r.Key == "" {
 			r.Key = NewKey()
 		}
 	}
-	repeatable := post || r.Method == "" || r.Method == http.MethodGet || r.Method == http.MethodHead
+	repeatable := post || r.Method == "" || r.Method == http.MethodGet || r.Method == http.MethodHead || r.Repeatable
 	sent := false
 	wait := 100 * time.Millisecond
 	for n := 1; ; n++ {
+		r.attempt = n
 		err := ask()
 		if err == nil {
 			return nil
@@ -191,6 +201,9 @@ func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
 	}
 	if r.Key != "" {
 		req.Header.Set("Idempotency-Key", r.Key)
+	}
+	if r.attempt > 1 {
+		req.Header.Set(AttemptHeader, strconv.Itoa(r.attempt))
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {

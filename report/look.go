@@ -88,6 +88,14 @@ type ContextUse struct {
 	Messages int           `json:"messages"`
 	Parts    []ContextPart `json:"parts"`
 	AsIf     *string       `json:"as_if"` // who is taken for the task's profile, which is not known here
+
+	Unknown *UnknownProfile `json:"unknown_profile,omitempty"`
+}
+
+// UnknownProfile is a profile that a task names and the settings do not have.
+type UnknownProfile struct {
+	Name   string `json:"name"`
+	Source string `json:"source"` // the task's: the setting source_profiles.SOURCE names a profile for all of its tasks
 }
 
 // ContextPart is a part of a request.

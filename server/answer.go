@@ -3,11 +3,16 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/roost-dev/roost/client"
 )
 
 // muxOf leads requests to their routes. What has no route is told as a problem.
@@ -117,6 +122,12 @@ func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *Prob
 // problemFor is what an error means for who asked.
 func (s *Server) problemFor(a *asked, err error) *Problem {
 	p := s.problemOf(a.Context(), err, a.id)
+	if p.Code == "internal" && a.RemoteAddr == client.LocalPeer { // the user of this process may read what the log would get
+		p.Detail = err.Error()
+		if at := (*fs.PathError)(nil); errors.As(err, &at) && filepath.IsAbs(at.Path) {
+			p.Title, p.Suggestions = "open "+at.Path, []string{"ls -ld " + at.Path + "  # what it is, and who may read it"}
+		}
+	}
 	if a.id != "" && p.Task == "" {
 		p.Task = a.id
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
@@ -36,6 +37,14 @@ func (s *Server) change(w http.ResponseWriter, a *asked) *Problem {
 	// when somebody turns out to have the task.
 	if (a.named() == "" || s.opt.Guest) && s.elsewhere(w, a) {
 		return nil
+	}
+	if key != "" && a.RemoteAddr == client.LocalPeer {
+		// An answer of this process is not lost on the way. Sent again, the request may have taken effect in
+		// another process, to which it was passed on before: the journal knows.
+		if a.again = a.Header.Get(client.AttemptHeader) != ""; a.again {
+			a.identity = identityOf(key)
+		}
+		key = ""
 	}
 	if key == "" {
 		out, err := s.act(a)

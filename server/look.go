@@ -66,11 +66,20 @@ func (s *Server) context(a *asked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	use, who, err := s.opt.Engine.ContextAs(a.Context(), engine.Request{Task: ref.Source + ":" + ref.ID, Workspace: a.text["workspace"]})
+	req := engine.Request{Task: ref.Source + ":" + ref.ID, Workspace: a.text["workspace"]}
+	use, who, err := s.opt.Engine.ContextAs(a.Context(), req)
 	if err != nil {
 		return nil, err
 	}
-	return report.ContextUseOf(ref.ID, use, who), nil
+	out := report.ContextUseOf(ref.ID, use, who)
+	var unknown *engine.UnknownProfileError
+	if who == "" {
+		return out, nil
+	}
+	if _, err := s.opt.Engine.Context(a.Context(), req); errors.As(err, &unknown) {
+		out.Unknown = &report.UnknownProfile{Name: unknown.Profile, Source: unknown.Source}
+	}
+	return out, nil
 }
 
 func (s *Server) journal(a *asked) (any, error) {
@@ -130,6 +139,10 @@ func (s *Server) lines(a *asked) (any, error) {
 	return s.read(a, func(v *store.View) (any, error) { return linesOf(a.Context(), v, o, span) })
 }
 
+// linesBytes bounds the messages that are rendered at a time, and the text of an answer that goes forward. One
+// message may have more.
+const linesBytes = 1 << 20
+
 func linesOf(ctx context.Context, v *store.View, o export.LinesOptions, span span) (report.Lines, error) {
 	out := report.Lines{Task: v.Ref.ID, Items: []report.ShownMessage{}, Notes: []string{}, Questions: []string{}}
 	for _, q := range v.State.Questions {
@@ -165,10 +178,13 @@ func linesOf(ctx context.Context, v *store.View, o export.LinesOptions, span spa
 		slices.Reverse(places)
 	}
 	shown := export.NewLines(v, o)
-	for len(places) > 0 && ctx.Err() == nil {
-		n := min(len(places), export.Together)
-		batch := make([]export.Element, 0, n)
-		for _, i := range places[:n] {
+	size, taken := 0, 0
+	for len(places) > 0 && ctx.Err() == nil && !(forward && size > linesBytes) {
+		n, held := 0, 0
+		batch := make([]export.Element, 0, export.Together)
+		for n < min(len(places), export.Together) && held < linesBytes {
+			i := places[n]
+			n++
 			e := export.Element{Number: i + 1}
 			if isMade {
 				e.Raw = made[i]
@@ -180,19 +196,24 @@ func linesOf(ctx context.Context, v *store.View, o export.LinesOptions, span spa
 				}
 				e.Raw, e.Message = raws[0], list[i]
 			}
+			held += len(e.Raw)
 			batch = append(batch, e)
 		}
 		for i, lines := range shown.Of(batch) {
 			m := report.ShownMessage{Number: batch[i].Number, Lines: []report.Line{}}
 			for _, l := range lines {
 				m.Lines = append(m.Lines, report.Line{Style: string(l.Style), Text: strings.ToValidUTF8(l.Text, "\ufffd")})
+				size += len(l.Text)
 			}
 			out.Items = append(out.Items, m)
 		}
-		places = places[n:]
+		places, taken = places[n:], taken+n
 	}
 	all, _ := span.places(out.Total)
 	slices.Sort(all)
+	if forward {
+		all = all[:taken]
+	}
 	out.Before, out.After = edges(all, span, out.Total)
 	return out, ctx.Err()
 }

@@ -3,10 +3,15 @@ package server
 import (
 	"net/http"
 	"strings"
+
+	"github.com/roost-dev/roost/client"
 )
 
 // badName says what is wrong with the names in a request's path, nil when nothing is.
 func badName(rt *route, r *http.Request) *Problem {
+	if r.RemoteAddr == client.LocalPeer { // the user may name a folder of another tool whatever it is called
+		return nil
+	}
 	for _, name := range placesOf(rt.path) {
 		text := r.PathValue(name)
 		switch {

@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/roost-dev/roost/journal/filelog"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/roost-dev/roost/journal/filelog"
 
 	"github.com/roost-dev/roost/internal/inputfile"
 )

@@ -80,7 +80,11 @@ func (s *Server) problemOf(ctx context.Context, err error, id string) *Problem {
 		p.Suggestions = ambiguous.Names()
 		return p
 	case errors.Is(err, store.ErrNotFound):
-		return problem(http.StatusNotFound, "task_not_found", "No such task", "no task goes by "+id, append(s.closest(ctx, id), "GET /v1/tasks?query=WORDS, which looks for words in titles and ids", "roost list")...)
+		detail := "no task goes by " + id
+		if _, hint, ok := strings.Cut(err.Error(), "; it may lie in "); ok {
+			detail += "; it may lie in " + hint
+		}
+		return problem(http.StatusNotFound, "task_not_found", "No such task", detail, append(s.closest(ctx, id), "GET /v1/tasks?query=WORDS, which looks for words in titles and ids", "roost list")...)
 	case errors.Is(err, catalog.ErrQuery):
 		return problem(http.StatusUnprocessableEntity, "validation_failed", "The query cannot be read", err.Error())
 	case errors.As(err, &root):
@@ -99,7 +103,7 @@ func (s *Server) problemOf(ctx context.Context, err error, id string) *Problem {
 
 // forbidden names the file that the server may not read, and who may let it.
 func forbidden(err error) *Problem {
-	p := problem(http.StatusForbidden, "permission_denied", "A file may not be read", "the server has no right to read a file of that task").because(err)
+	p := problem(http.StatusForbidden, "permission_denied", "A file may not be read", "permission denied: this process may not read a file of that task").because(err)
 	var (
 		unread *roofmt.UnreadError
 		at     *fs.PathError

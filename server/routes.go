@@ -154,7 +154,10 @@ func readRoutes() []route {
 		{path: "/v1/tasks/{id}/history", summary: "What the model saw, or what would be sent to it now", answer: window{}, document: (*Server).history,
 			params: with(windowParams, param{name: "view", kind: "word", words: words([]string{"raw", "effective"}), doc: "raw: as it is stored (the default); effective: what would be sent"})},
 		{path: "/v1/tasks/{id}/files", summary: "The files that the model knows, each fresh, changed or missing", answer: files{}, fails: []int{422}, document: (*Server).files,
-			params: []param{{name: "path", kind: "text", doc: "only this file, with its records"}}},
+			params: []param{
+				{name: "path", kind: "text", doc: "only this file, with its records; however its path is spelled"},
+				{name: "workspace", kind: "text", doc: "the folder to look in; the task's own when none is named"},
+			}},
 		{path: "/v1/tasks/{id}/usage", summary: "What the task spent", answer: store.Usage{}, document: (*Server).usage},
 		{path: "/v1/tasks/{id}/tree", summary: "The task and its subtasks", answer: report.Branch{}, document: (*Server).tree},
 		{path: "/v1/tasks/{id}/events", summary: "The task's events: those of its journal, then those that come. Labels of other tools' tasks, and the way of any task into the trash and back, stand in no task's journal: /v1/events tells of them", media: streamMedia, fails: []int{400, 429}, serve: (*Server).events,

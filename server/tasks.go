@@ -1,13 +1,16 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -138,35 +141,58 @@ type files struct {
 }
 
 func (s *Server) files(a *asked) (any, error) {
+	if err := folder("workspace", a.text["workspace"]); err != nil {
+		return nil, err
+	}
 	return s.read(a, func(v *store.View) (any, error) {
 		records := report.Records(v)
 		path, named := a.text["path"]
+		w, why := openWorkspace(cmp.Or(a.text["workspace"], v.Summary.Workspace))
 		if named {
-			kept := records[:0:0]
-			for _, r := range records {
-				if r.Path == path {
-					kept = append(kept, r)
-				}
-			}
-			if records = kept; len(records) == 0 {
-				return nil, problem(http.StatusNotFound, "file_not_known", "The model does not know that file", "it neither read nor changed a file of that path", "GET /v1/tasks/"+a.id+"/files")
-			}
+			records = ofFile(records, w, path)
 		}
-		var w *workspace.Workspace
-		if len(records) > 0 {
-			dir := v.Summary.Workspace
-			why := "its workspace is not recorded"
-			if dir != "" {
-				var err error
-				if w, err = workspace.Open(dir); err != nil {
-					why = err.Error()
-				}
-			}
-			if w == nil {
-				return nil, problem(http.StatusUnprocessableEntity, "workspace_missing", "The task's workspace is not there", why, "POST /v1/tasks/"+v.Ref.ID+"/runs, with \"workspace\", where it lies now", "roost files "+v.Ref.ID+" -C DIR")
-			}
+		switch {
+		case named && len(records) == 0:
+			return nil, problem(http.StatusNotFound, "file_not_known", "The model does not know that file", "it neither read nor changed a file of that path", "GET /v1/tasks/"+a.id+"/files")
+		case len(records) > 0 && w == nil:
+			return nil, problem(http.StatusUnprocessableEntity, "workspace_missing", "The task's workspace is not there", why,
+				"POST /v1/tasks/"+v.Ref.ID+"/runs, with \"workspace\", where it lies now", "roost files "+v.Ref.ID+" -C DIR")
 		}
 		items, err := report.Files(a.Context(), v, w, records, named)
 		return files{items, v.Ref.ID}, err
 	})
+}
+
+// openWorkspace opens the folder of a task; nil, with the reason, when it cannot be opened.
+func openWorkspace(dir string) (*workspace.Workspace, string) {
+	if dir == "" {
+		return nil, "its workspace is not recorded"
+	}
+	w, err := workspace.Open(dir)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return w, ""
+}
+
+// ofFile keeps the records of one file, however its path is spelled.
+func ofFile(records []task.FileRecord, w *workspace.Workspace, path string) []task.FileRecord {
+	names := []string{path, filepath.ToSlash(filepath.Clean(path))}
+	if w != nil {
+		if p, err := w.Resolve(path); err == nil {
+			names = append(names, p.Readable, p.Place)
+		}
+	}
+	for _, name := range names {
+		var out []task.FileRecord
+		for _, r := range records {
+			if r.Path == name {
+				out = append(out, r)
+			}
+		}
+		if len(out) > 0 {
+			return out
+		}
+	}
+	return nil
 }

@@ -15,7 +15,7 @@ import (
 
 // windowBytes is how many bytes of messages one answer holds, and one message at
 // least: a screenshot has megabytes.
-const windowBytes = 16 << 20
+const windowBytes = 4 << 20
 
 // window is a part of a history. Items are exactly the bytes that are stored.
 type window struct {

@@ -27,7 +27,10 @@ func (s *Server) trash(a *asked) (any, error) {
 	return pageOf(a, all, func(t store.Trashed) store.Trashed { return t })
 }
 
-func (s *Server) trashedTask(a *asked) (any, error) { return s.trashed(a, a.PathValue("name")) }
+// trashedTask finds a deleted task as the command line does: also by an end of its name.
+func (s *Server) trashedTask(a *asked) (any, error) {
+	return s.opt.Store.Trashed(a.Context(), a.PathValue("name"))
+}
 
 // trashed finds a deleted task by its whole name or id: what is taken for good, or put
 // back, is not guessed.

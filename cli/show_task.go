@@ -10,22 +10,26 @@ import (
 	"slices"
 	"strconv"
 
-	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
 
-// farShow shows a server's task.
-func (a *App) farShow(ctx context.Context, c *client.Client, id string, f showFlags) error {
+// showTask shows a task, or what the flags name of it.
+func (a *App) showTask(ctx context.Context, c *client.Client, id string, f showFlags) error {
 	switch {
 	case f.tree:
 		return documentOf(ctx, a, c, pathOf(id, "tree"), nil, func(b report.Branch) error { return a.drawTree(ctx, flat(b, 0), farNames(c)) })
 	case f.context:
+		if f.dir != "" {
+			f.dir = a.abs(f.dir)
+		}
 		return documentOf(ctx, a, c, pathOf(id, "context"), workspaceQuery(f.dir), func(u report.ContextUse) error {
-			if u.AsIf != nil {
-				a.warn("the task's profile is not known to the server; this is as if " + display.OneLine(*u.AsIf) + " answered")
+			if u.AsIf != nil && u.Unknown != nil {
+				a.warn(fmt.Sprintf("the task's profile %q is not known here; this is as if %s answered (roost config set source_profiles.%s NAME names one)",
+					u.Unknown.Name, *u.AsIf, u.Unknown.Source))
 			}
 			return a.printContext(u)
 		})
@@ -34,48 +38,53 @@ func (a *App) farShow(ctx context.Context, c *client.Client, id string, f showFl
 	case f.usage:
 		return documentOf(ctx, a, c, pathOf(id, "usage"), nil, a.printUsage)
 	case f.journal:
-		return a.farJournal(ctx, c, id, f)
+		return a.showJournal(ctx, c, id, f)
 	case a.flags.json && (f.ui || f.api || f.effective):
-		return a.farElements(ctx, c, id, f)
+		return a.showElements(ctx, c, id, f)
 	case a.flags.json:
 		return documentOf(ctx, a, c, pathOf(id), nil, func(store.Summary) error { return nil })
 	}
-	return a.paged(ctx, func() error { return a.farHistory(ctx, c, id, f) })
+	return a.paged(ctx, func() error { return a.showHistory(ctx, c, id, f) })
 }
 
 // windows asks for a window of something that has numbers, as the flags want it: its
-// newest or all of it, part by part from its beginning on. get says how many there are
-// and where the part ended.
-func windows(f showFlags, get func(url.Values) (total int, before, after *int, err error)) (from int, err error) {
+// newest or all of it, part by part from its beginning on. get returns how many there are
+// and where the part ended; windows returns where the window begins and ends.
+func windows(f showFlags, get func(url.Values) (total int, before, after *int, err error)) (from, to int, err error) {
 	q := url.Values{}
 	total, _, _, err := get(url.Values{"limit": {"1"}, "peek": nil})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	from, to := window(total, f)
+	from, to = window(total, f)
 	for at := from; at < to; {
 		q.Set("after", strconv.Itoa(at))
 		q.Set("limit", strconv.Itoa(min(to-at, windowMost)))
 		_, _, after, err := get(q)
 		if err != nil {
-			return from, err
+			return from, to, err
 		}
 		if after == nil {
 			break
 		}
 		if *after <= at {
-			return from, errors.New("read the history: the server does not get on")
+			return from, to, errors.New("read the history: the server gave the same messages again")
 		}
 		at = *after
 	}
-	return from, nil
+	return from, to, nil
 }
 
 // windowMost is how much of a history is asked for at a time.
 const windowMost = 200
 
-// farElements prints a history byte for byte.
-func (a *App) farElements(ctx context.Context, c *client.Client, id string, f showFlags) error {
+// showElements prints a history byte for byte. What is damaged, or not as it is stored, is a warning.
+func (a *App) showElements(ctx context.Context, c *client.Client, id string, f showFlags) error {
+	t, err := c.Task(ctx, id)
+	if err != nil {
+		return err
+	}
+	a.warnOfDamage(t)
 	path, q := pathOf(id, "messages"), url.Values{}
 	if f.api || f.effective {
 		path = pathOf(id, "history")
@@ -85,25 +94,25 @@ func (a *App) farElements(ctx context.Context, c *client.Client, id string, f sh
 	}
 	out := bufio.NewWriter(a.Out)
 	sep, told := "[", map[string]bool{}
-	_, err := windows(f, func(part url.Values) (int, *int, *int, error) {
-		var w struct {
-			Items  []json.RawMessage `json:"items"`
-			Total  int               `json:"total"`
-			Before *int              `json:"next_before"`
-			After  *int              `json:"next_after"`
-			Notes  []string          `json:"notes"`
+	_, _, err = windows(f, func(part url.Values) (int, *int, *int, error) {
+		var doc json.RawMessage
+		if _, err := c.Do(ctx, "GET", path, merged(q, part), nil, &doc); err != nil {
+			return 0, nil, nil, err
 		}
-		_, err := c.Do(ctx, "GET", path, merged(q, part), nil, &w)
-		if _, peek := part["peek"]; peek || err != nil {
-			return w.Total, w.Before, w.After, err
+		w, err := readWindow(doc)
+		if err != nil {
+			return 0, nil, nil, fmt.Errorf("read the answer of the server %s: %w", c.Base(), err)
 		}
 		for _, note := range w.Notes {
 			if !told[note] {
 				told[note] = true
-				a.say("%s", note)
+				a.warn(note)
 			}
 		}
-		for _, raw := range w.Items {
+		if _, peek := part["peek"]; peek {
+			return w.Total, w.Before, w.After, nil
+		}
+		for raw := range esjson.Array(w.items) {
 			fmt.Fprint(out, sep)
 			_, _ = out.Write(raw) // Flush says it
 			sep = ",\n"
@@ -120,6 +129,28 @@ func (a *App) farElements(ctx context.Context, c *client.Client, id string, f sh
 	return flushed(out)
 }
 
+// elements is a window of a history. Its items stay the bytes that they are: a message may be nested deeper
+// than encoding/json reads.
+type elements struct {
+	items  []byte // a JSON array
+	Total  int
+	Before *int `json:"next_before"`
+	After  *int `json:"next_after"`
+	Notes  []string
+}
+
+func readWindow(doc []byte) (w elements, err error) {
+	var rest esjson.Object
+	for key, value := range esjson.Members(doc) {
+		if key == "items" {
+			w.items = value
+			continue
+		}
+		rest.Raw(key, value)
+	}
+	return w, json.Unmarshal(rest.Bytes(), &w)
+}
+
 func merged(q, part url.Values) url.Values {
 	out := url.Values{}
 	for _, from := range []url.Values{q, part} {
@@ -132,10 +163,17 @@ func merged(q, part url.Values) url.Values {
 	return out
 }
 
-// farJournal prints the commits of a task's journal.
-func (a *App) farJournal(ctx context.Context, c *client.Client, id string, f showFlags) error {
+// warnOfDamage names what is damaged of a task whose history is shown without the lines about the task.
+func (a *App) warnOfDamage(t store.Summary) {
+	if len(t.Damaged) > 0 {
+		a.warn(fmt.Sprintf("the task is damaged (roost doctor %s tells more): %s", t.ID, t.Damaged[0].Text()))
+	}
+}
+
+// showJournal prints the commits of a task's journal.
+func (a *App) showJournal(ctx context.Context, c *client.Client, id string, f showFlags) error {
 	var all []report.Commit
-	_, err := windows(f, func(part url.Values) (int, *int, *int, error) {
+	_, _, err := windows(f, func(part url.Values) (int, *int, *int, error) {
 		var w report.Commits
 		_, err := c.Do(ctx, "GET", pathOf(id, "journal"), merged(nil, part), nil, &w)
 		if _, peek := part["peek"]; !peek {
@@ -149,11 +187,14 @@ func (a *App) farJournal(ctx context.Context, c *client.Client, id string, f sho
 	return a.printCommits(all)
 }
 
-// farHistory prints messages for people.
-func (a *App) farHistory(ctx context.Context, c *client.Client, id string, f showFlags) error {
+// showHistory prints messages for people.
+func (a *App) showHistory(ctx context.Context, c *client.Client, id string, f showFlags) error {
 	t, err := c.Task(ctx, id)
 	if err != nil {
 		return err
+	}
+	if f.ui || f.api || f.effective {
+		a.warnOfDamage(t)
 	}
 	q := url.Values{}
 	switch {
@@ -167,7 +208,7 @@ func (a *App) farHistory(ctx context.Context, c *client.Client, id string, f sho
 	}
 	out := bufio.NewWriter(a.Out)
 	first, told := true, map[string]bool{}
-	from, err := windows(f, func(part url.Values) (int, *int, *int, error) {
+	from, to, err := windows(f, func(part url.Values) (int, *int, *int, error) {
 		var w report.Lines
 		_, err := c.Do(ctx, "GET", pathOf(id, "lines"), merged(q, part), nil, &w)
 		_, peek := part["peek"]
@@ -206,39 +247,12 @@ func (a *App) farHistory(ctx context.Context, c *client.Client, id string, f sho
 	if err != nil {
 		return err
 	}
+	if from == to {
+		a.say("no messages")
+	}
 	if err := flushed(out); err != nil || from == 0 {
 		return err
 	}
 	a.earlier(t.ID, from, f)
 	return nil
-}
-
-// farFiles shows what the model of a server's task knows of files.
-func (a *App) farFiles(ctx context.Context, c *client.Client, id, dir, path string, check bool) error {
-	if dir != "" {
-		return usage("roost files -C", "a server looks in the task's own workspace", "roost files "+shellWord(id))
-	}
-	q := url.Values{}
-	set(q, "path", path)
-	var doc json.RawMessage
-	if _, err := c.Do(ctx, "GET", pathOf(id, "files"), q, nil, &doc); err != nil {
-		return err
-	}
-	var got struct {
-		Items []report.KnownFile `json:"items"`
-		Task  string             `json:"task_id"`
-	}
-	if err := json.Unmarshal(doc, &got); err != nil {
-		return fmt.Errorf("read the answer of the server %s: %w", c.Base(), err)
-	}
-	var err error
-	if a.flags.json {
-		err = a.printRaw(doc)
-	} else {
-		err = a.printFiles(got.Task, got.Items)
-	}
-	if err != nil || !check {
-		return err
-	}
-	return staleFailure(got.Task, got.Items)
 }
