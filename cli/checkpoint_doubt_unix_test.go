@@ -52,7 +52,7 @@ func TestAnEditDuringALongCommandIsInDoubt(t *testing.T) {
 	if !strings.Contains(said.String(), "3 files changed while execute_command ran, by it or by somebody else; a restore asks about them: long.txt, mine.txt, x.txt") {
 		t.Error(said)
 	}
-	if !strings.Contains(said.String(), "x.txt changed while a command ran, by it or by somebody else; it is told") {
+	if !strings.Contains(said.String(), "x.txt changed while a command ran, by it or by somebody else; the model is told now") {
 		t.Error(said)
 	}
 	id := s.list()[0].ID

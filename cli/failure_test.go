@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -162,7 +163,7 @@ func TestHostileNamesAreHarmless(t *testing.T) {
 		ID: evil, Source: "s", Path: "/p", Title: evil, Workspace: "/" + evil, Status: "idle", TS: 1,
 		Damaged: []store.Damage{{File: evil, Problem: evil, Recovered: evil}}, Provider: evil, Mode: evil,
 	}}
-	names := namesAmong([]store.Ref{{ID: evil, Source: "s"}}, items)
+	names := map[string]string{"s:" + evil: evil}
 	if err := a.table(items, []int{0}, names); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +173,7 @@ func TestHostileNamesAreHarmless(t *testing.T) {
 	if err := a.showReport(store.Report{Tasks: 1, Damaged: []store.Finding{{ID: evil, File: evil, Problem: evil, Path: evil}}, Repaired: []store.Finding{{ID: evil, Copy: evil}}}); err != nil {
 		t.Fatal(err)
 	}
-	a.sumUp(store.Listing{Sources: []store.SourceState{{Name: evil, Path: evil}}})
+	a.sumUp(report.Found{Sources: []store.SourceState{{Name: evil, Path: evil}}}, 0)
 	a.warn(evil)
 	for name, text := range map[string]string{"stdout": out.String(), "stderr": errs.String()} {
 		if strings.ContainsAny(text, "\x1b\a\u009b\u202e") {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -97,56 +96,49 @@ func (a *App) list(cmd *cobra.Command, f store.Filter, group bool) error {
 	if f.Limit == 0 && a.OutTTY && !a.flags.json && !group && !cmd.Flags().Changed("limit") { // a part of a group has no sum
 		f.Limit = screenful
 	}
-	if done, err := a.remotely(func(c *client.Client) error { return a.farList(cmd, c, f, group) }); done {
-		return err
-	}
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
-	ctx, shown := a.watched(cmd.Context())
-	if a.flags.json {
-		got, err := s.ListEncoded(ctx, f)
-		shown()
+	return a.connect(cmd.Context(), func(c *client.Client) error {
+		q := filterQuery(f)
+		if !a.flags.json {
+			q.Set("with", "names,found")
+		}
+		got, err := a.pages(cmd.Context(), c, "/v1/tasks", q, f.Limit)
 		if err != nil {
 			return err
 		}
-		return a.printPage(got)
-	}
-	got, err := s.List(ctx, f)
-	shown()
-	if err != nil {
-		return err
-	}
-	return a.showList(cmd, got, f, group, namesOf(s))
+		if a.flags.json {
+			return a.printRaw(got.doc())
+		}
+		items, err := decoded[store.Summary](got.items)
+		if err != nil {
+			return err
+		}
+		return a.showList(cmd, items, got, f, group)
+	})
 }
 
 // showList prints a list for people.
-func (a *App) showList(cmd *cobra.Command, got store.Listing, f store.Filter, group bool, name namer) error {
-	if len(got.Items) > 0 {
-		names, err := name(cmd.Context(), got.Items)
-		if err != nil {
-			return err
+func (a *App) showList(cmd *cobra.Command, items []store.Summary, got listed, f store.Filter, group bool) error {
+	if len(items) > 0 {
+		depths := make([]int, len(items))
+		if f.Tree {
+			depths = depthsOf(items)
 		}
-		depths := got.Depths
-		if depths == nil {
-			depths = make([]int, len(got.Items))
-		}
+		var err error
 		if group {
-			err = a.grouped(got.Items, f.Tree, names)
+			err = a.grouped(items, f.Tree, got.names)
 		} else {
-			err = a.table(got.Items, depths, names)
+			err = a.table(items, depths, got.names)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	a.sumUp(got)
-	if got.NextCursor != "" {
-		a.say("more: %s, or --limit 0 for all", nextPage(cmd, got.NextCursor))
+	a.sumUp(got.found, len(items))
+	if got.next != "" {
+		a.say("more: %s, or --limit 0 for all", nextPage(cmd, got.next))
 	}
-	if len(got.Items) == 0 {
-		a.noSource(f.Source, got.Sources)
+	if len(items) == 0 {
+		a.noSource(f.Source, got.found.Sources)
 	}
 	return nil
 }
@@ -161,17 +153,6 @@ func (a *App) noSource(name string, sources []store.SourceState) {
 		names = append(names, s.Name)
 	}
 	a.say("no source is called %s; there are: %s", name, strings.Join(names, ", "))
-}
-
-func (a *App) printPage(got store.Encoded) error {
-	doc, err := report.PageOfEncoded(got.Items, got.NextCursor)
-	if err == nil {
-		_, err = a.Out.Write(doc)
-	}
-	if err != nil {
-		return fmt.Errorf("write the result: %w", err)
-	}
-	return nil
 }
 
 // dollarsFlag reads an amount of money that a flag of a command was given; nil when

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -84,7 +85,7 @@ func TestSourcesAreToldOneByOne(t *testing.T) {
 	}
 	a, out, errs := app(t)
 	a.bySource(sources)
-	a.sumUp(store.Listing{Sources: sources, Items: make([]store.Summary, 5)})
+	a.sumUp(report.Found{Sources: sources}, 5)
 	want := "    3  roost  /root\n    2  code-1 (roo)  /code  1 damaged  4 empty\n" +
 		"! /locked (locked) is unreachable: permission denied\n5 tasks in 2 sources, 1 damaged (roost doctor tells more), 4 empty\n"
 	if diff := cmp.Diff(want, errs.String()); diff != "" || out.Len() > 0 {
@@ -92,12 +93,12 @@ func TestSourcesAreToldOneByOne(t *testing.T) {
 	}
 	for copies, want := range map[int]string{1: ", 1 of them a copy of another, ", 2: ", 2 of them copies of others, "} {
 		errs.Reset()
-		if a.sumUp(store.Listing{Sources: sources, Copies: copies}); !strings.Contains(errs.String(), want) {
+		if a.sumUp(report.Found{Sources: sources, Copies: copies}, 0); !strings.Contains(errs.String(), want) {
 			t.Errorf("%d copies: %s", copies, errs)
 		}
 	}
 	errs.Reset()
-	a.sumUp(store.Listing{Sources: sources[2:]})
+	a.sumUp(report.Found{Sources: sources[2:]}, 0)
 	want = "no tasks found; looked in:\n  /none (none)\n  /locked (locked) is unreachable: permission denied\n"
 	if diff := cmp.Diff(want, errs.String()); diff != "" {
 		t.Error(diff)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/roost-dev/roost/catalog"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
@@ -101,55 +99,52 @@ func (a *App) searchCommand() *cobra.Command {
 }
 
 func (a *App) search(cmd *cobra.Command, q store.SearchQuery) error {
-	if done, err := a.remotely(func(c *client.Client) error { return a.farSearch(cmd, c, q) }); done {
-		return err
-	}
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
-	ctx, done := a.watched(cmd.Context())
-	got, err := s.Search(ctx, q)
-	done()
-	if errors.Is(err, catalog.ErrQuery) {
-		return usage("roost search "+q.Text, err.Error(), "roost search WORDS")
-	}
-	if err != nil {
-		return err
-	}
-	for _, note := range got.Notes {
-		a.warn(note)
-	}
-	for _, src := range got.Sources {
-		if why := unreachable(src); why != "" {
-			a.warn(src.Path + " (" + src.Name + ")" + why)
+	return a.connect(cmd.Context(), func(c *client.Client) error {
+		query := filterQuery(q.Filter)
+		query.Set("q", q.Text)
+		query.Set("with", "names,found")
+		set(query, "in", strings.Join(q.In, ","))
+		set(query, "tool", q.Tool)
+		set(query, "file", q.File)
+		got, err := a.pages(cmd.Context(), c, "/v1/search", query, q.Filter.Limit)
+		if err != nil {
+			return err
 		}
-	}
-	for _, lost := range got.Unread {
-		a.warn("not looked through: " + lost.File + ": " + lost.Problem)
-	}
-	if a.flags.json {
-		return encode(a.Out, report.PageOf(got.Items, got.NextCursor), false)
-	}
-	if len(got.Items) == 0 {
-		a.noSource(q.Filter.Source, got.Sources)
-	}
-	return a.showHits(cmd, got, namesOf(s))
+		for _, note := range got.found.Notes {
+			a.warn(note)
+		}
+		for _, src := range got.found.Sources {
+			if why := unreachable(src); why != "" {
+				a.warn(src.Path + " (" + src.Name + ")" + why)
+			}
+		}
+		for _, lost := range got.found.Unread {
+			a.warn("not looked through: " + lost.File + ": " + lost.Problem)
+		}
+		if a.flags.json {
+			return a.printRaw(got.doc())
+		}
+		hits, err := decoded[store.Hit](got.items)
+		if err != nil {
+			return err
+		}
+		if len(hits) == 0 {
+			a.noSource(q.Filter.Source, got.found.Sources)
+		}
+		return a.showHits(cmd, hits, got)
+	})
 }
 
 // showHits prints hits below their tasks.
-func (a *App) showHits(cmd *cobra.Command, got store.SearchResult, name namer) error {
+func (a *App) showHits(cmd *cobra.Command, hits []store.Hit, got listed) error {
+	key := func(h store.Hit) string { return h.Task.Source + ":" + h.Task.ID }
 	var tasks []store.Summary
-	for i, h := range got.Items {
-		if i == 0 || got.Items[i-1].Task.Path != h.Task.Path {
+	for i, h := range hits {
+		if i == 0 || key(hits[i-1]) != key(h) {
 			tasks = append(tasks, h.Task)
 		}
 	}
 	if len(tasks) > 0 {
-		names, err := name(cmd.Context(), tasks)
-		if err != nil {
-			return err
-		}
 		width := 0
 		titleRoom := 60
 		if a.OutTTY {
@@ -157,10 +152,10 @@ func (a *App) showHits(cmd *cobra.Command, got store.SearchResult, name namer) e
 		}
 		style, out := a.outStyle(), bufio.NewWriter(a.Out)
 		last := ""
-		for _, h := range got.Items {
-			if h.Task.Path != last {
-				last = h.Task.Path
-				head := fmt.Sprintf("%s  %s  %s", display.OneLine(names[last]), a.age(h.Task.TS), display.Cut(display.OneLine(h.Task.Title), titleRoom))
+		for _, h := range hits {
+			if key(h) != last {
+				last = key(h)
+				head := fmt.Sprintf("%s  %s  %s", display.OneLine(got.names[last]), a.age(h.Task.TS), display.Cut(display.OneLine(h.Task.Title), titleRoom))
 				fmt.Fprintln(out, style.Paint(view.Head, display.Cut(head, width)))
 			}
 			line := fmt.Sprintf("  #%d %s %s: %s", h.Number, h.History, h.Kind, h.Snippet)
@@ -169,16 +164,16 @@ func (a *App) showHits(cmd *cobra.Command, got store.SearchResult, name namer) e
 		if err := out.Flush(); err != nil {
 			return fmt.Errorf("print the hits: %w", err)
 		}
-		first := got.Items[0]
+		first := hits[0]
 		flag := ""
 		if first.History == catalog.HistoryAPI {
 			flag = " --api"
 		}
-		a.say("open one: roost show %s%s --tail 5 --before %d", names[first.Task.Path], flag, first.Number+3)
+		a.say("open one: roost show %s%s --tail 5 --before %d", got.names[key(first)], flag, first.Number+3)
 	}
-	line := fmt.Sprintf("%d hit%s in %d of %d task%s", len(got.Items), plural(len(got.Items)), len(tasks), got.Tasks, plural(got.Tasks))
-	if got.NextCursor != "" {
-		line += "; more: " + nextPage(cmd, got.NextCursor)
+	line := fmt.Sprintf("%d hit%s in %d of %d task%s", len(hits), plural(len(hits)), len(tasks), got.found.Tasks, plural(got.found.Tasks))
+	if got.next != "" {
+		line += "; more: " + nextPage(cmd, got.next)
 	}
 	a.say("%s", line)
 	return nil

@@ -21,7 +21,15 @@ import (
 func (a *App) showTask(ctx context.Context, c *client.Client, id string, f showFlags) error {
 	switch {
 	case f.tree:
-		return documentOf(ctx, a, c, pathOf(id, "tree"), nil, func(b report.Branch) error { return a.drawTree(ctx, flat(b, 0), farNames(c)) })
+		if a.flags.json {
+			return documentOf(ctx, a, c, pathOf(id, "tree"), nil, func(report.Branch) error { return nil })
+		}
+		return documentOf(ctx, a, c, pathOf(id, "tree"), url.Values{"with": {"names"}}, func(b struct {
+			report.Branch
+			Names map[string]string
+		}) error {
+			return a.drawTree(flat(b.Branch, 0), b.Names)
+		})
 	case f.context:
 		if f.dir != "" {
 			f.dir = a.abs(f.dir)

@@ -3,11 +3,12 @@ package cli
 import (
 	"fmt"
 
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
 // sumUp says on stderr what was found, and where was looked when nothing was.
-func (a *App) sumUp(got store.Listing) {
+func (a *App) sumUp(got report.Found, shown int) {
 	tasks, damaged, empty, sources := 0, 0, 0, 0
 	for _, src := range got.Sources {
 		tasks += src.Tasks
@@ -43,8 +44,8 @@ func (a *App) sumUp(got store.Listing) {
 	if empty > 0 {
 		line += fmt.Sprintf(", %d empty", empty)
 	}
-	if len(got.Items) < tasks {
-		line += fmt.Sprintf("; %d shown", len(got.Items))
+	if shown < tasks {
+		line += fmt.Sprintf("; %d shown", shown)
 	}
 	a.say("%s", line)
 }

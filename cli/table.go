@@ -28,8 +28,8 @@ func (a *App) table(items []store.Summary, depths []int, names map[string]string
 	}
 	idWidth, ageWidth, statusWidth := 2, 4, 6
 	for _, t := range items {
-		names[t.Path] = display.OneLine(names[t.Path])
-		idWidth = max(idWidth, display.Columns(names[t.Path]))
+		names[keyOf(t)] = display.OneLine(names[keyOf(t)])
+		idWidth = max(idWidth, display.Columns(names[keyOf(t)]))
 		ageWidth = max(ageWidth, len(a.age(t.TS)))
 		statusWidth = max(statusWidth, len(status(t)))
 	}
@@ -56,7 +56,7 @@ func (a *App) table(items []store.Summary, depths []int, names map[string]string
 		} else if tree {
 			cost += fmt.Sprintf("%15s", cents(all[i]))
 		}
-		left := line(names[t.Path], fmt.Sprintf("  %*s", ageWidth, a.age(t.TS)), "  "+display.Pad(status(t), statusWidth),
+		left := line(names[keyOf(t)], fmt.Sprintf("  %*s", ageWidth, a.age(t.TS)), "  "+display.Pad(status(t), statusWidth),
 			fmt.Sprintf(" %*s", costWidth(tree), cost), fmt.Sprintf(" %6d", cmp.Or(t.Messages.UI, t.Messages.API)))
 		title := display.OneLine(t.Title)
 		if title == "" {

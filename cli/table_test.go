@@ -32,12 +32,12 @@ func TestANarrowListKeepsTheTitles(t *testing.T) {
 		a, out, _ := app(t)
 		a.OutTTY, a.Width = tt.width > 0, tt.width
 		a.flags.noColour = true
-		items := []store.Summary{{Path: "/p", Title: "a title of some length that goes on", Status: "interrupted!", TS: 1, Workspace: "/home/me/garden"}, {Path: "/q", ParentID: "p"}}
+		items := []store.Summary{{ID: "p", Title: "a title of some length that goes on", Status: "interrupted!", TS: 1, Workspace: "/home/me/garden"}, {ID: "q", ParentID: "p"}}
 		depths := []int{0, 0}
 		if tt.subtasks {
 			depths[1] = 1
 		}
-		must(t, a.table(items, depths, map[string]string{"/p": "0198aa", "/q": "0198bb"}))
+		must(t, a.table(items, depths, map[string]string{":p": "0198aa", ":q": "0198bb"}))
 		got := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
 		if len(got) != 3 || strings.TrimRight(got[0], " ") != tt.head || !strings.HasPrefix(got[1], "0198aa  ") || !strings.Contains(got[1], tt.title) {
 			t.Errorf("%d columns: want %q and %q:\n%s", tt.width, tt.head, tt.title, out)

@@ -41,14 +41,14 @@ func (a *App) trashCommand() *cobra.Command {
 func (a *App) trashList(cmd *cobra.Command, _ []string) error {
 	ctx := cmd.Context()
 	return a.connect(ctx, func(c *client.Client) error {
-		items, _, doc, err := pages(ctx, c, "/v1/trash", url.Values{}, 0)
+		got, err := a.pages(ctx, c, "/v1/trash", url.Values{}, 0)
 		if err != nil {
 			return err
 		}
 		if a.flags.json {
-			return a.printRaw(doc)
+			return a.printRaw(got.doc())
 		}
-		found, err := decoded[store.Trashed](items)
+		found, err := decoded[store.Trashed](got.items)
 		if err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (a *App) when(stamp *string) string {
 func (a *App) trashRestore(cmd *cobra.Command, args []string) error {
 	ctx := cmd.Context()
 	return a.connect(ctx, func(c *client.Client) error {
-		chosen, err := trashed(cmd, c, args)
+		chosen, err := a.trashed(cmd, c, args)
 		if err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (a *App) purgeCommand() *cobra.Command {
 func (a *App) purge(cmd *cobra.Command, names []string, yes bool) error {
 	ctx := cmd.Context()
 	return a.connect(ctx, func(c *client.Client) error {
-		chosen, err := trashed(cmd, c, names)
+		chosen, err := a.trashed(cmd, c, names)
 		if err != nil {
 			return err
 		}
@@ -192,14 +192,14 @@ func (a *App) consent(cmd *cobra.Command, chosen []store.Trashed) error {
 
 // trashed finds tasks in the trash by name or id, or by an end of it; all of the trash when none is named. Every
 // one is found before anything is done, each once.
-func trashed(cmd *cobra.Command, c *client.Client, names []string) (out []store.Trashed, err error) {
+func (a *App) trashed(cmd *cobra.Command, c *client.Client, names []string) (out []store.Trashed, err error) {
 	ctx := cmd.Context()
 	if len(names) == 0 {
-		items, _, _, err := pages(ctx, c, "/v1/trash", url.Values{}, 0)
+		got, err := a.pages(ctx, c, "/v1/trash", url.Values{}, 0)
 		if err != nil {
 			return nil, err
 		}
-		return decoded[store.Trashed](items)
+		return decoded[store.Trashed](got.items)
 	}
 	for _, name := range names {
 		var t store.Trashed
@@ -238,7 +238,7 @@ func (a *App) trashNames(cmd *cobra.Command, _ []string, _ string) ([]string, co
 	a.muted = true
 	var found []store.Trashed
 	err := a.connect(cmd.Context(), func(c *client.Client) (err error) {
-		found, err = trashed(cmd, c, nil)
+		found, err = a.trashed(cmd, c, nil)
 		return err
 	})
 	if err != nil {

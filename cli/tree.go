@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"strings"
 
@@ -19,11 +18,7 @@ type family struct {
 }
 
 // drawTree prints a family.
-func (a *App) drawTree(ctx context.Context, f family, name namer) error {
-	names, err := name(ctx, f.tasks)
-	if err != nil {
-		return err
-	}
+func (a *App) drawTree(f family, names map[string]string) error {
 	width, style := 0, a.outStyle()
 	if a.OutTTY {
 		width = a.Width
@@ -31,7 +26,7 @@ func (a *App) drawTree(ctx context.Context, f family, name namer) error {
 	all := report.CostsBelow(f.tasks, f.depths)
 	out := bufio.NewWriter(a.Out)
 	for i, t := range f.tasks {
-		facts := []string{display.OneLine(names[t.Path]), status(t)}
+		facts := []string{display.OneLine(names[keyOf(t)]), status(t)}
 		if t.Mode != "" {
 			facts = append(facts, display.OneLine(t.Mode))
 		}

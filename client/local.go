@@ -12,6 +12,9 @@ import (
 // goroutine that the answer's body owns: closing it ends the request and waits.
 type local struct{ handler http.Handler }
 
+// IsLocal reports whether the server is in this process.
+func (c *Client) IsLocal() bool { return c.local != nil }
+
 // LocalPeer is the address that a handler sees of a client of its own process.
 const LocalPeer = "local"
 

@@ -47,6 +47,15 @@ type Question struct {
 	task.QuestionOpened
 }
 
+// Found is what was looked through for a list or a search.
+type Found struct {
+	Sources []store.SourceState `json:"sources"`
+	Copies  int                 `json:"copies"` // places that hold a copy of a listed task
+	Tasks   int                 `json:"tasks"`
+	Unread  []store.Damage      `json:"unread"` // tasks that could not be read
+	Notes   []string            `json:"notes"`
+}
+
 // Queued is input that a task has not used yet.
 type Queued struct {
 	ID     string   `json:"id"`

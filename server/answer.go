@@ -86,7 +86,7 @@ func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *Prob
 	}
 	a := &asked{Request: r, route: rt, id: r.PathValue("id")}
 	var err error
-	if a.values, err = decode(r.URL.RawQuery, rt.params, s.opt.Now()); err != nil {
+	if a.values, err = decode(r.URL.RawQuery, paramsFor(r, rt.params), s.opt.Now()); err != nil {
 		return s.problemFor(a, err)
 	}
 	if !safe(r.Method) {
@@ -117,6 +117,20 @@ func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *Prob
 		return s.problemFor(a, err)
 	}
 	return nil
+}
+
+// paramsFor are the parameters of a route as a request may give them: a client of this process takes a list whole.
+func paramsFor(r *http.Request, params []param) []param {
+	if r.RemoteAddr != client.LocalPeer {
+		return params
+	}
+	params = slices.Clone(params)
+	for i := range params {
+		if params[i].name == limitParam.name {
+			params[i].most = 0
+		}
+	}
+	return params
 }
 
 // problemFor is what an error means for who asked.

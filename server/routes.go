@@ -86,6 +86,7 @@ const (
 var (
 	limitParam  = param{name: "limit", kind: "number", doc: "at most this many", least: 1, most: 1000, deflt: 100}
 	cursorParam = param{name: "cursor", kind: "text", doc: "go on where the page ended that gave it as next_cursor"}
+	withParam   = param{name: "with", kind: "words", words: []string{"names", "found"}, doc: "add the shortest name of each task, by SOURCE:ID, or what was looked through"}
 	sinceParam  = param{name: "since", kind: "time", doc: "changed after this time: 2026-01-31, RFC 3339, or an age such as 7d"}
 	untilParam  = param{name: "until", kind: "time", doc: "changed before this time"}
 	costParams  = []param{
@@ -148,7 +149,7 @@ func readRoutes() []route {
 				param{name: "sort", kind: "word", words: words([]string{"newest", "oldest", "cost", "tokens"}), doc: "the order"},
 				param{name: "tree", kind: "flag", doc: "subtasks behind their parents, and on one page with them"},
 				param{name: "damaged", kind: "flag", doc: "only damaged tasks"},
-				param{name: "empty", kind: "flag", doc: "also task folders without messages"})},
+				param{name: "empty", kind: "flag", doc: "also task folders without messages"}, withParam)},
 		{path: "/v1/tasks/{id}", summary: "A task", answer: store.Summary{}, document: (*Server).task},
 		{path: "/v1/tasks/{id}/messages", summary: "What the person saw: a window of it, the newest when none is named", answer: window{}, document: (*Server).messages, params: windowParams},
 		{path: "/v1/tasks/{id}/history", summary: "What the model saw, or what would be sent to it now", answer: window{}, document: (*Server).history,
@@ -159,7 +160,7 @@ func readRoutes() []route {
 				{name: "workspace", kind: "text", doc: "the folder to look in; the task's own when none is named"},
 			}},
 		{path: "/v1/tasks/{id}/usage", summary: "What the task spent", answer: store.Usage{}, document: (*Server).usage},
-		{path: "/v1/tasks/{id}/tree", summary: "The task and its subtasks", answer: report.Branch{}, document: (*Server).tree},
+		{path: "/v1/tasks/{id}/tree", summary: "The task and its subtasks", answer: report.Branch{}, document: (*Server).tree, params: []param{withParam}},
 		{path: "/v1/tasks/{id}/events", summary: "The task's events: those of its journal, then those that come. Labels of other tools' tasks, and the way of any task into the trash and back, stand in no task's journal: /v1/events tells of them", media: streamMedia, fails: []int{400, 429}, serve: (*Server).events,
 			params: []param{{name: "after", kind: "text", doc: "0: from the start; the id of an event: what comes behind it; the number of a commit: what comes behind that. Last-Event-ID goes before it. Neither: only what comes from now on"}, typesParam}},
 		{path: "/v1/search", summary: "Messages of all tasks that hold some words", answer: report.Page[store.Hit]{}, fails: []int{400}, document: (*Server).search,
@@ -167,7 +168,7 @@ func readRoutes() []route {
 				param{name: "q", kind: "text", doc: "the words; in double quotes a phrase"},
 				param{name: "in", kind: "words", words: catalog.Scopes, doc: "only in these places, joined by commas"},
 				param{name: "tool", kind: "text", doc: "only tasks in which this tool was called"},
-				param{name: "file", kind: "text", doc: "only tasks in which a tool was asked for a path that holds this"})},
+				param{name: "file", kind: "text", doc: "only tasks in which a tool was asked for a path that holds this"}, withParam)},
 		{path: "/v1/usage", summary: "What all tasks spent, in groups", answer: store.Spending{}, document: (*Server).spending,
 			params: []param{
 				{name: "by", kind: "word", words: groupings, doc: "the groups; by day when none is named"},

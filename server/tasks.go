@@ -2,11 +2,14 @@ package server
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
@@ -42,6 +45,13 @@ func (s *Server) tasks(a *asked) (any, error) {
 	if !f.ValidCursor() {
 		return nil, badCursor("list")
 	}
+	if a.text["with"] != "" {
+		got, err := s.opt.Store.List(a.Context(), f)
+		if err != nil {
+			return nil, err
+		}
+		return widen(s, a, report.PageOf(got.Items, got.NextCursor), got.Items, report.Found{Sources: got.Sources, Copies: got.Copies})
+	}
 	got, err := s.opt.Store.ListEncoded(a.Context(), f)
 	if err != nil {
 		return nil, err
@@ -50,8 +60,47 @@ func (s *Server) tasks(a *asked) (any, error) {
 	return raw(doc), err
 }
 
+// widened is a document with what the parameter with adds to it.
+type widened[T any] struct {
+	doc   T
+	Names map[string]string `json:"names,omitempty"`
+	Found *report.Found     `json:"found,omitempty"`
+}
+
+// MarshalJSON puts the added members behind those of the document.
+func (w widened[T]) MarshalJSON() ([]byte, error) {
+	doc, err := json.Marshal(w.doc)
+	if err != nil {
+		return nil, err
+	}
+	type rest widened[T]
+	more, err := json.Marshal(rest(w))
+	if err != nil || len(more) == len("{}") {
+		return doc, err
+	}
+	return slices.Concat(doc[:len(doc)-1], []byte(","), more[1:]), nil
+}
+
+// widen adds to a document what the parameter with asks for.
+func widen[T any](s *Server, a *asked, doc T, items []store.Summary, found report.Found) (widened[T], error) {
+	out := widened[T]{doc: doc}
+	with := strings.Split(a.text["with"], ",")
+	if slices.Contains(with, "found") {
+		out.Found = &found
+	}
+	if !slices.Contains(with, "names") {
+		return out, nil
+	}
+	refs, err := s.opt.Store.Refs(a.Context())
+	out.Names = report.ShortNames(refs, items)
+	return out, err
+}
+
 func (s *Server) search(a *asked) (any, error) {
 	q := store.SearchQuery{Text: a.text["q"], Filter: a.filter(), Tool: a.text["tool"], File: a.text["file"], Patience: 20 * time.Second}
+	if a.RemoteAddr == client.LocalPeer {
+		q.Patience = 0
+	}
 	if in := a.text["in"]; in != "" {
 		q.In = strings.Split(in, ",")
 	}
@@ -62,7 +111,15 @@ func (s *Server) search(a *asked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return report.PageOf(got.Items, got.NextCursor), nil
+	page := report.PageOf(got.Items, got.NextCursor)
+	if a.text["with"] == "" {
+		return page, nil
+	}
+	tasks := make([]store.Summary, len(got.Items))
+	for i, h := range got.Items {
+		tasks[i] = h.Task
+	}
+	return widen(s, a, page, tasks, report.Found{Sources: got.Sources, Tasks: got.Tasks, Unread: got.Unread, Notes: got.Notes})
 }
 
 func (s *Server) spending(a *asked) (any, error) {
@@ -132,7 +189,7 @@ func (s *Server) tree(a *asked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return family.Branch(), nil
+	return widen(s, a, family.Branch(), family.Tasks, report.Found{})
 }
 
 type files struct {

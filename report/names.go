@@ -1,26 +1,15 @@
-package cli
+package report
 
 import (
-	"context"
 	"sort"
 	"strings"
 
 	"github.com/roost-dev/roost/store"
 )
 
-// shortNames gives each listed task's path the shortest name that finds it among
-// all tasks: a beginning or an end of its id, with its source where one id stands
-// in several places. A name never looks like a flag.
-func shortNames(ctx context.Context, s *store.Store, items []store.Summary) (map[string]string, error) {
-	all, err := s.Refs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return namesAmong(all, items), nil
-}
-
-// namesAmong is shortNames with all tasks given.
-func namesAmong(all []store.Ref, items []store.Summary) map[string]string {
+// ShortNames gives each of some tasks, by SOURCE:ID, the shortest name that finds it among all tasks: a beginning
+// or an end of its id, with its source where one id is in several sources. A name never looks like a flag.
+func ShortNames(all []store.Ref, items []store.Summary) map[string]string {
 	ids := map[string]int{}
 	for _, t := range items { // one that came into being since is listed too
 		ids[t.ID] = 0
@@ -57,7 +46,7 @@ func namesAmong(all []store.Ref, items []store.Summary) map[string]string {
 		if ids[t.ID] > 1 || name[0] == '-' || strings.Contains(name, ":") {
 			name = t.Source + ":" + t.ID
 		}
-		names[t.Path] = name
+		names[t.Source+":"+t.ID] = name
 	}
 	return names
 }

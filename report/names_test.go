@@ -1,4 +1,4 @@
-package cli
+package report
 
 import (
 	"strings"
@@ -60,10 +60,10 @@ func TestShortNames(t *testing.T) {
 				all = append(all, store.Ref{Source: source, ID: id})
 				items = append(items, store.Summary{Source: source, ID: id, Path: text})
 			}
-			names := namesAmong(all, items)
+			names := ShortNames(all, items)
 			var got []string
 			for _, text := range tt.ids {
-				got = append(got, names[text])
+				got = append(got, names[strings.Replace(text, "/", ":", 1)])
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Error(diff)
@@ -82,7 +82,7 @@ func TestNamesFindTheirTasks(t *testing.T) {
 		seen := map[string]bool{}
 		for range rapid.IntRange(1, 12).Draw(t, "tasks") {
 			r := store.Ref{Source: rapid.SampledFrom([]string{"one", "two"}).Draw(t, "source"), ID: id.Draw(t, "id")}
-			path := r.Source + "/" + r.ID
+			path := r.Source + ":" + r.ID
 			if seen[path] {
 				continue
 			}
@@ -90,9 +90,9 @@ func TestNamesFindTheirTasks(t *testing.T) {
 			all = append(all, r)
 			items = append(items, store.Summary{Source: r.Source, ID: r.ID, Path: path})
 		}
-		for path, name := range namesAmong(all, items) {
+		for path, name := range ShortNames(all, items) {
 			got := finds(all, name)
-			if len(got) != 1 || got[0].Source+"/"+got[0].ID != path {
+			if len(got) != 1 || got[0].Source+":"+got[0].ID != path {
 				t.Fatalf("%q finds %v, want %s", name, got, path)
 			}
 			if strings.HasPrefix(name, "-") {

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/url"
+	"strconv"
+
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/store"
+)
+
+// pageMost is how many rows a server gives at a time.
+const pageMost = 1000
+
+// listed are items of a list, each the server's own bytes, and what the server adds to them.
+type listed struct {
+	items []json.RawMessage
+	next  string
+	names map[string]string // by SOURCE:ID
+	found report.Found
+}
+
+// doc is the list as a page.
+func (l listed) doc() []byte { return joined(l.items, l.next) }
+
+// pages gets so many items of a list that goes on at a cursor, all when limit is 0.
+func (a *App) pages(ctx context.Context, c *client.Client, path string, query url.Values, limit int) (out listed, err error) {
+	ctx, shown := a.watched(ctx)
+	defer shown()
+	out = listed{items: []json.RawMessage{}, next: query.Get("cursor"), names: map[string]string{}}
+	for {
+		ask := pageMost
+		if c.IsLocal() {
+			ask = math.MaxInt32
+		}
+		if limit > 0 {
+			ask = min(limit-len(out.items), ask)
+		}
+		query.Set("limit", strconv.Itoa(ask))
+		set(query, "cursor", out.next)
+		var p struct {
+			report.Page[json.RawMessage]
+			Names map[string]string
+			Found *report.Found
+		}
+		if _, err := c.Do(ctx, "GET", path, query, nil, &p); err != nil {
+			return out, err
+		}
+		out.items = append(out.items, p.Items...)
+		maps.Copy(out.names, p.Names)
+		if p.Found != nil {
+			out.found = *p.Found
+		}
+		last := out.next
+		if out.next = ""; p.Next != nil {
+			out.next = *p.Next
+		}
+		if out.next == "" || out.next == last || limit > 0 && len(out.items) >= limit {
+			return out, nil
+		}
+	}
+}
+
+func joined(items []json.RawMessage, next string) []byte {
+	var b bytes.Buffer
+	b.WriteString(`{"items":[`)
+	for i, item := range items {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(item)
+	}
+	cursor := []byte("null")
+	if next != "" {
+		cursor, _ = json.Marshal(next) // a text
+	}
+	b.WriteString(`],"next_cursor":` + string(cursor) + "}\n")
+	return b.Bytes()
+}
+
+func decoded[T any](items []json.RawMessage) ([]T, error) {
+	out := make([]T, len(items))
+	for i, raw := range items {
+		if err := json.Unmarshal(raw, &out[i]); err != nil {
+			return nil, fmt.Errorf("read the server's list: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// filterQuery is a filter as the parameters of a list.
+func filterQuery(f store.Filter) url.Values {
+	q := url.Values{}
+	for name, text := range map[string]string{
+		"workspace": f.Workspace, "status": f.Status, "source": f.Source, "tag": f.Tag, "query": f.Query, "model": f.Model, "sort": f.Sort, "cursor": f.Cursor,
+		"min_cost": costText(f.MinCost), "max_cost": costText(f.MaxCost), "since": momentText(f.Since), "until": momentText(f.Until),
+	} {
+		set(q, name, text)
+	}
+	for name, on := range map[string]bool{"tree": f.Tree, "damaged": f.Damaged, "empty": f.Empty} {
+		if on {
+			q.Set(name, "true")
+		}
+	}
+	return q
+}
+
+func costText(usd *money.USD) string {
+	if usd == nil {
+		return ""
+	}
+	return usd.String()
+}
+
+// momentText is a time as parameters have it, "" for none.
+func momentText(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return report.Stamp(ms)
+}
+
+// depthsOf says how far below its first parent each task of a tree stands: parents come
+// before their subtasks, and those before the next family.
+func depthsOf(items []store.Summary) []int {
+	out := make([]int, len(items))
+	var above []string // the ids of the task before and those above it
+	for i, t := range items {
+		for len(above) > 0 && above[len(above)-1] != t.ParentID {
+			above = above[:len(above)-1]
+		}
+		out[i] = len(above)
+		above = append(above, t.ID)
+	}
+	return out
+}
+
+// keyOf is how names of tasks are found.
+func keyOf(t store.Summary) string { return t.Source + ":" + t.ID }
+
+// flat is a tree as a family: each task behind its parent.
+func flat(b report.Branch, depth int) (f family) {
+	f.tasks, f.depths = append(f.tasks, b.Task), append(f.depths, depth)
+	for _, child := range b.Children {
+		below := flat(child, depth+1)
+		f.tasks, f.depths = append(f.tasks, below.tasks...), append(f.depths, below.depths...)
+	}
+	return f
+}
