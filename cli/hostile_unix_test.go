@@ -25,6 +25,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/importer"
 )
 
 // Limits of one command on hostile folders. A race-instrumented program takes
@@ -308,11 +309,11 @@ func TestHostileFolders(t *testing.T) {
 		}
 	}
 	harmless(t, "import", s.exitsWith([]int{ExitDone, ExitFailed}, "import", "--dry-run", s.store))
-	var imported store.ImportReport
+	var imported importer.Report
 	unmarshal(t, []byte(s.exitsWith([]int{ExitDone, ExitFailed}, "import", s.store, "--json").out), &imported)
 	for _, item := range imported.Items {
 		// What is left out of messages that are none is said as the list says it: damage, not emptiness.
-		unread := strings.Contains(item.Problem, "its messages are not there") && len(at[item.Name].Damaged) > 0
+		unread := strings.Contains(item.Problem, "its messages are missing") && len(at[item.Name].Damaged) > 0
 		if item.Problem != "" && !unread && item.Name != "round-and-round" && item.Name != "up-and-down" {
 			t.Errorf("import of %q: %s", item.Name, item.Problem)
 		}

@@ -14,6 +14,7 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/importer"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -43,11 +44,11 @@ func (a *App) importCommand() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.from, "from", nil, "the tasks of a `source`: its name, a tool, or all; may be given again")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and create nothing")
-	fl.StringVar(&f.conflict, "on-conflict", store.ConflictSkip, "for an id that other content has: `skip` or fork (a new id)")
+	fl.StringVar(&f.conflict, "on-conflict", importer.ConflictSkip, "for an id that other content has: `skip` or fork (a new id)")
 	fl.BoolVar(&f.trust, "trust-settings", false, "take over the approvals, base URL and limits that Roost's tasks come with")
 	fl.StringArrayVar(&f.maps, "map", nil, "`OLD=NEW`: workspaces below OLD lie below NEW here; may be given again")
 	complete(cmd, "from", a.sourceNames)
-	complete(cmd, "on-conflict", words(store.ConflictSkip, store.ConflictFork))
+	complete(cmd, "on-conflict", words(importer.ConflictSkip, importer.ConflictFork))
 	complete(cmd, "map", cobra.NoFileCompletions)
 	return cmd
 }
@@ -57,8 +58,8 @@ func (a *App) importTasks(ctx context.Context, paths []string, f importFlags) er
 	if len(paths)+len(f.from) == 0 {
 		return usage("run roost import", "it was not said what to import", try)
 	}
-	o := store.ImportOptions{DryRun: f.dryRun, OnConflict: f.conflict, Trust: f.trust}
-	if f.conflict != store.ConflictSkip && f.conflict != store.ConflictFork {
+	o := importer.Options{DryRun: f.dryRun, OnConflict: f.conflict, Trust: f.trust}
+	if f.conflict != importer.ConflictSkip && f.conflict != importer.ConflictFork {
 		return usage("roost import --on-conflict "+f.conflict, "a conflict is skipped or forked", "roost import --on-conflict skip|fork")
 	}
 	for _, text := range f.maps {
@@ -66,7 +67,7 @@ func (a *App) importTasks(ctx context.Context, paths []string, f importFlags) er
 		if !ok || from == "" || to == "" {
 			return usage("roost import --map "+text, "want OLD=NEW, two folders", "roost import --map /home/old=/home/new")
 		}
-		o.Map = append(o.Map, store.PathMap{Old: from, New: to})
+		o.Map = append(o.Map, importer.PathMap{Old: from, New: to})
 	}
 	s, err := a.open()
 	if err != nil {
@@ -78,9 +79,9 @@ func (a *App) importTasks(ctx context.Context, paths []string, f importFlags) er
 		return err
 	}
 	watched, shown := a.watched(ctx)
-	r, err := s.Import(watched, list, o)
+	r, err := importer.Run(watched, s, list, o)
 	shown()
-	if errors.Is(err, store.ErrImporting) {
+	if errors.Is(err, importer.ErrRunning) {
 		return &Failure{Exit: ExitBusy, Code: "import_busy", What: "import", Why: err.Error(), Try: "roost import again when it is done", Retryable: true}
 	}
 	if err != nil && len(r.Items) == 0 {
@@ -99,7 +100,7 @@ func (a *App) importTasks(ctx context.Context, paths []string, f importFlags) er
 
 // importable lists what is to be imported. Sources that cannot be looked into are
 // said and counted; the others go on. done closes the archives.
-func (a *App) importable(ctx context.Context, s *store.Store, paths, sources []string) (list []store.Importable, unreachable int, done func(), err error) {
+func (a *App) importable(ctx context.Context, s *store.Store, paths, sources []string) (list []importer.Original, unreachable int, done func(), err error) {
 	var open []io.Closer
 	done = func() {
 		for _, c := range open {
@@ -112,9 +113,9 @@ func (a *App) importable(ctx context.Context, s *store.Store, paths, sources []s
 		if err != nil {
 			return nil, 0, done, importNotFound(path, err)
 		}
-		var found []store.Importable
+		var found []importer.Original
 		if info.IsDir() {
-			found, err = s.ImportPath(ctx, path)
+			found, err = importer.FindPath(ctx, s, path)
 		} else {
 			var c io.Closer
 			if found, c, err = export.Unpack(path); err == nil {
@@ -127,7 +128,7 @@ func (a *App) importable(ctx context.Context, s *store.Store, paths, sources []s
 		list = append(list, found...)
 	}
 	for _, name := range sources {
-		found, dark, err := s.ImportSource(ctx, name)
+		found, dark, err := importer.FindSource(ctx, s, name)
 		if err != nil {
 			return nil, 0, done, importNotFound(name, err)
 		}
@@ -147,7 +148,7 @@ func importNotFound(what string, err error) error {
 	case errors.Is(err, store.ErrNotFound) || errors.Is(err, os.ErrNotExist):
 		f.Exit, f.Code, f.Status = ExitNotFound, "not_found", 404
 		f.Why = strings.TrimPrefix(strings.TrimSuffix(f.Why, ": "+store.ErrNotFound.Error()), "import from "+what+": ")
-	case errors.Is(err, store.ErrOwnPlace):
+	case errors.Is(err, importer.ErrInOwnRoot):
 		f.Exit, f.Code, f.Try = ExitUsage, "usage", "roost list"
 	case errors.Is(err, export.ErrArchive):
 		f.Exit, f.Code, f.Try = ExitDamaged, "damaged", "another copy of the archive"
@@ -156,7 +157,7 @@ func importNotFound(what string, err error) error {
 }
 
 // importFailure is nil when everything that holds messages is there now.
-func importFailure(r store.ImportReport, unreachable int) error {
+func importFailure(r importer.Report, unreachable int) error {
 	verb := "was"
 	if r.DryRun {
 		verb = "would be"
@@ -180,20 +181,20 @@ func importFailure(r store.ImportReport, unreachable int) error {
 	return nil
 }
 
-func (a *App) showImport(r store.ImportReport) error {
+func (a *App) showImport(r importer.Report) error {
 	out := bufio.NewWriter(a.Out)
 	style := a.outStyle()
 	line := func(s view.Style, text string) { fmt.Fprintln(out, style.Paint(s, display.OneLineIndented(text))) }
 	for _, t := range r.Items {
 		paint, id, proof := view.Plain, t.ID, ""
 		switch {
-		case t.Outcome == store.Vacant:
+		case t.Outcome == importer.Empty:
 			continue
-		case t.Outcome == store.Failed:
+		case t.Outcome == importer.Failed:
 			paint = view.Bad
-		case t.Outcome == store.Conflict:
+		case t.Outcome == importer.Conflict:
 			paint = view.Asked
-		case t.Outcome == store.Same || r.DryRun:
+		case t.Outcome == importer.Same || r.DryRun:
 		case t.ByteEqual:
 			proof = ", byte-equal"
 		default:
@@ -203,7 +204,7 @@ func (a *App) showImport(r store.ImportReport) error {
 			id = strings.TrimSpace(id + " [" + t.Name + "]")
 		}
 		outcome := t.Outcome
-		if r.DryRun && (outcome == store.Imported || outcome == store.Forked) {
+		if r.DryRun && (outcome == importer.Imported || outcome == importer.Forked) {
 			outcome = "would be " + outcome
 		}
 		line(paint, fmt.Sprintf("%s: %s (%s%s) from %s", outcome, id, bytesText(t.Bytes), proof, t.From))

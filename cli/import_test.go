@@ -7,22 +7,23 @@ import (
 
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/importer"
 )
 
 func TestImportExitCodes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		r    store.ImportReport
+		r    importer.Report
 		dark int
 		want int
 		why  string
 	}{
-		{store.ImportReport{Tasks: 3, Imported: 1, Same: 1, Empty: 1}, 0, ExitDone, ""},
-		{store.ImportReport{Tasks: 2, Forked: 2}, 0, ExitDone, ""},
-		{store.ImportReport{Tasks: 2, Imported: 1, Conflicts: 1}, 0, ExitBusy, "1 of 2 tasks have ids that other content has; they are left alone, the rest was imported"},
-		{store.ImportReport{Tasks: 2, Conflicts: 1, Failed: 1}, 0, ExitFailed, "1 of 2 tasks could not be imported; the rest was imported"},
-		{store.ImportReport{}, 1, ExitFailed, "1 source could not be reached; the rest was imported"},
-		{store.ImportReport{Tasks: 9, Failed: 2, DryRun: true}, 2, ExitFailed, "2 of 9 tasks could not be imported; 2 sources could not be reached; the rest would be imported"},
+		{importer.Report{Tasks: 3, Imported: 1, Same: 1, Empty: 1}, 0, ExitDone, ""},
+		{importer.Report{Tasks: 2, Forked: 2}, 0, ExitDone, ""},
+		{importer.Report{Tasks: 2, Imported: 1, Conflicts: 1}, 0, ExitBusy, "1 of 2 tasks have ids that other content has; they are left alone, the rest was imported"},
+		{importer.Report{Tasks: 2, Conflicts: 1, Failed: 1}, 0, ExitFailed, "1 of 2 tasks could not be imported; the rest was imported"},
+		{importer.Report{}, 1, ExitFailed, "1 source could not be reached; the rest was imported"},
+		{importer.Report{Tasks: 9, Failed: 2, DryRun: true}, 2, ExitFailed, "2 of 9 tasks could not be imported; 2 sources could not be reached; the rest would be imported"},
 	} {
 		got := &Failure{}
 		if err := importFailure(tt.r, tt.dark); err != nil {
@@ -35,7 +36,7 @@ func TestImportExitCodes(t *testing.T) {
 	for _, tt := range []struct {
 		err  error
 		want int
-	}{{store.ErrNotFound, ExitNotFound}, {os.ErrNotExist, ExitNotFound}, {store.ErrOwnPlace, ExitUsage}, {export.ErrArchive, ExitDamaged}, {os.ErrPermission, ExitFailed}} {
+	}{{store.ErrNotFound, ExitNotFound}, {os.ErrNotExist, ExitNotFound}, {importer.ErrInOwnRoot, ExitUsage}, {export.ErrArchive, ExitDamaged}, {os.ErrPermission, ExitFailed}} {
 		f := failureOf(importNotFound("x", fmt.Errorf("look: %w", tt.err)))
 		if f.Exit != tt.want || f.Try == "" {
 			t.Errorf("%v: %+v", tt.err, f)

@@ -20,6 +20,7 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/importer"
 )
 
 const (
@@ -236,11 +237,11 @@ func (d *desk) Offer() bool { return d.store.Once("import") }
 
 // Import copies what all other tools have.
 func (d *desk) Import(ctx context.Context, tell func(string)) (string, error) {
-	list, dark, err := d.store.ImportSource(ctx, "all")
+	list, dark, err := importer.FindSource(ctx, d.store, "all")
 	if err != nil {
 		return "", err
 	}
-	r, err := d.store.Import(ctx, list, store.ImportOptions{OnConflict: store.ConflictSkip, Progress: func(p store.ImportProgress) {
+	r, err := importer.Run(ctx, d.store, list, importer.Options{OnConflict: importer.ConflictSkip, Progress: func(p importer.Progress) {
 		tell(fmt.Sprintf("%d of %d tasks, %s", p.Tasks, p.Of, bytesText(p.Bytes)))
 	}})
 	if err != nil {

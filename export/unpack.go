@@ -10,14 +10,14 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/internal/inputfile"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/importer"
 )
 
-// Unpack lists the tasks of an archive for store.Import, which proves each file
+// Unpack lists the tasks of an archive for importer.Run, which proves each file
 // against the archive's list while it copies it. A journal that lay apart from its
 // task's folder comes to lie in it, as in Roost's own root. Errors wrap ErrArchive or
 // the system's. The closer closes the archive; no file can be opened afterwards.
-func Unpack(path string) ([]store.Importable, io.Closer, error) {
+func Unpack(path string) ([]importer.Original, io.Closer, error) {
 	f, err := inputfile.Open(path)
 	if errors.Is(err, inputfile.ErrIrregular) {
 		return nil, nil, fmt.Errorf("%w: %w", ErrArchive, err)
@@ -33,7 +33,7 @@ func Unpack(path string) ([]store.Importable, io.Closer, error) {
 	return list, f, nil
 }
 
-func unpack(f *os.File, name string) ([]store.Importable, error) {
+func unpack(f *os.File, name string) ([]importer.Original, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -53,14 +53,14 @@ func unpack(f *os.File, name string) ([]store.Importable, error) {
 		at[p.Name] = i
 	}
 	tasks := map[string]int{}
-	list := make([]store.Importable, len(m.Tasks))
-	logs := make([][]store.ArchiveFile, len(m.Tasks))
+	list := make([]importer.Original, len(m.Tasks))
+	logs := make([][]importer.ArchiveFile, len(m.Tasks))
 	for i, t := range m.Tasks {
 		if _, twice := tasks[t.Dir]; twice || t.Dir == "" {
 			return nil, fmt.Errorf("%w: the task folder %q is in its list twice", ErrArchive, t.Dir)
 		}
 		tasks[t.Dir] = i
-		list[i] = store.Importable{Name: t.ID, Dir: name + ":" + t.Dir, Files: []store.ArchiveFile{}, Saved: t.Saved}
+		list[i] = importer.Original{Name: t.ID, Dir: name + ":" + t.Dir, Files: []importer.ArchiveFile{}, Saved: t.Saved}
 	}
 	for _, file := range m.Files {
 		dir, part, inside, err := place(file.Path)
@@ -72,7 +72,7 @@ func unpack(f *os.File, name string) ([]store.Importable, error) {
 		if !known || !there {
 			return nil, fmt.Errorf("%w: %s is in its list and not in it", ErrArchive, file.Path)
 		}
-		entry := store.ArchiveFile{
+		entry := importer.ArchiveFile{
 			Path: inside, Size: file.Size, SHA256: file.SHA256, MTime: packed.File[z].Modified, Open: packed.File[z].Open,
 		}
 		if part == "log" {

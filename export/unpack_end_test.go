@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/importer"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -43,12 +44,12 @@ func TestAnArchivedJournalThatLacksItsEndIsDamaged(t *testing.T) {
 		defer c.Close()
 		to, err := store.Open(store.Options{Root: t.TempDir(), Program: "test"})
 		must(t, err)
-		report, err := to.Import(t.Context(), list, store.ImportOptions{})
+		report, err := importer.Run(t.Context(), to, list, importer.Options{})
 		must(t, err)
 		notes := strings.Join(report.Items[0].Notes, "\n")
 		checked, err := to.Check(t.Context(), []string{"short"}, store.CheckOptions{})
 		must(t, err)
-		if report.Imported != 1 || (cut > 0) != strings.Contains(notes, "it came damaged") || (cut > 0) != (len(checked.Damaged) > 0) {
+		if report.Imported != 1 || (cut > 0) != strings.Contains(notes, "it was damaged already") || (cut > 0) != (len(checked.Damaged) > 0) {
 			t.Errorf("%d commits cut: %+v\nchecked %+v", cut, report.Items[0], checked.Damaged)
 		}
 	}

@@ -255,7 +255,7 @@ func (s *Store) mendIndex(ctx context.Context, found []Finding) error {
 // checkImport finds what a killed import left. Its copies are not proven, and their
 // originals stand where they were.
 func (s *Store) checkImport() []Finding {
-	stages := filepath.Join(s.TasksDir(), importStages)
+	stages := filepath.Join(s.TasksDir(), ImportStages)
 	if !exists(stages, "") || s.importing() {
 		return nil
 	}
@@ -265,11 +265,11 @@ func (s *Store) checkImport() []Finding {
 
 // importing reports whether a living process imports into the root.
 func (s *Store) importing() bool {
-	path := filepath.Join(s.opt.Root, importLock)
+	path := filepath.Join(s.opt.Root, ImportLock)
 	if !exists(path, "") {
 		return false
 	}
-	free, err := lockImport(path)
+	free, err := LockImport(path)
 	if err != nil {
 		return true
 	}
@@ -278,12 +278,12 @@ func (s *Store) importing() bool {
 }
 
 func (s *Store) dropImport() error {
-	free, err := lockImport(filepath.Join(s.opt.Root, importLock))
+	free, err := LockImport(filepath.Join(s.opt.Root, ImportLock))
 	if err != nil {
 		return err
 	}
 	defer free()
-	return os.RemoveAll(filepath.Join(s.TasksDir(), importStages))
+	return os.RemoveAll(filepath.Join(s.TasksDir(), ImportStages))
 }
 
 // strays are files of ours outside of tasks that a kill left.

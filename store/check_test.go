@@ -135,7 +135,7 @@ func TestCheckFindsAndMends(t *testing.T) {
 		},
 			"leftovers", " .purged-1-x: a purge was interrupted", CheckOptions{Repair: true}, "", false},
 		{"an import that was cut", func(t *testing.T, s *Store) {
-			write(t, filepath.Join(s.TasksDir(), importStages, "0"), roofmt.UIName, "[")
+			write(t, filepath.Join(s.TasksDir(), ImportStages, "0"), roofmt.UIName, "[")
 		},
 			"leftovers", " .import: an import was interrupted", CheckOptions{Repair: true}, "", false},
 		{"no catalogue", func(t *testing.T, s *Store) { check(t, os.Remove(filepath.Join(s.opt.Cache, catalog.Name))) },

@@ -91,7 +91,7 @@ func (s *Store) lookAtOriginal(ctx context.Context, o *Owned) error {
 		return nil
 	}
 	tasks, id := roofmt.PlaceOf(from.Dir)
-	if forkID(Ref{Source: sourceName(tasks), ID: id}) != t.Ref.ID {
+	if forkID(Ref{Source: SourceName(tasks), ID: id}) != t.Ref.ID {
 		return nil
 	}
 	folder, err := s.readSettled(ctx, from.Dir, originals(from))

@@ -4,6 +4,6 @@ package store
 
 import "errors"
 
-func lockImport(string) (func(), error) {
+func LockImport(string) (func(), error) {
 	return nil, errors.New("kernel locks are not supported on this system")
 }

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockImport takes the lock of imports into a root. It ends with the process, and
+// LockImport takes the lock of imports into a root. It ends with the process, and
 // its file is never removed.
-func lockImport(path string) (free func(), err error) {
+func LockImport(path string) (free func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock imports: %w", err)

@@ -8,3 +8,6 @@ func (s *Store) Refs(ctx context.Context) ([]Ref, error) {
 	refs, _, err := s.refs(ctx)
 	return refs, err
 }
+
+// RefsAndSources is Refs, with the state of each source.
+func (s *Store) RefsAndSources(ctx context.Context) ([]Ref, []SourceState, error) { return s.refs(ctx) }

@@ -187,3 +187,12 @@ func render(list []element) ([]byte, projected, error) {
 	}
 	return buf.Bytes(), h.projected(), nil
 }
+
+// RenderItem is the history item that Roost would write for the task. size is the size of the task's files in bytes.
+func (v *View) RenderItem(now, size int64) ([]byte, error) {
+	img, err := imageOf(v.State, now)
+	if err != nil {
+		return nil, err
+	}
+	return img.renderItem(size), nil
+}

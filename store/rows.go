@@ -63,3 +63,6 @@ func (s *Store) withRow(folder *roofmt.Folder) {
 		folder.Row = roofmt.MergeRow(folder.Row, s.rows.row(folder.Dir))
 	}
 }
+
+// IndexRow is what the index beside a task folder holds of the task; nil when there is none.
+func (s *Store) IndexRow(folder string) []byte { return s.rows.row(folder) }

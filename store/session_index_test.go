@@ -6,13 +6,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -124,78 +122,5 @@ func TestASubagentGoesOn(t *testing.T) {
 	closeTask(t, lead.Task)
 	if d := cmp.Diff(before, tree(t, data)); d != "" {
 		t.Errorf("%s was changed: %s", dir, d)
-	}
-}
-
-// Sessions and their subagents come in as verified copies, which are shown and go on by themselves.
-func TestSessionsAreImported(t *testing.T) {
-	data, dir, _ := clineIndex(t)
-	ctx := context.Background()
-	before := tree(t, data)
-	root := t.TempDir()
-	s := open(t, root, data)
-	list, away, err := s.ImportSource(ctx, "cline")
-	if err != nil || len(away) != 0 || len(list) != 2 {
-		t.Fatalf("%+v %v %v", list, away, err)
-	}
-	for _, dry := range []bool{true, false} {
-		report := must[ImportReport](t)(s.Import(ctx, list, ImportOptions{DryRun: dry, Map: []PathMap{{"/shed", "/barn"}}}))
-		if report.Imported != 2 || report.Failed+report.Empty+report.Conflicts != 0 {
-			t.Fatalf("dry %v: %+v", dry, report)
-		}
-		for _, item := range report.Items {
-			if item.ByteEqual == dry || len(item.Notes) != 1 {
-				t.Errorf("dry %v: %+v", dry, item)
-			}
-		}
-	}
-	if d := cmp.Diff(before, tree(t, data)); d != "" {
-		t.Errorf("the originals were changed: %s", d)
-	}
-	alone := open(t, root)
-	got := byID(t, alone)
-	lead, sub := got[sessionID], got[subagentID]
-	if len(got) != 2 || lead.Title != "The gate" || lead.Status != "cancelled" || lead.Workspace != "/barn" || *lead.Usage.Cost != 12300 || !lead.Pinned || lead.Messages.API != 3 || len(lead.Damaged) != 0 {
-		t.Errorf("%+v", lead)
-	}
-	if sub.ParentID != sessionID || sub.Title != "count the posts" || sub.Messages.API != 2 || sub.Status != "failed" {
-		t.Errorf("%+v", sub)
-	}
-	// The copy and the original are one task, and a second import finds both there.
-	if both := byID(t, s); len(both) != 2 || both[sessionID].Source != OwnSource || len(both[subagentID].Copies) != 1 {
-		t.Errorf("%+v", both)
-	}
-	if again := must[ImportReport](t)(s.Import(ctx, list, ImportOptions{})); again.Same != 2 {
-		t.Errorf("%+v", again)
-	}
-	// They go on in their place, with the transcript left as it is.
-	o := own(t, alone, sessionID)
-	commit(t, o.Task, task.API, apiRow(9, "user", "and the hinge"))
-	closeTask(t, o.Task)
-	if o.Forked != "" || read(t, filepath.Join(root, "tasks", sessionID), roofmt.TranscriptName(sessionID)) != read(t, dir, roofmt.TranscriptName(sessionID)) {
-		t.Errorf("%+v", o)
-	}
-	if v := view(t, alone, sessionID); len(v.State.API()) != 4 || v.Summary.Usage.TokensIn != 100 {
-		t.Errorf("%+v", v.Summary)
-	}
-}
-
-// Another session of the same id comes in under a new one, and its files keep their names.
-func TestASessionInConflict(t *testing.T) {
-	data, dir, _ := clineIndex(t)
-	root := t.TempDir()
-	s := open(t, root)
-	bring(t, s, dir, ImportOptions{})
-	write(t, dir, roofmt.TranscriptName(sessionID), strings.Replace(read(t, dir, roofmt.TranscriptName(sessionID)), "mend the gate", "mend the fence", 1))
-	write(t, dir, sessionID+".json", strings.Replace(read(t, dir, sessionID+".json"), "mend the gate", "mend the fence", 1))
-	check(t, os.Remove(filepath.Join(data, "db", "sessions.db")))
-	report := bring(t, open(t, root), dir, ImportOptions{OnConflict: ConflictFork})
-	forked := slices.IndexFunc(report.Items, func(i ImportItem) bool { return i.Outcome == Forked })
-	if report.Forked != 1 || report.Same != 1 {
-		t.Fatalf("%+v", report)
-	}
-	item := byID(t, s)[report.Items[forked].ID]
-	if item.Title != "mend the fence" || item.Messages.API != 3 {
-		t.Errorf("%+v", item)
 	}
 }

@@ -22,6 +22,9 @@ type waits struct {
 // without a lock is long.
 var defaultWaits = waits{busy: 3 * time.Second, settle: time.Second, pause: 100 * time.Millisecond, still: restless}
 
+// SkipWaits makes the store take files as settled at once. It is for tests whose files do not change by themselves.
+func (s *Store) SkipWaits() { s.wait.settle, s.wait.pause, s.wait.still = 0, time.Millisecond, 0 }
+
 // readSettled reads a folder at a moment when nobody writes it and its two
 // histories tell the same story. When they keep telling different ones, that is
 // how the other program left them. A folder with a file that cannot be read is an error

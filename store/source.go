@@ -60,7 +60,7 @@ func (s *Store) sourcesKnown(ctx context.Context, k *shelves) ([]Source, error) 
 		switch {
 		case !seen:
 			if src.Name == "" {
-				src.Name = sourceName(src.Tasks)
+				src.Name = SourceName(src.Tasks)
 			}
 			at[key] = len(list)
 			list = append(list, src)
@@ -213,10 +213,10 @@ func clean(path string) string {
 
 var unsafeName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// sourceName is readable, stable, and tells storages of equal names apart. It
-// names the place and not the path that was given: a storage, its tasks folder
-// and one task of it must lead to the same journals.
-func sourceName(tasks string) string {
+// SourceName names a source by its folder of tasks. The name is readable, stable, and differs between storages of equal
+// names. It follows from the place and not from the path as given: a storage, its tasks folder and one of its tasks must
+// lead to the same journals.
+func SourceName(tasks string) string {
 	tasks = clean(tasks)
 	sum := sha256.Sum256([]byte(tasks))
 	if filepath.Base(tasks) == "tasks" {
@@ -234,4 +234,10 @@ func sourceName(tasks string) string {
 func linked(dir string) bool {
 	info, err := os.Lstat(dir)
 	return err == nil && info.Mode()&os.ModeSymlink != 0
+}
+
+// Within reports whether a path is a folder or below it, with all links resolved.
+func Within(dir, path string) bool {
+	rel, err := filepath.Rel(clean(dir), clean(path))
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }

@@ -24,7 +24,7 @@ func TestSourceNames(t *testing.T) {
 	} {
 		path := filepath.Join(base, filepath.FromSlash(dir))
 		check(t, os.MkdirAll(path, 0o700))
-		name := sourceName(path)
+		name := SourceName(path)
 		if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*-[0-9a-f]{6}$`).MatchString(name) {
 			t.Errorf("%s: %q cannot be a folder's name everywhere", dir, name)
 		}
@@ -32,12 +32,12 @@ func TestSourceNames(t *testing.T) {
 			t.Errorf("%s and %s are both %q", dir, seen[name], name)
 		}
 		seen[name] = dir
-		if again := sourceName(path + string(filepath.Separator)); again != name {
+		if again := SourceName(path + string(filepath.Separator)); again != name {
 			t.Errorf("%s: %q and %q", dir, name, again)
 		}
 		link := filepath.Join(t.TempDir(), "link")
 		check(t, os.Symlink(path, link))
-		if through := sourceName(link); through != name {
+		if through := SourceName(link); through != name {
 			t.Errorf("%s through a link: %q, not %q", dir, through, name)
 		}
 	}

@@ -186,7 +186,7 @@ func (s *Store) trustTask(ctx context.Context, ref Ref, dry bool) (t TrustedTask
 	if err = errors.Join(err, v.Close()); err != nil {
 		return t, false, err
 	}
-	if t.Standing == Ours || len(t.Holds) == 0 || exists(ref.Dir, importRecord) {
+	if t.Standing == Ours || len(t.Holds) == 0 || exists(ref.Dir, ImportRecord) {
 		return t, false, nil // an import's owner receives it
 	}
 	if dry {

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -44,7 +43,7 @@ func open(t testing.TB, root string, sources ...string) *Store {
 		t.Fatal(err)
 	}
 	// What stands still is believed at once: most tests are not about waiting.
-	s.wait.settle, s.wait.pause, s.wait.still = 0, time.Millisecond, 0
+	s.SkipWaits()
 	return s
 }
 

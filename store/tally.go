@@ -2,6 +2,7 @@ package store
 
 import (
 	"os"
+	"strings"
 )
 
 // The states of a source. An unreachable one says why behind a colon, and is
@@ -11,6 +12,9 @@ const (
 	partly      = "partly damaged"
 	unreachable = "unreachable: "
 )
+
+// Unreachable reports whether the source could not be read.
+func (src SourceState) Unreachable() bool { return strings.HasPrefix(src.State, unreachable) }
 
 // judge says what the counts mean.
 func (src *SourceState) judge() {

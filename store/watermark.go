@@ -126,3 +126,16 @@ func sweepMarks(logDir string) {
 }
 
 func hexOf(sum [32]byte) string { return hex.EncodeToString(sum[:]) }
+
+// IsLocalFile reports whether a file of a task folder belongs to the folder's place and not to the task: locks,
+// half-written files of ours, and what is derived from a journal and names inodes. A copy of a task goes without them.
+func IsLocalFile(path string, isDir bool) bool {
+	switch path {
+	case "journal.idx", "journal.lock", watermarkName:
+		return !isDir
+	}
+	if path != filepath.Base(path) {
+		return false
+	}
+	return strings.HasPrefix(path, ".roost-") || strings.HasPrefix(path, markTemp) || isDir && strings.HasSuffix(path, ".json.lock")
+}

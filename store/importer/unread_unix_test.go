@@ -1,6 +1,6 @@
 //go:build unix
 
-package store
+package importer_test
 
 import (
 	"context"
@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/importer"
+	"github.com/roost-dev/roost/store/storetest"
 )
 
 // A task whose messages cannot be copied is damaged to the list and has failed to an import,
@@ -25,21 +28,21 @@ func TestImportTellsWhatCannotBeReadFromEmpty(t *testing.T) {
 		"ghost":  func(string) error { return nil },
 	}
 	for id, one := range make {
-		check(t, os.MkdirAll(filepath.Join(tasks, id), 0o700))
-		check(t, one(filepath.Join(tasks, id, roofmt.UIName)))
+		storetest.Check(t, os.MkdirAll(filepath.Join(tasks, id), 0o700))
+		storetest.Check(t, one(filepath.Join(tasks, id, roofmt.UIName)))
 	}
-	s := open(t, filepath.Join(t.TempDir(), "root"), filepath.Dir(tasks))
-	list := must[[]Importable](t)(s.ImportPath(context.Background(), filepath.Dir(tasks)))
-	report := must[ImportReport](t)(s.Import(context.Background(), list, ImportOptions{}))
-	shown := must[Listing](t)(s.List(context.Background(), Filter{Damaged: true}))
+	s := storetest.Open(t, filepath.Join(t.TempDir(), "root"), filepath.Dir(tasks))
+	list := storetest.Must[[]importer.Original](t)(importer.FindPath(context.Background(), s, filepath.Dir(tasks)))
+	report := storetest.Must[importer.Report](t)(importer.Run(context.Background(), s, list, importer.Options{}))
+	shown := storetest.Must[store.Listing](t)(s.List(context.Background(), store.Filter{Damaged: true}))
 	damaged := map[string]bool{}
 	for _, item := range shown.Items {
 		damaged[item.ID] = true
 	}
 	for _, item := range report.Items {
-		want, why := Vacant, ""
+		want, why := importer.Empty, ""
 		if damaged[item.Name] {
-			want, why = Failed, "its messages are not there: ui_messages.json is "
+			want, why = importer.Failed, "its messages are missing: ui_messages.json is "
 		}
 		if item.Outcome != want || !strings.Contains(item.Problem, why) {
 			t.Errorf("%s: %s (%s), want %s", item.Name, item.Outcome, item.Problem, want)

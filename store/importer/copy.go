@@ -1,4 +1,4 @@
-package store
+package importer
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"github.com/roost-dev/roost/journal/filelog"
 )
 
-// readTree reads every file of a folder, for its sums.
-func (im *importer) readTree(ctx context.Context, from source) (taskTree, error) {
+// readTree reads every file, for its digest.
+func (im *importer) readTree(ctx context.Context, from fileSet) (taskTree, error) {
 	tree, err := from.scan(ctx)
 	for i := range tree.Files {
 		if err != nil {
@@ -29,63 +29,62 @@ func (im *importer) readTree(ctx context.Context, from source) (taskTree, error)
 	return tree, err
 }
 
-// changes is how often a folder may change while it is copied, and rest how long
-// it is then left alone.
+// A folder may change copyRetries times while it is copied. After each change, copying pauses for copyPause, so that the
+// program at work in it can finish.
 const (
-	changes = 5
-	rest    = 100 * time.Millisecond
+	copyRetries = 5
+	copyPause   = 100 * time.Millisecond
 )
 
-// copyTree copies a folder, until a whole look at it finds it as it was copied: an
-// editor may be at work in it.
-func (im *importer) copyTree(ctx context.Context, from source, to *os.Root) (taskTree, error) {
+// copyTree copies a folder until a listing of it equals what was copied: an editor may be at work in it.
+func (im *importer) copyTree(ctx context.Context, from fileSet, to *os.Root) (taskTree, error) {
 	copied := map[string]treeFile{}
 	for try := 0; ; try++ {
 		tree, err := from.scan(ctx)
 		if err != nil {
 			return tree, err
 		}
-		moved, err := im.copyOnce(ctx, from, to, tree, copied)
+		changed, err := im.copyOnce(ctx, from, to, tree, copied)
 		switch {
 		case err != nil:
 			return tree, err
-		case !moved && try > 0:
+		case !changed && try > 0:
 			for i := range tree.Files {
 				tree.Files[i].Sum = copied[tree.Files[i].Path].Sum
 			}
 			return tree, syncTree(to, tree)
-		case try == changes:
-			return tree, errors.New("it changes while it is copied; close the program that works in it and import again")
+		case try == copyRetries:
+			return tree, errors.New("it keeps changing while it is copied; close the program that works in it and import again")
 		case try > 0:
 			select {
 			case <-ctx.Done():
 				return tree, ctx.Err()
-			case <-time.After(rest):
+			case <-time.After(copyPause):
 			}
 		}
 	}
 }
 
-// copyOnce copies what is not copied yet or stands otherwise by now, and removes
-// copies of what is gone.
-func (im *importer) copyOnce(ctx context.Context, from source, to *os.Root, tree taskTree, copied map[string]treeFile) (moved bool, err error) {
+// copyOnce copies the files that are new or changed since they were copied, and removes the copies of files that are
+// gone.
+func (im *importer) copyOnce(ctx context.Context, from fileSet, to *os.Root, tree taskTree, copied map[string]treeFile) (changed bool, err error) {
 	now := map[string]treeFile{}
 	for _, f := range tree.Files {
 		now[f.Path] = f
 	}
 	for path, was := range copied {
-		if f, ok := now[path]; ok && f.stands(was) {
+		if f, ok := now[path]; ok && f.unchanged(was) {
 			continue
 		}
-		moved = true
+		changed = true
 		delete(copied, path)
 		if err := to.Remove(path); err != nil {
-			return moved, err
+			return changed, err
 		}
 	}
 	for _, dir := range tree.Dirs {
 		if err := to.MkdirAll(dir, 0o700); err != nil {
-			return moved, err
+			return changed, err
 		}
 	}
 	var fresh []treeFile
@@ -93,35 +92,35 @@ func (im *importer) copyOnce(ctx context.Context, from source, to *os.Root, tree
 		if _, ok := copied[f.Path]; ok {
 			continue
 		}
-		moved = true
+		changed = true
 		f.Sum, err = im.copyFile(ctx, from, to, f)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it went in this moment; the next look does not find it
+			continue // another program just removed it; the next listing lacks it
 		}
 		if err != nil {
-			return moved, err
+			return changed, err
 		}
 		copied[f.Path] = f
 		fresh = append(fresh, f)
 		failpoint.Hit("import.file")
 	}
 	if err := syncFiles(to, fresh); err != nil {
-		return moved, err
+		return changed, err
 	}
 	for _, f := range fresh {
-		back, _, err := im.read(ctx, folderSource{to}, f.Path, io.Discard)
+		back, _, err := im.read(ctx, folderFiles{to}, f.Path, io.Discard)
 		if err != nil {
-			return moved, fmt.Errorf("read the copy back: %w", err)
+			return changed, fmt.Errorf("read the copy back: %w", err)
 		}
 		if back != f.Sum {
-			return moved, fmt.Errorf("the copy of %s was read back and is another one (%x, not %x); check the disk", f.Path, back, f.Sum)
+			return changed, fmt.Errorf("the copy of %s differs from the original when read back (%x, not %x); check the disk", f.Path, back, f.Sum)
 		}
 	}
-	return moved, nil
+	return changed, nil
 }
 
 // copyFile copies one file. The copy is not synced yet.
-func (im *importer) copyFile(ctx context.Context, from source, to *os.Root, f treeFile) (sum [32]byte, err error) {
+func (im *importer) copyFile(ctx context.Context, from fileSet, to *os.Root, f treeFile) (sum [32]byte, err error) {
 	out, err := to.OpenFile(f.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return sum, err
@@ -132,19 +131,18 @@ func (im *importer) copyFile(ctx context.Context, from source, to *os.Root, f tr
 	}
 	im.progress.Files++
 	im.progress.Bytes += n
-	im.tell(ctx)
-	// The time stands in for messages that have none; it needs no sync.
+	im.reportProgress(ctx)
+	// A message without a time gets the file's time. That is why copies keep it; it needs no sync.
 	return sum, to.Chtimes(f.Path, f.MTime, f.MTime)
 }
 
-// syncers is how many files are synced at a time. A disk takes many small syncs
-// together nearly as fast as one.
-const syncers = 16
+// maxSyncs bounds how many files are synced at a time. A disk handles many small syncs together nearly as fast as one.
+const maxSyncs = 16
 
-// syncFiles syncs copies that were written.
+// syncFiles makes the contents of copies durable.
 func syncFiles(to *os.Root, list []treeFile) error {
 	next := make(chan string)
-	errs := make([]error, min(syncers, len(list)))
+	errs := make([]error, min(maxSyncs, len(list)))
 	var all sync.WaitGroup
 	for i := range errs {
 		all.Go(func() {
@@ -171,8 +169,8 @@ func syncFile(to *os.Root, path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// read reads a file to the end, in pieces.
-func (im *importer) read(ctx context.Context, from source, path string, to io.Writer) (sum [32]byte, n int64, err error) {
+// read copies a file to a writer and returns its digest and size.
+func (im *importer) read(ctx context.Context, from fileSet, path string, to io.Writer) (sum [32]byte, n int64, err error) {
 	f, err := from.open(path)
 	if err != nil {
 		return sum, 0, err

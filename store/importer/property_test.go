@@ -1,4 +1,4 @@
-package store
+package importer_test
 
 import (
 	"context"
@@ -13,6 +13,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/importer"
+	"github.com/roost-dev/roost/store/storetest"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -22,9 +25,9 @@ func TestImportAnyFolder(t *testing.T) {
 	part := rapid.SampledFrom([]string{"a", "b c", ".git", "ü", "journal.idx", "tasks", "ui_messages.json", ".roost-x", "x.json.lock", "_index.json"})
 	rapid.Check(t, func(rt *rapid.T) {
 		base, err := os.MkdirTemp(t.TempDir(), "")
-		check(t, err)
+		storetest.Check(t, err)
 		dir := filepath.Join(base, "any-1")
-		write(t, dir, roofmt.APIName, array(apiRow(1, "user", "x")))
+		storetest.Write(t, dir, roofmt.APIName, storetest.Array(storetest.APIRow(1, "user", "x")))
 		for range rapid.IntRange(0, 8).Draw(rt, "files") {
 			path := filepath.Join(rapid.SliceOfN(part, 1, 3).Draw(rt, "path")...)
 			if os.MkdirAll(filepath.Join(dir, filepath.Dir(path)), 0o700) == nil {
@@ -32,12 +35,12 @@ func TestImportAnyFolder(t *testing.T) {
 				_ = os.WriteFile(filepath.Join(dir, path), data, 0o600) // some paths are folders by now
 			}
 		}
-		s := open(t, filepath.Join(base, "root"))
-		r := bring(t, s, dir, ImportOptions{})
+		s := storetest.Open(t, filepath.Join(base, "root"))
+		r := bring(t, s, dir, importer.Options{})
 		if r.Imported != 1 || !r.Items[0].ByteEqual {
 			rt.Fatalf("%+v", r.Items)
 		}
-		want, got := files(t, dir), files(t, r.Items[0].Path)
+		want, got := storetest.Contents(t, dir), storetest.Contents(t, r.Items[0].Path)
 		for path := range want {
 			top := strings.Split(filepath.ToSlash(path), "/")[0]
 			if path == "journal.idx" || strings.HasPrefix(top, ".roost-") || top == "x.json.lock" && path != top {
@@ -47,7 +50,7 @@ func TestImportAnyFolder(t *testing.T) {
 		if d := cmp.Diff(want, got); d != "" {
 			rt.Fatal(d)
 		}
-		if again := bring(t, s, dir, ImportOptions{}); again.Same != 1 {
+		if again := bring(t, s, dir, importer.Options{}); again.Same != 1 {
 			rt.Fatalf("again: %+v", again.Items)
 		}
 		var paths []string
@@ -61,11 +64,11 @@ func TestImportAnyFolder(t *testing.T) {
 		victim := filepath.Join(dir, rapid.SampledFrom(paths).Draw(rt, "victim"))
 		was, err := os.ReadFile(victim)
 		if err == nil && rapid.Bool().Draw(rt, "renamed") {
-			check(t, os.Rename(victim, victim+"~"))
+			storetest.Check(t, os.Rename(victim, victim+"~"))
 		} else {
-			check(t, os.WriteFile(victim, append(was, 'x'), 0o600))
+			storetest.Check(t, os.WriteFile(victim, append(was, 'x'), 0o600))
 		}
-		if item := bring(t, s, dir, ImportOptions{}).Items[0]; item.Outcome != Conflict {
+		if item := bring(t, s, dir, importer.Options{}).Items[0]; item.Outcome != importer.Conflict {
 			rt.Fatalf("changed: %+v", item)
 		}
 	})
@@ -74,48 +77,48 @@ func TestImportAnyFolder(t *testing.T) {
 // A task that another root's program owns is copied as it is acknowledged, and its
 // owner's lock does not come along.
 func TestImportOfOwnedTask(t *testing.T) {
-	other := open(t, t.TempDir())
-	k := must[*Task](t)(other.Create(context.Background(), task.Created{Task: "owned-1", Number: 1, CreatedAt: ts0}))
-	defer closeTask(t, k)
-	commit(t, k, task.UI, uiRow(1, "acknowledged"))
-	s := open(t, t.TempDir())
-	if r := bring(t, s, other.opt.Root, ImportOptions{}); r.Imported != 1 {
+	other := storetest.Open(t, t.TempDir())
+	k := storetest.Must[*store.Task](t)(other.Create(context.Background(), task.Created{Task: "owned-1", Number: 1, CreatedAt: storetest.TS0}))
+	defer storetest.Close(t, k)
+	storetest.Commit(t, k, task.UI, storetest.UIRow(1, "acknowledged"))
+	s := storetest.Open(t, t.TempDir())
+	if r := bring(t, s, other.Root(), importer.Options{}); r.Imported != 1 {
 		t.Fatalf("%+v", r.Items)
 	}
-	o := own(t, s, "owned-1")
-	if text := rows(o.Task.State()); !strings.Contains(text, "acknowledged") {
+	o := storetest.Own(t, s, "owned-1")
+	if text := storetest.Rows(o.Task.State()); !strings.Contains(text, "acknowledged") {
 		t.Errorf("%s", text)
 	}
-	closeTask(t, o.Task)
-	commit(t, k, task.UI, uiRow(2, "and its owner goes on"))
+	storetest.Close(t, o.Task)
+	storetest.Commit(t, k, task.UI, storetest.UIRow(2, "and its owner goes on"))
 }
 
 // What stands under an id and is no folder is nobody's task, and is not touched.
 func TestImportMeetsFile(t *testing.T) {
-	storage, _ := rooStorage(t, "file-1")
-	s := open(t, t.TempDir())
-	write(t, s.TasksDir(), "file-1", "somebody's")
-	r := bring(t, s, storage, ImportOptions{OnConflict: ConflictFork})
-	if r.Failed != 1 || read(t, s.TasksDir(), "file-1") != "somebody's" {
+	storage, _ := storetest.RooStorage(t, "file-1")
+	s := storetest.Open(t, t.TempDir())
+	storetest.Write(t, s.TasksDir(), "file-1", "somebody's")
+	r := bring(t, s, storage, importer.Options{OnConflict: importer.ConflictFork})
+	if r.Failed != 1 || storetest.Read(t, s.TasksDir(), "file-1") != "somebody's" {
 		t.Errorf("%+v", r.Items)
 	}
 }
 
-// Progress names what is done and never goes back.
+// importer.Progress names what is done and never goes back.
 func TestImportProgress(t *testing.T) {
 	tasks := filepath.Join(t.TempDir(), "tasks")
 	for i := range 5 {
-		write(t, filepath.Join(tasks, fmt.Sprint("step-", i)), roofmt.UIName, array(uiRow(i, "x")))
+		storetest.Write(t, filepath.Join(tasks, fmt.Sprint("step-", i)), roofmt.UIName, storetest.Array(storetest.UIRow(i, "x")))
 	}
-	s := open(t, t.TempDir())
-	var last ImportProgress
-	r := bring(t, s, tasks, ImportOptions{Progress: func(p ImportProgress) {
+	s := storetest.Open(t, t.TempDir())
+	var last importer.Progress
+	r := bring(t, s, tasks, importer.Options{Progress: func(p importer.Progress) {
 		if p.Tasks < last.Tasks || p.Files < last.Files || p.Bytes < last.Bytes || p.Of != 5 {
 			t.Errorf("%+v after %+v", p, last)
 		}
 		last = p
 	}})
-	if want := (ImportProgress{Tasks: 5, Of: 5, Files: r.Files, Bytes: r.Bytes}); last != want || r.Files != 5 {
+	if want := (importer.Progress{Tasks: 5, Of: 5, Files: r.Files, Bytes: r.Bytes}); last != want || r.Files != 5 {
 		t.Errorf("%+v, want %+v", last, want)
 	}
 }

@@ -1,4 +1,4 @@
-package store
+package importer
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 	"github.com/roost-dev/roost/roofmt"
 )
 
-// PathMap says where a folder of another machine lies on this one.
+// PathMap maps a folder of another machine to one on this machine.
 type PathMap struct{ Old, New string }
 
-// mapPath gives the place of a path here; false when no mapping covers it. The
-// longest one decides, and only whole names match: /w is no part of /work.
+// mapPath maps a path of another machine to this one; false when no mapping covers it. The longest mapping wins, and only
+// whole names match: /w does not cover /work.
 func mapPath(list []PathMap, path string) (string, bool) {
 	best, length := "", -1
 	for _, m := range list {
@@ -26,12 +26,12 @@ func mapPath(list []PathMap, path string) (string, bool) {
 		}
 		to := strings.TrimRight(m.New, `/\`)
 		if to == "" {
-			to = m.New // the root of everything
+			to = m.New // the root of the file system
 			rest = strings.TrimLeft(rest, `/\`)
 		}
-		if foreignStyle(path) != foreignStyle(m.New) {
+		if windowsStyle(path) != windowsStyle(m.New) {
 			from, with := "/", `\`
-			if foreignStyle(path) {
+			if windowsStyle(path) {
 				from, with = with, from
 			}
 			rest = strings.ReplaceAll(rest, from, with)
@@ -41,28 +41,28 @@ func mapPath(list []PathMap, path string) (string, bool) {
 	return best, length >= 0 && path != "" && best != path
 }
 
-// below gives what of a path stands behind a folder.
+// below is the part of a path below a folder.
 func below(path, dir string) (string, bool) {
-	if len(path) < len(dir) || path[:len(dir)] != dir && !(foreignStyle(dir) && strings.EqualFold(path[:len(dir)], dir)) {
+	if len(path) < len(dir) || path[:len(dir)] != dir && !(windowsStyle(dir) && strings.EqualFold(path[:len(dir)], dir)) {
 		return "", false
 	}
 	rest := path[len(dir):]
 	return rest, rest == "" || rest[0] == '/' || rest[0] == '\\'
 }
 
-// foreignStyle reports whether a path is one of Windows: C:\x or \\server\x.
-func foreignStyle(path string) bool {
+// windowsStyle reports whether a path is a Windows path: C:\x or \\server\x.
+func windowsStyle(path string) bool {
 	drive := len(path) >= 2 && path[1] == ':' && (path[0]|0x20) >= 'a' && (path[0]|0x20) <= 'z'
 	return drive || strings.HasPrefix(path, `\\`)
 }
 
-// maxItem bounds the history item that is changed: real ones take a few kilobytes.
+// maxItem bounds the history item that an import changes, in bytes: real ones have a few kilobytes.
 const maxItem = 16 << 20
 
-// mapItem gives the history item that a task has here, and what is changed in it.
-// It is the only file that an import changes: its id, when the task got another one
-// than its folder's, and its workspace. Every other byte stays.
-func (im *importer) mapItem(raw []byte, item *ImportItem) ([]byte, string) {
+// mapItem is the history item of the copy, and a description of what differs from the original. It is the only file
+// that an import changes: its id, when the task gets another one than its folder's name, and its workspace. Every other
+// byte stays.
+func (im *importer) mapItem(raw []byte, item *Item) ([]byte, string) {
 	if !esjson.Valid(raw) || esjson.TypeOf(raw) != esjson.TypeObject {
 		return raw, ""
 	}
@@ -71,7 +71,7 @@ func (im *importer) mapItem(raw []byte, item *ImportItem) ([]byte, string) {
 		raw = esjson.Set(raw, "id", esjson.Quote(nil, item.ID))
 		what = append(what, "id")
 	}
-	for _, key := range []string{"workspace", "cwdOnTaskInitialization"} { // the second is Cline's word for it
+	for _, key := range []string{"workspace", "cwdOnTaskInitialization"} { // Cline uses the second
 		old, _ := esjson.GetString(raw, key)
 		if mapped, ok := mapPath(im.opt.Map, old); ok {
 			raw = esjson.Set(raw, key, esjson.Quote(nil, mapped))
@@ -81,19 +81,18 @@ func (im *importer) mapItem(raw []byte, item *ImportItem) ([]byte, string) {
 	return raw, strings.Join(what, "; ")
 }
 
-// changed finds out what the copy will differ in. It is the original that is looked
-// at, so that a dry run says the same. A task without an item gets the row that its
-// storage's index has of it: that index stays behind.
-func (im *importer) changed(ctx context.Context, from source, tree taskTree, item *ImportItem) error {
-	item.Differs, item.Notes, item.history = nil, nil, nil
-	if tree.has("journal.jsonl") {
+// findChanges determines how the copy will differ. It reads the original, so a dry run reports the same. A task
+// without an item gets its row of the storage's index, because that index is not imported.
+func (im *importer) findChanges(ctx context.Context, from fileSet, tree taskTree, item *Item) error {
+	item.Differs, item.Notes, item.historyItem = nil, nil, nil
+	if tree.has(journalName) {
 		return nil // the item is derived from that
 	}
 	i := slices.IndexFunc(tree.Files, func(f treeFile) bool { return f.Path == roofmt.ItemName })
 	if i < 0 {
-		row, of := im.store.rows.row(item.From), "the index of its storage"
-		if tree.session() {
-			if folder, err := roofmt.Read(ctx, item.From); err == nil { // not of an archive: that has the manifest
+		row, of := im.store.IndexRow(item.From), "the index of its storage"
+		if tree.hasTranscript() {
+			if folder, err := roofmt.Read(ctx, item.From); err == nil { // it fails for an archive, which has no manifest
 				row, of = roofmt.MergeRow(folder.Row, row), "its manifest, its messages and "+of
 				if err := folder.Close(); err != nil {
 					return err
@@ -108,7 +107,7 @@ func (im *importer) changed(ctx context.Context, from source, tree taskTree, ite
 		if what != "" {
 			note += ", with another " + what
 		}
-		item.history, item.Notes = mapped, []string{note}
+		item.historyItem, item.Notes = mapped, []string{note}
 		return nil
 	}
 	if tree.Files[i].Size > maxItem {
@@ -124,23 +123,22 @@ func (im *importer) changed(ctx context.Context, from source, tree taskTree, ite
 		return err
 	}
 	if mapped, what := im.mapItem(raw, item); what != "" {
-		item.history, item.Differs = mapped, []ImportNote{{roofmt.ItemName, what}}
+		item.historyItem, item.Differs = mapped, []Note{{roofmt.ItemName, what}}
 	}
 	return nil
 }
 
-// mapInferred gives a workspace to a copy whose item names none, when its messages name one that
-// the mapping covers: the mapping is the user's word for it. A copy without an item gets the one
-// that is derived from its messages.
-func (im *importer) mapInferred(ctx context.Context, stage string, item *ImportItem) error {
-	if len(im.opt.Map) == 0 || item.history != nil {
+// mapInferredWorkspace sets the workspace of a copy whose item names none, when its messages name one that the mapping
+// covers: the user vouches for it with the mapping. A copy without an item gets one derived from its messages.
+func (im *importer) mapInferredWorkspace(ctx context.Context, stage string, item *Item) error {
+	if len(im.opt.Map) == 0 || item.historyItem != nil {
 		return nil
 	}
 	ref := im.store.OwnRef(item.ID)
 	ref.Dir, ref.Log = stage, stage
 	v, err := im.store.Read(ctx, ref)
 	if err != nil {
-		return nil //nolint:nilerr // what cannot be read is copied as it is
+		return nil //nolint:nilerr // a task that cannot be read is copied as it is
 	}
 	defer v.Close()
 	mapped, ok := mapPath(im.opt.Map, v.Summary.Workspace)
@@ -150,15 +148,13 @@ func (im *importer) mapInferred(ctx context.Context, stage string, item *ImportI
 	what := fmt.Sprintf("workspace: %s, as its messages name %s", mapped, v.Summary.Workspace)
 	raw := v.Folder.Item
 	if len(raw) > 0 {
-		item.Differs = append(item.Differs, ImportNote{roofmt.ItemName, what})
+		item.Differs = append(item.Differs, Note{roofmt.ItemName, what})
 	} else {
-		img, err := imageOf(v.State, im.store.opt.Now())
-		if err != nil {
+		if raw, err = v.RenderItem(im.store.Now(), item.Bytes); err != nil {
 			return err
 		}
-		raw = img.renderItem(item.Bytes)
 		item.Notes = append(item.Notes, roofmt.ItemName+" is made from its messages, with the "+what)
 	}
-	item.history = esjson.Set(raw, "workspace", esjson.Quote(nil, mapped))
+	item.historyItem = esjson.Set(raw, "workspace", esjson.Quote(nil, mapped))
 	return nil
 }

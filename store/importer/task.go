@@ -1,4 +1,4 @@
-package store
+package importer
 
 import (
 	"context"
@@ -16,37 +16,38 @@ import (
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
 
-// importSpace keeps the new ids of imported tasks apart from all other name-based
-// ids. They follow from name and content: importing again comes to the same ones.
-var importSpace = uuid.MustParse("5b7f1c3a-64a5-5d0b-8f35-0f2d5f5a9c44")
+// idSpace separates the new ids of imported tasks from all other name-based ids. The ids follow from name and content,
+// so a second import derives the same ones.
+var idSpace = uuid.MustParse("5b7f1c3a-64a5-5d0b-8f35-0f2d5f5a9c44")
 
-func importID(name, sum string) string {
-	return uuid.NewSHA1(importSpace, []byte(name+"\x00"+sum)).String()
+func newID(name, sum string) string {
+	return uuid.NewSHA1(idSpace, []byte(name+"\x00"+sum)).String()
 }
 
-// importedFrom is what an imported task keeps of its import, so that a second
-// import knows it also when it went on since. Without it, the files are compared.
-type importedFrom struct {
+// record is what an imported task keeps of its import. With it, a second import recognises the task even when it was
+// continued since. Without it, the files are compared.
+type record struct {
 	From   string `json:"from"`
 	Name   string `json:"name"`
-	SHA256 string `json:"sha256"` // ImportItem.SHA256
+	SHA256 string `json:"sha256"` // Item.SHA256
 	At     int64  `json:"at"`     // Unix milliseconds
 	Files  int    `json:"files"`
 	Bytes  int64  `json:"bytes"`
 }
 
-// one imports one task, or says why not.
-func (im *importer) one(ctx context.Context, c Importable) (item ImportItem, err error) {
-	item = ImportItem{Name: c.Name, From: c.Dir}
+// importTask imports one task.
+func (im *importer) importTask(ctx context.Context, c Original) (item Item, err error) {
+	item = Item{Name: c.Name, From: c.Dir}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("import %s: %w", c.Dir, err)
 		}
 	}()
-	from, err := im.store.openSource(c)
+	from, err := im.openFiles(c)
 	if err != nil {
 		return item, err
 	}
@@ -56,59 +57,59 @@ func (im *importer) one(ctx context.Context, c Importable) (item ImportItem, err
 		return item, err
 	}
 	item.Files, item.Bytes, item.LeftOut = len(tree.Files), tree.size(), tree.Left
-	speaks := tree.speaks()
-	if unread := tree.unread(speaks); unread != nil {
-		return item, unread
+	hasMessages := tree.hasMessages()
+	if err := tree.messagesMissing(hasMessages); err != nil {
+		return item, err
 	}
-	if !speaks {
-		item.Outcome = Vacant
+	if !hasMessages {
+		item.Outcome = Empty
 		return item, nil
 	}
-	for range changes {
-		item.ID, item.Outcome, err = im.place(ctx, from, tree, &item)
+	for range copyRetries {
+		item.ID, item.Outcome, err = im.chooseID(ctx, from, tree, &item)
 		if err != nil || item.Outcome == Conflict || item.Outcome == Same {
 			return item, err
 		}
 		if im.opt.DryRun {
 			im.planned[item.ID] = c
 			item.Path = filepath.Join(im.store.TasksDir(), item.ID)
-			return item, im.changed(ctx, from, tree, &item)
+			return item, im.findChanges(ctx, from, tree, &item)
 		}
-		err = im.bring(ctx, from, &item)
-		if !errors.Is(err, errTaken) {
+		err = im.copyTask(ctx, from, &item)
+		if !errors.Is(err, errIDTaken) {
 			return item, err
 		}
 	}
 	return item, err
 }
 
-// openSource opens what a task is imported from. Nothing is imported into itself.
-func (s *Store) openSource(c Importable) (source, error) {
+// openFiles opens the files of an original. Nothing is imported into itself.
+func (im *importer) openFiles(c Original) (fileSet, error) {
 	if c.Files != nil {
-		return newArchiveSource(c.Files, c.Saved), nil
+		return newArchiveFiles(c.Files, c.Saved), nil
 	}
-	if s.ownPlace(c.Dir) {
-		return nil, ErrOwnPlace
+	if inOwnRoot(im.store, c.Dir) {
+		return nil, ErrInOwnRoot
 	}
-	if within(c.Dir, s.opt.Root) {
-		return nil, errors.New("the root of Roost's own tasks lies in it")
+	if store.Within(c.Dir, im.store.Root()) {
+		return nil, errors.New("it contains Roost's own root")
 	}
 	root, err := os.OpenRoot(roofmt.FolderOf(c.Dir))
 	if err != nil {
 		return nil, err
 	}
 	if roofmt.FolderOf(c.Dir) != c.Dir {
-		return transcriptSource{folderSource{root}, filepath.Base(c.Dir), roofmt.TranscriptName(c.Name)}, nil
+		return transcriptFile{folderFiles{root}, filepath.Base(c.Dir), roofmt.TranscriptName(c.Name)}, nil
 	}
-	return folderSource{root}, nil
+	return folderFiles{root}, nil
 }
 
-// errTaken: somebody made a task of that id while ours was copied, or what was
-// copied is no longer what the id was made of. It is decided again.
-var errTaken = errors.New("its id was taken in this moment; import again")
+// errIDTaken: another process made a task of the same id during the copy, or the content that the id was made of has
+// changed. The id is chosen again.
+var errIDTaken = errors.New("another process took its id during the import; import again")
 
-// place decides which id a task gets. Only what the decision needs is read.
-func (im *importer) place(ctx context.Context, from source, tree taskTree, item *ImportItem) (id, outcome string, err error) {
+// chooseID decides which id a task gets. It reads no more than the decision needs.
+func (im *importer) chooseID(ctx context.Context, from fileSet, tree taskTree, item *Item) (id, outcome string, err error) {
 	id, outcome = item.Name, Imported
 	item.SHA256 = ""
 	sum := func() error {
@@ -123,30 +124,30 @@ func (im *importer) place(ctx context.Context, from source, tree taskTree, item 
 		if err := sum(); err != nil {
 			return "", "", err
 		}
-		id = importID(item.Name, item.SHA256)
+		id = newID(item.Name, item.SHA256)
 	}
-	for im.taken(id) {
+	for im.isTaken(id) {
 		if err := sum(); err != nil {
 			return "", "", err
 		}
 		item.Path = filepath.Join(im.store.TasksDir(), id)
-		same, err := im.same(ctx, id, item.SHA256)
+		same, err := im.holdsContent(ctx, id, item.SHA256)
 		if err != nil {
 			return "", "", err
 		}
 		if same {
-			im.there = append(im.there, id)
+			im.indexIDs = append(im.indexIDs, id)
 			return id, Same, nil
 		}
 		switch {
 		case im.opt.OnConflict != ConflictFork:
-			item.Problem = "another task of this id is there, with other content"
+			item.Problem = "another task has this id, with other content"
 		case outcome == Forked:
-			item.Problem = "the id of its fork is taken by other content, too"
-		case tree.has("journal.jsonl"):
-			item.Problem = "another task of this id is there, with other content, and a task with a journal keeps its id"
+			item.Problem = "another task has the id of its fork, too"
+		case tree.has(journalName):
+			item.Problem = "another task has this id, with other content, and a task with a journal keeps its id"
 		default:
-			id, outcome = importID(item.Name, item.SHA256), Forked
+			id, outcome = newID(item.Name, item.SHA256), Forked
 			continue
 		}
 		return "", Conflict, nil
@@ -154,9 +155,9 @@ func (im *importer) place(ctx context.Context, from source, tree taskTree, item 
 	return id, outcome, nil
 }
 
-// taken reports whether something stands under an id. An empty folder is nothing:
-// Roo makes one whenever it looks for a task.
-func (im *importer) taken(id string) bool {
+// isTaken reports whether the root holds something under an id. An empty folder does not count: Roo makes one whenever it
+// looks for a task.
+func (im *importer) isTaken(id string) bool {
 	if _, ok := im.planned[id]; ok {
 		return true
 	}
@@ -168,22 +169,22 @@ func (im *importer) taken(id string) bool {
 	return err != nil || len(entries) > 0
 }
 
-// same reports whether the task of an id was imported from this content, or holds it.
-func (im *importer) same(ctx context.Context, id, sum string) (bool, error) {
-	var there source
+// holdsContent reports whether the task of an id was imported from this content, or equals it.
+func (im *importer) holdsContent(ctx context.Context, id, sum string) (bool, error) {
+	var there fileSet
 	if c, planned := im.planned[id]; planned {
 		var err error
-		if there, err = im.store.openSource(c); err != nil {
+		if there, err = im.openFiles(c); err != nil {
 			return false, err
 		}
 	} else {
 		root, err := os.OpenRoot(filepath.Join(im.store.TasksDir(), id))
 		if err != nil {
-			return false, fmt.Errorf("compare with the task that is there: %w", err)
+			return false, fmt.Errorf("compare with the task of the same id: %w", err)
 		}
-		there = folderSource{root}
-		var record importedFrom
-		if data, err := root.ReadFile(importRecord); err == nil && json.Unmarshal(data, &record) == nil && record.SHA256 == sum {
+		there = folderFiles{root}
+		var rec record
+		if data, err := root.ReadFile(store.ImportRecord); err == nil && json.Unmarshal(data, &rec) == nil && rec.SHA256 == sum {
 			there.close()
 			return true, nil
 		}
@@ -191,14 +192,14 @@ func (im *importer) same(ctx context.Context, id, sum string) (bool, error) {
 	defer there.close()
 	tree, err := im.readTree(ctx, there)
 	if err != nil {
-		return false, fmt.Errorf("compare with the task that is there: %w", err)
+		return false, fmt.Errorf("compare with the task of the same id: %w", err)
 	}
 	return tree.sum() == sum, nil
 }
 
-// bring copies a task to one side, proves the copy, and moves it to its place.
-func (im *importer) bring(ctx context.Context, from source, item *ImportItem) (err error) {
-	stage := filepath.Join(im.stages(), strconv.Itoa(im.progress.Tasks))
+// copyTask copies a task into a staging folder, verifies the copy, and moves it to its id.
+func (im *importer) copyTask(ctx context.Context, from fileSet, item *Item) (err error) {
+	stage := filepath.Join(im.stagesDir(), strconv.Itoa(im.progress.Tasks))
 	if err := im.store.EnsureDir(stage, "cannot be written"); err != nil {
 		return err
 	}
@@ -212,7 +213,7 @@ func (im *importer) bring(ctx context.Context, from source, item *ImportItem) (e
 		return err
 	}
 	defer to.Close()
-	saved, err := from.saved(ctx) // before the copy: a journal that grows meanwhile lacks nothing
+	saved, err := from.saved(ctx) // before the copy: a journal that grows during it lacks nothing
 	if err != nil {
 		return fmt.Errorf("read its journal: %w", err)
 	}
@@ -220,28 +221,28 @@ func (im *importer) bring(ctx context.Context, from source, item *ImportItem) (e
 	if err != nil {
 		return err
 	}
-	decided := item.SHA256
+	chosenFor := item.SHA256
 	item.SHA256, item.Files, item.Bytes, item.LeftOut = tree.sum(), len(tree.Files), tree.size(), tree.Left
-	if decided != "" && decided != item.SHA256 {
-		return errTaken // it changed since: a name made of its content would be wrong
+	if chosenFor != "" && chosenFor != item.SHA256 {
+		return errIDTaken // it changed since: an id made of its content would be wrong
 	}
-	if err := im.changed(ctx, from, tree, item); err != nil {
+	if err := im.findChanges(ctx, from, tree, item); err != nil {
 		return err
 	}
-	if !tree.has("journal.jsonl") {
-		if err := im.mapInferred(ctx, stage, item); err != nil {
+	if !tree.has(journalName) {
+		if err := im.mapInferredWorkspace(ctx, stage, item); err != nil {
 			return err
 		}
 	}
-	if err := im.finish(to, item); err != nil {
+	if err := im.writeRecord(to, item); err != nil {
 		return err
 	}
-	if tree.has("journal.jsonl") {
+	if tree.has(journalName) {
 		if err := im.receive(ctx, stage, item.ID, saved); err != nil {
 			return err
 		}
 	} else if saved > 0 {
-		item.Notes = append(item.Notes, "its journal is gone: only the files beside it came")
+		item.Notes = append(item.Notes, "its journal is missing: only the files beside it were copied")
 	}
 	failpoint.Hit("import.copied")
 	item.Path = filepath.Join(im.store.TasksDir(), item.ID)
@@ -250,24 +251,31 @@ func (im *importer) bring(ctx context.Context, from source, item *ImportItem) (e
 	}
 	failpoint.Hit("import.published")
 	item.ByteEqual = len(item.Differs) == 0
-	im.there = append(im.there, item.ID)
-	if tree.has("journal.jsonl") {
-		im.journaled(ctx, item)
+	im.indexIDs = append(im.indexIDs, item.ID)
+	if tree.has(journalName) {
+		im.noteJournal(ctx, item)
 	}
 	return nil
 }
 
-// finish writes what is ours into a copy: the changed item, and the record.
-func (im *importer) finish(to *os.Root, item *ImportItem) error {
+// writeRecord writes the changed history item and the import's record into a copy.
+func (im *importer) writeRecord(to *os.Root, item *Item) error {
 	files := map[string][]byte{}
-	if item.history != nil {
-		files[roofmt.ItemName] = item.history
+	if item.historyItem != nil {
+		files[roofmt.ItemName] = item.historyItem
 	}
-	record, err := json.Marshal(importedFrom{item.From, item.Name, item.SHA256, im.store.opt.Now(), item.Files, item.Bytes})
+	rec, err := json.Marshal(record{
+		From:   item.From,
+		Name:   item.Name,
+		SHA256: item.SHA256,
+		At:     im.store.Now(),
+		Files:  item.Files,
+		Bytes:  item.Bytes,
+	})
 	if err != nil {
 		return err
 	}
-	files[importRecord] = record
+	files[store.ImportRecord] = rec
 	for name, data := range files {
 		f, err := to.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 		if err != nil {
@@ -284,27 +292,27 @@ func (im *importer) finish(to *os.Root, item *ImportItem) error {
 	return filelog.OS.SyncDir(to.Name())
 }
 
-// publish gives a copy its place. A rename does not replace a folder that holds
-// anything, so that nobody's task is lost who made one in this moment.
+// publish moves a copy to its place. A rename does not replace a folder that holds anything, so a task that another
+// process just made there is not lost.
 func publish(to *os.Root, place string) error {
 	from := to.Name()
-	if err := to.Close(); err != nil { // an open folder is not renamed everywhere
+	if err := to.Close(); err != nil { // some systems do not rename an open folder
 		return err
 	}
 	if err := os.Remove(place); err != nil && !errors.Is(err, fs.ErrNotExist) { // an empty one
-		return fmt.Errorf("%w: %w", errTaken, err)
+		return fmt.Errorf("%w: %w", errIDTaken, err)
 	}
 	if err := os.Rename(from, place); err != nil {
 		if entries, lerr := os.ReadDir(place); lerr == nil && len(entries) > 0 {
-			return fmt.Errorf("%w: %w", errTaken, err)
+			return fmt.Errorf("%w: %w", errIDTaken, err)
 		}
 		return err
 	}
 	return filelog.OS.SyncDir(filepath.Dir(place))
 }
 
-// journaled says what a task with a journal brought along, and what holds here.
-func (im *importer) journaled(ctx context.Context, item *ImportItem) {
+// noteJournal notes what a journal brought along, and which of it does not count here.
+func (im *importer) noteJournal(ctx context.Context, item *Item) {
 	v, err := im.store.Read(ctx, im.store.OwnRef(item.ID))
 	if err != nil {
 		item.Notes = append(item.Notes, "it cannot be read: "+err.Error())
@@ -317,13 +325,13 @@ func (im *importer) journaled(ctx context.Context, item *ImportItem) {
 	}
 	item.Notes = append(item.Notes, v.State.Received.Notes(set)...)
 	for _, d := range v.Summary.Damaged {
-		item.Notes = append(item.Notes, "it came damaged: "+d.Text())
+		item.Notes = append(item.Notes, "it was damaged already: "+d.Text())
 	}
 }
 
-// receive ends all that is open in a copied journal, before anybody can see the task: whoever
-// made it, his queue, answers and grants are no orders here. It is one commit behind what was
-// copied, and no message. saved is a commit that was saved, by what lay beside the journal.
+// receive ends everything that is open in a copied journal, before any process can see the task: the queue, answers and
+// grants of its author are not orders here. It appends one commit without a message. saved is a commit that was saved,
+// by the files beside the original journal.
 func (im *importer) receive(ctx context.Context, stage, id string, saved uint64) error {
 	ref := im.store.OwnRef(id)
 	ref.Dir, ref.Log = stage, stage
@@ -332,7 +340,7 @@ func (im *importer) receive(ctx context.Context, stage, id string, saved uint64)
 		return fmt.Errorf("receive the journal: %w", err)
 	}
 	err = func() error {
-		state, err := Fold(ctx, log)
+		state, err := store.Fold(ctx, log)
 		if err != nil {
 			return err
 		}

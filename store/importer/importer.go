@@ -1,0 +1,285 @@
+// Package importer copies tasks of other tools, other roots and archives into Roost's own root.
+//
+// The originals are only read. A task appears in the root at once and whole, after each of its files was synced, read
+// back and compared. A task that cannot be copied does not appear, and the import continues with the others. A task
+// whose content is already in the root is left alone, so an import that was killed is continued by running it again.
+//
+// Of a task that Roost continued in another tool's storage, only that storage's files are copied. A journal is copied
+// when the task folder itself holds it, as in another root of Roost; what is derived from a journal is not copied but
+// made again. The import ends everything that such a journal holds open: see task.Received. A journal that lacks
+// commits which the source knows as saved lacks them in the copy, too, and the copy is damaged.
+//
+// One import at a time runs into a root. Its lock ends with the process that holds it.
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+)
+
+// Original is a task that can be imported.
+type Original struct {
+	Name  string        // of its folder; any bytes
+	Dir   string        // its folder; for a task in an archive, its name in messages
+	Files []ArchiveFile // of a task in an archive; nil for a folder
+	Saved uint64        // of a task in an archive: see store.View.Saved
+}
+
+// ArchiveFile is one file of a task in an archive.
+type ArchiveFile struct {
+	Path   string // inside the task folder
+	Size   int64
+	SHA256 string // hex; a file with other bytes is refused
+	MTime  time.Time
+	Open   func() (io.ReadCloser, error)
+}
+
+// What to do with a task whose id belongs to a task with other content.
+const (
+	ConflictSkip = "skip" // leave it out; the report names it
+	ConflictFork = "fork" // import it under an id that follows from its content
+)
+
+// Options are the options of Run. The zero value copies, and skips conflicts.
+type Options struct {
+	DryRun     bool   // compare only; nothing is created
+	OnConflict string // ConflictSkip (default) or ConflictFork
+	Map        []PathMap
+	Trust      bool // keep the policy, address and limits that a journal brings along
+
+	// Progress, when set, is called after each file and each task, by the goroutine that called Run.
+	Progress func(Progress)
+}
+
+// Progress is how far an import has come.
+type Progress struct {
+	Tasks, Of int
+	Files     int
+	Bytes     int64 // copied so far
+}
+
+// What became of a task.
+const (
+	Imported = "imported" // under its own id, or under a new one if its folder's name cannot be an id
+	Forked   = "forked"   // under a new id, because other content has its own id
+	Same     = "same"     // the root already had the same content
+	Conflict = "conflict" // other content has its id; left out
+	Empty    = "empty"    // it has no byte of a message; left out
+	Failed   = "failed"   // see Problem; nothing of it is in the root
+)
+
+// Report is what an import did or, for a dry run, would do.
+type Report struct {
+	DryRun    bool   `json:"dry_run"`
+	Tasks     int    `json:"tasks"`
+	Imported  int    `json:"imported"`
+	Forked    int    `json:"forked"`
+	Same      int    `json:"same"`
+	Conflicts int    `json:"conflicts"`
+	Empty     int    `json:"empty"`
+	Failed    int    `json:"failed"`
+	Files     int    `json:"files"`
+	Bytes     int64  `json:"bytes"`
+	Items     []Item `json:"items"`
+}
+
+// Item is one task of an import. ByteEqual: every file of the copy was read back and equals the original byte for
+// byte, except for those in Differs.
+type Item struct {
+	ID        string   `json:"id"` // in Roost's own root; "" when the task is not there
+	Name      string   `json:"name"`
+	From      string   `json:"from"`
+	Path      string   `json:"path"`
+	Outcome   string   `json:"outcome"`
+	Files     int      `json:"files"`
+	Bytes     int64    `json:"bytes"`
+	SHA256    string   `json:"sha256"` // of the list of the original's files and their digests
+	ByteEqual bool     `json:"byte_equal"`
+	Differs   []Note   `json:"differs"`
+	LeftOut   []Note   `json:"left_out"`
+	Notes     []string `json:"notes"`
+	Problem   string   `json:"problem"`
+
+	historyItem []byte // history_item.json of the copy, when it is not the original's
+}
+
+// Note is a remark about a file.
+type Note struct {
+	File string `json:"file"`
+	What string `json:"what"`
+}
+
+// Why an import does not begin, or leaves a task out.
+var (
+	ErrRunning   = store.ErrImporting
+	ErrInOwnRoot = errors.New("it is in Roost's own root already")
+)
+
+// Run copies tasks into the root of a store.
+//
+// An error means that the remaining tasks were not imported; the report holds those before it. Errors wrap
+// store.RootError, ErrRunning, syscall.ENOSPC or the context's error.
+func Run(ctx context.Context, s *store.Store, list []Original, o Options) (Report, error) {
+	im := &importer{
+		store:   s,
+		opt:     o,
+		planned: map[string]Original{},
+		buf:     make([]byte, 1<<20),
+	}
+	im.labels, _ = s.Marks(ctx) // an overlay that cannot be read keeps no task from being copied
+	im.report = Report{DryRun: o.DryRun, Items: []Item{}}
+	im.progress.Of = len(list)
+	if !o.DryRun {
+		if err := s.Prepare(); err != nil {
+			return im.report, err
+		}
+		unlock, err := store.LockImport(filepath.Join(s.Root(), store.ImportLock))
+		if err != nil {
+			return im.report, fmt.Errorf("import into %s: %w", s.Root(), err)
+		}
+		defer unlock()
+		// We hold the lock, so nothing needs what a killed import left.
+		if err := os.RemoveAll(im.stagesDir()); err != nil {
+			return im.report, fmt.Errorf("import into %s: remove the copies of an interrupted import: %w", s.Root(), err)
+		}
+	}
+	err := im.importAll(ctx, list)
+	if !o.DryRun {
+		err = errors.Join(err, s.UpdateIndex(context.WithoutCancel(ctx), im.indexIDs), os.RemoveAll(im.stagesDir()))
+	}
+	return im.report, err
+}
+
+// importer is one import.
+type importer struct {
+	store    *store.Store
+	opt      Options
+	report   Report
+	progress Progress
+	planned  map[string]Original // by the ids that a dry run would have given them
+	labels   store.Marks
+	indexIDs []string // tasks in the root that the history index must name
+	buf      []byte
+}
+
+// stagesDir holds copies that are not proven yet. Its name begins with a dot, so no list takes it for a task.
+func (im *importer) stagesDir() string { return filepath.Join(im.store.TasksDir(), store.ImportStages) }
+
+func (im *importer) importAll(ctx context.Context, list []Original) error {
+	for i, from := range list {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("import stopped after %d of %d tasks: %w", i, len(list), err)
+		}
+		item, err := im.importTask(ctx, from)
+		if err == nil && from.Files == nil {
+			im.copyLabels(ctx, &item)
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("import stopped after %d of %d tasks: %w", i, len(list), ctx.Err())
+		}
+		if err != nil {
+			item.Outcome, item.Problem, item.ID, item.Path, item.ByteEqual = Failed, err.Error(), "", "", false
+		}
+		im.count(item)
+		im.progress.Tasks = i + 1
+		im.reportProgress(ctx)
+		if errors.Is(err, syscall.ENOSPC) {
+			return fmt.Errorf("import stopped after %d of %d tasks: %w", i, len(list), err)
+		}
+	}
+	return nil
+}
+
+func (im *importer) reportProgress(ctx context.Context) {
+	if im.opt.Progress != nil {
+		im.opt.Progress(im.progress)
+	}
+	p := im.progress
+	store.Tell(ctx, store.Progress{
+		What:  "importing",
+		Done:  p.Tasks,
+		Of:    p.Of,
+		Files: p.Files,
+		Bytes: p.Bytes,
+	})
+}
+
+func (im *importer) count(item Item) {
+	r := &im.report
+	r.Tasks++
+	switch item.Outcome {
+	case Imported:
+		r.Imported++
+	case Forked:
+		r.Forked++
+	case Same:
+		r.Same++
+	case Conflict:
+		r.Conflicts++
+	case Empty:
+		r.Empty++
+	case Failed:
+		r.Failed++
+	}
+	if item.Outcome == Imported || item.Outcome == Forked {
+		r.Files += item.Files
+		r.Bytes += item.Bytes
+	}
+	for _, notes := range []*[]Note{&item.Differs, &item.LeftOut} {
+		if *notes == nil {
+			*notes = []Note{}
+		}
+	}
+	if item.Notes == nil {
+		item.Notes = []string{}
+	}
+	r.Items = append(r.Items, item)
+}
+
+// copyLabels gives a copy the title, tags and pin that its original has in Roost, because lists show the copy from now
+// on. It does so once: a copy whose labels were changed since keeps them. A failure is a note, and the copy stays.
+func (im *importer) copyLabels(ctx context.Context, item *Item) {
+	if im.opt.DryRun || item.Outcome != Imported && item.Outcome != Forked && item.Outcome != Same {
+		return
+	}
+	tasks, id := roofmt.PlaceOf(item.From)
+	have, ok := im.labels[[2]string{store.SourceName(tasks), id}]
+	if !ok {
+		return
+	}
+	var l store.Labels
+	if have.Title != nil && *have.Title != "" {
+		l.Title = have.Title
+	}
+	if have.Tags != nil {
+		l.Add = *have.Tags
+	}
+	if have.Pinned != nil && *have.Pinned {
+		l.Pinned = have.Pinned
+	}
+	if l.Title == nil && len(l.Add) == 0 && l.Pinned == nil {
+		return
+	}
+	ref := im.store.OwnRef(item.ID)
+	state, err := store.FoldJournal(ctx, ref.Log)
+	if err == nil && state != nil && len(state.Deeds.Done)+len(state.Deeds.Undone) > 0 {
+		return
+	}
+	if err == nil {
+		_, err = im.store.Label(ctx, ref, l)
+	}
+	if err != nil {
+		item.Notes = append(item.Notes, "its title, tags and pin could not be copied: "+err.Error())
+		return
+	}
+	item.Notes = append(item.Notes, "its title, tags and pin in Roost were copied")
+}
