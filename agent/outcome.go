@@ -61,7 +61,7 @@ type callOutcome struct {
 	artifact string
 	before   []task.Event // rows that belong before the outcome
 	after    []task.Event
-	changes  checkpoints.Changes // of files, by a command
+	changes  checkpoints.Attribution // of files, by a command
 }
 
 func (b *batch) finishCall(ctx context.Context, c *task.Call, v callOutcome) error {

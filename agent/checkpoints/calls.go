@@ -38,8 +38,8 @@ func (g Guard) Close() {
 	}
 }
 
-// Changes are the files that differ after a command, by author.
-type Changes struct {
+// Attribution divides the files that differ after a command by author.
+type Attribution struct {
 	Own   []task.CheckpointFile // by the command
 	Doubt []task.CheckpointFile // while it ran, by it or by something else
 	Since []task.CheckpointFile // after it was interrupted, perhaps by something else
@@ -81,7 +81,7 @@ func (k *Keeper) Warn(ctx context.Context, call string, spec tool.Spec, ask *too
 			lost = "it may change " + lost
 		}
 	case spec.Class == tool.Write:
-		held, err := k.store.Hold(ctx, paths(*ask))
+		held, err := k.store.Hold(ctx, askPaths(*ask))
 		if err != nil {
 			return // Before reports it when it matters
 		}
@@ -127,7 +127,7 @@ func (k *Keeper) questionsAbout(call string) (texts []string) {
 	return texts
 }
 
-func paths(ask tool.Ask) []string { return slices.Sorted(maps.Keys(ask.Before)) }
+func askPaths(ask tool.Ask) []string { return slices.Sorted(maps.Keys(ask.Before)) }
 
 // unheld names the files of a write that are not kept: too large, or outside the workspace.
 func unheld(held map[string]task.FileVersion, ask tool.Ask) string {
@@ -229,7 +229,7 @@ func (k *Keeper) unrecorded(c *task.Call, ask tool.Ask) []string {
 			}
 		}
 	}
-	return slices.DeleteFunc(paths(ask), func(path string) bool {
+	return slices.DeleteFunc(askPaths(ask), func(path string) bool {
 		if !own[path] {
 			return false
 		}
@@ -245,7 +245,7 @@ func (k *Keeper) unrecorded(c *task.Call, ask tool.Ask) []string {
 
 // After finds what differs after a command and who changed it. The command's outcome stands even where its
 // changes cannot be recorded; the person is told then.
-func (k *Keeper) After(ctx context.Context, c *task.Call, g Guard) Changes {
+func (k *Keeper) After(ctx context.Context, c *task.Call, g Guard) Attribution {
 	changes := k.attribute(ctx, g, false)
 	if n := len(changes.Doubt); n > 0 {
 		k.run.Notice(fmt.Sprintf("%s changed while %s ran, by it or by somebody else; a restore asks about them: %s",
@@ -256,7 +256,7 @@ func (k *Keeper) After(ctx context.Context, c *task.Call, g Guard) Changes {
 
 // attribute divides what changed since a survey by author. ran reports that an interrupted command ran until
 // now.
-func (k *Keeper) attribute(ctx context.Context, g Guard, ran bool) (c Changes) {
+func (k *Keeper) attribute(ctx context.Context, g Guard, ran bool) (c Attribution) {
 	changes := k.changedSince(ctx, g)
 	if len(changes) > 0 {
 		c.Own, c.Doubt, c.Since = g.survey.Whose(changes, ran)
@@ -321,7 +321,7 @@ func (k *Keeper) recordedDiffers(ctx context.Context) []task.CheckpointFile {
 // Record adds the checkpoints of what differs after a call to the draft of its outcome. Only the call's own
 // changes count as its change. The other checkpoints only observe: a restore keeps those files unless it is
 // told otherwise, and what they held before can be brought back.
-func (k *Keeper) Record(ctx context.Context, d Draft, call string, c Changes) {
+func (k *Keeper) Record(ctx context.Context, d Draft, call string, c Attribution) {
 	k.recordAs(ctx, d, task.ReasonOthers, call, c.Since)
 	k.recordAs(ctx, d, task.ReasonDoubt, call, c.Doubt)
 	k.recordAs(ctx, d, task.ReasonCommand, call, c.Own)

@@ -21,7 +21,7 @@ func (k *Keeper) Outlived(call string) {
 // Interrupted finds what a command changed whose outcome is unknown, and separately what changed later: a
 // person may have worked since. Without a survey it finds how known files differ from their records, by an
 // unknown author. text describes the changes to the model; it follows the outcome's own text.
-func (k *Keeper) Interrupted(ctx context.Context, c *task.Call) (g Guard, changes Changes, text string) {
+func (k *Keeper) Interrupted(ctx context.Context, c *task.Call) (g Guard, changes Attribution, text string) {
 	if !k.enabled() {
 		return g, changes, ""
 	}

@@ -13,14 +13,6 @@ import (
 // otherTasksTime bounds the search for other tasks that changed files.
 const otherTasksTime = 500 * time.Millisecond
 
-// OtherTasks knows what other tasks did to files of the same workspace.
-type OtherTasks interface {
-	// Changed names the tasks that left files as they are now. files maps each path to the hash of its
-	// content, "" for a file that is gone; since is a time before the changes, Unix milliseconds. A file
-	// that the answer leaves out was changed by something else, or by a task of which that is not known.
-	Changed(ctx context.Context, since int64, files map[string]string) (tasks map[string]string)
-}
-
 // author is what changed a file: a value of FileChanged.By, the other task if it was one, and words that
 // follow the description of the change.
 type author struct{ by, task, words string }

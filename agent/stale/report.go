@@ -95,19 +95,6 @@ func (t *Tracker) Report(turn Turn) (section string, records []task.Event) {
 	return section + contents.String(), records
 }
 
-// describe names what happened to the file.
-func (f File) describe() string {
-	switch {
-	case f.now.Verdict == workspace.Missing:
-		return "deleted"
-	case f.now.State.MTime == 0:
-		return "no file any more"
-	case f.now.State.Hash != "" && f.now.State.Hash == f.known.Seen.Hash:
-		return "again as you last saw it"
-	}
-	return "changed"
-}
-
 func (f File) record(source, by string) task.FileChanged {
 	s := f.now.State
 	return task.FileChanged{
