@@ -1,11 +1,9 @@
-// Package agent is the loop: build a request from the task's history, ask the
-// model, run the tools it calls, commit each step, and again, until the task is
-// completed, stopped, or needs a person.
+// Package agent is the loop: build a request from the task's history, ask the model, run the tools it calls, commit
+// each step, and again, until the task is completed, stopped, or needs a person.
 //
-// The agent keeps no state of its own that a crash could take: what it needs to
-// go on is in the task's log. Starting and restarting are the same code. It
-// knows nothing of who is watching; it asks questions through an Asker and shows
-// streamed text through a Live function, and both may be absent.
+// A crash loses no state of the agent: all it needs to continue is in the task's journal. Starting and restarting are
+// the same code. It asks the person through an Asker and shows streamed text and notices to an Observer; both may be
+// absent.
 package agent
 
 import (
@@ -34,22 +32,22 @@ type Journal interface {
 	Barrier(ctx context.Context) error
 	PutBlobFile(ctx context.Context, path string) (string, int64, error)
 
-	// TakeIn brings into the state what others queued for the task since, and Claim gives
-	// queued words, as they are now, to the run; false: they were taken back.
+	// TakeIn brings into the state what other goroutines and processes queued for the task. Claim gives queued words,
+	// as they are now, to the run; it returns false when the person took them back.
 	TakeIn() error
 	Claim(input string) (task.InputQueued, bool)
 }
 
-// Answer is what a person said to a question.
+// Answer is a person's answer to a question.
 type Answer struct {
 	Approve *bool  // yes or no; nil when only Text was given
-	Text    string // an answer, or feedback beside yes or no
-	Always  bool   // and allow this tool or command for the rest of the task
-	By      string // who answered, e.g. "terminal"
-	Input   string // the message that it came with, "" for none
+	Text    string // an answer, or feedback with yes or no
+	Always  bool   // allow this tool or command for the rest of the task, too
+	By      string // where the answer came from, e.g. "terminal"
+	Input   string // the message that brought the answer, "" for none
 }
 
-// ErrNobody: no person can be asked now. The run stops and waits.
+// ErrUnattended: no person can be asked now. The run stops and waits.
 var ErrUnattended = errors.New("nobody can be asked")
 
 // ErrTimeout is the cause of a context that a run's time limit ended.
@@ -58,7 +56,7 @@ var ErrTimeout = errors.New("the run's time is up")
 // ErrParentStopped ends a subtask's run because its parent's run was stopped.
 var ErrParentStopped = errors.New("its parent was stopped")
 
-// ErrDrained: the program is to end, and the run is gone on with later.
+// ErrDrained: the program is ending; a later run continues the task.
 var ErrDrained = errors.New("the program is ending")
 
 // ErrStop: the person wants to stop and save.
@@ -68,14 +66,14 @@ var ErrStop = errors.New("stopped by the user")
 type Input struct {
 	Text   string
 	Images []string // data URLs
-	Yes    bool     // go on without further words
+	Yes    bool     // continue without further words
 
-	// Answer is to the question of that name, if it is still open; nil = the words may be one.
+	// Answer is for the question of that name, if it is still open; nil = the words may be an answer.
 	Answer   *Answer
 	Question string
 }
 
-// Given reports whether there is anything in it.
+// Given reports whether the input holds anything.
 func (in Input) Given() bool { return in.Text != "" || len(in.Images) > 0 || in.Yes }
 
 // Agent runs one task. Its exported fields are set before Run. During a run only the agent changes them:
@@ -174,12 +172,12 @@ type Outcome struct {
 	State    string // completed, failed, cancelled, interrupted, limit, denied, waiting
 	Reason   string
 	Code     string // provider, auth, context, turns, cost, mistakes, save, ...
-	Question string // when waiting
-	Child    string // the subtask that ended so, "" when it was the task itself
+	Question string // the open question, when waiting
+	Child    string // the subtask that ended so, "" when the task itself did
 	Err      error
 }
 
-// stamp gives the next time stamp: now, but strictly after every one before it.
+// stamp returns the next time stamp: now, but strictly after every one before it.
 func (a *Agent) stamp() int64 {
 	a.lastTS = max(a.Host.Now(), a.lastTS+1)
 	return a.lastTS
@@ -193,7 +191,7 @@ func (a *Agent) turnIsOpen() bool {
 	return len(api) == 0 || api[len(api)-1].Kind() != "assistant"
 }
 
-// commit appends without waiting for the disk.
+// commit appends events without waiting for the disk.
 func (a *Agent) commit(ctx context.Context, events ...task.Event) error {
 	return a.Task.Journal.Commit(context.WithoutCancel(ctx), events...)
 }
@@ -210,14 +208,14 @@ func (a *Agent) live(d Delta) {
 	}
 }
 
-// prompt is the system prompt of one mode.
+// modePrompt is the system prompt of one mode.
 type modePrompt struct {
 	slug string
 	text string
 }
 
-// todos is the newest todo list of the task, and how many rows were looked at to
-// find it: a turn costs the rows that came since the one before.
+// todos is the newest todo list of the task, and how many rows were searched for it: a turn costs the rows that came
+// since the turn before.
 type todos struct {
 	seen int
 	list []byte // a JSON array, nil when there is none

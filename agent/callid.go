@@ -7,15 +7,12 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// unique gives calls whose ids are taken, or missing, ids of their own, so that
-// each call has its own outcome and each result finds its call. It happens before
-// the reply is stored: what is stored is what is sent, and the id is the model's
-// only in that it must come back. The new id depends on nothing but the reply and
-// the ids that are taken.
+// uniqueCallIDs gives new ids to calls whose ids are taken or missing, so that each call has its own outcome and each
+// result finds its call. It runs before the reply is stored: the stored reply is what is sent, and the model only needs
+// its ids to come back. A new id depends on nothing but the reply and the taken ids.
 //
-// Providers do repeat ids: some count from zero in each reply. wrong are the calls
-// whose input was not JSON; they stand in the reply with the input {}, and are
-// found by it when several have one id.
+// Providers do repeat ids: some count from zero in each reply. wrong are the calls whose input was not JSON; the reply
+// holds them with the input {}, which tells them apart when several calls have one id.
 func uniqueCallIDs(blocks []json.RawMessage, wrong map[string]string, taken func(id string) bool) ([]json.RawMessage, map[string]string) {
 	out := make([]json.RawMessage, len(blocks))
 	renamed := map[string]string{}
@@ -44,7 +41,7 @@ func uniqueCallIDs(blocks []json.RawMessage, wrong map[string]string, taken func
 	return out, renamed
 }
 
-// emptyInput reports whether a call stands with the input {}.
+// hasEmptyInput reports whether a call has the input {}.
 func hasEmptyInput(block []byte) bool {
 	input, ok := esjson.Get(block, "input")
 	if !ok {

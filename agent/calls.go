@@ -52,7 +52,7 @@ func (a *Agent) runCalls(ctx context.Context) (*Outcome, error) {
 	return nil, d.commit(ctx)
 }
 
-// close brings one call to an outcome.
+// closeCall brings one call to an outcome.
 func (b *batch) closeCall(ctx context.Context, c *task.Call) (*Outcome, error) {
 	a := b.agent
 	t := a.findTool(c.Name)
@@ -118,12 +118,12 @@ func (b *batch) refuseStale(ctx context.Context, c *task.Call, outdated *tool.St
 	})
 }
 
-// effect runs a call that reads, writes or commands: decide, show, ask if need
-// be, save the intent, run, commit the outcome.
+// runEffect runs a call that reads, writes or commands: decide, show, ask if need be, save the intent, run, commit the
+// outcome.
 func (b *batch) runEffect(ctx context.Context, c *task.Call, spec tool.Spec, plan tool.Plan, mark string) (*Outcome, error) {
 	a, ask := b.agent, b.agent.maskAsk(plan.Ask())
 	decision, ask := a.withModeSwitch(approval.Decide(a.Task.Policy, spec.Class, ask), ask)
-	if decision.State != approval.Deny { // what is refused has a limit of its own
+	if decision.State != approval.Deny { // refused calls have a limit of their own
 		if done, err := b.stopRepetition(ctx, c, spec); done || err != nil {
 			return nil, err
 		}
@@ -149,8 +149,8 @@ func (b *batch) runEffect(ctx context.Context, c *task.Call, spec tool.Spec, pla
 	})
 	d.addServerRow(spec)
 	if mark != "" {
-		// The mark is in the log before anything carries it: a kill before the process
-		// itself is recorded leaves something to find it by.
+		// The mark is in the journal before any process carries it: a kill before the process itself is recorded leaves
+		// something to find it by.
 		d.Put(task.ToolProcess{Call: c.ID, Mark: mark})
 	}
 	if err := d.commit(ctx); err != nil {
@@ -169,7 +169,7 @@ func (b *batch) runEffect(ctx context.Context, c *task.Call, spec tool.Spec, pla
 	return nil, b.commitResult(ctx, c, result, err, shown, granted, guard)
 }
 
-// conclude commits what a tool's body did.
+// commitResult commits what a call did.
 func (b *batch) commitResult(ctx context.Context, c *task.Call, r tool.Result, err error, out *output, granted *task.Approval, guard checkpoints.Guard) error {
 	a := b.agent
 	v := callOutcome{state: "ok", text: a.mask(r.Text), images: r.Images, isError: r.IsError, approval: granted, exit: r.Exit}
@@ -218,9 +218,8 @@ func (b *batch) commitResult(ctx context.Context, c *task.Call, r tool.Result, e
 	return nil
 }
 
-// keep puts a command's whole output into a blob. The command ran, so its outcome
-// is not given up for its output: when that cannot be kept for another reason than
-// a disk that refuses for now, the model is told so.
+// keepOutput puts a command's whole output into a blob. The command ran, so its outcome is not given up for its output:
+// when the output cannot be kept for another reason than a disk that refuses for now, the model is told so.
 func (b *batch) keepOutput(ctx context.Context, c *task.Call, full *tool.Spool, v *callOutcome) {
 	a := b.agent
 	path, err := a.maskFile(full.Path)

@@ -19,32 +19,31 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Condensed says what a summary stands for.
+// Condensed describes a summary and what it stands for.
 type Condensed struct {
 	ID        string // the summary's condenseId
-	Messages  int    // that it stands for
+	Messages  int    // how many messages it stands for
 	Sent      int    // how many of them were sent until now
-	Kept      int    // the newest, which stay as they are
-	Before    int64  // tokens of the next request, about
+	Kept      int    // how many of the newest messages stay as they are
+	Before    int64  // tokens of the next request, estimated
 	After     int64
 	CostMicro int64
 	CostKnown bool
 	Text      string
 }
 
-// ErrTooShort: there is nothing in the history that is worth a summary.
+// ErrTooShort: nothing in the history is worth a summary.
 var ErrTooShort = contextwindow.ErrTooShort
 
-// summaryOptions are how a summary is asked for.
+// summaryOptions say how to ask for a summary.
 type summaryOptions struct {
 	wish       string // what the person wants the summary to keep or to leave out
 	transcript bool   // the request holds the history as a text, because it does not fit as messages
 	auto       bool   // the person did not ask for it: the environment goes with it
 }
 
-// Condense asks the model for a summary of the older part of the history, and sends
-// that instead from now on. words say what it is to look to. Nothing is removed, and
-// the histories are saved when it returns.
+// Condense asks the model for a summary of the older part of the history, and sends that instead from now on. words are
+// the person's wishes for the summary. Nothing is removed, and the histories are saved when it returns.
 func (a *Agent) Condense(ctx context.Context, words string) (Condensed, error) {
 	a.setUp()
 	a.lastTS = a.state().LastTS()
@@ -55,8 +54,7 @@ func (a *Agent) Condense(ctx context.Context, words string) (Condensed, error) {
 	return c, a.saveJournal(ctx)
 }
 
-// PlanCondense says what Condense would do now, and what asking for the summary is
-// expected to cost, uncached.
+// PlanCondense returns what Condense would do now, and what asking for the summary is expected to cost, uncached.
 func (a *Agent) PlanCondense() (Condensed, error) {
 	a.setUp()
 	raws, err := a.state().RawAPI()
@@ -72,7 +70,7 @@ func (a *Agent) PlanCondense() (Condensed, error) {
 	return c, nil
 }
 
-// condense is in the log when it returns, in one commit; not saved yet.
+// condense commits the summary in one commit, which is not saved yet when condense returns.
 func (a *Agent) condense(ctx context.Context, o summaryOptions) (Condensed, error) {
 	s := a.state()
 	api := s.API()
@@ -132,7 +130,7 @@ func (a *Agent) condense(ctx context.Context, o summaryOptions) (Condensed, erro
 	return out, nil
 }
 
-// spent keeps what a summary cost that did not come.
+// recordSpend records what a failed summary cost.
 func (a *Agent) recordSpend(ctx context.Context, line task.UsageChanged) error {
 	if line.Input+line.Output+line.CacheRead+line.CacheWrite == 0 {
 		return nil
@@ -140,7 +138,7 @@ func (a *Agent) recordSpend(ctx context.Context, line task.UsageChanged) error {
 	return a.commit(ctx, line)
 }
 
-// sentNow is about how many tokens the next request would have.
+// sizeNow is about how many tokens the next request has.
 func (a *Agent) sizeNow(raws [][]byte) int64 {
 	if n, _ := shrink.Tokens(a.state()); n > 0 {
 		return n
@@ -148,13 +146,12 @@ func (a *Agent) sizeNow(raws [][]byte) int64 {
 	return contextwindow.EstimateTokens(a.requestSize(raws), contextwindow.Calibration{})
 }
 
-// scaled is about how many tokens a request has after a change of the history, by
-// what it had before.
+// scaleTokens estimates the tokens of a request after a change of the history, from those before it.
 func (a *Agent) scaleTokens(before int64, was, now [][]byte) int64 {
 	return max(before*a.requestSize(now)/max(a.requestSize(was), 1), 1)
 }
 
-// weigh is the size of a request with these messages: system prompt, tools and all.
+// requestSize is the size of a request with these messages: system prompt, tools and all.
 func (a *Agent) requestSize(raws [][]byte) int64 {
 	total := int64(len(a.systemPrompt())) + shrink.Size(raws)
 	for _, t := range a.toolSpecs() {
@@ -163,9 +160,9 @@ func (a *Agent) requestSize(raws [][]byte) int64 {
 	return total
 }
 
-// summary asks for the text, and says what that cost, also when none came. The
-// history goes out as always, with one more text at its end: so the provider has
-// nearly all of it in its cache. Where that brings no text, it is told instead.
+// askSummary asks for the summary and returns what that cost, also when none came. The history is sent as always with
+// one more text at its end, so the provider has nearly all of it in its cache. Where that brings no text, the history
+// is sent as a transcript.
 func (a *Agent) askSummary(ctx context.Context, o summaryOptions) (string, task.UsageChanged, error) {
 	var spent llm.Usage
 	line := func() task.UsageChanged { return (&reply{agent: a, turn: a.state().Turns}).usageRecord(spent) }
@@ -210,7 +207,7 @@ var (
 	errCut    = errors.New("the summary was longer than a reply may be, and is cut off")
 )
 
-// listen is one answer's text, and how often the provider tried again by itself.
+// receiveSummary receives the text of one answer, and how often the provider tried again by itself.
 func (a *Agent) receiveSummary(ctx context.Context, req llm.Request) (text string, used llm.Usage, retries int, err error) {
 	for chunk, err := range a.Model.Provider.Stream(ctx, req) {
 		if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/roost-dev/roost/tool"
 )
 
-// agree shows a call and finds out whether it may run: by the policy's decision, or by
-// asking. The draft that it gives holds what belongs to the commit that begins the call.
-// After a no the call is closed; an outcome means that nobody can be asked now.
+// getConsent shows a call and finds out whether it may run: by the policy's decision, or by asking the person. The
+// returned draft holds what belongs to the commit that begins the call. A refused call is closed; an outcome means that
+// no person can be asked now.
 func (b *batch) getConsent(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, decision approval.Decision) (granted *task.Approval, d *draft, row uint64, out *Outcome, err error) {
 	a := b.agent
 	granted = &task.Approval{State: "allowed", By: "policy", Kind: ruleKind(decision), Rule: decision.Rule}
@@ -48,7 +48,7 @@ func (b *batch) getConsent(ctx context.Context, c *task.Call, spec tool.Spec, as
 	return granted, d, row, nil, err
 }
 
-// ruleKind is what a decision's rule is, as the log names it.
+// ruleKind is the kind of a decision's rule, as the journal names it.
 func ruleKind(d approval.Decision) string {
 	if d.By == "policy" {
 		return "mode"
@@ -56,8 +56,8 @@ func ruleKind(d approval.Decision) string {
 	return d.By
 }
 
-// row is the call's row for the person: the one that an earlier run showed, with
-// what the call is now, or a new one in the draft.
+// callRow is the call's row for the person: the row that an earlier run showed, updated to what the call is now, or a
+// new one in the draft.
 func (b *batch) callRow(d *draft, c *task.Call, ask tool.Ask, answered bool) uint64 {
 	answered = answered && ask.Kind == "tool"
 	if m := b.shownRow(c); m != nil {
@@ -71,14 +71,14 @@ func (b *batch) callRow(d *draft, c *task.Call, ask tool.Ask, answered bool) uin
 	return d.addRow(rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, answered))
 }
 
-// answered marks the row of a tool as answered, as Roo does.
+// markAnswered marks the row of a tool as answered, as Roo does.
 func (b *batch) markAnswered(d *draft, row uint64, ask tool.Ask) {
 	if ask.Kind == "tool" {
 		d.changeMessage(row, rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, true))
 	}
 }
 
-// shown finds the row that an earlier run showed for this call.
+// shownRow finds the row that an earlier run showed for this call.
 func (b *batch) shownRow(c *task.Call) *task.Message {
 	s := b.agent.state()
 	id := c.UI
@@ -98,8 +98,8 @@ func (b *batch) shownRow(c *task.Call) *task.Message {
 	return nil
 }
 
-// refusal is an unused "no" to this call. It counts whatever the policy says now
-// and whatever the call would do now: consent is for one change, a no is not.
+// openRefusal is an unused "no" to this call. It holds for every policy and for every effect that the call may have by
+// now: consent is for one change, a refusal is not.
 func (b *batch) openRefusal(c *task.Call) *task.Answered {
 	for i := range b.agent.state().Answered {
 		a := &b.agent.state().Answered[i]
@@ -110,8 +110,8 @@ func (b *batch) openRefusal(c *task.Call) *task.Answered {
 	return nil
 }
 
-// lasting is what "always" adds to the settings for a call: a pattern for commands, a rule for
-// tools. "" when the call would be asked for again all the same.
+// lastingRule is what "always" adds to the settings for a call: a pattern for commands, a rule for tools. "" when the
+// person would be asked about the call all the same.
 func (a *Agent) lastingRule(spec tool.Spec, ask tool.Ask) string {
 	p, rule := a.Task.Policy, lastingToolRule(spec, ask)
 	if spec.Class == tool.Command {
@@ -126,12 +126,12 @@ func (a *Agent) lastingRule(spec tool.Spec, ask tool.Ask) string {
 		return ""
 	}
 	if _, moves, _ := a.otherMode(ask.Mode); moves && spec.Class != tool.Control && a.maySwitch(ask).State != approval.Allow {
-		return "" // the change of the mode is asked for each time
+		return "" // the person is asked about each change of the mode
 	}
 	return rule
 }
 
-// alwaysWords says what "always" allows for the rest of the task.
+// lastingRuleText describes what "always" allows for the rest of the task.
 func (a *Agent) lastingRuleText(spec tool.Spec, ask tool.Ask) string {
 	rule := a.lastingRule(spec, ask)
 	switch {
@@ -145,7 +145,7 @@ func (a *Agent) lastingRuleText(spec tool.Spec, ask tool.Ask) string {
 	return "all calls of " + rule
 }
 
-// remember keeps "always" for the rest of the task.
+// addLastingRule keeps "always" for the rest of the task.
 func (a *Agent) addLastingRule(spec tool.Spec, ask tool.Ask) []task.Event {
 	rule := a.lastingRule(spec, ask)
 	switch {

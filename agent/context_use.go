@@ -8,17 +8,16 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// ContextUse is what the next request would be made of, in tokens. The parts add up to
-// Used. The provider's count of the request before is used where there is one, and
-// shared out by size; else all of it is estimated.
+// ContextUse breaks down the next request, in tokens. The parts add up to Used. Where the provider counted the request
+// before, its count is shared out by size; otherwise everything is estimated.
 type ContextUse struct {
 	Model    string
 	Window   int64 // 0 = not known
-	Reply    int64 // of it, kept free for the reply
+	Reply    int64 // of the window, kept free for the reply
 	Used     int64
 	Free     int64 // 0 when the window is not known
 	Counted  bool  // by the provider
-	Messages int   // that would be sent
+	Messages int   // how many messages would be sent
 	Parts    []ContextPart
 }
 
@@ -28,10 +27,10 @@ type ContextPart struct {
 	Tokens int64
 }
 
-// readers are the tools whose results are files.
+// fileReaders are the tools whose results are files.
 var fileReaders = map[string]bool{"read_file": true}
 
-// Context says what the next request would be made of.
+// Context breaks down the next request.
 func (a *Agent) Context() (ContextUse, error) {
 	a.setUp()
 	raws, err := a.state().RawAPI()
@@ -65,7 +64,7 @@ func (a *Agent) Context() (ContextUse, error) {
 		left -= n
 		u.Parts = append(u.Parts, ContextPart{Name: name, Tokens: n})
 	}
-	// What rounding left is history, wherever there are no images.
+	// The rest from rounding goes to the history, unless there are images.
 	if last := &u.Parts[len(u.Parts)-1]; size["images"] == 0 && last.Tokens > 0 {
 		u.Parts[3].Tokens, last.Tokens = u.Parts[3].Tokens+last.Tokens, 0
 	}
@@ -76,7 +75,7 @@ func (a *Agent) Context() (ContextUse, error) {
 	return u, nil
 }
 
-// sizes adds what a message holds to the sizes of its parts.
+// addSizes adds the parts of a message to the sizes.
 func (a *Agent) addSizes(raw []byte, size map[string]int64) {
 	name := "history"
 	if is, _ := esjson.Get(raw, "isSummary"); string(is) == "true" {

@@ -10,7 +10,7 @@ import (
 	"github.com/roost-dev/roost/tool"
 )
 
-// control closes the tools that are about the conversation itself.
+// runControl closes calls of the tools that are about the conversation itself.
 func (b *batch) runControl(ctx context.Context, c *task.Call, spec tool.Spec, plan tool.Plan) (*Outcome, error) {
 	if done, err := b.stopRepetition(ctx, c, spec); done || err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (b *batch) runControl(ctx context.Context, c *task.Call, spec tool.Spec, pl
 	return b.askFollowup(ctx, c, plan.Ask(), result)
 }
 
-// followup asks the model's question.
+// askFollowup asks the model's question.
 func (b *batch) askFollowup(ctx context.Context, c *task.Call, ask tool.Ask, r tool.Result) (*Outcome, error) {
 	a := b.agent
 	d := a.draft()
@@ -59,9 +59,9 @@ func (b *batch) askFollowup(ctx context.Context, c *task.Call, ask tool.Ask, r t
 	return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: text, images: rest, before: d.events})
 }
 
-// complete shows the result and ends the run; words that came with a resume are
-// the person's reply to it and go on instead. A completion in the same reply as a
-// call that failed was written before the model could know, and is not taken.
+// completeTask shows the result and ends the run. Words that came with a resume are the person's reply to the result,
+// and the run continues with them. A completion in the same reply as a failed call is refused: the model wrote it
+// before it could know of the failure.
 func (b *batch) completeTask(ctx context.Context, c *task.Call, r tool.Result) (*Outcome, error) {
 	a := b.agent
 	shown := a.lastQuestionKind() == "completion_result"
@@ -92,8 +92,7 @@ func (b *batch) completeTask(ctx context.Context, c *task.Call, r tool.Result) (
 	return &Outcome{State: "completed", Reason: r.Text}, nil
 }
 
-// replied gives the person's words to a completion that was shown; false when there are
-// none.
+// replyToCompletion gives the person's words to a completion that was shown; false when there are none.
 func (b *batch) replyToCompletion(ctx context.Context, c *task.Call) (bool, error) {
 	a := b.agent
 	d := a.draft()

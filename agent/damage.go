@@ -11,16 +11,14 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// A task whose log lost commits in its middle does not run until a person has
-// said so: a lost commit may have held a rewind, a refusal or the outcome of a
-// command, and nothing that is left tells. The consent is for the damage that was
-// named; it is kept in the log and not asked for again. Damage that comes later is
-// asked for anew.
+// A task whose journal lost commits in its middle does not run until a person agrees: a lost commit may have held a
+// rewind, a refusal or the outcome of a command, and nothing that is left shows that. The consent covers the damage
+// that the question named; it is kept in the journal and not asked for again. Later damage needs a new consent.
 //
-// "--yes" is not that consent, and neither are words that came before the
-// question was seen: both are said without knowing of the damage.
+// "--yes" is not that consent, and neither are words that came before the person saw the question: both were given
+// without knowing of the damage.
 
-// unconfirmed are the problems of the log that no person has agreed to go on with.
+// unconfirmedDamage are the problems of the journal that no person has agreed to.
 func (a *Agent) unconfirmedDamage() []task.Problem {
 	agreed := map[string]bool{}
 	for _, q := range a.state().Answered {
@@ -35,9 +33,8 @@ func (a *Agent) unconfirmedDamage() []task.Problem {
 	})
 }
 
-// confirm asks whether to go on in spite of the damage. The draft holds the run's
-// start. It returns nil when the person has agreed; words that came along and do
-// not answer are kept for later.
+// confirmDamage asks whether to continue in spite of the damage. The draft holds the run's start. It returns nil when
+// the person has agreed; words that came along and do not answer are kept for later.
 func (a *Agent) confirmDamage(ctx context.Context, d *draft, lost []task.Problem, in *Input) (*Outcome, error) {
 	q := a.damageQuestion(lost)
 	answer, ok := Answer{}, false
@@ -59,7 +56,7 @@ func (a *Agent) confirmDamage(ctx context.Context, d *draft, lost []task.Problem
 			}
 			return nil, err
 		}
-		if answer.Approve == nil { // a front door that only knows words
+		if answer.Approve == nil { // the answer came from a client that knows only words
 			read, _ := inputAnswer(q, Input{Text: answer.Text})
 			answer.Approve, answer.Text = read.Approve, read.Text
 		}
@@ -100,7 +97,7 @@ func (a *Agent) damageQuestion(lost []task.Problem) task.QuestionOpened {
 			gone = append(gone, "#"+strconv.FormatUint(id, 10))
 			lostCommit = lostCommit || m.Hidden == "lost"
 		case m.Foreign && lostCommit:
-			found = true // a file still held some of them, which have new numbers
+			found = true // a file still held some of them, under new numbers
 		}
 	}
 	for _, c := range s.OpenCalls() {
@@ -122,7 +119,7 @@ func (a *Agent) damageQuestion(lost []task.Problem) task.QuestionOpened {
 	return task.QuestionOpened{Question: "damage-" + seqs[len(seqs)-1], Kind: damageKind, Call: damageCall + id, Text: text}
 }
 
-// few joins the first of a list and counts the rest.
+// firstOf joins the first items of a list and counts the rest.
 func firstOf(list []string) string {
 	const most = 5
 	if len(list) > most {

@@ -49,22 +49,22 @@ func (d *draft) Put(events ...task.Event) {
 	d.events = append(d.events, events...)
 }
 
-// message adds a message at the end of a history and returns its number.
+// addMessage adds a message at the end of a history and returns its number.
 func (d *draft) addMessage(h task.History, body task.Body) uint64 {
 	id := d.NextMessage()
 	d.Put(task.MessageAdded{History: h, Message: id, Body: body})
 	return id
 }
 
-// row adds a row for the person.
+// addRow adds a row for the person.
 func (d *draft) addRow(raw []byte) uint64 { return d.addMessage(task.UI, task.Body{Raw: raw}) }
 
-// change gives a message new content.
+// changeMessage gives a message new content.
 func (d *draft) changeMessage(id uint64, raw []byte) {
 	d.Put(task.MessageChanged{Message: id, Body: task.Body{Raw: raw}})
 }
 
-// commit commits what there is; nothing is no commit.
+// commit commits the events; without events it does nothing.
 func (d *draft) commit(ctx context.Context) error {
 	if len(d.events) == 0 {
 		return nil
@@ -75,10 +75,9 @@ func (d *draft) commit(ctx context.Context) error {
 // saveRetry is how long the agent waits between tries while the disk refuses.
 const saveRetry = time.Second
 
-// save returns when everything committed so far is durable. While the task
-// cannot be saved it says so and waits: no request goes out and no tool starts
-// meanwhile. It gives up only when the run is cancelled or the task was taken
-// over.
+// saveJournal returns when everything committed so far is durable. While the disk refuses, it notifies the person and
+// waits: no request goes out and no tool starts until the task is saved. It gives up only when the run is cancelled or
+// another process took the task over.
 func (a *Agent) saveJournal(ctx context.Context) error {
 	err := a.retryUntilSaved(ctx, func() error { return a.Task.Journal.Barrier(ctx) })
 	if err == nil {
@@ -90,7 +89,7 @@ func (a *Agent) saveJournal(ctx context.Context) error {
 	return err
 }
 
-// untilSaved tries again for as long as only the disk refuses.
+// retryUntilSaved tries again for as long as only the disk refuses.
 func (a *Agent) retryUntilSaved(ctx context.Context, try func() error) error {
 	told := false
 	for {

@@ -16,13 +16,11 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// environmentFiles is how many of the workspace's files the model is told of at
-// the start of a run.
+// environmentFiles is how many of the workspace's files the model sees at the start of a run.
 const environmentFiles = 200
 
-// environment is the block that ends every user turn: what the model cannot know
-// from the history. Its section names are Roo's. changed is the section of files that
-// somebody else changed, "" for none.
+// environmentText is the block that ends every user turn: what the model cannot know from the history. Its section
+// names are Roo's. changed is the section of stale files, "" for none.
 func (a *Agent) environmentText(changed string) string {
 	var b strings.Builder
 	b.WriteString("<environment_details>\n")
@@ -55,8 +53,7 @@ func (a *Agent) environmentText(changed string) string {
 	return b.String()
 }
 
-// userTurn adds the next user message: results of calls first, then what else
-// there is to say, then the environment.
+// addUserTurn adds the next user message: results of calls first, then the other blocks, then the environment.
 func (d *draft) addUserTurn(results []string, blocks []task.Piece) {
 	a := d.agent
 	delegated := slices.ContainsFunc(results, func(id string) bool {
@@ -94,7 +91,7 @@ func (d *draft) addUserTurn(results []string, blocks []task.Piece) {
 	pieces = append(pieces, task.Piece{Literal: `],"ts":` + strconv.FormatInt(a.stamp(), 10) + `}`})
 	body := task.Body{Compose: mergeLiterals(pieces)}
 	if len(results) == 0 {
-		// What a person shows may be large: whole, it can lie in a blob.
+		// What a person shows may be large: as one literal, it can go into a blob.
 		body = task.Body{Raw: json.RawMessage(body.Compose[0].Literal)}
 	}
 	d.addMessage(task.API, body)

@@ -11,26 +11,25 @@ import (
 	"github.com/roost-dev/roost/tool"
 )
 
-// A tool's code meets whatever files and servers there are. A defect in it, or a disk
-// that does not answer, is the end of the call and not of the task: without this a
-// restart would make the same call again and end in the same place.
+// A tool's code meets arbitrary files and servers. A defect in it, or a disk that does not answer, ends the call and
+// not the task: otherwise a restart would make the same call again and end in the same place.
 
 const (
-	// bodyLimit bounds the planning of a call, and a call that reads or writes files.
-	// Commands and servers' tools have limits of their own.
-	bodyLimit = 10 * time.Minute
-	// bodyGrace is how long a call has that was told to end.
-	bodyGrace = 2 * time.Second
+	// runLimit bounds the planning of a call, and a call that reads or writes files. Commands and servers' tools have
+	// limits of their own.
+	runLimit = 10 * time.Minute
+	// runGrace is how long a call has to end after it was told to.
+	runGrace = 2 * time.Second
 )
 
-// stuckError is the cause of a context whose call took too long.
+// timeoutError is the cause of a context whose call took too long.
 type timeoutError struct{ tool string }
 
 func (e timeoutError) Error() string {
-	return fmt.Sprintf("%s did not end within %s and was stopped", e.tool, bodyLimit)
+	return fmt.Sprintf("%s did not end within %s and was stopped", e.tool, runLimit)
 }
 
-// planned keeps what a plan asks for: asking is code of the tool's, too.
+// plannedCall keeps what a plan asks for: Ask is the tool's code, too.
 type plannedCall struct {
 	tool.Plan
 	ask tool.Ask
@@ -38,7 +37,7 @@ type plannedCall struct {
 
 func (p plannedCall) Ask() tool.Ask { return p.ask }
 
-// planCall plans a call. It changes nothing, so one that does not end is left behind.
+// planCall plans a call. Planning changes nothing, so a plan that does not end is abandoned.
 func (a *Agent) planCall(ctx context.Context, t tool.Tool, env tool.Env, input json.RawMessage) (tool.Plan, error) {
 	return runBounded(ctx, t.Spec().Name, true, func(ctx context.Context) (tool.Plan, error) {
 		p, err := t.Plan(ctx, env, input)
@@ -49,13 +48,13 @@ func (a *Agent) planCall(ctx context.Context, t tool.Tool, env tool.Env, input j
 	})
 }
 
-// body runs a planned call. One that only reads is left behind when it does not end; a
-// write is waited for, since it would change files behind the model's back.
+// runPlan runs a planned call. A read that does not end is abandoned; a write is not, because it would change files
+// unknown to the model.
 func (a *Agent) runPlan(ctx context.Context, spec tool.Spec, plan tool.Plan, out tool.Output) (tool.Result, error) {
 	run := func(ctx context.Context) (tool.Result, error) { return plan.Run(ctx, out) }
 	switch spec.Class {
 	case tool.Read:
-		// Nothing that only reads shows output: what is left behind must not do so.
+		// A read shows no output, and an abandoned one must not begin to.
 		run = func(ctx context.Context) (tool.Result, error) { return plan.Run(ctx, noOutput{}) }
 		return runBounded(ctx, spec.Name, true, run)
 	case tool.Write:
@@ -65,17 +64,17 @@ func (a *Agent) runPlan(ctx context.Context, spec tool.Spec, plan tool.Plan, out
 	return runGuarded(ctx, spec.Name, run)
 }
 
-// mute shows nothing.
+// noOutput shows nothing.
 type noOutput struct{}
 
 func (noOutput) Started(tool.Process)        {}
 func (noOutput) Write(p []byte) (int, error) { return len(p), nil }
 
-// bounded runs f for bodyLimit at most. A f that does not heed its context is waited
-// for, or left to itself where that is said: nobody can end a read that hangs in the
-// kernel, as that of a file server which is gone. What it returns then is thrown away.
-func runBounded[T any](ctx context.Context, name string, leave bool, f func(context.Context) (T, error)) (T, error) {
-	limited, cancel := context.WithTimeoutCause(ctx, bodyLimit, timeoutError{name})
+// runBounded runs f for runLimit at most. When f ignores its context, runBounded waits for it, or abandons it if
+// abandon is set: nothing can end a read that hangs in the kernel, for example on a file server that is gone. The
+// result of an abandoned f is dropped.
+func runBounded[T any](ctx context.Context, name string, abandon bool, f func(context.Context) (T, error)) (T, error) {
+	limited, cancel := context.WithTimeoutCause(ctx, runLimit, timeoutError{name})
 	defer cancel()
 	type ended struct {
 		value T
@@ -93,8 +92,8 @@ func runBounded[T any](ctx context.Context, name string, leave bool, f func(cont
 	case e = <-got:
 	case <-limited.Done():
 		var grace <-chan time.Time
-		if leave {
-			timer := time.NewTimer(bodyGrace)
+		if abandon {
+			timer := time.NewTimer(runGrace)
 			defer timer.Stop()
 			grace = timer.C
 		}
@@ -110,7 +109,7 @@ func runBounded[T any](ctx context.Context, name string, leave bool, f func(cont
 	return e.value, e.err
 }
 
-// guarded turns a panic in f into an error that says after what time it came, and where.
+// runGuarded turns a panic in f into an error that names its time and place.
 func runGuarded[T any](ctx context.Context, name string, f func(context.Context) (T, error)) (value T, err error) {
 	begun := time.Now()
 	defer func() {
@@ -122,7 +121,7 @@ func runGuarded[T any](ctx context.Context, name string, f func(context.Context)
 	return f(ctx)
 }
 
-// origin is the line of a stack that panicked: the first one behind the runtime's.
+// panicOrigin is the line of a stack that panicked: the first one after the runtime's.
 func panicOrigin(stack []byte) string {
 	_, rest, found := strings.Cut(string(stack), "\npanic(")
 	if !found {

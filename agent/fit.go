@@ -17,9 +17,9 @@ const defaultReply = 8192
 // minWithheld is the least size of a block that is worth leaving out, in bytes.
 const minWithheld = 4 << 10
 
-// fit shortens the history while the next request is expected not to fit into the model's window: by a summary
-// where the settings allow it, else by hiding older messages. A task whose requests were never counted goes out
-// as it is, and the provider judges.
+// fitWindow shortens the history while the next request is expected not to fit into the model's window: by a summary
+// where the settings allow it, else by hiding older messages. A task whose requests were never counted goes out as it
+// is, and the provider judges.
 func (a *Agent) fitWindow(ctx context.Context) error {
 	if a.Model.Entry.Context <= 0 {
 		return nil

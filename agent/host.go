@@ -11,49 +11,48 @@ import (
 
 // Servers are the MCP servers of a run.
 type Servers interface {
-	// Open connects to them and gives the tools that the run has of them until its end,
-	// and what a person should know. It takes a bounded time.
+	// Open connects to the servers and returns the tools that the run has of them until its end, and notes for the
+	// person. It takes a bounded time.
 	Open(ctx context.Context) (tools []tool.Tool, notes []string)
-	// Find gives the tool that a history calls by a name which is not offered now, as
-	// when its server did not answer; nil when it is no name of a server's tool.
+	// Find returns the tool for a name from the history that is not offered now, for example because its server did not
+	// answer; nil when no server's tool has such a name.
 	Find(name string) tool.Tool
 }
 
 // Subtasks runs the tasks that a task starts.
 type Subtasks interface {
-	// Look says what has become of a child.
+	// State returns the state of a child.
 	State(ctx context.Context, id string) (SubtaskState, error)
-	// Run makes the child if it is not there, and runs it until it ends or waits. The
-	// reason of a completed one is its result. It comes back early when ctx ends.
+	// Run creates the child if it does not exist, and runs it until it ends or waits. The reason of a completed child
+	// is its result. Run returns early when ctx ends.
 	Run(ctx context.Context, s Subtask) (Outcome, error)
 }
 
-// Subtask is a child that is to be run.
+// Subtask is a child that the agent wants to run.
 type Subtask struct {
 	ID       string
 	Mode     string
 	Message  string // its first words
 	Todos    string // a checklist in Markdown, "" for none
-	Known    bool   // another program made it: it is looked for and not made
+	Known    bool   // another program created it: Run looks for it and does not create it
 	Settings task.Settings
 }
 
-// SubtaskState is what has become of a child.
+// SubtaskState is the state of a child.
 type SubtaskState struct {
-	Status string // as lists show it; "" when it was not made yet
-	Result string // of one that is completed
-	Gone   bool   // it was deleted, or another program's is not there
+	Status string // as lists show it; "" when the child does not exist yet
+	Result string // of a completed child
+	Gone   bool   // it was deleted, or it is another program's and does not exist
 }
 
-// Served is who answers from now on, and what the task keeps of that.
+// ModeModel is the model of a mode, and the settings that the task keeps with it.
 type ModeModel struct {
 	Settings task.Settings
 	Model    Model
 	Note     string // for the person
 }
 
-// Asker asks the person. It returns ErrNobody, ErrStop, the context's error, or
-// an answer.
+// Asker asks the person. Ask returns ErrUnattended, ErrStop, the context's error, or an answer.
 type Asker interface {
 	Ask(ctx context.Context, q task.QuestionOpened) (Answer, error)
 }
@@ -77,7 +76,7 @@ type ModeSetup interface {
 	Rules(slug string) mode.Rules
 	// Skills lists the skills, and notes which of them cannot be used. The agent asks when it asks for Rules.
 	Skills(slug string) (list []skill.Skill, notes []string)
-	// Serve names the model for the mode in the settings, where that differs from the settings' own model.
+	// ModelFor names the model for the mode in the settings, where that differs from the settings' own model.
 	ModelFor(s task.Settings) (served ModeModel, other bool, err error)
 }
 
@@ -93,7 +92,7 @@ type Budget interface {
 
 // Delta is streamed text before it is durable.
 type Delta struct {
-	Type    string // "message.delta", "reasoning.delta", "tool.delta"; "wait.delta" tells how long until the next try, TS is its time
+	Type    string // "message.delta", "reasoning.delta", "tool.delta"; "wait.delta" counts down to the next try, whose time is TS
 	Message uint64
 	Call    string
 	TS      int64
@@ -101,7 +100,7 @@ type Delta struct {
 	Text    string
 }
 
-// Plan says what the next request sends and what it is expected to cost.
+// Plan is what the next request sends and what it is expected to cost.
 type Plan struct {
 	Messages  int
 	Tokens    int64

@@ -14,15 +14,14 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// What a person says to a task as a whole waits in the task's queue until a user
-// turn takes it. The queue is in the log, so words that were acknowledged survive
-// a kill between the restart that took them and the turn that sends them.
+// What a person writes to a task as a whole waits in the task's queue until a user turn takes it. The queue is in the
+// journal, so acknowledged words survive a kill between the restart that took them and the turn that sends them.
 
-// goOn is what the model is told when the person said "go on" and nothing else.
-// It is not marked as the user's words, because they are not.
+// continueText is what the model gets when the person agreed to continue and added no words. It is not marked as the
+// user's words, because it is not.
 const continueText = "The user has seen this and wants you to go on."
 
-// queue shows the person's words and keeps them for the next user turn.
+// queueInput shows the person's words and keeps them for the next user turn.
 func (d *draft) queueInput(in Input) task.InputQueued {
 	d.addRow(rows.Say(d.agent.stamp(), "user_feedback", in.Text, nonNil(in.Images)))
 	item := task.InputQueued{Input: d.agent.Task.RunID, Text: in.Text, Images: in.Images}
@@ -30,8 +29,8 @@ func (d *draft) queueInput(in Input) task.InputQueued {
 	return item
 }
 
-// queued is the task's queue, with what others put into it since. What cannot be brought
-// in now is tried again by the loop, which tells of it.
+// queuedInputs is the task's queue, with what others added to it since. When the queue cannot be read now, the loop
+// tries again and reports the error.
 func (a *Agent) queuedInputs() []task.InputQueued {
 	if a.Task.Journal.TakeIn() != nil {
 		return nil
@@ -39,13 +38,13 @@ func (a *Agent) queuedInputs() []task.InputQueued {
 	return slices.Clone(a.state().Queue)
 }
 
-// take uses up queued words that the draft has not used up yet: their blocks, for
-// the user turn of the same commit.
+// takeInputs uses up queued words that the draft has not used up yet, and returns their blocks for the user turn of the
+// same commit.
 func (d *draft) takeInputs(ctx context.Context, items []task.InputQueued) []task.Piece {
 	return literalPieces(d.takeBlocks(ctx, items))
 }
 
-// blocks is take for a place that is no user turn.
+// takeBlocks does that for a result that is no user turn.
 func (d *draft) takeBlocks(ctx context.Context, items []task.InputQueued) []json.RawMessage {
 	var blocks []json.RawMessage
 	for _, item := range items {
@@ -55,11 +54,11 @@ func (d *draft) takeBlocks(ctx context.Context, items []task.InputQueued) []json
 		if !d.queuesInput(item.Input) {
 			var ok bool
 			if item, ok = d.agent.Task.Journal.Claim(item.Input); !ok {
-				continue // taken back meanwhile
+				continue // the person took them back
 			}
 		}
 		lost := lostImages(item)
-		if item.By != "" { // it came beside the run: nobody has shown it yet
+		if item.By != "" { // it came during the run: no row shows it yet
 			d.addRow(rows.Say(d.agent.stamp(), "user_feedback", item.Text, nonNil(item.Images)))
 		}
 		if item.Text != "" {
@@ -75,7 +74,7 @@ func (d *draft) takeBlocks(ctx context.Context, items []task.InputQueued) []json
 	return blocks
 }
 
-// lostImages says what is missing of words whose images could not be read; "" = nothing.
+// lostImages describes what is missing of words whose images cannot be read; "" = nothing.
 func lostImages(q task.InputQueued) string {
 	if q.ImagesBlob == "" {
 		return ""
@@ -83,7 +82,7 @@ func lostImages(q task.InputQueued) string {
 	return fmt.Sprintf("[%d image(s) that came with these words cannot be read any more: their file beside the journal is damaged or gone.]", q.ImageCount)
 }
 
-// queues reports whether an input comes into the queue with this draft only.
+// queuesInput reports whether this draft is what adds an input to the queue.
 func (d *draft) queuesInput(input string) bool {
 	return slices.ContainsFunc(d.events, func(e task.Event) bool {
 		q, ok := e.(task.InputQueued)
@@ -91,8 +90,7 @@ func (d *draft) queuesInput(input string) bool {
 	})
 }
 
-// asResult splits blocks for a call's result: the text that it begins with, and
-// what follows.
+// splitResult splits blocks for a call's result: the text that it begins with, and the rest.
 func splitResult(blocks []json.RawMessage) (text string, rest []json.RawMessage) {
 	if len(blocks) == 0 {
 		return "", nil
@@ -121,19 +119,17 @@ func nonNil(list []string) []string {
 	return list
 }
 
-// lookUp bounds how long all that one message mentions is looked up: a linter may take
-// a minute, and whoever said it waits.
+// mentionTime bounds how long everything that one message mentions is resolved: a linter may take a minute, and the
+// person waits.
 const mentionTime = 90 * time.Second
 
 var errMentionTime = fmt.Errorf("looking up what was mentioned took more than %s", mentionTime)
 
-// heard is what the model is sent of a person's words: the words as a block, with
-// what they mention looked up, and a block for each file, folder and slash command
-// in them. It is looked up once, when the words become a turn, and stored with it:
-// a restart sends the same. The person's own row keeps the words as they were typed.
+// expandWords is what the model gets of a person's words: the words as a block, and a block for each file, folder and
+// slash command that they mention. Mentions are resolved once, when the words become a turn, and stored with it: a
+// restart sends the same. The person's own row keeps the words as typed.
 //
-// What was looked up has its secrets hidden like the output of a tool; the words
-// are the person's to say.
+// Secrets in resolved content are hidden as in tool output. The person's own words are sent as they are.
 func (d *draft) expandWords(ctx context.Context, words string) []json.RawMessage {
 	a := d.agent
 	if a.Host.Mentions == nil {

@@ -41,7 +41,7 @@ func (a *Agent) checkLimits() *Outcome {
 	return nil
 }
 
-// shared ends the run when a limit that it shares with other tasks is used up.
+// checkBudget ends the run when a limit that it shares with other tasks is used up.
 func (a *Agent) checkBudget(ctx context.Context) (*Outcome, error) {
 	if a.Host.Budget == nil || !a.turnIsOpen() {
 		return nil, nil
@@ -53,7 +53,7 @@ func (a *Agent) checkBudget(ctx context.Context) (*Outcome, error) {
 	return &Outcome{State: "limit", Code: code, Reason: reason}, nil
 }
 
-// worked is how long the run has worked, in milliseconds; 0 when that is not counted.
+// workedMS is how long the run has worked, in milliseconds; 0 when that is not counted.
 func (a *Agent) workedMS() int64 {
 	if a.Host.Budget == nil {
 		return 0
@@ -61,8 +61,8 @@ func (a *Agent) workedMS() int64 {
 	return a.Host.Budget.WorkedMS()
 }
 
-// pause asks whether to go on when the limits of going on unasked are reached. They are
-// counted in the log, from the last yes on: neither a kill nor a new run begins anew.
+// checkAskLimits asks the person whether to continue when the limits of continuing unasked are reached. Requests and
+// cost are counted in the journal, from the last yes on: neither a kill nor a new run restarts the count.
 func (a *Agent) checkAskLimits(ctx context.Context) (*Outcome, error) {
 	if a.loop.halt {
 		return refusedLimit(), nil
@@ -102,7 +102,7 @@ func (a *Agent) checkAskLimits(ctx context.Context) (*Outcome, error) {
 		}
 		return nil, err
 	}
-	if answer.Approve == nil { // a front door that only knows words
+	if answer.Approve == nil { // the answer came from a client that knows only words
 		answer, _ = inputAnswer(q, Input{Text: answer.Text})
 	}
 	d = a.draft()
@@ -123,7 +123,7 @@ func refusedLimit() *Outcome {
 	return &Outcome{State: "limit", Code: "asked", Reason: "a person was asked whether to go on, and said no"}
 }
 
-// agreed is the row of the last question of this kind that was answered with yes.
+// lastAgreedRow is the row of the last question of this kind that was answered with yes.
 func (a *Agent) lastAgreedRow() (row uint64) {
 	for _, q := range a.state().Answered {
 		if q.Kind == limitKind && q.Answer.Approve != nil && *q.Answer.Approve {

@@ -9,7 +9,7 @@ import (
 	"github.com/roost-dev/roost/tool"
 )
 
-// mask hides the secrets in what a tool said.
+// mask hides the secrets in tool output.
 func (a *Agent) mask(text string) string {
 	if a.Host.Masks == nil {
 		return text
@@ -18,8 +18,8 @@ func (a *Agent) mask(text string) string {
 	return masked
 }
 
-// maskAsk hides what a row and a question would show of files. A command is left as the
-// model wrote it: it is judged, and runs, as it stands there.
+// maskAsk hides the secrets that a row and a question would show of files. A command stays as the model wrote it: the
+// person judges it, and it runs, in exactly these words.
 func (a *Agent) maskAsk(ask tool.Ask) tool.Ask {
 	if ask.Kind == "tool" || ask.Kind == "use_mcp_server" {
 		ask.Text, ask.Diff = a.mask(ask.Text), a.mask(ask.Diff)
@@ -30,9 +30,8 @@ func (a *Agent) maskAsk(ask tool.Ask) tool.Ask {
 	return ask
 }
 
-// masked makes a copy of a command's whole output with its secrets hidden, beside
-// it: what is kept of it can be read again by the model and is projected into
-// Roo's files.
+// maskFile copies a command's whole output with its secrets hidden, next to the original: the model can read the copy,
+// and it is projected into Roo's files.
 func (a *Agent) maskFile(path string) (copied string, err error) {
 	if a.Host.Masks == nil {
 		return path, nil

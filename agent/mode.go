@@ -17,8 +17,8 @@ import (
 	"github.com/roost-dev/roost/tool/controltool"
 )
 
-// inMode is the mode that the task is in; false when this agent knows no modes. A mode
-// that does not exist has no tools but those of every mode.
+// currentMode is the mode that the task is in; false when there are no modes. A mode that does not exist has only the
+// tools of every mode.
 func (a *Agent) currentMode() (mode.Mode, bool) {
 	if a.User.Modes == nil {
 		return mode.Mode{}, false
@@ -31,8 +31,8 @@ func (a *Agent) currentMode() (mode.Mode, bool) {
 	return m, true
 }
 
-// lacks says why the task's mode does not have a tool, nil when it does. A tool that
-// Roo does not know belongs to the group that its permission class comes to.
+// modeLacks returns why the task's mode does not have a tool, nil when it does. A tool that Roo does not know belongs
+// to the group of its permission class.
 func (a *Agent) modeLacks(spec tool.Spec) error {
 	m, ok := a.currentMode()
 	if !ok {
@@ -52,8 +52,7 @@ func (a *Agent) modeLacks(spec tool.Spec) error {
 	return m.Permits(spec.Name, group)
 }
 
-// forbids says why the task's mode does not let a call be made, as far as its input
-// tells: nil when it does.
+// forbidsCall returns why the task's mode forbids a call, as far as its input shows: nil when it does not.
 func (a *Agent) forbidsCall(spec tool.Spec, c *task.Call) error {
 	if err := a.switchedOff(spec); err != nil {
 		return err
@@ -67,9 +66,8 @@ func (a *Agent) forbidsCall(spec tool.Spec, c *task.Call) error {
 	}))
 }
 
-// mayEdit holds the paths that a writing call touches against the pattern of the
-// task's mode, under their own name and under the one that links lead to: a link
-// with a harmless name must not open a file that the mode closes.
+// mayEdit compares the paths that a writing call touches with the pattern of the task's mode, under their own name and
+// under the one that links lead to: a link with a harmless name must not open a file that the mode closes.
 func (a *Agent) mayEdit(spec tool.Spec, paths []string) error {
 	m, ok := a.currentMode()
 	if !ok || spec.Class != tool.Write {
@@ -98,9 +96,8 @@ func (a *Agent) mayEdit(spec tool.Spec, paths []string) error {
 	return nil
 }
 
-// switchMode goes on in another mode. A mode is a right, so a person is asked unless
-// everything is allowed; that the task is in it now and that the call is done is one
-// commit.
+// switchMode switches to another mode. A mode is a right, so a person is asked unless everything is allowed. The new
+// mode and the call's outcome are one commit.
 func (b *batch) switchMode(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, r tool.Result) (*Outcome, error) {
 	a := b.agent
 	now, ok := a.currentMode()
@@ -132,11 +129,10 @@ func (b *batch) switchMode(ctx context.Context, c *task.Call, spec tool.Spec, as
 	return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: text, approval: granted, before: d.events})
 }
 
-// A task goes on in another mode for four reasons: the model asked for it, the person
-// chose an answer that leads there, or a slash command that the person or the model
-// gave names it. What made it go and that it went are one commit.
+// A task switches to another mode for four reasons: the model asked for it, the person chose an answer that leads
+// there, or a slash command that the person or the model gave names it. The reason and the switch are one commit.
 
-// enter puts the task into a mode. The events belong into the commit of what led there.
+// enterMode puts the task into a mode. The events belong into the commit of the reason.
 func (a *Agent) enterMode(m mode.Mode) []task.Event {
 	a.Task.Settings.Mode = m.Slug
 	a.useModeModel()
@@ -144,8 +140,8 @@ func (a *Agent) enterMode(m mode.Mode) []task.Event {
 	return []task.Event{task.Changed{Settings: &settings}}
 }
 
-// elsewhere is the mode that something leads to, when there are modes and it is not
-// the one that the task is in. The error says that there is no such mode.
+// otherMode looks up a mode and reports whether it differs from the task's mode. Without modes nothing does. The error
+// means that there is no such mode.
 func (a *Agent) otherMode(slug string) (m mode.Mode, moves bool, err error) {
 	if slug == "" || a.User.Modes == nil {
 		return m, false, nil
@@ -157,8 +153,8 @@ func (a *Agent) otherMode(slug string) (m mode.Mode, moves bool, err error) {
 	return m, m.Slug != now.Slug, nil
 }
 
-// maySwitch decides whether the model may change the mode by a call. A mode is a right,
-// so a person is asked unless everything is allowed.
+// maySwitch decides whether a call of the model may change the mode. A mode is a right, so a person is asked unless
+// everything is allowed.
 func (a *Agent) maySwitch(ask tool.Ask) approval.Decision {
 	ask.Tool = controltool.SwitchModeName
 	d := approval.Decide(a.Task.Policy, tool.Control, ask)
@@ -168,8 +164,8 @@ func (a *Agent) maySwitch(ask tool.Ask) approval.Decision {
 	return d
 }
 
-// leading is the decision on a call that has an effect, and what a person is asked about
-// it, when the call also leads into another mode: the stricter one of both.
+// withModeSwitch is the decision on a call that has an effect and also leads into another mode, and what a person is
+// asked about it: the stricter decision of both.
 func (a *Agent) withModeSwitch(decision approval.Decision, ask tool.Ask) (approval.Decision, tool.Ask) {
 	m, moves, err := a.otherMode(ask.Mode)
 	if err != nil || !moves {
@@ -183,8 +179,8 @@ func (a *Agent) withModeSwitch(decision approval.Decision, ask tool.Ask) (approv
 	return also, ask
 }
 
-// chosen goes on in the mode of the suggested answer that the person gave. Nobody is
-// asked: the mode stood beside the answer.
+// enterChosenMode switches to the mode of the suggested answer that the person chose. It needs no consent: the
+// suggestion showed the mode.
 func (d *draft) enterChosenMode(choices []tool.Choice, answer string) {
 	i := slices.IndexFunc(choices, func(c tool.Choice) bool {
 		return strings.TrimSpace(c.Answer) == strings.TrimSpace(answer)
@@ -194,7 +190,7 @@ func (d *draft) enterChosenMode(choices []tool.Choice, answer string) {
 	}
 }
 
-// goTo goes on in the mode that something of the person's leads to, and tells them.
+// enterUserMode switches to the mode that the person's words lead to, and notifies them.
 func (d *draft) enterUserMode(slug, what string) {
 	m, moves, err := d.agent.otherMode(slug)
 	switch {
@@ -206,7 +202,7 @@ func (d *draft) enterUserMode(slug, what string) {
 	}
 }
 
-// leadsTo is the slug of a mode that a choice leads to, "" when it leads nowhere else.
+// otherModeSlug is the slug of a mode that a choice leads to, "" when it leads to no other mode.
 func (a *Agent) otherModeSlug(slug string) string {
 	if m, moves, err := a.otherMode(slug); err == nil && moves {
 		return m.Slug
@@ -214,7 +210,7 @@ func (a *Agent) otherModeSlug(slug string) string {
 	return ""
 }
 
-// lead goes on in the mode that a call which succeeded leads to, as was agreed.
+// enterCallMode switches to the mode that a successful call leads to, as was agreed.
 func (b *batch) enterCallMode(slug string, v *callOutcome) {
 	if v.state != "ok" {
 		return
@@ -228,9 +224,8 @@ func (b *batch) enterCallMode(slug string, v *callOutcome) {
 	}
 }
 
-// serve lets the mode's own model answer, where the person has set one up and the task
-// was not told whom to ask. It is said, and the next request goes there; the histories
-// stay as they are, and are sent as the new provider wants them.
+// useModeModel lets the mode's own model answer, where the person has set one up and the task was not told which model
+// to use. A notice tells the person. The histories stay as they are, and the new provider gets them in its own form.
 func (a *Agent) useModeModel() {
 	if a.User.Setup == nil {
 		return

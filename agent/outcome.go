@@ -16,23 +16,22 @@ import (
 	"github.com/roost-dev/roost/tool"
 )
 
-// batch is the calls of one reply while they are being closed. What it knows of
-// the calls before the one at hand comes from their outcomes, so a restart in the
-// middle knows the same.
+// batch is the calls of one reply while they are being closed. What it knows of earlier calls comes from their
+// outcomes, so a restart in the middle knows the same.
 type batch struct {
 	agent         *Agent
-	results       []string // the calls that are closed
-	last          bool     // no call comes after the one at hand
+	results       []string // the closed calls
+	last          bool     // no call comes after the current one
 	turnCommitted bool     // the user turn with the results is committed
-	delegated     bool     // a subtask was asked for in this reply: what stands behind it is not run
+	delegated     bool     // this reply asked for a subtask: the calls after that are not run
 	rejected      bool     // the person refused a call of this reply
-	failed        bool     // a call of this reply did not do what it was asked for
+	failed        bool     // a call of this reply failed
 	refused       int      // calls that the policy refused
 	wrong         bool     // the model called wrongly
-	rowTS         int64    // of the row that shows the call at hand
+	rowTS         int64    // of the row that shows the current call
 }
 
-// note takes a closed call into account for those after it.
+// noteOutcome takes a closed call into account for those after it.
 func (b *batch) noteOutcome(f *task.ToolFinished) {
 	if f == nil {
 		return
@@ -48,7 +47,7 @@ func (b *batch) noteOutcome(f *task.ToolFinished) {
 	}
 }
 
-// verdict is a call's outcome on its way into the log.
+// callOutcome is a call's outcome on its way into the journal.
 type callOutcome struct {
 	state    string
 	text     string
@@ -76,7 +75,7 @@ func (b *batch) finishCall(ctx context.Context, c *task.Call, v callOutcome) err
 		Result: rows.Result(c.ID, v.text, v.images, v.isError),
 	})
 	for _, q := range a.state().Questions {
-		if q.Call == c.ID { // left open by a run that ended while it asked
+		if q.Call == c.ID { // a run that ended while it asked left the question open
 			d.Put(task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
 		}
 	}
@@ -86,17 +85,16 @@ func (b *batch) finishCall(ctx context.Context, c *task.Call, v callOutcome) err
 	}
 	a.checkpoints.Record(ctx, d, c.ID, v.changes)
 	if queued := a.queuedInputs(); b.last && ctx.Err() == nil && (a.Host.Mentions == nil || len(queued) == 0) {
-		// Nothing comes between the last outcome and the turn that tells the model, but
-		// words of the person: looking up what they mention takes its time, and an
-		// outcome is not kept waiting for that.
+		// The turn that tells the model follows the last outcome at once, unless the person's words come in between:
+		// resolving their mentions takes time, and an outcome does not wait for that.
 		d.addUserTurn(append(b.results, c.ID), d.takeInputs(ctx, queued))
 		b.turnCommitted = true
 	}
 	return d.commit(ctx)
 }
 
-// env is what a call may touch. mark goes into the environment of a command. The name of a command's full output comes from
-// the row that asked for it, which is written after the call is planned.
+// toolEnv is what a call may touch. mark goes into the environment of a command. The name of a command's full output
+// comes from the row that asked for it, which is written after the call is planned.
 func (b *batch) toolEnv(mark string) tool.Env {
 	return tool.Env{
 		Workspace: b.agent.Host.Workspace, Mode: cmp.Or(b.agent.Task.Settings.Mode, mode.Default), SpoolDir: b.agent.Host.SpoolDir, Mark: mark,
@@ -115,7 +113,7 @@ func (b *batch) toolEnv(mark string) tool.Env {
 // artifactName is the name of a command's full output under command-output/.
 func artifactName(rowTS int64) string { return "cmd-" + strconv.FormatInt(rowTS, 10) + ".txt" }
 
-// response puts Roo's row with a server's answer before the outcome.
+// addServerRow puts Roo's row with a server's answer before the outcome.
 func (v *callOutcome) addServerRow(a *Agent) {
 	d := a.draft(v.before...)
 	var images []string

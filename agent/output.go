@@ -14,8 +14,7 @@ import (
 	"github.com/roost-dev/roost/tool"
 )
 
-// outputRowLimit is how much of a command's output its row for the person keeps;
-// all of it is kept as a blob.
+// outputRowLimit is how many bytes of a command's output its row for the person keeps. A blob keeps all of it.
 const outputRowLimit = 100_000
 
 // output shows what a running command prints and keeps it in its row.
@@ -46,16 +45,16 @@ func (o *output) Started(p tool.Process) {
 	if o.err == nil {
 		o.err = o.agent.Task.Journal.Barrier(context.WithoutCancel(o.ctx))
 		if errors.Is(o.err, journal.ErrNotSaved) {
-			// The process runs already: killing it for a full disk would lose more
-			// than the record, which is kept and saved as soon as that is possible.
+			// The process runs already: killing it for a full disk would lose more than the record, which is kept and
+			// saved as soon as that is possible.
 			o.err = nil
 		}
 	}
 	failpoint.Hit("tool.process")
 }
 
-// Write shows output as it comes. The last word is held back until it is whole:
-// a secret may lie across two pieces, and half of one cannot be masked.
+// Write shows output as it comes. The last word waits until it is whole: a secret may span two pieces, and half of one
+// cannot be masked.
 func (o *output) Write(p []byte) (int, error) {
 	if o.err != nil || !o.command {
 		return len(p), o.err
@@ -71,10 +70,10 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), o.err
 }
 
-// heldLimit is the longest word that is held back; no secret is longer.
+// heldLimit is the longest word that waits, in bytes; no secret is longer.
 const heldLimit = 4 << 10
 
-// show shows whole characters; at the end, what is left of one is no text.
+// show shows whole characters. At the end, the rest of a split character is replaced.
 func (o *output) show(p []byte, end bool) {
 	a := o.agent
 	text := o.wholeCharacters(p)
@@ -115,7 +114,7 @@ func (o *output) show(p []byte, end bool) {
 	failpoint.Hit("tool.output")
 }
 
-// whole keeps back the bytes of a character that has not come whole.
+// wholeCharacters keeps back the bytes of an incomplete character.
 func (o *output) wholeCharacters(p []byte) string {
 	data := append(o.pending, p...)
 	cut := len(data)
@@ -137,7 +136,7 @@ func (o *output) saveText() error {
 	return o.agent.commit(o.ctx, task.MessageTextSaved{Message: o.row, Text: text})
 }
 
-// finish gives the events that end the output's row.
+// finish returns the events that end the output's row.
 func (o *output) finish() []task.Event {
 	if len(o.held)+len(o.pending) > 0 && o.err == nil {
 		o.show(o.held, true)

@@ -9,10 +9,9 @@ import (
 	"github.com/roost-dev/roost/tool/skilltool"
 )
 
-// system is the system prompt: who the model is in the task's mode, how to work, which
-// modes there are, and what the user's rules say. It depends only on what stays the
-// same over a task's turns, so that provider caches keep hitting, and is made anew when
-// the mode changes.
+// systemPrompt is the system prompt: the model's role in the task's mode, how to work, the modes, and the user's rules.
+// It depends only on what stays the same over a task's turns, so that provider caches keep hitting, and changes when
+// the mode does.
 func (a *Agent) systemPrompt() string {
 	m, modes := a.currentMode()
 	if a.prompt.text != "" && a.prompt.slug == m.Slug {
@@ -43,7 +42,7 @@ func (a *Agent) systemPrompt() string {
 	return a.prompt.text
 }
 
-// howToWork is what holds in every mode.
+// howToWork holds in every mode.
 func (a *Agent) howToWork() string {
 	root := ""
 	if a.Host.Workspace != nil {
@@ -66,8 +65,8 @@ func (a *Agent) howToWork() string {
 	}, "\n")
 }
 
-// skillText is the part of the system prompt that lists the mode's skills, "" without
-// any. The model gets the text of one with a tool.
+// skillText is the part of the system prompt that lists the mode's skills, "" without any. The model gets the text of a
+// skill with a tool.
 func (a *Agent) skillText(slug string) string {
 	if _, has := a.tools[skilltool.Name]; !has || a.User.Setup == nil {
 		return ""

@@ -18,8 +18,8 @@ const (
 	mistakeKind = "mistake_limit" // what a model that keeps going wrong should do instead
 )
 
-// Rows and calls of those questions. A call id of the model never has such a form, so an answer stays in the state:
-// it tells which damage was accepted and from which row on the next count begins.
+// Rows and calls of those questions. The model's call ids never have such a form, so an answer stays in the state: it
+// tells which damage was accepted and from which row on the next count begins.
 const (
 	damageCall = "damage:"
 	limitCall  = "limit:"
@@ -30,10 +30,9 @@ const (
 // questionID names the question that a row asks.
 func questionID(row uint64) string { return "q" + strconv.FormatUint(row, 10) }
 
-// ask puts a question to the person: a kept answer, else the Asker, and when nobody
-// can be asked the run waits. The draft holds the row that shows what is asked; it
-// is committed with the question. always gives what else changes when the answer is
-// meant for more than this once.
+// askPerson puts a question to the person. A kept answer goes before the Asker; when no person can be asked the run
+// waits. The draft holds the row that shows the question and is committed with it. always returns what else changes
+// when the answer holds for more than this once.
 func (b *batch) askPerson(ctx context.Context, d *draft, q task.QuestionOpened, always func() []task.Event) (Answer, *Outcome, error) {
 	a := b.agent
 	kept, ok := a.state().Answer(q)
@@ -45,7 +44,7 @@ func (b *batch) askPerson(ctx context.Context, d *draft, q task.QuestionOpened, 
 			a.loop.always = ""
 			d.Put(always()...)
 		}
-		// It was acknowledged, and the run ended before its call used it.
+		// The answer was acknowledged, and the run ended before its call used it.
 		return Answer{Approve: kept.Approve, Text: kept.Text, By: kept.By}, nil, d.commit(ctx)
 	}
 	out, err := a.openQuestionFor(ctx, d, q)
@@ -69,18 +68,18 @@ func (b *batch) askPerson(ctx context.Context, d *draft, q task.QuestionOpened, 
 	if err := d.commit(ctx); err != nil {
 		return Answer{}, nil, err
 	}
-	err = a.saveJournal(ctx) // the answer is input: it is acknowledged now
+	err = a.saveJournal(ctx) // the answer is input: saving acknowledges it
 	failpoint.Hit("question.closed")
 	return answer, nil, err
 }
 
-// put opens a question durably; one that is open already and asks the same stays
-// as it is. An outcome means that there is nobody to ask.
+// openQuestionFor opens a question durably; a question that is open already and asks the same stays as it is. An
+// outcome means that no person can be asked.
 func (a *Agent) openQuestionFor(ctx context.Context, d *draft, q task.QuestionOpened) (*Outcome, error) {
 	open := a.state().Question(q.Question)
 	if open == nil || !open.Same(q) {
 		if open != nil {
-			// It was asked about something else: an answer to that is none to this.
+			// The open question asks about something else: an answer to that does not answer this.
 			d.Put(task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
 		}
 		d.Put(q)
@@ -102,7 +101,7 @@ func waitingOutcome(q task.QuestionOpened) *Outcome {
 	return &Outcome{State: "waiting", Question: q.Question, Reason: q.Text}
 }
 
-// close records an answer, and shows its words.
+// closeQuestion records an answer, and shows its words.
 func (d *draft) closeQuestion(q task.QuestionOpened, answer Answer) {
 	d.Put(task.QuestionClosed{Question: q.Question, Approve: answer.Approve, Text: answer.Text, By: answer.By, Input: answer.Input})
 	if answer.Text != "" {
@@ -110,18 +109,16 @@ func (d *draft) closeQuestion(q task.QuestionOpened, answer Answer) {
 	}
 }
 
-// Consent reads words as the answer to a question of yes and no, as those of a resume are
-// read; false when there are none, or it is no such question.
+// Consent reads words as the answer to a question of yes and no, in the way that the words of a resume are read; false
+// when they are no answer, or the question is of another kind.
 func Consent(q task.QuestionOpened, words string) (Answer, bool) {
 	a, ok := inputAnswer(q, Input{Text: words})
 	return a, ok && a.Approve != nil
 }
 
-// inputAnswer reads the words of a resume as an answer; false when they are none.
-// Words that are neither yes nor no refuse an approval and tell the model why:
-// silence and doubt are never consent. "Yes" without words answers an approval
-// only: a question of the model needs words, and a damaged log needs a person who
-// knows of it.
+// inputAnswer reads the words of a resume as an answer; false when they are none. Words that are neither yes nor no
+// refuse an approval and tell the model why: silence and doubt are never consent. "Yes" without words answers an
+// approval only: a question of the model needs words, and a damaged journal needs a person who knows of it.
 func inputAnswer(q task.QuestionOpened, in Input) (Answer, bool) {
 	if in.Answer != nil {
 		return *in.Answer, in.Question == q.Question
@@ -146,8 +143,7 @@ func inputAnswer(q task.QuestionOpened, in Input) (Answer, bool) {
 	return answer, true
 }
 
-// lastAsk is the kind of the newest question row, resume questions and what the
-// person said after it aside.
+// lastQuestionKind is the kind of the newest question row, except resume questions and the person's words after it.
 func (a *Agent) lastQuestionKind() string {
 	ui := a.state().UI()
 	for i := len(ui) - 1; i >= 0; i-- {

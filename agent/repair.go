@@ -11,30 +11,27 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// A request that a provider refuses would be refused for ever: the history that it
-// is made of does not change. So what it refuses is left out of what is sent; what
-// is stored stays. Each way to mend makes the request smaller, and there are
-// mendLimit tries a turn, so that it comes to an end.
+// A provider that refuses a request would refuse it for ever: the history behind it does not change. So the refused
+// part is left out of what is sent; what is stored stays. Each repair makes the request smaller, and a turn has
+// repairLimit tries, so that it ends.
 //
-// A part that the provider names is left out at once, and that is in the log with
-// the failure. A guess is tried first: it comes into the log with the reply that
-// proves it, and when it does not help it is forgotten, and the refusal stands.
+// A part that the provider names is left out at once, and the journal records that with the failure. A guess is tried
+// first: it is recorded with the reply that proves it. When it does not help it is dropped, and the refusal stays.
 
-// mendLimit is how often the request of one turn is changed.
+// repairLimit is how often the request of one turn is changed.
 const repairLimit = 12
 
-// mending is what was done for one turn's request.
+// repair is what was done for one turn's request.
 type repair struct {
 	tries int
 	cause error // the refusal that a guess was tried for
 
-	// reasoningTo is the server that is sent the plain reasoning of earlier replies from
-	// now on.
+	// reasoningTo is the server that gets the plain reasoning of earlier replies from now on.
 	reasoningTo string
 }
 
-// mend changes what is sent so that the refused request may go through: what to
-// commit with the failure, and what to tell. false when nothing can be done.
+// repairRequest changes what is sent so that the refused request may go through. d is what to commit with the failure,
+// did describes the change for the person. It returns false when nothing can be done.
 func (a *Agent) repairRequest(ctx context.Context, m *repair, refused *llm.Error) (d *draft, did string, ok bool) {
 	if m.tries++; m.tries > repairLimit {
 		return nil, "", false
@@ -70,8 +67,8 @@ func (a *Agent) repairRequest(ctx context.Context, m *repair, refused *llm.Error
 	return nil, "", false
 }
 
-// missesReasoning names the server when it wants reasoning_content of earlier replies and
-// was sent none: the history may come from elsewhere, or no reply brought any so far.
+// wantsReasoning names the server when it requires reasoning_content of earlier replies and was sent none: the history
+// may come from elsewhere, or no reply brought any so far.
 func (a *Agent) wantsReasoning(refused *llm.Error) string {
 	if a.sending.unthinking || a.windowOptions().KeepReasoningContent || !strings.Contains(refused.Message, "reasoning_content") || !contextwindow.For(a.Model.Provider.Name()).KeepDetails {
 		return ""
@@ -79,11 +76,10 @@ func (a *Agent) wantsReasoning(refused *llm.Error) string {
 	return a.serverName()
 }
 
-// dropThinking goes on without the reasoning in the history when the provider will
-// not have it. Signed reasoning is bound to the model, and for some models to the
-// account, that it came from; the history does not say which that was, and an
-// adopted one never does. So it is sent, and left out when it is refused: dropping it
-// whenever it could be somebody else's would cost the model its own.
+// dropThinking leaves the history's reasoning out when the provider refuses it. Signed reasoning is bound to the model,
+// and for some models to the account, that it came from; the history does not record which that was, and an adopted one
+// never does. So it is sent, and left out when the provider refuses it: dropping it whenever it could come from
+// elsewhere would cost the model its own.
 func (a *Agent) dropThinking(refused *llm.Error) bool {
 	words := strings.ToLower(refused.Message)
 	setting := strings.Contains(words, "thinking.type") || strings.Contains(words, "budget_tokens")
@@ -96,8 +92,7 @@ func (a *Agent) dropThinking(refused *llm.Error) bool {
 	return true
 }
 
-// culprit is the part of the history that a refusal names, nil when it names none
-// that can be left out.
+// namedBlock is the part of the history that a refusal names, nil when it names none that can be left out.
 func (a *Agent) namedBlock(refused *llm.Error) *task.MessageWithheld {
 	l, is := a.Model.Provider.(llm.Locator)
 	if !is {
@@ -113,7 +108,7 @@ func (a *Agent) namedBlock(refused *llm.Error) *task.MessageWithheld {
 	}
 	pictures := aboutImages(refused)
 	if block < 0 {
-		// About a message as a whole: only its images are worth a sure guess.
+		// The refusal is about a whole message: only its images are worth a sure guess.
 		for _, o := range trace[message] {
 			if o.Message >= 0 && pictures {
 				if w := a.withhold(o, true, refused.Message); w != nil {
@@ -133,17 +128,17 @@ func (a *Agent) namedBlock(refused *llm.Error) *task.MessageWithheld {
 	return a.withhold(o, false, refused.Message)
 }
 
-// elsewhere matches refusals that no change of the history can help.
+// unrelatedRefusal matches refusals that no change of the history can help.
 var unrelatedRefusal = regexp.MustCompile(`(?i)credit|billing|quota|payment|api.?key|max_tokens|max_output|temperature|model[^.]*(not found|not exist|not support.*endpoint|deprecated|unknown)|unknown model|unsupported parameter`)
 
-// guess is what may be wrong with a request when the provider does not say: images
-// when it speaks of images, else what came since the last request that it took.
+// guessBlocks guesses what may be wrong with a request when the provider does not name it: images when it mentions
+// images, else what came since the last request that it accepted.
 func (a *Agent) guessBlocks(refused *llm.Error) []task.MessageWithheld {
 	if s := refused.Status; s != 400 && s != 413 && s != 422 || unrelatedRefusal.MatchString(refused.Message) {
 		return nil
 	}
 	api := a.state().API()
-	last := len(api) // messages from here on were never taken
+	last := len(api) // messages from here on were never accepted
 	for last > 0 && api[last-1].Kind() != "assistant" {
 		last--
 	}
@@ -155,7 +150,7 @@ func (a *Agent) guessBlocks(refused *llm.Error) []task.MessageWithheld {
 	return found
 }
 
-// collect names images, or results of tools and images, from a message on.
+// suspectBlocks returns images, or results of tools and images, from a message on.
 func (a *Agent) suspectBlocks(from int, pictures bool, reason string) []task.MessageWithheld {
 	var found []task.MessageWithheld
 	for i, m := range a.state().API() {

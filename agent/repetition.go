@@ -14,20 +14,18 @@ import (
 	"github.com/roost-dev/roost/tool/controltool"
 )
 
-// repeats is how often a call may be made in the very same way one after another. The
-// next one is not run: a model in a loop spends money until somebody looks.
+// maxRepeats is how often the same call may be made in a row. The next one is not run: a model in a loop spends money
+// until a person notices.
 //
-// How often it was made is read from the history, so a restart counts the same. Where a
-// person was asked about it the count begins anew, as in Roo. With nobody there each
-// further one fails and counts as a mistake of the model's, and so the run ends; Roo
-// would wait for a person.
+// The history tells how often a call was made, so a restart counts the same. When a person was asked about it, the
+// count restarts, as in Roo. Without a person each further call fails and counts as a mistake of the model, and so the
+// run ends; Roo would wait for a person.
 const maxRepeats = 3
 
-// largestInput bounds inputs that are compared by what they say; larger ones are
-// compared byte by byte.
+// largestInput bounds inputs that are compared by their JSON values, in bytes; larger ones are compared byte by byte.
 const largestInput = 64 << 10
 
-// repeated is how many calls in a row, up to this one, are the same.
+// countRepeats is how many calls in a row, up to this one, are the same.
 func (a *Agent) countRepeats(c *task.Call) int {
 	s := a.state()
 	calls := s.Calls()
@@ -39,7 +37,7 @@ func (a *Agent) countRepeats(c *task.Call) int {
 	for i--; i >= 0 && n <= maxRepeats; i-- {
 		before := calls[i]
 		if m := s.Message(before.Message); m == nil || m.Hidden != "" {
-			continue // it was rewound
+			continue // a rewind took it back
 		}
 		if before.Name != c.Name || wasAskedAbout(before) || !sameInput(before.Input(), c.Input()) {
 			break
@@ -49,19 +47,18 @@ func (a *Agent) countRepeats(c *task.Call) int {
 	return n
 }
 
-// askedAbout reports whether a person was asked about a call because it was made too
-// often.
+// wasAskedAbout reports whether a person was asked about a call because it was made too often.
 func wasAskedAbout(c *task.Call) bool {
 	f := c.Finished
 	return f != nil && f.Outcome == "error" && f.Approval != nil && f.Approval.State == "denied"
 }
 
-// sameInput reports whether two inputs say the same, in whatever order.
+// sameInput reports whether two inputs hold the same values, in any order.
 func sameInput(a, b json.RawMessage) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
-	if len(a) != len(b) || len(a) > largestInput { // a model writes the same in the same way, at most in another order
+	if len(a) != len(b) || len(a) > largestInput { // a model repeats itself in the same form, at most in another order
 		return false
 	}
 	return sameJSON(a, b)
@@ -85,11 +82,11 @@ func sameJSON(a, b []byte) bool {
 	return n == 0
 }
 
-// stop closes a call that was made too often: done is false when it may run.
+// stopRepetition closes a call that was made too often; done is false when the call may run.
 func (b *batch) stopRepetition(ctx context.Context, c *task.Call, spec tool.Spec) (done bool, err error) {
 	switch spec.Name {
 	case controltool.QuestionName, controltool.CompletionName:
-		return false, nil // a person comes between one and the next
+		return false, nil // a person answers between two of them
 	}
 	if b.agent.countRepeats(c) <= maxRepeats {
 		return false, nil
@@ -112,12 +109,11 @@ func (b *batch) stopRepetition(ctx context.Context, c *task.Call, spec tool.Spec
 	return true, b.finishCall(ctx, c, v)
 }
 
-// askAbout asks the person about a call that is made again and again; false when nobody
-// is there.
+// askAboutRepetition asks the person about a repeated call; false when no person is there.
 func (b *batch) askAboutRepetition(ctx context.Context, c *task.Call, spec tool.Spec) (Answer, bool, error) {
 	a := b.agent
 	for _, q := range a.state().Answered {
-		if q.Call == c.ID && q.Kind == mistakeKind { // acknowledged, and the run ended before it was used
+		if q.Call == c.ID && q.Kind == mistakeKind { // the answer was acknowledged, and the run ended before its use
 			return Answer{Approve: q.Answer.Approve, Text: q.Answer.Text, By: q.Answer.By}, true, nil
 		}
 	}
@@ -125,10 +121,9 @@ func (b *batch) askAboutRepetition(ctx context.Context, c *task.Call, spec tool.
 	return a.askAdvice(ctx, c.ID, text)
 }
 
-// advice asks the person for words to a model that goes wrong; false when nobody is
-// there to be asked right now. It never waits: a run that nobody follows ends by itself.
-// An open question of this kind is closed by the next run, whose words are for the model
-// anyway.
+// askAdvice asks the person for words to a model that goes wrong; false when no person can answer right now. It never
+// waits: an unattended run ends by itself. The next run closes an open question of this kind, since its words are for
+// the model anyway.
 func (a *Agent) askAdvice(ctx context.Context, call, text string) (Answer, bool, error) {
 	if !a.User.Attended || a.User.Asker == nil {
 		return Answer{}, false, nil
@@ -154,11 +149,11 @@ func (a *Agent) askAdvice(ctx context.Context, call, text string) (Answer, bool,
 	if err := d.commit(ctx); err != nil {
 		return Answer{}, false, err
 	}
-	return answer, true, a.saveJournal(ctx) // the answer is input: it is acknowledged now
+	return answer, true, a.saveJournal(ctx) // the answer is input: saving acknowledges it
 }
 
-// stuck asks what a model that went wrong too often should do instead. With nobody
-// there, or when the person has enough of it, the run ends.
+// checkMistakes asks what a model that went wrong too often should do instead. Without a person, or when the person
+// refuses to continue, the run ends.
 func (a *Agent) checkMistakes(ctx context.Context) (*Outcome, error) {
 	if a.loop.mistakes < mistakeLimit || !a.turnIsOpen() {
 		return nil, nil

@@ -24,22 +24,21 @@ type reply struct {
 	requestTS int64
 
 	rows      []*streamedRow // reasoning and text rows, in order
-	saved     int            // how many of the rows are in the log; they go in in order
-	usage     llm.Usage      // that the provider reported until now
-	recorded  llm.Usage      // of it what is in the ledger
-	hasRecord bool           // the ledger has a line of this request
-	retries   int            // attempts that the provider made again by itself
+	saved     int            // how many of the rows are in the journal; they are added in order
+	usage     llm.Usage      // what the provider reported until now
+	recorded  llm.Usage      // the part of it that is recorded
+	hasRecord bool           // a usage record of this request exists
+	retries   int            // attempts that the provider repeated by itself
 }
 
-// streamed is one row that grows. Its number is given when it begins, and it comes
-// into the log with its first checkpoint: most replies are over before that, and
-// their rows are then written once, whole, with the reply.
+// streamedRow is one row that grows. It gets its number when it begins, and enters the journal when its text is first
+// saved: most replies are complete before that, and their rows are then written once, whole, with the reply.
 type streamedRow struct {
 	kind    string // reasoning, text
 	message uint64
 	ts      int64
-	text    strings.Builder // all that came
-	saved   int             // how much of it is in the log
+	text    strings.Builder // all text that came
+	saved   int             // how much of it is in the journal, in bytes
 	savedAt int64
 }
 
@@ -80,7 +79,7 @@ func (r *reply) receive(ctx context.Context, chunks iter.Seq2[llm.Chunk, error])
 	return r.abort(ctx, &llm.Error{Provider: r.agent.Model.Provider.Name(), Kind: llm.Cut, Message: "the stream ended before the reply did"})
 }
 
-// grow appends streamed text to the row of its kind.
+// appendText appends streamed text to the row of its kind.
 func (r *reply) appendText(ctx context.Context, kind, text string) error {
 	if text == "" {
 		return nil
@@ -108,7 +107,7 @@ func (r *reply) appendText(ctx context.Context, kind, text string) error {
 	return nil
 }
 
-// open is the row that text of a kind goes to: one row a kind and reply.
+// rowOf is the row that text of a kind goes to: one row per kind and reply.
 func (r *reply) rowOf(kind string) *streamedRow {
 	for _, row := range r.rows {
 		if row.kind == kind {
@@ -118,8 +117,8 @@ func (r *reply) rowOf(kind string) *streamedRow {
 	return nil
 }
 
-// checkpoint puts all that came into the log: a row that has ended, the thinking
-// before the words, is not shown again, and would else wait for the end of the reply.
+// saveProgress puts all that came into the journal. That includes rows that have ended, such as the thinking before the
+// words: without it they would wait for the end of the reply.
 func (r *reply) saveProgress(ctx context.Context) error {
 	d := r.agent.draft()
 	for i, row := range r.rows {
@@ -136,7 +135,7 @@ func (r *reply) saveProgress(ctx context.Context) error {
 	return d.commit(ctx)
 }
 
-// save adds what is not in the log yet.
+// saveText adds the text that is not in the journal yet.
 func (s *streamedRow) saveText(d *draft, now int64) {
 	if rest := s.text.String()[s.saved:]; rest != "" {
 		d.Put(task.MessageTextSaved{Message: s.message, Text: rest})
@@ -144,8 +143,7 @@ func (s *streamedRow) saveText(d *draft, now int64) {
 	s.saved, s.savedAt = s.text.Len(), now
 }
 
-// finishRows ends the streamed rows. Text that was checkpointed is referred to
-// instead of being written again.
+// finishRows ends the streamed rows. It refers to saved text instead of writing it again.
 func (r *reply) finishRows() *draft {
 	d := r.agent.draft()
 	for i, row := range r.rows {
@@ -159,8 +157,7 @@ func (r *reply) finishRows() *draft {
 	return d
 }
 
-// done commits the whole reply: rows, request row, ledger and the assistant
-// message, in one commit.
+// finish commits the whole reply in one commit: rows, request row, usage record and the assistant message.
 func (r *reply) finish(ctx context.Context, d llm.Done) error {
 	a := r.agent
 	d.Usage = firstUsage(d.Usage, r.usage)
@@ -188,8 +185,8 @@ func (r *reply) finish(ctx context.Context, d llm.Done) error {
 	return nil
 }
 
-// abort ends a reply that did not come whole. What was shown stays for the
-// person; the model's history has nothing of it, as with Roo.
+// abort ends an incomplete reply. What was shown stays for the person; the model's history has nothing of it, as with
+// Roo.
 func (r *reply) abort(ctx context.Context, cause error) error {
 	a := r.agent
 	out := r.finishRows()
@@ -212,9 +209,8 @@ func (r *reply) abort(ctx context.Context, cause error) error {
 	return cause
 }
 
-// malformed closes the calls whose input the model wrote wrongly, in the commit
-// of the reply itself: in the history their input is {}, and a restart must not
-// run them with that.
+// closeMalformed closes the calls whose input was not JSON, in the commit of the reply itself: in the history their
+// input is {}, and a restart must not run them with that.
 func closeMalformed(blocks []json.RawMessage, wrong map[string]string) []task.Event {
 	var events []task.Event
 	for _, block := range blocks {
@@ -232,14 +228,14 @@ func closeMalformed(blocks []json.RawMessage, wrong map[string]string) []task.Ev
 	return events
 }
 
-// cutReason is why a request ended whose reply did not come whole, as Roo names it.
+// cutReason is Roo's reason for a request whose reply is incomplete.
 const cutReason = "streaming_failed"
 
-// paid reports whether the provider has told what the request costs, and the log does not
-// know: a request that is killed from here on was paid for.
+// hasUnrecordedCost reports whether the provider told what the request costs and the journal does not hold it yet: a
+// request that is killed from here on was paid for.
 func (r *reply) hasUnrecordedCost() bool { return !r.hasRecord && r.usage != (llm.Usage{}) }
 
-// ledger is the ledger's line for what this reply used and the ledger has not.
+// usageRecord is the usage record for what this reply used and no record holds yet.
 func (r *reply) usageRecord(u llm.Usage) task.UsageChanged {
 	a, was := r.agent, r.recorded
 	line := task.UsageChanged{
@@ -257,7 +253,7 @@ func (r *reply) usageRecord(u llm.Usage) task.UsageChanged {
 	return line
 }
 
-// spentInfo is a request row's text with what the request used.
+// usageInfo is a request row's text with what the request used.
 func (a *Agent) usageInfo(u llm.Usage) rows.RequestInfo {
 	info := rows.RequestInfo{
 		Protocol: a.protocol(), Done: true,
@@ -269,9 +265,8 @@ func (a *Agent) usageInfo(u llm.Usage) rows.RequestInfo {
 	return info
 }
 
-// cutRequest is the last request row, as one whose reply was cut, when the program was
-// killed while that reply came; 0 when it was not. Without a reason Roo takes the row for a
-// request that was answered.
+// interruptedRequest is the last request row, marked as incomplete, when the program was killed during its reply; 0
+// when it was not. Without a reason Roo takes the row for a request that was answered.
 func (a *Agent) interruptedRequest() (row uint64, raw json.RawMessage) {
 	s := a.state()
 	api := s.API()

@@ -9,15 +9,15 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// window keeps the checked messages of the visible API history, so that a turn
-// costs what it appends. Anything but an append starts it anew.
+// window keeps the checked messages of the visible API history, so that a turn costs what it appends. Any change but an
+// append rebuilds it.
 type window struct {
 	builder *contextwindow.Builder
 	options contextwindow.Options
 	taken   []*task.Message
 }
 
-// messages is the history as it may be sent, whatever it looks like as stored.
+// messages is the history as it may be sent, in whichever form it is stored.
 func (w *window) messages(api []*task.Message, o contextwindow.Options, cover func(*task.Message) []byte) ([]llm.Message, []contextwindow.Note, error) {
 	same := w.builder != nil && w.options == o && len(w.taken) <= len(api)
 	for i := 0; same && i < len(w.taken); i++ {
@@ -33,7 +33,7 @@ func (w *window) messages(api []*task.Message, o contextwindow.Options, cover fu
 	return w.builder.Messages()
 }
 
-// request builds the next request from the task's history and settings alone.
+// buildRequest builds the next request from the task's history and settings alone.
 func (a *Agent) buildRequest() (llm.Request, error) {
 	s := a.state()
 	messages, notes, err := a.sending.window.messages(s.Sent(), a.windowOptions(), a.withoutWithheld)
@@ -59,7 +59,7 @@ func (a *Agent) buildRequest() (llm.Request, error) {
 	}, nil
 }
 
-// wanted says what of the model's own thinking its provider wants back.
+// windowOptions describe which of the model's own thinking its provider wants back.
 func (a *Agent) windowOptions() contextwindow.Options {
 	o := contextwindow.For(a.Model.Provider.Name())
 	o.KeepReasoningContent = slices.Contains(a.state().ReasoningTo, a.serverName())
@@ -69,7 +69,7 @@ func (a *Agent) windowOptions() contextwindow.Options {
 	return o
 }
 
-// server names the server and the model that are asked, "" where there is only one.
+// serverName names the server and the model that answer, "" where there is only one.
 func (a *Agent) serverName() string {
 	if at, is := a.Model.Provider.(llm.Addressee); is {
 		return at.Server(a.Task.Settings.Model)

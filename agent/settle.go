@@ -15,14 +15,14 @@ import (
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
-// settle decides what becomes of a call whose outcome a crash left unknown. It
-// returns true when the call may simply run (again).
+// settleUnknown decides about a call whose outcome a crash left unknown. It returns true when the call may simply run
+// (again).
 func (b *batch) settleUnknown(ctx context.Context, c *task.Call, t tool.Tool) (bool, error) {
 	a := b.agent
 	if c.Foreign {
 		switch {
 		case t != nil && t.Spec().Class == tool.Control:
-			return true, nil // it has no effects: show it again
+			return true, nil // without effects it can be shown again
 		default:
 			text := "Task was interrupted before this tool call could be completed."
 			return false, b.finishCall(ctx, c, callOutcome{state: "unknown", text: text})
@@ -58,7 +58,7 @@ func (b *batch) settleUnknown(ctx context.Context, c *task.Call, t tool.Tool) (b
 	return false, nil
 }
 
-// inspect looks at the files to see whether a write took place.
+// inspectWrite inspects the files to find out whether a write took place.
 func (b *batch) inspectWrite(ctx context.Context, c *task.Call, t tool.Tool) (bool, error) {
 	looker, ok := t.(tool.Inspector)
 	if !ok {
@@ -69,7 +69,7 @@ func (b *batch) inspectWrite(ctx context.Context, c *task.Call, t tool.Tool) (bo
 		return looker.Inspect(ctx, b.toolEnv(""), input, c.Before)
 	})
 	if ctx.Err() != nil {
-		return false, context.Cause(ctx) // nothing was decided: the next run looks again
+		return false, context.Cause(ctx) // nothing was decided: the next run inspects again
 	}
 	if err != nil {
 		return false, b.finishCall(ctx, c, callOutcome{state: "unknown", text: unclearWrite + " " + err.Error(), isError: true, after: b.wroteRecords(ctx, c)})
@@ -87,8 +87,8 @@ func (b *batch) inspectWrite(ctx context.Context, c *task.Call, t tool.Tool) (bo
 const unclearWrite = "The program was killed while this tool ran, and the file does not show whether the change was made. " +
 	"It was not made again. Read the file before you go on."
 
-// wrote returns the records of the files that a call changed, where only a look at the files shows that: the
-// program was killed before the call could record it.
+// wroteRecords returns the records of the files that a call changed, where only the files show that: the program was
+// killed before the call could record it.
 func (b *batch) wroteRecords(ctx context.Context, c *task.Call) []task.Event {
 	var out []task.Event
 	for _, path := range slices.Sorted(maps.Keys(c.Before)) {
@@ -108,10 +108,9 @@ func (b *batch) wroteRecords(ctx context.Context, c *task.Call) []task.Event {
 	return out
 }
 
-// rewound settles a call of a reply that stays, whose outcome a person took back: it is
-// not run again, also where its change is not there any more. The person took that back
-// as well, and said so; what they want now comes with their next words. What changed
-// since is none of the call's: it had ended, and what it did was recorded.
+// settleRewound settles a call of a reply that stays, whose outcome a person took back. It is not run again, even where
+// its change is gone: the person took that back as well, and what they want now comes with their next words. What
+// changed since is not the call's doing: it had ended, and its changes were recorded.
 func (b *batch) settleRewound(ctx context.Context, c *task.Call, t tool.Tool) error {
 	const took = "The user took the history back to before this call had ended. "
 	v := callOutcome{state: "unknown", isError: true, text: took + "What it did may stand, or may have been taken back as well. " +
@@ -122,7 +121,7 @@ func (b *batch) settleRewound(ctx context.Context, c *task.Call, t tool.Tool) er
 		})
 		switch {
 		case ctx.Err() != nil:
-			return context.Cause(ctx) // nothing was decided: the next run looks again
+			return context.Cause(ctx) // nothing was decided: the next run inspects again
 		case err == nil && found == tool.Done:
 			v = callOutcome{state: "ok", text: took + "The file holds its change; it was not made again.", after: b.wroteRecords(ctx, c)}
 		case err == nil && found == tool.NotDone:
@@ -135,14 +134,13 @@ func (b *batch) settleRewound(ctx context.Context, c *task.Call, t tool.Tool) er
 	return b.finishCall(ctx, c, v)
 }
 
-// leftoverWait is how long the end of a command that outlived us is waited for.
+// leftoverWait bounds the wait for the end of a command that outlived its run.
 const leftoverWait = 5 * time.Second
 
-// endLeftovers ends commands that outlived a killed run, and says so. What they
-// print is lost to us and what they do cannot be followed: left alone they would
-// work beside the model without its knowledge. A command whose process was recorded
-// is found by it; one that was killed in the moment between its start and that
-// record is found by its mark, which is in the log before anything carries it.
+// endLeftovers ends commands that outlived a killed run, and notifies the person. Their output is lost and their
+// effects cannot be followed: left alone they would change files unknown to the model. A recorded process is found by
+// its record. A process that was killed between its start and that record is found by its mark, which is in the journal
+// before any process carries it.
 func (a *Agent) endLeftovers(ctx context.Context) {
 	for _, c := range a.state().Calls() {
 		if c.Process == nil || c.Finished != nil {

@@ -13,14 +13,12 @@ import (
 	"github.com/roost-dev/roost/usage"
 )
 
-// errNoWords: a task that nobody has said anything to cannot go on by itself.
+// errNoPrompt: a task without any words of a person cannot continue by itself.
 var errNoPrompt = errors.New("go on with the task: it has no messages yet; say what to do")
 
-// open begins a run: on a task without messages it puts the person's prompt into
-// both histories, on any other it mends what an interrupted run left behind. It
-// is durable before open returns: that is the acknowledgement of the input. A
-// task whose log is damaged first needs a person's consent; open then returns how
-// the run ends without it.
+// start begins a run. On a task without messages it puts the person's prompt into both histories; on any other it
+// repairs what an interrupted run left behind. The input is durable when start returns: that acknowledges it. A task
+// whose journal is damaged needs a person's consent first; without it start returns how the run ends.
 func (a *Agent) start(ctx context.Context, in Input) (*Outcome, error) {
 	s := a.state()
 	d := a.draft()
@@ -42,8 +40,8 @@ func (a *Agent) start(ctx context.Context, in Input) (*Outcome, error) {
 		d = a.draft()
 	}
 	for _, q := range s.Questions {
-		// Of damage that was repaired, or named in other words; or of a model that went
-		// wrong: what is said now is said to it.
+		// The question is about damage that was repaired or is named in other words, or about a model that went wrong:
+		// the person's new words answer it.
 		if q.Kind == damageKind || q.Kind == mistakeKind {
 			d.Put(task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
 		}
@@ -54,7 +52,7 @@ func (a *Agent) start(ctx context.Context, in Input) (*Outcome, error) {
 	return nil, a.restart(ctx, d, in, before)
 }
 
-// begin starts a new conversation.
+// startNew starts a new conversation.
 func (a *Agent) startNew(ctx context.Context, d *draft, in Input) error {
 	queued, todos, lost := a.queuedInputs(), "", ""
 	if in.Text == "" && len(in.Images) == 0 {
@@ -88,8 +86,8 @@ func (a *Agent) startNew(ctx context.Context, d *draft, in Input) error {
 	return a.saveJournal(ctx)
 }
 
-// restart mends the visible histories and asks how to go on. Roo's rules decide
-// which rows go and which question is asked; nothing is removed from the log.
+// restart repairs the visible histories and asks how to continue. Roo's rules decide which rows disappear and which
+// question is asked; nothing is removed from the journal.
 func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Run) error {
 	s := a.state()
 	ui, err := s.RawUI()
@@ -113,8 +111,8 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	a.endLeftovers(ctx)
 	a.loop.listFiles = true
 	api := s.API()
-	// Words for a history that ends in a user turn join it, as Roo does; for one
-	// that ends in the model's reply they wait until its calls are closed.
+	// Words for a history that ends in a user turn join it, as Roo does; for one that ends in the model's reply they
+	// wait until its calls are closed.
 	now := a.turnIsOpen()
 	pending := a.queuedInputs()
 	if d.showCompletion() {
@@ -129,8 +127,8 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	if in.Text != "" || len(in.Images) > 0 {
 		pending = append(pending, d.queueInput(in))
 	}
-	// A completed task goes on when the person says so. One that was killed before
-	// its end was told has nothing to go on with: it completes.
+	// A completed task continues when the person wants that. One that was killed before its end was shown has nothing
+	// to continue with: it completes.
 	a.loop.yes = in.Yes && !now && (before == nil || before.Outcome != "" || a.lastQuestionKind() != "completion_result")
 	switch {
 	case len(api) == 0:
@@ -150,9 +148,8 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	return nil
 }
 
-// tellEnd adds the rows of a completion that another program began to show when it saved its
-// files last, so that they come before what the person says to it. false when nothing else
-// than that is open.
+// showCompletion adds the rows of a completion that another program began to show when it saved its files last, so that
+// they precede the person's reply. It returns false unless exactly that is open.
 func (d *draft) showCompletion() bool {
 	s := d.agent.state()
 	open := s.OpenCalls()
@@ -177,7 +174,7 @@ func (d *draft) showCompletion() bool {
 	return true
 }
 
-// asked is the question that a call of the task waits with; nil when none does.
+// openQuestion is the question that a call of the task waits with; nil when none does.
 func (a *Agent) openQuestion() *task.QuestionOpened {
 	for _, q := range a.state().Questions {
 		if q.Kind != damageKind && q.Kind != mistakeKind {
@@ -187,14 +184,14 @@ func (a *Agent) openQuestion() *task.QuestionOpened {
 	return nil
 }
 
-// answer gives the input to the question that was open when it came. A question
-// that nobody has seen yet is never answered by it.
+// answerWithInput gives the input to the question that was open when it came. It never answers a question that the
+// person has not seen yet.
 func (a *Agent) answerWithInput(d *draft, q task.QuestionOpened, in *Input) bool {
 	answer, ok := inputAnswer(q, *in)
 	if !ok {
 		return false
 	}
-	if q.Kind == limitKind && answer.Text != "" && (in.Answer == nil || *answer.Approve) { // words are for the model, and to say them is to go on
+	if q.Kind == limitKind && answer.Text != "" && (in.Answer == nil || *answer.Approve) { // words are for the model, and giving them means to continue
 		yes := true
 		d.closeQuestion(q, Answer{Approve: &yes, By: answer.By, Input: answer.Input})
 		in.Text, in.Answer = answer.Text, nil
@@ -209,8 +206,8 @@ func (a *Agent) answerWithInput(d *draft, q task.QuestionOpened, in *Input) bool
 	return true
 }
 
-// firstBlocks stands in for a history of which the model's side is lost: the
-// task's first words, as the plan made them of the person's side.
+// firstPieces replaces a history whose model side is lost: the task's first words, as the resume plan took them from
+// the person's side.
 func firstPieces(content []byte) []task.Piece {
 	var out []task.Piece
 	for b := range esjson.Array(content) {

@@ -16,19 +16,16 @@ import (
 	"github.com/roost-dev/roost/usage"
 )
 
-// A subtask is a task of its own with a journal of its own; the parent's call of
-// new_task stays open meanwhile. That the child is to be started is saved before it is
-// made, under an id that follows from the call, so that after a kill it is found, or
-// made if it never was. What it came to is the outcome of the call: one commit, in the
-// parent's log, by whoever owns the parent. So it is told exactly once, and a restart
-// needs no state but the open call.
+// A subtask is a task of its own with a journal of its own; the parent's call of new_task stays open while it runs. The
+// intent to start the child is saved before the child is created, under an id that follows from the call. So after a
+// kill the child is found, or created if it never was. The child's result is the outcome of the call: one commit in the
+// parent's journal, by the process that owns the parent. So the result is delivered exactly once, and a restart needs
+// no state but the open call.
 
-// maxDepth is how deep subtasks may be nested: a model that delegates instead of
-// working would else go on for ever.
+// maxDepth bounds how deep subtasks nest: otherwise a model that delegates instead of working would never end.
 const maxDepth = 8
 
-// delegate starts the child that a call asks for, or goes on with it, and closes the
-// call with what the child came to.
+// delegateSubtask starts or continues the child that a call asks for, and closes the call with the child's result.
 func (b *batch) delegateSubtask(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, want tool.Subtask) (*Outcome, error) {
 	a := b.agent
 	if a.Tools.Subtasks == nil {
@@ -67,8 +64,7 @@ func (b *batch) delegateSubtask(ctx context.Context, c *task.Call, spec tool.Spe
 	return nil, b.finishSubtask(ctx, c, id, result)
 }
 
-// runChild runs a child and gives its result, or how the parent's run ends because it
-// did not come to one.
+// runChild runs a child and returns its result, or how the parent's run ends because there is none.
 func (a *Agent) runChild(ctx context.Context, s Subtask) (result string, _ *Outcome, err error) {
 	out, err := a.Tools.Subtasks.Run(ctx, s)
 	switch {
@@ -90,8 +86,7 @@ func (a *Agent) runChild(ctx context.Context, s Subtask) (result string, _ *Outc
 	return "", &out, nil
 }
 
-// propose shows what is to be delegated, asks if need be, and saves the intent. The
-// call is finished when it was refused.
+// proposeSubtask shows the subtask, asks if need be, and saves the intent. A refused call is finished.
 func (b *batch) proposeSubtask(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, want tool.Subtask) (*Outcome, error) {
 	a := b.agent
 	wrong := func(text string) (*Outcome, error) {
@@ -121,7 +116,7 @@ func (b *batch) proposeSubtask(ctx context.Context, c *task.Call, spec tool.Spec
 	ask.Text = string(o.Bytes())
 	decision := approval.Decide(a.Task.Policy, spec.Class, ask)
 	if decision.State == approval.Allow && a.Task.Policy.Mode != approval.ModeAll && !slices.Contains(a.Task.Policy.AllowTools, spec.Name) {
-		decision.State = approval.Ask // what a subtask costs nobody knows beforehand
+		decision.State = approval.Ask // the cost of a subtask is unknown beforehand
 	}
 	granted, d, row, out, err := b.getConsent(ctx, c, spec, ask, decision)
 	if out != nil || err != nil || granted.State == "denied" {
@@ -140,8 +135,8 @@ func (b *batch) proposeSubtask(ctx context.Context, c *task.Call, spec tool.Spec
 	return nil, a.saveJournal(ctx)
 }
 
-// found closes the call of a child from before when there is nothing to run: it has
-// completed, it is gone, or the person goes on without it. false: it is to be run.
+// settleKnownSubtask closes the call of an existing child when there is nothing to run: the child has completed, it is
+// gone, or the person continues without it. It returns false when the child must run.
 func (b *batch) settleKnownSubtask(ctx context.Context, c *task.Call, child task.Child) (done bool, err error) {
 	a := b.agent
 	state, err := a.Tools.Subtasks.State(ctx, child.ID)
@@ -162,8 +157,8 @@ func (b *batch) settleKnownSubtask(ctx context.Context, c *task.Call, child task
 	return false, nil
 }
 
-// returned closes the call with the child's result: the outcome, the row that the
-// person sees and the end of the waiting are one commit.
+// finishSubtask closes the call with the child's result: the outcome, the row for the person and the end of the waiting
+// are one commit.
 func (b *batch) finishSubtask(ctx context.Context, c *task.Call, child, result string) error {
 	d := b.agent.draft()
 	d.addRow(rows.Subtask(b.agent.stamp(), result))
@@ -175,12 +170,12 @@ func (b *batch) finishSubtask(ctx context.Context, c *task.Call, child, result s
 	return err
 }
 
-// returnedText is what the model is told of a child that came back, in Roo's words.
+// subtaskResultText gives the model a child's result, in Roo's words.
 func subtaskResultText(child, result string) string {
 	return "Subtask " + child + " completed.\n\nResult:\n" + result
 }
 
-// abandon closes the call of a child that the task does not wait for any more.
+// abandonSubtask closes the call of a child that the task no longer waits for.
 func (b *batch) abandonSubtask(ctx context.Context, c *task.Call, child, text string) error {
 	return b.finishCall(ctx, c, callOutcome{
 		state: "error", text: text, isError: true,
@@ -188,18 +183,17 @@ func (b *batch) abandonSubtask(ctx context.Context, c *task.Call, child, text st
 	})
 }
 
-// behind closes a call that stands behind new_task in one reply: it was written before
-// the model could know what comes of the subtask.
+// refuseAfterSubtask closes a call that follows new_task in one reply: the model wrote it before it could know the
+// subtask's result.
 func (b *batch) refuseAfterSubtask(ctx context.Context, c *task.Call) error {
 	text := rows.Failure("This tool was not executed because " + controltool.NewTaskName + " was called before it in the same reply. It must be the last call of a reply.")
 	return b.finishCall(ctx, c, callOutcome{state: "error", text: text, isError: true})
 }
 
-// summaryBytes bounds what the history row says of a child's result; the call's outcome
-// has all of it.
+// summaryBytes bounds the child's result in the history row; the call's outcome has all of it.
 const summaryBytes = 32 << 10
 
-// cut shortens a text to so many bytes, and splits no character.
+// shorten cuts a text after so many bytes and splits no character.
 func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -210,10 +204,9 @@ func shorten(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// takeOver goes on with a subtask of another program whose call has a stand-in for its
-// result: the child's result takes its place, as it does there. The call itself is closed
-// by that turn and stays so; what is one commit is the turn, the row and the end of the
-// waiting.
+// finishForeignSubtask continues with a subtask of another program whose call has a stand-in as its result: the child's
+// result replaces it, as it does in that program. That turn closed the call, and the call stays closed. The turn, the
+// row and the end of the waiting are one commit.
 func (a *Agent) finishForeignSubtask(ctx context.Context) (*Outcome, error) {
 	call, child := a.state().HandedOver()
 	if child == nil || a.Tools.Subtasks == nil {
@@ -244,8 +237,7 @@ func (a *Agent) finishForeignSubtask(ctx context.Context) (*Outcome, error) {
 	return nil, d.commit(ctx)
 }
 
-// withResult is a user turn with another text as the result of a call. Every other byte
-// stays.
+// withResult is a user turn with another text as the result of a call. Every other byte stays.
 func withResult(raw []byte, call, text string) []byte {
 	content, _ := esjson.Get(raw, "content")
 	out := []byte{'['}

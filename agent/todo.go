@@ -15,7 +15,7 @@ import (
 	"github.com/roost-dev/roost/usage"
 )
 
-// todoRows is how many steps of a list the model is reminded of at each turn.
+// todoRows is how many steps of a list each turn shows the model.
 const todoRows = 100
 
 // todoList is the newest list in the task's rows, as Roo restores it.
@@ -41,7 +41,7 @@ func (a *Agent) todoList() []byte {
 	return a.todos.list
 }
 
-// updateTodos shows the model's new list and keeps it: the row is where it is kept.
+// updateTodos shows the model's new list. The row is what keeps it.
 func (b *batch) updateTodos(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, text string) (*Outcome, error) {
 	a := b.agent
 	items := usage.ParseTodos(text)
@@ -59,7 +59,7 @@ func (b *batch) updateTodos(ctx context.Context, c *task.Call, spec tool.Spec, a
 	if out != nil || err != nil || granted.State == "denied" {
 		return out, err
 	}
-	a.todoList() // what lies before the new row must not be taken for newer
+	a.todoList() // rows before the new one must not count as newer
 	a.todos.list = list
 	answer := "Todo list updated successfully."
 	if granted.Feedback != "" {
@@ -68,8 +68,8 @@ func (b *batch) updateTodos(ctx context.Context, c *task.Call, spec tool.Spec, a
 	return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: answer, approval: granted, before: d.events})
 }
 
-// reminder is the part of the environment that shows the model its list, in Roo's
-// table; "" when the model has no tool for it.
+// todoReminder is the part of the environment that shows the model its list, in Roo's table; "" when the model has no
+// tool for it.
 func (a *Agent) todoReminder() string {
 	if _, has := a.tools[controltool.TodoListName]; !has {
 		return ""
@@ -100,5 +100,5 @@ func (a *Agent) todoReminder() string {
 
 var todoStatus = map[string]string{usage.Pending: "Pending", usage.InProgress: "In Progress", usage.Completed: "Completed"}
 
-// todoCell keeps a step in its cell.
+// todoCell escapes a step for its cell.
 var todoCell = strings.NewReplacer(`\`, `\\`, "|", `\|`, "\r", " ", "\n", " ")

@@ -11,9 +11,9 @@ import (
 	"github.com/roost-dev/roost/tool"
 )
 
-// extend connects to the run's MCP servers, once, when the task's mode lets them be used.
-// The tools stay as they are then: each change of them would cost every cached request.
-// A switch to a mode without them leaves them out of what is sent, as it does all others.
+// connectServers connects to the run's MCP servers, once, when the task's mode allows their use. Their tools stay the
+// same until the run ends: each change of them would cost every cached request. A mode that does not allow them leaves
+// them out of what is sent, like any other tool.
 func (a *Agent) connectServers(ctx context.Context) {
 	if a.Tools.Servers == nil || a.loop.extended || a.modeLacks(tool.Spec{Name: "use_mcp_tool", Class: tool.MCP}) != nil {
 		return
@@ -23,7 +23,7 @@ func (a *Agent) connectServers(ctx context.Context) {
 	for _, t := range tools {
 		spec := t.Spec()
 		if _, taken := a.tools[spec.Name]; taken {
-			continue // nobody takes the place of a tool of ours
+			continue // a server's tool never replaces a tool of ours
 		}
 		a.Tools.List = append(a.Tools.List[:len(a.Tools.List):len(a.Tools.List)], t)
 		a.tools[spec.Name] = t
@@ -38,7 +38,7 @@ func (a *Agent) connectServers(ctx context.Context) {
 	}
 }
 
-// find is the tool that a call names, nil when there is none.
+// findTool is the tool that a call names, nil when there is none.
 func (a *Agent) findTool(name string) tool.Tool {
 	if t := a.tools[name]; t != nil || a.Tools.Servers == nil {
 		return t
@@ -46,8 +46,8 @@ func (a *Agent) findTool(name string) tool.Tool {
 	return a.Tools.Servers.Find(name)
 }
 
-// ruleFor is what "always" allows: of a server's tool that one, by the name that it is
-// offered by, also when it was called by the name that all of them share.
+// lastingToolRule is what "always" allows. Of a server's tool it allows that one, by the name under which it is
+// offered, even when the call used the name that all of them share.
 func lastingToolRule(spec tool.Spec, ask tool.Ask) string {
 	if spec.Class != tool.MCP {
 		return spec.Name
@@ -56,7 +56,7 @@ func lastingToolRule(spec tool.Spec, ask tool.Ask) string {
 	return name
 }
 
-// asking adds Roo's row that says that a server is being asked.
+// addServerRow adds Roo's row for a request to a server.
 func (d *draft) addServerRow(spec tool.Spec) {
 	if spec.Class != tool.MCP {
 		return
@@ -68,7 +68,7 @@ func (d *draft) addServerRow(spec tool.Spec) {
 	d.addRow(o.Bytes())
 }
 
-// offers reports whether the model that is asked now is told of a tool.
+// offers reports whether the current model is offered a tool.
 func (a *Agent) offers(spec tool.Spec) bool {
 	o := a.Tools.Offer
 	if a.Model.Provider != nil {
@@ -77,8 +77,8 @@ func (a *Agent) offers(spec tool.Spec) bool {
 	return o.Offers(spec)
 }
 
-// switchedOff says that the user does not want a tool to be used, nil when that is
-// not so. It is an error of the call and not a rule of the policy: nobody is asked.
+// switchedOff is the error for a tool that the user switched off, nil for any other. It is an error of the call and not
+// a rule of the policy: no person is asked.
 func (a *Agent) switchedOff(spec tool.Spec) error {
 	if !a.Tools.Offer.Excludes(spec) {
 		return nil
@@ -86,8 +86,8 @@ func (a *Agent) switchedOff(spec tool.Spec) error {
 	return fmt.Errorf("Tool %q is switched off in the user's settings (tools.exclude).", spec.Name) //nolint:staticcheck // a sentence for the model
 }
 
-// instead says what does the work of tools that histories of other programs hold and
-// that are not here: those that need a service of theirs, and those of older times.
+// replacements name what does the work of tools that histories of other programs use and Roost does not have: tools
+// that need a service of theirs, and tools of older versions.
 var replacements = map[string]string{
 	"codebase_search":            "it needs an index that there is none of here; use search_files, list_files and read_file",
 	"generate_image":             "it needs a service that there is none of here; no tool makes images, so tell the user",
@@ -99,7 +99,7 @@ var replacements = map[string]string{
 	"fetch":                      "use execute_command where a command line can do it",
 }
 
-// unknown is what the model is told of a call to a tool that is not here.
+// unknownToolText tells the model that a tool does not exist.
 func (a *Agent) unknownToolText(name string) string {
 	if why, known := replacements[name]; known {
 		return fmt.Sprintf("there is no tool named %q here: %s", name, why)

@@ -12,8 +12,7 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// turn asks the model once, trying again where that can help, and commits the
-// reply.
+// runTurn asks the model once, trying again where that can help, and commits the reply.
 func (a *Agent) runTurn(ctx context.Context) error {
 	var m repair
 	defer func() { a.sending.trial = nil }()
@@ -42,8 +41,7 @@ func (a *Agent) runTurn(ctx context.Context) error {
 				return a.giveUp(ctx, &m, failed, err)
 			}
 			attempt--
-			// In one commit with what was done about it: a restart in between would ask
-			// for the same refusal again.
+			// The failure and its repair are one commit: a restart in between would send the refused request again.
 			failed.ReasoningTo = m.reasoningTo
 			d.Put(failed)
 			failpoint.Hit("turn.mending")
@@ -72,8 +70,8 @@ func (a *Agent) runTurn(ctx context.Context) error {
 	}
 }
 
-// giveUp records the last failure of a turn. Where a guess did not help, the refusal
-// that it was tried for is what there is to tell.
+// giveUp records the last failure of a turn. Where a guess did not help, it returns the refusal that the guess was
+// tried for.
 func (a *Agent) giveUp(ctx context.Context, m *repair, failed task.TurnFailed, err error) error {
 	if len(a.sending.trial) > 0 && m.cause != nil {
 		a.sending.window, err = window{}, m.cause
@@ -84,8 +82,8 @@ func (a *Agent) giveUp(ctx context.Context, m *repair, failed task.TurnFailed, e
 	return err
 }
 
-// attempt is one request: its intent is saved before it goes out. It tells how
-// often the provider tried again by itself.
+// requestReply sends one request, whose intent is saved before. It returns how often the provider tried again by
+// itself.
 func (a *Agent) requestReply(ctx context.Context) (retries int, err error) {
 	req, err := a.buildRequest()
 	if err != nil {
@@ -121,9 +119,8 @@ func (a *Agent) requestReply(ctx context.Context) (retries int, err error) {
 	return r.retries, err
 }
 
-// prepare makes the request ready while the disk takes the intent: it is not sent before.
-// The disk is asked by the caller itself, since a goroutine may begin late where the cores
-// are busy, and what the disk takes is longer.
+// openStream prepares the request while the disk takes the intent; nothing is sent before that. The caller itself waits
+// for the disk: a goroutine may begin late on busy cores, and the disk takes longer.
 func (a *Agent) openStream(ctx context.Context, req llm.Request) <-chan iter.Seq2[llm.Chunk, error] {
 	ready, learn := make(chan iter.Seq2[llm.Chunk, error], 1), a.stale.Learn(ctx)
 	go func() {
@@ -142,7 +139,7 @@ func (a *Agent) protocol() string {
 	return "openai"
 }
 
-// plan tells a person what is about to be sent.
+// planRequest describes what is about to be sent.
 func (a *Agent) planRequest(req llm.Request) Plan {
 	p := Plan{Messages: len(req.Messages), Model: req.Model, Provider: a.Model.Provider.Name()}
 	p.Tokens = estimateTokens(contentBytes(req.Messages) + len(req.System))

@@ -13,8 +13,8 @@ import (
 const (
 	// turnAttempts is how often one turn is tried before the run gives up.
 	turnAttempts = 4
-	// longWait is the wait from which on a person wants to know of it: a used-up quota. The task then records
-	// until when it waits, and the wait is no attempt of the turn.
+	// longWait is the wait from which on a person wants to know of it: a used-up quota. The task then records the time
+	// until which it waits, and the wait is no attempt of the turn.
 	longWait = 2 * time.Minute
 	// quotaWaits bounds the long waits of one turn: a provider that puts a run off more often is given up.
 	quotaWaits = 24
@@ -26,8 +26,7 @@ const (
 	attendCommand  = 5 * time.Second
 )
 
-// backoff doubles from half a second, with full jitter, and honours what the
-// provider asked for.
+// backoff doubles from half a second, with full jitter, and honours what the provider asked for.
 func backoff(attempt int, askedMS int64) time.Duration {
 	if askedMS > 0 {
 		return time.Duration(min(askedMS, 24*60*60*1000)) * time.Millisecond
@@ -36,9 +35,8 @@ func backoff(attempt int, askedMS int64) time.Duration {
 	return top/2 + rand.N(top/2)
 }
 
-// waitOut waits until the provider may be asked again. A long wait is durable
-// before it begins: after a kill the task says until when it waits, and whoever
-// resumes it earlier asks at once. The clock on the wall decides, so that a machine
+// waitForProvider waits until the provider may be asked again. A long wait is durable before it begins: after a kill
+// the task shows until when it waits, and a resume before that asks at once. The wall clock decides, so that a machine
 // that slept does not wait longer.
 func (a *Agent) waitForProvider(ctx context.Context, refused *llm.Error, wait time.Duration, long bool) error {
 	if !long {
@@ -73,7 +71,7 @@ func (a *Agent) waitForProvider(ctx context.Context, refused *llm.Error, wait ti
 	return nil
 }
 
-// tick is how often the time that is left is shown.
+// countdownStep is how often the remaining time is shown.
 func countdownStep(left time.Duration) time.Duration {
 	switch {
 	case left > time.Hour:
@@ -84,8 +82,7 @@ func countdownStep(left time.Duration) time.Duration {
 	return time.Second
 }
 
-// wordEvery is how often a long wait is worth a line of its own: rarely while there
-// is much left.
+// reminderStep is how often a long wait is worth a notice: rarely while much is left.
 func reminderStep(left time.Duration) time.Duration {
 	switch {
 	case left > time.Hour:

@@ -11,8 +11,7 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// withhold names a block that is no longer sent, nil when it is left out already or
-// there is nothing of that kind in it.
+// withhold names a block that is no longer sent; nil when it is left out already or has nothing of that kind.
 func (a *Agent) withhold(o contextwindow.Origin, images bool, reason string) *task.MessageWithheld {
 	m := a.state().API()[o.Message]
 	block := blockAt(m.Raw(), o.Block)
@@ -39,7 +38,7 @@ func (a *Agent) withheld() []task.MessageWithheld {
 	return append(slices.Clip(a.state().Withheld), a.sending.trial...)
 }
 
-// describe says in words what a block is.
+// describeBlock describes a block in words.
 func (a *Agent) describeBlock(m *task.Message, block []byte, images bool) string {
 	typ, _ := esjson.GetString(block, "type")
 	id, _ := esjson.GetString(block, "tool_use_id")
@@ -77,7 +76,7 @@ func (a *Agent) describeCall(id string) string {
 	return c.Name
 }
 
-// sendable are the visible messages with what is withheld replaced.
+// sendableMessages are the visible messages as they are sent: withheld blocks are replaced.
 func (a *Agent) sendableMessages() [][]byte {
 	var out [][]byte
 	for _, m := range a.state().API() {
@@ -86,7 +85,7 @@ func (a *Agent) sendableMessages() [][]byte {
 	return out
 }
 
-// cover is a stored message as it is sent.
+// withoutWithheld is a stored message as it is sent.
 func (a *Agent) withoutWithheld(m *task.Message) []byte {
 	raw := []byte(m.Raw())
 	for _, w := range a.withheld() {
@@ -97,8 +96,7 @@ func (a *Agent) withoutWithheld(m *task.Message) []byte {
 	return raw
 }
 
-// blockAt is a block of a message's content, nil when there is none. A string is
-// one block.
+// blockAt is a block of a message's content, nil when there is none. A string counts as one block.
 func blockAt(raw []byte, n int) []byte {
 	content, _ := esjson.Get(raw, "content")
 	if esjson.TypeOf(content) == esjson.TypeString && n == 0 {
@@ -131,7 +129,7 @@ func hasImage(block []byte) bool {
 	return false
 }
 
-// firstBytes is the beginning of s, without half a character.
+// firstBytes is the beginning of s and splits no character.
 func firstBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
