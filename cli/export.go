@@ -1,11 +1,17 @@
 package cli
 
 import (
+	"archive/tar"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -16,6 +22,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/redact"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -75,27 +82,7 @@ func (a *App) export(ctx context.Context, args []string, f exportFlags) (err err
 	if !slices.Contains(exportFormats, f.format) {
 		return usage("roost export --format "+f.format, "there is no such form", "roost export "+args[0]+" --format "+strings.Join(exportFormats, "|"))
 	}
-	if done, err := a.remotely(func(c *client.Client) error { return a.farExport(ctx, c, args, f) }); done {
-		return err
-	}
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
-	var refs []store.Ref
-	for _, arg := range args {
-		ref, err := s.Find(ctx, arg)
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(refs, ref) {
-			refs = append(refs, ref)
-		}
-	}
-	x := exporter{App: a, store: s, known: s.Refs, flags: f, refs: refs}
-	if err := x.aim(ctx); err != nil {
-		return err
-	}
+	x := exporter{App: a, ctx: ctx, flags: f}
 	if !f.plain {
 		c, err := a.engineConfig()
 		if err != nil {
@@ -103,20 +90,25 @@ func (a *App) export(ctx context.Context, args []string, f exportFlags) (err err
 		}
 		x.options.Mask = redact.New(secretsOf(c)...)
 	}
-	shown := func() {}
-	if x.file+x.folder != "" || !a.OutTTY { // else the page itself is on the terminal
-		ctx, shown = a.watched(ctx)
-	}
-	if f.format == "archive" {
-		err = x.archive(ctx)
-	} else {
-		err = x.each(ctx)
-	}
-	shown()
-	if err != nil {
-		return err
-	}
-	return x.tell()
+	return a.connect(ctx, func(c *client.Client) error {
+		if err := x.find(ctx, c, args); err != nil {
+			return err
+		}
+		shown := func() {}
+		if ctx := ctx; x.file+x.folder != "" || !a.OutTTY { // else the page itself is on the terminal
+			x.ctx, shown = a.watched(ctx)
+		}
+		if f.format == "archive" {
+			err = x.archive(ctx, c)
+		} else {
+			err = x.each(ctx, c)
+		}
+		shown()
+		if err != nil {
+			return err
+		}
+		return x.tell()
+	})
 }
 
 // secretsOf are the keys that exports for readers mask.
@@ -130,43 +122,90 @@ func secretsOf(c engine.Config) (known []redact.Known) {
 // exporter is one invocation of export.
 type exporter struct {
 	*App
-	store   *store.Store
-	known   func(context.Context) ([]store.Ref, error) // all tasks, whose folders are not written into
+	ctx     context.Context // which shows progress
 	flags   exportFlags
-	refs    []store.Ref
-	options export.Options
-	file    string // the one file to write; "" = stdout, when folder is "" too
-	folder  string // the folder to write into
+	refs    []chosen
+	known   [][2]string    // ids and folders of all tasks, which are not written into
+	options export.Options // of the index page
+	file    string         // the one file to write; "" = stdout, when folder is "" too
+	folder  string         // the folder to write into
 	done    []exported
 	begun   int // tasks that were gone through
+}
+
+// chosen is a task to export, and what the user called it: an id need not be valid text, and a document is.
+type chosen struct {
+	store.Summary
+	name string
+}
+
+// find finds the tasks, each once, and decides where to write.
+func (x *exporter) find(ctx context.Context, c *client.Client, ids []string) error {
+	var all struct {
+		Items []struct{ ID, Source, Path, Journal string }
+	}
+	if _, err := c.Do(ctx, http.MethodGet, "/v1/names", nil, nil, &all); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		t, err := c.Task(ctx, id)
+		var p *client.Problem
+		if errors.As(err, &p) {
+			for _, one := range all.Items { // a task that is listed and cannot be read stops no other
+				if one.ID == id || one.Source+":"+one.ID == id {
+					t.ID, t.Source, err = one.ID, one.Source, nil
+				}
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(x.refs, func(o chosen) bool { return keyOf(o.Summary) == keyOf(t) }) {
+			x.refs = append(x.refs, chosen{t, id})
+		}
+	}
+	for _, one := range all.Items {
+		x.known = append(x.known, [2]string{one.ID, one.Path})
+		if one.Journal != "" {
+			x.known = append(x.known, [2]string{one.ID, one.Journal})
+		}
+	}
+	return x.aim()
 }
 
 // masks reports whether the form is one for readers.
 func (x *exporter) masks() bool { return x.flags.format != "roo" && x.flags.format != "archive" }
 
-func (x *exporter) each(ctx context.Context) error {
+func (x *exporter) each(ctx context.Context, c *client.Client) error {
 	var pages []export.Page
 	names := map[string]bool{}
-	for _, ref := range x.refs {
-		v, err := x.store.Read(ctx, ref)
-		if err != nil {
-			if err := x.failed(ctx, ref, err); err != nil {
-				return err
-			}
-			continue
-		}
+	for _, t := range x.refs {
 		path := x.file
 		if x.folder != "" {
-			path = x.place(v.Ref.ID, v.Summary.TS, names)
+			path = x.place(t.ID, t.TS, names)
 		}
-		if err := x.one(ctx, v, path); err != nil {
-			v.Close()
+		told, err := x.fetch(ctx, c, t, nil, func(body io.Reader) error {
+			if x.flags.format == "roo" {
+				return untar(body, path)
+			}
+			write := func(w io.Writer) error { return x.copy(w, body) }
+			if path == "" {
+				return x.toStdout(write)
+			}
+			return export.ToFile(path, write, nil)
+		})
+		x.begun++
+		x.progress(0)
+		var p *client.Problem
+		if errors.As(err, &p) && ctx.Err() == nil { // the other tasks are no worse for it
+			x.failed(t.ID, t.Source, cmp.Or(p.Detail, p.Title))
+			continue
+		}
+		if err != nil {
 			return err
 		}
-		if err := v.Close(); err != nil {
-			return fmt.Errorf("close task %s: %w", ref.ID, err)
-		}
-		pages = append(pages, export.Page{File: base(path), Task: v.Summary})
+		x.done = append(x.done, x.result(&t.Summary, path, told))
+		pages = append(pages, export.Page{File: base(path), Task: t.Summary})
 	}
 	if x.flags.format != "html" || len(x.refs) < 2 || len(pages) == 0 {
 		return nil
@@ -174,53 +213,48 @@ func (x *exporter) each(ctx context.Context) error {
 	path := join(x.folder, "index.html")
 	return export.ToFile(path, func(w io.Writer) error {
 		n, err := export.Index(w, pages, x.options)
-		x.done = append(x.done, x.result(nil, path, export.Report{Masked: n}))
+		x.done = append(x.done, x.result(nil, path, report.Exported{Masked: n}))
 		return err
 	}, nil)
 }
 
-// failed notes a task that cannot be read; the others are no worse for it. It gives an error when
-// that is no fault of the task.
-func (x *exporter) failed(ctx context.Context, ref store.Ref, err error) error {
-	if ctx.Err() != nil {
-		return err
-	}
-	e := x.result(nil, "", export.Report{})
-	e.ID, e.Source, e.Failed = ref.ID, ref.Source, err.Error()
-	x.done = append(x.done, e)
-	x.begun++
-	x.progress(ctx, 0)
-	return nil
+// copy writes what a server sends and shows how far it is.
+func (x *exporter) copy(w io.Writer, body io.Reader) error {
+	_, err := io.Copy(&counting{w: w, tell: x.progress}, body)
+	return err
 }
 
-// one writes one task.
-func (x *exporter) one(ctx context.Context, v *store.View, path string) error {
-	var r export.Report
-	write := func(w io.Writer) (err error) {
-		w = &counting{w: w, tell: func(n int64) { x.progress(ctx, n) }}
-		switch x.flags.format {
-		case "html":
-			r, err = export.HTML(ctx, w, v, x.options)
-		case "json":
-			r, err = export.JSON(ctx, w, v, x.options)
-		default:
-			r, err = export.Markdown(ctx, w, v, x.options)
-		}
-		return err
+// fetch gets a task in a form, and what the server reports behind it.
+func (x *exporter) fetch(ctx context.Context, c *client.Client, t chosen, also []string, into func(io.Reader) error) (told report.Exported, err error) {
+	q := url.Values{"format": {x.flags.format}}
+	if x.flags.plain {
+		q.Set("redact", "false")
 	}
-	var err error
-	switch {
-	case x.flags.format == "roo":
-		r, err = export.Folder(ctx, path, v)
-	case path == "":
-		err = x.toStdout(write)
-	default:
-		err = export.ToFile(path, write, nil)
+	set(q, "also", strings.Join(also, ","))
+	resp, err := c.Open(ctx, client.Request{Path: pathOf(t.name, "export"), Query: q})
+	if err != nil {
+		return told, err
 	}
-	x.done = append(x.done, x.result(v, path, r))
-	x.begun++
-	x.progress(ctx, 0)
-	return err
+	defer resp.Body.Close()
+	err = into(resp.Body)
+	if err == nil {
+		_, err = io.Copy(io.Discard, resp.Body) // the report comes behind the last byte
+	}
+	if err != nil {
+		return told, fmt.Errorf("export %s: %w", t.ID, err)
+	}
+	text, err := url.QueryUnescape(resp.Trailer.Get("Roost-Export"))
+	if err != nil || json.Unmarshal([]byte(text), &told) != nil {
+		return told, &client.Unreachable{Base: c.Base(), Err: errors.New("its export ended before its end")}
+	}
+	return told, nil
+}
+
+// failed notes a task that cannot be read.
+func (x *exporter) failed(id, source, why string) {
+	e := x.result(nil, "", report.Exported{})
+	e.ID, e.Source, e.Failed = id, source, why
+	x.done = append(x.done, e)
 }
 
 // toStdout writes a form for readers to stdout. Nothing in it acts on a terminal; elsewhere its
@@ -236,71 +270,57 @@ func (x *exporter) toStdout(write func(io.Writer) error) error {
 	return errors.Join(write(screen), screen.Close())
 }
 
-// errNothing keeps an archive without a task from being written.
-var errNothing = errors.New("none of the tasks can be read")
-
-func (x *exporter) archive(ctx context.Context) error {
-	var r export.Report
-	var damaged []store.Damage
-	written := 0
-	write := func(w io.Writer) (err error) {
-		w = &counting{w: w, tell: func(n int64) { x.progress(ctx, n) }}
-		r, err = export.Archive(ctx, w, func(yield func(*store.View, error) bool) {
-			for _, ref := range x.refs {
-				v, err := x.store.Read(ctx, ref)
-				if err != nil {
-					if err = x.failed(ctx, ref, err); err != nil {
-						yield(nil, err)
-						return
-					}
-					continue
-				}
-				written++
-				damaged = append(damaged, v.Summary.Damaged...)
-				more := yield(v, nil)
-				x.begun++
-				v.Close()
-				if !more {
-					return
-				}
-			}
-		})
-		if err == nil && written == 0 {
-			return errNothing
-		}
-		return err
-	}
-	path, err := x.file, error(nil)
+func (x *exporter) archive(ctx context.Context, c *client.Client) error {
+	path := x.file
 	if x.folder != "" {
 		path = join(x.folder, archiveName(x.refs))
 	}
-	if path == "" {
-		err = write(x.Out)
-	} else {
-		err = export.ToFile(path, write, func(f *os.File) error {
+	var also []string
+	for _, t := range x.refs[1:] {
+		also = append(also, t.name)
+	}
+	told, err := x.fetch(ctx, c, x.refs[0], also, func(body io.Reader) error {
+		write := func(w io.Writer) error { return x.copy(w, body) }
+		if path == "" {
+			return write(x.Out)
+		}
+		return export.ToFile(path, write, func(f *os.File) error {
 			info, err := f.Stat()
 			if err == nil {
 				_, err = export.VerifyArchive(ctx, f, info.Size())
 			}
 			return err
 		})
+	})
+	var p *client.Problem
+	if errors.As(err, &p) && len(p.Errors) > 0 { // nothing was written
+		for _, e := range p.Errors {
+			source, id, _ := strings.Cut(e.Parameter, ":")
+			x.failed(id, source, e.Detail)
+		}
+		return nil
 	}
-	if errors.Is(err, errNothing) {
-		return nil // what failed says why
+	if err != nil {
+		return err
 	}
-	one := x.result(nil, path, r)
-	one.Damaged = append(one.Damaged, damaged...)
+	for _, f := range told.Failed {
+		x.failed(f.ID, f.Source, f.Problem)
+	}
+	var one *store.Summary
 	if len(x.refs) == 1 {
-		one.ID, one.Source = x.refs[0].ID, x.refs[0].Source
+		one = &x.refs[0].Summary
 	}
-	x.done = append(x.done, one)
-	return err
+	x.done = append(x.done, x.result(one, path, told))
+	return nil
 }
 
-func (x *exporter) result(v *store.View, path string, r export.Report) exported {
-	e := exported{Path: path, Masked: r.Masked, Damaged: []store.Damage{}, Unread: append([]export.Gap{}, r.Unread...), Skipped: append([]string{}, r.Skipped...)}
-	if v != nil {
-		e.ID, e.Source, e.Damaged = v.Ref.ID, v.Ref.Source, append(e.Damaged, v.Summary.Damaged...)
+func (x *exporter) result(t *store.Summary, path string, told report.Exported) exported {
+	e := exported{Path: path, Masked: told.Masked, Damaged: append([]store.Damage{}, told.Damaged...), Unread: []export.Gap{}, Skipped: append([]string{}, told.Skipped...)}
+	for _, g := range told.Unread {
+		e.Unread = append(e.Unread, export.Gap(g))
+	}
+	if t != nil {
+		e.ID, e.Source = t.ID, t.Source
 	}
 	return e
 }
@@ -367,4 +387,34 @@ func (x *exporter) unwhole(broken []exported) error {
 		f.Why = first.Damaged[0].File + ": " + first.Damaged[0].Problem + "; " + f.Why
 	}
 	return f
+}
+
+// untar writes the files of a folder that a server sent. Only plain names are taken: a
+// server must not write elsewhere.
+func untar(in io.Reader, dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	t := tar.NewReader(in)
+	for {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if h.Typeflag == tar.TypeDir {
+			continue
+		}
+		if h.Typeflag != tar.TypeReg || h.Name != filepath.Base(h.Name) || !filepath.IsLocal(h.Name) || strings.HasPrefix(h.Name, ".") {
+			return fmt.Errorf("the server sent a file that no task has: %q", h.Name)
+		}
+		if err := export.ToFile(filepath.Join(dir, h.Name), func(w io.Writer) error { //nolint:gosec // the name was checked above
+			_, err := io.Copy(w, t) //nolint:gosec // a task is as large as it is
+			return err
+		}, nil); err != nil {
+			return err
+		}
+	}
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/export"
-	"github.com/roost-dev/roost/store"
 )
 
 func base(path string) string { return filepath.Base(path) }
@@ -20,7 +19,7 @@ func join(dir, name string) string { return filepath.Join(dir, name) }
 
 // aim decides where to write before anything is read: into one file, into a folder, or
 // to stdout.
-func (x *exporter) aim(ctx context.Context) error {
+func (x *exporter) aim() error {
 	f, many := x.flags, len(x.refs) > 1
 	name := "roost export --format " + f.format
 	if f.output == "-" {
@@ -44,7 +43,7 @@ func (x *exporter) aim(ctx context.Context) error {
 	if err == nil && !isDir && wantsDir {
 		return usage(name+" -o "+f.output, "it is a file, and a folder is needed", name+" -o DIR ID...")
 	}
-	if err := x.outside(ctx, path); err != nil {
+	if err := x.outside(path); err != nil {
 		return err
 	}
 	if !wantsDir && !isDir {
@@ -54,7 +53,7 @@ func (x *exporter) aim(ctx context.Context) error {
 	x.folder = path
 	if f.format == "roo" {
 		for _, ref := range x.refs {
-			if err := x.outside(ctx, filepath.Join(path, export.FileName(ref.ID))); err != nil {
+			if err := x.outside(filepath.Join(path, export.FileName(ref.ID))); err != nil {
 				return err
 			}
 		}
@@ -79,7 +78,7 @@ func (x *exporter) place(id string, ts int64, taken map[string]bool) string {
 	return filepath.Join(x.folder, full)
 }
 
-func archiveName(refs []store.Ref) string {
+func archiveName(refs []chosen) string {
 	if len(refs) == 1 {
 		return export.FileName(refs[0].ID) + ".zip"
 	}
@@ -88,7 +87,7 @@ func archiveName(refs []store.Ref) string {
 
 // outside refuses a place within a task's own folder: exporting must not write to what
 // it reads, or to any other task.
-func (x *exporter) outside(ctx context.Context, path string) error {
+func (x *exporter) outside(path string) error {
 	above := map[string][]os.FileInfo{}
 	for dir := path; ; dir = filepath.Dir(dir) {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -106,16 +105,11 @@ func (x *exporter) outside(ctx context.Context, path string) error {
 			break
 		}
 	}
-	refs, err := x.known(ctx)
-	if err != nil {
-		return err
-	}
-	for _, ref := range refs {
-		for _, dir := range []string{ref.Dir, ref.Log} {
-			for _, info := range above[filepath.Base(dir)] {
-				if own, err := os.Stat(dir); err == nil && os.SameFile(own, info) {
-					return usage("export to "+path, "it lies in the folder of task "+ref.ID+", which exporting must not change", "roost export ID -o another place")
-				}
+	for _, task := range x.known {
+		id, dir := task[0], task[1]
+		for _, info := range above[filepath.Base(dir)] {
+			if own, err := os.Stat(dir); err == nil && os.SameFile(own, info) {
+				return usage("export to "+path, "it is in the folder of task "+id+", which exporting must not change", "roost export ID -o another place")
 			}
 		}
 	}

@@ -49,6 +49,6 @@ func (c *counting) Write(p []byte) (int, error) {
 }
 
 // progress tells how far an export is; bytes are those of the file that is written.
-func (x *exporter) progress(ctx context.Context, bytes int64) {
-	store.Tell(ctx, store.Progress{What: "exporting", Done: x.begun, Of: len(x.refs), Bytes: bytes})
+func (x *exporter) progress(bytes int64) {
+	store.Tell(x.ctx, store.Progress{What: "exporting", Done: x.begun, Of: len(x.refs), Bytes: bytes})
 }

@@ -37,7 +37,11 @@ func (a *App) local(s *store.Store, e *engine.Engine) (c *client.Client, end fun
 	if err != nil {
 		return nil, nil, err
 	}
-	srv, err := server.New(server.Options{Store: s, Engine: e, Token: token, Restart: unbounded, Now: a.Now, Version: report.VersionOf(Version)})
+	o := server.Options{Store: s, Engine: e, Token: token, Restart: unbounded, Now: a.Now, Version: report.VersionOf(Version)}
+	if c, err := a.engineConfig(); err == nil { // export refuses to mask without them
+		o.Secrets = secretsOf(c)
+	}
+	srv, err := server.New(o)
 	if err != nil {
 		return nil, nil, err
 	}

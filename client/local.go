@@ -3,8 +3,10 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 )
 
@@ -30,15 +32,23 @@ func (l *local) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	out, w := io.Pipe()
 	a := &answer{head: http.Header{}, begun: make(chan struct{}), w: w}
-	gone := make(chan struct{})
+	gone, trailer := make(chan struct{}), http.Header{} // the trailer is complete when the body ends
 	go func() {
 		defer close(gone)
 		defer func() {
 			err := error(nil)
 			if p := recover(); p != nil { // as net/http does for a handler: the request fails, not the process
 				err = errBroken
+				if why, ok := p.(error); ok && !errors.Is(why, http.ErrAbortHandler) {
+					err = fmt.Errorf("%w: %w", errBroken, why)
+				}
 			}
 			a.begin(http.StatusOK)
+			for _, name := range strings.Split(a.sent.Get("Trailer"), ",") {
+				if name = http.CanonicalHeaderKey(strings.TrimSpace(name)); a.head[name] != nil {
+					trailer[name] = a.head[name]
+				}
+			}
 			_ = w.CloseWithError(err) // never fails
 		}()
 		l.handler.ServeHTTP(a, in)
@@ -61,7 +71,7 @@ func (l *local) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return &http.Response{
 		Status: http.StatusText(a.status), StatusCode: a.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: a.sent, Body: &body{out, end}, ContentLength: -1, Request: r,
+		Header: a.sent, Body: &body{out, end}, ContentLength: -1, Request: r, Trailer: trailer,
 	}, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/report"
@@ -69,25 +70,34 @@ func (s *Server) export(w http.ResponseWriter, a *asked) *Problem {
 			refs = append(refs, ref)
 		}
 	}
-	v, err := s.opt.Store.Read(a.Context(), refs[0])
-	if err != nil {
-		return s.problemFor(a, err)
+	var v *store.View
+	told := report.Exported{Damaged: []store.Damage{}}
+	if format != "archive" { // which says of each task whether it could be read
+		var err error
+		if v, err = s.opt.Store.Read(a.Context(), refs[0]); err != nil {
+			return s.problemFor(a, err)
+		}
+		defer v.Close()
+		told.Damaged = append(told.Damaged, v.Summary.Damaged...)
+	} else if p := s.noneReadable(a, refs); p != nil {
+		return p
 	}
-	defer v.Close()
 	o := export.Options{}
 	if a.text["redact"] != "false" {
 		o.Mask = redact.New(s.opt.Secrets...)
 	}
 	h := w.Header()
 	h.Set("Content-Type", exportMedia[format])
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": export.FileName(v.Ref.ID) + "." + cmp.Or(packed[format], format)}))
-	h.Set("Roost-Task-Id", v.Ref.ID)
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": export.FileName(refs[0].ID) + "." + cmp.Or(packed[format], format)}))
+	h.Set("Roost-Task-Id", refs[0].ID)
 	h.Set("Trailer", "Roost-Export")
 	out := &slowReader{w, http.NewResponseController(w), s.opt.WriteTimeout}
-	told := report.Exported{Damaged: append([]store.Damage{}, v.Summary.Damaged...)}
 	got, err := s.write(a.Context(), out, v, refs, format, o, &told)
 	if err != nil {
 		s.opt.Log.Warn("export failed", "path", a.URL.Path, "request_id", h.Get(requestID), "error", err.Error())
+		if a.RemoteAddr == client.LocalPeer {
+			panic(err) // the user of this process reads why
+		}
 		panic(http.ErrAbortHandler) // half a file must not look like a whole one
 	}
 	told.Masked, told.Unread, told.Skipped = got.Masked, []report.Unread{}, append([]string{}, got.Skipped...)
@@ -100,6 +110,27 @@ func (s *Server) export(w http.ResponseWriter, a *asked) *Problem {
 	return nil
 }
 
+// noneReadable is the problem of an archive for which no task can be read; nil when one can.
+func (s *Server) noneReadable(a *asked, refs []store.Ref) *Problem {
+	var wrong []Wrong
+	for _, ref := range refs {
+		v, err := s.opt.Store.Read(a.Context(), ref)
+		if err == nil {
+			v.Close()
+			return nil
+		}
+		wrong = append(wrong, Wrong{ref.Source + ":" + ref.ID, err.Error()})
+		if len(refs) == 1 {
+			p := s.problemFor(a, err)
+			p.Errors = wrong
+			return p
+		}
+	}
+	p := problem(http.StatusUnprocessableEntity, "damaged", "None of the tasks can be read", wrong[0].Parameter+": "+wrong[0].Detail, "roost doctor")
+	p.Errors = wrong
+	return p
+}
+
 func (s *Server) write(ctx context.Context, w io.Writer, v *store.View, refs []store.Ref, format string, o export.Options, told *report.Exported) (export.Report, error) {
 	switch format {
 	case "html":
@@ -110,13 +141,7 @@ func (s *Server) write(ctx context.Context, w io.Writer, v *store.View, refs []s
 		return tarOf(ctx, w, v)
 	case "archive":
 		return export.Archive(ctx, w, func(yield func(*store.View, error) bool) {
-			for i, ref := range refs {
-				if i == 0 {
-					if !yield(v, nil) {
-						return
-					}
-					continue
-				}
+			for _, ref := range refs {
 				one, err := s.opt.Store.Read(ctx, ref)
 				if err != nil {
 					told.Failed = append(told.Failed, report.NotExported{ID: ref.ID, Source: ref.Source, Problem: err.Error()})

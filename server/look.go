@@ -42,13 +42,18 @@ type nameRow struct {
 	ID     string `json:"id"`
 	Source string `json:"source"`
 	Path   string `json:"path"`
+
+	Journal string `json:"journal,omitempty"` // the folder of its journal, where that is another one
 }
 
 func (s *Server) names(a *asked) (any, error) {
 	refs, err := s.opt.Store.Refs(a.Context())
 	out := names{Items: make([]nameRow, len(refs))}
 	for i, r := range refs {
-		out.Items[i] = nameRow{r.ID, r.Source, r.Dir}
+		out.Items[i] = nameRow{ID: r.ID, Source: r.Source, Path: r.Dir}
+		if r.Log != r.Dir {
+			out.Items[i].Journal = r.Log
+		}
 	}
 	return out, err
 }
