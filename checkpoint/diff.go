@@ -111,10 +111,15 @@ func (k *Keeper) fill(ctx context.Context, d *FileDiff, o DiffOptions, room *int
 		}
 		d.Why = why
 		if gone := (task.FileVersion{Kind: task.KindGone}); present(d.Old) && present(d.New) && d.Old.Kind != d.New.Kind {
-			d.body(&out, FileDiff{Path: d.Path, Change: Deleted, Old: d.Old, New: gone}, a, nil)
-			d.body(&out, FileDiff{Path: d.Path, Change: Added, Old: gone, New: d.New}, nil, b)
+			err = errors.Join(
+				d.body(&out, FileDiff{Path: d.Path, Change: Deleted, Old: d.Old, New: gone}, a, nil),
+				d.body(&out, FileDiff{Path: d.Path, Change: Added, Old: gone, New: d.New}, nil, b),
+			)
 		} else {
-			d.body(&out, *d, a, b)
+			err = d.body(&out, *d, a, b)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	switch {
@@ -130,7 +135,7 @@ func (k *Keeper) fill(ctx context.Context, d *FileDiff, o DiffOptions, room *int
 }
 
 // body writes one part of the patch: a link that became a file is two.
-func (d *FileDiff) body(out *bytes.Buffer, part FileDiff, a, b []byte) {
+func (d *FileDiff) body(out *bytes.Buffer, part FileDiff, a, b []byte) error {
 	headers(out, part)
 	old, made := named("a/", d.Path), named("b/", d.Path)
 	if !present(part.Old) {
@@ -141,22 +146,21 @@ func (d *FileDiff) body(out *bytes.Buffer, part FileDiff, a, b []byte) {
 	}
 	if d.Why != "" {
 		fmt.Fprintf(out, "Binary files %s and %s differ\n", old, made)
-		return
+		return nil
 	}
-	d.lines(out, a, b, old, made)
+	return d.lines(out, a, b, old, made)
 }
 
-func (d *FileDiff) lines(out *bytes.Buffer, a, b []byte, old, made string) {
+func (d *FileDiff) lines(out *bytes.Buffer, a, b []byte, old, made string) error {
 	x, y := splitLines(a), splitLines(b)
 	edits := diffLines(x, y)
 	for _, e := range edits {
 		d.Added += e.newTo - e.newFrom
 		d.Removed += e.to - e.from
 	}
-	if len(edits) > 0 {
-		fmt.Fprintf(out, "--- %s%s\n+++ %s%s\n", old, tab(old), made, tab(made))
-		hunks(out, x, y, edits)
-	}
+	text, err := patch(old+tab(old), made+tab(made), x, y, edits)
+	out.WriteString(text)
+	return err
 }
 
 // tab ends a name with a blank in it, as else it is not known where it ends.

@@ -24,9 +24,10 @@ func splitLines(text []byte) [][]byte {
 // replacement. Texts with so little in common are not read line by line.
 const diffEffort = 4 << 20
 
-// diffLines gives edits that make a text of another one, in order, with equal lines
-// between them: by Myers' algorithm, from both ends, in linear space. They are as few
-// as can be where the work for it is bounded.
+// diffLines gives the edits that turn one text into another, in order, with equal lines
+// between them: Myers' algorithm, from both ends, in linear space. The edits are the fewest
+// possible unless the search exceeds diffEffort. The search of go-udiff was rejected: it
+// stops after 100 edits and replaces the rest as a whole, which a merge would call a conflict.
 func diffLines(a, b [][]byte) []edit {
 	ids := map[string]int{}
 	d := &differ{a: number(a, ids), b: number(b, ids), effort: diffEffort}
