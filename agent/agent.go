@@ -48,7 +48,7 @@ type Answer struct {
 }
 
 // ErrUnattended: no person can be asked now. The run stops and waits.
-var ErrUnattended = errors.New("nobody can be asked")
+var ErrUnattended = errors.New("no person can be asked")
 
 // ErrTimeout is the cause of a context that a run's time limit ended.
 var ErrTimeout = errors.New("the run's time is up")

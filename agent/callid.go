@@ -12,7 +12,7 @@ import (
 // its ids to come back. A new id depends on nothing but the reply and the taken ids.
 //
 // Providers do repeat ids: some count from zero in each reply. wrong are the calls whose input was not JSON; the reply
-// holds them with the input {}, which tells them apart when several calls have one id.
+// holds them with the input {}, which distinguishes them when several calls have one id.
 func uniqueCallIDs(blocks []json.RawMessage, wrong map[string]string, taken func(id string) bool) ([]json.RawMessage, map[string]string) {
 	out := make([]json.RawMessage, len(blocks))
 	renamed := map[string]string{}

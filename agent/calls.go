@@ -108,7 +108,7 @@ func (b *batch) closeCall(ctx context.Context, c *task.Call) (*Outcome, error) {
 
 // refuseStale closes a call that would have overwritten what something else changed.
 func (b *batch) refuseStale(ctx context.Context, c *task.Call, outdated *tool.StaleError) error {
-	b.agent.notice(fmt.Sprintf("%s: %s changed since the model saw it and was not overwritten; the model is told now",
+	b.agent.notice(fmt.Sprintf("%s: %s changed since the model saw it and was not overwritten; the model gets to know it now",
 		c.Name, filetool.Name(outdated.Now.Path)))
 	return b.finishCall(ctx, c, callOutcome{
 		state:   "error",
@@ -219,7 +219,7 @@ func (b *batch) commitResult(ctx context.Context, c *task.Call, r tool.Result, e
 }
 
 // keepOutput puts a command's whole output into a blob. The command ran, so its outcome is not given up for its output:
-// when the output cannot be kept for another reason than a disk that refuses for now, the model is told so.
+// when the output cannot be kept for another reason than a disk that refuses for now, the result informs the model.
 func (b *batch) keepOutput(ctx context.Context, c *task.Call, full *tool.Spool, v *callOutcome) {
 	a := b.agent
 	path, err := a.maskFile(full.Path)

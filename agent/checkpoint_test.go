@@ -274,7 +274,7 @@ func TestTroubleWithCheckpoints(t *testing.T) {
 	g.holds("a", "1\n")
 	g.holds("b", "1\n")
 	g.saves("c1 before a", "c2 turn a")
-	if told := strings.Join(g.notices, "\n"); strings.Count(told, "could not be looked at") != 1 || !strings.Contains(told, "write_to_file was refused") {
+	if told := strings.Join(g.notices, "\n"); strings.Count(told, "could not be surveyed") != 1 || !strings.Contains(told, "write_to_file was refused") {
 		t.Error(told)
 	}
 }
@@ -414,7 +414,7 @@ func TestWhatALongCommandLeavesInDoubt(t *testing.T) {
 	if c := g.disk.state.Checkpoints[2]; c.Call != "c1" {
 		t.Errorf("it is bound to %q", c.Call)
 	}
-	if told := strings.Join(g.notices, "\n"); !strings.Contains(told, "2 files changed while act ran, by it or by somebody else; a restore asks about them: b, c") {
+	if told := strings.Join(g.notices, "\n"); !strings.Contains(told, "2 files changed while act ran, by it or by something else; a restore asks about them: b, c") {
 		t.Error(told)
 	}
 }

@@ -35,7 +35,7 @@ type Condensed struct {
 // ErrTooShort: nothing in the history is worth a summary.
 var ErrTooShort = contextwindow.ErrTooShort
 
-// summaryOptions say how to ask for a summary.
+// summaryOptions describe how to ask for a summary.
 type summaryOptions struct {
 	wish       string // what the person wants the summary to keep or to leave out
 	transcript bool   // the request holds the history as a text, because it does not fit as messages

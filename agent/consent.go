@@ -126,7 +126,7 @@ func (a *Agent) lastingRule(spec tool.Spec, ask tool.Ask) string {
 		return ""
 	}
 	if _, moves, _ := a.otherMode(ask.Mode); moves && spec.Class != tool.Control && a.maySwitch(ask).State != approval.Allow {
-		return "" // the person is asked about each change of the mode
+		return "" // each change of the mode needs its own answer
 	}
 	return rule
 }
@@ -150,7 +150,7 @@ func (a *Agent) addLastingRule(spec tool.Spec, ask tool.Ask) []task.Event {
 	rule := a.lastingRule(spec, ask)
 	switch {
 	case rule == "":
-		a.notice("no lasting permission fits a call like this one: it runs now, and the next one is asked for again")
+		a.notice("no lasting permission fits a call like this one: it runs now, and you will be asked about the next one")
 		return nil
 	case spec.Class == tool.Command:
 		a.Task.Settings.Allow = append(slices.Clone(a.Task.Settings.Allow), rule)

@@ -72,7 +72,7 @@ func (a *Agent) confirmDamage(ctx context.Context, d *draft, lost []task.Problem
 		return nil, err
 	}
 	if answer.Approve == nil || !*answer.Approve {
-		return &Outcome{State: "denied", Code: damageKind, Reason: "its log is damaged, and going on was refused"}, nil
+		return &Outcome{State: "denied", Code: damageKind, Reason: "its journal is damaged, and the user refused to continue"}, nil
 	}
 	return nil, nil
 }

@@ -18,7 +18,7 @@ const (
 )
 
 // draft is one commit in the making. It numbers the messages that it adds, so
-// that what belongs together is one commit whatever it is made of. Nothing else
+// that related events are always one commit. Nothing else
 // may be committed between the first message of a draft and its own commit.
 type draft struct {
 	agent  *Agent
@@ -91,12 +91,12 @@ func (a *Agent) saveJournal(ctx context.Context) error {
 
 // retryUntilSaved tries again for as long as only the disk refuses.
 func (a *Agent) retryUntilSaved(ctx context.Context, try func() error) error {
-	told := false
+	notified := false
 	for {
 		err := try()
 		if err == nil {
-			if told {
-				a.notice("saved again; going on")
+			if notified {
+				a.notice("saved again; the run continues")
 			}
 			return nil
 		}
@@ -106,9 +106,9 @@ func (a *Agent) retryUntilSaved(ctx context.Context, try func() error) error {
 		if !errors.Is(err, journal.ErrNotSaved) {
 			return err
 		}
-		if !told {
-			a.notice(fmt.Sprintf("%v; waiting until it can be saved, and then it goes on by itself", err))
-			told = true
+		if !notified {
+			a.notice(fmt.Sprintf("%v; the run waits until the task can be saved, then continues by itself", err))
+			notified = true
 		}
 		select {
 		case <-ctx.Done():

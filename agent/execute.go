@@ -18,7 +18,7 @@ const (
 	// runLimit bounds the planning of a call, and a call that reads or writes files. Commands and servers' tools have
 	// limits of their own.
 	runLimit = 10 * time.Minute
-	// runGrace is how long a call has to end after it was told to.
+	// runGrace is how long a call has to end after it was cancelled.
 	runGrace = 2 * time.Second
 )
 

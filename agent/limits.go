@@ -120,7 +120,7 @@ func (a *Agent) checkAskLimits(ctx context.Context) (*Outcome, error) {
 }
 
 func refusedLimit() *Outcome {
-	return &Outcome{State: "limit", Code: "asked", Reason: "a person was asked whether to go on, and said no"}
+	return &Outcome{State: "limit", Code: "asked", Reason: "a person was asked whether to continue, and refused"}
 }
 
 // lastAgreedRow is the row of the last question of this kind that was answered with yes.
@@ -150,7 +150,7 @@ func (a *Agent) limitQuestion(d *draft, row string, requests int, micros int64) 
 	if requests == 1 {
 		text = "One request went to the model"
 	}
-	text += fmt.Sprintf(" and cost $%.2f since somebody last said that it may go on. Go on?", float64(micros)/1e6)
+	text += fmt.Sprintf(" and cost $%.2f since the last permission to continue. Continue?", float64(micros)/1e6)
 	return task.QuestionOpened{
 		Question: questionID(id), Kind: limitKind, Message: id, Call: limitCall + strconv.FormatUint(id, 10), Text: text,
 	}

@@ -96,7 +96,7 @@ func (a *Agent) mayEdit(spec tool.Spec, paths []string) error {
 	return nil
 }
 
-// switchMode switches to another mode. A mode is a right, so a person is asked unless everything is allowed. The new
+// switchMode switches to another mode. A mode is a right, so it needs a consent unless everything is allowed. The new
 // mode and the call's outcome are one commit.
 func (b *batch) switchMode(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, r tool.Result) (*Outcome, error) {
 	a := b.agent
@@ -198,7 +198,7 @@ func (d *draft) enterUserMode(slug, what string) {
 		d.agent.notice(fmt.Sprintf("%s asks for a mode that does not exist: %v", what, err))
 	case moves:
 		d.Put(d.agent.enterMode(m)...)
-		d.agent.notice(fmt.Sprintf("%s goes on in %s mode", what, m.Name))
+		d.agent.notice(fmt.Sprintf("%s switches to %s mode", what, m.Name))
 	}
 }
 
@@ -224,8 +224,8 @@ func (b *batch) enterCallMode(slug string, v *callOutcome) {
 	}
 }
 
-// useModeModel lets the mode's own model answer, where the person has set one up and the task was not told which model
-// to use. A notice tells the person. The histories stay as they are, and the new provider gets them in its own form.
+// useModeModel lets the mode's own model answer, where the person has set one up and the task follows the
+// profiles of its modes. A notice informs the person. The histories stay as they are, and the new provider gets them in its own form.
 func (a *Agent) useModeModel() {
 	if a.User.Setup == nil {
 		return

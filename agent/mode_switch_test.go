@@ -26,13 +26,13 @@ func question(slug string) turn {
 // the outcome: there is no moment between them.
 func TestAnAnswerMayLeadToAnotherMode(t *testing.T) {
 	for name, c := range map[string]struct{ slug, answer, mode, note string }{
-		"chosen":       {"code", "build it", "code", "the answer goes on in 💻 Code mode"},
-		"with blanks":  {"code", "  build it\n", "code", "goes on in"},
+		"chosen":       {"code", "build it", "code", "the answer switches to 💻 Code mode"},
+		"with blanks":  {"code", "  build it\n", "code", "switches to"},
 		"the other":    {"code", "stay", "ask", ""},
 		"own words":    {"code", "build it now", "ask", ""},
 		"the same":     {"ask", "build it", "ask", ""},
 		"no such mode": {"cod", "build it", "ask", `the answer asks for a mode that does not exist: there is no mode "cod"`},
-		"one of ours":  {"docs", "build it", "docs", "goes on in Docs mode"},
+		"one of ours":  {"docs", "build it", "docs", "switches to Docs mode"},
 	} {
 		for _, attended := range []bool{true, false} {
 			t.Run(fmt.Sprint(name, attended), func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestAnAnswerMayLeadToAnotherMode(t *testing.T) {
 				if s.Settings.Mode != c.mode && (s.Settings.Mode != "" || c.mode != "ask") || !strings.Contains(b.model.last(), "<slug>"+c.mode+"</slug>") {
 					t.Errorf("mode %q: %s", s.Settings.Mode, b.model.last())
 				}
-				if got := strings.Join(b.notices, "\n"); !strings.Contains(got, c.note) || c.note == "" && strings.Contains(got, "goes on in") {
+				if got := strings.Join(b.notices, "\n"); !strings.Contains(got, c.note) || c.note == "" && strings.Contains(got, "switches to") {
 					t.Errorf("told %q", got)
 				}
 				if i := slices.IndexFunc(b.trace, func(e string) bool { return strings.Contains(e, "ok:q1") }); strings.Contains(b.trace[i], "task.changed") != (c.note != "" && c.slug != "cod") {

@@ -85,7 +85,7 @@ func (b *batch) finishCall(ctx context.Context, c *task.Call, v callOutcome) err
 	}
 	a.checkpoints.Record(ctx, d, c.ID, v.changes)
 	if queued := a.queuedInputs(); b.last && ctx.Err() == nil && (a.Host.Mentions == nil || len(queued) == 0) {
-		// The turn that tells the model follows the last outcome at once, unless the person's words come in between:
+		// The turn with the results follows the last outcome at once, unless the person's words come in between:
 		// resolving their mentions takes time, and an outcome does not wait for that.
 		d.addUserTurn(append(b.results, c.ID), d.takeInputs(ctx, queued))
 		b.turnCommitted = true

@@ -19,7 +19,7 @@ const (
 )
 
 // Rows and calls of those questions. The model's call ids never have such a form, so an answer stays in the state: it
-// tells which damage was accepted and from which row on the next count begins.
+// records which damage was accepted and from which row on the next count begins.
 const (
 	damageCall = "damage:"
 	limitCall  = "limit:"
@@ -117,7 +117,7 @@ func Consent(q task.QuestionOpened, words string) (Answer, bool) {
 }
 
 // inputAnswer reads the words of a resume as an answer; false when they are none. Words that are neither yes nor no
-// refuse an approval and tell the model why: silence and doubt are never consent. "Yes" without words answers an
+// refuse an approval and give the model the reason: silence and doubt are never consent. "Yes" without words answers an
 // approval only: a question of the model needs words, and a damaged journal needs a person who knows of it.
 func inputAnswer(q task.QuestionOpened, in Input) (Answer, bool) {
 	if in.Answer != nil {

@@ -17,7 +17,7 @@ import (
 // maxRepeats is how often the same call may be made in a row. The next one is not run: a model in a loop spends money
 // until a person notices.
 //
-// The history tells how often a call was made, so a restart counts the same. When a person was asked about it, the
+// The calls are counted in the history, so a restart counts the same. When a person was asked about it, the
 // count restarts, as in Roo. Without a person each further call fails and counts as a mistake of the model, and so the
 // run ends; Roo would wait for a person.
 const maxRepeats = 3

@@ -231,7 +231,7 @@ func closeMalformed(blocks []json.RawMessage, wrong map[string]string) []task.Ev
 // cutReason is Roo's reason for a request whose reply is incomplete.
 const cutReason = "streaming_failed"
 
-// hasUnrecordedCost reports whether the provider told what the request costs and the journal does not hold it yet: a
+// hasUnrecordedCost reports whether the provider sent what the request costs and the journal does not hold it yet: a
 // request that is killed from here on was paid for.
 func (r *reply) hasUnrecordedCost() bool { return !r.hasRecord && r.usage != (llm.Usage{}) }
 

@@ -246,7 +246,7 @@ func TestDiskRefusesAtAnyMoment(t *testing.T) {
 			if out.State != "completed" || (out.Code == "save") != (out.Err != nil) {
 				t.Fatalf("refused at %d: %+v", k, out)
 			}
-			if left == 0 && out.Code != "save" && !slices.Contains(b.notices, "saved again; going on") {
+			if left == 0 && out.Code != "save" && !slices.Contains(b.notices, "saved again; the run continues") {
 				t.Errorf("refused at %d, and nobody was told: %q", k, b.notices)
 			}
 			checkHistories(t, b.disk.state)
@@ -295,7 +295,7 @@ func TestATaskWithoutWordsIsNotSent(t *testing.T) {
 	b := newBench(t)
 	out := b.start(agent.Input{Yes: true})
 	want(t, out, "failed", "input")
-	if len(b.model.requests) > 0 || !strings.Contains(out.Reason, "say what to do") {
+	if len(b.model.requests) > 0 || !strings.Contains(out.Reason, "add a prompt") {
 		t.Fatalf("%d requests, %s", len(b.model.requests), out.Reason)
 	}
 	want(t, b.start(agent.Input{Text: "now"}), "completed", "")

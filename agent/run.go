@@ -133,7 +133,7 @@ func (a *Agent) nudgeModel(ctx context.Context) (*Outcome, error) {
 	return nil, d.commit(ctx)
 }
 
-// nudgeText tells the model what was wrong with its reply.
+// nudgeText describes to the model what was wrong with its reply.
 func (a *Agent) nudgeText() string {
 	api := a.state().API()
 	switch {

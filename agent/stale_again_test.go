@@ -127,7 +127,7 @@ func TestAChangeWhileThePersonIsAsked(t *testing.T) {
 				g.must(os.Rename(filepath.Join(g.dir, "new"), filepath.Join(g.dir, "f")))
 				select {
 				case s := <-told:
-					if s != "f: changed while you are asked; the model is told in its next turn" {
+					if s != "f: changed while you are asked; the model gets to know it in its next turn" {
 						t.Error(s)
 					}
 				case <-time.After(time.Minute):

@@ -14,7 +14,7 @@ import (
 )
 
 // errNoPrompt: a task without any words of a person cannot continue by itself.
-var errNoPrompt = errors.New("go on with the task: it has no messages yet; say what to do")
+var errNoPrompt = errors.New("continue the task: it has no messages yet; add a prompt")
 
 // start begins a run. On a task without messages it puts the person's prompt into both histories; on any other it
 // repairs what an interrupted run left behind. The input is durable when start returns: that acknowledges it. A task

@@ -151,8 +151,11 @@ func (b *batch) settleKnownSubtask(ctx context.Context, c *task.Call, child task
 		if state.Status == "" {
 			state.Status = "not started"
 		}
-		a.notice(fmt.Sprintf("subtask %s is not finished (%s), and this task goes on without it, because you said something", child.ID, state.Status))
-		return true, b.abandonSubtask(ctx, c, child.ID, fmt.Sprintf("Subtask %s is not finished (%s); the user goes on without it:", child.ID, state.Status))
+		a.notice(fmt.Sprintf(
+			"subtask %s is not finished (%s); this task continues without it because of your message", child.ID, state.Status,
+		))
+		text := fmt.Sprintf("Subtask %s is not finished (%s); the user goes on without it:", child.ID, state.Status)
+		return true, b.abandonSubtask(ctx, c, child.ID, text)
 	}
 	return false, nil
 }
@@ -218,7 +221,7 @@ func (a *Agent) finishForeignSubtask(ctx context.Context) (*Outcome, error) {
 		return nil, fmt.Errorf("look for subtask %s: %w", id, err)
 	}
 	if state.Gone || state.Status == "" {
-		a.notice(fmt.Sprintf("subtask %s, which this task waits for, is not there any more: it goes on without it", id))
+		a.notice(fmt.Sprintf("subtask %s, which this task waits for, does not exist any more: it continues without it", id))
 		return nil, a.commit(ctx, task.SubtaskEnded{Child: id, Outcome: "abandoned"})
 	}
 	result := state.Result

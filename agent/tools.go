@@ -78,7 +78,7 @@ func (a *Agent) offers(spec tool.Spec) bool {
 }
 
 // switchedOff is the error for a tool that the user switched off, nil for any other. It is an error of the call and not
-// a rule of the policy: no person is asked.
+// a rule of the policy: it needs no question.
 func (a *Agent) switchedOff(spec tool.Spec) error {
 	if !a.Tools.Offer.Excludes(spec) {
 		return nil
@@ -99,7 +99,7 @@ var replacements = map[string]string{
 	"fetch":                      "use execute_command where a command line can do it",
 }
 
-// unknownToolText tells the model that a tool does not exist.
+// unknownToolText is the result of a call to a tool that does not exist.
 func (a *Agent) unknownToolText(name string) string {
 	if why, known := replacements[name]; known {
 		return fmt.Sprintf("there is no tool named %q here: %s", name, why)

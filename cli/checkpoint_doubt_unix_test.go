@@ -49,10 +49,10 @@ func TestAnEditDuringALongCommandIsInDoubt(t *testing.T) {
 	put("mine.txt", "mine\n")
 	must(t, os.WriteFile(edited, nil, 0o600))
 	must(t, cmd.Wait())
-	if !strings.Contains(said.String(), "3 files changed while execute_command ran, by it or by somebody else; a restore asks about them: long.txt, mine.txt, x.txt") {
+	if !strings.Contains(said.String(), "3 files changed while execute_command ran, by it or by something else; a restore asks about them: long.txt, mine.txt, x.txt") {
 		t.Error(said)
 	}
-	if !strings.Contains(said.String(), "x.txt changed while a command ran, by it or by somebody else; the model is told now") {
+	if !strings.Contains(said.String(), "x.txt changed while a command ran, by it or by somebody else; the model gets to know it now") {
 		t.Error(said)
 	}
 	id := s.list()[0].ID

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// cancelTime bounds a checkpoint once the run was told to end: a cancel is over within two seconds.
+	// cancelTime bounds a checkpoint once the run is cancelled: a cancel is over within two seconds.
 	cancelTime = 1500 * time.Millisecond
 	// turnTime bounds the checkpoint after a turn, whose files are few and known.
 	turnTime = time.Minute
@@ -72,10 +72,10 @@ func (k *Keeper) Warn(ctx context.Context, call string, spec tool.Spec, ask *too
 	case ChangesUnnamed(spec.Class):
 		if s := k.survey(ctx, ""); s != nil {
 			lost = s.Unheld()
-			k.tellHidden(spec, s)
+			k.noticeHidden(spec, s)
 			s.Close()
 		} else if k.enabled() && ctx.Err() == nil {
-			lost = "any file, and none could be brought back: the workspace could not be looked at"
+			lost = "any file, and none could be brought back: the workspace could not be surveyed"
 		}
 		if lost != "" {
 			lost = "it may change " + lost
@@ -102,11 +102,11 @@ func (k *Keeper) Warn(ctx context.Context, call string, spec tool.Spec, ask *too
 	}
 }
 
-// tellHidden tells the person before a command, once in a run, what the command may change that no checkpoint
+// noticeHidden notifies the person before a command, once in a run, what the command may change that no checkpoint
 // covers. Once, because commands make and remove such files all the time.
-func (k *Keeper) tellHidden(spec tool.Spec, s Survey) {
-	if hidden := s.Hidden(); hidden != "" && !k.toldHidden {
-		k.toldHidden = true
+func (k *Keeper) noticeHidden(spec tool.Spec, s Survey) {
+	if hidden := s.Hidden(); hidden != "" && !k.hiddenShown {
+		k.hiddenShown = true
 		k.run.Notice(fmt.Sprintf("%s may change what .gitignore hides, which no checkpoint keeps: %s", spec.Name, hidden))
 	}
 }
@@ -141,7 +141,7 @@ func unheld(held map[string]task.FileVersion, ask tool.Ask) string {
 		lost = append(lost[:maxUnheld], countFiles(more)+" more")
 	}
 	if ask.Outside {
-		lost = append(lost, "what lies outside the workspace")
+		lost = append(lost, "files outside the workspace")
 	}
 	return strings.Join(lost, ", ")
 }
@@ -153,7 +153,7 @@ func (k *Keeper) Before(ctx context.Context, d Draft, c *task.Call, spec tool.Sp
 	switch {
 	case !k.enabled():
 	case ChangesUnnamed(spec.Class):
-		k.AfterCalls(ctx, d) // tells what earlier calls wrote apart from what the command changes
+		k.AfterCalls(ctx, d) // separates what earlier calls wrote from what the command changes
 		if !k.enabled() {
 			break
 		}
@@ -163,7 +163,7 @@ func (k *Keeper) Before(ctx context.Context, d Draft, c *task.Call, spec tool.Sp
 		if lost := g.survey.Unheld(); lost != "" {
 			k.noticeOnce(fmt.Sprintf("%s may change %s", spec.Name, lost))
 		}
-		k.tellHidden(spec, g.survey)
+		k.noticeHidden(spec, g.survey)
 	case spec.Class == tool.Write:
 		refused = k.beforeWrite(ctx, d, c, spec, ask)
 	}
@@ -202,12 +202,12 @@ func versions(held map[string]task.FileVersion) []task.CheckpointFile {
 	return out
 }
 
-// survey surveys the workspace. It returns nil when that failed and the person was told.
+// survey surveys the workspace. It returns nil when that failed and a notice was shown.
 func (k *Keeper) survey(ctx context.Context, call string) Survey {
 	s, err := k.store.Survey(ctx, slices.Sorted(maps.Keys(k.newest())), call)
 	if err != nil {
 		if !k.disabled(err) && ctx.Err() == nil {
-			k.noticeOnce(fmt.Sprintf("what commands change cannot be put back: the workspace could not be looked at: %v", err))
+			k.noticeOnce(fmt.Sprintf("what commands change cannot be put back: the workspace could not be surveyed: %v", err))
 		}
 		return nil
 	}
@@ -243,12 +243,12 @@ func (k *Keeper) unrecorded(c *task.Call, ask tool.Ask) []string {
 	})
 }
 
-// After finds what differs after a command and who changed it. The command's outcome stands even where its
-// changes cannot be recorded; the person is told then.
+// After finds what differs after a command and who changed it. The command's outcome is kept even
+// where its changes cannot be recorded; a notice reports that.
 func (k *Keeper) After(ctx context.Context, c *task.Call, g Guard) Attribution {
 	changes := k.attribute(ctx, g, false)
 	if n := len(changes.Doubt); n > 0 {
-		k.run.Notice(fmt.Sprintf("%s changed while %s ran, by it or by somebody else; a restore asks about them: %s",
+		k.run.Notice(fmt.Sprintf("%s changed while %s ran, by it or by something else; a restore asks about them: %s",
 			countFiles(n), c.Name, names(changes.Doubt)))
 	}
 	return changes
@@ -282,7 +282,7 @@ func (k *Keeper) changedSince(ctx context.Context, g Guard) []task.CheckpointFil
 	return files
 }
 
-// extended is a context for work that remains when the run was told to end.
+// extended is a context for the work that remains when the run is cancelled.
 func extended(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Err() == nil {
 		return context.WithCancel(ctx)
@@ -319,8 +319,8 @@ func (k *Keeper) recordedDiffers(ctx context.Context) []task.CheckpointFile {
 }
 
 // Record adds the checkpoints of what differs after a call to the draft of its outcome. Only the call's own
-// changes count as its change. The other checkpoints only observe: a restore keeps those files unless it is
-// told otherwise, and what they held before can be brought back.
+// changes count as its change. The other checkpoints only observe: a restore keeps those files unless the
+// user wants otherwise, and what they held before can be brought back.
 func (k *Keeper) Record(ctx context.Context, d Draft, call string, c Attribution) {
 	k.recordAs(ctx, d, task.ReasonOthers, call, c.Since)
 	k.recordAs(ctx, d, task.ReasonDoubt, call, c.Doubt)

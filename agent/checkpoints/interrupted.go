@@ -28,7 +28,7 @@ func (k *Keeper) Interrupted(ctx context.Context, c *task.Call) (g Guard, change
 	s, err := k.store.Interrupted(ctx, c.ID)
 	if s == nil || err != nil {
 		if err != nil && !k.disabled(err) && ctx.Err() == nil {
-			k.run.Notice(fmt.Sprintf("what %s changed before it was interrupted could not be looked at: %v", c.Name, err))
+			k.run.Notice(fmt.Sprintf("what %s changed before it was interrupted could not be surveyed: %v", c.Name, err))
 		}
 		changes.Since = k.recordedDiffers(ctx)
 		if n := len(changes.Since); n > 0 {
@@ -45,7 +45,7 @@ func (k *Keeper) Interrupted(ctx context.Context, c *task.Call) (g Guard, change
 		text += k.run.Mask(fmt.Sprintf(" %s changed while it ran: %s.", countFiles(n), names(changes.Own)))
 	}
 	if n := len(changes.Doubt); n > 0 {
-		k.run.Notice(fmt.Sprintf("%s changed while %s ran before it was interrupted, by it or by somebody else; "+
+		k.run.Notice(fmt.Sprintf("%s changed while %s ran before it was interrupted, by it or by something else; "+
 			"a restore asks about them: %s", countFiles(n), c.Name, names(changes.Doubt)))
 		text += k.run.Mask(fmt.Sprintf(" %s changed while it ran, by it or by somebody else: %s.", countFiles(n), names(changes.Doubt)))
 	}

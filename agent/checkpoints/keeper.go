@@ -5,9 +5,9 @@
 // workspace before it runs; what it changed is recorded with its outcome. The files that a turn's calls wrote
 // are recorded with the results. A checkpoint that holds nothing new is not recorded.
 //
-// A write whose old content cannot be kept is refused. A command is not: what it may change is unknown, so the
-// person is told what could not be brought back. When the workspace gets no checkpoints at all (ErrNone), the
-// person is told once and the run goes without them.
+// A write whose old content cannot be kept is refused. A command is not: what it may change is unknown, so a
+// notice names what could not be brought back. When the workspace gets no checkpoints at all (ErrNone), one notice
+// reports that and the run goes without them.
 //
 // What the Keeper remembers is in the journal, or concerns this run's notices only.
 package checkpoints
@@ -97,12 +97,12 @@ type Keeper struct {
 	store Store // nil = checkpoints are off
 	runID string
 
-	told       map[string]bool             // notices that are shown once per run
-	toldHidden bool                        // the person was told what rules hide
-	folded     int                         // how many checkpoints of the state are in recorded
-	recorded   map[string]task.FileVersion // the newest record of each file
-	concluded  []Survey                    // surveys of calls whose outcomes are committed and perhaps not durable
-	outlived   map[string]bool             // calls whose commands ran on after the run that began them
+	shown       map[string]bool             // notices that are shown once per run
+	hiddenShown bool                        // a notice named what rules hide
+	folded      int                         // how many checkpoints of the state are in recorded
+	recorded    map[string]task.FileVersion // the newest record of each file
+	concluded   []Survey                    // surveys of calls whose outcomes are committed and perhaps not durable
+	outlived    map[string]bool             // calls whose commands ran on after the run that began them
 }
 
 // New makes the keeper of a run. A nil store switches checkpoints off.
@@ -113,7 +113,7 @@ func New(run Run, store Store, runID string) *Keeper {
 func (k *Keeper) enabled() bool { return k.store != nil }
 
 // disabled handles an error of the store. It returns true when the workspace gets no checkpoints: the keeper
-// is switched off and the person was told. For any other error the caller decides what follows.
+// is switched off and a notice was shown. For any other error the caller decides what follows.
 func (k *Keeper) disabled(err error) bool {
 	if !errors.Is(err, ErrNone) {
 		return false
@@ -125,13 +125,13 @@ func (k *Keeper) disabled(err error) bool {
 
 // noticeOnce shows a notice once per run.
 func (k *Keeper) noticeOnce(text string) {
-	if k.told[text] {
+	if k.shown[text] {
 		return
 	}
-	if k.told == nil {
-		k.told = map[string]bool{}
+	if k.shown == nil {
+		k.shown = map[string]bool{}
 	}
-	k.told[text] = true
+	k.shown[text] = true
 	k.run.Notice(text)
 }
 

@@ -1,5 +1,5 @@
 // Package rows writes messages, content blocks and result texts with the members and the member order of Roo
-// itself (its ask, say and addToClineMessages), so that Roo's window cannot tell them from its own. It is pure: a
+// itself (its ask, say and addToClineMessages), so that Roo's window shows them like its own. It is pure: a
 // row depends on its arguments alone.
 package rows
 
@@ -212,7 +212,7 @@ func Approved(feedback string) string {
 	return string(o.Bytes()) + "\n\n"
 }
 
-// Guidance gives the model the words of a person who was asked what it should do instead.
+// Guidance gives the model the person's answer to the question what it should do instead.
 func Guidance(words string) string {
 	var o esjson.Object
 	o.String("status", "guidance")

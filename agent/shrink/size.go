@@ -15,7 +15,7 @@ import (
 	"github.com/roost-dev/roost/usage"
 )
 
-// ImageTokens is about what providers count for an image. The bytes of an image tell nothing about it.
+// ImageTokens is about what providers count for an image. It does not depend on the bytes of the image.
 const ImageTokens = 1600
 
 // Tokens is how many tokens the next request is expected to have: those of the newest request and its reply, or

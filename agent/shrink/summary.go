@@ -78,7 +78,7 @@ func Keep(raws [][]byte, window int) int {
 	return min(keep, total/4)
 }
 
-// SummaryWords is what the model is asked for. wish is what the person wants the summary to keep or to leave out.
+// SummaryWords are the words that ask the model for a summary. wish is what the person wants the summary to keep or to leave out.
 func SummaryWords(wish string) string {
 	if wish == "" {
 		return summaryWords

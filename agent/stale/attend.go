@@ -21,9 +21,9 @@ const (
 // answer, a command, a quota. what names the wait, as in "while what"; notices begin once it took longer than
 // after. stop ends it and waits until it has ended.
 //
-// A notice is no record. A change is recorded in the commit of the turn that tells the model, so that it is
-// reported once whatever happens in between, and a file that is back by then never changed. The run does its
-// own check then; nothing depends on Attend.
+// A notice is no record. The change is recorded in the commit of the turn that reports it to the model, so it is
+// reported once, and a file that was restored before that turn counts as unchanged. That turn does its own check;
+// nothing depends on Attend.
 func (t *Tracker) Attend(ctx context.Context, what string, after time.Duration) (stop func()) {
 	if t.opt.Workspace == nil || !t.opt.Observed {
 		return func() {}
@@ -65,7 +65,7 @@ func (t *Tracker) notifyChanges(ctx context.Context, what string, after time.Dur
 				more = fmt.Sprintf(" and %d more", n)
 			}
 			t.run.Notice(strings.Join(names[:min(len(names), maxNames)], ", ") + more + " while " + what +
-				"; the model is told in its next turn")
+				"; the model gets to know it in its next turn")
 		}
 		if w.Wait(ctx) != nil || !pause(ctx, settleSaves) {
 			return
@@ -85,8 +85,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// newlyChanged checks the files that may have changed and describes the changes that the person was not yet
-// told of.
+// newlyChanged checks the files that may have changed and describes the changes that no notice reported yet.
 func (t *Tracker) newlyChanged(ctx context.Context, at int64) (names []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,11 +100,11 @@ func (t *Tracker) newlyChanged(ctx context.Context, at int64) (names []string) {
 			continue
 		}
 		now, path, changed := t.judge(ctx, k, at)
-		hash, told := t.announced[k.Path]
+		hash, known := t.announced[k.Path]
 		switch f := (File{k, path, now}); {
 		case !changed:
 			delete(t.announced, k.Path)
-		case !told || hash != now.State.Hash:
+		case !known || hash != now.State.Hash:
 			if t.announced == nil {
 				t.announced = map[string]string{}
 			}
@@ -116,11 +115,11 @@ func (t *Tracker) newlyChanged(ctx context.Context, at int64) (names []string) {
 	return names
 }
 
-// wasAnnounced reports whether the person was told of a change while the run waited, and forgets that.
+// wasAnnounced reports whether a notice reported a change while the run waited, and forgets that.
 func (t *Tracker) wasAnnounced(f File) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	hash, told := t.announced[f.known.Path]
+	hash, known := t.announced[f.known.Path]
 	delete(t.announced, f.known.Path)
-	return told && hash == f.now.State.Hash
+	return known && hash == f.now.State.Hash
 }

@@ -64,7 +64,7 @@ func (t *Tracker) askOtherTasks(ctx context.Context, since int64, files map[stri
 }
 
 // Refused returns the records of a file that a call would have overwritten although something else had
-// changed it: the model is told of it with the refusal.
+// changed it. The refusal reports that to the model.
 func (t *Tracker) Refused(ctx context.Context, stale *tool.StaleError) []task.Event {
 	record := Record(stale.Now)
 	record.Source, record.By = "user_edited", "other"

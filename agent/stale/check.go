@@ -174,7 +174,7 @@ func (t *Tracker) Seen() func(path string) (tool.Seen, bool) {
 	}
 }
 
-// BeforeCommand records what is stale before a command, to tell it apart from what the command changes.
+// BeforeCommand records what is stale before a command, to distinguish it from what the command changes.
 func (t *Tracker) BeforeCommand(ctx context.Context) {
 	for _, f := range t.Changed(ctx, nil) {
 		if t.priorChanges == nil {

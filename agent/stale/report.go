@@ -12,7 +12,7 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// Bounds of what one turn tells the model about changed files.
+// Bounds of one turn's report on changed files.
 const (
 	reportFiles = 50       // files named
 	diffLimit   = 4 << 10  // bytes of one file's difference
@@ -90,7 +90,7 @@ func (t *Tracker) Report(turn Turn) (section string, records []task.Event) {
 		list += fmt.Sprintf(" and %d more", more)
 	}
 	if list != "" {
-		t.run.Notice("changed since the model saw it: " + list + "; the model is told now")
+		t.run.Notice("changed since the model saw it: " + list + "; the model gets to know it now")
 	}
 	return section + contents.String(), records
 }

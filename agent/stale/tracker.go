@@ -6,9 +6,9 @@
 // file; the content is read only where the stat differs or is too young to be trusted. With many known files
 // a watcher spares most of the stats, but its silence is never believed for long.
 //
-// What the tracker remembers can be rebuilt from the journal and the disk, and is after a restart. What the
-// model was told of is in the journal alone, in the commit of the turn that tells it, so each change is
-// reported once whatever happens in between.
+// What the tracker remembers can be rebuilt from the journal and the disk, and is after a restart. Which changes the
+// model knows is in the journal alone, in the commits of the turns that reported them, so each change is reported
+// once, over any kill.
 //
 // Limits: one check stops after two seconds, and the next one begins where it stopped. A file larger than
 // 32 MiB is judged by its size alone. A file outside the workspace's rules (ignored, unreadable) is never
@@ -42,7 +42,7 @@ type Options struct {
 	SpoolDir   string               // for file contents; "" = a little memory
 	OtherTasks OtherTasks           // nil = other tasks are not consulted
 	WatchFrom  int                  // the number of known files that makes a watcher worth its handle
-	Observed   bool                 // somebody sees the run's notices
+	Observed   bool                 // a person sees the run's notices
 }
 
 // Tracker remembers the files that the model knows and what they looked like. One goroutine drives it; the
@@ -59,7 +59,7 @@ type Tracker struct {
 	unread       []string          // files that the model got to know and that were not checked since
 	watch        *watch.Watcher    // nil while there are few files
 	fullCheckAt  int64             // when all files were last checked, Unix milliseconds
-	announced    map[string]string // changes that the person was told of and the model was not: path, hash
+	announced    map[string]string // changes that a notice reported and no turn yet: path, hash
 	commandRan   bool              // a command ran since the last turn
 	priorChanges map[string]string // files that had changed before that command ran: path, hash
 	doubtful     []string          // files that changed while a command ran, by an unknown author
