@@ -183,16 +183,6 @@ func whyText(why, otherwise string) string {
 	return display.OneLine(why)
 }
 
-// sharedWhy is the reason of conflicts that are all in doubt, else the usual one.
-func sharedWhy(items []engine.RestoreItem) string {
-	for _, i := range items {
-		if i.Why == "" || i.Why != items[0].Why || !i.Doubt {
-			return "somebody else changed it since"
-		}
-	}
-	return display.OneLine(items[0].Why)
-}
-
 // restoreFailure is what a restore that was done still has to say by its exit code.
 func restoreFailure(r engine.RestoreResult) error {
 	if !r.DryRun && len(r.Lost) > 0 {

@@ -121,7 +121,7 @@ func (a *App) connect(ctx context.Context, f func(*client.Client) error) error {
 	if err != nil {
 		return err
 	}
-	e, refused, end := a.engineOf(ctx, s)
+	e, end, refused := a.engineOf(ctx, s)
 	c, stop, err := a.local(s, e)
 	if err == nil {
 		err = f(c)
@@ -135,14 +135,15 @@ func (a *App) connect(ctx context.Context, f func(*client.Client) error) error {
 }
 
 // engineOf starts the engine of this process. It is nil, with the reason, when the settings are wrong.
-func (a *App) engineOf(ctx context.Context, s *store.Store) (e *engine.Engine, refused error, end func() error) {
+func (a *App) engineOf(ctx context.Context, s *store.Store) (e *engine.Engine, end func() error, refused error) {
 	c, err := a.engineConfig()
 	if err != nil {
-		return nil, err, func() error { return nil }
+		return nil, func() error { return nil }, err
 	}
 	e = engine.New(s, engine.Options{Now: a.millis, Config: c})
 	sock := a.socket(s, e, true)
-	return e, nil, func() error { return errors.Join(e.Close(context.WithoutCancel(ctx)), sock.Close()) }
+	end = func() error { return errors.Join(e.Close(context.WithoutCancel(ctx)), sock.Close()) }
+	return e, end, nil
 }
 
 // remotely does something on the server that the person named; done is false when none
