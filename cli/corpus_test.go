@@ -15,6 +15,7 @@ import (
 	"github.com/roost-dev/roost/internal/conformance"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/doctor"
 )
 
 // Every real task folder can be listed, shown in every form and checked. Nothing
@@ -56,7 +57,7 @@ func TestCorpusCommands(t *testing.T) {
 		roost([]int{ExitDone}, "show", name, "--usage")
 		roost([]int{ExitNotFound}, "show", name, "--journal")
 		check := roost([]int{ExitDone, ExitDamaged}, "doctor", "--json")
-		var found store.Report
+		var found doctor.Report
 		unmarshal(t, check, &found)
 		if found.Tasks != 1 || len(found.Damaged) == 0 && len(task.Damaged) > 0 && !task.Empty {
 			t.Errorf("doctor says %s; the list says %+v", check, task.Damaged)

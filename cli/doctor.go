@@ -10,30 +10,30 @@ import (
 	"github.com/roost-dev/roost/agent/spool"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/view"
 )
 
 func (a *App) doctorCommand() *cobra.Command {
-	var o store.CheckOptions
+	var o doctor.Options
 	cmd := &cobra.Command{
 		Use:   "doctor [ID...]",
-		Short: "Verify tasks; change nothing unless told to",
-		Long: "Verify tasks: every commit and payload of their journals, Roo's files, calls and their\n" +
-			"results, what their checkpoints keep, and whether what is derived of them agrees. Without an ID also the trash, the\n" +
-			"overlay, the history index, the catalogue, and what interrupted work left.\n\n" +
-			"--repair mends what can be mended, after a copy of what was there, and removes what dead\n" +
-			"processes of Roost's left half written. --rebuild makes derived data again where it is\n" +
-			"missing, behind or wrong. Both may be given; doing it again changes nothing more.",
+		Short: "Verify tasks; change nothing unless asked to",
+		Long: "Verify tasks: every commit and payload of their journals, Roo's files, tool calls and their\n" +
+			"results, the contents of their checkpoints, and whether derived data agrees. Without an ID, also the\n" +
+			"trash, the overlay, the history index, the catalogue, and what interrupted work left.\n\n" +
+			"--repair repairs what can be repaired, keeps what it replaces, and removes what dead Roost\n" +
+			"processes left half written. --rebuild makes derived data again where it is missing, behind or\n" +
+			"wrong. Both may be given; running it again changes nothing more.",
 		ValidArgsFunction: a.taskIDs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.open()
 			if err != nil {
 				return err
 			}
-			o.Spill = a.Dir
+			o.SpillDir = a.Dir
 			ctx, shown := a.watched(cmd.Context())
-			found, err := s.Check(ctx, args, o)
+			found, err := doctor.Check(ctx, s, args, o)
 			var kept engine.CheckedContents
 			if err == nil {
 				e := engine.New(s, engine.Options{Now: a.millis, Config: engine.ConfigFromEnv(a.Env)})
@@ -58,13 +58,13 @@ func (a *App) doctorCommand() *cobra.Command {
 			return damage(found, o)
 		},
 	}
-	cmd.Flags().BoolVar(&o.Repair, "repair", false, "mend what can be mended, after a copy")
+	cmd.Flags().BoolVar(&o.Repair, "repair", false, "repair what can be repaired, and keep what is replaced")
 	cmd.Flags().BoolVar(&o.Rebuild, "rebuild", false, "build derived data again where it is missing or wrong")
 	return cmd
 }
 
-// addContents adds what the contents of checkpoints were found to be.
-func addContents(r *store.Report, kept engine.CheckedContents) {
+// addContents adds the findings about the contents of checkpoints.
+func addContents(r *doctor.Report, kept engine.CheckedContents) {
 	bad := map[string]bool{}
 	for _, f := range r.Damaged {
 		bad[f.ID] = true
@@ -80,7 +80,7 @@ func addContents(r *store.Report, kept engine.CheckedContents) {
 }
 
 // spools adds the folders for command output that killed runs left.
-func spools(r *store.Report, dir string, remove bool) {
+func spools(r *doctor.Report, dir string, remove bool) {
 	left := spool.Left(dir)
 	if remove && len(left) > 0 {
 		spool.Sweep(dir)
@@ -90,7 +90,7 @@ func spools(r *store.Report, dir string, remove bool) {
 		still[path] = true
 	}
 	for _, path := range left {
-		f := store.Finding{Path: path, File: path, Problem: "output of commands of a run that was killed", Recovered: "what was kept of it is in the task"}
+		f := doctor.Finding{Path: path, File: path, Problem: "output of commands of a killed run", Recovered: "the task holds what was recorded of it"}
 		if still[path] {
 			r.Leftovers = append(r.Leftovers, f)
 		} else {
@@ -100,22 +100,21 @@ func spools(r *store.Report, dir string, remove bool) {
 	}
 }
 
-// damage is what is left to tell after a check: what was done about it depends on
-// what was asked for.
-func damage(r store.Report, o store.CheckOptions) *Failure {
+// damage is the error of a check that found damage. Its text depends on the options.
+func damage(r doctor.Report, o doctor.Options) *Failure {
 	f := &Failure{Exit: ExitDamaged, Code: "damaged", What: damagedTasks(r),
 		Why: "nothing was changed; what can be read is shown and can be continued", Try: "roost doctor --repair  # or roost show ID"}
 	switch {
 	case o.Repair:
-		f.Why = "this could not be mended and is as it was; what can be read is shown and can be continued"
+		f.Why = "this cannot be repaired and was left as it is; what can be read is shown and can be continued"
 		f.Try = "roost show ID"
 	case o.Rebuild:
-		f.Why = "derived data was built again; nothing else was changed"
+		f.Why = "derived data was rebuilt; nothing else was changed"
 	}
 	return f
 }
 
-func damagedTasks(r store.Report) string {
+func damagedTasks(r doctor.Report) string {
 	n, verb := r.Tasks-r.OK, "are"
 	if n == 1 {
 		verb = "is"
@@ -131,14 +130,14 @@ func damagedTasks(r store.Report) string {
 	case n == 0 && other == 0: // of tasks that are not among those that were counted
 		return fmt.Sprintf("%d deleted or hidden tasks or rows of the catalogue are damaged", len(r.Damaged))
 	case n == 0:
-		return fmt.Sprintf("%d of the files that are kept for all tasks are damaged", other)
+		return fmt.Sprintf("%d of the files that all tasks share are damaged", other)
 	case other > 0:
-		return fmt.Sprintf("%s, and %d of the files that are kept for all tasks", text, other)
+		return fmt.Sprintf("%s, and %d of the files that all tasks share", text, other)
 	}
 	return text
 }
 
-func (a *App) showReport(r store.Report) error {
+func (a *App) showReport(r doctor.Report) error {
 	style := a.outStyle()
 	print := func(s view.Style, text string) error {
 		if _, err := fmt.Fprintln(a.Out, style.Paint(s, display.OneLineIndented(text))); err != nil {
@@ -166,7 +165,7 @@ func (a *App) showReport(r store.Report) error {
 	for _, list := range []struct {
 		word  string
 		style view.Style
-		found []store.Finding
+		found []doctor.Finding
 	}{{"derived", view.Dim, r.Stale}, {"left over", view.Dim, r.Leftovers}, {"not trusted", view.Asked, r.Untrusted}, {"repaired", view.Good, r.Repaired}} {
 		for _, d := range list.found {
 			line := list.word + ": " + where(d) + ": " + d.Problem
@@ -189,19 +188,19 @@ func (a *App) showReport(r store.Report) error {
 		text += fmt.Sprintf("; %d left over", n)
 	}
 	if n := len(r.Stale); n > 0 {
-		text += fmt.Sprintf("; %d to be built again (--rebuild)", n)
+		text += fmt.Sprintf("; %d to rebuild (--rebuild)", n)
 	}
 	a.say("%s", text)
 	return nil
 }
 
-// where names what a finding is about.
-func where(f store.Finding) string {
+// where names the subject of a finding.
+func where(f doctor.Finding) string {
 	if f.ID == "" {
 		return f.File
 	}
 	if inside, err := filepath.Rel(f.Path, f.File); err == nil && filepath.IsAbs(f.File) && filepath.IsLocal(inside) {
-		if inside == "." { // the folder stands below
+		if inside == "." { // the next line shows the folder
 			return f.ID
 		}
 		return f.ID + "  " + inside
@@ -209,17 +208,17 @@ func where(f store.Finding) string {
 	return f.ID + "  " + f.File
 }
 
-// fate says what came back of what is damaged, and what did not, as far as that is known.
-func fate(d store.Finding) string {
-	var said []string
+// fate describes what was recovered and what was lost, as far as it is known.
+func fate(d doctor.Finding) string {
+	var parts []string
 	if d.Recovered != "" {
-		said = append(said, "recovered: "+d.Recovered)
+		parts = append(parts, "recovered: "+d.Recovered)
 	}
 	if d.Lost != "" {
-		said = append(said, "lost: "+d.Lost)
+		parts = append(parts, "lost: "+d.Lost)
 	}
-	if len(said) == 0 {
+	if len(parts) == 0 {
 		return ""
 	}
-	return "  " + strings.Join(said, "; ")
+	return "  " + strings.Join(parts, "; ")
 }

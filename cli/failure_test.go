@@ -18,6 +18,7 @@ import (
 
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/doctor"
 )
 
 // app is an App without a terminal, and what it writes.
@@ -170,7 +171,7 @@ func TestHostileNamesAreHarmless(t *testing.T) {
 	if err := a.header(items[0], []string{evil}); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.showReport(store.Report{Tasks: 1, Damaged: []store.Finding{{ID: evil, File: evil, Problem: evil, Path: evil}}, Repaired: []store.Finding{{ID: evil, Copy: evil}}}); err != nil {
+	if err := a.showReport(doctor.Report{Tasks: 1, Damaged: []doctor.Finding{{ID: evil, File: evil, Problem: evil, Path: evil}}, Repaired: []doctor.Finding{{ID: evil, Copy: evil}}}); err != nil {
 		t.Fatal(err)
 	}
 	a.sumUp(report.Found{Sources: []store.SourceState{{Name: evil, Path: evil}}}, 0)

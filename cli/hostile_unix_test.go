@@ -25,6 +25,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/store/importer"
 )
 
@@ -274,10 +275,10 @@ func TestHostileFolders(t *testing.T) {
 	}
 	r := s.exitsWith([]int{ExitDamaged}, "doctor")
 	harmless(t, "doctor", r)
-	var report store.Report
+	var report doctor.Report
 	unmarshal(t, []byte(s.exitsWith([]int{ExitDamaged}, "doctor", "--json").out), &report)
 	for _, e := range list {
-		found := slices.ContainsFunc(report.Damaged, func(f store.Finding) bool {
+		found := slices.ContainsFunc(report.Damaged, func(f doctor.Finding) bool {
 			return filepath.Base(f.Path) == inJSON(e.name)
 		})
 		if !found && e.damaged != "" {

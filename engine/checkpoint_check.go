@@ -9,15 +9,16 @@ import (
 
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/task"
 )
 
 // CheckedContents is what verifying the contents of checkpoints found.
 type CheckedContents struct {
-	Objects  int             `json:"objects"` // that were read
-	Bytes    int64           `json:"bytes"`
-	Damaged  []store.Finding `json:"-"`
-	Repaired []store.Finding `json:"-"`
+	Objects  int              `json:"objects"` // that were read
+	Bytes    int64            `json:"bytes"`
+	Damaged  []doctor.Finding `json:"-"`
+	Repaired []doctor.Finding `json:"-"`
 }
 
 // CheckContents reads every content that the checkpoints of tasks rely on, each once, and compares
@@ -25,7 +26,7 @@ type CheckedContents struct {
 // the workspace is kept again. Nothing else is written, and nothing removed.
 func (e *Engine) CheckContents(ctx context.Context, ids []string, repair bool) (CheckedContents, error) {
 	out := CheckedContents{}
-	refs, err := e.store.Chosen(ctx, ids)
+	refs, err := e.store.FindAll(ctx, ids)
 	if err != nil {
 		return out, err
 	}
@@ -75,7 +76,7 @@ func (e *Engine) checkTask(ctx context.Context, ref store.Ref, s *task.State, st
 					continue
 				}
 				seen[f.Path+version.Blob] = true
-				found := store.Finding{
+				found := doctor.Finding{
 					ID: ref.ID, Path: ref.Dir, File: filepath.Join(e.checkpointsDir(), c.Store),
 					Problem:   fmt.Sprintf("checkpoint c%d: the content of %s: %v", c.Number, f.Path, err),
 					Recovered: "what the other checkpoints hold", Lost: "what " + f.Path + " held then",

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/doctor"
 )
 
 // writesAndDelegates runs two tools beside the call that starts a subtask.
@@ -73,7 +73,7 @@ func TestResultsBesideASubtaskAreInRoosFile(t *testing.T) {
 				t.Errorf("changed by another program is %v, want %v: %+v", got, want, v.Pending)
 			}
 			v.Close()
-			if report, err := b.store.Check(t.Context(), []string{run.TaskID}, store.CheckOptions{}); err != nil || len(report.Damaged) > 0 && how == "answered here" {
+			if report, err := doctor.Check(t.Context(), b.store, []string{run.TaskID}, doctor.Options{}); err != nil || len(report.Damaged) > 0 && how == "answered here" {
 				t.Errorf("%+v, %v", report.Damaged, err)
 			}
 			words := "this one"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/store/importer"
 	"github.com/roost-dev/roost/task"
 )
@@ -47,7 +48,7 @@ func TestAnArchivedJournalThatLacksItsEndIsDamaged(t *testing.T) {
 		report, err := importer.Run(t.Context(), to, list, importer.Options{})
 		must(t, err)
 		notes := strings.Join(report.Items[0].Notes, "\n")
-		checked, err := to.Check(t.Context(), []string{"short"}, store.CheckOptions{})
+		checked, err := doctor.Check(t.Context(), to, []string{"short"}, doctor.Options{})
 		must(t, err)
 		if report.Imported != 1 || (cut > 0) != strings.Contains(notes, "it was damaged already") || (cut > 0) != (len(checked.Damaged) > 0) {
 			t.Errorf("%d commits cut: %+v\nchecked %+v", cut, report.Items[0], checked.Damaged)

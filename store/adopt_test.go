@@ -215,7 +215,7 @@ func TestCorpusDoctor(t *testing.T) {
 	list := conformance.CorpusFolders(t, roofmt.IsFolder)
 	before := tree(t, conformance.Corpus(t))
 	s := open(t, filepath.Join(t.TempDir(), "root"), list...)
-	r := must[Report](t)(s.Check(context.Background(), nil, CheckOptions{}))
+	r := must[CheckReport](t)(Rooms.Check(context.Background(), s, nil, false))
 	if r.Tasks != len(list) {
 		t.Errorf("checked %d of %d", r.Tasks, len(list))
 	}

@@ -35,7 +35,7 @@ func (s *Store) behind(ctx context.Context, ref Ref) bool {
 		return false
 	}
 	written := readWatermark(ref.Log)
-	mark, err := os.Lstat(filepath.Join(ref.Log, watermarkName))
+	mark, err := os.Lstat(filepath.Join(ref.Log, WatermarkName))
 	if err == nil && len(written.Writing) == 0 && !log.ModTime().After(mark.ModTime()) {
 		return false // the record is written behind the last commit
 	}

@@ -46,7 +46,7 @@ func TestTheLastProjectionIsTriedAgain(t *testing.T) {
 			if there != (c.want == nil) || (len(behind) > 0) != (c.want != nil) {
 				t.Fatalf("there: %v, behind: %v", there, behind)
 			}
-			report := must[Report](t)(s.Check(t.Context(), nil, CheckOptions{}))
+			report := must[CheckReport](t)(Rooms.Check(t.Context(), s, nil, false))
 			if len(report.Damaged) > 0 || c.want != nil && len(report.Stale) == 0 {
 				t.Errorf("doctor: %+v", report)
 			}
@@ -70,9 +70,9 @@ func TestWhoIsNotBehind(t *testing.T) {
 	for _, id := range []string{"foreign", "damaged", "whole"} {
 		check(t, make1(id).Close(context.Background()))
 	}
-	check(t, os.Remove(filepath.Join(s.OwnRef("foreign").Log, watermarkName)))
+	check(t, os.Remove(filepath.Join(s.OwnRef("foreign").Log, WatermarkName)))
 	check(t, os.Remove(filepath.Join(s.OwnRef("foreign").Log, "journal.lock")))
-	check(t, os.Remove(filepath.Join(s.OwnRef("damaged").Log, watermarkName)))
+	check(t, os.Remove(filepath.Join(s.OwnRef("damaged").Log, WatermarkName)))
 	check(t, os.Truncate(filepath.Join(s.OwnRef("damaged").Log, journalName), 300))
 	if list := must[[]Ref](t)(s.Behind(t.Context())); len(list) > 0 {
 		t.Errorf("%+v", list)

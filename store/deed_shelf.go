@@ -23,12 +23,12 @@ type shelved struct {
 // shelfDeeds folds the overlay into deeds, by source and id.
 func (s *Store) shelfDeeds(ctx context.Context) (map[[2]string]*shelved, error) {
 	out := map[[2]string]*shelved{}
-	log, err := filelog.OpenReader(s.overlayDir())
+	log, err := filelog.OpenReader(s.OverlayDir())
 	if errors.Is(err, journal.ErrNotFound) {
 		return out, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open the overlay %s: %w", s.overlayDir(), err)
+		return nil, fmt.Errorf("open the overlay %s: %w", s.OverlayDir(), err)
 	}
 	defer log.Close()
 	err = eachMark(ctx, log, func(c journal.Commit, e mark) {

@@ -332,7 +332,7 @@ func (s *Store) derive(ctx context.Context, ref Ref) (Summary, derivation) {
 	if err != nil {
 		return Summary{
 			ID: ref.ID, Source: ref.Source, Tool: ref.Tool, Path: ref.Dir, Status: "idle",
-			Damaged: []Damage{{File: ref.Dir, Problem: cause(ref, err)}}, Gone: vanished(ref),
+			Damaged: []Damage{{File: ref.Dir, Problem: ReadProblem(ref, err)}}, Gone: vanished(ref),
 		}.filled(), derivation{failed: true}
 	}
 	sum := v.Summary

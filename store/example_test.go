@@ -54,35 +54,3 @@ func Example() {
 	// Say hello 1
 	// [{"ts":1,"type":"say","say":"text","text":"hello"}] <nil>
 }
-
-// A check changes nothing; what it found is a list for people and programs.
-func ExampleStore_Check() {
-	ctx := context.Background()
-	root, err := os.MkdirTemp("", "roost-example-")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer os.RemoveAll(root)
-	dir := filepath.Join(root, "tasks", "torn")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := os.WriteFile(filepath.Join(dir, "ui_messages.json"), []byte(`[{"ts":1,"type":"say","say":"text","text":"a"},{"ts":2`), 0o600); err != nil {
-		fmt.Println(err)
-		return
-	}
-	s, err := store.Open(store.Options{Root: root})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, o := range []store.CheckOptions{{}, {Repair: true}} {
-		r, err := s.Check(ctx, nil, o)
-		fmt.Println(r.OK, len(r.Damaged), len(r.Repaired), err)
-	}
-	// Output:
-	// 0 1 0 <nil>
-	// 1 0 1 <nil>
-}

@@ -190,8 +190,8 @@ func TestADiskThatFailsOnceInAnyDeed(t *testing.T) {
 						return k.Commit(t.Context(), add(k, task.UI, uiRow(20, "goes on")))
 					}))
 				}
-				if r := doctor(t, late, CheckOptions{}); len(r.Damaged) > 0 {
-					t.Errorf("%v failed: %v; doctor finds %s", what.Load(), err, problems(r.Damaged))
+				if r := checkWith(t, late); len(r.Damaged) > 0 {
+					t.Errorf("%v failed: %v; doctor finds %s", what.Load(), err, fmt.Sprint(r.Damaged))
 				}
 			}
 			t.Logf("%d calls", calls.Load())
@@ -226,7 +226,7 @@ func TestAFoldThatMissedAPayloadIsNotKept(t *testing.T) {
 		t.Errorf("who comes later does not see it: %.300s", got)
 	}
 	closeTask(t, own(t, late, "one").Task)
-	if r := doctor(t, late, CheckOptions{}); len(r.Damaged) > 0 {
-		t.Errorf("doctor finds %s", problems(r.Damaged))
+	if r := checkWith(t, late); len(r.Damaged) > 0 {
+		t.Errorf("doctor finds %s", fmt.Sprint(r.Damaged))
 	}
 }

@@ -92,6 +92,23 @@ func (s *Store) Find(ctx context.Context, given string) (Ref, error) {
 	return found[0], nil
 }
 
+// FindAll resolves several names; all tasks when there are none.
+func (s *Store) FindAll(ctx context.Context, ids []string) ([]Ref, error) {
+	if len(ids) == 0 {
+		refs, _, err := s.refs(ctx)
+		return refs, err
+	}
+	var out []Ref
+	for _, id := range ids {
+		ref, err := s.Find(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ref)
+	}
+	return out, nil
+}
+
 // FindWithCopies is Find, with the folders of the other places in which the task stands with
 // the same content, as lists have them; none for most. Read leaves them out: they are judged
 // by all bytes of the histories, and who works on a task need not know of them.
@@ -194,4 +211,35 @@ func (s *Store) distinct(ctx context.Context, found []Ref) [][]Ref {
 		out = append(out, s.groups(ctx, places)...)
 	}
 	return out
+}
+
+// UnlistedTasks are the tasks that no list shows, given those that lists show: the tasks in the trash, those deleted in
+// another tool's storage, and those continued in a storage that is not configured now. Its error is about the trash; the
+// other tasks come with it.
+func (s *Store) UnlistedTasks(ctx context.Context, listed []Ref) ([]Ref, error) {
+	var out []Ref
+	deleted, err := names(s.TrashDir())
+	for _, name := range deleted {
+		out = append(out, s.TrashRef(name))
+	}
+	known := map[string]bool{}
+	for _, r := range listed {
+		known[r.Log] = true
+	}
+	sources, _ := names(s.AdoptedDir(""))
+	for _, source := range sources {
+		ids, _ := names(s.AdoptedDir(source))
+		for _, id := range ids {
+			log := filepath.Join(s.AdoptedDir(source), id)
+			if known[log] || !HasJournal(log) {
+				continue
+			}
+			dir, tool := adoptedFrom(ctx, log)
+			if dir == "" {
+				dir = log
+			}
+			out = append(out, Ref{ID: id, Source: source, Tool: tool, Dir: dir, Log: log})
+		}
+	}
+	return out, err
 }

@@ -71,7 +71,7 @@ func TestAForkKnowsTheEditorsFiles(t *testing.T) {
 		t.Errorf("of a file that is no JSON: %s", got)
 	}
 	write(t, dir, roofmt.MetadataName, `{"files_in_context":[]}`)
-	if report := must[Report](t)(s.Check(ctx, nil, CheckOptions{})); len(report.Damaged) > 0 {
+	if report := must[CheckReport](t)(Rooms.Check(ctx, s, nil, false)); len(report.Damaged) > 0 {
 		t.Errorf("doctor: %+v", report.Damaged)
 	}
 	// It is derived: without the file it comes again from the fork's own log.

@@ -250,7 +250,7 @@ func TestGoneTasksOfStoragesNobodyNames(t *testing.T) {
 		t.Errorf("without the storage: %v", got)
 	}
 	before := tree(t, root)
-	must[Report](t)(bare.Check(context.Background(), nil, CheckOptions{}))
+	must[CheckReport](t)(Rooms.Check(context.Background(), bare, nil, false))
 	listed(bare)
 	if d := cmp.Diff(before, tree(t, root)); d != "" {
 		t.Error(d)

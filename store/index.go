@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -305,4 +306,66 @@ func (s *Store) SweepIndex(ctx context.Context) error {
 func (s *Store) orphan(entry []byte) bool {
 	id, ok := esjson.GetString(entry, "id")
 	return ok && roofmt.ValidID(id) && !exists(s.TasksDir(), id)
+}
+
+// VerifyIndex compares Roo's history index in Roost's own root with the task folders. The index is for editors; Roost
+// does not read it.
+func (s *Store) VerifyIndex() []Mismatch {
+	path := filepath.Join(s.TasksDir(), roofmt.IndexName)
+	about := func(problem string, stale bool) Mismatch {
+		return Mismatch{Path: s.TasksDir(), File: path, Problem: problem, Source: "the task folders", Stale: stale}
+	}
+	ids, err := names(s.TasksDir())
+	if err != nil {
+		return nil // the state of the source reports it
+	}
+	index, err := roofmt.ReadIndex(s.TasksDir())
+	if err != nil {
+		return []Mismatch{about(err.Error(), false)}
+	}
+	lacking := 0
+	for _, id := range ids {
+		item, ok := readItem(filepath.Join(s.TasksDir(), id), id)
+		if !ok || esjson.TypeOf(item) != esjson.TypeObject {
+			continue
+		}
+		if have, ok := index.Get(id); !ok || !esjson.Equal(have, item) {
+			lacking++
+		}
+	}
+	orphans := 0
+	for _, e := range index.Entries {
+		if s.orphan(e) {
+			orphans++
+		}
+	}
+	var out []Mismatch
+	if lacking > 0 {
+		out = append(out, about(strconv.Itoa(lacking)+" tasks are not in it as their folders have them", true))
+	}
+	if orphans > 0 {
+		out = append(out, about(strconv.Itoa(orphans)+" of its tasks have no folder", true))
+	}
+	return out
+}
+
+// RebuildIndex makes the history index again from the task folders. An index that cannot be read is kept beside it.
+func (s *Store) RebuildIndex(ctx context.Context, unreadable bool) error {
+	if err := s.Prepare(); err != nil {
+		return err
+	}
+	if unreadable {
+		path := filepath.Join(s.TasksDir(), roofmt.IndexName)
+		if err := os.Rename(path, path+".damaged-"+strconv.FormatInt(s.opt.Now(), 10)); err != nil {
+			return fmt.Errorf("keep the damaged history index: %w", err)
+		}
+	}
+	ids, err := names(s.TasksDir())
+	if err != nil {
+		return err
+	}
+	if err := s.UpdateIndex(ctx, ids); err != nil {
+		return err
+	}
+	return s.SweepIndex(ctx)
 }

@@ -218,7 +218,7 @@ func TestProjectionsAreDerived(t *testing.T) {
 	for _, name := range files {
 		before[name] = read(t, dir, name)
 	}
-	for _, gone := range [][]string{files, {watermarkName}, append(files, watermarkName, "journal.idx"), {roofmt.APIName}} {
+	for _, gone := range [][]string{files, {WatermarkName}, append(files, WatermarkName, "journal.idx"), {roofmt.APIName}} {
 		for _, name := range gone {
 			check(t, os.RemoveAll(filepath.Join(dir, name)))
 		}
@@ -337,7 +337,7 @@ func TestCheckAndRepair(t *testing.T) {
 		commit(t, k, task.UI, uiRow(2, strings.Repeat("big", blobThreshold)))
 		commit(t, k, task.UI, uiRow(3, "last"))
 		closeTask(t, k)
-		if r := must[Report](t)(s.Check(ctx, nil, CheckOptions{})); r.OK != 1 || len(r.Damaged) != 0 {
+		if r := must[CheckReport](t)(Rooms.Check(ctx, s, nil, false)); r.OK != 1 || len(r.Damaged) != 0 {
 			t.Fatalf("healthy: %+v", r)
 		}
 		return s, filepath.Join(root, "tasks", "ill")
@@ -346,11 +346,11 @@ func TestCheckAndRepair(t *testing.T) {
 	log := read(t, dir, "journal.jsonl")
 	write(t, dir, "journal.jsonl", log+`{"seq":99,"ep`)
 	before := tree(t, dir)
-	r := must[Report](t)(s.Check(ctx, nil, CheckOptions{}))
+	r := must[CheckReport](t)(Rooms.Check(ctx, s, nil, false))
 	if len(r.Damaged) != 1 || !strings.Contains(r.Damaged[0].Problem, "unfinished") || len(tree(t, dir)) != len(before) {
 		t.Errorf("torn tail: %+v", r)
 	}
-	r = must[Report](t)(s.Check(ctx, nil, CheckOptions{Repair: true}))
+	r = must[CheckReport](t)(Rooms.Check(ctx, s, nil, true))
 	if len(r.Repaired) != 1 || len(r.Damaged) != 0 || r.OK != 1 {
 		t.Errorf("repair: %+v", r)
 	}
@@ -360,14 +360,14 @@ func TestCheckAndRepair(t *testing.T) {
 	lines := strings.SplitAfter(log, "\n")
 	lines[1] = strings.Replace(lines[1], "hello", "hollo", 1)
 	write(t, dir, "journal.jsonl", strings.Join(lines, ""))
-	r = must[Report](t)(s.Check(ctx, nil, CheckOptions{}))
+	r = must[CheckReport](t)(Rooms.Check(ctx, s, nil, false))
 	if r.OK != 0 || len(r.Damaged) == 0 {
 		t.Errorf("damaged middle: %+v", r)
 	}
 
 	s, dir = make()
 	check(t, os.RemoveAll(filepath.Join(dir, "blobs")))
-	r = must[Report](t)(s.Check(ctx, nil, CheckOptions{}))
+	r = must[CheckReport](t)(Rooms.Check(ctx, s, nil, false))
 	found := false
 	for _, f := range r.Damaged {
 		found = found || f.Problem == journal.ErrBlobMissing.Error()

@@ -333,7 +333,7 @@ func (l *life) end(deleted bool) {
 	if !deleted && len(v.State.UI()) != len(parsed(l.w.dir, roofmt.UIName)) {
 		t.Fatalf("seed %d: the rows' file holds %d of %d", l.seed, len(parsed(l.w.dir, roofmt.UIName)), len(v.State.UI()))
 	}
-	if r := doctor(t, l.s, CheckOptions{}, "live-one"); r.OK != 1 {
+	if r := checkWith(t, l.s, "live-one"); r.OK != 1 {
 		t.Fatalf("seed %d: %+v", l.seed, r)
 	}
 }

@@ -82,18 +82,19 @@ type Marks map[[2]string]mark
 // Marks reads the overlay. Nothing is written; where there is none, it is empty.
 // A commit of it that is damaged loses that change and no other.
 func (s *Store) Marks(ctx context.Context) (Marks, error) {
-	log, err := filelog.OpenReader(s.overlayDir())
+	log, err := filelog.OpenReader(s.OverlayDir())
 	if errors.Is(err, journal.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open the overlay %s: %w", s.overlayDir(), err)
+		return nil, fmt.Errorf("open the overlay %s: %w", s.OverlayDir(), err)
 	}
 	m, err := foldMarks(ctx, log)
 	return m, errors.Join(err, log.Close())
 }
 
-func (s *Store) overlayDir() string { return filepath.Join(s.opt.Root, "overlay") }
+// OverlayDir is the folder of the overlay: the journal of labels and deletions that no task's own journal holds.
+func (s *Store) OverlayDir() string { return filepath.Join(s.opt.Root, "overlay") }
 
 func foldMarks(ctx context.Context, log journal.Reader) (Marks, error) {
 	out := Marks{}
@@ -192,7 +193,7 @@ func (s *Store) shelve(ctx context.Context, f func(Marks, func(...mark) error) e
 	if err := s.Prepare(); err != nil {
 		return err
 	}
-	log, err := ownLog(ctx, s.overlayDir(), filelog.Options{
+	log, err := ownLog(ctx, s.OverlayDir(), filelog.Options{
 		FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, WaitForLock: overlayWait, Synced: s.tellingShelf(), Seal: s.Seal("overlay"),
 	})
 	if err != nil {

@@ -27,7 +27,7 @@ const keptHere = "task.kept"
 func IsOverlay(ref Ref) bool { return ref.Source == shelfSource }
 
 func (s *Store) overlayRef() Ref {
-	return Ref{ID: shelfName, Source: shelfSource, Dir: s.overlayDir(), Log: s.overlayDir()}
+	return Ref{ID: shelfName, Source: shelfSource, Dir: s.OverlayDir(), Log: s.OverlayDir()}
 }
 
 // Marked is what the overlay says of a task in one event. Nil members stay as they are.
@@ -56,9 +56,9 @@ type MarkedCommit struct {
 // that are damaged are passed over.
 func (s *Store) OverlayCommits(ctx context.Context, from uint64) iter.Seq2[MarkedCommit, error] {
 	return func(yield func(MarkedCommit, error) bool) {
-		log, err := filelog.OpenReader(s.overlayDir())
+		log, err := filelog.OpenReader(s.OverlayDir())
 		if err != nil {
-			yield(MarkedCommit{}, fmt.Errorf("open the overlay %s: %w", s.overlayDir(), err))
+			yield(MarkedCommit{}, fmt.Errorf("open the overlay %s: %w", s.OverlayDir(), err))
 			return
 		}
 		defer log.Close()

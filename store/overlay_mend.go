@@ -22,7 +22,7 @@ func (s *Store) untrue(m Marks, epoch uint64) (list []mark) {
 			continue
 		}
 		id, _, _ := strings.Cut(key[1], "~") // ids hold none
-		if exists(s.trashDir(), key[1]) || !HasJournal(s.OwnRef(id).Log) {
+		if exists(s.TrashDir(), key[1]) || !HasJournal(s.OwnRef(id).Log) {
 			continue
 		}
 		// Of the owner just before it never went. One who deleted it and lived was followed by

@@ -120,6 +120,9 @@ func goesOnInPlace(ref Ref, folder *roofmt.Folder) bool {
 // continuedInPlace tells which tools' folders our writer is proven for.
 func continuedInPlace(tool string) bool { return tool != "cline" && tool != "kilo" }
 
+// CanAdopt reports whether the task can be continued in its own folder.
+func (r Ref) CanAdopt() bool { return continuedInPlace(r.Tool) && !linked(r.Dir) }
+
 // ErrLinked: the task folder leads out of its storage. It is read, not written.
 var ErrLinked = errors.New("it leads out of the storage and is not written")
 

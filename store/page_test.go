@@ -68,7 +68,7 @@ func TestAPageIsReadFromTheSnapshot(t *testing.T) {
 	if !errors.As(err, &damage) {
 		t.Errorf("a damaged message was read: %v", err)
 	}
-	report := must[Report](t)(s.Check(context.Background(), []string{"long-task"}, CheckOptions{}))
+	report := must[CheckReport](t)(Rooms.Check(context.Background(), s, []string{"long-task"}, false))
 	if len(report.Damaged) == 0 || !strings.Contains(report.Damaged[0].Lost, "commit") {
 		t.Errorf("the check saw nothing: %+v", report)
 	}

@@ -74,7 +74,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 			}
 		}
 		closeTask(t, k)
-		report := must[Report](t)(s.Check(context.Background(), nil, CheckOptions{}))
+		report := must[CheckReport](t)(Rooms.Check(context.Background(), s, nil, false))
 		if report.OK != 1 {
 			r.Fatalf("%+v", report)
 		}

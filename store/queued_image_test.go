@@ -25,7 +25,7 @@ func pictures(sizes ...int) (out []string) {
 func oldPayloads(t *testing.T, dir string) (n int) {
 	t.Helper()
 	paths := must[[]string](t)(filepath.Glob(filepath.Join(dir, "blobs", "*", "*")))
-	long := time.Now().Add(-2 * leftAge)
+	long := time.Now().Add(-2 * time.Minute)
 	for _, path := range paths {
 		check(t, os.Chtimes(path, long, long))
 	}
@@ -73,7 +73,7 @@ func TestALargeImageThatWaitsLiesBesideTheJournal(t *testing.T) {
 		t.Errorf("%d payloads: the images were stored again", n)
 	}
 	for range 2 {
-		if r := doctor(t, s, CheckOptions{}); r.OK != 1 || len(r.Leftovers) > 0 || len(r.Damaged) > 0 {
+		if r := checkWith(t, s); r.OK != 1 || len(r.Leftovers) > 0 || len(r.Damaged) > 0 {
 			t.Errorf("%+v", r)
 		}
 		del(t, s, id)
@@ -93,7 +93,7 @@ func TestALargeImageThatWaitsLiesBesideTheJournal(t *testing.T) {
 	}
 	del(t, s, id)
 	must[Trashed](t)(s.Purge(ctx, id))
-	if r := doctor(t, s, CheckOptions{}); r.OK != 1 || len(r.Damaged) > 0 {
+	if r := checkWith(t, s); r.OK != 1 || len(r.Damaged) > 0 {
 		t.Errorf("the fork, when its base is gone: %+v", r)
 	}
 }
@@ -140,7 +140,7 @@ func TestWordsWhoseImagesAreDamaged(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			closeTask(t, owned.Task)
-			if r := doctor(t, s, CheckOptions{}); len(r.Damaged) == 0 {
+			if r := checkWith(t, s); len(r.Damaged) == 0 {
 				t.Errorf("doctor says nothing of it: %+v", r)
 			}
 		})
@@ -181,7 +181,7 @@ func TestWhatAComposedMessageSpellsOutMayBeLarge(t *testing.T) {
 		t.Errorf("by the log: %d bytes, of %d", len(got), len(want))
 	}
 	oldPayloads(t, k.Ref.Log)
-	if r := doctor(t, s, CheckOptions{}); r.OK != 1 || len(r.Leftovers) > 0 {
+	if r := checkWith(t, s); r.OK != 1 || len(r.Leftovers) > 0 {
 		t.Errorf("%+v", r)
 	}
 }

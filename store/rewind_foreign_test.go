@@ -242,7 +242,7 @@ func foreignRewind(t *testing.T, row int, half bool, more int) {
 	if got := bothFiles(t, dir); got != after {
 		t.Errorf("did again %s, not %s", got, after)
 	}
-	if r := must[Report](t)(s.Check(context.Background(), nil, CheckOptions{})); len(r.Damaged) > 0 {
+	if r := must[CheckReport](t)(Rooms.Check(context.Background(), s, nil, false)); len(r.Damaged) > 0 {
 		t.Errorf("doctor: %+v", r.Damaged)
 	}
 }

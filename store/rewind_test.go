@@ -237,7 +237,7 @@ func TestAForkLivesByItself(t *testing.T) {
 	if _, _, err := s.Undo(ctx, f.ID, UndoOptions{}); !errors.Is(err, ErrNothing) {
 		t.Errorf("a fork has something to take back: %v", err)
 	}
-	report := must[Report](t)(s.Check(ctx, nil, CheckOptions{}))
+	report := must[CheckReport](t)(Rooms.Check(ctx, s, nil, false))
 	if len(report.Damaged) > 0 {
 		t.Errorf("doctor: %+v", report.Damaged)
 	}

@@ -2,9 +2,11 @@ package store_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/store/importer"
 )
 
@@ -21,5 +23,16 @@ func init() {
 			}
 		}
 		return r.Imported, err
+	}
+	store.Rooms.Check = func(ctx context.Context, s *store.Store, ids []string, repair bool) (out store.CheckReport, err error) {
+		r, err := doctor.Check(ctx, s, ids, doctor.Options{Repair: repair})
+		if err != nil {
+			return out, err
+		}
+		data, err := json.Marshal(r)
+		if err != nil {
+			return out, err
+		}
+		return out, json.Unmarshal(data, &out)
 	}
 }

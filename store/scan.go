@@ -95,7 +95,7 @@ func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
 	// The stamp is older than what is read: a change in between makes it stale.
 	v, err := f.s.read(ctx, c.ref, false)
 	if err != nil {
-		c.failed = &Damage{File: c.ref.Dir, Problem: cause(c.ref, err)}
+		c.failed = &Damage{File: c.ref.Dir, Problem: ReadProblem(c.ref, err)}
 		return
 	}
 	c.sum, c.ts = v.Summary, v.Summary.TS

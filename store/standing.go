@@ -121,6 +121,9 @@ func (t *Task) receive(ctx context.Context, e task.Received) error {
 	return nil
 }
 
+// ImportRecord is the file that the importer leaves in a task that it copied.
+const ImportRecord = ".roost-import.json"
+
 // TrustedTask is a task that Trust vouched for, and what it holds.
 type TrustedTask struct {
 	ID       string   `json:"id"`

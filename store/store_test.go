@@ -219,7 +219,7 @@ func TestReadingWritesNothing(t *testing.T) {
 	look := func() {
 		must[Listing](t)(s.List(context.Background(), Filter{}))
 		must[*View](t)(s.Read(context.Background(), must[Ref](t)(s.Find(context.Background(), "t-read")))).Close()
-		must[Report](t)(s.Check(context.Background(), nil, CheckOptions{}))
+		must[CheckReport](t)(Rooms.Check(context.Background(), s, nil, false))
 		if _, err := s.Find(context.Background(), "nowhere"); !errors.Is(err, ErrNotFound) {
 			t.Errorf("find: %v", err)
 		}

@@ -87,7 +87,7 @@ func (l *lines) seenAll() bool {
 // replaced are the files that all known writers of today put in place by renaming, or,
 // as classic Cline does with the last three, write beside such ones.
 var replaced = []string{
-	roofmt.UIName, roofmt.APIName, roofmt.ItemName, watermarkName,
+	roofmt.UIName, roofmt.APIName, roofmt.ItemName, WatermarkName,
 	roofmt.MetadataName, "context_history.json", "settings.json",
 }
 

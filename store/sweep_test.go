@@ -257,7 +257,7 @@ func TestWarmTasksAreLookedAtClosely(t *testing.T) {
 	if got := titles(pageBy(t, s, Filter{}).Items); foldersTell && !cmp.Equal(got, []string{"DO 2", "do 1", "do 0"}) {
 		t.Errorf("%q", got)
 	}
-	if found := s.checkRows(context.Background()); len(found) > 0 {
+	if found := s.VerifyRows(context.Background()); len(found) > 0 {
 		t.Errorf("%+v", found)
 	}
 	if got := titles(pageBy(t, s, Filter{}).Items); !cmp.Equal(got, []string{"DO 2", "DO 1", "DO 0"}) {

@@ -30,8 +30,8 @@ func (src *SourceState) judge() {
 	}
 }
 
-// cause says why the folder of a task that was listed cannot be read.
-func cause(ref Ref, err error) string {
+// ReadProblem describes why a task that was listed cannot be read.
+func ReadProblem(ref Ref, err error) string {
 	if !linked(ref.Dir) {
 		return err.Error()
 	}

@@ -43,7 +43,8 @@ func (e *TrashedError) Is(target error) bool { return target == ErrNotFound }
 // ErrTaken: a task of that id stands where one should be put.
 var ErrTaken = errors.New("a task of that id is there already")
 
-func (s *Store) trashDir() string { return filepath.Join(s.opt.Root, "trash") }
+// TrashDir holds the folders of Roost's own deleted tasks.
+func (s *Store) TrashDir() string { return filepath.Join(s.opt.Root, "trash") }
 
 // Delete takes a task out of every list, restorable. A task that somebody owns is
 // not deleted: *journal.BusyError.
@@ -130,14 +131,14 @@ func (s *Store) deleteOwn(ctx context.Context, ref Ref, again uint64, keep func(
 	if err := CheckID(ref); err != nil {
 		return Trashed{}, err
 	}
-	if err := s.EnsureDir(s.trashDir(), "cannot be written"); err != nil {
+	if err := s.EnsureDir(s.TrashDir(), "cannot be written"); err != nil {
 		return Trashed{}, err
 	}
 	name := ref.ID
-	for n := 2; exists(s.trashDir(), name); n++ { // ids hold no "~"
+	for n := 2; exists(s.TrashDir(), name); n++ { // ids hold no "~"
 		name = ref.ID + "~" + strconv.Itoa(n)
 	}
-	to := filepath.Join(s.trashDir(), name)
+	to := filepath.Join(s.TrashDir(), name)
 	marked := false
 	err := s.moveOwned(ctx, ref, to, func() error {
 		err := keep(mark{Type: trashed, Source: OwnSource, ID: ref.ID, Name: name, Deleted: ptr(true), Head: HeadOf(ctx, ref.Log), Redoes: again})
@@ -235,7 +236,7 @@ func (s *Store) allTrash(ctx context.Context) (trashList, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := names(s.trashDir())
+	found, err := names(s.TrashDir())
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +244,7 @@ func (s *Store) allTrash(ctx context.Context) (trashList, error) {
 	for _, name := range found {
 		at := marks[[2]string{OwnSource, name}].at
 		t := trashedMark{Trashed: s.trashedOwn(ctx, name, at), at: at}
-		t.ref = s.trashRef(name)
+		t.ref = s.TrashRef(name)
 		out = append(out, t)
 	}
 	refs, _, err := s.everyRef(ctx)
@@ -279,14 +280,15 @@ func (s *Store) allTrash(ctx context.Context) (trashList, error) {
 	return out, nil
 }
 
-func (s *Store) trashRef(name string) Ref {
+// TrashRef is the task of a folder in the trash.
+func (s *Store) TrashRef(name string) Ref {
 	id, _, _ := strings.Cut(name, "~")
-	dir := filepath.Join(s.trashDir(), name)
+	dir := filepath.Join(s.TrashDir(), name)
 	return Ref{ID: id, Source: OwnSource, Tool: "roost", Dir: dir, Log: dir, Own: true}
 }
 
 func (s *Store) trashedOwn(ctx context.Context, name string, at int64) Trashed {
-	return Trashed{Summary: s.SummaryOf(ctx, s.trashRef(name)), Name: name, DeletedAt: stamp(at)}
+	return Trashed{Summary: s.SummaryOf(ctx, s.TrashRef(name)), Name: name, DeletedAt: stamp(at)}
 }
 
 // inTrash resolves a name as Find does: whole, or a unique beginning or end of the
@@ -481,7 +483,7 @@ func (s *Store) Purge(ctx context.Context, given string) (Trashed, error) {
 		out = t.Trashed
 		// What is on its way out has a name that no list shows: a kill in the middle
 		// leaves no half task.
-		doomed := filepath.Join(s.trashDir(), ".purged-"+strconv.FormatInt(s.opt.Now(), 10)+"-"+strings.ReplaceAll(t.Name, ":", "~"))
+		doomed := filepath.Join(s.TrashDir(), ".purged-"+strconv.FormatInt(s.opt.Now(), 10)+"-"+strings.ReplaceAll(t.Name, ":", "~"))
 		if t.Hidden {
 			err = s.purgeHidden(ctx, t, doomed, keep)
 		} else {
@@ -509,7 +511,7 @@ func (s *Store) purgeHidden(ctx context.Context, t trashedMark, doomed string, k
 	if !HasJournal(t.ref.Log) {
 		return gone()
 	}
-	if err := s.EnsureDir(s.trashDir(), "cannot be written"); err != nil {
+	if err := s.EnsureDir(s.TrashDir(), "cannot be written"); err != nil {
 		return err
 	}
 	ref := t.ref
@@ -517,20 +519,25 @@ func (s *Store) purgeHidden(ctx context.Context, t trashedMark, doomed string, k
 	return s.moveOwned(ctx, ref, doomed, gone)
 }
 
+// FinishPurges removes what killed purges left.
+func (s *Store) FinishPurges(ctx context.Context) error {
+	return s.shelve(ctx, func(Marks, func(...mark) error) error { return s.removePurged() })
+}
+
 // removePurged finishes every purge, also those that were killed.
 func (s *Store) removePurged() error {
-	entries, err := os.ReadDir(s.trashDir())
+	entries, err := os.ReadDir(s.TrashDir())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("list %s: %w", s.trashDir(), err)
+		return fmt.Errorf("list %s: %w", s.TrashDir(), err)
 	}
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), ".purged-") {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(s.trashDir(), e.Name())); err != nil {
+		if err := os.RemoveAll(filepath.Join(s.TrashDir(), e.Name())); err != nil {
 			return fmt.Errorf("remove %s: %w", e.Name(), err)
 		}
 	}

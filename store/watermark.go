@@ -12,9 +12,9 @@ import (
 	"github.com/roost-dev/roost/roofmt"
 )
 
-// watermarkName lies beside the journal. It is derived: without it the files are
-// compared message by message.
-const watermarkName = "projection.json"
+// WatermarkName is the file of the watermark, beside the journal. It is derived: without it, Roo's files are compared
+// message by message.
+const WatermarkName = "projection.json"
 
 // watermark says what we wrote last into Roo's files, and what we were about to
 // write: a crash between the rename and this record must not make our own bytes
@@ -76,7 +76,7 @@ func (w watermark) knows(name string) bool {
 // readWatermark gives an empty one when there is none that can be used.
 func readWatermark(logDir string) watermark {
 	var w watermark
-	data, err := os.ReadFile(filepath.Join(logDir, watermarkName))
+	data, err := os.ReadFile(filepath.Join(logDir, WatermarkName))
 	if err != nil || json.Unmarshal(data, &w) != nil {
 		w = watermark{}
 	}
@@ -100,7 +100,7 @@ func (w watermark) save(logDir string) error {
 	_, err = temp.Write(data)
 	err = errors.Join(err, temp.Close())
 	if err == nil {
-		err = os.Rename(temp.Name(), filepath.Join(logDir, watermarkName))
+		err = os.Rename(temp.Name(), filepath.Join(logDir, WatermarkName))
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("watermark: %w", err), os.Remove(temp.Name()))
@@ -131,11 +131,17 @@ func hexOf(sum [32]byte) string { return hex.EncodeToString(sum[:]) }
 // half-written files of ours, and what is derived from a journal and names inodes. A copy of a task goes without them.
 func IsLocalFile(path string, isDir bool) bool {
 	switch path {
-	case "journal.idx", "journal.lock", watermarkName:
+	case "journal.idx", "journal.lock", WatermarkName:
 		return !isDir
 	}
 	if path != filepath.Base(path) {
 		return false
 	}
 	return strings.HasPrefix(path, ".roost-") || strings.HasPrefix(path, markTemp) || isDir && strings.HasSuffix(path, ".json.lock")
+}
+
+// IsHalfWritten reports whether a file beside a journal is one that an owner writes and then renames. One that stays was
+// left by a killed process.
+func IsHalfWritten(name string) bool {
+	return strings.HasPrefix(name, markTemp) || strings.HasPrefix(name, "journal.idx.tmp")
 }

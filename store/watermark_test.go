@@ -73,7 +73,7 @@ func TestTheRecordMayBeAnything(t *testing.T) {
 	for _, text := range []string{"", "{", "[]", `{"files":7}`, `{"files":null,"seq":-1}`, `{"seq":99999,"files":{"ui_messages.json":{"sha256":"","size":-5}}}`, strings.Repeat("\x00", 50)} {
 		s, dir, want := continued(t)
 		ref := must[Ref](t)(s.Find(context.Background(), "live-one"))
-		write(t, ref.Log, watermarkName, text)
+		write(t, ref.Log, WatermarkName, text)
 		if v := view(t, s, "live-one"); len(v.Pending) != 0 || rows(v.State) != want {
 			t.Errorf("%q: pending %+v", text, v.Pending)
 		}
@@ -99,10 +99,10 @@ func TestTheRecordIsReplacedWhole(t *testing.T) {
 	if err := first.save(filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "watermark") {
 		t.Errorf("a folder that is not there: %v", err)
 	}
-	if got := must[[]os.DirEntry](t)(os.ReadDir(dir)); len(got) != 1 || got[0].Name() != watermarkName {
+	if got := must[[]os.DirEntry](t)(os.ReadDir(dir)); len(got) != 1 || got[0].Name() != WatermarkName {
 		t.Errorf("left: %v", got)
 	}
-	info := must[os.FileInfo](t)(os.Stat(filepath.Join(dir, watermarkName)))
+	info := must[os.FileInfo](t)(os.Stat(filepath.Join(dir, WatermarkName)))
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v", info.Mode())
 	}
@@ -167,7 +167,7 @@ func TestModesOfProjections(t *testing.T) {
 		filepath.Join(root, "tasks", "private", "journal.jsonl"):                 0o600,
 		filepath.Join(root, "tasks", roofmt.IndexName):                           0o600,
 		filepath.Join(root, "tasks", "private"):                                  0o700 | os.ModeDir,
-		filepath.Join(root, "tasks", "private", watermarkName):                   0o600,
+		filepath.Join(root, "tasks", "private", WatermarkName):                   0o600,
 		filepath.Dir(must[Ref](t)(s.Find(context.Background(), "live-one")).Log): 0o700 | os.ModeDir,
 	} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {

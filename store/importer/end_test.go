@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/store/importer"
 	"github.com/roost-dev/roost/store/storetest"
 	"github.com/roost-dev/roost/task"
@@ -60,7 +60,7 @@ func TestAnImportedJournalThatLacksItsEndIsDamaged(t *testing.T) {
 			if notes := strings.Join(item.Notes, "\n"); (c.note == "") != (notes == "") || !strings.Contains(notes, c.note) {
 				t.Errorf("notes %q, want %q", item.Notes, c.note)
 			}
-			report := storetest.Must[store.Report](t)(s.Check(t.Context(), []string{"short"}, store.CheckOptions{}))
+			report := storetest.Must[doctor.Report](t)(doctor.Check(t.Context(), s, []string{"short"}, doctor.Options{}))
 			if damaged := c.cut > 0; damaged != (len(report.Damaged) > 0) {
 				t.Errorf("damaged is %v, want %v: %+v", !damaged, damaged, report.Damaged)
 			}

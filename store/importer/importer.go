@@ -120,9 +120,43 @@ type Note struct {
 
 // Why an import does not begin, or leaves a task out.
 var (
-	ErrRunning   = store.ErrImporting
+	ErrRunning   = errors.New("another import into it is running")
 	ErrInOwnRoot = errors.New("it is in Roost's own root already")
 )
+
+const (
+	lockName   = "import.lock" // in the root
+	stagesName = ".import"     // among the tasks; it holds copies that are not verified yet
+)
+
+// Interrupted is the folder of unverified copies that a killed import left; "" when there is none, or an import is
+// running.
+func Interrupted(s *store.Store) string {
+	dir := filepath.Join(s.TasksDir(), stagesName)
+	if _, err := os.Lstat(dir); err != nil {
+		return ""
+	}
+	path := filepath.Join(s.Root(), lockName)
+	if _, err := os.Lstat(path); err != nil {
+		return dir
+	}
+	unlock, err := takeLock(path)
+	if err != nil {
+		return ""
+	}
+	unlock()
+	return dir
+}
+
+// RemoveInterrupted removes the copies that a killed import left. It fails with ErrRunning while an import is running.
+func RemoveInterrupted(s *store.Store) error {
+	unlock, err := takeLock(filepath.Join(s.Root(), lockName))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return os.RemoveAll(filepath.Join(s.TasksDir(), stagesName))
+}
 
 // Run copies tasks into the root of a store.
 //
@@ -142,7 +176,7 @@ func Run(ctx context.Context, s *store.Store, list []Original, o Options) (Repor
 		if err := s.Prepare(); err != nil {
 			return im.report, err
 		}
-		unlock, err := store.LockImport(filepath.Join(s.Root(), store.ImportLock))
+		unlock, err := takeLock(filepath.Join(s.Root(), lockName))
 		if err != nil {
 			return im.report, fmt.Errorf("import into %s: %w", s.Root(), err)
 		}
@@ -171,8 +205,8 @@ type importer struct {
 	buf      []byte
 }
 
-// stagesDir holds copies that are not proven yet. Its name begins with a dot, so no list takes it for a task.
-func (im *importer) stagesDir() string { return filepath.Join(im.store.TasksDir(), store.ImportStages) }
+// stagesDir holds copies that are not verified yet. Its name begins with a dot, so no list takes it for a task.
+func (im *importer) stagesDir() string { return filepath.Join(im.store.TasksDir(), stagesName) }
 
 func (im *importer) importAll(ctx context.Context, list []Original) error {
 	for i, from := range list {

@@ -16,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/internal/conformance"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/store/importer"
 	"github.com/roost-dev/roost/store/storetest"
 	"github.com/roost-dev/roost/task"
@@ -296,7 +297,7 @@ func TestImportAnotherRoot(t *testing.T) {
 	if got := []string{now.State.Settings.Workspace, now.Summary.Workspace}; !slices.Equal(got, []string{"/new/w", "/new/w"}) {
 		t.Errorf("the workspaces are %q, want /new/w", got)
 	}
-	if found := storetest.Must[store.Report](t)(s.Check(context.Background(), nil, store.CheckOptions{})); found.OK != 1 {
+	if found := storetest.Must[doctor.Report](t)(doctor.Check(context.Background(), s, nil, doctor.Options{})); found.OK != 1 {
 		t.Errorf("%+v", found)
 	}
 	o := storetest.Own(t, s, "ours-1") // and it goes on

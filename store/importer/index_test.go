@@ -81,7 +81,7 @@ func TestImportIsContinued(t *testing.T) {
 				t.Errorf("stopped after %d: %s was touched", stop, path)
 			}
 		}
-		if ids := storetest.IndexIDs(t, s); len(ids) != n || storetest.Exists(s.TasksDir(), store.ImportStages) {
+		if ids := storetest.IndexIDs(t, s); len(ids) != n || storetest.Exists(s.TasksDir(), importer.StagesName) {
 			t.Errorf("stopped after %d: index %v", stop, ids)
 		}
 		if third := bring(t, s, storage, importer.Options{}); third.Same != n {

@@ -60,7 +60,7 @@ func TestImportOfTaskThatNeverRests(t *testing.T) {
 	if d := cmp.Diff(map[string]string{"busy-1": importer.Failed, "calm-2": importer.Imported}, outcomes(r)); d != "" {
 		t.Error(d)
 	}
-	if !strings.Contains(r.Items[0].Problem, "keeps changing while it is copied") || storetest.Exists(s.TasksDir(), "busy-1") || storetest.Exists(s.TasksDir(), store.ImportStages) {
+	if !strings.Contains(r.Items[0].Problem, "keeps changing while it is copied") || storetest.Exists(s.TasksDir(), "busy-1") || storetest.Exists(s.TasksDir(), importer.StagesName) {
 		t.Errorf("%+v", r.Items[0])
 	}
 }
@@ -128,12 +128,12 @@ func TestImportStops(t *testing.T) {
 func TestImportClearsLeftovers(t *testing.T) {
 	storage, _ := storetest.RooStorage(t, "after-1")
 	s := storetest.Open(t, t.TempDir())
-	left := filepath.Join(s.TasksDir(), store.ImportStages, "0")
+	left := filepath.Join(s.TasksDir(), importer.StagesName, "0")
 	storetest.Write(t, left, roofmt.UIName, storetest.Array(storetest.UIRow(1, "half copied")))
 	if got := storetest.Must[store.Listing](t)(s.List(context.Background(), store.Filter{Empty: true})); len(got.Items) != 0 {
 		t.Errorf("a half copied task is shown: %+v", got.Items)
 	}
-	if r := bring(t, s, storage, importer.Options{}); r.Imported != 1 || storetest.Exists(s.TasksDir(), store.ImportStages) {
+	if r := bring(t, s, storage, importer.Options{}); r.Imported != 1 || storetest.Exists(s.TasksDir(), importer.StagesName) {
 		t.Errorf("%+v", r)
 	}
 }
@@ -142,7 +142,7 @@ func TestImportsTakeTurns(t *testing.T) {
 	storage, _ := storetest.RooStorage(t, "turn-1")
 	s := storetest.Open(t, t.TempDir())
 	storetest.Check(t, s.Prepare())
-	free := storetest.Must[func()](t)(store.LockImport(filepath.Join(s.Root(), store.ImportLock)))
+	free := storetest.Must[func()](t)(importer.TakeLock(filepath.Join(s.Root(), importer.LockName)))
 	list := storetest.Must[[]importer.Original](t)(importer.FindPath(context.Background(), s, storage))
 	if _, err := importer.Run(context.Background(), s, list, importer.Options{}); !errors.Is(err, importer.ErrRunning) {
 		t.Errorf("two at a time: %v", err)

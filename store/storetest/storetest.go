@@ -42,6 +42,14 @@ func OpenWith(t testing.TB, o store.Options) *store.Store {
 	return s
 }
 
+// SkipInShort leaves a test out of the short run, which looks for races: it takes seconds there and starts no goroutine.
+func SkipInShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("one goroutine, and seconds under the race detector")
+	}
+}
+
 // Must gives the value of a call, and fails the test on its error.
 func Must[T any](t testing.TB) func(T, error) T {
 	return func(v T, err error) T {

@@ -1,4 +1,4 @@
-package store
+package importer
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// LockImport takes the lock of imports into a root. It ends with the process, and
+// takeLock takes the lock of imports into a root. It ends with the process, and
 // its file is never removed.
-func LockImport(path string) (free func(), err error) {
+func takeLock(path string) (free func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock imports: %w", err)
@@ -18,7 +18,7 @@ func LockImport(path string) (free func(), err error) {
 	const how = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	err = windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, &windows.Overlapped{})
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
-		err = ErrImporting
+		err = ErrRunning
 	}
 	if err != nil {
 		f.Close()

@@ -1,4 +1,4 @@
-package store
+package doctor
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
-	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/store"
 )
 
-// mended are the findings that are gone, with the copies of what was there.
-func mended(before, after []Finding, copies map[string]string) []Finding {
+// repairedFindings are the findings that a repair removed, with the copies of what it replaced.
+func repairedFindings(before, after []Finding, copies map[string]string) []Finding {
 	var out []Finding
 	for _, f := range before {
 		if f.kind != leftover && !slices.Contains(after, f) {
@@ -27,15 +27,14 @@ func mended(before, after []Finding, copies map[string]string) []Finding {
 	return out
 }
 
-// repair owns the task, which sets a torn tail aside, takes in what is whole,
-// and writes Roo's files again from the journal. It returns where the bytes went
-// that were replaced, by file name.
-func (s *Store) repair(ctx context.Context, ref Ref, found []Finding, o CheckOptions) (map[string]string, error) {
-	if err := forgetDerived(ref, found, o); err != nil {
+// repair takes the task over. That sets a torn tail aside, takes in what is whole, and writes Roo's files again from the
+// journal. It returns the copies of the replaced bytes by file name.
+func (d *doctor) repair(ctx context.Context, ref store.Ref, found []Finding) (map[string]string, error) {
+	if err := d.removeDerived(ref, found); err != nil {
 		return nil, err
 	}
 	before := tornTails(ref.Log)
-	owned, err := s.Own(ctx, ref)
+	owned, err := d.store.Own(ctx, ref)
 	if err != nil {
 		return nil, fmt.Errorf("repair task %s: %w", ref.ID, err)
 	}
@@ -52,14 +51,14 @@ func (s *Store) repair(ctx context.Context, ref Ref, found []Finding, o CheckOpt
 		}
 	}
 	for _, f := range found {
-		if f.rotten == "" || f.rotten == "journal.idx" {
+		if f.rewrite == "" || f.rewrite == "journal.idx" {
 			continue
 		}
-		blob, err := t.distrust(ctx, f)
+		blob, err := t.Distrust(ctx, f.rewrite, f.Problem)
 		if err != nil {
 			return nil, errors.Join(err, t.Close(ctx))
 		}
-		keep(f.rotten, blob)
+		keep(f.rewrite, blob)
 	}
 	adopted := t.State().Adopted
 	if err := t.Close(ctx); err != nil {
@@ -77,45 +76,17 @@ func (s *Store) repair(ctx context.Context, ref Ref, found []Finding, o CheckOpt
 	}
 	for _, name := range tornTails(ref.Log) {
 		if !slices.Contains(before, name) {
-			copies["journal.jsonl"] = filepath.Join(ref.Log, name)
+			copies[journalName] = filepath.Join(ref.Log, name)
 		}
 	}
 	return copies, nil
 }
 
-// distrust keeps the bytes of a projection that is not what was written, and lets it
-// be written again. The keeping is a commit like that of any refused file.
-func (t *Task) distrust(ctx context.Context, f Finding) (blob string, err error) {
-	hash, size, err := t.keepInside(ctx, t.Ref.Dir, f.rotten)
-	if errors.Is(err, os.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("task %s: keep the damaged %s: %w", t.Ref.ID, f.rotten, err)
-	}
-	if !t.refusedBefore(f.rotten, hash) {
-		err = t.Commit(ctx, task.ForeignRefused{Name: f.rotten, Blob: hash, Size: size, Reason: f.Problem})
-		if err == nil {
-			err = t.Barrier(ctx)
-		}
-		if err != nil {
-			return "", err
-		}
-	}
-	t.proj.mu.Lock()
-	defer t.proj.mu.Unlock()
-	mark := t.proj.mark.Files[f.rotten]
-	mark.SHA256, mark.Shows = "damaged", ""
-	t.proj.mark.Files[f.rotten] = mark
-	t.proj.shown = 0
-	return hash, nil
-}
-
-// forgetDerived removes what is to be made again from journal and blobs.
-func forgetDerived(ref Ref, found []Finding, o CheckOptions) error {
+// removeDerived removes what the next owner makes again from journal and blobs.
+func (d *doctor) removeDerived(ref store.Ref, found []Finding) error {
 	for _, f := range found {
 		name := filepath.Base(f.File)
-		if name != "journal.idx" && name != watermarkName || !o.Rebuild && f.rotten == "" {
+		if name != "journal.idx" && name != store.WatermarkName || !d.opt.Rebuild && f.rewrite == "" {
 			continue
 		}
 		if holder, held := filelog.Holder(ref.Log); held {
@@ -128,7 +99,7 @@ func forgetDerived(ref Ref, found []Finding, o CheckOptions) error {
 	return nil
 }
 
-// tornTails are the unfinished lines that owners set aside.
+// tornTails are the files of unfinished lines that owners set aside.
 func tornTails(logDir string) []string {
 	entries, err := os.ReadDir(logDir)
 	if err != nil {

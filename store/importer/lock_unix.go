@@ -1,6 +1,6 @@
 //go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
 
-package store
+package importer
 
 import (
 	"errors"
@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LockImport takes the lock of imports into a root. It ends with the process, and
+// takeLock takes the lock of imports into a root. It ends with the process, and
 // its file is never removed.
-func LockImport(path string) (free func(), err error) {
+func takeLock(path string) (free func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock imports: %w", err)
 	}
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = ErrImporting
+		err = ErrRunning
 	}
 	if err != nil {
 		f.Close()

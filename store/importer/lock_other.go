@@ -1,9 +1,9 @@
 //go:build !linux && !darwin && !freebsd && !netbsd && !openbsd && !dragonfly && !windows
 
-package store
+package importer
 
 import "errors"
 
-func LockImport(string) (func(), error) {
+func takeLock(string) (func(), error) {
 	return nil, errors.New("kernel locks are not supported on this system")
 }
