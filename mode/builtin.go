@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// builtIn are Roo's modes: slugs, names, groups and order are Roo's, the words are our
-// own.
+// builtIn returns Roo's modes: slugs, names, groups and order are Roo's, the texts are our own.
 func builtIn() []Mode { return slices.Clone(makeBuiltIn()) }
 
 var makeBuiltIn = sync.OnceValue(func() []Mode {

@@ -13,15 +13,14 @@ import (
 	"unicode"
 )
 
-// RuleFile is a file of rules that an exported mode brings along.
+// RuleFile is a file of rules that comes with an exported mode.
 type RuleFile struct {
 	Path string // in the folder of the mode's rules, with "/" between its parts
 	Text string
 }
 
-// Exported reads modes as Roo exports them, in YAML or JSON: with the files of rules that
-// they bring along, by slug. A path that leads out of the mode's folder, or that no rule
-// would be read from, is left out and told in Problems.
+// Exported reads modes as Roo exports them, in YAML or JSON, with the files of rules that come with them, by slug. A
+// path that leads out of the mode's folder, or that no rule would be read from, is left out and listed in Problems.
 func Exported(text string) (File, map[string][]RuleFile) {
 	root, err := readJSON(strings.TrimPrefix(text, "\ufeff"))
 	if err != nil {
@@ -31,7 +30,7 @@ func Exported(text string) (File, map[string][]RuleFile) {
 		return File{Problems: []string{err.Error()}}, nil
 	}
 	f := readModes(root, Global, "")
-	rules, problems := exportedRules(root.get("customModes"))
+	rules, problems := exportedRules(root.member("customModes"))
 	f.Problems = append(f.Problems, problems...)
 	return f, rules
 }
@@ -42,7 +41,7 @@ func exportedRules(list *value) (rules map[string][]RuleFile, problems []string)
 		return rules, nil
 	}
 	for _, m := range list.list {
-		slug, files := m.get("slug"), m.get("rulesFiles")
+		slug, files := m.member("slug"), m.member("rulesFiles")
 		if slug == nil || slug.kind != aString || !slugForm.MatchString(slug.text) || files == nil || files.kind != aList {
 			continue
 		}
@@ -56,9 +55,9 @@ func exportedRules(list *value) (rules map[string][]RuleFile, problems []string)
 			case err != nil:
 				problems = append(problems, fmt.Sprintf("file %d of the rules of mode %q is left out: %v", i+1, slug.text, err))
 			case slices.ContainsFunc(kept, func(have RuleFile) bool { return have.Path == f.Path }):
-				problems = append(problems, fmt.Sprintf("file %d of the rules of mode %q is left out: %q stands there twice", i+1, slug.text, f.Path))
+				problems = append(problems, fmt.Sprintf("file %d of the rules of mode %q is left out: %q appears twice", i+1, slug.text, f.Path))
 			case len(kept) == maxRuleFiles:
-				problems = append(problems, fmt.Sprintf("of the rules of mode %q only the first %d files are taken", slug.text, maxRuleFiles))
+				problems = append(problems, fmt.Sprintf("of the rules of mode %q only the first %d files are used", slug.text, maxRuleFiles))
 			default:
 				kept = append(kept, f)
 				continue
@@ -77,7 +76,7 @@ var exportedFolder = regexp.MustCompile(`^(?:\.roo/)?rules-[^/]+/`)
 
 // ruleFile reads one file of an exported mode's rules.
 func ruleFile(v *value) (RuleFile, error) {
-	name, content := v.get("relativePath"), v.get("content")
+	name, content := v.member("relativePath"), v.member("content")
 	switch {
 	case name == nil || name.kind != aString:
 		return RuleFile{}, errors.New("it has no path")
@@ -104,8 +103,7 @@ func ruleFile(v *value) (RuleFile, error) {
 	return f, nil
 }
 
-// Encode writes modes as a file of modes, in JSON. What Parse reads of it are the same
-// modes.
+// Encode writes modes as a file of modes, in JSON. Parse reads the same modes back.
 func Encode(modes []Mode) []byte {
 	type options struct {
 		FileRegex   *string `json:"fileRegex,omitempty"`
@@ -144,6 +142,6 @@ func Encode(modes []Mode) []byte {
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	_ = enc.Encode(file) // texts and lists of them: there is nothing that cannot be written
+	_ = enc.Encode(file) // it holds only texts and lists of texts, which cannot fail
 	return out.Bytes()
 }

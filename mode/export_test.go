@@ -46,7 +46,7 @@ func TestExportedRules(t *testing.T) {
 		exported(`7`):                                              "has no path",
 		exported(file("a.md", strings.Repeat("x", maxRuleFile+1))): "has more than",
 		exported(`{"relativePath":"a.md","content":"a\u0000b"}`):   "is no text",
-		exported(file("a.md", "1"), file("rules-docs/a.md", "2")):  "stands there twice",
+		exported(file("a.md", "1"), file("rules-docs/a.md", "2")):  "appears twice",
 		exported(slices.Repeat([]string{file("../a", "x")}, 3)...): "file 3 of the rules",
 		"{":                              "it is no YAML",
 		`{"customModes":3}`:              "must be a list",
@@ -93,7 +93,7 @@ func TestExportedModes(t *testing.T) {
 // What Encode writes, Parse reads as the same modes, whatever their texts.
 func TestModesSurviveEncoding(t *testing.T) {
 	words := rapid.OneOf(rapid.StringN(1, 30, -1), rapid.SampledFrom([]string{"a: b", "- x", "# y", "{", "\"", "'", "\\", "\n", "a\n\nb ", "<&>", "true", "3", "~", "\u2028", "😀", "---"})).Filter(func(s string) bool {
-		return typewriter.Replace(s) == s && strings.ToValidUTF8(s, "") == s && !strings.ContainsRune(s, '\ufeff')
+		return typography.Replace(s) == s && strings.ToValidUTF8(s, "") == s && !strings.ContainsRune(s, '\ufeff')
 	})
 	group := rapid.Custom(func(t *rapid.T) Group {
 		g := Group{Name: rapid.SampledFrom([]string{"read", "edit", "command", "mcp", "modes"}).Draw(t, "group")}

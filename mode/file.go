@@ -9,23 +9,21 @@ import (
 	"strings"
 )
 
-// maxFile bounds a file of modes, and maxText each text in it, in bytes: a mode's text
-// is sent with every request.
+// maxFile bounds a file of modes, and maxText each text in it, in bytes: a mode's text is sent with every request.
 const (
 	maxFile = 256 << 10
 	maxText = 32 << 10
 )
 
-// File is what a file of modes says.
+// File is the content of a file of modes.
 type File struct {
 	Modes    []Mode
-	Found    bool     // it holds custom modes at all, usable or not
-	Problems []string // what of it could not be used, and why
+	Found    bool     // it holds custom modes, usable or not
+	Problems []string // what of it cannot be used, and why
 }
 
-// Parse reads a file of modes: YAML, or JSON when that fails. It never fails as a
-// whole: what cannot be used is told in Problems. source says whose modes they are,
-// whatever the file says; path is kept with them, for people.
+// Parse reads a file of modes: YAML, or JSON when that fails. It never fails as a whole: what cannot be used is listed
+// in Problems. source is the source of the modes, whatever the file itself claims; path is kept with them, for people.
 func Parse(text, source, path string) File {
 	if len(text) > maxFile {
 		return File{Problems: []string{fmt.Sprintf("it has more than %d bytes, and is not read", maxFile)}}
@@ -37,9 +35,9 @@ func Parse(text, source, path string) File {
 	return readModes(root, source, path)
 }
 
-// readModes reads what a file says.
+// readModes reads the modes of a parsed file.
 func readModes(root *value, source, path string) File {
-	list := root.get("customModes")
+	list := root.member("customModes")
 	if list == nil || list.kind == aNull || list.falsy() {
 		return File{}
 	}
@@ -55,7 +53,7 @@ func readModes(root *value, source, path string) File {
 			name = fmt.Sprintf("mode %q", m.Slug)
 		}
 		if err == nil && slices.ContainsFunc(f.Modes, func(have Mode) bool { return have.Slug == m.Slug }) {
-			err = errors.New("its slug stands in the file twice; the first one counts")
+			err = errors.New("its slug appears twice in the file; the first one counts")
 		}
 		if err != nil {
 			f.Problems = append(f.Problems, name+" is left out: "+err.Error())
@@ -67,9 +65,9 @@ func readModes(root *value, source, path string) File {
 	return f
 }
 
-// readRoot reads YAML, or JSON where that is none.
+// readRoot reads YAML, or JSON where the text is no YAML.
 func readRoot(text string) (*value, error) {
-	root, err := readYAML(typewriter.Replace(strings.TrimPrefix(text, "\ufeff")))
+	root, err := readYAML(typography.Replace(strings.TrimPrefix(text, "\ufeff")))
 	if err != nil {
 		var other error
 		if root, other = readJSON(text); other != nil {
@@ -79,7 +77,7 @@ func readRoot(text string) (*value, error) {
 	return root, nil
 }
 
-// falsy is what JavaScript takes for false.
+// falsy reports whether JavaScript counts the value as false.
 func (v *value) falsy() bool {
 	switch v.kind {
 	case aString:
@@ -92,8 +90,8 @@ func (v *value) falsy() bool {
 	return false
 }
 
-// typewriter mends what word processors and chats do to YAML, as Roo does.
-var typewriter = strings.NewReplacer(
+// typography undoes what word processors and chats do to YAML, as Roo does.
+var typography = strings.NewReplacer(
 	"\u00a0", " ", "\u200b", "", "\u200c", "", "\u200d", "",
 	"\u2010", "-", "\u2011", "-", "\u2012", "-", "\u2013", "-", "\u2014", "-", "\u2015", "-", "\u2212", "-",
 	"\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`,
@@ -101,7 +99,7 @@ var typewriter = strings.NewReplacer(
 
 var slugForm = regexp.MustCompile(`^[a-zA-Z0-9-]+$`)
 
-// readMode reads one mode. With an error it gives what names it.
+// readMode reads one mode. With an error it returns what names the mode.
 func readMode(v *value) (Mode, error) {
 	m := Mode{Groups: []Group{}}
 	if v.kind != aMap {
@@ -109,7 +107,7 @@ func readMode(v *value) (Mode, error) {
 	}
 	var problems []string
 	text := func(to *string, key string, required bool) {
-		member := v.get(key)
+		member := v.member(key)
 		switch {
 		case member == nil && !required:
 		case member == nil:
@@ -135,10 +133,10 @@ func readMode(v *value) (Mode, error) {
 	text(&m.CustomInstructions, "customInstructions", false)
 	var source string
 	text(&source, "source", false)
-	if s := v.get("source"); s != nil && s.kind == aString && source != Global && source != Project {
+	if s := v.member("source"); s != nil && s.kind == aString && source != Global && source != Project {
 		problems = append(problems, "source must be global or project")
 	}
-	switch list := v.get("groups"); {
+	switch list := v.member("groups"); {
 	case list == nil:
 		problems = append(problems, "groups is missing")
 	case list.kind != aList:
@@ -151,7 +149,7 @@ func readMode(v *value) (Mode, error) {
 				problems = append(problems, err.Error())
 			case !keep:
 			case slices.ContainsFunc(m.Groups, func(have Group) bool { return have.Name == g.Name }):
-				problems = append(problems, "the group "+g.Name+" stands twice")
+				problems = append(problems, "the group "+g.Name+" appears twice")
 			default:
 				m.Groups = append(m.Groups, g)
 			}
@@ -163,17 +161,16 @@ func readMode(v *value) (Mode, error) {
 	return m, nil
 }
 
-// gone are groups of older versions: they are accepted and mean nothing.
-var gone = []string{"browser"}
+// obsoleteGroups are groups of older versions: they are accepted and have no meaning.
+var obsoleteGroups = []string{"browser"}
 
-// readGroup reads a name, or a list of a name and options. keep is false for a group
-// that means nothing any more.
+// readGroup reads a name, or a list of a name and options. keep is false for an obsolete group.
 func readGroup(v *value) (g Group, keep bool, err error) {
 	name := v
 	if v.kind == aList && len(v.list) > 0 {
 		name = v.list[0]
 	}
-	if name.kind == aString && slices.Contains(gone, name.text) {
+	if name.kind == aString && slices.Contains(obsoleteGroups, name.text) {
 		return g, false, nil
 	}
 	if _, known := groups[name.text]; name.kind != aString || !known {
@@ -192,7 +189,7 @@ func readGroup(v *value) (g Group, keep bool, err error) {
 		to    *string
 		empty *bool
 	}{{"fileRegex", &g.FileRegex, &g.emptyRegex}, {"description", &g.Description, &g.emptyDescription}} {
-		switch member := v.list[1].get(option.key); {
+		switch member := v.list[1].member(option.key); {
 		case member == nil:
 		case member.kind != aString:
 			return g, false, fmt.Errorf("%s of the group %s is %s, and must be text", option.key, g.Name, member.kind)
@@ -208,10 +205,10 @@ func readGroup(v *value) (g Group, keep bool, err error) {
 	return g, true, nil
 }
 
-// ReadFile reads a file of modes; one that does not exist holds none.
+// ReadFile reads a file of modes; a missing file holds none.
 func ReadFile(fsys fs.FS, name, source, path string) File {
 	problem := func(err error) File {
-		return File{Problems: []string{fmt.Sprintf("it cannot be read: %v", reason(err))}}
+		return File{Problems: []string{fmt.Sprintf("it cannot be read: %v", withoutPath(err))}}
 	}
 	info, err := fs.Stat(fsys, name)
 	switch {
@@ -219,7 +216,7 @@ func ReadFile(fsys fs.FS, name, source, path string) File {
 		return File{}
 	case err != nil:
 		return problem(err)
-	case !info.Mode().IsRegular(): // opening a pipe would wait for ever
+	case !info.Mode().IsRegular(): // opening a pipe would block for ever
 		return problem(errors.New("it is no regular file"))
 	}
 	data, err := readUpTo(fsys, name, maxFile+1)

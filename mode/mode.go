@@ -1,32 +1,29 @@
-// Package mode knows the modes that a task can be in and what each one means: which
-// tools a model may use and which files it may edit, who it is told to be, and which
-// rules of the user's it is told to follow. Modes and rules are Roo's: five built in,
-// those of a workspace's .roomodes, and those of the user's own custom_modes.yaml.
+// Package mode defines the modes of a task: which tools a model may use and which files it may edit, its role, and
+// which of the user's rules it gets. Modes and rules are Roo's: five built in, those of a workspace's .roomodes, and
+// those of the user's own custom_modes.yaml.
 //
-// It is pure: it is given text, or an fs.FS to read from, and gives values. The same
-// files give the same bytes, in a fixed order, because the system prompt is made of
-// them and providers cache requests by their prefix.
+// It is pure: it takes text, or an fs.FS to read from, and returns values. The same files give the same bytes, in a
+// fixed order, because they form the system prompt and providers cache requests by their prefix.
 //
-// It differs from Roo on purpose in three things. A mode that cannot be used is left
-// out alone, with a reason, where Roo drops every mode of the file. A pattern for files
-// holds for every call that edits, where Roo looks only at calls that carry certain
-// parameters. A pattern that takes too long to match a name does not match it.
+// It differs from Roo on purpose in three ways. A mode that cannot be used is left out alone, with a reason, where Roo
+// drops every mode of the file. A pattern for files applies to every call that edits, where Roo checks only calls with
+// certain parameters. A pattern that takes too long to match a name does not match it.
 //
-// Limits: a file of modes has at most 256 KiB, and a text in it 32 KiB; a model is told
-// of 60 modes; see rules.go for the limits of rules.
+// Limits: a file of modes has at most 256 KiB, and a text in it 32 KiB; the system prompt lists 60 modes; see rules.go
+// for the limits of rules.
 package mode
 
 import "slices"
 
-// Where a mode comes from.
+// The sources of modes.
 const (
 	BuiltIn = "builtin"
 	Global  = "global"
 	Project = "project"
 )
 
-// Default is the mode of a task that says none, and Fallback the one of a task whose
-// mode does not exist any more, as in Roo.
+// Default is the mode of a task that names none, and Fallback the mode of a task whose mode does not exist any more, as
+// in Roo.
 const (
 	Default  = "code"
 	Fallback = "architect"
@@ -37,7 +34,7 @@ type Mode struct {
 	Slug               string  `json:"slug"` // letters, digits and dashes
 	Name               string  `json:"name"`
 	Source             string  `json:"source"`         // builtin, global, project
-	Path               string  `json:"path,omitempty"` // of the file that defines it, "" for a built-in one
+	Path               string  `json:"path,omitempty"` // the file that defines it, "" for a built-in one
 	Description        string  `json:"description,omitempty"`
 	WhenToUse          string  `json:"when_to_use,omitempty"`
 	Groups             []Group `json:"groups"`
@@ -48,25 +45,23 @@ type Mode struct {
 // Group is one group of tools that a mode may use.
 type Group struct {
 	Name string `json:"name"` // read, edit, command, mcp, modes
-	// FileRegex is a JavaScript pattern: of the group edit only files whose path
-	// matches may be edited. "" = all.
+	// FileRegex is a JavaScript pattern: with the group edit, only files whose path matches may be edited. "" = all.
 	FileRegex   string `json:"file_regex,omitempty"`
 	Description string `json:"description,omitempty"` // of the pattern, for people
 
-	limited bool // it was given with options, even if they are empty
+	limited bool // it was given with options, even empty ones
 	// emptyRegex and emptyDescription: the option was given as "", and is exported so.
 	emptyRegex, emptyDescription bool
 	files                        *pattern
 }
 
-// Set is all modes of a workspace. The zero value holds the built-in ones.
+// Set is all modes of a workspace. The zero value holds the built-in modes.
 type Set struct {
 	custom []Mode
 }
 
-// Merge makes a set of a workspace's modes and the user's own. A workspace's mode
-// stands before a mode of the user's with the same slug, and both before a built-in
-// one. Of one list the first mode with a slug counts.
+// Merge makes a set of a workspace's modes and the user's own. A workspace's mode takes precedence over a user's mode
+// with the same slug, and both over a built-in one. In one list the first mode with a slug counts.
 func Merge(project, global []Mode) Set {
 	var s Set
 	add := func(list []Mode, source string) {
@@ -82,11 +77,10 @@ func Merge(project, global []Mode) Set {
 	return s
 }
 
-// Custom are the modes that are not built in, those of the workspace first.
+// Custom returns the modes that are not built in, those of the workspace first.
 func (s Set) Custom() []Mode { return slices.Clone(s.custom) }
 
-// All are the built-in modes in Roo's order, each as it was redefined if it was, and
-// then the others.
+// All returns the built-in modes in Roo's order, each as it was redefined if it was, and then the others.
 func (s Set) All() []Mode {
 	out := builtIn()
 	for _, m := range s.custom {
@@ -99,9 +93,9 @@ func (s Set) All() []Mode {
 	return out
 }
 
-// Find is the mode with a slug.
+// Find returns the mode with a slug.
 func (s Set) Find(slug string) (Mode, bool) {
-	for _, list := range [][]Mode{s.custom, makeBuiltIn()} { // a later one of a slug stands for those before it
+	for _, list := range [][]Mode{s.custom, makeBuiltIn()} { // an earlier mode of a slug replaces later ones
 		for _, m := range slices.Backward(list) {
 			if m.Slug == slug {
 				return m, true
@@ -111,7 +105,7 @@ func (s Set) Find(slug string) (Mode, bool) {
 	return Mode{}, false
 }
 
-// Slugs are those of all modes, in order.
+// Slugs returns the slugs of all modes, in order.
 func (s Set) Slugs() []string {
 	var out []string
 	for _, m := range s.All() {
@@ -120,8 +114,8 @@ func (s Set) Slugs() []string {
 	return out
 }
 
-// Redefined are the slugs of built-in modes that a workspace's file gives another
-// meaning: a person who chose such a mode should know.
+// Redefined returns the slugs of built-in modes that a workspace's file redefines: a person who chose such a mode
+// should know.
 func (s Set) Redefined() []string {
 	var out []string
 	for _, b := range builtIn() {

@@ -9,21 +9,20 @@ import (
 	"github.com/dlclark/regexp2/v2"
 )
 
-// matchTime bounds the match of one name. Patterns that look around may take time
-// that grows exponentially with the name, and name and pattern may come from people
-// who wish us no good.
+// matchTime bounds the match of one name. Patterns with look-around may take time that grows exponentially with the
+// name, and name and pattern may come from an attacker.
 const matchTime = 200 * time.Millisecond
 
 // pattern is a JavaScript pattern without flags.
 type pattern struct {
-	plain *regexp.Regexp  // where Go's engine means the same: it takes linear time
-	full  *regexp2.Regexp // else
+	plain *regexp.Regexp  // where Go's engine gives the same results: it takes linear time
+	full  *regexp2.Regexp // otherwise
 }
 
-// common is what both engines take for the same.
+// common matches patterns that both engines read alike.
 var common = regexp.MustCompile(`^(?:[A-Za-z0-9_/ .^$|*+?)\[\]-]|\((?:\?:)?|\\[dwDW./\\()\[\]^$|*+?-])*$`)
 
-// notJavaScript is what the full engine takes although JavaScript does not.
+// notJavaScript matches what the full engine accepts although JavaScript does not.
 var notJavaScript = regexp.MustCompile(`\(\?(?:[^:=!<]|<[^=!A-Za-z_$])`)
 
 func compile(text string) (*pattern, error) {
@@ -36,8 +35,8 @@ func compile(text string) (*pattern, error) {
 	}
 	p := &pattern{full: full}
 	full.MatchTimeout = matchTime
-	// To JavaScript a class may be empty: [] is nothing, and [^] anything. To Go the bracket
-	// behind it is the first of what stands in it.
+	// In JavaScript a class may be empty: [] matches nothing, and [^] anything. In Go the bracket after it is the first
+	// character of the class.
 	if common.MatchString(text) && !strings.Contains(text, "[]") && !strings.Contains(text, "[^]") {
 		if plain, err := regexp.Compile(text); err == nil {
 			p.plain = plain
@@ -46,8 +45,8 @@ func compile(text string) (*pattern, error) {
 	return p, nil
 }
 
-// match reports whether the pattern is found in s. What cannot be decided in time is
-// not found: the pattern says what is allowed.
+// match reports whether s matches the pattern. A match that is not decided in time counts as none: the pattern grants
+// permission.
 func (p *pattern) match(s string) bool {
 	if p.plain != nil {
 		return p.plain.MatchString(s)

@@ -15,7 +15,7 @@ var groups = map[string][]string{
 	"modes":   {"switch_mode", "new_task"},
 }
 
-// always may be called in every mode.
+// always lists the tools of every mode.
 var always = []string{
 	"ask_followup_question", "attempt_completion", "switch_mode", "new_task", "update_todo_list", "run_slash_command", "skill",
 }
@@ -30,8 +30,7 @@ func canonical(tool string) string {
 	return tool
 }
 
-// GroupOf is the group that a tool of Roo's belongs to: "" for one that Roo does not
-// know, "always" for one that no mode forbids.
+// GroupOf is the group of a tool of Roo's: "" for a tool that Roo does not know, "always" for one that no mode forbids.
 func GroupOf(tool string) string {
 	switch name := canonical(tool); {
 	case slices.Contains(always, tool):
@@ -70,8 +69,8 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("Tool '%s' in mode '%s' can only edit files matching pattern: %s%s. Got: %s", e.Tool, e.Mode, e.Pattern, about, e.Path)
 }
 
-// Permits says whether a mode has a tool: nil, or a *ForbiddenError. A tool that Roo
-// does not know belongs to the group that the caller names; "always" is free.
+// Permits reports whether a mode has a tool: nil, or a *ForbiddenError. A tool that Roo does not know belongs to the
+// group that the caller names; "always" is permitted everywhere.
 func (m Mode) Permits(tool, group string) error {
 	if known := GroupOf(tool); known != "" {
 		group = known
@@ -85,15 +84,14 @@ func (m Mode) Permits(tool, group string) error {
 	return nil
 }
 
-// PermitsFile says whether a mode may edit a file with a tool: nil, or a *FileError.
-// The path is relative to the workspace with "/" between its parts. Whether the mode
-// has the tool at all, Permits says.
+// PermitsFile reports whether a mode may edit a file with a tool: nil, or a *FileError. The path is relative to the
+// workspace with "/" between its parts. It does not check whether the mode has the tool: Permits does.
 func (m Mode) PermitsFile(tool, path string) error {
 	g, ok := m.group("edit")
 	if !ok || g.FileRegex == "" {
 		return nil
 	}
-	if g.files == nil { // made by hand, not read from a file
+	if g.files == nil { // the group was made in code, not read from a file
 		g.files, _ = compile(g.FileRegex)
 	}
 	if g.files != nil && g.files.match(path) {
@@ -109,8 +107,8 @@ func (m Mode) group(name string) (Group, bool) {
 	return Group{}, false
 }
 
-// Names are the files that a call to edit names in its parameters: a path, or those in
-// the headers of a patch. They are as the model wrote them.
+// Names returns the files that an editing call names in its parameters: a path, or those in the headers of a patch.
+// They are as the model wrote them.
 func Names(tool string, text func(parameter string) string) []string {
 	if GroupOf(tool) != "edit" {
 		return nil

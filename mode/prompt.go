@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Text is the part of the system prompt that says what the user wants in this mode:
-// the mode's own instructions and the rules of files. It is "" when there is nothing.
+// Text is the part of the system prompt with the user's wishes for this mode: the mode's own instructions and the rules
+// of files. It is "" when there are none.
 func (r Rules) Text(m Mode) string {
 	var parts []string
 	if s := strings.TrimSpace(m.CustomInstructions); s != "" {
@@ -41,7 +41,7 @@ func (s Set) Text() string {
 		if about == "" {
 			about = m.Description
 		}
-		if about == "" { // Roo takes the first sentence of the role
+		if about == "" { // Roo uses the first sentence of the role
 			about, _, _ = strings.Cut(m.RoleDefinition, ".")
 		}
 		fmt.Fprintf(&b, "- %s (%s): %s\n", oneLine(m.Name, 100), m.Slug, oneLine(about, 400))
@@ -49,10 +49,10 @@ func (s Set) Text() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// maxListed is how many modes a model is told of.
+// maxListed is how many modes the system prompt lists.
 const maxListed = 60
 
-// oneLine is a text on one line, cut after so many characters.
+// oneLine puts a text on one line and cuts it after so many characters.
 func oneLine(s string, limit int) string {
 	s = strings.Join(strings.Fields(s), " ")
 	n := 0

@@ -13,60 +13,56 @@ import (
 	"strings"
 )
 
-// Limits of rules. What is beyond them is cut, and that is said in the text itself:
-// rules are sent with every request.
+// Limits of rules. A text beyond them is cut, and a line in it reports that: rules are sent with every request.
 const (
 	maxRuleFile  = 64 << 10  // bytes of one file
-	maxRules     = 192 << 10 // bytes of all
+	maxRules     = 192 << 10 // bytes of all files
 	maxRuleFiles = 100
 	maxRuleDepth = 5
 )
 
-// Rules are what the user's files tell a model to do, in one mode.
+// Rules are the user's instructions to the model in one mode, from files.
 type Rules struct {
 	Sections []Section
-	Notes    []string // what could not be read, for the person
+	Notes    []string // which files could not be read, for the person
 }
 
 // Section is the text of one file of rules.
 type Section struct {
-	Title string // where it is from; of a file of the user's own it begins with "~"
+	Title string // its origin; for a file of the user's own it begins with "~"
 	Text  string
 }
 
-// Places are where rules lie; each may be nil.
+// Places are the folders that hold rules; each may be nil.
 type Places struct {
 	Project  fs.FS // the workspace
 	Home     fs.FS // the folder that holds the user's .roo
 	Settings fs.FS // the folder of the user's settings, with the rules of imported modes
 }
 
-// ImportedRules is the folder of the settings that holds the rules of imported modes, a
-// folder a mode.
+// ImportedRules is the folder of the settings that holds the rules of imported modes, with one folder per mode.
 const ImportedRules = "mode-rules"
 
-// LoadRules reads the rules for one mode. Their order is fixed: first those of the mode,
-// then AGENTS.md, then those of every mode; in each the user's own before the
-// workspace's, and files by their names. As in Roo the older single files (.roorules,
-// .clinerules) count only where the folders hold nothing.
+// LoadRules reads the rules for one mode. Their order is fixed: first those of the mode, then AGENTS.md, then those of
+// every mode; in each the user's own before the workspace's, and files by their names. As in Roo the older single files
+// (.roorules, .clinerules) count only where the folders hold nothing.
 //
-// What cannot be read is noted and left out: a broken rule must not stop a task. Links
-// are followed as far as the file systems let them; for project that should be no
-// further than the workspace.
+// Files that cannot be read are noted and left out: a broken rule must not stop a task. Links are followed as far as
+// the file systems allow; for Project that should be no further than the workspace.
 func LoadRules(p Places, slug string) Rules {
 	l := &ruleLoader{left: maxRules}
 	project := p.Project
 	if slugForm.MatchString(slug) {
-		l.kind(p, "-"+slug, slug)
+		l.loadKind(p, "-"+slug, slug)
 	}
 	for _, names := range [][]string{{"AGENTS.md", "AGENT.md"}, {"AGENTS.local.md"}} {
 		for _, name := range names {
-			if l.file(project, name, name) {
+			if l.loadFile(project, name, name) {
 				break
 			}
 		}
 	}
-	l.kind(p, "", "")
+	l.loadKind(p, "", "")
 	if l.skipped > 0 {
 		l.note("%d files of rules are left out: at most %d files and %d KiB are sent", l.skipped, maxRuleFiles, maxRules>>10)
 	}
@@ -84,55 +80,54 @@ func (l *ruleLoader) note(format string, args ...any) {
 	l.rules.Notes = append(l.rules.Notes, fmt.Sprintf(format, args...))
 }
 
-// kind loads the rules of one mode ("-<slug>") or of every mode ("").
-func (l *ruleLoader) kind(p Places, suffix, slug string) {
+// loadKind loads the rules of one mode ("-<slug>") or of every mode ("").
+func (l *ruleLoader) loadKind(p Places, suffix, slug string) {
 	project := p.Project
-	any := l.folder(p.Home, ".roo/rules"+suffix, "~/")
+	any := l.loadFolder(p.Home, ".roo/rules"+suffix, "~/")
 	if slug != "" {
-		any = l.folder(p.Settings, ImportedRules+"/"+slug, "settings:") || any
+		any = l.loadFolder(p.Settings, ImportedRules+"/"+slug, "settings:") || any
 	}
-	any = l.folder(project, ".roo/rules"+suffix, "") || any
+	any = l.loadFolder(project, ".roo/rules"+suffix, "") || any
 	if any {
 		return
 	}
 	for _, name := range []string{".roorules" + suffix, ".clinerules" + suffix} {
-		if l.file(project, name, name) || l.folder(project, name, "") {
+		if l.loadFile(project, name, name) || l.loadFolder(project, name, "") {
 			return
 		}
 	}
 }
 
-// folder loads the files of a folder and of those in it; false when there is no text.
-func (l *ruleLoader) folder(fsys fs.FS, dir, prefix string) bool {
+// loadFolder loads the files of a folder and its subfolders; false when they hold no text.
+func (l *ruleLoader) loadFolder(fsys fs.FS, dir, prefix string) bool {
 	if fsys == nil {
 		return false
 	}
 	info, err := fs.Stat(fsys, dir)
 	if err != nil || !info.IsDir() {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			l.note("the rules in %s cannot be read: %v", prefix+dir, reason(err))
+			l.note("the rules in %s cannot be read: %v", prefix+dir, withoutPath(err))
 		}
 		return false
 	}
 	var names []string
-	l.list(fsys, dir, prefix, []fs.FileInfo{info}, &names)
+	l.listFiles(fsys, dir, prefix, []fs.FileInfo{info}, &names)
 	slices.SortFunc(names, func(a, b string) int {
 		return cmp.Or(cmp.Compare(strings.ToLower(path.Base(a)), strings.ToLower(path.Base(b))), cmp.Compare(a, b))
 	})
 	any := false
 	for _, name := range names {
-		any = l.file(fsys, name, prefix+name) || any
+		any = l.loadFile(fsys, name, prefix+name) || any
 	}
 	return any
 }
 
-// list collects the files below a folder. within is that folder and those it was
-// reached through: a link to one of them is not followed round and round. Bounds keep
-// a link to a large tree from being walked for ever.
-func (l *ruleLoader) list(fsys fs.FS, dir, prefix string, within []fs.FileInfo, names *[]string) {
+// listFiles collects the files below a folder. within is that folder and those above it on the way: a link to one of
+// them is not followed, since it would never end. Bounds keep a link to a large tree from being walked for ever.
+func (l *ruleLoader) listFiles(fsys fs.FS, dir, prefix string, within []fs.FileInfo, names *[]string) {
 	entries, err := fs.ReadDir(fsys, dir)
 	if err != nil {
-		l.note("the rules in %s cannot be read: %v", prefix+dir, reason(err))
+		l.note("the rules in %s cannot be read: %v", prefix+dir, withoutPath(err))
 		return
 	}
 	for _, e := range entries {
@@ -143,12 +138,12 @@ func (l *ruleLoader) list(fsys fs.FS, dir, prefix string, within []fs.FileInfo, 
 		info, err := fs.Stat(fsys, name) // a link's target
 		switch {
 		case err != nil:
-			l.note("the rules in %s cannot be read: %v", prefix+name, reason(err))
+			l.note("the rules in %s cannot be read: %v", prefix+name, withoutPath(err))
 		case slices.ContainsFunc(within, func(up fs.FileInfo) bool { return os.SameFile(up, info) }):
 		case info.IsDir() && len(within) > maxRuleDepth:
-			l.note("the rules in %s lie too deep and are left out", prefix+name)
+			l.note("the rules in %s are nested too deeply and are left out", prefix+name)
 		case info.IsDir():
-			l.list(fsys, name, prefix, append(within[:len(within):len(within)], info), names)
+			l.listFiles(fsys, name, prefix, append(within[:len(within):len(within)], info), names)
 		case len(*names) >= 10*maxRuleFiles:
 			l.skipped++
 		default:
@@ -157,7 +152,7 @@ func (l *ruleLoader) list(fsys fs.FS, dir, prefix string, within []fs.FileInfo, 
 	}
 }
 
-// noRule are names that editors and systems leave behind.
+// noRule matches names of files that editors and systems leave.
 func noRule(name string) bool {
 	switch strings.ToLower(name) {
 	case ".ds_store", "thumbs.db", "desktop.ini", ".gitkeep", ".gitignore":
@@ -168,8 +163,8 @@ func noRule(name string) bool {
 	})
 }
 
-// file loads one file; false when there is none, or no text in it.
-func (l *ruleLoader) file(fsys fs.FS, name, title string) bool {
+// loadFile loads one file; false when it does not exist or holds no text.
+func (l *ruleLoader) loadFile(fsys fs.FS, name, title string) bool {
 	if fsys == nil {
 		return false
 	}
@@ -178,25 +173,25 @@ func (l *ruleLoader) file(fsys fs.FS, name, title string) bool {
 	case errors.Is(err, fs.ErrNotExist):
 		return false
 	case err != nil:
-		l.note("the rules in %s cannot be read: %v", title, reason(err))
+		l.note("the rules in %s cannot be read: %v", title, withoutPath(err))
 		return false
 	case info.IsDir():
 		return false
-	case !info.Mode().IsRegular(): // opening a pipe would wait for ever
+	case !info.Mode().IsRegular(): // opening a pipe would block for ever
 		l.note("the rules in %s cannot be read: it is no regular file", title)
 		return false
 	}
 	data, err := readUpTo(fsys, name, maxRuleFile+1)
 	if err != nil {
-		l.note("the rules in %s cannot be read: %v", title, reason(err))
+		l.note("the rules in %s cannot be read: %v", title, withoutPath(err))
 		return false
 	}
 	if bytes.IndexByte(data, 0) >= 0 {
-		l.note("the rules in %s are left out: it is no text", title)
+		l.note("the rules in %s are left out: it is not text", title)
 		return false
 	}
 	room := min(maxRuleFile, l.left)
-	text := clean(data[:min(len(data), room)])
+	text := normalizeText(data[:min(len(data), room)])
 	if text == "" && len(data) <= room {
 		return false
 	}
@@ -214,8 +209,8 @@ func (l *ruleLoader) file(fsys fs.FS, name, title string) bool {
 	return true
 }
 
-// clean is text without what differs between systems and means nothing.
-func clean(data []byte) string {
+// normalizeText removes what differs between systems and has no meaning.
+func normalizeText(data []byte) string {
 	s := strings.ToValidUTF8(strings.TrimPrefix(string(data), "\ufeff"), "\uFFFD")
 	return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n"))
 }
@@ -225,12 +220,12 @@ func readUpTo(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // reason takes it apart
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // the file was only read
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// reason is an error without the path, which is said before it.
-func reason(err error) error {
+// withoutPath is an error without the path, which the note names already.
+func withoutPath(err error) error {
 	var where *fs.PathError
 	if errors.As(err, &where) {
 		return where.Err

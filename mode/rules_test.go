@@ -75,7 +75,7 @@ func TestRulesThatCannotBeRead(t *testing.T) {
 	fsys["AGENTS.md"] = &fstest.MapFile{Mode: fs.ModeDir}
 	r := LoadRules(Places{Project: fsys}, "code")
 	notes := strings.Join(r.Notes, "; ")
-	for _, want := range []string{".roo/rules/a are left out: it is no text", ".roo/rules/b cannot be read: it is no regular file", "too deep"} {
+	for _, want := range []string{".roo/rules/a are left out: it is not text", ".roo/rules/b cannot be read: it is no regular file", "too deeply"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("%q is not said: %s", want, notes)
 		}

@@ -10,7 +10,7 @@ import (
 // UnknownError: there is no mode with that slug.
 type UnknownError struct {
 	Slug    string
-	Closest []string // slugs that look like it, the best first
+	Closest []string // similar slugs, the best first
 	Known   []string // all slugs
 }
 
@@ -18,25 +18,25 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("there is no mode %q; there are %s", e.Slug, strings.Join(e.Known, ", "))
 }
 
-// Lookup is Find with an error that helps: an *UnknownError.
+// Lookup is Find with a helpful error: an *UnknownError.
 func (s Set) Lookup(slug string) (Mode, error) {
 	if m, ok := s.Find(slug); ok {
 		return m, nil
 	}
-	return Mode{}, &UnknownError{Slug: slug, Closest: s.closest(slug), Known: s.Slugs()}
+	return Mode{}, &UnknownError{Slug: slug, Closest: s.closestSlugs(slug), Known: s.Slugs()}
 }
 
-// closest are the slugs of modes whose slug or name is nearly what was given.
-func (s Set) closest(given string) []string {
+// closestSlugs returns the slugs of modes whose slug or name resembles the given one.
+func (s Set) closestSlugs(given string) []string {
 	type scored struct {
 		slug  string
 		score int
 	}
-	word := plainWord(given)
+	word := normalizeName(given)
 	var found []scored
 	for _, m := range s.All() {
-		score := min(distance(word, plainWord(m.Slug)), distance(word, plainWord(m.Name)))
-		if word != "" && (strings.HasPrefix(plainWord(m.Slug), word) || strings.HasPrefix(word, plainWord(m.Slug))) {
+		score := min(distance(word, normalizeName(m.Slug)), distance(word, normalizeName(m.Name)))
+		if word != "" && (strings.HasPrefix(normalizeName(m.Slug), word) || strings.HasPrefix(word, normalizeName(m.Slug))) {
 			score = min(score, 1)
 		}
 		if score <= max(1, len(word)/3) {
@@ -51,8 +51,8 @@ func (s Set) closest(given string) []string {
 	return out
 }
 
-// plainWord is what of a name is typed: lower-case letters and digits.
-func plainWord(s string) string {
+// normalizeName reduces a name to its lower-case letters and digits.
+func normalizeName(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return unicode.ToLower(r)
@@ -61,8 +61,7 @@ func plainWord(s string) string {
 	}, s[:min(len(s), 64)])
 }
 
-// distance is how many letters have to be put in, left out, changed or swapped with
-// the next one.
+// distance is how many letters must be inserted, removed, changed or swapped with the next one.
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	rows := make([][]int, len(x)+1)

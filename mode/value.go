@@ -13,7 +13,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// value is what YAML or JSON text says, as far as a file of modes needs it.
+// value is the content of YAML or JSON text, as far as a file of modes needs it.
 type value struct {
 	kind kind
 	text string            // of a string, and of other scalars for messages
@@ -33,8 +33,8 @@ const (
 	aNull   kind = "null"
 )
 
-// get is a member of a map; nil when there is none, or v is no map.
-func (v *value) get(key string) *value {
+// member is a member of a map; nil when there is none, or v is no map.
+func (v *value) member(key string) *value {
 	if v == nil || v.kind != aMap {
 		return nil
 	}
@@ -48,15 +48,15 @@ func (v *value) put(key string, member *value) {
 	v.of[key] = member
 }
 
-// depth bounds how deep a file may nest; modes need five levels.
-const depth = 40
+// maxDepth bounds how deep a file may nest; modes need five levels.
+const maxDepth = 40
 
 var errDeep = errors.New("it nests too deeply")
 
 // readYAML reads one document of YAML 1.2 with its core schema.
 func readYAML(text string) (v *value, err error) {
 	defer func() {
-		if r := recover(); r != nil { // the parser's own defect must not end the program
+		if r := recover(); r != nil { // a defect of the parser must not end the program
 			v, err = nil, fmt.Errorf("it cannot be read as YAML: %v", r)
 		}
 	}()
@@ -79,7 +79,7 @@ type yamlReader struct {
 }
 
 func (y *yamlReader) read(n ast.Node, level int) (*value, error) {
-	if level > depth {
+	if level > maxDepth {
 		return nil, errDeep
 	}
 	switch n := n.(type) {
@@ -112,7 +112,7 @@ func (y *yamlReader) read(n ast.Node, level int) (*value, error) {
 		if v, ok := y.anchors[name]; ok {
 			return v, nil
 		}
-		return nil, fmt.Errorf("nothing is called &%s before *%s", name, name)
+		return nil, fmt.Errorf("the alias *%s refers to no earlier anchor &%s", name, name)
 	case *ast.TagNode:
 		v, err := y.read(n.Value, level+1)
 		if err == nil && n.Start.Value == "!!str" && v.kind != aMap && v.kind != aList {
@@ -138,7 +138,7 @@ func (y *yamlReader) mapping(members []*ast.MappingValueNode, level int) (*value
 			return nil, err
 		}
 		if _, twice := out.of[k.text]; twice {
-			return nil, fmt.Errorf("the key %q stands twice in one map", k.text)
+			return nil, fmt.Errorf("the key %q appears twice in one map", k.text)
 		}
 		v, err := y.read(m.Value, level+1)
 		if err != nil {
@@ -149,7 +149,7 @@ func (y *yamlReader) mapping(members []*ast.MappingValueNode, level int) (*value
 	return out, nil
 }
 
-// The core schema's scalars. The parser's own opinion is that of YAML 1.1 in parts.
+// The core schema's scalars. The parser itself partly follows YAML 1.1.
 var (
 	coreNull   = regexp.MustCompile(`^(?:~|null|Null|NULL|)$`)
 	coreBool   = regexp.MustCompile(`^(?:true|True|TRUE|false|False|FALSE)$`)
@@ -178,7 +178,7 @@ func readJSON(text string) (*value, error) {
 }
 
 func fromJSON(raw []byte, level int) (*value, error) {
-	if level > depth {
+	if level > maxDepth {
 		return nil, errDeep
 	}
 	out := &value{text: string(raw)}
@@ -203,7 +203,7 @@ func fromJSON(raw []byte, level int) (*value, error) {
 		}
 	case esjson.TypeString:
 		out.kind = aString
-		out.text, _ = esjson.Unquote(raw) // valid, so it can be read
+		out.text, _ = esjson.Unquote(raw) // the text is valid, so reading cannot fail
 	case esjson.TypeNull:
 		out.kind = aNull
 	case esjson.TypeNumber:

@@ -22,12 +22,12 @@ func TestPlainWords(t *testing.T) {
 	} {
 		for _, word := range strings.Fields(words) {
 			v, err := readYAML("k: " + word + "\n")
-			if got := v.get("k"); err != nil || got == nil || got.kind != kind {
+			if got := v.member("k"); err != nil || got == nil || got.kind != kind {
 				t.Errorf("%s: %+v, %v; want %s", word, got, err, kind)
 			}
 			for _, quoted := range []string{`"` + word + `"`, "'" + word + "'", "!!str " + word, "|-\n  " + word} {
 				v, err := readYAML("k: " + quoted + "\n")
-				if got := v.get("k"); err != nil || got == nil || got.kind != aString || got.text != word {
+				if got := v.member("k"); err != nil || got == nil || got.kind != aString || got.text != word {
 					t.Errorf("%s: %+v, %v", quoted, got, err)
 				}
 			}

@@ -61,14 +61,14 @@ func rightModes(t *testing.T, text, source string) (right [][]byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := root.get("customModes")
+	list := root.member("customModes")
 	if list.kind != aList {
 		return nil
 	}
 	seen := map[string]bool{}
 	for _, v := range list.list {
-		if raw, ok := rightMode(v, source); ok && !seen[v.get("slug").text] {
-			right, seen[v.get("slug").text] = append(right, raw), true
+		if raw, ok := rightMode(v, source); ok && !seen[v.member("slug").text] {
+			right, seen[v.member("slug").text] = append(right, raw), true
 		}
 	}
 	return right
@@ -79,7 +79,7 @@ func rightMode(v *value, source string) (raw []byte, ok bool) {
 	var o esjson.Object
 	for _, key := range []string{"slug", "name", "roleDefinition", "whenToUse", "description", "customInstructions", "source"} {
 		required := key == "slug" || key == "name" || key == "roleDefinition"
-		member := v.get(key)
+		member := v.member(key)
 		switch {
 		case member == nil && !required:
 		case member == nil || member.kind != aString || required && member.text == "",
@@ -90,7 +90,7 @@ func rightMode(v *value, source string) (raw []byte, ok bool) {
 			o.String(key, member.text)
 		}
 	}
-	list := v.get("groups")
+	list := v.member("groups")
 	if list == nil || list.kind != aList {
 		return nil, false
 	}
@@ -115,7 +115,7 @@ func rightMode(v *value, source string) (raw []byte, ok bool) {
 			}
 			var given esjson.Object
 			for _, key := range []string{"fileRegex", "description"} {
-				switch member := options.get(key); {
+				switch member := options.member(key); {
 				case member == nil:
 				case member.kind != aString || key == "fileRegex" && (member.text == "(" || member.text == "["): // the patterns of the cases that are none
 					return nil, false

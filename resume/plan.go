@@ -1,7 +1,21 @@
+// Package resume plans the rows of an interrupted task: a pure function from the stored UI history to what is hidden,
+// marked and asked. It reads and writes nothing. The model's side stays as it is stored; package contextwindow makes
+// valid what is sent of it, and the agent decides about interrupted calls.
+//
+// The plan follows Roo's where Roo is right, so that a task that moves between the programs looks the same. It differs
+// where Roo loses something:
+//
+//   - a request row that cannot be read stays, and does not stop the resume;
+//   - a task without API history starts again from its first UI row;
+//   - older questions are not marked as answered by the answer to this one.
+//
+// Hidden rows stay in the caller's lists.
 package resume
 
 import (
+	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/roost-dev/roost/esjson"
 )
@@ -18,11 +32,11 @@ type Change struct {
 	Row   []byte
 }
 
-// Plan says what a resume does with the rows. Indices are into the list given to Rows.
+// Plan is what a resume does with the rows. Indices are into the list given to Rows.
 type Plan struct {
 	Ask     string   // AskTask or AskCompleted
-	Hidden  []int    // rows that are no longer shown, ascending
-	Changed []Change // rows that are replaced, ascending: what was cut while it streamed is marked as finished
+	Hidden  []int    // rows to hide, ascending
+	Changed []Change // rows to replace, ascending: rows that were cut while they streamed are marked as finished
 
 	ui [][]byte
 }
@@ -31,13 +45,13 @@ type Plan struct {
 func Rows(ui [][]byte) Plan {
 	p := Plan{ui: ui}
 	p.hideRows()
-	p.ask()
+	p.chooseQuestion()
 	p.closePartial()
 	return p
 }
 
-// hideRows hides old resume questions at the end, cut reasoning before them, and
-// the last request row if the request never got anywhere.
+// hideRows hides old resume questions at the end, incomplete reasoning before them, and the last request row if its
+// request got no reply.
 func (p *Plan) hideRows() {
 	end := len(p.ui)
 	for i := end - 1; i >= 0; i-- {
@@ -63,8 +77,8 @@ func (p *Plan) hideRows() {
 	}
 }
 
-// unanswered: the request has neither a cost nor a reason why it was cancelled.
-// A text that cannot be read proves nothing, and its row stays.
+// unanswered reports that the request has neither a cost nor a reason why it was cancelled. A text that cannot be read
+// proves nothing, and its row stays.
 func unanswered(text string) bool {
 	if text == "" {
 		return true
@@ -81,8 +95,8 @@ func unanswered(text string) bool {
 	return !cost && !reason
 }
 
-// ask chooses the question.
-func (p *Plan) ask() {
+// chooseQuestion chooses the question.
+func (p *Plan) chooseQuestion() {
 	p.Ask = AskTask
 	for i := len(p.ui) - 1; i >= 0; i-- {
 		if slices.Contains(p.Hidden, i) || isResume(p.ui[i]) {
@@ -108,4 +122,67 @@ func (p *Plan) closePartial() {
 			p.Changed = append(p.Changed, Change{i, esjson.Set(row, "partial", []byte("false"))})
 		}
 	}
+}
+
+// FirstWords is the content of the first message to a model, a JSON array, for a task whose model side is lost: the
+// text and the images of its first row.
+func FirstWords(ui [][]byte) []byte {
+	var blocks [][]byte
+	if len(ui) > 0 && isKind(ui[0], "say", "text") {
+		if text := member(ui[0], "text"); text != "" {
+			blocks = append(blocks, textBlock("<user_message>\n"+text+"\n</user_message>"))
+		}
+		images, _ := esjson.Get(ui[0], "images")
+		for im := range esjson.Array(images) {
+			if s, err := esjson.Unquote(im); err == nil {
+				blocks = append(blocks, imageBlock(s))
+			}
+		}
+	}
+	if len(blocks) == 0 {
+		blocks = [][]byte{textBlock("[TASK RESUMPTION] Resuming task...")}
+	}
+	return append(append([]byte{'['}, bytes.Join(blocks, []byte{','})...), ']')
+}
+
+// imageBlock makes a block from a data URL: "data:image/png;base64,...".
+func imageBlock(url string) []byte {
+	head, data, _ := strings.Cut(url, ",")
+	// Roo splits at every comma and colon and takes the second piece.
+	data, _, _ = strings.Cut(data, ",")
+	_, media, _ := strings.Cut(head, ":")
+	media, _, _ = strings.Cut(media, ":")
+	media, _, _ = strings.Cut(media, ";")
+	var src, o esjson.Object
+	src.String("type", "base64")
+	src.String("media_type", media)
+	src.String("data", data)
+	o.String("type", "image")
+	o.Raw("source", src.Bytes())
+	return o.Bytes()
+}
+
+func textBlock(s string) []byte {
+	var o esjson.Object
+	o.String("type", "text")
+	o.String("text", s)
+	return o.Bytes()
+}
+
+// member is a string member of a value, "" when there is none.
+func member(raw []byte, key string) string {
+	if esjson.TypeOf(raw) != esjson.TypeObject {
+		return ""
+	}
+	s, _ := esjson.GetString(raw, key)
+	return s
+}
+
+func isKind(row []byte, typ, kind string) bool {
+	return member(row, "type") == typ && member(row, typ) == kind
+}
+
+func isResume(row []byte) bool {
+	ask := member(row, "ask")
+	return ask == AskTask || ask == AskCompleted
 }

@@ -1,13 +1,12 @@
-// Package spool makes the private folder in which a run keeps command output that
-// does not fit in memory, and clears away those that killed processes left.
+// Package spool makes the private folder in which a run keeps command output that does not fit in memory, and removes
+// those that killed processes left.
 //
-// A folder belongs to whoever holds the kernel lock on the file in it. The lock ends
-// with its process, whatever ended that; a number and a start time would have to be
-// judged, and are not to be trusted across containers that share a folder. So a
-// folder whose lock can be had is dead, and is removed by the next Make.
+// A folder belongs to the process that holds the kernel lock on the file in it. The lock ends with its process, however
+// that ended. (A process id and a start time would have to be judged, and cannot be trusted across containers that
+// share a folder.) So a folder whose lock is free is dead, and the next Make removes it.
 //
-// Only folders of the same user with our name are looked at, and none that is a
-// link. Where there are no such locks (neither Unix nor Windows) nothing is removed.
+// Only folders of the same user with our name count, and none that is a link. On systems without such locks (neither
+// Unix nor Windows) nothing is removed.
 package spool
 
 import (
@@ -25,10 +24,10 @@ import (
 const (
 	prefix   = "roost-spool-"
 	lockName = "lock"
-	// unlocked is how old a folder with something in it and no lock file must be to be
-	// taken for dead: we do not leave such.
+	// unlocked is the age from which on a folder with content and no lock file counts as dead: Roost never leaves such
+	// a folder.
 	unlocked = 24 * time.Hour
-	// tries bounds how often a sweep of another process may come in between.
+	// tries bounds how often a sweep of another process may remove the folder before it is locked.
 	tries = 100
 )
 
@@ -74,8 +73,8 @@ func Remove(path string) error {
 	lock := locks[path]
 	delete(locks, path)
 	mu.Unlock()
-	// Windows removes no open file; elsewhere the order does not matter: who takes the
-	// lock in between removes the folder as well.
+	// Windows removes no open file; elsewhere the order does not matter: a process that takes the lock in between
+	// removes the folder as well.
 	if lock != nil {
 		_ = letGo(lock) // it was only held
 	}
@@ -85,9 +84,9 @@ func Remove(path string) error {
 	return nil
 }
 
-// newLock makes and takes the lock of a new folder; nil when another process swept
-// the folder away before it was held. That is not prevented: a folder that could not
-// be swept until it is locked would stay for ever if its maker dies before.
+// newLock makes and takes the lock of a new folder. It returns nil when another process removed the folder before the
+// lock was held. Nothing prevents that: a folder that could not be removed until it is locked would stay for ever if
+// its maker died before.
 func newLock(path string) (*os.File, error) {
 	name := filepath.Join(path, lockName)
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
@@ -104,7 +103,7 @@ func newLock(path string) (*os.File, error) {
 	return nil, errors.Join(err, letGo(f))
 }
 
-// same reports whether a name still is that of an open file.
+// same reports whether a name still belongs to an open file.
 func same(f *os.File, name string) bool {
 	a, err := f.Stat()
 	if err != nil {
@@ -142,8 +141,8 @@ func sweep(dir string, now time.Time) {
 	eachOurs(dir, func(path string, info fs.FileInfo) { removeDead(path, info, now) })
 }
 
-// eachOurs visits the folders of our name and user. One that cannot be listed has
-// none: making a folder there will say why.
+// eachOurs visits the folders of our name and user. A folder that cannot be listed has none: making a folder there
+// reports the error.
 func eachOurs(dir string, visit func(path string, info fs.FileInfo)) {
 	if dir == "" {
 		dir = os.TempDir()
@@ -166,7 +165,7 @@ func removeDead(path string, info fs.FileInfo, now time.Time) {
 	f, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|noFollow, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		if os.Remove(path) != nil && now.Sub(info.ModTime()) > unlocked { // not empty
-			_ = os.RemoveAll(path) // tried again by the next one
+			_ = os.RemoveAll(path) // the next sweep tries again
 		}
 		return
 	}
