@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// In blocks or byte by byte, a string is the same string.
-func TestAStringInBlocksIsTheString(t *testing.T) {
+// In words or byte by byte, a string is the same string.
+func TestAStringInWordsIsTheString(t *testing.T) {
 	piece := rapid.SampledFrom([]string{
 		"", "a", "plain words ", "éü", "日本語", "\xff", "/", "}",
 		`\n`, `\"`, `\\`, `\\\`, `\/`, `\b`, `\f`, `\r`, `\t`, `\u0041`, `\x`, `\`, `"`, "\n", "\x00", "\x1f", "\x7f",
@@ -22,8 +22,8 @@ func TestAStringInBlocksIsTheString(t *testing.T) {
 	})
 }
 
-// Every byte at every place of a block, alone and behind rows of backslashes.
-func TestABlockStopsAtTheRightByte(t *testing.T) {
+// Every byte at every place of a word, alone and behind rows of backslashes.
+func TestAWordStopsAtTheRightByte(t *testing.T) {
 	for c := range 256 {
 		for at := range 130 {
 			for row := range min(at, 4) + 1 {
@@ -37,7 +37,7 @@ func TestABlockStopsAtTheRightByte(t *testing.T) {
 }
 
 // Nothing behind the text is read.
-func TestABlockEndsWithItsText(t *testing.T) {
+func TestAWordEndsWithItsText(t *testing.T) {
 	whole := bytes.Repeat([]byte{'x'}, 400)
 	for n := range 200 {
 		for _, behind := range []byte{'x', '"', '\\', 'n'} {
@@ -83,9 +83,6 @@ func checkRun(t interface {
 	}
 	if n := stringRun(text); n != want {
 		t.Fatalf("stringRun(%q) is %d, want %d", text, n, want)
-	}
-	if n := stringRest(text); n != want {
-		t.Fatalf("stringRest(%q) is %d, want %d", text, n, want)
 	}
 }
 
