@@ -42,7 +42,7 @@ func markerOf(raw []byte) string {
 }
 
 // pair numbers a message and the row behind it, for one commit.
-func (w *world) pair(m, row *told, before uint64) (message, line task.MessageAdded) {
+func (w *world) pair(m, row *messageText, before uint64) (message, line task.MessageAdded) {
 	m.id = w.s.NextMessage()
 	row.id = m.id + 1
 	m.own, row.own = true, true
@@ -60,8 +60,8 @@ func (w *world) place(at int) uint64 {
 // coverCut truncates without touching the messages.
 func (w *world) coverCut(cut contextwindow.Cut) {
 	api := w.s.API()
-	mark := told{marker: cut.ID, raw: string(cut.Marker)}
-	row := told{marker: cut.ID, raw: fmt.Sprintf(`{"ts":%d,"type":"say","say":"sliding_window_truncation","contextTruncation":{"truncationId":%q}}`, w.ts, cut.ID)}
+	mark := messageText{marker: cut.ID, raw: string(cut.Marker)}
+	row := messageText{marker: cut.ID, raw: fmt.Sprintf(`{"ts":%d,"type":"say","say":"sliding_window_truncation","contextTruncation":{"truncationId":%q}}`, w.ts, cut.ID)}
 	added, line := w.pair(&mark, &row, w.place(cut.At))
 	var hidden []*task.Message
 	for _, i := range cut.Hide {
@@ -85,8 +85,8 @@ func (w *world) condense() {
 		return
 	}
 	id := fmt.Sprint("S", w.s.Seq)
-	summary := told{marker: id, raw: string(plan.Message(raws, contextwindow.Summary{ID: id, Text: "so far"}, w.ts))}
-	row := told{marker: id, raw: fmt.Sprintf(`{"ts":%d,"type":"say","say":"condense_context","contextCondense":{"condenseId":%q}}`, w.ts, id)}
+	summary := messageText{marker: id, raw: string(plan.Message(raws, contextwindow.Summary{ID: id, Text: "so far"}, w.ts))}
+	row := messageText{marker: id, raw: fmt.Sprintf(`{"ts":%d,"type":"say","say":"condense_context","contextCondense":{"condenseId":%q}}`, w.ts, id)}
 	added, line := w.pair(&summary, &row, w.place(plan.At))
 	var covered []*task.Message
 	for _, i := range plan.Cover {
@@ -115,8 +115,8 @@ func (w *world) uncover() {
 		return
 	}
 	c := w.s.Covers[slices.IndexFunc(w.s.Covers, func(c task.Cover) bool { return c.Seq == deed.Seq })]
-	w.head.api = slices.DeleteFunc(slices.Clone(w.head.api), func(m told) bool { return m.id == c.Message })
-	w.head.ui = slices.DeleteFunc(slices.Clone(w.head.ui), func(m told) bool { return m.id == c.Row })
+	w.head.api = slices.DeleteFunc(slices.Clone(w.head.api), func(m messageText) bool { return m.id == c.Message })
+	w.head.ui = slices.DeleteFunc(slices.Clone(w.head.ui), func(m messageText) bool { return m.id == c.Row })
 	w.done, w.again = nil, nil
 }
 

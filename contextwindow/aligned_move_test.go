@@ -56,7 +56,7 @@ func (w *world) rewind() {
 }
 
 // left are the messages of the reference that the state still shows.
-func (w *world) left(list []told) (out []told) {
+func (w *world) left(list []messageText) (out []messageText) {
 	for _, m := range list {
 		if w.s.Message(m.id).Hidden == "" {
 			out = append(out, m)
@@ -66,9 +66,9 @@ func (w *world) left(list []told) (out []told) {
 }
 
 // prefix: nothing that stays stands behind something that went, marks aside.
-func (w *world) prefix(left []told) {
+func (w *world) prefix(left []messageText) {
 	for i, m := range w.head.api {
-		if i < len(left) && left[i].id != m.id && m.marker == "" && !slices.ContainsFunc(w.head.api[:i], func(o told) bool { return o.marker != "" }) {
+		if i < len(left) && left[i].id != m.id && m.marker == "" && !slices.ContainsFunc(w.head.api[:i], func(o messageText) bool { return o.marker != "" }) {
 			w.Fatalf("message %d went from the middle", m.id)
 		}
 	}
@@ -109,7 +109,7 @@ func (w *world) remove() {
 	}
 	w.move(e)
 	after := head{w.left(w.head.ui), w.left(w.head.api)}
-	if slices.ContainsFunc(after.ui, func(m told) bool { return m.id == w.head.ui[row].id }) {
+	if slices.ContainsFunc(after.ui, func(m messageText) bool { return m.id == w.head.ui[row].id }) {
 		w.Fatalf("row %d is still there", row)
 	}
 	w.moved(after)
@@ -151,16 +151,16 @@ func (w *world) branch() {
 		return
 	}
 	b := w.s.Branches[w.n("branch", 0, len(w.s.Branches)-1)]
-	known := map[uint64]told{}
+	known := map[uint64]messageText{}
 	for _, m := range slices.Concat(w.head.ui, w.head.api) {
 		known[m.id] = m
 	}
 	w.move(task.Rewound{Why: "branch", Branch: b.Seq})
-	list := func(of []*task.Message) (out []told) {
+	list := func(of []*task.Message) (out []messageText) {
 		for _, m := range of {
 			k, ok := known[m.ID]
 			if !ok { // as it was left, which swap has looked at or will
-				k = told{id: m.ID, raw: string(m.Raw()), own: !m.Foreign}
+				k = messageText{id: m.ID, raw: string(m.Raw()), own: !m.Foreign}
 				k.marker = markerOf(m.Raw())
 			}
 			if k.tag, _ = esjson.GetString(m.Raw(), "truncationParent"); k.tag != "" {

@@ -21,7 +21,7 @@ import (
 )
 
 // told is a message as the reference holds it.
-type told struct {
+type messageText struct {
 	id     uint64
 	raw    string // without tags
 	tag    string // the truncation that hid it
@@ -31,12 +31,12 @@ type told struct {
 }
 
 // head is both histories, by the reference.
-type head struct{ ui, api []told }
+type head struct{ ui, api []messageText }
 
 func (h head) copied() head { return head{slices.Clone(h.ui), slices.Clone(h.api)} }
 
 // shown is what a list must say: a tag counts while its marker is there.
-func shown(list []told) []string {
+func shown(list []messageText) []string {
 	alive := map[string]bool{}
 	for _, m := range list {
 		alive[m.marker] = true
@@ -129,19 +129,19 @@ func (w *world) stamp() string {
 	return fmt.Sprintf(`"ts":%d,`, w.ts)
 }
 
-func (w *world) row(kind, text string) (task.Event, told) {
+func (w *world) row(kind, text string) (task.Event, messageText) {
 	typ, name, _ := strings.Cut(kind, ":")
-	m := told{own: true, raw: fmt.Sprintf(`{%s"type":%q,%q:%q,"text":%s}`, w.stamp(), typ, typ, name, esjson.Quote(nil, text))}
+	m := messageText{own: true, raw: fmt.Sprintf(`{%s"type":%q,%q:%q,"text":%s}`, w.stamp(), typ, typ, name, esjson.Quote(nil, text))}
 	return w.adds(task.UI, &m), m
 }
 
-func (w *world) turn(role, content string) (task.Event, told) {
-	m := told{own: true, raw: fmt.Sprintf(`{%s"role":%q,"content":%s}`, w.stamp(), role, content)}
+func (w *world) turn(role, content string) (task.Event, messageText) {
+	m := messageText{own: true, raw: fmt.Sprintf(`{%s"role":%q,"content":%s}`, w.stamp(), role, content)}
 	return w.adds(task.API, &m), m
 }
 
 // next numbers the messages of one commit.
-func (w *world) adds(h task.History, m *told) task.Event {
+func (w *world) adds(h task.History, m *messageText) task.Event {
 	m.id = w.s.NextMessage()
 	return task.MessageAdded{History: h, Message: m.id, Body: task.Body{Raw: json.RawMessage(m.raw)}}
 }
@@ -232,7 +232,7 @@ func (w *world) truncate() {
 		w.coverCut(cut)
 		return
 	}
-	mark := told{marker: id, raw: string(cut.Marker), own: true}
+	mark := messageText{marker: id, raw: string(cut.Marker), own: true}
 	add := w.adds(task.API, &mark).(task.MessageAdded) //nolint:forcetypeassert // it is one
 	if cut.At < len(api) {
 		add.Before = api[cut.At].ID
@@ -244,7 +244,7 @@ func (w *world) truncate() {
 	}
 	w.went(events...)
 	w.head.api = slices.Insert(w.head.api, cut.At, mark)
-	row := told{own: true, marker: id, raw: fmt.Sprintf(`{"ts":%d,"type":"say","say":"sliding_window_truncation","contextTruncation":{"truncationId":%q}}`, w.ts, id)}
+	row := messageText{own: true, marker: id, raw: fmt.Sprintf(`{"ts":%d,"type":"say","say":"sliding_window_truncation","contextTruncation":{"truncationId":%q}}`, w.ts, id)}
 	w.went(w.adds(task.UI, &row))
 	w.head.ui = append(w.head.ui, row)
 }
@@ -265,7 +265,7 @@ func (w *world) foreign() {
 		}
 		e.Rows = append(e.Rows, task.ForeignRow{Len: int64(len(added))})
 		w.blobs[name] = added
-		*list = append(*list, told{id: first, raw: added})
+		*list = append(*list, messageText{id: first, raw: added})
 		first++
 		events = append(events, e)
 	}

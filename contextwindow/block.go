@@ -17,18 +17,18 @@ const (
 	toolUse
 	toolResult
 	thinking
-	signature // of a thought, beside what it led to
+	signature // of a thought, stored with the call or text that it led to
 )
 
 // part is a content block that may be sent.
-type part struct {
-	kind   kind
-	raw    []byte
-	id     string // of a call or result, as stored
-	sent   string // that id as it stands in raw
-	legacy bool   // a text that is the result of a call, in the manner of the XML protocol
-	mended bool   // raw is not what was stored
-	at     int    // its place in the stored content
+type contentPart struct {
+	kind     kind
+	raw      []byte
+	id       string // of a call or result, as stored
+	sent     string // that id as raw holds it
+	legacy   bool   // a text that is the result of a call, in the form of the XML protocol
+	repaired bool   // raw differs from what was stored
+	at       int    // its index in the stored content
 }
 
 const (
@@ -86,7 +86,7 @@ func (f *fields) set(key, val []byte) {
 	}
 }
 
-// typeName spares the usual types a copy each.
+// typeName avoids a copy for each of the usual types.
 func typeName(raw []byte) string {
 	switch string(raw) {
 	case `"text"`:
@@ -99,9 +99,9 @@ func typeName(raw []byte) string {
 	return str(raw)
 }
 
-// checkBlock makes a stored block sendable for a role. keep is false when the
-// block is left out; note says why it was left out or changed. f are b's members.
-func checkBlock(b []byte, f *fields, role string, o Options) (p part, keep bool, note string) {
+// checkBlock makes a stored block sendable for a role. keep is false when the block is left out; note describes why it
+// was left out or changed. f are b's members.
+func checkBlock(b []byte, f *fields, role string, o Options) (p contentPart, keep bool, note string) {
 	if esjson.TypeOf(b) != esjson.TypeObject {
 		return p, false, "a content block that is no object was left out"
 	}
@@ -113,14 +113,14 @@ func checkBlock(b []byte, f *fields, role string, o Options) (p part, keep bool,
 			return p, false, ""
 		}
 		if f.count == 2 {
-			return part{kind: text, raw: b, legacy: user && isLegacy(f.text)}, true, ""
+			return contentPart{kind: text, raw: b, legacy: user && isLegacy(f.text)}, true, ""
 		}
-		return part{kind: text, raw: textBlock(f.text), legacy: user && isLegacy(f.text), mended: true}, true, ""
+		return contentPart{kind: text, raw: textBlock(f.text), legacy: user && isLegacy(f.text), repaired: true}, true, ""
 	case typ == "image" && user && f.source == nil && f.data != nil:
-		bare := sourced(b, f.data) // as Cline writes it
+		bare := sourced(b, f.data) // in Cline's form
 		inside := fieldsOf(bare)
 		p, keep, note = checkImage(bare, &inside, o)
-		p.mended = true
+		p.repaired = true
 		return p, keep, note
 	case typ == "image" && user:
 		return checkImage(b, f, o)
@@ -133,35 +133,35 @@ func checkBlock(b []byte, f *fields, role string, o Options) (p part, keep bool,
 			return p, false, ""
 		}
 		if f.count == 3 {
-			return part{kind: thinking, raw: b}, true, ""
+			return contentPart{kind: thinking, raw: b}, true, ""
 		}
 		var out esjson.Object
 		out.String("type", "thinking")
 		out.Raw("thinking", f.thinking)
 		out.Raw("signature", f.signature)
-		return part{kind: thinking, raw: out.Bytes(), mended: true}, true, ""
+		return contentPart{kind: thinking, raw: out.Bytes(), repaired: true}, true, ""
 	case typ == "redacted_thinking" && !user:
 		if o.DropThinking || str(f.data) == "" {
 			return p, false, ""
 		}
 		if f.count == 2 {
-			return part{kind: thinking, raw: b}, true, ""
+			return contentPart{kind: thinking, raw: b}, true, ""
 		}
 		var out esjson.Object
 		out.String("type", "redacted_thinking")
 		out.Raw("data", f.data)
-		return part{kind: thinking, raw: out.Bytes(), mended: true}, true, ""
+		return contentPart{kind: thinking, raw: out.Bytes(), repaired: true}, true, ""
 	case typ == "reasoning" && !user && o.KeepReasoning && str(f.encrypted) != "":
-		return part{kind: thinking, raw: b}, true, ""
+		return contentPart{kind: thinking, raw: b}, true, ""
 	case typ == "thoughtSignature" && !user && o.KeepSignatures && str(f.thoughtSignature) != "":
-		return part{kind: signature, raw: b}, true, ""
+		return contentPart{kind: signature, raw: b}, true, ""
 	case typ == "reasoning" || typ == "thoughtSignature":
-		return p, false, "" // other providers' own
+		return p, false, "" // other providers' own blocks
 	}
 	return p, false, "a " + cut(typ, 40) + " block in a message of the " + role + " was left out"
 }
 
-// sourced is an image whose data stands in the block itself, as providers want it.
+// sourced is an image whose data is in the block itself, in the form that providers accept.
 func sourced(b, data []byte) []byte {
 	media, _ := esjson.Get(b, "mediaType")
 	if media == nil {
@@ -176,9 +176,9 @@ func sourced(b, data []byte) []byte {
 	return out.Bytes()
 }
 
-func checkImage(b []byte, f *fields, o Options) (part, bool, string) {
+func checkImage(b []byte, f *fields, o Options) (contentPart, bool, string) {
 	if o.NoImages {
-		return part{kind: text, raw: textOf(noImage), mended: true}, true, ""
+		return contentPart{kind: text, raw: textOf(noImage), repaired: true}, true, ""
 	}
 	typ, media, data := []byte(nil), []byte(nil), []byte(nil)
 	n := 0
@@ -201,13 +201,13 @@ func checkImage(b []byte, f *fields, o Options) (part, bool, string) {
 		media = nil
 	}
 	if str(typ) != "base64" || media == nil || !isBase64(data) {
-		return part{kind: text, raw: textOf(badImage), mended: true}, true, "an image that cannot be sent was replaced by a text"
+		return contentPart{kind: text, raw: textOf(badImage), repaired: true}, true, "an image that cannot be sent was replaced by a text"
 	}
 	fits := f.count == 2 && n == 3
 	if l := o.Images; l != (ImageLimits{}) {
 		p, ok := pictureOf(data)
 		if !ok {
-			return part{kind: text, raw: textOf(badImage), mended: true}, true, "an image that cannot be read was replaced by a text"
+			return contentPart{kind: text, raw: textOf(badImage), repaired: true}, true, "an image that cannot be read was replaced by a text"
 		}
 		why := l.tooMuch(p, len(data)-2)
 		more := load{count: 1, size: len(data) - 2}
@@ -218,15 +218,15 @@ func checkImage(b []byte, f *fields, o Options) (part, bool, string) {
 			why = "its message holds more images than this provider takes in one request"
 		}
 		if why != "" {
-			return part{kind: text, raw: textOf("[An image stood here that cannot be sent: " + why + ".]"), mended: true}, true, "an image was replaced by a text: " + why
+			return contentPart{kind: text, raw: textOf("[An image stood here that cannot be sent: " + why + ".]"), repaired: true}, true, "an image was replaced by a text: " + why
 		}
 		*o.left = o.left.plus(more)
-		if str(media) != p.media { // refused, too: what a file is called is not what it is
+		if str(media) != p.media { // providers refuse this, too: a file's name does not decide its type
 			media, fits = esjson.Quote(nil, p.media), false
 		}
 	}
 	if fits {
-		return part{kind: image, raw: b}, true, ""
+		return contentPart{kind: image, raw: b}, true, ""
 	}
 	var src, out esjson.Object
 	src.String("type", "base64")
@@ -234,14 +234,14 @@ func checkImage(b []byte, f *fields, o Options) (part, bool, string) {
 	src.Raw("data", data)
 	out.String("type", "image")
 	out.Raw("source", src.Bytes())
-	return part{kind: image, raw: out.Bytes(), mended: true}, true, ""
+	return contentPart{kind: image, raw: out.Bytes(), repaired: true}, true, ""
 }
 
-func checkToolUse(b []byte, f *fields, o Options) (part, bool, string) {
+func checkToolUse(b []byte, f *fields, o Options) (contentPart, bool, string) {
 	id, name := str(f.id), str(f.name)
 	object := esjson.TypeOf(f.input) == esjson.TypeObject
 	if f.count == 4 && object && isName(id, o.idLength()) && name != "" && name == o.name(name) && esjson.TypeOf(f.id) == esjson.TypeString {
-		return part{kind: toolUse, raw: b, id: id, sent: id}, true, ""
+		return contentPart{kind: toolUse, raw: b, id: id, sent: id}, true, ""
 	}
 	note, input := "", f.input
 	if !object {
@@ -252,7 +252,7 @@ func checkToolUse(b []byte, f *fields, o Options) (part, bool, string) {
 		input, _ = tidy(in)
 	}
 	sent := safeName(id, "call", o.idLength())
-	return part{kind: toolUse, raw: useBlock(sent, o.name(name), input), id: id, sent: sent, mended: true}, true, note
+	return contentPart{kind: toolUse, raw: useBlock(sent, o.name(name), input), id: id, sent: sent, repaired: true}, true, note
 }
 
 func useBlock(id, name string, input []byte) []byte {
@@ -264,8 +264,8 @@ func useBlock(id, name string, input []byte) []byte {
 	return o.Bytes()
 }
 
-func checkToolResult(b []byte, f *fields, o Options) (part, bool, string) {
-	p := part{kind: toolResult, raw: b, id: str(f.useID)}
+func checkToolResult(b []byte, f *fields, o Options) (contentPart, bool, string) {
+	p := contentPart{kind: toolResult, raw: b, id: str(f.useID)}
 	p.sent = p.id
 	known := 3
 	isError := esjson.TypeOf(f.isError) == esjson.TypeBool
@@ -285,7 +285,7 @@ func checkToolResult(b []byte, f *fields, o Options) (part, bool, string) {
 		for inner := range esjson.Array(content) {
 			parts := [][]byte{inner}
 			if !isPart(inner) {
-				if parts, same = spoken(inner), false; parts == nil {
+				if parts, same = asText(inner), false; parts == nil {
 					note = "a block inside a tool result was left out"
 				}
 			}
@@ -295,7 +295,7 @@ func checkToolResult(b []byte, f *fields, o Options) (part, bool, string) {
 				if why != "" {
 					note = why
 				}
-				same = same && keep && !q.mended
+				same = same && keep && !q.repaired
 				if keep {
 					items = append(items, q.raw)
 				}
@@ -315,7 +315,7 @@ func checkToolResult(b []byte, f *fields, o Options) (part, bool, string) {
 	if ok {
 		return p, true, ""
 	}
-	p.mended, p.sent = true, safeName(p.id, "call", 1<<10)
+	p.repaired, p.sent = true, safeName(p.id, "call", 1<<10)
 	var out esjson.Object
 	out.String("type", "tool_result")
 	out.String("tool_use_id", p.sent)
@@ -327,7 +327,7 @@ func checkToolResult(b []byte, f *fields, o Options) (part, bool, string) {
 	return p, true, note
 }
 
-// isBlank: no string, or one of blanks only.
+// isBlank reports no string, or a string of blanks only.
 func isBlank(raw []byte) bool {
 	if len(raw) < 3 || raw[0] != '"' {
 		return true
@@ -339,7 +339,7 @@ func isBlank(raw []byte) bool {
 	return err != nil || strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == 0xFEFF }) == ""
 }
 
-// isLegacy: the text begins like "[read_file for 'x'] Result:".
+// isLegacy reports a text that begins like "[read_file for 'x'] Result:".
 func isLegacy(raw []byte) bool {
 	return len(raw) > 2 && raw[1] == '[' && bytes.Contains(raw[:min(len(raw), 4096)], []byte("] Result:"))
 }
@@ -373,7 +373,7 @@ func safeName(s, empty string, limit int) string {
 
 func cut(s string, n int) string { return s[:min(len(s), n)] }
 
-// isBase64 takes standard base64 with or without padding, at least one byte.
+// isBase64 accepts standard base64 with or without padding, of at least one byte.
 func isBase64(raw []byte) bool {
 	if len(raw) < 4 || raw[0] != '"' {
 		return false

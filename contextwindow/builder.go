@@ -3,7 +3,6 @@ package contextwindow
 import (
 	"errors"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
@@ -12,64 +11,10 @@ import (
 // Interrupted is the result of a call that never got one.
 const Interrupted = "Tool execution was interrupted before completion."
 
-// ErrEmpty says that a history holds nothing that can be sent.
+// ErrEmpty: a history holds nothing that can be sent.
 var ErrEmpty = errors.New("the history holds no message that can be sent: add a user message first")
 
-// Options say what the asked model takes.
-type Options struct {
-	DropThinking  bool // leave signed thinking out: the model changed, or is not Anthropic's
-	KeepReasoning bool // send encrypted reasoning back: OpenAI's models want their own
-	// KeepSignatures sends the signatures of thoughts back: Google's models refuse
-	// their own calls without them.
-	KeepSignatures bool
-	// KeepDetails sends a message's reasoning_details back: servers of chat
-	// completions that send them want them.
-	KeepDetails bool
-	// KeepReasoningContent sends plain reasoning back with each of the assistant's
-	// messages, an empty string where none is stored: servers of chat completions that
-	// send reasoning_content refuse calls without it.
-	KeepReasoningContent bool
-	NoImages             bool // the model takes no images; a text stands in for each
-
-	Images     ImageLimits
-	NameLength int  // of a tool's name, in bytes; 0 = 128
-	NameLetter bool // a tool's name begins with a letter or an underscore
-	IDLength   int  // of a tool call's id, in bytes; 0 = 1024
-
-	left *load // the images of the message that is checked
-}
-
-func (o Options) nameLength() int {
-	if o.NameLength > 0 {
-		return o.NameLength
-	}
-	return 128
-}
-
-func (o Options) idLength() int {
-	if o.IDLength > 0 {
-		return o.IDLength
-	}
-	return 1 << 10
-}
-
-// name makes a tool's name one that can be sent.
-func (o Options) name(s string) string {
-	s = safeName(s, "unknown_tool", o.nameLength())
-	if o.NameLetter && (s[0] == '-' || s[0] >= '0' && s[0] <= '9') {
-		s = cut("_"+s, o.nameLength())
-	}
-	return s
-}
-
-// Note tells what was left out of a request or changed in it.
-type Note struct {
-	Index int // of the stored message, -1 when it is about the request as a whole
-	Text  string
-}
-
-// Build makes a request of a stored history; see Builder. It fails only with
-// ErrEmpty.
+// Build makes a request from a stored history; see Builder. It fails only with ErrEmpty.
 func Build(history [][]byte, o Options) ([]llm.Message, []Note, error) {
 	b := NewBuilder(o)
 	for _, m := range history {
@@ -78,22 +23,21 @@ func Build(history [][]byte, o Options) ([]llm.Message, []Note, error) {
 	return b.Messages()
 }
 
-// Builder makes requests of a growing history. Each message is checked once,
-// when it is appended; a request then costs the messages that came since the one
-// before. It keeps the appended slices, which must not be changed afterwards.
-// To be used by one goroutine.
+// Builder makes requests from a growing history. Each message is checked once, when it is appended; a request then
+// costs the messages that came since the one before. The Builder keeps the appended slices, which must not be changed
+// afterwards. One goroutine uses it.
 type Builder struct {
 	o       Options
-	index   esjson.Index // of the message that is checked
+	index   esjson.Index // of the message being checked
 	all     []*checked
 	visible int  // messages of all that were placed
-	again   bool // a tag changed what is visible: place all again
+	again   bool // a tag changed what is visible: place all messages again
 
 	closed  []llm.Message
 	notes   []Note
 	used    map[string]bool // call ids that were sent
 	turn    turn            // may still grow
-	pending []call          // calls that turn has to answer
+	pending []call          // calls that turn must answer
 
 	markers map[string]bool // truncation markers that are sent
 	from    int             // the newest summary, 0 when there is none
@@ -104,27 +48,13 @@ type Builder struct {
 	trace   [][]Origin // of the closed messages
 }
 
-// checked is a stored message, ready to be placed.
-type checked struct {
-	tags
-	index   int
-	asIs    bool // content can be sent as it is, the pairing aside
-	parts   []part
-	notes   []string
-	results int    // parts that are tool results
-	details []byte // reasoning_details, nil when they are not sent
-	thought []byte // plain reasoning, a JSON string; nil when it is not sent or there is none
-	load    load   // images in it
-}
-
 // turn is a run of messages of one role.
 type turn struct {
 	role  string
 	items []*checked
 }
 
-// call is a tool call that wants a result: its stored id and the one it is sent
-// with.
+// call is a tool call that needs a result: its stored id and the id it is sent with.
 type call struct{ id, as string }
 
 // NewBuilder makes a Builder without messages.
@@ -140,28 +70,27 @@ func (b *Builder) Append(raw []byte) {
 	}
 }
 
-// Messages is the request as it stands: it begins and ends with a user message,
-// roles alternate, every call is answered at the start of the next message. The
-// lists returned share memory with the Builder: they are good until the next call
+// Messages is the current request: it begins and ends with a user message, roles alternate, and the next message begins
+// with the answer to every call. The lists returned share memory with the Builder: they are valid until the next call
 // of Messages, and must not be changed.
 func (b *Builder) Messages() ([]llm.Message, []Note, error) {
 	if b.again || b.used == nil {
 		b.gallery = gallery{}
 		b.reset()
 	}
-	if b.gather() {
+	if b.gallery.fold(b.all, b.o.Images, b.shows) {
 		b.reset()
 	}
 	for ; b.visible < len(b.all); b.visible++ {
 		if c := b.all[b.visible]; b.shows(c) {
-			b.place(b.sent(c))
+			b.place(b.gallery.withoutImages(&b.index, c, b.o))
 		}
 	}
 	if len(b.turn.items) == 0 {
 		return nil, b.notes[:len(b.notes):len(b.notes)], ErrEmpty
 	}
-	// Both appends reuse the spare room of b's own lists; copying them would make
-	// every request cost the length of the task.
+	// Both appends reuse the spare capacity of b's own lists; copying them would make every request cost the length of
+	// the task.
 	last, calls, notes := b.close()
 	if b.tracing {
 		b.trace = append(b.trace, b.origins)
@@ -188,7 +117,7 @@ func answer(calls []call) llm.Message {
 }
 
 func (b *Builder) reset() {
-	// Room for all at once: growing step by step would copy most of it twice.
+	// Allocate for all messages at once: growing step by step would copy most of them twice.
 	*b = Builder{o: b.o, index: b.index, all: b.all, gallery: b.gallery, tracing: b.tracing, used: make(map[string]bool, len(b.all)/2), markers: make(map[string]bool), closed: make([]llm.Message, 0, len(b.all)+2)}
 	for i := range b.all {
 		if b.all[i].summary {
@@ -203,8 +132,8 @@ func (b *Builder) reset() {
 	}
 }
 
-// shows follows Effective. condenseParent needs no look: where a summary exists,
-// all before it is hidden and nothing after it is.
+// shows follows Effective. condenseParent need not be checked: where a summary exists, everything before it is hidden
+// and nothing after it is.
 func (b *Builder) shows(c *checked) bool { return c.index >= b.from && !b.markers[c.truncated] }
 
 func (b *Builder) place(c *checked) {
@@ -247,13 +176,13 @@ func (b *Builder) close() (llm.Message, []call, []Note) {
 func (b *Builder) closeAssistant() (llm.Message, []call, []Note) {
 	var calls []call
 	var notes []Note
-	var items [][]byte        // stays empty as long as all can be sent as it is
+	var items [][]byte        // empty while everything can be sent as it is
 	var local map[string]bool // ids of calls, from the second one on
 	same := len(b.turn.items) == 1 && b.turn.items[0].asIs
 	for n, c := range b.turn.items {
 		for i, p := range c.parts {
 			if p.kind != thinking || n == 0 {
-				b.came(c, p)
+				b.noteOrigin(c, p)
 			}
 			switch {
 			case p.kind == thinking && n > 0:
@@ -312,7 +241,7 @@ func (t *turn) thought() []byte {
 	return all
 }
 
-// joinStrings is two JSON strings as one, a blank line between them.
+// joinStrings joins two JSON strings with a blank line between them.
 func joinStrings(a, b []byte) []byte {
 	switch {
 	case len(a) <= 2:
@@ -340,7 +269,7 @@ func (t *turn) details() []byte {
 	return array(all)
 }
 
-func rawParts(parts []part) [][]byte {
+func rawParts(parts []contentPart) [][]byte {
 	var out [][]byte
 	for _, p := range parts {
 		out = append(out, p.raw)
@@ -348,7 +277,7 @@ func rawParts(parts []part) [][]byte {
 	return out
 }
 
-// answersAll: the message's first parts answer exactly the pending calls.
+// answersAll reports that the message's first parts answer exactly the pending calls.
 func (b *Builder) answersAll(c *checked) bool {
 	if c.results != len(b.pending) || c.results > len(c.parts) {
 		return false
@@ -357,7 +286,7 @@ func (b *Builder) answersAll(c *checked) bool {
 		if p.kind != toolResult {
 			return false
 		}
-		// In the order of the calls, the usual case; any other order is put right.
+		// Results usually have the order of the calls; any other order is corrected.
 		if p.id != b.pending[i].id || p.id != b.pending[i].as {
 			return false
 		}
@@ -368,7 +297,7 @@ func (b *Builder) answersAll(c *checked) bool {
 func (b *Builder) closeUser() (llm.Message, []Note) {
 	if first := b.turn.items[0]; len(b.turn.items) == 1 && first.asIs && b.answersAll(first) {
 		for _, p := range first.parts {
-			b.came(first, p)
+			b.noteOrigin(first, p)
 		}
 		return llm.Message{Role: "user", Content: first.content}, nil
 	}
@@ -384,7 +313,7 @@ func (b *Builder) closeUser() (llm.Message, []Note) {
 			legacy = legacy || p.legacy
 			if p.kind != toolResult {
 				others = append(others, p.raw)
-				b.came(c, p)
+				b.noteOrigin(c, p)
 				continue
 			}
 			at, twice := b.match(p.id, results)
@@ -400,7 +329,7 @@ func (b *Builder) closeUser() (llm.Message, []Note) {
 			default:
 				for _, o := range orphan(p.raw) {
 					others = append(others, o)
-					b.came(c, p)
+					b.noteOrigin(c, p)
 				}
 				notes = append(notes, Note{c.index, "a tool result without its call is sent as text"})
 			}
@@ -425,7 +354,7 @@ func setID(result []byte, id string) []byte {
 	return esjson.Set(result, "tool_use_id", esjson.Quote(nil, id))
 }
 
-// match finds the pending call that a result answers. twice: it was answered.
+// match finds the pending call that a result answers. twice reports that the call was answered before.
 func (b *Builder) match(id string, results [][]byte) (at int, twice bool) {
 	for i, p := range b.pending {
 		if p.id == id {
@@ -438,7 +367,7 @@ func (b *Builder) match(id string, results [][]byte) (at int, twice bool) {
 	return -1, twice
 }
 
-// orphan makes texts and images of a result that answers no call.
+// orphan makes texts and images from a result that answers no call.
 func orphan(result []byte) [][]byte {
 	content, _ := esjson.Get(result, "content")
 	if esjson.TypeOf(content) != esjson.TypeArray {
@@ -447,101 +376,15 @@ func orphan(result []byte) [][]byte {
 	return append([][]byte{textOf("Tool result:")}, blocks(content)...)
 }
 
-// check takes a stored message apart and makes its blocks sendable. It goes over
-// the bytes once; x is room for what is found on the way.
-func check(x *esjson.Index, raw []byte, o Options) *checked {
-	c := new(checked)
-	if !x.Read(raw, 3) || esjson.TypeOf(raw) != esjson.TypeObject {
-		c.notes = []string{"a message that is no JSON object was left out"}
-		return c
-	}
-	content := -1
-	for key, i := range x.Parts(0) {
-		c.set(key, x.Raw(i))
-		switch {
-		case string(key) == "content":
-			content = i
-		case string(key) == "reasoning_details" && o.KeepDetails:
-			c.keepDetails(x.Raw(i))
-		}
-	}
-	if c.role != "user" && c.role != "assistant" {
-		c.notes = []string{"a message with the role " + strconv.Quote(cut(c.role, 40)) + " was left out"}
-		return c
-	}
-	if content < 0 {
-		c.notes = []string{"a message without content was left out"}
-		return c
-	}
-	if x.Unicode() || !utf8.Valid(c.content) {
-		if tidied, changed := tidy(c.content); changed {
-			c.notes = append(c.notes, "characters that are not valid Unicode were replaced")
-			c.content, content = tidied, 0
-			x.Read(tidied, 2)
-		}
-	}
-	c.take(x, content, o)
-	return c
-}
+// Origin is the source of a request's block in the stored history: the message and the block in its content, both from
+// 0. A block that was added for the request has -1 twice.
+type Origin struct{ Message, Block int }
 
-// keepDetails keeps what a server wants back with an assistant's message.
-func (c *checked) keepDetails(raw []byte) {
-	if esjson.TypeOf(raw) != esjson.TypeArray {
-		return
-	}
-	for range esjson.Array(raw) { // an empty array says nothing
-		c.details, _ = tidy(raw)
-		return
+// noteOrigin notes where the next block of the closed message comes from.
+func (b *Builder) noteOrigin(c *checked, p contentPart) {
+	if b.tracing {
+		b.origins = append(b.origins, Origin{c.index, p.at})
 	}
 }
 
-// take makes parts of the content, which is value i of x.
-func (c *checked) take(x *esjson.Index, i int, o Options) {
-	c.asIs, o.left = true, new(load)
-	switch esjson.TypeOf(c.content) {
-	case esjson.TypeString:
-		if !isBlank(c.content) {
-			c.parts = []part{{kind: text, raw: textBlock(c.content), legacy: c.role == "user" && isLegacy(c.content)}}
-		}
-		return
-	case esjson.TypeArray:
-	default:
-		c.notes = append(c.notes, "a message without content was left out")
-		return
-	}
-	at := -1
-	for _, k := range x.Parts(i) {
-		at++
-		var f fields
-		for key, m := range x.Parts(k) {
-			f.set(key, x.Raw(m))
-		}
-		if o.KeepReasoningContent && c.role == "assistant" && typeName(f.typ) == "reasoning" && esjson.TypeOf(f.text) == esjson.TypeString {
-			c.thought = joinStrings(c.thought, f.text)
-		}
-		p, keep, note := checkBlock(x.Raw(k), &f, c.role, o)
-		p.at = at
-		if note != "" {
-			c.notes = append(c.notes, note)
-		}
-		c.asIs = c.asIs && keep && !p.mended
-		if !keep {
-			continue
-		}
-		if p.kind == toolResult {
-			c.results++
-		}
-		if c.parts == nil {
-			c.parts = make([]part, 0, 2)
-		}
-		c.parts = append(c.parts, p)
-	}
-	c.load = *o.left
-	// A message must not end with thinking.
-	for len(c.parts) > 0 && c.parts[len(c.parts)-1].kind == thinking {
-		c.parts, c.asIs = c.parts[:len(c.parts)-1], false
-	}
-	if len(c.parts) == 1 && c.parts[0].kind == signature {
-		c.parts, c.asIs = nil, false // it signs nothing
-	}
-}
+var added = Origin{-1, -1}

@@ -9,36 +9,33 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// ErrTooShort says that a history holds nothing that is worth a summary: one
-// message, or a summary and what answered it.
+// ErrTooShort: a history holds nothing that is worth a summary, only one message, or a summary and its answer.
 var ErrTooShort = errors.New("there is too little before the newest messages to condense")
 
-// Condensation is which messages a summary is to stand for, and where it is put.
+// Condensation is which messages a summary covers, and where it goes.
 //
-// The newest messages stay as they are, unlike with Roo, whose summary stands for
-// everything: the model goes on with the words and results that it was about to use,
-// and not with a tale of them. Roo reads such a history right: it sends what follows
-// the newest summary.
+// The newest messages stay as they are, unlike with Roo, whose summary covers everything: the model continues with the
+// words and results that it was about to use, and not with a description of them. Roo reads such a history correctly:
+// it sends what follows the newest summary.
 type Condensation struct {
-	Cover []int // indexes of the messages that it stands for, in order
+	Cover []int // indexes of the covered messages, in order
 	Sent  int   // how many of them were sent until now
-	At    int   // the summary stands before this message; the length of the list = at its end
+	At    int   // the summary goes before this message; the length of the list = at its end
 }
 
-// PlanCondense chooses what to condense. Of the newest messages as many stay as have
-// at most keep bytes together; a call stays with its results. What is still to be
-// answered stays whatever its size: a person's words at the end, and calls without
-// results.
+// PlanCondense chooses what to condense. As many of the newest messages stay as have at most keep bytes together; a
+// call stays with its results. Unanswered messages stay whatever their size: a person's words at the end, and calls
+// without results.
 func PlanCondense(messages [][]byte, keep int) (Condensation, error) {
 	all := readAll(messages)
-	at := tail(messages, all, keep)
+	at := tailStart(messages, all, keep)
 	from := max(0, lastSummary(all))
 	_, markers := tagIDs(all)
 	summaries := livingSummaries(all)
 	c := Condensation{At: at}
 	for i, t := range all[:at] {
 		if summaries[t.condensed] {
-			continue // an older summary stands for it, and comes back before it
+			continue // an older summary covers it, and comes before it
 		}
 		c.Cover = append(c.Cover, i)
 		if i >= from && !t.marker && !markers[t.truncated] {
@@ -60,10 +57,10 @@ func livingSummaries(all []tags) map[string]bool {
 	return summaries
 }
 
-// tail is where the messages begin that stay.
-func tail(messages [][]byte, all []tags, keep int) int {
+// tailStart is where the messages begin that stay.
+func tailStart(messages [][]byte, all []tags, keep int) int {
 	at, size := len(all), 0
-	if n := len(all) - 1; n >= 0 && (all[n].role == "assistant" || begins(all[n])) {
+	if n := len(all) - 1; n >= 0 && (all[n].role == "assistant" || canBegin(all[n])) {
 		at = n
 		size, _ = Weigh(messages[n])
 	}
@@ -72,7 +69,7 @@ func tail(messages [][]byte, all []tags, keep int) int {
 		if size += n + images*imageBytes; size > keep {
 			break
 		}
-		if all[i].role == "assistant" && !all[i].summary || begins(all[i]) {
+		if all[i].role == "assistant" && !all[i].summary || canBegin(all[i]) {
 			at = i
 		}
 	}
@@ -82,9 +79,8 @@ func tail(messages [][]byte, all []tags, keep int) int {
 // imageBytes is about what an image weighs, in bytes of text.
 const imageBytes = 5600
 
-// begins reports whether a user message can be the first one that is sent: it answers
-// no call.
-func begins(t tags) bool {
+// canBegin reports whether a user message can be the first one that is sent: it answers no call.
+func canBegin(t tags) bool {
 	if t.role != "user" || t.summary || t.marker {
 		return false
 	}
@@ -99,11 +95,11 @@ func begins(t tags) bool {
 	return true
 }
 
-// Summary is what stands for condensed messages.
+// Summary is what replaces condensed messages.
 type Summary struct {
 	ID        string   // its condenseId
 	Text      string   // the model's words
-	Reminders []string // what holds on whatever the summary says, each a text of its own
+	Reminders []string // texts that hold in addition to the summary
 	Ending    string   // a last text, such as the environment; "" = none
 }
 
@@ -119,11 +115,11 @@ func (c Condensation) Message(messages [][]byte, s Summary, now int64) []byte {
 	}
 	ts := float64(now)
 	if c.At < len(messages) {
-		if f, ok := num(read(messages[c.At]).ts); ok {
+		if f, ok := num(readTags(messages[c.At]).ts); ok {
 			ts = f - 1
 		}
 	} else if n := len(messages); n > 0 {
-		if f, ok := num(read(messages[n-1]).ts); ok {
+		if f, ok := num(readTags(messages[n-1]).ts); ok {
 			ts = math.Max(f+1, 0)
 		}
 	}
@@ -136,9 +132,9 @@ func (c Condensation) Message(messages [][]byte, s Summary, now int64) []byte {
 	return o.Bytes()
 }
 
-// With is the list as it stands with the summary in it: what Roo's file holds.
+// With is the list with the summary in it: the content of Roo's file.
 func (c Condensation) With(messages [][]byte, summary []byte) [][]byte {
-	id := esjson.Quote(nil, read(summary).condenseID)
+	id := esjson.Quote(nil, readTags(summary).condenseID)
 	out := make([][]byte, 0, len(messages)+1)
 	cover := c.Cover
 	for i, m := range messages {
@@ -158,16 +154,15 @@ func (c Condensation) With(messages [][]byte, summary []byte) [][]byte {
 
 var command = regexp.MustCompile(`(?s)<command[ >].*?</command>`)
 
-// Commands are the slash commands that a history's first message holds, as they were
-// spelled out for the model: they hold for the whole task. Those of one name count
-// once.
+// Commands are the expanded slash commands in a history's first message: they hold for the whole task. Those of one
+// name count once.
 func Commands(messages [][]byte) []string {
 	if len(messages) == 0 {
 		return nil
 	}
 	var out []string
 	seen := map[string]bool{}
-	for _, b := range blocks(read(messages[0]).content) {
+	for _, b := range blocks(readTags(messages[0]).content) {
 		for _, text := range command.FindAllString(memberStr(b, "text"), -1) {
 			head, _, _ := strings.Cut(text, ">")
 			if !seen[head] {

@@ -6,20 +6,18 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// bytesPerToken is a cautious guess for prose and code as JSON: it rather counts
-// too many tokens than too few.
+// bytesPerToken is a cautious estimate for prose and code as JSON: it counts too many tokens rather than too few.
 const bytesPerToken = 3.5
 
 // Calibration is what a provider counted for a request of known size.
 type Calibration struct {
-	Bytes  int64 // bytes of the request's messages, images not counted
-	Tokens int64 // input tokens the provider reported, cache included
+	Bytes  int64 // bytes of the request's messages, without images
+	Tokens int64 // input tokens that the provider reported, cache included
 }
 
-// EstimateTokens guesses how many tokens so many bytes of JSON are. With a
-// calibration the provider's own ratio is used, as far as it is believable
-// (1 to 8 bytes a token); the zero Calibration means none. It never is less than
-// 0, and not 0 for anything that has bytes.
+// EstimateTokens estimates how many tokens so many bytes of JSON are. With a calibration it uses the provider's own
+// ratio, as far as that is plausible (1 to 8 bytes a token); the zero Calibration means none. The estimate is never
+// negative, and 0 only for 0 bytes.
 func EstimateTokens(bytes int64, c Calibration) int64 {
 	if bytes <= 0 {
 		return 0
@@ -31,8 +29,7 @@ func EstimateTokens(bytes int64, c Calibration) int64 {
 	return int64(math.Ceil(float64(bytes) / ratio))
 }
 
-// Weigh is how many bytes of JSON a message or block has without its images, and
-// how many images stand in it.
+// Weigh counts the bytes of JSON of a message or block without its images, and its images.
 func Weigh(raw []byte) (bytes, images int) {
 	bytes = len(raw)
 	content := raw

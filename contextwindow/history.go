@@ -1,20 +1,15 @@
 package contextwindow
 
-import (
-	"strconv"
+import "github.com/roost-dev/roost/esjson"
 
-	"github.com/roost-dev/roost/esjson"
-)
-
-// Effective is what of a stored history is sent: everything from the newest
-// summary on, or, without one, everything that is not hidden by a summary or
-// truncation marker that still exists. Tool results whose calls lie before the
-// summary are left out, and so are messages that become empty by that.
+// Effective is what of a stored history is sent: everything from the newest summary on, or, without one, everything
+// that no existing summary or truncation marker hides. Tool results whose calls come before the summary are left out,
+// and so are messages that become empty by that.
 func Effective(messages [][]byte) [][]byte {
 	all := readAll(messages)
 	from := lastSummary(all)
 	if from < 0 {
-		// Without a summary no condenseParent has one, and so it hides nothing.
+		// Without a summary no condenseParent refers to one, so it hides nothing.
 		_, markers := tagIDs(all)
 		out := make([][]byte, 0, len(messages))
 		for i, t := range all {
@@ -51,8 +46,7 @@ func Effective(messages [][]byte) [][]byte {
 	return out[:n]
 }
 
-// dropOrphans takes results of unknown calls out of a user message; ok is false
-// when nothing is left of it.
+// dropOrphans removes results of unknown calls from a user message; ok is false when nothing is left of it.
 func dropOrphans(raw []byte, t tags, calls map[string]bool) (out []byte, ok bool) {
 	if t.role != "user" || esjson.TypeOf(t.content) != esjson.TypeArray {
 		return raw, true
@@ -96,12 +90,4 @@ func tagIDs(all []tags) (summaries, markers map[string]bool) {
 		}
 	}
 	return summaries, markers
-}
-
-func num(raw []byte) (float64, bool) {
-	if esjson.TypeOf(raw) != esjson.TypeNumber {
-		return 0, false
-	}
-	f, err := strconv.ParseFloat(string(raw), 64)
-	return f, err == nil
 }

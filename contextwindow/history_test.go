@@ -53,7 +53,7 @@ func brief(t *testing.T, notation string) (out [][]byte) {
 func texts(messages [][]byte) string {
 	var out []string
 	for _, m := range messages {
-		r := read(m)
+		r := readTags(m)
 		text := str(r.content)
 		if esjson.TypeOf(r.content) == esjson.TypeArray {
 			for _, b := range blocks(r.content) {
@@ -87,7 +87,7 @@ func TestEffective(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range brief(t, tt.in) {
-			r := read(m)
+			r := readTags(m)
 			shown, sent := strings.Contains(", "+tt.want+",", ", "+r.role[:1]+str(r.content)+","), strings.Contains(show(messages), string(r.content))
 			if shown != sent {
 				t.Errorf("%s: %s is sent: %v", tt.name, r.content, sent)
@@ -203,7 +203,7 @@ func TestTruncate(t *testing.T) {
 		var shown []string
 		for _, m := range Effective(got) {
 			text := texts([][]byte{m})
-			if read(m).marker {
+			if readTags(m).marker {
 				text = "uM"
 			}
 			shown = append(shown, text)
@@ -263,7 +263,7 @@ func TestHidingProperties(t *testing.T) {
 		if removed%2 != 0 || removed < 0 || removed > 0 && len(out) != len(h)+1 || removed == 0 && len(out) != len(h) {
 			t.Fatalf("%d removed, %d became %d", removed, len(h), len(out))
 		}
-		if len(shown) > 0 && len(Effective(out)) > 0 && removed > 0 && string(Effective(out)[0]) != string(shown[0]) && !read(shown[0]).marker {
+		if len(shown) > 0 && len(Effective(out)) > 0 && removed > 0 && string(Effective(out)[0]) != string(shown[0]) && !readTags(shown[0]).marker {
 			t.Fatalf("the first message is hidden: %s", conformance.Array(out))
 		}
 	})
@@ -293,7 +293,7 @@ func TestBuildSendsWhatEffectiveShows(t *testing.T) {
 		h := genTagged(t)
 		want := map[string]bool{}
 		for _, m := range Effective(h) {
-			want[str(read(m).content)] = true
+			want[str(readTags(m).content)] = true
 		}
 		messages, _, err := Build(h, Options{})
 		if err != nil && len(want) > 0 {

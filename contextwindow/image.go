@@ -11,8 +11,8 @@ import (
 	"io"
 )
 
-// ImageLimits are what a provider takes of images. A member that is 0 is no limit;
-// with the zero value images are not looked at.
+// ImageLimits are a provider's limits for images. A member that is 0 is no limit; with the zero value images are not
+// examined.
 type ImageLimits struct {
 	Count int // in one request
 	Bytes int // of one image, as base64
@@ -25,7 +25,7 @@ type ImageLimits struct {
 	NoGIF bool
 }
 
-// picture is what an image's header says.
+// picture is the content of an image's header.
 type picture struct {
 	media         string
 	width, height int
@@ -38,7 +38,7 @@ func (p picture) side() int { return max(p.width, p.height) }
 func pictureOf(data []byte) (picture, bool) {
 	body := data[1 : len(data)-1]
 	start := make([]byte, 32)
-	n, _ := io.ReadFull(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(body)), start) // a short one is told by its kind
+	n, _ := io.ReadFull(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(body)), start) // a short header is recognised by its kind
 	start = start[:n]
 	var read func(io.Reader) (pixels.Config, error)
 	p := picture{}
@@ -76,7 +76,7 @@ func webp(b []byte) (picture, bool) {
 	return p, p.width > 0 && p.height > 0
 }
 
-// tooMuch says why one image cannot be sent, "" when it can.
+// tooMuch is why one image cannot be sent, "" when it can.
 func (l ImageLimits) tooMuch(p picture, size int) string {
 	switch {
 	case l.NoGIF && p.media == "image/gif":
@@ -89,7 +89,7 @@ func (l ImageLimits) tooMuch(p picture, size int) string {
 	return ""
 }
 
-// load is how many images there are, and how heavy.
+// load is how many images there are, and how heavy they are.
 type load struct {
 	count, size int
 	large       int // with a side above ManySide
@@ -103,56 +103,8 @@ func (a load) minus(b load) load {
 	return load{a.count - b.count, a.size - b.size, a.large - b.large}
 }
 
-// over reports whether a request cannot hold the images; of each limit only the
-// given part (1 = all, 2 = half) is used.
+// over reports whether the images exceed a request; only the given part of each limit (1 = all, 2 = half) is used.
 func (l ImageLimits) over(a load, part int) bool {
 	return l.Count > 0 && a.count > l.Count/part || l.Total > 0 && a.size > l.Total/part ||
 		l.Many > 0 && a.large > 0 && a.count > l.Many/part
-}
-
-// gallery chooses which messages' images are sent: those from one message on. When
-// they become too many it moves on until half of what the provider takes is free,
-// so that the bytes in front change rarely and caches keep hitting. It is a fold
-// over the visible messages: the same history gives the same choice.
-type gallery struct {
-	seen int // messages that were looked at
-	from int // the first message whose images are sent
-	load load
-}
-
-// gather takes in the messages that were appended; moved says that images which
-// were sent before no longer are.
-func (b *Builder) gather() (moved bool) {
-	g, l := &b.gallery, b.o.Images
-	for ; g.seen < len(b.all); g.seen++ {
-		c := b.all[g.seen]
-		if c.load.count == 0 || !b.shows(c) {
-			continue
-		}
-		if g.load = g.load.plus(c.load); !l.over(g.load, 1) {
-			continue
-		}
-		for ; g.from < g.seen && l.over(g.load, 2); g.from++ {
-			if old := b.all[g.from]; b.shows(old) {
-				g.load = g.load.minus(old.load)
-				moved = moved || old.load.count > 0
-			}
-		}
-	}
-	return moved
-}
-
-// sent is a message as it is placed: without its images when they are too many.
-func (b *Builder) sent(c *checked) *checked {
-	if c.load.count == 0 || c.index >= b.gallery.from {
-		return c
-	}
-	plain := &checked{tags: c.tags, index: c.index}
-	plain.notes = append(plain.notes, c.notes...)
-	plain.notes = append(plain.notes, "its images are not sent any more: they are more than the provider takes in one request")
-	o := b.o
-	o.NoImages = true
-	b.index.Read(plain.content, 2)
-	plain.take(&b.index, 0, o)
-	return plain
 }

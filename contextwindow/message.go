@@ -2,11 +2,12 @@ package contextwindow
 
 import (
 	"bytes"
+	"strconv"
 
 	"github.com/roost-dev/roost/esjson"
 )
 
-// tags are the members of a stored message that decide about its place.
+// tags are the members of a stored message that decide where it goes.
 type tags struct {
 	role                     string
 	content                  []byte // raw, nil when absent
@@ -17,8 +18,8 @@ type tags struct {
 	condensed, truncated     string // condenseParent, truncationParent
 }
 
-// read takes a stored message apart. What is no object gives zero tags.
-func read(raw []byte) tags {
+// readTags parses a stored message. What is no object gives zero tags.
+func readTags(raw []byte) tags {
 	var t tags
 	if esjson.TypeOf(raw) != esjson.TypeObject {
 		return t
@@ -52,7 +53,7 @@ func (t *tags) set(key, val []byte) {
 	}
 }
 
-// roleOf spares the two usual roles a copy each.
+// roleOf avoids a copy for the two usual roles.
 func roleOf(raw []byte) string {
 	switch string(raw) {
 	case `"user"`:
@@ -66,7 +67,7 @@ func roleOf(raw []byte) string {
 func readAll(messages [][]byte) []tags {
 	out := make([]tags, len(messages))
 	for i, m := range messages {
-		out[i] = read(m)
+		out[i] = readTags(m)
 	}
 	return out
 }
@@ -85,8 +86,7 @@ func str(raw []byte) string {
 	return s
 }
 
-// truthy is ECMAScript's for the values that occur: true, and tags that other
-// programs wrote as 1 or "true".
+// truthy follows ECMAScript for the values that occur: true, and tags that other programs wrote as 1 or "true".
 func truthy(raw []byte) bool {
 	switch esjson.TypeOf(raw) {
 	case esjson.TypeBool:
@@ -95,7 +95,7 @@ func truthy(raw []byte) bool {
 		return str(raw) != ""
 	case esjson.TypeNumber:
 		f, ok := num(raw)
-		return f != 0 || !ok // what is no double is too large for one
+		return f != 0 || !ok // a number that is no double is too large for one, so it is not 0
 	case esjson.TypeObject, esjson.TypeArray:
 		return true
 	}
@@ -176,4 +176,12 @@ func toolUseIDs(content []byte) []string {
 		}
 	}
 	return out
+}
+
+func num(raw []byte) (float64, bool) {
+	if esjson.TypeOf(raw) != esjson.TypeNumber {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	return f, err == nil
 }

@@ -8,15 +8,14 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Other tools keep results of tools in shapes that no provider knows, such as a list of
-// {query, result, success, error}. What is stored stays as it is; what is sent and shown
-// is text that says the same.
+// Other tools keep tool results in shapes that no provider knows, such as a list of {query, result, success, error}.
+// The stored form stays; the sent and shown form is text with the same content.
 
-// ResultParts are the parts of a tool result's content, an array, as texts and images: a
-// part of any other shape stands as what it says.
-func ResultParts(content []byte) [][]byte { return parts(content, spoken) }
+// ResultParts are the parts of a tool result's content, an array, as texts and images: a part of any other shape
+// becomes its content as text.
+func ResultParts(content []byte) [][]byte { return parts(content, asText) }
 
-// parts gives the parts of an array, those of an unknown shape as other gives them.
+// parts returns the parts of an array; other converts those of an unknown shape.
 func parts(content []byte, other func([]byte) [][]byte) [][]byte {
 	var out [][]byte
 	for part := range esjson.Array(content) {
@@ -34,8 +33,8 @@ func isPart(part []byte) bool {
 	return typ == "text" || typ == "image"
 }
 
-// spoken is a part of an unknown shape as texts and images.
-func spoken(part []byte) [][]byte {
+// asText is a part of an unknown shape as texts and images.
+func asText(part []byte) [][]byte {
 	switch esjson.TypeOf(part) {
 	case esjson.TypeNull, esjson.TypeInvalid:
 		return nil
@@ -60,8 +59,7 @@ func spoken(part []byte) [][]byte {
 	case esjson.TypeString:
 		words = append(words, str(result))
 	case esjson.TypeArray:
-		// A result within a result stands as JSON: a part that is nested over and over must not
-		// be gone through once for each level.
+		// A result within a result becomes JSON: a part that nests over and over must not be read once for each level.
 		rest = parts(result, func(part []byte) [][]byte { return [][]byte{textOf(readable(part))} })
 	case esjson.TypeNull:
 	default:
@@ -75,12 +73,11 @@ func spoken(part []byte) [][]byte {
 	return append([][]byte{textOf(strings.Join(words, "\n"))}, rest...)
 }
 
-// dataSize is how long a string without blanks may be before it is taken for data that
-// nobody can read.
+// dataSize is the length from which on a string without blanks counts as data that no person can read, in bytes.
 const dataSize = 1 << 10
 
-// readable is a value as JSON without white space, and without the data of files in it. It goes
-// through the text once, however deep the value is nested.
+// readable is a value as JSON without white space, and without the data of files in it. It reads the text once, however
+// deep the value nests.
 func readable(value []byte) string {
 	out := make([]byte, 0, len(value))
 	for i := 0; i < len(value); {

@@ -1,10 +1,10 @@
 package contextwindow
 
-// For are the options of a provider's own models, as far as its documentation sets
-// limits. A provider that is not known is sent nothing of the model's thinking.
+// For are the options of a provider's own models, as far as its documentation sets limits. An unknown provider gets
+// nothing of the model's thinking.
 //
-// Limits on all images together leave room for the rest of the request: 32 MB with
-// Anthropic, 50 MB with OpenAI, 20 MB with Google.
+// Limits on all images together leave room for the rest of the request: 32 MB with Anthropic, 50 MB with OpenAI, 20 MB
+// with Google.
 func For(provider string) Options {
 	switch provider {
 	case "anthropic":
@@ -15,7 +15,7 @@ func For(provider string) Options {
 			Images: ImageLimits{Count: 500, Bytes: 20 << 20, Total: 40 << 20},
 		}
 	case "openai-compatible":
-		// Chat completions of OpenAI itself took ids of 40 bytes for years.
+		// Chat completions of OpenAI itself accepted ids of 40 bytes for years.
 		return Options{
 			DropThinking: true, KeepDetails: true, NameLength: 64, IDLength: 40,
 			Images: ImageLimits{Count: 100, Bytes: 20 << 20, Total: 40 << 20},
@@ -27,4 +27,49 @@ func For(provider string) Options {
 		}
 	}
 	return Options{DropThinking: true}
+}
+
+// Options describe what the model accepts.
+type Options struct {
+	DropThinking  bool // leave signed thinking out: the model changed, or is not Anthropic's
+	KeepReasoning bool // send encrypted reasoning back: OpenAI's models require their own
+	// KeepSignatures sends the signatures of thoughts back: Google's models refuse their own calls without them.
+	KeepSignatures bool
+	// KeepDetails sends a message's reasoning_details back: servers of chat completions that send them require them.
+	KeepDetails bool
+	// KeepReasoningContent sends plain reasoning back with each of the assistant's
+	// messages, an empty string where none is stored: servers of chat completions that
+	// send reasoning_content refuse calls without it.
+	KeepReasoningContent bool
+	NoImages             bool // the model accepts no images; a text replaces each
+
+	Images     ImageLimits
+	NameLength int  // of a tool's name, in bytes; 0 = 128
+	NameLetter bool // a tool's name begins with a letter or an underscore
+	IDLength   int  // of a tool call's id, in bytes; 0 = 1024
+
+	left *load // the images of the message being checked
+}
+
+// name turns a tool's name into one that can be sent.
+func (o Options) name(s string) string {
+	s = safeName(s, "unknown_tool", o.nameLength())
+	if o.NameLetter && (s[0] == '-' || s[0] >= '0' && s[0] <= '9') {
+		s = cut("_"+s, o.nameLength())
+	}
+	return s
+}
+
+func (o Options) idLength() int {
+	if o.IDLength > 0 {
+		return o.IDLength
+	}
+	return 1 << 10
+}
+
+func (o Options) nameLength() int {
+	if o.NameLength > 0 {
+		return o.NameLength
+	}
+	return 128
 }

@@ -44,7 +44,7 @@ func answersTo(words ...string) []byte {
 // wordsOf turns a message back into words; a placeholder is "a=?".
 func wordsOf(message []byte) string {
 	var out []string
-	for _, b := range blocks(read(message).content) {
+	for _, b := range blocks(readTags(message).content) {
 		if blockType(b) == "tool_result" {
 			text := memberStr(b, "content")
 			if text == Interrupted {
@@ -131,7 +131,7 @@ func TestNoResultIsLost(t *testing.T) {
 		sent := sentAs(messages)
 		got := sent[2]
 		var answered []string
-		for _, b := range blocks(read(got).content) {
+		for _, b := range blocks(readTags(got).content) {
 			if blockType(b) == "tool_result" {
 				answered = append(answered, memberStr(b, "tool_use_id"))
 			}

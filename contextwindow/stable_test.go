@@ -170,7 +170,7 @@ func TestBlocksAreSplicedIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, m := range messages[:len(messages)-1] {
-		content := read(h[i]).content
+		content := readTags(h[i]).content
 		if &m.Content[0] != &content[0] {
 			t.Errorf("message %d was copied", i)
 		}

@@ -5,9 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// tidy makes valid JSON acceptable to strict parsers: lone surrogates, which
-// Roo's files may hold as escapes, and bytes that are not UTF-8 become U+FFFD.
-// Text that needs nothing is returned as it is.
+// tidy makes valid JSON acceptable to strict parsers: lone surrogates, which Roo's files may hold as escapes, and bytes
+// that are not UTF-8 become U+FFFD. Text without any is returned unchanged.
 func tidy(raw []byte) (out []byte, changed bool) {
 	if !utf8.Valid(raw) {
 		raw, changed = bytes.ToValidUTF8(raw, []byte("\uFFFD")), true
@@ -46,7 +45,7 @@ func loneSurrogate(raw []byte, i int) int {
 	}
 }
 
-// surrogateAt is the surrogate that an escape at the start of b stands for, or 0.
+// surrogateAt is the surrogate of an escape at the start of b, or 0.
 func surrogateAt(b []byte) int {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0

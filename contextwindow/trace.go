@@ -2,36 +2,20 @@ package contextwindow
 
 import "github.com/roost-dev/roost/esjson"
 
-// Origin is where a block of a request stands in the stored history: the message
-// and the block in its content, both from 0. A block that was added for the request
-// has -1 twice.
-type Origin struct{ Message, Block int }
-
-var added = Origin{-1, -1}
-
-// Trace tells where each block of each message of a request comes from: the request
-// that Build makes of the same history with the same options. It is for the rare
-// case that a provider refuses one, and goes over all of the history.
+// Trace returns where each block of each message of a request comes from: the request that Build makes from the same
+// history with the same options. It is for the rare case that a provider refuses a block, and reads all of the history.
 func Trace(history [][]byte, o Options) [][]Origin {
 	b := NewBuilder(o)
 	b.tracing = true
 	for _, m := range history {
 		b.Append(m)
 	}
-	_, _, _ = b.Messages() // one without messages has no origins
+	_, _, _ = b.Messages() // a request without messages has no origins
 	return b.trace
 }
 
-// came notes where the next block of the closed message comes from.
-func (b *Builder) came(c *checked, p part) {
-	if b.tracing {
-		b.origins = append(b.origins, Origin{c.index, p.at})
-	}
-}
-
-// Withhold replaces a part of a stored message by a text, for sending: a block of
-// its content, all of it (block -1), or, with images, only the images in it. A
-// message without such a part is returned as it is. A call keeps its place, with an
+// Withhold replaces a part of a stored message by a text, for sending: a block of its content, all of it (block -1),
+// or, with images, only the images in it. A message without such a part is returned unchanged. A call stays, with an
 // empty input: its result still answers it. A thought is left out.
 func Withhold(message []byte, block int, images bool, text string) []byte {
 	content, ok := esjson.Get(message, "content")
@@ -45,7 +29,7 @@ func Withhold(message []byte, block int, images bool, text string) []byte {
 	var keep [][]byte
 	for i, b := range list {
 		if block < 0 || i == block {
-			b = withheld(b, images, text)
+			b = replacement(b, images, text)
 		}
 		if b != nil {
 			keep = append(keep, b)
@@ -57,8 +41,8 @@ func Withhold(message []byte, block int, images bool, text string) []byte {
 	return esjson.Set(message, "content", array(keep))
 }
 
-// withheld is what is sent for a block; nil when nothing is.
-func withheld(block []byte, images bool, text string) []byte {
+// replacement is what is sent for a block; nil when nothing is.
+func replacement(block []byte, images bool, text string) []byte {
 	switch typ := blockType(block); {
 	case typ == "tool_result" && images:
 		content, _ := esjson.Get(block, "content")

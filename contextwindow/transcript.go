@@ -8,17 +8,16 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Transcript tells a history as one text, for a model that cannot be sent the history
-// itself: it is too long for it, or holds calls of tools that it is not given. It has
-// at most about room bytes: calls and results are cut in their middle first, the same
-// for all, then whole messages in the middle are left out.
+// Transcript renders a history as one text, for a model that cannot be sent the history itself: the history is too long
+// for it, or holds calls of tools that it is not given. The text has at most about room bytes: calls and results are
+// cut in their middle first, all to the same length, then whole messages in the middle are left out.
 func Transcript(messages [][]byte, room int) string {
 	var parts []string
 	for limit := room; ; limit /= 2 {
 		parts = parts[:0]
 		total := 0
 		for _, m := range messages {
-			if t := told(m, max(limit, leastPart)); t != "" {
+			if t := messageText(m, max(limit, leastPart)); t != "" {
 				parts = append(parts, t)
 				total += len(t) + 2
 			}
@@ -27,17 +26,16 @@ func Transcript(messages [][]byte, room int) string {
 			return strings.Join(parts, "\n\n")
 		}
 		if limit <= leastPart {
-			return strings.Join(thinned(parts, room), "\n\n")
+			return strings.Join(dropMiddle(parts, room), "\n\n")
 		}
 	}
 }
 
-// leastPart is how short a part of a message may be cut.
+// leastPart is the shortest length to which a part of a message is cut, in bytes.
 const leastPart = 200
 
-// thinned leaves out parts from the middle: what the task is stands at the beginning,
-// and where it stands at the end.
-func thinned(parts []string, room int) []string {
+// dropMiddle leaves out parts from the middle: the beginning holds the task, the end its current state.
+func dropMiddle(parts []string, room int) []string {
 	first := 0
 	size := 0
 	for first < len(parts) && size+len(parts[first]) <= room/4 {
@@ -57,16 +55,16 @@ func thinned(parts []string, room int) []string {
 	return append(out, parts[last:]...)
 }
 
-// told is one message as text; "" when it says nothing.
-func told(raw []byte, limit int) string {
-	t := read(raw)
+// messageText is one message as text; "" when it has no content.
+func messageText(raw []byte, limit int) string {
+	t := readTags(raw)
 	who := "User"
 	if t.role == "assistant" {
 		who = "Assistant"
 	}
 	var parts []string
 	for _, b := range blocks(t.content) {
-		if text := toldBlock(b, limit); text != "" {
+		if text := blockText(b, limit); text != "" {
 			parts = append(parts, text)
 		}
 	}
@@ -76,10 +74,10 @@ func told(raw []byte, limit int) string {
 	return who + ":\n" + strings.Join(parts, "\n")
 }
 
-func toldBlock(b []byte, limit int) string {
+func blockText(b []byte, limit int) string {
 	switch blockType(b) {
 	case "text":
-		return middle(memberStr(b, "text"), limit)
+		return cutMiddle(memberStr(b, "text"), limit)
 	case "tool_use":
 		input, _ := esjson.Get(b, "input")
 		lines := []string{"[Tool Use: " + memberStr(b, "name") + "]"}
@@ -89,7 +87,7 @@ func toldBlock(b []byte, limit int) string {
 				if esjson.TypeOf(val) == esjson.TypeString {
 					text = str(val)
 				}
-				lines = append(lines, key+": "+middle(text, limit))
+				lines = append(lines, key+": "+cutMiddle(text, limit))
 			}
 		}
 		return strings.Join(lines, "\n")
@@ -105,7 +103,7 @@ func toldBlock(b []byte, limit int) string {
 			parts = ResultParts(content)
 		}
 		for _, inner := range parts {
-			if text := toldBlock(inner, limit); text != "" {
+			if text := blockText(inner, limit); text != "" {
 				lines = append(lines, text)
 			}
 		}
@@ -116,8 +114,8 @@ func toldBlock(b []byte, limit int) string {
 	return "" // thoughts are the model's own
 }
 
-// middle cuts a text in its middle.
-func middle(s string, limit int) string {
+// cutMiddle cuts a text in its middle.
+func cutMiddle(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}

@@ -7,22 +7,20 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Cut is which messages a truncation hides, and the marker that stands for them.
+// Cut is which messages a truncation hides, and the marker that replaces them.
 type Cut struct {
 	Hide   []int // indexes of the hidden messages, in order
-	At     int   // the marker stands before this message; the length of the list = at its end
+	At     int   // the marker goes before this message; the length of the list = at its end
 	ID     string
 	Marker []byte
 }
 
-// CutOldest chooses the given fraction of the visible messages, oldest first: an
-// even number of them, never the first one. id is the marker's truncationId; now
-// (Unix milliseconds) is its ts when no message follows it. Nothing is hidden when
-// there is too little to hide.
+// CutOldest chooses the given fraction of the visible messages, oldest first: an even number of them, never the first
+// one. id is the marker's truncationId; now (Unix milliseconds) is its ts when no message follows it. It hides nothing
+// when too few messages are left.
 //
-// Unlike Roo's, it counts only what is still sent as visible: after a condense,
-// Roo hides messages that the summary hides already, and the request stays as
-// long as it was.
+// Unlike Roo's, it counts only what is still sent as visible: after a condense, Roo hides messages that the summary
+// hides already, and the request stays as long as it was.
 func CutOldest(messages [][]byte, fraction float64, id string, now int64) Cut {
 	all := readAll(messages)
 	var visible []int

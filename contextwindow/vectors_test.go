@@ -265,14 +265,14 @@ func TestVectorsToolResultRepair(t *testing.T) {
 func wrongIDs(history [][]byte, message []byte) bool {
 	calls := map[string]bool{}
 	for _, m := range history {
-		if h := read(m); h.role == "assistant" {
+		if h := readTags(m); h.role == "assistant" {
 			clear(calls)
 			for _, id := range toolUseIDs(h.content) {
 				calls[id] = true
 			}
 		}
 	}
-	for b := range esjson.Array(read(message).content) {
+	for b := range esjson.Array(readTags(message).content) {
 		if blockType(b) == "tool_result" {
 			id := memberStr(b, "tool_use_id")
 			if !calls[id] {
@@ -286,7 +286,7 @@ func wrongIDs(history [][]byte, message []byte) bool {
 
 // between: a message stands behind the last one of the model already.
 func between(history [][]byte) bool {
-	return len(history) > 0 && read(history[len(history)-1]).role == "user"
+	return len(history) > 0 && readTags(history[len(history)-1]).role == "user"
 }
 
 // answers: in the request each call of the model's last message has its own result, which is
