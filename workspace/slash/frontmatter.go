@@ -63,10 +63,11 @@ func split(text string) (front, rest string, ok bool) {
 	return "", "", false
 }
 
-// decode reads the fields of front matter that are text; false when it is no list of
-// fields. It knows the forms in which YAML writes a text at the top and passes over
-// the rest. A full parser was turned down for three short texts: the file may be
-// anybody's, and aliases that grow and panics would have to be fenced in.
+// decode reads the fields of front matter that are texts or lists of texts; false when it is
+// no list of fields. It knows the forms in which YAML writes a text at the top level and skips
+// other values. go-yaml was rejected: one value that YAML wants quoted ("usage: deploy: all",
+// an open quote) would cost all other fields, and files that anybody may have written could
+// make it panic or expand aliases without end.
 func decode(front string) (Fields, bool) {
 	fields := Fields{}
 	lines := strings.Split(strings.ReplaceAll(front, "\r\n", "\n"), "\n")
