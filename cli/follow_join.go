@@ -15,7 +15,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/server"
+	"github.com/roost-dev/roost/server/peer"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -58,7 +58,7 @@ func (a *App) join(ctx context.Context, s *store.Store, e *engine.Engine, req en
 	if !alive || held.Address == "" || held.Address == s.Address() {
 		return false, nil
 	}
-	conn, err := server.DialPeer(ctx, held.Address)
+	conn, err := peer.Dial(ctx, held.Address)
 	if err != nil {
 		return false, nil //nolint:nilerr // it is as good as none; see above
 	}

@@ -5,6 +5,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/server"
+	"github.com/roost-dev/roost/server/peer"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -19,7 +20,7 @@ var unbounded = server.Restart{MaxAttempts: -1}
 func (a *App) socket(s *store.Store, e *engine.Engine, brief bool) *server.Socket {
 	sock := server.NewSocket(a.Env, func() (*server.Server, error) {
 		token, err := server.SocketToken()
-		if !server.PeersKnown {
+		if !peer.Known {
 			token, _, err = server.OwnToken(s, false)
 		}
 		if err != nil {

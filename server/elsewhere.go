@@ -1,25 +1,21 @@
 package server
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/server/peer"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -35,88 +31,9 @@ const (
 	notHere   = "not-here" // in an answer: nothing was done, because the task is not held any more
 
 	mostHops = 2
-	dialTime = 2 * time.Second
-
-	answerTime = 4 * time.Second // in which a process says that it lives, also on a busy machine
 )
 
-// notReached says why a process that holds a task cannot be asked.
-type notReached struct {
-	why    string
-	silent bool // it is there, and does not answer in time: it may be stopped
-}
-
-func (e *notReached) Error() string { return "reach the process that works on the task: " + e.why }
-
 var errNotHere = errors.New("the process does not hold the task any more")
-
-// DialPeer connects to the process of this user that listens at an address out of a lock
-// file. Anybody who can write a lock file can name any socket: only one that a Socket
-// would have made is connected to, in a folder and with a mode that keep others out, and
-// only if this user listens there.
-func DialPeer(ctx context.Context, address string) (net.Conn, error) {
-	path, ok := strings.CutPrefix(address, "unix:")
-	if !ok || !filepath.IsAbs(path) || filepath.Clean(path) != path {
-		return nil, &notReached{why: fmt.Sprintf("%q is no socket's address", address)}
-	}
-	dir, name := filepath.Split(path)
-	dir = filepath.Clean(dir)
-	if _, ok := socketName(name); !ok || !strings.HasSuffix(name, socketEnd) || !socketFolder(filepath.Base(dir)) {
-		return nil, &notReached{why: path + " is no socket of roost's"}
-	}
-	if err := safeFolder(dir); err != nil {
-		return nil, &notReached{why: err.Error()}
-	}
-	if err := safeSocket(path); err != nil {
-		return nil, &notReached{why: err.Error()}
-	}
-	ctx, cancel := context.WithTimeout(ctx, dialTime)
-	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
-	if err != nil {
-		return nil, &notReached{err.Error(), errors.Is(err, syscall.EAGAIN)} // its queue of connections is full
-	}
-	if uid, told, err := peerUser(conn.(*net.UnixConn)); err != nil || told && uid != os.Geteuid() {
-		return nil, errors.Join(&notReached{why: "another user listens at " + path}, conn.Close())
-	}
-	if deaf(conn) {
-		return nil, errors.Join(&notReached{why: "the process that listened at " + path + " is dead"}, conn.Close())
-	}
-	if err := answers(conn); err != nil {
-		why := fmt.Sprintf("the process that listens at %s does not answer: %v", path, err)
-		return nil, errors.Join(&notReached{why, errors.Is(err, os.ErrDeadlineExceeded)}, conn.Close())
-	}
-	return conn, nil
-}
-
-// answers asks the process at the other end whether it lives, and leaves the connection for
-// the next request. The kernel accepts connections for a process that was stopped, and
-// nothing that waits for its answer would ever end.
-func answers(conn net.Conn) error {
-	err := conn.SetDeadline(time.Now().Add(answerTime))
-	if err == nil {
-		_, err = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	}
-	if err != nil {
-		return err
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(io.Discard, resp.Body)
-	return errors.Join(err, resp.Body.Close(), conn.SetDeadline(time.Time{}))
-}
-
-// socketFolder reports whether a folder is named as those are in which sockets lie. In
-// another user namespace this user may have another number.
-func socketFolder(name string) bool {
-	if name == "roost" {
-		return true
-	}
-	user, ok := strings.CutPrefix(name, "roost-")
-	return ok && user != "" && strings.Trim(user, "0123456789") == ""
-}
 
 // subject is the task that a request would change, as far as it can be found.
 func (s *Server) subject(a *asked) (store.Ref, bool) {
@@ -184,10 +101,10 @@ func (s *Server) elsewhere(w http.ResponseWriter, a *asked) bool {
 	if held.Address == "" {
 		return false
 	}
-	conn, err := DialPeer(a.Context(), held.Address)
+	conn, err := peer.Dial(a.Context(), held.Address)
 	if err != nil {
-		var not *notReached
-		if errors.As(err, &not) && not.silent {
+		var not *peer.UnreachableError
+		if errors.As(err, &not) && not.Silent {
 			a.silent = held.Who()
 		}
 		s.opt.Log.Debug("not passed on", "path", a.URL.Path, "request_id", w.Header().Get(requestID), "error", err.Error())
@@ -235,7 +152,7 @@ func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn) (answere
 		case c := <-used:
 			return c, nil
 		default: // nothing is sent twice
-			return nil, &notReached{why: "the connection broke"}
+			return nil, &peer.UnreachableError{Why: "the connection broke"}
 		}
 	}}
 	defer one.CloseIdleConnections()

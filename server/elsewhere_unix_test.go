@@ -18,6 +18,7 @@ import (
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/server/peer"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -220,7 +221,7 @@ func TestAGuestChangesOnlyWhatItsProcessWorksOn(t *testing.T) {
 	defer run.Cancel()
 	path, _ := strings.CutPrefix(x.socket.Address(), "unix:")
 	c := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return DialPeer(ctx, "unix:"+path)
+		return peer.Dial(ctx, "unix:"+path)
 	}}}
 	for what, want := range map[string]int{
 		"/v1/tasks": 409, "/v1/tasks/" + g.id + "/runs": 409, "/v1/tasks/" + g.id + "/messages": 409, "/v1/tasks/none/messages": 409,

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/roost-dev/roost/server/peer"
 )
 
 // A gate bounds how many connections are open: one more waits for another's end. Strangers,
@@ -52,7 +54,7 @@ func (g *gate) Accept() (net.Conn, error) {
 	}
 	c := &guest{Conn: conn, gate: g, came: time.Now()}
 	c.leave = sync.OnceFunc(func() { c.known(); <-g.room })
-	if p, ok := conn.(*peer); !ok || !p.same {
+	if p, ok := conn.(*peer.Conn); !ok || !p.SameUser {
 		g.mu.Lock()
 		g.strangers = append(g.strangers, c)
 		g.mu.Unlock()
@@ -153,7 +155,7 @@ func ofConn(ctx context.Context, c net.Conn) context.Context {
 	if !ok {
 		return ctx
 	}
-	if p, ok := g.Conn.(*peer); ok && p.same {
+	if p, ok := g.Conn.(*peer.Conn); ok && p.SameUser {
 		ctx = context.WithValue(ctx, peerKey{}, true)
 	}
 	return context.WithValue(ctx, guestKey{}, g)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/server/peer"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -57,7 +58,7 @@ func (s *Server) hearAt(ctx context.Context, address string, ref store.Ref, say 
 		}
 	})
 	one := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return DialPeer(ctx, address)
+		return peer.Dial(ctx, address)
 	}}
 	// A connection that is lost is not made again: who holds the task is looked up anew.
 	c, err := client.New("http://localhost", client.Options{HTTP: &http.Client{Transport: one}, Lost: func(error, time.Duration) { cancel() }})

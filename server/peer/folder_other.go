@@ -1,14 +1,13 @@
 //go:build !unix
 
-package server
+package peer
 
 import "errors"
 
-// Other processes do not reach this one here: what there is of unix sockets has no
-// owners and modes.
+// Other processes do not reach this one here: unix sockets have no owners and modes on this system.
 const haveSockets = false
 
-var errNoSockets = errors.New("this system has no sockets that belong to a user")
+var errNoSockets = errors.New("this system has no sockets with owners")
 
 func safeFolder(string) error { return errNoSockets }
 

@@ -1,6 +1,6 @@
 //go:build unix
 
-package server
+package peer
 
 import (
 	"errors"
@@ -13,54 +13,54 @@ import (
 
 const haveSockets = true
 
-// safeFolder says why a folder is none in which only this user can put a socket.
+// safeFolder returns why other users could put a socket into a folder; nil when they cannot.
 func safeFolder(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is no folder", dir) // a link, maybe
+		return fmt.Errorf("%s is not a folder", dir) // perhaps a link
 	}
 	if !mine(info) {
-		return fmt.Errorf("%s is another user's", dir)
+		return fmt.Errorf("%s belongs to another user", dir)
 	}
 	if mode := info.Mode().Perm(); mode != 0o700 {
 		return fmt.Errorf("%s has the mode %04o and not 0700", dir, mode)
 	}
-	// Who may rename things in the folder above could put another one in its place.
+	// A user who may rename files in the folder above could put another folder in its place.
 	above, err := os.Stat(filepath.Dir(dir))
 	if err != nil {
 		return err
 	}
 	if owner := ownerOf(above); owner != 0 && owner != os.Geteuid() {
-		return fmt.Errorf("%s is another user's", filepath.Dir(dir))
+		return fmt.Errorf("%s belongs to another user", filepath.Dir(dir))
 	}
 	if above.Mode().Perm()&0o022 != 0 && above.Mode()&fs.ModeSticky == 0 {
-		return fmt.Errorf("others may change what %s holds", filepath.Dir(dir))
+		return fmt.Errorf("other users may change %s", filepath.Dir(dir))
 	}
 	return nil
 }
 
-// safeSocket says why a file is no socket of this user's that nobody else may use.
+// safeSocket returns why a file is not a socket that this user alone may use.
 func safeSocket(path string) error {
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil:
 		return err
 	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("%s is no socket", path)
+		return fmt.Errorf("%s is not a socket", path)
 	case !mine(info):
-		return fmt.Errorf("%s is another user's", path)
+		return fmt.Errorf("%s belongs to another user", path)
 	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("%s is open to others", path)
+		return fmt.Errorf("%s is open to other users", path)
 	}
 	return nil
 }
 
 func mine(info fs.FileInfo) bool { return ownerOf(info) == os.Geteuid() }
 
-// ownerOf is the user whom a file belongs to, -1 when that is not known.
+// ownerOf is the user who owns a file, -1 when the system does not report it.
 func ownerOf(info fs.FileInfo) int {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid)
@@ -68,7 +68,7 @@ func ownerOf(info fs.FileInfo) int {
 	return -1
 }
 
-// alive reports whether a process with that number is there, as far as can be seen.
+// alive reports whether a process with that number exists, as far as this user can see.
 func alive(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)

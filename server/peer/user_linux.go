@@ -1,4 +1,4 @@
-package server
+package peer
 
 import (
 	"errors"
@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PeersKnown: this system says who is at the other end of a socket.
-const PeersKnown = true
+// Known: this system reports the user at the other end of a socket.
+const Known = true
 
-// peerUser is the user at the other end of a connection; told is false where the system
-// does not say.
-func peerUser(c *net.UnixConn) (uid int, told bool, err error) {
+// userOf is the user at the other end of a connection; known is false where the system
+// does not report it.
+func userOf(c *net.UnixConn) (uid int, known bool, err error) {
 	cred, err := peerCred(c)
 	if err != nil {
 		return 0, false, err
@@ -20,9 +20,9 @@ func peerUser(c *net.UnixConn) (uid int, told bool, err error) {
 	return int(cred.Uid), true, nil
 }
 
-// listener is the process that began to listen where a connection leads to; 0 where the
-// system does not say, or has no number for it here: it is of another container.
-func listener(c *net.UnixConn) int {
+// listenerOf is the process that listens at the other end of a connection; 0 where the system does not report
+// it, or has no number for it here because the process is in another container.
+func listenerOf(c *net.UnixConn) int {
 	cred, err := peerCred(c)
 	if err != nil {
 		return 0

@@ -1,4 +1,4 @@
-package server
+package peer
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -56,32 +57,38 @@ func TestWhoIsDeadDoesNotListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "1-0123456789ab.sock") // whoever has that number lives
-	cmd := exec.Command(must[string](t)(os.Executable()))
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), listensAndDies+"="+path)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	child := must[*os.Process](t)(os.FindProcess(must[int](t)(strconv.Atoi(strings.TrimSpace(string(out))))))
-	t.Cleanup(func() { _ = child.Kill() })
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 	if conn, err := net.Dial("unix", path); err != nil {
 		t.Fatalf("nobody listens: %v", err)
 	} else {
 		_ = conn.Close()
 	}
-	if conn, err := DialPeer(t.Context(), "unix:"+path); err == nil {
+	if conn, err := Dial(t.Context(), "unix:"+path); err == nil {
 		t.Error("a dead process was connected to")
 		_ = conn.Close()
 	} else if !strings.Contains(err.Error(), "is dead") {
 		t.Error(err)
 	}
-	s := NewSocket(runtimeDir(run), nil)
-	if s.Address() == "" {
-		t.Fatal("there is no socket")
+	l := Listen(runtimeDir(run))
+	if l == nil {
+		t.Fatal("got no socket, want one")
 	}
-	if err := s.Close(); err != nil { // it waits for the sweep
-		t.Fatal(err)
-	}
+	defer l.Close()
+	l.Sweep()
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("its socket is still there: %v", err)
 	}
@@ -92,10 +99,10 @@ func TestAFolderTakesTheSocketsOfAllProcesses(t *testing.T) {
 	t.Parallel()
 	for _, more := range []int{0, 1} {
 		dir := shortDir(t)
-		dir = filepath.Join(dir, strings.Repeat("d", addressLimit-len(longestName)-len(dir)-2+more))
-		path, l := listenIn(dir)
+		dir = filepath.Join(dir, strings.Repeat("d", longestPath-len(longestName)-len(dir)-2+more))
+		l := listenIn(dir)
 		if (l != nil) != (more == 0) {
-			t.Errorf("a folder of %d bytes: %q", len(dir), path)
+			t.Errorf("a folder of %d bytes: got a socket %v, want %v", len(dir), l != nil, more == 0)
 		}
 		if l != nil {
 			_ = l.Close()

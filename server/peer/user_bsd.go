@@ -1,6 +1,6 @@
 //go:build darwin || freebsd
 
-package server
+package peer
 
 import (
 	"errors"
@@ -12,12 +12,12 @@ import (
 // levelLocal is SOL_LOCAL of darwin, which is 0 there and on FreeBSD.
 const levelLocal = 0
 
-// PeersKnown: this system says who is at the other end of a socket.
-const PeersKnown = true
+// Known: this system reports the user at the other end of a socket.
+const Known = true
 
-// peerUser is the user at the other end of a connection; told is false where the system
-// does not say.
-func peerUser(c *net.UnixConn) (uid int, told bool, err error) {
+// userOf is the user at the other end of a connection; known is false where the system
+// does not report it.
+func userOf(c *net.UnixConn) (uid int, known bool, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return 0, false, err
@@ -31,5 +31,5 @@ func peerUser(c *net.UnixConn) (uid int, told bool, err error) {
 	return int(cred.Uid), true, nil
 }
 
-// listener is not asked for here: a connection to who is dead fails with its first request.
-func listener(*net.UnixConn) int { return 0 }
+// listenerOf is not known here: the first request to a dead process fails.
+func listenerOf(*net.UnixConn) int { return 0 }
