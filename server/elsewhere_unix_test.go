@@ -263,11 +263,7 @@ func (g *ground) held(address string) string {
 // pretender is something that listens where a process should.
 func (g *ground) pretender(h http.HandlerFunc) (address string) {
 	g.Helper()
-	dir := filepath.Join(shortDir(g), "roost")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		g.Fatal(err)
-	}
-	path, l := listenIn(dir)
+	l := peer.Listen(runtimeDir(shortDir(g)))
 	if l == nil {
 		g.Fatal("nothing can listen")
 	}
@@ -275,7 +271,7 @@ func (g *ground) pretender(h http.HandlerFunc) (address string) {
 	var wait sync.WaitGroup
 	wait.Go(func() { _ = web.Serve(l) })
 	g.Cleanup(func() { _ = web.Close(); wait.Wait() })
-	return "unix:" + path
+	return l.Address()
 }
 
 func TestWhoCannotBeReachedIsNamed(t *testing.T) {
