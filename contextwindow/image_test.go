@@ -122,7 +122,7 @@ func TestOldImagesGoInSteps(t *testing.T) {
 		}
 		before = now
 		counts = append(counts, imagesIn(messages))
-		if i == 39 && !strings.Contains(fmt.Sprint(notes), "more than the provider takes") {
+		if i == 39 && !strings.Contains(fmt.Sprint(notes), "more than the provider accepts") {
 			t.Errorf("notes %v", notes)
 		}
 	}
