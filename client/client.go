@@ -11,32 +11,32 @@ import (
 	"time"
 )
 
-// Options are what a client needs beside the address.
+// Options are what a client needs besides the address.
 type Options struct {
 	Token string
-	HTTP  *http.Client // nil: one of its own
+	HTTP  *http.Client // nil: the client makes one
 
-	// Lost is told that an event stream broke, why, and in what time it is tried
-	// again. nil: nobody is told.
+	// Lost is called when an event stream breaks, with the reason and the time until the client connects again.
+	// nil: no call.
 	Lost func(err error, again time.Duration)
 }
 
-// Client asks one server. It is safe for concurrent use.
+// Client sends requests to one server. It is safe for concurrent use.
 type Client struct {
-	base  string // as errors name it
+	base  string // the address, for errors
 	url   url.URL
 	opt   Options
 	http  *http.Client
 	local *local
-	sleep func(context.Context, time.Duration) error // tests wait less
+	sleep func(context.Context, time.Duration) error // tests shorten it
 }
 
-// New makes a client for http://HOST, https://HOST, either with a path below which the
-// API lies, or unix:/PATH. Nothing is asked yet.
+// New makes a client for http://HOST, https://HOST, either with a path that the API is below, or unix:/PATH. It
+// sends nothing yet.
 func New(base string, o Options) (*Client, error) {
 	c := &Client{base: base, opt: o, http: o.HTTP, sleep: sleep}
 	if path, ok := strings.CutPrefix(base, "unix:"); ok {
-		path = strings.TrimPrefix(path, "//") // unix:///run/x is meant as unix:/run/x
+		path = strings.TrimPrefix(path, "//") // unix:///run/x means unix:/run/x
 		if !strings.HasPrefix(path, "/") {
 			return nil, fmt.Errorf("server %q: want unix: and an absolute path", base)
 		}
@@ -51,7 +51,7 @@ func New(base string, o Options) (*Client, error) {
 		return nil, fmt.Errorf("server %q: want http://HOST:PORT, https://HOST or unix:/PATH", base)
 	}
 	if u.User != nil {
-		return nil, fmt.Errorf("server %q: a name and password in it are of no use; the server wants its token", u.Redacted())
+		return nil, fmt.Errorf("server %q: remove the name and password: the server takes its token alone", u.Redacted())
 	}
 	c.url = url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimSuffix(u.Path, "/")}
 	if c.http == nil {
@@ -60,8 +60,7 @@ func New(base string, o Options) (*Client, error) {
 	return c, nil
 }
 
-// Local makes a client for a server of this process: the handler is called without a
-// network.
+// Local makes a client for a server in this process: it calls the handler without a network.
 func Local(h http.Handler, token string) *Client {
 	l := &local{handler: h}
 	return &Client{
@@ -70,18 +69,18 @@ func Local(h http.Handler, token string) *Client {
 	}
 }
 
-// Base is the address that New was given.
+// Base is the address that was given to New.
 func (c *Client) Base() string { return c.base }
 
-// Close lets go of connections that nobody uses. Open streams stay open.
+// Close closes idle connections. Open streams stay open.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// plain is an HTTP client that follows nobody elsewhere: its token is for one server.
+// plain is an HTTP client that follows no redirect: its token is for one server.
 func plain(dial func(context.Context, string, string) (net.Conn, error)) *http.Client {
 	t := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: dial, ForceAttemptHTTP2: dial == nil,
 		MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
-		ResponseHeaderTimeout: 0, // a run's end is waited for as long as it takes
+		ResponseHeaderTimeout: 0, // a request may wait for the end of a run
 	}
 	if dial == nil {
 		t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
@@ -93,7 +92,7 @@ func plain(dial func(context.Context, string, string) (net.Conn, error)) *http.C
 
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// sleep waits, or ends with ctx.
+// sleep waits for a time, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

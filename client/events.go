@@ -16,23 +16,21 @@ import (
 	"time"
 )
 
-// Event is one event of a task. A durable one has an ID, by which following goes on
-// behind it; a delta has none.
+// Event is one event of a task. A durable event has an ID, from which a later call of Events continues; a delta has
+// none.
 type Event struct {
 	ID, Type string
 	Data     json.RawMessage
 }
 
-// Events follows a task, all tasks when task is "", from behind an event on: after is
-// an event's ID, "0" for the start, "" for what comes from now on. Over any cut of the
-// connection, and any restart of the server, each durable event comes once and in
-// order; deltas come as they come.
+// Events yields the events of a task, or of all tasks when task is "", that follow the event with the ID after; "0"
+// means from the start, "" from now on. Each durable event comes once and in order, even when the connection breaks or
+// the server restarts; deltas come while they are live.
 //
-// A stream.snapshot says that the place is not known to the server any more: what comes
-// behind it follows what the snapshot holds. A stream.end ends the iteration, but for that
-// of a server that stops, which is waited for. Else only ctx ends it, or an error: a
-// *Problem when the server refuses for good (401, 404 and the like), an *Unreachable when
-// what answers is no server of Roost.
+// A stream.snapshot means that the server no longer knows the cursor: the events behind it follow the state in the
+// snapshot. A stream.end ends the iteration, unless the server is stopping: then Events waits for the next one.
+// Otherwise ctx ends it, or an error: a *Problem when the server refuses for good (401, 404 and the like), an
+// *Unreachable when no server of Roost answers.
 func (c *Client) Events(ctx context.Context, task, after string) iter.Seq2[Event, error] {
 	path := "/v1/events"
 	if task != "" {
@@ -41,24 +39,22 @@ func (c *Client) Events(ctx context.Context, task, after string) iter.Seq2[Event
 	return c.Follow(ctx, Request{Path: path}, after)
 }
 
-// Follow is Events for a stream at any path: one that takes Last-Event-ID, and after
-// where a stream is begun.
+// Follow is Events for a stream at any path that takes Last-Event-ID and, to begin a stream, the parameter after.
 func (c *Client) Follow(ctx context.Context, r Request, after string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		f := &following{c: c, ask: r, after: after, retry: firstRetry, yield: yield}
-		if readMark(after) != (mark{}) {
+		if positionOf(after) != (position{}) {
 			f.last = after
 		}
-		f.place(f.last)
+		f.moveTo(f.last)
 		f.run(ctx)
 	}
 }
 
 const (
-	firstRetry = time.Second // until the server says
+	firstRetry = time.Second // until the server names another time
 	mostRetry  = 30 * time.Second
-	// silence is how long a stream may say nothing, not even that it lives, which it does
-	// every ten seconds.
+	// silence bounds how long a stream may send nothing. A server sends a heartbeat every ten seconds.
 	silence = 45 * time.Second
 )
 
@@ -69,47 +65,46 @@ type following struct {
 	after string
 	yield func(Event, error) bool
 
-	last  string // the newest id
-	at    mark   // the same, where it is one of a task's
+	last  string   // the newest id
+	at    position // the same, for the stream of one task
 	retry time.Duration
-	fails int // in a row
+	fails int // consecutive ones
 	over  bool
 }
 
-// mark is the place of an event of one task. A log is one line of commits: whatever the
-// epoch, what was behind a commit stays behind it.
-type mark struct{ seq, index uint64 }
+// position is where an event of one task is in the order of its events. The epoch does not count: the sequence of
+// commits grows through all epochs.
+type position struct{ seq, index uint64 }
 
-func readMark(id string) (m mark) {
+func positionOf(id string) (m position) {
 	_, rest, ok := strings.Cut(id, ".")
 	seq, index, ok2 := strings.Cut(rest, "-")
 	if !ok || !ok2 {
-		return mark{}
+		return position{}
 	}
 	var err, err2 error
 	m.seq, err = strconv.ParseUint(seq, 10, 63)
 	m.index, err2 = strconv.ParseUint(index, 10, 63)
 	if err != nil || err2 != nil {
-		return mark{}
+		return position{}
 	}
 	return m
 }
 
-// place notes where the stream is.
-func (f *following) place(id string) {
-	f.last, f.at = id, mark{}
+// moveTo notes the newest event of the stream.
+func (f *following) moveTo(id string) {
+	f.last, f.at = id, position{}
 	if strings.HasSuffix(f.ask.Path, "/events") && f.ask.Path != "/v1/events" {
-		f.at = readMark(id)
+		f.at = positionOf(id)
 	}
 }
 
-// had reports whether a durable event came before: a server may say one twice, rather
-// than not at all.
+// had reports whether a durable event came before: a server sends an event twice rather than not at all.
 func (f *following) had(id string) bool {
 	if id == f.last {
 		return true
 	}
-	m := readMark(id)
+	m := positionOf(id)
 	return f.at.seq > 0 && m.seq > 0 && (m.seq < f.at.seq || m.seq == f.at.seq && m.index <= f.at.index)
 }
 
@@ -135,7 +130,7 @@ func (f *following) run(ctx context.Context) {
 			f.fails++
 			wait = max(wait, p.after)
 		case errors.As(err, &un):
-			// What stands in front of a server that starts again answers for it.
+			// A proxy answers while its server starts again.
 			if f.fails++; f.fails > 20 {
 				f.yield(Event{}, un)
 				return
@@ -156,10 +151,10 @@ func (f *following) run(ctx context.Context) {
 	}
 }
 
-// errEnd is the end of a stream that says no more than that.
+// errEnd is the end of a stream without a reason.
 var errEnd = errors.New("the stream ended")
 
-// connect follows until the connection ends.
+// connect reads events until the connection ends.
 func (f *following) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -199,7 +194,7 @@ func (f *following) connect(ctx context.Context) error {
 		if e.retry > 0 {
 			f.retry = e.retry
 		}
-		if !f.take(e) {
+		if !f.yieldFrame(e) {
 			f.over = true
 			return nil
 		}
@@ -209,28 +204,28 @@ func (f *following) connect(ctx context.Context) error {
 	}
 }
 
-// take gives what a frame holds to the caller; false ends the iteration.
-func (f *following) take(e frame) bool {
+// yieldFrame yields the event of a frame; false ends the iteration.
+func (f *following) yieldFrame(e frame) bool {
 	if !e.event {
 		if e.hasID && e.id != "" && !f.had(e.id) {
-			f.place(e.id)
+			f.moveTo(e.id)
 		}
 		return true
 	}
 	if !json.Valid(e.data) {
-		return true // nothing of ours
+		return true // not an event of Roost
 	}
 	out := Event{ID: e.id, Type: e.typ, Data: e.data}
 	switch {
 	case e.typ == "stream.snapshot":
 		if e.id != "" {
-			f.place(e.id) // wherever that is
+			f.moveTo(e.id) // even if it is an older one
 		}
 	case e.typ == "stream.end":
 		var why struct {
 			Reason string `json:"reason"`
 		}
-		_ = json.Unmarshal(e.data, &why) // it is valid; another type has no reason
+		_ = json.Unmarshal(e.data, &why) // the data is valid JSON; other types have no reason
 		if why.Reason == "server_stopping" || why.Reason == "slow_reader" {
 			return true
 		}
@@ -240,12 +235,12 @@ func (f *following) take(e frame) bool {
 		if f.had(e.id) {
 			return true
 		}
-		f.place(e.id)
+		f.moveTo(e.id)
 	}
 	return f.yield(out, nil)
 }
 
-// awake notes that a stream lives.
+// awake restarts the timer of a stream when bytes come.
 type awake struct {
 	io.Reader
 	quiet *time.Timer
@@ -267,11 +262,11 @@ func clone(v url.Values) url.Values {
 	return out
 }
 
-// Mark is the newest durable event of a task, as Events takes it; "0" when it has none.
+// Mark is the ID of the newest durable event of a task, for Events; "0" when it has none.
 func (c *Client) Mark(ctx context.Context, task string) (string, error) {
 	head, err := c.Ask(ctx, Request{Method: http.MethodHead, Path: taskPath(task, "events"), Header: http.Header{"Accept": {"text/event-stream"}}}, nil)
 	var silent *Unreachable
-	if errors.As(err, &silent) { // a refusal without a body: the task itself says why
+	if errors.As(err, &silent) { // a refusal without a body: the task document has the reason
 		if _, why := c.Task(ctx, task); why != nil {
 			err = why
 		}

@@ -241,8 +241,8 @@ func TestData(t *testing.T) {
 }
 
 func TestMarks(t *testing.T) {
-	for text, want := range map[string]mark{"1.2-3": {2, 3}, "12.34-0": {34, 0}, "": {}, "0": {}, "7": {}, "1.2": {}, "a.b-c": {}, "1.-2": {}} {
-		if got := readMark(text); got != want {
+	for text, want := range map[string]position{"1.2-3": {2, 3}, "12.34-0": {34, 0}, "": {}, "0": {}, "7": {}, "1.2": {}, "a.b-c": {}, "1.-2": {}} {
+		if got := positionOf(text); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// frame is what stands between two blank lines of an event stream.
+// frame is the text between two blank lines of an event stream.
 type frame struct {
 	id    string
 	hasID bool
 	typ   string
 	data  []byte
-	event bool          // it has data: without, it is no event, and its id counts all the same
-	retry time.Duration // 0 = not told
+	event bool          // it has data; without data it is not an event, but its id counts
+	retry time.Duration // 0 = not given
 }
 
 // frameBytes bounds one event: a server that never ends one must not fill the memory.
@@ -25,8 +25,8 @@ const frameBytes = 128 << 20
 
 var errFrame = errors.New("an event has too many bytes")
 
-// readFrame reads up to the next blank line, as the specification of EventSource says.
-// What is cut off before its blank line is no event.
+// readFrame reads up to the next blank line, as the EventSource specification requires. A frame that is cut off
+// before its blank line is not an event.
 func readFrame(in *bufio.Reader) (f frame, err error) {
 	size := 0
 	var line []byte

@@ -9,29 +9,28 @@ import (
 
 type keyed struct{}
 
-// NewKey makes an idempotency key that nobody else has.
+// NewKey makes a unique idempotency key.
 func NewKey() string {
 	key := make([]byte, 16)
 	_, _ = rand.Read(key) // never fails
 	return hex.EncodeToString(key)
 }
 
-// Keyed makes what is asked with the context go under an idempotency key: a POST with a key
-// that the server knows, and the same path and body, is done once, however often it is asked
-// and by which client. It is for who asks again after an error of which Lost is true. Requests
-// that differ must not have one key.
+// Keyed gives the requests of a context an idempotency key: a server carries out POSTs with one key, path and body
+// once, however often clients send them. It is for callers that repeat a request after an error for which Lost is
+// true. Different requests must have different keys.
 func Keyed(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyed{}, key)
 }
 
-// KeyOf is the key that the context was given, "" when it has none.
+// KeyOf is the key of a context, "" when it has none.
 func KeyOf(ctx context.Context) string {
 	key, _ := ctx.Value(keyed{}).(string)
 	return key
 }
 
-// Lost tells whether an error leaves open if what was asked was done: its answer did not come,
-// and asked again under the same key it is done once.
+// Lost reports whether the answer to a request was lost, so that the request may have taken effect. Sent again under
+// the same key, it takes effect once.
 func Lost(err error) bool {
 	var un *Unreachable
 	var p *Problem

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// local calls a handler as if it were asked over a network. The handler runs in a
-// goroutine that the answer's body owns: closing it ends the request and waits.
+// local calls a handler as a network would. The handler runs in a goroutine that the body of the answer owns: closing
+// the body ends the request and waits for the handler.
 type local struct{ handler http.Handler }
 
 // IsLocal reports whether the server is in this process.
@@ -37,7 +37,7 @@ func (l *local) RoundTrip(r *http.Request) (*http.Response, error) {
 		defer close(gone)
 		defer func() {
 			err := error(nil)
-			if p := recover(); p != nil { // as net/http does for a handler: the request fails, not the process
+			if p := recover(); p != nil { // as in net/http, the request fails and not the process
 				err = errBroken
 				if why, ok := p.(error); ok && !errors.Is(why, http.ErrAbortHandler) {
 					err = fmt.Errorf("%w: %w", errBroken, why)
@@ -53,7 +53,7 @@ func (l *local) RoundTrip(r *http.Request) (*http.Response, error) {
 		}()
 		l.handler.ServeHTTP(a, in)
 	}()
-	stop := context.AfterFunc(ctx, func() { _ = w.CloseWithError(context.Cause(ctx)) }) // a handler that writes must not wait for who is gone
+	stop := context.AfterFunc(ctx, func() { _ = w.CloseWithError(context.Cause(ctx)) }) // a handler that writes must not wait after its reader has gone
 	end := sync.OnceFunc(func() {
 		cancel()
 		_ = out.Close() // never fails
@@ -87,7 +87,7 @@ func (b *body) Close() error {
 	return nil
 }
 
-// answer is what a handler writes to.
+// answer is the ResponseWriter of the handler.
 type answer struct {
 	head, sent http.Header
 	status     int
@@ -106,7 +106,7 @@ func (a *answer) begin(status int) {
 }
 
 func (a *answer) WriteHeader(status int) {
-	if status >= 200 { // those before are hints
+	if status >= 200 { // lower ones are hints
 		a.begin(status)
 	}
 }
@@ -116,5 +116,5 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.w.Write(p)
 }
 
-// Flush has nothing to do: what is written is read at once.
+// Flush sends the header; the reader gets the rest as the handler writes it.
 func (a *answer) Flush() { a.begin(http.StatusOK) }

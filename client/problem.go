@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Problem is a refusal: an RFC 9457 problem object as the server sent it.
+// Problem is a refusal: the RFC 9457 problem object that the server sent.
 type Problem struct {
 	Status      int      `json:"status"`
 	Code        string   `json:"code"`
@@ -40,8 +40,8 @@ func (p *Problem) Error() string {
 	return p.Title + ": " + p.Detail
 }
 
-// Unreachable is an error of the way to a server: nothing listens there, the connection
-// broke too often, or what answers is no server of Roost.
+// Unreachable is an error on the way to a server: nothing listens there, the connection broke too often, or
+// something else than a server of Roost answers.
 type Unreachable struct {
 	Base string // the server's address
 	Err  error
@@ -51,10 +51,10 @@ func (e *Unreachable) Error() string { return "reach the server " + e.Base + ": 
 
 func (e *Unreachable) Unwrap() error { return e.Err }
 
-// problemBytes is how much of a refusal is read.
+// problemBytes bounds how much of a refusal the client reads.
 const problemBytes = 4 << 20
 
-// refusal reads an answer that is none of 2xx, and closes it.
+// refusal reads an answer with a status other than 2xx, and closes it.
 func (c *Client) refusal(resp *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, problemBytes))
 	resp.Body.Close()
@@ -64,7 +64,7 @@ func (c *Client) refusal(resp *http.Response) error {
 	p := &Problem{}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if media != "application/problem+json" || json.Unmarshal(body, p) != nil || p.Code == "" {
-		return &Unreachable{c.base, fmt.Errorf("what answers there is no server of roost: it says %s", resp.Status)}
+		return &Unreachable{c.base, fmt.Errorf("this is not a server of roost: it answers %s", resp.Status)}
 	}
 	p.Status = resp.StatusCode
 	p.Raw = body

@@ -17,13 +17,12 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Request is something to ask. Path begins with a slash; what stands in it must be
-// escaped already.
+// Request is a request. Path begins with a slash and is already escaped.
 type Request struct {
 	Method, Path string
 	Query        url.Values
 	Header       http.Header
-	Body         any    // is sent as JSON; json.RawMessage as it is; nil = none
+	Body         any    // sent as JSON, a json.RawMessage as it is; nil = none
 	Key          string // Idempotency-Key of a POST; "" = that of the context (see Keyed), or a new one
 	Repeatable   bool   // a PATCH or DELETE that may take effect twice: it is sent again as a read is
 
@@ -33,20 +32,18 @@ type Request struct {
 // AttemptHeader counts, from 2, how often a request was sent.
 const AttemptHeader = "Roost-Attempt"
 
-// tries is how often a request is sent at most, and answerBytes how much of a document
-// is taken.
+// tries bounds how often a request is sent, and answerBytes the size of a document.
 const (
 	tries       = 6
 	answerBytes = 1 << 30
 )
 
-// Do asks and reads the answer into a value: nil takes none, a *json.RawMessage gets
-// the document's own bytes.
+// Do sends a request and reads the answer into a value: nil ignores it, a *json.RawMessage gets its bytes.
 func (c *Client) Do(ctx context.Context, method, path string, query url.Values, body, into any) (http.Header, error) {
 	return c.Ask(ctx, Request{Method: method, Path: path, Query: query, Body: body}, into)
 }
 
-// Ask is Do for a request with headers or a key of its own.
+// Ask is Do for a request with headers or a key.
 func (c *Client) Ask(ctx context.Context, r Request, into any) (http.Header, error) {
 	var head http.Header
 	err := c.again(ctx, &r, func() error {
@@ -61,7 +58,7 @@ func (c *Client) Ask(ctx context.Context, r Request, into any) (http.Header, err
 	return head, err
 }
 
-// Open asks, and leaves reading the answer to the caller, who closes it.
+// Open sends a request. The caller reads the answer and closes it.
 func (c *Client) Open(ctx context.Context, r Request) (*http.Response, error) {
 	var resp *http.Response
 	err := c.again(ctx, &r, func() (err error) {
@@ -71,7 +68,7 @@ func (c *Client) Open(ctx context.Context, r Request) (*http.Response, error) {
 	return resp, err
 }
 
-// read takes a document in.
+// read reads a document.
 func (c *Client) read(resp *http.Response, into any) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, answerBytes+1))
 	switch {
@@ -84,7 +81,7 @@ func (c *Client) read(resp *http.Response, into any) error {
 	}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if media != "application/json" || !esjson.Valid(body) {
-		return &Unreachable{c.base, errors.New("what answers there is no server of roost: its answer is no JSON document")}
+		return &Unreachable{c.base, errors.New("this is not a server of roost: its answer is not a JSON document")}
 	}
 	if raw, ok := into.(*json.RawMessage); ok {
 		*raw = body
@@ -96,9 +93,9 @@ func (c *Client) read(resp *http.Response, into any) error {
 	return nil
 }
 
-// again asks until there is an answer, as often as it is worth it. What certainly was
-// not sent is not tried again, the first time: nothing listens there, and a person
-// waits. Behind a request that may have been taken, its answer is wanted.
+// again sends a request until there is an answer, at most tries times. A first request that certainly did not reach
+// a server is not repeated: nothing listens there, and a user waits. After a request that may have taken effect, the
+// answer matters.
 func (c *Client) again(ctx context.Context, r *Request, ask func() error) error {
 	post := r.Method == http.MethodPost
 	if post && r.Key == "" {
@@ -124,8 +121,8 @@ func (c *Client) again(ctx context.Context, r *Request, ask func() error) error 
 		)
 		switch {
 		case errors.As(err, &p):
-			// 409 here is the first request under this key, which is still being answered; others
-			// are for the caller to judge, but for a server that stops, or has too much to do.
+			// 409 means that the server still works on the first request under this key. The caller judges other
+			// refusals, except those of a server that is stopping or overloaded.
 			busy := p.Code == "idempotency_in_flight" || p.Retryable && (p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests) && p.after > 0
 			if !busy || n >= tries || !repeatable {
 				return p
@@ -155,7 +152,7 @@ func (c *Client) again(ctx context.Context, r *Request, ask func() error) error 
 	}
 }
 
-// plainly takes off what net/http puts around an error: the method and the whole URL.
+// plainly removes what net/http puts around an error: the method and the whole URL.
 func plainly(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -215,7 +212,7 @@ func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// taskPath is the path of something of a task.
+// taskPath is the path of a task, or of a resource below it.
 func taskPath(id string, rest ...string) string {
 	return "/v1/tasks/" + strings.Join(append([]string{url.PathEscape(id)}, rest...), "/")
 }

@@ -11,20 +11,19 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// Task is a task as it stands.
+// Task returns a task.
 func (c *Client) Task(ctx context.Context, id string) (t store.Summary, err error) {
 	_, err = c.Do(ctx, http.MethodGet, taskPath(id), nil, nil, &t)
 	return t, err
 }
 
-// Tasks is a page of tasks; the query is that of GET /v1/tasks.
+// Tasks returns a page of tasks; the query is that of GET /v1/tasks.
 func (c *Client) Tasks(ctx context.Context, query url.Values) (p report.Page[store.Summary], err error) {
 	_, err = c.Do(ctx, http.MethodGet, "/v1/tasks", query, nil, &p)
 	return p, err
 }
 
-// Start makes a task, and runs it when it has a message. Of a task without one the
-// run's ID is "".
+// Start makes a task and runs it when it has a message. Without a message the ID of the run is "".
 func (c *Client) Start(ctx context.Context, t report.NewTask) (report.Run, error) {
 	var made report.Started
 	if _, err := c.Do(ctx, http.MethodPost, "/v1/tasks", nil, t, &made); err != nil {
@@ -36,25 +35,25 @@ func (c *Client) Start(ctx context.Context, t report.NewTask) (report.Run, error
 	return *made.Run, nil
 }
 
-// Resume goes on with a task, with or without words.
+// Resume continues a task, with or without a message.
 func (c *Client) Resume(ctx context.Context, id string, n report.NewRun) (r report.Run, err error) {
 	_, err = c.Do(ctx, http.MethodPost, taskPath(id, "runs"), nil, n, &r)
 	return r, err
 }
 
-// Send gives words to a task, whatever it does just now.
+// Send sends a message to a task, in any state.
 func (c *Client) Send(ctx context.Context, id string, m report.Message) (s report.Sent, err error) {
 	_, err = c.Do(ctx, http.MethodPost, taskPath(id, "messages"), nil, m, &s)
 	return s, err
 }
 
-// Cancel stops what works on a task, and returns when it has ended.
+// Cancel stops the run of a task, and returns when the run has ended.
 func (c *Client) Cancel(ctx context.Context, id string) (r report.Run, err error) {
 	_, err = c.Do(ctx, http.MethodPost, taskPath(id, "cancel"), nil, nil, &r)
 	return r, err
 }
 
-// Questions are the open questions of a task; of all when task is "".
+// Questions returns the open questions of a task, or of all tasks when task is "".
 func (c *Client) Questions(ctx context.Context, task string) ([]report.Question, error) {
 	var all []report.Question
 	query := url.Values{}
@@ -74,34 +73,33 @@ func (c *Client) Questions(ctx context.Context, task string) ([]report.Question,
 	}
 }
 
-// Answer answers a question. The first answer wins: a *Problem with status 409 says
-// whose it was.
+// Answer answers a question. The first answer wins: a later one gets a *Problem with status 409, which holds the
+// first.
 func (c *Client) Answer(ctx context.Context, question string, a report.Answer) (out report.Answered, err error) {
 	_, err = c.Do(ctx, http.MethodPost, "/v1/questions/"+url.PathEscape(question)+"/answer", nil, a, &out)
 	return out, err
 }
 
-// Run is a run as it stands.
+// Run returns a run.
 func (c *Client) Run(ctx context.Context, rid string) (r report.Run, err error) {
 	_, err = c.Do(ctx, http.MethodGet, "/v1/runs/"+url.PathEscape(rid), nil, nil, &r)
 	return r, err
 }
 
-// Await is Run, at the moment when it has ended or waits for a person, or as it stands
-// when the time is over. A server may hold a request for less than that.
+// Await returns a run when it has ended or waits for a user, or when the time is over. A server may answer earlier.
 func (c *Client) Await(ctx context.Context, rid string, most time.Duration) (r report.Run, err error) {
 	wait := strconv.Itoa(int(max(most, time.Second) / time.Second))
 	_, err = c.Ask(ctx, Request{Path: "/v1/runs/" + url.PathEscape(rid), Header: http.Header{"Prefer": {"wait=" + wait}}}, &r)
 	return r, err
 }
 
-// Runs is a page of runs; the query is that of GET /v1/runs.
+// Runs returns a page of runs; the query is that of GET /v1/runs.
 func (c *Client) Runs(ctx context.Context, query url.Values) (p report.Page[report.Run], err error) {
 	_, err = c.Do(ctx, http.MethodGet, "/v1/runs", query, nil, &p)
 	return p, err
 }
 
-// RunsOf are the runs of a task, the newest first.
+// RunsOf returns the runs of a task, the newest first.
 func (c *Client) RunsOf(ctx context.Context, id string) (p report.Page[report.Run], err error) {
 	_, err = c.Do(ctx, http.MethodGet, taskPath(id, "runs"), nil, nil, &p)
 	return p, err

@@ -1,0 +1,69 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net/url"
+	"os"
+
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/report"
+)
+
+// List the newest tasks of a server.
+func ExampleClient_Tasks() {
+	c, err := client.New("http://127.0.0.1:7878", client.Options{Token: os.Getenv("ROOST_TOKEN")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	page, err := c.Tasks(context.Background(), url.Values{"limit": {"10"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, t := range page.Items {
+		fmt.Println(t.ID, t.Status, t.Title)
+	}
+}
+
+// Start a task and follow it from its first event to the end of its run.
+func ExampleClient_Events() {
+	c, err := client.New("unix:/run/user/1000/roost/server.sock", client.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	ctx := context.Background()
+	run, err := c.Start(ctx, report.NewTask{Workspace: "/home/me/garden", Message: &report.Words{Text: "paint the fence"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for event, err := range c.Events(ctx, run.Task, "0") {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(event.ID, event.Type)
+		if event.Type == "run.ended" || event.Type == "run.waiting" {
+			return
+		}
+	}
+}
+
+// Tell a refusal from a server that cannot be reached.
+func ExampleProblem() {
+	c, err := client.New("http://127.0.0.1:7878", client.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = c.Task(context.Background(), "0199")
+	var refused *client.Problem
+	var unreachable *client.Unreachable
+	switch {
+	case errors.As(err, &refused):
+		fmt.Println(refused.Status, refused.Code, refused.Detail)
+	case errors.As(err, &unreachable):
+		fmt.Println("no server at", unreachable.Base)
+	}
+}
