@@ -141,11 +141,21 @@ func (b *batch) runEffect(ctx context.Context, c *task.Call, spec tool.Spec, pla
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case refused != "":
-		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: a.mask(rows.Failure(refused)), isError: true, approval: granted, before: d.events})
+		return nil, b.finishCall(ctx, c, callOutcome{
+			state:    "error",
+			text:     a.mask(rows.Failure(refused)),
+			isError:  true,
+			approval: granted,
+			before:   d.events,
+		})
 	}
 	d.Put(task.ToolStarted{
-		Call: c.ID, Name: spec.Name, Replay: string(spec.Replay), Message: row, Approval: granted,
-		Before: ask.Before,
+		Call:     c.ID,
+		Name:     spec.Name,
+		Replay:   string(spec.Replay),
+		Message:  row,
+		Approval: granted,
+		Before:   ask.Before,
 	})
 	d.addServerRow(spec)
 	if mark != "" {
@@ -163,16 +173,31 @@ func (b *batch) runEffect(ctx context.Context, c *task.Call, spec tool.Spec, pla
 	if checkpoints.ChangesUnnamed(spec.Class) {
 		a.stale.BeforeCommand(ctx)
 	}
-	shown := &output{agent: a, ctx: ctx, call: c.ID, command: spec.Class == tool.Command, server: spec.Class == tool.MCP}
+	shown := &output{
+		agent:   a,
+		ctx:     ctx,
+		call:    c.ID,
+		command: spec.Class == tool.Command,
+		server:  spec.Class == tool.MCP,
+	}
 	result, err := a.runPlan(ctx, spec, plan, shown)
 	failpoint.Hit("tool.ran")
 	return nil, b.commitResult(ctx, c, result, err, shown, granted, guard)
 }
 
 // commitResult commits what a call did.
-func (b *batch) commitResult(ctx context.Context, c *task.Call, r tool.Result, err error, out *output, granted *task.Approval, guard checkpoints.Guard) error {
+func (b *batch) commitResult(
+	ctx context.Context, c *task.Call, r tool.Result, err error, out *output, granted *task.Approval, guard checkpoints.Guard,
+) error {
 	a := b.agent
-	v := callOutcome{state: "ok", text: a.mask(r.Text), images: r.Images, isError: r.IsError, approval: granted, exit: r.Exit}
+	v := callOutcome{
+		state:    "ok",
+		text:     a.mask(r.Text),
+		images:   r.Images,
+		isError:  r.IsError,
+		approval: granted,
+		exit:     r.Exit,
+	}
 	var wrong *tool.InputError
 	switch {
 	case errors.As(err, &wrong):

@@ -65,7 +65,12 @@ func (a *Agent) PlanCondense() (Condensed, error) {
 	if err != nil {
 		return Condensed{}, err
 	}
-	c := Condensed{Messages: len(plan.Cover), Sent: plan.Sent, Kept: len(raws) - plan.At, Before: a.sizeNow(raws)}
+	c := Condensed{
+		Messages: len(plan.Cover),
+		Sent:     plan.Sent,
+		Kept:     len(raws) - plan.At,
+		Before:   a.sizeNow(raws),
+	}
 	c.CostMicro, c.CostKnown = a.cost(llm.Usage{Input: c.Before})
 	return c, nil
 }
@@ -90,7 +95,12 @@ func (a *Agent) condense(ctx context.Context, o summaryOptions) (Condensed, erro
 	}
 	failpoint.Hit("condense.asked")
 	out := Condensed{
-		ID: uuid.NewString(), Messages: len(plan.Cover), Sent: plan.Sent, Kept: len(raws) - plan.At, Before: before, Text: done,
+		ID:       uuid.NewString(),
+		Messages: len(plan.Cover),
+		Sent:     plan.Sent,
+		Kept:     len(raws) - plan.At,
+		Before:   before,
+		Text:     done,
 	}
 	sum := contextwindow.Summary{ID: out.ID, Text: done}
 	for _, command := range contextwindow.Commands(raws) {
@@ -119,8 +129,14 @@ func (a *Agent) condense(ctx context.Context, o summaryOptions) (Condensed, erro
 		covered = append(covered, api[i])
 	}
 	d.Put(line, task.HistoryCondensed{
-		Run: a.Task.RunID, Condense: out.ID, Summary: at.Message, Row: row, Covers: s.RunsOf(covered),
-		Messages: out.Messages, Before: out.Before, After: out.After,
+		Run:      a.Task.RunID,
+		Condense: out.ID,
+		Summary:  at.Message,
+		Row:      row,
+		Covers:   s.RunsOf(covered),
+		Messages: out.Messages,
+		Before:   out.Before,
+		After:    out.After,
 	})
 	if err := d.commit(ctx); err != nil {
 		return Condensed{}, err
@@ -174,8 +190,10 @@ func (a *Agent) askSummary(ctx context.Context, o summaryOptions) (string, task.
 		text, used, retries, err := a.receiveSummary(ctx, req)
 		waits += retries
 		spent = llm.Usage{
-			Input: spent.Input + used.Input, Output: spent.Output + used.Output,
-			CacheRead: spent.CacheRead + used.CacheRead, CacheWrite: spent.CacheWrite + used.CacheWrite,
+			Input:      spent.Input + used.Input,
+			Output:     spent.Output + used.Output,
+			CacheRead:  spent.CacheRead + used.CacheRead,
+			CacheWrite: spent.CacheWrite + used.CacheWrite,
 		}
 		var refused *llm.Error
 		switch {
@@ -183,7 +201,8 @@ func (a *Agent) askSummary(ctx context.Context, o summaryOptions) (string, task.
 			return text, line(), nil
 		case ctx.Err() != nil:
 			return "", line(), context.Cause(ctx)
-		case !o.transcript && (errors.Is(err, errNoText) || errors.As(err, &refused) && (refused.Kind == llm.ContextOverflow || refused.Kind == llm.Invalid)):
+		case !o.transcript && (errors.Is(err, errNoText) || errors.As(err, &refused) &&
+			(refused.Kind == llm.ContextOverflow || refused.Kind == llm.Invalid)):
 			o.transcript = true
 			continue
 		case !errors.As(err, &refused) || !refused.Retryable():
@@ -231,7 +250,7 @@ func (a *Agent) receiveSummary(ctx context.Context, req llm.Request) (text strin
 			return a.mask(text), used, retries, nil
 		}
 	}
-	return "", used, retries, &llm.Error{Provider: a.Model.Provider.Name(), Kind: llm.Cut, Message: "the stream ended before the summary did"}
+	return "", used, retries, a.cutError("the stream ended before the summary did")
 }
 
 func blockText(blocks []json.RawMessage) string {

@@ -13,9 +13,16 @@ import (
 // getConsent shows a call and finds out whether it may run: by the policy's decision, or by asking the person. The
 // returned draft holds what belongs to the commit that begins the call. A refused call is closed; an outcome means that
 // no person can be asked now.
-func (b *batch) getConsent(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, decision approval.Decision) (granted *task.Approval, d *draft, row uint64, out *Outcome, err error) {
+func (b *batch) getConsent(
+	ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, decision approval.Decision,
+) (granted *task.Approval, d *draft, row uint64, out *Outcome, err error) {
 	a := b.agent
-	granted = &task.Approval{State: "allowed", By: "policy", Kind: ruleKind(decision), Rule: decision.Rule}
+	granted = &task.Approval{
+		State: "allowed",
+		By:    "policy",
+		Kind:  ruleKind(decision),
+		Rule:  decision.Rule,
+	}
 	refused := b.openRefusal(c)
 	d = a.draft()
 	row = b.callRow(d, c, ask, decision.State == approval.Allow && refused == nil)
@@ -23,13 +30,24 @@ func (b *batch) getConsent(ctx context.Context, c *task.Call, spec tool.Spec, as
 	case decision.State == approval.Deny:
 		granted.State = "denied"
 		err = b.finishCall(ctx, c, callOutcome{
-			state: "denied", text: rows.Denial(decision.Reason), isError: true, approval: granted, before: d.events,
+			state:    "denied",
+			text:     rows.Denial(decision.Reason),
+			isError:  true,
+			approval: granted,
+			before:   d.events,
 		})
 	case refused != nil, decision.State == approval.Ask:
 		var answer Answer
 		answer, out, err = b.askPerson(ctx, d, task.QuestionOpened{
-			Question: questionID(row), Kind: "approval", Message: row, Call: c.ID, Text: ask.Title, Diff: ask.Diff,
-			Command: ask.Command, Dir: ask.Dir, Always: a.lastingRuleText(spec, ask),
+			Question: questionID(row),
+			Kind:     "approval",
+			Message:  row,
+			Call:     c.ID,
+			Text:     ask.Title,
+			Diff:     ask.Diff,
+			Command:  ask.Command,
+			Dir:      ask.Dir,
+			Always:   a.lastingRuleText(spec, ask),
 		}, func() []task.Event { return a.addLastingRule(spec, ask) })
 		if err != nil || out != nil {
 			return granted, nil, row, out, err
@@ -38,7 +56,10 @@ func (b *batch) getConsent(ctx context.Context, c *task.Call, spec tool.Spec, as
 		if yes := answer.Approve; yes == nil || !*yes {
 			granted.State = "denied"
 			err = b.finishCall(ctx, c, callOutcome{
-				state: "denied", text: rows.Denial(answer.Text), isError: true, approval: granted,
+				state:    "denied",
+				text:     rows.Denial(answer.Text),
+				isError:  true,
+				approval: granted,
 			})
 			return granted, nil, row, nil, err
 		}

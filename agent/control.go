@@ -47,7 +47,13 @@ func (b *batch) askFollowup(ctx context.Context, c *task.Call, ask tool.Ask, r t
 		modes = nil
 	}
 	answer, out, err := b.askPerson(ctx, d, task.QuestionOpened{
-		Question: questionID(row), Kind: "followup", Message: row, Call: c.ID, Text: r.Question, Choices: choices, Modes: modes,
+		Question: questionID(row),
+		Kind:     "followup",
+		Message:  row,
+		Call:     c.ID,
+		Text:     r.Question,
+		Choices:  choices,
+		Modes:    modes,
 	}, nil)
 	if err != nil || out != nil {
 		return out, err
@@ -56,7 +62,12 @@ func (b *batch) askFollowup(ctx context.Context, c *task.Call, ask tool.Ask, r t
 	d.changeMessage(row, esjson.Set(a.state().Message(row).Raw(), "isAnswered", []byte("true")))
 	d.enterChosenMode(r.Choices, answer.Text)
 	text, rest := splitResult(d.expandWords(ctx, answer.Text))
-	return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: text, images: rest, before: d.events})
+	return nil, b.finishCall(ctx, c, callOutcome{
+		state:  "ok",
+		text:   text,
+		images: rest,
+		before: d.events,
+	})
 }
 
 // completeTask shows the result and ends the run. Words that came with a resume are the person's reply to the result,
@@ -74,7 +85,8 @@ func (b *batch) completeTask(ctx context.Context, c *task.Call, r tool.Result) (
 		return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: continueText})
 	}
 	if b.failed && !shown {
-		text := rows.Failure("the task was not completed: a call before this one in the same reply did not succeed. Look at its result first")
+		text := rows.Failure("the task was not completed: a call before this one in the same reply did not succeed. " +
+			"Look at its result first")
 		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: text, isError: true})
 	}
 	if !shown {
@@ -100,5 +112,10 @@ func (b *batch) replyToCompletion(ctx context.Context, c *task.Call) (bool, erro
 	if len(d.events) == 0 {
 		return false, nil
 	}
-	return true, b.finishCall(ctx, c, callOutcome{state: "ok", text: text, images: rest, before: d.events})
+	return true, b.finishCall(ctx, c, callOutcome{
+		state:  "ok",
+		text:   text,
+		images: rest,
+		before: d.events,
+	})
 }

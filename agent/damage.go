@@ -116,7 +116,12 @@ func (a *Agent) damageQuestion(lost []task.Problem) task.QuestionOpened {
 	}
 	text += " Rewinds, refusals and file changes that were recorded there are not known. Go on with what is left?"
 	id := strings.Join(seqs, ",")
-	return task.QuestionOpened{Question: "damage-" + seqs[len(seqs)-1], Kind: damageKind, Call: damageCall + id, Text: text}
+	return task.QuestionOpened{
+		Question: "damage-" + seqs[len(seqs)-1],
+		Kind:     damageKind,
+		Call:     damageCall + id,
+		Text:     text,
+	}
 }
 
 // firstOf joins the first items of a list and counts the rest.

@@ -47,7 +47,8 @@ func (a *Agent) fitWindow(ctx context.Context) error {
 		if err := d.commit(ctx); err != nil {
 			return err
 		}
-		a.notice(fmt.Sprintf("the next request would have about %d tokens, and %d are left for it: %s", tokens, allowed, hiddenWords(hidden)))
+		a.notice(fmt.Sprintf("the next request would have about %d tokens, and %d are left for it: %s",
+			tokens, allowed, hiddenWords(hidden)))
 	}
 }
 
@@ -94,7 +95,8 @@ func (a *Agent) tryCondense(ctx context.Context, o summaryOptions) (shorter bool
 	switch {
 	case err == nil:
 		a.sending.uncondensed = 0
-		a.notice(fmt.Sprintf("condensed: a summary stands for %d messages, about %d tokens are %d now; roost undo takes it back", c.Messages, c.Before, c.After))
+		a.notice(fmt.Sprintf("condensed: a summary stands for %d messages, about %d tokens are %d now; roost undo takes it back",
+			c.Messages, c.Before, c.After))
 		return c.After < c.Before, nil
 	case ctx.Err() != nil:
 		return false, err

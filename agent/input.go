@@ -79,7 +79,8 @@ func lostImages(q task.InputQueued) string {
 	if q.ImagesBlob == "" {
 		return ""
 	}
-	return fmt.Sprintf("[%d image(s) that came with these words cannot be read any more: their file beside the journal is damaged or gone.]", q.ImageCount)
+	return fmt.Sprintf("[%d image(s) that came with these words cannot be read any more: "+
+		"their file beside the journal is damaged or gone.]", q.ImageCount)
 }
 
 // queuesInput reports whether this draft is what adds an input to the queue.

@@ -152,6 +152,10 @@ func (a *Agent) limitQuestion(d *draft, row string, requests int, micros int64) 
 	}
 	text += fmt.Sprintf(" and cost $%.2f since the last permission to continue. Continue?", float64(micros)/1e6)
 	return task.QuestionOpened{
-		Question: questionID(id), Kind: limitKind, Message: id, Call: limitCall + strconv.FormatUint(id, 10), Text: text,
+		Question: questionID(id),
+		Kind:     limitKind,
+		Message:  id,
+		Call:     limitCall + strconv.FormatUint(id, 10),
+		Text:     text,
 	}
 }

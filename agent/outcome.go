@@ -70,9 +70,15 @@ func (b *batch) finishCall(ctx context.Context, c *task.Call, v callOutcome) err
 	a := b.agent
 	d := a.draft(slices.Clone(v.before)...)
 	d.Put(task.ToolFinished{
-		Call: c.ID, Name: c.Name, Outcome: v.state, Exit: v.exit, Approval: v.approval,
-		Output: v.output, Size: v.size, Artifact: v.artifact,
-		Result: rows.Result(c.ID, v.text, v.images, v.isError),
+		Call:     c.ID,
+		Name:     c.Name,
+		Outcome:  v.state,
+		Exit:     v.exit,
+		Approval: v.approval,
+		Output:   v.output,
+		Size:     v.size,
+		Artifact: v.artifact,
+		Result:   rows.Result(c.ID, v.text, v.images, v.isError),
 	})
 	for _, q := range a.state().Questions {
 		if q.Call == c.ID { // a run that ended while it asked left the question open
@@ -97,7 +103,10 @@ func (b *batch) finishCall(ctx context.Context, c *task.Call, v callOutcome) err
 // comes from the row that asked for it, which is written after the call is planned.
 func (b *batch) toolEnv(mark string) tool.Env {
 	return tool.Env{
-		Workspace: b.agent.Host.Workspace, Mode: cmp.Or(b.agent.Task.Settings.Mode, mode.Default), SpoolDir: b.agent.Host.SpoolDir, Mark: mark,
+		Workspace:  b.agent.Host.Workspace,
+		Mode:       cmp.Or(b.agent.Task.Settings.Mode, mode.Default),
+		SpoolDir:   b.agent.Host.SpoolDir,
+		Mark:       mark,
 		ArtifactID: func() string { return artifactName(b.rowTS) },
 		Kept: func(artifact string) (io.ReaderAt, int64, bool) {
 			k, ok := b.agent.state().Kept(artifact)

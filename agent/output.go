@@ -41,7 +41,13 @@ func (o *output) Started(p tool.Process) {
 		return
 	}
 	failpoint.Hit("tool.spawned")
-	o.err = o.agent.commit(o.ctx, task.ToolProcess{Call: o.call, PGID: p.PGID, Started: p.Started, Boot: p.Boot, Mark: p.Mark})
+	o.err = o.agent.commit(o.ctx, task.ToolProcess{
+		Call:    o.call,
+		PGID:    p.PGID,
+		Started: p.Started,
+		Boot:    p.Boot,
+		Mark:    p.Mark,
+	})
 	if o.err == nil {
 		o.err = o.agent.Task.Journal.Barrier(context.WithoutCancel(o.ctx))
 		if errors.Is(o.err, journal.ErrNotSaved) {

@@ -79,7 +79,9 @@ func (a *Agent) skillText(slug string) string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("====\n\nSKILLS\n\nThe user has written down how these kinds of work are done. When the task, or a part of it, is of such a kind, get the skill with the tool " +
+	b.WriteString("====\n\nSKILLS\n\nThe user has written down how these kinds of work are done. " +
+		"When the task, or a part of it, is of such a kind, " +
+		"get the skill with the tool " +
 		skilltool.Name + " before you begin, and follow it. Paths in a skill are relative to its folder.\n")
 	for _, k := range list {
 		fmt.Fprintf(&b, "\n- %s: %s", k.Name, k.Description)

@@ -103,7 +103,13 @@ func waitingOutcome(q task.QuestionOpened) *Outcome {
 
 // closeQuestion records an answer, and shows its words.
 func (d *draft) closeQuestion(q task.QuestionOpened, answer Answer) {
-	d.Put(task.QuestionClosed{Question: q.Question, Approve: answer.Approve, Text: answer.Text, By: answer.By, Input: answer.Input})
+	d.Put(task.QuestionClosed{
+		Question: q.Question,
+		Approve:  answer.Approve,
+		Text:     answer.Text,
+		By:       answer.By,
+		Input:    answer.Input,
+	})
 	if answer.Text != "" {
 		d.addRow(rows.Say(d.agent.stamp(), "user_feedback", answer.Text, []string{}))
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/contextwindow"
@@ -70,7 +71,9 @@ func (a *Agent) repairRequest(ctx context.Context, m *repair, refused *llm.Error
 // wantsReasoning names the server when it requires reasoning_content of earlier replies and was sent none: the history
 // may come from elsewhere, or no reply brought any so far.
 func (a *Agent) wantsReasoning(refused *llm.Error) string {
-	if a.sending.unthinking || a.windowOptions().KeepReasoningContent || !strings.Contains(refused.Message, "reasoning_content") || !contextwindow.For(a.Model.Provider.Name()).KeepDetails {
+	takesDetails := contextwindow.For(a.Model.Provider.Name()).KeepDetails
+	sent := a.windowOptions().KeepReasoningContent
+	if a.sending.unthinking || sent || !takesDetails || !strings.Contains(refused.Message, "reasoning_content") {
 		return ""
 	}
 	return a.serverName()
@@ -83,8 +86,8 @@ func (a *Agent) wantsReasoning(refused *llm.Error) string {
 func (a *Agent) dropThinking(refused *llm.Error) bool {
 	words := strings.ToLower(refused.Message)
 	setting := strings.Contains(words, "thinking.type") || strings.Contains(words, "budget_tokens")
-	about := strings.Contains(words, "thinking") || strings.Contains(words, "encrypted content") || strings.Contains(words, "encrypted_content") ||
-		strings.Contains(words, "thought signature") || strings.Contains(words, "thought_signature") || strings.Contains(words, "reasoning_details")
+	about := containsAny(words, "thinking", "encrypted content", "encrypted_content",
+		"thought signature", "thought_signature", "reasoning_details")
 	if a.sending.unthinking || setting || !about {
 		return false
 	}
@@ -129,7 +132,8 @@ func (a *Agent) namedBlock(refused *llm.Error) *task.MessageWithheld {
 }
 
 // unrelatedRefusal matches refusals that no change of the history can help.
-var unrelatedRefusal = regexp.MustCompile(`(?i)credit|billing|quota|payment|api.?key|max_tokens|max_output|temperature|model[^.]*(not found|not exist|not support.*endpoint|deprecated|unknown)|unknown model|unsupported parameter`)
+var unrelatedRefusal = regexp.MustCompile(`(?i)credit|billing|quota|payment|api.?key|max_tokens|max_output|temperature` +
+	`|model[^.]*(not found|not exist|not support.*endpoint|deprecated|unknown)|unknown model|unsupported parameter`)
 
 // guessBlocks guesses what may be wrong with a request when the provider does not name it: images when it mentions
 // images, else what came since the last request that it accepted.
@@ -178,5 +182,9 @@ func (a *Agent) suspectBlocks(from int, pictures bool, reason string) []task.Mes
 
 func aboutImages(refused *llm.Error) bool {
 	words := strings.ToLower(refused.Message)
-	return strings.Contains(words, "image") || strings.Contains(words, "inline_data") || strings.Contains(words, "inlinedata") || strings.Contains(words, "vision")
+	return containsAny(words, "image", "inline_data", "inlinedata", "vision")
+}
+
+func containsAny(s string, words ...string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(s, word) })
 }

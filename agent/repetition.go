@@ -101,7 +101,12 @@ func (b *batch) stopRepetition(ctx context.Context, c *task.Call, spec tool.Spec
 	}
 	b.wrong = b.wrong || !answered
 	if answered {
-		v.approval = &task.Approval{State: "denied", By: "user", Via: answer.By, Feedback: answer.Text}
+		v.approval = &task.Approval{
+			State:    "denied",
+			By:       "user",
+			Via:      answer.By,
+			Feedback: answer.Text,
+		}
 		if answer.Text != "" {
 			v.text += "\n\n" + rows.Guidance(answer.Text)
 		}
@@ -117,7 +122,8 @@ func (b *batch) askAboutRepetition(ctx context.Context, c *task.Call, spec tool.
 			return Answer{Approve: q.Answer.Approve, Text: q.Answer.Text, By: q.Answer.By}, true, nil
 		}
 	}
-	text := fmt.Sprintf("The model made the same call of %s %d times in a row, and it was not run again. What should it do instead?", spec.Name, maxRepeats+1)
+	text := fmt.Sprintf("The model made the same call of %s %d times in a row, and it was not run again. "+
+		"What should it do instead?", spec.Name, maxRepeats+1)
 	return a.askAdvice(ctx, c.ID, text)
 }
 
@@ -133,7 +139,13 @@ func (a *Agent) askAdvice(ctx context.Context, call, text string) (Answer, bool,
 	if call == "" {
 		call = mistakeKind + ":" + questionID(row)
 	}
-	q := task.QuestionOpened{Question: questionID(row), Kind: mistakeKind, Message: row, Call: call, Text: text}
+	q := task.QuestionOpened{
+		Question: questionID(row),
+		Kind:     mistakeKind,
+		Message:  row,
+		Call:     call,
+		Text:     text,
+	}
 	if _, err := a.openQuestionFor(ctx, d, q); err != nil {
 		return Answer{}, false, err
 	}

@@ -62,8 +62,12 @@ func (r *reply) receive(ctx context.Context, chunks iter.Seq2[llm.Chunk, error])
 		case llm.Retrying:
 			r.retries++
 			err = r.agent.commit(ctx, task.TurnFailed{
-				Run: r.agent.Task.RunID, Turn: r.turn, Kind: string(c.Err.Kind), Status: c.Err.Status,
-				Error: c.Err.Message, WaitMS: c.WaitMS,
+				Run:    r.agent.Task.RunID,
+				Turn:   r.turn,
+				Kind:   string(c.Err.Kind),
+				Status: c.Err.Status,
+				Error:  c.Err.Message,
+				WaitMS: c.WaitMS,
 			})
 			r.agent.notice(fmt.Sprintf("%v; trying again in %.1f s", c.Err, float64(c.WaitMS)/1000))
 		case llm.Done:
@@ -76,7 +80,7 @@ func (r *reply) receive(ctx context.Context, chunks iter.Seq2[llm.Chunk, error])
 	if ctx.Err() != nil {
 		return r.abort(ctx, context.Cause(ctx))
 	}
-	return r.abort(ctx, &llm.Error{Provider: r.agent.Model.Provider.Name(), Kind: llm.Cut, Message: "the stream ended before the reply did"})
+	return r.abort(ctx, r.agent.cutError("the stream ended before the reply did"))
 }
 
 // appendText appends streamed text to the row of its kind.
@@ -96,7 +100,13 @@ func (r *reply) appendText(ctx context.Context, kind, text string) error {
 	if kind == "reasoning" {
 		typ = "reasoning.delta"
 	}
-	r.agent.live(Delta{Type: typ, Message: row.message, TS: row.ts, Offset: row.text.Len(), Text: text})
+	r.agent.live(Delta{
+		Type:    typ,
+		Message: row.message,
+		TS:      row.ts,
+		Offset:  row.text.Len(),
+		Text:    text,
+	})
 	row.text.WriteString(text)
 	if r.hasUnrecordedCost() || row.text.Len()-row.saved >= saveBytes || a.Host.Now()-row.savedAt >= saveMS {
 		if err := r.saveProgress(ctx); err != nil {
@@ -166,7 +176,13 @@ func (r *reply) finish(ctx context.Context, d llm.Done) error {
 	if !r.hasRecord || d.Usage != r.recorded {
 		out.Put(r.usageRecord(d.Usage))
 	}
-	out.Put(task.TurnEnded{Run: a.Task.RunID, Turn: r.turn, StopReason: d.StopReason, ReasoningFrom: d.ReasoningFrom, WorkedMS: a.workedMS()})
+	out.Put(task.TurnEnded{
+		Run:           a.Task.RunID,
+		Turn:          r.turn,
+		StopReason:    d.StopReason,
+		ReasoningFrom: d.ReasoningFrom,
+		WorkedMS:      a.workedMS(),
+	})
 	blocks, wrong := uniqueCallIDs(d.Blocks, d.Malformed, func(id string) bool { return a.state().Call(id) != nil })
 	if len(blocks) == 0 {
 		blocks = []json.RawMessage{rows.Text("Failure: I did not provide a response.")}
@@ -222,7 +238,10 @@ func closeMalformed(blocks []json.RawMessage, wrong map[string]string) []task.Ev
 		name, _ := esjson.GetString(block, "name")
 		text := rows.Failure("the call's input is not complete JSON, and the tool was not run; this was sent: " + sent)
 		events = append(events, task.ToolFinished{
-			Call: id, Name: name, Outcome: "error", Result: rows.Result(id, text, nil, true),
+			Call:    id,
+			Name:    name,
+			Outcome: "error",
+			Result:  rows.Result(id, text, nil, true),
 		})
 	}
 	return events
@@ -239,9 +258,16 @@ func (r *reply) hasUnrecordedCost() bool { return !r.hasRecord && r.usage != (ll
 func (r *reply) usageRecord(u llm.Usage) task.UsageChanged {
 	a, was := r.agent, r.recorded
 	line := task.UsageChanged{
-		Turn: r.turn, Request: r.request, Provider: a.Model.Provider.Name(), Model: a.Task.Settings.Model,
-		Input: u.Input - was.Input, Output: u.Output - was.Output, CacheRead: u.CacheRead - was.CacheRead, CacheWrite: u.CacheWrite - was.CacheWrite,
-		Prices: catalogue.Date(), More: r.hasRecord,
+		Turn:       r.turn,
+		Request:    r.request,
+		Provider:   a.Model.Provider.Name(),
+		Model:      a.Task.Settings.Model,
+		Input:      u.Input - was.Input,
+		Output:     u.Output - was.Output,
+		CacheRead:  u.CacheRead - was.CacheRead,
+		CacheWrite: u.CacheWrite - was.CacheWrite,
+		Prices:     catalogue.Date(),
+		More:       r.hasRecord,
 	}
 	if micros, ok := a.cost(u); ok {
 		if before, known := a.cost(was); r.hasRecord && known {
@@ -256,8 +282,12 @@ func (r *reply) usageRecord(u llm.Usage) task.UsageChanged {
 // usageInfo is a request row's text with what the request used.
 func (a *Agent) usageInfo(u llm.Usage) rows.RequestInfo {
 	info := rows.RequestInfo{
-		Protocol: a.protocol(), Done: true,
-		In: u.Input + u.CacheRead + u.CacheWrite, Out: u.Output, Write: u.CacheWrite, Read: u.CacheRead,
+		Protocol: a.protocol(),
+		Done:     true,
+		In:       u.Input + u.CacheRead + u.CacheWrite,
+		Out:      u.Output,
+		Write:    u.CacheWrite,
+		Read:     u.CacheRead,
 	}
 	if micros, ok := a.cost(u); ok {
 		info.Cost, info.CostKnown = float64(micros)/1e6, true
@@ -276,13 +306,21 @@ func (a *Agent) interruptedRequest() (row uint64, raw json.RawMessage) {
 		}
 		text := []byte(m.Text())
 		_, cost := esjson.Get(text, "cost")
-		if _, cut := esjson.Get(text, "cancelReason"); m.Foreign || !cost || cut || slices.ContainsFunc(api, func(r *task.Message) bool { return r.ID > m.ID && r.Kind() == "assistant" }) {
+		_, cut := esjson.Get(text, "cancelReason")
+		answered := slices.ContainsFunc(api, func(r *task.Message) bool { return r.ID > m.ID && r.Kind() == "assistant" })
+		if m.Foreign || !cost || cut || answered {
 			return 0, nil
 		}
-		text = esjson.Set(esjson.Set(text, "cancelReason", esjson.Quote(nil, cutReason)), "streamingFailedMessage", esjson.Quote(nil, "the program was killed"))
+		text = esjson.Set(text, "cancelReason", esjson.Quote(nil, cutReason))
+		text = esjson.Set(text, "streamingFailedMessage", esjson.Quote(nil, "the program was killed"))
 		return m.ID, esjson.Set(m.Raw(), "text", esjson.Quote(nil, string(text)))
 	}
 	return 0, nil
+}
+
+// cutError is the error of a stream that ended too early.
+func (a *Agent) cutError(message string) error {
+	return &llm.Error{Provider: a.Model.Provider.Name(), Kind: llm.Cut, Message: message}
 }
 
 func firstUsage(u, other llm.Usage) llm.Usage {

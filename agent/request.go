@@ -18,7 +18,9 @@ type window struct {
 }
 
 // messages is the history as it may be sent, in whichever form it is stored.
-func (w *window) messages(api []*task.Message, o contextwindow.Options, cover func(*task.Message) []byte) ([]llm.Message, []contextwindow.Note, error) {
+func (w *window) messages(
+	api []*task.Message, o contextwindow.Options, cover func(*task.Message) []byte,
+) ([]llm.Message, []contextwindow.Note, error) {
 	same := w.builder != nil && w.options == o && len(w.taken) <= len(api)
 	for i := 0; same && i < len(w.taken); i++ {
 		same = w.taken[i] == api[i]
@@ -54,8 +56,13 @@ func (a *Agent) buildRequest() (llm.Request, error) {
 		}
 	}
 	return llm.Request{
-		Model: a.Task.Settings.Model, System: a.systemPrompt(), Tools: a.toolSpecs(), Messages: messages,
-		MaxTokens: a.Task.Settings.MaxTokens, Replies: s.Replies, Failures: s.Failures,
+		Model:     a.Task.Settings.Model,
+		System:    a.systemPrompt(),
+		Tools:     a.toolSpecs(),
+		Messages:  messages,
+		MaxTokens: a.Task.Settings.MaxTokens,
+		Replies:   s.Replies,
+		Failures:  s.Failures,
 	}, nil
 }
 

@@ -165,7 +165,12 @@ func (a *Agent) outcomeOf(ctx context.Context, err error) Outcome {
 		}
 		return Outcome{State: "cancelled", Reason: "cancelled"}
 	}
-	return Outcome{State: "failed", Code: failureCode(err), Reason: err.Error(), Err: err}
+	return Outcome{
+		State:  "failed",
+		Code:   failureCode(err),
+		Reason: err.Error(),
+		Err:    err,
+	}
 }
 
 // failureCode names the kind of a failure, for exit codes and events.
@@ -194,10 +199,19 @@ func failureCode(err error) string {
 func (a *Agent) endRun(ctx context.Context, out Outcome) Outcome {
 	bg := context.WithoutCancel(ctx)
 	var event task.Event = task.RunEnded{
-		Run: a.Task.RunID, Outcome: out.State, Reason: out.Reason, Code: out.Code, WorkedMS: a.workedMS(),
+		Run:      a.Task.RunID,
+		Outcome:  out.State,
+		Reason:   out.Reason,
+		Code:     out.Code,
+		WorkedMS: a.workedMS(),
 	}
 	if out.State == "waiting" {
-		event = task.RunWaiting{Run: a.Task.RunID, Question: out.Question, Child: out.Child, WorkedMS: a.workedMS()}
+		event = task.RunWaiting{
+			Run:      a.Task.RunID,
+			Question: out.Question,
+			Child:    out.Child,
+			WorkedMS: a.workedMS(),
+		}
 	}
 	d := a.draft()
 	a.checkpoints.AfterCalls(ctx, d)

@@ -72,7 +72,12 @@ func (b *batch) inspectWrite(ctx context.Context, c *task.Call, t tool.Tool) (bo
 		return false, context.Cause(ctx) // nothing was decided: the next run inspects again
 	}
 	if err != nil {
-		return false, b.finishCall(ctx, c, callOutcome{state: "unknown", text: unclearWrite + " " + err.Error(), isError: true, after: b.wroteRecords(ctx, c)})
+		return false, b.finishCall(ctx, c, callOutcome{
+			state:   "unknown",
+			text:    unclearWrite + " " + err.Error(),
+			isError: true,
+			after:   b.wroteRecords(ctx, c),
+		})
 	}
 	switch found {
 	case tool.NotDone:
@@ -101,8 +106,14 @@ func (b *batch) wroteRecords(ctx context.Context, c *task.Call) []task.Event {
 			continue
 		}
 		out = append(out, task.FileChanged{
-			Path: path, Source: "roo_edited",
-			Hash: s.Hash, Size: s.Size, MTime: s.MTime, CTime: s.CTime, Inode: s.Inode, Device: s.Device,
+			Path:   path,
+			Source: "roo_edited",
+			Hash:   s.Hash,
+			Size:   s.Size,
+			MTime:  s.MTime,
+			CTime:  s.CTime,
+			Inode:  s.Inode,
+			Device: s.Device,
 		})
 	}
 	return out
@@ -156,7 +167,12 @@ func (a *Agent) endLeftovers(ctx context.Context) {
 }
 
 func (a *Agent) endLeftover(ctx context.Context, call string, r task.ToolProcess) error {
-	p := shell.Process{PGID: r.PGID, Started: r.Started, Boot: r.Boot, Mark: r.Mark}
+	p := shell.Process{
+		PGID:    r.PGID,
+		Started: r.Started,
+		Boot:    r.Boot,
+		Mark:    r.Mark,
+	}
 	if shell.Find(p) {
 		a.checkpoints.Outlived(call)
 		a.notice(fmt.Sprintf("a command of this task still runs from before (process group %d): ending it", p.PGID))

@@ -191,7 +191,8 @@ func (a *Agent) answerWithInput(d *draft, q task.QuestionOpened, in *Input) bool
 	if !ok {
 		return false
 	}
-	if q.Kind == limitKind && answer.Text != "" && (in.Answer == nil || *answer.Approve) { // words are for the model, and giving them means to continue
+	// Words are for the model, and giving them means to continue.
+	if q.Kind == limitKind && answer.Text != "" && (in.Answer == nil || *answer.Approve) {
 		yes := true
 		d.closeQuestion(q, Answer{Approve: &yes, By: answer.By, Input: answer.Input})
 		in.Text, in.Answer = answer.Text, nil

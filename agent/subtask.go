@@ -56,7 +56,12 @@ func (b *batch) delegateSubtask(ctx context.Context, c *task.Call, spec tool.Spe
 		slug = want.Mode
 	}
 	result, out, err := a.runChild(ctx, Subtask{
-		ID: id, Mode: slug, Message: message, Todos: want.Todos, Known: about.Call == "", Settings: a.Task.Settings,
+		ID:       id,
+		Mode:     slug,
+		Message:  message,
+		Todos:    want.Todos,
+		Known:    about.Call == "",
+		Settings: a.Task.Settings,
 	})
 	if out != nil || err != nil {
 		return out, err
@@ -123,10 +128,20 @@ func (b *batch) proposeSubtask(ctx context.Context, c *task.Call, spec tool.Spec
 		return out, err
 	}
 	d.Put(
-		task.ToolStarted{Call: c.ID, Name: spec.Name, Replay: string(spec.Replay), Message: row, Approval: granted},
+		task.ToolStarted{
+			Call:     c.ID,
+			Name:     spec.Name,
+			Replay:   string(spec.Replay),
+			Message:  row,
+			Approval: granted,
+		},
 		task.SubtaskStarted{
-			Child: task.ChildID(a.state(), c), Call: c.ID, Message: c.Message, Mode: slug,
-			Title: shorten(tool.OneLine(strings.TrimSpace(want.Message)), 120), Remark: granted.Feedback,
+			Child:   task.ChildID(a.state(), c),
+			Call:    c.ID,
+			Message: c.Message,
+			Mode:    slug,
+			Title:   shorten(tool.OneLine(strings.TrimSpace(want.Message)), 120),
+			Remark:  granted.Feedback,
 		},
 	)
 	if err := d.commit(ctx); err != nil {
@@ -166,8 +181,10 @@ func (b *batch) finishSubtask(ctx context.Context, c *task.Call, child, result s
 	d := b.agent.draft()
 	d.addRow(rows.Subtask(b.agent.stamp(), result))
 	err := b.finishCall(ctx, c, callOutcome{
-		state: "ok", text: subtaskResultText(child, result), before: d.events,
-		after: []task.Event{task.SubtaskEnded{Child: child, Outcome: "completed", Result: shorten(result, summaryBytes)}},
+		state:  "ok",
+		text:   subtaskResultText(child, result),
+		before: d.events,
+		after:  []task.Event{task.SubtaskEnded{Child: child, Outcome: "completed", Result: shorten(result, summaryBytes)}},
 	})
 	failpoint.Hit("subtask.ended")
 	return err
@@ -181,15 +198,18 @@ func subtaskResultText(child, result string) string {
 // abandonSubtask closes the call of a child that the task no longer waits for.
 func (b *batch) abandonSubtask(ctx context.Context, c *task.Call, child, text string) error {
 	return b.finishCall(ctx, c, callOutcome{
-		state: "error", text: text, isError: true,
-		after: []task.Event{task.SubtaskEnded{Child: child, Outcome: "abandoned"}},
+		state:   "error",
+		text:    text,
+		isError: true,
+		after:   []task.Event{task.SubtaskEnded{Child: child, Outcome: "abandoned"}},
 	})
 }
 
 // refuseAfterSubtask closes a call that follows new_task in one reply: the model wrote it before it could know the
 // subtask's result.
 func (b *batch) refuseAfterSubtask(ctx context.Context, c *task.Call) error {
-	text := rows.Failure("This tool was not executed because " + controltool.NewTaskName + " was called before it in the same reply. It must be the last call of a reply.")
+	text := rows.Failure("This tool was not executed because " + controltool.NewTaskName +
+		" was called before it in the same reply. It must be the last call of a reply.")
 	return b.finishCall(ctx, c, callOutcome{state: "error", text: text, isError: true})
 }
 

@@ -65,7 +65,12 @@ func (b *batch) updateTodos(ctx context.Context, c *task.Call, spec tool.Spec, a
 	if granted.Feedback != "" {
 		answer = rows.Approved(granted.Feedback) + answer
 	}
-	return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: answer, approval: granted, before: d.events})
+	return nil, b.finishCall(ctx, c, callOutcome{
+		state:    "ok",
+		text:     answer,
+		approval: granted,
+		before:   d.events,
+	})
 }
 
 // todoReminder is the part of the environment that shows the model its list, in Roo's table; "" when the model has no
@@ -88,7 +93,8 @@ func (a *Agent) todoReminder() string {
 		fmt.Fprintf(&b, "| %d | %s | %s |\n", n, todoCell.Replace(content), todoCell.Replace(status))
 	}
 	if n == 0 {
-		return "You have not created a todo list yet. Create one with `update_todo_list` if your task is complicated or involves multiple steps.\n"
+		return "You have not created a todo list yet. Create one with `update_todo_list` " +
+			"if your task is complicated or involves multiple steps.\n"
 	}
 	if n > todoRows {
 		fmt.Fprintf(&b, "\n(%d more steps are not shown.)\n", n-todoRows)

@@ -83,7 +83,8 @@ func (a *Agent) switchedOff(spec tool.Spec) error {
 	if !a.Tools.Offer.Excludes(spec) {
 		return nil
 	}
-	return fmt.Errorf("Tool %q is switched off in the user's settings (tools.exclude).", spec.Name) //nolint:staticcheck // a sentence for the model
+	//nolint:staticcheck // a sentence for the model
+	return fmt.Errorf("Tool %q is switched off in the user's settings (tools.exclude).", spec.Name)
 }
 
 // replacements name what does the work of tools that histories of other programs use and Roost does not have: tools

@@ -32,8 +32,11 @@ func (a *Agent) runTurn(ctx context.Context) error {
 			return err
 		}
 		failed := task.TurnFailed{
-			Run: a.Task.RunID, Turn: a.state().Turns, Kind: string(refused.Kind),
-			Status: refused.Status, Error: refused.Message,
+			Run:    a.Task.RunID,
+			Turn:   a.state().Turns,
+			Kind:   string(refused.Kind),
+			Status: refused.Status,
+			Error:  refused.Message,
 		}
 		if !refused.Retryable() {
 			d, did, mended := a.repairRequest(ctx, &m, refused)
@@ -94,9 +97,13 @@ func (a *Agent) requestReply(ctx context.Context) (retries int, err error) {
 	row := d.addRow(rows.Request(ts, rows.RequestInfo{Protocol: a.protocol()}))
 	turn := s.Turns + 1
 	d.Put(task.TurnStarted{
-		Run: a.Task.RunID, Turn: turn, Request: row,
-		Provider: a.Model.Provider.Name(), Model: req.Model,
-		Messages: len(req.Messages), Bytes: contentBytes(req.Messages),
+		Run:      a.Task.RunID,
+		Turn:     turn,
+		Request:  row,
+		Provider: a.Model.Provider.Name(),
+		Model:    req.Model,
+		Messages: len(req.Messages),
+		Bytes:    contentBytes(req.Messages),
 	})
 	if a.loop.first && a.User.Observer != nil {
 		if err := a.User.Observer.Expect(a.planRequest(req)); err != nil {
@@ -114,7 +121,12 @@ func (a *Agent) requestReply(ctx context.Context) (retries int, err error) {
 		return 0, err
 	}
 	failpoint.Hit("turn.requested")
-	r := &reply{agent: a, turn: turn, request: row, requestTS: ts}
+	r := &reply{
+		agent:     a,
+		turn:      turn,
+		request:   row,
+		requestTS: ts,
+	}
 	err = r.receive(ctx, chunks)
 	return r.retries, err
 }

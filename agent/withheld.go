@@ -28,8 +28,13 @@ func (a *Agent) withhold(o contextwindow.Origin, images bool, reason string) *ta
 	}
 	a.sending.window = window{}
 	return &task.MessageWithheld{
-		Run: a.Task.RunID, Message: m.ID, Block: o.Block, Images: images, Provider: a.Model.Provider.Name(),
-		What: a.describeBlock(m, block, images), Reason: firstBytes(reason, 300),
+		Run:      a.Task.RunID,
+		Message:  m.ID,
+		Block:    o.Block,
+		Images:   images,
+		Provider: a.Model.Provider.Name(),
+		What:     a.describeBlock(m, block, images),
+		Reason:   firstBytes(reason, 300),
 	}
 }
 
@@ -90,7 +95,8 @@ func (a *Agent) withoutWithheld(m *task.Message) []byte {
 	raw := []byte(m.Raw())
 	for _, w := range a.withheld() {
 		if w.Message == m.ID && w.Provider == a.Model.Provider.Name() {
-			raw = contextwindow.Withhold(raw, w.Block, w.Images, fmt.Sprintf("[Left out here: %s. The model's provider did not take it.]", w.What))
+			text := fmt.Sprintf("[Left out here: %s. The model's provider did not take it.]", w.What)
+			raw = contextwindow.Withhold(raw, w.Block, w.Images, text)
 		}
 	}
 	return raw

@@ -115,7 +115,12 @@ func checkBlock(b []byte, f *fields, role string, o Options) (p contentPart, kee
 		if f.count == 2 {
 			return contentPart{kind: text, raw: b, legacy: user && isLegacy(f.text)}, true, ""
 		}
-		return contentPart{kind: text, raw: textBlock(f.text), legacy: user && isLegacy(f.text), repaired: true}, true, ""
+		return contentPart{
+			kind:     text,
+			raw:      textBlock(f.text),
+			legacy:   user && isLegacy(f.text),
+			repaired: true,
+		}, true, ""
 	case typ == "image" && user && f.source == nil && f.data != nil:
 		bare := sourced(b, f.data) // in Cline's form
 		inside := fieldsOf(bare)
@@ -207,7 +212,8 @@ func checkImage(b []byte, f *fields, o Options) (contentPart, bool, string) {
 	if l := o.Images; l != (ImageLimits{}) {
 		p, ok := pictureOf(data)
 		if !ok {
-			return contentPart{kind: text, raw: textOf(badImage), repaired: true}, true, "an image that cannot be read was replaced by a text"
+			shown := contentPart{kind: text, raw: textOf(badImage), repaired: true}
+			return shown, true, "an image that cannot be read was replaced by a text"
 		}
 		why := l.tooMuch(p, len(data)-2)
 		more := load{count: 1, size: len(data) - 2}
@@ -218,7 +224,8 @@ func checkImage(b []byte, f *fields, o Options) (contentPart, bool, string) {
 			why = "its message holds more images than this provider takes in one request"
 		}
 		if why != "" {
-			return contentPart{kind: text, raw: textOf("[An image stood here that cannot be sent: " + why + ".]"), repaired: true}, true, "an image was replaced by a text: " + why
+			shown := contentPart{kind: text, raw: textOf("[An image stood here that cannot be sent: " + why + ".]"), repaired: true}
+			return shown, true, "an image was replaced by a text: " + why
 		}
 		*o.left = o.left.plus(more)
 		if str(media) != p.media { // providers refuse this, too: a file's name does not decide its type
@@ -240,8 +247,14 @@ func checkImage(b []byte, f *fields, o Options) (contentPart, bool, string) {
 func checkToolUse(b []byte, f *fields, o Options) (contentPart, bool, string) {
 	id, name := str(f.id), str(f.name)
 	object := esjson.TypeOf(f.input) == esjson.TypeObject
-	if f.count == 4 && object && isName(id, o.idLength()) && name != "" && name == o.name(name) && esjson.TypeOf(f.id) == esjson.TypeString {
-		return contentPart{kind: toolUse, raw: b, id: id, sent: id}, true, ""
+	asIs := object && isName(id, o.idLength()) && name != "" && name == o.name(name)
+	if f.count == 4 && asIs && esjson.TypeOf(f.id) == esjson.TypeString {
+		return contentPart{
+			kind: toolUse,
+			raw:  b,
+			id:   id,
+			sent: id,
+		}, true, ""
 	}
 	note, input := "", f.input
 	if !object {
@@ -252,7 +265,13 @@ func checkToolUse(b []byte, f *fields, o Options) (contentPart, bool, string) {
 		input, _ = tidy(in)
 	}
 	sent := safeName(id, "call", o.idLength())
-	return contentPart{kind: toolUse, raw: useBlock(sent, o.name(name), input), id: id, sent: sent, repaired: true}, true, note
+	return contentPart{
+		kind:     toolUse,
+		raw:      useBlock(sent, o.name(name), input),
+		id:       id,
+		sent:     sent,
+		repaired: true,
+	}, true, note
 }
 
 func useBlock(id, name string, input []byte) []byte {

@@ -118,7 +118,16 @@ func answer(calls []call) llm.Message {
 
 func (b *Builder) reset() {
 	// Allocate for all messages at once: growing step by step would copy most of them twice.
-	*b = Builder{o: b.o, index: b.index, all: b.all, gallery: b.gallery, tracing: b.tracing, used: make(map[string]bool, len(b.all)/2), markers: make(map[string]bool), closed: make([]llm.Message, 0, len(b.all)+2)}
+	*b = Builder{
+		o:       b.o,
+		index:   b.index,
+		all:     b.all,
+		gallery: b.gallery,
+		tracing: b.tracing,
+		used:    make(map[string]bool, len(b.all)/2),
+		markers: make(map[string]bool),
+		closed:  make([]llm.Message, 0, len(b.all)+2),
+	}
 	for i := range b.all {
 		if b.all[i].summary {
 			b.from = i
@@ -155,7 +164,8 @@ func (b *Builder) place(c *checked) {
 		b.turn.items = nil
 	}
 	if len(b.closed) == 0 && len(b.turn.items) == 0 && c.role == "assistant" {
-		b.closed = append(b.closed, llm.Message{Role: "user", Content: array([][]byte{textOf("[The start of this conversation is not available.]")})})
+		start := textOf("[The start of this conversation is not available.]")
+		b.closed = append(b.closed, llm.Message{Role: "user", Content: array([][]byte{start})})
 		b.notes = append(b.notes, Note{c.index, "the history begins with the model's message: a text was put in front"})
 		b.trace = append(b.trace, []Origin{added})
 	}

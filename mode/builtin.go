@@ -20,12 +20,20 @@ var makeBuiltIn = sync.OnceValue(func() []Mode {
 	all := group("read", "edit", "command", "mcp")
 	return []Mode{
 		{
-			Slug: "architect", Name: "🏗️ Architect", Source: BuiltIn,
+			Slug:        "architect",
+			Name:        "🏗️ Architect",
+			Source:      BuiltIn,
 			Description: "Plan and design before anything is built",
 			WhenToUse:   "For planning: taking a problem apart, comparing designs, writing a specification before the code.",
 			Groups: []Group{
 				{Name: "read"},
-				{Name: "edit", FileRegex: `\.md$`, Description: "Markdown files only", limited: true, files: markdown},
+				{
+					Name:        "edit",
+					FileRegex:   `\.md$`,
+					Description: "Markdown files only",
+					limited:     true,
+					files:       markdown,
+				},
 				{Name: "mcp"},
 			},
 			RoleDefinition: "You are Roost, a technical lead who finds out what is needed and how things are before making a plan. The plan is what the user reviews before anybody carries it out.",
@@ -38,14 +46,18 @@ var makeBuiltIn = sync.OnceValue(func() []Mode {
 				"Prefer a short list to a long document. When a plan has to be a file, put it below plans/ unless told otherwise.",
 		},
 		{
-			Slug: "code", Name: "💻 Code", Source: BuiltIn,
+			Slug:           "code",
+			Name:           "💻 Code",
+			Source:         BuiltIn,
 			Description:    "Write, change and restructure code",
 			WhenToUse:      "For writing and changing code: features, fixes, refactoring, new files, in any language.",
 			Groups:         all,
 			RoleDefinition: "You are Roost, a software engineer who works in the user's workspace with the tools given here, and knows many languages, frameworks and designs.",
 		},
 		{
-			Slug: "ask", Name: "❓ Ask", Source: BuiltIn,
+			Slug:           "ask",
+			Name:           "❓ Ask",
+			Source:         BuiltIn,
 			Description:    "Answer and explain",
 			WhenToUse:      "For explanations and answers about code, concepts and technologies, without changing anything.",
 			Groups:         group("read", "mcp"),
@@ -54,7 +66,9 @@ var makeBuiltIn = sync.OnceValue(func() []Mode {
 				"A Mermaid diagram is welcome where it makes something clear.",
 		},
 		{
-			Slug: "debug", Name: "🪲 Debug", Source: BuiltIn,
+			Slug:           "debug",
+			Name:           "🪲 Debug",
+			Source:         BuiltIn,
 			Description:    "Find and mend what is wrong",
 			WhenToUse:      "For finding out why something fails: errors, traces, unexpected results, before they are mended.",
 			Groups:         all,
@@ -63,7 +77,9 @@ var makeBuiltIn = sync.OnceValue(func() []Mode {
 				"Ask the user whether the diagnosis is right before you mend it.",
 		},
 		{
-			Slug: "orchestrator", Name: "🪃 Orchestrator", Source: BuiltIn,
+			Slug:           "orchestrator",
+			Name:           "🪃 Orchestrator",
+			Source:         BuiltIn,
 			Description:    "Coordinate work over several modes",
 			WhenToUse:      "For large work of many parts that belong to different modes.",
 			Groups:         []Group{},

@@ -55,9 +55,11 @@ func exportedRules(list *value) (rules map[string][]RuleFile, problems []string)
 			case err != nil:
 				problems = append(problems, fmt.Sprintf("file %d of the rules of mode %q is left out: %v", i+1, slug.text, err))
 			case slices.ContainsFunc(kept, func(have RuleFile) bool { return have.Path == f.Path }):
-				problems = append(problems, fmt.Sprintf("file %d of the rules of mode %q is left out: %q appears twice", i+1, slug.text, f.Path))
+				text := fmt.Sprintf("file %d of the rules of mode %q is left out: %q appears twice", i+1, slug.text, f.Path)
+				problems = append(problems, text)
 			case len(kept) == maxRuleFiles:
-				problems = append(problems, fmt.Sprintf("of the rules of mode %q only the first %d files are used", slug.text, maxRuleFiles))
+				text := fmt.Sprintf("of the rules of mode %q only the first %d files are used", slug.text, maxRuleFiles)
+				problems = append(problems, text)
 			default:
 				kept = append(kept, f)
 				continue
@@ -95,7 +97,8 @@ func ruleFile(v *value) (RuleFile, error) {
 	switch {
 	case f.Path == "." || !fs.ValidPath(f.Path):
 		return RuleFile{}, fmt.Errorf("%q leads out of the folder of its mode's rules", name.text)
-	case len(f.Path) > 200 || strings.Count(f.Path, "/") >= maxRuleDepth || strings.ContainsFunc(f.Path, func(r rune) bool { return !unicode.IsPrint(r) }):
+	case len(f.Path) > 200 || strings.Count(f.Path, "/") >= maxRuleDepth ||
+		strings.ContainsFunc(f.Path, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return RuleFile{}, fmt.Errorf("%q is no name for a file of rules", name.text)
 	case noRule(path.Base(f.Path)):
 		return RuleFile{}, fmt.Errorf("%q is a name that no rules are read from", name.text)
@@ -131,7 +134,8 @@ func Encode(modes []Mode) []byte {
 		e := exported{m.Slug, m.Name, m.RoleDefinition, m.WhenToUse, m.Description, m.CustomInstructions, []any{}}
 		for _, g := range m.Groups {
 			if g.limited || g.FileRegex != "" {
-				e.Groups = append(e.Groups, []any{g.Name, options{given(g.FileRegex, g.emptyRegex), given(g.Description, g.emptyDescription)}})
+				o := options{given(g.FileRegex, g.emptyRegex), given(g.Description, g.emptyDescription)}
+				e.Groups = append(e.Groups, []any{g.Name, o})
 			} else {
 				e.Groups = append(e.Groups, g.Name)
 			}

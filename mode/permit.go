@@ -66,7 +66,8 @@ func (e *FileError) Error() string {
 	if e.Description != "" {
 		about = " (" + e.Description + ")"
 	}
-	return fmt.Sprintf("Tool '%s' in mode '%s' can only edit files matching pattern: %s%s. Got: %s", e.Tool, e.Mode, e.Pattern, about, e.Path)
+	return fmt.Sprintf("Tool '%s' in mode '%s' can only edit files matching pattern: %s%s. Got: %s",
+		e.Tool, e.Mode, e.Pattern, about, e.Path)
 }
 
 // Permits reports whether a mode has a tool: nil, or a *ForbiddenError. A tool that Roo does not know belongs to the

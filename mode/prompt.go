@@ -23,7 +23,8 @@ func (r Rules) Text(m Mode) string {
 		return ""
 	}
 	return "====\n\nUSER'S CUSTOM INSTRUCTIONS\n\n" +
-		"The user gives these instructions. Follow them as well as you can, as long as they do not contradict what is said above about tools.\n\n" +
+		"The user gives these instructions. Follow them as well as you can, " +
+		"as long as they do not contradict what is said above about tools.\n\n" +
 		strings.Join(parts, "\n\n")
 }
 

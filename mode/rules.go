@@ -158,7 +158,8 @@ func noRule(name string) bool {
 	case ".ds_store", "thumbs.db", "desktop.ini", ".gitkeep", ".gitignore":
 		return true
 	}
-	return slices.ContainsFunc([]string{"~", ".bak", ".swp", ".swo", ".tmp", ".temp", ".log", ".old", ".orig", ".cache"}, func(end string) bool {
+	ends := []string{"~", ".bak", ".swp", ".swo", ".tmp", ".temp", ".log", ".old", ".orig", ".cache"}
+	return slices.ContainsFunc(ends, func(end string) bool {
 		return strings.HasSuffix(strings.ToLower(name), end)
 	})
 }

@@ -153,7 +153,8 @@ func (y *yamlReader) mapping(members []*ast.MappingValueNode, level int) (*value
 var (
 	coreNull   = regexp.MustCompile(`^(?:~|null|Null|NULL|)$`)
 	coreBool   = regexp.MustCompile(`^(?:true|True|TRUE|false|False|FALSE)$`)
-	coreNumber = regexp.MustCompile(`^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
+	coreNumber = regexp.MustCompile(`^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?` +
+		`|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
 )
 
 func plainScalar(text string) *value {

@@ -104,7 +104,13 @@ func (t *Tracker) judge(ctx context.Context, k *task.Known, at int64) (workspace
 			at:       r.RecordedAt,
 			checkDue: true,
 			state: workspace.FileState{
-				Path: r.Path, Hash: r.Hash, Size: r.Size, MTime: r.MTime, CTime: r.CTime, Inode: r.Inode, Device: r.Device,
+				Path:   r.Path,
+				Hash:   r.Hash,
+				Size:   r.Size,
+				MTime:  r.MTime,
+				CTime:  r.CTime,
+				Inode:  r.Inode,
+				Device: r.Device,
 			},
 		}
 		if t.observations == nil {

@@ -98,16 +98,29 @@ func (t *Tracker) Report(turn Turn) (section string, records []task.Event) {
 func (f File) record(source, by string) task.FileChanged {
 	s := f.now.State
 	return task.FileChanged{
-		Path: f.known.Path, Source: source, By: by,
-		Hash: s.Hash, Size: s.Size, MTime: s.MTime, CTime: s.CTime, Inode: s.Inode, Device: s.Device,
+		Path:   f.known.Path,
+		Source: source,
+		By:     by,
+		Hash:   s.Hash,
+		Size:   s.Size,
+		MTime:  s.MTime,
+		CTime:  s.CTime,
+		Inode:  s.Inode,
+		Device: s.Device,
 	}
 }
 
 // Record is the journal's record of a file that the model now knows.
 func Record(f tool.FileTouch) task.FileChanged {
 	return task.FileChanged{
-		Path: f.Path, Source: f.Source,
-		Hash: f.Hash, Size: f.Size, MTime: f.MTime, CTime: f.CTime, Inode: f.Inode, Device: f.Device,
+		Path:   f.Path,
+		Source: f.Source,
+		Hash:   f.Hash,
+		Size:   f.Size,
+		MTime:  f.MTime,
+		CTime:  f.CTime,
+		Inode:  f.Inode,
+		Device: f.Device,
 	}
 }
 
