@@ -10,8 +10,8 @@ import (
 	"github.com/roost-dev/roost/llm/wire"
 )
 
-// countUsage takes over what of the counts a usage object has: message_delta
-// repeats only some of them.
+// countUsage takes over the counts of a usage object. message_delta repeats only
+// some of them; the others keep their values.
 func countUsage(t *llm.Usage, usage []byte) (changed bool) {
 	for key, val := range esjson.Fields(usage) {
 		var to *int64
@@ -58,10 +58,10 @@ type accumulator struct {
 	calls     int
 }
 
-// add takes one event's data and returns what to show; done says that the reply is complete.
+// add takes one event's data and returns what to show. done reports that the reply is complete.
 //
 // The counts of message_start are held back until there is something else to show:
-// an attempt that dies before that can still be repeated.
+// an attempt that fails before that can still be repeated.
 func (a *accumulator) add(data []byte) (chunks []llm.Chunk, done bool, err error) {
 	chunk, done, err := a.event(data)
 	if err != nil || chunk == nil {
@@ -108,7 +108,7 @@ func (a *accumulator) event(data []byte) (chunk llm.Chunk, done bool, err error)
 	case "error":
 		return nil, false, a.call.ErrorOf(0, data)
 	}
-	return nil, false, nil // pings and what is to come
+	return nil, false, nil // pings and events of newer versions
 }
 
 // index is the block that an event is about; servers that leave it out mean the

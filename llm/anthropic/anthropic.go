@@ -5,15 +5,14 @@
 // do not know, and a changed byte costs the prompt cache and may void a thinking
 // signature. The same request gives the same bytes.
 //
-// What is added to the caller's messages is at most four cache marks: on the
-// system prompt, on the last tool and on the last block of the last two user
-// messages, so that each turn reads what the turn before wrote.
+// The package adds at most four cache marks to the caller's messages: on the system
+// prompt, on the last tool and on the last block of the last two user messages, so
+// that each turn reads from the cache what the turn before wrote.
 //
 // Replies are put into Roo's stored order (thinking, one text, other blocks, tool
-// calls). Text citations are not kept, and where text stood between calls is not
-// kept either.
+// calls). Text citations and the positions of text between calls are lost.
 //
-// Attempts that fail before anything came are repeated here with back-off, each
+// Attempts that fail before the first chunk are repeated here with back-off, each
 // failure shown as llm.Retrying before the wait. After the first chunk a failure
 // ends the stream: only the caller knows what to do with half a reply.
 package anthropic
@@ -73,7 +72,7 @@ type Options struct {
 // Provider implements llm.Provider.
 type Provider struct {
 	opts Options
-	last atomic.Pointer[setting] // of the newest request
+	last atomic.Pointer[preamble] // of the newest request
 }
 
 var _ llm.Provider = (*Provider)(nil)
@@ -154,8 +153,8 @@ func (p *Provider) fail(kind llm.Kind, message string) *llm.Error {
 	return wire.RedactError(&llm.Error{Provider: Name, Kind: kind, Message: message}, p.opts.APIKey)
 }
 
-// kindOf classifies by the API's own error type, and by status where the type
-// says nothing. An error event in a stream has a type and no status.
+// kindOf classifies by the API's own error type, and by status where the type does
+// not decide. An error event in a stream has a type and no status.
 func kindOf(status int, typ, message string) llm.Kind {
 	switch typ {
 	case "overloaded_error":

@@ -30,8 +30,8 @@ func (p *Provider) Body(req llm.Request) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// body builds the request body. It neither copies nor decodes the messages; only
-// the last two user messages are scanned, for the place of the mark. Content must
+// body builds the request body. It neither copies nor decodes the messages; it scans
+// only the last two user messages, for the position of the cache mark. Content must
 // be valid JSON and valid for sending. The error is an *llm.Error of Kind Invalid.
 func (p *Provider) body(req llm.Request) (*wire.Body, error) {
 	model := req.Model
@@ -54,7 +54,7 @@ func (p *Provider) body(req llm.Request) (*wire.Body, error) {
 	b = p.thinking(b, req, model, maxTokens, max(budget, p.opts.ThinkingBudget))
 	out := wire.NewBody(2*len(req.Messages) + 2 + 4)
 	out.Add(b)
-	out.Add(p.setting(req))
+	out.Add(p.preamble(req))
 	marked := markedMessages(req.Messages)
 	for i, m := range req.Messages {
 		before := between[m.Role]
@@ -74,7 +74,7 @@ func (p *Provider) body(req llm.Request) (*wire.Body, error) {
 	return out, nil
 }
 
-// What stands around the messages, for each role that there is.
+// The JSON around each message, by role.
 const endOfMessage = `},`
 
 var (
@@ -85,26 +85,26 @@ var (
 	endOfBody = []byte(`}]}`)
 )
 
-// setting is what stands between a request's parameters and its messages. It is the same in
-// every turn of a run but where the mode or the tools change, so it is made once.
-type setting struct {
+// preamble is the part of a request between its parameters and its messages: system prompt
+// and tools. It stays the same while mode and tools do, so it is built once.
+type preamble struct {
 	system string
 	tools  []llm.ToolSpec
 	json   []byte
 }
 
-func (s *setting) of(req llm.Request) bool {
+func (s *preamble) matches(req llm.Request) bool {
 	return s != nil && s.system == req.System && slices.EqualFunc(s.tools, req.Tools, func(a, b llm.ToolSpec) bool {
 		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
 	})
 }
 
-// setting gives the bytes, which must not be changed.
-func (p *Provider) setting(req llm.Request) []byte {
-	if s := p.last.Load(); s.of(req) {
+// preamble returns the bytes, which the caller must not change.
+func (p *Provider) preamble(req llm.Request) []byte {
+	if s := p.last.Load(); s.matches(req) {
 		return s.json
 	}
-	b := make([]byte, 0, settingSize(req))
+	b := make([]byte, 0, preambleSize(req))
 	if req.System != "" {
 		b = append(b, `,"system":[{"type":"text","text":`...)
 		b = esjson.Quote(b, req.System)
@@ -112,13 +112,13 @@ func (p *Provider) setting(req llm.Request) []byte {
 	}
 	b = tools(b, req.Tools)
 	b = append(b, `,"messages":[`...)
-	p.last.Store(&setting{req.System, req.Tools, b})
+	p.last.Store(&preamble{req.System, req.Tools, b})
 	return b
 }
 
-// settingSize is the room to reserve, so that it is one allocation in all but strange
-// cases (system prompts full of characters that need escapes).
-func settingSize(req llm.Request) int {
+// preambleSize is the capacity to reserve, so that one allocation is enough except for
+// system prompts full of characters that need escapes.
+func preambleSize(req llm.Request) int {
 	n := 256 + len(req.System) + len(req.System)/8
 	for _, t := range req.Tools {
 		n += len(t.Name) + len(t.Description) + len(t.Description)/8 + len(t.Schema) + 64
@@ -126,10 +126,10 @@ func settingSize(req llm.Request) int {
 	return n
 }
 
-// maxTokens is how long a reply may get. What is asked for counts towards the
+// maxTokens is how long a reply may get. The API counts the requested length towards the
 // context window from the start: with all that a model can write, a third of a
-// small window would be closed to the history. A fifth of the window is what Roo
-// leaves for a reply, too.
+// small window would be closed to the history. Roo also leaves a fifth of the window
+// for a reply.
 func maxTokens(req llm.Request, model string) int {
 	m, ok := catalogue.Find(Name, model)
 	known := ok && m.MaxOutput > 0
@@ -164,9 +164,9 @@ func (p *Provider) thinking(b []byte, req llm.Request, model string, maxTokens, 
 	return append(b, '}')
 }
 
-// mayThink reports whether thinking can be asked for with a budget. A tool loop is one
-// turn of the model's, and a turn thinks or does not as a whole: its first message says
-// which. A message in the middle of it may have skipped thinking.
+// mayThink reports whether thinking can be requested with a budget. To the API a tool loop is
+// one turn, and its first message decides whether the whole turn thinks. A message in
+// the middle of it may have skipped thinking.
 func mayThink(ms []llm.Message) bool {
 	first := -1
 	for i := len(ms) - 1; i >= 0; i-- {
@@ -179,7 +179,7 @@ func mayThink(ms []llm.Message) bool {
 	return first < 0 || bytes.Contains(head(firstBlock(ms[first].Content)), []byte(`thinking"`))
 }
 
-// head is the part of a block in which its type stands, in every writer's order.
+// head is the beginning of a block: every writer puts the type there.
 func head(block []byte) []byte { return block[:min(len(block), 64)] }
 
 func tools(b []byte, ts []llm.ToolSpec) []byte {

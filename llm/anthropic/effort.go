@@ -31,9 +31,9 @@ func generation(model string) (family string, number int, ok bool) {
 	return parts[1], number, true
 }
 
-// takesEffort tells the models that have an effort, and adapts those that decide
-// themselves how long they think. Which they are is documented by model; later ones
-// are taken to be like the newest.
+// takesEffort reports whether a model has an effort parameter, and adapts whether it
+// decides itself how long it thinks. Both are documented by model; models newer than
+// this list are treated like the newest in it.
 func takesEffort(model string) bool {
 	family, n, ok := generation(model)
 	return ok && (n >= 46 || family == "opus" && n == 45)
@@ -44,8 +44,8 @@ func adapts(model string) bool {
 	return ok && n >= 46
 }
 
-// effort asks a model to think as much as the person wants it to: in the model's own
-// word for it, or with a budget. It returns the body and the budget, 0 for none.
+// effort requests as much thinking as the user wants: as the model's effort where it has
+// one, else as a budget. It returns the body and the budget, 0 for none.
 func (p *Provider) effort(b []byte, model string, maxTokens int) ([]byte, int) {
 	word := p.opts.Effort
 	switch {

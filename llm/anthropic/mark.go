@@ -14,9 +14,9 @@ func withMark(content []byte) [][]byte {
 		if len(trimmed) == 2 { // an empty text cannot be marked
 			return [][]byte{content}
 		}
-		return [][]byte{beforeString, trimmed, behindString}
+		return [][]byte{beforeString, trimmed, afterString}
 	}
-	end := markPlace(trimmed)
+	end := markPosition(trimmed)
 	if end < 0 {
 		return [][]byte{content}
 	}
@@ -25,29 +25,29 @@ func withMark(content []byte) [][]byte {
 
 var (
 	beforeString = []byte(`[{"type":"text","text":`)
-	behindString = []byte(`,` + mark + `}]`)
+	afterString  = []byte(`,` + mark + `}]`)
 	markMember   = []byte(`,` + mark)
 )
 
-// markPlace returns the index of the closing brace of the last block that can be
+// markPosition returns the index of the closing brace of the last block that can be
 // marked, or -1. Empty texts and thinking cannot be; a block that has a mark
 // already needs none.
-func markPlace(array []byte) int {
-	place := -1
+func markPosition(array []byte) int {
+	position := -1
 	eachBlock(array, func(start, end int) bool {
 		block := array[start:end]
 		switch {
 		case len(block) < 2 || block[0] != '{' || block[len(block)-1] != '}' || len(bytes.TrimSpace(block[1:len(block)-1])) == 0:
 		case bytes.Contains(block, []byte(`"cache_control"`)) && hasKey(block, "cache_control"):
-			place = -1
+			position = -1
 		case isType(block, "thinking"), isType(block, "redacted_thinking"):
 		case isType(block, "text") && hasEmptyText(block):
 		default:
-			place = end - 1
+			position = end - 1
 		}
 		return true
 	})
-	return place
+	return position
 }
 
 func hasEmptyText(block []byte) bool {
@@ -72,23 +72,23 @@ func firstBlock(content []byte) []byte {
 	return first
 }
 
-// eachBlock calls f with the place of each element of a valid JSON array until f
+// eachBlock calls f with the position of each element of a valid JSON array until f
 // returns false. For anything else it does nothing. It reads bytes once and
 // allocates nothing: messages hold megabytes of tool output, and a decoder would
 // cost more than the rest of the request.
 func eachBlock(array []byte, f func(start, end int) bool) {
-	i := blanks(array, 0)
+	i := skipBlanks(array, 0)
 	if i >= len(array) || array[i] != '[' {
 		return
 	}
-	for i = blanks(array, i+1); i < len(array) && array[i] != ']'; {
-		end := value(array, i)
+	for i = skipBlanks(array, i+1); i < len(array) && array[i] != ']'; {
+		end := skipValue(array, i)
 		if end <= i || !f(i, end) {
 			return
 		}
-		i = blanks(array, end)
+		i = skipBlanks(array, end)
 		if i < len(array) && array[i] == ',' {
-			i = blanks(array, i+1)
+			i = skipBlanks(array, i+1)
 		}
 	}
 }
@@ -96,50 +96,50 @@ func eachBlock(array []byte, f func(start, end int) bool) {
 // member returns the raw value of a top-level member of a valid object, nil when
 // it has none. Keys with escapes are not found; no writer escapes these.
 func member(object []byte, key string) []byte {
-	for i := blanks(object, 1); i < len(object) && object[i] == '"'; {
-		k := value(object, i)
-		v := blanks(object, k)
+	for i := skipBlanks(object, 1); i < len(object) && object[i] == '"'; {
+		k := skipValue(object, i)
+		v := skipBlanks(object, k)
 		if v >= len(object) || object[v] != ':' {
 			return nil
 		}
-		v = blanks(object, v+1)
-		end := value(object, v)
+		v = skipBlanks(object, v+1)
+		end := skipValue(object, v)
 		if end <= v {
 			return nil
 		}
 		if k-i == len(key)+2 && string(object[i+1:k-1]) == key {
 			return object[v:end]
 		}
-		i = blanks(object, end)
+		i = skipBlanks(object, end)
 		if i < len(object) && object[i] == ',' {
-			i = blanks(object, i+1)
+			i = skipBlanks(object, i+1)
 		}
 	}
 	return nil
 }
 
-func blanks(p []byte, i int) int {
+func skipBlanks(p []byte, i int) int {
 	for i < len(p) && (p[i] == ' ' || p[i] == '\n' || p[i] == '\r' || p[i] == '\t') {
 		i++
 	}
 	return i
 }
 
-// value returns the index after the JSON value at p[i]. On text that is not JSON
+// skipValue returns the index after the JSON value at p[i]. On text that is not JSON
 // it stops somewhere within p.
-func value(p []byte, i int) int {
+func skipValue(p []byte, i int) int {
 	if i >= len(p) {
 		return i
 	}
 	switch p[i] {
 	case '"':
-		return str(p, i)
+		return skipString(p, i)
 	case '{', '[':
 		depth := 0
 		for i < len(p) {
 			switch p[i] {
 			case '"':
-				i = str(p, i)
+				i = skipString(p, i)
 				continue
 			case '{', '[':
 				depth++
@@ -158,8 +158,8 @@ func value(p []byte, i int) int {
 	return i
 }
 
-// str returns the index after the string at p[i]=='"'.
-func str(p []byte, i int) int {
+// skipString returns the index after the string at p[i]=='"'.
+func skipString(p []byte, i int) int {
 	for i++; i < len(p); {
 		n := bytes.IndexByte(p[i:], '"')
 		if n < 0 {

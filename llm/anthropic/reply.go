@@ -56,9 +56,9 @@ func (b *block) thinking() json.RawMessage {
 	return o.Bytes()
 }
 
-// toolUse is the call with its input as the model wrote it, blanks between tokens
-// removed. Input that is not a JSON object cannot be stored or sent back: {}
-// stands for it and malformed is true.
+// toolUse is the call with its input as the model wrote it, without blanks between
+// tokens. Input that is not a JSON object cannot be stored or sent back: it becomes {}
+// and malformed is true.
 func (b *block) toolUse() (raw json.RawMessage, malformed bool) {
 	input := compact(b.text)
 	if len(bytes.TrimSpace(b.text)) == 0 {

@@ -9,7 +9,7 @@ import (
 // Attempt is one call and what puts its reply together.
 type Attempt struct {
 	Call Call // with Ended, for an API whose streams simply end
-	// Add takes an event's data; done says that the reply is complete.
+	// Add takes an event's data. done reports that the reply is complete.
 	Add func(data []byte) (chunks []llm.Chunk, done bool, err error)
 	// Done is the reply, once it is complete.
 	Done func() llm.Done
@@ -20,7 +20,7 @@ type Attempt struct {
 func Ask(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool, begin func() Attempt) {
 	Attempts(ctx, b, yield, func() (started bool, err error) {
 		a := begin()
-		told := false // the consumer has the reply: what comes behind it is nobody's
+		delivered := false // the consumer has the reply: an error after it has no reader
 		err = a.Call.Stream(ctx, func(ev Event) (bool, error) {
 			chunks, done, err := a.Add(ev.Data)
 			for _, c := range chunks {
@@ -30,14 +30,14 @@ func Ask(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool, begi
 				}
 			}
 			if err == nil && done {
-				started, told = true, true
+				started, delivered = true, true
 				if !yield(a.Done(), nil) {
 					return true, ErrStop
 				}
 			}
 			return done, err
 		})
-		if err == nil && !told && !yield(a.Done(), nil) {
+		if err == nil && !delivered && !yield(a.Done(), nil) {
 			return true, ErrStop
 		}
 		return started, err

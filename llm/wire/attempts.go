@@ -7,15 +7,15 @@ import (
 	"github.com/roost-dev/roost/llm"
 )
 
-// ErrStop says that the consumer of a stream wants no more of it.
-var ErrStop = errors.New("the consumer wants no more")
+// ErrStop means that the consumer of a stream wants no more of it.
+var ErrStop = errors.New("the consumer stopped reading")
 
-// Attempts asks until a reply begins. attempt asks once, yields what comes, and
-// tells whether anything was yielded: after that a failure ends the stream, because
-// only the caller knows what to do with half a reply. So it is when the provider asks
-// for a wait above the longest one. Each other failure before it is
-// shown as an llm.Retrying, then waited out. An attempt whose consumer wants no more
-// returns ErrStop.
+// Attempts asks until a reply begins. attempt asks once, yields what arrives, and
+// reports whether it yielded anything. A failure after that ends the stream, because
+// only the caller knows what to do with half a reply. A failure also ends it when the
+// provider asks for a longer wait than Backoff.Cap. Any other failure is yielded as
+// llm.Retrying and followed by a wait. attempt returns ErrStop when its consumer
+// wants no more.
 func Attempts(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool, attempt func() (started bool, err error)) {
 	for n := 1; ; n++ {
 		started, err := attempt()
@@ -28,7 +28,7 @@ func Attempts(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool,
 			return
 		}
 		if b.tooLong(failed) {
-			yield(nil, err) // a used-up quota: whoever asks decides about hours
+			yield(nil, err) // a used-up quota: the caller decides whether to wait for hours
 			return
 		}
 		wait := b.Delay(n, failed)

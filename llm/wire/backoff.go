@@ -8,12 +8,12 @@ import (
 	"github.com/roost-dev/roost/llm"
 )
 
-// Backoff says how often and how long to wait between attempts. The zero value
+// Backoff is how often to try again and how long to wait before it. The zero value
 // is the default.
 type Backoff struct {
 	Retries int           // attempts after the first; 0 = 4, negative = none
 	Base    time.Duration // bound of the first wait; 0 = 1 s
-	Cap     time.Duration // longest wait, also of what a provider asks for; 0 = 60 s
+	Cap     time.Duration // longest wait, whoever asks for it; 0 = 60 s
 
 	// For tests; nil = the real ones.
 	Sleep func(ctx context.Context, d time.Duration) error
@@ -41,10 +41,9 @@ func (b Backoff) limit() time.Duration {
 // tooLong reports whether the provider asks for more than the longest wait.
 func (b Backoff) tooLong(err *llm.Error) bool { return err.RetryAfterMS > b.limit().Milliseconds() }
 
-// Delay is how long to wait after attempt n (from 1) failed with err. What the
-// provider asks for is taken, up to the cap. Otherwise the wait is drawn evenly
-// from 0 to base*2^(n-1) (full jitter): when many clients were refused together,
-// anything less makes them come back together.
+// Delay is how long to wait after attempt n (from 1) failed with err. It is the wait that the
+// provider asks for, up to Cap. Without one, the wait is random between 0 and base*2^(n-1)
+// (full jitter): clients that were refused together would otherwise come back together.
 func (b Backoff) Delay(n int, err *llm.Error) time.Duration {
 	limit := b.limit()
 	if err != nil && err.RetryAfterMS > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Block is a stored content block, its values raw: what is text in both shapes is
-// sent as it is written.
+// Block is a stored content block. Its values are raw JSON, because text that has the
+// same form in both APIs is sent as it was written.
 type Block struct {
 	Type      string
 	Raw       []byte
@@ -66,7 +66,7 @@ func (b Block) DataURL() []byte {
 	return esjson.Quote(nil, "data:"+b.Media+";base64,"+b.Data)
 }
 
-// Result is a tool result as one JSON string, and the images that stood in it.
+// Result is a tool result as one JSON string, and the images that it held.
 func (b Block) Result() (text []byte, images []Block) {
 	if esjson.TypeOf(b.Content) == esjson.TypeString {
 		return b.Content, nil
@@ -90,7 +90,7 @@ func (b Block) Result() (text []byte, images []Block) {
 	return esjson.Quote(nil, strings.Join(texts, "\n\n")), images
 }
 
-// Object is a call's input, which is an object whatever was stored.
+// Object is a call's input. It is {} when the stored input is no object.
 func (b Block) Object() []byte {
 	if esjson.TypeOf(b.Input) != esjson.TypeObject {
 		return []byte("{}")

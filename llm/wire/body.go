@@ -63,7 +63,7 @@ func (r *bodyReader) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// gather hands what is left to the connection as it lies in memory.
+// gather hands the rest of the body to the connection without copying it.
 func (r *bodyReader) gather(c *net.TCPConn) (int64, error) {
 	// WriteTo uses its list up; this one is shared by all attempts.
 	list := append(make(net.Buffers, 0, len(r.list)), r.list...)

@@ -30,21 +30,21 @@ type Call struct {
 	URL      string
 	Header   http.Header
 	Body     *Body
-	Key      string        // never shown, whatever a server echoes
+	Key      string        // removed from every error text
 	Idle     time.Duration // how long the provider may stay silent; 0 or less = for ever
 	Now      func() time.Time
 
-	// Ended tells whether a stream that simply ends here has said all there was to
-	// say; nil = a reply has an end of its own, and without it was cut.
+	// Ended reports whether a stream that ends without an end event has sent a whole reply.
+	// nil = every reply has an end event, and a stream without one was cut.
 	Ended func() bool
 	// Refusal reads the provider's error from a JSON body or event: its type or code
-	// and its words. nil = {"error":{"type"|"code","message"}}.
+	// and its message. nil = {"error":{"type"|"code","message"}}.
 	Refusal func(body []byte) (code, message string)
 	// Kind classifies a refusal; nil = KindOfStatus.
 	Kind func(status int, code, message string) llm.Kind
 }
 
-// Stream sends the request and hands each event to the function, which tells when
+// Stream sends the request and passes each event to the function, which reports whether
 // the reply is complete. A stream that ends before that was cut. Errors are
 // *llm.Error without the key, ErrStop, or the context's cause.
 func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err error)) error {
@@ -52,7 +52,7 @@ func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err erro
 	defer stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, c.Body.Reader())
 	if err != nil {
-		return c.fail(llm.Invalid, 0, "the address cannot be asked: "+err.Error())
+		return c.fail(llm.Invalid, 0, "the address is not usable: "+err.Error())
 	}
 	req.ContentLength = c.Body.Size()
 	req.GetBody = func() (io.ReadCloser, error) { return c.Body.Reader(), nil }
@@ -63,7 +63,7 @@ func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err erro
 	req.Header.Set("Accept", "text/event-stream")
 	client := *c.Client
 	if client.CheckRedirect == nil {
-		client.CheckRedirect = Stay
+		client.CheckRedirect = SameServer
 	}
 	res, err := client.Do(req)
 	if err != nil {
@@ -113,8 +113,8 @@ func (c Call) refused(res *http.Response, idle *Idle) error {
 	return err
 }
 
-// ErrorOf reads what a provider says of a failure, in an error page (with its HTTP
-// status) or in the middle of a stream (status 0).
+// ErrorOf reads a provider's error from an error page (with its HTTP status) or from an
+// event of a stream (status 0).
 func (c Call) ErrorOf(status int, page []byte) *llm.Error {
 	read, kind := c.Refusal, c.Kind
 	if read == nil {
@@ -157,7 +157,7 @@ func Refusal(page []byte) (code, message string) {
 		return "", message
 	}
 	message, _ = esjson.GetString(inner, "message")
-	// OpenAI may say only here which part it means.
+	// OpenAI may name the offending parameter only here.
 	if param, _ := esjson.GetString(inner, "param"); param != "" && !strings.Contains(message, param) {
 		message += " (" + param + ")"
 	}
@@ -187,7 +187,7 @@ func (c Call) clean(err error) error {
 	return err
 }
 
-// CheckMessages says what is wrong with a request's messages, "" when nothing is.
+// CheckMessages describes what is wrong with a request's messages, "" when nothing is.
 func CheckMessages(messages []llm.Message) string {
 	if len(messages) == 0 {
 		return "the request has no message"

@@ -1,9 +1,8 @@
-// Package wire holds what every HTTP model provider needs and none should write
-// again: making a call, reading server-sent events, noticing a stalled stream,
-// telling errors apart by status and wording, waiting between attempts, sending
-// bodies of megabytes without copying them, translating only the messages that are
-// new, and keeping keys out of error texts.
+// Package wire holds what all HTTP model providers share: making a call, reading
+// server-sent events, noticing a stalled stream, classifying errors by status and
+// wording, waiting between attempts, sending bodies of megabytes without copying them,
+// translating only the messages that are new, and keeping keys out of error texts.
 //
-// It knows Roo's stored blocks and no provider's messages. Nothing but a History
-// keeps state between calls; nothing starts goroutines that outlive a call, or logs.
+// It reads Roo's stored blocks and no provider's messages. Only a History keeps state
+// between calls. Nothing here logs or starts a goroutine that outlives a call.
 package wire

@@ -7,8 +7,8 @@ import (
 )
 
 // History keeps the messages of the last request as they were sent, so that a turn
-// translates what came since. Stored messages are never changed in place, so the
-// same memory is the same message.
+// translates only new ones. Stored messages are never changed in place, so a message
+// in the same memory is the same message.
 type History struct {
 	mu   sync.Mutex
 	sent []sentMessage
@@ -19,8 +19,8 @@ type sentMessage struct {
 	wire []byte
 }
 
-// Add adds the messages to a body, commas between them. translate is asked for the
-// messages that are new; nil leaves one out.
+// Add adds the messages to a body, separated by commas. It calls translate for new
+// messages only; a message whose translation is nil is left out.
 func (h *History) Add(body *Body, messages []llm.Message, translate func(llm.Message) []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 
 // ErrIdle is the cause of a call that was given up because nothing came for too
 // long.
-var ErrIdle = errors.New("nothing came from the provider for too long")
+var ErrIdle = errors.New("the provider sent nothing for too long")
 
 // Idle ends a call when nothing arrives for a while. Waiting for the first byte
 // counts too. It needs no goroutine of its own: a timer cancels the context, and
@@ -44,7 +44,7 @@ func (w *Idle) Pause() {
 	}
 }
 
-// Resume starts the clock anew.
+// Resume restarts the clock from zero.
 func (w *Idle) Resume() {
 	if w.timer != nil {
 		w.timer.Reset(w.limit)

@@ -10,12 +10,12 @@ import (
 	"github.com/roost-dev/roost/llm"
 )
 
-// step is one index of a path such as messages.12.content.3 or contents[4].parts[2].
-var step = regexp.MustCompile(`^(?:\.([a-z_]+))?(?:\.(\d+)|\[(\d+)\])`)
+// pathStep is one index of a path such as messages.12.content.3 or contents[4].parts[2].
+var pathStep = regexp.MustCompile(`^(?:\.([a-z_]+))?(?:\.(\d+)|\[(\d+)\])`)
 
-// Path finds the path into a list of the request that a refusal names: the indexes
-// in it, outermost first, and the names of the lists behind the first one. nil when
-// it names none.
+// Path finds the path into a list of the request that a refusal names: its indexes,
+// outermost first, and for each index the name of the list. Both are nil when the
+// refusal names none.
 func Path(refusal, list string) (indexes []int, names []string) {
 	for rest := refusal; ; {
 		at := strings.Index(rest, list)
@@ -28,7 +28,7 @@ func Path(refusal, list string) (indexes []int, names []string) {
 			continue
 		}
 		name := list
-		for m := step.FindStringSubmatch(rest); m != nil; m = step.FindStringSubmatch(rest) {
+		for m := pathStep.FindStringSubmatch(rest); m != nil; m = pathStep.FindStringSubmatch(rest) {
 			n, err := strconv.Atoi(m[2] + m[3])
 			if err != nil {
 				break
@@ -52,8 +52,8 @@ func isWord(c byte) bool {
 }
 
 // Locate finds the message of the last request, and the block in it, that a refusal
-// is about. list is the name of the wire's list of messages, skip how many of its
-// elements stand before the first message.
+// is about. list is the name of the list of messages in the request; skip is how many
+// of its elements come before the first message.
 func (h *History) Locate(refusal, list string, skip int) (message, block int, ok bool) {
 	path, names := Path(refusal, list)
 	if path == nil {
@@ -62,7 +62,7 @@ func (h *History) Locate(refusal, list string, skip int) (message, block int, ok
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := path[0] - skip
-	if n < 0 { // the words for the system, or what else stands there
+	if n < 0 { // the system prompt, or another element before the messages
 		return 0, 0, false
 	}
 	for i, m := range h.sent {
@@ -95,16 +95,16 @@ func element(item []byte, name string, index int) []byte {
 	return item
 }
 
-// blockOf finds the block that a piece of the wire was made of, -1 when it was made
-// of several and the refusal does not choose.
+// blockOf finds the block from which a part of the request was made, -1 when it was made
+// of several and the refusal does not single one out.
 func blockOf(item []byte, m llm.Message, refusal string) int {
 	found := -1
 	picture := strings.Contains(strings.ToLower(refusal), "image")
 	for i, b := range Blocks(m.Content) {
 		switch {
-		case picture && shows(item, b):
+		case picture && containsImage(item, b):
 			return i
-		case !holds(item, b):
+		case !contains(item, b):
 		case found >= 0:
 			found = len(m.Content) // more than one
 		default:
@@ -117,8 +117,8 @@ func blockOf(item []byte, m llm.Message, refusal string) int {
 	return found
 }
 
-// shows reports whether an image of the block stands in the item.
-func shows(item []byte, b Block) bool {
+// containsImage reports whether the item contains an image of the block.
+func containsImage(item []byte, b Block) bool {
 	if b.Type == "image" {
 		return b.Data != "" && bytes.Contains(item, []byte(b.Data))
 	}
@@ -138,7 +138,7 @@ func resultImages(b Block) []Block {
 	return images
 }
 
-func holds(item []byte, b Block) bool {
+func contains(item []byte, b Block) bool {
 	switch b.Type {
 	case "text":
 		return bytes.Contains(item, b.Text)
@@ -147,5 +147,5 @@ func holds(item []byte, b Block) bool {
 	case "reasoning":
 		return len(b.Encrypted) > 2 && bytes.Contains(item, b.Encrypted)
 	}
-	return shows(item, b)
+	return containsImage(item, b)
 }

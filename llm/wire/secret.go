@@ -10,9 +10,9 @@ import (
 // keyShape matches what looks like an API key of the known providers.
 var keyShape = regexp.MustCompile(`\b(?:sk|pk|rk)-[A-Za-z0-9_\-]{12,}|\bAIza[A-Za-z0-9_\-]{20,}`)
 
-// Redact removes the key, and whatever looks like one, from a text that may be
-// shown or stored. Proxies echo headers and keys in their error pages. Of a text that
-// Shorten cut, a key's beginning at the cut goes too.
+// Redact removes the key, and anything that looks like one, from a text that may be
+// shown or stored: proxies echo headers and keys in their error pages. In a text that
+// Shorten cut, it also removes the beginning of a key at the cut.
 func Redact(text, key string) string {
 	if len(key) >= 4 {
 		text = strings.ReplaceAll(text, key, "[key]")
@@ -28,7 +28,7 @@ func Redact(text, key string) string {
 	return keyShape.ReplaceAllString(text, "[key]")
 }
 
-// ellipsis stands where Shorten cut.
+// ellipsis marks where Shorten cut.
 const ellipsis = "..."
 
 // RedactError cleans an error's message and drops its cause when the cause would

@@ -36,7 +36,7 @@ type Events struct {
 // readers are used again: a reply of a few lines is no reason for 8 KB of new memory.
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 8<<10) }}
 
-// NewEvents reads from r. Who has read all that is wanted may call Free.
+// NewEvents reads from r. The caller may call Free when it needs no more events.
 func NewEvents(r io.Reader) *Events {
 	buffered, _ := readers.Get().(*bufio.Reader)
 	buffered.Reset(r)
@@ -51,9 +51,9 @@ func (e *Events) Free() {
 }
 
 // Next returns the next event that has data. At the end of the stream it returns
-// io.EOF; what stood before it without its closing empty line is still returned
-// when its last line was complete, because some proxies drop the last byte. Other
-// errors are the reader's own.
+// io.EOF. An event without its closing empty line is still returned when its last
+// line is complete, because some proxies drop the last byte. Other errors are the
+// reader's own.
 func (e *Events) Next() (Event, error) {
 	var typ string
 	e.data = e.data[:0]

@@ -12,7 +12,7 @@ import (
 )
 
 // KindOfStatus classifies an HTTP status with the provider's message. Providers
-// say "the prompt is too long" as an ordinary 400, so the wording decides there.
+// report "the prompt is too long" as an ordinary 400, so the wording decides there.
 func KindOfStatus(status int, message string) llm.Kind {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
@@ -52,7 +52,7 @@ var overflow = []string{
 	"reduce the length",
 }
 
-// IsOverflow reports whether a provider's message says that the request is too
+// IsOverflow reports whether a provider's message means that the request is too
 // long for the model.
 func IsOverflow(message string) bool {
 	m := strings.ToLower(message)
@@ -95,8 +95,8 @@ func scaled(v string, unit time.Duration) (time.Duration, bool) {
 }
 
 // TransportError classifies a failure to reach the provider or to read from it.
-// started says that the answer had begun: then a broken connection is a cut
-// reply. The context's own end is returned as it is, so that callers can test for
+// started means that the answer had begun: then a broken connection is a cut
+// reply. It returns the context's cause unchanged, so that callers can test for
 // context.Canceled.
 func TransportError(ctx context.Context, provider string, err error, started bool) error {
 	cause := context.Cause(ctx)
@@ -109,8 +109,8 @@ func TransportError(ctx context.Context, provider string, err error, started boo
 		return &llm.Error{Provider: provider, Kind: kind, Message: ErrIdle.Error(), Err: ErrIdle}
 	case cause != nil:
 		return cause
-	case moved(err) != nil:
-		return &llm.Error{Provider: provider, Kind: llm.Invalid, Message: moved(err).Error()}
+	case refusedRedirect(err) != nil:
+		return &llm.Error{Provider: provider, Kind: llm.Invalid, Message: refusedRedirect(err).Error()}
 	case errors.Is(err, ErrTooLarge):
 		return &llm.Error{Provider: provider, Kind: llm.Server, Message: err.Error(), Err: err}
 	case started:

@@ -9,11 +9,11 @@ import (
 )
 
 // NewTransport is the default transport, made for requests of megabytes. The
-// default write buffer of 4 KB would turn each into hundreds of writes; one of a TLS
-// record is enough, since TLS sends record by record. On a connection without TLS (a
-// model on this machine, a gateway beside it) a Body goes out as it lies in memory
-// instead of through a buffer. Each running task has a connection, and its buffers are
-// kept for as long: larger ones would be most of what it holds.
+// default write buffer of 4 KB would turn each into hundreds of writes. 16 KB, one TLS
+// record, are enough, since TLS sends record by record. On a connection without TLS (a
+// model or a gateway on this machine) a Body is sent without a copy through the buffer.
+// Each running task keeps a connection with its buffers: larger ones would be most of
+// the memory that a task takes.
 func NewTransport() http.RoundTripper {
 	t, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
