@@ -2,13 +2,13 @@ package llm
 
 import "fmt"
 
-// Kind says what a caller can do about a provider's error.
+// Kind classifies a provider's error by what a caller can do about it.
 type Kind string
 
 // The kinds of provider errors.
 const (
 	Auth            Kind = "auth"             // the key is missing or refused: ask the user
-	Invalid         Kind = "invalid"          // the request was refused as malformed: mend it
+	Invalid         Kind = "invalid"          // the request was refused as malformed: correct it
 	ContextOverflow Kind = "context_overflow" // the request is too long: shorten it
 	RateLimited     Kind = "rate_limited"     // too many requests or tokens: wait
 	Overloaded      Kind = "overloaded"       // the provider is busy: wait
@@ -23,8 +23,8 @@ type Error struct {
 	Provider     string
 	Kind         Kind
 	Status       int    // HTTP status, 0 when there was no answer
-	Message      string // the provider's own words, secrets removed
-	RetryAfterMS int64  // what the provider asked to wait, 0 when it did not say
+	Message      string // the provider's own message, secrets removed
+	RetryAfterMS int64  // the wait that the provider asked for, 0 for none
 	Err          error  // the cause, if any
 }
 

@@ -1,10 +1,10 @@
 // Package llm asks models. It offers one small streaming interface for every
-// provider and keeps, as raw JSON, whatever a provider wants to get back on the
+// provider and keeps, as raw JSON, everything that a provider wants to get back on the
 // next turn: thinking signatures, encrypted reasoning, tool call ids.
 //
 // A Request holds messages in Roo's stored shape (Anthropic-like content
 // blocks), already made valid for sending; a Provider translates them onto its
-// wire without changing what they say. Same Request, same bytes, so that
+// wire without changing their content. The same Request gives the same bytes, so that
 // provider caches keep hitting.
 package llm
 
@@ -28,7 +28,7 @@ type Message struct {
 	ReasoningContent json.RawMessage
 }
 
-// ToolSpec is what a model is told of a tool.
+// ToolSpec describes a tool to a model.
 type ToolSpec struct {
 	Name        string
 	Description string
@@ -43,25 +43,25 @@ type Request struct {
 	Messages  []Message
 	MaxTokens int // 0 = the catalogue's limit for the model
 
-	// Where this request stands in the task. The scripted provider plays by it;
+	// The position of this request in the task. The scripted provider chooses its turn by it;
 	// real ones ignore it.
 	Replies  int // complete assistant messages in the visible history (no cut replies, no summaries)
 	Failures int // failed attempts recorded since the last of them
-	Summary  int // not 0: it is no turn, but asks for the task's summary of that number, from 1
+	Summary  int // 0 = a turn; else the number of the summary that the request asks for, from 1
 }
 
 // Provider is one way to reach models.
 type Provider interface {
 	// Name is the provider's name in flags, records and messages.
 	Name() string
-	// Stream asks and yields what comes, as it comes. The last chunk of a
+	// Stream sends the request and yields the chunks of the reply as they arrive. The last chunk of a
 	// complete reply is a Done; a stream that ends without Done and without an
 	// error does not happen (a cut stream yields an *Error with Kind Cut).
 	// Retries before the first chunk are the provider's; after it, the caller's.
 	//
-	// The call itself sends nothing: that begins when the sequence is ranged over. What a
-	// provider has to make of the request may be made in the call, which a caller can so
-	// do while its intent becomes durable.
+	// The call itself sends nothing: sending begins when the caller ranges over the sequence. A
+	// provider may build the request's body in the call, so that a caller can have that
+	// done while its intent becomes durable.
 	Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error]
 }
 
@@ -82,11 +82,11 @@ type ToolDelta struct {
 	Input string // a piece of the input's JSON text
 }
 
-// UsageReport says what the reply has used so far. Each report replaces the one
+// UsageReport is what the reply has used so far. Each report replaces the one
 // before it.
 type UsageReport struct{ Usage Usage }
 
-// Retrying says that an attempt failed and another one follows after Wait.
+// Retrying reports that an attempt failed and another one follows after WaitMS.
 type Retrying struct {
 	Attempt int // the attempt that failed, from 1
 	Err     *Error
@@ -95,14 +95,16 @@ type Retrying struct {
 
 // Done is a complete reply.
 type Done struct {
-	ID         string            // the provider's response id, "" when it has none
-	Model      string            // the model that answered, as the provider names it
-	StopReason string            // "end_turn", "tool_use", "max_tokens", "refusal", or the provider's own word
-	Blocks     []json.RawMessage // assistant content blocks in Roo's order: thinking or reasoning, ONE text block (all text joined), tool_use blocks in stream order
-	Usage      Usage
+	ID         string // the provider's response id, "" when it has none
+	Model      string // the model that answered, as the provider names it
+	StopReason string // "end_turn", "tool_use", "max_tokens", "refusal", or the provider's own name
+	// Blocks are assistant content blocks in Roo's order: thinking or reasoning, ONE text block (all text joined),
+	// tool_use blocks in stream order.
+	Blocks []json.RawMessage
+	Usage  Usage
 
 	// Malformed names the calls in Blocks whose input the model wrote wrongly or
-	// did not finish: tool_use id to the text it sent. Such a call stands in
+	// did not finish: tool_use id to the text it sent. Such a call is in
 	// Blocks with the input {} and must not run: its result is an error that shows
 	// the model its own text. nil when all is well.
 	Malformed map[string]string
@@ -116,7 +118,7 @@ type Done struct {
 	ReasoningFrom string
 }
 
-// Addressee is a provider that can say which server a request for a model goes to. It
+// Addressee is a provider that can name the server that a request for a model goes to. It
 // names the server as Done.ReasoningFrom does.
 type Addressee interface {
 	Server(model string) string

@@ -33,7 +33,7 @@ func TestStdioServer(t *testing.T) {
 		t.Errorf("tools %v", names)
 	}
 	echo := menus[0].Tools[slices.Index(names, "echo")]
-	if !echo.ReadOnly || !echo.Always || echo.Name != "mcp--one--echo" || echo.Description != "Says what it is told." || menus[0].Tools[slices.Index(names, "mark")].ReadOnly {
+	if !echo.ReadOnly || !echo.Always || echo.Name != "mcp--one--echo" || echo.Description != "Repeats its text." || menus[0].Tools[slices.Index(names, "mark")].ReadOnly {
 		t.Errorf("%+v", echo)
 	}
 	if d := cmp.Diff([]Resource{{URI: "note://hello", Name: "hello", Description: "A greeting."}}, menus[0].Resources); d != "" {

@@ -74,9 +74,9 @@ func Parse(text string) (USD, error) {
 	return USD(v), nil
 }
 
-// FromFloat rounds a double of dollars to the nearest micro-dollar, and to the
-// largest or least amount what lies beyond; what is no number is 0. For Roo's JSON
-// only: everything else is integers. A cost in there may be anything.
+// FromFloat rounds a double of dollars to the nearest micro-dollar, and clamps larger
+// values to the largest or least amount; NaN is 0. For Roo's JSON only: everything
+// else is integers. A cost in that JSON may be any number.
 func FromFloat(f float64) USD {
 	switch f = math.Round(f * micros); {
 	case math.IsNaN(f):

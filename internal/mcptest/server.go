@@ -1,6 +1,6 @@
-// Package mcptest is an MCP server for tests, spoken by the official library: over
-// stdio in a test's own binary that is started again, and over HTTP on loopback. Its
-// tools do what servers do when all is well, and what they do when it is not.
+// Package mcptest is an MCP server for tests, built with the official library. It runs
+// over stdio in a test's own binary that starts itself again, and over HTTP on loopback.
+// Its tools do what servers do when all is well, and what they do when it is not.
 package mcptest
 
 import (
@@ -20,15 +20,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Env is the variable that makes a test's binary a server. Its value is how it
-// behaves beside its tools, in words parted by blanks:
+// Env is the variable that makes a test's binary a server. Its value selects
+// misbehaviour, as names separated by blanks:
 //
 //	junk       prints a line that is no message before the first one
 //	silent     never answers
 //	stubborn   does not end when its stdin does, nor on SIGTERM
 //	deaf       stops reading its stdin after the greeting
 //	many       has eighty tools more
-//	dies       ends at once, with words on stderr
+//	dies       ends at once, with a message on stderr
 //	breeds     starts another one of itself that is stubborn and silent, on its own
 //	           stdout and stderr
 const Env = "ROOSTTEST_MCP"
@@ -39,7 +39,7 @@ const LogEnv = "ROOSTTEST_MCP_LOG"
 // PNG is the picture of the tool "picture".
 var PNG = []byte("\x89PNG\r\n\x1a\n-not-really-")
 
-// Main serves and ends the process if the environment says so. It belongs at the
+// Main serves and ends the process if the environment has Env. It belongs at the
 // beginning of a TestMain.
 func Main() {
 	how, is := os.LookupEnv(Env)
@@ -86,7 +86,7 @@ func serve(how string) error {
 	return err
 }
 
-// breed starts a child that nobody waits for and that keeps the pipes open.
+// breed starts a child without waiting for it. The child keeps the pipes open.
 func breed() error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -126,7 +126,7 @@ type Words struct {
 	N    int    `json:"n,omitempty"`
 }
 
-func said(text string) *mcp.CallToolResult {
+func textResult(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
@@ -143,12 +143,18 @@ func New(how string) *mcp.Server {
 			return r, nil, err
 		})
 	}
-	add("echo", "Says what it is told.", true, func(_ context.Context, w Words) (*mcp.CallToolResult, error) { return said("echo: " + w.Text), nil })
-	add("env", "Says what a variable holds.", false, func(_ context.Context, w Words) (*mcp.CallToolResult, error) {
-		return said(w.Text + "=" + os.Getenv(w.Text)), nil
+	add("echo", "Repeats its text.", true, func(_ context.Context, w Words) (*mcp.CallToolResult, error) {
+		return textResult("echo: " + w.Text), nil
 	})
-	add("pid", "Says what process it is.", true, func(context.Context, Words) (*mcp.CallToolResult, error) { return said(strconv.Itoa(os.Getpid())), nil })
-	add("mark", "Adds a line to the log.", false, func(_ context.Context, w Words) (*mcp.CallToolResult, error) { return said("marked"), mark(w.Text) })
+	add("env", "Says what a variable holds.", false, func(_ context.Context, w Words) (*mcp.CallToolResult, error) {
+		return textResult(w.Text + "=" + os.Getenv(w.Text)), nil
+	})
+	add("pid", "Says what process it is.", true, func(context.Context, Words) (*mcp.CallToolResult, error) {
+		return textResult(strconv.Itoa(os.Getpid())), nil
+	})
+	add("mark", "Adds a line to the log.", false, func(_ context.Context, w Words) (*mcp.CallToolResult, error) {
+		return textResult("marked"), mark(w.Text)
+	})
 	add("fail", "Fails.", false, func(_ context.Context, w Words) (*mcp.CallToolResult, error) {
 		return nil, errors.New("it failed: " + w.Text)
 	})
@@ -160,7 +166,7 @@ func New(how string) *mcp.Server {
 		case <-ctx.Done():
 			return nil, errors.Join(ctx.Err(), mark("cancelled"))
 		case <-time.After(time.Duration(w.N) * time.Millisecond):
-			return said("done"), nil
+			return textResult("done"), nil
 		}
 	})
 	add("hang", "Never answers, whoever has had enough.", false, func(context.Context, Words) (*mcp.CallToolResult, error) {
@@ -176,16 +182,16 @@ func New(how string) *mcp.Server {
 	})
 	add("die_later", "Ends the server after the answer.", false, func(context.Context, Words) (*mcp.CallToolResult, error) {
 		go func() { time.Sleep(50 * time.Millisecond); os.Exit(4) }()
-		return said("soon"), nil
+		return textResult("soon"), nil
 	})
 	add("flood", "Prints n MB to stderr.", false, func(_ context.Context, w Words) (*mcp.CallToolResult, error) {
 		for range w.N {
 			_, _ = os.Stderr.Write(bytes.Repeat([]byte("flood of words\n"), 1<<20/15))
 		}
-		return said("flooded"), nil
+		return textResult("flooded"), nil
 	})
 	add("huge", "Answers with n bytes.", false, func(_ context.Context, w Words) (*mcp.CallToolResult, error) {
-		return said("first\n" + strings.Repeat("0123456789abcde\n", w.N/16) + "last"), nil
+		return textResult("first\n" + strings.Repeat("0123456789abcde\n", w.N/16) + "last"), nil
 	})
 	add("picture", "Answers with a picture.", true, func(context.Context, Words) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{
@@ -196,13 +202,13 @@ func New(how string) *mcp.Server {
 	})
 	add("grow", "Adds a tool to the server.", false, func(context.Context, Words) (*mcp.CallToolResult, error) {
 		s.AddTool(&mcp.Tool{Name: "grown", Description: "New.", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return said("grown"), nil
+			return textResult("grown"), nil
 		})
-		return said("one more"), nil
+		return textResult("one more"), nil
 	})
 	add("junk", "Prints what is no message and answers.", false, func(context.Context, Words) (*mcp.CallToolResult, error) {
 		fmt.Println("just a log line")
-		return said("after the junk"), nil
+		return textResult("after the junk"), nil
 	})
 	s.AddTool(&mcp.Tool{Name: "structured", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{StructuredContent: map[string]any{"b": 2, "a": []int{1}}}, nil
@@ -217,7 +223,7 @@ func New(how string) *mcp.Server {
 	if strings.Contains(how, "many") {
 		for i := range 80 {
 			s.AddTool(&mcp.Tool{Name: fmt.Sprintf("extra_%02d", i), InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				return said("extra"), nil
+				return textResult("extra"), nil
 			})
 		}
 	}

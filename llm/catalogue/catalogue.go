@@ -2,14 +2,14 @@
 // cost. Its table is embedded, dated and written by hand; nothing is downloaded.
 //
 // A model that is not in the table is unknown: its cost is unknown too, never 0.
-// Ids are matched whole, with an optional date or "latest" behind them, so that a
-// newer generation is never priced as an older one. What stands here was read on the
-// providers' own pages; what they were not seen to say is left out. Prices are list prices in USD
-// for direct use of the provider; resellers ask what they like.
+// Ids are matched whole, with an optional date or "latest" after them, so that a
+// newer generation is never priced as an older one. The values were read on the
+// providers' own pages; values that those pages do not state are left out. Prices are
+// list prices in USD for direct use of the provider; resellers set their own.
 //
-// A model has one list of prices, that of the table's date. What was paid before a
-// change of prices is in the records of that time and is not computed again. Models
-// that a provider has retired stay: old tasks name them.
+// A model has one list of prices, that of the table's date. Costs that were recorded
+// before a change of prices are not computed again. Models that a provider has retired
+// stay in the table, because old tasks name them.
 package catalogue
 
 import (
@@ -38,7 +38,7 @@ type Tier struct {
 	Prices Prices `json:"prices"`
 }
 
-// Model is what is known of one.
+// Model is one row of the table.
 type Model struct {
 	Provider  string   `json:"provider"`
 	IDs       []string `json:"ids"`
@@ -46,7 +46,7 @@ type Model struct {
 	MaxOutput int      `json:"max_output"` // tokens of one reply
 	Prices    Prices   `json:"prices"`
 	Long      *Tier    `json:"long,omitempty"`
-	Checked   string   `json:"checked"` // when its provider's pages said so, YYYY-MM-DD
+	Checked   string   `json:"checked"` // when the values were read on its provider's pages, YYYY-MM-DD
 }
 
 //go:embed models.json
@@ -74,7 +74,7 @@ func Models() []Model { return load().Models }
 // suffix is what may follow an id: a date in one of the providers' spellings.
 var suffix = regexp.MustCompile(`^(-latest|-\d{8}|-\d{4}-\d{2}-\d{2})$`)
 
-// Find returns what is known of a provider's model.
+// Find returns the row of a provider's model.
 func Find(provider, model string) (Model, bool) {
 	for _, m := range load().Models {
 		if m.Provider != provider {
@@ -89,8 +89,8 @@ func Find(provider, model string) (Model, bool) {
 	return Model{}, false
 }
 
-// prices picks the tier. OpenAI asks the price of input for what it writes to a
-// cache where its table has no price of its own.
+// prices picks the tier. Where OpenAI's table has no price for cache writes, OpenAI
+// charges the price of input for them.
 func (m Model) prices(u llm.Usage) Prices {
 	p := m.Prices
 	if m.Long != nil && u.Input+u.CacheRead+u.CacheWrite > m.Long.Above {

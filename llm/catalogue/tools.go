@@ -2,15 +2,15 @@ package catalogue
 
 import "strings"
 
-// Tools says with which of the tools that do the same work a model was seen to do
-// better: those it wants beside the usual ones, and those that it does without. Nothing
-// is known of most models.
+// Tools returns which of several tools for the same work a model uses better: the tools it
+// wants in addition to the usual ones, and those it does without. Both are empty for most
+// models.
 //
-// It goes by families and not by the table of models: who makes a model decides it, and
-// a model that came out today belongs to a family, too. What it says is what Roo Code
-// tells its own models (`includedTools`, `excludedTools`): GPT from 4.1 on was trained
-// with apply_patch, Gemini does better with edit_file, Grok with search_replace. Other
-// sellers' ids of the same models count ("openai/gpt-5.1").
+// It goes by families of models and not by the table: the maker decides what a model was
+// trained with, and a model that came out today belongs to a family too. The values are
+// those of Roo Code (`includedTools`, `excludedTools`): GPT from 4.1 on was trained with
+// apply_patch, Gemini does better with edit_file, Grok with search_replace. Other sellers'
+// ids of the same models count too ("openai/gpt-5.1").
 func Tools(provider, model string) (wants, spares []string) {
 	id := strings.ToLower(model)
 	_, name, resold := strings.Cut(id, "/")

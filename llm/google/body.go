@@ -9,7 +9,7 @@ import (
 	"github.com/roost-dev/roost/llm/wire"
 )
 
-// unsigned is what the API documents for calls that another model made.
+// unsigned is the signature that the API documents for calls that another model made.
 const unsigned = `"skip_thought_signature_validator"`
 
 // body builds the request.
@@ -81,14 +81,14 @@ func generation(model string) int {
 	return n
 }
 
-// thinks tells the models that can show their thoughts; older ones refuse to be
-// asked.
+// thinks reports whether a model can show its thoughts; older models refuse requests
+// for them.
 func thinks(model string) bool {
 	return generation(model) >= 3 || strings.Contains(model, "gemini-2.5")
 }
 
 // budgets are the tokens that models of generation 2.5 may think for, as Google
-// documents it for the words of other APIs.
+// documents them for the effort levels of other APIs.
 var budgets = map[string]int{"none": 0, "minimal": 1024, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 24576, "max": 24576}
 
 // effort adds how much to think: a level from generation 3 on, a budget before it.
@@ -112,7 +112,7 @@ func effort(b []byte, word, model string) []byte {
 	return append(append(append(b, `,"thinkingLevel":"`...), strings.ToUpper(word)...), '"')
 }
 
-// signs tells the models that refuse a call without signature.
+// signs reports whether a model refuses a call without a signature.
 func signs(model string) bool { return generation(model) >= 3 }
 
 // content is one stored message.
@@ -145,7 +145,7 @@ func content(m llm.Message, names map[string]string, signed bool) []byte {
 			last = len(blocks)
 		}
 	}
-	var pictures []wire.Block // of results: they stand behind all results
+	var pictures []wire.Block // of results: they go after all results
 	behind := func() {
 		for _, image := range pictures {
 			part(inline(image))

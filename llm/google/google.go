@@ -2,12 +2,12 @@
 // events.
 //
 // The body is built from Roo's stored blocks: the same history gives the same bytes
-// and a longer one the same bytes in front. What the API wants back, a thought's
-// signature, is stored as Roo stores it (one block at the end of the reply) and goes
-// out with the first call of that reply, where the API looks for it. A reply that
-// another model wrote has none; the API's own word for that stands in its place.
+// and a longer one the same bytes in front. The API wants a thought's signature back.
+// It is stored as Roo stores it (one block at the end of the reply) and sent with the
+// first call of that reply, where the API looks for it. A reply that another model
+// wrote has none; the API's documented placeholder is sent instead.
 //
-// Replies are put into Roo's stored order. Thoughts are kept for the person and not
+// Replies are put into Roo's stored order. Thoughts are kept for the user and not
 // sent back. The SDK was rejected: its types lose fields that they do not know, and
 // turn a call's arguments into Go values.
 package google
@@ -100,7 +100,7 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 		wire.Ask(ctx, p.opts.Backoff, yield, func() wire.Attempt {
 			r := &reply{call: call}
 			a := wire.Attempt{Call: call, Add: r.add, Done: r.done}
-			// The API has no word for the end: it says why it stopped, and ends.
+			// The API has no end event: it sends a finish reason, and the stream ends.
 			a.Call.Ended = func() bool { return r.stop != "" }
 			return a
 		})
@@ -143,7 +143,7 @@ func (p *Provider) call(req llm.Request) (wire.Call, error) {
 	return c, nil
 }
 
-// kindOf knows what Google says with a plain 400.
+// kindOf classifies by message and code: Google sends many errors as a plain 400.
 func kindOf(status int, code, message string) llm.Kind {
 	switch {
 	case strings.Contains(message, "API key not valid"), strings.Contains(message, "API key expired"):

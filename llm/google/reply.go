@@ -149,7 +149,7 @@ func (r *reply) done() llm.Done {
 	return d
 }
 
-// stopReason puts Google's words into llm's.
+// stopReason translates Google's finish reasons to llm's.
 func (r *reply) stopReason() string {
 	switch r.stop {
 	case "STOP":

@@ -58,7 +58,7 @@ func CheckChat(h http.Header, body []byte) string {
 		switch m.Role {
 		case "system", "developer":
 			if i > 0 {
-				return where + ": a system message stands first"
+				return where + ": a system message comes first"
 			}
 		case "user":
 			if problem := p.parts(where, m.Content, "text", "image_url"); problem != "" {

@@ -113,7 +113,7 @@ func CheckGoogle(h http.Header, body []byte) string {
 				}
 				calls = append(calls, p)
 			case p.Response != nil && c.Role == "user" && answers != j:
-				return fmt.Sprintf("%s.parts[%d].function_response: it must stand in front of all other parts", where, j)
+				return fmt.Sprintf("%s.parts[%d].function_response: it must come before all other parts", where, j)
 			case p.Response != nil && c.Role == "user":
 				if answers >= len(open) || open[answers].Call.Name != p.Response.Name || open[answers].Call.ID != p.Response.ID {
 					return fmt.Sprintf("%s.parts[%d].function_response: it answers no call of the turn before", where, j)

@@ -22,10 +22,10 @@ type ToolCall struct {
 	Input    json.RawMessage
 }
 
-// History is the conversation that a request brings along, in any dialect, without
-// the system's words, reasoning and images. What one side says in several messages
-// is one turn. A model that decides by it needs no memory of its own, so that a
-// client which is killed and asks again gets the same reply again.
+// History is the conversation that a request carries, in any dialect, without the
+// system prompt, reasoning and images. Consecutive messages of one side form one turn.
+// A model that decides by it needs no memory of its own, so a client that is killed
+// and sends its request again gets the same reply again.
 func (r Request) History() []Turn {
 	var body struct{ Messages, Input, Contents []json.RawMessage }
 	_ = json.Unmarshal(r.Body, &body) // another shape holds none
@@ -42,7 +42,7 @@ func (r Request) History() []Turn {
 	return h.turns
 }
 
-// Offered are the names of the tools that a request tells the model of, in order.
+// Offered are the names of the tools in a request, in order.
 func (r Request) Offered() []string {
 	type named struct {
 		Name      string

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// gallery counts the images of a request and holds them against what the provider
-// documents. Images whose header cannot be read count, and are taken: tests send
-// three bytes for one.
+// gallery counts the images of a request and checks them against the limits that the
+// provider documents. Images whose header cannot be read count and are accepted: tests
+// send three bytes for one.
 type gallery struct {
 	count, one, total int    // limits: how many, and bytes of base64; 0 = none
 	side              int    // pixels
@@ -23,7 +23,7 @@ type gallery struct {
 	largestAt            string
 }
 
-// add says which rule an image breaks.
+// add adds an image and returns the rule that it breaks.
 func (g *gallery) add(where, media, data string) string {
 	g.seen++
 	g.bytes += len(data)
@@ -45,7 +45,7 @@ func (g *gallery) add(where, media, data string) string {
 	return ""
 }
 
-// end says which rule the images break together.
+// end returns the rule that the images break together.
 func (g *gallery) end() string {
 	switch {
 	case g.count > 0 && g.seen > g.count:

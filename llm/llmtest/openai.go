@@ -45,7 +45,7 @@ func (r Reply) stored() []stored {
 	return out
 }
 
-// counts are the tokens of a reply in OpenAI's sense: what was read from a cache is
+// counts are the tokens of a reply as OpenAI counts them: tokens read from a cache are
 // part of the input.
 func (r Reply) counts(req Request) (in, out int64) {
 	in, out = r.Input, r.Output

@@ -109,7 +109,7 @@ func (r Reply) ErrorEvent(n int, typ, message string) Reply {
 	return r
 }
 
-// Trickle writes n bytes at a time, whatever they split, with a pause between.
+// Trickle writes n bytes at a time, also within characters, with a pause between.
 func (r Reply) Trickle(n int, pause time.Duration) Reply {
 	r.Piece, r.Pause = n, pause
 	return r

@@ -1,16 +1,16 @@
 // Package llmtest is a model provider for tests: a real HTTP server on loopback
 // that speaks Anthropic's, OpenAI's two and Google's APIs, checks every request
-// against the API's documented rules, and plays replies and faults. A reply is
-// written once, in Anthropic's blocks, and said in the dialect that was asked in.
+// against the API's documented rules, and plays replies and faults. A test writes a
+// reply once, in Anthropic's blocks; the server sends it in the dialect of the request.
 //
 // A request that breaks a rule gets the 400 that the API would give, and is kept
 // as a violation: with New the test fails for it. Replies are played in order, one
 // per accepted or refused request. When none is left the server answers 500 and
-// counts that as a violation too, because a test that asks more often than it
+// counts that as a violation too, because a test that sends more requests than it
 // planned is wrong about something.
 //
-// It works in a test and in a plain program, so that a killed and restarted child
-// process can be watched from outside.
+// It works in a test and in a plain program, so that a test can watch a killed and
+// restarted child process from outside.
 package llmtest
 
 import (
@@ -192,7 +192,7 @@ func (s *Server) violation(format string, args ...any) {
 	s.violations = append(s.violations, fmt.Sprintf(format, args...))
 }
 
-// dialect is one provider's way to say what all say.
+// dialect is the wire format of one provider.
 type dialect struct {
 	key    func(http.Header) string
 	check  func(h http.Header, body []byte) string // the first rule that a request breaks

@@ -66,7 +66,7 @@ func (r Reply) events(req Request) [][]byte {
 			for _, p := range ps {
 				delta(map[string]any{"type": "input_json_delta", "partial_json": p})
 			}
-		default: // redacted_thinking and whatever comes: whole at the start
+		default: // redacted_thinking and unknown kinds: whole at the start
 			start(raw)
 		}
 		send("content_block_stop", fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, i))

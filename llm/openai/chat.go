@@ -50,7 +50,7 @@ func list(i int, head string) string {
 	return ","
 }
 
-// function is what a model is told of a tool, from its name on.
+// function describes a tool to a model, from its name on.
 func function(b []byte, t llm.ToolSpec, schema string) []byte {
 	b = esjson.Quote(b, t.Name)
 	if t.Description != "" {

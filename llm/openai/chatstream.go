@@ -11,10 +11,10 @@ import (
 )
 
 // chatReply puts a reply of chat completions together. Servers differ in what they
-// send; what is not understood is passed over.
+// send; unknown events and members are ignored.
 type chatReply struct {
 	call   wire.Call
-	server string // that is asked, and its model
+	server string // the server and the model, as Done.ReasoningFrom has it
 
 	id, model, stop string
 	contents        bool // reasoning came as reasoning_content
@@ -126,14 +126,14 @@ func (r *chatReply) done() llm.Done {
 	return d
 }
 
-// stopReason puts OpenAI's words into llm's.
+// stopReason translates OpenAI's stop reasons to llm's.
 func stopReason(word string, calls bool) string {
 	switch word {
 	case "tool_calls", "function_call":
 		return "tool_use"
 	case "stop", "", "completed":
 		if calls {
-			return "tool_use" // some servers say "stop" whatever they did
+			return "tool_use" // some servers always send "stop"
 		}
 		return "end_turn"
 	case "length", "max_output_tokens":
@@ -177,8 +177,8 @@ type callParts struct {
 	input    []byte
 }
 
-// guess finds the call that a delta without an index belongs to: a new one when it
-// says who it is, else the last.
+// guess finds the call that a delta without an index belongs to: a new one when the
+// delta has an id or a name, else the last.
 func (c *calls) guess(id, name string) int64 {
 	n := int64(len(c.list))
 	if n > 0 && (id == "" || id == c.list[n-1].sent) && (name == "" || name == c.list[n-1].name) {
@@ -222,8 +222,8 @@ func (c *calls) newID(id string) string {
 	return free
 }
 
-// blocks are the calls as they are stored. Input that is no JSON object stands as
-// {} and is told apart.
+// blocks are the calls as they are stored. Input that is no JSON object becomes {}, and
+// malformed holds its text.
 func (c *calls) blocks() (out []json.RawMessage, malformed map[string]string) {
 	for _, p := range c.list {
 		input := bytes.TrimSpace(p.input)

@@ -5,16 +5,15 @@ import (
 	"github.com/roost-dev/roost/llm"
 )
 
-// usageOf reads what a request used, of both APIs, whose names for the same counts
-// differ. What a cache gave and what was written to one are part of the input's
-// count here and are taken out of it. Thinking is part of the output's count; some
-// servers that imitate the API (xAI's) count it beside it, which shows in their
-// total.
+// usageOf reads the token counts of a reply, of both APIs, whose names for the same counts
+// differ. Both count tokens read from and written to a cache as part of the input; usageOf
+// takes them out of it. Both count reasoning as part of the output; some servers that imitate
+// the API (xAI's) count it separately, which shows in their total.
 //
-// OpenAI says how much was written to a cache for the models that charge for it.
-// LiteLLM has another name for that, and DeepSeek one for what was read.
+// OpenAI reports tokens written to a cache for the models that charge for it. LiteLLM has
+// another name for that count, and DeepSeek another one for tokens read from a cache.
 //
-// A server's slip must not make a cost negative: no part is above the whole.
+// A server's mistake must not make a cost negative: no part is larger than the whole.
 func usageOf(usage []byte) llm.Usage {
 	in, out := first(usage, "prompt_tokens", "input_tokens"), first(usage, "completion_tokens", "output_tokens")
 	ins, outs := part(usage, "prompt_tokens_details", "input_tokens_details"), part(usage, "completion_tokens_details", "output_tokens_details")

@@ -7,10 +7,10 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// details puts reasoning_details together. They come in pieces: what has the same
-// type and index is one element, whose words grow and whose other members are those
-// of the newest piece. The server wants them back as they are, so nothing of an
-// element that is not known here is lost.
+// details puts reasoning_details together. They arrive in pieces: pieces with the same
+// type and index form one element. Its text grows, and its other members are those of
+// the newest piece. The server wants the elements back as they are, so members that this
+// package does not know are kept too.
 type details struct {
 	list []*detail
 	at   map[string]*detail
@@ -25,7 +25,7 @@ type detail struct {
 // grows names the members of which each piece holds more.
 func grows(key string) bool { return key == "text" || key == "summary" || key == "data" }
 
-// add takes a delta's array and returns the words in it that a person may read.
+// add takes a delta's array and returns the readable text in it.
 func (d *details) add(array []byte) (text string) {
 	if esjson.TypeOf(array) != esjson.TypeArray {
 		return ""
@@ -38,7 +38,7 @@ func (d *details) add(array []byte) (text string) {
 		index, indexed := esjson.GetInt(piece, "index")
 		if !indexed {
 			index = -1
-			// Without an index, only words are pieces of what came before them.
+			// Without an index, only text continues the element before it.
 			if typ == "reasoning.encrypted" {
 				index = -2 - int64(len(d.list))
 			}
@@ -65,7 +65,7 @@ func (d *details) element(name string) *detail {
 	return one
 }
 
-// set takes a member over and returns the words that it added.
+// set takes a member over and returns the text that it added.
 func (e *detail) set(key string, val []byte) string {
 	has, known := e.values[key]
 	if !known {
@@ -80,14 +80,14 @@ func (e *detail) set(key string, val []byte) string {
 		e.values[key], e.words[key] = []byte(`""`), append(e.words[key], s...)
 		return s
 	case known && esjson.TypeOf(val) == esjson.TypeNull && esjson.TypeOf(has) != esjson.TypeNull:
-		// A later piece says null of what an earlier one said.
+		// A later piece has null for members that an earlier one filled.
 	default:
 		e.values[key] = append([]byte(nil), val...)
 	}
 	return ""
 }
 
-// array is what the message keeps, nil when nothing came.
+// array is the JSON array to store with the message, nil when nothing arrived.
 func (d *details) array() json.RawMessage {
 	if len(d.list) == 0 {
 		return nil

@@ -4,15 +4,14 @@
 // The body is built from Roo's stored blocks, so that the same history gives the
 // same bytes and a longer one the same bytes in front. Nothing is kept at the
 // provider: with Responses the encrypted reasoning comes back with each request.
-// What an API has no place for is told in words: an image in a tool's result stands
-// in the user message behind it.
+// Content that an API has no place for moves: an image in a tool's result goes into the
+// user message after it.
 //
 // Replies are put into Roo's stored order (reasoning, one text, tool calls). Plain
 // reasoning goes back only to servers that sent it as reasoning_content: DeepSeek and
-// others refuse calls without it, others refuse to see it. What a server sends as
-// reasoning_details is kept beside the message and goes back with it, to such servers
-// only. The SDK was rejected: it adds 19 MB to the
-// program, and its types lose what they do not know.
+// others refuse calls without it, other servers refuse calls with it. reasoning_details
+// are stored with the message and go back only to servers that sent them. The SDK was
+// rejected: it adds 19 MB to the program, and its types lose members that they do not know.
 package openai
 
 import (
@@ -64,7 +63,7 @@ type Provider struct {
 
 	thoughtless wire.History                 // as models are sent it that do not think
 	last        atomic.Pointer[wire.History] // that made the last request of Responses
-	before      atomic.Int32                 // messages of chat completions that stand before the history
+	before      atomic.Int32                 // messages of chat completions before the history
 }
 
 var _ llm.Provider = (*Provider)(nil)
@@ -119,14 +118,14 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 			}
 			r := &chatReply{call: call, server: p.Server(req.Model)}
 			a := wire.Attempt{Call: call, Add: r.add, Done: r.done}
-			// Not every server says [DONE] when it has said why it stopped.
+			// Some servers send a finish reason and never [DONE].
 			a.Call.Ended = func() bool { return r.stop != "" }
 			return a
 		})
 	}
 }
 
-// Server implements llm.Addressee. It leaves out what an address may hold of a key.
+// Server implements llm.Addressee. It leaves out the query of the address, which may hold a key.
 func (p *Provider) Server(model string) string {
 	if model == "" {
 		model = p.opts.Model
@@ -178,7 +177,7 @@ func (p *Provider) call(req llm.Request) (wire.Call, error) {
 	return c, nil
 }
 
-// kindOf knows the codes that stand beside the status.
+// kindOf classifies an error by its code, and by the status where the code does not decide.
 func kindOf(status int, code, message string) llm.Kind {
 	switch {
 	case code == "context_length_exceeded", status == 0 && wire.IsOverflow(message):

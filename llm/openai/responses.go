@@ -54,8 +54,8 @@ func (p *Provider) responsesBody(req llm.Request) *wire.Body {
 	return body
 }
 
-// reasons tells the models that think before they answer. The others refuse to be
-// asked for their reasoning.
+// reasons reports whether a model thinks before it answers. Other models refuse requests
+// for their reasoning.
 func reasons(model string) bool {
 	for _, family := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6", "codex"} {
 		if rest, ok := strings.CutPrefix(model, family); ok {
@@ -127,8 +127,8 @@ func responsesItems(m llm.Message, thoughts bool) []byte {
 	return out
 }
 
-// reasoningItem is a stored reasoning block as the item it came as. Its summary was
-// for the person and is not sent back.
+// reasoningItem is a stored reasoning block as the item that it was received as. Its summary
+// was for the user and is not sent back.
 func reasoningItem(b wire.Block) []byte {
 	out := []byte(`{"type":"reasoning",`)
 	if id, ok := esjson.Get(b.Raw, "id"); ok && esjson.TypeOf(id) == esjson.TypeString {

@@ -68,7 +68,7 @@ func (r *responsesReply) add(data []byte) ([]llm.Chunk, bool, error) {
 	case "error":
 		return nil, false, r.call.ErrorOf(0, data)
 	}
-	return nil, false, nil // progress of other kinds, and what is to come
+	return nil, false, nil // other progress events, and events of newer versions
 }
 
 func (r *responsesReply) think(text string) []llm.Chunk {

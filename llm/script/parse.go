@@ -21,7 +21,7 @@ import (
 // ErrScript is wrapped by every error about a script's text.
 var ErrScript = errors.New("not a valid script")
 
-// The file's shape. Pointers tell "absent" from "empty".
+// The file's shape. A nil pointer means that the member is absent.
 type yamlTurn struct {
 	Summary   string     `yaml:"summary"`
 	Text      string     `yaml:"text"`
@@ -86,7 +86,7 @@ func Parse(src []byte) (*Script, error) {
 			}
 			part.groups = append(part.groups, g)
 			g = group{}
-			s.tasks = append(s.tasks, &taskPart{words: *y.Task})
+			s.tasks = append(s.tasks, &taskPart{text: *y.Task})
 			part = &s.tasks[len(s.tasks)-1].part
 			continue
 		}
@@ -122,7 +122,7 @@ func (y *yamlTurn) heading() error {
 	rest.Task = nil
 	switch {
 	case strings.TrimSpace(*y.Task) == "":
-		return errors.New("task names no words by which the task is known")
+		return errors.New("task is empty; it needs a text of the task's first message")
 	case !reflect.DeepEqual(rest, yamlTurn{}):
 		return errors.New("an entry with task is no turn: the turns of that task follow it")
 	}
@@ -204,7 +204,7 @@ func (y *yamlTurn) turn(line int) (*turn, error) {
 		}
 		t.status, t.message = e.Status, e.Message
 		if t.message == "" {
-			t.message = "the script says so"
+			t.message = "the script plays an error"
 		}
 		return t, nil
 	}

@@ -1,4 +1,4 @@
-// Package script is a model that reads its lines from a file. It is for trying
+// Package script is a model that plays its replies from a file. It is for trying
 // Roost without a key, for tests and for benchmarks, and goes through the same
 // loop as every provider.
 //
@@ -15,24 +15,24 @@
 //
 // usually written in YAML's block style, one "- " a turn.
 //
-// A player keeps no state: a Request says how many replies its history holds and
-// how many attempts failed since, and that decides the turn. So a script goes on
-// after a restart and plays again after a rewind. An error entry stands for that
-// many failing attempts before the reply that follows it. After its last turn a
-// script completes the task.
+// A Script keeps no state: a Request holds the number of replies in its history and
+// of failed attempts since, and these decide the turn. So a script continues after a
+// restart and plays again after a rewind. An error entry makes that many attempts fail
+// before the reply that follows it. After its last turn a script completes the task.
 //
-// A summary of a condensed history is no turn: an entry {summary: "what happened"},
-// anywhere in the list, is played for the first one, the next for the second, and the
-// last for all that follow; a line of our own where there is none.
+// An entry {summary: "what happened"}, anywhere in the list, is no turn. The first one
+// is played for the first summary of a condensed history, the next for the second, and
+// the last for all that follow; without one, the script sends a line of its own.
 //
-// An entry {task: WORDS} is no turn. The turns behind it, up to the next such entry, are
-// those of the task whose first message holds these words, as subtasks have each their
-// own; the first entry that fits counts. Those before the first one are everybody else's.
+// An entry {task: TEXT} is no turn. The turns after it, up to the next such entry, belong
+// to the task whose first message contains the text, so that subtasks have turns of their
+// own; the first entry that fits counts. The turns before the first such entry belong to
+// all other tasks.
 //
 // A number with an exponent needs a point before it (1.0e3): the YAML reader takes
-// 1e3 for a word.
+// 1e3 for a string.
 //
-// It never retries: failing attempts are played to the caller one by one.
+// A script never retries: the caller sees each failing attempt.
 package script
 
 import (
@@ -65,9 +65,9 @@ type part struct {
 	groups []group
 }
 
-// taskPart is the turns of the task whose first message holds the words.
+// taskPart is the turns of the task whose first message contains the text.
 type taskPart struct {
-	words string
+	text string
 	part
 }
 
@@ -135,7 +135,7 @@ func (s *Script) partFor(req llm.Request) *part {
 	if len(s.tasks) > 0 && len(req.Messages) > 0 {
 		first := llm.Request{Messages: req.Messages[:1]}
 		for _, t := range s.tasks {
-			if contains(first, t.words) {
+			if contains(first, t.text) {
 				return &t.part
 			}
 		}
@@ -167,8 +167,8 @@ func (s *Script) at(req llm.Request) (t *turn, fails bool) {
 	return g.reply, false
 }
 
-// Stream plays the turn that the request stands at. Errors are *llm.Error: what
-// the script says, or Kind Script when the request lacks what the turn expects.
+// Stream plays the turn that the request is at. Errors are *llm.Error: those of the
+// script, or Kind Script when the request lacks what the turn expects.
 func (s *Script) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
 		t, fails := s.at(req)

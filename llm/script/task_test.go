@@ -73,7 +73,7 @@ func TestAnEntryWithTaskIsNoTurn(t *testing.T) {
 	for text, says := range map[string]string{
 		"- {task: x, text: y}":            "is no turn",
 		"- {task: x, tools: [{name: a}]}": "is no turn",
-		"- {task: \"  \"}":                "names no words",
+		"- {task: \"  \"}":                "task is empty",
 		"- {task: [x]}":                   "",
 	} {
 		if _, err := script.Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
