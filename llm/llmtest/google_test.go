@@ -25,7 +25,7 @@ func TestCheckGoogle(t *testing.T) {
 		"assistant":                {ask(`{"role":"assistant","parts":[{"text":"x"}]}`), "valid role"},
 		"no parts":                 {ask(`{"role":"user","parts":[]}`), "must not be empty"},
 		"an unknown part":          {ask(`{"role":"user","parts":[{"image":1}]}`), "oneof"},
-		"an image between results": {ask(`{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"AAAA"}},{"functionResponse":{"id":"c","name":"n","response":{}}}]}`), "in front"},
+		"an image between results": {ask(`{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"AAAA"}},{"functionResponse":{"id":"c","name":"n","response":{}}}]}`), "come before"},
 		"an image by address":      {ask(`{"role":"user","parts":[{"inlineData":{"mimeType":"text/html","data":"AAAA"}}]}`), "inline_data"},
 		"a call by the user":       {ask(answer(call)), "oneof"},
 		"not signed":               {ask(user, model(more), answer(`{"functionResponse":{"id":"d","name":"g","response":{}}}`)), "thought_signature"},
