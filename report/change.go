@@ -28,11 +28,11 @@ func (m *Maybe[T]) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &m.Value)
 }
 
-// Form is what a value is written as, for who describes it.
+// Form is a value of the type that JSON holds, for the OpenAPI document.
 func (m Maybe[T]) Form() any { return m.Value }
 
-// TaskPatch changes a task: what is absent stays. null gives a task the title that it has
-// by itself, takes all tags, or the pin. The settings are for its later runs.
+// TaskPatch changes a task: what is absent stays. null restores the task's own title, and removes all tags or the
+// pin. The settings apply to later runs.
 type TaskPatch struct {
 	Title  Maybe[string]   `json:"title,omitzero"`
 	Tags   Maybe[[]string] `json:"tags,omitzero"`
@@ -45,11 +45,11 @@ type TaskPatch struct {
 	Settings
 }
 
-// Deleted is a task that was put into the trash, and how it comes back.
+// Deleted is a task that was put into the trash, and how to restore it.
 type Deleted struct {
 	store.Trashed
-	Restore  string   `json:"restore"`  // what to ask: POST /v1/trash/NAME/restore
-	Subtasks []string `json:"subtasks"` // names in the trash of those that went with it
+	Restore  string   `json:"restore"`  // the request: POST /v1/trash/NAME/restore
+	Subtasks []string `json:"subtasks"` // names in the trash of the subtasks that were deleted with it
 
 	With []store.Trashed `json:"with,omitempty"` // the deleted subtasks
 }
@@ -64,14 +64,14 @@ type Purged struct {
 	Items []store.Trashed `json:"purged"`
 }
 
-// Restored is a task that came back from the trash.
+// Restored is a task that was restored from the trash.
 type Restored struct {
 	ID     string `json:"id"`
 	Source string `json:"source"`
 	Path   string `json:"path"`
 }
 
-// InputPatch gives words that wait in a queue other ones.
+// InputPatch changes the text of queued input.
 type InputPatch struct {
 	Text string `json:"text"`
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// NewRewind takes both histories back to a message. An empty one is one turn.
+// NewRewind takes both histories back to a message. Without members it takes back one turn.
 type NewRewind struct {
 	To         string `json:"to,omitempty"`          // the first message that goes: #12, ~2 (turns), c3 (a checkpoint), or a ts
 	KeepTarget bool   `json:"keep_target,omitempty"` // that message itself stays
@@ -18,8 +18,7 @@ type NewRewind struct {
 	DryRun     bool   `json:"dry_run,omitempty"`
 }
 
-// Rewound is what a rewind takes out of the histories, or took, and which files went
-// back with them.
+// Rewound is what a rewind removed from the histories, or would, and which files it restored.
 type Rewound struct {
 	store.Rewind
 	Restore  *engine.RestoreResult `json:"restore,omitempty"`
@@ -28,11 +27,11 @@ type Rewound struct {
 
 // NewUndo takes back what was last done to a task, or does it again.
 type NewUndo struct {
-	Expect string `json:"expect,omitempty"` // the deed that is meant; when another one is next by now, nothing is done
+	Expect string `json:"expect,omitempty"` // the ID of the action that is meant; when another one is next by now, nothing changes
 	DryRun bool   `json:"dry_run,omitempty"`
 }
 
-// Undone is a deed that was taken back, or done again, and what can be now.
+// Undone is an action that was undone or redone, and what can be undone now.
 type Undone struct {
 	store.Deeds
 	DryRun  bool                  `json:"dry_run"`
@@ -41,7 +40,7 @@ type Undone struct {
 	Restore *engine.RestoreResult `json:"restore,omitempty"`
 }
 
-// UndoneOf is what engine.Undo says.
+// UndoneOf is the document of what engine.Undo returns.
 func UndoneOf(deed store.Deed, task store.Deeds, files *engine.RestoreResult, o store.UndoOptions) Undone {
 	out := Undone{Deeds: task, DryRun: o.DryRun, Restore: files}
 	if out.Undone = &deed; o.Redo {
@@ -52,17 +51,16 @@ func UndoneOf(deed store.Deed, task store.Deeds, files *engine.RestoreResult, o 
 
 // NewHead makes a branch of a task its head.
 type NewHead struct {
-	Branch string `json:"branch"` // as the list of branches names it
+	Branch string `json:"branch"` // its name in the list of branches
 }
 
-// Head is the branch that a task goes on from.
+// Head is the branch that a task continues from.
 type Head struct {
 	Task   string `json:"task_id"`
 	Branch string `json:"branch"`
 }
 
-// NewFork makes a new task with the history of another one. What it does not name the
-// new task has from the other one.
+// NewFork makes a new task with the history of another one. Members that are absent come from the other task.
 type NewFork struct {
 	At        string `json:"at,omitempty"`     // the last message that it has: #12, a ts, or ~2 (before the last two turns)
 	Branch    string `json:"branch,omitempty"` // that it starts from
@@ -76,10 +74,9 @@ type NewFork struct {
 	DryRun    bool   `json:"dry_run,omitempty"`
 }
 
-// NewCondense has older history of a task summarised, by its own model where no other
-// one is named.
+// NewCondense has older history of a task summarised, by the task's own model unless another one is named.
 type NewCondense struct {
-	Keep      string `json:"keep,omitempty"`      // what the summary is to look to, in words
+	Keep      string `json:"keep,omitempty"`      // what the summary must keep, in words
 	Workspace string `json:"workspace,omitempty"` // when it has moved
 	Provider  string `json:"provider,omitempty"`
 	Model     string `json:"model,omitempty"`
@@ -89,21 +86,21 @@ type NewCondense struct {
 	DryRun    bool   `json:"dry_run,omitempty"`
 }
 
-// Condensed is what condensing a task did, or would do.
+// Condensed is the result of condensing a task, or what it would be.
 type Condensed struct {
 	Task     string     `json:"task_id"`
 	DryRun   bool       `json:"dry_run"`
 	Condense string     `json:"condense_id,omitempty"`
-	Messages int        `json:"messages"` // that the summary stands for
-	Sent     int        `json:"sent"`     // of these, what was sent until now
-	Kept     int        `json:"kept"`     // the newest, which stay as they are
+	Messages int        `json:"messages"` // that the summary replaces
+	Sent     int        `json:"sent"`     // of these, the ones that were sent until now
+	Kept     int        `json:"kept"`     // the newest ones, which stay
 	Before   int64      `json:"tokens_before"`
 	After    int64      `json:"tokens_after,omitempty"`
-	Cost     *money.USD `json:"cost"` // null = not known
+	Cost     *money.USD `json:"cost"` // null = unknown
 	Summary  string     `json:"summary,omitempty"`
 }
 
-// CondensedOf is what engine.Condense says, or with dry engine.CondensePlan.
+// CondensedOf is the document of what engine.Condense returns, or with dry engine.CondensePlan.
 func CondensedOf(id string, c engine.Condensed, dry bool) Condensed {
 	out := Condensed{
 		Task: id, DryRun: dry, Condense: c.ID, Messages: c.Messages, Sent: c.Sent, Kept: c.Kept,
@@ -116,17 +113,16 @@ func CondensedOf(id string, c engine.Condensed, dry bool) Condensed {
 	return out
 }
 
-// SavedCheckpoint is a checkpoint that was saved now; null when nothing differs from
-// the newest one.
+// SavedCheckpoint is a checkpoint that was just saved; null when nothing differs from the newest one.
 type SavedCheckpoint struct {
 	Task       string             `json:"task_id"`
 	Saved      bool               `json:"saved"`
 	Checkpoint *engine.Checkpoint `json:"checkpoint"`
 }
 
-// NewRestore puts the files that a task changed back as they were at a checkpoint.
+// NewRestore restores the files that a task changed to a checkpoint.
 type NewRestore struct {
-	OnConflict string   `json:"on_conflict,omitempty"` // of files that somebody else changed: keep (the default), merge, overwrite
+	OnConflict string   `json:"on_conflict,omitempty"` // files that others changed: keep (the default), merge, overwrite
 	Paths      []string `json:"paths,omitempty"`       // only these files or folders
 	Workspace  string   `json:"workspace,omitempty"`   // where the files are now; "" = the task's
 	Plan       string   `json:"plan,omitempty"`        // the plan of a dry run; when it would differ by now, nothing changes

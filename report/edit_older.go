@@ -4,17 +4,17 @@ package report
 type OlderRun struct {
 	Text      string `json:"task"`                       // what to do
 	Mode      string `json:"mode,omitempty"`             //
-	Task      string `json:"taskId,omitempty"`           // the task to go on with; goes with restartTask
+	Task      string `json:"taskId,omitempty"`           // the task to continue; with restartTask
 	Restart   bool   `json:"restartTask,omitempty"`      //
-	Verbose   bool   `json:"verbose,omitempty"`          // tell of thoughts and of commands' output, too
-	IdleMS    int64  `json:"slidingTimeoutMs,omitempty"` // stop when nothing happens for so long; 0 = as it is set
-	LogPrompt bool   `json:"logSystemPrompt,omitempty"`  // taken, and not heeded
+	Verbose   bool   `json:"verbose,omitempty"`          // also send reasoning and the output of commands
+	IdleMS    int64  `json:"slidingTimeoutMs,omitempty"` // stop when nothing happens for this long; 0 = as the settings have it
+	LogPrompt bool   `json:"logSystemPrompt,omitempty"`  // accepted and ignored
 	LogModel  bool   `json:"logLlm,omitempty"`           // the same
 }
 
 // OlderAnswer is the body of an answer to a question of the older call.
 type OlderAnswer struct {
-	Answer string `json:"answer"` // a suggestion's words or number, or words of one's own
+	Answer string `json:"answer"` // the text or number of a suggestion, or other text
 }
 
 // OlderChoice is a suggestion.
@@ -41,7 +41,7 @@ type OlderQuestions struct {
 	Timestamp string          `json:"timestamp"`
 }
 
-// OlderAnswered says that an answer was taken.
+// OlderAnswered is the reply to an accepted answer.
 type OlderAnswered struct {
 	Success   bool   `json:"success"`
 	Message   string `json:"message"`
@@ -79,7 +79,7 @@ type OlderEvent struct {
 	Restart     string         `json:"restartCommand,omitempty"`
 }
 
-// OlderUsage is what a task spent until now.
+// OlderUsage is what a task has spent.
 type OlderUsage struct {
 	In          int64    `json:"totalTokensIn"`
 	Out         int64    `json:"totalTokensOut"`

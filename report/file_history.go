@@ -11,8 +11,7 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// FileRecord is something that a task knows of a file at one moment: a record, or a
-// checkpoint that holds it.
+// FileRecord is what a task recorded about a file at one moment, or a checkpoint that holds the file.
 type FileRecord struct {
 	Seq        uint64  `json:"seq,omitempty"` // the commit; 0 for what another tool recorded
 	At         *string `json:"at"`
@@ -26,8 +25,8 @@ type FileRecord struct {
 	Reason     string  `json:"reason,omitempty"`     // of the checkpoint
 }
 
-// history is all that a task ever recorded of a file, the oldest first: what another tool
-// recorded of it, what belongs to rewound messages, and the checkpoints that hold it.
+// history is all that a task ever recorded about a file, the oldest first: records of another tool, records of rewound
+// messages, and the checkpoints that hold the file.
 func history(ctx context.Context, v *store.View, path string) ([]FileRecord, error) {
 	out := []FileRecord{}
 	for _, r := range recordedElsewhere(v) {
@@ -90,7 +89,7 @@ func history(ctx context.Context, v *store.View, path string) ([]FileRecord, err
 	return out, nil
 }
 
-// ownRecord reports whether a record of a task_metadata.json is one that we wrote there.
+// ownRecord reports whether Roost wrote a record of a task_metadata.json.
 func ownRecord(files []task.FileRecord, r task.FileRecord) bool {
 	return slices.ContainsFunc(files, func(f task.FileRecord) bool {
 		return f.Path == r.Path && f.RooRead == r.RooRead && f.RooEdit == r.RooEdit && f.UserEdit == r.UserEdit

@@ -22,19 +22,18 @@ type KnownFile struct {
 	EditedAt *string      `json:"edited_at"`
 	UserAt   *string      `json:"user_edited_at"`
 	TS       int64        `json:"ts"`                        // of the newest record, Unix milliseconds
-	By       *string      `json:"changed_by"`                // who is known to have changed it last: agent, restore, other; command, subtask: it changed while one ran
-	Task     string       `json:"changed_by_task,omitempty"` // which other task it was, where that is known
+	By       *string      `json:"changed_by"`                // what changed it last: agent, restore, other; command or subtask: it changed while one ran
+	Task     string       `json:"changed_by_task,omitempty"` // the other task that changed it, if known
 	Size     *int64       `json:"size"`                      // as the model last saw it
 	Hash     *string      `json:"hash"`
 	NowSize  *int64       `json:"now_size"`
 	NowHash  *string      `json:"now_hash"`
-	Inferred []string     `json:"inferred"` // what follows from times, because no content was recorded
+	Inferred []string     `json:"inferred"` // members that follow from times, because no content was recorded
 	History  []FileRecord `json:"history,omitempty"`
 }
 
-// Files are the files of some records of a task, by path, each judged by what lies in
-// the workspace now. With records each also has its own. w may be nil when there are
-// none.
+// Files returns the files of some records of a task, by path, each compared with the workspace as it is now. With
+// records, each file also has its records. w may be nil when there are none.
 func Files(ctx context.Context, v *store.View, w *workspace.Workspace, records []task.FileRecord, withRecords bool) ([]KnownFile, error) {
 	by, err := authors(ctx, v, records)
 	if err != nil {
@@ -50,7 +49,7 @@ func Files(ctx context.Context, v *store.View, w *workspace.Workspace, records [
 	}
 	items := []KnownFile{}
 	for _, k := range sum.Files() {
-		item, err := judged(ctx, w, k)
+		item, err := compare(ctx, w, k)
 		if err != nil {
 			return nil, err
 		}
@@ -66,8 +65,8 @@ func Files(ctx context.Context, v *store.View, w *workspace.Workspace, records [
 	return items, nil
 }
 
-// Records are the records of a task: its own, and for paths that it has none of,
-// those that another tool left in its folder.
+// Records returns the file records of a task: its own, and for other paths those that another tool left in its
+// folder.
 func Records(v *store.View) []task.FileRecord {
 	foreign := recordedElsewhere(v)
 	if len(foreign) == 0 {
@@ -86,8 +85,8 @@ func Records(v *store.View) []task.FileRecord {
 	return append(out, v.State.Files...)
 }
 
-// authors says who made the changes that the model was told of, by commit and path:
-// the journal keeps it in the event, and nothing else needs it.
+// authors returns what made the changes that were reported to the model, by commit and path. Only the event in the
+// journal holds it.
 func authors(ctx context.Context, v *store.View, records []task.FileRecord) (map[string]maker, error) {
 	out := map[string]maker{}
 	var from, to uint64
@@ -126,8 +125,8 @@ func authors(ctx context.Context, v *store.View, records []task.FileRecord) (map
 
 func recordKey(seq uint64, path string) string { return fmt.Sprint(seq, " ", path) }
 
-// judged says how a file is now, against what the model last saw of it.
-func judged(ctx context.Context, w *workspace.Workspace, k *task.Known) (KnownFile, error) {
+// compare returns the state of a file now, against what the model last saw of it.
+func compare(ctx context.Context, w *workspace.Workspace, k *task.Known) (KnownFile, error) {
 	seen := k.Seen
 	if seen.Path == "" {
 		seen = k.Last
@@ -142,8 +141,8 @@ func judged(ctx context.Context, w *workspace.Workspace, k *task.Known) (KnownFi
 	}
 	p, err := w.Resolve(name)
 	if err != nil {
-		item.State = string(workspace.Missing) // no file can have that name
-		return item, nil                       //nolint:nilerr // it is told as the file's state
+		item.State = string(workspace.Missing) // no file can have this name
+		return item, nil                       //nolint:nilerr // the state of the file reports it
 	}
 	if !seen.Judgeable() || seen.Seq == 0 {
 		state, at := w.Dated(p, max(k.Read, k.Edit))
@@ -159,7 +158,7 @@ func judged(ctx context.Context, w *workspace.Workspace, k *task.Known) (KnownFi
 		if ctx.Err() != nil {
 			return item, err
 		}
-		item.State, item.Inferred = string(workspace.Changed), []string{"state"} // it cannot be read any more
+		item.State, item.Inferred = string(workspace.Changed), []string{"state"} // it has become unreadable
 		return item, nil
 	}
 	item.State = string(s.Verdict)
@@ -172,10 +171,10 @@ func judged(ctx context.Context, w *workspace.Workspace, k *task.Known) (KnownFi
 	return item, nil
 }
 
-// maker is who changed a file, and which task that was, if it was another one.
+// maker is what changed a file, and the task if it was another one.
 type maker struct{ by, task string }
 
-// author is who made the change that a record is of; nil for a read.
+// author is what made the change of a record; nil for a read.
 func author(by map[string]maker, r task.FileRecord) (who *string, task string) {
 	if r.Source != "roo_edited" && r.Source != "user_edited" {
 		return nil, ""

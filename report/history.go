@@ -15,9 +15,9 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// Effective is what would be sent of the model's history: hidden messages left
-// out and what no provider would take mended, by the code that builds requests. notes
-// say in words what was mended, and that nothing would be sent where that is so.
+// Effective returns what would be sent of the model's history: without hidden messages, and with what no provider
+// would accept repaired, by the code that builds requests. notes describe what was repaired, and whether nothing would
+// be sent.
 func Effective(v *store.View) (messages []json.RawMessage, notes []string, err error) {
 	stored, at, err := v.Sent()
 	if err != nil {
@@ -25,7 +25,7 @@ func Effective(v *store.View) (messages []json.RawMessage, notes []string, err e
 	}
 	provider := v.State.Settings.Provider
 	if provider == "" {
-		provider = "anthropic" // other tools do not say; their blocks have this shape
+		provider = "anthropic" // other tools do not record it; their blocks have this shape
 	}
 	o := contextwindow.For(provider)
 	o.KeepReasoningContent = slices.ContainsFunc(v.State.ReasoningTo, func(server string) bool {
@@ -60,9 +60,8 @@ func Effective(v *store.View) (messages []json.RawMessage, notes []string, err e
 	return messages, notes, nil
 }
 
-// StandIn makes a history of a task from its other one, when its own is gone: the
-// file is not there or holds no complete element. A file that says that there is
-// nothing, and one that cannot be read now, are believed. why is for people; "" = the
+// StandIn reconstructs a history of a task from the other one, when its own is gone: the file is missing or holds no
+// complete element. A valid empty file, and a file that is unreadable now, are not replaced. why is for people; "" = the
 // history is shown as it is.
 func StandIn(v *store.View, h task.History) (made []json.RawMessage, why string, err error) {
 	if v.Folder == nil {
@@ -72,7 +71,7 @@ func StandIn(v *store.View, h task.History) (made []json.RawMessage, why string,
 	from, make := "the model's history", view.UIFromAPI
 	if h == task.API {
 		gone, own, other = v.Folder.API, v.State.API(), v.State.UI()
-		from, make = "what the person saw", view.APIFromUI
+		from, make = "what the user saw", view.APIFromUI
 	}
 	if len(own) > 0 || len(other) == 0 || gone.Len() > 0 || gone.State == roofmt.Present || gone.State == roofmt.Unreadable {
 		return nil, "", nil
@@ -88,7 +87,7 @@ func StandIn(v *store.View, h task.History) (made []json.RawMessage, why string,
 	for _, raw := range make(bytes) {
 		made = append(made, raw)
 	}
-	return made, fmt.Sprintf("made from %s, as far as that tells: %s is %s", from, gone.Name, gone.State), nil
+	return made, fmt.Sprintf("reconstructed from %s, as far as possible: %s is %s", from, gone.Name, gone.State), nil
 }
 
 func readable(list []*task.Message) (out []*task.Message) {

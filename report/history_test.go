@@ -69,13 +69,13 @@ func TestWhatStandsInForAHistory(t *testing.T) {
 		why     string
 	}{
 		"both are there":            {ui, api, task.UI, -1, ""},
-		"rows of a missing file":    {"-", api, task.UI, 2, "made from the model's history, as far as that tells: ui_messages.json is missing"},
-		"rows of an empty file":     {"", api, task.UI, 2, "made from the model's history, as far as that tells: ui_messages.json is empty"},
-		"rows of no array":          {`{"a":1}`, api, task.UI, 2, "made from the model's history, as far as that tells: ui_messages.json is not an array"},
-		"rows of a cut file":        {`[{"ts":1,`, api, task.UI, 2, "made from the model's history, as far as that tells: ui_messages.json is damaged"},
+		"rows of a missing file":    {"-", api, task.UI, 2, "reconstructed from the model's history, as far as possible: ui_messages.json is missing"},
+		"rows of an empty file":     {"", api, task.UI, 2, "reconstructed from the model's history, as far as possible: ui_messages.json is empty"},
+		"rows of no array":          {`{"a":1}`, api, task.UI, 2, "reconstructed from the model's history, as far as possible: ui_messages.json is not an array"},
+		"rows of a cut file":        {`[{"ts":1,`, api, task.UI, 2, "reconstructed from the model's history, as far as possible: ui_messages.json is damaged"},
 		"a row of a cut file":       {`[{"ts":1,"type":"say","say":"text","text":"do it"},{"ts`, api, task.UI, -1, ""},
 		"an array of nothing":       {`[]`, api, task.UI, -1, ""},
-		"messages of a lost file":   {ui, "-", task.API, 2, "made from what the person saw, as far as that tells: api_conversation_history.json is missing"},
+		"messages of a lost file":   {ui, "-", task.API, 2, "reconstructed from what the user saw, as far as possible: api_conversation_history.json is missing"},
 		"messages that are there":   {"-", api, task.API, -1, ""},
 		"messages of nothing":       {ui, `[]`, task.API, -1, ""},
 		"nothing to make it from":   {"-", `[]`, task.UI, -1, ""},

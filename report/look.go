@@ -10,17 +10,16 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// Lines are messages of a task as a terminal shows them, before colours and the width of
-// a window.
+// Lines are messages of a task as a terminal shows them, before colours and wrapping.
 type Lines struct {
 	Task      string         `json:"task_id"`
 	Items     []ShownMessage `json:"items"`
 	Total     int            `json:"total"`       // messages of the history
-	Before    *int           `json:"next_before"` // ask with before= for what stands before; null at the start
-	After     *int           `json:"next_after"`  // ask with after= for what stands behind; null at the end
-	StandIn   string         `json:"stand_in"`    // why another history stands in for this one; "" = it does not
-	Notes     []string       `json:"notes"`       // what was mended, and what could not be read
-	Questions []string       `json:"questions"`   // that are open
+	Before    *int           `json:"next_before"` // the parameter before for earlier messages; null at the start
+	After     *int           `json:"next_after"`  // the parameter after for later messages; null at the end
+	StandIn   string         `json:"stand_in"`    // why this history was reconstructed from the other one; "" = it was not
+	Notes     []string       `json:"notes"`       // what was repaired, and what could not be read
+	Questions []string       `json:"questions"`   // the open ones
 }
 
 // ShownMessage is one message in lines.
@@ -54,8 +53,7 @@ type Commit struct {
 	Damage string          `json:"damage,omitempty"`
 }
 
-// CommitsOf are all commits of a task's journal, the oldest first. journal.ErrNotFound:
-// it has none yet.
+// CommitsOf returns all commits of a task's journal, the oldest first. journal.ErrNotFound: the task has no journal.
 func CommitsOf(ctx context.Context, v *store.View) ([]Commit, error) {
 	if v.Log == nil {
 		return nil, fmt.Errorf("read the journal of task %s: %w", v.Ref.ID, journal.ErrNotFound)
@@ -75,8 +73,7 @@ func CommitsOf(ctx context.Context, v *store.View) ([]Commit, error) {
 	return all, nil
 }
 
-// ContextUse is what the next request of a task is made of. Tokens that nobody knows are
-// null.
+// ContextUse is what the next request of a task consists of. Unknown tokens are null.
 type ContextUse struct {
 	Task     string        `json:"task_id"`
 	Model    string        `json:"model"`
@@ -87,7 +84,7 @@ type ContextUse struct {
 	Counted  bool          `json:"counted"` // by the provider; else estimated
 	Messages int           `json:"messages"`
 	Parts    []ContextPart `json:"parts"`
-	AsIf     *string       `json:"as_if"` // who is taken for the task's profile, which is not known here
+	AsIf     *string       `json:"as_if"` // the profile that is used in place of the task's own, which is unknown here
 
 	Unknown *UnknownProfile `json:"unknown_profile,omitempty"`
 }
@@ -104,7 +101,7 @@ type ContextPart struct {
 	Tokens int64  `json:"tokens"`
 }
 
-// ContextUseOf is what engine.ContextAs says of a task.
+// ContextUseOf is the document of what engine.ContextAs returns.
 func ContextUseOf(id string, u agent.ContextUse, who string) ContextUse {
 	out := ContextUse{Task: id, Model: u.Model, Used: u.Used, Counted: u.Counted, Messages: u.Messages, Parts: []ContextPart{}}
 	if u.Window > 0 {
@@ -119,7 +116,7 @@ func ContextUseOf(id string, u agent.ContextUse, who string) ContextUse {
 	return out
 }
 
-// Exported is what came of an export, behind the file.
+// Exported is the report of an export; it comes behind the file.
 type Exported struct {
 	Masked  int            `json:"masked"`
 	Damaged []store.Damage `json:"damaged"`

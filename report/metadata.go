@@ -8,12 +8,11 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// maxMetadata bounds what is read of a file that another program wrote.
+// maxMetadata bounds how much of a file of another program is read, in bytes.
 const maxMetadata = 256 << 20
 
-// recordedElsewhere are the records of files that another tool left in a task's folder,
-// for a task whose own records are not all there is. A file that is not there, not
-// readable or no plain file says nothing of files.
+// recordedElsewhere are the file records that another tool left in a task's folder, for a task whose own records are
+// incomplete. A file that is missing, unreadable or not a regular file has no records.
 func recordedElsewhere(v *store.View) []task.FileRecord {
 	if v.Log != nil && v.State.Adopted == nil && v.State.Fork == nil {
 		return nil

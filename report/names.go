@@ -11,10 +11,10 @@ import (
 // or an end of its id, with its source where one id is in several sources. A name never looks like a flag.
 func ShortNames(all []store.Ref, items []store.Summary) map[string]string {
 	ids := map[string]int{}
-	for _, t := range items { // one that came into being since is listed too
+	for _, t := range items { // a task that was made since then is listed, too
 		ids[t.ID] = 0
 	}
-	copies := map[string]bool{} // they go by the name of the task that they are copies of
+	copies := map[string]bool{} // a copy goes by the name of its task
 	for _, t := range items {
 		for _, path := range t.Copies {
 			copies[path] = true
@@ -62,11 +62,10 @@ func only(sorted, turned []string, name string) bool {
 	return n+m == 1
 }
 
-// shortest is the least length of a shortened id: shorter ones would be used up
-// by the next tasks.
+// shortest is the least length of a shortened id: the next tasks would make shorter ones ambiguous.
 const shortest = 6
 
-// needed is how many bytes of id tell it from its neighbours in a sorted list.
+// needed is how many bytes of an id differ from its neighbours in a sorted list.
 func needed(sorted []string, id string) int {
 	i := sort.SearchStrings(sorted, id)
 	n := shortest

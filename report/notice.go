@@ -5,9 +5,9 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// Notice is something that a task recorded of files, at its place in the conversation.
+// Notice is something that a task recorded about files, at its position in the conversation.
 type Notice struct {
-	Behind     int            `json:"behind"` // the number of the message that it stands behind
+	Behind     int            `json:"behind"` // the number of the message before it
 	At         *string        `json:"at"`
 	Kind       string         `json:"kind"` // files_changed, checkpoint
 	Text       string         `json:"text"`
@@ -16,7 +16,7 @@ type Notice struct {
 	Reason     string         `json:"reason,omitempty"`     // of the checkpoint
 }
 
-// FileOfNotice is a file that somebody changed since the model saw it.
+// FileOfNotice is a file that changed since the model saw it.
 type FileOfNotice struct {
 	Path string `json:"path"`
 	By   string `json:"by,omitempty"`   // command, subtask (while one ran), restore, other
@@ -24,7 +24,7 @@ type FileOfNotice struct {
 	Gone bool   `json:"gone,omitempty"`
 }
 
-// NoticesOf are the notices that stand behind some messages of the person's history.
+// NoticesOf returns the notices behind some messages of the user's history.
 func NoticesOf(s *task.State, numbers []int) []Notice {
 	var out []Notice
 	byRow := view.ByRow(view.Notices(s))

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// PageOfEncoded is the JSON of PageOf for items that are JSON already, with a line break
-// behind it as an encoder writes it. They are not looked through again.
+// PageOfEncoded is the JSON of PageOf for items that are JSON already, with a line break behind it as an encoder writes
+// it. It does not parse the items.
 func PageOfEncoded(items []json.RawMessage, next string) ([]byte, error) {
 	size := len(`{"items":[],"next_cursor":null}`) + 8*len(next) + 1
 	for _, item := range items {

@@ -67,12 +67,12 @@ func QueuedOf(q task.InputQueued) Queued {
 	return out
 }
 
-// SentOf tells what became of a message.
+// SentOf is the document of what happened to a message.
 func SentOf(s engine.Sent) Sent {
 	return Sent{Delivered: s.How, Task: s.Ref.ID, Run: s.Run, Question: s.Question, Input: s.Input}
 }
 
-// AnsweredOf tells what an answer did.
+// AnsweredOf is the document of what an answer did.
 func AnsweredOf(r engine.Replied) Answered {
 	return Answered{
 		Question: r.Asked.ID, Task: r.Asked.Ref.ID, Run: r.Run.ID,

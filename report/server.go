@@ -1,6 +1,6 @@
 package report
 
-// Server is what a server tells of itself.
+// Server describes a running server.
 type Server struct {
 	PID       int    `json:"pid"`
 	StartedAt string `json:"started_at"`
@@ -26,7 +26,7 @@ type Bounds struct {
 	MaxRuns      int    `json:"max_runs"`
 	MaxStreams   int    `json:"max_streams"`
 	MaxBody      int64  `json:"max_body"` // bytes of one request
-	Hold         string `json:"hold"`     // how long a run waits for a person before it lets its task go; 0s = until somebody answers
+	Hold         string `json:"hold"`     // how long a run waits for a user before it releases its task; 0s = until there is an answer
 	DrainTimeout string `json:"drain_timeout"`
 }
 

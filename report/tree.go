@@ -15,8 +15,7 @@ type Family struct {
 	Depths []int
 }
 
-// FamilyOf is a task and all that come from it, empty ones too: a subtask that was
-// saved and has said nothing yet is one.
+// FamilyOf returns a task and all of its descendants, also empty ones: a subtask is saved before its first message.
 func FamilyOf(ctx context.Context, s *store.Store, ref store.Ref) (Family, error) {
 	got, err := s.List(ctx, store.Filter{Tree: true, Empty: true, Sort: "oldest"})
 	if err != nil {

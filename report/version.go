@@ -16,8 +16,8 @@ type Version struct {
 	Arch     string `json:"arch"`
 }
 
-// VersionOf is this program's version: what was set when a release was built, else what
-// the build information tells.
+// VersionOf is the version of this program: the one that was set when a release was built, else that of the build
+// information.
 func VersionOf(set string) Version {
 	v := Version{Version: set, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
