@@ -6,10 +6,9 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// Answers gives for rows of a task, which stand next to each other, what tools gave
-// back and the rows do not say, by place in rows. It reads the stretch of the model's
-// history beside them. Rows of our own runs need it not: the journal knows their
-// results. What cannot be read answers nothing.
+// Answers returns, for consecutive rows of a task, the results of tools that the rows lack, by index in rows. It reads
+// the matching stretch of the model's history. Rows of our own runs do not need it: the journal has their results. An
+// unreadable message answers nothing.
 func Answers(v *store.View) func(rows [][]byte) map[int]view.Item {
 	api := v.State.API()
 	times := make([]int64, len(api))
@@ -24,7 +23,7 @@ func Answers(v *store.View) func(rows [][]byte) map[int]view.Item {
 		var part []*task.Message
 		for _, m := range api[from:to] {
 			if m.Missing {
-				return nil // places would not be theirs any more
+				return nil // the indexes would no longer match
 			}
 			part = append(part, m)
 		}

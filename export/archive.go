@@ -21,22 +21,21 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// An archive is a ZIP file: every system can open it, and each file in it is
-// reached without reading the rest. In it:
+// An archive is a ZIP file: every system can open it, and a program can read one file without the others. It holds:
 //
 //	tasks/<name>/task/...   the task's folder
-//	tasks/<name>/log/...    journal and blobs, where they lie apart from that folder
+//	tasks/<name>/log/...    journal and blobs, where they are outside of that folder
 //	manifest.json           what each task is, and the SHA-256 of every file; last
 //
-// A path's bytes beyond letters, digits and -_.~ are spelled %XX, so that any file name
-// stands in it; url.PathUnescape of each part gives the name back. Left out are locks, the
-// journal's index and unfinished files, which nobody can lose.
+// Bytes of a path other than letters, digits and -_.~ are written as %XX, so that the archive can hold any file name;
+// url.PathUnescape of each part returns the name. Locks, the journal's index and unfinished files are left out: they
+// are derived or worthless.
 const (
 	ManifestName  = "manifest.json"
 	ArchiveFormat = "roost-archive"
 )
 
-// Manifest says what is in an archive.
+// Manifest describes an archive.
 type Manifest struct {
 	Format  string         `json:"format"` // "roost-archive"
 	Version int            `json:"version"`
@@ -51,7 +50,7 @@ type ArchivedTask struct {
 	Source  string         `json:"source"`
 	Tool    string         `json:"tool"`
 	Title   string         `json:"title"`
-	Saved   uint64         `json:"saved,omitempty"` // the newest commit that its journal had: one that ends before lacks its end
+	Saved   uint64         `json:"saved,omitempty"` // the newest commit of its journal: a copy that ends earlier is incomplete
 	Damaged []store.Damage `json:"damaged"`
 	Skipped []string       `json:"skipped"` // what could not be read, and links and devices
 }
@@ -63,9 +62,8 @@ type ArchivedFile struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Archive writes tasks with all their files, byte for byte, into one archive. Each
-// view is closed by whoever gives it. Files that could not be read are named in the
-// report and in the manifest.
+// Archive writes tasks with all their files, byte for byte, into one archive. The caller closes each view. The report
+// and the manifest name files that could not be read.
 func Archive(ctx context.Context, w io.Writer, views iter.Seq2[*store.View, error]) (Report, error) {
 	var r Report
 	a := &archiver{ctx: ctx, zip: zip.NewWriter(w), names: map[string]bool{}}
@@ -115,7 +113,7 @@ func (a *archiver) task(v *store.View) ([]string, error) {
 	a.names[name] = true
 	a.skipped = []string{}
 	dir := "tasks/" + name
-	saved, err := v.Saved(a.ctx) // before the journal is copied, which may grow meanwhile
+	saved, err := v.Saved(a.ctx) // before the journal is copied: it may grow during the copy
 	if err != nil {
 		return nil, err
 	}
@@ -134,8 +132,8 @@ func (a *archiver) task(v *store.View) ([]string, error) {
 	return a.skipped, nil
 }
 
-// journalName comes before the blobs: each blob is there before the commit that names
-// it, so a journal that grows meanwhile names none that is not in the archive.
+// journalName is copied before the blobs: each blob exists before the commit that names it, so a journal that grows
+// during the copy names no blob that the archive lacks.
 const journalName = "journal.jsonl"
 
 // files adds a task's files: its folder, or the one transcript that a subagent has.
@@ -202,8 +200,7 @@ func (a *archiver) skip(name string, err error) {
 	a.skipped = append(a.skipped, name+": "+err.Error())
 }
 
-// passing reports whether a file is a lock, an index or an unfinished write of ours or
-// of Roo's.
+// passing reports whether a file is a lock, an index or an unfinished write, of Roost or of Roo.
 func passing(name string) bool {
 	if strings.Contains(name, "/") {
 		return strings.HasPrefix(name, "blobs/tmp-")
@@ -211,8 +208,7 @@ func passing(name string) bool {
 	return strings.HasPrefix(name, "journal.idx") || strings.HasSuffix(name, ".lock") || strings.HasPrefix(name, ".roost-")
 }
 
-// file copies one file, at most as long as it was when it was opened: a journal may
-// grow for as long as it is read.
+// file copies one file up to the length that it had when it was opened: a journal may grow during the copy.
 func (a *archiver) file(root *os.Root, name, to string) error {
 	in, err := root.Open(filepath.FromSlash(name))
 	if err != nil {
@@ -242,7 +238,7 @@ func (a *archiver) file(root *os.Root, name, to string) error {
 	return nil
 }
 
-// reading tells an error of the source from one of the archive.
+// reading marks an error as one of the source and not of the archive.
 type reading struct {
 	r   io.Reader
 	ctx context.Context
@@ -261,13 +257,13 @@ func (r *reading) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// escaped spells a path so that it is plain in every ZIP program.
+// escaped writes a path so that every ZIP program reads it alike.
 func escaped(name string) string {
 	parts := strings.Split(name, "/")
 	for i := range parts {
 		parts[i] = FileName(parts[i])
 		if rest, ok := strings.CutPrefix(parts[i], "%2E"); ok && rest != "" && rest != "." {
-			parts[i] = "." + rest // only the names . and .. lead elsewhere
+			parts[i] = "." + rest // only the names . and .. lead out of the folder
 		}
 	}
 	return strings.Join(parts, "/")

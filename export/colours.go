@@ -6,9 +6,8 @@ import (
 	"github.com/alecthomas/chroma/v2"
 )
 
-// The colours of code, on a light and on a dark page. They are our own: the
-// library's collection of styles is read at every start of the program, whatever
-// it is started for.
+// The colours of code, on a light and on a dark page. They are our own: importing the library's styles would cost time
+// at every start of the program, for every command.
 var (
 	onLight = sync.OnceValue(func() *chroma.Style {
 		return colours("light", "#1f2328", "#59636e", "#0a3069", "#cf222e", "#8250df", "#0550ae", "#116329", "#82071e")

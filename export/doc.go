@@ -2,15 +2,12 @@
 // self-contained HTML page, JSON, a folder that Roo can open, and a portable
 // archive with checksums.
 //
-// Nothing of a task is changed by it, and every form is written as a stream: a
-// history is read some messages at a time. What cannot be read is left out and
-// named in the Report; the rest is written all the same. The forms for reading
-// (Markdown, HTML, JSON) mask secrets when a redactor is given; the folder and the
-// archive are exact.
+// It changes nothing of a task, and streams every form: it reads a history some messages at a time. It leaves out what
+// is unreadable, names it in the Report, and writes the rest. The forms for reading (Markdown, HTML, JSON) mask secrets
+// when the options have a redactor; the folder and the archive are exact.
 //
-// Everything that a model, a tool or another program wrote is untrusted. In a page
-// it is text: no markup of it gets through, nothing is loaded from anywhere, and
-// the page's policy forbids scripts.
+// Everything that a model, a tool or another program wrote is untrusted. A page shows it as text: no markup of it
+// survives, the page loads nothing, and its policy forbids scripts.
 package export
 
 import (
@@ -24,9 +21,9 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Report says what an export left out and what it masked.
+// Report is what an export left out and what it masked.
 type Report struct {
-	Masked  int   // secrets; the same one is counted as often as it stands there
+	Masked  int   // secrets; each occurrence counts
 	Unread  []Gap // messages that could not be read
 	Skipped []string
 }
@@ -38,10 +35,10 @@ type Gap struct {
 	Problem string `json:"problem"`
 }
 
-// Whole reports whether everything of the task's messages was written.
+// Whole reports whether all messages of the task were written.
 func (r Report) Whole() bool { return len(r.Unread) == 0 }
 
-// Options say how a task is written for readers. The zero value masks nothing.
+// Options are how a task is written for readers. The zero value masks nothing.
 type Options struct {
 	Mask *redact.Redactor // nil masks nothing
 }
@@ -50,15 +47,15 @@ type Options struct {
 // fewer than a screen shows.
 const atOnce = 16
 
-// element is one message with its place in its history, from 1.
+// element is one message with its number in its history, from 1.
 type element struct {
 	number  int
 	raw     []byte
 	message *task.Message
 }
 
-// elements reads a history in order. What cannot be read goes into the report, and
-// reading goes on behind it. It ends early when ctx does, which its caller tells.
+// elements reads a history in order. It notes unreadable messages in the report and continues behind them. It ends
+// early when ctx ends; the caller returns that error.
 func elements(ctx context.Context, v *store.View, name string, list []*task.Message, r *Report) iter.Seq[element] {
 	return func(yield func(element) bool) {
 		for from := 0; from < len(list) && ctx.Err() == nil; from += atOnce {
@@ -82,7 +79,7 @@ func elements(ctx context.Context, v *store.View, name string, list []*task.Mess
 	}
 }
 
-// trouble joins what failed with what was being made.
+// trouble adds to an error what was being made.
 func trouble(v *store.View, form string, errs ...error) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("export task %s as %s: %w", v.Ref.ID, form, err)

@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// ToFile writes a file, readable by its owner only, and replaces what is there by one
-// rename once all of it is on disk: a reader, and a failure, never meet a half. check,
-// if not nil, looks at the finished file before that. What is no plain file, such as a
-// pipe or /dev/null, is written to directly.
+// ToFile writes a file, readable by its owner only, and replaces an existing one by one rename when all of it is on
+// disk: neither a reader nor a failure leaves half a file. check, if not nil, verifies the finished file before the
+// rename. ToFile writes directly to anything but a regular file, such as a pipe or /dev/null.
 func ToFile(path string, write func(io.Writer) error, check func(*os.File) error) (err error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		out, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -20,7 +19,7 @@ func ToFile(path string, write func(io.Writer) error, check func(*os.File) error
 			return fmt.Errorf("write %s: %w", path, err)
 		}
 		if err := write(out); err != nil {
-			out.Close() //nolint:errcheck // the error of the writing is the one to tell
+			out.Close() //nolint:errcheck // the write error matters
 			return err
 		}
 		return out.Close()
@@ -38,10 +37,10 @@ func ToFile(path string, write func(io.Writer) error, check func(*os.File) error
 	open := true
 	defer func() {
 		if open {
-			temp.Close() //nolint:errcheck // the error that led here is the one to tell
+			temp.Close() //nolint:errcheck // the first error matters
 		}
 		if err != nil {
-			os.Remove(temp.Name()) //nolint:errcheck // the error that led here is the one to tell
+			os.Remove(temp.Name()) //nolint:errcheck // the first error matters
 		}
 	}()
 	if err := write(temp); err != nil {
@@ -68,14 +67,14 @@ func ToFile(path string, write func(io.Writer) error, check func(*os.File) error
 // links bounds how many links lead to a file.
 const links = 40
 
-// target is the file that a path leads to, also where there is none yet.
+// target is the file that a path leads to; it need not exist yet.
 func target(path string) (string, error) {
 	at := path
 	for range links {
 		folder, name := filepath.Split(at)
-		dir, err := filepath.EvalSymlinks(filepath.FromSlash(folder + ".")) // ".." is meant from where a link leads
+		dir, err := filepath.EvalSymlinks(filepath.FromSlash(folder + ".")) // ".." is relative to the target of a link
 		if err != nil && at == path {
-			return path, nil //nolint:nilerr // the writing tells
+			return path, nil //nolint:nilerr // the write reports it
 		}
 		if err != nil {
 			return "", err
@@ -83,7 +82,7 @@ func target(path string) (string, error) {
 		at = filepath.Join(dir, name)
 		to, err := os.Readlink(at)
 		if err != nil {
-			return at, nil //nolint:nilerr // it is no link, or cannot be looked at, which the writing tells
+			return at, nil //nolint:nilerr // it is not a link, or the write reports why it is unreadable
 		}
 		if at = to; !filepath.IsAbs(to) {
 			at = dir + string(filepath.Separator) + to
@@ -92,11 +91,11 @@ func target(path string) (string, error) {
 	return "", errors.New("its links lead round in a circle")
 }
 
-// prefix is how the names of unfinished files begin.
+// prefix begins the names of unfinished files.
 const prefix = ".roost-export-"
 
-// unfinished makes a file to write into. Another export may take it for a leftover in the
-// moment before it is held; then there is another one.
+// unfinished makes a file to write into. In the moment before hold marks it, another export may remove it as a
+// leftover; then unfinished makes another one.
 func unfinished(dir string) (*os.File, error) {
 	for {
 		f, err := os.CreateTemp(dir, prefix+"*")
@@ -111,8 +110,8 @@ func unfinished(dir string) (*os.File, error) {
 	}
 }
 
-// sweep removes what exports that were killed left in a folder: unfinished files that no
-// process holds. What it cannot remove stays for another time.
+// sweep removes what killed exports left in a folder: unfinished files that no process holds. The next export tries
+// again to remove a file that stays.
 func sweep(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

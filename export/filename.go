@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// MarkdownName is the file name that Roo proposes for a task of that time, in Unix
-// milliseconds, as clocks at loc show it: roo_task_apr-14-2026_8-53-20-pm.md.
+// MarkdownName is the file name that Roo proposes for a task with that time, in Unix milliseconds, in the zone loc:
+// roo_task_apr-14-2026_8-53-20-pm.md.
 func MarkdownName(ts int64, loc *time.Location) string {
 	t := time.UnixMilli(ts).In(loc)
 	half, hour := "am", t.Hour()
@@ -23,13 +23,13 @@ func MarkdownName(ts int64, loc *time.Location) string {
 		strings.ToLower(t.Month().String()[:3]), t.Day(), t.Year(), hour, t.Minute(), t.Second(), half)
 }
 
-// nameMost is how long a name may be, in bytes, so that an ending and a number fit
-// behind it in the 255 that file systems take.
+// nameMost bounds a name, in bytes, so that an extension and a number fit behind it in the 255 bytes that file systems
+// take.
 const nameMost = 255 - len(".archive~9999")
 
-// FileName makes an id that another program chose fit to name a file anywhere: what is
-// no letter, digit, dot, dash or underscore is spelled %XX, and so is a leading dot. A
-// name that is too long for that is cut; ids that begin alike stay apart by a digest.
+// FileName turns an id that another program chose into a file name for every system: it writes a character other than
+// a letter, digit, dot, dash or underscore as %XX, and a leading dot too. It cuts a name that is too long and adds a
+// digest, so that ids with the same beginning differ.
 func FileName(id string) string {
 	var out strings.Builder
 	for i := range len(id) {

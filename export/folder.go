@@ -17,17 +17,16 @@ import (
 	"github.com/roost-dev/roost/usage"
 )
 
-// Folder writes the task's four files into dir, a folder that Roo can open. A file
-// that is there is replaced by one rename; others in dir stay.
+// Folder writes the task's four files into dir, a folder that Roo can open. It replaces an existing file by one rename;
+// other files in dir stay.
 //
-// A file that is whole is copied byte for byte. Of one that is cut or damaged its
-// whole elements are written, and what it held is kept beside it as NAME.damaged.
-// While the task's journal is ahead of its files, the histories come from the journal.
+// It copies a whole file byte for byte. Of a damaged file it writes the complete elements, and keeps the original as
+// NAME.damaged. While the task's journal is ahead of its files, the histories come from the journal.
 func Folder(ctx context.Context, dir string, v *store.View) (Report, error) {
 	var r Report
 	root, err := os.OpenRoot(roofmt.FolderOf(v.Ref.Dir))
 	if errors.Is(err, fs.ErrNotExist) && v.Log != nil {
-		root, err = nil, nil // its editor deleted it; the journal is whole
+		root, err = nil, nil // its editor deleted it; the journal has everything
 	}
 	if err != nil {
 		return r, trouble(v, "a Roo folder", err)
@@ -36,7 +35,7 @@ func Folder(ctx context.Context, dir string, v *store.View) (Report, error) {
 		defer root.Close()
 	}
 	docs := v.Folder
-	if docs == nil && root != nil { // the files are as we wrote them, which may be behind the journal
+	if docs == nil && root != nil { // the files are as we wrote them, and may be behind the journal
 		if docs, err = roofmt.Read(ctx, v.Ref.Dir); err != nil {
 			return r, trouble(v, "a Roo folder", err)
 		}
@@ -76,7 +75,7 @@ func Folder(ctx context.Context, dir string, v *store.View) (Report, error) {
 			files = append(files, roofmt.Replacement{Name: name, Bytes: made})
 		}
 	}
-	if err := ctx.Err(); err != nil { // what was read is not all
+	if err := ctx.Err(); err != nil { // not everything was read
 		return r, trouble(v, "a Roo folder", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
@@ -88,7 +87,7 @@ func Folder(ctx context.Context, dir string, v *store.View) (Report, error) {
 	return r, trouble(v, "a Roo folder", roofmt.Replace(ctx, dir, files, roofmt.Options{Create: true}))
 }
 
-// current reports whether a file holds exactly the history that the journal does.
+// current reports whether a file holds exactly the history in the journal.
 func current(ctx context.Context, doc *roofmt.Document, v *store.View, list []*task.Message) bool {
 	if doc.Len() != len(list) {
 		return false
@@ -104,7 +103,7 @@ func current(ctx context.Context, doc *roofmt.Document, v *store.View, list []*t
 	return n == len(list)
 }
 
-// history is one history's file made from its elements, and what is damaged of it.
+// history is the file of one history, made from its elements, and what is damaged of it.
 func history(ctx context.Context, v *store.View, from *originals, name, short string, list []*task.Message, r *Report) ([]roofmt.Replacement, error) {
 	var out []roofmt.Replacement
 	if len(list) > 0 || v.Log != nil {
@@ -133,9 +132,8 @@ func history(ctx context.Context, v *store.View, from *originals, name, short st
 	return out, err
 }
 
-// made is a small file of a task with a journal, when it is not there or behind. What
-// another program put into the history item stays in it. All rows are in memory meanwhile:
-// what a row adds to the item depends on the others.
+// made is a small file of a task with a journal, for when the file is missing or behind. Members that another program
+// put into the history item stay. It holds all rows in memory: what a row adds to the item depends on the others.
 func made(ctx context.Context, v *store.View, name string, base []byte) []byte {
 	if v.Log == nil {
 		return nil
@@ -144,7 +142,7 @@ func made(ctx context.Context, v *store.View, name string, base []byte) []byte {
 		return task.MetadataJSON(v.State.Files)
 	}
 	var rows [][]byte
-	var r Report // what cannot be read was told of with its history
+	var r Report // the histories have reported what is unreadable
 	for e := range elements(ctx, v, "ui", v.State.UI(), &r) {
 		rows = append(rows, e.raw)
 	}
@@ -157,8 +155,8 @@ func made(ctx context.Context, v *store.View, name string, base []byte) []byte {
 	return store.OverItem(base, item)
 }
 
-// held copies a history from the file that was read, which stays open, and not from what
-// lies under its name by now: a task may change while it is exported.
+// held copies a history from the open file that was read, and not from the file that has its name by now: a task may
+// change during its export.
 func held(docs *roofmt.Folder, copied roofmt.Replacement) roofmt.Replacement {
 	for _, doc := range []*roofmt.Document{docs.UI, docs.API} {
 		if doc != nil && doc.Source == copied.Name {
@@ -171,8 +169,8 @@ func held(docs *roofmt.Folder, copied roofmt.Replacement) roofmt.Replacement {
 	return copied
 }
 
-// originals are the files of a task that are copied as they are. Each is open from when it
-// is found: its name may lead to nothing by the time it is copied.
+// originals are the files of a task that are copied unchanged. Each is opened when it is found: its name may be gone
+// when it is copied.
 type originals struct {
 	root *os.Root
 	open []*os.File
@@ -180,11 +178,11 @@ type originals struct {
 
 func (o *originals) close() {
 	for _, f := range o.open {
-		_ = f.Close() // it was only read
+		_ = f.Close() // opened for reading only
 	}
 }
 
-// copyOf copies a regular file; there may be none.
+// copyOf copies a regular file, if there is one.
 func (o *originals) copyOf(name string) (there bool, copied roofmt.Replacement, err error) {
 	if o.root == nil {
 		return false, copied, nil

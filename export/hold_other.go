@@ -4,5 +4,5 @@ package export
 
 import "os"
 
-// hold has nothing to do: on Windows a file that is open cannot be removed.
+// hold does nothing: Windows does not remove an open file.
 func hold(*os.File) (held bool, err error) { return false, nil }

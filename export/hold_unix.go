@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hold marks an unfinished file as being written, for as long as it is open and its
-// process lives. held says that another process does so; err, that this file system
-// cannot tell.
+// hold marks an unfinished file as being written, as long as it is open and its process lives. held means that another
+// process holds it; err, that this file system has no locks.
 func hold(f *os.File) (held bool, err error) {
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	return err == unix.EWOULDBLOCK, err

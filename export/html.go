@@ -21,12 +21,11 @@ import (
 //go:embed page.css
 var pageCSS string
 
-// policy lets a page do nothing but look as its own style says.
+// policy allows a page its own style and nothing else.
 const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
-// HTML writes one page that needs nothing else: the conversation as a person saw it,
-// with the results of tools, and folded below it what the model saw. Pictures are in it, up
-// to a size.
+// HTML writes one self-contained page: the conversation as the user saw it, with the results of tools, and folded below
+// it what the model saw. It holds the pictures, up to a size.
 func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, error) {
 	var r Report
 	p := &page{out: bufio.NewWriter(w), set: newTypesetter(o.Mask)}
@@ -71,7 +70,7 @@ func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 	return r, trouble(v, "HTML", ctx.Err(), p.out.Flush())
 }
 
-// together gives elements some at a time: what answers a row may stand behind it.
+// together yields elements in groups: the answer to a row may come behind it.
 func together(list iter.Seq[element]) iter.Seq[[]element] {
 	return func(yield func([]element) bool) {
 		var batch []element
@@ -89,7 +88,7 @@ func together(list iter.Seq[element]) iter.Seq[[]element] {
 	}
 }
 
-// answered asks for the answers of rows if any of them needs it.
+// answered looks up the answers to rows if one of them needs it.
 func answered(batch []element, answers func([][]byte) map[int]view.Item) map[int]view.Item {
 	if !slices.ContainsFunc(batch, func(e element) bool { return e.message.Foreign }) {
 		return nil
@@ -101,7 +100,7 @@ func answered(batch []element, answers func([][]byte) map[int]view.Item) map[int
 	return answers(rows)
 }
 
-// page is a page that is being written. Errors stay in its writer until the end.
+// page is a page that is being written. Its writer keeps the first error until the end.
 type page struct {
 	out   *bufio.Writer
 	set   *typesetter
@@ -127,7 +126,7 @@ func (p *page) begin(title string) error {
 	return nil
 }
 
-// short is a title that fits above a page; the first message has the words.
+// short is a title that fits above a page; the first message has the whole text.
 func short(title string) string {
 	title = strings.Join(strings.Fields(title), " ")
 	if r := []rune(title); len(r) > 200 {
@@ -160,7 +159,7 @@ func (p *page) facts(v *store.View) {
 
 func clock(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// item writes one message. anchor makes its number a place that a link can name.
+// item writes one message. anchor makes its number a link target.
 func (p *page) item(it view.Item, anchor string) {
 	p.print("<section class=\"%s\" id=\"%s-%d\"><header><a href=\"#%s-%d\">#%d</a> %s", it.Class, anchor, it.Number, anchor, it.Number, it.Number, p.headline(it))
 	if it.TS != 0 {
@@ -171,9 +170,9 @@ func (p *page) item(it view.Item, anchor string) {
 	p.print("</section>\n")
 }
 
-// headline is an item's first line; a command of many lines is shown as it is typed.
+// headline is the first line of an item; a command of many lines is shown whole.
 func (p *page) headline(it view.Item) string {
-	it.Images = 0 // they stand below
+	it.Images = 0 // they come below
 	first, rest, more := strings.Cut(view.Headline(it), "\n")
 	text := "<b>" + p.set.plain(first) + "</b>"
 	if more {
@@ -182,10 +181,10 @@ func (p *page) headline(it view.Item) string {
 	return text
 }
 
-// long is how many lines are folded.
+// long is the number of lines from which text is folded.
 const long = 12
 
-// body writes what an item says, and its parts.
+// body writes the text of an item and its parts.
 func (p *page) body(it view.Item) {
 	switch lines := strings.Count(it.Body, "\n"); {
 	case it.Body == "":
@@ -212,7 +211,7 @@ func (p *page) body(it view.Item) {
 	}
 	for _, part := range it.Parts {
 		if part.Class == it.Class && part.Title == "" && !part.Partial {
-			p.body(part) // the same voice goes on
+			p.body(part) // the same speaker continues
 			continue
 		}
 		p.print("<div class=\"%s\"><header>%s</header>\n", part.Class, p.headline(part))
@@ -229,7 +228,7 @@ func (p *page) diff(text string) {
 	p.print("</pre>\n")
 }
 
-// result is what a tool gave back for the row that asked for it.
+// result is the result of a tool for the row that called it.
 func (p *page) result(c *task.Call) (view.Item, bool) {
 	if c == nil {
 		return view.Item{}, false
@@ -245,7 +244,7 @@ func (p *page) result(c *task.Call) (view.Item, bool) {
 	return it, true
 }
 
-// resultsByRow finds the calls whose results belong below a row.
+// resultsByRow returns the calls whose results belong below a row.
 func resultsByRow(s *task.State) map[uint64]*task.Call {
 	out := map[uint64]*task.Call{}
 	for _, c := range s.Calls() {

@@ -10,14 +10,13 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// Page is one task's page in a folder of pages.
+// Page is the page of one task in a folder of pages.
 type Page struct {
 	File string // its name in the folder
 	Task store.Summary
 }
 
-// Index writes the page that leads to the others of its folder. It returns how many
-// secrets were masked in it.
+// Index writes the page that links to the others in its folder. It returns how many secrets it masked.
 func Index(w io.Writer, pages []Page, o Options) (masked int, err error) {
 	p := &page{out: bufio.NewWriter(w), set: newTypesetter(o.Mask)}
 	if err := p.begin(fmt.Sprintf("%d tasks", len(pages))); err != nil {

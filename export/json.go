@@ -12,8 +12,8 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// JSON writes one object: the task as lists show it, then both histories, one element
-// a line and byte for byte as it is stored, unless a secret in it was masked:
+// JSON writes one object: the task document, then both histories, one element a line and byte for byte as it is stored,
+// unless a secret in it was masked:
 //
 //	{"task":{...},"ui":[...],"api":[...],"unread":[{history,number,problem}],"masked":0}
 func JSON(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, error) {
@@ -43,7 +43,7 @@ func JSON(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 	return r, trouble(v, "JSON", err, ctx.Err(), out.Flush())
 }
 
-// plain is JSON without the escapes that are only needed within HTML.
+// plain is JSON without the escapes that only HTML needs.
 func plain(v any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)

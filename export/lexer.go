@@ -7,12 +7,10 @@ import (
 	"github.com/alecthomas/chroma/v2"
 )
 
-// The library's own collection of languages is read at every start of the program,
-// whatever it is started for: 6 ms and some megabytes. A page of a task needs no
-// more than to tell comments, texts, numbers and keywords apart, and languages do
-// that in a few ways.
+// Importing the library's languages costs 6 ms and some megabytes at every start of the program. A page of a task only
+// has to separate comments, strings, numbers and keywords, and languages write those in a few ways.
 
-// family is how a group of languages is written.
+// family is the syntax of a group of languages.
 type family struct {
 	names    string
 	comments []string // patterns
@@ -39,8 +37,8 @@ var families = []family{
 	{"html xml svg vue svelte xhtml", []string{`<!--[\s\S]*?-->`}, []string{doubleQuoted, singleQuoted}},
 }
 
-// keywords are the words that carry structure in most languages. What is one in
-// another language only is coloured too: it does no harm.
+// keywords are the words that carry structure in most languages. A keyword of another language is coloured too, which
+// does no harm.
 const keywords = `abstract and as assert async await begin break case catch class const continue def default defer del do done echo elif else ` +
 	`elsif end enum esac except export extends extern false fi final finally fn for foreach from func function global go goto if impl ` +
 	`implements import in include instanceof interface internal is lambda let local loop map match mod module mut namespace new nil none ` +
@@ -61,7 +59,7 @@ var languages = sync.OnceValue(func() map[string]chroma.Lexer {
 	return all
 })
 
-// lexerOf is nil for a language that is not known.
+// lexerOf is nil for an unknown language.
 func lexerOf(language string) chroma.Lexer {
 	return languages()[strings.ToLower(language)]
 }

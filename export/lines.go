@@ -12,37 +12,36 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// Element is one message of a history as it is shown. Message is nil when the bytes
-// belong to none: what would be sent is made anew.
+// Element is one message of a history to show. Message is nil when the bytes belong to no stored message: what would be
+// sent is built for the request.
 type Element struct {
 	Number  int // from 1
 	Raw     json.RawMessage
 	Message *task.Message
 }
 
-// LinesOptions say how messages are shown.
+// LinesOptions are how messages are shown.
 type LinesOptions struct {
 	API       bool // the history that the model sees
 	Effective bool // what would be sent
-	Whole     bool // thinking unfolded, output not cut
+	Whole     bool // reasoning unfolded, output not cut
 }
 
-// bodyLines is how many lines of each tool output are shown.
+// bodyLines bounds the lines of each tool output.
 const bodyLines = 12
 
-// Lines shows messages of a task as lines, with the results of calls below the rows
-// that they answer. It is what a terminal prints, before colours and the width of a
-// window.
+// Lines renders messages of a task as lines, with the results of calls below the rows that they answer. A terminal adds
+// colours and wraps.
 type Lines struct {
 	options LinesOptions
 	state   *task.State
 	item    func([]byte, int) view.Item
 	results map[uint64]*task.Call
 	answers func([][]byte) map[int]view.Item
-	notices map[int][]view.Notice // by the number of the message that they stand behind
+	notices map[int][]view.Notice // by the number of the message before them
 }
 
-// NewLines shows messages of a task that stays open meanwhile.
+// NewLines renders messages of a task, which must stay open.
 func NewLines(v *store.View, o LinesOptions) *Lines {
 	l := &Lines{options: o, state: v.State, item: view.UI, results: resultsByRow(v.State), answers: Answers(v)}
 	if o.API || o.Effective {
@@ -53,12 +52,10 @@ func NewLines(v *store.View, o LinesOptions) *Lines {
 	return l
 }
 
-// Together is how many messages are looked at for what answers them. Each may hold
-// megabytes.
+// Together is how many messages Of takes at most: it looks for their answers among them. Each may hold megabytes.
 const Together = 16
 
-// Of yields the lines of some messages that stand behind each other, for each of them:
-// one at a time, as each may hold megabytes.
+// Of yields the lines of consecutive messages, one message at a time, as each may hold megabytes.
 func (l *Lines) Of(batch []Element) iter.Seq2[int, []view.Line] {
 	return func(yield func(int, []view.Line) bool) {
 		answers := l.answersOf(batch)
@@ -71,7 +68,7 @@ func (l *Lines) Of(batch []Element) iter.Seq2[int, []view.Line] {
 	}
 }
 
-// answersOf are what answers rows of another tool.
+// answersOf are the answers to rows of another tool.
 func (l *Lines) answersOf(batch []Element) (answers map[int]view.Item) {
 	if !l.options.API && !l.options.Effective && slices.ContainsFunc(batch, func(e Element) bool { return e.Message != nil && e.Message.Foreign }) {
 		rows := make([][]byte, len(batch))
@@ -103,7 +100,7 @@ func (l *Lines) one(one Element, answer view.Item, answered bool) []view.Line {
 	return lines
 }
 
-// room is how many lines of a body are shown: words whole, output cut, thinking folded.
+// room bounds the lines of a body: text is shown whole, output cut, reasoning folded.
 func (l *Lines) room(c view.Class) int {
 	if l.options.Whole {
 		return 0
@@ -133,7 +130,7 @@ func (l *Lines) result(c *task.Call) []view.Line {
 	return below(view.Lines(it, l.room(view.Output)))
 }
 
-// below are lines that stand below the row that they answer.
+// below are lines below the row that they answer.
 func below(lines []view.Line) []view.Line {
 	for i := range lines {
 		lines[i].Text = "  " + lines[i].Text
@@ -141,7 +138,7 @@ func below(lines []view.Line) []view.Line {
 	return lines
 }
 
-// nameResults says of each result which tool gave it.
+// nameResults adds to each result the name of its tool.
 func nameResults(parts []view.Item, s *task.State) {
 	for i := range parts {
 		p := &parts[i]

@@ -18,13 +18,11 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// Markdown writes the history that the model sees, in the shape of Roo's own export:
-// all messages, also those that are condensed away. Three things differ from Roo:
-// thinking is written out instead of "[Unexpected content type: thinking]", and reasoning
-// that only its provider can read is called encrypted instead of "undefined"; a
-// message without content says so instead of "undefined".
-// Of a task that has only the history that the person sees, that one is written in the
-// same shape; Roo would write nothing.
+// Markdown writes the history that the model sees, in the shape of Roo's own export: all messages, also condensed ones.
+// It differs from Roo in three points: it writes reasoning instead of "[Unexpected content type: thinking]", calls
+// reasoning that only its provider can read encrypted instead of "undefined", and marks a message without content
+// instead of writing "undefined". Of a task that has only the history that the user sees, it writes that one in the same
+// shape; Roo would write nothing.
 func Markdown(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, error) {
 	var r Report
 	m, out := mask{by: o.Mask}, bufio.NewWriter(w)
@@ -48,7 +46,7 @@ func Markdown(ctx context.Context, w io.Writer, v *store.View, o Options) (Repor
 	return r, trouble(v, "Markdown", err, ctx.Err(), out.Flush())
 }
 
-// turn is one message as it is written.
+// turn is one message in Markdown.
 type turn struct {
 	user bool
 	text string
@@ -82,7 +80,7 @@ func writeTurns(w io.Writer, turns iter.Seq[turn]) error {
 	return nil
 }
 
-// markdownContent is what a message says.
+// markdownContent is the content of a message.
 func markdownContent(raw []byte) string {
 	content, _ := esjson.Get(raw, "content")
 	if s, err := esjson.Unquote(content); err == nil {
@@ -92,7 +90,7 @@ func markdownContent(raw []byte) string {
 		if _, typed := esjson.Get(raw, "type"); !typed && (len(content) == 0 || esjson.TypeOf(content) == esjson.TypeNull) {
 			return "[no content]"
 		}
-		return markdownBlock(raw) // reasoning of 2025 stands alone, without a role
+		return markdownBlock(raw) // reasoning of 2025 is an item without a role
 	}
 	return markdownBlocks(content)
 }
@@ -147,8 +145,7 @@ func markdownBlock(block []byte) string {
 	return "[Unexpected content type: " + kind + "]"
 }
 
-// markdownResult is a result's content with the parts that have no type as other tools
-// write them told in words.
+// markdownResult is the content of a result. Parts without a type, as other tools write them, become words.
 func markdownResult(content []byte) []byte {
 	var parts [][]byte
 	for part := range esjson.Array(content) {
@@ -161,8 +158,8 @@ func markdownResult(content []byte) []byte {
 	return slices.Concat([]byte{'['}, bytes.Join(parts, []byte{','}), []byte{']'})
 }
 
-// markdownInput is a call's input, one member a line, in the order that JavaScript
-// gives them. The items of an array are its members, named by their numbers.
+// markdownInput is the input of a call, one member a line, in JavaScript's order. The members of an array are its items,
+// named by their indexes.
 func markdownInput(input []byte) string {
 	var lines []string
 	if esjson.TypeOf(input) == esjson.TypeArray {
@@ -184,7 +181,7 @@ func markdownInput(input []byte) string {
 	return strings.Join(lines, "\n")
 }
 
-// display is a value as Roo prints it: text as it is, what has parts as indented JSON.
+// display is a value as Roo prints it: a string as it is, objects and arrays as indented JSON.
 func display(val []byte) string {
 	if s, err := esjson.Unquote(val); err == nil {
 		return s

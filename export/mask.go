@@ -7,7 +7,7 @@ import (
 	"github.com/roost-dev/roost/redact"
 )
 
-// mask masks text and JSON, and counts.
+// mask masks text and JSON, and counts the secrets.
 type mask struct {
 	by    *redact.Redactor
 	count int
@@ -22,13 +22,13 @@ func (m *mask) text(s string) string {
 	return s
 }
 
-// nesting is how deep JSON within strings of JSON is looked into: a row's text is
-// JSON, and may hold a tool's input, which is JSON again.
+// nesting bounds how deep JSON in strings of JSON is parsed: the text of a row is JSON, and may hold a tool's input,
+// which is JSON again.
 const nesting = 4
 
-// json masks the strings and names of a JSON text. They are decoded first, because an
-// escape would hide the line breaks of a private key; a string without a secret
-// keeps its bytes, and so does everything between them. raw must be valid.
+// json masks the strings and names of a JSON text. It decodes them first, because an escape would hide the line breaks
+// of a private key. A string without a secret keeps its bytes, and so does everything between strings. raw must be
+// valid.
 func (m *mask) json(raw []byte) []byte {
 	if m.by == nil {
 		return raw

@@ -9,15 +9,14 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// Bounds on the pictures in a page, in bytes of them. A page with more could not be
-// opened on a phone.
+// Bounds on the pictures in a page, in bytes. A phone could not open a page with more.
 const (
 	maxPicture  = 4 << 20
 	maxPictures = 32 << 20
 )
 
-// kinds are the pictures that a page shows, by how their bytes begin. What a task says
-// of its pictures is not believed. SVG is none of them: it may hold scripts and links.
+// kinds are the pictures that a page shows, by their first bytes: the type in a task is untrusted. SVG is left out, as it
+// may hold scripts and links.
 var kinds = []struct{ media, begins, has string }{
 	{"image/png", "\x89PNG\r\n\x1a\n", ""},
 	{"image/jpeg", "\xff\xd8\xff", ""},
@@ -25,7 +24,7 @@ var kinds = []struct{ media, begins, has string }{
 	{"image/webp", "RIFF", "WEBP"},
 }
 
-// pictures shows an item's pictures, or says what they are.
+// pictures shows the pictures of an item, or describes them.
 func (p *page) pictures(it view.Item) {
 	for n := range it.Images {
 		name := "image"
@@ -45,8 +44,7 @@ func (p *page) pictures(it view.Item) {
 	}
 }
 
-// picture is a data: address that is made anew from a picture's bytes, or why there is
-// none.
+// picture is a data: address that is built from the bytes of a picture, or the reason why there is none.
 func (p *page) picture(address string) (fresh, why string) {
 	_, data, ok := strings.Cut(address, ";base64,")
 	if !ok {

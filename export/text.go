@@ -20,28 +20,27 @@ import (
 	"github.com/roost-dev/roost/redact"
 )
 
-// Bounds on what is set nicely; beyond them text is shown as it is. Both libraries
-// need more than linear time on text that was made to hurt them.
+// Bounds on text that is rendered as Markdown or highlighted; beyond them it is shown as it is. Both libraries take more
+// than linear time for hostile text.
 const (
 	maxMarkdown  = 64 << 10
-	maxMarks     = 200      // in a row, of those that nest
+	maxMarks     = 200      // consecutive ones, of those that nest
 	maxOpen      = 2000     // that each look for their end
 	maxHighlight = 16 << 10 // a block of code
 	maxColoured  = 1 << 20  // all code of a page
 )
 
-// typesetter turns untrusted text into HTML that holds nothing but text.
+// typesetter turns untrusted text into HTML that holds only text.
 type typesetter struct {
 	mask   mask
 	md     goldmark.Markdown
 	format *chromahtml.Formatter
-	left   int // bytes of code that may still be coloured
+	left   int // bytes of code that may still be highlighted
 }
 
 func newTypesetter(by *redact.Redactor) *typesetter {
 	t := &typesetter{mask: mask{by: by}, left: maxColoured, format: chromahtml.New(chromahtml.WithClasses(true), chromahtml.PreventSurroundingPre(true))}
-	// Without links by reference: their addresses stand in lines of their own, which would
-	// not be shown, also where no link uses them.
+	// No links by reference: the lines with their addresses would not be shown, even if no link uses them.
 	plain := parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...), parser.WithInlineParsers(parser.DefaultInlineParsers()...))
 	t.md = goldmark.New(
 		goldmark.WithParser(plain),
@@ -51,18 +50,17 @@ func newTypesetter(by *redact.Redactor) *typesetter {
 	return t
 }
 
-// clean makes text harmless before it is masked: an invisible character within a
-// secret would hide it.
+// clean removes control and invisible characters before text is masked: one in a secret would hide it.
 func (t *typesetter) clean(s string) string { return t.mask.text(redact.Terminal(s)) }
 
 // plain is text as HTML.
 func (t *typesetter) plain(s string) string { return html.EscapeString(t.clean(s)) }
 
-// title is a task's title as HTML, short enough to stand above a page. It is masked before
-// it is cut: what is left of a key would be no key any more, and half of it on the page.
+// title is the title of a task as HTML, short enough for the top of a page. It is masked before it is cut: the redactor
+// would not recognise half a key.
 func (t *typesetter) title(s string) string { return html.EscapeString(short(t.clean(s))) }
 
-// markdown is a text of a person or model, set as they meant it.
+// markdown is a text of a user or model, rendered as Markdown.
 func (t *typesetter) markdown(s string) string {
 	s = t.clean(s)
 	if len(s) > maxMarkdown || !utf8.ValidString(s) || hurts(s) {
@@ -75,8 +73,7 @@ func (t *typesetter) markdown(s string) string {
 	return out.String()
 }
 
-// cellsLost reports whether a table has no place for something: what stands in a row
-// behind the last column is dropped, by Markdown's rules.
+// cellsLost reports whether a table would lose cells: Markdown drops the cells of a row behind the last column.
 func cellsLost(source, page string) bool {
 	if !strings.Contains(page, "<table>") {
 		return false
@@ -96,8 +93,8 @@ func cellsLost(source, page string) bool {
 	return false
 }
 
-// hurts looks for text that Markdown takes more than linear time for: lines that open
-// as many levels as they have characters, and marks that all look for an end.
+// hurts reports whether Markdown would take more than linear time for a text: lines that open as many levels as they have
+// characters, and many marks that each search for their end.
 func hurts(s string) bool {
 	run, open := 0, 0
 	for i := range len(s) {
@@ -119,7 +116,7 @@ func hurts(s string) bool {
 	return false
 }
 
-// code is a program's text in the colours of its language, if that is known.
+// code is highlighted source code, if its language is known.
 func (t *typesetter) code(text, language string) string {
 	if language == "" || len(text) > maxHighlight || len(text) > t.left {
 		return html.EscapeString(text)
@@ -140,8 +137,8 @@ func (t *typesetter) code(text, language string) string {
 	return out.String()
 }
 
-// plainNodes renders what could load or run something: markup in a text is shown
-// as text, a picture becomes its description, and links lead only to the web or to mail.
+// plainNodes renders the nodes that could load or run something: markup in a text becomes text, a picture its
+// description, and links lead only to the web or to mail.
 type plainNodes struct{ t *typesetter }
 
 // RegisterFuncs implements renderer.NodeRenderer.
@@ -216,7 +213,7 @@ func link(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkS
 	return ast.WalkContinue, nil
 }
 
-// words are the words within a link.
+// words is the text of a link.
 func words(n ast.Node, source []byte) string {
 	var out strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -229,8 +226,8 @@ func words(n ast.Node, source []byte) string {
 	return out.String()
 }
 
-// misleading reports whether the words of a link look like an address, and it leads to
-// another one. A phone does not show where a link leads.
+// misleading reports whether the text of a link looks like another address than its target. A phone does not show the
+// target.
 func misleading(label, to string) bool {
 	bare := func(s string) string {
 		s = strings.ToLower(strings.TrimSpace(s))
@@ -244,7 +241,7 @@ func misleading(label, to string) bool {
 	return dot > 0 && dot < len(name)-1 && !strings.ContainsAny(name, " \t\n") && bare(label) != bare(to)
 }
 
-// titled is the title of a link or picture behind its address.
+// titled is the title of a link or picture, for display behind its address.
 func titled(title []byte) string {
 	if len(title) == 0 {
 		return ""
@@ -269,7 +266,7 @@ func (p plainNodes) fenced(w util.BufWriter, source []byte, n ast.Node, entering
 	if entering {
 		block := n.(*ast.FencedCodeBlock)
 		language := string(block.Language(source))
-		if block.Info != nil { // a name of a file, perhaps
+		if block.Info != nil { // perhaps the name of a file
 			if info := strings.TrimSpace(string(block.Info.Segment.Value(source))); info != language || lexerOf(language) == nil {
 				w.WriteString(`<p class="text">` + html.EscapeString(info) + "</p>\n") //nolint:errcheck // into memory
 			}

@@ -13,10 +13,9 @@ import (
 	"github.com/roost-dev/roost/store/importer"
 )
 
-// Unpack lists the tasks of an archive for importer.Run, which proves each file
-// against the archive's list while it copies it. A journal that lay apart from its
-// task's folder comes to lie in it, as in Roost's own root. Errors wrap ErrArchive or
-// the system's. The closer closes the archive; no file can be opened afterwards.
+// Unpack lists the tasks of an archive for importer.Run, which verifies each file against the archive's list while it
+// copies. A journal from outside of its task's folder goes into the folder, as in Roost's own root. Errors wrap ErrArchive
+// or an error of the system. The closer closes the archive; no file can be opened afterwards.
 func Unpack(path string) ([]importer.Original, io.Closer, error) {
 	f, err := inputfile.Open(path)
 	if errors.Is(err, inputfile.ErrIrregular) {
@@ -81,14 +80,13 @@ func unpack(f *os.File, name string) ([]importer.Original, error) {
 			list[i].Files = append(list[i].Files, entry)
 		}
 	}
-	for i := range list { // what stands in a log goes before what a storage calls alike
+	for i := range list { // a file of the journal precedes one of the folder with the same name
 		list[i].Files = append(logs[i], list[i].Files...)
 	}
 	return list, nil
 }
 
-// place takes a path of an archive apart: tasks/<name>, task or log, and the path
-// inside that folder as this system spells it.
+// place splits a path of an archive: tasks/<name>, task or log, and the path inside that folder in this system's form.
 func place(path string) (dir, part, inside string, err error) {
 	parts := strings.SplitN(path, "/", 4)
 	if len(parts) < 4 || parts[0] != "tasks" || parts[2] != "task" && parts[2] != "log" {

@@ -11,15 +11,13 @@ import (
 	"io"
 )
 
-// ErrArchive is wrapped by errors about an archive that is not whole, or is none of
-// ours.
+// ErrArchive means that an archive is damaged or not one of Roost.
 var ErrArchive = errors.New("not a whole archive of tasks")
 
-// maxManifest bounds what is believed of a file that says it is an archive.
+// maxManifest bounds the manifest, in bytes: the file is untrusted.
 const maxManifest = 256 << 20
 
-// ReadManifest reads what an archive says of itself. Nothing is checked by it but
-// that.
+// ReadManifest reads the manifest of an archive. It checks nothing else.
 func ReadManifest(r io.ReaderAt, size int64) (*zip.Reader, Manifest, error) {
 	var m Manifest
 	files, err := zip.NewReader(r, size)
@@ -30,7 +28,7 @@ func ReadManifest(r io.ReaderAt, size int64) (*zip.Reader, Manifest, error) {
 	if err != nil {
 		return nil, m, fmt.Errorf("%w: it has no %s", ErrArchive, ManifestName)
 	}
-	defer in.Close() //nolint:errcheck // it was only read
+	defer in.Close() //nolint:errcheck // opened for reading only
 	if err := json.NewDecoder(io.LimitReader(in, maxManifest)).Decode(&m); err != nil {
 		return nil, m, fmt.Errorf("%w: read %s: %v", ErrArchive, ManifestName, err)
 	}
@@ -40,8 +38,8 @@ func ReadManifest(r io.ReaderAt, size int64) (*zip.Reader, Manifest, error) {
 	return files, m, nil
 }
 
-// VerifyArchive reads every file of an archive and compares it with the manifest: the
-// same files, the same sizes, the same sums.
+// VerifyArchive reads every file of an archive and compares the archive with its manifest: the same files, sizes and
+// checksums.
 func VerifyArchive(ctx context.Context, r io.ReaderAt, size int64) (Manifest, error) {
 	files, m, err := ReadManifest(r, size)
 	if err != nil {
