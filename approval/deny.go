@@ -1,49 +1,47 @@
 package approval
 
 import (
-	"path"
 	"strings"
 
-	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// sight is what was seen of a line by someone who looks for denied commands.
-type sight struct {
+// denyScan is the result of a search for denied commands in a line.
+type denyScan struct {
 	parts  []Part
-	unsure string // why something may run that was not seen, "" = nothing
+	unsure string // why something unseen may run, "" = nothing
 }
 
-const maxDepth = 8 // of command lines inside command lines
+const maxDepth = 8 // how deep command lines nest in command lines
 
-// look reads a line in both ways a shell may read it; the denials of both count,
-// the parts are those of the first that can be read.
-func look(line string, denies []pattern) sight {
-	var out sight
-	if cr := strings.ReplaceAll(line, "\r", "\n"); cr != line { // some shells end a line there
-		if s := look(cr, denies); denied(s.parts) {
+// scanDenied reads a line in both ways a shell may read it. The denials of both count; the parts are those of the first
+// that can be read.
+func scanDenied(line string, denies []pattern) denyScan {
+	var out denyScan
+	if cr := strings.ReplaceAll(line, "\r", "\n"); cr != line { // some shells end a line at a carriage return
+		if s := scanDenied(cr, denies); hasDenied(s.parts) {
 			return s
 		}
 	}
 	for i, variant := range variants {
-		s := lookAs(variant, line, denies, 0)
+		s := scanDeniedAs(variant, line, denies, 0)
 		if out.unsure == "" && (i == 0 || s.unsure != unreadable) {
 			out.unsure = s.unsure
 		}
-		if len(out.parts) == 0 || denied(s.parts) && !denied(out.parts) {
+		if len(out.parts) == 0 || hasDenied(s.parts) && !hasDenied(out.parts) {
 			out.parts = s.parts
 		}
 	}
 	if out.unsure == "" && otherShell {
 		out.unsure = "this system's shell reads it in its own way"
 	}
-	if out.unsure == "" && odd(strings.NewReplacer("\n", " ", "\t", " ").Replace(line)) {
+	if out.unsure == "" && hasOddCharacter(strings.NewReplacer("\n", " ", "\t", " ").Replace(line)) {
 		out.unsure = "it holds control or invisible characters"
 	}
 	return out
 }
 
-func denied(parts []Part) bool {
+func hasDenied(parts []Part) bool {
 	for _, p := range parts {
 		if p.Decision == Deny {
 			return true
@@ -54,8 +52,8 @@ func denied(parts []Part) bool {
 
 const unreadable = "it cannot be read as a shell command"
 
-func lookAs(variant syntax.LangVariant, line string, denies []pattern, depth int) sight {
-	var out sight
+func scanDeniedAs(variant syntax.LangVariant, line string, denies []pattern, depth int) denyScan {
+	var out denyScan
 	if depth > maxDepth {
 		out.unsure = "commands are nested too deep"
 		return out
@@ -74,7 +72,7 @@ func lookAs(variant syntax.LangVariant, line string, denies []pattern, depth int
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Stmt:
-			if why := fed(n); why != "" {
+			if why := inputText(n); why != "" {
 				note(why)
 			}
 		case *syntax.ParamExp:
@@ -85,16 +83,16 @@ func lookAs(variant syntax.LangVariant, line string, denies []pattern, depth int
 			if len(n.Args) == 0 && len(n.Assigns) == 0 {
 				return true
 			}
-			c, ws, env := line[n.Pos().Offset():n.End().Offset()], words(n.Args), assigned(n.Assigns)
+			c, ws, env := line[n.Pos().Offset():n.End().Offset()], words(n.Args), assignments(n.Assigns)
 			if len(n.Args) > 0 {
 				c = line[n.Args[0].Pos().Offset():n.End().Offset()]
 			}
 			part := Part{Command: c, Decision: Ask}
-			var s sight
+			var s denyScan
 			if len(ws) > 0 {
-				s = judge(variant, ws, denies, depth)
+				s = judgeCommand(variant, ws, denies, depth)
 			}
-			if !denied(s.parts) {
+			if !hasDenied(s.parts) {
 				s = judgeAssigned(s, env, ws, denies)
 			}
 			for _, a := range n.Assigns {
@@ -102,10 +100,10 @@ func lookAs(variant syntax.LangVariant, line string, denies []pattern, depth int
 					s.unsure = "the variable " + a.Name.Value + " can name what " + ws[0].text + " runs"
 				}
 			}
-			if len(ws) == 0 && !denied(s.parts) && s.unsure == "" {
-				return true // assignments alone; what they substitute is walked
+			if len(ws) == 0 && !hasDenied(s.parts) && s.unsure == "" {
+				return true // only assignments; the walk covers what they substitute
 			}
-			if denied(s.parts) {
+			if hasDenied(s.parts) {
 				part.Decision, part.Rule = Deny, s.parts[0].Rule
 			}
 			if s.unsure != "" {
@@ -124,8 +122,8 @@ func lookAs(variant syntax.LangVariant, line string, denies []pattern, depth int
 	return out
 }
 
-// fed: text of the line is the input of a program that may read commands from it.
-func fed(s *syntax.Stmt) string {
+// inputText reports text of the line that is the input of a program which may read commands from it.
+func inputText(s *syntax.Stmt) string {
 	for _, r := range s.Redirs {
 		if r.Op != syntax.Hdoc && r.Op != syntax.DashHdoc && r.Op != syntax.WordHdoc {
 			continue
@@ -140,7 +138,7 @@ func fed(s *syntax.Stmt) string {
 			return name + " may read commands from the line's text"
 		}
 		for _, w := range ws[1:] {
-			if (name == "make" || name == "gmake") && (w.text == "-f-" || w.text == "-" || stream(w.text)) {
+			if (name == "make" || name == "gmake") && (w.text == "-f-" || w.text == "-" || isStream(w.text)) {
 				return name + " reads commands from the line's text"
 			}
 		}
@@ -148,100 +146,11 @@ func fed(s *syntax.Stmt) string {
 	return ""
 }
 
-// onlyText are programs that take their input as text.
-var onlyText = set("tee", "patch", "read", "base64", "gzip", "cksum")
+// onlyText are programs that treat their input as text.
+var onlyText = wordSet("tee", "patch", "read", "base64", "gzip", "cksum")
 
-// word is a word as far as it is known before the line runs.
-type word struct {
-	text  string
-	known bool
-}
-
-func words(ws []*syntax.Word) []word {
-	out := make([]word, len(ws))
-	for i, w := range ws {
-		known := true
-		syntax.Walk(w, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.ParamExp, *syntax.CmdSubst, *syntax.ArithmExp, *syntax.ProcSubst, *syntax.ExtGlob, *syntax.BraceExp:
-				known = false
-			case *syntax.DblQuoted, *syntax.SglQuoted:
-				_, single := n.(*syntax.SglQuoted)
-				return !single
-			case *syntax.Lit:
-				if strings.ContainsAny(n.Value, "*?[{~^") && !insideQuotes(w, n) {
-					known = false
-				}
-			}
-			return known
-		})
-		text := ""
-		if known {
-			text, known = literal(w.Parts, false)
-		}
-		out[i] = word{text, known}
-	}
-	return out
-}
-
-// literal evaluates parts that hold no expansions.
-func literal(parts []syntax.WordPart, quoted bool) (string, bool) {
-	var b strings.Builder
-	for _, part := range parts {
-		switch part := part.(type) {
-		case *syntax.Lit:
-			b.WriteString(unescape(part.Value, quoted))
-		case *syntax.SglQuoted:
-			if !part.Dollar {
-				b.WriteString(part.Value)
-				continue
-			}
-			s, err := expand.Literal(nil, &syntax.Word{Parts: []syntax.WordPart{part}})
-			if err != nil {
-				return "", false
-			}
-			b.WriteString(s)
-		case *syntax.DblQuoted:
-			s, ok := literal(part.Parts, true)
-			if !ok {
-				return "", false
-			}
-			b.WriteString(s)
-		default:
-			return "", false
-		}
-	}
-	return b.String(), true
-}
-
-func unescape(s string, quoted bool) string {
-	if !strings.Contains(s, "\\") {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+1 < len(s) && (!quoted || strings.IndexByte("\"\\$`\n", s[i+1]) >= 0) {
-			i++
-			if s[i] == '\n' {
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
-
-func insideQuotes(w *syntax.Word, lit *syntax.Lit) bool {
-	for _, p := range w.Parts {
-		if d, ok := p.(*syntax.DblQuoted); ok && d.Pos().Offset() <= lit.Pos().Offset() && lit.End().Offset() <= d.End().Offset() {
-			return true
-		}
-	}
-	return false
-}
-
-// assigned are the assignments in front of a command, as words of a pattern.
-func assigned(list []*syntax.Assign) []word {
+// assignments are the assignments in front of a command, as words of a pattern.
+func assignments(list []*syntax.Assign) []word {
 	var out []word
 	for _, a := range list {
 		if a.Name == nil {
@@ -257,9 +166,9 @@ func assigned(list []*syntax.Assign) []word {
 	return out
 }
 
-// judgeAssigned looks for patterns that begin with assignments ("A=1 make"): the
-// assignments stand before the command, in any order, among others.
-func judgeAssigned(s sight, env, ws []word, denies []pattern) sight {
+// judgeAssigned looks for patterns that begin with assignments ("A=1 make"): the assignments come before the command,
+// in any order, among others.
+func judgeAssigned(s denyScan, env, ws []word, denies []pattern) denyScan {
 	for _, p := range denies {
 		if p.env == 0 {
 			continue
@@ -269,13 +178,13 @@ func judgeAssigned(s sight, env, ws []word, denies []pattern) sight {
 			got = min(got, matchAssigned(env, want))
 		}
 		if rest := p.words[p.env:]; len(rest) > 0 && len(ws) > 0 {
-			got = min(got, match(ws, rest))
+			got = min(got, matchDeny(ws, rest))
 		} else if len(rest) > 0 {
 			got = no
 		}
 		switch got {
 		case yes:
-			return sight{parts: []Part{{Rule: p.text, Decision: Deny}}}
+			return denyScan{parts: []Part{{Rule: p.text, Decision: Deny}}}
 		case maybe:
 			s.unsure = "its words are only known when it runs"
 		}
@@ -297,12 +206,11 @@ func matchAssigned(env []word, want string) answer {
 	return got
 }
 
-// judge looks for denied commands in one simple command, and in those that it
-// runs itself.
-func judge(variant syntax.LangVariant, ws []word, denies []pattern, depth int) sight {
-	var out sight
-	hit := func(p pattern) sight { return sight{parts: []Part{{Rule: p.text, Decision: Deny}}} }
-	ws = oneWord(ws)
+// judgeCommand looks for denied commands in one simple command, and in those that it runs itself.
+func judgeCommand(variant syntax.LangVariant, ws []word, denies []pattern, depth int) denyScan {
+	var out denyScan
+	hit := func(p pattern) denyScan { return denyScan{parts: []Part{{Rule: p.text, Decision: Deny}}} }
+	ws = splitDashed(ws)
 	why := runsOthers(ws)
 	runs := why != ""
 	for _, p := range denies {
@@ -310,7 +218,7 @@ func judge(variant syntax.LangVariant, ws []word, denies []pattern, depth int) s
 			if i > 0 && !runs {
 				break
 			}
-			switch match(ws[i:], p.words) {
+			switch matchDeny(ws[i:], p.words) {
 			case yes:
 				return hit(p)
 			case maybe:
@@ -326,11 +234,11 @@ func judge(variant syntax.LangVariant, ws []word, denies []pattern, depth int) s
 		case !w.known:
 			out.unsure = "what " + ws[0].text + " runs is only known then"
 		case strings.ContainsAny(w.text, " \t\n;|&(`"):
-			s := lookAs(variant, w.text, denies, depth+1)
-			if denied(s.parts) {
+			s := scanDeniedAs(variant, w.text, denies, depth+1)
+			if hasDenied(s.parts) {
 				for _, part := range s.parts {
 					if part.Decision == Deny {
-						return sight{parts: []Part{part}}
+						return denyScan{parts: []Part{part}}
 					}
 				}
 			}
@@ -345,16 +253,14 @@ func judge(variant syntax.LangVariant, ws []word, denies []pattern, depth int) s
 	return out
 }
 
-// oneWord spells git-push as git push.
-func oneWord(ws []word) []word {
+// splitDashed turns git-push into git push.
+func splitDashed(ws []word) []word {
 	name := baseName(ws[0].text)
 	if sub, ok := strings.CutPrefix(name, "git-"); ok && ws[0].known && sub != "" {
 		return append([]word{{"git", true}, {sub, true}}, ws[1:]...)
 	}
 	return ws
 }
-
-func baseName(s string) string { return strings.TrimSuffix(strings.ToLower(path.Base(s)), ".exe") }
 
 type answer int
 
@@ -364,10 +270,10 @@ const (
 	yes
 )
 
-// match compares a simple command with a deny pattern. Options between the
-// pattern's words are passed over, each with or without a value of its own. It
-// works from the end and remembers, since a hostile line may have many options.
-func match(ws []word, p []string) answer {
+// matchDeny compares a simple command with a deny pattern. Options between the pattern's words are skipped, each with
+// or without a value of its own. It works from the end and remembers results, since a hostile line may have many
+// options.
+func matchDeny(ws []word, p []string) answer {
 	switch {
 	case p[0] == "*":
 		return yes
@@ -377,13 +283,13 @@ func match(ws []word, p []string) answer {
 		return no
 	}
 	ws, p = ws[1:], p[1:]
-	next := make([]answer, len(ws)+2) // for the pattern's words behind the current one
+	next := make([]answer, len(ws)+2) // for the words of the pattern after the current one
 	for i := range next {
 		next[i] = yes
 	}
 	for j := len(p) - 1; j >= 0; j-- {
-		cur := make([]answer, len(ws)+2) // a pattern that needs more words: no
-		short := len(p[j]) > 1 && p[j][0] == '-' && p[j][1] != '-' && cluster(ws, p[j][1:])
+		cur := make([]answer, len(ws)+2) // a pattern that needs more words does not match
+		short := len(p[j]) > 1 && p[j][0] == '-' && p[j][1] != '-' && hasCluster(ws, p[j][1:])
 		for i := len(ws) - 1; i >= 0; i-- {
 			w := ws[i]
 			if !w.known {
@@ -405,9 +311,9 @@ func match(ws []word, p []string) answer {
 	return next[0]
 }
 
-// cluster: all letters of a short option stand among the command's short
-// options, in whatever order and grouping (-rf, -fr, -r -f).
-func cluster(ws []word, letters string) bool {
+// hasCluster reports that all letters of a short option are among the command's short options, in any order and
+// grouping (-rf, -fr, -r -f).
+func hasCluster(ws []word, letters string) bool {
 	have := ""
 	for _, w := range ws {
 		if len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' {

@@ -178,7 +178,7 @@ func TestAllowedLinesRunAsTheyRead(t *testing.T) {
 		if Command(line, []string{"probe"}, nil).Decision != Allow {
 			return
 		}
-		list, why := plain(line)
+		list, why := plainCommands(line)
 		if why != "" || len(list) != 1 {
 			t.Fatalf("%q is allowed and %s", line, why)
 		}

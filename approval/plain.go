@@ -8,24 +8,24 @@ import (
 
 // simple is one simple command of plain words.
 type simple struct {
-	text  string // as it stands in the line
+	text  string // as written in the line
 	words []string
 }
 
 const notSimple = "it is more than simple commands of plain words"
 
-// maxParts bounds a chain: nobody reads a longer one.
+// maxParts bounds a chain: no person reads a longer one.
 const maxParts = 32
 
-// plain returns the simple commands of a line that is one of them, or a chain or pipe
-// of nothing else, or says why it is none.
-func plain(line string) (list []simple, why string) {
+// plainCommands returns the simple commands of a line that is one of them, or a chain or pipe of nothing else; for any
+// other line it returns why not.
+func plainCommands(line string) (list []simple, why string) {
 	switch {
 	case otherShell:
 		return nil, "command patterns are not used with this system's shell"
 	case strings.Contains(line, "\n"):
 		return nil, "it has several lines"
-	case odd(line):
+	case hasOddCharacter(line):
 		return nil, "it holds control or invisible characters"
 	}
 	for _, variant := range variants {
@@ -38,11 +38,11 @@ func plain(line string) (list []simple, why string) {
 		}
 		var got []simple
 		for i, s := range f.Stmts {
-			if s.Semicolon.IsValid() != (i < len(f.Stmts)-1) || !chained(line, s, &got) {
+			if s.Semicolon.IsValid() != (i < len(f.Stmts)-1) || !appendCommands(line, s, &got) {
 				return nil, notSimple
 			}
 		}
-		if list != nil && !same(list, got) {
+		if list != nil && !sameCommands(list, got) {
 			return nil, notSimple
 		}
 		list = got
@@ -57,7 +57,7 @@ func plain(line string) (list []simple, why string) {
 	return list, ""
 }
 
-func same(a, b []simple) bool {
+func sameCommands(a, b []simple) bool {
 	if len(a) != len(b) {
 		return false
 	}
@@ -69,8 +69,8 @@ func same(a, b []simple) bool {
 	return true
 }
 
-// chained appends the simple commands of a statement.
-func chained(line string, s *syntax.Stmt, out *[]simple) bool {
+// appendCommands appends the simple commands of a statement.
+func appendCommands(line string, s *syntax.Stmt, out *[]simple) bool {
 	if s.Negated || s.Background || s.Coprocess || s.Disown || len(s.Comments) > 0 || len(*out) >= maxParts {
 		return false
 	}
@@ -78,14 +78,14 @@ func chained(line string, s *syntax.Stmt, out *[]simple) bool {
 		if two.Op != syntax.AndStmt && two.Op != syntax.OrStmt && two.Op != syntax.Pipe || len(s.Redirs) > 0 {
 			return false
 		}
-		return !two.X.Semicolon.IsValid() && !two.Y.Semicolon.IsValid() && chained(line, two.X, out) && chained(line, two.Y, out)
+		return !two.X.Semicolon.IsValid() && !two.Y.Semicolon.IsValid() && appendCommands(line, two.X, out) && appendCommands(line, two.Y, out)
 	}
 	call, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 {
 		return false
 	}
 	for _, r := range s.Redirs {
-		if !nowhere(r) {
+		if !makesNoFile(r) {
 			return false
 		}
 	}
@@ -100,12 +100,12 @@ func chained(line string, s *syntax.Stmt, out *[]simple) bool {
 	if !programName(words[0]) {
 		return false
 	}
-	*out = append(*out, simple{line[s.Pos().Offset():end(s)], words})
+	*out = append(*out, simple{line[s.Pos().Offset():statementEnd(s)], words})
 	return true
 }
 
-// programName: a name in letters that look like no others. Jobs (%1) and what begins
-// with a dash are none.
+// programName reports a name in letters that cannot be mistaken for others. Jobs (%1) and words that begin with a dash
+// are no names.
 func programName(s string) bool {
 	if s == "" || strings.Contains(s, "=") || s[0] == '-' || s[0] == '%' {
 		return false
@@ -118,17 +118,16 @@ func programName(s string) bool {
 	return true
 }
 
-// end is where a statement's own text ends, without the separator behind it.
-func end(s *syntax.Stmt) uint {
+// statementEnd is where a statement's own text ends, without the separator after it.
+func statementEnd(s *syntax.Stmt) uint {
 	if s.Semicolon.IsValid() {
 		return s.Semicolon.Offset()
 	}
 	return s.End().Offset()
 }
 
-// nowhere: the redirection joins the two outputs, or leads to /dev/null. No file comes
-// of it.
-func nowhere(r *syntax.Redirect) bool {
+// makesNoFile reports a redirection that joins the two outputs, or leads to /dev/null.
+func makesNoFile(r *syntax.Redirect) bool {
 	if r.Hdoc != nil || r.Word == nil || r.N != nil && r.N.Value != "0" && r.N.Value != "1" && r.N.Value != "2" {
 		return false
 	}
@@ -146,7 +145,7 @@ func nowhere(r *syntax.Redirect) bool {
 
 var variants = []syntax.LangVariant{syntax.LangBash, syntax.LangPOSIX}
 
-// special are characters that any shell may expand when they stand unquoted.
+// special are characters that any shell may expand outside quotes.
 const special = "*?[]{}~!#^$`\\<>|&;()=%\"'"
 
 // plainWord evaluates a word made of letters and simple quotes only.
@@ -155,7 +154,7 @@ func plainWord(w *syntax.Word) (string, bool) {
 	for _, part := range w.Parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
-			// "=" and "%" are harmless behind the first character, as in --a=b.
+			// "=" and "%" are harmless after the first character, as in --a=b.
 			if strings.ContainsAny(strings.NewReplacer("=", "", "%", "").Replace(part.Value), special) || b.Len() == 0 && strings.HasPrefix(part.Value, "=") {
 				return "", false
 			}

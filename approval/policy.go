@@ -2,46 +2,26 @@ package approval
 
 import (
 	"fmt"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/roost-dev/roost/tool"
-	"github.com/roost-dev/roost/workspace"
-)
-
-// State is what a decision comes to.
-type State string
-
-// The states.
-const (
-	Allow State = "allow"
-	Ask   State = "ask"
-	Deny  State = "deny"
 )
 
 // The modes of a policy.
 const (
-	ModeAsk   = "ask"   // free: reading inside the workspace
-	ModeRead  = "read"  // and reading outside
-	ModeEdits = "edits" // and writing inside, but hidden files and those that agents obey
-	ModeAll   = "all"   // and all else, except protected files, writes that a link leads out, and what a deny matches
+	ModeAsk   = "ask"   // allowed without asking: reading inside the workspace
+	ModeRead  = "read"  // reading outside, too
+	ModeEdits = "edits" // writing inside, too, except hidden files and those that steer agents
+	ModeAll   = "all"   // all else, too, except protected files, writes that a link leads out, and what a deny matches
 )
 
-// mcp is the class of what MCP servers offer: a call of their own, with "server/tool"
-// as its path. Rules name such tools by "mcp", by use_mcp_tool with or without that
-// path, and by the name that they are offered by.
-const mcp = tool.MCP
-
-// Policy is what a person has agreed to beforehand. The zero value asks, as
-// ModeAsk does.
+// Policy is what a person has agreed to beforehand. The zero value asks, as ModeAsk does.
 type Policy struct {
 	Mode       string   // one of the modes; "" and unknown ones are ModeAsk
 	Allow      []string // command patterns
 	Deny       []string // command patterns
-	AllowTools []string // rules (see Rule) of what need not ask
-	AskTools   []string // rules of what asks, under every mode
-	DenyTools  []string // rules of what is refused
+	AllowTools []string // rules (see Rule) for calls that need not ask
+	AskTools   []string // rules for calls that ask, under every mode
+	DenyTools  []string // rules for calls that are refused
 }
 
 // ValidMode reports whether s names a mode.
@@ -49,7 +29,7 @@ func ValidMode(s string) bool {
 	return s == ModeAsk || s == ModeRead || s == ModeEdits || s == ModeAll
 }
 
-// Decision says whether a call may run, and why.
+// Decision is whether a call may run, and why.
 type Decision struct {
 	State  State
 	By     string // "policy" (the mode), "allow", "deny" (a command pattern), "rule" (one of the tool rules)
@@ -57,12 +37,12 @@ type Decision struct {
 	Reason string // for people, and for the model when denied
 }
 
-// Decide applies p to a call. It looks at nothing but its arguments.
+// Decide applies p to a call. It depends on nothing but its arguments.
 func Decide(p Policy, class tool.Class, ask tool.Ask) Decision {
 	if !ValidMode(p.Mode) {
 		p.Mode = ModeAsk
 	}
-	if rule, ok := first(p.DenyTools, false, func(r Rule) bool { return r.touches(class, ask) }); ok {
+	if rule, ok := firstRule(p.DenyTools, false, func(r Rule) bool { return r.coversAny(class, ask) }); ok {
 		return Decision{Deny, "rule", rule, fmt.Sprintf("the rule %q denies it", rule)}
 	}
 	var d Decision
@@ -72,28 +52,18 @@ func Decide(p Policy, class tool.Class, ask tool.Ask) Decision {
 		d = decideClass(p, class, ask)
 	}
 	if d.State == Deny || d.State == Ask && ask.Protected {
-		return d // a protected file is said to be one, whatever rules say
+		return d // the reason names a protected file, whatever rules exist
 	}
-	if rule, ok := first(append(p.AskTools[:len(p.AskTools):len(p.AskTools)], p.DenyTools...), true, func(r Rule) bool { return r.touches(class, ask) }); ok {
-		return Decision{Ask, "rule", rule, fmt.Sprintf("the rule %q wants it asked for", rule)}
+	if rule, ok := firstRule(append(p.AskTools[:len(p.AskTools):len(p.AskTools)], p.DenyTools...), true, func(r Rule) bool { return r.coversAny(class, ask) }); ok {
+		return Decision{Ask, "rule", rule, fmt.Sprintf("the rule %q requires a question", rule)}
 	}
 	if d.State != Ask || class != tool.Read && class != tool.Write && class != mcp {
 		return d
 	}
-	if rule, ok := first(p.AllowTools, false, func(r Rule) bool { return r.allows(class, ask) }); ok {
+	if rule, ok := firstRule(p.AllowTools, false, func(r Rule) bool { return r.coversAll(class, ask) }); ok {
 		return Decision{Allow, "rule", rule, fmt.Sprintf("the rule %q allows it", rule)}
 	}
 	return d
-}
-
-// toolName falls back on the title, which begins with the name and comes from
-// the tool, not from the model.
-func toolName(ask tool.Ask) string {
-	if ask.Tool != "" {
-		return ask.Tool
-	}
-	name, _, _ := strings.Cut(ask.Title, " ")
-	return name
 }
 
 func decideClass(p Policy, class tool.Class, ask tool.Ask) Decision {
@@ -126,7 +96,7 @@ func decideClass(p Policy, class tool.Class, ask tool.Ask) Decision {
 		return by(Allow, "reading is allowed")
 	case ask.Outside:
 		return by(Ask, "it writes outside the workspace")
-	case p.Mode == ModeEdits && steers(ask):
+	case p.Mode == ModeEdits && touchesSteering(ask):
 		return by(Ask, "a hidden file, or one that agents obey, can make programs run later")
 	case p.Mode == ModeEdits:
 		return by(Allow, "writing inside the workspace is allowed")
@@ -136,7 +106,7 @@ func decideClass(p Policy, class tool.Class, ask tool.Ask) Decision {
 }
 
 func decideCommand(p Policy, ask tool.Ask) Decision {
-	// Two texts must not differ: a person, or a pattern, would judge the wrong one.
+	// The two texts must not differ: otherwise a person, or a pattern, would judge the wrong one.
 	if ask.Command == "" || ask.Text != "" && ask.Text != ask.Command {
 		return Decision{Ask, "policy", p.Mode, "the command line is not known for sure"}
 	}
@@ -161,14 +131,9 @@ func decideCommand(p Policy, ask tool.Ask) Decision {
 	}
 }
 
-// steers: a file of the call is hidden or one that agents obey.
-func steers(ask tool.Ask) bool {
-	return slices.ContainsFunc(ask.Paths, func(p string) bool { return workspace.Steers(filepath.ToSlash(p)) })
-}
-
-// unsafeGit says why a line that the patterns allow does not run git unasked.
+// unsafeGit is why a line that the patterns allow does not run git unasked.
 func unsafeGit(ask tool.Ask) string {
-	list, _ := plain(ask.Command)
+	list, _ := plainCommands(ask.Command)
 	switch changes, any := changesRepository(list); {
 	case any && ask.Git != "":
 		return ask.Git

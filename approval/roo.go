@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Roo is what Roo's settings say of auto-approval, under Roo's names.
+// Roo are Roo's settings for auto-approval, under Roo's names.
 type Roo struct {
 	Enabled      bool        `json:"autoApprovalEnabled"`
 	Read         bool        `json:"alwaysAllowReadOnly"`
@@ -26,7 +26,7 @@ type Roo struct {
 	Servers      []RooServer `json:"mcpServers"`
 }
 
-// RooServer is an MCP server with what it may do.
+// RooServer is an MCP server with its permissions.
 type RooServer struct {
 	Name  string `json:"name"`
 	Tools []struct {
@@ -36,7 +36,7 @@ type RooServer struct {
 }
 
 // ErrNoRoo: the bytes are no settings of Roo's.
-var ErrNoRoo = errors.New("these are no settings of Roo's that speak of auto-approval")
+var ErrNoRoo = errors.New("these are no settings of Roo's for auto-approval")
 
 // ReadRoo reads the file that Roo's "Export" writes, or its globalSettings alone.
 func ReadRoo(data []byte) (Roo, error) {
@@ -62,18 +62,17 @@ func ReadRoo(data []byte) (Roo, error) {
 	return Roo{}, ErrNoRoo
 }
 
-// Policy is a policy that allows nothing which Roo would ask for under these settings.
-// It is stricter in three things that no policy here allows: protected files, answers to
-// the model's questions, and commands that are more than plain words. Commands that
-// Roo denies stay denied although Roo only denies them while it runs others unasked.
+// Policy is a policy that allows nothing for which Roo would ask under these settings. It is stricter in three things
+// that no policy here allows: protected files, answers to the model's questions, and commands that are more than plain
+// words. Commands that Roo denies stay denied, although Roo only denies them while it runs others unasked.
 func (r Roo) Policy() Policy {
-	p := Policy{Mode: ModeAsk, Deny: r.denied()}
+	p := Policy{Mode: ModeAsk, Deny: r.denyPatterns()}
 	if !r.Enabled {
 		p.AskTools = []string{"*"}
 		return p
 	}
 	if r.Execute {
-		p.Allow = r.allowed()
+		p.Allow = r.allowPatterns()
 	}
 	switch {
 	case !r.Read:
@@ -106,9 +105,9 @@ func (r Roo) Policy() Policy {
 	return p
 }
 
-// allowed are Roo's patterns as patterns of words. Roo's "*" allows every command;
-// here no pattern does, which is what the mode "all" is for.
-func (r Roo) allowed() (list []string) {
+// allowPatterns are Roo's patterns as patterns of words. Roo's "*" allows every command; here no pattern does, and the
+// mode "all" is for that.
+func (r Roo) allowPatterns() (list []string) {
 	for _, p := range r.Allowed {
 		if p = strings.TrimSpace(p); p != "" && p != "*" {
 			list = append(list, p)
@@ -117,7 +116,7 @@ func (r Roo) allowed() (list []string) {
 	return list
 }
 
-func (r Roo) denied() (list []string) {
+func (r Roo) denyPatterns() (list []string) {
 	for _, p := range r.Denied {
 		if p = strings.TrimSpace(p); p != "" {
 			list = append(list, p)
@@ -126,13 +125,13 @@ func (r Roo) denied() (list []string) {
 	return list
 }
 
-// plainName: no character that means something in a path pattern.
+// plainName reports a name without characters that have a meaning in a path pattern.
 func plainName(s string) bool {
 	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/\\*?[]!#() \t\r\n")
 }
 
-// Limits are Roo's limits of auto-approval: after so many requests, or so much money
-// in micro-dollars, a person is asked. 0 = no limit.
+// Limits are Roo's limits of auto-approval: a person is asked after so many requests, or so much money in
+// micro-dollars. 0 = no limit.
 func (r Roo) Limits() (requests int, micros int64) {
 	if r.MaxRequests != nil && *r.MaxRequests >= 1 && *r.MaxRequests < 1<<31 {
 		requests = int(*r.MaxRequests)
@@ -143,10 +142,9 @@ func (r Roo) Limits() (requests int, micros int64) {
 	return requests, micros
 }
 
-// Reached says whether so many requests and so much money, both since a person last
-// agreed to go on, reach Roo's limits before the next request, and puts it as the row
-// that Roo shows. The next request counts; money counts with Roo's tolerance of a
-// hundredth of a cent. "" when nothing is reached.
+// Reached checks whether so many requests and so much money, both since a person last agreed to continue, reach Roo's
+// limits before the next request, and returns the text of the row that Roo shows, "" for none. The next request counts;
+// money counts with Roo's tolerance of a hundredth of a cent.
 func Reached(maxRequests int, maxMicros int64, requests int, micros int64) (row string) {
 	const tolerance = 100 // micro-dollars
 	switch {

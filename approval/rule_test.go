@@ -63,10 +63,10 @@ func TestRules(t *testing.T) {
 			t.Errorf("%q: %v", tt.rule, err)
 			continue
 		}
-		if got := r.allows(tt.class, tt.ask); got != tt.allows {
+		if got := r.coversAll(tt.class, tt.ask); got != tt.allows {
 			t.Errorf("%q allows %+v: %v", tt.rule, tt.ask, got)
 		}
-		if got := r.touches(tt.class, tt.ask); got != tt.stops {
+		if got := r.coversAny(tt.class, tt.ask); got != tt.stops {
 			t.Errorf("%q stops %+v: %v", tt.rule, tt.ask, got)
 		}
 	}
@@ -162,7 +162,7 @@ func FuzzParseRule(f *testing.F) {
 			return
 		}
 		ask := files("write_to_file", file)
-		if r.allows(tool.Write, ask) && !r.touches(tool.Write, ask) {
+		if r.coversAll(tool.Write, ask) && !r.coversAny(tool.Write, ask) {
 			t.Errorf("%q allows %q and would not stop it", rule, file)
 		}
 	})

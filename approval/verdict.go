@@ -2,32 +2,22 @@ package approval
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Part is one simple command of a line.
-type Part struct {
-	Command  string `json:"command"`
-	Rule     string `json:"rule"` // the pattern that decided, "" for none
-	Decision State  `json:"decision"`
-}
-
-// Verdict is what patterns say of a command line.
+// Verdict is the result of judging a command line by patterns.
 type Verdict struct {
 	Decision State  `json:"decision"`
 	Parts    []Part `json:"parts"` // as far as the line could be read; never nil
 	Reason   string `json:"reason"`
 
-	unsure bool // it may be what a deny names
+	unsure bool // a deny pattern may cover it
 }
 
-// rule names the pattern that decided; of a chain that is allowed, all of them.
+// rule names the pattern that decided; of an allowed chain, all of them.
 func (v Verdict) rule(s State) string {
 	var rules []string
 	for _, p := range v.Parts {
@@ -47,7 +37,7 @@ func Command(line string, allow, deny []string) Verdict {
 	if strings.TrimSpace(line) == "" {
 		return Verdict{Decision: Ask, Parts: []Part{}, Reason: "the command line is empty"}
 	}
-	seen := look(line, denies)
+	seen := scanDenied(line, denies)
 	v := Verdict{Decision: Ask, Parts: seen.parts, unsure: seen.unsure != "" && len(denies) > 0}
 	if v.Parts == nil {
 		v.Parts = []Part{}
@@ -60,17 +50,17 @@ func Command(line string, allow, deny []string) Verdict {
 		v.Reason = seen.unsure + ", so a deny pattern cannot be ruled out"
 		return v
 	}
-	list, why := plain(line)
+	list, why := plainCommands(line)
 	if why != "" {
 		v.Reason = why
 		return v
 	}
-	return chain(v, list, allows)
+	return judgeChain(v, list, allows)
 }
 
-// chain judges the simple commands of a line, each on its own: all of them must be
-// allowed. The reason is that of the first one that is not.
-func chain(v Verdict, list []simple, allows []pattern) Verdict {
+// judgeChain judges the simple commands of a line, each on its own: all of them must be allowed. The reason is that of
+// the first one that is not.
+func judgeChain(v Verdict, list []simple, allows []pattern) Verdict {
 	parts := make([]Part, 0, len(list))
 	refused, allowed := "", ""
 	for _, c := range list {
@@ -99,30 +89,24 @@ func chain(v Verdict, list []simple, allows []pattern) Verdict {
 	return v
 }
 
-// allowedBy is the pattern that allows a simple command, or says why none does.
+// allowedBy is the pattern that allows a simple command, or the reason why none does.
 func allowedBy(words []string, allows []pattern) (rule, why string) {
 	why = "no pattern allows it"
 	for _, p := range allows {
-		if !prefix(words, p.words) {
+		if !hasPrefix(words, p.words) {
 			continue
 		}
-		if not := unnamed(words, p.words); not != "" {
+		if not := unnamedProgram(words, p.words); not != "" {
 			why = not
 			continue
 		}
-		if not := harmless(words, len(p.words)); not != "" {
+		if not := beyondPattern(words, len(p.words)); not != "" {
 			why = not
 			continue
 		}
 		return p.text, ""
 	}
 	return "", why
-}
-
-type pattern struct {
-	text  string
-	words []string
-	env   int // so many of words, in front, are assignments
 }
 
 func patterns(texts []string) []pattern {
@@ -144,7 +128,7 @@ func assignment(word string) bool {
 	return ok && syntax.ValidName(name)
 }
 
-func prefix(words, p []string) bool {
+func hasPrefix(words, p []string) bool {
 	if len(words) < len(p) {
 		return false
 	}
@@ -156,35 +140,10 @@ func prefix(words, p []string) bool {
 	return true
 }
 
-// odd names a character that may show something else than what runs, or that
-// shells treat in ways of their own.
-func odd(line string) bool {
-	if !utf8.ValidString(line) {
-		return true
-	}
-	for _, r := range line {
-		if r == ' ' {
-			continue
-		}
-		if unicode.IsControl(r) || unicode.IsSpace(r) || !unicode.IsGraphic(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Zs, unicode.Co) || blankLetter(r) {
-			return true
-		}
-	}
-	return false
-}
-
-// blankLetter: letters and marks that show as nothing.
-func blankLetter(r rune) bool {
-	return r == 0x034F || r == 0x115F || r == 0x1160 || r == 0x17B4 || r == 0x17B5 || r == 0x3164 || r == 0xFFA0 || r == 0x2800 || r >= 0xFE00 && r <= 0xFE0F || r >= 0xE0100 && r <= 0xE01EF
-}
-
-var otherShell = runtime.GOOS == "windows"
-
-// Pattern proposes the pattern that a person means by "always": the program, or
-// the program and its subcommand where it has some. "" when no pattern would ever
-// match this line.
+// Pattern proposes the pattern that a person means by "always": the program, or the program and its subcommand where it
+// has some. "" when no pattern would ever match this line.
 func Pattern(line string) string {
-	list, why := plain(line)
+	list, why := plainCommands(line)
 	if why != "" || len(list) != 1 {
 		return ""
 	}
@@ -206,13 +165,6 @@ func Pattern(line string) string {
 	return p
 }
 
-// subcommands are programs whose first word alone says too little.
-var subcommands = set("git", "go", "npm", "pnpm", "yarn", "bun", "cargo", "docker", "podman", "kubectl", "gh", "apt", "apt-get", "brew", "pip", "pip3", "dotnet", "terraform", "systemctl", "make", "python", "python3", "node")
-
-func set(words ...string) map[string]bool {
-	m := make(map[string]bool, len(words))
-	for _, w := range words {
-		m[w] = true
-	}
-	return m
-}
+// subcommands are programs whose first word alone is not specific enough.
+var subcommands = wordSet("git", "go", "npm", "pnpm", "yarn", "bun", "cargo", "docker", "podman", "kubectl", "gh",
+	"apt", "apt-get", "brew", "pip", "pip3", "dotnet", "terraform", "systemctl", "make", "python", "python3", "node")
