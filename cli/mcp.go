@@ -91,9 +91,9 @@ func (a *App) servers(dir string) (root string, servers []mcp.Server, problems [
 }
 
 // mcpPlaces are the files that name servers, and the folder with what was said to them.
-func (a *App) mcpPlaces(settings string) mcp.Places {
+func (a *App) mcpPlaces(settings string) mcp.Files {
 	dir := filepath.Dir(settings)
-	return mcp.Places{
+	return mcp.Files{
 		Own: filepath.Join(dir, serverFile), Editors: a.editorFiles("mcp_settings.json", "cline_mcp_settings.json"),
 		Choices: mcp.Choices{Dir: filepath.Join(dir, choiceFolder)},
 	}

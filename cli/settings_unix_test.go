@@ -135,7 +135,7 @@ func TestEngineConfig(t *testing.T) {
 			t.Errorf("%s: settings in %s, servers %+v", tt.name, got.Settings, got.Servers)
 		}
 		got.Zone, got.Home, got.ModeFiles, got.Guarded = "", "", nil, nil
-		got.Settings, got.Servers, got.Env, got.Defaults = "", mcp.Places{}, nil, nil
+		got.Settings, got.Servers, got.Env, got.Defaults = "", mcp.Files{}, nil, nil
 		if tt.want.Model == "*" && got.Model != "" {
 			got.Model = "*"
 		}

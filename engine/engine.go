@@ -61,7 +61,7 @@ type Config struct {
 	Home      string
 	// Servers are where MCP servers are named. Env is what variables in their definitions
 	// stand for; nil = the environment.
-	Servers mcp.Places
+	Servers mcp.Files
 	Env     func(string) string
 	// Settings is the folder of the user's settings, absolute, with the rules of imported
 	// modes; "" = there are none.

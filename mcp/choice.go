@@ -11,20 +11,20 @@ import (
 	"path/filepath"
 )
 
-// Choices is a folder with what a person has said to definitions that are not their
-// own, a file for each. So two programs that write at once lose nothing of each other.
+// Choices is a folder with the user's decisions about definitions that others wrote, one
+// file each, so that two programs that write at once lose nothing of each other.
 type Choices struct {
-	Dir string // "" = nobody has said anything
+	Dir string // "" = no decisions
 }
 
-// choice is what was said to one definition. A yes is for what it is now, a no for
-// whatever it becomes.
+// choice is the decision about one definition. A yes holds for the definition as it is now,
+// a no for every later version too.
 type choice struct {
 	File    string `json:"file"`
 	Name    string `json:"name"`
 	Hash    string `json:"sha256"`
 	Allowed bool   `json:"allowed"`
-	Line    string `json:"line"` // for who looks into the file
+	Line    string `json:"line"` // for people who open the file
 }
 
 func (c Choices) path(s Server) string {
@@ -32,47 +32,47 @@ func (c Choices) path(s Server) string {
 	return filepath.Join(c.Dir, hex.EncodeToString(sum[:16])+".json")
 }
 
-// judge is the state of a server. What cannot be read is no agreement.
-func (c Choices) judge(s Server) State {
-	said, err := c.read(s)
+// state is the state of a server. A decision that cannot be read is no agreement.
+func (c Choices) state(s Server) State {
+	decision, err := c.read(s)
 	switch {
 	case s.Problem != "":
 		return Invalid
-	case err == nil && !said.Allowed:
+	case err == nil && !decision.Allowed:
 		return Denied
 	case s.Disabled:
 		return Disabled
 	case s.Scope == Own && (err == nil || errors.Is(err, fs.ErrNotExist)):
 		return Allowed
-	case err == nil && said.Hash == s.Hash() && said.Hash != "":
+	case err == nil && decision.Hash == s.Hash() && decision.Hash != "":
 		return Allowed
 	}
 	return NotAllowed
 }
 
-func (c Choices) read(s Server) (said choice, err error) {
+func (c Choices) read(s Server) (decision choice, err error) {
 	if c.Dir == "" {
-		return said, fs.ErrNotExist
+		return decision, fs.ErrNotExist
 	}
 	data, err := os.ReadFile(c.path(s))
 	if err != nil {
-		return said, err
+		return decision, err
 	}
-	err = json.Unmarshal(data, &said)
-	if err == nil && (said.File != s.File || said.Name != s.Name) {
+	err = json.Unmarshal(data, &decision)
+	if err == nil && (decision.File != s.File || decision.Name != s.Name) {
 		err = errors.New("it is about another server")
 	}
-	return said, err
+	return decision, err
 }
 
-// Set remembers what a person says to a server as it is now.
+// Set records the user's decision about a server as it is now.
 func (c Choices) Set(s Server, allowed bool) error {
 	data, err := json.MarshalIndent(choice{File: s.File, Name: s.Name, Hash: s.Hash(), Allowed: allowed, Line: s.Line()}, "", "  ")
 	if err != nil {
-		return fmt.Errorf("remember what was said to the MCP server %s: %w", s.Name, err)
+		return fmt.Errorf("record the decision about the MCP server %s: %w", s.Name, err)
 	}
 	if err := c.write(c.path(s), append(data, '\n')); err != nil {
-		return fmt.Errorf("remember what was said to the MCP server %s in %s: %w", s.Name, c.Dir, err)
+		return fmt.Errorf("record the decision about the MCP server %s in %s: %w", s.Name, c.Dir, err)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func TestCallsSideBySide(t *testing.T) {
 	if pids := round(); len(pids) != 1 {
 		t.Errorf("processes %v", pids)
 	}
-	s := h.conns["s"].now
+	s := h.conns["s"].current
 	s.child.End()
 	<-s.dead
 	if pids := round(); len(pids) != 1 {

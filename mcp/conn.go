@@ -16,40 +16,39 @@ import (
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
-// protocol is what is spoken; see the package comment.
+// protocol is the version that roost speaks; see the package comment.
 const protocol = "2025-11-25"
 
-// linger is how long a library may take to give up a call that is cancelled before its
-// connection is cut, and a server to hear that its session is over.
-const linger = 500 * time.Millisecond
+// endGrace is how long the library may take to give up a cancelled call before its connection
+// is cut, and how long a server may take to react to the end of its session.
+const endGrace = 500 * time.Millisecond
 
-// lastWords is how long is waited for what a server said last: of one whose output has
-// ended, which is as good as gone, and of one that may live on.
+// How long an error waits for the server's exit status and its last output.
 const (
-	lastWords  = 2 * time.Second
-	someWords  = 200 * time.Millisecond
-	heartbeats = 20 // in which such a time is waited for: see within
+	exitWait   = 2 * time.Second        // the output has ended: the process is exiting
+	outputWait = 200 * time.Millisecond // the process may live on
+	waitSteps  = 20                     // steps of a wait: see waitWithin
 )
 
-// within waits until done is closed or has something, or a time has passed in which this
-// process could do something about it. On a busy machine it may stand still for longer than
-// that: then all clocks have run out when it goes on, and what is done is about to be.
-func within[T any](done <-chan T, limit time.Duration) (got T, ok bool) {
-	for range heartbeats {
+// waitWithin waits until done is closed or has a value, or until the limit has passed in steps
+// in which this process ran. On a busy machine the process may be suspended for longer than
+// the limit: then a single timer would have expired although done is about to be closed.
+func waitWithin[T any](done <-chan T, limit time.Duration) (got T, ok bool) {
+	for range waitSteps {
 		select {
 		case got = <-done:
 			return got, true
-		case <-time.After(limit / heartbeats):
+		case <-time.After(limit / waitSteps):
 		}
 	}
 	return got, false
 }
 
-// CallError: a call has no result. What is in it is fit to be shown.
+// CallError means that a call has no result. Its texts are fit to be shown.
 type CallError struct {
 	Server  string
 	Reason  string
-	Unknown bool // the server may have done it, or a part of it
+	Unknown bool // the call may have taken effect, whole or in part
 	Timeout bool
 	Err     error
 }
@@ -71,9 +70,9 @@ type conn struct {
 	server Server
 	hub    *Hub
 
-	mu     sync.Mutex // held while connecting
-	now    *session
-	closed bool
+	mu      sync.Mutex // held while connecting
+	current *session
+	closed  bool
 }
 
 // session is one connection.
@@ -83,41 +82,41 @@ type session struct {
 	stderr *tail
 	junk   *tail
 	web    *http.Transport // of the others
-	url    string          // and their address, with what it may hold
+	url    string          // and their address, with the keys in it
 	cancel context.CancelFunc
-	broken atomic.Bool   // it was cut: nothing goes over it any more
-	ended  atomic.Bool   // of stdio: its output has
+	broken atomic.Bool   // it was cut: no call uses it any more
+	ended  atomic.Bool   // of stdio: its output has ended
 	dead   chan struct{} // closed when the connection is over
 	once   sync.Once
 }
 
-// session gives the connection, or makes one. fresh says that it was made just now.
+// session returns the connection, or makes one. fresh means that it was made just now.
 func (c *conn) session(ctx context.Context) (s *session, fresh bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, false, &CallError{Server: c.server.Name, Reason: "the run has ended"}
 	}
-	if c.now != nil {
-		if !c.now.over() {
-			return c.now, false, nil
+	if c.current != nil {
+		if !c.current.over() {
+			return c.current, false, nil
 		}
-		c.now.end()
-		c.now = nil
+		c.current.end()
+		c.current = nil
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, c.hub.opt.connectWithin(), errNoAnswer)
 	defer stop()
-	if c.now, err = c.connect(ctx); err != nil {
-		c.now = nil
+	if c.current, err = c.connect(ctx); err != nil {
+		c.current = nil
 		return nil, false, err
 	}
-	return c.now, true, nil
+	return c.current, true, nil
 }
 
-// connect starts or reaches the server and greets it. The connection lives on when ctx
-// ends; only making it is bounded by that.
+// connect starts or reaches the server and initialises the session. ctx bounds only the
+// connecting; the connection outlives it.
 func (c *conn) connect(ctx context.Context) (*session, error) {
-	server, err := c.server.filled(c.hub.opt.Workspace, c.hub.opt.Env)
+	server, err := c.server.expanded(c.hub.opt.Workspace, c.hub.opt.Env)
 	if err != nil {
 		return nil, &CallError{Server: c.server.Name, Reason: err.Error()}
 	}
@@ -129,16 +128,16 @@ func (c *conn) connect(ctx context.Context) (*session, error) {
 		return nil, &CallError{Server: c.server.Name, Reason: c.hub.clean(err.Error()), Err: err}
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "roost", Version: c.hub.opt.Version}, &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})
-	type greeted struct {
+	type connected struct {
 		session *sdk.ClientSession
 		err     error
 	}
-	done := make(chan greeted, 1)
+	done := make(chan connected, 1)
 	go func() {
 		session, err := client.Connect(life, transport, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
-		done <- greeted{session, err}
+		done <- connected{session, err}
 	}()
-	var g greeted
+	var g connected
 	select {
 	case g = <-done:
 	case <-ctx.Done():
@@ -162,7 +161,7 @@ func (c *conn) connect(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// open makes what carries the messages.
+// open makes the transport.
 func (s *session) open(life context.Context, server Server, o Options) (sdk.Transport, error) {
 	if server.Kind == Stdio {
 		child, err := shell.Serve(shell.Program{
@@ -185,7 +184,7 @@ func (s *session) open(life context.Context, server Server, o Options) (sdk.Tran
 	return &sdk.StreamableClientTransport{Endpoint: server.URL, HTTPClient: client, MaxEventSize: maxMessage, MaxRetries: 1, DisableStandaloneSSE: true}, nil
 }
 
-// over reports whether nothing can be asked any more: the library may learn of it last.
+// over reports whether the connection is dead. The library may notice that last.
 func (s *session) over() bool {
 	if s.child != nil {
 		select {
@@ -202,7 +201,7 @@ func (s *session) over() bool {
 	}
 }
 
-// cut ends what carries the messages, whatever is under way.
+// cut closes the transport, also during a call.
 func (s *session) cut() {
 	s.broken.Store(true)
 	s.cancel()
@@ -214,56 +213,57 @@ func (s *session) cut() {
 	}
 }
 
-// end ends the connection and all that belongs to it.
+// end closes the session, its transport and its process.
 func (s *session) end() {
 	s.once.Do(func() {
 		if s.child != nil {
-			s.child.End() // first: the library would wait for it much longer
+			s.child.End() // first: the library would wait much longer for the process
 		}
 		closed := make(chan struct{})
 		go func() {
 			defer close(closed)
 			_ = s.Close()
 		}()
-		_, _ = within(closed, linger)
+		_, _ = waitWithin(closed, endGrace)
 		s.cut()
 		<-closed
 		<-s.dead
 	})
 }
 
-// why says what went wrong in words, with what the server printed.
+// why describes a failure, with the server's exit status and its last output.
 func (s *session) why(h *Hub, err error) string {
 	text := err.Error()
 	if s.url != "" {
 		text = strings.ReplaceAll(text, s.url, Address(s.url))
 	}
 	if s.child != nil {
-		// The pipes tell of its end a moment before the system does, and its last words may
-		// still be on their way.
-		soon := someWords
+		// The pipes close a moment before the system reports the exit, and the last output may
+		// still be in the pipe.
+		soon := outputWait
 		if s.ended.Load() {
-			soon = lastWords
+			soon = exitWait
 		}
-		if _, gone := within(s.child.Done(), soon); gone {
-			_, _ = within(s.child.Heard(), soon)
+		if _, gone := waitWithin(s.child.Done(), soon); gone {
+			_, _ = waitWithin(s.child.Heard(), soon)
 		}
 		if status := s.child.Status(); status != "" {
 			text += " (" + status + ")"
 		}
 	}
 	if last := s.stderr.last(); last != "" {
-		text += "\nIts last words: " + last
+		text += "\nIts last output: " + last
 	}
 	if junk := s.junk.last(); junk != "" {
-		text += "\nIt printed what is no message: " + junk
+		text += "\nIt printed lines that are no messages: " + junk
 	}
 	return h.clean(text)
 }
 
-// do makes one call. A connection that was dead before is made anew, once; one that
-// dies while the call runs is not, because nobody knows what the call did.
-func (c *conn) do(ctx context.Context, f func(context.Context, *session) error) error {
+// call makes one call. If the connection was dead before the call, call connects once more
+// and repeats it. If it dies during the call, call does not repeat it, because the call
+// may have taken effect.
+func (c *conn) call(ctx context.Context, f func(context.Context, *session) error) error {
 	ctx, stop := context.WithTimeoutCause(ctx, c.server.Timeout, errNoAnswer)
 	defer stop()
 	for again := false; ; again = true {
@@ -276,7 +276,7 @@ func (c *conn) do(ctx context.Context, f func(context.Context, *session) error) 
 		switch {
 		case err == nil:
 			return nil
-		case errors.As(err, &refused): // also when the time is over just now: it has answered
+		case errors.As(err, &refused): // also when the time is just over: the server has answered
 			return &CallError{Server: c.server.Name, Reason: c.hub.clean(refused.Error()), Err: err}
 		case ctx.Err() != nil && errors.Is(context.Cause(ctx), errNoAnswer):
 			return &CallError{
@@ -285,29 +285,30 @@ func (c *conn) do(ctx context.Context, f func(context.Context, *session) error) 
 			}
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case !fresh && !again && unheard(err):
+		case !fresh && !again && undelivered(err):
 			c.drop(s)
 			continue
 		}
 		text := s.why(c.hub, err)
 		c.drop(s)
-		return &CallError{Server: c.server.Name, Reason: "the connection failed: " + text, Unknown: !unheard(err), Err: err}
+		return &CallError{Server: c.server.Name, Reason: "the connection failed: " + text, Unknown: !undelivered(err), Err: err}
 	}
 }
 
-// drop gives a connection up.
+// drop closes a connection, so that the next call makes a new one.
 func (c *conn) drop(s *session) {
 	c.mu.Lock()
-	if c.now == s {
-		c.now = nil
+	if c.current == s {
+		c.current = nil
 	}
 	c.mu.Unlock()
 	s.end()
 }
 
-// unheard: the call did not reach the server, or it says that it does not know us. A
-// connection that was closed before took no call, and a pipe that nobody reads no whole one.
-func unheard(err error) bool {
+// undelivered reports whether the call certainly did not reach the server, or the server has
+// no such session. A connection that was closed before took no call; a pipe without a reader
+// took no whole one.
+func undelivered(err error) bool {
 	for _, one := range []error{sdk.ErrSessionMissing, sdk.ErrConnectionClosed, syscall.ECONNREFUSED, syscall.EPIPE} {
 		if errors.Is(err, one) {
 			return true
@@ -316,8 +317,8 @@ func unheard(err error) bool {
 	return false
 }
 
-// run calls f and returns when that does; when ctx is over and f does not notice, as
-// when the server does not read what it is sent, the connection is cut under it.
+// run calls f and returns when f does. When ctx ends and f does not return, for example
+// because the server does not read its input, run cuts the connection.
 func (s *session) run(ctx context.Context, f func(context.Context, *session) error) error {
 	done := make(chan error, 1)
 	go func() { done <- f(ctx, s) }()
@@ -326,7 +327,7 @@ func (s *session) run(ctx context.Context, f func(context.Context, *session) err
 		return err
 	case <-ctx.Done():
 	}
-	if err, ok := within(done, linger); ok {
+	if err, ok := waitWithin(done, endGrace); ok {
 		return err
 	}
 	s.cut()
@@ -335,15 +336,15 @@ func (s *session) run(ctx context.Context, f func(context.Context, *session) err
 
 func (c *conn) close() {
 	c.mu.Lock()
-	s := c.now
-	c.now, c.closed = nil, true
+	s := c.current
+	c.current, c.closed = nil, true
 	c.mu.Unlock()
 	if s != nil {
 		s.end()
 	}
 }
 
-// refusal is an answer of the server that says no: the connection is well.
+// refusal is a server's answer that it refuses the call. The connection is intact.
 type refusal struct{ err error }
 
 func (r *refusal) Error() string { return strings.TrimSpace(r.err.Error()) }

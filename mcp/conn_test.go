@@ -26,7 +26,7 @@ func TestWhatDidNotReachTheServer(t *testing.T) {
 		syscall.ECONNRESET:      false,
 		context.Canceled:        false,
 	} {
-		if got := unheard(fmt.Errorf("calling: %w", err)); got != want {
+		if got := undelivered(fmt.Errorf("calling: %w", err)); got != want {
 			t.Errorf("%v: %v", err, got)
 		}
 	}
@@ -37,18 +37,18 @@ func TestWhatDidNotReachTheServer(t *testing.T) {
 func TestWaitingOnABusyMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		if _, ok := within(make(chan error), time.Second); ok || time.Since(begun) != time.Second {
+		if _, ok := waitWithin(make(chan error), time.Second); ok || time.Since(begun) != time.Second {
 			t.Errorf("in vain: %s", time.Since(begun))
 		}
 		done := make(chan error, 1)
 		done <- io.EOF
 		begun = time.Now()
-		if got, ok := within(done, time.Second); !ok || !errors.Is(got, io.EOF) || time.Since(begun) != 0 {
+		if got, ok := waitWithin(done, time.Second); !ok || !errors.Is(got, io.EOF) || time.Since(begun) != 0 {
 			t.Errorf("%v %v", got, ok)
 		}
 		closed := make(chan struct{})
 		time.AfterFunc(900*time.Millisecond, func() { close(closed) })
-		if _, ok := within(closed, time.Second); !ok {
+		if _, ok := waitWithin(closed, time.Second); !ok {
 			t.Error("it was not waited for")
 		}
 	})
@@ -58,9 +58,9 @@ func TestWaitingOnABusyMachine(t *testing.T) {
 func TestARefusalAtTheLastMoment(t *testing.T) {
 	h := NewHub(Options{Servers: []Server{{Name: "s", State: Allowed, Timeout: time.Hour}}})
 	c := h.conns["s"]
-	c.now = &session{dead: make(chan struct{})}
+	c.current = &session{dead: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
-	err := c.do(ctx, func(context.Context, *session) error {
+	err := c.call(ctx, func(context.Context, *session) error {
 		cancel()
 		return &refusal{errors.New("no")}
 	})

@@ -21,7 +21,7 @@ const (
 type Result struct {
 	Text   string
 	Images []Image
-	Failed bool // the tool says that it failed
+	Failed bool // the tool reported a failure
 }
 
 // Image is a picture of a kind that models take.
@@ -30,32 +30,32 @@ type Image struct {
 	Data  []byte
 }
 
-// plate collects what a result is made of.
-type plate struct {
+// resultBuilder collects the parts of a result.
+type resultBuilder struct {
 	texts []string
 	res   Result
 	total int
 }
 
-func (p *plate) say(format string, args ...any) {
+func (p *resultBuilder) note(format string, args ...any) {
 	p.texts = append(p.texts, fmt.Sprintf(format, args...))
 }
 
-func (p *plate) text(text string) {
+func (p *resultBuilder) text(text string) {
 	if text != "" {
 		p.texts = append(p.texts, strings.ToValidUTF8(text, "\uFFFD"))
 	}
 }
 
-// image takes what its first bytes say that it is: a provider refuses a request with
-// an image that is another kind than its name.
-func (p *plate) image(media string, data []byte) {
+// image adds an image under the media type that its first bytes show: a provider refuses a
+// request with an image of another type than its name.
+func (p *resultBuilder) image(media string, data []byte) {
 	kind := pictureOf(data)
 	switch {
 	case kind == "":
-		p.say("[an image (%s, %d bytes) of a kind that is not shown]", cut(spoken(media), 60), len(data))
+		p.note("[an image (%s, %d bytes) of a kind that is not shown]", cut(printable(media), 60), len(data))
 	case len(data) > maxImage || len(p.res.Images) == maxImages || p.total+len(data) > maxTotal:
-		p.say("[an image (%s, %d bytes) that is over the limits and not shown]", kind, len(data))
+		p.note("[an image (%s, %d bytes) that is over the limits and not shown]", kind, len(data))
 	default:
 		p.res.Images = append(p.res.Images, Image{kind, data})
 		p.total += len(data)
@@ -76,7 +76,7 @@ func pictureOf(data []byte) string {
 	return ""
 }
 
-func (p *plate) resource(r *sdk.ResourceContents, named bool) {
+func (p *resultBuilder) resource(r *sdk.ResourceContents, named bool) {
 	switch {
 	case r == nil:
 	case len(r.Blob) > 0 && (pictureOf(r.Blob) != "" || strings.HasPrefix(r.MIMEType, "image/")):
@@ -84,15 +84,15 @@ func (p *plate) resource(r *sdk.ResourceContents, named bool) {
 	case len(r.Blob) > 0 && utf8.Valid(r.Blob) && strings.HasPrefix(r.MIMEType, "text/"):
 		p.text(string(r.Blob))
 	case len(r.Blob) > 0:
-		p.say("[%s: %s, %d bytes that are no text]", cut(spoken(r.URI), 300), cut(spoken(r.MIMEType), 60), len(r.Blob))
+		p.note("[%s: %s, %d bytes that are no text]", cut(printable(r.URI), 300), cut(printable(r.MIMEType), 60), len(r.Blob))
 	case named:
-		p.say("[%s]\n%s", cut(spoken(r.URI), 300), strings.ToValidUTF8(r.Text, "\uFFFD"))
+		p.note("[%s]\n%s", cut(printable(r.URI), 300), strings.ToValidUTF8(r.Text, "\uFFFD"))
 	default:
 		p.text(r.Text)
 	}
 }
 
-func (p *plate) done(empty string) Result {
+func (p *resultBuilder) done(empty string) Result {
 	p.res.Text = strings.Join(p.texts, "\n\n")
 	if p.res.Text == "" && len(p.res.Images) == 0 {
 		p.res.Text = empty
@@ -101,7 +101,7 @@ func (p *plate) done(empty string) Result {
 }
 
 func resultOf(r *sdk.CallToolResult) Result {
-	p := plate{}
+	p := resultBuilder{}
 	for _, c := range r.Content {
 		switch c := c.(type) {
 		case *sdk.TextContent:
@@ -109,13 +109,13 @@ func resultOf(r *sdk.CallToolResult) Result {
 		case *sdk.ImageContent:
 			p.image(c.MIMEType, c.Data)
 		case *sdk.AudioContent:
-			p.say("[a sound (%s, %d bytes) that is not passed on]", cut(spoken(c.MIMEType), 60), len(c.Data))
+			p.note("[a sound (%s, %d bytes) that is not passed on]", cut(printable(c.MIMEType), 60), len(c.Data))
 		case *sdk.ResourceLink:
-			p.say("[resource %s: %s]", cut(spoken(c.URI), 300), cut(spoken(c.Name+" "+c.Description), 300))
+			p.note("[resource %s: %s]", cut(printable(c.URI), 300), cut(printable(c.Name+" "+c.Description), 300))
 		case *sdk.EmbeddedResource:
 			p.resource(c.Resource, true)
 		default:
-			p.say("[content of a kind that is not known]")
+			p.note("[content of a kind that is not known]")
 		}
 	}
 	if len(p.texts) == 0 && r.StructuredContent != nil {
@@ -127,11 +127,11 @@ func resultOf(r *sdk.CallToolResult) Result {
 	return p.done("(No response)")
 }
 
-// dataSize is how long a string without blanks may be before it is taken for data.
+// dataSize is the length in bytes from which a string without blanks counts as data.
 const dataSize = 1 << 10
 
-// withoutData is structured content as text. Where content stands beside it, the images in
-// it are there a second time: as text they would fill the model's window.
+// withoutData is structured content as text. When the result has other content too, the
+// images are in it a second time: as text they would fill the model's window.
 func withoutData(raw []byte, beside bool) string {
 	var value any
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -165,7 +165,7 @@ func shortened(value any) any {
 }
 
 func contentsOf(list []*sdk.ResourceContents) Result {
-	p := plate{}
+	p := resultBuilder{}
 	for _, r := range list {
 		p.resource(r, false)
 	}

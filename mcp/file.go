@@ -23,7 +23,7 @@ const (
 	maxName    = 100
 )
 
-// definition is a server as the file has it.
+// definition is a server as written in the file.
 type definition struct {
 	Type        string            `json:"type"`
 	Command     string            `json:"command"`
@@ -38,21 +38,21 @@ type definition struct {
 	Timeout     *float64          `json:"timeout"` // seconds
 }
 
-// Parse reads a settings file's servers, in the order of their names. One that cannot
-// be used is Invalid and says why; it costs no other one.
+// Parse reads a settings file's servers, in the order of their names. A server that cannot
+// be used is Invalid and has its Problem; the others are not affected.
 func Parse(data []byte, scope Scope, path string) ([]Server, error) {
 	var file struct {
 		Servers map[string]json.RawMessage `json:"mcpServers"`
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, nil // as Roo has it before the first server is added
+		return nil, nil // Roo's file before the first server is added
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
 		return nil, fmt.Errorf("it cannot be read: %w", err)
 	}
 	if len(file.Servers) > maxServers {
-		return nil, fmt.Errorf("it names %d servers; %d are taken at most", len(file.Servers), maxServers)
+		return nil, fmt.Errorf("it names %d servers, more than %d", len(file.Servers), maxServers)
 	}
 	var out []Server
 	for name, raw := range file.Servers {
@@ -116,7 +116,7 @@ func (s Server) lacking() string {
 		}
 		for k, v := range s.Env {
 			if k == "" || strings.ContainsAny(k, "=\x00") || strings.ContainsRune(v, 0) {
-				return "its env holds what no variable can"
+				return "its env has a name or value that no environment variable can have"
 			}
 		}
 		return ""
@@ -139,7 +139,7 @@ func plain(name string) bool {
 // readFile reads a settings file that need not exist.
 func readFile(fsys fs.FS, name string, scope Scope, path string) ([]Server, error) {
 	if info, err := fs.Stat(fsys, name); err == nil && !info.Mode().IsRegular() {
-		return nil, errors.New("it is no ordinary file") // opening a pipe would wait for ever
+		return nil, errors.New("it is not a regular file") // opening a pipe would block
 	}
 	f, err := fsys.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -150,7 +150,7 @@ func readFile(fsys fs.FS, name string, scope Scope, path string) ([]Server, erro
 	}
 	defer f.Close() //nolint:errcheck // it was only read
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(errors.New("it is no ordinary file"), err)
+		return nil, errors.Join(errors.New("it is not a regular file"), err)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	switch {

@@ -75,8 +75,8 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		`{"type":"sse","url":"ftp://x"}`:         "no http",
 		`{"type":"http","url":"nothing"}`:        "no http",
 		`{"command":"a","args":["b\u0000"]}`:     "zero byte",
-		`{"command":"a","env":{"A=B":"c"}}`:      "no variable",
-		`{"command":"a","env":{"A":"c\u0000d"}}`: "no variable",
+		`{"command":"a","env":{"A=B":"c"}}`:      "no environment variable can have",
+		`{"command":"a","env":{"A":"c\u0000d"}}`: "no environment variable can have",
 	} {
 		got, err := Parse([]byte(`{"mcpServers":{"bad":`+text+`,"good":{"command":"g"}}}`), Own, "/f")
 		if err != nil || len(got) != 2 || got[0].State != Invalid || !strings.Contains(got[0].Problem, want) || got[1].Problem != "" {
@@ -98,7 +98,7 @@ func TestChoices(t *testing.T) {
 	put(t, file, `{"mcpServers":{"both":{"command":"theirs"},"one":{"command":"a","alwaysAllow":["x"],"timeout":5}}}`)
 	own := put(t, filepath.Join(dir, "mcp.json"), `{"mcpServers":{"both":{"command":"mine"},"mine":{"command":"b"},"off":{"command":"c","disabled":true}}}`)
 	editor := put(t, filepath.Join(dir, "editor", "mcp_settings.json"), `{"mcpServers":{"mine":{"command":"other"},"ed":{"command":"d"}}}`)
-	p := Places{Own: own, Editors: []string{filepath.Join(dir, "none.json"), editor}, Choices: Choices{filepath.Join(dir, "said")}}
+	p := Files{Own: own, Editors: []string{filepath.Join(dir, "none.json"), editor}, Choices: Choices{filepath.Join(dir, "said")}}
 	states := func() map[string]string {
 		servers, problems := p.Load(ws)
 		if problems != nil {
@@ -190,12 +190,12 @@ func TestLoadFromAHostileWorkspace(t *testing.T) {
 		if err := make(path); err != nil {
 			t.Skip(err)
 		}
-		servers, problems := Places{}.Load(ws)
+		servers, problems := Files{}.Load(ws)
 		if len(servers) != 0 || len(problems) != 1 || !strings.HasPrefix(problems[0], path) {
 			t.Errorf("%s: %+v, %v", name, servers, problems)
 		}
 	}
-	if servers, problems := (Places{}).Load(filepath.Join(t.TempDir(), "gone")); servers != nil || problems != nil {
+	if servers, problems := (Files{}).Load(filepath.Join(t.TempDir(), "gone")); servers != nil || problems != nil {
 		t.Errorf("%v, %v", servers, problems)
 	}
 }
@@ -206,7 +206,7 @@ func TestVariables(t *testing.T) {
 		return map[string]string{"TOKEN": "tok-123456", "PATH": "/bin", "GITHUB_TOKEN": "ghp", "HOME": "/h"}[name]
 	}
 	s := Server{Kind: Stdio, Command: "${workspaceFolder}/run", Args: []string{"--t=${env:TOKEN}", "$HOME", "${other:x}"}, Env: map[string]string{"API_KEY": "${env:TOKEN}", "PATH": "/own", "MODE": "production"}, Dir: "sub"}
-	got, err := s.filled("/ws", env)
+	got, err := s.expanded("/ws", env)
 	if err != nil || got.Command != "/ws/run" || got.Dir != filepath.Join("/ws", "sub") {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -219,7 +219,7 @@ func TestVariables(t *testing.T) {
 	if d := cmp.Diff([]string{"HOME=/h", "API_KEY=tok-123456", "MODE=production", "PATH=/own"}, got.environment(env)); d != "" {
 		t.Errorf("a server gets what it is given and what programs need: %s", d)
 	}
-	if _, err := (Server{Args: []string{"${env:A} ${env:B} ${env:A}"}}).filled("/ws", env); err == nil || err.Error() != "the variable A, B is not set" {
+	if _, err := (Server{Args: []string{"${env:A} ${env:B} ${env:A}"}}).expanded("/ws", env); err == nil || err.Error() != "the variable A, B is not set" {
 		t.Errorf("%v", err)
 	}
 	at := "https://u:pass-word@x.example/hooks/abcdefghij0123456789/mcp?key=q%20key-12345&n=1"

@@ -8,8 +8,8 @@ import (
 	"net/url"
 )
 
-// client asks one server over HTTP with the headers of its definition, for as long as the
-// connection to that server is wanted.
+// client sends requests to one server over HTTP with the headers of its definition, for as
+// long as the connection to that server is open.
 type client struct {
 	next    *http.Transport
 	at      *url.URL
@@ -27,9 +27,9 @@ func newClient(life context.Context, endpoint string, headers map[string]string)
 	return &http.Client{Transport: &client{next, at, headers, life}}, next, nil
 }
 
-// RoundTrip adds the headers for the server itself: a redirect to somebody else does
-// not take them along. A request ends with the connection: the library waits for some of
-// its own, such as the word that a call is cancelled, longer than a person would.
+// RoundTrip adds the headers for the server itself only: a redirect to another server
+// does not carry them. A request ends with the connection: the library waits for some of
+// its own, such as the notice that a call is cancelled, longer than a user would.
 func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	stop := context.AfterFunc(c.life, cancel)
@@ -49,7 +49,7 @@ func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// bounded frees what bounds a body when that is closed.
+// bounded is a body that frees its context when it is closed.
 type bounded struct {
 	io.ReadCloser
 	free func()

@@ -19,10 +19,11 @@ import (
 
 // Options are what a Hub needs.
 type Options struct {
-	Servers   []Server // those that are allowed; others are not touched
+	Servers   []Server // the allowed ones; a Hub never starts others
 	Workspace string   // absolute
 	Env       func(string) string
-	// Mark is what the servers' processes are found by, the same in all runs of a task.
+	// Mark is an environment entry by which the servers' processes are found. All runs of a
+	// task have the same.
 	Mark    string
 	Version string        // of this program
 	Connect time.Duration // what connecting may take; 0 = 10 s
@@ -53,8 +54,8 @@ func NewHub(o Options) *Hub {
 	return h
 }
 
-// clean makes words of a server fit to be shown and told: secrets of definitions
-// masked, nothing that acts on a terminal, not too long.
+// clean makes a server's text fit for users and models: it masks the secrets of
+// definitions, removes terminal controls and limits the length.
 func (h *Hub) clean(text string) string {
 	if h.opt.Masks != nil {
 		text, _ = h.opt.Masks.String(text)
@@ -81,18 +82,18 @@ func (h *Hub) Names() []string {
 	return names
 }
 
-// Menu is what one server offers, or why that is not known.
+// Menu is what one server offers, or why that is unknown.
 type Menu struct {
 	Server    Server
 	Tools     []Offer
 	Resources []Resource
-	Notes     []string // what was left out or mended
+	Notes     []string // what was left out or repaired
 	Err       error
 }
 
-// Open connects to every server, side by side, and asks what it offers. It returns
-// when all have answered or the bound has passed. First it ends what an earlier run of
-// the task has left behind, because that was killed.
+// Open connects to every server, in parallel, and asks what it offers. It returns
+// when all have answered or the time limit has passed. First it ends the processes of an
+// earlier run of the task that was killed.
 func (h *Hub) Open(ctx context.Context) []Menu {
 	names := h.Names()
 	menus := make([]Menu, len(names))
@@ -100,7 +101,7 @@ func (h *Hub) Open(ctx context.Context) []Menu {
 		return nil
 	}
 	if _, err := shell.EndMarked(ctx, h.opt.Mark); err != nil {
-		menus[0].Notes = append(menus[0].Notes, fmt.Sprintf("an MCP server of this task from before could not be ended: %v", err))
+		menus[0].Notes = append(menus[0].Notes, fmt.Sprintf("an MCP server process of an earlier run could not be ended: %v", err))
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, h.opt.connectWithin(), errNoAnswer)
 	defer stop()
@@ -158,10 +159,10 @@ func (c *conn) menu(ctx context.Context, m *Menu) {
 }
 
 // Call calls a server's tool. Errors are *CallError, or the context's; an answer that
-// says that the tool failed is a Result.
+// reports a failure of the tool is a Result.
 func (h *Hub) Call(ctx context.Context, server, tool string, arguments json.RawMessage) (Result, error) {
 	var res *sdk.CallToolResult
-	err := h.do(ctx, server, func(ctx context.Context, s *session) (err error) {
+	err := h.call(ctx, server, func(ctx context.Context, s *session) (err error) {
 		res, err = s.CallTool(ctx, &sdk.CallToolParams{Name: tool, Arguments: arguments})
 		return answered(err)
 	})
@@ -174,7 +175,7 @@ func (h *Hub) Call(ctx context.Context, server, tool string, arguments json.RawM
 // Read reads a server's resource; errors as of Call.
 func (h *Hub) Read(ctx context.Context, server, uri string) (Result, error) {
 	var res *sdk.ReadResourceResult
-	err := h.do(ctx, server, func(ctx context.Context, s *session) (err error) {
+	err := h.call(ctx, server, func(ctx context.Context, s *session) (err error) {
 		res, err = s.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
 		return answered(err)
 	})
@@ -184,7 +185,7 @@ func (h *Hub) Read(ctx context.Context, server, uri string) (Result, error) {
 	return contentsOf(res.Contents), nil
 }
 
-// answered marks an error that the server answered with.
+// answered turns a server's error answer into a refusal.
 func answered(err error) error {
 	var wire *jsonrpc.Error
 	if errors.As(err, &wire) {
@@ -193,15 +194,15 @@ func answered(err error) error {
 	return err
 }
 
-func (h *Hub) do(ctx context.Context, server string, f func(context.Context, *session) error) error {
+func (h *Hub) call(ctx context.Context, server string, f func(context.Context, *session) error) error {
 	c, ok := h.conns[server]
 	if !ok {
 		return &CallError{Server: server, Reason: "there is no such server, or it is not allowed; there are: " + strings.Join(h.Names(), ", ")}
 	}
-	return c.do(ctx, f)
+	return c.call(ctx, f)
 }
 
-// Close ends every connection and all processes, side by side.
+// Close ends every connection and all processes, in parallel.
 func (h *Hub) Close() {
 	var wait sync.WaitGroup
 	for _, c := range h.conns {

@@ -120,7 +120,7 @@ func TestServersThatMisbehave(t *testing.T) {
 		h := hub(t, stdio(t, "s", ""))
 		first := call(t, h, "s", "pid", `{}`)
 		call(t, h, "s", "die_later", `{}`)
-		dead := h.conns["s"].now.dead
+		dead := h.conns["s"].current.dead
 		eventually(t, "the connection is known to be dead", func() bool {
 			select {
 			case <-dead:
@@ -138,7 +138,7 @@ func TestServersThatMisbehave(t *testing.T) {
 		h := hub(t, stdio(t, "s", ""))
 		for range 5 {
 			call(t, h, "s", "die_later", `{}`)
-			<-h.conns["s"].now.child.Done()
+			<-h.conns["s"].current.child.Done()
 			call(t, h, "s", "echo", `{}`)
 		}
 	})
@@ -174,7 +174,7 @@ func TestServersThatMisbehave(t *testing.T) {
 		t.Parallel()
 		h := hub(t, stdio(t, "s", ""))
 		call(t, h, "s", "flood", `{"n":8}`)
-		errs := h.conns["s"].now.stderr
+		errs := h.conns["s"].current.stderr
 		errs.mu.Lock()
 		defer errs.mu.Unlock()
 		if n := len(errs.data); n == 0 || n > tailBytes {

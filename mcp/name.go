@@ -15,9 +15,10 @@ var (
 	dashes  = regexp.MustCompile(`--+`)
 )
 
-// Sanitise makes a name fit for providers as Roo does: blanks become "_", what else is
-// not a letter, digit, "_" or "-" goes, and so do dashes that repeat, because two of
-// them part a tool's name from its server's. It begins with a letter or "_".
+// Sanitise makes a name fit for providers as Roo does: blanks become "_", and characters
+// other than letters, digits, "_" and "-" are removed. Repeated dashes are removed too,
+// because two of them separate a tool's name from its server's. The result begins with a
+// letter or "_".
 func Sanitise(name string) string {
 	name = strings.ReplaceAll(name, " ", "_")
 	name = dashes.ReplaceAllString(foreign.ReplaceAllString(name, ""), "-")
@@ -27,8 +28,8 @@ func Sanitise(name string) string {
 	return name
 }
 
-// ToolName is what a model calls a server's tool by. One that is too long is cut, and
-// ends in a hash of the whole.
+// ToolName is the name by which a model calls a server's tool. A name that is too long is
+// cut, and ends in a hash of the whole.
 func ToolName(server, tool string) string {
 	name := "mcp--" + Sanitise(server) + "--" + Sanitise(tool)
 	if len(name) > maxTool {
@@ -38,8 +39,8 @@ func ToolName(server, tool string) string {
 	return name
 }
 
-// Canonical is a tool's name as it is offered, of one that is written with "__" where
-// others have "--". ok says whether it is the name of a server's tool at all.
+// Canonical is the name under which a tool is offered, given a name with "__" where
+// the offered one has "--". ok reports whether it is the name of a server's tool at all.
 func Canonical(name string) (canonical string, ok bool) {
 	if strings.HasPrefix(name, "mcp--") {
 		return name, true

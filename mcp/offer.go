@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,18 +18,18 @@ const (
 	maxSchema      = 64 << 10
 )
 
-// Offer is a tool of a server as a model is told of it.
+// Offer describes a server's tool to a model.
 type Offer struct {
 	Server      string
-	Tool        string // as the server calls it
-	Name        string // as a model does
+	Tool        string // the server's name for it
+	Name        string // the model's name for it
 	Description string
 	Schema      json.RawMessage
-	ReadOnly    bool // the server says that the tool changes nothing
+	ReadOnly    bool // according to the server, the tool changes nothing
 	Always      bool // its definition lets it run unasked
 }
 
-// offers are a server's tools by name, those left out that cannot be offered, with why.
+// offers are a server's tools by name. notes has the tools that cannot be offered, and why.
 func offers(s Server, tools []*sdk.Tool) (list []Offer, notes []string) {
 	seen := map[string]bool{}
 	for _, t := range tools {
@@ -36,7 +37,7 @@ func offers(s Server, tools []*sdk.Tool) (list []Offer, notes []string) {
 			continue
 		}
 		out := func(why string) {
-			notes = append(notes, fmt.Sprintf("its tool %s is left out: %s", cut(spoken(t.Name), 100), why))
+			notes = append(notes, fmt.Sprintf("its tool %s is left out: %s", cut(printable(t.Name), 100), why))
 		}
 		o := Offer{Server: s.Name, Tool: t.Name, Name: ToolName(s.Name, t.Name), Always: slices.Contains(s.Always, t.Name)}
 		if t.Name == "" || !plain(t.Name) {
@@ -44,12 +45,12 @@ func offers(s Server, tools []*sdk.Tool) (list []Offer, notes []string) {
 			continue
 		}
 		if seen[o.Name] {
-			out("another one goes by the same name, " + o.Name)
+			out("another tool has the same name, " + o.Name)
 			continue
 		}
 		raw, err := json.Marshal(t.InputSchema)
 		if err == nil {
-			o.Schema, err = mended(raw)
+			o.Schema, err = repairedSchema(raw)
 		}
 		if err != nil {
 			out(err.Error())
@@ -62,7 +63,7 @@ func offers(s Server, tools []*sdk.Tool) (list []Offer, notes []string) {
 		if o.Description == "" {
 			o.Description = t.Title
 		}
-		o.Description = cut(spoken(o.Description), maxDescription)
+		o.Description = cut(printable(o.Description), maxDescription)
 		seen[o.Name] = true
 		list = append(list, o)
 	}
@@ -70,17 +71,17 @@ func offers(s Server, tools []*sdk.Tool) (list []Offer, notes []string) {
 	return list, notes
 }
 
-// mended is a schema that every provider takes: an object, with its properties, and
-// without what some refuse at the top. The server checks what it is sent itself, so a
-// schema that says less costs nothing but a mistake of the model. Members come in
-// order, so that the same schema is the same bytes.
-func mended(raw []byte) (json.RawMessage, error) {
+// repairedSchema is a schema that every provider accepts: an object, with its properties, and
+// without members that some providers refuse at the top. The server checks its input itself,
+// so a schema that demands less risks only a mistake of the model. Members are in a fixed
+// order, so that the same schema gives the same bytes.
+func repairedSchema(raw []byte) (json.RawMessage, error) {
 	if len(raw) > maxSchema {
 		return nil, fmt.Errorf("its schema has %d bytes, more than %d", len(raw), maxSchema)
 	}
 	var schema map[string]any
 	if err := json.Unmarshal(raw, &schema); err != nil {
-		return nil, fmt.Errorf("its schema is no object")
+		return nil, errors.New("its schema is not a JSON object")
 	}
 	if schema == nil {
 		schema = map[string]any{}
@@ -89,10 +90,10 @@ func mended(raw []byte) (json.RawMessage, error) {
 	case nil:
 	case string:
 		if kind != "object" {
-			return nil, fmt.Errorf("its schema is for %q and not for an object", cut(spoken(kind), 40))
+			return nil, fmt.Errorf("its schema describes %q, not an object", cut(printable(kind), 40))
 		}
 	default:
-		return nil, fmt.Errorf("the type of its schema is none")
+		return nil, errors.New("the type in its schema is not a string")
 	}
 	schema["type"] = "object"
 	if properties, ok := schema["properties"].(map[string]any); !ok || properties == nil {
@@ -107,8 +108,8 @@ func mended(raw []byte) (json.RawMessage, error) {
 	return json.Marshal(schema)
 }
 
-// spoken is a server's text without what acts on a terminal or turns text around.
-func spoken(text string) string {
+// printable is a server's text without characters that control a terminal or the direction of text.
+func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n', r == '\t':
@@ -120,7 +121,7 @@ func spoken(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// Resource is something that a server lets be read.
+// Resource is something that a server offers for reading.
 type Resource struct {
 	URI         string
 	Name        string
@@ -128,19 +129,19 @@ type Resource struct {
 	Template    bool // URI has variables in braces
 }
 
-// resources are what a server lists of them; one that does not answer has none.
+// resources are the resources that a server lists, none when it does not answer.
 func resources(ctx context.Context, s *session) (list []Resource) {
 	for r, err := range s.Resources(ctx, nil) {
 		if err != nil || len(list) == maxResources {
 			break
 		}
-		list = append(list, Resource{URI: spoken(r.URI), Name: cut(spoken(r.Name), 100), Description: cut(spoken(r.Description), 300)})
+		list = append(list, Resource{URI: printable(r.URI), Name: cut(printable(r.Name), 100), Description: cut(printable(r.Description), 300)})
 	}
 	for r, err := range s.ResourceTemplates(ctx, nil) {
 		if err != nil || len(list) == maxResources {
 			break
 		}
-		list = append(list, Resource{URI: spoken(r.URITemplate), Name: cut(spoken(r.Name), 100), Description: cut(spoken(r.Description), 300), Template: true})
+		list = append(list, Resource{URI: printable(r.URITemplate), Name: cut(printable(r.Name), 100), Description: cut(printable(r.Description), 300), Template: true})
 	}
 	slices.SortFunc(list, func(a, b Resource) int { return strings.Compare(a.URI, b.URI) })
 	return list

@@ -55,12 +55,12 @@ func TestSchemasThatProvidersTake(t *testing.T) {
 		`{"type":"object","$schema":"x","properties":{"b":{"type":"string"},"a":{"anyOf":[{"type":"null"}]}},"required":["b"],"additionalProperties":false}`: `{"additionalProperties":false,"properties":{"a":{"anyOf":[{"type":"null"}]},"b":{"type":"string"}},"required":["b"],"type":"object"}`,
 		`{"oneOf":[{"required":["a"]}],"properties":null,"required":"a"}`:                                                                                    `{"properties":{},"type":"object"}`,
 	} {
-		if got, err := mended([]byte(in)); err != nil || string(got) != want {
+		if got, err := repairedSchema([]byte(in)); err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v", in, got, err)
 		}
 	}
 	for _, bad := range []string{`{"type":"string"}`, `{"type":["object","null"]}`, `[]`, `true`, `{"type":"object","x":"` + strings.Repeat("x", maxSchema) + `"}`} {
-		if got, err := mended([]byte(bad)); err == nil {
+		if got, err := repairedSchema([]byte(bad)); err == nil {
 			t.Errorf("%.40s is offered as %.60s", bad, got)
 		}
 	}
@@ -144,7 +144,7 @@ func FuzzParse(f *testing.F) {
 			if s.Hash() == "" {
 				t.Fatalf("no hash: %+v", s)
 			}
-			_, _ = s.filled("/ws", strings.ToLower)
+			_, _ = s.expanded("/ws", strings.ToLower)
 		}
 	})
 }
@@ -152,11 +152,11 @@ func FuzzParse(f *testing.F) {
 func FuzzMended(f *testing.F) {
 	f.Add([]byte(`{"type":"object","properties":{"a":{}},"required":["a"]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := mended(data)
+		got, err := repairedSchema(data)
 		if err != nil {
 			return
 		}
-		again, err := mended(got)
+		again, err := repairedSchema(got)
 		if err != nil || string(again) != string(got) {
 			t.Fatalf("%s, then %s, %v", got, again, err)
 		}

@@ -22,7 +22,7 @@ const (
 	SSE   Kind = "sse"
 )
 
-// Scope is whose file a definition stands in.
+// Scope is the owner of the file that holds a definition.
 type Scope string
 
 // The scopes.
@@ -32,13 +32,13 @@ const (
 	Editor    Scope = "editor"
 )
 
-// State says whether a server is used.
+// State is whether a server is used.
 type State string
 
 // The states.
 const (
 	Allowed    State = "allowed"
-	NotAllowed State = "not allowed" // nobody has agreed to it, or to what it is now
+	NotAllowed State = "not allowed" // the user has not agreed to it, or not to its present version
 	Denied     State = "denied"
 	Disabled   State = "disabled" // by its own definition
 	Invalid    State = "invalid"
@@ -50,12 +50,11 @@ const (
 	maxTimeout     = 3600 * time.Second
 )
 
-// Server is the definition of a server, as it was written: variables are not filled
-// in.
+// Server is the definition of a server as it was written: variables are not yet replaced.
 type Server struct {
 	Name  string
 	Scope Scope
-	File  string // where it stands, absolute
+	File  string // the file that defines it, absolute
 	Kind  Kind
 
 	Command string // stdio
@@ -67,7 +66,7 @@ type Server struct {
 	Headers map[string]string
 
 	Disabled bool
-	Always   []string // tools that need no asking
+	Always   []string // tools that run unasked
 	Off      []string // tools that are not offered
 	Timeout  time.Duration
 
@@ -75,21 +74,21 @@ type Server struct {
 	Problem string // why it is invalid
 }
 
-// Hash is over all of a definition that a person agrees to: what is run or asked, with
-// what, and what it may do unasked.
+// Hash covers everything in a definition that the user agrees to: what it runs or contacts,
+// with which settings, and what it may do unasked.
 func (s Server) Hash() string {
 	// Maps are written in the order of their keys.
 	b, err := json.Marshal([]any{s.Kind, s.Command, s.Args, s.Env, s.Dir, s.URL, s.Headers, s.Always})
 	if err != nil {
-		return "" // of texts alone: it cannot be; and no decision has this hash
+		return "" // impossible for strings; no decision has this hash
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
-// Line is what a server runs or asks, for a person: with variables as they were
-// written, without the parts of an address that hold keys, and with what looks like
-// one in a command line masked.
+// Line is what a server runs or contacts, for the user: with variables as they were
+// written, without the parts of an address that hold keys, and with masks over texts in a
+// command line that look like keys.
 func (s Server) Line() string {
 	if s.Kind != Stdio {
 		return Address(s.URL)
@@ -101,7 +100,7 @@ func (s Server) Line() string {
 var keys = sync.OnceValue(func() *redact.Redactor { return redact.New() })
 
 // Address is a URL without user, query and fragment, and without parts of its path
-// that are as long as a key: some services have theirs there.
+// that are as long as a key: some services put their keys there.
 func Address(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
@@ -120,11 +119,10 @@ func Address(raw string) string {
 	return u.Scheme + "://" + u.Host + strings.Join(parts, "/") + tail
 }
 
-// longPart is how long a part of a path is that may be a key.
+// longPart is the length in bytes from which a part of a path may be a key.
 const longPart = 20
 
-// keysOf are the parts of a URL that Address leaves out, as they stand in it and as
-// they are meant.
+// keysOf are the parts of a URL that Address leaves out, both escaped and unescaped.
 func keysOf(raw string) (list []string) {
 	u, err := url.Parse(raw)
 	if err != nil {

@@ -20,24 +20,24 @@ const maxMessage = 16 << 20
 
 var errLong = fmt.Errorf("it sent a message of more than %d MB", maxMessage>>20)
 
-// lines gives the lines of a server's stdout that are JSON. Many servers print a
-// greeting or a log there, which must not end the connection; what was left out is
-// told when something fails.
-type lines struct {
+// jsonLines reads the lines of a server's stdout that are JSON. Many servers print a
+// greeting or a log there, which must not end the connection; errors quote the other
+// lines.
+type jsonLines struct {
 	r    *bufio.Reader
 	from io.Closer
 	rest []byte
 	junk *tail
-	over *atomic.Bool // set at the end of what it prints
+	over *atomic.Bool // set when the output has ended
 }
 
-func newLines(from io.ReadCloser, junk *tail, over *atomic.Bool) *lines {
-	return &lines{r: bufio.NewReaderSize(from, 64<<10), from: from, junk: junk, over: over}
+func newLines(from io.ReadCloser, junk *tail, over *atomic.Bool) *jsonLines {
+	return &jsonLines{r: bufio.NewReaderSize(from, 64<<10), from: from, junk: junk, over: over}
 }
 
-func (l *lines) Close() error { return l.from.Close() }
+func (l *jsonLines) Close() error { return l.from.Close() }
 
-func (l *lines) Read(p []byte) (int, error) {
+func (l *jsonLines) Read(p []byte) (int, error) {
 	for len(l.rest) == 0 {
 		line, err := l.line()
 		if len(line) > 0 && err == nil {
@@ -55,7 +55,7 @@ func (l *lines) Read(p []byte) (int, error) {
 }
 
 // line is the next line if it is JSON, with its end; nil for another one.
-func (l *lines) line() ([]byte, error) {
+func (l *jsonLines) line() ([]byte, error) {
 	var line []byte
 	for {
 		part, err := l.r.ReadSlice('\n')
@@ -67,7 +67,7 @@ func (l *lines) line() ([]byte, error) {
 			continue
 		case err != nil && len(bytes.TrimSpace(line)) == 0:
 			return nil, err
-		case err != nil: // a last line without its end
+		case err != nil: // a last line without a line feed
 			line = append(line, '\n')
 		}
 		text := bytes.TrimSpace(line)
@@ -106,7 +106,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last is the last lines, fit to be shown; "" when there are none.
+// last is the last lines, safe for a terminal; "" when there are none.
 func (t *tail) last() string {
 	t.mu.Lock()
 	text := string(t.data)

@@ -15,9 +15,9 @@ import (
 // variables are Roo's: ${env:NAME}, and ${workspaceFolder}.
 var variables = regexp.MustCompile(`\$\{(env:[^}]*|workspaceFolder)\}`)
 
-// filled is the definition with its variables filled in. A variable that is not set is
-// an error: a server that is started with half of its key asks for the other half.
-func (s Server) filled(workspace string, env func(string) string) (Server, error) {
+// expanded is the definition with its variables replaced. A variable that is not set is
+// an error: a server with an incomplete key would only fail later.
+func (s Server) expanded(workspace string, env func(string) string) (Server, error) {
 	var missing []string
 	fill := func(text string) string {
 		return variables.ReplaceAllStringFunc(text, func(v string) string {
@@ -56,9 +56,9 @@ func (s Server) filled(workspace string, env func(string) string) (Server, error
 	return s, nil
 }
 
-// inherited are the variables that a server gets of ours. A server is somebody else's
-// program: what else is in the environment, tokens among it, it gets only when its
-// definition says so.
+// inherited are the variables that a server gets from our environment. A server is another
+// author's program: it gets other variables, tokens among them, only when its definition
+// names them.
 var inherited = []string{
 	"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
 	"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "NVM_DIR", "PYENV_ROOT",
@@ -70,7 +70,7 @@ var inheritedWindows = []string{
 	"SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR", "COMSPEC",
 }
 
-// environment is what a server's process gets, the definition's own last.
+// environment is the environment of a server's process, the definition's own variables last.
 func (s Server) environment(env func(string) string) []string {
 	names := inherited
 	if runtime.GOOS == "windows" {
@@ -93,9 +93,9 @@ var (
 	plainHeader = regexp.MustCompile(`(?i)^(accept.*|content-.*|user-agent|host|origin|referer|mcp-.*|cache-control)$`)
 )
 
-// Secrets are the values in the definitions that must not be shown to anybody: those
-// of headers, of variables whose names say so, and the keys in addresses. Others stay: to mask a folder or a
-// word like "production" wherever it stands would blind the model.
+// Secrets are the values in the definitions that must never be shown: those of headers, of
+// variables with the names of secrets, and the keys in addresses. Others stay: masking a
+// folder or a word like "production" everywhere would blind the model.
 func Secrets(servers []Server, workspace string, env func(string) string) []redact.Known {
 	var out []redact.Known
 	add := func(kind, value string) {
@@ -104,7 +104,7 @@ func Secrets(servers []Server, workspace string, env func(string) string) []reda
 		}
 	}
 	for _, s := range servers {
-		s, _ = s.filled(workspace, env) // what is missing is no secret
+		s, _ = s.expanded(workspace, env) // a missing variable holds no secret
 		for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 			if secretName.MatchString(name) {
 				add("mcp-env", s.Env[name])

@@ -110,7 +110,7 @@ func newWorkWith(t *testing.T, define map[string]any) *ground {
 		}
 	})
 	return newWork(t, func(o *Options) {
-		e = engine.New(o.Store, engine.Options{Config: engine.Config{Keys: map[string]string{}, Servers: mcp.Places{Own: file}}})
+		e = engine.New(o.Store, engine.Options{Config: engine.Config{Keys: map[string]string{}, Servers: mcp.Files{Own: file}}})
 		o.Engine = e
 	})
 }

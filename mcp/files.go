@@ -12,17 +12,17 @@ import (
 // workspaceFile is where a workspace keeps its servers.
 const workspaceFile = ".roo/mcp.json"
 
-// Places are the files that name servers beside the workspace's own. They need not
-// exist.
-type Places struct {
-	Own     string   // the user's; what stands there is agreed to. "" = none
+// Files are the files that define servers. The workspace's own comes first and is not
+// listed here. None of them need exist.
+type Files struct {
+	Own     string   // the user's; its servers need no agreement. "" = none
 	Editors []string // Roo's mcp_settings.json, the first one first
-	Choices Choices  // what a person has said to the others
+	Choices Choices  // the user's decisions about the others
 }
 
-// Load gives the servers that a task in a workspace has, by name, with their states,
-// and what could not be read, in words.
-func (p Places) Load(workspace string) (servers []Server, problems []string) {
+// Load returns the servers that a task in a workspace has, by name, with their states,
+// and a description of each file that could not be read.
+func (p Files) Load(workspace string) (servers []Server, problems []string) {
 	taken := map[string]bool{}
 	add := func(path string, list []Server, err error) {
 		if err != nil {
@@ -31,13 +31,13 @@ func (p Places) Load(workspace string) (servers []Server, problems []string) {
 		for _, s := range list {
 			if !taken[s.Name] {
 				taken[s.Name] = true
-				s.State = p.Choices.judge(s)
+				s.State = p.Choices.state(s)
 				servers = append(servers, s)
 			}
 		}
 	}
 	path := filepath.Join(workspace, filepath.FromSlash(workspaceFile))
-	list, err := inWorkspace(workspace, path)
+	list, err := readWorkspace(workspace, path)
 	add(path, list, err)
 	for i, path := range append([]string{p.Own}, p.Editors...) {
 		if path == "" {
@@ -54,8 +54,8 @@ func (p Places) Load(workspace string) (servers []Server, problems []string) {
 	return servers, problems
 }
 
-// inWorkspace reads the workspace's file and lets no link lead out of it.
-func inWorkspace(workspace, path string) ([]Server, error) {
+// readWorkspace reads the workspace's file and follows no link that leads out of it.
+func readWorkspace(workspace, path string) ([]Server, error) {
 	root, err := os.OpenRoot(workspace)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
