@@ -7,9 +7,9 @@ import (
 
 func appendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }
 
-// Equal tells whether two texts are the same value for JSON.parse: members in any order, of duplicates the last,
+// Equal reports whether two texts are the same value for JSON.parse: members in any order, of duplicates the last,
 // strings by content, numbers as doubles (so 1 and 1.0 are equal, and integers that round to the same double).
-// Text that is not valid equals nothing. Nested beyond some 5000 levels, members must also stand in the same order.
+// Text that is not valid equals nothing. Below some 5000 levels, members must also be in the same order.
 func Equal(a, b []byte) bool {
 	if !Valid(a) || !Valid(b) {
 		return false

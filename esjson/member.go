@@ -31,7 +31,7 @@ func (t Type) String() string {
 	return "invalid"
 }
 
-// TypeOf tells the kind of a value by its first byte after blanks. It does not check the rest; see Valid.
+// TypeOf returns the kind of a value by its first byte after blanks. It does not check the rest; see Valid.
 func TypeOf(raw []byte) Type {
 	i := skipSpace(raw, 0)
 	if i == len(raw) {
@@ -54,7 +54,7 @@ func TypeOf(raw []byte) Type {
 	return TypeInvalid
 }
 
-// span is where a member or element lies: the name's literal, and the value.
+// span is the position of a member or element: the name's literal, and the value.
 type span struct{ key, keyEnd, val, valEnd int }
 
 // spans walks over the members of an object (open '{') or elements of an array (open '[') in valid text.
@@ -90,8 +90,8 @@ func spans(p []byte, open byte) iter.Seq[span] {
 	}
 }
 
-// Members yields the members of an object in the order they stand, duplicates included; nothing when obj is no object.
-// obj must be valid; of broken text some members come, without a panic.
+// Members yields the members of an object in their order, duplicates included; nothing when obj is no object.
+// obj must be valid; of broken text it yields some members, and never panics.
 func Members(obj []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for s := range spans(obj, '{') {
@@ -113,8 +113,8 @@ func Array(arr []byte) iter.Seq[[]byte] {
 	}
 }
 
-// Fields is Members with the names as bytes, for callers that only compare them: no name is copied unless it is
-// spelled with escapes. The names share memory with obj and are good for the length of the step.
+// Fields is Members with the names as bytes, for callers that only compare them: it copies a name only if the name
+// contains escapes. The names share memory with obj and are valid until the next step.
 func Fields(obj []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func([]byte, []byte) bool) {
 		for s := range spans(obj, '{') {
@@ -129,7 +129,7 @@ func Fields(obj []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// inner is what stands between the quotes; exact says that it means itself.
+// inner is the text between the quotes. exact means that it contains no escapes.
 func inner(lit []byte) (text []byte, exact bool) {
 	if len(lit) < 2 {
 		return nil, true
@@ -151,7 +151,7 @@ func nameOf(lit []byte) string {
 	return string(appendUnquoted(nil, text, false))
 }
 
-// isName tells whether the name literal lit spells key.
+// isName reports whether the name literal lit spells key.
 func isName(lit []byte, key string) bool {
 	text, exact := inner(lit)
 	if exact {
@@ -217,9 +217,9 @@ func GetBool(obj []byte, key string) (v, ok bool) {
 	return raw[0] == 't', true
 }
 
-// Set returns a copy of obj in which the member called key has the raw value val: replaced where it stands (of
+// Set returns a copy of obj in which the member called key has the raw value val: replaced in its place (of
 // duplicates the last, which is the one that counts), or appended. Every other byte stays. obj and val must be valid;
-// when obj is no object it comes back unchanged.
+// when obj is no object it is returned unchanged.
 func Set(obj []byte, key string, val []byte) []byte {
 	var last, found span
 	n, hit := 0, false
@@ -257,7 +257,7 @@ func Set(obj []byte, key string, val []byte) []byte {
 func Remove(obj []byte, key string) []byte {
 	out := make([]byte, 0, len(obj))
 	done := 0        // obj[:done] has been copied or dropped
-	kept := false    // a member stands before this place
+	kept := false    // a member comes before this position
 	pending := false // the members dropped at the start took no comma yet
 	prevEnd := -1
 	for s := range spans(obj, '{') {

@@ -29,8 +29,8 @@ func Number(dst []byte, f float64) []byte {
 }
 
 // appendNumber appends the number literal lit in ECMAScript's spelling. With keep set, a literal whose value a double
-// can not hold (too many digits, too big, too small) keeps the spelling it has: the next reader then decides itself
-// what it can hold, and nothing has been lost on the way.
+// cannot hold (too many digits, too big, too small) keeps its spelling: the next reader then decides what it can hold,
+// and no digit is lost.
 func appendNumber(dst, lit []byte, keep bool) []byte {
 	if len(lit) <= 15 && plainInteger(lit) {
 		return append(dst, lit...)
@@ -44,7 +44,7 @@ func appendNumber(dst, lit []byte, keep bool) []byte {
 	return dst
 }
 
-// plainInteger tells whether lit is digits only, perhaps with a sign, and not -0.
+// plainInteger reports whether lit is digits only, perhaps with a sign, and not -0.
 func plainInteger(lit []byte) bool {
 	if len(lit) > 1 && lit[0] == '-' {
 		if lit[1] == '0' {
@@ -60,7 +60,7 @@ func plainInteger(lit []byte) bool {
 	return true
 }
 
-// sameDecimal tells whether two number literals denote the same decimal value, however they are spelled.
+// sameDecimal reports whether two number literals denote the same decimal value in any spelling.
 func sameDecimal(a, b []byte) bool {
 	na, da, ea, ok1 := decimal(a)
 	nb, db, eb, ok2 := decimal(b)

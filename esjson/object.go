@@ -66,7 +66,7 @@ func (o *Object) Take() []byte {
 	return append(out, '}')
 }
 
-// Bytes returns the object's text. It is the caller's own; the builder may go on.
+// Bytes returns a copy of the object's text. The builder stays usable.
 func (o *Object) Bytes() []byte {
 	if len(o.buf) == 0 {
 		return []byte("{}")

@@ -1,6 +1,6 @@
 package esjson
 
-// state is where a scanner stands in the text. One resumable machine serves whole texts (Valid, Stringify) and
+// state is the position of a scanner in the grammar. One resumable machine serves whole texts (Valid, Stringify) and
 // streams (Split), so that they cannot disagree about what JSON is.
 type state uint8
 
@@ -36,7 +36,7 @@ type scanner struct {
 	depth int
 	objs  uint64   // bit d set: level d+1 is an object
 	more  []uint64 // the same for the levels from 65 on, which hardly any text has
-	index *Index   // wants to know where values are; nil for nobody
+	index *Index   // records where values are; nil = none
 }
 
 // levels is the word that has the bit of a level, counted from 0.
@@ -65,7 +65,7 @@ func (s *scanner) inObject() bool {
 	return d >= 0 && *s.levels(d)>>(d%64)&1 == 1
 }
 
-// complete tells whether the text may end here. A number at the top level ends only with the text.
+// complete reports whether the text may end here. A number at the top level ends only with the text.
 func (s *scanner) complete() bool {
 	if s.depth != 0 {
 		return false
@@ -77,8 +77,8 @@ func (s *scanner) complete() bool {
 	return false
 }
 
-// feed reads p on and returns how many bytes fit the grammar. Fewer than len(p) means that the byte at that place
-// can not stand there, or, with stop set, that the value begun at depth 1 has just ended (afterValue).
+// feed continues with p and returns how many bytes fit the grammar. Fewer than len(p) means that the next byte is not
+// allowed at its position, or, with stop set, that the value begun at depth 1 has just ended (afterValue).
 func (s *scanner) feed(p []byte, stop bool) int {
 	i := 0
 	for i < len(p) {
@@ -183,7 +183,7 @@ func (s *scanner) feed(p []byte, stop bool) int {
 func (s *scanner) ended(at int) {
 	s.st = afterValue
 	if s.index != nil && s.depth <= s.index.limit {
-		s.index.leaf(at)
+		s.index.scalar(at)
 	}
 }
 
@@ -297,13 +297,13 @@ func (s *scanner) number(c byte) state {
 	return afterValue
 }
 
-// shortEscape says what a byte means behind a backslash; 0 = there is no such escape of two bytes.
+// shortEscape is the meaning of a byte after a backslash; 0 = there is no such escape of two bytes.
 var shortEscape = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
-// Valid tells whether JSON.parse would take src. A byte order mark is refused, as there; bytes that are not UTF-8
-// are taken inside strings (Node reads them as U+FFFD before parsing) and nowhere else.
+// Valid reports whether JSON.parse accepts src. It refuses a byte order mark, as JSON.parse does. Bytes that are not
+// UTF-8 are valid inside strings (Node reads them as U+FFFD before parsing) and nowhere else.
 func Valid(src []byte) bool {
 	var s scanner
 	return s.feed(src, false) == len(src) && s.complete()
@@ -318,7 +318,7 @@ func skipSpace(p []byte, i int) int {
 }
 
 // skipString returns the index after the string literal that begins at p[i]=='"', or len(p) when it does not end. In broken
-// text too, a quote ends it unless an odd number of backslashes stands before it.
+// text too, a quote ends it unless an odd number of backslashes comes before it.
 func skipString(p []byte, i int) int {
 	for i++; i < len(p); i++ {
 		if i += stringRun(p[i:]); i == len(p) {
@@ -370,8 +370,8 @@ func isDelimiter(c byte) bool {
 }
 
 // Prefix finds the value that src begins with, after blanks: the index after it, and whether it is whole and valid.
-// When it is not, n is where that was seen. What follows the value does not matter; a number must be followed by
-// something, since more digits could come.
+// When it is not, n is the offset of the fault. The text after the value does not matter; after a number some byte
+// must follow, since more digits could come.
 func Prefix(src []byte) (n int, ok bool) {
 	var s scanner
 	s.push(false)

@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// Element is the place of one element of a top-level array, in bytes from the start of the stream.
+// Element is the position of one element of a top-level array, in bytes from the start of the stream.
 type Element struct{ Off, Len int64 }
 
-// End tells how an array in a file ended.
+// End is the way in which an array in a file ended.
 type End uint8
 
 // The ways an array can end. Elements that were reported are whole in each case.
 const (
 	EndComplete End = iota // the closing bracket was there, and nothing but blanks after it
 	EndTorn                // the text stops before the closing bracket: a write was cut
-	EndBroken              // a byte stands where none of its kind may: damage inside the array
+	EndBroken              // a byte that is not allowed at its position: damage inside the array
 	EndAfter               // the array is complete, but something else than blanks follows it
 	EndNotArray            // no array begins here
 	EndEmpty               // no byte, or only blanks, NULs and a byte order mark
@@ -34,7 +34,7 @@ func (e End) String() string {
 	return "unknown"
 }
 
-// Tail says how Split found the text.
+// Tail describes the text that Split read.
 type Tail struct {
 	End      End
 	Elements int   // whole elements reported
@@ -46,7 +46,7 @@ type Tail struct {
 	InElem   bool  // torn or broken inside an element, which is lost (from Last on)
 }
 
-// Clean tells whether JSON.parse takes the text as an array.
+// Clean reports whether JSON.parse accepts the text as an array.
 func (t Tail) Clean() bool { return t.End == EndComplete && t.Lead == 0 }
 
 // ErrStop may be returned by the function given to Split to end early without an error.
@@ -59,9 +59,9 @@ const chunkSize = 256 << 10
 var chunks = sync.Pool{New: func() any { b := make([]byte, chunkSize); return &b }}
 
 // Split finds the elements of the top-level array in r and calls fn for each as soon as it has been read whole. Every
-// element reported is valid JSON, also when the text is cut or damaged later; a text cut at any byte gives all elements that
+// reported element is valid JSON, also when the text is cut or damaged later; a text cut at any byte gives all elements that
 // were whole. Blanks, a byte order mark, NULs and other garbage before the array are skipped and counted; of several
-// arrays only the first is read. Memory is one buffer of 256 KiB whatever the size.
+// arrays only the first is read. Memory is one buffer of 256 KiB for any size.
 //
 // The error is r's or fn's own, with the Tail so far. Damage is not an error: see Tail.
 func Split(r io.Reader, fn func(e Element) error) (Tail, error) {
@@ -69,9 +69,9 @@ func Split(r io.Reader, fn func(e Element) error) (Tail, error) {
 	return sp.split(r)
 }
 
-// SplitIndex is Split for callers who look into each element: one pass over the bytes finds the elements and the upper
-// levels of each, as Index.Read does. x is good for the length of the call; it is nil when the element is longer than room
-// bytes, because the bytes are not at hand then. Memory is a buffer of at most 256 KiB and four times room, and the index.
+// SplitIndex is Split for callers that look into each element: one pass over the bytes finds the elements and the upper
+// levels of each, as Index.Read does. x is valid during the call; it is nil when the element is longer than room
+// bytes, because its bytes are no longer in memory. Memory is a buffer of at most 256 KiB and four times room, and the index.
 func SplitIndex(r io.Reader, levels, room int, fn func(e Element, x *Index) error) (Tail, error) {
 	sp := splitter{levels: levels, room: room, index: new(Index)}
 	sp.tell = func(e Element, end int64) error { return fn(e, sp.indexed(end)) }
@@ -125,15 +125,15 @@ type splitter struct {
 	in    bool
 	junk  bool // something else than blanks, mark and NULs came before '['
 
-	index  *Index // of the element being read; nil for callers who only want its place
+	index  *Index // of the element being read; nil for callers that only want its position
 	levels int
 	room   int
-	window []byte // what of the stream is in memory
+	window []byte // the part of the stream that is in memory
 	from   int64  // offset of its first byte
 }
 
-// hold moves the beginning of an unfinished element to the start of the buffer, when it is not too long. A buffer that is mostly
-// taken by it gets larger, or each reading would move what the last one moved.
+// hold moves the beginning of an unfinished element to the start of the buffer, unless it is too long. When it fills most of
+// the buffer, the buffer grows: otherwise each read would move the same bytes again.
 func (sp *splitter) hold(buf []byte) ([]byte, int) {
 	if sp.index == nil || !sp.in || sp.elem < sp.from {
 		return buf, 0
@@ -149,7 +149,7 @@ func (sp *splitter) hold(buf []byte) ([]byte, int) {
 	return buf, copy(buf, part)
 }
 
-// begun: an element begins at the offset.
+// begun records that an element begins at the offset.
 func (sp *splitter) begun(at int64) {
 	sp.in, sp.elem = true, at
 	if sp.index != nil {
@@ -197,7 +197,7 @@ func (sp *splitter) feed(p []byte) error {
 }
 
 // lead looks for the bracket that opens the array. A text that begins like an object or a string is no array file and is
-// not searched: arrays inside it are someone else's.
+// not searched: arrays inside it belong to that value.
 func (sp *splitter) lead(p []byte, at int64) int {
 	t := &sp.tail
 	if sp.phase == maybeArray {
@@ -305,7 +305,7 @@ func (sp *splitter) broken(at int64) {
 	sp.phase = over
 }
 
-// finish settles how the text ended once no more comes.
+// finish decides how the text ended, at the end of the stream.
 func (sp *splitter) finish() {
 	t := &sp.tail
 	switch sp.phase {

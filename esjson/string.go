@@ -27,8 +27,8 @@ func hexValue(c byte) int {
 	return -1
 }
 
-// plainWords counts the leading bytes, in eights, that stand in a string as they
-// are. Most text is such bytes, and looking at each of them costs four times this.
+// plainWords counts the leading bytes, in eights, that appear unchanged in a string
+// literal. Most text is such bytes, and looking at each of them takes four times as long.
 func plainWords(s string) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	n := 0
@@ -47,7 +47,7 @@ func plainWords(s string) int {
 
 // Quote appends s as a JSON string literal, spelled as JSON.stringify spells it: short escapes for \b \t \n \f \r,
 // quote and backslash, \u00xx for other control characters, \udxxx for a lone surrogate (given as its three WTF-8
-// bytes), everything else as it is. Bytes that are neither UTF-8 nor a surrogate become U+FFFD, as Node makes of them.
+// bytes), everything else unchanged. Bytes that are neither UTF-8 nor a surrogate become U+FFFD, as in Node.
 func Quote(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
@@ -74,7 +74,7 @@ func Quote(dst []byte, s string) []byte {
 		if u, ok := surrogateAt(s, i); ok {
 			dst = append(dst, s[start:i]...)
 			i += 3
-			// Two halves meet where strings were joined; there they are one character, as in ECMAScript.
+			// A pair of halves that joining strings brought together is one character, as in ECMAScript.
 			if lo, ok := surrogateAt(s, i); ok && u < 0xDC00 && lo >= 0xDC00 {
 				dst = utf8.AppendRune(dst, (rune(u)-0xD800)<<10|(rune(lo)-0xDC00)+0x10000)
 				i += 3
@@ -123,7 +123,7 @@ func surrogateAt(s string, i int) (uint16, bool) {
 	return 0, false
 }
 
-// badLength gives how many bytes at the start of s (which is not UTF-8 there) one U+FFFD stands for: the longest
+// badLength is the number of bytes at the start of s (which is not UTF-8 there) that become one U+FFFD: the longest
 // beginning of a well-formed sequence, else one byte. That is the rule of the Encoding standard, which Node follows.
 func badLength(s string) int {
 	lo, hi, need := byte(0x80), byte(0xBF), 0
@@ -153,8 +153,8 @@ func badLength(s string) int {
 }
 
 // Unquote decodes a JSON string literal (blanks around it are allowed) into WTF-8. A pair of surrogate escapes
-// becomes one character; a lone one keeps its three bytes. Raw bytes that are not UTF-8 come out as U+FFFD, which is
-// what every reader in Node sees. The error wraps ErrSyntax.
+// becomes one character; a lone one keeps its three bytes. Raw bytes that are not UTF-8 become U+FFFD, as for
+// every reader in Node. The error wraps ErrSyntax.
 func Unquote(raw []byte) (string, error) {
 	text, err := inside(raw)
 	if err != nil {
@@ -166,7 +166,7 @@ func Unquote(raw []byte) (string, error) {
 	return string(appendUnquoted(make([]byte, 0, len(text)+8), text, false)), nil
 }
 
-// AppendUnquoted is Unquote for callers who have memory for it: it appends to dst, which comes back unchanged with an error.
+// AppendUnquoted is Unquote for callers that have memory for it: it appends to dst, and returns dst unchanged with an error.
 func AppendUnquoted(dst, raw []byte) ([]byte, error) {
 	text, err := inside(raw)
 	if err != nil {
@@ -175,7 +175,7 @@ func AppendUnquoted(dst, raw []byte) ([]byte, error) {
 	return appendUnquoted(slices.Grow(dst, len(text)+8), text, false), nil
 }
 
-// inside is what stands between the quotes of a sound literal.
+// inside is the text between the quotes of a valid literal.
 func inside(raw []byte) ([]byte, error) {
 	i := skipSpace(raw, 0)
 	if i == len(raw) || raw[i] != '"' {
@@ -199,7 +199,7 @@ func appendUnquoted(dst, p []byte, keep bool) []byte {
 			dst, n = appendASCII(dst, p[i:])
 			i += n
 		case c != '\\':
-			end := i + max(plainRun(p[i:]), 1) // in broken text a quote or control byte may stand here
+			end := i + max(plainRun(p[i:]), 1) // in broken text a quote or control byte may be here
 			dst = appendPlain(dst, p[i:end], keep)
 			i = end
 		case i+1 < len(p) && shortEscape[p[i+1]] != 0:

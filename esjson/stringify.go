@@ -14,14 +14,14 @@ var ErrTooDeep = errors.New("nested too deeply")
 // maxDepth bounds the recursive functions, to within 64 levels. Node's own limit for writing is of this order.
 const maxDepth = 5000
 
-// Stringify appends JSON.stringify(JSON.parse(src)), save where that would lose something of the user's:
+// Stringify appends JSON.stringify(JSON.parse(src)), except where that would lose some of the user's data:
 //
 //   - members keep their order (ECMAScript moves integer-like names to the front) and duplicates stay, in place;
 //     a reader takes the last one before and after;
-//   - a number that a double can not hold keeps its spelling (ECMAScript would round it, or write null or 0);
+//   - a number that a double cannot hold keeps its spelling (ECMAScript would round it, or write null or 0);
 //   - bytes in strings that are not UTF-8 stay (Node would have read U+FFFD).
 //
-// So JSON.parse sees the same value in src and in the result, and nothing is gone when it is not Node who reads.
+// So JSON.parse sees the same value in src and in the result, and readers other than Node lose nothing.
 // Use Node for the exact text. The result is stable: Stringify of it gives the same bytes. Any nesting works.
 // The error wraps ErrSyntax and names the offset; dst is then returned as it was.
 func Stringify(dst, src []byte) ([]byte, error) {
@@ -32,8 +32,8 @@ func Stringify(dst, src []byte) ([]byte, error) {
 	return appendTokens(dst, src, true), nil
 }
 
-// Compact appends src without the blanks between tokens; strings and numbers keep their spelling. It is for elements
-// that nobody changed: less is touched than with Stringify. Errors as there.
+// Compact appends src without the blanks between tokens; strings and numbers keep their spelling. It is for unchanged
+// elements: it changes less than Stringify. Errors are those of Stringify.
 func Compact(dst, src []byte) ([]byte, error) {
 	if err := check(src); err != nil {
 		return dst, err
@@ -56,7 +56,7 @@ func Compact(dst, src []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// check returns nil for what JSON.parse takes, else an error that names the offset.
+// check returns nil for text that JSON.parse accepts, else an error that names the offset.
 func check(src []byte) error {
 	var s scanner
 	if n := s.feed(src, false); n < len(src) {
@@ -122,9 +122,9 @@ func appendString(dst, lit []byte, keep bool) []byte {
 	return append(dst, '"')
 }
 
-// Node appends exactly what Node writes for JSON.stringify(JSON.parse(src)), with all it loses (see Stringify):
-// integer-like names first, one member for each name, rounded numbers, U+FFFD. For telling whether another program
-// has re-written a file. Errors wrap ErrSyntax or ErrTooDeep.
+// Node appends exactly what Node writes for JSON.stringify(JSON.parse(src)), with all its losses (see Stringify):
+// integer-like names first, one member for each name, rounded numbers, U+FFFD. It is for finding out whether another
+// program has rewritten a file. Errors wrap ErrSyntax or ErrTooDeep.
 func Node(dst, src []byte) ([]byte, error) {
 	if err := check(src); err != nil {
 		return dst, err
@@ -135,8 +135,8 @@ func Node(dst, src []byte) ([]byte, error) {
 	return appendNode(dst, src[skipSpace(src, 0):])
 }
 
-// deep tells whether valid text is nested beyond what the recursive functions take. It is asked first: each level of theirs
-// reads what is below it again.
+// deep reports whether valid text is nested deeper than the recursive functions accept. They check it first, because each
+// of their levels reads the text below it again.
 func deep(src []byte) bool {
 	var s scanner
 	s.feed(src, false)
@@ -209,7 +209,7 @@ func nodeMembers(obj []byte) []member {
 	return list
 }
 
-// arrayIndex tells whether a property name is an array index: the decimal spelling of 0 to 2^32-2.
+// arrayIndex reports whether a property name is an array index: the decimal spelling of 0 to 2^32-2.
 func arrayIndex(name string) (uint32, bool) {
 	if name == "" || len(name) > 10 || name[0] == '0' && len(name) > 1 || name[0] == '+' {
 		return 0, false
