@@ -17,7 +17,7 @@ import (
 
 // world is what mentions in a person's words are about.
 func (e *Engine) world(ref store.Ref, w *workspace.Workspace, mode func() string) mention.World {
-	return mention.Ground{
+	return mention.Disk{
 		Workspace: w, Commands: slash.Set{Workspace: w, Home: e.opt.Config.Home}, Linter: e.opt.Config.Linter, Mark: linterMark(ref),
 		Skills: e.skills(w.Root()), Mode: mode,
 	}

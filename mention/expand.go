@@ -10,23 +10,22 @@ import (
 	"github.com/roost-dev/roost/workspace/slash"
 )
 
-// World is what mentions are about. None of its answers is an error: what cannot be
-// had is said in words for the model, and ok is false.
+// World holds what mentions refer to. No answer is an error: where content is missing, text gives the model the reason,
+// and ok is false.
 type World interface {
 	// File shows a file or a folder.
 	File(ctx context.Context, path string) Block
 	// Changes is the state of the working directory.
 	Changes(ctx context.Context) (text string, ok bool)
-	// Commit is what a commit says and does.
+	// Commit is a commit's message and changes.
 	Commit(ctx context.Context, hash string) (text string, ok bool)
 	// Problems is what a linter finds.
 	Problems(ctx context.Context) (text string, ok bool)
-	// Command finds a slash command. A note says why one that is there cannot be
-	// used.
+	// Command finds a slash command. A note gives the reason why an existing one cannot be used.
 	Command(ctx context.Context, name string) (c slash.Command, ok bool, note string)
 }
 
-// Block is what a mentioned file or folder holds.
+// Block is the content of a mentioned file or folder.
 type Block struct {
 	Folder  bool
 	Path    string // as the text shows it
@@ -38,29 +37,33 @@ type Block struct {
 	Problem string           // why it is not shown, for the person; "" when it is
 }
 
-// Expansion is a text whose mentions have been looked up.
+// Expansion is a text whose mentions are resolved.
 type Expansion struct {
 	Text     string // with mentions replaced
-	Appended string // what belongs right behind it, in elements
+	Appended string // what follows it directly, in elements
 	Blocks   []Block
 	Commands string   // the slash commands' contents, "" without any
-	Mode     string   // that the first slash command with a mode asks for
+	Mode     string   // the mode that the first slash command with a mode asks for
 	Notes    []string // what a person should know
 }
 
-// Bounds of one expansion. A provider takes no more images, and a model no more
-// text; what is beyond is named and can be read with tools.
+// Bounds of one expansion. A provider accepts no more images, and a model no more text; what is beyond them is named
+// and can be read with tools.
 const (
 	maxText       = 2 << 20
 	maxImages     = 20
 	maxImageBytes = 20 << 20
-	maxLookups    = 50 // distinct mentions whose content is looked up
+	maxLookups    = 50 // distinct mentions whose content is resolved
 )
 
-// Expand replaces mentions and slash commands, each by what Roo writes for it, and
-// looks up what they stand for, each once.
+// Expand replaces mentions and slash commands by Roo's words for them, and resolves each once.
 func Expand(ctx context.Context, text string, w World) Expansion {
-	e := &expander{ctx: ctx, world: w, seen: map[string]bool{}, known: map[string]bool{}}
+	e := &expander{
+		ctx:   ctx,
+		world: w,
+		seen:  map[string]bool{},
+		known: map[string]bool{},
+	}
 	mentions, commands := Scan(text), Commands(text)
 	if len(mentions)+len(commands) == 0 {
 		return Expansion{Text: text}
@@ -77,11 +80,11 @@ func Expand(ctx context.Context, text string, w World) Expansion {
 		case len(mentions) == 0 || len(commands) > 0 && commands[0].At < mentions[0].At:
 			c := commands[0]
 			commands = commands[1:]
-			if c.At >= from && e.command(c.Name) { // none inside a mention
+			if c.At >= from && e.addCommand(c.Name) { // a command inside a mention is none
 				put(c.At, c.End, fmt.Sprintf("Command '%s' (see below for command content)", c.Name))
 			}
 		default:
-			put(mentions[0].At, mentions[0].End, e.words(mentions[0]))
+			put(mentions[0].At, mentions[0].End, e.replacementText(mentions[0]))
 			mentions = mentions[1:]
 		}
 	}
@@ -96,8 +99,8 @@ type expander struct {
 	ctx      context.Context //nolint:containedctx // lives as long as one call of Expand
 	world    World
 	out      Expansion
-	seen     map[string]bool // mentions that are looked up
-	known    map[string]bool // slash commands, and whether there is such a one
+	seen     map[string]bool // resolved mentions
+	known    map[string]bool // slash commands, and whether they exist
 	appended []string
 	contents []string
 	size     int // bytes of text
@@ -105,8 +108,8 @@ type expander struct {
 	pictures int // bytes of images
 }
 
-// words are what stands in the text for a mention.
-func (e *expander) words(m Mention) string {
+// replacementText replaces a mention in the text.
+func (e *expander) replacementText(m Mention) string {
 	first := !e.seen[m.Name]
 	if first && m.Kind != Address {
 		if len(e.seen) == maxLookups {
@@ -118,7 +121,7 @@ func (e *expander) words(m Mention) string {
 	switch m.Kind {
 	case File:
 		if first {
-			e.file(m.Path)
+			e.addFile(m.Path)
 		}
 		return "'" + m.Path + "'"
 	case Address:
@@ -128,49 +131,49 @@ func (e *expander) words(m Mention) string {
 	case Commit:
 		if first {
 			text, ok := e.world.Commit(e.ctx, m.Name)
-			e.append(fmt.Sprintf("git_commit hash=%q", m.Name), "git_commit", text, ok)
+			e.appendContent(fmt.Sprintf("git_commit hash=%q", m.Name), "git_commit", text, ok)
 		}
 		return fmt.Sprintf("Git commit '%s' (see below for commit info)", m.Name)
 	case Changes:
 		if first {
 			text, ok := e.world.Changes(e.ctx)
-			e.append("git_working_state", "git_working_state", text, ok)
+			e.appendContent("git_working_state", "git_working_state", text, ok)
 		}
 		return "Working directory changes (see below for details)"
 	case Problems:
 		if first {
 			text, ok := e.world.Problems(e.ctx)
-			e.append("workspace_diagnostics", "workspace_diagnostics", text, ok)
+			e.appendContent("workspace_diagnostics", "workspace_diagnostics", text, ok)
 		}
 		return "Workspace Problems (see below for diagnostics)"
 	case Terminal:
 		if first {
-			e.append("terminal_output", "terminal_output", noTerminal, false)
+			e.appendContent("terminal_output", "terminal_output", noTerminal, false)
 		}
 		return "Terminal Output (see below for output)"
 	}
 	return "@" + m.Name
 }
 
-// noTerminal: only an editor has one to look into.
+// noTerminal: only an editor has a terminal to read from.
 const noTerminal = "There is no terminal to read from here. What commands of this task printed stands in their results."
 
-// append puts content behind the text, in an element.
-func (e *expander) append(head, tail, text string, ok bool) {
+// appendContent appends content after the text, in an element.
+func (e *expander) appendContent(head, tail, text string, ok bool) {
 	if !ok {
 		e.note("@%s: %s", map[string]string{
 			"git_commit": "commit", "git_working_state": "git-changes", "workspace_diagnostics": "problems", "terminal_output": "terminal",
 		}[tail], text)
 	}
-	e.appended = append(e.appended, fmt.Sprintf("\n\n<%s>\n%s\n</%s>", head, e.bounded(text), tail))
+	e.appended = append(e.appended, fmt.Sprintf("\n\n<%s>\n%s\n</%s>", head, e.withinBounds(text), tail))
 }
 
 func (e *expander) note(format string, args ...any) {
 	e.out.Notes = append(e.out.Notes, fmt.Sprintf(format, args...))
 }
 
-// bounded is content, or that there is no room for it.
-func (e *expander) bounded(text string) string {
+// withinBounds is content, or a note that it does not fit.
+func (e *expander) withinBounds(text string) string {
 	if e.size+len(text) > maxText {
 		e.note("the mentions hold more than %d bytes of text: the rest is left out", maxText)
 		return "Note: left out, the mentions before it are as much as fits. Use tools to read it."
@@ -179,11 +182,11 @@ func (e *expander) bounded(text string) string {
 	return text
 }
 
-// file adds a file or folder.
-func (e *expander) file(path string) {
+// addFile adds a file or folder.
+func (e *expander) addFile(path string) {
 	b := e.world.File(e.ctx, path)
 	b.Path = path
-	if text := e.bounded(b.Text); text != b.Text {
+	if text := e.withinBounds(b.Text); text != b.Text {
 		b.Text, b.Images, b.Files, b.Problem = fmt.Sprintf("[read_file for '%s']\n%s", path, text), nil, nil, "left out"
 	} else if b.Problem != "" {
 		e.note("@/%s: %s", path, b.Problem)
@@ -194,7 +197,8 @@ func (e *expander) file(path string) {
 	}
 	if e.images+len(b.Images) > maxImages || e.pictures+size > maxImageBytes {
 		e.note("@/%s: one turn holds at most %d images and %d bytes of them: it is left out", path, maxImages, maxImageBytes)
-		b.Text, b.Images, b.Files, b.Problem = fmt.Sprintf("[read_file for '%s']\nNote: image left out, there are too many in this turn.", path), nil, nil, "left out"
+		b.Text, b.Images, b.Files, b.Problem = fmt.Sprintf("[read_file for '%s']\nNote: image left out, there are "+
+			"too many in this turn.", path), nil, nil, "left out"
 	} else {
 		e.images += len(b.Images)
 		e.pictures += size
@@ -202,8 +206,8 @@ func (e *expander) file(path string) {
 	e.out.Blocks = append(e.out.Blocks, b)
 }
 
-// command adds a slash command's content and reports whether there is one.
-func (e *expander) command(name string) bool {
+// addCommand adds a slash command's content and reports whether it exists.
+func (e *expander) addCommand(name string) bool {
 	if there, asked := e.known[name]; asked {
 		return there
 	}
@@ -225,6 +229,6 @@ func (e *expander) command(name string) bool {
 	if c.Description != "" {
 		text = "Description: " + c.Description + "\n\n"
 	}
-	e.contents = append(e.contents, fmt.Sprintf("<command name=\"%s\">\n%s\n</command>", name, e.bounded(text+c.Content)))
+	e.contents = append(e.contents, fmt.Sprintf("<command name=\"%s\">\n%s\n</command>", name, e.withinBounds(text+c.Content)))
 	return true
 }

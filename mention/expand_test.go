@@ -108,7 +108,7 @@ func TestAddressesAreOnlyQuoted(t *testing.T) {
 
 // What cannot be had is told to the model in its place, and to the person.
 func TestFailuresAreTold(t *testing.T) {
-	w := &told{fails: true, file: func(path string) Block { return failed(path, "there is none") }}
+	w := &told{fails: true, file: func(path string) Block { return failedBlock(path, "there is none") }}
 	e := Expand(t.Context(), "@/a @abcdef1 @git-changes @problems @terminal /broken", w)
 	if len(e.Notes) != 6 {
 		t.Errorf("notes %q", e.Notes)

@@ -12,8 +12,8 @@ import (
 	"github.com/roost-dev/roost/workspace/usergit"
 )
 
-// quiet makes git's output the same whatever the user's settings are.
-var quiet = []string{"-c", "core.quotePath=false", "-c", "log.showRoot=true"}
+// stableSettings make git's output independent of the user's settings.
+var stableSettings = []string{"-c", "core.quotePath=false", "-c", "log.showRoot=true"}
 
 // plainDiff keeps a diff from running programs and from following submodules.
 var plainDiff = []string{"--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--ignore-submodules=all", "--relative"}
@@ -33,8 +33,8 @@ type repo struct {
 	hides   func(rel string) bool
 }
 
-// open finds the repository that the workspace lies in.
-func (g Ground) open(ctx context.Context) (*repo, error) {
+// open finds the repository of the workspace.
+func (g Disk) open(ctx context.Context) (*repo, error) {
 	git, err := exec.LookPath("git")
 	if err != nil {
 		return nil, errNoGit
@@ -50,7 +50,7 @@ func (g Ground) open(ctx context.Context) (*repo, error) {
 		}
 		return nil, errNoRepo
 	}
-	// core.worktree may name any folder: its files are none of the workspace's.
+	// core.worktree may name any folder: its files do not belong to the workspace.
 	rel, err := filepath.Rel(filepath.FromSlash(strings.TrimRight(top, "\r\n")), r.dir)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
 		return nil, fmt.Errorf("the repository's working tree is %s, which does not hold the workspace", strings.TrimSpace(top))
@@ -58,16 +58,15 @@ func (g Ground) open(ctx context.Context) (*repo, error) {
 	if rel != "." {
 		r.prefix = filepath.ToSlash(rel) + "/"
 	}
-	return r, r.disarm(ctx)
+	return r, r.disableFilters(ctx)
 }
 
-// disarm turns off the repository's filters: comparing a changed file with its
-// stored content would run them.
-func (r *repo) disarm(ctx context.Context) error {
+// disableFilters disables the repository's filters: comparing a changed file with its stored content would run them.
+func (r *repo) disableFilters(ctx context.Context) error {
 	out, err := r.run(ctx, "config", "-z", "--name-only", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 {
-		return nil // none
+		return nil // there are none
 	}
 	if err != nil {
 		return fmt.Errorf("look for filters: %w", err)
@@ -90,28 +89,28 @@ func (r *repo) disarm(ctx context.Context) error {
 	return nil
 }
 
-// run runs git and gives what it printed.
+// run runs git and returns its output.
 func (r *repo) run(ctx context.Context, args ...string) (string, error) {
-	all := append(append(append([]string{}, quiet...), r.filters...), args...)
+	all := append(append(append([]string{}, stableSettings...), r.filters...), args...)
 	cmd := usergit.Command(ctx, r.git, r.dir, all...)
-	out, said := &capped{max: outputBytes}, &capped{max: 4 << 10}
+	out, said := &limitedBuffer{max: outputBytes}, &limitedBuffer{max: 4 << 10}
 	cmd.Stdout, cmd.Stderr = out, said
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return "", fmt.Errorf("git %s: %w", args[0], context.Cause(ctx))
 	}
 	if err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(said.shown()))
+		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(said.text()))
 	}
 	return out.b.String(), nil
 }
 
-// maxHidden bounds how many names of hidden files a command line can hold.
+// maxHidden bounds the names of hidden files on a command line.
 const maxHidden = 500
 
-// within gives the arguments that keep a diff to the workspace's files that
-// .rooignore does not hide, and how many it hides. names are those that changed.
-func (r *repo) within(names string) (args []string, hidden int, err error) {
+// visibleArgs returns the arguments that limit a diff to files of the workspace that .rooignore does not hide, and how
+// many it hides. names are the changed files.
+func (r *repo) visibleArgs(names string) (args []string, hidden int, err error) {
 	args = []string{"--", "."}
 	for name := range strings.SplitSeq(names, "\x00") {
 		if name == "" || !r.hides(name) {
@@ -125,19 +124,19 @@ func (r *repo) within(names string) (args []string, hidden int, err error) {
 	return args, hidden, nil
 }
 
-// Changes is the state of the working directory: what `git status` and `git diff
-// HEAD` tell of the workspace's files.
-func (g Ground) Changes(ctx context.Context) (string, bool) {
+// Changes is the state of the working directory: what `git status` and `git diff HEAD` print about the workspace's
+// files.
+func (g Disk) Changes(ctx context.Context) (string, bool) {
 	ctx, cancel := context.WithTimeoutCause(ctx, gitTime, errSlow)
 	defer cancel()
 	text, err := g.changes(ctx)
-	return answer(text, "Failed to get working state", err)
+	return answerText(text, "Failed to get working state", err)
 }
 
 var errSlow = fmt.Errorf("git took more than %s", gitTime)
 
-// answer is what a look at the repository brought, or why it brought nothing.
-func answer(text, what string, err error) (string, bool) {
+// answerText is the output, or the reason why there is none.
+func answerText(text, what string, err error) (string, bool) {
 	switch {
 	case errors.Is(err, errNoGit), errors.Is(err, errNoRepo):
 		return err.Error(), false
@@ -147,7 +146,7 @@ func answer(text, what string, err error) (string, bool) {
 	return terminal.Truncate(strings.ToValidUTF8(text, "\uFFFD"), outputLines, outputChars), true
 }
 
-func (g Ground) changes(ctx context.Context) (string, error) {
+func (g Disk) changes(ctx context.Context) (string, error) {
 	r, err := g.open(ctx)
 	if err != nil {
 		return "", err
@@ -171,7 +170,7 @@ func (g Ground) changes(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	only, _, err := r.within(names)
+	only, _, err := r.visibleArgs(names)
 	if err != nil {
 		return "Working directory changes:\n\n" + status + note + "\n(Not shown in full: " + err.Error() + ".)", nil
 	}
@@ -182,7 +181,7 @@ func (g Ground) changes(ctx context.Context) (string, error) {
 	return strings.TrimSpace("Working directory changes:\n\n" + status + note + "\n\n" + diff), nil
 }
 
-// status writes the lines of `git status --short` for what .rooignore does not hide.
+// status writes the lines of `git status --short` for files that .rooignore does not hide.
 func (r *repo) status(out string) (lines string, hidden int) {
 	var b strings.Builder
 	for entry := range strings.SplitSeq(out, "\x00") {
@@ -194,20 +193,20 @@ func (r *repo) status(out string) (lines string, hidden int) {
 			hidden++
 			continue
 		}
-		b.WriteString(entry[:3] + quoted(name) + "\n")
+		b.WriteString(entry[:3] + quotedName(name) + "\n")
 	}
 	return b.String(), hidden
 }
 
-// Commit is what a commit says and does to the workspace's files.
-func (g Ground) Commit(ctx context.Context, hash string) (string, bool) {
+// Commit is a commit's message and its changes to the workspace's files.
+func (g Disk) Commit(ctx context.Context, hash string) (string, bool) {
 	ctx, cancel := context.WithTimeoutCause(ctx, gitTime, errSlow)
 	defer cancel()
 	text, err := g.commit(ctx, hash)
-	return answer(text, "Failed to get commit info", err)
+	return answerText(text, "Failed to get commit info", err)
 }
 
-func (g Ground) commit(ctx context.Context, hash string) (string, error) {
+func (g Disk) commit(ctx context.Context, hash string) (string, error) {
 	r, err := g.open(ctx)
 	if err != nil {
 		return "", err
@@ -238,7 +237,7 @@ func (g Ground) commit(ctx context.Context, hash string) (string, error) {
 	if body := strings.TrimSpace(lines[4]); body != "" {
 		fmt.Fprintf(&b, "\nDescription:\n%s\n", body)
 	}
-	only, hidden, err := r.within(names)
+	only, hidden, err := r.visibleArgs(names)
 	if err != nil {
 		return b.String() + "\n(Its changes are not shown: " + err.Error() + ".)", nil
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // repository is a workspace in a repository with one commit of its files.
-func repository(t *testing.T, files map[string]string) (Ground, string) {
+func repository(t *testing.T, files map[string]string) (Disk, string) {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
@@ -58,7 +58,7 @@ func TestChanges(t *testing.T) {
 
 func TestTheWorkspaceMayBeAPartOfARepository(t *testing.T) {
 	_, dir := repository(t, map[string]string{"in/a.txt": "one\n", "out/b.txt": "outer\n"})
-	inner := Ground{Workspace: open(t, filepath.Join(dir, "in"))}
+	inner := Disk{Workspace: open(t, filepath.Join(dir, "in"))}
 	put(t, filepath.Join(dir, "in", "a.txt"), "two\n")
 	put(t, filepath.Join(dir, "out", "b.txt"), "other\n")
 	text, ok := inner.Changes(t.Context())

@@ -9,21 +9,21 @@ import (
 	"github.com/roost-dev/roost/workspace/terminal"
 )
 
-// The share of what git or a linter says that a model is shown.
+// Limits of the output of git or a linter.
 const (
 	outputLines = 500
 	outputChars = 100_000
-	outputBytes = 1 << 20 // that are looked at
+	outputBytes = 1 << 20 // bytes that are kept
 )
 
-// capped keeps the first bytes that are written to it.
-type capped struct {
+// limitedBuffer keeps the first bytes that are written to it.
+type limitedBuffer struct {
 	b   strings.Builder
 	max int
 	cut bool
 }
 
-func (c *capped) Write(p []byte) (int, error) {
+func (c *limitedBuffer) Write(p []byte) (int, error) {
 	room := c.max - c.b.Len()
 	if len(p) > room {
 		c.cut = true
@@ -34,8 +34,8 @@ func (c *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// shown is output as a model is shown it.
-func (c *capped) shown() string {
+// text is the output as a model is shown it.
+func (c *limitedBuffer) text() string {
 	text := strings.ToValidUTF8(c.b.String(), "\uFFFD")
 	if c.cut {
 		text += fmt.Sprintf("\n[... more than %d bytes: the rest is left out]", c.max)
@@ -44,13 +44,19 @@ func (c *capped) shown() string {
 }
 
 // Problems runs the linter that the person has set up.
-func (g Ground) Problems(ctx context.Context) (string, bool) {
+func (g Disk) Problems(ctx context.Context) (string, bool) {
 	if g.Linter == "" {
 		return "There is no editor to ask, and no linter is set up. `roost config set linter COMMAND` names the one to run.", false
 	}
-	out := &capped{max: outputBytes}
-	ran, err := shell.Run(ctx, shell.Command{Line: g.Linter, Dir: g.Workspace.Root(), Timeout: linterTime, Output: out, Mark: g.Mark})
-	said := strings.TrimSpace(terminal.Plain(out.shown()))
+	out := &limitedBuffer{max: outputBytes}
+	ran, err := shell.Run(ctx, shell.Command{
+		Line:    g.Linter,
+		Dir:     g.Workspace.Root(),
+		Timeout: linterTime,
+		Output:  out,
+		Mark:    g.Mark,
+	})
+	said := strings.TrimSpace(terminal.Plain(out.text()))
 	switch {
 	case err != nil:
 		return fmt.Sprintf("The linter %q could not be run: %v", g.Linter, err), false

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a mention stands for.
+// Kind is the kind of thing that a mention refers to.
 type Kind string
 
 // The kinds of mentions.
@@ -21,15 +21,14 @@ const (
 // Mention is one "@..." in a text.
 type Mention struct {
 	Kind     Kind
-	At, End  int    // bytes of the text, from the "@" on
+	At, End  int    // byte offsets in the text, from the "@" on
 	Name     string // as written, without the "@"
 	Path     string // of a file: without the first "/", blanks no longer escaped
 	Trailing bool   // a path that ends in "/"
 }
 
-// Scan finds the mentions of a text, in order. An "@" counts at the beginning and
-// behind a blank. A mention ends before a blank or the end, or before one sign of
-// punctuation that stands before one of these.
+// Scan finds the mentions of a text, in order. An "@" counts at the beginning and after a blank. A mention ends before
+// a blank or the end, or before one punctuation mark followed by one of these.
 func Scan(text string) []Mention {
 	var out []Mention
 	for at := 0; at < len(text); {
@@ -38,8 +37,13 @@ func Scan(text string) []Mention {
 			break
 		}
 		at += next
-		if n, kind := match(text[at+1:]); n > 0 && begins(text, at) {
-			m := Mention{Kind: kind, At: at, End: at + 1 + n, Name: text[at+1 : at+1+n]}
+		if n, kind := mentionLength(text[at+1:]); n > 0 && mayBegin(text, at) {
+			m := Mention{
+				Kind: kind,
+				At:   at,
+				End:  at + 1 + n,
+				Name: text[at+1 : at+1+n],
+			}
 			if kind == File {
 				m.Path = strings.ReplaceAll(m.Name[1:], `\ `, " ")
 				m.Trailing = strings.HasSuffix(m.Path, "/")
@@ -53,39 +57,39 @@ func Scan(text string) []Mention {
 	return out
 }
 
-// words are the mentions that are names.
-var words = []struct {
+// namedMentions are the mentions that are fixed names.
+var namedMentions = []struct {
 	word string
 	kind Kind
 }{{"problems", Problems}, {"git-changes", Changes}, {"terminal", Terminal}}
 
-// match gives the length of the mention that a text begins with, 0 when it does not.
-func match(s string) (int, Kind) {
+// mentionLength is the length of the mention at the beginning of a text, 0 when there is none.
+func mentionLength(s string) (int, Kind) {
 	if strings.HasPrefix(s, "/") {
-		if n := body(s[1:]); n > 0 {
+		if n := bodyLength(s[1:]); n > 0 {
 			return n + 1, File
 		}
 		return 0, ""
 	}
 	if n := count(s, isWord); n > 0 && strings.HasPrefix(s[n:], "://") {
-		if b := body(s[n+3:]); b > 0 {
+		if b := bodyLength(s[n+3:]); b > 0 {
 			return n + 3 + b, Address
 		}
 	}
-	if n := count(s, isHex); n >= 7 && n <= 40 && count(s[n:], isWord) == 0 && ends(s[n:]) {
+	if n := count(s, isHex); n >= 7 && n <= 40 && count(s[n:], isWord) == 0 && mayEnd(s[n:]) {
 		return n, Commit
 	}
-	for _, w := range words {
-		if rest, ok := strings.CutPrefix(s, w.word); ok && count(rest, isWord) == 0 && ends(rest) {
+	for _, w := range namedMentions {
+		if rest, ok := strings.CutPrefix(s, w.word); ok && count(rest, isWord) == 0 && mayEnd(rest) {
 			return len(w.word), w.kind
 		}
 	}
 	return 0, ""
 }
 
-// body gives the length of the shortest run of at least one character behind which
-// a mention may end. A backslash is part of it only before a blank.
-func body(s string) int {
+// bodyLength is the length of the shortest run of at least one character after which a mention may end. A backslash is
+// part of it only before a blank.
+func bodyLength(s string) int {
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		switch {
@@ -95,15 +99,15 @@ func body(s string) int {
 			return 0
 		}
 		i += size
-		if ends(s[i:]) {
+		if mayEnd(s[i:]) {
 			return i
 		}
 	}
 	return 0
 }
 
-// ends reports whether a mention may end before a text.
-func ends(rest string) bool {
+// mayEnd reports whether a mention may end before a text.
+func mayEnd(rest string) bool {
 	if rest != "" && strings.IndexByte(".,;:!?", rest[0]) >= 0 && blankOrEnd(rest[1:]) {
 		return true
 	}
@@ -115,21 +119,20 @@ func blankOrEnd(s string) bool {
 	return s == "" || isSpace(r)
 }
 
-// begins reports whether something may begin at a place of a text.
-func begins(text string, at int) bool {
+// mayBegin reports whether a mention or command may begin at a byte of a text.
+func mayBegin(text string, at int) bool {
 	r, _ := utf8.DecodeLastRuneInString(text[:at])
 	return at == 0 || isSpace(r)
 }
 
 // Slash is one "/name" in a text.
 type Slash struct {
-	At, End int // bytes of the text, from the "/" on
+	At, End int // byte offsets in the text, from the "/" on
 	Name    string
 }
 
-// Commands finds what may be slash commands, in order: at the beginning or behind a
-// blank, and before a blank or the end. Whether there is such a command is another
-// question.
+// Commands finds possible slash commands, in order: at the beginning or after a blank, and before a blank or the end.
+// It does not check whether a command of that name exists.
 func Commands(text string) []Slash {
 	var out []Slash
 	for at := 0; at < len(text); at++ {
@@ -139,7 +142,7 @@ func Commands(text string) []Slash {
 		}
 		at += next
 		n := count(text[at+1:], isName)
-		if n > 0 && begins(text, at) && blankOrEnd(text[at+1+n:]) {
+		if n > 0 && mayBegin(text, at) && blankOrEnd(text[at+1+n:]) {
 			out = append(out, Slash{At: at, End: at + 1 + n, Name: text[at+1 : at+1+n]})
 		}
 	}
@@ -162,7 +165,7 @@ func isWord(c byte) bool {
 
 func isName(c byte) bool { return isWord(c) || c == '.' || c == '-' }
 
-// isSpace is \s of ECMAScript: unicode.IsSpace takes U+0085 and not U+FEFF.
+// isSpace is ECMAScript's \s: unicode.IsSpace accepts U+0085 and not U+FEFF.
 func isSpace(r rune) bool {
 	switch r {
 	case '\t', '\n', '\v', '\f', '\r', ' ', 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF:

@@ -17,7 +17,7 @@ import (
 
 // fixed is a workspace with set answers of git and a set of commands.
 type fixed struct {
-	Ground
+	Disk
 	commands conformance.Value
 }
 
@@ -52,7 +52,7 @@ func fixture(t *testing.T, in conformance.Value) fixed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fixed{Ground{Workspace: ws}, in.Get("commands")}
+	return fixed{Disk{Workspace: ws}, in.Get("commands")}
 }
 
 func TestVectorsMentions(t *testing.T) {

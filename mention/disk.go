@@ -19,20 +19,19 @@ import (
 	"github.com/roost-dev/roost/workspace/slash"
 )
 
-// Ground is the World on disk.
-type Ground struct {
+// Disk is the World on disk.
+type Disk struct {
 	Workspace *workspace.Workspace
 	Commands  slash.Set
-	// Skills of the mode that Mode gives stand in for commands that there are none of.
+	// Skills of the mode that Mode returns serve as commands where no command has the name.
 	Skills skill.Set
 	Mode   func() string // nil = the default
-	// Linter is a command line that the person has set up; its output is what
-	// @problems stands for. "" = none. Mark is what its processes are found by (see
-	// shell.FindMarked) if this process dies before it ends; "" = a new one.
+	// Linter is a command line that the person has set up; @problems shows its output. "" = none. Mark identifies its
+	// processes (see shell.FindMarked) if this process dies before they end; "" = a new one.
 	Linter, Mark string
 }
 
-// How long git and a linter may take.
+// Time limits for git and a linter.
 const (
 	gitTime    = 10 * time.Second
 	linterTime = 60 * time.Second
@@ -40,71 +39,79 @@ const (
 
 // Limits of a folder.
 const (
-	maxEntries     = 1000      // that are listed
+	maxEntries     = 1000      // entries that are listed
 	maxFolderFiles = 256 << 10 // bytes of its files that are shown
 )
 
 // File shows a file or a folder.
-func (g Ground) File(ctx context.Context, name string) Block {
+func (g Disk) File(ctx context.Context, name string) Block {
 	p, err := g.Workspace.Resolve(name)
 	switch {
 	case err != nil:
-		return failed(name, err.Error())
+		return failedBlock(name, err.Error())
 	case p.Outside:
-		return failed(name, "it lies outside the workspace, and mentions do not reach there. Name it in words: reading it with a tool asks for consent")
+		return failedBlock(name, "it lies outside the workspace, and mentions do not reach there. Name it in words: "+
+			"reading it with a tool asks for consent")
 	}
 	info, err := os.Stat(p.Real)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return failed(name, "there is no such file or folder in the workspace")
+		return failedBlock(name, "there is no such file or folder in the workspace")
 	case p.Ignored:
-		return Block{Text: head(name) + "Note: File is ignored by .rooignore.", Problem: "it is hidden by .rooignore"}
+		return Block{Text: blockHead(name) + "Note: File is ignored by .rooignore.", Problem: "it is hidden by .rooignore"}
 	case err == nil && info.IsDir():
-		return g.folder(ctx, name, p)
+		return g.folderBlock(ctx, name, p)
 	}
-	return g.file(ctx, name, p)
+	return g.fileBlock(ctx, name, p)
 }
 
-func head(name string) string { return fmt.Sprintf("[read_file for '%s']\n", name) }
+func blockHead(name string) string { return fmt.Sprintf("[read_file for '%s']\n", name) }
 
-// failed is a file that cannot be shown.
-func failed(name, why string) Block {
-	return Block{Folder: strings.HasSuffix(name, "/"), Text: head(name) + "Error: " + why, Problem: why}
+// failedBlock is a file that cannot be shown.
+func failedBlock(name, why string) Block {
+	return Block{Folder: strings.HasSuffix(name, "/"), Text: blockHead(name) + "Error: " + why, Problem: why}
 }
 
-// file shows one file.
-func (g Ground) file(ctx context.Context, name string, p workspace.Path) Block {
+// fileBlock shows one file.
+func (g Disk) fileBlock(ctx context.Context, name string, p workspace.Path) Block {
 	s, why, err := filetool.Show(ctx, g.Workspace, p)
 	switch {
 	case err != nil:
-		return failed(name, "it was not read: "+err.Error())
+		return failedBlock(name, "it was not read: "+err.Error())
 	case why != "":
-		return failed(name, why)
+		return failedBlock(name, why)
 	case s.Binary:
-		return Block{Text: head(name) + "Note: Binary file omitted from context.", Problem: fmt.Sprintf("a binary file of %d bytes, or too large an image: it is only named", s.Touch.Size)}
+		return Block{Text: blockHead(name) + "Note: Binary file omitted from context.", Problem: fmt.Sprintf("a binary file of %d bytes, "+
+			"or too large an image: it is only named", s.Touch.Size)}
 	case s.Image != nil:
 		return Block{
-			Text:   fmt.Sprintf("%sNote: image (%s, %d bytes) follows.", head(name), s.Media, s.Touch.Size),
+			Text:   fmt.Sprintf("%sNote: image (%s, %d bytes) follows.", blockHead(name), s.Media, s.Touch.Size),
 			Images: []json.RawMessage{s.Image}, Files: []tool.FileTouch{s.Touch},
 		}
 	}
-	return Block{Text: shownText(name, s), Files: []tool.FileTouch{s.Touch}, Lines: s.Lines, Shown: s.Returned}
+	return Block{
+		Text:  shownText(name, s),
+		Files: []tool.FileTouch{s.Touch},
+		Lines: s.Lines,
+		Shown: s.Returned,
+	}
 }
 
 // shownText is a file's text as the model reads it.
 func shownText(name string, s filetool.Shown) string {
 	more := ""
 	if s.Truncated {
-		more = fmt.Sprintf("IMPORTANT: File content truncated.\nStatus: Showing lines 1-%d of %d total lines.\nTo read more: Use the read_file tool with offset=%d and limit=2000.\n\n", s.Returned, s.Lines, s.Returned+1)
+		more = fmt.Sprintf("IMPORTANT: File content truncated.\nStatus: Showing lines 1-%d of %d total lines.\nTo "+
+			"read more: Use the read_file tool with offset=%d and limit=2000.\n\n", s.Returned, s.Lines, s.Returned+1)
 	}
-	return head(name) + more + "File: " + name + "\n" + s.Text
+	return blockHead(name) + more + "File: " + name + "\n" + s.Text
 }
 
-// folder lists a folder and shows the files that lie right in it.
-func (g Ground) folder(ctx context.Context, name string, p workspace.Path) Block {
+// folderBlock lists a folder and shows the files directly in it.
+func (g Disk) folderBlock(ctx context.Context, name string, p workspace.Path) Block {
 	entries, err := readFolder(p.Real)
 	if err != nil {
-		return failed(name, err.Error())
+		return failedBlock(name, err.Error())
 	}
 	var lines, texts, left []string
 	size, more := 0, 0
@@ -117,7 +124,7 @@ func (g Ground) folder(ctx context.Context, name string, p workspace.Path) Block
 			more++
 			continue
 		}
-		line := quoted(e.Name())
+		line := quotedName(e.Name())
 		if e.IsDir() {
 			line += "/"
 		}
@@ -125,7 +132,7 @@ func (g Ground) folder(ctx context.Context, name string, p workspace.Path) Block
 		if !e.Type().IsRegular() || at.Outside {
 			continue
 		}
-		inner := path.Join(filepath.ToSlash(name), quoted(e.Name()))
+		inner := path.Join(filepath.ToSlash(name), quotedName(e.Name()))
 		if size >= maxFolderFiles {
 			left = append(left, inner)
 			continue
@@ -163,17 +170,17 @@ func (g Ground) folder(ctx context.Context, name string, p workspace.Path) Block
 	return Block{Folder: true, Text: b.String()}
 }
 
-// readFolder is os.ReadDir that takes no more names than anybody looks at.
+// readFolder is os.ReadDir with a bound on the number of names.
 func readFolder(name string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(name)
 	if len(entries) > 100_000 {
-		entries = entries[:100_000] // what is beyond is counted by nobody
+		entries = entries[:100_000] // the rest is not even counted
 	}
 	return entries, err
 }
 
-// quoted is a name that cannot pass for other lines or other names.
-func quoted(name string) string {
+// quotedName is a name that cannot pass for other lines or other names.
+func quotedName(name string) string {
 	if tool.OneLine(name) == name {
 		return name
 	}
@@ -181,7 +188,7 @@ func quoted(name string) string {
 }
 
 // Command finds a slash command, or a skill of that name.
-func (g Ground) Command(ctx context.Context, name string) (slash.Command, bool, string) {
+func (g Disk) Command(ctx context.Context, name string) (slash.Command, bool, string) {
 	c, err := g.Commands.Find(ctx, name)
 	switch {
 	case errors.Is(err, slash.ErrNone):
@@ -193,7 +200,7 @@ func (g Ground) Command(ctx context.Context, name string) (slash.Command, bool, 
 }
 
 // skill finds a skill of the task's mode, as a command.
-func (g Ground) skill(name string) (slash.Command, bool, string) {
+func (g Disk) skill(name string) (slash.Command, bool, string) {
 	mode := ""
 	if g.Mode != nil {
 		mode = g.Mode()
@@ -206,7 +213,10 @@ func (g Ground) skill(name string) (slash.Command, bool, string) {
 		return slash.Command{}, false, err.Error()
 	}
 	return slash.Command{
-		Name: k.Name, Description: k.Description, Source: k.Source, Path: k.Path,
-		Content: "Folder: " + filepath.Dir(k.Path) + "\n\n" + text,
+		Name:        k.Name,
+		Description: k.Description,
+		Source:      k.Source,
+		Path:        k.Path,
+		Content:     "Folder: " + filepath.Dir(k.Path) + "\n\n" + text,
 	}, true, ""
 }

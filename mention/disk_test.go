@@ -15,7 +15,7 @@ import (
 )
 
 // ground is a workspace with files; a name that ends in "/" is a folder.
-func ground(t *testing.T, files map[string]string) (Ground, string) {
+func ground(t *testing.T, files map[string]string) (Disk, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "w")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -25,7 +25,7 @@ func ground(t *testing.T, files map[string]string) (Ground, string) {
 		put(t, filepath.Join(dir, name), text)
 	}
 	ws := open(t, dir)
-	return Ground{Workspace: ws, Commands: slash.Set{Workspace: ws}}, ws.Root()
+	return Disk{Workspace: ws, Commands: slash.Set{Workspace: ws}}, ws.Root()
 }
 
 func open(t *testing.T, dir string) *workspace.Workspace {
@@ -174,7 +174,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-func TestCommandsOfTheGround(t *testing.T) {
+func TestCommandsOnDisk(t *testing.T) {
 	g, _ := ground(t, map[string]string{".roo/commands/fix.md": "---\ndescription: Mend it\nmode: debug\n---\nDo.", ".roo/commands/large.md": strings.Repeat("x", 300<<10)})
 	e := Expand(t.Context(), "/fix this, /large that, /none", g)
 	if e.Mode != "debug" || e.Commands != "<command name=\"fix\">\nDescription: Mend it\n\nDo.\n</command>" || len(e.Notes) != 1 || !strings.HasPrefix(e.Notes[0], "/large: ") {
