@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/roost-dev/roost/store/actions"
+
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -91,8 +93,8 @@ func (m *moves) round(at string) error {
 	}
 
 	begun = time.Now()
-	saved := func(store.Deed, store.Deeds) { m.note("undo", begun) }
-	if _, _, err := m.store.Undo(m.ctx, m.ref.ID, store.UndoOptions{Saved: saved}); err != nil {
+	saved := func(actions.Action, actions.TaskActions) { m.note("undo", begun) }
+	if _, _, err := actions.Undo(m.ctx, m.store, m.ref.ID, actions.Options{Saved: saved}); err != nil {
 		return err
 	}
 

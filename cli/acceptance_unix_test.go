@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/store/trash"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/store"
@@ -275,7 +277,7 @@ func (c *crowd) settle() {
 	for _, sum := range c.list() {
 		there[sum.ID] = sum
 	}
-	var bin struct{ Items []store.Trashed }
+	var bin struct{ Items []trash.DeletedTask }
 	r := c.roost("trash", "list", "--json")
 	if err := json.Unmarshal([]byte(r.out), &bin); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/store/actions"
+
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/checkpoint"
@@ -14,7 +16,6 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 )
@@ -206,7 +207,7 @@ func namesText(items []engine.RestoreItem) string {
 }
 
 // filesText is a deed that put files back.
-func filesText(d store.Deed) string {
+func filesText(d actions.Action) string {
 	text := fmt.Sprintf("%d file%s", d.Files, plural(d.Files))
 	if d.Kind != kindRestore {
 		return "with " + text

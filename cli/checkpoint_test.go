@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/store/actions"
+
 	"github.com/roost-dev/roost/checkpoint"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
@@ -118,7 +120,7 @@ func TestDeedsThatPutFilesBack(t *testing.T) {
 	t.Parallel()
 	a, _, _ := app(t)
 	to := 3
-	for want, d := range map[string]store.Deed{
+	for want, d := range map[string]actions.Action{
 		"a restore of 2 files to c3":                           {Kind: task.RestoreDeed, Files: 2, Checkpoint: &to},
 		"a rewind of 4 messages, 2 for the model, with 1 file": {Kind: "rewind", Files: 1, Checkpoint: &to, Gone: &store.MessageCounts{UI: 4, API: 2}},
 	} {

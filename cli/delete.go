@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/store/trash"
+
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
@@ -73,8 +75,8 @@ func (a *App) delete(cmd *cobra.Command, ids []string, how cascade) error {
 				subtasks = "delete"
 			}
 		}
-		done := []store.Trashed{}
-		err := a.deleteEach(ctx, c, chosen, subtasks, func(t store.Trashed) error {
+		done := []trash.DeletedTask{}
+		err := a.deleteEach(ctx, c, chosen, subtasks, func(t trash.DeletedTask) error {
 			if done = append(done, t); a.flags.json {
 				return nil
 			}
@@ -85,7 +87,7 @@ func (a *App) delete(cmd *cobra.Command, ids []string, how cascade) error {
 }
 
 // deleteEach deletes tasks in order. A task that went with one before it is deleted already.
-func (a *App) deleteEach(ctx context.Context, c *client.Client, chosen []store.Summary, subtasks string, show func(store.Trashed) error) error {
+func (a *App) deleteEach(ctx context.Context, c *client.Client, chosen []store.Summary, subtasks string, show func(trash.DeletedTask) error) error {
 	gone := map[string]bool{}
 	for _, t := range chosen {
 		if gone[t.Source+":"+t.ID] {
@@ -95,7 +97,7 @@ func (a *App) deleteEach(ctx context.Context, c *client.Client, chosen []store.S
 		if _, err := c.Do(ctx, http.MethodDelete, pathOf(t.Source+":"+t.ID), url.Values{"subtasks": {subtasks}}, nil, &d); err != nil {
 			return err
 		}
-		for _, one := range append([]store.Trashed{d.Trashed}, d.With...) {
+		for _, one := range append([]trash.DeletedTask{d.DeletedTask}, d.With...) {
 			gone[one.Source+":"+one.ID] = true
 			if err := show(one); err != nil {
 				return err
@@ -122,7 +124,7 @@ func (a *App) printDone(what string, done any) error {
 }
 
 // deleted prints one deleted task and how to get it back.
-func (a *App) deleted(ctx context.Context, c *client.Client, t store.Trashed) error {
+func (a *App) deleted(ctx context.Context, c *client.Client, t trash.DeletedTask) error {
 	if err := a.tellDeleted(t); err != nil {
 		return err
 	}
@@ -132,7 +134,7 @@ func (a *App) deleted(ctx context.Context, c *client.Client, t store.Trashed) er
 	return nil
 }
 
-func (a *App) tellDeleted(t store.Trashed) error {
+func (a *App) tellDeleted(t trash.DeletedTask) error {
 	line := "deleted " + display.OneLine(t.ID)
 	if title := display.Cut(display.OneLine(t.Title), 60); title != "" {
 		line += "  " + title

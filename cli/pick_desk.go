@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/store/trash"
+
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/cli/picker"
 	"github.com/roost-dev/roost/client"
@@ -222,13 +224,13 @@ func (d *desk) Delete(ctx context.Context, t picker.Task) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	gone, err := d.store.Delete(ctx, ref)
-	return gone.Word(), err
+	gone, err := trash.Delete(ctx, d.store, ref)
+	return gone.QualifiedName(), err
 }
 
 // Restore takes it out of there.
 func (d *desk) Restore(ctx context.Context, token string) error {
-	_, err := d.store.Restore(ctx, token)
+	_, err := trash.Restore(ctx, d.store, token)
 	return err
 }
 

@@ -8,13 +8,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/store/trash"
+
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/roofmt"
-	"github.com/roost-dev/roost/store"
 )
 
 func (a *App) trashCommand() *cobra.Command {
@@ -48,7 +49,7 @@ func (a *App) trashList(cmd *cobra.Command, _ []string) error {
 		if a.flags.json {
 			return a.printRaw(got.doc())
 		}
-		found, err := decoded[store.Trashed](got.items)
+		found, err := decoded[trash.DeletedTask](got.items)
 		if err != nil {
 			return err
 		}
@@ -56,7 +57,7 @@ func (a *App) trashList(cmd *cobra.Command, _ []string) error {
 	})
 }
 
-func (a *App) showTrash(found []store.Trashed) error {
+func (a *App) showTrash(found []trash.DeletedTask) error {
 	width := 0
 	for _, t := range found {
 		width = max(width, display.Columns(display.OneLine(t.Name)))
@@ -99,7 +100,7 @@ func (a *App) trashRestore(cmd *cobra.Command, args []string) error {
 		done := []report.Restored{}
 		for _, t := range chosen {
 			var back report.Restored
-			if _, err = c.Do(ctx, http.MethodPost, "/v1/trash/"+url.PathEscape(t.Word())+"/restore", nil, nil, &back); err != nil {
+			if _, err = c.Do(ctx, http.MethodPost, "/v1/trash/"+url.PathEscape(t.QualifiedName())+"/restore", nil, nil, &back); err != nil {
 				break
 			}
 			if done = append(done, back); a.flags.json {
@@ -153,7 +154,7 @@ func (a *App) purge(cmd *cobra.Command, names []string, yes bool) error {
 		}
 		body := report.NewPurge{Names: make([]string, len(chosen))}
 		for i, t := range chosen {
-			body.Names[i] = t.Word()
+			body.Names[i] = t.QualifiedName()
 		}
 		return exchange(ctx, a, c, client.Request{Method: http.MethodPost, Path: "/v1/purges", Body: body}, func(p report.Purged) error {
 			for _, t := range p.Items {
@@ -166,7 +167,7 @@ func (a *App) purge(cmd *cobra.Command, names []string, yes bool) error {
 	})
 }
 
-func (a *App) tellPurged(t store.Trashed) error {
+func (a *App) tellPurged(t trash.DeletedTask) error {
 	line := "purged " + display.OneLine(t.Name) + "  " + display.Cut(display.OneLine(t.Title), 60)
 	if t.Hidden {
 		line += "  (its folder was not touched and stays hidden)"
@@ -175,7 +176,7 @@ func (a *App) tellPurged(t store.Trashed) error {
 }
 
 // consent asks before bytes are removed. Only a whole yes is one.
-func (a *App) consent(cmd *cobra.Command, chosen []store.Trashed) error {
+func (a *App) consent(cmd *cobra.Command, chosen []trash.DeletedTask) error {
 	what := fmt.Sprintf("remove %d task%s for good", len(chosen), plural(len(chosen)))
 	if !a.interactive() {
 		return &Failure{Exit: ExitInput, Code: "input_needed", What: what, Why: "this cannot be undone, and there is no terminal to ask on", Try: "roost trash purge ID --yes"}
@@ -192,17 +193,17 @@ func (a *App) consent(cmd *cobra.Command, chosen []store.Trashed) error {
 
 // trashed finds tasks in the trash by name or id, or by an end of it; all of the trash when none is named. Every
 // one is found before anything is done, each once.
-func (a *App) trashed(cmd *cobra.Command, c *client.Client, names []string) (out []store.Trashed, err error) {
+func (a *App) trashed(cmd *cobra.Command, c *client.Client, names []string) (out []trash.DeletedTask, err error) {
 	ctx := cmd.Context()
 	if len(names) == 0 {
 		got, err := a.pages(ctx, c, "/v1/trash", url.Values{}, 0)
 		if err != nil {
 			return nil, err
 		}
-		return decoded[store.Trashed](got.items)
+		return decoded[trash.DeletedTask](got.items)
 	}
 	for _, name := range names {
-		var t store.Trashed
+		var t trash.DeletedTask
 		_, err := c.Do(ctx, http.MethodGet, "/v1/trash/"+url.PathEscape(name), nil, nil, &t)
 		var p *client.Problem
 		switch {
@@ -225,7 +226,7 @@ func (a *App) trashed(cmd *cobra.Command, c *client.Client, names []string) (out
 		case err != nil:
 			return nil, err
 		}
-		if !slices.ContainsFunc(out, func(o store.Trashed) bool { return o.Word() == t.Word() }) {
+		if !slices.ContainsFunc(out, func(o trash.DeletedTask) bool { return o.QualifiedName() == t.QualifiedName() }) {
 			out = append(out, t)
 		}
 	}
@@ -236,7 +237,7 @@ func (a *App) trashed(cmd *cobra.Command, c *client.Client, names []string) (out
 func (a *App) trashNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	const how = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	a.muted = true
-	var found []store.Trashed
+	var found []trash.DeletedTask
 	err := a.connect(cmd.Context(), func(c *client.Client) (err error) {
 		found, err = a.trashed(cmd, c, nil)
 		return err

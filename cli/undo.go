@@ -8,12 +8,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/store/actions"
+
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -23,7 +24,7 @@ const undoneLimit = 20
 // undoCommand is undo or redo.
 func (a *App) undoCommand(redo bool) *cobra.Command {
 	var list bool
-	o := store.UndoOptions{Redo: redo}
+	o := actions.Options{Redo: redo}
 	limit := undoneLimit
 	cmd := &cobra.Command{
 		Use:   "undo ID",
@@ -68,7 +69,7 @@ func (a *App) undoCommand(redo bool) *cobra.Command {
 }
 
 // undo takes back what was last done to a task, or does it again. It prints first which action that is.
-func (a *App) undo(cmd *cobra.Command, id string, o store.UndoOptions) error {
+func (a *App) undo(cmd *cobra.Command, id string, o actions.Options) error {
 	ctx := cmd.Context()
 	return a.connect(ctx, func(c *client.Client) error {
 		did, doing := "took back", "taking back: "
@@ -80,7 +81,7 @@ func (a *App) undo(cmd *cobra.Command, id string, o store.UndoOptions) error {
 				did = "would do again"
 			}
 		} else if !a.flags.json { // there it is in the result
-			var now store.Deeds
+			var now actions.TaskActions
 			if _, err := c.Do(ctx, http.MethodGet, pathOf(id, "undo"), nil, nil, &now); err != nil {
 				return err
 			}
@@ -100,15 +101,15 @@ func (a *App) undo(cmd *cobra.Command, id string, o store.UndoOptions) error {
 				deed = u.Redone
 			}
 			if deed == nil {
-				deed = &store.Deed{}
+				deed = &actions.Action{}
 			}
-			return errors.Join(a.tellUndo(did, *deed, u.Deeds, o), a.tellKept(u.Restore))
+			return errors.Join(a.tellUndo(did, *deed, u.TaskActions, o), a.tellKept(u.Restore))
 		})
 	})
 }
 
 // tellUndo says what was taken back or done again, and how to get it back.
-func (a *App) tellUndo(did string, deed store.Deed, task store.Deeds, o store.UndoOptions) error {
+func (a *App) tellUndo(did string, deed actions.Action, task actions.TaskActions, o actions.Options) error {
 	if err := a.println(did + " " + display.OneLine(task.Task.ID) + "  " + a.deedText(deed, false)); err != nil {
 		return err
 	}
@@ -133,20 +134,20 @@ func (a *App) listDeeds(cmd *cobra.Command, args []string, limit int) error {
 	return a.connect(cmd.Context(), func(c *client.Client) error {
 		if len(args) == 0 {
 			q := url.Values{"limit": {strconv.Itoa(limit)}}
-			return documentOf(cmd.Context(), a, c, "/v1/undo", q, func(p report.Page[store.Deeds]) error { return a.showDeeds(p.Items) })
+			return documentOf(cmd.Context(), a, c, "/v1/undo", q, func(p report.Page[actions.TaskActions]) error { return a.showDeeds(p.Items) })
 		}
-		var d store.Deeds
+		var d actions.TaskActions
 		if _, err := c.Do(cmd.Context(), http.MethodGet, pathOf(args[0], "undo"), nil, nil, &d); err != nil {
 			return err
 		}
 		if a.flags.json {
-			return encode(a.Out, report.PageOf([]store.Deeds{d}, ""), false)
+			return encode(a.Out, report.PageOf([]actions.TaskActions{d}, ""), false)
 		}
-		return a.showDeeds([]store.Deeds{d})
+		return a.showDeeds([]actions.TaskActions{d})
 	})
 }
 
-func (a *App) showDeeds(all []store.Deeds) error {
+func (a *App) showDeeds(all []actions.TaskActions) error {
 	rows := 0
 	for _, d := range all {
 		title := display.Cut(display.OneLine(d.Task.Title), 60)
@@ -158,7 +159,7 @@ func (a *App) showDeeds(all []store.Deeds) error {
 		}
 		for _, l := range []struct {
 			what  string
-			deeds []store.Deed
+			deeds []actions.Action
 		}{{"undo", d.Undo}, {"redo", d.Redo}} {
 			for i, deed := range l.deeds {
 				word := l.what
@@ -181,7 +182,7 @@ func (a *App) showDeeds(all []store.Deeds) error {
 }
 
 // deedText is a deed for people.
-func (a *App) deedText(d store.Deed, when bool) string {
+func (a *App) deedText(d actions.Action, when bool) string {
 	var parts []string
 	title := func(p *string) string {
 		if *p == "" {
@@ -223,7 +224,7 @@ func (a *App) deedText(d store.Deed, when bool) string {
 }
 
 // moveText is a deed that moved the histories.
-func moveText(d store.Deed) string {
+func moveText(d actions.Action) string {
 	text := map[string]string{"edit": "an edit; it took ", "remove": "the deletion of ", "branch": "going to another branch"}[d.Kind]
 	switch {
 	case d.Kind == "branch":

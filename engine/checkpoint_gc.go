@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/store/trash"
+
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/checkpoint/object"
 	"github.com/roost-dev/roost/store"
@@ -154,7 +156,7 @@ func (e *Engine) living() (map[string]bool, error) {
 // Purge is store.Purge, and takes the task's checkpoints with it, with the contents that no
 // other task needs. Where those could not be removed the error says so, and the task is
 // gone all the same.
-func (e *Engine) Purge(ctx context.Context, given string) (store.Trashed, error) {
+func (e *Engine) Purge(ctx context.Context, given string) (trash.DeletedTask, error) {
 	stores := map[string]bool{}
 	t, err := e.purge(ctx, given, stores)
 	return t, errors.Join(err, e.clear(ctx, stores))
@@ -162,10 +164,10 @@ func (e *Engine) Purge(ctx context.Context, given string) (store.Trashed, error)
 
 // PurgeAll is Purge of several, until an error of one or of told, which is told of each
 // that is gone. Contents are removed once, at the end.
-func (e *Engine) PurgeAll(ctx context.Context, given []string, told func(store.Trashed) error) (err error) {
+func (e *Engine) PurgeAll(ctx context.Context, given []string, told func(trash.DeletedTask) error) (err error) {
 	stores := map[string]bool{}
 	for _, g := range given {
-		var t store.Trashed
+		var t trash.DeletedTask
 		if t, err = e.purge(ctx, g, stores); err == nil {
 			err = told(t)
 		}
@@ -177,8 +179,8 @@ func (e *Engine) PurgeAll(ctx context.Context, given []string, told func(store.T
 }
 
 // purge adds the stores that the task had checkpoints in.
-func (e *Engine) purge(ctx context.Context, given string, stores map[string]bool) (store.Trashed, error) {
-	t, err := e.store.Purge(ctx, given)
+func (e *Engine) purge(ctx context.Context, given string, stores map[string]bool) (trash.DeletedTask, error) {
+	t, err := trash.Purge(ctx, e.store, given)
 	if err != nil {
 		return t, err
 	}

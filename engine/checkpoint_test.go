@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/store/trash"
+
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/checkpoint/object"
 	"github.com/roost-dev/roost/engine"
@@ -182,7 +184,7 @@ func TestForksPurgesAndCollecting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.store.Delete(ctx, ref); err != nil {
+	if _, err := trash.Delete(ctx, b.store, ref); err != nil {
 		t.Fatal(err)
 	}
 	collect := func() engine.CollectedStore {
@@ -208,7 +210,7 @@ func TestForksPurgesAndCollecting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.store.Delete(ctx, ref); err != nil {
+	if _, err := trash.Delete(ctx, b.store, ref); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.engine.Purge(ctx, fork.ID); err != nil {
@@ -317,7 +319,7 @@ func TestAPurgeRemovesContents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.store.Delete(ctx, ref); err != nil {
+		if _, err := trash.Delete(ctx, b.store, ref); err != nil {
 			t.Fatal(err)
 		}
 		packs, err := filepath.Glob(filepath.Join(b.store.Root(), "checkpoints", "*", "objects", "pack", "*.pack"))
@@ -331,7 +333,7 @@ func TestAPurgeRemovesContents(t *testing.T) {
 			}
 		}
 		told := 0
-		err = b.engine.PurgeAll(ctx, []string{id}, func(gone store.Trashed) error {
+		err = b.engine.PurgeAll(ctx, []string{id}, func(gone trash.DeletedTask) error {
 			told++
 			if gone.ID != id {
 				t.Errorf("told of %s", gone.ID)

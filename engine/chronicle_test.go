@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/store/trash"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/engine"
@@ -113,7 +115,7 @@ func TestRunsOfAnotherTaskOfTheSameName(t *testing.T) {
 	there := engine.New(b.store, engine.Options{Config: engine.Config{Keys: map[string]string{}}})
 	defer there.Close(context.Background()) //nolint:errcheck // it did what it should
 	b.engine = there
-	if _, err := b.store.Delete(t.Context(), one.Ref); err != nil {
+	if _, err := trash.Delete(t.Context(), b.store, one.Ref); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := there.Purge(t.Context(), "garden"); err != nil {

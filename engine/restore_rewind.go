@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/roost-dev/roost/store/actions"
+
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -100,7 +102,7 @@ func (e *ChangedSinceError) Error() string {
 // result's Conflicts. The result is nil where no file moved.
 //
 // Errors are those of store.Undo and Restore, and *ChangedSinceError.
-func (e *Engine) Undo(ctx context.Context, given string, o store.UndoOptions) (store.Deed, store.Deeds, *RestoreResult, error) {
+func (e *Engine) Undo(ctx context.Context, given string, o actions.Options) (actions.Action, actions.TaskActions, *RestoreResult, error) {
 	var out *RestoreResult
 	o.Files = func(ctx context.Context, t *store.Task, d task.Deed) error {
 		r, err := e.undoFiles(ctx, t, d, o.Redo)
@@ -115,11 +117,11 @@ func (e *Engine) Undo(ctx context.Context, given string, o store.UndoOptions) (s
 		// A restore that a kill cut short is the newest deed once it is finished.
 		if ref, err := e.found(ctx, given); err == nil {
 			if _, err := e.finish(ctx, ref); err != nil {
-				return store.Deed{}, store.Deeds{}, nil, err
+				return actions.Action{}, actions.TaskActions{}, nil, err
 			}
 		}
 	}
-	deed, deeds, err := e.store.Undo(ctx, given, o)
+	deed, deeds, err := actions.Undo(ctx, e.store, given, o)
 	return deed, deeds, out, err
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/store/actions"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/checkpoint"
@@ -93,9 +95,9 @@ func (b *bench) restore(id string, o engine.RestoreOptions) engine.RestoreResult
 	return r
 }
 
-func (b *bench) undo(id string, redo bool) (store.Deed, *engine.RestoreResult) {
+func (b *bench) undo(id string, redo bool) (actions.Action, *engine.RestoreResult) {
 	b.t.Helper()
-	d, _, r, err := b.engine.Undo(context.Background(), id, store.UndoOptions{Redo: redo})
+	d, _, r, err := b.engine.Undo(context.Background(), id, actions.Options{Redo: redo})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -204,7 +206,7 @@ func TestUndoAfterTheTaskWentOn(t *testing.T) {
 		strings.Repeat("- tools: [{name: write_to_file, input: {path: a.txt, content: \"new\\n\"}}]\n", 2) + "- tools: [{name: attempt_completion, input: {result: done}}]\n"
 	_, outcome, _ := b.run(engine.Request{Task: id, Text: "more", Model: b.script(again)})
 	want(t, outcome, "completed", "")
-	_, _, _, err := b.engine.Undo(context.Background(), id, store.UndoOptions{})
+	_, _, _, err := b.engine.Undo(context.Background(), id, actions.Options{})
 	var since *engine.ChangedSinceError
 	if !errors.As(err, &since) || since.Path != "a.txt" || since.Safety != 4 {
 		t.Errorf("undo: %v", err)

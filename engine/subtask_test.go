@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/store/trash"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/engine"
@@ -418,7 +420,7 @@ func TestADeletedSubtask(t *testing.T) {
 	child := b.kid(run.TaskID)
 	ref, err := b.store.Find(t.Context(), child.ID)
 	if err == nil {
-		_, err = b.store.Delete(t.Context(), ref)
+		_, err = trash.Delete(t.Context(), b.store, ref)
 	}
 	if err != nil || out.State != "waiting" {
 		t.Fatal(err, out)

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/trash"
 )
 
 // Maybe is a member of a merge patch: absent, null, or a value.
@@ -47,11 +47,11 @@ type TaskPatch struct {
 
 // Deleted is a task that was put into the trash, and how to restore it.
 type Deleted struct {
-	store.Trashed
+	trash.DeletedTask
 	Restore  string   `json:"restore"`  // the request: POST /v1/trash/NAME/restore
 	Subtasks []string `json:"subtasks"` // names in the trash of the subtasks that were deleted with it
 
-	With []store.Trashed `json:"with,omitempty"` // the deleted subtasks
+	With []trash.DeletedTask `json:"with,omitempty"` // the deleted subtasks
 }
 
 // NewPurge removes deleted tasks for good.
@@ -61,7 +61,7 @@ type NewPurge struct {
 
 // Purged are the deleted tasks that were removed for good.
 type Purged struct {
-	Items []store.Trashed `json:"purged"`
+	Items []trash.DeletedTask `json:"purged"`
 }
 
 // Restored is a task that was restored from the trash.

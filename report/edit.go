@@ -4,6 +4,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/actions"
 )
 
 // NewRewind takes both histories back to a message. Without members it takes back one turn.
@@ -33,16 +34,16 @@ type NewUndo struct {
 
 // Undone is an action that was undone or redone, and what can be undone now.
 type Undone struct {
-	store.Deeds
+	actions.TaskActions
 	DryRun  bool                  `json:"dry_run"`
-	Undone  *store.Deed           `json:"undone"`
-	Redone  *store.Deed           `json:"redone"`
+	Undone  *actions.Action       `json:"undone"`
+	Redone  *actions.Action       `json:"redone"`
 	Restore *engine.RestoreResult `json:"restore,omitempty"`
 }
 
 // UndoneOf is the document of what engine.Undo returns.
-func UndoneOf(deed store.Deed, task store.Deeds, files *engine.RestoreResult, o store.UndoOptions) Undone {
-	out := Undone{Deeds: task, DryRun: o.DryRun, Restore: files}
+func UndoneOf(deed actions.Action, task actions.TaskActions, files *engine.RestoreResult, o actions.Options) Undone {
+	out := Undone{TaskActions: task, DryRun: o.DryRun, Restore: files}
 	if out.Undone = &deed; o.Redo {
 		out.Undone, out.Redone = nil, &deed
 	}

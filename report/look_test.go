@@ -8,11 +8,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/roost-dev/roost/store/actions"
+
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -85,16 +86,16 @@ func TestWhatCondensingDid(t *testing.T) {
 
 // A deed is told as undone or as done again, never as both.
 func TestWhatWasUndone(t *testing.T) {
-	deed, deeds := store.Deed{ID: "d1", Kind: "rename"}, store.Deeds{Name: "own:t1"}
+	deed, deeds := actions.Action{ID: "d1", Kind: "rename"}, actions.TaskActions{Name: "own:t1"}
 	for _, c := range []struct {
-		o            store.UndoOptions
+		o            actions.Options
 		undone, redo bool
-	}{{store.UndoOptions{}, true, false}, {store.UndoOptions{DryRun: true}, true, false}, {store.UndoOptions{Redo: true}, false, true}} {
+	}{{actions.Options{}, true, false}, {actions.Options{DryRun: true}, true, false}, {actions.Options{Redo: true}, false, true}} {
 		got := report.UndoneOf(deed, deeds, nil, c.o)
 		if (got.Undone != nil) != c.undone || (got.Redone != nil) != c.redo || got.DryRun != c.o.DryRun || got.Name != "own:t1" {
 			t.Errorf("%+v: %+v", c.o, got)
 		}
-		for _, d := range []*store.Deed{got.Undone, got.Redone} {
+		for _, d := range []*actions.Action{got.Undone, got.Redone} {
 			if d != nil && d.ID != "d1" {
 				t.Errorf("%+v: another deed: %+v", c.o, d)
 			}

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/store/trash"
+
 	"github.com/roost-dev/roost/internal/failpoint"
-	"github.com/roost-dev/roost/store"
 )
 
 // at starts the server so that it dies by itself at a place, the first time it comes there.
@@ -46,7 +47,7 @@ func TestEveryAcknowledgedPostOutlivesAKill(t *testing.T) {
 	}
 	id, busy, asks := w.id, "", ""
 	question := ""
-	var trashed store.Trashed
+	var trashed trash.DeletedTask
 	for _, c := range []struct {
 		name, place string // where it dies
 		before      func() // by a server that lives

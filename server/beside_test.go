@@ -9,6 +9,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/roost-dev/roost/store/labels"
+	"github.com/roost-dev/roost/store/trash"
+
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
@@ -79,8 +82,8 @@ func TestEveryFailureHasItsCode(t *testing.T) {
 		{&mode.UnknownError{}, 422, "unknown_mode", false},
 		{&engine.UnknownProfileError{}, 422, "unknown_profile", false},
 		{&engine.ConfigError{}, 422, "configuration", false},
-		{store.ErrLabel, 422, "validation_failed", false},
-		{store.ErrTaken, 409, "id_taken", false},
+		{labels.ErrInvalid, 422, "validation_failed", false},
+		{trash.ErrTaken, 409, "id_taken", false},
 		{store.ErrLinked, 403, "path_denied", false},
 		{store.ErrMoved, 412, "etag_mismatch", false},
 		{&llm.Error{}, 502, "provider_error", false},

@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/roost-dev/roost/store/actions"
+
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -79,7 +80,7 @@ func condensedBy(id string, commits []journal.Commit) (report.Condensed, bool) {
 }
 
 // undoneBy says which deed commits took back, or did again.
-func (s *Server) undoneBy(ctx context.Context, id string, o store.UndoOptions, commits []journal.Commit) (report.Undone, bool, error) {
+func (s *Server) undoneBy(ctx context.Context, id string, o actions.Options, commits []journal.Commit) (report.Undone, bool, error) {
 	var seq uint64
 	for _, c := range commits {
 		for _, raw := range c.Events {
@@ -92,12 +93,12 @@ func (s *Server) undoneBy(ctx context.Context, id string, o store.UndoOptions, c
 	if seq == 0 {
 		return report.Undone{}, false, nil
 	}
-	now, err := s.opt.Store.Deeds(ctx, id)
+	now, err := actions.Find(ctx, s.opt.Store, id)
 	if err != nil {
 		return report.Undone{}, false, err
 	}
-	deed := store.Deed{ID: fmt.Sprintf("journal-%d", seq)}
-	for _, d := range append(append([]store.Deed{}, now.Redo...), now.Undo...) {
+	deed := actions.Action{ID: fmt.Sprintf("journal-%d", seq)}
+	for _, d := range append(append([]actions.Action{}, now.Redo...), now.Undo...) {
 		if d.ID == deed.ID {
 			deed = d
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/store/actions"
+
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
@@ -23,7 +25,7 @@ func editRoutes() []route {
 	post := http.MethodPost
 	return []route{
 		{method: post, path: id + "/rewinds", summary: "Take both histories back to a message, edit a message, or take one out", body: report.NewRewind{}, answer: report.Rewound{}, act: (*Server).rewind},
-		{path: id + "/undo", summary: "What can be taken back of a task, and done again, the newest first", answer: store.Deeds{}, document: (*Server).deeds},
+		{path: id + "/undo", summary: "What can be taken back of a task, and done again, the newest first", answer: actions.TaskActions{}, document: (*Server).deeds},
 		{method: post, path: id + "/undo", summary: "Take back what was last done to a task", body: report.NewUndo{}, answer: report.Undone{}, act: func(s *Server, a *asked) (*reply, error) { return s.undo(a, false) }},
 		{method: post, path: id + "/redo", summary: "Do again what was taken back last", body: report.NewUndo{}, answer: report.Undone{}, act: func(s *Server, a *asked) (*reply, error) { return s.undo(a, true) }},
 		{method: post, path: id + "/forks", summary: "Make a new task with the history of this one; a dry run answers 200", body: report.NewFork{}, answer: store.ForkResult{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).fork},
@@ -221,14 +223,14 @@ func originOf(given string) (string, error) {
 // origins are the front doors that a task can come from.
 var origins = []string{"api", "cli", "web", "editor"}
 
-func (s *Server) deeds(a *asked) (any, error) { return s.opt.Store.Deeds(a.Context(), a.id) }
+func (s *Server) deeds(a *asked) (any, error) { return actions.Find(a.Context(), s.opt.Store, a.id) }
 
 func (s *Server) undo(a *asked, redo bool) (*reply, error) {
 	var body report.NewUndo
 	if err := a.read(&body); err != nil {
 		return nil, err
 	}
-	o := store.UndoOptions{Redo: redo, Only: body.Expect, DryRun: body.DryRun}
+	o := actions.Options{Redo: redo, Only: body.Expect, DryRun: body.DryRun}
 	ctx := a.lasting()
 	ref, err := s.idle(a)
 	if errors.Is(err, store.ErrNotFound) { // a deleted task is found by what undo knows

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/store/actions"
+	"github.com/roost-dev/roost/store/trash"
+
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/store"
@@ -80,7 +83,7 @@ func rowName(r store.Row) string {
 }
 
 // undoProblem says why nothing was taken back, or done again.
-func undoProblem(err error, o store.UndoOptions, d store.Deeds) error {
+func undoProblem(err error, o actions.Options, d actions.TaskActions) error {
 	id := d.Name
 	if id == "" {
 		id = d.Task.ID
@@ -92,10 +95,10 @@ func undoProblem(err error, o store.UndoOptions, d store.Deeds) error {
 	return err
 }
 
-func undoErrors(err error, o store.UndoOptions, d store.Deeds, id string) *Problem {
+func undoErrors(err error, o actions.Options, d actions.TaskActions, id string) *Problem {
 	var (
-		other *store.DeedError
-		went  *store.WentOnError
+		other *actions.ConflictError
+		went  *actions.ContinuedError
 		since *engine.ChangedSinceError
 	)
 	at := "/v1/tasks/" + id
@@ -109,7 +112,7 @@ func undoErrors(err error, o store.UndoOptions, d store.Deeds, id string) *Probl
 		p.Code, p.Title = "changed_since", "The task changed a file again since"
 		p.Suggestions = []string{fmt.Sprintf(`POST %s/checkpoints/c%d/restore {"dry_run":true}`, at, since.Safety),
 			fmt.Sprintf("roost checkpoint restore %s c%d --dry-run", id, since.Safety)}
-	case errors.Is(err, store.ErrNothing):
+	case errors.Is(err, actions.ErrNothing):
 		p.Status, p.Code, p.Title, p.Detail = http.StatusNotFound, "nothing_to_undo", "There is nothing to take back", "nothing that was done to it can be taken back"
 		if o.Redo {
 			p.Code, p.Title, p.Detail = "nothing_to_redo", "There is nothing to do again", "nothing was taken back since the last thing that was done to it"
@@ -117,9 +120,9 @@ func undoErrors(err error, o store.UndoOptions, d store.Deeds, id string) *Probl
 	case errors.As(err, &other):
 		p.Code, p.Title, p.Retryable = "changed_meanwhile", "Something else was done to it meanwhile", true
 		p.Detail, p.Suggestions = "nothing was changed: "+other.Error(), []string{"GET " + at + "/undo", "roost undo --list " + id}
-	case errors.Is(err, store.ErrTaken):
+	case errors.Is(err, trash.ErrTaken):
 		p.Code, p.Title, p.Detail = "task_exists", "Another task stands where it was", "another task of that id stands where it was; both stay as they are"
-		p.Suggestions = []string{"roost delete " + d.Task.ID + " && roost trash restore " + d.Word()}
+		p.Suggestions = []string{"roost delete " + d.Task.ID + " && roost trash restore " + d.QualifiedName()}
 	default:
 		return nil
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/store/actions"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/engine"
@@ -132,7 +134,7 @@ func TestRewindUndoAndRedoOverHTTP(t *testing.T) {
 	if back == whole {
 		t.Fatal("the rewind changed nothing")
 	}
-	list := must[store.Deeds](t)(decodeAs[store.Deeds](w.get(w.path("/undo"))))
+	list := must[actions.TaskActions](t)(decodeAs[actions.TaskActions](w.get(w.path("/undo"))))
 	if len(list.Undo) != 1 || list.Undo[0].Kind != "rewind" || len(list.Redo) != 0 {
 		t.Fatalf("what can be taken back: %+v", list)
 	}

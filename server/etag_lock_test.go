@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/store/labels"
+
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
@@ -40,7 +42,7 @@ func TestIfMatchIsComparedWithTheLockHeld(t *testing.T) {
 	g.between(func() {
 		if on {
 			pinned := !must[store.Summary](t)(rowOfTask(other, ref)).Pinned
-			if _, err := other.Label(t.Context(), ref, store.Labels{Pinned: &pinned}); err != nil {
+			if _, err := labels.Set(t.Context(), other, ref, labels.Change{Pinned: &pinned}); err != nil {
 				t.Error(err)
 			}
 			theirs = must[[]byte](t)(os.ReadFile(log))

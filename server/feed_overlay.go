@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"github.com/roost-dev/roost/store/overlay"
+
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/report"
@@ -19,7 +21,7 @@ import (
 // playOverlay gives the changes of the overlay that an entry makes known.
 func (p *player) playOverlay(ctx context.Context, e feedlog.Entry, ref store.Ref, from uint64, give func([]engine.Event) error) error {
 	for looks := (look{}); ; {
-		for c, err := range p.store.OverlayCommits(ctx, from) {
+		for c, err := range overlay.Commits(ctx, p.store.OverlayDir(), from) {
 			if err != nil {
 				return passOver(ctx, err) // its events are gone with it
 			}
@@ -44,7 +46,7 @@ func (p *player) playOverlay(ctx context.Context, e feedlog.Entry, ref store.Ref
 
 // overlayEvents renders a change. Like all events it depends on the log alone. seq is the
 // newest commit of the task's own journal at that time; overlay numbers the changes.
-func overlayEvents(c store.MarkedCommit) []engine.Event {
+func overlayEvents(c overlay.Commit) []engine.Event {
 	out := make([]engine.Event, 0, len(c.Events))
 	for _, m := range c.Events {
 		var o esjson.Object

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/store/actions"
+
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/journal"
@@ -22,7 +24,7 @@ func lookRoutes() []route {
 	const id = "/v1/tasks/{id}"
 	return []route{
 		{path: "/v1/names", summary: "The ids of all tasks, and where they lie: what short names are told apart by", answer: names{}, document: (*Server).names},
-		{path: "/v1/undo", summary: "What can be taken back of all tasks, the newest first", answer: report.Page[store.Deeds]{}, document: (*Server).allDeeds, params: []param{{name: "limit", kind: "number", doc: "at most this many tasks; 0 = all", most: 1000, deflt: 0}}},
+		{path: "/v1/undo", summary: "What can be taken back of all tasks, the newest first", answer: report.Page[actions.TaskActions]{}, document: (*Server).allDeeds, params: []param{{name: "limit", kind: "number", doc: "at most this many tasks; 0 = all", most: 1000, deflt: 0}}},
 		{path: id + "/lines", summary: "Messages as lines of text: a window of them, the newest when none is named", answer: report.Lines{}, document: (*Server).lines,
 			params: with(windowParams,
 				param{name: "view", kind: "word", words: []string{"ui", "api", "effective"}, doc: "what the person saw (the default), what the model saw, or what would be sent"},
@@ -59,7 +61,7 @@ func (s *Server) names(a *asked) (any, error) {
 }
 
 func (s *Server) allDeeds(a *asked) (any, error) {
-	all, err := s.opt.Store.AllDeeds(a.Context(), a.number["limit"])
+	all, err := actions.FindAll(a.Context(), s.opt.Store, a.number["limit"])
 	return report.PageOf(all, ""), err
 }
 

@@ -6,6 +6,9 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/roost-dev/roost/store/labels"
+	"github.com/roost-dev/roost/store/trash"
+
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
@@ -104,9 +107,9 @@ func setupProblem(err error) *Problem {
 		return p
 	case errors.As(err, &config):
 		return problem(http.StatusUnprocessableEntity, "configuration", "It cannot be done as things are set up", config.Error(), overHTTP(config.Try))
-	case errors.Is(err, store.ErrLabel):
+	case errors.Is(err, labels.ErrInvalid):
 		return problem(http.StatusUnprocessableEntity, "validation_failed", "It cannot be a label", err.Error())
-	case errors.Is(err, store.ErrTaken):
+	case errors.Is(err, trash.ErrTaken):
 		return problem(http.StatusConflict, "id_taken", "A task of that id is there", "another one stands where it should go", "delete that one first")
 	case errors.Is(err, store.ErrLinked):
 		return problem(http.StatusForbidden, "path_denied", "The task is not written", "its folder leads out of its storage")

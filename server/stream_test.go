@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/store/trash"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/engine"
@@ -258,7 +260,7 @@ func TestHeartbeatAndTheEndOfATask(t *testing.T) {
 			beats++
 		}
 	}
-	if _, err := g.store.Delete(t.Context(), must[refOf](t)(g.store.Find(t.Context(), g.id))); err != nil {
+	if _, err := trash.Delete(t.Context(), g.store, must[refOf](t)(g.store.Find(t.Context(), g.id))); err != nil {
 		t.Fatal(err)
 	}
 	var last frame

@@ -9,11 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/store/trash"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/roofmt"
-	"github.com/roost-dev/roost/store"
 )
 
 // The rules of rules_test.go, as far as they concern changing.
@@ -278,6 +279,6 @@ func TestAServerThatOnlyReads(t *testing.T) {
 	for _, path := range []string{"/v1/runs", "/v1/runs/x", g.path("/runs"), "/v1/questions", g.path("/queue")} {
 		g.denied(503, "read_only", "GET", path, "")
 	}
-	var page report.Page[store.Trashed]
+	var page report.Page[trash.DeletedTask]
 	g.did(200, &page, "GET", "/v1/trash", "")
 }

@@ -8,6 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/store/trash"
+
+	"github.com/roost-dev/roost/store/labels"
+
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
@@ -108,7 +112,7 @@ func (s *Server) patchTask(a *asked) (*reply, error) {
 		}
 	}
 	if filed {
-		if _, err = s.opt.Store.Label(a.Context(), ref, l); err != nil {
+		if _, err = labels.Set(a.Context(), s.opt.Store, ref, l); err != nil {
 			return nil, labelProblem(err)
 		}
 	}
@@ -121,7 +125,7 @@ func setsAnything(p report.TaskPatch) bool {
 }
 
 // labels are what a patch says of title, tags and pin; filed is false when it says nothing.
-func (s *Server) labels(a *asked, ref store.Ref, p report.TaskPatch) (l store.Labels, filed bool, err error) {
+func (s *Server) labels(a *asked, ref store.Ref, p report.TaskPatch) (l labels.Change, filed bool, err error) {
 	if p.Title.Given {
 		if l.Title, filed = p.Title.Value, true; l.Title == nil {
 			l.Untitled = true
@@ -156,7 +160,7 @@ func (s *Server) labels(a *asked, ref store.Ref, p report.TaskPatch) (l store.La
 		}
 		l.Add, l.Remove, filed = p.AddTags, p.RemoveTags, true
 	}
-	l.Still = a.stillFiled()
+	l.Check = a.stillFiled()
 	return l, filed, nil
 }
 
@@ -195,7 +199,7 @@ func (a *asked) stillSet() func(task.Settings) error {
 }
 
 func labelProblem(err error) error {
-	if !errors.Is(err, store.ErrLabel) {
+	if !errors.Is(err, labels.ErrInvalid) {
 		return err
 	}
 	at := "/title"
@@ -220,14 +224,14 @@ func (s *Server) deleteTask(a *asked) (*reply, error) {
 		p.Suggestions = []string{"DELETE " + taskPath(a.id) + "?subtasks=keep", "DELETE " + taskPath(a.id) + "?subtasks=delete"}
 		return nil, p
 	}
-	done, err := s.opt.Store.Delete(a.Context(), ref)
+	done, err := trash.Delete(a.Context(), s.opt.Store, ref)
 	if err != nil {
 		return nil, err
 	}
-	out := report.Deleted{Trashed: done, Restore: "POST /v1/trash/" + url.PathEscape(done.Name) + "/restore", Subtasks: []string{}}
+	out := report.Deleted{DeletedTask: done, Restore: "POST /v1/trash/" + url.PathEscape(done.Name) + "/restore", Subtasks: []string{}}
 	if what == "delete" {
 		for _, one := range below {
-			gone, err := s.opt.Store.DeleteSubtask(a.Context(), one, ref)
+			gone, err := trash.DeleteSubtask(a.Context(), s.opt.Store, one, ref)
 			if err != nil {
 				return nil, err
 			}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/store/labels"
+
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -105,7 +107,7 @@ func TestTwoPatchesWithOneETag(t *testing.T) {
 		t.Error(resp.Status)
 	}
 	g.denied(412, "etag_mismatch", "PATCH", g.path(""), `{"title":"weak"}`, "If-Match: W/"+tag)
-	if _, err := g.store.Label(t.Context(), must[refOf](t)(g.store.Find(t.Context(), g.id)), store.Labels{Add: []string{"elsewhere"}}); err != nil {
+	if _, err := labels.Set(t.Context(), g.store, must[refOf](t)(g.store.Find(t.Context(), g.id)), labels.Change{Add: []string{"elsewhere"}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range [][3]string{{"PATCH", "", `{"title":"late"}`}, {"DELETE", "", ""}, {"POST", "/runs", `{"message":{"text":"x"}}`}, {"POST", "/messages", `{"text":"x"}`}} {
@@ -121,10 +123,10 @@ func TestAPatchComparesWithTheTaskInHand(t *testing.T) {
 	a := &asked{Request: g.ask("GET", g.path("")).Request, id: g.id}
 	seen := must[tagged](t)(g.srv.taskDocument(a, ref))
 	a.seen = &seen
-	if _, err := g.store.Label(t.Context(), ref, store.Labels{Title: ptr("quicker")}); err != nil {
+	if _, err := labels.Set(t.Context(), g.store, ref, labels.Change{Title: ptr("quicker")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.store.Label(t.Context(), ref, store.Labels{Add: []string{"x"}, Still: a.stillFiled()}); !isProblem(err, "etag_mismatch") {
+	if _, err := labels.Set(t.Context(), g.store, ref, labels.Change{Add: []string{"x"}, Check: a.stillFiled()}); !isProblem(err, "etag_mismatch") {
 		t.Errorf("%v", err)
 	}
 	if err := a.stillSet()(task.Settings{Mode: "ask"}); !isProblem(err, "etag_mismatch") {

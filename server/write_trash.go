@@ -5,38 +5,40 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/roost-dev/roost/store/trash"
+
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
 func trashRoutes() []route {
 	return []route{
-		{path: "/v1/trash", summary: "Deleted tasks, newest first", answer: report.Page[store.Trashed]{}, params: []param{limitParam, cursorParam}, document: (*Server).trash},
-		{path: "/v1/trash/{name}", summary: "A deleted task, also one that was purged and whose folder another tool keeps", answer: store.Trashed{}, document: (*Server).trashedTask},
+		{path: "/v1/trash", summary: "Deleted tasks, newest first", answer: report.Page[trash.DeletedTask]{}, params: []param{limitParam, cursorParam}, document: (*Server).trash},
+		{path: "/v1/trash/{name}", summary: "A deleted task, also one that was purged and whose folder another tool keeps", answer: trash.DeletedTask{}, document: (*Server).trashedTask},
 		{method: "POST", path: "/v1/trash/{name}/restore", summary: "Put a deleted task back", answer: report.Restored{}, act: (*Server).restoreTask},
 		{method: "POST", path: "/v1/purges", summary: "Remove deleted tasks for good", body: report.NewPurge{}, answer: report.Purged{}, act: (*Server).purgeTasks},
-		{method: "DELETE", path: "/v1/trash/{name}", summary: "Remove a deleted task for good", answer: store.Trashed{}, act: (*Server).purgeTask},
+		{method: "DELETE", path: "/v1/trash/{name}", summary: "Remove a deleted task for good", answer: trash.DeletedTask{}, act: (*Server).purgeTask},
 	}
 }
 
 func (s *Server) trash(a *asked) (any, error) {
-	all, err := s.opt.Store.Trash(a.Context())
+	all, err := trash.List(a.Context(), s.opt.Store)
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(a, all, func(t store.Trashed) store.Trashed { return t })
+	return pageOf(a, all, func(t trash.DeletedTask) trash.DeletedTask { return t })
 }
 
 // trashedTask finds a deleted task as the command line does: also by an end of its name.
 func (s *Server) trashedTask(a *asked) (any, error) {
-	return s.opt.Store.Trashed(a.Context(), a.PathValue("name"))
+	return trash.Find(a.Context(), s.opt.Store, a.PathValue("name"))
 }
 
 // trashed finds a deleted task by its whole name or id: what is taken for good, or put
 // back, is not guessed.
-func (s *Server) trashed(a *asked, name string) (store.Trashed, error) {
-	t, err := s.opt.Store.Trashed(a.Context(), name)
-	if errors.Is(err, store.ErrNotFound) || err == nil && name != t.Name && name != t.ID && name != t.Word() {
+func (s *Server) trashed(a *asked, name string) (trash.DeletedTask, error) {
+	t, err := trash.Find(a.Context(), s.opt.Store, name)
+	if errors.Is(err, store.ErrNotFound) || err == nil && name != t.Name && name != t.ID && name != t.QualifiedName() {
 		return t, problem(http.StatusNotFound, "task_not_found", "It is not in the trash", "nothing there goes by "+clip(name), "GET /v1/trash")
 	}
 	return t, err
@@ -52,8 +54,8 @@ func (s *Server) restoreTask(a *asked) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	ref, err := s.opt.Store.Restore(a.Context(), t.Word())
-	if errors.Is(err, store.ErrTaken) {
+	ref, err := trash.Restore(a.Context(), s.opt.Store, t.QualifiedName())
+	if errors.Is(err, trash.ErrTaken) {
 		p := setupProblem(err)
 		p.Task = t.ID
 		return nil, p
@@ -82,10 +84,10 @@ func (s *Server) purgeTasks(a *asked) (*reply, error) {
 		if err != nil {
 			return nil, err
 		}
-		words[i] = t.Word()
+		words[i] = t.QualifiedName()
 	}
-	out := report.Purged{Items: []store.Trashed{}}
-	err := s.opt.Engine.PurgeAll(a.Context(), words, func(t store.Trashed) error {
+	out := report.Purged{Items: []trash.DeletedTask{}}
+	err := s.opt.Engine.PurgeAll(a.Context(), words, func(t trash.DeletedTask) error {
 		out.Items = append(out.Items, t)
 		return nil
 	})
@@ -97,7 +99,7 @@ func (s *Server) purgeTask(a *asked) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	gone, err := s.opt.Engine.Purge(a.Context(), t.Word())
+	gone, err := s.opt.Engine.Purge(a.Context(), t.QualifiedName())
 	if err != nil {
 		return nil, err
 	}

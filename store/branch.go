@@ -96,7 +96,7 @@ func rowOfBranch(s *task.State, l branchLine, before []branchLine) BranchRow {
 	if l.branch == nil {
 		return row
 	}
-	row.Left, row.Why, row.By = stamp(l.branch.At), l.branch.Why, l.branch.By
+	row.Left, row.Why, row.By = Timestamp(l.branch.At), l.branch.Why, l.branch.By
 	best := -1
 	for _, p := range before {
 		if n := common(l.ui, p.ui); n > best {
@@ -163,7 +163,7 @@ func (s *Store) Switch(ctx context.Context, ref Ref, name string) (string, func(
 	if err != nil || b == nil {
 		return t.Ref.ID, none, errors.Join(err, t.Close(ctx))
 	}
-	if err := t.move(ctx, "switch", task.Rewound{Why: "branch", Branch: b.Seq}); err != nil {
+	if err := t.CommitDurably(ctx, "switch", task.Rewound{Why: "branch", Branch: b.Seq}); err != nil {
 		return t.Ref.ID, none, errors.Join(err, t.Close(ctx))
 	}
 	return t.Ref.ID, t.Close, nil

@@ -51,11 +51,6 @@ func child(role string) int {
 		return 0
 	case "look":
 		return lookOnly(ctx, s)
-	case "organise":
-		if err := organise(ctx, s); err != nil {
-			return fail(err)
-		}
-		return 0
 	}
 	ref, err := s.Find(ctx, os.Getenv("STORE_TEST_TASK"))
 	if err != nil {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,5 +86,15 @@ func TestLostMessagesComeBackFromTheFiles(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A task that disappears between being found and being locked is not made again.
+func TestATaskThatIsGoneIsNotTaken(t *testing.T) {
+	s, dir := ill(t)
+	ref := must[Ref](t)(s.Find(t.Context(), "ill"))
+	check(t, os.RemoveAll(dir))
+	if _, err := s.takeFrom(t.Context(), ref, true); !errors.Is(err, ErrNotFound) || exists(dir, "") {
+		t.Errorf("got %v, want ErrNotFound and no folder", err)
 	}
 }

@@ -33,7 +33,8 @@ func TestWhatTheRowSays(t *testing.T) {
 		storage, dir := rooStorage(t, "theirs")
 		write(t, dir, roofmt.ItemName, tt.item)
 		write(t, dir, roofmt.UIName, tt.rows)
-		got := listed(t, open(t, t.TempDir(), storage), "theirs")
+		s := open(t, t.TempDir(), storage)
+		got := must[Listing](t)(s.List(t.Context(), Filter{Empty: true})).Items[0]
 		if got.Status != tt.status || got.Usage.Cost == nil || got.Usage.Cost.String() != tt.cost || got.Usage.TokensIn != tt.in {
 			t.Errorf("%s: %s, %d tokens, cost %v", name, got.Status, got.Usage.TokensIn, got.Usage.Cost)
 		}

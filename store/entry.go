@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/store/overlay"
+
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/money"
@@ -38,7 +40,7 @@ type lines struct {
 	known     *shelves
 	srcs      []Source
 	states    []SourceState
-	marks     Marks
+	marks     overlay.Table
 	all       []entry
 	ground    []*grounds          // of each source; nil when nothing of it can be kept
 	indexes   []indexLook         // of each source; nil until they are looked at
@@ -61,7 +63,7 @@ func (s *Store) lines(ctx context.Context, k *shelves, titles, closely bool) (*l
 	if l.srcs, err = s.sourcesKnown(ctx, k); err != nil {
 		return nil, err
 	}
-	if l.marks, err = s.Marks(ctx); err != nil {
+	if l.marks, err = s.Overlay(ctx); err != nil {
 		l.marks = nil // no titles and tags of theirs, but all tasks
 	}
 	for i, src := range l.srcs {
@@ -369,11 +371,11 @@ func (l *lines) mark() {
 	}
 	for i := range l.all {
 		ln := &l.all[i]
-		if _, ok := l.marks[[2]string{l.srcs[ln.src].Name, ln.row.ID}]; !ok {
+		if _, ok := l.marks[overlay.Key{Source: l.srcs[ln.src].Name, ID: ln.row.ID}]; !ok {
 			continue
 		}
 		t := Summary{ID: ln.row.ID, Source: l.srcs[ln.src].Name, Title: ln.row.Title, Tags: ln.row.Tags, Pinned: ln.row.Pinned}
-		l.marks.Apply(&t)
+		t.ApplyLabels(l.marks)
 		row, traits := *ln.row, *ln.row.Traits
 		ln.base = ln.row
 		traits.Tags = t.Tags
@@ -426,7 +428,7 @@ func (l *lines) whole(ctx context.Context, ln *entry) Summary {
 			File: t.Path, Problem: "its storage cannot be reached: " + l.srcs[ln.src].err.Error(), Recovered: "what the last list knew of it",
 		})
 	}
-	l.marks.Apply(&t)
+	t.ApplyLabels(l.marks)
 	t.Copies = append([]string{}, l.copies[ln]...)
 	return t
 }

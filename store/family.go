@@ -112,7 +112,7 @@ func (s *Store) FindChild(ctx context.Context, parent Ref, id string) (Ref, erro
 			return r, nil
 		}
 	}
-	if t, err := s.inTrash(ctx, id); err == nil {
+	if t, err := s.FindDeleted(ctx, id); err == nil {
 		return Ref{}, &TrashedError{Given: id, Name: t.Name}
 	}
 	return Ref{}, fmt.Errorf("%w: %q", ErrNotFound, id)

@@ -137,7 +137,7 @@ func TestFindChild(t *testing.T) {
 			t.Errorf("%q is found at %s, want %s", id, got, want)
 		}
 	}
-	must[Trashed](t)(s.Delete(t.Context(), must[Ref](t)(s.Find(t.Context(), "ours"))))
+	del(t, s, "ours")
 	if got := find("ours"); got != "deleted" {
 		t.Error(got)
 	}

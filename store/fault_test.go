@@ -75,7 +75,7 @@ var deeds = map[string]func(ctx context.Context, s *Store, id string) error{
 		if err != nil {
 			return err
 		}
-		_, err = s.Delete(ctx, ref)
+		_, err = Rooms.Delete(ctx, s, ref)
 		return err
 	},
 }
@@ -118,7 +118,9 @@ func allOf(t *testing.T, root string) string {
 		}
 		check(t, v.Close())
 	}
-	fmt.Fprint(&out, "trash ", trashNames(t, s))
+	for _, d := range must[[]DeletedTask](t)(s.Deleted(t.Context())) {
+		fmt.Fprint(&out, "trash ", d.Name)
+	}
 	return out.String()
 }
 

@@ -16,7 +16,7 @@ func (s *Store) refs(ctx context.Context) ([]Ref, []SourceState, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	marks, err := s.Marks(ctx)
+	marks, err := s.Overlay(ctx)
 	if err != nil {
 		return all, states, ctx.Err()
 	}
@@ -164,7 +164,7 @@ func (s *Store) find(ctx context.Context, given string) (found, all []Ref, err e
 	groups := s.distinct(ctx, part)
 	switch len(groups) {
 	case 0:
-		if t, err := s.inTrash(ctx, given); err == nil {
+		if t, err := s.FindDeleted(ctx, given); err == nil {
 			return nil, nil, &TrashedError{Given: given, Name: t.Name}
 		}
 		return nil, nil, fmt.Errorf("%w: %q%s", ErrNotFound, given, outOfReach(states))

@@ -170,12 +170,12 @@ func (w *world) change(cache string) string {
 		}
 		switch what {
 		case "tag":
-			_, err = w.s.Label(ctx, ref, Labels{Add: []string{"kept"}})
+			err = Rooms.Label(ctx, w.s, ref, nil, "kept")
 		case "title":
 			title := "fresh title"
-			_, err = w.s.Label(ctx, ref, Labels{Title: &title})
+			err = Rooms.Label(ctx, w.s, ref, &title)
 		default:
-			_, err = w.s.Delete(ctx, ref)
+			_, err = Rooms.Delete(ctx, w.s, ref)
 		}
 		_ = err // a task that cannot be labelled or deleted stays as it is
 	case "own", "commit", "subtask":

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/roost-dev/roost/store/overlay"
 )
 
 // Encoded is one page of a list as JSON.
@@ -45,7 +47,7 @@ func (l *lines) raw(ln *entry) json.RawMessage {
 		return nil
 	}
 	if len(l.marks) > 0 {
-		if _, marked := l.marks[[2]string{l.srcs[ln.src].Name, ln.row.ID}]; marked {
+		if _, marked := l.marks[overlay.Key{Source: l.srcs[ln.src].Name, ID: ln.row.ID}]; marked {
 			return nil
 		}
 	}

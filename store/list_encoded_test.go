@@ -57,7 +57,7 @@ func TestAnEncodedListSaysWhatTheRowsDoNot(t *testing.T) {
 		t.Errorf("first list\n%s", first)
 	}
 	ref := must[Ref](t)(s.Find(ctx, "only-one"))
-	must[Summary](t)(s.Label(ctx, ref, Labels{Add: []string{"kept"}}))
+	check(t, Rooms.Label(ctx, s, ref, nil, "kept"))
 	if page(t, s, Filter{}); !strings.Contains(encodedList(t, s), `"tags":["kept"]`) {
 		t.Errorf("tagged\n%s", encodedList(t, s))
 	}

@@ -79,10 +79,10 @@ func TestIndexThatChangesMeanwhile(t *testing.T) {
 		"while its task is deleted": func(t *testing.T, s *Store, change func()) {
 			pageBy(t, s, Filter{})
 			ref := must[Ref](t)(s.Find(ctx, "task-001"))
-			gone := must[Trashed](t)(s.Delete(ctx, ref))
+			name := must[string](t)(Rooms.Delete(ctx, s, ref))
 			change()
 			pageBy(t, s, Filter{})
-			must[Ref](t)(s.Restore(ctx, gone.Name))
+			must[Ref](t)(Rooms.Restore(ctx, s, name))
 		},
 		"before a list that is given up": func(t *testing.T, s *Store, change func()) {
 			pageBy(t, s, Filter{})

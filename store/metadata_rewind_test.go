@@ -63,11 +63,9 @@ func TestMetadataAfterARewind(t *testing.T) {
 		}
 	}
 	forked("after the rewind", "theirs active; first active; ")
-	_, _, err = s.Undo(ctx, "one", UndoOptions{})
-	check(t, err)
+	undo(t, s, "one", false)
 	says("first", "second", "theirs", "theirs")
 	forked("after the undo", "theirs stale; first active; second active; theirs active; ")
-	_, _, err = s.Undo(ctx, "one", UndoOptions{Redo: true})
-	check(t, err)
+	undo(t, s, "one", true)
 	says("first", "theirs")
 }

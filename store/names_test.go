@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/roost-dev/roost/store/overlay"
+
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/task"
@@ -73,7 +75,7 @@ func TestNamesOfANewRootAreSynced(t *testing.T) {
 				}
 			}
 			for range 3 {
-				check(t, task1.Commit(t.Context(), task.Changed{Title: ptr("x")}))
+				check(t, task1.Commit(t.Context(), task.Changed{Title: new("x")}))
 				check(t, task1.Barrier(t.Context()))
 			}
 			if more := disk.take(); len(more) > 0 {
@@ -86,11 +88,11 @@ func TestNamesOfANewRootAreSynced(t *testing.T) {
 				t.Errorf("the next owner syncs %v", more)
 			}
 			check(t, again.Close(t.Context()))
-			check(t, s.shelve(t.Context(), func(Marks, func(...mark) error) error { return nil }))
+			check(t, s.ChangeOverlay(t.Context(), func(overlay.Table, overlay.Append) error { return nil }))
 			if synced := disk.take(); len(disk.made) > 0 || !slices.Contains(synced, root) {
 				t.Errorf("the overlay: made %v, synced %v", disk.made, synced)
 			}
-			if _, err := s.Delete(t.Context(), s.OwnRef("t-1")); err != nil {
+			if _, err := Rooms.Delete(t.Context(), s, s.OwnRef("t-1")); err != nil {
 				t.Fatal(err)
 			}
 			if synced := disk.take(); len(disk.made) > 0 || !slices.Contains(synced, root) {

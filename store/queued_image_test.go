@@ -77,7 +77,7 @@ func TestALargeImageThatWaitsLiesBesideTheJournal(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		del(t, s, id)
-		must[Ref](t)(s.Restore(ctx, id))
+		must[Ref](t)(Rooms.Restore(ctx, s, id))
 	}
 
 	owned = own(t, s, id)
@@ -92,7 +92,7 @@ func TestALargeImageThatWaitsLiesBesideTheJournal(t *testing.T) {
 		t.Errorf("words for another task wait in the fork: %+v", v.State.Queue)
 	}
 	del(t, s, id)
-	must[Trashed](t)(s.Purge(ctx, id))
+	check(t, Rooms.Purge(ctx, s, id))
 	if r := checkWith(t, s); r.OK != 1 || len(r.Damaged) > 0 {
 		t.Errorf("the fork, when its base is gone: %+v", r)
 	}

@@ -85,7 +85,7 @@ func (s *Store) Rewind(ctx context.Context, ref Ref, o RewindOptions) (Rewind, f
 	r, events, err := planRewind(t.state, o, s.opt.Now())
 	r.ID, r.Forked = t.Ref.ID, owned.Forked
 	if err == nil {
-		err = t.move(ctx, "rewind", events...)
+		err = t.CommitDurably(ctx, "rewind", events...)
 	}
 	if err != nil {
 		return r, none, errors.Join(err, t.Close(ctx))
@@ -107,8 +107,8 @@ func (s *Store) dryRewind(ctx context.Context, ref Ref, o RewindOptions) (Rewind
 	return r, func(context.Context) error { return nil }, errors.Join(err, v.Close())
 }
 
-// move commits what moves the head, and makes it durable.
-func (t *Task) move(ctx context.Context, what string, events ...task.Event) error {
+// CommitDurably commits events and makes them durable. what begins the names of the points at which tests kill it.
+func (t *Task) CommitDurably(ctx context.Context, what string, events ...task.Event) error {
 	failpoint.Hit(what + ".before")
 	err := t.Commit(ctx, events...)
 	if err == nil {

@@ -91,10 +91,10 @@ func TestBigRewind(t *testing.T) {
 
 		before, begun = written(), time.Now()
 		saved := false
-		_, _, err = s.Undo(ctx, "big", UndoOptions{Saved: func(Deed, Deeds) {
+		_, err = Rooms.Undo(ctx, s, "big", false, func() {
 			saved = true
 			note("undo", time.Since(begun), written()-before)
-		}})
+		})
 		check(t, err)
 		if !saved {
 			t.Error("nobody was told when undo was saved")

@@ -153,10 +153,8 @@ func TestWhatWasLeftIsABranch(t *testing.T) {
 	check(t, k.Commit(ctx, task.InputTaken{Input: queued[0].Input}, add(k, task.UI, uiRow(40, "something else"))))
 	closeTask(t, k)
 
-	_, _, err := s.Undo(ctx, "mine", UndoOptions{})
-	var went *WentOnError
-	if !errors.As(err, &went) || went.Branch != left {
-		t.Fatalf("undo: %v", err)
+	if continued, err := Rooms.Undo(ctx, s, "mine", false, nil); err == nil || continued.Branch != left {
+		t.Fatalf("undo: got branch %q, %v; want an error that names %q", continued.Branch, err, left)
 	}
 	tree := view(t, s, "mine").Branches()
 	if len(tree.Items) != 2 || tree.Items[0].Name != HeadBranch || tree.Items[1].Name != left || tree.Items[1].Parent != HeadBranch ||
@@ -216,10 +214,8 @@ func TestAForkLivesByItself(t *testing.T) {
 	k = own(t, s, f.ID).Task
 	commit(t, k, task.UI, uiRow(91, "the fork"))
 	closeTask(t, k)
-	_, err = s.Delete(ctx, ref)
-	check(t, err)
-	_, err = s.Purge(ctx, "mine")
-	check(t, err)
+	del(t, s, "mine")
+	check(t, Rooms.Purge(ctx, s, "mine"))
 	s = open(t, s.opt.Root)
 	v := view(t, s, f.ID)
 	if got := rows(v.State); got != strings.Replace(want, "\n--\n", "\n"+uiRow(91, "the fork")+"\n--\n", 1) {
@@ -234,8 +230,8 @@ func TestAForkLivesByItself(t *testing.T) {
 	if d := undo(t, s, again.ID, false); d.Kind != "rewind" || rows(view(t, s, again.ID).State) != rows(v.State) {
 		t.Errorf("%+v: %s", d, rows(view(t, s, again.ID).State))
 	}
-	if _, _, err := s.Undo(ctx, f.ID, UndoOptions{}); !errors.Is(err, ErrNothing) {
-		t.Errorf("a fork has something to take back: %v", err)
+	if a, err := Rooms.Undo(ctx, s, f.ID, false, nil); !a.Nothing {
+		t.Errorf("a fork has something to undo: %+v, %v", a, err)
 	}
 	report := must[CheckReport](t)(Rooms.Check(ctx, s, nil, false))
 	if len(report.Damaged) > 0 {
@@ -305,7 +301,7 @@ func moveHead(ctx context.Context, s *Store, ref Ref, what string) error {
 	case "rewind":
 		_, finish, err = s.Rewind(ctx, ref, RewindOptions{To: "~2"})
 	case "undo":
-		_, _, err = s.Undo(ctx, ref.Source+":"+ref.ID, UndoOptions{})
+		_, err = Rooms.Undo(ctx, s, ref.Source+":"+ref.ID, false, nil)
 	case "switch":
 		_, finish, err = s.Switch(ctx, ref, os.Getenv("STORE_TEST_BRANCH"))
 	case "fork":

@@ -5,9 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"errors"
+
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/store/importer"
+	"github.com/roost-dev/roost/store/labels"
+	"github.com/roost-dev/roost/store/trash"
 )
 
 func init() {
@@ -35,4 +40,38 @@ func init() {
 		}
 		return out, json.Unmarshal(data, &out)
 	}
+	store.Rooms.Label = func(ctx context.Context, s *store.Store, ref store.Ref, title *string, tags ...string) error {
+		_, err := labels.Set(ctx, s, ref, labels.Change{Title: title, Add: tags})
+		return err
+	}
+	store.Rooms.Delete = func(ctx context.Context, s *store.Store, ref store.Ref) (string, error) {
+		d, err := trash.Delete(ctx, s, ref)
+		return d.Name, err
+	}
+	store.Rooms.Restore = trash.Restore
+	store.Rooms.Purge = func(ctx context.Context, s *store.Store, given string) error {
+		_, err := trash.Purge(ctx, s, given)
+		return err
+	}
+	store.Rooms.Undo = undo
+}
+
+func undo(ctx context.Context, s *store.Store, given string, redo bool, saved func()) (store.UndoneAction, error) {
+	o := actions.Options{Redo: redo}
+	if saved != nil {
+		o.Saved = func(actions.Action, actions.TaskActions) { saved() }
+	}
+	a, _, err := actions.Undo(ctx, s, given, o)
+	out := store.UndoneAction{
+		Kind:    a.Kind,
+		By:      a.By,
+		Branch:  a.Branch,
+		Gone:    a.Gone,
+		Nothing: errors.Is(err, actions.ErrNothing),
+	}
+	var continued *actions.ContinuedError
+	if errors.As(err, &continued) {
+		out.Branch = continued.Branch
+	}
+	return out, err
 }

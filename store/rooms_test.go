@@ -9,6 +9,12 @@ import (
 var Rooms struct {
 	Import func(ctx context.Context, s *Store, path string) (imported int, err error)
 	Check  func(ctx context.Context, s *Store, ids []string, repair bool) (CheckReport, error)
+
+	Label   func(ctx context.Context, s *Store, ref Ref, title *string, tags ...string) error
+	Delete  func(ctx context.Context, s *Store, ref Ref) (name string, err error)
+	Restore func(ctx context.Context, s *Store, given string) (Ref, error)
+	Purge   func(ctx context.Context, s *Store, given string) error
+	Undo    func(ctx context.Context, s *Store, given string, redo bool, saved func()) (UndoneAction, error)
 }
 
 // CheckReport is a report of the doctor.
@@ -28,4 +34,24 @@ type CheckFinding struct{ ID, Path, File, Problem, Recovered, Lost, Copy string 
 func checkWith(t testing.TB, s *Store, ids ...string) CheckReport {
 	t.Helper()
 	return must[CheckReport](t)(Rooms.Check(context.Background(), s, ids, false))
+}
+
+// UndoneAction is an action that was undone. When undoing fails because the task was continued since, Branch is the
+// branch that holds what it was before; Nothing: there was nothing to undo.
+type UndoneAction struct {
+	Kind, By, Branch string
+	Gone             *MessageCounts
+	Nothing          bool
+}
+
+// undo undoes or redoes the newest action of a task.
+func undo(t testing.TB, s *Store, id string, redo bool) UndoneAction {
+	t.Helper()
+	return must[UndoneAction](t)(Rooms.Undo(context.Background(), s, id, redo, nil))
+}
+
+// del deletes a task.
+func del(t testing.TB, s *Store, id string) {
+	t.Helper()
+	must[string](t)(Rooms.Delete(context.Background(), s, must[Ref](t)(s.Find(context.Background(), id))))
 }

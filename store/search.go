@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/store/overlay"
+
 	"github.com/roost-dev/roost/catalog"
 )
 
@@ -98,7 +100,7 @@ type search struct {
 	also  []also
 	db    *catalog.DB // nil: every task is read
 	began time.Time
-	marks Marks
+	marks overlay.Table
 
 	snap   *catalog.Snapshot
 	unkept error // why something could not be added to the catalogue
@@ -156,7 +158,7 @@ func (f *search) run(ctx context.Context, from spot) (out SearchResult, err erro
 			}
 		}
 	}
-	if f.marks, err = f.s.Marks(ctx); err != nil {
+	if f.marks, err = f.s.Overlay(ctx); err != nil {
 		f.marks = nil // tasks are shown as they are without
 	}
 	all, sources, err := f.candidates(ctx)
@@ -325,7 +327,7 @@ func (f *search) hits(ctx context.Context, c *candidate, parts map[int64][]catal
 }
 
 func (f *search) keeps(c *candidate) bool {
-	f.marks.Apply(&c.sum)
+	c.sum.ApplyLabels(f.marks)
 	c.sum.Copies = append([]string{}, c.copies...)
 	return f.q.Filter.keeps(c.sum)
 }

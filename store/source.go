@@ -12,12 +12,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/store/overlay"
+
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/roofmt"
 )
 
 // OwnSource is the name of Roost's own root among the sources.
-const OwnSource = "roost"
+const OwnSource = overlay.OwnSource
 
 // Source is one storage with task folders.
 type Source struct {

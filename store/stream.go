@@ -46,7 +46,7 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[Partial, error]
 			yield(Partial{}, err)
 			return
 		}
-		if l.marks, err = s.Marks(ctx); err != nil {
+		if l.marks, err = s.Overlay(ctx); err != nil {
 			l.marks = nil // no titles and tags of theirs, but all tasks
 		}
 		for i, src := range l.srcs {

@@ -44,8 +44,8 @@ func summarise(v *View) Summary {
 	if v.Log == nil {
 		updated = max(updated, s.LastTS()) // nothing of ours says when it changed
 	}
-	sum.CreatedAt, sum.UpdatedAt = stamp(s.CreatedAt), stamp(updated)
-	sum.WaitingUntil = stamp(s.WaitingUntil)
+	sum.CreatedAt, sum.UpdatedAt = Timestamp(s.CreatedAt), Timestamp(updated)
+	sum.WaitingUntil = Timestamp(s.WaitingUntil)
 	for _, c := range s.Children {
 		sum.ChildIDs = append(sum.ChildIDs, c.ID)
 	}
@@ -61,7 +61,7 @@ func summarise(v *View) Summary {
 		sum.TS = timeOfID(ref.ID)
 	}
 	if sum.CreatedAt == nil {
-		sum.CreatedAt = stamp(timeOfID(ref.ID))
+		sum.CreatedAt = Timestamp(timeOfID(ref.ID))
 	}
 	if v.Log == nil || s.Adopted != nil {
 		from := ref.Dir
@@ -262,7 +262,8 @@ func foreignStatus(s *task.State, origin string) string {
 	return "idle"
 }
 
-func stamp(ms int64) *string {
+// Timestamp is a time in Unix milliseconds as RFC 3339; nil when there is none.
+func Timestamp(ms int64) *string {
 	if ms <= 0 {
 		return nil
 	}

@@ -39,7 +39,7 @@ func (s *Store) telling(ref Ref) func(epoch, head uint64, last bool) {
 func (s *Store) Tell(ctx context.Context, ref Ref) error {
 	held := s.Held(ref) // before its head is read: an owner that comes then tells more
 	if IsOverlay(ref) && !held {
-		if err := s.mended(ctx); err != nil {
+		if err := s.repairAfterKill(ctx); err != nil {
 			return err
 		}
 	}
@@ -71,7 +71,7 @@ func (s *Store) Held(ref Ref) bool {
 // looked for: there may be none.
 func (s *Store) LogRef(source, id string) (Ref, bool) {
 	switch {
-	case source == shelfSource && id == shelfName:
+	case source == overlaySource && id == overlayID:
 		return s.overlayRef(), true
 	case !roofmt.ValidID(id) || !roofmt.ValidID(source):
 		return Ref{}, false

@@ -63,8 +63,8 @@ func (s *Store) Read(ctx context.Context, ref Ref) (*View, error) {
 	if err != nil || ref.Own {
 		return v, err
 	}
-	if marks, err := s.Marks(ctx); err == nil { // else it is shown as it is without
-		marks.Apply(&v.Summary)
+	if marks, err := s.Overlay(ctx); err == nil { // else it is shown as it is without
+		v.Summary.ApplyLabels(marks)
 	}
 	return v, nil
 }

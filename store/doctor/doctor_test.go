@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/store/labels"
+
 	"github.com/roost-dev/roost/store/storetest"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,9 +42,9 @@ func ward(t *testing.T) (s *store.Store, root, cache, storage string) {
 	o := storetest.Own(t, s, "theirs")
 	storetest.Commit(t, o.Task, task.UI, storetest.UIRow(9, "ours"))
 	storetest.Close(t, o.Task)
-	storetest.Must[store.Trashed](t)(s.Delete(context.Background(), storetest.Find(t, s, "thrown")))
+	storetest.Delete(t, s, "thrown")
 	ref := storetest.Must[store.Ref](t)(s.Find(context.Background(), "theirs"))
-	storetest.Must[store.Summary](t)(s.Label(context.Background(), ref, store.Labels{Add: []string{"green"}}))
+	storetest.Label(t, s, ref.ID, labels.Change{Add: []string{"green"}})
 	time.Sleep(200 * time.Millisecond) // the catalogue does not keep what has just changed
 	search1(t, s, store.SearchQuery{Text: "hello"})
 	storetest.Must[store.Listing](t)(s.List(context.Background(), store.Filter{}))

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/importer"
+	"github.com/roost-dev/roost/store/trash"
 )
 
 // checkRoot verifies what no list of tasks shows, and what is kept for all tasks.
@@ -24,7 +25,7 @@ func (d *doctor) checkRoot(ctx context.Context, refs []store.Ref, out *Report) {
 	}{
 		{d.checkTasksDir, nil},
 		{func() []Finding { return d.checkUnlisted(ctx, refs) }, nil},
-		{func() []Finding { return d.checkOverlay(ctx) }, func([]Finding) error { return d.store.FinishPurges(ctx) }},
+		{func() []Finding { return d.checkOverlay(ctx) }, func([]Finding) error { return trash.FinishPurges(ctx, d.store) }},
 		{
 			func() []Finding { return fromMismatches(d.store.VerifyIndex()) },
 			func(found []Finding) error { return d.store.RebuildIndex(ctx, anyDamaged(found)) },

@@ -24,6 +24,8 @@ import (
 
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/labels"
+	"github.com/roost-dev/roost/store/overlay"
 )
 
 // Original is a task that can be imported.
@@ -169,7 +171,7 @@ func Run(ctx context.Context, s *store.Store, list []Original, o Options) (Repor
 		planned: map[string]Original{},
 		buf:     make([]byte, 1<<20),
 	}
-	im.labels, _ = s.Marks(ctx) // an overlay that cannot be read keeps no task from being copied
+	im.overlay, _ = s.Overlay(ctx) // an overlay that cannot be read keeps no task from being copied
 	im.report = Report{DryRun: o.DryRun, Items: []Item{}}
 	im.progress.Of = len(list)
 	if !o.DryRun {
@@ -200,7 +202,7 @@ type importer struct {
 	report   Report
 	progress Progress
 	planned  map[string]Original // by the ids that a dry run would have given them
-	labels   store.Marks
+	overlay  overlay.Table
 	indexIDs []string // tasks in the root that the history index must name
 	buf      []byte
 }
@@ -286,11 +288,11 @@ func (im *importer) copyLabels(ctx context.Context, item *Item) {
 		return
 	}
 	tasks, id := roofmt.PlaceOf(item.From)
-	have, ok := im.labels[[2]string{store.SourceName(tasks), id}]
+	have, ok := im.overlay[overlay.Key{Source: store.SourceName(tasks), ID: id}]
 	if !ok {
 		return
 	}
-	var l store.Labels
+	var l labels.Change
 	if have.Title != nil && *have.Title != "" {
 		l.Title = have.Title
 	}
@@ -309,7 +311,7 @@ func (im *importer) copyLabels(ctx context.Context, item *Item) {
 		return
 	}
 	if err == nil {
-		_, err = im.store.Label(ctx, ref, l)
+		_, err = labels.Set(ctx, im.store, ref, l)
 	}
 	if err != nil {
 		item.Notes = append(item.Notes, "its title, tags and pin could not be copied: "+err.Error())

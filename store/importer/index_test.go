@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/store/labels"
+
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/importer"
@@ -103,7 +105,7 @@ func TestImportBringsLabelsAlong(t *testing.T) {
 	storetest.Write(t, filepath.Join(filepath.Dir(dir), "plain"), roofmt.UIName, storetest.Array(storetest.UIRow(1, "plain")))
 	root := t.TempDir()
 	s := storetest.Open(t, root, storage)
-	label(t, s, "theirs", store.Labels{Title: new("named"), Add: []string{"x", "y"}, Pinned: new(true)})
+	storetest.Label(t, s, "theirs", labels.Change{Title: new("named"), Add: []string{"x", "y"}, Pinned: new(true)})
 	bring(t, s, storage, importer.Options{DryRun: true})
 	list, _, err := importer.FindSource(context.Background(), s, "all")
 	storetest.Check(t, err)
@@ -128,24 +130,22 @@ func TestImportBringsLabelsAlong(t *testing.T) {
 	say := func(want string) {
 		t.Helper()
 		all := storetest.List(t, storetest.Open(t, root, storage), store.Filter{Query: "theirs"}).Items
-		if len(all) != 1 || all[0].Source != store.OwnSource || labels(all[0]) != want {
+		if len(all) != 1 || all[0].Source != store.OwnSource || storetest.Labels(all[0]) != want {
 			t.Errorf("%+v", all)
 		}
 	}
 	say("named [x y] true")
-	label(t, s, "roost:theirs", store.Labels{Untitled: true, Remove: []string{"x", "y"}, Pinned: new(false)})
+	storetest.Label(t, s, "roost:theirs", labels.Change{Untitled: true, Remove: []string{"x", "y"}, Pinned: new(false)})
 	say("do it [] false")
 	bring(t, s, storage, importer.Options{})
 	say("do it [] false")
-	if _, _, err := s.Undo(t.Context(), "roost:theirs", store.UndoOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Undo(t, s, "roost:theirs", false)
 	say("named [x y] true")
 
 	// Somebody works in the copy: that it is not labelled is said, and it is there.
 	s = storetest.Open(t, t.TempDir(), storage)
 	bring(t, s, storage, importer.Options{})
-	label(t, s, store.SourceName(filepath.Dir(dir))+":theirs", store.Labels{Title: new("late")})
+	storetest.Label(t, s, store.SourceName(filepath.Dir(dir))+":theirs", labels.Change{Title: new("late")})
 	k := storetest.Own(t, s, "roost:theirs").Task
 	r = bring(t, s, storage, importer.Options{})
 	storetest.Close(t, k)
@@ -154,14 +154,4 @@ func TestImportBringsLabelsAlong(t *testing.T) {
 			t.Errorf("%+v", item)
 		}
 	}
-}
-
-func label(t *testing.T, s *store.Store, given string, l store.Labels) {
-	t.Helper()
-	storetest.Must[store.Summary](t)(s.Label(t.Context(), storetest.Find(t, s, given), l))
-}
-
-// labels are how a task is filed, by its row.
-func labels(sum store.Summary) string {
-	return fmt.Sprintf("%s %v %v", sum.Title, sum.Tags, sum.Pinned)
 }

@@ -11,11 +11,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/actions"
+	"github.com/roost-dev/roost/store/labels"
+	"github.com/roost-dev/roost/store/trash"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -275,4 +279,53 @@ func ClineIndex(t testing.TB) (data, dir string, db *sql.DB) {
 		Must[sql.Result](t)(db.Exec(s))
 	}
 	return data, dir, db
+}
+
+// Delete deletes a task.
+func Delete(t testing.TB, s *store.Store, given string) trash.DeletedTask {
+	t.Helper()
+	return Must[trash.DeletedTask](t)(trash.Delete(context.Background(), s, Find(t, s, given)))
+}
+
+// TrashNames are the names in the trash, in their order.
+func TrashNames(t testing.TB, s *store.Store) string {
+	t.Helper()
+	var out []string
+	for _, d := range Must[[]trash.DeletedTask](t)(trash.List(context.Background(), s)) {
+		out = append(out, d.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+// Label changes the labels of a task.
+func Label(t testing.TB, s *store.Store, given string, c labels.Change) store.Summary {
+	t.Helper()
+	return Must[store.Summary](t)(labels.Set(context.Background(), s, Find(t, s, given), c))
+}
+
+// Undo undoes or redoes the newest action of a task.
+func Undo(t testing.TB, s *store.Store, given string, redo bool) actions.Action {
+	t.Helper()
+	a, _, err := actions.Undo(context.Background(), s, given, actions.Options{Redo: redo})
+	Check(t, err)
+	return a
+}
+
+// Labels are the labels of a row as text.
+func Labels(sum store.Summary) string {
+	return fmt.Sprintf("%s %v %v", sum.Title, sum.Tags, sum.Pinned)
+}
+
+// Listed is a task's row in the list. It must have the labels that reading the task gives.
+func Listed(t testing.TB, s *store.Store, id string) store.Summary {
+	t.Helper()
+	all := List(t, s, store.Filter{Empty: true}).Items
+	i := slices.IndexFunc(all, func(sum store.Summary) bool { return sum.ID == id })
+	if i < 0 {
+		t.Fatalf("%s is not listed", id)
+	}
+	if got := Labels(View(t, s, id).Summary); got != Labels(all[i]) {
+		t.Errorf("read %s, listed %s", got, Labels(all[i]))
+	}
+	return all[i]
 }

@@ -1,17 +1,23 @@
 //go:build unix
 
-package store
+package actions_test
 
 import (
 	"context"
 	"slices"
 	"testing"
+
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/actions"
+	"github.com/roost-dev/roost/store/overlay"
+	"github.com/roost-dev/roost/store/storetest"
+	"github.com/roost-dev/roost/store/trash"
 )
 
 // saysOf is what the overlay says of a task's way into the trash and back, the oldest first.
-func saysOf(t *testing.T, s *Store, id string) (out []string) {
+func saysOf(t *testing.T, s *store.Store, id string) (out []string) {
 	t.Helper()
-	for c, err := range s.OverlayCommits(context.Background(), 1) {
+	for c, err := range overlay.Commits(context.Background(), s.OverlayDir(), 1) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,15 +44,15 @@ func TestADeletionThatWasKilledIsTakenBack(t *testing.T) {
 	}{
 		{"trash.marked", "delete=moving", false, []string{"deleted", "there"}, ""},
 		{"trash.moved", "delete=moving", false, []string{"deleted"}, ""},
-		{"restore.moved", "restore=moving", true, []string{"deleted", "there"}, deletion},
+		{"restore.moved", "restore=moving", true, []string{"deleted", "there"}, "delete"},
 		{"restore.chosen", "restore=moving", true, []string{"deleted"}, ""},
 	} {
-		for who, next := range map[string]func(*Store) error{
-			"a server": func(s *Store) error { return s.Tell(context.Background(), s.overlayRef()) },
-			"a change": func(s *Store) error {
+		for who, next := range map[string]func(*store.Store) error{
+			"a server": func(s *store.Store) error { return s.Tell(context.Background(), overlayRef(s)) },
+			"a change": func(s *store.Store) error {
 				ref, err := s.Find(context.Background(), "other")
 				if err == nil {
-					_, err = s.Delete(context.Background(), ref)
+					_, err = trash.Delete(context.Background(), s, ref)
 				}
 				return err
 			},
@@ -54,12 +60,12 @@ func TestADeletionThatWasKilledIsTakenBack(t *testing.T) {
 			t.Run(c.point+" "+c.do+", then "+who, func(t *testing.T) {
 				t.Parallel()
 				root := t.TempDir()
-				s := open(t, root)
+				s := storetest.Open(t, root)
 				for _, id := range []string{"moving", "other"} {
-					closeTask(t, create(t, s, id))
+					storetest.Close(t, storetest.Create(t, s, id))
 				}
 				if c.trash {
-					del(t, s, "moving")
+					storetest.Delete(t, s, "moving")
 				}
 				out, err := process(t, "organise", "STORE_TEST_ROOT="+root, "STORE_TEST_DO="+c.do, "ROOST_FAILPOINT="+c.point).CombinedOutput()
 				if err == nil {
@@ -78,7 +84,7 @@ func TestADeletionThatWasKilledIsTakenBack(t *testing.T) {
 				if _, err := s.Find(context.Background(), "moving"); (err == nil) != there {
 					t.Errorf("it is there: %v", err)
 				}
-				deeds, err := s.Deeds(context.Background(), "moving")
+				deeds, err := actions.Find(context.Background(), s, "moving")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -90,7 +96,7 @@ func TestADeletionThatWasKilledIsTakenBack(t *testing.T) {
 					t.Errorf("%q can be done again, want %q", redo, c.redo)
 				}
 				if there {
-					del(t, s, "moving")
+					storetest.Delete(t, s, "moving")
 					if got := saysOf(t, s, "moving"); !slices.Equal(got, append(c.want, "deleted")) {
 						t.Errorf("deleted again: %q", got)
 					}
@@ -98,4 +104,9 @@ func TestADeletionThatWasKilledIsTakenBack(t *testing.T) {
 			})
 		}
 	}
+}
+
+func overlayRef(s *store.Store) store.Ref {
+	ref, _ := s.LogRef("~", "overlay")
+	return ref
 }

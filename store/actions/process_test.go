@@ -1,6 +1,6 @@
 //go:build unix
 
-package store
+package actions_test
 
 import (
 	"context"
@@ -8,8 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/storetest"
 
 	"github.com/roost-dev/roost/task"
 )
@@ -39,14 +43,14 @@ func TestKilledWhileMoving(t *testing.T) {
 	} {
 		t.Run(tt.point+" "+tt.do, func(t *testing.T) {
 			root := t.TempDir()
-			s := open(t, root)
-			k := create(t, s, "moving")
-			commit(t, k, task.UI, uiRow(2, strings.Repeat("long ", 80<<10)))
-			closeTask(t, k)
-			closeTask(t, create(t, s, "other"))
-			said := rows(view(t, s, "moving").State)
+			s := storetest.Open(t, root)
+			k := storetest.Create(t, s, "moving")
+			storetest.Commit(t, k, task.UI, storetest.UIRow(2, strings.Repeat("long ", 80<<10)))
+			storetest.Close(t, k)
+			storetest.Close(t, storetest.Create(t, s, "other"))
+			said := storetest.Rows(storetest.View(t, s, "moving").State)
 			if tt.trash {
-				del(t, s, "moving")
+				storetest.Delete(t, s, "moving")
 			}
 			env := []string{"STORE_TEST_ROOT=" + root, "STORE_TEST_DO=" + tt.do}
 			if out, err := process(t, "organise", append(env, "ROOST_FAILPOINT="+tt.point)...).CombinedOutput(); err == nil {
@@ -56,23 +60,23 @@ func TestKilledWhileMoving(t *testing.T) {
 				t.Helper()
 				var at []string
 				for _, place := range []string{"tasks", "trash"} {
-					if !exists(filepath.Join(root, place), "moving") {
+					if !storetest.Exists(filepath.Join(root, place), "moving") {
 						continue
 					}
 					at = append(at, place)
 					dir := filepath.Join(root, place, "moving")
-					v := must[*View](t)(s.read(context.Background(), Ref{ID: "moving", Source: OwnSource, Dir: dir, Log: dir, Own: true}, true))
-					if got := rows(v.State); got != said || len(v.Summary.Damaged) > 0 {
+					v := storetest.Must[*store.View](t)(s.ReadWhole(context.Background(), store.Ref{ID: "moving", Source: store.OwnSource, Dir: dir, Log: dir, Own: true}))
+					if got := storetest.Rows(v.State); got != said || len(v.Summary.Damaged) > 0 {
 						t.Errorf("in %s: %+v", place, v.Summary.Damaged)
 					}
-					check(t, v.Close())
+					storetest.Check(t, v.Close())
 				}
 				if got := strings.Join(at, " "); got != want {
 					t.Fatalf("it is in %q, want %q", got, want)
 				}
 			}
 			whole(tt.afterwards)
-			if _, err := s.List(context.Background(), Filter{}); err != nil {
+			if _, err := s.List(context.Background(), store.Filter{}); err != nil {
 				t.Error(err)
 			}
 			out, err := process(t, "organise", "STORE_TEST_ROOT="+root, "STORE_TEST_DO="+tt.then).CombinedOutput()
@@ -80,17 +84,18 @@ func TestKilledWhileMoving(t *testing.T) {
 				t.Fatalf("%v %s", err, out)
 			}
 			whole(tt.place)
-			closeTask(t, create(t, s, "last")) // the index is behind by one writer at most
+			storetest.Close(t, storetest.Create(t, s, "last")) // the index is behind by one writer at most
 			want := []string{"last", "other"}
 			if tt.place == "tasks" {
 				want = []string{"last", "moving", "other"}
 			} else if tt.place == "" {
 				want = []string{"last"}
 			}
-			if got := indexIDs(t, root); got != strings.Join(want, " ") {
+			got := storetest.IndexIDs(t, s)
+			if slices.Sort(got); !slices.Equal(got, want) {
 				t.Errorf("index %s, want %v", got, want)
 			}
-			if left := must[[]string](t)(filepath.Glob(filepath.Join(root, "trash", ".*"))); len(left) > 0 {
+			if left := storetest.Must[[]string](t)(filepath.Glob(filepath.Join(root, "trash", ".*"))); len(left) > 0 {
 				t.Errorf("left: %v", left)
 			}
 		})
@@ -100,11 +105,11 @@ func TestKilledWhileMoving(t *testing.T) {
 // Processes tag, delete, restore and list at the same time, and some are killed in
 // the middle: nothing that was acknowledged is lost, and every task is whole.
 func TestOrganisedByManyProcesses(t *testing.T) {
-	storage, _ := rooStorage(t, "theirs")
+	storage, _ := storetest.RooStorage(t, "theirs")
 	root := t.TempDir()
-	s := open(t, root, storage)
+	s := storetest.Open(t, root, storage)
 	for i := range 3 {
-		closeTask(t, create(t, s, fmt.Sprintf("task%d", i)))
+		storetest.Close(t, storetest.Create(t, s, fmt.Sprintf("task%d", i)))
 	}
 	env := []string{"STORE_TEST_ROOT=" + root, "STORE_TEST_SOURCES=" + storage}
 	var cmds []*exec.Cmd
@@ -115,28 +120,28 @@ func TestOrganisedByManyProcesses(t *testing.T) {
 		}
 		cmd := process(t, "organise", append(env, "STORE_TEST_DO="+steps)...)
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-		check(t, cmd.Start())
+		storetest.Check(t, cmd.Start())
 		cmds = append(cmds, cmd)
 	}
 	for _, point := range []string{"trash.marked", "trash.moved", "restore.moved"} {
-		closeTask(t, create(t, s, point))
+		storetest.Close(t, storetest.Create(t, s, point))
 		cmd := process(t, "organise", append(env, "ROOST_FAILPOINT="+point, "STORE_TEST_DO=extra="+point+" delete="+point+" restore="+point)...)
 		if out, err := cmd.CombinedOutput(); err == nil {
 			t.Errorf("%s: not killed: %s", point, out)
 		}
 	}
 	for _, cmd := range cmds {
-		check(t, cmd.Wait())
+		storetest.Check(t, cmd.Wait())
 	}
-	if got := listed(t, s, "theirs").Tags; len(got) != 12 {
+	if got := storetest.Listed(t, s, "theirs").Tags; len(got) != 12 {
 		t.Errorf("tags of theirs: %v", got)
 	}
 	for i := range 3 {
-		if got := listed(t, s, fmt.Sprintf("task%d", i)); len(got.Tags) != 4 || len(got.Damaged) > 0 {
+		if got := storetest.Listed(t, s, fmt.Sprintf("task%d", i)); len(got.Tags) != 4 || len(got.Damaged) > 0 {
 			t.Errorf("%+v", got)
 		}
 	}
-	if got := trashNames(t, s); got != "trash.moved" {
+	if got := storetest.TrashNames(t, s); got != "trash.moved" {
 		t.Errorf("trash: %s", got)
 	}
 }

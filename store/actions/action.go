@@ -1,0 +1,159 @@
+// Package actions lists what users did to tasks, and undoes and redoes it.
+//
+// An action is in one of two logs: in the task's own journal, or in the overlay when the folder is not ours or moves away.
+// Each entry of the overlay names the commit at which the task's journal was (overlay.Entry.Head), so the actions of both
+// logs have one order that does not depend on clocks. A third log of all actions was the alternative: a kill between two
+// writes would make it wrong.
+//
+// Undoing appends to the log that holds the action, so it loses nothing. The action is chosen again once that log is
+// locked: when another process did something in between, Undo fails with a *ConflictError and that action stays.
+package actions
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// Action is something that a user did to a task and that can be undone or redone.
+type Action struct {
+	ID   string  `json:"id"`   // names it, so that no other action is undone instead
+	Kind string  `json:"kind"` // rename, tag, pin, delete; rewind, edit, remove, branch; condense, truncate
+	At   *string `json:"at"`   // RFC 3339; null when unknown
+	From Labels  `json:"from"` // what undo restores
+	To   Labels  `json:"to"`
+
+	// Of an action that moved the histories: how many messages it removed (negative: brought back), the branch that it
+	// left, and the tool that did it, when that was not Roost.
+	Gone   *store.MessageCounts `json:"gone,omitempty"`
+	Branch string               `json:"branch,omitempty"`
+	By     string               `json:"by,omitempty"`
+	WentOn bool                 `json:"went_on,omitempty"` // the task was continued since: it can only be forked
+
+	Covered int `json:"covered,omitempty"` // how many messages a summary or a marker stands for
+
+	// Of an action that restored files, with the histories or without.
+	Files      int  `json:"files,omitempty"`
+	Checkpoint *int `json:"checkpoint,omitempty"` // to which; 0 = before the first change
+	Safety     int  `json:"safety,omitempty"`     // the checkpoint of what was replaced
+}
+
+// Labels are what an action changes; it leaves absent members. An empty title means the task's own title.
+type Labels struct {
+	Title   *string   `json:"title,omitempty"`
+	Tags    *[]string `json:"tags,omitempty"`
+	Pinned  *bool     `json:"pinned,omitempty"`
+	Deleted *bool     `json:"deleted,omitempty"`
+}
+
+// deletion is the kind of an action that deleted a task.
+const deletion = "delete"
+
+// ErrFiles: the action restored files, and the caller cannot restore files.
+var ErrFiles = errors.New("it restored files, and undoing it must restore files, too")
+
+// restoresFiles reports whether an action restored files.
+func restoresFiles(d task.Deed) bool { return d.Kind == task.RestoreDeed || len(d.Files) > 0 }
+
+// loggedAction is an action and the log that holds it.
+type loggedAction struct {
+	task.Deed
+	inOverlay bool
+}
+
+func (a loggedAction) id() string {
+	switch {
+	case a.inOverlay && a.Seq == 0:
+		return "trash"
+	case a.inOverlay:
+		return fmt.Sprintf("overlay-%d", a.Seq)
+	}
+	return fmt.Sprintf("journal-%d", a.Seq)
+}
+
+// moment orders the actions of both logs: an entry of the overlay follows the commit that it names.
+type moment [3]uint64
+
+func (a loggedAction) moment() moment {
+	if a.inOverlay {
+		return moment{a.Head, 1, a.Then}
+	}
+	return moment{a.Then}
+}
+
+func (m moment) before(o moment) bool { return slices.Compare(m[:], o[:]) < 0 }
+
+// actionList are actions in their order.
+type actionList []loggedAction
+
+func (l actionList) newest() (loggedAction, bool) {
+	if len(l) == 0 {
+		return loggedAction{}, false
+	}
+	return l[len(l)-1], true
+}
+
+// describe gives the actions for a caller, the newest first. moved is the newest commit that continued the histories.
+func (l actionList) describe(moved uint64) []Action {
+	out := make([]Action, 0, len(l))
+	for _, a := range slices.Backward(l) {
+		d := a.describe()
+		d.WentOn = a.Move && moved > a.Then
+		out = append(out, d)
+	}
+	return out
+}
+
+func (a loggedAction) describe() Action {
+	d := Action{ID: a.id(), Kind: a.Kind, At: store.Timestamp(a.At)}
+	if a.Kind == deletion {
+		d.From.Deleted, d.To.Deleted = new(false), new(true)
+		return d
+	}
+	if restoresFiles(a.Deed) {
+		d.Files, d.Checkpoint, d.Safety = len(a.Deed.Files), new(a.Deed.To), a.Deed.Safety
+	}
+	if a.Move {
+		d.Gone, d.Branch, d.By = &store.MessageCounts{UI: a.Gone.UI, API: a.Gone.API}, store.BranchName(a.Seq), a.By
+		return d
+	}
+	if a.Cover > 0 {
+		d.Covered = a.Cover
+		return d
+	}
+	d.From = Labels{Title: a.Before.Title, Tags: a.Before.Tags, Pinned: a.Before.Pinned}
+	d.To = Labels{Title: a.After.Title, Tags: a.After.Tags, Pinned: a.After.Pinned}
+	return d
+}
+
+// merge puts the actions of both logs in order. What was undone in one log cannot be redone once something new was done in
+// the other.
+func merge(journal, overlay task.Deeds) (done, redo actionList) {
+	last := map[bool]moment{false: {journal.Last}, true: {overlay.Head, 1, overlay.Last}}
+	if overlay.Last == 0 {
+		last[true] = moment{}
+	}
+	for _, of := range []struct {
+		task.Deeds
+		inOverlay bool
+	}{{journal, false}, {overlay, true}} {
+		for _, d := range of.Done {
+			done = append(done, loggedAction{d, of.inOverlay})
+		}
+		for _, d := range of.Undone {
+			if a := (loggedAction{d, of.inOverlay}); last[!of.inOverlay].before(a.moment()) {
+				redo = append(redo, a)
+			}
+		}
+	}
+	for _, l := range []actionList{done, redo} {
+		slices.SortStableFunc(l, func(a, b loggedAction) int {
+			x, y := a.moment(), b.moment()
+			return slices.Compare(x[:], y[:])
+		})
+	}
+	return done, redo
+}

@@ -1,0 +1,244 @@
+// Package overlay reads the overlay: the journal of what users file under tasks whose own journals cannot hold it.
+//
+// It holds the titles, tags and pins of other tools' tasks, and what was deleted, restored and purged, of all tasks. It
+// is one journal in Roost's root, so a crash loses nothing that was acknowledged, and two processes take turns. A file
+// for each task was the alternative: it would keep no history, and a list of ten thousand tasks would open as many files.
+//
+// A damaged commit loses its change and no other. Unknown events are skipped.
+package overlay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
+)
+
+// OwnSource is the source of the tasks in Roost's own root.
+const OwnSource = "roost"
+
+// Types of entries.
+const (
+	Changed = "task.changed" // title, tags or pin
+	Deleted = "task.deleted" // deleted, restored or purged
+
+	// Kept changes nothing: a deletion was recorded, and the folder did not move.
+	Kept = "task.kept"
+)
+
+// Entry is one event of the overlay. Absent members stay as they are.
+type Entry struct {
+	Type    string    `json:"type"`
+	Source  string    `json:"source"`
+	ID      string    `json:"id"`
+	Title   *string   `json:"title,omitempty"`
+	Tags    *[]string `json:"tags,omitempty"`
+	Pinned  *bool     `json:"pinned,omitempty"`
+	Deleted *bool     `json:"deleted,omitempty"` // a foreign task is hidden; a task of our own was moved
+	Purged  *bool     `json:"purged,omitempty"`
+	Name    string    `json:"name,omitempty"` // of our own task's folder in the trash
+	Dir     string    `json:"dir,omitempty"`  // of the task's folder, for when its storage is not configured any more
+	Head    uint64    `json:"head,omitempty"` // the newest commit of the task's journal at that time
+	Undoes  uint64    `json:"undoes,omitempty"`
+	Redoes  uint64    `json:"redoes,omitempty"` // commits of the overlay: see task.Changed
+	With    string    `json:"with,omitempty"`   // SOURCE:ID of the parent whose deletion deleted this subtask
+
+	At    int64  `json:"-"` // when the task was deleted or changed, in Unix milliseconds
+	Epoch uint64 `json:"-"` // of the owner that deleted it
+}
+
+// IsHidden reports whether the entry hides a task of another tool.
+func (e Entry) IsHidden() bool { return e.Source != OwnSource && e.Deleted != nil && *e.Deleted }
+
+// IsPurged reports whether the task was purged.
+func (e Entry) IsPurged() bool { return e.Purged != nil && *e.Purged }
+
+// Key names a task in a Table: the source and the id, or, for a deletion of our own task, its folder in the trash.
+type Key struct{ Source, ID string }
+
+// Table is the folded overlay.
+type Table map[Key]Entry
+
+// Append adds entries to the overlay with one durable commit.
+type Append func(...Entry) error
+
+// Read folds the overlay in a folder; an absent one is empty.
+func Read(ctx context.Context, dir string) (Table, error) {
+	log, err := filelog.OpenReader(dir)
+	if errors.Is(err, journal.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the overlay %s: %w", dir, err)
+	}
+	table, err := Fold(ctx, log)
+	return table, errors.Join(err, log.Close())
+}
+
+// Fold folds an open overlay.
+func Fold(ctx context.Context, log journal.Reader) (Table, error) {
+	out := Table{}
+	err := Each(ctx, log, func(c journal.Commit, e Entry) {
+		if e.Type == Changed || e.Type == Deleted || e.Type == Kept {
+			e.Epoch = c.Epoch
+			out.Add(e, c.At)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Each calls f with every entry of an open overlay that can be read.
+func Each(ctx context.Context, log journal.Reader, f func(journal.Commit, Entry)) error {
+	for c, err := range log.Read(ctx, 1) {
+		var lost *journal.DamageError
+		if errors.As(err, &lost) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read the overlay: %w", err)
+		}
+		for _, raw := range c.Events {
+			if e, ok := decode(raw); ok {
+				f(c, e)
+			}
+		}
+	}
+	return nil
+}
+
+func decode(raw []byte) (e Entry, ok bool) {
+	ok = json.Unmarshal(raw, &e) == nil
+	return e, ok
+}
+
+// Add folds one more entry in.
+func (t Table) Add(e Entry, at int64) {
+	key := Key{e.Source, e.ID}
+	if e.Name != "" {
+		key.ID = e.Name // its folder names the deletion of our own task
+	}
+	have := t[key]
+	e.Tags, e.Title, e.Pinned = either(e.Tags, have.Tags), either(e.Title, have.Title), either(e.Pinned, have.Pinned)
+	e.Purged = either(e.Purged, have.Purged)
+	e.At = at
+	if e.Deleted == nil || !*e.Deleted {
+		e.With = have.With
+	}
+	if e.Deleted == nil {
+		e.Deleted, e.At, e.Epoch = have.Deleted, have.At, have.Epoch
+	}
+	if e.Dir == "" {
+		e.Dir = have.Dir
+	}
+	t[key] = e
+}
+
+func either[T any](a, b *T) *T {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// Hidden reports whether a task of another tool's storage was deleted in Roost.
+func (t Table) Hidden(source, id string) bool { return t[Key{source, id}].IsHidden() }
+
+// HasTitle reports whether a task of another tool got a title in Roost.
+func (t Table) HasTitle(source, id string) bool {
+	title := t[Key{source, id}].Title
+	return title != nil && *title != ""
+}
+
+// Event is an entry as the followers of a task get it. Nil members stay as they are.
+type Event struct {
+	Type    string // Changed or Deleted
+	Source  string
+	Task    string
+	Head    uint64 // the newest commit of the task's journal then; 0 = it had none
+	Title   *string
+	Tags    *[]string
+	Pinned  *bool
+	Deleted *bool  // false: it was restored, or its deletion did not happen
+	Purged  bool   // for good
+	Hidden  bool   // its folder is untouched in the storage of another tool
+	Name    string // restores a deleted task
+}
+
+// Commit is one change of the overlay.
+type Commit struct {
+	Epoch, Seq uint64
+	At         int64 // Unix milliseconds
+	Events     []Event
+}
+
+// Commits yields the changes of the overlay in a folder from a commit on, up to its head. It skips damaged ones.
+func Commits(ctx context.Context, dir string, from uint64) iter.Seq2[Commit, error] {
+	return func(yield func(Commit, error) bool) {
+		log, err := filelog.OpenReader(dir)
+		if err != nil {
+			yield(Commit{}, fmt.Errorf("open the overlay %s: %w", dir, err))
+			return
+		}
+		defer log.Close()
+		for c, err := range log.Read(ctx, max(from, 1)) {
+			var lost *journal.DamageError
+			if errors.As(err, &lost) {
+				continue
+			}
+			if err != nil {
+				yield(Commit{}, fmt.Errorf("read the overlay: %w", err))
+				return
+			}
+			if !yield(Commit{Epoch: c.Epoch, Seq: c.Seq, At: c.At, Events: eventsOf(c)}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func eventsOf(c journal.Commit) (out []Event) {
+	for _, raw := range c.Events {
+		if entry, ok := decode(raw); ok {
+			if e, ok := entry.event(); ok {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+func (e Entry) event() (Event, bool) {
+	out := Event{
+		Type:   Changed,
+		Source: e.Source,
+		Task:   e.ID,
+		Head:   e.Head,
+		Name:   e.Name,
+	}
+	switch {
+	case e.Type == Changed:
+		out.Title, out.Pinned = e.Title, e.Pinned
+		if e.Tags != nil {
+			out.Tags = new(slices.Clone(*e.Tags))
+		}
+		return out, out.Title != nil || out.Tags != nil || out.Pinned != nil
+	case e.Type == Kept, e.Type == Deleted && e.Deleted != nil && !*e.Deleted:
+		out.Deleted, out.Name = new(false), ""
+		return out, true
+	case e.Type == Deleted && (e.Deleted != nil || e.IsPurged()):
+		out.Type, out.Deleted, out.Purged, out.Hidden = Deleted, new(true), e.IsPurged(), e.Source != OwnSource
+		if out.Hidden {
+			out.Name = e.Source + ":" + e.ID
+		}
+		return out, true
+	}
+	return out, false
+}

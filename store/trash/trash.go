@@ -1,0 +1,494 @@
+// Package trash deletes, restores and purges tasks.
+//
+// Deleting destroys nothing. A task of Roost's own root moves into the trash with one rename, so a kill leaves it whole in
+// one place or the other. A task of another tool is hidden; its folder is not touched. All moves happen one at a time on a
+// root, with the overlay locked, which records them for undo and for followers.
+package trash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/overlay"
+)
+
+// DeletedTask is a deleted task as lists show it.
+type DeletedTask struct {
+	store.Summary
+	Name      string  `json:"name"`       // restores it
+	DeletedAt *string `json:"deleted_at"` // RFC 3339; null when unknown
+	Hidden    bool    `json:"hidden"`     // its folder is untouched in the storage of another tool
+}
+
+// ErrTaken: another task has the id of the task that should be restored.
+var ErrTaken = errors.New("another task has this id")
+
+// purgedPrefix begins the name of a folder in the trash that is being removed.
+const purgedPrefix = ".purged-"
+
+// List lists the deleted tasks, newest first. It changes nothing.
+func List(ctx context.Context, s *store.Store) ([]DeletedTask, error) {
+	table, err := s.Overlay(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.Deleted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := []DeletedTask{}
+	for _, d := range all {
+		if d.Purged {
+			continue
+		}
+		out = append(out, describe(ctx, s, d, table))
+	}
+	return out, nil
+}
+
+// Find finds one deleted task, as Restore and Purge do.
+func Find(ctx context.Context, s *store.Store, given string) (DeletedTask, error) {
+	d, err := s.FindDeleted(ctx, given)
+	if err != nil {
+		return DeletedTask{}, err
+	}
+	table, err := s.Overlay(ctx)
+	return describe(ctx, s, d, table), err
+}
+
+func describe(ctx context.Context, s *store.Store, d store.DeletedTask, table overlay.Table) DeletedTask {
+	return DeletedTask{
+		Summary:   s.SummaryOfDeleted(ctx, d, table),
+		Name:      d.Name,
+		DeletedAt: store.Timestamp(d.At),
+		Hidden:    d.Hidden,
+	}
+}
+
+// QualifiedName names the deleted task so that it fits no other.
+func (t DeletedTask) QualifiedName() string {
+	return store.DeletedTask{Name: t.Name, Hidden: t.Hidden}.QualifiedName()
+}
+
+// Delete takes a task out of every list so that it can be restored. It fails with a *journal.BusyError while a process
+// owns the task.
+func Delete(ctx context.Context, s *store.Store, ref store.Ref) (DeletedTask, error) {
+	return deleteWith(ctx, s, ref, "")
+}
+
+// DeleteSubtask is Delete for a subtask of a task that was just deleted: undoing the deletion of the parent restores the
+// subtask, too.
+func DeleteSubtask(ctx context.Context, s *store.Store, ref, parent store.Ref) (DeletedTask, error) {
+	return deleteWith(ctx, s, ref, parent.Source+":"+parent.ID)
+}
+
+func deleteWith(ctx context.Context, s *store.Store, ref store.Ref, with string) (DeletedTask, error) {
+	var out DeletedTask
+	err := s.ChangeOverlay(ctx, func(table overlay.Table, add overlay.Append) error {
+		var err error
+		out, err = deleteLocked(ctx, s, ref, table, 0, func(list ...overlay.Entry) error {
+			for i := range list {
+				list[i].With = with
+			}
+			return add(list...)
+		})
+		return err
+	})
+	if err != nil {
+		return DeletedTask{}, fmt.Errorf("delete task %s: %w", ref.ID, err)
+	}
+	return out, nil
+}
+
+// DeleteAgain repeats a deletion that was undone; redoes is the overlay's commit of it. check is called with the overlay
+// locked, and its error leaves everything as it is.
+func DeleteAgain(ctx context.Context, s *store.Store, ref store.Ref, redoes uint64, check func() error) error {
+	return s.ChangeOverlay(ctx, func(table overlay.Table, add overlay.Append) error {
+		if err := check(); err != nil {
+			return err
+		}
+		_, err := deleteLocked(ctx, s, ref, table, redoes, add)
+		return err
+	})
+}
+
+// deleteLocked deletes while the caller holds the overlay. redoes is the commit of the deletion that is repeated, 0 for a
+// new one.
+func deleteLocked(ctx context.Context, s *store.Store, ref store.Ref, table overlay.Table, redoes uint64, add overlay.Append) (DeletedTask, error) {
+	if ref.Own {
+		return moveToTrash(ctx, s, ref, redoes, add)
+	}
+	return hide(ctx, s, ref, table, redoes, add)
+}
+
+// hide records that a task of another tool is deleted.
+func hide(ctx context.Context, s *store.Store, ref store.Ref, table overlay.Table, redoes uint64, add overlay.Append) (DeletedTask, error) {
+	now := s.Now()
+	if table.Hidden(ref.Source, ref.ID) {
+		now = table[overlay.Key{Source: ref.Source, ID: ref.ID}].At
+	}
+	err := whileUnowned(ctx, s, ref, func() error {
+		if table.Hidden(ref.Source, ref.ID) {
+			return nil
+		}
+		return add(overlay.Entry{
+			Type:    overlay.Deleted,
+			Source:  ref.Source,
+			ID:      ref.ID,
+			Deleted: new(true),
+			Purged:  new(false),
+			Dir:     ref.Dir,
+			Head:    store.HeadOf(ctx, ref.Log),
+			Redoes:  redoes,
+		})
+	})
+	if err != nil {
+		return DeletedTask{}, err
+	}
+	sum := s.SummaryOf(ctx, ref)
+	sum.ApplyLabels(table)
+	return DeletedTask{
+		Summary:   sum,
+		Name:      ref.Source + ":" + ref.ID,
+		DeletedAt: store.Timestamp(now),
+		Hidden:    true,
+	}, nil
+}
+
+// whileUnowned calls do while no process can come to own a task. A task without a journal has no lock to hold: for it,
+// whileUnowned only checks that no process owns it now.
+func whileUnowned(ctx context.Context, s *store.Store, ref store.Ref, do func() error) error {
+	if store.HasJournal(ref.Log) {
+		log, err := s.LockJournal(ctx, ref, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(do(), log.Close())
+	}
+	if holder, held := filelog.Holder(ref.Log); held {
+		return &journal.BusyError{Dir: ref.Log, Holder: holder}
+	}
+	if err := store.MeetsExpectation(ctx, ref); err != nil {
+		return err
+	}
+	return do()
+}
+
+// moveToTrash deletes a task of our own.
+func moveToTrash(ctx context.Context, s *store.Store, ref store.Ref, redoes uint64, add overlay.Append) (DeletedTask, error) {
+	if err := store.CheckID(ref); err != nil {
+		return DeletedTask{}, err
+	}
+	if err := s.EnsureDir(s.TrashDir(), "cannot be written"); err != nil {
+		return DeletedTask{}, err
+	}
+	name := ref.ID
+	for n := 2; exists(filepath.Join(s.TrashDir(), name)); n++ { // ids hold no "~"
+		name = ref.ID + "~" + strconv.Itoa(n)
+	}
+	to := filepath.Join(s.TrashDir(), name)
+	entry := overlay.Entry{
+		Type:    overlay.Deleted,
+		Source:  store.OwnSource,
+		ID:      ref.ID,
+		Name:    name,
+		Deleted: new(true),
+		Redoes:  redoes,
+	}
+	recorded := false
+	err := moveUnowned(ctx, s, ref, to, func() error {
+		entry.Head = store.HeadOf(ctx, ref.Log)
+		err := add(entry)
+		recorded = err == nil
+		return err
+	})
+	if err != nil {
+		if recorded { // followers who got the deletion must learn that it did not happen
+			entry.Type, entry.Deleted, entry.Redoes, entry.Head = overlay.Kept, new(false), 0, store.HeadOf(ctx, ref.Log)
+			err = errors.Join(err, add(entry))
+		}
+		return DeletedTask{}, err
+	}
+	failpoint.Hit("trash.moved")
+	if err := s.SweepIndex(ctx); err != nil {
+		return DeletedTask{}, fmt.Errorf("the task is in the trash, but the history index still names it: %w", err)
+	}
+	return DeletedTask{
+		Summary:   s.SummaryOf(ctx, s.TrashRef(name)),
+		Name:      name,
+		DeletedAt: store.Timestamp(s.Now()),
+	}, nil
+}
+
+// moveUnowned moves a task's folder while no process can own it. record is called just before the move. Windows does not
+// move a folder with an open file, so there the lock is released first; an owner that comes in between has files open,
+// and the move fails.
+func moveUnowned(ctx context.Context, s *store.Store, ref store.Ref, to string, record func() error) error {
+	var held journal.Owner
+	if !isLink(ref.Dir) { // a link moves; its target is not written
+		log, err := s.LockJournal(ctx, ref, 0)
+		if errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("%w: %s is not there any more", store.ErrNotFound, ref.Log)
+		}
+		if err != nil {
+			return err
+		}
+		held = log
+	}
+	release := func() error {
+		if held == nil {
+			return nil
+		}
+		log := held
+		held = nil
+		return log.Close()
+	}
+	if err := record(); err != nil {
+		return errors.Join(err, release())
+	}
+	failpoint.Hit("trash.marked")
+	if runtime.GOOS == "windows" {
+		if err := release(); err != nil {
+			return err
+		}
+	}
+	err := rename(ref.Log, to)
+	return errors.Join(err, release())
+}
+
+// rename renames a folder durably.
+func rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return fmt.Errorf("move %s: %w", from, err)
+	}
+	for _, dir := range []string{filepath.Dir(to), filepath.Dir(from)} {
+		if err := filelog.OS.SyncDir(dir); err != nil {
+			return fmt.Errorf("sync %s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// Restore puts a deleted task back where it was.
+func Restore(ctx context.Context, s *store.Store, given string) (store.Ref, error) {
+	return RestoreIf(ctx, s, given, func() error { return nil })
+}
+
+// RestoreIf is Restore, with a check that is called with the overlay locked; its error leaves everything as it is.
+func RestoreIf(ctx context.Context, s *store.Store, given string, check func() error) (store.Ref, error) {
+	var out store.Ref
+	err := s.ChangeOverlay(ctx, func(_ overlay.Table, add overlay.Append) error {
+		if err := check(); err != nil {
+			return err
+		}
+		d, err := s.FindDeleted(ctx, given)
+		if err != nil {
+			return err
+		}
+		back := overlay.Entry{
+			Type:    overlay.Deleted,
+			Source:  d.Ref.Source,
+			ID:      d.Ref.ID,
+			Deleted: new(false),
+			Head:    store.HeadOf(ctx, d.Ref.Log),
+		}
+		if d.Hidden {
+			out = d.Ref
+			back.Purged = new(false)
+			return add(back)
+		}
+		out = s.OwnRef(d.Ref.ID)
+		if err := removeEmptyFolder(out.Dir); err != nil {
+			return err
+		}
+		failpoint.Hit("restore.chosen")
+		if err := rename(d.Ref.Dir, out.Dir); err != nil {
+			return err
+		}
+		failpoint.Hit("restore.moved")
+		// The place of the folder decides: a kill before this only prevents that the deletion can be redone.
+		back.Name = d.Name
+		if err := add(back); err != nil {
+			return err
+		}
+		return s.IndexTask(ctx, out)
+	})
+	if err != nil {
+		return store.Ref{}, fmt.Errorf("restore %s: %w", given, err)
+	}
+	return out, nil
+}
+
+// RestoreSubtasks restores the subtasks that were deleted with a task at a time or later.
+func RestoreSubtasks(ctx context.Context, s *store.Store, parent store.Ref, deleted int64) (ids []string, err error) {
+	all, err := s.Deleted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	table, err := s.Overlay(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, d := range all {
+		key := overlay.Key{Source: d.Ref.Source, ID: d.Ref.ID}
+		if !d.Hidden {
+			key.ID = d.Name
+		}
+		if e := table[key]; e.With != parent.Source+":"+parent.ID || e.At < deleted {
+			continue
+		}
+		ref, err := Restore(ctx, s, d.QualifiedName())
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		ids = append(ids, ref.ID)
+	}
+	slices.Sort(ids)
+	return ids, errors.Join(errs...)
+}
+
+// DeleteSubtasksAgain deletes the subtasks that RestoreSubtasks restored, except those that were changed since.
+func DeleteSubtasksAgain(ctx context.Context, s *store.Store, parent store.Ref, restored int64) (ids []string, err error) {
+	table, err := s.Overlay(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, e := range table {
+		if e.With != parent.Source+":"+parent.ID || e.Deleted == nil || *e.Deleted || e.At < restored {
+			continue
+		}
+		ref, err := s.Find(ctx, e.Source+":"+e.ID)
+		if err != nil || store.HeadOf(ctx, ref.Log) != e.Head {
+			continue
+		}
+		if _, err := DeleteSubtask(ctx, s, ref, parent); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		ids = append(ids, ref.ID)
+	}
+	slices.Sort(ids)
+	return ids, errors.Join(errs...)
+}
+
+// removeEmptyFolder removes an empty folder: Roo makes one whenever it looks for a task. Anything else is ErrTaken.
+func removeEmptyFolder(dir string) error {
+	info, err := os.Lstat(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil && info.IsDir() && os.Remove(dir) == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", dir, ErrTaken)
+}
+
+// Purge removes the bytes of a deleted task for good. Of a task in another tool's storage it removes only Roost's journal;
+// the folder remains, and remains hidden.
+func Purge(ctx context.Context, s *store.Store, given string) (DeletedTask, error) {
+	var out DeletedTask
+	err := s.ChangeOverlay(ctx, func(table overlay.Table, add overlay.Append) error {
+		d, err := s.FindDeleted(ctx, given)
+		if err != nil {
+			return err
+		}
+		out = describe(ctx, s, d, table)
+		// No list shows a folder of this name, so a kill in the middle leaves no half task.
+		doomed := filepath.Join(s.TrashDir(), purgedPrefix+strconv.FormatInt(s.Now(), 10)+"-"+strings.ReplaceAll(d.Name, ":", "~"))
+		if d.Hidden {
+			err = purgeHidden(ctx, s, d, doomed, add)
+		} else {
+			err = rename(d.Ref.Dir, doomed)
+		}
+		if err != nil {
+			return err
+		}
+		failpoint.Hit("purge.moved")
+		if !d.Hidden { // the missing folder is what counts; the entry is for followers
+			entry := overlay.Entry{
+				Type:   overlay.Deleted,
+				Source: store.OwnSource,
+				ID:     d.Ref.ID,
+				Name:   d.Name,
+				Purged: new(true),
+			}
+			if err := add(entry); err != nil {
+				return err
+			}
+		}
+		return removePurged(s)
+	})
+	if err != nil {
+		return DeletedTask{}, fmt.Errorf("purge %s: %w", given, err)
+	}
+	return out, nil
+}
+
+func purgeHidden(ctx context.Context, s *store.Store, d store.DeletedTask, doomed string, add overlay.Append) error {
+	record := func() error {
+		return add(overlay.Entry{
+			Type:   overlay.Deleted,
+			Source: d.Ref.Source,
+			ID:     d.Ref.ID,
+			Purged: new(true),
+		})
+	}
+	if !store.HasJournal(d.Ref.Log) {
+		return record()
+	}
+	if err := s.EnsureDir(s.TrashDir(), "cannot be written"); err != nil {
+		return err
+	}
+	ref := d.Ref
+	ref.Dir = ref.Log
+	return moveUnowned(ctx, s, ref, doomed, record)
+}
+
+// FinishPurges removes what killed purges left.
+func FinishPurges(ctx context.Context, s *store.Store) error {
+	return s.ChangeOverlay(ctx, func(overlay.Table, overlay.Append) error { return removePurged(s) })
+}
+
+// removePurged removes the folders of all purges, also of killed ones. The caller holds the overlay.
+func removePurged(s *store.Store) error {
+	entries, err := os.ReadDir(s.TrashDir())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list %s: %w", s.TrashDir(), err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), purgedPrefix) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(s.TrashDir(), e.Name())); err != nil {
+			return fmt.Errorf("remove %s: %w", e.Name(), err)
+		}
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&os.ModeSymlink != 0
+}
