@@ -66,7 +66,7 @@ func TestWhichSubtaskIsFollowed(t *testing.T) {
 	must(t, err)
 	e := engine.New(st, engine.Options{})
 	defer e.Close(context.Background())
-	c, end, err := (&App{Now: time.Now}).local(st, e)
+	c, end, err := (&App{Now: time.Now, Env: func(string) string { return "" }}).local(st, e)
 	must(t, err)
 	defer end()
 	look := func(w *watcher, id string) string {

@@ -200,7 +200,7 @@ func (p *page) body(it view.Item) {
 		p.print("<details><summary>reasoning</summary>%s</details>\n", p.set.markdown(it.Body))
 	case it.Class == view.Tool && esjson.Valid([]byte(it.Body)):
 		p.print("<pre class=\"chroma\">%s</pre>\n", p.set.code(p.set.clean(display([]byte(it.Body))), "json"))
-	case lines >= long, it.Class == view.Aside:
+	case lines >= long, it.Class == view.Appended:
 		p.print("<details><summary>%d lines</summary><pre>%s</pre></details>\n", lines+1, p.set.plain(it.Body))
 	default:
 		p.print("<pre>%s</pre>\n", p.set.plain(it.Body))

@@ -106,7 +106,7 @@ func (l *Lines) room(c view.Class) int {
 		return 0
 	}
 	switch c {
-	case view.Reasoning, view.Aside:
+	case view.Reasoning, view.Appended:
 		return -1
 	case view.User, view.Model, view.Result, view.Question, view.Failure:
 		return 0

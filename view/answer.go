@@ -9,15 +9,12 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Answers finds in messages of the model's history what tools gave back for rows of
-// the person's, by their place in rows. It is for what the rows do not say
-// themselves: what a file held that was read, why a change was refused. The two lists are
-// stretches of one task's histories that belong together by time; first is the place of
-// messages[0] in its history, from 0.
+// Answers finds in messages of the model's history the results for rows of the user's, by index in rows: what the rows
+// lack, such as the content of a file that was read, or why a change was refused. The two lists are stretches of one
+// task's histories from the same time; first is the index of messages[0] in its history, from 0.
 //
-// Nothing but order, time and content ties them: a row is answered by a call of the
-// same tool on the same thing, between the messages that it can have stood between, and by
-// none when there is doubt about that.
+// Only order, time and content connect them. A call answers a row when it is of the same tool on the same object and
+// falls between the messages around the row; in doubt, none does.
 func Answers(rows, messages [][]byte, first int) map[int]Item {
 	calls := calls(messages, first)
 	if len(calls) == 0 {
@@ -44,16 +41,15 @@ func Answers(rows, messages [][]byte, first int) map[int]Item {
 		if denied(it.Body) {
 			it.Class, it.Title = Failure, "denied"
 		}
-		if it.Class != "" && (r.mute || it.Class == Failure || r.runs && !told(rows[i+1:])) {
+		if it.Class != "" && (r.mute || it.Class == Failure || r.runs && !outputShown(rows[i+1:])) {
 			out[i] = it
 		}
 	}
 	return out
 }
 
-// Stretch is the part of the model's history that rows may be answered from. times are
-// those of its messages, 0 where a message has none. It is empty when nothing ties the
-// two lists, and bounded by the number of rows.
+// Stretch is the part of the model's history that may answer rows. times are those of its messages, 0 where a message
+// has none. It is empty when nothing connects the two lists, and bounded by the number of rows.
 func Stretch(rows [][]byte, times []int64) (from, to int) {
 	var first, last int64
 	low, high := int64(-1), int64(-1)
@@ -92,26 +88,26 @@ func Stretch(rows [][]byte, times []int64) (from, to int) {
 	default:
 		return 0, 0
 	}
-	// The message before tells when a reply can have begun; those behind hold the result.
+	// The message before bounds the start of a reply; the messages behind hold the result.
 	const around = 3
 	from, to = max(0, from-around), min(len(times), to+around)
 	return from, min(to, from+2*len(rows)+3*around)
 }
 
-// asked is what a row says of the call that it stands for.
+// asked is the call that a row shows.
 type asked struct {
 	tool   string
 	about  []string // paths, a command, an address
 	ts     int64
-	behind int64 // Cline: the place of the last message when the row was written; -1 = not said
-	mute   bool  // rows of its kind never hold what came back
+	behind int64 // Cline: the index of the last message when the row was written; -1 = unknown
+	mute   bool  // rows of its kind never hold the result
 	runs   bool  // it is a command
 }
 
-// muteRows are the tools whose rows say nothing of what came back.
+// muteRows are the tools whose rows hold no result.
 var muteRows = set("readFile fetchInstructions skill useSkill readCommandOutput webFetch webSearch runSlashCommand listCodeDefinitionNames")
 
-// askedBy reads a row that stands for a call.
+// askedBy reads a row that shows a call.
 func askedBy(raw []byte) (asked, bool) {
 	r := asked{behind: -1}
 	if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
@@ -154,16 +150,16 @@ func aboutRow(inner []byte) (out []string) {
 	return out
 }
 
-// called is a call of the model's history, and what came back.
+// called is a call of the model's history and its result.
 type called struct {
 	tool          string
 	about         []string
-	before, after int64 // times of the messages around the reply, 0 when not said
+	before, after int64 // times of the messages around the reply, 0 when unknown
 	place         int   // of the reply in its history
 	answer        Item
 }
 
-// families are the tools that rows of one name stand for, where the names do not tell.
+// families are the tools that rows of one name show, where the names differ.
 var families = map[string][]string{
 	"newFileCreated": edits, "editedExistingFile": edits, "appliedDiff": edits, "insertContent": edits, "searchAndReplace": edits,
 	"listFilesTopLevel": {"list_files"}, "listFilesRecursive": {"list_files"}, "listFiles": {"list_files"},
@@ -174,8 +170,8 @@ var edits = []string{
 	"write_to_file", "replace_in_file", "apply_diff", "apply_patch", "edit", "edit_file", "search_replace", "search_and_replace", "insert_content", "multi_apply_diff",
 }
 
-// slack is how far the clocks of a row and a message may be apart, in milliseconds: they
-// are written one after the other.
+// slack bounds the difference between the times of a row and its message, in milliseconds: they are written one after
+// the other.
 const slack = 2000
 
 func (c *called) fits(r asked) bool {
@@ -185,17 +181,17 @@ func (c *called) fits(r asked) bool {
 	case c.off(r.ts) > slack:
 		return false
 	case c.before == 0 && c.after == 0 && (r.behind < 0 || int64(c.place) < r.behind || int64(c.place) > r.behind+1):
-		return false // nothing says where it belongs, or it belongs elsewhere
+		return false // its position is unknown, or another one
 	}
 	if len(r.about) == 0 || len(c.about) == 0 {
-		return len(r.about) == len(c.about) // else a call of nothing would fit all
+		return len(r.about) == len(c.about) // else a call without an object would match every row
 	}
 	return slices.ContainsFunc(r.about, func(a string) bool {
-		return slices.ContainsFunc(c.about, func(b string) bool { return samePlace(a, b) })
+		return slices.ContainsFunc(c.about, func(b string) bool { return sameFile(a, b) })
 	})
 }
 
-// off is how far a time is from those that the call can have been shown at.
+// off is the distance of a time from those at which the call may have been shown.
 func (c *called) off(ts int64) int64 {
 	switch {
 	case ts != 0 && c.before != 0 && ts < c.before:
@@ -206,9 +202,9 @@ func (c *called) off(ts int64) int64 {
 	return 0
 }
 
-// samePlace reports whether two texts name the same file, as far as they tell: rows
-// show paths from the workspace, calls as the model wrote them.
-func samePlace(a, b string) bool {
+// sameFile reports whether two texts may name the same file: rows show paths from the workspace, calls the paths that
+// the model wrote.
+func sameFile(a, b string) bool {
 	if a == b {
 		return true
 	}
@@ -227,7 +223,7 @@ func cleaned(s string) string {
 	return strings.TrimLeft(path.Clean(s), "./")
 }
 
-// calls lists the calls of messages in order, with what came back.
+// calls lists the calls of messages in order, with their results.
 func calls(messages [][]byte, first int) []called {
 	var out []called
 	byID := map[string]int{}
@@ -315,7 +311,7 @@ func aboutCall(list []param) (out []string) {
 	return out
 }
 
-// spelled is a result in words when it is an object that says how the call ended.
+// spelled is a result in words when it is an object with the outcome of the call.
 func spelled(it Item) Item {
 	raw, ok := object(it.Body)
 	if !ok {
@@ -336,14 +332,13 @@ func spelled(it Item) Item {
 	return it
 }
 
-// denied reports whether a result says that the person refused.
+// denied reports whether a result means that the user refused.
 func denied(text string) bool {
 	return strings.HasPrefix(text, "The user denied") || strings.HasPrefix(text, "The user rejected")
 }
 
-// told reports whether the rows behind a command show what it gave out, before
-// something else happens.
-func told(rows [][]byte) bool {
+// outputShown reports whether the rows behind a command show its output, before something else happens.
+func outputShown(rows [][]byte) bool {
 	for _, raw := range rows {
 		it := UI(raw, 2)
 		switch it.Kind {
@@ -355,5 +350,5 @@ func told(rows [][]byte) bool {
 			return false
 		}
 	}
-	return true // the end of the stretch: whether more would come is not known
+	return true // the stretch ends here: more output may follow
 }

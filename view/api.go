@@ -8,9 +8,8 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// API reads one element of the history that the model sees. Its blocks are the
-// item's parts. A text that holds calls, results or what the program added, all in
-// tags, gives a part for each.
+// API reads one element of the history that the model sees. Its blocks are the parts of the item. A text with calls,
+// results or additions of the program in tags gives a part for each.
 func API(raw []byte, number int) Item {
 	it := Item{Number: number, Class: Unknown}
 	if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
@@ -26,7 +25,7 @@ func API(raw []byte, number int) Item {
 	case "assistant":
 		it.Class = Model
 	case "":
-		it.Kind = str(raw, "type") // reasoning that stands alone
+		it.Kind = str(raw, "type") // reasoning without a message
 		it.Title = it.Kind
 	default:
 		it.Title = it.Kind
@@ -45,12 +44,12 @@ func API(raw []byte, number int) Item {
 	}
 	it.Parts = joined(it.Parts)
 	if it.Kind == "user" && len(it.Parts) > 0 && !slices.ContainsFunc(it.Parts, func(p Item) bool { return p.Class == User }) {
-		it.Class = Output // nobody said it: it is what tools gave back
+		it.Class = Output // only results of tools
 	}
 	return it
 }
 
-// tags say why a message is not sent as it stands.
+// tags are why a message is not sent as it is stored.
 func tags(raw []byte) string {
 	var out []string
 	if v, _ := esjson.GetBool(raw, "isSummary"); v {
@@ -103,7 +102,7 @@ func part(block []byte, text Class) Item {
 		it.Class, it.Call = Output, str(block, "tool_use_id")
 		it.Title = "result"
 		if name := str(block, "name"); name != "" {
-			it.Title += " of " + name // Cline says it
+			it.Title += " of " + name // Cline records it
 		}
 		if bad, _ := esjson.GetBool(block, "is_error"); bad {
 			it.Class, it.Title = Failure, it.Title+" (error)"
@@ -144,8 +143,7 @@ func ResultText(block []byte) (text string, images int) {
 	return strings.Join(texts, "\n"), images
 }
 
-// resultPictures describes the images of a tool_result block, and has those that are
-// there.
+// resultPictures describes the images of a tool_result block, and returns the data of those that are there.
 func resultPictures(block []byte) (named, data []string) {
 	content, _ := esjson.Get(block, "content")
 	for _, b := range contextwindow.ResultParts(content) {
@@ -156,7 +154,7 @@ func resultPictures(block []byte) (named, data []string) {
 	return named, whole(data)
 }
 
-// ToolResult reads a tool_result block, as the person sees it below its call.
+// ToolResult reads a tool_result block for display below its call.
 func ToolResult(block []byte) Item {
 	if esjson.TypeOf(block) != esjson.TypeObject {
 		return Item{Kind: "tool_result", Class: Output}

@@ -6,7 +6,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// askTitles are the questions whose title says it all; their text, if any, is the body.
+// askTitles are the questions with a fixed title; their text, if any, is the body.
 var askTitles = map[string]struct {
 	class Class
 	title string
@@ -64,8 +64,8 @@ func ask(it *Item, kind, text string) bool {
 	return ok
 }
 
-// followup is the question and its suggested answers. While it is streamed the
-// text is the bare question. rest is what else it says; nil for a bare question.
+// followup is the question and its suggested answers. While it is streamed, the text is the bare question. rest are its
+// other members; nil for a bare question.
 func followup(text string) (question string, choices []string, rest *left) {
 	raw, ok := object(text)
 	if !ok {
@@ -88,7 +88,7 @@ func followup(text string) (question string, choices []string, rest *left) {
 	return question, choices, rest
 }
 
-// choice is a suggested answer; one of another shape is shown as it stands there.
+// choice is a suggested answer; one of another shape is shown as JSON.
 func choice(el []byte) string {
 	if s, err := esjson.Unquote(el); err == nil {
 		return s
@@ -109,7 +109,7 @@ func mcp(it *Item, text string) {
 		return
 	}
 	l := leftOf(raw)
-	l.drop("type") // the other members say it
+	l.drop("type") // the other members imply it
 	server, what := l.words("serverName"), l.words("toolName")
 	if what == "" {
 		what = l.words("uri")

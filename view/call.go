@@ -9,14 +9,13 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// param is one member of a tool call's input. words says that text is what a model
-// wrote; else it is JSON.
+// param is one member of a tool call's input. words means that text is prose of a model; else it is JSON.
 type param struct {
 	name, text string
 	words      bool
 }
 
-// params are the members of an input. ok is false when it is no object.
+// params are the members of an input. ok is false when it is not an object.
 func params(input []byte) (list []param, ok bool) {
 	if esjson.TypeOf(input) != esjson.TypeObject || !esjson.Valid(input) {
 		return nil, false
@@ -31,14 +30,13 @@ func params(input []byte) (list []param, ok bool) {
 	return list, true
 }
 
-// targets are the parameters that say what a call is about, the most telling first.
+// targets are the parameters that name the object of a call, the most specific first.
 var targets = []string{"path", "file_path", "target_file", "command", "regex", "query", "url", "uri", "mode_slug", "mode", "skill", "action"}
 
-// bodies are the parameters that are the matter of a call: its text needs no name.
+// bodies are the parameters that hold the content of a call: their text needs no name.
 var bodies = []string{"content", "result", "question", "message", "todos", "response", "text", "reason", "context"}
 
-// call fills an item with a tool call: what it is about in the title, what it
-// changes as a diff, all else a member a line.
+// call fills an item with a tool call: its object in the title, its change as a diff, other members one a line.
 func call(it *Item, name string, list []param) {
 	it.Title = name
 	switch name {
@@ -83,7 +81,7 @@ func firstOf(list []param, names []string) int {
 	return -1
 }
 
-// changeOf is what a call changes as a diff, and what else it says.
+// changeOf is the change of a call as a diff, and its other members.
 func changeOf(name string, list []param) (diff string, rest []param, ok bool) {
 	if i := firstOf(list, []string{"diff", "patch", "input"}); i >= 0 {
 		if diff, ok := change(list[i].text); ok {
@@ -109,7 +107,7 @@ func changeOf(name string, list []param) (diff string, rest []param, ok bool) {
 	return "", list, false
 }
 
-// members writes parameters as lines: one each, text of many lines below its name.
+// members writes parameters one a line, with text of many lines below its name.
 func members(list []param) string {
 	lines := make([]string, 0, len(list))
 	for _, p := range list {
@@ -124,7 +122,7 @@ func members(list []param) string {
 		if text == "" || text[0] == '\n' {
 			sep = ":"
 		}
-		if p.name == "" { // words between the tags of a call
+		if p.name == "" { // prose between the tags of a call
 			lines = append(lines, p.text)
 			continue
 		}
@@ -133,7 +131,7 @@ func members(list []param) string {
 	return strings.Join(lines, "\n")
 }
 
-// indented is JSON as people read it: short things on one line, else a member a line.
+// indented is JSON for people: short values on one line, else a member a line.
 func indented(raw []byte) string {
 	var out bytes.Buffer
 	if len(raw) < 80 || json.Indent(&out, raw, "", "  ") != nil {
@@ -142,8 +140,7 @@ func indented(raw []byte) string {
 	return out.String()
 }
 
-// pathsIn are the paths of a call that reads several files: JSON, or the tags that
-// stood in its place before.
+// pathsIn are the paths of a call that reads several files: JSON, or the tags of older versions.
 func pathsIn(text string) (out []string) {
 	raw := []byte(text)
 	if esjson.TypeOf(raw) == esjson.TypeArray && esjson.Valid(raw) {
@@ -157,7 +154,7 @@ func pathsIn(text string) (out []string) {
 	return tagged(text, "path")
 }
 
-// suggestions are the answers that a question offers.
+// suggestions are the suggested answers of a question.
 func suggestions(text string) (out []string) {
 	raw := []byte(text)
 	if esjson.TypeOf(raw) != esjson.TypeArray || !esjson.Valid(raw) {

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// change makes a diff of what a tool was told to change, if that is what text is: a
-// unified diff and a patch stay as they are, SEARCH/REPLACE blocks become one.
+// change makes a diff of the change that a call asks for, if text is one: a unified diff and a patch stay as they are,
+// SEARCH/REPLACE blocks become a diff.
 func change(text string) (string, bool) {
 	text = unixEnds(text)
 	if strings.HasPrefix(text, "@@") || strings.Contains(text, "\n@@") || strings.HasPrefix(text, "*** Begin Patch") {
@@ -25,8 +25,7 @@ func prefixed(mark, text string) string {
 	return mark + strings.ReplaceAll(text, "\n", "\n"+mark)
 }
 
-// replaced is a diff of one text that another one takes the place of. Lines that both
-// begin or end with stay.
+// replaced is a diff between two texts. Common lines at the beginning and the end stay.
 func replaced(before, after string) string {
 	a, b := splitLines(before), splitLines(after)
 	head := 0
@@ -58,9 +57,8 @@ func splitLines(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// searchReplace makes a diff of SEARCH/REPLACE blocks as Roo and Cline write them.
-// One that ends in the middle, because it was cut while it came, goes as far as it
-// does.
+// searchReplace makes a diff of SEARCH/REPLACE blocks in the form of Roo and Cline. A block that was cut off gives a
+// diff of what is there.
 func searchReplace(text string) (diff string, ok bool) {
 	const (
 		outside = iota
@@ -102,7 +100,7 @@ func searchReplace(text string) (diff string, ok bool) {
 	return strings.TrimSuffix(out.String(), "\n"), ok
 }
 
-// marker reports whether a line is five or more of one of the signs and then the word.
+// marker reports whether a line is five or more of one of the signs, followed by the word.
 func marker(line, signs, word string) bool {
 	for _, sign := range signs {
 		rest := strings.TrimLeft(line, string(sign))

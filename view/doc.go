@@ -1,10 +1,8 @@
-// Package view turns stored messages into what a person reads.
+// Package view turns stored messages into text for people.
 //
-// It is pure: a message's raw JSON goes in, an Item comes out, and Lines cuts an
-// Item into styled lines. There is no terminal, no colour and no HTML in it, so a
-// shell and a web page can show the same thing. Nothing fails: a message of a
-// kind nobody knows, or one that is not even an object, gives an Item that says so.
+// It is pure: the raw JSON of a message goes in, an Item comes out, and Lines cuts an Item into styled lines. It knows
+// no terminal, colour or HTML, so that a shell and a web page can show the same text. Nothing fails: a message of an
+// unknown kind, or one that is not an object, gives an Item of the class Unknown.
 //
-// Text is passed on as it is stored. Whoever puts it on a terminal or into a page
-// makes it safe for that place.
+// Text stays as it is stored. The caller makes it safe for a terminal or a page.
 package view

@@ -4,47 +4,47 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Class says what an item is to its reader.
+// Class is the role of an item for its reader.
 type Class string
 
 // The classes of items.
 const (
-	User      Class = "user"      // the person's words
-	Model     Class = "model"     // the model's words
-	Reasoning Class = "reasoning" // the model's thinking
-	Tool      Class = "tool"      // a tool call, asked for or done
-	Output    Class = "output"    // what a command or a tool gave back
-	Question  Class = "question"  // something only the person can decide
-	Result    Class = "result"    // the task's result
+	User      Class = "user"      // text of the user
+	Model     Class = "model"     // text of the model
+	Reasoning Class = "reasoning" // reasoning of the model
+	Tool      Class = "tool"      // a tool call, requested or finished
+	Output    Class = "output"    // the result of a command or a tool
+	Question  Class = "question"  // something that the user must decide
+	Result    Class = "result"    // the result of the task
 	Request   Class = "request"   // a request to the model and what it cost
 	Note      Class = "note"      // housekeeping: resumed, condensed, checkpoint
 	Failure   Class = "failure"   // something went wrong
-	Aside     Class = "aside"     // what the program told the model beside the words
-	Unknown   Class = "unknown"   // a kind this version does not know
+	Appended  Class = "aside"     // what the program added for the model
+	Unknown   Class = "unknown"   // a kind that this version does not know
 )
 
-// Item is one message, or one block of a message, as a person reads it.
+// Item is one message, or one block of a message, for display.
 type Item struct {
-	Number  int    // place in its visible history, from 1; 0 for parts
+	Number  int    // number in its visible history, from 1; 0 for parts
 	TS      int64  // Unix milliseconds, 0 when the message has none
 	Kind    string // "say:text", "ask:tool", "assistant", "tool_use", ...
 	Class   Class
-	Title   string // one line; may be empty when Body says it all
+	Title   string // one line; may be empty when there is a Body
 	Body    string // any number of lines
 	Diff    bool   // Body is a unified diff
 	Choices []string
 	Images  int
-	// Pictures says of each image what it is and how large, as far as that is known.
+	// Pictures describes each image: its kind and, if known, its size.
 	Pictures []string
-	// Data are their data: addresses, "" for one whose bytes are not there; nil when none are.
+	// Data are the data: addresses of the images, "" for one without bytes; nil when none has bytes.
 	Data    []string
-	Partial bool // it was being streamed when it was written last
+	Partial bool // it was still being streamed when it was last written
 	Call    string
 	Parts   []Item // blocks of a model message, or the result of a tool call
 }
 
-// UI reads one element of the history that the person sees. number is its place,
-// from 1: the first row of Roo's is the person's own.
+// UI reads one element of the history that the user sees. number is its number, from 1: the first row of Roo is the
+// user's own.
 func UI(raw []byte, number int) Item {
 	it := Item{Number: number, Class: Unknown}
 	if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
@@ -74,8 +74,7 @@ func UI(raw []byte, number int) Item {
 	return it
 }
 
-// object reports whether text holds a JSON object; the JSON inside messages need
-// not parse.
+// object reports whether text is a JSON object; the JSON in messages may be damaged.
 func object(text string) ([]byte, bool) {
 	raw := []byte(text)
 	if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {

@@ -9,11 +9,11 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// looks is a message as a terminal gets it, thinking and asides folded.
+// looks is a message as a terminal gets it, thinking and additions folded.
 func looks(it Item) string {
 	var out []string
 	for _, l := range Fold(it, func(c Class) int {
-		if c == Reasoning || c == Aside {
+		if c == Reasoning || c == Appended {
 			return -1
 		}
 		return 0

@@ -7,9 +7,8 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// left are the members of an object that nothing of an item has told yet. A reader takes
-// what it says in words of its own; the rest stands below, so that nothing is lost which
-// a later version of a program adds, or writes in another shape.
+// left are the members of an object that an item does not show yet. A reader takes what it shows in its own words; the
+// rest is shown below, so that nothing is lost that a later version of a program adds or writes in another shape.
 type left struct {
 	raw  []byte
 	list []param
@@ -41,19 +40,19 @@ func (l *left) count(name string) (int64, bool) {
 	return n, ok
 }
 
-// drop takes members that are told already, or say nothing to a reader.
+// drop takes members that are shown already, or mean nothing to a reader.
 func (l *left) drop(names ...string) {
 	l.list = slices.DeleteFunc(l.list, func(p param) bool { return slices.Contains(names, p.name) })
 }
 
-// onto adds what is left to an item, a member a line.
+// onto adds the remaining members to an item, one a line.
 func (l *left) onto(it *Item) {
 	list := slices.DeleteFunc(l.list, func(p param) bool {
 		return strings.TrimSpace(p.text) == "" || !p.words && (p.text == "[]" || p.text == "{}")
 	})
 	switch rest := members(list); {
 	case len(list) == 0:
-	case it.Diff || it.Body == "": // what stands behind a diff would look like a part of it
+	case it.Diff || it.Body == "": // text behind a diff would look like a part of it
 		it.Body = strings.TrimSuffix(rest+"\n"+it.Body, "\n")
 	default:
 		it.Body = strings.TrimRight(it.Body, "\n") + "\n" + rest

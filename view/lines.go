@@ -6,20 +6,19 @@ import (
 	"strings"
 )
 
-// Line is one line of an item. Text holds no line break of any kind: whatever prints
-// it, a message cannot make up a line of its own. Style is how a reader should see
-// it.
+// Line is one line of an item. Text holds no line break of any kind, so that a message cannot forge a line. Style is its
+// role.
 type Line struct {
 	Style Style
 	Text  string
 }
 
-// Style is a line's role, for colours or CSS classes.
+// Style is the role of a line, for colours or CSS classes.
 type Style string
 
 // The styles.
 const (
-	Head    Style = "head"  // the item's first line
+	Head    Style = "head"  // the first line of the item
 	Plain   Style = "plain" // text
 	Dim     Style = "dim"   // reasoning, output, housekeeping
 	Added   Style = "added"
@@ -29,18 +28,18 @@ const (
 	Asked   Style = "asked"
 )
 
-// marks are what a head line begins with.
+// marks begin a head line.
 var marks = map[Class]string{
 	User: "you", Model: "model", Reasoning: "thinking", Tool: "tool", Output: "output", Question: "question",
-	Result: "result", Request: "request", Note: "note", Failure: "failed", Unknown: "?", Aside: "·",
+	Result: "result", Request: "request", Note: "note", Failure: "failed", Unknown: "?", Appended: "·",
 }
 
 // Lines cuts an item into lines: a head with its number, then its body, at most
 // max lines of it (0 = all), then its choices and parts.
 func Lines(it Item, max int) []Line { return Fold(it, func(Class) int { return max }) }
 
-// Fold is Lines with a limit for each class: at most so many lines of a body, 0 for
-// all of them, less than 0 for none but their number.
+// Fold is Lines with a limit for each class: the most lines of a body, 0 for all of them, negative for only their
+// number.
 func Fold(it Item, limit func(Class) int) []Line {
 	head := Headline(it)
 	if it.Number > 0 {
@@ -73,14 +72,14 @@ func Fold(it Item, limit func(Class) int) []Line {
 	return out
 }
 
-// Headline is what an item is, in words: who says it or what was done, and what of it
-// is no text. It may have many lines, as a command may.
+// Headline describes an item: its speaker or what was done, and what it holds besides text. It may have many lines, as a
+// command does.
 func Headline(it Item) string {
 	head := it.Title
 	switch {
 	case it.Class == Request || it.Class == Note || it.Class == Tool:
 		head = joinWords(orName(it), head)
-	case it.Class == Failure && slices.ContainsFunc([]string{"fail", "error", "denied"}, func(s string) bool { return strings.Contains(head, s) }): // it says so itself
+	case it.Class == Failure && slices.ContainsFunc([]string{"fail", "error", "denied"}, func(s string) bool { return strings.Contains(head, s) }): // the title contains it already
 	default:
 		head = joinWords(marks[it.Class], head)
 	}
@@ -93,13 +92,13 @@ func Headline(it Item) string {
 	return head + placeholder(it)
 }
 
-// silent reports whether a message of a person or model says nothing.
+// silent reports whether a message of a user or model is empty.
 func silent(it Item) bool {
 	return (it.Class == Model || it.Class == User) && it.Number > 0 && it.Title == "" && strings.TrimSpace(it.Body) == "" &&
 		it.Images+len(it.Parts)+len(it.Choices) == 0
 }
 
-// folded is how many lines of a body are left out as a whole.
+// folded is the line that replaces a body that is left out.
 func folded(it Item, max int) int {
 	text := strings.TrimRight(unixEnds(it.Body), "\n \t")
 	if max >= 0 || text == "" {
@@ -108,7 +107,7 @@ func folded(it Item, max int) int {
 	return strings.Count(text, "\n") + 1
 }
 
-// orName leaves the mark out where the title already says what it is.
+// orName leaves the mark out where the title implies it.
 func orName(it Item) string {
 	switch it.Class {
 	case Request:
@@ -147,8 +146,8 @@ func body(text string, style Style, diff bool, max int) []Line {
 	return out
 }
 
-// calm leaves of each progress report its last line: lines in a row that differ in
-// their digits only, and tell per cents.
+// calm keeps the last line of each progress report: consecutive lines that differ only in their digits and contain
+// per cents.
 func calm(lines []string) []string {
 	if !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "%") }) {
 		return lines
@@ -182,9 +181,8 @@ func calm(lines []string) []string {
 	return out
 }
 
-// lineEnds are the ways to end a line. A carriage return alone is one, too: output
-// of progress bars is full of them, and a terminal would print over what stands
-// there.
+// lineEnds are the ways to end a line. A single carriage return is one, too: the output of progress bars is full of them,
+// and a terminal would overwrite the line.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 func unixEnds(text string) string { return lineEnds.Replace(text) }
@@ -213,7 +211,7 @@ func headStyle(it Item) Style {
 		return Good
 	case Question:
 		return Asked
-	case Request, Note, Reasoning, Output, Aside:
+	case Request, Note, Reasoning, Output, Appended:
 		return Dim
 	}
 	return Head
@@ -221,7 +219,7 @@ func headStyle(it Item) Style {
 
 func bodyStyle(c Class) Style {
 	switch c {
-	case Reasoning, Output, Note, Request, Aside:
+	case Reasoning, Output, Note, Request, Appended:
 		return Dim
 	}
 	return Plain

@@ -9,18 +9,17 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Notice is something that a task recorded of files and that no message holds: files that
-// somebody changed since the model saw them, or a checkpoint. It follows from the log, and
-// its place in the conversation from the order of commits.
+// Notice is something that a task recorded about files and that no message holds: files that changed since the model saw
+// them, or a checkpoint. The journal implies it, and the order of commits its position in the conversation.
 type Notice struct {
-	Row        int               // how many messages of the person's history stand before it
+	Row        int               // the messages of the user's history before it
 	At         int64             // Unix milliseconds
-	Files      []task.FileRecord // that changed; of a notice of them
-	Checkpoint *task.Checkpoint  // of a notice of one
+	Files      []task.FileRecord // the changed files, of a notice about them
+	Checkpoint *task.Checkpoint  // of a notice about one
 }
 
-// Notices are those of a task's visible conversation, in their order. Those of rewound
-// turns are not among them, nor are checkpoints of what a restore replaced: its own follows.
+// Notices returns those of a task's visible conversation, in order. It leaves out those of rewound turns, and
+// checkpoints of what a restore replaced: the checkpoint of the restore follows.
 func Notices(s *task.State) []Notice {
 	var out []Notice
 	var seqs []uint64
@@ -61,8 +60,7 @@ func Notices(s *task.State) []Notice {
 	return sorted
 }
 
-// ByRow sorts notices by the number of the message that they stand behind, at least the
-// first one.
+// ByRow groups notices by the number of the message before them, at least the first one.
 func ByRow(list []Notice) map[int][]Notice {
 	out := map[int][]Notice{}
 	for _, n := range list {
@@ -75,7 +73,7 @@ func ByRow(list []Notice) map[int][]Notice {
 // Item is the notice as an item of the conversation.
 func (n Notice) Item() Item { return Item{TS: n.At, Kind: "notice", Class: Note, Title: n.Text()} }
 
-// Text says the notice in a line.
+// Text is the notice in one line.
 func (n Notice) Text() string {
 	if c := n.Checkpoint; c != nil {
 		text := fmt.Sprintf("checkpoint c%d", c.Number)
@@ -104,7 +102,7 @@ func (n Notice) Text() string {
 	return text
 }
 
-// changer says who changed a file, as far as that is recorded.
+// changer is what changed a file, if it is recorded.
 func changer(f task.FileRecord) string {
 	switch {
 	case f.Task != "":
@@ -117,7 +115,7 @@ func changer(f task.FileRecord) string {
 	return ""
 }
 
-// checkpointReasons are why a checkpoint was saved, in words that its title follows.
+// checkpointReasons are the reasons of checkpoints in words; the title of a checkpoint follows them.
 var checkpointReasons = map[string]string{
 	task.ReasonBefore: "before", task.ReasonCommand: "after a command", task.ReasonTurn: "after", task.ReasonSafety: "before a restore of",
 	task.ReasonRestored: "after", task.ReasonManual: "saved by you", task.ReasonOthers: "changed by others:", task.ReasonDoubt: "in doubt:",
@@ -131,7 +129,7 @@ func CheckpointReason(reason string) string {
 	return reason
 }
 
-// CheckpointTitle is a checkpoint's title without the words that its reason has.
+// CheckpointTitle is the title of a checkpoint without the words of its reason.
 func CheckpointTitle(title string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(title, "before a restore of "), "after ")
 }

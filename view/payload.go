@@ -9,8 +9,8 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// payloads reads the JSON that some rows carry as their text: what a reader leaves stands
-// below as it is. A row whose text is no JSON is shown as it is.
+// payloads reads the JSON that some rows have as their text; members that a reader leaves are shown below as JSON. A row
+// whose text is not JSON is shown as it is.
 var payloads = map[string]func(it *Item, l *left){
 	"api_req_deleted": sums, "deleted_api_reqs": sums, "subagent_usage": sums,
 	"api_req_rate_limit_wait": func(it *Item, l *left) {
@@ -83,7 +83,7 @@ var payloads = map[string]func(it *Item, l *left){
 	},
 }
 
-// payload lets a kind's reader replace what was made of the bare text.
+// payload lets the reader of a kind replace the item that the bare text gave.
 func payload(it *Item, kind, text string) {
 	raw, ok := object(text)
 	switch {
@@ -108,8 +108,7 @@ func plainly(text string) string {
 	return text
 }
 
-// fields tells an object that no reader knows: its message, and what else it says,
-// a member a line.
+// fields shows an object that no reader knows: its message and its other members, one a line.
 func fields(raw []byte) string {
 	list, ok := params(raw)
 	if !ok {
@@ -123,9 +122,9 @@ func fields(raw []byte) string {
 	return strings.Trim(lead+"\n"+members(list), "\n")
 }
 
-// sums is what requests that are no longer shown had cost, as far as that is known.
+// sums is what requests that are no longer shown had cost, if known.
 func sums(it *Item, l *left) {
-	l.drop("cacheReads", "cacheWrites") // parts of what goes in
+	l.drop("cacheReads", "cacheWrites") // parts of the input tokens
 	var facts []string
 	if in, ok := l.count("tokensIn"); ok {
 		facts = append(facts, Count(in)+" tokens in")
@@ -149,7 +148,7 @@ var codes = map[string]string{
 	"MODEL_NO_ASSISTANT_MESSAGES": "the model's reply was empty",
 }
 
-// untimed takes the countdown out of a waiting row: the row is old by now.
+// untimed removes the countdown from a waiting row: it is over by now.
 func untimed(text string) string {
 	before, rest, ok := strings.Cut(text, "<retry_timer>")
 	if !ok {

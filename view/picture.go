@@ -7,8 +7,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// picture says what an image is without showing it: its kind, and its size as far as
-// the bytes are there.
+// picture describes an image: its kind, and its size if the bytes are there.
 func picture(address string) string {
 	head, data, ok := strings.Cut(address, ",")
 	if !ok || !strings.HasPrefix(head, "data:") {
@@ -17,7 +16,7 @@ func picture(address string) string {
 	return encoded(strings.TrimPrefix(head, "data:"), data)
 }
 
-// encoded is a picture of which the base64 text is there.
+// encoded is a picture whose base64 text is there.
 func encoded(media, data string) string {
 	media, _, _ = strings.Cut(media, ";")
 	media = strings.TrimPrefix(media, "image/")
@@ -57,7 +56,7 @@ func blockPicture(block []byte) string {
 	}
 	source, ok := esjson.Get(block, "source")
 	if !ok || esjson.TypeOf(source) != esjson.TypeObject {
-		return "" // it says nothing of itself
+		return "" // it has no description
 	}
 	if data := str(source, "data"); data != "" {
 		return encoded(str(source, "media_type"), data)
@@ -65,7 +64,7 @@ func blockPicture(block []byte) string {
 	return strings.TrimSpace(short(str(source, "media_type")+" "+str(source, "url"), 100))
 }
 
-// whole are the addresses that hold a picture's bytes; nil when none does.
+// whole are the addresses that hold the bytes of a picture; nil when none does.
 func whole(addresses []string) []string {
 	out, some := make([]string, len(addresses)), false
 	for i, a := range addresses {
@@ -79,7 +78,7 @@ func whole(addresses []string) []string {
 	return out
 }
 
-// placeholder is what stands for an item's images in its first line.
+// placeholder represents the images of an item in its first line.
 func placeholder(it Item) string {
 	if it.Images == 0 {
 		return ""

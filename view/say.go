@@ -28,7 +28,7 @@ var plain = map[string]struct {
 	"shell_integration_warning":  {Note, "the editor's shell integration is missing"},
 	"mcp_server_request_started": {Note, "asking the MCP server"},
 	"mcp_server_response":        {Output, "the MCP server's answer"},
-	"mcp_notification":           {Note, "the MCP server says"},
+	"mcp_notification":           {Note, "message of the MCP server"},
 	"subtask_result":             {Result, "the subtask's result"},
 	"rooignore_error":            {Failure, "hidden by .rooignore"},
 	"clineignore_error":          {Failure, "hidden by .clineignore"},
@@ -82,7 +82,7 @@ func say(it *Item, kind, text string, raw []byte) bool {
 		return true
 	case "checkpoint_saved":
 		it.Class, it.Title = Note, "checkpoint"
-		if strings.Trim(text, "0123456789abcdef") == "" { // a commit's hash
+		if strings.Trim(text, "0123456789abcdef") == "" { // the hash of a commit
 			it.Title, it.Body = joinWords(it.Title, short(text, 10)), ""
 		}
 		payload(it, kind, text)
@@ -116,11 +116,10 @@ func say(it *Item, kind, text string, raw []byte) bool {
 	return true
 }
 
-// changesFlag is what Cline puts behind a result when files changed.
+// changesFlag is what Cline appends to a result when files changed.
 const changesFlag = "HAS_CHANGES"
 
-// request is what one request to the model cost. The text of old rows also holds
-// the whole prompt; it is left out.
+// request is the cost of one request to the model. The text of old rows also holds the whole prompt, which is left out.
 func request(it *Item, text string) {
 	it.Class, it.Title, it.Body = Request, "request", ""
 	raw, ok := object(text)
@@ -137,7 +136,7 @@ func request(it *Item, text string) {
 		facts = append(facts, Count(read)+" from cache")
 	}
 	cost, okCost := esjson.GetFloat(raw, "cost")
-	if okCost && cost != 0 && !math.IsInf(cost, 0) { // 0 is written where no price is known
+	if okCost && cost != 0 && !math.IsInf(cost, 0) { // 0 means that no price is known
 		facts = append(facts, fmt.Sprintf("$%.4f", cost))
 	}
 	reason := str(raw, "cancelReason")
@@ -151,7 +150,7 @@ func request(it *Item, text string) {
 	it.Title = "request: " + strings.Join(facts, ", ")
 }
 
-// retry is a row of Cline's: which try this is, and when.
+// retry is a row of Cline: the number and time of an attempt.
 func retry(it *Item, text string) {
 	it.Class, it.Title = Note, "the request failed; trying again"
 	raw, ok := object(text)
@@ -189,7 +188,7 @@ func feedbackDiff(it *Item, text string) {
 		return
 	}
 	l := leftOf(raw)
-	l.drop("tool") // which tool was about to change it
+	l.drop("tool") // the tool that was about to change it
 	path := l.words("path")
 	if path == "" {
 		path = "the file"

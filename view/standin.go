@@ -7,10 +7,8 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// UIFromAPI makes the rows that the person would have seen from the messages that
-// the model was sent, as far as those tell. It stands in for a history that is gone;
-// each row is marked with "inferred":true. What requests cost, and what was asked in
-// between, cannot be told.
+// UIFromAPI reconstructs the rows that the user would have seen from the messages that the model was sent. It replaces a
+// history that is gone; each row has "inferred":true. The cost of requests, and questions in between, are lost.
 func UIFromAPI(messages [][]byte) [][]byte {
 	m := uiMaker{results: map[string][]byte{}, names: map[string]string{}}
 	for _, raw := range messages {
@@ -33,10 +31,10 @@ type uiMaker struct {
 	ts      int64
 	results map[string][]byte // by call
 	names   map[string]string // tools by call
-	said    bool              // the person's first words are there
+	said    bool              // the first message of the user is there
 }
 
-// row adds a row; extra are members of its own.
+// row adds a row; extra adds members.
 func (m *uiMaker) row(typ, kind, text string, images []string, extra func(*esjson.Object)) {
 	var o esjson.Object
 	o.Int("ts", m.ts)
@@ -74,7 +72,7 @@ func (m *uiMaker) message(raw []byte) {
 		})
 		return
 	}
-	if marker, _ := esjson.GetBool(raw, "isTruncationMarker"); marker && str(raw, "role") == "user" { // a reply that carries the mark is a reply
+	if marker, _ := esjson.GetBool(raw, "isTruncationMarker"); marker && str(raw, "role") == "user" { // a reply with the marker is a reply
 		m.row("say", "sliding_window_truncation", "", nil, nil)
 		return
 	}
@@ -87,7 +85,7 @@ func (m *uiMaker) message(raw []byte) {
 	}
 }
 
-// user is the person's words, and results that the person saw.
+// user adds the text of the user, and results that the user saw.
 func (m *uiMaker) user(raw []byte) {
 	var words, images, output []string
 	for block := range blocksOf(raw) {
@@ -100,7 +98,7 @@ func (m *uiMaker) user(raw []byte) {
 				_, body, _ := strings.Cut(strings.TrimSpace(text), "\n")
 				output = append(output, strings.TrimSpace(untagged(body)))
 			case inner == "":
-			case len(output) > 0 && !own: // goes on
+			case len(output) > 0 && !own: // more output follows
 				output = append(output, inner)
 			default:
 				words = append(words, inner)
@@ -144,12 +142,12 @@ func (m *uiMaker) result(block []byte) {
 		m.row("say", "subtask_result", text, nil, nil)
 	case strings.HasPrefix(name, "mcp--"), name == "use_mcp_tool", name == "access_mcp_resource":
 		m.row("say", "mcp_server_response", text, nil, nil)
-	case ownShape(block): // no row of Roo's tells it
+	case ownShape(block): // no row of Roo shows it
 		m.row("say", "command_output", text, nil, nil)
 	}
 }
 
-// ownShape reports whether a result holds what only another tool than Roo writes.
+// ownShape reports whether a result has a form that Roo does not write.
 func ownShape(block []byte) bool {
 	content, _ := esjson.Get(block, "content")
 	for part := range esjson.Array(content) {
@@ -173,7 +171,7 @@ func (m *uiMaker) assistant(block []byte) {
 		if text := str(block, "text"); text != "" {
 			m.row("say", "reasoning", text, nil, nil)
 		}
-	case "redacted_thinking", "thoughtSignature": // nothing for people
+	case "redacted_thinking", "thoughtSignature": // not for people
 	case "tool_use":
 		m.call(block)
 	default:
@@ -181,7 +179,7 @@ func (m *uiMaker) assistant(block []byte) {
 	}
 }
 
-// words are a model's words, which may hold calls in tags.
+// words adds text of a model, which may hold calls in tags.
 func (m *uiMaker) words(text string) {
 	for _, p := range pieces(text) {
 		switch p.tag {
@@ -201,7 +199,7 @@ func (m *uiMaker) words(text string) {
 	}
 }
 
-// call is a tool call as the row that asks for it.
+// call adds the row that asks for a tool call.
 func (m *uiMaker) call(block []byte) {
 	id, name := str(block, "id"), str(block, "name")
 	m.names[id] = name
@@ -256,7 +254,7 @@ func (m *uiMaker) toolText(id, name string, input []byte) string {
 	}
 	row, ok := rowTools[name]
 	switch {
-	case name == "replace_in_file": // its row is that of other tools, too
+	case name == "replace_in_file": // other tools use its row, too
 		row = "editedExistingFile"
 	case !ok:
 		row = name
@@ -314,7 +312,7 @@ func blocksOf(raw []byte) func(yield func([]byte) bool) {
 	}
 }
 
-// plainText is a message's text blocks.
+// plainText is the text blocks of a message.
 func plainText(raw []byte) string {
 	var out []string
 	for block := range blocksOf(raw) {
@@ -325,15 +323,15 @@ func plainText(raw []byte) string {
 	return strings.Join(out, "\n\n")
 }
 
-// xmlResult reports whether a text block begins the result of a tool, as they were
-// before tools had blocks of their own: "[read_file for 'a'] Result:".
+// xmlResult reports whether a text block begins the result of a tool in the form before results had blocks:
+// "[read_file for 'a'] Result:".
 func xmlResult(text string) bool {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return strings.HasPrefix(first, "[") && strings.HasSuffix(strings.TrimSpace(first), "] Result:")
 }
 
-// unwrapped is what the person wrote of a text block: without the tags around it,
-// and nothing of what the program added. own says that there were such tags.
+// unwrapped is the part of a text block that the user wrote: without the tags around it and without additions of the
+// program. own means that there were such tags.
 func unwrapped(text string) (words string, own bool) {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "<environment_details>") {

@@ -8,11 +8,9 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// APIFromUI makes the messages of the model's history from the rows that the person
-// saw, as far as those tell: words, reasoning, calls and what came of commands. It
-// stands in for a history that is gone; each message is marked with
-// "inferred":true. It is for reading: what the tools really gave back is not in the
-// rows, and results that are not known say so.
+// APIFromUI reconstructs the messages of the model's history from the rows that the user saw: text, reasoning, calls and
+// the output of commands. It replaces a history that is gone; each message has "inferred":true. It is for reading only:
+// the rows do not hold the real results of tools, and unknown results are marked as such.
 func APIFromUI(rows [][]byte) [][]byte {
 	m := apiMaker{}
 	for i, raw := range rows {
@@ -30,7 +28,7 @@ type apiMaker struct {
 	ts       int64
 	blocks   [][]byte
 	open     []string          // calls of the message before the current one that have no result
-	results  map[string][]byte // that are known; a command's come in many rows
+	results  map[string][]byte // the known ones; those of a command come in many rows
 }
 
 func (m *apiMaker) row(raw []byte, i int) {
@@ -82,7 +80,7 @@ func (m *apiMaker) row(raw []byte, i int) {
 	}
 }
 
-// addresses are a row's images; "" for one that is no text at all.
+// addresses are the images of a row; "" for one that is not text.
 func addresses(raw []byte) (out []string) {
 	list, _ := esjson.Get(raw, "images")
 	for el := range esjson.Array(list) {
@@ -111,8 +109,8 @@ func apiTool(row string) string {
 	return row
 }
 
-// turn begins a message of a role, unless one is under way. What the model called
-// is answered before the model goes on; what the person says comes with the answers.
+// turn begins a message of a role, unless one is under way. It answers the calls of the model before the model
+// continues; text of the user comes with the answers.
 func (m *apiMaker) turn(role string, ts int64) {
 	if role == m.role && (role == "user" || len(m.open) == 0) {
 		return
@@ -129,9 +127,8 @@ func (m *apiMaker) turn(role string, ts int64) {
 	}
 }
 
-// call adds a tool call to the model's message: the rows do not tell whether two
-// calls were made in one reply, so each is a message of its own unless words came
-// before it.
+// call adds a tool call to the model's message. The rows do not show whether one reply made two calls, so each call gets
+// its own message unless text came before it.
 func (m *apiMaker) call(i int, ts int64, name string, input []byte) {
 	m.turn("assistant", ts)
 	if esjson.TypeOf(input) != esjson.TypeObject || !esjson.Valid(input) {
@@ -150,12 +147,12 @@ func (m *apiMaker) call(i int, ts int64, name string, input []byte) {
 	}
 }
 
-// flush ends what is under way, and answers its calls.
+// flush ends the message under way and answers its calls.
 func (m *apiMaker) flush() {
 	m.end()
 	if len(m.open) > 0 {
 		if len(m.open) == 1 && len(m.results[m.open[0]]) == 0 && m.completes() {
-			return // a completed task ends with the call that says so
+			return // a completed task ends with the call that completes it
 		}
 		m.role = "user"
 		m.answer()

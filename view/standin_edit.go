@@ -6,8 +6,8 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// editRow is the row of a call that changes files by giving a text for another, or a
-// patch: what it says it changes, as a diff. ok is false for other calls.
+// editRow is the row of a call that changes files by replacing text or by a patch: the change as a diff. ok is false for
+// other calls.
 func editRow(name string, input []byte) (row, path, content string, ok bool) {
 	switch name {
 	case "edit", "edit_file", "search_replace":
@@ -52,7 +52,7 @@ func editRow(name string, input []byte) (row, path, content string, ok bool) {
 	return row, path, strings.Join(parts, ""), true
 }
 
-// patched are the files that a patch names, and whether it makes one and nothing else.
+// patched are the files that a patch names, and whether it only creates one file.
 func patched(patch string) (paths string, created bool) {
 	var names []string
 	made := 0

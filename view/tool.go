@@ -8,7 +8,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// verbs say in a word what Roo's tool rows mean.
+// verbs are short names for Roo's tool rows.
 var verbs = map[string]string{
 	"editedExistingFile": "edit", "appliedDiff": "edit", "newFileCreated": "create", "fileDeleted": "delete",
 	"readFile": "read", "readCommandOutput": "read output", "fetchInstructions": "instructions",
@@ -38,7 +38,7 @@ func tool(it *Item, text string) {
 	switch name {
 	case "editedExistingFile", "appliedDiff", "newFileCreated", "insertContent", "searchAndReplace":
 		told = edited(it, name, raw)
-	case "readFile", "fileDeleted": // their content is the path once more, or what is gone
+	case "readFile", "fileDeleted": // their content is the path again, or what was deleted
 	case "switchMode":
 		it.Body, told = str(raw, "reason"), []string{"reason"}
 	case "updateTodoList":
@@ -52,20 +52,20 @@ func tool(it *Item, text string) {
 	}
 }
 
-// untold are members that say nothing which a reader of the row lacks.
+// untold are members that add nothing for a reader of the row.
 var untold = set("id key batchFiles diffStats originalContent isOutsideWorkspace isProtected operationIsLocatedInWorkspace startLineNumbers")
 
-// targeted are the members that stand in the title.
+// targeted are the members that the title shows.
 var targeted = set("tool path regex query mode command skill")
 
-// also adds the members of a row that nothing of it has told yet, a member a line.
+// also adds the members of a row that are not shown yet, one a line.
 func also(it *Item, name string, raw []byte, told []string) {
 	l := leftOf(raw)
 	l.list = slices.DeleteFunc(l.list, func(p param) bool {
 		switch p.name {
 		case "reason":
 			if name == "readFile" {
-				return p.words // it stands in the title
+				return p.words // the title shows it
 			}
 		case "todos":
 			text := todos(raw)
@@ -78,16 +78,15 @@ func also(it *Item, name string, raw []byte, told []string) {
 			return true
 		}
 		if slices.Contains(told, p.name) || targeted[p.name] {
-			return p.words || p.name == "batchDiffs" // in another shape it was not told
+			return p.words || p.name == "batchDiffs" // another shape is not shown yet
 		}
 		return untold[p.name]
 	})
 	l.onto(it)
 }
 
-// edited shows what a row changes, and gives the members that it told. Roo's rows hold a
-// diff as their content, Cline's the blocks that the model wrote; a new file is there as
-// it is; a change of several files is a list.
+// edited shows the change of a row, and returns the members that it shows. Roo's rows hold a diff as their content,
+// Cline's the blocks that the model wrote; a new file is there whole; a change of several files is a list.
 func edited(it *Item, name string, raw []byte) (told []string) {
 	if list, ok := esjson.Get(raw, "batchDiffs"); ok && batch(it, list) {
 		return []string{"batchDiffs"}
@@ -101,7 +100,7 @@ func edited(it *Item, name string, raw []byte) (told []string) {
 		if it.Body, ok = change(text); ok {
 			it.Diff = true
 			if _, same := change(str(raw, "diff")); same || str(raw, "diff") == text {
-				return []string{"content", "diff"} // the one as it was applied, the other as the model wrote it
+				return []string{"content", "diff"} // as it was applied, and as the model wrote it
 			}
 			return []string{key}
 		}
@@ -117,7 +116,7 @@ func edited(it *Item, name string, raw []byte) (told []string) {
 	return nil
 }
 
-// batch shows the changes of several files; false when the list says nothing.
+// batch shows the changes of several files; false when the list is empty.
 func batch(it *Item, list []byte) bool {
 	var body strings.Builder
 	for el := range esjson.Array(list) {
@@ -149,7 +148,7 @@ func batch(it *Item, list []byte) bool {
 	return true
 }
 
-// target is what a tool row is about: a path, a pattern, a name.
+// target is the object of a tool row: a path, a pattern, a name.
 func target(raw []byte) string {
 	var parts []string
 	for _, key := range []string{"regex", "query", "path", "mode", "command", "skill"} {

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Until 2026 tools were called by tags within the model's words, and their results
-// came back as text. Both also carry what the program added for the model. words
-// takes such a text apart, so that nobody has to read the tags.
+// Until 2026 models called tools by tags in their text, and results came back as text. Both also hold additions of the
+// program. words splits such a text, so that a reader does not see the tags.
 
 // xmlTools are the tools that were called by tags.
 var xmlTools = set("read_file write_to_file replace_in_file apply_diff insert_content search_and_replace search_files list_files " +
@@ -23,7 +22,7 @@ func set(names string) map[string]bool {
 	return out
 }
 
-// words takes the text of a block apart. class is whose words it holds.
+// words splits the text of a block. class is the class of its speaker.
 func words(text string, class Class) []Item {
 	if class == Model {
 		return modelWords(text)
@@ -31,22 +30,21 @@ func words(text string, class Class) []Item {
 	return userWords(text)
 }
 
-// piece is a stretch of a model's words: thinking, a call by tags, or words ("").
+// piece is a part of a model's text: reasoning, a call in tags, or text ("").
 type piece struct {
 	tag   string
 	text  string // between the tags
-	whole bool   // its end is there
+	whole bool   // its closing tag is there
 }
 
-// pieces takes a model's text apart, in order. A call that has no end yet goes to the
-// end of the text.
+// pieces splits the text of a model, in order. A call without a closing tag extends to the end of the text.
 func pieces(text string) (out []piece) {
 	say := func(s string) {
 		if s = strings.TrimSpace(s); s != "" {
 			out = append(out, piece{text: s, whole: true})
 		}
 	}
-	from := 0 // of what is not said yet
+	from := 0 // of the text that no piece holds yet
 	for at := 0; at < len(text); {
 		if name := opening(text[at:]); name == "thinking" || xmlTools[name] {
 			say(text[from:at])
@@ -100,16 +98,15 @@ func opening(text string) string {
 	return text[1:n]
 }
 
-// tagParams are the parameters of a call that was made by tags. What may itself hold
-// tags goes to its last end, as the programs read it. What stands between them has no
-// name.
+// tagParams are the parameters of a call in tags. A parameter that may itself hold tags extends to its last closing tag,
+// as the programs read it. Text between parameters has no name.
 func tagParams(text string) (list []param) {
 	stray := func(s string) {
 		if s = strings.TrimSpace(s); s != "" {
 			list = append(list, param{"", s, true})
 		}
 	}
-	from := 0 // of what has no name
+	from := 0 // of the text without a name
 	for at := 0; at < len(text); {
 		next := strings.IndexByte(text[at:], '<')
 		if next < 0 {
@@ -141,23 +138,21 @@ func tagParams(text string) (list []param) {
 	return list
 }
 
-// asides are what the program put around a person's words: a beginning of a text, and
-// what it is called.
-var asides = []struct{ start, title string }{
+// additions are what the program puts around the text of a user: how the text begins, and its title.
+var additions = []struct{ start, title string }{
 	{"<system-reminder>", "a reminder for the model"},
 	{"[ERROR]", "a note to the model"},
 	{"[TASK RESUMPTION]", "a note to the model"},
 	{"# task_progress", "a reminder for the model"},
 }
 
-// attached are the tags in which a program adds what a person's words mention, and what
-// they are called.
+// attached are the tags in which a program adds what the text of a user mentions, and their titles.
 var attached = map[string]string{
 	"environment_details": "environment details", "file_content": "file", "folder_content": "folder", "url_content": "page",
 	"workspace_diagnostics": "diagnostics", "git_working_state": "git status", "git_commit": "git commit", "terminal_output": "terminal",
 }
 
-// userWords are what a person said, what tools gave back, and what the program added.
+// userWords are the text of a user, results of tools, and additions of the program.
 func userWords(text string) (out []Item) {
 	var words strings.Builder
 	var rest []Item
@@ -167,7 +162,7 @@ func userWords(text string) (out []Item) {
 			words.WriteString(text[from:at])
 			_, inner, _ := strings.Cut(text[at:], ">")
 			inner, after, _ := strings.Cut(inner, "</"+tag+">")
-			rest = append(rest, Item{Kind: "text", Class: Aside, Title: title, Body: strings.Trim(inner, "\n")})
+			rest = append(rest, Item{Kind: "text", Class: Appended, Title: title, Body: strings.Trim(inner, "\n")})
 			from = len(text) - len(strings.TrimLeft(after, "\n"))
 			at = from
 			continue
@@ -185,8 +180,7 @@ func userWords(text string) (out []Item) {
 	return append(out, rest...)
 }
 
-// attachment is the tag of what is attached at the beginning of a text, and what it is
-// called.
+// attachment is the tag of an attachment at the beginning of a text, and its title.
 func attachment(text string) (tag, title string) {
 	if !strings.HasPrefix(text, "<") {
 		return "", ""
@@ -212,9 +206,9 @@ func userPart(s, whole string) Item {
 		it.Class, it.Title, it.Body = Output, head, body
 		return it
 	}
-	for _, a := range asides {
+	for _, a := range additions {
 		if strings.HasPrefix(s, a.start) {
-			it.Class, it.Title = Aside, a.title
+			it.Class, it.Title = Appended, a.title
 			it.Body = strings.TrimSpace(strings.TrimPrefix(strings.TrimSuffix(s, "</system-reminder>"), "<system-reminder>"))
 			return it
 		}
@@ -227,7 +221,7 @@ func userPart(s, whole string) Item {
 			}
 		}
 	}
-	if lines := strings.Split(whole, "\n"); strings.Contains(whole, "<") { // the tags stand somewhere within
+	if lines := strings.Split(whole, "\n"); strings.Contains(whole, "<") { // the tags are inside
 		kept := slices.DeleteFunc(lines, func(l string) bool {
 			name := opening(strings.Replace(strings.TrimSpace(l), "</", "<", 1))
 			return slices.Contains(ownTags, name) && len(strings.TrimSpace(l)) <= len(name)+3
@@ -237,15 +231,15 @@ func userPart(s, whole string) Item {
 	return it
 }
 
-// ownTags are put around what a person wrote.
+// ownTags enclose what the user wrote.
 var ownTags = []string{"user_message", "task", "feedback", "answer"}
 
-// joined puts what came back of one call into one part: its head and its text were
-// blocks of their own. What the tags around it say is said in words.
+// joined merges the result of one call into one part: its head and its text were separate blocks. Titles replace the tags
+// around it.
 func joined(parts []Item) []Item {
 	out := parts[:0:0]
-	open := -1                   // the result that goes on
-	bodies := map[int][]string{} // of results that have several texts
+	open := -1                   // the result that continues
+	bodies := map[int][]string{} // of results with several texts
 	for _, p := range parts {
 		switch {
 		case p.Kind == "text" && p.Class == Output:
@@ -275,12 +269,11 @@ func joined(parts []Item) []Item {
 var wrappers = set("files file content file_write_result path operation notice problems user_edits final_file_content feedback error " +
 	"answer i user_message file_content result")
 
-// aroundWords are those that stand within other results.
+// aroundWords are the wrappers inside other results.
 var aroundWords = set("feedback user_message error final_file_content")
 
-// untagged is a result without the tags around its parts. Only lines that are nothing
-// but such tags, and values in them, are changed, and most of them only in a result that
-// begins with one: what a file holds may look like them.
+// untagged is a result without the tags around its parts. It changes only lines that consist of such tags and their
+// values, and most of them only in a result that begins with one: the content of a file may look like them.
 func untagged(text string) string {
 	if !strings.Contains(text, "<") {
 		return text
@@ -302,9 +295,9 @@ func untagged(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// unwrappedLine tells a line that is nothing but wrappers. ok is false for any other.
+// unwrappedLine is a line that consists of wrappers, in words. ok is false for any other line.
 func unwrappedLine(s string, names map[string]bool) (told []string, ok bool) {
-	const most = 4 << 10 // each tag is looked for its end
+	const most = 4 << 10 // the closing tag of each is searched for
 	if len(s) > most {
 		return nil, false
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// said is a message as it is read, thinking and asides folded, one line a line.
+// said is a message as it is read, thinking and additions folded, one line a line.
 func said(role string, texts ...string) string {
 	blocks := "["
 	for i, text := range texts {
@@ -23,7 +23,7 @@ func said(role string, texts ...string) string {
 	raw := []byte(`{"role":"` + role + `","content":` + blocks + `]}`)
 	var out []string
 	for _, l := range Fold(API(raw, 1), func(c Class) int {
-		if c == Aside || c == Reasoning {
+		if c == Appended || c == Reasoning {
 			return -1
 		}
 		return 0
