@@ -12,7 +12,6 @@ import (
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
-	"github.com/roost-dev/roost/tool/filetool"
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
@@ -109,7 +108,7 @@ func (b *batch) closeCall(ctx context.Context, c *task.Call) (*Outcome, error) {
 // refuseStale closes a call that would have overwritten what something else changed.
 func (b *batch) refuseStale(ctx context.Context, c *task.Call, outdated *tool.StaleError) error {
 	b.agent.notice(fmt.Sprintf("%s: %s changed since the model saw it and was not overwritten; the model gets to know it now",
-		c.Name, filetool.Name(outdated.Now.Path)))
+		c.Name, tool.SafeName(outdated.Now.Path)))
 	return b.finishCall(ctx, c, callOutcome{
 		state:   "error",
 		text:    b.agent.mask("Error: " + outdated.Error()),

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"strings"
-	"unicode"
 )
 
 // OneLine makes text from a model fit for Ask.Title: the first line that is not
@@ -11,7 +10,7 @@ import (
 func OneLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimLeft(s, "\r\n"), "\n")
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == 0x2028 || r == 0x2029 || unicode.Is(unicode.Bidi_Control, r) {
+		if misleading(r) {
 			return '\uFFFD'
 		}
 		return r

@@ -207,7 +207,7 @@ func (s *step) keep(ctx context.Context) error {
 		return err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(&contextReader{ctx, f})
+	data, err := io.ReadAll(NewContextReader(ctx, f))
 	if err != nil {
 		return err
 	}

@@ -429,7 +429,7 @@ func thingIn(ctx context.Context, dir *os.Root, name string) (Thing, error) {
 		return Thing{}, errors.Join(ErrChanged, err)
 	}
 	h := sha256.New()
-	if _, err := io.Copy(h, &contextReader{ctx, f}); err != nil {
+	if _, err := io.Copy(h, NewContextReader(ctx, f)); err != nil {
 		return Thing{}, err
 	}
 	return Thing{Kind: File, Mode: got.Mode().Perm(), Hash: hex.EncodeToString(h.Sum(nil))}, nil
@@ -470,7 +470,7 @@ func (w *Workspace) ReadThing(ctx context.Context, rel string, limit int64) ([]b
 	if limit > 0 && size > limit {
 		return nil, &TooLargeError{Path: filepath.ToSlash(rel), Size: size, Limit: limit}
 	}
-	return io.ReadAll(&contextReader{ctx, f})
+	return io.ReadAll(NewContextReader(ctx, f))
 }
 
 // Missing is how many of the folders above a path, relative to the root, are not there.

@@ -63,7 +63,7 @@ func (w *Workspace) StatPath(ctx context.Context, p Path) (FileState, error) {
 	}
 	defer f.Close()
 	h := sha256.New()
-	if _, err := io.Copy(h, &contextReader{ctx, f}); err != nil {
+	if _, err := io.Copy(h, NewContextReader(ctx, f)); err != nil {
 		return FileState{}, fmt.Errorf("read %s: %w", p.Readable, err)
 	}
 	return stateOf(p.Readable, info, hex.EncodeToString(h.Sum(nil))), nil
@@ -95,7 +95,7 @@ func (w *Workspace) Read(ctx context.Context, p Path, limit int64) ([]byte, File
 	}
 	// Room for all of it and for the read that finds its end; a size that is not true costs no more than that.
 	room := bytes.NewBuffer(make([]byte, 0, min(info.Size(), 1<<20)+bytes.MinRead))
-	if _, err := room.ReadFrom(&contextReader{ctx, f}); err != nil {
+	if _, err := room.ReadFrom(NewContextReader(ctx, f)); err != nil {
 		return nil, FileState{}, err
 	}
 	data := room.Bytes()
@@ -163,7 +163,10 @@ func stateOf(path string, info fs.FileInfo, hash string) FileState {
 	return s
 }
 
-// contextReader stops a long read when the caller gives up.
+// NewContextReader returns a reader that fails with the context's error once the context ends,
+// so that a long read stops when the caller gives up.
+func NewContextReader(ctx context.Context, r io.Reader) io.Reader { return &contextReader{ctx, r} }
+
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

@@ -146,7 +146,7 @@ func hashAt(ctx context.Context, dir *os.Root, name string) (string, error) {
 		return "", errors.Join(ErrChanged, err)
 	}
 	h := sha256.New()
-	if _, err := io.Copy(h, &contextReader{ctx, f}); err != nil {
+	if _, err := io.Copy(h, NewContextReader(ctx, f)); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil

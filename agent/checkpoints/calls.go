@@ -11,7 +11,6 @@ import (
 
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
-	"github.com/roost-dev/roost/tool/filetool"
 )
 
 const (
@@ -134,7 +133,7 @@ func unheld(held map[string]task.FileVersion, ask tool.Ask) string {
 	var lost []string
 	for _, path := range slices.Sorted(maps.Keys(held)) {
 		if v := held[path]; v.Kind == task.KindFile && v.Blob == "" {
-			lost = append(lost, fmt.Sprintf("%s (%s)", filetool.Name(path), sizeText(v.Size)))
+			lost = append(lost, fmt.Sprintf("%s (%s)", tool.SafeName(path), sizeText(v.Size)))
 		}
 	}
 	if more := len(lost) - maxUnheld; more > 0 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/roost-dev/roost/tool/filetool"
+	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace/watch"
 )
 
@@ -109,7 +109,7 @@ func (t *Tracker) newlyChanged(ctx context.Context, at int64) (names []string) {
 				t.announced = map[string]string{}
 			}
 			t.announced[k.Path] = now.State.Hash
-			names = append(names, filetool.Name(k.Path)+": "+f.describe())
+			names = append(names, tool.SafeName(k.Path)+": "+f.describe())
 		}
 	}
 	return names

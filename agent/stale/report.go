@@ -56,7 +56,7 @@ func (t *Tracker) Report(turn Turn) (section string, records []task.Event) {
 		record := f.record("user_edited", authors[i].by)
 		record.Task = authors[i].task
 		records = append(records, record)
-		name := filetool.Name(f.known.Path)
+		name := tool.SafeName(f.known.Path)
 		if !t.wasAnnounced(f) {
 			notices = append(notices, name+" "+words)
 		}
@@ -162,7 +162,7 @@ func (r *rereads) read(f File) (text string, record task.FileChanged, ok bool) {
 		return "", record, false
 	}
 	r.size += len(s.Text)
-	text = fmt.Sprintf("\nRead again. File: %s\n%s", filetool.Name(f.known.Path), s.Text)
+	text = fmt.Sprintf("\nRead again. File: %s\n%s", tool.SafeName(f.known.Path), s.Text)
 	if s.Truncated {
 		text += fmt.Sprintf("\n(The first %d of %d lines. Read the others with read_file.)", s.Returned, s.Lines)
 	}

@@ -8,12 +8,9 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/patch"
 	"github.com/roost-dev/roost/workspace"
-	"github.com/roost-dev/roost/workspace/terminal"
 )
-
-// exact is the similarity that apply_diff asks for.
-const exact = 1.0
 
 // ApplyDiff gives the tool apply_diff.
 func ApplyDiff() tool.Tool { return applyDiffTool{} }
@@ -24,7 +21,7 @@ type applyDiffTool struct{}
 var applyDiffToolSpec = tool.Spec{
 	Name: "apply_diff",
 	Description: "Change parts of an existing file. Each block names the lines as they are now and the lines that replace them; put all changes of a file into one call. " +
-		"Copy the lines to be replaced exactly. Give :start_line: so that the right place is found when text repeats.\n\n" + blockForm,
+		"Copy the lines to be replaced exactly. Give :start_line: so that the right place is found when text repeats.\n\n" + patch.BlockForm,
 	Schema: schema([]string{"path", "diff"},
 		"path", property("string", "File to change, relative to the workspace."),
 		"diff", property("string", "One or more SEARCH/REPLACE blocks.")),
@@ -66,23 +63,23 @@ func (a applyDiffTool) Plan(ctx context.Context, env tool.Env, raw json.RawMessa
 	if why != "" {
 		return nil, in.wrong(why)
 	}
-	res, bad, err := applyDiff(ctx, s.text, diff, exact)
+	res, bad, err := patch.ApplyDiff(ctx, s.text, diff, patch.Exact)
 	switch {
 	case err != nil:
 		return nil, err
 	case bad != nil:
-		return nil, in.wrong(bad.reason)
-	case res.applied == 0:
-		return nil, in.wrong(fmt.Sprintf("nothing in %s was changed.\n\n%s", shown(p.Readable), failures(res.fails)))
+		return nil, in.wrong(bad.Reason)
+	case res.Applied == 0:
+		return nil, in.wrong(fmt.Sprintf("nothing in %s was changed.\n\n%s", tool.SafeName(p.Readable), failures(res.Failures)))
 	}
-	text := strings.ToValidUTF8(res.content, "\uFFFD")
+	text := strings.ToValidUTF8(res.Content, "\uFFFD")
 	if e.content, why = s.bytes(text); why != "" {
 		return nil, in.wrong(why)
 	}
 	e.expect = s.state.Hash
 	e.ask.Before = map[string]string{p.Readable: planned(s.state.Hash, workspace.HashOf([]byte(e.content)))}
-	if len(res.fails) > 0 {
-		e.note = fmt.Sprintf("\n<notice>%d of %d blocks were applied. These failed:\n\n%s</notice>", res.applied, res.applied+len(res.fails), failures(res.fails))
+	if len(res.Failures) > 0 {
+		e.note = fmt.Sprintf("\n<notice>%d of %d blocks were applied. These failed:\n\n%s</notice>", res.Applied, res.Applied+len(res.Failures), failures(res.Failures))
 	}
 	e.noteOthers(s)
 	e.ask.Diff = unified(p.Readable, s.whole(), s.mark+text, false)
@@ -90,10 +87,10 @@ func (a applyDiffTool) Plan(ctx context.Context, env tool.Env, raw json.RawMessa
 	return e, nil
 }
 
-func failures(fails []blockFailure) string {
+func failures(fails []patch.BlockFailure) string {
 	var parts []string
 	for _, f := range fails {
-		parts = append(parts, f.message)
+		parts = append(parts, f.Message)
 	}
 	return strings.Join(parts, "\n\n")
 }
@@ -118,7 +115,7 @@ func (a applyDiffTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMe
 	if err != nil {
 		return tool.Unclear, err
 	}
-	blocks, bad := parseDiff(diff)
+	blocks, bad := patch.ParseDiff(diff)
 	if bad != nil {
 		return tool.NotDone, nil // it never came to a change
 	}
@@ -130,22 +127,9 @@ func (a applyDiffTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMe
 	}
 	s, why, err := editable(ctx, env, p)
 	if err != nil || why != "" {
-		return tool.Unclear, contextError(err)
+		return tool.Unclear, tool.ContextError(err)
 	}
-	d := newDocument(splitLines(s.text))
-	olds, news := 0, 0
-	for _, b := range blocks {
-		search, replace := d.wanted(b)
-		hasOld, hasNew := d.holds(search), len(replace) > 0 && d.holds(replace)
-		switch {
-		case hasNew && (!hasOld || contains(replace, search)):
-			news++
-		case len(replace) == 0 && !hasOld:
-			news++ // a deletion leaves nothing but the gap
-		case hasOld && !hasNew:
-			olds++
-		}
-	}
+	olds, news := patch.DiffState(s.text, blocks)
 	switch len(blocks) {
 	case news:
 		return tool.Done, nil
@@ -154,32 +138,3 @@ func (a applyDiffTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMe
 	}
 	return tool.Unclear, nil
 }
-
-// wanted gives the lines of a block as they stand in a file before and after it is
-// applied: without line numbers, unless the file has them itself.
-func (d *document) wanted(b block) (search, replace []string) {
-	from, to := unescape(b.search), unescape(b.replace)
-	search, replace = linesOf(from), linesOf(to)
-	if allNumbered(from) && (allNumbered(to) || trim(to) == "") && !d.holds(search) && !d.holds(replace) {
-		search, replace = linesOf(terminal.StripNumbers(from, false)), linesOf(terminal.StripNumbers(to, false))
-	}
-	return search, replace
-}
-
-// holds reports whether lines stand somewhere, blanks and typography apart.
-func (d *document) holds(lines []string) bool {
-	if len(lines) == 0 {
-		return false
-	}
-	n := newNeedle(lines)
-	for i := range d.lines {
-		if d.equalAt(i, n) {
-			return true
-		}
-	}
-	return false
-}
-
-// contains reports whether the new lines hold the old ones, so that those stand in
-// the file after the change too.
-func contains(lines, part []string) bool { return newDocument(lines).holds(part) }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/patch"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -51,7 +52,7 @@ var applyPatchToolSpec = tool.Spec{
 
 func (applyPatchTool) Spec() tool.Spec { return applyPatchToolSpec }
 
-func (applyPatchTool) parse(raw json.RawMessage) (input, []section, error) {
+func (applyPatchTool) parse(raw json.RawMessage) (input, []patch.Section, error) {
 	in, err := parseInput("apply_patch", raw)
 	if err != nil {
 		return in, nil, err
@@ -60,7 +61,7 @@ func (applyPatchTool) parse(raw json.RawMessage) (input, []section, error) {
 	if err != nil {
 		return in, nil, err
 	}
-	sections, bad := parsePatch(strings.ToValidUTF8(text, "\uFFFD"))
+	sections, bad := patch.ParsePatch(strings.ToValidUTF8(text, "\uFFFD"))
 	switch {
 	case bad != nil:
 		return in, nil, in.wrong(bad.Error())
@@ -80,13 +81,13 @@ func (a applyPatchTool) Plan(ctx context.Context, env tool.Env, raw json.RawMess
 	set := &patchSet{env: env, in: in, files: map[string]*patchedFile{}}
 	// All paths are judged before the first file is read.
 	for _, sec := range sections {
-		if err := set.name(sec.path); err != nil {
+		if err := set.name(sec.Path); err != nil {
 			return nil, err
 		}
-		if sec.moveTo == "" {
+		if sec.MoveTo == "" {
 			continue
 		}
-		if err := set.name(sec.moveTo); err != nil {
+		if err := set.name(sec.MoveTo); err != nil {
 			return nil, err
 		}
 	}
@@ -157,7 +158,7 @@ func (s *patchSet) file(ctx context.Context, path string, whole bool) (*patchedF
 	}
 	f := s.files[p.Real]
 	if f == nil {
-		return nil, s.in.wrong(shown(p.Readable) + " leads elsewhere than a moment ago; try again")
+		return nil, s.in.wrong(tool.SafeName(p.Readable) + " leads elsewhere than a moment ago; try again")
 	}
 	if f.known {
 		return f, nil
@@ -186,29 +187,29 @@ func (s *patchSet) file(ctx context.Context, path string, whole bool) (*patchedF
 	return f, nil
 }
 
-func (s *patchSet) apply(ctx context.Context, sec section) error {
-	f, err := s.file(ctx, sec.path, sec.kind == sectionUpdate)
+func (s *patchSet) apply(ctx context.Context, sec patch.Section) error {
+	f, err := s.file(ctx, sec.Path, sec.Kind == patch.UpdateFile)
 	if err != nil {
 		return err
 	}
-	name := shown(f.path.Readable)
-	if sec.kind == sectionAdd {
+	name := tool.SafeName(f.path.Readable)
+	if sec.Kind == patch.AddFile {
 		if f.exists {
 			return s.in.wrong(name + " exists already; use *** Update File to change it. Nothing was changed.")
 		}
-		f.exists, f.text, f.from = true, sec.content, nil
+		f.exists, f.text, f.from = true, sec.Content, nil
 		f.coding, f.noText = codedUTF8, false
 		return nil
 	}
 	if !f.exists {
 		return s.in.wrong(name + " does not exist. Use list_files to see what is there. Nothing was changed.")
 	}
-	if sec.kind == sectionDelete || sec.moveTo != "" {
+	if sec.Kind == patch.DeleteFile || sec.MoveTo != "" {
 		if info, err := os.Lstat(f.path.Abs); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return s.in.wrong(name + " is a link; a patch does not delete or move what it leads to. Nothing was changed.")
 		}
 	}
-	if sec.kind == sectionDelete {
+	if sec.Kind == patch.DeleteFile {
 		if stale := notOverwritten(s.env, f.path, f.state, f.data()); stale != nil {
 			return stale
 		}
@@ -219,12 +220,12 @@ func (s *patchSet) apply(ctx context.Context, sec section) error {
 		return s.in.wrong(notText(f.path))
 	}
 	text, marked := strings.CutPrefix(f.text, byteOrderMark)
-	text, bad, err := applyChunks(ctx, text, sec.chunks)
+	text, bad, err := patch.ApplyChunks(ctx, text, sec.Chunks)
 	if err != nil {
 		return err
 	}
 	if bad != nil {
-		return s.in.wrong(bad.reason(name) + " Nothing was changed.")
+		return s.in.wrong(bad.Reason(name) + " Nothing was changed.")
 	}
 	if marked {
 		text = byteOrderMark + text
@@ -232,10 +233,10 @@ func (s *patchSet) apply(ctx context.Context, sec section) error {
 	if _, missing, ok := f.coding.encode(text); !ok {
 		return s.in.wrong(inexpressible(f.path, missing) + " Nothing was changed.")
 	}
-	if f.text = text; sec.moveTo == "" {
+	if f.text = text; sec.MoveTo == "" {
 		return nil
 	}
-	to, err := s.file(ctx, sec.moveTo, false)
+	to, err := s.file(ctx, sec.MoveTo, false)
 	if err != nil {
 		return err
 	}
@@ -243,7 +244,7 @@ func (s *patchSet) apply(ctx context.Context, sec section) error {
 		return nil
 	}
 	if to.exists {
-		return s.in.wrong(shown(to.path.Readable) + " exists already, so nothing can be moved there. Nothing was changed.")
+		return s.in.wrong(tool.SafeName(to.path.Readable) + " exists already, so nothing can be moved there. Nothing was changed.")
 	}
 	to.exists, to.text, to.coding = true, f.text, f.coding
 	f.exists, f.text = false, ""
@@ -287,18 +288,18 @@ func (a applyPatchTool) Inspect(ctx context.Context, env tool.Env, raw json.RawM
 		}
 		switch found {
 		case tool.Done:
-			done = append(done, shown(s.path))
+			done = append(done, tool.SafeName(s.Path))
 		case tool.NotDone:
-			open = append(open, shown(s.path))
+			open = append(open, tool.SafeName(s.Path))
 		default:
-			other = append(other, shown(s.path))
+			other = append(other, tool.SafeName(s.Path))
 		}
 	}
 	return verdict(done, open, other)
 }
 
-func inspectSection(ctx context.Context, env tool.Env, in input, s section) (tool.Finding, error) {
-	p, err := in.resolve(env, s.path)
+func inspectSection(ctx context.Context, env tool.Env, in input, s patch.Section) (tool.Finding, error) {
+	p, err := in.resolve(env, s.Path)
 	if err != nil {
 		return tool.Unclear, err
 	}
@@ -307,16 +308,16 @@ func inspectSection(ctx context.Context, env tool.Env, in input, s section) (too
 		return tool.Unclear, err
 	}
 	switch {
-	case s.kind == sectionDelete && state.Exists(), s.kind == sectionAdd && !state.Exists():
+	case s.Kind == patch.DeleteFile && state.Exists(), s.Kind == patch.AddFile && !state.Exists():
 		return tool.NotDone, nil
-	case s.kind == sectionDelete, s.kind == sectionAdd && state.Hash == workspace.HashOf([]byte(s.content)):
+	case s.Kind == patch.DeleteFile, s.Kind == patch.AddFile && state.Hash == workspace.HashOf([]byte(s.Content)):
 		return tool.Done, nil
-	case s.kind == sectionAdd:
+	case s.Kind == patch.AddFile:
 		return tool.Unclear, nil
 	}
-	moved := s.moveTo != "" && !state.Exists()
+	moved := s.MoveTo != "" && !state.Exists()
 	if moved {
-		if p, err = in.resolve(env, s.moveTo); err != nil {
+		if p, err = in.resolve(env, s.MoveTo); err != nil {
 			return tool.Unclear, err
 		}
 	}
@@ -324,14 +325,9 @@ func inspectSection(ctx context.Context, env tool.Env, in input, s section) (too
 	if err != nil || why != "" {
 		return tool.Unclear, err
 	}
-	has := newPatched(src.text)
-	olds, news := true, true
-	for _, c := range s.chunks {
-		olds = olds && has.seek(c.olds(), 0, c.atEnd) >= 0
-		news = news && has.seek(c.news(), 0, false) >= 0
-	}
+	olds, news := patch.ChunksState(src.text, s.Chunks)
 	switch {
-	case news && !olds && (s.moveTo == "" || moved):
+	case news && !olds && (s.MoveTo == "" || moved):
 		return tool.Done, nil
 	case olds && !news && !moved:
 		return tool.NotDone, nil

@@ -173,7 +173,7 @@ func TestAPatchIsRefusedWhole(t *testing.T) {
 			t.Errorf("%q: %v, want %q", bad, err, want)
 		}
 	}
-	for _, in := range []json.RawMessage{patchCall(update("a", " 1")), call("patch", beginPatch+"\n"+endPatch), call("patch", strings.Replace(string(patchOf(strings.Repeat(del+"a\n", 101))), "\n\n", "\n", 1)), call("path", "a")} {
+	for _, in := range []json.RawMessage{patchCall(update("a", " 1")), call("patch", "*** Begin Patch\n*** End Patch"), call("patch", strings.Replace(string(patchOf(strings.Repeat(del+"a\n", 101))), "\n\n", "\n", 1)), call("path", "a")} {
 		if _, err := ApplyPatch().Plan(context.Background(), env, in); err == nil {
 			t.Errorf("%.80s was taken", in)
 		}
@@ -314,4 +314,13 @@ func TestAPatchTellsOnlyOfWhatItChanges(t *testing.T) {
 	if got, want := strings.Join(files, ", "), "b "+otherSource+", b "+editedSource+", c "+editedSource; got != want {
 		t.Errorf("recorded as %s, not %s", got, want)
 	}
+}
+
+// patchOf writes a patch around sections.
+func patchOf(sections ...string) string {
+	return "*** Begin Patch\n" + strings.Join(sections, "\n") + "\n*** End Patch"
+}
+
+func update(path string, lines ...string) string {
+	return "*** Update File: " + path + "\n" + strings.Join(lines, "\n")
 }

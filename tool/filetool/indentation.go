@@ -3,6 +3,8 @@ package filetool
 import (
 	"fmt"
 	"strings"
+
+	"github.com/roost-dev/roost/tool/linetext"
 )
 
 // indentOptions say which block around a line is wanted.
@@ -40,7 +42,7 @@ func indentLines(text string, o indentOptions) excerpt {
 		limit = min(limit, o.maxLines)
 	}
 	if limit == 1 {
-		return excerpt{text: numbered(lines[at:at+1], o.anchor), ranges: [][2]int{{o.anchor, o.anchor}}, total: total, returned: 1, truncated: total > 1}
+		return excerpt{text: linetext.Numbered(lines[at:at+1], o.anchor), ranges: [][2]int{{o.anchor, o.anchor}}, total: total, returned: 1, truncated: total > 1}
 	}
 	// lo..hi is what is taken; up and down are the lines looked at next.
 	lo, hi := at, at
@@ -96,7 +98,7 @@ func indentLines(text string, o indentOptions) excerpt {
 	}
 	full := false
 	for i, size := first, 0; i <= last; i++ {
-		if size += min(len(lines[i]), 4*maxLine); size > maxShown && i > first {
+		if size += min(len(lines[i]), 4*linetext.MaxLine); size > maxShown && i > first {
 			last, full = i-1, true
 		}
 	}
@@ -105,7 +107,7 @@ func indentLines(text string, o indentOptions) excerpt {
 	e.truncated = full || (n >= limit || up >= 0 || down < total) && n < total
 	if n > 0 {
 		e.ranges = [][2]int{{first + 1, last + 1}}
-		e.text = numbered(lines[first:last+1], first+1)
+		e.text = linetext.Numbered(lines[first:last+1], first+1)
 	}
 	return e
 }
@@ -117,7 +119,7 @@ func depths(lines []string) []int {
 	for i, l := range lines {
 		if !isBlank(l) {
 			w := 0
-			for _, r := range l[:len(l)-len(trimLeft(l))] {
+			for _, r := range l[:len(l)-len(linetext.TrimLeft(l))] {
 				if r == '\t' {
 					w += levelWidth
 				} else {
@@ -131,10 +133,10 @@ func depths(lines []string) []int {
 	return out
 }
 
-func isBlank(line string) bool { return trim(line) == "" }
+func isBlank(line string) bool { return linetext.Trim(line) == "" }
 
 func isComment(line string) bool {
-	line = trim(line)
+	line = linetext.Trim(line)
 	for _, p := range commentStarts {
 		if strings.HasPrefix(line, p) {
 			return true

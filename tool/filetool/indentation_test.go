@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/tool/linetext"
 	"pgregory.net/rapid"
 )
 
@@ -139,15 +140,15 @@ func TestSlices(t *testing.T) {
 
 func TestLongLinesAreShortened(t *testing.T) {
 	for _, tt := range []struct{ line, want string }{
-		{strings.Repeat("x", maxLine), strings.Repeat("x", maxLine)},
-		{strings.Repeat("x", maxLine+1), strings.Repeat("x", maxLine-3) + "..."},
-		{strings.Repeat("é", maxLine), strings.Repeat("é", maxLine)},
-		{strings.Repeat("😀", maxLine/2), strings.Repeat("😀", maxLine/2)},
-		{strings.Repeat("😀", maxLine/2+1), strings.Repeat("😀", maxLine/2-2) + "..."},
-		{"a" + strings.Repeat("😀", maxLine), "a" + strings.Repeat("😀", maxLine/2-2) + "..."},
+		{strings.Repeat("x", linetext.MaxLine), strings.Repeat("x", linetext.MaxLine)},
+		{strings.Repeat("x", linetext.MaxLine+1), strings.Repeat("x", linetext.MaxLine-3) + "..."},
+		{strings.Repeat("é", linetext.MaxLine), strings.Repeat("é", linetext.MaxLine)},
+		{strings.Repeat("😀", linetext.MaxLine/2), strings.Repeat("😀", linetext.MaxLine/2)},
+		{strings.Repeat("😀", linetext.MaxLine/2+1), strings.Repeat("😀", linetext.MaxLine/2-2) + "..."},
+		{"a" + strings.Repeat("😀", linetext.MaxLine), "a" + strings.Repeat("😀", linetext.MaxLine/2-2) + "..."},
 	} {
-		if got := shorten(tt.line); got != tt.want {
-			t.Errorf("%d units become %d, want %d", units(tt.line), units(got), units(tt.want))
+		if got := linetext.Shorten(tt.line); got != tt.want {
+			t.Errorf("%d units become %d, want %d", linetext.Units(tt.line), linetext.Units(got), linetext.Units(tt.want))
 		}
 		e, err := sliceLines(strings.NewReader(tt.line+"\n"+tt.line), 0, 2)
 		if want := "1 | " + tt.want + "\n2 | " + tt.want; err != nil || e.text != want {

@@ -4,15 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/search"
 )
-
-// maxEntries is how many names a listing shows.
-const maxEntries = 200
 
 // ListFiles gives the tool list_files. Folders of build products and of
 // packages are named and not entered, hidden folders neither; .gitignore counts.
@@ -54,11 +51,11 @@ func (l listFiles) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 	if recursive {
 		kind = "listFilesRecursive"
 	}
-	d := &done{ask: tool.Ask{Kind: "tool", Title: "list_files " + shown(p.Readable), Paths: p.Places(), Outside: p.Outside, Ignored: p.Ignored}}
+	d := &done{ask: tool.Ask{Kind: "tool", Title: "list_files " + tool.SafeName(p.Readable), Paths: p.Places(), Outside: p.Outside, Ignored: p.Ignored}}
 	listing := ""
 	if p.Ignored {
 		d.result = denied(p.Readable)
-	} else if listing, err = list(ctx, env, p.Real, recursive); err == nil {
+	} else if listing, err = search.List(ctx, env.Workspace, p.Real, recursive); err == nil {
 		d.result = tool.Result{Text: listing}
 	} else {
 		why, err := explainFolder(p.Readable, p.Real, err)
@@ -77,8 +74,8 @@ func (l listFiles) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 }
 
 func explainFolder(readable, real string, err error) (string, error) {
-	readable = shown(readable)
-	if ctxErr := contextError(err); ctxErr != nil {
+	readable = tool.SafeName(readable)
+	if ctxErr := tool.ContextError(err); ctxErr != nil {
 		return "", ctxErr
 	}
 	info, statErr := os.Stat(real)
@@ -89,36 +86,4 @@ func explainFolder(readable, real string, err error) (string, error) {
 		return fmt.Sprintf("%s is a file, not a folder. Use read_file to see it.", readable), nil
 	}
 	return fmt.Sprintf("the folder %s cannot be listed: %v", readable, err), nil
-}
-
-func list(ctx context.Context, env tool.Env, base string, recursive bool) (string, error) {
-	if tooWide(base) && base != env.Workspace.Root() {
-		// Only its name: what lies in it was not meant.
-		return formatListing([]entry{{path: base}}, false, false, false), nil
-	}
-	rules, err := env.Workspace.Ignore()
-	if err != nil {
-		return "", err
-	}
-	w := walker{
-		base: base, root: env.Workspace.Root(), breadth: true,
-		shallow: !recursive || tooWide(base),
-		enter:   func(name string) bool { return !heavy[name] && name[0] != '.' },
-	}
-	var entries []entry
-	limited := false
-	err = w.walk(ctx, func(abs string, d fs.DirEntry) bool {
-		if e := newEntry(env.Workspace, rules, base, abs, d.IsDir()); !e.ignored {
-			if len(entries) == maxEntries {
-				limited = true
-				return false
-			}
-			entries = append(entries, e)
-		}
-		return true
-	})
-	if err != nil {
-		return "", err
-	}
-	return formatListing(entries, limited, false, rules.Any()), nil
 }

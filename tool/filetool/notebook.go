@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/linetext"
 )
 
 // maxCellOutput is how much of a cell's output is shown, in UTF-16 units. A notebook
@@ -37,7 +39,7 @@ func notebookText(data []byte) (text string, ok bool) {
 		}
 		n++
 		kind, _ := esjson.GetString(cell, "cell_type")
-		heading(&b, fmt.Sprintf("# %%%% cell %d [%s]", n, shown(kind)), member(cell, "source"))
+		heading(&b, fmt.Sprintf("# %%%% cell %d [%s]", n, tool.SafeName(kind)), member(cell, "source"))
 		if out := cellOutput(cell); out != "" {
 			heading(&b, fmt.Sprintf("# %%%% output of cell %d", n), out)
 		}
@@ -87,8 +89,8 @@ func cellOutput(cell []byte) string {
 	}
 	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
 	all := strings.Join(parts, "\n")
-	if short := cut(all, maxCellOutput); short != all {
-		return fmt.Sprintf("%s\n[... %d more characters]", short, units(all)-units(short))
+	if short := linetext.Cut(all, maxCellOutput); short != all {
+		return fmt.Sprintf("%s\n[... %d more characters]", short, linetext.Units(all)-linetext.Units(short))
 	}
 	return all
 }
@@ -107,7 +109,7 @@ func outputText(out []byte) string {
 	var named []string
 	for media := range esjson.Members(data) {
 		if media != "text/plain" && media != "text/html" {
-			named = append(named, "["+shown(media)+", not shown]")
+			named = append(named, "["+tool.SafeName(media)+", not shown]")
 		}
 	}
 	if text := member(data, "text/plain"); text != "" {

@@ -52,20 +52,20 @@ func (f *patchedFile) diff() string {
 	case f.source() != nil:
 		from := f.source()
 		if from.old == f.text {
-			return fmt.Sprintf("--- a/%s\n+++ b/%s\n", shown(from.path.Readable), shown(path))
+			return fmt.Sprintf("--- a/%s\n+++ b/%s\n", tool.SafeName(from.path.Readable), tool.SafeName(path))
 		}
 		_, body, _ := strings.Cut(unified(path, from.old, f.text, false), "\n")
-		return "--- a/" + shown(from.path.Readable) + "\n" + body
+		return "--- a/" + tool.SafeName(from.path.Readable) + "\n" + body
 	case !f.exists && f.state.Size > int64(len(f.old)):
-		return fmt.Sprintf("--- a/%s\n+++ /dev/null\n@@ too large for a diff: %d bytes before @@\n", shown(path), f.state.Size)
+		return fmt.Sprintf("--- a/%s\n+++ /dev/null\n@@ too large for a diff: %d bytes before @@\n", tool.SafeName(path), f.state.Size)
 	case !f.exists:
 		d := unified(path, f.old, "", false)
 		if d == "" {
-			return fmt.Sprintf("--- a/%s\n+++ /dev/null\n@@ an empty file @@\n", shown(path))
+			return fmt.Sprintf("--- a/%s\n+++ /dev/null\n@@ an empty file @@\n", tool.SafeName(path))
 		}
-		return strings.Replace(d, "\n+++ b/"+shown(path)+"\n", "\n+++ /dev/null\n", 1)
+		return strings.Replace(d, "\n+++ b/"+tool.SafeName(path)+"\n", "\n+++ /dev/null\n", 1)
 	case !f.state.Exists() && f.text == "":
-		return fmt.Sprintf("--- /dev/null\n+++ b/%s\n@@ an empty file @@\n", shown(path))
+		return fmt.Sprintf("--- /dev/null\n+++ b/%s\n@@ an empty file @@\n", tool.SafeName(path))
 	}
 	return unified(path, f.old, f.text, !f.state.Exists())
 }
@@ -78,7 +78,7 @@ func (f *patchedFile) row() *esjson.Object {
 	}
 	text := hunks(f.diff())
 	if from := f.source(); from != nil {
-		text = strings.TrimSuffix("Moved from "+shown(from.path.Readable)+"\n"+text, "\n")
+		text = strings.TrimSuffix("Moved from "+tool.SafeName(from.path.Readable)+"\n"+text, "\n")
 	}
 	return changeRow(kind, f.path, text)
 }
@@ -114,7 +114,7 @@ func (s *patchSet) names() string {
 	for _, f := range s.order {
 		names = append(names, f.path.Readable)
 	}
-	return shownAll(names)
+	return tool.SafeNames(names)
 }
 
 // text is the row of the call: that of the file for one, and for several one with the

@@ -34,9 +34,9 @@ func inspectPlanned(ctx context.Context, env tool.Env, before map[string]string)
 		}
 		switch {
 		case both && state.Hash == fresh:
-			done = append(done, shown(path))
+			done = append(done, tool.SafeName(path))
 		case state.Hash == old:
-			open = append(open, shown(path))
+			open = append(open, tool.SafeName(path))
 		default:
 			strange = true
 		}

@@ -69,7 +69,7 @@ func (readFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (to
 		a.Protected = a.Protected || p.Protected
 		a.Ignored = a.Ignored || p.Ignored
 	}
-	a.Title = "read_file " + shownAll(names)
+	a.Title = "read_file " + tool.SafeNames(names)
 	a.Text = plan.askText()
 	return plan, nil
 }
@@ -144,7 +144,7 @@ func (r *readPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) 
 		if !ok {
 			bad++
 		}
-		texts = append(texts, "File: "+shown(p.Readable)+"\n"+text)
+		texts = append(texts, "File: "+tool.SafeName(p.Readable)+"\n"+text)
 	}
 	res.Text = strings.Join(texts, "\n\n---\n\n")
 	res.IsError = bad == len(r.paths)
@@ -173,17 +173,17 @@ func (r *readPlan) read(ctx context.Context, req request, p workspace.Path, res 
 		coded = codedUTF8
 	}
 	if coded == codedUTF8 && bytes.IndexByte(head, 0) >= 0 {
-		return fmt.Sprintf("Error: %s is a binary file of %d bytes and cannot be shown as text. Use a command that understands its format.", shown(p.Readable), state.Size), false, nil
+		return fmt.Sprintf("Error: %s is a binary file of %d bytes and cannot be shown as text. Use a command that understands its format.", tool.SafeName(p.Readable), state.Size), false, nil
 	}
 	// One pass hashes the file and picks the lines out of it.
 	sum := sha256.New()
-	body := io.TeeReader(io.MultiReader(bytes.NewReader(head), &contextual{ctx, f}), sum)
+	body := io.TeeReader(io.MultiReader(bytes.NewReader(head), workspace.NewContextReader(ctx, f)), sum)
 	text, note := "", ""
 	if coded != codedUTF8 {
 		decoded, err := decodeBody(body, coded)
 		switch {
 		case errors.Is(err, errNoText):
-			return fmt.Sprintf("Error: %s begins like UTF-16 and is none; it cannot be shown as text.", shown(p.Readable)), false, nil
+			return fmt.Sprintf("Error: %s begins like UTF-16 and is none; it cannot be shown as text.", tool.SafeName(p.Readable)), false, nil
 		case err != nil:
 			why, err := explain(p, err)
 			return "Error: " + why, false, err
@@ -204,7 +204,7 @@ func (r *readPlan) read(ctx context.Context, req request, p workspace.Path, res 
 	case req.indentation || len(req.ranges) > 1:
 		var all []byte
 		if state.Size > MaxEdit {
-			return fmt.Sprintf("Error: %s has %d bytes, too many to be read as a whole. Read parts of it with offset and limit.", shown(p.Readable), state.Size), false, nil
+			return fmt.Sprintf("Error: %s has %d bytes, too many to be read as a whole. Read parts of it with offset and limit.", tool.SafeName(p.Readable), state.Size), false, nil
 		}
 		if all, err = io.ReadAll(body); err == nil && req.indentation {
 			text = indentLines(string(all), req.options).toolText(true, req.offset, req.limit)
@@ -245,7 +245,7 @@ func rangesText(all []byte, ranges [][2]int) (string, error) {
 
 func (r *readPlan) image(ctx context.Context, p workspace.Path, media string, state workspace.FileState, res *tool.Result) (string, bool, error) {
 	if state.Size > MaxImage {
-		return fmt.Sprintf("Note: %s is an image of %d bytes; images over %d bytes are not shown.", shown(p.Readable), state.Size, MaxImage), true, nil
+		return fmt.Sprintf("Note: %s is an image of %d bytes; images over %d bytes are not shown.", tool.SafeName(p.Readable), state.Size, MaxImage), true, nil
 	}
 	data, state, err := r.env.Workspace.Read(ctx, p, MaxImage)
 	if err != nil {
@@ -280,17 +280,4 @@ func imageType(name string, head []byte) string {
 		return media
 	}
 	return ""
-}
-
-// contextual stops a long read when the caller gives up.
-type contextual struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c *contextual) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }

@@ -14,10 +14,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
-
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/workspace"
+	"pgregory.net/rapid"
 )
 
 // Pages that follow each other, as the note says to read on, give every line of
@@ -88,7 +88,7 @@ func TestAnAnswerIsBounded(t *testing.T) {
 	}
 	put(t, filepath.Join(root, "line"), strings.Repeat("é", 5<<20)+"\nend")
 	_, res := run(t, env, ReadFile(), call("path", "line"))
-	if want := "File: line\n1 | " + strings.Repeat("é", maxLine-3) + "...\n2 | end"; res.Text != want {
+	if want := "File: line\n1 | " + strings.Repeat("é", linetext.MaxLine-3) + "...\n2 | end"; res.Text != want {
 		t.Errorf("%d bytes", len(res.Text))
 	}
 }

@@ -3,11 +3,11 @@ package filetool
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/patch"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -53,14 +53,7 @@ func replaceSpec(name string, aliases []string, description string, more ...stri
 
 func (r replaceTool) Spec() tool.Spec { return *r.spec }
 
-// replacement is one text for another.
-type replacement struct {
-	old, fresh string
-	times      int  // how many places there are to be; 0 = one or more
-	tolerant   bool // other blanks will do where the text is not there as given
-}
-
-func (r replaceTool) parse(env tool.Env, raw json.RawMessage) (in input, p workspace.Path, list []replacement, err error) {
+func (r replaceTool) parse(env tool.Env, raw json.RawMessage) (in input, p workspace.Path, list []patch.Replacement, err error) {
 	if in, err = parseInput(r.spec.Name, raw); err != nil {
 		return
 	}
@@ -78,9 +71,9 @@ func (r replaceTool) parse(env tool.Env, raw json.RawMessage) (in input, p works
 	if steps, ok := in.raw("operations"); ok && esjson.TypeOf(steps) == esjson.TypeArray {
 		list, err = in.operations(steps)
 	} else {
-		var one replacement
+		var one patch.Replacement
 		one, err = in.replacement()
-		list = []replacement{one}
+		list = []patch.Replacement{one}
 	}
 	if err != nil {
 		return
@@ -89,8 +82,8 @@ func (r replaceTool) parse(env tool.Env, raw json.RawMessage) (in input, p works
 	return
 }
 
-func (in input) operations(steps []byte) ([]replacement, error) {
-	var list []replacement
+func (in input) operations(steps []byte) ([]patch.Replacement, error) {
+	var list []patch.Replacement
 	for raw := range esjson.Array(steps) {
 		step, err := parseInput(in.tool, raw)
 		if err != nil {
@@ -108,29 +101,29 @@ func (in input) operations(steps []byte) ([]replacement, error) {
 	return list, nil
 }
 
-func (in input) replacement() (r replacement, err error) {
-	if r.old, err = in.need(in.tool == editFileSpec.Name, "old_string", "old_str", "search"); err != nil {
+func (in input) replacement() (r patch.Replacement, err error) {
+	if r.Old, err = in.need(in.tool == editFileSpec.Name, "old_string", "old_str", "search"); err != nil {
 		return
 	}
-	if r.fresh, err = in.need(true, "new_string", "new_str", "replace"); err != nil {
+	if r.New, err = in.need(true, "new_string", "new_str", "replace"); err != nil {
 		return
 	}
-	r.old, r.fresh = plainEnds(r.old), plainEnds(strings.ToValidUTF8(r.fresh, "\uFFFD"))
-	r.old = strings.TrimPrefix(r.old, byteOrderMark)
-	if r.old == r.fresh && r.old != "" {
+	r.Old, r.New = patch.PlainEnds(r.Old), patch.PlainEnds(strings.ToValidUTF8(r.New, "\uFFFD"))
+	r.Old = strings.TrimPrefix(r.Old, byteOrderMark)
+	if r.Old == r.New && r.Old != "" {
 		return r, in.wrong("the old and the new text are the same")
 	}
-	r.times = 1
+	r.Times = 1
 	if in.tool == editSpec.Name {
 		all, err := in.boolean(false, "replace_all")
 		if all {
-			r.times = 0
+			r.Times = 0
 		}
 		return r, err
 	}
 	if in.tool == editFileSpec.Name {
-		r.tolerant = true
-		if r.times, err = in.number(1, "expected_replacements"); err == nil && r.times < 1 {
+		r.Tolerant = true
+		if r.Times, err = in.number(1, "expected_replacements"); err == nil && r.Times < 1 {
 			err = in.wrong("the parameter \"expected_replacements\" must be at least 1")
 		}
 	}
@@ -148,10 +141,10 @@ func (r replaceTool) Plan(ctx context.Context, env tool.Env, raw json.RawMessage
 		return e, nil
 	}
 	s, why := source{path: p}, ""
-	if list[0].old == "" {
+	if list[0].Old == "" {
 		s.state, err = env.Workspace.StatPath(ctx, p)
 		if s.state.Size > 0 {
-			return nil, in.wrong(shown(p.Readable) + " exists already; an empty old_string makes a new file only")
+			return nil, in.wrong(tool.SafeName(p.Readable) + " exists already; an empty old_string makes a new file only")
 		}
 		if err != nil {
 			why, err = explain(p, err)
@@ -168,16 +161,16 @@ func (r replaceTool) Plan(ctx context.Context, env tool.Env, raw json.RawMessage
 	text, kind := s.text, "appliedDiff"
 	for _, step := range list {
 		before := text
-		if text, why = step.apply(text, shown(p.Readable)); why != "" {
+		if text, why = step.Apply(text, tool.SafeName(p.Readable)); why != "" {
 			return nil, in.wrong(why + " Nothing was changed.")
 		}
-		if step.tolerant && step.old != "" && !strings.Contains(plainEnds(before), step.old) {
+		if step.Tolerant && step.Old != "" && !strings.Contains(patch.PlainEnds(before), step.Old) {
 			e.note = "\n<notice>The old text is in the file with other blanks or line ends than given. It was replaced, with the file's indentation.</notice>"
 		}
 	}
 	e.expect, e.creates = s.state.Hash, !s.state.Exists()
 	if text == s.text && !e.creates {
-		return nil, in.wrong("nothing would change in " + shown(p.Readable))
+		return nil, in.wrong("nothing would change in " + tool.SafeName(p.Readable))
 	}
 	if e.content, why = s.bytes(text); why != "" {
 		return nil, in.wrong(why)
@@ -190,38 +183,6 @@ func (r replaceTool) Plan(ctx context.Context, env tool.Env, raw json.RawMessage
 	e.ask.Diff = unified(p.Readable, s.whole(), s.mark+text, e.creates)
 	e.ask.Text = string(changeRow(kind, p, hunks(e.ask.Diff)).Bytes())
 	return e, nil
-}
-
-// apply makes one replacement; why is what keeps it from being made.
-func (r replacement) apply(text, name string) (out, why string) {
-	if r.old == "" {
-		if text != "" {
-			return "", "old_string is empty."
-		}
-		return r.fresh, ""
-	}
-	f := flatten(text)
-	places := f.occurrences(r.old)
-	n := len(places)
-	if r.times != 1 {
-		n = separate(places, len(r.old)) // for one place an overlapping second one is a doubt too
-	}
-	if n == 0 && r.tolerant {
-		text, places, ok := r.tolerantly(f)
-		if ok {
-			return text, ""
-		}
-		n = places
-	}
-	switch {
-	case n == 0:
-		return "", fmt.Sprintf("the old text was not found in %s. It must be there as given, with the same blanks. Read the file and copy it.", name)
-	case r.times == 1 && n > 1:
-		return "", fmt.Sprintf("the old text occurs %d times in %s, so it is not clear which place is meant. Give more of the lines around it, or say that all are meant.", n, name)
-	case r.times > 1 && n != r.times:
-		return "", fmt.Sprintf("the old text occurs %d times in %s and not %d times as expected.", n, name, r.times)
-	}
-	return f.replace(r.old, r.fresh, places), ""
 }
 
 // changeRow is the row that Roo writes for a file that is changed by these tools.
@@ -251,11 +212,11 @@ func (r replaceTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMess
 	if err != nil {
 		return tool.Unclear, err
 	}
-	if list[0].old == "" {
+	if list[0].Old == "" {
 		switch {
 		case !state.Exists():
 			return tool.NotDone, nil
-		case state.Hash == workspace.HashOf([]byte(list[0].fresh)):
+		case state.Hash == workspace.HashOf([]byte(list[0].New)):
 			return tool.Done, nil
 		}
 		return tool.Unclear, nil
@@ -266,8 +227,8 @@ func (r replaceTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMess
 	}
 	olds, news := 0, 0
 	for _, step := range list {
-		plain := plainEnds(s.text)
-		hasOld, hasNew := strings.Contains(plain, step.old), step.fresh != "" && strings.Contains(plain, step.fresh)
+		plain := patch.PlainEnds(s.text)
+		hasOld, hasNew := strings.Contains(plain, step.Old), step.New != "" && strings.Contains(plain, step.New)
 		switch {
 		case hasNew && !hasOld:
 			news++

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
-
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/patch"
+	"pgregory.net/rapid"
 )
 
 // replace is a call of one of the three tools.
@@ -137,16 +137,16 @@ func TestReplacingInCRLFIsReplacingInLF(t *testing.T) {
 		piece := rapid.StringOfN(rapid.SampledFrom([]rune("ab\n")), 1, 4, -1)
 		old, fresh := piece.Draw(r, "old"), piece.Draw(r, "new")
 		text := rapid.StringOfN(rapid.SampledFrom([]rune("aab\n\n")), 0, 30, -1).Draw(r, "text")
-		step := replacement{old: old, fresh: fresh, times: rapid.IntRange(0, 2).Draw(r, "times")}
-		want, why := step.apply(text, "f")
+		step := patch.Replacement{Old: old, New: fresh, Times: rapid.IntRange(0, 2).Draw(r, "times")}
+		want, why := step.Apply(text, "f")
 		if !strings.Contains(text, "\n") {
 			return
 		}
-		got, whyToo := step.apply(strings.ReplaceAll(text, "\n", "\r\n"), "f")
+		got, whyToo := step.Apply(strings.ReplaceAll(text, "\n", "\r\n"), "f")
 		if got != strings.ReplaceAll(want, "\n", "\r\n") || why != whyToo {
 			r.Fatalf("%q became %q, want the lines of %q; %s, %s", text, got, want, why, whyToo)
 		}
-		if why == "" && step.times == 0 && want != strings.ReplaceAll(text, old, fresh) {
+		if why == "" && step.Times == 0 && want != strings.ReplaceAll(text, old, fresh) {
 			r.Fatalf("%q became %q", text, want)
 		}
 	})

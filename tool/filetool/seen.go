@@ -5,15 +5,13 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/workspace"
 )
 
 // maxTold is how many bytes of a difference, or of a file, the model is told when it
 // changes a file that is not the one it saw.
 const maxTold = 8 << 10
-
-// Name is a path as it is put into lines of text.
-func Name(path string) string { return shown(path) }
 
 // Difference is what changed in a file, as a unified diff. whole is false, and the text
 // empty, when that has more than limit bytes or one of the contents is no text.
@@ -53,7 +51,7 @@ func deletedSince(env tool.Env, p workspace.Path) string {
 	if seen, ok := env.Seen(p.Readable); !ok || seen.Hash == "" {
 		return ""
 	}
-	return fmt.Sprintf("\n<notice>%s had been deleted since you last saw it. It was made anew.</notice>", shown(p.Readable))
+	return fmt.Sprintf("\n<notice>%s had been deleted since you last saw it. It was made anew.</notice>", tool.SafeName(p.Readable))
 }
 
 // told says what is different now, for the model: the difference, or else the whole
@@ -72,7 +70,7 @@ func told(p workspace.Path, seen tool.Seen, data []byte) (text string, whole boo
 	if len(data) > maxTold || !ok || !isText(now) {
 		return "", false
 	}
-	return "It is now:\n" + numbered(strings.Split(strings.TrimSuffix(now, "\n"), "\n"), 1) + "\n", true
+	return "It is now:\n" + linetext.Numbered(strings.Split(strings.TrimSuffix(now, "\n"), "\n"), 1) + "\n", true
 }
 
 // notOverwritten is why a file is not replaced, or removed, as a whole; nil when it is
@@ -88,7 +86,7 @@ func notOverwritten(env tool.Env, p workspace.Path, now workspace.FileState, dat
 		what = "was made anew after it had been deleted"
 	}
 	text, whole := told(p, seen, data)
-	e.Shown, e.Reason = whole, fmt.Sprintf("%s %s, so it was left as it is. ", shown(p.Readable), what)
+	e.Shown, e.Reason = whole, fmt.Sprintf("%s %s, so it was left as it is. ", tool.SafeName(p.Readable), what)
 	if whole {
 		e.Reason += "Make your change so that nothing of that is lost. " + text
 	} else {
@@ -116,5 +114,5 @@ func elseChanged(env tool.Env, p workspace.Path, now workspace.FileState, data [
 	if !whole {
 		text = "Read it before you change more of it."
 	}
-	return fmt.Sprintf("\n<notice>%s had changed since you last saw it. Your change was made in what was there. %s</notice>", shown(p.Readable), text)
+	return fmt.Sprintf("\n<notice>%s had changed since you last saw it. Your change was made in what was there. %s</notice>", tool.SafeName(p.Readable), text)
 }

@@ -22,7 +22,7 @@ const ShowSource = "file_mentioned"
 // Shown is the beginning of a file as read_file shows it, for those who show a file
 // without being asked by the model.
 type Shown struct {
-	Text      string // numbered lines; "" when it is no text
+	Text      string // Numbered lines; "" when it is no text
 	Lines     int    // of the file; a final line feed counts as one more, empty
 	Returned  int    // of them in Text, from the first
 	Truncated bool
@@ -70,7 +70,7 @@ func Show(ctx context.Context, w *workspace.Workspace, p workspace.Path) (s Show
 		return Shown{Binary: true, Touch: touchOf(state, ShowSource)}, "", nil
 	}
 	sum := sha256.New()
-	note, body := "", io.TeeReader(io.MultiReader(bytes.NewReader(head), &contextual{ctx, f}), sum)
+	note, body := "", io.TeeReader(io.MultiReader(bytes.NewReader(head), workspace.NewContextReader(ctx, f)), sum)
 	if coded != codedUTF8 {
 		decoded, err := decodeBody(body, coded)
 		switch {

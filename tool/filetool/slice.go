@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"sync"
+
+	"github.com/roost-dev/roost/tool/linetext"
 )
 
 // excerpt is a part of a file, ready to be shown.
@@ -49,7 +51,7 @@ func sliceLines(r io.Reader, offset, limit int) (excerpt, error) {
 			part = part[:len(part)-1]
 		}
 		// Four bytes hold at least one unit of UTF-16, so this always suffices.
-		if wanted() && len(line) < 4*maxLine+8 {
+		if wanted() && len(line) < 4*linetext.MaxLine+8 {
 			line = append(line, part...)
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
@@ -58,7 +60,7 @@ func sliceLines(r io.Reader, offset, limit int) (excerpt, error) {
 		atEnd := errors.Is(err, io.EOF)
 		if ended || atEnd {
 			if wanted() {
-				kept = append(kept, shorten(string(line)))
+				kept = append(kept, linetext.Shorten(string(line)))
 				size += len(kept[len(kept)-1])
 			}
 			line = line[:0]
@@ -73,7 +75,7 @@ func sliceLines(r io.Reader, offset, limit int) (excerpt, error) {
 	}
 	end := min(n, offset+limit, offset+len(kept))
 	return excerpt{
-		text:      numbered(kept, offset+1),
+		text:      linetext.Numbered(kept, offset+1),
 		ranges:    [][2]int{{offset + 1, end}},
 		total:     n,
 		returned:  len(kept),

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/linetext"
+	"github.com/roost-dev/roost/tool/patch"
+	"pgregory.net/rapid"
 )
 
 // edit_file finds a text by its words when its blanks are other ones, and keeps the
@@ -99,14 +100,14 @@ func TestEditWithOtherBlanksKeepsTheRest(t *testing.T) {
 			old.WriteString(w + blank.Draw(r, "as given"))
 		}
 		before, after := "<<\n"+blank.Draw(r, "before"), blank.Draw(r, "after")+">>\n"
-		step := replacement{old: plainEnds(old.String()), fresh: "NEW", times: 1, tolerant: true}
-		got, why := step.apply(before+text.String()+after, "f")
+		step := patch.Replacement{Old: patch.PlainEnds(old.String()), New: "NEW", Times: 1, Tolerant: true}
+		got, why := step.Apply(before+text.String()+after, "f")
 		if why != "" {
 			return // in doubt
 		}
 		left, right, ok := strings.Cut(got, "NEW")
-		if !ok || trim(left) != "<<" || trim(right) != ">>" || !strings.HasPrefix(got, "<<") || !strings.HasSuffix(got, ">>\n") {
-			r.Fatalf("%q in %q gives %q", step.old, before+text.String()+after, got)
+		if !ok || linetext.Trim(left) != "<<" || linetext.Trim(right) != ">>" || !strings.HasPrefix(got, "<<") || !strings.HasSuffix(got, ">>\n") {
+			r.Fatalf("%q in %q gives %q", step.Old, before+text.String()+after, got)
 		}
 	})
 }

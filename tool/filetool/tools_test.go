@@ -310,7 +310,7 @@ func TestEscapesAndRules(t *testing.T) {
 		t.Errorf("search shows %q", res.Text)
 	}
 	_, res = run(t, env, ListFiles(), call("path", ".", "recursive", true))
-	if strings.Contains(res.Text, "secret") || strings.Contains(res.Text, "key") || !strings.Contains(res.Text, shieldMark+"AGENTS.md") {
+	if strings.Contains(res.Text, "secret") || strings.Contains(res.Text, "key") || !strings.Contains(res.Text, "\U0001F6E1\ufe0f AGENTS.md") {
 		t.Errorf("list shows %q", res.Text)
 	}
 }
@@ -441,7 +441,7 @@ func TestSearchFiles(t *testing.T) {
 		t.Errorf("%.100q %d", res.Text, strings.Count(res.Text, "----"))
 	}
 	_, res = run(t, env, SearchFiles(), call("path", "dense", "regex", "every"))
-	if n := strings.Count(res.Text, "every"); n != maxFoundLines || !strings.Contains(res.Text, "Cut after 1500 lines") {
+	if n := strings.Count(res.Text, "every"); n != 1500 || !strings.Contains(res.Text, "Cut after 1500 lines") {
 		t.Errorf("%d lines", n)
 	}
 	var wrong *tool.InputError
@@ -482,4 +482,47 @@ func TestCancel(t *testing.T) {
 func raw(obj, key string) string {
 	v, _ := esjson.Get([]byte(obj), key)
 	return string(v)
+}
+
+func TestInputValues(t *testing.T) {
+	in := input{"t", []byte(`{"n":5,"s":"7","f":2.9,"neg":"-3","empty":"","null":null,"nulls":"null","bad":"x","big":1e300,"yes":true,"no":"false","one":1,"arr":[],"text":"a\u0000\ud83d","other":"o"}`)}
+	for _, tt := range []struct {
+		name string
+		want int
+		ok   bool
+	}{
+		{"n", 5, true}, {"s", 7, true}, {"f", 2, true}, {"neg", -3, true}, {"empty", 42, true}, {"null", 42, true}, {"nulls", 42, true}, {"missing", 42, true}, {"bad", 0, false}, {"big", 0, false}, {"arr", 0, false},
+	} {
+		got, err := in.number(42, tt.name)
+		if got != tt.want || (err == nil) != tt.ok {
+			t.Errorf("number %s: %d, %v", tt.name, got, err)
+		}
+	}
+	for _, tt := range []struct {
+		name     string
+		want, ok bool
+	}{
+		{"yes", true, true}, {"no", false, true}, {"one", true, true}, {"missing", true, true}, {"null", true, true}, {"arr", false, false}, {"bad", false, false},
+	} {
+		got, err := in.boolean(true, tt.name)
+		if got != tt.want || (err == nil) != tt.ok {
+			t.Errorf("boolean %s: %v, %v", tt.name, got, err)
+		}
+	}
+	if s, ok := in.text("missing", "null", "other"); s != "o" || !ok {
+		t.Errorf("the first of several names: %q %v", s, ok)
+	}
+	if s, ok := in.text("text"); s != "a\x00\xed\xa0\xbd" || !ok {
+		t.Errorf("text: %q %v", s, ok)
+	}
+	for name, want := range map[string]string{"missing": "is missing", "n": "is missing", "empty": "is empty"} {
+		_, err := in.need(false, name)
+		var wrong *tool.InputError
+		if !errors.As(err, &wrong) || !strings.Contains(wrong.Reason, want) {
+			t.Errorf("need %s: %v", name, err)
+		}
+	}
+	if s, err := in.need(true, "empty"); s != "" || err != nil {
+		t.Errorf("empty where that is fine: %q %v", s, err)
+	}
 }

@@ -54,17 +54,17 @@ func explain(p workspace.Path, err error) (string, error) {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return "", err
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("%s does not exist. Use list_files to see what is there.", shown(p.Readable)), nil
+		return fmt.Sprintf("%s does not exist. Use list_files to see what is there.", tool.SafeName(p.Readable)), nil
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Sprintf("%s may not be opened: permission denied.", shown(p.Readable)), nil
+		return fmt.Sprintf("%s may not be opened: permission denied.", tool.SafeName(p.Readable)), nil
 	case errors.Is(err, workspace.ErrNotRegular):
-		return fmt.Sprintf("%s is not a file. If it is a folder, use list_files.", shown(p.Readable)), nil
+		return fmt.Sprintf("%s is not a file. If it is a folder, use list_files.", tool.SafeName(p.Readable)), nil
 	}
 	var large *workspace.TooLargeError
 	if errors.As(err, &large) {
 		return large.Error(), nil
 	}
-	return fmt.Sprintf("%s cannot be read: %v", shown(p.Readable), err), nil
+	return fmt.Sprintf("%s cannot be read: %v", tool.SafeName(p.Readable), err), nil
 }
 
 // done is a plan whose result is known: a refusal, or what was read to be able to
@@ -113,12 +113,4 @@ func property(kind, description string) string {
 	}
 	o.String("description", description)
 	return string(o.Bytes())
-}
-
-// contextError gives err if it is a context's, else nil.
-func contextError(err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return nil
 }

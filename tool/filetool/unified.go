@@ -8,6 +8,7 @@ import (
 	udiff "github.com/aymanbagabas/go-udiff"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/tool"
 )
 
 // maxDiff is the size of two texts together, in bytes, up to which differences
@@ -16,7 +17,7 @@ const maxDiff = 4 << 20
 
 // unified gives a unified diff with file headers, "" when nothing differs.
 func unified(path, old, content string, creates bool) string {
-	path = shown(path)
+	path = tool.SafeName(path)
 	switch {
 	case !isText(old) || !isText(content):
 		return fmt.Sprintf("--- a/%s\n+++ b/%s\n@@ not text: %d bytes before, %d after @@\n", path, path, len(old), len(content))

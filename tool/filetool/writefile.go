@@ -94,7 +94,7 @@ func (w writeFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 	e.ask.Before = map[string]string{p.Readable: planned(state.Hash, workspace.HashOf(data))}
 	e.ask.Diff, e.ask.Text = describeWrite(p, before, content, e.creates)
 	if large != nil {
-		e.ask.Diff = fmt.Sprintf("--- a/%[1]s\n+++ b/%[1]s\n@@ too large for a diff: %d bytes before, %d after @@\n", shown(p.Readable), state.Size, len(content))
+		e.ask.Diff = fmt.Sprintf("--- a/%[1]s\n+++ b/%[1]s\n@@ too large for a diff: %d bytes before, %d after @@\n", tool.SafeName(p.Readable), state.Size, len(content))
 		e.ask.Text = editText("editedExistingFile", p, hunks(e.ask.Diff))
 	}
 	return e, nil
@@ -184,7 +184,7 @@ func (e *edit) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 	state, err := e.env.Workspace.Write(ctx, e.path, []byte(e.content), e.expect)
 	switch {
 	case errors.Is(err, workspace.ErrChanged):
-		return changed(shown(e.path.Readable)), nil
+		return changed(tool.SafeName(e.path.Readable)), nil
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, workspace.ErrNotRegular):
 		return failed("nothing was written: %v", err), nil
 	case err != nil:
@@ -202,7 +202,7 @@ func (e *edit) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 }
 
 func editAsk(name string, p workspace.Path) tool.Ask {
-	return tool.Ask{Kind: "tool", Title: name + " " + shown(p.Readable), Paths: p.Places(), Outside: p.Outside, Led: p.Led, Protected: p.Protected, Ignored: p.Ignored}
+	return tool.Ask{Kind: "tool", Title: name + " " + tool.SafeName(p.Readable), Paths: p.Places(), Outside: p.Outside, Led: p.Led, Protected: p.Protected, Ignored: p.Ignored}
 }
 
 func editText(kind string, p workspace.Path, diff string) string {

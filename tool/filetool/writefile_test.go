@@ -281,3 +281,13 @@ func ExampleWriteToFile() {
 	// +Hello
 	// src/hello.txt false <nil>
 }
+
+func TestStripFence(t *testing.T) {
+	for in, want := range map[string]string{
+		"x\n": "x\n", "```go\nx\n```": "x\n", "```\nx\n```\n": "x\n", "a\n```\nb\n```\nc\n": "a\n```\nb\n```\nc\n", "": "", "```": "", "no ```": "no ```",
+	} {
+		if got := stripFence(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

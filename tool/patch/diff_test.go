@@ -1,0 +1,205 @@
+package patch
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-dev/roost/tool/linetext"
+	"github.com/roost-dev/roost/workspace/terminal"
+	"pgregory.net/rapid"
+)
+
+// slowDistance is the textbook table.
+func slowDistance(a, b []uint16) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		diag := row[0]
+		row[0] = i + 1
+		for j := range b {
+			cost := diag
+			if a[i] != b[j] {
+				cost++
+			}
+			diag = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+func TestDistance(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		text := rapid.SliceOfN(rapid.Uint16Range(0, 3), 0, 300)
+		a, b := text.Draw(r, "a"), text.Draw(r, "b")
+		if got, want := distance(a, b), slowDistance(a, b); got != want {
+			r.Fatalf("%d, want %d", got, want)
+		}
+	})
+	if d := distance(linetext.UTF16("😀"), linetext.UTF16("😁")); d != 1 {
+		t.Errorf("two emoji that share a high surrogate differ by %d", d)
+	}
+}
+
+func TestApplyDiffKeepsTheRest(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		// Distinct lines: every place is unambiguous.
+		n := rapid.IntRange(1, 60).Draw(r, "lines")
+		lines := make([]string, n)
+		for i := range lines {
+			lines[i] = strings.Repeat(" ", rapid.IntRange(0, 8).Draw(r, "indent")) + "line" + strings.Repeat("x", i) + "end"
+		}
+		eol := rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(r, "eol")
+		tail := rapid.SampledFrom([]string{"", eol}).Draw(r, "tail")
+		at := rapid.IntRange(0, n-1).Draw(r, "at")
+		count := rapid.IntRange(1, n-at).Draw(r, "count")
+		fresh := strings.Repeat(" ", len(indentOf(lines[at]))) + "fresh  "
+		diff := searchMark + "\n" + strings.Join(lines[at:at+count], "\n") + "\n" + middleMark + "\n" + fresh + "\n\n" + fresh + "\n" + replaceMark
+		got, bad, err := ApplyDiff(context.Background(), strings.Join(lines, eol)+tail, diff, Exact)
+		if bad != nil || err != nil || got.Applied != 1 {
+			r.Fatalf("%+v %v %v", got, bad, err)
+		}
+		if n == 1 && tail == "" {
+			eol = "\n" // nothing shows which line end is meant
+		}
+		want := strings.Join(slices.Concat(lines[:at], []string{fresh, "", fresh}, lines[at+count:]), eol) + tail
+		if got.Content != want {
+			r.Fatalf("got  %q\nwant %q", got.Content, want)
+		}
+	})
+}
+
+func TestApplyDiffChoices(t *testing.T) {
+	one := func(search, replace string) string {
+		return searchMark + "\n" + search + "\n" + middleMark + "\n" + replace + "\n" + replaceMark
+	}
+	tests := []struct {
+		name, text, diff, want, fail string
+	}{
+		{"several equal places", "a\nb\na\n", one("a", "c"), "", failAmbiguous},
+		{"a hint decides", "a\nb\na\n", searchMark + "\n:start_line:3\n-------\na\n" + middleMark + "\nc\n" + replaceMark, "a\nb\nc\n", ""},
+		{"the exact one of similar places", "a  b\nx\na b\n", one("a b", "c"), "a  b\nx\nc\n", ""},
+		{"blank line stays blank", "\tx\n", one("\tx", "\ty\n\n\tz"), "\ty\n\n\tz\n", ""},
+		{"escaped marker", "<<<<<<< HEAD\nx\n", one("\\<<<<<<< HEAD", "y"), "y\nx\n", ""},
+		{"line numbers", "a\nb\n", one("2 | b", "2 | c"), "a\nc\n", ""},
+	}
+	for _, tt := range tests {
+		got, bad, err := ApplyDiff(context.Background(), tt.text, tt.diff, Exact)
+		if bad != nil || err != nil {
+			t.Errorf("%s: %v %v", tt.name, bad, err)
+			continue
+		}
+		if got.Content != tt.want || tt.fail != "" && (len(got.Failures) != 1 || got.Failures[0].Reason != tt.fail) {
+			t.Errorf("%s: %q %v", tt.name, got.Content, got.Failures)
+		}
+	}
+}
+
+// A block that fits nowhere in a large file must fail in reasonable time.
+func TestApplyDiffIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("does nothing at the same time, and is slow when watched for races")
+	}
+	text := strings.Repeat("func something(a int) { return compute(a, b, c) }\n", 40000)
+	search := strings.Repeat("func another(z string) { return render(x, y) }\n", 60)
+	start := time.Now()
+	got, bad, err := ApplyDiff(context.Background(), text, searchMark+"\n"+search+middleMark+"\nx\n"+replaceMark, Exact)
+	if bad != nil || err != nil || len(got.Failures) != 1 {
+		t.Fatalf("%+v %v %v", got.Failures, bad, err)
+	}
+	t.Logf("40,000 lines, 60 searched: %v", time.Since(start))
+	if d := time.Since(start); d > 20*time.Second {
+		t.Errorf("took %v", d)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	if _, _, err := ApplyDiff(ctx, text, searchMark+"\n"+search+middleMark+"\nx\n"+replaceMark, 0.9); err == nil {
+		t.Error("it cannot be cancelled")
+	}
+}
+
+func FuzzApplyDiff(f *testing.F) {
+	f.Add("a\r\nb\n", "<<<<<<< SEARCH\n:start_line:1\n-------\na\n=======\nc\n>>>>>>> REPLACE")
+	f.Add("1\n2\n3", "<<<<<<< SEARCH>\n\n1 | 1\n=======\n\n>>>>>>> REPLACE\n<<<<<<< SEARCH\n:start_line:99999999999999999999\n|  3\n=======\n\xff\n>>>>>>> REPLACE")
+	f.Fuzz(func(t *testing.T, text, diff string) {
+		got, bad, err := ApplyDiff(context.Background(), text, diff, 0.9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (bad != nil || got.Applied == 0) && got.Content != "" {
+			t.Errorf("failed and changed: %q", got.Content)
+		}
+	})
+}
+
+func TestLinesAndTheirEndsMakeTheText(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		s := strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{"a", "\n", "\r\n", "\r", " "})).Draw(r, "pieces"), "")
+		d := newDocument(linetext.SplitLines(s))
+		d.ends = lineEnds(s)
+		if len(d.lines) != len(d.ends) || d.text() != s {
+			r.Fatalf("%q becomes %q", s, d.text())
+		}
+	})
+}
+
+func TestLineNumbersComeOff(t *testing.T) {
+	for _, tt := range []struct{ in, plain, bare string }{
+		{"1 | a\n2 | b", "a\nb", "a\nb"},
+		{" 9 | a\n10 |   b", "a\n  b", "a\n  b"},
+		{"1 | a\r\n2 | b", "a\r\nb", "a\r\nb"},
+		{"| a", "| a", "a"},
+		{"a | b", "a | b", "a | b"},
+		{"1 || a", "1 || a", "1 || a"},
+		{"1 | ", "", ""},
+		{"x\n1 | a", "x\na", "x\na"},
+		{"", "", ""},
+	} {
+		if got := terminal.StripNumbers(tt.in, false); got != tt.plain {
+			t.Errorf("%q: %q, want %q", tt.in, got, tt.plain)
+		}
+		if got := terminal.StripNumbers(tt.in, true); got != tt.bare {
+			t.Errorf("bare %q: %q, want %q", tt.in, got, tt.bare)
+		}
+	}
+	if n, rest, ok := numberPrefix("99999999999999999999 | x"); !ok || n != 1<<31-1 || rest != "x" {
+		t.Errorf("%d %q %v", n, rest, ok)
+	}
+}
+
+func TestEscapedMarkers(t *testing.T) {
+	for in, want := range map[string]string{
+		`\<<<<<<< x`: "<<<<<<< x", "a\n\\=======": "a\n=======", `\-------`: "-------", `\:start_line:1`: ":start_line:1", "a\r\\>>>>>>>": "a\r>>>>>>>", "\u2028\\=======": "\u2028=======",
+		`a \=======`: `a \=======`, `\\=======`: `\\=======`, `\x`: `\x`, `\`: `\`, "": "",
+	} {
+		if got := unescape(in); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestSimilarity(t *testing.T) {
+	for _, tt := range []struct {
+		a, b    string
+		atLeast float64
+		want    float64
+	}{
+		{"", "", 0, 1}, {"abc", "abc", 0, 1}, {"abcd", "abce", 0, 0.75}, {"abc", "", 0, 0}, {"abcd", "ab", 0, 0.5}, {"abcd", "ab", 0.5, 0}, {"a", "xyz", 0, 0},
+	} {
+		if got := similarity(linetext.UTF16(tt.a), linetext.UTF16(tt.b), tt.atLeast); got != tt.want {
+			t.Errorf("%q and %q: %v, want %v", tt.a, tt.b, got, tt.want)
+		}
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		text := rapid.SliceOfN(rapid.SampledFrom([]uint16{'a', 'é', '日', ' ', '\n', 0xD83D, 0xDE00}), 0, 40)
+		a, b, c := text.Draw(r, "a"), text.Draw(r, "b"), text.Draw(r, "c")
+		if distance(a, b) != distance(b, a) || distance(a, c) > distance(a, b)+distance(b, c) || distance(a, a) != 0 {
+			r.Fatal("that is no distance")
+		}
+	})
+}

@@ -1,0 +1,115 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestMarksInAListing(t *testing.T) {
+	entries := func() []listEntry {
+		return []listEntry{{"b", false, false}, {"secret", true, false}, {"AGENTS.md", false, true}, {"d/", false, false}, {"both", true, true}}
+	}
+	for _, tt := range []struct {
+		limited, show, marks bool
+		want                 string
+	}{
+		{false, false, false, "AGENTS.md\nb\nboth\nsecret\nd/"},
+		{false, false, true, shieldMark + "AGENTS.md\nb\nd/"},
+		{false, true, true, shieldMark + "AGENTS.md\nb\n" + lockMark + "both\n" + lockMark + "secret\nd/"},
+	} {
+		got := formatListing(entries(), tt.limited, tt.show, tt.marks)
+		if got != tt.want {
+			t.Errorf("%+v: %s", tt, cmp.Diff(tt.want, got))
+		}
+		limited := formatListing(entries(), true, tt.show, tt.marks)
+		if !strings.HasPrefix(limited, tt.want+"\n\n(File list truncated.") {
+			t.Errorf("cut: %q", limited)
+		}
+	}
+	if got := formatListing(nil, false, false, true); got != "No files found." {
+		t.Errorf("nothing: %q", got)
+	}
+}
+
+// Files before folders at each level, names as people expect them.
+func TestOrderOfAListing(t *testing.T) {
+	want := []string{"README", "a.txt", "a1", "a2", "a10", "B", "c", "a/", "a/z", "a/b/", "a/b/c", "B/", "B/x", "é/"}
+	rapid.Check(t, func(r *rapid.T) {
+		var entries []listEntry
+		for _, p := range rapid.Permutation(want).Draw(r, "order") {
+			entries = append(entries, listEntry{path: p})
+		}
+		sortEntries(entries)
+		at := map[string]int{}
+		for i, e := range entries {
+			at[e.path] = i
+		}
+		for _, pair := range [][2]string{{"a1", "a2"}, {"a2", "a10"}, {"a10", "a/"}, {"c", "a/"}, {"a/z", "a/b/"}, {"a/", "a/z"}, {"a/b/", "a/b/c"}, {"B/", "B/x"}} {
+			if at[pair[0]] > at[pair[1]] {
+				r.Fatalf("%s comes after %s in %v", pair[0], pair[1], at)
+			}
+		}
+		if len(at) != len(want) {
+			r.Fatalf("entries were lost: %v", at)
+		}
+	})
+}
+
+func TestCompareNamesIsAnOrder(t *testing.T) {
+	name := rapid.StringOfN(rapid.SampledFrom([]rune("aAbBéE019_-. (ж日😀")), 0, 6, -1)
+	rapid.Check(t, func(r *rapid.T) {
+		a, b, c := name.Draw(r, "a"), name.Draw(r, "b"), name.Draw(r, "c")
+		sign := func(n int) int { return max(-1, min(1, n)) }
+		if sign(compareNames(a, b)) != -sign(compareNames(b, a)) {
+			r.Fatalf("%q and %q", a, b)
+		}
+		if compareNames(a, a) != 0 {
+			r.Fatalf("%q differs from itself", a)
+		}
+		if compareNames(a, b) <= 0 && compareNames(b, c) <= 0 && compareNames(a, c) > 0 {
+			r.Fatalf("%q, %q, %q", a, b, c)
+		}
+	})
+}
+
+func TestTooWide(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	real, err := filepath.EvalSymlinks(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{"/": true, real: true, filepath.Join(real, "project"): false, filepath.Dir(real): false} {
+		if got := tooWide(path); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+}
+
+func TestReadingAHugeFolder(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 5000 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("f%04d", i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := readFolder(ctx, dir); !errors.Is(err, context.Canceled) {
+		t.Errorf("it cannot be stopped: %v", err)
+	}
+	all, err := readFolder(context.Background(), dir)
+	if err != nil || len(all) != 5000 || !slices.IsSortedFunc(all, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) }) {
+		t.Errorf("%d names, %v", len(all), err)
+	}
+}

@@ -1,0 +1,146 @@
+package search
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// heavy are folders that hold what tools made. They are listed and not entered
+// unless they are what was asked for.
+var heavy = map[string]bool{
+	"node_modules": true, "__pycache__": true, "venv": true, "env": true, "target": true, "dist": true, "out": true,
+	"bundle": true, "vendor": true, "tmp": true, "temp": true, "deps": true, "Pods": true,
+}
+
+// walker goes through a folder in name order, breadth first if asked, minding
+// .gitignore files on the way. It never follows links to folders, so it ends and
+// stays below its base.
+type walker struct {
+	base    string // absolute, links followed
+	root    string // rules of .gitignore files from here down count
+	enter   func(name string) bool
+	shallow bool // do not enter folders
+	breadth bool // a folder's own entries first, then what its folders hold
+}
+
+// visit is told of every entry; false ends the walk.
+type visit func(abs string, d fs.DirEntry) bool
+
+type ignoreLayer struct {
+	dir   string
+	rules *workspace.Ignore
+}
+
+func (w walker) walk(ctx context.Context, fn visit) error {
+	layers := w.outerLayers()
+	type folder struct {
+		abs    string
+		layers []ignoreLayer
+	}
+	queue := []folder{{w.base, layers}}
+	for len(queue) > 0 {
+		var f folder
+		if w.breadth {
+			f, queue = queue[0], queue[1:]
+		} else {
+			f, queue = queue[len(queue)-1], queue[:len(queue)-1]
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		entries, err := readFolder(ctx, f.abs)
+		if err != nil {
+			if f.abs == w.base || tool.ContextError(err) != nil {
+				return err
+			}
+			continue // a folder that may not be read hides its content, no more
+		}
+		own := withLayer(f.layers, f.abs)
+		var sub []folder
+		for _, d := range entries {
+			abs := filepath.Join(f.abs, d.Name())
+			if d.Name() == ".git" || hiddenByGit(own, abs, d.IsDir()) {
+				continue
+			}
+			if !fn(abs, d) {
+				return nil
+			}
+			if d.IsDir() && !w.shallow && w.enter(d.Name()) {
+				sub = append(sub, folder{abs, own})
+			}
+		}
+		if !w.breadth {
+			for i := range len(sub) / 2 {
+				sub[i], sub[len(sub)-1-i] = sub[len(sub)-1-i], sub[i]
+			}
+		}
+		queue = append(queue, sub...)
+	}
+	return nil
+}
+
+// outerLayers gives the .gitignore files between the root and the base.
+func (w walker) outerLayers() []ignoreLayer {
+	rel, ok := insideRel(w.root, w.base)
+	if !ok {
+		return nil
+	}
+	layers := withLayer(nil, w.root)
+	dir := w.root
+	for _, part := range strings.Split(rel, "/") {
+		if dir = filepath.Join(dir, part); dir != w.base {
+			layers = withLayer(layers, dir)
+		}
+	}
+	return layers
+}
+
+func withLayer(layers []ignoreLayer, dir string) []ignoreLayer {
+	name := filepath.Join(dir, ".gitignore")
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
+		return layers
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return layers
+	}
+	// A new slice: siblings share the one before.
+	return append(layers[:len(layers):len(layers)], ignoreLayer{dir, workspace.ParseIgnore(string(text), false)})
+}
+
+// hiddenByGit asks the nearest file first; parents were judged on the way down.
+func hiddenByGit(layers []ignoreLayer, abs string, dir bool) bool {
+	for i := len(layers) - 1; i >= 0; i-- {
+		rel, ok := insideRel(layers[i].dir, abs)
+		if !ok {
+			continue
+		}
+		if v := layers[i].rules.Decide(rel, dir); v != 0 {
+			return v > 0
+		}
+	}
+	return false
+}
+
+// tooWide reports whether a folder is a home directory or a root, which are never
+// walked through: that would show what nobody meant, and take forever.
+func tooWide(abs string) bool {
+	if filepath.Dir(abs) == abs {
+		return true
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return false
+	}
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		home = real
+	}
+	return abs == home
+}
