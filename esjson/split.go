@@ -65,7 +65,7 @@ var chunks = sync.Pool{New: func() any { b := make([]byte, chunkSize); return &b
 //
 // The error is r's or fn's own, with the Tail so far. Damage is not an error: see Tail.
 func Split(r io.Reader, fn func(e Element) error) (Tail, error) {
-	sp := splitter{tell: func(e Element, _ int64) error { return fn(e) }}
+	sp := splitter{report: func(e Element, _ int64) error { return fn(e) }}
 	return sp.split(r)
 }
 
@@ -74,7 +74,7 @@ func Split(r io.Reader, fn func(e Element) error) (Tail, error) {
 // bytes, because its bytes are no longer in memory. Memory is a buffer of at most 256 KiB and four times room, and the index.
 func SplitIndex(r io.Reader, levels, room int, fn func(e Element, x *Index) error) (Tail, error) {
 	sp := splitter{levels: levels, room: room, index: new(Index)}
-	sp.tell = func(e Element, end int64) error { return fn(e, sp.indexed(end)) }
+	sp.report = func(e Element, end int64) error { return fn(e, sp.indexed(end)) }
 	return sp.split(r)
 }
 
@@ -117,13 +117,13 @@ const (
 )
 
 type splitter struct {
-	tell  func(e Element, end int64) error
-	tail  Tail
-	sc    scanner
-	phase phase
-	elem  int64 // offset of the element being read, when inside
-	in    bool
-	junk  bool // something else than blanks, mark and NULs came before '['
+	report func(e Element, end int64) error
+	tail   Tail
+	sc     scanner
+	phase  phase
+	elem   int64 // offset of the element being read, when inside
+	in     bool
+	junk   bool // something else than blanks, mark and NULs came before '['
 
 	index  *Index // of the element being read; nil for callers that only want its position
 	levels int
@@ -292,7 +292,7 @@ func (sp *splitter) array(p []byte, at int64) (int, error) {
 			end := at + int64(i)
 			t.Elements++
 			t.Last = end
-			if err := sp.tell(Element{sp.elem, end - sp.elem}, end); err != nil {
+			if err := sp.report(Element{sp.elem, end - sp.elem}, end); err != nil {
 				return i, err
 			}
 		}

@@ -151,7 +151,7 @@ func (c *conn) connect(ctx context.Context) (*session, error) {
 	if g.err != nil {
 		cancel()
 		s.cut()
-		return nil, &CallError{Server: c.server.Name, Reason: "it cannot be reached: " + s.why(c.hub, g.err), Timeout: errors.Is(g.err, errNoAnswer), Err: g.err}
+		return nil, &CallError{Server: c.server.Name, Reason: "it cannot be reached: " + s.describe(c.hub, g.err), Timeout: errors.Is(g.err, errNoAnswer), Err: g.err}
 	}
 	s.ClientSession = g.session
 	go func() {
@@ -231,8 +231,8 @@ func (s *session) end() {
 	})
 }
 
-// why describes a failure, with the server's exit status and its last output.
-func (s *session) why(h *Hub, err error) string {
+// describe returns a text about a failure, with the server's exit status and its last output.
+func (s *session) describe(h *Hub, err error) string {
 	text := err.Error()
 	if s.url != "" {
 		text = strings.ReplaceAll(text, s.url, Address(s.url))
@@ -251,10 +251,10 @@ func (s *session) why(h *Hub, err error) string {
 			text += " (" + status + ")"
 		}
 	}
-	if last := s.stderr.last(); last != "" {
+	if last := s.stderr.lastLines(); last != "" {
 		text += "\nIts last output: " + last
 	}
-	if junk := s.junk.last(); junk != "" {
+	if junk := s.junk.lastLines(); junk != "" {
 		text += "\nIt printed lines that are no messages: " + junk
 	}
 	return h.clean(text)
@@ -289,7 +289,7 @@ func (c *conn) call(ctx context.Context, f func(context.Context, *session) error
 			c.drop(s)
 			continue
 		}
-		text := s.why(c.hub, err)
+		text := s.describe(c.hub, err)
 		c.drop(s)
 		return &CallError{Server: c.server.Name, Reason: "the connection failed: " + text, Unknown: !undelivered(err), Err: err}
 	}

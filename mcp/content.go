@@ -139,14 +139,14 @@ func withoutData(raw []byte, beside bool) string {
 	if !beside || len(raw) <= dataSize || dec.Decode(&value) != nil {
 		return string(raw)
 	}
-	short, err := json.Marshal(shortened(value))
+	short, err := json.Marshal(shortenStrings(value))
 	if err != nil {
 		return string(raw)
 	}
 	return string(short)
 }
 
-func shortened(value any) any {
+func shortenStrings(value any) any {
 	switch v := value.(type) {
 	case string:
 		if len(v) > dataSize && !strings.ContainsAny(v, " \t\n") {
@@ -154,11 +154,11 @@ func shortened(value any) any {
 		}
 	case []any:
 		for i := range v {
-			v[i] = shortened(v[i])
+			v[i] = shortenStrings(v[i])
 		}
 	case map[string]any:
 		for key := range v {
-			v[key] = shortened(v[key])
+			v[key] = shortenStrings(v[key])
 		}
 	}
 	return value

@@ -56,9 +56,9 @@ func Parse(data []byte, scope Scope, path string) ([]Server, error) {
 	}
 	var out []Server
 	for name, raw := range file.Servers {
-		s := read(raw)
+		s := parseServer(raw)
 		s.Name, s.Scope, s.File = name, scope, path
-		if s.Problem == "" && !plain(name) {
+		if s.Problem == "" && !isPlainName(name) {
 			s.Problem = "its name is empty, too long, or holds characters that cannot be shown"
 		}
 		if s.Problem != "" {
@@ -70,7 +70,7 @@ func Parse(data []byte, scope Scope, path string) ([]Server, error) {
 	return out, nil
 }
 
-func read(raw json.RawMessage) Server {
+func parseServer(raw json.RawMessage) Server {
 	var d definition
 	s := Server{Timeout: DefaultTimeout}
 	if err := json.Unmarshal(raw, &d); err != nil {
@@ -99,12 +99,12 @@ func read(raw json.RawMessage) Server {
 		s.Timeout = time.Duration(*d.Timeout * float64(time.Second))
 	}
 	if s.Problem == "" {
-		s.Problem = s.lacking()
+		s.Problem = s.findProblem()
 	}
 	return s
 }
 
-func (s Server) lacking() string {
+func (s Server) findProblem() string {
 	if s.Kind == Stdio {
 		switch {
 		case strings.TrimSpace(s.Command) == "":
@@ -130,7 +130,7 @@ func (s Server) lacking() string {
 	return ""
 }
 
-func plain(name string) bool {
+func isPlainName(name string) bool {
 	return name != "" && len(name) <= maxName && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool {
 		return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r == 0x2029
 	})

@@ -107,7 +107,7 @@ func (h *Hub) Open(ctx context.Context) []Menu {
 	defer stop()
 	var wait sync.WaitGroup
 	for i, name := range names {
-		wait.Go(func() { h.conns[name].menu(ctx, &menus[i]) })
+		wait.Go(func() { h.conns[name].fillMenu(ctx, &menus[i]) })
 	}
 	wait.Wait()
 	return menus
@@ -119,7 +119,7 @@ const (
 	maxResources = 200
 )
 
-func (c *conn) menu(ctx context.Context, m *Menu) {
+func (c *conn) fillMenu(ctx context.Context, m *Menu) {
 	m.Server = c.server
 	s, _, err := c.session(ctx)
 	if err != nil {
@@ -149,12 +149,12 @@ func (c *conn) menu(ctx context.Context, m *Menu) {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		m.Err = &CallError{Server: c.server.Name, Reason: s.why(c.hub, err), Timeout: errors.Is(err, errNoAnswer), Err: err}
+		m.Err = &CallError{Server: c.server.Name, Reason: s.describe(c.hub, err), Timeout: errors.Is(err, errNoAnswer), Err: err}
 		c.drop(s)
 		return
 	}
 	var notes []string
-	m.Tools, notes = offers(c.server, tools)
+	m.Tools, notes = offersOf(c.server, tools)
 	m.Notes = append(m.Notes, notes...)
 }
 

@@ -29,8 +29,8 @@ type Offer struct {
 	Always      bool // its definition lets it run unasked
 }
 
-// offers are a server's tools by name. notes has the tools that cannot be offered, and why.
-func offers(s Server, tools []*sdk.Tool) (list []Offer, notes []string) {
+// offersOf are a server's tools by name. notes has the tools that cannot be offered, and why.
+func offersOf(s Server, tools []*sdk.Tool) (list []Offer, notes []string) {
 	seen := map[string]bool{}
 	for _, t := range tools {
 		if t == nil || slices.Contains(s.Off, t.Name) {
@@ -40,7 +40,7 @@ func offers(s Server, tools []*sdk.Tool) (list []Offer, notes []string) {
 			notes = append(notes, fmt.Sprintf("its tool %s is left out: %s", cut(printable(t.Name), 100), why))
 		}
 		o := Offer{Server: s.Name, Tool: t.Name, Name: ToolName(s.Name, t.Name), Always: slices.Contains(s.Always, t.Name)}
-		if t.Name == "" || !plain(t.Name) {
+		if t.Name == "" || !isPlainName(t.Name) {
 			out("its name cannot be shown")
 			continue
 		}

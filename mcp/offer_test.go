@@ -71,7 +71,7 @@ func TestSchemasThatProvidersTake(t *testing.T) {
 func TestOffersOfAHostileServer(t *testing.T) {
 	t.Parallel()
 	object := map[string]any{"type": "object"}
-	list, notes := offers(Server{Name: "s", Off: []string{"off"}}, []*sdk.Tool{
+	list, notes := offersOf(Server{Name: "s", Off: []string{"off"}}, []*sdk.Tool{
 		{Name: "z", InputSchema: object, Description: strings.Repeat("é", 5000)},
 		{Name: "a", InputSchema: object, Description: "x\x1b[2J\u202ey\u0007\nz", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}},
 		{Name: "a b", InputSchema: object}, {Name: "a_b", InputSchema: object, Title: "a title"},

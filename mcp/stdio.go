@@ -106,8 +106,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last is the last lines, safe for a terminal; "" when there are none.
-func (t *tail) last() string {
+// lastLines are the last lines, safe for a terminal; "" when there are none.
+func (t *tail) lastLines() string {
 	t.mu.Lock()
 	text := string(t.data)
 	t.mu.Unlock()

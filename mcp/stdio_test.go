@@ -38,7 +38,7 @@ func TestMessagesAmongJunk(t *testing.T) {
 	if want := "{\"a\":1}\n{\"b\":[2]}\n[3]\n{\"last\":4}\n"; err != nil || string(out) != want {
 		t.Errorf("%q, %v", out, err)
 	}
-	if got := junk.last(); got != "hello\n{broken}\nred" {
+	if got := junk.lastLines(); got != "hello\n{broken}\nred" {
 		t.Errorf("%q", got)
 	}
 	rapid.Check(t, func(r *rapid.T) {
@@ -58,17 +58,17 @@ func TestMessagesAmongJunk(t *testing.T) {
 
 func TestTheLastWords(t *testing.T) {
 	errs := &tail{}
-	if errs.last() != "" {
-		t.Error(errs.last())
+	if errs.lastLines() != "" {
+		t.Error(errs.lastLines())
 	}
 	for _, part := range []string{"one\ntw", "o\nthree\nfour\nfive\n", "six\r\n", "sev\xffen"} {
 		_, _ = errs.Write([]byte(part))
 	}
-	if got := errs.last(); got != "three\nfour\nfive\nsix\nsev\ufffden" {
+	if got := errs.lastLines(); got != "three\nfour\nfive\nsix\nsev\ufffden" {
 		t.Errorf("%q", got)
 	}
 	_, _ = errs.Write([]byte(strings.Repeat("y", 3*tailBytes)))
-	if got := errs.last(); len(got) > 300 || len(errs.data) > tailBytes {
+	if got := errs.lastLines(); len(got) > 300 || len(errs.data) > tailBytes {
 		t.Errorf("%d bytes are shown, %d kept", len(got), len(errs.data))
 	}
 }

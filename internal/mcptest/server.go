@@ -158,7 +158,7 @@ func New(how string) *mcp.Server {
 	add("fail", "Fails.", false, func(_ context.Context, w Words) (*mcp.CallToolResult, error) {
 		return nil, errors.New("it failed: " + w.Text)
 	})
-	add("slow", "Takes n milliseconds and tells when it is cancelled.", false, func(ctx context.Context, w Words) (*mcp.CallToolResult, error) {
+	add("slow", "Takes n milliseconds and logs when it is cancelled.", false, func(ctx context.Context, w Words) (*mcp.CallToolResult, error) {
 		if err := mark("slow " + strconv.Itoa(os.Getpid())); err != nil {
 			return nil, err
 		}

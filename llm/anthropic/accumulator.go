@@ -63,7 +63,7 @@ type accumulator struct {
 // The counts of message_start are held back until there is something else to show:
 // an attempt that fails before that can still be repeated.
 func (a *accumulator) add(data []byte) (chunks []llm.Chunk, done bool, err error) {
-	chunk, done, err := a.event(data)
+	chunk, done, err := a.addEvent(data)
 	if err != nil || chunk == nil {
 		return nil, done, err
 	}
@@ -74,8 +74,8 @@ func (a *accumulator) add(data []byte) (chunks []llm.Chunk, done bool, err error
 	return append(chunks, chunk), done, nil
 }
 
-// event takes one event's data. chunk is what to show, nil for nothing.
-func (a *accumulator) event(data []byte) (chunk llm.Chunk, done bool, err error) {
+// addEvent takes one event's data. chunk is what to show, nil for nothing.
+func (a *accumulator) addEvent(data []byte) (chunk llm.Chunk, done bool, err error) {
 	if !esjson.Valid(data) || esjson.TypeOf(data) != esjson.TypeObject {
 		return nil, false, &llm.Error{Provider: Name, Kind: llm.Server, Message: "an event of the stream cannot be read: " + wire.Shorten(string(data), 200)}
 	}
@@ -88,12 +88,12 @@ func (a *accumulator) event(data []byte) (chunk llm.Chunk, done bool, err error)
 		countUsage(&a.usage, usage)
 	case "content_block_start":
 		raw, _ := esjson.Get(data, "content_block")
-		return a.start(index(data), raw), false, nil
+		return a.startBlock(blockIndex(data), raw), false, nil
 	case "content_block_delta":
 		delta, _ := esjson.Get(data, "delta")
-		return a.delta(index(data), delta), false, nil
+		return a.extendBlock(blockIndex(data), delta), false, nil
 	case "content_block_stop":
-		delete(a.open, index(data))
+		delete(a.open, blockIndex(data))
 	case "message_delta":
 		delta, _ := esjson.Get(data, "delta")
 		if reason, _ := esjson.GetString(delta, "stop_reason"); reason != "" {
@@ -111,14 +111,14 @@ func (a *accumulator) event(data []byte) (chunk llm.Chunk, done bool, err error)
 	return nil, false, nil // pings and events of newer versions
 }
 
-// index is the block that an event is about; servers that leave it out mean the
+// blockIndex is the block that an event is about; servers that leave it out mean the
 // first.
-func index(event []byte) int64 {
+func blockIndex(event []byte) int64 {
 	n, _ := esjson.GetInt(event, "index")
 	return n
 }
 
-func (a *accumulator) start(index int64, raw []byte) llm.Chunk {
+func (a *accumulator) startBlock(index int64, raw []byte) llm.Chunk {
 	typ, _ := esjson.GetString(raw, "type") // a block of another shape is kept raw
 	b := &block{typ: typ, raw: append(json.RawMessage(nil), raw...)}
 	if a.open == nil {
@@ -166,7 +166,7 @@ func (a *accumulator) newID(id string) string {
 	return free
 }
 
-func (a *accumulator) delta(index int64, delta []byte) llm.Chunk {
+func (a *accumulator) extendBlock(index int64, delta []byte) llm.Chunk {
 	b := a.open[index]
 	if b == nil {
 		return nil

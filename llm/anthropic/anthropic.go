@@ -110,7 +110,7 @@ func (p *Provider) GoString() string { return p.String() }
 // Stream asks and yields what comes. See llm.Provider. Errors are *llm.Error, or
 // the context's cause when the caller ended it.
 func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
-	call, err := p.call(req)
+	call, err := p.newCall(req)
 	return func(yield func(llm.Chunk, error) bool) {
 		if err != nil {
 			yield(nil, err)
@@ -123,8 +123,8 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 	}
 }
 
-// call is the request as it goes out.
-func (p *Provider) call(req llm.Request) (wire.Call, error) {
+// newCall is the request as it goes out.
+func (p *Provider) newCall(req llm.Request) (wire.Call, error) {
 	c := wire.Call{
 		Client:   p.opts.HTTPClient,
 		Provider: Name,
@@ -139,17 +139,17 @@ func (p *Provider) call(req llm.Request) (wire.Call, error) {
 	if p.opts.APIKey != "" {
 		c.Header.Set("X-Api-Key", p.opts.APIKey)
 	} else if p.opts.BaseURL == DefaultBaseURL {
-		return c, p.fail(llm.Auth, "no API key; try: roost auth set anthropic, or set ANTHROPIC_API_KEY")
+		return c, p.newError(llm.Auth, "no API key; try: roost auth set anthropic, or set ANTHROPIC_API_KEY")
 	}
 	if len(p.opts.Betas) > 0 {
 		c.Header.Set("Anthropic-Beta", strings.Join(p.opts.Betas, ","))
 	}
-	body, err := p.body(req)
+	body, err := p.buildBody(req)
 	c.Body = body
 	return c, err
 }
 
-func (p *Provider) fail(kind llm.Kind, message string) *llm.Error {
+func (p *Provider) newError(kind llm.Kind, message string) *llm.Error {
 	return wire.RedactError(&llm.Error{Provider: Name, Kind: kind, Message: message}, p.opts.APIKey)
 }
 

@@ -23,26 +23,26 @@ const (
 
 // Body is the request body in one piece, as it goes out.
 func (p *Provider) Body(req llm.Request) ([]byte, error) {
-	b, err := p.body(req)
+	b, err := p.buildBody(req)
 	if err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil
 }
 
-// body builds the request body. It neither copies nor decodes the messages; it scans
+// buildBody builds the request body. It neither copies nor decodes the messages; it scans
 // only the last two user messages, for the position of the cache mark. Content must
 // be valid JSON and valid for sending. The error is an *llm.Error of Kind Invalid.
-func (p *Provider) body(req llm.Request) (*wire.Body, error) {
+func (p *Provider) buildBody(req llm.Request) (*wire.Body, error) {
 	model := req.Model
 	if model == "" {
 		model = p.opts.Model
 	}
 	if model == "" {
-		return nil, p.fail(llm.Invalid, "no model was named; try: --model claude-sonnet-5-5")
+		return nil, p.newError(llm.Invalid, "no model was named; try: --model claude-sonnet-5-5")
 	}
 	if problem := wire.CheckMessages(req.Messages); problem != "" {
-		return nil, p.fail(llm.Invalid, problem)
+		return nil, p.newError(llm.Invalid, problem)
 	}
 	b := append(make([]byte, 0, 256), `{"model":`...)
 	b = esjson.Quote(b, model)
@@ -50,8 +50,8 @@ func (p *Provider) body(req llm.Request) (*wire.Body, error) {
 	b = append(b, `,"max_tokens":`...)
 	b = strconv.AppendInt(b, int64(maxTokens), 10)
 	b = append(b, `,"stream":true`...)
-	b, budget := p.effort(b, model, maxTokens)
-	b = p.thinking(b, req, model, maxTokens, max(budget, p.opts.ThinkingBudget))
+	b, budget := p.appendEffort(b, model, maxTokens)
+	b = p.appendThinking(b, req, model, maxTokens, max(budget, p.opts.ThinkingBudget))
 	out := wire.NewBody(2*len(req.Messages) + 2 + 4)
 	out.Add(b)
 	out.Add(p.preamble(req))
@@ -110,7 +110,7 @@ func (p *Provider) preamble(req llm.Request) []byte {
 		b = esjson.Quote(b, req.System)
 		b = append(b, `,`+mark+`}]`...)
 	}
-	b = tools(b, req.Tools)
+	b = appendTools(b, req.Tools)
 	b = append(b, `,"messages":[`...)
 	p.last.Store(&preamble{req.System, req.Tools, b})
 	return b
@@ -144,8 +144,8 @@ func maxTokens(req llm.Request, model string) int {
 	return fallbackMaxTokens
 }
 
-func (p *Provider) thinking(b []byte, req llm.Request, model string, maxTokens, budget int) []byte {
-	adaptive := p.opts.AdaptiveThinking || p.opts.Effort != "" && p.opts.Effort != "none" && adapts(model)
+func (p *Provider) appendThinking(b []byte, req llm.Request, model string, maxTokens, budget int) []byte {
+	adaptive := p.opts.AdaptiveThinking || p.opts.Effort != "" && p.opts.Effort != "none" && decidesThinking(model)
 	if adaptive { // a model that decides by itself whether to think may skip it anywhere
 		return append(b, `,"thinking":{"type":"adaptive"}`...)
 	}
@@ -176,13 +176,13 @@ func mayThink(ms []llm.Message) bool {
 			break
 		}
 	}
-	return first < 0 || bytes.Contains(head(firstBlock(ms[first].Content)), []byte(`thinking"`))
+	return first < 0 || bytes.Contains(blockHead(firstBlock(ms[first].Content)), []byte(`thinking"`))
 }
 
-// head is the beginning of a block: every writer puts the type there.
-func head(block []byte) []byte { return block[:min(len(block), 64)] }
+// blockHead is the beginning of a block: every writer puts the type there.
+func blockHead(block []byte) []byte { return block[:min(len(block), 64)] }
 
-func tools(b []byte, ts []llm.ToolSpec) []byte {
+func appendTools(b []byte, ts []llm.ToolSpec) []byte {
 	for i, t := range ts {
 		if i == 0 {
 			b = append(b, `,"tools":[`...)

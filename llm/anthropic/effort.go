@@ -11,9 +11,9 @@ import (
 // for, in percent.
 var shares = map[string]int{"minimal": 10, "low": 20, "medium": 50, "high": 80, "xhigh": 90, "max": 95}
 
-// generation is the number behind a Claude's family, 4.5 as 45; ok is false for
+// generationOf is the number behind a Claude's family, 4.5 as 45; ok is false for
 // older names and those of other models.
-func generation(model string) (family string, number int, ok bool) {
+func generationOf(model string) (family string, number int, ok bool) {
 	parts := strings.Split(model, "-")
 	if len(parts) < 3 || parts[0] != "claude" {
 		return "", 0, false
@@ -35,18 +35,18 @@ func generation(model string) (family string, number int, ok bool) {
 // decides itself how long it thinks. Both are documented by model; models newer than
 // this list are treated like the newest in it.
 func takesEffort(model string) bool {
-	family, n, ok := generation(model)
+	family, n, ok := generationOf(model)
 	return ok && (n >= 46 || family == "opus" && n == 45)
 }
 
-func adapts(model string) bool {
-	_, n, ok := generation(model)
+func decidesThinking(model string) bool {
+	_, n, ok := generationOf(model)
 	return ok && n >= 46
 }
 
-// effort requests as much thinking as the user wants: as the model's effort where it has
+// appendEffort requests as much thinking as the user wants: as the model's effort where it has
 // one, else as a budget. It returns the body and the budget, 0 for none.
-func (p *Provider) effort(b []byte, model string, maxTokens int) ([]byte, int) {
+func (p *Provider) appendEffort(b []byte, model string, maxTokens int) ([]byte, int) {
 	word := p.opts.Effort
 	switch {
 	case word == "" || word == "none":

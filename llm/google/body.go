@@ -41,9 +41,9 @@ func (p *Provider) body(req llm.Request) *wire.Body {
 		b = append(b, `"maxOutputTokens":`...)
 		b = append(strconv.AppendInt(b, int64(req.MaxTokens), 10), ',')
 	}
-	if thinks(req.Model) {
+	if canThink(req.Model) {
 		b = append(b, `"thinkingConfig":{"includeThoughts":true`...)
-		b = append(effort(b, p.opts.Effort, req.Model), '}')
+		b = append(appendEffort(b, p.opts.Effort, req.Model), '}')
 	}
 	b = append([]byte(strings.TrimSuffix(string(b), ",")), `},"contents":[`...)
 	body := wire.NewBody(2*len(req.Messages) + 2)
@@ -58,14 +58,14 @@ func (p *Provider) body(req llm.Request) *wire.Body {
 			}
 		}
 	}
-	p.history.Add(body, req.Messages, func(m llm.Message) []byte { return content(m, names, signs(req.Model)) })
+	p.history.Add(body, req.Messages, func(m llm.Message) []byte { return translateMessage(m, names, needsSignature(req.Model)) })
 	body.Add([]byte(`]}`))
 	return body
 }
 
-// generation is the number in a model's name, 0 when there is none: gemini-2.5-pro
+// generationOf is the number in a model's name, 0 when there is none: gemini-2.5-pro
 // is 2.
-func generation(model string) int {
+func generationOf(model string) int {
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(model, "models/"), "gemini-")
 	if !ok {
 		return 0
@@ -81,23 +81,23 @@ func generation(model string) int {
 	return n
 }
 
-// thinks reports whether a model can show its thoughts; older models refuse requests
+// canThink reports whether a model can show its thoughts; older models refuse requests
 // for them.
-func thinks(model string) bool {
-	return generation(model) >= 3 || strings.Contains(model, "gemini-2.5")
+func canThink(model string) bool {
+	return generationOf(model) >= 3 || strings.Contains(model, "gemini-2.5")
 }
 
 // budgets are the tokens that models of generation 2.5 may think for, as Google
 // documents them for the effort levels of other APIs.
 var budgets = map[string]int{"none": 0, "minimal": 1024, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 24576, "max": 24576}
 
-// effort adds how much to think: a level from generation 3 on, a budget before it.
-func effort(b []byte, word, model string) []byte {
+// appendEffort adds how much to think: a level from generation 3 on, a budget before it.
+func appendEffort(b []byte, word, model string) []byte {
 	budget, known := budgets[word]
 	if !known {
 		return b
 	}
-	if generation(model) < 3 {
+	if generationOf(model) < 3 {
 		if strings.Contains(model, "pro") {
 			budget = max(budget, 128) // it cannot be kept from thinking
 		}
@@ -112,11 +112,11 @@ func effort(b []byte, word, model string) []byte {
 	return append(append(append(b, `,"thinkingLevel":"`...), strings.ToUpper(word)...), '"')
 }
 
-// signs reports whether a model refuses a call without a signature.
-func signs(model string) bool { return generation(model) >= 3 }
+// needsSignature reports whether a model refuses a call without a signature.
+func needsSignature(model string) bool { return generationOf(model) >= 3 }
 
-// content is one stored message.
-func content(m llm.Message, names map[string]string, signed bool) []byte {
+// translateMessage is one stored message as Google writes it.
+func translateMessage(m llm.Message, names map[string]string, signed bool) []byte {
 	role := "user"
 	if m.Role == "assistant" {
 		role = "model"
@@ -148,7 +148,7 @@ func content(m llm.Message, names map[string]string, signed bool) []byte {
 	var pictures []wire.Block // of results: they go after all results
 	behind := func() {
 		for _, image := range pictures {
-			part(inline(image))
+			part(inlineData(image))
 		}
 		pictures = nil
 	}
@@ -164,7 +164,7 @@ func content(m llm.Message, names map[string]string, signed bool) []byte {
 				part([]byte(`{"text":`), b.Text, []byte(`}`))
 			}
 		case "image":
-			part(inline(b))
+			part(inlineData(b))
 		case "tool_use":
 			part([]byte(`{"functionCall":{"id":`), b.ID, []byte(`,"name":`), b.Name, []byte(`,"args":`), b.Object(), []byte(`}`))
 			if signature == nil && signed {
@@ -196,7 +196,7 @@ func content(m llm.Message, names map[string]string, signed bool) []byte {
 	return append(out, `]}`...)
 }
 
-func inline(b wire.Block) []byte {
+func inlineData(b wire.Block) []byte {
 	out := append([]byte(`{"inlineData":{"mimeType":`), esjson.Quote(nil, b.Media)...)
 	out = append(out, `,"data":`...)
 	return append(esjson.Quote(out, b.Data), `}}`...)

@@ -64,7 +64,7 @@ func (r *reply) part(part []byte) llm.Chunk {
 		r.signature = s
 	}
 	if call, is := esjson.Get(part, "functionCall"); is && esjson.TypeOf(call) == esjson.TypeObject {
-		return r.called(call)
+		return r.addCall(call)
 	}
 	text, _ := esjson.GetString(part, "text")
 	if text == "" {
@@ -78,8 +78,8 @@ func (r *reply) part(part []byte) llm.Chunk {
 	return llm.TextDelta{Text: text}
 }
 
-// called takes a call, which comes whole. Ids are often left out.
-func (r *reply) called(call []byte) llm.Chunk {
+// addCall takes a call, which comes whole. Ids are often left out.
+func (r *reply) addCall(call []byte) llm.Chunk {
 	id, _ := esjson.GetString(call, "id")
 	name, _ := esjson.GetString(call, "name")
 	args, _ := esjson.Get(call, "args")

@@ -21,9 +21,9 @@ func (p *Provider) chatBody(req llm.Request) *wire.Body {
 		b = esjson.Quote(b, p.opts.Effort)
 	}
 	for i, t := range req.Tools {
-		b = append(b, list(i, `,"tools":[`)...)
+		b = append(b, separator(i, `,"tools":[`)...)
 		b = append(b, `{"type":"function","function":{"name":`...)
-		b = function(b, t, "parameters")
+		b = appendFunction(b, t, "parameters")
 		b = append(b, `}}`...)
 	}
 	if len(req.Tools) > 0 {
@@ -43,15 +43,15 @@ func (p *Provider) chatBody(req llm.Request) *wire.Body {
 	return body
 }
 
-func list(i int, head string) string {
+func separator(i int, head string) string {
 	if i == 0 {
 		return head
 	}
 	return ","
 }
 
-// function describes a tool to a model, from its name on.
-func function(b []byte, t llm.ToolSpec, schema string) []byte {
+// appendFunction describes a tool to a model, from its name on.
+func appendFunction(b []byte, t llm.ToolSpec, schema string) []byte {
 	b = esjson.Quote(b, t.Name)
 	if t.Description != "" {
 		b = append(b, `,"description":`...)
@@ -75,7 +75,7 @@ func chatMessages(m llm.Message) []byte {
 	}
 	var out, parts []byte
 	part := func(b wire.Block) {
-		parts = append(parts, list(len(parts), "")...)
+		parts = append(parts, separator(len(parts), "")...)
 		switch b.Type {
 		case "text":
 			parts = append(append(append(parts, `{"type":"text","text":`...), b.Text...), '}')
@@ -87,7 +87,7 @@ func chatMessages(m llm.Message) []byte {
 		switch b.Type {
 		case "tool_result":
 			text, images := b.Result()
-			out = append(out, list(len(out), "")...)
+			out = append(out, separator(len(out), "")...)
 			out = append(append(out, `{"role":"tool","tool_call_id":`...), b.ID...)
 			out = append(append(append(out, `,"content":`...), text...), '}')
 			for _, image := range images {
@@ -98,7 +98,7 @@ func chatMessages(m llm.Message) []byte {
 		}
 	}
 	if len(parts) > 0 {
-		out = append(out, list(len(out), "")...)
+		out = append(out, separator(len(out), "")...)
 		out = append(append(append(out, `{"role":"user","content":[`...), parts...), `]}`...)
 	}
 	return out
@@ -109,12 +109,12 @@ func chatAssistant(blocks []wire.Block, details, reasoning []byte) []byte {
 	for _, b := range blocks {
 		switch b.Type {
 		case "text":
-			text = joined(text, b.Text)
+			text = joinStrings(text, b.Text)
 		case "tool_use":
-			calls = append(calls, list(len(calls), "")...)
+			calls = append(calls, separator(len(calls), "")...)
 			calls = append(append(calls, `{"id":`...), b.ID...)
 			calls = append(append(calls, `,"type":"function","function":{"name":`...), b.Name...)
-			calls = append(append(append(calls, `,"arguments":`...), arguments(b)...), `}}`...)
+			calls = append(append(append(calls, `,"arguments":`...), callArguments(b)...), `}}`...)
 		}
 	}
 	if text == nil && calls == nil {
@@ -137,11 +137,11 @@ func chatAssistant(blocks []wire.Block, details, reasoning []byte) []byte {
 	return append(out, '}')
 }
 
-// arguments is a call's input as OpenAI wants it: a string that holds JSON.
-func arguments(b wire.Block) []byte { return esjson.Quote(nil, string(b.Object())) }
+// callArguments is a call's input as OpenAI wants it: a string that holds JSON.
+func callArguments(b wire.Block) []byte { return esjson.Quote(nil, string(b.Object())) }
 
-// joined is two JSON strings as one.
-func joined(a, b []byte) []byte {
+// joinStrings is two JSON strings as one.
+func joinStrings(a, b []byte) []byte {
 	if len(a) < 2 {
 		return b
 	}

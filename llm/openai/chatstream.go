@@ -91,7 +91,7 @@ func (r *chatReply) choice(choice []byte) []llm.Chunk {
 			arguments = string(object) // servers that forget the quotes
 		}
 		if !indexed {
-			index = r.calls.guess(id, name)
+			index = r.calls.guessIndex(id, name)
 		}
 		chunks = append(chunks, r.calls.add(index, id, name, arguments))
 	}
@@ -177,9 +177,9 @@ type callParts struct {
 	input    []byte
 }
 
-// guess finds the call that a delta without an index belongs to: a new one when the
+// guessIndex finds the call that a delta without an index belongs to: a new one when the
 // delta has an id or a name, else the last.
-func (c *calls) guess(id, name string) int64 {
+func (c *calls) guessIndex(id, name string) int64 {
 	n := int64(len(c.list))
 	if n > 0 && (id == "" || id == c.list[n-1].sent) && (name == "" || name == c.list[n-1].name) {
 		return n - 1

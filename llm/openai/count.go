@@ -15,13 +15,13 @@ import (
 //
 // A server's mistake must not make a cost negative: no part is larger than the whole.
 func usageOf(usage []byte) llm.Usage {
-	in, out := first(usage, "prompt_tokens", "input_tokens"), first(usage, "completion_tokens", "output_tokens")
-	ins, outs := part(usage, "prompt_tokens_details", "input_tokens_details"), part(usage, "completion_tokens_details", "output_tokens_details")
-	read, write := first(ins, "cached_tokens"), first(ins, "cache_write_tokens", "cache_creation_tokens")
+	in, out := firstCount(usage, "prompt_tokens", "input_tokens"), firstCount(usage, "completion_tokens", "output_tokens")
+	ins, outs := firstObject(usage, "prompt_tokens_details", "input_tokens_details"), firstObject(usage, "completion_tokens_details", "output_tokens_details")
+	read, write := firstCount(ins, "cached_tokens"), firstCount(ins, "cache_write_tokens", "cache_creation_tokens")
 	if read == 0 {
-		read = first(usage, "prompt_cache_hit_tokens")
+		read = firstCount(usage, "prompt_cache_hit_tokens")
 	}
-	if thought := first(outs, "reasoning_tokens"); thought > 0 && first(usage, "total_tokens") == in+out+thought {
+	if thought := firstCount(outs, "reasoning_tokens"); thought > 0 && firstCount(usage, "total_tokens") == in+out+thought {
 		out += thought
 	}
 	read = min(read, in)
@@ -29,8 +29,8 @@ func usageOf(usage []byte) llm.Usage {
 	return llm.Usage{Input: in - read - write, CacheRead: read, CacheWrite: write, Output: out}
 }
 
-// first is the first of these counts that is there and makes sense; 0 otherwise.
-func first(object []byte, names ...string) int64 {
+// firstCount is the first of these counts that is there and makes sense; 0 otherwise.
+func firstCount(object []byte, names ...string) int64 {
 	for _, name := range names {
 		// The bound keeps sums of a hostile server's counts from overflowing.
 		if n, ok := esjson.GetInt(object, name); ok && n > 0 {
@@ -40,7 +40,7 @@ func first(object []byte, names ...string) int64 {
 	return 0
 }
 
-func part(usage []byte, names ...string) []byte {
+func firstObject(usage []byte, names ...string) []byte {
 	for _, name := range names {
 		if val, ok := esjson.Get(usage, name); ok && esjson.TypeOf(val) == esjson.TypeObject {
 			return val

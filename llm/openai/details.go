@@ -22,8 +22,8 @@ type detail struct {
 	words  map[string][]byte // text, summary and data, unquoted
 }
 
-// grows names the members of which each piece holds more.
-func grows(key string) bool { return key == "text" || key == "summary" || key == "data" }
+// isText reports whether pieces of a member continue its text. Other members are replaced.
+func isText(key string) bool { return key == "text" || key == "summary" || key == "data" }
 
 // add takes a delta's array and returns the readable text in it.
 func (d *details) add(array []byte) (text string) {
@@ -45,8 +45,8 @@ func (d *details) add(array []byte) (text string) {
 		}
 		one := d.element(typ + "-" + strconv.FormatInt(index, 10))
 		for key, val := range esjson.Members(piece) {
-			if said := one.set(key, val); key != "data" {
-				text += said
+			if added := one.set(key, val); key != "data" {
+				text += added
 			}
 		}
 	}
@@ -72,7 +72,7 @@ func (e *detail) set(key string, val []byte) string {
 		e.keys = append(e.keys, key)
 	}
 	switch {
-	case grows(key) && esjson.TypeOf(val) == esjson.TypeString:
+	case isText(key) && esjson.TypeOf(val) == esjson.TypeString:
 		s, err := esjson.Unquote(val)
 		if err != nil {
 			return ""
@@ -102,7 +102,7 @@ func (d *details) array() json.RawMessage {
 				o.Raw(key, e.values[key])
 			}
 		}
-		out = append(append(out, list(i, "")...), o.Bytes()...)
+		out = append(append(out, separator(i, "")...), o.Bytes()...)
 	}
 	return append(out, ']')
 }

@@ -14,7 +14,7 @@ import (
 func (p *Provider) responsesBody(req llm.Request) *wire.Body {
 	b := append([]byte(`{"model":`), esjson.Quote(nil, req.Model)...)
 	b = append(b, `,"stream":true,"store":false`...)
-	if reasons(req.Model) {
+	if canReason(req.Model) {
 		b = append(b, `,"include":["reasoning.encrypted_content"],"reasoning":{`...)
 		if p.opts.Effort != "" {
 			b = append(b, `"effort":`...)
@@ -31,10 +31,10 @@ func (p *Provider) responsesBody(req llm.Request) *wire.Body {
 		b = esjson.Quote(b, req.System)
 	}
 	for i, t := range req.Tools {
-		b = append(b, list(i, `,"tools":[`)...)
+		b = append(b, separator(i, `,"tools":[`)...)
 		// Strict schemas demand that every member is required; ours have optional ones.
 		b = append(b, `{"type":"function","strict":false,"name":`...)
-		b = function(b, t, "parameters")
+		b = appendFunction(b, t, "parameters")
 		b = append(b, '}')
 	}
 	if len(req.Tools) > 0 {
@@ -45,18 +45,18 @@ func (p *Provider) responsesBody(req llm.Request) *wire.Body {
 	body.Add(b)
 	// Models that do not think refuse the thoughts of another one.
 	history := &p.history
-	if !reasons(req.Model) {
+	if !canReason(req.Model) {
 		history = &p.thoughtless
 	}
 	p.last.Store(history)
-	history.Add(body, req.Messages, func(m llm.Message) []byte { return responsesItems(m, reasons(req.Model)) })
+	history.Add(body, req.Messages, func(m llm.Message) []byte { return responsesItems(m, canReason(req.Model)) })
 	body.Add([]byte(`]}`))
 	return body
 }
 
-// reasons reports whether a model thinks before it answers. Other models refuse requests
+// canReason reports whether a model thinks before it answers. Other models refuse requests
 // for their reasoning.
-func reasons(model string) bool {
+func canReason(model string) bool {
 	for _, family := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6", "codex"} {
 		if rest, ok := strings.CutPrefix(model, family); ok {
 			return !strings.HasPrefix(rest, "-chat")
@@ -69,14 +69,14 @@ func reasons(model string) bool {
 func responsesItems(m llm.Message, thoughts bool) []byte {
 	var out []byte
 	item := func(parts ...[]byte) {
-		out = append(out, list(len(out), "")...)
+		out = append(out, separator(len(out), "")...)
 		for _, p := range parts {
 			out = append(out, p...)
 		}
 	}
 	if m.Role == "assistant" {
 		var text []byte
-		say := func() {
+		flushText := func() {
 			if text != nil {
 				item([]byte(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":`), text, []byte(`}]}`))
 				text = nil
@@ -85,23 +85,23 @@ func responsesItems(m llm.Message, thoughts bool) []byte {
 		for _, b := range wire.Blocks(m.Content) {
 			switch b.Type {
 			case "text":
-				text = joined(text, b.Text)
+				text = joinStrings(text, b.Text)
 			case "reasoning":
 				if thoughts && esjson.TypeOf(b.Encrypted) == esjson.TypeString {
-					say()
+					flushText()
 					item(reasoningItem(b))
 				}
 			case "tool_use":
-				say()
-				item([]byte(`{"type":"function_call","call_id":`), b.ID, []byte(`,"name":`), b.Name, []byte(`,"arguments":`), arguments(b), []byte(`}`))
+				flushText()
+				item([]byte(`{"type":"function_call","call_id":`), b.ID, []byte(`,"name":`), b.Name, []byte(`,"arguments":`), callArguments(b), []byte(`}`))
 			}
 		}
-		say()
+		flushText()
 		return out
 	}
 	var parts []byte
 	part := func(b wire.Block) {
-		parts = append(parts, list(len(parts), "")...)
+		parts = append(parts, separator(len(parts), "")...)
 		switch b.Type {
 		case "text":
 			parts = append(append(append(parts, `{"type":"input_text","text":`...), b.Text...), '}')

@@ -41,10 +41,10 @@ func (r *responsesReply) add(data []byte) ([]llm.Chunk, bool, error) {
 			return []llm.Chunk{llm.TextDelta{Text: delta}}, false, nil
 		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		return r.think(delta), false, nil
+		return r.showThought(delta), false, nil
 	case "response.reasoning_summary_part.added":
 		if len(r.thought) > 0 {
-			return r.think("\n\n"), false, nil
+			return r.showThought("\n\n"), false, nil
 		}
 	case "response.output_item.added":
 		if kind, _ := esjson.GetString(item, "type"); kind == "function_call" {
@@ -71,7 +71,7 @@ func (r *responsesReply) add(data []byte) ([]llm.Chunk, bool, error) {
 	return nil, false, nil // other progress events, and events of newer versions
 }
 
-func (r *responsesReply) think(text string) []llm.Chunk {
+func (r *responsesReply) showThought(text string) []llm.Chunk {
 	if text == "" {
 		return nil
 	}

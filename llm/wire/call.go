@@ -52,7 +52,7 @@ func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err erro
 	defer stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, c.Body.Reader())
 	if err != nil {
-		return c.fail(llm.Invalid, 0, "the address is not usable: "+err.Error())
+		return c.newError(llm.Invalid, 0, "the address is not usable: "+err.Error())
 	}
 	req.ContentLength = c.Body.Size()
 	req.GetBody = func() (io.ReadCloser, error) { return c.Body.Reader(), nil }
@@ -67,12 +67,12 @@ func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err erro
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return c.clean(TransportError(ctx, c.Provider, err, false))
+		return c.redact(TransportError(ctx, c.Provider, err, false))
 	}
 	defer res.Body.Close()
 	idle.Pause()
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return c.refused(res, idle)
+		return c.readRefusal(res, idle)
 	}
 	events := NewEvents(idle.Reader(res.Body))
 	defer events.Free()
@@ -82,7 +82,7 @@ func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err erro
 			return nil
 		}
 		if err != nil {
-			return c.clean(TransportError(ctx, c.Provider, err, true))
+			return c.redact(TransportError(ctx, c.Provider, err, true))
 		}
 		done, err := event(ev)
 		if failed, is := err.(*llm.Error); is { //nolint:errorlint // ours, not wrapped
@@ -103,8 +103,8 @@ func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err erro
 	}
 }
 
-// refused turns an error page into an error.
-func (c Call) refused(res *http.Response, idle *Idle) error {
+// readRefusal turns an error page into an error.
+func (c Call) readRefusal(res *http.Response, idle *Idle) error {
 	page, _ := io.ReadAll(io.LimitReader(idle.Reader(res.Body), maxRefusal)) // what came of it will do
 	err := c.ErrorOf(res.StatusCode, page)
 	if err.RetryAfterMS == 0 {
@@ -130,9 +130,9 @@ func (c Call) ErrorOf(status int, page []byte) *llm.Error {
 	if kind == nil {
 		kind = func(status int, _, message string) llm.Kind { return KindOfStatus(status, message) }
 	}
-	err := c.fail(kind(status, code, message), status, message)
+	err := c.newError(kind(status, code, message), status, message)
 	if m := retryDelay.FindSubmatch(page); m != nil {
-		if d, ok := scaled(string(m[1]), time.Second); ok {
+		if d, ok := parseScaled(string(m[1]), time.Second); ok {
 			err.RetryAfterMS = d.Milliseconds()
 		}
 	}
@@ -176,11 +176,11 @@ func (c Call) now() time.Time {
 	return time.Now()
 }
 
-func (c Call) fail(kind llm.Kind, status int, message string) *llm.Error {
+func (c Call) newError(kind llm.Kind, status int, message string) *llm.Error {
 	return RedactError(&llm.Error{Provider: c.Provider, Kind: kind, Status: status, Message: message}, c.Key)
 }
 
-func (c Call) clean(err error) error {
+func (c Call) redact(err error) error {
 	if failed, is := err.(*llm.Error); is { //nolint:errorlint // ours, not wrapped
 		return RedactError(failed, c.Key)
 	}
@@ -206,15 +206,15 @@ func CheckMessages(messages []llm.Message) string {
 // Join is an API's path behind a base URL that may or may not end in the version.
 func Join(base, version, path string) string {
 	base = strings.TrimRight(base, "/")
-	if !strings.HasSuffix(base, "/"+version) && !versioned(base) {
+	if !strings.HasSuffix(base, "/"+version) && !endsInVersion(base) {
 		base += "/" + version
 	}
 	return fmt.Sprintf("%s/%s", base, path)
 }
 
-// versioned reports whether an address ends in a version of its own, such as
+// endsInVersion reports whether an address ends in a version of its own, such as
 // /api/v1 or /openai/v1beta.
-func versioned(base string) bool {
+func endsInVersion(base string) bool {
 	last := base[strings.LastIndexByte(base, '/')+1:]
 	return len(last) > 1 && last[0] == 'v' && last[1] >= '0' && last[1] <= '9'
 }

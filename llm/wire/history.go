@@ -25,7 +25,7 @@ func (h *History) Add(body *Body, messages []llm.Message, translate func(llm.Mes
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	same := 0
-	for same < len(h.sent) && same < len(messages) && equal(h.sent[same].Message, messages[same]) {
+	for same < len(h.sent) && same < len(messages) && sameMessage(h.sent[same].Message, messages[same]) {
 		same++
 	}
 	h.sent = h.sent[:same:same]
@@ -47,7 +47,7 @@ func (h *History) Add(body *Body, messages []llm.Message, translate func(llm.Mes
 
 var comma = []byte(",")
 
-func equal(a, b llm.Message) bool {
+func sameMessage(a, b llm.Message) bool {
 	return a.Role == b.Role && len(a.Content) > 0 && len(a.Content) == len(b.Content) && &a.Content[0] == &b.Content[0] &&
 		// Whether a server gets them back may change, the content not.
 		len(a.ReasoningDetails) == len(b.ReasoningDetails) && len(a.ReasoningContent) == len(b.ReasoningContent)

@@ -71,7 +71,7 @@ func (h *History) Locate(refusal, list string, skip int) (message, block int, ok
 				continue
 			}
 			for k, index := range path[1:] {
-				item = element(item, names[k+1], index)
+				item = elementOf(item, names[k+1], index)
 			}
 			return i, blockOf(item, m.Message, refusal), true
 		}
@@ -79,8 +79,8 @@ func (h *History) Locate(refusal, list string, skip int) (message, block int, ok
 	return 0, 0, false
 }
 
-// element is an element of a list in an item; the item itself when there is none.
-func element(item []byte, name string, index int) []byte {
+// elementOf is an element of a list in an item; the item itself when there is none.
+func elementOf(item []byte, name string, index int) []byte {
 	list, ok := esjson.Get(item, name)
 	if !ok || esjson.TypeOf(list) != esjson.TypeArray {
 		return item

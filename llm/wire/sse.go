@@ -98,12 +98,12 @@ func (e *Events) readLine() ([]byte, error) {
 	for {
 		part, err := e.r.ReadSlice('\n')
 		if err == nil && len(e.line) == 0 {
-			return e.trim(part), nil // the usual case: no copy
+			return e.trimLine(part), nil // the usual case: no copy
 		}
 		e.line = append(e.line, part...)
 		switch {
 		case err == nil:
-			return e.trim(e.line), nil
+			return e.trimLine(e.line), nil
 		case errors.Is(err, bufio.ErrBufferFull):
 			if len(e.line) > e.max {
 				return nil, fmt.Errorf("read event: %w (over %d bytes)", ErrTooLarge, e.max)
@@ -114,7 +114,7 @@ func (e *Events) readLine() ([]byte, error) {
 	}
 }
 
-func (e *Events) trim(line []byte) []byte {
+func (e *Events) trimLine(line []byte) []byte {
 	line = line[:len(line)-1]
 	if n := len(line); n > 0 && line[n-1] == '\r' {
 		line = line[:n-1]

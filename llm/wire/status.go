@@ -68,7 +68,7 @@ func IsOverflow(message string) bool {
 // date). It returns 0 when the header is missing, senseless or in the past.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if v := h.Get("Retry-After-Ms"); v != "" {
-		if d, ok := scaled(v, time.Millisecond); ok {
+		if d, ok := parseScaled(v, time.Millisecond); ok {
 			return d
 		}
 	}
@@ -76,7 +76,7 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if v == "" {
 		return 0
 	}
-	if d, ok := scaled(v, time.Second); ok {
+	if d, ok := parseScaled(v, time.Second); ok {
 		return d
 	}
 	if t, err := http.ParseTime(v); err == nil {
@@ -85,7 +85,7 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-func scaled(v string, unit time.Duration) (time.Duration, bool) {
+func parseScaled(v string, unit time.Duration) (time.Duration, bool) {
 	f, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
 	if err != nil || f != f {
 		return 0, false
