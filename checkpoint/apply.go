@@ -16,27 +16,22 @@ import (
 
 // Applied is what Apply did.
 type Applied struct {
-	Files int      // that are now what they were to become, also those that were so before
-	Left  []string // something else stood there than the intent says: left alone; by path
+	Files int      // files that hold their target now, including those that already did
+	Left  []string // files that held something else than the intent expects: left alone; by path
 }
 
-// ErrStuck: a restore failed half-way, and not all of what it had done could be put
-// back. The error names the files. The intent still says what they are to be: Apply can
-// be done again.
+// ErrStuck: a restore failed half-way, and not all of its changes could be undone. The error names the files. The
+// intent still holds their targets: Apply can be repeated.
 var ErrStuck = errors.New("some files were put back and could not be changed back")
 
-// Apply puts the files of an intent in their place: each one that is still From becomes
-// To, one that is To already is done, and everything else is left alone. So it can be
-// done again after a kill, and by anybody. Deletions come first, then all others, so that
-// files can take the place of folders and the other way round. Folders that are made on
-// the way stay within the workspace, and nothing is written through a link. All is
-// durable when it returns nil.
+// Apply puts the files of an intent in their place: a file that is still From becomes To, one that is To already is
+// done, and everything else is left alone. So it can be repeated after a kill, by any process. Deletions come first,
+// then all others, so that files can take the place of folders and the other way round. Folders that are made on the
+// way stay within the workspace, and nothing is written through a link. All is durable when it returns nil.
 //
-// That a content is missing, of what a file is to become or of what would be lost, is
-// found before the first file is touched; the error wraps ErrUnkept. When something fails
-// later, what this call changed is changed back, and the error wraps ErrStuck where that
-// fails too. What a try before it did, one that was killed, stays: all of it is taken
-// back by the intent the other way round (task.Swapped).
+// Missing contents, of a file's target or of what would be lost, are found before the first file is touched; the error
+// wraps ErrUnkept. When something fails later, Apply undoes its changes, and the error wraps ErrStuck where that fails
+// too. The changes of an earlier call that was killed stay: the reversed intent (task.Swapped) undoes all of them.
 func (k *Keeper) Apply(ctx context.Context, files []task.RestoreFile) (Applied, error) {
 	for _, f := range files {
 		if err := k.ready(ctx, f); err != nil {
@@ -48,15 +43,15 @@ func (k *Keeper) Apply(ctx context.Context, files []task.RestoreFile) (Applied, 
 		return out, nil
 	}
 	err = fmt.Errorf("put files back: %w", err)
-	// The caller may have given up; what is half done is not left so for that. What somebody
-	// else changed meanwhile is theirs.
+	// The caller may have given up, but half-done changes must not stay for that. Changes that something else made
+	// since stay.
 	if _, _, bad := k.apply(context.WithoutCancel(ctx), task.Swapped(done)); bad != nil {
 		return Applied{}, fmt.Errorf("%w; %w: %w", err, ErrStuck, bad)
 	}
 	return Applied{}, err
 }
 
-// apply gives also what it changed.
+// apply also returns what it changed.
 func (k *Keeper) apply(ctx context.Context, files []task.RestoreFile) (done []task.RestoreFile, out Applied, err error) {
 	b := k.w.PutBack()
 	list := ordered(files)
@@ -79,7 +74,7 @@ func (k *Keeper) apply(ctx context.Context, files []task.RestoreFile) (done []ta
 		out.Files++
 	})
 	if err != nil {
-		// It may be half done, as where a folder was made for it.
+		// It may be half done, for example where a folder was made for it.
 		return append(done, list[failed]), out, err
 	}
 	failpoint.Hit("restore.applied-all")
@@ -102,7 +97,7 @@ func (k *Keeper) ready(ctx context.Context, f task.RestoreFile) error {
 	return fmt.Errorf("%s: %w", f.Path, ErrUnkept)
 }
 
-// ordered puts deletions first, the deepest first of all.
+// ordered puts deletions first, deepest paths first.
 func ordered(files []task.RestoreFile) []task.RestoreFile {
 	var gone, rest []task.RestoreFile
 	for _, f := range files {

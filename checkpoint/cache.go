@@ -15,10 +15,9 @@ import (
 	"github.com/roost-dev/roost/checkpoint/object"
 )
 
-// The newest survey is kept beside the objects, so that the first one of the next
-// process need not read every file again. It is derived and may be deleted; one that is
-// damaged, or of another version, is as if there were none. The last one that is written
-// counts: whatever it says of a file holds only while the file looks as it says.
+// The newest survey is stored with the objects, so that the first survey of the next process need not read every file
+// again. It is derived and may be deleted; a damaged one, or one of another version, counts as missing. The last one
+// written wins: its data on a file is used only while the file looks the same.
 const (
 	cacheName  = "survey"
 	cacheMagic = "roost survey 1\n"
@@ -51,7 +50,7 @@ func (k *Keeper) load() {
 	}
 }
 
-// sweep removes what killed processes left of remember.
+// sweep removes temporary files that killed processes left.
 func (k *Keeper) sweep() {
 	names, _ := filepath.Glob(filepath.Join(k.dir, cacheName+"-*.tmp")) // an odd path costs a file
 	for _, name := range names {
@@ -61,8 +60,8 @@ func (k *Keeper) sweep() {
 	}
 }
 
-// remember writes the newest survey down when it says something new. A failure costs
-// time at the next start, and nothing else.
+// remember stores the newest survey when it differs from the stored one. A failure costs time at the next start, and
+// nothing else.
 func (k *Keeper) remember() {
 	data := encodeCache(k.last.list)
 	sum := cacheSum(data)
@@ -132,8 +131,8 @@ func encodeCache(list []entry) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// cacheSum is the checksum that a survey ends with. That of the whole would be the same
-// for every survey: such is the checksum of anything with its own checksum behind it.
+// cacheSum is the checksum at the end of a survey. A checksum of the whole would be the same for every survey: that is
+// a property of data followed by its own checksum.
 func cacheSum(data []byte) uint32 { return binary.LittleEndian.Uint32(data[len(data)-4:]) }
 
 func decodeCache(data []byte) ([]entry, bool) {
@@ -156,7 +155,7 @@ func decodeCache(data []byte) ([]entry, bool) {
 		e.path = string(d.take(d.uvarint()))
 		e.stat = stat{mode: fs.FileMode(d.uvarint()), size: d.varint(), mtime: d.varint(), ctime: d.varint(), inode: d.uvarint(), device: d.uvarint()}
 		if held := d.take(1); len(held) == 1 && held[0] > 0 {
-			e.named, e.held = true, place(held[0]-1)
+			e.named, e.held = true, location(held[0]-1)
 			e.read, e.size = d.varint(), d.varint()
 			copy(e.blob[:], d.take(uint64(len(e.blob))))
 			copy(e.sum[:], d.take(uint64(len(e.sum))))

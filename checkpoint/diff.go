@@ -25,12 +25,11 @@ const (
 
 // DiffOptions bound a diff. The zero value means the defaults.
 type DiffOptions struct {
-	Paths []string // only these files and what lies below these folders; none = all
+	Paths []string // only these files and the contents of these folders; none = all
 
 	// Stat counts lines and writes no patches.
 	Stat bool
-	// Now: the second state is what stands in the workspace now, so contents that the
-	// store does not have are read there.
+	// Now: the second state is the current workspace, so contents that the store does not have are read there.
 	Now bool
 
 	MaxFile  int64 // bytes of one file that is compared by lines: 4 MiB
@@ -51,8 +50,8 @@ type FileDiff struct {
 	Patch string
 }
 
-// Diff tells two states of files apart, by path. A path that is in one of them only is
-// compared where that is possible: it is not known in the other, and left out.
+// Diff compares two states of files, by path. A path that is in one of them only is compared where that is possible:
+// the other state does not know it.
 func (k *Keeper) Diff(ctx context.Context, from, to map[string]task.FileVersion, o DiffOptions) ([]FileDiff, error) {
 	if o.MaxFile == 0 {
 		o.MaxFile = maxMerge
@@ -125,7 +124,7 @@ func (k *Keeper) fill(ctx context.Context, d *FileDiff, o DiffOptions, room *int
 	switch {
 	case o.Stat:
 	case out.Len() > *room:
-		*room = 0 // the patches end here, also for smaller ones: a list with holes misleads
+		*room = 0 // the patches end here, even if smaller ones would fit: a list with gaps misleads
 		d.Why = "the patches are too large together"
 	default:
 		*room -= out.Len()
@@ -163,7 +162,7 @@ func (d *FileDiff) lines(out *bytes.Buffer, a, b []byte, old, made string) error
 	return err
 }
 
-// tab ends a name with a blank in it, as else it is not known where it ends.
+// tab ends a name that holds a blank: otherwise its end is ambiguous.
 func tab(name string) string {
 	if strings.Contains(name, " ") {
 		return "\t"
@@ -171,13 +170,12 @@ func tab(name string) string {
 	return ""
 }
 
-// headers are git's: they say what lines cannot.
+// headers are git's: they describe what lines cannot.
 func headers(out *bytes.Buffer, d FileDiff) {
 	a, b := gitMode(d.Old), gitMode(d.New)
 	finer := d.Old.Kind == task.KindFile && d.New.Kind == task.KindFile && a == b && d.Old.Mode != d.New.Mode
 	if finer {
-		// Git knows two modes of files only. What stands before a header is skipped by who
-		// applies a patch.
+		// Git knows two file modes only. Programs that apply a patch skip text before a header.
 		fmt.Fprintf(out, "permissions of %s: %03o before, %03o after\n", named("", d.Path), d.Old.Mode, d.New.Mode)
 	}
 	if finer && d.Change == ModeOnly {
@@ -204,7 +202,7 @@ func gitMode(v task.FileVersion) string {
 	return "100644"
 }
 
-// side is the content of one version, "" of nothing. why says why there is none.
+// side is the content of one version, "" of nothing. why is the reason why there is none.
 func (k *Keeper) side(ctx context.Context, p string, v task.FileVersion, limit int64, disk bool) (data []byte, why string, err error) {
 	switch {
 	case !present(v):
@@ -235,7 +233,7 @@ func (k *Keeper) side(ctx context.Context, p string, v task.FileVersion, limit i
 	return nil, "", err
 }
 
-// present reads what stands at a recorded path now, if it is the version.
+// present reads the current content of a recorded path, if it is the version.
 func (k *Keeper) present(ctx context.Context, p string, v task.FileVersion, limit int64) ([]byte, error) {
 	if !plain(p) {
 		return nil, workspace.ErrChanged

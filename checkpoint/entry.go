@@ -14,13 +14,13 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// place is where a content could be had again.
-type place byte
+// location is where a content can be read again.
+type location byte
 
 const (
-	nowhere place = iota
-	ours          // in the store
-	theirs        // in the user's own git objects
+	nowhere location = iota
+	ours             // in the store
+	theirs           // in the user's own git objects
 )
 
 // entry is one file as a survey saw it.
@@ -29,10 +29,10 @@ type entry struct {
 	stat  stat
 	named bool  // blob, sum and size are those of its content
 	read  int64 // when the reading began; Unix nanoseconds
-	size  int64 // of the content: a file that grew meanwhile has another one
+	size  int64 // of the content: a file that grew since has another size
 	blob  [sha1.Size]byte
 	sum   [sha256.Size]byte
-	held  place
+	held  location
 }
 
 func (e *entry) kind() string {
@@ -47,7 +47,7 @@ func (e *entry) kind() string {
 
 func (e *entry) id() object.ID { return object.ID(hex.EncodeToString(e.blob[:])) }
 
-// sure: its stat alone says that it is unchanged.
+// sure reports that its stat alone proves it unchanged.
 func (e *entry) sure() bool { return e.named && e.stat.settled(e.read) }
 
 // take notes a content that was read.
@@ -96,25 +96,25 @@ func (e *entry) differs(o *entry) bool {
 		return e.sum != o.sum
 	}
 	a, b := e.stat, o.stat
-	a.ctime, b.ctime = 0, 0 // a changed owner is none of ours
+	a.ctime, b.ctime = 0, 0 // a changed owner does not concern us
 	return a != b
 }
 
 // scan is what a walk found.
 type scan struct {
 	list   []entry  // by path
-	end    string   // the first path that was not looked at any more; "" = all were
+	end    string   // the first path that was not visited any more; "" = all were
 	closed []string // folders that could not be read, as recorded, with "/" at the end
 	repos  []string // folders with a .git, as recorded; "." is the workspace itself
-	known  []string // sorted: looked at although rules hide them
+	known  []string // sorted: visited although rules hide them
 	rules  map[string]*compiled
 	dirs   []string  // folders, each with "/" at the end, in order
 	made   time.Time // when a survey for a call was done
-	full   bool      // the store may not take all that was to be kept
-	veiled []string  // what rules hide and nobody knows, folders with "/" at the end; the first of them
+	full   bool      // the store cannot take everything that should be kept
+	veiled []string  // the first paths that rules hide and no task knows, folders with "/" at the end
 }
 
-// gone is how it is recorded that nothing was at a path.
+// gone is the record that nothing was at a path.
 func (s *scan) gone(p string) task.FileVersion {
 	v := task.FileVersion{Kind: task.KindGone}
 	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
@@ -141,7 +141,7 @@ func (s *scan) has(p string, dir bool) bool {
 	return i < len(s.list) && strings.HasPrefix(s.list[i].path, p+"/")
 }
 
-// blind reports whether the walk cannot say what was at a path.
+// blind reports whether the walk could not see what was at a path.
 func (s *scan) blind(p string) bool {
 	if s.end != "" && p >= s.end {
 		return true

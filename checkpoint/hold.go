@@ -13,18 +13,16 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// inMemory is up to how many bytes a file is read at once; larger ones are read twice,
-// for their names and for the store.
+// inMemory is the size up to which a file is read once, in bytes; larger files are read twice, for their names and for
+// the store.
 const inMemory = 8 << 20
 
-// Hold records what stands at paths now and keeps it: when it returns nil, the contents
-// are safe on disk. Paths are as tools name them, relative or absolute; the map's keys
-// are recorded paths, and there may be two for one path: a link, and where it leads.
-// What lies outside the workspace, or is git's own, is left out.
+// Hold records what is at paths now and keeps it: when it returns nil, the contents are durable. Paths are as tools
+// name them, relative or absolute; the map's keys are recorded paths, and there may be two for one path: a link, and
+// its target. Paths outside the workspace, or inside git's own data, are left out.
 //
-// A file over a cap, or that may not be read, is in the map without Blob. The error says
-// that something else kept contents from being kept (a full disk), and then nothing
-// is known to be kept.
+// A file over a limit, or an unreadable one, is in the map without Blob. An error means that something else prevented
+// keeping contents (a full disk), and then nothing is known to be kept.
 func (k *Keeper) Hold(ctx context.Context, paths []string) (map[string]task.FileVersion, error) {
 	var all []string
 	seen := map[string]bool{}
@@ -40,14 +38,14 @@ func (k *Keeper) Hold(ctx context.Context, paths []string) (map[string]task.File
 			}
 		}
 	}
-	defer k.store.Keep()() // nobody lets go between the write and the note of it
+	defer k.store.Keep()() // no collection removes it between the write and the record of it
 	out, err := k.hold(ctx, all)
 	if err != nil {
 		return nil, fmt.Errorf("keep files for a checkpoint: %w", err)
 	}
 	k.Know(all...)
 	for _, v := range out {
-		k.await(v)
+		k.noteHeld(v)
 	}
 	return out, nil
 }
@@ -73,7 +71,7 @@ func (k *Keeper) hold(ctx context.Context, paths []string) (map[string]task.File
 	out := make(map[string]task.FileVersion, len(paths))
 	for _, p := range paths {
 		v, err := k.version(ctx, g, p, func(p string, c *content) (bool, error) {
-			if k.stands(ctx, c.id()) {
+			if k.isSound(ctx, c.id()) {
 				return true, nil
 			}
 			if c.size > k.o.MaxHold || c.size > room {
@@ -99,9 +97,9 @@ func (k *Keeper) room() (int64, error) {
 	return max(k.o.MaxStore-size, 0), err
 }
 
-// put adds a content to a batch. A file that changed since it was read is read again for it,
-// and then the content says what was put.
-func put(ctx context.Context, b *object.Batch, g *ground, p string, c *content) (bool, error) {
+// put adds a content to a batch. A file that changed since it was read is read again, and the content describes what
+// was put.
+func put(ctx context.Context, b *object.Batch, g *openRoot, p string, c *content) (bool, error) {
 	if c.data != nil || c.size == 0 {
 		_, err := b.Blob(c.data)
 		return err == nil, err
@@ -127,7 +125,7 @@ func putFrom(ctx context.Context, b *object.Batch, f *os.File, c *content) (bool
 	}
 	r := newReader(0)
 	r.begin(info.Size())
-	src := &source{r: &patient{ctx, io.LimitReader(f, info.Size())}}
+	src := &source{r: &cancelReader{ctx, io.LimitReader(f, info.Size())}}
 	id, err := b.BlobFrom(io.TeeReader(src, io.MultiWriter(r.sha1, r.sha2)), info.Size())
 	switch {
 	case errors.Is(err, object.ErrLength):
@@ -161,8 +159,8 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Look is what stands at recorded paths now, without keeping it: Blob is set only where
-// the store happens to have the content. Every path is in the map.
+// Look is what is at recorded paths now, without keeping it: Blob is set only where the store already has the content.
+// Every path is in the map.
 func (k *Keeper) Look(ctx context.Context, paths []string) (map[string]task.FileVersion, error) {
 	g, err := k.open()
 	if err != nil {
@@ -180,8 +178,8 @@ func (k *Keeper) Look(ctx context.Context, paths []string) (map[string]task.File
 	return out, nil
 }
 
-// version reads what stands at a recorded path; keep says whether the store has it.
-func (k *Keeper) version(ctx context.Context, g *ground, p string, keep func(string, *content) (bool, error)) (task.FileVersion, error) {
+// version reads what is at a recorded path; keep reports whether the store has it.
+func (k *Keeper) version(ctx context.Context, g *openRoot, p string, keep func(string, *content) (bool, error)) (task.FileVersion, error) {
 	gone := task.FileVersion{Kind: task.KindGone}
 	if !plain(p) {
 		return task.FileVersion{Kind: task.KindOther}, nil
@@ -193,7 +191,7 @@ func (k *Keeper) version(ctx context.Context, g *ground, p string, keep func(str
 		info, ok, err := g.look(p)
 		switch {
 		case errors.Is(err, fs.ErrPermission):
-			return task.FileVersion{Kind: task.KindOther}, nil // behind a closed folder: never touched
+			return task.FileVersion{Kind: task.KindOther}, nil // below a closed folder: never touched
 		case err != nil:
 			return gone, err
 		case !ok:
@@ -209,7 +207,7 @@ func (k *Keeper) version(ctx context.Context, g *ground, p string, keep func(str
 			kind = task.KindLink
 			target, err := g.Readlink(OnDisk(p))
 			if err != nil {
-				continue // replaced since the look
+				continue // replaced since the stat
 			}
 			c = linkTo(target)
 		case info.Mode().IsRegular():
@@ -236,7 +234,7 @@ func (k *Keeper) version(ctx context.Context, g *ground, p string, keep func(str
 		}
 		return c.version(kind, mode, kept), nil
 	}
-	return task.FileVersion{Kind: task.KindOther}, nil // it never stood still
+	return task.FileVersion{Kind: task.KindOther}, nil // it changed during every read
 }
 
 // unread is a file that may not be read.

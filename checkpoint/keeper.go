@@ -1,20 +1,17 @@
-// Package checkpoint records what stood in the files that an agent, or a command it
-// ran, changed, so that it can be put back: what stands at a path now (Look), the same
-// with its content kept (Hold), what a command changed (Survey), and the whole of it
-// under a name that garbage collection respects (Save). Which files were what when is
-// the journal's to say; this package holds contents, in one object store a workspace.
+// Package checkpoint records what files held that an agent, or a command it ran, changed, so that it can be put back:
+// what is at a path now (Look), the same with its content kept (Hold), what a command changed (Survey), and the whole
+// of it under a name that garbage collection respects (Save). The journal records which file held what when; this
+// package holds contents, in one object store per workspace.
 //
-// Nothing here follows a link out of the workspace, or at all: a link is recorded as a
-// link. Nothing under a ".git" is looked at, kept or touched, of whatever repository.
-// Bytes are kept as they are, whatever filters a repository names.
+// Nothing here follows a link out of the workspace, or at all: a link is recorded as a link. Nothing under a ".git", of
+// any repository, is read, kept or changed. Bytes are kept as they are, whichever filters a repository names.
 //
-// The user's own git objects are read when a git is there, so that a clean checkout
-// need not be copied before each command; nothing is ever written to them.
+// Where git is installed, the user's own git objects are read, so that a clean checkout need not be copied before each
+// command; nothing is ever written to them.
 //
-// Limits: a change that leaves size, times, inode and mode of a file as they were is
-// not seen (where the system keeps change times only root can make one); letter case
-// of paths is taken as it is given; files that .gitignore hides are looked at only
-// when they are known; owners, attributes and access lists are not kept.
+// Limits: a change that keeps size, times, inode and mode of a file is not seen (where the system keeps change times
+// only root can make one); letter case of paths is taken as given; files that .gitignore hides are examined only when
+// they are known; owners, attributes and access lists are not kept.
 package checkpoint
 
 import (
@@ -31,11 +28,11 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
-	// ErrRefused: this folder gets no checkpoints; the words say why.
+	// ErrRefused: this folder gets no checkpoints. The error that wraps it gives the reason.
 	ErrRefused = errors.New("no checkpoints here")
-	// ErrUnkept: the content was not kept, or is not there any more.
+	// ErrUnkept: the content was not kept, or is gone.
 	ErrUnkept = errors.New("its content was not kept")
 )
 
@@ -76,7 +73,7 @@ func (o Options) filled() Options {
 		o.MaxWalk = 200_000
 	}
 	if o.Home == "" {
-		o.Home, _ = os.UserHomeDir() // none: then nobody's
+		o.Home, _ = os.UserHomeDir() // none: then no folder counts as the home folder
 	}
 	return o
 }
@@ -95,7 +92,7 @@ type Keeper struct {
 	sound   map[object.ID]bool // contents that were read and found whole
 	unsaved map[string]int64   // blobs that were held for a checkpoint that is not saved yet, and when; Unix nanoseconds
 
-	// One survey at a time: it is who has put something in.
+	// One survey at a time: its process has put something in.
 	turn    chan struct{}
 	last    *scan           // the newest survey, nil before the first
 	loaded  bool            // that of an earlier process was looked for
@@ -135,8 +132,8 @@ func Open(dir string, w *workspace.Workspace, o Options) (*Keeper, error) {
 // Close lets go of the store. Surveys that are still open are not used after it.
 func (k *Keeper) Close() error { return k.store.Close() }
 
-// Name is the name of the store's folder. It follows from where the workspace lies, so
-// a workspace that moved has another one.
+// Name is the name of the store's folder. It follows from the workspace's path, so a workspace that moved has another
+// one.
 func (k *Keeper) Name() string { return k.name }
 
 // Store is where the contents are.
@@ -158,9 +155,9 @@ func NameOf(root string) string {
 	return base + "-" + hex.EncodeToString(sum[:8])
 }
 
-// Unfit says why a folder is nobody's project: it is the root of a disk, a home folder or what
-// holds one, or it holds or lies in own, the folder of the program's data. "" = it may be one.
-// root is without links; a home of "" is that of the user who runs this.
+// Unfit returns why a folder cannot be a project: it is the root of a disk, a home folder or a parent of one, or it
+// contains or is inside own, the folder of the program's data. "" = it may be one. root is without links; a home of ""
+// is the current user's.
 func Unfit(root, own, home string) string {
 	if home == "" {
 		home, _ = os.UserHomeDir()
@@ -168,15 +165,14 @@ func Unfit(root, own, home string) string {
 	return refused(root, own, home)
 }
 
-// refused says why a folder gets no checkpoints, "" when it does. own is the folder of
-// the program's data.
+// refused returns why a folder gets no checkpoints, "" when it does. own is the folder of the program's data.
 func refused(root, own, home string) string {
 	if filepath.Dir(root) == root {
 		return "the workspace is the root of a disk"
 	}
 	if home != "" {
 		if holds(root, real(home)) {
-			return root + " is the home folder or holds it, and what a command may change there is nobody's project"
+			return root + " is the home folder or holds it, and what a command may change there belongs to no project"
 		}
 	}
 	own = real(own)
@@ -184,7 +180,7 @@ func refused(root, own, home string) string {
 	case holds(root, own):
 		return root + " holds Roost's own data (" + own + ")"
 	case holds(own, root):
-		return root + " lies in Roost's own data (" + own + ")"
+		return root + " is inside Roost's own data (" + own + ")"
 	}
 	return ""
 }
@@ -203,15 +199,15 @@ func real(path string) string {
 	}
 }
 
-// holds reports whether path is dir or lies in it. Letter case does not count: on some
-// disks it makes no difference, and a needless refusal is said in words.
+// holds reports whether path is dir or inside it. Letter case does not count: on some disks it makes no difference, and
+// a needless refusal explains itself.
 func holds(dir, path string) bool {
 	rel, err := filepath.Rel(strings.ToLower(dir), strings.ToLower(path))
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// Know names paths that belong to a task, so that a survey looks at them also where
-// .gitignore hides them. Hold and Changes do so for theirs.
+// Know names paths that belong to a task, so that a survey examines them even where .gitignore hides them. Hold and
+// Changes do so for theirs.
 func (k *Keeper) Know(paths ...string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -142,7 +142,7 @@ func TestRefusals(t *testing.T) {
 		{"a folder above the home folder", ".", "data", "home folder"},
 		{"a folder that holds the data", "other", "other/roost", "holds Roost's own data"},
 		{"the data itself", "data", "data", "own data"},
-		{"a folder in the data", "data/checkpoints", "data", "lies in Roost's own data"},
+		{"a folder in the data", "data/checkpoints", "data", "is inside Roost's own data"},
 		{"a project in the home folder", "home/project", "data", ""},
 		{"a project beside the data", "home/project", "home/.roost", ""},
 	} {

@@ -9,13 +9,12 @@ import (
 // ones line by line.
 const maxMerge = 4 << 20
 
-// MergeText takes two changes of one text together, line by line: what mine and theirs
-// each changed of base. ok is false where they changed the same lines, or lines that
-// touch, in two ways, and where one of the texts is none or too large: then there is no
-// result. The same change on both sides is no conflict.
+// MergeText merges two changes of one text, line by line: what mine and theirs each changed of base. ok is false where
+// they changed the same or touching lines in two ways, and where one of the texts is not text or too large: then there
+// is no result. The same change on both sides is no conflict.
 //
-// Lines that touch count as the same: two changes side by side are seldom made without
-// regard to each other, and this merge is not looked over before it is written.
+// Touching lines count as the same: two adjacent changes are seldom independent, and no person checks this merge before
+// it is written.
 func MergeText(base, mine, theirs []byte) (merged []byte, ok bool) {
 	switch {
 	case bytes.Equal(mine, theirs), bytes.Equal(base, theirs):
@@ -74,5 +73,5 @@ func (e edit) same(o edit, mine, theirs [][]byte) bool {
 	return true
 }
 
-// isText tells text from bytes that have no lines.
+// isText distinguishes text from bytes without lines.
 func isText(data []byte) bool { return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 }

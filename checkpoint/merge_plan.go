@@ -9,10 +9,9 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// Resolve finds out what a plan alone cannot know: which contents are still there, and
-// what merges give. A merge that fails leaves the file kept, and says why. With keep the
-// merged contents are durable when it returns, as an intent needs; without, for a
-// preview, nothing is written.
+// Resolve finds out what a plan alone cannot know: which contents still exist, and the results of merges. A file whose
+// merge fails is kept, with the reason. With keep the merged contents are durable when it returns, as an intent needs;
+// without, for a preview, nothing is written.
 func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (Plan, error) {
 	out := Plan{To: p.To, Rule: p.Rule}
 	var b *object.Batch // of what merges give; a preview makes none, as even that writes
@@ -26,13 +25,13 @@ func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (Plan, error) {
 	for _, i := range p.Items {
 		if i.Act == ActMerge {
 			var err error
-			if i, err = k.merged(ctx, i, b); err != nil {
+			if i, err = k.mergeItem(ctx, i, b); err != nil {
 				return out, fmt.Errorf("merge %s: %w", i.Path, err)
 			}
 			if i.Act == ActMerge && i.Target.Same(i.Now) && i.Doubt {
 				i.Act, i.Why = ActKeep, i.whose()
 			} else if i.Act == ActMerge && i.Target.Same(i.Now) {
-				continue // all that the task did is gone from it already
+				continue // everything that the task did to it is gone already
 			}
 		}
 		if i.Act.Changes() && present(i.Target) && i.Target.Hash != i.Now.Hash && i.Target.Blob != "" && i.Act != ActMerge && !k.store.Contains(object.ID(i.Target.Blob)) {
@@ -49,9 +48,8 @@ func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (Plan, error) {
 	return out, nil
 }
 
-// merged takes the task's steps out of what stands at a path now, the newest first. Without
-// a batch the outcome is not kept.
-func (k *Keeper) merged(ctx context.Context, i Item, b *object.Batch) (Item, error) {
+// mergeItem removes the task's steps from what is at a path now, newest first. Without a batch the result is not kept.
+func (k *Keeper) mergeItem(ctx context.Context, i Item, b *object.Batch) (Item, error) {
 	kept := func(why string) (Item, error) {
 		i.Act, i.Why = ActKeep, why
 		return i, nil
@@ -118,7 +116,7 @@ func mergeMode(now uint32, s Step) (uint32, bool) {
 	return now, false
 }
 
-// atHand: what a merge comes to without merging any text must be kept, as any other.
+// atHand: a merge whose result needed no merging of text must be kept like any other.
 func (k *Keeper) atHand(i Item) Item {
 	i = i.lostUnlessKept()
 	if i.Act == ActMerge && present(i.Target) && i.Target.Hash != i.Now.Hash && !k.store.Contains(object.ID(i.Target.Blob)) {

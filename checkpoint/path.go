@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// strange is where bytes of a name that are not UTF-8 stand in a recorded path: the
-// byte 0x80 is strange+0x80. Journals are JSON, which holds no such bytes; leaving
-// such files out was rejected, as they can be lost like any other.
-const strange = 0x10FF00
+// escapeBase is where bytes of a name that are not UTF-8 go in a recorded path: the byte 0x80 is escapeBase+0x80.
+// Journals are JSON, which holds no such bytes; leaving such files out was rejected, because they can be lost like any
+// other.
+const escapeBase = 0x10FF00
 
 // Recorded is a path (or a name) of the disk as it is recorded: "/" between names, and
 // valid UTF-8. OnDisk is its inverse.
@@ -25,7 +25,7 @@ func Recorded(name string) string {
 		r, n := utf8.DecodeRuneInString(name[i:])
 		if r == utf8.RuneError && n == 1 || isStrange(r) {
 			for _, c := range []byte(name[i : i+n]) {
-				b.WriteRune(strange + rune(c))
+				b.WriteRune(escapeBase + rune(c))
 			}
 		} else {
 			b.WriteRune(r)
@@ -43,7 +43,7 @@ func OnDisk(recorded string) string {
 	b := make([]byte, 0, len(recorded))
 	for _, r := range recorded {
 		if isStrange(r) {
-			b = append(b, byte(r-strange))
+			b = append(b, byte(r-escapeBase))
 		} else {
 			b = utf8.AppendRune(b, r)
 		}
@@ -51,10 +51,10 @@ func OnDisk(recorded string) string {
 	return filepath.FromSlash(string(b))
 }
 
-func isStrange(r rune) bool { return r >= strange+0x80 && r <= strange+0xFF }
+func isStrange(r rune) bool { return r >= escapeBase+0x80 && r <= escapeBase+0xFF }
 
-// plain reports whether a recorded path is one that may be worked with: relative, clean,
-// not the workspace itself, with no name that git's own data has.
+// plain reports whether a recorded path may be worked with: relative, clean, not the workspace itself, and without
+// names of git's own data.
 func plain(p string) bool {
 	if p == "" || p == "." || p != path.Clean(p) || strings.HasPrefix(p, "/") || p == ".." || strings.HasPrefix(p, "../") || strings.IndexByte(p, 0) >= 0 {
 		return false
@@ -70,12 +70,11 @@ func plain(p string) bool {
 	return true
 }
 
-// gitName: in any letter case, as some disks do not tell them apart.
+// gitName ignores letter case, because some disks do.
 func gitName(name string) bool { return strings.EqualFold(name, ".git") }
 
-// expand gives the recorded paths that a path, as a tool was given it, stands for: the
-// place where a write to it would end, and the link that leads there. Nothing when it
-// lies outside the workspace, or is git's own.
+// expand returns the recorded paths of a path that a tool was given: the path where a write to it would end, and the
+// link that leads there. None when it is outside the workspace, or git's own.
 func (k *Keeper) expand(given string) ([]string, error) {
 	name := OnDisk(given)
 	if name != given {

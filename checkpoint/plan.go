@@ -7,8 +7,8 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// observes reports whether a checkpoint only looked: who takes it has not changed
-// anything since the one before, so a difference is somebody else's.
+// observes reports whether a checkpoint only observed: its maker changed nothing since the one before, so a difference
+// has another author.
 func observes(c task.CheckpointSaved) bool {
 	switch c.Reason {
 	case task.ReasonCommand, task.ReasonTurn, task.ReasonRestored:
@@ -17,9 +17,8 @@ func observes(c task.CheckpointSaved) bool {
 	return true
 }
 
-// StateAt is what stood at each path that a task's checkpoints know, at one of them; 0
-// is before anything was changed. A path of which that is not known is left out. The
-// list is in the order of the numbers; a number above all is the newest.
+// StateAt is what was at each path that a task's checkpoints know, at one of them; 0 is before any change. A path of
+// which that is unknown is left out. The list is in the order of the numbers; a number above all is the newest.
 func StateAt(list []task.CheckpointSaved, number int) map[string]task.FileVersion {
 	out := map[string]task.FileVersion{}
 	judged := map[string]bool{}
@@ -34,15 +33,15 @@ func StateAt(list []task.CheckpointSaved, number int) map[string]task.FileVersio
 			case observes(c):
 				out[f.Path], judged[f.Path] = f.Now, true
 			default:
-				judged[f.Path] = true // nobody knows what was before
+				judged[f.Path] = true // what was there before is unknown
 			}
 		}
 	}
 	return out
 }
 
-// Tracked are the paths that a task's checkpoints know, in order; only those that are
-// one of paths, or lie below one, when there are any.
+// Tracked are the paths that a task's checkpoints know, in order; with paths, only those that are one of them, or
+// inside one.
 func Tracked(list []task.CheckpointSaved, paths []string) []string {
 	seen := map[string]bool{}
 	var out []string
@@ -58,7 +57,7 @@ func Tracked(list []task.CheckpointSaved, paths []string) []string {
 	return out
 }
 
-// asked reports whether a path is meant by a list of paths and folders.
+// asked reports whether a list of paths and folders covers a path.
 func asked(path string, list []string) bool {
 	return len(list) == 0 || slices.ContainsFunc(list, func(p string) bool {
 		p = strings.TrimSuffix(p, "/")
@@ -66,18 +65,17 @@ func asked(path string, list []string) bool {
 	})
 }
 
-// Step is one change of what stands at a path.
+// Step is one change of what is at a path.
 type Step struct {
 	Checkpoint int // at which it was seen
 	Message    uint64
 	Call       string
 	From, To   task.FileVersion
-	Others     bool // neither the task nor a command of its own is known to have made it
-	Doubt      bool // of Others: a command of its own ran meanwhile, and may have
+	Others     bool // no evidence that the task or a command of its own made it
+	Doubt      bool // of Others: a command of the task ran at that time, and may have made it
 }
 
-// steps adds what one entry says. at is what stood there before it, nil when that is
-// not known.
+// steps adds the steps of one entry. at is what was there before it, nil when that is unknown.
 func steps(out []Step, at *task.FileVersion, c task.CheckpointSaved, f task.CheckpointFile) ([]Step, *task.FileVersion) {
 	step := func(from, to task.FileVersion, others, doubt bool) {
 		if !from.Same(to) {
@@ -98,9 +96,8 @@ func steps(out []Step, at *task.FileVersion, c task.CheckpointSaved, f task.Chec
 	return out, &now
 }
 
-// transitions are all changes that a task's checkpoints know, by path, oldest first.
-// What the task found otherwise than it had left it was changed by others: a person,
-// another program, another task.
+// transitions are all changes that a task's checkpoints know, by path, oldest first. Where the task found something
+// else than it had left, others changed it: a person, another program, another task.
 func transitions(list []task.CheckpointSaved) map[string][]Step {
 	out := map[string][]Step{}
 	at := map[string]*task.FileVersion{}

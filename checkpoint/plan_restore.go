@@ -8,13 +8,13 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Rule says what becomes of files that others changed since.
+// Rule decides about files that others changed since.
 type Rule string
 
 // The rules.
 const (
 	Keep      Rule = "keep"      // they stay as they are
-	Merge     Rule = "merge"     // the task's changes are taken out of them, line by line
+	Merge     Rule = "merge"     // the task's changes are removed from them, line by line
 	Overwrite Rule = "overwrite" // they become what they were
 )
 
@@ -27,7 +27,7 @@ const (
 	ActMerge     Act = task.HowMerge
 	ActOverwrite Act = task.HowOverwrite
 	ActKeep      Act = "keep" // a conflict that stays as it is
-	ActLost      Act = "lost" // what it was is not kept
+	ActLost      Act = "lost" // its old content is not kept
 )
 
 // Changes reports whether the act changes the file.
@@ -37,14 +37,14 @@ func (a Act) Changes() bool { return a == ActRestore || a == ActMerge || a == Ac
 type Item struct {
 	Path   string
 	Act    Act
-	Why    string           // of what is kept or lost, in words
+	Why    string           // the reason, of a kept or lost file
 	Now    task.FileVersion // as it was looked at
 	Target task.FileVersion // what it becomes, or would
 
-	// Conflict: others changed it since. Doubt: as far as is known, only a command of the
-	// task's, or somebody while it ran.
+	// Conflict: others changed it since. Doubt: as far as is known, only a command of the task, or something else while
+	// that ran.
 	Conflict, Doubt bool
-	// Undo are the task's own steps since, newest first: what a merge takes out.
+	// Undo are the task's own steps since, newest first: a merge removes them.
 	Undo []Step
 }
 
@@ -78,7 +78,7 @@ type Counts struct {
 	Added, Changed, Deleted int
 	Conflicts               int   // of which those that are kept
 	Kept                    int   // are
-	Lost                    int   // files whose content is not there any more
+	Lost                    int   // files whose content is gone
 	Bytes                   int64 // that are written
 }
 
@@ -117,7 +117,7 @@ func (p Plan) Paths() []string { return p.paths(Act.Changes) }
 // Kept are the conflicts that stay as they are.
 func (p Plan) Kept() []string { return p.paths(func(a Act) bool { return a == ActKeep }) }
 
-// Lost are the files whose content is not there any more.
+// Lost are the files whose content is gone.
 func (p Plan) Lost() []string { return p.paths(func(a Act) bool { return a == ActLost }) }
 
 func (p Plan) paths(which func(Act) bool) []string {
@@ -130,9 +130,8 @@ func (p Plan) paths(which func(Act) bool) []string {
 	return out
 }
 
-// Files are the plan's changes for an intent, with what the safety checkpoint holds of
-// them. What it does not hold, or what is something else by now than the plan was made
-// for, is not changed: it is in left, with the reason.
+// Files are the plan's changes for an intent, with the versions that the safety checkpoint holds. A file that the
+// checkpoint does not hold, or that changed since the plan was made, is not changed: it is in left, with the reason.
 func (p Plan) Files(held map[string]task.FileVersion) (files []task.RestoreFile, left []Item) {
 	for _, i := range p.Items {
 		if !i.Act.Changes() {
@@ -141,7 +140,7 @@ func (p Plan) Files(held map[string]task.FileVersion) (files []task.RestoreFile,
 		v, ok := held[i.Path]
 		switch {
 		case !ok && i.Now.Kind == task.KindOther:
-			v = i.Now // behind a link that goes first
+			v = i.Now // below a link that is removed first
 		case !ok || !v.Same(i.Now):
 			i.Act, i.Why = ActKeep, "it changed while the restore was prepared"
 			left = append(left, i)
@@ -180,13 +179,12 @@ func (m Moment) First() int {
 	return first
 }
 
-// PlanMoment says what putting the files of a task back to a moment would do. now is what
-// stands at the tracked paths (see Tracked); what is not in it is left alone. paths
-// limit it to some files and folders; none is all. The plan's To is the oldest checkpoint
-// of the moment.
+// PlanMoment plans to put the files of a task back to a moment. now is the current state of the tracked paths (see
+// Tracked); paths that are not in it are left alone. paths limits the plan to some files and folders; none is all. The
+// plan's To is the oldest checkpoint of the moment.
 //
-// A file that others changed since is a conflict, and the rule decides. What merges give
-// is not known yet: see Keeper.Resolve, which also finds contents that are gone.
+// A file that others changed since is a conflict, and the rule decides. The results of merges are not known yet: see
+// Keeper.Resolve, which also finds contents that are gone.
 func PlanMoment(list []task.CheckpointSaved, m Moment, now map[string]task.FileVersion, paths []string, rule Rule) Plan {
 	p := Plan{To: m.First(), Rule: rule}
 	targets := map[int]map[string]task.FileVersion{}
@@ -217,8 +215,8 @@ func PlanMoment(list []task.CheckpointSaved, m Moment, now map[string]task.FileV
 				i.Undo = append(i.Undo, s)
 			}
 		}
-		// What a command left below a folder that it made a link of is gone, and by now
-		// behind that link: see Plan.behind.
+		// Files below a folder that a command replaced by a link are gone, and the paths now lead through that link:
+		// see Plan.behind.
 		hidden := is.Kind == task.KindOther && newest[name].Kind == task.KindGone
 		if !hidden && !is.Same(newest[name]) {
 			i.Conflict, i.Doubt = true, false
@@ -229,13 +227,13 @@ func PlanMoment(list []task.CheckpointSaved, m Moment, now map[string]task.FileV
 	return p
 }
 
-// judged decides what becomes of a file by itself.
+// judged decides about a single file.
 func (i Item) judged(rule Rule) Item {
 	switch {
 	case !plain(i.Path):
 		i.Act, i.Why = ActKeep, "such a path is never touched"
 	case i.Conflict && rule == Merge && i.Now.Kind == task.KindOther:
-		i.Act, i.Why = ActKeep, "something that is no file stands there now"
+		i.Act, i.Why = ActKeep, "something that is no file is there now"
 	case i.Conflict && rule == Merge:
 		i.Act = ActMerge
 	case i.Conflict && rule == Overwrite:
@@ -249,7 +247,7 @@ func (i Item) judged(rule Rule) Item {
 	return i
 }
 
-// whose says of a conflict who changed the file.
+// whose describes who changed a file with a conflict.
 func (i Item) whose() string {
 	if i.Doubt {
 		return "it changed while a command ran, by the command or by somebody else"
@@ -257,8 +255,7 @@ func (i Item) whose() string {
 	return "it was changed by others since"
 }
 
-// lostUnlessKept: a content that is at hand need not be kept, as where only the mode
-// differs.
+// lostUnlessKept: a content that is available need not be kept, for example where only the mode differs.
 func (i Item) lostUnlessKept() Item {
 	if present(i.Target) && i.Target.Blob == "" && (i.Now.Kind != i.Target.Kind || i.Now.Hash == "" || i.Now.Hash != i.Target.Hash) {
 		i.Act, i.Why = ActLost, "its content was not kept"
@@ -269,8 +266,8 @@ func (i Item) lostUnlessKept() Item {
 	return i
 }
 
-// behind judges what is, or was, no file of its own: it can go with a link above it that
-// goes or comes back in the same plan, and is never touched otherwise.
+// behind judges what is, or was, no file of its own: it can change with a link above it that goes or comes back in the
+// same plan, and is never touched otherwise.
 func (p Plan) behind() {
 	link := map[string]bool{}
 	for _, i := range p.Items {
@@ -287,7 +284,7 @@ func (p Plan) behind() {
 			i.Act, i.Why = ActLost, "it was no file, and cannot be made again"
 			continue
 		}
-		i.Act, i.Why, i.Conflict = ActKeep, "something that is no file stands there now", true
+		i.Act, i.Why, i.Conflict = ActKeep, "something that is no file is there now", true
 	}
 }
 

@@ -24,20 +24,18 @@ type Snapshot struct {
 	Parent string // the commit of the task's checkpoint before; "" for the first, or one that is lost
 	// Files is the whole tracked state: StateAt this checkpoint.
 	Files map[string]task.FileVersion
-	// Changed is what the checkpoint itself says (CheckpointSaved.Files). What stood there
-	// before is kept with it, as the state does not hold it.
+	// Changed is the checkpoint's own record (CheckpointSaved.Files). What was there before is kept with it, because
+	// the state does not hold it.
 	Changed []task.CheckpointFile
 }
 
-// Save gives the task's state a commit, and makes the task's ref name it; both are
-// safe on disk when it returns nil. From then on garbage collection keeps all contents
-// that Files and Changed name, and those of the checkpoints before.
+// Save gives the task's state a commit, and makes the task's ref name it; both are durable when it returns nil. From
+// then on garbage collection keeps all contents that Files and Changed name, and those of the checkpoints before.
 //
-// The commit's tree has "files", the state as far as git's trees can hold it; "before",
-// what stood there before; "more", contents under names that git refuses; and
-// "manifest.json", everything else that a tree cannot say: modes, what is gone, what was
-// not kept. It is for people with a git at hand, and for the collection: what a restore
-// goes by is the journal.
+// The commit's tree has "files", the state as far as git's trees can hold it; "before", what was there before; "more",
+// contents under names that git refuses; and "manifest.json", everything that a tree cannot hold: modes, gone files,
+// contents that were not kept. It is for people with git at hand, and for the collection: a restore follows the
+// journal.
 func (k *Keeper) Save(ctx context.Context, s Snapshot) (commit string, err error) {
 	commit, err = k.save(ctx, s)
 	if err != nil {
@@ -51,7 +49,7 @@ func (k *Keeper) save(ctx context.Context, s Snapshot) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	release := k.store.Keep() // nobody lets go between the writing and the ref
+	release := k.store.Keep() // no collection removes the contents before the ref names them
 	defer release()
 	b, err := k.store.Begin(ctx)
 	if err != nil {
@@ -118,8 +116,8 @@ func (k *Keeper) save(ctx context.Context, s Snapshot) (string, error) {
 			c.Parents = []object.ID{parent}
 		}
 	}
-	// The ref may know a commit that the journal does not, of a task that was killed: what
-	// it reaches is not lost for that, and not ours to judge here.
+	// The ref may know a commit that the journal of a killed task does not: its contents stay, and this is not the
+	// place to judge them.
 	last, err := k.store.Ref(ref)
 	if err != nil && !errors.Is(err, object.ErrMissing) && !errors.Is(err, object.ErrDamaged) {
 		return "", err
@@ -144,16 +142,16 @@ func (k *Keeper) save(ctx context.Context, s Snapshot) (string, error) {
 		return "", err
 	}
 	release()
-	k.settle(s)
+	k.releaseHeld(s)
 	return string(done), nil
 }
 
-// forgotten is after how long nobody is waited for who held contents and saved no
-// checkpoint, as of a call that was denied.
-const forgotten = int64(time.Hour)
+// holdTimeout is how long held contents without a checkpoint are kept from collection, in nanoseconds: a denied call
+// leaves such.
+const holdTimeout = int64(time.Hour)
 
-// await notes contents that a checkpoint is to name.
-func (k *Keeper) await(versions ...task.FileVersion) {
+// noteHeld notes contents that a checkpoint will name.
+func (k *Keeper) noteHeld(versions ...task.FileVersion) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, v := range versions {
@@ -163,13 +161,12 @@ func (k *Keeper) await(versions ...task.FileVersion) {
 	}
 }
 
-// settle lets go of what a ref reaches now, unless there is more that a checkpoint is
-// still to be saved for: by another task, perhaps.
-func (k *Keeper) settle(s Snapshot) {
+// releaseHeld releases what a ref reaches now, unless more contents wait for a checkpoint, perhaps of another task.
+func (k *Keeper) releaseHeld(s Snapshot) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for blob, at := range k.unsaved {
-		if nanosNow()-at > forgotten {
+		if nanosNow()-at > holdTimeout {
 			delete(k.unsaved, blob)
 		}
 	}
@@ -187,7 +184,7 @@ func (k *Keeper) settle(s Snapshot) {
 	}
 }
 
-// message is for people who look with git.
+// message is for people who inspect the store with git.
 func message(s Snapshot) string {
 	title := strings.Join(strings.Fields(s.Title), " ")
 	return fmt.Sprintf("c%d: %s\n\nRoost-Task: %s\nRoost-Checkpoint: %d\n", s.Number, title, s.Task, s.Number)

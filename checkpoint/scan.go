@@ -12,14 +12,12 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// workers read files at the same time. More would take the machine from whatever the
-// user runs.
+// workers read files at the same time. More would slow down the user's other programs.
 const workers = 2
 
-// scan looks at the whole workspace: the walk, the user's git objects, the contents of
-// what is new, and keeping those that could not be had again. base is the survey before
-// a command, or nil. trouble says why contents could not be kept; the scan is right all
-// the same. It is called by who has the turn.
+// scan examines the whole workspace: the walk, the user's git objects, the new contents, and keeping those that could
+// not be read again. base is the survey before a command, or nil. trouble is why contents could not be kept; the scan
+// is correct all the same. The caller holds the turn.
 func (k *Keeper) scan(ctx context.Context, base *scan) (sc *scan, trouble, err error) {
 	g, err := k.open()
 	if err != nil {
@@ -31,7 +29,7 @@ func (k *Keeper) scan(ctx context.Context, base *scan) (sc *scan, trouble, err e
 	}
 	k.git.refresh(ctx, k.w.Root(), k.tops(sc))
 	if base == nil {
-		k.uncover(g, sc)
+		k.addTracked(g, sc)
 	}
 	trouble, err = k.readAll(ctx, g, sc)
 	if err != nil {
@@ -42,7 +40,7 @@ func (k *Keeper) scan(ctx context.Context, base *scan) (sc *scan, trouble, err e
 	return sc, trouble, nil
 }
 
-// tops are the repositories that a scan found, and the one that the workspace lies in:
+// tops are the repositories that a scan found, and the one around the workspace:
 // from their tops to the folders in the workspace from where they are asked.
 func (k *Keeper) tops(sc *scan) map[string]string {
 	root := k.w.Root()
@@ -57,9 +55,9 @@ func (k *Keeper) tops(sc *scan) map[string]string {
 	return tops
 }
 
-// uncover adds files that .gitignore hides and an index names all the same: they are the
-// project's, and a command may change them like any other.
-func (k *Keeper) uncover(g *ground, sc *scan) {
+// addTracked adds files that .gitignore hides and an index names all the same: they belong to the project, and a
+// command may change them like any other.
+func (k *Keeper) addTracked(g *openRoot, sc *scan) {
 	added := false
 	for _, r := range k.git.repos {
 		if r.uncovered {
@@ -92,7 +90,7 @@ func (k *Keeper) uncover(g *ground, sc *scan) {
 type reading struct {
 	k   *Keeper
 	ctx context.Context
-	g   *ground
+	g   *openRoot
 	sc  *scan
 
 	mu      sync.Mutex // of what follows
@@ -108,8 +106,8 @@ type reading struct {
 	err     error
 }
 
-// readAll reads what is not known well enough, and keeps what is nowhere else.
-func (k *Keeper) readAll(ctx context.Context, g *ground, sc *scan) (trouble, err error) {
+// readAll reads what is not known well enough, and keeps what exists nowhere else.
+func (k *Keeper) readAll(ctx context.Context, g *openRoot, sc *scan) (trouble, err error) {
 	r := &reading{k: k, ctx: ctx, g: g, sc: sc, files: k.o.MaxFiles, left: k.o.MaxRead, room: -1}
 	defer func() {
 		if r.b != nil {
@@ -123,7 +121,7 @@ func (k *Keeper) readAll(ctx context.Context, g *ground, sc *scan) (trouble, err
 			continue
 		}
 		was := e.held
-		if e.sure() && k.place(e) {
+		if e.sure() && k.locate(e) {
 			if e.held == theirs && was != theirs {
 				r.relied = append(r.relied, i)
 			}
@@ -164,9 +162,8 @@ func (k *Keeper) readAll(ctx context.Context, g *ground, sc *scan) (trouble, err
 	return r.trouble, nil
 }
 
-// place says where the content of an entry, which is known, is; false when it is to be
-// read and kept.
-func (k *Keeper) place(e *entry) bool {
+// locate finds out where a known content is; false when it must be read and kept.
+func (k *Keeper) locate(e *entry) bool {
 	switch {
 	case e.size <= k.o.MaxHold && k.git.has(e.blob):
 		e.held = theirs
@@ -188,7 +185,7 @@ func (r *reading) work(jobs []int) error {
 	for range min(workers, len(jobs)) {
 		wg.Go(func() {
 			rd := newReader(r.k.o.MaxFile)
-			g := &ground{Root: r.g.Root, folders: map[string]standing{".": aFolder}}
+			g := &openRoot{Root: r.g.Root, folders: map[string]folderState{".": aFolder}}
 			for i := range next {
 				r.one(rd, g, i)
 			}
@@ -209,7 +206,7 @@ func (r *reading) work(jobs []int) error {
 }
 
 // one reads one entry. Entries are touched by one worker only.
-func (r *reading) one(rd *reader, g *ground, i int) {
+func (r *reading) one(rd *reader, g *openRoot, i int) {
 	e := &r.sc.list[i]
 	e.held = nowhere
 	if e.kind() == task.KindLink {
@@ -267,8 +264,8 @@ func (r *reading) worthReading(p string) bool {
 	return false
 }
 
-// lost looks again at what was not there when it was to be read.
-func (r *reading) lost(g *ground, i int) {
+// lost checks again a file that was gone when it was to be read.
+func (r *reading) lost(g *openRoot, i int) {
 	e := &r.sc.list[i]
 	e.named = false
 	info, ok, err := g.look(e.path)
@@ -282,7 +279,7 @@ func (r *reading) lost(g *ground, i int) {
 	}
 }
 
-// keep sees to it that a content can be had again.
+// keep makes sure that a content can be read again.
 func (r *reading) keep(e *entry, i int, c *content) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -291,7 +288,7 @@ func (r *reading) keep(e *entry, i int, c *content) {
 		e.held = theirs
 		r.relied = append(r.relied, i)
 		return
-	case r.k.stands(r.ctx, e.id()):
+	case r.k.isSound(r.ctx, e.id()):
 		e.held = ours
 		return
 	case c.size > r.k.o.MaxFile || r.files <= 0 || r.trouble != nil:
@@ -325,8 +322,8 @@ func (r *reading) keep(e *entry, i int, c *content) {
 	e.held = ours
 }
 
-// verify asks whether the user's repositories have what their indexes name. It gives the
-// entries that must be kept because they do not.
+// verify checks that the user's repositories have what their indexes name. It returns the entries that must be kept
+// because they do not.
 func (r *reading) verify() (again []int) {
 	if len(r.relied) == 0 {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// stat is what is cheap to see of a file. While it stays, and had settled when the file
-// was read, the content is what it was.
+// stat is what is cheap to see of a file. While it stays the same, and had settled when the file was read, the content
+// is unchanged.
 type stat struct {
 	mode          fs.FileMode
 	size          int64
@@ -20,15 +20,13 @@ func statOf(info fs.FileInfo) stat {
 	return s
 }
 
-// settling is how much older than the moment of reading the times of a file must be to
-// be believed: some file systems keep them in steps of two seconds, and a second change
-// within one step would not show. Git calls such entries racy.
+// settling is how much older than the read the times of a file must be to be trusted: some file systems keep them in
+// steps of two seconds, and a second change within one step would not show. Git calls such entries racy.
 const settling = int64(2 * time.Second)
 
-// settled reports whether a file with these times that was read at a moment (Unix
-// nanoseconds) must show any later change. The change time moves with every write and
-// nobody sets it; the other one may be any, also in the future, and would then have the
-// file read again for ever.
+// settled reports whether a file with these times that was read at a moment (Unix nanoseconds) must show any later
+// change. The change time moves with every write and no program sets it; the modification time may be anything, also in
+// the future, and would then cause endless rereading.
 func (s stat) settled(read int64) bool {
 	at := s.ctime
 	if at == 0 {

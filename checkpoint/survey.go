@@ -14,38 +14,38 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Survey is what stood in the workspace before a command.
+// Survey is the state of the workspace before a command.
 type Survey struct {
 	k       *Keeper
 	base    *scan
 	unheld  Unheld
-	release func() // the store may let go of what no ref reaches
+	release func() // lets the store remove what no ref reaches
 
-	file  string        // it is written down in; "" = it is not
-	until time.Time     // when the command was last seen running; zero = it is by who has the survey
-	took  time.Duration // for how long the command ran
+	file  string        // where it is stored; "" = nowhere
+	until time.Time     // when the command was last seen running; zero = the owner of the survey runs it
+	took  time.Duration // how long the command ran
 }
 
-// Unheld is what a command may change and nobody could bring back.
+// Unheld is what a command may change and no checkpoint could bring back.
 type Unheld struct {
 	Files   int
 	Bytes   int64
 	Names   []string // of the largest, at most five, largest first
 	Folders []string // that could not be looked into
-	Cut     bool     // there are more files than are looked at
-	Full    bool     // the store is as large as it may be (Options.MaxStore)
+	Cut     bool     // there are more files than the limit
+	Full    bool     // the store has reached its limit (Options.MaxStore)
 	Trouble error    // why nothing more could be kept; nil when only caps kept it out
 
-	// What .gitignore hides and no task knows, at most five and those nearest to the top;
-	// folders end in "/". Any and String say nothing of it: it is so before every command.
+	// Paths that .gitignore hides and no task knows, at most five and those nearest to the top; folders end in "/". Any
+	// and String leave them out: they exist before every command.
 	Hidden     []string
 	MoreHidden bool
 }
 
-// Any reports whether there is something to say.
+// Any reports whether anything could not be brought back.
 func (u Unheld) Any() bool { return u.Files > 0 || len(u.Folders) > 0 || u.Cut || u.Trouble != nil }
 
-// String says it: "3 files (1.2 GB) that could not be brought back: a.bin, ...".
+// String describes it: "3 files (1.2 GB) that could not be brought back: a.bin, ...".
 func (u Unheld) String() string {
 	var parts []string
 	if u.Files > 0 {
@@ -102,10 +102,9 @@ func byteSize(n int64) string {
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
-// Survey looks at the workspace before a command, and keeps what the command might
-// change as far as it is nowhere else and the caps allow. What it could not keep is in
-// Unheld, which is said before the command runs. Files that .gitignore hides are not
-// looked at unless they are known (see Know) or in a repository's index.
+// Survey examines the workspace before a command, and keeps what the command might change, as far as it exists nowhere
+// else and the limits allow. Unheld lists what it could not keep; the caller reports that before the command runs.
+// Files that .gitignore hides are left out unless they are known (see Know) or in a repository's index.
 //
 // It belongs to one command: Changes or Close ends it.
 func (k *Keeper) Survey(ctx context.Context) (*Survey, error) {
@@ -126,7 +125,7 @@ func (k *Keeper) Survey(ctx context.Context) (*Survey, error) {
 	return s, nil
 }
 
-// withTurn does something when nobody else surveys.
+// withTurn runs do when no other survey is under way.
 func (k *Keeper) withTurn(ctx context.Context, do func() error) error {
 	select {
 	case k.turn <- struct{}{}:
@@ -171,7 +170,7 @@ func (sc *scan) unheld(trouble error) Unheld {
 	return u
 }
 
-// depth is how many folders a path lies in.
+// depth is how many folders are above a path.
 func depth(p string) int { return strings.Count(strings.TrimSuffix(p, "/"), "/") }
 
 // shown is a recorded path as a person may see it in one line.
@@ -184,13 +183,11 @@ func shown(p string) string {
 	}, p)
 }
 
-// Changes is what is different after the command: what stood there and what stands there
-// now, in the order of paths. Contents that are named (Blob) are safe on disk when it
-// returns. With an error that wraps ErrUnkept the list is right, but contents that it
-// should have could not be kept.
+// Changes is what differs after the command: what was there and what is there now, in the order of paths. Contents that
+// are named (Blob) are durable when it returns. With an error that wraps ErrUnkept the list is correct, but some
+// contents could not be kept.
 //
-// What somebody else changed while the command ran is in it, too: see Whose. The command
-// has ended when it is called.
+// It includes changes that others made while the command ran: see Whose. The command has ended when it is called.
 func (s *Survey) Changes(ctx context.Context) ([]task.CheckpointFile, error) {
 	defer s.release()
 	if s.until.IsZero() && !s.base.made.IsZero() {
@@ -229,7 +226,7 @@ func (s *Survey) Changes(ctx context.Context) ([]task.CheckpointFile, error) {
 	}
 	for _, f := range out {
 		k.Know(f.Path)
-		k.await(*f.Was, f.Now)
+		k.noteHeld(*f.Was, f.Now)
 	}
 	if trouble != nil {
 		return out, fmt.Errorf("%w: %w", ErrUnkept, trouble)
@@ -243,8 +240,7 @@ type change struct {
 	was, now *entry
 }
 
-// compare goes through both lists at once. What one of the walks could not see is not
-// taken for something that came or went.
+// compare goes through both lists at once. What one of the walks could not see does not count as added or removed.
 func (s *Survey) compare(after *scan) (out []change) {
 	a, b := s.base.list, after.list
 	for len(a) > 0 || len(b) > 0 {
@@ -321,7 +317,7 @@ func (k *Keeper) fetch(ctx context.Context, changed []change) error {
 		}
 		var c content
 		rd.end(&c)
-		// What git gave is what the file held, by both names.
+		// What git returned is what the file held, by both names.
 		if e := want[id][0]; c.id() == name && c.blob == id && c.sum == e.sum {
 			room -= size
 			got = append(got, id)

@@ -6,7 +6,7 @@ import (
 	"github.com/roost-dev/roost/checkpoint/object"
 )
 
-// Usage is what checkpoints take.
+// Usage is how much checkpoints take.
 type Usage struct {
 	Objects int
 	Bytes   int64
@@ -25,8 +25,8 @@ func (k *Keeper) Usage(ctx context.Context, task string) (u Usage, err error) {
 	return u, err
 }
 
-// Forget takes a task's checkpoints out of the store; their contents go with the next
-// Collect, as far as no other task has them. A task that has none is no error.
+// Forget removes a task's checkpoints from the store; the next Collect removes their contents, as far as no other task
+// has them. A task that has none is no error.
 func (k *Keeper) Forget(task string) error {
 	ref, err := refOf(task)
 	if err != nil {

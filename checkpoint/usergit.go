@@ -47,8 +47,8 @@ type repo struct {
 	uncovered bool            // they were looked for where .gitignore hides them
 }
 
-// enclosing is the repository that a folder lies in, as the folders from it down; none
-// when the folder is a repository's top itself, or lies in none.
+// enclosing is the repository around a folder, as the folders from it down; none when the folder is a repository's top
+// itself, or in no repository.
 func enclosing(root string) (top string, down []string) {
 	for at := root; ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
@@ -61,8 +61,7 @@ func enclosing(root string) (top string, down []string) {
 	}
 }
 
-// indexOf is where the index of a repository lies, whose top is a folder; "" when that
-// cannot be told.
+// indexOf is the path of the index of a repository with this top; "" when it cannot be determined.
 func indexOf(top string) string {
 	git := filepath.Join(top, ".git")
 	info, err := os.Lstat(git)
@@ -89,7 +88,7 @@ func indexOf(top string) string {
 	return filepath.Join(dir, "index")
 }
 
-// find looks for a git. No git is no error: then fewer contents are at hand.
+// find looks for git. Without git fewer contents are available, which is no error.
 func (u *userGit) find() string {
 	switch u.program {
 	case "none":
@@ -104,9 +103,8 @@ func (u *userGit) find() string {
 	return u.program
 }
 
-// refresh reads the indexes of the repositories with these tops, that changed since they
-// were read last. dirs says where git is run for each. A repository that cannot be read
-// holds nothing: its files are kept as those of no repository are.
+// refresh reads the indexes of the repositories with these tops that changed since the last read. dirs is the folder in
+// which git runs for each. An unreadable repository counts as empty: its files are kept like those of no repository.
 func (u *userGit) refresh(ctx context.Context, root string, tops map[string]string) {
 	have := map[string]*repo{}
 	git := u.find()
@@ -129,7 +127,7 @@ func (u *userGit) refresh(ctx context.Context, root string, tops map[string]stri
 			if ctx.Err() != nil {
 				break
 			}
-			// It is asked again when its index is another one.
+			// It is read again when its index changes.
 			r.blobs, r.absent, r.tracked = nil, nil, nil
 		}
 		have[top] = r
@@ -179,8 +177,7 @@ func (u *userGit) has(id [20]byte) bool {
 	return false
 }
 
-// check makes sure that contents which indexes name are there, and gives those that
-// are not.
+// check makes sure that contents which indexes name exist, and returns those that do not.
 func (u *userGit) check(ctx context.Context, ids [][20]byte) (lost map[[20]byte]bool) {
 	lost = map[[20]byte]bool{}
 	for _, id := range ids {
@@ -214,7 +211,7 @@ func (u *userGit) check(ctx context.Context, ids [][20]byte) (lost map[[20]byte]
 			}
 		}
 	}
-	// Not said to be there is not there, also when git could not be asked.
+	// A content that git did not confirm counts as missing, even when git could not be run.
 	for _, r := range u.repos {
 		for id := range lost {
 			if r.blobs[id] {
@@ -245,7 +242,7 @@ func (u *userGit) copy(ctx context.Context, ids [][20]byte, take func(id [20]byt
 		}
 		if err := r.copy(ctx, git, &ask, func(id [20]byte, size int64, from io.Reader) error {
 			if !left[id] {
-				return nil // nobody asked for it
+				return nil // git returned more than was requested
 			}
 			delete(left, id)
 			return take(id, size, from)
@@ -256,7 +253,7 @@ func (u *userGit) copy(ctx context.Context, ids [][20]byte, take func(id [20]byt
 	return nil
 }
 
-// takeError is what the taker said, and not git.
+// takeError is an error of take, not of git.
 type takeError struct{ error }
 
 func (r *repo) copy(ctx context.Context, git string, ask io.Reader, take func([20]byte, int64, io.Reader) error) error {
@@ -271,15 +268,15 @@ func (r *repo) copy(ctx context.Context, git string, ask io.Reader, take func([2
 	if err := cmd.Start(); err != nil {
 		return nil //nolint:nilerr // a git that does not start has nothing
 	}
-	defer context.AfterFunc(ctx, func() { _ = out.Close() })() // should somebody else hold it open
+	defer context.AfterFunc(ctx, func() { _ = out.Close() })() // in case another process holds it open
 	err = stream(bufio.NewReaderSize(out, 1<<16), take)
 	cancel()
-	_ = cmd.Wait() // whatever it says: what was read was checked
+	_ = cmd.Wait() // git's own result does not matter: what was read was checked
 	var mine takeError
 	if errors.As(err, &mine) {
 		return mine.error
 	}
-	return nil // git ended early, or talks nonsense: the rest is not there
+	return nil // git ended early, or printed nonsense: the rest is not there
 }
 
 // stream reads what cat-file --batch writes.
@@ -295,14 +292,14 @@ func stream(out *bufio.Reader, take func([20]byte, int64, io.Reader) error) erro
 		}
 		var id [20]byte
 		if len(fields) != 3 || len(fields[0]) != 40 {
-			return fmt.Errorf("git cat-file said %.80q", line)
+			return fmt.Errorf("git cat-file printed %.80q", line)
 		}
 		if _, err := hex.Decode(id[:], []byte(fields[0])); err != nil {
 			return err
 		}
 		size, err := strconv.ParseInt(fields[2], 10, 64)
 		if err != nil || size < 0 {
-			return fmt.Errorf("git cat-file said %.80q", line)
+			return fmt.Errorf("git cat-file printed %.80q", line)
 		}
 		body := &io.LimitedReader{R: out, N: size}
 		if fields[1] == "blob" {
@@ -331,7 +328,7 @@ func run(ctx context.Context, git, dir string, in io.Reader, args ...string) ([]
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	defer context.AfterFunc(ctx, func() { _ = out.Close() })() // should somebody else hold it open
+	defer context.AfterFunc(ctx, func() { _ = out.Close() })() // in case another process holds it open
 	data, err := io.ReadAll(io.LimitReader(out, maxIndex))
 	if err == nil && len(data) == maxIndex {
 		cancel()

@@ -13,11 +13,11 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// ErrDamaged: what is kept is not what was recorded.
+// ErrDamaged: a kept content differs from its record.
 var ErrDamaged = object.ErrDamaged
 
-// Verifier reads what is kept in the store of a workspace, which need not be there any more, and
-// compares it with what was recorded. Each content is read once. It writes nothing.
+// Verifier reads what is kept in the store of a workspace, which need not exist any more, and compares it with the
+// records. Each content is read once. It writes nothing.
 type Verifier struct {
 	Objects int   // that were read
 	Bytes   int64 // of them
@@ -38,12 +38,11 @@ func OpenVerifier(dir, name string) (*Verifier, error) {
 	return &Verifier{store: s, known: map[string]error{}}, nil
 }
 
-// Close lets go of the store.
+// Close closes the store.
 func (v *Verifier) Close() error { return v.store.Close() }
 
-// Verify returns nil when the content of a version is kept as it was recorded, or was never kept.
-// The error wraps ErrUnkept when it is gone, and ErrDamaged when it is another one. Any other
-// error is the context's, or one of reading.
+// Verify returns nil when the content of a version is kept as recorded, or was never kept. The error wraps ErrUnkept
+// when the content is gone, and ErrDamaged when it differs. Any other error is the context's, or a read error.
 func (v *Verifier) Verify(ctx context.Context, f task.FileVersion) error {
 	if f.Blob == "" {
 		return nil
@@ -77,9 +76,9 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// stands reports whether a content need not be written again: it is in the store, and was read
-// once by this keeper and found whole. A damaged one is written again by whoever has it.
-func (k *Keeper) stands(ctx context.Context, id object.ID) bool {
+// isSound reports whether a content need not be written again: it is in the store, and this keeper read it once and
+// found it whole. A damaged one is written again by the next keeper that has the content.
+func (k *Keeper) isSound(ctx context.Context, id object.ID) bool {
 	if !k.store.Has(id) {
 		return false
 	}
@@ -90,7 +89,7 @@ func (k *Keeper) stands(ctx context.Context, id object.ID) bool {
 		return true
 	}
 	if err := k.store.Copy(ctx, id, io.Discard); err != nil {
-		return ctx.Err() != nil // what is damaged is spoiled from now on, and not found
+		return ctx.Err() != nil // a damaged content is marked from now on, and not found
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -26,8 +26,7 @@ type compiled struct {
 	rules *workspace.Ignore
 }
 
-// layer are the rules that hold below a folder: as they are, and as they were at the
-// survey before.
+// layer are the rules below a folder: the current ones, and those at the survey before.
 type layer struct {
 	dir      string // "" or ending in "/"
 	above    string // of a folder that holds the workspace: from there to it
@@ -41,9 +40,8 @@ func (l layer) decide(rules *workspace.Ignore, p string, dir bool) int {
 	return rules.Decide(l.above+p[len(l.dir):], dir)
 }
 
-// walker goes through the workspace once, in the order of recorded paths, and notes what
-// it sees without reading contents. What the newest survey knew of a file that looks the
-// same is taken over.
+// walker goes through the workspace once, in the order of recorded paths, and notes what it sees without reading
+// contents. Entries of the newest survey are reused for files that look the same.
 type walker struct {
 	k     *Keeper
 	known []string // sorted: looked at although they are hidden
@@ -54,16 +52,16 @@ type walker struct {
 	old []entry // the newest survey, from where the walk is
 }
 
-// leftover are files of ours that a write makes and renames.
+// leftover matches temporary files of our own writes.
 var leftover = regexp.MustCompile(`^\..+\.roost-[0-9a-f]{12}\.tmp$`)
 
-// errFull: the walk saw as many files as it may.
+// errFull: the walk reached its limit of files.
 var errFull = errors.New("too many files")
 
-func (k *Keeper) walk(ctx context.Context, g *ground, base *scan) (*scan, error) {
+func (k *Keeper) walk(ctx context.Context, g *openRoot, base *scan) (*scan, error) {
 	var known []string
 	if base != nil {
-		known = base.known // what became known since would look as if it had come since
+		known = base.known // what became known since would look new
 	} else {
 		k.mu.Lock()
 		known = slices.Concat(slices.Collect(maps.Keys(k.known)), slices.Collect(maps.Keys(k.tracked)))
@@ -184,10 +182,10 @@ func (w *walker) folder(ctx context.Context, dir *os.Root, prefix string, layers
 	return nil
 }
 
-// maxVeiled is how many names of hidden things a survey keeps, to tell a few of them.
+// maxVeiled bounds how many hidden names a survey keeps, for naming a few of them.
 const maxVeiled = 1000
 
-// veil notes what is hidden; below is said of what lies in a folder that is.
+// veil notes a hidden path; below is true inside a hidden folder.
 func (w *walker) veil(p string, below bool) {
 	if w.base == nil && !below && len(w.out.veiled) < maxVeiled {
 		w.out.veiled = append(w.out.veiled, p)
@@ -227,7 +225,7 @@ func (w *walker) knownIn(prefix string) (names []string) {
 	return names
 }
 
-// wanted: a file is looked at although it is hidden.
+// wanted reports that a file is examined although it is hidden.
 func (w *walker) wanted(p string) bool {
 	_, ok := slices.BinarySearch(w.known, p)
 	return ok || w.base != nil && w.base.has(p, false)
@@ -254,9 +252,9 @@ func (w *walker) add(p string, info fs.FileInfo) {
 	w.out.list = append(w.out.list, entry{path: strings.Clone(p), stat: now})
 }
 
-// hides asks the nearest rules first; parents were judged on the way down. After a
-// command, what was hidden before it stays so, and what it hid is looked at if it was
-// seen before: else a changed .gitignore would look like files that came or went.
+// hides asks the nearest rules first; parents were judged on the way down. After a command, what was hidden before it
+// stays hidden, and what it hid is examined if it was seen before: otherwise a changed .gitignore would look like added
+// or removed files.
 func (w *walker) hides(layers []layer, p string, dir bool) bool {
 	same := true
 	for i := len(layers) - 1; i >= 0; i-- {
@@ -287,13 +285,12 @@ func (w *walker) layer(dir *os.Root, prefix string, layers []layer) []layer {
 	return w.push(layers, layer{dir: prefix}, prefix+".gitignore", w.rules(dir, ".gitignore", prefix+".gitignore"))
 }
 
-// exclude adds what a repository hides without a .gitignore. Of a worktree that lies
-// elsewhere, and is not looked for.
+// exclude adds what a repository hides without a .gitignore. That of a worktree is elsewhere, and is left out.
 func (w *walker) exclude(dir *os.Root, prefix string, layers []layer) []layer {
 	return w.push(layers, layer{dir: prefix}, prefix+".git/info/exclude", w.rules(dir, path.Join(".git", "info", "exclude"), prefix+".git/info/exclude"))
 }
 
-// outer are the rules of the repository that the workspace lies in, above it.
+// outer are the rules above the workspace, of the repository around it.
 func (w *walker) outer(root string) (layers []layer) {
 	top, above := enclosing(root)
 	for i := range above {

@@ -24,28 +24,25 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// The survey before a command is also a file beside the objects, one for each command
-// that runs: when the program is killed with it, what the command changed is found by
-// comparing with that. It goes when the command's outcome is recorded. The newest
-// survey is no good for that, as any task of the workspace replaces it.
+// The survey before a command is also a file with the objects, one for each running command: when the program is killed
+// with the command, a comparison with that file finds what the command changed. It is removed when the command's
+// outcome is recorded. The newest survey does not serve for that, because any task of the workspace replaces it.
 //
-// It is synced: the commit that begins the call comes after it, and with a survey that a
-// power cut took nobody could tell what the command changed. That costs a few milliseconds
-// beside the look itself. Where it is lost all the same only files that the task knew are
-// looked at, and what changed in them counts as somebody else's.
+// It is synced: the commit that begins the call comes after it, and if a power cut took the survey, the command's
+// changes would be unknown. That costs a few milliseconds on top of the survey itself. Where it is lost all the same,
+// only files that the task knew are compared, and their changes count as another author's.
 const (
 	beforeName  = "before-"
 	beforeMagic = "roost survey before a command 2\n"
 )
 
-// Brief is how long a command may run so that what changed meanwhile counts as its doing.
-// No system tells an ordinary program who changed a file, so time is all the evidence there
-// is: what changes while a command runs for longer may be a person's work as well.
+// Brief is how long a command may run so that changes at that time count as its own. No system tells an ordinary
+// program which process changed a file, so time is the only evidence: what changes during a longer command may be a
+// person's work as well.
 const Brief = 3 * time.Second
 
-// Beating: the file's time is set again and again while the command runs, so that it
-// says until when somebody saw it running. What changed later than that, with Brief as the
-// room for a machine that was busy, was not for certain the command.
+// beat is how often the file's time is set while the command runs, so that it records until when the command was seen
+// running. Later changes, with Brief as the allowance for a busy machine, were not for certain the command's.
 const beat = time.Second
 
 // SurveyFor is Survey, written down under the names of a task and its call; see
@@ -108,11 +105,10 @@ func (k *Keeper) Interrupted(ctx context.Context, task, call string) (*Survey, e
 	return s, nil
 }
 
-// Whose divides changes by the evidence of who made them. own are those of a command that
-// ran for no longer than Brief. doubt are those that came while a command ran for longer:
-// its own, or a person's as well. since are those that came after an interrupted command
-// was last seen running, or of which that is not known. ran says that such a command ran on
-// until now, without anybody who watched it.
+// Whose divides changes by the evidence of their author. own are those of a command that ran for no longer than Brief.
+// doubt are those that came while a command ran for longer: its own, or a person's. since are those that came after an
+// interrupted command was last seen running, or of which that is unknown. ran reports that such a command ran on until
+// now, unobserved.
 func (s *Survey) Whose(changes []task.CheckpointFile, ran bool) (own, doubt, since []task.CheckpointFile) {
 	during, took := changes, s.took
 	switch {
@@ -135,8 +131,8 @@ func (s *Survey) Whose(changes []task.CheckpointFile, ran bool) (own, doubt, sin
 	return during, nil, since
 }
 
-// changedBy reports whether a path got what stands there now before the command was last
-// seen. Of what is gone the folder it was in knows, until something else happens in it.
+// changedBy reports whether a path got its current state before the command was last seen. For a removed file the time
+// of its folder shows that, until something else changes there.
 func (s *Survey) changedBy(p string) bool {
 	g, err := s.k.open()
 	if err != nil {
@@ -160,8 +156,7 @@ func (s *Survey) changedBy(p string) bool {
 	}
 }
 
-// Done says that what came of the command is recorded: a kill from now on has nothing to
-// find out.
+// Done notes that the command's outcome is recorded: a kill from now on leaves nothing to find out.
 func (s *Survey) Done() {
 	s.Close()
 	if s.file != "" {
@@ -181,7 +176,7 @@ func (s *Survey) beat() {
 			case <-stop:
 				return
 			case now := <-tick.C:
-				_ = os.Chtimes(s.file, now, now) // a kill then finds less to be the command's
+				_ = os.Chtimes(s.file, now, now) // a kill then finds fewer changes to be the command's
 			}
 		}
 	}()
@@ -266,9 +261,8 @@ func befores(dir, want string) []string {
 	return out
 }
 
-// SweepCalls takes away what a store's folder has of the interrupted commands of tasks
-// that are not among the living, by ref. What is younger than some age stays: its task may
-// be in the making.
+// SweepCalls removes the interrupted commands of tasks that are not among the living from a store's folder, by ref.
+// Files younger than young stay: their task may be about to be created.
 func SweepCalls(dir string, living map[string]bool, young time.Duration) {
 	keep := map[string]bool{}
 	for ref := range living {
@@ -280,13 +274,12 @@ func SweepCalls(dir string, living map[string]bool, young time.Duration) {
 			continue
 		}
 		if info, err := os.Lstat(name); err == nil && time.Since(info.ModTime()) > young {
-			_ = os.Remove(name) // or the next time
+			_ = os.Remove(name) // or the next sweep does
 		}
 	}
 }
 
-// ForgetCalls takes away what a store's folder has of a task's interrupted commands, by
-// its ref.
+// ForgetCalls removes a task's interrupted commands from a store's folder, by its ref.
 func ForgetCalls(dir, ref string) {
 	for _, name := range befores(dir, beforeOf(ref)) {
 		_ = os.Remove(name) // or a collection does

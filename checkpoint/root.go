@@ -22,23 +22,23 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// ground is the workspace, held open. Names are looked up in it one by one, so that no
-// link leads out of it or to another place in it.
-type ground struct {
+// openRoot is the workspace, held open. Names are resolved in it one by one, so that no link leads out of it or to
+// another path in it.
+type openRoot struct {
 	*os.Root
-	folders map[string]standing // by recorded path
+	folders map[string]folderState // by recorded path
 }
 
-// standing is what a folder's path turned out to be.
-type standing byte
+// folderState is what a folder's path turned out to be.
+type folderState byte
 
 const (
-	aFolder  standing = iota + 1
-	noFolder          // nothing there, or a file
-	astray            // a link on the way
+	aFolder     folderState = iota + 1
+	noFolder                // nothing there, or a file
+	throughLink             // a link on the way
 )
 
-func (k *Keeper) open() (*ground, error) {
+func (k *Keeper) open() (*openRoot, error) {
 	at := k.w.Root()
 	trouble := func(err error) error { return fmt.Errorf("open workspace %s: %w", at, err) }
 	root, err := os.OpenRoot(at)
@@ -48,7 +48,7 @@ func (k *Keeper) open() (*ground, error) {
 	if err != nil {
 		return nil, trouble(err)
 	}
-	// Opened first and looked at then, as a link may be put there at any time.
+	// Opened first and checked then, because a link may be created at any time.
 	got, err := root.Stat(".")
 	if err == nil {
 		var want fs.FileInfo
@@ -66,11 +66,11 @@ func (k *Keeper) open() (*ground, error) {
 		root.Close()
 		return nil, trouble(err)
 	}
-	return &ground{Root: root, folders: map[string]standing{".": aFolder}}, nil
+	return &openRoot{Root: root, folders: map[string]folderState{".": aFolder}}, nil
 }
 
-// folder says what the path of a folder leads to.
-func (g *ground) folder(dir string) (standing, error) {
+// folder returns what the path of a folder leads to.
+func (g *openRoot) folder(dir string) (folderState, error) {
 	if s := g.folders[dir]; s != 0 {
 		return s, nil
 	}
@@ -86,7 +86,7 @@ func (g *ground) folder(dir string) (standing, error) {
 		case err != nil:
 			return 0, err
 		case info.Mode()&fs.ModeSymlink != 0:
-			s = astray
+			s = throughLink
 		case !info.IsDir():
 			s = noFolder
 		}
@@ -96,7 +96,7 @@ func (g *ground) folder(dir string) (standing, error) {
 }
 
 // missing is how many of the folders above a path are not there.
-func (g *ground) missing(p string) (n int) {
+func (g *openRoot) missing(p string) (n int) {
 	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
 		if s, err := g.folder(dir); err != nil || s != noFolder {
 			break
@@ -111,14 +111,14 @@ func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
-// look gives what stands at a recorded path: nil when nothing does, or a folder. ok is
-// false when the path leads through a link.
-func (g *ground) look(p string) (info fs.FileInfo, ok bool, err error) {
+// look returns what is at a recorded path: nil for nothing, or a folder. ok is false when the path leads through a
+// link.
+func (g *openRoot) look(p string) (info fs.FileInfo, ok bool, err error) {
 	s, err := g.folder(path.Dir(p))
 	switch {
 	case err != nil:
 		return nil, false, err
-	case s == astray:
+	case s == throughLink:
 		return nil, false, nil
 	case s == noFolder:
 		return nil, true, nil
@@ -133,7 +133,7 @@ func (g *ground) look(p string) (info fs.FileInfo, ok bool, err error) {
 // content is a content's two names, and how long it is.
 type content struct {
 	named  bool // the names are known; not when the file became shorter all the time
-	stable bool // not when the file was being written to: this may be neither the old content nor the new
+	stable bool // false when the file was being written to: this may be neither the old content nor the new
 	blob   [sha1.Size]byte
 	sum    [sha256.Size]byte
 	size   int64
@@ -144,7 +144,7 @@ type content struct {
 
 func (c *content) id() object.ID { return object.ID(hex.EncodeToString(c.blob[:])) }
 
-// errVanished: between the look and the reading.
+// errVanished: the file disappeared between the stat and the read.
 var errVanished = errors.New("it is not there any more, or is no file")
 
 // reader reads files, one at a time.
@@ -163,7 +163,7 @@ func newReader(small int64) *reader {
 const tries = 3
 
 // read reads a regular file at a recorded path.
-func (r *reader) read(ctx context.Context, g *ground, p string) (c content, err error) {
+func (r *reader) read(ctx context.Context, g *openRoot, p string) (c content, err error) {
 	for range tries {
 		if c, err = r.once(ctx, g, p); err != nil || c.stable {
 			return c, err
@@ -172,7 +172,7 @@ func (r *reader) read(ctx context.Context, g *ground, p string) (c content, err 
 	return c, nil
 }
 
-func (r *reader) once(ctx context.Context, g *ground, p string) (c content, err error) {
+func (r *reader) once(ctx context.Context, g *openRoot, p string) (c content, err error) {
 	want, ok, err := g.look(p)
 	if err != nil {
 		return c, err
@@ -194,7 +194,7 @@ func (r *reader) once(ctx context.Context, g *ground, p string) (c content, err 
 		return c, err
 	}
 	if !os.SameFile(want, info) || !info.Mode().IsRegular() {
-		return c, nil // replaced since the look: not stable
+		return c, nil // replaced since the stat: not stable
 	}
 	c.at, c.size = statOf(info), info.Size()
 	if err := r.fill(ctx, f, &c); err != nil {
@@ -208,14 +208,14 @@ func (r *reader) once(ctx context.Context, g *ground, p string) (c content, err 
 	return c, nil
 }
 
-// fill reads as many bytes as the file had when it was opened: of a log that grows all
-// the time that is at least something it once held.
+// fill reads as many bytes as the file had when it was opened: for a log that grows all the time that is at least
+// something it once held.
 func (r *reader) fill(ctx context.Context, f io.Reader, c *content) error {
 	if c.size <= r.small {
 		if int64(cap(r.buf)) < c.size {
 			r.buf = make([]byte, c.size+c.size/4)
 		}
-		n, err := io.ReadFull(&patient{ctx, f}, r.buf[:c.size])
+		n, err := io.ReadFull(&cancelReader{ctx, f}, r.buf[:c.size])
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return err
 		}
@@ -228,13 +228,13 @@ func (r *reader) fill(ctx context.Context, f io.Reader, c *content) error {
 		return nil
 	}
 	r.begin(c.size)
-	n, err := io.Copy(io.MultiWriter(r.sha1, r.sha2), io.LimitReader(&patient{ctx, f}, c.size))
+	n, err := io.Copy(io.MultiWriter(r.sha1, r.sha2), io.LimitReader(&cancelReader{ctx, f}, c.size))
 	if err != nil {
 		return err
 	}
 	r.pause()
 	if n != c.size {
-		c.size = n // its names are those of no content; not stable, so read again
+		c.size = n // its names belong to no content; it is not stable, so it is read again
 		return nil
 	}
 	r.end(c)
@@ -259,13 +259,13 @@ func (r *reader) pause() {
 	}
 }
 
-// patient stops a long read when the caller gives up.
-type patient struct {
+// cancelReader stops a long read when the caller gives up.
+type cancelReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (p *patient) Read(b []byte) (int, error) {
+func (p *cancelReader) Read(b []byte) (int, error) {
 	if err := p.ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -283,11 +283,11 @@ func linkTo(target string) content {
 	return c
 }
 
-// version is how a content of a kind is recorded; kept says that the store has it.
+// version is the record of a content of a kind; kept reports that the store has it.
 func (c *content) version(kind string, mode fs.FileMode, kept bool) task.FileVersion {
 	v := task.FileVersion{Kind: kind, Mode: uint32(mode.Perm()), Size: c.size, Hash: hex.EncodeToString(c.sum[:])}
 	if kind == task.KindLink {
-		v.Mode = 0 // links have none, though some systems say 0777
+		v.Mode = 0 // links have none, though some systems report 0777
 	}
 	if kept {
 		v.Blob = string(c.id())
