@@ -43,7 +43,7 @@ type DeletedTask struct {
 	Hidden bool   // its folder is untouched in the storage of another tool
 	Purged bool   // it is hidden, and its journal was purged
 
-	missing bool // its storage is not configured any more, or its folder is gone
+	missing bool // its storage is not configured any more, or its folder was removed
 }
 
 // QualifiedName names the deleted task so that it fits no other.

@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// Who changes a task that he has seen wants it to be as he saw it. Between his look and the
-// change another process may have had the task: so it is compared once the lock is held,
-// and before anything is written: who is refused leaves the task as he found it.
+// A caller that changes a task it has read wants the task to be as it read it. Another process may have changed the task
+// since. So the heads are compared once the lock is held and before anything is written: a refused change leaves the task
+// as it was.
 
-// ErrMoved: the task is not as it was seen any more.
-var ErrMoved = errors.New("the task changed since it was seen")
+// ErrMoved: the task changed since the caller read it.
+var ErrMoved = errors.New("the task changed since it was read")
 
 type expectKey struct{}
 
-// expectation is how far a task's journal goes, as somebody saw it.
+// expectation is the head that a caller expects a task's journal to have.
 type expectation struct {
 	log string
 
@@ -25,9 +25,9 @@ type expectation struct {
 	over bool
 }
 
-// Expecting is a context in which a task is only taken over, deleted or labelled while its
-// journal ends with a commit, 0 = it has no journal; else the error is ErrMoved. What is done
-// in the context itself moves that on. It holds until done is called.
+// Expecting is a context in which a task is only taken over, deleted or labelled while its journal ends with commit seq, 0
+// meaning that it has no journal; otherwise the error is ErrMoved. Changes made in the context itself move the expected
+// commit forward. It holds until done is called.
 func Expecting(ctx context.Context, ref Ref, seq uint64) (_ context.Context, done func()) {
 	e := &expectation{log: ref.Log, seq: seq}
 	return context.WithValue(ctx, expectKey{}, e), func() {
@@ -37,7 +37,7 @@ func Expecting(ctx context.Context, ref Ref, seq uint64) (_ context.Context, don
 	}
 }
 
-// expected is the expectation of a context about a task; nil when there is none.
+// expected is the expectation that a context has of a task; nil when there is none.
 func expected(ctx context.Context, ref Ref) *expectation {
 	e, _ := ctx.Value(expectKey{}).(*expectation)
 	if e == nil || e.log != ref.Log {
@@ -55,7 +55,7 @@ func MeetsExpectation(ctx context.Context, ref Ref) error {
 	return nil
 }
 
-// meets reports what is wrong with a task whose journal ended with a commit.
+// meets is an ErrMoved when the journal's head is not the expected one.
 func (e *expectation) meets(last uint64) error {
 	if e == nil {
 		return nil
@@ -65,10 +65,10 @@ func (e *expectation) meets(last uint64) error {
 	if e.over || e.seq == last {
 		return nil
 	}
-	return fmt.Errorf("it goes to commit %d, and went to %d: %w", last, e.seq, ErrMoved)
+	return fmt.Errorf("its newest commit is %d, not %d: %w", last, e.seq, ErrMoved)
 }
 
-// check is meets for who takes a journal; nil when nothing is expected.
+// check is meets for filelog.Options; nil when nothing is expected.
 func (e *expectation) check() func(head uint64) error {
 	if e == nil {
 		return nil
@@ -76,7 +76,7 @@ func (e *expectation) check() func(head uint64) error {
 	return e.meets
 }
 
-// moved says that what goes on in the context led a journal to a commit.
+// moved records that a change in the context moved the journal's head.
 func (e *expectation) moved(last uint64) {
 	if e != nil {
 		e.mu.Lock()

@@ -12,13 +12,12 @@ import (
 	"github.com/roost-dev/roost/journal/filelog"
 )
 
-// holderWait is how long a lock is waited for whose holder is dead. On a busy machine a
-// child may take its time to come to its exec.
+// holderWait bounds how long ownLog waits for a lock whose holder is dead. On a busy machine, a child may need that long to
+// reach its exec.
 const holderWait = 10 * time.Second
 
-// ownLog takes a log. A process that was killed while it started a command leaves,
-// until that command's exec, a child that still has the lock open: the holder is
-// dead and the lock is not free yet.
+// ownLog locks and opens a log for writing. A process that was killed while it started a command leaves a child that has
+// the lock open until the command's exec: the holder is dead, and the lock is not free yet.
 func ownLog(ctx context.Context, dir string, o filelog.Options) (journal.Owner, error) {
 	o.Known = max(o.Known, readWatermark(dir).Seq) // before the lock is taken: then it is not newer than the log
 	for end := time.Now().Add(holderWait); ; {

@@ -18,19 +18,18 @@ import (
 	"github.com/roost-dev/roost/roofmt"
 )
 
-// indexTries bounds how often others may come in between. When very many tasks end at
-// the same time, each may be in the way of all others once.
+// indexTries bounds how often another process may change the index between our read and our write. When very many tasks
+// end at the same time, each may do so once to all others.
 const indexTries = 500
 
-// retried changes the index, and does so again when somebody else has changed it since it
-// was read.
+// retried changes the index, and tries again when another process changed it since it was read.
 func (s *Store) retried(ctx context.Context, change func() error) error {
 	for try := range indexTries {
 		err := change()
 		if !errors.Is(err, roofmt.ErrChanged) {
 			return err
 		}
-		select { // so that not all read it again at the same time
+		select { // a random pause, so that not all processes read it again at the same time
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(rand.N(time.Duration(min(try, 10)+1) * time.Millisecond)):
@@ -39,12 +38,12 @@ func (s *Store) retried(ctx context.Context, change func() error) error {
 	return fmt.Errorf("history index of %s: %w, again and again", s.TasksDir(), roofmt.ErrChanged)
 }
 
-// indexing puts the tasks that end while the index is written into it together: it is
-// written whole each time.
+// indexing collects the tasks that end while the index is being written. They share the next write, because each write
+// writes the whole index.
 type indexing struct {
 	mu      sync.Mutex
 	writing bool
-	next    *indexWrite // that of those who came meanwhile
+	next    *indexWrite // of the tasks that ended since the write began
 }
 
 type indexWrite struct {
@@ -58,8 +57,8 @@ type indexItem struct {
 	raw []byte
 }
 
-// IndexTask puts a task's history item into the index of Roost's own root, so that
-// a copied root works in an editor. Of the index of another tool's storage see unlisted.
+// IndexTask puts a task's history item into the index of Roost's own root, so that a copied root works in an editor. For
+// the index of another tool's storage see unlisted.
 func (s *Store) IndexTask(ctx context.Context, ref Ref) error {
 	if !ref.Own {
 		return nil
@@ -90,10 +89,9 @@ func (s *Store) IndexTask(ctx context.Context, ref Ref) error {
 	}
 }
 
-// unlisted takes a task's entry out of the index of another tool's storage when the entry
-// is not what history_item.json says: Roo reads that file only of tasks that its index does
-// not name, and would go on with the entry and write it back. An index of another shape
-// stays as it is. done is false while Roo holds the lock or writes the index.
+// unlisted removes a task's entry from the index of another tool's storage when the entry differs from
+// history_item.json: Roo reads that file only for tasks that its index does not name, and would use the entry and write
+// it back. An index of another shape stays as it is. done is false while Roo holds the lock or writes the index.
 func unlisted(ctx context.Context, ref Ref, now int64) (done bool, err error) {
 	tasks := filepath.Dir(ref.Dir)
 	info, err := os.Lstat(filepath.Join(tasks, roofmt.IndexName))
@@ -102,7 +100,7 @@ func unlisted(ctx context.Context, ref Ref, now int64) (done bool, err error) {
 	}
 	item, ok := readItem(ref.Dir, ref.ID)
 	if !ok {
-		return true, nil // Roo could not read the task anew
+		return true, nil // Roo could not read the task again
 	}
 	index, err := roofmt.ReadIndex(tasks)
 	if errors.Is(err, roofmt.ErrIndex) || errors.Is(err, fs.ErrPermission) {
@@ -131,7 +129,7 @@ func unlisted(ctx context.Context, ref Ref, now int64) (done bool, err error) {
 	return err == nil, err
 }
 
-// writeIndex writes for all who wait, until nobody does.
+// writeIndex writes for all waiting tasks, until none waits.
 func (s *Store) writeIndex(ctx context.Context) {
 	x := &s.indexing
 	for {
@@ -152,8 +150,8 @@ func (s *Store) putIndex(ctx context.Context, items []indexItem) error {
 	if err != nil && !errors.Is(err, roofmt.ErrIndex) {
 		return err
 	}
-	// Whatever stands there, also a broken file, is only replaced as it was read:
-	// another process may be building the index just now.
+	// The file, also a broken one, is replaced only if it is still as it was read: another process may be building the
+	// index now.
 	expect := index.Print
 	if err != nil || !expect.Exists {
 		// It is derived: build it again from the folders.
@@ -184,8 +182,7 @@ func (s *Store) putIndex(ctx context.Context, items []indexItem) error {
 	}, roofmt.Options{})
 }
 
-// sameValue compares an entry with an item as it would stand in the index: an editor
-// may have written it with blanks.
+// sameValue compares an entry with an item without regard to blanks, which an editor may have written.
 func sameValue(entry, item []byte) bool {
 	a, errA := esjson.Compact(nil, entry)
 	b, errB := esjson.Compact(nil, item)
@@ -253,7 +250,7 @@ func (s *Store) putAll(ctx context.Context, ids []string) error {
 		if !ok || esjson.TypeOf(item) != esjson.TypeObject {
 			continue
 		}
-		if item, err = esjson.Compact(nil, item); err != nil { // as it will stand there
+		if item, err = esjson.Compact(nil, item); err != nil { // as the index will hold it
 			return fmt.Errorf("history item of %s: %w", id, err)
 		}
 		i, ok := at[id]
@@ -299,7 +296,9 @@ func (s *Store) SweepIndex(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return roofmt.Replace(ctx, s.TasksDir(), []roofmt.Replacement{{Name: roofmt.IndexName, Bytes: data, Expect: &index.Print}}, roofmt.Options{})
+		return roofmt.Replace(ctx, s.TasksDir(), []roofmt.Replacement{
+			{Name: roofmt.IndexName, Bytes: data, Expect: &index.Print},
+		}, roofmt.Options{})
 	})
 }
 

@@ -59,7 +59,7 @@ func SavedCommit(ctx context.Context, log journal.Reader) (uint64, error) {
 		}
 		return c.Seq, err
 	}
-	var last uint64 // of a log that has no commits left, only reading forward tells what is lost
+	var last uint64 // in a log without commits, only reading forward finds what is lost
 	for _, err := range log.Read(ctx, 1) {
 		var lost *journal.DamageError
 		if !errors.As(err, &lost) {

@@ -117,8 +117,8 @@ func (s *Store) overlaySynced() func(epoch, head uint64, last bool) {
 // leaves an entry that is not true. The place of the folder decides, so nothing that looks for a task is misled. But the
 // followers of all tasks got the event that the task was deleted, and would never get one that it is there.
 //
-// So the next holder of the overlay records it. To move first and to record then was the alternative: then a kill makes a
-// deletion that no follower is ever told of, and finding it means comparing the whole trash with the overlay each time.
+// So the next holder of the overlay records it. To move first and then record was the alternative: then a kill makes a
+// deletion that no follower ever gets, and finding it means comparing the whole trash with the overlay each time.
 
 // untrueDeletions are the entries of own tasks that are recorded as deleted and are in their place. epoch is that of the
 // overlay's holder.

@@ -118,7 +118,8 @@ func (v *View) holdsObject(name, want string) bool {
 		return false
 	}
 	defer folder.Close()
-	return name == roofmt.ItemName && markOf(folder.Item).SHA256 == want || name == roofmt.MetadataName && markOf(folder.Metadata).SHA256 == want
+	return name == roofmt.ItemName && markOf(folder.Item).SHA256 == want ||
+		name == roofmt.MetadataName && markOf(folder.Metadata).SHA256 == want
 }
 
 func sumOf(ctx context.Context, path string) (string, error) {
@@ -182,14 +183,16 @@ func (v *View) verifySnapshot(ctx context.Context) (Mismatch, bool) {
 	}
 	snap, err := v.Log.Snapshot(ctx)
 	if errors.Is(err, journal.ErrNoSnapshot) {
-		return Mismatch{File: file, Problem: "it is missing or unusable; every read folds the whole journal", Source: "the journal", Stale: true}, true
+		const problem = "it is missing or unusable; every read folds the whole journal"
+		return Mismatch{File: file, Problem: problem, Source: "the journal", Stale: true}, true
 	}
 	if err != nil {
 		return Mismatch{File: file, Problem: err.Error(), Source: "the journal", Unrepairable: true}, true
 	}
 	quick, err := task.Restore(snap.Data, ground{ctx: context.WithoutCancel(ctx), log: v.Log}, room)
 	if err != nil {
-		return Mismatch{File: file, Problem: "its snapshot is unusable; every read folds the whole journal", Source: "the journal", Stale: true}, true
+		const problem = "its snapshot is unusable; every read folds the whole journal"
+		return Mismatch{File: file, Problem: problem, Source: "the journal", Stale: true}, true
 	}
 	if err := foldInto(ctx, quick, v.Log, quick.Seq+1); err != nil || v.State.Seq != quick.Seq {
 		return Mismatch{}, false // the journal grew since, or the state includes pending changes

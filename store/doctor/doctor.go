@@ -1,6 +1,6 @@
 // Package doctor verifies tasks and what is kept for all of them, and repairs what can be repaired without losing a byte.
 //
-// A check changes nothing unless it is told to. Lost commits and payloads cannot be repaired; they are reported with what
+// A check changes nothing unless its options ask for it. Lost commits and payloads cannot be repaired; they are reported with what
 // came back of them. A repair keeps the bytes that it replaces. Running it again changes nothing more.
 package doctor
 

@@ -67,7 +67,8 @@ func taskLeftovers(ctx context.Context, ref store.Ref, log journal.Reader) []Fin
 	case err != nil:
 		out = append(out, aboutTask(ref, filepath.Join(ref.Log, "blobs"), err.Error(), "", ""))
 	case len(unnamed) > 0:
-		add(unnamed[0], fmt.Sprintf("no commit names %d payloads of %d bytes in all; this is the first", len(unnamed), bytes), "they are kept: nothing that was written is destroyed", false)
+		problem := fmt.Sprintf("no commit names %d payloads of %d bytes in all; this is the first", len(unnamed), bytes)
+		add(unnamed[0], problem, "they are kept: nothing that was written is destroyed", false)
 	}
 	return out
 }

@@ -144,7 +144,8 @@ func (d *doctor) checkOverlay(ctx context.Context) []Finding {
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".purged-") {
-			f := about(filepath.Join(s.TrashDir(), e.Name()), "a purge was interrupted", "nothing: it was to be removed", "").withKind(leftover).withRepair()
+			f := about(filepath.Join(s.TrashDir(), e.Name()), "a purge was interrupted", "nothing: it was to be removed", "")
+			f = f.withKind(leftover).withRepair()
 			out = append(out, f)
 		}
 	}

@@ -33,7 +33,8 @@ func (d *doctor) inspect(ctx context.Context, ref store.Ref) []Finding {
 	if text, err := unpairedCalls(ctx, v.State); err != nil {
 		out = append(out, aboutTask(ref, ref.Dir, err.Error(), "", ""))
 	} else if text != "" {
-		out = append(out, aboutTask(ref, roofmt.APIName, text, "everything in the file; a request to a model is made valid without changing it", "the other half of each"))
+		const kept = "everything in the file; a request to a model is made valid without changing it"
+		out = append(out, aboutTask(ref, roofmt.APIName, text, kept, "the other half of each"))
 	}
 	if v.Log == nil {
 		return append(out, taskLeftovers(ctx, ref, nil)...)
@@ -72,8 +73,8 @@ func (d *doctor) checkSignatures(ctx context.Context, v *store.View, lacksCommit
 	case err != nil:
 		return []Finding{aboutTask(v.Ref, journalName, "it cannot be verified: "+err.Error(), "", "")}
 	case standing == store.Altered && !lacksCommits:
-		return []Finding{aboutTask(v.Ref, journalName, "its commits do not match their signatures, or its end is missing: another program changed it",
-			"what it shows; it does not continue by itself", "")}
+		const problem = "its commits do not match their signatures, or its end is missing: another program changed it"
+		return []Finding{aboutTask(v.Ref, journalName, problem, "what it shows; it does not continue by itself", "")}
 	case standing != store.Ours && len(brings) > 0:
 		text := map[store.Standing]string{
 			store.Unsigned:  "an older Roost wrote it, without signatures",
@@ -90,10 +91,12 @@ func (d *doctor) checkSignatures(ctx context.Context, v *store.View, lacksCommit
 func journalFindings(ref store.Ref, h journal.Health) []Finding {
 	var out []Finding
 	if h.TornTail != nil {
-		out = append(out, aboutTask(ref, journalName, "unfinished last line: "+h.TornTail.Reason, "everything before it", "nothing that was acknowledged").withRepair())
+		problem := "unfinished last line: " + h.TornTail.Reason
+		out = append(out, aboutTask(ref, journalName, problem, "everything before it", "nothing that was acknowledged").withRepair())
 	}
 	for _, d := range h.SetAside {
-		out = append(out, aboutTask(ref, journalName, fmt.Sprintf("at byte %d: %s", d.Offset, d.Reason), "the commits that count; its bytes are kept", "").withKind(leftover))
+		problem := fmt.Sprintf("at byte %d: %s", d.Offset, d.Reason)
+		out = append(out, aboutTask(ref, journalName, problem, "the commits that count; its bytes are kept", "").withKind(leftover))
 	}
 	for _, b := range h.MissingBlobs {
 		out = append(out, aboutTask(ref, blobFile(b), journal.ErrBlobMissing.Error(), "", "the payload"))

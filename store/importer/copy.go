@@ -67,7 +67,9 @@ func (im *importer) copyTree(ctx context.Context, from fileSet, to *os.Root) (ta
 
 // copyOnce copies the files that are new or changed since they were copied, and removes the copies of files that are
 // gone.
-func (im *importer) copyOnce(ctx context.Context, from fileSet, to *os.Root, tree taskTree, copied map[string]treeFile) (changed bool, err error) {
+func (im *importer) copyOnce(
+	ctx context.Context, from fileSet, to *os.Root, tree taskTree, copied map[string]treeFile,
+) (changed bool, err error) {
 	now := map[string]treeFile{}
 	for _, f := range tree.Files {
 		now[f.Path] = f

@@ -125,7 +125,9 @@ func DeleteAgain(ctx context.Context, s *store.Store, ref store.Ref, redoes uint
 
 // deleteLocked deletes while the caller holds the overlay. redoes is the commit of the deletion that is repeated, 0 for a
 // new one.
-func deleteLocked(ctx context.Context, s *store.Store, ref store.Ref, table overlay.Table, redoes uint64, add overlay.Append) (DeletedTask, error) {
+func deleteLocked(
+	ctx context.Context, s *store.Store, ref store.Ref, table overlay.Table, redoes uint64, add overlay.Append,
+) (DeletedTask, error) {
 	if ref.Own {
 		return moveToTrash(ctx, s, ref, redoes, add)
 	}
