@@ -84,7 +84,7 @@ func decideClass(p Policy, class tool.Class, ask tool.Ask) Decision {
 		return by(Ask, "an unknown kind of call")
 	case ask.Protected:
 		return by(Ask, "it touches a protected file")
-	case class == tool.Write && ask.Led:
+	case class == tool.Write && ask.LinkedOutside:
 		return by(Ask, "a link leads the write out of the workspace")
 	case p.Mode == ModeAll:
 		return by(Allow, "everything but protected files is allowed")

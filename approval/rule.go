@@ -141,5 +141,5 @@ func toolName(ask tool.Ask) string {
 
 // touchesSteering reports that a file of the call is hidden or steers agents.
 func touchesSteering(ask tool.Ask) bool {
-	return slices.ContainsFunc(ask.Paths, func(p string) bool { return workspace.Steers(filepath.ToSlash(p)) })
+	return slices.ContainsFunc(ask.Paths, func(p string) bool { return workspace.SteersAgents(filepath.ToSlash(p)) })
 }

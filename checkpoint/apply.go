@@ -53,21 +53,21 @@ func (k *Keeper) Apply(ctx context.Context, files []task.RestoreFile) (Applied, 
 
 // apply also returns what it changed.
 func (k *Keeper) apply(ctx context.Context, files []task.RestoreFile) (done []task.RestoreFile, out Applied, err error) {
-	b := k.w.PutBack()
+	b := k.w.NewRestorer()
 	list := ordered(files)
-	orders := make([]workspace.Order, len(list))
+	orders := make([]workspace.RestoreStep, len(list))
 	for i, f := range list {
-		orders[i] = workspace.Order{
+		orders[i] = workspace.RestoreStep{
 			Path: OnDisk(f.Path), From: thing(f.From), To: thing(f.To),
 			Data: func() ([]byte, error) { return k.Content(ctx, f.To, 0) },
 		}
 	}
-	failed, err := b.PlaceAll(ctx, orders, func(i int, put workspace.Put) {
-		if put == workspace.PutOther {
+	failed, err := b.RestoreAll(ctx, orders, func(i int, put workspace.RestoreResult) {
+		if put == workspace.LeftAlone {
 			out.Left = append(out.Left, list[i].Path)
 			return
 		}
-		if put == workspace.PutDone {
+		if put == workspace.Restored {
 			done = append(done, list[i])
 			failpoint.Hit("restore.applied-one")
 		}
@@ -114,14 +114,14 @@ func ordered(files []task.RestoreFile) []task.RestoreFile {
 }
 
 // thing is a version as the workspace knows it.
-func thing(v task.FileVersion) workspace.Thing {
+func thing(v task.FileVersion) workspace.Entry {
 	switch v.Kind {
 	case task.KindFile:
-		return workspace.Thing{Kind: workspace.File, Mode: fs.FileMode(v.Mode), Hash: v.Hash}
+		return workspace.Entry{Kind: workspace.File, Mode: fs.FileMode(v.Mode), Hash: v.Hash}
 	case task.KindLink:
-		return workspace.Thing{Kind: workspace.Link, Hash: v.Hash}
+		return workspace.Entry{Kind: workspace.Link, Hash: v.Hash}
 	case task.KindGone:
-		return workspace.Thing{Kind: workspace.Absent, Above: v.Dirs}
+		return workspace.Entry{Kind: workspace.Absent, MissingParents: v.Dirs}
 	}
-	return workspace.Thing{Kind: workspace.Foreign}
+	return workspace.Entry{Kind: workspace.Foreign}
 }

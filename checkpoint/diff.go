@@ -238,7 +238,7 @@ func (k *Keeper) present(ctx context.Context, p string, v task.FileVersion, limi
 	if !plain(p) {
 		return nil, workspace.ErrChanged
 	}
-	data, err := k.w.ReadThing(ctx, OnDisk(p), limit)
+	data, err := k.w.ReadEntry(ctx, OnDisk(p), limit)
 	if err == nil && workspace.HashOf(data) != v.Hash {
 		return nil, workspace.ErrChanged
 	}

@@ -76,7 +76,7 @@ func (l *lab) looked(paths ...string) []task.CheckpointFile {
 			v = now[p]
 		}
 		if v.Kind == task.KindGone {
-			v.Dirs = l.k.w.Missing(OnDisk(p))
+			v.Dirs = l.k.w.MissingParents(OnDisk(p))
 		}
 		out = append(out, task.CheckpointFile{Path: p, Now: v})
 	}

@@ -93,7 +93,7 @@ func (a *App) knownFiles(ctx context.Context, c *client.Client, id string, q url
 func staleFailure(id string, items []report.KnownFile) error {
 	var stale []string
 	for _, item := range items {
-		if item.State != string(workspace.Fresh) {
+		if item.State != string(workspace.Unchanged) {
 			stale = append(stale, display.OneLine(item.Path)+" ("+item.State+")")
 		}
 	}
@@ -121,7 +121,7 @@ func (a *App) printFiles(id string, items []report.KnownFile) error {
 	for _, f := range items {
 		counts[f.State]++
 		state := fmt.Sprintf("%-7s", f.State)
-		if f.State != string(workspace.Fresh) {
+		if f.State != string(workspace.Unchanged) {
 			state = style.Paint(view.Bad, state)
 		}
 		line := state + "  " + display.Pad(display.OneLine(f.Path), width) + "  " + a.knownText(f.Source, f.By, f.Task, f.TS)

@@ -145,15 +145,15 @@ func compare(ctx context.Context, w *workspace.Workspace, k *task.Known) (KnownF
 		return item, nil                       //nolint:nilerr // the state of the file reports it
 	}
 	if !seen.Judgeable() || seen.Seq == 0 {
-		state, at := w.Dated(p, max(k.Read, k.Edit))
+		state, at := w.CheckDate(p, max(k.Read, k.Edit))
 		item.State, item.Inferred = string(state), []string{"state"}
 		if at.Path != "" {
 			item.NowSize = &at.Size
 		}
 		return item, nil
 	}
-	look := workspace.Look{At: seen.RecordedAt, Was: workspace.FileState{Path: k.Path, Hash: seen.Hash, Size: seen.Size, MTime: seen.MTime, CTime: seen.CTime, Inode: seen.Inode, Device: seen.Device}}
-	s, err := w.Judge(ctx, p, look)
+	look := workspace.CheckOptions{RecordedAt: seen.RecordedAt, Recorded: workspace.FileState{Path: k.Path, Hash: seen.Hash, Size: seen.Size, MTime: seen.MTime, CTime: seen.CTime, Inode: seen.Inode, Device: seen.Device}}
+	s, err := w.CheckFile(ctx, p, look)
 	if err != nil {
 		if ctx.Err() != nil {
 			return item, err
@@ -161,7 +161,7 @@ func compare(ctx context.Context, w *workspace.Workspace, k *task.Known) (KnownF
 		item.State, item.Inferred = string(workspace.Changed), []string{"state"} // it has become unreadable
 		return item, nil
 	}
-	item.State = string(s.Verdict)
+	item.State = string(s.Status)
 	if s.State.Hash != "" {
 		item.NowHash, item.NowSize = &s.State.Hash, &s.State.Size
 	}

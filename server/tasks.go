@@ -237,7 +237,7 @@ func ofFile(records []task.FileRecord, w *workspace.Workspace, path string) []ta
 	names := []string{path, filepath.ToSlash(filepath.Clean(path))}
 	if w != nil {
 		if p, err := w.Resolve(path); err == nil {
-			names = append(names, p.Readable, p.Place)
+			names = append(names, p.Readable, p.RealReadable)
 		}
 	}
 	for _, name := range names {

@@ -94,22 +94,22 @@ type Plan interface {
 
 // Ask is what a person sees of a call.
 type Ask struct {
-	Tool      string   // the tool's name, for approvals; "" = the first word of Title
-	Kind      string   // Roo's ask kind: "tool", "command", "followup", "completion_result"
-	Text      string   // Roo's ask text: JSON of ClineSayTool for "tool", the command line for "command"
-	Title     string   // for a terminal, e.g. "read_file src/a.go"; of a command all lines, as Visible shows them
-	Diff      string   // unified diff of a write, "" otherwise
-	Paths     []string // workspace paths it touches, as given by Resolve
-	Command   string   // the command line of a command
-	Dir       string   // the folder where a command runs, absolute, links followed
-	Outside   bool     // touches something outside the workspace, symlinks followed
-	Led       bool     // and its path does not show it: a link in the workspace leads there
-	Protected bool     // touches a write-protected file
-	Ignored   bool     // touches what .rooignore hides
-	Mode      string   // the mode that the task goes on in when it is done, "" = as it is
-	Agreed    string   // the settings of a server that agree to the call beforehand, "" = none do
-	Git       string   // why no git command runs there unasked, "" = nothing speaks against it
-	GitHooks  string   // why none does that runs hooks or talks to other repositories
+	Tool          string   // the tool's name, for approvals; "" = the first word of Title
+	Kind          string   // Roo's ask kind: "tool", "command", "followup", "completion_result"
+	Text          string   // Roo's ask text: JSON of ClineSayTool for "tool", the command line for "command"
+	Title         string   // for a terminal, e.g. "read_file src/a.go"; of a command all lines, as Visible shows them
+	Diff          string   // unified diff of a write, "" otherwise
+	Paths         []string // workspace paths it touches, as given by Resolve
+	Command       string   // the command line of a command
+	Dir           string   // the folder where a command runs, absolute, links followed
+	Outside       bool     // touches something outside the workspace, symlinks followed
+	LinkedOutside bool     // and its path does not show it: a link in the workspace leads there
+	Protected     bool     // touches a write-protected file
+	Ignored       bool     // touches what .rooignore hides
+	Mode          string   // the mode that the task goes on in when it is done, "" = as it is
+	Agreed        string   // the settings of a server that agree to the call beforehand, "" = none do
+	Git           string   // why no git command runs there unasked, "" = nothing speaks against it
+	GitHooks      string   // why none does that runs hooks or talks to other repositories
 	// Before maps the files that a write will change, as in FileTouch, to the hash of
 	// their content at planning time; "" for a file that does not exist. A tool that
 	// cannot tell from its input what a file will hold adds a blank and the hash of that.

@@ -39,7 +39,7 @@ type Change struct {
 // is to be done, would have to be replayed by whoever starts next, over files that a
 // person may have edited since.
 func (w *Workspace) Apply(ctx context.Context, changes []Change) (states []FileState, err error) {
-	var steps []*step
+	var steps []*changeStep
 	defer func() {
 		for _, s := range slices.Backward(steps) {
 			s.close(err == nil)
@@ -51,14 +51,14 @@ func (w *Workspace) Apply(ctx context.Context, changes []Change) (states []FileS
 			return nil, fmt.Errorf("change %s: it is named twice", c.Path.Readable)
 		}
 		seen[c.Path.Real] = true
-		s := &step{Change: c}
+		s := &changeStep{Change: c}
 		steps = append(steps, s)
 		if err := w.prepare(ctx, s); err != nil {
 			return nil, fmt.Errorf("change %s: %w", c.Path.Readable, err)
 		}
 	}
-	w.placing.Lock()
-	defer w.placing.Unlock()
+	w.replaceMu.Lock()
+	defer w.replaceMu.Unlock()
 	for _, s := range steps {
 		if err := s.check(ctx); err != nil {
 			return nil, fmt.Errorf("change %s: %w", s.Path.Readable, err)
@@ -68,23 +68,23 @@ func (w *Workspace) Apply(ctx context.Context, changes []Change) (states []FileS
 		return nil, err
 	}
 	failpoint.Hit("tool.write.before")
-	order, added := placing(steps)
+	order, added := replaceOrder(steps)
 	for i, s := range order {
 		if i == added && i > 0 { // a new place is on the disk before an old one is emptied
 			for _, s := range order[:added] {
 				if err := syncFolder(s.dir.Root); err != nil {
-					return nil, takeBack(order, fmt.Errorf("change %s: %w", s.Path.Readable, err))
+					return nil, rollBack(order, fmt.Errorf("change %s: %w", s.Path.Readable, err))
 				}
 			}
 		}
-		if err := s.place(); err != nil {
-			return nil, takeBack(order, fmt.Errorf("change %s: %w", s.Path.Readable, err))
+		if err := s.apply(); err != nil {
+			return nil, rollBack(order, fmt.Errorf("change %s: %w", s.Path.Readable, err))
 		}
 		failpoint.Hit("tool.write.after")
 	}
 	for _, s := range steps {
 		if err := syncFolder(s.dir.Root); err != nil {
-			return nil, takeBack(order, fmt.Errorf("change %s: %w", s.Path.Readable, err))
+			return nil, rollBack(order, fmt.Errorf("change %s: %w", s.Path.Readable, err))
 		}
 		if s.Remove {
 			states = append(states, FileState{Path: s.Path.Readable})
@@ -95,10 +95,10 @@ func (w *Workspace) Apply(ctx context.Context, changes []Change) (states []FileS
 	return states, nil
 }
 
-// placing is the order in which steps are done: files are taken away when all others
+// replaceOrder is the order in which steps are done: files are taken away when all others
 // have their new content, and added says how many those are. A file that is moved is
 // two steps, and a kill between them must not leave it nowhere.
-func placing(steps []*step) (order []*step, added int) {
+func replaceOrder(steps []*changeStep) (order []*changeStep, added int) {
 	for _, s := range steps {
 		if !s.Remove {
 			order = append(order, s)
@@ -113,8 +113,8 @@ func placing(steps []*step) (order []*step, added int) {
 	return order, added
 }
 
-// step is a change on its way.
-type step struct {
+// changeStep is a change on its way.
+type changeStep struct {
 	Change
 	dir    *folder
 	name   string
@@ -126,7 +126,7 @@ type step struct {
 }
 
 // prepare does all that leaves the file itself alone.
-func (w *Workspace) prepare(ctx context.Context, s *step) error {
+func (w *Workspace) prepare(ctx context.Context, s *changeStep) error {
 	now, err := w.Resolve(s.Path.Given)
 	if err != nil {
 		return err
@@ -137,12 +137,12 @@ func (w *Workspace) prepare(ctx context.Context, s *step) error {
 	if s.Path.Real == w.root {
 		return ErrNotRegular
 	}
-	if s.dir, err = w.pin(filepath.Dir(s.Path.Real)); err != nil {
+	if s.dir, err = w.pinFolder(filepath.Dir(s.Path.Real)); err != nil {
 		return err
 	}
 	w.sweepOnce(filepath.Dir(s.Path.Real), s.dir.Root)
 	s.name = filepath.Base(s.Path.Real)
-	if s.old, err = replaceable(s.dir.Root, s.name); err != nil {
+	if s.old, err = checkReplaceable(s.dir.Root, s.name); err != nil {
 		return err
 	}
 	if (s.old != nil) != (s.Expect != "") {
@@ -165,7 +165,7 @@ func (w *Workspace) prepare(ctx context.Context, s *step) error {
 }
 
 // check holds on to the old content and looks whether it is the expected one.
-func (s *step) check(ctx context.Context) error {
+func (s *changeStep) check(ctx context.Context) error {
 	if s.old != nil {
 		if err := s.keep(ctx); err != nil {
 			return err
@@ -183,7 +183,7 @@ func (s *step) check(ctx context.Context) error {
 
 // keep gives the old file a second name; where that is not possible, its content a
 // second file.
-func (s *step) keep(ctx context.Context) error {
+func (s *changeStep) keep(ctx context.Context) error {
 	dir := s.dir.Root
 	spare, err := createTemp(dir, s.name, true)
 	if err != nil {
@@ -215,19 +215,19 @@ func (s *step) keep(ctx context.Context) error {
 	return err
 }
 
-func (s *step) place() (err error) {
+func (s *changeStep) apply() (err error) {
 	if s.Remove {
 		err = s.dir.Remove(s.name)
 	} else {
-		s.placed, err = s.tmp.place(s.name, s.Expect == "")
+		s.placed, err = s.tmp.rename(s.name, s.Expect == "")
 	}
 	s.done = err == nil
 	return err
 }
 
-// takeBack undoes what was done of the steps, the last one first, and gives err with
+// rollBack undoes what was done of the steps, the last one first, and gives err with
 // what could not be undone.
-func takeBack(steps []*step, err error) error {
+func rollBack(steps []*changeStep, err error) error {
 	for _, s := range slices.Backward(steps) {
 		if !s.done {
 			continue
@@ -241,7 +241,7 @@ func takeBack(steps []*step, err error) error {
 }
 
 // undo puts the old file back, if what stands there is what we put there.
-func (s *step) undo() error {
+func (s *changeStep) undo() error {
 	now, err := s.dir.Lstat(s.name)
 	if s.Remove {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -264,7 +264,7 @@ func (s *step) undo() error {
 }
 
 // close lets go of everything; keep is whether folders that were made stay.
-func (s *step) close(keep bool) {
+func (s *changeStep) close(keep bool) {
 	for _, t := range []*temp{s.tmp, s.kept} {
 		if t != nil {
 			t.discard()

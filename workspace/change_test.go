@@ -177,16 +177,16 @@ func TestTakingBack(t *testing.T) {
 		if upTo > 0 && rapid.Bool().Draw(r, "somebody goes on with one") {
 			theirs = rapid.IntRange(0, upTo-1).Draw(r, "which")
 		}
-		var steps []*step
+		var steps []*changeStep
 		for _, c := range set {
-			s := &step{Change: c}
+			s := &changeStep{Change: c}
 			steps = append(steps, s)
 			if err := errors.Join(w.prepare(t.Context(), s), s.check(t.Context())); err != nil {
 				r.Fatal(err)
 			}
 		}
 		for _, s := range steps[:upTo] {
-			if err := s.place(); err != nil {
+			if err := s.apply(); err != nil {
 				r.Fatal(err)
 			}
 		}
@@ -200,7 +200,7 @@ func TestTakingBack(t *testing.T) {
 			}
 		}
 		first := errors.New("the disk is full")
-		err = takeBack(steps, first)
+		err = rollBack(steps, first)
 		for _, s := range slices.Backward(steps) {
 			s.close(false)
 		}

@@ -22,7 +22,7 @@ func (w *Workspace) OpenDir(path string) (*Dir, error) {
 		return nil, err
 	}
 	info, err := root.Stat(".")
-	if err == nil && !w.standsAt(path, info) {
+	if err == nil && !w.leadsTo(path, info) {
 		err = fmt.Errorf("%w: the path now leads elsewhere than %s", ErrChanged, path)
 	}
 	if err != nil {

@@ -197,7 +197,7 @@ func TestWrittenFilesAreDurable(t *testing.T) {
 // What was put back is on the disk: contents, modes, links, folders that came and folders
 // that went. A disk that refuses is told of.
 func TestWhatIsPutBackIsDurable(t *testing.T) {
-	orders := func(t *testing.T) (*Workspace, string, []Order) {
+	orders := func(t *testing.T) (*Workspace, string, []RestoreStep) {
 		w, root := open(t)
 		mk(root, "a", "old", 0o600)
 		mk(root, "mode", "m", 0o600)
@@ -206,7 +206,7 @@ func TestWhatIsPutBackIsDurable(t *testing.T) {
 		mk(root, "half/stays", "x", 0o644)
 		mk(root, "tolink", "x", 0o644)
 		link(t, "b", filepath.Join(root, "l"))
-		list := []Order{
+		list := []RestoreStep{
 			{Path: "a", From: fileOf("old", 0o600), To: fileOf("new", 0o755)},
 			{Path: "mode", From: fileOf("m", 0o600), To: fileOf("m", 0o640)},
 			{Path: "n/e/w/f", From: absent(3), To: fileOf("new", 0o644)},
@@ -221,10 +221,10 @@ func TestWhatIsPutBackIsDurable(t *testing.T) {
 		}
 		return w, root, list
 	}
-	run := func(t *testing.T, w *Workspace, list []Order) error {
-		b := w.PutBack()
-		_, err := b.PlaceAll(t.Context(), list, func(i int, put Put) {
-			if put != PutDone {
+	run := func(t *testing.T, w *Workspace, list []RestoreStep) error {
+		b := w.NewRestorer()
+		_, err := b.RestoreAll(t.Context(), list, func(i int, put RestoreResult) {
+			if put != Restored {
 				t.Errorf("%s: %v", list[i].Path, put)
 			}
 		})

@@ -26,11 +26,11 @@ func (w *Workspace) Guard(paths ...string) {
 
 // Places are the names by which rules may know the path: as it was given, and where it
 // really leads, each relative to the root with "/" when it lies in it, absolute when not.
-func (p Path) Places() []string {
-	if p.Place == "" || p.Place == p.Readable {
+func (p Path) RulePaths() []string {
+	if p.RealReadable == "" || p.RealReadable == p.Readable {
 		return []string{p.Readable}
 	}
-	return []string{p.Readable, p.Place}
+	return []string{p.Readable, p.RealReadable}
 }
 
 // guarded reports whether a path is one of them, or below. Letter case does not count:
@@ -47,9 +47,9 @@ func (w *Workspace) guarded(real string) bool {
 // gitNames stand beside HEAD in a folder that git takes for a repository of its own.
 var gitNames = map[string]bool{"config": true, "config.worktree": true, "objects": true, "refs": true, "hooks": true, "commondir": true, "packed-refs": true, "info": true, "worktrees": true, "modules": true}
 
-// besideHead reports whether a path, relative to the root, belongs to a folder that holds a
+// inRepositoryFolder reports whether a path, relative to the root, belongs to a folder that holds a
 // HEAD and so may be taken for a repository, whose settings name programs.
-func (w *Workspace) besideHead(rel string) bool {
+func (w *Workspace) inRepositoryFolder(rel string) bool {
 	dir := w.root
 	for name := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
 		if gitNames[strings.ToLower(plainNames(name))] {
@@ -93,18 +93,18 @@ func plainNames(rel string) string {
 	return strings.Join(names, "/")
 }
 
-// changers are programs that change, move or remove the files they are given.
-var changers = map[string]bool{
+// fileChangers are programs that change, move or remove the files they are given.
+var fileChangers = map[string]bool{
 	"rm": true, "rmdir": true, "unlink": true, "shred": true, "mv": true, "cp": true, "ln": true, "install": true, "tee": true, "truncate": true, "touch": true, "mkdir": true,
 	"chmod": true, "chown": true, "chgrp": true, "chattr": true, "setfacl": true, "dd": true, "rsync": true, "patch": true, "ed": true, "ex": true, "vi": true, "vim": true, "nvim": true, "nano": true, "emacs": true,
 	"del": true, "erase": true, "rd": true, "move": true, "copy": true, "xcopy": true, "robocopy": true, "ren": true, "remove-item": true, "move-item": true, "copy-item": true, "set-content": true, "add-content": true, "out-file": true, "new-item": true,
 }
 
-// editors change files only with an option that says so.
-var editors = map[string]string{"sed": "-i", "gsed": "-i", "perl": "-i", "ruby": "-i", "awk": "-i", "gawk": "-i", "yq": "-i", "sort": "-o"}
+// inPlaceEditors change files only with an option that says so.
+var inPlaceEditors = map[string]string{"sed": "-i", "gsed": "-i", "perl": "-i", "ruby": "-i", "awk": "-i", "gawk": "-i", "yq": "-i", "sort": "-o"}
 
-// takers lose what they are given: a folder above a protected file is one, too.
-var takers = map[string]bool{"rm": true, "mv": true, "shred": true, "rd": true, "del": true, "rmdir": true, "remove-item": true, "move": true}
+// removers lose what they are given: a folder above a protected file is one, too.
+var removers = map[string]bool{"rm": true, "mv": true, "shred": true, "rd": true, "del": true, "rmdir": true, "remove-item": true, "move": true}
 
 // ProtectedWord gives the first word of a command line that names a protected file
 // and stands where the command would change it: behind a redirection, or behind a
@@ -129,12 +129,12 @@ func (w *Workspace) protectedWord(command, dir string, depth int) string {
 					return word.text
 				}
 				continue
-			case changers[name]:
-				changes, takes = true, takers[name]
+			case fileChangers[name]:
+				changes, takes = true, removers[name]
 				continue
-			case editors[name] != "":
+			case inPlaceEditors[name] != "":
 				for _, o := range words[i+1:] {
-					changes = changes || strings.HasPrefix(o.text, editors[name]) || strings.HasPrefix(o.text, "--in-place") || strings.HasPrefix(o.text, "-") && !strings.HasPrefix(o.text, "--") && strings.Contains(o.text, editors[name][1:])
+					changes = changes || strings.HasPrefix(o.text, inPlaceEditors[name]) || strings.HasPrefix(o.text, "--in-place") || strings.HasPrefix(o.text, "-") && !strings.HasPrefix(o.text, "--") && strings.Contains(o.text, inPlaceEditors[name][1:])
 				}
 				continue
 			}
@@ -154,7 +154,7 @@ func (w *Workspace) protectedWord(command, dir string, depth int) string {
 			}
 		}
 		if len(words) > 1 && words[0].text == "cd" && words[1].text != "-" {
-			dir = w.place(words[1].text, dir)
+			dir = w.pathOfWord(words[1].text, dir)
 		}
 	}
 	return ""
@@ -168,7 +168,7 @@ func (w *Workspace) protects(text, dir string, takes bool) bool {
 		list = append(list, strings.FieldsFunc(text, func(r rune) bool { return r == '{' || r == '}' || r == ',' })...)
 	}
 	for _, one := range list {
-		full := w.place(one, dir)
+		full := w.pathOfWord(one, dir)
 		found := []string{full}
 		if strings.ContainsAny(one, "*?[") {
 			if more, err := filepath.Glob(full); err == nil {
@@ -181,7 +181,7 @@ func (w *Workspace) protects(text, dir string, takes bool) bool {
 				continue
 			}
 			rel, inside := within(w.root, p.Real)
-			if p.Protected || inside && rel != "." && Protected(filepath.ToSlash(rel)+"/x") || takes && w.above(p.Real) {
+			if p.Protected || inside && rel != "." && Protected(filepath.ToSlash(rel)+"/x") || takes && w.holdsProtected(p.Real) {
 				return true
 			}
 		}
@@ -190,7 +190,7 @@ func (w *Workspace) protects(text, dir string, takes bool) bool {
 }
 
 // above: taking the folder away takes protected files with it.
-func (w *Workspace) above(real string) bool {
+func (w *Workspace) holdsProtected(real string) bool {
 	if below(real, w.root) {
 		return true
 	}
@@ -203,7 +203,7 @@ func (w *Workspace) above(real string) bool {
 }
 
 // place is a word of a command as a path.
-func (w *Workspace) place(text, dir string) string {
+func (w *Workspace) pathOfWord(text, dir string) string {
 	for _, sign := range []string{"~/", "$HOME/", "${HOME}/"} {
 		if rest, ok := strings.CutPrefix(text, sign); ok || text+"/" == sign {
 			if home, err := os.UserHomeDir(); err == nil {

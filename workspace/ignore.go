@@ -77,7 +77,7 @@ type rulesFile struct {
 	rules *Ignore // nil = never read
 	text  []byte
 	state FileState // without hash; zero when there is no file
-	// settled: the file had been left alone for so long when it was read that a
+	// statSettleMS: the file had been left alone for so long when it was read that a
 	// later change must show in its times.
 	settled bool
 }

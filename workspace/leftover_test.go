@@ -147,7 +147,7 @@ func TestSweepTakesOnlyDeadOnesOfOurs(t *testing.T) {
 	want := tree(t, root)
 	delete(want, dead)
 
-	dir, err := w.pin(root)
+	dir, err := w.pinFolder(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestSweepTakesOnlyDeadOnesOfOurs(t *testing.T) {
 	if d := cmp.Diff(want, tree(t, root)); d != "" {
 		t.Error(d)
 	}
-	if _, err := alive.place("f", true); err != nil {
+	if _, err := alive.rename("f", true); err != nil {
 		t.Errorf("the one that was being written: %v", err)
 	}
 	if n, err := w.Sweep(resolve(t, w, "no/such/folder")); n != 0 || err != nil {
@@ -185,11 +185,11 @@ func TestAFileThatWasJustMadeIsGivenTimeToBeLocked(t *testing.T) {
 		removed int
 		took    time.Duration
 	}{
-		{"just made, then locked", "", 0, unlocked / 2, 0, unlocked/2 + unlocked/200},
-		{"just made, and its writer is dead", "", 0, 0, 1, unlocked},
-		{"made a while ago", "", unlocked / 4, 0, 1, unlocked * 3 / 4},
+		{"just made, then locked", "", 0, maxUnlocked / 2, 0, maxUnlocked/2 + maxUnlocked/200},
+		{"just made, and its writer is dead", "", 0, 0, 1, maxUnlocked},
+		{"made a while ago", "", maxUnlocked / 4, 0, 1, maxUnlocked * 3 / 4},
 		{"old", "", time.Hour, 0, 1, 0},
-		{"from a clock that is ahead", "", -time.Hour, 0, 1, unlocked},
+		{"from a clock that is ahead", "", -time.Hour, 0, 1, maxUnlocked},
 		{"it has content", "x", 0, 0, 1, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestAFileThatWasJustMadeIsGivenTimeToBeLocked(t *testing.T) {
 					}()
 				}
 				removed := sweep(dir)
-				if took := time.Since(begin); removed != tt.removed || took > tt.took || took < tt.took-unlocked/200 {
+				if took := time.Since(begin); removed != tt.removed || took > tt.took || took < tt.took-maxUnlocked/200 {
 					t.Errorf("removed %d after %v, want %d after %v", removed, took, tt.removed, tt.took)
 				}
 			})
@@ -245,7 +245,7 @@ func TestSweepingDoesNotDisturbWriters(t *testing.T) {
 					swept <- n
 					return
 				default:
-					dir, err := w.pin(root)
+					dir, err := w.pinFolder(root)
 					if err != nil {
 						t.Error(err)
 					} else {

@@ -69,10 +69,10 @@ func TestQuickSeesWhatStatSees(t *testing.T) {
 	w, root := open(t)
 	name := filepath.Join(root, "f")
 	p := resolve(t, w, "f")
-	if _, there, err := w.Quick(p); there || err != nil {
+	if _, there, err := w.StatOnly(p); there || err != nil {
 		t.Errorf("no file: %v %v", there, err)
 	}
-	if _, there, err := w.Quick(resolve(t, w, "f/below")); there || err != nil {
+	if _, there, err := w.StatOnly(resolve(t, w, "f/below")); there || err != nil {
 		t.Errorf("below no file: %v %v", there, err)
 	}
 	last := FileState{}
@@ -103,7 +103,7 @@ func TestQuickSeesWhatStatSees(t *testing.T) {
 			t.Fatal(err)
 		}
 		st, err := w.StatPath(t.Context(), p)
-		quick, there, quickErr := w.Quick(p)
+		quick, there, quickErr := w.StatOnly(p)
 		if err != nil || quickErr != nil || !there || !st.SameStat(quick) || quick.Hash != "" {
 			t.Errorf("%s: %+v %+v %v %v", change.what, st, quick, err, quickErr)
 		}

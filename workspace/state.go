@@ -71,7 +71,7 @@ func (w *Workspace) StatPath(ctx context.Context, p Path) (FileState, error) {
 
 // Quick records a file without reading it: Hash stays empty, exists says whether
 // it is there.
-func (w *Workspace) Quick(p Path) (s FileState, exists bool, err error) {
+func (w *Workspace) StatOnly(p Path) (s FileState, exists bool, err error) {
 	info, err := os.Stat(p.Real)
 	if errors.Is(err, fs.ErrNotExist) || isNotDir(err) {
 		return FileState{Path: p.Readable}, false, nil
@@ -146,7 +146,7 @@ func (w *Workspace) openRegular(p Path) (*os.File, fs.FileInfo, error) {
 			return nil, nil, err
 		}
 		info, err = f.Stat()
-		if err == nil && info.Mode().IsRegular() && w.standsAt(p.Real, info) {
+		if err == nil && info.Mode().IsRegular() && w.leadsTo(p.Real, info) {
 			return f, info, nil
 		}
 		f.Close()

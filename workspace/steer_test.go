@@ -8,12 +8,12 @@ func TestSteers(t *testing.T) {
 		".mcp.json", ".kilocode/mcp.json", ".cargo/config.toml", ".gitmodules", ".gitattributes", ".gdbinit", ".exrc", ".bashrc", "deep/in/.envrc", "GEMINI.md", "AGENTS.md", ".cursorrules", ".clinerules", ".roorules", ".windsurfrules", ".eslintrc.js", ".prettierrc.cjs",
 		"a/./.envrc", ".envrc.", ".ENVRC", "CLAUDE.md ", ".gitignore/x/.y", "\u200b.envrc", ".env", ".github/copilot-instructions.md", "/home/me/.bashrc",
 	} {
-		if !Steers(name) {
+		if !SteersAgents(name) {
 			t.Errorf("%q is free", name)
 		}
 	}
 	for _, name := range []string{".gitignore", "sub/.gitignore", ".editorconfig", ".prettierrc", ".prettierrc.json", ".eslintrc.yml", "a.go", "./a", "../a", "claude.mdx", "docs/README.md", ".env.example", "a.b/c"} {
-		if Steers(name) {
+		if SteersAgents(name) {
 			t.Errorf("%q asks", name)
 		}
 	}

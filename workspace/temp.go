@@ -105,7 +105,7 @@ func (t *temp) fill(ctx context.Context, data []byte, old fs.FileInfo) error {
 
 // place gives the file its name. With fresh nothing may stand there, and that is
 // not only looked at but held to by the system, where it can link.
-func (t *temp) place(name string, fresh bool) (fs.FileInfo, error) {
+func (t *temp) rename(name string, fresh bool) (fs.FileInfo, error) {
 	if !heldWhileOpen {
 		if err := t.f.Close(); err != nil {
 			return nil, err
@@ -152,11 +152,11 @@ func (w *Workspace) Sweep(p Path) (int, error) {
 	if p.Real == w.root {
 		return 0, nil
 	}
-	base, rest, err := w.deepest(filepath.Dir(p.Real))
+	base, rest, err := w.deepestExisting(filepath.Dir(p.Real))
 	if err != nil || len(rest) > 0 {
 		return 0, nil // no folder, no leftovers
 	}
-	dir, err := w.pin(base)
+	dir, err := w.pinFolder(base)
 	if err != nil {
 		return 0, fmt.Errorf("look for leftovers in %s: %w", base, err)
 	}
@@ -199,16 +199,16 @@ func sweep(dir *os.Root) (removed int) {
 	return removed
 }
 
-// unlocked is how long a writer may take from making his file to locking it.
-const unlocked = time.Second
+// maxUnlocked is how long a writer may take from making his file to locking it.
+const maxUnlocked = time.Second
 
 // awaitLock waits while a file may be one that was made just now, and is about to be locked.
 // Otherwise who sweeps can take away whatever is made, one after the other: it is the making
 // that wakes him. What has content is locked, or a leftover.
 func awaitLock(dir *os.Root, name string, info fs.FileInfo) {
 	var err error
-	for begin := time.Now(); err == nil && info.Size() == 0 && time.Since(info.ModTime()) < unlocked && time.Since(begin) < unlocked; {
-		time.Sleep(unlocked / 200)
+	for begin := time.Now(); err == nil && info.Size() == 0 && time.Since(info.ModTime()) < maxUnlocked && time.Since(begin) < maxUnlocked; {
+		time.Sleep(maxUnlocked / 200)
 		info, err = dir.Lstat(name)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// standsAt reports whether a clean absolute path leads to info and through no link.
+// leadsTo reports whether a clean absolute path leads to info and through no link.
 // Each folder on the way is held open while the next name is looked up in it.
-func (w *Workspace) standsAt(path string, info fs.FileInfo) bool {
+func (w *Workspace) leadsTo(path string, info fs.FileInfo) bool {
 	here, names, err := w.walkFrom(path)
 	if err != nil {
 		return false

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// standsAt reports whether a clean absolute path leads to info and through no link.
+// leadsTo reports whether a clean absolute path leads to info and through no link.
 // Each folder on the way is held open while the next name is looked up in it: a link
 // that is put in the place of a folder that was passed already leads nobody astray, as
 // it would who looked at one path after the other.
-func (w *Workspace) standsAt(path string, info fs.FileInfo) bool {
+func (w *Workspace) leadsTo(path string, info fs.FileInfo) bool {
 	want, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return false

@@ -54,7 +54,7 @@ type Workspace struct {
 
 	guards []string // protected wherever they lie
 
-	placing sync.Mutex // held while a file is compared and replaced
+	replaceMu sync.Mutex // held while a file is compared and replaced
 
 	mu    sync.Mutex
 	rules rulesFile
@@ -63,15 +63,15 @@ type Workspace struct {
 
 // Path is a path after judgement.
 type Path struct {
-	Given     string // as asked for
-	Abs       string // absolute and clean, links not followed
-	Real      string // absolute, links followed; what a read or write touches
-	Readable  string // for people: relative with "/", the folder's name for the root, absolute when outside
-	Place     string // the same for Real
-	Outside   bool   // Real lies outside the workspace
-	Led       bool   // a link leads it out: Abs lies in the workspace, Real does not
-	Ignored   bool   // .rooignore hides Real
-	Protected bool   // a file that steers agents or editors; writing it needs its own consent
+	Given         string // as asked for
+	Abs           string // absolute and clean, links not followed
+	Real          string // absolute, links followed; what a read or write touches
+	Readable      string // for people: relative with "/", the folder's name for the root, absolute when outside
+	RealReadable  string // the same for Real
+	Outside       bool   // Real lies outside the workspace
+	LinkedOutside bool   // a link leads it out: Abs lies in the workspace, Real does not
+	Ignored       bool   // .rooignore hides Real
+	Protected     bool   // a file that steers agents or editors; writing it needs its own consent
 }
 
 // Open opens the folder dir. It must exist: a workspace that is gone is never
@@ -129,7 +129,7 @@ func (w *Workspace) resolve(path string, rules *Ignore) (Path, error) {
 		// The root as the user wrote it may lead through a link.
 		abs = filepath.Join(w.root, rel)
 	}
-	real, info, err := w.follow(abs)
+	real, info, err := w.resolveLinks(abs)
 	if err != nil {
 		return Path{}, fmt.Errorf("path %s: %w", path, err)
 	}
@@ -137,10 +137,10 @@ func (w *Workspace) resolve(path string, rules *Ignore) (Path, error) {
 	realRel, inside := within(w.root, real)
 	absRel, lexInside := within(w.root, abs)
 	p.Outside = !inside
-	p.Led = lexInside && !inside
-	p.Place = filepath.ToSlash(real)
+	p.LinkedOutside = lexInside && !inside
+	p.RealReadable = filepath.ToSlash(real)
 	if inside {
-		p.Place = w.readable(realRel)
+		p.RealReadable = w.readable(realRel)
 	}
 	switch {
 	case lexInside:
@@ -157,7 +157,7 @@ func (w *Workspace) resolve(path string, rules *Ignore) (Path, error) {
 	if lexInside && absRel != "." && Protected(filepath.ToSlash(absRel)) {
 		p.Protected = true
 	}
-	if w.guarded(real) || inside && w.besideHead(realRel) {
+	if w.guarded(real) || inside && w.inRepositoryFolder(realRel) {
 		p.Protected = true
 	}
 	return p, nil

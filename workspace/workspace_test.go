@@ -218,7 +218,7 @@ func TestWriteSwappedFolder(t *testing.T) {
 		t.Errorf("Write: %v", err)
 	}
 	// Even after a judgement that came too early: the pinned folder refuses.
-	if dir, err := w.pin(filepath.Dir(p.Real)); err == nil {
+	if dir, err := w.pinFolder(filepath.Dir(p.Real)); err == nil {
 		dir.release(true)
 		t.Error("a link led out of the workspace")
 	}
@@ -265,7 +265,7 @@ func TestStat(t *testing.T) {
 	put(t, filepath.Join(root, "f"), "abc")
 	p, _ := w.Resolve("f")
 	st, err := w.StatPath(ctx, p)
-	quick, there, _ := w.Quick(p)
+	quick, there, _ := w.StatOnly(p)
 	if err != nil || !there || !st.SameStat(quick) {
 		t.Errorf("%+v %+v %v", st, quick, err)
 	}

@@ -52,14 +52,14 @@ func (w *Workspace) write(ctx context.Context, p Path, data []byte, expect strin
 	if p.Real == w.root {
 		return st, ErrNotRegular
 	}
-	dir, err := w.pin(filepath.Dir(p.Real))
+	dir, err := w.pinFolder(filepath.Dir(p.Real))
 	if err != nil {
 		return st, err
 	}
 	defer func() { dir.release(err == nil) }()
 	w.sweepOnce(filepath.Dir(p.Real), dir.Root)
 	name := filepath.Base(p.Real)
-	old, err := replaceable(dir.Root, name)
+	old, err := checkReplaceable(dir.Root, name)
 	if err != nil {
 		return st, err
 	}
@@ -68,8 +68,8 @@ func (w *Workspace) write(ctx context.Context, p Path, data []byte, expect strin
 		return st, err
 	}
 	defer tmp.discard()
-	w.placing.Lock() // between our own writers there is no such instant
-	defer w.placing.Unlock()
+	w.replaceMu.Lock() // between our own writers there is no such instant
+	defer w.replaceMu.Unlock()
 	if expect != AnyContent {
 		// Looked at as late as possible.
 		hash, err := hashAt(ctx, dir.Root, name)
@@ -84,7 +84,7 @@ func (w *Workspace) write(ctx context.Context, p Path, data []byte, expect strin
 		return st, err
 	}
 	failpoint.Hit("tool.write.before")
-	info, err := tmp.place(name, expect == "")
+	info, err := tmp.rename(name, expect == "")
 	if err != nil {
 		return st, err
 	}
@@ -95,10 +95,10 @@ func (w *Workspace) write(ctx context.Context, p Path, data []byte, expect strin
 	return stateOf(p.Readable, info, HashOf(data)), nil
 }
 
-// replaceable looks at what stands at name: nil when nothing does. Whether a file
+// checkReplaceable looks at what stands at name: nil when nothing does. Whether a file
 // may be written is asked by opening it, for only the system knows all rules; the
 // mode is looked at too, as nobody is refused who is root.
-func replaceable(dir *os.Root, name string) (fs.FileInfo, error) {
+func checkReplaceable(dir *os.Root, name string) (fs.FileInfo, error) {
 	old, err := dir.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -145,7 +145,7 @@ func TestTheTemporaryFileIsAsPrivateAsItsTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := w.pin(root)
+	dir, err := w.pinFolder(root)
 	if err != nil {
 		t.Fatal(err)
 	}

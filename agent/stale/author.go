@@ -37,7 +37,7 @@ func (t *Tracker) authors(files []File, delegated bool) []author {
 		default:
 			out[i].by = "other"
 		}
-		if out[i].by != "other" || f.now.Verdict != workspace.Missing && f.now.State.Hash == "" {
+		if out[i].by != "other" || f.now.Status != workspace.Missing && f.now.State.Hash == "" {
 			continue
 		}
 		unknown[f.known.Path] = f.now.State.Hash
@@ -104,7 +104,7 @@ func (t *Tracker) isRestored(f File) bool {
 		}
 		for _, e := range c.Files {
 			if e.Path == f.known.Path {
-				return e.Now.Kind == task.KindGone && f.now.Verdict == workspace.Missing ||
+				return e.Now.Kind == task.KindGone && f.now.Status == workspace.Missing ||
 					e.Now.Hash != "" && e.Now.Hash == f.now.State.Hash
 			}
 		}

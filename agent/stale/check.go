@@ -19,7 +19,7 @@ const (
 type File struct {
 	known *task.Known
 	path  workspace.Path
-	now   workspace.Sight
+	now   workspace.Observation
 }
 
 // Changed checks the files that the model knows and returns those that are stale, by the age of their
@@ -89,13 +89,13 @@ func (t *Tracker) Learn(ctx context.Context) (learn func()) {
 }
 
 // judge checks one file against its newest record.
-func (t *Tracker) judge(ctx context.Context, k *task.Known, at int64) (workspace.Sight, workspace.Path, bool) {
+func (t *Tracker) judge(ctx context.Context, k *task.Known, at int64) (workspace.Observation, workspace.Path, bool) {
 	w, o := t.opt.Workspace, t.observations[k.Path]
 	readWhole := o == nil || o.seq != k.Last.Seq
 	if readWhole {
 		p, err := w.Resolve(k.Path)
 		if err != nil {
-			return workspace.Sight{}, p, false
+			return workspace.Observation{}, p, false
 		}
 		r := k.Last
 		o = &observation{
@@ -123,24 +123,24 @@ func (t *Tracker) judge(ctx context.Context, k *task.Known, at int64) (workspace
 		t.watchFile(o, o.path)
 	}
 	unsettled, settled := o.state.Unsettled(at)
-	look := workspace.Look{
-		Was:   o.state,
-		At:    o.at,
-		Limit: judgeLimit,
-		Keep:  contentLimit,
-		Whole: readWhole,
+	look := workspace.CheckOptions{
+		Recorded:   o.state,
+		RecordedAt: o.at,
+		MaxRead:    judgeLimit,
+		MaxData:    contentLimit,
+		NeedData:   readWhole,
 		// A file that was written a moment ago is read once more when that moment is over and its times
 		// have settled. Reading it in each turn until then costs a quick model's turns more than all the
 		// rest.
-		Calm: unsettled && o.reread,
+		TrustStat: unsettled && o.reread,
 	}
-	now, err := w.Judge(ctx, o.path, look)
-	if err != nil || now.Verdict != workspace.Fresh {
+	now, err := w.CheckFile(ctx, o.path, look)
+	if err != nil || now.Status != workspace.Unchanged {
 		// A folder above the file may have become a link, or a rule may hide the file now.
 		if p, bad := w.Resolve(k.Path); bad == nil {
 			moved := p.Real != o.path.Real
 			if t.watchFile(o, p); moved {
-				now, err = w.Judge(ctx, p, look)
+				now, err = w.CheckFile(ctx, p, look)
 			}
 		}
 	}
@@ -149,7 +149,7 @@ func (t *Tracker) judge(ctx context.Context, k *task.Known, at int64) (workspace
 		return now, o.path, false // hidden from the model, or unreadable for now
 	}
 	t.contents.keep(now.State.Hash, now.Data)
-	if now.Verdict != workspace.Fresh {
+	if now.Status != workspace.Unchanged {
 		return now, o.path, true
 	}
 	o.checkDue = false
@@ -197,7 +197,7 @@ func (t *Tracker) Doubt(path string) { t.doubtful = append(t.doubtful, path) }
 // describe names what happened to the file.
 func (f File) describe() string {
 	switch {
-	case f.now.Verdict == workspace.Missing:
+	case f.now.Status == workspace.Missing:
 		return "deleted"
 	case f.now.State.MTime == 0:
 		return "no file any more"

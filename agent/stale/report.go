@@ -151,7 +151,7 @@ func (r *rereads) read(f File) (text string, record task.FileChanged, ok bool) {
 	if r.until.IsZero() {
 		r.until = time.Now().Add(rereadTime)
 	}
-	if f.now.Verdict == workspace.Missing || f.now.State.Hash == "" || f.now.State.Hash == f.known.Seen.Hash ||
+	if f.now.Status == workspace.Missing || f.now.State.Hash == "" || f.now.State.Hash == f.known.Seen.Hash ||
 		f.path.Outside || f.path.Protected || f.path.Ignored {
 		return "", record, false
 	}

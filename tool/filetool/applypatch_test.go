@@ -199,7 +199,7 @@ func TestAPatchIsAsWildAsItsWildestFile(t *testing.T) {
 		move(".roo/rules/x"):       {Protected: true},
 		add + outside + "\n+x":     {Outside: true},
 		move("../moved"):           {Outside: true},
-		add + "esc/new\n+x":        {Outside: true, Led: true},
+		add + "esc/new\n+x":        {Outside: true, LinkedOutside: true},
 		del + "secret":             {Ignored: true},
 		move("secret"):             {Ignored: true},
 		add + "b/../secret\n+x":    {Ignored: true},
@@ -207,7 +207,7 @@ func TestAPatchIsAsWildAsItsWildestFile(t *testing.T) {
 		add + ".vscode/x.json\n+x": {Protected: true},
 	} {
 		ask := plan(t, env, ApplyPatch(), patchCall(update("a", " 1"), second)).Ask()
-		if ask.Outside != want.Outside || ask.Led != want.Led || ask.Protected != want.Protected || ask.Ignored != want.Ignored || ask.Tool != "apply_patch" || ask.Kind != "tool" {
+		if ask.Outside != want.Outside || ask.LinkedOutside != want.LinkedOutside || ask.Protected != want.Protected || ask.Ignored != want.Ignored || ask.Tool != "apply_patch" || ask.Kind != "tool" {
 			t.Errorf("%q: %+v", second, ask)
 		}
 		for key, want := range map[string]bool{"isProtected": want.Protected, "isOutsideWorkspace": want.Outside} {

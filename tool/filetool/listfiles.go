@@ -51,7 +51,7 @@ func (l listFiles) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 	if recursive {
 		kind = "listFilesRecursive"
 	}
-	d := &done{ask: tool.Ask{Kind: "tool", Title: "list_files " + tool.SafeName(p.Readable), Paths: p.Places(), Outside: p.Outside, Ignored: p.Ignored}}
+	d := &done{ask: tool.Ask{Kind: "tool", Title: "list_files " + tool.SafeName(p.Readable), Paths: p.RulePaths(), Outside: p.Outside, Ignored: p.Ignored}}
 	listing := ""
 	if p.Ignored {
 		d.result = denied(p.Readable)

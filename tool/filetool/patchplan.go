@@ -98,9 +98,9 @@ func shownFiles(changes []*patchedFile) []*patchedFile {
 func (s *patchSet) ask() tool.Ask {
 	a := tool.Ask{Kind: "tool", Tool: "apply_patch"}
 	for _, f := range s.order {
-		a.Paths = append(a.Paths, f.path.Places()...)
+		a.Paths = append(a.Paths, f.path.RulePaths()...)
 		a.Outside = a.Outside || f.path.Outside
-		a.Led = a.Led || f.path.Led
+		a.LinkedOutside = a.LinkedOutside || f.path.LinkedOutside
 		a.Protected = a.Protected || f.path.Protected
 		a.Ignored = a.Ignored || f.path.Ignored
 	}

@@ -64,7 +64,7 @@ func (readFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (to
 		}
 		plan.paths = append(plan.paths, p)
 		names = append(names, p.Readable)
-		a.Paths = append(a.Paths, p.Places()...)
+		a.Paths = append(a.Paths, p.RulePaths()...)
 		a.Outside = a.Outside || p.Outside
 		a.Protected = a.Protected || p.Protected
 		a.Ignored = a.Ignored || p.Ignored

@@ -64,7 +64,7 @@ func (searchFiles) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 	if err != nil {
 		return nil, err
 	}
-	d := &done{ask: tool.Ask{Kind: "tool", Title: "search_files " + tool.SafeName(p.Readable) + " /" + tool.SafeName(pattern) + "/", Paths: p.Places(), Outside: p.Outside, Ignored: p.Ignored}}
+	d := &done{ask: tool.Ask{Kind: "tool", Title: "search_files " + tool.SafeName(p.Readable) + " /" + tool.SafeName(pattern) + "/", Paths: p.RulePaths(), Outside: p.Outside, Ignored: p.Ignored}}
 	found := ""
 	if p.Ignored {
 		d.result = denied(p.Readable)

@@ -202,7 +202,7 @@ func (e *edit) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 }
 
 func editAsk(name string, p workspace.Path) tool.Ask {
-	return tool.Ask{Kind: "tool", Title: name + " " + tool.SafeName(p.Readable), Paths: p.Places(), Outside: p.Outside, Led: p.Led, Protected: p.Protected, Ignored: p.Ignored}
+	return tool.Ask{Kind: "tool", Title: name + " " + tool.SafeName(p.Readable), Paths: p.RulePaths(), Outside: p.Outside, LinkedOutside: p.LinkedOutside, Protected: p.Protected, Ignored: p.Ignored}
 }
 
 func editText(kind string, p workspace.Path, diff string) string {

@@ -101,7 +101,7 @@ func (s Set) project(ctx context.Context, file string) ([]byte, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if _, exists, err := s.Workspace.Quick(p); !exists || err != nil {
+	if _, exists, err := s.Workspace.StatOnly(p); !exists || err != nil {
 		return nil, "", errors.Join(err, fs.ErrNotExist)
 	}
 	if p.Outside {

@@ -17,21 +17,21 @@ import (
 func TestJudge(t *testing.T) {
 	for name, tt := range map[string]struct {
 		do   func(t *testing.T, name string)
-		want Verdict
+		want FileStatus
 		was  func(*FileState)
 	}{
-		"nothing":            {func(*testing.T, string) {}, Fresh, nil},
+		"nothing":            {func(*testing.T, string) {}, Unchanged, nil},
 		"one byte":           {func(t *testing.T, n string) { put(t, n, "Xext") }, Changed, nil},
-		"the same again":     {func(t *testing.T, n string) { put(t, n, "text") }, Fresh, nil},
-		"touched":            {func(t *testing.T, n string) { os.Chtimes(n, time.Time{}, time.Now()) }, Fresh, nil},
-		"another mode":       {func(t *testing.T, n string) { os.Chmod(n, 0o600) }, Fresh, nil},
+		"the same again":     {func(t *testing.T, n string) { put(t, n, "text") }, Unchanged, nil},
+		"touched":            {func(t *testing.T, n string) { os.Chtimes(n, time.Time{}, time.Now()) }, Unchanged, nil},
+		"another mode":       {func(t *testing.T, n string) { os.Chmod(n, 0o600) }, Unchanged, nil},
 		"removed":            {func(t *testing.T, n string) { os.Remove(n) }, Missing, nil},
 		"a folder":           {func(t *testing.T, n string) { os.Remove(n); os.Mkdir(n, 0o755) }, Changed, nil},
 		"emptied":            {func(t *testing.T, n string) { put(t, n, "") }, Changed, nil},
 		"made, was not":      {func(*testing.T, string) {}, Changed, func(s *FileState) { *s = FileState{} }},
-		"still not there":    {func(t *testing.T, n string) { os.Remove(n) }, Fresh, func(s *FileState) { *s = FileState{} }},
-		"a folder, was none": {func(t *testing.T, n string) { os.Remove(n); os.Mkdir(n, 0o755) }, Fresh, func(s *FileState) { *s = FileState{} }},
-		"size only":          {func(t *testing.T, n string) { put(t, n, "TEXT") }, Fresh, func(s *FileState) { s.Hash = "" }},
+		"still not there":    {func(t *testing.T, n string) { os.Remove(n) }, Unchanged, func(s *FileState) { *s = FileState{} }},
+		"a folder, was none": {func(t *testing.T, n string) { os.Remove(n); os.Mkdir(n, 0o755) }, Unchanged, func(s *FileState) { *s = FileState{} }},
+		"size only":          {func(t *testing.T, n string) { put(t, n, "TEXT") }, Unchanged, func(s *FileState) { s.Hash = "" }},
 		"size only, other":   {func(t *testing.T, n string) { put(t, n, "more text") }, Changed, func(s *FileState) { s.Hash = "" }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,12 +45,12 @@ func TestJudge(t *testing.T) {
 				tt.was(&was)
 			}
 			tt.do(t, filepath.Join(root, "f"))
-			for _, look := range []Look{{Was: was, At: time.Now().UnixMilli()}, {Was: was, At: time.Now().UnixMilli(), Keep: 1 << 10, Whole: true}} {
-				s, err := w.Judge(t.Context(), p, look)
-				if err != nil || s.Verdict != tt.want {
+			for _, look := range []CheckOptions{{Recorded: was, RecordedAt: time.Now().UnixMilli()}, {Recorded: was, RecordedAt: time.Now().UnixMilli(), MaxData: 1 << 10, NeedData: true}} {
+				s, err := w.CheckFile(t.Context(), p, look)
+				if err != nil || s.Status != tt.want {
 					t.Errorf("%+v: %+v, %v; want %s", look, s, err, tt.want)
 				}
-				if now, _ := os.ReadFile(filepath.Join(root, "f")); look.Whole && s.State.Hash != "" && s.State.Hash != HashOf(now) {
+				if now, _ := os.ReadFile(filepath.Join(root, "f")); look.NeedData && s.State.Hash != "" && s.State.Hash != HashOf(now) {
 					t.Errorf("%+v is not what the file holds", s)
 				}
 			}
@@ -71,20 +71,20 @@ func TestAStatIsBelievedWhenItHasSettled(t *testing.T) {
 	lie := was
 	lie.Hash = HashOf([]byte("what it held a moment ago"))
 	at := max(was.MTime, was.CTime) / 1e6
-	for ms, want := range map[int64]Verdict{0: Changed, settled - 1: Changed, settled + 1: Fresh, -5000: Changed} {
-		if s, err := w.Judge(t.Context(), p, Look{Was: lie, At: at + ms}); err != nil || s.Verdict != want {
+	for ms, want := range map[int64]FileStatus{0: Changed, statSettleMS - 1: Changed, statSettleMS + 1: Unchanged, -5000: Changed} {
+		if s, err := w.CheckFile(t.Context(), p, CheckOptions{Recorded: lie, RecordedAt: at + ms}); err != nil || s.Status != want {
 			t.Errorf("recorded %d ms after the change: %+v, %v; want %s", ms, s, err, want)
 		}
 	}
-	if s, err := w.Judge(t.Context(), p, Look{Was: lie, At: at + settled + 1, Keep: 10, Whole: true}); err != nil || s.Verdict != Changed || string(s.Data) != "text" {
+	if s, err := w.CheckFile(t.Context(), p, CheckOptions{Recorded: lie, RecordedAt: at + statSettleMS + 1, MaxData: 10, NeedData: true}); err != nil || s.Status != Changed || string(s.Data) != "text" {
 		t.Errorf("read whole: %+v, %v", s, err)
 	}
 	put(t, name, "longer than the limit")
-	if s, err := w.Judge(t.Context(), p, Look{Was: was, At: at, Limit: 5}); err != nil || s.Verdict != Changed || s.State.Hash != "" {
+	if s, err := w.CheckFile(t.Context(), p, CheckOptions{Recorded: was, RecordedAt: at, MaxRead: 5}); err != nil || s.Status != Changed || s.State.Hash != "" {
 		t.Errorf("over the limit: %+v, %v", s, err)
 	}
 	put(t, name, "TEXT")
-	if s, err := w.Judge(t.Context(), p, Look{Was: was, At: at, Limit: 2}); err != nil || s.Verdict != Fresh {
+	if s, err := w.CheckFile(t.Context(), p, CheckOptions{Recorded: was, RecordedAt: at, MaxRead: 2}); err != nil || s.Status != Unchanged {
 		t.Errorf("over the limit, as long: %+v, %v", s, err)
 	}
 }
@@ -103,7 +103,7 @@ func TestJudgeAgreesWithTheContent(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		at, want := time.Now().UnixMilli(), Fresh
+		at, want := time.Now().UnixMilli(), Unchanged
 		for _, step := range rapid.SliceOfN(rapid.SampledFrom([]string{"write", "swap", "remove", "chmod", "age"}), 0, 5).Draw(r, "steps") {
 			text := content.Draw(r, "text")
 			switch step {
@@ -127,8 +127,8 @@ func TestJudgeAgreesWithTheContent(t *testing.T) {
 		case string(now) != before:
 			want = Changed
 		}
-		s, err := w.Judge(t.Context(), p, Look{Was: was, At: at, Keep: rapid.SampledFrom([]int64{0, 3, 100}).Draw(r, "keep"), Whole: rapid.Bool().Draw(r, "whole")})
-		if err != nil || s.Verdict != want {
+		s, err := w.CheckFile(t.Context(), p, CheckOptions{Recorded: was, RecordedAt: at, MaxData: rapid.SampledFrom([]int64{0, 3, 100}).Draw(r, "keep"), NeedData: rapid.Bool().Draw(r, "whole")})
+		if err != nil || s.Status != want {
 			r.Fatalf("%+v, %v; want %s", s, err, want)
 		}
 	})
@@ -141,16 +141,16 @@ func TestDated(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(root, "f"), written, written); err != nil {
 		t.Fatal(err)
 	}
-	for date, want := range map[int64]Verdict{
-		1_700_000_000_000: Fresh, 1_700_000_000_000 - settled: Fresh, 1_700_000_000_000 - settled - 1: Changed,
-		0: Changed, math.MaxInt64: Fresh, math.MinInt64: Changed, 9_999_999_999_999: Fresh,
+	for date, want := range map[int64]FileStatus{
+		1_700_000_000_000: Unchanged, 1_700_000_000_000 - statSettleMS: Unchanged, 1_700_000_000_000 - statSettleMS - 1: Changed,
+		0: Changed, math.MaxInt64: Unchanged, math.MinInt64: Changed, 9_999_999_999_999: Unchanged,
 	} {
-		if got, _ := w.Dated(resolve(t, w, "f"), date); got != want {
+		if got, _ := w.CheckDate(resolve(t, w, "f"), date); got != want {
 			t.Errorf("known on %d: %s, want %s", date, got, want)
 		}
 	}
-	for path, want := range map[string]Verdict{"none": Missing, "d": Changed} {
-		if got, s := w.Dated(resolve(t, w, path), math.MaxInt64); got != want || s.Path != "" {
+	for path, want := range map[string]FileStatus{"none": Missing, "d": Changed} {
+		if got, s := w.CheckDate(resolve(t, w, path), math.MaxInt64); got != want || s.Path != "" {
 			t.Errorf("%s: %s %+v, want %s", path, got, s, want)
 		}
 	}
@@ -161,34 +161,34 @@ func TestDated(t *testing.T) {
 func TestJudgeWhileAFileGoes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		do            func(t *testing.T, name string)
-		existed, none Verdict
+		existed, none FileStatus
 	}{
-		"it goes":           {func(t *testing.T, n string) { os.Remove(n) }, Missing, Fresh},
-		"its folder goes":   {func(t *testing.T, n string) { os.RemoveAll(filepath.Dir(n)) }, Missing, Fresh},
-		"a file above":      {func(t *testing.T, n string) { os.RemoveAll(filepath.Dir(n)); put(t, filepath.Dir(n), "x") }, Missing, Fresh},
-		"a folder":          {func(t *testing.T, n string) { os.Remove(n); os.Mkdir(n, 0o755) }, Changed, Fresh},
+		"it goes":           {func(t *testing.T, n string) { os.Remove(n) }, Missing, Unchanged},
+		"its folder goes":   {func(t *testing.T, n string) { os.RemoveAll(filepath.Dir(n)) }, Missing, Unchanged},
+		"a file above":      {func(t *testing.T, n string) { os.RemoveAll(filepath.Dir(n)); put(t, filepath.Dir(n), "x") }, Missing, Unchanged},
+		"a folder":          {func(t *testing.T, n string) { os.Remove(n); os.Mkdir(n, 0o755) }, Changed, Unchanged},
 		"it grows":          {func(t *testing.T, n string) { put(t, n, "longer than what is kept") }, Changed, Changed},
-		"the same is there": {func(t *testing.T, n string) { os.Remove(n); put(t, n, "text") }, Fresh, Changed},
+		"the same is there": {func(t *testing.T, n string) { os.Remove(n); put(t, n, "text") }, Unchanged, Changed},
 	} {
 		for _, keep := range []int64{0, 10} {
 			for _, existed := range []bool{true, false} {
 				w, root := plant(t, "d/f", "text")
 				p := resolve(t, w, "d/f")
-				look, want := Look{Keep: keep, Whole: true, At: time.Now().UnixMilli()}, tt.none
+				look, want := CheckOptions{MaxData: keep, NeedData: true, RecordedAt: time.Now().UnixMilli()}, tt.none
 				if existed {
 					var err error
-					if look.Was, err = w.StatPath(t.Context(), p); err != nil {
+					if look.Recorded, err = w.StatPath(t.Context(), p); err != nil {
 						t.Fatal(err)
 					}
 					want = tt.existed
 				}
-				lookedAt = func(string) { tt.do(t, filepath.Join(root, "d/f")) }
-				s, err := w.Judge(t.Context(), p, look)
-				lookedAt = nil
-				if err != nil || s.Verdict != want {
+				afterStat = func(string) { tt.do(t, filepath.Join(root, "d/f")) }
+				s, err := w.CheckFile(t.Context(), p, look)
+				afterStat = nil
+				if err != nil || s.Status != want {
 					t.Errorf("%s (kept up to %d, recorded: %v): %+v, %v; want %s", name, keep, existed, s, err, want)
 				}
-				if s.Verdict == Missing && s.State != (FileState{Path: "d/f"}) {
+				if s.Status == Missing && s.State != (FileState{Path: "d/f"}) {
 					t.Errorf("%s: %+v", name, s.State)
 				}
 			}

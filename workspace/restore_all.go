@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// Order is one thing that is to be put back; see Place.
-type Order struct {
+// RestoreStep is one thing that is to be put back; see Place.
+type RestoreStep struct {
 	Path     string // relative to the root, as the disk has it
-	From, To Thing
+	From, To Entry
 	Data     func() ([]byte, error)
 }
 
@@ -21,24 +21,24 @@ type Order struct {
 // would wait for the disk alone. To have the system sync all it has was turned down, as
 // that waits for what other programs write, too.
 const (
-	underWay  = 128
-	syncsOnce = 16
+	maxOpenRestores  = 128
+	maxParallelSyncs = 16
 )
 
-// change is one order between its beginning and its end.
-type change struct {
+// pendingRestore is one order between its beginning and its end.
+type pendingRestore struct {
 	at   int // of the orders
 	abs  string
 	dir  *folder
 	name string
-	now  Thing
-	to   Thing
+	now  Entry
+	to   Entry
 	tmp  *temp
 	link string // where a link is to lead
 }
 
 // fill writes the new content beside the place, without syncing it.
-func (c *change) fill(ctx context.Context, content []byte) error {
+func (c *pendingRestore) fill(ctx context.Context, content []byte) error {
 	old, err := c.dir.Lstat(c.name)
 	if err != nil {
 		old = nil // nothing stands there, or the look at the end says why not
@@ -54,25 +54,25 @@ func (c *change) fill(ctx context.Context, content []byte) error {
 }
 
 // drop gives it up: nothing is left of it.
-func (c *change) drop() {
+func (c *pendingRestore) discard() {
 	if c.tmp != nil {
 		c.tmp.discard()
 	}
 	c.dir.release(false)
 }
 
-// PlaceAll is Place for many things, in their order, but for the contents of files: those
+// RestoreAll is Place for many things, in their order, but for the contents of files: those
 // of several are written, then made durable together, and only then get their names. done
 // is told what became of each order that came to an end, once, not always in their order.
 // A path that things may not be put at is left alone.
 //
 // After an error failed is the order that it is of, which may be half done, as where a
 // folder was made for it; those that done was not told of have changed nothing.
-func (b *PutBack) PlaceAll(ctx context.Context, orders []Order, done func(i int, put Put)) (failed int, err error) {
-	var open []*change
+func (b *Restorer) RestoreAll(ctx context.Context, orders []RestoreStep, done func(i int, put RestoreResult)) (failed int, err error) {
+	var open []*pendingRestore
 	defer func() {
 		for i := len(open) - 1; i >= 0; i-- {
-			open[i].drop() // the other way round: folders that were made for them may go
+			open[i].discard() // the other way round: folders that were made for them may go
 		}
 	}()
 	named := func(i int, err error) (int, error) {
@@ -85,7 +85,7 @@ func (b *PutBack) PlaceAll(ctx context.Context, orders []Order, done func(i int,
 		for _, c := range open {
 			writeback(c.tmp.f)
 		}
-		_ = together(len(open), func(i int) error {
+		_ = forEachParallel(len(open), func(i int) error {
 			err := syncFile(open[i].tmp.f)
 			mu.Lock()
 			defer mu.Unlock()
@@ -115,11 +115,11 @@ func (b *PutBack) PlaceAll(ctx context.Context, orders []Order, done func(i int,
 		if err := ctx.Err(); err != nil {
 			return named(i, err)
 		}
-		if !putable(o.Path) {
-			done(i, PutOther)
+		if !restorable(o.Path) {
+			done(i, LeftAlone)
 			continue
 		}
-		c, put, err := b.begin(ctx, o)
+		c, put, err := b.prepare(ctx, o)
 		if err != nil {
 			return named(i, err)
 		}
@@ -136,7 +136,7 @@ func (b *PutBack) PlaceAll(ctx context.Context, orders []Order, done func(i int,
 			c.at = i
 			open = append(open, c)
 		}
-		if len(open) >= underWay {
+		if len(open) >= maxOpenRestores {
 			if i, err := flush(); err != nil {
 				return i, err
 			}
@@ -145,12 +145,12 @@ func (b *PutBack) PlaceAll(ctx context.Context, orders []Order, done func(i int,
 	return flush()
 }
 
-// together does n things, a few at a time, and gives their first error by number.
-func together(n int, do func(i int) error) error {
+// forEachParallel does n things, a few at a time, and gives their first error by number.
+func forEachParallel(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	next := make(chan int)
 	var wg sync.WaitGroup
-	for range min(n, syncsOnce) {
+	for range min(n, maxParallelSyncs) {
 		wg.Go(func() {
 			for i := range next {
 				errs[i] = do(i)

@@ -20,29 +20,29 @@ import (
 	"github.com/roost-dev/roost/internal/failpoint"
 )
 
-// Thing is what stands at a path, or is to: a link is a link here, and not what it
+// Entry is what stands at a path, or is to: a link is a link here, and not what it
 // leads to.
-type Thing struct {
-	Kind  ThingKind
-	Mode  fs.FileMode // permission bits of a file
-	Hash  string      // SHA-256 of a file's content, or of where a link leads; lower-case hex
-	Above int         // of what is absent: how many of the folders above it are, too
+type Entry struct {
+	Kind           EntryKind
+	Mode           fs.FileMode // permission bits of a file
+	Hash           string      // SHA-256 of a file's content, or of where a link leads; lower-case hex
+	MissingParents int         // of what is absent: how many of the folders above it are, too
 }
 
-// ThingKind tells things apart.
-type ThingKind int
+// EntryKind tells things apart.
+type EntryKind int
 
 // The kinds. A folder is absent: no file stands there. Foreign is what is never
 // touched: devices, sockets, and all that lies behind a link.
 const (
-	Absent ThingKind = iota
+	Absent EntryKind = iota
 	File
 	Link
 	Foreign
 )
 
 // is compares all that a thing is made of.
-func (t Thing) is(o Thing) bool {
+func (t Entry) equal(o Entry) bool {
 	switch {
 	case t.Kind != o.Kind:
 		return false
@@ -54,27 +54,27 @@ func (t Thing) is(o Thing) bool {
 	return true
 }
 
-// Put says what PutBack did.
-type Put int
+// RestoreResult says what Restorer did.
+type RestoreResult int
 
 // What it may do.
 const (
-	PutDone    Put = iota // the thing was put there
-	PutAlready            // it stood there
-	PutOther              // something else than what was expected stands there: left alone
+	Restored     RestoreResult = iota // the thing was put there
+	AlreadyThere                      // it stood there
+	LeftAlone                         // something else than what was expected stands there: left alone
 )
 
-// PutBack puts things back at paths of one workspace, one at a time, and syncs the
+// Restorer puts things back at paths of one workspace, one at a time, and syncs the
 // folders at the end.
-type PutBack struct {
+type Restorer struct {
 	w       *Workspace
 	touched map[string]bool
 	swept   map[string]bool
 }
 
-// PutBack begins. It is not safe for concurrent use.
-func (w *Workspace) PutBack() *PutBack {
-	return &PutBack{w: w, touched: map[string]bool{}, swept: map[string]bool{}}
+// Restorer begins. It is not safe for concurrent use.
+func (w *Workspace) NewRestorer() *Restorer {
+	return &Restorer{w: w, touched: map[string]bool{}, swept: map[string]bool{}}
 }
 
 // Place puts a thing at a path, relative to the root, if what stands there is from.
@@ -89,18 +89,18 @@ func (w *Workspace) PutBack() *PutBack {
 // It may be done again after a kill: what is half done is then done, or was not begun.
 // A file that may not be written to is replaced none the less, as its mode is part of
 // what is put back.
-func (b *PutBack) Place(ctx context.Context, rel string, from, to Thing, data func() ([]byte, error)) (Put, error) {
-	if !putable(rel) {
+func (b *Restorer) Restore(ctx context.Context, rel string, from, to Entry, data func() ([]byte, error)) (RestoreResult, error) {
+	if !restorable(rel) {
 		return 0, fmt.Errorf("put back %s: %w", filepath.ToSlash(rel), ErrPath)
 	}
-	var got Put
-	_, err := b.PlaceAll(ctx, []Order{{rel, from, to, data}}, func(_ int, put Put) { got = put })
+	var got RestoreResult
+	_, err := b.RestoreAll(ctx, []RestoreStep{{rel, from, to, data}}, func(_ int, put RestoreResult) { got = put })
 	return got, err
 }
 
 // begin does all of one order that changes nothing at its path. A nil change says that
 // there is nothing more to do, and put what was found.
-func (b *PutBack) begin(ctx context.Context, o Order) (c *change, put Put, err error) {
+func (b *Restorer) prepare(ctx context.Context, o RestoreStep) (c *pendingRestore, put RestoreResult, err error) {
 	from, to := o.From, o.To
 	abs := filepath.Join(b.w.root, o.Path)
 	if dir := filepath.Dir(abs); !b.swept[dir] {
@@ -109,26 +109,26 @@ func (b *PutBack) begin(ctx context.Context, o Order) (c *change, put Put, err e
 		_, _ = b.w.Sweep(Path{Real: abs})
 		b.swept[dir] = true
 	}
-	b.unlink(abs, from, to)
-	now, err := b.w.lookAt(ctx, abs)
+	b.removeLeftoverLinks(abs, from, to)
+	now, err := b.w.entryAtAbs(ctx, abs)
 	if err == nil && now.Kind == Foreign && to.Kind == Foreign {
-		return nil, PutAlready, nil
+		return nil, AlreadyThere, nil
 	}
 	if from.Kind == Foreign {
-		from = Thing{Kind: Absent}
+		from = Entry{Kind: Absent}
 	}
 	if to.Kind == Foreign {
-		to = Thing{Kind: Absent}
+		to = Entry{Kind: Absent}
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return nil, PutOther, nil // nobody knows what it is
+		return nil, LeftAlone, nil // nobody knows what it is
 	case err != nil:
 		return nil, 0, err
-	case now.is(to):
-		return nil, PutAlready, b.empty(abs, to)
-	case !now.is(from) || now.Kind == Foreign:
-		return nil, PutOther, nil
+	case now.equal(to):
+		return nil, AlreadyThere, b.removeEmptyParents(abs, to)
+	case !now.equal(from) || now.Kind == Foreign:
+		return nil, LeftAlone, nil
 	}
 	var content []byte
 	if to.Kind == Link || to.Kind == File && (now.Kind != File || now.Hash != to.Hash) {
@@ -142,23 +142,23 @@ func (b *PutBack) begin(ctx context.Context, o Order) (c *change, put Put, err e
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
 	}
-	dir, err := b.w.pinned(filepath.Dir(abs), false)
+	dir, err := b.w.pinFolderSync(filepath.Dir(abs), false)
 	if err != nil {
 		if noFolder(err) || errors.Is(err, ErrChanged) {
-			return nil, PutOther, nil // a file or a link stands where a folder should
+			return nil, LeftAlone, nil // a file or a link stands where a folder should
 		}
 		return nil, 0, err
 	}
 	for at, n := filepath.Dir(filepath.Dir(abs)), len(dir.made); n > 0; at, n = filepath.Dir(at), n-1 {
 		b.touched[at] = true // each holds a name that is new
 	}
-	c = &change{abs: abs, dir: dir, name: filepath.Base(abs), now: now, to: to}
+	c = &pendingRestore{abs: abs, dir: dir, name: filepath.Base(abs), now: now, to: to}
 	switch {
 	case to.Kind == Link:
 		c.link = string(content)
 	case to.Kind == File && (now.Kind != File || now.Hash != to.Hash):
 		if err := c.fill(ctx, content); err != nil {
-			c.drop()
+			c.discard()
 			return nil, 0, err
 		}
 	}
@@ -166,56 +166,56 @@ func (b *PutBack) begin(ctx context.Context, o Order) (c *change, put Put, err e
 }
 
 // finish makes the change.
-func (b *PutBack) finish(ctx context.Context, c *change) (Put, error) {
-	put, err := b.swap(ctx, c)
+func (b *Restorer) finish(ctx context.Context, c *pendingRestore) (RestoreResult, error) {
+	put, err := b.replaceEntry(ctx, c)
 	if c.tmp != nil {
 		c.tmp.discard()
 	}
-	c.dir.release(err == nil && put == PutDone)
-	if err != nil || put != PutDone {
+	c.dir.release(err == nil && put == Restored)
+	if err != nil || put != Restored {
 		return put, err
 	}
 	b.touched[filepath.Dir(c.abs)] = true
-	return PutDone, b.empty(c.abs, c.to)
+	return Restored, b.removeEmptyParents(c.abs, c.to)
 }
 
 // swap is the change itself, in a folder that is held open.
-func (b *PutBack) swap(ctx context.Context, c *change) (Put, error) {
+func (b *Restorer) replaceEntry(ctx context.Context, c *pendingRestore) (RestoreResult, error) {
 	dir, name, now, to, tmp := c.dir, c.name, c.now, c.to, c.tmp
-	b.w.placing.Lock()
-	defer b.w.placing.Unlock()
-	again, err := thingIn(ctx, dir.Root, name) // as late as possible
+	b.w.replaceMu.Lock()
+	defer b.w.replaceMu.Unlock()
+	again, err := entryIn(ctx, dir.Root, name) // as late as possible
 	if err != nil {
 		return 0, err
 	}
-	if !again.is(now) {
-		return PutOther, nil
+	if !again.equal(now) {
+		return LeftAlone, nil
 	}
 	if now.Kind == Absent {
 		if info, err := dir.Lstat(name); err == nil && info.IsDir() {
 			if dir.Remove(name) != nil { // only an empty one can be removed
-				return PutOther, nil
+				return LeftAlone, nil
 			}
 		}
 	}
 	failpoint.Hit("restore.placing")
 	switch {
 	case to.Kind == Absent:
-		return PutDone, dir.Remove(name)
+		return Restored, dir.Remove(name)
 	case to.Kind == Link:
 		err := placeLink(dir.Root, name, c.link, now.Kind == Absent)
 		if errors.Is(err, fs.ErrExist) {
-			return PutOther, nil
+			return LeftAlone, nil
 		}
-		return PutDone, err
+		return Restored, err
 	case tmp == nil:
-		return PutDone, setMode(dir.Root, name, to.Mode)
+		return Restored, setMode(dir.Root, name, to.Mode)
 	}
-	_, err = tmp.place(name, now.Kind == Absent)
+	_, err = tmp.rename(name, now.Kind == Absent)
 	if errors.Is(err, ErrChanged) {
-		return PutOther, nil
+		return LeftAlone, nil
 	}
-	return PutDone, err
+	return Restored, err
 }
 
 // modesKept: elsewhere a file can only be read-only or not, which is not what was
@@ -249,7 +249,7 @@ func linkTemp(name, hash string) string {
 }
 
 // unlink takes away links that a killed try left beside a path.
-func (b *PutBack) unlink(abs string, things ...Thing) {
+func (b *Restorer) removeLeftoverLinks(abs string, things ...Entry) {
 	for _, t := range things {
 		if t.Kind != Link {
 			continue
@@ -288,21 +288,21 @@ func setMode(dir *os.Root, name string, mode fs.FileMode) error {
 
 // empty takes away the folders above an absent thing that are to be absent with it, as
 // far as they are empty.
-func (b *PutBack) empty(abs string, to Thing) error {
+func (b *Restorer) removeEmptyParents(abs string, to Entry) error {
 	if to.Kind != Absent {
 		return nil
 	}
 	at := filepath.Dir(abs)
-	for range to.Above {
+	for range to.MissingParents {
 		if _, inside := within(b.w.root, at); !inside || at == b.w.root {
 			return nil
 		}
-		base, rest, err := b.w.deepest(filepath.Dir(at))
+		base, rest, err := b.w.deepestExisting(filepath.Dir(at))
 		if err != nil || len(rest) > 0 {
 			at = filepath.Dir(at)
 			continue // gone already
 		}
-		dir, err := b.w.pin(base)
+		dir, err := b.w.pinFolder(base)
 		if err != nil {
 			return nil
 		}
@@ -321,9 +321,9 @@ func (b *PutBack) empty(abs string, to Thing) error {
 }
 
 // Sync makes the names durable that were changed.
-func (b *PutBack) Sync() error {
+func (b *Restorer) Sync() error {
 	paths := slices.Sorted(maps.Keys(b.touched))
-	err := together(len(paths), func(i int) error {
+	err := forEachParallel(len(paths), func(i int) error {
 		if info, err := os.Lstat(paths[i]); err != nil || !info.IsDir() {
 			return nil //nolint:nilerr // it went away itself: the folder above is touched too
 		}
@@ -344,113 +344,113 @@ func (b *PutBack) Sync() error {
 	return nil
 }
 
-// putable reports whether a path, as the disk has it, is one that things may be put at.
-func putable(rel string) bool {
+// restorable reports whether a path, as the disk has it, is one that things may be put at.
+func restorable(rel string) bool {
 	if rel == "" || rel == "." || strings.IndexByte(rel, 0) >= 0 || len(rel) > maxPath || !filepath.IsLocal(rel) || filepath.Clean(rel) != rel {
 		return false
 	}
 	return !slices.Contains(strings.Split(strings.ToLower(plainNames(filepath.ToSlash(rel))), "/"), ".git")
 }
 
-// lookAt is what stands at an absolute path in the workspace.
-func (w *Workspace) lookAt(ctx context.Context, abs string) (Thing, error) {
-	base, rest, err := w.deepest(filepath.Dir(abs))
+// entryAtAbs is what stands at an absolute path in the workspace.
+func (w *Workspace) entryAtAbs(ctx context.Context, abs string) (Entry, error) {
+	base, rest, err := w.deepestExisting(filepath.Dir(abs))
 	switch {
 	case noFolder(err):
-		return w.behind(filepath.Dir(abs))
+		return w.entryBelow(filepath.Dir(abs))
 	case err != nil:
-		return Thing{}, err
+		return Entry{}, err
 	case len(rest) > 0:
-		if !w.linkless(base) {
-			return Thing{Kind: Foreign}, nil
+		if !w.reachedWithoutLinks(base) {
+			return Entry{Kind: Foreign}, nil
 		}
-		return Thing{Kind: Absent, Above: len(rest)}, nil
+		return Entry{Kind: Absent, MissingParents: len(rest)}, nil
 	}
-	dir, err := w.pin(base)
+	dir, err := w.pinFolder(base)
 	if errors.Is(err, ErrChanged) {
-		return Thing{Kind: Foreign}, nil // through a link
+		return Entry{Kind: Foreign}, nil // through a link
 	}
 	if err != nil {
-		return Thing{}, err
+		return Entry{}, err
 	}
 	defer dir.release(true)
-	return thingIn(ctx, dir.Root, filepath.Base(abs))
+	return entryIn(ctx, dir.Root, filepath.Base(abs))
 }
 
 // behind is what stands below something that is no folder: nothing below a file, and
 // what is never touched below a link.
-func (w *Workspace) behind(path string) (Thing, error) {
+func (w *Workspace) entryBelow(path string) (Entry, error) {
 	for above := 1; path != w.root; path, above = filepath.Dir(path), above+1 {
 		info, err := os.Lstat(path)
 		switch {
 		case err != nil:
 			continue
-		case info.Mode().IsRegular() && w.linkless(filepath.Dir(path)):
-			return Thing{Kind: Absent, Above: above}, nil
+		case info.Mode().IsRegular() && w.reachedWithoutLinks(filepath.Dir(path)):
+			return Entry{Kind: Absent, MissingParents: above}, nil
 		default:
-			return Thing{Kind: Foreign}, nil
+			return Entry{Kind: Foreign}, nil
 		}
 	}
-	return Thing{Kind: Foreign}, nil
+	return Entry{Kind: Foreign}, nil
 }
 
 // linkless reports whether a folder is reached through no link.
-func (w *Workspace) linkless(path string) bool {
+func (w *Workspace) reachedWithoutLinks(path string) bool {
 	info, err := os.Lstat(path)
-	return err == nil && w.standsAt(path, info)
+	return err == nil && w.leadsTo(path, info)
 }
 
-// thingIn is what stands at a name in a folder that is held open.
-func thingIn(ctx context.Context, dir *os.Root, name string) (Thing, error) {
+// entryIn is what stands at a name in a folder that is held open.
+func entryIn(ctx context.Context, dir *os.Root, name string) (Entry, error) {
 	info, err := dir.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Thing{Kind: Absent}, nil
+		return Entry{Kind: Absent}, nil
 	case err != nil:
-		return Thing{}, err
+		return Entry{}, err
 	case info.IsDir():
-		return Thing{Kind: Absent}, nil
+		return Entry{Kind: Absent}, nil
 	case info.Mode()&fs.ModeSymlink != 0:
 		target, err := dir.Readlink(name)
 		if err != nil {
-			return Thing{}, err
+			return Entry{}, err
 		}
-		return Thing{Kind: Link, Hash: HashOf([]byte(target))}, nil
+		return Entry{Kind: Link, Hash: HashOf([]byte(target))}, nil
 	case !info.Mode().IsRegular():
-		return Thing{Kind: Foreign}, nil
+		return Entry{Kind: Foreign}, nil
 	}
 	f, err := dir.OpenFile(name, os.O_RDONLY|openNonblock, 0)
 	if err != nil {
-		return Thing{}, err
+		return Entry{}, err
 	}
 	defer f.Close()
 	got, err := f.Stat()
 	if err != nil || !os.SameFile(got, info) {
-		return Thing{}, errors.Join(ErrChanged, err)
+		return Entry{}, errors.Join(ErrChanged, err)
 	}
 	h := sha256.New()
 	if _, err := io.Copy(h, NewContextReader(ctx, f)); err != nil {
-		return Thing{}, err
+		return Entry{}, err
 	}
-	return Thing{Kind: File, Mode: got.Mode().Perm(), Hash: hex.EncodeToString(h.Sum(nil))}, nil
+	return Entry{Kind: File, Mode: got.Mode().Perm(), Hash: hex.EncodeToString(h.Sum(nil))}, nil
 }
 
-// Thing looks at a path, relative to the root. It follows no link.
-func (w *Workspace) Thing(ctx context.Context, rel string) (Thing, error) {
-	if !putable(rel) {
-		return Thing{}, fmt.Errorf("look at %q: %w", rel, ErrPath)
+// Entry looks at a path, relative to the root. It follows no link.
+func (w *Workspace) EntryAt(ctx context.Context, rel string) (Entry, error) {
+	if !restorable(rel) {
+		return Entry{}, fmt.Errorf("look at %q: %w", rel, ErrPath)
 	}
-	t, err := w.lookAt(ctx, filepath.Join(w.root, rel))
+	t, err := w.entryAtAbs(ctx, filepath.Join(w.root, rel))
 	if err != nil {
-		return Thing{}, fmt.Errorf("look at %s: %w", filepath.ToSlash(rel), err)
+		return Entry{}, fmt.Errorf("look at %s: %w", filepath.ToSlash(rel), err)
 	}
 	return t, nil
 }
 
-// ReadThing reads what stands at a path, relative to the root: a file's content, if it is
+// ReadEntry reads what stands at a path, relative to the root: a file's content, if it is
 // not larger than limit bytes (0 = no limit), or where a link leads. It follows no link.
-func (w *Workspace) ReadThing(ctx context.Context, rel string, limit int64) ([]byte, error) {
-	if !putable(rel) {
+func (w *Workspace) ReadEntry(ctx context.Context, rel string, limit int64) ([]byte, error) {
+	if !restorable(rel) {
 		return nil, fmt.Errorf("read %q: %w", rel, ErrPath)
 	}
 	d, err := w.OpenDir(filepath.Join(w.root, filepath.Dir(rel)))
@@ -474,26 +474,26 @@ func (w *Workspace) ReadThing(ctx context.Context, rel string, limit int64) ([]b
 }
 
 // Missing is how many of the folders above a path, relative to the root, are not there.
-func (w *Workspace) Missing(rel string) int {
-	base, rest, err := w.deepest(filepath.Join(w.root, filepath.Dir(rel)))
+func (w *Workspace) MissingParents(rel string) int {
+	base, rest, err := w.deepestExisting(filepath.Join(w.root, filepath.Dir(rel)))
 	if err != nil || base == "" {
-		t, err := w.behind(filepath.Join(w.root, filepath.Dir(rel)))
+		t, err := w.entryBelow(filepath.Join(w.root, filepath.Dir(rel)))
 		if err != nil || t.Kind == Foreign {
 			return 0
 		}
-		return t.Above
+		return t.MissingParents
 	}
 	return len(rest)
 }
 
-// modeOf is the mode and, where one is known, the owner that a new file gets.
-type modeOf struct {
+// ownerAndMode is the mode and, where one is known, the owner that a new file gets.
+type ownerAndMode struct {
 	mode fs.FileMode
 	sys  any
 }
 
 func likeMode(old fs.FileInfo, mode fs.FileMode) fs.FileInfo {
-	m := modeOf{mode: mode.Perm()}
+	m := ownerAndMode{mode: mode.Perm()}
 	if old != nil && old.Mode().IsRegular() {
 		m.sys = old.Sys()
 		m.mode |= old.Mode() & (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
@@ -501,9 +501,9 @@ func likeMode(old fs.FileInfo, mode fs.FileMode) fs.FileInfo {
 	return m
 }
 
-func (m modeOf) Name() string       { return "" }
-func (m modeOf) Size() int64        { return 0 }
-func (m modeOf) Mode() fs.FileMode  { return m.mode }
-func (m modeOf) ModTime() time.Time { return time.Time{} }
-func (m modeOf) IsDir() bool        { return false }
-func (m modeOf) Sys() any           { return m.sys }
+func (m ownerAndMode) Name() string       { return "" }
+func (m ownerAndMode) Size() int64        { return 0 }
+func (m ownerAndMode) Mode() fs.FileMode  { return m.mode }
+func (m ownerAndMode) ModTime() time.Time { return time.Time{} }
+func (m ownerAndMode) IsDir() bool        { return false }
+func (m ownerAndMode) Sys() any           { return m.sys }

@@ -27,11 +27,11 @@ type madeFolder struct {
 // the path a moment ago; so the folder is opened first, and then the path is
 // walked and must lead to the very folder that is open. Opening the path from the
 // top, folder by folder, was rejected: it needs the right to read each of them.
-func (w *Workspace) pin(path string) (*folder, error) { return w.pinned(path, true) }
+func (w *Workspace) pinFolder(path string) (*folder, error) { return w.pinFolderSync(path, true) }
 
 // pinned is pin; without sync the names of folders that it made are not durable yet.
-func (w *Workspace) pinned(path string, sync bool) (*folder, error) {
-	base, rest, err := w.deepest(path)
+func (w *Workspace) pinFolderSync(path string, sync bool) (*folder, error) {
+	base, rest, err := w.deepestExisting(path)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (w *Workspace) pinned(path string, sync bool) (*folder, error) {
 	}
 	f := &folder{Root: root}
 	info, err := root.Stat(".")
-	if err == nil && !w.standsAt(base, info) {
+	if err == nil && !w.leadsTo(base, info) {
 		err = fmt.Errorf("%w: the path now leads elsewhere than %s", ErrChanged, base)
 	}
 	for i := 0; err == nil && i < len(rest); i++ {
@@ -56,7 +56,7 @@ func (w *Workspace) pinned(path string, sync bool) (*folder, error) {
 
 // deepest gives the part of a path that is there and the names that are not. The
 // workspace itself is never made again.
-func (w *Workspace) deepest(path string) (base string, rest []string, err error) {
+func (w *Workspace) deepestExisting(path string) (base string, rest []string, err error) {
 	_, inside := within(w.root, path)
 	for base = path; ; base = filepath.Dir(base) {
 		info, err := os.Lstat(base)
@@ -127,7 +127,7 @@ func (f *folder) release(keep bool) {
 
 // follow is followLinks that does not walk down to the root again while the same
 // folder stands there.
-func (w *Workspace) follow(abs string) (string, fs.FileInfo, error) {
+func (w *Workspace) resolveLinks(abs string) (string, fs.FileInfo, error) {
 	sep := string(filepath.Separator)
 	if rest, ok := strings.CutPrefix(abs, w.root); ok && (rest == "" || rest[0] == filepath.Separator) {
 		if now, err := os.Lstat(w.root); err == nil && os.SameFile(now, w.info) {

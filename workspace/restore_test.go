@@ -16,19 +16,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func absent(above int) Thing { return Thing{Above: above} }
+func absent(above int) Entry { return Entry{MissingParents: above} }
 
-func fileOf(text string, mode fs.FileMode) Thing {
-	return Thing{Kind: File, Mode: mode, Hash: HashOf([]byte(text))}
+func fileOf(text string, mode fs.FileMode) Entry {
+	return Entry{Kind: File, Mode: mode, Hash: HashOf([]byte(text))}
 }
 
-func linkOf(to string) Thing { return Thing{Kind: Link, Hash: HashOf([]byte(to))} }
+func linkOf(to string) Entry { return Entry{Kind: Link, Hash: HashOf([]byte(to))} }
 
 // place puts one thing back; text is its content.
-func place(t *testing.T, w *Workspace, rel string, from, to Thing, text string) Put {
+func place(t *testing.T, w *Workspace, rel string, from, to Entry, text string) RestoreResult {
 	t.Helper()
-	b := w.PutBack()
-	got, err := b.Place(t.Context(), rel, from, to, func() ([]byte, error) { return []byte(text), nil })
+	b := w.NewRestorer()
+	got, err := b.Restore(t.Context(), rel, from, to, func() ([]byte, error) { return []byte(text), nil })
 	if err == nil {
 		err = b.Sync()
 	}
@@ -42,37 +42,37 @@ func TestPlace(t *testing.T) {
 	for name, c := range map[string]struct {
 		make     func(root string)
 		rel      string
-		from, to Thing
+		from, to Entry
 		text     string
-		want     Put
+		want     RestoreResult
 		tree     string // all that stands there then
 	}{
-		"a file over another":    {func(r string) { mk(r, "a", "old", 0o600) }, "a", fileOf("old", 0o600), fileOf("new", 0o751), "new", PutDone, "a=751 new"},
-		"it stands there":        {func(r string) { mk(r, "a", "new", 0o751) }, "a", fileOf("old", 0o600), fileOf("new", 0o751), "new", PutAlready, "a=751 new"},
-		"another one":            {func(r string) { mk(r, "a", "theirs", 0o600) }, "a", fileOf("old", 0o600), fileOf("new", 0o751), "new", PutOther, "a=600 theirs"},
-		"another mode":           {func(r string) { mk(r, "a", "old", 0o644) }, "a", fileOf("old", 0o600), fileOf("new", 0o600), "new", PutOther, "a=644 old"},
-		"only the mode":          {func(r string) { mk(r, "a", "old", 0o444) }, "a", fileOf("old", 0o444), fileOf("old", 0o700), "never asked for", PutDone, "a=700 old"},
-		"over a read-only one":   {func(r string) { mk(r, "a", "old", 0o400) }, "a", fileOf("old", 0o400), fileOf("new", 0o400), "new", PutDone, "a=400 new"},
-		"with folders":           {func(string) {}, "d/e/a", absent(2), fileOf("new", 0o644), "new", PutDone, "d/e/a=644 new"},
-		"its folders go with it": {func(r string) { mk(r, "d/e/f/a", "x", 0o644) }, "d/e/f/a", fileOf("x", 0o644), absent(2), "", PutDone, "d/"},
+		"a file over another":    {func(r string) { mk(r, "a", "old", 0o600) }, "a", fileOf("old", 0o600), fileOf("new", 0o751), "new", Restored, "a=751 new"},
+		"it stands there":        {func(r string) { mk(r, "a", "new", 0o751) }, "a", fileOf("old", 0o600), fileOf("new", 0o751), "new", AlreadyThere, "a=751 new"},
+		"another one":            {func(r string) { mk(r, "a", "theirs", 0o600) }, "a", fileOf("old", 0o600), fileOf("new", 0o751), "new", LeftAlone, "a=600 theirs"},
+		"another mode":           {func(r string) { mk(r, "a", "old", 0o644) }, "a", fileOf("old", 0o600), fileOf("new", 0o600), "new", LeftAlone, "a=644 old"},
+		"only the mode":          {func(r string) { mk(r, "a", "old", 0o444) }, "a", fileOf("old", 0o444), fileOf("old", 0o700), "never asked for", Restored, "a=700 old"},
+		"over a read-only one":   {func(r string) { mk(r, "a", "old", 0o400) }, "a", fileOf("old", 0o400), fileOf("new", 0o400), "new", Restored, "a=400 new"},
+		"with folders":           {func(string) {}, "d/e/a", absent(2), fileOf("new", 0o644), "new", Restored, "d/e/a=644 new"},
+		"its folders go with it": {func(r string) { mk(r, "d/e/f/a", "x", 0o644) }, "d/e/f/a", fileOf("x", 0o644), absent(2), "", Restored, "d/"},
 		"as far as they are empty": {func(r string) { mk(r, "d/e/f/a", "x", 0o644); mk(r, "d/e/b", "y", 0o644) }, "d/e/f/a", fileOf("x", 0o644), absent(3), "",
-			PutDone, "d/e/b=644 y"},
-		"more folders than there are": {func(r string) { mk(r, "d/a", "x", 0o644) }, "d/a", fileOf("x", 0o644), absent(99), "", PutDone, ""},
-		"its folder stays":            {func(r string) { mk(r, "d/a", "x", 0o644) }, "d/a", fileOf("x", 0o644), absent(0), "", PutDone, "d/"},
-		"a kill before the folders":   {func(r string) { _ = os.MkdirAll(filepath.Join(r, "d/e"), 0o777) }, "d/e/a", fileOf("x", 0o644), absent(2), "", PutAlready, ""},
-		"a link over a file":          {func(r string) { mk(r, "a", "x", 0o644) }, "a", fileOf("x", 0o644), linkOf("../out"), "../out", PutDone, "a>../out"},
-		"a link where nothing is":     {func(string) {}, "d/a", absent(1), linkOf("b"), "b", PutDone, "d/a>b"},
-		"a file over a link":          {func(r string) { mk(r, "b", "b", 0o644); _ = os.Symlink("b", filepath.Join(r, "a")) }, "a", linkOf("b"), fileOf("x", 0o644), "x", PutDone, "a=644 x b=644 b"},
-		"a link goes, not its end":    {func(r string) { mk(r, "b", "b", 0o644); _ = os.Symlink("b", filepath.Join(r, "a")) }, "a", linkOf("b"), absent(0), "", PutDone, "b=644 b"},
-		"a link elsewhere":            {func(r string) { _ = os.Symlink("b", filepath.Join(r, "a")) }, "a", linkOf("c"), absent(0), "", PutOther, "a>b"},
-		"an empty folder in the way":  {func(r string) { _ = os.Mkdir(filepath.Join(r, "a"), 0o777) }, "a", absent(0), fileOf("x", 0o644), "x", PutDone, "a=644 x"},
-		"a folder in the way":         {func(r string) { mk(r, "a/b", "y", 0o644) }, "a", absent(0), fileOf("x", 0o644), "x", PutOther, "a/b=644 y"},
-		"a file in the way":           {func(r string) { mk(r, "a", "y", 0o644) }, "a/b", absent(1), fileOf("x", 0o644), "x", PutOther, "a=644 y"},
-		"behind a link":               {func(r string) { mk(r, "d/a", "x", 0o644); _ = os.Symlink("d", filepath.Join(r, "l")) }, "l/a", fileOf("x", 0o644), absent(0), "", PutOther, "d/a=644 x l>d"},
-		"behind a link, folders":      {func(r string) { mk(r, "d/a", "x", 0o644); _ = os.Symlink("d", filepath.Join(r, "l")) }, "l/new/a", absent(1), fileOf("y", 0o644), "y", PutOther, "d/a=644 x l>d"},
-		"foreign is nothing of ours":  {func(r string) { mk(r, "a", "x", 0o644) }, "a", fileOf("x", 0o644), Thing{Kind: Foreign}, "", PutDone, ""},
-		"foreign that is gone":        {func(string) {}, "a", Thing{Kind: Foreign}, fileOf("x", 0o644), "x", PutDone, "a=644 x"},
-		"foreign that is there":       {func(r string) { _ = syscall.Mkfifo(filepath.Join(r, "a"), 0o600) }, "a", Thing{Kind: Foreign}, fileOf("x", 0o644), "x", PutOther, "a=pipe"},
+			Restored, "d/e/b=644 y"},
+		"more folders than there are": {func(r string) { mk(r, "d/a", "x", 0o644) }, "d/a", fileOf("x", 0o644), absent(99), "", Restored, ""},
+		"its folder stays":            {func(r string) { mk(r, "d/a", "x", 0o644) }, "d/a", fileOf("x", 0o644), absent(0), "", Restored, "d/"},
+		"a kill before the folders":   {func(r string) { _ = os.MkdirAll(filepath.Join(r, "d/e"), 0o777) }, "d/e/a", fileOf("x", 0o644), absent(2), "", AlreadyThere, ""},
+		"a link over a file":          {func(r string) { mk(r, "a", "x", 0o644) }, "a", fileOf("x", 0o644), linkOf("../out"), "../out", Restored, "a>../out"},
+		"a link where nothing is":     {func(string) {}, "d/a", absent(1), linkOf("b"), "b", Restored, "d/a>b"},
+		"a file over a link":          {func(r string) { mk(r, "b", "b", 0o644); _ = os.Symlink("b", filepath.Join(r, "a")) }, "a", linkOf("b"), fileOf("x", 0o644), "x", Restored, "a=644 x b=644 b"},
+		"a link goes, not its end":    {func(r string) { mk(r, "b", "b", 0o644); _ = os.Symlink("b", filepath.Join(r, "a")) }, "a", linkOf("b"), absent(0), "", Restored, "b=644 b"},
+		"a link elsewhere":            {func(r string) { _ = os.Symlink("b", filepath.Join(r, "a")) }, "a", linkOf("c"), absent(0), "", LeftAlone, "a>b"},
+		"an empty folder in the way":  {func(r string) { _ = os.Mkdir(filepath.Join(r, "a"), 0o777) }, "a", absent(0), fileOf("x", 0o644), "x", Restored, "a=644 x"},
+		"a folder in the way":         {func(r string) { mk(r, "a/b", "y", 0o644) }, "a", absent(0), fileOf("x", 0o644), "x", LeftAlone, "a/b=644 y"},
+		"a file in the way":           {func(r string) { mk(r, "a", "y", 0o644) }, "a/b", absent(1), fileOf("x", 0o644), "x", LeftAlone, "a=644 y"},
+		"behind a link":               {func(r string) { mk(r, "d/a", "x", 0o644); _ = os.Symlink("d", filepath.Join(r, "l")) }, "l/a", fileOf("x", 0o644), absent(0), "", LeftAlone, "d/a=644 x l>d"},
+		"behind a link, folders":      {func(r string) { mk(r, "d/a", "x", 0o644); _ = os.Symlink("d", filepath.Join(r, "l")) }, "l/new/a", absent(1), fileOf("y", 0o644), "y", LeftAlone, "d/a=644 x l>d"},
+		"foreign is nothing of ours":  {func(r string) { mk(r, "a", "x", 0o644) }, "a", fileOf("x", 0o644), Entry{Kind: Foreign}, "", Restored, ""},
+		"foreign that is gone":        {func(string) {}, "a", Entry{Kind: Foreign}, fileOf("x", 0o644), "x", Restored, "a=644 x"},
+		"foreign that is there":       {func(r string) { _ = syscall.Mkfifo(filepath.Join(r, "a"), 0o600) }, "a", Entry{Kind: Foreign}, fileOf("x", 0o644), "x", LeftAlone, "a=pipe"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, root := open(t)
@@ -83,8 +83,8 @@ func TestPlace(t *testing.T) {
 			if d := cmp.Diff(c.tree, things(t, root)); d != "" {
 				t.Error(d)
 			}
-			if c.want == PutDone && c.to.Kind != Foreign {
-				if got := place(t, w, c.rel, c.from, c.to, c.text); got != PutAlready {
+			if c.want == Restored && c.to.Kind != Foreign {
+				if got := place(t, w, c.rel, c.from, c.to, c.text); got != AlreadyThere {
 					t.Errorf("the second time it says %d", got)
 				}
 			}
@@ -140,14 +140,14 @@ func TestPlaceKeepsToTheWorkspace(t *testing.T) {
 	mk(root, "../out", "x", 0o644)
 	mk(root, ".git/config", "x", 0o644)
 	for _, rel := range []string{"../out", "/etc/passwd", root + "/a", ".git/config", "sub/.GIT/hooks/x", ".git", "", ".", "a/../b", "a//b", "a\x00b", "./a", ".git./x", strings.Repeat("a/", maxPath)} {
-		_, err := w.PutBack().Place(t.Context(), rel, fileOf("x", 0o644), absent(0), nil)
+		_, err := w.NewRestorer().Restore(t.Context(), rel, fileOf("x", 0o644), absent(0), nil)
 		if !errors.Is(err, ErrPath) {
 			t.Errorf("%.40q: %v", rel, err)
 		}
-		if _, err := w.Thing(t.Context(), rel); !errors.Is(err, ErrPath) {
+		if _, err := w.EntryAt(t.Context(), rel); !errors.Is(err, ErrPath) {
 			t.Errorf("a look at %.40q: %v", rel, err)
 		}
-		if _, err := w.ReadThing(t.Context(), rel, 0); !errors.Is(err, ErrPath) {
+		if _, err := w.ReadEntry(t.Context(), rel, 0); !errors.Is(err, ErrPath) {
 			t.Errorf("reading %.40q: %v", rel, err)
 		}
 	}
@@ -177,7 +177,7 @@ func TestPlaceIsAllOrNothing(t *testing.T) {
 			if rel != "a" {
 				from = absent(2)
 			}
-			if _, err := w.PutBack().Place(c.ctx, rel, from, fileOf("new", 0o644), c.data); err == nil || !strings.Contains(err.Error(), rel) {
+			if _, err := w.NewRestorer().Restore(c.ctx, rel, from, fileOf("new", 0o644), c.data); err == nil || !strings.Contains(err.Error(), rel) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -192,14 +192,14 @@ func TestPlaceIsAllOrNothing(t *testing.T) {
 func TestPlaceIsNotLedOutMeanwhile(t *testing.T) {
 	tr := newTrap(t, swapFolder("../outside"))
 	before := things(t, tr.outside)
-	states, texts := []Thing{fileOf("inside", 0o644), fileOf("SECRET", 0o644), fileOf("new", 0o600)}, []string{"inside", "SECRET", "new"}
+	states, texts := []Entry{fileOf("inside", 0o644), fileOf("SECRET", 0o644), fileOf("new", 0o600)}, []string{"inside", "SECRET", "new"}
 	for i := range 300 {
-		b := tr.w.PutBack()
+		b := tr.w.NewRestorer()
 		to := (i + 1) % 3
-		_, _ = b.Place(t.Context(), "d/f", states[i%3], states[to], func() ([]byte, error) { return []byte(texts[to]), nil })
-		_, _ = b.Place(t.Context(), "d/new", absent(0), fileOf("x", 0o644), func() ([]byte, error) { return []byte("x"), nil })
-		_, _ = b.Place(t.Context(), "d/new", fileOf("x", 0o644), absent(1), nil)
-		_, _ = b.Place(t.Context(), "d/sub/f", fileOf("SECRET", 0o644), absent(1), nil)
+		_, _ = b.Restore(t.Context(), "d/f", states[i%3], states[to], func() ([]byte, error) { return []byte(texts[to]), nil })
+		_, _ = b.Restore(t.Context(), "d/new", absent(0), fileOf("x", 0o644), func() ([]byte, error) { return []byte("x"), nil })
+		_, _ = b.Restore(t.Context(), "d/new", fileOf("x", 0o644), absent(1), nil)
+		_, _ = b.Restore(t.Context(), "d/sub/f", fileOf("SECRET", 0o644), absent(1), nil)
 	}
 	tr.end()
 	if got := things(t, tr.outside); got != before || tr.swaps == 0 {
@@ -213,7 +213,7 @@ func TestThingsAndMissingFolders(t *testing.T) {
 	mk(root, "file", "x", 0o644)
 	link(t, "d", filepath.Join(root, "l"))
 	for rel, want := range map[string]struct {
-		thing   Thing
+		thing   Entry
 		missing int
 	}{
 		"d/a":      {fileOf("x", 0o640), 0},
@@ -224,28 +224,28 @@ func TestThingsAndMissingFolders(t *testing.T) {
 		"file/b":   {absent(1), 1},
 		"file/b/c": {absent(2), 2},
 		"l":        {linkOf("d"), 0},
-		"l/a":      {Thing{Kind: Foreign}, 0},
-		"l/n/a":    {Thing{Kind: Foreign}, 0},
+		"l/a":      {Entry{Kind: Foreign}, 0},
+		"l/n/a":    {Entry{Kind: Foreign}, 0},
 	} {
-		got, err := w.Thing(t.Context(), rel)
+		got, err := w.EntryAt(t.Context(), rel)
 		if err != nil || got != want.thing {
 			t.Errorf("%s: %+v %v", rel, got, err)
 		}
-		if n := w.Missing(rel); n != want.missing {
+		if n := w.MissingParents(rel); n != want.missing {
 			t.Errorf("%s: %d folders are missing", rel, n)
 		}
 	}
 	for rel, want := range map[string]string{"d/a": "x", "l": "d"} {
-		if data, err := w.ReadThing(t.Context(), rel, 1); err != nil || string(data) != want {
+		if data, err := w.ReadEntry(t.Context(), rel, 1); err != nil || string(data) != want {
 			t.Errorf("%s: %q %v", rel, data, err)
 		}
 	}
 	var large *TooLargeError
 	mk(root, "large", "xx", 0o644)
-	if _, err := w.ReadThing(t.Context(), "large", 1); !errors.As(err, &large) {
+	if _, err := w.ReadEntry(t.Context(), "large", 1); !errors.As(err, &large) {
 		t.Error(err)
 	}
-	if _, err := w.ReadThing(t.Context(), "l/a", 0); err == nil {
+	if _, err := w.ReadEntry(t.Context(), "l/a", 0); err == nil {
 		t.Error("it was read through a link")
 	}
 }
@@ -262,8 +262,8 @@ func TestPlaceAllInAClosedFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(root, "ro"), 0o755) })
-	o := Order{Path: "ro/f", From: fileOf("old", 0o644), To: fileOf("new", 0o644), Data: func() ([]byte, error) { return []byte("new"), nil }}
-	_, err := w.PutBack().PlaceAll(t.Context(), []Order{o}, func(int, Put) { t.Error("it was put back") })
+	o := RestoreStep{Path: "ro/f", From: fileOf("old", 0o644), To: fileOf("new", 0o644), Data: func() ([]byte, error) { return []byte("new"), nil }}
+	_, err := w.NewRestorer().RestoreAll(t.Context(), []RestoreStep{o}, func(int, RestoreResult) { t.Error("it was put back") })
 	if want := "put back ro/f: its folder may not be written to: permission denied"; err == nil || err.Error() != want || !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -273,13 +273,13 @@ func TestPlaceAllInAClosedFolder(t *testing.T) {
 // links and deletions come, and an error says of which it is and leaves nothing of those
 // behind it.
 func TestPlaceAll(t *testing.T) {
-	for _, spoiled := range []int{-1, 1, underWay + 7} {
+	for _, spoiled := range []int{-1, 1, maxOpenRestores + 7} {
 		w, root := open(t)
-		var orders []Order
+		var orders []RestoreStep
 		var want []string
-		for i := range underWay*2 + 5 {
+		for i := range maxOpenRestores*2 + 5 {
 			rel, to := fmt.Sprintf("d%d/f%03d", i%3, i), fileOf(fmt.Sprint(i), 0o644)
-			o := Order{Path: rel, From: absent(1), To: to, Data: func() ([]byte, error) { return fmt.Append(nil, i), nil }}
+			o := RestoreStep{Path: rel, From: absent(1), To: to, Data: func() ([]byte, error) { return fmt.Append(nil, i), nil }}
 			if i == spoiled {
 				o.Data = func() ([]byte, error) { return nil, errors.New("lost") }
 			}
@@ -288,9 +288,9 @@ func TestPlaceAll(t *testing.T) {
 			}
 			orders, want = append(orders, o), append(want, rel)
 		}
-		did := map[int]Put{}
-		b := w.PutBack()
-		failed, err := b.PlaceAll(t.Context(), orders, func(i int, put Put) {
+		did := map[int]RestoreResult{}
+		b := w.NewRestorer()
+		failed, err := b.RestoreAll(t.Context(), orders, func(i int, put RestoreResult) {
 			if _, twice := did[i]; twice {
 				t.Errorf("order %d is told twice", i)
 			}
@@ -307,10 +307,10 @@ func TestPlaceAll(t *testing.T) {
 			data, err := os.ReadFile(filepath.Join(root, rel))
 			switch {
 			case i%50 == 49:
-				if string(data) != "theirs" || told && got != PutOther {
+				if string(data) != "theirs" || told && got != LeftAlone {
 					t.Errorf("%s is %q, %d", rel, data, got)
 				}
-			case told && (got != PutDone || string(data) != fmt.Sprint(i)):
+			case told && (got != Restored || string(data) != fmt.Sprint(i)):
 				t.Errorf("%s: %d, and holds %q", rel, got, data)
 			case !told && (spoiled < 0 || err == nil):
 				t.Errorf("%s was not told of, and holds %q", rel, data)

@@ -21,7 +21,7 @@ func TestEachOrderIsToldOf(t *testing.T) {
 	mk(root, "already", "x", 0o644)
 	mk(root, "theirs", "y", 0o644)
 	x := fileOf("x", 0o644)
-	orders := []Order{
+	orders := []RestoreStep{
 		{Path: ".git/config", From: absent(1), To: x},
 		{Path: "../out", From: absent(0), To: x},
 		{Path: "", From: absent(0), To: x},
@@ -31,13 +31,13 @@ func TestEachOrderIsToldOf(t *testing.T) {
 		{Path: "already", From: fileOf("w", 0o644), To: x},
 		{Path: "theirs", From: fileOf("w", 0o644), To: x},
 	}
-	want := []Put{PutOther, PutOther, PutOther, PutDone, PutDone, PutDone, PutAlready, PutOther}
+	want := []RestoreResult{LeftAlone, LeftAlone, LeftAlone, Restored, Restored, Restored, AlreadyThere, LeftAlone}
 	for i := range orders {
 		orders[i].Data = func() ([]byte, error) { return []byte("x"), nil }
 	}
-	got := map[int]Put{}
-	b := w.PutBack()
-	if _, err := b.PlaceAll(t.Context(), orders, func(i int, put Put) {
+	got := map[int]RestoreResult{}
+	b := w.NewRestorer()
+	if _, err := b.RestoreAll(t.Context(), orders, func(i int, put RestoreResult) {
 		if _, twice := got[i]; twice {
 			t.Errorf("told twice of %q", orders[i].Path)
 		}
@@ -59,14 +59,14 @@ func TestEachOrderIsToldOf(t *testing.T) {
 // those that nothing was told of are as they were: no file, no folder, no leftover.
 func TestManyOrdersAndOneThatFails(t *testing.T) {
 	w, root := open(t)
-	const n, bad = 3 * underWay, 2*underWay + 7
+	const n, bad = 3 * maxOpenRestores, 2*maxOpenRestores + 7
 	broken := errors.New("cannot be read")
 	told := map[int]bool{}
-	var orders []Order
+	var orders []RestoreStep
 	for i := range n {
 		text := fmt.Sprint("content ", i)
-		orders = append(orders, Order{Path: fmt.Sprintf("d%03d/f", i), From: absent(1), To: fileOf(text, 0o644), Data: func() ([]byte, error) {
-			if i-len(told) > underWay {
+		orders = append(orders, RestoreStep{Path: fmt.Sprintf("d%03d/f", i), From: absent(1), To: fileOf(text, 0o644), Data: func() ([]byte, error) {
+			if i-len(told) > maxOpenRestores {
 				t.Errorf("at %d only %d have their names", i, len(told))
 			}
 			if i == bad {
@@ -75,11 +75,11 @@ func TestManyOrdersAndOneThatFails(t *testing.T) {
 			return []byte(text), nil
 		}})
 	}
-	failed, err := w.PutBack().PlaceAll(t.Context(), orders, func(i int, _ Put) { told[i] = true })
+	failed, err := w.NewRestorer().RestoreAll(t.Context(), orders, func(i int, _ RestoreResult) { told[i] = true })
 	if failed != bad || !errors.Is(err, broken) {
 		t.Fatalf("failed at %d: %v", failed, err)
 	}
-	if len(told) != 2*underWay {
+	if len(told) != 2*maxOpenRestores {
 		t.Errorf("told of %d", len(told))
 	}
 	for i := range n {
@@ -104,8 +104,8 @@ func TestLinksThatAKillLeft(t *testing.T) {
 			mk(root, beside+"/f", "mine", 0o600)
 			want = beside + "/f=600 mine a=644 x"
 		}
-		put, err := w.PutBack().Place(t.Context(), "a", fileOf("x", 0o644), linkOf("b"), func() ([]byte, error) { return []byte("b"), nil })
-		if err != nil || (put == PutDone) != leftover || (put == PutOther) == leftover {
+		put, err := w.NewRestorer().Restore(t.Context(), "a", fileOf("x", 0o644), linkOf("b"), func() ([]byte, error) { return []byte("b"), nil })
+		if err != nil || (put == Restored) != leftover || (put == LeftAlone) == leftover {
 			t.Errorf("a leftover: %v: %v, %v", leftover, put, err)
 		}
 		if d := cmp.Diff(want, things(t, root)); d != "" {
@@ -118,14 +118,14 @@ func TestLinksThatAKillLeft(t *testing.T) {
 func TestReadThingHasALimit(t *testing.T) {
 	w, root := open(t)
 	mk(root, "a", "12345", 0o644)
-	if data, err := w.ReadThing(t.Context(), "a", 5); err != nil || string(data) != "12345" {
+	if data, err := w.ReadEntry(t.Context(), "a", 5); err != nil || string(data) != "12345" {
 		t.Errorf("%q, %v", data, err)
 	}
 	var large *TooLargeError
-	if _, err := w.ReadThing(t.Context(), "a", 4); !errors.As(err, &large) || large.Size != 5 || large.Limit != 4 {
+	if _, err := w.ReadEntry(t.Context(), "a", 4); !errors.As(err, &large) || large.Size != 5 || large.Limit != 4 {
 		t.Errorf("over the limit: %v", err)
 	}
-	if data, err := w.ReadThing(t.Context(), "a", 0); err != nil || string(data) != "12345" {
+	if data, err := w.ReadEntry(t.Context(), "a", 0); err != nil || string(data) != "12345" {
 		t.Errorf("without one: %q, %v", data, err)
 	}
 }
@@ -133,9 +133,9 @@ func TestReadThingHasALimit(t *testing.T) {
 // All is done whatever fails, never more than a few at a time, and of several errors the
 // first by number is given.
 func TestTogether(t *testing.T) {
-	for _, n := range []int{0, 1, syncsOnce, 10 * syncsOnce} {
+	for _, n := range []int{0, 1, maxParallelSyncs, 10 * maxParallelSyncs} {
 		var did, now, most atomic.Int64
-		err := together(n, func(i int) error {
+		err := forEachParallel(n, func(i int) error {
 			most.Store(max(most.Load(), now.Add(1)))
 			defer now.Add(-1)
 			did.Add(1)
@@ -144,7 +144,7 @@ func TestTogether(t *testing.T) {
 			}
 			return nil
 		})
-		if did.Load() != int64(n) || most.Load() > syncsOnce {
+		if did.Load() != int64(n) || most.Load() > maxParallelSyncs {
 			t.Errorf("%d of %d were done, %d at once", did.Load(), n, most.Load())
 		}
 		if n < 3 && err != nil || n >= 3 && (err == nil || err.Error() != "number 2") {
