@@ -2,9 +2,9 @@ package esjson
 
 import "iter"
 
-// Index holds the upper levels of one text, found while it is checked: one pass over the bytes serves callers that check
-// a message, take its members apart and look into the parts. The zero value is empty. Reading the next text reuses its
-// memory. It is for use by one goroutine.
+// Index holds the upper levels of one text, found while it is checked: one pass over the bytes serves callers that
+// check a message, take its members apart and look into the parts. The zero value is empty. Reading the next text
+// reuses its memory. It is for use by one goroutine.
 type Index struct {
 	src     []byte
 	base    int // where the bytes that the scanner is fed begin in src
@@ -56,8 +56,8 @@ func (x *Index) Raw(i int) []byte {
 	return x.src[x.nodes[i].begin:x.nodes[i].end:x.nodes[i].end]
 }
 
-// Parts yields the members or elements of value i: their names, nil in an array, and their numbers. There are none below
-// the deepest level that was read. A name is valid until the next step.
+// Parts yields the members or elements of value i: their names, nil in an array, and their numbers. There are none
+// below the deepest level that was read. A name is valid until the next step.
 func (x *Index) Parts(i int) iter.Seq2[[]byte, int] {
 	return func(yield func([]byte, int) bool) {
 		for k, end := x.Within(i); k < end; k = x.Next(k) {

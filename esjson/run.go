@@ -38,9 +38,10 @@ func plainRun(p []byte) int {
 	return i
 }
 
-// stringRun counts the bytes at the beginning of p that certainly belong to a string, given that the first byte does and
-// is not escaped: up to a quote that ends the string, or a byte or an escape that the caller must check. It accepts escapes
-// of two bytes, but not \u. Message files are mostly long strings, so stringRun decides how fast they are read.
+// stringRun counts the bytes at the beginning of p that certainly belong to a string, given that the first byte does
+// and is not escaped: up to a quote that ends the string, or a byte or an escape that the caller must check. It
+// accepts escapes of two bytes, but not \u. Message files are mostly long strings, so stringRun decides how fast they
+// are read.
 func stringRun(p []byte) int {
 	n := plainRun(p)
 	if n < len(p) && p[n] == '"' {
@@ -62,9 +63,10 @@ func stringRun(p []byte) int {
 }
 
 // escapedWords is stringRun for whole words, without a branch for each escape: source code has one in each line, and
-// mispredicted branches would cost most of the time. It stops at the word in which the run ends or a backslash is escaped,
-// or at the backslash before that word. Assembly with SSE2 was rejected: it was three times as fast on this loop alone,
-// but it was a second implementation of the same rules, and disks and the work after the scan decide the total.
+// mispredicted branches would cost most of the time. It stops at the word in which the run ends or a backslash is
+// escaped, or at the backslash before that word. Assembly with SSE2 was rejected: it was three times as fast on this
+// loop alone, but it was a second implementation of the same rules, and disks and the work after the scan decide the
+// total.
 func escapedWords(p []byte) int {
 	i := 0
 	var escaped uint64 // in the first byte of the word: the word before ends in a backslash

@@ -317,8 +317,8 @@ func skipSpace(p []byte, i int) int {
 	return i
 }
 
-// skipString returns the index after the string literal that begins at p[i]=='"', or len(p) when it does not end. In broken
-// text too, a quote ends it unless an odd number of backslashes comes before it.
+// skipString returns the index after the string literal that begins at p[i]=='"', or len(p) when it does not end. In
+// broken text too, a quote ends it unless an odd number of backslashes comes before it.
 func skipString(p []byte, i int) int {
 	for i++; i < len(p); i++ {
 		if i += stringRun(p[i:]); i == len(p) {

@@ -59,9 +59,9 @@ const chunkSize = 256 << 10
 var chunks = sync.Pool{New: func() any { b := make([]byte, chunkSize); return &b }}
 
 // Split finds the elements of the top-level array in r and calls fn for each as soon as it has been read whole. Every
-// reported element is valid JSON, also when the text is cut or damaged later; a text cut at any byte gives all elements that
-// were whole. Blanks, a byte order mark, NULs and other garbage before the array are skipped and counted; of several
-// arrays only the first is read. Memory is one buffer of 256 KiB for any size.
+// reported element is valid JSON, also when the text is cut or damaged later; a text cut at any byte gives all
+// elements that were whole. Blanks, a byte order mark, NULs and other garbage before the array are skipped and
+// counted; of several arrays only the first is read. Memory is one buffer of 256 KiB for any size.
 //
 // The error is r's or fn's own, with the Tail so far. Damage is not an error: see Tail.
 func Split(r io.Reader, fn func(e Element) error) (Tail, error) {
@@ -69,9 +69,10 @@ func Split(r io.Reader, fn func(e Element) error) (Tail, error) {
 	return sp.split(r)
 }
 
-// SplitIndex is Split for callers that look into each element: one pass over the bytes finds the elements and the upper
-// levels of each, as Index.Read does. x is valid during the call; it is nil when the element is longer than room
-// bytes, because its bytes are no longer in memory. Memory is a buffer of at most 256 KiB and four times room, and the index.
+// SplitIndex is Split for callers that look into each element: one pass over the bytes finds the elements and the
+// upper levels of each, as Index.Read does. x is valid during the call; it is nil when the element is longer than
+// room bytes, because its bytes are no longer in memory. Memory is a buffer of at most 256 KiB and four times room,
+// and the index.
 func SplitIndex(r io.Reader, levels, room int, fn func(e Element, x *Index) error) (Tail, error) {
 	sp := splitter{levels: levels, room: room, index: new(Index)}
 	sp.report = func(e Element, end int64) error { return fn(e, sp.indexed(end)) }
@@ -132,8 +133,8 @@ type splitter struct {
 	from   int64  // offset of its first byte
 }
 
-// hold moves the beginning of an unfinished element to the start of the buffer, unless it is too long. When it fills most of
-// the buffer, the buffer grows: otherwise each read would move the same bytes again.
+// hold moves the beginning of an unfinished element to the start of the buffer, unless it is too long. When it fills
+// most of the buffer, the buffer grows: otherwise each read would move the same bytes again.
 func (sp *splitter) hold(buf []byte) ([]byte, int) {
 	if sp.index == nil || !sp.in || sp.elem < sp.from {
 		return buf, 0
@@ -196,8 +197,8 @@ func (sp *splitter) feed(p []byte) error {
 	return nil
 }
 
-// lead looks for the bracket that opens the array. A text that begins like an object or a string is no array file and is
-// not searched: arrays inside it belong to that value.
+// lead looks for the bracket that opens the array. A text that begins like an object or a string is no array file and
+// is not searched: arrays inside it belong to that value.
 func (sp *splitter) lead(p []byte, at int64) int {
 	t := &sp.tail
 	if sp.phase == maybeArray {

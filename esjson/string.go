@@ -166,7 +166,8 @@ func Unquote(raw []byte) (string, error) {
 	return string(appendUnquoted(make([]byte, 0, len(text)+8), text, false)), nil
 }
 
-// AppendUnquoted is Unquote for callers that have memory for it: it appends to dst, and returns dst unchanged with an error.
+// AppendUnquoted is Unquote for callers that have memory for it: it appends to dst, and returns dst unchanged with an
+// error.
 func AppendUnquoted(dst, raw []byte) ([]byte, error) {
 	text, err := inside(raw)
 	if err != nil {
@@ -218,8 +219,8 @@ func appendUnquoted(dst, p []byte, keep bool) []byte {
 	return dst
 }
 
-// appendASCII takes ASCII and the usual escapes from the beginning of p, eight bytes at a time, and returns how many bytes of p that
-// were. A call for each piece between two escapes would cost more than the copying.
+// appendASCII takes ASCII and the usual escapes from the beginning of p, eight bytes at a time, and returns how many
+// bytes of p that were. A call for each piece between two escapes would cost more than the copying.
 func appendASCII(dst, p []byte) ([]byte, int) {
 	dst = slices.Grow(dst, len(p)+8)
 	out := dst[len(dst):cap(dst)]
@@ -287,8 +288,8 @@ func escapeAt(p []byte, i int) (u uint16, n int) {
 	}
 }
 
-// escapedAt decodes the escape at p[i], or the two that are a pair, into a character and the length in bytes; half a pair
-// into its surrogate.
+// escapedAt decodes the escape at p[i], or the two that are a pair, into a character and the length in bytes; half a
+// pair into its surrogate.
 func escapedAt(p []byte, i int) (r rune, n int) {
 	u, n := escapeAt(p, i)
 	if u >= 0xD800 && u < 0xDC00 && i+n+5 < len(p) && p[i+n] == '\\' && p[i+n+1] == 'u' {

@@ -135,8 +135,8 @@ func Node(dst, src []byte) ([]byte, error) {
 	return appendNode(dst, src[skipSpace(src, 0):])
 }
 
-// deep reports whether valid text is nested deeper than the recursive functions accept. They check it first, because each
-// of their levels reads the text below it again.
+// deep reports whether valid text is nested deeper than the recursive functions accept. They check it first, because
+// each of their levels reads the text below it again.
 func deep(src []byte) bool {
 	var s scanner
 	s.feed(src, false)

@@ -127,7 +127,10 @@ func (c *conn) connect(ctx context.Context) (*session, error) {
 		cancel()
 		return nil, &CallError{Server: c.server.Name, Reason: c.hub.clean(err.Error()), Err: err}
 	}
-	client := sdk.NewClient(&sdk.Implementation{Name: "roost", Version: c.hub.opt.Version}, &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})
+	client := sdk.NewClient(
+		&sdk.Implementation{Name: "roost", Version: c.hub.opt.Version},
+		&sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}},
+	)
 	type connected struct {
 		session *sdk.ClientSession
 		err     error
@@ -151,7 +154,12 @@ func (c *conn) connect(ctx context.Context) (*session, error) {
 	if g.err != nil {
 		cancel()
 		s.cut()
-		return nil, &CallError{Server: c.server.Name, Reason: "it cannot be reached: " + s.describe(c.hub, g.err), Timeout: errors.Is(g.err, errNoAnswer), Err: g.err}
+		return nil, &CallError{
+			Server:  c.server.Name,
+			Reason:  "it cannot be reached: " + s.describe(c.hub, g.err),
+			Timeout: errors.Is(g.err, errNoAnswer),
+			Err:     g.err,
+		}
 	}
 	s.ClientSession = g.session
 	go func() {
@@ -165,7 +173,12 @@ func (c *conn) connect(ctx context.Context) (*session, error) {
 func (s *session) open(life context.Context, server Server, o Options) (sdk.Transport, error) {
 	if server.Kind == Stdio {
 		child, err := shell.Serve(shell.Program{
-			Path: server.Command, Args: server.Args, Dir: server.Dir, Env: server.environment(o.Env), Mark: o.Mark, Stderr: s.stderr,
+			Path:   server.Command,
+			Args:   server.Args,
+			Dir:    server.Dir,
+			Env:    server.environment(o.Env),
+			Mark:   o.Mark,
+			Stderr: s.stderr,
 		})
 		if err != nil {
 			return nil, err
@@ -181,7 +194,13 @@ func (s *session) open(life context.Context, server Server, o Options) (sdk.Tran
 	if server.Kind == SSE {
 		return &sdk.SSEClientTransport{Endpoint: server.URL, HTTPClient: client, MaxEventSize: maxMessage}, nil
 	}
-	return &sdk.StreamableClientTransport{Endpoint: server.URL, HTTPClient: client, MaxEventSize: maxMessage, MaxRetries: 1, DisableStandaloneSSE: true}, nil
+	return &sdk.StreamableClientTransport{
+		Endpoint:             server.URL,
+		HTTPClient:           client,
+		MaxEventSize:         maxMessage,
+		MaxRetries:           1,
+		DisableStandaloneSSE: true,
+	}, nil
 }
 
 // over reports whether the connection is dead. The library may notice that last.

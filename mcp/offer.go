@@ -141,7 +141,12 @@ func resources(ctx context.Context, s *session) (list []Resource) {
 		if err != nil || len(list) == maxResources {
 			break
 		}
-		list = append(list, Resource{URI: printable(r.URITemplate), Name: cut(printable(r.Name), 100), Description: cut(printable(r.Description), 300), Template: true})
+		list = append(list, Resource{
+			URI:         printable(r.URITemplate),
+			Name:        cut(printable(r.Name), 100),
+			Description: cut(printable(r.Description), 300),
+			Template:    true,
+		})
 	}
 	slices.SortFunc(list, func(a, b Resource) int { return strings.Compare(a.URI, b.URI) })
 	return list

@@ -77,7 +77,7 @@ func (a *accumulator) add(data []byte) (chunks []llm.Chunk, done bool, err error
 // addEvent takes one event's data. chunk is what to show, nil for nothing.
 func (a *accumulator) addEvent(data []byte) (chunk llm.Chunk, done bool, err error) {
 	if !esjson.Valid(data) || esjson.TypeOf(data) != esjson.TypeObject {
-		return nil, false, &llm.Error{Provider: Name, Kind: llm.Server, Message: "an event of the stream cannot be read: " + wire.Shorten(string(data), 200)}
+		return nil, false, wire.UnreadableEvent(Name, data)
 	}
 	switch typ, _ := esjson.GetString(data, "type"); typ {
 	case "message_start":

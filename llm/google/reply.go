@@ -23,7 +23,7 @@ type reply struct {
 
 func (r *reply) add(data []byte) ([]llm.Chunk, bool, error) {
 	if !esjson.Valid(data) || esjson.TypeOf(data) != esjson.TypeObject {
-		return nil, false, &llm.Error{Provider: Name, Kind: llm.Server, Message: "an event of the stream cannot be read: " + wire.Shorten(string(data), 200)}
+		return nil, false, wire.UnreadableEvent(Name, data)
 	}
 	if failed, is := esjson.Get(data, "error"); is && esjson.TypeOf(failed) != esjson.TypeNull {
 		return nil, false, r.call.ErrorOf(0, data)

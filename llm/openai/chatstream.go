@@ -32,7 +32,7 @@ func (r *chatReply) add(data []byte) ([]llm.Chunk, bool, error) {
 		return nil, true, nil
 	}
 	if !esjson.Valid(data) {
-		return nil, false, &llm.Error{Provider: r.call.Provider, Kind: llm.Server, Message: "an event of the stream cannot be read: " + wire.Shorten(string(data), 200)}
+		return nil, false, wire.UnreadableEvent(r.call.Provider, data)
 	}
 	if failed, is := esjson.Get(data, "error"); is && esjson.TypeOf(failed) != esjson.TypeNull {
 		return nil, false, r.call.ErrorOf(0, data)

@@ -16,7 +16,8 @@ import (
 // A server's mistake must not make a cost negative: no part is larger than the whole.
 func usageOf(usage []byte) llm.Usage {
 	in, out := firstCount(usage, "prompt_tokens", "input_tokens"), firstCount(usage, "completion_tokens", "output_tokens")
-	ins, outs := firstObject(usage, "prompt_tokens_details", "input_tokens_details"), firstObject(usage, "completion_tokens_details", "output_tokens_details")
+	ins := firstObject(usage, "prompt_tokens_details", "input_tokens_details")
+	outs := firstObject(usage, "completion_tokens_details", "output_tokens_details")
 	read, write := firstCount(ins, "cached_tokens"), firstCount(ins, "cache_write_tokens", "cache_creation_tokens")
 	if read == 0 {
 		read = firstCount(usage, "prompt_cache_hit_tokens")

@@ -61,8 +61,8 @@ type Provider struct {
 	name    string
 	history wire.History
 
-	thoughtless wire.History                 // as models are sent it that do not think
-	last        atomic.Pointer[wire.History] // that made the last request of Responses
+	thoughtless wire.History                 // the form for models that do not reason
+	last        atomic.Pointer[wire.History] // the history that made the last request of Responses
 	before      atomic.Int32                 // messages of chat completions before the history
 }
 

@@ -21,7 +21,7 @@ type responsesReply struct {
 
 func (r *responsesReply) add(data []byte) ([]llm.Chunk, bool, error) {
 	if !esjson.Valid(data) {
-		return nil, false, &llm.Error{Provider: r.call.Provider, Kind: llm.Server, Message: "an event of the stream cannot be read: " + wire.Shorten(string(data), 200)}
+		return nil, false, wire.UnreadableEvent(r.call.Provider, data)
 	}
 	typ, _ := esjson.GetString(data, "type")
 	index, _ := esjson.GetInt(data, "output_index")

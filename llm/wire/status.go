@@ -94,6 +94,15 @@ func parseScaled(v string, unit time.Duration) (time.Duration, bool) {
 	return time.Duration(min(max(f, 0), float64(24*time.Hour/unit)) * float64(unit)), true
 }
 
+// UnreadableEvent is the error for an event of a stream that is not the JSON that the API documents.
+func UnreadableEvent(provider string, data []byte) *llm.Error {
+	return &llm.Error{
+		Provider: provider,
+		Kind:     llm.Server,
+		Message:  "an event of the stream cannot be read: " + Shorten(string(data), 200),
+	}
+}
+
 // TransportError classifies a failure to reach the provider or to read from it.
 // started means that the answer had begun: then a broken connection is a cut
 // reply. It returns the context's cause unchanged, so that callers can test for
