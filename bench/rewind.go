@@ -11,6 +11,7 @@ import (
 	"github.com/roost-dev/roost/store/actions"
 
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -83,7 +84,7 @@ func (m *moves) round(at string) error {
 	m.note("read", begun)
 
 	begun = time.Now()
-	_, finish, err := m.store.Rewind(m.ctx, m.ref, store.RewindOptions{To: at})
+	_, finish, err := history.Rewind(m.ctx, m.store, m.ref, history.RewindOptions{To: at})
 	m.note("rewind", begun)
 	if err == nil {
 		err = finish(m.ctx)
@@ -99,7 +100,7 @@ func (m *moves) round(at string) error {
 	}
 
 	begun = time.Now()
-	_, finish, err = m.store.Fork(m.ctx, m.ref, store.ForkOptions{At: at})
+	_, finish, err = history.Fork(m.ctx, m.store, m.ref, history.ForkOptions{At: at})
 	m.note("fork", begun)
 	if err == nil {
 		err = finish(m.ctx)

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 )
 
 // withFiles are the flags of a rewind that takes files with it.
@@ -35,7 +35,7 @@ func (f *withFiles) check(a *App, cmd *cobra.Command, id string) error {
 	return a.checkConflictRule(cmd, f.conflict)
 }
 
-func (a *App) tellRewindFiles(r store.Rewind, files engine.RestoreResult) error {
+func (a *App) tellRewindFiles(r history.RewindResult, files engine.RestoreResult) error {
 	for _, line := range a.restoreLines(files, a.outStyle()) {
 		if err := a.println(line); err != nil {
 			return err

@@ -6,7 +6,7 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 )
 
 func (a *App) forkCommand() *cobra.Command {
@@ -56,7 +56,7 @@ func (a *App) forkCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *App) tellFork(f store.ForkResult) error {
+func (a *App) tellFork(f history.ForkResult) error {
 	line := display.OneLine(f.ID)
 	if f.DryRun {
 		line = "would fork " + display.OneLine(f.From.ID)

@@ -99,8 +99,8 @@ func pickRow(t store.Summary, label string) picker.Task {
 	return row
 }
 
-// history says which messages to show: the last ones, or those around a hit.
-func history(hit *picker.Hit, before, after int) showFlags {
+// historyFlags says which messages to show: the last ones, or those around a hit.
+func historyFlags(hit *picker.Hit, before, after int) showFlags {
 	f := showFlags{ui: true, tail: page}
 	if hit != nil {
 		f.api = hit.History == catalog.HistoryAPI
@@ -112,7 +112,7 @@ func history(hit *picker.Hit, before, after int) showFlags {
 // Preview is what show prints of the end of a task.
 func (d *desk) Preview(ctx context.Context, t picker.Task, hit *picker.Hit) (string, error) {
 	var out ending
-	if err := d.aside(&out, io.Discard).showHistory(ctx, d.client, t.Key, history(hit, 3, 0)); err != nil {
+	if err := d.aside(&out, io.Discard).showHistory(ctx, d.client, t.Key, historyFlags(hit, 3, 0)); err != nil {
 		return "", err
 	}
 	return out.String(), ctx.Err()
@@ -170,7 +170,7 @@ func (d *desk) Open(ctx context.Context, t picker.Task, hit *picker.Hit) error {
 		d.paging.Store(false)
 	}()
 	err := a.paged(ctx, func() error {
-		f := history(hit, 2, page)
+		f := historyFlags(hit, 2, page)
 		if hit == nil {
 			f.ui = false // with the facts above it
 		}

@@ -69,7 +69,7 @@ func TestHistoryAroundAHit(t *testing.T) {
 		{&picker.Hit{History: "ui", Number: 1}, 3, 0, 1, 1, false},
 		{&picker.Hit{History: "ui", Number: 100}, 2, 20, 79, 100, false},
 	} {
-		f := history(tt.hit, tt.before, tt.after)
+		f := historyFlags(tt.hit, tt.before, tt.after)
 		from, to := window(100, f)
 		if f.api != tt.api || f.ui == tt.api || tt.hit != nil && (from+1 > tt.hit.Number || to < tt.hit.Number) || from+1 != tt.from && tt.to != 100 || to != tt.to {
 			t.Errorf("%+v: messages %d to %d, %+v", tt.hit, from+1, to, f)

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -77,7 +78,7 @@ func (a *App) rewind(ctx context.Context, id string, body report.NewRewind, f wi
 				if r.Finished != "" {
 					a.say("%s", r.Finished)
 				}
-				return a.tellRewind(r.Rewind)
+				return a.tellRewind(r.RewindResult)
 			})
 		}
 		r, doc, err := agreed[report.Rewound](ctx, a, c, restoring{
@@ -101,12 +102,12 @@ func (a *App) rewind(ctx context.Context, id string, body report.NewRewind, f wi
 		if a.flags.json {
 			return errors.Join(a.printRaw(doc), restoreFailure(files))
 		}
-		return errors.Join(a.tellRewindFiles(r.Rewind, files), restoreFailure(files))
+		return errors.Join(a.tellRewindFiles(r.RewindResult, files), restoreFailure(files))
 	})
 }
 
 // tellRewind says what went, or would.
-func (a *App) tellRewind(r store.Rewind) error {
+func (a *App) tellRewind(r history.RewindResult) error {
 	verb := map[string]string{"rewind": "took back", "edit": "took back", "remove": "took out"}[r.Kind]
 	if r.DryRun {
 		verb = "would take " + strings.TrimPrefix(verb, "took ")
@@ -177,7 +178,7 @@ func messagesText(n store.MessageCounts, turns int) string {
 }
 
 // rowText names a message.
-func rowText(r store.Row) string {
+func rowText(r history.Row) string {
 	text := fmt.Sprintf("#%d %s", r.Number, display.OneLine(strings.TrimPrefix(strings.TrimPrefix(r.Kind, "say:"), "ask:")))
 	if r.Text != "" {
 		text += ` "` + display.Cut(display.OneLine(r.Text), 60) + `"`

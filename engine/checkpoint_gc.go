@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/checkpoint/object"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -241,7 +242,7 @@ func (e *Engine) clear(ctx context.Context, stores map[string]bool) (err error) 
 
 // Fork is store.Fork. The checkpoints that the new task shares with the other one are
 // kept for it before there is anything of it, so that neither needs the other one to live.
-func (e *Engine) Fork(ctx context.Context, ref store.Ref, o store.ForkOptions) (store.ForkResult, func(context.Context) error, error) {
+func (e *Engine) Fork(ctx context.Context, ref store.Ref, o history.ForkOptions) (history.ForkResult, func(context.Context) error, error) {
 	change := o.Settings
 	o.Settings = func(s *task.Settings) error {
 		if change != nil {
@@ -276,5 +277,5 @@ func (e *Engine) Fork(ctx context.Context, ref store.Ref, o store.ForkOptions) (
 		}
 		return nil
 	}
-	return e.store.Fork(ctx, ref, o)
+	return history.Fork(ctx, e.store, ref, o)
 }

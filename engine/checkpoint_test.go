@@ -15,7 +15,7 @@ import (
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/checkpoint/object"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -177,7 +177,7 @@ func TestForksPurgesAndCollecting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fork, finish, err := b.engine.Fork(ctx, ref, store.ForkOptions{Origin: "test"})
+	fork, finish, err := b.engine.Fork(ctx, ref, history.ForkOptions{Origin: "test"})
 	if err == nil {
 		err = finish(ctx)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 )
 
 // oneReply changes three files in one reply: two by a tool each, the third by a command.
@@ -23,7 +23,7 @@ const oneReply = `
 // rewindFiles goes back to a message and lets Roo's files follow.
 func (b *bench) rewindFiles(id, to string) engine.RestoreResult {
 	b.t.Helper()
-	_, r, finish, err := b.engine.RewindFiles(context.Background(), id, store.RewindOptions{To: to}, engine.RestoreOptions{})
+	_, r, finish, err := b.engine.RewindFiles(context.Background(), id, history.RewindOptions{To: to}, engine.RestoreOptions{})
 	if err == nil {
 		err = finish(context.Background())
 	}

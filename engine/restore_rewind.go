@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -17,12 +18,12 @@ import (
 // intent and the outcome the task is restoring. The histories go back also where no file
 // changes. o.To is not looked at.
 //
-// Errors are those of store.Rewind and of Restore.
-func (e *Engine) RewindFiles(ctx context.Context, given string, r store.RewindOptions, o RestoreOptions) (store.Rewind, RestoreResult, func(context.Context) error, error) {
+// Errors are those of history.Rewind and of Restore.
+func (e *Engine) RewindFiles(ctx context.Context, given string, r history.RewindOptions, o RestoreOptions) (history.RewindResult, RestoreResult, func(context.Context) error, error) {
 	none := func(context.Context) error { return nil }
 	ref, err := e.store.Find(ctx, given)
 	if err != nil {
-		return store.Rewind{}, RestoreResult{}, none, err
+		return history.RewindResult{}, RestoreResult{}, none, err
 	}
 	if r.DryRun = r.DryRun || o.DryRun; r.DryRun {
 		o.DryRun = true
@@ -30,7 +31,7 @@ func (e *Engine) RewindFiles(ctx context.Context, given string, r store.RewindOp
 			ref = fork
 		}
 		var p restoring
-		var taken store.Rewind
+		var taken history.RewindResult
 		err := e.view(ctx, ref, func(v *store.View) (err error) {
 			taken, p, err = e.planRewind(ctx, ref, v.State, r, o)
 			return errors.Join(err, p.close())
@@ -41,13 +42,13 @@ func (e *Engine) RewindFiles(ctx context.Context, given string, r store.RewindOp
 	if !ref.Own {
 		dry := r
 		dry.DryRun = true
-		if _, _, err := e.store.Rewind(ctx, ref, dry); err != nil {
-			return store.Rewind{}, RestoreResult{}, none, err // and nothing was taken over
+		if _, _, err := history.Rewind(ctx, e.store, ref, dry); err != nil {
+			return history.RewindResult{}, RestoreResult{}, none, err // and nothing was taken over
 		}
 	}
 	t, forked, err := e.take(ctx, ref)
 	if err != nil {
-		return store.Rewind{}, RestoreResult{}, none, err
+		return history.RewindResult{}, RestoreResult{}, none, err
 	}
 	taken, p, err := e.planRewind(ctx, t.Ref, t.State(), r, o)
 	taken.Forked, p.result.Forked = forked, forked
@@ -64,8 +65,8 @@ func (e *Engine) RewindFiles(ctx context.Context, given string, r store.RewindOp
 	return taken, p.result, t.Close, nil
 }
 
-func (e *Engine) planRewind(ctx context.Context, ref store.Ref, s *task.State, r store.RewindOptions, o RestoreOptions) (store.Rewind, restoring, error) {
-	taken, events, err := store.PlanRewind(s, r, e.opt.Now())
+func (e *Engine) planRewind(ctx context.Context, ref store.Ref, s *task.State, r history.RewindOptions, o RestoreOptions) (history.RewindResult, restoring, error) {
+	taken, events, err := history.PlanRewind(s, r, e.opt.Now())
 	taken.ID = ref.ID
 	if err != nil {
 		return taken, restoring{}, err

@@ -16,7 +16,7 @@ import (
 
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -218,7 +218,7 @@ func TestRewindWithFiles(t *testing.T) {
 	b, id, before, after := changed(t)
 	whole := b.state(id)
 	rows := len(whole.UI())
-	first, r, finish, err := b.engine.RewindFiles(context.Background(), id, store.RewindOptions{To: "~2"}, engine.RestoreOptions{DryRun: true})
+	first, r, finish, err := b.engine.RewindFiles(context.Background(), id, history.RewindOptions{To: "~2"}, engine.RestoreOptions{DryRun: true})
 	if err != nil || !first.DryRun || len(r.Files) != 3 || finish(context.Background()) != nil {
 		t.Fatalf("%+v %+v %v", first, r, err)
 	}
@@ -231,7 +231,7 @@ func TestRewindWithFiles(t *testing.T) {
 		{"~3", before},
 		{"#1", before},
 	} {
-		taken, r, finish, err := b.engine.RewindFiles(context.Background(), id, store.RewindOptions{To: tt.to}, engine.RestoreOptions{})
+		taken, r, finish, err := b.engine.RewindFiles(context.Background(), id, history.RewindOptions{To: tt.to}, engine.RestoreOptions{})
 		if err == nil {
 			err = finish(context.Background())
 		}
@@ -260,7 +260,7 @@ func TestRewindWithFiles(t *testing.T) {
 // An edited message waits for the next run, also when the files went back with it.
 func TestEditWithFiles(t *testing.T) {
 	b, id, before, _ := changed(t)
-	_, _, finish, err := b.engine.RewindFiles(context.Background(), id, store.RewindOptions{To: "#1", Edit: "other words"}, engine.RestoreOptions{})
+	_, _, finish, err := b.engine.RewindFiles(context.Background(), id, history.RewindOptions{To: "#1", Edit: "other words"}, engine.RestoreOptions{})
 	if err == nil {
 		err = finish(context.Background())
 	}

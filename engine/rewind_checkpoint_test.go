@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 )
 
 // A rewind to a checkpoint goes back to when it was taken: what a call was to do goes with
@@ -24,7 +24,7 @@ func TestRewindToACheckpoint(t *testing.T) {
 		if c.Reason == "before" {
 			want = c.Row
 		}
-		taken, restored, _, err := b.engine.RewindFiles(ctx, id, store.RewindOptions{To: c.Name(), DryRun: true}, engine.RestoreOptions{DryRun: true})
+		taken, restored, _, err := b.engine.RewindFiles(ctx, id, history.RewindOptions{To: c.Name(), DryRun: true}, engine.RestoreOptions{DryRun: true})
 		switch {
 		case err != nil:
 			t.Errorf("%s: %v", c.Name(), err)
@@ -38,14 +38,14 @@ func TestRewindToACheckpoint(t *testing.T) {
 	}
 	b.is("after dry runs", after)
 
-	_, _, finish, err := b.engine.RewindFiles(ctx, id, store.RewindOptions{To: "c1"}, engine.RestoreOptions{})
+	_, _, finish, err := b.engine.RewindFiles(ctx, id, history.RewindOptions{To: "c1"}, engine.RestoreOptions{})
 	if err != nil || finish(ctx) != nil {
 		t.Fatal(err)
 	}
 	b.is("after the rewind to c1", before)
-	for given, want := range map[string]string{"c1": "nothing came behind c1", "c99": "the task has the checkpoints c1 to"} {
-		_, _, _, err := b.engine.RewindFiles(ctx, id, store.RewindOptions{To: given, DryRun: true}, engine.RestoreOptions{DryRun: true})
-		var wrong *store.RefError
+	for given, want := range map[string]string{"c1": "no message follows c1", "c99": "the task has the checkpoints c1 to"} {
+		_, _, _, err := b.engine.RewindFiles(ctx, id, history.RewindOptions{To: given, DryRun: true}, engine.RestoreOptions{DryRun: true})
+		var wrong *history.ReferenceError
 		if !errors.As(err, &wrong) || wrong.Malformed || len(wrong.Why) < len(want) || wrong.Why[:len(want)] != want {
 			t.Errorf("%s: %v", given, err)
 		}

@@ -3,8 +3,8 @@ package report
 import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
+	"github.com/roost-dev/roost/store/history"
 )
 
 // NewRewind takes both histories back to a message. Without members it takes back one turn.
@@ -21,7 +21,7 @@ type NewRewind struct {
 
 // Rewound is what a rewind removed from the histories, or would, and which files it restored.
 type Rewound struct {
-	store.Rewind
+	history.RewindResult
 	Restore  *engine.RestoreResult `json:"restore,omitempty"`
 	Finished string                `json:"finished,omitempty"` // an interrupted restore that was finished first, in words
 }

@@ -25,9 +25,9 @@ type FileRecord struct {
 	Reason     string  `json:"reason,omitempty"`     // of the checkpoint
 }
 
-// history is all that a task ever recorded about a file, the oldest first: records of another tool, records of rewound
+// fileHistory is all that a task ever recorded about a file, the oldest first: records of another tool, records of rewound
 // messages, and the checkpoints that hold the file.
-func history(ctx context.Context, v *store.View, path string) ([]FileRecord, error) {
+func fileHistory(ctx context.Context, v *store.View, path string) ([]FileRecord, error) {
 	out := []FileRecord{}
 	for _, r := range recordedElsewhere(v) {
 		if r.Path == path && !ownRecord(v.State.Files, r) {

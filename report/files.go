@@ -55,7 +55,7 @@ func Files(ctx context.Context, v *store.View, w *workspace.Workspace, records [
 		}
 		item.By, item.Task = author(by, changed[k.Path])
 		if withRecords {
-			if item.History, err = history(ctx, v, k.Path); err != nil {
+			if item.History, err = fileHistory(ctx, v, k.Path); err != nil {
 				return nil, err
 			}
 		}

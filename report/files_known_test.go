@@ -17,6 +17,7 @@ import (
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -160,7 +161,7 @@ func TestRecordsOfAnotherToolAreAPlainFile(t *testing.T) {
 		},
 	} {
 		s := newShelf(t, files(`[{"ts":1,"type":"say","say":"text","text":"hi"}]`, `[{"role":"user","content":"hi","ts":1}]`))
-		fork, finish, err := s.store.Fork(t.Context(), s.open("t1").Ref, store.ForkOptions{})
+		fork, finish, err := history.Fork(t.Context(), s.store, s.open("t1").Ref, history.ForkOptions{})
 		must(t, err)
 		must(t, finish(t.Context()))
 		ref, err := s.store.Find(t.Context(), fork.ID)
@@ -201,7 +202,7 @@ func TestTheHistoryOfAFile(t *testing.T) {
 	)
 	ref, err := s.store.Find(t.Context(), "own")
 	must(t, err)
-	_, finish, err := s.store.Rewind(t.Context(), ref, store.RewindOptions{To: "#2"})
+	_, finish, err := history.Rewind(t.Context(), s.store, ref, history.RewindOptions{To: "#2"})
 	must(t, err)
 	must(t, finish(t.Context()))
 	owned, err := s.store.Own(t.Context(), ref)

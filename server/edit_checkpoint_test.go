@@ -36,7 +36,7 @@ func TestRewindToACheckpoint(t *testing.T) {
 	g.did(200, &dry, "POST", g.path("/rewinds"), `{"to":"`+second.Name()+`","files":true,"dry_run":true}`)
 	g.did(200, &done, "POST", g.path("/rewinds"), `{"to":"`+second.Name()+`","files":true}`)
 	if done.Gone.UI == 0 || done.Gone != dry.Gone {
-		t.Errorf("%+v, the dry run %+v", done.Rewind, dry.Rewind)
+		t.Errorf("%+v, the dry run %+v", done.RewindResult, dry.RewindResult)
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != "one\n" {
 		t.Errorf("%q %v", text, err)

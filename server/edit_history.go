@@ -16,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -28,9 +29,9 @@ func editRoutes() []route {
 		{path: id + "/undo", summary: "What can be taken back of a task, and done again, the newest first", answer: actions.TaskActions{}, document: (*Server).deeds},
 		{method: post, path: id + "/undo", summary: "Take back what was last done to a task", body: report.NewUndo{}, answer: report.Undone{}, act: func(s *Server, a *asked) (*reply, error) { return s.undo(a, false) }},
 		{method: post, path: id + "/redo", summary: "Do again what was taken back last", body: report.NewUndo{}, answer: report.Undone{}, act: func(s *Server, a *asked) (*reply, error) { return s.undo(a, true) }},
-		{method: post, path: id + "/forks", summary: "Make a new task with the history of this one; a dry run answers 200", body: report.NewFork{}, answer: store.ForkResult{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).fork},
+		{method: post, path: id + "/forks", summary: "Make a new task with the history of this one; a dry run answers 200", body: report.NewFork{}, answer: history.ForkResult{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).fork},
 		{method: post, path: id + "/condense", summary: "Have older history summarised", body: report.NewCondense{}, answer: report.Condensed{}, act: (*Server).condense},
-		{path: id + "/branches", summary: "The branches of a task: what its histories were before they were moved", answer: store.Branches{}, document: (*Server).branches},
+		{path: id + "/branches", summary: "The branches of a task: what its histories were before they were moved", answer: history.BranchTree{}, document: (*Server).branches},
 		{method: post, path: id + "/head", summary: "Make a branch the head of the histories; what was the head stays as a branch", body: report.NewHead{}, answer: report.Head{},
 			act: (*Server).switchBranch},
 		{path: id + "/checkpoints", summary: "The states of files that the task changed, the oldest first", answer: engine.CheckpointList{}, document: (*Server).checkpoints},
@@ -158,7 +159,7 @@ func (s *Server) rewind(a *asked) (*reply, error) {
 	if len(wrong) > 0 {
 		return nil, invalid(wrong...)
 	}
-	o := store.RewindOptions{To: body.To, Keep: body.KeepTarget, Edit: body.Edit, Remove: body.Delete, DryRun: body.DryRun}
+	o := history.RewindOptions{To: body.To, Keep: body.KeepTarget, Edit: body.Edit, Remove: body.Delete, DryRun: body.DryRun}
 	if o.To == "" {
 		o.To = "~1"
 	}
@@ -172,12 +173,12 @@ func (s *Server) rewind(a *asked) (*reply, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r, was, err := s.opt.Store.RewoundBy(ctx, ref, o, done); err != nil || was {
+		if r, was, err := history.FindRewind(ctx, s.opt.Store, ref, o, done); err != nil || was {
 			files := restoredBy(ref.ID, done)
 			if files == nil && body.Files {
 				files = noRestore(ref.ID)
 			}
-			return &reply{doc: report.Rewound{Rewind: r, Restore: files}}, err
+			return &reply{doc: report.Rewound{RewindResult: r, Restore: files}}, err
 		}
 	}
 	if body.Files {
@@ -193,7 +194,7 @@ func (s *Server) rewind(a *asked) (*reply, error) {
 		if o.DryRun {
 			files.Plan = planOf(files)
 		}
-		return &reply{doc: report.Rewound{Rewind: r, Restore: &files}}, nil
+		return &reply{doc: report.Rewound{RewindResult: r, Restore: &files}}, nil
 	}
 	finished := ""
 	if !o.DryRun { // an interrupted restore is finished before anything else changes the task
@@ -201,12 +202,12 @@ func (s *Server) rewind(a *asked) (*reply, error) {
 			return nil, err
 		}
 	}
-	r, finish, err := s.opt.Store.Rewind(ctx, ref, o)
+	r, finish, err := history.Rewind(ctx, s.opt.Store, ref, o)
 	if err != nil {
 		return nil, err
 	}
 	s.written(ctx, a, finish)
-	return &reply{doc: report.Rewound{Rewind: r, Finished: finished}}, nil
+	return &reply{doc: report.Rewound{RewindResult: r, Finished: finished}}, nil
 }
 
 // originOf is the origin that a body names, "api" when it names none.
@@ -271,7 +272,7 @@ func (s *Server) switchBranch(a *asked) (*reply, error) {
 		return nil, err
 	}
 	ctx := a.lasting()
-	task, finish, err := s.opt.Store.Switch(ctx, ref, body.Branch)
+	task, finish, err := history.Switch(ctx, s.opt.Store, ref, body.Branch)
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +292,7 @@ func (s *Server) fork(a *asked) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := func(f store.ForkResult) *reply {
+	made := func(f history.ForkResult) *reply {
 		out := &reply{doc: f, head: http.Header{}}
 		if f.DryRun {
 			out.status = http.StatusOK
@@ -306,7 +307,7 @@ func (s *Server) fork(a *asked) (*reply, error) {
 	}
 	ctx := a.lasting()
 	if !body.DryRun && a.again && a.key() != "" {
-		if f, err := s.opt.Store.ForkOf(ctx, a.key()); err == nil {
+		if f, err := history.FindFork(ctx, s.opt.Store, a.key()); err == nil {
 			return made(f), nil
 		}
 	}
@@ -314,7 +315,7 @@ func (s *Server) fork(a *asked) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := store.ForkOptions{ID: a.key(), At: body.At, Branch: body.Branch, Title: body.Title, Origin: origin, DryRun: body.DryRun, Settings: func(t *task.Settings) error {
+	o := history.ForkOptions{ID: a.key(), At: body.At, Branch: body.Branch, Title: body.Title, Origin: origin, DryRun: body.DryRun, Settings: func(t *task.Settings) error {
 		if body.Provider != "" && body.Provider != t.Provider {
 			// Another provider's model, address and key mean nothing here.
 			t.Model, t.BaseURL, t.Account = "", "", ""
@@ -396,5 +397,5 @@ func (s *Server) condense(a *asked) (*reply, error) {
 }
 
 func (s *Server) branches(a *asked) (any, error) {
-	return s.read(a, func(v *store.View) (any, error) { return v.Branches(), nil })
+	return s.read(a, func(v *store.View) (any, error) { return history.Branches(v), nil })
 }

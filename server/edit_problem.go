@@ -12,7 +12,7 @@ import (
 
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 )
@@ -20,8 +20,8 @@ import (
 // editProblem says why histories or files could not be moved; nil for other errors.
 func editProblem(err error, id string) *Problem {
 	var (
-		row    *store.RefError
-		branch *store.BranchError
+		row    *history.ReferenceError
+		branch *history.BranchError
 		state  *engine.CheckpointError
 		moved  *engine.StoreMovedError
 		back   *engine.RolledBackError
@@ -74,7 +74,7 @@ func editProblem(err error, id string) *Problem {
 }
 
 // rowName names a message for people.
-func rowName(r store.Row) string {
+func rowName(r history.Row) string {
 	text := fmt.Sprintf("#%d %s", r.Number, strings.TrimPrefix(strings.TrimPrefix(r.Kind, "say:"), "ask:"))
 	if r.Text != "" {
 		text += ` "` + r.Text + `"`

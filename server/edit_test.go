@@ -18,6 +18,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 )
 
 // painter is a model that writes a file twice and ends.
@@ -155,7 +156,7 @@ func TestRewindUndoAndRedoOverHTTP(t *testing.T) {
 		t.Errorf("the redo: %+v", redone)
 	}
 	w.refuses(404, "nothing_to_redo", w.path("/redo"), `{}`)
-	branches := must[store.Branches](t)(decodeAs[store.Branches](w.get(w.path("/branches"))))
+	branches := must[history.BranchTree](t)(decodeAs[history.BranchTree](w.get(w.path("/branches"))))
 	if len(branches.Items) != 2 {
 		t.Errorf("branches: %+v", branches)
 	}
@@ -309,12 +310,12 @@ func TestCondenseOverHTTP(t *testing.T) {
 
 func TestForksOverHTTP(t *testing.T) {
 	w := newWorkshop(t)
-	dry := did[store.ForkResult](w, 200, w.path("/forks"), `{"at":"#3","dry_run":true}`)
+	dry := did[history.ForkResult](w, 200, w.path("/forks"), `{"at":"#3","dry_run":true}`)
 	if !dry.DryRun || dry.ID != "" || dry.Messages.UI != 3 {
 		t.Errorf("the dry run: %+v", dry)
 	}
 	resp, data := w.send("POST", w.path("/forks"), `{"at":"#3","title":"another way","mode":"ask"}`)
-	made := must[store.ForkResult](t)(decodeAs[store.ForkResult](data))
+	made := must[history.ForkResult](t)(decodeAs[history.ForkResult](data))
 	if resp.StatusCode != 201 || resp.Header.Get("Location") != "/v1/tasks/"+made.ID || resp.Header.Get("Roost-Task-Id") != made.ID || made.From.ID != w.id {
 		t.Fatalf("%s %v\n%s", resp.Status, resp.Header, data)
 	}
@@ -411,7 +412,7 @@ func TestARunningTaskIsNotMoved(t *testing.T) {
 			t.Errorf("%s: %+v", path, p)
 		}
 	}
-	if f := did[store.ForkResult](w, 201, w.path("/forks"), `{}`); f.ID == "" {
+	if f := did[history.ForkResult](w, 201, w.path("/forks"), `{}`); f.ID == "" {
 		t.Error("a running task has no fork")
 	}
 	if got := must[engine.RunInfo](t)(w.engine.CancelTask(context.Background(), w.id)); got.ID != run.ID {

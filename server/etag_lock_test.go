@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 )
 
 // between lets another process's change of the task happen after If-Match was compared, and
@@ -94,7 +95,7 @@ func TestIfMatchIsComparedWithTheLockHeld(t *testing.T) {
 // take: those are written behind the journal. To read it again is to learn of them.
 func TestATagHoldsWhileFilesAreWritten(t *testing.T) {
 	g := newWork(t)
-	var fork store.ForkResult
+	var fork history.ForkResult
 	g.did(201, &fork, "POST", g.path("/forks"), `{}`)
 	for _, id := range []string{g.id, fork.ID} {
 		path := "/v1/tasks/" + id

@@ -19,6 +19,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/history"
 )
 
 // What of the rules the tests beside them take for granted: what holds when nobody says
@@ -198,7 +199,7 @@ func TestRuleB26WhatIsKeptIsPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.run(engine.Request{Task: w.id, Text: strings.Repeat("large ", 60_000)})
-	fork := did[store.ForkResult](w, 201, w.path("/forks"), `{}`, keyHeader+": k").ID
+	fork := did[history.ForkResult](w, 201, w.path("/forks"), `{}`, keyHeader+": k").ID
 	did[report.Rewound](w, 200, w.path("/rewinds"), `{}`)
 	w.ground.did(200, nil, "DELETE", "/v1/tasks/"+fork, "")
 	w.follow("/v1/events?after=0").take(3)

@@ -56,12 +56,6 @@ func child(role string) int {
 	if err != nil {
 		return fail(err)
 	}
-	if role == "move" {
-		if err := moveHead(ctx, s, ref, os.Getenv("STORE_TEST_DO")); err != nil {
-			return fail(err)
-		}
-		return 0
-	}
 	o, err := s.Own(ctx, ref)
 	if err != nil {
 		return fail(err)

@@ -136,10 +136,10 @@ func TestPipesInPlaceOfSmallFiles(t *testing.T) {
 			t.Errorf("%s: %s", id, rows(o.Task.State()))
 		}
 		_ = o.Task.Close(context.Background()) // what stands there cannot be replaced, and that is said
-		fork, done, err := s.Fork(context.Background(), o.Task.Ref, ForkOptions{})
+		fork, done, err := Rooms.Fork(context.Background(), s, o.Task.Ref, "")
 		check(t, err)
 		check(t, done(context.Background()))
-		if v := view(t, s, fork.ID); len(v.State.UI()) != 2 {
+		if v := view(t, s, fork); len(v.State.UI()) != 2 {
 			t.Errorf("fork of %s: %s", id, rows(v.State))
 		}
 	}

@@ -55,6 +55,11 @@ func MeetsExpectation(ctx context.Context, ref Ref) error {
 	return nil
 }
 
+// MeetsExpectationAt is MeetsExpectation for a caller that has read the task up to a commit.
+func MeetsExpectationAt(ctx context.Context, ref Ref, head uint64) error {
+	return expected(ctx, ref).meets(head)
+}
+
 // meets is an ErrMoved when the journal's head is not the expected one.
 func (e *expectation) meets(last uint64) error {
 	if e == nil {

@@ -49,7 +49,7 @@ var deeds = map[string]func(ctx context.Context, s *Store, id string) error{
 		if err != nil {
 			return err
 		}
-		_, finish, err := s.Rewind(ctx, ref, RewindOptions{To: "#2"})
+		finish, err := Rooms.Rewind(ctx, s, ref, "#2")
 		if finish != nil {
 			err = errors.Join(err, finish(ctx))
 		}
@@ -67,7 +67,7 @@ var deeds = map[string]func(ctx context.Context, s *Store, id string) error{
 		if err != nil {
 			return err
 		}
-		_, finish, err := s.Fork(ctx, ref, ForkOptions{At: "#2"})
+		_, finish, err := Rooms.Fork(ctx, s, ref, "#2")
 		return errors.Join(err, finish(ctx))
 	},
 	"a deletion": func(ctx context.Context, s *Store, id string) error {

@@ -261,25 +261,3 @@ func TestGoneTasksOfStoragesNobodyNames(t *testing.T) {
 		t.Errorf("with junk: %v", got)
 	}
 }
-
-func TestAForkThatCannotBeMadeTakesNothingOver(t *testing.T) {
-	storage, _ := clineStorage(t, "1730047571772")
-	root := t.TempDir()
-	s := open(t, root, storage)
-	ref := foreignRef(t, s, "1730047571772")
-	before := tree(t, root)
-	for _, o := range []ForkOptions{{At: "#99"}, {Branch: "b9"}} {
-		if out, _, err := s.Fork(context.Background(), ref, o); err == nil {
-			t.Errorf("%+v: %+v", o, out)
-		}
-		if d := cmp.Diff(before, tree(t, root)); d != "" {
-			t.Errorf("%+v: %s", o, d)
-		}
-	}
-	out, finish, err := s.Fork(context.Background(), ref, ForkOptions{At: "#1"})
-	check(t, err)
-	check(t, finish(context.Background()))
-	if out.ID == "" || out.Messages.UI != 1 {
-		t.Errorf("%+v", out)
-	}
-}

@@ -85,3 +85,15 @@ func (s *Store) LockJournal(ctx context.Context, ref Ref, known uint64) (journal
 		Seal:     s.seal(ref),
 	})
 }
+
+// OwnNewJournal owns the journal in a folder that is about to become the folder of a new task. Its commits are sealed with
+// the task's key.
+func (s *Store) OwnNewJournal(ctx context.Context, ref Ref, dir string) (journal.Owner, error) {
+	return filelog.Own(ctx, dir, filelog.Options{
+		FS:    s.opt.FS,
+		Clock: s.opt.Now,
+		By:    s.opt.Program,
+		Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program},
+		Seal:  s.seal(ref),
+	})
+}

@@ -261,6 +261,9 @@ func inWhole(t usage.Tokens) (Usage, money.USD) {
 		max(money.FromFloat(t.Cost), 0)
 }
 
+// RoundUsage is a sum of doubles as whole tokens, and its cost as whole micro-dollars.
+func RoundUsage(t usage.Tokens) (Usage, money.USD) { return inWhole(t) }
+
 func tokens(f float64) int64 {
 	switch {
 	case !(f > 0):

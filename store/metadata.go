@@ -1,9 +1,12 @@
 package store
 
 import (
+	"errors"
+	"io"
 	"strconv"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -51,6 +54,28 @@ func (img image) metadata(base []byte) []byte {
 		base = withoutRecords(base, img.unknown)
 	}
 	return mergeMetadata(base, img.files)
+}
+
+// maxKnownFiles bounds, in bytes, the task_metadata.json that FilesKnownElsewhere reads: the file is held in memory.
+const maxKnownFiles = 256 << 20
+
+// FilesKnownElsewhere is what another tool knows of the files of a task: its entries of task_metadata.json, from the task's
+// folder or, when that file is unreadable, from the adoption. Roost's own entries are left out: a fork derives those from
+// its history.
+func (v *View) FilesKnownElsewhere() []byte {
+	var data []byte
+	if f, err := roofmt.OpenFile(v.Ref.Dir, roofmt.MetadataName); err == nil {
+		data, err = io.ReadAll(io.LimitReader(f, maxKnownFiles+1))
+		if err = errors.Join(err, f.Close()); err != nil || len(data) > maxKnownFiles || !esjson.Valid(data) {
+			data = nil
+		}
+	}
+	if data == nil {
+		if blob := metadataOf(v.State); blob != "" && v.Log != nil {
+			data, _ = Payloads(v.Log).Range(blob, 0, -1) // a payload that is lost counts as none
+		}
+	}
+	return withoutRecords(data, v.State.FilesEver())
 }
 
 // withoutRecords is task_metadata.json as another tool left it: without the entries that

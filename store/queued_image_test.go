@@ -85,10 +85,10 @@ func TestALargeImageThatWaitsLiesBesideTheJournal(t *testing.T) {
 		t.Errorf("%t, %q with %d images", ok, q.Text, len(q.Images))
 	}
 	closeTask(t, owned.Task)
-	fork, finish, err := s.Fork(ctx, owned.Task.Ref, ForkOptions{})
+	fork, finish, err := Rooms.Fork(ctx, s, owned.Task.Ref, "")
 	check(t, err)
 	check(t, finish(ctx))
-	if v := view(t, s, fork.ID); len(v.State.Queue) != 0 {
+	if v := view(t, s, fork); len(v.State.Queue) != 0 {
 		t.Errorf("words for another task wait in the fork: %+v", v.State.Queue)
 	}
 	del(t, s, id)

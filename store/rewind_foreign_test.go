@@ -253,3 +253,35 @@ func valuesOf(list []*task.Message) (out []task.Message) {
 	}
 	return out
 }
+
+// bothFiles are the two histories as Roo's files hold them.
+func bothFiles(t testing.TB, dir string) string {
+	t.Helper()
+	return read(t, dir, roofmt.UIName) + "\n" + read(t, dir, roofmt.APIName)
+}
+
+// An editor that took a task back while Roost was away did one step: it is read, taken
+// in, and undone.
+func TestARewindByAnotherProgramIsOneStep(t *testing.T) {
+	s, dir, want := continued(t)
+	whole := bothFiles(t, dir)
+	editor(t, dir, map[string]string{roofmt.UIName: array(fourRows[:2]...), roofmt.APIName: array(threeAPI[:2]...)})
+	v := view(t, s, "live-one")
+	if len(v.Pending) != 1 || v.Pending[0].Rewound == nil || len(v.State.UI()) != 2 || len(v.State.API()) != 2 {
+		t.Fatalf("read: %+v, %s", v.Pending, rows(v.State))
+	}
+	o := own(t, s, "live-one")
+	if len(o.Intakes) != 1 || o.Intakes[0].Rewound == nil || o.Intakes[0].Lacking != 3 {
+		t.Fatalf("%+v", o.Intakes)
+	}
+	closeTask(t, o.Task)
+	if got := read(t, dir, roofmt.UIName); got != array(fourRows[:2]...) {
+		t.Errorf("the editor's bytes were respelled: %s", got)
+	}
+	if d := undo(t, s, "live-one", false); d.Kind != "rewind" || d.By == "" || d.Gone.UI != 2 {
+		t.Errorf("took back %+v", d)
+	}
+	if got := rows(view(t, s, "live-one").State); got != want || bothFiles(t, dir) != whole {
+		t.Errorf("it is %s", got)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/doctor"
+	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/store/importer"
 	"github.com/roost-dev/roost/store/labels"
 	"github.com/roost-dev/roost/store/trash"
@@ -28,6 +29,14 @@ func init() {
 			}
 		}
 		return r.Imported, err
+	}
+	store.Rooms.Rewind = func(ctx context.Context, s *store.Store, ref store.Ref, to string) (func(context.Context) error, error) {
+		_, finish, err := history.Rewind(ctx, s, ref, history.RewindOptions{To: to})
+		return finish, err
+	}
+	store.Rooms.Fork = func(ctx context.Context, s *store.Store, ref store.Ref, at string) (string, func(context.Context) error, error) {
+		f, finish, err := history.Fork(ctx, s, ref, history.ForkOptions{At: at})
+		return f.ID, finish, err
 	}
 	store.Rooms.Check = func(ctx context.Context, s *store.Store, ids []string, repair bool) (out store.CheckReport, err error) {
 		r, err := doctor.Check(ctx, s, ids, doctor.Options{Repair: repair})

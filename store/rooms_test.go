@@ -15,6 +15,8 @@ var Rooms struct {
 	Restore func(ctx context.Context, s *Store, given string) (Ref, error)
 	Purge   func(ctx context.Context, s *Store, given string) error
 	Undo    func(ctx context.Context, s *Store, given string, redo bool, saved func()) (UndoneAction, error)
+	Rewind  func(ctx context.Context, s *Store, ref Ref, to string) (finish func(context.Context) error, err error)
+	Fork    func(ctx context.Context, s *Store, ref Ref, at string) (id string, finish func(context.Context) error, err error)
 }
 
 // CheckReport is a report of the doctor.

@@ -98,8 +98,8 @@ func TestSentIsWhatTheOwnerHolds(t *testing.T) {
 	same("sent", want) // as it is, beside its owner
 	closeTask(t, k)
 	same("sent", want) // from the snapshot
-	forked, finish, err := s.Fork(ctx, k.Ref, ForkOptions{})
+	forked, finish, err := Rooms.Fork(ctx, s, k.Ref, "")
 	check(t, err)
 	check(t, finish(ctx))
-	same(forked.ID, want)
+	same(forked, want)
 }

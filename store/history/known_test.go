@@ -1,4 +1,4 @@
-package store
+package history_test
 
 import (
 	"context"
@@ -8,13 +8,17 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/doctor"
+	"github.com/roost-dev/roost/store/history"
+	"github.com/roost-dev/roost/store/storetest"
 	"github.com/roost-dev/roost/task"
 )
 
 // knownFiles are the paths and states of task_metadata.json.
 func knownFiles(t *testing.T, dir string) (out string) {
 	t.Helper()
-	list, _ := esjson.Get([]byte(read(t, dir, roofmt.MetadataName)), filesKey)
+	list, _ := esjson.Get([]byte(storetest.Read(t, dir, roofmt.MetadataName)), "files_in_context")
 	for raw := range esjson.Array(list) {
 		path, _ := esjson.GetString(raw, "path")
 		state, _ := esjson.GetString(raw, "record_state")
@@ -27,24 +31,24 @@ func knownFiles(t *testing.T, dir string) (out string) {
 // records just those of its history.
 func TestAForkKnowsTheEditorsFiles(t *testing.T) {
 	ctx := context.Background()
-	storage, dir := rooStorage(t, "theirs")
-	s := open(t, t.TempDir(), storage)
-	k := own(t, s, "theirs").Task
+	storage, dir := storetest.RooStorage(t, "theirs")
+	s := storetest.Open(t, t.TempDir(), storage)
+	k := storetest.Own(t, s, "theirs").Task
 	ref := k.Ref
-	commit(t, k, task.UI, uiRow(3, "three"))
-	check(t, k.Commit(ctx, add(k, task.API, apiRow(3, "user", "three")), task.FileChanged{Path: "a.go", Source: "read_tool"}))
-	commit(t, k, task.UI, uiRow(4, "four"))
-	check(t, k.Commit(ctx, add(k, task.API, apiRow(4, "assistant", "four")), task.FileChanged{Path: "b.go", Source: "roo_edited"}))
-	closeTask(t, k)
+	storetest.Commit(t, k, task.UI, storetest.UIRow(3, "three"))
+	storetest.Check(t, k.Commit(ctx, storetest.Message(k, task.API, storetest.APIRow(3, "user", "three")), task.FileChanged{Path: "a.go", Source: "read_tool"}))
+	storetest.Commit(t, k, task.UI, storetest.UIRow(4, "four"))
+	storetest.Check(t, k.Commit(ctx, storetest.Message(k, task.API, storetest.APIRow(4, "assistant", "four")), task.FileChanged{Path: "b.go", Source: "roo_edited"}))
+	storetest.Close(t, k)
 	if got := knownFiles(t, dir); got != "a.go stale; a.go active; b.go active; " {
 		t.Fatal(got)
 	}
-	fork := func(from Ref, at string) Ref {
+	fork := func(from store.Ref, at string) store.Ref {
 		t.Helper()
-		f, finish, err := s.Fork(ctx, from, ForkOptions{At: at})
-		check(t, err)
-		check(t, finish(ctx))
-		return must[Ref](t)(s.Find(ctx, f.ID))
+		f, finish, err := history.Fork(ctx, s, from, history.ForkOptions{At: at})
+		storetest.Check(t, err)
+		storetest.Check(t, finish(ctx))
+		return storetest.Must[store.Ref](t)(s.Find(ctx, f.ID))
 	}
 	for at, want := range map[string]string{
 		"#2": "a.go active; ", "#3": "a.go stale; a.go active; ", "": "a.go stale; a.go active; b.go active; ",
@@ -58,25 +62,25 @@ func TestAForkKnowsTheEditorsFiles(t *testing.T) {
 		}
 	}
 	// What the editor learned since is its own too; without the file what it knew at first.
-	write(t, dir, roofmt.MetadataName, `{"files_in_context":[{"path":"a.go","record_state":"active"},{"path":"c.go","record_state":"active","record_source":"file_mentioned","roo_read_date":7}],"more":1}`)
+	storetest.Write(t, dir, roofmt.MetadataName, `{"files_in_context":[{"path":"a.go","record_state":"active"},{"path":"c.go","record_state":"active","record_source":"file_mentioned","roo_read_date":7}],"more":1}`)
 	late := fork(ref, "#2")
 	if got := knownFiles(t, late.Dir); got != "a.go active; c.go active; " {
 		t.Errorf("after the editor went on: %s", got)
 	}
-	if more, _ := esjson.GetInt([]byte(read(t, late.Dir, roofmt.MetadataName)), "more"); more != 1 {
+	if more, _ := esjson.GetInt([]byte(storetest.Read(t, late.Dir, roofmt.MetadataName)), "more"); more != 1 {
 		t.Error("a member that nobody knows is gone")
 	}
-	write(t, dir, roofmt.MetadataName, `{`)
+	storetest.Write(t, dir, roofmt.MetadataName, `{`)
 	if got := knownFiles(t, fork(ref, "#2").Dir); got != "a.go active; " {
 		t.Errorf("of a file that is no JSON: %s", got)
 	}
-	write(t, dir, roofmt.MetadataName, `{"files_in_context":[]}`)
-	if report := must[CheckReport](t)(Rooms.Check(ctx, s, nil, false)); len(report.Damaged) > 0 {
+	storetest.Write(t, dir, roofmt.MetadataName, `{"files_in_context":[]}`)
+	if report := storetest.Must[doctor.Report](t)(doctor.Check(ctx, s, nil, doctor.Options{})); len(report.Damaged) > 0 {
 		t.Errorf("doctor: %+v", report.Damaged)
 	}
 	// It is derived: without the file it comes again from the fork's own log.
-	check(t, os.Remove(filepath.Join(late.Dir, roofmt.MetadataName)))
-	closeTask(t, own(t, s, late.ID).Task)
+	storetest.Check(t, os.Remove(filepath.Join(late.Dir, roofmt.MetadataName)))
+	storetest.Close(t, storetest.Own(t, s, late.ID).Task)
 	if got := knownFiles(t, late.Dir); got != "a.go active; c.go active; " {
 		t.Errorf("made again: %s", got)
 	}

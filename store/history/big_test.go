@@ -1,4 +1,4 @@
-package store
+package history_test
 
 import (
 	"context"
@@ -12,6 +12,10 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/actions"
+	"github.com/roost-dev/roost/store/history"
+	"github.com/roost-dev/roost/store/storetest"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -48,16 +52,16 @@ func (f countingFile) WriteAt(b []byte, off int64) (int, error) {
 // messages take until they return; it asserts only what does not depend on the machine:
 // that next to nothing is written before that.
 func TestBigRewind(t *testing.T) {
-	slow(t)
+	storetest.SkipInShort(t)
 	n, err := strconv.Atoi(os.Getenv("ROOST_REWIND_MESSAGES"))
 	if err != nil {
 		n = 2000
 	}
 	ctx := context.Background()
 	disk := counting{FS: filelog.OS, bytes: new(atomic.Int64)}
-	s := must[*Store](t)(Open(Options{Root: t.TempDir(), FS: disk}))
+	s := storetest.Must[*store.Store](t)(store.Open(store.Options{Root: t.TempDir(), FS: disk}))
 	written := disk.bytes.Load
-	k := create(t, s, "big")
+	k := storetest.Create(t, s, "big")
 	text := strings.Repeat("word ", 40)
 	for i := 0; i < n; i += 100 {
 		var events []task.Event
@@ -65,13 +69,13 @@ func TestBigRewind(t *testing.T) {
 		for j := range uint64(50) {
 			ts := i + int(j)*2
 			events = append(events,
-				task.MessageAdded{History: task.UI, Message: next + 2*j, Body: task.Body{Raw: []byte(uiRow(ts, text))}},
-				task.MessageAdded{History: task.API, Message: next + 2*j + 1, Body: task.Body{Raw: []byte(apiRow(ts, []string{"assistant", "user"}[j%2], text))}})
+				task.MessageAdded{History: task.UI, Message: next + 2*j, Body: task.Body{Raw: []byte(storetest.UIRow(ts, text))}},
+				task.MessageAdded{History: task.API, Message: next + 2*j + 1, Body: task.Body{Raw: []byte(storetest.APIRow(ts, []string{"assistant", "user"}[j%2], text))}})
 		}
-		check(t, k.Commit(ctx, events...))
+		storetest.Check(t, k.Commit(ctx, events...))
 	}
-	closeTask(t, k)
-	ref := must[Ref](t)(s.Find(ctx, "big"))
+	storetest.Close(t, k)
+	ref := storetest.Must[store.Ref](t)(s.Find(ctx, "big"))
 	best := map[string]time.Duration{}
 	least := map[string]int64{}
 	note := func(what string, took time.Duration, bytes int64) {
@@ -84,26 +88,26 @@ func TestBigRewind(t *testing.T) {
 	}
 	for range 3 { // a busy machine slows some: the best counts
 		before, begun := written(), time.Now()
-		_, finish, err := s.Rewind(ctx, ref, RewindOptions{To: fmt.Sprint("#", n/4)})
+		_, finish, err := history.Rewind(ctx, s, ref, history.RewindOptions{To: fmt.Sprint("#", n/4)})
 		note("rewind", time.Since(begun), written()-before)
-		check(t, err)
-		check(t, finish(ctx))
+		storetest.Check(t, err)
+		storetest.Check(t, finish(ctx))
 
 		before, begun = written(), time.Now()
 		saved := false
-		_, err = Rooms.Undo(ctx, s, "big", false, func() {
+		_, _, err = actions.Undo(ctx, s, "big", actions.Options{Saved: func(actions.Action, actions.TaskActions) {
 			saved = true
 			note("undo", time.Since(begun), written()-before)
-		})
-		check(t, err)
+		}})
+		storetest.Check(t, err)
 		if !saved {
 			t.Error("nobody was told when undo was saved")
 		}
 		before, begun = written(), time.Now()
-		_, finish, err = s.Fork(ctx, ref, ForkOptions{At: fmt.Sprint("#", n/4)})
+		_, finish, err = history.Fork(ctx, s, ref, history.ForkOptions{At: fmt.Sprint("#", n/4)})
 		note("fork", time.Since(begun), written()-before)
-		check(t, err)
-		check(t, finish(ctx))
+		storetest.Check(t, err)
+		storetest.Check(t, finish(ctx))
 	}
 	for what, took := range best {
 		t.Logf("%s of %d messages: %v, %d bytes written", what, n, took.Round(100*time.Microsecond), least[what])
@@ -113,21 +117,21 @@ func TestBigRewind(t *testing.T) {
 	}
 	say := func(what string) {
 		begun := time.Now()
-		v := view(t, s, "big")
+		v := storetest.View(t, s, "big")
 		opened := time.Since(begun)
 		begun = time.Now()
 		sent, _, err := v.Sent()
-		check(t, err)
+		storetest.Check(t, err)
 		t.Logf("%s: opened in %v; %d messages that would be sent, in %v", what, opened.Round(100*time.Microsecond), len(sent), time.Since(begun).Round(100*time.Microsecond))
 	}
 	say("whole")
-	owned := must[*Owned](t)(s.Own(ctx, ref)).Task
+	owned := storetest.Must[*store.Owned](t)(s.Own(ctx, ref)).Task
 	api, next := owned.State().API(), owned.State().NextMessage()
 	last := len(api) - min(len(api)/2, 200)
-	check(t, owned.Commit(ctx,
+	storetest.Check(t, owned.Commit(ctx,
 		task.MessageAdded{History: task.API, Message: next, Before: api[last].ID, Body: task.Body{Raw: []byte(`{"role":"user","content":"so far","ts":1,"isSummary":true,"condenseId":"S"}`)}},
-		task.MessageAdded{History: task.UI, Message: next + 1, Body: task.Body{Raw: []byte(uiRow(n+1, "condensed"))}},
+		task.MessageAdded{History: task.UI, Message: next + 1, Body: task.Body{Raw: []byte(storetest.UIRow(n+1, "condensed"))}},
 		task.HistoryCondensed{Condense: "S", Summary: next, Row: next + 1, Covers: owned.State().RunsOf(api[:last]), Messages: last}))
-	closeTask(t, owned)
+	storetest.Close(t, owned)
 	say("condensed")
 }

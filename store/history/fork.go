@@ -1,0 +1,356 @@
+package history
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// ForkOptions say where a new task begins in the history of another one.
+type ForkOptions struct {
+	ID       string // of the new task; "" = a random one
+	At       string // the last message that it has: #12, a ts, or ~2 (before the last two turns); "" = all
+	Branch   string // the branch that it starts from; "" = the head
+	Origin   string
+	Title    string
+	Settings func(*task.Settings) error // changes the settings that the fork copies; an error refuses the fork
+	DryRun   bool
+
+	// Before is called with the new task's id before anything of the task exists. It may be nil.
+	Before func(id string, s *task.State) error
+}
+
+// ForkResult is a fork that was made or, after a dry run, would be made.
+type ForkResult struct {
+	ID       string              `json:"id"` // of the new task; "" after a dry run
+	From     ForkedFrom          `json:"forked_from"`
+	Messages store.MessageCounts `json:"messages"`
+	Last     *Row                `json:"last"` // the newest message that it has
+	Path     string              `json:"path"`
+	DryRun   bool                `json:"dry_run"`
+}
+
+// Fork makes a new task in Roost's own root that begins with the history of another one. A task that runs can be forked:
+// the fork has what is saved. finish writes Roo's files of the new task and must be called.
+//
+// Errors: *ReferenceError, *BranchError, or those of store.Store.Find and Own.
+func Fork(ctx context.Context, s *store.Store, ref store.Ref, o ForkOptions) (ForkResult, func(context.Context) error, error) {
+	ref = continued(s, ref)
+	v, err := s.ReadToContinue(ctx, ref)
+	if err != nil {
+		return ForkResult{}, nothingToFinish, err
+	}
+	if !o.DryRun && (v.Log == nil || len(v.Pending) > 0) {
+		// The journal must first hold what only the other tool's files hold. A fork that is impossible must not adopt the task.
+		plan := o
+		plan.DryRun = true
+		_, err := planFork(ctx, s, v, nil, plan)
+		if err = errors.Join(err, v.Close()); err != nil {
+			return ForkResult{}, nothingToFinish, err
+		}
+		if ref, v, err = readSettled(ctx, s, ref); err != nil {
+			return ForkResult{}, nothingToFinish, err
+		}
+	}
+	if err := store.MeetsExpectationAt(ctx, ref, v.State.Seq); err != nil {
+		return ForkResult{}, nothingToFinish, errors.Join(fmt.Errorf("fork task %s: %w", ref.ID, err), v.Close())
+	}
+	plan, err := planFork(ctx, s, v, v.FilesKnownElsewhere(), o)
+	if err = errors.Join(err, v.Close()); err != nil || o.DryRun {
+		return plan.result, nothingToFinish, err
+	}
+	if o.Before != nil {
+		if err := o.Before(plan.id, v.State); err != nil {
+			return plan.result, nothingToFinish, fmt.Errorf("fork task %s: %w", ref.ID, err)
+		}
+	}
+	failpoint.Hit("fork.before")
+	if err := plan.make(ctx, s, ref); err != nil {
+		return plan.result, nothingToFinish, fmt.Errorf("fork task %s: %w", ref.ID, err)
+	}
+	failpoint.Hit("fork.made")
+	return plan.result, func(ctx context.Context) error {
+		t, err := s.OwnMade(ctx, s.OwnRef(plan.id))
+		if err != nil {
+			return err
+		}
+		return t.Close(ctx)
+	}, nil
+}
+
+// FindFork is the result of a fork that was made, as Fork returned it. Its error wraps store.ErrNotFound when there is no
+// task of that id.
+func FindFork(ctx context.Context, s *store.Store, id string) (ForkResult, error) {
+	ref := s.OwnRef(id)
+	if !store.HasJournal(ref.Log) {
+		return ForkResult{}, fmt.Errorf("%w: %s", store.ErrNotFound, id)
+	}
+	v, err := s.Read(ctx, ref)
+	if err != nil {
+		return ForkResult{}, err
+	}
+	out := ForkResult{ID: id, Path: ref.Dir, Messages: store.MessageCounts{UI: len(v.State.UI()), API: len(v.State.API())}}
+	if f := v.State.Fork; f != nil {
+		out.From = *forkedFrom(f)
+		if f.At > 0 && f.At <= len(v.State.UI()) {
+			last := rowAt(v.State, f.At-1)
+			out.Last, out.Messages.UI = &last, f.At
+		}
+	}
+	return out, v.Close()
+}
+
+// readSettled adopts a task of another tool, so that its journal holds all of it, and opens it for reading.
+func readSettled(ctx context.Context, s *store.Store, ref store.Ref) (store.Ref, *store.View, error) {
+	owned, err := s.Own(ctx, ref)
+	if err != nil {
+		return ref, nil, err
+	}
+	ref = owned.Task.Ref
+	if err := owned.Task.Close(ctx); err != nil {
+		return ref, nil, err
+	}
+	v, err := s.Read(ctx, ref)
+	return ref, v, err
+}
+
+// forkPlan is a fork that is not made yet.
+type forkPlan struct {
+	id     string
+	base   uint64       // the newest commit that it shares with the other task
+	events []task.Event // that it begins with
+	known  []byte       // what another tool knew of files
+	result ForkResult
+}
+
+// planFork plans a fork of the task that v shows. It changes v's state into the fork's.
+func planFork(ctx context.Context, s *store.Store, v *store.View, known []byte, o ForkOptions) (forkPlan, error) {
+	state := v.State
+	base := state.Seq
+	plan := forkPlan{
+		id:     o.ID,
+		base:   base,
+		known:  known,
+		result: ForkResult{From: ForkedFrom{ID: v.Ref.ID, Source: v.Ref.Source, Branch: HeadBranch}, DryRun: o.DryRun},
+	}
+	if plan.id == "" {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return plan, fmt.Errorf("make a task id: %w", err)
+		}
+		plan.id = id.String()
+	}
+	b, err := findBranch(state, o.Branch)
+	if err != nil {
+		return plan, err
+	}
+	start, err := forkEvent(ctx, s, v, plan, o)
+	if err != nil {
+		return plan, err
+	}
+	if b != nil {
+		start.Branch, plan.result.From.Branch = b.Seq, store.BranchName(b.Seq)
+	}
+	// v's state becomes the fork's, as its journal will give it, so that the cut is planned for the fork.
+	commit := journal.Commit{Seq: base + 1, Epoch: state.Epoch, At: start.CreatedAt}
+	if err := apply(state, commit, start); err != nil {
+		return plan, err
+	}
+	plan.events = []task.Event{start}
+	cut, err := planCut(state, o.At)
+	if err != nil {
+		return plan, err
+	}
+	if cut != nil {
+		cut.Why = "fork"
+		commit.Seq++
+		if err := apply(state, commit, *cut); err != nil {
+			return plan, err
+		}
+		plan.events = append(plan.events, *cut)
+	}
+	start.At = len(state.UI())
+	plan.events[0] = start
+	plan.result.From.At, plan.result.Messages = start.At, store.MessageCounts{UI: len(state.UI()), API: len(state.API())}
+	if n := len(state.UI()); n > 0 {
+		last := rowAt(state, n-1)
+		plan.result.Last = &last
+	}
+	if !o.DryRun {
+		plan.result.ID, plan.result.Path = plan.id, s.OwnRef(plan.id).Dir
+	}
+	state.Seq = base // the commits that were applied here are not in the shared log
+	return plan, nil
+}
+
+// forkEvent is the event with which a fork begins.
+func forkEvent(ctx context.Context, s *store.Store, v *store.View, plan forkPlan, o ForkOptions) (task.Forked, error) {
+	e := task.Forked{
+		Task:      plan.id,
+		From:      v.Ref.ID,
+		Source:    v.Ref.Source,
+		Seq:       plan.base,
+		CreatedAt: s.Now(),
+		Origin:    o.Origin,
+		Title:     o.Title,
+		Settings:  v.State.Settings,
+	}
+	if plan.known != nil {
+		sum := sha256.Sum256(plan.known)
+		e.Metadata = hex.EncodeToString(sum[:])
+	}
+	if standing, err := s.Standing(ctx, v.Ref, v.State.Begins); err != nil {
+		return e, err
+	} else if standing != store.Ours {
+		e.Settings = e.Settings.Proposed()
+	}
+	if o.Settings != nil {
+		if err := o.Settings(&e.Settings); err != nil {
+			return e, err
+		}
+	}
+	if e.Title == "" {
+		e.Title = v.State.Title
+	}
+	return e, nil
+}
+
+func apply(s *task.State, c journal.Commit, e task.Event) error {
+	raw, err := task.Encode(e)
+	if err != nil {
+		return err
+	}
+	c.Events = []journal.Event{raw}
+	return s.Apply(c)
+}
+
+// planCut is the rewind that removes what a fork leaves out; nil when the fork has all messages.
+func planCut(s *task.State, at string) (*task.Rewound, error) {
+	if at == "" {
+		return nil, nil
+	}
+	to, err := resolve(s, at)
+	if err != nil {
+		return nil, err
+	}
+	var e task.Rewound
+	switch {
+	case to.turns > 0:
+		e, err = s.CutTurns(to.turns)
+	case to.between:
+		e, err = s.CutAt(to.row, false)
+	case to.row == len(s.UI())-1:
+		return nil, nil
+	default:
+		e, err = s.CutAt(to.row+1, false)
+	}
+	if errors.Is(err, task.ErrTurns) {
+		return nil, tooManyTurns(s, at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &e, nil
+}
+
+// tempPrefix begins the name of a fork's folder until it is whole. Lists skip such names.
+const tempPrefix = ".fork-"
+
+// make makes the new task's folder. It becomes visible by one rename, as a whole.
+func (p forkPlan) make(ctx context.Context, s *store.Store, from store.Ref) error {
+	if err := s.Prepare(); err != nil {
+		return err
+	}
+	if err := s.EnsureDir(s.TasksDir(), "cannot be written"); err != nil {
+		return err
+	}
+	removeOldTemps(s.TasksDir())
+	temp, err := os.MkdirTemp(s.TasksDir(), tempPrefix+p.id+"-")
+	if err != nil {
+		return err
+	}
+	own := s.OwnRef(p.id)
+	err = p.write(ctx, s, from, temp)
+	if err == nil {
+		failpoint.Hit("fork.written")
+		err = os.Rename(temp, own.Dir)
+	}
+	if err == nil {
+		err = filelog.OS.SyncDir(s.TasksDir())
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(temp))
+	}
+	_ = s.Tell(ctx, own) // if it fails, the task's first owner does it
+	return nil
+}
+
+// write writes the journal of the new task into a temporary folder.
+func (p forkPlan) write(ctx context.Context, s *store.Store, from store.Ref, dir string) error {
+	if err := filelog.Begin(ctx, dir, from.Log, p.base); err != nil {
+		return err
+	}
+	failpoint.Hit("fork.begun")
+	log, err := s.OwnNewJournal(ctx, s.OwnRef(p.id), dir)
+	if err != nil {
+		return err
+	}
+	if err := p.writeEvents(ctx, s, log); err != nil {
+		return errors.Join(err, log.Close())
+	}
+	return errors.Join(log.Barrier(ctx), log.Close())
+}
+
+// writeEvents commits each event separately: the cut is an action in the fork's own history.
+func (p forkPlan) writeEvents(ctx context.Context, s *store.Store, log journal.Owner) error {
+	for i, e := range p.events {
+		draft := journal.Draft{At: s.Now(), By: s.Program()}
+		if i == 0 && p.known != nil { // the first event names it
+			hash, err := log.PutBlob(ctx, p.known)
+			if err != nil {
+				return err
+			}
+			draft.Blobs = []journal.Hash{hash}
+		}
+		raw, err := task.Encode(e)
+		if err != nil {
+			return err
+		}
+		draft.Events = []journal.Event{raw}
+		if _, err := log.Append(ctx, draft); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeOldTemps removes what killed processes left of forks. The folder of a fork that another process is making now is
+// less than an hour old.
+func removeOldTemps(tasks string) {
+	entries, err := os.ReadDir(tasks)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), tempPrefix) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > time.Hour {
+			_ = os.RemoveAll(filepath.Join(tasks, e.Name()))
+		}
+	}
+}
