@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// accepts reports whether an Accept takes a media type; none takes all.
+// accepts reports whether an Accept header allows a media type; no header allows all.
 func accepts(headers []string, media string) bool {
 	all := strings.Join(headers, ",")
 	if strings.TrimSpace(all) == "" {
@@ -20,7 +20,7 @@ func accepts(headers []string, media string) bool {
 		if err != nil {
 			continue
 		}
-		how := slices.Index([]string{"*/*", family + "/*", media}, name) // the more exact one counts
+		how := slices.Index([]string{"*/*", family + "/*", media}, name) // the most specific one counts
 		if how < 0 || how < best {
 			continue
 		}
@@ -30,7 +30,7 @@ func accepts(headers []string, media string) bool {
 	return taken
 }
 
-// wantsStream reports whether an Accept asks for events rather than for a document.
+// wantsStream reports whether an Accept header prefers events to a document.
 func wantsStream(headers []string) bool {
 	all := strings.Join(headers, ",")
 	return strings.Contains(all, streamMedia) && accepts(headers, streamMedia) && !strings.Contains(all, jsonMedia)

@@ -15,7 +15,7 @@ import (
 	"github.com/roost-dev/roost/client"
 )
 
-// muxOf leads requests to their routes. What has no route is told as a problem.
+// muxOf leads requests to their routes. A request without a route gets a problem.
 func (s *Server) muxOf(list []route) *http.ServeMux {
 	mux := http.NewServeMux()
 	methods := map[string][]string{} // by path
@@ -50,7 +50,7 @@ func (s *Server) muxOf(list []route) *http.ServeMux {
 	return mux
 }
 
-// allowed is what an Allow says of a path with these methods.
+// allowed is the Allow header of a path with these methods.
 func allowed(methods []string) string {
 	all := append(slices.Clone(methods), http.MethodOptions)
 	if slices.Contains(methods, http.MethodGet) {
@@ -60,7 +60,7 @@ func allowed(methods []string) string {
 	return strings.Join(all, ", ")
 }
 
-// lament writes a problem, and tells the log of those that are the server's own.
+// lament writes a problem, and logs those that are the server's own.
 func (s *Server) lament(w http.ResponseWriter, r *http.Request, p *Problem) {
 	if p.cause != nil && r.Context().Err() == nil {
 		s.opt.Log.Warn("failed", "path", r.URL.Path, "request_id", w.Header().Get(requestID), "error", p.cause.Error())
@@ -95,14 +95,14 @@ func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *Prob
 		}
 	}
 	switch {
-	case rt.waits && s.elsewhere(w, a): // who works on it knows first
+	case rt.waits && s.elsewhere(w, a): // the process that works on it knows first
 		return nil
 	case rt.serve != nil:
 		return rt.serve(s, w, a)
 	case rt.act != nil:
 		return s.change(w, a)
 	case !rt.open:
-		select { // readings cost memory, however many clients there are
+		select { // each reading costs memory, so their number is bounded
 		case s.readings <- struct{}{}:
 			defer func() { <-s.readings }()
 		case <-r.Context().Done():
@@ -119,7 +119,7 @@ func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *Prob
 	return nil
 }
 
-// paramsFor are the parameters of a route as a request may give them: a client of this process takes a list whole.
+// paramsFor are the parameters that a request may give. A client of this process may take a whole list.
 func paramsFor(r *http.Request, params []param) []param {
 	if r.RemoteAddr != client.LocalPeer {
 		return params
@@ -133,10 +133,10 @@ func paramsFor(r *http.Request, params []param) []param {
 	return params
 }
 
-// problemFor is what an error means for who asked.
+// problemFor is the problem of an error for the client.
 func (s *Server) problemFor(a *asked, err error) *Problem {
 	p := s.problemOf(a.Context(), err, a.id)
-	if p.Code == "internal" && a.RemoteAddr == client.LocalPeer { // the user of this process may read what the log would get
+	if p.Code == "internal" && a.RemoteAddr == client.LocalPeer { // the user of this process may read what else goes to the log
 		p.Detail = err.Error()
 		if at := (*fs.PathError)(nil); errors.As(err, &at) && filepath.IsAbs(at.Path) {
 			p.Title, p.Suggestions = "open "+at.Path, []string{"ls -ld " + at.Path + "  # what it is, and who may read it"}
@@ -148,7 +148,7 @@ func (s *Server) problemFor(a *asked, err error) *Problem {
 	return p
 }
 
-// bytesOf are a document's bytes.
+// bytesOf are the bytes of a document.
 func bytesOf(doc any) ([]byte, error) {
 	if t, ok := doc.(tagged); ok {
 		doc = t.doc
@@ -165,7 +165,7 @@ func bytesOf(doc any) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// respond writes a document, or that the client has it.
+// respond writes a document, or 304 when the client has it.
 func respond(w http.ResponseWriter, r *http.Request, status int, doc any) error {
 	body, err := bytesOf(doc)
 	if err != nil {
@@ -182,7 +182,7 @@ func respond(w http.ResponseWriter, r *http.Request, status int, doc any) error 
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // the client is gone: nobody is left to tell
+		_, _ = w.Write(body) // it fails when the client is gone
 	}
 	return nil
 }

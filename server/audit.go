@@ -6,8 +6,8 @@ import (
 	"github.com/roost-dev/roost/report"
 )
 
-// audit tells the log what was changed, through which door and from where. It never
-// tells what anybody said: of an answer it tells what was decided.
+// audit logs what a request changed, the door that it came through, and its origin. It never logs text of users: of an
+// answer it logs the decision.
 func (s *Server) audit(a *asked, doc any) {
 	about := []any{"method", a.Method, "route", a.route.path, "task", a.id}
 	words := "changed"
@@ -28,7 +28,7 @@ func (s *Server) audit(a *asked, doc any) {
 	s.opt.Log.Info(words, about...)
 }
 
-// entrance is the door that a request came through.
+// entrance is the door that a request came through: a socket, this process, the network.
 func entrance(r *http.Request) string {
 	switch {
 	case isPeer(r):

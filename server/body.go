@@ -15,20 +15,20 @@ import (
 
 const patchMedia = "application/merge-patch+json"
 
-// smallBody is how large a body may be that needs no place among the large ones.
+// smallBody is the size, in bytes, up to which a body does not count as large.
 const smallBody = 64 << 10
 
-// maxBodies is how many large bodies are read at a time.
+// maxBodies bounds how many large bodies the server reads at a time.
 const maxBodies = 8
 
-// take reads the body of a request that changes something: whole, within a bound of
-// bytes and of time. Nothing is done before all of it is here.
+// take reads the whole body of a request that changes something, within bounds of bytes and time. Nothing changes before
+// all of it has arrived.
 func (s *Server) take(w http.ResponseWriter, a *asked) error {
 	if a.ContentLength == 0 {
 		return nil
 	}
 	if a.ContentLength < 0 || a.ContentLength > smallBody {
-		select { // large ones cost memory, however many clients there are
+		select { // each large one costs memory, so their number is bounded
 		case s.bodies <- struct{}{}:
 			defer func() { <-s.bodies }()
 		case <-a.Context().Done():
@@ -48,8 +48,8 @@ func (s *Server) take(w http.ResponseWriter, a *asked) error {
 	case err != nil:
 		return errors.Join(err, context.Canceled) // the client went away
 	}
-	// All was read: the connection may be used again, and a client that goes away is noticed
-	// without a deadline.
+	// The whole body was read: the connection can be used again, and the server notices without a deadline that the
+	// client has gone.
 	_ = ctl.SetReadDeadline(time.Time{})
 	w.Header().Del("Connection")
 	if n == 0 {
@@ -59,7 +59,7 @@ func (s *Server) take(w http.ResponseWriter, a *asked) error {
 		return err
 	}
 	a.body = buf.Bytes()
-	if a.route.body == nil { // an empty object is what some clients send for nothing
+	if a.route.body == nil { // some clients send an empty object for no body
 		return a.read(&struct{}{})
 	}
 	return nil
@@ -69,8 +69,8 @@ func tooLarge(most int64) *Problem {
 	return problem(http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large", "a body may have up to "+strconv.FormatInt(most>>20, 10)+" MiB")
 }
 
-// rightMedia refuses bodies that do not say that they are JSON: a page of another site
-// can send the others without asking first.
+// rightMedia refuses bodies with another media type than JSON: a page of another site can send those without a
+// preflight request.
 func rightMedia(a *asked) error {
 	given := a.Header.Get("Content-Type")
 	media, params, err := mime.ParseMediaType(given)
@@ -85,8 +85,8 @@ func rightMedia(a *asked) error {
 	return nil
 }
 
-// read decodes the body strictly into what a pointer points to. An empty body stands for
-// an empty object. The error is a *Problem that names all that is wrong, by JSON pointer.
+// read decodes the body strictly into the target of a pointer. An empty body means an empty object. The error is a
+// *Problem that lists every fault by its JSON pointer.
 func (a *asked) read(into any) error {
 	body := a.body
 	if len(body) == 0 {

@@ -23,8 +23,8 @@ const (
 	keyMax    = 255
 )
 
-// change answers a request that changes something. Around what the route does are: who
-// works on the task, the idempotency key, and the document that If-Match wants.
+// change answers a request that changes something. Around the route's own work it checks whether another process works
+// on the task, the idempotency key, and If-Match.
 func (s *Server) change(w http.ResponseWriter, a *asked) *Problem {
 	if s.opt.Engine == nil {
 		return readOnly()
@@ -33,14 +33,14 @@ func (s *Server) change(w http.ResponseWriter, a *asked) *Problem {
 	if p != nil {
 		return p
 	}
-	// Whether the older call may go on with a task is this server's to say: it is passed on
-	// when somebody turns out to have the task.
+	// This server decides whether the older call may continue a task: it passes the call on only when another process
+	// turns out to hold the task.
 	if (a.named() == "" || s.opt.Guest) && s.elsewhere(w, a) {
 		return nil
 	}
 	if key != "" && a.RemoteAddr == client.LocalPeer {
-		// An answer of this process is not lost on the way. Sent again, the request may have taken effect in
-		// another process, to which it was passed on before: the journal knows.
+		// A client of this process does not lose an answer. When it sends a request again, the request may have taken
+		// effect in another process, to which this server passed it on: the journal shows that.
 		if a.again = a.Header.Get(client.AttemptHeader) != ""; a.again {
 			a.identity = identityOf(key)
 		}
@@ -56,7 +56,7 @@ func (s *Server) change(w http.ResponseWriter, a *asked) *Problem {
 	return s.once(w, a, key)
 }
 
-// keyOf is the request's idempotency key, "" when it has none or needs none.
+// keyOf is the idempotency key of a request, "" when it has none or needs none.
 func keyOf(a *asked) (string, *Problem) {
 	given := a.Header.Values(keyHeader)
 	if len(given) == 0 || a.Method != http.MethodPost {
@@ -75,7 +75,7 @@ func keyOf(a *asked) (string, *Problem) {
 	return key, nil
 }
 
-// once does what is asked unless it was done under this key, and answers alike.
+// once carries out a request unless its key has been used, and gives the same answer again.
 func (s *Server) once(w http.ResponseWriter, a *asked, key string) *Problem {
 	a.identity = identityOf(key)
 	one, done, err := s.keyed.begin(a.Context(), key, a.Method+" "+a.URL.Path, fingerprintOf(a))
@@ -94,7 +94,7 @@ func (s *Server) once(w http.ResponseWriter, a *asked, key string) *Problem {
 		w.Header().Set("Idempotent-Replayed", "true")
 		return s.done(w, a, *done)
 	}
-	let := one.leave // of the key, when something goes wrong that nobody foresaw
+	let := one.leave // releases the key when the request panics
 	defer func() {
 		if let != nil {
 			s.note(a, let())
@@ -112,27 +112,26 @@ func (s *Server) once(w http.ResponseWriter, a *asked, key string) *Problem {
 	}
 	let = nil
 	if err := one.finish(*out); err != nil {
-		// It is done, and what it is called follows from the key: the repeat finds it.
+		// The change is done, and its ids follow from the key: the repeat finds it.
 		s.note(a, err)
 	}
 	return s.done(w, a, *out)
 }
 
-// nothingDone reports whether a problem says that a request did nothing, so that its key
-// may be used for another one. Behind the server's own failures and a client that went
-// away something may have been done.
+// nothingDone reports whether a problem means that a request changed nothing, so that its key may be used again. After a
+// failure of the server, or when the client went away, something may have changed.
 func nothingDone(p *Problem) bool {
 	return p.Status != http.StatusInternalServerError && p.Code != "stopping"
 }
 
-// note tells the log of what a client need not know.
+// note logs an error that a client need not know.
 func (s *Server) note(a *asked, err error) {
 	if err != nil {
 		s.opt.Log.Warn("idempotency key", "path", a.URL.Path, "error", err.Error())
 	}
 }
 
-// act does what is asked, of the document that If-Match wants.
+// act carries out a request, if the task is as If-Match requires.
 func (s *Server) act(a *asked) (*outcome, error) {
 	unlock, err := s.guarded(a)
 	if err != nil {
@@ -164,15 +163,15 @@ func (s *Server) act(a *asked) (*outcome, error) {
 	return &done, nil
 }
 
-// refused is what an error of an act means. A task that another process works on is
-// asked for there, if it took the task only now.
+// refused is the problem of an error of act. When another process has just taken the task, the request is passed on to
+// that process.
 func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *Problem {
 	var busy *journal.BusyError
 	if errors.As(err, &busy) && s.elsewhere(w, a) {
 		return nil
 	}
 	if s.opt.Guest && (errors.Is(err, engine.ErrClosed) || errors.Is(err, engine.ErrDraining)) {
-		w.Header().Set(hopHeader, notHere) // the process is at its end: whoever passed it on does it
+		w.Header().Set(hopHeader, notHere) // this process is ending: the one that passed the request on carries it out
 	}
 	p := s.problemFor(a, err)
 	if p.Task == "" {
@@ -181,9 +180,9 @@ func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *Problem {
 	return p
 }
 
-// done answers with what was done.
+// done answers with the outcome.
 func (s *Server) done(w http.ResponseWriter, a *asked, out outcome) *Problem {
-	// It took its time: writing begins now.
+	// The work took its time: the deadline for writing begins now.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(3 * s.opt.WriteTimeout))
 	h := w.Header()
 	for name, value := range out.Head {
@@ -202,17 +201,16 @@ func (s *Server) done(w http.ResponseWriter, a *asked, out outcome) *Problem {
 	h.Set("Content-Type", jsonMedia)
 	h.Set("Content-Length", strconv.Itoa(len(out.Body)))
 	w.WriteHeader(out.Status)
-	_, _ = w.Write([]byte(out.Body)) // the client is gone: nobody is left to tell
+	_, _ = w.Write([]byte(out.Body)) // it fails when the client is gone
 	return nil
 }
 
-// key is the durable id that follows from the request's idempotency key: a UUID that
-// whoever asks again with it gets again. "" without a key. There is one caller, the owner
-// of the root: every token and every door is his.
+// key is the durable id that follows from the idempotency key of a request: a UUID that the same key gives again. ""
+// without a key. All callers are one user, the owner of the root.
 func (a *asked) key() string { return a.identity }
 
-// runFor is the id of a run that this request starts of a task; "" without a key. Like
-// every run's it ends in digits of its task's.
+// runFor is the id of the run that this request starts for a task; "" without a key. Like every run id it ends in digits
+// of the task's id.
 func (a *asked) runFor(task string) string {
 	if a.identity == "" {
 		return ""
@@ -221,7 +219,7 @@ func (a *asked) runFor(task string) string {
 	return a.identity[:len(a.identity)-digits] + hash(task)[:digits]
 }
 
-// identityOf makes a UUID of a key; its version is the one for ids of one's own making.
+// identityOf makes a UUID of a key, of the version for custom ids.
 func identityOf(key string) string {
 	sum := sha256.Sum256([]byte("idempotency key " + key))
 	id, _ := uuid.FromBytes(sum[:16])
@@ -229,16 +227,16 @@ func identityOf(key string) string {
 	return id.String()
 }
 
-// fingerprintOf tells requests apart that have one key.
+// fingerprintOf distinguishes requests with the same key.
 func fingerprintOf(a *asked) string {
 	body := sha256.Sum256(a.body)
 	return hash(a.Method + "\n" + a.URL.EscapedPath() + "\n" + a.URL.RawQuery + "\n" + a.Header.Get("If-Match") + "\n" + hex.EncodeToString(body[:]))
 }
 
-// deedsOf are the keyed requests of a root.
+// deedsOf are the requests with keys of a root.
 func deedsOf(st *store.Store, now func() time.Time) *deeds {
 	return &deeds{dir: filepath.Join(st.Root(), "server", "idempotency"), now: now, seal: func() *journal.Seal { return st.Seal("idempotency") }}
 }
 
-// keep is a context for what must not stop when a client goes away in the middle.
+// keep is a context for work that must not stop when its client goes away.
 func keep(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }

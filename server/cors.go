@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Pages of other origins may ask only where the server was told their names. They come
-// with the token, as programs do; the cookie does not count from there, so that naming an
-// origin does not let its pages act for everybody who has logged in.
+// Pages of other origins may send requests only if the server was given their origins. They need the token, as programs
+// do. The cookie does not count for them, so that naming an origin does not let its pages act for every logged-in
+// user.
 
 const (
 	corsMethods = "GET, HEAD, POST, PATCH, DELETE"
@@ -16,13 +16,12 @@ const (
 	corsTold    = "ETag, Location, Retry-After, Roost-Task-Id, Roost-Run-Id, Idempotent-Replayed, X-Request-Id"
 )
 
-// page reports whether a request comes from a page of an origin that was named.
+// page reports whether a request comes from a page of a named origin.
 func (s *Server) page(r *http.Request) bool {
-	return slices.Contains(s.opt.Origins, r.Header.Get("Origin")) // "" is never named
+	return slices.Contains(s.opt.Origins, r.Header.Get("Origin")) // "" is never in the list
 }
 
-// cors tells a named origin's browser what its page may do, and answers when that was
-// all that it asked.
+// cors sends the headers that allow a page of a named origin, and answers a preflight request.
 func (s *Server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 	if !s.page(r) || !s.known(r.Host) {
 		return false
@@ -42,8 +41,8 @@ func (s *Server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 	return true
 }
 
-// ValidOrigin reports whether a text is an origin as browsers send it: a scheme, a host
-// and a port that is not the usual one. No pattern is one.
+// ValidOrigin reports whether a text is an origin as browsers send it: a scheme, a host and a port that is not the default
+// one. A pattern is not an origin.
 func ValidOrigin(text string) bool {
 	scheme, host, ok := strings.Cut(text, "://")
 	if !ok || scheme != "http" && scheme != "https" || host == "" || strings.ToLower(text) != text {

@@ -8,10 +8,10 @@ import (
 	"github.com/roost-dev/roost/report"
 )
 
-// Recovery says how far the taking up of what an earlier process left is.
+// Recovery is the state of the recovery of runs that an earlier process left.
 type Recovery struct{ state atomic.Pointer[string] }
 
-// Set says so: going_on, done, failed.
+// Set sets the state: going_on, done, failed.
 func (r *Recovery) Set(state string) { r.state.Store(&state) }
 
 func (r *Recovery) String() string {
@@ -23,7 +23,7 @@ func (r *Recovery) String() string {
 	return "none"
 }
 
-// serverRoutes are those about the server itself.
+// serverRoutes are the routes about the server itself.
 func serverRoutes() []route {
 	return []route{
 		{path: "/metrics", summary: "What is counted, as Prometheus reads it", media: "text/plain", forms: []string{"application/openmetrics-text"}, serve: (*Server).metrics},
@@ -67,7 +67,7 @@ func (s *Server) admit(*asked) (*reply, error) {
 	return &reply{doc: s.state()}, nil
 }
 
-// quit asks the program to end the server. It answers before that begins.
+// quit asks the program to end the server, and answers first.
 func (s *Server) quit(a *asked) (*reply, error) {
 	var how report.Stop
 	if err := a.read(&how); err != nil {
@@ -81,8 +81,8 @@ func (s *Server) quit(a *asked) (*reply, error) {
 	return &reply{doc: s.state()}, nil
 }
 
-// Leave says that the server means to end: /readyz tells it, and runs are refused. What
-// is asked is answered until Serve ends.
+// Leave marks the server as ending: /readyz reports it, and the server refuses new runs. It answers requests until Serve
+// returns.
 func (s *Server) Leave() {
 	s.leaving.Store(true)
 	if s.opt.Engine != nil {
@@ -90,7 +90,7 @@ func (s *Server) Leave() {
 	}
 }
 
-// open counts the streams that are followed.
+// open counts the open streams.
 func (s *streams) open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// What a request did whose answer a kill kept from its client is read off the log: the
-// same request, sent again, is answered with it and does nothing.
+// When a kill kept an answer from a client, the journal shows what the request did: the same request, sent again, gets
+// that answer and changes nothing.
 
 // eventsOf are the events of commits, in order.
 func eventsOf(commits []journal.Commit) (out []task.Event) {
@@ -28,7 +28,7 @@ func eventsOf(commits []journal.Commit) (out []task.Event) {
 	return out
 }
 
-// restoredBy is the restore that commits hold; nil when they hold none that was done.
+// restoredBy is the restore in commits; nil when they hold no finished one.
 func restoredBy(id string, commits []journal.Commit) *engine.RestoreResult {
 	r := noRestore(id)
 	for _, e := range eventsOf(commits) {
@@ -49,7 +49,7 @@ func restoredBy(id string, commits []journal.Commit) *engine.RestoreResult {
 		}
 	}
 	if r.Outcome != task.RestoreDone {
-		return nil // it was rolled back: nothing was done
+		return nil // it was rolled back, and changed nothing
 	}
 	return r
 }
@@ -69,7 +69,7 @@ func changeOf(f task.RestoreFile) string {
 	return "changed"
 }
 
-// condensedBy is the summary that commits made.
+// condensedBy is the summary in commits.
 func condensedBy(id string, commits []journal.Commit) (report.Condensed, bool) {
 	for _, e := range eventsOf(commits) {
 		if c, ok := e.(task.HistoryCondensed); ok {
@@ -79,7 +79,7 @@ func condensedBy(id string, commits []journal.Commit) (report.Condensed, bool) {
 	return report.Condensed{}, false
 }
 
-// undoneBy says which deed commits took back, or did again.
+// undoneBy is the action that commits undid or redid.
 func (s *Server) undoneBy(ctx context.Context, id string, o actions.Options, commits []journal.Commit) (report.Undone, bool, error) {
 	var seq uint64
 	for _, c := range commits {

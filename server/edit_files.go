@@ -10,7 +10,7 @@ import (
 	"github.com/roost-dev/roost/report"
 )
 
-// errReadOnly is what a server without an engine says to what needs one.
+// errReadOnly is the problem of a request that needs an engine, at a server without one.
 func errReadOnly() error {
 	return problem(http.StatusServiceUnavailable, "read_only", "This server only reads", "it was started without what works on tasks", "roost serve")
 }
@@ -48,7 +48,7 @@ func (s *Server) saveCheckpoint(a *asked) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Asked again it saves nothing new: the files are as the newest checkpoint says.
+	// A repeat saves nothing: the files equal the newest checkpoint.
 	c, saved, finish, err := s.opt.Engine.SaveCheckpoint(a.lasting(), a.id)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (s *Server) restore(a *asked) (*reply, error) {
 			return err
 		}
 		if rule == "" && len(r.Files) == 0 && len(r.Conflicts) > 0 {
-			return conflicts(r) // nobody said what becomes of them, and there is nothing else to do
+			return conflicts(r) // the request names no rule for conflicts, and nothing else would change
 		}
 		return nil
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// editRoutes are those that move a task's histories and files, and take it back.
+// editRoutes are the routes that change histories and files of a task, and undo that.
 func editRoutes() []route {
 	const id = "/v1/tasks/{id}"
 	post := http.MethodPost
@@ -45,7 +45,7 @@ func editRoutes() []route {
 	}
 }
 
-// newest is how a path names the checkpoint that stands before the newest change.
+// newest in a path means the checkpoint before the newest change.
 const newest = "newest"
 
 func given(c string) string {
@@ -55,8 +55,8 @@ func given(c string) string {
 	return c
 }
 
-// lasting is the context of a change: a client that goes away does not stop it half
-// done, and what it commits carries the name of its request.
+// lasting is the context of a change: it does not end when the client goes away, and its commits carry the id of the
+// request.
 func (a *asked) lasting() context.Context {
 	return store.Acting(context.WithoutCancel(a.Context()), a.key())
 }
@@ -70,7 +70,7 @@ func (a *asked) interrupted() <-chan struct{} {
 	return a.Context().Done()
 }
 
-// idle finds a task that nobody works on.
+// idle finds a task without a live run in this process.
 func (s *Server) idle(a *asked) (store.Ref, error) {
 	ref, err := s.opt.Store.Find(a.Context(), a.id)
 	if err != nil {
@@ -90,8 +90,7 @@ func (s *Server) idle(a *asked) (store.Ref, error) {
 	return ref, nil
 }
 
-// before are the commits of an earlier attempt of this very request, the newest restore
-// that it left half done finished.
+// before returns the commits of an earlier attempt of this request, after it has finished an interrupted restore.
 func (s *Server) before(ctx context.Context, a *asked, ref store.Ref) ([]journal.Commit, error) {
 	if !a.again || a.key() == "" {
 		return nil, nil
@@ -102,8 +101,7 @@ func (s *Server) before(ctx context.Context, a *asked, ref store.Ref) ([]journal
 	return s.opt.Store.CommitsBy(ctx, ref, a.key(), s.opt.Now().Add(-2*keptFor).UnixMilli())
 }
 
-// written writes Roo's files behind what is durable already: that they are late is no
-// failure of what was asked.
+// written writes Roo's files behind a durable change. If that fails, the request has not failed: it is logged.
 func (s *Server) written(ctx context.Context, a *asked, finish func(context.Context) error) {
 	if finish == nil {
 		return
@@ -120,7 +118,7 @@ func conflictRule(text string) (checkpoint.Rule, error) {
 	return checkpoint.Rule(text), nil
 }
 
-// folder checks a folder of this machine that a body names.
+// folder checks that a body names a folder by an absolute path.
 func folder(at, path string) error {
 	if path != "" && !filepath.IsAbs(path) {
 		return invalid(Wrong{at, "want an absolute folder of the server's machine"})
@@ -234,7 +232,7 @@ func (s *Server) undo(a *asked, redo bool) (*reply, error) {
 	o := actions.Options{Redo: redo, Only: body.Expect, DryRun: body.DryRun}
 	ctx := a.lasting()
 	ref, err := s.idle(a)
-	if errors.Is(err, store.ErrNotFound) { // a deleted task is found by what undo knows
+	if errors.Is(err, store.ErrNotFound) { // the list of actions knows a deleted task
 		ref, err = store.Ref{}, nil
 	}
 	if err != nil {
@@ -366,7 +364,7 @@ func (s *Server) condense(a *asked) (*reply, error) {
 		id, c, err := s.opt.Engine.CondensePlan(a.Context(), req)
 		return &reply{doc: report.CondensedOf(id, c, true)}, err
 	}
-	// A model is asked, which may take minutes: that does not outlive the server.
+	// The request to the model may take minutes: it must end with the server.
 	ctx, stop := context.WithCancel(a.lasting())
 	defer stop()
 	over := make(chan struct{})

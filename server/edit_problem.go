@@ -17,7 +17,7 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// editProblem says why histories or files could not be moved; nil for other errors.
+// editProblem is the problem of an error about histories, branches or checkpoints; nil for other errors.
 func editProblem(err error, id string) *Problem {
 	var (
 		row    *history.ReferenceError
@@ -82,7 +82,7 @@ func rowName(r history.Row) string {
 	return text
 }
 
-// undoProblem says why nothing was taken back, or done again.
+// undoProblem is the problem of an undo or redo that changed nothing.
 func undoProblem(err error, o actions.Options, d actions.TaskActions) error {
 	id := d.Name
 	if id == "" {
@@ -129,8 +129,7 @@ func undoErrors(err error, o actions.Options, d actions.TaskActions, id string) 
 	return p
 }
 
-// conflicts is a restore that has nothing to do but what would take somebody else's
-// changes away.
+// conflicts is the problem of a restore that could only overwrite changes of others.
 func conflicts(r engine.RestoreResult) *Problem {
 	items := r.Conflicts
 	var names []string

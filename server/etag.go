@@ -12,19 +12,17 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// tagged is a document of a task with the place in its journal that it shows: what is
-// changed within one millisecond, to and fro, differs all the same.
+// tagged is a document of a task with the position of its journal: two changes within one millisecond that cancel each
+// other still give another tag.
 type tagged struct {
 	doc  any
 	head engine.Mark
 }
 
-// tagOf is the ETag of a document: the same bytes, of the same place, have the same one.
-// That of a task has two parts. The first is of what the task says of itself, and is what
-// If-Match compares; the second is of how many bytes it takes on the disk, which goes on
-// changing while Roo's files are written behind a journal that stands still, and of where
-// else it stands: who changes a task as he saw it has not seen those. A tag without them was
-// the alternative: then two different bodies would have one tag.
+// tagOf is the ETag of a document: the same bytes at the same position have the same one. The tag of a task has two
+// parts. If-Match compares the first, which covers the task itself. The second covers its size on disk, which changes
+// while Roo's files are written behind an unchanged journal, and its copies: a change of a task does not depend on them.
+// A tag without the second part was rejected: two different bodies would have one tag.
 func tagOf(doc any, body []byte) string {
 	t, ok := doc.(tagged)
 	row, isRow := t.doc.(store.Summary)
@@ -37,7 +35,7 @@ func tagOf(doc any, body []byte) string {
 	}
 	row.Size, row.Copies = 0, nil
 	said, err := bytesOf(row)
-	if err != nil { // it was written a moment ago
+	if err != nil { // it was just encoded
 		return `"` + digest(body, t.head) + `"`
 	}
 	return `"` + digest(said, t.head) + "." + beside + `"`
@@ -60,7 +58,7 @@ func guards(tag string) string {
 	return tag
 }
 
-// matches reports whether an If-None-Match has a tag; weak ones count, as it says.
+// matches reports whether an If-None-Match header holds a tag; weak tags count, as the standard requires.
 func matches(headers []string, tag string) bool {
 	for _, header := range headers {
 		for _, one := range strings.Split(header, ",") {
@@ -73,8 +71,7 @@ func matches(headers []string, tag string) bool {
 	return false
 }
 
-// matchesStrongly is matches for If-Match, for which weak ones do not count; nor does the
-// size on the disk.
+// matchesStrongly is matches for If-Match: weak tags do not count, and neither does the second part of a tag.
 func matchesStrongly(headers []string, tag string) bool {
 	for _, header := range headers {
 		for _, one := range strings.Split(header, ",") {
@@ -86,7 +83,7 @@ func matchesStrongly(headers []string, tag string) bool {
 	return false
 }
 
-// turns let one change of a task at a time through that wants the task as it was seen.
+// turns serialise the changes of a task that have If-Match.
 type turns struct {
 	mu  sync.Mutex
 	all map[string]*turn
@@ -97,7 +94,7 @@ type turn struct {
 	users int
 }
 
-// take waits for a task's turn.
+// take waits until no other such change of the task is under way.
 func (t *turns) take(task string) (done func()) {
 	t.mu.Lock()
 	one := t.all[task]
@@ -118,10 +115,9 @@ func (t *turns) take(task string) (done func()) {
 	})
 }
 
-// guarded checks what If-Match wants of the task, and keeps other changes that want
-// something out until the returned function is called. Another process can come in between
-// all the same: so whatever takes the task over on the way compares again, with the lock
-// held (store.Expecting); what a patch changes by comparing, it compares by itself; see seen.
+// guarded checks If-Match, and keeps other changes with If-Match out until the returned function is called. Another
+// process can still change the task in between, so the code that takes the lock of the task compares again
+// (store.Expecting); a patch compares the members that it changes, see seen.
 func (s *Server) guarded(a *asked) (unlock func(), err error) {
 	want := a.Header.Values("If-Match")
 	if len(want) == 0 || a.id == "" {
@@ -136,7 +132,7 @@ func (s *Server) guarded(a *asked) (unlock func(), err error) {
 	if err == nil {
 		var body []byte
 		if body, err = bytesOf(doc); err == nil && !matchesStrongly(want, tagOf(doc, body)) {
-			if s.didIt(a, ref) { // what moved the task is this very request
+			if s.didIt(a, ref) { // this request itself changed the task
 				return free, nil
 			}
 			err = errSeen(a)
@@ -157,7 +153,7 @@ func (s *Server) guarded(a *asked) (unlock func(), err error) {
 	}, nil
 }
 
-// didIt reports whether an earlier attempt of this very request changed the task.
+// didIt reports whether an earlier attempt of this request changed the task.
 func (s *Server) didIt(a *asked, ref store.Ref) bool {
 	if !a.again || a.key() == "" {
 		return false
@@ -169,7 +165,7 @@ func (s *Server) didIt(a *asked, ref store.Ref) bool {
 	return err == nil && len(done) > 0
 }
 
-// errSeen is what who changes a task is told that is not as it was seen.
+// errSeen is the problem of a change of a task that is not as the client saw it.
 func errSeen(a *asked) error { return moved(a.id) }
 
 func moved(task string) *Problem {

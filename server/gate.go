@@ -13,10 +13,9 @@ import (
 	"github.com/roost-dev/roost/server/peer"
 )
 
-// A gate bounds how many connections are open: one more waits for another's end. Strangers,
-// which have not shown the token yet, have a smaller bound of their own. Where it is reached the
-// oldest one that has said nothing for a while is cut off, so that a user without the token
-// cannot fill the server by connecting.
+// A gate bounds the open connections: one more waits until another ends. Strangers are connections that have not shown
+// the token yet; they have a smaller bound. When it is reached, the gate closes the oldest silent stranger, so that a
+// user without the token cannot fill the server with connections.
 type gate struct {
 	net.Listener
 	room chan struct{}
@@ -24,23 +23,23 @@ type gate struct {
 	once sync.Once
 
 	most      int
-	left      chan struct{} // a stranger left, or showed the token
+	left      chan struct{} // a stranger closed, or showed the token
 	mu        sync.Mutex
 	strangers []*guest // the oldest first
 }
 
-// strangerPatience is how long a stranger that was just let in may say nothing, however many
-// others come: a client under load needs a moment between connecting and asking.
+// strangerPatience is how long a new stranger may be silent, however many others wait: a client under load needs a moment
+// between connecting and sending.
 const strangerPatience = 100 * time.Millisecond
 
-// strangerAge is how long a stranger may take to ask something when it says a little all the time.
+// strangerAge bounds how long a stranger may send a little at a time without a request.
 const strangerAge = time.Second
 
 func limited(l net.Listener, most, strangers int) *gate {
 	return &gate{Listener: l, room: make(chan struct{}, most), shut: make(chan struct{}), most: strangers, left: make(chan struct{}, 1)}
 }
 
-// Accept lets the next connection in once there is room for it.
+// Accept returns the next connection when there is room for it.
 func (g *gate) Accept() (net.Conn, error) {
 	select {
 	case g.room <- struct{}{}:
@@ -84,7 +83,7 @@ func (g *gate) next() (net.Conn, error) {
 	}
 }
 
-// crowd reports whether there is no room for a stranger, and who may be cut off for one.
+// crowd reports whether there is no room for a stranger, and which one may be closed for it.
 func (g *gate) crowd() (full bool, idle *guest) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,19 +100,19 @@ func (g *gate) crowd() (full bool, idle *guest) {
 	return true, nil
 }
 
-// Close ends the listener, and lets go of who waits for room.
+// Close ends the listener, and Accept when it waits for room.
 func (g *gate) Close() error {
 	g.once.Do(func() { close(g.shut) })
 	return g.Listener.Close()
 }
 
-// guest is a connection that was let in.
+// guest is an accepted connection.
 type guest struct {
 	net.Conn
 	gate   *gate
 	came   time.Time
 	leave  func()
-	silent atomic.Int64 // since when the server waits for its next bytes, in Unix nanoseconds; 0 = it does not
+	silent atomic.Int64 // since when the server waits for its next bytes, in Unix nanoseconds; 0 = it does not wait
 }
 
 // Read waits for the next bytes.
@@ -124,13 +123,13 @@ func (c *guest) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the connection and frees its place.
+// Close ends the connection and makes room for another.
 func (c *guest) Close() error {
 	c.leave()
 	return c.Conn.Close()
 }
 
-// known says that the connection is no stranger's any more.
+// known marks a connection that has shown the token.
 func (c *guest) known() {
 	g := c.gate
 	g.mu.Lock()
@@ -146,7 +145,7 @@ func (c *guest) known() {
 
 type guestKey struct{}
 
-// ofConn puts into the context of a connection's requests who it is.
+// ofConn puts the connection, and whether it is a peer's, into the context of its requests.
 func ofConn(ctx context.Context, c net.Conn) context.Context {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
@@ -161,7 +160,7 @@ func ofConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, guestKey{}, g)
 }
 
-// shown notes that a request's connection has shown the token.
+// shown marks the connection of a request that has shown the token.
 func shown(r *http.Request) {
 	if g, ok := r.Context().Value(guestKey{}).(*guest); ok {
 		g.known()

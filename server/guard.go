@@ -17,31 +17,29 @@ import (
 
 const requestID = "X-Request-Id"
 
-// guard is what every request goes through before a route sees it, the cheapest checks
-// first: nothing is looked up for who has not shown the token.
+// guard checks every request before a route gets it, the cheapest checks first: it looks up nothing for a client without
+// the token.
 func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 	begun := s.opt.Now()
 	rec := &recorder{ResponseWriter: w}
 	h := rec.Header()
 	h.Set(requestID, idOf(r))
-	r.Header.Set(requestID, h.Get(requestID)) // one name for it, wherever it is told
+	r.Header.Set(requestID, h.Get(requestID)) // the same id in every log line
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
-	// Streams set their own for each write. A client that does not read an answer holds
-	// it no longer than this.
+	// The deadline for a client that does not read its answer. Streams set one for each write.
 	ctl := http.NewResponseController(w)
 	_ = ctl.SetWriteDeadline(time.Now().Add(3 * s.opt.WriteTimeout))
 	if r.ContentLength != 0 {
-		// The library reads what is left of a body before the connection is used again, and
-		// would wait for it without end.
+		// The library reads the rest of a body before it uses the connection again, and would wait for it forever.
 		h.Set("Connection", "close")
 		_ = ctl.SetReadDeadline(time.Now().Add(s.opt.HeaderTimeout))
 	}
 	if s.cors(rec, r) {
-		// A browser asked what a page may do: the page's own request comes next.
+		// This is a preflight request: the request of the page comes next.
 	} else if p := s.refuse(r); p != nil {
 		fail(rec, r, p)
 	} else {
@@ -49,7 +47,7 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 	}
 	s.counted.count(r, h, rec.status, s.opt.Now().Sub(begun))
 	level := slog.LevelDebug
-	if rec.status >= 500 && r.URL.Path != "/readyz" { // that one says what it was asked
+	if rec.status >= 500 && r.URL.Path != "/readyz" { // its 503 is an answer, not a failure
 		level = slog.LevelWarn
 	}
 	// Neither query nor headers: both may hold secrets.
@@ -57,9 +55,9 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 		"ms", s.opt.Now().Sub(begun).Milliseconds(), "request_id", h.Get(requestID), "from", addressOf(r))
 }
 
-// refuse says why a request is not answered, nil when it is.
+// refuse is the problem of a request that must not reach its route; nil when it may.
 func (s *Server) refuse(r *http.Request) *Problem {
-	if !s.known(r.Host) && !isPeer(r) { // a socket has no name, and no browser leads there
+	if !s.known(r.Host) && !isPeer(r) { // a socket has no name, and browsers do not reach it
 		return problem(http.StatusForbidden, "host_denied", "The server is not known by that name", "the request names the host "+clip(r.Host), "use the address that roost serve printed", "roost serve --host NAME")
 	}
 	if !safe(r.Method) && foreign(r) && !s.page(r) {
@@ -88,15 +86,14 @@ func (s *Server) refuse(r *http.Request) *Problem {
 	return nil
 }
 
-// known reports whether a request names this server: else a name of somebody else's
-// that points here would make a browser talk to it as to that somebody.
+// known reports whether a request names this server. Otherwise a foreign name that resolves to this address would let a
+// browser treat the server as that site.
 func (s *Server) known(host string) bool {
 	name := hostName(host)
 	return name != "" && (s.hosts[name] || s.opt.Cert != nil && s.opt.Cert.VerifyHostname(name) == nil)
 }
 
-// hostName is the name in a Host header, in small letters and without its port; "" when the port
-// is none.
+// hostName is the name in a Host header, in lower case and without its port; "" when the port is malformed.
 func hostName(host string) string {
 	if name, port, err := net.SplitHostPort(host); err == nil {
 		if _, err := strconv.ParseUint(port, 10, 16); err != nil && port != "" {
@@ -111,7 +108,7 @@ func safe(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
-// foreign reports whether a browser says that another site made it ask.
+// foreign reports whether a browser sent a request for another site.
 func foreign(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -122,7 +119,7 @@ func foreign(r *http.Request) bool {
 	return err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host)
 }
 
-// idOf is the request's id: the client's own if it is a sane one.
+// idOf is the id of a request: the client's own if it is valid.
 func idOf(r *http.Request) string {
 	given := r.Header.Get(requestID)
 	if n := len(given); n > 0 && n <= 64 && strings.Trim(given, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.") == "" {
@@ -140,7 +137,7 @@ func addressOf(r *http.Request) string {
 	return r.RemoteAddr
 }
 
-// recorder notes what was answered, for the log.
+// recorder records the status of an answer, for the log.
 type recorder struct {
 	http.ResponseWriter
 	status int
