@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// A task has one owner at a time. Two changes of one task that come at once take turns, and
-// so do a change and a run that has ended and still writes Roo's files: who was told of the
-// end may change the task. Nobody looks again and again: the end of a change, and that of a
-// run, are waited for.
+// A task has one owner at a time. This file serialises the changes of one task in this process. A change also waits for a
+// run that has ended but is still writing Roo's files, because a client may change the task as soon as it knows of the
+// end. Waiting is by channel, not polling.
 
-// besideWait is how long a change waits for other changes of its task: some ask a model.
+// besideWait is how long a change waits for other changes of its task; some of them wait for a model.
 const besideWait = 3 * time.Second
 
-// beside knows which changes of which tasks are being made by this process.
+// beside holds the changes of each task that are under way in this process.
 type beside struct {
 	mu  sync.Mutex
 	all map[string]*changing
@@ -45,8 +44,8 @@ func (b *beside) enter(task string) (leave func()) {
 	}
 }
 
-// others is closed when another change of a task that is being made ends; nil when there is
-// none. The caller's own is one.
+// others is closed when another change of the task ends; nil when there is none. The caller's own change is under way,
+// too.
 func (b *beside) others(task string) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,8 +55,8 @@ func (b *beside) others(task string) <-chan struct{} {
 	return nil
 }
 
-// inTurn does what a route does, again when the task was only held by what was about to
-// let it go.
+// inTurn carries out a route, and tries again when the task was only held by a change or run that was about to release
+// it.
 func (s *Server) inTurn(a *asked) (*reply, error) {
 	if a.about.ID == "" {
 		return a.route.act(s, a)
@@ -67,7 +66,7 @@ func (s *Server) inTurn(a *asked) (*reply, error) {
 	late := time.NewTimer(besideWait)
 	defer late.Stop()
 	for looked := false; ; {
-		other := s.beside.others(task) // before the try: one that ends meanwhile is not missed
+		other := s.beside.others(task) // before the try, so that an end during the try is not missed
 		out, err := a.route.act(s, a)
 		if err == nil || !busyHere(err) {
 			return out, err
@@ -84,7 +83,7 @@ func (s *Server) inTurn(a *asked) (*reply, error) {
 		}
 		select {
 		case <-other:
-			late.Reset(besideWait) // it gets on
+			late.Reset(besideWait) // others make progress
 		case <-late.C:
 			return nil, err
 		case <-a.Context().Done():
@@ -93,7 +92,7 @@ func (s *Server) inTurn(a *asked) (*reply, error) {
 	}
 }
 
-// busyHere reports whether an error says that this process holds the task.
+// busyHere reports whether an error means that this process holds the task.
 func busyHere(err error) bool {
 	p := busyProblem(err)
 	return p != nil && p.Code == "task_busy" || isProblem(err, "task_busy")

@@ -17,23 +17,22 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// A request with an idempotency key has a file: first the intent, with a fingerprint of
-// what is asked, then what was answered. Both are on disk before they count, so that a
-// repeat finds them after any crash. The file's lock says whether somebody is at it: the
-// kernel ends it with the process, so that a killed one leaves an intent that nobody
-// holds, and the repeat does what is left to do, under the same ids.
+// A request with an idempotency key has a file: first the intent, with a fingerprint of the request, then the answer.
+// Both are on disk before they count, so that a repeat finds them after any crash. A process that works on the request
+// holds the lock of the file. The kernel releases it when the process ends, so that a killed process leaves an intent
+// without a lock, and the repeat does the rest under the same ids.
 //
 // One file for all keys was the alternative: it would have to be cleaned by rewriting.
 
 const (
-	keptFor      = 24 * time.Hour        // how long an answer is given again
-	flightWait   = 5 * time.Second       // for the first request, before a repeat is told to come back
-	flightPause  = 10 * time.Millisecond // between looks at it
+	keptFor      = 24 * time.Hour        // how long a repeat gets the same answer
+	flightWait   = 5 * time.Second       // how long a repeat waits for the first request before it gets 409
+	flightPause  = 10 * time.Millisecond // between two checks of it
 	cleanedEvery = time.Hour             //
-	recordMax    = 4 << 20               // bytes of a file that is believed
+	recordMax    = 4 << 20               // bound of a file, in bytes
 )
 
-// deeds are the requests with keys that a root's processes answered, or are at.
+// deeds are the requests with keys that processes of a root answered or work on.
 type deeds struct {
 	dir  string
 	now  func() time.Time
@@ -43,7 +42,7 @@ type deeds struct {
 	cleaned time.Time
 }
 
-// intent is a file's first line.
+// intent is the first line of a file.
 type intent struct {
 	Version     int    `json:"v"`
 	At          int64  `json:"at"` // Unix milliseconds
@@ -52,16 +51,16 @@ type intent struct {
 	MAC         string `json:"mac,omitempty"`
 }
 
-// outcome is a file's second line: what was answered.
+// outcome is the second line of a file: the answer.
 type outcome struct {
 	Status int               `json:"status"`
 	Head   map[string]string `json:"head,omitempty"`
 	Body   string            `json:"body,omitempty"`
-	Follow *followed         `json:"follow,omitempty"` // whose events who asks for a stream gets
+	Follow *followed         `json:"follow,omitempty"` // the run whose events a client gets that wants a stream
 	MAC    string            `json:"mac,omitempty"`
 }
 
-// signed gives a line's MAC, which is about the line without it and about the key's file.
+// signed is the MAC of a line: over the line without it and the name of the file.
 func (d *deeds) signed(name string, line any) (string, error) {
 	data, err := json.Marshal(line)
 	if err != nil {
@@ -77,9 +76,8 @@ func (d *deeds) signed(name string, line any) (string, error) {
 	return id + "." + hex.EncodeToString(mac), nil
 }
 
-// proves reports whether this root wrote a line: a record that came with a copied root is no
-// answer of this one. mac is what the line carries, line what it is without. Without a key
-// nothing can be told apart, and the line counts.
+// proves reports whether this root wrote a line: a record that came with a copied root is not an answer of this one. mac
+// is the MAC in the line, line the rest. Without a key for MACs every line counts.
 func (d *deeds) proves(name, mac string, line any) bool {
 	var seal *journal.Seal
 	if d.seal != nil {
@@ -97,7 +95,7 @@ func (d *deeds) proves(name, mac string, line any) bool {
 	return err == nil && seal.Proves(id, sum, "idempotency", []byte(filepath.Base(name)+"\x00"), data)
 }
 
-// deed is a request that is being answered under a key.
+// deed is a request with a key that is under way.
 type deed struct {
 	file  *os.File
 	of    *deeds
@@ -109,8 +107,8 @@ var (
 	errOther    = errors.New("another request was made with this key")
 )
 
-// begin takes a key for a request. It gives what was answered already, or a deed that
-// must be finished, forgotten or left.
+// begin takes a key for a request. It returns the answer of an earlier attempt, or a deed that the caller must finish,
+// forget or leave.
 func (d *deeds) begin(ctx context.Context, key, request, fingerprint string) (*deed, *outcome, error) {
 	if err := d.ready(); err != nil {
 		return nil, nil, err
@@ -139,7 +137,7 @@ func (d *deeds) begin(ctx context.Context, key, request, fingerprint string) (*d
 	}
 }
 
-// hold opens and locks a key's file; got is false while somebody else is at it.
+// hold opens and locks the file of a key; got is false while another request holds it.
 func (d *deeds) hold(name string) (f *os.File, got bool, err error) {
 	if f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return nil, false, fmt.Errorf("keep what was asked: %w", err)
@@ -156,7 +154,7 @@ func (d *deeds) hold(name string) (f *os.File, got bool, err error) {
 	return f, true, nil
 }
 
-// stands reports whether a file is still the one of its name.
+// stands reports whether a file still has its name.
 func stands(f *os.File, name string) bool {
 	mine, err := f.Stat()
 	if err != nil {
@@ -166,7 +164,7 @@ func stands(f *os.File, name string) bool {
 	return err == nil && os.SameFile(mine, there)
 }
 
-// take reads a key's file, which is held, and writes the intent when there is none.
+// take reads the locked file of a key, and writes the intent when there is none.
 func (d *deeds) take(f *os.File, request, fingerprint string) (*deed, *outcome, error) {
 	was, done, err := readDeed(f)
 	if err != nil {
@@ -212,7 +210,7 @@ func (d *deeds) take(f *os.File, request, fingerprint string) (*deed, *outcome, 
 	return &deed{file: f, of: d}, nil, nil
 }
 
-// readDeed reads a key's file. What a crash tore off was never acknowledged.
+// readDeed reads the file of a key. A line that a crash cut off was never acknowledged.
 func readDeed(f *os.File) (*intent, *outcome, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -235,7 +233,7 @@ func readDeed(f *os.File) (*intent, *outcome, error) {
 	return &was, &done, nil
 }
 
-// put writes a line at an offset, and what stood behind it is gone; it is on disk then.
+// put writes a line at an offset, cuts the file behind it, and syncs.
 func put(f *os.File, at int64, line any) error {
 	data, err := json.Marshal(line)
 	if err != nil {
@@ -251,7 +249,7 @@ func put(f *os.File, at int64, line any) error {
 	return err
 }
 
-// finish keeps what is answered, and lets go of the key.
+// finish stores the answer and releases the key.
 func (o *deed) finish(done outcome) error {
 	head := make([]byte, 4096)
 	n, err := o.file.ReadAt(head, 0)
@@ -267,19 +265,19 @@ func (o *deed) finish(done outcome) error {
 	return nil
 }
 
-// forget lets go of a key under which nothing was done: it may be used for another request.
+// forget releases a key whose request changed nothing: another request may use it.
 func (o *deed) forget() error {
-	// The file stays, empty: on some systems one that is open cannot be removed.
+	// The file stays, empty: some systems do not remove an open file.
 	if err := errors.Join(o.file.Truncate(0), letGo(o.file)); err != nil {
 		return fmt.Errorf("forget a key: %w", err)
 	}
 	return nil
 }
 
-// leave lets go of a key whose request may have done something: the repeat does the rest.
+// leave releases a key whose request may have changed something: the repeat does the rest.
 func (o *deed) leave() error { return letGo(o.file) }
 
-// ready makes the folder, and removes from time to time what is kept no longer.
+// ready makes the folder, and removes expired files from time to time.
 func (d *deeds) ready() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -302,7 +300,7 @@ func (d *deeds) ready() error {
 	return nil
 }
 
-// expire removes a file that nobody is at. What cannot be removed is tried again later.
+// expire removes a file that no request holds. If that fails, a later call tries again.
 func (d *deeds) expire(name string) {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
@@ -310,7 +308,7 @@ func (d *deeds) expire(name string) {
 	}
 	got, err := lock(f, true)
 	if err != nil || !got {
-		_ = f.Close() // it was only looked at
+		_ = f.Close() // it was opened for reading only
 		return
 	}
 	defer func() { _ = letGo(f) }()
@@ -325,7 +323,7 @@ func syncFolder(dir string) error {
 		return err
 	}
 	if err = f.Sync(); err != nil && os.PathSeparator == '\\' {
-		err = nil // Windows has no such thing
+		err = nil // Windows does not sync folders
 	}
 	return errors.Join(err, f.Close())
 }

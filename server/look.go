@@ -19,7 +19,7 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// lookRoutes are what a shell far away needs to show tasks as one beside them does.
+// lookRoutes are the routes by which the command line shows tasks.
 func lookRoutes() []route {
 	const id = "/v1/tasks/{id}"
 	return []route{
@@ -45,7 +45,7 @@ type nameRow struct {
 	Source string `json:"source"`
 	Path   string `json:"path"`
 
-	Journal string `json:"journal,omitempty"` // the folder of its journal, where that is another one
+	Journal string `json:"journal,omitempty"` // the folder of its journal, if it is another one
 }
 
 func (s *Server) names(a *asked) (any, error) {
@@ -115,7 +115,7 @@ func (s *Server) journal(a *asked) (any, error) {
 	})
 }
 
-// edges say where a window of n goes on; places are in order.
+// edges are where a window of n messages continues; places are in order.
 func edges(places []int, s span, n int) (before, after *int) {
 	low, high := 0, 0
 	switch {

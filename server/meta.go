@@ -11,14 +11,14 @@ type health struct {
 
 func (s *Server) healthz(*asked) (any, error) { return health{"ok"}, nil }
 
-// readiness says which checks hold, without paths: no token is asked for.
+// readiness is the result of the checks, without paths: the route needs no token.
 type readiness struct {
 	Status string            `json:"status"` // ready, not ready
 	Checks map[string]string `json:"checks"`
 }
 
-// readyz looks whether tasks can be read and kept, and whether the server means to go on.
-// What an earlier server left is taken up beside: it says so, and nobody waits for it.
+// readyz checks whether tasks can be read and kept, and whether the server is stopping. It reports the recovery of an
+// earlier server's runs and does not wait for it.
 func (s *Server) readyz(w http.ResponseWriter, a *asked) *Problem {
 	out := readiness{"ready", map[string]string{"store": "ok", "server": "ok", "recovery": s.opt.Recovery.String()}}
 	if why := s.room(); why != "" {
@@ -48,8 +48,7 @@ func (s *Server) describe(*asked) (any, error) {
 	return raw(doc), err
 }
 
-// login turns the link's key into a cookie. A browser that looks ahead with HEAD does
-// not use it up.
+// login turns the key of the link into a cookie. The HEAD request of a prefetching browser does not use the key up.
 func (s *Server) login(w http.ResponseWriter, a *asked) *Problem {
 	if a.Method != http.MethodGet {
 		w.WriteHeader(http.StatusNoContent)
@@ -59,7 +58,7 @@ func (s *Server) login(w http.ResponseWriter, a *asked) *Problem {
 		return problem(http.StatusUnauthorized, "login_used", "The log-in link does not work", "it was used, or belongs to another start of the server", "roost serve prints a new one at each start")
 	}
 	http.SetCookie(w, s.door.cookie(a.TLS != nil))
-	if strings.Contains(strings.Join(a.Header.Values("Accept"), ","), jsonMedia) { // a program, which has no page to go to
+	if strings.Contains(strings.Join(a.Header.Values("Accept"), ","), jsonMedia) { // a program, which needs no redirect
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}

@@ -12,24 +12,23 @@ import (
 	"time"
 )
 
-// What is counted, as text that Prometheus reads (version 0.0.4). Written by hand: the
-// library of that name would bring more code than all of this. No label holds what a
-// person, a model or a file said: each has a few values that are known beforehand.
+// The metrics in the text format of Prometheus (version 0.0.4). They are written by hand: the library of that name would
+// add more code than all of this. No label holds text of a user, a model or a file: each has a few fixed values.
 
-// buckets are the upper bounds of what is counted by how long it took, in seconds.
+// buckets are the upper bounds of durations, in seconds.
 var (
 	quick = []float64{0.001, 0.005, 0.02, 0.1, 0.5, 2, 10}
 	slow  = []float64{0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 )
 
-// tally counts things by labels.
+// tally is a counter with labels.
 type tally struct {
 	name, help string
 	gauge      bool
 	labels     []string
 
 	mu  sync.Mutex
-	all map[string]float64 // by the labels as they are written
+	all map[string]float64 // by the labels in text form
 }
 
 func newTally(name, help string, labels ...string) *tally {
@@ -56,18 +55,18 @@ func (t *tally) write(b *strings.Builder) {
 	}
 }
 
-// spread counts how long things took.
+// spread is a histogram of durations.
 type spread struct {
 	name, help string
 	label      string // "" = none
 	bounds     []float64
 
 	mu  sync.Mutex
-	all map[string]*buckets // by the label's value
+	all map[string]*buckets // by the value of the label
 }
 
 type buckets struct {
-	counts []uint64 // of one bound each, not added up
+	counts []uint64 // of one bucket each, not cumulative
 	n      uint64
 	sum    float64
 }
@@ -116,7 +115,7 @@ func (s *spread) write(b *strings.Builder) {
 
 var labelQuotes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// labelled are labels as they are written; "" without any.
+// labelled are labels in text form; "" without any.
 func labelled(names, values []string) string {
 	if len(names) == 0 {
 		return ""
@@ -149,7 +148,7 @@ func gauge(b *strings.Builder, name, help, kind string, values map[string]float6
 
 func one(n float64) map[string]float64 { return map[string]float64{"": n} }
 
-// requests are counted by route, method and status.
+// requests counts requests by route, method and status.
 type requests struct {
 	all  *tally
 	took *spread
@@ -162,8 +161,7 @@ func newRequests() requests {
 	}
 }
 
-// count counts a request that was answered. Its route is the pattern that fitted, never
-// the path: that one names tasks.
+// count counts an answered request. The route is the pattern, never the path, which names tasks.
 func (c requests) count(r *http.Request, h http.Header, status int, took time.Duration) {
 	route := r.Pattern[strings.Index(r.Pattern, " ")+1:]
 	if route == "" {
@@ -179,7 +177,7 @@ func (c requests) count(r *http.Request, h http.Header, status int, took time.Du
 	}
 }
 
-// metrics answers with all that is counted.
+// metrics answers with all metrics.
 func (s *Server) metrics(w http.ResponseWriter, a *asked) *Problem {
 	var b strings.Builder
 	v := s.opt.Version
@@ -205,7 +203,7 @@ func (s *Server) metrics(w http.ResponseWriter, a *asked) *Problem {
 	h.Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(b.Len()))
 	if a.Method != http.MethodHead {
-		_, _ = w.Write([]byte(b.String())) // the client is gone: nobody is left to tell
+		_, _ = w.Write([]byte(b.String())) // it fails when the client is gone
 	}
 	return nil
 }
@@ -217,7 +215,7 @@ func flag(on bool) float64 {
 	return 0
 }
 
-// questionsFor is how long a count of open questions is good for: it looks at all tasks.
+// questionsFor is how long a count of open questions is reused: counting reads all tasks.
 const questionsFor = 5 * time.Second
 
 // questionCount keeps the newest count.
@@ -234,7 +232,7 @@ func (s *Server) openQuestions(a *asked) (int, bool) {
 	if now := time.Now(); c.at.IsZero() || now.Sub(c.at) > questionsFor {
 		list, err := s.opt.Engine.Questions(a.Context(), "")
 		if err != nil {
-			return 0, false // what is not known is left out
+			return 0, false // an unknown value is left out
 		}
 		c.at, c.n = now, len(list)
 	}

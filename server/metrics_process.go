@@ -11,7 +11,7 @@ import (
 
 var begun = time.Now()
 
-// process tells of the process itself, under the names that dashboards know.
+// process writes the metrics of the process, under the usual names.
 func process(b *strings.Builder) {
 	gauge(b, "process_start_time_seconds", "When the process started, in Unix seconds.", "gauge", one(float64(begun.UnixMilli())/1000), "")
 	if n, ok := resident(); ok {
@@ -31,7 +31,7 @@ func process(b *strings.Builder) {
 	}
 }
 
-// resident is the memory that the process has; ok is false where the system does not say.
+// resident is the memory of the process; ok is false where the system does not report it.
 func resident() (bytes float64, ok bool) {
 	data, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

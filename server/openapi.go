@@ -13,9 +13,8 @@ import (
 
 type object = map[string]any
 
-// openAPI describes the routes as OpenAPI 3.1. It is made of the table that answers,
-// and of the types that are written.
-// cookie is the name of the one that the log-in link sets.
+// openAPI describes the routes as OpenAPI 3.1, from the table of routes and the types of their documents. cookie is the
+// name of the cookie that the log-in link sets.
 func openAPI(list []route, v report.Version, cookie string) ([]byte, error) {
 	b := schemas{object{}}
 	failure := b.of(reflect.TypeFor[Problem]())
@@ -76,7 +75,7 @@ func openAPI(list []route, v report.Version, cookie string) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// places say what the variable parts of paths are.
+// places describe the variable parts of paths.
 var places = map[string]string{
 	"id":    "the task's id, a unique beginning or end of it, or SOURCE:ID",
 	"rid":   "a run's id",
@@ -93,7 +92,7 @@ var headers = map[string]string{
 	"Prefer":          "wait=N: the answer comes when the run has ended or waits, after N seconds at the latest",
 }
 
-// headers are those that a route takes note of, beside those that all do.
+// headers are the request headers that a route uses, besides those that all use.
 func (rt route) headers() (names []string) {
 	if rt.media == streamMedia && rt.verb() == http.MethodGet {
 		names = append(names, "Last-Event-ID")
@@ -110,7 +109,7 @@ func (rt route) headers() (names []string) {
 	return names
 }
 
-// required reports whether a body must be sent: an empty object does not do.
+// required reports whether a body is required: an empty object is refused.
 func required(body any) bool {
 	t := reflect.TypeOf(body)
 	if t.Kind() != reflect.Struct {
@@ -119,7 +118,7 @@ func required(body any) bool {
 	return slices.ContainsFunc(membersOf(t), func(m member) bool { return m.required })
 }
 
-// operation names the route: for a GET it is the path, for others the method before it.
+// operation is the id of a route: its path for a GET, else the method and the path.
 func (rt route) operation() string {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -133,8 +132,7 @@ func (rt route) operation() string {
 	return strings.ToLower(rt.verb()) + "_" + name
 }
 
-// always are the statuses that every route may give, and those of routes with a token
-// or an id.
+// always are the statuses that every route can give, and those of routes with a token or an id.
 func (rt route) problems() []int {
 	out := append([]int{403, 406, 413, 500}, rt.fails...)
 	if !rt.open || rt.path == "/login" {
@@ -152,7 +150,7 @@ func (rt route) problems() []int {
 func responses(b *schemas, rt route, failure object) object {
 	out := object{}
 	kinds := object{"application/problem+json": object{"schema": failure}}
-	if rt.older { // what is refused before it is known what is asked has the shape of all
+	if rt.older { // a refusal before the route is known has the common shape
 		kinds[jsonMedia] = object{"schema": b.of(reflect.TypeFor[report.OlderFailure]())}
 	}
 	for _, status := range rt.problems() {

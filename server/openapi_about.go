@@ -20,7 +20,7 @@ var tags = []object{
 	{"name": "older call", "description": "The older restart call, in a shape of its own."},
 }
 
-// tagByPart is the group of a route by a part of its path; the last part that is here counts.
+// tagByPart is the group of a route by a part of its path; the last known part counts.
 var tagByPart = map[string]string{
 	"tasks": "tasks", "tree": "tasks", "names": "tasks", "sources": "tasks", "search": "tasks", "trash": "tasks", "purges": "tasks", "export": "tasks",
 	"history": "messages", "lines": "messages", "journal": "messages", "messages": "messages", "context": "messages",
@@ -42,7 +42,7 @@ func (rt route) tag() (tag string) {
 	return tag
 }
 
-// about describes a route: what it does, and what holds for all of its kind.
+// about describes a route: its summary, and what applies to all routes of its kind.
 func (rt route) about() string {
 	out := []string{rt.summary + "."}
 	say := func(when bool, text string) {

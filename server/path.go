@@ -7,9 +7,9 @@ import (
 	"github.com/roost-dev/roost/client"
 )
 
-// badName says what is wrong with the names in a request's path, nil when nothing is.
+// badName is the problem of a malformed name in the path of a request; nil when there is none.
 func badName(rt *route, r *http.Request) *Problem {
-	if r.RemoteAddr == client.LocalPeer { // the user may name a folder of another tool whatever it is called
+	if r.RemoteAddr == client.LocalPeer { // the user may name a folder of another tool by any name
 		return nil
 	}
 	for _, name := range placesOf(rt.path) {
@@ -34,7 +34,7 @@ func placesOf(path string) (names []string) {
 	return names
 }
 
-// validName reports whether a text may name something: printable ASCII that is no path.
+// validName reports whether a text can be a name: printable ASCII that is not a path.
 func validName(text string) bool {
 	if len(text) == 0 || len(text) > 300 || text[0] == '.' {
 		return false
@@ -47,9 +47,8 @@ func validName(text string) bool {
 	return true
 }
 
-// validRef reports whether a text may name a task: an id, or a source and an id. It is
-// only ever compared with what stands in the lists, and never made a path of; what
-// cannot be one is refused all the same before anything is looked up.
+// validRef reports whether a text can name a task: an id, or a source and an id. The server only compares it with listed
+// tasks and never makes a path of it; it refuses malformed names before it looks anything up all the same.
 func validRef(text string) bool {
 	source, id, named := strings.Cut(text, ":")
 	if !named {

@@ -13,8 +13,7 @@ import (
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
-// Presence is what a root's server says of itself on disk, so that programs of the same
-// user find it.
+// Presence is the file in which the server of a root publishes its address for programs of the same user.
 type Presence struct {
 	URL       string `json:"url"`
 	PID       int    `json:"pid"`
@@ -22,8 +21,8 @@ type Presence struct {
 	Version   string `json:"version"`
 }
 
-// Claim is a process's right to be the server of a root. The kernel ends it with the
-// process, however that ends.
+// Claim is the right of a process to be the server of a root. The kernel releases it when the process ends, in any
+// way.
 type Claim struct {
 	root string
 	lock *os.File
@@ -42,12 +41,12 @@ func (e *TakenError) Error() string {
 
 func lockFile(root string) string { return filepath.Join(root, "server", "lock") }
 
-// PresenceFile is where a root's server says where it is.
+// PresenceFile is the path of the presence file of a root.
 func PresenceFile(root string) string { return filepath.Join(root, "server", "server.json") }
 
-// claimTries is how often a lock is tried again that somebody has for himself, lookTries how
-// often one that others only look at, and claimPause the time between. Who looks whether a
-// server lives holds it for a moment, too: on a busy machine that is as long as you like.
+// claimTries is how often NewClaim tries a lock that another process holds, lookTries how often one that others only
+// probe, and claimPause the time between. A process that checks whether a server lives holds the lock for a moment, too,
+// and on a busy machine that moment can be long.
 const (
 	claimTries = 5
 	lookTries  = 1000
@@ -75,7 +74,7 @@ func NewClaim(root string) (*Claim, error) {
 		case got:
 			return &Claim{root: root, lock: f}, nil
 		case try == claimTries:
-			by, _ := readPresence(root) // it may not have said anything yet
+			by, _ := readPresence(root) // it may not have written the file yet
 			return nil, errors.Join(&TakenError{by}, f.Close())
 		}
 		if shared, err := lock(f, false); err == nil && shared && looks < lookTries {
@@ -90,31 +89,30 @@ func NewClaim(root string) (*Claim, error) {
 	}
 }
 
-// Tell says where the server is, in a file for its owner alone that is there whole or
-// not at all.
+// Tell publishes the address of the server in a file for its owner alone, which is written whole or not at all.
 func (c *Claim) Tell(p Presence) error {
 	data, err := json.Marshal(p)
 	if err != nil {
-		return fmt.Errorf("say where the server is: %w", err)
+		return fmt.Errorf("publish the address of the server: %w", err)
 	}
 	file := PresenceFile(c.root)
 	temp, err := os.CreateTemp(filepath.Dir(file), ".server-*") // 0600
 	if err != nil {
-		return fmt.Errorf("say where the server is: %w", err)
+		return fmt.Errorf("publish the address of the server: %w", err)
 	}
 	_, err = temp.Write(append(data, '\n'))
 	if err = errors.Join(err, temp.Close()); err == nil {
 		err = os.Rename(temp.Name(), file)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("say where the server is: %w", err), os.Remove(temp.Name()))
+		return errors.Join(fmt.Errorf("publish the address of the server: %w", err), os.Remove(temp.Name()))
 	}
 	c.told = true
 	return nil
 }
 
-// Release ends the claim, and takes away what was told. The lock's file stays: who
-// removed it would let two processes hold two locks of one name.
+// Release ends the claim and removes the presence file. The lock file stays: if it were removed, two processes could
+// hold two locks with one name.
 func (c *Claim) Release() error {
 	var err error
 	if c.told {
@@ -131,8 +129,8 @@ func (c *Claim) Release() error {
 // ErrAbsent: no server of the root runs.
 var ErrAbsent = errors.New("no server of this root runs")
 
-// Present finds the server of a root. What a killed one left behind is not believed: by
-// now its address may be anybody's, and who is asked there is shown the token.
+// Present finds the server of a root. It ignores the file of a killed server: its address may belong to another program
+// by now, which would get the token.
 func Present(root string) (Presence, error) {
 	f, err := os.Open(lockFile(root))
 	if errors.Is(err, os.ErrNotExist) {
@@ -141,7 +139,7 @@ func Present(root string) (Presence, error) {
 	if err != nil {
 		return Presence{}, fmt.Errorf("look for the server of %s: %w", root, err)
 	}
-	defer func() { _ = letGo(f) }() // it was only looked at; without the lock there is none to give back
+	defer func() { _ = letGo(f) }() // it was opened for a check; without the lock there is nothing to release
 	switch free, err := lock(f, false); {
 	case err != nil:
 		return Presence{}, fmt.Errorf("look for the server of %s: %w", root, err)
@@ -155,7 +153,7 @@ func Present(root string) (Presence, error) {
 	return p, err
 }
 
-// letGo gives a lock back and closes its file.
+// letGo releases a lock and closes its file.
 func letGo(f *os.File) error { return errors.Join(unlock(f), f.Close()) }
 
 func readPresence(root string) (p Presence, err error) {

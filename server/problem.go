@@ -18,28 +18,28 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// Problem is an error as a client gets it: an RFC 9457 object with what may help.
+// Problem is an error for a client: an RFC 9457 object with suggestions.
 type Problem struct {
 	Type        string   `json:"type"`
 	Title       string   `json:"title"`
 	Status      int      `json:"status"`
 	Code        string   `json:"code"` // for programs
 	Detail      string   `json:"detail"`
-	Instance    string   `json:"instance,omitempty"` // the path that was asked for
+	Instance    string   `json:"instance,omitempty"` // the path of the request
 	Request     string   `json:"request_id,omitempty"`
 	Task        string   `json:"task_id,omitempty"`
 	Suggestions []string `json:"suggestions"`
 	Retryable   bool     `json:"retryable"`
 	Errors      []Wrong  `json:"errors,omitempty"`
 
-	Answer *report.Answered `json:"answer,omitempty"` // that came first, to a question
+	Answer *report.Answered `json:"answer,omitempty"` // the first answer to a question
 
 	cause error  // for the log, never for the client
 	allow string // of a 405
 	after string // Retry-After, in seconds
 }
 
-// Wrong is one thing that is wrong with a request.
+// Wrong is one fault of a request.
 type Wrong struct {
 	Parameter string `json:"parameter"`
 	Detail    string `json:"detail"`
@@ -53,8 +53,8 @@ func problem(status int, code, title, detail string, suggestions ...string) *Pro
 	return &Problem{Status: status, Code: code, Title: title, Detail: detail, Suggestions: suggestions}
 }
 
-// problemOf says what an error means for a client. What is not known is an internal
-// error, whose words stay in the log: they may name paths.
+// problemOf is the problem of an error. An unknown error is internal: its text goes to the log only, as it may name
+// paths.
 func (s *Server) problemOf(ctx context.Context, err error, id string) *Problem {
 	var (
 		own       *Problem
@@ -101,7 +101,7 @@ func (s *Server) problemOf(ctx context.Context, err error, id string) *Problem {
 	return problem(http.StatusInternalServerError, "internal", "It failed", "the server's log says why, by the request's id").because(err)
 }
 
-// forbidden names the file that the server may not read, and who may let it.
+// forbidden names the file that the server may not read, and how to permit it.
 func forbidden(err error) *Problem {
 	p := problem(http.StatusForbidden, "permission_denied", "A file may not be read", "permission denied: this process may not read a file of that task").because(err)
 	var (
@@ -127,7 +127,7 @@ func (p *Problem) because(err error) *Problem {
 	return p
 }
 
-// closest are ids that an unknown one may have meant: those that share most with it.
+// closest are the ids most similar to an unknown one.
 func (s *Server) closest(ctx context.Context, id string) []string {
 	refs, err := s.opt.Store.Refs(ctx)
 	if err != nil {
@@ -196,6 +196,6 @@ func fail(w http.ResponseWriter, r *http.Request, p *Problem) {
 	if r.Method != http.MethodHead {
 		enc := json.NewEncoder(w)
 		enc.SetEscapeHTML(false)
-		_ = enc.Encode(out) // the client is gone: nobody is left to tell
+		_ = enc.Encode(out) // it fails when the client is gone
 	}
 }

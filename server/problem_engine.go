@@ -17,10 +17,9 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// workProblem says what an error of working on a task means for a client, nil when it is
-// none of those.
+// workProblem is the problem of an error of working on a task; nil for other errors.
 func workProblem(err error) *Problem {
-	for _, say := range []func(error) *Problem{busyProblem, deskProblem, setupProblem, diskProblem} {
+	for _, say := range []func(error) *Problem{busyProblem, runProblem, setupProblem, diskProblem} {
 		if p := say(err); p != nil {
 			return p
 		}
@@ -28,7 +27,7 @@ func workProblem(err error) *Problem {
 	return nil
 }
 
-// busyProblem is about tasks that somebody works on.
+// busyProblem is about tasks that another run or process works on.
 func busyProblem(err error) *Problem {
 	var busy *journal.BusyError
 	switch {
@@ -52,8 +51,8 @@ func busyProblem(err error) *Problem {
 	return nil
 }
 
-// deskProblem is about runs, words and questions.
-func deskProblem(err error) *Problem {
+// runProblem is about runs, input and questions.
+func runProblem(err error) *Problem {
 	var late *engine.AnsweredError
 	var held *engine.UntrustedError
 	var other *engine.OtherModelError
@@ -79,7 +78,7 @@ func deskProblem(err error) *Problem {
 		p.Retryable, p.after = true, "5"
 		return p
 	case errors.Is(err, engine.ErrDraining), errors.Is(err, engine.ErrClosed):
-		// Without Retry-After: a drain may last for hours, and nobody should wait for its end.
+		// No Retry-After: a drain may last for hours, and a client should not wait for its end.
 		p := problem(http.StatusServiceUnavailable, "draining", "No new runs are started", "the server drains, or is about to stop", "roost server status", "roost server drain --off")
 		p.Retryable = true
 		return p
@@ -121,7 +120,7 @@ func setupProblem(err error) *Problem {
 	return nil
 }
 
-// diskProblem is about what cannot be kept.
+// diskProblem is about changes that cannot be stored.
 func diskProblem(err error) *Problem {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -138,8 +137,7 @@ func diskProblem(err error) *Problem {
 	return nil
 }
 
-// overHTTP is the engine's advice in the words of this door: its own are flags, where they
-// are no whole commands.
+// overHTTP turns the engine's advice into advice for HTTP: the engine's is about flags, unless it is a whole command.
 func overHTTP(try string) string {
 	switch try {
 	case "name the folder with -C DIR":
@@ -150,7 +148,7 @@ func overHTTP(try string) string {
 	return try
 }
 
-// What helps where a request, or the task, names a folder or a file that is not there.
+// Advice for a request or task that names a missing folder or file.
 const (
 	NameFolder = `give "workspace", an absolute folder of the server's machine, as to POST /v1/tasks/{id}/runs`
 	NameScript = `give "model", a YAML file of the server's machine, as to POST /v1/tasks/{id}/runs`

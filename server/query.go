@@ -12,8 +12,7 @@ import (
 	"github.com/roost-dev/roost/report"
 )
 
-// param is a query parameter that a route takes. Parameters are read by the table that
-// the OpenAPI document is made of, so that neither can know one that the other does not.
+// param is a query parameter of a route. The reader of queries and the OpenAPI document use the same table.
 type param struct {
 	name  string
 	kind  string // text, number, flag, time, dollars, word, words
@@ -24,7 +23,7 @@ type param struct {
 	deflt int
 }
 
-// values are the parameters of one request, as far as they were given.
+// values are the given parameters of one request.
 type values struct {
 	text   map[string]string
 	number map[string]int
@@ -33,11 +32,10 @@ type values struct {
 	usd    map[string]*money.USD
 }
 
-// longest is how many bytes a parameter may have.
+// longest bounds a parameter, in bytes.
 const longest = 4096
 
-// decode reads the query of a request strictly: what nobody knows, what is given twice
-// and what cannot be read is refused, all of it at once.
+// decode reads the query of a request strictly: one problem lists all unknown, repeated and malformed parameters.
 func decode(raw string, params []param, now time.Time) (values, error) {
 	v := values{map[string]string{}, map[string]int{}, map[string]bool{}, map[string]int64{}, map[string]*money.USD{}}
 	for _, p := range params {
@@ -74,7 +72,7 @@ func decode(raw string, params []param, now time.Time) (values, error) {
 	return v, p
 }
 
-// read takes one parameter in; why is "" when it could be read.
+// read reads one parameter; why is "" when it is well-formed.
 func (v *values) read(p param, text string, now time.Time) (why string) {
 	switch p.kind {
 	case "number":
@@ -133,7 +131,7 @@ func known(params []param) string {
 	return "; there are: " + strings.Join(names, ", ")
 }
 
-// clip keeps what a client made up from filling an answer.
+// clip shortens text of a client in an answer.
 func clip(text string) string {
 	if len(text) > 100 {
 		return strings.ToValidUTF8(text[:100], "") + "..."
