@@ -13,15 +13,14 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// Restart says which tasks requests may restart: begin another run of. A task that works or
-// waits is not restarted by words or an answer, and a new task's first run is no restart.
-// The zero value is the usual.
+// Restart is which tasks requests may restart, that is begin another run of. Input or an answer for a live run is not a
+// restart, and neither is the first run of a new task. The zero value has the defaults.
 type Restart struct {
-	Off         bool          // no task is gone on with
-	OwnOnly     bool          // only tasks that were made over the API are
-	MaxAttempts int           // restarts of a task in a row that brought nothing; 0 = 3, less = without bound
+	Off         bool          // requests restart no task
+	OwnOnly     bool          // only tasks that were made over the API
+	MaxAttempts int           // consecutive restarts of a task without progress; 0 = 3, negative = no bound
 	LoadTimeout time.Duration // to find and load a task; 0 = 10 s
-	Workspace   string        // of new tasks; "" = the folder that the process stands in
+	Workspace   string        // of new tasks; "" = the current folder of the process
 }
 
 func (r Restart) attempts() int {
@@ -38,8 +37,7 @@ func (r Restart) patience() time.Duration {
 	return r.LoadTimeout
 }
 
-// mayRestart says why a request may not begin another run of the task that it names; nil
-// when it may, or begins none.
+// mayRestart is the problem of a request that may not begin another run of its task; nil when it may, or begins none.
 func (s *Server) mayRestart(a *asked) error {
 	o := s.opt.Restart
 	if !o.Off && !o.OwnOnly && o.attempts() < 0 {
@@ -68,8 +66,8 @@ func (s *Server) mayRestart(a *asked) error {
 	return o.refuses(ref, sum, runs, a.runFor(ref.ID))
 }
 
-// refuses says why a task is not restarted: its runs are newest first, and run is the one
-// that was to begin. A request that began its run before is not refused.
+// refuses is the problem of a restart that the settings forbid: runs are newest first, and run is the one to begin. A
+// request that has begun its run before is not refused.
 func (r Restart) refuses(ref store.Ref, sum store.Summary, runs []engine.RunInfo, run string) error {
 	if run != "" && slices.ContainsFunc(runs, func(i engine.RunInfo) bool { return i.ID == run }) {
 		return nil
@@ -85,7 +83,7 @@ func (r Restart) refuses(ref store.Ref, sum store.Summary, runs []engine.RunInfo
 	in := 0
 	for i, one := range runs {
 		if i == len(runs)-1 || one.Turns > 0 || one.State != "failed" && one.State != "interrupted" {
-			break // the first run is no restart
+			break // the first run is not a restart
 		}
 		in++
 	}
@@ -104,8 +102,7 @@ func restartsOff(id string) *Problem {
 	return p
 }
 
-// restarts finds the task to go on with, reads it, and says why it is not gone on with.
-// Nothing is made or changed.
+// restarts finds and reads the task to continue, and returns why it may not continue. It changes nothing.
 func (s *Server) restarts(a *asked, given string, r *engine.Request) error {
 	o := s.opt.Restart
 	if o.Off {
@@ -136,7 +133,7 @@ func (s *Server) restarts(a *asked, given string, r *engine.Request) error {
 	return o.refuses(ref, sum, runs, r.RunID)
 }
 
-// load finds a task and reads what is known of it.
+// load finds a task and reads it.
 func (s *Server) load(ctx context.Context, given string) (store.Ref, store.Summary, error) {
 	ref, err := s.opt.Store.Find(ctx, given)
 	if err != nil {

@@ -8,12 +8,11 @@ import (
 	"path/filepath"
 )
 
-// leastRoom is how much room a disk must have, in bytes: with less no turn can be kept.
+// leastRoom is the free space that a disk must have, in bytes: with less it cannot store a turn.
 const leastRoom = 1 << 20
 
-// room says why tasks of the root could not be read or kept, without paths; "" when they
-// can. Nothing is written to find that out. There may be no root yet: it comes into being
-// with the first task. One that was there and is not any more is gone, with all tasks.
+// room is why tasks of the root cannot be read or stored, without paths; "" when they can. It writes nothing. The root
+// may not exist yet: the first task makes it. A root that existed before and does not now is lost with all tasks.
 func (s *Server) room() string {
 	root := s.opt.Store.Root()
 	for _, dir := range []string{root, filepath.Join(root, "tasks")} {

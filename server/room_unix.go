@@ -4,8 +4,7 @@ package server
 
 import "golang.org/x/sys/unix"
 
-// kept says why nothing more could be kept in a folder: "" when it can be. What the system
-// does not say is no reason.
+// kept is why a folder cannot store more; "" when it can, or when the system does not report it.
 func kept(dir string, least uint64) string {
 	if unix.Access(dir, unix.W_OK) != nil {
 		return "it may not be written"

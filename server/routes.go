@@ -9,32 +9,32 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// route is one way to ask. The table of routes is all there is: handlers, the reading
-// of parameters, what is refused and the OpenAPI document come from it.
+// route is a method and path with its handler. Reading of parameters, refusals and the OpenAPI document all come from the
+// table of routes.
 type route struct {
 	method  string // "" = GET
 	path    string
 	summary string
 	params  []param
-	open    bool // without the token
+	open    bool // needs no token
 	answer  any  // a value of the type of the document, nil for other answers
 	media   string
-	forms   []string // media that it gives too, as parameters say
-	waits   bool     // it takes note of Prefer: wait=N
-	stream  bool     // it may be asked for as an event stream, too; see reply.follow
-	older   bool     // of the older call: its answer to an act is its own stream, and its failures have a shape of their own
-	fails   []int    // beside those that every route may give
-	body    any      // a value of the type that the JSON body is read into; nil = there is none
+	forms   []string // other media types that its parameters select
+	waits   bool     // it obeys Prefer: wait=N
+	stream  bool     // it can answer with an event stream; see reply.follow
+	older   bool     // of the older call: act answers with its own stream, and failures have their own shape
+	fails   []int    // besides those that every route can give
+	body    any      // a value of the type of the JSON body; nil = no body
 	status  int      // of success; 0 = 200
-	also    int      // another one, when nothing new was made; 0 = there is none
+	also    int      // another one, when nothing new was made; 0 = none
 
-	// One of these answers. Around act are done: idempotency keys, If-Match, the Origin.
+	// One of these answers. Around act, the server handles idempotency keys, If-Match and Origin.
 	document func(*Server, *asked) (any, error)                  // GET: answers with JSON
 	act      func(*Server, *asked) (*reply, error)               // other methods: changes something
-	serve    func(*Server, http.ResponseWriter, *asked) *Problem // answers by itself
+	serve    func(*Server, http.ResponseWriter, *asked) *Problem // writes the answer itself
 }
 
-// verb is the route's method.
+// verb is the method of the route.
 func (rt route) verb() string {
 	if rt.method == "" {
 		return http.MethodGet
@@ -42,7 +42,7 @@ func (rt route) verb() string {
 	return rt.method
 }
 
-// success is the status of an answer that is no problem.
+// success is the status of an answer without a problem.
 func (rt route) success() int {
 	switch {
 	case rt.status != 0:
@@ -53,26 +53,26 @@ func (rt route) success() int {
 	return http.StatusOK
 }
 
-// reply is what a change answers with.
+// reply is the answer to a change.
 type reply struct {
 	status int         // 0 = the route's
-	head   http.Header // beside those of every answer
+	head   http.Header // besides those of every answer
 	doc    any         // nil = no body
-	follow *followed   // what who asked for a stream gets instead
+	follow *followed   // the run for a client that wants a stream instead
 }
 
-// asked is a request that a route answers.
+// asked is a request to a route.
 type asked struct {
 	*http.Request
-	id string // of the task, as it was given; checked
+	id string // of the task, as given; validated
 	values
 	route    *route
-	body     []byte    // as it was sent, of unsafe methods
-	identity string    // what an idempotency key stands for; see key
+	body     []byte    // the raw body, of unsafe methods
+	identity string    // the id that follows from the idempotency key; see key
 	seen     *tagged   // the task that If-Match names; nil without one
-	again    bool      // an earlier attempt of this very request may have done its work
+	again    bool      // an earlier attempt of this request may have taken effect
 	silent   string    // the process that works on the task and does not answer; "" = none
-	about    store.Ref // the task that it would change; zero when it is not found, or there is none
+	about    store.Ref // the task that it would change; zero when there is none
 }
 
 // raw is a document that is JSON already.
@@ -108,12 +108,12 @@ var (
 	}
 )
 
-// statuses are those that a task can have.
+// statuses are the statuses of tasks.
 var statuses = []string{"queued", "running", "waiting", "delegated", "interrupted", "completed", "failed", "cancelled", "idle"}
 
 func with(list []param, more ...param) []param { return append(slices.Clone(list), more...) }
 
-// routes are all that the server answers.
+// routes are all routes of the server.
 func routes() []route {
 	return slices.Concat(
 		readRoutes(),
@@ -127,7 +127,7 @@ func routes() []route {
 	)
 }
 
-// readRoutes are those that tell what is there.
+// readRoutes are the routes that only read.
 func readRoutes() []route {
 	words := func(names []string) []string { return names }
 	var groupings []string

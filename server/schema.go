@@ -12,7 +12,7 @@ import (
 // schemas are JSON schemas of Go types, each named once.
 type schemas struct{ all object }
 
-// hit is what a store.Hit writes: it has a shape of its own.
+// hit is the JSON of a store.Hit, which encodes itself.
 type hit struct {
 	Task    hitTask `json:"task"`
 	History string  `json:"history"`
@@ -32,8 +32,8 @@ type hitTask struct {
 	TS        int64   `json:"ts"`
 }
 
-// of is the schema of a type: of a struct, a reference to it. What nobody lists is not
-// there, so that a test finds a member that was forgotten.
+// of is the schema of a type; of a struct, a reference to it. Unlisted members are absent, so that a test finds a
+// forgotten one.
 func (b *schemas) of(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[money.USD]():
@@ -76,7 +76,7 @@ func (b *schemas) named(t reflect.Type) object {
 		return ref
 	}
 	out := object{"type": "object", "additionalProperties": false}
-	b.all[name] = out // before its members: a type may hold itself
+	b.all[name] = out // before its members: a type may contain itself
 	members, required := object{}, []string{}
 	for _, m := range membersOf(t) {
 		members[m.name] = b.of(t.FieldByIndex(m.index).Type)
@@ -88,15 +88,14 @@ func (b *schemas) named(t reflect.Type) object {
 	return ref
 }
 
-// member is one member of an object that a struct is written as, or read from.
+// member is one member of the JSON object of a struct.
 type member struct {
 	name     string
-	index    []int // of the field, as reflect has it
-	required bool  // it is always written, and must be there when it is read
+	index    []int // of the field, for reflect
+	required bool  // always written, and required when read
 }
 
-// membersOf are the members of a struct, those of structs that it embeds among them; of
-// two with one name it has the outer one.
+// membersOf are the members of a struct, including those of embedded structs; of two with one name the outer one.
 func membersOf(t reflect.Type) (out []member) {
 	at := map[string]int{}
 	for _, f := range reflect.VisibleFields(t) {
@@ -118,7 +117,7 @@ func membersOf(t reflect.Type) (out []member) {
 	return out
 }
 
-// schemaName names a type: Page[store.Summary] is SummaryPage.
+// schemaName is the name of a type: Page[store.Summary] is SummaryPage.
 func schemaName(t reflect.Type) string {
 	name, of, generic := strings.Cut(t.Name(), "[")
 	if generic {

@@ -20,40 +20,40 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// Options are what a server needs. Zero durations and numbers are the usual ones.
+// Options are the options of a server. Zero durations and numbers mean the defaults.
 type Options struct {
 	Store   *store.Store
 	Token   string
-	Hosts   []string          // names that it is reached by, beside localhost and its address
+	Hosts   []string          // its names besides localhost and its address
 	TLS     *tls.Config       // nil: plain HTTP
-	Cert    *x509.Certificate // whose names it is reached by, too; nil without TLS
-	Log     *slog.Logger      // nil: nowhere
+	Cert    *x509.Certificate // whose names are names of the server, too; nil without TLS
+	Log     *slog.Logger      // nil: no log
 	Now     func() time.Time
 	Version report.Version
-	Secrets []redact.Known // that exports for readers mask, beside what looks like one
-	Engine  *engine.Engine // that works on tasks; nil: the server only reads
+	Secrets []redact.Known // masked in exports for readers, besides what looks like a secret
+	Engine  *engine.Engine // runs tasks; nil: the server only reads
 	Restart Restart        // which tasks requests may restart
-	Guest   bool           // it lives as long as the tasks that its process works on, and changes no others
+	Guest   bool           // it ends with the tasks that its process works on, and changes no others
 
-	// What a server tells of itself, and does when it is asked to.
-	URL      string         // that it is reached by
-	Watch    *Watch         // what its engine's runs do, for /metrics; nil: that is left out
+	// The server itself: what it reports, and how it stops.
+	URL      string         // its address
+	Watch    *Watch         // counts the runs of its engine for /metrics; nil: no such metrics
 	Recovery *Recovery      // nil: there is none
-	Limits   report.Bounds  // those that are not its own
-	Stop     func(now bool) // ends the program once runs are finished, or without waiting for them; nil: it cannot be asked to
-	Origins  []string       // web pages of these, exactly, may ask with the token; none by default
+	Limits   report.Bounds  // of the engine, for reports
+	Stop     func(now bool) // ends the program after its runs, or at once; nil: requests cannot stop it
+	Origins  []string       // pages of these exact origins may use the token; none by default
 
-	HeaderTimeout time.Duration // for a request's headers
-	Heartbeat     time.Duration // between signs of life on a quiet stream
-	WriteTimeout  time.Duration // for one write to a client; who does not read for so long is cut off
-	BodyTimeout   time.Duration // for a request's body
+	HeaderTimeout time.Duration // for the headers of a request
+	Heartbeat     time.Duration // between comments on a quiet stream
+	WriteTimeout  time.Duration // for one write to a client; a slower client is disconnected
+	BodyTimeout   time.Duration // for the body of a request
 	MaxBody       int64         // bytes
-	Grace         time.Duration // for requests that are being answered when the server stops
+	Grace         time.Duration // for open requests when the server stops
 	MaxStreams    int           // at a time
 	MaxPerClient  int           // streams of one address
 	MaxConns      int
-	MaxStrangers  int // connections of these that have not shown the token
-	MaxReadings   int // of tasks at a time, for all clients
+	MaxStrangers  int // connections that have not shown the token
+	MaxReadings   int // concurrent readings of tasks, for all clients
 }
 
 func (o *Options) fill() {
@@ -97,22 +97,22 @@ type Server struct {
 	hosts    map[string]bool
 	stop     chan struct{} // closed when the server stops
 	stopping atomic.Bool
-	rooted   atomic.Bool // the root was there
-	leaving  atomic.Bool // it means to end
+	rooted   atomic.Bool // the root has existed
+	leaving  atomic.Bool // the server is about to stop
 	begun    time.Time
 	counted  requests
 	asked    questionCount // of open questions
 	feeds    feeds
 	streams  streams
-	readings chan struct{} // room for MaxReadings
-	bodies   chan struct{} // room for large bodies that are being read
+	readings chan struct{} // slots for MaxReadings
+	bodies   chan struct{} // slots for large bodies
 	keyed    *deeds
 	turns    turns
 	beside   beside
-	document func() ([]byte, error) // the OpenAPI document; built when it is first asked for
+	document func() ([]byte, error) // the OpenAPI document; built for the first request
 }
 
-// New makes a server. Nothing is opened, and nothing on disk changes.
+// New makes a server. It opens nothing and changes nothing on disk.
 func New(o Options) (*Server, error) {
 	o.fill()
 	key, err := random()
@@ -133,7 +133,7 @@ func New(o Options) (*Server, error) {
 	s.feeds.store, s.feeds.task, s.feeds.all = o.Store, s.followTask, map[string]*feed{}
 	s.streams.total, s.streams.each, s.streams.by = o.MaxStreams, o.MaxPerClient, map[string]int{}
 	s.keyed, s.turns.all, s.beside.all = deedsOf(o.Store, o.Now), map[string]*turn{}, map[string]*changing{}
-	s.room() // whether there is a root yet
+	s.room() // notes whether the root exists
 	s.begun, s.counted = o.Now(), newRequests()
 	s.routes = routes()
 	s.mux = s.muxOf(s.routes)
@@ -151,9 +151,8 @@ func (s *Server) LoginPath() string {
 // Handler answers requests; see Serve for a server with all limits.
 func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.guard) }
 
-// Serve answers requests on a listener until ctx ends. Then it takes no more, tells
-// the followers, finishes what is being answered within the grace, and returns nil; what
-// is not finished by then is cut off, and told.
+// Serve answers requests on a listener until ctx ends. Then it accepts no more, ends the streams, finishes open requests
+// within the grace, and returns nil. It cuts off the others and returns that as an error.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	web := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: s.opt.HeaderTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
@@ -188,13 +187,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// End lets go of what followers share. It is for who uses Handler without Serve.
+// End ends the server for callers that use Handler without Serve.
 func (s *Server) End() {
 	s.halt()
 	s.feeds.close()
 }
 
-// halt tells everybody that the server stops.
+// halt marks the server as stopping, which ends its streams.
 func (s *Server) halt() {
 	if !s.stopping.Swap(true) {
 		close(s.stop)

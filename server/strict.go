@@ -15,18 +15,16 @@ import (
 	"unicode/utf8"
 )
 
-// Bodies are decoded by hand: encoding/json takes a member in any case of letters, keeps
-// the last of two of one name, and stops at the first thing that is wrong without saying
-// where it stands.
+// Bodies are decoded by hand: encoding/json accepts a member in any case of letters, keeps the last of two with one name,
+// and stops at the first fault without its position.
 
 const (
-	deepest   = 32 // how many objects and arrays may lie in each other
-	mostWrong = 20 // how many mistakes are told
+	deepest   = 32 // bound of nested objects and arrays
+	mostWrong = 20 // bound of reported faults
 )
 
-// strictly decodes one JSON value into what a pointer points to. Members without
-// omitempty must be there; what no field takes, what is there twice, what has another
-// type and a null where no pointer takes it are wrong. The error is a *Problem.
+// strictly decodes one JSON value into the target of a pointer. Members without omitempty are required. Unknown and
+// repeated members, other types, and null for a field that is not a pointer are faults. The error is a *Problem.
 func strictly(body []byte, into any) error {
 	if !utf8.Valid(body) {
 		return problem(http.StatusBadRequest, "malformed_json", "The body is no JSON", "it is not UTF-8")
@@ -45,7 +43,7 @@ func strictly(body []byte, into any) error {
 	return invalid(b.wrong...)
 }
 
-// invalid is a body of which something is wrong.
+// invalid is the problem of a body with faults.
 func invalid(wrong ...Wrong) *Problem {
 	at := wrong[0].Parameter
 	if at == "" {
@@ -56,7 +54,7 @@ func invalid(wrong ...Wrong) *Problem {
 	return p
 }
 
-// wellFormed says why a text is not exactly one JSON value.
+// wellFormed is why a text is not exactly one JSON value.
 func wellFormed(body []byte) error {
 	if json.Valid(body) {
 		return nil
@@ -65,7 +63,7 @@ func wellFormed(body []byte) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	err := d.Decode(&one)
 	if err == nil {
-		return invalid(Wrong{"", "it holds more than one value: something stands behind byte " + strconv.FormatInt(d.InputOffset(), 10)})
+		return invalid(Wrong{"", "it holds more than one value: there is text behind byte " + strconv.FormatInt(d.InputOffset(), 10)})
 	}
 	why := "it ends too early"
 	var syntax *json.SyntaxError
@@ -75,7 +73,7 @@ func wellFormed(body []byte) error {
 	return problem(http.StatusBadRequest, "malformed_json", "The body is no JSON", why)
 }
 
-// binder puts tokens into values, and notes what does not fit.
+// binder puts tokens into values, and collects faults.
 type binder struct {
 	d     *json.Decoder
 	wrong []Wrong
@@ -89,8 +87,7 @@ func (b *binder) bad(at, format string, args ...any) {
 
 var decoderType = reflect.TypeFor[json.Unmarshaler]()
 
-// value reads the next value into v; an invalid v takes anything and keeps nothing.
-// Errors are only those of the text; what does not fit is noted.
+// value reads the next value into v; an invalid v skips it. Errors are those of the text; other faults are collected.
 func (b *binder) value(v reflect.Value, at string, depth int) error {
 	if v.IsValid() && v.Kind() != reflect.Pointer && reflect.PointerTo(v.Type()).Implements(decoderType) {
 		return b.own(v, at, depth)
@@ -132,8 +129,8 @@ func (b *binder) token(token json.Token, v reflect.Value, at string, depth int) 
 	return nil
 }
 
-// pointed makes what a pointer points to. A type that decodes itself needs the text,
-// of which the first token was read: for it the value is looked at from its start.
+// pointed makes the target of a pointer. A type that decodes itself needs the whole text of the value, whose first token
+// has been read.
 func (b *binder) pointed(token json.Token, v reflect.Value, at string, depth int) error {
 	fresh := reflect.New(v.Type().Elem())
 	before := len(b.wrong)
@@ -176,8 +173,7 @@ func (b *binder) decode(text []byte, into reflect.Value, at string) {
 	}
 }
 
-// rest gives the text of a value whose first token was read. It is looked through like
-// any other.
+// rest is the text of a value whose first token was read. It is checked as any other.
 func (b *binder) rest(token json.Token, at string, depth int) ([]byte, error) {
 	var any any
 	v := reflect.ValueOf(&any).Elem()
@@ -344,7 +340,7 @@ func (b *binder) number(n json.Number, v reflect.Value, at string) {
 	}
 }
 
-// fieldsOf are the members that a struct takes, by their names, and those that it needs.
+// fieldsOf are the members of a struct by name, and the required ones.
 func fieldsOf(v reflect.Value) (fields map[string]reflect.Value, required []string) {
 	fields = map[string]reflect.Value{}
 	for _, m := range membersOf(v.Type()) {
@@ -356,7 +352,7 @@ func fieldsOf(v reflect.Value) (fields map[string]reflect.Value, required []stri
 	return fields, required
 }
 
-// kindText names what a type is written as.
+// kindText is the JSON type of a Go type, for messages.
 func kindText(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -384,7 +380,7 @@ func membersText(fields map[string]reflect.Value) string {
 
 var pointerQuotes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// pointerPart is a member's name as JSON pointers write it.
+// pointerPart is the name of a member in a JSON pointer.
 func pointerPart(name string) string {
 	return pointerQuotes.Replace(name)
 }

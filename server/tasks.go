@@ -26,7 +26,7 @@ func (s *Server) sources(a *asked) (any, error) {
 	return sources{got.Sources}, err
 }
 
-// filter is what the parameters say that lists and searches share.
+// filter is the filter from the parameters that lists and searches share.
 func (a *asked) filter() store.Filter {
 	return store.Filter{
 		Workspace: a.text["workspace"], Status: a.text["status"], Source: a.text["source"], Tag: a.text["tag"], Model: a.text["model"],
@@ -132,7 +132,7 @@ func (s *Server) spending(a *asked) (any, error) {
 	})
 }
 
-// read opens the task that was asked for, and closes it behind f.
+// read opens the task of the request, and closes it after f.
 func (s *Server) read(a *asked, f func(*store.View) (any, error)) (any, error) {
 	ref, err := s.opt.Store.Find(a.Context(), a.id)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *Server) task(a *asked) (any, error) {
 	return doc.standing(copies), err
 }
 
-// taskDocument is a task as lists have it but for its copies, with its place.
+// taskDocument is the document of a task without its copies, with its position.
 func (s *Server) taskDocument(a *asked, ref store.Ref) (doc tagged, err error) {
 	v, err := s.opt.Store.Read(a.Context(), ref)
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *Server) taskDocument(a *asked, ref store.Ref) (doc tagged, err error) {
 	return tagged{v.Summary, engine.Mark{Seq: v.State.Seq}}, v.Close()
 }
 
-// standing is a task's document with the other places in which it stands.
+// standing adds the copies of a task to its document.
 func (t tagged) standing(copies []string) tagged {
 	if row, ok := t.doc.(store.Summary); ok {
 		row.Copies = copies

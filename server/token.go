@@ -19,16 +19,14 @@ import (
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
-// TokenFile is where a root's token lies: it outlives the server, so that clients come
-// back after a restart.
+// TokenFile is the path of the token of a root. It outlives the server, so that clients can continue after a restart.
 func TokenFile(root string) string { return filepath.Join(root, "server", "token") }
 
-// tokenBytes is how random a token is.
+// tokenBytes is the number of random bytes in a token.
 const tokenBytes = 32
 
-// Token gives the root's token, and makes one when there is none or a fresh one is
-// wanted: 256 random bits in a file that only its owner may read. A file that others
-// may read is refused: what lay open is no secret any more.
+// Token returns the token of a root, and makes one when there is none or the caller wants a fresh one: 256 random bits in
+// a file that only its owner may read. It refuses a file that others may read: that token is no longer secret.
 func Token(root string, fresh bool) (string, error) {
 	file := TokenFile(root)
 	if !fresh {
@@ -57,10 +55,10 @@ func Token(root string, fresh bool) (string, error) {
 	case fresh:
 		err = os.Rename(temp.Name(), file)
 	default:
-		// Two servers that start at once must end with one token.
+		// Two servers that start at once must use one token.
 		if err = os.Link(temp.Name(), file); errors.Is(err, os.ErrExist) {
 			token, err = readToken(file)
-		} else if err != nil { // a file system without links
+		} else if err != nil { // the file system has no links
 			err = os.Rename(temp.Name(), file)
 		}
 	}
@@ -73,16 +71,15 @@ func Token(root string, fresh bool) (string, error) {
 	return token, nil
 }
 
-// Place is where a root stands: it knows whether a token was made there.
+// Place is the location of a root: it remembers whether a token was made there.
 type Place interface {
 	Root() string
 	MadeToken(token string) bool
 	NoteToken(token string) error
 }
 
-// OwnToken is Token for a server. A token that came along with a root that was copied, restored or
-// unpacked is known to whoever has the original, and one that a crash left empty or damaged is
-// none: then a new one takes its place, and notice says so.
+// OwnToken is Token for a server. The owner of the original knows a token that came with a copied, restored or unpacked
+// root, and a crash may leave an empty or damaged one: OwnToken replaces both, and notice reports it.
 func OwnToken(p Place, fresh bool) (token, notice string, err error) {
 	token, err = readToken(TokenFile(p.Root()))
 	switch {
@@ -104,7 +101,7 @@ func OwnToken(p Place, fresh bool) (token, notice string, err error) {
 
 var errNoToken = errors.New("it holds no token")
 
-// readToken reads a token file that only its owner can read.
+// readToken reads a token file that only its owner may read.
 func readToken(file string) (string, error) {
 	info, err := os.Lstat(file)
 	if err != nil {
@@ -132,36 +129,36 @@ func random() (string, error) {
 	return hex.EncodeToString(b), nil
 }
 
-// same compares secrets in a time that does not depend on where they differ.
+// same compares secrets in constant time.
 func same(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// cookieDays is how long a log-in lasts.
+// cookieDays is how long a log-in lasts, in days.
 const cookieDays = 30
 
-// doorkeeper knows who may come in.
+// doorkeeper checks tokens and log-ins.
 type doorkeeper struct {
 	token string
 	now   func() time.Time
 
 	mu  sync.Mutex
-	key string // of the log-in link, "" when it was used
+	key string // of the log-in link; "" when it was used
 }
 
-// cookieName has something of the token: cookies are not kept apart by port, and two
-// servers on one machine must not log each other out.
+// cookieName contains a digest of the token: browsers do not separate cookies by port, and two servers on one machine must
+// not log each other out.
 func (d *doorkeeper) cookieName() string {
 	sum := sha256.Sum256([]byte("cookie name " + d.token))
 	return "roost_" + hex.EncodeToString(sum[:4])
 }
 
-// cookie is a log-in: it says when it ends, and proves it with the token. The server
-// keeps none, so that a restart logs nobody out, and a new token all.
+// cookie is a log-in: its end, with a proof made with the token. The server stores no log-ins, so that a restart keeps
+// them and a new token ends all of them.
 func (d *doorkeeper) cookie(secure bool) *http.Cookie {
 	until := strconv.FormatInt(d.now().AddDate(0, 0, cookieDays).Unix(), 10)
-	return &http.Cookie{ //nolint:gosec // without TLS, which is only on loopback, a browser would keep none that is Secure
+	return &http.Cookie{ //nolint:gosec // without TLS, on loopback only, browsers drop a Secure cookie
 		Name: d.cookieName(), Value: until + "." + d.proof(until), Path: "/", MaxAge: cookieDays * 24 * 3600,
 		HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode,
 	}
@@ -173,8 +170,8 @@ func (d *doorkeeper) proof(until string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// knows reports whether a request brings the token or a log-in. byCookie: a browser
-// sent it by itself, whoever made it ask.
+// knows reports whether a request has the token or a log-in. byCookie: a browser sent the log-in by itself, perhaps for
+// another site.
 func (d *doorkeeper) knows(r *http.Request) (ok, byCookie bool) {
 	if isPeer(r) {
 		return true, false
@@ -193,7 +190,7 @@ func (d *doorkeeper) knows(r *http.Request) (ok, byCookie bool) {
 	return false, false
 }
 
-// use takes the log-in link's key, once.
+// use accepts the key of the log-in link, once.
 func (d *doorkeeper) use(key string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

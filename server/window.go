@@ -13,25 +13,23 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// windowBytes is how many bytes of messages one answer holds, and one message at
-// least: a screenshot has megabytes.
+// windowBytes bounds the messages in one answer, in bytes; one message may have more.
 const windowBytes = 4 << 20
 
-// window is a part of a history. Items are exactly the bytes that are stored.
+// window is a part of a history. Items are the stored bytes.
 type window struct {
 	Task    string            `json:"task_id"`
 	History string            `json:"history"` // ui, api
 	Items   []json.RawMessage `json:"items"`
 	Numbers []int             `json:"numbers"`     // of the items, as show prints them
 	Total   int               `json:"total"`       // messages of the history
-	Before  *int              `json:"next_before"` // ask with before= for what stands before; null at the start
-	After   *int              `json:"next_after"`  // ask with after= for what stands behind; null at the end
-	Notes   []string          `json:"notes"`       // what is not as it is stored, and what could not be read
-	Notices []report.Notice   `json:"notices"`     // what the task recorded of files, each behind one of these messages; none in the model's history
+	Before  *int              `json:"next_before"` // the parameter before for earlier messages; null at the start
+	After   *int              `json:"next_after"`  // the parameter after for later messages; null at the end
+	Notes   []string          `json:"notes"`       // what differs from the stored history, and what is unreadable
+	Notices []report.Notice   `json:"notices"`     // what the task recorded about files, each behind one of these messages; none for the model's history
 }
 
-// bytes is the window as JSON. The items are put in as they are: encoding them anew
-// would lose their spelling.
+// bytes is the window as JSON. The items are copied: encoding them again would change their bytes.
 func (w window) bytes() raw {
 	var items []byte
 	for i, item := range w.Items {
@@ -57,7 +55,7 @@ func (w window) bytes() raw {
 	return append(raw(o.Bytes()), '\n')
 }
 
-// span is which messages were asked for.
+// span is the requested messages.
 type span struct {
 	before, after int // 0: not given
 	limit         int
@@ -77,14 +75,13 @@ func (a *asked) span() (span, error) {
 			return out, p
 		}
 		if *to = n; name == "after" {
-			*to = n + 1 // where it begins
+			*to = n + 1 // the first one
 		}
 	}
 	return out, nil
 }
 
-// places are the messages of a history with n of them that a span takes, in the order
-// in which they are read: from the end that was asked for.
+// places are the indexes of a span in a history of n messages, in reading order: from the requested end.
 func (s span) places(n int) (list []int, forward bool) {
 	from, to := 0, n
 	if s.before > 0 {
@@ -154,8 +151,8 @@ func (s *Server) windowOf(a *asked, h task.History) (any, error) {
 	})
 }
 
-// fill reads the messages of a span, as many as fit. One that cannot be read is told
-// of and left out: the rest of a damaged task is still to be seen.
+// fill reads the messages of a span, as many as fit. It leaves out an unreadable one with a note: the rest of a damaged
+// task stays visible.
 func (w *window) fill(s span, n int, read func(int) (json.RawMessage, error)) {
 	w.Total = n
 	places, forward := s.places(n)

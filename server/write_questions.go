@@ -47,7 +47,7 @@ func (s *Server) question(a *asked) (any, error) {
 	return report.QuestionOf(q), nil
 }
 
-// taskOf is the task that a question's id names, "" when it names none.
+// taskOf is the task in the id of a question; "" when there is none.
 func taskOf(question string) string {
 	if dot := strings.LastIndexByte(question, '.'); dot > 0 && validRef(question[:dot]) {
 		return question[:dot]
@@ -95,7 +95,7 @@ func (s *Server) answerQuestion(a *asked) (*reply, error) {
 	done, err := s.opt.Engine.Reply(keep(a.Context()), id, r)
 	var late *engine.AnsweredError
 	if errors.As(err, &late) {
-		if a.again && late.Answer.By == r.By && late.Answer.Text == r.Text && sameBool(late.Answer.Approve, r.Approve) { // it was ours
+		if a.again && late.Answer.By == r.By && late.Answer.Text == r.Text && sameBool(late.Answer.Approve, r.Approve) { // this request gave that answer
 			return &reply{head: aboutTask(late.Task, ""), doc: winner(late)}, nil
 		}
 		return nil, answered(late)
@@ -114,7 +114,7 @@ func isProblem(err error, code string) bool {
 
 func sameBool(a, b *bool) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
 
-// winner is the answer that came first.
+// winner is the first answer.
 func winner(e *engine.AnsweredError) report.Answered {
 	return report.Answered{Question: e.Question, Task: e.Task, Approve: e.Answer.Approve, Text: e.Answer.Text, By: e.Answer.By}
 }
@@ -129,8 +129,7 @@ func answered(e *engine.AnsweredError) *Problem {
 	return p
 }
 
-// replyOf reads an answer against its question, when that is still open: what does not
-// fit it is refused, and never taken for something else.
+// replyOf checks an answer against its question, while that is open: it refuses an answer that does not fit.
 func replyOf(n report.Answer, q engine.Asked, open bool) (r engine.Reply, err error) {
 	var w wrongs
 	r = engine.Reply{Text: n.Text, Approve: n.Approve, Always: n.Always}
@@ -158,7 +157,7 @@ func replyOf(n report.Answer, q engine.Asked, open bool) (r engine.Reply, err er
 	return r, w.err()
 }
 
-// choiceOf reads a choice: its number from 1, or its words.
+// choiceOf reads a choice: its number from 1, or its text.
 func choiceOf(raw json.RawMessage, q engine.Asked, open bool, w *wrongs) int {
 	var n int
 	var words string
@@ -180,7 +179,7 @@ func choiceOf(raw json.RawMessage, q engine.Asked, open bool, w *wrongs) int {
 	if open {
 		w.add("/choice", "%s", choicesText(q))
 	}
-	return 1 // whose question is closed: what it says does not matter any more
+	return 1 // the question is closed, so the choice does not matter
 }
 
 func choicesText(q engine.Asked) string {
