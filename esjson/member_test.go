@@ -77,8 +77,8 @@ func TestGetBoolAndString(t *testing.T) {
 	}
 }
 
-// Values share the object's memory, but cannot grow into it: who appends to one does
-// not write over what stands behind it.
+// Values share the object's memory, but cannot grow into it: appending to one does
+// not overwrite the bytes after it.
 func TestValuesCannotGrowIntoTheirObject(t *testing.T) {
 	const text = `{"a":[1,2],"b":"x"}`
 	obj := []byte(text)

@@ -226,7 +226,7 @@ func (p pieces) Read(b []byte) (int, error) { return p.r.Read(b[:min(len(b), p.n
 
 // What follows damage is lost, what came before it is not: elements before a byte
 // that was overwritten are all reported, each whole.
-func TestSplitKeepsWhatStandsBeforeDamage(t *testing.T) {
+func TestSplitKeepsElementsBeforeDamage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src := []byte("[")
 		var ends []int
@@ -242,7 +242,7 @@ func TestSplitKeepsWhatStandsBeforeDamage(t *testing.T) {
 		src[at] = rapid.SampledFrom([]byte("\x00\x01\xff\"]}x,")).Draw(t, "byte")
 		whole := 0
 		for _, end := range ends {
-			// A number is whole when the byte behind it says so.
+			// A number is whole when the byte after it shows that.
 			if end < at {
 				whole++
 			}
@@ -292,7 +292,7 @@ func TestObjectProperties(t *testing.T) {
 				o.Raw(name, []byte(`[null]`))
 				want[name] = []any{nil}
 			}
-			// It can be read at any time, and goes on.
+			// Bytes may be called at any time, and the builder stays usable.
 			if !esjson.Valid(o.Bytes()) {
 				t.Fatalf("%s", o.Bytes())
 			}
@@ -304,8 +304,8 @@ func TestObjectProperties(t *testing.T) {
 	})
 }
 
-// Set and Remove change one member; every other byte of the text stays, whatever
-// blanks and spellings it has.
+// Set and Remove change one member; every other byte of the text stays, with all its
+// blanks and spellings.
 func TestSpliceKeepsTheRest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src := []byte("{" + genBlank.Draw(t, "blank") + "}")

@@ -13,8 +13,7 @@ import (
 )
 
 // tree is a JSON value as the slow reader below sees it. That reader is written from
-// the grammar, one byte after the other, so that no trick of the package stands in
-// it twice.
+// the grammar, one byte after the other, so that it shares no trick with the package.
 type tree struct {
 	kind  esjson.Type
 	raw   string
@@ -339,7 +338,7 @@ var genLiteral = rapid.Custom(func(t *rapid.T) string {
 var genNumber = rapid.OneOf(rapid.SampledFrom([]string{"0", "-0", "1.0", "1e3", "1E+2", "-1.5e-10", "12345678901234567890", "1e400", "0.1", "5e-324"}),
 	rapid.Custom(func(t *rapid.T) string { return fmt.Sprint(rapid.Int64().Draw(t, "n")) }))
 
-// genJSON makes valid texts of all shapes, with blanks wherever they may stand.
+// genJSON makes valid texts of all shapes, with blanks wherever they are allowed.
 func genJSON(t *rapid.T, depth int) string {
 	blank := func() string { return genBlank.Draw(t, "blank") }
 	kind := rapid.IntRange(0, 7).Draw(t, "kind")

@@ -29,7 +29,7 @@ func checkText(t *testing.T, obj []byte, key, s string) {
 	}
 }
 
-// losses says, from the input alone, what Node loses of it: the cases in which Stringify differs by choice.
+// losses derives, from the input alone, what Node loses of it: the cases in which Stringify differs by choice.
 func losses(src []byte) (reorder, duplicate, number, badUTF8 bool) {
 	badUTF8 = !utf8.Valid(src)
 	dec := json.NewDecoder(bytes.NewReader(src))

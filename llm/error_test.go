@@ -9,7 +9,7 @@ import (
 	"github.com/roost-dev/roost/llm"
 )
 
-// What may be tried again, and what an error says; a new kind must be put in here.
+// Which kinds may be tried again, and the text of an error; add each new kind here.
 func TestErrors(t *testing.T) {
 	for kind, again := range map[llm.Kind]bool{
 		llm.Auth: false, llm.Invalid: false, llm.ContextOverflow: false, llm.Script: false,

@@ -12,8 +12,7 @@ import (
 	"github.com/roost-dev/roost/internal/mcptest"
 )
 
-// Many calls at once share one connection, also when it has to be made anew for all of
-// them.
+// Many calls at once share one connection, also when all of them need it to be made again.
 func TestCallsSideBySide(t *testing.T) {
 	t.Parallel()
 	h := hub(t, stdio(t, "s", ""))
@@ -85,8 +84,8 @@ func TestServersEndOneByOne(t *testing.T) {
 	}
 }
 
-// What a person agrees to is all that can do something: each such part is in the hash,
-// and what only says less or when is not.
+// A user agrees to everything that can have an effect: each such part is in the hash, and
+// parts that only limit the server are not.
 func TestWhatAnAgreementIsAbout(t *testing.T) {
 	t.Parallel()
 	free := map[string]bool{"Name": true, "Scope": true, "File": true, "Disabled": true, "Off": true, "Timeout": true, "State": true, "Problem": true}

@@ -13,8 +13,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// What certainly did not reach the server is said to have had no effect, and is asked again
-// over a new connection; of anything else nobody knows.
+// A call that certainly did not reach the server is reported as without effect and is made
+// again over a new connection; the effect of any other failed call is unknown.
 func TestWhatDidNotReachTheServer(t *testing.T) {
 	for err, want := range map[error]bool{
 		sdk.ErrSessionMissing:   true,
@@ -32,8 +32,8 @@ func TestWhatDidNotReachTheServer(t *testing.T) {
 	}
 }
 
-// A process that stood still finds all its clocks run out. What was about to be done then is
-// waited for all the same; what is not, no longer than it was given.
+// After a process was suspended, all its timers have expired. waitWithin still waits for
+// an event that is about to happen, and for any other no longer than its limit.
 func TestWaitingOnABusyMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
@@ -70,7 +70,7 @@ func TestARefusalAtTheLastMoment(t *testing.T) {
 	}
 }
 
-// A connection is over as soon as anything says so.
+// A connection is over as soon as one of its signs is there.
 func TestAConnectionThatIsOver(t *testing.T) {
 	for name, end := range map[string]func(*session){
 		"well":              nil,

@@ -89,8 +89,8 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What a repository or an editor names is not used until a person has said so, and
-// again when it becomes something else.
+// A definition of a repository or an editor is not used until the user has agreed to it,
+// and needs a new agreement when it changes.
 func TestChoices(t *testing.T) {
 	t.Parallel()
 	dir, ws := t.TempDir(), t.TempDir()
@@ -171,8 +171,8 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// A workspace's file is the repository's: a link in it leads nowhere else, and what is
-// no file or too long is told.
+// A workspace's file belongs to the repository: a link in it leads nowhere else, and a file
+// that is not regular or too long is reported.
 func TestLoadFromAHostileWorkspace(t *testing.T) {
 	t.Parallel()
 	outside := put(t, filepath.Join(t.TempDir(), "mcp.json"), `{"mcpServers":{"x":{"command":"x"}}}`)

@@ -190,8 +190,8 @@ func TestServersThatMisbehave(t *testing.T) {
 	})
 }
 
-// A bound of time, a person who stops: the call is over, the server hears of it, and
-// one that does not even read is ended.
+// After a time limit or a stop by the user the call is over, the server is notified, and
+// a server that does not even read is ended.
 func TestCallsThatAreCutShort(t *testing.T) {
 	t.Parallel()
 	t.Run("time-out", func(t *testing.T) {
@@ -330,8 +330,8 @@ func TestServersOverHTTP(t *testing.T) {
 	}
 }
 
-// A server that was started anew does not know the session: nothing ran, so the call
-// is made again. One that is gone is an error for that call.
+// A server that was restarted does not know the session: nothing ran, so the call
+// is made again. A server that is gone is an error for that call.
 func TestHTTPServerThatIsStartedAnew(t *testing.T) {
 	t.Parallel()
 	var now atomic.Pointer[http.Handler]

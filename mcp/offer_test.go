@@ -37,7 +37,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s is taken for a server's tool", no)
 		}
 	}
-	// What every provider takes, whatever a server calls its tools.
+	// A name that every provider takes, for any name of a server's tool.
 	fits := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 	rapid.Check(t, func(r *rapid.T) {
 		name := ToolName(rapid.String().Draw(r, "server"), rapid.String().Draw(r, "tool"))
@@ -66,8 +66,8 @@ func TestSchemasThatProvidersTake(t *testing.T) {
 	}
 }
 
-// A list of tools is the same bytes whatever order a server gives it in, and nothing in
-// it acts on a terminal or is without bounds.
+// A list of tools is the same bytes for any order in which a server sends it, and nothing
+// in it controls a terminal or is without bounds.
 func TestOffersOfAHostileServer(t *testing.T) {
 	t.Parallel()
 	object := map[string]any{"type": "object"}

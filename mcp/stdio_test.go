@@ -29,8 +29,8 @@ func TestAMessageWithoutAnEnd(t *testing.T) {
 	}
 }
 
-// Whatever else a server prints, its messages come through, each on a line of its
-// own, and the rest is kept for the words of an error.
+// Among any other output, a server's messages come through, each on a line of its
+// own, and the rest is kept for error texts.
 func TestMessagesAmongJunk(t *testing.T) {
 	junk := &tail{}
 	in := "hello\n\n{\"a\":1}\n  {\"b\":[2]}\r\n{broken}\n[3]\n\x1b[31mred\x1b[0m\n{\"last\":4}"

@@ -9,7 +9,7 @@ import (
 	"github.com/roost-dev/roost/llm/wire"
 )
 
-// Whatever comes, the accumulator must not panic, and what it calls a reply must
+// For any input the accumulator must not panic, and each complete reply must
 // be storable: valid JSON blocks, sound ids, one text, texts equal to the deltas.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte("event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\"}}\n\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"a\"}}\n\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"\\ud800b\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n"))

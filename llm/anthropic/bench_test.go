@@ -35,7 +35,7 @@ const shortReply = "event: message_start\ndata: {\"type\":\"message_start\",\"me
 	"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"ok\"}}\n\n" +
 	"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 
-// sink answers as soon as the whole body is there, and says when that was.
+// sink answers as soon as it has the whole body, and reports the time of that.
 func sink(tb testing.TB) (url string, arrived chan time.Time) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/roost-dev/roost/llm/anthropic"
 )
 
-// An effort is said in the word of each model: effort and adaptive thinking where
+// An effort is sent in the form of each model: effort and adaptive thinking where
 // they are documented, else a budget, which every thinking model takes.
 func TestEffort(t *testing.T) {
 	for _, c := range []struct{ model, effort, want string }{
@@ -57,7 +57,7 @@ func TestEffortWithinAToolLoop(t *testing.T) {
 	}
 }
 
-// What is asked for is never more than the model writes: the API refuses that.
+// A request never asks for more than the model can write: the API refuses that.
 func TestMaxTokensIsWithinTheModel(t *testing.T) {
 	for _, c := range []struct {
 		model string

@@ -10,8 +10,8 @@ import (
 	"github.com/roost-dev/roost/llm/llmtest"
 )
 
-// A provider is asked with messages as they are stored, and yields what comes; the
-// last chunk of a whole reply is its Done.
+// A provider takes messages as they are stored, and yields chunks; the last chunk of a
+// whole reply is its Done.
 func ExampleProvider_Stream() {
 	server := llmtest.New(nil, llmtest.Text("Two.").AndCall("toolu_1", "read_file", `{"path":"a.go"}`))
 	defer server.Close()

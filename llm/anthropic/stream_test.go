@@ -389,7 +389,7 @@ func TestNoConnection(t *testing.T) {
 	}
 }
 
-func TestNoKeyIsSaidWithoutAsking(t *testing.T) {
+func TestAMissingKeyFailsBeforeAnyRequest(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "sk-ant-from-the-environment")
 	o := collect(t, anthropic.New(anthropic.Options{Model: "m"}), t.Context(), ask("hi"))
 	var e *llm.Error

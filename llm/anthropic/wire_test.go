@@ -59,7 +59,7 @@ func call(index int, id string) string {
 
 // Imitations of the API repeat ids or leave them out. Each call is kept, under an id
 // of its own, and what was wrong with one is not laid at the door of another.
-func TestRepeatedIDsAreToldApart(t *testing.T) {
+func TestRepeatedIDsBecomeDistinct(t *testing.T) {
 	s, _ := answers(t, 200, nil, stream(begun,
 		call(0, "x"), delta(0, "input_json_delta", "partial_json", `"{\"a\":1}"`),
 		call(1, "x"), delta(1, "input_json_delta", "partial_json", `"{\"a\":"`),
@@ -95,7 +95,7 @@ func TestHalfCharactersJoin(t *testing.T) {
 	}
 }
 
-// The end of a stream names only the counts that changed; the others stand.
+// The end of a stream names only the counts that changed; the others keep their values.
 func TestUsageIsPutTogether(t *testing.T) {
 	s, _ := answers(t, 200, nil, stream(begun, text, delta(0, "text_delta", "text", `"a"`),
 		`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":70}}`,
@@ -110,7 +110,7 @@ func TestUsageIsPutTogether(t *testing.T) {
 	}
 }
 
-// What is not a stream is an error that says what came, briefly and without keys.
+// An answer that is not a stream is an error that quotes it, shortened and without keys.
 func TestAnswersThatAreNoStream(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
@@ -140,9 +140,9 @@ func TestAnswersThatAreNoStream(t *testing.T) {
 	}
 }
 
-// Attempts are repeated only while nothing was shown, as often as said, and each
-// failure is told before the wait for the next.
-func TestRetriesAreToldAndBounded(t *testing.T) {
+// Attempts are repeated only while nothing was shown, at most Retries times, and each
+// failure is yielded before the wait for the next.
+func TestRetriesAreShownAndBounded(t *testing.T) {
 	busy := `{"type":"error","error":{"type":"overloaded_error","message":"busy"}}`
 	for name, c := range map[string]struct {
 		body           string

@@ -16,7 +16,7 @@ import (
 	"github.com/roost-dev/roost/llm/openai"
 )
 
-// counter is a provider that answers nothing and counts what it is told to.
+// counter is a provider that answers nothing and reports the counts that a test gave it.
 type counter struct{ events string }
 
 func (c *counter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
@@ -147,11 +147,11 @@ func free(m catalogue.Model) catalogue.Model {
 	return m
 }
 
-// What a request costs is what Roo says, from the provider's counts on, rounded to
-// the micro-dollar. We choose otherwise where a price is not known (Roo counts 0, here
-// the cost is unknown, or the price of input where OpenAI says so), where more is said
-// to come from the cache than was sent, and for long requests to Anthropic, which Roo
-// prices as short ones.
+// The cost of a request is Roo's, from the provider's counts on, rounded to the
+// micro-dollar. We choose otherwise where a price is not known (Roo counts 0, here
+// the cost is unknown, or the price of input where OpenAI's rules set it), where more
+// tokens come from the cache than were sent, and for long requests to Anthropic, which
+// Roo prices as short ones.
 func TestVectorsCost(t *testing.T) {
 	var server counter
 	web := httptest.NewServer(&server)

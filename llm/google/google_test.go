@@ -34,7 +34,7 @@ func provider(t *testing.T, url string) *google.Provider {
 	return p
 }
 
-// outcome is what a stream said.
+// outcome is everything that a stream yielded.
 type outcome struct {
 	text, thought string
 	calls         []string
@@ -124,7 +124,7 @@ func TestReply(t *testing.T) {
 
 const pixel = `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}}`
 
-// What each stored block becomes, and what stands around them.
+// The wire form of each stored block, and of the message around them.
 func TestRequest(t *testing.T) {
 	history := []string{
 		`[{"type":"text","text":"Look \u00e9 at"},` + pixel + `]`,
@@ -203,7 +203,7 @@ func TestStopReasons(t *testing.T) {
 	}
 }
 
-// A stream that ends before it says why is a cut reply.
+// A stream that ends without a finish reason is a cut reply.
 func TestCutStreams(t *testing.T) {
 	r := llmtest.Text("one two three").AndCall("c1", "look", `{"at":"here"}`)
 	r.DeltaRunes = 4

@@ -23,8 +23,8 @@ var dialects = map[string]struct{ path, key, body string }{
 	"google":    {"/v1beta/models/m:streamGenerateContent", "X-Goog-Api-Key: k", `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`},
 }
 
-// said is what the server answers in a dialect: the status, and the body with \r left out.
-func said(t *testing.T, s *llmtest.Server, dialect string) (int, string) {
+// answerIn is the server's answer in a dialect: the status, and the body without \r.
+func answerIn(t *testing.T, s *llmtest.Server, dialect string) (int, string) {
 	t.Helper()
 	d := dialects[dialect]
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+d.path, strings.NewReader(d.body))
@@ -87,7 +87,7 @@ func TestAReplyInEachDialect(t *testing.T) {
 			"event: response.completed\n" + `data: {"response":{"id":"id","model":"big","object":"response","status":"completed","usage":{"input_tokens":16,"input_tokens_details":{"cache_write_tokens":2,"cached_tokens":4},"output_tokens":5,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":21}},"sequence_number":12,"type":"response.completed"}`,
 		},
 	} {
-		status, body := said(t, llmtest.New(t, reply), dialect)
+		status, body := answerIn(t, llmtest.New(t, reply), dialect)
 		if d := cmp.Diff(append(want, ""), strings.Split(body, "\n\n")); d != "" || status != http.StatusOK {
 			t.Errorf("%s: %d %s", dialect, status, d)
 		}
@@ -95,7 +95,7 @@ func TestAReplyInEachDialect(t *testing.T) {
 }
 
 // Every way to end a reply has its word in each dialect.
-func TestHowARepliesEndIsSaid(t *testing.T) {
+func TestHowAReplyEndsIsSent(t *testing.T) {
 	for dialect, words := range map[string]map[string]string{
 		"messages":  {"": `"stop_reason":"end_turn"`, "max_tokens": `"stop_reason":"max_tokens"`, "refusal": `"stop_reason":"refusal"`},
 		"chat":      {"": `"finish_reason":"stop"`, "max_tokens": `"finish_reason":"length"`, "refusal": `"finish_reason":"content_filter"`, "odd": `"finish_reason":"odd"`},
@@ -105,7 +105,7 @@ func TestHowARepliesEndIsSaid(t *testing.T) {
 		for reason, want := range words {
 			reply := llmtest.Text("x")
 			reply.StopReason = reason
-			if _, body := said(t, llmtest.New(t, reply), dialect); !strings.Contains(body, want) {
+			if _, body := answerIn(t, llmtest.New(t, reply), dialect); !strings.Contains(body, want) {
 				t.Errorf("%s ends with %q: %s", dialect, reason, body)
 			}
 		}
@@ -134,22 +134,22 @@ func TestErrorsInEachDialect(t *testing.T) {
 		},
 	} {
 		s := llmtest.New(t, llmtest.Fail(429, "slow <down>"), llmtest.Text("some words").ErrorEvent(1, "overloaded_error", "full"), llmtest.Fail(400, "beyond the context length"))
-		if status, body := said(t, s, dialect); status != 429 || body != c.busy {
+		if status, body := answerIn(t, s, dialect); status != 429 || body != c.busy {
 			t.Errorf("%s is busy: %d %s", dialect, status, body)
 		}
-		if status, body := said(t, s, dialect); status != 200 || !strings.HasSuffix(body, c.middle) || strings.Count(body, "\n\n") != 2 {
+		if status, body := answerIn(t, s, dialect); status != 200 || !strings.HasSuffix(body, c.middle) || strings.Count(body, "\n\n") != 2 {
 			t.Errorf("%s fails in the middle: %d %s", dialect, status, body)
 		}
-		status, body := said(t, s, dialect)
+		status, body := answerIn(t, s, dialect)
 		if openAI := dialect == "chat" || dialect == "responses"; status != 400 || strings.Contains(body, `"context_length_exceeded"`) != openAI {
 			t.Errorf("%s is asked for too much: %d %s", dialect, status, body)
 		}
 		s.Key = "another"
-		if status, body := said(t, s, dialect); status != 401 || !strings.Contains(body, c.refused) {
+		if status, body := answerIn(t, s, dialect); status != 401 || !strings.Contains(body, c.refused) {
 			t.Errorf("%s with a wrong key: %d %s", dialect, status, body)
 		}
 		s.Key, s.Tolerate = "", true
-		if status, _ := said(t, s, dialect); status != 500 || len(s.Violations()) != 1 {
+		if status, _ := answerIn(t, s, dialect); status != 500 || len(s.Violations()) != 1 {
 			t.Errorf("%s is asked more often than was planned: %d, %q", dialect, status, s.Violations())
 		}
 	}
@@ -162,17 +162,17 @@ func TestErrorsInEachDialect(t *testing.T) {
 		}
 	}
 	for status, word := range map[int]string{403: "PERMISSION_DENIED", 404: "NOT_FOUND", 503: "UNAVAILABLE", 502: "INTERNAL"} {
-		if _, body := said(t, llmtest.New(t, llmtest.Fail(status, "x")), "google"); !strings.Contains(body, `"status":"`+word+`"`) {
+		if _, body := answerIn(t, llmtest.New(t, llmtest.Fail(status, "x")), "google"); !strings.Contains(body, `"status":"`+word+`"`) {
 			t.Errorf("%d: %s", status, body)
 		}
 	}
 }
 
-// What a dialect has no words for is not said in it: no item stands there without a kind.
+// Content that a dialect cannot express is left out: no item is sent without a kind.
 func TestBlocksThatADialectDoesNotKnow(t *testing.T) {
 	for _, dialect := range []string{"chat", "responses", "google"} {
 		s := llmtest.New(t, llmtest.Blocks(map[string]any{"type": "redacted_thinking", "data": "x"}, map[string]any{"type": "text", "text": "words"}))
-		_, body := said(t, s, dialect)
+		_, body := answerIn(t, s, dialect)
 		if !strings.Contains(body, "words") || strings.Contains(body, "redacted") || strings.Contains(body, `"item":{"id":"item_1_0"}`) {
 			t.Errorf("%s: %s", dialect, body)
 		}

@@ -102,7 +102,7 @@ func TestBrokenRulesAreRefused(t *testing.T) {
 	}
 }
 
-// recorder stands for a test that must fail.
+// recorder replaces a test that must fail.
 type recorder struct {
 	errors  []string
 	cleanup []func()

@@ -85,7 +85,7 @@ func TestCheckResponses(t *testing.T) {
 	}
 }
 
-// How many replies a request brings back decides what a scripted server says next.
+// The number of replies that a request brings back selects a scripted server's next reply.
 func TestReplies(t *testing.T) {
 	for body, want := range map[string]int{
 		`{"messages":[{"role":"user"},{"role":"assistant"},{"role":"user"},{"role":"assistant"},{"role":"tool"}]}`:                                                                                  2,

@@ -109,8 +109,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// What a reply says is what a client of the API reads, whatever is in it and however
-// it is cut into packets.
+// A client of the API reads exactly the content of a reply, in any packets.
 func TestRepliesArriveAsTheyWereGiven(t *testing.T) {
 	s := llmtest.New(t)
 	p := anthropic.New(anthropic.Options{APIKey: "key-of-the-test", BaseURL: s.URL, Model: "m", Backoff: wire.Backoff{Retries: -1}})

@@ -73,7 +73,7 @@ func TestReasoningDetailsArePutTogether(t *testing.T) {
 	}
 }
 
-// A server that says its thoughts both ways is heard once.
+// Thoughts that a server sends in both forms are shown once.
 func TestThoughtsThatComeTwice(t *testing.T) {
 	url, _ := serve(t, 200, nil, events(
 		chunk(`{"reasoning":"hm","reasoning_details":[{"type":"reasoning.text","text":"hm","index":0}]}`), chunk(`{"content":"hi"}`), finished))

@@ -11,8 +11,8 @@ import (
 	"github.com/roost-dev/roost/llm/wire"
 )
 
-// Whatever comes, nothing panics, and what is called a reply can be stored: valid
-// blocks, ids that are told apart, text equal to what was streamed.
+// For any input nothing panics, and each complete reply can be stored: valid
+// blocks, distinct ids, text equal to the streamed text.
 func FuzzReply(f *testing.F) {
 	f.Add(false, []byte("data: {\"choices\":[{\"delta\":{\"content\":\"a\\ud83d\",\"tool_calls\":[{\"index\":3,\"id\":\"x\",\"function\":{\"name\":\"f\",\"arguments\":\"{\"}}]},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"))
 	f.Add(false, []byte("data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{}},{\"id\":\"a\"},5]}}],\"usage\":{\"prompt_tokens\":-1}}\n\ndata: {\"error\":7}\n\n"))

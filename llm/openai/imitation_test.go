@@ -98,7 +98,7 @@ func TestImitations(t *testing.T) {
 	}
 }
 
-// Input that is no object is told apart and never runs as something else.
+// Input that is no object is reported as malformed and never runs as something else.
 func TestMalformedInput(t *testing.T) {
 	for _, sent := range []string{`{"a":`, `[1]`, `"x"`, `{"a":1}{`, `nonsense`} {
 		raw := string(mustJSON(sent))

@@ -48,7 +48,7 @@ func provider(t *testing.T, url string, o openai.Options) *openai.Provider {
 	return p
 }
 
-// outcome is what a stream said.
+// outcome is everything that a stream yielded.
 type outcome struct {
 	text, thought string
 	calls         []string // "index id name" and input of each

@@ -104,7 +104,7 @@ func TestCutStreams(t *testing.T) {
 	})
 }
 
-// A refusal says what it is; what a wait may help is tried again.
+// A refusal has its kind; one that a wait may cure is tried again.
 func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
 		reply llmtest.Reply
@@ -159,7 +159,7 @@ func TestNoMoneyIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// Silence is a dead connection; a caller who gives up is told so at once.
+// Silence is a dead connection; a caller that gives up gets its answer at once.
 func TestSilenceAndCancelling(t *testing.T) {
 	each(t, func(t *testing.T, s *llmtest.Server, p *openai.Provider) {
 		s.Add(llmtest.Text("one two three").Stall(4))
@@ -215,7 +215,7 @@ func TestConsumerStops(t *testing.T) {
 	})
 }
 
-// Without what it needs a provider says what to do, and asks nobody.
+// A provider without its settings names what to set, and sends nothing.
 func TestWhatIsMissing(t *testing.T) {
 	for name, c := range map[string]struct {
 		o    openai.Options
@@ -235,7 +235,7 @@ func TestWhatIsMissing(t *testing.T) {
 	}
 }
 
-// Answers that are no stream say what came.
+// Answers that are no stream are quoted in the error.
 func TestAnswersOfOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int

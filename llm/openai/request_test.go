@@ -85,7 +85,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// What stands around the messages.
+// The parts of a request around the messages.
 func TestRequest(t *testing.T) {
 	for name, c := range map[string]struct {
 		o    openai.Options

@@ -21,8 +21,8 @@ import (
 	"github.com/roost-dev/roost/llm/script"
 )
 
-// drive plays a script as the agent does: a failed attempt counts, a reply starts
-// the count anew. It may forget all it knows between two requests, as a restart does.
+// drive plays a script as the agent does: a failed attempt counts, a reply resets the
+// count. It may lose all state between two requests, as a restart does.
 func drive(t rapid.TB, s *script.Script, requests int, restart func() *script.Script) []string {
 	t.Helper()
 	var out []string
@@ -50,9 +50,8 @@ func drive(t rapid.TB, s *script.Script, requests int, restart func() *script.Sc
 	return out
 }
 
-// Whatever a script says, it is played in its order, each failure as often as it
-// stands there, and then it completes for ever, also by a player that is made anew
-// for each request.
+// Any script is played in its order, each failure as often as it is listed, and then
+// completes for ever, also by a Script that is made again for each request.
 func TestAScriptIsPlayedInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var src strings.Builder
@@ -223,7 +222,7 @@ func TestNothingIsPlayedWithoutWhatIsExpected(t *testing.T) {
 	}
 }
 
-// The delay stands before each chunk, and before a failure.
+// The delay comes before each chunk, and before a failure.
 func TestDelays(t *testing.T) {
 	for src, want := range map[string]time.Duration{
 		"- {text: a b c, delay: 1s}": 3 * time.Second,
@@ -261,7 +260,7 @@ func TestTheConsumerMayStopAnywhere(t *testing.T) {
 	}
 }
 
-func TestACancelledScriptSaysWhy(t *testing.T) {
+func TestACancelledScriptReturnsTheCause(t *testing.T) {
 	enough := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	seen := 0

@@ -21,8 +21,8 @@ const ofTasks = `
 - task: nothing yet
 `
 
-// Each task is played its own turns, by what its first message says; what the model
-// wrote of it elsewhere does not count.
+// Each task is played its own turns, by the text of its first message; the same text
+// elsewhere in the task does not count.
 func TestTurnsOfATask(t *testing.T) {
 	s, err := script.Parse([]byte(ofTasks))
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/roost-dev/roost/llm/wire"
 )
 
-// A reply is told once and last, however its stream ends; a new attempt has nothing of
-// the one before; and after the first chunk there is none.
+// A reply is yielded once and last, however its stream ends; a new attempt keeps nothing
+// of the one before; and after the first chunk there is none.
 func TestAsk(t *testing.T) {
 	cut := errors.New("") // any *llm.Error of a stream that was cut
 	for name, c := range map[string]struct {

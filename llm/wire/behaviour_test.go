@@ -92,8 +92,8 @@ func TestEventsEndWithTheReadersError(t *testing.T) {
 	}
 }
 
-// The wordings by which providers say that a request is too long, and such as only
-// sound like it.
+// The wordings by which providers report that a request is too long, and wordings that
+// only resemble them.
 func TestOverflowWordings(t *testing.T) {
 	for _, m := range []string{
 		"prompt is too long: 209102 tokens > 200000 maximum",
@@ -121,7 +121,7 @@ func TestOverflowWordings(t *testing.T) {
 	}
 }
 
-// Waits are never negative and never above the cap, whatever was asked for.
+// Waits are never negative and never above the cap, for any wait that a provider asks for.
 func TestDelaysStayInBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := Backoff{
@@ -204,7 +204,7 @@ func TestTransportErrors(t *testing.T) {
 	}
 }
 
-// A key never gets out, wherever it stands, and ordinary words stay.
+// A key never gets out, wherever it appears, and ordinary words stay.
 func TestKeysNeverGetOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.StringMatching(`[A-Za-z0-9]{4,40}`).Draw(t, "key")
@@ -240,7 +240,7 @@ func TestShortenedTextsAreBeginnings(t *testing.T) {
 }
 
 // The clock runs only while a read waits: a slow consumer is not a silent provider,
-// and each byte that comes starts it anew.
+// and each byte that arrives resets it.
 func TestIdleClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, idle, stop := WithIdle(context.Background(), time.Second)

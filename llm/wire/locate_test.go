@@ -79,8 +79,8 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// Whatever a refusal says, and whatever was sent, Locate names a message and a block
-// that exist, or nothing.
+// For any refusal and any request, Locate names a message and a block that exist, or
+// nothing.
 func TestLocateStaysInside(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var h History

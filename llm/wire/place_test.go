@@ -10,7 +10,7 @@ import (
 	"github.com/roost-dev/roost/llm"
 )
 
-// A refusal of what stands before the first message, as the words for the system, is about
+// A refusal of something before the first message, such as the system prompt, is about
 // none of them.
 func TestLocateBeforeTheFirstMessage(t *testing.T) {
 	var h History

@@ -53,7 +53,7 @@ func TestACallFollowsItsOwnHost(t *testing.T) {
 	}
 }
 
-// A key that stands where an error page is cut does not get out in part.
+// A key that is cut by the end of an error page does not get out in part.
 func TestAKeyAtTheCutOfAnErrorPage(t *testing.T) {
 	const key = "0123456789abcdef-my-very-own-gateway-key"
 	for at := 440; at < 520; at += 3 {
