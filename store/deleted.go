@@ -10,10 +10,10 @@ import (
 	"github.com/roost-dev/roost/store/overlay"
 )
 
-// Deleting destroys nothing. A task of Roost's own root moves into the trash with one rename, so a kill leaves it whole in
-// one place or the other. A task in another tool's storage stays where it is, because that storage is only read; Roost
-// hides it. A copy of it in the trash was considered: it would double the disk space without being asked, and protect
-// from nothing that Roost does.
+// Deleting destroys nothing. A task of Roost's own root moves into the trash with one rename, so a kill leaves it whole
+// in one place or the other. A task in another tool's storage stays where it is, because that storage is only read;
+// Roost hides it. A copy of it in the trash was considered: it would double the disk space without being asked, and
+// protect from nothing that Roost does.
 
 // TrashDir holds the folders of Roost's own deleted tasks.
 func (s *Store) TrashDir() string { return filepath.Join(s.opt.Root, "trash") }
@@ -154,8 +154,8 @@ func (s *Store) FindDeleted(ctx context.Context, given string) (DeletedTask, err
 	return DeletedTask{}, e
 }
 
-// vanished reports whether a task disappeared since it was found, into the trash or for good, while its storage is still
-// there. Then it is not a task of that storage any more.
+// vanished reports whether a task disappeared since it was found, into the trash or for good, while its storage is
+// still there. Then it is not a task of that storage any more.
 func vanished(ref Ref) bool {
 	return !exists(ref.Dir, "") && !HasJournal(ref.Log) && exists(filepath.Dir(ref.Dir), "")
 }

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// A caller that changes a task it has read wants the task to be as it read it. Another process may have changed the task
-// since. So the heads are compared once the lock is held and before anything is written: a refused change leaves the task
-// as it was.
+// A caller that changes a task it has read wants the task to be as it read it. Another process may have changed the
+// task since. So the heads are compared once the lock is held and before anything is written: a refused change leaves
+// the task as it was.
 
 // ErrMoved: the task changed since the caller read it.
 var ErrMoved = errors.New("the task changed since it was read")
@@ -25,9 +25,9 @@ type expectation struct {
 	over bool
 }
 
-// Expecting is a context in which a task is only taken over, deleted or labelled while its journal ends with commit seq, 0
-// meaning that it has no journal; otherwise the error is ErrMoved. Changes made in the context itself move the expected
-// commit forward. It holds until done is called.
+// Expecting is a context in which a task is only taken over, deleted or labelled while its journal ends with commit
+// seq, 0 meaning that it has no journal; otherwise the error is ErrMoved. Changes made in the context itself move the
+// expected commit forward. It holds until done is called.
 func Expecting(ctx context.Context, ref Ref, seq uint64) (_ context.Context, done func()) {
 	e := &expectation{log: ref.Log, seq: seq}
 	return context.WithValue(ctx, expectKey{}, e), func() {

@@ -214,8 +214,8 @@ func (s *Store) distinct(ctx context.Context, found []Ref) [][]Ref {
 }
 
 // UnlistedTasks are the tasks that no list shows, given those that lists show: the tasks in the trash, those deleted in
-// another tool's storage, and those continued in a storage that is not configured now. Its error is about the trash; the
-// other tasks come with it.
+// another tool's storage, and those continued in a storage that is not configured now. Its error is about the trash;
+// the other tasks come with it.
 func (s *Store) UnlistedTasks(ctx context.Context, listed []Ref) ([]Ref, error) {
 	var out []Ref
 	deleted, err := names(s.TrashDir())

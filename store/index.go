@@ -57,8 +57,8 @@ type indexItem struct {
 	raw []byte
 }
 
-// IndexTask puts a task's history item into the index of Roost's own root, so that a copied root works in an editor. For
-// the index of another tool's storage see unlisted.
+// IndexTask puts a task's history item into the index of Roost's own root, so that a copied root works in an editor.
+// For the index of another tool's storage see unlisted.
 func (s *Store) IndexTask(ctx context.Context, ref Ref) error {
 	if !ref.Own {
 		return nil

@@ -45,8 +45,8 @@ func (t *Summary) ApplyLabels(table overlay.Table) {
 // change.
 const overlayWait = 10 * time.Second
 
-// ChangeOverlay calls f with the overlay locked and read, and a function that appends to it. Everything that moves tasks
-// into or out of the trash goes through here, so it happens one at a time on a root.
+// ChangeOverlay calls f with the overlay locked and read, and a function that appends to it. Everything that moves
+// tasks into or out of the trash goes through here, so it happens one at a time on a root.
 func (s *Store) ChangeOverlay(ctx context.Context, f func(overlay.Table, overlay.Append) error) error {
 	if err := s.Prepare(); err != nil {
 		return err
@@ -114,14 +114,14 @@ func (s *Store) overlaySynced() func(epoch, head uint64, last bool) {
 }
 
 // A deletion of an own task is recorded, and then its folder moves; a restore moves the folder first. A kill in between
-// leaves an entry that is not true. The place of the folder decides, so nothing that looks for a task is misled. But the
-// followers of all tasks got the event that the task was deleted, and would never get one that it is there.
+// leaves an entry that is not true. The place of the folder decides, so nothing that looks for a task is misled. But
+// the followers of all tasks got the event that the task was deleted, and would never get one that it is there.
 //
 // So the next holder of the overlay records it. To move first and then record was the alternative: then a kill makes a
 // deletion that no follower ever gets, and finding it means comparing the whole trash with the overlay each time.
 
-// untrueDeletions are the entries of own tasks that are recorded as deleted and are in their place. epoch is that of the
-// overlay's holder.
+// untrueDeletions are the entries of own tasks that are recorded as deleted and are in their place. epoch is that of
+// the overlay's holder.
 func (s *Store) untrueDeletions(table overlay.Table, epoch uint64) (list []overlay.Entry) {
 	for key, e := range table {
 		if key.Source != OwnSource || e.Deleted == nil || !*e.Deleted || e.IsPurged() {
@@ -131,8 +131,8 @@ func (s *Store) untrueDeletions(table overlay.Table, epoch uint64) (list []overl
 		if exists(s.TrashDir(), key.ID) || !HasJournal(s.OwnRef(id).Log) {
 			continue
 		}
-		// When the previous owner recorded the deletion, the folder never moved. When an earlier owner did, others followed
-		// that owner, so the folder came back out of the trash, which also undoes the deletion.
+		// When the previous owner recorded the deletion, the folder never moved. When an earlier owner did, others
+		// followed that owner, so the folder came back out of the trash, which also undoes the deletion.
 		kind := overlay.Kept
 		if e.Epoch+1 < epoch {
 			kind = overlay.Deleted
@@ -148,7 +148,8 @@ func (s *Store) untrueDeletions(table overlay.Table, epoch uint64) (list []overl
 	return list
 }
 
-// repairDeletions records what became of deletions and restores that were killed half way. The caller holds the overlay.
+// repairDeletions records what became of deletions and restores that were killed half way. The caller holds the
+// overlay.
 func (s *Store) repairDeletions(ctx context.Context, table overlay.Table, epoch uint64, add overlay.Append) error {
 	list := s.untrueDeletions(table, epoch)
 	if len(list) == 0 {

@@ -216,8 +216,8 @@ func clean(path string) string {
 var unsafeName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // SourceName names a source by its folder of tasks. The name is readable, stable, and differs between storages of equal
-// names. It follows from the place and not from the path as given: a storage, its tasks folder and one of its tasks must
-// lead to the same journals.
+// names. It follows from the place and not from the path as given: a storage, its tasks folder and one of its tasks
+// must lead to the same journals.
 func SourceName(tasks string) string {
 	tasks = clean(tasks)
 	sum := sha256.Sum256([]byte(tasks))

@@ -30,9 +30,9 @@ type Mismatch struct {
 	Unrepairable bool // deriving it again would not help
 }
 
-// VerifyDerived compares what was derived from a task's journal with the journal: its snapshot and Roo's files. The view
-// must come from ReadWhole. journalDamaged: the journal itself is damaged, so its projections may hold what it lost and
-// are no evidence.
+// VerifyDerived compares what was derived from a task's journal with the journal: its snapshot and Roo's files. The
+// view must come from ReadWhole. journalDamaged: the journal itself is damaged, so its projections may hold what it
+// lost and are no evidence.
 func (v *View) VerifyDerived(ctx context.Context, journalDamaged bool) []Mismatch {
 	var out []Mismatch
 	if m, ok := v.verifySnapshot(ctx); ok && !journalDamaged {
@@ -57,8 +57,8 @@ func (v *View) VerifyDerived(ctx context.Context, journalDamaged bool) []Mismatc
 	return out
 }
 
-// verifyProjection compares the bytes of one of Roo's files with what was written. A fingerprint does not do: a bad disk
-// changes bytes and leaves size and time.
+// verifyProjection compares the bytes of one of Roo's files with what was written. A fingerprint does not do: a bad
+// disk changes bytes and leaves size and time.
 func (v *View) verifyProjection(ctx context.Context, name string, mark watermark) (Mismatch, bool, error) {
 	path := filepath.Join(v.Ref.Dir, name)
 	last, known := mark.Files[name]
@@ -148,8 +148,8 @@ func (c ctxReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// renderSum is the digest of what a history is projected to. waiting is the user turn that follows the history while the
-// task waits for a subtask; nil otherwise.
+// renderSum is the digest of what a history is projected to. waiting is the user turn that follows the history while
+// the task waits for a subtask; nil otherwise.
 func renderSum(ctx context.Context, s *task.State, list []*task.Message, waiting []byte) (string, error) {
 	h := newHashing(io.Discard)
 	err := roofmt.WriteArray(h, func(yield func(roofmt.Element, error) bool) {

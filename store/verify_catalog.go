@@ -127,8 +127,8 @@ func (c *CatalogCheck) Close() {
 	}
 }
 
-// VerifyCatalog compares the catalogue with the folders. A row of a task that has changed since is stale: it will be read
-// again. A row that counts as new and differs misleads its readers.
+// VerifyCatalog compares the catalogue with the folders. A row of a task that has changed since is stale: it will be
+// read again. A row that counts as new and differs misleads its readers.
 func (s *Store) VerifyCatalog(ctx context.Context, refs []Ref) *CatalogCheck {
 	c := &CatalogCheck{}
 	if s.opt.Cache == "" {
@@ -264,7 +264,8 @@ func (s *Store) RebuildCatalog(ctx context.Context, c *CatalogCheck) error {
 	return err
 }
 
-// waitUntilCalm waits for a bounded time until no task has changed just now: the catalogue does not keep tasks that have.
+// waitUntilCalm waits for a bounded time until no task has changed just now: the catalogue does not keep tasks that
+// have.
 func (s *Store) waitUntilCalm(ctx context.Context) error {
 	refs, _, err := s.refs(ctx)
 	if err != nil {

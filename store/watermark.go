@@ -140,8 +140,8 @@ func IsLocalFile(path string, isDir bool) bool {
 	return strings.HasPrefix(path, ".roost-") || strings.HasPrefix(path, markTemp) || isDir && strings.HasSuffix(path, ".json.lock")
 }
 
-// IsHalfWritten reports whether a file beside a journal is one that an owner writes and then renames. One that stays was
-// left by a killed process.
+// IsHalfWritten reports whether a file beside a journal is one that an owner writes and then renames. One that stays
+// was left by a killed process.
 func IsHalfWritten(name string) bool {
 	return strings.HasPrefix(name, markTemp) || strings.HasPrefix(name, "journal.idx.tmp")
 }

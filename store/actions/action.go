@@ -1,9 +1,9 @@
 // Package actions lists what users did to tasks, and undoes and redoes it.
 //
-// An action is in one of two logs: in the task's own journal, or in the overlay when the folder is not ours or moves away.
-// Each entry of the overlay names the commit at which the task's journal was (overlay.Entry.Head), so the actions of both
-// logs have one order that does not depend on clocks. A third log of all actions was the alternative: a kill between two
-// writes would make it wrong.
+// An action is in one of two logs: in the task's own journal, or in the overlay when the folder is not ours or moves
+// away. Each entry of the overlay names the commit at which the task's journal was (overlay.Entry.Head), so the actions
+// of both logs have one order that does not depend on clocks. A third log of all actions was the alternative: a kill
+// between two writes would make it wrong.
 //
 // Undoing appends to the log that holds the action, so it loses nothing. The action is chosen again once that log is
 // locked: when another process did something in between, Undo fails with a *ConflictError and that action stays.
@@ -129,8 +129,8 @@ func (a loggedAction) describe() Action {
 	return d
 }
 
-// merge puts the actions of both logs in order. What was undone in one log cannot be redone once something new was done in
-// the other.
+// merge puts the actions of both logs in order. What was undone in one log cannot be redone once something new was done
+// in the other.
 func merge(journal, overlay task.Deeds) (done, redo actionList) {
 	last := map[bool]moment{false: {journal.Last}, true: {overlay.Head, 1, overlay.Last}}
 	if overlay.Last == 0 {

@@ -62,8 +62,8 @@ func Find(ctx context.Context, s *store.Store, given string) (TaskActions, error
 	return preferDeletedCopy(ctx, s, t)
 }
 
-// preferDeletedCopy returns a deleted copy of a task in another source when its deletion is the newest action: a user who
-// deletes one of two copies and then undoes means that one.
+// preferDeletedCopy returns a deleted copy of a task in another source when its deletion is the newest action: a user
+// who deletes one of two copies and then undoes means that one.
 func preferDeletedCopy(ctx context.Context, s *store.Store, t TaskActions) (TaskActions, error) {
 	d, err := s.FindDeleted(ctx, t.ref.ID)
 	if err != nil || d.Ref.ID != t.ref.ID || d.Ref.Source == t.ref.Source {
@@ -159,8 +159,8 @@ func (t *TaskActions) fill(state *task.State, all map[overlay.Key]*overlayAction
 // maxReaders bounds how many tasks FindAll reads at the same time.
 const maxReaders = 2
 
-// FindAll lists the tasks of which something can be undone or redone, the one with the newest action first. It leaves out
-// tasks that cannot be read.
+// FindAll lists the tasks of which something can be undone or redone, the one with the newest action first. It leaves
+// out tasks that cannot be read.
 func FindAll(ctx context.Context, s *store.Store, limit int) ([]TaskActions, error) {
 	refs, err := s.Refs(ctx)
 	if err != nil {

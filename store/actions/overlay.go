@@ -92,7 +92,8 @@ func (o *overlayActions) foldLabels(e overlay.Entry, seq uint64, at int64) {
 	}
 }
 
-// findDeletion is the index of the newest deletion into a folder of the trash; the folder is "" for another tool's task.
+// findDeletion is the index of the newest deletion into a folder of the trash; the folder is "" for another tool's
+// task.
 func (o *overlayActions) findDeletion(folder string) int {
 	for i, d := range slices.Backward(o.deeds.Done) {
 		if d.Kind == deletion && o.folders[d.Seq] == folder {

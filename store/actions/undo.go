@@ -55,11 +55,11 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s was meant, but the next action is %s now", e.Want, e.Next)
 }
 
-// Undo takes back what a user did to a task last or, with Redo, does again what was undone last. It returns the action, and
-// the task's actions after it.
+// Undo takes back what a user did to a task last or, with Redo, does again what was undone last. It returns the action,
+// and the task's actions after it.
 //
-// Its errors wrap ErrNothing, are a *ContinuedError, *ConflictError or *journal.BusyError, wrap trash.ErrTaken (another task
-// has the id of the one to restore), or are those of store.Store.Find.
+// Its errors wrap ErrNothing, are a *ContinuedError, *ConflictError or *journal.BusyError, wrap trash.ErrTaken (another
+// task has the id of the one to restore), or are those of store.Store.Find.
 func Undo(ctx context.Context, s *store.Store, given string, o Options) (Action, TaskActions, error) {
 	t, err := Find(ctx, s, given)
 	if err == nil && t.Task.Pending && !o.DryRun && !t.Trashed {

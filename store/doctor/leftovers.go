@@ -85,7 +85,8 @@ func oldEntries(dir string, age time.Duration) []fs.DirEntry {
 	})
 }
 
-// unnamedBlobs are the payloads that no commit names, and their size. A kill between a payload and its commit leaves such.
+// unnamedBlobs are the payloads that no commit names, and their size. A kill between a payload and its commit leaves
+// such.
 func unnamedBlobs(ctx context.Context, dir string, log journal.Reader) (paths []string, size int64, err error) {
 	there := map[journal.Hash]fs.DirEntry{}
 	groups, err := os.ReadDir(filepath.Join(dir, "blobs"))

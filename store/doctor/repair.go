@@ -27,8 +27,8 @@ func repairedFindings(before, after []Finding, copies map[string]string) []Findi
 	return out
 }
 
-// repair takes the task over. That sets a torn tail aside, takes in what is whole, and writes Roo's files again from the
-// journal. It returns the copies of the replaced bytes by file name.
+// repair takes the task over. That sets a torn tail aside, takes in what is whole, and writes Roo's files again from
+// the journal. It returns the copies of the replaced bytes by file name.
 func (d *doctor) repair(ctx context.Context, ref store.Ref, found []Finding) (map[string]string, error) {
 	if err := d.removeDerived(ref, found); err != nil {
 		return nil, err

@@ -29,8 +29,8 @@ func (im *importer) readTree(ctx context.Context, from fileSet) (taskTree, error
 	return tree, err
 }
 
-// A folder may change copyRetries times while it is copied. After each change, copying pauses for copyPause, so that the
-// program at work in it can finish.
+// A folder may change copyRetries times while it is copied. After each change, copying pauses for copyPause, so that
+// the program at work in it can finish.
 const (
 	copyRetries = 5
 	copyPause   = 100 * time.Millisecond

@@ -131,8 +131,8 @@ func (s archiveFiles) open(path string) (io.ReadCloser, error) {
 	}, nil
 }
 
-// verifiedFile reads a file of an archive, no further than its size. Reading fails when the file is not as the archive's
-// manifest describes it.
+// verifiedFile reads a file of an archive, no further than its size. Reading fails when the file is not as the
+// archive's manifest describes it.
 type verifiedFile struct {
 	io.ReadCloser
 	left int64
@@ -306,8 +306,8 @@ func holdsMessages(name string) bool {
 }
 
 // messagesMissing is an error when something that cannot be copied has the name of a messages file: lists call such a
-// task damaged, so it is not empty. In a folder that has other messages only a link counts, because it leads to messages
-// that the copy would lack.
+// task damaged, so it is not empty. In a folder that has other messages only a link counts, because it leads to
+// messages that the copy would lack.
 func (t taskTree) messagesMissing(hasMessages bool) error {
 	for _, dir := range t.Dirs {
 		if !hasMessages && holdsMessages(dir) && dir == filepath.Base(dir) {

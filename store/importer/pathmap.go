@@ -14,8 +14,8 @@ import (
 // PathMap maps a folder of another machine to one on this machine.
 type PathMap struct{ Old, New string }
 
-// mapPath maps a path of another machine to this one; false when no mapping covers it. The longest mapping wins, and only
-// whole names match: /w does not cover /work.
+// mapPath maps a path of another machine to this one; false when no mapping covers it. The longest mapping wins, and
+// only whole names match: /w does not cover /work.
 func mapPath(list []PathMap, path string) (string, bool) {
 	best, length := "", -1
 	for _, m := range list {

@@ -155,8 +155,8 @@ func (im *importer) chooseID(ctx context.Context, from fileSet, tree taskTree, i
 	return id, outcome, nil
 }
 
-// isTaken reports whether the root holds something under an id. An empty folder does not count: Roo makes one whenever it
-// looks for a task.
+// isTaken reports whether the root holds something under an id. An empty folder does not count: Roo makes one whenever
+// it looks for a task.
 func (im *importer) isTaken(id string) bool {
 	if _, ok := im.planned[id]; ok {
 		return true

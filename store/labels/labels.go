@@ -25,8 +25,8 @@ type Change struct {
 	Add, Remove []string // tags
 	Pinned      *bool
 
-	// Check is called with the task's present labels while no other process can change them. Its error leaves everything
-	// as it is. nil checks nothing.
+	// Check is called with the task's present labels while no other process can change them. Its error leaves
+	// everything as it is. nil checks nothing.
 	Check func(title string, tags []string, pinned bool) error
 }
 

@@ -2,7 +2,8 @@
 //
 // It holds the titles, tags and pins of other tools' tasks, and what was deleted, restored and purged, of all tasks. It
 // is one journal in Roost's root, so a crash loses nothing that was acknowledged, and two processes take turns. A file
-// for each task was the alternative: it would keep no history, and a list of ten thousand tasks would open as many files.
+// for each task was the alternative: it would keep no history, and a list of ten thousand tasks would open as many
+// files.
 //
 // A damaged commit loses its change and no other. Unknown events are skipped.
 package overlay

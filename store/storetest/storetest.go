@@ -46,7 +46,8 @@ func OpenWith(t testing.TB, o store.Options) *store.Store {
 	return s
 }
 
-// SkipInShort leaves a test out of the short run, which looks for races: it takes seconds there and starts no goroutine.
+// SkipInShort leaves a test out of the short run, which looks for races: it takes seconds there and starts no
+// goroutine.
 func SkipInShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

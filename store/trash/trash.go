@@ -1,8 +1,8 @@
 // Package trash deletes, restores and purges tasks.
 //
-// Deleting destroys nothing. A task of Roost's own root moves into the trash with one rename, so a kill leaves it whole in
-// one place or the other. A task of another tool is hidden; its folder is not touched. All moves happen one at a time on a
-// root, with the overlay locked, which records them for undo and for followers.
+// Deleting destroys nothing. A task of Roost's own root moves into the trash with one rename, so a kill leaves it whole
+// in one place or the other. A task of another tool is hidden; its folder is not touched. All moves happen one at a
+// time on a root, with the overlay locked, which records them for undo and for followers.
 package trash
 
 import (
@@ -87,8 +87,8 @@ func Delete(ctx context.Context, s *store.Store, ref store.Ref) (DeletedTask, er
 	return deleteWith(ctx, s, ref, "")
 }
 
-// DeleteSubtask is Delete for a subtask of a task that was just deleted: undoing the deletion of the parent restores the
-// subtask, too.
+// DeleteSubtask is Delete for a subtask of a task that was just deleted: undoing the deletion of the parent restores
+// the subtask, too.
 func DeleteSubtask(ctx context.Context, s *store.Store, ref, parent store.Ref) (DeletedTask, error) {
 	return deleteWith(ctx, s, ref, parent.Source+":"+parent.ID)
 }
@@ -111,8 +111,8 @@ func deleteWith(ctx context.Context, s *store.Store, ref store.Ref, with string)
 	return out, nil
 }
 
-// DeleteAgain repeats a deletion that was undone; redoes is the overlay's commit of it. check is called with the overlay
-// locked, and its error leaves everything as it is.
+// DeleteAgain repeats a deletion that was undone; redoes is the overlay's commit of it. check is called with the
+// overlay locked, and its error leaves everything as it is.
 func DeleteAgain(ctx context.Context, s *store.Store, ref store.Ref, redoes uint64, check func() error) error {
 	return s.ChangeOverlay(ctx, func(table overlay.Table, add overlay.Append) error {
 		if err := check(); err != nil {
@@ -123,8 +123,8 @@ func DeleteAgain(ctx context.Context, s *store.Store, ref store.Ref, redoes uint
 	})
 }
 
-// deleteLocked deletes while the caller holds the overlay. redoes is the commit of the deletion that is repeated, 0 for a
-// new one.
+// deleteLocked deletes while the caller holds the overlay. redoes is the commit of the deletion that is repeated, 0 for
+// a new one.
 func deleteLocked(
 	ctx context.Context, s *store.Store, ref store.Ref, table overlay.Table, redoes uint64, add overlay.Append,
 ) (DeletedTask, error) {
@@ -233,9 +233,9 @@ func moveToTrash(ctx context.Context, s *store.Store, ref store.Ref, redoes uint
 	}, nil
 }
 
-// moveUnowned moves a task's folder while no process can own it. record is called just before the move. Windows does not
-// move a folder with an open file, so there the lock is released first; an owner that comes in between has files open,
-// and the move fails.
+// moveUnowned moves a task's folder while no process can own it. record is called just before the move. Windows does
+// not move a folder with an open file, so there the lock is released first; an owner that comes in between has files
+// open, and the move fails.
 func moveUnowned(ctx context.Context, s *store.Store, ref store.Ref, to string, record func() error) error {
 	var held journal.Owner
 	if !isLink(ref.Dir) { // a link moves; its target is not written
@@ -399,8 +399,8 @@ func removeEmptyFolder(dir string) error {
 	return fmt.Errorf("%s: %w", dir, ErrTaken)
 }
 
-// Purge removes the bytes of a deleted task for good. Of a task in another tool's storage it removes only Roost's journal;
-// the folder remains, and remains hidden.
+// Purge removes the bytes of a deleted task for good. Of a task in another tool's storage it removes only Roost's
+// journal; the folder remains, and remains hidden.
 func Purge(ctx context.Context, s *store.Store, given string) (DeletedTask, error) {
 	var out DeletedTask
 	err := s.ChangeOverlay(ctx, func(table overlay.Table, add overlay.Append) error {
