@@ -2,7 +2,7 @@ package tool
 
 import "slices"
 
-// Offer is which tools a model is told of, by their names or older names. The zero
+// Offer is which tools a request describes to a model, by their names or older names. The zero
 // value is all that are not opt-in.
 type Offer struct {
 	Include []string // the user wants them offered
@@ -14,7 +14,7 @@ type Offer struct {
 // Excludes reports whether the user has switched a tool off.
 func (o Offer) Excludes(s Spec) bool { return o.Exclude != nil && named(o.Exclude, s) }
 
-// Offers reports whether a model is told of a tool. What the user says goes before
+// Offers reports whether a request describes a tool to the model. The user's choice goes before
 // what is known of the model.
 func (o Offer) Offers(s Spec) bool {
 	switch {

@@ -6,8 +6,8 @@ type Seen struct {
 	Data []byte // the content, nil when it is not at hand
 }
 
-// StaleError: a call would overwrite a file that somebody else changed since the model
-// saw it. It is nobody's mistake; the model is told what changed.
+// StaleError: a call would overwrite a file that the user or another program changed after
+// the model saw it. It is not the model's mistake; Reason describes what changed.
 type StaleError struct {
 	Now    FileTouch // the file as it is; its Source is not set
 	Reason string    // in words the model can act on, with the difference where it is small

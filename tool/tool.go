@@ -1,8 +1,8 @@
 // Package tool holds the tools a model may call: reading, writing, searching,
 // running commands, asking, finishing. Names and parameters are Roo's.
 //
-// A call goes through two steps. Plan looks at the input and the workspace and
-// says what would happen, without doing it: that is what a person approves and
+// A call goes through two steps. Plan examines the input and the workspace and
+// describes what would happen, without doing it: that is what a person approves and
 // what the journal records as intent. Run does it. A Plan that was made before a
 // crash is made again on resume, never reused.
 package tool
@@ -16,7 +16,7 @@ import (
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
-// Replay says what may happen to a call whose outcome is unknown after a crash.
+// Replay is what may happen to a call whose outcome is unknown after a crash.
 type Replay string
 
 // The replay classes.
@@ -62,7 +62,7 @@ type Env struct {
 	// SpoolDir is a private folder for output that does not fit in memory.
 	SpoolDir string
 	// ArtifactID gives the name under which a command's whole output will be kept
-	// (e.g. "cmd-1776200002500.txt"), as Result.Text tells it to the model. It is a
+	// (e.g. "cmd-1776200002500.txt"), as Result.Text gives it to the model. It is a
 	// function because the name comes from the row that asked, which is written
 	// between Plan and Run; Run calls it at most once, when Result.Full is set. nil
 	// = the text names none.
@@ -106,19 +106,19 @@ type Ask struct {
 	LinkedOutside bool     // and its path does not show it: a link in the workspace leads there
 	Protected     bool     // touches a write-protected file
 	Ignored       bool     // touches what .rooignore hides
-	Mode          string   // the mode that the task goes on in when it is done, "" = as it is
+	Mode          string   // the mode that the task continues in afterwards, "" = as it is
 	Agreed        string   // the settings of a server that agree to the call beforehand, "" = none do
 	Git           string   // why no git command runs there unasked, "" = nothing speaks against it
 	GitHooks      string   // why none does that runs hooks or talks to other repositories
 	// Before maps the files that a write will change, as in FileTouch, to the hash of
 	// their content at planning time; "" for a file that does not exist. A tool that
-	// cannot tell from its input what a file will hold adds a blank and the hash of that.
+	// cannot derive from its input what a file will hold adds a blank and the hash of that.
 	Before map[string]string
 }
 
 // Output receives what a running call shows, as it appears.
 type Output interface {
-	// Started tells of a process that now runs: it is recorded so that a resume
+	// Started reports a process that now runs: the engine records it so that a resume
 	// can find it if it outlives us.
 	Started(p Process)
 	// Write is called with raw output bytes.
@@ -162,7 +162,7 @@ type Choice struct {
 // FileTouch records what the model now knows of a file.
 type FileTouch struct {
 	Path   string // as Roo stores it: relative to the workspace with "/", absolute outside
-	Source string // "read_tool", "roo_edited", "file_mentioned"; "user_edited": what somebody else had changed before
+	Source string // "read_tool", "roo_edited", "file_mentioned"; "user_edited": what the user or another program had changed before
 	Hash   string // SHA-256 of the content after the call, hex; "" when it no longer exists
 	Size   int64
 	MTime  int64 // Unix nanoseconds
@@ -185,7 +185,7 @@ type InputError struct {
 
 func (e *InputError) Error() string { return e.Tool + ": " + e.Reason }
 
-// Finding is what a look at the files says of a write that a crash interrupted.
+// Finding is what the files show of a write that a crash interrupted.
 type Finding string
 
 // The findings.
@@ -195,12 +195,12 @@ const (
 	Unclear Finding = "unclear"
 )
 
-// Inspector is a writing tool that can tell from the files whether a call whose
+// Inspector is a writing tool that can find out from the files whether a call whose
 // outcome is unknown took effect. It changes nothing of the user's, and removes the
 // temporary file that the call may have left when it was killed.
 type Inspector interface {
 	// Inspect judges the call with this input. before is Ask.Before of the plan that
-	// was started; it may be nil or lack paths, and then fewer cases can be told
-	// apart.
+	// was started; it may be nil or lack paths, and then fewer cases can be
+	// distinguished.
 	Inspect(ctx context.Context, env Env, input json.RawMessage, before map[string]string) (Finding, error)
 }

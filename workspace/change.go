@@ -27,8 +27,8 @@ type Change struct {
 }
 
 // Apply makes all of the changes or none, as far as a file system allows: every new
-// content is written and synced beside its place, and every file is looked at,
-// before the first one is replaced; if a step fails after that, the files that were
+// content is written and synced to a temporary file, and every file is compared with
+// Expect, before the first one is replaced; if a step fails after that, the files that were
 // changed get their old content back, the same file on disk where it can be linked
 // to. What Write promises holds for each file. The states come in the order of the
 // changes; that of a removed file has no hash. No file may occur twice.
@@ -96,7 +96,7 @@ func (w *Workspace) Apply(ctx context.Context, changes []Change) (states []FileS
 }
 
 // replaceOrder is the order in which steps are done: files are taken away when all others
-// have their new content, and added says how many those are. A file that is moved is
+// have their new content; added is how many those are. A file that is moved is
 // two steps, and a kill between them must not leave it nowhere.
 func replaceOrder(steps []*changeStep) (order []*changeStep, added int) {
 	for _, s := range steps {
@@ -118,7 +118,7 @@ type changeStep struct {
 	Change
 	dir    *folder
 	name   string
-	old    fs.FileInfo // nil when nothing stood there
+	old    fs.FileInfo // nil when there was no file
 	tmp    *temp       // the new content
 	kept   *temp       // the old content, until all is done
 	done   bool
@@ -199,7 +199,7 @@ func (s *changeStep) keep(ctx context.Context) error {
 		if info, err := link.f.Stat(); err != nil || !os.SameFile(info, s.old) {
 			return errors.Join(ErrChanged, err)
 		}
-		_, _ = lockFile(link.f) // so that nobody takes it for a leftover
+		_, _ = lockFile(link.f) // so that no sweep takes it for a leftover
 		return nil
 	}
 	f, err := dir.OpenFile(s.name, os.O_RDONLY|openNonblock, 0)
@@ -240,7 +240,7 @@ func rollBack(steps []*changeStep, err error) error {
 	return err
 }
 
-// undo puts the old file back, if what stands there is what we put there.
+// undo restores the old file, if the path still holds what this step wrote.
 func (s *changeStep) undo() error {
 	now, err := s.dir.Lstat(s.name)
 	if s.Remove {

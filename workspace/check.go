@@ -7,13 +7,13 @@ import (
 	"os"
 )
 
-// FileStatus says what became of a file since it was recorded.
+// FileStatus is how a file differs from its record.
 type FileStatus string
 
 // The verdicts.
 const (
 	Unchanged FileStatus = "fresh"   // the same content, or still no file
-	Changed   FileStatus = "changed" // another content, or what stands there is no file
+	Changed   FileStatus = "changed" // another content, or no longer a regular file
 	Missing   FileStatus = "missing"
 )
 
@@ -31,14 +31,14 @@ type Observation struct {
 	Read   bool   // the content was looked at
 }
 
-// CheckOptions says how a file is looked at.
+// CheckOptions are a file's record and how far CheckFile reads.
 type CheckOptions struct {
 	Recorded   FileState // as it was recorded; the zero times and hash mean that there was no file
 	RecordedAt int64     // when that was, Unix milliseconds
 	MaxRead    int64     // a file of more bytes is judged by its size alone; 0 = none is
 	MaxData    int64     // Data is given up to that many bytes; 0 = never
-	NeedData   bool      // read it even where its stat says that it is the same, for Data
-	TrustStat  bool      // the content was looked at since the file's times, and is looked at again when they are settled: trust its stat until then
+	NeedData   bool      // read the file even where its stat is unchanged, to fill Data
+	TrustStat  bool      // the content was read after the file's last change and will be read again once its times are settled: trust the stat until then
 }
 
 // afterStat is called between the look at a file's stat and the one at its content: tests
@@ -46,7 +46,7 @@ type CheckOptions struct {
 var afterStat func(path string)
 
 // Judge looks whether the file at p is the one that was recorded, by its content. Stat
-// is the fast path, and trusted only to say that nothing changed. A touch, another
+// is the fast path, trusted only for "unchanged". A touch, another
 // mode, another inode with the same bytes are no change. A file recorded without a hash
 // is judged by its size, which is all that is known of its content.
 //
@@ -106,7 +106,7 @@ func (w *Workspace) CheckFile(ctx context.Context, p Path, l CheckOptions) (Obse
 	return s, nil
 }
 
-// absentFile is the look at a path where no file stands. It is no change where there was none.
+// absentFile is the observation of a path without a file. It is a change only if there was one.
 func absentFile(p Path, existed bool, v FileStatus) Observation {
 	if !existed {
 		v = Unchanged
@@ -115,7 +115,7 @@ func absentFile(p Path, existed bool, v FileStatus) Observation {
 }
 
 // Unsettled reports whether a file's times lie so little before now, in Unix
-// milliseconds, that its stat alone does not say that it is unchanged; past says that
+// milliseconds, that its stat alone does not prove it unchanged; past reports that
 // they are at least over, in steps as file systems on a disk of one's own keep them.
 func (s FileState) Unsettled(now int64) (unsettled, past bool) {
 	age := now - max(s.MTime, s.CTime)/1e6

@@ -15,7 +15,7 @@ type class struct {
 
 type runeRange struct{ lo, hi rune }
 
-// parseClass reads what follows "[" and says how many bytes it took. An
+// parseClass parses what follows "[" and returns how many bytes it used. An
 // unclosed bracket is not a class, and then the whole line matches nothing.
 func parseClass(s string, fold bool) (*class, int, bool) {
 	c := &class{}

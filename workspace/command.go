@@ -15,8 +15,8 @@ var readers = map[string]bool{
 // BlockedWord gives the first word of a command line that names a file hidden by
 // .rooignore and handed to a program that shows files, "" when there is none.
 //
-// Every simple command of a line is looked at, with quotes removed, also behind a
-// pipe, and redirections from a file whatever the program. It is a help against
+// BlockedWord examines every simple command of a line, with quotes removed, also behind a
+// pipe, and redirections from a file for any program. It is a help against
 // accidents, not a wall: variables, globs and other programs get past it, as does
 // anything that a script does.
 func (w *Workspace) BlockedWord(command string) (string, error) {

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// Dir is a folder that is held open to read many of its files: that the path leads to
-// it, and through no link, is looked at once and not for each file. It is not safe for
+// Dir is a folder that is held open to read many of its files: OpenDir checks once, not for
+// each file, that the path leads to it and through no link. It is not safe for
 // concurrent use.
 type Dir struct {
 	root *os.Root
@@ -35,7 +35,7 @@ func (w *Workspace) OpenDir(path string) (*Dir, error) {
 // Path is what the folder was opened as.
 func (d *Dir) Path() string { return d.path }
 
-// Open opens a regular file of the folder for reading, and says how many bytes it has.
+// Open opens a regular file of the folder for reading and returns its size in bytes.
 // Links are not followed; folders, devices and pipes are refused with ErrNotRegular.
 func (d *Dir) Open(name string) (*os.File, int64, error) {
 	want, err := d.root.Lstat(name)

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// folder is held open: whatever becomes of its path, work in it stays in it.
+// folder is held open: work in it stays in it even when its path is moved or replaced.
 type folder struct {
 	*os.Root
 	made []madeFolder
@@ -76,7 +76,7 @@ func (w *Workspace) deepestExisting(path string) (base string, rest []string, er
 	}
 }
 
-// enter makes a folder, unless it is there, and goes on in it.
+// enter makes a folder unless it exists, and opens it.
 func (f *folder) enter(name string, sync bool) error {
 	here := f.Root
 	switch err := here.Mkdir(name, 0o777); {
@@ -126,7 +126,7 @@ func (f *folder) release(keep bool) {
 }
 
 // follow is followLinks that does not walk down to the root again while the same
-// folder stands there.
+// folder is there.
 func (w *Workspace) resolveLinks(abs string) (string, fs.FileInfo, error) {
 	sep := string(filepath.Separator)
 	if rest, ok := strings.CutPrefix(abs, w.root); ok && (rest == "" || rest[0] == filepath.Separator) {

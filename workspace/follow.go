@@ -15,7 +15,7 @@ const maxLinks = 40
 
 // followLinks resolves every symbolic link in a clean absolute path, of which done
 // needs no more looking at and todo are the names behind it. Unlike
-// filepath.EvalSymlinks it goes on where nothing exists yet, also behind a
+// filepath.EvalSymlinks it continues where nothing exists yet, also behind a
 // dangling link: the place where a new file would appear is what counts. The
 // info is that of the end, nil when nothing is there.
 //

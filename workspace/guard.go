@@ -25,7 +25,7 @@ func (w *Workspace) Guard(paths ...string) {
 }
 
 // Places are the names by which rules may know the path: as it was given, and where it
-// really leads, each relative to the root with "/" when it lies in it, absolute when not.
+// really leads, each relative to the root with "/" when it is inside, absolute when not.
 func (p Path) RulePaths() []string {
 	if p.RealReadable == "" || p.RealReadable == p.Readable {
 		return []string{p.Readable}
@@ -44,7 +44,7 @@ func (w *Workspace) guarded(real string) bool {
 	return false
 }
 
-// gitNames stand beside HEAD in a folder that git takes for a repository of its own.
+// gitNames are found beside HEAD in a folder that git takes for a repository of its own.
 var gitNames = map[string]bool{"config": true, "config.worktree": true, "objects": true, "refs": true, "hooks": true, "commondir": true, "packed-refs": true, "info": true, "worktrees": true, "modules": true}
 
 // inRepositoryFolder reports whether a path, relative to the root, belongs to a folder that holds a
@@ -100,14 +100,14 @@ var fileChangers = map[string]bool{
 	"del": true, "erase": true, "rd": true, "move": true, "copy": true, "xcopy": true, "robocopy": true, "ren": true, "remove-item": true, "move-item": true, "copy-item": true, "set-content": true, "add-content": true, "out-file": true, "new-item": true,
 }
 
-// inPlaceEditors change files only with an option that says so.
+// inPlaceEditors change files only when given the option named here.
 var inPlaceEditors = map[string]string{"sed": "-i", "gsed": "-i", "perl": "-i", "ruby": "-i", "awk": "-i", "gawk": "-i", "yq": "-i", "sort": "-o"}
 
 // removers lose what they are given: a folder above a protected file is one, too.
 var removers = map[string]bool{"rm": true, "mv": true, "shred": true, "rd": true, "del": true, "rmdir": true, "remove-item": true, "move": true}
 
 // ProtectedWord gives the first word of a command line that names a protected file
-// and stands where the command would change it: behind a redirection, or behind a
+// in a position where the command would change it: behind a redirection, or behind a
 // program that changes files. "" when there is none. dir is where the command runs.
 //
 // Like BlockedWord it is a help against accidents and hasty models, and no wall:
@@ -160,8 +160,8 @@ func (w *Workspace) protectedWord(command, dir string, depth int) string {
 	return ""
 }
 
-// protects judges the paths that a word may stand for: patterns are looked up, and what
-// stands in braces is taken apart.
+// protects checks the paths that a word may mean: it expands patterns and the alternatives
+// in braces.
 func (w *Workspace) protects(text, dir string, takes bool) bool {
 	list := []string{text}
 	if strings.Contains(text, "{") {

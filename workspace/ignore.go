@@ -88,7 +88,7 @@ const settling = 2 * time.Second
 
 // Ignore gives the rules of .rooignore as they are on disk now. No file or an
 // empty one means no rules; otherwise the file hides itself too. If the file is
-// there and cannot be read this is an error, for then nobody knows what it hides.
+// there and cannot be read this is an error, because then it is unknown what the file hides.
 func (w *Workspace) Ignore() (*Ignore, error) {
 	rules, err := w.ignore()
 	if err != nil {

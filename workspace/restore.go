@@ -20,7 +20,7 @@ import (
 	"github.com/roost-dev/roost/internal/failpoint"
 )
 
-// Entry is what stands at a path, or is to: a link is a link here, and not what it
+// Entry is what a path holds, or is to hold. A link is an entry of its own, not the file it
 // leads to.
 type Entry struct {
 	Kind           EntryKind
@@ -29,11 +29,11 @@ type Entry struct {
 	MissingParents int         // of what is absent: how many of the folders above it are, too
 }
 
-// EntryKind tells things apart.
+// EntryKind is what an entry is.
 type EntryKind int
 
-// The kinds. A folder is absent: no file stands there. Foreign is what is never
-// touched: devices, sockets, and all that lies behind a link.
+// The kinds. A folder counts as absent, since the path holds no file. Foreign is what a
+// Restorer never touches: devices, sockets, and everything behind a link.
 const (
 	Absent EntryKind = iota
 	File
@@ -41,7 +41,7 @@ const (
 	Foreign
 )
 
-// is compares all that a thing is made of.
+// equal compares all that an entry is made of.
 func (t Entry) equal(o Entry) bool {
 	switch {
 	case t.Kind != o.Kind:
@@ -54,17 +54,17 @@ func (t Entry) equal(o Entry) bool {
 	return true
 }
 
-// RestoreResult says what Restorer did.
+// RestoreResult is what a Restorer did with one entry.
 type RestoreResult int
 
 // What it may do.
 const (
 	Restored     RestoreResult = iota // the thing was put there
-	AlreadyThere                      // it stood there
-	LeftAlone                         // something else than what was expected stands there: left alone
+	AlreadyThere                      // the path held it already
+	LeftAlone                         // the path holds something other than expected: left alone
 )
 
-// Restorer puts things back at paths of one workspace, one at a time, and syncs the
+// Restorer restores entries at paths of one workspace, one at a time, and syncs the
 // folders at the end.
 type Restorer struct {
 	w       *Workspace
@@ -77,14 +77,14 @@ func (w *Workspace) NewRestorer() *Restorer {
 	return &Restorer{w: w, touched: map[string]bool{}, swept: map[string]bool{}}
 }
 
-// Place puts a thing at a path, relative to the root, if what stands there is from.
+// Restore puts the entry to at a path, relative to the root, if the path holds from.
 // It follows no link, neither on the way nor at the end, and touches nothing that git
 // keeps for itself: the error wraps ErrPath for such a path. data gives the content of
-// a file, or where a link leads; it is asked for only when it is needed. A file is
+// a file, or where a link leads; it is called only when needed. A file is
 // replaced whole and synced; one that differs in its mode only gets the mode. Folders
-// are made as needed. With a thing that was absent together with folders above it,
-// these go too, as far as they are empty. A foreign thing is put nowhere: what stands
-// there is taken away. When that is expected, nothing may stand there.
+// are made as needed. With an entry that was absent together with folders above it,
+// these go too, as far as they are empty. A foreign entry is never restored: Restore removes
+// what the path holds. When from is foreign, the path must hold nothing.
 //
 // It may be done again after a kill: what is half done is then done, or was not begun.
 // A file that may not be written to is replaced none the less, as its mode is part of
@@ -98,13 +98,13 @@ func (b *Restorer) Restore(ctx context.Context, rel string, from, to Entry, data
 	return got, err
 }
 
-// begin does all of one order that changes nothing at its path. A nil change says that
-// there is nothing more to do, and put what was found.
+// prepare does everything for one step that changes nothing at its path. When it returns no
+// pendingRestore there is nothing more to do, and put is the result.
 func (b *Restorer) prepare(ctx context.Context, o RestoreStep) (c *pendingRestore, put RestoreResult, err error) {
 	from, to := o.From, o.To
 	abs := filepath.Join(b.w.root, o.Path)
 	if dir := filepath.Dir(abs); !b.swept[dir] {
-		// What a killed try left is swept by the next one, whatever was swept before: it would
+		// Remove what a killed attempt left, even in folders swept before: a leftover would
 		// also keep folders from being empty. A folder that cannot be looked through stays so.
 		_, _ = b.w.Sweep(Path{Real: abs})
 		b.swept[dir] = true
@@ -122,7 +122,7 @@ func (b *Restorer) prepare(ctx context.Context, o RestoreStep) (c *pendingRestor
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return nil, LeftAlone, nil // nobody knows what it is
+		return nil, LeftAlone, nil // it is unknown what it is
 	case err != nil:
 		return nil, 0, err
 	case now.equal(to):
@@ -145,7 +145,7 @@ func (b *Restorer) prepare(ctx context.Context, o RestoreStep) (c *pendingRestor
 	dir, err := b.w.pinFolderSync(filepath.Dir(abs), false)
 	if err != nil {
 		if noFolder(err) || errors.Is(err, ErrChanged) {
-			return nil, LeftAlone, nil // a file or a link stands where a folder should
+			return nil, LeftAlone, nil // a file or a link is where a folder should be
 		}
 		return nil, 0, err
 	}
@@ -179,7 +179,7 @@ func (b *Restorer) finish(ctx context.Context, c *pendingRestore) (RestoreResult
 	return Restored, b.removeEmptyParents(c.abs, c.to)
 }
 
-// swap is the change itself, in a folder that is held open.
+// replaceEntry makes the change itself, in a folder that is held open.
 func (b *Restorer) replaceEntry(ctx context.Context, c *pendingRestore) (RestoreResult, error) {
 	dir, name, now, to, tmp := c.dir, c.name, c.now, c.to, c.tmp
 	b.w.replaceMu.Lock()
@@ -242,13 +242,13 @@ func placeLink(dir *os.Root, name, target string, fresh bool) error {
 }
 
 // linkTemp is the name beside its place under which a link is made. It follows from what
-// is made: a link cannot be locked, as other leftovers are to tell whether somebody
-// still makes them, and so only who has the same intent takes it away.
+// is made: a link cannot be locked, as other temporary files are while a process still makes
+// them, and so only a restore with the same target removes it.
 func linkTemp(name, hash string) string {
 	return "." + strings.ToValidUTF8(name[:min(len(name), 200)], "_") + ".roost-" + hash[:min(len(hash), 12)] + ".tmp"
 }
 
-// unlink takes away links that a killed try left beside a path.
+// removeLeftoverLinks removes links that a killed attempt left beside a path.
 func (b *Restorer) removeLeftoverLinks(abs string, things ...Entry) {
 	for _, t := range things {
 		if t.Kind != Link {
@@ -260,7 +260,7 @@ func (b *Restorer) removeLeftoverLinks(abs string, things ...Entry) {
 		}
 		name := linkTemp(filepath.Base(abs), t.Hash)
 		if info, err := dir.root.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			_ = dir.root.Remove(name) // a second try to make it says why not
+			_ = dir.root.Remove(name) // a second attempt to make it reports why not
 		}
 		_ = dir.Close()
 	}
@@ -286,7 +286,7 @@ func setMode(dir *os.Root, name string, mode fs.FileMode) error {
 	return syncFile(f)
 }
 
-// empty takes away the folders above an absent thing that are to be absent with it, as
+// removeEmptyParents removes the folders above an absent thing that are to be absent with it, as
 // far as they are empty.
 func (b *Restorer) removeEmptyParents(abs string, to Entry) error {
 	if to.Kind != Absent {
@@ -344,7 +344,7 @@ func (b *Restorer) Sync() error {
 	return nil
 }
 
-// restorable reports whether a path, as the disk has it, is one that things may be put at.
+// restorable reports whether a path, as the disk has it, is one that entries may be restored at.
 func restorable(rel string) bool {
 	if rel == "" || rel == "." || strings.IndexByte(rel, 0) >= 0 || len(rel) > maxPath || !filepath.IsLocal(rel) || filepath.Clean(rel) != rel {
 		return false
@@ -352,7 +352,7 @@ func restorable(rel string) bool {
 	return !slices.Contains(strings.Split(strings.ToLower(plainNames(filepath.ToSlash(rel))), "/"), ".git")
 }
 
-// entryAtAbs is what stands at an absolute path in the workspace.
+// entryAtAbs returns what an absolute path in the workspace holds.
 func (w *Workspace) entryAtAbs(ctx context.Context, abs string) (Entry, error) {
 	base, rest, err := w.deepestExisting(filepath.Dir(abs))
 	switch {
@@ -377,7 +377,7 @@ func (w *Workspace) entryAtAbs(ctx context.Context, abs string) (Entry, error) {
 	return entryIn(ctx, dir.Root, filepath.Base(abs))
 }
 
-// behind is what stands below something that is no folder: nothing below a file, and
+// entryBelow returns what is below something that is no folder: nothing below a file, and
 // what is never touched below a link.
 func (w *Workspace) entryBelow(path string) (Entry, error) {
 	for above := 1; path != w.root; path, above = filepath.Dir(path), above+1 {
@@ -394,13 +394,13 @@ func (w *Workspace) entryBelow(path string) (Entry, error) {
 	return Entry{Kind: Foreign}, nil
 }
 
-// linkless reports whether a folder is reached through no link.
+// reachedWithoutLinks reports whether a folder is reached through no link.
 func (w *Workspace) reachedWithoutLinks(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && w.leadsTo(path, info)
 }
 
-// entryIn is what stands at a name in a folder that is held open.
+// entryIn returns what a name in an open folder holds.
 func entryIn(ctx context.Context, dir *os.Root, name string) (Entry, error) {
 	info, err := dir.Lstat(name)
 	switch {
@@ -435,7 +435,7 @@ func entryIn(ctx context.Context, dir *os.Root, name string) (Entry, error) {
 	return Entry{Kind: File, Mode: got.Mode().Perm(), Hash: hex.EncodeToString(h.Sum(nil))}, nil
 }
 
-// Entry looks at a path, relative to the root. It follows no link.
+// EntryAt returns what a path, relative to the root, holds. It follows no link.
 func (w *Workspace) EntryAt(ctx context.Context, rel string) (Entry, error) {
 	if !restorable(rel) {
 		return Entry{}, fmt.Errorf("look at %q: %w", rel, ErrPath)
@@ -447,7 +447,7 @@ func (w *Workspace) EntryAt(ctx context.Context, rel string) (Entry, error) {
 	return t, nil
 }
 
-// ReadEntry reads what stands at a path, relative to the root: a file's content, if it is
+// ReadEntry reads what a path holds, relative to the root: a file's content, if it is
 // not larger than limit bytes (0 = no limit), or where a link leads. It follows no link.
 func (w *Workspace) ReadEntry(ctx context.Context, rel string, limit int64) ([]byte, error) {
 	if !restorable(rel) {

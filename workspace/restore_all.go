@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// RestoreStep is one thing that is to be put back; see Place.
+// RestoreStep is one entry that is to be restored; see Restore.
 type RestoreStep struct {
 	Path     string // relative to the root, as the disk has it
 	From, To Entry
@@ -41,12 +41,12 @@ type pendingRestore struct {
 func (c *pendingRestore) fill(ctx context.Context, content []byte) error {
 	old, err := c.dir.Lstat(c.name)
 	if err != nil {
-		old = nil // nothing stands there, or the look at the end says why not
+		old = nil // there is no file, or the check at the end reports why not
 	}
 	if c.tmp, err = createTemp(c.dir.Root, c.name, true); err != nil {
 		var at *fs.PathError
 		if errors.As(err, &at) && errors.Is(err, fs.ErrPermission) {
-			return fmt.Errorf("its folder may not be written to: %w", at.Err) // whose name says nothing: it is our temporary one
+			return fmt.Errorf("its folder may not be written to: %w", at.Err) // without the name, which is our temporary one
 		}
 		return err
 	}
@@ -61,13 +61,13 @@ func (c *pendingRestore) discard() {
 	c.dir.release(false)
 }
 
-// RestoreAll is Place for many things, in their order, but for the contents of files: those
-// of several are written, then made durable together, and only then get their names. done
-// is told what became of each order that came to an end, once, not always in their order.
-// A path that things may not be put at is left alone.
+// RestoreAll is Restore for many steps, in their order, except for the contents of files: it
+// writes those of several files, then syncs them together, and only then renames them. It
+// calls done once for each step that finished, not always in their order. It leaves alone a
+// path that entries may not be restored at.
 //
-// After an error failed is the order that it is of, which may be half done, as where a
-// folder was made for it; those that done was not told of have changed nothing.
+// After an error, failed is the step it belongs to, which may be half done, for example when
+// a folder was made for it. Steps without a call of done have changed nothing.
 func (b *Restorer) RestoreAll(ctx context.Context, orders []RestoreStep, done func(i int, put RestoreResult)) (failed int, err error) {
 	var open []*pendingRestore
 	defer func() {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// rule is one line of a gitignore file: names between slashes, where nil stands
-// for "**".
+// rule is one line of a gitignore file: names between slashes, where nil means
+// "**".
 type rule struct {
 	segs    [][]token
 	negate  bool

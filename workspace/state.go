@@ -69,7 +69,7 @@ func (w *Workspace) StatPath(ctx context.Context, p Path) (FileState, error) {
 	return stateOf(p.Readable, info, hex.EncodeToString(h.Sum(nil))), nil
 }
 
-// Quick records a file without reading it: Hash stays empty, exists says whether
+// StatOnly records a file without reading it: Hash stays empty, exists reports whether
 // it is there.
 func (w *Workspace) StatOnly(p Path) (s FileState, exists bool, err error) {
 	info, err := os.Stat(p.Real)
@@ -125,7 +125,7 @@ func (e *TooLargeError) Error() string {
 // openRegular opens a file for reading. Folders, devices and pipes are refused
 // before they could block. A link that was put into the path after it was judged
 // does not lead elsewhere: when the file is open, the path must lead to that file
-// and through no link. A file that is being replaced meanwhile is opened again.
+// and through no link. A file that is replaced during this is opened again.
 func (w *Workspace) openRegular(p Path) (*os.File, fs.FileInfo, error) {
 	for range 20 {
 		info, err := os.Lstat(p.Real)

@@ -22,7 +22,7 @@ func names(list string) map[string]bool {
 	return m
 }
 
-// SteersAgents reports whether a path, with "/" between names, is a hidden file, lies in a hidden
+// SteersAgents reports whether a path, with "/" between names, is a hidden file, is in a hidden
 // folder or is one that agents obey. It may make programs run or agents do things
 // long after it was written.
 func SteersAgents(name string) bool {

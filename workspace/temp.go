@@ -30,8 +30,8 @@ type temp struct {
 var tempName = regexp.MustCompile(`^\..+\.roost-[0-9a-f]{12}\.tmp$`)
 
 // newTemp writes data to a file of its own and syncs it. It has the mode that the
-// old file has from its first byte on: a private file is not shown to others
-// meanwhile.
+// old file has from its first byte on: a private file is readable by others
+// at no moment.
 func newTemp(ctx context.Context, dir *os.Root, name string, data []byte, old fs.FileInfo) (*temp, error) {
 	t, err := createTemp(dir, name, old != nil)
 	if err != nil {
@@ -55,7 +55,7 @@ func createTemp(dir *os.Root, name string, private bool) (*temp, error) {
 	if private {
 		mode = 0o600
 	}
-	// Somebody who sweeps may take a file away before it is locked: then another.
+	// A sweep may remove the file before it is locked: then make another.
 	for range 10 {
 		var id [6]byte
 		_, _ = rand.Read(id[:])
@@ -103,7 +103,7 @@ func (t *temp) fill(ctx context.Context, data []byte, old fs.FileInfo) error {
 	return nil
 }
 
-// place gives the file its name. With fresh nothing may stand there, and that is
+// rename gives the file its name. With fresh the name must be free, and that is
 // not only looked at but held to by the system, where it can link.
 func (t *temp) rename(name string, fresh bool) (fs.FileInfo, error) {
 	if !heldWhileOpen {
@@ -146,7 +146,7 @@ func (t *temp) discard() {
 const maxSwept = 100_000
 
 // Sweep removes the temporary files that killed writes left in the folder of p,
-// and says how many. Only files of ours are touched: those of the right name, of
+// and returns how many. Only files of ours are touched: those of the right name, of
 // this user, that no process holds.
 func (w *Workspace) Sweep(p Path) (int, error) {
 	if p.Real == w.root {
@@ -203,8 +203,8 @@ func sweep(dir *os.Root) (removed int) {
 const maxUnlocked = time.Second
 
 // awaitLock waits while a file may be one that was made just now, and is about to be locked.
-// Otherwise who sweeps can take away whatever is made, one after the other: it is the making
-// that wakes him. What has content is locked, or a leftover.
+// Otherwise a sweep that watches the folder can remove every file that a writer makes, one after
+// the other, since making it wakes the sweep. What has content is locked, or a leftover.
 func awaitLock(dir *os.Root, name string, info fs.FileInfo) {
 	var err error
 	for begin := time.Now(); err == nil && info.Size() == 0 && time.Since(info.ModTime()) < maxUnlocked && time.Since(begin) < maxUnlocked; {

@@ -9,7 +9,7 @@ import (
 )
 
 // leadsTo reports whether a clean absolute path leads to info and through no link.
-// Each folder on the way is held open while the next name is looked up in it.
+// It holds each folder on the way open while it looks up the next name in it.
 func (w *Workspace) leadsTo(path string, info fs.FileInfo) bool {
 	here, names, err := w.walkFrom(path)
 	if err != nil {
@@ -38,7 +38,7 @@ func (w *Workspace) leadsTo(path string, info fs.FileInfo) bool {
 }
 
 // walkFrom opens the folder from which a path is walked, and gives the names below it:
-// the workspace while the same folder stands there, and otherwise the top.
+// the workspace while its path still leads to the same folder, and otherwise the top.
 func (w *Workspace) walkFrom(path string) (*os.Root, []string, error) {
 	if rest, ok := within(w.root, path); ok {
 		if root, err := os.OpenRoot(w.root); err == nil {

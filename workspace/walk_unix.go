@@ -11,9 +11,9 @@ import (
 )
 
 // leadsTo reports whether a clean absolute path leads to info and through no link.
-// Each folder on the way is held open while the next name is looked up in it: a link
-// that is put in the place of a folder that was passed already leads nobody astray, as
-// it would who looked at one path after the other.
+// It holds each folder on the way open while it looks up the next name in it: a link
+// that replaces a folder already passed cannot lead it astray, as it could lead a check of
+// one path after the other.
 func (w *Workspace) leadsTo(path string, info fs.FileInfo) bool {
 	want, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -42,7 +42,7 @@ func (w *Workspace) leadsTo(path string, info fs.FileInfo) bool {
 }
 
 // walkFrom opens the folder from which a path is walked, and gives the names below it:
-// the workspace while the same folder stands there, and otherwise the top.
+// the workspace while its path still leads to the same folder, and otherwise the top.
 func (w *Workspace) walkFrom(path string) (fd int, names []string, err error) {
 	if rest, ok := within(w.root, path); ok {
 		var now unix.Stat_t

@@ -13,7 +13,7 @@
 //
 // A write that is killed leaves at most one temporary file, ".NAME.roost-XXXX.tmp",
 // beside its target. The next write to that folder removes it, and Sweep does so
-// without one; files that somebody alive still holds stay. Where the system has no
+// without one; files that a live process still holds stay. Where the system has no
 // flock nothing is removed.
 //
 // Limits: a replaced file is a new file on disk, so hard links to the old one keep
@@ -31,7 +31,7 @@ import (
 	"sync"
 )
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
 	// ErrMissing: the workspace folder does not exist or is not a folder.
 	ErrMissing = errors.New("workspace folder is missing")
@@ -68,13 +68,13 @@ type Path struct {
 	Real          string // absolute, links followed; what a read or write touches
 	Readable      string // for people: relative with "/", the folder's name for the root, absolute when outside
 	RealReadable  string // the same for Real
-	Outside       bool   // Real lies outside the workspace
-	LinkedOutside bool   // a link leads it out: Abs lies in the workspace, Real does not
+	Outside       bool   // Real is outside the workspace
+	LinkedOutside bool   // a link leads it out: Abs is in the workspace, Real is not
 	Ignored       bool   // .rooignore hides Real
 	Protected     bool   // a file that steers agents or editors; writing it needs its own consent
 }
 
-// Open opens the folder dir. It must exist: a workspace that is gone is never
+// Open opens the folder dir. It must exist: a missing workspace is never
 // guessed or created, the error wraps ErrMissing and names the path.
 func Open(dir string) (*Workspace, error) {
 	if strings.IndexByte(dir, 0) >= 0 {
@@ -170,7 +170,7 @@ func (w *Workspace) readable(rel string) string {
 	return filepath.ToSlash(rel)
 }
 
-// within gives path relative to root when it lies in it; both are absolute and
+// within gives path relative to root when it is inside; both are absolute and
 // clean. Comparing whole components, so that /a/bc is not in /a/b.
 func within(root, path string) (string, bool) {
 	const sep = string(filepath.Separator)

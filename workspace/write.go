@@ -16,7 +16,7 @@ import (
 	"github.com/roost-dev/roost/internal/failpoint"
 )
 
-// AnyContent, given to Write as the expected hash, overwrites whatever is there.
+// AnyContent, given to Write as the expected hash, overwrites any content.
 const AnyContent = "any"
 
 // Write replaces the file at p by data, all or nothing, and returns what is there
@@ -95,9 +95,9 @@ func (w *Workspace) write(ctx context.Context, p Path, data []byte, expect strin
 	return stateOf(p.Readable, info, HashOf(data)), nil
 }
 
-// checkReplaceable looks at what stands at name: nil when nothing does. Whether a file
-// may be written is asked by opening it, for only the system knows all rules; the
-// mode is looked at too, as nobody is refused who is root.
+// checkReplaceable returns the file at name, nil when there is none. It opens the file to learn
+// whether it may be written, since only the system knows all rules; it checks the mode too,
+// since the system refuses root nothing.
 func checkReplaceable(dir *os.Root, name string) (fs.FileInfo, error) {
 	old, err := dir.Lstat(name)
 	switch {

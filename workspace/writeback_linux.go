@@ -10,5 +10,5 @@ import (
 // the first sync then finds all contents placed, and one write of the file system's log
 // serves them all.
 func writeback(f *os.File) {
-	_ = unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE) // a hint: Sync says what is true
+	_ = unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE) // a hint: Sync reports failures
 }

@@ -17,7 +17,7 @@ func ApplyDiff() tool.Tool { return applyDiffTool{} }
 
 type applyDiffTool struct{}
 
-// applyDiffToolSpec is made once: it is asked for at every turn.
+// applyDiffToolSpec is built once: every turn needs it.
 var applyDiffToolSpec = tool.Spec{
 	Name: "apply_diff",
 	Description: "Change parts of an existing file. Each block names the lines as they are now and the lines that replace them; put all changes of a file into one call. " +

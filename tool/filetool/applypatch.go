@@ -39,7 +39,7 @@ const patchForm = `*** Begin Patch
 +new line
 *** End Patch`
 
-// applyPatchToolSpec is made once: it is asked for at every turn.
+// applyPatchToolSpec is built once: every turn needs it.
 var applyPatchToolSpec = tool.Spec{
 	Name: "apply_patch",
 	Description: "Change, make, delete and rename several files in one step: all of it happens or nothing. In an updated file each place begins with @@, after which a line that stands above it may be named; " +
@@ -248,7 +248,7 @@ func (s *patchSet) apply(ctx context.Context, sec patch.Section) error {
 	}
 	to.exists, to.text, to.coding = true, f.text, f.coding
 	f.exists, f.text = false, ""
-	// Over several moves a file comes from where it lies on disk, if it does.
+	// After several moves, from is the file that is on disk, if there is one.
 	if to.from = f; !f.state.Exists() {
 		to.from = f.from
 	}

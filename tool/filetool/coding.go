@@ -24,14 +24,14 @@ const (
 	codedSingle // one byte a character, taken for Windows-1252
 )
 
-// singleNote stands before the lines of a file of one byte a character: which set of
-// characters it is cannot be told from the bytes.
+// singleNote precedes the lines of a file of one byte a character: the bytes do not show which
+// set of characters it is.
 const singleNote = "Note: this file is not UTF-8; it is shown, and will be written, as Windows-1252.\n\n"
 
 const wideNote = "Note: this file is UTF-16, and stays so when it is changed.\n\n"
 
-// high are the characters of the bytes 0x80 to 0x9F. The five that have none stand for
-// themselves, so that every byte comes back as it was, whatever the file holds.
+// high are the characters of the bytes 0x80 to 0x9F. The five that have none map to
+// themselves, so that every byte comes back as it was in any file.
 var high = [32]rune{
 	'€', 0x81, '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', 0x8D, 'Ž', 0x8F,
 	0x90, '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', 0x9D, 'ž', 'Ÿ',
@@ -196,7 +196,7 @@ func singleByte(r rune) (byte, bool) {
 
 // inexpressible is the answer for a change by lines that the file cannot hold. The
 // rest of it is not turned into UTF-8 for that: if it is not what it was taken for, that
-// would spoil lines that nobody looked at.
+// would spoil lines that the model never saw.
 func inexpressible(p workspace.Path, missing rune) string {
 	return fmt.Sprintf("%s is not UTF-8; it is kept as Windows-1252, which has no %q (%U). Use other characters, or write the whole file with write_to_file, which makes it UTF-8.", tool.SafeName(p.Readable), missing, missing)
 }

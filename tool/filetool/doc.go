@@ -4,7 +4,7 @@
 //
 // Names, parameters and result texts are Roo's, older names and input shapes are
 // understood. Reading tools may run again after a crash. Writing tools replace a
-// file in one step and can tell afterwards whether they did (see tool.Inspector). A
+// file in one step and can find out afterwards whether they did (see tool.Inspector). A
 // patch of several files replaces all or none; only a kill leaves a part, and then it
 // is known which.
 //
@@ -12,15 +12,15 @@
 // that stay are the file's and not the model's: they survive, also where the model gives
 // others. A file that is not UTF-8 is UTF-16 by its byte order mark, or one byte a
 // character, taken for Windows-1252. A character that this cannot hold turns a file that
-// is written whole into UTF-8, which the question and the result say; a change of some
+// is written whole into UTF-8, which the question and the result mention; a change of some
 // of its lines is refused.
 //
 // A plan to write remembers the content it was made for. If the file is another
-// one when the plan runs, nothing is written and the model is told.
+// one when the plan runs, nothing is written and the result gives the reason.
 //
 // Names that hold line ends, control characters or bytes that are no UTF-8 are
 // quoted wherever they are shown; one answer of read_file holds at most a megabyte
-// of a file and says where to go on.
+// of a file and names the line to continue from.
 //
 // Limits: files of more than MaxEdit bytes are not edited, indentation mode does
 // not read files over MaxEdit, images over MaxImage are only named. Text in yet other

@@ -7,7 +7,7 @@ import (
 	"github.com/roost-dev/roost/tool/linetext"
 )
 
-// indentOptions say which block around a line is wanted.
+// indentOptions choose the block around a line.
 type indentOptions struct {
 	anchor   int // 1-based line
 	levels   int // how many levels outwards, 0 = all

@@ -17,7 +17,7 @@ func ListFiles() tool.Tool { return listFiles{} }
 
 type listFiles struct{}
 
-// listFilesSpec is made once: it is asked for at every turn.
+// listFilesSpec is built once: every turn needs it.
 var listFilesSpec = tool.Spec{
 	Name:        "list_files",
 	Description: "List the files and folders of a folder. Up to 200 entries are shown; folders end in \"/\". Use it to find your way, not to check whether a file that you just wrote is there.",

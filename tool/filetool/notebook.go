@@ -15,7 +15,7 @@ import (
 // is read for its code; what it printed is often most of the file.
 const maxCellOutput = 2000
 
-// notebookNote stands before the lines of a notebook.
+// notebookNote precedes the lines of a notebook.
 const notebookNote = "Note: this is a notebook; the lines below are those of its cells, not of the file, which is JSON.\n\n"
 
 func isNotebook(name string) bool { return strings.EqualFold(filepath.Ext(name), ".ipynb") }

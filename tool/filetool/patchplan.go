@@ -12,7 +12,7 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// operation is what becomes of a file, as the result says it.
+// operation is what becomes of a file, in the words of the result.
 func (f *patchedFile) operation() string {
 	switch {
 	case f.source() != nil:
@@ -42,7 +42,7 @@ func (f *patchedFile) data() []byte {
 	return []byte(f.old)
 }
 
-// movedAway: the file that was moved elsewhere tells of this one too.
+// movedAway reports whether the row of the new place covers this file too.
 func (f *patchedFile) movedAway() bool { return f.movedTo != nil && f.movedTo.source() == f }
 
 // diff is what changes in a file; a moved file is compared with what it was.
@@ -195,7 +195,7 @@ func (s *patchSet) plan() (tool.Plan, error) {
 		if !f.known || f.state.Hash == "" || f.text == f.old && f.exists {
 			continue
 		}
-		if text := elseChanged(s.env, f.path, f.state, f.data()); text != "" {
+		if text := othersChanged(s.env, f.path, f.state, f.data()); text != "" {
 			p.note += text
 			p.other = append(p.other, touchOf(f.state, otherSource))
 		}
@@ -211,7 +211,7 @@ type patchPlan struct {
 	files   []*patchedFile // in the order of the patch, a move once
 	changes []workspace.Change
 	note    string           // added to the result
-	other   []tool.FileTouch // what somebody else did before
+	other   []tool.FileTouch // what others had changed before
 	ask     tool.Ask
 }
 

@@ -18,7 +18,7 @@ func planned(before, after string) string { return before + " " + after }
 
 // inspectPlanned judges a call by the hashes that were kept when it was planned. ok is
 // false when they were not, or when a file is neither the old nor the planned one:
-// somebody else went on with it, and what it holds has to be looked at.
+// another program changed it since, and its content must be examined.
 func inspectPlanned(ctx context.Context, env tool.Env, before map[string]string) (found tool.Finding, ok bool, err error) {
 	var done, open []string
 	strange := len(before) == 0
@@ -49,7 +49,7 @@ func inspectPlanned(ctx context.Context, env tool.Env, before map[string]string)
 }
 
 // verdict is the finding over all files of a call. For a part of several files it
-// comes with an error that says which: the model has to do the rest.
+// comes with an error that names them: the model has to do the rest.
 func verdict(done, open, other []string) (tool.Finding, error) {
 	switch len(done) + len(open) + len(other) {
 	case len(done):
@@ -96,7 +96,7 @@ type source struct {
 	state      workspace.FileState
 }
 
-// editable reads a file that is to be changed. why is what the model is told instead.
+// editable reads a file that is to be changed. why is the reason for the model if it cannot be.
 func editable(ctx context.Context, env tool.Env, p workspace.Path) (s source, why string, err error) {
 	s.path = p
 	data, state, err := env.Workspace.Read(ctx, p, MaxEdit)

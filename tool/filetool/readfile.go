@@ -23,7 +23,7 @@ func ReadFile() tool.Tool { return readFile{} }
 
 type readFile struct{}
 
-// readFileSpec is made once: it is asked for at every turn.
+// readFileSpec is built once: every turn needs it.
 var readFileSpec = tool.Spec{
 	Name:        "read_file",
 	Description: "Read a text file or a notebook, or look at an image. Lines come with their numbers. Mode \"slice\" reads up to limit lines from offset on. Mode \"indentation\" reads the whole block of code around anchor_line: use it when you know a line, from a search or an error, and want the function or class it belongs to.",

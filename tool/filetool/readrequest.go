@@ -19,7 +19,7 @@ type request struct {
 	ranges      [][2]int // older calls ask for several ranges of a file
 }
 
-// snippet says in a few words which part is wanted, as the approval shows it.
+// snippet names the wanted part in a few words, as the approval shows it.
 func (r request) snippet() string {
 	switch {
 	case len(r.ranges) > 0:

@@ -21,7 +21,7 @@ func SearchFiles() tool.Tool { return searchFiles{} }
 
 type searchFiles struct{}
 
-// searchFilesSpec is made once: it is asked for at every turn.
+// searchFilesSpec is built once: every turn needs it.
 var searchFilesSpec = tool.Spec{
 	Name:        "search_files",
 	Description: "Search the files of a folder and all its subfolders with a regular expression. Shows each matching line with its number and one line before and after it, up to 300 places.",

@@ -9,9 +9,9 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// maxTold is how many bytes of a difference, or of a file, the model is told when it
+// maxChangeText bounds in bytes the difference, or the file, that a result shows when the model
 // changes a file that is not the one it saw.
-const maxTold = 8 << 10
+const maxChangeText = 8 << 10
 
 // Difference is what changed in a file, as a unified diff. whole is false, and the text
 // empty, when that has more than limit bytes or one of the contents is no text.
@@ -36,14 +36,14 @@ func Difference(path string, old, now []byte, limit int) (text string, whole boo
 // changedSince reports whether a file is another one than the model saw.
 func changedSince(env tool.Env, p workspace.Path, now workspace.FileState) (tool.Seen, bool) {
 	if env.Seen == nil || !now.Exists() {
-		return tool.Seen{}, false // nothing is lost by making a file anew
+		return tool.Seen{}, false // making a file that is not there loses nothing
 	}
 	seen, ok := env.Seen(p.Readable)
 	return seen, ok && seen.Hash != now.Hash
 }
 
-// deletedSince is what the result of making a file says when the model takes it to be
-// there: nothing was lost, but somebody wanted it gone.
+// deletedSince is a notice in the result of making a file that the model believes to exist:
+// nothing was lost, but the user or another program deleted it.
 func deletedSince(env tool.Env, p workspace.Path) string {
 	if env.Seen == nil {
 		return ""
@@ -54,20 +54,20 @@ func deletedSince(env tool.Env, p workspace.Path) string {
 	return fmt.Sprintf("\n<notice>%s had been deleted since you last saw it. It was made anew.</notice>", tool.SafeName(p.Readable))
 }
 
-// told says what is different now, for the model: the difference, or else the whole
-// file if that is small. What lies outside the workspace or is protected is not shown,
-// as nobody has agreed to its being read.
-func told(p workspace.Path, seen tool.Seen, data []byte) (text string, whole bool) {
+// describeChange describes for the model what is different now: the difference, or else the whole
+// file if that is small. A file outside the workspace or a protected one is not shown,
+// as the user has not agreed to its being read.
+func describeChange(p workspace.Path, seen tool.Seen, data []byte) (text string, whole bool) {
 	if data == nil || p.Outside || p.Protected {
 		return "", false
 	}
 	if seen.Data != nil {
-		if diff, ok := Difference(p.Readable, seen.Data, data, maxTold); ok {
+		if diff, ok := Difference(p.Readable, seen.Data, data, maxChangeText); ok {
 			return "What changed:\n" + diff, true
 		}
 	}
 	now, _, ok := decodeText(data)
-	if len(data) > maxTold || !ok || !isText(now) {
+	if len(data) > maxChangeText || !ok || !isText(now) {
 		return "", false
 	}
 	return "It is now:\n" + linetext.Numbered(strings.Split(strings.TrimSuffix(now, "\n"), "\n"), 1) + "\n", true
@@ -85,7 +85,7 @@ func notOverwritten(env tool.Env, p workspace.Path, now workspace.FileState, dat
 	if seen.Hash == "" {
 		what = "was made anew after it had been deleted"
 	}
-	text, whole := told(p, seen, data)
+	text, whole := describeChange(p, seen, data)
 	e.Shown, e.Reason = whole, fmt.Sprintf("%s %s, so it was left as it is. ", tool.SafeName(p.Readable), what)
 	if whole {
 		e.Reason += "Make your change so that nothing of that is lost. " + text
@@ -95,22 +95,22 @@ func notOverwritten(env tool.Env, p workspace.Path, now workspace.FileState, dat
 	return e
 }
 
-// noteOthers makes the result of a change of some lines tell of changes by others.
+// noteOthers adds changes by others to the result of a change of some lines.
 func (e *edit) noteOthers(s source) {
-	if text := elseChanged(e.env, s.path, s.state, []byte(s.whole())); text != "" {
+	if text := othersChanged(e.env, s.path, s.state, []byte(s.whole())); text != "" {
 		e.note += text
 		e.other = append(e.other, touchOf(s.state, otherSource))
 	}
 }
 
-// elseChanged is what the result of a change of some lines says of changes by others,
+// othersChanged is the notice of changes by others in the result of a change of some lines,
 // "" when the file is the one that the model saw.
-func elseChanged(env tool.Env, p workspace.Path, now workspace.FileState, data []byte) string {
+func othersChanged(env tool.Env, p workspace.Path, now workspace.FileState, data []byte) string {
 	seen, changed := changedSince(env, p, now)
 	if !changed {
 		return ""
 	}
-	text, whole := told(p, seen, data)
+	text, whole := describeChange(p, seen, data)
 	if !whole {
 		text = "Read it before you change more of it."
 	}

@@ -89,7 +89,7 @@ func TestAWholeFileIsReplacedOnlyAsItWasSeen(t *testing.T) {
 			if tt.fine {
 				return
 			}
-			if !strings.Contains(stale.Reason, tt.tells) || stale.Shown != tt.shown || len(stale.Reason) > 2*maxTold {
+			if !strings.Contains(stale.Reason, tt.tells) || stale.Shown != tt.shown || len(stale.Reason) > 2*maxChangeText {
 				t.Errorf("shown %v: %s", stale.Shown, stale.Reason)
 			}
 			if stale.Now.Path != path || stale.Now.Hash != workspace.HashOf([]byte(tt.now)) {

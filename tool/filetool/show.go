@@ -32,7 +32,7 @@ type Shown struct {
 	Touch     tool.FileTouch
 }
 
-// Show reads the beginning of a file whose path was judged. Problem says why it is
+// Show reads the beginning of a file whose path was judged. Problem is why it is
 // not shown, in words for the model and the person; an error is the context's.
 func Show(ctx context.Context, w *workspace.Workspace, p workspace.Path) (s Shown, problem string, err error) {
 	f, state, err := w.Open(p)

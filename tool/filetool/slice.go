@@ -21,7 +21,7 @@ type excerpt struct {
 	reason    string
 }
 
-// The number of lines that are shown when nobody says.
+// defaultLines is how many lines are shown when the call gives no limit.
 const defaultLines = 2000
 
 // maxShown is how many bytes of a file one answer holds: no model takes more, and

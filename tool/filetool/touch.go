@@ -47,7 +47,7 @@ func failed(format string, args ...any) tool.Result {
 	return tool.Result{Text: "Error: " + fmt.Sprintf(format, args...), IsError: true}
 }
 
-// explain says what is wrong with a file in words for the model, or gives back an
+// explain describes for the model what is wrong with a file, or returns an
 // error that is not about the file.
 func explain(p workspace.Path, err error) (string, error) {
 	switch {

@@ -31,7 +31,7 @@ func unified(path, old, content string, creates bool) string {
 	return udiff.Unified(from, "b/"+path, old, content)
 }
 
-// isText tells text from bytes that would fill a terminal with rubbish.
+// isText distinguishes text from bytes that would fill a terminal with rubbish.
 func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 // hunks is a unified diff without its file headers, as Roo stores it.

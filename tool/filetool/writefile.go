@@ -18,7 +18,7 @@ func WriteToFile() tool.Tool { return writeFile{} }
 
 type writeFile struct{}
 
-// writeFileSpec is made once: it is asked for at every turn.
+// writeFileSpec is built once: every turn needs it.
 var writeFileSpec = tool.Spec{
 	Name:        "write_to_file",
 	Aliases:     []string{"write_file"},
@@ -164,7 +164,7 @@ type edit struct {
 	expect  string // hash that the file must still have
 	creates bool
 	note    string           // added to the result
-	other   []tool.FileTouch // what somebody else did before
+	other   []tool.FileTouch // what others had changed before
 	ask     tool.Ask
 }
 

@@ -18,7 +18,7 @@ const (
 	failAmbiguous = "ambiguous"
 )
 
-// margin is how far around a line hint a block is looked for.
+// margin is how many lines around its line hint a block may be found.
 const margin = 40
 
 // workBudget bounds the search for the nearest text of a block that has no
@@ -97,7 +97,7 @@ func (d *document) apply(ctx context.Context, b Block, shift int, threshold floa
 		start += shift
 	}
 	search, replace := unescape(b.search), unescape(b.replace)
-	// Numbers that stand in the file itself, as in a table, are no line numbers.
+	// Numbers that are in the file itself, as in a table, are no line numbers.
 	if allNumbered(search) && (allNumbered(replace) || linetext.Trim(replace) == "") && !d.holds(linetext.SplitLines(search)) {
 		if start == 0 {
 			start, _, _ = numberPrefix(linetext.SplitLines(search)[0])
@@ -213,7 +213,7 @@ func (d *document) splice(at, n int, fresh []string) {
 	d.ends = ends
 }
 
-// needle is what is looked for, prepared once.
+// needle is the searched text, prepared once.
 type needle struct {
 	lines  []string
 	normal string
@@ -369,7 +369,7 @@ func (d *document) noMatch(b Block, start int, search []string, at int, score, t
 // Exact is the similarity that apply_diff asks for: equal but for blanks and typography.
 const Exact = 1.0
 
-// wanted gives the lines of a block as they stand in a file before and after it is
+// wanted gives the lines of a block as a file holds them before and after it is
 // applied: without line numbers, unless the file has them itself.
 func (d *document) wanted(b Block) (search, replace []string) {
 	from, to := unescape(b.search), unescape(b.replace)
@@ -380,7 +380,7 @@ func (d *document) wanted(b Block) (search, replace []string) {
 	return search, replace
 }
 
-// holds reports whether lines stand somewhere, blanks and typography apart.
+// holds reports whether the document holds lines, blanks and typography apart.
 func (d *document) holds(lines []string) bool {
 	if len(lines) == 0 {
 		return false
@@ -394,7 +394,7 @@ func (d *document) holds(lines []string) bool {
 	return false
 }
 
-// contains reports whether the new lines hold the old ones, so that those stand in
+// contains reports whether the new lines hold the old ones, so that those remain in
 // the file after the change too.
 func contains(lines, part []string) bool { return newDocument(lines).holds(part) }
 

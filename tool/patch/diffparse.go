@@ -191,7 +191,7 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// numberPrefix gives what stands behind "12 | ".
+// numberPrefix returns the number and the rest of a line such as "12 | x".
 func numberPrefix(line string) (int, string, bool) {
 	s := linetext.TrimLeft(line)
 	n := 0

@@ -42,7 +42,7 @@ type ChunkFailure struct {
 	sought  []string
 }
 
-// Reason tells the model which lines were not found in the file path.
+// Reason names for the model the lines that were not found in the file path.
 func (f *ChunkFailure) Reason(path string) string {
 	what := "these lines were not found in"
 	if f.context {
@@ -74,7 +74,7 @@ type patchedText struct {
 	forms  [4][]string // the lines as the four ways of looking see them
 	end    string      // line end of new lines without a neighbour
 	ended  bool        // the last line has its end
-	at     int         // where the next chunk is looked for
+	at     int         // where the search for the next chunk begins
 	used   int         // lines that chunks were found in, from the top
 	places []chunkEdit
 }
@@ -132,7 +132,7 @@ func (f *patchedText) fit(c Chunk) *ChunkFailure {
 	return nil
 }
 
-// insert puts lines that nothing stands beside: behind the line after @@, else at
+// insert adds a chunk of new lines only: behind the line after @@, else at
 // the end, before a blank last line.
 func (f *patchedText) insert(c Chunk) {
 	at := len(f.lines)
@@ -180,7 +180,7 @@ func (f *patchedText) text() string {
 	at := 0
 	for _, p := range f.places {
 		// What is only added at the end may fall among lines that another chunk has
-		// replaced: then it stands behind them.
+		// replaced: then it comes behind them.
 		p.at = max(p.at, at)
 		out = append(append(out, f.lines[at:p.at]...), p.lines...)
 		at = p.at + p.n
@@ -251,7 +251,7 @@ var asciiForms = func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }()
 
-// seek gives the first place from start on where the lines stand, looking in four
+// seek gives the first place from start on where the lines are, searching in four
 // ways one after the other, -1 if there is none. atEnd asks for the last lines.
 func (f *patchedText) seek(want []string, start int, atEnd bool) int {
 	if len(want) == 0 {

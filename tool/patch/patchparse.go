@@ -14,7 +14,7 @@ const (
 	UpdateFile = "update"
 )
 
-// Section is what a patch says of one file.
+// Section is what a patch does to one file.
 type Section struct {
 	Kind    string
 	Path    string
@@ -25,7 +25,7 @@ type Section struct {
 
 // Chunk is one place that is changed.
 type Chunk struct {
-	context string // a line that stands before the place
+	context string // a line before the place
 	named   bool   // there is such a line
 	ops     []patchLine
 	atEnd   bool // the place is the end of the file
@@ -99,7 +99,7 @@ func ParsePatch(text string) ([]Section, *FormatError) {
 	return sections, nil
 }
 
-// patchBody gives what stands between the first and the last line.
+// patchBody returns what is between the first and the last line.
 func patchBody(lines []string) ([]string, *FormatError) {
 	if n := len(lines); n >= 4 && strings.HasSuffix(lines[n-1], "EOF") {
 		switch lines[0] {

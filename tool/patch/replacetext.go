@@ -7,7 +7,7 @@ import (
 )
 
 // plainText is a text with plain line feeds, and the way back to the bytes of the file.
-// A model writes line feeds, whatever the file has.
+// A model writes line feeds for any file.
 type plainText struct {
 	raw  string
 	text string
@@ -36,7 +36,7 @@ func flatten(raw string) plainText {
 func (f plainText) at(i int) int { return i + sort.SearchInts(f.cuts, i) }
 
 // occurrences are the places of old in the text, overlapping ones too: "aa" is in
-// "aaa" twice, and which of them is meant cannot be told.
+// "aaa" twice, and nothing shows which of them is meant.
 func (f plainText) occurrences(old string) []int {
 	var out []int
 	for from := 0; ; {

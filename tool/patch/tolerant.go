@@ -19,12 +19,12 @@ type span struct{ from, to int }
 
 // How much blanks may differ.
 const (
-	sameLines = iota // runs of blanks in a line differ, and how many line ends stand between lines
-	anyBlanks        // any blanks stand for any others, and those around the text do not count
+	sameLines = iota // runs of blanks in a line differ, and how many line ends are between lines
+	anyBlanks        // any blanks match any others, and those around the text do not count
 )
 
-// findTolerant gives the places where a text stands with other blanks, overlapping
-// ones too, at most one more than limit: words (what stands between blanks) are the
+// findTolerant gives the places where a text occurs with other blanks, overlapping
+// ones too, at most one more than limit: words (what is between blanks) are the
 // same, and where one has blanks the other has some. The first word may be the end of
 // a longer one and the last the beginning of one, as in an exact search. Models forget how a
 // file is indented, or write blanks for tabs; they hardly ever get a word wrong that they
@@ -89,7 +89,7 @@ func splitWords(s string) []span {
 	return out
 }
 
-// tolerantly makes a replacement where the text stands with other blanks. n is how
+// replaceTolerantly makes a replacement where the text occurs with other blanks. n is how
 // many places there are, when ok is false.
 func (r Replacement) replaceTolerantly(f plainText) (out string, n int, ok bool) {
 	for how := sameLines; how <= anyBlanks; how++ {

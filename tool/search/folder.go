@@ -18,7 +18,7 @@ const maxFolder = 200_000
 // readFolder is os.ReadDir that can be stopped and takes no more than maxFolder
 // names.
 func readFolder(ctx context.Context, name string) ([]fs.DirEntry, error) {
-	// Looked at first: opening a pipe would wait for somebody to write to it.
+	// Stat first: opening a pipe would wait for a writer.
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err

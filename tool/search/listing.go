@@ -119,8 +119,8 @@ func newEntry(ws *workspace.Workspace, rules *workspace.Ignore, base, abs string
 	return e
 }
 
-// relBelow is what clean paths differ by when one lies below the other: filepath.Rel
-// without taking both apart, which shows where every file of a tree is asked about.
+// relBelow returns a clean path relative to a folder above it: filepath.Rel without splitting both
+// paths, a cost that shows when every file of a tree is judged.
 func relBelow(base, abs string) (string, bool) {
 	rest, ok := strings.CutPrefix(abs, base)
 	if !ok || len(rest) < 2 || rest[0] != filepath.Separator {

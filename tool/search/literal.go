@@ -66,7 +66,7 @@ func lowered(to, text []byte) []byte {
 	return to
 }
 
-// requiredTexts is a set of texts of which every match holds one; no texts say nothing.
+// requiredTexts is a set of texts of which every match holds one; no texts mean that none are known.
 type requiredTexts struct {
 	texts []string
 	fold  bool

@@ -40,7 +40,7 @@ type fileSearch struct {
 
 func (q *fileSearch) full() bool { return q.groups >= maxResults || q.lines >= maxFoundLines }
 
-// text is the answer. It tells when it ends early though it has few groups.
+// text is the answer. It notes when it ends early although it has few groups.
 func (q *fileSearch) text() string {
 	text := formatFound(q.found)
 	if q.groups >= maxResults || q.lines < maxFoundLines {
@@ -73,7 +73,7 @@ func (q *fileSearch) files(ctx context.Context, names []string) error {
 	}
 	wg.Wait()
 	if what := broken.Load(); what != nil {
-		panic(*what) // where the caller of the tool sees it, who goes on without it
+		panic(*what) // in the goroutine of the caller, which recovers
 	}
 	for i, lines := range found {
 		if q.full() {

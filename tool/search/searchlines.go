@@ -12,7 +12,7 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// maxSearchLine is how much of a line is looked at, in bytes.
+// maxSearchLine is how much of a line is searched, in bytes.
 const maxSearchLine = 1 << 20
 
 // searchFile gives matching lines and one line around each, up to want groups and

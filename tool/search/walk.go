@@ -29,7 +29,7 @@ type walker struct {
 	breadth bool // a folder's own entries first, then what its folders hold
 }
 
-// visit is told of every entry; false ends the walk.
+// visit is called for every entry; false ends the walk.
 type visit func(abs string, d fs.DirEntry) bool
 
 type ignoreLayer struct {
@@ -130,7 +130,7 @@ func hiddenByGit(layers []ignoreLayer, abs string, dir bool) bool {
 }
 
 // tooWide reports whether a folder is a home directory or a root, which are never
-// walked through: that would show what nobody meant, and take forever.
+// walked through: that would show files the model did not ask for, and take too long.
 func tooWide(abs string) bool {
 	if filepath.Dir(abs) == abs {
 		return true
