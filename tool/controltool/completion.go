@@ -17,7 +17,7 @@ func NewCompletion() tool.Tool { return completion{} }
 
 type completion struct{}
 
-// completionSpec is made once: it is asked for at every turn.
+// completionSpec is built once: every turn needs it.
 var completionSpec = tool.Spec{
 	Name:        CompletionName,
 	Description: "End the task: give the final result to the user. Use it when the work is done and checked. Do not end the result with a question.",

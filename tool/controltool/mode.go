@@ -17,7 +17,7 @@ func NewSwitchMode() tool.Tool { return switchMode{} }
 
 type switchMode struct{}
 
-// switchModeSpec is made once: it is asked for at every turn.
+// switchModeSpec is built once: every turn needs it.
 var switchModeSpec = tool.Spec{
 	Name: SwitchModeName,
 	Description: "Ask to go on in another mode, when the present one does not have the tools or the role that the next step needs. " +

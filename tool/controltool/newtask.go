@@ -18,7 +18,7 @@ func NewNewTask() tool.Tool { return newTask{} }
 
 type newTask struct{}
 
-// newTaskSpec is made once: it is asked for at every turn.
+// newTaskSpec is built once: every turn needs it.
 var newTaskSpec = tool.Spec{
 	Name: NewTaskName,
 	Description: "Hand a part of the work to a subtask: a task of its own, in a mode of your choice, with an empty history. It knows only what you write in the message, " +

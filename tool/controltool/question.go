@@ -24,7 +24,7 @@ const questionSchema = `{"type":"object","properties":{` +
 	`"text":{"type":"string","description":"The answer"},"mode":{"type":["string","null"],"description":"Mode to switch to with this answer, or null"}},` +
 	`"required":["text","mode"],"additionalProperties":false}}},"required":["question","follow_up"],"additionalProperties":false}`
 
-// questionSpec is made once: it is asked for at every turn.
+// questionSpec is built once: every turn needs it.
 var questionSpec = tool.Spec{
 	Name:        QuestionName,
 	Description: "Ask the user a question when something needed for the task is missing and cannot be found out otherwise. Give one to four answers to choose from.",

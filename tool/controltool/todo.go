@@ -18,7 +18,7 @@ func NewTodoList() tool.Tool { return todoList{} }
 
 type todoList struct{}
 
-// todoListSpec is made once: it is asked for at every turn.
+// todoListSpec is built once: every turn needs it.
 var todoListSpec = tool.Spec{
 	Name: TodoListName,
 	Description: "Replace the task's checklist by a new one, in order of work: \"[ ] step\" for what is to be done, \"[-] step\" for what is being done, \"[x] step\" for what is done. " +

@@ -30,7 +30,7 @@ func ReadOutput() tool.Tool { return readOutput{} }
 
 type readOutput struct{}
 
-// readOutputSpec is made once: it is asked for at every turn.
+// readOutputSpec is built once: every turn needs it.
 var readOutputSpec = tool.Spec{
 	Name: ReadOutputName,
 	Description: "Read more of the output of an earlier command whose result shows only a part of it and names an artifact id. " +

@@ -48,7 +48,7 @@ const (
 	maxTitle     = 200 // characters
 )
 
-// listTasksSpec is made once: it is asked for at every turn.
+// listTasksSpec is built once: every turn needs it.
 var listTasksSpec = tool.Spec{
 	Name: ListTasksName,
 	Description: "List earlier tasks of this workspace, newest first: id, status, when, cost and what they were about. " +

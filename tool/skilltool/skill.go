@@ -24,7 +24,7 @@ func New(home string) tool.Tool { return use{home} }
 
 type use struct{ home string }
 
-// spec is made once: it is asked for at every turn.
+// spec is built once: every turn needs it.
 var spec = tool.Spec{
 	Name: Name,
 	Description: "Get the instructions of a skill before you do the kind of work that it is for. " +

@@ -25,7 +25,7 @@ func New(home string) tool.Tool { return run{home} }
 
 type run struct{ home string }
 
-// spec is made once: it is asked for at every turn.
+// spec is built once: every turn needs it.
 var spec = tool.Spec{
 	Name: Name,
 	Description: "Get the instructions of a slash command that the user has written down, e.g. to follow a procedure of this project. " +

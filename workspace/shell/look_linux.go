@@ -9,25 +9,26 @@ import (
 	"time"
 )
 
-// How often all processes are looked at for those of a command, at most, and how long it
-// is waited in between. Where strangers come and go all the time no look is ever sure.
+// looks bounds how often a search scans all processes for those of a command, and lookAgain
+// is the pause between two scans. Where other processes start and end all the time no scan is
+// ever certain to be complete.
 const (
 	looks     = 50
 	lookAgain = 2 * time.Millisecond
 )
 
-// look is one look at all processes. It takes its time, and so somebody may slip through:
-// who ends meanwhile may have started another, whose number was not listed yet, and who is
-// just becoming another program shows no environment, and so no mark, for a moment.
+// look is one scan of all processes. A scan takes time, and so it may miss a process: one that
+// ends during the scan may have started another, whose number was not listed yet, and one that
+// is in the middle of an exec shows no environment, and so no mark, for a moment.
 type look struct {
-	since  int64        // who began earlier cannot be meant
-	before map[int]bool // seen by the look before this one, and not meant
+	since  int64        // a process that began earlier does not belong to the command
+	before map[int]bool // seen by the scan before this one, and not the command's
 	seen   map[int]bool
-	unsure bool   // somebody may have slipped through
+	unsure bool   // the scan may have missed a process
 	buf    []byte // for environments
 }
 
-// surely looks until somebody is found, or nobody can have slipped through.
+// surely scans until it finds a process, or a scan is certain to have missed none.
 func surely(since int64, find func(*look) []Member) []Member {
 	l := &look{}
 	for n := 1; ; n++ {
@@ -59,9 +60,9 @@ func (l *look) at(pid int, fn func(pid int, s stat)) {
 	}
 }
 
-// listed gives the numbers of all processes. They are listed by number, so that who is
-// started by somebody who then ends is still to come, unless the numbers began anew between
-// the two. That does not happen twice in so short a time: they are listed twice.
+// listed gives the numbers of all processes. They are listed by number, so a process
+// whose parent then ends comes later in the list, unless numbering wrapped around between the
+// two. That does not happen twice in so short a time, so listed lists twice.
 func (l *look) listed() []int {
 	var pids []int
 	for range 2 {

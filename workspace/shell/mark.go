@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// NewMark makes a mark for Command.Mark: a word that nobody else has. Who
+// NewMark makes a mark for Command.Mark: a unique word. A caller that
 // records it before the command starts can find what the command started even if
-// the engine dies before it hears of the process: FindMarked needs no number.
+// the engine dies before it learns of the process: FindMarked needs no number.
 func NewMark() string { return rand.Text() }
 
-// usableMark reports whether a mark can stand in the list that the environment
+// usableMark reports whether a mark can be put in the list that the environment
 // variable holds.
 func usableMark(mark string) bool {
 	return mark != "" && len(mark) <= 128 && !strings.ContainsAny(mark, ",=\x00\n")
 }
 
 // EndMarked ends every process that FindMarked finds, and those they start
-// meanwhile: SIGTERM, a short grace, SIGKILL. It returns what it found at first,
+// in the meantime: SIGTERM, a short grace, SIGKILL. It returns what it found at first,
 // nil when there was nothing. The error is the context's, or names processes that
 // would not end.
 func EndMarked(ctx context.Context, mark string) ([]Member, error) {

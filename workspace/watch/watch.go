@@ -1,24 +1,24 @@
-// Package watch tells which files may have changed, so that nobody needs to look at all
-// of them over and over.
+// Package watch reports which files may have changed, so that a caller need not check all of
+// them again and again.
 //
-// What it says is a hint and never a judgement: "look at these". Whoever asks looks at the
-// content. A file that Watch did not promise to cover has to be looked at each time.
+// A report is a hint and never a judgement: the caller compares the content of the files it
+// names. A caller checks a file that Watch did not promise to cover each time.
 //
 // Only the folders that hold watched files are watched, and those on the way to them for
 // being moved: a workspace of 20,000 files costs no more than the files that are of
 // interest, and what its ignored folders hold costs nothing. All watchers of a process
-// share one handle of the system. A watcher has at most Limit folders; what lies beyond is
-// not covered.
+// share one handle of the system. A watcher has at most Limit folders; it does not cover
+// more.
 //
 // Linux only (inotify). Elsewhere, on file systems of a network (where others' changes are
-// not told of), where the system has no more watches to give, and in folders that are not
-// there, nothing is covered. There Wait, which somebody calls who wants to know soon, looks
-// at the times of the files; Take says nothing.
+// not reported), where the system has no more watches to give, and in folders that do not
+// exist, nothing is covered. There Wait, for callers that want to know soon, checks the times
+// of the files; Take returns nothing.
 //
-// Known limits, for which a caller should look at everything now and then whatever Take
-// says: a write through a mapping is told when the mapping ends, one through another hard
-// link in a folder that is not watched is not told of, nor is a file system that is mounted
-// over a folder.
+// Known limits, because of which a caller should check every file now and then in any case:
+// the system reports a write through a mapping when the mapping ends, and reports neither a
+// write through another hard link in a folder that is not watched nor a file system that is
+// mounted over a folder.
 package watch
 
 import (
