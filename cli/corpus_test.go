@@ -16,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/doctor"
+	"github.com/roost-dev/roost/store/spend"
 )
 
 // Every real task folder can be listed, shown in every form and checked. Nothing
@@ -69,7 +70,7 @@ func TestCorpusCommands(t *testing.T) {
 		if want := min(3, task.Messages.UI); len(tail) != want && task.Messages.UI > 0 {
 			t.Errorf("%d messages in a tail of 3", len(tail))
 		}
-		var spent store.Spending
+		var spent spend.Totals
 		unmarshal(t, roost([]int{ExitDone}, "usage", "--by", "tool", "--json"), &spent)
 		if diff := cmp.Diff(task.Usage, spent.Total.Usage); diff != "" && spent.Total.Requests > 0 {
 			t.Errorf("the list and the usage differ: %s", diff)

@@ -12,15 +12,15 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/spend"
 	"github.com/roost-dev/roost/view"
 )
 
 func (a *App) usageCommand() *cobra.Command {
-	var f store.SpendingFilter
+	var f spend.Filter
 	var by, since, until string
 	var groupings []string
-	for _, g := range store.Groupings {
+	for _, g := range spend.Groupings {
 		groupings = append(groupings, string(g))
 	}
 	cmd := &cobra.Command{
@@ -66,13 +66,13 @@ func (a *App) usageCommand() *cobra.Command {
 }
 
 // unnamed is what a group without a key is called.
-var unnamed = map[store.By]string{
-	store.ByDay: "(no time)", store.ByModel: "(model not known)", store.ByWorkspace: "(no folder)", store.ByTask: "(no id)", store.ByTool: "(no tool)",
+var unnamed = map[spend.By]string{
+	spend.ByDay: "(no time)", spend.ByModel: "(model not known)", spend.ByWorkspace: "(no folder)", spend.ByTask: "(no id)", spend.ByTool: "(no tool)",
 }
 
 // showSpending prints one line a group, then the total. Costs have all their
 // digits: rounded ones would not add up.
-func (a *App) showSpending(s store.Spending) error {
+func (a *App) showSpending(s spend.Totals) error {
 	if len(s.Items) == 0 {
 		a.say("nothing was spent")
 		return nil
@@ -100,7 +100,7 @@ func (a *App) showSpending(s store.Spending) error {
 		for i, cell := range row[1:] {
 			line += "  " + strings.Repeat(" ", widths[i+1]-display.Columns(cell)) + cell
 		}
-		if s.By == store.ByTask && n > 0 && n < len(rows)-1 {
+		if s.By == spend.ByTask && n > 0 && n < len(rows)-1 {
 			line = display.Cut(line+taskNote(s.Items[n-1]), width)
 		}
 		how := view.Plain
@@ -164,7 +164,7 @@ func alignCosts(rows [][]string) {
 	}
 }
 
-func spendingRow(by store.By, g store.Spent) []string {
+func spendingRow(by spend.By, g spend.Group) []string {
 	name := display.OneLine(g.Key)
 	if name == "" {
 		name = unnamed[by]
@@ -175,7 +175,7 @@ func spendingRow(by store.By, g store.Spent) []string {
 }
 
 // taskNote is a task's title, and what it spent with its subtasks.
-func taskNote(g store.Spent) string {
+func taskNote(g spend.Group) string {
 	note := "  " + display.Cut(display.OneLine(g.Title), 50)
 	if g.WithChildren != nil {
 		note += " (with subtasks " + dollars(g.WithChildren.Cost) + ")"

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/store/actions"
+	"github.com/roost-dev/roost/store/spend"
 	"github.com/roost-dev/roost/store/trash"
 
 	"pgregory.net/rapid"
@@ -21,7 +22,7 @@ import (
 
 // documents are those that come over the network and are shown, or told on as they were.
 var documents = []any{
-	store.Summary{}, store.Usage{}, store.Spending{}, store.Hit{}, trash.DeletedTask{}, actions.TaskActions{}, history.BranchTree{}, history.ForkResult{}, store.SourceState{},
+	store.Summary{}, store.Usage{}, spend.Totals{}, store.Hit{}, trash.DeletedTask{}, actions.TaskActions{}, history.BranchTree{}, history.ForkResult{}, store.SourceState{},
 	report.Page[store.Summary]{}, report.Page[report.Run]{}, report.Page[store.Hit]{}, report.Branch{}, report.KnownFile{},
 	report.Run{}, report.Question{}, report.Sent{}, report.Answered{}, report.Queued{}, report.Deleted{}, report.Restored{},
 	report.NewTask{}, report.NewRun{}, report.Message{}, report.Answer{}, report.NewRewind{}, report.NewUndo{}, report.NewFork{}, report.NewCondense{}, report.NewRestore{},

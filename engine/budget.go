@@ -8,6 +8,7 @@ import (
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/spend"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -129,7 +130,7 @@ func (b *budget) look(ctx context.Context, s *task.State, day time.Time, today s
 	_, counted := b.purse.others() // before the logs are read: all of it is in them
 	if b.day > 0 {
 		midnight := time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, b.zone).UnixMilli()
-		own, others, err := b.store.SpentSince(ctx, midnight, s.ID)
+		own, others, err := spend.Since(ctx, b.store, midnight, s.ID)
 		if err != nil {
 			return err
 		}
@@ -142,7 +143,7 @@ func (b *budget) look(ctx context.Context, s *task.State, day time.Time, today s
 		}
 	}
 	if b.tree > 0 && (s.Parent != "" || len(s.Children) > 0) {
-		family, err := b.store.SpentByFamily(ctx, s.ID, s.Parent)
+		family, err := spend.ByFamily(ctx, b.store, s.ID, s.Parent)
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/llm/llmtest"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/spend"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -41,7 +41,7 @@ func TestATreesLimitHoldsForAllOfIt(t *testing.T) {
 				t.Error("the result is not told once")
 			}
 			sum := b.state(run.TaskID).Usage.CostMicros + b.state(child.ID).Usage.CostMicros
-			got, err := b.store.Spending(t.Context(), store.ByTask, store.SpendingFilter{})
+			got, err := spend.Sum(t.Context(), b.store, spend.ByTask, spend.Filter{})
 			if err != nil {
 				t.Fatal(err)
 			}

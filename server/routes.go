@@ -7,6 +7,7 @@ import (
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/spend"
 )
 
 // route is a method and path with its handler. Reading of parameters, refusals and the OpenAPI document all come from the
@@ -131,7 +132,7 @@ func routes() []route {
 func readRoutes() []route {
 	words := func(names []string) []string { return names }
 	var groupings []string
-	for _, g := range store.Groupings {
+	for _, g := range spend.Groupings {
 		groupings = append(groupings, string(g))
 	}
 	return []route{
@@ -169,7 +170,7 @@ func readRoutes() []route {
 				param{name: "in", kind: "words", words: catalog.Scopes, doc: "only in these places, joined by commas"},
 				param{name: "tool", kind: "text", doc: "only tasks in which this tool was called"},
 				param{name: "file", kind: "text", doc: "only tasks in which a tool was asked for a path that holds this"}, withParam)},
-		{path: "/v1/usage", summary: "What all tasks spent, in groups", answer: store.Spending{}, document: (*Server).spending,
+		{path: "/v1/usage", summary: "What all tasks spent, in groups", answer: spend.Totals{}, document: (*Server).spending,
 			params: []param{
 				{name: "by", kind: "word", words: groupings, doc: "the groups; by day when none is named"},
 				{name: "since", kind: "time", doc: "requests from this time on"}, {name: "until", kind: "time", doc: "requests before this time"},

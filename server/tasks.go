@@ -13,6 +13,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/spend"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -123,11 +124,11 @@ func (s *Server) search(a *asked) (any, error) {
 }
 
 func (s *Server) spending(a *asked) (any, error) {
-	by := store.By(a.text["by"])
+	by := spend.By(a.text["by"])
 	if by == "" {
 		by = "day"
 	}
-	return s.opt.Store.Spending(a.Context(), by, store.SpendingFilter{
+	return spend.Sum(a.Context(), s.opt.Store, by, spend.Filter{
 		Source: a.text["source"], Workspace: a.text["workspace"], Since: a.time["since"], Until: a.time["until"], Zone: s.opt.Now().Location(),
 	})
 }

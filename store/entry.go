@@ -358,7 +358,7 @@ func (s *Store) derive(ctx context.Context, ref Ref) (Summary, derivation) {
 // rowOf is what a list needs of a row to choose and order it.
 func rowOf(t *Summary) catalog.Row {
 	return catalog.Row{
-		ID: t.ID, Title: t.Title, TS: t.TS, Cost: t.Usage.micros(), Priced: t.Usage.Cost != nil,
+		ID: t.ID, Title: t.Title, TS: t.TS, Cost: t.Usage.Micros(), Priced: t.Usage.Cost != nil,
 		Tokens: t.Usage.tokens(), Size: t.Size, Empty: t.Empty, Damaged: len(t.Damaged) > 0, Pinned: t.Pinned,
 		Traits: &catalog.Traits{Tool: t.Tool, Status: t.Status, Workspace: t.Workspace, Model: t.Model, Parent: t.ParentID, Tags: t.Tags},
 	}

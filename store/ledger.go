@@ -51,11 +51,11 @@ func TallyOf(s *task.State) Tally {
 
 // Usage is the sum. Tokens that came from a cache, or went into one, are tokens in, too.
 func (t Tally) Usage() Usage {
-	sum := t.foreign.and(Usage{
-		TokensIn:  plus(t.Own.Input, plus(t.Own.CacheRead, t.Own.CacheWrite)),
+	sum := t.foreign.Plus(Usage{
+		TokensIn:  AddClamped(t.Own.Input, AddClamped(t.Own.CacheRead, t.Own.CacheWrite)),
 		TokensOut: t.Own.Output, CacheReads: t.Own.CacheRead, CacheWrites: t.Own.CacheWrite,
 	})
-	if cost := money.USD(plus(int64(t.cost), t.Own.CostMicros)); !t.Own.CostUnknown || cost != 0 {
+	if cost := money.USD(AddClamped(int64(t.cost), t.Own.CostMicros)); !t.Own.CostUnknown || cost != 0 {
 		sum.Cost = &cost
 	}
 	return sum
@@ -130,9 +130,9 @@ func (v *View) Expenses(ctx context.Context) ([]Expense, error) {
 	v.tools(list)
 	var sum Usage
 	for _, e := range list {
-		sum = sum.and(e.Usage)
+		sum = sum.Plus(e.Usage)
 	}
-	if rest := v.Summary.Usage.less(sum); rest.some() {
+	if rest := v.Summary.Usage.less(sum); rest.NonZero() {
 		if rest.Cost == nil && v.Summary.Usage.Cost != nil {
 			rest.Cost = new(money.USD)
 		}
@@ -160,7 +160,7 @@ func (v *View) foreignExpenses() ([]Expense, error) {
 		now, cost := inWhole(sum)
 		step, share := now.less(before), cost-costBefore
 		before, costBefore = now, cost
-		if share == 0 && !step.some() {
+		if share == 0 && !step.NonZero() {
 			continue // a request that brought no reply
 		}
 		if v.Summary.Usage.Cost != nil { // else there was no price in any of it
@@ -245,7 +245,7 @@ func (v *View) expense(line task.UsageChanged, at int64) Expense {
 	}
 	in, read, write := max(line.Input, 0), max(line.CacheRead, 0), max(line.CacheWrite, 0)
 	e := Expense{At: at, Provider: line.Provider, Model: line.Model, Usage: Usage{
-		TokensIn: plus(in, plus(read, write)), TokensOut: max(line.Output, 0), CacheReads: read, CacheWrites: write,
+		TokensIn: AddClamped(in, AddClamped(read, write)), TokensOut: max(line.Output, 0), CacheReads: read, CacheWrites: write,
 	}}
 	if line.CostMicros != nil && v.Summary.Usage.Cost != nil { // with nothing but unknown and free ones, nobody knows
 		cost := money.USD(max(*line.CostMicros, 0))
@@ -274,8 +274,8 @@ func tokens(f float64) int64 {
 	return int64(f)
 }
 
-// plus adds what is not negative; what cannot be counted stays at the most that can.
-func plus(a, b int64) int64 {
+// AddClamped adds amounts that are not negative. A sum that overflows is the largest int64.
+func AddClamped(a, b int64) int64 {
 	if b > 0 && a > math.MaxInt64-b {
 		return math.MaxInt64
 	}
@@ -284,10 +284,10 @@ func plus(a, b int64) int64 {
 
 // add takes what a later line says of the same request. A cost that nobody knows stays so.
 func (u *Usage) add(more Usage) {
-	u.TokensIn, u.TokensOut = plus(u.TokensIn, more.TokensIn), plus(u.TokensOut, more.TokensOut)
-	u.CacheReads, u.CacheWrites = plus(u.CacheReads, more.CacheReads), plus(u.CacheWrites, more.CacheWrites)
+	u.TokensIn, u.TokensOut = AddClamped(u.TokensIn, more.TokensIn), AddClamped(u.TokensOut, more.TokensOut)
+	u.CacheReads, u.CacheWrites = AddClamped(u.CacheReads, more.CacheReads), AddClamped(u.CacheWrites, more.CacheWrites)
 	if u.Cost != nil && more.Cost != nil {
-		sum := money.USD(plus(int64(*u.Cost), int64(*more.Cost)))
+		sum := money.USD(AddClamped(int64(*u.Cost), int64(*more.Cost)))
 		u.Cost = &sum
 	}
 }

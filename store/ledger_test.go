@@ -41,7 +41,7 @@ func expenses(t *testing.T, v *View) []Expense {
 
 func total(list []Expense) (sum Usage) {
 	for _, e := range list {
-		sum = sum.and(e.Usage)
+		sum = sum.Plus(e.Usage)
 	}
 	return sum
 }
@@ -187,13 +187,13 @@ func TestExpensesAddUpProperty(t *testing.T) {
 		for _, e := range ledger {
 			list = append(list, v.expense(e, ts0))
 		}
-		if d := cmp.Diff(v.Summary.Usage, total(list)); d != "" && !(len(list) == 0 && !v.Summary.Usage.some()) {
+		if d := cmp.Diff(v.Summary.Usage, total(list)); d != "" && !(len(list) == 0 && !v.Summary.Usage.NonZero()) {
 			t.Fatal(d)
 		}
 		n := rapid.IntRange(1, 7).Draw(t, "parts")
 		var parts Usage
 		for i := range n {
-			parts = parts.and(v.Summary.Usage.share(i, n))
+			parts = parts.Plus(v.Summary.Usage.Share(i, n))
 		}
 		if d := cmp.Diff(v.Summary.Usage, parts); d != "" {
 			t.Fatalf("in %d parts: %s", n, d)

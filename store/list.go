@@ -183,7 +183,8 @@ func holds(text, query string) bool {
 	return true
 }
 
-func (u Usage) micros() int64 {
+// Micros is the cost in micro-dollars; 0 when it is unknown.
+func (u Usage) Micros() int64 {
 	if u.Cost == nil {
 		return 0
 	}

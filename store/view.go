@@ -72,6 +72,11 @@ func (s *Store) Read(ctx context.Context, ref Ref) (*View, error) {
 // ReadWhole is Read, except that it reads every commit of the journal and leaves out labels in the overlay.
 func (s *Store) ReadWhole(ctx context.Context, ref Ref) (*View, error) { return s.read(ctx, ref, true) }
 
+// ReadUnlabelled is Read without the labels in the overlay, for a caller that needs none: it saves reading the overlay.
+func (s *Store) ReadUnlabelled(ctx context.Context, ref Ref) (*View, error) {
+	return s.read(ctx, ref, false)
+}
+
 // ReadToContinue is Read for who is about to go on with the task: a file that cannot be read is an error.
 func (s *Store) ReadToContinue(ctx context.Context, ref Ref) (*View, error) {
 	v, err := s.Read(ctx, ref)

@@ -1,29 +1,29 @@
-package store
+package spend
 
 import (
 	"context"
 	"fmt"
 
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/store"
 )
 
-// SpentSince adds up what all tasks spent from a moment on, in Unix milliseconds: one
-// task's part, by its id, and that of all others. Requests whose price is unknown
-// count nothing. Tasks in which nothing happened since are not opened.
-func (s *Store) SpentSince(ctx context.Context, since int64, id string) (own, others money.USD, err error) {
-	listed, err := s.List(ctx, Filter{Since: since})
+// Since adds up what all tasks spent from a moment on, in Unix milliseconds: own is the part of the task with that id, and
+// others that of all other tasks. A request whose price is unknown adds nothing. Since opens only tasks that changed since.
+func Since(ctx context.Context, s *store.Store, since int64, id string) (own, others money.USD, err error) {
+	listed, err := s.List(ctx, store.Filter{Since: since})
 	if err != nil {
 		return 0, 0, fmt.Errorf("add up what was spent: %w", err)
 	}
-	refs, _, err := s.refs(ctx)
+	refs, err := s.Refs(ctx)
 	if err != nil {
 		return 0, 0, fmt.Errorf("add up what was spent: %w", err)
 	}
-	at := make(map[string]Ref, len(refs))
+	at := make(map[string]store.Ref, len(refs))
 	for _, ref := range refs {
 		at[ref.Dir] = ref
 	}
-	bills, err := s.bills(ctx, listed.Items, at)
+	bills, err := readBills(ctx, s, listed.Items, at)
 	if err != nil {
 		return 0, 0, fmt.Errorf("add up what was spent: %w", err)
 	}
@@ -31,23 +31,22 @@ func (s *Store) SpentSince(ctx context.Context, since int64, id string) (own, ot
 		var sum int64
 		for _, e := range b.list {
 			if e.At >= since {
-				sum = plus(sum, max(e.Usage.micros(), 0))
+				sum = store.AddClamped(sum, max(e.Usage.Micros(), 0))
 			}
 		}
 		if b.task.ID == id {
-			own = money.USD(plus(int64(own), sum))
+			own = money.USD(store.AddClamped(int64(own), sum))
 		} else {
-			others = money.USD(plus(int64(others), sum))
+			others = money.USD(store.AddClamped(int64(others), sum))
 		}
 	}
 	return own, others, nil
 }
 
-// SpentByFamily adds up what the tasks of a task's tree ever spent, beside the task
-// itself: the first of its parents, and all that come from that one. Damaged folders
-// may name each other as parents.
-func (s *Store) SpentByFamily(ctx context.Context, id, parent string) (money.USD, error) {
-	listed, err := s.List(ctx, Filter{})
+// ByFamily adds up what the tasks of a task's tree ever spent, without the task itself: its root task and all descendants
+// of that one. Damaged folders may name each other as parents; each task counts once.
+func ByFamily(ctx context.Context, s *store.Store, id, parent string) (money.USD, error) {
+	listed, err := s.List(ctx, store.Filter{})
 	if err != nil {
 		return 0, fmt.Errorf("add up what a tree of tasks spent: %w", err)
 	}
@@ -58,7 +57,7 @@ func (s *Store) SpentByFamily(ctx context.Context, id, parent string) (money.USD
 		if t.ID != id {
 			parents[t.ID] = t.ParentID
 		}
-		cost[t.ID] = plus(cost[t.ID], max(t.Usage.micros(), 0))
+		cost[t.ID] = store.AddClamped(cost[t.ID], max(t.Usage.Micros(), 0))
 	}
 	for child, of := range parents {
 		if of != "" {
@@ -74,7 +73,7 @@ func (s *Store) SpentByFamily(ctx context.Context, id, parent string) (money.USD
 	seen := map[string]bool{root: true}
 	for next := []string{root}; len(next) > 0; next = next[1:] {
 		if next[0] != id {
-			sum = plus(sum, cost[next[0]])
+			sum = store.AddClamped(sum, cost[next[0]])
 		}
 		for _, child := range children[next[0]] {
 			if !seen[child] {

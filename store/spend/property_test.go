@@ -1,4 +1,4 @@
-package store
+package spend_test
 
 import (
 	"context"
@@ -12,6 +12,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/spend"
+	"github.com/roost-dev/roost/store/storetest"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -21,53 +24,53 @@ var prices = []string{"0", "0.0000004", "0.0000005", "0.1", "0.2", "0.0189", "1.
 
 // randomTree puts tasks of an editor and of our own under one store: any of them may be
 // another's child, its own, or that of a task that is not there; some were rewound.
-func randomTree(t *testing.T, r *rapid.T) *Store {
+func randomTree(t *testing.T, r *rapid.T) *store.Store {
 	dir, err := os.MkdirTemp(t.TempDir(), "")
-	check(t, err)
+	storetest.Check(t, err)
 	storage := filepath.Join(dir, "rooveterinaryinc.roo-cline")
 	names := []string{"", "a", "b", "c", "d", "e", "gone"}
 	price := rapid.SampledFrom(prices)
 	foreign := rapid.IntRange(1, 3).Draw(r, "foreign")
 	for _, id := range names[1 : 1+foreign] {
-		rows := []string{uiRow(0, id)}
-		calls := []string{apiRow(0, "user", id)}
+		rows := []string{storetest.UIRow(0, id)}
+		calls := []string{storetest.APIRow(0, "user", id)}
 		for n := range rapid.IntRange(0, 4).Draw(r, "requests") {
 			at := rapid.SampledFrom([]int{1, 2, 24 * 3600 * 1000, 48 * 3600 * 1000}).Draw(r, "at") + n
 			rows = append(rows, requestRow(at, price.Draw(r, "price")))
 			calls = append(calls, callRow(at, rapid.SliceOfN(rapid.SampledFrom([]string{"read_file", "list_files", "edit"}), 0, 3).Draw(r, "tools")...))
 		}
 		if rapid.Bool().Draw(r, "condensed") {
-			rows = append(rows, fmt.Sprintf(`{"ts":%d,"type":"say","say":"condense_context","contextCondense":{"summary":"s","cost":0.0000016,"prevContextTokens":9,"newContextTokens":1}}`, ts0+9))
+			rows = append(rows, fmt.Sprintf(`{"ts":%d,"type":"say","say":"condense_context","contextCondense":{"summary":"s","cost":0.0000016,"prevContextTokens":9,"newContextTokens":1}}`, storetest.TS0+9))
 		}
 		if rapid.Bool().Draw(r, "rewound by Roo") {
-			rows = append(rows, fmt.Sprintf(`{"ts":%d,"type":"say","say":"api_req_deleted","text":"{\"tokensIn\":5,\"tokensOut\":1,\"cost\":0.25}"}`, ts0+10))
+			rows = append(rows, fmt.Sprintf(`{"ts":%d,"type":"say","say":"api_req_deleted","text":"{\"tokensIn\":5,\"tokensOut\":1,\"cost\":0.25}"}`, storetest.TS0+10))
 		}
 		at := filepath.Join(storage, "tasks", id)
-		write(t, at, roofmt.UIName, array(rows...))
-		write(t, at, roofmt.APIName, array(calls...))
-		write(t, at, roofmt.ItemName, fmt.Sprintf(`{"id":%q,"number":1,"ts":%d,"task":%q,"workspace":%q,"parentTaskId":%q}`,
-			id, ts0+5, id, rapid.SampledFrom([]string{"/w", "/v"}).Draw(r, "workspace"), rapid.SampledFrom(names).Draw(r, "parent")))
+		storetest.Write(t, at, roofmt.UIName, storetest.Array(rows...))
+		storetest.Write(t, at, roofmt.APIName, storetest.Array(calls...))
+		storetest.Write(t, at, roofmt.ItemName, fmt.Sprintf(`{"id":%q,"number":1,"ts":%d,"task":%q,"workspace":%q,"parentTaskId":%q}`,
+			id, storetest.TS0+5, id, rapid.SampledFrom([]string{"/w", "/v"}).Draw(r, "workspace"), rapid.SampledFrom(names).Draw(r, "parent")))
 	}
-	s := open(t, filepath.Join(dir, "root"), storage)
+	s := storetest.Open(t, filepath.Join(dir, "root"), storage)
 	for _, id := range names[4 : 4+rapid.IntRange(0, 2).Draw(r, "own")] {
 		k, err := s.Create(context.Background(), task.Created{
-			Task: id, Title: id, Number: 1, CreatedAt: ts0, Parent: rapid.SampledFrom(names).Draw(r, "parent"), Settings: task.Settings{Workspace: "/w"},
+			Task: id, Title: id, Number: 1, CreatedAt: storetest.TS0, Parent: rapid.SampledFrom(names).Draw(r, "parent"), Settings: task.Settings{Workspace: "/w"},
 		})
-		check(t, err)
+		storetest.Check(t, err)
 		first := k.State().NextMessage()
 		for n := range rapid.IntRange(0, 3).Draw(r, "requests") {
 			request := k.State().NextMessage()
-			commit(t, k, task.UI, requestRow(n, "0.5")) // our own rows repeat the ledger
+			storetest.Commit(t, k, task.UI, requestRow(n, "0.5")) // our own rows repeat the ledger
 			e := task.UsageChanged{Request: request, Provider: "p", Model: rapid.SampledFrom([]string{"m", "n"}).Draw(r, "model"), Input: 7, Output: 3, CacheRead: 5, CacheWrite: 1}
 			if rapid.Bool().Draw(r, "priced") {
-				e.CostMicros = dear(rapid.Int64Range(0, 3_000_000).Draw(r, "micros"))
+				e.CostMicros = new(rapid.Int64Range(0, 3_000_000).Draw(r, "micros"))
 			}
-			check(t, k.Commit(context.Background(), e))
+			storetest.Check(t, k.Commit(context.Background(), e))
 		}
 		if k.State().NextMessage() > first && rapid.Bool().Draw(r, "rewound") {
-			check(t, k.Commit(context.Background(), task.MessageHidden{Messages: []uint64{first}, Reason: "rewind"}))
+			storetest.Check(t, k.Commit(context.Background(), task.MessageHidden{Messages: []uint64{first}, Reason: "rewind"}))
 		}
-		closeTask(t, k)
+		storetest.Close(t, k)
 	}
 	return s
 }
@@ -77,20 +80,20 @@ func randomTree(t *testing.T, r *rapid.T) *Store {
 func TestEveryScreenSaysTheSame(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s := randomTree(t, r)
-		list, err := s.List(context.Background(), Filter{})
-		check(t, err)
-		var listed Usage
-		own := map[string]Usage{}
+		list, err := s.List(context.Background(), store.Filter{})
+		storetest.Check(t, err)
+		var listed store.Usage
+		own := map[string]store.Usage{}
 		parents := map[string]string{}
 		for _, item := range list.Items {
-			listed = listed.and(item.Usage)
+			listed = listed.Plus(item.Usage)
 			own[item.Source+" "+item.ID], parents[item.Source+" "+item.ID] = item.Usage, item.Source+" "+item.ParentID
 			ref, err := s.Find(context.Background(), item.Source+":"+item.ID)
-			check(t, err)
+			storetest.Check(t, err)
 			v, err := s.Read(context.Background(), ref)
-			check(t, err)
-			shown, spent := v.Summary.Usage, total(expenses(t, v))
-			check(t, v.Close())
+			storetest.Check(t, err)
+			shown, spent := v.Summary.Usage, sumOf(t, v)
+			storetest.Check(t, v.Close())
 			if d := cmp.Diff(item.Usage, shown); d != "" {
 				r.Fatalf("task %s as listed and as shown: %s", item.ID, d)
 			}
@@ -98,12 +101,12 @@ func TestEveryScreenSaysTheSame(t *testing.T) {
 				r.Fatalf("task %s and its requests: %s", item.ID, d)
 			}
 		}
-		for _, by := range Groupings {
-			got := spending(t, s, by, SpendingFilter{})
-			var sum Usage
+		for _, by := range spend.Groupings {
+			got := spending(t, s, by, spend.Filter{})
+			var sum store.Usage
 			for _, g := range got.Items {
-				sum = sum.and(g.Usage)
-				if by == ByTask {
+				sum = sum.Plus(g.Usage)
+				if by == spend.ByTask {
 					checkWithChildren(r, g, own, parents)
 				}
 			}
@@ -114,9 +117,9 @@ func TestEveryScreenSaysTheSame(t *testing.T) {
 				r.Fatalf("the groups by %s: %s", by, d)
 			}
 			// Two stretches of time add up to the whole.
-			at := int64(ts0 + rapid.SampledFrom([]int{0, 2, 3, 24 * 3600 * 1000, 72 * 3600 * 1000}).Draw(r, "cut"))
-			before, after := spending(t, s, by, SpendingFilter{Until: at}).Total.Usage, spending(t, s, by, SpendingFilter{Since: at}).Total.Usage
-			if d := cmp.Diff(known(listed), known(before.and(after))); d != "" {
+			at := int64(storetest.TS0 + rapid.SampledFrom([]int{0, 2, 3, 24 * 3600 * 1000, 72 * 3600 * 1000}).Draw(r, "cut"))
+			before, after := spending(t, s, by, spend.Filter{Until: at}).Total.Usage, spending(t, s, by, spend.Filter{Since: at}).Total.Usage
+			if d := cmp.Diff(known(listed), known(before.Plus(after))); d != "" {
 				r.Fatalf("by %s, before and after %d: %s", by, at, d)
 			}
 		}
@@ -125,21 +128,21 @@ func TestEveryScreenSaysTheSame(t *testing.T) {
 
 // known is a usage in which nothing and an unknown cost are the same: a total of both is
 // nothing that is known.
-func known(u Usage) [5]int64 {
-	return [5]int64{u.TokensIn, u.TokensOut, u.CacheWrites, u.CacheReads, u.micros()}
+func known(u store.Usage) [5]int64 {
+	return [5]int64{u.TokensIn, u.TokensOut, u.CacheWrites, u.CacheReads, u.Micros()}
 }
 
 // checkWithChildren adds up a task and its descendants in another way: by asking each
 // task for its ancestors.
-func checkWithChildren(r *rapid.T, g Spent, own map[string]Usage, parents map[string]string) {
+func checkWithChildren(r *rapid.T, g spend.Group, own map[string]store.Usage, parents map[string]string) {
 	me := g.Source + " " + g.Key
-	var sum Usage
+	var sum store.Usage
 	children := 0
 	for id := range own {
 		seen := []string{}
-		for at := id; own[at] != (Usage{}) || parents[at] != ""; at = parents[at] {
+		for at := id; own[at] != (store.Usage{}) || parents[at] != ""; at = parents[at] {
 			if at == me {
-				sum = sum.and(own[id])
+				sum = sum.Plus(own[id])
 				if id != me || len(seen) > 0 {
 					children++
 				}

@@ -1,10 +1,12 @@
-package store
+package spend_test
 
 import (
 	"path/filepath"
 	"testing"
 
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/store/spend"
+	"github.com/roost-dev/roost/store/storetest"
 )
 
 // A tree is every task from its first parent down, whoever asks; a circle is counted
@@ -24,7 +26,7 @@ func TestSpentByFamily(t *testing.T) {
 		{"round", "about", 250_000},
 		{"about", "round", 500_000},
 	} {
-		got, err := s.SpentByFamily(t.Context(), tt.id, tt.parent)
+		got, err := spend.ByFamily(t.Context(), s, tt.id, tt.parent)
 		if err != nil || got != tt.want {
 			t.Errorf("%s below %q: %d, %v, want %d", tt.id, tt.parent, got, err, tt.want)
 		}
@@ -43,13 +45,13 @@ func TestSpentSince(t *testing.T) {
 		own, others money.USD
 	}{
 		{"all of it", 0, "parent", 1_000_000, 4_000_003 + 500_000 + 250_000},
-		{"from the third task's first request on", ts0 + 2*day + 1, "grandchild", 4_000_000, 750_000},
-		{"from its second request on", ts0 + 2*day + 2, "grandchild", 2_000_000, 750_000},
-		{"after it", ts0 + 2*day + 3, "grandchild", 0, 750_000},
-		{"of a task that is not there", ts0 + 4*day, "new", 0, 250_000},
-		{"in the future", ts0 + 100*day, "parent", 0, 0},
+		{"from the third task's first request on", storetest.TS0 + 2*day + 1, "grandchild", 4_000_000, 750_000},
+		{"from its second request on", storetest.TS0 + 2*day + 2, "grandchild", 2_000_000, 750_000},
+		{"after it", storetest.TS0 + 2*day + 3, "grandchild", 0, 750_000},
+		{"of a task that is not there", storetest.TS0 + 4*day, "new", 0, 250_000},
+		{"in the future", storetest.TS0 + 100*day, "parent", 0, 0},
 	} {
-		own, others, err := s.SpentSince(t.Context(), tt.since, tt.id)
+		own, others, err := spend.Since(t.Context(), s, tt.since, tt.id)
 		if err != nil || own != tt.own || others != tt.others {
 			t.Errorf("%s: %d and %d, %v, want %d and %d", tt.what, own, others, err, tt.own, tt.others)
 		}
@@ -58,8 +60,8 @@ func TestSpentSince(t *testing.T) {
 
 // A root that does not exist yet has spent nothing.
 func TestNothingIsSpentWhereNothingIs(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "root"))
-	if own, others, err := s.SpentSince(t.Context(), 0, "x"); own != 0 || others != 0 || err != nil {
+	s := storetest.Open(t, filepath.Join(t.TempDir(), "root"))
+	if own, others, err := spend.Since(t.Context(), s, 0, "x"); own != 0 || others != 0 || err != nil {
 		t.Errorf("nothing there: %d, %d, %v", own, others, err)
 	}
 }

@@ -1,0 +1,119 @@
+package spend_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/spend"
+	"github.com/roost-dev/roost/store/storetest"
+)
+
+// family is a storage with a parent, its child and grandchild, a circle of two and a
+// folder that cannot be read as a task.
+func family(t *testing.T) (s *store.Store, storage string) {
+	storage, _ = storetest.RooStorage(t, "parent")
+	for i, c := range []struct{ id, parent, workspace, cost string }{
+		{"parent", "", "/w", "0.5"}, {"child", "parent", "/w", "0.0000016"}, {"grandchild", "child", "/v", "2"},
+		{"round", "about", "/v", "0.25"}, {"about", "round", "", "0.125"},
+	} {
+		dir := filepath.Join(storage, "tasks", c.id)
+		day := 24 * 3600 * 1000 * i
+		storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(day, c.id), requestRow(day+1, c.cost), requestRow(day+2, c.cost)))
+		storetest.Write(t, dir, roofmt.APIName, storetest.Array(storetest.APIRow(day, "user", c.id), callRow(day+1, "read_file", "list_files", "read_file"), callRow(day+2)))
+		storetest.Write(t, dir, roofmt.ItemName, fmt.Sprintf(`{"id":%q,"number":1,"ts":%d,"task":%q,"workspace":%q,"parentTaskId":%q}`, c.id, storetest.TS0+day+2, c.id, c.workspace, c.parent))
+	}
+	storetest.Write(t, filepath.Join(storage, "tasks", "torn"), roofmt.UIName, `[{"ts":1,"type":`)
+	return storetest.Open(t, filepath.Join(t.TempDir(), "root"), storage), storage
+}
+
+func spending(t *testing.T, s *store.Store, by spend.By, f spend.Filter) spend.Totals {
+	t.Helper()
+	got, err := spend.Sum(context.Background(), s, by, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func keys(s spend.Totals) (out []string) {
+	for _, g := range s.Items {
+		out = append(out, fmt.Sprintf("%s %s %d/%d", g.Key, g.Usage.Cost, g.Tasks, g.Requests))
+	}
+	return out
+}
+
+// However it is grouped, it adds up to what the list says, and nothing is written.
+func TestEveryGroupingAddsUpToTheList(t *testing.T) {
+	s, storage := family(t)
+	before := storetest.Tree(t, storage)
+	var listed store.Usage
+	list, err := s.List(context.Background(), store.Filter{})
+	storetest.Check(t, err)
+	for _, item := range list.Items {
+		listed = listed.Plus(item.Usage)
+	}
+	for _, by := range spend.Groupings {
+		got := spending(t, s, by, spend.Filter{})
+		var sum store.Usage
+		for _, g := range got.Items {
+			sum = sum.Plus(g.Usage)
+		}
+		if d := cmp.Diff(listed, sum); d != "" {
+			t.Errorf("by %s: %s", by, d)
+		}
+		if d := cmp.Diff(listed, got.Total.Usage); d != "" || got.Total.Tasks != 5 || got.Total.Requests != 10 {
+			t.Errorf("total by %s: %d tasks, %d requests: %s", by, got.Total.Tasks, got.Total.Requests, d)
+		}
+	}
+	if d := cmp.Diff(before, storetest.Tree(t, storage)); d != "" {
+		t.Error("adding up changed the storage:", d)
+	}
+}
+
+func TestGroups(t *testing.T) {
+	s, _ := family(t)
+	for _, c := range []struct {
+		by   spend.By
+		f    spend.Filter
+		want []string
+	}{
+		{spend.ByWorkspace, spend.Filter{}, []string{"/v 4.50 2/4", "/w 1.000003 2/4", " 0.25 1/2"}},
+		{spend.ByModel, spend.Filter{}, []string{" 5.750003 5/10"}},
+		{spend.ByDay, spend.Filter{}, []string{"2023-11-18 0.25 1/2", "2023-11-17 0.50 1/2", "2023-11-16 4.00 1/2", "2023-11-15 0.000003 1/2", "2023-11-14 1.00 1/2"}},
+		{spend.ByDay, spend.Filter{Zone: time.FixedZone("east", 14*3600), Workspace: "/w"}, []string{"2023-11-16 0.000003 1/2", "2023-11-15 1.00 1/2"}},
+		// One request calls three tools, one of them twice.
+		{spend.ByTool, spend.Filter{Workspace: "/v"}, []string{" 2.25 2/2", "read_file 1.50 2/2", "list_files 0.75 2/2"}},
+		{spend.ByTask, spend.Filter{Since: storetest.TS0 + 2, Until: storetest.TS0 + 24*3600*1000 + 2}, []string{"parent 0.50 1/1", "child 0.000002 1/1"}},
+		{spend.ByTask, spend.Filter{Source: "nosuch"}, nil},
+	} {
+		if d := cmp.Diff(c.want, keys(spending(t, s, c.by, c.f))); d != "" {
+			t.Errorf("by %s %+v: %s", c.by, c.f, d)
+		}
+	}
+	if _, err := spend.Sum(context.Background(), s, "colour", spend.Filter{}); err == nil {
+		t.Error("spending by colour")
+	}
+}
+
+// A task's descendants are added to it once each, also where they lead in a circle.
+func TestSpendingWithChildren(t *testing.T) {
+	s, _ := family(t)
+	got := map[string]string{}
+	for _, g := range spending(t, s, spend.ByTask, spend.Filter{}).Items {
+		got[g.Key] = "-"
+		if g.WithChildren != nil {
+			got[g.Key] = g.WithChildren.Cost.String()
+		}
+	}
+	want := map[string]string{"parent": "5.000003", "child": "4.000003", "grandchild": "-", "round": "0.75", "about": "0.75"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
