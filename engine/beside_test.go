@@ -142,8 +142,8 @@ func TestARunThatWaitsTooLongLetsItsTaskGo(t *testing.T) {
 			again := b.start(engine.Request{Task: run.TaskID, RunID: run.ID, Text: "yes", Model: r.Model})
 			want(t, b.end(again), "completed", "")
 			s := b.state(run.TaskID)
-			if again.ID != run.ID || s.Run.ID != run.ID || s.Runs != 1 || s.Run.Turns != 2 {
-				t.Errorf("run %s, then %+v, %d runs", run.ID, s.Run, s.Runs)
+			if again.ID != run.ID || s.Run.ID != run.ID || len(s.Runs.All) != 1 || s.Run.Turns != 2 {
+				t.Errorf("run %s, then %+v, %d runs", run.ID, s.Run, len(s.Runs.All))
 			}
 			checkHistory(t, s, true)
 		})

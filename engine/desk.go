@@ -8,25 +8,14 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// RunInfo is what is known of a run, whichever process works on it.
+// RunInfo is a run as its task's journal has it, and its state, whichever process works on it.
 type RunInfo struct {
-	ID       string
+	task.Run
 	Ref      store.Ref
 	State    string // queued, running, waiting, completed, failed, cancelled, interrupted
-	Outcome  string // as run.ended has it; "" before
-	Code     string
-	Reason   string
 	Question string // that it waits for, as Reply takes it; "" = none
 	Position int    // in this process's queue, from 1; 0 = not in it
 	Here     bool   // this process works on it, or will
-
-	Turns      int
-	CostMicros int64
-	CostKnown  bool
-	Queued     int64 // Unix milliseconds; 0 = it was not queued, or nothing says
-	Started    int64
-	Ended      int64
-	Settings   task.Settings
 }
 
 // Ticket is a run whose start, or place in the queue, is on disk.

@@ -116,8 +116,8 @@ func TestKilledBehindAQueuedRun(t *testing.T) {
 	b.comes(runs[0].ID, "completed")
 	s := b.state("queued-task")
 	checkHistory(t, s, true)
-	if s.Runs != 1 || rowsOf(s, "say:text", "go") != 1 {
-		t.Errorf("%d runs: %v", s.Runs, kinds(s))
+	if len(s.Runs.All) != 1 || rowsOf(s, "say:text", "go") != 1 {
+		t.Errorf("%d runs: %v", len(s.Runs.All), kinds(s))
 	}
 	other, err := b.engine.RunsOf(t.Context(), "busy-task")
 	if err != nil || len(other) != 1 || other[0].State != "interrupted" || other[0].Outcome != "interrupted" {
@@ -145,8 +145,8 @@ func TestAQueuedRunOfTheDeadIsTakenOver(t *testing.T) {
 	}
 	b.comes(before[0].ID, "completed")
 	s := b.state("queued-task")
-	if rowsOf(s, "say:text", "go") != 1 || rowsOf(s, "say:user_feedback", "and more") != 1 || s.Runs != 1 {
-		t.Errorf("%d runs: %v", s.Runs, kinds(s))
+	if rowsOf(s, "say:text", "go") != 1 || rowsOf(s, "say:user_feedback", "and more") != 1 || len(s.Runs.All) != 1 {
+		t.Errorf("%d runs: %v", len(s.Runs.All), kinds(s))
 	}
 }
 
@@ -258,8 +258,8 @@ func TestKilledWhileItWaits(t *testing.T) {
 	b.comes(got.Run.ID, "completed")
 	s := b.state("asks")
 	checkAnswers(t, s)
-	if s.Runs != 1 {
-		t.Errorf("%d runs", s.Runs)
+	if len(s.Runs.All) != 1 {
+		t.Errorf("%d runs", len(s.Runs.All))
 	}
 }
 

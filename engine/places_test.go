@@ -137,11 +137,11 @@ func TestARunThatEndsWhileItIsLookedAtIsNotInterrupted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, ref := startedTask(t)
 			e := New(s, Options{Config: Config{Keys: map[string]string{}}})
-			err := e.chronicle(t.Context(), ref, func(c2 *chronicle) {
+			err := e.withRuns(t.Context(), ref, func(state *task.State) {
 				if err := e.own(t.Context(), ref, func(t *store.Task) error { return t.Commit(context.Background(), c.then...) }); err != nil && c.then != nil {
 					t.Fatal(err)
 				}
-				if info := e.told(t.Context(), c2, c2.Newest()); info.ID != "r" || info.State != c.want {
+				if info := e.currentRun(t.Context(), ref, state, *state.Run); info.ID != "r" || info.State != c.want {
 					t.Errorf("%+v", info)
 				}
 			})

@@ -44,12 +44,12 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		ref = e.newest(ref)
 		var run RunInfo
 		lost := 0
-		err := e.chronicle(ctx, ref, func(c *chronicle) {
-			if ch := c.Newest(); ch != nil {
-				run = e.told(ctx, c, ch)
+		err := e.withRuns(ctx, ref, func(s *task.State) {
+			if s.Run != nil {
+				run = e.currentRun(ctx, ref, s, *s.Run)
 			}
-			for _, ch := range slices.Backward(c.Runs) {
-				if ch.Outcome != "" && !abandoned(ch.Outcome, ch.Code) {
+			for _, r := range slices.Backward(s.Runs.All) {
+				if r.Outcome != "" && !abandoned(r.Outcome, r.Code) {
 					break
 				}
 				lost++

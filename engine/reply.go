@@ -88,18 +88,20 @@ func (e *Engine) askedOf(ctx context.Context, ref store.Ref) ([]Asked, error) {
 		return nil, nil
 	}
 	var out []Asked
-	err = e.chronicle(ctx, ref, func(c *chronicle) {
+	err = e.withRuns(ctx, ref, func(s *task.State) {
 		for _, q := range questions {
-			since, open := c.Open[q.Question]
-			if !open {
+			now := s.Question(q.Question)
+			if now == nil {
 				continue // answered since the task was read
 			}
-			asker := run.ID
-			if ch := c.Asked[q.Question]; ch != nil {
-				asker = ch.ID
-			}
 			out = append(out, Asked{
-				ID: ref.ID + "." + q.Question, Ref: ref, Task: summary, Run: asker, At: q.Opened, From: Mark(since.At), QuestionOpened: q.QuestionOpened,
+				ID:             ref.ID + "." + q.Question,
+				Ref:            ref,
+				Task:           summary,
+				Run:            cmp.Or(now.Run, run.ID),
+				At:             q.Opened,
+				From:           Mark(now.Asked),
+				QuestionOpened: q.QuestionOpened,
 			})
 		}
 	})
@@ -219,7 +221,7 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 // again gets what it got, another one an *AnsweredError.
 func (e *Engine) answeredBefore(ctx context.Context, ref store.Ref, question string, r Reply) (out Replied, known bool, err error) {
 	var said task.QuestionClosed
-	if err := e.chronicle(ctx, ref, func(c *chronicle) { said, known = c.Said[question] }); err != nil || !known {
+	if err := e.withRuns(ctx, ref, func(s *task.State) { said, known, _ = s.AnswerTo(question) }); err != nil || !known {
 		return out, false, err
 	}
 	if r.ID == "" || said.Input != r.ID {
@@ -277,8 +279,8 @@ func closes(commit journal.Commit, q Asked) bool {
 		if commit.Seq == q.From.Seq && i <= q.From.Index {
 			continue // what the question took the place of
 		}
-		if one, ok := task.Told(raw); ok {
-			if end, ok := one.(task.QuestionClosed); ok && end.Question == q.Question {
+		if e, err := task.Decode(raw); err == nil {
+			if end, ok := e.(task.QuestionClosed); ok && end.Question == q.Question {
 				return true
 			}
 		}
@@ -314,9 +316,9 @@ func (e *Engine) replyParked(ctx context.Context, q Asked, answer Answer, r Repl
 	} else {
 		req.answer, req.question = &answer, q.Question
 	}
-	if err = e.chronicle(ctx, q.Ref, func(c *chronicle) {
-		if ch := c.Newest(); ch != nil && ch.Outcome == "" && ch.Waits {
-			req.RunID = ch.ID
+	if err = e.withRuns(ctx, q.Ref, func(s *task.State) {
+		if s.Run.Rests() {
+			req.RunID = s.Run.ID
 		}
 	}); err != nil {
 		return Replied{}, err
@@ -332,16 +334,15 @@ func (e *Engine) replyParked(ctx context.Context, q Asked, answer Answer, r Repl
 	}
 	// Between the look at the question and the run's start another process may have had
 	// the task.
-	err = e.chronicle(ctx, q.Ref, func(c *chronicle) {
-		said, ok := c.Said[q.Question]
-		switch {
-		case !ok:
-			err = fmt.Errorf("answer %s: %w", q.ID, ErrNoQuestion)
-		case said.By != answer.By || said.Text != answer.Text && q.Kind != askLimit:
-			err = &AnsweredError{Question: q.Question, Task: q.Ref.ID, Answer: said}
-		}
-	})
-	return out, err
+	var said task.QuestionClosed
+	var ok bool
+	if err := e.withRuns(ctx, q.Ref, func(s *task.State) { said, ok, _ = s.AnswerTo(q.Question) }); err != nil {
+		return out, err
+	}
+	if ok && (said.By != answer.By || said.Text != answer.Text && q.Kind != askLimit) {
+		return out, &AnsweredError{Question: q.Question, Task: q.Ref.ID, Answer: said}
+	}
+	return out, nil
 }
 
 // answerTo reads what a person says as an answer. What is neither clear nor asked for is

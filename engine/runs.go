@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -59,9 +60,11 @@ func (e *Engine) RunsOf(ctx context.Context, ref string) ([]RunInfo, error) {
 
 func (e *Engine) runsOf(ctx context.Context, ref store.Ref) ([]RunInfo, error) {
 	var out []RunInfo
-	err := e.chronicle(ctx, ref, func(c *chronicle) {
-		for _, ch := range slices.Backward(c.Runs) {
-			out = append(out, e.told(ctx, c, ch))
+	err := e.withRuns(ctx, ref, func(s *task.State) {
+		// A reason that cannot be read any more leaves a run without one.
+		runs, _ := s.WithReasons(s.Runs.All...)
+		for _, run := range slices.Backward(runs) {
+			out = append(out, e.currentRun(ctx, ref, s, run))
 		}
 	})
 	return out, err
@@ -70,9 +73,10 @@ func (e *Engine) runsOf(ctx context.Context, ref store.Ref) ([]RunInfo, error) {
 // infoOf is one run of a task.
 func (e *Engine) infoOf(ctx context.Context, ref store.Ref, run string) (RunInfo, error) {
 	out, found := RunInfo{}, false
-	err := e.chronicle(ctx, ref, func(c *chronicle) {
-		if ch := c.Run(run); ch != nil {
-			out, found = e.told(ctx, c, ch), true
+	err := e.withRuns(ctx, ref, func(s *task.State) {
+		if r := s.Runs.Find(run); r != nil {
+			whole, _ := s.WithReasons(r)
+			out, found = e.currentRun(ctx, ref, s, whole[0]), true
 		}
 	})
 	if err == nil && !found {
@@ -81,24 +85,47 @@ func (e *Engine) infoOf(ctx context.Context, ref store.Ref, run string) (RunInfo
 	return out, err
 }
 
-// told is a run as it stands now: what its task's journal says of it, and whether anybody
-// works on it. A run that nobody works on and that has no end is interrupted, though
-// nobody has written that down yet: unless it came to its end, and was let go, between the
-// look at its journal and that at who works on it. So the journal is read once more then.
-func (e *Engine) told(ctx context.Context, c *chronicle, ch *task.Chapter) RunInfo {
-	info := e.stands(c, ch)
-	if info.State != "interrupted" || info.Outcome != "" || c.Newest() != ch || c.read(ctx, e.store) != nil {
-		return info
+// withRuns folds the runs of a task up to the end of its journal and lends them to f: see task.NewRuns. A task
+// without a journal has none. Callers act on them, so a snapshot counts only when this root wrote it.
+func (e *Engine) withRuns(ctx context.Context, ref store.Ref, f func(*task.State)) error {
+	log, err := e.store.Verified(ref)
+	if errors.Is(err, journal.ErrNotFound) {
+		f(task.New(nil))
+		return nil
 	}
-	if ch = c.Run(info.ID); ch == nil || c.Newest() == ch && ch.Outcome == "" && !ch.Waits {
-		return info // nobody worked on it then, and it has no end
+	if err != nil {
+		return err
 	}
-	return e.stands(c, ch)
+	defer log.Close()
+	s, err := store.FoldRuns(ctx, log)
+	if err != nil {
+		return fmt.Errorf("fold the runs of task %s: %w", ref.ID, err)
+	}
+	f(s)
+	return nil
 }
 
-// stands is how a run stands by what was read of its journal.
-func (e *Engine) stands(c *chronicle, ch *task.Chapter) RunInfo {
-	info := c.info(ch)
+// currentRun is a run of s with its state now. A run without an end that no process works on is interrupted,
+// although no event records that yet. But the run may have ended and been released after s was folded and before
+// we looked for its process, so the journal is folded once more then.
+func (e *Engine) currentRun(ctx context.Context, ref store.Ref, s *task.State, run task.Run) RunInfo {
+	info := e.runInfo(ref, s, run)
+	if info.State != "interrupted" || info.Outcome != "" || run.ID != s.Run.ID {
+		return info
+	}
+	_ = e.withRuns(ctx, ref, func(s *task.State) {
+		now := s.Runs.Find(run.ID)
+		if now == nil || now == s.Run && now.Outcome == "" && now.Waiting == "" {
+			return // no process worked on it then, and it has no end
+		}
+		info = e.runInfo(ref, s, *now)
+	})
+	return info
+}
+
+// runInfo is a run of s with its state.
+func (e *Engine) runInfo(ref store.Ref, s *task.State, run task.Run) RunInfo {
+	info := RunInfo{Run: run, Ref: ref}
 	e.mu.Lock()
 	here := e.runs[info.ID]
 	e.mu.Unlock()
@@ -109,10 +136,10 @@ func (e *Engine) stands(c *chronicle, ch *task.Chapter) RunInfo {
 		info.State = "interrupted" // as its task is
 	case info.Outcome != "":
 		info.State = info.Outcome
-	case c.Newest() != ch:
+	case s.Run.ID != run.ID:
 		info.State = "interrupted"
-	case ch.Waits:
-		info.State, info.Question = "waiting", c.waitsFor(ch)
+	case run.Waiting != "":
+		info.State, info.Question = "waiting", waitsFor(ref, run)
 	case asked != "":
 		info.State, info.Question = "waiting", asked
 	case here != nil:
@@ -125,9 +152,9 @@ func (e *Engine) stands(c *chronicle, ch *task.Chapter) RunInfo {
 		if _, held := e.store.Holder(info.Ref); held {
 			info.State = "running"
 		}
-		for q, open := range c.Open {
-			if asker := c.Asked[q]; asker != nil && asker.ID == info.ID && open.Kind != mistake {
-				info.Question = info.Ref.ID + "." + q
+		for _, q := range s.Questions {
+			if q.Run == info.ID && q.Kind != mistake {
+				info.Question = info.Ref.ID + "." + q.Question
 			}
 		}
 		if info.State == "running" && info.Question != "" {
@@ -135,6 +162,14 @@ func (e *Engine) stands(c *chronicle, ch *task.Chapter) RunInfo {
 		}
 	}
 	return info
+}
+
+// waitsFor is the question that a run waits for, as Reply takes it.
+func waitsFor(ref store.Ref, run task.Run) string {
+	if run.ChildQuestion != "" {
+		return run.Waiting + "." + run.ChildQuestion
+	}
+	return ref.ID + "." + run.Waiting
 }
 
 // askedWhat is the question that the run, or a subtask below it, waits with; "" for none.
@@ -174,9 +209,9 @@ func (e *Engine) AllRuns(ctx context.Context, f RunFilter) (runs []RunInfo, next
 			continue
 		}
 		var newest *RunInfo
-		if err := e.chronicle(ctx, ref, func(c *chronicle) {
-			if ch := c.Newest(); ch != nil {
-				info := e.told(ctx, c, ch)
+		if err := e.withRuns(ctx, ref, func(s *task.State) {
+			if s.Run != nil {
+				info := e.currentRun(ctx, ref, s, *s.Run)
 				newest = &info
 			}
 		}); err != nil || newest == nil || f.State != "" && newest.State != f.State {

@@ -134,15 +134,11 @@ func (m Message) request(ref store.Ref) Request {
 
 // sentBefore tells what became of words that are known.
 func (e *Engine) sentBefore(ctx context.Context, ref store.Ref, id string, sent *Sent) (known bool, err error) {
-	err = e.chronicle(ctx, ref, func(c *chronicle) {
-		if q, ok := c.By[id]; ok {
-			known, sent.How, sent.Question = true, "answered", ref.ID+"."+q
-			if ch := c.Asked[q]; ch != nil {
-				sent.Run = ch.ID
-			}
+	err = e.withRuns(ctx, ref, func(s *task.State) {
+		if known = sent.answered(ref, s, id); known {
 			return
 		}
-		if sent.Run, known = c.Words[id]; known {
+		if sent.Run, known = s.Runs.Inputs[id]; known {
 			sent.How, sent.Input = "queued", id
 		}
 	})
@@ -152,6 +148,18 @@ func (e *Engine) sentBefore(ctx context.Context, ref store.Ref, id string, sent 
 	return e.sentBelow(ctx, ref, id, sent)
 }
 
+// answered reports whether an input answered a question of a task, and which.
+func (sent *Sent) answered(ref store.Ref, s *task.State, input string) bool {
+	reply, ok := s.Runs.Replies[input]
+	if ok {
+		sent.How, sent.Question = "answered", ref.ID+"."+reply.Question
+		if reply.Run != "" {
+			sent.Run = reply.Run
+		}
+	}
+	return ok
+}
+
 // sentBelow tells whether words answered a question of a subtask, at any depth: one that has
 // gone on since, or is over.
 func (e *Engine) sentBelow(ctx context.Context, ref store.Ref, id string, sent *Sent) (known bool, err error) {
@@ -159,14 +167,7 @@ func (e *Engine) sentBelow(ctx context.Context, ref store.Ref, id string, sent *
 		at := below[0]
 		below = below[1:]
 		if at != ref {
-			if err := e.chronicle(ctx, at, func(c *chronicle) {
-				if q, ok := c.By[id]; ok {
-					known, sent.How, sent.Question = true, "answered", at.ID+"."+q
-					if ch := c.Asked[q]; ch != nil {
-						sent.Run = ch.ID
-					}
-				}
-			}); err != nil || known {
+			if err := e.withRuns(ctx, at, func(s *task.State) { known = sent.answered(at, s, id) }); err != nil || known {
 				return known, err
 			}
 		}
@@ -299,10 +300,10 @@ func (e *Engine) sendToNobody(ctx context.Context, ref store.Ref, m Message) (Se
 		return sent, err
 	}
 	newest, rests := "", false
-	err := e.chronicle(ctx, ref, func(c *chronicle) {
-		if ch := c.Newest(); ch != nil && ch.Outcome == "" {
-			newest = ch.ID
-			rests = ch.Waits || ch.Started == 0 && e.position(ch.ID) > 0
+	err := e.withRuns(ctx, ref, func(s *task.State) {
+		if run := s.Run; run != nil && run.Outcome == "" {
+			newest = run.ID
+			rests = run.Waiting != "" || run.Started == 0 && e.position(run.ID) > 0
 		}
 	})
 	if err != nil {

@@ -47,7 +47,7 @@ func TestWhatBecomesOfWords(t *testing.T) {
 	if s := b.state(works.Ref.ID); rowsOf(s, "say:user_feedback", "mind the gap") != 1 {
 		t.Errorf("%v", kinds(s))
 	}
-	if s := b.state(queued.Ref.ID); rowsOf(s, "say:user_feedback", "and this") != 1 || s.Runs != 1 {
+	if s := b.state(queued.Ref.ID); rowsOf(s, "say:user_feedback", "and this") != 1 || len(s.Runs.All) != 1 {
 		t.Errorf("%v", kinds(s))
 	}
 
@@ -62,8 +62,8 @@ func TestWhatBecomesOfWords(t *testing.T) {
 		t.Errorf("%+v, again %+v", sent, again)
 	}
 	s := b.state(queued.Ref.ID)
-	if s.Runs != 2 || rowsOf(s, "say:user_feedback", "once more") != 1 {
-		t.Errorf("%d runs: %v", s.Runs, kinds(s))
+	if len(s.Runs.All) != 2 || rowsOf(s, "say:user_feedback", "once more") != 1 {
+		t.Errorf("%d runs: %v", len(s.Runs.All), kinds(s))
 	}
 	checkHistory(t, s, true)
 }
@@ -93,8 +93,8 @@ func TestWordsAnswerAQuestionUnlessTheyAreForTheQueue(t *testing.T) {
 		}
 		s := b.state(ticket.Ref.ID)
 		checkAnswers(t, s)
-		if rowsOf(s, "say:user_feedback", "for later") != 1 || len(s.Queue) != 0 || s.Runs != 1 {
-			t.Errorf("%d runs, %d wait: %v", s.Runs, len(s.Queue), kinds(s))
+		if rowsOf(s, "say:user_feedback", "for later") != 1 || len(s.Queue) != 0 || len(s.Runs.All) != 1 {
+			t.Errorf("%d runs, %d wait: %v", len(s.Runs.All), len(s.Queue), kinds(s))
 		}
 	}
 }

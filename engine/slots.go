@@ -27,7 +27,6 @@ type desk struct {
 	leaving  bool                // nor gone on with: see Drain
 	shut     bool                // the engine is closed
 	turns    map[string]*turning // by task
-	told     map[string]*chronicle
 	ears     map[*listener]struct{}
 	wait     sync.WaitGroup // for what the desk does by itself
 }

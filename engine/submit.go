@@ -108,9 +108,9 @@ func (e *Engine) submitNew(ctx context.Context, r Request) (Ticket, error) {
 // sameNew is a request for a new task that is there: it was taken before, or cut short
 // between making the task and beginning its run, and goes on.
 func (e *Engine) sameNew(ctx context.Context, ref store.Ref, r Request) (Ticket, error) {
-	err := e.chronicle(ctx, ref, func(c *chronicle) {
-		if len(c.Runs) > 0 && c.Run(r.RunID) == nil {
-			r.RunID = c.Runs[0].ID
+	err := e.withRuns(ctx, ref, func(s *task.State) {
+		if runs := s.Runs.All; len(runs) > 0 && s.Runs.Find(r.RunID) == nil {
+			r.RunID = runs[0].ID
 		}
 	})
 	if err != nil {
@@ -132,18 +132,15 @@ func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input str
 		}
 	}
 	for {
-		var same *task.Chapter
+		var same *task.Run
 		var waits, queued, asks bool
 		newest := ""
-		err := e.chronicle(ctx, ref, func(c *chronicle) {
-			if ch := c.Run(r.RunID); ch != nil {
-				copied := *ch
-				same = &copied
-			}
-			if ch := c.Newest(); ch != nil {
-				newest = ch.ID
-				waits = ch.Outcome == "" && ch.Waits
-				queued = ch.Outcome == "" && ch.Started == 0
+		err := e.withRuns(ctx, ref, func(s *task.State) {
+			same = s.Runs.Find(r.RunID)
+			if run := s.Run; run != nil {
+				newest = run.ID
+				waits = run.Rests()
+				queued = run.Outcome == "" && run.Started == 0
 				asks = waits && (r.Text != "" || len(r.Images) > 0 || r.Yes)
 			}
 		})
@@ -327,9 +324,9 @@ func (e *Engine) startQueued(p *pending, at *place) {
 		return // it was deleted
 	}
 	queued := false
-	if err := e.chronicle(ctx, ref, func(c *chronicle) {
-		ch := c.Newest()
-		queued = ch != nil && ch.ID == p.run && ch.Started == 0 && ch.Outcome == ""
+	if err := e.withRuns(ctx, ref, func(s *task.State) {
+		run := s.Run
+		queued = run != nil && run.ID == p.run && run.Started == 0 && run.Outcome == ""
 	}); err != nil || !queued {
 		return
 	}

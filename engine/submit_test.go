@@ -128,8 +128,8 @@ func TestARunWaitsForAPlace(t *testing.T) {
 	}
 	s := b.state(two.Ref.ID)
 	checkHistory(t, s, true)
-	if s.Runs != 1 || s.Run.ID != two.ID || len(s.Queue) != 0 {
-		t.Errorf("%d runs, the newest %+v, %d in the queue", s.Runs, s.Run, len(s.Queue))
+	if len(s.Runs.All) != 1 || s.Run.ID != two.ID || len(s.Queue) != 0 {
+		t.Errorf("%d runs, the newest %+v, %d in the queue", len(s.Runs.All), s.Run, len(s.Queue))
 	}
 }
 
@@ -183,8 +183,8 @@ func TestTheSameRequestIsTakenOnce(t *testing.T) {
 	b.comes(r.RunID, "completed")
 	late := b.submit(r)
 	s := b.state(r.NewTask)
-	if fresh != 1 || !late.Same || s.Runs != 1 || rowsOf(s, "say:text", "go") != 1 || late.State != "completed" {
-		t.Errorf("%d began, %d runs, %+v", fresh, s.Runs, late)
+	if fresh != 1 || !late.Same || len(s.Runs.All) != 1 || rowsOf(s, "say:text", "go") != 1 || late.State != "completed" {
+		t.Errorf("%d began, %d runs, %+v", fresh, len(s.Runs.All), late)
 	}
 	// The next process knows it, too, and what the run did comes behind the same place.
 	b.again(engine.Options{})

@@ -106,8 +106,8 @@ func TestWordsThatAnsweredASubtaskAreTakenOnce(t *testing.T) {
 	if again != first {
 		t.Errorf("%+v, again %+v", first, again)
 	}
-	if s := b.state(ticket.Ref.ID); s.Runs != 1 || rowsOf(s, "say:user_feedback", "this one") != 0 {
-		t.Errorf("%d runs: %v", s.Runs, kinds(s))
+	if s := b.state(ticket.Ref.ID); len(s.Runs.All) != 1 || rowsOf(s, "say:user_feedback", "this one") != 0 {
+		t.Errorf("%d runs: %v", len(s.Runs.All), kinds(s))
 	}
 }
 

@@ -12,12 +12,12 @@ import (
 func RunOf(r engine.RunInfo) Run {
 	out := Run{
 		ID: r.ID, Task: r.Ref.ID, State: r.State, Outcome: r.Outcome, Code: r.Code, Reason: r.Reason, Question: r.Question,
-		Position: r.Position, Here: r.Here, Turns: r.Turns,
+		Position: r.Position, Here: r.Here, Turns: r.OwnTurns,
 		QueuedAt: date(r.Queued), StartedAt: date(r.Started), EndedAt: date(r.Ended),
 		Mode: r.Settings.Mode, Provider: r.Settings.Provider, Model: r.Settings.Model, Limits: LimitsOf(r.Settings.Limits), Resume: "roost resume " + r.Ref.ID,
 	}
-	if r.CostKnown {
-		cost := money.USD(r.CostMicros)
+	if !r.CostUnknown {
+		cost := money.USD(r.OwnCostMicros)
 		out.Cost = &cost
 	}
 	return out

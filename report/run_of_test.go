@@ -21,12 +21,18 @@ func TestDocumentsOfRuns(t *testing.T) {
 		want string
 	}{
 		"queued": {
-			report.RunOf(engine.RunInfo{ID: "r1", Ref: ref, State: "queued", Position: 2, Here: true, Queued: 1000, Settings: task.Settings{Mode: "code"}}),
+			report.RunOf(engine.RunInfo{
+				Run: task.Run{ID: "r1", Queued: 1000, CostUnknown: true, Settings: task.Settings{Mode: "code"}},
+				Ref: ref, State: "queued", Position: 2, Here: true,
+			}),
 			`{"id":"r1","task_id":"t1","state":"queued","outcome":"","code":"","reason":"","question":"","position":2,"here":true,"turns":0,"cost":null,` +
 				`"queued_at":"1970-01-01T00:00:01.000Z","started_at":null,"ended_at":null,"mode":"code","provider":"","model":"","limits":{},"resume_command":"roost resume t1"}`,
 		},
 		"a run that cost nothing": {
-			report.RunOf(engine.RunInfo{ID: "r1", Ref: ref, State: "interrupted", Outcome: "limit", Code: "turns", CostKnown: true, Turns: 3, Started: 1, Ended: 2000}).Cost.String(),
+			report.RunOf(engine.RunInfo{
+				Run: task.Run{ID: "r1", Outcome: "limit", Code: "turns", OwnTurns: 3, Started: 1, Ended: 2000},
+				Ref: ref, State: "interrupted",
+			}).Cost.String(),
 			`"0.00"`,
 		},
 		"limits": {
@@ -47,7 +53,7 @@ func TestDocumentsOfRuns(t *testing.T) {
 			`{"delivered":"queued","task_id":"t1","run_id":"r1","question":"","input":"m1"}`,
 		},
 		"answered": {
-			report.AnsweredOf(engine.Replied{Asked: engine.Asked{ID: "t1.q3", Ref: ref}, Answer: engine.Answer{Approve: &yes, By: "api"}, Run: engine.RunInfo{ID: "r1"}}),
+			report.AnsweredOf(engine.Replied{Asked: engine.Asked{ID: "t1.q3", Ref: ref}, Answer: engine.Answer{Approve: &yes, By: "api"}, Run: engine.RunInfo{Run: task.Run{ID: "r1"}}}),
 			`{"question":"t1.q3","task_id":"t1","run_id":"r1","approve":true,"text":"","by":"api"}`,
 		},
 	} {

@@ -82,7 +82,7 @@ func (r Restart) refuses(ref store.Ref, sum store.Summary, runs []engine.RunInfo
 	}
 	in := 0
 	for i, one := range runs {
-		if i == len(runs)-1 || one.Turns > 0 || one.State != "failed" && one.State != "interrupted" {
+		if i == len(runs)-1 || one.OwnTurns > 0 || one.State != "failed" && one.State != "interrupted" {
 			break // the first run is not a restart
 		}
 		in++

@@ -114,6 +114,18 @@ func foldLean(ctx context.Context, log journal.Reader, whole bool) (*task.State,
 	return s, foldInto(ctx, s, log, 1)
 }
 
+// FoldRuns gives the runs, the questions and the inputs of a log: see task.NewRuns.
+func FoldRuns(ctx context.Context, log journal.Reader) (*task.State, error) {
+	src := ground{ctx: context.WithoutCancel(ctx), log: log}
+	if snap, err := log.Snapshot(ctx); err == nil {
+		if s, err := task.RestoreRuns(snap.Data, src); err == nil && s.Seq == snap.Seq {
+			return s, foldInto(ctx, s, log, s.Seq+1)
+		}
+	}
+	s := task.NewRuns(src)
+	return s, foldInto(ctx, s, log, 1)
+}
+
 // restore starts from the log's snapshot. One that cannot be used costs time, and
 // is no error: it is derived.
 func restore(ctx context.Context, log journal.Reader, src task.Source) (*task.State, bool) {

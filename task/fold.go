@@ -67,9 +67,12 @@ func (s *State) apply(c journal.Commit, event func(i int) (Event, error)) error 
 	s.Seq, s.Epoch = c.Seq, c.Epoch
 	var first error
 	for i, around := range frames(c) {
+		if s.runsOnly && !aboutRuns(c.Events[i]) {
+			s.last = Position{Epoch: c.Epoch, Seq: c.Seq, Index: i}
+			continue
+		}
 		s.frame = around
 		e, err := event(i)
-		s.kept.tell(e, err, c, i)
 		if err == nil {
 			err = s.fold(e, c, place{Seq: c.Seq, Event: i})
 		}
@@ -85,8 +88,9 @@ func (s *State) apply(c journal.Commit, event func(i int) (Event, error)) error 
 				first = err
 			}
 		}
+		s.last = Position{Epoch: c.Epoch, Seq: c.Seq, Index: i}
 	}
-	s.frame, s.kept.at = frame{}, c.At
+	s.frame = frame{}
 	s.trim()
 	return first
 }
@@ -108,6 +112,10 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		s.ID, s.Title, s.Origin, s.Number = e.Task, e.Title, e.Origin, e.Number
 		s.Parent, s.RootTask, s.CreatedAt, s.Settings = e.Parent, e.RootTask, e.CreatedAt, e.Settings
 	case Adopted:
+		if s.runsOnly {
+			s.ID, s.Settings = e.Task, e.Settings
+			return nil
+		}
 		return s.adopt(e, c)
 	case ForeignImported:
 		return s.importForeign(e, c)
@@ -154,28 +162,15 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 	case RunStarted:
 		s.begin(e, c.At)
 	case RunWaiting:
-		if run := s.run(e.Run); run != nil {
-			run.worked(e.WorkedMS)
-			run.Waiting = e.Question
-			if e.Child != "" {
-				run.Waiting = e.Child // no question of this task goes by that name
-			}
-		}
+		s.waitRun(e)
 	case RunEnded:
-		if run := s.run(e.Run); run != nil {
-			run.Ended, run.Outcome, run.Reason, run.Code = c.At, e.Outcome, e.Reason, e.Code
-			run.Waiting = ""
-			run.worked(e.WorkedMS)
-		}
+		s.endRun(e, c, positionOf(c, at))
 	case TurnStarted:
 		s.Turns = max(s.Turns, e.Turn)
 		s.WaitingUntil = 0
 	case TurnEnded:
 		s.returnReasoning(e.ReasoningFrom)
-		if s.Run != nil {
-			s.Run.Turns++
-			s.Run.worked(e.WorkedMS)
-		}
+		s.Run.endTurn(e)
 	case TurnFailed:
 		s.Failures++
 		s.WaitingUntil = e.Until
@@ -212,18 +207,9 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 	case ToolFinished:
 		return s.finishCall(e, at)
 	case QuestionOpened:
-		s.Answered = slices.DeleteFunc(s.Answered, func(a Answered) bool { return a.Question == e.Question })
-		if s.Question(e.Question) == nil {
-			s.Questions = append(s.Questions, &Question{QuestionOpened: e, Opened: c.At, Seq: c.Seq})
-		}
+		s.openQuestion(e, c, positionOf(c, at))
 	case QuestionClosed:
-		if q := s.Question(e.Question); q != nil && q.Call != "" && e.Reason == "" {
-			s.Answered = append(s.Answered, Answered{QuestionOpened: q.QuestionOpened, Answer: e, Seq: c.Seq})
-		}
-		s.Questions = slices.DeleteFunc(s.Questions, func(q *Question) bool { return q.Question == e.Question })
-		if s.Run != nil && s.Run.Waiting == e.Question {
-			s.Run.Waiting = ""
-		}
+		s.closeQuestion(e, c, positionOf(c, at))
 	case InputQueued:
 		if i := slices.IndexFunc(s.Queue, func(q InputQueued) bool { return q.Input == e.Input }); i >= 0 {
 			s.Queue[i] = e // other words in its place
@@ -234,6 +220,7 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 			s.QueuedAt = map[string]uint64{}
 		}
 		s.QueuedAt[e.Input] = c.Seq
+		s.Runs.queue(e.Input, s.Run)
 	case InputTaken:
 		delete(s.QueuedAt, e.Input)
 		s.Queue = slices.DeleteFunc(s.Queue, func(q InputQueued) bool { return q.Input == e.Input })
@@ -263,16 +250,6 @@ func (s *State) returnReasoning(server string) {
 	if server != "" && !slices.Contains(s.ReasoningTo, server) {
 		s.ReasoningTo = append(s.ReasoningTo, server)
 	}
-}
-
-// run is the newest run, or notes one whose start is lost: how it ended is still
-// the newest there is to say of the task.
-func (s *State) run(id string) *Run {
-	if id != "" && (s.Run == nil || s.Run.ID != id) {
-		s.Run = &Run{ID: id, Settings: s.Settings}
-		s.Runs++
-	}
-	return s.Run
 }
 
 // call finds a call, or notes one that the API history does not hold (its

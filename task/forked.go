@@ -28,7 +28,7 @@ func (s *State) fork(e Forked, c journal.Commit) {
 	s.ID, s.Title, s.Tags, s.Pinned = e.Task, e.Title, nil, false
 	s.Origin, s.Number, s.Parent, s.RootTask = e.Origin, 1, "", ""
 	s.CreatedAt, s.UpdatedAt, s.Settings = e.CreatedAt, c.At, e.Settings
-	s.Adopted, s.Deeds, s.Run, s.Runs, s.Turns = nil, Deeds{}, nil, 0, 0
+	s.Adopted, s.Deeds, s.Run, s.Runs, s.Turns = nil, Deeds{}, nil, RunHistory{}, 0
 	s.WaitingUntil, s.Questions, s.Answered, s.Queue, s.QueuedAt = 0, nil, nil, nil, nil
 	s.Children, s.Usage, s.Refused, s.Restoring = nil, Ledger{}, nil, nil
 	if e.Branch != 0 {

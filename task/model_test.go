@@ -21,8 +21,8 @@ func TestARunIsFoldedAsItWasPlayed(t *testing.T) {
 				t.Fatalf("call %s of message %d is %s, it was played to be %s", c.ID, c.Message, got, want)
 			}
 		}
-		if p.s.Usage.CostMicros != p.bill || len(p.s.Problems) > 0 || p.s.Runs != p.runs {
-			t.Fatalf("spent %d of %d, %d runs of %d, problems %v", p.s.Usage.CostMicros, p.bill, p.s.Runs, p.runs, p.s.Problems)
+		if p.s.Usage.CostMicros != p.bill || len(p.s.Problems) > 0 || len(p.s.Runs.All) != p.runs {
+			t.Fatalf("spent %d of %d, %d runs of %d, problems %v", p.s.Usage.CostMicros, p.bill, len(p.s.Runs.All), p.runs, p.s.Problems)
 		}
 		if p.s.Run == nil || p.s.Run.Outcome != "" || p.s.Run.Waiting != "" {
 			t.Fatalf("the run that goes on is %+v", p.s.Run)

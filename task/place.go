@@ -415,3 +415,7 @@ func (e ToolFinished) result(blobs Blobs) (json.RawMessage, error) {
 	}
 	return raw, nil
 }
+
+func positionOf(c journal.Commit, at place) Position {
+	return Position{Epoch: c.Epoch, Seq: c.Seq, Index: at.Event}
+}

@@ -24,7 +24,8 @@ func TestAQuestionStaysOpenUntilItIsClosed(t *testing.T) {
 	if got := openQuestions(w.State); got != "q1 q2" {
 		t.Fatalf("open %q", got)
 	}
-	want := &task.Question{QuestionOpened: task.QuestionOpened{Question: "q1", Kind: "followup", Text: "which?", Choices: []string{"a", "b"}, Message: 4}, Opened: 1001, Seq: 1}
+	want := &task.Question{QuestionOpened: task.QuestionOpened{Question: "q1", Kind: "followup", Text: "which?", Choices: []string{"a", "b"}, Message: 4}, Opened: 1001, Seq: 1,
+		Asked: task.Position{Epoch: 1, Seq: 3}}
 	for name, s := range map[string]*task.State{"folded": w.State, "restored": w.restored(0)} {
 		if d := cmp.Diff(want, s.Question("q1")); d != "" {
 			t.Errorf("%s: %s", name, d)

@@ -34,12 +34,12 @@ func TestAQueuedRun(t *testing.T) {
 	if r := s.Run; !r.Waits() || r.ID != "b" || r.Queued != 4000 || !r.Yes || r.Predecessor() == nil || r.Predecessor().Outcome != "completed" {
 		t.Errorf("%+v", r)
 	}
-	if s.Runs != 2 {
-		t.Errorf("%d runs", s.Runs)
+	if len(s.Runs.All) != 2 {
+		t.Errorf("%d runs", len(s.Runs.All))
 	}
 	s = folded(t, opened, RunStarted{Run: "a"}, ended, queued, started)
-	if r := s.Run; r.Waits() || r.Queued != 4000 || r.Started != 5000 || s.Runs != 2 {
-		t.Errorf("begun: %+v, %d runs", r, s.Runs)
+	if r := s.Run; r.Waits() || r.Queued != 4000 || r.Started != 5000 || len(s.Runs.All) != 2 {
+		t.Errorf("begun: %+v, %d runs", r, len(s.Runs.All))
 	}
 	if s = folded(t, opened, queued); s.Run.Predecessor() != nil {
 		t.Errorf("the first run has a predecessor: %+v", s.Run)
@@ -69,8 +69,8 @@ func TestARunThatGoesOnUnderItsNameKeepsWhatItSpent(t *testing.T) {
 		"completed, and queued":            {[]Event{RunEnded{Run: "a", Outcome: "completed"}, RunQueued{Run: "b"}, RunStarted{Run: "b"}}, 0, 0, 2},
 	} {
 		s := folded(t, append(append([]Event{}, first...), c.then...)...)
-		if s.Run.Turns != c.turns || s.Run.CostMicros != c.micro || s.Runs != c.runs || s.Run.Started == 0 {
-			t.Errorf("%s: %+v, %d runs", name, s.Run, s.Runs)
+		if s.Run.Turns != c.turns || s.Run.CostMicros != c.micro || len(s.Runs.All) != c.runs || s.Run.Started == 0 {
+			t.Errorf("%s: %+v, %d runs", name, s.Run, len(s.Runs.All))
 		}
 	}
 	s := folded(t, append(first, RunWaiting{Run: "a", Question: "q1"}, RunStarted{Run: "a"})...)

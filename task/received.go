@@ -65,11 +65,7 @@ func (s *State) receive(e Received, c journal.Commit) {
 		return
 	}
 	s.Settings = e.Settings
-	if r.Run != "" {
-		ended := *s.Run
-		ended.Ended, ended.Outcome, ended.Code, ended.Reason, ended.Waiting = c.At, "interrupted", CodeReceived, receivedReason, ""
-		s.Run = &ended
-	}
+	s.endUnfinished(c.At)
 	s.Questions, s.Answered, s.Queue, s.QueuedAt = nil, nil, nil, nil
 	s.WaitingUntil, s.Restoring = 0, nil
 	for _, call := range s.order {
@@ -81,29 +77,6 @@ func (s *State) receive(e Received, c journal.Commit) {
 		l := &s.Branches[i].Leaf
 		l.Questions, l.Answered, l.Queue, l.QueuedAt = nil, nil, nil, nil
 	}
-}
-
-// receive ends what is open, too.
-func (a *Annals) receive(e Received, c journal.Commit) {
-	if e.Kept {
-		return
-	}
-	for _, run := range a.Runs {
-		if run.Outcome == "" {
-			run.Outcome, run.Code, run.Reason, run.Ended = "interrupted", CodeReceived, receivedReason, c.At
-			run.Waits, run.Waiting, run.Child = false, "", ""
-		}
-	}
-	clear(a.Open)
-	clear(a.Asked)
-	a.early = nil
-}
-
-// forget begins the annals of a fork: the runs are those of the task that it is a fork of.
-func (a *Annals) forget() {
-	fresh := NewAnnals()
-	fresh.Last, fresh.At = a.Last, a.At
-	*a = *fresh
 }
 
 // Proposed are the settings without what a stranger may not decide: who is asked, what is

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/roost-dev/roost/task"
 )
@@ -64,8 +65,8 @@ func TestReceivedEndsWhatIsOpen(t *testing.T) {
 			t.Errorf("the notes do not name %q:\n%s", want, notes)
 		}
 	}
-	if a := s.Annals(); len(a.Open) > 0 || a.Newest().Outcome != "interrupted" || a.Newest().Code != "received" {
-		t.Errorf("annals: %d open, run %+v", len(a.Open), a.Newest())
+	if s.Run.Outcome != "interrupted" || s.Run.Code != "received" || s.Runs.Find("r") != s.Run {
+		t.Errorf("run %+v, want one that is interrupted by what was received", s.Run)
 	}
 	if back := s.Settings.Trusting(had); !cmp.Equal(back, had) {
 		t.Errorf("taken over: %+v, want %+v", back, had)
@@ -79,17 +80,16 @@ func TestReceivedEndsWhatIsOpen(t *testing.T) {
 	}
 }
 
-// TestAnnalsOfAForkAreItsOwn: the runs before it are another task's.
-func TestAnnalsOfAForkAreItsOwn(t *testing.T) {
-	a := task.NewAnnals()
-	a.Take(encode(t, 1, task.Created{Task: "base"}, task.RunStarted{Run: "r"}))
-	a.Take(encode(t, 2, task.QuestionOpened{Question: "q"}, task.InputQueued{Input: "i"}))
-	a.Take(encode(t, 3, task.Forked{Task: "fork", From: "base"}))
-	if len(a.Runs) > 0 || len(a.Open) > 0 || len(a.Words) > 0 || a.Last.Seq != 3 {
-		t.Errorf("%d runs, %d questions, %d words, last %+v", len(a.Runs), len(a.Open), len(a.Words), a.Last)
+// The runs, questions and inputs before a fork are another task's.
+func TestAForkBeginsAHistoryOfItsOwn(t *testing.T) {
+	w := tell(t, task.Created{Task: "base"}, task.RunStarted{Run: "r"})
+	w.then(task.QuestionOpened{Question: "q"}, task.InputQueued{Input: "i"})
+	w.then(task.Forked{Task: "fork", From: "base"})
+	if d := cmp.Diff(task.RunHistory{}, w.Runs, cmpopts.IgnoreUnexported(task.RunHistory{})); d != "" || w.Run != nil || w.Runs.Find("r") != nil {
+		t.Errorf("run %+v, history %s", w.Run, d)
 	}
-	a.Take(encode(t, 4, task.RunStarted{Run: "own"}))
-	if a.Newest().ID != "own" {
-		t.Errorf("newest %q", a.Newest().ID)
+	w.then(task.RunStarted{Run: "own"})
+	if w.Run.ID != "own" || len(w.Runs.All) != 1 {
+		t.Errorf("newest %q of %d runs, want the fork's own", w.Run.ID, len(w.Runs.All))
 	}
 }

@@ -2,7 +2,6 @@ package task
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +12,7 @@ import (
 
 // snapshotHead names the format and the fold that made it. A snapshot of another
 // version is not read: the log is folded anew.
-const snapshotHead = "roost state 10\n"
+const snapshotHead = "roost state 11\n"
 
 // ErrSnapshot: the bytes are no snapshot of this version.
 var ErrSnapshot = errors.New("task: not a snapshot of this version")
@@ -21,16 +20,23 @@ var ErrSnapshot = errors.New("task: not a snapshot of this version")
 // Snapshot is the state without the bytes of its messages: what they say is kept,
 // and where they stand in the log. It is derived and may be thrown away.
 func (s *State) Snapshot() ([]byte, error) {
+	if s.runsOnly {
+		return nil, fmt.Errorf("snapshot of task %s: only its runs were folded", s.ID)
+	}
 	p := packer{out: []byte(snapshotHead), index: map[string]uint64{}}
 	if err := p.head(s); err != nil {
 		return nil, fmt.Errorf("snapshot of task %s: %w", s.ID, err)
+	}
+	p.position(s.last)
+	if err := p.runHistory(&s.Runs); err != nil {
+		return nil, fmt.Errorf("snapshot of task %s, runs: %w", s.ID, err)
 	}
 	if err := p.checkpoints(s); err != nil {
 		return nil, fmt.Errorf("snapshot of task %s, checkpoints: %w", s.ID, err)
 	}
 	p.files(s.Files)
 	p.files(s.filed)
-	p.runs(packed(s.fileAt))
+	p.ranges(packed(s.fileAt))
 	p.uint(uint64(len(s.messages)))
 	for _, m := range s.messages {
 		if err := p.message(m); err != nil {
@@ -45,17 +51,13 @@ func (s *State) Snapshot() ([]byte, error) {
 			return nil, fmt.Errorf("snapshot of task %s, call %s: %w", s.ID, c.ID, err)
 		}
 	}
-	out, err := s.kept.pack(p.out)
-	if err != nil {
-		return nil, fmt.Errorf("snapshot of task %s, annals: %w", s.ID, err)
-	}
-	return out, nil
+	return p.out, nil
 }
 
 // head is everything that does not grow with the task.
 func (p *packer) head(s *State) error {
 	brief := *s
-	brief.Files = nil
+	brief.Files, brief.Run, brief.Runs = nil, nil, RunHistory{}
 	var item []byte
 	if s.Adopted != nil {
 		adopted := *s.Adopted
@@ -201,19 +203,34 @@ func Restore(data []byte, src Source, room int) (*State, error) {
 	s := New(src)
 	s.source, s.room = src, room
 	u.head(s)
+	u.history(s)
 	u.checkpoints(s)
 	s.Files = u.files()
 	for i, f := range s.Files {
 		s.noteRecord(i, f)
 	}
 	s.filed = u.files()
-	s.fileAt = unpacked(u.runs(), len(s.filed))
+	s.fileAt = unpacked(u.ranges(), len(s.filed))
 	u.messages(s)
 	s.ui, s.api = u.order(s), u.order(s)
 	u.calls(s)
-	from := len(u.in)
-	s.kept = u.kept()
-	if u.bad || len(u.in) != sizeLen || binary.LittleEndian.Uint32(u.in) != uint32(from-sizeLen) {
+	if u.bad || len(u.in) > 0 {
+		return nil, ErrSnapshot
+	}
+	return s, nil
+}
+
+// RestoreRuns is Restore for a reader that wants the runs alone: see NewRuns. It costs what the runs take in the
+// snapshot, and not what the messages take.
+func RestoreRuns(data []byte, src Source) (*State, error) {
+	rest, ok := bytes.CutPrefix(data, []byte(snapshotHead))
+	if !ok {
+		return nil, ErrSnapshot
+	}
+	u, s := &unpacker{in: rest}, NewRuns(src)
+	u.head(s)
+	u.history(s)
+	if u.bad {
 		return nil, ErrSnapshot
 	}
 	return s, nil
@@ -230,7 +247,7 @@ func (u *unpacker) head(s *State) {
 	}
 }
 
-func (p *packer) runs(list []Run64) {
+func (p *packer) ranges(list []Run64) {
 	p.uint(uint64(len(list)))
 	for _, r := range list {
 		p.uint(r[0])
@@ -238,7 +255,7 @@ func (p *packer) runs(list []Run64) {
 	}
 }
 
-func (u *unpacker) runs() (list []Run64) {
+func (u *unpacker) ranges() (list []Run64) {
 	for range u.count() {
 		list = append(list, Run64{u.uint(), u.uint()})
 	}

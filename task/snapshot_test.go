@@ -207,7 +207,7 @@ func TestASnapshotWithAHoleInItsHeadIsRefused(t *testing.T) {
 func TestADamagedCountTakesNoMemory(t *testing.T) {
 	head := "{}"
 	data := append([]byte(task.SnapshotHead), byte(len(head)))
-	data = append(append(data, head...), 0, 0, 0, 0) // no item, no files
+	data = append(append(data, head...), make([]byte, 12)...) // no item, no runs, no files
 	const claimed = 1 << 20
 	data = append(binary.AppendUvarint(data, claimed), make([]byte, claimed)...)
 	var before, after runtime.MemStats

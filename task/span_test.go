@@ -107,7 +107,7 @@ func TestAMessageThatDoesNotStandWhereItShouldIsLookedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked, changed := 0, 0
-	for at := len(data) - 1; at > bytes.LastIndexByte(data, '}'); at-- {
+	for at := range data {
 		for _, by := range []byte{1, 2, 0x10, 0x40} {
 			other := bytes.Clone(data)
 			other[at] ^= by

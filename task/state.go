@@ -8,7 +8,12 @@
 // folding all, and every prefix is a valid state.
 package task
 
-import "errors"
+import (
+	"errors"
+	"slices"
+
+	"github.com/roost-dev/roost/journal"
+)
 
 // Blobs gives the payloads that events name.
 type Blobs interface {
@@ -43,8 +48,8 @@ type State struct {
 	// vouched with for what stands before it: a fork's first, or a Received. 0 = there is none.
 	Begins uint64 `json:",omitempty"`
 
-	Run      *Run // the newest run
-	Runs     int
+	Run      *Run // the newest run; nil when there was none
+	Runs     RunHistory
 	Turns    int // requests to the model, ever
 	Replies  int // complete assistant messages in the visible API history
 	Failures int // failed attempts since the last of them
@@ -74,9 +79,10 @@ type State struct {
 	Moved    uint64            `json:",omitempty"` // the newest commit that went on with the histories
 	Touched  []int             `json:",omitempty"` // places in Calls of those that branches see differently
 
-	frame    frame // of the event that is folded
-	kept     kept  // annals
-	doubtful bool  // see Doubtful
+	frame    frame    // of the event that is folded
+	last     Position // of the event that was folded last
+	doubtful bool     // see Doubtful
+	runsOnly bool     // see NewRuns
 	blobs    Blobs
 	source   Source            // nil while every message is in memory
 	room     int               // bytes of messages that stay in memory with a source
@@ -93,31 +99,6 @@ type State struct {
 	fileAt   []int        // where those of Files stand in it
 }
 
-// Run is one stretch of work on the task.
-type Run struct {
-	ID       string
-	Settings Settings
-	Head     string // the workspace's git HEAD when it began
-	Started  int64  // Unix milliseconds
-	Ended    int64
-	Outcome  string // "" while it goes on
-	Reason   string
-	Code     string
-	Waiting  string // the question it waits for
-	Rewound  bool   `json:",omitempty"` // the histories went elsewhere since
-	Queued   int64  `json:",omitempty"` // when it was put into the queue, Unix milliseconds; 0 = it was not
-	Yes      bool   `json:",omitempty"` // of a queued one: it goes on without further words
-	After    string `json:",omitempty"` // of a queued one: the outcome of the run before it; "none" = there was none, "" = it had none
-
-	// With what it took over from a run that it continues:
-	Turns      int   `json:",omitempty"` // that brought a reply
-	CostMicros int64 `json:",omitempty"` // of the requests whose price is known
-	WorkedMS   int64 `json:",omitempty"` // as far as it was told: only of runs whose time is limited
-}
-
-// Waits reports whether the run is still in the queue.
-func (r *Run) Waits() bool { return r != nil && r.Queued != 0 && r.Started == 0 && r.Outcome == "" }
-
 // Completes reports whether the model's side ends in a reply whose last call completes the task.
 func (s *State) Completes() bool {
 	if len(s.api) == 0 {
@@ -127,23 +108,44 @@ func (s *State) Completes() bool {
 	return len(uses) > 0 && uses[len(uses)-1].name == "attempt_completion"
 }
 
-// Rests reports whether the run waits for an answer, and will go on.
-func (r *Run) Rests() bool { return r != nil && r.Outcome == "" && r.Waiting != "" }
-
-// Predecessor is the run before a queued one, as far as its end is known; nil when there
-// was none.
-func (r *Run) Predecessor() *Run {
-	if r.After == "none" {
-		return nil
-	}
-	return &Run{Outcome: r.After}
-}
-
 // Question is one thing only the person can decide.
 type Question struct {
 	QuestionOpened
-	Opened int64  // Unix milliseconds
-	Seq    uint64 // of the commit that opened it
+	Opened int64    // Unix milliseconds
+	Seq    uint64   // of the commit that opened it
+	Asked  Position `json:",omitzero"`  // the newest event that asked it: a run that continues may ask it again
+	Run    string   `json:",omitempty"` // the run that asked it then
+}
+
+func (s *State) openQuestion(e QuestionOpened, c journal.Commit, at Position) {
+	s.Answered = slices.DeleteFunc(s.Answered, func(a Answered) bool { return a.Question == e.Question })
+	delete(s.Runs.Answers, e.Question)
+	q := s.Question(e.Question)
+	if q == nil {
+		q = &Question{QuestionOpened: e, Opened: c.At, Seq: c.Seq}
+		s.Questions = append(s.Questions, q)
+	}
+	q.Asked, q.Run = at, ""
+	if s.Run != nil {
+		q.Run = s.Run.ID
+	}
+}
+
+func (s *State) closeQuestion(e QuestionClosed, c journal.Commit, at Position) {
+	asker := ""
+	if q := s.Question(e.Question); q != nil {
+		asker = q.Run
+		if q.Call != "" && e.Reason == "" {
+			s.Answered = append(s.Answered, Answered{QuestionOpened: q.QuestionOpened, Answer: e, Seq: c.Seq})
+		}
+	}
+	if e.Reason == "" {
+		s.Runs.answer(e, asker, at)
+	}
+	s.Questions = slices.DeleteFunc(s.Questions, func(q *Question) bool { return q.Question == e.Question })
+	if s.Run != nil && s.Run.Waiting == e.Question {
+		s.Run.Waiting = ""
+	}
 }
 
 // Answered is a question and its answer while the call that asked has no

@@ -1,0 +1,360 @@
+package task
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/roost-dev/roost/journal"
+)
+
+// Run is one stretch of work on the task.
+type Run struct {
+	ID       string
+	Settings Settings
+	Head     string // the workspace's git HEAD when it began
+	Queued   int64  `json:",omitempty"` // when it entered the queue, Unix milliseconds; 0 = it did not wait there
+	Started  int64  // Unix milliseconds; 0 = it is still in the queue
+	Ended    int64
+	Outcome  string // "" while it has no end
+	Reason   string // of an older run with a long one: "", see State.WithReasons
+	Code     string
+	Waiting  string // the question it waits for, or the subtask that asks; "" = it waits for none
+	Rewound  bool   `json:",omitempty"` // the histories moved to another branch since
+	Yes      bool   `json:",omitempty"` // of a queued one: it continues without further input
+	After    string `json:",omitempty"` // of a queued one: the outcome of the run before it; "none" = there was none, "" = it had none
+
+	ChildQuestion string   `json:",omitempty"` // the question of the subtask that Waiting names
+	Before        Position `json:",omitzero"`  // the event before the run's first one
+	ReasonAt      Position `json:",omitzero"`  // the event with the whole Reason, where that is long
+
+	// The use that the limits bound. A run that continues another one inherits that one's use.
+	Turns      int   `json:",omitempty"` // requests that brought a reply
+	CostMicros int64 `json:",omitempty"` // of the requests whose price is known
+	WorkedMS   int64 `json:",omitempty"` // only of runs whose time is limited
+
+	// The use of this run alone.
+	OwnTurns      int   `json:",omitempty"`
+	OwnCostMicros int64 `json:",omitempty"`
+	CostUnknown   bool  `json:",omitempty"` // the price of one request is not known
+}
+
+// Position locates an event in a log.
+type Position struct {
+	Epoch, Seq uint64
+	Index      int
+}
+
+// RunHistory has the runs, answers and inputs of all times. State.Questions and State.Queue have only what is open.
+// An entry is small, so that a task with ten thousand runs stays cheap to open: a long text stays in the log, and
+// the entry has its position.
+type RunHistory struct {
+	All       []*Run                 // oldest first; the last one is State.Run
+	Inputs    map[string]string      `json:",omitempty"` // the run that each queued input came to; "" = none yet
+	Unclaimed []string               `json:",omitempty"` // inputs for the next run
+	Answers   map[string]PastAnswer  `json:",omitempty"` // the newest answer to each question
+	Replies   map[string]InputAnswer `json:",omitempty"` // the inputs that came as answers
+
+	byID map[string]*Run
+}
+
+// PastAnswer is an answer to a question.
+type PastAnswer struct {
+	QuestionClosed          // a long Text is absent: use State.AnswerTo
+	At             Position // the event with the answer
+	Long           bool     `json:",omitempty"` // Text is absent
+}
+
+// InputAnswer names the question that an input answered, and the run that had asked it; "" = not known.
+type InputAnswer struct {
+	Question, Run string
+}
+
+// NewRuns is New for a reader that wants only the runs, the questions and the inputs. The fold passes over the
+// events of messages, calls and files, so that it is cheap however long the task is. Run, Runs, Questions and Queue
+// are those of the whole state; nothing else is to be used.
+func NewRuns(src Source) *State {
+	s := New(src)
+	s.source, s.runsOnly = src, true
+	return s
+}
+
+// aboutRuns reports whether a fold of the runs needs an event, by how every writer begins it.
+func aboutRuns(raw []byte) bool {
+	rest, ok := bytes.CutPrefix(raw, []byte(`{"type":"`))
+	if !ok {
+		return false
+	}
+	for _, kind := range []string{"run.", "question.", "input.", "task.", "usage.", `turn.ended"`, `history.rewound"`, `history.undone"`} {
+		if bytes.HasPrefix(rest, []byte(kind)) {
+			return true
+		}
+	}
+	return false
+}
+
+// longText is how many bytes a text may have to be kept in the history: about a paragraph. Longer ones are read from the log.
+const longText = 512
+
+// Find finds a run by its id; nil when there is none.
+func (h *RunHistory) Find(id string) *Run { return h.byID[id] }
+
+// add makes r the newest run. It gets the inputs that no run has yet.
+func (h *RunHistory) add(r *Run) {
+	if n := len(h.All); n > 0 && h.All[n-1].ReasonAt != (Position{}) {
+		h.All[n-1].Reason = ""
+	}
+	if old := h.byID[r.ID]; old != nil {
+		h.All = slices.DeleteFunc(h.All, func(one *Run) bool { return one == old })
+	}
+	h.index(r)
+	for _, input := range h.Unclaimed {
+		h.Inputs[input] = r.ID
+	}
+	h.Unclaimed = nil
+}
+
+// index appends a run.
+func (h *RunHistory) index(r *Run) {
+	if h.byID == nil {
+		h.byID = map[string]*Run{}
+	}
+	h.All, h.byID[r.ID] = append(h.All, r), r
+}
+
+// queue notes an input. It belongs to the run that works, else to the next one.
+func (h *RunHistory) queue(input string, newest *Run) {
+	if _, known := h.Inputs[input]; known {
+		return
+	}
+	if h.Inputs == nil {
+		h.Inputs = map[string]string{}
+	}
+	h.Inputs[input] = ""
+	if newest != nil && newest.Outcome == "" {
+		h.Inputs[input] = newest.ID
+	} else {
+		h.Unclaimed = append(h.Unclaimed, input)
+	}
+}
+
+// answer notes the answer to a question that asker had asked.
+func (h *RunHistory) answer(e QuestionClosed, asker string, at Position) {
+	if h.Answers == nil {
+		h.Answers = map[string]PastAnswer{}
+	}
+	if e.Input != "" {
+		if h.Replies == nil {
+			h.Replies = map[string]InputAnswer{}
+		}
+		h.Replies[e.Input] = InputAnswer{Question: e.Question, Run: asker}
+	}
+	past := PastAnswer{QuestionClosed: e, At: at}
+	if past.Long = len(e.Text) > longText; past.Long {
+		past.Text = ""
+	}
+	h.Answers[e.Question] = past
+}
+
+// begin starts a run. One that continues a run which the program left, because it was killed or because the run
+// only waited for an answer, inherits that run's turns, cost and time: a kill or a question must not reset a limit.
+// After any other end somebody has decided to spend more.
+func (s *State) begin(e RunStarted, at int64) {
+	run := &Run{ID: e.Run, Settings: e.Settings, Head: e.Head, Started: at, Before: s.last}
+	run.inherit(s.Run)
+	s.Settings = e.Settings
+	known := s.Runs.Find(e.Run)
+	if known != nil { // it was queued, or waited
+		run.Queued, run.After, run.Before = known.Queued, known.After, known.Before
+		run.OwnTurns, run.OwnCostMicros, run.CostUnknown = known.OwnTurns, known.OwnCostMicros, known.CostUnknown
+		if known.Started != 0 {
+			run.Started = known.Started
+		}
+	}
+	if known != nil && known == s.Run {
+		s.replaceNewest(run)
+		return
+	}
+	s.addRun(run)
+}
+
+// queueRun notes a run that will begin.
+func (s *State) queueRun(e RunQueued, at int64) {
+	if s.Runs.Find(e.Run) != nil {
+		return // it may have started
+	}
+	run := &Run{ID: e.Run, Settings: e.Settings, Queued: at, Yes: e.Yes, After: "none", Before: s.last}
+	run.inherit(s.Run)
+	if s.Run != nil {
+		run.After = s.Run.Outcome
+	}
+	s.addRun(run)
+}
+
+func (s *State) addRun(r *Run) {
+	s.Runs.add(r)
+	s.Run = r
+}
+
+// replaceNewest puts another value in the place of the newest run. Readers may still hold the old one.
+func (s *State) replaceNewest(r *Run) {
+	s.Runs.All[len(s.Runs.All)-1], s.Runs.byID[r.ID] = r, r
+	s.Run = r
+}
+
+// run finds a run. When the log lost its start, the run is added, because its end is the newest fact about the task.
+func (s *State) run(id string) *Run {
+	if id == "" {
+		return s.Run
+	}
+	if known := s.Runs.Find(id); known != nil {
+		return known
+	}
+	s.addRun(&Run{ID: id, Settings: s.Settings, Before: s.last})
+	return s.Run
+}
+
+func (s *State) endRun(e RunEnded, c journal.Commit, at Position) {
+	run := s.run(e.Run)
+	if run == nil {
+		return
+	}
+	run.Ended, run.Outcome, run.Reason, run.Code = c.At, e.Outcome, e.Reason, e.Code
+	run.Waiting, run.ChildQuestion, run.ReasonAt = "", "", Position{}
+	run.worked(e.WorkedMS)
+	if len(e.Reason) > longText {
+		run.ReasonAt = at
+	}
+}
+
+func (s *State) waitRun(e RunWaiting) {
+	run := s.run(e.Run)
+	if run == nil {
+		return
+	}
+	run.worked(e.WorkedMS)
+	run.Waiting, run.ChildQuestion = e.Question, ""
+	if e.Child != "" { // no question of this task has a subtask's id
+		run.Waiting, run.ChildQuestion = e.Child, e.Question
+	}
+}
+
+// endUnfinished ends all runs that have no end.
+func (s *State) endUnfinished(at int64) {
+	for i, run := range s.Runs.All {
+		if run.Outcome != "" {
+			continue
+		}
+		ended := *run // readers may hold the old value
+		ended.Ended, ended.Outcome, ended.Code, ended.Reason = at, "interrupted", CodeReceived, receivedReason
+		ended.Waiting, ended.ChildQuestion = "", ""
+		s.Runs.All[i], s.Runs.byID[run.ID] = &ended, &ended
+		if run == s.Run {
+			s.Run = &ended
+		}
+	}
+	s.Runs.Unclaimed = nil
+}
+
+// inherit takes over the use of a run that has no end of its own.
+func (r *Run) inherit(before *Run) {
+	if before.Unended() {
+		r.Turns, r.CostMicros, r.WorkedMS = before.Turns, before.CostMicros, before.WorkedMS
+	}
+}
+
+// Waits reports whether the run is still in the queue.
+func (r *Run) Waits() bool { return r != nil && r.Queued != 0 && r.Started == 0 && r.Outcome == "" }
+
+// Rests reports whether the run waits for an answer, and will continue with it.
+func (r *Run) Rests() bool { return r != nil && r.Outcome == "" && r.Waiting != "" }
+
+// Unended reports whether the run has no end of its own: the next one inherits what it used of its limits.
+func (r *Run) Unended() bool {
+	return r != nil && (r.Outcome == "" || r.Outcome == "interrupted")
+}
+
+// Predecessor is the run before a queued one, as far as its end is known; nil when there was none.
+func (r *Run) Predecessor() *Run {
+	if r.After == "none" {
+		return nil
+	}
+	return &Run{Outcome: r.After}
+}
+
+// worked notes how long a run worked. 0 = the event does not give it.
+func (r *Run) worked(ms int64) {
+	if r != nil {
+		r.WorkedMS = max(r.WorkedMS, ms)
+	}
+}
+
+// endTurn counts a request that brought a reply.
+func (r *Run) endTurn(e TurnEnded) {
+	if r != nil {
+		r.Turns++
+		r.OwnTurns++
+		r.worked(e.WorkedMS)
+	}
+}
+
+// spend counts the price of a request. One whose price is unknown counts nothing against the limit.
+func (r *Run) spend(e UsageChanged) {
+	switch {
+	case r == nil:
+	case e.CostMicros == nil:
+		r.CostUnknown = true
+	default:
+		grow(&r.CostMicros, *e.CostMicros)
+		grow(&r.OwnCostMicros, *e.CostMicros)
+	}
+}
+
+// WithReasons gives copies of runs, with the long reasons that the history leaves in the log.
+func (s *State) WithReasons(runs ...*Run) ([]Run, error) {
+	out := make([]Run, len(runs))
+	var away []place
+	for i, run := range runs {
+		out[i] = *run
+		if run.Reason == "" && run.ReasonAt.Seq != 0 {
+			away = append(away, run.ReasonAt.place())
+		}
+	}
+	if len(away) == 0 {
+		return out, nil
+	}
+	events, err := s.fetch(eventsAt(away))
+	if err != nil {
+		return out, fmt.Errorf("read why runs of task %s ended: %w", s.ID, err)
+	}
+	for i := range out {
+		if run := &out[i]; run.Reason == "" && run.ReasonAt.Seq != 0 {
+			if e, err := Decode(events.at(run.ReasonAt.place())); err == nil {
+				ended, _ := e.(RunEnded)
+				run.Reason = ended.Reason
+			}
+		}
+	}
+	return out, nil
+}
+
+// AnswerTo is the newest answer to a question; false when it has none.
+func (s *State) AnswerTo(question string) (QuestionClosed, bool, error) {
+	past, ok := s.Runs.Answers[question]
+	if !ok || !past.Long {
+		return past.QuestionClosed, ok, nil
+	}
+	at := past.At.place()
+	events, err := s.fetch(eventsAt([]place{at}))
+	if err != nil {
+		return past.QuestionClosed, true, fmt.Errorf("read the answer to question %s of task %s: %w", question, s.ID, err)
+	}
+	if e, err := Decode(events.at(at)); err == nil {
+		if closed, ok := e.(QuestionClosed); ok {
+			return closed, true, nil
+		}
+	}
+	return past.QuestionClosed, true, nil
+}
+
+func (p Position) place() place { return place{Seq: p.Seq, Event: p.Index} }
