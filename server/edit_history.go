@@ -369,11 +369,12 @@ func (s *Server) condense(a *asked) (*reply, error) {
 	defer stop()
 	over := make(chan struct{})
 	defer close(over)
+	gone := a.interrupted()
 	go func() {
 		select {
 		case <-s.stop:
 			stop()
-		case <-a.interrupted():
+		case <-gone:
 			stop()
 		case <-over:
 		}
