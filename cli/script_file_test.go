@@ -18,9 +18,13 @@ func write(ts *testscript.TestScript, name string, data []byte) {
 func taskID(ts *testscript.TestScript, _ bool, _ []string) {
 	line, _, _ := strings.Cut(ts.ReadFile("out"), "\n")
 	var e struct {
-		Task string `json:"task_id"`
+		Task  string `json:"task_id"`
+		Items []struct{ ID string }
 	}
 	ts.Check(json.Unmarshal([]byte(line), &e))
+	if e.Task == "" && len(e.Items) == 1 { // a list
+		e.Task = e.Items[0].ID
+	}
 	if e.Task == "" {
 		ts.Fatalf("no task in %s", line)
 	}
