@@ -8,10 +8,10 @@
 package engine
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -79,22 +79,8 @@ type Request struct {
 	unasked  bool // nobody asked for it now: a task that is not trusted stays as it is
 }
 
-// Event is one thing that happened, as every stream shows it.
-type Event struct {
-	ID   string // "<epoch>.<seq>-<i>"; "" for live deltas
-	Type string // see CONTRACT "Events"
-	Task string //
-	Run  string // "" when it belongs to no run
-	Seq  uint64 // 0 for live deltas
-	At   int64  // Unix milliseconds
-	// Behind is the newest commit of the task when a live event was said: it comes behind
-	// that one's events, and before the next one's. 0 = nobody knows.
-	Behind uint64
-	// Depth is how far below the run whose stream this is the event's task stands: 0 for
-	// that run's own.
-	Depth int
-	Data  json.RawMessage // the whole event on one line: task_id, run_id?, seq, at, type and the payload
-}
+// Event is one event of a task.
+type Event = events.Event
 
 // Answer is what a person said to a question.
 type Answer = agent.Answer

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -21,9 +22,9 @@ type RunInfo struct {
 // Ticket is a run whose start, or place in the queue, is on disk.
 type Ticket struct {
 	RunInfo
-	From Mark // what the run does comes behind this event of the task; zero = from the start
-	Made bool // the task is new
-	Same bool // the request was taken before: nothing was done now
+	From events.Cursor // what the run does comes behind this event of the task; zero = from the start
+	Made bool          // the task is new
+	Same bool          // the request was taken before: nothing was done now
 }
 
 // Message is what a person sends to a task, whatever it does just now.
@@ -51,9 +52,9 @@ type Asked struct {
 	Ref  store.Ref
 	Task store.Summary
 	Run  string
-	At   int64 // Unix milliseconds
-	From Mark  // the event that opened it
-	Here bool  // a run of this process waits with it
+	At   int64         // Unix milliseconds
+	From events.Cursor // the event that opened it
+	Here bool          // a run of this process waits with it
 	task.QuestionOpened
 }
 
@@ -64,8 +65,8 @@ type Reply struct {
 	Text    string //
 	Approve *bool
 	Always  bool
-	Stop    bool  // stop and save instead
-	Seen    *Mark // the newest event that the person saw; one from before the question is refused
+	Stop    bool           // stop and save instead
+	Seen    *events.Cursor // the newest event that the person saw; one from before the question is refused
 	By      string
 	// Request is how the run goes on where none is there.
 	Request Request

@@ -76,10 +76,4 @@ func (e *Engine) shutDesk() {
 	e.desk.shut = true
 	e.desk.mu.Unlock()
 	e.desk.wait.Wait()
-	e.desk.mu.Lock()
-	defer e.desk.mu.Unlock()
-	for l := range e.desk.ears {
-		delete(e.desk.ears, l)
-		close(l.ch)
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/agent/spool"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/mode"
@@ -97,6 +98,7 @@ type Config struct {
 type Engine struct {
 	store *store.Store
 	opt   Options
+	pipe  *events.Pipe
 
 	mu     sync.Mutex
 	runs   map[string]*Run
@@ -119,8 +121,11 @@ func New(s *store.Store, o Options) *Engine {
 	if o.Config.Keys == nil {
 		o.Config = ConfigFromEnv(os.Getenv)
 	}
-	return &Engine{store: s, opt: o, runs: map[string]*Run{}}
+	return &Engine{store: s, opt: o, pipe: events.New(s), runs: map[string]*Run{}}
 }
+
+// Events is the pipe with the events of all tasks, and the live events of this engine's runs.
+func (e *Engine) Events() *events.Pipe { return e.pipe }
 
 // Start starts or continues a task and returns once its input is durable or the
 // reason why not is known. ctx bounds only starting; the run lives on.
@@ -403,7 +408,7 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, r Request) *Run
 	if kept := e.checkpoints(t, p.workspace, r); kept != nil {
 		run.kept, run.agent.Host.Checkpoints = kept, kept
 	}
-	run.stream.air = e.air
+	run.stream.air = func(live Event) { e.pipe.Publish(t.Ref, live) }
 	run.equip(p, t)
 	return run
 }
@@ -430,7 +435,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		}
 	}
 	done := make(chan struct{})
-	go func() { e.wait.Wait(); e.shutDesk(); close(done) }()
+	go func() { e.wait.Wait(); e.shutDesk(); e.pipe.Close(); close(done) }()
 	select {
 	case <-done:
 		return nil

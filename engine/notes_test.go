@@ -3,6 +3,8 @@ package engine
 import (
 	"testing"
 	"time"
+
+	"github.com/roost-dev/roost/events"
 )
 
 // A commit can be durable before whoever makes it has noted what streams show of it:
@@ -13,14 +15,14 @@ func TestANoteOfACommitThatIsBeingMadeIsWaitedFor(t *testing.T) {
 	got := make(chan string, 1)
 	go func() {
 		what, _ := n.take(7)
-		got <- what.run
+		got <- what.Run
 	}()
 	select {
 	case run := <-got:
 		t.Fatalf("the note of run %q was taken before there was one", run)
 	case <-time.After(10 * time.Millisecond):
 	}
-	n.put(7, note{run: "r"})
+	n.put(7, events.Context{Run: "r"})
 	n.busy.Unlock()
 	if run := <-got; run != "r" {
 		t.Errorf("the note of run %q was taken", run)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -213,14 +214,14 @@ func TestARunThatHasJustEndedIsWaitedFor(t *testing.T) {
 	}
 }
 
-// Who listens to an engine that was closed already is told so at once.
-func TestNothingIsHeardOfAnEngineThatIsClosed(t *testing.T) {
+// An engine that was closed opens no topics.
+func TestAClosedEngineHasNoEvents(t *testing.T) {
 	e, _ := idleEngine(Options{})
 	if err := e.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, more := <-e.Live(t.Context(), ""); more {
-		t.Error("something was heard")
+	if _, _, err := e.Events().All(); !errors.Is(err, events.ErrClosed) {
+		t.Errorf("got %v, want ErrClosed", err)
 	}
 }
 

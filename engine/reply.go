@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
@@ -100,7 +101,7 @@ func (e *Engine) askedOf(ctx context.Context, ref store.Ref) ([]Asked, error) {
 				Task:           summary,
 				Run:            cmp.Or(now.Run, run.ID),
 				At:             q.Opened,
-				From:           Mark(now.Asked),
+				From:           events.Cursor{Position: now.Asked},
 				QuestionOpened: q.QuestionOpened,
 			})
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/agent/spool"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/store"
@@ -181,12 +182,12 @@ func (r *Run) show(c journal.Commit, run string) string {
 	r.touch()
 	n, ok := r.notes.take(c.Seq)
 	if !ok {
-		n.run = run // the store's own commit: it is no step of the agent
+		n.Run = run // the store's own commit: it is no step of the agent
 	}
-	events := render(r.TaskID, c, n)
-	r.engine.observe(events)
-	r.stream.add(c.Seq, events)
-	return n.run
+	shown := events.Render(r.TaskID, c, n)
+	r.engine.observe(shown)
+	r.stream.add(c.Seq, shown)
+	return n.Run
 }
 
 // Events yields the run's durable events from its first one, in order and each

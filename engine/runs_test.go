@@ -5,13 +5,13 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/events"
 )
 
 func TestRunsAreFoundByTheirNames(t *testing.T) {
@@ -274,28 +274,41 @@ func TestRecoveryHasABound(t *testing.T) {
 	}
 }
 
-func TestWhoListensHearsWhatIsNotDurableYet(t *testing.T) {
+func TestATopicHasTextThatIsNotDurableYet(t *testing.T) {
 	b := newDesk(t, engine.Options{})
-	ctx, stop := context.WithCancel(t.Context())
-	all := b.engine.Live(ctx, "")
-	none := b.engine.Live(ctx, "another-task")
+	all, release, err := b.engine.Events().All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	from, err := all.Newest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	ticket := b.submit(b.ask(`
 - text: some words that are streamed
   tools: [{name: attempt_completion, input: {result: done}}]
 `))
-	b.comes(ticket.ID, "completed")
-	stop()
+	sub := all.Subscribe(from)
 	var types []string
-	for e := range all {
-		if e.ID != "" || e.Task != ticket.Ref.ID {
-			t.Errorf("%+v", e)
+	for ended := false; !ended; {
+		if err := sub.Read(t.Context(), func(i events.Item) error {
+			if i.Task != ticket.Ref.ID {
+				t.Errorf("an event of task %s, want %s", i.Task, ticket.Ref.ID)
+			}
+			if i.Live {
+				types = append(types, i.Type)
+			}
+			ended = ended || i.Type == "run.ended"
+			return nil
+		}); err != nil {
+			t.Fatal(err)
 		}
-		types = append(types, e.Type)
+		if !ended {
+			<-sub.Changed()
+		}
 	}
 	if !slices.Contains(types, "message.delta") {
-		t.Errorf("heard %s", strings.Join(types, " "))
-	}
-	for e := range none {
-		t.Errorf("heard of another task: %+v", e)
+		t.Errorf("live events %q, want message.delta", types)
 	}
 }

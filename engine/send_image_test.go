@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -17,16 +18,12 @@ var screenshot = "data:image/png;base64," + strings.Repeat("QUJD", 100_000)
 // tape is all that is in a task's log, as streams show it.
 func (b *bench) tape(ref store.Ref) (out []engine.Event) {
 	b.t.Helper()
-	tape, err := engine.OpenTape(b.t.Context(), b.store, ref, 0)
+	err := events.ReadJournal(b.t.Context(), b.store, ref, events.Cursor{}, func(e events.Item) error {
+		out = append(out, e.Event)
+		return nil
+	})
 	if err != nil {
 		b.t.Fatal(err)
-	}
-	defer tape.Close()
-	for events, err := range tape.Read(b.t.Context()) {
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		out = append(out, events...)
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"testing"
 
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -33,7 +34,7 @@ func TestARunThatEndsAtOnceHasTakenItsAnswer(t *testing.T) {
 	run := &Run{settled: make(chan struct{})}
 	close(run.settled)
 	for range 100 {
-		closed, err := e.settledOn(t.Context(), run, Asked{Ref: owned.Ref, From: Mark{Seq: from}, QuestionOpened: opened})
+		closed, err := e.settledOn(t.Context(), run, Asked{Ref: owned.Ref, From: events.AfterCommit(from), QuestionOpened: opened})
 		if err != nil || !closed {
 			t.Fatal(closed, err)
 		}

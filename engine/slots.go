@@ -27,8 +27,7 @@ type desk struct {
 	leaving  bool                // nor gone on with: see Drain
 	shut     bool                // the engine is closed
 	turns    map[string]*turning // by task
-	ears     map[*listener]struct{}
-	wait     sync.WaitGroup // for what the desk does by itself
+	wait     sync.WaitGroup      // for what the desk does by itself
 }
 
 // pending is a run in the queue. What it is to do lies in the task's journal.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
@@ -149,7 +150,7 @@ func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input str
 		}
 		if same != nil {
 			info, err := e.infoOf(ctx, ref, same.ID)
-			return Ticket{RunInfo: info, From: Mark(same.Before), Same: true}, err
+			return Ticket{RunInfo: info, From: events.Cursor{Position: same.Before}, Same: true}, err
 		}
 		if run := e.working(keyOf(ref)); run != nil {
 			if !run.ending() {
@@ -215,13 +216,13 @@ func (e *Engine) begin(ctx context.Context, r Request, input string, now bool) (
 	if !placed && e.full() {
 		return Ticket{}, fmt.Errorf("start a run: %w", ErrQueueFull)
 	}
-	var from Mark
+	var from events.Cursor
 	if r.Task != "" {
 		ref, err := e.latest(ctx, r.Task)
 		if err != nil {
 			return Ticket{}, err
 		}
-		if from, _, err = Newest(ctx, e.store, ref); err != nil {
+		if from, _, err = events.Newest(ctx, e.store, ref); err != nil {
 			return Ticket{}, err
 		}
 	}

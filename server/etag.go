@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -16,7 +16,7 @@ import (
 // other still give another tag.
 type tagged struct {
 	doc  any
-	head engine.Mark
+	head events.Cursor
 }
 
 // tagOf is the ETag of a document: the same bytes at the same position have the same one. The tag of a task has two
@@ -31,7 +31,7 @@ func tagOf(doc any, body []byte) string {
 	}
 	beside := strconv.FormatInt(row.Size, 36)
 	if len(row.Copies) > 0 {
-		beside += "." + digest([]byte(strings.Join(row.Copies, "\x00")), engine.Mark{})
+		beside += "." + digest([]byte(strings.Join(row.Copies, "\x00")), events.Cursor{})
 	}
 	row.Size, row.Copies = 0, nil
 	said, err := bytesOf(row)
@@ -41,10 +41,10 @@ func tagOf(doc any, body []byte) string {
 	return `"` + digest(said, t.head) + "." + beside + `"`
 }
 
-func digest(body []byte, head engine.Mark) string {
+func digest(body []byte, head events.Cursor) string {
 	sum := sha256.New()
 	sum.Write(body)
-	if head != (engine.Mark{}) {
+	if head != (events.Cursor{}) {
 		sum.Write([]byte(head.String()))
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:16])

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -15,9 +15,9 @@ type followed struct {
 	From string `json:"from,omitempty"` // the id of the event that it begins behind; "" = the start
 }
 
-func followedOf(task, run string, from engine.Mark) *followed {
+func followedOf(task, run string, from events.Cursor) *followed {
 	f := &followed{Task: task, Run: run}
-	if from.Seq > 0 {
+	if !from.IsStart() {
 		f.From = from.String()
 	}
 	return f
@@ -32,6 +32,6 @@ func (s *Server) followed(w http.ResponseWriter, a *asked, f followed) *Problem 
 	if err != nil {
 		return s.problemFor(a, err)
 	}
-	at, _ := readWhere(f.From)
-	return s.streamRun(w, a, ref, at.mark, f.Run)
+	at, _ := events.ParseCursor(f.From)
+	return s.streamRun(w, a, ref, at, f.Run)
 }

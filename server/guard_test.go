@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/roost-dev/roost/events"
 )
 
 // What a browser says of where a request comes from.
@@ -126,37 +128,21 @@ func TestPlacesOfStreams(t *testing.T) {
 	}
 }
 
-// Passing over a line of the feed never leads back.
-func TestAFeedOnlyGoesOn(t *testing.T) {
-	f := newFeed(func() {})
-	f.begin(behind(1), "1")
-	f.say(item{at: place{seq: 5}, id: "5"})
-	f.pass(behind(4), "4")
-	if g := f.look(place{}, 0, nil); g.id != "5" || g.newest != (place{seq: 5}) {
-		t.Errorf("it is at %+v, %s", g.newest, g.id)
-	}
-	f.pass(behind(6), "6")
-	if g := f.look(place{}, 0, nil); g.id != "6" {
-		t.Errorf("it is at %s", g.id)
-	}
-}
-
 // The id of an event that a follower did not want is told with the next heartbeat, unless one
 // that it wanted came behind it: told then, it would lead back.
 func TestAnIDThatWasSkippedNeverLeadsBack(t *testing.T) {
-	f := &follower{s: &Server{stop: make(chan struct{})}, wants: func(i item) bool { return i.typ == "run.ended" }}
+	f := &eventStream{s: &Server{stop: make(chan struct{})}, wants: func(i events.Item) bool { return i.Type == "run.ended" }}
 	for _, c := range []struct {
-		one     item
+		one     events.Item
 		skipped string
 	}{
-		{item{at: place{seq: 1}, id: "1", typ: "run.started"}, "1"},
-		{item{typ: "message.delta", live: true}, "1"},
-		{item{at: place{seq: 2}, id: "2", typ: "run.ended"}, ""},
-		{item{at: place{seq: 1}, id: "1", typ: "run.started"}, ""}, // it has it
-		{item{at: place{seq: 3}, id: "3", typ: "run.started"}, "3"},
+		{events.Item{Event: events.Event{Type: "run.started"}, Cursor: events.AfterCommit(1)}, "1"},
+		{events.Item{Event: events.Event{Type: "message.delta"}, Live: true}, "1"},
+		{events.Item{Event: events.Event{Type: "run.ended"}, Cursor: events.AfterCommit(2)}, ""},
+		{events.Item{Event: events.Event{Type: "run.started"}, Cursor: events.AfterCommit(3)}, "3"},
 	} {
 		if err := f.give(c.one); err != nil || f.skipped != c.skipped {
-			t.Errorf("behind %s %s: %q, %v", c.one.typ, c.one.id, f.skipped, err)
+			t.Errorf("behind %s %s: %q, %v", c.one.Type, c.one.Cursor, f.skipped, err)
 		}
 	}
 }

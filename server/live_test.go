@@ -3,16 +3,11 @@ package server
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/roost-dev/roost/engine"
 )
 
 const streaming = `
@@ -154,77 +149,4 @@ func TestStreamOfARun(t *testing.T) {
 	}
 	g.refused(404, "run_not_found", "GET", "/v1/runs/no-such-run/events")
 	g.refused(400, "bad_cursor", "GET", "/v1/runs/"+run.ID+"/events?after=x")
-}
-
-// A follower that is far behind does not get what is said only once more: the newest
-// durable events come, and none of them is missing or doubled.
-func TestSlowFollowersMissDeltasFirst(t *testing.T) {
-	f := newFeed(func() {})
-	f.begin(behind(0), "")
-	event := func(seq int) engine.Event {
-		return engine.Event{ID: fmt.Sprintf("1.%d-0", seq), Type: "message.added", Seq: uint64(seq), Data: json.RawMessage(`{}`)}
-	}
-	delta := engine.Event{Type: "message.delta", Data: json.RawMessage(`{"text":"x"}`)}
-	for seq := 1; seq <= 500; seq++ {
-		f.say(liveItem(delta), liveItem(delta))
-		f.say(itemsOf([]engine.Event{event(seq)})...)
-	}
-	at, next, live, durable := behind(0), uint64(0), 0, 0
-	for {
-		g := f.look(at, next, nil)
-		for _, one := range g.events {
-			if one.live {
-				live++
-				continue
-			}
-			if durable++; one.at != (place{seq: uint64(durable)}) {
-				t.Fatalf("event %d stands at %+v", durable, one.at)
-			}
-			at = one.at
-		}
-		if next = g.next; !g.more && len(g.events) == 0 {
-			break
-		}
-	}
-	if durable != 500 || live == 0 || live > glanceMax {
-		t.Errorf("%d durable ones, %d live ones", durable, live)
-	}
-	// Of large ones only the newest are kept; who is further back reads the log.
-	big := event(501)
-	big.Data = json.RawMessage(`"` + strings.Repeat("x", feedBytes) + `"`)
-	f.say(itemsOf([]engine.Event{big})...)
-	if g := f.look(place{seq: 400}, 10, nil); !g.behind {
-		t.Error("it has what it let go of")
-	}
-	if g := f.look(place{seq: 500}, 0, nil); g.behind || len(g.events) != 1 {
-		t.Errorf("%d events behind the newest", len(g.events))
-	}
-}
-
-// Cursors of the stream of all tasks are read as they are printed, and no other text is one.
-func TestStandsOfAllTasks(t *testing.T) {
-	s := stand{}
-	s.line.Feed, s.line.Segment, s.line.Offset, s.line.Sum, s.seq, s.index = "ab12", 3, 4096, 0xdeadbeef, 7, 2
-	got, ok := readStand(s.String())
-	if !ok || got != s {
-		t.Errorf("%s: %+v", s, got)
-	}
-	if !s.place().before(stand{line: s.line}.place()) || !(place{}).before(s.place()) {
-		t.Error("an event stands behind its line")
-	}
-	if diff := cmp.Diff("0", stand{}.String()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func FuzzStand(f *testing.F) {
-	for _, text := range []string{"0", "a.1.2.3.4-5", "a.1.0.ffffffff.0-0", "..", "a.01.2.3.4-5", "a.1.2.3.4-99999999999"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		s, ok := readStand(text)
-		if ok && s.String() != text {
-			t.Errorf("%q is read as %s", text, s)
-		}
-	})
 }

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/internal/mcptest"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
@@ -254,15 +255,12 @@ func (s *stream) take(n int) (out []frame) {
 func journalOf(t testing.TB, s *store.Store, id string) (out []frame) {
 	t.Helper()
 	ref := must[store.Ref](t)(s.Find(context.Background(), id))
-	tape := must[*engine.Tape](t)(engine.OpenTape(context.Background(), s, ref, 0))
-	defer tape.Close()
-	for events, err := range tape.Read(context.Background()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range events {
-			out = append(out, frame{e.ID, e.Type, string(e.Data)})
-		}
+	err := events.ReadJournal(context.Background(), s, ref, events.Cursor{}, func(e events.Item) error {
+		out = append(out, frame{e.ID, e.Type, string(e.Data)})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/task"
@@ -104,7 +105,7 @@ func (s *Server) joins(a *asked, r engine.Request) (*reply, error) {
 	if err != nil {
 		return nil, s.olderProblem(a, r.Task, err)
 	}
-	from, _, err := engine.Newest(a.Context(), s.opt.Store, ref)
+	from, _, err := events.Newest(a.Context(), s.opt.Store, ref)
 	if err != nil {
 		return nil, s.olderProblem(a, ref.ID, err)
 	}

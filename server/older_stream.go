@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
@@ -25,10 +26,8 @@ func (s *Server) older(w http.ResponseWriter, a *asked, at followed) *Problem {
 	if err := a.read(&b); err != nil {
 		return s.problemFor(a, err)
 	}
-	from, ok := readWhere(at.From)
-	if at.From == "" {
-		from = where{}
-	} else if !ok {
+	from, ok := events.ParseCursor(at.From)
+	if at.From != "" && !ok {
 		return s.problemFor(a, errors.New("the run's first event has no place: "+at.From))
 	}
 	ref, err := s.opt.Store.Find(a.Context(), at.Task)
@@ -43,7 +42,7 @@ func (s *Server) older(w http.ResponseWriter, a *asked, at followed) *Problem {
 	}
 	defer leave()
 	st := &olderStream{
-		s: s, w: w, ctl: http.NewResponseController(w), ref: ref, run: at.Run, at: from.position(), verbose: b.Verbose,
+		s: s, w: w, ctl: http.NewResponseController(w), ref: ref, run: at.Run, at: from, verbose: b.Verbose,
 		shown: map[uint64]bool{}, asked: map[string]bool{}, children: map[string]bool{},
 	}
 	run, err := s.opt.Engine.RunByID(a.Context(), at.Run)
@@ -81,8 +80,8 @@ type olderStream struct {
 	buf  bytes.Buffer
 	ref  store.Ref
 	run  string
-	at   position
-	when int64 // of the event that is shown
+	at   events.Cursor // the stream starts behind it
+	when int64         // of the event that is shown
 
 	verbose  bool
 	usage    *store.Tally    // nil until the first request
@@ -115,7 +114,11 @@ func (st *olderStream) began(ctx context.Context, run engine.RunInfo) error {
 	if err != nil {
 		return err
 	}
-	for c, err := range log.Read(ctx, st.at.seq+1) {
+	first := st.at.Seq
+	if st.at.IsWhole() {
+		first++
+	}
+	for c, err := range log.Read(ctx, first) {
 		if err == nil {
 			st.when = max(c.At, cmp.Or(run.Queued, run.Started))
 			break
@@ -153,57 +156,41 @@ func (st *olderStream) follow(ctx context.Context) error {
 	if err := st.flush(); err != nil {
 		return err
 	}
-	tape, err := engine.OpenTape(ctx, st.s.opt.Store, st.ref, st.at.seq)
+	topic, release, err := st.s.pipe.Task(st.ref)
 	if err != nil {
 		return err
 	}
-	reading, stop := context.WithCancel(ctx)
-	batches, ended := make(chan []engine.Event), make(chan error, 1)
-	go func() {
-		defer close(batches)
-		for events, err := range tape.Follow(reading) {
-			if err != nil {
-				ended <- err
-				return
-			}
-			select {
-			case batches <- events:
-			case <-reading.Done():
-				return
-			}
-		}
-	}()
-	defer func() {
-		stop()
-		for range batches { // until the reader is done
-		}
-		_ = tape.Close()
-	}()
+	defer release()
+	sub := topic.Subscribe(st.at)
 	beat, look := time.NewTicker(st.s.opt.Heartbeat), time.NewTicker(olderLook)
 	defer beat.Stop()
 	defer look.Stop()
 	for {
+		err := sub.Read(ctx, func(e events.Item) error {
+			if !e.Live && st.show(ctx, e.Event) {
+				return errRunEnded
+			}
+			return nil
+		})
+		switch {
+		case errors.Is(err, errRunEnded):
+			return st.flush()
+		case errors.Is(err, events.ErrClosed):
+			return st.stopping()
+		case err != nil:
+			return st.cut(err)
+		}
+		if err := st.flush(); err != nil {
+			return err
+		}
 		select {
-		case events, more := <-batches:
-			if !more {
-				return st.cut(ended)
-			}
-			over := false
-			for _, e := range st.at.take(events) {
-				if over = st.show(ctx, e); over {
-					break
-				}
-			}
-			if err := st.flush(); err != nil || over {
-				return err
-			}
+		case <-sub.Changed():
 		case <-look.C:
 			st.askChildren(ctx)
 		case <-beat.C:
 			st.buf.WriteString(": keep-alive\n\n")
 		case <-st.s.stop:
-			st.tell("", report.OlderEvent{Type: "stream_end", Message: "The server is stopping; the task goes on, or can be gone on with", Restart: st.command()})
-			return st.flush()
+			return st.stopping()
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -213,14 +200,14 @@ func (st *olderStream) follow(ctx context.Context) error {
 	}
 }
 
-// cut ends a stream whose log can be read no further.
-func (st *olderStream) cut(ended <-chan error) error {
-	var err error
-	select {
-	case err = <-ended:
-	default:
-		return nil
-	}
+// stopping ends the stream of a server that stops.
+func (st *olderStream) stopping() error {
+	st.tell("", report.OlderEvent{Type: "stream_end", Message: "The server is stopping; the task goes on, or can be gone on with", Restart: st.command()})
+	return st.flush()
+}
+
+// cut ends a stream whose journal can be read no further.
+func (st *olderStream) cut(err error) error {
 	message := "The task cannot be followed any more"
 	if errors.Is(err, journal.ErrNotFound) {
 		message = "The task was deleted"
@@ -246,7 +233,7 @@ type olderData struct {
 }
 
 // show tells of an event; over is true behind the run's end.
-func (st *olderStream) show(ctx context.Context, e engine.Event) (over bool) {
+func (st *olderStream) show(ctx context.Context, e events.Event) (over bool) {
 	var d olderData
 	if json.Unmarshal(e.Data, &d) != nil {
 		return false

@@ -6,10 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
-
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -48,73 +44,6 @@ func TestDecodingOfEachKind(t *testing.T) {
 	}
 }
 
-// A place is written in one way only, and read back as it was.
-func TestPlacesInAStream(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := engine.Mark{Epoch: rapid.Uint64Range(0, 1<<62).Draw(t, "epoch"), Seq: rapid.Uint64Range(1, 1<<62).Draw(t, "seq"), Index: rapid.IntRange(0, 1<<30).Draw(t, "index")}
-		w, ok := readWhere(m.String())
-		if !ok || w.mark != m || w.whole || w.live {
-			t.Fatalf("%s: %v %+v", m, ok, w)
-		}
-	})
-	for _, bad := range []string{"1.2", "1.0-0", "1.2-", ".2-0", "1.2-0 ", "+1.2-0", "1.02-0", "1.2--1", "1.2-0-0", "-1", "1e3", "0x1", "１", "1.2-9999999999", "99999999999999999999"} {
-		if w, ok := readWhere(bad); ok {
-			t.Errorf("%q: %+v", bad, w)
-		}
-	}
-	if w, ok := readWhere(""); !ok || !w.live {
-		t.Error("none is live")
-	}
-	if w, ok := readWhere("0"); !ok || !w.whole || w.mark.Seq != 0 {
-		t.Error("0 is the start")
-	}
-}
-
-// Whatever a follower was given before, it takes each event once and in order.
-func TestAPositionTakesEachEventOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var commits [][]engine.Event
-		var all []engine.Mark
-		for seq := uint64(1); seq <= 12; seq++ {
-			var events []engine.Event
-			for i := range rapid.IntRange(0, 3).Draw(t, "events") { // none: the commit is damaged
-				m := engine.Mark{Epoch: 1, Seq: seq, Index: i}
-				events = append(events, engine.Event{ID: m.String(), Seq: seq})
-				all = append(all, m)
-			}
-			commits = append(commits, events)
-		}
-		if len(all) == 0 {
-			return
-		}
-		n := rapid.IntRange(0, len(all)-1).Draw(t, "seen")
-		p := where{mark: all[n]}.position()
-		var got []string
-		from := 0
-		for range 3 { // the log read anew, from some place before it, as often as may be
-			from = rapid.IntRange(0, min(int(p.seq), len(commits))).Draw(t, "from")
-			to := rapid.IntRange(from, len(commits)).Draw(t, "to")
-			for _, events := range commits[from:to] {
-				for _, e := range p.take(events) {
-					got = append(got, e.ID)
-				}
-			}
-		}
-		for _, events := range commits[min(int(p.seq), len(commits)):] {
-			for _, e := range p.take(events) {
-				got = append(got, e.ID)
-			}
-		}
-		var want []string
-		for _, m := range all[n+1:] {
-			want = append(want, m.String())
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatal(diff)
-		}
-	})
-}
-
 func FuzzQuery(f *testing.F) {
 	for _, seed := range []string{"n=3&t=a", "x=%zz", "n=1;b=2", "at=2026-01-31", "some=a,b&usd=1.5", "t=%00&t=2"} {
 		f.Add(seed)
@@ -138,25 +67,6 @@ func FuzzQuery(f *testing.F) {
 		}
 		if n := v.number["n"]; n < 1 || n > 10 {
 			t.Fatal(n)
-		}
-	})
-}
-
-func FuzzCursor(f *testing.F) {
-	for _, seed := range []string{"", "0", "17", "1.2-3", "01.2-3", "1.2-3-4", "99999999999999999999.1-1"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		w, ok := readWhere(text)
-		switch {
-		case !ok:
-		case w.live && text != "", w.whole && w.mark.Index != 0:
-			t.Fatalf("%q: %+v", text, w)
-		case !w.live && !w.whole && w.mark.String() != text:
-			t.Fatalf("%q is read as %s", text, w.mark)
-		}
-		if p := w.position(); ok && p.skip < 0 {
-			t.Fatalf("%q: %+v", text, p)
 		}
 	})
 }

@@ -122,7 +122,7 @@ func routes() []route {
 		exportRoutes(),
 		writeRoutes(),
 		serverRoutes(),
-		feedRoutes(),
+		streamRoutes(),
 		editRoutes(),
 		olderRoutes(),
 	)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
@@ -102,7 +103,8 @@ type Server struct {
 	begun    time.Time
 	counted  requests
 	asked    questionCount // of open questions
-	feeds    feeds
+	pipe     *events.Pipe
+	lists    listRefresher
 	streams  streams
 	readings chan struct{} // slots for MaxReadings
 	bodies   chan struct{} // slots for large bodies
@@ -130,7 +132,12 @@ func New(o Options) (*Server, error) {
 	for _, host := range o.Hosts {
 		s.hosts[hostName(host)] = true
 	}
-	s.feeds.store, s.feeds.task, s.feeds.all = o.Store, s.followTask, map[string]*feed{}
+	if o.Engine != nil {
+		s.pipe = o.Engine.Events()
+	} else {
+		s.pipe = events.New(o.Store)
+	}
+	s.pipe.SetRemote(s.liveOfHolder)
 	s.streams.total, s.streams.each, s.streams.by = o.MaxStreams, o.MaxPerClient, map[string]int{}
 	s.keyed, s.turns.all, s.beside.all = deedsOf(o.Store, o.Now), map[string]*turn{}, map[string]*changing{}
 	s.room() // notes whether the root exists
@@ -183,14 +190,21 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
 		err = errors.Join(err, ended)
 	}
-	s.feeds.close()
+	s.closePipe()
 	return err
 }
 
 // End ends the server for callers that use Handler without Serve.
 func (s *Server) End() {
 	s.halt()
-	s.feeds.close()
+	s.closePipe()
+}
+
+// closePipe closes the pipe of a server that has no engine; an engine closes its own.
+func (s *Server) closePipe() {
+	if s.opt.Engine == nil {
+		s.pipe.Close()
+	}
 }
 
 // halt marks the server as stopping, which ends its streams.

@@ -116,7 +116,7 @@ func (s *Socket) Close() error {
 		}
 	}
 	if srv != nil {
-		srv.feeds.close()
+		srv.closePipe()
 	}
 	s.wait.Wait()
 	if err != nil {

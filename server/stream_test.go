@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store/trash"
 
 	"github.com/google/go-cmp/cmp"
@@ -205,15 +206,8 @@ func stuckFollower(t *testing.T, limit time.Duration) string {
 	if f, ok := quick.next(); !ok {
 		return fmt.Sprintf("the one that reads was cut off: %+v", f)
 	}
-	g.srv.feeds.mu.Lock()
-	defer g.srv.feeds.mu.Unlock()
-	for _, f := range g.srv.feeds.all {
-		f.mu.Lock()
-		size := f.size
-		f.mu.Unlock()
-		if size > feedBytes+300_000 {
-			t.Errorf("the feed keeps %d bytes", size)
-		}
+	if _, size := g.srv.pipe.Size(); size > 5<<20 {
+		t.Errorf("the topics keep %d bytes, want at most 5 MiB", size)
 	}
 	return ""
 }
@@ -305,8 +299,8 @@ func TestFollowersShareAFeed(t *testing.T) {
 	for i := range streams {
 		streams[i] = g.follow(g.path("/events?after=%d", i%3))
 	}
-	if n := len(g.srv.feeds.all); n != 1 {
-		t.Errorf("%d feeds", n)
+	if n, _ := g.srv.pipe.Size(); n != 1 {
+		t.Errorf("%d topics, want 1", n)
 	}
 	g.run(engine.Request{Task: g.id, Text: "again"})
 	all := g.events()
@@ -332,10 +326,7 @@ func TestFollowersShareAFeed(t *testing.T) {
 	}
 	wait.Wait()
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		g.srv.feeds.mu.Lock()
-		n := len(g.srv.feeds.all)
-		g.srv.feeds.mu.Unlock()
-		if n == 0 {
+		if n, _ := g.srv.pipe.Size(); n == 0 {
 			break
 		}
 		if time.Now().After(end) {
@@ -345,8 +336,8 @@ func TestFollowersShareAFeed(t *testing.T) {
 }
 
 func seqOf(f frame) (seq uint64) {
-	w, _ := readWhere(f.ID)
-	return w.mark.Seq
+	c, _ := events.ParseCursor(f.ID)
+	return c.Seq
 }
 
 // A log is not trusted to be well made: nothing in it may begin a line of the stream.
@@ -358,12 +349,12 @@ func TestHostileLogs(t *testing.T) {
 		{"x", "{\"a\":\r1,\n\"b\":2}", "id: 1.2-0\nevent: x\ndata: {\"a\":1,\"b\":2}\n\n"},
 		{"x", "no json\nevent: y\r\rdata: z", "id: 1.2-0\nevent: x\ndata: no json event: y  data: z\n\n"},
 	} {
-		got := wire(nil, "1.2-0", c.typ, []byte(c.data))
+		got := events.AppendFrame(nil, "1.2-0", c.typ, []byte(c.data))
 		if diff := cmp.Diff(c.want, string(got)); diff != "" {
 			t.Errorf("%q %q:\n%s", c.typ, c.data, diff)
 		}
 	}
-	if plain(strings.Repeat("a", 3)+"\r") || !plain("run.ended") || plain("A") {
+	if events.PlainType(strings.Repeat("a", 3)+"\r") || !events.PlainType("run.ended") || events.PlainType("A") {
 		t.Error("the names of events")
 	}
 }

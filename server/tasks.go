@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/spend"
@@ -165,7 +165,7 @@ func (s *Server) taskDocument(a *asked, ref store.Ref) (doc tagged, err error) {
 	if err != nil {
 		return doc, err
 	}
-	return tagged{v.Summary, engine.Mark{Seq: v.State.Seq}}, v.Close()
+	return tagged{v.Summary, events.AfterCommit(v.State.Seq)}, v.Close()
 }
 
 // standing adds the copies of a task to its document.

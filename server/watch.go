@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/task"
 )
@@ -63,7 +64,7 @@ func (w *Watch) write(b *strings.Builder) {
 }
 
 // Observe takes an event in.
-func (w *Watch) Observe(e engine.Event) {
+func (w *Watch) Observe(e events.Event) {
 	switch e.Type {
 	case "run.started":
 		var d task.RunStarted

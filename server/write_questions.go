@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/report"
 )
 
@@ -134,11 +135,11 @@ func replyOf(n report.Answer, q engine.Asked, open bool) (r engine.Reply, err er
 	var w wrongs
 	r = engine.Reply{Text: n.Text, Approve: n.Approve, Always: n.Always}
 	if n.Seen != "" {
-		at, ok := readWhere(n.Seen)
-		if !ok || at.whole || at.live {
+		at, ok := events.ParseCursor(n.Seen)
+		if !ok || at.IsWhole() {
 			w.add("/seen", "want the id of an event, such as 1.7-0")
 		}
-		r.Seen = &at.mark
+		r.Seen = &at
 	}
 	approval := q.Kind == "approval"
 	switch {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/report"
 )
 
@@ -75,7 +76,7 @@ func (s *Server) submit(a *asked, r engine.Request) (engine.Ticket, error) {
 	waits := len(runs) > 0 && runs[0].State == "waiting"
 	switch words := r.Text != "" || len(r.Images) > 0; {
 	case !started && words && (waits || a.again):
-		from, _, err := engine.Newest(a.Context(), s.opt.Store, ref)
+		from, _, err := events.Newest(a.Context(), s.opt.Store, ref)
 		if err != nil {
 			return engine.Ticket{}, err
 		}
@@ -210,7 +211,7 @@ func (s *Server) settled(a *asked, info engine.RunInfo, patience time.Duration) 
 	if !moving(info) {
 		return info, nil
 	}
-	one, leave, err := s.feeds.join(info.Ref)
+	topic, leave, err := s.pipe.Task(info.Ref)
 	if err != nil {
 		return info, nil // the server stops: what is known is the answer
 	}
@@ -220,7 +221,7 @@ func (s *Server) settled(a *asked, info engine.RunInfo, patience time.Duration) 
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
 	for moving(info) {
-		change := one.changed()
+		change := topic.Changed()
 		if info, err = s.opt.Engine.RunByID(a.Context(), info.ID); err != nil || !moving(info) {
 			break
 		}

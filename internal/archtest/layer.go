@@ -20,6 +20,7 @@ var layers = [][]string{
 	{"export", "report"},
 	{"view"},
 	{"engine"},
+	{"events"},
 	{"agent"},
 	{"llm", "tool", "contextwindow", "resume", "mode", "mention", "approval"},
 	{"mcp", "checkpoint"},

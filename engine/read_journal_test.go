@@ -11,12 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
 )
 
-// taped gives a store with a task that two runs made, and what a replay gives of it.
-func taped(t *testing.T) (*store.Store, store.Ref, []Event) {
+// logd gives a store with a task that two runs made, and what a replay gives of it.
+func recorded(t *testing.T) (*store.Store, store.Ref, []events.Event) {
 	t.Helper()
 	s, err := store.Open(store.Options{Root: t.TempDir(), Program: "test"})
 	if err != nil {
@@ -46,30 +48,28 @@ func taped(t *testing.T) (*store.Store, store.Ref, []Event) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, ref, replay(t, s, ref)
+	return s, ref, readAfter(t, s, ref, 0)
 }
 
-func read(t *testing.T, tape *Tape) (out []Event) {
+func readAfter(t *testing.T, s *store.Store, ref store.Ref, after uint64) (out []events.Event) {
 	t.Helper()
-	for events, err := range tape.Read(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, events...)
-	}
-	if err := tape.Close(); err != nil {
+	err := events.ReadJournal(t.Context(), s, ref, events.AfterCommit(after), func(i events.Item) error {
+		out = append(out, i.Event)
+		return nil
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
-// From whichever commit a tape is read, with a snapshot before it, behind it or none:
+// From whichever commit a log is read, with a snapshot before it, behind it or none:
 // it gives what the whole log gives from there.
-func TestATapeGivesTheRestFromAnyCommit(t *testing.T) {
+func TestAReaderGivesTheRestFromAnyCommit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("does nothing at the same time, and is slow when watched for races")
 	}
-	s, ref, whole := taped(t)
+	s, ref, whole := recorded(t)
 	head := whole[len(whole)-1].Seq
 	for _, snapshot := range []bool{true, false} {
 		if !snapshot {
@@ -78,21 +78,14 @@ func TestATapeGivesTheRestFromAnyCommit(t *testing.T) {
 			}
 		}
 		for after := uint64(0); after <= head+1; after++ {
-			tape, err := OpenTape(t.Context(), s, ref, after)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if at := min(after, head); tape.Seq() != at {
-				t.Fatalf("opened behind %d it is at %d", after, tape.Seq())
-			}
-			var want []Event
+			var want []events.Event
 			for _, e := range whole {
 				if e.Seq > after {
 					want = append(want, e)
 				}
 			}
-			if diff := cmp.Diff(want, read(t, tape)); diff != "" {
-				t.Fatalf("behind %d, snapshot %v (-replayed +taped):\n%s", after, snapshot, diff)
+			if diff := cmp.Diff(want, readAfter(t, s, ref, after)); diff != "" {
+				t.Fatalf("behind %d, snapshot %v (-replayed +logd):\n%s", after, snapshot, diff)
 			}
 		}
 	}
@@ -100,8 +93,8 @@ func TestATapeGivesTheRestFromAnyCommit(t *testing.T) {
 
 // A damaged commit has no events; those behind it come all the same, and a cursor into
 // it is still good.
-func TestATapeGoesOverDamage(t *testing.T) {
-	s, ref, whole := taped(t)
+func TestAReaderPassesOverDamage(t *testing.T) {
+	s, ref, whole := recorded(t)
 	file := filepath.Join(ref.Log, "journal.jsonl")
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -116,40 +109,36 @@ func TestATapeGoesOverDamage(t *testing.T) {
 	if err := os.Remove(filepath.Join(ref.Log, "journal.idx")); err != nil {
 		t.Fatal(err)
 	}
-	tape, err := OpenTape(t.Context(), s, ref, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var want, got []string
 	for _, e := range whole {
 		if e.Seq != hurt {
 			want = append(want, e.ID)
 		}
 	}
-	for _, e := range read(t, tape) {
+	for _, e := range readAfter(t, s, ref, 0) {
 		got = append(got, e.ID)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if known, err := Knows(t.Context(), s, ref, Mark{Epoch: 1, Seq: hurt}); !known || err != nil {
+	if known, err := events.Exists(t.Context(), s, ref, cursor(1, hurt, 0)); !known || err != nil {
 		t.Errorf("the damaged commit: %v %v", known, err)
 	}
 }
 
-// A log knows each of its events, and nothing else.
-func TestWhichEventsALogKnows(t *testing.T) {
-	s, ref, whole := taped(t)
+// A journal has each of its events and no other ones.
+func TestWhichEventsAJournalHas(t *testing.T) {
+	s, ref, whole := recorded(t)
 	known := map[string]bool{}
 	for _, e := range whole {
 		known[e.ID] = true
 	}
-	last := Mark{}
+	last := events.Cursor{}
 	for epoch := uint64(0); epoch <= 3; epoch++ {
 		for seq := uint64(1); seq <= whole[len(whole)-1].Seq+1; seq++ {
 			for i := range 7 {
-				m := Mark{Epoch: epoch, Seq: seq, Index: i}
-				got, err := Knows(t.Context(), s, ref, m)
+				m := cursor(epoch, seq, i)
+				got, err := events.Exists(t.Context(), s, ref, m)
 				if err != nil || got != known[m.String()] {
 					t.Errorf("%s: %v %v", m, got, err)
 				}
@@ -159,18 +148,22 @@ func TestWhichEventsALogKnows(t *testing.T) {
 	if _, err := fmt.Sscanf(whole[len(whole)-1].ID, "%d.%d-%d", &last.Epoch, &last.Seq, &last.Index); err != nil {
 		t.Fatal(err)
 	}
-	if newest, ok, err := Newest(t.Context(), s, ref); newest != last || !ok || err != nil {
+	if newest, ok, err := events.Newest(t.Context(), s, ref); newest != last || !ok || err != nil {
 		t.Errorf("the newest is %s, want %s: %v %v", newest, last, ok, err)
 	}
 	ref.Log = filepath.Join(t.TempDir(), "none")
-	_, ok, err := Newest(t.Context(), s, ref)
-	if known, err2 := Knows(t.Context(), s, ref, last); ok || err != nil || known || err2 != nil {
+	_, ok, err := events.Newest(t.Context(), s, ref)
+	if known, err2 := events.Exists(t.Context(), s, ref, last); ok || err != nil || known || err2 != nil {
 		t.Errorf("without a log: %v %v %v %v", ok, err, known, err2)
 	}
-	if _, err := OpenTape(context.Background(), s, ref, 0); !errors.Is(err, journal.ErrNotFound) {
+	if err := events.ReadJournal(context.Background(), s, ref, events.Cursor{}, nil); !errors.Is(err, journal.ErrNotFound) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(ref.Log); !os.IsNotExist(err) {
 		t.Error("looking made a folder")
 	}
+}
+
+func cursor(epoch, seq uint64, index int) events.Cursor {
+	return events.Cursor{Position: task.Position{Epoch: epoch, Seq: seq, Index: index}}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/store"
-	feedlog "github.com/roost-dev/roost/store/feed"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -24,28 +24,14 @@ import (
 // off the files in one go.
 func feedOf(t testing.TB, s *store.Store) (out []frame) {
 	t.Helper()
-	r := must[*feedlog.Reader](t)(feedlog.Open(s.FeedDir(), feedlog.Place{}))
-	defer r.Close()
-	p := &player{store: s, most: 2}
-	defer p.close()
-	for {
-		e, ok, err := r.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !ok {
-			return out
-		}
-		err = p.play(context.Background(), e, func(events []engine.Event) error {
-			for i, one := range events {
-				out = append(out, frame{stand{e.At, one.Seq, i}.String(), one.Type, string(one.Data)})
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+	_, err := events.ReadAll(context.Background(), s, events.Cursor{}, func(one events.Item) error {
+		out = append(out, frame{one.CursorID(), one.Type, string(one.Data)})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return out
 }
 
 // byTask are the events of each task, as the task's own stream numbers them not: by data.

@@ -1,4 +1,4 @@
-package server
+package events
 
 import (
 	"context"
@@ -12,16 +12,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
-	feedlog "github.com/roost-dev/roost/store/feed"
+	"github.com/roost-dev/roost/store/feed"
 	"github.com/roost-dev/roost/task"
 )
 
-// held makes a task with some commits whose owner stays, and gives the line of the feed that
-// tells of all of them.
-func held(t *testing.T) (s *store.Store, ref store.Ref, e feedlog.Entry, letGo func()) {
+func must[T any](t testing.TB) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// held makes a task with some commits whose owner stays, and gives the line of the activity log that announces all
+// of them.
+func held(t *testing.T) (s *store.Store, ref store.Ref, e feed.Entry, letGo func()) {
 	t.Helper()
 	s = must[*store.Store](t)(store.Open(store.Options{Root: t.TempDir(), Program: "test"}))
 	one := must[*store.Task](t)(s.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}))
@@ -42,17 +51,17 @@ func held(t *testing.T) (s *store.Store, ref store.Ref, e feedlog.Entry, letGo f
 	log := must[journal.Reader](t)(s.Follow(one.Ref))
 	defer log.Close()
 	head := must[uint64](t)(log.Head(t.Context()))
-	e = feedlog.Entry{Line: feedlog.Line{Source: one.Ref.Source, Task: one.Ref.ID, Epoch: 1, From: head, To: head}}
+	e = feed.Entry{Line: feed.Line{Source: one.Ref.Source, Task: one.Ref.ID, Epoch: 1, From: head, To: head}}
 	e.New.From, e.New.To = 1, head
 	return s, one.Ref, e, letGo
 }
 
-func (p *player) seqs(t *testing.T, e feedlog.Entry) (out []uint64) {
+func (p *entryReader) seqs(t *testing.T, e feed.Entry) (out []uint64) {
 	t.Helper()
 	// Only a play that does not come to its end meets this.
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	err := p.play(ctx, e, func(events []engine.Event) error {
+	err := p.read(ctx, e, func(events []Event) error {
 		out = append(out, events[0].Seq)
 		return nil
 	})
@@ -85,7 +94,7 @@ func TestWhatCannotBeSeenYetIsLookedForAgain(t *testing.T) {
 			record := must[[]byte](t)(os.ReadFile(lock))
 			scribble(t, lock, make([]byte, len(record)))
 			looks := 0
-			p := &player{store: s, most: 1, pause: func() {
+			p := &entryReader{store: s, most: 1, pause: func() {
 				if looks++; looks < 3 {
 					return
 				}
@@ -120,9 +129,9 @@ func TestWhatIsNeverSeenIsPassedOver(t *testing.T) {
 	head := e.New.To
 	e.To, e.New.To = head+5, head+5
 	looks := 0
-	p := &player{store: s, most: 1, pause: func() { looks++ }}
+	p := &entryReader{store: s, most: 1, pause: func() { looks++ }}
 	defer p.close()
-	if got := p.seqs(t, e); len(got) != int(head) || looks != unseenLooks-1 {
+	if got := p.seqs(t, e); len(got) != int(head) || looks != maxRetries-1 {
 		t.Errorf("commits %v of %d, after %d looks", got, head, looks)
 	}
 	letGo()
@@ -137,7 +146,7 @@ func TestWhatIsNeverSeenIsPassedOver(t *testing.T) {
 func TestAnOlderJournalThatWasPutBack(t *testing.T) {
 	s, ref, e, letGo := held(t)
 	letGo()
-	p := &player{store: s, most: 1}
+	p := &entryReader{store: s, most: 1}
 	defer p.close()
 	head := e.New.To
 	e.New.To = head - 1
@@ -175,7 +184,7 @@ func TestWhatCannotBeReadJustNowIsNotPassedOver(t *testing.T) {
 		{t.Context(), fmt.Errorf("open: %w", syscall.ENFILE), syscall.ENFILE},
 		{over, journal.ErrNotFound, context.Canceled},
 	} {
-		if got := passOver(c.ctx, c.err); !errors.Is(got, c.want) || got != nil && c.want == nil {
+		if got := skipUnreadable(c.ctx, c.err); !errors.Is(got, c.want) || got != nil && c.want == nil {
 			t.Errorf("%v: %v, want %v", c.err, got, c.want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -61,37 +62,52 @@ func TestTheStreamOfARunEndsWithThatRun(t *testing.T) {
 // told first.
 func TestTheEndOfARunIsToldBeforeItsStreamEnds(t *testing.T) {
 	for name, c := range map[string]struct {
-		log  []item
+		log  []events.Item
 		fail error
 		want string
 	}{
-		"its end stands in the log": {[]item{
-			{at: place{seq: 1}, typ: "turn.ended", run: "r", text: []byte("data: turn\n\n")},
-			{at: place{seq: 2}, typ: "run.ended", run: "r", text: []byte("data: over\n\n")},
-			{at: place{seq: 3}, typ: "run.started", run: "r2", text: []byte("data: next\n\n")},
+		"its end stands in the log": {[]events.Item{
+			{Cursor: events.AfterCommit(1), Event: events.Event{Type: "turn.ended", Run: "r"}, Frame: []byte("data: turn\n\n")},
+			{Cursor: events.AfterCommit(2), Event: events.Event{Type: "run.ended", Run: "r"}, Frame: []byte("data: over\n\n")},
+			{Cursor: events.AfterCommit(3), Event: events.Event{Type: "run.started", Run: "r2"}, Frame: []byte("data: next\n\n")},
 		}, nil, "data: turn\n\ndata: over\n\n" + `event: stream.end` + "\n" + `data: {"type":"stream.end","task_id":"t","reason":"run_ended"}` + "\n\n"},
 		"it was killed, and nobody wrote down that it ended": {nil, nil, "event: stream.end\n" + `data: {"type":"stream.end","task_id":"t","reason":"run_ended"}` + "\n\n"},
 		"the task is gone": {nil, journal.ErrNotFound, "event: stream.end\n" + `data: {"type":"stream.end","task_id":"t","reason":"task_gone"}` + "\n\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			f := &follower{
-				s: &Server{opt: Options{Heartbeat: time.Millisecond}, stop: make(chan struct{})}, task: "t", feed: newFeed(nil), w: w, ctl: http.NewResponseController(w),
-				last: endOf("r"), dead: func() bool { return true },
-				past: func(_ context.Context, at place, give func(item) error) (place, error) {
-					for _, one := range c.log {
-						if err := give(one); err != nil {
-							return at, err
-						}
-					}
-					return at, c.fail
-				},
+			f := &eventStream{
+				subscriber: journalOnly{c.log, c.fail},
+				s:          &Server{opt: Options{Heartbeat: time.Millisecond}, stop: make(chan struct{})},
+				task:       "t",
+				w:          w,
+				ctl:        http.NewResponseController(w),
+				last:       endOf("r"),
+				runEnded:   func() bool { return true },
 			}
-			f.feed.begin(place{}, "")
-			_ = f.stream(t.Context()) // how it ends is told to the client
+			_ = f.write(t.Context()) // the client gets the reason
 			if _, got, _ := strings.Cut(w.Body.String(), ": connected\n\n"); got != c.want {
 				t.Errorf("it tells\n%s\nwant\n%s", got, c.want)
 			}
 		})
 	}
+}
+
+// journalOnly is a topic that has no events yet and whose journal has some.
+type journalOnly struct {
+	log  []events.Item
+	fail error
+}
+
+func (j journalOnly) Read(context.Context, func(events.Item) error) error { return nil }
+func (j journalOnly) Changed() <-chan struct{}                            { return nil }
+func (j journalOnly) Skip(events.Cursor)                                  {}
+
+func (j journalOnly) ReadJournal(_ context.Context, give func(events.Item) error) error {
+	for _, one := range j.log {
+		if err := give(one); err != nil {
+			return err
+		}
+	}
+	return j.fail
 }

@@ -6,26 +6,29 @@ import (
 	"slices"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store"
 )
 
 // streamRun answers with the events of a task behind a place, until one of its runs has
 // ended; a run that waits for a person has not. Then stream.end says so. Who comes back
 // with Last-Event-ID goes on there.
-func (s *Server) streamRun(w http.ResponseWriter, a *asked, ref store.Ref, from engine.Mark, run string) *Problem {
-	begin := where{mark: from, whole: from.Seq == 0}
+func (s *Server) streamRun(w http.ResponseWriter, a *asked, ref store.Ref, from events.Cursor, run string) *Problem {
 	if last := a.Header.Get("Last-Event-ID"); last != "" {
 		var ok bool
-		if begin, ok = readWhere(last); !ok {
+		if from, ok = events.ParseCursor(last); !ok {
 			return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read", "want the id of an event such as 1.7-0")
 		}
 	}
 	w.Header().Set("Roost-Run-Id", run)
-	return s.followIn(w, a, ref, begin, func(f *follower) { f.last, f.dead = endOf(run), s.over(run) })
+	return s.streamTask(w, a, ref, func(ctx context.Context, f *eventStream) (events.Cursor, error) {
+		f.last, f.runEnded = endOf(run), s.over(run)
+		return from, f.check(ctx, ref, from)
+	})
 }
 
-func endOf(run string) func(item) bool {
-	return func(i item) bool { return i.typ == "run.ended" && i.run == run }
+func endOf(run string) func(events.Item) bool {
+	return func(i events.Item) bool { return i.Type == "run.ended" && i.Run == run }
 }
 
 // over reports whether a run is at its end, for those whose end nobody could tell.
@@ -53,10 +56,10 @@ func (s *Server) runEvents(w http.ResponseWriter, a *asked) *Problem {
 	if err != nil {
 		return s.problemOf(a.Context(), err, run)
 	}
-	from := where{whole: true}
+	from := events.Cursor{}
 	if given := a.given(); given != "" {
 		var ok bool
-		if from, ok = readWhere(given); !ok {
+		if from, ok = events.ParseCursor(given); !ok {
 			return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read", "want the id of an event such as 1.7-0")
 		}
 		seen, err := s.seen(a.Context(), info, from)
@@ -70,22 +73,21 @@ func (s *Server) runEvents(w http.ResponseWriter, a *asked) *Problem {
 		}
 	}
 	w.Header().Set("Roost-Run-Id", run)
-	return s.followIn(w, a, info.Ref, from, func(f *follower) {
-		f.last, f.dead = endOf(run), s.over(run)
-		f.wants = func(i item) bool { return i.run == run && (wants == nil || wants(i)) }
+	return s.streamTask(w, a, info.Ref, func(ctx context.Context, f *eventStream) (events.Cursor, error) {
+		f.last, f.runEnded = endOf(run), s.over(run)
+		f.wants = func(i events.Item) bool { return i.Run == run && (wants == nil || wants(i)) }
+		return from, f.check(ctx, info.Ref, from)
 	})
 }
 
-// seen reports whether a run has ended and its end does not stand behind a place.
-func (s *Server) seen(ctx context.Context, info engine.RunInfo, from where) (bool, error) {
+// seen reports whether a run has ended, and its end is not behind a cursor.
+func (s *Server) seen(ctx context.Context, info engine.RunInfo, from events.Cursor) (bool, error) {
 	if info.Ended == 0 {
 		return false, nil
 	}
 	more := false
-	_, err := s.pastOf(info.Ref)(ctx, from.place(), func(i item) error {
-		if endOf(info.ID)(i) && from.place().before(i.at) {
-			more = true
-		}
+	err := events.ReadJournal(ctx, s.opt.Store, info.Ref, from, func(i events.Item) error {
+		more = more || endOf(info.ID)(i)
 		return nil
 	})
 	return !more, err

@@ -1,0 +1,142 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/events"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/store"
+)
+
+// given is the cursor that a client sent. A browser that comes back asks the same
+// address, so the header goes before the parameter.
+func (a *asked) given() string {
+	if last := a.Header.Get("Last-Event-ID"); last != "" {
+		return last
+	}
+	return a.text["after"]
+}
+
+// enter takes a place among the streams; leave must be called.
+func (s *Server) enter(a *asked) (leave func(), p *Problem) {
+	if s.stopping.Load() {
+		return nil, s.problemOf(a.Context(), context.Canceled, a.id)
+	}
+	leave, ok := s.streams.enter(addressOf(a.Request))
+	if !ok {
+		p = problem(http.StatusTooManyRequests, "too_many_streams", "Too many streams are open", "close some, or follow fewer tasks at a time")
+		p.Retryable, p.after = true, "5"
+	}
+	return leave, p
+}
+
+// events streams a task's events: those behind the cursor, then new ones. Everything that can be refused is refused
+// before the head of the answer.
+func (s *Server) events(w http.ResponseWriter, a *asked) *Problem {
+	given := a.given()
+	from, ok := events.ParseCursor(given)
+	if given != "" && !ok {
+		return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read", "want the id of an event such as 1.7-0, or 0 for the start", "after=0")
+	}
+	wants, p := a.wanted()
+	if p != nil {
+		return p
+	}
+	ref, err := s.opt.Store.Find(a.Context(), a.id)
+	if err != nil {
+		p := s.problemOf(a.Context(), err, a.id)
+		p.Task = a.id
+		return p
+	}
+	return s.streamTask(w, a, ref, func(ctx context.Context, f *eventStream) (events.Cursor, error) {
+		f.wants = wants
+		if given != "" {
+			return from, f.check(ctx, ref, from)
+		}
+		newest, ok, err := events.Newest(ctx, s.opt.Store, ref)
+		if ok {
+			f.start = newest.String()
+		}
+		return events.AfterCommit(newest.Seq), err
+	})
+}
+
+// streamTask streams a task's events; prepare sets how, and gives the cursor from which the stream starts.
+func (s *Server) streamTask(w http.ResponseWriter, a *asked, ref store.Ref, prepare func(context.Context, *eventStream) (events.Cursor, error)) *Problem {
+	leave, p := s.enter(a)
+	if p != nil {
+		return p
+	}
+	defer leave()
+	topic, release, err := s.pipe.Task(ref)
+	if err != nil {
+		return s.problemOf(a.Context(), context.Canceled, a.id)
+	}
+	defer release()
+	f := &eventStream{s: s, task: ref.ID, w: w, ctl: http.NewResponseController(w), snapshot: s.snapshotOfTask(ref)}
+	// The topic opens before the journal is read for the cursor, so that no event lies between the two.
+	_, err = topic.Newest(a.Context())
+	var from events.Cursor
+	if err == nil {
+		from, err = prepare(a.Context(), f)
+	}
+	if err != nil {
+		return s.problemOf(a.Context(), err, ref.ID)
+	}
+	f.subscriber = topic.Subscribe(from)
+	f.serve(a)
+	return nil
+}
+
+// check notes whether a cursor names no event of the task.
+func (f *eventStream) check(ctx context.Context, ref store.Ref, from events.Cursor) error {
+	if from.IsStart() {
+		return nil
+	}
+	known, err := events.Exists(ctx, f.s.opt.Store, ref, from)
+	f.unknown = !known
+	return err
+}
+
+// snapshotOfTask describes a task to a client whose cursor is unknown.
+func (s *Server) snapshotOfTask(ref store.Ref) snapshotOf {
+	return func(ctx context.Context) (data []byte, at events.Cursor, id string, err error) {
+		newest, ok, err := events.Newest(ctx, s.opt.Store, ref)
+		if err != nil {
+			return nil, at, "", err
+		}
+		v, err := s.opt.Store.Read(ctx, ref) // after the cursor was read, so that it is not older
+		if err != nil {
+			return nil, at, "", err
+		}
+		row, err := rowOf(v.Summary)
+		if err = errors.Join(err, v.Close()); err != nil {
+			return nil, at, "", err
+		}
+		var o esjson.Object
+		o.String("type", "stream.snapshot")
+		o.String("task_id", ref.ID)
+		o.Int("seq", int64(newest.Seq))
+		o.String("at", report.Stamp(s.opt.Now().UnixMilli()))
+		o.String("reason", "unknown_cursor")
+		o.Raw("task", row)
+		if ok {
+			id = newest.String()
+		}
+		return o.Bytes(), events.AfterCommit(newest.Seq), id, nil
+	}
+}
+
+// rowOf is a task's summary as lists have it.
+func rowOf(t store.Summary) ([]byte, error) {
+	var row bytes.Buffer
+	enc := json.NewEncoder(&row)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(t)
+	return bytes.TrimSpace(row.Bytes()), err
+}
