@@ -10,7 +10,7 @@ import (
 
 	"github.com/roost-dev/roost/cli/config"
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 )
 
 func (a *App) authCommand() *cobra.Command {
@@ -34,7 +34,7 @@ func (a *App) authCommand() *cobra.Command {
 	}
 	var profile string
 	var ring bool
-	names := words(engine.Providers()...)
+	names := words(setup.Providers()...)
 	set := &cobra.Command{
 		Use: "set PROVIDER", Short: "Keep a key, from a prompt or stdin", Args: count(0, 1, "roost auth set anthropic"), ValidArgsFunction: first(names),
 		Example: "  roost auth set anthropic\n  roost auth set anthropic --keyring\n  pass show openai | roost auth set openai\n  roost auth set --profile work",
@@ -89,7 +89,7 @@ func (a *App) account(verb, profile string, args []string) (name, of string, err
 }
 
 func knownProvider(what, name string) error {
-	all := engine.Providers()
+	all := setup.Providers()
 	if slices.Contains(all, name) {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (a *App) authRemove(ctx context.Context, name, of string) error {
 
 // keyVariable is the variable that holds a provider's key now, "" when none does.
 func (a *App) keyVariable(provider string) string {
-	for _, v := range engine.KeyVariables(provider) {
+	for _, v := range setup.KeyVariables(provider) {
 		if a.Env(v) != "" {
 			return v
 		}
@@ -245,7 +245,7 @@ func (a *App) authStatus(args []string) error {
 		state.Set, state.Origin, state.Ends = key != "" || origin == ringOrigin, origin, ends(key)
 		items = append(items, state)
 	}
-	for _, p := range engine.Providers() {
+	for _, p := range setup.Providers() {
 		if len(args) == 0 || args[0] == p {
 			key, origin := a.providerKey(p, kept, s)
 			add(accountState{Provider: p}, key, origin)

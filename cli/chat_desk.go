@@ -17,7 +17,6 @@ import (
 	"github.com/roost-dev/roost/cli/chat"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/workspace"
@@ -110,7 +109,7 @@ func (d *chatDesk) Words(ctx context.Context, kind chat.Kind, dir, begun string)
 		if err != nil || dir == "" {
 			return nil
 		}
-		set, _ := engine.Modes(dir, c)
+		set, _ := c.Modes(dir)
 		var out []chat.Word
 		for _, m := range set.All() {
 			out = append(out, chat.Word{Text: m.Slug, About: m.Name})

@@ -13,7 +13,7 @@ import (
 
 	"github.com/roost-dev/roost/cli/config"
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 )
 
 func (a *App) configCommand() *cobra.Command {
@@ -223,7 +223,7 @@ func (a *App) configSet(name string, values []string) error {
 	if len(values) > 0 {
 		err := k.Check(v)
 		if err == nil && strings.HasSuffix(name, "base_url") {
-			err = engine.CheckAddress(v.Text) // a file that has such a one is read, and the address refused when it is asked
+			err = setup.CheckAddress(v.Text) // a file that has such a one is read, and the address refused when it is asked
 		}
 		if err != nil {
 			return usage("roost config set "+name+" "+strings.Join(values, " "), err.Error(), "roost config set "+name+" VALUE")

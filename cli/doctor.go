@@ -10,6 +10,7 @@ import (
 	"github.com/roost-dev/roost/agent/spool"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/view"
 )
@@ -36,7 +37,7 @@ func (a *App) doctorCommand() *cobra.Command {
 			found, err := doctor.Check(ctx, s, args, o)
 			var kept engine.CheckedContents
 			if err == nil {
-				e := engine.New(s, engine.Options{Now: a.millis, Config: engine.ConfigFromEnv(a.Env)})
+				e := engine.New(s, engine.Options{Now: a.millis, Config: setup.ConfigFromEnv(a.Env)})
 				kept, err = e.CheckContents(ctx, args, o.Repair)
 			}
 			shown()

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/mode"
@@ -51,13 +52,13 @@ func failureOf(err error) *Failure {
 	var (
 		ambiguous *store.AmbiguousError
 		root      *store.RootError
-		config    *engine.ConfigError
-		unknown   *engine.UnknownProfileError
+		config    *setup.Error
+		unknown   *setup.UnknownProfileError
 		busy      *journal.BusyError
 		provider  *llm.Error
 		trashed   *store.TrashedError
 		held      *engine.UntrustedError
-		other     *engine.OtherModelError
+		other     *setup.OtherModelError
 		noMode    *mode.UnknownError
 		unread    *roofmt.UnreadError
 	)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/store"
@@ -31,7 +32,7 @@ func TestExitOfErrors(t *testing.T) {
 		{"no such task", fmt.Errorf("x: %w", store.ErrNotFound), ExitNotFound, "task_not_found", 404, false},
 		{"several tasks", &store.AmbiguousError{Given: "1"}, ExitUsage, "ambiguous_id", 0, false},
 		{"a root that cannot be used", &store.RootError{Path: "/x", Check: "y"}, ExitConfig, "root_unusable", 0, false},
-		{"something to set up", &engine.ConfigError{What: "a"}, ExitConfig, "configuration", 0, false},
+		{"something to set up", &setup.Error{What: "a"}, ExitConfig, "configuration", 0, false},
 		{"busy", fmt.Errorf("x: %w", &journal.BusyError{}), ExitBusy, "task_busy", 409, true},
 		{"files that another program writes", fmt.Errorf("x: %w", store.ErrForeignBusy), ExitBusy, "task_busy", 409, true},
 		{"somebody else has taken it", fmt.Errorf("x: %w", journal.ErrFenced), ExitBusy, "task_fenced", 409, false},

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/report"
@@ -112,7 +112,7 @@ func (a *App) export(ctx context.Context, args []string, f exportFlags) (err err
 }
 
 // secretsOf are the keys that exports for readers mask.
-func secretsOf(c engine.Config) (known []redact.Known) {
+func secretsOf(c setup.Config) (known []redact.Known) {
 	for name, key := range c.Keys {
 		known = append(known, redact.Known{Kind: name + "-key", Value: key})
 	}

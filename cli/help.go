@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/cli/config"
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 )
 
 // topics are what help knows beside the commands.
@@ -93,8 +93,8 @@ func environmentTopic() string {
 	for _, k := range config.Keys {
 		row(k.Env, k.Doc)
 	}
-	for _, p := range engine.Providers() {
-		for _, name := range engine.KeyVariables(p) {
+	for _, p := range setup.Providers() {
+		for _, name := range setup.KeyVariables(p) {
 			if !slices.ContainsFunc(config.Keys, func(k config.Key) bool { return k.Env == name }) {
 				row(name, "the key for "+p+", too")
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/view"
@@ -81,10 +81,10 @@ func (a *App) mcpFolder(dir string) (string, error) {
 }
 
 // servers are those of a workspace.
-func (a *App) servers(dir string) (root string, servers []mcp.Server, problems []string, c engine.Config, err error) {
+func (a *App) servers(dir string) (root string, servers []mcp.Server, problems []string, c setup.Config, err error) {
 	if root, err = a.mcpFolder(dir); err == nil {
 		if c, err = a.engineConfig(); err == nil {
-			servers, problems = engine.Servers(root, c)
+			servers, problems = c.MCPServers(root)
 		}
 	}
 	return root, servers, problems, c, err
@@ -159,7 +159,7 @@ func (a *App) mcpSay(dir string, names []string, allow bool) error {
 		if err := c.Servers.Choices.Set(s, allow); err != nil {
 			return &Failure{Exit: ExitConfig, Code: "configuration", What: verb + " the MCP server " + s.Name, Why: err.Error(), Try: "look at the folder of the settings: roost config path"}
 		}
-		now, _ := engine.Servers(root, c)
+		now, _ := c.MCPServers(root)
 		for _, n := range now {
 			if n.Name == s.Name {
 				items = append(items, itemOf(n))

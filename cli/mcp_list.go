@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/workspace/shell"
@@ -77,7 +76,7 @@ func (a *App) mcpList(cmd *cobra.Command, dir string, check bool) error {
 	}
 	checks := map[string]*mcpCheck{}
 	if check {
-		hub := engine.Hub(servers, root, "mcp-check-"+shell.NewMark(), c, redact.New(mcp.Secrets(servers, root, a.Env)...))
+		hub := c.Connect(servers, root, "mcp-check-"+shell.NewMark(), redact.New(mcp.Secrets(servers, root, a.Env)...))
 		for _, m := range hub.Open(cmd.Context()) {
 			checks[m.Server.Name] = checkOf(m)
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/view"
 )
@@ -41,7 +40,7 @@ func (a *App) modes(dir string) error {
 	if err != nil {
 		return err
 	}
-	set, problems := engine.Modes(dir, c)
+	set, problems := c.Modes(dir)
 	if a.flags.json {
 		if problems == nil {
 			problems = []string{}
@@ -126,7 +125,7 @@ func (a *App) modeNames(cmd *cobra.Command, _ []string, _ string) ([]string, cob
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	set, _ := engine.Modes(a.abs(dir), c)
+	set, _ := c.Modes(a.abs(dir))
 	var out []string
 	for _, m := range set.All() {
 		out = append(out, m.Slug+"\t"+display.Cut(display.OneLine(m.Description), 60))

@@ -14,22 +14,23 @@ import (
 
 	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/task"
 )
 
 // profiles are those of the settings file, with the keys that they have of their
 // own.
-func (a *App) profiles(s *settings, kept *secrets) map[string]engine.Profile {
+func (a *App) profiles(s *settings, kept *secrets) map[string]setup.Profile {
 	names, fields := config.Profiles(s.values, s.file)
 	if len(names) == 0 {
 		return nil
 	}
-	out := make(map[string]engine.Profile, len(names))
+	out := make(map[string]setup.Profile, len(names))
 	for _, name := range names {
 		set := fields[name]
 		text := func(field string) string { return set[field].Value.Text }
-		p := engine.Profile{
+		p := setup.Profile{
 			Provider: text("provider"), BaseURL: text("base_url"), Effort: text("effort"), Mode: text("mode"), Approve: text("approve"),
 			Allow: set["allow"].Value.List, Deny: set["deny"].Value.List, Foreign: text("roo_name"), Limits: limitsOf(text),
 		}
@@ -94,7 +95,7 @@ func (a *App) profileNames(*cobra.Command, []string, string) ([]string, cobra.Sh
 
 // askProfile asks who is to answer in place of a profile that is not known, and
 // remembers it for the source.
-func (a *App) askProfile(ctx context.Context, unknown *engine.UnknownProfileError, req engine.Request) (engine.Request, error) {
+func (a *App) askProfile(ctx context.Context, unknown *setup.UnknownProfileError, req engine.Request) (engine.Request, error) {
 	c, err := a.engineConfig()
 	if err != nil {
 		return req, err
@@ -105,8 +106,8 @@ func (a *App) askProfile(ctx context.Context, unknown *engine.UnknownProfileErro
 		p := c.Profiles[name]
 		choices = append(choices, choice{name, strings.TrimSpace("profile " + name + ": " + p.Provider + " " + p.Model)})
 	}
-	for _, name := range engine.Providers() {
-		if model := engine.DefaultModel(name); c.Keys[name] != "" && model != "" && c.Profiles[name].Provider == "" {
+	for _, name := range setup.Providers() {
+		if model := setup.DefaultModel(name); c.Keys[name] != "" && model != "" && c.Profiles[name].Provider == "" {
 			choices = append(choices, choice{name, name + " " + model})
 		}
 	}
@@ -138,7 +139,7 @@ func (a *App) askProfile(ctx context.Context, unknown *engine.UnknownProfileErro
 	}
 }
 
-func (a *App) chosen(unknown *engine.UnknownProfileError, req engine.Request, name string) engine.Request {
+func (a *App) chosen(unknown *setup.UnknownProfileError, req engine.Request, name string) engine.Request {
 	key := config.SourceProfiles + "." + unknown.Source
 	if err := a.configSet(key, []string{name}); err != nil {
 		a.warn("the answer is not remembered: " + err.Error())
@@ -151,7 +152,7 @@ func (a *App) chosen(unknown *engine.UnknownProfileError, req engine.Request, na
 }
 
 // askModel asks whether another tool's task goes on with another model than it was made with.
-func (a *App) askModel(ctx context.Context, other *engine.OtherModelError) error {
+func (a *App) askModel(ctx context.Context, other *setup.OtherModelError) error {
 	a.say("? %s", other.Error())
 	answer, err := a.prompter().Read(ctx, "  go on with "+other.Model+"? (y, or anything else) > ")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -41,7 +41,7 @@ roo-12ab = "work"
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]engine.Profile{
+	want := map[string]setup.Profile{
 		"work": {
 			Provider: "anthropic", MaxTokens: 9000, Allow: []string{"go test"}, Key: "sk-of-the-keys",
 			Limits: task.Limits{MaxTurns: -1, MaxCostMicros: 500_000, IdleTimeoutMS: 90_000, TotalTimeoutMS: -1},

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/llm/wire"
 	"github.com/roost-dev/roost/money"
@@ -99,9 +100,23 @@ func (r *runFlags) address() error {
 // options reads the flags alone.
 func (a *App) options(cmd *cobra.Command, r *runFlags) (engine.Request, error) {
 	req := engine.Request{
-		Mode: r.mode, Provider: r.provider, Model: r.model, BaseURL: r.baseURL, Approve: r.approve,
-		Profile: r.profile, Effort: r.effort, Stale: r.stale, NoCheckpoints: r.unkept,
-		Allow: r.allow, Deny: r.deny, Yes: r.yes, Origin: "cli", Interactive: a.interactive(), TrustSettings: r.trust,
+		Choice: setup.Choice{
+			Mode:     r.mode,
+			Provider: r.provider,
+			Model:    r.model,
+			BaseURL:  r.baseURL,
+			Approve:  r.approve,
+			Profile:  r.profile,
+			Effort:   r.effort,
+			Stale:    r.stale,
+			Allow:    r.allow,
+			Deny:     r.deny,
+		},
+		NoCheckpoints: r.unkept,
+		Yes:           r.yes,
+		Origin:        "cli",
+		Interactive:   a.interactive(),
+		TrustSettings: r.trust,
 	}
 	if err := r.address(); err != nil {
 		return req, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -204,13 +205,13 @@ func (a *App) start(ctx context.Context, e *engine.Engine, req engine.Request) e
 	stop := a.stopper(ctx)
 	defer stop.undo()
 	run, err := e.Start(stop.ctx, req)
-	var unknown *engine.UnknownProfileError
+	var unknown *setup.UnknownProfileError
 	if errors.As(err, &unknown) && a.interactive() {
 		if req, err = a.askProfile(stop.ctx, unknown, req); err == nil {
 			run, err = e.Start(stop.ctx, req)
 		}
 	}
-	var other *engine.OtherModelError
+	var other *setup.OtherModelError
 	if errors.As(err, &other) && a.interactive() {
 		if err = a.askModel(stop.ctx, other); err == nil {
 			req.Model = other.Model

@@ -4,23 +4,23 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/redact"
 )
 
 // log is the server's log on stderr: runs and changes, with -v every request, with -q
 // trouble only; JSON with --json. Secrets are masked whatever holds them: keys of
 // environment, settings and profiles by their values, others by what they look like.
-func (a *App) log(token string, c engine.Config) *slog.Logger {
+func (a *App) log(token string, c setup.Config) *slog.Logger {
 	secrets := []redact.Known{{Kind: "token", Value: token}}
 	know := func(value string) {
 		if value != "" {
 			secrets = append(secrets, redact.Known{Value: value})
 		}
 	}
-	for _, p := range engine.Providers() {
+	for _, p := range setup.Providers() {
 		know(c.Keys[p])
-		for _, name := range engine.KeyVariables(p) {
+		for _, name := range setup.KeyVariables(p) {
 			know(a.Env(name))
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/task"
 )
@@ -25,14 +26,15 @@ func TestRequestsAsAServerTakesThem(t *testing.T) {
 		req  engine.Request
 		want string
 	}{
-		{"words alone", engine.Request{Text: "do it", Workspace: "/ws"}, `{"workspace":"/ws","message":{"text":"do it"}}`},
-		{"an image alone", engine.Request{Images: []string{"data:x"}, Workspace: "/ws"}, `{"workspace":"/ws","message":{"text":"","images":["data:x"]}}`},
-		{"no words", engine.Request{Workspace: "/ws"}, `{"workspace":"/ws"}`},
+		{"words alone", engine.Request{Text: "do it", Choice: setup.Choice{Workspace: "/ws"}}, `{"workspace":"/ws","message":{"text":"do it"}}`},
+		{"an image alone", engine.Request{Images: []string{"data:x"}, Choice: setup.Choice{Workspace: "/ws"}}, `{"workspace":"/ws","message":{"text":"","images":["data:x"]}}`},
+		{"no words", engine.Request{Choice: setup.Choice{Workspace: "/ws"}}, `{"workspace":"/ws"}`},
 		{"all", engine.Request{
-			Text: "x", Workspace: "/ws", Mode: "ask", Provider: "openai", Model: "m", BaseURL: "http://b", Profile: "p", Approve: "read", Allow: []string{"git log"}, Deny: []string{"rm"}, Origin: "cli",
-			Limits: &task.Limits{MaxTurns: 3, MaxCostMicros: 500000, IdleTimeoutMS: 90000, TotalTimeoutMS: 3600000},
+			Text:   "x",
+			Choice: setup.Choice{Workspace: "/ws", Mode: "ask", Provider: "openai", Model: "m", BaseURL: "http://b", Profile: "p", Approve: "read", Allow: []string{"git log"}, Deny: []string{"rm"}, Limits: &task.Limits{MaxTurns: 3, MaxCostMicros: 500000, IdleTimeoutMS: 90000, TotalTimeoutMS: 3600000}},
+			Origin: "cli",
 		}, `{"workspace":"/ws","mode":"ask","provider":"openai","model":"m","base_url":"http://b","profile":"p","message":{"text":"x"},"limits":{"max_turns":3,"max_cost":"0.50","idle_timeout":"1m30s","total_timeout":"1h0m0s"},"approve":"read","allow":["git log"],"deny":["rm"],"origin":"cli"}`},
-		{"limits taken away", engine.Request{Workspace: "/ws", Limits: &task.Limits{MaxTurns: -1, MaxCostMicros: -1, IdleTimeoutMS: -1}},
+		{"limits taken away", engine.Request{Choice: setup.Choice{Workspace: "/ws", Limits: &task.Limits{MaxTurns: -1, MaxCostMicros: -1, IdleTimeoutMS: -1}}},
 			`{"workspace":"/ws","limits":{"max_turns":0,"max_cost":"0.00","idle_timeout":"0s"}}`},
 	} {
 		got, err := json.Marshal(newTaskOf(c.req))

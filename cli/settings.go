@@ -17,6 +17,7 @@ import (
 
 	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/money"
@@ -109,14 +110,14 @@ func (a *App) global(flag, key string) (string, error) {
 
 // engineConfig is what the engine needs beside a task's own settings. Keys and
 // addresses of providers may stand in the file where the variables are unset.
-func (a *App) engineConfig() (engine.Config, error) {
+func (a *App) engineConfig() (setup.Config, error) {
 	s, err := a.settings()
 	if err != nil {
-		return engine.Config{}, err
+		return setup.Config{}, err
 	}
 	kept, err := a.secrets()
 	if err != nil {
-		return engine.Config{}, err
+		return setup.Config{}, err
 	}
 	byEnv := map[string]string{}
 	for _, v := range s.values {
@@ -125,22 +126,22 @@ func (a *App) engineConfig() (engine.Config, error) {
 		}
 	}
 	var late []string
-	for _, p := range engine.Providers() {
+	for _, p := range setup.Providers() {
 		switch key, origin := a.providerKey(p, kept, s); {
 		case key != "":
-			byEnv[engine.KeyVariables(p)[0]] = key
+			byEnv[setup.KeyVariables(p)[0]] = key
 		case origin == ringOrigin:
 			late = append(late, p)
 		}
 	}
-	c := engine.ConfigFromEnv(func(name string) string {
+	c := setup.ConfigFromEnv(func(name string) string {
 		if text := byEnv[name]; text != "" {
 			return text
 		}
 		return a.Env(name)
 	})
 	c.LateKeys = a.ringKeys(kept, late)
-	c.Prefer()
+	c.PreferKeyed()
 	if provider := s.text("provider"); provider != "" && provider != c.Provider {
 		c.Provider, c.Model = provider, "" // the default model is another provider's
 	}
@@ -180,15 +181,15 @@ func (a *App) engineConfig() (engine.Config, error) {
 		}
 	}
 	c.IncludeTools, c.ExcludeTools = s.values["tools.include"].Value.List, s.values["tools.exclude"].Value.List
-	if name, problem := engine.CheckTools(c.IncludeTools, c.ExcludeTools); problem != "" {
-		return engine.Config{}, &Failure{Exit: ExitConfig, Code: "configuration", What: "use the setting tools.include or tools.exclude", Why: fmt.Sprintf("%q: %s", name, problem),
+	if name, problem := setup.CheckTools(c.IncludeTools, c.ExcludeTools); problem != "" {
+		return setup.Config{}, &Failure{Exit: ExitConfig, Code: "configuration", What: "use the setting tools.include or tools.exclude", Why: fmt.Sprintf("%q: %s", name, problem),
 			Try: "roost config set tools.exclude NAME...  # tools are named as in Roo Code, e.g. apply_patch"}
 	}
 	if base := s.text("base_url"); base != "" && c.Provider != "" {
 		c.BaseURLs[c.Provider] = base
 	}
 	c.Profiles, c.SourceProfiles = a.profiles(s, kept), sourceProfiles(s)
-	c.Defaults = func(r engine.Request) (engine.Request, bool) { return a.defaults(s, r) }
+	c.Defaults = func(c setup.Choice) (setup.Choice, bool) { return a.defaults(s, c) }
 	return c, nil
 }
 
@@ -210,7 +211,7 @@ func fills(cmd *cobra.Command, k config.Key) bool {
 // address belong to the provider that is set, and not to another one; a profile that was
 // named in a higher place goes before each of what it sets. named says whether the request
 // or the environment names who is asked.
-func (a *App) defaults(s *settings, r engine.Request) (filled engine.Request, named bool) {
+func (a *App) defaults(s *settings, r setup.Choice) (filled setup.Choice, named bool) {
 	fromEnv := func(keys ...string) bool {
 		return slices.ContainsFunc(keys, func(key string) bool { return s.values[key].Origin == s.values[key].Key.Env })
 	}
@@ -258,13 +259,13 @@ func (a *App) asNew(r engine.Request) (engine.Request, error) {
 	if err != nil {
 		return r, err
 	}
-	r, _ = a.defaults(s, r)
+	r.Choice, _ = a.defaults(s, r.Choice)
 	return r, nil
 }
 
 // presets are the settings that stand for members of a request, each with what puts it
 // there unless the request has its own. The values were checked when they were read.
-func presets(r *engine.Request) map[string]func(config.Value) {
+func presets(r *setup.Choice) map[string]func(config.Value) {
 	word := func(to *string) func(config.Value) {
 		return func(v config.Value) { *to = cmp.Or(*to, v.Text) }
 	}

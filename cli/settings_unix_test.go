@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/mcp"
 )
 
@@ -105,19 +105,19 @@ func TestEngineConfig(t *testing.T) {
 	tests := []struct {
 		name, file string
 		env        []string
-		want       engine.Config
+		want       setup.Config
 	}{
-		{"nothing is set", "", nil, engine.Config{}},
+		{"nothing is set", "", nil, setup.Config{}},
 		{"a key names its provider, with its default model", "", []string{"ANTHROPIC_API_KEY=k"},
-			engine.Config{Provider: "anthropic", Model: "*", Keys: map[string]string{"anthropic": "k"}}},
+			setup.Config{Provider: "anthropic", Model: "*", Keys: map[string]string{"anthropic": "k"}}},
 		{"so does one of the file", "[providers.anthropic]\napi_key = \"f\"\nbase_url = \"http://f\"", nil,
-			engine.Config{Provider: "anthropic", Model: "*", Keys: map[string]string{"anthropic": "f"}, BaseURLs: map[string]string{"anthropic": "http://f"}}},
+			setup.Config{Provider: "anthropic", Model: "*", Keys: map[string]string{"anthropic": "f"}, BaseURLs: map[string]string{"anthropic": "http://f"}}},
 		{"another provider does not get that model", "provider = \"script\"", []string{"ANTHROPIC_API_KEY=k"},
-			engine.Config{Provider: "script", Keys: map[string]string{"anthropic": "k"}}},
-		{"a script's file is named from here", "provider = \"script\"\nmodel = \"x.yaml\"", nil, engine.Config{Provider: "script", Model: "HERE/x.yaml"}},
-		{"the script that is built in is no file", "provider = \"script\"\nmodel = \"demo\"", nil, engine.Config{Provider: "script", Model: "demo"}},
+			setup.Config{Provider: "script", Keys: map[string]string{"anthropic": "k"}}},
+		{"a script's file is named from here", "provider = \"script\"\nmodel = \"x.yaml\"", nil, setup.Config{Provider: "script", Model: "HERE/x.yaml"}},
+		{"the script that is built in is no file", "provider = \"script\"\nmodel = \"demo\"", nil, setup.Config{Provider: "script", Model: "demo"}},
 		{"an address is the provider's", "provider = \"anthropic\"\nbase_url = \"http://b\"", []string{"ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL=http://env"},
-			engine.Config{Provider: "anthropic", Model: "*", Keys: map[string]string{"anthropic": "k"}, BaseURLs: map[string]string{"anthropic": "http://b"}}},
+			setup.Config{Provider: "anthropic", Model: "*", Keys: map[string]string{"anthropic": "k"}, BaseURLs: map[string]string{"anthropic": "http://b"}}},
 	}
 	for _, tt := range tests {
 		must(t, os.WriteFile(file, []byte(tt.file), 0o600))

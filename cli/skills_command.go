@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/workspace/skill"
 )
@@ -40,11 +39,11 @@ func (a *App) skills(dir, slug string) error {
 	if err != nil {
 		return err
 	}
-	modes, _ := engine.Modes(dir, c)
+	modes, _ := c.Modes(dir)
 	if _, err := modes.Lookup(slug); err != nil {
 		return usage("roost skills --mode "+slug, err.Error(), "roost modes")
 	}
-	list, problems := engine.Skills(dir, c).In(slug)
+	list, problems := c.Skills(dir).In(slug)
 	if a.flags.json {
 		if list == nil {
 			list = []skill.Skill{}

@@ -19,7 +19,8 @@ func (e *Engine) Create(ctx context.Context, r Request) (store.Ref, error) {
 			return ref, err
 		}
 	}
-	settings, _, err := e.fresh(e.defaults(task.Settings{}, r))
+	r.Choice = e.resolver.Defaults(task.Settings{}, r.Choice, r.Task == "")
+	settings, _, err := e.prepareSettings(r)
 	if err != nil {
 		return store.Ref{}, err
 	}
@@ -80,14 +81,10 @@ func (e *Engine) Amend(ctx context.Context, ref store.Ref, r Request, still func
 
 // amended are settings with others over them, checked as for a run.
 func (e *Engine) amended(was task.Settings, r Request) (task.Settings, error) {
-	s, err := e.settings(was, r)
+	s, err := e.resolver.Settings(was, r.Choice)
 	if err != nil {
 		return s, err
 	}
-	s, _ = e.byMode(was, s, r)
-	parts, err := e.parts(s)
-	if err == nil {
-		err = parts.enter(&s, r)
-	}
+	s, _, err = e.resolver.Prepare(was, s, r.Choice, r.Task == "")
 	return s, err
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/task"
 )
@@ -14,14 +15,14 @@ import (
 func TestCreate(t *testing.T) {
 	b := newBench(t)
 	model := b.script("- tools: [{name: attempt_completion, input: {result: done}}]\n")
-	r := engine.Request{NewTask: "0199aaaa-0000-8000-8000-0000000000c1", Title: "the fence", Workspace: b.workspace, Provider: "script", Model: model, Mode: "ask"}
+	r := engine.Request{NewTask: "0199aaaa-0000-8000-8000-0000000000c1", Title: "the fence", Choice: setup.Choice{Workspace: b.workspace, Provider: "script", Model: model, Mode: "ask"}}
 	for range 2 { // a repeat finds it
 		ref, err := b.engine.Create(t.Context(), r)
 		if err != nil || ref.ID != r.NewTask {
 			t.Fatal(ref, err)
 		}
 	}
-	if _, err := b.engine.Create(t.Context(), engine.Request{NewTask: "0199aaaa-0000-8000-8000-0000000000c2", Workspace: b.workspace, Provider: "script", Model: model, Mode: "cod"}); !isUnknownMode(err) {
+	if _, err := b.engine.Create(t.Context(), engine.Request{NewTask: "0199aaaa-0000-8000-8000-0000000000c2", Choice: setup.Choice{Workspace: b.workspace, Provider: "script", Model: model, Mode: "cod"}}); !isUnknownMode(err) {
 		t.Errorf("%v", err)
 	}
 	if refs, err := b.store.Refs(t.Context()); err != nil || len(refs) != 1 {
@@ -60,24 +61,24 @@ func (b *bench) settings(id string) task.Settings {
 func TestAmend(t *testing.T) {
 	b := newBench(t)
 	model := b.script("- tools: [{name: attempt_completion, input: {result: done}}]\n")
-	run, _, _ := b.run(engine.Request{Text: "go", Provider: "script", Model: model})
+	run, _, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: model}})
 	ref, err := b.store.Find(t.Context(), run.TaskID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.engine.Amend(t.Context(), ref, engine.Request{Mode: "ask", Approve: "read", Limits: &task.Limits{MaxTurns: 4}}, nil); err != nil {
+	if _, err := b.engine.Amend(t.Context(), ref, engine.Request{Choice: setup.Choice{Mode: "ask", Approve: "read", Limits: &task.Limits{MaxTurns: 4}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := b.settings(run.TaskID)
 	if want.Mode != "ask" || want.Approve != "read" || want.Limits.MaxTurns != 4 || want.Model != model {
 		t.Errorf("%+v", want)
 	}
-	if _, err := b.engine.Amend(t.Context(), ref, engine.Request{Mode: "cod"}, nil); !isUnknownMode(err) {
+	if _, err := b.engine.Amend(t.Context(), ref, engine.Request{Choice: setup.Choice{Mode: "cod"}}, nil); !isUnknownMode(err) {
 		t.Errorf("%v", err)
 	}
 	changed := errors.New("it is another one")
 	saw := ""
-	if _, err := b.engine.Amend(t.Context(), ref, engine.Request{Mode: "code"}, func(s task.Settings) error { saw = s.Mode; return changed }); !errors.Is(err, changed) || saw != "ask" {
+	if _, err := b.engine.Amend(t.Context(), ref, engine.Request{Choice: setup.Choice{Mode: "code"}}, func(s task.Settings) error { saw = s.Mode; return changed }); !errors.Is(err, changed) || saw != "ask" {
 		t.Errorf("%v, saw %q", err, saw)
 	}
 	if got := b.settings(run.TaskID); got.Mode != want.Mode || got.Limits != want.Limits {

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
-	"github.com/roost-dev/roost/task"
 )
 
 // Request starts or continues a task. Nil and zero members mean "as the task has
@@ -24,28 +24,7 @@ type Request struct {
 	Yes    bool     // continue without further words
 	Title  string   // of a new task; "" = by its words
 
-	Workspace string // absolute folder
-	Mode      string
-	Provider  string
-	Model     string
-	BaseURL   string
-	Profile   string // a profile of Config: provider, model and settings at once; what stands here beside it wins
-	Preset    bool   // of a new task: nobody named provider, model, address or profile for it; they are the settings'
-	Effort    string // none, minimal, low, medium, high, xhigh, max
-	MaxTokens int    // of one reply
-	Condense  int    // percent of the model's window at which older history is summarised; negative = never
-	Stale     string // what the model is given of a file that others changed: task.StaleTell or task.StaleRead
-	Approve   string // ask, read, edits, all
-	Allow     []string
-	Deny      []string
-	// Rules of tools and files; see approval.Rule.
-	AllowTools, AskTools, DenyTools []string
-	// MaxDayMicros is what all tasks may cost on one day, for this run; 0 = as Config
-	// says, negative = no limit. A task does not keep it.
-	MaxDayMicros int64
-	// Limits replaces those of the task's limits that are not zero here; a negative
-	// one takes the limit away.
-	Limits *task.Limits
+	setup.Choice
 
 	// NoCheckpoints keeps nothing of the files that this run changes. A task does not keep it.
 	NoCheckpoints bool
@@ -60,14 +39,6 @@ type Request struct {
 	// Hold is how long an interactive run waits for a person before it lets its task go, as
 	// waiting; 0 = until somebody answers.
 	Hold time.Duration
-
-	// StandIn is a profile or provider to use where the task's own profile is not
-	// known; the task keeps its profile's name.
-	StandIn  string
-	keepName bool // Profile is such a stand-in
-	// Fallback: where neither is known, whom new tasks ask is asked in its place, and that is
-	// said.
-	Fallback bool
 
 	// OwnSettings confirms that a task whose log is not proven goes on, under its user's own
 	// settings. TrustSettings takes over policy, address and limits that such a task, or one

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -63,11 +64,14 @@ func rowsOf(s *task.State, kind, words string) (n int) {
 
 func TestWordsForARunThatWorks(t *testing.T) {
 	b := newBench(t)
-	run := b.start(engine.Request{Text: "go", Approve: "all", Model: b.script(`
+	run := b.start(engine.Request{
+		Text: "go",
+		Choice: setup.Choice{Approve: "all", Model: b.script(`
 - tools: [{name: execute_command, input: {command: "touch here; while [ ! -e go ] && [ -e here ]; do sleep 0.01; done"}}]
 - expect: ["<user_message>\\nand mind the gap\\n</user_message>"]
   tools: [{name: attempt_completion, input: {result: done}}]
-`)})
+`)},
+	})
 	if err := run.Accepted(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -92,13 +96,16 @@ func TestWordsForARunThatWorks(t *testing.T) {
 // Words that come while the model says that it is done are its next task, not lost.
 func TestWordsWhileTheTaskIsCompleted(t *testing.T) {
 	b := newBench(t)
-	run := b.start(engine.Request{Text: "go", Approve: "all", Model: b.script(`
+	run := b.start(engine.Request{
+		Text: "go",
+		Choice: setup.Choice{Approve: "all", Model: b.script(`
 - tools:
   - {name: execute_command, input: {command: "touch here; while [ ! -e go ] && [ -e here ]; do sleep 0.01; done"}}
   - {name: attempt_completion, input: {result: first}}
 - expect: ["one more thing"]
   tools: [{name: attempt_completion, input: {result: second}}]
-`)})
+`)},
+	})
 	until(t, filepath.Join(b.workspace, "here"))
 	if err := run.Enqueue(t.Context(), task.InputQueued{Input: "k", Text: "one more thing", By: "api"}); err != nil {
 		t.Fatal(err)
@@ -129,7 +136,7 @@ func TestARunThatWaitsTooLongLetsItsTaskGo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			r := engine.Request{Text: "go", Interactive: true, Model: b.script(asksOnce)}
+			r := engine.Request{Text: "go", Interactive: true, Choice: setup.Choice{Model: b.script(asksOnce)}}
 			if name == "after its time" {
 				r.Hold = 20 * time.Millisecond
 			}
@@ -139,7 +146,7 @@ func TestARunThatWaitsTooLongLetsItsTaskGo(t *testing.T) {
 			if status := b.status(run.TaskID); status != "waiting" {
 				t.Errorf("status %s", status)
 			}
-			again := b.start(engine.Request{Task: run.TaskID, RunID: run.ID, Text: "yes", Model: r.Model})
+			again := b.start(engine.Request{Task: run.TaskID, RunID: run.ID, Text: "yes", Choice: setup.Choice{Model: r.Model}})
 			want(t, b.end(again), "completed", "")
 			s := b.state(run.TaskID)
 			if again.ID != run.ID || s.Run.ID != run.ID || len(s.Runs.All) != 1 || s.Run.Turns != 2 {
@@ -163,9 +170,12 @@ func TestWaitingForAPersonStopsTheClock(t *testing.T) {
 		want(t, o, "completed", "")
 		break
 	}
-	slow := b.start(engine.Request{Text: "go", Approve: "all", Limits: &task.Limits{TotalTimeoutMS: 100}, Model: b.script(`
+	slow := b.start(engine.Request{
+		Text: "go",
+		Choice: setup.Choice{Approve: "all", Limits: &task.Limits{TotalTimeoutMS: 100}, Model: b.script(`
 - tools: [{name: execute_command, input: {command: "sleep 60"}}]
-`)})
+`)},
+	})
 	want(t, b.end(slow), "limit", "timeout")
 }
 
@@ -175,11 +185,14 @@ func TestWaitingForAPersonStopsTheClock(t *testing.T) {
 func TestTheTimeARunWorkedOutlivesItsQuestion(t *testing.T) {
 	b := newBench(t)
 	limit := task.Limits{TotalTimeoutMS: time.Hour.Milliseconds()}
-	run := b.start(engine.Request{Text: "go", Limits: &limit, Model: b.script(`
+	run := b.start(engine.Request{
+		Text: "go",
+		Choice: setup.Choice{Limits: &limit, Model: b.script(`
 - tools: [{name: execute_command, input: {command: "sleep 0.1"}}]
 - tools: [{name: ask_followup_question, input: {question: "Which?", follow_up: []}}]
 - {delay: 10m, text: "a word that never comes"}
-`), Approve: "all"})
+`), Approve: "all"},
+	})
 	want(t, b.end(run), "waiting", "")
 	had := b.state(run.TaskID)
 	if had.Run.WorkedMS < 100 || had.Run.WorkedMS > time.Since(time.UnixMilli(had.Run.Started)).Milliseconds()+1 {
@@ -201,7 +214,7 @@ func TestTheTimeARunWorkedOutlivesItsQuestion(t *testing.T) {
 	if s := b.state(run.TaskID); s.Run.WorkedMS < limit.TotalTimeoutMS {
 		t.Errorf("it worked %d ms in all", s.Run.WorkedMS)
 	}
-	next := b.start(engine.Request{Task: run.TaskID, Text: "go on", Model: b.script(completesAtOnce)})
+	next := b.start(engine.Request{Task: run.TaskID, Text: "go on", Choice: setup.Choice{Model: b.script(completesAtOnce)}})
 	want(t, b.end(next), "completed", "")
 	if s := b.state(run.TaskID); s.Run.WorkedMS >= limit.TotalTimeoutMS {
 		t.Errorf("the next run took over %d ms", s.Run.WorkedMS)
@@ -213,7 +226,7 @@ func (b *bench) answeredAfter(wait time.Duration, limits task.Limits) engine.Out
 	b.t.Helper()
 	gone, cancel := context.WithCancel(b.t.Context())
 	cancel()
-	run := b.start(engine.Request{Text: "go", Interactive: true, Model: b.script(asksOnce), Limits: &limits})
+	run := b.start(engine.Request{Text: "go", Interactive: true, Choice: setup.Choice{Model: b.script(asksOnce), Limits: &limits}})
 	for e := range run.Events(b.t.Context()) {
 		if e.Type != "question.asked" {
 			continue
@@ -233,17 +246,17 @@ func (b *bench) answeredAfter(wait time.Duration, limits task.Limits) engine.Out
 func TestNamesOfRunsLeadToTheirTask(t *testing.T) {
 	b := newBench(t)
 	script := b.script("- tools: [{name: attempt_completion, input: {result: done}}]\n")
-	first := b.start(engine.Request{Text: "go", NewTask: "0199aaaa-0000-7000-8000-000000000001", Model: script})
+	first := b.start(engine.Request{Text: "go", NewTask: "0199aaaa-0000-7000-8000-000000000001", Choice: setup.Choice{Model: script}})
 	b.end(first)
-	second := b.start(engine.Request{Task: first.TaskID, Text: "more", Model: script})
+	second := b.start(engine.Request{Task: first.TaskID, Text: "more", Choice: setup.Choice{Model: script}})
 	b.end(second)
-	other := b.start(engine.Request{Text: "go", Model: script})
+	other := b.start(engine.Request{Text: "go", Choice: setup.Choice{Model: script}})
 	b.end(other)
 	end := func(r *engine.Run) string { return r.ID[len(r.ID)-8:] }
 	if first.TaskID != "0199aaaa-0000-7000-8000-000000000001" || first.ID == second.ID || end(first) != end(second) || end(first) == end(other) {
 		t.Errorf("%s of %s, %s, %s", first.ID, first.TaskID, second.ID, other.ID)
 	}
-	if _, err := b.engine.Start(t.Context(), engine.Request{Text: "go", NewTask: first.TaskID, Workspace: b.workspace, Provider: "script", Model: script}); err == nil {
+	if _, err := b.engine.Start(t.Context(), engine.Request{Text: "go", NewTask: first.TaskID, Choice: setup.Choice{Workspace: b.workspace, Provider: "script", Model: script}}); err == nil {
 		t.Error("a task was made twice")
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/spend"
@@ -49,7 +48,7 @@ const (
 
 // shared is nil when nothing limits a task together with others.
 func (e *Engine) shared(t *store.Task, l task.Limits, r Request) *budget {
-	day := e.dayLimit(r)
+	day := e.resolver.DayLimit(r.Choice)
 	if l.MaxTaskMicros <= 0 && day <= 0 {
 		return nil
 	}
@@ -75,20 +74,6 @@ func (b *budget) forget() {
 	if b != nil {
 		b.stale = true
 	}
-}
-
-func (e *Engine) dayLimit(r Request) int64 { return limit(e.opt.Config.MaxDayMicros, r.MaxDayMicros) }
-
-// priceless tells of limits of cost that cannot hold: nobody knows what the model costs.
-func (e *Engine) priceless(s task.Settings, p parts, r Request) []string {
-	l := s.Limits
-	if l.MaxCostMicros <= 0 && l.MaxTaskMicros <= 0 && l.AskCostMicros <= 0 && e.dayLimit(r) <= 0 {
-		return nil
-	}
-	if _, known := p.model.Cost(llm.Usage{Input: 1, Output: 1}); known && len(p.model.IDs) > 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("the price of %s is not known, so no limit of cost can stop this run; --max-turns can", s.Model)}
 }
 
 // reached says which limit the next request must wait for.

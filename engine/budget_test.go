@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/llm/llmtest"
 	"github.com/roost-dev/roost/task"
 )
@@ -20,7 +21,7 @@ func costly(id string) llmtest.Reply {
 // process; the limit is the machine's and no task keeps it.
 func TestADaysLimitIsAllTasks(t *testing.T) {
 	b, server := real(t, costly("toolu_1"), done, costly("toolu_2"), done)
-	request := engine.Request{Text: "go", Approve: "all", Model: "claude-sonnet-4-5"}
+	request := engine.Request{Text: "go", Choice: setup.Choice{Approve: "all", Model: "claude-sonnet-4-5"}}
 	first, o, _ := b.run(request)
 	want(t, o, "completed", "")
 	spent := b.state(first.TaskID).Usage.CostMicros
@@ -39,7 +40,7 @@ func TestADaysLimitIsAllTasks(t *testing.T) {
 	if s := b.state(second.TaskID); len(s.API()) == 0 || s.Run.Code != "cost_day" {
 		t.Errorf("%+v", s.Run)
 	}
-	_, o, _ = b.run(engine.Request{Task: second.TaskID, Yes: true, MaxDayMicros: spent + 1})
+	_, o, _ = b.run(engine.Request{Task: second.TaskID, Yes: true, Choice: setup.Choice{MaxDayMicros: spent + 1}})
 	want(t, o, "limit", "cost_day") // its own first request counts as well
 	_, o, _ = b.run(engine.Request{Task: second.TaskID, Yes: true})
 	want(t, o, "completed", "")
@@ -48,7 +49,7 @@ func TestADaysLimitIsAllTasks(t *testing.T) {
 // A task's own limit counts all that it ever spent, over runs that ended and began anew.
 func TestATasksLimitIsForAllItsRuns(t *testing.T) {
 	b, server := real(t, costly("toolu_1"), costly("toolu_2"), done)
-	run, o, _ := b.run(engine.Request{Text: "go", Approve: "all", Model: "claude-sonnet-4-5", Limits: &task.Limits{MaxTaskMicros: 1000}})
+	run, o, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Approve: "all", Model: "claude-sonnet-4-5", Limits: &task.Limits{MaxTaskMicros: 1000}}})
 	want(t, o, "limit", "cost_task")
 	for range 2 { // each is a run of its own, and none may spend anything
 		_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true})
@@ -57,14 +58,14 @@ func TestATasksLimitIsForAllItsRuns(t *testing.T) {
 	if n := len(server.Requests()); n != 1 {
 		t.Fatalf("%d requests", n)
 	}
-	_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true, Limits: &task.Limits{MaxTaskMicros: -1}})
+	_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true, Choice: setup.Choice{Limits: &task.Limits{MaxTaskMicros: -1}}})
 	want(t, o, "completed", "")
 }
 
 // A subtask may not spend what its tree has spent already.
 func TestATreesLimitHoldsForAChild(t *testing.T) {
 	b, server := real(t, costly("toolu_1"), done, done)
-	parent, o, _ := b.run(engine.Request{Text: "go", Approve: "all", Model: "claude-sonnet-4-5"})
+	parent, o, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Approve: "all", Model: "claude-sonnet-4-5"}})
 	want(t, o, "completed", "")
 	spent := b.state(parent.TaskID).Usage.CostMicros
 	owned, err := b.store.Create(t.Context(), task.Created{
@@ -84,7 +85,7 @@ func TestATreesLimitHoldsForAChild(t *testing.T) {
 	if n := len(server.Requests()); n != asked {
 		t.Errorf("%d requests more", n-asked)
 	}
-	_, o, _ = b.run(engine.Request{Task: child, Yes: true, Limits: &task.Limits{MaxTaskMicros: 10 * spent}})
+	_, o, _ = b.run(engine.Request{Task: child, Yes: true, Choice: setup.Choice{Limits: &task.Limits{MaxTaskMicros: 10 * spent}}})
 	want(t, o, "completed", "")
 }
 
@@ -92,7 +93,7 @@ func TestATreesLimitHoldsForAChild(t *testing.T) {
 func TestRulesOfTools(t *testing.T) {
 	b := newBench(t)
 	script := b.script("- tools: [{name: write_to_file, input: {path: a, content: x}}]\n- tools: [{name: attempt_completion, input: {result: done}}]\n")
-	request := engine.Request{Text: "go", Provider: "script", Model: script, DenyTools: []string{"write(a"}}
+	request := engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: script, DenyTools: []string{"write(a"}}}
 	if run, err := b.engine.Start(t.Context(), withWorkspace(b, request)); err == nil || run != nil {
 		t.Fatalf("%v, %v", run, err)
 	}
@@ -115,6 +116,6 @@ func TestOnesOwnDataIsProtected(t *testing.T) {
 	b := newBench(t)
 	inside := b.root + "/tasks/x"
 	script := b.script("- tools: [{name: write_to_file, input: {path: \"" + inside + "\", content: x}}]\n- tools: [{name: attempt_completion, input: {result: done}}]\n")
-	_, o, _ := b.run(engine.Request{Text: "go", Provider: "script", Model: script, Approve: "all", AllowTools: []string{"write(/**)"}})
+	_, o, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: script, Approve: "all", AllowTools: []string{"write(/**)"}}})
 	want(t, o, "waiting", "")
 }

@@ -103,7 +103,7 @@ func (e *Engine) keepAgain(ctx context.Context, s *task.State, name, path string
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return false
 	}
-	ws, err := e.workspace(root)
+	ws, err := e.resolver.OpenWorkspace(root)
 	if err != nil {
 		return false
 	}

@@ -104,7 +104,7 @@ func (e *Engine) collect(ctx context.Context, c *CollectedStore, living map[stri
 // there still is one. A dry run takes the refs in without for removed.
 func (e *Engine) collectIn(ctx context.Context, s *object.Store, name string, dryRun bool, without ...string) (object.Collected, error) {
 	if data, err := os.ReadFile(filepath.Join(e.checkpointsDir(), name, rootFile)); err == nil {
-		if ws, err := e.workspace(strings.TrimSpace(string(data))); err == nil && checkpoint.NameOf(ws.Root()) == name {
+		if ws, err := e.resolver.OpenWorkspace(strings.TrimSpace(string(data))); err == nil && checkpoint.NameOf(ws.Root()) == name {
 			if k, err := e.keeper(ws); err == nil {
 				did, err := k.Collect(ctx, dryRun, without...)
 				return did, errors.Join(err, k.Close())
@@ -250,7 +250,7 @@ func (e *Engine) Fork(ctx context.Context, ref store.Ref, o history.ForkOptions)
 				return err
 			}
 		}
-		return e.project(s.Workspace)
+		return e.resolver.CheckWorkspace(s.Workspace)
 	}
 	o.Before = func(id string, s *task.State) error {
 		commits := map[string]string{} // the newest, by store

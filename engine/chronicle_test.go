@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store/trash"
 
 	"github.com/google/go-cmp/cmp"
@@ -112,7 +113,7 @@ func TestRunsOfAnotherTaskOfTheSameName(t *testing.T) {
 	if _, err := here.RunsOf(t.Context(), "garden"); err != nil { // all of it is known here
 		t.Fatal(err)
 	}
-	there := engine.New(b.store, engine.Options{Config: engine.Config{Keys: map[string]string{}}})
+	there := engine.New(b.store, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
 	defer there.Close(context.Background()) //nolint:errcheck // it did what it should
 	b.engine = there
 	if _, err := trash.Delete(t.Context(), b.store, one.Ref); err != nil {

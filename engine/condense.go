@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/agent/spool"
+	"github.com/roost-dev/roost/engine/setup"
 )
 
 // Condensed says what a summary stands for.
@@ -42,7 +43,7 @@ func (e *Engine) CondensePlan(ctx context.Context, r Request) (id string, c Cond
 	if err != nil {
 		return "", c, err
 	}
-	if err = e.project(a.Task.Settings.Workspace); err == nil {
+	if err = e.resolver.CheckWorkspace(a.Task.Settings.Workspace); err == nil {
 		c, err = a.PlanCondense()
 	}
 	return id, c, errors.Join(err, closing())
@@ -61,15 +62,15 @@ func (e *Engine) Context(ctx context.Context, r Request) (agent.ContextUse, erro
 
 // ContextAs is Context also for a task whose profile lies in its editor's settings: as if
 // somebody who is known here answered it, who says who. Nothing is asked of anybody, so
-// nobody need be chosen. Without anyone that could, the error is an *UnknownProfileError.
+// nobody need be chosen. Without anyone that could, the error is an *setup.UnknownProfileError.
 func (e *Engine) ContextAs(ctx context.Context, r Request) (u agent.ContextUse, who string, err error) {
 	u, err = e.Context(ctx, r)
-	var unknown *UnknownProfileError
+	var unknown *setup.UnknownProfileError
 	if !errors.As(err, &unknown) {
 		return u, "", err
 	}
 	c := e.opt.Config
-	c.Prefer()
+	c.PreferKeyed()
 	for _, name := range append([]string{c.Provider}, slices.Sorted(maps.Keys(c.Profiles))...) {
 		if r.StandIn = name; name == "" {
 			continue
@@ -100,15 +101,15 @@ func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id stri
 	} else if held != nil { // no key goes to an address that came with it
 		has = has.Proposed()
 	}
-	r, _, err = e.sticky(ref, has, r)
+	r.Choice, _, err = e.resolver.ResolveProfile(ref.Source, ref.ID, has, r.Choice)
 	if err != nil {
 		return nil, "", nil, errors.Join(err, v.Close())
 	}
-	settings, err := e.settings(has, r)
+	settings, err := e.resolver.Settings(has, r.Choice)
 	if err != nil {
 		return nil, "", nil, errors.Join(err, v.Close())
 	}
-	parts, err := e.parts(settings)
+	env, err := e.resolver.Open(settings)
 	if err != nil {
 		return nil, "", nil, errors.Join(err, v.Close())
 	}
@@ -118,19 +119,19 @@ func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id stri
 			Settings: settings,
 		},
 		Model: agent.Model{
-			Provider: parts.provider.llm,
-			Entry:    parts.model,
+			Provider: env.Provider.LLM,
+			Entry:    env.Model,
 		},
 		Tools: agent.Tools{
 			List: e.tools(ref.ID),
 		},
 		User: agent.User{
-			Modes: &parts.modes,
-			Setup: modeSetup{e, parts.workspace.Root(), r},
+			Modes: &env.Modes,
+			Setup: setup.ModeSetup{Resolver: e.resolver, Workspace: env.Workspace.Root(), Choice: r.Choice},
 		},
 		Host: agent.Host{
 			Now:       e.opt.Now,
-			Workspace: parts.workspace,
+			Workspace: env.Workspace,
 		},
 	}, ref.ID, v.Close, nil
 }
@@ -142,3 +143,6 @@ func (noticesOnly) Accepted()               {}
 func (noticesOnly) Expect(agent.Plan) error { return nil }
 func (noticesOnly) Live(agent.Delta)        {}
 func (n noticesOnly) Notice(text string)    { n.notice(text) }
+
+// HasProfile reports whether a profile here answers a task of another tool that names this profile.
+func (e *Engine) HasProfile(foreign string) bool { return e.opt.Config.HasProfile(foreign) }

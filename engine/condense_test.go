@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/llm/llmtest"
 )
 
@@ -70,7 +71,7 @@ func TestCondenseATask(t *testing.T) {
 	}
 	was := b.state(run.TaskID)
 	var notices []string
-	id, got, err := b.engine.Condense(t.Context(), engine.Request{Task: run.TaskID, Model: "claude-haiku-4-5"}, "mind the gap", func(s string) { notices = append(notices, s) })
+	id, got, err := b.engine.Condense(t.Context(), engine.Request{Task: run.TaskID, Choice: setup.Choice{Model: "claude-haiku-4-5"}}, "mind the gap", func(s string) { notices = append(notices, s) })
 	if err != nil || id != run.TaskID || got.Text != "All of it." || got.Messages != plan.Messages || len(notices) == 0 {
 		t.Fatalf("%+v, %v, %q", got, err, notices)
 	}

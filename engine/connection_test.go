@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 )
 
 // A run leaves no connection to its model behind.
@@ -36,7 +37,7 @@ func TestARunClosesItsConnections(t *testing.T) {
 	}
 	front.Start()
 	defer front.Close()
-	_, outcome, _ := b.run(engine.Request{Text: "go", BaseURL: front.URL})
+	_, outcome, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{BaseURL: front.URL}})
 	want(t, outcome, "completed", "")
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -14,15 +15,15 @@ import (
 // still wants to be told whom to ask.
 func TestTheContextOfATaskWhoseProfileIsUnknown(t *testing.T) {
 	for name, c := range map[string]struct {
-		config Config
+		config setup.Config
 		who    string
 	}{
-		"the usual provider":      {Config{Provider: "anthropic", Model: "claude-opus-5-5", Keys: map[string]string{"anthropic": "k"}}, "anthropic"},
-		"whom there is a key for": {Config{Keys: map[string]string{"openai": "k"}}, "openai"},
-		"a profile": {Config{Keys: map[string]string{}, Profiles: map[string]Profile{
+		"the usual provider":      {setup.Config{Provider: "anthropic", Model: "claude-opus-5-5", Keys: map[string]string{"anthropic": "k"}}, "anthropic"},
+		"whom there is a key for": {setup.Config{Keys: map[string]string{"openai": "k"}}, "openai"},
+		"a profile": {setup.Config{Keys: map[string]string{}, Profiles: map[string]setup.Profile{
 			"half": {}, "mine": {Provider: "openai-compatible", Model: "m", BaseURL: "http://127.0.0.1:1/v1"},
 		}}, "mine"},
-		"nobody": {Config{Keys: map[string]string{}}, ""},
+		"nobody": {setup.Config{Keys: map[string]string{}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, ref := startedTask(t)
@@ -34,7 +35,7 @@ func TestTheContextOfATaskWhoseProfileIsUnknown(t *testing.T) {
 			}
 			r := Request{Task: keyOf(ref)}
 			use, who, err := e.ContextAs(t.Context(), r)
-			var unknown *UnknownProfileError
+			var unknown *setup.UnknownProfileError
 			if who != c.who || (who == "") != errors.As(err, &unknown) || who != "" && (err != nil || use.Used == 0) {
 				t.Errorf("%q %+v %v", who, use, err)
 			}

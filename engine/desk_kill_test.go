@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/store"
 )
@@ -44,7 +45,7 @@ func deskMain() {
 	fail(json.Unmarshal([]byte(text), &what))
 	s, err := store.Open(store.Options{Root: what.Root, State: what.Root + ".state", Program: "child desk"})
 	fail(err)
-	e := engine.New(s, engine.Options{MaxRuns: 1, Config: engine.Config{Keys: map[string]string{}}})
+	e := engine.New(s, engine.Options{MaxRuns: 1, Config: setup.Config{Keys: map[string]string{}}})
 	ctx := context.Background()
 	for _, r := range what.Requests {
 		_, err := e.Submit(ctx, r)

@@ -5,26 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/agent/spool"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
-	"github.com/roost-dev/roost/llm/catalogue"
-	"github.com/roost-dev/roost/mcp"
-	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool/historytool"
-	"github.com/roost-dev/roost/workspace"
 )
 
 // Options are what an engine needs beside the store.
 type Options struct {
 	Now    func() int64 // Unix milliseconds; nil = the clock
-	Config Config       // without Keys: from the environment
+	Config setup.Config // without Keys: from the environment
 	// MaxRuns is how many runs may work at once; more wait in the queue, which holds at most
 	// MaxQueue. Those that wait for a person do not count. 0 = 8 and 1000.
 	MaxRuns, MaxQueue int
@@ -39,66 +35,12 @@ type Options struct {
 	Observe func(Event)
 }
 
-// Config is what the user has set up outside any task.
-type Config struct {
-	Provider string // for new tasks
-	Model    string
-	BaseURLs map[string]string // by provider
-	Keys     map[string]string // by provider
-	Zone     string            // the user's time zone
-	Linter   string            // the command line whose findings @problems stands for; "" = none
-
-	// MaxDayMicros is what all tasks together may cost on one day, in micro-dollars; 0 =
-	// no limit. It belongs to the machine and not to a task.
-	MaxDayMicros int64
-	// Guarded are Roost's own folders and files beside the store's root, absolute. No
-	// policy lets a tool write there unasked.
-	Guarded []string
-
-	// ModeFiles hold the user's own modes (Roo's custom_modes.yaml), absolute, the first
-	// one first; they need not exist. Home is where the user's own rules lie, below .roo;
-	// "" = there are none.
-	ModeFiles []string
-	Home      string
-	// Servers are where MCP servers are named. Env is what variables in their definitions
-	// stand for; nil = the environment.
-	Servers mcp.Files
-	Env     func(string) string
-	// Settings is the folder of the user's settings, absolute, with the rules of imported
-	// modes; "" = there are none.
-	Settings string
-	// ModeProfiles names the profile that answers in a mode, by slug, where a task was not
-	// told whom to ask.
-	ModeProfiles map[string]string
-
-	// LateKeys get a provider's key when a task needs it, and not before: it may take time,
-	// and ask a person. A key in Keys goes before it.
-	LateKeys map[string]func() (string, error)
-
-	// IncludeTools are offered beside the usual tools, ExcludeTools never, and calls of
-	// those are refused. Of the machine and not of a task.
-	IncludeTools, ExcludeTools []string
-
-	// NoCheckpoints keeps nothing of the files that runs change. The others bound what is
-	// kept, in bytes: of one file, of one look at a workspace before a command, and of a
-	// workspace's store; 0 = the defaults.
-	NoCheckpoints                                     bool
-	CheckpointFile, CheckpointSurvey, CheckpointStore int64
-
-	// Defaults fills what a request for a new task leaves open from the user's settings,
-	// and says whether the request or the environment names who is asked; nil = there are
-	// no settings. It is the one place where settings become a task's, behind every door.
-	Defaults func(Request) (filled Request, named bool)
-
-	Profiles       map[string]Profile // by name
-	SourceProfiles map[string]string  // by source: the profile, or provider, for tasks whose own profile is unknown
-}
-
 // Engine runs tasks. It is safe for concurrent use.
 type Engine struct {
-	store *store.Store
-	opt   Options
-	pipe  *events.Pipe
+	store    *store.Store
+	opt      Options
+	resolver setup.Resolver
+	pipe     *events.Pipe
 
 	mu     sync.Mutex
 	runs   map[string]*Run
@@ -119,9 +61,15 @@ func New(s *store.Store, o Options) *Engine {
 		o.Now = func() int64 { return time.Now().UnixMilli() }
 	}
 	if o.Config.Keys == nil {
-		o.Config = ConfigFromEnv(os.Getenv)
+		o.Config = setup.ConfigFromEnv(os.Getenv)
 	}
-	return &Engine{store: s, opt: o, pipe: events.New(s), runs: map[string]*Run{}}
+	return &Engine{
+		store:    s,
+		opt:      o,
+		resolver: setup.Resolver{Config: o.Config, Root: s.Root(), Confined: o.Confined},
+		pipe:     events.New(s),
+		runs:     map[string]*Run{},
+	}
 }
 
 // Events is the pipe with the events of all tasks, and the live events of this engine's runs.
@@ -203,7 +151,9 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if queued := view.State.Run; queued.Waits() && queued.ID == r.RunID {
 		has = queued.Settings // it was settled when it was queued
 	}
-	r, told, err := e.sticky(ref, has, e.defaults(has, r))
+	r.Choice = e.resolver.Defaults(has, r.Choice, false)
+	var told []string
+	r.Choice, told, err = e.resolver.ResolveProfile(ref.Source, ref.ID, has, r.Choice)
 	var said words
 	if err == nil {
 		said, err = e.divert(ctx, latest, view, r)
@@ -212,17 +162,17 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 		return nil, errors.Join(err, view.Close())
 	}
 	was := view.Summary.Model // what the histories say, where the settings say nothing
-	r = e.withItsModel(has, was, r)
-	settings, err := e.settings(has, r)
-	if errors.Is(err, errNoWorkspace) {
-		err = noWorkspace(ref.ID, view.Summary.Workspace)
+	r.Choice = e.resolver.KeepModel(has, was, r.Choice)
+	settings, err := e.resolver.Settings(has, r.Choice)
+	if errors.Is(err, setup.ErrNoWorkspace) {
+		err = setup.NoWorkspace(ref.ID, view.Summary.Workspace)
 	}
 	if err == nil {
-		err = e.project(settings.Workspace)
+		err = e.resolver.CheckWorkspace(settings.Workspace)
 	}
 	if err == nil && has.Model == "" && was != "" && settings.Model != was {
-		if !e.modelNamed(r) {
-			err = &OtherModelError{Task: ref.ID, Was: was, Provider: settings.Provider, Model: settings.Model}
+		if !e.resolver.ModelNamed(r.Choice) {
+			err = &setup.OtherModelError{Task: ref.ID, Was: was, Provider: settings.Provider, Model: settings.Model}
 		}
 		told = append(told, fmt.Sprintf("model: %s -> %s", was, settings.Model))
 	}
@@ -230,15 +180,10 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if err := errors.Join(err, view.Close()); err != nil {
 		return nil, err
 	}
-	settings, served := e.byMode(has, settings, r)
-	parts, err := e.parts(settings)
-	if err == nil {
-		err = parts.enter(&settings, r)
-	}
+	settings, env, err := e.resolver.Prepare(has, settings, r.Choice, false)
 	if err != nil {
 		return nil, err
 	}
-	parts.notes = append(parts.notes, served...)
 	owned, err := e.store.Own(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -250,7 +195,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
 	}
-	run := e.newRun(owned.Task, settings, parts, r)
+	run := e.newRun(owned.Task, settings, env, r)
 	run.words = said
 	if finished != "" {
 		run.found = append(run.found, finished)
@@ -269,7 +214,7 @@ func nothingSaid(s *task.State, r Request) error {
 	if s.Settings.Workspace == "" {
 		resume += " -C DIR"
 	}
-	return &ConfigError{
+	return &setup.Error{
 		What: "go on with task " + r.Task,
 		Why:  "it holds no message yet: the program that began it was ended before the first one was saved",
 		Try:  resume + ` "what to do"  # or start anew with roost run, and remove this one: roost delete ` + r.Task,
@@ -278,10 +223,10 @@ func nothingSaid(s *task.State, r Request) error {
 
 func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 	if r.Text == "" && len(r.Images) == 0 {
-		return nil, &ConfigError{What: "start a task", Why: "there is no prompt", Try: `roost run "what to do"`}
+		return nil, &setup.Error{What: "start a task", Why: "there is no prompt", Try: `roost run "what to do"`}
 	}
-	r = e.defaults(task.Settings{}, r)
-	settings, parts, err := e.fresh(r)
+	r.Choice = e.resolver.Defaults(task.Settings{}, r.Choice, true)
+	settings, env, err := e.prepareSettings(r)
 	if err != nil {
 		return nil, err
 	}
@@ -291,63 +236,24 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := e.newRun(owned, settings, parts, r)
+	run := e.newRun(owned, settings, env, r)
 	run.words.own = agent.Input{Text: r.Text, Images: r.Images, Yes: r.Yes}
 	return run, nil
 }
 
-// fresh are the settings of a new task, and what its first run works with.
-func (e *Engine) fresh(r Request) (task.Settings, parts, error) {
-	settings, err := e.settings(task.Settings{}, r)
+// prepareSettings decides the settings of a new task, and opens what its first run works with.
+func (e *Engine) prepareSettings(r Request) (task.Settings, setup.Environment, error) {
+	settings, err := e.resolver.Settings(task.Settings{}, r.Choice)
 	if err == nil {
-		err = e.project(settings.Workspace)
+		err = e.resolver.CheckWorkspace(settings.Workspace)
 	}
 	if err != nil {
-		return settings, parts{}, err
+		return settings, setup.Environment{}, err
 	}
-	settings, served := e.byMode(task.Settings{}, settings, r)
-	parts, err := e.parts(settings)
-	if err == nil {
-		err = parts.enter(&settings, r)
-	}
-	parts.notes = append(parts.notes, served...)
-	return settings, parts, err
+	return e.resolver.Prepare(task.Settings{}, settings, r.Choice, r.Task == "")
 }
 
-// parts are what a run works with.
-type parts struct {
-	provider  providerChoice
-	workspace *workspace.Workspace
-	model     catalogue.Model
-	modes     mode.Set
-	notes     []string // what the person should know
-}
-
-func (e *Engine) parts(s task.Settings) (parts, error) {
-	if !filepath.IsAbs(s.Workspace) { // another machine's: here it would name some folder below the current one
-		return parts{}, &ConfigError{
-			What: "open the workspace " + s.Workspace, Why: "it is no absolute folder on this machine",
-			Try: "name the folder with -C DIR",
-		}
-	}
-	ws, err := workspace.Open(s.Workspace)
-	if err != nil {
-		return parts{}, &ConfigError{
-			What: "open the workspace " + s.Workspace, Why: err.Error(),
-			Try: "name the folder with -C DIR",
-		}
-	}
-	ws.Guard(append([]string{e.store.Root()}, e.opt.Config.Guarded...)...)
-	choice, err := e.provider(s)
-	if err != nil {
-		return parts{}, err
-	}
-	model, _ := catalogue.Find(s.Provider, s.Model)
-	modes, notes := Modes(ws.Root(), e.opt.Config)
-	return parts{provider: choice, workspace: ws, model: model, modes: modes, notes: notes}, nil
-}
-
-func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, r Request) *Run {
+func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r Request) *Run {
 	id := r.RunID
 	if id == "" {
 		id = runID(t.Ref.ID)
@@ -367,23 +273,23 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, r Request) *Run
 	if run.budget != nil {
 		run.budget.purse = purse
 	}
-	run.found = append(append(append(run.found, p.notes...), e.priceless(s, p, r)...), e.endStrays(t.Ref)...)
-	root := p.workspace.Root()
+	run.found = append(append(append(run.found, p.Notes...), e.resolver.UnknownPrice(s, p.Model, r.Choice)...), e.endStrays(t.Ref)...)
+	root := p.Workspace.Root()
 	run.agent = &agent.Agent{
 		Task: agent.Task{
 			Journal:  recorder{t, run, purse},
 			RunID:    id,
 			Settings: s,
-			Policy:   policy(s),
+			Policy:   setup.Policy(s),
 			Head:     gitHead(root),
 		},
 		Model: agent.Model{
-			Provider: p.provider.llm,
-			Entry:    p.model,
+			Provider: p.Provider.LLM,
+			Entry:    p.Model,
 		},
 		Tools: agent.Tools{
 			List:     e.tools(t.Ref.ID),
-			Offer:    e.offer(),
+			Offer:    e.opt.Config.Offer(),
 			Subtasks: &family{run, below},
 			Outputs:  historytool.Beside(t.Ref.Dir),
 		},
@@ -392,20 +298,20 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p parts, r Request) *Run
 			Attended: r.Interactive,
 			Observer: observer{run},
 			Zone:     e.opt.Config.Zone,
-			Modes:    &p.modes,
-			Setup:    modeSetup{e, root, r},
+			Modes:    &p.Modes,
+			Setup:    setup.ModeSetup{Resolver: e.resolver, Workspace: root, Choice: r.Choice},
 		},
 		Host: agent.Host{
 			Now:        e.opt.Now,
-			Workspace:  p.workspace,
-			Mentions:   e.world(t.Ref, p.workspace, run.mode),
+			Workspace:  p.Workspace,
+			Mentions:   e.world(t.Ref, p.Workspace, run.mode),
 			SpoolDir:   dir,
-			Masks:      p.provider.masks,
+			Masks:      p.Provider.Masks,
 			Budget:     runBudget{run},
 			OtherTasks: otherTasks{e, root, t.Ref.ID},
 		},
 	}
-	if kept := e.checkpoints(t, p.workspace, r); kept != nil {
+	if kept := e.checkpoints(t, p.Workspace, r); kept != nil {
 		run.kept, run.agent.Host.Checkpoints = kept, kept
 	}
 	run.stream.air = func(live Event) { e.pipe.Publish(t.Ref, live) }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -31,7 +32,7 @@ func newBench(t *testing.T, sources ...string) *bench {
 		t.Fatal(err)
 	}
 	b.store = s
-	b.engine = engine.New(s, engine.Options{Config: engine.Config{Keys: map[string]string{}}})
+	b.engine = engine.New(s, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
 	t.Cleanup(func() {
 		if err := b.engine.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -107,7 +108,8 @@ const writeAndFinish = `
 func TestRunCompletesAndRoosFilesSayTheSame(t *testing.T) {
 	b := newBench(t)
 	run, outcome, events := b.run(engine.Request{
-		Text: "write hello", Provider: "script", Model: b.script(writeAndFinish), Approve: "all",
+		Text:   "write hello",
+		Choice: setup.Choice{Provider: "script", Model: b.script(writeAndFinish), Approve: "all"},
 	})
 	if outcome.State != "completed" {
 		t.Fatalf("outcome %+v", outcome)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/llm/llmtest"
 )
 
@@ -37,13 +38,13 @@ func TestAnotherToolsTaskKeepsItsModel(t *testing.T) {
 				}
 			}
 			b, s := newBench(t, source), llmtest.New(t, done)
-			b.engine = engine.New(b.store, engine.Options{Config: engine.Config{Keys: map[string]string{"anthropic": "k"}}})
+			b.engine = engine.New(b.store, engine.Options{Config: setup.Config{Keys: map[string]string{"anthropic": "k"}}})
 			t.Cleanup(func() {
 				if err := b.engine.Close(context.Background()); err != nil {
 					t.Error(err)
 				}
 			})
-			_, out, events := b.run(engine.Request{Task: "a1", Text: "more", Workspace: b.workspace, Provider: "anthropic", Model: c.given, BaseURL: s.URL})
+			_, out, events := b.run(engine.Request{Task: "a1", Text: "more", Choice: setup.Choice{Workspace: b.workspace, Provider: "anthropic", Model: c.given, BaseURL: s.URL}})
 			var told strings.Builder
 			for _, e := range events {
 				told.WriteString(string(e.Data) + "\n")

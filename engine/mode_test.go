@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/store"
 )
@@ -34,7 +35,7 @@ func TestWhereModesComeFrom(t *testing.T) {
 	first := put(t, filepath.Join(home, "one", "custom_modes.yaml"), "customModes:\n"+modeText("a", "mine", "[]")+modeText("b", "mine", "[]"))
 	second := put(t, filepath.Join(home, "two", "custom_modes.yaml"), "customModes:\n"+modeText("b", "other", "[]")+modeText("c", "other", "[]"))
 	broken := put(t, filepath.Join(home, "three", "custom_modes.yaml"), "customModes: [")
-	set, notes := engine.Modes(ws, engine.Config{ModeFiles: []string{first, filepath.Join(home, "none"), second, broken}})
+	set, notes := setup.Config{ModeFiles: []string{first, filepath.Join(home, "none"), second, broken}}.Modes(ws)
 	for slug, want := range map[string]string{"a": "theirs project", "b": "mine global", "c": "other global", "code": "💻 Code builtin"} {
 		if m, _ := set.Find(slug); m.Name+" "+m.Source != want || (m.Path == "") != (m.Source == mode.BuiltIn) {
 			t.Errorf("%s is %+v, want %s", slug, m, want)
@@ -43,7 +44,7 @@ func TestWhereModesComeFrom(t *testing.T) {
 	if len(notes) != 2 || !strings.Contains(notes[0], `mode "odd" is left out`) || !strings.HasPrefix(notes[1], broken+": ") {
 		t.Errorf("%q", notes)
 	}
-	if _, notes := engine.Modes(filepath.Join(ws, "gone"), engine.Config{}); len(notes) != 1 {
+	if _, notes := (setup.Config{}).Modes(filepath.Join(ws, "gone")); len(notes) != 1 {
 		t.Errorf("a workspace that is gone: %q", notes)
 	}
 }
@@ -63,9 +64,9 @@ func TestARunInAMode(t *testing.T) {
 	put(t, filepath.Join(b.workspace, ".roomodes"), "customModes:\n"+modeText("docs", "Writer", `[[edit, {fileRegex: '\.md$'}]]`)+modeText("ask", "Other", "[]"))
 	put(t, filepath.Join(b.workspace, ".roo", "rules-docs", "a.md"), "Be brief.\n")
 	put(t, filepath.Join(home, ".roo", "rules", "b.md"), "Be kind.\n")
-	b.engine = engine.New(b.store, engine.Options{Config: engine.Config{Keys: map[string]string{}, Home: home}})
+	b.engine = engine.New(b.store, engine.Options{Config: setup.Config{Keys: map[string]string{}, Home: home}})
 	script := b.script(refusedThenWritten)
-	run, out, _ := b.run(engine.Request{Text: "go", Mode: "docs", Provider: "script", Model: script, Approve: "all"})
+	run, out, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Mode: "docs", Provider: "script", Model: script, Approve: "all"}})
 	if out.State != "completed" {
 		t.Fatalf("%+v", out)
 	}
@@ -80,18 +81,18 @@ func TestARunInAMode(t *testing.T) {
 	}
 
 	// A mode that a workspace redefines is told, and one that is gone.
-	_, _, events := b.run(engine.Request{Task: run.TaskID, Text: "more", Mode: "ask"})
+	_, _, events := b.run(engine.Request{Task: run.TaskID, Text: "more", Choice: setup.Choice{Mode: "ask"}})
 	if !told(events, "the mode ask is not the built-in one") {
 		t.Errorf("%s", texts(events))
 	}
-	if _, _, events = b.run(engine.Request{Task: run.TaskID, Text: "more", Mode: "docs"}); told(events, "built-in") {
+	if _, _, events = b.run(engine.Request{Task: run.TaskID, Text: "more", Choice: setup.Choice{Mode: "docs"}}); told(events, "built-in") {
 		t.Errorf("%s", texts(events))
 	}
 	if err := os.Remove(filepath.Join(b.workspace, ".roomodes")); err != nil {
 		t.Fatal(err)
 	}
 	_, _, events = b.run(engine.Request{Task: run.TaskID, Text: "more"})
-	if s := b.state(run.TaskID); !told(events, "the task's mode docs does not exist any more: it goes on in mode architect") || s.Settings.Mode != "architect" {
+	if s := b.state(run.TaskID); !told(events, "the task's mode docs does not exist any more: it continues in mode architect") || s.Settings.Mode != "architect" {
 		t.Errorf("mode %q, %s", s.Settings.Mode, texts(events))
 	}
 }
@@ -113,7 +114,7 @@ func texts(events []engine.Event) string {
 func TestUnknownMode(t *testing.T) {
 	b := newBench(t)
 	script := b.script(refusedThenWritten)
-	_, err := b.engine.Start(t.Context(), engine.Request{Text: "go", Mode: "cod", Workspace: b.workspace, Provider: "script", Model: script})
+	_, err := b.engine.Start(t.Context(), engine.Request{Text: "go", Choice: setup.Choice{Mode: "cod", Workspace: b.workspace, Provider: "script", Model: script}})
 	var unknown *mode.UnknownError
 	if !errors.As(err, &unknown) || len(unknown.Closest) == 0 || unknown.Closest[0] != "code" {
 		t.Errorf("%v", err)

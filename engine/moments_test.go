@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -82,7 +83,7 @@ func TestADrainInAHurryInterruptsFromTheTop(t *testing.T) {
 // end, and it is no answer.
 func TestANoToAMistakeThatNobodyWaitsWith(t *testing.T) {
 	s, ref := startedTask(t)
-	e := New(s, Options{Config: Config{Keys: map[string]string{}}})
+	e := New(s, Options{Config: setup.Config{Keys: map[string]string{}}})
 	no := false
 	q := Asked{ID: ref.ID + ".q", Ref: ref, QuestionOpened: task.QuestionOpened{Question: "q", Kind: mistake}}
 	if _, err := e.replyParked(t.Context(), q, Answer{Approve: &no}, Reply{}); !errors.Is(err, ErrAnswer) {

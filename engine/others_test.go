@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -53,11 +54,11 @@ func TestWhichTaskChangedAFile(t *testing.T) {
 			if err := os.WriteFile(path, []byte("first\n"), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			one, out, _ := b.run(engine.Request{Text: "read f", Provider: "script", Model: b.script(reads), Approve: "all"})
+			one, out, _ := b.run(engine.Request{Text: "read f", Choice: setup.Choice{Provider: "script", Model: b.script(reads), Approve: "all"}})
 			if out.State != "completed" {
 				t.Fatal(out)
 			}
-			other, out, _ := b.run(engine.Request{Text: "change f", Provider: "script", Model: b.script("- tools: " + tt.calls + "\n" + finish), Approve: "all"})
+			other, out, _ := b.run(engine.Request{Text: "change f", Choice: setup.Choice{Provider: "script", Model: b.script("- tools: " + tt.calls + "\n" + finish), Approve: "all"}})
 			if out.State != "completed" {
 				t.Fatal(out)
 			}
@@ -105,7 +106,7 @@ func TestChangedFilesAreReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := b.script("- tools: [{name: read_file, input: {path: f}}]\n- tools: [{name: attempt_completion, input: {result: done}}]\n- tools: [{name: attempt_completion, input: {result: done}}]\n")
-	run, _, _ := b.run(engine.Request{Text: "read f", Provider: "script", Model: script, Approve: "all", Stale: task.StaleRead})
+	run, _, _ := b.run(engine.Request{Text: "read f", Choice: setup.Choice{Provider: "script", Model: script, Approve: "all", Stale: task.StaleRead}})
 	if err := os.WriteFile(path, []byte("second\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func TestChangedFilesAreReadAgain(t *testing.T) {
 	if !found {
 		t.Error("its content was not given")
 	}
-	if _, err := b.engine.Start(context.Background(), engine.Request{Task: run.TaskID, Text: "x", Stale: "shout"}); err == nil {
+	if _, err := b.engine.Start(context.Background(), engine.Request{Task: run.TaskID, Text: "x", Choice: setup.Choice{Stale: "shout"}}); err == nil {
 		t.Error("a word that means nothing was taken")
 	}
 }

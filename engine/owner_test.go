@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/llm/llmtest"
 	"github.com/roost-dev/roost/store"
@@ -34,9 +35,11 @@ func childMain() {
 		fmt.Println("error", err)
 		os.Exit(1)
 	}
-	e := engine.New(s, engine.Options{Config: engine.Config{Keys: map[string]string{}}})
+	e := engine.New(s, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
 	run, err := e.Start(context.Background(), engine.Request{
-		Task: args[1], Workspace: args[2], Text: "go", Provider: "script", Model: args[3], Approve: "all",
+		Task:   args[1],
+		Choice: setup.Choice{Workspace: args[2], Provider: "script", Model: args[3], Approve: "all"},
+		Text:   "go",
 	})
 	var busy *journal.BusyError
 	switch {
@@ -108,7 +111,7 @@ func TestTwoProcessesOneTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = first.Wait()
-	_, o, _ := b.run(engine.Request{Task: id, Text: "mine", Model: b.script("- text: x\n- tools: [{name: attempt_completion, input: {result: ok}}]\n")})
+	_, o, _ := b.run(engine.Request{Task: id, Text: "mine", Choice: setup.Choice{Model: b.script("- text: x\n- tools: [{name: attempt_completion, input: {result: ok}}]\n")}})
 	want(t, o, "completed", "")
 	checkHistory(t, b.state(id), true)
 }
@@ -117,8 +120,8 @@ func TestTwoProcessesOneTask(t *testing.T) {
 func TestOneRunOfATaskAtATime(t *testing.T) {
 	b := newBench(t)
 	run, err := b.engine.Start(t.Context(), engine.Request{
-		Text: "go", Provider: "script", Workspace: b.workspace, Approve: "all",
-		Model: b.script("- {text: a b c d e f g h i j k l m n o p q r s t, delay: 200ms}\n"),
+		Text:   "go",
+		Choice: setup.Choice{Provider: "script", Workspace: b.workspace, Approve: "all", Model: b.script("- {text: a b c d e f g h i j k l m n o p q r s t, delay: 200ms}\n")},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +137,7 @@ func TestOneRunOfATaskAtATime(t *testing.T) {
 	if _, err := run.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_, o, _ := b.run(engine.Request{Task: run.TaskID, Text: "now", Model: b.script("- tools: [{name: attempt_completion, input: {result: ok}}]\n- tools: [{name: attempt_completion, input: {result: ok}}]\n")})
+	_, o, _ := b.run(engine.Request{Task: run.TaskID, Text: "now", Choice: setup.Choice{Model: b.script("- tools: [{name: attempt_completion, input: {result: ok}}]\n- tools: [{name: attempt_completion, input: {result: ok}}]\n")}})
 	want(t, o, "completed", "")
 }
 
@@ -149,7 +152,7 @@ func TestCloseWhileRunsStart(t *testing.T) {
 		var started []*engine.Run
 		for range 4 {
 			wait.Go(func() {
-				run, err := b.engine.Start(context.Background(), engine.Request{Text: "go", Provider: "script", Workspace: b.workspace, Model: script})
+				run, err := b.engine.Start(context.Background(), engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Workspace: b.workspace, Model: script}})
 				if err != nil && !errors.Is(err, engine.ErrClosed) {
 					t.Error(err)
 				}
@@ -175,7 +178,7 @@ func TestCloseWhileRunsStart(t *testing.T) {
 			}
 			cancel()
 		}
-		if _, err := b.engine.Start(t.Context(), engine.Request{Text: "more", Provider: "script", Workspace: b.workspace, Model: script}); !errors.Is(err, engine.ErrClosed) {
+		if _, err := b.engine.Start(t.Context(), engine.Request{Text: "more", Choice: setup.Choice{Provider: "script", Workspace: b.workspace, Model: script}}); !errors.Is(err, engine.ErrClosed) {
 			t.Fatalf("after Close: %v", err)
 		}
 		tasks, err := filepath.Glob(filepath.Join(b.root, "tasks", "*", "journal.jsonl"))
@@ -202,7 +205,8 @@ func TestCloseWhileRunsStart(t *testing.T) {
 func TestWatcherThatLeavesDoesNotTouchTheRun(t *testing.T) {
 	b := newBench(t)
 	run, err := b.engine.Start(t.Context(), engine.Request{
-		Text: "go", Provider: "script", Workspace: b.workspace, Approve: "all", Model: b.script(writeAndFinish),
+		Text:   "go",
+		Choice: setup.Choice{Provider: "script", Workspace: b.workspace, Approve: "all", Model: b.script(writeAndFinish)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -226,15 +230,15 @@ func TestWatcherThatLeavesDoesNotTouchTheRun(t *testing.T) {
 func TestRefusedStartLeavesNothing(t *testing.T) {
 	b := newBench(t)
 	for name, r := range map[string]engine.Request{
-		"no prompt":    {Provider: "script", Workspace: b.workspace},
-		"no provider":  {Text: "go", Workspace: b.workspace},
-		"no workspace": {Text: "go", Provider: "script"},
-		"gone":         {Text: "go", Provider: "script", Workspace: filepath.Join(b.workspace, "gone")},
-		"no policy":    {Text: "go", Provider: "script", Workspace: b.workspace, Approve: "perhaps"},
-		"no script":    {Text: "go", Provider: "script", Workspace: b.workspace, Model: "/nowhere.yaml"},
+		"no prompt":    {Choice: setup.Choice{Provider: "script", Workspace: b.workspace}},
+		"no provider":  {Text: "go", Choice: setup.Choice{Workspace: b.workspace}},
+		"no workspace": {Text: "go", Choice: setup.Choice{Provider: "script"}},
+		"gone":         {Text: "go", Choice: setup.Choice{Provider: "script", Workspace: filepath.Join(b.workspace, "gone")}},
+		"no policy":    {Text: "go", Choice: setup.Choice{Provider: "script", Workspace: b.workspace, Approve: "perhaps"}},
+		"no script":    {Text: "go", Choice: setup.Choice{Provider: "script", Workspace: b.workspace, Model: "/nowhere.yaml"}},
 	} {
 		_, err := b.engine.Start(t.Context(), r)
-		var config *engine.ConfigError
+		var config *setup.Error
 		if !errors.As(err, &config) || config.Try == "" || config.What == "" {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -258,7 +262,7 @@ func TestLimitsOfATaskAreKept(t *testing.T) {
 	}
 	_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true})
 	want(t, o, "limit", "turns")
-	_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true, Limits: &task.Limits{MaxTurns: 20}})
+	_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true, Choice: setup.Choice{Limits: &task.Limits{MaxTurns: 20}}})
 	want(t, o, "completed", "")
 	changed := all
 	changed.MaxTurns = 20
@@ -273,7 +277,7 @@ func TestCostLimit(t *testing.T) {
 	dear := llmtest.Call("toolu_1", "list_files", `{"path":"."}`)
 	dear.Input, dear.Output = 100_000, 10_000 // some tens of cents on any model
 	b, server := real(t, dear, done)
-	run, o, _ := b.run(engine.Request{Text: "go", Approve: "all", Model: "claude-sonnet-4-5", Limits: &task.Limits{MaxCostMicros: 1000}})
+	run, o, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Approve: "all", Model: "claude-sonnet-4-5", Limits: &task.Limits{MaxCostMicros: 1000}}})
 	want(t, o, "limit", "cost")
 	if n := len(server.Requests()); n != 1 {
 		t.Fatalf("%d requests went out", n)
@@ -283,7 +287,7 @@ func TestCostLimit(t *testing.T) {
 		t.Fatalf("run %+v, spent %d, %q", s.Run, s.Usage.CostMicros, o.Reason)
 	}
 	checkHistory(t, s, false)
-	_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true, Limits: &task.Limits{MaxCostMicros: -1}})
+	_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true, Choice: setup.Choice{Limits: &task.Limits{MaxCostMicros: -1}}})
 	want(t, o, "completed", "")
 }
 
@@ -318,8 +322,9 @@ func TestAnswerAtOnce(t *testing.T) {
 	b := newBench(t)
 	yes := true
 	run, err := b.engine.Start(t.Context(), engine.Request{
-		Text: "go", Provider: "script", Workspace: b.workspace, Interactive: true,
-		Model: b.script(strings.Repeat("- tools: [{name: execute_command, input: {command: \"echo x\"}}]\n", 8)),
+		Text:        "go",
+		Choice:      setup.Choice{Provider: "script", Workspace: b.workspace, Model: b.script(strings.Repeat("- tools: [{name: execute_command, input: {command: \"echo x\"}}]\n", 8))},
+		Interactive: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -352,8 +357,9 @@ func between(s, before, after string) string {
 func TestStopAtAQuestion(t *testing.T) {
 	b := newBench(t)
 	run, err := b.engine.Start(t.Context(), engine.Request{
-		Text: "go", Provider: "script", Workspace: b.workspace, Interactive: true,
-		Model: b.script("- tools: [{name: execute_command, input: {command: \"echo ran > ran.txt\"}}]\n"),
+		Text:        "go",
+		Choice:      setup.Choice{Provider: "script", Workspace: b.workspace, Model: b.script("- tools: [{name: execute_command, input: {command: \"echo ran > ran.txt\"}}]\n")},
+		Interactive: true,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -14,13 +15,13 @@ import (
 
 // idleEngine is an engine without a disk, and a run that could begin in it.
 func idleEngine(o Options) (*Engine, *Run) {
-	o.Config = Config{Keys: map[string]string{}}
+	o.Config = setup.Config{Keys: map[string]string{}}
 	run := asks(true)
 	run.ID = "r"
 	run.released = make(chan struct{})
 	run.cancel = func(error) {}
 	run.task = &store.Task{Ref: store.Ref{Source: "roost", ID: "t"}}
-	return New(nil, o), run
+	return New(&store.Store{}, o), run
 }
 
 // A run has one place, from the moment it is kept until the run ends: in the middle of its
@@ -137,7 +138,7 @@ func TestARunThatEndsWhileItIsLookedAtIsNotInterrupted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, ref := startedTask(t)
-			e := New(s, Options{Config: Config{Keys: map[string]string{}}})
+			e := New(s, Options{Config: setup.Config{Keys: map[string]string{}}})
 			err := e.withRuns(t.Context(), ref, func(state *task.State) {
 				if err := e.own(t.Context(), ref, func(t *store.Task) error { return t.Commit(context.Background(), c.then...) }); err != nil && c.then != nil {
 					t.Fatal(err)
@@ -175,7 +176,7 @@ func startedTask(t *testing.T) (*store.Store, store.Ref) {
 // takes the task next.
 func TestTheEndOfARunShowsAllItsEvents(t *testing.T) {
 	s, ref := startedTask(t)
-	e := New(s, Options{Config: Config{Keys: map[string]string{}}})
+	e := New(s, Options{Config: setup.Config{Keys: map[string]string{}}})
 	var last uint64
 	for range 3 {
 		if err := e.own(t.Context(), ref, func(t *store.Task) error {
@@ -229,7 +230,7 @@ func TestAClosedEngineHasNoEvents(t *testing.T) {
 // last moment began the next one, it is that one's.
 func TestACancelAtTheEndOfARunIsOfTheNextOne(t *testing.T) {
 	s, ref := startedTask(t)
-	e := New(s, Options{Config: Config{Keys: map[string]string{}}})
+	e := New(s, Options{Config: setup.Config{Keys: map[string]string{}}})
 	at := func(id string) *Run {
 		run := asks(true)
 		run.ID, run.TaskID, run.settled, run.done = id, ref.ID, make(chan struct{}), make(chan struct{})
@@ -259,7 +260,7 @@ func TestACancelAtTheEndOfARunIsOfTheNextOne(t *testing.T) {
 // is waited for.
 func TestWhetherATaskIsFree(t *testing.T) {
 	s, ref := startedTask(t)
-	e := New(s, Options{Config: Config{Keys: map[string]string{}}})
+	e := New(s, Options{Config: setup.Config{Keys: map[string]string{}}})
 	free := func(want bool) {
 		t.Helper()
 		if got, err := e.Leaving(t.Context(), keyOf(ref)); err != nil || got != want {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/llm/llmtest"
 	"github.com/roost-dev/roost/store"
 )
@@ -16,13 +17,13 @@ func asking(t *testing.T, replies ...llmtest.Reply) (*bench, *llmtest.Server, en
 	t.Helper()
 	s := llmtest.New(t, replies...)
 	b := newBench(t)
-	b.engine = engine.New(b.store, engine.Options{Config: engine.Config{Keys: map[string]string{"anthropic": "k"}}})
+	b.engine = engine.New(b.store, engine.Options{Config: setup.Config{Keys: map[string]string{"anthropic": "k"}}})
 	t.Cleanup(func() {
 		if err := b.engine.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	return b, s, engine.Request{Text: "go", Workspace: b.workspace, Provider: "anthropic", Model: "claude-sonnet-5-5", BaseURL: s.URL, Approve: "all"}
+	return b, s, engine.Request{Text: "go", Choice: setup.Choice{Workspace: b.workspace, Provider: "anthropic", Model: "claude-sonnet-5-5", BaseURL: s.URL, Approve: "all"}}
 }
 
 func (b *bench) summary(id string) store.Summary {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/esjson"
 )
 
@@ -42,11 +43,15 @@ func TestWordsToACompletionThatRooDidNotSaveStandBehindIt(t *testing.T) {
 			}
 			b := newBench(t, storage)
 			b.workspace = workspace
-			_, out, _ := b.run(engine.Request{Task: id, Text: c.words, Provider: "script", Approve: "all", Model: b.script(`
+			_, out, _ := b.run(engine.Request{
+				Task: id,
+				Text: c.words,
+				Choice: setup.Choice{Provider: "script", Approve: "all", Model: b.script(`
 - {}
 - tools: [{name: attempt_completion, input: {result: "More is done."}}]
   expect: ["more"]
-`)})
+`)},
+			})
 			if want := map[string]string{"": "Done.", "more": "More is done."}[c.words]; out.State != "completed" || out.Reason != want {
 				t.Fatalf("%+v, want %s", out, want)
 			}

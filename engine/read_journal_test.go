@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
@@ -28,9 +29,9 @@ func recorded(t *testing.T) (*store.Store, store.Ref, []events.Event) {
 	if err := os.WriteFile(model, []byte(streamedAndComposed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e := New(s, Options{Config: Config{Keys: map[string]string{}}})
+	e := New(s, Options{Config: setup.Config{Keys: map[string]string{}}})
 	id := ""
-	for _, r := range []Request{{Text: "go", Workspace: t.TempDir(), Provider: "script", Model: model, Approve: "all"}, {Text: "again"}} {
+	for _, r := range []Request{{Text: "go", Choice: setup.Choice{Workspace: t.TempDir(), Provider: "script", Model: model, Approve: "all"}}, {Text: "again"}} {
 		r.Task = id
 		run, err := e.Start(t.Context(), r)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/llm/llmtest"
 )
 
@@ -60,7 +61,7 @@ func simple(r llmtest.Request) llmtest.Reply {
 // restarted is the next process, which knows a key.
 func (b *bench) restarted() {
 	b.again(engine.Options{})
-	b.engine = engine.New(b.store, engine.Options{Config: engine.Config{Keys: map[string]string{"openai-compatible": "k"}}})
+	b.engine = engine.New(b.store, engine.Options{Config: setup.Config{Keys: map[string]string{"openai-compatible": "k"}}})
 }
 
 // A server that thinks aloud gets its reasoning back in every request, also after a
@@ -71,7 +72,7 @@ func TestReasoningGoesBackToTheServerThatSentIt(t *testing.T) {
 	plain.Answer(simple)
 	b := newBench(t)
 	b.restarted()
-	r := engine.Request{Text: "go", Workspace: b.workspace, Provider: "openai-compatible", Model: "deep", BaseURL: deep.URL + "/v1", Approve: "all"}
+	r := engine.Request{Text: "go", Choice: setup.Choice{Workspace: b.workspace, Provider: "openai-compatible", Model: "deep", BaseURL: deep.URL + "/v1", Approve: "all"}}
 	run, out, _ := b.run(r)
 	if out.State != "waiting" || len(deep.Requests()) != 3 {
 		t.Fatalf("%+v after %d requests", out, len(deep.Requests()))
@@ -82,7 +83,7 @@ func TestReasoningGoesBackToTheServerThatSentIt(t *testing.T) {
 		t.Fatalf("%+v after %d requests", out, len(deep.Requests()))
 	}
 	b.restarted()
-	if _, out, _ = b.run(engine.Request{Task: run.TaskID, Text: "more", Model: "other", BaseURL: plain.URL + "/v1"}); out.State != "completed" || len(plain.Requests()) != 1 {
+	if _, out, _ = b.run(engine.Request{Task: run.TaskID, Text: "more", Choice: setup.Choice{Model: "other", BaseURL: plain.URL + "/v1"}}); out.State != "completed" || len(plain.Requests()) != 1 {
 		t.Errorf("elsewhere: %+v after %d requests", out, len(plain.Requests()))
 	}
 }
@@ -100,14 +101,14 @@ func TestReasoningThatARefusalAsksFor(t *testing.T) {
 	})
 	b := newBench(t)
 	b.restarted()
-	r := engine.Request{Text: "go", Workspace: b.workspace, Provider: "openai-compatible", Model: "other", BaseURL: plain.URL + "/v1", Approve: "all"}
+	r := engine.Request{Text: "go", Choice: setup.Choice{Workspace: b.workspace, Provider: "openai-compatible", Model: "other", BaseURL: plain.URL + "/v1", Approve: "all"}}
 	run, out, _ := b.run(r)
 	if out.State != "completed" {
 		t.Fatalf("%+v", out)
 	}
 	for i, requests := range []int{2, 3} {
 		b.restarted()
-		_, out, _ = b.run(engine.Request{Task: run.TaskID, Text: "more", Model: "silent", BaseURL: deep.URL + "/v1"})
+		_, out, _ = b.run(engine.Request{Task: run.TaskID, Text: "more", Choice: setup.Choice{Model: "silent", BaseURL: deep.URL + "/v1"}})
 		if out.State != "completed" || len(deep.Requests()) != requests {
 			t.Fatalf("run %d: %+v after %d requests", i, out, len(deep.Requests()))
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -58,7 +59,7 @@ func TestLiveIsWhatAReplayGives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := New(s, Options{Config: Config{Keys: map[string]string{}}})
+	e := New(s, Options{Config: setup.Config{Keys: map[string]string{}}})
 	defer e.Close(context.Background())
 	model := filepath.Join(t.TempDir(), "m.yaml")
 	if err := os.WriteFile(model, []byte(streamedAndComposed), 0o600); err != nil {
@@ -67,7 +68,7 @@ func TestLiveIsWhatAReplayGives(t *testing.T) {
 	var live []Event
 	id := ""
 	for _, r := range []Request{
-		{Text: "go", Workspace: t.TempDir(), Provider: "script", Model: model, Approve: "all"},
+		{Text: "go", Choice: setup.Choice{Workspace: t.TempDir(), Provider: "script", Model: model, Approve: "all"}},
 		{Text: "and again"},
 	} {
 		r.Task = id

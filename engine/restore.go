@@ -67,7 +67,7 @@ func (f *floor) close() error { return f.keeper.Close() }
 
 // floor opens a task's workspace and what is kept of it.
 func (e *Engine) floor(ref store.Ref, root string) (*floor, error) {
-	ws, err := e.workspace(root)
+	ws, err := e.resolver.OpenWorkspace(root)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func resolved(path string) string {
 //
 // Errors: *CheckpointError and ErrNoCheckpoints for a checkpoint that is not there,
 // *StoreMovedError, one that is checkpoint.ErrRefused, *journal.BusyError while the task
-// runs, *ConfigError for a workspace that is not there, or what Find gives. With
+// runs, *setup.Error for a workspace that is not there, or what Find gives. With
 // *RolledBackError nothing has changed; with *HalfwayError the task is restoring.
 func (e *Engine) Restore(ctx context.Context, given string, o RestoreOptions) (RestoreResult, func(context.Context) error, error) {
 	none := func(context.Context) error { return nil }

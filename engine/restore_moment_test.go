@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store/history"
 )
 
@@ -85,7 +86,7 @@ func TestGoingOnAfterARewindIntoAReply(t *testing.T) {
 	b.put("b.txt", "by a person, too\n")
 	stands := b.files()
 	more := "- text: played\n- tools: [{name: attempt_completion, input: {result: done}}]\n"
-	_, outcome, _ = b.run(engine.Request{Task: id, Text: "do something else", Yes: true, Model: b.script(more)})
+	_, outcome, _ = b.run(engine.Request{Task: id, Text: "do something else", Yes: true, Choice: setup.Choice{Model: b.script(more)}})
 	want(t, outcome, "completed", "")
 	b.is("after the task went on", stands)
 	s := b.state(id)

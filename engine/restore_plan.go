@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/checkpoint"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
-	"github.com/roost-dev/roost/workspace"
 )
 
 // restoring is a restore that is planned.
@@ -31,16 +31,6 @@ func (p restoring) close() error {
 	return p.floor.close()
 }
 
-// workspace opens a folder, with Roost's own data guarded.
-func (e *Engine) workspace(root string) (*workspace.Workspace, error) {
-	ws, err := workspace.Open(root)
-	if err != nil {
-		return nil, &ConfigError{What: "open the workspace " + root, Why: err.Error(), Try: "name the folder with -C DIR"}
-	}
-	ws.Guard(append([]string{e.store.Root()}, e.opt.Config.Guarded...)...)
-	return ws, nil
-}
-
 // planRestore says what a restore of a task would do. to is where to, where that does not
 // follow from the options.
 func (e *Engine) planRestore(ctx context.Context, ref store.Ref, s *task.State, o RestoreOptions, to *moment) (restoring, error) {
@@ -60,7 +50,7 @@ func (e *Engine) planRestore(ctx context.Context, ref store.Ref, s *task.State, 
 		rule = checkpoint.Keep
 	case checkpoint.Keep, checkpoint.Merge, checkpoint.Overwrite:
 	default:
-		return p, &ConfigError{What: "restore with " + string(rule), Why: "there is no such rule for conflicts", Try: "use keep, merge or overwrite"}
+		return p, &setup.Error{What: "restore with " + string(rule), Why: "there is no such rule for conflicts", Try: "use keep, merge or overwrite"}
 	}
 	root := o.Workspace
 	if root == "" {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store/actions"
 
 	"github.com/google/go-cmp/cmp"
@@ -204,7 +205,7 @@ func TestUndoAfterTheTaskWentOn(t *testing.T) {
 	// The first write is refused, and tells the model what the restore made of the file.
 	again := strings.Repeat("- tools: [{name: attempt_completion, input: {result: done}}]\n", 3) +
 		strings.Repeat("- tools: [{name: write_to_file, input: {path: a.txt, content: \"new\\n\"}}]\n", 2) + "- tools: [{name: attempt_completion, input: {result: done}}]\n"
-	_, outcome, _ := b.run(engine.Request{Task: id, Text: "more", Model: b.script(again)})
+	_, outcome, _ := b.run(engine.Request{Task: id, Text: "more", Choice: setup.Choice{Model: b.script(again)}})
 	want(t, outcome, "completed", "")
 	_, _, _, err := b.engine.Undo(context.Background(), id, actions.Options{})
 	var since *engine.ChangedSinceError

@@ -338,3 +338,6 @@ func (r *Run) head() (seq uint64) {
 	r.task.View(func(s *task.State) { seq = s.Seq })
 	return seq
 }
+
+// mode is the current mode of the run's task. Only the agent may call it: the agent changes the mode.
+func (r *Run) mode() string { return r.agent.Task.Settings.Mode }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/journal/filelog/faultfs"
 	"github.com/roost-dev/roost/llm/llmtest"
 	"github.com/roost-dev/roost/store"
@@ -25,7 +26,7 @@ import (
 
 func (b *bench) play(script string, change ...func(*engine.Request)) (*engine.Run, engine.Outcome, []engine.Event) {
 	b.t.Helper()
-	r := engine.Request{Text: "go", Provider: "script", Model: b.script(script), Approve: "all"}
+	r := engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(script), Approve: "all"}}
 	for _, f := range change {
 		f(&r)
 	}
@@ -203,13 +204,15 @@ func TestAnswersOfAPerson(t *testing.T) {
 	b := newBench(t)
 	yes := true
 	run, err := b.engine.Start(context.Background(), engine.Request{
-		Text: "go", Provider: "script", Workspace: b.workspace, Interactive: true, Model: b.script(`
+		Text: "go",
+		Choice: setup.Choice{Provider: "script", Workspace: b.workspace, Model: b.script(`
 - tools:
     - {name: execute_command, input: {command: "echo one"}}
     - {name: execute_command, input: {command: "echo two"}}
 - tools:
     - {name: ask_followup_question, input: {question: "which?", follow_up: [{text: "a", mode: null}]}}
-`),
+`)},
+		Interactive: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +276,8 @@ func TestCancel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			run, err := b.engine.Start(context.Background(), engine.Request{
-				Text: "go", Provider: "script", Model: b.script(script), Approve: "all", Workspace: b.workspace,
+				Text:   "go",
+				Choice: setup.Choice{Provider: "script", Model: b.script(script), Approve: "all", Workspace: b.workspace},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -305,7 +309,7 @@ func TestCancel(t *testing.T) {
 					}
 				}
 			}
-			_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true, Provider: "script", Model: b.script("- text: x\n- text: y\n")})
+			_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true, Choice: setup.Choice{Provider: "script", Model: b.script("- text: x\n- text: y\n")}})
 			if o.State == "failed" {
 				t.Fatalf("resume: %+v", o)
 			}
@@ -369,7 +373,7 @@ func TestScriptedFailures(t *testing.T) {
 func TestChangesAreSaidBeforeTheFirstRequest(t *testing.T) {
 	b := newBench(t)
 	run, _, _ := b.play(writeAndFinish)
-	_, _, events := b.run(engine.Request{Task: run.TaskID, Text: "more", Mode: "architect", Model: b.script(writeAndFinish)})
+	_, _, events := b.run(engine.Request{Task: run.TaskID, Text: "more", Choice: setup.Choice{Mode: "architect", Model: b.script(writeAndFinish)}})
 	notes := strings.Join(ofType(events, "notice"), "\n")
 	for _, say := range []string{"mode: code -> architect", "model: "} {
 		if !strings.Contains(notes, say) {
@@ -386,12 +390,13 @@ func TestFullDiskHoldsTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.store = s
-	b.engine = engine.New(s, engine.Options{Config: engine.Config{Keys: map[string]string{}}})
+	b.engine = engine.New(s, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
 	run, err := b.engine.Start(context.Background(), engine.Request{
-		Text: "go", Provider: "script", Approve: "all", Workspace: b.workspace, Model: b.script(`
+		Text: "go",
+		Choice: setup.Choice{Provider: "script", Approve: "all", Workspace: b.workspace, Model: b.script(`
 - tools: [{name: execute_command, input: {command: "echo one; until [ -e go ]; do sleep 0.05; done"}}]
 - tools: [{name: execute_command, input: {command: "echo two > two.txt"}}]
-`),
+`)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -426,7 +431,7 @@ func TestFullDiskHoldsTheRun(t *testing.T) {
 // real is a bench that asks a Messages API on loopback.
 func real(t *testing.T, replies ...llmtest.Reply) (*bench, *llmtest.Server) {
 	b, server := newBench(t), llmtest.New(t, replies...)
-	b.engine = engine.New(b.store, engine.Options{Config: engine.Config{
+	b.engine = engine.New(b.store, engine.Options{Config: setup.Config{
 		Provider: "anthropic", Model: "claude-sonnet-4-5",
 		Keys: map[string]string{"anthropic": "sk-ant-test-0123456789abcdef"}, BaseURLs: map[string]string{"anthropic": server.URL},
 	}})
@@ -455,7 +460,7 @@ func TestProviderTroubles(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, server := real(t, c.replies...)
-			run, o, _ := b.run(engine.Request{Text: "go", Approve: "all"})
+			run, o, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Approve: "all"}})
 			want(t, o, c.state, c.code)
 			if n := len(server.Requests()); n != c.requests {
 				t.Errorf("%d requests", n)
@@ -478,7 +483,7 @@ func TestSecretsAreMaskedBeforeBothHistories(t *testing.T) {
 	const key = "sk-ant-test-0123456789abcdef"
 	b, server := real(t,
 		llmtest.Call("toolu_1", "execute_command", `{"command":"printf sk-ant-test-; sleep 0.3; echo 0123456789abcdef"}`), done)
-	run, o, events := b.run(engine.Request{Text: "go", Approve: "all"})
+	run, o, events := b.run(engine.Request{Text: "go", Choice: setup.Choice{Approve: "all"}})
 	want(t, o, "completed", "")
 	s := b.state(run.TaskID)
 	for _, m := range append(slices.Clone(s.UI()), s.API()...) {
@@ -500,7 +505,7 @@ func TestMalformedCallsDoNotRun(t *testing.T) {
 	bad := llmtest.Call("toolu_1", "list_files", `{}`)
 	bad.InputPieces = []string{`{"path": "."`, `, "recur`}
 	b, _ := real(t, bad, done)
-	run, o, _ := b.run(engine.Request{Text: "go", Approve: "all"})
+	run, o, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Approve: "all"}})
 	want(t, o, "completed", "")
 	c := b.state(run.TaskID).Call("toolu_1")
 	result, err := c.Result()

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 )
 
@@ -137,7 +138,7 @@ func TestATaskIsCancelledWhateverItDoes(t *testing.T) {
 	if s := b.state(queued.Ref.ID); rowsOf(s, "say:text", "go") != 1 {
 		t.Errorf("%v", kinds(s))
 	}
-	ref, err := b.engine.Create(t.Context(), engine.Request{Workspace: b.workspace, Provider: "script", Model: r.Model})
+	ref, err := b.engine.Create(t.Context(), engine.Request{Choice: setup.Choice{Workspace: b.workspace, Provider: "script", Model: r.Model}})
 	if err != nil {
 		t.Fatal(err)
 	}

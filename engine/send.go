@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -21,10 +22,10 @@ import (
 // message whose ID the task's journal knows was taken before, and nothing is done.
 func (e *Engine) Send(ctx context.Context, ref string, m Message) (Sent, error) {
 	if m.Text == "" && len(m.Images) == 0 {
-		return Sent{}, &ConfigError{What: "send words to " + ref, Why: "there are none", Try: `say something`}
+		return Sent{}, &setup.Error{What: "send words to " + ref, Why: "there are none", Try: `say something`}
 	}
 	if !slices.Contains([]string{"", "auto", "queue", "interrupt"}, m.Delivery) {
-		return Sent{}, &ConfigError{What: "send words by " + m.Delivery, Why: "there is no such way", Try: "use auto, queue or interrupt"}
+		return Sent{}, &setup.Error{What: "send words by " + m.Delivery, Why: "there is no such way", Try: "use auto, queue or interrupt"}
 	}
 	named := m.ID != ""
 	if !named {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 )
 
 func (b *bench) send(id string, m engine.Message) engine.Sent {
@@ -167,7 +168,7 @@ func TestWordsThatAreNone(t *testing.T) {
 	ticket := b.submit(b.ask(asksWhich))
 	b.asked(ticket.Ref.ID)
 	for _, m := range []engine.Message{{}, {Text: "hi", Delivery: "shout"}} {
-		var config *engine.ConfigError
+		var config *setup.Error
 		if _, err := b.engine.Send(t.Context(), ticket.Ref.ID, m); !errors.As(err, &config) {
 			t.Errorf("%+v: %v", m, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 )
 
 const skilled = `
@@ -25,8 +26,8 @@ func TestSkillsInARun(t *testing.T) {
 	put(t, filepath.Join(b.workspace, ".agents", "skills-ask", "secret", "SKILL.md"), front("secret"))
 	put(t, filepath.Join(b.workspace, ".roo", "skills", "broken", "SKILL.md"), "x")
 	put(t, filepath.Join(home, ".roo", "skills", "mine", "SKILL.md"), front("mine"))
-	b.engine = engine.New(b.store, engine.Options{Config: engine.Config{Keys: map[string]string{}, Home: home}})
-	run, out, events := b.run(engine.Request{Text: "go and /mine it", Provider: "script", Model: b.script(skilled)})
+	b.engine = engine.New(b.store, engine.Options{Config: setup.Config{Keys: map[string]string{}, Home: home}})
+	run, out, events := b.run(engine.Request{Text: "go and /mine it", Choice: setup.Choice{Provider: "script", Model: b.script(skilled)}})
 	if out.State != "completed" || !told(events, "the skill .roo/skills/broken/SKILL.md is left out: ") {
 		t.Fatalf("%+v %s", out, texts(events))
 	}

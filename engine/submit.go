@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
@@ -301,8 +302,14 @@ func (r *Run) door() string {
 // task keeps.
 func onceQueued(r Request, ref store.Ref, run string) Request {
 	return Request{
-		Task: keyOf(ref), RunID: run, Origin: r.Origin, Interactive: r.Interactive, Hold: r.Hold,
-		MaxDayMicros: r.MaxDayMicros, NoCheckpoints: r.NoCheckpoints, StandIn: r.StandIn, unasked: true,
+		Task:          keyOf(ref),
+		RunID:         run,
+		Origin:        r.Origin,
+		Interactive:   r.Interactive,
+		Hold:          r.Hold,
+		Choice:        setup.Choice{MaxDayMicros: r.MaxDayMicros, StandIn: r.StandIn},
+		NoCheckpoints: r.NoCheckpoints,
+		unasked:       true,
 	}
 }
 
@@ -357,7 +364,7 @@ func (e *Engine) startQueued(p *pending, at *place) {
 }
 
 func codeOf(err error) string {
-	var config *ConfigError
+	var config *setup.Error
 	if errors.As(err, &config) {
 		return "configuration"
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -35,7 +36,7 @@ const asksWhich = `
 func newDesk(t *testing.T, o engine.Options) *bench {
 	t.Helper()
 	b := newBench(t)
-	o.Config = engine.Config{Keys: map[string]string{}}
+	o.Config = setup.Config{Keys: map[string]string{}}
 	if err := b.engine.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -53,14 +54,17 @@ func (b *bench) again(o engine.Options) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	o.Config = engine.Config{Keys: map[string]string{}}
+	o.Config = setup.Config{Keys: map[string]string{}}
 	b.store, b.engine = s, engine.New(s, o)
 }
 
 // ask is a request for a new task with a workspace of its own.
 func (b *bench) ask(script string) engine.Request {
 	return engine.Request{
-		Text: "go", Workspace: b.t.TempDir(), Provider: "script", Model: b.script(script), Approve: "all", Interactive: true, Origin: "api",
+		Text:        "go",
+		Choice:      setup.Choice{Workspace: b.t.TempDir(), Provider: "script", Model: b.script(script), Approve: "all"},
+		Interactive: true,
+		Origin:      "api",
 	}
 }
 
@@ -240,7 +244,7 @@ func TestARunThatCannotBegin(t *testing.T) {
 // A task goes on with the settings that it was queued with, whoever starts it.
 func TestAQueuedRunKeepsItsSettings(t *testing.T) {
 	b := newDesk(t, engine.Options{MaxRuns: 1})
-	_, out, _ := b.run(engine.Request{Text: "go", Provider: "script", Model: b.script(completesAtOnce), Approve: "ask"})
+	_, out, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(completesAtOnce), Approve: "ask"}})
 	want(t, out, "completed", "")
 	list, err := b.store.List(t.Context(), store.Filter{})
 	if err != nil || len(list.Items) != 1 {
@@ -250,11 +254,16 @@ func TestAQueuedRunKeepsItsSettings(t *testing.T) {
 	busy := b.ask(waitsForGo)
 	works := b.submit(busy)
 	until(t, filepath.Join(busy.Workspace, "here"))
-	ticket := b.submit(engine.Request{Task: id, Text: "now write", Approve: "all", Interactive: true, Model: b.script(`
+	ticket := b.submit(engine.Request{
+		Task: id,
+		Text: "now write",
+		Choice: setup.Choice{Approve: "all", Model: b.script(`
 - tools: [{name: attempt_completion, input: {result: done}}]
 - tools: [{name: execute_command, input: {command: "echo ran > ran.txt"}}]
 - tools: [{name: attempt_completion, input: {result: again}}]
-`)})
+`)},
+		Interactive: true,
+	})
 	if ticket.State != "queued" {
 		t.Fatalf("%+v", ticket)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
@@ -144,7 +145,7 @@ func (f *family) Run(ctx context.Context, sub agent.Subtask) (agent.Outcome, err
 // notRun turns what keeps a child from running into how the parent's run ends: it is
 // for a person to mend, and not for the model.
 func notRun(err error) (agent.Outcome, error) {
-	var config *ConfigError
+	var config *setup.Error
 	var busy *journal.BusyError
 	switch {
 	case errors.As(err, &config):
@@ -202,13 +203,13 @@ func (f *family) prepare(ctx context.Context, sub agent.Subtask, in agent.Input)
 func (f *family) create(ctx context.Context, sub agent.Subtask) (*Run, error) {
 	e, s := f.run.engine, sub.Settings
 	s.Mode = sub.Mode
-	served := e.follow(&s)
-	parts, err := e.parts(s)
+	modeNotes := e.resolver.EnterSubtaskMode(&s)
+	env, err := e.resolver.Open(s)
 	if err != nil {
 		return nil, err
 	}
-	parts.notes = nil // the parent told them
-	if err := parts.enter(&s, Request{}); err != nil {
+	env.Notes = nil // the parent's run has shown them
+	if err := env.CheckMode(&s, false); err != nil {
 		return nil, err
 	}
 	parent := f.run.task.State()
@@ -232,8 +233,8 @@ func (f *family) create(ctx context.Context, sub agent.Subtask) (*Run, error) {
 	failpoint.Hit("subtask.created")
 	r := f.req
 	r.Task, r.Text, r.Images, r.Yes, r.Mode = "", "", nil, false, ""
-	run := e.newRun(owned.Task, s, parts, r)
-	run.found = served
+	run := e.newRun(owned.Task, s, env, r)
+	run.found = modeNotes
 	if !made {
 		run.found = describe(owned, false)
 	}
@@ -386,8 +387,13 @@ func (e *Engine) wake(done *Run) {
 		return
 	}
 	r := Request{
-		Task: parent.Source + ":" + parent.ID, RunID: run, Interactive: done.interactive, Hold: done.req.Hold, Origin: done.req.Origin,
-		MaxDayMicros: done.req.MaxDayMicros, StandIn: done.req.StandIn, unasked: true,
+		Task:        parent.Source + ":" + parent.ID,
+		RunID:       run,
+		Interactive: done.interactive,
+		Hold:        done.req.Hold,
+		Origin:      done.req.Origin,
+		Choice:      setup.Choice{MaxDayMicros: done.req.MaxDayMicros, StandIn: done.req.StandIn},
+		unasked:     true,
 	}
 	next, err := e.Start(ctx, r)
 	if err != nil {

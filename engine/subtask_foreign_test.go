@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 )
 
 // delegatedFolders are a parent and a child as Roo leaves them while the child works:
@@ -72,7 +73,7 @@ func TestADelegatedTaskOfAnotherTool(t *testing.T) {
 			storage := delegatedFolders(t, workspace, c.parent, c.ui, c.api, c.item)
 			b := newBench(t, storage)
 			b.workspace = workspace
-			_, out, _ := b.run(engine.Request{Task: parent, Provider: "script", Model: b.script(script), Approve: "all"})
+			_, out, _ := b.run(engine.Request{Task: parent, Choice: setup.Choice{Provider: "script", Model: b.script(script), Approve: "all"}})
 			if out.State != "completed" || out.Reason != "All is done." {
 				t.Fatalf("%+v", out)
 			}
@@ -110,7 +111,7 @@ func TestADelegatedTaskWhoseChildIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := newBench(t, storage)
-	_, out, _ := b.run(engine.Request{Task: parent, Provider: "script", Model: b.script("- {}\n"), Approve: "all"})
+	_, out, _ := b.run(engine.Request{Task: parent, Choice: setup.Choice{Provider: "script", Model: b.script("- {}\n"), Approve: "all"}})
 	s := b.state(parent)
 	if got := s.Call("toolu_1"); out.State != "completed" || got.Finished == nil || got.Finished.Outcome != "error" || s.Awaited() != nil {
 		t.Fatalf("%+v, %+v", out, got.Finished)

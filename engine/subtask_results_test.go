@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store/doctor"
 )
 
@@ -41,7 +42,7 @@ func TestResultsBesideASubtaskAreInRoosFile(t *testing.T) {
 	for _, how := range []string{"answered here", "without the record of what was written", "finished by Roo"} {
 		t.Run(how, func(t *testing.T) {
 			b := newBench(t)
-			run, out, _ := b.run(engine.Request{Text: "go", Provider: "script", Model: b.script(writesAndDelegates), Approve: "all"})
+			run, out, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(writesAndDelegates), Approve: "all"}})
 			child := b.kid(run.TaskID).ID
 			if out.State != "waiting" {
 				t.Fatalf("%+v", out)

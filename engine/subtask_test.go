@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store/trash"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,7 +98,7 @@ func (b *bench) item(id string) string {
 
 func TestATreeOfTasksRunsAsOne(t *testing.T) {
 	b := newBench(t)
-	run, out, events := b.run(engine.Request{Text: "go", Provider: "script", Model: b.script(threeDeep), Approve: "all", Limits: &task.Limits{MaxTurns: 3}})
+	run, out, events := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(threeDeep), Approve: "all", Limits: &task.Limits{MaxTurns: 3}}})
 	if out.State != "completed" || out.Reason != "All is done." {
 		t.Fatalf("%+v", out)
 	}
@@ -144,7 +145,7 @@ func TestATreeOfTasksRunsAsOne(t *testing.T) {
 // The person who follows the tree is asked, and answers, where the question is.
 func TestASubtasksQuestionIsAnsweredThere(t *testing.T) {
 	b := newBench(t)
-	run, err := b.engine.Start(t.Context(), engine.Request{Text: "go", Workspace: b.workspace, Provider: "script", Model: b.script(asksBelow), Approve: "all", Interactive: true})
+	run, err := b.engine.Start(t.Context(), engine.Request{Text: "go", Choice: setup.Choice{Workspace: b.workspace, Provider: "script", Model: b.script(asksBelow), Approve: "all"}, Interactive: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +176,7 @@ func TestATreeThatWaitsForAnAnswer(t *testing.T) {
 	for _, name := range []string{"answered at the top", "answered below"} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			run, out, events := b.run(engine.Request{Text: "go", Provider: "script", Model: b.script(asksBelow), Approve: "all"})
+			run, out, events := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(asksBelow), Approve: "all"}})
 			child := b.kid(run.TaskID)
 			if out.State != "waiting" || out.Child != child.ID || !strings.Contains(out.Reason, "Which one?") {
 				t.Fatalf("%+v", out)
@@ -231,7 +232,7 @@ const slowBelow = `
 // started runs a tree until the command of its child has begun.
 func (b *bench) started() (run *engine.Run, child string) {
 	b.t.Helper()
-	run, err := b.engine.Start(context.Background(), engine.Request{Text: "go", Workspace: b.workspace, Provider: "script", Model: b.script(slowBelow), Approve: "all"})
+	run, err := b.engine.Start(context.Background(), engine.Request{Text: "go", Choice: setup.Choice{Workspace: b.workspace, Provider: "script", Model: b.script(slowBelow), Approve: "all"}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -295,7 +296,7 @@ func TestAStoppedSubtaskWakesNobody(t *testing.T) {
 		t.Fatalf("the child: %+v, %v", out, err)
 	}
 	// Its model does not come to an end before it is stopped.
-	below, err := b.engine.Start(context.Background(), engine.Request{Task: child, Yes: true, Provider: "script", Model: b.script("- text: first\n- text: one two\n  delay: 1h\n")})
+	below, err := b.engine.Start(context.Background(), engine.Request{Task: child, Yes: true, Choice: setup.Choice{Provider: "script", Model: b.script("- text: first\n- text: one two\n  delay: 1h\n")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -416,7 +417,7 @@ func TestAParentGoesOnWithoutItsChild(t *testing.T) {
 // A deleted subtask is not waited for.
 func TestADeletedSubtask(t *testing.T) {
 	b := newBench(t)
-	run, out, _ := b.run(engine.Request{Text: "go", Provider: "script", Model: b.script(asksBelow), Approve: "all"})
+	run, out, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(asksBelow), Approve: "all"}})
 	child := b.kid(run.TaskID)
 	ref, err := b.store.Find(t.Context(), child.ID)
 	if err == nil {
@@ -434,10 +435,13 @@ func TestADeletedSubtask(t *testing.T) {
 // A model that only delegates comes to an end.
 func TestSubtasksAreNotNestedForEver(t *testing.T) {
 	b := newBench(t)
-	_, out, _ := b.run(engine.Request{Text: "go", Provider: "script", Approve: "all", Model: b.script(`
+	_, out, _ := b.run(engine.Request{
+		Text: "go",
+		Choice: setup.Choice{Provider: "script", Approve: "all", Model: b.script(`
 - tools: [{name: new_task, input: {mode: code, message: "do it", todos: null}}]
 - tools: [{name: attempt_completion, input: {result: "Done."}}]
-`)})
+`)},
+	})
 	dirs, err := os.ReadDir(filepath.Join(b.root, "tasks"))
 	if err != nil || out.State != "completed" {
 		t.Fatalf("%+v, %v", out, err)

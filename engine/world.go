@@ -11,7 +11,6 @@ import (
 	"github.com/roost-dev/roost/tool/slashtool"
 	"github.com/roost-dev/roost/tool/toolset"
 	"github.com/roost-dev/roost/workspace"
-	"github.com/roost-dev/roost/workspace/skill"
 	"github.com/roost-dev/roost/workspace/slash"
 )
 
@@ -19,15 +18,9 @@ import (
 func (e *Engine) world(ref store.Ref, w *workspace.Workspace, mode func() string) mention.World {
 	return mention.Disk{
 		Workspace: w, Commands: slash.Set{Workspace: w, Home: e.opt.Config.Home}, Linter: e.opt.Config.Linter, Mark: linterMark(ref),
-		Skills: e.skills(w.Root()), Mode: mode,
+		Skills: e.opt.Config.Skills(w.Root()), Mode: mode,
 	}
 }
-
-// skills are those of a workspace.
-func (e *Engine) skills(root string) skill.Set { return Skills(root, e.opt.Config) }
-
-// Skills are the skills of a workspace and of the user's own.
-func Skills(root string, c Config) skill.Set { return skill.Set{Workspace: root, Home: c.Home} }
 
 // tools are those of a task: the fixed set, and behind it those that look at what
 // only the engine knows.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 )
 
 // A run looks up what the person mentions, and the tools that look back find the
@@ -17,21 +18,24 @@ func TestARunThatLooksBack(t *testing.T) {
 	if err := b.engine.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	b.engine = engine.New(b.store, engine.Options{Config: engine.Config{Keys: map[string]string{}, Home: home, Linter: "echo LINTED"}})
+	b.engine = engine.New(b.store, engine.Options{Config: setup.Config{Keys: map[string]string{}, Home: home, Linter: "echo LINTED"}})
 	put(t, filepath.Join(b.workspace, "main.go"), "package main\n")
 	put(t, filepath.Join(b.workspace, ".roo", "commands", "ship.md"), "Ship it.")
 	put(t, filepath.Join(home, ".roo", "commands", "mine.md"), "My own way.")
-	other, o, _ := b.run(engine.Request{Text: "an other task", Provider: "script", Model: b.script("- {text: x}"), Workspace: t.TempDir(), Approve: "all"})
+	other, o, _ := b.run(engine.Request{Text: "an other task", Choice: setup.Choice{Provider: "script", Model: b.script("- {text: x}"), Workspace: t.TempDir(), Approve: "all"}})
 	want(t, o, "completed", "")
 
-	run, o, events := b.run(engine.Request{Text: "explain @/main.go to /ship it, @problems", Provider: "script", Approve: "all", Model: b.script(`
+	run, o, events := b.run(engine.Request{
+		Text: "explain @/main.go to /ship it, @problems",
+		Choice: setup.Choice{Provider: "script", Approve: "all", Model: b.script(`
 - expect: ["explain 'main.go' to Command 'ship' (see below for command content) it", "File: main.go\n1 | package main", "<command name=\"ship\">\nShip it.\n</command>", "<workspace_diagnostics>\nLINTED\n"]
   tools: [{name: run_slash_command, input: {command: mine, args: "now"}}, {name: list_tasks, input: {}}, {name: list_tasks, input: {all_workspaces: true, query: other}}, {name: execute_command, input: {command: "seq 1 20000"}}]
 - expect: ["Provided arguments: now", "My own way.", "this task", "an other task"]
   tools: [{name: read_command_output, input: {artifact_id: "cmd-1.txt"}}]
 - expect: ["Artifact not found"]
   tools: [{name: attempt_completion, input: {result: done}}]
-`)})
+`)},
+	})
 	want(t, o, "completed", "")
 	s := b.state(run.TaskID)
 	checkHistory(t, s, true)
@@ -57,7 +61,10 @@ func TestARunThatLooksBack(t *testing.T) {
 			artifact = c.Finished.Artifact
 		}
 	}
-	_, o, _ = b.run(engine.Request{Task: run.TaskID, Text: "and @/none", Provider: "script", Model: b.script(`
+	_, o, _ = b.run(engine.Request{
+		Task: run.TaskID,
+		Text: "and @/none",
+		Choice: setup.Choice{Provider: "script", Model: b.script(`
 - {}
 - {}
 - {}
@@ -65,6 +72,7 @@ func TestARunThatLooksBack(t *testing.T) {
   tools: [{name: read_command_output, input: {artifact_id: ` + artifact + `, search: "^1999[0-9]$"}}]
 - expect: ["Total matches: 10 | Showing first 10\n\n19990 | 19990"]
   tools: [{name: attempt_completion, input: {result: done}}]
-`)})
+`)},
+	})
 	want(t, o, "completed", "")
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store/labels"
 	"github.com/roost-dev/roost/store/trash"
 
@@ -80,8 +81,8 @@ func TestEveryFailureHasItsCode(t *testing.T) {
 		{engine.ErrDraining, 503, "draining", true},
 		{engine.ErrClosed, 503, "draining", true},
 		{&mode.UnknownError{}, 422, "unknown_mode", false},
-		{&engine.UnknownProfileError{}, 422, "unknown_profile", false},
-		{&engine.ConfigError{}, 422, "configuration", false},
+		{&setup.UnknownProfileError{}, 422, "unknown_profile", false},
+		{&setup.Error{}, 422, "configuration", false},
 		{labels.ErrInvalid, 422, "validation_failed", false},
 		{trash.ErrTaken, 409, "id_taken", false},
 		{store.ErrLinked, 403, "path_denied", false},

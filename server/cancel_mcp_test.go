@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/mcptest"
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/report"
@@ -110,7 +111,7 @@ func newWorkWith(t *testing.T, define map[string]any) *ground {
 		}
 	})
 	return newWork(t, func(o *Options) {
-		e = engine.New(o.Store, engine.Options{Config: engine.Config{Keys: map[string]string{}, Servers: mcp.Files{Own: file}}})
+		e = engine.New(o.Store, engine.Options{Config: setup.Config{Keys: map[string]string{}, Servers: mcp.Files{Own: file}}})
 		o.Engine = e
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store/actions"
 
 	"github.com/roost-dev/roost/checkpoint"
@@ -300,7 +301,7 @@ func (s *Server) fork(a *asked) (*reply, error) {
 		out.head.Set("Roost-Task-Id", f.ID)
 		return out
 	}
-	if err := engine.CheckAddress(body.BaseURL); err != nil {
+	if err := setup.CheckAddress(body.BaseURL); err != nil {
 		return nil, invalid(Wrong{"/base_url", err.Error()})
 	}
 	ctx := a.lasting()
@@ -352,13 +353,9 @@ func (s *Server) condense(a *asked) (*reply, error) {
 		return nil, err
 	}
 	req := engine.Request{
-		Task:      a.id,
-		Workspace: body.Workspace,
-		Provider:  body.Provider,
-		Model:     body.Model,
-		BaseURL:   body.BaseURL,
-		Profile:   body.Profile,
-		Origin:    origin,
+		Task:   a.id,
+		Choice: setup.Choice{Workspace: body.Workspace, Provider: body.Provider, Model: body.Model, BaseURL: body.BaseURL, Profile: body.Profile},
+		Origin: origin,
 	}
 	if body.DryRun {
 		id, c, err := s.opt.Engine.CondensePlan(a.Context(), req)

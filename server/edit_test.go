@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store/actions"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,7 +41,7 @@ func newWorkshop(t testing.TB, change ...func(*Options)) *workshop {
 	t.Helper()
 	w := &workshop{}
 	w.ground = newGround(t, append([]func(*Options){func(o *Options) {
-		w.engine = engine.New(o.Store, engine.Options{Config: engine.Config{Keys: map[string]string{}}})
+		w.engine = engine.New(o.Store, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
 		o.Engine = w.engine
 		t.Cleanup(func() {
 			if err := w.engine.Close(context.Background()); err != nil {
@@ -49,7 +50,7 @@ func newWorkshop(t testing.TB, change ...func(*Options)) *workshop {
 		})
 	}}, change...)...)
 	w.file("painter.yaml", painter)
-	w.id = w.run(engine.Request{Text: "paint the wall", Workspace: w.path2("ws"), Provider: "script", Model: w.path2("painter.yaml"), Approve: "all"})
+	w.id = w.run(engine.Request{Text: "paint the wall", Choice: setup.Choice{Workspace: w.path2("ws"), Provider: "script", Model: w.path2("painter.yaml"), Approve: "all"}})
 	return w
 }
 
@@ -405,7 +406,7 @@ func (w *workshop) forgetOutcomes() {
 func TestARunningTaskIsNotMoved(t *testing.T) {
 	w := newWorkshop(t)
 	w.file("slow.yaml", strings.Repeat("- {text: slow, delay: 1h}\n", 50)) // past its last turn a script completes the task
-	run := must[engine.Ticket](t)(w.engine.Submit(context.Background(), engine.Request{Task: w.id, Text: "more", Provider: "script", Model: w.path2("slow.yaml"), Interactive: true}))
+	run := must[engine.Ticket](t)(w.engine.Submit(context.Background(), engine.Request{Task: w.id, Text: "more", Choice: setup.Choice{Provider: "script", Model: w.path2("slow.yaml")}, Interactive: true}))
 	for _, path := range []string{"/rewinds", "/undo", "/redo", "/condense", "/checkpoints", "/checkpoints/0/restore"} {
 		p := w.refuses(409, "task_busy", w.path("%s", path), `{}`)
 		if !p.Retryable || len(p.Suggestions) == 0 {

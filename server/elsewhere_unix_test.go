@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/server/peer"
 	"github.com/roost-dev/roost/store"
@@ -35,7 +36,7 @@ type terminal struct {
 func (g *ground) terminal() *terminal {
 	g.Helper()
 	s := must[*store.Store](g)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache")}))
-	e := engine.New(s, engine.Options{Config: engine.Config{Keys: map[string]string{}}})
+	e := engine.New(s, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
 	x := &terminal{g: g, store: s, engine: e}
 	x.socket = NewSocket(runtimeDir(shortDir(g)), func() (*Server, error) {
 		token, err := SocketToken()
@@ -62,7 +63,9 @@ func (g *ground) terminal() *terminal {
 func (x *terminal) runs(script string) *engine.Run {
 	x.g.Helper()
 	return must[*engine.Run](x.g)(x.engine.Start(context.Background(), engine.Request{
-		Text: "go", Workspace: filepath.Join(x.g.dir, "ws"), Provider: "script", Model: x.g.model(script), Approve: "all", Interactive: true,
+		Text:        "go",
+		Choice:      setup.Choice{Workspace: filepath.Join(x.g.dir, "ws"), Provider: "script", Model: x.g.model(script), Approve: "all"},
+		Interactive: true,
 	}))
 }
 

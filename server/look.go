@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store/actions"
 
 	"github.com/roost-dev/roost/engine"
@@ -73,13 +74,13 @@ func (s *Server) context(a *asked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	req := engine.Request{Task: ref.Source + ":" + ref.ID, Workspace: a.text["workspace"]}
+	req := engine.Request{Task: ref.Source + ":" + ref.ID, Choice: setup.Choice{Workspace: a.text["workspace"]}}
 	use, who, err := s.opt.Engine.ContextAs(a.Context(), req)
 	if err != nil {
 		return nil, err
 	}
 	out := report.ContextUseOf(ref.ID, use, who)
-	var unknown *engine.UnknownProfileError
+	var unknown *setup.UnknownProfileError
 	if who == "" {
 		return out, nil
 	}

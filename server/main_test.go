@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/internal/mcptest"
 	"github.com/roost-dev/roost/report"
@@ -99,7 +100,7 @@ func newGround(t testing.TB, change ...func(*Options)) *ground {
 		}
 	}
 	g.store = must[*store.Store](t)(store.Open(store.Options{Root: filepath.Join(dir, "root"), State: filepath.Join(dir, "root.state"), Cache: filepath.Join(dir, "cache"), Program: "test"}))
-	g.id = g.run(engine.Request{Text: "paint the fence", Workspace: filepath.Join(dir, "ws"), Provider: "script", Model: filepath.Join(dir, "model.yaml"), Approve: "all"})
+	g.id = g.run(engine.Request{Text: "paint the fence", Choice: setup.Choice{Workspace: filepath.Join(dir, "ws"), Provider: "script", Model: filepath.Join(dir, "model.yaml"), Approve: "all"}})
 	g.token = must[string](t)(Token(g.store.Root(), false))
 	o := Options{Store: g.store, Token: g.token, Log: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: report.VersionOf("test")}
 	for _, f := range change {
@@ -119,7 +120,7 @@ func newGround(t testing.TB, change ...func(*Options)) *ground {
 // run starts or continues a task in this process, waits for its end and gives its id.
 func (g *ground) run(r engine.Request) string {
 	g.Helper()
-	e := engine.New(g.store, engine.Options{Config: engine.Config{Keys: map[string]string{}}})
+	e := engine.New(g.store, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
 	run, err := e.Start(context.Background(), r)
 	if err != nil {
 		g.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 )
 
 // line is a sample of Prometheus's text format.
@@ -56,7 +57,7 @@ func TestMetricsTellWhatWasDone(t *testing.T) {
 	watch := NewWatch(nil)
 	g := newWork(t, func(o *Options) {
 		o.Watch = watch
-		o.Engine = engine.New(o.Store, engine.Options{Config: engine.Config{Keys: map[string]string{}}, Observe: watch.Observe})
+		o.Engine = engine.New(o.Store, engine.Options{Config: setup.Config{Keys: map[string]string{}}, Observe: watch.Observe})
 	})
 	t.Cleanup(func() { _ = g.srv.opt.Engine.Close(context.WithoutCancel(t.Context())) })
 	g.refused(401, "unauthenticated", "GET", "/metrics", "Authorization: ")

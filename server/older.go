@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/report"
@@ -71,7 +72,7 @@ func (s *Server) olderRun(a *asked) (*reply, error) {
 		return nil, tooManyStreams()
 	}
 	leave()
-	r := engine.Request{Text: b.Text, Mode: b.Mode, Interactive: true, Origin: "api"}
+	r := engine.Request{Text: b.Text, Choice: setup.Choice{Mode: b.Mode}, Interactive: true, Origin: "api"}
 	if b.IdleMS > 0 {
 		r.Limits = &task.Limits{IdleTimeoutMS: b.IdleMS}
 	}

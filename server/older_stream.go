@@ -62,7 +62,7 @@ func (s *Server) older(w http.ResponseWriter, a *asked, at followed) *Problem {
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 	st.tell("", report.OlderEvent{Type: "start", Message: message, Text: b.Text})
-	if run.Settings.Profile != "" && !s.opt.Engine.Knows(run.Settings.Profile) {
+	if run.Settings.Profile != "" && !s.opt.Engine.HasProfile(run.Settings.Profile) {
 		st.tell("", report.OlderEvent{Type: "progress", Message: fmt.Sprintf("The task's profile %q is not known here; %s with the model %s is asked in its place", run.Settings.Profile, run.Settings.Provider, run.Settings.Model)})
 	}
 	// The end of a client is no failure, and touches nothing.

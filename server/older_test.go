@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
@@ -30,7 +31,7 @@ func newChat(t testing.TB, model string, change ...func(*Options)) *workshop {
 		t.Fatal(err)
 	}
 	w := newWorkshop(t, append([]func(*Options){func(o *Options) {
-		e := engine.New(o.Store, engine.Options{Config: engine.Config{Keys: map[string]string{}, Provider: "script", Model: file}})
+		e := engine.New(o.Store, engine.Options{Config: setup.Config{Keys: map[string]string{}, Provider: "script", Model: file}})
 		t.Cleanup(func() {
 			if err := e.Close(context.Background()); err != nil {
 				t.Error(err)
@@ -292,7 +293,7 @@ func TestOlderCallKeepsToItsSettings(t *testing.T) {
 	})
 	t.Run("restart.cross_context", func(t *testing.T) {
 		w := newChat(t, "- tools: [{name: attempt_completion, input: {result: again}}]\n", func(o *Options) { o.Restart.OwnOnly = true })
-		w.id = w.run(engine.Request{Text: "of a terminal", Workspace: w.path2("ws"), Provider: "script", Model: w.path2("model.yaml"), Approve: "all", Origin: "cli"})
+		w.id = w.run(engine.Request{Text: "of a terminal", Choice: setup.Choice{Workspace: w.path2("ws"), Provider: "script", Model: w.path2("model.yaml"), Approve: "all"}, Origin: "cli"})
 		w.fails(403, "restart_denied", "/chat/stream", again(w))
 		w.refuses(403, "restart_denied", "/v1/tasks/"+w.id+"/runs", `{"message":{"text":"go on"}}`)
 		made := w.call(context.Background(), `{"task":"of the API"}`).until("stream_end")
@@ -339,7 +340,7 @@ func TestOlderCallRefusesDamageAndNoAccess(t *testing.T) {
 	}
 	s := must[*store.Store](t)(store.Open(store.Options{Root: w.store.Root(), State: w.store.Root() + ".state", Cache: w.path2("cache"), Program: "test", Sources: []string{storage}}))
 	o := w.srv.opt
-	o.Store, o.Engine = s, engine.New(s, engine.Options{Config: engine.Config{Keys: map[string]string{}}})
+	o.Store, o.Engine = s, engine.New(s, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
 	srv := must[*Server](t)(New(o))
 	web := httptest.NewServer(srv.Handler())
 	defer func() { web.Close(); srv.End() }()

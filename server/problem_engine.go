@@ -6,6 +6,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store/labels"
 	"github.com/roost-dev/roost/store/trash"
 
@@ -55,7 +56,7 @@ func busyProblem(err error) *Problem {
 func runProblem(err error) *Problem {
 	var late *engine.AnsweredError
 	var held *engine.UntrustedError
-	var other *engine.OtherModelError
+	var other *setup.OtherModelError
 	switch {
 	case errors.As(err, &other):
 		return problem(http.StatusConflict, "other_model", "Another model would answer", other.Error(), `"model": "`+other.Model+`" in POST /v1/tasks/`+other.Task+`/runs, or another provider and model`)
@@ -89,8 +90,8 @@ func runProblem(err error) *Problem {
 // setupProblem is about what a request or the settings name.
 func setupProblem(err error) *Problem {
 	var (
-		config   *engine.ConfigError
-		unknown  *engine.UnknownProfileError
+		config   *setup.Error
+		unknown  *setup.UnknownProfileError
 		noMode   *mode.UnknownError
 		provider *llm.Error
 	)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 )
 
 // The rules of rules_test.go, as far as they concern what a run does.
@@ -22,7 +23,7 @@ import (
 func TestRuleB11SilenceIsNoConsent(t *testing.T) {
 	var e *engine.Engine
 	g := newGround(t, func(o *Options) {
-		e = engine.New(o.Store, engine.Options{Config: engine.Config{Keys: map[string]string{}}, Hold: 50 * time.Millisecond})
+		e = engine.New(o.Store, engine.Options{Config: setup.Config{Keys: map[string]string{}}, Hold: 50 * time.Millisecond})
 		o.Engine = e
 	})
 	t.Cleanup(func() {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store/trash"
 
 	"github.com/google/go-cmp/cmp"
@@ -311,7 +312,7 @@ func TestSuggestions(t *testing.T) {
 	if p := g.refused(404, "task_not_found", "GET", "/v1/tasks/"+g.id[:30]+"zzzzzz"); len(p.Suggestions) < 2 || p.Suggestions[0] != g.id {
 		t.Errorf("%q", p.Suggestions)
 	}
-	second := g.run(engine.Request{Text: "second", Workspace: filepath.Join(g.dir, "ws"), Provider: "script", Model: filepath.Join(g.dir, "model.yaml"), Approve: "all"})
+	second := g.run(engine.Request{Text: "second", Choice: setup.Choice{Workspace: filepath.Join(g.dir, "ws"), Provider: "script", Model: filepath.Join(g.dir, "model.yaml"), Approve: "all"}})
 	n := shared(g.id, second)
 	p := g.refused(409, "ambiguous_id", "GET", "/v1/tasks/"+g.id[:max(n, 3)])
 	if !strings.Contains(strings.Join(p.Suggestions, " "), second) {

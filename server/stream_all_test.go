@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/store"
@@ -71,7 +72,7 @@ func asJournals(t testing.TB, s *store.Store, frames []frame, ids ...string) {
 // another task of the ground.
 func (g *ground) another(text string) string {
 	g.Helper()
-	return g.run(engine.Request{Text: text, Workspace: filepath.Join(g.dir, "ws"), Provider: "script", Model: filepath.Join(g.dir, "model.yaml"), Approve: "all"})
+	return g.run(engine.Request{Text: text, Choice: setup.Choice{Workspace: filepath.Join(g.dir, "ws"), Provider: "script", Model: filepath.Join(g.dir, "model.yaml"), Approve: "all"}})
 }
 
 // All that the journals of all tasks hold comes once, the same bytes as on the tasks' own

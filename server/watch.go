@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/task"
@@ -212,4 +213,4 @@ func among(value string, all []string) string {
 	return "other"
 }
 
-func provider(name string) string { return among(name, append(engine.Providers(), "script")) }
+func provider(name string) string { return among(name, append(setup.Providers(), "script")) }

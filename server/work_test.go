@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
@@ -23,7 +24,7 @@ func newWork(t testing.TB, change ...func(*Options)) *ground {
 	t.Helper()
 	var e *engine.Engine
 	g := newGround(t, append([]func(*Options){func(o *Options) {
-		e = engine.New(o.Store, engine.Options{Confined: true, Config: engine.Config{Keys: map[string]string{}}})
+		e = engine.New(o.Store, engine.Options{Confined: true, Config: setup.Config{Keys: map[string]string{}}})
 		o.Engine = e
 	}}, change...)...)
 	t.Cleanup(func() {
@@ -191,7 +192,7 @@ func (g *ground) question(task string) report.Question {
 // newWorkOn is a server that works on tasks of another store.
 func newWorkOn(t testing.TB, s *store.Store, like *ground) *ground {
 	t.Helper()
-	e := engine.New(s, engine.Options{Config: engine.Config{Keys: map[string]string{}}})
+	e := engine.New(s, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
 	g := &ground{TB: t, dir: like.dir, store: s, id: like.id, token: like.token, log: &lockedBuffer{}}
 	g.srv = must[*Server](t)(New(Options{Store: s, Token: g.token, Engine: e}))
 	g.web = httptest.NewServer(g.srv.Handler())

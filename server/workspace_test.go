@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/history"
@@ -53,7 +54,7 @@ func TestAWorkspaceIsAProject(t *testing.T) {
 // would make it run or fork it: with the way out, and with its journal as it was.
 func TestNoRouteRunsATaskOutsideAProject(t *testing.T) {
 	g := newWork(t)
-	shell := engine.New(g.store, engine.Options{Config: engine.Config{Keys: map[string]string{}}})
+	shell := engine.New(g.store, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
 	t.Cleanup(func() {
 		if err := shell.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -61,7 +62,7 @@ func TestNoRouteRunsATaskOutsideAProject(t *testing.T) {
 	})
 	root, ws := g.store.Root(), filepath.Join(g.dir, "ws")
 	for _, dir := range []string{"/", must[string](t)(os.UserHomeDir()), root, filepath.Dir(root)} {
-		run := must[*engine.Run](t)(shell.Start(t.Context(), engine.Request{Workspace: dir, Provider: "script", Model: g.model(askWhich), Text: "paint", Origin: "cli"}))
+		run := must[*engine.Run](t)(shell.Start(t.Context(), engine.Request{Choice: setup.Choice{Workspace: dir, Provider: "script", Model: g.model(askWhich)}, Text: "paint", Origin: "cli"}))
 		if out := must[engine.Outcome](t)(run.Wait(t.Context())); out.State != "waiting" {
 			t.Fatalf("%s: %+v", dir, out)
 		}

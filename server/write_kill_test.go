@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
@@ -26,7 +27,7 @@ func playWorker(s *store.Store) error {
 	if err != nil {
 		return err
 	}
-	e := engine.New(s, engine.Options{MaxRuns: 3, Config: engine.Config{Keys: map[string]string{}}})
+	e := engine.New(s, engine.Options{MaxRuns: 3, Config: setup.Config{Keys: map[string]string{}}})
 	srv, err := New(Options{Store: s, Token: token, Engine: e})
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/task"
@@ -70,7 +71,7 @@ func settle(n report.Settings, r *engine.Request, w *wrongs) {
 	if n.Approve != "" && !approval.ValidMode(n.Approve) {
 		w.add("/approve", "want one of ask, read, edits, all")
 	}
-	if known := append(engine.Providers(), "script"); n.Provider != "" && !slices.Contains(known, n.Provider) {
+	if known := append(setup.Providers(), "script"); n.Provider != "" && !slices.Contains(known, n.Provider) {
 		w.add("/provider", "there is no such provider; there are: %s", strings.Join(known, ", "))
 	}
 	if n.Provider == "script" && n.Model != "" && !filepath.IsAbs(n.Model) {
@@ -79,7 +80,7 @@ func settle(n report.Settings, r *engine.Request, w *wrongs) {
 	if n.BaseURL != "" {
 		if u, err := url.Parse(n.BaseURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			w.add("/base_url", "want an address such as http://127.0.0.1:11434/v1")
-		} else if err := engine.CheckAddress(n.BaseURL); err != nil {
+		} else if err := setup.CheckAddress(n.BaseURL); err != nil {
 			w.add("/base_url", "%s", err)
 		}
 	}
@@ -210,7 +211,7 @@ func newTask(a *asked) (r engine.Request, err error) {
 	}
 	var w wrongs
 	checkFolder(n.Workspace, &w)
-	r = engine.Request{Workspace: n.Workspace, Title: strings.TrimSpace(n.Title), Origin: n.Origin, Interactive: !n.Unattended, NewTask: a.key()}
+	r = engine.Request{Choice: setup.Choice{Workspace: n.Workspace}, Title: strings.TrimSpace(n.Title), Origin: n.Origin, Interactive: !n.Unattended, NewTask: a.key()}
 	settle(n.Settings, &r, &w)
 	said(n.Message, "/message", &r, &w)
 	if len(n.Title) > titleBytes || !utf8.ValidString(n.Title) {
@@ -235,7 +236,12 @@ func newRun(a *asked) (r engine.Request, err error) {
 	}
 	var w wrongs
 	r = engine.Request{
-		Task: a.id, Yes: n.Yes, Workspace: n.Workspace, Interactive: !n.Unattended, OwnSettings: n.OwnSettings, TrustSettings: n.TrustSettings,
+		Task:          a.id,
+		Yes:           n.Yes,
+		Choice:        setup.Choice{Workspace: n.Workspace},
+		Interactive:   !n.Unattended,
+		OwnSettings:   n.OwnSettings,
+		TrustSettings: n.TrustSettings,
 	}
 	if n.Workspace != "" {
 		checkFolder(n.Workspace, &w)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/report"
 )
 
@@ -198,7 +199,7 @@ func TestWaitingForARun(t *testing.T) {
 // More runs than may work at once wait in a queue, in their order, and say where.
 func TestRunsWaitForTheirTurn(t *testing.T) {
 	g := newWork(t, func(o *Options) {
-		o.Engine = engine.New(o.Store, engine.Options{MaxRuns: 1, Config: engine.Config{Keys: map[string]string{}}})
+		o.Engine = engine.New(o.Store, engine.Options{MaxRuns: 1, Config: setup.Config{Keys: map[string]string{}}})
 	})
 	defer g.srv.opt.Engine.Close(t.Context())
 	first := g.started(hangs)

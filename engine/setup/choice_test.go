@@ -1,8 +1,7 @@
-package engine
+package setup
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,14 +25,14 @@ func TestEachLimitReplacesItself(t *testing.T) {
 		{"turns taken away", task.Limits{MaxTurns: -1}, task.Limits{MaxCostMicros: 500, IdleTimeoutMS: 1000, TotalTimeoutMS: 60_000}},
 		{"all taken away", task.Limits{MaxTurns: -1, MaxCostMicros: -1, IdleTimeoutMS: -1, TotalTimeoutMS: -1}, task.Limits{}},
 	} {
-		if diff := cmp.Diff(c.want, limits(has, c.given)); diff != "" {
+		if diff := cmp.Diff(c.want, replaceLimits(has, c.given)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
 }
 
 func TestSettings(t *testing.T) {
-	e := &Engine{opt: Options{Config: Config{Provider: "anthropic", Model: "from-config"}}}
+	e := Resolver{Config: Config{Provider: "anthropic", Model: "from-config"}}
 	kept := task.Settings{
 		Workspace: "/w", Mode: "architect", Provider: "script", Model: "a.yaml", BaseURL: "http://old", Approve: "read",
 		Allow: []string{"go test"}, Limits: task.Limits{MaxTurns: 4},
@@ -41,32 +40,32 @@ func TestSettings(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		has  task.Settings
-		give Request
+		give Choice
 		want func(*task.Settings)
 	}{
-		{"a task keeps what it has", kept, Request{}, func(*task.Settings) {}},
-		{"what is given replaces it", kept, Request{Mode: "code", Approve: "all", Deny: []string{"rm"}}, func(s *task.Settings) {
+		{"a task keeps what it has", kept, Choice{}, func(*task.Settings) {}},
+		{"what is given replaces it", kept, Choice{Mode: "code", Approve: "all", Deny: []string{"rm"}}, func(s *task.Settings) {
 			s.Mode, s.Approve, s.Deny = "code", "all", []string{"rm"}
 		}},
-		{"an empty list is a list", kept, Request{Allow: []string{}}, func(s *task.Settings) { s.Allow = []string{} }},
-		{"condensing can be left out", kept, Request{Condense: -1}, func(s *task.Settings) { s.Condense = -1 }},
-		{"one limit", kept, Request{Limits: &task.Limits{MaxCostMicros: 7}}, func(s *task.Settings) { s.Limits.MaxCostMicros = 7 }},
-		{"another provider's model means nothing", kept, Request{Provider: "anthropic"}, func(s *task.Settings) {
+		{"an empty list is a list", kept, Choice{Allow: []string{}}, func(s *task.Settings) { s.Allow = []string{} }},
+		{"condensing can be left out", kept, Choice{Condense: -1}, func(s *task.Settings) { s.Condense = -1 }},
+		{"one limit", kept, Choice{Limits: &task.Limits{MaxCostMicros: 7}}, func(s *task.Settings) { s.Limits.MaxCostMicros = 7 }},
+		{"another provider's model means nothing", kept, Choice{Provider: "anthropic"}, func(s *task.Settings) {
 			s.Provider, s.Model, s.BaseURL = "anthropic", providers["anthropic"].model, ""
 		}},
-		{"the same provider's does", kept, Request{Provider: "script"}, func(*task.Settings) {}},
-		{"the configuration comes last", task.Settings{Workspace: "/w"}, Request{}, func(s *task.Settings) {
-			*s = task.Settings{Workspace: "/w", Mode: "code", Condense: condenseAt, Provider: "anthropic", Model: "from-config", Approve: "ask"}
+		{"the same provider's does", kept, Choice{Provider: "script"}, func(*task.Settings) {}},
+		{"the configuration comes last", task.Settings{Workspace: "/w"}, Choice{}, func(s *task.Settings) {
+			*s = task.Settings{Workspace: "/w", Mode: "code", Condense: defaultCondense, Provider: "anthropic", Model: "from-config", Approve: "ask"}
 		}},
-		{"a model that was named stays", task.Settings{Workspace: "/w"}, Request{Model: "mine"}, func(s *task.Settings) {
-			*s = task.Settings{Workspace: "/w", Mode: "code", Condense: condenseAt, Provider: "anthropic", Model: "mine", Approve: "ask"}
+		{"a model that was named stays", task.Settings{Workspace: "/w"}, Choice{Model: "mine"}, func(s *task.Settings) {
+			*s = task.Settings{Workspace: "/w", Mode: "code", Condense: defaultCondense, Provider: "anthropic", Model: "mine", Approve: "ask"}
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := c.has
-			want.Condense = condenseAt
+			want.Condense = defaultCondense
 			c.want(&want)
-			got, err := e.settings(c.has, c.give)
+			got, err := e.Settings(c.has, c.give)
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {
 				t.Error(err, diff)
 			}
@@ -75,13 +74,13 @@ func TestSettings(t *testing.T) {
 }
 
 func TestSettingsThatCannotBe(t *testing.T) {
-	e := &Engine{}
-	var config *ConfigError
-	_, err := e.settings(task.Settings{Workspace: "/w"}, Request{Approve: "maybe"})
+	e := Resolver{}
+	var config *Error
+	_, err := e.Settings(task.Settings{Workspace: "/w"}, Choice{Approve: "maybe"})
 	if !errors.As(err, &config) || !strings.Contains(config.Try, "ask, read, edits or all") {
 		t.Errorf("policy: %v", err)
 	}
-	_, err = e.settings(task.Settings{}, Request{})
+	_, err = e.Settings(task.Settings{}, Choice{})
 	if !errors.As(err, &config) || !strings.Contains(config.Try, "-C") {
 		t.Errorf("workspace: %v", err)
 	}
@@ -89,11 +88,11 @@ func TestSettingsThatCannotBe(t *testing.T) {
 		"": "ANTHROPIC_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY",
 		"google": "GEMINI_API_KEY", "openai-compatible": "OPENAI_COMPATIBLE_BASE_URL", "openrouter": "anthropic, openai, google",
 	} {
-		if _, err = e.provider(task.Settings{Provider: provider}); !errors.As(err, &config) || !strings.Contains(config.Try, try) {
+		if _, err = e.Provider(task.Settings{Provider: provider}); !errors.As(err, &config) || !strings.Contains(config.Try, try) {
 			t.Errorf("provider %q: %v", provider, err)
 		}
 	}
-	if _, err = e.provider(task.Settings{Provider: "script", Model: filepath.Join(t.TempDir(), "none.yaml")}); !errors.As(err, &config) {
+	if _, err = e.Provider(task.Settings{Provider: "script", Model: filepath.Join(t.TempDir(), "none.yaml")}); !errors.As(err, &config) {
 		t.Errorf("script: %v", err)
 	}
 }
@@ -150,64 +149,8 @@ func TestZone(t *testing.T) {
 		{"UTC", 0, "UTC, UTC+0:00"}, {"CET", 3600, "CET, UTC+1:00"}, {"IST", 5*3600 + 1800, "IST, UTC+5:30"},
 		{"NST", -(3*3600 + 1800), "NST, UTC-3:30"},
 	} {
-		if got := zone(time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone(c.name, c.offset))); got != c.want {
+		if got := zoneName(time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone(c.name, c.offset))); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
-	}
-}
-
-func TestGitHead(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		files map[string]string
-		want  string
-	}{
-		{"no repository", nil, ""},
-		{"a branch", map[string]string{"HEAD": "ref: refs/heads/main\n", "refs/heads/main": "abc123\n"}, "abc123"},
-		{"detached", map[string]string{"HEAD": "abc123\n"}, "abc123"},
-		{"no commit yet", map[string]string{"HEAD": "ref: refs/heads/main\n"}, "refs/heads/main (no commit found)"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			root := t.TempDir()
-			for name, text := range c.files {
-				path := filepath.Join(root, ".git", filepath.FromSlash(name))
-				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got := gitHead(root); got != c.want {
-				t.Errorf("%q, want %q", got, c.want)
-			}
-		})
-	}
-}
-
-func TestDifferences(t *testing.T) {
-	was := task.Settings{Workspace: "/w", Provider: "anthropic", Model: "a", Mode: "code"}
-	ran := &task.State{Settings: was, Run: &task.Run{Head: "abc"}}
-	for _, c := range []struct {
-		name  string
-		state *task.State
-		now   func(*task.Settings)
-		head  string
-		want  []string
-	}{
-		{"nothing", ran, func(*task.Settings) {}, "abc", nil},
-		{"another model", ran, func(s *task.Settings) { s.Model = "b" }, "abc", []string{"model: a -> b"}},
-		{"what was not set is no change", &task.State{}, func(*task.Settings) {}, "abc", nil},
-		{"files moved on", ran, func(*task.Settings) {}, "def", []string{"the workspace's HEAD has changed since the last run: abc -> def"}},
-		{"git is gone", ran, func(*task.Settings) {}, "", []string{"the workspace's HEAD has changed since the last run: abc -> none"}},
-		{"another workspace has another HEAD", ran, func(s *task.Settings) { s.Workspace = "/x" }, "def", []string{"workspace: /w -> /x"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			now := was
-			c.now(&now)
-			if diff := cmp.Diff(c.want, differences(c.state, now, c.head)); diff != "" {
-				t.Error(diff)
-			}
-		})
 	}
 }

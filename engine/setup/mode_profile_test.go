@@ -1,4 +1,4 @@
-package engine
+package setup
 
 import (
 	"strings"
@@ -10,9 +10,9 @@ import (
 )
 
 // moded is the engine with profiles, some of which are for modes.
-func moded() *Engine {
+func moded() Resolver {
 	e := withProfiles()
-	e.opt.Config.ModeProfiles = map[string]string{"architect": "work", "code": "my-local", "ask": "gone", "debug": "half"}
+	e.Config.ModeProfiles = map[string]string{"architect": "work", "code": "my-local", "ask": "gone", "debug": "half"}
 	return e
 }
 
@@ -31,25 +31,25 @@ func TestWhoAnswersInAMode(t *testing.T) {
 		name      string
 		was, mode string // of the task before and now; "" before = a new task
 		byMode    bool   // the task follows its modes
-		give      Request
+		give      Choice
 		want      func(*task.Settings)
 		note      string
 	}{
-		{"a new task", "", "code", false, Request{}, local, "from now on openai-compatible qwen answers (profile my-local)"},
-		{"one that the settings preset", "", "architect", false, Request{Preset: true, Provider: "openai", Model: "m", Profile: "plain"}, work, "claude-opus-5-5"},
-		{"one that was told a provider", "", "code", false, Request{Provider: "openai"}, func(*task.Settings) {}, ""},
-		{"one that was told a model", "", "code", false, Request{Model: "m"}, func(*task.Settings) {}, ""},
-		{"one that was told a profile", "", "code", false, Request{Profile: "plain"}, func(*task.Settings) {}, ""},
-		{"one that was told an address", "", "code", false, Request{BaseURL: "http://x"}, func(*task.Settings) {}, ""},
-		{"a mode without a profile", "", "orchestrator", false, Request{}, follows, ""},
-		{"a profile that is gone", "", "ask", false, Request{}, follows, "mode_profiles.ask names the profile gone"},
-		{"a profile without a provider", "", "debug", false, Request{}, follows, "mode_profiles.debug names the profile half"},
-		{"effort and length are the person's", "", "architect", false, Request{Effort: "low", MaxTokens: 7}, func(s *task.Settings) { work(s); s.Effort, s.MaxTokens = "low", 7 }, "answers"},
-		{"no length at all", "", "architect", false, Request{MaxTokens: -1}, func(s *task.Settings) { work(s); s.MaxTokens = 0 }, "answers"},
-		{"a task that follows", "ask", "code", true, Request{Task: "t"}, local, "answers"},
-		{"in the same mode it keeps its own", "code", "code", true, Request{Task: "t"}, follows, ""},
-		{"a task that does not follow", "ask", "code", false, Request{Task: "t"}, func(*task.Settings) {}, ""},
-		{"told on the way", "ask", "code", true, Request{Task: "t", Model: "m"}, func(*task.Settings) {}, ""},
+		{"a new task", "", "code", false, Choice{}, local, "from now on openai-compatible qwen answers (profile my-local)"},
+		{"one that the settings preset", "", "architect", false, Choice{Preset: true, Provider: "openai", Model: "m", Profile: "plain"}, work, "claude-opus-5-5"},
+		{"one that was told a provider", "", "code", false, Choice{Provider: "openai"}, func(*task.Settings) {}, ""},
+		{"one that was told a model", "", "code", false, Choice{Model: "m"}, func(*task.Settings) {}, ""},
+		{"one that was told a profile", "", "code", false, Choice{Profile: "plain"}, func(*task.Settings) {}, ""},
+		{"one that was told an address", "", "code", false, Choice{BaseURL: "http://x"}, func(*task.Settings) {}, ""},
+		{"a mode without a profile", "", "orchestrator", false, Choice{}, follows, ""},
+		{"a profile that is gone", "", "ask", false, Choice{}, follows, "mode_profiles.ask names the profile gone"},
+		{"a profile without a provider", "", "debug", false, Choice{}, follows, "mode_profiles.debug names the profile half"},
+		{"effort and length are the person's", "", "architect", false, Choice{Effort: "low", MaxTokens: 7}, func(s *task.Settings) { work(s); s.Effort, s.MaxTokens = "low", 7 }, "answers"},
+		{"no length at all", "", "architect", false, Choice{MaxTokens: -1}, func(s *task.Settings) { work(s); s.MaxTokens = 0 }, "answers"},
+		{"a task that follows", "ask", "code", true, Choice{}, local, "answers"},
+		{"in the same mode it keeps its own", "code", "code", true, Choice{}, follows, ""},
+		{"a task that does not follow", "ask", "code", false, Choice{}, func(*task.Settings) {}, ""},
+		{"told on the way", "ask", "code", true, Choice{Model: "m"}, func(*task.Settings) {}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			was, s, want := task.Settings{}, mine, mine
@@ -60,7 +60,7 @@ func TestWhoAnswersInAMode(t *testing.T) {
 			s.Mode, s.ByMode = c.mode, c.byMode
 			want.Mode = c.mode
 			c.want(&want)
-			got, notes := moded().byMode(was, s, c.give)
+			got, notes := moded().EnterMode(was, s, c.give, c.was == "")
 			if d := cmp.Diff(want, got); d != "" {
 				t.Error(d)
 			}
@@ -70,7 +70,7 @@ func TestWhoAnswersInAMode(t *testing.T) {
 		})
 	}
 	// Without profiles for modes nothing is new.
-	if got, notes := withProfiles().byMode(task.Settings{}, mine, Request{}); got.ByMode || notes != nil {
+	if got, notes := withProfiles().EnterMode(task.Settings{}, mine, Choice{}, true); got.ByMode || notes != nil {
 		t.Errorf("%+v %q", got, notes)
 	}
 }
@@ -79,7 +79,7 @@ func TestWhoAnswersInAMode(t *testing.T) {
 // replaced by another one.
 func TestServeWhileARunGoesOn(t *testing.T) {
 	e := moded()
-	serve := modeSetup{engine: e}.ModelFor
+	serve := ModeSetup{Resolver: e}.ModelFor
 	if _, other, err := serve(task.Settings{Mode: "code"}); other || err != nil {
 		t.Errorf("a task that does not follow: %v %v", other, err)
 	}
@@ -100,8 +100,8 @@ func TestServeWhileARunGoesOn(t *testing.T) {
 	if err != nil || !strings.Contains(local.Note, "the price of qwen is not known") {
 		t.Errorf("%+v %v", local, err)
 	}
-	p := e.opt.Config.Profiles["plain"]
-	e.opt.Config.Profiles["work"] = p
+	p := e.Config.Profiles["plain"]
+	e.Config.Profiles["work"] = p
 	if _, other, err := serve(task.Settings{Mode: "architect", ByMode: true}); err == nil || other {
 		t.Error("a provider without a key answers")
 	}
@@ -112,7 +112,7 @@ func TestASubtaskFollowsItsMode(t *testing.T) {
 	e := moded()
 	for _, byMode := range []bool{true, false} {
 		s := task.Settings{Mode: "code", ByMode: byMode, Provider: "openai", Model: "m"}
-		if notes := e.follow(&s); (s.Model == "qwen") != byMode || (len(notes) == 1) != byMode || s.ByMode != byMode {
+		if notes := e.EnterSubtaskMode(&s); (s.Model == "qwen") != byMode || (len(notes) == 1) != byMode || s.ByMode != byMode {
 			t.Errorf("%+v %q", s, notes)
 		}
 	}

@@ -1,4 +1,4 @@
-package engine
+package setup
 
 import (
 	"slices"
@@ -9,16 +9,16 @@ import (
 	"github.com/roost-dev/roost/tool/toolset"
 )
 
-// offer is which tools the user wants models to be told of.
-func (e *Engine) offer() tool.Offer {
-	return tool.Offer{Include: e.opt.Config.IncludeTools, Exclude: e.opt.Config.ExcludeTools}
+// Offer is which tools models are offered.
+func (c Config) Offer() tool.Offer {
+	return tool.Offer{Include: c.IncludeTools, Exclude: c.ExcludeTools}
 }
 
-// needed is the one tool that no task can do without: it ends by a call of it.
-const needed = "attempt_completion"
+// requiredTool cannot be excluded: every task ends by a call of it.
+const requiredTool = "attempt_completion"
 
-// CheckTools says what is wrong with names of tools that are to be included or
-// excluded, in words behind the name; "" when nothing is.
+// CheckTools reports a problem with the names of tools that are to be included or excluded: the name, and what is wrong
+// with it; "" when nothing is.
 func CheckTools(include, exclude []string) (name, problem string) {
 	for _, n := range append(slices.Clone(include), exclude...) {
 		if !knownTool(n) {
@@ -26,7 +26,7 @@ func CheckTools(include, exclude []string) (name, problem string) {
 		}
 	}
 	for _, n := range exclude {
-		if n == needed {
+		if n == requiredTool {
 			return n, "a task ends by calling it, so it cannot be switched off"
 		}
 		if slices.Contains(include, n) {
@@ -36,7 +36,7 @@ func CheckTools(include, exclude []string) (name, problem string) {
 	return "", ""
 }
 
-// knownTool takes every name that Roo knows, those of MCP servers too, and ours.
+// knownTool accepts every name that Roo has, also those of MCP servers, and Roost's own.
 func knownTool(name string) bool {
 	if mode.GroupOf(name) != "" {
 		return true

@@ -2,8 +2,12 @@ package engine
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
 )
 
 // describe says what taking the task over found, in words for the person.
@@ -42,4 +46,51 @@ func intakes(list []store.Intake) []string {
 		}
 	}
 	return notes
+}
+
+// differences reports what has changed for a task since its last run: another model, or files that have changed, must not
+// surprise the user.
+func differences(s *task.State, now task.Settings, head string) []string {
+	was := s.Settings
+	var notes []string
+	report := func(what, from, to string) {
+		if from != "" && from != to {
+			notes = append(notes, fmt.Sprintf("%s: %s -> %s", what, from, to))
+		}
+	}
+	report("workspace", was.Workspace, now.Workspace)
+	report("provider", was.Provider, now.Provider)
+	report("model", was.Model, now.Model)
+	report("base URL", was.BaseURL, now.BaseURL)
+	report("mode", was.Mode, now.Mode)
+	if s.Run != nil && was.Workspace == now.Workspace && s.Run.Head != head {
+		notes = append(notes, fmt.Sprintf("the workspace's HEAD has changed since the last run: %s -> %s", orNone(s.Run.Head), orNone(head)))
+	}
+	return notes
+}
+
+func orNone(head string) string {
+	if head == "" {
+		return "none"
+	}
+	return head
+}
+
+// gitHead is the commit that a workspace's repository is on; "" without a repository. The files of the repository hold
+// it: asking git would run the user's hooks and settings.
+func gitHead(root string) string {
+	dir := filepath.Join(root, ".git")
+	head, err := inputfile.Read(filepath.Join(dir, "HEAD"))
+	if err != nil {
+		return ""
+	}
+	text := strings.TrimSpace(string(head))
+	ref, symbolic := strings.CutPrefix(text, "ref: ")
+	if !symbolic {
+		return text
+	}
+	if commit, err := inputfile.Read(filepath.Join(dir, filepath.FromSlash(ref))); err == nil {
+		return strings.TrimSpace(string(commit))
+	}
+	return fmt.Sprintf("%s (no commit found)", ref)
 }

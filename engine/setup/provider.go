@@ -1,4 +1,4 @@
-package engine
+package setup
 
 import (
 	"cmp"
@@ -15,17 +15,17 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// access is a provider's name in variables, and how to reach it.
-type access struct {
-	keys  []string // variables, the first one that is set counts
+// providerEntry is how a provider is configured and opened.
+type providerEntry struct {
+	keys  []string // variables that may hold its key; the first one that is set counts
 	base  string   // variable of its address
 	free  bool     // works without a key
-	model string   // asked when nobody names one; "" = a model has to be named
+	model string   // the default; "" = a model has to be named
 	open  func(key, base string, s task.Settings) llm.Provider
 }
 
-// providers are those that ask a model somewhere.
-var providers = map[string]access{
+// providers are those that ask a model over a network.
+var providers = map[string]providerEntry{
 	"anthropic": {
 		keys: []string{"ANTHROPIC_API_KEY"}, base: "ANTHROPIC_BASE_URL", model: "claude-sonnet-5-5",
 		open: func(key, base string, s task.Settings) llm.Provider {
@@ -52,19 +52,18 @@ var providers = map[string]access{
 	},
 }
 
-// preferred are the providers that are taken when nobody names one, by whose key is
-// there first.
+// preferred are the providers that are used when none is named: the first one that has a key.
 var preferred = []string{"anthropic", "openai", "google"}
 
-// providerChoice is a provider and what must never be shown of it.
-type providerChoice struct {
-	llm   llm.Provider
-	masks *redact.Redactor
+// Provider is an open provider and what must never be shown of it.
+type Provider struct {
+	LLM   llm.Provider
+	Masks *redact.Redactor
 }
 
-// provider makes the provider a task names. It is never swapped silently.
-func (e *Engine) provider(s task.Settings) (providerChoice, error) {
-	c := e.opt.Config
+// Provider opens the provider that a task names. No other provider is ever used in its place.
+func (r Resolver) Provider(s task.Settings) (Provider, error) {
+	c := r.Config
 	var known []redact.Known
 	for name, key := range c.Keys {
 		known = append(known, redact.Known{Kind: name + "-key", Value: key})
@@ -74,72 +73,80 @@ func (e *Engine) provider(s task.Settings) (providerChoice, error) {
 			known = append(known, redact.Known{Kind: p.Provider + "-key", Value: p.Key})
 		}
 	}
-	known = append(known, e.serverSecrets(s.Workspace)...)
-	late, lateErr := c.late(s)
+	known = append(known, c.serverSecrets(s.Workspace)...)
+	late, lateErr := c.lateKey(s)
 	if late != "" {
 		known = append(known, redact.Known{Kind: s.Provider + "-key", Value: late})
 	}
-	choice := providerChoice{masks: redact.New(known...)}
+	choice := Provider{Masks: redact.New(known...)}
 	if lateErr != nil {
 		return choice, lateErr
 	}
 	switch s.Provider {
 	case "":
-		return choice, &ConfigError{
-			What: "ask a model", Why: "no provider is named and no key was found",
-			Try: "roost auth set anthropic  # or openai, google; or set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY. roost try needs no key",
+		return choice, &Error{
+			What: "ask a model",
+			Why:  "no provider is named and no key was found",
+			Try:  "roost auth set anthropic  # or openai, google; or set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY. roost try needs no key",
 		}
 	case "script":
 		model, err := loadScript(s.Model)
 		if err != nil {
-			return choice, &ConfigError{What: "load the script " + s.Model, Why: err.Error(), Try: "name a YAML file with --model"}
+			return choice, &Error{What: "load the script " + s.Model, Why: err.Error(), Try: "name a YAML file with --model"}
 		}
-		choice.llm = model
+		choice.LLM = model
 		return choice, nil
 	}
 	p, is := providers[s.Provider]
 	if !is {
-		return choice, &ConfigError{
-			What: "ask " + s.Provider, Why: "this version has no such provider",
-			Try: "roost help run  # --provider is anthropic, openai, google, openai-compatible or script",
+		return choice, &Error{
+			What: "ask " + s.Provider,
+			Why:  "this version has no such provider",
+			Try:  "roost help run  # --provider is anthropic, openai, google, openai-compatible or script",
 		}
 	}
 	key, base := cmp.Or(c.Keys[s.Provider], late), s.BaseURL
 	if s.Account != "" {
 		if key = c.Profiles[s.Account].Key; key == "" {
-			return choice, &ConfigError{
-				What: "ask " + s.Provider + " with the key of the profile " + s.Account, Why: "that key is gone, and no other is taken in its place",
-				Try: "roost auth set --profile " + s.Account + ", or resume with --profile or --provider",
+			return choice, &Error{
+				What: "ask " + s.Provider + " with the key of the profile " + s.Account,
+				Why:  "that key is gone, and no other is taken in its place",
+				Try:  "roost auth set --profile " + s.Account + ", or resume with --profile or --provider",
 			}
 		}
 	}
 	if base == "" {
 		base = c.BaseURLs[s.Provider]
 	}
-	if err := plainAddress(base, "providers."+s.Provider+".base_url, or "+p.base); err != nil {
+	if err := checkAddress(base, "providers."+s.Provider+".base_url, or "+p.base); err != nil {
 		return choice, err
 	}
-	if s.Account == "" && p.free && strayed(key, base) {
+	if s.Account == "" && p.free && leaksKey(key, base) {
 		key = ""
 	}
 	switch {
 	case key == "" && !p.free:
-		return choice, &ConfigError{What: "ask " + s.Provider, Why: "there is no key", Try: "roost auth set " + s.Provider + "  # or set " + p.keys[0]}
+		return choice, &Error{What: "ask " + s.Provider, Why: "there is no key", Try: "roost auth set " + s.Provider + "  # or set " + p.keys[0]}
 	case base == "" && p.free:
-		return choice, &ConfigError{
-			What: "ask " + s.Provider, Why: "no address is named",
-			Try: "roost config set providers." + s.Provider + ".base_url http://127.0.0.1:11434/v1  # or --base-url, or set " + p.base,
+		return choice, &Error{
+			What: "ask " + s.Provider,
+			Why:  "no address is named",
+			Try:  "roost config set providers." + s.Provider + ".base_url http://127.0.0.1:11434/v1  # or --base-url, or set " + p.base,
 		}
 	case s.Model == "" && p.model == "":
-		return choice, &ConfigError{What: "ask " + s.Provider, Why: "no model is named", Try: "roost models --provider " + s.Provider + "  # and name one with --model"}
+		return choice, &Error{
+			What: "ask " + s.Provider,
+			Why:  "no model is named",
+			Try:  "roost models --provider " + s.Provider + "  # and name one with --model",
+		}
 	}
-	choice.llm = p.open(key, base, s)
+	choice.LLM = p.open(key, base, s)
 	return choice, nil
 }
 
-// strayed reports whether a key is OpenRouter's and the address is not: many servers
-// go by openai-compatible, and the key of one is not for the eyes of another.
-func strayed(key, base string) bool {
+// leaksKey reports whether a key is OpenRouter's and the address is another server's: many servers are configured as
+// openai-compatible, and the key of one must not be sent to another.
+func leaksKey(key, base string) bool {
 	if !strings.HasPrefix(key, "sk-or-") {
 		return false
 	}
@@ -157,13 +164,14 @@ func loadScript(name string) (llm.Provider, error) {
 // CheckAddress refuses a provider's address that holds a name or password.
 func CheckAddress(base string) error { return wire.CheckAddress(base) }
 
-// plainAddress refuses an address with a user's name or password in it: it would stand in the
-// journal, and in what is shown of a task.
-func plainAddress(base, where string) error {
+// checkAddress refuses an address with a user's name or password in it: the journal would hold it, and views of the
+// task would show it.
+func checkAddress(base, where string) error {
 	if err := wire.CheckAddress(base); err != nil {
-		return &ConfigError{
-			What: "ask a model at its address", Why: err.Error(),
-			Try: "name the address without it (" + where + "), and keep the key apart: roost auth set PROVIDER",
+		return &Error{
+			What: "ask a model at its address",
+			Why:  err.Error(),
+			Try:  "name the address without it (" + where + "), and keep the key apart: roost auth set PROVIDER",
 		}
 	}
 	return nil

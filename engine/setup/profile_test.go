@@ -1,4 +1,4 @@
-package engine
+package setup
 
 import (
 	"errors"
@@ -8,12 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
 
-func withProfiles() *Engine {
-	return &Engine{opt: Options{Config: Config{
+func withProfiles() Resolver {
+	return Resolver{Config: Config{
 		Provider: "anthropic", Model: "from-config", Keys: map[string]string{"anthropic": "sk-general-5678"},
 		Profiles: map[string]Profile{
 			"work": {
@@ -25,49 +24,49 @@ func withProfiles() *Engine {
 			"half":     {Model: "m"},
 		},
 		SourceProfiles: map[string]string{"roo-1": "work", "roo-2": "openai", "roo-3": "gone"},
-	}}}
+	}}
 }
 
 func TestProfiles(t *testing.T) {
 	e := withProfiles()
 	work := task.Settings{
 		Workspace: "/w", Profile: "work", Account: "work", Provider: "anthropic", Model: "claude-opus-5-5", Effort: "high", MaxTokens: 9000,
-		Mode: "architect", Approve: "read", Allow: []string{"go test"}, Limits: task.Limits{MaxTurns: 5}, Condense: condenseAt,
+		Mode: "architect", Approve: "read", Allow: []string{"go test"}, Limits: task.Limits{MaxTurns: 5}, Condense: defaultCondense,
 	}
 	for _, c := range []struct {
 		name string
 		has  task.Settings
-		give Request
+		give Choice
 		want func(*task.Settings)
 	}{
-		{"all of it", task.Settings{Workspace: "/w"}, Request{Profile: "work"}, func(*task.Settings) {}},
-		{"what is given goes before it", task.Settings{Workspace: "/w"}, Request{Profile: "work", Model: "m", Effort: "low", Mode: "code", MaxTokens: 1, Approve: "all"}, func(s *task.Settings) {
+		{"all of it", task.Settings{Workspace: "/w"}, Choice{Profile: "work"}, func(*task.Settings) {}},
+		{"what is given goes before it", task.Settings{Workspace: "/w"}, Choice{Profile: "work", Model: "m", Effort: "low", Mode: "code", MaxTokens: 1, Approve: "all"}, func(s *task.Settings) {
 			s.Model, s.Effort, s.Mode, s.MaxTokens, s.Approve = "m", "low", "code", 1, "all"
 		}},
-		{"a length can be taken away", task.Settings{Workspace: "/w"}, Request{Profile: "work", MaxTokens: -1}, func(s *task.Settings) { s.MaxTokens = 0 }},
-		{"another provider takes neither model nor key along", task.Settings{Workspace: "/w"}, Request{Profile: "work", Provider: "openai"}, func(s *task.Settings) {
+		{"a length can be taken away", task.Settings{Workspace: "/w"}, Choice{Profile: "work", MaxTokens: -1}, func(s *task.Settings) { s.MaxTokens = 0 }},
+		{"another provider takes neither model nor key along", task.Settings{Workspace: "/w"}, Choice{Profile: "work", Provider: "openai"}, func(s *task.Settings) {
 			s.Provider, s.Model, s.Account = "openai", providers["openai"].model, ""
 		}},
-		{"a task keeps what it was begun with", work, Request{}, func(*task.Settings) {}},
-		{"a profile in a later run replaces the one before", work, Request{Profile: "plain"}, func(s *task.Settings) {
+		{"a task keeps what it was begun with", work, Choice{}, func(*task.Settings) {}},
+		{"a profile in a later run replaces the one before", work, Choice{Profile: "plain"}, func(s *task.Settings) {
 			s.Profile, s.Account, s.Provider, s.Model, s.Effort, s.MaxTokens = "plain", "", "openai", providers["openai"].model, "", 0
 		}},
-		{"another tool's name for it is kept", task.Settings{Workspace: "/w"}, Request{Profile: "my-local"}, func(s *task.Settings) {
-			*s = task.Settings{Workspace: "/w", Profile: "my local", Provider: "openai-compatible", Model: "qwen", BaseURL: "http://box/v1", Mode: "code", Approve: "ask", Condense: condenseAt}
+		{"another tool's name for it is kept", task.Settings{Workspace: "/w"}, Choice{Profile: "my-local"}, func(s *task.Settings) {
+			*s = task.Settings{Workspace: "/w", Profile: "my local", Provider: "openai-compatible", Model: "qwen", BaseURL: "http://box/v1", Mode: "code", Approve: "ask", Condense: defaultCondense}
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := work
 			c.want(&want)
-			got, err := e.settings(c.has, c.give)
+			got, err := e.Settings(c.has, c.give)
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {
 				t.Error(err, diff)
 			}
 		})
 	}
 	for name, words := range map[string]string{"nope": "there are half, my-local, plain, work", "half": "no provider"} {
-		var config *ConfigError
-		if _, err := e.settings(task.Settings{Workspace: "/w"}, Request{Profile: name}); !errors.As(err, &config) || !strings.Contains(config.Why, words) {
+		var config *Error
+		if _, err := e.Settings(task.Settings{Workspace: "/w"}, Choice{Profile: name}); !errors.As(err, &config) || !strings.Contains(config.Why, words) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -78,17 +77,17 @@ func TestProfiles(t *testing.T) {
 func TestAProfilesOwnKey(t *testing.T) {
 	e := withProfiles()
 	s := task.Settings{Provider: "anthropic", Model: "m", Account: "work"}
-	choice, err := e.provider(s)
+	choice, err := e.Provider(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := choice.masks.String("a sk-of-work-1234 and b sk-general-5678"); strings.Contains(got, "sk-") {
+	if got, _ := choice.Masks.String("a sk-of-work-1234 and b sk-general-5678"); strings.Contains(got, "sk-") {
 		t.Errorf("not masked: %s", got)
 	}
-	var config *ConfigError
+	var config *Error
 	for _, gone := range []string{"plain", "nope"} {
 		s.Account = gone
-		if _, err := e.provider(s); !errors.As(err, &config) || !strings.Contains(config.Try, "auth set --profile "+gone) {
+		if _, err := e.Provider(s); !errors.As(err, &config) || !strings.Contains(config.Try, "auth set --profile "+gone) {
 			t.Errorf("%s: %v", gone, err)
 		}
 	}
@@ -101,27 +100,27 @@ func TestTheProfileOfAnotherToolsTask(t *testing.T) {
 	for _, c := range []struct {
 		name, source string
 		has          task.Settings
-		give         Request
-		want         Request
+		give         Choice
+		want         Choice
 		told         string
 		unknown      bool
 	}{
-		{"none is named", "roo-9", task.Settings{}, Request{}, Request{}, "", false},
-		{"it ran here before", "roo-9", task.Settings{Profile: "x", Provider: "script"}, Request{}, Request{}, "", false},
-		{"a provider is given", "roo-9", task.Settings{Profile: "x"}, Request{Provider: "script"}, Request{Provider: "script"}, "", false},
-		{"a profile is given", "roo-1", task.Settings{Profile: "x"}, Request{Profile: "plain"}, Request{Profile: "plain"}, "", false},
-		{"one of that name", "roo-9", task.Settings{Profile: "plain"}, Request{}, Request{Profile: "plain"}, "", false},
-		{"one that another tool calls so", "roo-9", task.Settings{Profile: "my local"}, Request{}, Request{Profile: "my-local"}, "", false},
-		{"our name for it is not theirs", "roo-9", task.Settings{Profile: "my-local"}, Request{}, Request{}, "", true},
-		{"its mode stays", "roo-9", task.Settings{Profile: "work", Mode: "ask"}, Request{}, Request{Profile: "work", Mode: "ask"}, "", false},
-		{"unknown", "roo-9", task.Settings{Profile: "x"}, Request{}, Request{}, "", true},
-		{"a model alone names nobody", "roo-9", task.Settings{Profile: "x"}, Request{Model: "m"}, Request{}, "", true},
-		{"remembered", "roo-1", task.Settings{Profile: "x"}, Request{}, Request{Profile: "work", keepName: true}, `"x" is not known here: work`, false},
-		{"a provider was remembered", "roo-2", task.Settings{Profile: "x"}, Request{}, Request{Provider: "openai"}, `"x" is not known here: openai`, false},
-		{"what was remembered is gone", "roo-3", task.Settings{Profile: "x"}, Request{}, Request{Profile: "gone", keepName: true}, "gone", false},
-		{"said just now", "roo-9", task.Settings{Profile: "x"}, Request{StandIn: "plain"}, Request{StandIn: "plain", Profile: "plain", keepName: true}, "plain", false},
+		{"none is named", "roo-9", task.Settings{}, Choice{}, Choice{}, "", false},
+		{"it ran here before", "roo-9", task.Settings{Profile: "x", Provider: "script"}, Choice{}, Choice{}, "", false},
+		{"a provider is given", "roo-9", task.Settings{Profile: "x"}, Choice{Provider: "script"}, Choice{Provider: "script"}, "", false},
+		{"a profile is given", "roo-1", task.Settings{Profile: "x"}, Choice{Profile: "plain"}, Choice{Profile: "plain"}, "", false},
+		{"one of that name", "roo-9", task.Settings{Profile: "plain"}, Choice{}, Choice{Profile: "plain"}, "", false},
+		{"one that another tool calls so", "roo-9", task.Settings{Profile: "my local"}, Choice{}, Choice{Profile: "my-local"}, "", false},
+		{"our name for it is not theirs", "roo-9", task.Settings{Profile: "my-local"}, Choice{}, Choice{}, "", true},
+		{"its mode stays", "roo-9", task.Settings{Profile: "work", Mode: "ask"}, Choice{}, Choice{Profile: "work", Mode: "ask"}, "", false},
+		{"unknown", "roo-9", task.Settings{Profile: "x"}, Choice{}, Choice{}, "", true},
+		{"a model alone names nobody", "roo-9", task.Settings{Profile: "x"}, Choice{Model: "m"}, Choice{}, "", true},
+		{"remembered", "roo-1", task.Settings{Profile: "x"}, Choice{}, Choice{Profile: "work", keepName: true}, `"x" is not known here: work`, false},
+		{"a provider was remembered", "roo-2", task.Settings{Profile: "x"}, Choice{}, Choice{Provider: "openai"}, `"x" is not known here: openai`, false},
+		{"what was remembered is gone", "roo-3", task.Settings{Profile: "x"}, Choice{}, Choice{Profile: "gone", keepName: true}, "gone", false},
+		{"said just now", "roo-9", task.Settings{Profile: "x"}, Choice{StandIn: "plain"}, Choice{StandIn: "plain", Profile: "plain", keepName: true}, "plain", false},
 	} {
-		got, told, err := e.sticky(store.Ref{ID: "t", Source: c.source}, c.has, c.give)
+		got, told, err := e.ResolveProfile(c.source, "t", c.has, c.give)
 		var unknown *UnknownProfileError
 		if errors.As(err, &unknown) != c.unknown || c.unknown && (unknown.Profile != c.has.Profile || unknown.Source != c.source) {
 			t.Errorf("%s: %v", c.name, err)
@@ -129,7 +128,7 @@ func TestTheProfileOfAnotherToolsTask(t *testing.T) {
 		if c.unknown {
 			continue
 		}
-		if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(Request{})); diff != "" {
+		if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(Choice{})); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}
 		if text := strings.Join(told, "\n"); !strings.Contains(text, c.told) || c.told == "" && text != "" {
@@ -137,12 +136,12 @@ func TestTheProfileOfAnotherToolsTask(t *testing.T) {
 		}
 	}
 	// A stand-in leaves the task its own name, which goes back into its files.
-	s, err := e.settings(task.Settings{Workspace: "/w", Profile: "x"}, Request{Profile: "work", keepName: true})
+	s, err := e.Settings(task.Settings{Workspace: "/w", Profile: "x"}, Choice{Profile: "work", keepName: true})
 	if err != nil || s.Profile != "x" || s.Account != "work" {
 		t.Errorf("%v %+v", err, s)
 	}
 	// What was remembered and is gone is told, not replaced.
-	if _, err := e.settings(task.Settings{Workspace: "/w", Profile: "x"}, Request{Profile: "gone", keepName: true}); err == nil {
+	if _, err := e.Settings(task.Settings{Workspace: "/w", Profile: "x"}, Choice{Profile: "gone", keepName: true}); err == nil {
 		t.Error("a profile that is gone is used")
 	}
 }
@@ -158,7 +157,7 @@ func TestOpenRoutersKeyStaysWithIt(t *testing.T) {
 		{"sk-or-v1-1", "https://evilopenrouter.ai/v1", true}, {"sk-or-v1-1", "https://openrouter.ai@evil.example/v1", true}, {"sk-or-v1-1", "://", true},
 		{"sk-other", "http://127.0.0.1:11434/v1", false}, {"", "", false},
 	} {
-		if got := strayed(c.key, c.base); got != c.strays {
+		if got := leaksKey(c.key, c.base); got != c.strays {
 			t.Errorf("%s to %s: %v", c.key, c.base, got)
 		}
 	}

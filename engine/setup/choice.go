@@ -1,0 +1,301 @@
+// Package setup decides with which settings a run works: which provider and model it asks, in which mode, under
+// which approvals and limits. It combines three sources: the settings that the task keeps, what the caller of the
+// run names (Choice), and what the user has configured outside any task (Config).
+//
+// A provider is never replaced silently, and neither is a model: where the one that a task names is missing, the
+// result is an error that names the setting to change, or a note for the user. The package reads configuration,
+// modes, rules and the files of the workspace that hold them. It writes nothing and contacts nobody.
+package setup
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/roost-dev/roost/approval"
+	"github.com/roost-dev/roost/checkpoint"
+	"github.com/roost-dev/roost/llm/catalogue"
+	"github.com/roost-dev/roost/mode"
+	"github.com/roost-dev/roost/task"
+)
+
+// Error is something that the user has to set up. Exit code 10.
+type Error struct {
+	What string // what was attempted
+	Why  string
+	Try  string // what to do
+}
+
+func (e *Error) Error() string { return e.What + ": " + e.Why }
+
+// Choice is what the caller of a run names of its settings. Zero members mean: as the task has it, or the default
+// for a new task.
+type Choice struct {
+	Workspace string // absolute folder
+	Mode      string
+	Provider  string
+	Model     string
+	BaseURL   string
+	Profile   string // a profile of Config: provider, model and settings at once; the other members here override it
+	Preset    bool   // of a new task: the user's settings chose provider, model, address and profile, and not the caller
+	Effort    string // none, minimal, low, medium, high, xhigh, max
+	MaxTokens int    // of one reply; negative = no limit of the task's own
+	Condense  int    // percent of the model's window at which older history is summarised; negative = never
+	Stale     string // what the model is given of a file that others changed: task.StaleTell or task.StaleRead
+	Approve   string // ask, read, edits, all
+	Allow     []string
+	Deny      []string
+	// Rules of tools and files; see approval.Rule.
+	AllowTools, AskTools, DenyTools []string
+	// MaxDayMicros limits the cost of all tasks on one day, for this run: 0 = as Config has it, negative = no
+	// limit. A task does not keep it.
+	MaxDayMicros int64
+	// Limits replaces those of the task's limits that are not zero here. A negative one removes the limit.
+	Limits *task.Limits
+
+	// StandIn is a profile or provider to use where the task's own profile is unknown. The task keeps its
+	// profile's name.
+	StandIn  string
+	keepName bool // Profile is such a stand-in
+	// Fallback: where neither is known, the provider of new tasks is used, and a note reports that.
+	Fallback bool
+}
+
+// Resolver decides the settings of runs.
+type Resolver struct {
+	Config   Config
+	Root     string // the store's root
+	Confined bool   // a workspace must be a folder that can be a project; see CheckWorkspace
+}
+
+// defaultCondense is the percentage of the model's window at which older history is summarised by default: when all
+// of it is used, or the next request would not fit.
+const defaultCondense = 100
+
+// Settings puts the caller's choice over the settings that a task has. The task keeps the result for later runs.
+func (r Resolver) Settings(s task.Settings, c Choice) (task.Settings, error) {
+	replace := func(to *string, chosen string) {
+		if chosen != "" {
+			*to = chosen
+		}
+	}
+	if c.Profile != "" {
+		var err error
+		before := s.Profile
+		if s, err = r.applyProfile(s, c.Profile); err != nil {
+			return s, err
+		}
+		if c.keepName {
+			s.Profile = before
+		}
+	}
+	replace(&s.Workspace, c.Workspace)
+	replace(&s.Mode, c.Mode)
+	replace(&s.Approve, c.Approve)
+	if c.Provider != "" && c.Provider != s.Provider {
+		// Another provider's model and address mean nothing here.
+		s.Provider, s.Model, s.BaseURL, s.Account = c.Provider, "", "", ""
+	}
+	replace(&s.Effort, c.Effort)
+	replace(&s.Stale, c.Stale)
+	if c.Condense != 0 {
+		s.Condense = c.Condense
+	}
+	if s.Condense == 0 {
+		s.Condense = defaultCondense
+	}
+	if c.MaxTokens != 0 {
+		s.MaxTokens = max(c.MaxTokens, 0)
+	}
+	replace(&s.Model, c.Model)
+	replace(&s.BaseURL, c.BaseURL)
+	if err := checkAddress(s.BaseURL, "--base-url URL"); err != nil {
+		return s, err
+	}
+	if s.Provider == "" {
+		s.Provider = r.Config.Provider
+		if s.Model == "" {
+			s.Model = r.Config.Model
+		}
+	}
+	if s.Model == "" {
+		s.Model = providers[s.Provider].model
+	}
+	if s.Mode == "" {
+		s.Mode = mode.Default
+	}
+	if s.Approve == "" {
+		s.Approve = approval.ModeAsk
+	}
+	if !approval.ValidMode(s.Approve) {
+		return s, &Error{
+			What: "approve " + s.Approve,
+			Why:  "there is no such policy",
+			Try:  "use ask, read, edits or all",
+		}
+	}
+	if !slices.Contains([]string{"", task.StaleTell, task.StaleRead}, s.Stale) {
+		return s, &Error{What: "give the model changed files by " + s.Stale, Why: "there is no such way", Try: "use tell or read"}
+	}
+	if c.Allow != nil {
+		s.Allow = c.Allow
+	}
+	if c.Deny != nil {
+		s.Deny = c.Deny
+	}
+	if err := replaceRules(&s, c); err != nil {
+		return s, err
+	}
+	if c.Limits != nil {
+		s.Limits = replaceLimits(s.Limits, *c.Limits)
+	}
+	if s.Workspace == "" {
+		return s, ErrNoWorkspace
+	}
+	return s, nil
+}
+
+// replaceRules puts the chosen rules of tools in the place of the task's. A rule that cannot be parsed is an error: a
+// deny that matches nothing would deny nothing.
+func replaceRules(s *task.Settings, c Choice) error {
+	for _, list := range []struct {
+		to     *[]string
+		chosen []string
+	}{{&s.Tools, c.AllowTools}, {&s.AskTools, c.AskTools}, {&s.DenyTools, c.DenyTools}} {
+		for _, text := range list.chosen {
+			if _, err := approval.ParseRule(text); err != nil {
+				return &Error{What: "use the rule " + text, Why: err.Error(), Try: `write it like write_to_file, read or "write(docs/**)"`}
+			}
+		}
+		if list.chosen != nil {
+			*list.to = list.chosen
+		}
+	}
+	return nil
+}
+
+// ErrNoWorkspace: the task names no workspace, and neither does the caller.
+var ErrNoWorkspace = &Error{What: "open the task's workspace", Why: "the task does not record where it was", Try: "name the folder with -C DIR"}
+
+// NoWorkspace is ErrNoWorkspace for a task. Where its messages name a folder, the error shows it and the user decides:
+// anybody may have written the message.
+func NoWorkspace(id, named string) error {
+	e := *ErrNoWorkspace
+	e.Try = "name the folder: roost resume " + id + " -C DIR"
+	if named != "" {
+		e.Why += "; its messages name " + named
+	}
+	return &e
+}
+
+// CheckWorkspace refuses a workspace that cannot be a project, where the resolver is confined: a disk, the home folder
+// or Roost's own data would be inside it.
+func (r Resolver) CheckWorkspace(dir string) error {
+	if !r.Confined || dir == "" {
+		return nil
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil //nolint:nilerr // opening the folder reports why it fails
+	}
+	if why := checkpoint.Unfit(real, r.Root, r.Config.Home); why != "" {
+		return &Error{
+			What: "work in " + dir,
+			Why:  why,
+			Try:  "name the folder with -C DIR",
+		}
+	}
+	return nil
+}
+
+// KeepModel lets another tool's task continue with the model that its histories name, where the provider has that
+// model and the caller names no other one.
+func (r Resolver) KeepModel(has task.Settings, before string, c Choice) Choice {
+	if has.Model != "" || has.Provider != "" || before == "" || c.Model != "" || c.Profile != "" || c.Provider == "" && r.Config.Model != "" {
+		return c
+	}
+	if _, known := catalogue.Find(cmp.Or(c.Provider, r.Config.Provider), before); known {
+		c.Model = before
+	}
+	return c
+}
+
+// OtherModelError: another tool's task would continue with a model that the user did not choose, because the provider
+// does not have the one that the histories name. A choice that names the model confirms it.
+type OtherModelError struct {
+	Task, Was       string
+	Provider, Model string // what would answer
+}
+
+func (e *OtherModelError) Error() string {
+	return fmt.Sprintf("task %s was made with the model %s, which %s is not known to have; %s would answer", e.Task, e.Was, e.Provider, e.Model)
+}
+
+// ModelNamed reports whether the user named the model, by the choice, a profile or the settings. The older restart
+// call cannot name one: there a note reports the change, without a question.
+func (r Resolver) ModelNamed(c Choice) bool {
+	return c.Model != "" || c.Profile != "" || c.Fallback || c.Provider == "" && r.Config.Model != ""
+}
+
+// Defaults completes a choice from the user's settings where the task has none yet: the task is new, or another
+// tool's that never ran here. Such a task keeps its own mode and model, and the settings for new tasks do not decide
+// which model answers a task that names its profile.
+func (r Resolver) Defaults(has task.Settings, c Choice, isNew bool) Choice {
+	if has.Approve != "" || r.Config.Defaults == nil {
+		return c
+	}
+	filled, named := r.Config.Defaults(c)
+	if isNew {
+		return filled
+	}
+	filled.Preset = c.Preset
+	if has.Mode != "" {
+		filled.Mode = c.Mode
+	}
+	if has.Provider != "" || has.Profile != "" && !named {
+		filled.Provider, filled.Model, filled.BaseURL = c.Provider, c.Model, c.BaseURL
+		filled.Profile, filled.Effort, filled.MaxTokens = c.Profile, c.Effort, c.MaxTokens
+	}
+	return filled
+}
+
+// DayLimit is the limit of what all tasks may cost on one day, in micro-dollars; 0 = none.
+func (r Resolver) DayLimit(c Choice) int64 {
+	return replaceLimit(r.Config.MaxDayMicros, c.MaxDayMicros)
+}
+
+// replaceLimits are the task's limits, each replaced by the chosen one where there is one.
+func replaceLimits(has, chosen task.Limits) task.Limits {
+	return task.Limits{
+		MaxTurns:       replaceLimit(has.MaxTurns, chosen.MaxTurns),
+		MaxCostMicros:  replaceLimit(has.MaxCostMicros, chosen.MaxCostMicros),
+		MaxTaskMicros:  replaceLimit(has.MaxTaskMicros, chosen.MaxTaskMicros),
+		AskRequests:    replaceLimit(has.AskRequests, chosen.AskRequests),
+		AskCostMicros:  replaceLimit(has.AskCostMicros, chosen.AskCostMicros),
+		IdleTimeoutMS:  replaceLimit(has.IdleTimeoutMS, chosen.IdleTimeoutMS),
+		TotalTimeoutMS: replaceLimit(has.TotalTimeoutMS, chosen.TotalTimeoutMS),
+	}
+}
+
+func replaceLimit[N int | int64](has, chosen N) N {
+	switch {
+	case chosen < 0:
+		return 0
+	case chosen > 0:
+		return chosen
+	}
+	return has
+}
+
+// Policy is the approval policy that the settings describe.
+func Policy(s task.Settings) approval.Policy {
+	return approval.Policy{
+		Mode:       s.Approve,
+		Allow:      s.Allow,
+		Deny:       s.Deny,
+		AllowTools: s.Tools,
+		AskTools:   s.AskTools,
+		DenyTools:  s.DenyTools,
+	}
+}

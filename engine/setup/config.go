@@ -1,0 +1,168 @@
+package setup
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/roost-dev/roost/mcp"
+	"github.com/roost-dev/roost/redact"
+	"github.com/roost-dev/roost/task"
+)
+
+// Config is what the user has set up outside any task.
+type Config struct {
+	Provider string // for new tasks
+	Model    string
+	BaseURLs map[string]string // by provider
+	Keys     map[string]string // by provider
+	Zone     string            // the user's time zone
+	Linter   string            // the command line whose findings @problems stands for; "" = none
+
+	// MaxDayMicros is what all tasks together may cost on one day, in micro-dollars; 0 = no limit. It belongs to
+	// the machine and not to a task.
+	MaxDayMicros int64
+	// Guarded are Roost's own folders and files outside the store's root, absolute. No policy lets a tool write
+	// there without asking.
+	Guarded []string
+
+	// ModeFiles hold the user's own modes (Roo's custom_modes.yaml), absolute, the first one first; they need not
+	// exist. Home holds the user's own rules, below .roo; "" = there are none.
+	ModeFiles []string
+	Home      string
+	// Servers are the files that name MCP servers. Env resolves variables in their definitions; nil = the
+	// environment.
+	Servers mcp.Files
+	Env     func(string) string
+	// Settings is the folder of the user's settings, absolute, with the rules of imported modes; "" = there are
+	// none.
+	Settings string
+	// ModeProfiles names the profile that answers in a mode, by slug, for tasks whose caller names no provider.
+	ModeProfiles map[string]string
+
+	// LateKeys get a provider's key when a task needs it, and not before: it may take time, and ask the user. A key
+	// in Keys takes precedence.
+	LateKeys map[string]func() (string, error)
+
+	// IncludeTools are offered in addition to the usual tools. ExcludeTools are never offered, and calls of them
+	// are refused. Both belong to the machine and not to a task.
+	IncludeTools, ExcludeTools []string
+
+	// NoCheckpoints keeps nothing of the files that runs change. The others bound what is kept, in bytes: of one
+	// file, of one survey of a workspace before a command, and of a workspace's store; 0 = the defaults.
+	NoCheckpoints    bool
+	CheckpointFile   int64
+	CheckpointSurvey int64
+	CheckpointStore  int64
+
+	// Defaults fills what the choice for a new task leaves open from the user's settings, and reports whether the
+	// choice or the environment names the provider; nil = there are no settings. It is the one place where settings
+	// become a task's, behind every door.
+	Defaults func(Choice) (filled Choice, named bool)
+
+	Profiles       map[string]Profile // by name
+	SourceProfiles map[string]string  // by source: the profile, or provider, for tasks whose own profile is unknown
+}
+
+// ConfigFromEnv reads the variables that providers' own tools use.
+func ConfigFromEnv(getenv func(string) string) Config {
+	c := Config{Keys: map[string]string{}, BaseURLs: map[string]string{}}
+	for name, p := range providers {
+		for _, v := range p.keys {
+			if key := getenv(v); key != "" {
+				c.Keys[name] = key
+				break
+			}
+		}
+		if base := getenv(p.base); base != "" {
+			c.BaseURLs[name] = base
+		}
+	}
+	c.PreferKeyed()
+	c.Zone = zoneName(time.Now())
+	return c
+}
+
+// PreferKeyed chooses the provider for new tasks where none is named yet: the first one that has a key.
+func (c *Config) PreferKeyed() {
+	if c.Provider != "" {
+		return
+	}
+	for _, name := range preferred {
+		if c.Keys[name] != "" || c.LateKeys[name] != nil {
+			c.Provider, c.Model = name, providers[name].model
+			return
+		}
+	}
+}
+
+// lateKey gets the key that a task needs where Keys has none; "" when there is none to get.
+func (c *Config) lateKey(s task.Settings) (string, error) {
+	get := c.LateKeys[s.Provider]
+	if get == nil || s.Account != "" || c.Keys[s.Provider] != "" {
+		return "", nil
+	}
+	key, err := get()
+	if err != nil {
+		return "", &Error{
+			What: "ask " + s.Provider,
+			Why:  "there is no key: " + err.Error(),
+			Try:  "roost auth set " + s.Provider + "  # or set " + providers[s.Provider].keys[0],
+		}
+	}
+	return key, nil
+}
+
+// zoneName is the user's time zone with its offset, as Roo writes it.
+func zoneName(now time.Time) string {
+	name, seconds := now.Zone()
+	sign := '+'
+	if seconds < 0 {
+		sign, seconds = '-', -seconds
+	}
+	return fmt.Sprintf("%s, UTC%c%d:%02d", name, sign, seconds/3600, seconds%3600/60)
+}
+
+// MCPServers are the MCP servers of a task in a workspace, with their states, and what could not be read, in words.
+func (c Config) MCPServers(workspace string) ([]mcp.Server, []string) {
+	if workspace == "" {
+		return nil, nil
+	}
+	return c.Servers.Load(workspace)
+}
+
+// Connect makes the connections to those of the servers that are allowed; the caller closes them. mark identifies
+// their processes.
+func (c Config) Connect(servers []mcp.Server, workspace, mark string, masks *redact.Redactor) *mcp.Hub {
+	return mcp.NewHub(mcp.Options{
+		Servers:   servers,
+		Workspace: workspace,
+		Env:       c.getenv,
+		Mark:      mark,
+		Version:   version(),
+		Masks:     masks,
+	})
+}
+
+// serverSecrets are the values in servers' definitions that must never be shown.
+func (c Config) serverSecrets(workspace string) []redact.Known {
+	servers, _ := c.MCPServers(workspace)
+	return mcp.Secrets(servers, workspace, c.getenv)
+}
+
+func (c Config) getenv(name string) string {
+	if c.Env == nil {
+		return os.Getenv(name)
+	}
+	return c.Env(name)
+}
+
+// version is this program's version, as MCP servers are told it.
+var version = sync.OnceValue(func() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+})
