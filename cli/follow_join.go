@@ -47,12 +47,9 @@ func (a *App) resume(cmd *cobra.Command, r *runFlags, s *store.Store, e *engine.
 // It looks before anything of this run's own is prepared: what this process lacks, a key
 // maybe, is of no matter to a run that has it.
 func (a *App) join(ctx context.Context, s *store.Store, e *engine.Engine, req engine.Request) (joined bool, err error) {
-	ref, err := s.Find(ctx, req.Task)
+	ref, err := s.FindLatest(ctx, req.Task)
 	if err != nil {
 		return false, nil //nolint:nilerr // who starts the run finds it, too
-	}
-	if fork, ok := s.Continued(ref); ok {
-		ref = fork
 	}
 	held, alive := s.Holder(ref)
 	if !alive || held.Address == "" || held.Address == s.Address() {

@@ -101,22 +101,10 @@ func (r *runFlags) address() error {
 func (a *App) options(cmd *cobra.Command, r *runFlags) (engine.Request, error) {
 	req := engine.Request{
 		Choice: setup.Choice{
-			Mode:     r.mode,
-			Provider: r.provider,
-			Model:    r.model,
-			BaseURL:  r.baseURL,
-			Approve:  r.approve,
-			Profile:  r.profile,
-			Effort:   r.effort,
-			Stale:    r.stale,
-			Allow:    r.allow,
-			Deny:     r.deny,
+			Mode: r.mode, Provider: r.provider, Model: r.model, BaseURL: r.baseURL, Profile: r.profile,
+			Effort: r.effort, Stale: r.stale, Approve: r.approve, Allow: r.allow, Deny: r.deny,
 		},
-		NoCheckpoints: r.unkept,
-		Yes:           r.yes,
-		Origin:        "cli",
-		Interactive:   a.interactive(),
-		TrustSettings: r.trust,
+		NoCheckpoints: r.unkept, Yes: r.yes, Origin: "cli", Interactive: a.interactive(), TrustSettings: r.trust,
 	}
 	if err := r.address(); err != nil {
 		return req, err

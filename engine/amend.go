@@ -42,10 +42,7 @@ func (e *Engine) Create(ctx context.Context, r Request) (store.Ref, error) {
 // its error leaves everything as it was. The task that was changed is another one than
 // ref where a foreign task goes on as a task of ours.
 func (e *Engine) Amend(ctx context.Context, ref store.Ref, r Request, still func(task.Settings) error) (store.Ref, error) {
-	latest := ref
-	if fork, ok := e.store.Continued(ref); ok {
-		latest = fork
-	}
+	latest := e.store.Latest(ref)
 	if e.working(keyOf(latest)) == nil { // else what is changed here would go with the rest
 		if _, err := e.Receive(ctx, Request{Task: keyOf(latest)}); err != nil {
 			return ref, err

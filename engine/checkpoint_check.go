@@ -33,7 +33,7 @@ func (e *Engine) CheckContents(ctx context.Context, ids []string, repair bool) (
 	stores := map[string]*checkpoint.Verifier{}
 	var closing []error
 	for _, ref := range refs {
-		err := e.view(ctx, ref, func(v *store.View) error { return e.checkTask(ctx, ref, v.State, stores, repair, &out) })
+		err := e.store.WithView(ctx, ref, func(v *store.View) error { return e.checkTask(ctx, ref, v.State, stores, repair, &out) })
 		if err != nil && ctx.Err() == nil {
 			continue // the task itself cannot be read: that is told elsewhere
 		}

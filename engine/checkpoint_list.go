@@ -54,11 +54,11 @@ type CheckpointList struct {
 // Checkpoints lists the checkpoints of a task. It changes nothing.
 func (e *Engine) Checkpoints(ctx context.Context, given string) (CheckpointList, error) {
 	var out CheckpointList
-	ref, err := e.found(ctx, given)
+	ref, err := e.store.FindLatest(ctx, given)
 	if err != nil {
 		return out, err
 	}
-	err = e.view(ctx, ref, func(v *store.View) error {
+	err = e.store.WithView(ctx, ref, func(v *store.View) error {
 		s := v.State
 		out = CheckpointList{
 			ID: ref.ID, Title: v.Summary.Title, Status: v.Summary.Status, Workspace: s.Settings.Workspace, Checkpoints: listed(s),
@@ -95,7 +95,7 @@ func (e *Engine) nameDamaged(ctx context.Context, ref store.Ref, list *Checkpoin
 			_ = v.Close() // it was only read
 		}
 	}()
-	return e.view(ctx, ref, func(v *store.View) error {
+	return e.store.WithView(ctx, ref, func(v *store.View) error {
 		for i := range list.Checkpoints {
 			c := &list.Checkpoints[i]
 			saved := v.State.Checkpoint(c.Number)
@@ -118,18 +118,6 @@ func (e *Engine) nameDamaged(ctx context.Context, ref store.Ref, list *Checkpoin
 		}
 		return ctx.Err()
 	})
-}
-
-// found is the task that a word means: the one that goes on with it, where it was forked.
-func (e *Engine) found(ctx context.Context, given string) (store.Ref, error) {
-	ref, err := e.store.Find(ctx, given)
-	if err != nil {
-		return ref, err
-	}
-	if fork, ok := e.store.Continued(ref); ok {
-		return fork, nil
-	}
-	return ref, nil
 }
 
 // listed are a task's checkpoints for people.

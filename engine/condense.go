@@ -84,12 +84,9 @@ func (e *Engine) ContextAs(ctx context.Context, r Request) (u agent.ContextUse, 
 
 // reader is an agent for a task that it cannot change; to be closed.
 func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id string, closing func() error, err error) {
-	ref, err := e.store.Find(ctx, r.Task)
+	ref, err := e.store.FindLatest(ctx, r.Task)
 	if err != nil {
 		return nil, "", nil, err
-	}
-	if fork, ok := e.store.Continued(ref); ok {
-		ref = fork
 	}
 	v, err := e.store.ReadToContinue(ctx, ref)
 	if err != nil {

@@ -136,10 +136,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 		return nil, err
 	}
 	// Read first: a refusal must leave nothing behind.
-	latest := ref
-	if fork, ok := e.store.Continued(ref); ok {
-		latest = fork
-	}
+	latest := e.store.Latest(ref)
 	view, err := e.store.ReadToContinue(ctx, latest)
 	if err != nil {
 		return nil, err

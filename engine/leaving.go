@@ -6,7 +6,7 @@ import "context"
 // waits for a person, and still writes the task's files, until it has let go. free is false
 // when a run works on the task, and goes on doing so.
 func (e *Engine) Leaving(ctx context.Context, task string) (free bool, err error) {
-	ref, err := e.latest(ctx, task)
+	ref, err := e.store.FindLatest(ctx, task)
 	if err != nil {
 		return false, err
 	}

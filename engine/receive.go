@@ -39,14 +39,14 @@ func (e *Engine) Receive(ctx context.Context, r Request) (bool, error) {
 	if r.Task == "" {
 		return false, nil
 	}
-	ref, err := e.latest(ctx, r.Task)
+	ref, err := e.store.FindLatest(ctx, r.Task)
 	if err != nil {
 		return false, err
 	}
 	var held *UntrustedError
 	var trusted *task.Reception
 	asked := false
-	err = e.view(ctx, ref, func(v *store.View) error {
+	err = e.store.WithView(ctx, ref, func(v *store.View) error {
 		held, err = e.held(ctx, ref, v.State)
 		// A damaged log does not match its signatures either. There the run asks about the
 		// damage, before anything else.
@@ -89,7 +89,7 @@ func (e *Engine) held(ctx context.Context, ref store.Ref, s *task.State) (*Untru
 // trusts reports whether a task may go on by itself.
 func (e *Engine) trusts(ctx context.Context, ref store.Ref) (bool, error) {
 	var held *UntrustedError
-	err := e.view(ctx, ref, func(v *store.View) (err error) {
+	err := e.store.WithView(ctx, ref, func(v *store.View) (err error) {
 		held, err = e.held(ctx, ref, v.State)
 		return err
 	})

@@ -41,7 +41,7 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		if !ok {
 			continue // it went meanwhile
 		}
-		ref = e.newest(ref)
+		ref = e.store.Latest(ref)
 		var run RunInfo
 		lost := 0
 		err := e.withRuns(ctx, ref, func(s *task.State) {
@@ -153,7 +153,7 @@ func (e *Engine) tell(ctx context.Context, ref store.Ref, run RunInfo) error {
 // takeUp goes on with an interrupted task, unless its parent does, which waits for it.
 func (e *Engine) takeUp(ctx context.Context, ref store.Ref) error {
 	var parent *store.Ref
-	err := e.view(ctx, ref, func(v *store.View) (err error) {
+	err := e.store.WithView(ctx, ref, func(v *store.View) (err error) {
 		parent, err = e.waits(ctx, ref, v.State)
 		return err
 	})

@@ -35,7 +35,7 @@ const (
 func (e *Engine) Questions(ctx context.Context, ref string) ([]Asked, error) {
 	var refs []store.Ref
 	if ref != "" {
-		at, err := e.latest(ctx, ref)
+		at, err := e.store.FindLatest(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +54,7 @@ func (e *Engine) Questions(ctx context.Context, ref string) ([]Asked, error) {
 		}
 		for _, t := range all {
 			if at, ok := places[t.Source+":"+t.ID]; ok { // or it went meanwhile
-				refs = append(refs, e.newest(at))
+				refs = append(refs, e.store.Latest(at))
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func (e *Engine) Reply(ctx context.Context, question string, r Reply) (Replied, 
 	if dot < 0 {
 		return Replied{}, fmt.Errorf("question %q: it is named by its task's id, a dot and its own: %w", question, ErrNoQuestion)
 	}
-	ref, err := e.latest(ctx, question[:dot])
+	ref, err := e.store.FindLatest(ctx, question[:dot])
 	if err != nil {
 		return Replied{}, err
 	}
@@ -296,7 +296,7 @@ func (e *Engine) replyParked(ctx context.Context, q Asked, answer Answer, r Repl
 		return Replied{}, err
 	}
 	var held *UntrustedError
-	err := e.view(ctx, q.Ref, func(v *store.View) (err error) {
+	err := e.store.WithView(ctx, q.Ref, func(v *store.View) (err error) {
 		held, err = e.held(ctx, q.Ref, v.State)
 		return err
 	})

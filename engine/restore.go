@@ -130,10 +130,8 @@ func (e *Engine) Restore(ctx context.Context, given string, o RestoreOptions) (R
 	}
 	if o.DryRun {
 		var out RestoreResult
-		if fork, ok := e.store.Continued(ref); ok {
-			ref = fork
-		}
-		err := e.view(ctx, ref, func(v *store.View) error {
+		ref = e.store.Latest(ref)
+		err := e.store.WithView(ctx, ref, func(v *store.View) error {
 			p, err := e.planRestore(ctx, ref, v.State, o, nil)
 			out = p.result
 			return errors.Join(err, p.close())
@@ -170,7 +168,7 @@ func (e *Engine) restorable(ctx context.Context, ref store.Ref) error {
 	if _, ok := e.store.Continued(ref); ok {
 		return nil
 	}
-	return e.view(ctx, ref, func(v *store.View) error {
+	return e.store.WithView(ctx, ref, func(v *store.View) error {
 		if len(v.State.Checkpoints) == 0 {
 			return ErrNoCheckpoints
 		}

@@ -191,7 +191,7 @@ func unlines(raw json.RawMessage, next uint64) ([]task.Event, error) {
 //
 // Errors are those of Restore.
 func (e *Engine) Finish(ctx context.Context, given string) (told string, err error) {
-	ref, err := e.found(ctx, given)
+	ref, err := e.store.FindLatest(ctx, given)
 	if err != nil {
 		return "", err
 	}
@@ -200,7 +200,7 @@ func (e *Engine) Finish(ctx context.Context, given string) (told string, err err
 
 func (e *Engine) finish(ctx context.Context, ref store.Ref) (told string, err error) {
 	stuck := false
-	err = e.view(ctx, ref, func(v *store.View) error {
+	err = e.store.WithView(ctx, ref, func(v *store.View) error {
 		stuck = v.State.Restoring != nil
 		return nil
 	})

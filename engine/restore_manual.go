@@ -92,12 +92,12 @@ type CheckpointDiff struct {
 // nothing.
 func (e *Engine) DiffCheckpoints(ctx context.Context, given string, o DiffOptions) (CheckpointDiff, error) {
 	out := CheckpointDiff{Files: []FileDiff{}}
-	ref, err := e.found(ctx, given)
+	ref, err := e.store.FindLatest(ctx, given)
 	if err != nil {
 		return out, err
 	}
 	out.ID = ref.ID
-	err = e.view(ctx, ref, func(v *store.View) error { return e.diff(ctx, v, o, &out) })
+	err = e.store.WithView(ctx, ref, func(v *store.View) error { return e.diff(ctx, v, o, &out) })
 	return out, err
 }
 

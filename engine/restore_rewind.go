@@ -27,12 +27,10 @@ func (e *Engine) RewindFiles(ctx context.Context, given string, r history.Rewind
 	}
 	if r.DryRun = r.DryRun || o.DryRun; r.DryRun {
 		o.DryRun = true
-		if fork, ok := e.store.Continued(ref); ok {
-			ref = fork
-		}
+		ref = e.store.Latest(ref)
 		var p restoring
 		var taken history.RewindResult
-		err := e.view(ctx, ref, func(v *store.View) (err error) {
+		err := e.store.WithView(ctx, ref, func(v *store.View) (err error) {
 			taken, p, err = e.planRewind(ctx, ref, v.State, r, o)
 			return errors.Join(err, p.close())
 		})
@@ -116,7 +114,7 @@ func (e *Engine) Undo(ctx context.Context, given string, o actions.Options) (act
 	}
 	if !o.DryRun {
 		// A restore that a kill cut short is the newest deed once it is finished.
-		if ref, err := e.found(ctx, given); err == nil {
+		if ref, err := e.store.FindLatest(ctx, given); err == nil {
 			if _, err := e.finish(ctx, ref); err != nil {
 				return actions.Action{}, actions.TaskActions{}, nil, err
 			}

@@ -51,7 +51,7 @@ func (e *Engine) RunByID(ctx context.Context, id string) (RunInfo, error) {
 
 // RunsOf are the runs of a task, the newest first.
 func (e *Engine) RunsOf(ctx context.Context, ref string) ([]RunInfo, error) {
-	at, err := e.latest(ctx, ref)
+	at, err := e.store.FindLatest(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +291,7 @@ func (e *Engine) listed(ctx context.Context, statuses ...string) ([]store.Summar
 // answer, and returns when it has ended: within two seconds, saved, with no process left.
 // A run that has ended before stays as it is, and is given back.
 func (e *Engine) CancelTask(ctx context.Context, ref string) (RunInfo, error) {
-	at, err := e.latest(ctx, ref)
+	at, err := e.store.FindLatest(ctx, ref)
 	if err != nil {
 		return RunInfo{}, err
 	}

@@ -31,7 +31,7 @@ func (e *Engine) Send(ctx context.Context, ref string, m Message) (Sent, error) 
 	if !named {
 		m.ID = uuid.NewString()
 	}
-	at, err := e.latest(ctx, ref)
+	at, err := e.store.FindLatest(ctx, ref)
 	if err != nil {
 		return Sent{}, err
 	}
@@ -172,7 +172,7 @@ func (e *Engine) sentBelow(ctx context.Context, ref store.Ref, id string, sent *
 				return known, err
 			}
 		}
-		err := e.view(ctx, at, func(v *store.View) error {
+		err := e.store.WithView(ctx, at, func(v *store.View) error {
 			for _, child := range slices.Backward(v.State.Children) { // it was one of the newest
 				next, err := e.store.FindChild(ctx, at, child.ID)
 				if errors.Is(err, store.ErrNotFound) {
@@ -263,7 +263,7 @@ func (e *Engine) askingBelow(ctx context.Context, ref store.Ref) (*store.Ref, er
 	for depth := 0; depth < maxFamily; depth++ {
 		var child string
 		asks := false
-		err := e.view(ctx, at, func(v *store.View) error {
+		err := e.store.WithView(ctx, at, func(v *store.View) error {
 			if c := v.State.Awaited(); c != nil {
 				child = c.ID
 			}
@@ -340,7 +340,7 @@ func (e *Engine) LoadInput(ctx context.Context, ref string, q task.InputQueued) 
 	if q.ImagesBlob == "" {
 		return q, nil
 	}
-	at, err := e.latest(ctx, ref)
+	at, err := e.store.FindLatest(ctx, ref)
 	if err != nil {
 		return q, err
 	}
@@ -354,7 +354,7 @@ func (e *Engine) LoadInput(ctx context.Context, ref string, q task.InputQueued) 
 
 // Inputs are the words that wait in a task's queue, the oldest first.
 func (e *Engine) Inputs(ctx context.Context, ref string) ([]task.InputQueued, error) {
-	at, err := e.latest(ctx, ref)
+	at, err := e.store.FindLatest(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -362,7 +362,7 @@ func (e *Engine) Inputs(ctx context.Context, ref string) ([]task.InputQueued, er
 		return run.task.Inputs(), nil
 	}
 	var out []task.InputQueued
-	err = e.view(ctx, at, func(v *store.View) error {
+	err = e.store.WithView(ctx, at, func(v *store.View) error {
 		out = slices.Clone(v.State.Queue)
 		return nil
 	})
@@ -372,7 +372,7 @@ func (e *Engine) Inputs(ctx context.Context, ref string) ([]task.InputQueued, er
 // EditInput gives a waiting input other words; nil takes it out of the queue. ErrInput:
 // it does not wait any more, or the person's side of the history shows it already.
 func (e *Engine) EditInput(ctx context.Context, ref, input string, text *string) error {
-	at, err := e.latest(ctx, ref)
+	at, err := e.store.FindLatest(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -419,7 +419,7 @@ func (e *Engine) EditInput(ctx context.Context, ref, input string, text *string)
 		}
 	}
 	waits := false
-	if err := e.view(ctx, at, func(v *store.View) error {
+	if err := e.store.WithView(ctx, at, func(v *store.View) error {
 		_, waits = find(v.State.Queue)
 		return nil
 	}); err != nil {

@@ -25,7 +25,7 @@ func (e *Engine) Submit(ctx context.Context, r Request) (Ticket, error) {
 	if r.Task == "" {
 		return e.submitNew(ctx, r)
 	}
-	ref, err := e.latest(ctx, r.Task)
+	ref, err := e.store.FindLatest(ctx, r.Task)
 	if err != nil {
 		return Ticket{}, err
 	}
@@ -39,23 +39,6 @@ func (e *Engine) Submit(ctx context.Context, r Request) (Ticket, error) {
 
 // keyOf names a task in this process.
 func keyOf(ref store.Ref) string { return ref.Source + ":" + ref.ID }
-
-// latest finds a task: of one that goes on as a fork, the fork.
-func (e *Engine) latest(ctx context.Context, given string) (store.Ref, error) {
-	ref, err := e.store.Find(ctx, given)
-	if err != nil {
-		return ref, err
-	}
-	return e.newest(ref), nil
-}
-
-// newest is the fork under which a task goes on, if it does.
-func (e *Engine) newest(ref store.Ref) store.Ref {
-	if fork, ok := e.store.Continued(ref); ok {
-		return fork
-	}
-	return ref
-}
 
 // places tells where the tasks of a list are, with one look at all there are: looking for
 // each by itself would look at all for each.
@@ -219,7 +202,7 @@ func (e *Engine) begin(ctx context.Context, r Request, input string, now bool) (
 	}
 	var from events.Cursor
 	if r.Task != "" {
-		ref, err := e.latest(ctx, r.Task)
+		ref, err := e.store.FindLatest(ctx, r.Task)
 		if err != nil {
 			return Ticket{}, err
 		}
@@ -327,7 +310,7 @@ func (e *Engine) startQueued(p *pending, at *place) {
 		return
 	}
 	defer done()
-	ref, err := e.latest(ctx, p.key)
+	ref, err := e.store.FindLatest(ctx, p.key)
 	if err != nil {
 		return // it was deleted
 	}

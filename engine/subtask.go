@@ -51,7 +51,7 @@ func (f *family) State(ctx context.Context, id string) (agent.SubtaskState, erro
 	case err != nil:
 		return out, err
 	}
-	err = e.view(ctx, ref, func(v *store.View) error {
+	err = e.store.WithView(ctx, ref, func(v *store.View) error {
 		if newborn(v) {
 			return nil
 		}
@@ -65,15 +65,6 @@ func (f *family) State(ctx context.Context, id string) (agent.SubtaskState, erro
 		e.catchUp(ctx, ref)
 	}
 	return out, err
-}
-
-// view reads a task.
-func (e *Engine) view(ctx context.Context, ref store.Ref, f func(*store.View) error) error {
-	v, err := e.store.Read(ctx, ref)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f(v), v.Close())
 }
 
 // newborn: the task's making was cut short, or never began.
@@ -171,7 +162,7 @@ func (f *family) prepare(ctx context.Context, sub agent.Subtask, in agent.Input)
 		r := f.req
 		r.Task, r.Mode, r.Text, r.Images, r.Yes = ref.Source+":"+ref.ID, "", in.Text, in.Images, in.Yes
 		born := true
-		err := e.view(ctx, ref, func(v *store.View) error {
+		err := e.store.WithView(ctx, ref, func(v *store.View) error {
 			born = !newborn(v)
 			if has := v.State.Run; has.Rests() {
 				r.RunID = has.ID
@@ -320,7 +311,7 @@ func (e *Engine) asks(ctx context.Context, parent store.Ref, id string, left int
 		return false, err
 	}
 	asks, next := false, ""
-	err = e.view(ctx, ref, func(v *store.View) error {
+	err = e.store.WithView(ctx, ref, func(v *store.View) error {
 		if child := v.State.Awaited(); child != nil {
 			next = child.ID
 		} else {
@@ -347,7 +338,7 @@ func (e *Engine) waits(ctx context.Context, ref store.Ref, s *task.State) (*stor
 		return nil, err
 	}
 	waits := false
-	err = e.view(ctx, parent, func(v *store.View) error {
+	err = e.store.WithView(ctx, parent, func(v *store.View) error {
 		child := v.State.Awaited()
 		waits = child != nil && child.ID == s.ID
 		return nil
@@ -368,12 +359,12 @@ func (e *Engine) wake(done *Run) {
 	ctx := context.WithoutCancel(done.ctx)
 	var parent *store.Ref
 	run := ""
-	err := e.view(ctx, done.task.Ref, func(v *store.View) (err error) {
+	err := e.store.WithView(ctx, done.task.Ref, func(v *store.View) (err error) {
 		parent, err = e.waits(ctx, done.task.Ref, v.State)
 		return err
 	})
 	if err == nil && parent != nil {
-		err = e.view(ctx, *parent, func(v *store.View) error {
+		err = e.store.WithView(ctx, *parent, func(v *store.View) error {
 			if v.State.Run.Rests() {
 				run = v.State.Run.ID
 			}

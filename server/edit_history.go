@@ -77,10 +77,7 @@ func (s *Server) idle(a *asked) (store.Ref, error) {
 	if err != nil {
 		return ref, err
 	}
-	here := ref
-	if fork, ok := s.opt.Store.Continued(ref); ok {
-		here = fork
-	}
+	here := s.opt.Store.Latest(ref)
 	for _, run := range s.opt.Engine.Runs() {
 		if run.TaskID == here.ID && here.Own || run.TaskID == ref.ID {
 			p := problem(http.StatusConflict, "task_busy", "A run works on the task", "run "+run.ID+" works on it: its histories and files stand still for nobody else", "POST /v1/tasks/"+ref.ID+"/cancel")

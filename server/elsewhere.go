@@ -53,12 +53,9 @@ func (s *Server) subject(a *asked) (store.Ref, bool) {
 	if id == "" || a.RemoteAddr != client.LocalPeer && !validRef(id) {
 		return store.Ref{}, false
 	}
-	ref, err := s.opt.Store.Find(ctx, id)
+	ref, err := s.opt.Store.FindLatest(ctx, id)
 	if err != nil {
 		return ref, false
-	}
-	if fork, ok := s.opt.Store.Continued(ref); ok {
-		ref = fork
 	}
 	return ref, true
 }

@@ -43,12 +43,9 @@ func (s *Server) mayRestart(a *asked) error {
 	if !o.Off && !o.OwnOnly && o.attempts() < 0 {
 		return nil
 	}
-	ref, err := s.opt.Store.Find(a.Context(), a.id)
+	ref, err := s.opt.Store.FindLatest(a.Context(), a.id)
 	if err != nil {
 		return err
-	}
-	if next, ok := s.opt.Store.Continued(ref); ok {
-		ref = next
 	}
 	runs, err := s.opt.Engine.RunsOf(a.Context(), ref.Source+":"+ref.ID)
 	if err != nil {
@@ -135,12 +132,9 @@ func (s *Server) restarts(a *asked, given string, r *engine.Request) error {
 
 // load finds a task and reads it.
 func (s *Server) load(ctx context.Context, given string) (store.Ref, store.Summary, error) {
-	ref, err := s.opt.Store.Find(ctx, given)
+	ref, err := s.opt.Store.FindLatest(ctx, given)
 	if err != nil {
 		return ref, store.Summary{}, err
-	}
-	if next, ok := s.opt.Store.Continued(ref); ok {
-		ref = next
 	}
 	v, err := s.opt.Store.Read(ctx, ref)
 	if err != nil {

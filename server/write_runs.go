@@ -60,12 +60,9 @@ func (s *Server) submit(a *asked, r engine.Request) (engine.Ticket, error) {
 	if a.key() == "" {
 		return e.Submit(keep(a.Context()), r)
 	}
-	ref, err := s.opt.Store.Find(a.Context(), a.id)
+	ref, err := s.opt.Store.FindLatest(a.Context(), a.id)
 	if err != nil {
 		return engine.Ticket{}, err
-	}
-	if fork, ok := s.opt.Store.Continued(ref); ok {
-		ref = fork
 	}
 	runs, err := e.RunsOf(a.Context(), ref.Source+":"+ref.ID)
 	if err != nil {

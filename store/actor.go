@@ -35,10 +35,7 @@ func actor(ctx context.Context, run string) string {
 // time on, in Unix milliseconds, the oldest first; and behind them the end of a restore
 // that one of them began, if another process has finished it.
 func (s *Store) CommitsBy(ctx context.Context, ref Ref, name string, since int64) ([]journal.Commit, error) {
-	if next, ok := s.Continued(ref); ok {
-		ref = next
-	}
-	log, err := s.Follow(ref)
+	log, err := s.Follow(s.Latest(ref))
 	if errors.Is(err, journal.ErrNotFound) {
 		return nil, nil
 	}

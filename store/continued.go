@@ -33,6 +33,23 @@ func (s *Store) Continued(ref Ref) (Ref, bool) {
 	return fork, HasJournal(fork.Log)
 }
 
+// Latest is the task that continues a foreign one, or the task itself.
+func (s *Store) Latest(ref Ref) Ref {
+	if fork, ok := s.Continued(ref); ok {
+		return fork
+	}
+	return ref
+}
+
+// FindLatest is Find, and Latest of what it finds.
+func (s *Store) FindLatest(ctx context.Context, given string) (Ref, error) {
+	ref, err := s.Find(ctx, given)
+	if err != nil {
+		return ref, err
+	}
+	return s.Latest(ref), nil
+}
+
 // OwnRef is a task in Roost's own root.
 func (s *Store) OwnRef(id string) Ref {
 	return s.ref(Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.TasksDir(), Own: true}, id)

@@ -69,6 +69,15 @@ func (s *Store) Read(ctx context.Context, ref Ref) (*View, error) {
 	return v, nil
 }
 
+// WithView reads a task, calls f, and closes the view.
+func (s *Store) WithView(ctx context.Context, ref Ref, f func(*View) error) error {
+	v, err := s.Read(ctx, ref)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(v), v.Close())
+}
+
 // ReadWhole is Read, except that it reads every commit of the journal and leaves out labels in the overlay.
 func (s *Store) ReadWhole(ctx context.Context, ref Ref) (*View, error) { return s.read(ctx, ref, true) }
 

@@ -49,7 +49,7 @@ type ForkResult struct {
 //
 // Errors: *ReferenceError, *BranchError, or those of store.Store.Find and Own.
 func Fork(ctx context.Context, s *store.Store, ref store.Ref, o ForkOptions) (ForkResult, func(context.Context) error, error) {
-	ref = continued(s, ref)
+	ref = s.Latest(ref)
 	v, err := s.ReadToContinue(ctx, ref)
 	if err != nil {
 		return ForkResult{}, nothingToFinish, err

@@ -9,19 +9,7 @@
 // before that leaves files that the task's next owner writes.
 package history
 
-import (
-	"context"
-
-	"github.com/roost-dev/roost/store"
-)
+import "context"
 
 // nothingToFinish is the finish function of a change that left Roo's files as they were.
 func nothingToFinish(context.Context) error { return nil }
-
-// continued is the task that continues a foreign one, or the task itself.
-func continued(s *store.Store, ref store.Ref) store.Ref {
-	if next, ok := s.Continued(ref); ok {
-		return next
-	}
-	return ref
-}

@@ -89,7 +89,7 @@ func Rewind(ctx context.Context, s *store.Store, ref store.Ref, o RewindOptions)
 }
 
 func dryRewind(ctx context.Context, s *store.Store, ref store.Ref, o RewindOptions) (RewindResult, error) {
-	ref = continued(s, ref)
+	ref = s.Latest(ref)
 	v, err := s.ReadToContinue(ctx, ref)
 	if err != nil {
 		return RewindResult{}, err
@@ -116,7 +116,7 @@ func FindRewind(
 		return RewindResult{}, false, nil
 	}
 	given := ref.ID
-	ref = continued(s, ref)
+	ref = s.Latest(ref)
 	log, err := s.Follow(ref)
 	if err != nil {
 		return RewindResult{}, false, err
