@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
@@ -59,7 +61,7 @@ func (a *App) checkpointListCommand() *cobra.Command {
 	}
 }
 
-func (a *App) printCheckpoints(l engine.CheckpointList) error {
+func (a *App) printCheckpoints(l checkpoints.List) error {
 	if len(l.Checkpoints) == 0 {
 		a.say("task %s has no checkpoints: nothing that it did changed a file", l.ID)
 		return nil
@@ -100,12 +102,14 @@ func (a *App) printCheckpoints(l engine.CheckpointList) error {
 
 // titleText is what a checkpoint is named after. Behind its reason, the words that a
 // restore puts before the files say it twice.
-func titleText(c engine.Checkpoint) string { return display.OneLine(view.CheckpointTitle(c.Title)) }
+func titleText(c checkpoints.Checkpoint) string {
+	return display.OneLine(view.CheckpointTitle(c.Title))
+}
 
 func reasonText(reason string) string { return display.OneLine(view.CheckpointReason(reason)) }
 
 // checkpointText is a checkpoint for people, on a line.
-func (a *App) checkpointText(c engine.Checkpoint) string {
+func (a *App) checkpointText(c checkpoints.Checkpoint) string {
 	if c.Number == 0 {
 		return "c0  what stood there before the task changed anything"
 	}
@@ -147,7 +151,7 @@ func (a *App) checkpointGCCommand() *cobra.Command {
 		Args: count(0, 0, "roost checkpoint gc"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withEngine(cmd.Context(), func(_ *store.Store, e *engine.Engine) error {
-				found, err := e.CollectCheckpoints(cmd.Context(), dry)
+				found, err := e.Checkpoints().Collect(cmd.Context(), dry)
 				if err != nil {
 					return err
 				}
@@ -159,9 +163,9 @@ func (a *App) checkpointGCCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *App) tellCollected(found []engine.CollectedStore, dry bool) error {
+func (a *App) tellCollected(found []checkpoints.CollectedStore, dry bool) error {
 	type collected struct {
-		engine.CollectedStore
+		checkpoints.CollectedStore
 		Problem string `json:"error,omitempty"`
 	}
 	items, freed := []collected{}, int64(0)
@@ -216,7 +220,7 @@ func (a *App) checkpointNames(more ...string) completer {
 		defer cancel()
 		var out []string
 		err := a.connect(ctx, func(c *client.Client) error {
-			var l engine.CheckpointList
+			var l checkpoints.List
 			_, err := c.Do(ctx, http.MethodGet, pathOf(args[0], "checkpoints"), nil, nil, &l)
 			for i := range l.Checkpoints { // the newest is wanted most
 				c := l.Checkpoints[len(l.Checkpoints)-1-i]

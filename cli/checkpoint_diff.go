@@ -6,11 +6,12 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 )
@@ -19,7 +20,7 @@ import (
 const barWidth = 40
 
 func (a *App) checkpointDiffCommand() *cobra.Command {
-	o := engine.DiffOptions{}
+	o := checkpoints.DiffOptions{}
 	var stat bool
 	cmd := &cobra.Command{
 		Use:   "diff ID [C [C2|now]]",
@@ -47,7 +48,7 @@ func (a *App) checkpointDiffCommand() *cobra.Command {
 				q.Set("stat", "true")
 			}
 			return a.connect(cmd.Context(), func(c *client.Client) error {
-				return documentOf(cmd.Context(), a, c, checkpointPath(args[0], o.From, "diff"), q, func(d engine.CheckpointDiff) error {
+				return documentOf(cmd.Context(), a, c, checkpointPath(args[0], o.From, "diff"), q, func(d checkpoints.Diff) error {
 					return a.showDiff(cmd.Context(), d, stat)
 				})
 			})
@@ -60,7 +61,7 @@ func (a *App) checkpointDiffCommand() *cobra.Command {
 }
 
 // showDiff prints what differs for people.
-func (a *App) showDiff(ctx context.Context, d engine.CheckpointDiff, stat bool) error {
+func (a *App) showDiff(ctx context.Context, d checkpoints.Diff, stat bool) error {
 	if len(d.Files) == 0 {
 		a.say("nothing differs between %s and %s", d.From, d.To)
 		return nil
@@ -73,7 +74,7 @@ func (a *App) showDiff(ctx context.Context, d engine.CheckpointDiff, stat bool) 
 
 // printPatch prints what differs as a patch. Everything in it comes from files and
 // models, names included.
-func (a *App) printPatch(files []engine.FileDiff) error {
+func (a *App) printPatch(files []checkpoints.FileDiff) error {
 	style := a.outStyle()
 	for _, f := range files {
 		if f.Patch == "" || f.Why != "" {
@@ -106,7 +107,7 @@ func lineStyle(line string) view.Style {
 }
 
 // diffNote is what a patch does not show.
-func diffNote(f engine.FileDiff) string {
+func diffNote(f checkpoints.FileDiff) string {
 	var notes []string
 	if f.From.Kind == task.KindFile && f.To.Kind == task.KindFile && f.From.Mode != f.To.Mode {
 		notes = append(notes, fmt.Sprintf("mode %03o, was %03o", f.To.Mode, f.From.Mode))
@@ -128,7 +129,7 @@ func kindText(kind string) string {
 }
 
 // printStat prints a line with a bar for each file.
-func (a *App) printStat(files []engine.FileDiff) error {
+func (a *App) printStat(files []checkpoints.FileDiff) error {
 	style, width, most, added, removed := a.outStyle(), 0, 0, 0, 0
 	for _, f := range files {
 		width = max(width, min(display.Columns(display.OneLine(f.Path)), 60))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/roost-dev/roost/store/actions"
 
 	"github.com/spf13/cobra"
@@ -14,7 +16,6 @@ import (
 	"github.com/roost-dev/roost/checkpoint"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
@@ -24,7 +25,7 @@ import (
 var conflictRules = []string{"keep", "merge", "overwrite"}
 
 func (a *App) checkpointRestoreCommand() *cobra.Command {
-	var o engine.RestoreOptions
+	var o checkpoints.RestoreOptions
 	var yes bool
 	var rule string
 	cmd := &cobra.Command{
@@ -82,7 +83,7 @@ func (a *App) checkConflictRule(cmd *cobra.Command, rule string) error {
 	return usage(cmd.CommandPath()+" --on-conflict "+rule, "want keep, merge or overwrite", cmd.CommandPath()+" --on-conflict merge")
 }
 
-func (a *App) restore(ctx context.Context, id string, o engine.RestoreOptions, yes bool) error {
+func (a *App) restore(ctx context.Context, id string, o checkpoints.RestoreOptions, yes bool) error {
 	return a.connect(ctx, func(c *client.Client) error {
 		r, doc, err := agreed(ctx, a, c, restoring{
 			path: checkpointPath(id, o.To, "restore"),
@@ -98,7 +99,7 @@ func (a *App) restore(ctx context.Context, id string, o engine.RestoreOptions, y
 					DryRun:     o.DryRun || dry,
 				}
 			},
-		}, func(r engine.RestoreResult) *engine.RestoreResult { return &r })
+		}, func(r checkpoints.RestoreResult) *checkpoints.RestoreResult { return &r })
 		if err != nil {
 			return err
 		}
@@ -113,7 +114,7 @@ func (a *App) restore(ctx context.Context, id string, o engine.RestoreOptions, y
 }
 
 // agree shows a person what would be done and asks. Only a yes is one.
-func (a *App) agree(ctx context.Context, what string, r engine.RestoreResult, try string) error {
+func (a *App) agree(ctx context.Context, what string, r checkpoints.RestoreResult, try string) error {
 	for _, line := range a.restoreLines(r, display.Style{On: a.colour()}) {
 		fmt.Fprintln(a.Err, line)
 	}
@@ -125,7 +126,7 @@ func (a *App) agree(ctx context.Context, what string, r engine.RestoreResult, tr
 }
 
 // tellRestore is the result of a restore.
-func (a *App) tellRestore(r engine.RestoreResult) error {
+func (a *App) tellRestore(r checkpoints.RestoreResult) error {
 	for _, line := range a.restoreLines(r, a.outStyle()) {
 		if err := a.println(line); err != nil {
 			return err
@@ -141,13 +142,13 @@ func (a *App) tellRestore(r engine.RestoreResult) error {
 }
 
 // restoreLines are what a restore does, for people: the checkpoint, each file, the sum.
-func (a *App) restoreLines(r engine.RestoreResult, style display.Style) []string {
+func (a *App) restoreLines(r checkpoints.RestoreResult, style display.Style) []string {
 	verb := "restored"
 	if r.Outcome == "" {
 		verb = "to restore"
 	}
 	lines := []string{style.Paint(view.Head, verb+" "+display.OneLine(r.ID)+"  "+a.checkpointText(r.To))}
-	item := func(look view.Style, word string, i engine.RestoreItem, note string) {
+	item := func(look view.Style, word string, i checkpoints.RestoreItem, note string) {
 		if note != "" {
 			note = "  (" + note + ")"
 		}
@@ -185,7 +186,7 @@ func whyText(why, otherwise string) string {
 }
 
 // restoreFailure is what a restore that was done still has to say by its exit code.
-func restoreFailure(r engine.RestoreResult) error {
+func restoreFailure(r checkpoints.RestoreResult) error {
 	if !r.DryRun && len(r.Lost) > 0 {
 		return &Failure{Exit: ExitDamaged, Code: "content_lost", Task: r.ID, What: "restore all files of task " + r.ID,
 			Why: namesText(r.Lost) + ": the content at that time was not kept, so that the file stays as it is", Try: "roost checkpoint diff " + shellWord(r.ID) + " " + r.To.Name()}
@@ -194,7 +195,7 @@ func restoreFailure(r engine.RestoreResult) error {
 }
 
 // namesText names a few files.
-func namesText(items []engine.RestoreItem) string {
+func namesText(items []checkpoints.RestoreItem) string {
 	var names []string
 	for _, i := range items[:min(len(items), 5)] {
 		names = append(names, display.OneLine(i.Path))
@@ -222,7 +223,7 @@ func filesText(d actions.Action) string {
 const kindRestore = task.RestoreDeed
 
 // tellKept names the files that undo or redo left alone.
-func (a *App) tellKept(r *engine.RestoreResult) error {
+func (a *App) tellKept(r *checkpoints.RestoreResult) error {
 	if r == nil {
 		return nil
 	}

@@ -3,9 +3,10 @@ package cli
 import (
 	"fmt"
 
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/spf13/cobra"
 
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/store/history"
 )
 
@@ -35,7 +36,7 @@ func (f *withFiles) check(a *App, cmd *cobra.Command, id string) error {
 	return a.checkConflictRule(cmd, f.conflict)
 }
 
-func (a *App) tellRewindFiles(r history.RewindResult, files engine.RestoreResult) error {
+func (a *App) tellRewindFiles(r history.RewindResult, files checkpoints.RestoreResult) error {
 	for _, line := range a.restoreLines(files, a.outStyle()) {
 		if err := a.println(line); err != nil {
 			return err

@@ -4,12 +4,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/roost-dev/roost/store/actions"
 
 	"github.com/roost-dev/roost/checkpoint"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -21,17 +22,17 @@ const hostile = "a\x1b[2J\nb\u202ec.txt"
 // a terminal raw, and a name stays on its line.
 func TestCheckpointTextsAreSafe(t *testing.T) {
 	t.Parallel()
-	c := engine.Checkpoint{Number: 1, Reason: hostile, Title: hostile, Time: "2026-01-02T03:04:05.000Z"}
-	item := engine.RestoreItem{Path: hostile, Change: checkpoint.Modified, Why: hostile}
-	r := engine.RestoreResult{ID: "x", To: c, Files: []engine.RestoreItem{item}, Conflicts: []engine.RestoreItem{item}, Lost: []engine.RestoreItem{item}}
-	diff := engine.FileDiff{Path: hostile, Change: checkpoint.Added, Added: 1, Patch: "diff --git " + hostile + "\n+" + hostile + "\n"}
-	unkept := engine.FileDiff{Path: hostile, Change: checkpoint.Modified, Why: hostile}
+	c := checkpoints.Checkpoint{Number: 1, Reason: hostile, Title: hostile, Time: "2026-01-02T03:04:05.000Z"}
+	item := checkpoints.RestoreItem{Path: hostile, Change: checkpoint.Modified, Why: hostile}
+	r := checkpoints.RestoreResult{ID: "x", To: c, Files: []checkpoints.RestoreItem{item}, Conflicts: []checkpoints.RestoreItem{item}, Lost: []checkpoints.RestoreItem{item}}
+	diff := checkpoints.FileDiff{Path: hostile, Change: checkpoint.Added, Added: 1, Patch: "diff --git " + hostile + "\n+" + hostile + "\n"}
+	unkept := checkpoints.FileDiff{Path: hostile, Change: checkpoint.Modified, Why: hostile}
 	for name, show := range map[string]func(a *App) error{
 		"list": func(a *App) error {
-			return a.printCheckpoints(engine.CheckpointList{ID: "x", Checkpoints: []engine.Checkpoint{c}})
+			return a.printCheckpoints(checkpoints.List{ID: "x", Checkpoints: []checkpoints.Checkpoint{c}})
 		},
-		"patch": func(a *App) error { return a.printPatch([]engine.FileDiff{diff, unkept}) },
-		"stat":  func(a *App) error { return a.printStat([]engine.FileDiff{diff, unkept}) },
+		"patch": func(a *App) error { return a.printPatch([]checkpoints.FileDiff{diff, unkept}) },
+		"stat":  func(a *App) error { return a.printStat([]checkpoints.FileDiff{diff, unkept}) },
 		"plan":  func(a *App) error { return a.tellRestore(r) },
 		"undo":  func(a *App) error { return a.tellKept(&r) },
 		"why":   func(a *App) error { a.tell(failureOf(restoreFailure(r))); return nil },
@@ -56,19 +57,19 @@ func TestCheckpointTextsAreSafe(t *testing.T) {
 
 func TestRestoreExitCodes(t *testing.T) {
 	t.Parallel()
-	one := []engine.RestoreItem{{Path: "a"}}
+	one := []checkpoints.RestoreItem{{Path: "a"}}
 	for _, tt := range []struct {
 		name string
-		r    engine.RestoreResult
+		r    checkpoints.RestoreResult
 		want int
 	}{
-		{"all is back", engine.RestoreResult{Files: one, Outcome: "done"}, ExitDone},
-		{"nothing was to do", engine.RestoreResult{Outcome: "nothing"}, ExitDone},
-		{"some are kept", engine.RestoreResult{Files: one, Conflicts: one, Outcome: "done"}, ExitDone},
-		{"only conflicts, and keep was asked for", engine.RestoreResult{Conflicts: one, Outcome: "nothing"}, ExitDone},
-		{"one is lost", engine.RestoreResult{Files: one, Lost: one, Outcome: "done"}, ExitDamaged},
-		{"lost and conflicts", engine.RestoreResult{Conflicts: one, Lost: one, Outcome: "nothing"}, ExitDamaged},
-		{"a dry run", engine.RestoreResult{Conflicts: one, Lost: one, DryRun: true}, ExitDone},
+		{"all is back", checkpoints.RestoreResult{Files: one, Outcome: "done"}, ExitDone},
+		{"nothing was to do", checkpoints.RestoreResult{Outcome: "nothing"}, ExitDone},
+		{"some are kept", checkpoints.RestoreResult{Files: one, Conflicts: one, Outcome: "done"}, ExitDone},
+		{"only conflicts, and keep was asked for", checkpoints.RestoreResult{Conflicts: one, Outcome: "nothing"}, ExitDone},
+		{"one is lost", checkpoints.RestoreResult{Files: one, Lost: one, Outcome: "done"}, ExitDamaged},
+		{"lost and conflicts", checkpoints.RestoreResult{Conflicts: one, Lost: one, Outcome: "nothing"}, ExitDamaged},
+		{"a dry run", checkpoints.RestoreResult{Conflicts: one, Lost: one, DryRun: true}, ExitDone},
 	} {
 		got := ExitDone
 		if err := restoreFailure(tt.r); err != nil {
@@ -99,10 +100,10 @@ func TestBars(t *testing.T) {
 func TestRestoreIsSaidInWords(t *testing.T) {
 	t.Parallel()
 	a, _, _ := app(t)
-	r := engine.RestoreResult{
-		ID: "x", To: engine.Checkpoint{}, Bytes: 1500,
-		Files:     []engine.RestoreItem{{Path: "a", Change: "changed", How: "merge"}, {Path: "b", Change: "deleted", How: "restore"}},
-		Conflicts: []engine.RestoreItem{{Path: "c", Change: "changed"}}, Lost: []engine.RestoreItem{{Path: "d", Why: "too large"}},
+	r := checkpoints.RestoreResult{
+		ID: "x", To: checkpoints.Checkpoint{}, Bytes: 1500,
+		Files:     []checkpoints.RestoreItem{{Path: "a", Change: "changed", How: "merge"}, {Path: "b", Change: "deleted", How: "restore"}},
+		Conflicts: []checkpoints.RestoreItem{{Path: "c", Change: "changed"}}, Lost: []checkpoints.RestoreItem{{Path: "d", Why: "too large"}},
 	}
 	got := strings.Join(a.restoreLines(r, display.Style{}), "\n")
 	want := "to restore x  c0  what stood there before the task changed anything\n" +
@@ -133,7 +134,7 @@ func TestDeedsThatPutFilesBack(t *testing.T) {
 func TestModesAndKindsInDiffs(t *testing.T) {
 	t.Parallel()
 	file := func(mode uint32) task.FileVersion { return task.FileVersion{Kind: task.KindFile, Mode: mode} }
-	for want, d := range map[string]engine.FileDiff{
+	for want, d := range map[string]checkpoints.FileDiff{
 		"mode 755, was 644":             {From: file(0o644), To: file(0o755)},
 		"a link, was a file":            {From: file(0o644), To: task.FileVersion{Kind: task.KindLink}},
 		"not compared by lines: binary": {From: file(0o644), To: file(0o644), Why: "binary"},

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/agent/spool"
@@ -35,10 +37,10 @@ func (a *App) doctorCommand() *cobra.Command {
 			o.SpillDir = a.Dir
 			ctx, shown := a.watched(cmd.Context())
 			found, err := doctor.Check(ctx, s, args, o)
-			var kept engine.CheckedContents
+			var kept checkpoints.VerifiedContents
 			if err == nil {
 				e := engine.New(s, engine.Options{Now: a.millis, Config: setup.ConfigFromEnv(a.Env)})
-				kept, err = e.CheckContents(ctx, args, o.Repair)
+				kept, err = e.Checkpoints().Verify(ctx, args, o.Repair)
 			}
 			shown()
 			if err != nil {
@@ -65,7 +67,7 @@ func (a *App) doctorCommand() *cobra.Command {
 }
 
 // addContents adds the findings about the contents of checkpoints.
-func addContents(r *doctor.Report, kept engine.CheckedContents) {
+func addContents(r *doctor.Report, kept checkpoints.VerifiedContents) {
 	bad := map[string]bool{}
 	for _, f := range r.Damaged {
 		bad[f.ID] = true

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/history"
@@ -91,11 +92,11 @@ func (a *App) rewind(ctx context.Context, id string, body report.NewRewind, f wi
 				b.DryRun, b.Plan = body.DryRun || dry, plan
 				return b
 			},
-		}, func(r report.Rewound) *engine.RestoreResult { return r.Restore })
+		}, func(r report.Rewound) *checkpoints.RestoreResult { return r.Restore })
 		if err != nil {
 			return err
 		}
-		var files engine.RestoreResult
+		var files checkpoints.RestoreResult
 		if r.Restore != nil {
 			files = *r.Restore
 		}

@@ -7,13 +7,14 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/spend"
 	"github.com/roost-dev/roost/store/trash"
 
 	"pgregory.net/rapid"
 
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
@@ -27,7 +28,7 @@ var documents = []any{
 	report.Run{}, report.Question{}, report.Sent{}, report.Answered{}, report.Queued{}, report.Deleted{}, report.Restored{},
 	report.NewTask{}, report.NewRun{}, report.Message{}, report.Answer{}, report.NewRewind{}, report.NewUndo{}, report.NewFork{}, report.NewCondense{}, report.NewRestore{},
 	report.Rewound{}, report.Undone{}, report.Condensed{}, report.SavedCheckpoint{}, report.Lines{}, report.Commits{}, report.ContextUse{}, report.Exported{}, report.Version{},
-	engine.CheckpointList{}, engine.CheckpointDiff{}, engine.RestoreResult{},
+	checkpoints.List{}, checkpoints.Diff{}, checkpoints.RestoreResult{},
 }
 
 // What was a document is one again, to the last byte: what the shell prints of a server's

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/roost-dev/roost/store/trash"
 
 	"github.com/roost-dev/roost/checkpoint"
@@ -92,11 +94,11 @@ func TestSubtasksHaveTheirOwn(t *testing.T) {
 	if got := reasons(b.state(s.Children[0].ID)); len(got) != 1 || got[0] != "command a.txt" {
 		t.Errorf("the child has %v", got)
 	}
-	r := b.restore(run.TaskID, engine.RestoreOptions{To: "c1"})
+	r := b.restore(run.TaskID, checkpoints.RestoreOptions{To: "c1"})
 	if len(r.Files) != 0 || len(r.Conflicts) != 1 {
 		t.Errorf("restoring the parent over its child's work: %+v", r)
 	}
-	if r := b.restore(s.Children[0].ID, engine.RestoreOptions{To: "0"}); r.Outcome != "done" {
+	if r := b.restore(s.Children[0].ID, checkpoints.RestoreOptions{To: "0"}); r.Outcome != "done" {
 		t.Errorf("%+v", r)
 	}
 	b.is("the child's work is gone", files{"a.txt": "parent\n"})
@@ -105,9 +107,9 @@ func TestSubtasksHaveTheirOwn(t *testing.T) {
 // A checkpoint by hand tells apart what others did.
 func TestManualCheckpoint(t *testing.T) {
 	b, id, _, _ := changed(t)
-	save := func() (engine.Checkpoint, bool) {
+	save := func() (checkpoints.Checkpoint, bool) {
 		t.Helper()
-		c, saved, finish, err := b.engine.SaveCheckpoint(context.Background(), id)
+		c, saved, finish, err := b.engine.Checkpoints().Save(context.Background(), id)
 		if err == nil {
 			err = finish(context.Background())
 		}
@@ -124,7 +126,7 @@ func TestManualCheckpoint(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	b.put("a.txt", "by hand again\n")
-	b.restore(id, engine.RestoreOptions{To: "c4", OnConflict: checkpoint.Overwrite})
+	b.restore(id, checkpoints.RestoreOptions{To: "c4", OnConflict: checkpoint.Overwrite})
 	if got := b.files()["a.txt"]; got != "by hand\n" {
 		t.Errorf("a.txt is %q", got)
 	}
@@ -132,7 +134,7 @@ func TestManualCheckpoint(t *testing.T) {
 
 func TestListAndDiff(t *testing.T) {
 	b, id, _, _ := changed(t)
-	list, err := b.engine.Checkpoints(context.Background(), id)
+	list, err := b.engine.Checkpoints().List(context.Background(), id)
 	if err != nil || len(list.Checkpoints) != 3 || list.Objects == 0 || list.Bytes == 0 || list.Store != b.stores()[0] {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -151,7 +153,7 @@ func TestListAndDiff(t *testing.T) {
 		{"c3", "now", "changed b.txt +1 -1"},
 		{"c3", "c3", ""},
 	} {
-		d, err := b.engine.DiffCheckpoints(context.Background(), id, engine.DiffOptions{From: tt.from, To: tt.to, Patch: true})
+		d, err := b.engine.Checkpoints().Diff(context.Background(), id, checkpoints.DiffOptions{From: tt.from, To: tt.to, Patch: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,9 +189,9 @@ func TestForksPurgesAndCollecting(t *testing.T) {
 	if _, err := trash.Delete(ctx, b.store, ref); err != nil {
 		t.Fatal(err)
 	}
-	collect := func() engine.CollectedStore {
+	collect := func() checkpoints.CollectedStore {
 		t.Helper()
-		list, err := b.engine.CollectCheckpoints(ctx, false)
+		list, err := b.engine.Checkpoints().Collect(ctx, false)
 		if err != nil || len(list) != 1 || list[0].Err != nil {
 			t.Fatalf("%+v, %v", list, err)
 		}
@@ -204,7 +206,7 @@ func TestForksPurgesAndCollecting(t *testing.T) {
 	if c := collect(); c.Tasks != 1 {
 		t.Errorf("with the fork alone: %+v", c)
 	}
-	b.restore(fork.ID, engine.RestoreOptions{To: "c1"})
+	b.restore(fork.ID, checkpoints.RestoreOptions{To: "c1"})
 	b.is("the fork's c1", before)
 	ref, err = b.store.Find(ctx, fork.ID)
 	if err != nil {
@@ -249,11 +251,11 @@ func TestWhatIsCollectedIsOfNoTask(t *testing.T) {
 			if err := os.Chtimes(refs[0], when, when); err != nil {
 				t.Fatal(err)
 			}
-			dry, err := b.engine.CollectCheckpoints(context.Background(), true)
+			dry, err := b.engine.Checkpoints().Collect(context.Background(), true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			list, err := b.engine.CollectCheckpoints(context.Background(), false)
+			list, err := b.engine.Checkpoints().Collect(context.Background(), false)
 			if err != nil || len(list) != 1 || list[0].Err != nil {
 				t.Fatalf("%+v, %v", list, err)
 			}
@@ -300,7 +302,7 @@ func TestWhatIsCollectedIsOfNoTaskOfAnotherTool(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(b.root, "adopted", source, foreign), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.engine.CollectCheckpoints(context.Background(), false); err != nil {
+	if _, err := b.engine.Checkpoints().Collect(context.Background(), false); err != nil {
 		t.Fatal(err)
 	}
 	for ref, stays := range refs {
@@ -340,7 +342,7 @@ func TestAPurgeRemovesContents(t *testing.T) {
 			}
 			return nil
 		})
-		if told != 1 || (err != nil) != stuck || stuck && !strings.Contains(err.Error(), "the task is gone; contents of files") {
+		if told != 1 || (err != nil) != stuck || stuck && !strings.Contains(err.Error(), "the task is removed; contents of its checkpoints") {
 			t.Errorf("stuck %t: told %d times, %v", stuck, told, err)
 		}
 		for _, pack := range packs {
@@ -393,17 +395,17 @@ func begin(t *testing.T, b *bench, id string, done ...string) {
 func TestAKilledRestoreIsFinishedFirst(t *testing.T) {
 	ctx := context.Background()
 	for name, next := range map[string]func(b *bench, id string) error{
-		"finish": func(b *bench, id string) error { _, err := b.engine.Finish(ctx, id); return err },
+		"finish": func(b *bench, id string) error { _, err := b.engine.Checkpoints().Finish(ctx, id); return err },
 		"run": func(b *bench, id string) error {
 			_, outcome, events := b.run(engine.Request{Task: id, Text: "on", Yes: true})
 			told := strings.Join(ofType(events, "notice"), "")
-			if outcome.State != "completed" || !strings.Contains(told, "finished putting 3 files back to c1") {
+			if outcome.State != "completed" || !strings.Contains(told, "finished the interrupted restore of 3 files to c1") {
 				b.t.Errorf("%+v: %s", outcome, told)
 			}
 			return nil
 		},
 		"restore": func(b *bench, id string) error {
-			_, finish, err := b.engine.Restore(ctx, id, engine.RestoreOptions{To: "c1"})
+			_, finish, err := b.engine.Checkpoints().Restore(ctx, id, checkpoints.RestoreOptions{To: "c1"})
 			if err != nil {
 				return err
 			}
@@ -445,20 +447,20 @@ func TestARestoreThatCannotBeFinished(t *testing.T) {
 	if err := os.Rename(kept, kept+".away"); err != nil {
 		t.Fatal(err)
 	}
-	told, err := b.engine.Finish(context.Background(), id)
+	told, err := b.engine.Checkpoints().Finish(context.Background(), id)
 	if err != nil || !strings.Contains(told, "everything is as it was before") || b.state(id).Restoring != nil {
 		t.Errorf("untouched: %q, %v", told, err)
 	}
 	b.is("untouched", after)
 	begin(t, b, id, "b.txt")
-	var half *engine.HalfwayError
+	var half *checkpoints.HalfwayError
 	if _, err := b.engine.Start(context.Background(), engine.Request{Task: id, Yes: true}); !errors.As(err, &half) || b.state(id).Restoring == nil {
 		t.Errorf("half done: %v", err)
 	}
 	if err := os.Rename(kept+".away", kept); err != nil {
 		t.Fatal(err)
 	}
-	if told, err := b.engine.Finish(context.Background(), id); err != nil || !strings.Contains(told, "finished putting 3 files back") {
+	if told, err := b.engine.Checkpoints().Finish(context.Background(), id); err != nil || !strings.Contains(told, "finished the interrupted restore of 3 files") {
 		t.Errorf("with its contents again: %q, %v", told, err)
 	}
 }

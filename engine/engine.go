@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/agent/spool"
 	"github.com/roost-dev/roost/engine/setup"
@@ -37,10 +39,11 @@ type Options struct {
 
 // Engine runs tasks. It is safe for concurrent use.
 type Engine struct {
-	store    *store.Store
-	opt      Options
-	resolver setup.Resolver
-	pipe     *events.Pipe
+	store       *store.Store
+	opt         Options
+	resolver    setup.Resolver
+	checkpoints *checkpoints.Service
+	pipe        *events.Pipe
 
 	mu     sync.Mutex
 	runs   map[string]*Run
@@ -63,12 +66,14 @@ func New(s *store.Store, o Options) *Engine {
 	if o.Config.Keys == nil {
 		o.Config = setup.ConfigFromEnv(os.Getenv)
 	}
+	resolver := setup.Resolver{Config: o.Config, Root: s.Root(), Confined: o.Confined}
 	return &Engine{
-		store:    s,
-		opt:      o,
-		resolver: setup.Resolver{Config: o.Config, Root: s.Root(), Confined: o.Confined},
-		pipe:     events.New(s),
-		runs:     map[string]*Run{},
+		store:       s,
+		opt:         o,
+		resolver:    resolver,
+		checkpoints: checkpoints.New(s, resolver, o.Now),
+		pipe:        events.New(s),
+		runs:        map[string]*Run{},
 	}
 }
 
@@ -188,7 +193,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if err := obeyed(ctx, owned.Task); err != nil {
 		return nil, err
 	}
-	finished, err := e.finishRestore(ctx, owned.Task)
+	finished, err := e.checkpoints.FinishOwned(ctx, owned.Task)
 	if err != nil {
 		return nil, errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
 	}
@@ -308,8 +313,9 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 			OtherTasks: otherTasks{e, root, t.Ref.ID},
 		},
 	}
-	if kept := e.checkpoints(t, p.Workspace, r); kept != nil {
-		run.kept, run.agent.Host.Checkpoints = kept, kept
+	if !e.opt.Config.NoCheckpoints && !r.NoCheckpoints {
+		run.checkpoints = e.checkpoints.ForRun(t, p.Workspace)
+		run.agent.Host.Checkpoints = run.checkpoints
 	}
 	run.stream.air = func(live Event) { e.pipe.Publish(t.Ref, live) }
 	run.equip(p, t)

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store/history"
@@ -22,9 +24,9 @@ const oneReply = `
 `
 
 // rewindFiles goes back to a message and lets Roo's files follow.
-func (b *bench) rewindFiles(id, to string) engine.RestoreResult {
+func (b *bench) rewindFiles(id, to string) checkpoints.RestoreResult {
 	b.t.Helper()
-	_, r, finish, err := b.engine.RewindFiles(context.Background(), id, history.RewindOptions{To: to}, engine.RestoreOptions{})
+	_, r, finish, err := b.engine.Checkpoints().RewindFiles(context.Background(), id, history.RewindOptions{To: to}, checkpoints.RestoreOptions{})
 	if err == nil {
 		err = finish(context.Background())
 	}
@@ -96,7 +98,7 @@ func TestGoingOnAfterARewindIntoAReply(t *testing.T) {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
-	kept := b.restore(id, engine.RestoreOptions{To: "0"})
+	kept := b.restore(id, checkpoints.RestoreOptions{To: "0"})
 	b.is("a restore leaves a person's files alone", stands)
 	if len(kept.Conflicts) != 2 || len(kept.Files) != 0 {
 		t.Errorf("%+v", kept)

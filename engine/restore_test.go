@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store/actions"
 
@@ -84,9 +86,9 @@ func (b *bench) is(what string, want files) {
 	}
 }
 
-func (b *bench) restore(id string, o engine.RestoreOptions) engine.RestoreResult {
+func (b *bench) restore(id string, o checkpoints.RestoreOptions) checkpoints.RestoreResult {
 	b.t.Helper()
-	r, finish, err := b.engine.Restore(context.Background(), id, o)
+	r, finish, err := b.engine.Checkpoints().Restore(context.Background(), id, o)
 	if err == nil {
 		err = finish(context.Background())
 	}
@@ -96,7 +98,7 @@ func (b *bench) restore(id string, o engine.RestoreOptions) engine.RestoreResult
 	return r
 }
 
-func (b *bench) undo(id string, redo bool) (actions.Action, *engine.RestoreResult) {
+func (b *bench) undo(id string, redo bool) (actions.Action, *checkpoints.RestoreResult) {
 	b.t.Helper()
 	d, _, r, err := b.engine.Undo(context.Background(), id, actions.Options{Redo: redo})
 	if err != nil {
@@ -126,17 +128,17 @@ func TestRestoreUndoRedo(t *testing.T) {
 	middle := maps.Clone(before)
 	middle["a.txt"] = "one\ntwo\nthree\nfour\nfive\n"
 
-	preview := b.restore(id, engine.RestoreOptions{DryRun: true})
+	preview := b.restore(id, checkpoints.RestoreOptions{DryRun: true})
 	b.is("after a dry run", after)
 	if len(preview.Files) != 3 || preview.Bytes != int64(len(middle["a.txt"])+len("g\n")) || preview.Outcome != "" {
 		t.Errorf("the preview is %+v", preview)
 	}
-	r := b.restore(id, engine.RestoreOptions{To: "c2"})
+	r := b.restore(id, checkpoints.RestoreOptions{To: "c2"})
 	b.is("back to c2", middle)
 	if r.Outcome != "done" || r.Safety != 4 || r.To.Number != 2 || len(r.Conflicts)+len(r.Lost) != 0 {
 		t.Errorf("%+v", r)
 	}
-	b.restore(id, engine.RestoreOptions{To: "c1"})
+	b.restore(id, checkpoints.RestoreOptions{To: "c1"})
 	b.is("back to c1", before)
 	for range 2 {
 		if d, r := b.undo(id, false); d.Kind != "restore" || r == nil || r.Outcome != "done" {
@@ -149,7 +151,7 @@ func TestRestoreUndoRedo(t *testing.T) {
 	b.undo(id, false)
 	b.undo(id, false)
 	b.is("both undone", after)
-	if n := len(b.restore(id, engine.RestoreOptions{To: "c3"}).Files); n != 0 {
+	if n := len(b.restore(id, checkpoints.RestoreOptions{To: "c3"}).Files); n != 0 {
 		t.Errorf("nothing differs from c3, and %d files were put back", n)
 	}
 }
@@ -174,7 +176,7 @@ func TestConflicts(t *testing.T) {
 			b.put("a.txt", tt.theirs)
 			b.put("mine/own.txt", "mine too\n")
 			present := b.files()
-			r := b.restore(id, engine.RestoreOptions{To: "c2", OnConflict: tt.rule})
+			r := b.restore(id, checkpoints.RestoreOptions{To: "c2", OnConflict: tt.rule})
 			wanted := files{"a.txt": tt.want, "gone.txt": before["gone.txt"], "mine/own.txt": "mine too\n"}
 			b.is("restored", wanted)
 			if len(r.Conflicts) != tt.conflicts || tt.conflicts > 0 && r.Conflicts[0].Why == "" {
@@ -189,7 +191,7 @@ func TestConflicts(t *testing.T) {
 // What somebody changes between a restore and its undo is left alone.
 func TestUndoLeavesAloneWhatChangedSince(t *testing.T) {
 	b, id, before, _ := changed(t)
-	b.restore(id, engine.RestoreOptions{To: "c1"})
+	b.restore(id, checkpoints.RestoreOptions{To: "c1"})
 	b.put("a.txt", "by hand\n")
 	_, r := b.undo(id, false)
 	if len(r.Conflicts) != 1 || r.Conflicts[0].Path != "a.txt" {
@@ -201,14 +203,14 @@ func TestUndoLeavesAloneWhatChangedSince(t *testing.T) {
 // A task that changed a file again after a restore says where what it replaced is kept.
 func TestUndoAfterTheTaskWentOn(t *testing.T) {
 	b, id, _, _ := changed(t)
-	b.restore(id, engine.RestoreOptions{To: "c1"})
+	b.restore(id, checkpoints.RestoreOptions{To: "c1"})
 	// The first write is refused, and tells the model what the restore made of the file.
 	again := strings.Repeat("- tools: [{name: attempt_completion, input: {result: done}}]\n", 3) +
 		strings.Repeat("- tools: [{name: write_to_file, input: {path: a.txt, content: \"new\\n\"}}]\n", 2) + "- tools: [{name: attempt_completion, input: {result: done}}]\n"
 	_, outcome, _ := b.run(engine.Request{Task: id, Text: "more", Choice: setup.Choice{Model: b.script(again)}})
 	want(t, outcome, "completed", "")
 	_, _, _, err := b.engine.Undo(context.Background(), id, actions.Options{})
-	var since *engine.ChangedSinceError
+	var since *checkpoints.ChangedSinceError
 	if !errors.As(err, &since) || since.Path != "a.txt" || since.Safety != 4 {
 		t.Errorf("undo: %v", err)
 	}
@@ -219,7 +221,7 @@ func TestRewindWithFiles(t *testing.T) {
 	b, id, before, after := changed(t)
 	whole := b.state(id)
 	rows := len(whole.UI())
-	first, r, finish, err := b.engine.RewindFiles(context.Background(), id, history.RewindOptions{To: "~2"}, engine.RestoreOptions{DryRun: true})
+	first, r, finish, err := b.engine.Checkpoints().RewindFiles(context.Background(), id, history.RewindOptions{To: "~2"}, checkpoints.RestoreOptions{DryRun: true})
 	if err != nil || !first.DryRun || len(r.Files) != 3 || finish(context.Background()) != nil {
 		t.Fatalf("%+v %+v %v", first, r, err)
 	}
@@ -232,7 +234,7 @@ func TestRewindWithFiles(t *testing.T) {
 		{"~3", before},
 		{"#1", before},
 	} {
-		taken, r, finish, err := b.engine.RewindFiles(context.Background(), id, history.RewindOptions{To: tt.to}, engine.RestoreOptions{})
+		taken, r, finish, err := b.engine.Checkpoints().RewindFiles(context.Background(), id, history.RewindOptions{To: tt.to}, checkpoints.RestoreOptions{})
 		if err == nil {
 			err = finish(context.Background())
 		}
@@ -261,7 +263,7 @@ func TestRewindWithFiles(t *testing.T) {
 // An edited message waits for the next run, also when the files went back with it.
 func TestEditWithFiles(t *testing.T) {
 	b, id, before, _ := changed(t)
-	_, _, finish, err := b.engine.RewindFiles(context.Background(), id, history.RewindOptions{To: "#1", Edit: "other words"}, engine.RestoreOptions{})
+	_, _, finish, err := b.engine.Checkpoints().RewindFiles(context.Background(), id, history.RewindOptions{To: "#1", Edit: "other words"}, checkpoints.RestoreOptions{})
 	if err == nil {
 		err = finish(context.Background())
 	}
@@ -280,20 +282,20 @@ func TestEditWithFiles(t *testing.T) {
 func TestWrongCheckpoints(t *testing.T) {
 	b, id, _, _ := changed(t)
 	for _, word := range []string{"c9", "9", "#999", "zebra", "ffffffff"} {
-		_, _, err := b.engine.Restore(context.Background(), id, engine.RestoreOptions{To: word})
-		var bad *engine.CheckpointError
+		_, _, err := b.engine.Checkpoints().Restore(context.Background(), id, checkpoints.RestoreOptions{To: word})
+		var bad *checkpoints.ReferenceError
 		if !errors.As(err, &bad) || len(bad.Candidates) != 3 {
 			t.Errorf("%s: %v", word, err)
 		}
 	}
 	commit := b.state(id).Checkpoints[1].Commit
 	for word, n := range map[string]int{"c2": 2, "2": 2, commit[:8]: 2, "0": 0, "c0": 0, "": 2} {
-		if r := b.restore(id, engine.RestoreOptions{To: word, DryRun: true}); r.To.Number != n {
+		if r := b.restore(id, checkpoints.RestoreOptions{To: word, DryRun: true}); r.To.Number != n {
 			t.Errorf("%q is c%d", word, r.To.Number)
 		}
 	}
 	run, _, _ := b.play("- tools: [{name: attempt_completion, input: {result: done}}]\n")
-	if _, _, err := b.engine.Restore(context.Background(), run.TaskID, engine.RestoreOptions{}); !errors.Is(err, engine.ErrNoCheckpoints) {
+	if _, _, err := b.engine.Checkpoints().Restore(context.Background(), run.TaskID, checkpoints.RestoreOptions{}); !errors.Is(err, checkpoints.ErrNone) {
 		t.Errorf("a task without checkpoints: %v", err)
 	}
 }

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/roost-dev/roost/store/history"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestRewindToACheckpoint(t *testing.T) {
 	ctx := context.Background()
 	b, id, before, after := changed(t)
-	list, err := b.engine.Checkpoints(ctx, id)
+	list, err := b.engine.Checkpoints().List(ctx, id)
 	if err != nil || len(list.Checkpoints) != 3 {
 		t.Fatalf("%+v, %v", list.Checkpoints, err)
 	}
@@ -24,7 +25,7 @@ func TestRewindToACheckpoint(t *testing.T) {
 		if c.Reason == "before" {
 			want = c.Row
 		}
-		taken, restored, _, err := b.engine.RewindFiles(ctx, id, history.RewindOptions{To: c.Name(), DryRun: true}, engine.RestoreOptions{DryRun: true})
+		taken, restored, _, err := b.engine.Checkpoints().RewindFiles(ctx, id, history.RewindOptions{To: c.Name(), DryRun: true}, checkpoints.RestoreOptions{DryRun: true})
 		switch {
 		case err != nil:
 			t.Errorf("%s: %v", c.Name(), err)
@@ -38,13 +39,13 @@ func TestRewindToACheckpoint(t *testing.T) {
 	}
 	b.is("after dry runs", after)
 
-	_, _, finish, err := b.engine.RewindFiles(ctx, id, history.RewindOptions{To: "c1"}, engine.RestoreOptions{})
+	_, _, finish, err := b.engine.Checkpoints().RewindFiles(ctx, id, history.RewindOptions{To: "c1"}, checkpoints.RestoreOptions{})
 	if err != nil || finish(ctx) != nil {
 		t.Fatal(err)
 	}
 	b.is("after the rewind to c1", before)
 	for given, want := range map[string]string{"c1": "no message follows c1", "c99": "the task has the checkpoints c1 to"} {
-		_, _, _, err := b.engine.RewindFiles(ctx, id, history.RewindOptions{To: given, DryRun: true}, engine.RestoreOptions{DryRun: true})
+		_, _, _, err := b.engine.Checkpoints().RewindFiles(ctx, id, history.RewindOptions{To: given, DryRun: true}, checkpoints.RestoreOptions{DryRun: true})
 		var wrong *history.ReferenceError
 		if !errors.As(err, &wrong) || wrong.Malformed || len(wrong.Why) < len(want) || wrong.Why[:len(want)] != want {
 			t.Errorf("%s: %v", given, err)

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/agent/spool"
 	"github.com/roost-dev/roost/esjson"
@@ -27,9 +29,9 @@ type Run struct {
 	engine      *Engine
 	task        *store.Task
 	agent       *agent.Agent
-	hub         *mcp.Hub        // connections to MCP servers, nil without any
-	kept        *keeping        // the checkpoints that it takes, nil without any
-	ctx         context.Context //nolint:containedctx // the run's own life, not a caller's
+	hub         *mcp.Hub              // connections to MCP servers, nil without any
+	checkpoints *checkpoints.RunStore // nil without checkpoints
+	ctx         context.Context       //nolint:containedctx // the run's own life, not a caller's
 	cancel      context.CancelCauseFunc
 	done        chan struct{}
 	stream      *stream
@@ -101,8 +103,8 @@ func (r *Run) work(in agent.Input) {
 		r.outcome = r.agent.Run(r.ctx, in)
 	}
 	r.unequip()
-	if r.kept != nil {
-		if err := r.kept.close(); err != nil {
+	if r.checkpoints != nil {
+		if err := r.checkpoints.Close(); err != nil {
 			r.notice(err.Error())
 		}
 	}

@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/roost-dev/roost/store/actions"
 
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/task"
@@ -29,18 +30,18 @@ func eventsOf(commits []journal.Commit) (out []task.Event) {
 }
 
 // restoredBy is the restore in commits; nil when they hold no finished one.
-func restoredBy(id string, commits []journal.Commit) *engine.RestoreResult {
+func restoredBy(id string, commits []journal.Commit) *checkpoints.RestoreResult {
 	r := noRestore(id)
 	for _, e := range eventsOf(commits) {
 		switch e := e.(type) {
 		case task.RestoreBegun:
 			r.To.Number, r.Safety = e.To, e.Safety
 			for _, f := range e.Files {
-				r.Files = append(r.Files, engine.RestoreItem{Path: f.Path, Change: changeOf(f), How: f.How, Size: f.To.Size})
+				r.Files = append(r.Files, checkpoints.RestoreItem{Path: f.Path, Change: changeOf(f), How: f.How, Size: f.To.Size})
 				r.Bytes += f.To.Size
 			}
 			for _, path := range e.Kept {
-				r.Conflicts = append(r.Conflicts, engine.RestoreItem{Path: path})
+				r.Conflicts = append(r.Conflicts, checkpoints.RestoreItem{Path: path})
 			}
 		case task.RestoreEnded:
 			if r.Outcome = e.Outcome; e.Left != nil {
@@ -55,8 +56,8 @@ func restoredBy(id string, commits []journal.Commit) *engine.RestoreResult {
 }
 
 // noRestore is a restore that found nothing to do.
-func noRestore(id string) *engine.RestoreResult {
-	return &engine.RestoreResult{ID: id, Files: []engine.RestoreItem{}, Conflicts: []engine.RestoreItem{}, Lost: []engine.RestoreItem{}, Left: []string{}, Outcome: "nothing"}
+func noRestore(id string) *checkpoints.RestoreResult {
+	return &checkpoints.RestoreResult{ID: id, Files: []checkpoints.RestoreItem{}, Conflicts: []checkpoints.RestoreItem{}, Lost: []checkpoints.RestoreItem{}, Left: []string{}, Outcome: "nothing"}
 }
 
 func changeOf(f task.RestoreFile) string {

@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/roost-dev/roost/report"
 )
 
@@ -21,7 +22,7 @@ func TestRewindToACheckpoint(t *testing.T) {
 	g.state(run.ID, "completed")
 	g.id = run.Task
 	file := filepath.Join(g.dir, "ws", "b.txt")
-	var list engine.CheckpointList
+	var list checkpoints.List
 	g.did(200, &list, "GET", g.path("/checkpoints"), "")
 	if len(list.Checkpoints) < 2 {
 		t.Fatalf("%+v", list)

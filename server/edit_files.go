@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/roost-dev/roost/report"
 )
 
@@ -19,9 +20,9 @@ func (s *Server) checkpoints(a *asked) (any, error) {
 	if s.opt.Engine == nil {
 		return nil, errReadOnly()
 	}
-	l, err := s.opt.Engine.Checkpoints(a.Context(), a.id)
+	l, err := s.opt.Engine.Checkpoints().List(a.Context(), a.id)
 	if l.Checkpoints == nil {
-		l.Checkpoints = []engine.Checkpoint{}
+		l.Checkpoints = []checkpoints.Checkpoint{}
 	}
 	return l, err
 }
@@ -30,15 +31,15 @@ func (s *Server) diff(a *asked) (any, error) {
 	if s.opt.Engine == nil {
 		return nil, errReadOnly()
 	}
-	o := engine.DiffOptions{From: given(a.PathValue("c")), To: a.text["to"], Patch: !a.flag["stat"]}
+	o := checkpoints.DiffOptions{From: given(a.PathValue("c")), To: a.text["to"], Patch: !a.flag["stat"]}
 	for _, path := range strings.Split(a.text["path"], "\n") {
 		if path = strings.TrimSpace(path); path != "" {
 			o.Paths = append(o.Paths, path)
 		}
 	}
-	d, err := s.opt.Engine.DiffCheckpoints(a.Context(), a.id, o)
+	d, err := s.opt.Engine.Checkpoints().Diff(a.Context(), a.id, o)
 	if d.Files == nil {
-		d.Files = []engine.FileDiff{}
+		d.Files = []checkpoints.FileDiff{}
 	}
 	return d, err
 }
@@ -49,7 +50,7 @@ func (s *Server) saveCheckpoint(a *asked) (*reply, error) {
 		return nil, err
 	}
 	// A repeat saves nothing: the files equal the newest checkpoint.
-	c, saved, finish, err := s.opt.Engine.SaveCheckpoint(a.lasting(), a.id)
+	c, saved, finish, err := s.opt.Engine.Checkpoints().Save(a.lasting(), a.id)
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +87,8 @@ func (s *Server) restore(a *asked) (*reply, error) {
 			return &reply{doc: r}, nil
 		}
 	}
-	o := engine.RestoreOptions{To: given(a.PathValue("c")), Paths: body.Paths, OnConflict: rule, Workspace: body.Workspace, DryRun: body.DryRun}
-	o.Planned = func(r engine.RestoreResult) error {
+	o := checkpoints.RestoreOptions{To: given(a.PathValue("c")), Paths: body.Paths, OnConflict: rule, Workspace: body.Workspace, DryRun: body.DryRun}
+	o.Planned = func(r checkpoints.RestoreResult) error {
 		if err := agreed(body.Plan, r); err != nil {
 			return err
 		}
@@ -96,7 +97,7 @@ func (s *Server) restore(a *asked) (*reply, error) {
 		}
 		return nil
 	}
-	r, finish, err := s.opt.Engine.Restore(ctx, a.id, o)
+	r, finish, err := s.opt.Engine.Checkpoints().Restore(ctx, a.id, o)
 	if err != nil {
 		return nil, err
 	}
@@ -108,16 +109,16 @@ func (s *Server) restore(a *asked) (*reply, error) {
 }
 
 // planOf is a hash of what a restore would do.
-func planOf(r engine.RestoreResult) string {
+func planOf(r checkpoints.RestoreResult) string {
 	doc, _ := json.Marshal(struct { // strings and numbers: it cannot fail
 		To                     int
-		Files, Conflicts, Lost []engine.RestoreItem
-	}{r.To.Number, slices.Concat([]engine.RestoreItem{}, r.Files), slices.Concat([]engine.RestoreItem{}, r.Conflicts), slices.Concat([]engine.RestoreItem{}, r.Lost)})
+		Files, Conflicts, Lost []checkpoints.RestoreItem
+	}{r.To.Number, slices.Concat([]checkpoints.RestoreItem{}, r.Files), slices.Concat([]checkpoints.RestoreItem{}, r.Conflicts), slices.Concat([]checkpoints.RestoreItem{}, r.Lost)})
 	return hash(string(doc))
 }
 
 // agreed refuses a restore that would not do what the plan of a dry run names. An empty plan accepts anything.
-func agreed(plan string, now engine.RestoreResult) error {
+func agreed(plan string, now checkpoints.RestoreResult) error {
 	if plan == "" || plan == planOf(now) {
 		return nil
 	}

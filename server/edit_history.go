@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store/actions"
 
@@ -35,14 +37,14 @@ func editRoutes() []route {
 		{path: id + "/branches", summary: "The branches of a task: what its histories were before they were moved", answer: history.BranchTree{}, document: (*Server).branches},
 		{method: post, path: id + "/head", summary: "Make a branch the head of the histories; what was the head stays as a branch", body: report.NewHead{}, answer: report.Head{},
 			act: (*Server).switchBranch},
-		{path: id + "/checkpoints", summary: "The states of files that the task changed, the oldest first", answer: engine.CheckpointList{}, document: (*Server).checkpoints},
+		{path: id + "/checkpoints", summary: "The states of files that the task changed, the oldest first", answer: checkpoints.List{}, document: (*Server).checkpoints},
 		{method: post, path: id + "/checkpoints", summary: "Save a checkpoint of the files as they are now; 200 when nothing differs from the newest one", answer: report.SavedCheckpoint{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).saveCheckpoint},
-		{path: id + "/checkpoints/{c}/diff", summary: "What differs between a checkpoint and another one, or now", answer: engine.CheckpointDiff{}, document: (*Server).diff, params: []param{
+		{path: id + "/checkpoints/{c}/diff", summary: "What differs between a checkpoint and another one, or now", answer: checkpoints.Diff{}, document: (*Server).diff, params: []param{
 			{name: "to", kind: "text", doc: "another checkpoint, or now (the default)"},
 			{name: "path", kind: "text", doc: "only this file or folder; several stand on lines of their own"},
 			{name: "stat", kind: "flag", doc: "without the differences by lines"},
 		}},
-		{method: post, path: id + "/checkpoints/{c}/restore", summary: "Put the files that the task changed back as they were at a checkpoint", body: report.NewRestore{}, answer: engine.RestoreResult{}, act: (*Server).restore},
+		{method: post, path: id + "/checkpoints/{c}/restore", summary: "Put the files that the task changed back as they were at a checkpoint", body: report.NewRestore{}, answer: checkpoints.RestoreResult{}, act: (*Server).restore},
 	}
 }
 
@@ -93,7 +95,7 @@ func (s *Server) before(ctx context.Context, a *asked, ref store.Ref) ([]journal
 	if !a.again || a.key() == "" {
 		return nil, nil
 	}
-	if _, err := s.opt.Engine.Finish(ctx, a.id); err != nil {
+	if _, err := s.opt.Engine.Checkpoints().Finish(ctx, a.id); err != nil {
 		return nil, err
 	}
 	return s.opt.Store.CommitsBy(ctx, ref, a.key(), s.opt.Now().Add(-2*keptFor).UnixMilli())
@@ -178,10 +180,10 @@ func (s *Server) rewind(a *asked) (*reply, error) {
 		}
 	}
 	if body.Files {
-		r, files, finish, err := s.opt.Engine.RewindFiles(ctx, a.id, o, engine.RestoreOptions{
+		r, files, finish, err := s.opt.Engine.Checkpoints().RewindFiles(ctx, a.id, o, checkpoints.RestoreOptions{
 			OnConflict: rule,
 			DryRun:     o.DryRun,
-			Planned:    func(r engine.RestoreResult) error { return agreed(body.Plan, r) },
+			Planned:    func(r checkpoints.RestoreResult) error { return agreed(body.Plan, r) },
 		})
 		if err != nil {
 			return nil, err
@@ -194,7 +196,7 @@ func (s *Server) rewind(a *asked) (*reply, error) {
 	}
 	finished := ""
 	if !o.DryRun { // an interrupted restore is finished before anything else changes the task
-		if finished, err = s.opt.Engine.Finish(ctx, a.id); err != nil {
+		if finished, err = s.opt.Engine.Checkpoints().Finish(ctx, a.id); err != nil {
 			return nil, err
 		}
 	}

@@ -8,14 +8,16 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/checkpoints"
 )
 
 // The plan of a dry run accepts only a restore that does the same.
 func TestAPlanAcceptsOnlyTheSameRestore(t *testing.T) {
 	t.Parallel()
-	item := func(path string) []engine.RestoreItem { return []engine.RestoreItem{{Path: path, Change: "changed"}} }
-	shown := engine.RestoreResult{DryRun: true, To: engine.Checkpoint{Number: 3}, Files: item("a"), Conflicts: item("b"), Lost: item("c")}
+	item := func(path string) []checkpoints.RestoreItem {
+		return []checkpoints.RestoreItem{{Path: path, Change: "changed"}}
+	}
+	shown := checkpoints.RestoreResult{DryRun: true, To: checkpoints.Checkpoint{Number: 3}, Files: item("a"), Conflicts: item("b"), Lost: item("c")}
 	same := shown
 	same.DryRun, same.Safety = false, 9
 	for _, plan := range []string{"", planOf(shown)} {
@@ -23,12 +25,12 @@ func TestAPlanAcceptsOnlyTheSameRestore(t *testing.T) {
 			t.Errorf("plan %q of the same restore: got %v, want no error", plan, err)
 		}
 	}
-	for name, change := range map[string]func(r *engine.RestoreResult){
-		"another file":       func(r *engine.RestoreResult) { r.Files = item("x") },
-		"one file more":      func(r *engine.RestoreResult) { r.Files = append(item("a"), item("x")...) },
-		"a conflict less":    func(r *engine.RestoreResult) { r.Conflicts = nil },
-		"another lost file":  func(r *engine.RestoreResult) { r.Lost = item("x") },
-		"another checkpoint": func(r *engine.RestoreResult) { r.To.Number = 4 },
+	for name, change := range map[string]func(r *checkpoints.RestoreResult){
+		"another file":       func(r *checkpoints.RestoreResult) { r.Files = item("x") },
+		"one file more":      func(r *checkpoints.RestoreResult) { r.Files = append(item("a"), item("x")...) },
+		"a conflict less":    func(r *checkpoints.RestoreResult) { r.Conflicts = nil },
+		"another lost file":  func(r *checkpoints.RestoreResult) { r.Lost = item("x") },
+		"another checkpoint": func(r *checkpoints.RestoreResult) { r.To.Number = 4 },
 	} {
 		now := same
 		change(&now)
@@ -51,8 +53,8 @@ func TestAFailedRestoreHasOneProblem(t *testing.T) {
 		code, detail string
 	}{
 		{"full", full, http.StatusInsufficientStorage, "disk_full", "nothing can be kept until there is room"},
-		{"rolled back", &engine.RolledBackError{Err: closed}, 500, "rolled_back", "put files back: put back ro/f: permission denied; everything is as it was before"},
-		{"half-way", &engine.HalfwayError{Task: "0199", Err: closed}, 500, "restoring", "put files back: put back ro/f: permission denied; it is not finished, and the next command that works on the task goes on with it"},
+		{"rolled back", &checkpoints.RolledBackError{Err: closed}, 500, "rolled_back", "put files back: put back ro/f: permission denied; everything is as it was before"},
+		{"half-way", &checkpoints.HalfwayError{Task: "0199", Err: closed}, 500, "restoring", "put files back: put back ro/f: permission denied; the restore is not finished, and the next command that works on the task continues it"},
 	} {
 		p := (&Server{}).problemOf(t.Context(), fmt.Errorf("%w", tt.err), "0199")
 		if p.Status != tt.status || p.Code != tt.code || p.Detail != tt.detail {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/trash"
 
@@ -22,10 +24,10 @@ func editProblem(err error, id string) *Problem {
 	var (
 		row    *history.ReferenceError
 		branch *history.BranchError
-		state  *engine.CheckpointError
-		moved  *engine.StoreMovedError
-		back   *engine.RolledBackError
-		half   *engine.HalfwayError
+		state  *checkpoints.ReferenceError
+		moved  *checkpoints.StoreMovedError
+		back   *checkpoints.RolledBackError
+		half   *checkpoints.HalfwayError
 	)
 	at := "/v1/tasks/" + id
 	conflict := func(code, title string, suggestions ...string) *Problem {
@@ -55,7 +57,7 @@ func editProblem(err error, id string) *Problem {
 			p.Suggestions = append(p.Suggestions, c.Name()+"  "+view.CheckpointReason(c.Reason)+"  "+view.CheckpointTitle(c.Title))
 		}
 		return p
-	case errors.Is(err, engine.ErrNoCheckpoints):
+	case errors.Is(err, checkpoints.ErrNone):
 		return problem(http.StatusNotFound, "no_checkpoints", "The task has no checkpoints", "nothing that it did changed a file")
 	case errors.As(err, &moved):
 		return conflict("workspace_moved", "The task's files lay elsewhere then", `name the folder: {"workspace":"DIR"}`)
@@ -99,7 +101,7 @@ func undoErrors(err error, o actions.Options, d actions.TaskActions, id string) 
 	var (
 		other *actions.ConflictError
 		went  *actions.ContinuedError
-		since *engine.ChangedSinceError
+		since *checkpoints.ChangedSinceError
 	)
 	at := "/v1/tasks/" + id
 	p := problem(http.StatusConflict, "", "", err.Error())
@@ -130,7 +132,7 @@ func undoErrors(err error, o actions.Options, d actions.TaskActions, id string) 
 }
 
 // conflicts is the problem of a restore that could only overwrite changes of others.
-func conflicts(r engine.RestoreResult) *Problem {
+func conflicts(r checkpoints.RestoreResult) *Problem {
 	items := r.Conflicts
 	var names []string
 	for _, i := range items[:min(len(items), 5)] {
@@ -140,7 +142,7 @@ func conflicts(r engine.RestoreResult) *Problem {
 		names = append(names, fmt.Sprintf("%d more", n))
 	}
 	why := "another program or the user changed it since"
-	if same := func(i engine.RestoreItem) bool { return i.Doubt && i.Why != "" && i.Why == items[0].Why }; !slices.ContainsFunc(items, func(i engine.RestoreItem) bool { return !same(i) }) {
+	if same := func(i checkpoints.RestoreItem) bool { return i.Doubt && i.Why != "" && i.Why == items[0].Why }; !slices.ContainsFunc(items, func(i checkpoints.RestoreItem) bool { return !same(i) }) {
 		why = items[0].Why
 	}
 	p := problem(http.StatusConflict, "checkpoint_conflict", "Every file changed since and was kept",

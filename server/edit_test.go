@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store/actions"
 
@@ -228,11 +230,11 @@ func TestRewindsThatCannotBe(t *testing.T) {
 
 func TestCheckpointsOverHTTP(t *testing.T) {
 	w := newWorkshop(t)
-	list := must[engine.CheckpointList](t)(decodeAs[engine.CheckpointList](w.get(w.path("/checkpoints"))))
+	list := must[checkpoints.List](t)(decodeAs[checkpoints.List](w.get(w.path("/checkpoints"))))
 	if list.ID != w.id || len(list.Checkpoints) < 2 {
 		t.Fatalf("the checkpoints: %+v", list)
 	}
-	diff := must[engine.CheckpointDiff](t)(decodeAs[engine.CheckpointDiff](w.get(w.path("/checkpoints/0/diff"))))
+	diff := must[checkpoints.Diff](t)(decodeAs[checkpoints.Diff](w.get(w.path("/checkpoints/0/diff"))))
 	if len(diff.Files) != 1 || diff.Files[0].Path != "wall.txt" || diff.Files[0].Patch == "" {
 		t.Errorf("from before everything to now: %+v", diff)
 	}
@@ -243,11 +245,11 @@ func TestCheckpointsOverHTTP(t *testing.T) {
 	if saved.Saved || saved.Checkpoint != nil || saved.Task != w.id {
 		t.Errorf("nothing differs, and it saved %+v", saved)
 	}
-	dry := did[engine.RestoreResult](w, 200, w.path("/checkpoints/0/restore"), `{"dry_run":true}`)
+	dry := did[checkpoints.RestoreResult](w, 200, w.path("/checkpoints/0/restore"), `{"dry_run":true}`)
 	if !dry.DryRun || len(dry.Files) != 1 || w.wall() != "blue\n" {
 		t.Errorf("the dry run: %+v, the wall is %q", dry, w.wall())
 	}
-	done := did[engine.RestoreResult](w, 200, w.path("/checkpoints/newest/restore"), `{}`)
+	done := did[checkpoints.RestoreResult](w, 200, w.path("/checkpoints/newest/restore"), `{}`)
 	if done.Outcome != "done" || w.wall() == "blue\n" {
 		t.Errorf("the restore: %+v, the wall is %q", done, w.wall())
 	}
@@ -261,7 +263,7 @@ func TestCheckpointsOverHTTP(t *testing.T) {
 	if !strings.Contains(p.Detail, "wall.txt") || w.wall() != "somebody else's\n" {
 		t.Errorf("a conflict: %+v, the wall is %q", p, w.wall())
 	}
-	kept := did[engine.RestoreResult](w, 200, w.path("/checkpoints/0/restore"), `{"on_conflict":"keep"}`)
+	kept := did[checkpoints.RestoreResult](w, 200, w.path("/checkpoints/0/restore"), `{"on_conflict":"keep"}`)
 	if len(kept.Conflicts) != 1 || w.wall() != "somebody else's\n" {
 		t.Errorf("kept: %+v, the wall is %q", kept, w.wall())
 	}
@@ -269,7 +271,7 @@ func TestCheckpointsOverHTTP(t *testing.T) {
 	if !saved.Saved || saved.Checkpoint == nil || saved.Checkpoint.Reason != "manual" {
 		t.Errorf("saved: %+v", saved)
 	}
-	if did[engine.RestoreResult](w, 200, w.path("/checkpoints/0/restore"), `{"on_conflict":"overwrite"}`); w.wall() == "somebody else's\n" {
+	if did[checkpoints.RestoreResult](w, 200, w.path("/checkpoints/0/restore"), `{"on_conflict":"overwrite"}`); w.wall() == "somebody else's\n" {
 		t.Error("overwrite left the file")
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/checkpoints"
+
 	"github.com/roost-dev/roost/report"
 )
 
@@ -49,7 +50,7 @@ func TestACheckpointIsAnEvent(t *testing.T) {
 - tools: [{name: attempt_completion, input: {result: done}}]
 `)
 	g.state(r.ID, "completed")
-	var list engine.CheckpointList
+	var list checkpoints.List
 	g.did(200, &list, "GET", "/v1/tasks/"+r.Task+"/checkpoints", "")
 	var told, named []string
 	for _, e := range g.kinds(r.Task, "checkpoint.saved") {

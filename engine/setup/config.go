@@ -1,3 +1,10 @@
+// Package setup decides with which settings a run works: which provider and model it asks, in which mode, under
+// which approvals and limits. It combines three sources: the settings that the task keeps, what the caller of the
+// run names (Choice), and what the user has configured outside any task (Config).
+//
+// A provider is never replaced silently, and neither is a model: where the one that a task names is missing, the
+// result is an error that names the setting to change, or a note for the user. The package reads configuration,
+// modes, rules and the files of the workspace that hold them. It writes nothing and contacts nobody.
 package setup
 
 import (
@@ -11,6 +18,55 @@ import (
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/task"
 )
+
+// Error is something that the user has to set up. Exit code 10.
+type Error struct {
+	What string // what was attempted
+	Why  string
+	Try  string // what to do
+}
+
+func (e *Error) Error() string { return e.What + ": " + e.Why }
+
+// Choice is what the caller of a run names of its settings. Zero members mean: as the task has it, or the default
+// for a new task.
+type Choice struct {
+	Workspace string // absolute folder
+	Mode      string
+	Provider  string
+	Model     string
+	BaseURL   string
+	Profile   string // a profile of Config: provider, model and settings at once; the other members here override it
+	Preset    bool   // of a new task: the user's settings chose provider, model, address and profile, and not the caller
+	Effort    string // none, minimal, low, medium, high, xhigh, max
+	MaxTokens int    // of one reply; negative = no limit of the task's own
+	Condense  int    // percent of the model's window at which older history is summarised; negative = never
+	Stale     string // what the model is given of a file that others changed: task.StaleTell or task.StaleRead
+	Approve   string // ask, read, edits, all
+	Allow     []string
+	Deny      []string
+	// Rules of tools and files; see approval.Rule.
+	AllowTools, AskTools, DenyTools []string
+	// MaxDayMicros limits the cost of all tasks on one day, for this run: 0 = as Config has it, negative = no
+	// limit. A task does not keep it.
+	MaxDayMicros int64
+	// Limits replaces those of the task's limits that are not zero here. A negative one removes the limit.
+	Limits *task.Limits
+
+	// StandIn is a profile or provider to use where the task's own profile is unknown. The task keeps its
+	// profile's name.
+	StandIn  string
+	keepName bool // Profile is such a stand-in
+	// Fallback: where neither is known, the provider of new tasks is used, and a note reports that.
+	Fallback bool
+}
+
+// Resolver decides the settings of runs.
+type Resolver struct {
+	Config   Config
+	Root     string // the store's root
+	Confined bool   // a workspace must be a folder that can be a project; see CheckWorkspace
+}
 
 // Config is what the user has set up outside any task.
 type Config struct {

@@ -1,4 +1,4 @@
-package engine
+package checkpoints
 
 import (
 	"context"
@@ -12,88 +12,75 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// restoring is a restore that is planned.
-type restoring struct {
-	*floor
+// plannedRestore is a restore before it is carried out.
+type plannedRestore struct {
+	*taskFiles
 	to     int
 	plan   checkpoint.Plan
-	files  []task.RestoreFile // with the safety checkpoint
-	with   []task.Event       // what moves the histories in the same commit
+	files  []task.RestoreFile // what the safety checkpoint and the intent name
+	with   []task.Event       // move the histories in the same commit
 	undoes uint64
 	redoes uint64
 	result RestoreResult
 }
 
-func (p restoring) close() error {
-	if p.floor == nil {
+func (p plannedRestore) close() error {
+	if p.taskFiles == nil {
 		return nil
 	}
-	return p.floor.close()
+	return p.taskFiles.close()
 }
 
-// planRestore says what a restore of a task would do. to is where to, where that does not
-// follow from the options.
-func (e *Engine) planRestore(ctx context.Context, ref store.Ref, s *task.State, o RestoreOptions, to *moment) (restoring, error) {
-	p := restoring{result: RestoreResult{ID: ref.ID, DryRun: o.DryRun}}
+// planRestore decides what a restore of a task does. to is the target of a rewind; nil = the options name it.
+func (svc *Service) planRestore(ctx context.Context, ref store.Ref, s *task.State, o RestoreOptions, to *rewindTarget) (plannedRestore, error) {
+	p := plannedRestore{result: RestoreResult{ID: ref.ID, DryRun: o.DryRun}}
 	if to == nil {
-		n, err := pick(s, o.To)
+		n, err := resolve(s, o.To)
 		if err != nil {
 			return p, err
 		}
-		to = &moment{Moment: checkpoint.Moment{Number: n}}
+		to = &rewindTarget{Moment: checkpoint.Moment{Number: n}}
 	}
 	p.to = to.first()
-	p.result.To = numbered(s, p.to)
+	p.result.To = describeNumber(s, p.to)
 	rule := o.OnConflict
 	switch rule {
 	case "":
 		rule = checkpoint.Keep
 	case checkpoint.Keep, checkpoint.Merge, checkpoint.Overwrite:
 	default:
-		return p, &setup.Error{What: "restore with " + string(rule), Why: "there is no such rule for conflicts", Try: "use keep, merge or overwrite"}
+		return p, &setup.Error{
+			What: "restore with " + string(rule),
+			Why:  "there is no such rule for conflicts",
+			Try:  "use keep, merge or overwrite",
+		}
 	}
-	root := o.Workspace
-	if root == "" {
-		root = e.rootOf(s, storeOf(s, p.to))
-	}
-	f, err := e.floor(ref, root)
+	f, err := svc.openFilesOf(ref, s, p.to, o.Workspace)
 	if err != nil {
 		return p, err
 	}
-	p.floor = f
-	if want := storeOf(s, p.to); want != "" && want != f.keeper.Name() {
-		return p, &StoreMovedError{Checkpoint: p.to, Store: want, Workspace: f.ws.Root()}
-	}
-	list := inStore(s, f.keeper.Name())
+	p.taskFiles = f
+	list := checkpointsIn(s, f.keeper.Name())
 	paths := slices.Clone(o.Paths)
 	for i, given := range paths {
-		if paths[i], err = f.recorded(given); err != nil {
+		if paths[i], err = f.recordedPath(given); err != nil {
 			return p, err
 		}
 	}
 	now, err := f.keeper.Look(ctx, checkpoint.Tracked(list, paths))
 	if err != nil {
-		return p, fmt.Errorf("look at the files of task %s: %w", ref.ID, err)
+		return p, fmt.Errorf("read the files of task %s: %w", ref.ID, err)
 	}
 	plan := checkpoint.PlanMoment(list, to.of(f), now, paths, rule)
 	if p.plan, err = f.keeper.Resolve(ctx, plan, !o.DryRun); err != nil {
 		return p, fmt.Errorf("plan to put back the files of task %s: %w", ref.ID, err)
 	}
-	p.tell()
+	p.fillResult()
 	return p, nil
 }
 
-// recorded is a path as checkpoints name it.
-func (f *floor) recorded(given string) (string, error) {
-	p, err := f.ws.Resolve(given)
-	if err != nil {
-		return "", err
-	}
-	return p.Readable, nil
-}
-
-// tell fills in what a person is told of the plan.
-func (p *restoring) tell() {
+// fillResult describes the plan for the user.
+func (p *plannedRestore) fillResult() {
 	r := &p.result
 	r.Files, r.Conflicts, r.Lost, r.Left, r.Bytes = []RestoreItem{}, []RestoreItem{}, []RestoreItem{}, []string{}, p.plan.Counts().Bytes
 	for _, i := range p.plan.Items {
@@ -117,26 +104,26 @@ func (p *restoring) tell() {
 			r.Conflicts = append(r.Conflicts, item)
 		}
 	}
-	p.files = make([]task.RestoreFile, len(r.Files)) // until they are held
+	p.files = make([]task.RestoreFile, len(r.Files)) // their number; saveReplaced fills them in
 }
 
-// safe makes what the plan replaces durable, as a checkpoint, and with it what replaces
-// it. What it cannot hold is not replaced.
-func (p *restoring) safe(ctx context.Context, e *Engine, s *task.State) (task.CheckpointSaved, error) {
-	held, err := p.hold(ctx, p.plan.Paths())
+// saveReplaced makes what the plan replaces durable, as a checkpoint, together with what replaces it. A file whose content
+// cannot be kept is not replaced.
+func (p *plannedRestore) saveReplaced(ctx context.Context, svc *Service, s *task.State) (task.CheckpointSaved, error) {
+	held, err := p.holdContents(ctx, p.plan.Paths())
 	if err != nil {
 		return task.CheckpointSaved{}, fmt.Errorf("keep what would be replaced: %w", err)
 	}
 	var left []checkpoint.Item
 	p.files, left = p.plan.Files(held)
 	for _, i := range left {
-		p.leave(i)
+		p.keepAsIs(i)
 	}
-	return e.saved(ctx, p.floor, s, task.ReasonSafety, held, p.files)
+	return svc.saveCheckpoint(ctx, p.taskFiles, s, task.ReasonSafety, held, p.files)
 }
 
-// leave moves a file of the plan to those that stay as they are.
-func (p *restoring) leave(i checkpoint.Item) {
+// keepAsIs moves a file of the plan to the conflicts.
+func (p *plannedRestore) keepAsIs(i checkpoint.Item) {
 	r := &p.result
 	at := slices.IndexFunc(r.Files, func(f RestoreItem) bool { return f.Path == i.Path })
 	if at < 0 {
@@ -149,10 +136,10 @@ func (p *restoring) leave(i checkpoint.Item) {
 	r.Conflicts = append(r.Conflicts, item)
 }
 
-// saved makes a checkpoint of what stands at some paths durable, and gives its event.
-// targets are kept with it: no other checkpoint may have them.
-func (e *Engine) saved(ctx context.Context, f *floor, s *task.State, reason string, held map[string]task.FileVersion, targets []task.RestoreFile) (task.CheckpointSaved, error) {
-	known := checkpoint.StateAt(inStore(s, f.keeper.Name()), s.NextCheckpoint())
+// saveCheckpoint makes a checkpoint of the held contents durable, and returns its event. The contents of targets are kept
+// with it, because possibly no other checkpoint holds them.
+func (svc *Service) saveCheckpoint(ctx context.Context, f *taskFiles, s *task.State, reason string, held map[string]task.FileVersion, targets []task.RestoreFile) (task.CheckpointSaved, error) {
+	known := checkpoint.StateAt(checkpointsIn(s, f.keeper.Name()), s.NextCheckpoint())
 	c := task.CheckpointSaved{Number: s.NextCheckpoint(), Reason: reason, Store: f.keeper.Name(), Message: newestMessage(s)}
 	for path, v := range held {
 		last, is := known[path]
@@ -174,13 +161,12 @@ func (e *Engine) saved(ctx context.Context, f *floor, s *task.State, reason stri
 	c.Title = titleOf(reason, targets, c.Files)
 	var err error
 	c.Commit, err = f.keeper.Save(ctx, checkpoint.Snapshot{
-		Task: keptAs(f.ref), Number: c.Number, Title: c.Title, At: e.opt.Now(), Parent: newestCommit(s, f.keeper.Name()), Files: known, Changed: changed,
+		Task: nameInStore(f.ref), Number: c.Number, Title: c.Title, At: svc.now(), Parent: newestCommit(s, f.keeper.Name()), Files: known, Changed: changed,
 	})
 	return c, err
 }
 
-// newestMessage is the newest of the model's history; it never falls from one checkpoint
-// to the next.
+// newestMessage is the newest message of the model's history. It never falls from one checkpoint to the next.
 func newestMessage(s *task.State) (message uint64) {
 	if api := s.API(); len(api) > 0 {
 		message = api[len(api)-1].ID
@@ -218,20 +204,4 @@ func titleOf(reason string, targets []task.RestoreFile, files []task.CheckpointF
 		return "before a restore of " + text
 	}
 	return text
-}
-
-// hold keeps what stands at recorded paths, and at nothing else: where a link leads is
-// none of them.
-func (f *floor) hold(ctx context.Context, paths []string) (map[string]task.FileVersion, error) {
-	held, err := f.keeper.Hold(ctx, paths)
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[string]task.FileVersion, len(paths))
-	for _, path := range paths {
-		if v, is := held[path]; is {
-			out[path] = v
-		}
-	}
-	return out, nil
 }

@@ -1,4 +1,4 @@
-package engine
+package checkpoints
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// Checkpoint is one checkpoint as a list shows it.
+// Checkpoint is one checkpoint in a list.
 type Checkpoint struct {
 	Number  int    `json:"checkpoint"` // 0 is the state before anything was changed
 	Reason  string `json:"reason"`     // before, command, doubt, turn, others, safety, manual, restored
@@ -25,43 +25,43 @@ type Checkpoint struct {
 	Run     string `json:"run,omitempty"`
 	Call    string `json:"call,omitempty"`
 	Message uint64 `json:"message"` // the newest of the model's history that it belongs to
-	Row     int    `json:"row"`     // as show numbers rows: the newest that was there then; 0 = none
+	Row     int    `json:"row"`     // the newest row then, as `show` numbers rows; 0 = none
 	Commit  string `json:"commit"`
 	Store   string `json:"store"`
-	Files   int    `json:"files"`   // whose state it tells
-	Tracked int    `json:"tracked"` // of which the task knows a state by then
+	Files   int    `json:"files"`   // that it records
+	Tracked int    `json:"tracked"` // of which the task has recorded a state by then
 	Unkept  int    `json:"unkept"`
 	Damaged int    `json:"damaged,omitempty"` // files whose content is lost; counted only when the store is found damaged
 	Rewound bool   `json:"rewound"`           // its message is not in the history any more
 }
 
-// Name is how people name it.
+// Name is the checkpoint's name for users, such as c3.
 func (c Checkpoint) Name() string { return fmt.Sprintf("c%d", c.Number) }
 
-// CheckpointList is what a task has of checkpoints.
-type CheckpointList struct {
+// List is the checkpoints of a task.
+type List struct {
 	ID          string       `json:"task_id"`
 	Title       string       `json:"title"`
 	Status      string       `json:"status"`
 	Workspace   string       `json:"workspace"`
 	Store       string       `json:"store"`             // the folder of the workspace's contents
-	Objects     int          `json:"objects"`           // that the task keeps there
-	Bytes       int64        `json:"bytes"`             // of them; what tasks share counts for each
+	Objects     int          `json:"objects"`           // of the task in that store
+	Bytes       int64        `json:"bytes"`             // of those objects; one that several tasks share counts for each of them
 	Damaged     string       `json:"damaged,omitempty"` // what is wrong with the store
 	Checkpoints []Checkpoint `json:"items"`             // the oldest first
 }
 
-// Checkpoints lists the checkpoints of a task. It changes nothing.
-func (e *Engine) Checkpoints(ctx context.Context, given string) (CheckpointList, error) {
-	var out CheckpointList
-	ref, err := e.store.FindLatest(ctx, given)
+// List lists the checkpoints of a task. It changes nothing.
+func (svc *Service) List(ctx context.Context, given string) (List, error) {
+	var out List
+	ref, err := svc.store.FindLatest(ctx, given)
 	if err != nil {
 		return out, err
 	}
-	err = e.store.WithView(ctx, ref, func(v *store.View) error {
+	err = svc.store.WithView(ctx, ref, func(v *store.View) error {
 		s := v.State
-		out = CheckpointList{
-			ID: ref.ID, Title: v.Summary.Title, Status: v.Summary.Status, Workspace: s.Settings.Workspace, Checkpoints: listed(s),
+		out = List{
+			ID: ref.ID, Title: v.Summary.Title, Status: v.Summary.Status, Workspace: s.Settings.Workspace, Checkpoints: checkpointsOf(s),
 		}
 		return nil
 	})
@@ -71,31 +71,31 @@ func (e *Engine) Checkpoints(ctx context.Context, given string) (CheckpointList,
 	out.Store = out.Checkpoints[len(out.Checkpoints)-1].Store
 	ws, err := workspace.Open(out.Workspace)
 	if err != nil {
-		return out, nil //nolint:nilerr // the folder is gone: what is listed is in the journal
+		return out, nil //nolint:nilerr // the folder is gone, and the journal holds the list
 	}
-	k, err := e.keeper(ws)
+	k, err := svc.openKeeper(ws)
 	if err != nil {
-		return out, nil //nolint:nilerr // there are none for this folder
+		return out, nil //nolint:nilerr // this folder has no store
 	}
 	out.Store = k.Name()
-	usage, err := k.Usage(ctx, keptAs(ref))
+	usage, err := k.Usage(ctx, nameInStore(ref))
 	out.Objects, out.Bytes = usage.Objects, usage.Bytes
 	if err = ignoreMissing(err); err != nil && ctx.Err() == nil {
-		// The list is the journal's. Which contents are lost takes reading all of them.
-		out.Damaged, err = err.Error(), e.nameDamaged(ctx, ref, &out)
+		// The list comes from the journal. Only reading all contents shows which ones are lost.
+		out.Damaged, err = err.Error(), svc.countDamaged(ctx, ref, &out)
 	}
 	return out, errors.Join(err, k.Close())
 }
 
-// nameDamaged marks the checkpoints whose contents are not whole.
-func (e *Engine) nameDamaged(ctx context.Context, ref store.Ref, list *CheckpointList) error {
+// countDamaged counts the damaged files of each checkpoint.
+func (svc *Service) countDamaged(ctx context.Context, ref store.Ref, list *List) error {
 	stores := map[string]*checkpoint.Verifier{}
 	defer func() {
 		for _, v := range stores {
-			_ = v.Close() // it was only read
+			_ = v.Close() // it only reads
 		}
 	}()
-	return e.store.WithView(ctx, ref, func(v *store.View) error {
+	return svc.store.WithView(ctx, ref, func(v *store.View) error {
 		for i := range list.Checkpoints {
 			c := &list.Checkpoints[i]
 			saved := v.State.Checkpoint(c.Number)
@@ -105,7 +105,7 @@ func (e *Engine) nameDamaged(ctx context.Context, ref store.Ref, list *Checkpoin
 			check := stores[saved.Store]
 			if check == nil {
 				var err error
-				if check, err = checkpoint.OpenVerifier(e.checkpointsDir(), saved.Store); err != nil {
+				if check, err = checkpoint.OpenVerifier(svc.dir(), saved.Store); err != nil {
 					return err
 				}
 				stores[saved.Store] = check
@@ -120,21 +120,21 @@ func (e *Engine) nameDamaged(ctx context.Context, ref store.Ref, list *Checkpoin
 	})
 }
 
-// listed are a task's checkpoints for people.
-func listed(s *task.State) []Checkpoint {
+// checkpointsOf are a task's checkpoints as a list shows them.
+func checkpointsOf(s *task.State) []Checkpoint {
 	out := make([]Checkpoint, 0, len(s.Checkpoints))
 	tracked := map[string]bool{}
 	for _, c := range s.Checkpoints {
 		for _, f := range c.Files {
 			tracked[f.Path] = true
 		}
-		out = append(out, shown(s, c, len(tracked)))
+		out = append(out, describe(s, c, len(tracked)))
 	}
 	return out
 }
 
-// tracked is how many files a task knows a state of by a checkpoint.
-func tracked(s *task.State, number int) int {
+// trackedFiles counts the files of which a task has recorded a state up to a checkpoint.
+func trackedFiles(s *task.State, number int) int {
 	paths := map[string]bool{}
 	for _, c := range s.Checkpoints {
 		if c.Number > number {
@@ -147,8 +147,8 @@ func tracked(s *task.State, number int) int {
 	return len(paths)
 }
 
-// shown is one checkpoint for people.
-func shown(s *task.State, c task.Checkpoint, tracked int) Checkpoint {
+// describe is one checkpoint as a list shows it.
+func describe(s *task.State, c task.Checkpoint, tracked int) Checkpoint {
 	out := Checkpoint{
 		Number: c.Number, Reason: c.Reason, Title: c.Title, At: c.At, Time: time.UnixMilli(c.At).UTC().Format("2006-01-02T15:04:05.000Z"),
 		Run: c.Run, Call: c.Call, Message: c.Message, Commit: c.Commit, Store: c.Store,
@@ -167,30 +167,29 @@ func shown(s *task.State, c task.Checkpoint, tracked int) Checkpoint {
 	return out
 }
 
-// origin is the state before anything was changed.
-func origin() Checkpoint {
+// initialState is the state before the task changed anything.
+func initialState() Checkpoint {
 	return Checkpoint{Title: "before anything was changed"}
 }
 
-// numbered is the checkpoint of a number.
-func numbered(s *task.State, n int) Checkpoint {
+// describeNumber is the checkpoint of a number as a list shows it.
+func describeNumber(s *task.State, n int) Checkpoint {
 	if c := s.Checkpoint(n); c != nil {
-		return shown(s, *c, tracked(s, c.Number))
+		return describe(s, *c, trackedFiles(s, c.Number))
 	}
-	return origin()
+	return initialState()
 }
 
-// pick finds the checkpoint that a word means: c3 or 3, the beginning of a commit's
-// name, #12 (the state at that row), 0 or c0 (before anything was changed), or "" (before
-// the newest change of the agent).
-func pick(s *task.State, given string) (int, error) {
+// resolve finds the checkpoint that a reference names: c3 or 3, the beginning of a commit's name, #12 (the state at that
+// row), 0 or c0 (before anything was changed), or "" (before the newest change of the agent).
+func resolve(s *task.State, given string) (int, error) {
 	word := strings.TrimSpace(given)
 	bad := func(why string) error {
-		list := listed(s)
-		return &CheckpointError{Given: given, Why: why, Candidates: list[max(0, len(list)-8):]}
+		list := checkpointsOf(s)
+		return &ReferenceError{Given: given, Why: why, Candidates: list[max(0, len(list)-8):]}
 	}
 	if len(s.Checkpoints) == 0 {
-		return 0, ErrNoCheckpoints
+		return 0, ErrNone
 	}
 	last := s.Checkpoints[len(s.Checkpoints)-1].Number
 	switch {
@@ -216,7 +215,7 @@ func pick(s *task.State, given string) (int, error) {
 	if err == nil && (n == 0 || s.Checkpoint(n) != nil) {
 		return n, nil
 	}
-	if commits(word) {
+	if mayBeCommit(word) {
 		var fits []int
 		for _, c := range s.Checkpoints {
 			if strings.HasPrefix(c.Commit, word) {
@@ -228,7 +227,7 @@ func pick(s *task.State, given string) (int, error) {
 			return fits[0], nil
 		case 0:
 		default:
-			return 0, bad(fmt.Sprintf("%d commits begin so", len(fits)))
+			return 0, bad(fmt.Sprintf("%d commits begin with it", len(fits)))
 		}
 	}
 	if err == nil || named {
@@ -237,10 +236,15 @@ func pick(s *task.State, given string) (int, error) {
 	return 0, bad("want a checkpoint such as c3, the beginning of its commit, or a message such as #12")
 }
 
-// ignoreMissing: a task whose checkpoints were never kept here has no ref.
+// ignoreMissing drops the error of a task whose checkpoints were never kept here: it has no ref.
 func ignoreMissing(err error) error {
 	if errors.Is(err, checkpoint.ErrUnkept) {
 		return nil
 	}
 	return err
+}
+
+// mayBeCommit reports whether a word may be the beginning of a commit's name.
+func mayBeCommit(word string) bool {
+	return len(word) >= 4 && len(word) <= 40 && strings.Trim(word, "0123456789abcdef") == ""
 }

@@ -1,4 +1,4 @@
-package engine
+package checkpoints
 
 import (
 	"context"
@@ -10,57 +10,56 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// SaveCheckpoint records what stands in the files of a task now: what others changed since
-// the task last looked is then told apart from what it changes next. false: nothing is
-// other than the newest checkpoint says, and none is made. finish must be called.
+// Save makes a checkpoint of the present contents of a task's files. What others changed since the task's last checkpoint
+// is then distinct from what the task changes next. The second result is false, and there is no new checkpoint, when no
+// file differs from the newest one. The caller must call finish, which updates Roo's files of the task.
 //
-// Errors: ErrNoCheckpoints where the task has none yet, *journal.BusyError while it runs,
-// and those of Restore.
-func (e *Engine) SaveCheckpoint(ctx context.Context, given string) (Checkpoint, bool, func(context.Context) error, error) {
+// Errors: ErrNone where the task has no checkpoint yet, *journal.BusyError while it runs, and those of Restore.
+func (svc *Service) Save(ctx context.Context, given string) (Checkpoint, bool, func(context.Context) error, error) {
 	none := func(context.Context) error { return nil }
-	ref, err := e.store.Find(ctx, given)
+	ref, err := svc.store.Find(ctx, given)
 	if err != nil {
 		return Checkpoint{}, false, none, err
 	}
-	if err := e.restorable(ctx, ref); err != nil {
+	if err := svc.requireCheckpoints(ctx, ref); err != nil {
 		return Checkpoint{}, false, none, err
 	}
-	t, _, err := e.take(ctx, ref)
+	t, _, err := svc.own(ctx, ref)
 	if err != nil {
 		return Checkpoint{}, false, none, err
 	}
-	c, saved, err := e.saveNow(ctx, t)
+	c, saved, err := svc.saveNow(ctx, t)
 	if err != nil {
 		return c, false, none, errors.Join(err, t.Close(context.WithoutCancel(ctx)))
 	}
 	return c, saved, t.Close, nil
 }
 
-func (e *Engine) saveNow(ctx context.Context, t *store.Task) (_ Checkpoint, saved bool, err error) {
+func (svc *Service) saveNow(ctx context.Context, t *store.Task) (_ Checkpoint, saved bool, err error) {
 	s := t.State()
 	if len(s.Checkpoints) == 0 {
-		return Checkpoint{}, false, ErrNoCheckpoints
+		return Checkpoint{}, false, ErrNone
 	}
-	f, err := e.floor(t.Ref, s.Settings.Workspace)
+	f, err := svc.openFiles(t.Ref, s.Settings.Workspace)
 	if err != nil {
 		return Checkpoint{}, false, err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
-	held, err := f.hold(ctx, checkpoint.Tracked(inStore(s, f.keeper.Name()), nil))
+	held, err := f.holdContents(ctx, checkpoint.Tracked(checkpointsIn(s, f.keeper.Name()), nil))
 	if err != nil {
 		return Checkpoint{}, false, fmt.Errorf("keep the files of task %s: %w", t.Ref.ID, err)
 	}
-	c, err := e.saved(ctx, f, s, task.ReasonManual, held, nil)
+	c, err := svc.saveCheckpoint(ctx, f, s, task.ReasonManual, held, nil)
 	if err != nil || len(c.Files) == 0 {
 		return Checkpoint{}, false, err
 	}
-	if err := commitNow(ctx, t, c); err != nil {
+	if err := commitDurably(ctx, t, c); err != nil {
 		return Checkpoint{}, false, err
 	}
-	return numbered(t.State(), c.Number), true, nil
+	return describeNumber(t.State(), c.Number), true, nil
 }
 
-// DiffOptions say which states are compared.
+// DiffOptions select the states to compare.
 type DiffOptions struct {
 	From  string   // a checkpoint, as for a restore; "" = before the newest change
 	To    string   // a checkpoint, or "now"; "" = now
@@ -80,45 +79,41 @@ type FileDiff struct {
 	Patch   string           `json:"patch,omitempty"`
 }
 
-// CheckpointDiff is what differs between two states of a task's files.
-type CheckpointDiff struct {
+// Diff is what differs between two states of a task's files.
+type Diff struct {
 	ID    string     `json:"task_id"`
 	From  string     `json:"from"` // c3; c0 is before anything was changed
 	To    string     `json:"to"`   // c3, or now
 	Files []FileDiff `json:"items"`
 }
 
-// DiffCheckpoints compares two checkpoints, or one with what stands there now. It changes
-// nothing.
-func (e *Engine) DiffCheckpoints(ctx context.Context, given string, o DiffOptions) (CheckpointDiff, error) {
-	out := CheckpointDiff{Files: []FileDiff{}}
-	ref, err := e.store.FindLatest(ctx, given)
+// Diff compares two checkpoints, or one with the present files. It changes nothing.
+func (svc *Service) Diff(ctx context.Context, given string, o DiffOptions) (Diff, error) {
+	out := Diff{Files: []FileDiff{}}
+	ref, err := svc.store.FindLatest(ctx, given)
 	if err != nil {
 		return out, err
 	}
 	out.ID = ref.ID
-	err = e.store.WithView(ctx, ref, func(v *store.View) error { return e.diff(ctx, v, o, &out) })
+	err = svc.store.WithView(ctx, ref, func(v *store.View) error { return svc.diff(ctx, v, o, &out) })
 	return out, err
 }
 
-func (e *Engine) diff(ctx context.Context, v *store.View, o DiffOptions, out *CheckpointDiff) (err error) {
+func (svc *Service) diff(ctx context.Context, v *store.View, o DiffOptions, out *Diff) (err error) {
 	s := v.State
-	from, err := pick(s, o.From)
+	from, err := resolve(s, o.From)
 	if err != nil {
 		return err
 	}
-	f, err := e.floor(v.Ref, e.rootOf(s, storeOf(s, from)))
+	f, err := svc.openFilesOf(v.Ref, s, from, "")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
-	if want := storeOf(s, from); want != "" && want != f.keeper.Name() {
-		return &StoreMovedError{Checkpoint: from, Store: want, Workspace: f.ws.Root()}
-	}
-	list := inStore(s, f.keeper.Name())
+	list := checkpointsIn(s, f.keeper.Name())
 	options := checkpoint.DiffOptions{Stat: !o.Patch}
 	for _, given := range o.Paths {
-		path, err := f.recorded(given)
+		path, err := f.recordedPath(given)
 		if err != nil {
 			return err
 		}
@@ -131,7 +126,7 @@ func (e *Engine) diff(ctx context.Context, v *store.View, o DiffOptions, out *Ch
 		now, err = f.keeper.Look(ctx, checkpoint.Tracked(list, options.Paths))
 	} else {
 		var to int
-		if to, err = pick(s, o.To); err == nil {
+		if to, err = resolve(s, o.To); err == nil {
 			out.To, now = fmt.Sprintf("c%d", to), checkpoint.StateAt(list, to)
 		}
 	}

@@ -1,4 +1,4 @@
-package engine
+package checkpoints
 
 import (
 	"maps"
@@ -7,26 +7,26 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// moment is where a rewind puts the files: to before the first reply that goes, and of a
-// reply that stays, some of whose calls' outcomes go, what those calls changed to before
-// them. What other calls of that reply changed stays, as their outcomes do.
-type moment struct {
+// rewindTarget is the state that a rewind gives the files: that from before the first hidden reply; and where a reply stays
+// and only some of its calls' outcomes are hidden, what those calls changed is as it was before them. What the other calls
+// of that reply changed stays, like their outcomes.
+type rewindTarget struct {
 	checkpoint.Moment
-	named map[string]int // what calls that go were to change, as their tools named it
+	named map[string]int // what hidden calls were to change, under the paths that their tools used
 }
 
-// first is the oldest checkpoint that files are put back to.
-func (m moment) first() int {
+// first is the oldest checkpoint that files go back to.
+func (m rewindTarget) first() int {
 	return min(m.First(), checkpoint.Moment{Number: m.Number, Of: m.named}.First())
 }
 
-// of has the files by the names that checkpoints have for them.
-func (m moment) of(f *floor) checkpoint.Moment {
+// of has the files under the paths that checkpoints record.
+func (m rewindTarget) of(f *taskFiles) checkpoint.Moment {
 	out := checkpoint.Moment{Number: m.Number, Of: maps.Clone(m.Of)}
 	for given, n := range m.named {
-		path, err := f.recorded(given)
+		path, err := f.recordedPath(given)
 		if err != nil {
-			continue // it lies where no checkpoint looks
+			continue // it is outside of what checkpoints record
 		}
 		if last, is := out.Of[path]; !is || n < last {
 			out.Of[path] = n
@@ -35,9 +35,9 @@ func (m moment) of(f *floor) checkpoint.Moment {
 	return out
 }
 
-// momentOf is that of what a rewind takes.
-func momentOf(s *task.State, events []task.Event) moment {
-	m := moment{Moment: checkpoint.Moment{Number: s.CheckpointAt(firstGone(s, events)), Of: map[string]int{}}, named: map[string]int{}}
+// targetOf is the target of a rewind, which its events describe.
+func targetOf(s *task.State, events []task.Event) rewindTarget {
+	m := rewindTarget{Moment: checkpoint.Moment{Number: s.CheckpointAt(firstHiddenReply(s, events)), Of: map[string]int{}}, named: map[string]int{}}
 	earliest := func(of map[string]int, path string, n int) {
 		if last, is := of[path]; !is || n < last {
 			of[path] = n
@@ -53,7 +53,7 @@ func momentOf(s *task.State, events []task.Event) moment {
 			if call == nil || !call.Started {
 				continue
 			}
-			before, changed := beforeCall(s, call)
+			before, changed := stateBeforeCall(s, call)
 			for path := range call.Before {
 				earliest(m.named, path, before)
 			}
@@ -65,10 +65,10 @@ func momentOf(s *task.State, events []task.Event) moment {
 	return m
 }
 
-// beforeCall is the newest checkpoint of before a call did anything, and what it changed
-// as far as a look at the files found that. A call that had nothing to record has no
-// checkpoint of its own: then those of calls before it in its reply count.
-func beforeCall(s *task.State, call *task.Call) (number int, changed []string) {
+// stateBeforeCall is the newest checkpoint from before a call had any effect, and what the call changed as far as a survey
+// found it. A call that had nothing to record has no checkpoint of its own: then those of the calls before it in its reply
+// count.
+func stateBeforeCall(s *task.State, call *task.Call) (number int, changed []string) {
 	number = s.CheckpointAt(call.Message)
 	earlier := map[string]bool{}
 	for _, c := range s.Calls() {
@@ -89,7 +89,7 @@ func beforeCall(s *task.State, call *task.Call) (number int, changed []string) {
 			for _, f := range c.Files {
 				changed = append(changed, f.Path)
 			}
-			return c.Number - 1, changed // the others that name a call are of before it
+			return c.Number - 1, changed // the others that name a call were taken before it
 		default:
 			number = c.Number
 		}
@@ -97,10 +97,10 @@ func beforeCall(s *task.State, call *task.Call) (number int, changed []string) {
 	return number, nil
 }
 
-// firstGone is the message before whose effects a rewind puts the files: the first reply
-// that goes, as only replies change files. Before a question of the person that goes too
-// the files may have been something else again, by the person's own hand.
-func firstGone(s *task.State, events []task.Event) uint64 {
+// firstHiddenReply is the message before whose effects a rewind puts the files: the first hidden reply, as only replies
+// change files. Before a hidden message of the user the files may have been different again, because the user edited
+// them.
+func firstHiddenReply(s *task.State, events []task.Event) uint64 {
 	first := ^uint64(0)
 	for _, e := range events {
 		r, is := e.(task.Rewound)

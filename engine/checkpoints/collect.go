@@ -1,0 +1,234 @@
+package checkpoints
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/checkpoint"
+	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// CollectedStore is what collecting one store of contents removes, or would remove.
+type CollectedStore struct {
+	Store   string   `json:"store"`
+	Tasks   int      `json:"tasks"`   // whose checkpoints stay
+	Removed []string `json:"removed"` // tasks that no longer exist, whose checkpoints were removed
+	Objects int      `json:"objects"` // that were removed
+	Before  int64    `json:"before"`  // bytes on the disk
+	After   int64    `json:"after"`
+	Err     error    `json:"-"`
+}
+
+// newTaskGrace is the age from which a ref without a task counts as that of a removed task: a fork writes its ref before
+// its folder exists. An hour is far longer than any fork takes.
+const newTaskGrace = time.Hour
+
+// taskRefs is the prefix of the refs of tasks; see object.RefName.
+const taskRefs = "refs/roost/"
+
+// Collect removes contents that no task needs from all stores. It never removes what a task needs, also one in the trash,
+// even when it is killed or tasks run at the same time. With dryRun it only reports what it would remove.
+func (svc *Service) Collect(ctx context.Context, dryRun bool) ([]CollectedStore, error) {
+	entries, err := os.ReadDir(svc.dir())
+	if errors.Is(err, os.ErrNotExist) {
+		return []CollectedStore{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the stores of checkpoints: %w", err)
+	}
+	live, err := svc.liveRefs()
+	if err != nil {
+		return nil, err
+	}
+	out := []CollectedStore{}
+	for _, entry := range entries {
+		if !entry.IsDir() || strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+		c := CollectedStore{Store: entry.Name(), Removed: []string{}}
+		c.Err = svc.collectStore(ctx, &c, live, dryRun)
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+func (svc *Service) collectStore(ctx context.Context, c *CollectedStore, live map[string]bool, dryRun bool) (err error) {
+	dir := filepath.Join(svc.dir(), c.Store)
+	s, err := object.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	refs, err := s.Refs()
+	if err != nil {
+		return err
+	}
+	var gone []string
+	for ref := range refs {
+		name, ours := strings.CutPrefix(ref, taskRefs)
+		if !ours || live[ref] || isNew(filepath.Join(dir, filepath.FromSlash(ref))) {
+			c.Tasks++
+			continue
+		}
+		c.Removed, gone = append(c.Removed, name), append(gone, ref)
+		if dryRun {
+			continue
+		}
+		if err := s.DeleteRef(ref); err != nil {
+			return err
+		}
+	}
+	if !dryRun {
+		checkpoint.SweepCalls(dir, live, newTaskGrace)
+	}
+	did, err := svc.removeUnused(ctx, s, c.Store, dryRun, gone...)
+	c.Objects, c.Before, c.After = did.Removed, did.Before, did.After
+	return err
+}
+
+// removeUnused collects one store. What the newest survey of its workspace relies on stays, where the workspace still
+// exists. A dry run treats the refs in without as removed.
+func (svc *Service) removeUnused(ctx context.Context, s *object.Store, name string, dryRun bool, without ...string) (object.Collected, error) {
+	if data, err := os.ReadFile(filepath.Join(svc.dir(), name, rootFile)); err == nil {
+		if ws, err := svc.resolver.OpenWorkspace(strings.TrimSpace(string(data))); err == nil && checkpoint.NameOf(ws.Root()) == name {
+			if k, err := svc.openKeeper(ws); err == nil {
+				did, err := k.Collect(ctx, dryRun, without...)
+				return did, errors.Join(err, k.Close())
+			}
+		}
+	}
+	return s.Collect(ctx, object.CollectOptions{DryRun: dryRun, Without: without})
+}
+
+func isNew(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && time.Since(info.ModTime()) < newTaskGrace
+}
+
+// liveRefs are the refs of all tasks that exist, including those in the trash and those that are being created. When
+// they cannot be listed, nothing is collected.
+func (svc *Service) liveRefs() (map[string]bool, error) {
+	out := map[string]bool{}
+	root := svc.store.Root()
+	list := func(keep func(name string), at ...string) error {
+		entries, err := os.ReadDir(filepath.Join(append([]string{root}, at...)...))
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		for _, entry := range entries {
+			keep(entry.Name())
+		}
+		return err
+	}
+	own := func(name string) {
+		id, _, _ := strings.Cut(name, "~")
+		if fork, ok := strings.CutPrefix(id, ".fork-"); ok { // a fork that is being created: see store.makeFork
+			id = fork[:max(strings.LastIndexByte(fork, '-'), 0)]
+		}
+		out[object.RefName(nameInStore(store.Ref{ID: id, Own: true}))] = true
+	}
+	var sources []string
+	// Tasks are listed twice: one may come back from the trash between the first list of tasks and the list of the
+	// trash.
+	err := errors.Join(list(own, "tasks"), list(own, "trash"), list(own, "tasks"), list(func(source string) { sources = append(sources, source) }, "adopted"))
+	for _, source := range sources {
+		err = errors.Join(err, list(func(id string) { out[object.RefName(nameInStore(store.Ref{ID: id, Source: source}))] = true }, "adopted", source))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the tasks whose checkpoints stay: %w", err)
+	}
+	return out, nil
+}
+
+// Forget removes the refs of a purged task from all stores, unless another task has the same id. It returns the stores
+// that held checkpoints of it, for RemoveUnused. The task may have had several workspaces.
+func (svc *Service) Forget(purged store.Ref) (stores []string, err error) {
+	live, err := svc.liveRefs()
+	if err != nil {
+		return nil, nil //nolint:nilerr // the next collection removes them
+	}
+	ref := object.RefName(nameInStore(purged))
+	if live[ref] {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(svc.dir())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		s, bad := object.Open(filepath.Join(svc.dir(), entry.Name()))
+		if bad != nil {
+			err = errors.Join(err, bad)
+			continue
+		}
+		checkpoint.ForgetCalls(filepath.Join(svc.dir(), entry.Name()), ref)
+		if _, has := s.Ref(ref); has == nil {
+			err = errors.Join(err, s.DeleteRef(ref))
+			stores = append(stores, entry.Name())
+		}
+		err = errors.Join(err, s.Close())
+	}
+	if err != nil {
+		return stores, fmt.Errorf("the task is removed; its checkpoints could not be removed: %w", err)
+	}
+	return stores, nil
+}
+
+// RemoveUnused removes what no task needs from stores, after tasks were purged.
+func (svc *Service) RemoveUnused(ctx context.Context, stores []string) (err error) {
+	slices.Sort(stores)
+	for _, name := range slices.Compact(stores) {
+		s, bad := object.Open(filepath.Join(svc.dir(), name))
+		if bad == nil {
+			_, bad = svc.removeUnused(ctx, s, name, false)
+			bad = errors.Join(bad, s.Close())
+		}
+		err = errors.Join(err, bad)
+	}
+	if err != nil {
+		return fmt.Errorf("the task is removed; contents of its checkpoints remain until roost checkpoint gc removes them: %w", err)
+	}
+	return nil
+}
+
+// ShareWithFork keeps the checkpoints of a state for a new fork of its task, before the fork exists, so that neither task
+// needs the other one.
+func (svc *Service) ShareWithFork(id string, s *task.State) error {
+	newest := map[string]string{} // commits by store
+	for _, c := range s.Checkpoints {
+		if c.Commit != "" && c.Store != "" {
+			newest[c.Store] = c.Commit
+		}
+	}
+	for name, commit := range newest {
+		dir := filepath.Join(svc.dir(), name)
+		if _, err := os.Stat(dir); err != nil {
+			continue // its contents are lost already
+		}
+		st, err := object.Open(dir)
+		if err != nil {
+			return err
+		}
+		if st.Has(object.ID(commit)) {
+			err = st.SetRef(object.RefName(nameInStore(store.Ref{ID: id, Own: true})), object.ID(commit))
+		}
+		if err = errors.Join(err, st.Close()); err != nil {
+			return fmt.Errorf("keep the checkpoints that it shares: %w", err)
+		}
+	}
+	return nil
+}

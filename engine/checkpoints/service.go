@@ -1,0 +1,269 @@
+// Package checkpoints lists, compares, verifies and restores the checkpoints of tasks, and removes contents that no
+// task needs any more. The agent decides when a run takes a checkpoint; package checkpoint keeps the contents of the
+// files, one store per workspace. This package connects both to the tasks of a root.
+//
+// A restore is an intent, an apply and an outcome. The intent is durable, with a checkpoint of what is replaced, before
+// the first file changes. From then on the task is restoring, and its next owner finishes that first (FinishOwned).
+// Applying is idempotent for each file. An error in the middle puts back what was done. A rewind that takes files along
+// is one such restore, and the histories move in the commit of its outcome.
+//
+// Nothing here starts a run, and a task that runs is never changed: its owner holds the lock.
+package checkpoints
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/roost-dev/roost/checkpoint"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// Service works on the checkpoints of a root's tasks. It is safe for concurrent use.
+type Service struct {
+	store    *store.Store
+	resolver setup.Resolver
+	now      func() int64 // Unix milliseconds
+}
+
+// New gives access to the checkpoints of a store's tasks. The resolver opens workspaces and bounds what is kept.
+func New(s *store.Store, r setup.Resolver, now func() int64) *Service {
+	return &Service{store: s, resolver: r, now: now}
+}
+
+// dir holds the contents of files, one store per workspace.
+func (svc *Service) dir() string { return filepath.Join(svc.store.Root(), "checkpoints") }
+
+// openKeeper opens the store of a workspace's contents.
+func (svc *Service) openKeeper(w *workspace.Workspace) (*checkpoint.Keeper, error) {
+	c := svc.resolver.Config
+	return checkpoint.Open(svc.dir(), w, checkpoint.Options{
+		MaxFile:   c.CheckpointFile,
+		MaxSurvey: c.CheckpointSurvey,
+		MaxStore:  c.CheckpointStore,
+	})
+}
+
+// nameInStore is the name of a task in the stores of contents. The id of another tool's task is unique only within its
+// source, so the source is part of the name.
+func nameInStore(ref store.Ref) string {
+	if ref.Own {
+		return ref.ID
+	}
+	return ref.Source + "." + ref.ID
+}
+
+// taskFiles are the files of a task: its workspace, and the store of their contents.
+type taskFiles struct {
+	ref    store.Ref
+	ws     *workspace.Workspace
+	keeper *checkpoint.Keeper
+}
+
+// openFiles opens a task's workspace and the store of its contents.
+func (svc *Service) openFiles(ref store.Ref, root string) (*taskFiles, error) {
+	ws, err := svc.resolver.OpenWorkspace(root)
+	if err != nil {
+		return nil, err
+	}
+	k, err := svc.openKeeper(ws)
+	if err != nil {
+		return nil, err
+	}
+	return &taskFiles{ref, ws, k}, nil
+}
+
+// openFilesOf opens the workspace that a checkpoint is of.
+func (svc *Service) openFilesOf(ref store.Ref, s *task.State, number int, root string) (*taskFiles, error) {
+	name := contentStore(s, number)
+	if root == "" {
+		root = svc.rootOf(s, name)
+	}
+	f, err := svc.openFiles(ref, root)
+	if err != nil {
+		return nil, err
+	}
+	if name != "" && name != f.keeper.Name() {
+		return nil, errors.Join(&StoreMovedError{Checkpoint: number, Store: name, Workspace: f.ws.Root()}, f.close())
+	}
+	return f, nil
+}
+
+func (f *taskFiles) close() error { return f.keeper.Close() }
+
+// recordedPath is a path as checkpoints record it.
+func (f *taskFiles) recordedPath(given string) (string, error) {
+	p, err := f.ws.Resolve(given)
+	if err != nil {
+		return "", err
+	}
+	return p.Readable, nil
+}
+
+// holdContents keeps the contents of files at recorded paths, and of no others: the target of a link is not among them.
+func (f *taskFiles) holdContents(ctx context.Context, paths []string) (map[string]task.FileVersion, error) {
+	held, err := f.keeper.Hold(ctx, paths)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]task.FileVersion, len(paths))
+	for _, path := range paths {
+		if v, is := held[path]; is {
+			out[path] = v
+		}
+	}
+	return out, nil
+}
+
+// rootOf is the folder that a store's contents are of: the task's own workspace, or the one that the task had then.
+func (svc *Service) rootOf(s *task.State, name string) string {
+	own := s.Settings.Workspace
+	if name == "" || checkpoint.NameOf(resolved(own)) == name {
+		return own
+	}
+	if s.Run != nil && checkpoint.NameOf(resolved(s.Run.Settings.Workspace)) == name {
+		return s.Run.Settings.Workspace
+	}
+	data, err := os.ReadFile(filepath.Join(svc.dir(), name, rootFile))
+	if root := strings.TrimSpace(string(data)); err == nil && filepath.IsAbs(root) {
+		return root
+	}
+	return own
+}
+
+// rootFile is a file in a store that names the folder that the contents are of.
+const rootFile = "workspace"
+
+// noteRoot writes that file once. Only restoring to an earlier workspace of a task depends on it.
+func (svc *Service) noteRoot(name, root string) {
+	path := filepath.Join(svc.dir(), name, rootFile)
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		_ = os.WriteFile(path, []byte(root+"\n"), 0o600)
+	}
+}
+
+func resolved(path string) string {
+	if r, err := filepath.EvalSymlinks(path); err == nil {
+		return r
+	}
+	return path
+}
+
+// contentStore is the store that holds a checkpoint's contents; "" when the checkpoint names none.
+func contentStore(s *task.State, number int) string {
+	if c := s.Checkpoint(number); c != nil {
+		return c.Store
+	}
+	return ""
+}
+
+// newestCommit is the commit of a task's newest checkpoint in a store; "" without one.
+func newestCommit(s *task.State, store string) string {
+	for i := len(s.Checkpoints) - 1; i >= 0; i-- {
+		if c := s.Checkpoints[i]; c.Commit != "" && c.Store == store {
+			return c.Commit
+		}
+	}
+	return ""
+}
+
+// checkpointsIn are the checkpoints of a task whose contents are in one store.
+func checkpointsIn(s *task.State, name string) []task.CheckpointSaved {
+	var out []task.CheckpointSaved
+	for _, c := range s.Checkpoints {
+		if c.Store == name || c.Store == "" {
+			out = append(out, c.CheckpointSaved)
+		}
+	}
+	return out
+}
+
+// own takes a task over for writing, and finishes a restore that a kill interrupted.
+func (svc *Service) own(ctx context.Context, ref store.Ref) (t *store.Task, forked string, err error) {
+	owned, err := svc.store.OwnLean(ctx, ref)
+	if err != nil {
+		return nil, "", err
+	}
+	if _, err := svc.FinishOwned(ctx, owned.Task); err != nil {
+		return nil, "", errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
+	}
+	return owned.Task, owned.Forked, nil
+}
+
+// commitDurably commits events and waits until they are on disk.
+func commitDurably(ctx context.Context, t *store.Task, events ...task.Event) error {
+	if err := t.Commit(ctx, events...); err != nil {
+		return err
+	}
+	return t.Barrier(ctx)
+}
+
+// ErrNone: the task has no checkpoints.
+var ErrNone = errors.New("the task has no checkpoints")
+
+// StoreMovedError: a checkpoint is of a workspace that was in another folder.
+type StoreMovedError struct {
+	Checkpoint int
+	Store      string // of its contents
+	Workspace  string // the folder that was opened
+}
+
+func (e *StoreMovedError) Error() string {
+	return fmt.Sprintf("checkpoint c%d is of another folder than %s: its contents are kept as %s", e.Checkpoint, e.Workspace, e.Store)
+}
+
+// ReferenceError: a reference matches no checkpoint, or several.
+type ReferenceError struct {
+	Given      string
+	Why        string
+	Candidates []Checkpoint
+}
+
+func (e *ReferenceError) Error() string { return fmt.Sprintf("checkpoint %s: %s", e.Given, e.Why) }
+
+// RolledBackError: a restore failed, and everything is as it was before.
+type RolledBackError struct{ Err error }
+
+func (e *RolledBackError) Error() string {
+	return fmt.Sprintf("%s; everything is as it was before", restoreFailure(e.Err))
+}
+
+func (e *RolledBackError) Unwrap() error { return e.Err }
+
+// HalfwayError: a restore failed, and so did reverting it. The task is restoring, and its next owner finishes that
+// first.
+type HalfwayError struct {
+	Task string
+	Err  error
+}
+
+func (e *HalfwayError) Error() string {
+	return fmt.Sprintf("%s; the restore is not finished, and the next command that works on the task continues it", restoreFailure(e.Err))
+}
+
+func (e *HalfwayError) Unwrap() error { return e.Err }
+
+// restoreFailure names the failed operation exactly once: most errors already begin with it.
+func restoreFailure(err error) string {
+	return "put files back: " + strings.TrimPrefix(err.Error(), "put files back: ")
+}
+
+// ChangedSinceError: the task changed a file again after the restore that is to be undone. The checkpoint of what the
+// restore replaced can be restored instead.
+type ChangedSinceError struct {
+	Task       string
+	Path       string
+	Checkpoint int // at which it changed
+	Safety     int // the checkpoint of what the restore replaced
+	Redo       bool
+}
+
+func (e *ChangedSinceError) Error() string {
+	return fmt.Sprintf("the task changed %s since (c%d); what the restore replaced is kept as c%d", e.Path, e.Checkpoint, e.Safety)
+}
