@@ -33,7 +33,7 @@ func (a asker) Ask(ctx context.Context, q task.QuestionOpened) (Answer, error) {
 	}()
 	r.asks(q)
 	r.accept() // what led to the question is on disk
-	r.engine.dispatch()
+	r.engine.scheduler.Dispatch()
 	var over <-chan time.Time
 	if r.hold > 0 {
 		timer := time.NewTimer(r.hold)

@@ -45,9 +45,9 @@ type Request struct {
 	// that was imported, came with: never its queue or its answers. See Engine.Receive.
 	OwnSettings, TrustSettings bool
 
-	answer   *Answer // to question, which the task waits with
-	question string
-	unasked  bool // nobody asked for it now: a task that is not trusted stays as it is
+	answer    *Answer // to question, which the task waits with
+	question  string
+	automatic bool // no caller asked for it: a task that is not trusted stays as it is
 }
 
 // Event is one event of a task.

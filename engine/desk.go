@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/roost-dev/roost/engine/scheduler"
+
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -85,7 +87,7 @@ var (
 	ErrNoRun     = errors.New("no such run")                          //
 	ErrStale     = errors.New("something happened since it was seen") // an answer to what the person has not seen
 	ErrQueueFull = errors.New("too much waits already")
-	ErrDraining  = errors.New("no new runs are started")
+	ErrDraining  = scheduler.ErrDraining
 	ErrInput     = errors.New("no such input waits") // it was taken, or never there
 )
 

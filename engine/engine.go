@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"sync"
 	"time"
+
+	"github.com/roost-dev/roost/engine/scheduler"
 
 	"github.com/roost-dev/roost/engine/checkpoints"
 
@@ -45,14 +48,14 @@ type Engine struct {
 	checkpoints *checkpoints.Service
 	pipe        *events.Pipe
 
-	mu     sync.Mutex
-	runs   map[string]*Run
-	ending map[string]*Run // runs of which it is not known yet what follows them
-	began  bool            // a run has begun
-	ledger ledger
-	closed bool
-	wait   sync.WaitGroup
-	desk   desk
+	mu        sync.Mutex
+	runs      map[string]*Run
+	ending    map[string]*Run // runs of which it is not known yet what follows them
+	began     bool            // a run has begun
+	ledger    ledger
+	closed    bool
+	wait      sync.WaitGroup
+	scheduler *scheduler.Scheduler
 }
 
 // ErrClosed: the engine is shutting down and starts nothing more.
@@ -67,7 +70,7 @@ func New(s *store.Store, o Options) *Engine {
 		o.Config = setup.ConfigFromEnv(os.Getenv)
 	}
 	resolver := setup.Resolver{Config: o.Config, Root: s.Root(), Confined: o.Confined}
-	return &Engine{
+	e := &Engine{
 		store:       s,
 		opt:         o,
 		resolver:    resolver,
@@ -75,6 +78,8 @@ func New(s *store.Store, o Options) *Engine {
 		pipe:        events.New(s),
 		runs:        map[string]*Run{},
 	}
+	e.scheduler = scheduler.New(runTable{e}, cmp.Or(max(o.MaxRuns, 0), defaultMaxRuns), cmp.Or(max(o.MaxQueue, 0), defaultMaxQueue))
+	return e
 }
 
 // Events is the pipe with the events of all tasks, and the live events of this engine's runs.
@@ -86,16 +91,16 @@ func (e *Engine) Start(ctx context.Context, r Request) (*Run, error) {
 	if err := e.admits(); err != nil {
 		return nil, err
 	}
-	p, err := e.seat()
+	slot, err := e.scheduler.Acquire()
 	if err != nil {
 		return nil, err
 	}
-	defer p.give()
-	return e.start(ctx, r, p)
+	defer slot.Release()
+	return e.start(ctx, r, slot)
 }
 
-// start is Start for a run that has a place.
-func (e *Engine) start(ctx context.Context, r Request, p *place) (*Run, error) {
+// start is Start for a run that has a slot.
+func (e *Engine) start(ctx context.Context, r Request, slot *scheduler.Slot) (*Run, error) {
 	if err := e.admits(); err != nil {
 		return nil, err
 	}
@@ -103,28 +108,11 @@ func (e *Engine) start(ctx context.Context, r Request, p *place) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run.place = p
+	run.slot = slot
 	if err := e.launch(run); err != nil {
 		return nil, err
 	}
 	return run, nil
-}
-
-// admit counts a run in, unless the engine was closed while it was prepared: a
-// Close that has returned must not find a run after it.
-func (e *Engine) admit(run *Run) bool {
-	e.desk.mu.Lock()
-	defer e.desk.mu.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return false
-	}
-	run.place.fill() // with that lock held: it is never counted twice, nor not at all
-	e.runs[run.ID] = run
-	e.began = true
-	e.wait.Add(1)
-	return true
 }
 
 // prepare checks everything that can be checked before anything is written, then
@@ -344,7 +332,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		}
 	}
 	done := make(chan struct{})
-	go func() { e.wait.Wait(); e.shutDesk(); e.pipe.Close(); close(done) }()
+	go func() { e.wait.Wait(); e.scheduler.Close(); e.pipe.Close(); close(done) }()
 	select {
 	case <-done:
 		return nil

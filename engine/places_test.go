@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/roost-dev/roost/engine/scheduler"
+
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store"
@@ -34,17 +36,17 @@ func TestAPlaceIsCountedOnce(t *testing.T) {
 			t.Errorf("%s: %d run, %d wait, %d are queued", what, running, waiting, queued)
 		}
 	}
-	reserve := func() *place {
+	reserve := func() *scheduler.Slot {
 		t.Helper()
-		at, err := e.reserve()
+		at, err := e.scheduler.TryAcquire()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return at
 	}
-	run.place = reserve()
+	run.slot = reserve()
 	load("kept", 1)
-	if !e.admit(run) {
+	if !e.register(run) {
 		t.Fatal("it is not let in")
 	}
 	load("filled, and not given back yet", 1)
@@ -55,13 +57,13 @@ func TestAPlaceIsCountedOnce(t *testing.T) {
 	if reserve() != nil {
 		t.Error("there is a place for a third")
 	}
-	run.place.give()
+	run.slot.Release()
 	load("with the second", 2)
-	second.give()
-	second.give()
+	second.Release()
+	second.Release()
 	load("without it again", 1)
 	for range 3 { // an answer is not kept waiting, however many work
-		if at, err := e.seat(); err != nil || at == nil {
+		if at, err := e.scheduler.Acquire(); err != nil || at == nil {
 			t.Errorf("no place for who is not kept waiting: %v", err)
 		}
 	}
@@ -77,11 +79,11 @@ func TestAPlaceIsCountedOnce(t *testing.T) {
 func TestADrainWaitsForWhatIsAboutToStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, run := idleEngine(Options{})
-		at, err := e.seat()
+		at, err := e.scheduler.Acquire()
 		if err != nil {
 			t.Fatal(err)
 		}
-		run.place = at
+		run.slot = at
 		drained := make(chan error, 1)
 		go func() { drained <- e.Drain(context.Background()) }()
 		goesOn := func(while string) {
@@ -94,10 +96,10 @@ func TestADrainWaitsForWhatIsAboutToStart(t *testing.T) {
 			}
 		}
 		goesOn("a run was about to start")
-		if !e.admit(run) {
+		if !e.register(run) {
 			t.Fatal("it is not let in")
 		}
-		at.give()
+		at.Release()
 		goesOn("it worked")
 		e.mu.Lock()
 		e.ending = map[string]*Run{run.ID: run}
@@ -110,15 +112,15 @@ func TestADrainWaitsForWhatIsAboutToStart(t *testing.T) {
 		if err := <-drained; err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.seat(); !errors.Is(err, ErrDraining) {
+		if _, err := e.scheduler.Acquire(); !errors.Is(err, ErrDraining) {
 			t.Errorf("a place behind the drain: %v", err)
 		}
-		if _, err := e.reserve(); !errors.Is(err, ErrDraining) {
+		if _, err := e.scheduler.TryAcquire(); !errors.Is(err, ErrDraining) {
 			t.Errorf("a place that was asked for before: %v", err)
 		}
 		e.Admit()
 		e.Refuse()
-		if _, err := e.seat(); err != nil { // an answer: it had its place
+		if _, err := e.scheduler.Acquire(); err != nil { // an answer: it had its place
 			t.Errorf("an answer while nothing more is started: %v", err)
 		}
 	})
@@ -263,7 +265,7 @@ func TestWhetherATaskIsFree(t *testing.T) {
 	e := New(s, Options{Config: setup.Config{Keys: map[string]string{}}})
 	free := func(want bool) {
 		t.Helper()
-		if got, err := e.Leaving(t.Context(), keyOf(ref)); err != nil || got != want {
+		if got, err := e.WaitForRelease(t.Context(), keyOf(ref)); err != nil || got != want {
 			t.Errorf("free: %v, %v", got, err)
 		}
 	}
@@ -278,7 +280,7 @@ func TestWhetherATaskIsFree(t *testing.T) {
 	e.ending = map[string]*Run{"r": run}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := e.Leaving(gone, keyOf(ref)); !errors.Is(err, context.Canceled) {
+	if _, err := e.WaitForRelease(gone, keyOf(ref)); !errors.Is(err, context.Canceled) {
 		t.Errorf("while it ends: %v", err)
 	}
 	delete(e.ending, "r")

@@ -66,7 +66,7 @@ func (e *Engine) Receive(ctx context.Context, r Request) (bool, error) {
 		})
 	case held == nil:
 		return false, nil
-	case r.unasked, held.Standing != store.Unsigned && len(held.Brings) > 0 && !asked && !r.OwnSettings && !r.TrustSettings:
+	case r.automatic, held.Standing != store.Unsigned && len(held.Brings) > 0 && !asked && !r.OwnSettings && !r.TrustSettings:
 		return false, held
 	}
 	return true, e.own(ctx, ref, func(t *store.Task) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-const usualAttempts = 3
+const defaultAttempts = 3
 
 // Recover takes up what an earlier process left: queued runs are queued again in their
 // order; runs that were killed while they waited for a person wait; other killed ones are
@@ -20,7 +20,7 @@ const usualAttempts = 3
 // or written is left as it is: the errors come together, behind all that could be done.
 func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 	if o.MaxAttempts <= 0 {
-		o.MaxAttempts = usualAttempts
+		o.MaxAttempts = defaultAttempts
 	}
 	left, err := e.listed(ctx, "queued", "interrupted", "delegated") // one that waits for a subtask was left with it
 	if err != nil {
@@ -97,7 +97,7 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 	slices.SortStableFunc(queued, func(a, b RunInfo) int { return cmp.Compare(a.Queued, b.Queued) })
 	for _, run := range queued {
 		r := Request{Origin: "api", Interactive: true, Hold: e.hold()}
-		e.join(&pending{key: keyOf(run.Ref), run: run.ID, req: onceQueued(r, run.Ref, run.ID)}, false)
+		e.enqueue(run.Ref, run.ID, r)
 	}
 	for _, ref := range again {
 		if err := e.takeUp(ctx, ref); err != nil {
@@ -112,7 +112,7 @@ func (e *Engine) writeBehind(ctx context.Context) error {
 	list, err := e.store.Behind(ctx)
 	errs := []error{err}
 	for _, ref := range list {
-		done, err := e.turn(ctx, keyOf(ref))
+		done, err := e.scheduler.LockTask(ctx, keyOf(ref))
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}
@@ -133,7 +133,7 @@ func abandoned(outcome, code string) bool {
 
 // tell writes down what became of a run whose process died.
 func (e *Engine) tell(ctx context.Context, ref store.Ref, run RunInfo) error {
-	done, err := e.turn(ctx, keyOf(ref)) // who goes on with it just now waits, and is not told that it is busy
+	done, err := e.scheduler.LockTask(ctx, keyOf(ref)) // who goes on with it just now waits, and is not told that it is busy
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (e *Engine) takeUp(ctx context.Context, ref store.Ref) error {
 	if err != nil || parent != nil {
 		return err
 	}
-	_, err = e.Submit(ctx, Request{Task: keyOf(ref), Origin: "api", Interactive: true, unasked: true})
+	_, err = e.Submit(ctx, Request{Task: keyOf(ref), Origin: "api", Interactive: true, automatic: true})
 	var busy *journal.BusyError
 	var held *UntrustedError
 	if errors.As(err, &busy) || errors.Is(err, ErrRunning) || errors.As(err, &held) {

@@ -133,7 +133,7 @@ func (e *Engine) Reply(ctx context.Context, question string, r Reply) (Replied, 
 	if err != nil {
 		return Replied{}, err
 	}
-	done, err := e.turn(ctx, keyOf(ref))
+	done, err := e.scheduler.LockTask(ctx, keyOf(ref))
 	if err != nil {
 		return Replied{}, err
 	}
@@ -292,7 +292,7 @@ func closes(commit journal.Commit, q Asked) bool {
 // replyParked goes on with a task that was let go while it waited, under the name of the
 // run that waited.
 func (e *Engine) replyParked(ctx context.Context, q Asked, answer Answer, r Reply) (Replied, error) {
-	if err := e.answers(); err != nil {
+	if err := e.admitsAnswers(); err != nil {
 		return Replied{}, err
 	}
 	var held *UntrustedError

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/engine/scheduler"
+
 	"github.com/roost-dev/roost/engine/checkpoints"
 
 	"github.com/roost-dev/roost/agent"
@@ -47,7 +49,7 @@ type Run struct {
 	spoolErr    error
 	outcome     Outcome
 	req         Request
-	place       *place // that was kept for it; nil = none was
+	slot        *scheduler.Slot // reserved for it; nil = none
 	words       words
 	budget      *budget             // nil when nothing limits it
 	clock       clock               // of a run whose time is limited

@@ -145,7 +145,7 @@ func (e *Engine) runInfo(ref store.Ref, s *task.State, run task.Run) RunInfo {
 	case here != nil:
 		info.State = "running"
 	case info.Started == 0:
-		info.State, info.Position = "queued", e.position(info.ID)
+		info.State, info.Position = "queued", e.scheduler.Position(info.ID)
 		info.Here = info.Position > 0
 	default:
 		info.State = "interrupted"
@@ -298,7 +298,7 @@ func (e *Engine) CancelTask(ctx context.Context, ref string) (RunInfo, error) {
 	if info, ok, err := e.cancelRun(ctx, at); ok {
 		return info, err
 	}
-	done, err := e.turn(ctx, keyOf(at))
+	done, err := e.scheduler.LockTask(ctx, keyOf(at))
 	if err != nil {
 		return RunInfo{}, err
 	}
@@ -306,7 +306,7 @@ func (e *Engine) CancelTask(ctx context.Context, ref string) (RunInfo, error) {
 	if info, ok, err := e.cancelRun(ctx, at); ok { // it began meanwhile
 		return info, err
 	}
-	e.quit(keyOf(at))
+	e.scheduler.Dequeue(keyOf(at))
 	runs, err := e.runsOf(ctx, at)
 	if err != nil {
 		return RunInfo{}, err

@@ -35,7 +35,7 @@ func (e *Engine) Send(ctx context.Context, ref string, m Message) (Sent, error) 
 	if err != nil {
 		return Sent{}, err
 	}
-	done, err := e.turn(ctx, keyOf(at))
+	done, err := e.scheduler.LockTask(ctx, keyOf(at))
 	if err != nil {
 		return Sent{}, err
 	}
@@ -90,7 +90,7 @@ func (e *Engine) send(ctx context.Context, ref store.Ref, m Message) (Sent, erro
 	if run == nil {
 		return e.sendToNobody(ctx, ref, m)
 	}
-	if n := len(run.task.Inputs()); n >= usualWords {
+	if n := len(run.task.Inputs()); n >= maxInputs {
 		return sent, fmt.Errorf("send words to task %s: %d wait already: %w", ref.ID, n, ErrQueueFull)
 	}
 	err := run.Enqueue(ctx, task.InputQueued{Input: m.ID, Text: m.Text, Images: m.Images, By: cmp.Or(m.By, "api")})
@@ -304,7 +304,7 @@ func (e *Engine) sendToNobody(ctx context.Context, ref store.Ref, m Message) (Se
 	err := e.withRuns(ctx, ref, func(s *task.State) {
 		if run := s.Run; run != nil && run.Outcome == "" {
 			newest = run.ID
-			rests = run.Waiting != "" || run.Started == 0 && e.position(run.ID) > 0
+			rests = run.Waiting != "" || run.Started == 0 && e.scheduler.Position(run.ID) > 0
 		}
 	})
 	if err != nil {
@@ -312,7 +312,7 @@ func (e *Engine) sendToNobody(ctx context.Context, ref store.Ref, m Message) (Se
 	}
 	if rests {
 		err := e.own(ctx, ref, func(t *store.Task) error {
-			if n := len(t.State().Queue); n >= usualWords {
+			if n := len(t.State().Queue); n >= maxInputs {
 				return fmt.Errorf("send words to task %s: %d wait already: %w", ref.ID, n, ErrQueueFull)
 			}
 			return t.Commit(ctx, task.InputQueued{Input: m.ID, Text: m.Text, Images: m.Images, By: cmp.Or(m.By, "api")})
@@ -376,7 +376,7 @@ func (e *Engine) EditInput(ctx context.Context, ref, input string, text *string)
 	if err != nil {
 		return err
 	}
-	done, err := e.turn(ctx, keyOf(at))
+	done, err := e.scheduler.LockTask(ctx, keyOf(at))
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/roost-dev/roost/engine/scheduler"
+
 	"github.com/google/uuid"
 
 	"github.com/roost-dev/roost/engine/setup"
@@ -29,7 +31,7 @@ func (e *Engine) Submit(ctx context.Context, r Request) (Ticket, error) {
 	if err != nil {
 		return Ticket{}, err
 	}
-	done, err := e.turn(ctx, keyOf(ref))
+	done, err := e.scheduler.LockTask(ctx, keyOf(ref))
 	if err != nil {
 		return Ticket{}, err
 	}
@@ -66,7 +68,7 @@ func (e *Engine) submitNew(ctx context.Context, r Request) (Ticket, error) {
 		r.NewTask = id.String()
 	}
 	own := store.OwnSource + ":" + r.NewTask
-	done, err := e.turn(ctx, own)
+	done, err := e.scheduler.LockTask(ctx, own)
 	if err != nil {
 		return Ticket{}, err
 	}
@@ -150,7 +152,7 @@ func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input str
 		if err := e.admits(); err != nil {
 			return Ticket{}, err
 		}
-		if queued && e.position(newest) > 0 {
+		if queued && e.scheduler.Position(newest) > 0 {
 			return Ticket{}, fmt.Errorf("task %s: run %s is in the queue: %w", ref.ID, newest, ErrRunning)
 		}
 		if (waits || queued) && r.RunID == "" {
@@ -185,19 +187,19 @@ func (e *Engine) begin(ctx context.Context, r Request, input string, now bool) (
 	if r.Interactive && r.Hold == 0 {
 		r.Hold = e.hold()
 	}
-	var at *place
+	var at *scheduler.Slot
 	var err error
 	if now {
-		at, err = e.seat()
+		at, err = e.scheduler.Acquire()
 	} else {
-		at, err = e.reserve()
+		at, err = e.scheduler.TryAcquire()
 	}
 	if err != nil {
 		return Ticket{}, err
 	}
-	defer at.give()
+	defer at.Release()
 	placed := at != nil
-	if !placed && e.full() {
+	if !placed && e.scheduler.Full() {
 		return Ticket{}, fmt.Errorf("start a run: %w", ErrQueueFull)
 	}
 	var from events.Cursor
@@ -217,13 +219,13 @@ func (e *Engine) begin(ctx context.Context, r Request, input string, now bool) (
 	failpoint.Hit("desk.made")
 	ref := run.task.Ref
 	if !placed && (run.words.child.Text != "" || len(run.words.child.Images) > 0) {
-		if at, err = e.seat(); err != nil {
+		if at, err = e.scheduler.Acquire(); err != nil {
 			return Ticket{}, errors.Join(err, run.abandon())
 		}
-		defer at.give()
+		defer at.Release()
 		placed = true
 	}
-	run.place = at
+	run.slot = at
 	if err := e.put(ctx, run, input, !placed); err != nil {
 		return Ticket{}, errors.Join(err, run.abandon())
 	}
@@ -240,7 +242,7 @@ func (e *Engine) begin(ctx context.Context, r Request, input string, now bool) (
 			return Ticket{}, err
 		}
 		failpoint.Hit("desk.queued")
-		e.join(&pending{key: keyOf(ref), run: run.ID, req: onceQueued(r, ref, run.ID)}, false)
+		e.enqueue(ref, run.ID, r)
 	}
 	info, err := e.infoOf(ctx, ref, run.ID)
 	if err != nil {
@@ -281,10 +283,10 @@ func (r *Run) door() string {
 	return "api"
 }
 
-// onceQueued is how a run in the queue is started: by what its journal says, and by what no
-// task keeps.
-func onceQueued(r Request, ref store.Ref, run string) Request {
-	return Request{
+// enqueue puts a run into the queue. Its task's journal holds what it is to do; r adds what no task keeps.
+func (e *Engine) enqueue(ref store.Ref, run string, r Request) {
+	q := &scheduler.Queued{Task: keyOf(ref), Run: run}
+	r = Request{
 		Task:          keyOf(ref),
 		RunID:         run,
 		Origin:        r.Origin,
@@ -292,56 +294,50 @@ func onceQueued(r Request, ref store.Ref, run string) Request {
 		Hold:          r.Hold,
 		Choice:        setup.Choice{MaxDayMicros: r.MaxDayMicros, StandIn: r.StandIn},
 		NoCheckpoints: r.NoCheckpoints,
-		unasked:       true,
+		automatic:     true,
 	}
+	q.Start = func(slot *scheduler.Slot) { e.startQueued(q, r, slot) }
+	e.scheduler.Enqueue(q, false)
 }
 
-// busyAgain is how long a queued run waits for a task that another process holds just now:
-// it may be naming it, or putting words into its queue.
-const busyAgain = 200 * time.Millisecond
+// busyRetry is how long a queued run waits for a task that another process holds at the moment: that process may be
+// changing its title, or adding to its queue, which takes milliseconds.
+const busyRetry = 200 * time.Millisecond
 
-// startQueued starts a run out of the queue. One that its task's journal says is not queued
-// any more is nobody's here: another process, or a person, went on with it.
-func (e *Engine) startQueued(p *pending, at *place) {
-	defer at.give()
+// startQueued starts a run out of the queue. A run that its task's journal no longer has as queued is dropped: another
+// process, or the user, has continued it.
+func (e *Engine) startQueued(q *scheduler.Queued, r Request, slot *scheduler.Slot) {
 	ctx := context.Background()
-	done, err := e.turn(ctx, p.key)
+	unlock, err := e.scheduler.LockTask(ctx, q.Task)
 	if err != nil {
 		return
 	}
-	defer done()
-	ref, err := e.store.FindLatest(ctx, p.key)
+	defer unlock()
+	ref, err := e.store.FindLatest(ctx, q.Task)
 	if err != nil {
 		return // it was deleted
 	}
 	queued := false
 	if err := e.withRuns(ctx, ref, func(s *task.State) {
 		run := s.Run
-		queued = run != nil && run.ID == p.run && run.Started == 0 && run.Outcome == ""
+		queued = run != nil && run.ID == q.Run && run.Started == 0 && run.Outcome == ""
 	}); err != nil || !queued {
 		return
 	}
-	_, err = e.start(ctx, p.req, at)
+	_, err = e.start(ctx, r, slot)
 	var busy *journal.BusyError
-	var held *UntrustedError
+	var untrusted *UntrustedError
 	switch {
-	case errors.As(err, &held): // it stays in the queue of its log until its user confirms
-	case err == nil, errors.Is(err, ErrClosed), errors.Is(err, ErrDraining):
-		// What drains or ends leaves it in the queue of the next process.
-		if errors.Is(err, ErrDraining) {
-			e.desk.mu.Lock()
-			e.desk.queue = append([]*pending{p}, e.desk.queue...)
-			e.desk.mu.Unlock()
-		}
+	case err == nil, errors.Is(err, ErrClosed): // after a close it stays in the queue of its journal
+	case errors.As(err, &untrusted): // it stays there until its user confirms
+	case errors.Is(err, ErrDraining):
+		e.scheduler.Enqueue(q, true) // for Admit, or for the next process
 	case errors.As(err, &busy), errors.Is(err, store.ErrForeignBusy):
-		e.desk.wait.Go(func() {
-			time.Sleep(busyAgain)
-			e.join(p, true)
-		})
+		e.scheduler.EnqueueLater(q, func() { time.Sleep(busyRetry) })
 	default:
-		// It would never start: it has failed, and its words wait for the next run.
+		// It would never start: it has failed, and its input waits for the next run.
 		_ = e.own(ctx, ref, func(t *store.Task) error {
-			return t.Commit(ctx, task.RunEnded{Run: p.run, Outcome: "failed", Code: codeOf(err), Reason: err.Error()})
+			return t.Commit(ctx, task.RunEnded{Run: q.Run, Outcome: "failed", Code: codeOf(err), Reason: err.Error()})
 		})
 	}
 }

@@ -384,7 +384,7 @@ func (e *Engine) wake(done *Run) {
 		Hold:        done.req.Hold,
 		Origin:      done.req.Origin,
 		Choice:      setup.Choice{MaxDayMicros: done.req.MaxDayMicros, StandIn: done.req.StandIn},
-		unasked:     true,
+		automatic:   true,
 	}
 	next, err := e.Start(ctx, r)
 	if err != nil {
@@ -425,7 +425,7 @@ func (r *Run) Next(ctx context.Context) (*Run, error) {
 
 // launch lets a prepared run work, unless the engine was closed meanwhile.
 func (e *Engine) launch(run *Run) error {
-	if !e.admit(run) {
+	if !e.register(run) {
 		return errors.Join(ErrClosed, run.abandon())
 	}
 	go func() {
@@ -439,7 +439,7 @@ func (e *Engine) launch(run *Run) error {
 		}
 		e.ending[run.ID] = run
 		e.mu.Unlock()
-		e.dispatch()
+		e.scheduler.Dispatch()
 		if alone && !e.again(run) {
 			e.wake(run)
 		}

@@ -71,7 +71,7 @@ func (s *Server) inTurn(a *asked) (*reply, error) {
 		if err == nil || !busyHere(err) {
 			return out, err
 		}
-		free, failed := s.opt.Engine.Leaving(a.Context(), task)
+		free, failed := s.opt.Engine.WaitForRelease(a.Context(), task)
 		switch {
 		case failed != nil:
 			return nil, err

@@ -1,0 +1,196 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Defaults of Options.
+const (
+	defaultMaxRuns  = 8
+	defaultMaxQueue = 1000
+	defaultHold     = 10 * time.Minute
+)
+
+// maxInputs is how many inputs may wait in one task's queue. It bounds what a client that never stops can write.
+const maxInputs = 256
+
+// hold is how long a scheduled run waits for the user before it releases its task; 0 = until an answer comes.
+func (e *Engine) hold() time.Duration {
+	switch h := e.opt.Hold; {
+	case h < 0:
+		return 0
+	case h == 0:
+		return defaultHold
+	default:
+		return h
+	}
+}
+
+// runTable is the engine's runs as the scheduler counts them.
+type runTable struct{ engine *Engine }
+
+// Busy counts the runs that hold a slot, and those that returned it while they wait for the user.
+func (t runTable) Busy() (running, waiting int) {
+	for _, r := range t.engine.Runs() {
+		switch {
+		case r.parent.Load() != nil:
+		case r.asking():
+			waiting++
+		default:
+			running++
+		}
+	}
+	return running, waiting
+}
+
+// Load counts the runs of this process; one that is about to start is running. A task and the subtask that it waits for
+// count as one.
+func (e *Engine) Load() (running, waiting, queued int) { return e.scheduler.Load() }
+
+// admits is nil while new runs are started.
+func (e *Engine) admits() error {
+	e.mu.Lock()
+	closed := e.closed
+	e.mu.Unlock()
+	switch {
+	case closed:
+		return ErrClosed
+	case e.Draining():
+		return ErrDraining
+	}
+	return nil
+}
+
+// admitsAnswers is nil while an answer may continue a run that has released its task: not after Drain, which would have
+// to release it again, with the answer not yet used.
+func (e *Engine) admitsAnswers() error {
+	if err := e.admits(); err == ErrClosed || e.scheduler.Draining() { //nolint:errorlint // it is never wrapped
+		return err
+	}
+	return nil
+}
+
+// register adds a run to those of this process, unless the engine was closed while the run was prepared: after Close has
+// returned there must be no new run.
+func (e *Engine) register(run *Run) bool {
+	return e.scheduler.Register(run.slot, func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.closed {
+			return false
+		}
+		e.runs[run.ID] = run
+		e.began = true
+		e.wait.Add(1)
+		return true
+	})
+}
+
+// working is the run of this process that works on a task, or that has just ended and may be followed by another one:
+// taking the task between the two would take it away from the next run. nil when there is none.
+func (e *Engine) working(key string) *Run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, runs := range []map[string]*Run{e.runs, e.ending} {
+		for _, r := range runs {
+			if keyOf(r.task.Ref) == key {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// WaitForRelease waits while a run of this process that has ended, or that releases its task because it waits for the
+// user, still writes the task's files. free is false when a run works on the task and continues to do so.
+func (e *Engine) WaitForRelease(ctx context.Context, task string) (free bool, err error) {
+	ref, err := e.store.FindLatest(ctx, task)
+	if err != nil {
+		return false, err
+	}
+	run := e.working(keyOf(ref))
+	switch {
+	case run == nil:
+		return true, nil
+	case !run.ending():
+		return false, nil
+	}
+	if err := run.settle(ctx); err != nil {
+		return false, err
+	}
+	return e.working(keyOf(ref)) == nil, nil
+}
+
+// After is the run of this process that continues the task of a run that has ended: a message interrupted that run, or
+// came at its very end. nil when there is none. After waits for messages and answers that are being taken in, so that a
+// process that is about to end does not end a run that was promised to a client.
+func (r *Run) After(ctx context.Context) *Run {
+	if r.settle(ctx) != nil {
+		return nil
+	}
+	key := keyOf(r.task.Ref)
+	unlock, err := r.engine.scheduler.LockTask(ctx, key)
+	if err != nil {
+		return nil
+	}
+	defer unlock()
+	return r.engine.working(key)
+}
+
+// drainPoll is how often a drain checks for runs that have begun to wait for the user. It bounds how much later than
+// necessary a server ends.
+const drainPoll = 50 * time.Millisecond
+
+// Drain starts nothing more, and takes no answer for a run that has released its task: that one stays as it is, waiting,
+// for the next process. Runs that wait for the user are released, saved, as waiting. Queued ones stay queued for the next
+// process. The others may finish until ctx ends, and are interrupted then: `resume` continues them, or Recover where the
+// user asks for that. Drain returns when no run is left, or when Admit was called.
+func (e *Engine) Drain(ctx context.Context) error {
+	e.scheduler.Drain()
+	poll := time.NewTicker(drainPoll)
+	defer poll.Stop()
+	over, interrupt := ctx.Done(), false
+	for e.Draining() {
+		left, more := e.unfinished()
+		if len(left) == 0 && !more {
+			return nil
+		}
+		for _, r := range left {
+			if r.asking() {
+				r.Release()
+			}
+			if interrupt && r.parent.Load() == nil {
+				r.interrupt() // also one that has begun to work since the last round
+			}
+		}
+		select {
+		case <-poll.C:
+		case <-over:
+			over, interrupt = nil, true
+		}
+	}
+	return nil
+}
+
+// unfinished are the runs that work, and whether one is about to start or the run that follows one is not known yet. All
+// of it is read at one moment: read one after the other, a run that begins in between would be seen nowhere.
+func (e *Engine) unfinished() (left []*Run, more bool) {
+	e.scheduler.Snapshot(func(starting int) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		left, more = slices.Collect(maps.Values(e.runs)), starting > 0 || len(e.ending) > 0
+	})
+	return left, more
+}
+
+// Draining reports whether Drain or Refuse was called, and Admit not since.
+func (e *Engine) Draining() bool { return e.scheduler.Refusing() }
+
+// Refuse starts no new runs until Admit: see scheduler.Scheduler.Refuse.
+func (e *Engine) Refuse() { e.scheduler.Refuse() }
+
+// Admit reverts Drain and Refuse: runs start again, the queued ones first.
+func (e *Engine) Admit() { e.scheduler.Admit() }
