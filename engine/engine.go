@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/engine/budget"
+
 	"github.com/roost-dev/roost/engine/scheduler"
 
 	"github.com/roost-dev/roost/engine/checkpoints"
@@ -52,7 +54,7 @@ type Engine struct {
 	runs      map[string]*Run
 	ending    map[string]*Run // runs of which it is not known yet what follows them
 	began     bool            // a run has begun
-	ledger    ledger
+	totals    budget.Totals
 	closed    bool
 	wait      sync.WaitGroup
 	scheduler *scheduler.Scheduler
@@ -257,17 +259,23 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 		ID: id, TaskID: t.Ref.ID, engine: e, task: t, ctx: ctx, cancel: cancel,
 		done: make(chan struct{}), accepted: make(chan struct{}), released: make(chan struct{}), hold: r.Hold, stream: newStream(dir), spool: dir, spoolErr: err, interactive: r.Interactive,
 		answers: map[string]*hearing{}, limits: s.Limits, active: make(chan struct{}, 1),
-		req: r, settled: make(chan struct{}), pumped: make(chan struct{}), budget: e.shared(t, s.Limits, r),
+		req: r, settled: make(chan struct{}), pumped: make(chan struct{}),
 	}
-	purse := e.ledger.open(t.State().Usage.CostMicros)
-	if run.budget != nil {
-		run.budget.purse = purse
-	}
+	spend := e.totals.Open(t.State().Usage.CostMicros)
+	run.budget = budget.New(budget.Options{
+		Store: e.store,
+		Now:   e.opt.Now,
+		Zone:  time.Local,
+		Task:  t.State,
+		Spend: spend,
+		Tree:  s.Limits.MaxTaskMicros,
+		Day:   e.resolver.DayLimit(r.Choice),
+	})
 	run.found = append(append(append(run.found, p.Notes...), e.resolver.UnknownPrice(s, p.Model, r.Choice)...), e.endStrays(t.Ref)...)
 	root := p.Workspace.Root()
 	run.agent = &agent.Agent{
 		Task: agent.Task{
-			Journal:  recorder{t, run, purse},
+			Journal:  recorder{t, run, spend},
 			RunID:    id,
 			Settings: s,
 			Policy:   setup.Policy(s),

@@ -100,3 +100,14 @@ func (r *Run) watchTotal(ctx context.Context, limit time.Duration) {
 		}
 	}
 }
+
+// runBudget is a run's agent.Budget.
+type runBudget struct{ run *Run }
+
+// Reached names the shared limit that is used up.
+func (b runBudget) Reached(ctx context.Context) (code, reason string, err error) {
+	return b.run.budget.Reached(ctx)
+}
+
+// WorkedMS is how long the run has worked, where its time is limited.
+func (b runBudget) WorkedMS() int64 { return b.run.worked().Milliseconds() }

@@ -5,39 +5,11 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/task"
 )
-
-// A day's limit is a day's: what a run spent before midnight counts no more, and what it
-// spends from then on does.
-func TestADaysLimitEndsWithTheDay(t *testing.T) {
-	s, ref := startedTask(t)
-	now := time.Date(2026, 3, 1, 23, 0, 0, 0, time.UTC)
-	is := &task.State{ID: ref.ID}
-	b := &budget{store: s, now: func() int64 { return now.UnixMilli() }, zone: time.UTC, task: func() *task.State { return is }, day: 150}
-	for _, c := range []struct {
-		later time.Duration
-		cost  int64
-		want  string
-	}{
-		{0, 0, ""},
-		{time.Minute, 149, ""},
-		{0, 200, "cost_day"},
-		{2 * time.Hour, 200, ""}, // the next day
-		{0, 340, ""},
-		{time.Minute, 360, "cost_day"},
-		{24 * time.Hour, 360, ""},
-	} {
-		now, is.Usage.CostMicros = now.Add(c.later), c.cost
-		if code, why, err := b.reached(t.Context()); err != nil || code != c.want {
-			t.Errorf("at %s with %d: %q %s %v", now, c.cost, code, why, err)
-		}
-	}
-}
 
 // Who waits for a subtask is not idle while that one is not.
 func TestASubtaskKeepsItsParentAwake(t *testing.T) {

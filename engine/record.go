@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/roost-dev/roost/engine/budget"
+
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -17,7 +19,7 @@ import (
 type recorder struct {
 	*store.Task
 	run   *Run
-	purse *purse
+	spend *budget.Spend
 }
 
 // Commit is store.Task's, and notes what was committed.
@@ -37,17 +39,17 @@ func (r recorder) Commit(ctx context.Context, committed ...task.Event) error {
 		if slices.ContainsFunc(committed, func(e task.Event) bool { _, words := e.(task.MessageTextSaved); return !words }) {
 			r.run.step.Store(s.Seq)
 		}
-		r.purse.see(s.Usage.CostMicros)
+		r.spend.Update(s.Usage.CostMicros)
 	}
 	return err
 }
 
 // Barrier is store.Task's, and says what is saved for others to add up.
 func (r recorder) Barrier(ctx context.Context) error {
-	mark := r.purse.mark()
+	spent := r.spend.Spent()
 	err := r.Task.Barrier(ctx)
 	if err == nil {
-		r.purse.settle(mark)
+		r.spend.SetSaved(spent)
 	}
 	return err
 }

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/engine/budget"
+
 	"github.com/roost-dev/roost/engine/scheduler"
 
 	"github.com/roost-dev/roost/engine/checkpoints"
@@ -51,7 +53,7 @@ type Run struct {
 	req         Request
 	slot        *scheduler.Slot // reserved for it; nil = none
 	words       words
-	budget      *budget             // nil when nothing limits it
+	budget      *budget.Limit       // nil when nothing limits it
 	clock       clock               // of a run whose time is limited
 	parent      atomic.Pointer[Run] // the run that waits for this one
 	settled     chan struct{}       // closed when what follows this run is known

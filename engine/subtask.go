@@ -129,7 +129,7 @@ func (f *family) Run(ctx context.Context, sub agent.Subtask) (agent.Outcome, err
 		}
 		<-child.done
 	}
-	f.run.budget.forget()
+	f.run.budget.Invalidate()
 	return child.outcome, nil
 }
 
