@@ -2,13 +2,11 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	display "github.com/roost-dev/roost/cli/term"
@@ -17,11 +15,11 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// follower shows one run and answers its questions.
+// follower shows the events of a run and of its subtasks.
 type follower struct {
 	a        *App
-	of       string // the task
-	run      *engine.Run
+	of       string      // the task
+	own      *engine.Run // the run of this process that is followed; nil: another process runs it, or a question of it was answered here
 	d        *display.Display
 	prompter *display.Prompter
 	asked    task.QuestionOpened // the newest question
@@ -31,50 +29,7 @@ type follower struct {
 	named    map[string]bool             // subtasks whose start was shown
 	last     *display.Display            // that showed something
 	titles   map[string]string           // of subtasks
-	heard    heard
-	answers  answers
-	left     atomic.Pointer[engine.Run] // a subtask that goes on although its parent was stopped
-}
-
-func (a *App) follower(run *engine.Run, req engine.Request, stop *stopper) *follower {
-	f := &follower{a: a, of: run.TaskID, run: run, d: a.show(), stop: stop}
-	if req.Interactive {
-		f.prompter = a.prompter()
-	}
-	return f
-}
-
-// follow shows the run until it ends or waits.
-func (f *follower) follow(ctx context.Context) (engine.Outcome, error) {
-	ctx, done := context.WithCancel(ctx)
-	defer done()
-	defer context.AfterFunc(f.stop.ctx, f.cancel)()
-	if f.prompter != nil {
-		f.stop.askFirst(f.working)
-		defer f.stop.askFirst(nil)
-	}
-	if !f.a.flags.json {
-		f.d.Line(view.Dim, "task "+f.run.TaskID)
-	}
-	f.listen(ctx, f.run, 0, func(e engine.Event) {
-		if f.a.flags.json {
-			f.print(e)
-		} else {
-			f.show(f.stop.ctx, f.screen(e), e)
-		}
-	})
-	outcome, err := f.run.Wait(ctx)
-	if err == nil {
-		err = f.followLeft(ctx)
-	}
-	if err == nil && !readerGone(f.out) {
-		err = f.out
-	}
-	if !f.a.flags.json {
-		f.d.Flush()
-		f.close(outcome)
-	}
-	return outcome, err
+	left     *engine.Run                 // a subtask that goes on although its parent was stopped
 }
 
 // print writes an event as a line of NDJSON. When stdout is gone the run goes on:
@@ -101,8 +56,6 @@ func (f *follower) show(ctx context.Context, d *display.Display, e engine.Event)
 		f.title(e)
 	case "question.opened":
 		f.opened(d, e)
-	case "question.asked":
-		f.question(ctx, d, e)
 	case "notice":
 		if f.isProgress(e) {
 			return
@@ -134,52 +87,6 @@ func (f *follower) opened(d *display.Display, e engine.Event) {
 		lines = append(lines, view.Line{Style: view.Asked, Text: fmt.Sprintf("  %d. %s%s", i+1, c, display.InMode(q, i))})
 	}
 	d.Lines(lines)
-}
-
-// question asks the person. An answer that comes too late is no failure: somebody
-// else has answered, or the run has ended.
-func (f *follower) question(ctx context.Context, d *display.Display, e engine.Event) {
-	var q task.QuestionOpened
-	if f.prompter == nil || json.Unmarshal(e.Data, &q) != nil {
-		return
-	}
-	run := cmp.Or(f.run.Of(e.Task), f.left.Load().Of(e.Task))
-	if run == nil {
-		return // it has ended
-	}
-	r, err := f.ask(d, q)
-	var other *answeredElsewhere
-	switch {
-	case ctx.Err() != nil:
-		return // the signal that ended it cancels the run
-	case errors.As(err, &other):
-		d.Line(view.Dim, other.Error())
-		f.prompter.Dismiss()
-		return
-	case err != nil, r.Stop:
-		d.Line(view.Dim, "· stopping and saving")
-		f.cancel()
-		return
-	}
-	answer := engine.Answer{Approve: r.Approve, Text: r.Text, Always: r.Always, By: "terminal"}
-	if err := run.Answer(q.Question, answer); err != nil {
-		d.Notice("the answer was not taken: " + err.Error())
-	}
-}
-
-// ask asks a question of a run. A Ctrl-C that has to ask what should stop does so in
-// between.
-func (f *follower) ask(d *display.Display, q task.QuestionOpened) (display.Reply, error) {
-	for {
-		stopping := f.stop.asking()
-		asking, done := f.answers.until(stopping, q.Question)
-		r, err := f.prompter.On(d).Ask(asking, q)
-		done()
-		if err == nil || stopping.Err() == nil || f.stop.ctx.Err() != nil {
-			return r, err
-		}
-		f.askWhat()
-	}
 }
 
 // close writes the last line: how it ended, what it took, how to go on.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/view"
@@ -56,14 +57,13 @@ func (f *follower) used() display.Totals {
 	return u
 }
 
-// followAll follows a run, and then the run of the task that waited for it, as a subtask
-// that was resumed by itself wakes its parent. The last one's outcome counts.
-func (a *App) followAll(ctx context.Context, run *engine.Run, req engine.Request, stop *stopper) (*follower, engine.Outcome, error) {
+// followRun follows a run of this process, and then the run that its end started: of the task that waited for it, or of
+// the same task for words that came at the last moment. The last one's outcome counts.
+func (a *App) followRun(ctx context.Context, c *client.Client, run *engine.Run, ask bool, stop *stopper) (*watcher, engine.Outcome, error) {
 	for {
-		f := a.follower(run, req, stop)
-		outcome, err := f.follow(ctx)
+		in, outcome, err := a.watchUntil(ctx, c, watched{task: run.TaskID, run: run.ID, after: run.Start(), ask: ask, here: true}, stop, run)
 		if err != nil {
-			return f, outcome, fmt.Errorf("follow the run of task %s: %w", run.TaskID, err)
+			return in, outcome, fmt.Errorf("follow the run of task %s: %w", run.TaskID, err)
 		}
 		next, err := run.Next(ctx)
 		if err != nil {
@@ -74,7 +74,7 @@ func (a *App) followAll(ctx context.Context, run *engine.Run, req engine.Request
 			next, said = run.After(ctx), "it goes on with what was said elsewhere"
 		}
 		if next == nil {
-			return f, outcome, nil
+			return in, outcome, nil
 		}
 		if said == "" && next.TaskID == run.TaskID {
 			said = "it goes on with words that came at the last moment"

@@ -49,7 +49,7 @@ func (a *App) runCommand() *cobra.Command {
 				if req.Workspace == "" {
 					req.Workspace = a.Dir
 				}
-				return a.start(cmd.Context(), e, req)
+				return a.start(cmd.Context(), s, e, req)
 			})
 		},
 	}
@@ -183,7 +183,7 @@ func (a *App) continueCommand() *cobra.Command {
 // provider.
 func (a *App) resumeHere(ctx context.Context, r *runFlags, s *store.Store, e *engine.Engine, req engine.Request) error {
 	if r.model == "" || r.provider != "" || r.profile != "" {
-		return a.start(ctx, e, req)
+		return a.start(ctx, s, e, req)
 	}
 	ref, err := s.Find(ctx, req.Task)
 	if err != nil {
@@ -197,11 +197,11 @@ func (a *App) resumeHere(ctx context.Context, r *runFlags, s *store.Store, e *en
 	if err := v.Close(); err != nil {
 		return err
 	}
-	return a.start(ctx, e, req)
+	return a.start(ctx, s, e, req)
 }
 
 // start runs a task, shows it until it ends or waits, and prints its result.
-func (a *App) start(ctx context.Context, e *engine.Engine, req engine.Request) error {
+func (a *App) start(ctx context.Context, s *store.Store, e *engine.Engine, req engine.Request) error {
 	stop := a.stopper(ctx)
 	defer stop.undo()
 	run, err := e.Start(stop.ctx, req)
@@ -224,7 +224,12 @@ func (a *App) start(ctx context.Context, e *engine.Engine, req engine.Request) e
 	if err != nil {
 		return err
 	}
-	f, outcome, err := a.followAll(ctx, run, req, stop)
+	c, end, err := a.local(s, e)
+	if err != nil {
+		return err
+	}
+	defer end()
+	f, outcome, err := a.followRun(ctx, c, run, req.Interactive, stop)
 	if err != nil {
 		return err
 	}

@@ -34,8 +34,7 @@ type watched struct {
 // errDetached: the person looks no more, and the run goes on.
 var errDetached = errors.New("detached")
 
-// watcher shows a run to the person. The follower beside it shows runs of this process's
-// own engine; both print with the same code.
+// watcher follows a run by the events of its task.
 type watcher struct {
 	watched
 	*follower
@@ -50,14 +49,19 @@ type watcher struct {
 func (a *App) watch(ctx context.Context, c *client.Client, w watched) (*watcher, engine.Outcome, error) {
 	stop := a.stopperFor(ctx, w.here)
 	defer stop.undo()
-	return a.watchUntil(ctx, c, w, stop)
+	return a.watchUntil(ctx, c, w, stop, nil)
 }
 
-func (a *App) watchUntil(ctx context.Context, c *client.Client, w watched, stop *stopper) (*watcher, engine.Outcome, error) {
+// watchUntil is watch with a stopper, and the run where this process started it.
+func (a *App) watchUntil(ctx context.Context, c *client.Client, w watched, stop *stopper, run *engine.Run) (*watcher, engine.Outcome, error) {
 	in := &watcher{watched: w, c: c, mine: map[string]bool{}, followed: map[string]bool{}, began: map[string]bool{}}
-	in.follower = &follower{a: a, d: a.show(), of: w.task, stop: stop}
+	in.follower = &follower{a: a, d: a.show(), of: w.task, own: run, stop: stop}
 	if w.ask {
 		in.prompter = a.prompter()
+	}
+	if run != nil && w.ask {
+		stop.askFirst(in.working)
+		defer stop.askFirst(nil)
 	}
 	if !a.flags.json {
 		in.d.Line(view.Dim, "task "+display.OneLine(w.task))
@@ -65,6 +69,9 @@ func (a *App) watchUntil(ctx context.Context, c *client.Client, w watched, stop 
 	ctx, done := context.WithCancel(ctx)
 	defer done()
 	out, err := in.one(ctx, w.task, w.run, w.after, w.since, 0)
+	if err == nil && run != nil {
+		out, err = in.ended(ctx)
+	}
 	if err == nil && !readerGone(in.out) {
 		err = in.out
 	}
@@ -75,6 +82,22 @@ func (a *App) watchUntil(ctx context.Context, c *client.Client, w watched, stop 
 		}
 	}
 	return in, out, err
+}
+
+// ended waits until a run of this process has saved everything, and shows the warnings that came with its end.
+func (w *watcher) ended(ctx context.Context) (engine.Outcome, error) {
+	out, err := w.own.Wait(ctx)
+	if err != nil {
+		return out, err
+	}
+	for _, e := range w.own.Late() {
+		if w.a.flags.json {
+			w.print(e)
+		} else {
+			w.show(ctx, w.screen(e), e)
+		}
+	}
+	return out, w.closeLeft(ctx)
 }
 
 // stopperFor listens to signals: for a run of this process like any run does, for
@@ -122,7 +145,7 @@ func (w *watcher) one(ctx context.Context, id, run, after, since string, depth i
 			}
 		}
 	})
-	q := &asking{w: w, id: id}
+	q := &asking{w: w, id: id, depth: depth}
 	defer q.end()
 	ask := time.NewTicker(quiet)
 	defer ask.Stop()
@@ -130,6 +153,12 @@ func (w *watcher) one(ctx context.Context, id, run, after, since string, depth i
 	defer soon.Stop()
 	stopped := w.stop.ctx.Done()
 	silent, unanswered := true, 0
+	asking := func() <-chan struct{} { // ends when a Ctrl-C has to ask what should stop
+		if w.own == nil || w.prompter == nil || w.stop.ctx.Err() != nil {
+			return nil
+		}
+		return w.stop.asking().Done()
+	}
 	for {
 		select {
 		case e, more := <-events:
@@ -155,7 +184,9 @@ func (w *watcher) one(ctx context.Context, id, run, after, since string, depth i
 			if !w.here {
 				return engine.Outcome{}, errDetached
 			}
-			pump.Go(func() { _, _ = w.c.Cancel(context.WithoutCancel(ctx), id) }) // the run's end tells how it went
+			pump.Go(func() { w.cancel(context.WithoutCancel(ctx)) })
+		case <-asking():
+			q.pause(w.askWhat)
 		case <-ask.C:
 			if !silent || run == "" {
 				silent = true
@@ -177,6 +208,7 @@ func (w *watcher) one(ctx context.Context, id, run, after, since string, depth i
 			if err := w.below(ctx, id, depth); err != nil {
 				return engine.Outcome{}, err
 			}
+			w.askOpen(ctx, q, run)
 		}
 	}
 }
@@ -237,8 +269,6 @@ func (w *watcher) take(ctx context.Context, q *asking, got client.Event, id, run
 		return out, true, &Failure{Exit: ExitNotFound, Code: "task_not_found", Status: 404, Task: id, What: "follow task " + id, Why: "it is gone: it was deleted or moved", Try: "roost trash list"}
 	case "stream.snapshot":
 		w.d.Notice("some of what happened was missed; roost show " + id + " shows all of it")
-		return out, false, nil
-	case "question.asked": // of the terminal that runs it
 		return out, false, nil
 	case "question.closed":
 		q.closed(e)
@@ -328,6 +358,10 @@ func (w *watcher) answer(ctx context.Context, q *asking, r said) error {
 			return errDetached
 		}
 		w.d.Line(view.Dim, "· stopping and saving")
+		if w.own != nil {
+			w.cancel(ctx)
+			return nil
+		}
 		_, err := w.c.Cancel(ctx, q.id)
 		return err
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 
 	display "github.com/roost-dev/roost/cli/term"
@@ -23,6 +24,7 @@ type said struct {
 type asking struct {
 	w      *watcher
 	id     string              // of the task
+	depth  int                 // of the task below the one that is followed
 	now    string              // the question; "" = none
 	opened task.QuestionOpened // the newest that was asked, and where
 	d      *display.Display
@@ -42,11 +44,45 @@ func (q *asking) ask(ctx context.Context, opened task.QuestionOpened, d *display
 	q.now, q.out = opened.Question, make(chan said, 1)
 	q.opened, q.d = opened, d
 	out := q.out
-	q.w.prompter.Forget() // what was typed before is no answer to this one
+	if q.w.own == nil {
+		q.w.prompter.Forget() // what was typed before does not answer a question of another process
+	}
 	q.wait.Go(func() {
 		r, err := q.w.prompter.On(d).Ask(ctx, opened)
 		out <- said{r, opened.Question, err}
 	})
+}
+
+// pause takes the question off the terminal for another one, and asks it again after that if it is still open.
+func (q *asking) pause(other func()) {
+	opened, d := q.opened, q.d
+	open := q.open()
+	q.end()
+	other()
+	if open && q.w.stop.ctx.Err() == nil {
+		q.ask(q.w.stop.ctx, opened, d)
+	}
+}
+
+// askOpen asks a question that a run waits with, and whose event is before the first event that was shown: a run that
+// continues with an open question does not open it again.
+func (w *watcher) askOpen(ctx context.Context, q *asking, run string) {
+	if w.prompter == nil || q.open() {
+		return
+	}
+	r, err := w.c.Run(ctx, run)
+	if err != nil || r.State != "waiting" || !strings.HasPrefix(r.Question, q.id+".") {
+		return
+	}
+	open, err := w.c.Questions(ctx, q.id)
+	if err != nil {
+		return // the next silence tries again
+	}
+	for _, one := range open {
+		if one.ID == r.Question {
+			q.ask(ctx, one.QuestionOpened, w.screen(engine.Event{Task: q.id, Depth: q.depth}))
+		}
+	}
 }
 
 // still reports whether a question is open.

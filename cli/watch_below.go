@@ -45,7 +45,7 @@ func (w *watcher) below(ctx context.Context, id string, depth int) error {
 		return nil
 	}
 	after, since := "0", ""
-	if w.after != "0" && !w.began[r.Task] {
+	if !w.here && w.after != "0" && !w.began[r.Task] {
 		mark, err := w.c.Mark(ctx, r.Task)
 		if err != nil {
 			return err

@@ -137,7 +137,7 @@ func newWatching(t *testing.T) *watching {
 	must(t, err)
 	w.stop = newStopper(t.Context(), func() {})
 	go func() {
-		_, out, err := a.watchUntil(t.Context(), c, watched{task: "top", run: "r1", after: "1.1-0", ask: true}, w.stop)
+		_, out, err := a.watchUntil(t.Context(), c, watched{task: "top", run: "r1", after: "1.1-0", ask: true}, w.stop, nil)
 		w.err = err
 		w.ended <- out
 	}()

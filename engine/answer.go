@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -31,7 +30,6 @@ func (a asker) Ask(ctx context.Context, q task.QuestionOpened) (Answer, error) {
 		r.mu.Unlock()
 		r.touch() // the clock starts anew: the person's time was not the run's
 	}()
-	r.asks(q)
 	r.accept() // what led to the question is on disk
 	r.engine.scheduler.Dispatch()
 	var over <-chan time.Time
@@ -133,23 +131,6 @@ func (r *Run) hears(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// asks tells listeners that a question can be answered now. The durable
-// question.opened comes before anybody waits for the answer, and does not come
-// again for a question that an earlier run left open.
-func (r *Run) asks(q task.QuestionOpened) {
-	data, err := json.Marshal(struct {
-		Type string `json:"type"`
-		Task string `json:"task_id"`
-		Run  string `json:"run_id"`
-		task.QuestionOpened
-	}{"question.asked", r.TaskID, r.ID, q})
-	if err != nil {
-		return // only strings and numbers
-	}
-	r.shown(r.ctx) // what led to it comes first
-	r.stream.keep(Event{Type: "question.asked", Task: r.TaskID, Run: r.ID, At: r.engine.opt.Now(), Data: data})
 }
 
 // stopAnswer marks the answer "stop and save".

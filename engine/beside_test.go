@@ -228,7 +228,7 @@ func (b *bench) answeredAfter(wait time.Duration, limits task.Limits) engine.Out
 	cancel()
 	run := b.start(engine.Request{Text: "go", Interactive: true, Choice: setup.Choice{Model: b.script(asksOnce), Limits: &limits}})
 	for e := range run.Events(b.t.Context()) {
-		if e.Type != "question.asked" {
+		if e.Type != "question.opened" {
 			continue
 		}
 		time.Sleep(wait) // what is tested is that this much time does nothing

@@ -257,9 +257,9 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 	dir, err := spool.Make("")
 	run := &Run{
 		ID: id, TaskID: t.Ref.ID, engine: e, task: t, ctx: ctx, cancel: cancel,
-		done: make(chan struct{}), accepted: make(chan struct{}), released: make(chan struct{}), hold: r.Hold, stream: newStream(dir), spool: dir, spoolErr: err, interactive: r.Interactive,
+		done: make(chan struct{}), saved: make(chan struct{}), from: events.AfterCommit(t.State().Seq), accepted: make(chan struct{}), released: make(chan struct{}), hold: r.Hold, spool: dir, spoolErr: err, interactive: r.Interactive,
 		answers: map[string]*hearing{}, limits: s.Limits, active: make(chan struct{}, 1),
-		req: r, settled: make(chan struct{}), pumped: make(chan struct{}),
+		req: r, settled: make(chan struct{}),
 	}
 	spend := e.totals.Open(t.State().Usage.CostMicros)
 	run.budget = budget.New(budget.Options{
@@ -313,7 +313,6 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 		run.checkpoints = e.checkpoints.ForRun(t, p.Workspace)
 		run.agent.Host.Checkpoints = run.checkpoints
 	}
-	run.stream.air = func(live Event) { e.pipe.Publish(t.Ref, live) }
 	run.equip(p, t)
 	return run
 }

@@ -84,9 +84,6 @@ func TestLiveIsWhatAReplayGives(t *testing.T) {
 		if o, err := run.Wait(t.Context()); err != nil || o.State != "completed" {
 			t.Fatal(o, err)
 		}
-		if n := len(run.notes.bySeq); n > 0 {
-			t.Errorf("%d notes were never used", n)
-		}
 		id = run.TaskID
 	}
 	ref, err := s.Find(t.Context(), id)
@@ -108,25 +105,5 @@ func TestLiveIsWhatAReplayGives(t *testing.T) {
 		if types[typ] == 0 {
 			t.Errorf("the runs had no %s", typ)
 		}
-	}
-}
-
-// A commit that the store makes by itself has no note: it is shown under the run
-// at hand.
-func TestNotes(t *testing.T) {
-	var n notes
-	if _, ok := n.take(1); ok {
-		t.Error("a note of nothing")
-	}
-	n.put(1, events.Context{Run: "a"})
-	n.put(2, events.Context{Run: "b"})
-	if got, ok := n.take(2); !ok || got.Run != "b" {
-		t.Errorf("%+v %v", got, ok)
-	}
-	if _, ok := n.take(2); ok {
-		t.Error("a note was used twice")
-	}
-	if len(n.bySeq) != 1 {
-		t.Errorf("%d notes are kept", len(n.bySeq))
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/roost-dev/roost/agent/spool"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/events"
-	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -38,7 +37,7 @@ type Run struct {
 	ctx         context.Context       //nolint:containedctx // the run's own life, not a caller's
 	cancel      context.CancelCauseFunc
 	done        chan struct{}
-	stream      *stream
+	events      *events.Owner // nil until the run works
 	accepted    chan struct{} // closed when its input is on disk
 	released    chan struct{} // closed when nobody is waited for any more
 	releaseOnce sync.Once
@@ -60,13 +59,14 @@ type Run struct {
 	next        *Run                // of the parent that its end woke
 	nextErr     error
 
-	step atomic.Uint64 // the newest commit that is more than words of a reply that comes
-	last atomic.Uint64 // the newest commit of all, once the task is let go
-
-	pumped chan struct{} // closed when all events are in the stream
+	lastStep atomic.Uint64 // the newest commit that is not just streamed reply text
+	from     events.Cursor // behind the commits before the run's first one
+	last     atomic.Uint64 // the newest commit of all, once the task was released
+	saved    chan struct{} // closed when last is set
+	ended    bool          // the agent has ended; used by its goroutine only
+	late     []Event       // notices behind the last event
 
 	mu      sync.Mutex
-	notes   notes // of what is committed and not shown yet
 	answers map[string]*hearing
 	active  chan struct{} // holds one token when something happened
 	plan    *agent.Plan
@@ -76,7 +76,10 @@ type Run struct {
 // work runs the agent and hands out its events until both are done.
 func (r *Run) work(in agent.Input) {
 	defer close(r.done)
-	defer r.stream.end()
+	// Without a topic the run works all the same: its events are in the journal, and those who open the topic later get
+	// the error.
+	r.events, _ = r.engine.pipe.Own(context.WithoutCancel(r.ctx), r.task.Ref)
+	defer r.events.Release()
 	if r.spoolErr != nil {
 		r.outcome = Outcome{State: "failed", Code: "internal", Reason: r.spoolErr.Error(), Err: r.spoolErr}
 	}
@@ -85,12 +88,7 @@ func (r *Run) work(in agent.Input) {
 			r.notice(err.Error())
 		}
 	}()
-	from := r.task.State().Seq + 1
-	pumpCtx, stopPump := context.WithCancel(context.Background())
-	go func() {
-		defer close(r.pumped)
-		r.pump(pumpCtx, from)
-	}()
+	stopObserving := r.observe()
 	for _, note := range r.found {
 		r.notice(note)
 	}
@@ -106,6 +104,7 @@ func (r *Run) work(in agent.Input) {
 	if r.spoolErr == nil {
 		r.outcome = r.agent.Run(r.ctx, in)
 	}
+	r.ended = true
 	r.unequip()
 	if r.checkpoints != nil {
 		if err := r.checkpoints.Close(); err != nil {
@@ -116,89 +115,89 @@ func (r *Run) work(in agent.Input) {
 	watch.Wait()
 	told := len(r.task.Intakes())
 	err := r.task.Close(context.Background())
-	last := r.task.State().Seq
+	r.last.Store(r.task.State().Seq)
+	close(r.saved)
 	if err != nil {
 		r.notice(fmt.Sprintf("the task is saved in its journal, but its files are not up to date: %v", err))
 	}
 	for _, note := range intakes(r.task.Intakes()[told:]) {
 		r.notice(note) // of what came while the run went on
 	}
-	r.last.Store(last)
-	stopPump()
-	<-r.pumped
+	stopObserving()
 }
 
-// pump turns commits into events, in order, once they are durable. When ctx ends, which is
-// when the task was let go, it shows what it has not come to yet, however much that is.
-func (r *Run) pump(ctx context.Context, from uint64) {
-	reader, err := r.engine.store.Follow(r.task.Ref)
-	if err != nil {
-		r.notice(fmt.Sprintf("events cannot be shown: %v", err))
-		return
+// observedWithin bounds how long the end of a run waits until its events were observed. Its commits are on disk, so the
+// topic reads them within milliseconds unless the journal cannot be read.
+const observedWithin = time.Minute
+
+// observe passes the run's durable events to Options.Observe. stop waits until all were passed.
+func (r *Run) observe() (stop func()) {
+	if r.engine.opt.Observe == nil || r.events == nil {
+		return func() {}
 	}
-	defer reader.Close()
-	run := ""
-	show := func(commits iter.Seq2[journal.Commit, error], until context.Context) (over bool) {
-		for c, err := range commits {
-			var lost *journal.DamageError
-			switch last := r.last.Load(); {
-			case until.Err() != nil:
-				return true
-			case errors.As(err, &lost):
-				continue // of another time; the store has told of it
-			case err != nil:
-				r.notice(fmt.Sprintf("events cannot be shown any more: %v", err))
-				return false
-			case last > 0 && c.Seq > last:
-				return false // of who has the task now
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.follow(ctx, r.events.Topic().Subscribe(r.from), r.saved, func(i events.Item) bool {
+			if !i.Live {
+				r.engine.opt.Observe(i.Event)
 			}
-			run, from = r.show(c, run), c.Seq+1
-		}
-		return until.Err() != nil
-	}
-	if show(reader.Follow(ctx, from), ctx) && from <= r.last.Load() {
-		always := context.WithoutCancel(ctx)
-		show(reader.Read(always, from), always)
-	}
-}
-
-// shownWithin is how long is waited for events to be shown: what is on disk always is some
-// time, so that this only bounds what nobody foresaw.
-const shownWithin = time.Minute
-
-// shown waits until the stream has all that was committed, which must be on disk, or
-// nothing more comes.
-func (r *Run) shown(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	var watch sync.WaitGroup
-	defer watch.Wait()
-	defer cancel()
-	watch.Go(func() {
+			return true
+		})
+	}()
+	return func() {
 		select {
-		case <-r.pumped: // its log cannot be read: the stream has said so
-			cancel()
-		case <-ctx.Done():
+		case <-ended:
+		case <-time.After(observedWithin):
 		}
-	})
-	r.stream.waitFor(r.task.State().Seq, shownWithin, ctx.Done())
-}
-
-// show hands out the events of a commit; run is the newest run at the one before.
-func (r *Run) show(c journal.Commit, run string) string {
-	r.touch()
-	n, ok := r.notes.take(c.Seq)
-	if !ok {
-		n.Run = run // the store's own commit: it is no step of the agent
+		cancel()
+		<-ended
 	}
-	shown := events.Render(r.TaskID, c, n)
-	r.engine.observe(shown)
-	r.stream.add(c.Seq, shown)
-	return n.Run
 }
 
-// Events yields the run's durable events from its first one, in order and each
-// once, and live deltas as they come, until the run has ended or ctx ends.
-func (r *Run) Events(ctx context.Context) iter.Seq[Event] { return r.stream.follow(ctx) }
+// follow gives the events of the run's task until over is closed and the run's last commit was given, or until give
+// returns false, the topic ends or ctx ends.
+func (r *Run) follow(ctx context.Context, sub *events.Subscriber, over <-chan struct{}, give func(events.Item) bool) {
+	enough := errors.New("enough")
+	for ended := false; ; {
+		err := sub.Read(ctx, func(i events.Item) error {
+			if last := r.last.Load(); last > 0 && i.Seq > last || !give(i) {
+				return enough
+			}
+			return nil
+		})
+		if err != nil || ended && sub.Cursor().Seq >= r.last.Load() {
+			return
+		}
+		select {
+		case <-sub.Changed():
+		case <-over:
+			ended, over = true, nil
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Start is the cursor behind the events before the run's first one.
+func (r *Run) Start() string { return r.from.String() }
+
+// Late are the notices that came behind the run's last event. Call it once Wait has returned.
+func (r *Run) Late() []Event { return r.late }
+
+// Events yields the durable events of the run's task from the run's first one on, in order and each once, and live
+// events as they come, until the run has ended or ctx ends. Events of its subtasks are in the topics of their tasks.
+func (r *Run) Events(ctx context.Context) iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		topic, release, err := r.engine.pipe.Task(r.task.Ref)
+		if err != nil {
+			return
+		}
+		defer release()
+		r.follow(ctx, topic.Subscribe(r.from), r.done, func(i events.Item) bool { return yield(i.Event) })
+	}
+}
 
 // Wait returns the outcome once the run has ended and everything is written.
 func (r *Run) Wait(ctx context.Context) (Outcome, error) {
@@ -316,7 +315,11 @@ func (r *Run) tell(kind, text string) {
 	o.String("task_id", r.TaskID)
 	o.String("run_id", r.ID)
 	o.String("text", text)
-	r.stream.live(Event{Type: "notice", Task: r.TaskID, Run: r.ID, Behind: r.head(), At: r.engine.opt.Now(), Data: o.Bytes()})
+	e := Event{Type: "notice", Task: r.TaskID, Run: r.ID, Behind: r.head(), At: r.engine.opt.Now(), Data: o.Bytes()}
+	if r.ended {
+		r.late = append(r.late, e)
+	}
+	r.events.Publish(e)
 }
 
 func (r *Run) live(d agent.Delta) {
@@ -336,7 +339,7 @@ func (r *Run) live(d agent.Delta) {
 	o.Int("ts", d.TS)
 	o.Int("offset", int64(d.Offset))
 	o.String("text", d.Text)
-	r.stream.say(Event{Type: d.Type, Task: r.TaskID, Run: r.ID, Behind: r.head(), At: r.engine.opt.Now(), Data: o.Bytes()}, r.step.Load())
+	r.events.Publish(Event{Type: d.Type, Task: r.TaskID, Run: r.ID, Behind: r.lastStep.Load(), At: r.engine.opt.Now(), Data: o.Bytes()})
 }
 
 // head is the newest commit, durable or not.

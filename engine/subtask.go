@@ -102,9 +102,7 @@ func (f *family) Run(ctx context.Context, sub agent.Subtask) (agent.Outcome, err
 	if err != nil {
 		return notRun(err)
 	}
-	f.run.shown(ctx) // what led to it comes first
 	child.parent.Store(f.run)
-	child.stream.join(f.run.stream)
 	f.run.adopt(child)
 	defer f.run.adopt(nil)
 	if err := e.launch(child); err != nil {
@@ -121,7 +119,6 @@ func (f *family) Run(ctx context.Context, sub agent.Subtask) (agent.Outcome, err
 	case <-ctx.Done():
 		if errors.Is(context.Cause(ctx), errAlone) {
 			child.parent.Store(nil)
-			child.stream.join(nil)
 			if e.admits() == ErrClosed { //nolint:errorlint // it is never wrapped
 				child.Cancel() // a Close that came first took it for one that its parent stops
 			}

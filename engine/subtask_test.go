@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store/trash"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,7 +100,7 @@ func (b *bench) item(id string) string {
 
 func TestATreeOfTasksRunsAsOne(t *testing.T) {
 	b := newBench(t)
-	run, out, events := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(threeDeep), Approve: "all", Limits: &task.Limits{MaxTurns: 3}}})
+	run, out, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(threeDeep), Approve: "all", Limits: &task.Limits{MaxTurns: 3}}})
 	if out.State != "completed" || out.Reason != "All is done." {
 		t.Fatalf("%+v", out)
 	}
@@ -106,11 +108,7 @@ func TestATreeOfTasksRunsAsOne(t *testing.T) {
 	one := b.kid(root)
 	two := b.kid(one.ID)
 	var order, seen []string
-	depth := map[string]int{root: 0, one.ID: 1, two.ID: 2}
-	for _, e := range events {
-		if e.Depth != depth[e.Task] {
-			t.Errorf("an event of %s has the depth %d: %s", e.Task, e.Depth, e.Data)
-		}
+	b.tree(t.Context(), root, run.ID, func(e events.Item) bool {
 		if e.ID != "" && slices.Contains(seen, e.Task+e.ID) {
 			t.Errorf("twice: %s", e.Data)
 		}
@@ -118,7 +116,8 @@ func TestATreeOfTasksRunsAsOne(t *testing.T) {
 		if slices.Contains([]string{"subtask.started", "subtask.ended", "run.ended"}, e.Type) {
 			order = append(order, e.Type+" "+map[string]string{root: "root", one.ID: "one", two.ID: "two"}[e.Task])
 		}
-	}
+		return true
+	})
 	want := []string{"subtask.started root", "subtask.started one", "run.ended two", "subtask.ended one", "run.ended one", "subtask.ended root", "run.ended root"}
 	if d := cmp.Diff(want, order); d != "" {
 		t.Error(d)
@@ -149,10 +148,10 @@ func TestASubtasksQuestionIsAnsweredThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for e := range run.Events(t.Context()) {
+	b.tree(t.Context(), run.TaskID, run.ID, func(e events.Item) bool {
 		var q task.QuestionOpened
-		if e.Type != "question.asked" || json.Unmarshal(e.Data, &q) != nil {
-			continue
+		if e.Type != "question.opened" || json.Unmarshal(e.Data, &q) != nil {
+			return true
 		}
 		if e.Task == run.TaskID || run.Of("another") != nil || run.Answer(q.Question, engine.Answer{Text: "no"}) == nil {
 			t.Errorf("the parent asks: %s", e.Data)
@@ -160,7 +159,8 @@ func TestASubtasksQuestionIsAnsweredThere(t *testing.T) {
 		if err := run.Of(e.Task).Answer(q.Question, engine.Answer{Text: "this one"}); err != nil {
 			t.Error(err)
 		}
-	}
+		return true
+	})
 	out, err := run.Wait(t.Context())
 	if err != nil || out.State != "completed" {
 		t.Fatalf("%+v, %v", out, err)
@@ -176,12 +176,12 @@ func TestATreeThatWaitsForAnAnswer(t *testing.T) {
 	for _, name := range []string{"answered at the top", "answered below"} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			run, out, events := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(asksBelow), Approve: "all"}})
+			run, out, shown := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(asksBelow), Approve: "all"}})
 			child := b.kid(run.TaskID)
 			if out.State != "waiting" || out.Child != child.ID || !strings.Contains(out.Reason, "Which one?") {
 				t.Fatalf("%+v", out)
 			}
-			if last := events[len(events)-1]; last.Type != "run.waiting" || last.Task != run.TaskID || !strings.Contains(string(last.Data), `"child":"`+child.ID) {
+			if last := shown[len(shown)-1]; last.Type != "run.waiting" || last.Task != run.TaskID || !strings.Contains(string(last.Data), `"child":"`+child.ID) {
 				t.Errorf("last %s", last.Data)
 			}
 			if got := b.status(run.TaskID) + " " + b.status(child.ID); got != "delegated waiting" {
@@ -229,6 +229,61 @@ const slowBelow = `
 - tools: [{name: attempt_completion, input: {result: "One is done."}}]
 `
 
+// tree gives the events of a task from its start on, and those of its subtasks in between, until a run of the task has
+// ended or give returns false.
+func (b *bench) tree(ctx context.Context, id, run string, give func(events.Item) bool) (more bool) {
+	b.t.Helper()
+	ref, err := b.store.Find(ctx, id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	topic, release, err := b.engine.Events().Task(ref)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer release()
+	enough := errors.New("enough")
+	more = true
+	for sub := topic.Subscribe(events.Cursor{}); ; {
+		err := sub.Read(ctx, func(e events.Item) error {
+			if more = give(e); !more || e.Type == "run.ended" && e.Run == run {
+				return enough
+			}
+			if e.Type == "subtask.started" {
+				child, _ := esjson.GetString(e.Data, "child")
+				if more = b.tree(ctx, child, b.runOf(ctx, child), give); !more {
+					return enough
+				}
+			}
+			return nil
+		})
+		if errors.Is(err, enough) {
+			return more
+		}
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		select {
+		case <-sub.Changed():
+		case <-ctx.Done():
+			b.t.Fatal(ctx.Err())
+		}
+	}
+}
+
+// runOf waits for the run of a subtask that was just started.
+func (b *bench) runOf(ctx context.Context, id string) string {
+	b.t.Helper()
+	for ctx.Err() == nil {
+		if runs, err := b.engine.RunsOf(ctx, id); err == nil && len(runs) > 0 {
+			return runs[0].ID
+		}
+		time.Sleep(time.Millisecond)
+	}
+	b.t.Fatal(ctx.Err())
+	return ""
+}
+
 // started runs a tree until the command of its child has begun.
 func (b *bench) started() (run *engine.Run, child string) {
 	b.t.Helper()
@@ -238,12 +293,12 @@ func (b *bench) started() (run *engine.Run, child string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	for e := range run.Events(ctx) {
+	b.tree(ctx, run.TaskID, run.ID, func(e events.Item) bool {
 		if e.Type == "tool.process" && strings.Contains(string(e.Data), "pgid") {
 			child = e.Task
-			break
 		}
-	}
+		return child == ""
+	})
 	for ctx.Err() == nil {
 		if data, _ := os.ReadFile(filepath.Join(b.workspace, "ran.txt")); len(data) > 0 {
 			return run, child

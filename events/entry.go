@@ -169,7 +169,7 @@ func (r *entryReader) reader(ctx context.Context, task feed.Task, ref store.Ref,
 	if len(r.readers) >= r.most {
 		r.drop(r.readers[0].task)
 	}
-	log, err := openReader(ctx, r.store, ref, after)
+	log, err := openReader(ctx, r.store, ref, after, nil)
 	if err == nil {
 		r.readers = append(r.readers, &openTask{task, log})
 	}

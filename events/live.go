@@ -16,12 +16,18 @@ const (
 // only when the journal was read that far; until then the event is held.
 type liveOrder struct {
 	ring *ring
-	in   chan Event
+	in   chan published
 	due  *time.Timer // wakes subscribers
 	set  bool        // due runs
 
 	held []heldEvent
 	read map[string]uint64 // by task: the newest commit in the ring; no entry means unknown
+}
+
+// published is a live event, or with taken a request to close taken once all events before it were taken.
+type published struct {
+	Event
+	taken chan struct{}
 }
 
 type heldEvent struct {
@@ -33,7 +39,7 @@ type heldEvent struct {
 const liveBuffer = 1024
 
 func newLiveOrder(r *ring) *liveOrder {
-	l := &liveOrder{ring: r, in: make(chan Event, liveBuffer), due: time.NewTimer(time.Hour), read: map[string]uint64{}}
+	l := &liveOrder{ring: r, in: make(chan published, liveBuffer), due: time.NewTimer(time.Hour), read: map[string]uint64{}}
 	l.due.Stop()
 	return l
 }
@@ -41,15 +47,19 @@ func newLiveOrder(r *ring) *liveOrder {
 // publish hands over a live event. It never blocks and is safe for concurrent use.
 func (l *liveOrder) publish(e Event) {
 	select {
-	case l.in <- e:
+	case l.in <- published{Event: e}:
 	default: // its text comes again as a whole message
 	}
 }
 
 // take puts a live event into the ring, or holds it, and wakes subscribers wakeDelay later.
-func (l *liveOrder) take(e Event) {
-	l.hold(e)
-	l.release("", 0)
+func (l *liveOrder) take(p published) {
+	if p.taken != nil {
+		close(p.taken)
+		return
+	}
+	l.hold(p.Event)
+	l.ring.add(l.release("", 0)...)
 	if !l.set {
 		l.set = true
 		l.due.Reset(wakeDelay)
@@ -58,7 +68,7 @@ func (l *liveOrder) take(e Event) {
 
 // wake wakes subscribers when due fires.
 func (l *liveOrder) wake() {
-	l.release("", 0)
+	l.ring.add(l.release("", 0)...)
 	if l.set = len(l.held) > 0; l.set {
 		l.due.Reset(wakeDelay)
 	}
@@ -67,10 +77,9 @@ func (l *liveOrder) wake() {
 
 func (l *liveOrder) hold(e Event) { l.held = append(l.held, heldEvent{e, time.Now()}) }
 
-// release puts the held events into the ring whose commit is there. before is a commit of a task that is added next;
+// release takes out the held events whose commit is in the ring. before is a commit of a task that is added next;
 // 0 means none.
-func (l *liveOrder) release(task string, before uint64) {
-	var ready []Item
+func (l *liveOrder) release(task string, before uint64) (ready []Item) {
 	rest, overflow := l.held[:0], len(l.held)-maxHeld
 	for i, e := range l.held {
 		read, known := l.read[e.Task]
@@ -82,18 +91,18 @@ func (l *liveOrder) release(task string, before uint64) {
 	}
 	clear(l.held[len(rest):])
 	l.held = rest
-	l.ring.add(ready...)
+	return ready
 }
 
 // addCommit adds a commit's events, between the live events before and behind it.
 func (l *liveOrder) addCommit(events []Event, items []Item) {
 	l.drain()
+	var all []Item
 	if len(events) > 0 {
-		l.release(events[0].Task, events[0].Seq)
+		all = l.release(events[0].Task, events[0].Seq)
 		l.read[events[0].Task] = events[0].Seq
 	}
-	l.ring.add(items...)
-	l.release("", 0)
+	l.ring.add(append(append(all, items...), l.release("", 0)...)...)
 	l.ring.wake()
 }
 
@@ -101,8 +110,12 @@ func (l *liveOrder) addCommit(events []Event, items []Item) {
 func (l *liveOrder) drain() {
 	for {
 		select {
-		case e := <-l.in:
-			l.hold(e)
+		case p := <-l.in:
+			if p.taken != nil {
+				close(p.taken)
+			} else {
+				l.hold(p.Event)
+			}
 		default:
 			return
 		}

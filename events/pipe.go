@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/journal"
@@ -57,6 +58,8 @@ type Topic struct {
 	users  int // guarded by Pipe.mu
 	cancel func()
 	past   readPast
+	ended  chan struct{}         // closed when the topic's goroutine has returned
+	owner  atomic.Pointer[Owner] // the run of this process that owns the task; nil: none
 }
 
 // readPast gives the durable events behind a cursor, as far as the journals go now, and the cursor of that place.
@@ -94,11 +97,14 @@ func (p *Pipe) open(key string, prepare func(*Topic) func(context.Context) error
 	}
 	if t == nil {
 		ctx, cancel := context.WithCancel(context.Background())
-		t = &Topic{pipe: p, ring: newRing(), cancel: cancel}
+		t = &Topic{pipe: p, ring: newRing(), cancel: cancel, ended: make(chan struct{})}
 		t.live = newLiveOrder(t.ring)
 		follow := prepare(t)
 		p.topics[key] = t
-		p.wait.Go(func() { t.ring.end(follow(ctx)) })
+		p.wait.Go(func() {
+			defer close(t.ended)
+			t.ring.end(follow(ctx))
+		})
 	}
 	t.users++
 	return t, sync.OnceFunc(func() { p.release(key, t) }), nil
@@ -168,6 +174,20 @@ func (t *Topic) Newest(ctx context.Context) (Cursor, error) {
 	}
 }
 
+// flush waits until the topic has taken the live events that were published before.
+func (t *Topic) flush() {
+	taken := make(chan struct{})
+	select {
+	case t.live.in <- published{taken: taken}:
+	case <-t.ended:
+		return
+	}
+	select {
+	case <-taken:
+	case <-t.ended:
+	}
+}
+
 // followTask fills the ring of a task from its head on, until ctx ends or the journal is gone. Any process may write
 // the journal.
 func (t *Topic) followTask(ctx context.Context, ref store.Ref) error {
@@ -215,7 +235,7 @@ func (t *Topic) followTask(ctx context.Context, ref store.Ref) error {
 func (t *Topic) readTask(ctx context.Context, ref store.Ref, heads chan<- uint64, commits chan<- []Event) error {
 	after := uint64(math.MaxUint64) // from the head
 	for {
-		r, err := openReader(ctx, t.pipe.store, ref, after)
+		r, err := openReader(ctx, t.pipe.store, ref, after, t.owner.Load)
 		if errors.Is(err, journal.ErrNotFound) {
 			// No program with a journal has changed the task yet, so all events are new.
 			t.ring.start(Cursor{})

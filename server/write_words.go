@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/task"
@@ -49,7 +50,10 @@ func (s *Server) sendWords(a *asked) (*reply, error) {
 
 // door is what others are told of who said something.
 func (a *asked) door() string {
-	if isPeer(a.Request) {
+	switch {
+	case a.RemoteAddr == client.LocalPeer:
+		return "terminal"
+	case isPeer(a.Request):
 		return "cli"
 	}
 	return "api"

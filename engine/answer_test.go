@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// asks is a run with nothing but places for answers.
+func asks(interactive bool) *Run {
+	return &Run{TaskID: "t1", interactive: interactive, answers: map[string]*hearing{}, active: make(chan struct{}, 1)}
+}
+
+func TestAnAnswerIsTakenOnce(t *testing.T) {
+	r := asks(true)
+	if err := r.Answer("q1", Answer{Text: "too early"}); err == nil || !strings.Contains(err.Error(), "q1 of task t1") {
+		t.Errorf("nobody asked: %v", err)
+	}
+	place := r.await("q1")
+	if r.await("q1") != place {
+		t.Error("a second place for the same question")
+	}
+	if err := r.Answer("q1", Answer{Text: "first"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Answer("q1", Answer{Text: "second"}); err == nil {
+		t.Error("two answers were taken")
+	}
+	if got := <-place; got.Text != "first" {
+		t.Errorf("%+v", got)
+	}
+	if asks(false).await("q1") != nil {
+		t.Error("a place where nobody can answer")
+	}
+}
+
+// Nobody is told of a question before it is on disk, and who has words meanwhile waits: they
+// are its answer, not words for later.
+func TestAQuestionIsToldOnceItIsOnDisk(t *testing.T) {
+	up, r := asks(true), asks(true)
+	up.TaskID, up.child = "up", r
+	r.await("q")
+	if got := up.askedWhat(); got != "" || r.askedBy() != "" {
+		t.Errorf("%q is told before it is on disk", got)
+	}
+	short, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer stop()
+	if err := up.hears(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("who has words did not wait: %v", err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- up.hears(t.Context()) }()
+	r.opened("q")
+	r.opened("q") // as often as it is asked
+	r.opened("another")
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if got := up.askedWhat(); got != "t1.q" || r.askedBy() != "q" || up.askedBy() != "" {
+		t.Errorf("told: %q", got)
+	}
+	gone := asks(true)
+	gone.settled = make(chan struct{})
+	gone.await("q")
+	close(gone.settled)
+	if err := gone.hears(t.Context()); err != nil {
+		t.Errorf("the run is over, and nothing comes: %v", err)
+	}
+}
+
+// Of many that answer at once one is taken, and the others are told.
+func TestAnswersRace(t *testing.T) {
+	r := asks(true)
+	place := r.await("q")
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	var taken []string
+	for i := range 20 {
+		wait.Go(func() {
+			text := fmt.Sprint(i)
+			if r.Answer("q", Answer{Text: text}) == nil {
+				mu.Lock()
+				taken = append(taken, text)
+				mu.Unlock()
+			}
+		})
+	}
+	wait.Wait()
+	if got := <-place; !slices.Equal(taken, []string{got.Text}) {
+		t.Fatalf("taken were %v, the agent got %q", taken, got.Text)
+	}
+}
+
+// The idle limit counts from the last thing that happened, and not while a person
+// is asked.
+func TestIdleLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := asks(true)
+		r.ctx, r.cancel = context.WithCancelCause(t.Context())
+		begun := time.Now()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			r.watchIdle(t.Context(), 10*time.Second)
+		}()
+		for range 3 { // something happens every 9 s
+			time.Sleep(9 * time.Second)
+			r.touch()
+		}
+		r.await("q")
+		time.Sleep(time.Hour + 5*time.Second) // between two looks at the clock
+		if r.ctx.Err() != nil {
+			t.Fatalf("ended while a person was asked: %v", context.Cause(r.ctx))
+		}
+		r.mu.Lock()
+		clear(r.answers)
+		r.mu.Unlock()
+		r.touch()
+		<-done
+		if took := time.Since(begun) - 32*time.Second - time.Hour; took != 10*time.Second {
+			t.Errorf("ended %s after the last thing", took)
+		}
+		if cause := context.Cause(r.ctx); !strings.Contains(cause.Error(), "nothing happened for 10s") {
+			t.Errorf("cause %v", cause)
+		}
+	})
+}
