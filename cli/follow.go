@@ -10,7 +10,9 @@ import (
 	"time"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 )
@@ -32,9 +34,32 @@ type follower struct {
 	left     *engine.Run                 // a subtask that goes on although its parent was stopped
 }
 
+// shownEvent is an event of a task that is followed, or of a subtask depth levels below it.
+type shownEvent struct {
+	client.Event
+	task  string
+	depth int
+}
+
+// at is the time of the event in Unix milliseconds; 0 when it has none.
+func (e shownEvent) at() int64 {
+	text, _ := esjson.GetString(e.Data, "at")
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return 0
+	}
+	return at.UnixMilli()
+}
+
+// run is the run that the event belongs to; "" = none.
+func (e shownEvent) run() string {
+	run, _ := esjson.GetString(e.Data, "run_id")
+	return run
+}
+
 // print writes an event as a line of NDJSON. When stdout is gone the run goes on:
 // a reader's end never touches a task.
-func (f *follower) print(e engine.Event) {
+func (f *follower) print(e shownEvent) {
 	if f.out != nil {
 		return
 	}
@@ -50,7 +75,7 @@ func (f *follower) print(e engine.Event) {
 	}
 }
 
-func (f *follower) show(ctx context.Context, d *display.Display, e engine.Event) {
+func (f *follower) show(ctx context.Context, d *display.Display, e shownEvent) {
 	switch e.Type {
 	case "subtask.started":
 		f.title(e)
@@ -61,11 +86,11 @@ func (f *follower) show(ctx context.Context, d *display.Display, e engine.Event)
 			return
 		}
 	}
-	d.Show(display.Event{Type: e.Type, At: e.At, Data: e.Data})
+	d.Show(display.Event{Type: e.Type, At: e.at(), Data: e.Data})
 }
 
 // isProgress reports whether a notice is one that -q leaves out. Warnings are not.
-func (f *follower) isProgress(e engine.Event) bool {
+func (f *follower) isProgress(e shownEvent) bool {
 	var notice struct {
 		Kind string `json:"kind"`
 	}
@@ -73,7 +98,7 @@ func (f *follower) isProgress(e engine.Event) bool {
 }
 
 // opened notes a question, and shows it when nobody is here to be asked.
-func (f *follower) opened(d *display.Display, e engine.Event) {
+func (f *follower) opened(d *display.Display, e shownEvent) {
 	var q task.QuestionOpened
 	if json.Unmarshal(e.Data, &q) != nil {
 		return

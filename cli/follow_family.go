@@ -13,21 +13,21 @@ import (
 
 // screen is where an event is shown: each subtask has a display of its own, because
 // message numbers and call ids are a task's own.
-func (f *follower) screen(e engine.Event) *display.Display {
+func (f *follower) screen(e shownEvent) *display.Display {
 	d := f.d
-	if e.Depth > 0 {
-		if d = f.screens[e.Task]; d == nil {
+	if e.depth > 0 {
+		if d = f.screens[e.task]; d == nil {
 			if f.screens == nil {
 				f.screens = map[string]*display.Display{}
 			}
 			d = f.d
-			for i := range e.Depth {
-				if i == e.Depth-1 && !f.named[e.Task] { // its start was shown in an earlier run
-					d.Line(view.Head, "· subtask "+e.Task)
+			for i := range e.depth {
+				if i == e.depth-1 && !f.named[e.task] { // its start was shown in an earlier run
+					d.Line(view.Head, "· subtask "+e.task)
 				}
 				d = d.Below()
 			}
-			f.screens[e.Task] = d
+			f.screens[e.task] = d
 		}
 	}
 	if e.Type == "subtask.started" {

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/view"
 )
@@ -113,7 +112,7 @@ func (f *follower) atWork() []view.Line {
 }
 
 // title notes what a subtask is about.
-func (f *follower) title(e engine.Event) {
+func (f *follower) title(e shownEvent) {
 	child, _ := esjson.GetString(e.Data, "child")
 	if f.titles == nil {
 		f.titles = map[string]string{}

@@ -90,7 +90,8 @@ func (w *watcher) ended(ctx context.Context) (engine.Outcome, error) {
 	if err != nil {
 		return out, err
 	}
-	for _, e := range w.own.Late() {
+	for _, late := range w.own.Late() {
+		e := shownEvent{client.Event{Type: late.Type, Data: late.Data}, w.task, 0}
 		if w.a.flags.json {
 			w.print(e)
 		} else {
@@ -254,12 +255,12 @@ func outcomeOf(r report.Run) engine.Outcome {
 
 // take shows an event. over: the run ended, or waits for somebody who is not here.
 func (w *watcher) take(ctx context.Context, q *asking, got client.Event, id, run, since string, depth int) (out engine.Outcome, over bool, err error) {
-	e := eventOf(got, id, depth)
+	e := shownEvent{got, id, depth}
 	if at, _ := esjson.GetString(e.Data, "at"); e.ID != "" && at < since {
 		return out, false, nil
 	}
 	if w.fresh && depth == 0 && e.ID != "" {
-		if of, _ := esjson.GetString(e.Data, "run"); of != run && e.Run != run {
+		if of, _ := esjson.GetString(e.Data, "run"); of != run && e.run() != run {
 			return out, false, nil
 		}
 		w.fresh = false
@@ -330,21 +331,6 @@ func (w *watcher) runOf(ctx context.Context, id string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// eventOf is an event of a stream as the engine has it.
-func eventOf(e client.Event, id string, depth int) engine.Event {
-	out := engine.Event{ID: e.ID, Type: e.Type, Task: id, Depth: depth, Data: e.Data}
-	out.Run, _ = esjson.GetString(e.Data, "run_id")
-	if n, ok := esjson.GetInt(e.Data, "seq"); ok && e.ID != "" {
-		out.Seq = uint64(n)
-	}
-	if text, ok := esjson.GetString(e.Data, "at"); ok {
-		if at, err := time.Parse(time.RFC3339, text); err == nil {
-			out.At = at.UnixMilli()
-		}
-	}
-	return out
 }
 
 // answer sends what the person said to a question.

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 )
@@ -80,7 +79,7 @@ func (w *watcher) askOpen(ctx context.Context, q *asking, run string) {
 	}
 	for _, one := range open {
 		if one.ID == r.Question {
-			q.ask(ctx, one.QuestionOpened, w.screen(engine.Event{Task: q.id, Depth: q.depth}))
+			q.ask(ctx, one.QuestionOpened, w.screen(shownEvent{task: q.id, depth: q.depth}))
 		}
 	}
 }
@@ -105,7 +104,7 @@ func (q *asking) said() <-chan said { return q.out }
 func (q *asking) open() bool { return q.now != "" }
 
 // closed takes the question off the terminal when its answer came.
-func (q *asking) closed(e engine.Event) {
+func (q *asking) closed(e shownEvent) {
 	var c task.QuestionClosed
 	if json.Unmarshal(e.Data, &c) != nil {
 		return

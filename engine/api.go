@@ -12,7 +12,6 @@ import (
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/events"
 )
 
 // Request starts or continues a task. Nil and zero members mean "as the task has
@@ -49,9 +48,6 @@ type Request struct {
 	question  string
 	automatic bool // no caller asked for it: a task that is not trusted stays as it is
 }
-
-// Event is one event of a task.
-type Event = events.Event
 
 // Answer is what a person said to a question.
 type Answer = agent.Answer

@@ -39,7 +39,7 @@ type Options struct {
 	Confined bool
 	// Observe is told of each durable event of every run of this process, in each run's
 	// order, before those who follow the run. It must be quick. nil: nobody.
-	Observe func(Event)
+	Observe func(events.Event)
 }
 
 // Engine runs tasks. It is safe for concurrent use.

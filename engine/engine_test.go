@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -51,7 +52,7 @@ func (b *bench) script(text string) string {
 }
 
 // run starts a request and waits for its end.
-func (b *bench) run(r engine.Request) (*engine.Run, engine.Outcome, []engine.Event) {
+func (b *bench) run(r engine.Request) (*engine.Run, engine.Outcome, []events.Event) {
 	b.t.Helper()
 	if r.Workspace == "" && r.Task == "" {
 		r.Workspace = b.workspace
@@ -62,7 +63,7 @@ func (b *bench) run(r engine.Request) (*engine.Run, engine.Outcome, []engine.Eve
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	var events []engine.Event
+	var events []events.Event
 	for e := range run.Events(ctx) {
 		events = append(events, e)
 	}

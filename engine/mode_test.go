@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/store"
 )
@@ -97,9 +98,9 @@ func TestARunInAMode(t *testing.T) {
 	}
 }
 
-func told(events []engine.Event, words string) bool { return strings.Contains(texts(events), words) }
+func told(events []events.Event, words string) bool { return strings.Contains(texts(events), words) }
 
-func texts(events []engine.Event) string {
+func texts(events []events.Event) string {
 	var b strings.Builder
 	for _, e := range events {
 		if e.Type == "notice" {

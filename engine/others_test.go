@@ -10,11 +10,12 @@ import (
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/task"
 )
 
 // fileEvents are the changes by others in a run's events.
-func fileEvents(t *testing.T, events []engine.Event) (out []task.FileChanged) {
+func fileEvents(t *testing.T, events []events.Event) (out []task.FileChanged) {
 	t.Helper()
 	for _, e := range events {
 		if e.Type != "file.changed" {

@@ -16,7 +16,7 @@ import (
 
 // replay gives a task's events from its log alone, as a reader that comes later
 // sees them.
-func replay(t *testing.T, s *store.Store, ref store.Ref) (out []Event) {
+func replay(t *testing.T, s *store.Store, ref store.Ref) (out []events.Event) {
 	t.Helper()
 	log, err := s.Follow(ref)
 	if err != nil {
@@ -65,7 +65,7 @@ func TestLiveIsWhatAReplayGives(t *testing.T) {
 	if err := os.WriteFile(model, []byte(streamedAndComposed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var live []Event
+	var live []events.Event
 	id := ""
 	for _, r := range []Request{
 		{Text: "go", Choice: setup.Choice{Workspace: t.TempDir(), Provider: "script", Model: model, Approve: "all"}},
@@ -90,7 +90,7 @@ func TestLiveIsWhatAReplayGives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	byID := map[string]Event{}
+	byID := map[string]events.Event{}
 	for _, event := range replay(t, s, ref) {
 		byID[event.ID] = event
 	}

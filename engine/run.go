@@ -59,12 +59,12 @@ type Run struct {
 	next        *Run                // of the parent that its end woke
 	nextErr     error
 
-	lastStep atomic.Uint64 // the newest commit that is not just streamed reply text
-	from     events.Cursor // behind the commits before the run's first one
-	last     atomic.Uint64 // the newest commit of all, once the task was released
-	saved    chan struct{} // closed when last is set
-	ended    bool          // the agent has ended; used by its goroutine only
-	late     []Event       // notices behind the last event
+	lastStep atomic.Uint64  // the newest commit that is not just streamed reply text
+	from     events.Cursor  // behind the commits before the run's first one
+	last     atomic.Uint64  // the newest commit of all, once the task was released
+	saved    chan struct{}  // closed when last is set
+	ended    bool           // the agent has ended; used by its goroutine only
+	late     []events.Event // notices behind the last event
 
 	mu      sync.Mutex
 	answers map[string]*hearing
@@ -184,12 +184,12 @@ func (r *Run) follow(ctx context.Context, sub *events.Subscriber, over <-chan st
 func (r *Run) Start() string { return r.from.String() }
 
 // Late are the notices that came behind the run's last event. Call it once Wait has returned.
-func (r *Run) Late() []Event { return r.late }
+func (r *Run) Late() []events.Event { return r.late }
 
 // Events yields the durable events of the run's task from the run's first one on, in order and each once, and live
 // events as they come, until the run has ended or ctx ends. Events of its subtasks are in the topics of their tasks.
-func (r *Run) Events(ctx context.Context) iter.Seq[Event] {
-	return func(yield func(Event) bool) {
+func (r *Run) Events(ctx context.Context) iter.Seq[events.Event] {
+	return func(yield func(events.Event) bool) {
 		topic, release, err := r.engine.pipe.Task(r.task.Ref)
 		if err != nil {
 			return
@@ -315,7 +315,7 @@ func (r *Run) tell(kind, text string) {
 	o.String("task_id", r.TaskID)
 	o.String("run_id", r.ID)
 	o.String("text", text)
-	e := Event{Type: "notice", Task: r.TaskID, Run: r.ID, Behind: r.head(), At: r.engine.opt.Now(), Data: o.Bytes()}
+	e := events.Event{Type: "notice", Task: r.TaskID, Run: r.ID, Behind: r.head(), At: r.engine.opt.Now(), Data: o.Bytes()}
 	if r.ended {
 		r.late = append(r.late, e)
 	}
@@ -339,7 +339,7 @@ func (r *Run) live(d agent.Delta) {
 	o.Int("ts", d.TS)
 	o.Int("offset", int64(d.Offset))
 	o.String("text", d.Text)
-	r.events.Publish(Event{Type: d.Type, Task: r.TaskID, Run: r.ID, Behind: r.lastStep.Load(), At: r.engine.opt.Now(), Data: o.Bytes()})
+	r.events.Publish(events.Event{Type: d.Type, Task: r.TaskID, Run: r.ID, Behind: r.lastStep.Load(), At: r.engine.opt.Now(), Data: o.Bytes()})
 }
 
 // head is the newest commit, durable or not.

@@ -18,13 +18,14 @@ import (
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal/filelog/faultfs"
 	"github.com/roost-dev/roost/llm/llmtest"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
 
-func (b *bench) play(script string, change ...func(*engine.Request)) (*engine.Run, engine.Outcome, []engine.Event) {
+func (b *bench) play(script string, change ...func(*engine.Request)) (*engine.Run, engine.Outcome, []events.Event) {
 	b.t.Helper()
 	r := engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(script), Approve: "all"}}
 	for _, f := range change {
@@ -40,7 +41,7 @@ func kinds(s *task.State) (out []string) {
 	return out
 }
 
-func ofType(events []engine.Event, typ string) (out []string) {
+func ofType(events []events.Event, typ string) (out []string) {
 	for _, e := range events {
 		if e.Type == typ {
 			out = append(out, string(e.Data))
@@ -520,7 +521,7 @@ func TestMalformedCallsDoNotRun(t *testing.T) {
 func TestReadersSeeTheSameBytes(t *testing.T) {
 	b := newBench(t)
 	run, _, first := b.play(writeAndFinish)
-	durable := func(events []engine.Event) (out []string) {
+	durable := func(events []events.Event) (out []string) {
 		for _, e := range events {
 			if e.ID != "" {
 				out = append(out, e.ID+" "+string(e.Data))
@@ -528,7 +529,7 @@ func TestReadersSeeTheSameBytes(t *testing.T) {
 		}
 		return out
 	}
-	var second []engine.Event
+	var second []events.Event
 	for e := range run.Events(context.Background()) {
 		second = append(second, e)
 	}

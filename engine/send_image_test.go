@@ -16,7 +16,7 @@ import (
 var screenshot = "data:image/png;base64," + strings.Repeat("QUJD", 100_000)
 
 // tape is all that is in a task's log, as streams show it.
-func (b *bench) tape(ref store.Ref) (out []engine.Event) {
+func (b *bench) tape(ref store.Ref) (out []events.Event) {
 	b.t.Helper()
 	err := events.ReadJournal(b.t.Context(), b.store, ref, events.Cursor{}, func(e events.Item) error {
 		out = append(out, e.Event)

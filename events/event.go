@@ -16,9 +16,7 @@ type Event struct {
 	// Behind is the newest commit of the task when a live event was published: it follows the events of that commit
 	// and precedes those of the next one. 0 means unknown.
 	Behind uint64
-	// Depth counts the levels between the event's task and the task of the run whose stream this is.
-	Depth int
-	Data  json.RawMessage // the whole event on one line: task_id, run_id?, seq, at, type and the payload
+	Data   json.RawMessage // the whole event on one line: task_id, run_id?, seq, at, type and the payload
 }
 
 // Item is an event as a topic keeps it.

@@ -7,7 +7,7 @@ import (
 
 const (
 	// ringBytes bounds the newest events that a topic keeps in memory, beside one that alone is larger.
-	ringBytes = 4 << 20
+	ringBytes = 512 << 10
 	// viewItems bounds the items that a subscriber copies at a time, while it holds the ring's lock.
 	viewItems = 256
 )

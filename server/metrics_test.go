@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/events"
 )
 
 // line is a sample of Prometheus's text format.
@@ -124,7 +125,7 @@ func TestWatchTellsNoWords(t *testing.T) {
 	log := &lockedBuffer{}
 	w := NewWatch(textLog(log))
 	event := func(typ, run string, at int64, data string) {
-		w.Observe(engine.Event{Type: typ, Task: "t1", Run: run, At: at, Data: json.RawMessage(data)})
+		w.Observe(events.Event{Type: typ, Task: "t1", Run: run, At: at, Data: json.RawMessage(data)})
 	}
 	event("run.started", "r1", 1000, `{"run":"r1","settings":{"provider":"anthropic","model":"secret-model"}}`)
 	event("turn.started", "r1", 2000, `{"run":"r1"}`)

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/llm"
@@ -118,7 +117,7 @@ func (w *Watch) Observe(e events.Event) {
 }
 
 // over takes the end of a run in.
-func (w *Watch) over(e engine.Event, outcome, code string, level slog.Level) {
+func (w *Watch) over(e events.Event, outcome, code string, level slog.Level) {
 	w.mu.Lock()
 	delete(w.runs, e.Run)
 	w.mu.Unlock()
@@ -130,7 +129,7 @@ func (w *Watch) over(e engine.Event, outcome, code string, level slog.Level) {
 	w.log.Log(nil, level, words, "task", e.Task, "run", e.Run, "outcome", outcome, "code", code) //nolint:staticcheck // there is no context, and no handler here reads one
 }
 
-func (w *Watch) spent(e engine.Event) {
+func (w *Watch) spent(e events.Event) {
 	var d task.UsageChanged
 	if json.Unmarshal(e.Data, &d) != nil {
 		return
@@ -151,7 +150,7 @@ func (w *Watch) spent(e engine.Event) {
 }
 
 // closed takes an answer in: who gave it and what was decided, never its words.
-func (w *Watch) closed(e engine.Event) {
+func (w *Watch) closed(e events.Event) {
 	var d task.QuestionClosed
 	if json.Unmarshal(e.Data, &d) != nil {
 		return
@@ -171,7 +170,7 @@ func (w *Watch) closed(e engine.Event) {
 }
 
 // of does something with what is remembered of an event's run.
-func (w *Watch) of(e engine.Event, f func(*watched)) {
+func (w *Watch) of(e events.Event, f func(*watched)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r := w.runs[e.Run]; r != nil {

@@ -1,0 +1,238 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+)
+
+// owned is a task that this process owns, with its pipe.
+func owned(t *testing.T) (*Pipe, *store.Task) {
+	t.Helper()
+	s := must[*store.Store](t)(store.Open(store.Options{Root: t.TempDir(), Program: "test"}))
+	one := must[*store.Task](t)(s.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}))
+	t.Cleanup(func() {
+		if err := one.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := one.Barrier(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p := New(s)
+	t.Cleanup(p.Close)
+	return p, one
+}
+
+// untilSeq reads a topic until it has given a commit, and returns the types of all events; live ones have a star.
+func untilSeq(t *testing.T, sub *Subscriber, seq uint64) (out []string) {
+	t.Helper()
+	for end := time.After(time.Minute); ; {
+		if err := sub.Read(t.Context(), func(i Item) error {
+			name := i.Type
+			if i.Live {
+				name += "*"
+			}
+			out = append(out, name)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if sub.Cursor().Seq >= seq {
+			return out
+		}
+		select {
+		case <-sub.Changed():
+		case <-end:
+			t.Fatalf("the topic gave %q, want all up to commit %d", out, seq)
+		}
+	}
+}
+
+// commit makes a commit as the recorder of a run does.
+func commit(t *testing.T, o *Owner, one *store.Task, committed ...task.Event) {
+	t.Helper()
+	o.Commit(func() (uint64, Context, bool) {
+		if err := one.Commit(t.Context(), committed...); err != nil {
+			t.Error(err)
+		}
+		return one.State().Seq, ContextOf(one.State(), committed), true
+	})
+}
+
+// A live event comes behind the commit it followed and before the next one, although it is published at once and the
+// journal is read later.
+func TestLiveEventsFollowTheirCommit(t *testing.T) {
+	p, one := owned(t)
+	o := must[*Owner](t)(p.Own(t.Context(), one.Ref))
+	defer o.Release()
+	sub := o.Topic().Subscribe(AfterCommit(one.State().Seq))
+	for i := range 3 {
+		commit(t, o, one, task.RunStarted{Run: fmt.Sprint("r", i)})
+		o.Publish(Event{Type: "message.delta", Task: one.Ref.ID, Behind: one.State().Seq, Data: []byte(`{}`)})
+	}
+	commit(t, o, one, task.RunEnded{Run: "r2", Outcome: "completed"})
+	if err := one.Barrier(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"run.started", "message.delta*", "run.started", "message.delta*", "run.started", "message.delta*", "run.ended"}
+	if d := cmp.Diff(want, untilSeq(t, sub, one.State().Seq)); d != "" {
+		t.Error(d)
+	}
+}
+
+// The topic renders the commits of an owner as a reader that folds the journal does, also those that the owner does not
+// note: the store makes some by itself.
+func TestTheTopicOfAnOwnerGivesWhatAReaderGives(t *testing.T) {
+	p, one := owned(t)
+	o := must[*Owner](t)(p.Own(t.Context(), one.Ref))
+	sub := o.Topic().Subscribe(Cursor{})
+	commit(t, o, one, task.RunStarted{Run: "r1"})
+	for i := range 20 {
+		commit(t, o, one, task.MessageAdded{History: task.UI, Message: uint64(i + 1), Body: task.Body{Raw: fmt.Appendf(nil, `{"ts":%d,"type":"say","say":"text","text":"%s"}`, i+1, strings.Repeat("x", i*100))}})
+		if i%5 == 0 { // by the store
+			if err := one.Commit(t.Context(), task.Changed{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i == 10 {
+			if err := one.Commit(t.Context(), task.MessageChanged{Message: 3, Body: task.Body{Raw: []byte(`{"ts":3,"type":"say","say":"text","text":"changed"}`)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := one.Barrier(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	head := one.State().Seq
+	for sub.Cursor().Seq < head {
+		change := sub.Changed()
+		if err := sub.Read(t.Context(), func(i Item) error {
+			got = append(got, string(i.Frame))
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if sub.Cursor().Seq < head {
+			<-change
+		}
+	}
+	if err := ReadJournal(t.Context(), p.store, one.Ref, Cursor{}, func(i Item) error {
+		want = append(want, string(i.Frame))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("the topic differs (-journal +topic):\n%s", d)
+	}
+	o.Release()
+	if n := len(o.seqs); n != 0 {
+		t.Errorf("%d notes of the owner were not used, want 0", n)
+	}
+}
+
+// A commit can be readable before its owner has noted it: the topic waits for the note.
+func TestTheTopicWaitsForTheNoteOfACommit(t *testing.T) {
+	o := &Owner{seqs: map[uint64]Context{}}
+	committed, note := make(chan struct{}), make(chan struct{})
+	got := make(chan string, 1)
+	go o.Commit(func() (uint64, Context, bool) {
+		close(committed)
+		<-note
+		return 7, Context{Run: "r"}, true
+	})
+	<-committed
+	go func() {
+		c, _ := o.context(7)
+		got <- c.Run
+	}()
+	select {
+	case run := <-got:
+		t.Fatalf("got the run %q before it was noted", run)
+	case <-time.After(10 * time.Millisecond):
+	}
+	close(note)
+	if run := <-got; run != "r" {
+		t.Errorf("got the run %q, want r", run)
+	}
+	if c, ok := o.context(7); ok {
+		t.Errorf("got %+v a second time", c)
+	}
+	if _, ok := o.context(8); ok {
+		t.Error("got a context of a commit that was not noted")
+	}
+}
+
+// Every subscriber gets all durable events once and in order: those that come early and late, and those that fall
+// behind the ring.
+func TestEverySubscriberGetsAllThatIsDurable(t *testing.T) {
+	p, one := owned(t)
+	o := must[*Owner](t)(p.Own(t.Context(), one.Ref))
+	defer o.Release()
+	const commits = 60
+	first := one.State().Seq
+	last := first + commits
+	var wait sync.WaitGroup
+	for i := range 8 {
+		wait.Go(func() {
+			time.Sleep(time.Duration(i) * 5 * time.Millisecond)
+			sub := o.Topic().Subscribe(AfterCommit(first))
+			next := first + 1
+			for next <= last {
+				err := sub.Read(t.Context(), func(one Item) error {
+					if one.Seq != next {
+						t.Errorf("subscriber %d: got commit %d, want %d", i, one.Seq, next)
+					}
+					next++
+					time.Sleep(time.Duration(i) * time.Millisecond)
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if next <= last {
+					<-sub.Changed()
+				}
+			}
+		})
+	}
+	for i := range commits {
+		commit(t, o, one, task.RunStarted{Run: fmt.Sprint(i, strings.Repeat("x", ringBytes/20))})
+		if i%7 == 0 {
+			if err := one.Barrier(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := one.Barrier(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wait.Wait()
+}
+
+// A notice that is published before anybody subscribes is kept for the subscribers that come.
+func TestNoticesWaitForASubscriber(t *testing.T) {
+	p, one := owned(t)
+	o := must[*Owner](t)(p.Own(t.Context(), one.Ref))
+	o.Publish(Event{Type: "notice", Task: one.Ref.ID, Behind: one.State().Seq, Data: []byte(`{}`)})
+	topic, release, err := p.Task(one.Ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	o.Release() // the topic has all live events then
+	if got := untilSeq(t, topic.Subscribe(AfterCommit(one.State().Seq)), one.State().Seq); len(got) != 1 || got[0] != "notice*" {
+		t.Errorf("got %q, want the notice", got)
+	}
+}
