@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/roost-dev/roost/checkpoint/object"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
@@ -85,7 +84,7 @@ func (k *Keeper) apply(ctx context.Context, files []task.RestoreFile) (done []ta
 // ready reports whether a file that is From could be put in its place, and back.
 func (k *Keeper) ready(ctx context.Context, f task.RestoreFile) error {
 	kept := func(v task.FileVersion) bool {
-		return !present(v) || v.Blob != "" && k.store.Contains(object.ID(v.Blob)) // the safety checkpoint's ref holds it
+		return !present(v) || k.has(v) // the safety checkpoint's ref holds it
 	}
 	if kept(f.From) && kept(f.To) || f.From.Kind == f.To.Kind && f.From.Hash != "" && f.From.Hash == f.To.Hash {
 		return nil

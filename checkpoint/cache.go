@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/content"
 )
 
 // The newest survey is stored with the objects, so that the first survey of the next process need not read every file
@@ -84,20 +84,20 @@ func (k *Keeper) remember() {
 	}
 }
 
-// surveyed are the contents in the store that the newest survey relies on.
-func (k *Keeper) surveyed() []object.ID {
-	data, err := os.ReadFile(filepath.Join(k.dir, cacheName))
+// surveyed are the contents in the store of a folder that the newest survey relies on.
+func surveyed(dir string) []content.Hash {
+	data, err := os.ReadFile(filepath.Join(dir, cacheName))
 	if errors.Is(err, fs.ErrNotExist) || err != nil {
 		return nil
 	}
 	list, _ := decodeCache(data)
-	var ids []object.ID
+	var hashes []content.Hash
 	for i := range list {
 		if e := &list[i]; e.held == ours {
-			ids = append(ids, e.id())
+			hashes = append(hashes, e.hash())
 		}
 	}
-	return ids
+	return hashes
 }
 
 func encodeCache(list []entry) []byte {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -63,7 +63,7 @@ func TestSurveysWhileFilesChange(t *testing.T) {
 					continue
 				}
 				data, err := l.k.Content(t.Context(), v, 0)
-				if err != nil || int64(len(data)) != v.Size || workspace.HashOf(data) != v.Hash || blobID(data) != v.Blob {
+				if err != nil || int64(len(data)) != v.Size || workspace.HashOf(data) != v.Hash || workspace.HashOf(data) != v.Blob {
 					t.Errorf("%s: %+v has %d bytes, %v", f.Path, v, len(data), err)
 				}
 			}
@@ -143,16 +143,16 @@ func TestNothingThatATaskNeedsIsCollected(t *testing.T) {
 				}
 			}
 		}
-		refs, err := l.k.Store().Refs()
+		names, err := l.k.store.Names()
 		if err != nil {
 			rt.Fatal(err)
 		}
 		got, want := map[string]string{}, map[string]string{}
-		for name, commit := range refs {
-			got[name] = string(commit)
+		for owner, n := range names {
+			got[owner] = string(n.Manifest)
 		}
 		for id, s := range tasks {
-			want[object.RefName(id)] = s.commit
+			want[content.OwnerName(id)] = s.commit
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			rt.Error(d)

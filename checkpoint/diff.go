@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -225,9 +225,9 @@ func (k *Keeper) side(ctx context.Context, p string, v task.FileVersion, limit i
 		return data, "", nil
 	case ctx.Err() != nil:
 		return nil, "", err
-	case errors.As(err, &large), errors.Is(err, object.ErrTooLarge):
+	case errors.As(err, &large), errors.Is(err, content.ErrTooLarge):
 		return nil, "too large", nil
-	case errors.Is(err, object.ErrDamaged), errors.Is(err, fs.ErrPermission), errors.Is(err, workspace.ErrChanged), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, content.ErrDamaged), errors.Is(err, fs.ErrPermission), errors.Is(err, workspace.ErrChanged), errors.Is(err, fs.ErrNotExist):
 		return nil, err.Error(), nil
 	}
 	return nil, "", err

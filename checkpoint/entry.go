@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -45,13 +45,14 @@ func (e *entry) kind() string {
 	return task.KindOther
 }
 
-func (e *entry) id() object.ID { return object.ID(hex.EncodeToString(e.blob[:])) }
+// hash is the name of the content in the store.
+func (e *entry) hash() content.Hash { return content.Hash(hex.EncodeToString(e.sum[:])) }
 
 // sure reports that its stat alone proves it unchanged.
 func (e *entry) sure() bool { return e.named && e.stat.settled(e.read) }
 
 // take notes a content that was read.
-func (e *entry) take(c *content) {
+func (e *entry) take(c *fileContent) {
 	e.named, e.blob, e.sum, e.size, e.read = c.named, c.blob, c.sum, c.size, c.read
 	if c.at.mode != 0 {
 		e.stat = c.at
@@ -74,7 +75,7 @@ func (e *entry) version() task.FileVersion {
 	if e.named {
 		v.Size, v.Hash = e.size, hex.EncodeToString(e.sum[:])
 		if e.held == ours {
-			v.Blob = string(e.id())
+			v.Blob = string(e.hash())
 		}
 	}
 	return v

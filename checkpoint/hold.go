@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -59,7 +59,7 @@ func (k *Keeper) hold(ctx context.Context, paths []string) (map[string]task.File
 		return nil, err
 	}
 	defer g.Close()
-	b, err := k.store.Begin(ctx)
+	b, err := k.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -70,15 +70,18 @@ func (k *Keeper) hold(ctx context.Context, paths []string) (map[string]task.File
 	}
 	out := make(map[string]task.FileVersion, len(paths))
 	for _, p := range paths {
-		v, err := k.version(ctx, g, p, func(p string, c *content) (bool, error) {
-			if k.isSound(ctx, c.id()) {
-				return true, nil
+		v, err := k.version(ctx, g, p, func(p string, c *fileContent) (string, error) {
+			if k.isSound(ctx, c.hash()) {
+				return string(c.hash()), nil
 			}
 			if c.size > k.o.MaxHold || c.size > room {
-				return false, nil
+				return "", nil
 			}
 			room -= c.size
-			return put(ctx, b, g, p, c)
+			if ok, err := put(ctx, b, g, p, c); !ok {
+				return "", err
+			}
+			return string(c.hash()), nil
 		})
 		if err != nil {
 			return nil, err
@@ -93,15 +96,15 @@ func (k *Keeper) hold(ctx context.Context, paths []string) (map[string]task.File
 
 // room is how many bytes the store may still take.
 func (k *Keeper) room() (int64, error) {
-	size, err := k.store.Size()
+	size, err := k.Size()
 	return max(k.o.MaxStore-size, 0), err
 }
 
 // put adds a content to a batch. A file that changed since it was read is read again, and the content describes what
 // was put.
-func put(ctx context.Context, b *object.Batch, g *openRoot, p string, c *content) (bool, error) {
+func put(ctx context.Context, b *content.Batch, g *openRoot, p string, c *fileContent) (bool, error) {
 	if c.data != nil || c.size == 0 {
-		_, err := b.Blob(c.data)
+		_, err := b.Add(c.data)
 		return err == nil, err
 	}
 	for range tries {
@@ -118,7 +121,7 @@ func put(ctx context.Context, b *object.Batch, g *openRoot, p string, c *content
 	return false, nil
 }
 
-func putFrom(ctx context.Context, b *object.Batch, f *os.File, c *content) (bool, error) {
+func putFrom(ctx context.Context, b *content.Batch, f *os.File, c *fileContent) (bool, error) {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return false, nil //nolint:nilerr // as above
@@ -126,9 +129,9 @@ func putFrom(ctx context.Context, b *object.Batch, f *os.File, c *content) (bool
 	r := newReader(0)
 	r.begin(info.Size())
 	src := &source{r: &cancelReader{ctx, io.LimitReader(f, info.Size())}}
-	id, err := b.BlobFrom(io.TeeReader(src, io.MultiWriter(r.sha1, r.sha2)), info.Size())
+	id, err := b.AddFrom(io.TeeReader(src, io.MultiWriter(r.sha1, r.sha2)), info.Size())
 	switch {
-	case errors.Is(err, object.ErrLength):
+	case errors.Is(err, content.ErrLength):
 		return false, nil // it became shorter
 	case err != nil && src.err != nil && ctx.Err() == nil:
 		return false, nil // the file cannot be read; the store is well
@@ -137,8 +140,8 @@ func putFrom(ctx context.Context, b *object.Batch, f *os.File, c *content) (bool
 	}
 	c.size, c.at = info.Size(), statOf(info)
 	r.end(c)
-	if c.id() != id {
-		return false, fmt.Errorf("the object store gave %s the name %s", c.id(), id)
+	if c.hash() != id {
+		return false, fmt.Errorf("the content store gave %s the name %s", c.hash(), id)
 	}
 	after, err := f.Stat()
 	c.stable = err == nil && statOf(after) == c.at
@@ -169,7 +172,7 @@ func (k *Keeper) Look(ctx context.Context, paths []string) (map[string]task.File
 	defer g.Close()
 	out := make(map[string]task.FileVersion, len(paths))
 	for _, p := range paths {
-		v, err := k.version(ctx, g, p, func(_ string, c *content) (bool, error) { return k.store.Contains(c.id()), nil })
+		v, err := k.version(ctx, g, p, func(_ string, c *fileContent) (string, error) { return k.blobOf(c), nil })
 		if err != nil {
 			return nil, fmt.Errorf("look at %s: %w", p, err)
 		}
@@ -178,8 +181,20 @@ func (k *Keeper) Look(ctx context.Context, paths []string) (map[string]task.File
 	return out, nil
 }
 
-// version reads what is at a recorded path; keep reports whether the store has it.
-func (k *Keeper) version(ctx context.Context, g *openRoot, p string, keep func(string, *content) (bool, error)) (task.FileVersion, error) {
+// blobOf is the name of a content that is kept, "" of another one. One that only the store of an earlier version has
+// goes by its name there.
+func (k *Keeper) blobOf(c *fileContent) string {
+	if k.store.Contains(c.hash()) {
+		return string(c.hash())
+	}
+	if old := hex.EncodeToString(c.blob[:]); k.old.Has(old) {
+		return old
+	}
+	return ""
+}
+
+// version reads what is at a recorded path; keep returns the name of the content in the store, "" when it is not kept.
+func (k *Keeper) version(ctx context.Context, g *openRoot, p string, keep func(string, *fileContent) (string, error)) (task.FileVersion, error) {
 	gone := task.FileVersion{Kind: task.KindGone}
 	if !plain(p) {
 		return task.FileVersion{Kind: task.KindOther}, nil
@@ -200,7 +215,7 @@ func (k *Keeper) version(ctx context.Context, g *openRoot, p string, keep func(s
 			gone.Dirs = g.missing(p)
 			return gone, nil
 		}
-		var c content
+		var c fileContent
 		kind := task.KindFile
 		switch {
 		case info.Mode()&fs.ModeSymlink != 0:
@@ -224,7 +239,7 @@ func (k *Keeper) version(ctx context.Context, g *openRoot, p string, keep func(s
 		default:
 			return task.FileVersion{Kind: task.KindOther}, nil
 		}
-		kept, err := keep(p, &c)
+		blob, err := keep(p, &c)
 		if err != nil {
 			return gone, err
 		}
@@ -232,7 +247,7 @@ func (k *Keeper) version(ctx context.Context, g *openRoot, p string, keep func(s
 		if c.at.mode != 0 {
 			mode = c.at.mode
 		}
-		return c.version(kind, mode, kept), nil
+		return c.version(kind, mode, blob), nil
 	}
 	return task.FileVersion{Kind: task.KindOther}, nil // it changed during every read
 }
@@ -243,19 +258,14 @@ func unread(info fs.FileInfo) task.FileVersion {
 }
 
 // Content is a version's content, checked. The error wraps ErrUnkept when it is not in
-// the store, and object.ErrTooLarge when it is over limit bytes (0 = no limit).
+// the store, and content.ErrTooLarge when it is over limit bytes (0 = no limit).
 func (k *Keeper) Content(ctx context.Context, v task.FileVersion, limit int64) ([]byte, error) {
 	if v.Blob == "" {
 		return nil, ErrUnkept
 	}
-	data, err := k.store.Read(ctx, object.ID(v.Blob), limit)
-	switch {
-	case errors.Is(err, object.ErrMissing):
+	data, err := k.read(ctx, v, limit)
+	if errors.Is(err, content.ErrMissing) {
 		return nil, fmt.Errorf("%w: %w", ErrUnkept, err)
-	case err != nil:
-		return nil, err
-	case hex.EncodeToString(sumOf(data)) != v.Hash:
-		return nil, fmt.Errorf("object %s %w: it is not the content that was recorded", v.Blob, object.ErrDamaged)
 	}
-	return data, nil
+	return data, err
 }

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"maps"
 	"os"
@@ -12,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -38,8 +39,8 @@ func TestHoldKeepsWhatStandsThere(t *testing.T) {
 	l.must(os.Chmod(l.at("dir/a.txt"), 0o640))
 	got := l.hold("dir/a.txt", l.at("empty"), "no/such/file", "dir")
 	want := map[string]task.FileVersion{
-		"dir/a.txt":    {Kind: task.KindFile, Mode: 0o640, Size: 8, Hash: workspace.HashOf([]byte("one\r\ntwo")), Blob: blobID([]byte("one\r\ntwo"))},
-		"empty":        {Kind: task.KindFile, Mode: 0o644, Hash: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Blob: "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"},
+		"dir/a.txt":    {Kind: task.KindFile, Mode: 0o640, Size: 8, Hash: workspace.HashOf([]byte("one\r\ntwo")), Blob: workspace.HashOf([]byte("one\r\ntwo"))},
+		"empty":        {Kind: task.KindFile, Mode: 0o644, Hash: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
 		"no/such/file": {Kind: task.KindGone, Dirs: 2},
 		"dir":          {Kind: task.KindGone}, // a folder is no file
 	}
@@ -56,12 +57,12 @@ func TestHoldKeepsWhatStandsThere(t *testing.T) {
 	if data, err := k.Content(t.Context(), got["empty"], 0); err != nil || len(data) != 0 {
 		t.Errorf("content %q, %v", data, err)
 	}
-	if _, err := k.Content(t.Context(), got["dir/a.txt"], 3); !errors.Is(err, object.ErrTooLarge) {
+	if _, err := k.Content(t.Context(), got["dir/a.txt"], 3); !errors.Is(err, content.ErrTooLarge) {
 		t.Errorf("over the limit: %v", err)
 	}
 	wrong := got["dir/a.txt"]
 	wrong.Hash = got["empty"].Hash
-	if _, err := k.Content(t.Context(), wrong, 0); !errors.Is(err, object.ErrDamaged) {
+	if _, err := k.Content(t.Context(), wrong, 0); !errors.Is(err, content.ErrDamaged) {
 		t.Errorf("a content that is not what was recorded: %v", err)
 	}
 }
@@ -165,7 +166,7 @@ func TestFilesThatChangeWhileTheyAreRead(t *testing.T) {
 		c, err := r.read(t.Context(), g, "log")
 		l.must(err)
 		want := string(before) + strings.Repeat("more\n", tries-1)
-		if c.stable || n != tries || !c.named || string(c.id()) != blobID([]byte(want)) {
+		if c.stable || n != tries || !c.named || string(c.hash()) != workspace.HashOf([]byte(want)) || hex.EncodeToString(c.blob[:]) != blobID([]byte(want)) {
 			t.Errorf("stable %v after %d readings, %d bytes; want the first %d", c.stable, n, c.size, len(want))
 		}
 		once := func() { l.must(os.Truncate(l.at("log"), 3)) }

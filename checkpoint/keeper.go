@@ -1,7 +1,8 @@
 // Package checkpoint records what files held that an agent, or a command it ran, changed, so that it can be put back:
 // what is at a path now (Look), the same with its content kept (Hold), what a command changed (Survey), and the whole
 // of it under a name that garbage collection respects (Save). The journal records which file held what when; this
-// package holds contents, in one object store per workspace.
+// package holds contents, in one content store per workspace. Stores of earlier versions are read until the first write
+// carries them over (checkpoint/gitstore).
 //
 // Nothing here follows a link out of the workspace, or at all: a link is recorded as a link. Nothing under a ".git", of
 // any repository, is read, kept or changed. Bytes are kept as they are, whichever filters a repository names.
@@ -24,7 +25,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -81,16 +82,16 @@ func (o Options) filled() Options {
 // Keeper keeps the contents of one workspace's files. It is safe for concurrent use;
 // any number of processes may have one for the same workspace.
 type Keeper struct {
-	w     *workspace.Workspace
-	name  string
-	dir   string // of the store
-	store *object.Store
-	o     Options
+	w    *workspace.Workspace
+	name string
+	o    Options
+	*Contents
 
 	mu      sync.Mutex // of what follows
 	known   map[string]bool
-	sound   map[object.ID]bool // contents that were read and found whole
-	unsaved map[string]int64   // blobs that were held for a checkpoint that is not saved yet, and when; Unix nanoseconds
+	sound   map[content.Hash]bool // contents that were read and found whole
+	saved   map[string]saved      // by owner
+	unsaved map[string]int64      // blobs that were held for a checkpoint that is not saved yet, and when; Unix nanoseconds
 
 	// One survey at a time: its process has put something in.
 	turn    chan struct{}
@@ -116,28 +117,22 @@ func Open(dir string, w *workspace.Workspace, o Options) (*Keeper, error) {
 		return nil, fmt.Errorf("%w: %s", ErrRefused, why)
 	}
 	name := NameOf(w.Root())
-	store, err := object.Open(filepath.Join(dir, name))
+	c, err := OpenContents(dir, name)
 	if err != nil {
 		return nil, fmt.Errorf("open the checkpoints of %s: %w", w.Root(), err)
 	}
 	k := &Keeper{
-		w: w, name: name, dir: filepath.Join(dir, name), store: store, o: o,
-		known: map[string]bool{}, sound: map[object.ID]bool{}, unsaved: map[string]int64{}, turn: make(chan struct{}, 1), rules: map[string]compiled{},
+		w: w, name: name, o: o, Contents: c,
+		known: map[string]bool{}, sound: map[content.Hash]bool{}, saved: map[string]saved{}, unsaved: map[string]int64{}, turn: make(chan struct{}, 1), rules: map[string]compiled{},
 		tracked: map[string]bool{},
 	}
 	k.git.program = o.Git
 	return k, nil
 }
 
-// Close lets go of the store. Surveys that are still open are not used after it.
-func (k *Keeper) Close() error { return k.store.Close() }
-
 // Name is the name of the store's folder. It follows from the workspace's path, so a workspace that moved has another
 // one.
 func (k *Keeper) Name() string { return k.name }
-
-// Store is where the contents are.
-func (k *Keeper) Store() *object.Store { return k.store }
 
 // NameOf is the name of the store of the workspace at a path, which is absolute and
 // without links.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -18,7 +18,7 @@ import (
 // that may only be read; mend ends that.
 func (l *lab) unholdable() (mend func()) {
 	l.Helper()
-	lock := filepath.Join(l.k.dir, "roost", "lock")
+	lock := filepath.Join(l.k.dir, "lock")
 	l.must(os.Remove(lock))
 	l.must(os.Mkdir(lock, 0o700))
 	return func() { l.Helper(); l.must(os.Remove(lock)) }
@@ -119,8 +119,8 @@ func TestNoCheckpointLosesItsParents(t *testing.T) {
 	mend()
 	c2, err := other.Save(t.Context(), Snapshot{Task: task1, Number: 2, Files: held})
 	l.must(err)
-	commit, err := other.store.Commit(t.Context(), object.ID(c2))
-	if err != nil || !slices.Contains(commit.Parents, object.ID(c1)) {
-		t.Errorf("its parents are %q: %v", commit.Parents, err)
+	m, err := other.store.Manifest(t.Context(), content.Hash(c2))
+	if err != nil || !slices.Contains(m.Parents, content.Hash(c1)) {
+		t.Errorf("its parents are %q: %v", m.Parents, err)
 	}
 }

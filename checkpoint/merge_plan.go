@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -14,10 +14,10 @@ import (
 // without, for a preview, nothing is written.
 func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (Plan, error) {
 	out := Plan{To: p.To, Rule: p.Rule}
-	var b *object.Batch // of what merges give; a preview makes none, as even that writes
+	var b *content.Batch // of what merges give; a preview makes none, as even that writes
 	if keep {
 		var err error
-		if b, err = k.store.Begin(ctx); err != nil {
+		if b, err = k.begin(ctx); err != nil {
 			return out, fmt.Errorf("merge files: %w", err)
 		}
 		defer b.Discard()
@@ -34,7 +34,7 @@ func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (Plan, error) {
 				continue // everything that the task did to it is gone already
 			}
 		}
-		if i.Act.Changes() && present(i.Target) && i.Target.Hash != i.Now.Hash && i.Target.Blob != "" && i.Act != ActMerge && !k.store.Contains(object.ID(i.Target.Blob)) {
+		if i.Act.Changes() && present(i.Target) && i.Target.Hash != i.Now.Hash && i.Target.Blob != "" && i.Act != ActMerge && !k.has(i.Target) {
 			i.Act, i.Why = ActLost, "its content is not in the store of this workspace any more"
 		}
 		out.Items = append(out.Items, i)
@@ -49,7 +49,7 @@ func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (Plan, error) {
 }
 
 // mergeItem removes the task's steps from what is at a path now, newest first. Without a batch the result is not kept.
-func (k *Keeper) mergeItem(ctx context.Context, i Item, b *object.Batch) (Item, error) {
+func (k *Keeper) mergeItem(ctx context.Context, i Item, b *content.Batch) (Item, error) {
 	kept := func(why string) (Item, error) {
 		i.Act, i.Why = ActKeep, why
 		return i, nil
@@ -93,7 +93,7 @@ func (k *Keeper) mergeItem(ctx context.Context, i Item, b *object.Batch) (Item, 
 	}
 	i.Target = at
 	if text != nil && at.Blob == "" && at.Hash != i.Now.Hash && b != nil {
-		id, err := b.Blob(text)
+		id, err := b.Add(text)
 		if err != nil {
 			return i, err
 		}
@@ -119,7 +119,7 @@ func mergeMode(now uint32, s Step) (uint32, bool) {
 // atHand: a merge whose result needed no merging of text must be kept like any other.
 func (k *Keeper) atHand(i Item) Item {
 	i = i.lostUnlessKept()
-	if i.Act == ActMerge && present(i.Target) && i.Target.Hash != i.Now.Hash && !k.store.Contains(object.ID(i.Target.Blob)) {
+	if i.Act == ActMerge && present(i.Target) && i.Target.Hash != i.Now.Hash && !k.has(i.Target) {
 		i.Act, i.Why = ActLost, "its content is not in the store of this workspace any more"
 	}
 	return i

@@ -121,3 +121,69 @@ func TestAKilledRestoreIsCompletedOrTakenBack(t *testing.T) {
 		l.wantTree("taken back in the end", after)
 	}
 }
+
+// TestCarryOfAChild is the child's part of the test below.
+func TestCarryOfAChild(t *testing.T) {
+	name := os.Getenv(childRestore)
+	if name == "" {
+		t.Skip("only for children")
+	}
+	var work childsWork
+	raw, err := os.ReadFile(name)
+	if err == nil {
+		err = json.Unmarshal(raw, &work)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := workspace.Open(work.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := Open(work.Data, w, Options{Git: "none", Home: "/nobody"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	if _, err := k.Hold(t.Context(), []string{"a"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A kill at any moment of carrying an earlier version's store over loses nothing; the next process completes it.
+func TestKillsWhileCarryingOver(t *testing.T) {
+	for _, point := range []string{
+		"content.bundle.written", "content.bundle.named", "checkpoint.carry.copied", "content.name.written", "content.name.named:2",
+		"checkpoint.carry.named", "checkpoint.carry.refused",
+	} {
+		t.Run(point, func(t *testing.T) {
+			l := earlierLab(t)
+			raw, err := json.Marshal(childsWork{l.root, l.data, nil})
+			l.must(err)
+			name := filepath.Join(t.TempDir(), "work.json")
+			l.must(os.WriteFile(name, raw, 0o600))
+			cmd := exec.Command(os.Args[0], "-test.run=^TestCarryOfAChild$")
+			cmd.Env = append(os.Environ(), childRestore+"="+name, failpoint.Env+"="+point)
+			out, err := cmd.CombinedOutput()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+				t.Fatalf("the child was not killed: %v\n%s", err, out)
+			}
+			l.wantEarlier("after the kill")
+			l.write("new", "new")
+			l.hold("new")
+			l.wantEarlier("after the next write")
+			if _, err := l.k.Collect(t.Context(), false); err != nil {
+				t.Error(err)
+			}
+			l.wantEarlier("after a collection")
+			if !l.carried() {
+				t.Error("the store of the earlier version is still there")
+			}
+			owners, err := l.k.Owners()
+			if err != nil || len(owners) != 2 {
+				t.Errorf("owners: %v, %v", owners, err)
+			}
+		})
+	}
+}

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -130,8 +130,8 @@ func (g *openRoot) look(p string) (info fs.FileInfo, ok bool, err error) {
 	return info, true, err
 }
 
-// content is a content's two names, and how long it is.
-type content struct {
+// fileContent is what a file held: its name in the store, its name in git, and its size.
+type fileContent struct {
 	named  bool // the names are known; not when the file became shorter all the time
 	stable bool // false when the file was being written to: this may be neither the old content nor the new
 	blob   [sha1.Size]byte
@@ -142,7 +142,8 @@ type content struct {
 	read   int64  // when the reading began; Unix nanoseconds
 }
 
-func (c *content) id() object.ID { return object.ID(hex.EncodeToString(c.blob[:])) }
+// hash is the name of the content in the store.
+func (c *fileContent) hash() content.Hash { return content.Hash(hex.EncodeToString(c.sum[:])) }
 
 // errVanished: the file disappeared between the stat and the read.
 var errVanished = errors.New("it is not there any more, or is no file")
@@ -150,7 +151,7 @@ var errVanished = errors.New("it is not there any more, or is no file")
 // reader reads files, one at a time.
 type reader struct {
 	buf         []byte
-	small       int64 // up to how many bytes content.data is given; it holds until the next read
+	small       int64 // up to how many bytes fileContent.data is set; it holds until the next read
 	sha1, sha2  hash.Hash
 	interrupted func() // for tests: between two reads of a file
 }
@@ -163,7 +164,7 @@ func newReader(small int64) *reader {
 const tries = 3
 
 // read reads a regular file at a recorded path.
-func (r *reader) read(ctx context.Context, g *openRoot, p string) (c content, err error) {
+func (r *reader) read(ctx context.Context, g *openRoot, p string) (c fileContent, err error) {
 	for range tries {
 		if c, err = r.once(ctx, g, p); err != nil || c.stable {
 			return c, err
@@ -172,7 +173,7 @@ func (r *reader) read(ctx context.Context, g *openRoot, p string) (c content, er
 	return c, nil
 }
 
-func (r *reader) once(ctx context.Context, g *openRoot, p string) (c content, err error) {
+func (r *reader) once(ctx context.Context, g *openRoot, p string) (c fileContent, err error) {
 	want, ok, err := g.look(p)
 	if err != nil {
 		return c, err
@@ -210,7 +211,7 @@ func (r *reader) once(ctx context.Context, g *openRoot, p string) (c content, er
 
 // fill reads as many bytes as the file had when it was opened: for a log that grows all the time that is at least
 // something it once held.
-func (r *reader) fill(ctx context.Context, f io.Reader, c *content) error {
+func (r *reader) fill(ctx context.Context, f io.Reader, c *fileContent) error {
 	if c.size <= r.small {
 		if int64(cap(r.buf)) < c.size {
 			r.buf = make([]byte, c.size+c.size/4)
@@ -247,7 +248,7 @@ func (r *reader) begin(size int64) {
 	r.sha1.Write(append(strconv.AppendInt([]byte("blob "), size, 10), 0))
 }
 
-func (r *reader) end(c *content) {
+func (r *reader) end(c *fileContent) {
 	c.named = true
 	r.sha1.Sum(c.blob[:0])
 	r.sha2.Sum(c.sum[:0])
@@ -273,8 +274,8 @@ func (p *cancelReader) Read(b []byte) (int, error) {
 }
 
 // linkTo is a link's target as a content.
-func linkTo(target string) content {
-	c := content{data: []byte(target), size: int64(len(target)), stable: true}
+func linkTo(target string) fileContent {
+	c := fileContent{data: []byte(target), size: int64(len(target)), stable: true}
 	r := newReader(c.size)
 	r.begin(c.size)
 	r.sha1.Write(c.data)
@@ -283,19 +284,12 @@ func linkTo(target string) content {
 	return c
 }
 
-// version is the record of a content of a kind; kept reports that the store has it.
-func (c *content) version(kind string, mode fs.FileMode, kept bool) task.FileVersion {
+// version is the record of a content of a kind; blob is its name in the store, "" when it is not kept.
+func (c *fileContent) version(kind string, mode fs.FileMode, blob string) task.FileVersion {
 	v := task.FileVersion{Kind: kind, Mode: uint32(mode.Perm()), Size: c.size, Hash: hex.EncodeToString(c.sum[:])}
 	if kind == task.KindLink {
 		v.Mode = 0 // links have none, though some systems report 0777
 	}
-	if kept {
-		v.Blob = string(c.id())
-	}
+	v.Blob = blob
 	return v
-}
-
-func sumOf(data []byte) []byte {
-	sum := sha256.Sum256(data)
-	return sum[:]
 }

@@ -19,7 +19,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -54,7 +54,7 @@ func (k *Keeper) SurveyFor(ctx context.Context, task, call string) (*Survey, err
 	}
 	s.base.made = time.Now()
 	name := beforeFile(k.dir, task, call)
-	for _, old := range befores(k.dir, beforeOf(object.RefName(task))) {
+	for _, old := range befores(k.dir, beforeOf(OwnerOf(task))) {
 		if old != name {
 			_ = os.Remove(old) // it costs its room
 		}
@@ -83,6 +83,10 @@ func (k *Keeper) Interrupted(ctx context.Context, task, call string) (*Survey, e
 	if !ok {
 		return nil, nil
 	}
+	// What it relies on may be in the store of an earlier version.
+	if err := k.carryFirst(ctx); err != nil {
+		return nil, fmt.Errorf("look at the files of %s after a command that was interrupted: %w", k.w.Root(), err)
+	}
 	s := &Survey{
 		k: k, base: base, file: name, until: info.ModTime().Add(Brief), took: info.ModTime().Sub(base.made), release: sync.OnceFunc(k.store.Keep()),
 	}
@@ -92,7 +96,7 @@ func (k *Keeper) Interrupted(ctx context.Context, task, call string) (*Survey, e
 			k.last = &scan{list: slices.Clone(base.list)}
 		}
 		for i := range base.list {
-			if e := &base.list[i]; e.held == ours && !k.store.Has(e.id()) {
+			if e := &base.list[i]; e.held == ours && !k.store.Has(e.hash()) {
 				e.held = nowhere
 			}
 		}
@@ -236,10 +240,11 @@ func syncDir(dir string) error {
 
 // beforeFile is the file of one call. Ids are not names of files.
 func beforeFile(dir, task, call string) string {
-	return filepath.Join(dir, beforeOf(object.RefName(task))+short(call))
+	return filepath.Join(dir, beforeOf(OwnerOf(task))+short(call))
 }
 
-func beforeOf(ref string) string { return beforeName + short(ref) + "-" }
+// beforeOf begins the names of an owner's files. The prefix is that of earlier versions.
+func beforeOf(owner string) string { return beforeName + short("refs/roost/"+owner) + "-" }
 
 func short(id string) string {
 	sum := sha256.Sum256([]byte(id))
@@ -261,12 +266,12 @@ func befores(dir, want string) []string {
 	return out
 }
 
-// SweepCalls removes the interrupted commands of tasks that are not among the living from a store's folder, by ref.
+// SweepCalls removes the interrupted commands of tasks that are not among the living owners from a store's folder.
 // Files younger than young stay: their task may be about to be created.
 func SweepCalls(dir string, living map[string]bool, young time.Duration) {
 	keep := map[string]bool{}
-	for ref := range living {
-		keep[beforeName+short(ref)] = true
+	for owner := range living {
+		keep[strings.TrimSuffix(beforeOf(owner), "-")] = true
 	}
 	for _, name := range befores(dir, beforeName) {
 		base := filepath.Base(name)
@@ -279,17 +284,16 @@ func SweepCalls(dir string, living map[string]bool, young time.Duration) {
 	}
 }
 
-// ForgetCalls removes a task's interrupted commands from a store's folder, by its ref.
-func ForgetCalls(dir, ref string) {
-	for _, name := range befores(dir, beforeOf(ref)) {
+// ForgetCalls removes an owner's interrupted commands from a store's folder.
+func ForgetCalls(dir, owner string) {
+	for _, name := range befores(dir, beforeOf(owner)) {
 		_ = os.Remove(name) // or a collection does
 	}
 }
 
-// relied are the contents in the store that surveys of running or interrupted commands
-// rely on.
-func (k *Keeper) relied() (ids []object.ID) {
-	for _, name := range befores(k.dir, beforeName) {
+// relied are the contents in the store of a folder that surveys of running or interrupted commands rely on.
+func relied(dir string) (hashes []content.Hash) {
+	for _, name := range befores(dir, beforeName) {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			continue
@@ -300,11 +304,11 @@ func (k *Keeper) relied() (ids []object.ID) {
 		}
 		for i := range base.list {
 			if e := &base.list[i]; e.held == ours {
-				ids = append(ids, e.id())
+				hashes = append(hashes, e.hash())
 			}
 		}
 	}
-	return ids
+	return hashes
 }
 
 func encodeBefore(call string, sc *scan) []byte {

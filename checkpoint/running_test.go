@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/roost-dev/roost/checkpoint/object"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -314,7 +313,7 @@ func TestSurveysOfDeadTasksAreSwept(t *testing.T) {
 			l.must(os.Chtimes(s.file, farPast, farPast))
 		}
 	}
-	SweepCalls(l.k.dir, map[string]bool{object.RefName("alive"): true}, time.Hour)
+	SweepCalls(l.k.dir, map[string]bool{OwnerOf("alive"): true}, time.Hour)
 	left := befores(l.k.dir, beforeName)
 	if len(left) != 2 || slices.Contains(left, files[1]) {
 		t.Errorf("left: %v of %v", left, files)

@@ -1,17 +1,15 @@
 package checkpoint
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -28,68 +26,74 @@ func (l *lab) save(s Snapshot) string {
 	return commit
 }
 
-// storeGit asks a real git about the store.
-func (l *lab) storeGit(args ...string) string {
+// manifest reads what Save returned.
+func (l *lab) manifest(commit string) content.Manifest {
 	l.Helper()
-	dir := filepath.Join(l.data, l.k.Name())
-	return gitIn(l.TB, dir, append([]string{"--git-dir=" + dir}, args...)...)
+	m, err := l.k.store.Manifest(l.Context(), content.Hash(commit))
+	l.must(err)
+	return m
 }
 
-func TestSaveIsReadableByGit(t *testing.T) {
+// hashes are the contents of a manifest by path; "-" is one that was not kept. A path that ends in "~" is of before.
+func hashes(m content.Manifest) map[string]string {
+	out := map[string]string{}
+	for _, f := range m.Files {
+		name := f.Path
+		if f.Before {
+			name += "~"
+		}
+		if out[name] = string(f.Hash); f.Hash == "" {
+			out[name] = "-"
+		}
+	}
+	return out
+}
+
+func TestAManifestTellsWhatACheckpointSaved(t *testing.T) {
 	l := newLab(t, Options{})
 	l.write("dir/a.txt", "one\n")
-	l.write("run.sh", "#!/bin/sh\n")
-	l.must(os.Chmod(l.at("run.sh"), 0o755))
 	l.write("private", "p")
 	l.must(os.Chmod(l.at("private"), 0o600))
-	l.write("git~1", "a name that git refuses")
 	l.write("bytes\xff", "b")
 	l.must(os.Symlink("dir/a.txt", l.at("link")))
-	files := l.hold("dir/a.txt", "run.sh", "private", "git~1", "bytes\xff", "link", "nothing here")
+	files := l.hold("dir/a.txt", "private", "bytes\xff", "link", "nothing here")
 	files["unkept"] = task.FileVersion{Kind: task.KindFile, Mode: 0o644, Size: 9, Hash: "x"}
-	files["lost"] = task.FileVersion{Kind: task.KindFile, Mode: 0o644, Size: 9, Hash: "x", Blob: strings.Repeat("1", 40)}
+	files["lost"] = task.FileVersion{Kind: task.KindFile, Mode: 0o644, Size: 9, Hash: strings.Repeat("1", 64), Blob: strings.Repeat("1", 64)}
 	was := l.hold("dir/a.txt")["dir/a.txt"]
 	first := l.save(Snapshot{Number: 1, Title: "a.txt and\n5 more", At: 1_700_000_000_000, Files: files})
 	l.write("dir/a.txt", "two\n")
-	now := l.hold("dir/a.txt")
-	files["dir/a.txt"] = now["dir/a.txt"]
-	old := task.FileVersion{Kind: task.KindFile, Mode: 0o644, Hash: was.Hash, Blob: was.Blob}
+	now := l.hold("dir/a.txt")["dir/a.txt"]
+	files["dir/a.txt"] = now
 	second := l.save(Snapshot{Number: 2, Title: "a.txt", At: 1_700_000_001_000, Parent: first, Files: files,
-		Changed: []task.CheckpointFile{{Path: "dir/a.txt", Was: &old, Now: now["dir/a.txt"]}}})
+		Changed: []task.CheckpointFile{{Path: "dir/a.txt", Was: &was, Now: now}}})
 
-	if out := l.storeGit("fsck", "--strict", "--full"); strings.Contains(out, "error") || strings.Contains(out, "dangling") || strings.Contains(out, "missing") {
-		t.Errorf("git fsck: %s", out)
+	m := l.manifest(first)
+	if m.Title != "task 0198-task, checkpoint c1: a.txt and 5 more" || m.At != 1_700_000_000_000 || len(m.Parents) != 0 {
+		t.Errorf("the first: %+v", m)
 	}
-	ref := object.RefName("0198-task")
-	if got := strings.TrimSpace(l.storeGit("log", "--format=%H %s", ref)); got != second+" c2: a.txt\n"+first+" c1: a.txt and 5 more" {
-		t.Errorf("git log: %s", got)
+	want := map[string]string{
+		"dir/a.txt": was.Hash, "private": files["private"].Hash, "link": files["link"].Hash, "bytes": "", "nothing here": "-", "unkept": "-", "lost": "-",
 	}
-	if got := l.storeGit("show", ref+":files/dir/a.txt"); got != "two\n" {
-		t.Errorf("the file is %q", got)
-	}
-	if got := l.storeGit("show", ref+":before/dir/a.txt"); got != "one\n" {
-		t.Errorf("before it was %q", got)
-	}
-	list := l.storeGit("ls-tree", "-r", "-z", "--full-tree", first+":files")
-	for _, want := range []string{"100755 blob ", "120000 blob ", "\tbytes\xff\x00", "\tdir/a.txt\x00"} {
-		if !strings.Contains(list, want) {
-			t.Errorf("the tree has no %q: %q", want, list)
+	delete(want, "bytes")
+	for p, v := range files {
+		if strings.HasPrefix(p, "bytes") {
+			want[p] = v.Hash
 		}
 	}
-	var m manifest
-	l.must(json.Unmarshal([]byte(l.storeGit("show", first+":manifest.json")), &m))
-	want := manifest{Task: "0198-task", Checkpoint: 1, Files: []extra{
-		{Part: "files", Path: "git~1", Kind: "file", Mode: "644", More: "0"},
-		{Part: "files", Path: "lost", Kind: "file", Mode: "644", Lost: true},
-		{Part: "files", Path: "nothing here", Kind: "gone"},
-		{Part: "files", Path: "private", Kind: "file", Mode: "600"},
-		{Part: "files", Path: "unkept", Kind: "file", Mode: "644"},
-	}}
-	if d := cmp.Diff(want, m); d != "" {
+	if d := cmp.Diff(want, hashes(m)); d != "" {
 		t.Error(d)
 	}
-	if got := l.storeGit("show", first+":more/0"); got != "a name that git refuses" {
-		t.Errorf("more/0 is %q", got)
+	for _, f := range m.Files {
+		if f.Path == "private" && (f.Mode != "600" || f.Kind != task.KindFile) || f.Path == "link" && (f.Mode != "" || f.Kind != task.KindLink) {
+			t.Errorf("%+v", f)
+		}
+	}
+	m = l.manifest(second)
+	if d := cmp.Diff(map[string]string{"dir/a.txt": now.Hash, "dir/a.txt~": was.Hash, "lost": "-"}, hashes(m)); d != "" {
+		t.Error(d)
+	}
+	if !slices.Equal(m.Parents, []content.Hash{content.Hash(first)}) {
+		t.Errorf("the parents of the second: %q", m.Parents)
 	}
 }
 
@@ -115,7 +119,7 @@ func TestCollectKeepsWhatCheckpointsName(t *testing.T) {
 	l.must(l.k.Forget("other"))
 	l.must(l.k.Forget("other"))
 	l.survey().Close()
-	if u, err := l.k.Usage(t.Context(), "0198-task"); err != nil || u.Objects < 9 || u.Bytes == 0 {
+	if u, err := l.k.Usage(t.Context(), "0198-task"); err != nil || u.Objects < 6 || u.Bytes == 0 {
 		t.Errorf("usage: %+v, %v", u, err)
 	}
 	l.must(l.k.Close())
@@ -153,9 +157,9 @@ func TestCollectKeepsWhatASurveyReliesOn(t *testing.T) {
 	l.wantChange(l.changes(s), "a", "captured before a command", "")
 }
 
-// A process that was killed between the ref and the journal leaves a ref that is ahead:
-// what it names stays.
-func TestARefThatIsAheadOfTheJournal(t *testing.T) {
+// A process that was killed between the name and the journal leaves a task that owns more than the journal names: it
+// stays.
+func TestANameThatIsAheadOfTheJournal(t *testing.T) {
 	l := newLab(t, Options{})
 	l.write("a", "1")
 	c1 := l.save(Snapshot{Number: 1, Files: l.hold("a")})
@@ -163,31 +167,11 @@ func TestARefThatIsAheadOfTheJournal(t *testing.T) {
 	lost := l.save(Snapshot{Number: 2, Parent: c1, Files: l.hold("a")})
 	l.write("a", "3")
 	again := l.save(Snapshot{Number: 2, Parent: c1, Files: l.hold("a")})
-	parents := strings.Fields(l.storeGit("log", "-1", "--format=%P", again))
-	if d := cmp.Diff([]string{c1, lost}, parents); d != "" {
-		t.Error(d)
+	if got := l.manifest(again).Parents; !slices.Equal(got, []content.Hash{content.Hash(c1), content.Hash(lost)}) {
+		t.Errorf("parents: got %q", got)
 	}
 	if _, err := l.k.Save(t.Context(), Snapshot{Number: 1}); err == nil {
 		t.Error("a checkpoint of no task")
-	}
-}
-
-// A path may be a file at one time and a folder at another.
-func TestAFileThatWasAFolder(t *testing.T) {
-	l := newLab(t, Options{})
-	l.write("x/y", "in a folder")
-	was := l.hold("x/y")["x/y"]
-	l.remove("x")
-	l.write("x", "a file")
-	now := l.hold("x")["x"]
-	commit := l.save(Snapshot{Number: 1, Files: map[string]task.FileVersion{"x": now, "x/y": was}})
-	if _, err := exec.LookPath("git"); err == nil {
-		if got := l.storeGit("show", commit+":more/0"); got != "a file" {
-			t.Errorf("more/0 is %q", got)
-		}
-		if out := l.storeGit("fsck", "--strict"); strings.Contains(out, "error") {
-			t.Error(out)
-		}
 	}
 }
 

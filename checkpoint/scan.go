@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -94,7 +94,7 @@ type reading struct {
 	sc  *scan
 
 	mu      sync.Mutex // of what follows
-	b       *object.Batch
+	b       *content.Batch
 	room    int64 // bytes that one survey may still keep
 	store   int64 // bytes that the store may still take
 	files   int   // files that may still be kept
@@ -167,7 +167,7 @@ func (k *Keeper) locate(e *entry) bool {
 	switch {
 	case e.size <= k.o.MaxHold && k.git.has(e.blob):
 		e.held = theirs
-	case k.store.Has(e.id()):
+	case k.store.Has(e.hash()):
 		e.held = ours
 	default:
 		e.held = nowhere
@@ -280,7 +280,7 @@ func (r *reading) lost(g *openRoot, i int) {
 }
 
 // keep makes sure that a content can be read again.
-func (r *reading) keep(e *entry, i int, c *content) {
+func (r *reading) keep(e *entry, i int, c *fileContent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -288,7 +288,7 @@ func (r *reading) keep(e *entry, i int, c *content) {
 		e.held = theirs
 		r.relied = append(r.relied, i)
 		return
-	case r.k.isSound(r.ctx, e.id()):
+	case r.k.isSound(r.ctx, e.hash()):
 		e.held = ours
 		return
 	case c.size > r.k.o.MaxFile || r.files <= 0 || r.trouble != nil:
@@ -298,7 +298,7 @@ func (r *reading) keep(e *entry, i int, c *content) {
 		room, err := r.k.room()
 		if err == nil {
 			r.room, r.store = r.k.o.MaxSurvey, room
-			r.b, err = r.k.store.Begin(r.ctx)
+			r.b, err = r.k.begin(r.ctx)
 		}
 		if err != nil {
 			r.trouble = err
@@ -311,7 +311,7 @@ func (r *reading) keep(e *entry, i int, c *content) {
 	if c.size > min(r.room, r.store) {
 		return
 	}
-	if _, err := r.b.Blob(c.data); err != nil {
+	if _, err := r.b.Add(c.data); err != nil {
 		r.trouble = err
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -110,6 +110,9 @@ func byteSize(n int64) string {
 func (k *Keeper) Survey(ctx context.Context) (*Survey, error) {
 	s := &Survey{k: k, release: sync.OnceFunc(k.store.Keep())}
 	err := k.withTurn(ctx, func() error {
+		if err := k.carryFirst(ctx); err != nil {
+			return err
+		}
 		k.load()
 		sc, trouble, err := k.scan(ctx, nil)
 		if err != nil {
@@ -276,7 +279,7 @@ func (k *Keeper) fetch(ctx context.Context, changed []change) error {
 			if e == nil || e.held != theirs {
 				continue
 			}
-			if k.store.Has(e.id()) {
+			if k.store.Has(e.hash()) {
 				e.held = ours
 				continue
 			}
@@ -295,7 +298,7 @@ func (k *Keeper) fetch(ctx context.Context, changed []change) error {
 		return err
 	}
 	room = min(room, k.o.MaxRead)
-	b, err := k.store.Begin(ctx)
+	b, err := k.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -308,17 +311,17 @@ func (k *Keeper) fetch(ctx context.Context, changed []change) error {
 		rd := newReader(0)
 		rd.begin(size)
 		src := &source{r: from}
-		name, err := b.BlobFrom(io.TeeReader(src, io.MultiWriter(rd.sha1, rd.sha2)), size)
-		if errors.Is(err, object.ErrLength) || err != nil && src.err != nil {
+		name, err := b.AddFrom(io.TeeReader(src, io.MultiWriter(rd.sha1, rd.sha2)), size)
+		if errors.Is(err, content.ErrLength) || err != nil && src.err != nil {
 			return nil // git ended early
 		}
 		if err != nil {
 			return err
 		}
-		var c content
+		var c fileContent
 		rd.end(&c)
 		// What git returned is what the file held, by both names.
-		if e := want[id][0]; c.id() == name && c.blob == id && c.sum == e.sum {
+		if e := want[id][0]; c.hash() == name && c.blob == id && c.sum == e.sum {
 			room -= size
 			got = append(got, id)
 		}

@@ -115,7 +115,7 @@ func TestAnInterruptedSurveyPromisesWhatIsThere(t *testing.T) {
 	l := newLab(t, Options{Git: "none"})
 	l.write("a", "1")
 	l.surveyFor("call")
-	packs, err := filepath.Glob(filepath.Join(l.k.dir, "objects", "pack", "*"))
+	packs, err := filepath.Glob(filepath.Join(l.k.dir, "bundles", "*"))
 	l.must(err)
 	for _, name := range packs {
 		l.must(os.Remove(name))

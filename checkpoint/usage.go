@@ -2,8 +2,9 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
 
-	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/content"
 )
 
 // Usage is how much checkpoints take.
@@ -12,33 +13,38 @@ type Usage struct {
 	Bytes   int64
 }
 
-// Size is how many bytes the store takes on disk, of all tasks.
-func (k *Keeper) Size() (int64, error) { return k.store.Size() }
-
-// Usage is what the checkpoints of one task reach. What tasks share counts for each.
+// Usage is what the checkpoints of one task reach. What tasks share counts for each. Of a task whose checkpoints are
+// in the store of an earlier version, Bytes is the size of that store.
 func (k *Keeper) Usage(ctx context.Context, task string) (u Usage, err error) {
-	ref, err := refOf(task)
-	if err != nil {
+	if task == "" {
+		return u, errNoTask
+	}
+	owner := OwnerOf(task)
+	u.Objects, u.Bytes, err = k.store.Reaches(ctx, owner)
+	if k.old == nil || !errors.Is(err, content.ErrMissing) {
 		return u, err
 	}
-	u.Objects, u.Bytes, err = k.store.Reaches(ctx, ref)
-	return u, err
-}
-
-// Forget removes a task's checkpoints from the store; the next Collect removes their contents, as far as no other task
-// has them. A task that has none is no error.
-func (k *Keeper) Forget(task string) error {
-	ref, err := refOf(task)
-	if err != nil {
-		return err
+	refs, bad := k.old.Refs()
+	if bad != nil || refs[owner] == "" {
+		return u, errors.Join(err, bad)
 	}
-	ForgetCalls(k.dir, ref)
-	return k.store.DeleteRef(ref)
+	blobs, _, err := k.old.Reaches(ctx, refs[owner])
+	return Usage{Objects: len(blobs), Bytes: k.old.Size()}, err
 }
 
-// Collect removes contents that no task's checkpoints name, and that neither the
-// newest survey nor one of before a running or interrupted command relies on. A dry run
-// takes the refs in without for removed.
-func (k *Keeper) Collect(ctx context.Context, dry bool, without ...string) (object.Collected, error) {
-	return k.store.Collect(ctx, object.CollectOptions{DryRun: dry, Without: without, Keep: func() ([]object.ID, error) { return append(k.surveyed(), k.relied()...), nil }})
+var errNoTask = errors.New("a task without an id has no checkpoints")
+
+// Forget takes a task's checkpoints from the store; the next Collect removes their contents, as far as no other task has
+// them. A task that has none is no error.
+func (k *Keeper) Forget(task string) error {
+	if task == "" {
+		return errNoTask
+	}
+	return k.Contents.Forget(OwnerOf(task))
+}
+
+// Collect removes contents that no task owns, and on which neither the newest survey nor one of before a running or
+// interrupted command relies. A dry run treats the tasks in without, by OwnerOf, as removed.
+func (k *Keeper) Collect(ctx context.Context, dry bool, without ...string) (content.Collected, error) {
+	return k.Contents.Collect(ctx, dry, true, without...)
 }

@@ -2,19 +2,16 @@ package checkpoint
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 
-	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 )
 
 // ErrDamaged: a kept content differs from its record.
-var ErrDamaged = object.ErrDamaged
+var ErrDamaged = content.ErrDamaged
 
 // Verifier reads what is kept in the store of a workspace, which need not exist any more, and compares it with the
 // records. Each content is read once. It writes nothing.
@@ -22,24 +19,21 @@ type Verifier struct {
 	Objects int   // that were read
 	Bytes   int64 // of them
 
-	store *object.Store
+	c     *Contents
 	known map[string]error
 }
 
 // OpenVerifier opens the store of that name in dir, the folder of all stores.
 func OpenVerifier(dir, name string) (*Verifier, error) {
-	if name == "" || name != filepath.Base(name) {
-		return nil, fmt.Errorf("verify checkpoints: %q names no store", name)
-	}
-	s, err := object.Open(filepath.Join(dir, name))
+	c, err := OpenContents(dir, name)
 	if err != nil {
 		return nil, fmt.Errorf("verify checkpoints: %w", err)
 	}
-	return &Verifier{store: s, known: map[string]error{}}, nil
+	return &Verifier{c: c, known: map[string]error{}}, nil
 }
 
 // Close closes the store.
-func (v *Verifier) Close() error { return v.store.Close() }
+func (v *Verifier) Close() error { return v.c.Close() }
 
 // Verify returns nil when the content of a version is kept as recorded, or was never kept. The error wraps ErrUnkept
 // when the content is gone, and ErrDamaged when it differs. Any other error is the context's, or a read error.
@@ -51,17 +45,20 @@ func (v *Verifier) Verify(ctx context.Context, f task.FileVersion) error {
 	if err, ok := v.known[key]; ok {
 		return err
 	}
-	sum, n := sha256.New(), &counter{}
-	err := v.store.Copy(ctx, object.ID(f.Blob), io.MultiWriter(sum, n))
+	n := &counter{}
+	err := v.c.store.Copy(ctx, content.Hash(f.Hash), n)
+	if errors.Is(err, content.ErrMissing) {
+		var data []byte
+		data, err = v.c.read(ctx, f, 0)
+		n.bytes = int64(len(data))
+	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, object.ErrMissing):
-		err = fmt.Errorf("object %.12s: %w", f.Blob, ErrUnkept)
+	case errors.Is(err, content.ErrMissing):
+		err = fmt.Errorf("content %.12s: %w", f.Blob, ErrUnkept)
 	case err != nil:
-		err = fmt.Errorf("object %.12s: %w", f.Blob, err)
-	case f.Hash != "" && hex.EncodeToString(sum.Sum(nil)) != f.Hash:
-		err = fmt.Errorf("object %.12s %w: it is not the content that was recorded", f.Blob, ErrDamaged)
+		err = fmt.Errorf("content %.12s: %w", f.Blob, err)
 	}
 	v.Objects++
 	v.Bytes += n.bytes
@@ -78,7 +75,7 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // isSound reports whether a content need not be written again: it is in the store, and this keeper read it once and
 // found it whole. A damaged one is written again by the next keeper that has the content.
-func (k *Keeper) isSound(ctx context.Context, id object.ID) bool {
+func (k *Keeper) isSound(ctx context.Context, id content.Hash) bool {
 	if !k.store.Has(id) {
 		return false
 	}

@@ -11,18 +11,18 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// spoil changes one byte in each pack of the store, in what the packs hold.
+// spoil changes one byte in the first content of each bundle.
 func (l *lab) spoil() {
 	l.Helper()
-	packs, err := filepath.Glob(filepath.Join(l.k.dir, "objects", "pack", "*.pack"))
+	bundles, err := filepath.Glob(filepath.Join(l.k.dir, "bundles", "*.bundle"))
 	l.must(err)
-	if len(packs) == 0 {
-		l.Fatal("there is no pack")
+	if len(bundles) == 0 {
+		l.Fatal("there is no bundle")
 	}
-	for _, p := range packs {
+	for _, p := range bundles {
 		data, err := os.ReadFile(p)
 		l.must(err)
-		data[len(data)/2] ^= 0x10
+		data[len("roost bundle 1\n")+9] ^= 0x10
 		l.must(os.Chmod(p, 0o600))
 		l.must(os.WriteFile(p, data, 0o600))
 	}

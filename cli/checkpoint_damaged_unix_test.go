@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,13 +27,14 @@ func TestDamagedContentsAreNamed(t *testing.T) {
 	if r := s.roost("doctor", "--json"); r.code != 0 || !strings.Contains(r.out, `"contents":2`) {
 		t.Fatalf("doctor: exit %d, want 0 and two contents read\n%s", r.code, r.out)
 	}
-	packs := must1(filepath.Glob(filepath.Join(s.root, "checkpoints", "*", "objects", "pack", "*.pack")))
-	if len(packs) == 0 {
-		t.Fatal("there is no pack")
+	bundles := must1(filepath.Glob(filepath.Join(s.root, "checkpoints", "*", "bundles", "*.bundle")))
+	if len(bundles) == 0 {
+		t.Fatal("there is no bundle")
 	}
-	for _, p := range packs {
+	for _, p := range bundles {
 		data := must1(os.ReadFile(p))
-		for i := 12; i < len(data)-20; i += 24 { // behind the head, before the checksum
+		index := len(data) - 20 - 57*int(binary.LittleEndian.Uint64(data[len(data)-20:]))
+		for i := 16; i < index; i += 24 { // behind the head, before the index
 			data[i] ^= 1
 		}
 		must(t, os.Chmod(p, 0o600))

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine/checkpoints"
-
+	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/trash"
 
 	"github.com/roost-dev/roost/checkpoint"
-	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/task"
@@ -243,7 +243,7 @@ func TestWhatIsCollectedIsOfNoTask(t *testing.T) {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.Rename(filepath.Join(b.root, "tasks", id), to)); err != nil {
 				t.Fatal(err)
 			}
-			refs, err := filepath.Glob(filepath.Join(b.root, "checkpoints", "*", "refs", "roost", id))
+			refs, err := filepath.Glob(filepath.Join(b.root, "checkpoints", "*", "names", id))
 			if err != nil || len(refs) != 1 {
 				t.Fatal(refs, err)
 			}
@@ -277,25 +277,25 @@ func TestWhatIsCollectedIsOfNoTaskOfAnotherTool(t *testing.T) {
 	if err != nil || len(stores) != 1 {
 		t.Fatal(stores, err)
 	}
-	s, err := object.Open(stores[0])
+	s, err := content.Open(stores[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	commit, err := s.Ref(object.RefName(id))
+	commit, err := s.Name(content.OwnerName(id))
 	if err != nil {
 		t.Fatal(err)
 	}
 	const source, foreign = "VSCode-roo", "Task_1.b"
 	refs := map[string]bool{} // whether it stays
 	for _, name := range []string{source + "." + foreign, source + ".gone"} {
-		ref := object.RefName(name)
-		if err := s.SetRef(ref, commit); err != nil {
+		ref := content.OwnerName(name)
+		if err := s.SetName(ref, commit); err != nil {
 			t.Fatal(err)
 		}
 		refs[ref] = name == source+"."+foreign
 		long := time.Now().Add(-24 * time.Hour)
-		if err := os.Chtimes(filepath.Join(stores[0], filepath.FromSlash(ref)), long, long); err != nil {
+		if err := os.Chtimes(filepath.Join(stores[0], "names", ref), long, long); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -306,7 +306,7 @@ func TestWhatIsCollectedIsOfNoTaskOfAnotherTool(t *testing.T) {
 		t.Fatal(err)
 	}
 	for ref, stays := range refs {
-		if _, err := s.Ref(ref); (err == nil) != stays {
+		if _, err := s.Name(ref); (err == nil) != stays {
 			t.Errorf("%s: stays %t, %v", ref, stays, err)
 		}
 	}
@@ -324,12 +324,12 @@ func TestAPurgeRemovesContents(t *testing.T) {
 		if _, err := trash.Delete(ctx, b.store, ref); err != nil {
 			t.Fatal(err)
 		}
-		packs, err := filepath.Glob(filepath.Join(b.store.Root(), "checkpoints", "*", "objects", "pack", "*.pack"))
-		if err != nil || len(packs) == 0 {
-			t.Fatalf("%q, %v", packs, err)
+		bundles, err := filepath.Glob(filepath.Join(b.store.Root(), "checkpoints", "*", "bundles", "*.bundle"))
+		if err != nil || len(bundles) == 0 {
+			t.Fatalf("%q, %v", bundles, err)
 		}
 		if stuck { // as on a disk that may only be read: nobody may remove
-			lock := filepath.Join(filepath.Dir(packs[0]), "..", "..", "roost", "lock")
+			lock := filepath.Join(filepath.Dir(bundles[0]), "..", "lock")
 			if err := errors.Join(os.Remove(lock), os.Mkdir(lock, 0o700)); err != nil {
 				t.Fatal(err)
 			}
@@ -345,9 +345,9 @@ func TestAPurgeRemovesContents(t *testing.T) {
 		if told != 1 || (err != nil) != stuck || stuck && !strings.Contains(err.Error(), "the task is removed; contents of its checkpoints") {
 			t.Errorf("stuck %t: told %d times, %v", stuck, told, err)
 		}
-		for _, pack := range packs {
-			if _, err := os.Lstat(pack); (err == nil) != stuck {
-				t.Errorf("stuck %t: %s: %v", stuck, pack, err)
+		for _, bundle := range bundles {
+			if _, err := os.Lstat(bundle); (err == nil) != stuck {
+				t.Errorf("stuck %t: %s: %v", stuck, bundle, err)
 			}
 		}
 	}
@@ -443,7 +443,7 @@ func TestAKilledRestoreIsFinishedFirst(t *testing.T) {
 func TestARestoreThatCannotBeFinished(t *testing.T) {
 	b, id, _, after := changed(t)
 	begin(t, b, id)
-	kept := filepath.Join(b.root, "checkpoints", b.stores()[0], "objects")
+	kept := filepath.Join(b.root, "checkpoints", b.stores()[0], "bundles")
 	if err := os.Rename(kept, kept+".away"); err != nil {
 		t.Fatal(err)
 	}
@@ -462,5 +462,39 @@ func TestARestoreThatCannotBeFinished(t *testing.T) {
 	}
 	if told, err := b.engine.Checkpoints().Finish(context.Background(), id); err != nil || !strings.Contains(told, "finished the interrupted restore of 3 files") {
 		t.Errorf("with its contents again: %q, %v", told, err)
+	}
+}
+
+// While a process of an earlier version works with a workspace's checkpoints, no run begins there and nothing is
+// collected: both would write, in two formats.
+func TestARunWaitsForAnEarlierVersion(t *testing.T) {
+	ctx := context.Background()
+	b, id, _, _ := changed(t)
+	dir := filepath.Join(b.root, "checkpoints", b.stores()[0])
+	lease := filepath.Join(dir, "roost", "leases", "1-1")
+	if err := errors.Join(os.Remove(filepath.Join(dir, "roost")), os.MkdirAll(filepath.Dir(lease), 0o700), os.Mkdir(filepath.Join(dir, "objects"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(lease)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := content.TryLock(f, true); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if _, err := b.engine.Start(ctx, engine.Request{Task: id, Yes: true}); !errors.Is(err, store.ErrForeignBusy) {
+		t.Errorf("start: got %v, want ErrForeignBusy", err)
+	}
+	if list, err := b.engine.Checkpoints().Collect(ctx, false); err != nil || len(list) != 1 || !errors.Is(list[0].Err, store.ErrForeignBusy) {
+		t.Errorf("collect: got %+v, %v", list, err)
+	}
+	if err := content.Unlock(f); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := b.engine.Checkpoints().Collect(ctx, false); err != nil || list[0].Err != nil || list[0].Tasks != 1 {
+		t.Errorf("collect afterwards: got %+v, %v", list, err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "roost")); err != nil || !info.Mode().IsRegular() {
+		t.Errorf("an earlier version could write to it: %v", err)
 	}
 }

@@ -173,6 +173,9 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 		return nil, err
 	}
 	settings, env, err := e.resolver.Prepare(has, settings, r.Choice, false)
+	if err == nil && e.takesCheckpoints(r) {
+		err = e.checkpoints.CheckFree(env.Workspace)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -219,6 +222,9 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 	}
 	r.Choice = e.resolver.Defaults(task.Settings{}, r.Choice, true)
 	settings, env, err := e.prepareSettings(r)
+	if err == nil && e.takesCheckpoints(r) {
+		err = e.checkpoints.CheckFree(env.Workspace)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -309,7 +315,7 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 			OtherTasks: otherTasks{e, root, t.Ref.ID},
 		},
 	}
-	if !e.opt.Config.NoCheckpoints && !r.NoCheckpoints {
+	if e.takesCheckpoints(r) {
 		run.checkpoints = e.checkpoints.ForRun(t, p.Workspace)
 		run.agent.Host.Checkpoints = run.checkpoints
 	}

@@ -27,8 +27,13 @@ func (e *Engine) Fork(ctx context.Context, ref store.Ref, o history.ForkOptions)
 		}
 		return e.resolver.CheckWorkspace(s.Workspace)
 	}
-	o.Before = e.checkpoints.ShareWithFork
+	o.Before = func(id string, s *task.State) error { return e.checkpoints.ShareWithFork(ctx, ref, id, s) }
 	return history.Fork(ctx, e.store, ref, o)
+}
+
+// takesCheckpoints reports whether a run keeps files before it changes them.
+func (e *Engine) takesCheckpoints(r Request) bool {
+	return !e.opt.Config.NoCheckpoints && !r.NoCheckpoints
 }
 
 // Purge is trash.Purge, and removes the task's checkpoints too, with the contents that no other task needs. Where those

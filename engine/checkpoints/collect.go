@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/checkpoint"
-	"github.com/roost-dev/roost/checkpoint/object"
+	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -27,12 +27,9 @@ type CollectedStore struct {
 	Err     error    `json:"-"`
 }
 
-// newTaskGrace is the age from which a ref without a task counts as that of a removed task: a fork writes its ref before
-// its folder exists. An hour is far longer than any fork takes.
+// newTaskGrace is the age from which contents of a task without a folder count as those of a removed task: a fork has
+// its contents before its folder exists. An hour is far longer than any fork takes.
 const newTaskGrace = time.Hour
-
-// taskRefs is the prefix of the refs of tasks; see object.RefName.
-const taskRefs = "refs/roost/"
 
 // Collect removes contents that no task needs from all stores. It never removes what a task needs, also one in the trash,
 // even when it is killed or tasks run at the same time. With dryRun it only reports what it would remove.
@@ -44,7 +41,7 @@ func (svc *Service) Collect(ctx context.Context, dryRun bool) ([]CollectedStore,
 	if err != nil {
 		return nil, fmt.Errorf("list the stores of checkpoints: %w", err)
 	}
-	live, err := svc.liveRefs()
+	live, err := svc.liveOwners()
 	if err != nil {
 		return nil, err
 	}
@@ -57,68 +54,57 @@ func (svc *Service) Collect(ctx context.Context, dryRun bool) ([]CollectedStore,
 			return out, err
 		}
 		c := CollectedStore{Store: entry.Name(), Removed: []string{}}
-		c.Err = svc.collectStore(ctx, &c, live, dryRun)
+		c.Err = inUse(svc.collectStore(ctx, &c, live, dryRun))
 		out = append(out, c)
 	}
 	return out, nil
 }
 
 func (svc *Service) collectStore(ctx context.Context, c *CollectedStore, live map[string]bool, dryRun bool) (err error) {
-	dir := filepath.Join(svc.dir(), c.Store)
-	s, err := object.Open(dir)
+	s, err := checkpoint.OpenContents(svc.dir(), c.Store)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	refs, err := s.Refs()
+	owners, err := s.Owners()
 	if err != nil {
 		return err
 	}
-	var gone []string
-	for ref := range refs {
-		name, ours := strings.CutPrefix(ref, taskRefs)
-		if !ours || live[ref] || isNew(filepath.Join(dir, filepath.FromSlash(ref))) {
+	for owner, saved := range owners {
+		if live[owner] || time.Since(saved) < newTaskGrace {
 			c.Tasks++
 			continue
 		}
-		c.Removed, gone = append(c.Removed, name), append(gone, ref)
+		c.Removed = append(c.Removed, owner)
 		if dryRun {
 			continue
 		}
-		if err := s.DeleteRef(ref); err != nil {
+		if err := s.Forget(owner); err != nil {
 			return err
 		}
 	}
 	if !dryRun {
-		checkpoint.SweepCalls(dir, live, newTaskGrace)
+		checkpoint.SweepCalls(filepath.Join(svc.dir(), c.Store), live, newTaskGrace)
 	}
-	did, err := svc.removeUnused(ctx, s, c.Store, dryRun, gone...)
+	did, err := svc.removeUnused(ctx, s, c.Store, dryRun, c.Removed...)
 	c.Objects, c.Before, c.After = did.Removed, did.Before, did.After
 	return err
 }
 
 // removeUnused collects one store. What the newest survey of its workspace relies on stays, where the workspace still
-// exists. A dry run treats the refs in without as removed.
-func (svc *Service) removeUnused(ctx context.Context, s *object.Store, name string, dryRun bool, without ...string) (object.Collected, error) {
+// exists. A dry run treats the owners in without as removed.
+func (svc *Service) removeUnused(ctx context.Context, s *checkpoint.Contents, name string, dryRun bool, without ...string) (content.Collected, error) {
+	surveys := false
 	if data, err := os.ReadFile(filepath.Join(svc.dir(), name, rootFile)); err == nil {
-		if ws, err := svc.resolver.OpenWorkspace(strings.TrimSpace(string(data))); err == nil && checkpoint.NameOf(ws.Root()) == name {
-			if k, err := svc.openKeeper(ws); err == nil {
-				did, err := k.Collect(ctx, dryRun, without...)
-				return did, errors.Join(err, k.Close())
-			}
-		}
+		ws, err := svc.resolver.OpenWorkspace(strings.TrimSpace(string(data)))
+		surveys = err == nil && checkpoint.NameOf(ws.Root()) == name
 	}
-	return s.Collect(ctx, object.CollectOptions{DryRun: dryRun, Without: without})
+	return s.Collect(ctx, dryRun, surveys, without...)
 }
 
-func isNew(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && time.Since(info.ModTime()) < newTaskGrace
-}
-
-// liveRefs are the refs of all tasks that exist, including those in the trash and those that are being created. When
+// liveOwners are the owners of contents of all tasks that exist, including those in the trash and those that are being created. When
 // they cannot be listed, nothing is collected.
-func (svc *Service) liveRefs() (map[string]bool, error) {
+func (svc *Service) liveOwners() (map[string]bool, error) {
 	out := map[string]bool{}
 	root := svc.store.Root()
 	list := func(keep func(name string), at ...string) error {
@@ -136,14 +122,14 @@ func (svc *Service) liveRefs() (map[string]bool, error) {
 		if fork, ok := strings.CutPrefix(id, ".fork-"); ok { // a fork that is being created: see store.makeFork
 			id = fork[:max(strings.LastIndexByte(fork, '-'), 0)]
 		}
-		out[object.RefName(nameInStore(store.Ref{ID: id, Own: true}))] = true
+		out[checkpoint.OwnerOf(nameInStore(store.Ref{ID: id, Own: true}))] = true
 	}
 	var sources []string
 	// Tasks are listed twice: one may come back from the trash between the first list of tasks and the list of the
 	// trash.
 	err := errors.Join(list(own, "tasks"), list(own, "trash"), list(own, "tasks"), list(func(source string) { sources = append(sources, source) }, "adopted"))
 	for _, source := range sources {
-		err = errors.Join(err, list(func(id string) { out[object.RefName(nameInStore(store.Ref{ID: id, Source: source}))] = true }, "adopted", source))
+		err = errors.Join(err, list(func(id string) { out[checkpoint.OwnerOf(nameInStore(store.Ref{ID: id, Source: source}))] = true }, "adopted", source))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list the tasks whose checkpoints stay: %w", err)
@@ -151,15 +137,15 @@ func (svc *Service) liveRefs() (map[string]bool, error) {
 	return out, nil
 }
 
-// Forget removes the refs of a purged task from all stores, unless another task has the same id. It returns the stores
-// that held checkpoints of it, for RemoveUnused. The task may have had several workspaces.
+// Forget takes the contents of a purged task from it in all stores, unless another task has the same id. It returns the
+// stores that held checkpoints of it, for RemoveUnused. The task may have had several workspaces.
 func (svc *Service) Forget(purged store.Ref) (stores []string, err error) {
-	live, err := svc.liveRefs()
+	live, err := svc.liveOwners()
 	if err != nil {
 		return nil, nil //nolint:nilerr // the next collection removes them
 	}
-	ref := object.RefName(nameInStore(purged))
-	if live[ref] {
+	owner := checkpoint.OwnerOf(nameInStore(purged))
+	if live[owner] {
 		return nil, nil
 	}
 	entries, err := os.ReadDir(svc.dir())
@@ -170,17 +156,15 @@ func (svc *Service) Forget(purged store.Ref) (stores []string, err error) {
 		if !entry.IsDir() {
 			continue
 		}
-		s, bad := object.Open(filepath.Join(svc.dir(), entry.Name()))
-		if bad != nil {
-			err = errors.Join(err, bad)
-			continue
+		s, bad := checkpoint.OpenContents(svc.dir(), entry.Name())
+		if bad == nil {
+			owners, unread := s.Owners()
+			if _, has := owners[owner]; has {
+				stores = append(stores, entry.Name())
+			}
+			bad = errors.Join(unread, s.Forget(owner), s.Close())
 		}
-		checkpoint.ForgetCalls(filepath.Join(svc.dir(), entry.Name()), ref)
-		if _, has := s.Ref(ref); has == nil {
-			err = errors.Join(err, s.DeleteRef(ref))
-			stores = append(stores, entry.Name())
-		}
-		err = errors.Join(err, s.Close())
+		err = errors.Join(err, bad)
 	}
 	if err != nil {
 		return stores, fmt.Errorf("the task is removed; its checkpoints could not be removed: %w", err)
@@ -192,7 +176,7 @@ func (svc *Service) Forget(purged store.Ref) (stores []string, err error) {
 func (svc *Service) RemoveUnused(ctx context.Context, stores []string) (err error) {
 	slices.Sort(stores)
 	for _, name := range slices.Compact(stores) {
-		s, bad := object.Open(filepath.Join(svc.dir(), name))
+		s, bad := checkpoint.OpenContents(svc.dir(), name)
 		if bad == nil {
 			_, bad = svc.removeUnused(ctx, s, name, false)
 			bad = errors.Join(bad, s.Close())
@@ -205,9 +189,9 @@ func (svc *Service) RemoveUnused(ctx context.Context, stores []string) (err erro
 	return nil
 }
 
-// ShareWithFork keeps the checkpoints of a state for a new fork of its task, before the fork exists, so that neither task
-// needs the other one.
-func (svc *Service) ShareWithFork(id string, s *task.State) error {
+// ShareWithFork keeps the checkpoints of a state of from for a new fork of it, before the fork exists, so that neither
+// task needs the other one.
+func (svc *Service) ShareWithFork(ctx context.Context, from store.Ref, id string, s *task.State) error {
 	newest := map[string]string{} // commits by store
 	for _, c := range s.Checkpoints {
 		if c.Commit != "" && c.Store != "" {
@@ -215,18 +199,15 @@ func (svc *Service) ShareWithFork(id string, s *task.State) error {
 		}
 	}
 	for name, commit := range newest {
-		dir := filepath.Join(svc.dir(), name)
-		if _, err := os.Stat(dir); err != nil {
+		if _, err := os.Stat(filepath.Join(svc.dir(), name)); err != nil {
 			continue // its contents are lost already
 		}
-		st, err := object.Open(dir)
+		c, err := checkpoint.OpenContents(svc.dir(), name)
 		if err != nil {
 			return err
 		}
-		if st.Has(object.ID(commit)) {
-			err = st.SetRef(object.RefName(nameInStore(store.Ref{ID: id, Own: true})), object.ID(commit))
-		}
-		if err = errors.Join(err, st.Close()); err != nil {
+		err = c.Share(ctx, commit, checkpoint.OwnerOf(nameInStore(from)), checkpoint.OwnerOf(nameInStore(store.Ref{ID: id, Own: true})))
+		if err = errors.Join(inUse(err), c.Close()); err != nil {
 			return fmt.Errorf("keep the checkpoints that it shares: %w", err)
 		}
 	}

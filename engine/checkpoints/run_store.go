@@ -3,6 +3,7 @@ package checkpoints
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/roost-dev/roost/agent/checkpoints"
@@ -27,6 +28,29 @@ type RunStore struct {
 // ForRun gives a run's agent what it keeps files by.
 func (svc *Service) ForRun(t *store.Task, w *workspace.Workspace) *RunStore {
 	return &RunStore{service: svc, ws: w, task: t}
+}
+
+// CheckFree refuses a run in a workspace with whose checkpoints a process of an earlier version works: both would
+// write, in two formats. The error wraps store.ErrForeignBusy.
+func (svc *Service) CheckFree(w *workspace.Workspace) error {
+	c, err := checkpoint.OpenContents(svc.dir(), checkpoint.NameOf(w.Root()))
+	if err != nil {
+		return nil //nolint:nilerr // the first write reports it
+	}
+	used, err := c.UsedByEarlier()
+	if err = errors.Join(err, c.Close()); err == nil && used {
+		err = inUse(checkpoint.ErrInUse)
+	}
+	return err
+}
+
+// inUse makes an error that wraps checkpoint.ErrInUse wrap store.ErrForeignBusy too: it is reported like another program
+// at work.
+func inUse(err error) error {
+	if errors.Is(err, checkpoint.ErrInUse) {
+		return fmt.Errorf("%w: %w", store.ErrForeignBusy, err)
+	}
+	return err
 }
 
 // refusal is why a workspace gets no checkpoints.

@@ -110,7 +110,7 @@ func (f *taskFiles) recordedPath(given string) (string, error) {
 func (f *taskFiles) holdContents(ctx context.Context, paths []string) (map[string]task.FileVersion, error) {
 	held, err := f.keeper.Hold(ctx, paths)
 	if err != nil {
-		return nil, err
+		return nil, inUse(err)
 	}
 	out := make(map[string]task.FileVersion, len(paths))
 	for _, path := range paths {

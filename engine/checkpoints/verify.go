@@ -120,7 +120,7 @@ func (svc *Service) repairContent(ctx context.Context, s *task.State, name, path
 		return false
 	}
 	held, err := k.Hold(ctx, []string{checkpoint.OnDisk(path)})
-	if err != nil || held[path].Blob != v.Blob {
+	if err != nil || held[path].Blob == "" || held[path].Hash != v.Hash {
 		return false
 	}
 	fresh, err := checkpoint.OpenVerifier(svc.dir(), name)

@@ -39,10 +39,10 @@ func TestJudge(t *testing.T) {
 		{"tool/filetool", "usage", false, "no history"},
 		{"tool/filetool", "workspace", false, ""},
 		{"workspace/shell", "task", false, "how tasks are kept"},
-		{"checkpoint", "checkpoint/object", false, ""},
+		{"checkpoint", "checkpoint/gitstore", false, ""},
 		{"checkpoint", "store", false, "not where tasks are kept"},
-		{"checkpoint/object", "workspace", false, "objects only"},
-		{"checkpoint/object", "internal/failpoint", false, ""},
+		{"checkpoint/gitstore", "workspace", false, "their files only"},
+		{"checkpoint/gitstore", "internal/failpoint", false, ""},
 		{"agent", "checkpoint", false, "interface of its own"},
 		{"engine", "a/stranger", false, ""}, // reported once, as a package without a place
 		{"a/stranger", "engine", false, ""},

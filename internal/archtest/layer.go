@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"mcp", "checkpoint"},
 	{"workspace"},
 	{"store"},
-	{"journal", "task", "roofmt", "usage", "catalog"},
+	{"journal", "task", "roofmt", "usage", "catalog", "content"},
 	{"esjson", "money", "redact", "workspace/terminal", "internal/failpoint", "internal/inputfile", "internal/conformance", "internal/mcptest"},
 }
 
@@ -71,9 +71,9 @@ var strangers = map[string]struct {
 		from:   []string{"store", "roofmt", "journal/filelog"},
 		reason: "a checkpoint knows files and contents, not where tasks are kept",
 	},
-	"checkpoint/object": {
+	"checkpoint/gitstore": {
 		from:   []string{"workspace", "store", "journal", "task", "roofmt", "usage", "catalog"},
-		reason: "an object store knows objects only",
+		reason: "a reader of old stores knows their files only",
 	},
 	"workspace": {
 		from:   []string{"store", "journal", "task", "roofmt", "usage"},

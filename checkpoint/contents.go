@@ -1,0 +1,311 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/roost-dev/roost/checkpoint/gitstore"
+	"github.com/roost-dev/roost/content"
+	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// ErrInUse: a process of an earlier version works with the contents.
+var ErrInUse = gitstore.ErrInUse
+
+// Contents are the contents kept for one workspace, which need not exist any more: a content store, and until it is
+// carried over the store of an earlier version in the same folder.
+type Contents struct {
+	dir   string
+	store *content.Store
+	old   *gitstore.Store // nil: none when the folder was opened
+}
+
+// OpenContents opens the contents of that name in dir, the folder of all of them. Nothing is created.
+func OpenContents(dir, name string) (*Contents, error) {
+	if name == "" || name != filepath.Base(name) {
+		return nil, fmt.Errorf("open checkpoints: %q names no store", name)
+	}
+	dir = filepath.Join(dir, name)
+	s, err := content.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open checkpoints: %w", err)
+	}
+	return &Contents{dir: dir, store: s, old: gitstore.Open(dir)}, nil
+}
+
+// Close ends the hold on contents. Only reading is possible after it.
+func (c *Contents) Close() error { return c.store.Close() }
+
+// Size is how many bytes the contents take on disk, of all tasks.
+func (c *Contents) Size() (int64, error) {
+	n, err := c.store.Size()
+	return n + c.old.Size(), err
+}
+
+// has reports whether the content of a version can be read. It holds nothing.
+func (c *Contents) has(v task.FileVersion) bool {
+	return v.Blob != "" && (c.store.Contains(content.Hash(v.Hash)) || c.old.Has(v.Blob))
+}
+
+// read returns the content of a version. Contents are named by Hash; a Blob that is not that hash is the name that an
+// earlier version gave.
+func (c *Contents) read(ctx context.Context, v task.FileVersion, limit int64) ([]byte, error) {
+	if content.Hash(v.Blob).Valid() && v.Blob != v.Hash {
+		return nil, fmt.Errorf("content %s %w: it is not the content that was recorded", v.Blob, ErrDamaged)
+	}
+	data, err := c.store.Read(ctx, content.Hash(v.Hash), limit)
+	if err == nil || c.old == nil || !c.old.Has(v.Blob) {
+		return data, err
+	}
+	if data, err = c.old.Read(ctx, v.Blob, limit); err == nil && workspace.HashOf(data) != v.Hash {
+		return nil, fmt.Errorf("content %s %w: it is not the content that was recorded", v.Blob, ErrDamaged)
+	}
+	if errors.Is(err, content.ErrMissing) { // it may have been carried over in between
+		return c.store.Read(ctx, content.Hash(v.Hash), limit)
+	}
+	return data, err
+}
+
+// markFile shows that a folder has contents in the new format; see gitstore.FormatMark.
+const markFile = "roost"
+
+// prepare makes the folder one of the new format before the first write, and carries the store of an earlier version
+// over. The error wraps ErrInUse while a process of an earlier version works with it.
+func (c *Contents) prepare(ctx context.Context) error {
+	switch info, err := os.Stat(filepath.Join(c.dir, markFile)); {
+	case err == nil && info.IsDir():
+		return c.carryOver(ctx)
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.MkdirAll(c.dir, 0o700); err != nil {
+			return err
+		}
+		return gitstore.FormatMark(c.dir)
+	default:
+		return err
+	}
+}
+
+// begin starts a batch.
+func (c *Contents) begin(ctx context.Context) (*content.Batch, error) {
+	if err := c.prepare(ctx); err != nil {
+		return nil, err
+	}
+	return c.store.Begin(ctx)
+}
+
+// carryBatch is how many bytes of an earlier version's contents become durable together.
+const carryBatch = 64 << 20
+
+// carryOver copies everything that an earlier version kept, gives the tasks their contents, makes earlier versions
+// refuse the folder and removes their store. It can be repeated after a kill at any moment. A store of which something
+// cannot be read stays beside the new one, for reading, until no task owns any of it.
+func (c *Contents) carryOver(ctx context.Context) (err error) {
+	old := gitstore.Open(c.dir)
+	if old == nil {
+		return gitstore.Refuse(c.dir)
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("carry over the checkpoints of an earlier version: %w", err)
+		}
+	}()
+	free, err := old.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer free()
+	if old = gitstore.Open(c.dir); old == nil {
+		return nil // another process carried it over
+	}
+	s, err := content.Open(c.dir) // a store of its own: what it holds ends with it
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	defer s.Keep()()
+	hashes, unread, err := copyBlobs(ctx, old, s)
+	if err != nil {
+		return err
+	}
+	refs, err := old.Refs()
+	if err != nil {
+		return err
+	}
+	for owner, commit := range refs {
+		blobs, lost, err := old.Reaches(ctx, commit)
+		if err != nil {
+			return err
+		}
+		unread += lost
+		failpoint.Hit("checkpoint.carry.copied")
+		if err := nameCarried(ctx, s, owner, blobs, hashes); err != nil {
+			return err
+		}
+	}
+	failpoint.Hit("checkpoint.carry.named")
+	if runtime.GOOS == "windows" {
+		free() // it cannot remove open files
+	}
+	if err := gitstore.Refuse(c.dir); err != nil || unread > 0 && len(refs) > 0 {
+		return err
+	}
+	failpoint.Hit("checkpoint.carry.refused")
+	return old.Remove()
+}
+
+func copyBlobs(ctx context.Context, old *gitstore.Store, s *content.Store) (hashes map[string]content.Hash, unread int, err error) {
+	b, err := s.Begin(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { b.Discard() }()
+	hashes = map[string]content.Hash{}
+	room := carryBatch
+	unread, err = old.Blobs(ctx, func(name string, data []byte) (err error) {
+		if room -= len(data); room < 0 {
+			room = carryBatch
+			if err = b.Close(); err == nil {
+				b, err = s.Begin(ctx)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		hashes[name], err = b.Add(data)
+		return err
+	})
+	if err == nil {
+		err = b.Close()
+	}
+	return hashes, unread, err
+}
+
+// nameCarried gives a task what its ref reached, on top of what it has already.
+func nameCarried(ctx context.Context, s *content.Store, owner string, blobs []string, hashes map[string]content.Hash) error {
+	m := content.Manifest{Title: "checkpoints of an earlier version"}
+	for _, name := range blobs {
+		if h, ok := hashes[name]; ok {
+			m.Files = append(m.Files, content.File{Hash: h})
+		}
+	}
+	has, err := s.Name(owner)
+	if err == nil {
+		m.Parents = []content.Hash{has}
+	} else if !errors.Is(err, content.ErrMissing) {
+		return err
+	}
+	b, err := s.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	h, err := b.AddManifest(m)
+	if err == nil {
+		err = b.Close()
+	}
+	if err == nil {
+		err = s.SetName(owner, h)
+	}
+	return err
+}
+
+// OwnerOf is the name under which a task owns contents.
+func OwnerOf(task string) string { return content.OwnerName(task) }
+
+// Owners are the tasks that own contents, by OwnerOf, and when each saved its newest checkpoint.
+func (c *Contents) Owners() (map[string]time.Time, error) {
+	out := map[string]time.Time{}
+	names, err := c.store.Names()
+	if err != nil {
+		return nil, err
+	}
+	for owner, n := range names {
+		out[owner] = n.At
+	}
+	if c.old == nil {
+		return out, nil
+	}
+	refs, err := c.old.Refs()
+	for owner := range refs {
+		at := c.old.Changed(owner)
+		if saved, ok := out[owner]; !ok || at.After(saved) {
+			out[owner] = at
+		}
+	}
+	return out, err
+}
+
+// Forget takes contents from an owner; the next Collect removes them, as far as no other task has them. An owner without
+// contents is no error.
+func (c *Contents) Forget(owner string) error {
+	ForgetCalls(c.dir, owner)
+	err := c.store.RemoveName(owner)
+	if c.old != nil {
+		err = errors.Join(err, c.old.RemoveRef(owner))
+	}
+	return err
+}
+
+// Share gives an owner what a saved checkpoint of another one names, which is what Save returned.
+func (c *Contents) Share(ctx context.Context, commit, from, owner string) error {
+	if err := c.prepare(ctx); err != nil {
+		return err
+	}
+	h := content.Hash(commit)
+	if !h.Valid() { // an earlier version saved it: then everything that the other task has
+		var err error
+		if h, err = c.store.Name(from); errors.Is(err, content.ErrMissing) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	err := c.store.SetName(owner, h)
+	if errors.Is(err, content.ErrMissing) {
+		return nil // its contents are lost already
+	}
+	return err
+}
+
+// Collect removes contents that no task owns. With surveys, those stay that the newest survey of the workspace and the
+// surveys of running or interrupted commands rely on. A dry run treats the owners in without as removed, and does not
+// look into a store that is not carried over yet.
+func (c *Contents) Collect(ctx context.Context, dry, surveys bool, without ...string) (done content.Collected, err error) {
+	carried := int64(0)
+	if gitstore.Open(c.dir) != nil {
+		carried = c.old.Size()
+		if !dry {
+			if err := c.carryOver(ctx); err != nil {
+				return done, err
+			}
+		}
+	}
+	o := content.CollectOptions{DryRun: dry, Without: without}
+	if surveys {
+		o.Keep = func() ([]content.Hash, error) { return append(surveyed(c.dir), relied(c.dir)...), nil }
+	}
+	done, err = c.store.Collect(ctx, o)
+	if carried > 0 && err == nil && dry {
+		done.Before, done.After = done.Before+carried, done.After+carried
+	}
+	return done, err
+}
+
+// carryFirst carries the store of an earlier version over when there is one. Without one it creates nothing.
+func (c *Contents) carryFirst(ctx context.Context) error {
+	if info, err := os.Stat(filepath.Join(c.dir, markFile)); err != nil || !info.IsDir() {
+		return nil //nolint:nilerr // prepare, before the first write, reports it
+	}
+	return c.carryOver(ctx)
+}
+
+// UsedByEarlier reports whether a process of an earlier version works with the contents now.
+func (c *Contents) UsedByEarlier() (bool, error) { return c.old.InUse() }

@@ -1,0 +1,514 @@
+// Package gitstore reads the stores in which earlier versions kept what files held: bare git repositories, one for
+// each workspace, in the folder that holds the workspace's content store now. It exists so that their checkpoints can
+// be undone and restored, and carried over; it never adds anything. A later release removes it.
+//
+// It reads what they wrote (packs of whole objects) and what a git that a user ran there may have made of it:
+// loose objects, differences, packed refs. Every object is compared with its name.
+//
+// Limits: an object is read into memory; alternates and hashes other than SHA-1 are not read.
+package gitstore
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1" //nolint:gosec // git's names of objects, not a protection
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/klauspost/compress/zlib"
+
+	"github.com/roost-dev/roost/content"
+)
+
+// ErrInUse: a process of an earlier version works with the store.
+var ErrInUse = errors.New("an earlier version of roost works with these checkpoints; end it first")
+
+// Store is one store. It is safe for concurrent use.
+type Store struct {
+	dir string
+
+	mu    sync.Mutex
+	read  bool // the packs were listed
+	packs []*pack
+}
+
+type objectID [sha1.Size]byte
+
+func (id objectID) String() string { return hex.EncodeToString(id[:]) }
+
+func parseID(text string) (id objectID, ok bool) {
+	raw, err := hex.DecodeString(text)
+	return objectID(append(raw, make([]byte, sha1.Size)...)[:sha1.Size]), err == nil && len(raw) == sha1.Size
+}
+
+// Open opens the store in a folder; nil when the folder holds none.
+func Open(dir string) *Store {
+	if info, err := os.Stat(filepath.Join(dir, "objects")); err != nil || !info.IsDir() {
+		return nil
+	}
+	return &Store{dir: dir}
+}
+
+func (s *Store) path(elem ...string) string {
+	return filepath.Join(append([]string{s.dir}, elem...)...)
+}
+
+// list reads the indexes of all packs, again when an object was not found the first time.
+func (s *Store) list(again bool) ([]*pack, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.read && !again {
+		return s.packs, nil
+	}
+	names, err := filepath.Glob(filepath.Join(s.path("objects", "pack"), "pack-*.idx"))
+	if err != nil {
+		return nil, err
+	}
+	s.packs, s.read = nil, true
+	for _, name := range names {
+		p, bad := openPack(strings.TrimSuffix(name, ".idx"))
+		if bad == nil {
+			s.packs = append(s.packs, p)
+		} else if !errors.Is(bad, fs.ErrNotExist) {
+			err = errors.Join(err, fmt.Errorf("%s: %w", name, bad))
+		}
+	}
+	return s.packs, err
+}
+
+func (s *Store) loosePath(id objectID) string {
+	return s.path("objects", id.String()[:2], id.String()[2:])
+}
+
+// Has reports whether the store has an object. A nil Store has none.
+func (s *Store) Has(name string) bool {
+	id, ok := parseID(name)
+	if s == nil || !ok {
+		return false
+	}
+	packs, _ := s.list(false) // a pack with an unreadable index holds nothing that can be read
+	for _, p := range packs {
+		if _, ok := p.find(id); ok {
+			return true
+		}
+	}
+	_, err := os.Stat(s.loosePath(id))
+	return err == nil
+}
+
+// Read returns an object's content, compared with its name. Errors are content.ErrMissing, content.ErrDamaged and
+// content.ErrTooLarge for more than limit bytes (0 = no limit). A nil Store has nothing.
+func (s *Store) Read(ctx context.Context, name string, limit int64) ([]byte, error) {
+	id, ok := parseID(name)
+	if s == nil || !ok {
+		return nil, fmt.Errorf("content %s %w", name, content.ErrMissing)
+	}
+	_, data, err := s.object(ctx, id)
+	if err == nil && limit > 0 && int64(len(data)) > limit {
+		err = content.ErrTooLarge
+	}
+	if err != nil {
+		return nil, fmt.Errorf("content %s %w", name, err)
+	}
+	return data, nil
+}
+
+// object reads an object from the first copy that is good.
+func (s *Store) object(ctx context.Context, id objectID) (kind string, data []byte, err error) {
+	if err := ctx.Err(); err != nil {
+		return "", nil, err
+	}
+	first := content.ErrMissing
+	for _, again := range []bool{false, true} {
+		packs, bad := s.list(again)
+		for _, p := range packs {
+			i, ok := p.find(id)
+			if !ok {
+				continue
+			}
+			if kind, data, err = s.packed(ctx, p, i); err == nil && nameOf(kind, data) == id {
+				return kind, data, nil
+			}
+			if !errors.Is(err, fs.ErrNotExist) {
+				first = errors.Join(content.ErrDamaged, err)
+			}
+		}
+		if kind, data, err = s.loose(id); err == nil && nameOf(kind, data) == id {
+			return kind, data, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			first = errors.Join(content.ErrDamaged, err)
+		}
+		if bad != nil && errors.Is(first, content.ErrMissing) {
+			first = errors.Join(content.ErrDamaged, bad)
+		}
+		if !errors.Is(first, content.ErrMissing) {
+			break
+		}
+	}
+	return "", nil, first
+}
+
+func nameOf(kind string, data []byte) objectID {
+	h := sha1.New() //nolint:gosec // as above
+	h.Write(append(strconv.AppendInt([]byte(kind+" "), int64(len(data)), 10), 0))
+	h.Write(data)
+	return objectID(h.Sum(nil))
+}
+
+func (s *Store) packed(ctx context.Context, p *pack, i int) (string, []byte, error) {
+	f, err := os.Open(p.path)
+	if err != nil {
+		return "", nil, err
+	}
+	defer f.Close()
+	return p.read(f, p.offset(i), func(base objectID) (string, []byte, error) { // git leaves none such on disk
+		if base == p.id(i) {
+			return "", nil, damaged("a difference is its own base")
+		}
+		return s.loose(base)
+	})
+}
+
+// loose reads an object that a git has put into a file of its own.
+func (s *Store) loose(id objectID) (kind string, data []byte, err error) {
+	f, err := os.Open(s.loosePath(id))
+	if err != nil {
+		return "", nil, err
+	}
+	defer f.Close()
+	z, err := zlib.NewReader(f)
+	if err != nil {
+		return "", nil, damaged(err.Error())
+	}
+	defer z.Close()
+	raw, err := io.ReadAll(io.LimitReader(z, maxObject+64))
+	if err != nil {
+		return "", nil, damaged(err.Error())
+	}
+	head, data, ok := bytes.Cut(raw, []byte{0})
+	kind, size, _ := strings.Cut(string(head), " ")
+	if !ok || size != strconv.Itoa(len(data)) {
+		return "", nil, damaged("a loose object has a wrong head")
+	}
+	return kind, data, nil
+}
+
+// Blobs calls use with every file content that the store holds, whether a ref reaches it or not. unread are those that
+// are damaged.
+func (s *Store) Blobs(ctx context.Context, use func(name string, data []byte) error) (unread int, err error) {
+	packs, err := s.list(true)
+	if err != nil && len(packs) == 0 {
+		unread++
+	}
+	seen := map[objectID]bool{}
+	one := func(id objectID) error {
+		if seen[id] {
+			return nil
+		}
+		seen[id] = true
+		kind, data, err := s.object(ctx, id)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, content.ErrDamaged), errors.Is(err, content.ErrMissing):
+			unread++
+			return nil
+		case err != nil:
+			return err
+		case kind != "blob":
+			return nil
+		}
+		return use(id.String(), data)
+	}
+	for _, p := range packs {
+		for i := range p.count {
+			if err := one(p.id(i)); err != nil {
+				return unread, err
+			}
+		}
+	}
+	files, err := filepath.Glob(s.path("objects", "[0-9a-f][0-9a-f]", "*"))
+	for _, f := range files {
+		if id, ok := parseID(filepath.Base(filepath.Dir(f)) + filepath.Base(f)); ok && err == nil {
+			err = one(id)
+		}
+	}
+	return unread, err
+}
+
+// refsDir is where those versions kept the newest commit of each task.
+const refsDir = "refs/roost"
+
+// Refs returns the newest commit of each task, by content.OwnerName of the task.
+func (s *Store) Refs() (map[string]string, error) {
+	out := map[string]string{}
+	packed, err := os.ReadFile(s.path("packed-refs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for line := range strings.Lines(string(packed)) {
+		id, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if task, ok := strings.CutPrefix(name, refsDir+"/"); ok {
+			out[task] = id
+		}
+	}
+	list, err := os.ReadDir(s.path(filepath.FromSlash(refsDir)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, d := range list {
+		if strings.HasSuffix(d.Name(), ".lock") || strings.HasPrefix(d.Name(), ".") {
+			continue
+		}
+		data, err := os.ReadFile(s.path(filepath.FromSlash(refsDir), d.Name()))
+		if err != nil {
+			return nil, err
+		}
+		out[d.Name()] = strings.TrimSpace(string(data))
+	}
+	return out, nil
+}
+
+// Reaches returns the names of the file contents that a commit reaches. What is missing or damaged is left out and
+// counted in unread.
+func (s *Store) Reaches(ctx context.Context, commit string) (blobs []string, unread int, err error) {
+	seen := map[objectID]bool{}
+	type step struct {
+		id   objectID
+		blob bool
+	}
+	var todo []step
+	add := func(name string) {
+		if id, ok := parseID(name); ok {
+			todo = append(todo, step{id: id})
+		} else {
+			unread++
+		}
+	}
+	add(commit)
+	for len(todo) > 0 {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[at.id] {
+			continue
+		}
+		seen[at.id] = true
+		if at.blob {
+			blobs = append(blobs, at.id.String())
+			continue
+		}
+		kind, data, err := s.object(ctx, at.id)
+		if ctx.Err() != nil {
+			return nil, 0, ctx.Err()
+		}
+		if err != nil {
+			unread++
+			continue
+		}
+		switch kind {
+		case "blob":
+			blobs = append(blobs, at.id.String())
+		case "commit":
+			head, _, _ := bytes.Cut(data, []byte("\n\n"))
+			for line := range strings.Lines(string(head)) {
+				word, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+				if word == "tree" || word == "parent" {
+					add(name)
+				}
+			}
+		case "tree":
+			for len(data) > 0 {
+				head, rest, ok := bytes.Cut(data, []byte{0})
+				if !ok || len(rest) < sha1.Size {
+					unread++
+					break
+				}
+				mode, _, _ := strings.Cut(string(head), " ")
+				todo = append(todo, step{objectID(rest[:sha1.Size]), strings.TrimLeft(mode, "0") != "40000"})
+				data = rest[sha1.Size:]
+			}
+		}
+	}
+	return blobs, unread, nil
+}
+
+// Size is how many bytes the objects take on disk. A nil Store takes none.
+func (s *Store) Size() (n int64) {
+	if s == nil {
+		return 0
+	}
+	_ = filepath.WalkDir(s.path("objects"), func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				n += info.Size()
+			}
+		}
+		return nil
+	})
+	return n
+}
+
+// ownDir is where those versions kept their locks and leases. A file in its place makes them refuse the store: they
+// report that the folder cannot be made.
+const ownDir = "roost"
+
+// FormatMark makes earlier versions refuse to write into a folder. It belongs into every store of the new format.
+func FormatMark(dir string) error {
+	err := os.WriteFile(filepath.Join(dir, ownDir), []byte("roost content store: a newer version of roost is needed\n"), 0o600)
+	if info, e := os.Stat(filepath.Join(dir, ownDir)); e == nil && info.Mode().IsRegular() {
+		return nil
+	}
+	return err
+}
+
+// patience bounds the wait for another process that carries the store over, or for an earlier version's moment of work.
+const patience = time.Minute
+
+// Lock keeps earlier versions and other carriers out. The error is ErrInUse while a process of an earlier version
+// relies on something in the store.
+func (s *Store) Lock(ctx context.Context) (free func(), err error) {
+	for end := time.Now().Add(patience); ; {
+		free, ok, err := s.tryLock()
+		if ok || err != nil {
+			return free, err
+		}
+		if time.Now().After(end) {
+			return nil, ErrInUse
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func (s *Store) tryLock() (free func(), ok bool, err error) {
+	if info, err := os.Stat(s.path(ownDir)); err != nil || !info.IsDir() {
+		return func() {}, true, nil //nolint:nilerr // earlier versions refuse the store already
+	}
+	var files []*os.File
+	free = sync.OnceFunc(func() {
+		for _, f := range files {
+			_ = content.Unlock(f)
+		}
+	})
+	defer func() {
+		if !ok {
+			free()
+		}
+	}()
+	for _, name := range []string{"collect", "lock", "refs"} {
+		f, err := os.OpenFile(s.path(ownDir, name), os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, false, ignoreGone(err)
+		}
+		files = append(files, f)
+		if ok, err := content.TryLock(f, true); err != nil || !ok {
+			return nil, false, err
+		}
+		if _, err := os.Stat(f.Name()); err != nil {
+			return nil, false, ignoreGone(err) // another process carried the store over
+		}
+	}
+	used, err := s.InUse()
+	if used && err == nil {
+		err = ErrInUse
+	}
+	return free, err == nil, err
+}
+
+// ignoreGone drops the error of a file that another process removed.
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	return err
+}
+
+// InUse reports whether a living process of an earlier version relies on something in the store.
+func (s *Store) InUse() (bool, error) {
+	if s == nil {
+		return false, nil
+	}
+	leases, err := filepath.Glob(s.path(ownDir, "leases", "*"))
+	for _, name := range leases {
+		f, err := os.Open(name)
+		if ignoreGone(err) == nil && err != nil {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		dead, err := content.TryLock(f, false)
+		_ = content.Unlock(f)
+		if err != nil || !dead {
+			return err == nil, err
+		}
+	}
+	return false, err
+}
+
+// Refuse makes earlier versions refuse a folder from now on.
+func Refuse(dir string) error {
+	if info, err := os.Stat(filepath.Join(dir, ownDir)); err == nil && info.IsDir() {
+		if err := os.RemoveAll(filepath.Join(dir, ownDir)); err != nil {
+			return err
+		}
+	}
+	return FormatMark(dir)
+}
+
+// Changed is when a task's ref was set last.
+func (s *Store) Changed(task string) time.Time {
+	info, err := os.Stat(s.path(filepath.FromSlash(refsDir), task))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// RemoveRef takes a task out of the store.
+func (s *Store) RemoveRef(task string) error {
+	// The table of packed refs first: a ref that is still in it would come back.
+	packed, err := os.ReadFile(s.path("packed-refs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var rest []byte
+	for line := range bytes.Lines(packed) {
+		if _, name, _ := bytes.Cut(bytes.TrimSpace(line), []byte{' '}); string(name) != refsDir+"/"+task {
+			rest = append(rest, line...)
+		}
+	}
+	if len(rest) < len(packed) {
+		temp := s.path("packed-refs.new")
+		if err := os.WriteFile(temp, rest, 0o600); err != nil {
+			return err
+		}
+		if err := content.Rename(temp, s.path("packed-refs")); err != nil {
+			return err
+		}
+	}
+	return ignoreGone(os.Remove(s.path(filepath.FromSlash(refsDir), task)))
+}
+
+// Remove removes the store and leaves the other files of its folder. objects goes last: until then the store counts as
+// present and is carried over again.
+func (s *Store) Remove() (err error) {
+	for _, name := range []string{"refs", "info", "logs", "hooks", "branches", "packed-refs", "packed-refs.new", "HEAD", "config", "description", "objects"} {
+		err = errors.Join(err, os.RemoveAll(s.path(name)))
+	}
+	return err
+}

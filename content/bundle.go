@@ -1,0 +1,385 @@
+package content
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"slices"
+	"sort"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// A bundle file is a head, zstd frames (one for each content), the index, and a tail. An index row is a hash, where
+// its frame begins, how long the frame is, how long the content is, and a byte of flags; rows are in order of hashes.
+const (
+	bundleHead = "roost bundle 1\n"
+	bundleTail = "roostend"
+	rowSize    = 32 + 8 + 8 + 8 + 1
+	tailSize   = 8 + 4 + len(bundleTail) // count of rows, CRC-32C of rows and count
+	maxIndex   = 1 << 30                 // bytes of the largest index that is read: 18 million contents
+
+	flagManifest = 1
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// row is what the index tells about one content.
+type row struct {
+	key      key
+	offset   int64
+	stored   int64
+	size     int64
+	manifest bool
+}
+
+// bundle is a bundle with its index. The file is opened for each use: hundreds of bundles would be hundreds of
+// handles, and Windows cannot remove an open file.
+type bundle struct {
+	name string
+	path string
+	size int64
+	rows []byte
+}
+
+func (b *bundle) count() int { return len(b.rows) / rowSize }
+
+func (b *bundle) key(i int) (k key) {
+	copy(k[:], b.rows[i*rowSize:])
+	return k
+}
+
+func (b *bundle) row(i int) row {
+	r := b.rows[i*rowSize : (i+1)*rowSize]
+	number := func(at int) int64 { return int64(binary.LittleEndian.Uint64(r[at:])) }
+	return row{key: key(r[:32]), offset: number(32), stored: number(40), size: number(48), manifest: r[56]&flagManifest != 0}
+}
+
+func (b *bundle) find(k key) (int, bool) {
+	return sort.Find(b.count(), func(i int) int { return bytes.Compare(k[:], b.rows[i*rowSize:i*rowSize+len(k)]) })
+}
+
+// openBundle reads a bundle's index. A damaged index is ErrDamaged.
+func openBundle(name, path string) (*bundle, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	bad := func(why string) (*bundle, error) { return nil, fmt.Errorf("bundle %s %w: %s", name, ErrDamaged, why) }
+	size := info.Size()
+	if size < int64(len(bundleHead)+tailSize) {
+		return bad("it is too short")
+	}
+	// Most indexes fit into the first read.
+	last := make([]byte, min(size, 16<<10))
+	if _, err := f.ReadAt(last, size-int64(len(last))); err != nil {
+		return nil, err
+	}
+	tail := last[len(last)-tailSize:]
+	if string(tail[12:]) != bundleTail {
+		return bad("its end is missing")
+	}
+	n := binary.LittleEndian.Uint64(tail)
+	if n > maxIndex/rowSize || int64(n)*rowSize > size-int64(len(bundleHead)+tailSize) {
+		return bad("its index is longer than the file")
+	}
+	whole := int(n)*rowSize + tailSize
+	if whole > len(last) {
+		last = make([]byte, whole)
+		if _, err := f.ReadAt(last, size-int64(whole)); err != nil {
+			return nil, err
+		}
+	}
+	last = last[len(last)-whole:]
+	b := &bundle{name: name, path: path, size: size, rows: slices.Clone(last[:int(n)*rowSize])}
+	if crc32.Checksum(last[:len(b.rows)+8], castagnoli) != binary.LittleEndian.Uint32(last[len(b.rows)+8:]) {
+		return bad("its index has a wrong checksum")
+	}
+	end := size - int64(whole)
+	for i := range b.count() {
+		r := b.row(i)
+		switch {
+		case i > 0 && bytes.Compare(b.rows[(i-1)*rowSize:(i-1)*rowSize+32], r.key[:]) >= 0:
+			return bad("its index is not in order")
+		case r.offset < int64(len(bundleHead)) || r.stored < 0 || r.size < 0 || r.offset > end || r.stored > end-r.offset:
+			return bad("its index points outside of it")
+		}
+	}
+	return b, nil
+}
+
+// inMemory is the size up to which a content is compressed and read in one piece, in bytes. Larger ones are streamed.
+const inMemory = 4 << 20
+
+// One encoder and one decoder serve all: EncodeAll and DecodeAll may be called from several goroutines.
+var codec = sync.OnceValue(func() (c struct {
+	enc *zstd.Encoder
+	dec *zstd.Decoder
+}) {
+	// Only wrong options are errors.
+	c.enc, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(inMemory))
+	c.dec, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(inMemory), zstd.WithDecoderLowmem(true))
+	return c
+})
+
+// copyTo writes a content to w and compares it with its hash. A content that fits into memory is compared before its
+// first byte is written, so that another copy can be used instead. Errors of w are a writeError.
+func (b *bundle) copyTo(ctx context.Context, f io.ReaderAt, r row, w io.Writer) error {
+	frame := io.NewSectionReader(f, r.offset, r.stored)
+	bad := func(why error) error {
+		return fmt.Errorf("bundle %s %w: content %s: %w", b.name, ErrDamaged, r.key.hash(), why)
+	}
+	if r.size <= inMemory {
+		raw := make([]byte, r.stored)
+		if _, err := io.ReadFull(frame, raw); err != nil {
+			return bad(err)
+		}
+		data, err := codec().dec.DecodeAll(raw, make([]byte, 0, r.size))
+		if err != nil {
+			return bad(err)
+		}
+		if sha256.Sum256(data) != r.key {
+			return bad(errDiffers)
+		}
+		if _, err := w.Write(data); err != nil {
+			return writeError{err}
+		}
+		return nil
+	}
+	dec, err := zstd.NewReader(frame, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
+	if err != nil {
+		return bad(err)
+	}
+	defer dec.Close()
+	sum := sha256.New()
+	out := &outlet{w: w}
+	n, err := io.Copy(io.MultiWriter(out, sum), &contextReader{ctx, io.LimitReader(dec, r.size+1)})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case out.err != nil:
+		return writeError{out.err}
+	case err != nil:
+		return bad(err)
+	case n != r.size || !bytes.Equal(sum.Sum(nil), r.key[:]):
+		return bad(errDiffers)
+	}
+	return nil
+}
+
+var errDiffers = errors.New("the bytes differ from the hash")
+
+// writeError marks an error of the caller's writer, so that it does not count as damage.
+type writeError struct{ error }
+
+func (e writeError) Unwrap() error { return e.error }
+
+// outlet remembers the error of a writer and how much went through.
+type outlet struct {
+	w   io.Writer
+	n   int64
+	err error
+}
+
+func (o *outlet) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	o.n += int64(n)
+	if err != nil {
+		o.err = err
+	}
+	return n, err
+}
+
+// contextReader reads until its context ends.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c *contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// bundleWriter writes one bundle. A small one stays in memory until the end.
+type bundleWriter struct {
+	create  func() (*os.File, error)
+	fault   func(op string) error
+	f       *os.File
+	flushed int64 // bytes that are in f
+	buf     []byte
+	rows    []row
+	have    map[key]bool // hash -> it is a manifest
+}
+
+// flushSize is how many bytes of a bundle wait in memory.
+const flushSize = 4 << 20
+
+func newBundleWriter(create func() (*os.File, error), fault func(string) error) *bundleWriter {
+	return &bundleWriter{create: create, fault: fault, buf: []byte(bundleHead), have: map[key]bool{}}
+}
+
+func (w *bundleWriter) at() int64 { return w.flushed + int64(len(w.buf)) }
+
+// Write adds bytes at the end.
+func (w *bundleWriter) Write(p []byte) (int, error) {
+	w.buf = append(w.buf, p...)
+	if len(w.buf) >= flushSize {
+		return len(p), w.flush()
+	}
+	return len(p), nil
+}
+
+func (w *bundleWriter) flush() error {
+	if w.f == nil {
+		f, err := w.create()
+		if err != nil {
+			return err
+		}
+		w.f = f
+	}
+	if err := w.fault("write"); err != nil {
+		return err
+	}
+	n, err := w.f.WriteAt(w.buf, w.flushed)
+	if err != nil {
+		return err
+	}
+	w.flushed += int64(n)
+	w.buf = w.buf[:0]
+	return nil
+}
+
+// cutBack drops what was written from an offset on.
+func (w *bundleWriter) cutBack(at int64) error {
+	if at >= w.flushed {
+		w.buf = w.buf[:at-w.flushed]
+		return nil
+	}
+	w.buf, w.flushed = w.buf[:0], at
+	return w.f.Truncate(at)
+}
+
+func (w *bundleWriter) note(r row) {
+	w.rows = append(w.rows, r)
+	w.have[r.key] = r.manifest
+}
+
+// setManifest turns a content of this bundle into a manifest.
+func (w *bundleWriter) setManifest(k key) {
+	for i := range w.rows {
+		if w.rows[i].key == k {
+			w.rows[i].manifest, w.have[k] = true, true
+		}
+	}
+}
+
+// add writes one content.
+func (w *bundleWriter) add(k key, data []byte, manifest bool) error {
+	start := w.at()
+	w.buf = codec().enc.EncodeAll(data, w.buf)
+	if len(w.buf) >= flushSize {
+		if err := w.flush(); err != nil {
+			return errors.Join(err, w.cutBack(start))
+		}
+	}
+	w.note(row{key: k, offset: start, stored: w.at() - start, size: int64(len(data)), manifest: manifest})
+	return nil
+}
+
+// stream writes a content from a reader. When stored reports that it is present already, it is taken out again. After
+// an error the bundle is as before.
+func (w *bundleWriter) stream(r io.Reader, size int64, stored func(key) bool) (k key, err error) {
+	start := w.at()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.cutBack(start))
+		}
+	}()
+	enc, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		return k, err
+	}
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(sum, enc), io.LimitReader(r, size+1))
+	if err = errors.Join(err, enc.Close()); err != nil {
+		return k, err
+	}
+	if n != size {
+		return k, fmt.Errorf("%w: not %d bytes", ErrLength, size)
+	}
+	sum.Sum(k[:0])
+	if stored(k) {
+		return k, w.cutBack(start)
+	}
+	w.note(row{key: k, offset: start, stored: w.at() - start, size: size})
+	return k, nil
+}
+
+// frame takes over a content as it is in another bundle, after comparing it with its hash.
+func (w *bundleWriter) frame(ctx context.Context, b *bundle, f io.ReaderAt, r row) error {
+	if err := b.copyTo(ctx, f, r, io.Discard); err != nil {
+		return err
+	}
+	start := w.at()
+	if _, err := io.Copy(w, io.NewSectionReader(f, r.offset, r.stored)); err != nil {
+		return errors.Join(err, w.cutBack(start))
+	}
+	r.offset = start
+	w.note(r)
+	return nil
+}
+
+// finish writes the index and syncs the file, which it closes.
+func (w *bundleWriter) finish() (*bundle, error) {
+	slices.SortFunc(w.rows, func(a, b row) int { return bytes.Compare(a.key[:], b.key[:]) })
+	index := make([]byte, 0, len(w.rows)*rowSize+tailSize)
+	for _, r := range w.rows {
+		index = append(index, r.key[:]...)
+		for _, n := range []int64{r.offset, r.stored, r.size} {
+			index = binary.LittleEndian.AppendUint64(index, uint64(n))
+		}
+		flags := byte(0)
+		if r.manifest {
+			flags = flagManifest
+		}
+		index = append(index, flags)
+	}
+	rows := index
+	index = binary.LittleEndian.AppendUint64(index, uint64(len(w.rows)))
+	index = binary.LittleEndian.AppendUint32(index, crc32.Checksum(index, castagnoli))
+	w.buf = append(append(w.buf, index...), bundleTail...)
+	if err := w.flush(); err != nil {
+		return nil, err
+	}
+	if err := w.fault("sync"); err != nil {
+		return nil, err
+	}
+	if err := w.f.Sync(); err != nil {
+		return nil, err
+	}
+	return &bundle{size: w.flushed, rows: rows}, w.f.Close()
+}
+
+// drop closes and removes the file; after a rename there is nothing to remove.
+func (w *bundleWriter) drop() {
+	if w.f != nil {
+		w.f.Close()
+		_ = os.Remove(w.f.Name())
+		w.f = nil
+	}
+}

@@ -1,0 +1,178 @@
+package content
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	childMain()
+	goleak.VerifyTestMain(m)
+}
+
+// newStore opens a store in a folder that does not exist yet.
+func newStore(t testing.TB) *Store {
+	t.Helper()
+	return openStore(t, filepath.Join(t.TempDir(), "store"))
+}
+
+func openStore(t testing.TB, dir string) *Store {
+	t.Helper()
+	s := must[*Store](t)(Open(dir))
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// must returns a value whose error is nil.
+func must[T any](t testing.TB) func(v T, err error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// write writes one batch.
+func write(t testing.TB, s *Store, fill func(b *Batch)) {
+	t.Helper()
+	b := must[*Batch](t)(s.Begin(context.Background()))
+	defer b.Discard()
+	fill(b)
+	ok(t, b.Close())
+}
+
+// add writes contents, each batch one.
+func add(t testing.TB, s *Store, contents ...string) {
+	t.Helper()
+	for _, c := range contents {
+		write(t, s, func(b *Batch) { must[Hash](t)(b.Add([]byte(c))) })
+	}
+}
+
+// commit writes a manifest of files by path and returns its hash.
+func commit(t testing.TB, s *Store, files map[string]string, parents ...Hash) (h Hash) {
+	t.Helper()
+	write(t, s, func(b *Batch) { h = must[Hash](t)(commitTo(b, files, parents...)) })
+	return h
+}
+
+func commitTo(b *Batch, files map[string]string, parents ...Hash) (Hash, error) {
+	m := Manifest{Title: "state", Parents: parents}
+	for path, text := range files {
+		h, err := b.Add([]byte(text))
+		if err != nil {
+			return "", err
+		}
+		m.Files = append(m.Files, File{Path: path, Hash: h})
+	}
+	sortFiles(m.Files)
+	return b.AddManifest(m)
+}
+
+func sortFiles(list []File) {
+	for i := range list {
+		for j := i; j > 0 && list[j].Path < list[j-1].Path; j-- {
+			list[j], list[j-1] = list[j-1], list[j]
+		}
+	}
+}
+
+// files reads back what commit wrote.
+func files(t testing.TB, s *Store, h Hash) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, f := range must[Manifest](t)(s.Manifest(context.Background(), h)).Files {
+		out[f.Path] = read(t, s, f.Hash)
+	}
+	return out
+}
+
+func read(t testing.TB, s *Store, h Hash) string {
+	t.Helper()
+	return string(must[[]byte](t)(s.Read(context.Background(), h, 0)))
+}
+
+func hashOf(text string) Hash { return HashOf([]byte(text)) }
+
+func collect(t testing.TB, s *Store) Collected {
+	t.Helper()
+	return must[Collected](t)(s.Collect(context.Background(), CollectOptions{}))
+}
+
+// verifyAll reads everything that names reach.
+func verifyAll(t testing.TB, s *Store) {
+	t.Helper()
+	names := must[map[string]Named](t)(s.Names())
+	w := walker{s: openStore(t, s.dir), seen: map[key]bool{}}
+	must[bool](t)(w.s.refresh(true))
+	for _, n := range names {
+		k, _ := n.Manifest.key()
+		ok(t, w.walk(context.Background(), []key{k}, true))
+	}
+	for k := range w.seen {
+		read(t, w.s, k.hash())
+	}
+}
+
+// text is content that a compressor does not make small, the same for one number.
+func text(n, size int) string {
+	var b strings.Builder
+	for x := uint64(n)*2654435761 + 1; b.Len() < size; {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		fmt.Fprintf(&b, "%x\n", x)
+	}
+	return b.String()[:size]
+}
+
+// listed are the names in a folder of the store.
+func listed(t testing.TB, s *Store, dir string) (list []string) {
+	t.Helper()
+	for _, d := range must[[]os.DirEntry](t)(readDir(s.path(dir))) {
+		list = append(list, d.Name())
+	}
+	return list
+}
+
+// damage flips a bit in the frame of a content, in every bundle that has it.
+func damage(t testing.TB, s *Store, h Hash) {
+	t.Helper()
+	must[bool](t)(s.refresh(true))
+	k, _ := h.key()
+	found := s.copies(k)
+	if len(found) == 0 {
+		t.Fatalf("%s is in no bundle", h)
+	}
+	for _, p := range found {
+		data := must[[]byte](t)(os.ReadFile(p.b.path))
+		r := p.b.row(p.i)
+		data[r.offset+r.stored/2] ^= 1
+		ok(t, os.WriteFile(p.b.path, data, 0o600))
+	}
+}
+
+// quickDir is a folder in memory where the system has one: syncing is most of what thousands of batches cost.
+func quickDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("/dev/shm", "roost-content-*")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}

@@ -1,0 +1,458 @@
+package content
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Store is one content store. Several goroutines may use it, and several processes its folder.
+type Store struct {
+	dir   string
+	fault func(op string) error // tests simulate a full disk with it
+
+	mu    sync.RWMutex // guards known
+	known known
+
+	hold sync.Mutex // guards held; locked before any kernel lock
+	held held
+}
+
+// known is what the store has read of the bundles folder. Rows of small bundles are in one map, so that a thousand of
+// them cost no more to search than one; a large bundle is searched in its own index.
+type known struct {
+	bundles map[string]*bundle
+	small   map[key]position
+	large   []*bundle
+	bad     map[string]string // bundles with an unreadable index, and why
+	damaged map[position]bool // copies that were read and found damaged
+	stamp   time.Time         // when the folder last changed, as of the reading
+	seen    time.Time         // when it was read
+}
+
+type position struct {
+	b *bundle
+	i int
+}
+
+// smallBundle is the number of rows up to which a bundle's rows go into the map.
+const smallBundle = 1024
+
+// Open opens the store in a folder. Nothing is created before the first write; a store that does not exist has no
+// contents and no names.
+func Open(dir string) (*Store, error) {
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		var info fs.FileInfo
+		if info, err = os.Stat(abs); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		} else if err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s is not a folder", abs)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the content store: %w", err)
+	}
+	return &Store{dir: abs, fault: func(string) error { return nil }}, nil
+}
+
+func (s *Store) path(elem ...string) string {
+	return filepath.Join(append([]string{s.dir}, elem...)...)
+}
+
+// The folders of a store. temp is created last and shows that the others are durable.
+const (
+	bundlesDir = "bundles"
+	namesDir   = "names"
+	leasesDir  = "leases"
+	tempDir    = "temp"
+)
+
+// create creates the folders, unless they exist. Several processes may do it at the same time.
+func (s *Store) create() error {
+	if _, err := os.Stat(s.path(tempDir)); err == nil {
+		return nil
+	}
+	var err error
+	for _, d := range []string{bundlesDir, namesDir, leasesDir} {
+		err = errors.Join(err, os.MkdirAll(s.path(d), 0o700))
+	}
+	for _, d := range []string{s.dir, filepath.Dir(s.dir)} {
+		if err == nil {
+			err = syncDir(d)
+		}
+	}
+	if err == nil {
+		err = os.MkdirAll(s.path(tempDir), 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("create the content store %s: %w", s.dir, err)
+	}
+	return nil
+}
+
+// readDir lists a folder; a missing one is empty.
+func readDir(path string) ([]fs.DirEntry, error) {
+	list, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return list, err
+}
+
+const bundleSuffix = ".bundle"
+
+// add takes a bundle in. The caller holds mu.
+func (k *known) add(b *bundle) {
+	k.bundles[b.name] = b
+	if b.count() > smallBundle {
+		k.large = append(k.large, b)
+		return
+	}
+	for i := range b.count() {
+		// A manifest's row wins over one of the same bytes kept as a file: Collect must follow what it names.
+		id := b.key(i)
+		if old, ok := k.small[id]; !ok || !old.b.row(old.i).manifest {
+			k.small[id] = position{b, i}
+		}
+	}
+}
+
+// find finds one copy, a manifest if any copy is one. The caller holds mu.
+func (k *known) find(id key) (position, bool) {
+	found, ok := k.small[id]
+	if ok && found.b.row(found.i).manifest {
+		return found, true
+	}
+	for _, b := range k.large {
+		if i, has := b.find(id); has {
+			if !ok || b.row(i).manifest {
+				found = position{b, i}
+			}
+			ok = true
+		}
+	}
+	return found, ok
+}
+
+// allDamaged reports whether every copy of a content was found damaged. The caller holds mu.
+func (k *known) allDamaged(id key) bool {
+	if len(k.damaged) == 0 {
+		return false
+	}
+	for _, b := range k.bundles {
+		if i, ok := b.find(id); ok && !k.damaged[position{b, i}] {
+			return false
+		}
+	}
+	return true
+}
+
+// anyBad describes one bundle whose index cannot be read, or is "".
+func (k *known) anyBad() string {
+	for name, why := range k.bad {
+		return name + " (" + why + ")"
+	}
+	return ""
+}
+
+func (s *Store) row(id key) (row, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	p, ok := s.known.find(id)
+	if !ok {
+		return row{}, false
+	}
+	return p.b.row(p.i), true
+}
+
+// current reports whether the bundles folder is as it was read. Times of files are coarse: a reading soon after a
+// change may have missed the next one.
+func (k *known) current(dir string) bool {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist) && k.bundles != nil && len(k.bundles) == 0
+	}
+	coarse := 50 * time.Millisecond
+	if k.stamp.Nanosecond() == 0 {
+		coarse = 3 * time.Second // a file system that keeps whole seconds, or two
+	}
+	return k.bundles != nil && info.ModTime().Equal(k.stamp) && k.seen.Sub(k.stamp) > coarse
+}
+
+// refresh reads the bundles folder, unless it is unchanged since the last reading.
+func (s *Store) refresh(force bool) (changed bool, err error) {
+	dir := s.path(bundlesDir)
+	s.mu.RLock()
+	current := !force && s.known.current(dir)
+	s.mu.RUnlock()
+	if current {
+		return false, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	var stamp time.Time
+	if info, err := os.Stat(dir); err == nil {
+		stamp = info.ModTime()
+	}
+	list, err := readDir(dir)
+	if err != nil {
+		return false, fmt.Errorf("read the bundles: %w", err)
+	}
+	k := &s.known
+	if k.bundles == nil {
+		k.bundles, k.small, k.damaged, changed = map[string]*bundle{}, map[key]position{}, map[position]bool{}, true
+	}
+	bad, present := map[string]string{}, map[string]bool{}
+	var fresh []*bundle
+	for _, d := range list {
+		name, ok := strings.CutSuffix(d.Name(), bundleSuffix)
+		if !ok {
+			continue
+		}
+		present[name] = true
+		if k.bundles[name] != nil {
+			continue
+		}
+		b, err := openBundle(name, filepath.Join(dir, d.Name()))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			bad[name] = err.Error()
+		default:
+			fresh = append(fresh, b)
+		}
+	}
+	gone := false
+	for name := range k.bundles {
+		if !present[name] {
+			delete(k.bundles, name)
+			gone = true
+		}
+	}
+	if gone {
+		k.small, k.large = map[key]position{}, nil
+		for _, b := range k.bundles {
+			k.add(b)
+		}
+	}
+	for _, b := range fresh {
+		k.add(b)
+	}
+	k.bad, k.stamp, k.seen = bad, stamp, now
+	return changed || gone || len(fresh) > 0, nil
+}
+
+// Has reports whether the content is present. While something is held, what it finds is held too; what cannot be held
+// counts as absent, so that it is written again.
+func (s *Store) Has(h Hash) bool {
+	there, err := s.Find(h)
+	return there && err == nil
+}
+
+// Find is Has for a caller that cannot write the content again. The error: presence is unknown, or the content could
+// not be held, as on a full disk.
+func (s *Store) Find(h Hash) (bool, error) {
+	k, err := h.key()
+	if err != nil {
+		return false, nil //nolint:nilerr // no content has such a name
+	}
+	s.hold.Lock()
+	idle := s.held.idle()
+	s.hold.Unlock()
+	if idle { // nothing keeps what is in memory from being removed
+		if _, err := s.refresh(false); err != nil {
+			return false, err
+		}
+	}
+	return s.relyOn(k, false, true)
+}
+
+// Contains reports whether the content is present now. It holds nothing and writes nothing: for a caller that only
+// displays, or knows that a name reaches the content.
+func (s *Store) Contains(h Hash) bool {
+	k, err := h.key()
+	if err != nil {
+		return false
+	}
+	if _, err := s.refresh(false); err != nil {
+		return false
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	_, ok := s.known.find(k)
+	return ok && !s.known.allDamaged(k)
+}
+
+// relyOn reports whether a content is present and held. With manifest only a copy that Collect treats as a manifest
+// counts. With look, bundles that came since the last reading count too.
+func (s *Store) relyOn(k key, manifest, look bool) (bool, error) {
+	for range 3 {
+		s.mu.RLock()
+		p, ok := s.known.find(k)
+		damaged := ok && s.known.allDamaged(k)
+		s.mu.RUnlock()
+		if damaged || ok && manifest && !p.b.row(p.i).manifest {
+			return false, nil
+		}
+		if ok {
+			err := s.rely(p.b.name)
+			if err == nil {
+				return true, nil
+			}
+			if !errors.Is(err, fs.ErrNotExist) {
+				return false, err
+			}
+			if _, err := s.refresh(true); err != nil {
+				return false, err
+			}
+			continue
+		}
+		if !look {
+			return false, nil
+		}
+		if changed, err := s.refresh(false); err != nil || !changed {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// Read returns a content, compared with its hash. A content over limit bytes is ErrTooLarge; limit 0 is no limit.
+// Other errors are ErrMissing and ErrDamaged.
+func (s *Store) Read(ctx context.Context, h Hash, limit int64) ([]byte, error) {
+	var out bytes.Buffer
+	err := s.copy(ctx, h, limit, &out)
+	if err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// Copy writes a content to w, in little memory. Only a nil error means that the bytes are right: with ErrDamaged some
+// of them may be written.
+func (s *Store) Copy(ctx context.Context, h Hash, w io.Writer) error { return s.copy(ctx, h, 0, w) }
+
+// copy tries every copy of a content until one is good. When a bundle was removed since the folder was read, because
+// its contents went to another one, the folder is read again.
+func (s *Store) copy(ctx context.Context, h Hash, limit int64, w io.Writer) error {
+	k, err := h.key()
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, ErrMissing)
+	}
+	tried := map[string]bool{}
+	out := &outlet{w: w}
+	var first error
+	for round := range 5 {
+		for _, p := range s.copies(k) {
+			if tried[p.b.name] {
+				continue
+			}
+			err := s.copyFrom(ctx, p, limit, out)
+			var taker writeError
+			switch {
+			case err == nil:
+				return nil
+			case errors.Is(err, fs.ErrNotExist):
+				continue
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case errors.As(err, &taker):
+				return taker.error
+			case errors.Is(err, ErrTooLarge):
+				return fmt.Errorf("content %s %w", h, err)
+			}
+			if errors.Is(err, ErrDamaged) {
+				s.mu.Lock()
+				s.known.damaged[p] = true
+				s.mu.Unlock()
+			}
+			if out.n > 0 {
+				return err // a second copy cannot follow half of the first
+			}
+			tried[p.b.name] = true
+			if first == nil {
+				first = err
+			}
+		}
+		if changed, err := s.refresh(true); err != nil {
+			return fmt.Errorf("content %s: %w", h, err)
+		} else if !changed && (round > 0 || first == nil) {
+			break
+		}
+	}
+	s.mu.RLock()
+	bad := s.known.anyBad()
+	s.mu.RUnlock()
+	switch {
+	case first != nil:
+		return first
+	case bad != "":
+		return fmt.Errorf("content %s may be in bundle %s, which %w", h, bad, ErrDamaged)
+	}
+	return fmt.Errorf("content %s %w", h, ErrMissing)
+}
+
+func (s *Store) copyFrom(ctx context.Context, p position, limit int64, w io.Writer) error {
+	r := p.b.row(p.i)
+	if limit > 0 && r.size > limit {
+		return ErrTooLarge
+	}
+	f, err := os.Open(p.b.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return p.b.copyTo(ctx, f, r, w)
+}
+
+// copies lists where a content is, copies known to be damaged last.
+func (s *Store) copies(k key) (list []position) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	first, ok := s.known.find(k)
+	if !ok {
+		return nil
+	}
+	list = append(list, first)
+	for _, b := range s.known.bundles {
+		if i, ok := b.find(k); ok && b != first.b {
+			list = append(list, position{b, i})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b position) int {
+		switch x, y := s.known.damaged[a], s.known.damaged[b]; {
+		case x == y:
+			return 0
+		case x:
+			return 1
+		}
+		return -1
+	})
+	return list
+}
+
+// Size is how many bytes the bundles take on disk.
+func (s *Store) Size() (int64, error) {
+	list, err := readDir(s.path(bundlesDir))
+	var n int64
+	for _, d := range list {
+		if info, err := d.Info(); err == nil {
+			n += info.Size()
+		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("measure the content store: %w", err)
+	}
+	return n, nil
+}
