@@ -36,7 +36,7 @@ func TestALinterThatOutlivesAKill(t *testing.T) {
 	}
 
 	r := s.roost("resume", id, "go on")
-	if r.code != 0 || !strings.Contains(r.err, "a linter of this task still ran from before") {
+	if r.code != 0 || !strings.Contains(r.err, "a linter from an earlier run of this task was still running") {
 		t.Errorf("exit %d\n%s", r.code, r.err)
 	}
 	s.gone(pid)

@@ -46,7 +46,7 @@ func TestAQuestionIsToldOnceItIsOnDisk(t *testing.T) {
 	up, r := asks(true), asks(true)
 	up.TaskID, up.child = "up", r
 	r.await("q")
-	if got := up.askedWhat(); got != "" || r.askedBy() != "" {
+	if got := up.openQuestion(); got != "" || r.ownQuestion() != "" {
 		t.Errorf("%q is told before it is on disk", got)
 	}
 	short, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
@@ -62,7 +62,7 @@ func TestAQuestionIsToldOnceItIsOnDisk(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if got := up.askedWhat(); got != "t1.q" || r.askedBy() != "q" || up.askedBy() != "" {
+	if got := up.openQuestion(); got != "t1.q" || r.ownQuestion() != "q" || up.ownQuestion() != "" {
 		t.Errorf("told: %q", got)
 	}
 	gone := asks(true)

@@ -9,20 +9,19 @@ import (
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/agent/spool"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/task"
 )
 
-// Condensed says what a summary stands for.
+// Condensed describes a summary: which messages it replaces, and what it costs.
 type Condensed = agent.Condensed
 
-// ErrTooShort: there is nothing in the task's history that is worth a summary.
+// ErrTooShort: the task's history holds nothing that is worth a summary.
 var ErrTooShort = agent.ErrTooShort
 
-// Condense has older history of a task summarised: by its own model, or by the one
-// that r names, which the task does not keep. words say what the summary is to look
-// to; notice is told how it goes. The task must not be running. It returns the id of
-// the task that was condensed: one that cannot be written to where it lies continues as
-// a fork.
-func (e *Engine) Condense(ctx context.Context, r Request, words string, notice func(string)) (id string, c Condensed, err error) {
+// Condense summarises older history of a task, by its own model or by the one that r names, which the task does not keep.
+// focus is what the summary should emphasise; notice is called with the progress. The task must not be running. It
+// returns the id of the condensed task: one that cannot be written to in its folder continues as a fork.
+func (e *Engine) Condense(ctx context.Context, r Request, focus string, notice func(string)) (id string, c Condensed, err error) {
 	run, err := e.prepare(ctx, r)
 	if err != nil {
 		return "", c, err
@@ -32,12 +31,12 @@ func (e *Engine) Condense(ctx context.Context, r Request, words string, notice f
 		notice(note)
 	}
 	run.agent.User.Observer = noticesOnly{notice}
-	c, err = run.agent.Condense(ctx, words)
+	c, err = run.agent.Condense(ctx, focus)
 	return run.TaskID, c, errors.Join(err, run.task.Close(context.WithoutCancel(ctx)), spool.Remove(run.spool))
 }
 
-// CondensePlan says what Condense would do: for how many messages the summary would
-// stand, and what asking for it is expected to cost, uncached. Nothing is written.
+// CondensePlan is what Condense would do: how many messages the summary would replace, and what the request for it is
+// expected to cost, uncached. It writes nothing.
 func (e *Engine) CondensePlan(ctx context.Context, r Request) (id string, c Condensed, err error) {
 	a, id, closing, err := e.reader(ctx, r)
 	if err != nil {
@@ -49,8 +48,8 @@ func (e *Engine) CondensePlan(ctx context.Context, r Request) (id string, c Cond
 	return id, c, errors.Join(err, closing())
 }
 
-// Context says what the next request of a task would be made of. Nothing is written,
-// and a task that runs elsewhere can be asked about.
+// Context is what the next request of a task would consist of. It writes nothing, and works on a task that another process
+// runs.
 func (e *Engine) Context(ctx context.Context, r Request) (agent.ContextUse, error) {
 	a, _, closing, err := e.reader(ctx, r)
 	if err != nil {
@@ -60,10 +59,10 @@ func (e *Engine) Context(ctx context.Context, r Request) (agent.ContextUse, erro
 	return u, errors.Join(err, closing())
 }
 
-// ContextAs is Context also for a task whose profile lies in its editor's settings: as if
-// somebody who is known here answered it, who says who. Nothing is asked of anybody, so
-// nobody need be chosen. Without anyone that could, the error is an *setup.UnknownProfileError.
-func (e *Engine) ContextAs(ctx context.Context, r Request) (u agent.ContextUse, who string, err error) {
+// ContextAs is Context also for a task whose profile is known only in its editor: as if a provider or profile of this
+// configuration answered it, which as names. No request is sent, so the user need not choose one. Where there is none,
+// the error is a *setup.UnknownProfileError.
+func (e *Engine) ContextAs(ctx context.Context, r Request) (u agent.ContextUse, as string, err error) {
 	u, err = e.Context(ctx, r)
 	var unknown *setup.UnknownProfileError
 	if !errors.As(err, &unknown) {
@@ -82,7 +81,7 @@ func (e *Engine) ContextAs(ctx context.Context, r Request) (u agent.ContextUse, 
 	return u, "", errors.Join(unknown, ctx.Err())
 }
 
-// reader is an agent for a task that it cannot change; to be closed.
+// reader makes an agent for a task that it cannot change; the caller closes it.
 func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id string, closing func() error, err error) {
 	ref, err := e.store.FindLatest(ctx, r.Task)
 	if err != nil {
@@ -93,9 +92,9 @@ func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id stri
 		return nil, "", nil, err
 	}
 	has := v.State.Settings
-	if held, err := e.held(ctx, ref, v.State); err != nil {
+	if untrusted, err := e.checkTrust(ctx, ref, v.State); err != nil {
 		return nil, "", nil, errors.Join(err, v.Close())
-	} else if held != nil { // no key goes to an address that came with it
+	} else if untrusted != nil { // no key may be sent to an address that came with it
 		has = has.Proposed()
 	}
 	r.Choice, _, err = e.resolver.ResolveProfile(ref.Source, ref.ID, has, r.Choice)
@@ -133,7 +132,7 @@ func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id stri
 	}, ref.ID, v.Close, nil
 }
 
-// noticesOnly passes on a run's notices and nothing else.
+// noticesOnly is an agent.Observer that passes on notices only.
 type noticesOnly struct{ notice func(string) }
 
 func (noticesOnly) Accepted()               {}
@@ -143,3 +142,17 @@ func (n noticesOnly) Notice(text string)    { n.notice(text) }
 
 // HasProfile reports whether a profile here answers a task of another tool that names this profile.
 func (e *Engine) HasProfile(foreign string) bool { return e.opt.Config.HasProfile(foreign) }
+
+// reading is an agent.Journal that can only be read.
+type reading struct{ state *task.State }
+
+var errReading = errors.New("this task is open for reading only")
+
+func (r reading) State() *task.State                        { return r.state }
+func (reading) Commit(context.Context, ...task.Event) error { return errReading }
+func (reading) Barrier(context.Context) error               { return errReading }
+func (reading) PutBlobFile(context.Context, string) (string, int64, error) {
+	return "", 0, errReading
+}
+func (reading) TakeIn() error                         { return nil }
+func (reading) Claim(string) (task.InputQueued, bool) { return task.InputQueued{}, false }

@@ -28,7 +28,7 @@ func TestTheContextOfATaskWhoseProfileIsUnknown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, ref := startedTask(t)
 			e := New(s, Options{Config: c.config})
-			if err := e.own(t.Context(), ref, func(k *store.Task) error {
+			if err := e.changeIdle(t.Context(), ref, func(k *store.Task) error {
 				return k.Commit(context.Background(), task.Changed{Settings: &task.Settings{Workspace: t.TempDir(), Profile: "theirs"}})
 			}); err != nil {
 				t.Fatal(err)

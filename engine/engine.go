@@ -136,7 +136,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := nothingSaid(view.State, r); err != nil {
+	if err := requireInput(view.State, r); err != nil {
 		return nil, errors.Join(err, view.Close())
 	}
 	has := view.State.Settings
@@ -183,7 +183,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := obeyed(ctx, owned.Task); err != nil {
+	if err := requireTrust(ctx, owned.Task); err != nil {
 		return nil, err
 	}
 	finished, err := e.checkpoints.FinishOwned(ctx, owned.Task)
@@ -195,13 +195,13 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if finished != "" {
 		run.found = append(run.found, finished)
 	}
-	run.found = append(append(append(run.found, describe(owned, foreign)...), told...), differences(owned.Task.State(), settings, run.agent.Task.Head)...)
+	run.found = append(append(append(run.found, describeOwned(owned, foreign)...), told...), differences(owned.Task.State(), settings, run.agent.Task.Head)...)
 	return run, nil
 }
 
 // nothingSaid refuses to go on with a task in which nobody has said anything, and nobody does
 // now: the program that began it was ended before its first step was saved.
-func nothingSaid(s *task.State, r Request) error {
+func requireInput(s *task.State, r Request) error {
 	if r.Text != "" || len(r.Images) > 0 || len(s.UI())+len(s.API())+len(s.Queue)+len(s.Problems) > 0 {
 		return nil
 	}
@@ -277,7 +277,7 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 		Tree:  s.Limits.MaxTaskMicros,
 		Day:   e.resolver.DayLimit(r.Choice),
 	})
-	run.found = append(append(append(run.found, p.Notes...), e.resolver.UnknownPrice(s, p.Model, r.Choice)...), e.endStrays(t.Ref)...)
+	run.found = append(append(append(run.found, p.Notes...), e.resolver.UnknownPrice(s, p.Model, r.Choice)...), e.endOrphanLinter(t.Ref)...)
 	root := p.Workspace.Root()
 	run.agent = &agent.Agent{
 		Task: agent.Task{

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"reflect"
 
 	"github.com/roost-dev/roost/engine/checkpoints"
 	"github.com/roost-dev/roost/store"
@@ -93,4 +94,79 @@ func (e *Engine) Undo(ctx context.Context, given string, o actions.Options) (act
 	}
 	action, all, err := actions.Undo(ctx, e.store, given, o)
 	return action, all, restored, err
+}
+
+// Create makes a task without a run, with the settings that a run would have. Where the request names a task that exists,
+// the result is that task: a client that repeats a request gets one task.
+func (e *Engine) Create(ctx context.Context, r Request) (store.Ref, error) {
+	if r.NewTask != "" {
+		ref, err := e.store.Find(ctx, store.OwnSource+":"+r.NewTask)
+		if err == nil && ref.ID == r.NewTask || err != nil && !errors.Is(err, store.ErrNotFound) {
+			return ref, err
+		}
+	}
+	r.Choice = e.resolver.Defaults(task.Settings{}, r.Choice, r.Task == "")
+	settings, _, err := e.prepareSettings(r)
+	if err != nil {
+		return store.Ref{}, err
+	}
+	origin := r.Origin
+	if origin == "" {
+		origin = "api"
+	}
+	t, err := e.store.Create(ctx, task.Created{
+		Task: r.NewTask, Title: r.Title, Origin: origin, Number: 1, CreatedAt: e.opt.Now(), Settings: settings,
+	})
+	if err != nil {
+		return store.Ref{}, err
+	}
+	return t.Ref, t.Close(context.WithoutCancel(ctx))
+}
+
+// Amend changes the settings of a task for its later runs: those of r that are not empty, as a run would take them. Amend
+// calls check, when it is not nil, with the task owned; an error leaves everything as it was. The changed task is not ref
+// where a foreign task continues as a task of Roost's own.
+func (e *Engine) Amend(ctx context.Context, ref store.Ref, r Request, check func(task.Settings) error) (store.Ref, error) {
+	latest := e.store.Latest(ref)
+	if e.working(keyOf(latest)) == nil { // a run that works has received it already
+		if _, err := e.Receive(ctx, Request{Task: keyOf(latest)}); err != nil {
+			return ref, err
+		}
+	}
+	view, err := e.store.ReadToContinue(ctx, latest)
+	if err != nil {
+		return ref, err
+	}
+	_, err = e.amended(view.State.Settings, r) // a refusal must leave no trace
+	if err = errors.Join(err, view.Close()); err != nil {
+		return ref, err
+	}
+	owned, err := e.store.Own(ctx, ref)
+	if err != nil {
+		return ref, err
+	}
+	t := owned.Task
+	was := t.State().Settings
+	if check != nil {
+		err = check(was)
+	}
+	if err == nil {
+		var now task.Settings
+		if now, err = e.amended(was, r); err == nil && !reflect.DeepEqual(was, now) {
+			if err = t.Commit(ctx, task.Changed{Settings: &now}); err == nil {
+				err = t.Barrier(ctx)
+			}
+		}
+	}
+	return t.Ref, errors.Join(err, t.Close(context.WithoutCancel(ctx)))
+}
+
+// amended puts the settings of a request over those of a task, and checks the result as for a run.
+func (e *Engine) amended(was task.Settings, r Request) (task.Settings, error) {
+	s, err := e.resolver.Settings(was, r.Choice)
+	if err != nil {
+		return s, err
+	}
+	s, _, err = e.resolver.Prepare(was, s, r.Choice, r.Task == "")
+	return s, err
 }

@@ -111,7 +111,7 @@ func texts(events []events.Event) string {
 	return b.String()
 }
 
-// A mode that nobody knows is a mistake of whoever named it: nothing is begun.
+// An unknown mode is the mistake of the caller that named it: nothing is begun.
 func TestUnknownMode(t *testing.T) {
 	b := newBench(t)
 	script := b.script(refusedThenWritten)

@@ -57,8 +57,8 @@ func TestANoToAMistakeThatNobodyWaitsWith(t *testing.T) {
 	s, ref := startedTask(t)
 	e := New(s, Options{Config: setup.Config{Keys: map[string]string{}}})
 	no := false
-	q := Asked{ID: ref.ID + ".q", Ref: ref, QuestionOpened: task.QuestionOpened{Question: "q", Kind: mistake}}
-	if _, err := e.replyParked(t.Context(), q, Answer{Approve: &no}, Reply{}); !errors.Is(err, ErrAnswer) {
+	q := Asked{ID: ref.ID + ".q", Ref: ref, QuestionOpened: task.QuestionOpened{Question: "q", Kind: kindMistake}}
+	if _, err := e.replyToReleased(t.Context(), q, Answer{Approve: &no}, Reply{}); !errors.Is(err, ErrAnswer) {
 		t.Error(err)
 	}
 }

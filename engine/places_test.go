@@ -142,7 +142,7 @@ func TestARunThatEndsWhileItIsLookedAtIsNotInterrupted(t *testing.T) {
 			s, ref := startedTask(t)
 			e := New(s, Options{Config: setup.Config{Keys: map[string]string{}}})
 			err := e.withRuns(t.Context(), ref, func(state *task.State) {
-				if err := e.own(t.Context(), ref, func(t *store.Task) error { return t.Commit(context.Background(), c.then...) }); err != nil && c.then != nil {
+				if err := e.changeIdle(t.Context(), ref, func(t *store.Task) error { return t.Commit(context.Background(), c.then...) }); err != nil && c.then != nil {
 					t.Fatal(err)
 				}
 				if info := e.currentRun(t.Context(), ref, state, *state.Run); info.ID != "r" || info.State != c.want {
@@ -181,7 +181,7 @@ func TestTheEndOfARunShowsAllItsEvents(t *testing.T) {
 	e := New(s, Options{Config: setup.Config{Keys: map[string]string{}}})
 	var last uint64
 	for range 3 {
-		if err := e.own(t.Context(), ref, func(t *store.Task) error {
+		if err := e.changeIdle(t.Context(), ref, func(t *store.Task) error {
 			last = t.State().Seq
 			return t.Commit(context.Background(), task.Changed{})
 		}); err != nil {
@@ -216,7 +216,7 @@ func TestARunThatHasJustEndedIsWaitedFor(t *testing.T) {
 	close(run.done)
 	e.ending = map[string]*Run{run.ID: run}
 	at := e.working(keyOf(run.task.Ref))
-	if at != run || !at.ending() {
+	if at != run || !at.isEnding() {
 		t.Fatalf("%v works", at)
 	}
 }
@@ -248,7 +248,7 @@ func TestACancelAtTheEndOfARunIsOfTheNextOne(t *testing.T) {
 	over.next = next
 	close(over.settled)
 	next.cancel = func(error) {
-		if err := e.own(t.Context(), ref, func(k *store.Task) error {
+		if err := e.changeIdle(t.Context(), ref, func(k *store.Task) error {
 			return k.Commit(context.Background(), task.RunEnded{Run: "r", Outcome: "cancelled"})
 		}); err != nil {
 			t.Error(err)

@@ -11,22 +11,23 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
+// defaultAttempts is how often in a row a task is resumed whose process dies each time: a task that kills its process must
+// not do so for ever.
 const defaultAttempts = 3
 
-// Recover takes up what an earlier process left: queued runs are queued again in their
-// order; runs that were killed while they waited for a person wait; other killed ones are
-// told to be interrupted, and gone on with if that is asked for. A task that another
-// process holds is that one's. One whose log is not proven stays as it is. What cannot be read
-// or written is left as it is: the errors come together, behind all that could be done.
+// Recover continues what an earlier process left. Queued runs are queued again in their order. Runs that were killed while
+// they waited for the user wait. Other killed runs are recorded as interrupted, and resumed if the options ask for that.
+// A task that another process holds belongs to that process. One whose journal is not trusted stays as it is, and so does
+// one that cannot be read or written: Recover does all that it can and returns the errors together.
 func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 	if o.MaxAttempts <= 0 {
 		o.MaxAttempts = defaultAttempts
 	}
-	left, err := e.listed(ctx, "queued", "interrupted", "delegated") // one that waits for a subtask was left with it
+	left, err := e.listTasks(ctx, "queued", "interrupted", "delegated") // the process of a delegated task may be dead too
 	if err != nil {
 		return err
 	}
-	places, err := e.places(ctx, left)
+	places, err := e.refsByKey(ctx, left)
 	if err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		}
 		ref, ok := places[t.Source+":"+t.ID]
 		if !ok {
-			continue // it went meanwhile
+			continue // it was removed after the list was read
 		}
 		ref = e.store.Latest(ref)
 		var run RunInfo
@@ -66,11 +67,11 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		if !unended && !resumes {
 			continue
 		}
-		if trusted, err := e.trusts(ctx, ref); err != nil {
+		if trusted, err := e.isTrusted(ctx, ref); err != nil {
 			errs = append(errs, err)
 			continue
 		} else if !trusted {
-			continue // it goes on once its user confirms it
+			continue // it continues once its user confirms it
 		}
 		switch {
 		case run.State == "queued":
@@ -79,7 +80,7 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 			}
 			continue
 		case run.Outcome == "":
-			if err := e.tell(ctx, ref, run); err != nil {
+			if err := e.recordEnd(ctx, ref, run); err != nil {
 				var busy *journal.BusyError
 				if !errors.As(err, &busy) {
 					errs = append(errs, err)
@@ -87,7 +88,7 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 				continue
 			}
 			if run.Question != "" {
-				continue // it waits
+				continue // it waits for the answer
 			}
 		}
 		if resumes {
@@ -100,15 +101,15 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		e.enqueue(run.Ref, run.ID, r)
 	}
 	for _, ref := range again {
-		if err := e.takeUp(ctx, ref); err != nil {
+		if err := e.resumeInterrupted(ctx, ref); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(append(errs, e.writeBehind(ctx))...)
+	return errors.Join(append(errs, e.writeProjections(ctx))...)
 }
 
-// writeBehind writes Roo's files of tasks whose last owner was killed before it did.
-func (e *Engine) writeBehind(ctx context.Context) error {
+// writeProjections writes Roo's files of tasks whose last owner was killed before it could write them.
+func (e *Engine) writeProjections(ctx context.Context) error {
 	list, err := e.store.Behind(ctx)
 	errs := []error{err}
 	for _, ref := range list {
@@ -116,7 +117,7 @@ func (e *Engine) writeBehind(ctx context.Context) error {
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}
-		err = e.own(ctx, ref, func(*store.Task) error { return nil })
+		err = e.changeIdle(ctx, ref, func(*store.Task) error { return nil })
 		done()
 		var busy *journal.BusyError
 		if err != nil && !errors.As(err, &busy) && !errors.Is(err, store.ErrForeignBusy) {
@@ -126,19 +127,19 @@ func (e *Engine) writeBehind(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// abandoned reports whether a run ended because its program did.
+// abandoned reports whether a run ended because its process ended.
 func abandoned(outcome, code string) bool {
 	return outcome == "" || outcome == "interrupted" && (code == "" || code == "drained" || code == "parent")
 }
 
-// tell writes down what became of a run whose process died.
-func (e *Engine) tell(ctx context.Context, ref store.Ref, run RunInfo) error {
-	done, err := e.scheduler.LockTask(ctx, keyOf(ref)) // who goes on with it just now waits, and is not told that it is busy
+// recordEnd commits the end of a run whose process died, or that the run waits.
+func (e *Engine) recordEnd(ctx context.Context, ref store.Ref, run RunInfo) error {
+	done, err := e.scheduler.LockTask(ctx, keyOf(ref)) // a caller that continues it at this moment waits, and gets no BusyError
 	if err != nil {
 		return err
 	}
 	defer done()
-	return e.own(ctx, ref, func(t *store.Task) error {
+	return e.changeIdle(ctx, ref, func(t *store.Task) error {
 		now := t.State().Run
 		if now == nil || now.ID != run.ID || now.Outcome != "" || now.Waiting != "" {
 			return nil
@@ -150,8 +151,8 @@ func (e *Engine) tell(ctx context.Context, ref store.Ref, run RunInfo) error {
 	})
 }
 
-// takeUp goes on with an interrupted task, unless its parent does, which waits for it.
-func (e *Engine) takeUp(ctx context.Context, ref store.Ref) error {
+// resumeInterrupted resumes an interrupted task, unless a parent waits for it, which resumes it.
+func (e *Engine) resumeInterrupted(ctx context.Context, ref store.Ref) error {
 	var parent *store.Ref
 	err := e.store.WithView(ctx, ref, func(v *store.View) (err error) {
 		parent, err = e.waits(ctx, ref, v.State)

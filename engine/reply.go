@@ -17,21 +17,20 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// ErrAnswer: what was said is no answer to that question. The question stays open.
+// ErrAnswer: the reply is no answer to that question. The question stays open.
 var ErrAnswer = errors.New("it does not answer that question")
 
 // Kinds of questions that differ in what answers them.
 const (
-	mistake     = "mistake_limit" // the model goes wrong: words, or no
-	askApproval = "approval"      // yes or no
-	askDamage   = "damage"        // yes or no, to going on in spite of it
-	askLimit    = "limit"         // yes or no, to going on; words are a yes
+	kindMistake  = "mistake_limit" // the model made too many mistakes: text, or no
+	kindApproval = "approval"      // yes or no
+	kindDamage   = "damage"        // yes or no, to continuing in spite of it
+	kindLimit    = "limit"         // yes or no, to continuing; a text is a yes
 )
 
-// Questions are the open questions of all tasks that Roost ran, the oldest first; of one
-// task when ref is not "". They are those that tasks count as open_questions, except other
-// tools' last words: also of runs that were cancelled or failed while they asked, whose task
-// an answer goes on with.
+// Questions are the open questions of all tasks that Roost ran, the oldest first; of one task when ref is not "". They are
+// those that tasks count as open_questions, except the last messages of other tools. Those of runs that were cancelled
+// or failed while they asked are among them: an answer continues the task.
 func (e *Engine) Questions(ctx context.Context, ref string) ([]Asked, error) {
 	var refs []store.Ref
 	if ref != "" {
@@ -41,29 +40,28 @@ func (e *Engine) Questions(ctx context.Context, ref string) ([]Asked, error) {
 		}
 		refs = append(refs, at)
 	} else {
-		// Of a task of any state: a question stays open however its run ended, until it is
-		// answered or rewound.
-		all, err := e.listed(ctx)
+		// Of tasks in any state: a question stays open however its run ended, until it is answered or rewound.
+		all, err := e.listTasks(ctx)
 		if err != nil {
 			return nil, err
 		}
 		all = slices.DeleteFunc(all, func(t store.Summary) bool { return t.OpenQuestions == 0 && t.Status != "running" })
-		places, err := e.places(ctx, all)
+		places, err := e.refsByKey(ctx, all)
 		if err != nil {
 			return nil, err
 		}
 		for _, t := range all {
-			if at, ok := places[t.Source+":"+t.ID]; ok { // or it went meanwhile
+			if at, ok := places[t.Source+":"+t.ID]; ok { // else it was removed after the list was read
 				refs = append(refs, e.store.Latest(at))
 			}
 		}
 	}
 	out := []Asked{}
 	for _, at := range refs {
-		asked, err := e.askedOf(ctx, at)
+		asked, err := e.openQuestions(ctx, at)
 		if err != nil {
 			if ref == "" && ctx.Err() == nil {
-				continue // one task that cannot be read hides no other's questions
+				continue // a task that cannot be read must not hide the questions of the others
 			}
 			return nil, err
 		}
@@ -73,8 +71,8 @@ func (e *Engine) Questions(ctx context.Context, ref string) ([]Asked, error) {
 	return out, nil
 }
 
-// askedOf are the open questions of a task that runs of ours asked.
-func (e *Engine) askedOf(ctx context.Context, ref store.Ref) ([]Asked, error) {
+// openQuestions are the open questions of a task that Roost's runs asked.
+func (e *Engine) openQuestions(ctx context.Context, ref store.Ref) ([]Asked, error) {
 	v, err := e.store.Read(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -114,7 +112,7 @@ func (e *Engine) askedOf(ctx context.Context, ref store.Ref) ([]Asked, error) {
 	return out, err
 }
 
-// awaits reports whether the run waits for the answer to a question.
+// awaits reports whether the run waits for an answer to the question.
 func (r *Run) awaits(question string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,12 +120,12 @@ func (r *Run) awaits(question string) bool {
 	return ok && !p.taken
 }
 
-// Reply answers a question of any task. The first answer wins: an *AnsweredError says
-// whose. It is on disk when Reply returns, and the task goes on with it.
+// Reply answers a question of any task. The first answer wins; a later one gets an *AnsweredError with the first. The
+// answer is on disk when Reply returns, and the task continues with it.
 func (e *Engine) Reply(ctx context.Context, question string, r Reply) (Replied, error) {
 	dot := strings.LastIndexByte(question, '.')
 	if dot < 0 {
-		return Replied{}, fmt.Errorf("question %q: it is named by its task's id, a dot and its own: %w", question, ErrNoQuestion)
+		return Replied{}, fmt.Errorf("question %q: want the task's id, a dot and the question's id: %w", question, ErrNoQuestion)
 	}
 	ref, err := e.store.FindLatest(ctx, question[:dot])
 	if err != nil {
@@ -141,20 +139,20 @@ func (e *Engine) Reply(ctx context.Context, question string, r Reply) (Replied, 
 	return e.reply(ctx, ref, question[dot+1:], r)
 }
 
-// An answer waits so often, and each time so long, for a run that does not ask its question
-// just now. Looks are counted and not time: a process that stood still has not looked.
+// An answer whose run does not ask the question at the moment is retried askRetries times, each after at most
+// askRetryPause. The bound is a number of tries and not a time, because a process that was suspended has not tried.
 const (
-	unheardLooks = 40
-	unheardLook  = 250 * time.Millisecond
+	askRetries    = 40
+	askRetryPause = 250 * time.Millisecond
 )
 
-// reply is Reply for a task whose turn the caller has.
+// reply is Reply for one question of a task. The caller holds the task's lock.
 func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Reply) (Replied, error) {
 	for looks := 1; ; looks++ {
-		if same, known, err := e.answeredBefore(ctx, ref, question, r); known || err != nil {
+		if same, known, err := e.previousAnswer(ctx, ref, question, r); known || err != nil {
 			return same, err
 		}
-		asked, err := e.askedOf(ctx, ref)
+		asked, err := e.openQuestions(ctx, ref)
 		if err != nil {
 			return Replied{}, err
 		}
@@ -166,7 +164,7 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 		if r.Seen != nil && (r.Seen.Seq < q.From.Seq || r.Seen.Seq == q.From.Seq && r.Seen.Index < q.From.Index) {
 			return Replied{}, fmt.Errorf("answer %s of task %s: the question came after that event: %w", question, ref.ID, ErrStale)
 		}
-		answer, err := answerTo(q.QuestionOpened, r)
+		answer, err := parseAnswer(q.QuestionOpened, r)
 		if err != nil {
 			return Replied{}, fmt.Errorf("answer %s of task %s: %w", question, ref.ID, err)
 		}
@@ -175,7 +173,7 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 		case run == nil && r.Stop:
 			return Replied{Asked: q}, nil // it is stopped and saved
 		case run == nil:
-			return e.replyParked(ctx, q, answer, r)
+			return e.replyToReleased(ctx, q, answer, r)
 		}
 		err = run.Answer(question, answer)
 		if err != nil && !errors.Is(err, ErrNoQuestion) {
@@ -191,20 +189,20 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 			info, err := e.infoOf(ctx, ref, run.ID)
 			return Replied{Asked: q, Answer: answer, Run: info}, err
 		}
-		// Somebody's answer is on its way to the log, or the run is about to let the
-		// question go: which it was is seen there.
+		// Another answer is on its way to the journal, or the run is about to give the question up: the journal shows
+		// which.
 		var closed bool
 		if mine {
-			closed, err = e.settledOn(ctx, run, q)
+			closed, err = e.waitClosed(ctx, run, q)
 		} else {
-			glance, stop := context.WithTimeout(ctx, unheardLook)
-			closed, err = e.settledOn(glance, run, q)
+			bounded, stop := context.WithTimeout(ctx, askRetryPause)
+			closed, err = e.waitClosed(bounded, run, q)
 			stop()
 			if err != nil && ctx.Err() == nil {
 				err = nil
 			}
-			if !closed && looks >= unheardLooks {
-				return Replied{}, fmt.Errorf("answer %s of task %s: a run works on it and does not wait for that: %w", question, ref.ID, ErrNoQuestion)
+			if !closed && looks >= askRetries {
+				return Replied{}, fmt.Errorf("answer %s of task %s: a run works on the task and does not wait for that answer: %w", question, ref.ID, ErrNoQuestion)
 			}
 		}
 		if err != nil {
@@ -218,18 +216,18 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 	}
 }
 
-// answeredBefore says what became of a question that is not open any more: the same answer
-// again gets what it got, another one an *AnsweredError.
-func (e *Engine) answeredBefore(ctx context.Context, ref store.Ref, question string, r Reply) (out Replied, known bool, err error) {
-	var said task.QuestionClosed
-	if err := e.withRuns(ctx, ref, func(s *task.State) { said, known, _ = s.AnswerTo(question) }); err != nil || !known {
+// previousAnswer finds the answer to a question that is closed. The same answer again gets the same result, another one an
+// *AnsweredError.
+func (e *Engine) previousAnswer(ctx context.Context, ref store.Ref, question string, r Reply) (out Replied, known bool, err error) {
+	var earlier task.QuestionClosed
+	if err := e.withRuns(ctx, ref, func(s *task.State) { earlier, known, _ = s.AnswerTo(question) }); err != nil || !known {
 		return out, false, err
 	}
-	if r.ID == "" || said.Input != r.ID {
-		return out, true, &AnsweredError{Question: question, Task: ref.ID, Answer: said}
+	if r.ID == "" || earlier.Input != r.ID {
+		return out, true, &AnsweredError{Question: question, Task: ref.ID, Answer: earlier}
 	}
 	out.Asked = Asked{ID: ref.ID + "." + question, Ref: ref, QuestionOpened: task.QuestionOpened{Question: question}}
-	out.Answer = Answer{Approve: said.Approve, Text: said.Text, By: said.By, Input: said.Input}
+	out.Answer = Answer{Approve: earlier.Approve, Text: earlier.Text, By: earlier.By, Input: earlier.Input}
 	runs, err := e.runsOf(ctx, ref)
 	if err == nil && len(runs) > 0 {
 		out.Run = runs[0]
@@ -237,9 +235,8 @@ func (e *Engine) answeredBefore(ctx context.Context, ref store.Ref, question str
 	return out, true, err
 }
 
-// settledOn waits until a question that a run of this process waited with is closed on disk,
-// or the run is over.
-func (e *Engine) settledOn(ctx context.Context, run *Run, q Asked) (bool, error) {
+// waitClosed waits until a question of a run of this process is closed on disk, or the run has ended.
+func (e *Engine) waitClosed(ctx context.Context, run *Run, q Asked) (bool, error) {
 	log, err := e.store.Follow(q.Ref)
 	if err != nil {
 		return false, err
@@ -258,27 +255,27 @@ func (e *Engine) settledOn(ctx context.Context, run *Run, q Asked) (bool, error)
 		if err != nil {
 			break
 		}
-		if closes(commit, q) {
+		if closesQuestion(commit, q) {
 			return true, nil
 		}
 	}
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
-	// The run may have come to its end before its log was read up to there.
+	// The run may have ended before its journal was read up to there.
 	for commit, err := range log.Read(ctx, q.From.Seq) {
-		if err == nil && closes(commit, q) {
+		if err == nil && closesQuestion(commit, q) {
 			return true, nil
 		}
 	}
 	return false, context.Cause(ctx)
 }
 
-// closes reports whether a commit closes a question that was opened before.
-func closes(commit journal.Commit, q Asked) bool {
+// closesQuestion reports whether a commit closes a question that was opened before.
+func closesQuestion(commit journal.Commit, q Asked) bool {
 	for i, raw := range commit.Events {
 		if commit.Seq == q.From.Seq && i <= q.From.Index {
-			continue // what the question took the place of
+			continue // an earlier question of the same id, which this one replaced
 		}
 		if e, err := task.Decode(raw); err == nil {
 			if end, ok := e.(task.QuestionClosed); ok && end.Question == q.Question {
@@ -289,29 +286,28 @@ func closes(commit journal.Commit, q Asked) bool {
 	return false
 }
 
-// replyParked goes on with a task that was let go while it waited, under the name of the
-// run that waited.
-func (e *Engine) replyParked(ctx context.Context, q Asked, answer Answer, r Reply) (Replied, error) {
+// replyToReleased continues a task that was released while it waited, under the id of the run that waited.
+func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r Reply) (Replied, error) {
 	if err := e.admitsAnswers(); err != nil {
 		return Replied{}, err
 	}
-	var held *UntrustedError
+	var untrusted *UntrustedError
 	err := e.store.WithView(ctx, q.Ref, func(v *store.View) (err error) {
-		held, err = e.held(ctx, q.Ref, v.State)
+		untrusted, err = e.checkTrust(ctx, q.Ref, v.State)
 		return err
 	})
 	if err != nil {
 		return Replied{}, err
 	}
-	if held != nil { // it was not this root that asked
-		return Replied{}, held
+	if untrusted != nil { // another root asked
+		return Replied{}, untrusted
 	}
 	req := r.Request
 	req.Task, req.NewTask, req.RunID, req.Yes = keyOf(q.Ref), "", "", false
 	req.Text, req.Images = "", nil
-	if q.Kind == mistake { // no call waits with it: words are for the model, and a no ends it
+	if q.Kind == kindMistake { // no tool call waits for it: a text is for the model, and a no ends the run
 		if answer.Approve != nil && !*answer.Approve {
-			return Replied{}, fmt.Errorf("answer %s: nothing works on the task; words go on with it: %w", q.ID, ErrAnswer)
+			return Replied{}, fmt.Errorf("answer %s: no run works on the task that a no could end; a text continues it: %w", q.ID, ErrAnswer)
 		}
 		req.Text = answer.Text
 	} else {
@@ -324,31 +320,30 @@ func (e *Engine) replyParked(ctx context.Context, q Asked, answer Answer, r Repl
 	}); err != nil {
 		return Replied{}, err
 	}
-	ticket, err := e.begin(ctx, req, "", true)
+	ticket, err := e.startOrQueue(ctx, req, "", true)
 	if err != nil {
 		return Replied{}, err
 	}
 	failpoint.Hit("desk.answered")
 	out := Replied{Asked: q, Answer: answer, Run: ticket.RunInfo}
-	if q.Kind == mistake {
+	if q.Kind == kindMistake {
 		return out, nil
 	}
-	// Between the look at the question and the run's start another process may have had
-	// the task.
-	var said task.QuestionClosed
+	// Another process may have owned the task after the question was read and before the run started.
+	var earlier task.QuestionClosed
 	var ok bool
-	if err := e.withRuns(ctx, q.Ref, func(s *task.State) { said, ok, _ = s.AnswerTo(q.Question) }); err != nil {
+	if err := e.withRuns(ctx, q.Ref, func(s *task.State) { earlier, ok, _ = s.AnswerTo(q.Question) }); err != nil {
 		return out, err
 	}
-	if ok && (said.By != answer.By || said.Text != answer.Text && q.Kind != askLimit) {
-		return out, &AnsweredError{Question: q.Question, Task: q.Ref.ID, Answer: said}
+	if ok && (earlier.By != answer.By || earlier.Text != answer.Text && q.Kind != kindLimit) {
+		return out, &AnsweredError{Question: q.Question, Task: q.Ref.ID, Answer: earlier}
 	}
 	return out, nil
 }
 
-// answerTo reads what a person says as an answer. What is neither clear nor asked for is
-// none: silence and doubt are never consent.
-func answerTo(q task.QuestionOpened, r Reply) (Answer, error) {
+// parseAnswer reads a reply as an answer. A reply that is unclear, or not of the kind that the question asks for, is no
+// answer: silence and doubt are never consent.
+func parseAnswer(q task.QuestionOpened, r Reply) (Answer, error) {
 	a := Answer{Approve: r.Approve, Text: r.Text, Always: r.Always, By: cmp.Or(r.By, "api"), Input: r.ID}
 	wrong := func(why string) (Answer, error) { return Answer{}, fmt.Errorf("%w: %s", ErrAnswer, why) }
 	if r.Stop {
@@ -356,15 +351,15 @@ func answerTo(q task.QuestionOpened, r Reply) (Answer, error) {
 	}
 	if r.Choice != 0 {
 		if r.Choice < 0 || r.Choice > len(q.Choices) {
-			return wrong(fmt.Sprintf("there is no choice %d, but %d of them", r.Choice, len(q.Choices)))
+			return wrong(fmt.Sprintf("there is no choice %d; the question has %d", r.Choice, len(q.Choices)))
 		}
 		if a.Text != "" || a.Approve != nil {
-			return wrong("it is a choice and something else")
+			return wrong("it names a choice and has a text or a yes or no too")
 		}
 		a.Text = q.Choices[r.Choice-1]
 	}
 	switch q.Kind {
-	case askApproval, askDamage, askLimit:
+	case kindApproval, kindDamage, kindLimit:
 		if a.Approve == nil {
 			read, ok := agent.Consent(q, a.Text)
 			if !ok {
@@ -372,19 +367,19 @@ func answerTo(q task.QuestionOpened, r Reply) (Answer, error) {
 			}
 			a.Approve, a.Text = read.Approve, read.Text
 		}
-	case mistake:
+	case kindMistake:
 		if a.Text == "" && a.Approve == nil {
-			return wrong("it says nothing")
+			return wrong("it is empty")
 		}
 	default:
 		if a.Approve != nil {
-			return wrong("it is asked for words, and not for a yes or no")
+			return wrong("the question asks for a text, and not for a yes or no")
 		}
 		if strings.TrimSpace(a.Text) == "" {
-			return wrong("it says nothing")
+			return wrong("it is empty")
 		}
 	}
-	if a.Always && (a.Approve == nil || !*a.Approve || q.Kind != askApproval) {
+	if a.Always && (a.Approve == nil || !*a.Approve || q.Kind != kindApproval) {
 		return wrong("only a yes to an approval can hold for the rest of the task")
 	}
 	return a, nil

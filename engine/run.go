@@ -95,7 +95,7 @@ func (r *Run) work(in agent.Input) {
 	var watch sync.WaitGroup
 	watchCtx, stopWatch := context.WithCancel(context.Background())
 	if limit := time.Duration(r.limits.TotalTimeoutMS) * time.Millisecond; limit > 0 {
-		r.wind()
+		r.startClock()
 		watch.Go(func() { r.watchTotal(watchCtx, limit) })
 	}
 	if limit := time.Duration(r.limits.IdleTimeoutMS) * time.Millisecond; limit > 0 {
@@ -120,7 +120,7 @@ func (r *Run) work(in agent.Input) {
 	if err != nil {
 		r.notice(fmt.Sprintf("the task is saved in its journal, but its files are not up to date: %v", err))
 	}
-	for _, note := range intakes(r.task.Intakes()[told:]) {
+	for _, note := range describeIntakes(r.task.Intakes()[told:]) {
 		r.notice(note) // of what came while the run went on
 	}
 	stopObserving()

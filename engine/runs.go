@@ -2,19 +2,23 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
 
-// RunByID finds a run; ErrNoRun when there is none. Its task is found by the digits that
-// the run's name ends in; of a name that was not made here, only a run of this process.
+// RunByID finds a run; ErrNoRun when there is none. The last digits of the run's id lead to its task. Of an id that Roost
+// did not make, it finds only a run of this process.
 func (e *Engine) RunByID(ctx context.Context, id string) (RunInfo, error) {
 	e.mu.Lock()
 	run := e.runs[id]
@@ -24,7 +28,7 @@ func (e *Engine) RunByID(ctx context.Context, id string) (RunInfo, error) {
 			return info, err
 		}
 	}
-	if len(id) < taskDigits {
+	if len(id) < taskDigitCount {
 		return RunInfo{}, fmt.Errorf("%w: %q", ErrNoRun, id)
 	}
 	refs, err := e.store.Refs(ctx)
@@ -32,15 +36,15 @@ func (e *Engine) RunByID(ctx context.Context, id string) (RunInfo, error) {
 		return RunInfo{}, err
 	}
 	for _, ref := range refs {
-		if !strings.HasSuffix(id, digitsOf(ref.ID)) {
+		if !strings.HasSuffix(id, taskDigits(ref.ID)) {
 			continue
 		}
-		places := []store.Ref{ref}
+		refs := []store.Ref{ref}
 		if fork, ok := e.store.Continued(ref); ok {
-			places = append(places, fork)
+			refs = append(refs, fork)
 		}
-		for _, place := range places {
-			info, err := e.infoOf(ctx, place, id)
+		for _, ref := range refs {
+			info, err := e.infoOf(ctx, ref, id)
 			if !errors.Is(err, ErrNoRun) {
 				return info, err
 			}
@@ -130,7 +134,7 @@ func (e *Engine) runInfo(ref store.Ref, s *task.State, run task.Run) RunInfo {
 	here := e.runs[info.ID]
 	e.mu.Unlock()
 	info.Here = here != nil
-	asked := here.askedWhat()
+	asked := here.openQuestion()
 	switch {
 	case info.Outcome == "limit", info.Outcome == "denied":
 		info.State = "interrupted" // as its task is
@@ -139,7 +143,7 @@ func (e *Engine) runInfo(ref store.Ref, s *task.State, run task.Run) RunInfo {
 	case s.Run.ID != run.ID:
 		info.State = "interrupted"
 	case run.Waiting != "":
-		info.State, info.Question = "waiting", waitsFor(ref, run)
+		info.State, info.Question = "waiting", waitingQuestion(ref, run)
 	case asked != "":
 		info.State, info.Question = "waiting", asked
 	case here != nil:
@@ -153,7 +157,7 @@ func (e *Engine) runInfo(ref store.Ref, s *task.State, run task.Run) RunInfo {
 			info.State = "running"
 		}
 		for _, q := range s.Questions {
-			if q.Run == info.ID && q.Kind != mistake {
+			if q.Run == info.ID && q.Kind != kindMistake {
 				info.Question = info.Ref.ID + "." + q.Question
 			}
 		}
@@ -164,16 +168,16 @@ func (e *Engine) runInfo(ref store.Ref, s *task.State, run task.Run) RunInfo {
 	return info
 }
 
-// waitsFor is the question that a run waits for, as Reply takes it.
-func waitsFor(ref store.Ref, run task.Run) string {
+// waitingQuestion is the question that a run waits for, as Reply takes it.
+func waitingQuestion(ref store.Ref, run task.Run) string {
 	if run.ChildQuestion != "" {
 		return run.Waiting + "." + run.ChildQuestion
 	}
 	return ref.ID + "." + run.Waiting
 }
 
-// askedWhat is the question that the run, or a subtask below it, waits with; "" for none.
-func (r *Run) askedWhat() string {
+// openQuestion is the question that the run, or a subtask below it, has open, as Reply takes it; "" for none.
+func (r *Run) openQuestion() string {
 	for ; r != nil; r = r.under() {
 		r.mu.Lock()
 		for q, p := range r.answers {
@@ -190,22 +194,21 @@ func (r *Run) askedWhat() string {
 // activeStates are the states that AllRuns shows first.
 var activeStates = []string{"running", "waiting", "queued"}
 
-// AllRuns are the newest runs of all tasks, one of each task: those that work, wait or are
-// queued first, then by when their tasks were written to last. A cursor is a place in that
-// order.
+// AllRuns are the newest runs of all tasks, one of each task: those that work, wait or are queued first, then in the order
+// in which their tasks were last written to. A cursor is a position in that order.
 func (e *Engine) AllRuns(ctx context.Context, f RunFilter) (runs []RunInfo, next string, err error) {
 	from := 0
 	if f.Cursor != "" {
 		if from, err = strconv.Atoi(f.Cursor); err != nil || from < 0 {
-			return nil, "", fmt.Errorf("cursor %q: not one that a list gave", f.Cursor)
+			return nil, "", fmt.Errorf("cursor %q: want a next_cursor of a list", f.Cursor)
 		}
 	}
-	refs, err := e.inOrder(ctx, f.State)
+	refs, err := e.tasksInOrder(ctx, f.State)
 	if err != nil {
 		return nil, "", err
 	}
-	for place, ref := range refs {
-		if f.State == "" && place < from { // without a filter each task is a line
+	for i, ref := range refs {
+		if f.State == "" && i < from { // without a filter each task is one position
 			continue
 		}
 		var newest *RunInfo
@@ -218,7 +221,7 @@ func (e *Engine) AllRuns(ctx context.Context, f RunFilter) (runs []RunInfo, next
 			if ctx.Err() != nil {
 				return nil, "", ctx.Err()
 			}
-			continue // one that cannot be read spoils no list
+			continue // a task that cannot be read must not break the list
 		}
 		if f.State != "" && from > 0 {
 			from--
@@ -226,7 +229,7 @@ func (e *Engine) AllRuns(ctx context.Context, f RunFilter) (runs []RunInfo, next
 		}
 		if f.Limit > 0 && len(runs) == f.Limit {
 			if f.State == "" {
-				return runs, strconv.Itoa(place), nil
+				return runs, strconv.Itoa(i), nil
 			}
 			start, _ := strconv.Atoi(f.Cursor)
 			return runs, strconv.Itoa(start + f.Limit), nil
@@ -236,9 +239,8 @@ func (e *Engine) AllRuns(ctx context.Context, f RunFilter) (runs []RunInfo, next
 	return runs, "", nil
 }
 
-// inOrder are the tasks that may have a run of that state, "" = any, in the order of
-// AllRuns.
-func (e *Engine) inOrder(ctx context.Context, state string) ([]store.Ref, error) {
+// tasksInOrder are the tasks that may have a run of that state, "" = any, in the order of AllRuns.
+func (e *Engine) tasksInOrder(ctx context.Context, state string) ([]store.Ref, error) {
 	every, err := e.store.Refs(ctx)
 	if err != nil {
 		return nil, err
@@ -255,7 +257,7 @@ func (e *Engine) inOrder(ctx context.Context, state string) ([]store.Ref, error)
 			out = append(out, ref)
 		}
 	}
-	active, err := e.listed(ctx, append(slices.Clone(activeStates), "delegated")...)
+	active, err := e.listTasks(ctx, append(slices.Clone(activeStates), "delegated")...)
 	if err != nil {
 		return nil, err
 	}
@@ -281,15 +283,15 @@ func (e *Engine) inOrder(ctx context.Context, state string) ([]store.Ref, error)
 	return out, nil
 }
 
-// listed are the tasks of those statuses that Roost has a journal of.
-func (e *Engine) listed(ctx context.Context, statuses ...string) ([]store.Summary, error) {
+// listTasks are the tasks of those statuses that have a journal.
+func (e *Engine) listTasks(ctx context.Context, statuses ...string) ([]store.Summary, error) {
 	got, err := e.store.List(ctx, store.Filter{Statuses: statuses, Logged: true})
 	return got.Items, err
 }
 
-// CancelTask stops what works on a task in this process, or waits in its queue or for an
-// answer, and returns when it has ended: within two seconds, saved, with no process left.
-// A run that has ended before stays as it is, and is given back.
+// CancelTask stops the run of a task that works in this process, waits in its queue or waits for an answer. It returns
+// when the run has ended: within two seconds, saved, with no process left. A run that ended before stays as it is, and
+// is returned.
 func (e *Engine) CancelTask(ctx context.Context, ref string) (RunInfo, error) {
 	at, err := e.store.FindLatest(ctx, ref)
 	if err != nil {
@@ -303,7 +305,7 @@ func (e *Engine) CancelTask(ctx context.Context, ref string) (RunInfo, error) {
 		return RunInfo{}, err
 	}
 	defer done()
-	if info, ok, err := e.cancelRun(ctx, at); ok { // it began meanwhile
+	if info, ok, err := e.cancelRun(ctx, at); ok { // it began before the lock was free
 		return info, err
 	}
 	e.scheduler.Dequeue(keyOf(at))
@@ -318,9 +320,9 @@ func (e *Engine) CancelTask(ctx context.Context, ref string) (RunInfo, error) {
 	if newest.Outcome != "" {
 		return newest, nil
 	}
-	err = e.own(ctx, at, func(t *store.Task) error {
+	err = e.changeIdle(ctx, at, func(t *store.Task) error {
 		if run := t.State().Run; run == nil || run.ID != newest.ID || run.Outcome != "" {
-			return nil // somebody was faster
+			return nil // another process ended it first
 		}
 		return t.Commit(ctx, task.RunEnded{Run: newest.ID, Outcome: "cancelled", Reason: "cancelled"})
 	})
@@ -330,8 +332,8 @@ func (e *Engine) CancelTask(ctx context.Context, ref string) (RunInfo, error) {
 	return e.infoOf(ctx, at, newest.ID)
 }
 
-// cancelRun stops the run of a task that works here, and the one that follows when that was
-// at its end already; false when none does.
+// cancelRun stops the run of a task that works in this process, and the one that follows when the first was at its end
+// already; false when there is none.
 func (e *Engine) cancelRun(ctx context.Context, ref store.Ref) (RunInfo, bool, error) {
 	run := e.working(keyOf(ref))
 	if run == nil {
@@ -345,8 +347,23 @@ func (e *Engine) cancelRun(ctx context.Context, ref store.Ref) (RunInfo, bool, e
 		if run.next == nil || keyOf(run.next.task.Ref) != keyOf(run.task.Ref) {
 			break
 		}
-		run = run.next // for words that came at the last moment
+		run = run.next // for an input that came at the last moment
 	}
 	info, err := e.infoOf(ctx, ref, run.ID)
 	return info, true, err
+}
+
+// runID makes an id for a run of a task. It ends in digits that follow from the task's id, so that the run's task is found
+// from the id alone, among the ids of all tasks, without an index that could be outdated.
+func runID(task string) string {
+	id := uuid.NewString()
+	return id[:len(id)-taskDigitCount] + taskDigits(task)
+}
+
+const taskDigitCount = 8
+
+// taskDigits are the digits that the ids of a task's runs end in.
+func taskDigits(task string) string {
+	sum := sha256.Sum256([]byte(task))
+	return hex.EncodeToString(sum[:taskDigitCount/2])
 }

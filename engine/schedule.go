@@ -115,7 +115,7 @@ func (e *Engine) WaitForRelease(ctx context.Context, task string) (free bool, er
 	switch {
 	case run == nil:
 		return true, nil
-	case !run.ending():
+	case !run.isEnding():
 		return false, nil
 	}
 	if err := run.settle(ctx); err != nil {

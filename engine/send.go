@@ -16,16 +16,16 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Send gives words to a task: to the question that is open, to the run that works on it,
-// or to a new run. They are on disk when it returns. Delivery "queue" answers no question;
-// "interrupt" stops the run that works, saved, and goes on with the words at once. A
-// message whose ID the task's journal knows was taken before, and nothing is done.
+// Send gives a message to a task: to the open question, to the run that works on the task, or to a new run. The message
+// is on disk when Send returns. Delivery "queue" answers no question; "interrupt" stops the working run, saved, and
+// continues with the message at once. A message whose ID is in the task's journal was accepted before, and Send does
+// nothing.
 func (e *Engine) Send(ctx context.Context, ref string, m Message) (Sent, error) {
 	if m.Text == "" && len(m.Images) == 0 {
-		return Sent{}, &setup.Error{What: "send words to " + ref, Why: "there are none", Try: `say something`}
+		return Sent{}, &setup.Error{What: "send a message to " + ref, Why: "it has no text and no image", Try: `give the message a text`}
 	}
 	if !slices.Contains([]string{"", "auto", "queue", "interrupt"}, m.Delivery) {
-		return Sent{}, &setup.Error{What: "send words by " + m.Delivery, Why: "there is no such way", Try: "use auto, queue or interrupt"}
+		return Sent{}, &setup.Error{What: "deliver a message by " + m.Delivery, Why: "there is no such delivery", Try: "use auto, queue or interrupt"}
 	}
 	named := m.ID != ""
 	if !named {
@@ -41,9 +41,9 @@ func (e *Engine) Send(ctx context.Context, ref string, m Message) (Sent, error) 
 	}
 	defer done()
 	for {
-		// A run that has ended and still writes the task's files takes no words: they would be
-		// said to go along with a run that is over.
-		if run := e.working(keyOf(at)); run != nil && run.ending() {
+		// A run that has ended and still writes the task's files takes no message: the result would name a run that
+		// never uses it.
+		if run := e.working(keyOf(at)); run != nil && run.isEnding() {
 			if err := run.settle(ctx); err != nil {
 				return Sent{}, err
 			}
@@ -51,7 +51,7 @@ func (e *Engine) Send(ctx context.Context, ref string, m Message) (Sent, error) 
 		}
 		sent := Sent{Ref: at}
 		if named {
-			if known, err := e.sentBefore(ctx, at, m.ID, &sent); known || err != nil {
+			if known, err := e.findSent(ctx, at, m.ID, &sent); known || err != nil {
 				return sent, err
 			}
 		}
@@ -59,7 +59,7 @@ func (e *Engine) Send(ctx context.Context, ref string, m Message) (Sent, error) 
 		if !errors.Is(err, store.ErrLetGo) {
 			return sent, err
 		}
-		// The run ended under our hands.
+		// The run ended while the message was on its way.
 		if run := e.working(keyOf(at)); run != nil {
 			if err := run.settle(ctx); err != nil {
 				return Sent{}, err
@@ -68,7 +68,7 @@ func (e *Engine) Send(ctx context.Context, ref string, m Message) (Sent, error) 
 	}
 }
 
-// settle waits until a run has let its task go.
+// settle waits until a run has released its task and the run that follows it is known.
 func (r *Run) settle(ctx context.Context) error {
 	select {
 	case <-r.settled:
@@ -78,20 +78,20 @@ func (r *Run) settle(ctx context.Context) error {
 	}
 }
 
-// send is one try of Send, for a task whose turn the caller has.
+// send is one try of Send. The caller holds the task's lock.
 func (e *Engine) send(ctx context.Context, ref store.Ref, m Message) (Sent, error) {
 	sent := Sent{Ref: ref}
 	run := e.working(keyOf(ref))
 	if m.Delivery != "queue" {
-		if answered, err := e.sayTo(ctx, ref, run, m, &sent); answered || err != nil {
+		if answered, err := e.answerOpenQuestion(ctx, ref, run, m, &sent); answered || err != nil {
 			return sent, err
 		}
 	}
 	if run == nil {
-		return e.sendToNobody(ctx, ref, m)
+		return e.sendToIdleTask(ctx, ref, m)
 	}
 	if n := len(run.task.Inputs()); n >= maxInputs {
-		return sent, fmt.Errorf("send words to task %s: %d wait already: %w", ref.ID, n, ErrQueueFull)
+		return sent, fmt.Errorf("send a message to task %s: %d wait already: %w", ref.ID, n, ErrQueueFull)
 	}
 	err := run.Enqueue(ctx, task.InputQueued{Input: m.ID, Text: m.Text, Images: m.Images, By: cmp.Or(m.By, "api")})
 	if err != nil {
@@ -102,30 +102,30 @@ func (e *Engine) send(ctx context.Context, ref store.Ref, m Message) (Sent, erro
 	if m.Delivery != "interrupt" {
 		return sent, nil
 	}
-	run.cancel(errSaid{})
+	run.cancel(errMessage{})
 	if err := run.settle(ctx); err != nil {
 		return sent, err
 	}
-	if next := e.working(keyOf(ref)); next != nil { // it had just completed, and goes on with the words
+	if next := e.working(keyOf(ref)); next != nil { // it had just completed, and the next run has the message
 		sent.Run = next.ID
 		return sent, nil
 	}
 	if err := e.admits(); err != nil {
 		return sent, err
 	}
-	ticket, err := e.begin(ctx, m.request(ref), "", true)
+	ticket, err := e.startOrQueue(ctx, m.request(ref), "", true)
 	sent.How, sent.Run = "started", ticket.ID
 	return sent, err
 }
 
-// errSaid stops a run that is gone on with at once.
-type errSaid struct{}
+// errMessage stops a run because a message interrupts it; the next run begins at once.
+type errMessage struct{}
 
-func (errSaid) Error() string { return "interrupted: somebody said something" }
+func (errMessage) Error() string { return "interrupted by a message" }
 
-func (errSaid) Is(err error) bool { return err == agent.ErrDrained }
+func (errMessage) Is(err error) bool { return err == agent.ErrDrained }
 
-// request is how a run is started for a message that lies in the queue.
+// request starts a run for a message that is in the queue already.
 func (m Message) request(ref store.Ref) Request {
 	r := m.Request
 	r.Task, r.NewTask, r.RunID, r.Text, r.Images = keyOf(ref), "", "", "", nil
@@ -133,8 +133,8 @@ func (m Message) request(ref store.Ref) Request {
 	return r
 }
 
-// sentBefore tells what became of words that are known.
-func (e *Engine) sentBefore(ctx context.Context, ref store.Ref, id string, sent *Sent) (known bool, err error) {
+// findSent finds a message in the journals of the task and its subtasks, and fills in what it did.
+func (e *Engine) findSent(ctx context.Context, ref store.Ref, id string, sent *Sent) (known bool, err error) {
 	err = e.withRuns(ctx, ref, func(s *task.State) {
 		if known = sent.answered(ref, s, id); known {
 			return
@@ -146,7 +146,7 @@ func (e *Engine) sentBefore(ctx context.Context, ref store.Ref, id string, sent 
 	if known || err != nil {
 		return known, err
 	}
-	return e.sentBelow(ctx, ref, id, sent)
+	return e.findSentBelow(ctx, ref, id, sent)
 }
 
 // answered reports whether an input answered a question of a task, and which.
@@ -161,9 +161,9 @@ func (sent *Sent) answered(ref store.Ref, s *task.State, input string) bool {
 	return ok
 }
 
-// sentBelow tells whether words answered a question of a subtask, at any depth: one that has
-// gone on since, or is over.
-func (e *Engine) sentBelow(ctx context.Context, ref store.Ref, id string, sent *Sent) (known bool, err error) {
+// findSentBelow finds a message that answered a question of a subtask, at any depth. The subtask may have continued since,
+// or have ended.
+func (e *Engine) findSentBelow(ctx context.Context, ref store.Ref, id string, sent *Sent) (known bool, err error) {
 	for below, left := []store.Ref{ref}, maxFamily; len(below) > 0 && left > 0 && !known; left-- {
 		at := below[0]
 		below = below[1:]
@@ -173,7 +173,7 @@ func (e *Engine) sentBelow(ctx context.Context, ref store.Ref, id string, sent *
 			}
 		}
 		err := e.store.WithView(ctx, at, func(v *store.View) error {
-			for _, child := range slices.Backward(v.State.Children) { // it was one of the newest
+			for _, child := range slices.Backward(v.State.Children) { // probably one of the newest
 				next, err := e.store.FindChild(ctx, at, child.ID)
 				if errors.Is(err, store.ErrNotFound) {
 					continue
@@ -192,36 +192,35 @@ func (e *Engine) sentBelow(ctx context.Context, ref store.Ref, id string, sent *
 	return known, nil
 }
 
-// sayTo answers the question that a task, or the subtask that it waits for, waits with;
-// false when there is none.
-func (e *Engine) sayTo(ctx context.Context, ref store.Ref, run *Run, m Message, sent *Sent) (bool, error) {
+// answerOpenQuestion answers the question that a task, or the subtask that it waits for, has open; false when there is none.
+func (e *Engine) answerOpenQuestion(ctx context.Context, ref store.Ref, run *Run, m Message, sent *Sent) (bool, error) {
 	at, question := ref, ""
 	if run != nil {
 		if err := run.hears(ctx); err != nil {
 			return false, err
 		}
-		if what := run.askedWhat(); what != "" {
+		if what := run.openQuestion(); what != "" {
 			asker := run
-			for ; asker != nil && asker.askedBy() == ""; asker = asker.under() {
+			for ; asker != nil && asker.ownQuestion() == ""; asker = asker.under() {
 			}
 			if asker != nil {
-				at, question = asker.task.Ref, asker.askedBy()
+				at, question = asker.task.Ref, asker.ownQuestion()
 			}
 		}
 	} else {
-		below, err := e.askingBelow(ctx, ref)
+		below, err := e.askingSubtask(ctx, ref)
 		if err != nil {
 			return false, err
 		}
 		if below != nil {
 			at = *below
 		}
-		open, err := e.askedOf(ctx, at)
+		open, err := e.openQuestions(ctx, at)
 		if err != nil {
 			return false, err
 		}
 		for _, q := range open {
-			if q.Kind != mistake {
+			if q.Kind != kindMistake {
 				question = q.Question
 			}
 		}
@@ -238,14 +237,14 @@ func (e *Engine) sayTo(ctx context.Context, ref store.Ref, run *Run, m Message, 
 		got, err = e.Reply(ctx, keyOf(at)+"."+question, reply)
 	}
 	if errors.Is(err, ErrNoQuestion) {
-		return false, nil // somebody was faster: the words are for the task now
+		return false, nil // another answer came first: the message is for the task now
 	}
 	sent.How, sent.Question, sent.Run = "answered", at.ID+"."+question, got.Run.ID
 	return true, err
 }
 
-// askedBy is the question that the run itself waits with.
-func (r *Run) askedBy() string {
+// ownQuestion is the question that the run itself has open; "" for none.
+func (r *Run) ownQuestion() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for q, p := range r.answers {
@@ -256,9 +255,8 @@ func (r *Run) askedBy() string {
 	return ""
 }
 
-// askingBelow is the subtask, at any depth, that a task waits for and that waits for a
-// person; nil when there is none.
-func (e *Engine) askingBelow(ctx context.Context, ref store.Ref) (*store.Ref, error) {
+// askingSubtask is the subtask, at any depth, that a task waits for and that waits for the user; nil when there is none.
+func (e *Engine) askingSubtask(ctx context.Context, ref store.Ref) (*store.Ref, error) {
 	at := ref
 	for depth := 0; depth < maxFamily; depth++ {
 		var child string
@@ -291,9 +289,9 @@ func (e *Engine) askingBelow(ctx context.Context, ref store.Ref) (*store.Ref, er
 	return nil, nil
 }
 
-// sendToNobody puts words into the queue of a task that no run of this process works on,
-// and starts one unless one is queued, or waits for an answer that this is not.
-func (e *Engine) sendToNobody(ctx context.Context, ref store.Ref, m Message) (Sent, error) {
+// sendToIdleTask puts a message into the queue of a task that no run of this process works on. It starts a run unless one
+// is queued already, or waits for an answer that this message is not.
+func (e *Engine) sendToIdleTask(ctx context.Context, ref store.Ref, m Message) (Sent, error) {
 	sent := Sent{Ref: ref}
 	start := m.request(ref)
 	start.Task = keyOf(ref)
@@ -311,9 +309,9 @@ func (e *Engine) sendToNobody(ctx context.Context, ref store.Ref, m Message) (Se
 		return sent, err
 	}
 	if rests {
-		err := e.own(ctx, ref, func(t *store.Task) error {
+		err := e.changeIdle(ctx, ref, func(t *store.Task) error {
 			if n := len(t.State().Queue); n >= maxInputs {
-				return fmt.Errorf("send words to task %s: %d wait already: %w", ref.ID, n, ErrQueueFull)
+				return fmt.Errorf("send a message to task %s: %d wait already: %w", ref.ID, n, ErrQueueFull)
 			}
 			return t.Commit(ctx, task.InputQueued{Input: m.ID, Text: m.Text, Images: m.Images, By: cmp.Or(m.By, "api")})
 		})
@@ -334,8 +332,7 @@ func (e *Engine) sendToNobody(ctx context.Context, ref store.Ref, m Message) (Se
 	return sent, err
 }
 
-// LoadInput gives words of a task's queue with their images, which Inputs leaves on the disk
-// where they are large.
+// LoadInput gives an input of a task's queue with its images, which Inputs leaves on disk where they are large.
 func (e *Engine) LoadInput(ctx context.Context, ref string, q task.InputQueued) (task.InputQueued, error) {
 	if q.ImagesBlob == "" {
 		return q, nil
@@ -352,13 +349,13 @@ func (e *Engine) LoadInput(ctx context.Context, ref string, q task.InputQueued) 
 	return whole, errors.Join(err, log.Close())
 }
 
-// Inputs are the words that wait in a task's queue, the oldest first.
+// Inputs are what waits in a task's queue, the oldest first.
 func (e *Engine) Inputs(ctx context.Context, ref string) ([]task.InputQueued, error) {
 	at, err := e.store.FindLatest(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	if run := e.working(keyOf(at)); run != nil && !run.ending() {
+	if run := e.working(keyOf(at)); run != nil && !run.isEnding() {
 		return run.task.Inputs(), nil
 	}
 	var out []task.InputQueued
@@ -369,8 +366,8 @@ func (e *Engine) Inputs(ctx context.Context, ref string) ([]task.InputQueued, er
 	return out, err
 }
 
-// EditInput gives a waiting input other words; nil takes it out of the queue. ErrInput:
-// it does not wait any more, or the person's side of the history shows it already.
+// EditInput changes the text of a waiting input; nil removes it from the queue. ErrInput: it is not waiting any more, or
+// the history shows it already.
 func (e *Engine) EditInput(ctx context.Context, ref, input string, text *string) error {
 	at, err := e.store.FindLatest(ctx, ref)
 	if err != nil {
@@ -389,10 +386,10 @@ func (e *Engine) EditInput(ctx context.Context, ref, input string, text *string)
 		}
 		return list[i], true
 	}
-	// A run that ends under our hands may be followed by the next one, for words that came at
-	// the last moment: its queue is that one's then.
+	// When the run ends during this call, the next one may follow for an input that came at the last moment. The queue
+	// belongs to that one then.
 	for run := e.working(keyOf(at)); run != nil; run = e.working(keyOf(at)) {
-		if run.ending() {
+		if run.isEnding() {
 			if err := run.settle(ctx); err != nil {
 				return err
 			}
@@ -426,9 +423,9 @@ func (e *Engine) EditInput(ctx context.Context, ref, input string, text *string)
 		return err
 	}
 	if !waits {
-		return none // a look is enough for that
+		return none
 	}
-	return e.own(ctx, at, func(t *store.Task) error {
+	return e.changeIdle(ctx, at, func(t *store.Task) error {
 		q, ok := find(t.State().Queue)
 		if !ok {
 			return none

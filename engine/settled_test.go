@@ -34,7 +34,7 @@ func TestARunThatEndsAtOnceHasTakenItsAnswer(t *testing.T) {
 	run := &Run{settled: make(chan struct{})}
 	close(run.settled)
 	for range 100 {
-		closed, err := e.settledOn(t.Context(), run, Asked{Ref: owned.Ref, From: events.AfterCommit(from), QuestionOpened: opened})
+		closed, err := e.waitClosed(t.Context(), run, Asked{Ref: owned.Ref, From: events.AfterCommit(from), QuestionOpened: opened})
 		if err != nil || !closed {
 			t.Fatal(closed, err)
 		}

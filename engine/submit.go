@@ -18,11 +18,10 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Submit starts or continues a task like Start, and puts it into the queue when as many
-// runs as may work at once do so. The input is on disk when it returns. A request whose
-// RunID the task's journal knows was taken before: it gets the same ticket, and nothing is
-// done; so does one whose NewTask is there and had a run. A run that waits, or is queued
-// without anybody to start it, goes on under its own id unless the request names another.
+// Submit starts or continues a task like Start, and puts it into the queue when there is no free slot. The input is on
+// disk when Submit returns. A request whose RunID is in the task's journal was accepted before: it gets the same ticket,
+// and Submit does nothing. The same holds for a request whose NewTask exists and had a run. A run that waits, or is
+// queued and in no process's queue, continues under its own id unless the request names another one.
 func (e *Engine) Submit(ctx context.Context, r Request) (Ticket, error) {
 	if r.Task == "" {
 		return e.submitNew(ctx, r)
@@ -39,12 +38,12 @@ func (e *Engine) Submit(ctx context.Context, r Request) (Ticket, error) {
 	return e.submit(ctx, ref, r, "")
 }
 
-// keyOf names a task in this process.
+// keyOf is a task's key in the tables of this process, and a reference that Find takes.
 func keyOf(ref store.Ref) string { return ref.Source + ":" + ref.ID }
 
-// places tells where the tasks of a list are, with one look at all there are: looking for
-// each by itself would look at all for each.
-func (e *Engine) places(ctx context.Context, list []store.Summary) (map[string]store.Ref, error) {
+// refsByKey are the references of all tasks, for a list of tasks: finding each one of the list by itself would read the
+// folders once for each. An empty list needs none.
+func (e *Engine) refsByKey(ctx context.Context, list []store.Summary) (map[string]store.Ref, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -75,7 +74,7 @@ func (e *Engine) submitNew(ctx context.Context, r Request) (Ticket, error) {
 	defer done()
 	ref, err := e.store.Find(ctx, own)
 	if err == nil && ref.ID == r.NewTask {
-		return e.sameNew(ctx, ref, r)
+		return e.submitKnown(ctx, ref, r)
 	}
 	var trashed *store.TrashedError
 	if err != nil && (errors.As(err, &trashed) || !errors.Is(err, store.ErrNotFound)) {
@@ -87,14 +86,14 @@ func (e *Engine) submitNew(ctx context.Context, r Request) (Ticket, error) {
 	if r.RunID == "" {
 		r.RunID = runID(r.NewTask)
 	}
-	ticket, err := e.begin(ctx, r, "", false)
+	ticket, err := e.startOrQueue(ctx, r, "", false)
 	ticket.Made = err == nil
 	return ticket, err
 }
 
-// sameNew is a request for a new task that is there: it was taken before, or cut short
-// between making the task and beginning its run, and goes on.
-func (e *Engine) sameNew(ctx context.Context, ref store.Ref, r Request) (Ticket, error) {
+// submitKnown is Submit for a new task that exists: the request was accepted before, or was interrupted between creating
+// the task and starting its run, and continues.
+func (e *Engine) submitKnown(ctx context.Context, ref store.Ref, r Request) (Ticket, error) {
 	err := e.withRuns(ctx, ref, func(s *task.State) {
 		if runs := s.Runs.All; len(runs) > 0 && s.Runs.Find(r.RunID) == nil {
 			r.RunID = runs[0].ID
@@ -109,8 +108,8 @@ func (e *Engine) sameNew(ctx context.Context, ref store.Ref, r Request) (Ticket,
 	return ticket, err
 }
 
-// submit is Submit for a task whose turn the caller has. input names the words, when they
-// are to be known by a name of their own.
+// submit is Submit for an existing task; the caller holds its lock. input is the id of the text, where it has an id of its
+// own.
 func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input string) (Ticket, error) {
 	if e.working(keyOf(ref)) == nil {
 		r.Task = keyOf(ref)
@@ -139,7 +138,7 @@ func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input str
 			return Ticket{RunInfo: info, From: events.Cursor{Position: same.Before}, Same: true}, err
 		}
 		if run := e.working(keyOf(ref)); run != nil {
-			if !run.ending() {
+			if !run.isEnding() {
 				return Ticket{}, fmt.Errorf("task %s: %w", ref.ID, ErrRunning)
 			}
 			select {
@@ -159,13 +158,13 @@ func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input str
 			r.RunID = newest
 		}
 		r.Task, r.NewTask = keyOf(ref), ""
-		// Who answers is not kept waiting: the run had its place.
-		return e.begin(ctx, r, input, asks)
+		// A run that continues with an answer does not wait for a slot: it had one.
+		return e.startOrQueue(ctx, r, input, asks)
 	}
 }
 
-// ending reports whether a run has come to its end, and is only tidying up.
-func (r *Run) ending() (over bool) {
+// isEnding reports whether a run has come to its end and only writes the task's files.
+func (r *Run) isEnding() (over bool) {
 	select {
 	case <-r.done:
 		return true
@@ -182,8 +181,8 @@ func (r *Run) ending() (over bool) {
 	return over
 }
 
-// begin starts a run, or puts it into the queue when there is no place for it.
-func (e *Engine) begin(ctx context.Context, r Request, input string, now bool) (Ticket, error) {
+// startOrQueue starts a run, or puts it into the queue when there is no slot for it. With now it does not wait for a slot.
+func (e *Engine) startOrQueue(ctx context.Context, r Request, input string, now bool) (Ticket, error) {
 	if r.Interactive && r.Hold == 0 {
 		r.Hold = e.hold()
 	}
@@ -226,7 +225,7 @@ func (e *Engine) begin(ctx context.Context, r Request, input string, now bool) (
 		placed = true
 	}
 	run.slot = at
-	if err := e.put(ctx, run, input, !placed); err != nil {
+	if err := e.commitInputs(ctx, run, input, !placed); err != nil {
 		return Ticket{}, errors.Join(err, run.abandon())
 	}
 	if placed {
@@ -251,16 +250,16 @@ func (e *Engine) begin(ctx context.Context, r Request, input string, now bool) (
 	return Ticket{RunInfo: info, From: from}, nil
 }
 
-// put makes the words of a run durable before it begins: those with a name of their own,
-// and those of a run that has to wait.
-func (e *Engine) put(ctx context.Context, run *Run, input string, queue bool) error {
+// commitInputs makes the text of a run durable before it begins: text with an id of its own, and that of a run that has
+// to wait in the queue.
+func (e *Engine) commitInputs(ctx context.Context, run *Run, input string, queue bool) error {
 	words := &run.words.own
 	var events []task.Event
 	if (input != "" || queue) && (words.Text != "" || len(words.Images) > 0) {
 		if input == "" {
 			input = run.ID
 		}
-		events = append(events, task.InputQueued{Input: input, Text: words.Text, Images: words.Images, By: run.door()})
+		events = append(events, task.InputQueued{Input: input, Text: words.Text, Images: words.Images, By: run.origin()})
 		words.Text, words.Images = "", nil
 	}
 	if queue {
@@ -275,8 +274,8 @@ func (e *Engine) put(ctx context.Context, run *Run, input string, queue bool) er
 	return run.task.Barrier(ctx)
 }
 
-// door is where a run's words came in.
-func (r *Run) door() string {
+// origin is the door through which a run's text came.
+func (r *Run) origin() string {
 	if r.req.Origin != "" {
 		return r.req.Origin
 	}
@@ -336,7 +335,7 @@ func (e *Engine) startQueued(q *scheduler.Queued, r Request, slot *scheduler.Slo
 		e.scheduler.EnqueueLater(q, func() { time.Sleep(busyRetry) })
 	default:
 		// It would never start: it has failed, and its input waits for the next run.
-		_ = e.own(ctx, ref, func(t *store.Task) error {
+		_ = e.changeIdle(ctx, ref, func(t *store.Task) error {
 			return t.Commit(ctx, task.RunEnded{Run: q.Run, Outcome: "failed", Code: codeOf(err), Reason: err.Error()})
 		})
 	}
@@ -350,8 +349,8 @@ func codeOf(err error) string {
 	return "internal"
 }
 
-// own lets f commit to a task that nobody works on, durably.
-func (e *Engine) own(ctx context.Context, ref store.Ref, f func(*store.Task) error) error {
+// changeIdle lets f commit to a task that no run works on, durably.
+func (e *Engine) changeIdle(ctx context.Context, ref store.Ref, f func(*store.Task) error) error {
 	owned, err := e.store.Own(ctx, ref)
 	if err != nil {
 		return err

@@ -224,7 +224,7 @@ func (f *family) create(ctx context.Context, sub agent.Subtask) (*Run, error) {
 	run := e.newRun(owned.Task, s, env, r)
 	run.found = modeNotes
 	if !made {
-		run.found = describe(owned, false)
+		run.found = describeOwned(owned, false)
 	}
 	return run, nil
 }

@@ -9,27 +9,25 @@ import (
 	"github.com/roost-dev/roost/agent"
 )
 
-// touch notes that something happened in the run. It never blocks.
+// touch records that something happened in the run. It never blocks.
 func (r *Run) touch() {
 	select {
 	case r.active <- struct{}{}:
-	default: // one is noted already
+	default: // it is recorded already
 	}
 	if up := r.parent.Load(); up != nil {
-		up.touch() // who waits for a subtask is not idle while that one is not
+		up.touch() // a run that waits for a subtask is as active as the subtask
 	}
 }
 
-// asking reports whether a question of this run waits for a person: their time
-// is not the run's.
+// asking reports whether a question of this run waits for the user, whose time does not count as the run's.
 func (r *Run) asking() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.answers) > 0 || r.child != nil && r.child.asking()
 }
 
-// watchIdle ends the run when nothing happened for limit: no event, no streamed
-// piece. It returns when ctx ends.
+// watchIdle ends the run when nothing happened for limit: no event, no streamed text. It returns when ctx ends.
 func (r *Run) watchIdle(ctx context.Context, limit time.Duration) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -50,23 +48,23 @@ func (r *Run) watchIdle(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// clock counts how long a run worked, with what it took over from the run that it goes on
-// with, and without the time in which it waited for a person.
+// clock counts how long a run worked, including the earlier part of a run that continues under the same id, and without
+// the time in which it waited for the user.
 type clock struct {
 	mu   sync.Mutex
 	used time.Duration
-	last time.Time // when it was looked at last
+	last time.Time // of the last count; zero = the run's time is not limited
 }
 
-// worked looks at the clock. It is looked at whenever the run begins or ends to wait for a
-// person, and often enough in between for what waits of its subtasks.
+// worked counts the time since the last count and returns the total. It is called whenever the run begins or ends to wait
+// for the user, and often enough in between to notice waiting subtasks.
 func (r *Run) worked() time.Duration {
 	asking := r.asking()
 	c := &r.clock
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.last.IsZero() {
-		return 0 // nobody counts
+		return 0
 	}
 	now := time.Now()
 	if !asking {
@@ -76,8 +74,8 @@ func (r *Run) worked() time.Duration {
 	return c.used
 }
 
-// wind starts the clock of a run whose time is limited.
-func (r *Run) wind() {
+// startClock starts the clock of a run whose time is limited.
+func (r *Run) startClock() {
 	r.clock.last = time.Now()
 	if before := r.task.State().Run; before.Unended() {
 		r.clock.used = time.Duration(before.WorkedMS) * time.Millisecond

@@ -10,20 +10,20 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// othersLimit is how many tasks are asked which files they changed.
-const othersLimit = 8
+// maxOtherTasks bounds the journals that are folded for one question. The newest ones almost always hold the answer.
+const maxOtherTasks = 8
 
-// otherTasks is a run's agent.OtherTasks. It reads only the tasks that were written to since the
-// given time. Nothing depends on the answer, so a task that cannot be read is left out.
+// otherTasks is a run's agent.OtherTasks. It reads only the tasks that were written to since the given time. Nothing
+// depends on the answer, so a task that cannot be read is left out.
 type otherTasks struct {
 	engine *Engine
 	root   string // of the workspace
-	self   string // the task that asks
+	self   string // the run's task
 }
 
-// Changed names the tasks that left files of the workspace as they are.
+// Changed names the tasks that left files of the workspace in their present state.
 func (o otherTasks) Changed(ctx context.Context, since int64, files map[string]string) map[string]string {
-	refs, err := o.engine.store.Recent(ctx, since, othersLimit+1)
+	refs, err := o.engine.store.Recent(ctx, since, maxOtherTasks+1)
 	if err != nil {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (o otherTasks) Changed(ctx context.Context, since int64, files map[string]s
 			continue
 		}
 		for path, hash := range files {
-			if _, known := out[path]; !known && left(s, path, hash) {
+			if _, known := out[path]; !known && leftAs(s, path, hash) {
 				out[path] = ref.ID
 			}
 		}
@@ -59,9 +59,9 @@ func sameFolder(dir, root string) bool {
 	return err == nil && real == root
 }
 
-// left reports whether the newest thing that a task says of a file is that the agent, or a
-// command that it ran, left it with this content; "" = gone.
-func left(s *task.State, path, hash string) bool {
+// leftAs reports whether the newest record that a task has of a file is that the agent, or a command that it ran, left the
+// file with this content; "" = deleted.
+func leftAs(s *task.State, path, hash string) bool {
 	seq := uint64(0)
 	fits := false
 	for _, f := range slices.Backward(s.Files) {
