@@ -127,7 +127,7 @@ func numbers(t *testing.T, l crashtest.Look) {
 		if n, _ := esjson.GetInt(e, "checkpoint"); int(n) != i+1 {
 			t.Errorf("checkpoint %d has the number %d", i+1, n)
 		}
-		if commit, _ := esjson.GetString(e, "commit"); len(commit) != 40 {
+		if commit, _ := esjson.GetString(e, "commit"); len(commit) != 64 {
 			t.Errorf("checkpoint %d has the commit %q", i+1, commit)
 		}
 	}
