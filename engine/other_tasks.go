@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -51,7 +52,7 @@ func (e *Engine) folded(ctx context.Context, ref store.Ref) (*task.State, error)
 		return nil, err
 	}
 	defer log.Close()
-	return store.FoldTo(ctx, log, math.MaxUint64)
+	return fold.To(ctx, log, math.MaxUint64)
 }
 
 func sameFolder(dir, root string) bool {

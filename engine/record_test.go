@@ -11,6 +11,7 @@ import (
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -23,7 +24,7 @@ func replay(t *testing.T, s *store.Store, ref store.Ref) (out []events.Event) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	state := task.New(store.Payloads(log))
+	state := task.New(fold.Payloads(log))
 	for c, err := range log.Read(t.Context(), 1) {
 		if err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -101,7 +102,7 @@ func (e *Engine) withRuns(ctx context.Context, ref store.Ref, f func(*task.State
 		return err
 	}
 	defer log.Close()
-	s, err := store.FoldRuns(ctx, log)
+	s, err := fold.Runs(ctx, log)
 	if err != nil {
 		return fmt.Errorf("fold the runs of task %s: %w", ref.ID, err)
 	}

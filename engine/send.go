@@ -13,6 +13,7 @@ import (
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -345,7 +346,7 @@ func (e *Engine) LoadInput(ctx context.Context, ref string, q task.InputQueued) 
 	if err != nil {
 		return q, err
 	}
-	whole, err := q.Load(store.Payloads(log))
+	whole, err := q.Load(fold.Payloads(log))
 	return whole, errors.Join(err, log.Close())
 }
 

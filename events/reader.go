@@ -10,6 +10,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -138,7 +139,7 @@ func (r *reader) fold(seq uint64) error {
 	if err != nil {
 		return err
 	}
-	state, err := store.FoldTo(context.Background(), log, seq)
+	state, err := fold.To(context.Background(), log, seq)
 	if err != nil {
 		return errors.Join(fmt.Errorf("task %s: %w", r.ref.ID, err), log.Close())
 	}

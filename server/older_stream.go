@@ -16,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -134,7 +135,7 @@ func (st *olderStream) count(ctx context.Context, before uint64, e task.UsageCha
 		if err != nil {
 			return store.Usage{}, err
 		}
-		state, err := store.FoldTo(ctx, log, before)
+		state, err := fold.To(ctx, log, before)
 		if err != nil {
 			return store.Usage{}, errors.Join(err, log.Close())
 		}

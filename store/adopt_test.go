@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/internal/conformance"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -179,7 +180,7 @@ func TestLinksAreNotWrittenThrough(t *testing.T) {
 		t.Errorf("written through: %s", got)
 	}
 	folder := must[*roofmt.Folder](t)(roofmt.Read(context.Background(), dir))
-	if _, err := (ground{folder: folder}).Range(roofmt.UIName, 0, -1); err == nil {
+	if _, err := fold.FromBoth(t.Context(), nil, folder).Range(roofmt.UIName, 0, -1); err == nil {
 		t.Error("reading a folder follows links out")
 	}
 	if err := folder.Close(); err != nil {

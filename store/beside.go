@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -159,7 +160,7 @@ func (t *Task) claim(input string) (task.InputQueued, bool) {
 
 // LoadInput gives words of the queue with their images, from any goroutine.
 func (t *Task) LoadInput(q task.InputQueued) (task.InputQueued, error) {
-	whole, err := q.Load(Payloads(t.log))
+	whole, err := q.Load(fold.Payloads(t.log))
 	if err != nil {
 		return q, fmt.Errorf("task %s: %w", t.Ref.ID, err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -33,7 +34,7 @@ func FoldJournal(ctx context.Context, logDir string) (*task.State, error) {
 		return nil, err
 	}
 	defer log.Close()
-	return foldLean(ctx, log, false)
+	return fold.Lean(ctx, log)
 }
 
 // HeadOf is the newest commit of the journal in a folder; 0 when there is no journal or it cannot be read.

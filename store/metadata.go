@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -72,7 +73,7 @@ func (v *View) FilesKnownElsewhere() []byte {
 	}
 	if data == nil {
 		if blob := metadataOf(v.State); blob != "" && v.Log != nil {
-			data, _ = Payloads(v.Log).Range(blob, 0, -1) // a payload that is lost counts as none
+			data, _ = fold.Payloads(v.Log).Range(blob, 0, -1) // a payload that is lost counts as none
 		}
 	}
 	return withoutRecords(data, v.State.FilesEver())

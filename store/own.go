@@ -12,6 +12,7 @@ import (
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -192,9 +193,9 @@ func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Ta
 	}
 	var state *task.State
 	if lean {
-		state, err = foldLean(ctx, log, false)
+		state, err = fold.Lean(ctx, log)
 	} else {
-		state, err = Fold(ctx, log)
+		state, err = fold.All(ctx, log)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("task %s: %w", ref.ID, err), log.Close())

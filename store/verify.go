@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
 )
@@ -189,12 +190,12 @@ func (v *View) verifySnapshot(ctx context.Context) (Mismatch, bool) {
 	if err != nil {
 		return Mismatch{File: file, Problem: err.Error(), Source: "the journal", Unrepairable: true}, true
 	}
-	quick, err := task.Restore(snap.Data, ground{ctx: context.WithoutCancel(ctx), log: v.Log}, room)
+	quick, err := task.Restore(snap.Data, fold.FromLog(ctx, v.Log), fold.MessageMemory)
 	if err != nil {
 		const problem = "its snapshot is unusable; every read folds the whole journal"
 		return Mismatch{File: file, Problem: problem, Source: "the journal", Stale: true}, true
 	}
-	if err := foldInto(ctx, quick, v.Log, quick.Seq+1); err != nil || v.State.Seq != quick.Seq {
+	if err := fold.Into(ctx, quick, v.Log, quick.Seq+1); err != nil || v.State.Seq != quick.Seq {
 		return Mismatch{}, false // the journal grew since, or the state includes pending changes
 	}
 	if len(v.Pending) == 0 && stateDigest(quick) != stateDigest(v.State) {

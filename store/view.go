@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -130,7 +131,11 @@ func (s *Store) readInto(ctx context.Context, v *View, whole bool) error {
 		v.State = unadopted(ctx, v.Ref, v.Folder)
 		return nil
 	}
-	if v.State, err = foldLean(ctx, v.Log, whole); err != nil {
+	readState := fold.Lean
+	if whole {
+		readState = fold.EveryCommit
+	}
+	if v.State, err = readState(ctx, v.Log); err != nil {
 		return fmt.Errorf("task %s: %w", v.Ref.ID, err)
 	}
 	if v.State.ID == "" {
@@ -167,7 +172,7 @@ func (v *View) foldForeign(ctx context.Context, mark watermark) error {
 		}
 	}
 	v.Pending = foreignChanges(v.State, v.Folder, mark)
-	v.State.With(ground{ctx: context.WithoutCancel(ctx), log: v.Log, folder: v.Folder})
+	v.State.With(fold.FromBoth(ctx, v.Log, v.Folder))
 	var events []task.Event
 	for _, change := range v.Pending {
 		switch {
@@ -196,7 +201,7 @@ func (v *View) load(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	if v.State, err = foldLean(ctx, v.Log, true); err != nil {
+	if v.State, err = fold.EveryCommit(ctx, v.Log); err != nil {
 		return err
 	}
 	return v.State.Load()
@@ -273,7 +278,7 @@ func (v *View) readFolder(ctx context.Context) (watermark, error) {
 
 // unadopted is the state that adopting the folder would give.
 func unadopted(ctx context.Context, ref Ref, folder *roofmt.Folder) *task.State {
-	state := task.New(nil).Lean(ground{ctx: context.WithoutCancel(ctx), folder: folder}, room)
+	state := task.New(nil).Lean(fold.FromBoth(ctx, nil, folder), fold.MessageMemory)
 	noted := map[string]*task.Notes{}
 	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
 		if notes, ok := doc.Notes.(*task.Notes); ok {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/store/labels"
 
 	"github.com/roost-dev/roost/store/storetest"
@@ -204,7 +205,7 @@ func lie(t *testing.T, s *store.Store, id string) {
 	t.Helper()
 	ctx := context.Background()
 	log := storetest.Must[journal.Owner](t)(filelog.Own(ctx, filepath.Join(s.TasksDir(), id), filelog.Options{}))
-	state := storetest.Must[*task.State](t)(store.Fold(ctx, log))
+	state := storetest.Must[*task.State](t)(fold.All(ctx, log))
 	state.Title = "a lie"
 	storetest.Check(t, log.SaveSnapshot(ctx, journal.Snapshot{Seq: state.Seq, Data: storetest.Must[[]byte](t)(state.Snapshot())}))
 	storetest.Check(t, log.Close())

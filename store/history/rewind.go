@@ -11,6 +11,7 @@ import (
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
 )
@@ -121,7 +122,7 @@ func FindRewind(
 	if err != nil {
 		return RewindResult{}, false, err
 	}
-	state, err := store.FoldTo(ctx, log, commits[0].Seq-1)
+	state, err := fold.To(ctx, log, commits[0].Seq-1)
 	if err == nil {
 		r, _, err = PlanRewind(state, o, s.Now())
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -340,7 +341,7 @@ func (im *importer) receive(ctx context.Context, stage, id string, saved uint64)
 		return fmt.Errorf("receive the journal: %w", err)
 	}
 	err = func() error {
-		state, err := store.Fold(ctx, log)
+		state, err := fold.All(ctx, log)
 		if err != nil {
 			return err
 		}
