@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/task/rewind"
 )
 
 // A call whose outcome a person took back is not done again, whatever its file holds by
@@ -23,7 +24,7 @@ func TestATakenBackCallIsNotDoneAgain(t *testing.T) {
 			g.put("a", "0\n")
 			want(t, g.run("go"), "completed", "")
 			saved, s := g.saved(), g.disk.state
-			e, err := s.CutAt(slices.IndexFunc(kinds(s), func(kind string) bool { return strings.Contains(kind, "ask:tool") }), false)
+			e, err := rewind.At(s, slices.IndexFunc(kinds(s), func(kind string) bool { return strings.Contains(kind, "ask:tool") }), false)
 			if err != nil || !slices.Equal(e.Calls, []string{"w1", "c1"}) {
 				t.Fatalf("%+v, %v", e, err)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/rewind"
 )
 
 // rewind goes back to a row, by the order in which things came; what another program
@@ -17,8 +18,8 @@ func (w *world) rewind() {
 		return
 	}
 	row, keep := w.n("row", 0, len(w.head.ui)-1), w.n("keep", 0, 3) == 0
-	e, err := w.s.CutAt(row, keep)
-	if errors.Is(err, task.ErrNothingToCut) {
+	e, err := rewind.At(w.s, row, keep)
+	if errors.Is(err, rewind.ErrNothingToCut) {
 		return
 	}
 	if err != nil {
@@ -76,8 +77,8 @@ func (w *world) prefix(left []messageText) {
 
 func (w *world) turnsBack() {
 	n := w.n("turns", 1, 3)
-	e, err := w.s.CutTurns(n)
-	if errors.Is(err, task.ErrTurns) {
+	e, err := rewind.Turns(w.s, n)
+	if errors.Is(err, rewind.ErrTurns) {
 		if w.s.Replies >= n {
 			w.Fatalf("%d replies, and going back %d is too much", w.s.Replies, n)
 		}
@@ -100,8 +101,8 @@ func (w *world) remove() {
 		return
 	}
 	row := w.n("row", 0, len(w.head.ui)-1)
-	e, err := w.s.CutMessage(row)
-	if errors.Is(err, task.ErrFirstMessage) && row == 0 || errors.Is(err, task.ErrShared) {
+	e, err := rewind.Message(w.s, row)
+	if errors.Is(err, rewind.ErrFirstMessage) && row == 0 || errors.Is(err, rewind.ErrShared) {
 		return
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/rewind"
 )
 
 // What is hidden, and shown again, is decided here and done in a task's state. These
@@ -88,7 +89,7 @@ func Cleaned(t fatal, messages [][]byte) [][]byte {
 	t.Helper()
 	s := held(t, messages)
 	then(t, s, task.MessageAdded{History: task.UI, Message: s.NextMessage(), Body: task.Body{Raw: []byte(`{"ts":1,"type":"say","say":"text"}`)}})
-	e, err := s.CutAt(0, false)
+	e, err := rewind.At(s, 0, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/known"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -39,7 +40,7 @@ func Files(ctx context.Context, v *store.View, w *workspace.Workspace, records [
 	if err != nil {
 		return nil, err
 	}
-	var sum task.Knowledge
+	var sum known.Files
 	sum.Follow(records)
 	changed := map[string]task.FileRecord{} // the newest change of each
 	for _, r := range records {
@@ -48,7 +49,7 @@ func Files(ctx context.Context, v *store.View, w *workspace.Workspace, records [
 		}
 	}
 	items := []KnownFile{}
-	for _, k := range sum.Files() {
+	for _, k := range sum.All() {
 		item, err := compare(ctx, w, k)
 		if err != nil {
 			return nil, err
@@ -126,7 +127,7 @@ func authors(ctx context.Context, v *store.View, records []task.FileRecord) (map
 func recordKey(seq uint64, path string) string { return fmt.Sprint(seq, " ", path) }
 
 // compare returns the state of a file now, against what the model last saw of it.
-func compare(ctx context.Context, w *workspace.Workspace, k *task.Known) (KnownFile, error) {
+func compare(ctx context.Context, w *workspace.Workspace, k *known.File) (KnownFile, error) {
 	seen := k.Seen
 	if seen.Path == "" {
 		seen = k.Last

@@ -6,6 +6,7 @@ import (
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/foreign"
 )
 
 // maxMetadata bounds how much of a file of another program is read, in bytes.
@@ -18,7 +19,7 @@ func recordedElsewhere(v *store.View) []task.FileRecord {
 		return nil
 	}
 	if v.Folder != nil {
-		return task.ForeignRecords(v.Folder.Metadata)
+		return foreign.Records(v.Folder.Metadata)
 	}
 	f, err := roofmt.OpenFile(v.Ref.Dir, roofmt.MetadataName)
 	if err != nil {
@@ -29,5 +30,5 @@ func recordedElsewhere(v *store.View) []task.FileRecord {
 	if err != nil {
 		return nil
 	}
-	return task.ForeignRecords(raw)
+	return foreign.Records(raw)
 }

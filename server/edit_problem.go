@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/engine/checkpoints"
+	"github.com/roost-dev/roost/task/rewind"
 
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/trash"
@@ -15,7 +16,6 @@ import (
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/store/history"
-	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -45,9 +45,9 @@ func editProblem(err error, id string) *Problem {
 		return p
 	case errors.As(err, &branch):
 		return problem(http.StatusNotFound, "branch_not_found", "There is no such branch", err.Error(), append(branch.Candidates, "GET "+at+"/branches")...)
-	case errors.Is(err, task.ErrNothingToCut):
+	case errors.Is(err, rewind.ErrNothingToCut):
 		return problem(http.StatusNotFound, "nothing_to_rewind", "There is nothing to take back", err.Error(), "GET "+at+"/messages")
-	case errors.Is(err, task.ErrFirstMessage), errors.Is(err, task.ErrShared):
+	case errors.Is(err, rewind.ErrFirstMessage), errors.Is(err, rewind.ErrShared):
 		return conflict("not_alone", "That message cannot go alone", "POST "+at+`/rewinds {"to":"MESSAGE"}`)
 	case errors.Is(err, engine.ErrTooShort):
 		return problem(http.StatusConflict, "too_short", "There is nothing to summarise", "there is too little before the newest messages")

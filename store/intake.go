@@ -12,6 +12,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/foreign"
 )
 
 // Intake is a file that another program changed, and what is made of it.
@@ -41,7 +42,7 @@ func (c *Intake) saw(h task.History, elements [][]byte, list ...[]int) {
 		return
 	}
 	for _, i := range slices.Concat(list...) {
-		c.Answers = append(c.Answers, task.ResultsIn(elements[i])...)
+		c.Answers = append(c.Answers, foreign.ResultsIn(elements[i])...)
 		role, _ := esjson.GetString(elements[i], "role")
 		c.Replied = c.Replied || role == "assistant"
 	}
@@ -143,7 +144,7 @@ func judge(doc *roofmt.Document, h task.History, ours []*task.Message, derived [
 		change.Refused = err.Error()
 		return change, true
 	}
-	m := task.MatchForeign(ours, h, elements)
+	m := foreign.Compare(ours, h, elements)
 	if m.Same() {
 		return change, false
 	}
@@ -154,7 +155,7 @@ func judge(doc *roofmt.Document, h task.History, ours []*task.Message, derived [
 	}
 	change.Added, change.Changed = len(m.Added), len(m.Changed)
 	for _, msg := range m.Lacking {
-		if !msg.Missing && !task.Expendable(msg, m.New(elements)) {
+		if !msg.Missing && !foreign.Expendable(msg, m.New(elements)) {
 			change.Lacking++
 		}
 	}
@@ -181,7 +182,7 @@ func whole(doc *roofmt.Document) bool {
 }
 
 // prefixOf reports whether only our newest messages are lacking.
-func prefixOf(m task.Match, ours []*task.Message) bool {
+func prefixOf(m foreign.Match, ours []*task.Message) bool {
 	n := len(ours) - len(m.Lacking)
 	return len(m.Lacking) > 0 && m.Lacking[0] == ours[n] && n == len(m.Rows)
 }

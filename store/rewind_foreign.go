@@ -7,6 +7,8 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/foreign"
+	"github.com/roost-dev/roost/task/rewind"
 )
 
 // rewoundElsewhere reports whether another program took the task back, and makes one step
@@ -57,13 +59,13 @@ func rewindOf(s *task.State, ui, api side, by string) (task.Rewound, error) {
 	onPurpose := theirs(ui.gone)
 	switch {
 	case len(ui.gone) == 0 && !added && theirs(api.gone) && last(api.gone, s.API()):
-		return s.CutModelAs(api.gone, by)
+		return rewind.ModelAs(s, api.gone, by)
 	case len(ui.gone) == 0, kept == 0, !last(ui.gone, s.UI()), !onPurpose && (added || len(api.gone) == 0):
-		return task.Rewound{}, task.ErrNoRewind
+		return task.Rewound{}, rewind.ErrNoRewind
 	}
-	e, err := s.CutAs(kept, api.gone, by)
-	if errors.Is(err, task.ErrNoRewind) && !added && len(api.gone) == 0 {
-		e, err = s.CutAt(kept, false)
+	e, err := rewind.As(s, kept, api.gone, by)
+	if errors.Is(err, rewind.ErrNoRewind) && !added && len(api.gone) == 0 {
+		e, err = rewind.At(s, kept, false)
 		e.By = by
 	}
 	return e, err
@@ -73,7 +75,7 @@ func rewindOf(s *task.State, ui, api side, by string) (task.Rewound, error) {
 // takes out by itself when it resumes is nothing of that.
 func theirs(gone []*task.Message) bool {
 	return slices.ContainsFunc(gone, func(m *task.Message) bool {
-		return m.Foreign && m.Kind() != "user" && !task.Expendable(m, nil)
+		return m.Foreign && m.Kind() != "user" && !foreign.Expendable(m, nil)
 	})
 }
 
@@ -85,7 +87,7 @@ func last(gone, of []*task.Message) bool {
 // side is one history's file, seen as what is left of ours with something new behind it.
 type side struct {
 	doc   *roofmt.Document
-	match task.Match
+	match foreign.Match
 	gone  []*task.Message
 	added []int // elements, the last ones
 	left  [][]byte
@@ -105,7 +107,7 @@ func cutSide(ours []*task.Message, h task.History, derived []byte, doc *roofmt.D
 	if err != nil {
 		return s, false
 	}
-	s.left, s.match = left, task.MatchForeign(ours, h, left)
+	s.left, s.match = left, foreign.Compare(ours, h, left)
 	s.gone, s.added = s.match.Lacking, s.match.Added
 	if n := len(s.added); n > 0 && s.added[0] != len(left)-n {
 		return s, false

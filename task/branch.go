@@ -183,8 +183,8 @@ func (s *State) lastCalls() []*Call {
 		return nil
 	}
 	var out []*Call
-	for _, u := range m.facts.uses {
-		if c := s.calls[u.id]; c != nil && c.Message == m.ID {
+	for _, u := range m.facts.Uses {
+		if c := s.calls[u.ID]; c != nil && c.Message == m.ID {
 			out = append(out, c)
 		}
 	}
@@ -242,17 +242,17 @@ func (s *State) enter(l Leaf) {
 func (s *State) liftLater(seq uint64) {
 	var living map[string]bool
 	for _, m := range s.api {
-		t := m.tagged()
-		if t.condensed == "" && t.truncated == "" || m.body.Seq <= seq {
+		t := m.Tags()
+		if t.Condensed == "" && t.Truncated == "" || m.body.Seq <= seq {
 			continue
 		}
 		if living == nil {
 			living = s.tagIDs()
 		}
-		if t.condensed != "" && !living[t.condensed] {
+		if t.Condensed != "" && !living[t.Condensed] {
 			m.lifted |= noSummary
 		}
-		if t.truncated != "" && !living[t.truncated] {
+		if t.Truncated != "" && !living[t.Truncated] {
 			m.lifted |= noMarker
 		}
 	}
@@ -262,10 +262,10 @@ func (s *State) liftLater(seq uint64) {
 func (s *State) tagIDs() map[string]bool {
 	ids := map[string]bool{}
 	for _, m := range s.api {
-		if t := m.tagged(); m.facts.summary {
-			ids[t.summary] = true
-		} else if t.marks {
-			ids[t.marker] = true
+		if t := m.Tags(); m.facts.Summary {
+			ids[t.Summary] = true
+		} else if t.Marks {
+			ids[t.Marker] = true
 		}
 	}
 	return ids

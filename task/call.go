@@ -26,6 +26,9 @@ type Call struct {
 	away     bool  // Finished.Result is not in memory
 }
 
+// FinishedSeq is the commit with the call's outcome, 0 when it has none.
+func (c *Call) FinishedSeq() uint64 { return c.finished.Seq }
+
 // Input is the call's input as the model wrote it; nil when the message that
 // made the call is gone.
 func (c *Call) Input() json.RawMessage {
@@ -93,8 +96,8 @@ func (s *State) OpenCalls() []*Call {
 		return nil
 	}
 	var open []*Call
-	for _, u := range last.facts.uses {
-		c := s.calls[u.id]
+	for _, u := range last.facts.Uses {
+		c := s.calls[u.ID]
 		if c != nil && c.Message == last.ID && !c.Answered && !slices.Contains(open, c) {
 			open = append(open, c)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/foreign"
 )
 
 func composed(id uint64, pieces ...task.Piece) task.Event {
@@ -156,7 +157,7 @@ func TestDeepMessagesAreKept(t *testing.T) {
 	if !strings.HasSuffix(string(w.Message(1).Raw()), `]}],"text":"t"}`) && w.Message(1).Text() != "t" {
 		t.Error("the text is not in it")
 	}
-	if m := task.MatchForeign(w.UI(), task.UI, [][]byte{w.Message(1).Raw()}); !m.Same() {
+	if m := foreign.Compare(w.UI(), task.UI, [][]byte{w.Message(1).Raw()}); !m.Same() {
 		t.Errorf("it is not the same as itself: %v", m.Changed)
 	}
 	w.then(task.ForeignImported{History: task.UI, Blob: "f", Rows: []task.ForeignRow{{Message: 1, Len: int64(len(deep))}}})

@@ -89,8 +89,8 @@ func (m *Message) shown(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// coveredBy are the messages that stand for one now.
-func (m *Message) coveredBy() (ids []uint64) {
+// CoveredBy are the summaries and markers that replace the message in what is sent now.
+func (m *Message) CoveredBy() (ids []uint64) {
 	for _, i := range m.covers {
 		c := &m.state.Covers[i]
 		if by := m.state.Message(c.Message); by != nil && by.Hidden == "" {

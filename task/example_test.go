@@ -5,6 +5,7 @@ import (
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/foreign"
 )
 
 // A log is folded commit by commit. Here the model was asked, its words came in
@@ -56,7 +57,7 @@ func Example() {
 
 // The rows of another program's file are found again by what they are, not by
 // their place: a changed row is a change, and not a new tail.
-func ExampleMatchForeign() {
+func Example_compare() {
 	s := task.New(nil)
 	c := journal.Commit{Seq: 1, Epoch: 1}
 	for i, raw := range []string{
@@ -69,7 +70,7 @@ func ExampleMatchForeign() {
 	if err := s.Apply(c); err != nil {
 		fmt.Println(err)
 	}
-	m := task.MatchForeign(s.UI(), task.UI, [][]byte{
+	m := foreign.Compare(s.UI(), task.UI, [][]byte{
 		[]byte(`{"ts":10,"type":"say","say":"text","text":"hello"}`),
 		[]byte(`{"ts":20,"type":"ask","ask":"followup","text":"which file?","isAnswered":true}`),
 		[]byte(`{"ts":30,"type":"say","say":"user_feedback","text":"main.go"}`),

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/task/facts"
 )
 
 // Apply folds one commit. The state after an error is the state before it plus
@@ -357,30 +358,30 @@ func (s *State) attach(m *Message) {
 func (s *State) index(m *Message) {
 	switch m.Kind() {
 	case "assistant":
-		for _, u := range m.facts.uses {
-			if old := s.calls[u.id]; old != nil && old.Message != 0 && old.Message != m.ID {
+		for _, u := range m.facts.Uses {
+			if old := s.calls[u.ID]; old != nil && old.Message != 0 && old.Message != m.ID {
 				if s.made(old) {
 					continue // a provider used an id twice: the first one stands
 				}
 				// The call that had this id is rewound: what became of it says
 				// nothing of the new one.
-				s.calls[u.id] = s.callOf(m, u)
+				s.calls[u.ID] = s.callOf(m, u)
 			}
-			call := s.calls[u.id]
+			call := s.calls[u.ID]
 			if call == nil {
-				call = s.call(u.id, u.name)
+				call = s.call(u.ID, u.Name)
 				// Another program may also have put it into a reply of ours.
 				call.Foreign = m.Foreign || m.body.Blob != ""
 			}
-			call.Name, call.Message = u.name, m.ID
+			call.Name, call.Message = u.Name, m.ID
 			call.Answered = false // a result before it is another call's
 		}
-		if !m.facts.summary {
+		if !m.facts.Summary {
 			s.Replies++
 			s.Failures = 0
 		}
 	case "user":
-		for _, id := range m.facts.results {
+		for _, id := range m.facts.Results {
 			if c := s.calls[id]; c != nil {
 				c.Answered = true
 			}
@@ -391,14 +392,14 @@ func (s *State) index(m *Message) {
 // made reports whether the visible history still has the reply that made a call.
 func (s *State) made(c *Call) bool {
 	m := s.Message(c.Message)
-	return m != nil && m.Hidden == "" && slices.ContainsFunc(m.facts.uses, func(u use) bool { return u.id == c.ID })
+	return m != nil && m.Hidden == "" && slices.ContainsFunc(m.facts.Uses, func(u facts.Use) bool { return u.ID == c.ID })
 }
 
 // callOf is the call that a reply made before it went out of the history, nil when
 // it made none: what that did is still true when the reply comes back.
-func (s *State) callOf(m *Message, u use) *Call {
+func (s *State) callOf(m *Message, u facts.Use) *Call {
 	for _, c := range slices.Backward(s.order) {
-		if c.ID == u.id && c.Message == m.ID {
+		if c.ID == u.ID && c.Message == m.ID {
 			return c
 		}
 	}
@@ -422,7 +423,7 @@ func (s *State) changeMessage(e MessageChanged, at place) error {
 	m.set(raw, at, pieces)
 	m.Missing, m.span = false, s.frame.holds(e.Body.Raw)
 	s.grew(m, size)
-	if m.History == API && !m.facts.sameCalls(before) {
+	if m.History == API && !m.facts.SameCalls(before) {
 		s.reindex(last)
 	}
 	return nil
@@ -477,7 +478,7 @@ func (s *State) reindex(before *Message) {
 // there is none.
 func (s *State) lastReply() *Message {
 	for _, m := range slices.Backward(s.api) {
-		if m.Kind() == "assistant" && !m.facts.summary {
+		if m.Kind() == "assistant" && !m.facts.Summary {
 			return m
 		}
 	}

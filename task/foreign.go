@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/task/facts"
 )
 
 // adopt makes the elements of another tool's files the task's first messages:
@@ -180,7 +181,7 @@ func (s *State) importForeign(e ForeignImported, c journal.Commit) error {
 		m := s.Message(row.Message)
 		if m != nil && m.History == "" { // the commit that added it is lost
 			m.History = e.History
-			m.facts = factsOf(m.History, m.Raw(), s.kinds)
+			m.facts = facts.Of(m.History == API, m.Raw(), s.kinds)
 		}
 		if m != nil && (m.History != e.History || kept[m]) {
 			m = nil // it is no state of that message: not lost, but new

@@ -12,6 +12,7 @@ import (
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/foreign"
 )
 
 // A reader of a long task must not hold the task.
@@ -250,7 +251,7 @@ func TestReadersDoNotDisturbEachOther(t *testing.T) {
 				if got := dump(s); got != want {
 					t.Errorf("%s: a reader saw another state", name)
 				}
-				task.MatchForeign(s.UI(), task.UI, nil)
+				foreign.Compare(s.UI(), task.UI, nil)
 			})
 		}
 		readers.Wait()

@@ -9,9 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/foreign"
 )
 
-func rows(m task.Match) []uint64 {
+func rows(m foreign.Match) []uint64 {
 	out := []uint64{}
 	for _, r := range m.Rows {
 		out = append(out, r.Message)
@@ -82,7 +83,7 @@ func TestMatchingForeignLists(t *testing.T) {
 			[]string{`{"role":"user","content":"a"}`, `{"role":"assistant","content":"b"}`, `{"role":"user","content":"C"}`}, []uint64{1, 2, 3}, []int{2}, nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := task.MatchForeign(history(t, c.history, c.ours...), c.history, raws(c.theirs...))
+			m := foreign.Compare(history(t, c.history, c.ours...), c.history, raws(c.theirs...))
 			if d := cmp.Diff(c.rows, rows(m)); d != "" {
 				t.Error(d)
 			}
@@ -144,7 +145,7 @@ func TestWhatAnotherProgramMayLeaveOut(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := history(t, c.history, c.ours)[0]
-			if got := task.Expendable(m, raws(c.theirs...)); got != c.want {
+			if got := foreign.Expendable(m, raws(c.theirs...)); got != c.want {
 				t.Errorf("%t, want %t: %s", got, c.want, m.Raw())
 			}
 		})
@@ -167,11 +168,11 @@ func TestTheSameWordsOfAnEarlierTurnCarryNothingOver(t *testing.T) {
 		"something else was said": {[]string{turn(1, ""), assistant("c1"), `{"role":"user","content":"no","ts":9}`}, false},
 	} {
 		theirs := raws(c.theirs...)
-		m := task.MatchForeign(ours, task.API, theirs)
+		m := foreign.Compare(ours, task.API, theirs)
 		if len(m.Lacking) != 1 {
 			t.Fatalf("%s: lacking %s", name, ids(m.Lacking))
 		}
-		if got := task.Expendable(m.Lacking[0], m.New(theirs)); got != c.want {
+		if got := foreign.Expendable(m.Lacking[0], m.New(theirs)); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -191,7 +192,7 @@ func TestManyAlikeAreMatchedInOneGo(t *testing.T) {
 		}
 		w.then(events...)
 		begin := time.Now()
-		if m := task.MatchForeign(w.API(), task.API, theirs); !m.Same() {
+		if m := foreign.Compare(w.API(), task.API, theirs); !m.Same() {
 			t.Fatal("a list is not the same as itself")
 		}
 		return time.Since(begin)

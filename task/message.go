@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/task/facts"
 	"github.com/roost-dev/roost/usage"
 )
 
@@ -16,7 +17,7 @@ type Message struct {
 	Missing bool   // its bytes are gone: the blob that held them is missing or damaged
 	Foreign bool   // another program wrote it
 
-	facts  facts
+	facts  facts.Facts
 	lifted lifted // tags that the bytes hold and that count no more
 	state  *State // loads what is not in memory
 
@@ -60,24 +61,33 @@ func withText(raw json.RawMessage, saved []byte) json.RawMessage {
 }
 
 // TS is Roo's time stamp in Unix milliseconds, 0 when the message has none.
-func (m *Message) TS() int64 { return m.facts.ts }
+func (m *Message) TS() int64 { return m.facts.TS }
 
 // Kind is "say:text", "ask:tool" and so on for UI messages, the role for API messages.
-func (m *Message) Kind() string { return m.facts.kind }
+func (m *Message) Kind() string { return m.facts.Kind }
 
 // Text is a UI message's text.
 func (m *Message) Text() string { s, _ := esjson.GetString(m.Raw(), "text"); return s }
 
+// Summary reports whether the message is a summary of older ones and no reply.
+func (m *Message) Summary() bool { return m.facts.Summary }
+
+// Uses are the tool calls that the message makes, in order.
+func (m *Message) Uses() []facts.Use { return m.facts.Uses }
+
+// Results are the ids of the calls that the message answers, in order.
+func (m *Message) Results() []string { return m.facts.Results }
+
 // Partial reports whether the message was still being streamed when it was
 // written last.
-func (m *Message) Partial() bool { return m.facts.partial }
+func (m *Message) Partial() bool { return m.facts.Partial }
 
 // Spent is what a UI message adds to Roo's sums, if it does.
 func (m *Message) Spent() (usage.Spent, bool) {
-	if m.facts.spent == nil {
+	if m.facts.Spent == nil {
 		return usage.Spent{}, false
 	}
-	return *m.facts.spent, true
+	return *m.facts.Spent, true
 }
 
 // set gives a message its content.
@@ -85,7 +95,7 @@ func (m *Message) set(raw json.RawMessage, body place, pieces [][]place) {
 	m.raw, m.saved, m.rawAway = raw, nil, false
 	m.body, m.span, m.pieces, m.savedFrom = body, span{}, pieces, len(m.texts)
 	m.lifted = 0
-	m.facts = factsOf(m.History, raw, m.state.kinds)
+	m.facts = facts.Of(m.History == API, raw, m.state.kinds)
 }
 
 // blank is what stands for a message whose bytes are gone.
@@ -121,21 +131,10 @@ func (m *Message) size() int {
 
 // toolUse is the input of one tool call of an assistant message.
 func toolUse(raw json.RawMessage, id string) (input json.RawMessage) {
-	eachBlock(raw, func(typ string, block []byte) {
+	facts.Blocks(raw, func(typ string, block []byte) {
 		if got, _ := esjson.GetString(block, "id"); input == nil && typ == "tool_use" && got == id {
 			input, _ = esjson.Get(block, "input")
 		}
 	})
 	return input
-}
-
-func eachBlock(raw json.RawMessage, visit func(typ string, block []byte)) {
-	content, ok := esjson.Get(raw, "content")
-	if !ok || esjson.TypeOf(content) != esjson.TypeArray {
-		return
-	}
-	for block := range esjson.Array(content) {
-		typ, _ := esjson.GetString(block, "type")
-		visit(typ, block)
-	}
 }

@@ -34,7 +34,7 @@ func (n *Notes) Note(message *esjson.Index) {
 	}
 	m := &n.free[0]
 	n.free = n.free[1:]
-	m.facts.read(n.history, message, n.kinds)
+	m.facts.Read(n.history == API, message, n.kinds)
 	n.list = append(n.list, m)
 }
 

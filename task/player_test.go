@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/rewind"
 )
 
 // player plays runs of a task as the agent would write them down, with kills,
@@ -241,7 +242,7 @@ func (p *player) goBack() {
 	if len(p.s.UI()) < 2 {
 		return
 	}
-	e, err := p.s.CutAt(rapid.IntRange(1, len(p.s.UI())-1).Draw(p.t, "row"), p.chance(4))
+	e, err := rewind.At(p.s, rapid.IntRange(1, len(p.s.UI())-1).Draw(p.t, "row"), p.chance(4))
 	if err != nil {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/rewind"
 )
 
 func request(ts int) string {
@@ -68,7 +69,7 @@ func TestWhatAnotherProgramsRowTakesAlong(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := fromRoo(t, c.ui, c.api)
-			e, err := w.CutAt(c.row, c.keep)
+			e, err := rewind.At(w.State, c.row, c.keep)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +123,7 @@ func TestRowsAndMessagesBelongTogetherByIDsThenWords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := fromRoo(t, listed(c.rows...), listed(api...))
-			e, err := w.CutAt(c.row, c.keep)
+			e, err := rewind.At(w.State, c.row, c.keep)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +134,7 @@ func TestRowsAndMessagesBelongTogetherByIDsThenWords(t *testing.T) {
 		})
 	}
 	w := fromRoo(t, listed(ui...), listed(api...))
-	e, err := w.CutTurns(1)
+	e, err := rewind.Turns(w.State, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +149,7 @@ func TestALateTimeTakesNothingThatStays(t *testing.T) {
 	api := listed(turn("user", "do it", 9000), turn("assistant", "the first reply", 15), turn("user", "more of it", 32), turn("assistant", "the second reply", 8000), turn("user", "on", 42), turn("assistant", "the third reply", 45))
 	for row, left := range map[int]int{2: 1, 3: 2, 4: 3, 5: 3, 6: 4, 7: 5} {
 		w := fromRoo(t, ui, api)
-		e, err := w.CutAt(row, false)
+		e, err := rewind.At(w.State, row, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +159,7 @@ func TestALateTimeTakesNothingThatStays(t *testing.T) {
 	}
 	undated := listed(say(100, "r100"), `{"type":"say","say":"text","text":"x"}`, say(300, "r300"))
 	w := fromRoo(t, undated, listed(turn("user", "u110", 110), turn("assistant", "a310", 310)))
-	e, err := w.CutAt(1, false)
+	e, err := rewind.At(w.State, 1, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +176,7 @@ func TestAnOutcomeThatIsRewoundIsUnknown(t *testing.T) {
 	w.then(ui(5, `{"ts":5,"type":"ask","ask":"tool"}`)).then(task.ToolStarted{Call: "c1", Name: "n", Replay: "never"}).then(finished("c1", "one"))
 	w.then(ui(6, `{"ts":6,"type":"ask","ask":"tool"}`), task.QuestionOpened{Question: "q2", Kind: "approval", Call: "c2", Message: 6})
 	before := dump(w.State)
-	e, err := w.CutAt(2, false)
+	e, err := rewind.At(w.State, 2, false)
 	if err != nil || len(e.Calls) != 1 || e.Calls[0] != "c1" || len(e.Questions) != 1 {
 		t.Fatalf("%+v, %v", e, err)
 	}
@@ -217,7 +218,7 @@ func TestFilesAreKnownAsTheyWere(t *testing.T) {
 	one := known(w.State)
 	w.then(ui(2, say(2, "x")), task.FileChanged{Path: "a", Source: "roo_edited"}, task.FileChanged{Path: "b", Source: "read_tool"})
 	two := known(w.State)
-	e, err := w.CutAt(1, false)
+	e, err := rewind.At(w.State, 1, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,8 +244,8 @@ func TestASummaryGoesWithItsRow(t *testing.T) {
 	row := `{"ts":40,"type":"say","say":"condense_context","contextCondense":{"cost":0.1}}`
 	api := listed(strings.Replace(turn("user", "do it", 2), "}]", `}],"condenseParent":"C"`, 1), `{"role":"user","content":"summary","ts":3,"isSummary":true,"condenseId":"C"}`, turn("assistant", "on", 50))
 	w := fromRoo(t, listed(say(1, "do it"), row, say(49, "on")), api)
-	e, err := w.CutAt(1, false)
-	if err != nil || w.Lifts(e) != 1 {
+	e, err := rewind.At(w.State, 1, false)
+	if err != nil || rewind.Lifts(w.State, e) != 1 {
 		t.Fatalf("%+v, %v", e, err)
 	}
 	w.then(e)
@@ -258,7 +259,7 @@ func TestOneMessageGoesWithWhatBelongsToIt(t *testing.T) {
 	w.then(ui(3, request(3))).then(ui(4, say(4, "first")), api(5, assistant("c1"))).then(finished("c1", "r")).then(api(6, results("c1")), ui(7, request(7)))
 	w.then(ui(8, say(8, "second")), api(9, turn("assistant", "second", 9))).then(ui(10, feedback(10, "thanks")), api(11, turn("user", "thanks", 10)))
 	for row, want := range map[int]string{1: "2 9 11", 2: "2 9 11", 4: "2 5 6 11", 5: "2 5 6 9"} {
-		e, err := w.CutMessage(row)
+		e, err := rewind.Message(w.State, row)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,11 +269,11 @@ func TestOneMessageGoesWithWhatBelongsToIt(t *testing.T) {
 		}
 		w.then(task.Undone{Undoes: w.Seq})
 	}
-	if _, err := w.CutMessage(0); !errors.Is(err, task.ErrFirstMessage) {
+	if _, err := rewind.Message(w.State, 0); !errors.Is(err, rewind.ErrFirstMessage) {
 		t.Errorf("the task itself: %v", err)
 	}
 	w.then(ui(12, feedback(12, "and this")), api(13, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":""},{"type":"text","text":"and this"}]}`))
-	if _, err := w.CutMessage(6); !errors.Is(err, task.ErrShared) {
+	if _, err := rewind.Message(w.State, 6); !errors.Is(err, rewind.ErrShared) {
 		t.Errorf("words beside a result: %v", err)
 	}
 }
@@ -283,7 +284,7 @@ func TestWordsBesideResultsStayWhenTheTurnGoes(t *testing.T) {
 	w := tell(t, task.Created{Task: "t"}, ui(1, say(1, "do it")), api(2, turn("user", "do it", 1)))
 	w.then(ui(3, request(3))).then(ui(4, say(4, "first")), api(5, assistant("c1"))).then(finished("c1", "r"))
 	w.then(ui(6, feedback(6, "mind the tests")), api(7, told)).then(ui(8, request(8))).then(api(9, turn("assistant", "second", 9)))
-	e, err := w.CutMessage(2)
+	e, err := rewind.Message(w.State, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/conformance"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/rewind"
 )
 
 // fromRoo is a task that another program's two files hold.
@@ -186,7 +187,7 @@ func cutAsRoo(c conformance.Case, s *task.State) (task.Rewound, error) {
 			return task.Rewound{}, errNoRow
 		}
 	}
-	e, err := s.CutAt(row, keep)
+	e, err := rewind.At(s, row, keep)
 	if in.Bool("skip_cleanup", false) {
 		e.Lift = nil
 	}
@@ -209,7 +210,7 @@ func TestVectorsRewind(t *testing.T) {
 		case errors.Is(err, errNoRow):
 			c.Same(t, "error", []byte(`"not_found"`), c.Want.Get("error"))
 			return false
-		case errors.Is(err, task.ErrNothingToCut):
+		case errors.Is(err, rewind.ErrNothingToCut):
 		case err != nil:
 			t.Fatal(err)
 		default:

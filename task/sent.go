@@ -8,7 +8,7 @@ package task
 func (s *State) Sent() []*Message {
 	from := 0
 	for i := len(s.api) - 1; i > 0; i-- {
-		if s.api[i].facts.summary {
+		if s.api[i].facts.Summary {
 			from = i
 			break
 		}
@@ -16,11 +16,11 @@ func (s *State) Sent() []*Message {
 	list := s.api[from:]
 	var markers map[string]bool
 	for _, m := range list {
-		if t := m.tagged(); t.marks && t.marker != "" {
+		if t := m.Tags(); t.Marks && t.Marker != "" {
 			if markers == nil {
 				markers = map[string]bool{}
 			}
-			markers[t.marker] = true
+			markers[t.Marker] = true
 		}
 	}
 	if markers == nil {
@@ -42,5 +42,5 @@ func (m *Message) truncatedBy(markers map[string]bool) bool {
 			return true
 		}
 	}
-	return markers[m.tagged().truncated]
+	return markers[m.Tags().Truncated]
 }

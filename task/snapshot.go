@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/roost-dev/roost/task/codec"
+	"github.com/roost-dev/roost/task/facts"
 	"github.com/roost-dev/roost/usage"
 )
 
@@ -23,7 +25,7 @@ func (s *State) Snapshot() ([]byte, error) {
 	if s.runsOnly {
 		return nil, fmt.Errorf("snapshot of task %s: only its runs were folded", s.ID)
 	}
-	p := packer{out: []byte(snapshotHead), index: map[string]uint64{}}
+	p := packer{codec.NewWriter([]byte(snapshotHead))}
 	if err := p.head(s); err != nil {
 		return nil, fmt.Errorf("snapshot of task %s: %w", s.ID, err)
 	}
@@ -37,7 +39,7 @@ func (s *State) Snapshot() ([]byte, error) {
 	p.files(s.Files)
 	p.files(s.filed)
 	p.ranges(packed(s.fileAt))
-	p.uint(uint64(len(s.messages)))
+	p.Uint(uint64(len(s.messages)))
 	for _, m := range s.messages {
 		if err := p.message(m); err != nil {
 			return nil, fmt.Errorf("snapshot of task %s, message %d: %w", s.ID, m.ID, err)
@@ -45,13 +47,13 @@ func (s *State) Snapshot() ([]byte, error) {
 	}
 	p.order(s.ui)
 	p.order(s.api)
-	p.uint(uint64(len(s.order)))
+	p.Uint(uint64(len(s.order)))
 	for _, c := range s.order {
 		if err := p.call(s, c); err != nil {
 			return nil, fmt.Errorf("snapshot of task %s, call %s: %w", s.ID, c.ID, err)
 		}
 	}
-	return p.out, nil
+	return p.Out, nil
 }
 
 // head is everything that does not grow with the task.
@@ -68,68 +70,68 @@ func (p *packer) head(s *State) error {
 	if err != nil {
 		return err
 	}
-	p.bytes(head)
-	p.bytes(item)
+	p.Bytes(head)
+	p.Bytes(item)
 	return nil
 }
 
 func (p *packer) files(list []FileRecord) {
-	p.uint(uint64(len(list)))
+	p.Uint(uint64(len(list)))
 	for _, f := range list {
-		p.word(f.Path)
-		p.word(f.State)
-		p.word(f.Source)
-		p.word(f.By)
-		p.word(f.Task)
-		p.word(f.Hash)
+		p.Word(f.Path)
+		p.Word(f.State)
+		p.Word(f.Source)
+		p.Word(f.By)
+		p.Word(f.Task)
+		p.Word(f.Hash)
 		for _, v := range []int64{f.RooRead, f.RooEdit, f.UserEdit, f.Size, f.MTime, f.CTime, f.RecordedAt} {
-			p.int(v)
+			p.Int(v)
 		}
-		p.uint(f.Inode)
-		p.uint(f.Device)
-		p.uint(f.Seq)
+		p.Uint(f.Inode)
+		p.Uint(f.Device)
+		p.Uint(f.Seq)
 	}
 }
 
 func (p *packer) message(m *Message) error {
-	p.word(string(m.History))
-	p.uint(m.Seq)
-	p.word(m.Hidden)
-	p.flags(m.Missing, m.Foreign, m.facts.partial, m.facts.summary, m.facts.spent != nil, m.facts.tags != nil)
-	if t := m.facts.tags; t != nil {
-		for _, id := range []string{t.condensed, t.truncated, t.summary, t.marker} {
-			p.word(id)
+	p.Word(string(m.History))
+	p.Uint(m.Seq)
+	p.Word(m.Hidden)
+	p.Flags(m.Missing, m.Foreign, m.facts.Partial, m.facts.Summary, m.facts.Spent != nil, m.facts.Tags != nil)
+	if t := m.facts.Tags; t != nil {
+		for _, id := range []string{t.Condensed, t.Truncated, t.Summary, t.Marker} {
+			p.Word(id)
 		}
-		p.flags(t.marks, m.lifted&noSummary != 0, m.lifted&noMarker != 0)
+		p.Flags(t.Marks, m.lifted&noSummary != 0, m.lifted&noMarker != 0)
 	}
-	p.word(m.facts.kind)
-	p.int(m.facts.ts)
-	p.uint(uint64(len(m.facts.uses)))
-	for _, u := range m.facts.uses {
-		p.word(u.id)
-		p.word(u.name)
+	p.Word(m.facts.Kind)
+	p.Int(m.facts.TS)
+	p.Uint(uint64(len(m.facts.Uses)))
+	for _, u := range m.facts.Uses {
+		p.Word(u.ID)
+		p.Word(u.Name)
 	}
-	p.uint(uint64(len(m.facts.results)))
-	for _, id := range m.facts.results {
-		p.word(id)
+	p.Uint(uint64(len(m.facts.Results)))
+	for _, id := range m.facts.Results {
+		p.Word(id)
 	}
-	if m.facts.spent != nil {
+	if m.facts.Spent != nil {
 		var err error
-		if p.out, err = m.facts.spent.AppendBinary(p.out); err != nil {
+		if p.Out, err = m.facts.Spent.AppendBinary(p.Out); err != nil {
 			return err
 		}
 	}
 	p.place(m.body)
 	p.span(m)
-	p.uint(uint64(len(m.pieces)))
+	p.Uint(uint64(len(m.pieces)))
 	for _, list := range m.pieces {
 		p.places(list)
 	}
 	p.places(m.texts)
-	p.uint(uint64(m.savedFrom))
-	p.uint(uint64(len(m.covers)))
+	p.Uint(uint64(m.savedFrom))
+	p.Uint(uint64(len(m.covers)))
 	for _, n := range m.covers {
-		p.uint(uint64(n))
+		p.Uint(uint64(n))
 	}
 	return nil
 }
@@ -138,10 +140,10 @@ func (p *packer) span(m *Message) {
 	if m.body.Seq == 0 {
 		return
 	}
-	p.uint(uint64(m.span.size))
+	p.Uint(uint64(m.span.size))
 	if m.span.size > 0 {
-		p.uint(uint64(m.span.front))
-		p.uint(uint64(m.span.back))
+		p.Uint(uint64(m.span.front))
+		p.Uint(uint64(m.span.back))
 	}
 }
 
@@ -149,16 +151,16 @@ func (u *unpacker) span(m *Message) {
 	if m.body.Seq == 0 {
 		return
 	}
-	if m.span.size = uint32(u.small()); m.span.size > 0 {
-		m.span.front, m.span.back = uint32(u.small()), uint32(u.small())
+	if m.span.size = uint32(u.Small()); m.span.size > 0 {
+		m.span.front, m.span.back = uint32(u.Small()), uint32(u.Small())
 	}
 }
 
 func (p *packer) order(list []*Message) {
-	p.uint(uint64(len(list)))
+	p.Uint(uint64(len(list)))
 	var last uint64
 	for _, m := range list {
-		p.int(int64(m.ID - last))
+		p.Int(int64(m.ID - last))
 		last = m.ID
 	}
 }
@@ -171,12 +173,12 @@ type rare struct {
 }
 
 func (p *packer) call(s *State, c *Call) error {
-	p.word(c.ID)
-	p.word(c.Name)
-	p.uint(c.Message)
-	p.word(c.Replay)
-	p.uint(c.UI)
-	p.flags(c.Started, c.Answered, c.Foreign, s.calls[c.ID] == c, c.Rewound)
+	p.Word(c.ID)
+	p.Word(c.Name)
+	p.Uint(c.Message)
+	p.Word(c.Replay)
+	p.Uint(c.UI)
+	p.Flags(c.Started, c.Answered, c.Foreign, s.calls[c.ID] == c, c.Rewound)
 	p.place(c.finished)
 	r := rare{Before: c.Before, Process: c.Process}
 	if c.Finished != nil {
@@ -188,7 +190,7 @@ func (p *packer) call(s *State, c *Call) error {
 	if err != nil {
 		return err
 	}
-	p.bytes(raw)
+	p.Bytes(raw)
 	return nil
 }
 
@@ -199,7 +201,7 @@ func Restore(data []byte, src Source, room int) (*State, error) {
 	if !ok {
 		return nil, ErrSnapshot
 	}
-	u := &unpacker{in: rest}
+	u := &unpacker{codec.Reader{In: rest}}
 	s := New(src)
 	s.source, s.room = src, room
 	u.head(s)
@@ -214,7 +216,7 @@ func Restore(data []byte, src Source, room int) (*State, error) {
 	u.messages(s)
 	s.ui, s.api = u.order(s), u.order(s)
 	u.calls(s)
-	if u.bad || len(u.in) > 0 {
+	if u.Bad || len(u.In) > 0 {
 		return nil, ErrSnapshot
 	}
 	return s, nil
@@ -227,19 +229,19 @@ func RestoreRuns(data []byte, src Source) (*State, error) {
 	if !ok {
 		return nil, ErrSnapshot
 	}
-	u, s := &unpacker{in: rest}, NewRuns(src)
+	u, s := &unpacker{codec.Reader{In: rest}}, NewRuns(src)
 	u.head(s)
 	u.history(s)
-	if u.bad {
+	if u.Bad {
 		return nil, ErrSnapshot
 	}
 	return s, nil
 }
 
 func (u *unpacker) head(s *State) {
-	head, item := u.bytes(), u.bytes()
-	if u.bad || json.Unmarshal(head, s) != nil || slices.Contains(s.Questions, nil) {
-		u.fail()
+	head, item := u.Bytes(), u.Bytes()
+	if u.Bad || json.Unmarshal(head, s) != nil || slices.Contains(s.Questions, nil) {
+		u.Fail()
 		return
 	}
 	if s.Adopted != nil && len(item) > 0 {
@@ -248,16 +250,16 @@ func (u *unpacker) head(s *State) {
 }
 
 func (p *packer) ranges(list []Run64) {
-	p.uint(uint64(len(list)))
+	p.Uint(uint64(len(list)))
 	for _, r := range list {
-		p.uint(r[0])
-		p.uint(r[1])
+		p.Uint(r[0])
+		p.Uint(r[1])
 	}
 }
 
 func (u *unpacker) ranges() (list []Run64) {
-	for range u.count() {
-		list = append(list, Run64{u.uint(), u.uint()})
+	for range u.Count() {
+		list = append(list, Run64{u.Uint(), u.Uint()})
 	}
 	return list
 }
@@ -266,17 +268,17 @@ func (u *unpacker) ranges() (list []Run64) {
 const leastFile = 16
 
 func (u *unpacker) files() (list []FileRecord) {
-	n := u.count()
-	if n > len(u.in)/leastFile {
-		u.fail()
+	n := u.Count()
+	if n > len(u.In)/leastFile {
+		u.Fail()
 		return nil
 	}
 	for range n {
-		f := FileRecord{Path: u.word(), State: u.word(), Source: u.word(), By: u.word(), Task: u.word(), Hash: u.word()}
+		f := FileRecord{Path: u.Word(), State: u.Word(), Source: u.Word(), By: u.Word(), Task: u.Word(), Hash: u.Word()}
 		for _, v := range []*int64{&f.RooRead, &f.RooEdit, &f.UserEdit, &f.Size, &f.MTime, &f.CTime, &f.RecordedAt} {
-			*v = u.int()
+			*v = u.Int()
 		}
-		f.Inode, f.Device, f.Seq = u.uint(), u.uint(), u.uint()
+		f.Inode, f.Device, f.Seq = u.Uint(), u.Uint(), u.Uint()
 		list = append(list, f)
 	}
 	return list
@@ -286,9 +288,9 @@ func (u *unpacker) files() (list []FileRecord) {
 const leastMessage = 13
 
 func (u *unpacker) messages(s *State) {
-	n := u.count()
-	if n > len(u.in)/leastMessage {
-		u.fail()
+	n := u.Count()
+	if n > len(u.In)/leastMessage {
+		u.Fail()
 		return
 	}
 	all := make([]Message, n)
@@ -297,41 +299,41 @@ func (u *unpacker) messages(s *State) {
 		m := &all[i]
 		s.messages[i] = m
 		m.ID, m.state = uint64(i+1), s
-		m.History, m.Seq, m.Hidden = History(u.word()), u.uint(), u.word()
+		m.History, m.Seq, m.Hidden = History(u.Word()), u.Uint(), u.Word()
 		var spent, tagged bool
-		u.flags(&m.Missing, &m.Foreign, &m.facts.partial, &m.facts.summary, &spent, &tagged)
+		u.Flags(&m.Missing, &m.Foreign, &m.facts.Partial, &m.facts.Summary, &spent, &tagged)
 		if tagged {
 			u.tags(m)
 		}
-		m.facts.kind, m.facts.ts = u.word(), u.int()
-		s.kinds[m.facts.kind] = m.facts.kind
-		for range u.count() {
-			m.facts.uses = append(m.facts.uses, use{u.word(), u.word()})
+		m.facts.Kind, m.facts.TS = u.Word(), u.Int()
+		s.kinds[m.facts.Kind] = m.facts.Kind
+		for range u.Count() {
+			m.facts.Uses = append(m.facts.Uses, facts.Use{ID: u.Word(), Name: u.Word()})
 		}
-		for range u.count() {
-			m.facts.results = append(m.facts.results, u.word())
+		for range u.Count() {
+			m.facts.Results = append(m.facts.Results, u.Word())
 		}
 		if spent {
 			u.spent(m)
 		}
 		m.body = u.place()
 		u.span(m)
-		for range u.count() {
+		for range u.Count() {
 			m.pieces = append(m.pieces, u.places())
 		}
-		m.texts, m.savedFrom = u.places(), u.small()
+		m.texts, m.savedFrom = u.places(), u.Small()
 		if m.savedFrom > len(m.texts) {
-			u.fail()
+			u.Fail()
 		}
-		for range u.count() {
-			n := u.small()
+		for range u.Count() {
+			n := u.Small()
 			if n >= len(s.Covers) {
-				u.fail()
+				u.Fail()
 				break
 			}
 			m.covers = append(m.covers, n)
 		}
-		if u.bad {
+		if u.Bad {
 			return
 		}
 		m.drop()
@@ -339,36 +341,36 @@ func (u *unpacker) messages(s *State) {
 }
 
 func (u *unpacker) tags(m *Message) {
-	t := tags{condensed: u.word(), truncated: u.word(), summary: u.word(), marker: u.word()}
+	t := facts.Tags{Condensed: u.Word(), Truncated: u.Word(), Summary: u.Word(), Marker: u.Word()}
 	var noS, noM bool
-	u.flags(&t.marks, &noS, &noM)
+	u.Flags(&t.Marks, &noS, &noM)
 	if noS {
 		m.lifted |= noSummary
 	}
 	if noM {
 		m.lifted |= noMarker
 	}
-	m.facts.tags = &t
+	m.facts.Tags = &t
 }
 
 func (u *unpacker) spent(m *Message) {
-	spent, rest, err := usage.ReadSpent(u.in)
+	spent, rest, err := usage.ReadSpent(u.In)
 	if err != nil {
-		u.fail()
+		u.Fail()
 		return
 	}
-	m.facts.spent, u.in = &spent, rest
+	m.facts.Spent, u.In = &spent, rest
 }
 
 func (u *unpacker) order(s *State) []*Message {
-	n := u.count()
+	n := u.Count()
 	list := make([]*Message, 0, n)
 	var last uint64
 	for range n {
-		last += uint64(u.int())
+		last += uint64(u.Int())
 		m := s.Message(last)
 		if m == nil {
-			u.fail()
+			u.Fail()
 			return nil
 		}
 		list = append(list, m)
@@ -377,14 +379,14 @@ func (u *unpacker) order(s *State) []*Message {
 }
 
 func (u *unpacker) calls(s *State) {
-	for range u.count() {
-		c := &Call{ID: u.word(), Name: u.word(), Message: u.uint(), Replay: u.word(), UI: u.uint(), state: s}
+	for range u.Count() {
+		c := &Call{ID: u.Word(), Name: u.Word(), Message: u.Uint(), Replay: u.Word(), UI: u.Uint(), state: s}
 		var current bool
-		u.flags(&c.Started, &c.Answered, &c.Foreign, &current, &c.Rewound)
+		u.Flags(&c.Started, &c.Answered, &c.Foreign, &current, &c.Rewound)
 		c.finished = u.place()
 		var r rare
-		if raw := u.bytes(); u.bad || json.Unmarshal(raw, &r) != nil {
-			u.fail()
+		if raw := u.Bytes(); u.Bad || json.Unmarshal(raw, &r) != nil {
+			u.Fail()
 			return
 		}
 		c.Before, c.Process, c.Finished = r.Before, r.Process, r.Finished

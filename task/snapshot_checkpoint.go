@@ -12,21 +12,21 @@ func (p *packer) checkpoints(s *State) error {
 			return err
 		}
 	}
-	p.bytes(restoring)
-	p.uint(uint64(len(s.Checkpoints)))
+	p.Bytes(restoring)
+	p.Uint(uint64(len(s.Checkpoints)))
 	for _, c := range s.Checkpoints {
-		p.uint(c.Seq)
-		p.int(c.At)
-		p.int(int64(c.Number))
-		p.uint(c.Message)
-		p.int(int64(c.Unkept))
+		p.Uint(c.Seq)
+		p.Int(c.At)
+		p.Int(int64(c.Number))
+		p.Uint(c.Message)
+		p.Int(int64(c.Unkept))
 		for _, text := range []string{c.Reason, c.Run, c.Call, c.Title, c.Commit, c.Store} {
-			p.word(text)
+			p.Word(text)
 		}
-		p.uint(uint64(len(c.Files)))
+		p.Uint(uint64(len(c.Files)))
 		for _, f := range c.Files {
-			p.word(f.Path)
-			p.flags(f.Was != nil)
+			p.Word(f.Path)
+			p.Flags(f.Was != nil)
 			if f.Was != nil {
 				p.version(*f.Was)
 			}
@@ -37,43 +37,43 @@ func (p *packer) checkpoints(s *State) error {
 }
 
 func (p *packer) version(v FileVersion) {
-	p.word(v.Kind)
-	p.uint(uint64(v.Mode))
-	p.int(v.Size)
-	p.word(v.Hash)
-	p.word(v.Blob)
-	p.uint(uint64(v.Dirs))
+	p.Word(v.Kind)
+	p.Uint(uint64(v.Mode))
+	p.Int(v.Size)
+	p.Word(v.Hash)
+	p.Word(v.Blob)
+	p.Uint(uint64(v.Dirs))
 }
 
 func (u *unpacker) checkpoints(s *State) {
-	if raw := u.bytes(); len(raw) > 0 {
+	if raw := u.Bytes(); len(raw) > 0 {
 		s.Restoring = &Restoring{}
 		if json.Unmarshal(raw, s.Restoring) != nil {
-			u.fail()
+			u.Fail()
 			return
 		}
 	}
-	for range u.count() {
-		c := Checkpoint{Seq: u.uint(), At: u.int()}
-		c.Number, c.Message, c.Unkept = int(u.int()), u.uint(), int(u.int())
+	for range u.Count() {
+		c := Checkpoint{Seq: u.Uint(), At: u.Int()}
+		c.Number, c.Message, c.Unkept = int(u.Int()), u.Uint(), int(u.Int())
 		for _, text := range []*string{&c.Reason, &c.Run, &c.Call, &c.Title, &c.Commit, &c.Store} {
-			*text = u.word()
+			*text = u.Word()
 		}
-		for range u.count() {
-			f := CheckpointFile{Path: u.word()}
+		for range u.Count() {
+			f := CheckpointFile{Path: u.Word()}
 			var was bool
-			if u.flags(&was); was {
+			if u.Flags(&was); was {
 				v := u.version()
 				f.Was = &v
 			}
 			f.Now = u.version()
-			if u.bad {
+			if u.Bad {
 				return
 			}
 			c.Files = append(c.Files, f)
 		}
-		if u.bad || c.Number < s.NextCheckpoint() {
-			u.fail()
+		if u.Bad || c.Number < s.NextCheckpoint() {
+			u.Fail()
 			return
 		}
 		s.Checkpoints = append(s.Checkpoints, c)
@@ -81,5 +81,5 @@ func (u *unpacker) checkpoints(s *State) {
 }
 
 func (u *unpacker) version() FileVersion {
-	return FileVersion{Kind: u.word(), Mode: uint32(u.uint()), Size: u.int(), Hash: u.word(), Blob: u.word(), Dirs: u.small()}
+	return FileVersion{Kind: u.Word(), Mode: uint32(u.Uint()), Size: u.Int(), Hash: u.Word(), Blob: u.Word(), Dirs: u.Small()}
 }

@@ -9,37 +9,37 @@ import (
 // runHistory packs the runs by hand: a task may have ten thousand of them, and most of their bytes are settings
 // that come again from one to the next.
 func (p *packer) runHistory(h *RunHistory) error {
-	p.uint(uint64(len(h.All)))
+	p.Uint(uint64(len(h.All)))
 	for _, r := range h.All {
 		if err := p.run(r); err != nil {
 			return err
 		}
 	}
-	p.uint(uint64(len(h.Inputs)))
+	p.Uint(uint64(len(h.Inputs)))
 	for _, input := range slices.Sorted(maps.Keys(h.Inputs)) {
-		p.word(input)
-		p.word(h.Inputs[input])
+		p.Word(input)
+		p.Word(h.Inputs[input])
 	}
-	p.uint(uint64(len(h.Unclaimed)))
+	p.Uint(uint64(len(h.Unclaimed)))
 	for _, input := range h.Unclaimed {
-		p.word(input)
+		p.Word(input)
 	}
-	p.uint(uint64(len(h.Answers)))
+	p.Uint(uint64(len(h.Answers)))
 	for _, question := range slices.Sorted(maps.Keys(h.Answers)) {
 		past := h.Answers[question]
 		raw, err := json.Marshal(past.QuestionClosed)
 		if err != nil {
 			return err
 		}
-		p.bytes(raw)
+		p.Bytes(raw)
 		p.position(past.At)
-		p.flags(past.Long)
+		p.Flags(past.Long)
 	}
-	p.uint(uint64(len(h.Replies)))
+	p.Uint(uint64(len(h.Replies)))
 	for _, input := range slices.Sorted(maps.Keys(h.Replies)) {
-		p.word(input)
-		p.word(h.Replies[input].Question)
-		p.word(h.Replies[input].Run)
+		p.Word(input)
+		p.Word(h.Replies[input].Question)
+		p.Word(h.Replies[input].Run)
 	}
 	return nil
 }
@@ -56,9 +56,9 @@ func (u *unpacker) history(s *State) {
 const leastRun = 20
 
 func (u *unpacker) runHistory() (h RunHistory) {
-	n := u.count()
-	if n > len(u.in)/leastRun {
-		u.fail()
+	n := u.Count()
+	if n > len(u.In)/leastRun {
+		u.Fail()
 		return h
 	}
 	if n > 0 {
@@ -67,49 +67,49 @@ func (u *unpacker) runHistory() (h RunHistory) {
 	known := map[string]Settings{}
 	for range n {
 		r := u.run(known)
-		if u.bad {
+		if u.Bad {
 			return h
 		}
 		h.index(r)
 	}
-	if n := u.count(); n > 0 {
+	if n := u.Count(); n > 0 {
 		h.Inputs = map[string]string{}
 		for range n {
-			input := u.word()
-			h.Inputs[input] = u.word()
-			if u.bad {
+			input := u.Word()
+			h.Inputs[input] = u.Word()
+			if u.Bad {
 				return h
 			}
 		}
 	}
-	for range u.count() {
-		h.Unclaimed = append(h.Unclaimed, u.word())
+	for range u.Count() {
+		h.Unclaimed = append(h.Unclaimed, u.Word())
 	}
-	if n := u.count(); n > 0 {
+	if n := u.Count(); n > 0 {
 		h.Answers = map[string]PastAnswer{}
 		for range n {
 			var past PastAnswer
-			if raw := u.bytes(); u.bad || json.Unmarshal(raw, &past.QuestionClosed) != nil {
-				u.fail()
+			if raw := u.Bytes(); u.Bad || json.Unmarshal(raw, &past.QuestionClosed) != nil {
+				u.Fail()
 				return h
 			}
 			past.At = u.position()
-			u.flags(&past.Long)
+			u.Flags(&past.Long)
 			h.Answers[past.Question] = past
 		}
 	}
-	if n := u.count(); n > 0 {
+	if n := u.Count(); n > 0 {
 		h.Replies = map[string]InputAnswer{}
 		for range n {
-			input := u.word()
-			h.Replies[input] = InputAnswer{Question: u.word(), Run: u.word()}
-			if u.bad {
+			input := u.Word()
+			h.Replies[input] = InputAnswer{Question: u.Word(), Run: u.Word()}
+			if u.Bad {
 				return h
 			}
 		}
 	}
 	if h.Inputs == nil && len(h.Unclaimed) > 0 {
-		u.fail()
+		u.Fail()
 	}
 	return h
 }
@@ -120,49 +120,49 @@ func (p *packer) run(r *Run) error {
 		return err
 	}
 	for _, s := range []string{r.ID, string(settings), r.Head, r.Outcome, r.Reason, r.Code, r.Waiting, r.ChildQuestion, r.After} {
-		p.word(s)
+		p.Word(s)
 	}
 	for _, v := range []int64{r.Queued, r.Started, r.Ended, int64(r.Turns), r.CostMicros, r.WorkedMS, int64(r.OwnTurns), r.OwnCostMicros} {
-		p.int(v)
+		p.Int(v)
 	}
 	p.position(r.Before)
 	p.position(r.ReasonAt)
-	p.flags(r.Rewound, r.Yes, r.CostUnknown)
+	p.Flags(r.Rewound, r.Yes, r.CostUnknown)
 	return nil
 }
 
 // run unpacks a run. known has the settings that were decoded before: runs share them.
 func (u *unpacker) run(known map[string]Settings) *Run {
-	r := &Run{ID: u.word()}
-	raw := u.word()
+	r := &Run{ID: u.Word()}
+	raw := u.Word()
 	settings, ok := known[raw]
 	if !ok {
-		if u.bad || json.Unmarshal([]byte(raw), &settings) != nil {
-			u.fail()
+		if u.Bad || json.Unmarshal([]byte(raw), &settings) != nil {
+			u.Fail()
 			return r
 		}
 		known[raw] = settings
 	}
 	r.Settings = settings
 	for _, s := range []*string{&r.Head, &r.Outcome, &r.Reason, &r.Code, &r.Waiting, &r.ChildQuestion, &r.After} {
-		*s = u.word()
+		*s = u.Word()
 	}
 	var turns, own int64
 	for _, v := range []*int64{&r.Queued, &r.Started, &r.Ended, &turns, &r.CostMicros, &r.WorkedMS, &own, &r.OwnCostMicros} {
-		*v = u.int()
+		*v = u.Int()
 	}
 	r.Turns, r.OwnTurns = int(turns), int(own)
 	r.Before, r.ReasonAt = u.position(), u.position()
-	u.flags(&r.Rewound, &r.Yes, &r.CostUnknown)
+	u.Flags(&r.Rewound, &r.Yes, &r.CostUnknown)
 	return r
 }
 
 func (p *packer) position(at Position) {
-	p.uint(at.Epoch)
-	p.uint(at.Seq)
-	p.uint(uint64(at.Index))
+	p.Uint(at.Epoch)
+	p.Uint(at.Seq)
+	p.Uint(uint64(at.Index))
 }
 
 func (u *unpacker) position() Position {
-	return Position{Epoch: u.uint(), Seq: u.uint(), Index: u.small()}
+	return Position{Epoch: u.Uint(), Seq: u.Uint(), Index: u.Small()}
 }

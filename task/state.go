@@ -104,8 +104,8 @@ func (s *State) Completes() bool {
 	if len(s.api) == 0 {
 		return false
 	}
-	uses := s.api[len(s.api)-1].facts.uses
-	return len(uses) > 0 && uses[len(uses)-1].name == "attempt_completion"
+	uses := s.api[len(s.api)-1].facts.Uses
+	return len(uses) > 0 && uses[len(uses)-1].Name == "attempt_completion"
 }
 
 // Question is one thing only the person can decide.

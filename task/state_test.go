@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/foreign"
 )
 
 func commit(seq uint64, raws ...json.RawMessage) journal.Commit {
@@ -414,7 +415,7 @@ func TestMatchForeignFindsEveryMessageAgain(t *testing.T) {
 			elements = append(elements, []byte(raw))
 			keep = append(keep, uint64(i+1))
 		}
-		m := task.MatchForeign(s.UI(), task.UI, elements)
+		m := foreign.Compare(s.UI(), task.UI, elements)
 		if !m.Same() {
 			t.Fatalf("our own list is not the same: %+v", m)
 		}
@@ -425,7 +426,7 @@ func TestMatchForeignFindsEveryMessageAgain(t *testing.T) {
 			elements = append(elements, []byte(`{"ts":99,"type":"say","say":"text"}`))
 			keep = append(keep, 0)
 		}
-		m = task.MatchForeign(s.UI(), task.UI, elements)
+		m = foreign.Compare(s.UI(), task.UI, elements)
 		var got []uint64
 		for _, r := range m.Rows {
 			got = append(got, r.Message)

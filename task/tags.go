@@ -4,17 +4,8 @@ import (
 	"encoding/json"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/task/facts"
 )
-
-// tags are Roo's marks for older messages that are not sent: on an API message, what
-// it is hidden by and what it hides others as; on a row, what it tells the person of.
-type tags struct {
-	condensed string // condenseParent: the summary that hides the message
-	truncated string // truncationParent: the marker that hides it
-	summary   string // condenseId: of a summary, or of the row that shows one
-	marker    string // truncationId: of a marker, or of the row that shows one
-	marks     bool   // isTruncationMarker
-}
 
 // lifted says which of its tags a message has lost although its bytes hold them:
 // what they named is rewound. Writing the messages anew would cost as much as they
@@ -44,28 +35,28 @@ func bare(raw json.RawMessage, l lifted) json.RawMessage {
 	return out
 }
 
-// tagged is what a message's tags say now.
-func (m *Message) tagged() tags {
-	if m.facts.tags == nil {
-		return tags{}
+// Tags are the message's tags, without those that a rewind lifted.
+func (m *Message) Tags() facts.Tags {
+	if m.facts.Tags == nil {
+		return facts.Tags{}
 	}
-	t := *m.facts.tags
+	t := *m.facts.Tags
 	if m.lifted&noSummary != 0 {
-		t.condensed = ""
+		t.Condensed = ""
 	}
 	if m.lifted&noMarker != 0 {
-		t.truncated = ""
+		t.Truncated = ""
 	}
 	return t
 }
 
 // lift takes tags off that name something which is gone.
 func (m *Message) lift(gone map[string]bool) {
-	t := m.tagged()
-	if t.condensed != "" && gone[t.condensed] {
+	t := m.Tags()
+	if t.Condensed != "" && gone[t.Condensed] {
 		m.lifted |= noSummary
 	}
-	if t.truncated != "" && gone[t.truncated] {
+	if t.Truncated != "" && gone[t.Truncated] {
 		m.lifted |= noMarker
 	}
 }

@@ -30,7 +30,7 @@ func (t *Tracker) Attend(ctx context.Context, what string, after time.Duration) 
 	}
 	t.mu.Lock()
 	t.known.Follow(t.run.State().Files)
-	known := len(t.known.Files())
+	known := len(t.known.All())
 	t.mu.Unlock()
 	if known == 0 {
 		return func() {}
@@ -92,7 +92,7 @@ func (t *Tracker) newlyChanged(ctx context.Context, at int64) (names []string) {
 	t.takeHints() // an observation that lost its watcher is not current
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	for _, k := range t.known.Files() {
+	for _, k := range t.known.All() {
 		if ctx.Err() != nil {
 			break
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/known"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -17,7 +18,7 @@ const (
 
 // File is a known file that something else changed since the newest record of it.
 type File struct {
-	known *task.Known
+	known *known.File
 	path  workspace.Path
 	now   workspace.Observation
 }
@@ -42,7 +43,7 @@ func (t *Tracker) Changed(ctx context.Context, pending []task.Event) []File {
 			t.unread = append(t.unread, f.Path)
 		}
 	}
-	files := t.known.Files()
+	files := t.known.All()
 	var out []File
 	for i := range files {
 		n := (t.next + i) % len(files)
@@ -89,7 +90,7 @@ func (t *Tracker) Learn(ctx context.Context) (learn func()) {
 }
 
 // judge checks one file against its newest record.
-func (t *Tracker) judge(ctx context.Context, k *task.Known, at int64) (workspace.Observation, workspace.Path, bool) {
+func (t *Tracker) judge(ctx context.Context, k *known.File, at int64) (workspace.Observation, workspace.Path, bool) {
 	w, o := t.opt.Workspace, t.observations[k.Path]
 	readWhole := o == nil || o.seq != k.Last.Seq
 	if readWhole {

@@ -20,6 +20,7 @@ import (
 	"sync"
 
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/known"
 	"github.com/roost-dev/roost/workspace"
 	"github.com/roost-dev/roost/workspace/watch"
 )
@@ -52,7 +53,7 @@ type Tracker struct {
 	opt Options
 
 	mu           sync.Mutex // an abandoned plan may still call what Seen returned
-	known        task.Knowledge
+	known        known.Files
 	observations map[string]*observation
 	next         int               // the index at which the next check begins
 	contents     contents          // of files as the model saw them

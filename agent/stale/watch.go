@@ -20,7 +20,7 @@ const (
 // at is now, in Unix milliseconds.
 func (t *Tracker) needsFullCheck(root string, at int64) bool {
 	if t.watch == nil {
-		if len(t.known.Files()) < t.opt.WatchFrom {
+		if len(t.known.All()) < t.opt.WatchFrom {
 			return true
 		}
 		t.watch = watch.New(root)

@@ -18,6 +18,7 @@ import (
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/rewind"
 )
 
 // ForkOptions say where a new task begins in the history of another one.
@@ -250,15 +251,15 @@ func planCut(s *task.State, at string) (*task.Rewound, error) {
 	var e task.Rewound
 	switch {
 	case to.turns > 0:
-		e, err = s.CutTurns(to.turns)
+		e, err = rewind.Turns(s, to.turns)
 	case to.between:
-		e, err = s.CutAt(to.row, false)
+		e, err = rewind.At(s, to.row, false)
 	case to.row == len(s.UI())-1:
 		return nil, nil
 	default:
-		e, err = s.CutAt(to.row+1, false)
+		e, err = rewind.At(s, to.row+1, false)
 	}
-	if errors.Is(err, task.ErrTurns) {
+	if errors.Is(err, rewind.ErrTurns) {
 		return nil, tooManyTurns(s, at)
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/rewind"
 	"github.com/roost-dev/roost/usage"
 )
 
@@ -59,7 +60,7 @@ type RemovedCall struct {
 // Rewind hides the end of both histories in one commit. What it hides stays as a branch. It returns when the commit is
 // durable; finish writes Roo's files and must be called.
 //
-// Errors: *ReferenceError for a message that does not exist, task.ErrTurns, task.ErrNothingToCut, those of
+// Errors: *ReferenceError for a message that does not exist, rewind.ErrTurns, rewind.ErrNothingToCut, those of
 // task.CutMessage, *journal.BusyError while the task runs, or those of store.Store.Find.
 func Rewind(ctx context.Context, s *store.Store, ref store.Ref, o RewindOptions) (RewindResult, func(context.Context) error, error) {
 	if o.DryRun {
@@ -148,13 +149,13 @@ func PlanRewind(s *task.State, o RewindOptions, now int64) (RewindResult, []task
 			Candidates: candidatesBefore(s, len(s.UI())),
 		}
 	case o.Remove:
-		e, err = s.CutMessage(to.row)
+		e, err = rewind.Message(s, to.row)
 	case to.turns > 0:
-		e, err = s.CutTurns(to.turns)
+		e, err = rewind.Turns(s, to.turns)
 	default:
-		e, err = s.CutAt(to.row, o.Keep)
+		e, err = rewind.At(s, to.row, o.Keep)
 	}
-	if errors.Is(err, task.ErrTurns) {
+	if errors.Is(err, rewind.ErrTurns) {
 		return RewindResult{}, nil, tooManyTurns(s, o.To)
 	}
 	if err != nil {
@@ -199,7 +200,7 @@ func describeRewind(s *task.State, e task.Rewound, keep bool) RewindResult {
 		Files:     forgottenFiles(s, e),
 		Asked:     len(e.Questions),
 		Queued:    len(e.Inputs),
-		Restored:  s.Lifts(e),
+		Restored:  rewind.Lifts(s, e),
 		Unmatched: e.Unmatched,
 	}
 	var spent usage.Tokens

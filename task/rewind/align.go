@@ -1,30 +1,33 @@
-package task
+package rewind
 
 import (
 	"math"
 	"slices"
+
+	"github.com/roost-dev/roost/task"
 )
 
 // cutPlace is where the model's side is cut: messages from a place on go. unmatched is how many messages before or behind that place
 // neither ids nor words nor times could match to a row.
 type cutPlace struct{ at, unmatched int }
 
-// aligned is the place in the API history from which on messages go when another
-// program's row goes, among those that came together with it.
+// aligned is the place in the API history from which messages go when another program's row goes. It counts among the
+// messages that came together with that row.
 //
-// What Roo cuts is the rule, with these differences. A message that a row which stays shows is never taken, nor what stands before it. A
-// message goes of which nothing is shown any more, and everything behind it: Roo keeps replies and messages without a time for ever. A
-// message is never later than what follows it, whatever its own time says. And where times say nothing, because the clock went back or
-// there are none, replies are counted by their request rows.
-func (s *State) aligned(row int) cutPlace { return s.align(s.ui[row].Seq).place(s, s.ui[row]) }
+// Roo's own cut is the rule, with these differences. A message that a remaining row shows is never taken, nor are the
+// messages before it. A message goes when no remaining row shows any of it, and everything behind it goes as well:
+// Roo keeps replies and messages without a time for ever. A message is never later than the message that follows it,
+// whichever time it has. Where times are no evidence, because the clock went back or there are none, replies are
+// counted by their request rows.
+func aligned(s *task.State, row int) cutPlace { return align(s, s.UI()[row].Seq).place(s, s.UI()[row]) }
 
 // alignment relates the rows and messages that came from another program in one commit.
 type alignment struct {
-	rows, group []*Message
+	rows, group []*task.Message
 	start       int     // of the group in the API history
 	rowTimes    []int64 // when each row came: none is later than what follows it; unknown where no row behind it has a time
 	times       []int64 // the same of the messages
-	state       *State
+	state       *task.State
 
 	whole  bool      // all rows are compared with all messages, once
 	paired bool      // that was done
@@ -33,14 +36,14 @@ type alignment struct {
 
 const unknown = int64(math.MaxInt64)
 
-func (s *State) align(seq uint64) *alignment {
-	a := &alignment{state: s, start: len(s.api)}
-	for _, m := range s.ui {
+func align(s *task.State, seq uint64) *alignment {
+	a := &alignment{state: s, start: len(s.API())}
+	for _, m := range s.UI() {
 		if m.Foreign && m.Seq == seq {
 			a.rows = append(a.rows, m)
 		}
 	}
-	for i, m := range s.api {
+	for i, m := range s.API() {
 		if m.Foreign && m.Seq == seq {
 			a.start = min(a.start, i)
 			a.group = append(a.group, m)
@@ -52,7 +55,7 @@ func (s *State) align(seq uint64) *alignment {
 
 // risingTimes are the times of messages, each lowered to that of a later message which has an earlier one. A message without a time has
 // that of the next one.
-func risingTimes(list []*Message) []int64 {
+func risingTimes(list []*task.Message) []int64 {
 	out := make([]int64, len(list))
 	least := unknown
 	for i, m := range slices.Backward(list) {
@@ -65,33 +68,33 @@ func risingTimes(list []*Message) []int64 {
 }
 
 // place is the cut for the row that is the first to go.
-func (a *alignment) place(s *State, row *Message) cutPlace {
+func (a *alignment) place(s *task.State, row *task.Message) cutPlace {
 	at := slices.Index(a.rows, row)
 	if at == 0 && len(a.group) > 0 {
 		return cutPlace{at: a.start}
 	}
 	j, unmatched := a.cut(at)
 	if j == len(a.group) {
-		return cutPlace{s.behind(a.group, a.start), unmatched}
+		return cutPlace{behind(s, a.group, a.start), unmatched}
 	}
 	// What other steps put between them does not count here.
-	if i := slices.Index(s.api, a.group[j]); i >= 0 {
+	if i := slices.Index(s.API(), a.group[j]); i >= 0 {
 		return cutPlace{i, unmatched}
 	}
-	return cutPlace{len(s.api), unmatched}
+	return cutPlace{len(s.API()), unmatched}
 }
 
 // behind is the place behind the last message of a group.
-func (s *State) behind(group []*Message, start int) int {
+func behind(s *task.State, group []*task.Message, start int) int {
 	if len(group) == 0 {
 		return start
 	}
-	for i := len(s.api) - 1; i >= 0; i-- {
-		if s.api[i] == group[len(group)-1] {
+	for i := len(s.API()) - 1; i >= 0; i-- {
+		if s.API()[i] == group[len(group)-1] {
 			return i + 1
 		}
 	}
-	return len(s.api)
+	return len(s.API())
 }
 
 // cut is the place in the group from which on messages go when the rows from at on do.
@@ -110,7 +113,7 @@ func (a *alignment) cut(at int) (j, unmatched int) {
 		case p.row < at:
 			stay = max(stay, p.message+1)
 		case p.message >= stay && (p.text || !sound || a.group[p.message].TS() == 0):
-			// A reply begins with its text. That one of its calls goes does not tell of what came before the call.
+			// A reply begins with its text. When one of its calls goes, what came before the call may stay.
 			gone = min(gone, p.message)
 		}
 	}
@@ -120,7 +123,8 @@ func (a *alignment) cut(at int) (j, unmatched int) {
 	return min(max(j, stay), gone), unmatched
 }
 
-// unmatched are the messages of which nothing says where they belong: no row shows them, and they or the rows have no times that do.
+// unmatched counts the messages that no evidence places: no row shows them, and they or the rows have no usable
+// times.
 func (a *alignment) unmatched(at, j, stay, gone int, sound bool) (n int) {
 	for i := stay; i < gone; i++ {
 		between := a.group[i].TS() == 0 && i < j && a.times[i] >= a.rowTimes[at]
@@ -131,16 +135,16 @@ func (a *alignment) unmatched(at, j, stay, gone int, sound bool) (n int) {
 	return n
 }
 
-// words: the person said it; the reply before it led to it and stays.
+// words reports whether the row holds words of the user. The reply before them led to them and stays.
 func (a *alignment) words(at int) bool { return a.rows[at].Kind() == "say:user_feedback" }
 
-// wentBack reports whether a row before the target is of a later time: then times
-// say nothing of before and after.
+// wentBack reports whether a row before the target has a later time. Then times do not order what is before and
+// after.
 func (a *alignment) wentBack(at int) bool {
 	if a.rowTimes[at] == unknown {
 		return true
 	}
-	return slices.ContainsFunc(a.rows[:at], func(m *Message) bool { return m.TS() > a.rowTimes[at] })
+	return slices.ContainsFunc(a.rows[:at], func(m *task.Message) bool { return m.TS() > a.rowTimes[at] })
 }
 
 // byTime is Roo's rule.
@@ -183,7 +187,7 @@ func (a *alignment) counted(at int) (int, bool) {
 	}
 	reply := -1 // the one before the target
 	for i, m := range a.group {
-		if m.Kind() != "assistant" || m.facts.summary {
+		if m.Kind() != "assistant" || m.Summary() {
 			continue
 		}
 		if replies++; replies == before {

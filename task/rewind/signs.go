@@ -1,4 +1,4 @@
-package task
+package rewind
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/facts"
 )
 
 // Where times can be trusted, so many rows and messages around a cut are compared. Of a message the rows are nearly always among them.
@@ -14,9 +16,10 @@ const (
 	messagesAround = 256
 )
 
-// shown are pairs of a row and the message that it shows, in the order of both: near a cut, or all where times say nothing. A row shows a message
-// by the id of a call, by words that one of the two begins with, or by what a call is for: its command, question, path or result. What stands in
-// rows as often as in messages belongs together in its order; what does not says nothing.
+// shown returns pairs of a row and the message that it shows, in the order of both: only those near a cut, or all of
+// them where times are no evidence. A row shows a message by the id of a call, by words with which one of the two
+// begins, or by the purpose of a call: its command, question, path or result. A sign that occurs as often in rows as
+// in messages pairs them in order; any other sign is no evidence.
 func (a *alignment) shown(at, j int, sound bool) []showing {
 	if sound && !a.whole {
 		return a.pair(max(0, at-rowsAround), min(len(a.rows), at+rowsAround), max(0, j-messagesAround), min(len(a.group), j+messagesAround))
@@ -41,12 +44,12 @@ func (a *alignment) pair(fromRow, toRow, from, to int) []showing {
 	ids := map[string]bool{}
 	for i, raw := range messages {
 		i += from
-		for _, u := range a.group[i].facts.uses {
-			ids[u.id] = true
+		for _, u := range a.group[i].Uses() {
+			ids[u.ID] = true
 		}
 		signsOfMessage(raw, func(key, text string) { right[key] = append(right[key], sign{at: i, text: text}) })
 	}
-	first := slices.IndexFunc(a.rows, func(m *Message) bool { return m.Kind() == "say:text" }) // what the person asked for
+	first := slices.IndexFunc(a.rows, func(m *task.Message) bool { return m.Kind() == "say:text" }) // what the person asked for
 	for i, raw := range rows {
 		i += fromRow
 		kind := a.rows[i].Kind()
@@ -146,7 +149,7 @@ func signsOfMessage(raw []byte, give func(key, text string)) {
 		said(content)
 		return
 	}
-	eachBlock(raw, func(typ string, block []byte) {
+	facts.Blocks(raw, func(typ string, block []byte) {
 		text, _ := esjson.GetString(block, "text")
 		switch typ {
 		case "text":
@@ -172,7 +175,7 @@ func signsOfMessage(raw []byte, give func(key, text string)) {
 	})
 }
 
-// wrappers stand around a person's words in a message.
+// wrappers are the tags that enclose a user's words in a message.
 var wrappers = []string{"<user_message>", "<task>", "<feedback>", "<answer>"}
 
 // unwrapped are a person's words without the tags around them.
@@ -223,7 +226,7 @@ func texts0(raw []byte) string {
 		return content
 	}
 	var out strings.Builder
-	eachBlock(raw, func(typ string, block []byte) {
+	facts.Blocks(raw, func(typ string, block []byte) {
 		if text, ok := esjson.GetString(block, "text"); ok && typ == "text" {
 			out.WriteString(text)
 			out.WriteByte('\n')

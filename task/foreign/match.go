@@ -1,4 +1,6 @@
-package task
+// Package foreign reads what another program wrote into a task's folder and compares it with the state of our journal:
+// lists of messages, and file records.
+package foreign
 
 import (
 	"bytes"
@@ -6,26 +8,28 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/facts"
 )
 
 // Match is how a foreign list of messages relates to a history.
 type Match struct {
-	Rows    []ForeignRow // one for each element; Off and Len are left to the caller
-	Changed []int        // elements whose bytes differ from the message they match
-	Added   []int        // elements that match nothing
-	Lacking []*Message   // messages of ours that no element stands for, in order
+	Rows    []task.ForeignRow // one for each element; Off and Len are left to the caller
+	Changed []int             // elements whose bytes differ from the message they match
+	Added   []int             // elements that match nothing
+	Lacking []*task.Message   // messages of ours that no element stands for, in order
 }
 
-// Same reports whether the list says just what the history says.
+// Same reports whether the list equals the history.
 func (m Match) Same() bool {
 	return len(m.Changed) == 0 && len(m.Added) == 0 && len(m.Lacking) == 0
 }
 
-// MatchForeign finds, for each element of a foreign list, the message that it is
+// Compare finds, for each element of a foreign list, the message that it is
 // a state of. Identity is a message's kind with its tool ids, or with its time
 // stamp where it has none; equal identities are matched in order. So a changed
 // row is a change, not a new tail.
-func MatchForeign(ours []*Message, h History, elements [][]byte) Match {
+func Compare(ours []*task.Message, h task.History, elements [][]byte) Match {
 	places := map[string][]int{}
 	for i, m := range ours {
 		key := identity(h, m.Raw())
@@ -35,7 +39,7 @@ func MatchForeign(ours []*Message, h History, elements [][]byte) Match {
 	next := 0
 	var out Match
 	for e, raw := range elements {
-		row := ForeignRow{}
+		row := task.ForeignRow{}
 		key := identity(h, raw)
 		at := places[key]
 		for len(at) > 0 && at[0] < next {
@@ -73,21 +77,21 @@ func (m Match) New(elements [][]byte) [][]byte {
 	return out
 }
 
-func identity(h History, raw []byte) string {
+func identity(h task.History, raw []byte) string {
 	ts, _ := esjson.GetInt(raw, "ts")
 	stamp := strconv.FormatInt(ts, 10)
-	if h == UI {
+	if h == task.UI {
 		typ, _ := esjson.GetString(raw, "type")
 		kind, _ := esjson.GetString(raw, typ)
 		return typ + "|" + kind + "|" + stamp
 	}
 	role, _ := esjson.GetString(raw, "role")
 	var ids []string
-	f := factsOf(h, raw, nil)
-	for _, u := range f.uses {
-		ids = append(ids, u.id)
+	f := facts.Of(h == task.API, raw, nil)
+	for _, u := range f.Uses {
+		ids = append(ids, u.ID)
 	}
-	ids = append(ids, f.results...)
+	ids = append(ids, f.Results...)
 	if len(ids) > 0 {
 		return role + "|" + strings.Join(ids, "|")
 	}
@@ -95,13 +99,12 @@ func identity(h History, raw []byte) string {
 }
 
 // ResultsIn are the ids of the calls that a message of the model's side has results of.
-func ResultsIn(raw []byte) []string { return factsOf(API, raw, nil).results }
+func ResultsIn(raw []byte) []string { return facts.Of(true, raw, nil).Results }
 
-// Expendable reports whether a message of ours may be lacking in a list that
-// another program continued: Roo itself removes such rows when it resumes. added
-// are the elements that are new in the list (Match.New): the same words in a turn
-// that both lists have were said another time.
-func Expendable(m *Message, added [][]byte) bool {
+// Expendable reports whether a list that another program continued may lack this message of ours: Roo itself removes
+// such rows when it resumes. added are the elements that are new in the list (Match.New). The same words in a turn
+// that both lists have do not count: the user wrote them at another time.
+func Expendable(m *task.Message, added [][]byte) bool {
 	switch m.Kind() {
 	case "ask:resume_task", "ask:resume_completed_task", "say:reasoning":
 		return true
@@ -120,14 +123,13 @@ func Expendable(m *Message, added [][]byte) bool {
 	return false
 }
 
-// carriedOver reports whether one new element holds all that a user turn said, its
-// environment aside.
+// carriedOver reports whether one new element holds every block of a user turn, except its environment block.
 func carriedOver(raw []byte, added [][]byte) bool {
 	var said [][]byte
 	if content, ok := esjson.Get(raw, "content"); ok && esjson.TypeOf(content) == esjson.TypeString {
 		said = append(said, append([]byte(`"text":`), content...)) // Roo makes a block of it
 	}
-	eachBlock(raw, func(typ string, block []byte) {
+	facts.Blocks(raw, func(typ string, block []byte) {
 		text, _ := esjson.GetString(block, "text")
 		if typ == "text" && strings.HasPrefix(strings.TrimSpace(text), "<environment_details>") {
 			return

@@ -1,4 +1,4 @@
-package task_test
+package known_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/known"
 )
 
 func record(seq uint64, path, source, hash string) task.FileRecord {
@@ -17,14 +18,14 @@ func record(seq uint64, path, source, hash string) task.FileRecord {
 // Seen is what the model learned or made; being told that somebody changed a file does
 // not make it known.
 func TestKnowledge(t *testing.T) {
-	var k task.Knowledge
+	var k known.Files
 	k.Follow([]task.FileRecord{
 		record(1, "a", "read_tool", "1"), record(2, "b", "file_mentioned", "2"), record(3, "a", "user_edited", "3"),
 		record(4, "c", "roo_edited", ""), record(5, "d", "user_edited", "5"),
 	})
 	type row struct{ Path, Source, Seen, Last string }
 	var got []row
-	for _, f := range k.Files() {
+	for _, f := range k.All() {
 		got = append(got, row{f.Path, f.Source, f.Seen.Hash, f.Last.Hash})
 	}
 	want := []row{{"a", "user_edited", "1", "3"}, {"b", "file_mentioned", "2", "2"}, {"c", "roo_edited", "", ""}, {"d", "user_edited", "", "5"}}
@@ -58,7 +59,7 @@ func TestJudgeable(t *testing.T) {
 // reading it at once.
 func TestKnowledgeFollows(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		var k task.Knowledge
+		var k known.Files
 		var all []task.FileRecord
 		seq := uint64(0)
 		for range rapid.IntRange(1, 8).Draw(r, "rounds") {
@@ -72,40 +73,10 @@ func TestKnowledgeFollows(t *testing.T) {
 				all = append(all[:len(all):len(all)], record(seq, path, source, fmt.Sprint(seq)))
 			}
 			k.Follow(all)
-			var whole task.Knowledge
+			var whole known.Files
 			whole.Follow(all)
-			if d := cmp.Diff(whole.Files(), k.Files()); d != "" {
+			if d := cmp.Diff(whole.All(), k.All()); d != "" {
 				r.Fatal(d)
-			}
-		}
-	})
-}
-
-// Entries of other programs give what they say and nothing else.
-func TestForeignRecords(t *testing.T) {
-	got := task.ForeignRecords([]byte(`{"files_in_context":[
-		{"path":"a","record_state":"active","record_source":"cline_edited","cline_read_date":5,"cline_edit_date":7,"user_edit_date":null},
-		{"path":"b","record_state":"stale","record_source":"user_edited","roo_read_date":1,"roo_edit_date":2,"user_edit_date":3},
-		{"path":"c","record_source":"other","roo_read_date":4},
-		{"path":""},{"path":7},{"path":"z\u0000"},null,3,"x",[]]}`))
-	want := []task.FileRecord{
-		{Path: "a", State: "active", Source: "roo_edited", RooRead: 5, RooEdit: 7, RecordedAt: 7},
-		{Path: "b", State: "stale", Source: "user_edited", RooRead: 1, RooEdit: 2, UserEdit: 3, RecordedAt: 3},
-		{Path: "c", Source: "other", RooRead: 4, RecordedAt: 4},
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-}
-
-func FuzzForeignRecords(f *testing.F) {
-	for _, s := range []string{`{"files_in_context":[{"path":"a","roo_read_date":1e400}]}`, `[]`, `{`, `{"files_in_context":{}}`, `{"files_in_context":[{"path":"a","path":"b","user_edit_date":-1}]}`, ""} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, r := range task.ForeignRecords(data) {
-			if r.Path == "" || r.Hash != "" || r.RooRead < 0 || r.RooEdit < 0 || r.UserEdit < 0 {
-				t.Errorf("%+v", r)
 			}
 		}
 	})

@@ -1,16 +1,17 @@
-package task
+package foreign
 
 import (
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/task"
 )
 
-// ForeignRecords are the entries of a task_metadata.json that another program wrote, as
-// Roo and Cline name their members. They say when, and nothing of the content. What is
-// no such file has none; an entry without a path is left out. RecordedAt is the date of
-// what the entry records, the newest of all where that is not said.
-func ForeignRecords(metadata []byte) []FileRecord {
+// Records returns the entries of a task_metadata.json that another program wrote, with the member names of Roo and of
+// Cline. They hold dates and nothing about the content. A file of another shape has no records; an entry without a
+// path is left out. RecordedAt is the date of what the entry records, or the newest date when the entry does not name
+// its source.
+func Records(metadata []byte) []task.FileRecord {
 	if !esjson.Valid(metadata) || esjson.TypeOf(metadata) != esjson.TypeObject {
 		return nil
 	}
@@ -18,7 +19,7 @@ func ForeignRecords(metadata []byte) []FileRecord {
 	if esjson.TypeOf(list) != esjson.TypeArray {
 		return nil
 	}
-	var out []FileRecord
+	var out []task.FileRecord
 	for raw := range esjson.Array(list) {
 		if esjson.TypeOf(raw) != esjson.TypeObject {
 			continue
@@ -30,7 +31,7 @@ func ForeignRecords(metadata []byte) []FileRecord {
 			}
 			return ms
 		}
-		r := FileRecord{
+		r := task.FileRecord{
 			RooRead: date("roo_read_date", "cline_read_date"), RooEdit: date("roo_edit_date", "cline_edit_date"), UserEdit: date("user_edit_date"),
 		}
 		r.Path, _ = esjson.GetString(raw, "path")

@@ -1,0 +1,341 @@
+// Package rewind decides which messages, calls, questions and inputs a rewind, or the removal of one message, hides. It
+// only reads a state. The event that it returns changes the task when it is committed and folded.
+package rewind
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/roost-dev/roost/task"
+)
+
+// ErrNothingToCut: no message follows the place that a rewind should go to.
+var ErrNothingToCut = errors.New("no message follows it")
+
+// ErrTurns: there are fewer replies than a rewind should go back.
+var ErrTurns = errors.New("the task has fewer turns")
+
+// At returns the rewind to a row: it hides that row and what came with it and after it, on both sides. row is its
+// place in the UI history, from 0. With keep the row itself stays.
+//
+// Where this program wrote both sides, the order of the log decides which messages of the API history go. Elsewhere
+// aligned decides.
+func At(s *task.State, row int, keep bool) (task.Rewound, error) {
+	if row < 0 || row >= len(s.UI()) {
+		return task.Rewound{}, ErrNothingToCut
+	}
+	first := row
+	if keep {
+		first++
+	}
+	target := s.UI()[row]
+	c := cutting{state: s, rows: s.UI()[first:], since: target.Seq}
+	switch {
+	case target.Foreign:
+		from := behindRow(s, row, first)
+		c.unmatched = from.unmatched
+		c.gone = func(i int, m *task.Message) bool {
+			if m.Foreign && m.Seq == target.Seq {
+				return i >= from.at
+			}
+			return m.Seq > target.Seq
+		}
+		if keep {
+			c.since++ // what another program knows came all at once
+		}
+	case first < len(s.UI()):
+		next := s.UI()[first]
+		c.since = next.Seq
+		c.gone = func(_ int, m *task.Message) bool { return m.ID >= next.ID }
+	default:
+		return task.Rewound{}, ErrNothingToCut
+	}
+	return c.event("rewind")
+}
+
+// behindRow is the cut for the row that is the first to go; row is it, or the one before it, which stays.
+func behindRow(s *task.State, row, first int) cutPlace {
+	if first < len(s.UI()) && s.UI()[first].Foreign && s.UI()[first].Seq == s.UI()[row].Seq {
+		place := aligned(s, first)
+		if before := aligned(s, row); first > row && before.at > place.at && s.UI()[row].Kind() == "say:user_feedback" {
+			return before // Roo keeps the reply that these words led to
+		}
+		return place
+	}
+	return cutPlace{at: len(s.API())} // all that another program knew stays
+}
+
+// ErrNoRewind: the messages that are gone are not those that go with a row.
+var ErrNoRewind = errors.New("the missing messages are not those that a rewind hides")
+
+// As is a rewind to a row that another program made, when it took just these messages
+// of the model's side. It may have left what Roo leaves: a reply, or a message without a
+// time, behind the cut.
+func As(s *task.State, row int, gone []*task.Message, by string) (task.Rewound, error) {
+	e, err := At(s, row, false)
+	if err != nil {
+		return e, err
+	}
+	took := map[*task.Message]bool{}
+	for _, m := range gone {
+		took[m] = true
+	}
+	c := cutting{state: s, rows: s.UI()[row:], since: s.UI()[row].Seq, gone: func(_ int, m *task.Message) bool { return took[m] }}
+	for _, m := range s.API() {
+		goes := slices.ContainsFunc(e.Hide, func(r task.Run64) bool { return m.ID >= r[0] && m.ID <= r[1] })
+		if took[m] && !goes || goes && !took[m] && m.TS() != 0 && m.Kind() != "assistant" && !m.Summary() {
+			return task.Rewound{}, ErrNoRewind
+		}
+	}
+	out, err := c.event("rewind")
+	out.By = by
+	return out, err
+}
+
+// ModelAs returns the rewind that another program, or a user's editor, made in the API history alone: every row of
+// the UI history is still there.
+func ModelAs(s *task.State, gone []*task.Message, by string) (task.Rewound, error) {
+	took := map[*task.Message]bool{}
+	for _, m := range gone {
+		took[m] = true
+	}
+	if len(took) == 0 {
+		return task.Rewound{}, ErrNothingToCut
+	}
+	c := cutting{state: s, since: gone[0].Seq, gone: func(_ int, m *task.Message) bool { return took[m] }}
+	if gone[0].Foreign {
+		c.since++ // what another program knows came all at once
+	}
+	e, err := c.event("rewind")
+	e.By = by
+	return e, err
+}
+
+// Turns returns the rewind that goes back n turns. A turn is one reply of the model with its tool results. The next
+// run replaces the oldest turn that goes.
+func Turns(s *task.State, n int) (task.Rewound, error) {
+	if n < 1 {
+		return task.Rewound{}, ErrNothingToCut
+	}
+	left := n
+	for i, m := range slices.Backward(s.API()) {
+		if m.Kind() != "assistant" || m.Summary() {
+			continue
+		}
+		if left--; left == 0 {
+			row := requestOf(s, m)
+			c := cutting{state: s, rows: s.UI()[row:], since: m.Seq, gone: func(k int, _ *task.Message) bool { return k >= i }}
+			if row < len(s.UI()) && !s.UI()[row].Foreign {
+				c.since = s.UI()[row].Seq
+			} else if row < len(s.UI()) && s.UI()[row].Kind() != "say:api_req_started" {
+				c.unmatched = aligned(s, row).unmatched
+			}
+			return c.event("rewind")
+		}
+	}
+	return task.Rewound{}, ErrTurns
+}
+
+// requestOf is the place of the row that a reply's turn begins with.
+func requestOf(s *task.State, reply *task.Message) int {
+	came := reply.TS()
+	var a *alignment
+	if reply.Foreign {
+		a = align(s, reply.Seq)
+		came = a.times[slices.Index(a.group, reply)]
+	}
+	for i, row := range slices.Backward(s.UI()) {
+		if row.Kind() != "say:api_req_started" {
+			continue
+		}
+		if row.Seq != reply.Seq && row.ID < reply.ID || row.Seq == reply.Seq && !row.Foreign {
+			return i
+		}
+		if row.Foreign && row.Seq == reply.Seq && row.TS() > 0 && row.TS() <= came && came != unknown {
+			return i
+		}
+	}
+	// No row shows when the reply was requested: take the first row that goes with it, if there is one.
+	at := slices.Index(s.API(), reply)
+	if a != nil {
+		a.whole = true
+	}
+	return sortedSearch(len(s.UI()), func(i int) bool {
+		row := s.UI()[i]
+		return a != nil && row.Foreign && row.Seq == reply.Seq && a.place(s, row).at >= at || row.Seq > reply.Seq
+	})
+}
+
+// sortedSearch is the first i below n for which f holds, n when there is none.
+func sortedSearch(n int, f func(int) bool) int {
+	for i := range n {
+		if f(i) {
+			return i
+		}
+	}
+	return n
+}
+
+// cutting collects what goes.
+type cutting struct {
+	state *task.State
+	rows  []*task.Message                   // of the UI history
+	gone  func(i int, m *task.Message) bool // of the API history, by its place
+	since uint64                            // what else came from this commit on goes too
+
+	unmatched int // see cutPlace
+}
+
+func (c cutting) event(why string) (task.Rewound, error) {
+	s := c.state
+	e := task.Rewound{Why: why, Unmatched: c.unmatched}
+	out := map[*task.Message]bool{}
+	for _, m := range c.rows {
+		out[m] = true
+	}
+	if len(c.rows) > 0 {
+		e.To = c.rows[0].ID
+	}
+	for i, m := range s.API() {
+		if c.gone(i, m) {
+			out[m] = true
+		}
+	}
+	c.named(out)
+	if len(out) == 0 {
+		return e, ErrNothingToCut
+	}
+	e.Hide = runs(out)
+	e.Lift = orphaned(s, out)
+	for _, call := range s.Calls() {
+		m := s.Message(call.Message)
+		if call.Finished != nil && call.FinishedSeq() >= c.since && m != nil && m.Hidden == "" && !out[m] && s.Call(call.ID) == call {
+			e.Calls = append(e.Calls, call.ID)
+		}
+	}
+	goes := func(seq, message uint64, call string) bool {
+		if m := s.Message(message); m != nil && (out[m] || m.Hidden != "") {
+			return true
+		}
+		of := s.Call(call)
+		return seq >= c.since || of != nil && out[s.Message(of.Message)]
+	}
+	for _, q := range s.Questions {
+		if q.Kind != "damage" && goes(q.Seq, q.Message, q.Call) {
+			e.Questions = append(e.Questions, q.Question)
+		}
+	}
+	for _, a := range s.Answered {
+		if goes(a.Seq, a.Message, a.Call) {
+			e.Questions = append(e.Questions, a.QuestionOpened.Question)
+		}
+	}
+	for _, q := range s.Queue {
+		if s.QueuedAt[q.Input] >= c.since {
+			e.Inputs = append(e.Inputs, q.Input)
+		}
+	}
+	if slices.ContainsFunc(s.Files, func(f task.FileRecord) bool { return f.Seq >= c.since }) {
+		e.Files = c.since
+	}
+	return e, nil
+}
+
+// named adds the summaries and markers whose rows go. A summary's row may lack the id, because Roo writes it so after
+// an overflow. Then the rows without an id and the summaries that no row names are paired in their order.
+func (c cutting) named(out map[*task.Message]bool) {
+	s := c.state
+	summaries, markers := map[string]bool{}, map[string]bool{}
+	known := map[string]bool{}   // summaries that some row names
+	var nameless []*task.Message // rows
+	for _, m := range s.UI() {
+		t := m.Tags()
+		switch {
+		case m.Kind() == "say:condense_context" && t.Summary == "":
+			nameless = append(nameless, m)
+		case m.Kind() == "say:condense_context":
+			known[t.Summary] = true
+			if out[m] {
+				summaries[t.Summary] = true
+			}
+		case m.Kind() == "say:sliding_window_truncation" && out[m]:
+			markers[t.Marker] = true
+		}
+	}
+	var unknown []*task.Message // summaries
+	for _, m := range s.API() {
+		t := m.Tags()
+		if m.Summary() && !known[t.Summary] {
+			unknown = append(unknown, m)
+		}
+		if m.Summary() && t.Summary != "" && summaries[t.Summary] || t.Marks && t.Marker != "" && markers[t.Marker] {
+			out[m] = true
+		}
+	}
+	for i := 1; i <= min(len(nameless), len(unknown)); i++ {
+		if out[nameless[len(nameless)-i]] {
+			out[unknown[len(unknown)-i]] = true
+		}
+	}
+}
+
+// orphaned are the ids that tags of messages which stay name, and that no summary or
+// marker has which stays.
+func orphaned(s *task.State, out map[*task.Message]bool) []string {
+	living := map[string]bool{"": true}
+	for _, m := range s.API() {
+		if t := m.Tags(); !out[m] && m.Summary() {
+			living[t.Summary] = true
+		} else if !out[m] && t.Marks {
+			living[t.Marker] = true
+		}
+	}
+	var ids []string
+	for _, m := range s.API() {
+		if out[m] {
+			continue
+		}
+		for _, id := range []string{m.Tags().Condensed, m.Tags().Truncated} {
+			if !living[id] {
+				living[id] = true
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// runs are the numbers of messages, in order.
+func runs(set map[*task.Message]bool) []task.Run64 {
+	ids := make([]uint64, 0, len(set))
+	for m := range set {
+		ids = append(ids, m.ID)
+	}
+	slices.SortFunc(ids, func(a, b uint64) int { return cmp.Compare(a, b) })
+	var out []task.Run64
+	for _, id := range ids {
+		if n := len(out) - 1; n >= 0 && out[n][1]+1 == id {
+			out[n][1] = id
+			continue
+		}
+		out = append(out, task.Run64{id, id})
+	}
+	return out
+}
+
+// Lifts is how many messages that stay are sent again after a rewind, because it takes
+// the summary or the marker that hides them.
+func Lifts(s *task.State, e task.Rewound) (n int) {
+	goes := func(id uint64) bool {
+		return slices.ContainsFunc(e.Hide, func(r task.Run64) bool { return id >= r[0] && id <= r[1] })
+	}
+	for _, m := range s.API() {
+		t := m.Tags()
+		if !goes(m.ID) && (t.Condensed != "" && slices.Contains(e.Lift, t.Condensed) ||
+			t.Truncated != "" && slices.Contains(e.Lift, t.Truncated) || slices.ContainsFunc(m.CoveredBy(), goes)) {
+			n++
+		}
+	}
+	return n
+}
