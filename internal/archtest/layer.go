@@ -27,7 +27,8 @@ var layers = [][]string{
 	{"workspace"},
 	{"store"},
 	{"journal", "task", "roofmt", "usage", "catalog", "content"},
-	{"esjson", "money", "redact", "workspace/terminal", "internal/failpoint", "internal/inputfile", "internal/conformance", "internal/mcptest"},
+	{"esjson", "money", "redact", "workspace/terminal", "internal/failpoint", "internal/inputfile",
+		"internal/filelock", "internal/atomicfile", "internal/keyed", "internal/process", "internal/conformance", "internal/mcptest"},
 }
 
 // neighbours are the imports inside a layer that are wanted.

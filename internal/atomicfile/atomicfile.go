@@ -1,0 +1,122 @@
+// Package atomicfile replaces files whole: another process, and whoever looks after a crash, finds the old content or
+// the new one.
+//
+// New content goes into a temporary file in the same folder (mode 0600), is synced, and gets its name by one rename or
+// link; then the folder is synced. Temporary files of killed processes stay: their names begin with a dot and end with
+// ".tmp" unless the caller gives a pattern of its own to find them by.
+//
+// Files that need more than that keep their own steps and use Rename and SyncDir: those under the lock of an editor,
+// those of the user's workspace, and those whose temporary file is locked while it is written.
+package atomicfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+)
+
+// Write replaces a file, or makes it, and returns when content and name are durable. A link at path is replaced itself.
+func Write(path string, data []byte) error {
+	temp, err := writeTemp(path, "", data, true)
+	if err != nil {
+		return err
+	}
+	return named(temp, path, Rename(temp, path))
+}
+
+// WriteDerived is Write without a sync, for what can be derived again: after a power cut the file may be old, empty or
+// gone. temp is the pattern of the temporary file as os.CreateTemp takes it; "" is the usual one.
+func WriteDerived(path, temp string, data []byte) error {
+	name, err := writeTemp(path, temp, data, false)
+	if err != nil {
+		return err
+	}
+	if err := Rename(name, path); err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	return nil
+}
+
+// Create is Write of a file that must not exist yet. If it does, the error is fs.ErrExist and the file is left alone;
+// of processes that create it at once, one succeeds. On a file system without links two of them may both succeed, and
+// one file stays.
+func Create(path string, data []byte) error {
+	temp, err := writeTemp(path, "", data, true)
+	if err != nil {
+		return err
+	}
+	err = os.Link(temp, path)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return errors.Join(err, os.Remove(temp), SyncDir(filepath.Dir(path)))
+	}
+	if _, there := os.Lstat(path); there == nil {
+		return errors.Join(&fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}, os.Remove(temp))
+	}
+	return named(temp, path, Rename(temp, path))
+}
+
+// named ends a write whose rename gave err.
+func named(temp, path string, err error) error {
+	if err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// writeTemp writes a temporary file beside path.
+func writeTemp(path, pattern string, data []byte, sync bool) (temp string, err error) {
+	if pattern == "" {
+		pattern = "." + filepath.Base(path) + "-*.tmp"
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), pattern) // mode 0600
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(data)
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), nil
+}
+
+// Rename renames a file or folder and replaces a file that has the new name. The rename is visible at once and durable
+// after SyncDir.
+func Rename(from, to string) error {
+	return patiently(func() error { return os.Rename(from, to) })
+}
+
+// RenameIn is Rename of names below an open folder.
+func RenameIn(dir *os.Root, from, to string) error {
+	return patiently(func() error { return dir.Rename(from, to) })
+}
+
+// Move is Rename between folders, durable when it returns.
+func Move(from, to string) error {
+	if err := Rename(from, to); err != nil {
+		return err
+	}
+	return errors.Join(SyncDir(filepath.Dir(to)), SyncDir(filepath.Dir(from)))
+}
+
+const (
+	// busyTries bounds how often Windows is asked for a rename that it refuses: half a second in all. Programs that
+	// read a file, and virus scanners, have it open for less.
+	busyTries = 50
+	busyPause = 10 * time.Millisecond
+)
+
+// patiently tries again where an open file cannot be renamed or replaced.
+func patiently(rename func() error) error {
+	err := rename()
+	for try := 1; err != nil && !errors.Is(err, fs.ErrNotExist) && runtime.GOOS == "windows" && try < busyTries; try++ {
+		time.Sleep(busyPause)
+		err = rename()
+	}
+	return err
+}

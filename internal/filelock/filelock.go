@@ -1,0 +1,103 @@
+// Package filelock takes kernel locks on open files: flock on Unix, LockFileEx on Windows. It is the only package that
+// calls the kernel for a lock.
+//
+// A lock belongs to the open file, not to the process: a second open file of the same process is refused as well. The
+// lock ends with Unlock, or when its process ends, in any way. (fcntl locks belong to the process and vanish with any
+// close of the file: rejected.)
+//
+// To end a lock, call Release: closing the file is not enough. While another goroutine starts a program, the child has
+// the file open until its exec, and the lock with it.
+//
+// Locks are advisory on Unix: they bind only programs that ask for them. Network file systems may give one lock to two
+// machines; a caller that depends on a lock asks filelog.Trusted first. On systems with neither call Try fails with
+// ErrUnsupported.
+package filelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// Mode is the kind of a lock.
+type Mode uint8
+
+const (
+	// Shared may be held by many, as long as none holds Exclusive.
+	Shared Mode = 0
+	// Exclusive is held by one.
+	Exclusive Mode = 1
+	// FirstByte, added to a mode, locks the first byte of the file on Windows, where other modes lock a byte far behind
+	// any content. Windows keeps others from reading a locked byte, so it is only for files that earlier versions locked
+	// in this way.
+	FirstByte Mode = 2
+)
+
+// ErrUnsupported: this system has no lock that belongs to an open file.
+var ErrUnsupported = errors.New("kernel locks are not supported on this system")
+
+// File is an open file as far as a lock needs it.
+type File interface{ Fd() uintptr }
+
+// Try takes the lock of an open file without waiting; ok is false while another holder excludes it. A holder of a lock
+// changes its mode by another Try. If that fails the old lock is lost on Unix.
+func Try(f File, m Mode) (ok bool, err error) { return try(f.Fd(), m) }
+
+// Wait takes the lock of an open file, and tries again after each pause until the context ends. The kernel's own wait
+// is not used: a context cannot interrupt it.
+func Wait(ctx context.Context, f File, m Mode, pause time.Duration) error {
+	for {
+		if ok, err := Try(f, m); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Unlock ends a lock and leaves the file open. A file without a lock is no error.
+func Unlock(f File) error { return unlock(f.Fd()) }
+
+// Release ends a lock, if there is one, and closes the file.
+func Release(f interface {
+	File
+	io.Closer
+}) error {
+	return errors.Join(Unlock(f), f.Close())
+}
+
+// TryOpen opens a file, makes it with mode 0600 if there is none, and takes its lock without waiting. f is nil while
+// another holder excludes the lock, and when the path led to another file once the lock was held.
+func TryOpen(path string, m Mode) (f *os.File, err error) {
+	if f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return nil, err
+	}
+	ok, err := Try(f, m)
+	switch {
+	case err != nil:
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
+	case !ok:
+		return nil, f.Close()
+	case !Same(f, path):
+		return nil, Release(f)
+	}
+	return f, nil
+}
+
+// Same reports whether an open file is still the one at a path. A lock on a file that was removed or replaced between
+// opening and locking it excludes nobody: check after Try.
+func Same(f interface{ Stat() (fs.FileInfo, error) }, path string) bool {
+	held, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Lstat(path)
+	return err == nil && os.SameFile(held, now)
+}

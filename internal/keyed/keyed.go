@@ -1,0 +1,78 @@
+// Package keyed is a mutex for each key of a set that is not known before: the calls that change one task, for example.
+// A key costs memory only while it is locked or awaited. Waiters of a key get it in no promised order.
+package keyed
+
+import (
+	"context"
+	"sync"
+)
+
+// Mutex is one lock for each key. The zero value is ready. It must not be copied after its first use.
+type Mutex[K comparable] struct {
+	mu    sync.Mutex
+	locks map[K]*lock
+}
+
+type lock struct {
+	held  chan struct{} // holds one element while the key is locked
+	users int           // that hold the key or wait for it; under mu of the Mutex
+}
+
+// Lock waits until the key is free or the context ends. The returned function releases the key; calling it again does
+// nothing.
+func (m *Mutex[K]) Lock(ctx context.Context, key K) (unlock func(), err error) {
+	one := m.use(key)
+	select {
+	case one.held <- struct{}{}:
+	default:
+		select {
+		case one.held <- struct{}{}:
+		case <-ctx.Done():
+			m.drop(key, one)
+			return nil, context.Cause(ctx)
+		}
+	}
+	return m.release(key, one), nil
+}
+
+// TryLock locks the key if it is free.
+func (m *Mutex[K]) TryLock(key K) (unlock func(), ok bool) {
+	one := m.use(key)
+	select {
+	case one.held <- struct{}{}:
+		return m.release(key, one), true
+	default:
+		m.drop(key, one)
+		return nil, false
+	}
+}
+
+func (m *Mutex[K]) use(key K) *lock {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	one := m.locks[key]
+	if one == nil {
+		if m.locks == nil {
+			m.locks = map[K]*lock{}
+		}
+		one = &lock{held: make(chan struct{}, 1)}
+		m.locks[key] = one
+	}
+	one.users++
+	return one
+}
+
+func (m *Mutex[K]) release(key K, one *lock) func() {
+	return sync.OnceFunc(func() {
+		<-one.held
+		m.drop(key, one)
+	})
+}
+
+func (m *Mutex[K]) drop(key K, one *lock) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if one.users--; one.users == 0 {
+		delete(m.locks, key)
+	}
+}

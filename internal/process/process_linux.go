@@ -1,0 +1,68 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+func boot() string {
+	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(b))
+}
+
+func namespace() string {
+	s, _ := os.Readlink("/proc/self/ns/pid")
+	return s
+}
+
+func system() string {
+	if Boot() == "" || Namespace() == "" {
+		return ""
+	}
+	return Boot() + " " + Namespace()
+}
+
+func alive(pid int) bool {
+	if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+		return false
+	}
+	s := stat(pid)
+	if len(s) <= statThreads {
+		return true // this user may not read it
+	}
+	// A process whose first thread has ended looks like one that has ended, but has other threads.
+	ended := s[statState] == "Z" || s[statState] == "X" || s[statState] == "x"
+	threads, err := strconv.Atoi(s[statThreads])
+	return !ended || err != nil || threads > 1
+}
+
+func start(pid int) int64 {
+	s := stat(pid)
+	if len(s) <= statStart {
+		return 0
+	}
+	ticks, _ := strconv.ParseInt(s[statStart], 10, 64)
+	return ticks
+}
+
+// Fields of /proc/PID/stat by their place behind the name, which is field 2.
+const (
+	statState   = 3 - 3
+	statThreads = 20 - 3
+	statStart   = 22 - 3
+)
+
+// stat returns the fields of /proc/PID/stat behind the name. A process may put anything into its name, so the last ")"
+// ends it.
+func stat(pid int) []string {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+}
