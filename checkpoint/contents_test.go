@@ -15,6 +15,7 @@ import (
 
 	"github.com/roost-dev/roost/checkpoint/gitstore"
 	"github.com/roost-dev/roost/content"
+	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -227,7 +228,7 @@ func TestAStoreThatAnEarlierVersionUses(t *testing.T) {
 	}
 	f, err := os.OpenFile(leases[0], os.O_RDWR, 0)
 	l.must(err)
-	if ok, err := content.TryLock(f, true); !ok || err != nil {
+	if ok, err := filelock.Try(f, filelock.Exclusive); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	if _, err := l.k.Hold(t.Context(), []string{"a"}); !errors.Is(err, ErrInUse) {
@@ -240,7 +241,7 @@ func TestAStoreThatAnEarlierVersionUses(t *testing.T) {
 		t.Errorf("in use: got %v, %v", used, err)
 	}
 	l.wantEarlier("while it is in use")
-	l.must(content.Unlock(f))
+	l.must(filelock.Release(f))
 	l.hold("a")
 	if used, err := l.k.UsedByEarlier(); used || err != nil || !l.carried() {
 		t.Errorf("afterwards: in use %v, %v", used, err)

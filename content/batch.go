@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"runtime"
-	"time"
 
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
 )
 
@@ -162,7 +160,7 @@ func (b *Batch) Close() error {
 			return nil
 		}
 		// Another process may have renamed what was found without having synced the folder yet.
-		return syncDir(b.s.path(bundlesDir))
+		return atomicfile.SyncDir(b.s.path(bundlesDir))
 	}
 	if _, err := b.s.publish(b.ctx, b.w, true); err != nil {
 		return fmt.Errorf("write to the content store: %w", err)
@@ -190,14 +188,14 @@ func (s *Store) publish(ctx context.Context, w *bundleWriter, claim bool) (name 
 		}
 	}
 	if err = s.fault("rename"); err == nil {
-		err = Rename(w.f.Name(), b.path)
+		err = atomicfile.Rename(w.f.Name(), b.path)
 	}
 	if err != nil {
 		return "", err
 	}
 	failpoint.Hit("content.bundle.named")
 	if err = s.fault("syncdir"); err == nil {
-		err = syncDir(s.path(bundlesDir))
+		err = atomicfile.SyncDir(s.path(bundlesDir))
 	}
 	if err != nil {
 		return "", err // the bundle stays: another process may rely on it already
@@ -208,14 +206,4 @@ func (s *Store) publish(ctx context.Context, w *bundleWriter, claim bool) (name 
 		s.known.add(b)
 	}
 	return name, nil
-}
-
-// Rename replaces a file. Windows refuses while another process reads the old one.
-func Rename(from, to string) error {
-	err := os.Rename(from, to)
-	for i := 0; err != nil && runtime.GOOS == "windows" && i < 50; i++ {
-		time.Sleep(10 * time.Millisecond)
-		err = os.Rename(from, to)
-	}
-	return err
 }

@@ -9,7 +9,9 @@ import (
 	"os"
 	"slices"
 
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/filelock"
 )
 
 // CollectOptions are what Collect keeps and does.
@@ -57,7 +59,7 @@ func (s *Store) Collect(ctx context.Context, o CollectOptions) (done Collected, 
 		if err := s.create(); err != nil {
 			return done, err
 		}
-		free, err := s.lock(ctx, lockCollect, true)
+		free, err := s.lock(ctx, lockCollect, filelock.Exclusive)
 		if err != nil {
 			return done, err
 		}
@@ -299,7 +301,7 @@ func (c *collection) finish(ctx context.Context, list []*bundle) error {
 	s := c.s
 	s.hold.Lock()
 	defer s.hold.Unlock()
-	free, err := s.lock(ctx, lockRemove, true)
+	free, err := s.lock(ctx, lockRemove, filelock.Exclusive)
 	if err != nil {
 		return err
 	}
@@ -350,7 +352,7 @@ func (s *Store) remove(list []*bundle) error {
 	if _, err := s.refresh(true); err != nil {
 		return err
 	}
-	return syncDir(s.path(bundlesDir))
+	return atomicfile.SyncDir(s.path(bundlesDir))
 }
 
 // scratchFile is the file of a bundle that no lease covers: one process at a time collects or merges.
@@ -397,7 +399,7 @@ func (s *Store) inClass(class int) (list []*bundle) {
 // merge puts the bundles of a size class into one; no content is dropped. Bundles that a living Store relies on stay.
 // (Rewriting the leases of others was rejected: a lease then names what its owner never wrote or found.)
 func (s *Store) merge(ctx context.Context, class int) error {
-	free, ok, err := s.tryLock(lockCollect, true)
+	free, ok, err := s.tryLock(lockCollect, filelock.Exclusive)
 	if !ok {
 		return err
 	}
@@ -405,7 +407,7 @@ func (s *Store) merge(ctx context.Context, class int) error {
 	s.hold.Lock()
 	defer s.hold.Unlock()
 	// With this lock no process begins to rely on a bundle that is about to go.
-	free, ok, err = s.tryLock(lockRemove, true)
+	free, ok, err = s.tryLock(lockRemove, filelock.Exclusive)
 	if !ok {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/roost-dev/roost/internal/filelock"
 )
 
 // Which process may remove what. One kernel lock, "lock", is taken shared for the moment in which a Store notes that it
@@ -50,9 +52,9 @@ var busy = map[string]string{
 }
 
 // lock takes a kernel lock of the store. It waits until the context ends.
-func (s *Store) lock(ctx context.Context, name string, exclusive bool) (free func(), err error) {
+func (s *Store) lock(ctx context.Context, name string, mode filelock.Mode) (free func(), err error) {
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
-		free, ok, err := s.tryLock(name, exclusive)
+		free, ok, err := s.tryLock(name, mode)
 		if ok || err != nil {
 			return free, err
 		}
@@ -64,18 +66,12 @@ func (s *Store) lock(ctx context.Context, name string, exclusive bool) (free fun
 	}
 }
 
-func (s *Store) tryLock(name string, exclusive bool) (free func(), ok bool, err error) {
-	f, err := os.OpenFile(s.path(name), os.O_RDWR|os.O_CREATE, 0o600)
+func (s *Store) tryLock(name string, mode filelock.Mode) (free func(), ok bool, err error) {
+	f, err := filelock.TryOpen(s.path(name), mode)
 	if err != nil {
 		return nil, false, fmt.Errorf("lock the content store: %w", err)
 	}
-	if ok, err = TryLock(f, exclusive); !ok {
-		f.Close()
-	}
-	if err != nil {
-		err = fmt.Errorf("lock the content store: %w", err)
-	}
-	return func() { _ = Unlock(f) }, ok, err
+	return func() { _ = filelock.Release(f) }, f != nil, nil
 }
 
 // rely holds a bundle that is present. When nothing is to be held it does nothing. A bundle that was removed is
@@ -103,7 +99,7 @@ func (s *Store) note(ctx context.Context, name string, mustExist bool) error {
 	if s.held.names[name] || name == "" && s.held.lease != nil {
 		return nil
 	}
-	free, err := s.lock(ctx, lockRemove, false)
+	free, err := s.lock(ctx, lockRemove, filelock.Shared)
 	if err != nil {
 		return err
 	}
@@ -148,15 +144,11 @@ func (s *Store) createLease() error {
 	if err != nil {
 		return err
 	}
-	ok, err := TryLock(f, true)
-	for end := time.Now().Add(patience); err == nil && !ok; ok, err = TryLock(f, true) {
-		if time.Now().After(end) { // a collection that tests the lock has it for a moment
-			err = fmt.Errorf("%s is new, and another process holds its lock", name)
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
-	if err != nil {
+	// A collection that tests the lock holds it for a moment.
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := filelock.Wait(ctx, f, filelock.Exclusive, time.Millisecond); err != nil {
+		err = fmt.Errorf("lock the new file %s: %w", name, err)
 		f.Close()
 		_ = os.Remove(name)
 		return err
@@ -217,7 +209,7 @@ func (s *Store) Close() error {
 func (s *Store) dropLease() {
 	if f := s.held.lease; f != nil {
 		s.held.lease, s.held.names = nil, nil
-		_ = Unlock(f)
+		_ = filelock.Release(f)
 		_ = os.Remove(f.Name()) // a process that locks a lease only tests whether it is locked
 	}
 }
@@ -245,8 +237,8 @@ func (s *Store) leases(clean bool) (list []lease, err error) {
 		if err != nil {
 			return fail(err)
 		}
-		dead, err := TryLock(f, false)
-		_ = Unlock(f)
+		dead, err := filelock.Try(f, filelock.Shared)
+		_ = filelock.Release(f)
 		if err != nil {
 			return fail(err)
 		}

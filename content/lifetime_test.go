@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/roost-dev/roost/internal/filelock"
 )
 
 // What another process relies on stays until that process ends its hold or dies.
@@ -346,7 +348,7 @@ func TestMergingHasSizeClasses(t *testing.T) {
 	count(mergeCount)
 	put(mergeCount, 100) // its own bundle is held while it merges the others
 	count(3)
-	free := must[func()](t)(s.lock(context.Background(), lockCollect, true))
+	free := must[func()](t)(s.lock(context.Background(), lockCollect, filelock.Exclusive))
 	for i := range mergeCount + 5 {
 		put(2000+i, 100)
 	}
@@ -433,7 +435,7 @@ func TestOneStoreOfManyGoroutines(t *testing.T) {
 func TestAWaitForALockEnds(t *testing.T) {
 	s := newStore(t)
 	commit(t, s, map[string]string{"a": "1"})
-	free := must[func()](t)(s.lock(context.Background(), lockRemove, true))
+	free := must[func()](t)(s.lock(context.Background(), lockRemove, filelock.Exclusive))
 	defer free()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
 	defer cancel()
@@ -453,7 +455,7 @@ func TestHoldingWaitsForItsTurn(t *testing.T) {
 			s := newStore(t)
 			commit(t, s, map[string]string{"f": "x"})
 			s.Settle()
-			free := must[func()](t)(s.lock(context.Background(), lockRemove, true))
+			free := must[func()](t)(s.lock(context.Background(), lockRemove, filelock.Exclusive))
 			done := make(chan error)
 			go func() {
 				defer s.Keep()()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
 )
 
@@ -148,7 +149,7 @@ func (s *Store) writeName(owner string, h Hash) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		failpoint.Hit("content.name.written")
 		if err = s.fault("rename"); err == nil {
-			err = Rename(f.Name(), s.path(namesDir, owner))
+			err = atomicfile.Rename(f.Name(), s.path(namesDir, owner))
 		}
 	}
 	if err != nil {
@@ -157,7 +158,7 @@ func (s *Store) writeName(owner string, h Hash) error {
 	}
 	failpoint.Hit("content.name.named")
 	if err = s.fault("syncdir"); err == nil {
-		err = syncDir(s.path(namesDir))
+		err = atomicfile.SyncDir(s.path(namesDir))
 	}
 	return err
 }
@@ -172,7 +173,7 @@ func (s *Store) RemoveName(owner string) error {
 		}
 	}
 	if err == nil {
-		err = syncDir(s.path(namesDir))
+		err = atomicfile.SyncDir(s.path(namesDir))
 	}
 	if err != nil {
 		return fmt.Errorf("take the contents of %s: %w", owner, err)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/roost-dev/roost/internal/atomicfile"
 )
 
 // Store is one content store. Several goroutines may use it, and several processes its folder.
@@ -88,7 +90,7 @@ func (s *Store) create() error {
 	}
 	for _, d := range []string{s.dir, filepath.Dir(s.dir)} {
 		if err == nil {
-			err = syncDir(d)
+			err = atomicfile.SyncDir(d)
 		}
 	}
 	if err == nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/engine/checkpoints"
+	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/trash"
 
@@ -479,7 +480,7 @@ func TestARunWaitsForAnEarlierVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := content.TryLock(f, true); !ok || err != nil {
+	if ok, err := filelock.Try(f, filelock.Exclusive); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	if _, err := b.engine.Start(ctx, engine.Request{Task: id, Yes: true}); !errors.Is(err, store.ErrForeignBusy) {
@@ -488,7 +489,7 @@ func TestARunWaitsForAnEarlierVersion(t *testing.T) {
 	if list, err := b.engine.Checkpoints().Collect(ctx, false); err != nil || len(list) != 1 || !errors.Is(list[0].Err, store.ErrForeignBusy) {
 		t.Errorf("collect: got %+v, %v", list, err)
 	}
-	if err := content.Unlock(f); err != nil {
+	if err := filelock.Release(f); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := b.engine.Checkpoints().Collect(ctx, false); err != nil || list[0].Err != nil || list[0].Tasks != 1 {

@@ -28,6 +28,8 @@ import (
 	"github.com/klauspost/compress/zlib"
 
 	"github.com/roost-dev/roost/content"
+	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/filelock"
 )
 
 // ErrInUse: a process of an earlier version works with the store.
@@ -401,7 +403,7 @@ func (s *Store) tryLock() (free func(), ok bool, err error) {
 	var files []*os.File
 	free = sync.OnceFunc(func() {
 		for _, f := range files {
-			_ = content.Unlock(f)
+			_ = filelock.Release(f)
 		}
 	})
 	defer func() {
@@ -415,7 +417,7 @@ func (s *Store) tryLock() (free func(), ok bool, err error) {
 			return nil, false, ignoreGone(err)
 		}
 		files = append(files, f)
-		if ok, err := content.TryLock(f, true); err != nil || !ok {
+		if ok, err := filelock.Try(f, filelock.Exclusive); err != nil || !ok {
 			return nil, false, err
 		}
 		if _, err := os.Stat(f.Name()); err != nil {
@@ -451,8 +453,8 @@ func (s *Store) InUse() (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		dead, err := content.TryLock(f, false)
-		_ = content.Unlock(f)
+		dead, err := filelock.Try(f, filelock.Shared)
+		_ = filelock.Release(f)
 		if err != nil || !dead {
 			return err == nil, err
 		}
@@ -497,7 +499,7 @@ func (s *Store) RemoveRef(task string) error {
 		if err := os.WriteFile(temp, rest, 0o600); err != nil {
 			return err
 		}
-		if err := content.Rename(temp, s.path("packed-refs")); err != nil {
+		if err := atomicfile.Rename(temp, s.path("packed-refs")); err != nil {
 			return err
 		}
 	}
