@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/store/projection"
 )
 
 // Behind are the tasks whose files of Roo's show less than their journal holds: the process
@@ -34,8 +35,8 @@ func (s *Store) behind(ctx context.Context, ref Ref) bool {
 	if err != nil || !exists(ref.Log, "journal.lock") || !exists(ref.Dir, "") { // without a lock nobody worked on it here
 		return false
 	}
-	written := readWatermark(ref.Log)
-	mark, err := os.Lstat(filepath.Join(ref.Log, WatermarkName))
+	written := projection.Read(ref.Log)
+	mark, err := os.Lstat(filepath.Join(ref.Log, projection.Name))
 	if err == nil && len(written.Writing) == 0 && !log.ModTime().After(mark.ModTime()) {
 		return false // the record is written behind the last commit
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -70,9 +71,9 @@ func TestWhoIsNotBehind(t *testing.T) {
 	for _, id := range []string{"foreign", "damaged", "whole"} {
 		check(t, make1(id).Close(context.Background()))
 	}
-	check(t, os.Remove(filepath.Join(s.OwnRef("foreign").Log, WatermarkName)))
+	check(t, os.Remove(filepath.Join(s.OwnRef("foreign").Log, projection.Name)))
 	check(t, os.Remove(filepath.Join(s.OwnRef("foreign").Log, "journal.lock")))
-	check(t, os.Remove(filepath.Join(s.OwnRef("damaged").Log, WatermarkName)))
+	check(t, os.Remove(filepath.Join(s.OwnRef("damaged").Log, projection.Name)))
 	check(t, os.Truncate(filepath.Join(s.OwnRef("damaged").Log, journalName), 300))
 	if list := must[[]Ref](t)(s.Behind(t.Context())); len(list) > 0 {
 		t.Errorf("%+v", list)

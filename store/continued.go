@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -122,10 +123,10 @@ func (s *Store) lookAtOriginal(ctx context.Context, o *Owned) error {
 }
 
 // originals says which bytes of a foreign folder an adoption knows.
-func originals(from *task.Adopted) watermark {
-	mark := watermark{Files: map[string]projected{}}
+func originals(from *task.Adopted) projection.Watermark {
+	mark := projection.Watermark{Files: map[string]projection.File{}}
 	for _, f := range from.Files {
-		mark.Files[f.Name] = projected{SHA256: f.Blob, Size: f.Size}
+		mark.Files[f.Name] = projection.File{SHA256: f.Blob, Size: f.Size}
 	}
 	return mark
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/projection"
 )
 
 // A row is believed as long as everything that it was derived from looks as it did:
@@ -232,7 +233,7 @@ func watchedIn(dir, below string) ([]string, bool) {
 		switch {
 		case strings.Contains(name, "\x00"), e.Type()&fs.ModeSymlink != 0:
 			return nil, false // what it leads to may lie anywhere
-		case name == "journal.lock", strings.HasPrefix(name, markTemp):
+		case name == "journal.lock", strings.HasPrefix(name, projection.TempPrefix):
 		case name == journalName && below == "":
 			out = append([]string{name}, out...)
 		case !e.IsDir():

@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/task/foreign"
 )
@@ -76,7 +77,7 @@ var ErrForeignBusy = errors.New("another program is writing this task")
 // foreignChanges compares the folder with what we know we wrote. A file whose
 // bytes are ours is never looked into. The two histories are one state: when one
 // of them cannot be applied, the other is not applied either.
-func foreignChanges(s *task.State, folder *roofmt.Folder, w watermark) []Intake {
+func foreignChanges(s *task.State, folder *roofmt.Folder, w projection.Watermark) []Intake {
 	if steps, ok := rewoundElsewhere(s, folder, w); ok {
 		return steps
 	}
@@ -89,7 +90,7 @@ func foreignChanges(s *task.State, folder *roofmt.Folder, w watermark) []Intake 
 
 // changesOf compares the folder with two histories. waiting is the user turn that a task
 // which waits for a subtask is projected with: as the last one of a file it is nothing new.
-func changesOf(ui, api []*task.Message, waiting []byte, folder *roofmt.Folder, w watermark) []Intake {
+func changesOf(ui, api []*task.Message, waiting []byte, folder *roofmt.Folder, w projection.Watermark) []Intake {
 	var out []Intake
 	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
 		h, ours, derived := task.UI, ui, []byte(nil)
@@ -99,10 +100,10 @@ func changesOf(ui, api []*task.Message, waiting []byte, folder *roofmt.Folder, w
 		if doc.State == roofmt.Missing && doc.Source == "" {
 			continue // nothing to take in; the projection puts it back
 		}
-		if w.wrote(doc) {
+		if w.Wrote(doc) {
 			continue
 		}
-		if change, foreign := judge(doc, h, ours, derived, w.knows(doc.Name)); foreign {
+		if change, foreign := judge(doc, h, ours, derived, w.Knows(doc.Name)); foreign {
 			out = append(out, change)
 		}
 	}
@@ -206,17 +207,17 @@ func locked(folder *roofmt.Folder) bool {
 // takeIn commits what another program changed. A state that cannot be applied is
 // kept as a blob and reported; our branch stays the head.
 func (t *Task) takeIn(ctx context.Context, folder *roofmt.Folder) ([]Intake, error) {
-	mark := readWatermark(t.Ref.Log)
+	mark := projection.Read(t.Ref.Log)
 	histories := mark
 	if t.hit() {
-		histories = watermark{}
+		histories = projection.Watermark{}
 	}
 	if err := t.load(folder, histories); err != nil {
 		return nil, err
 	}
 	changes := foreignChanges(t.state, folder, histories)
 	for i := range changes {
-		changes[i].Restored = t.hit() && mark.wrote(docOf(folder, changes[i].File)) && changes[i].Event != nil
+		changes[i].Restored = t.hit() && mark.Wrote(docOf(folder, changes[i].File)) && changes[i].Event != nil
 	}
 	events, err := t.intakeEvents(ctx, folder, changes)
 	if err != nil {
@@ -243,8 +244,8 @@ func docOf(folder *roofmt.Folder, name string) *roofmt.Document {
 }
 
 // load brings the histories into memory when they are to be compared.
-func (t *Task) load(folder *roofmt.Folder, mark watermark) error {
-	if mark.wrote(folder.UI) && mark.wrote(folder.API) {
+func (t *Task) load(folder *roofmt.Folder, mark projection.Watermark) error {
+	if mark.Wrote(folder.UI) && mark.Wrote(folder.API) {
 		return nil
 	}
 	t.mu.Lock()
@@ -327,7 +328,7 @@ func (t *Task) refusedBefore(name, hash string) bool {
 // takeInSmall keeps history_item.json and task_metadata.json where they cannot be
 // read any more, before they are written anew. Readable ones are merged by the
 // projection, and nothing of them is lost.
-func (t *Task) takeInSmall(ctx context.Context, folder *roofmt.Folder, mark watermark) ([]Intake, []task.Event, error) {
+func (t *Task) takeInSmall(ctx context.Context, folder *roofmt.Folder, mark projection.Watermark) ([]Intake, []task.Event, error) {
 	var changes []Intake
 	var events []task.Event
 	for _, f := range []struct {
@@ -338,7 +339,7 @@ func (t *Task) takeInSmall(ctx context.Context, folder *roofmt.Folder, mark wate
 		{roofmt.ItemName, folder.Item, folder.ItemPrint},
 		{roofmt.MetadataName, folder.Metadata, folder.MetadataPrint},
 	} {
-		if !f.print.Exists || f.data != nil || mark.Files[f.name].print() == f.print {
+		if !f.print.Exists || f.data != nil || mark.Files[f.name].Print() == f.print {
 			continue
 		}
 		hash, size, err := t.keepInside(ctx, folder.Dir, f.name)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -218,7 +219,7 @@ func TestProjectionsAreDerived(t *testing.T) {
 	for _, name := range files {
 		before[name] = read(t, dir, name)
 	}
-	for _, gone := range [][]string{files, {WatermarkName}, append(files, WatermarkName, "journal.idx"), {roofmt.APIName}} {
+	for _, gone := range [][]string{files, {projection.Name}, append(files, projection.Name, "journal.idx"), {roofmt.APIName}} {
 		for _, name := range gone {
 			check(t, os.RemoveAll(filepath.Join(dir, name)))
 		}

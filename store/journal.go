@@ -8,19 +8,20 @@ import (
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store/fold"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
 
 // HasJournal reports whether a task has a journal or had one. A journal that was deleted beside its lock file,
 // index, payloads or watermark is damaged; it is never begun again.
 func HasJournal(logDir string) bool {
-	return filelog.Exists(logDir) || readWatermark(logDir).Seq > 0
+	return filelog.Exists(logDir) || projection.Read(logDir).Seq > 0
 }
 
 // OpenJournal opens the journal in a folder for reading. It reads the watermark first: the commit that the
 // watermark names was synced before, so a journal that ends earlier lacks commits.
 func OpenJournal(logDir string) (journal.Reader, error) {
-	return filelog.OpenKnowing(logDir, nil, readWatermark(logDir).Seq)
+	return filelog.OpenKnowing(logDir, nil, projection.Read(logDir).Seq)
 }
 
 // FoldJournal is the state that the journal in a folder gives; nil when there is no journal. Its messages cannot

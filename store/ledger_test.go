@@ -200,3 +200,5 @@ func TestExpensesAddUpProperty(t *testing.T) {
 		}
 	})
 }
+
+type fatal interface{ Fatalf(string, ...any) }

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/fold"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -79,7 +80,7 @@ func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
 		return nil, fmt.Errorf("task %s: %s is a symbolic link: %w", ref.ID, ref.Dir, ErrLinked)
 	}
 	if ref.Foreign() && !HasJournal(ref.Log) {
-		folder, err := s.readSettled(ctx, ref.Dir, watermark{})
+		folder, err := s.readSettled(ctx, ref.Dir, projection.Watermark{})
 		if err != nil {
 			return nil, fmt.Errorf("task %s: %w", ref.ID, err)
 		}
@@ -132,7 +133,7 @@ func (t *Task) readFolder(ctx context.Context) (*roofmt.Folder, error) {
 	// Locks that a killed process of ours left would be waited for. If they cannot
 	// be removed, the wait says so.
 	_ = roofmt.Sweep(ctx, t.Ref.Dir)
-	folder, err := t.store.readSettled(ctx, t.Ref.Dir, readWatermark(t.Ref.Log))
+	folder, err := t.store.readSettled(ctx, t.Ref.Dir, projection.Read(t.Ref.Log))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -200,7 +201,7 @@ func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Ta
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("task %s: %w", ref.ID, err), log.Close())
 	}
-	sweepMarks(ref.Log)
+	projection.Sweep(ref.Log)
 	if state.ID == "" && !empty(state) {
 		state.ID = ref.ID // the commit that said it is damaged
 	}

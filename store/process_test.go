@@ -18,6 +18,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -181,7 +182,7 @@ func TestLeftoversOfTheKilled(t *testing.T) {
 			t.Fatalf("%s: not killed: %s", point, out)
 		}
 	}
-	write(t, dir, markTemp+"123", "half")
+	write(t, dir, projection.TempPrefix+"123", "half")
 	foreign := map[string]string{".ui_messages.json.new_1_a.tmp": "an editor's", "notes.txt": "a person's", ".roost-later": "of a version to come"}
 	for name, text := range foreign {
 		write(t, dir, name, text)
@@ -195,7 +196,7 @@ func TestLeftoversOfTheKilled(t *testing.T) {
 		t.Fatalf("%q %v", line, err)
 	}
 	for _, name := range must[[]os.DirEntry](t)(os.ReadDir(dir)) {
-		if n := name.Name(); strings.HasPrefix(n, ".roost-tmp") || strings.HasPrefix(n, ".roost-lock") || strings.HasPrefix(n, markTemp) || strings.HasSuffix(n, ".lock") && n != "journal.lock" {
+		if n := name.Name(); strings.HasPrefix(n, ".roost-tmp") || strings.HasPrefix(n, ".roost-lock") || strings.HasPrefix(n, projection.TempPrefix) || strings.HasSuffix(n, ".lock") && n != "journal.lock" {
 			t.Errorf("left: %s", n)
 		}
 	}

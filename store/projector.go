@@ -16,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -40,7 +41,7 @@ type projector struct {
 	done  chan struct{}
 
 	mu      sync.Mutex // one projection at a time
-	mark    watermark
+	mark    projection.Watermark
 	shown   uint64 // the commit that the files show
 	off     bool   // the folder is not ours to write now
 	known   bool   // how the files stand was seen, or they were written, in this ownership
@@ -58,7 +59,7 @@ func newProjector(t *Task) *projector {
 	p := &projector{
 		task: t, waken: make(chan struct{}, 1),
 		stop: make(chan struct{}), done: make(chan struct{}),
-		mark: readWatermark(t.Ref.Log), replace: roofmt.Replace,
+		mark: projection.Read(t.Ref.Log), replace: roofmt.Replace,
 	}
 	go p.loop()
 	return p
@@ -220,7 +221,7 @@ func (p *projector) write(ctx context.Context, img image) error {
 	files := []struct {
 		name  string
 		bytes []byte
-		mark  projected
+		mark  projection.File
 	}{
 		{roofmt.UIName, ui, uiMark},
 		{roofmt.APIName, api, apiMark},
@@ -231,13 +232,13 @@ func (p *projector) write(ctx context.Context, img image) error {
 	files = append(files, struct {
 		name  string
 		bytes []byte
-		mark  projected
+		mark  projection.File
 	}{roofmt.ItemName, item, markOf(item)})
 	keys := map[string]string{roofmt.ItemName: img.itemKey()}
 
 	prints := map[string]*roofmt.Fingerprint{}
 	var list []roofmt.Replacement
-	p.mark.Writing = map[string]projected{}
+	p.mark.Writing = map[string]projection.File{}
 	for _, f := range files {
 		last, known := p.mark.Files[f.name]
 		key := f.mark.SHA256
@@ -258,7 +259,7 @@ func (p *projector) write(ctx context.Context, img image) error {
 		list = append(list, r)
 	}
 	if len(list) > 0 {
-		if err := p.mark.save(ref.Log); err != nil {
+		if err := p.mark.Save(ref.Log); err != nil {
 			return err
 		}
 		err = p.replace(ctx, ref.Dir, list, roofmt.Options{Create: ref.Own})
@@ -287,7 +288,7 @@ func (p *projector) write(ctx context.Context, img image) error {
 		return err
 	}
 	p.mark.Writing, p.mark.Seq = nil, img.seq
-	if err := p.mark.save(ref.Log); err != nil {
+	if err := p.mark.Save(ref.Log); err != nil {
 		return err
 	}
 	p.removeOutputs(img)
@@ -334,7 +335,7 @@ func (p *projector) metadata(ctx context.Context, img image) ([]byte, error) {
 // as the intake saw it. A file that neither knows must not be there.
 func (p *projector) expected(name string) *roofmt.Fingerprint {
 	if last, ok := p.mark.Files[name]; ok && last.MTime != 0 {
-		print := last.print()
+		print := last.Print()
 		return &print
 	}
 	return &roofmt.Fingerprint{} // it must not exist
@@ -374,9 +375,9 @@ func (p *projector) writeOutput(dir, name, hash string) error {
 	return roofmt.Replace(context.Background(), dir, []roofmt.Replacement{{Name: name, Bytes: data}}, roofmt.Options{})
 }
 
-func markOf(data []byte) projected {
+func markOf(data []byte) projection.File {
 	sum := sha256.Sum256(data)
-	return projected{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(data))}
+	return projection.File{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(data))}
 }
 
 func exists(dir, name string) bool {

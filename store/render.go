@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
 )
@@ -42,12 +43,12 @@ type artifact struct {
 func imageOf(s *task.State, now int64) (image, error) {
 	img := image{seq: s.Seq, files: slices.Clone(s.Files), row: HistoryRow(s)}
 	img.row.Now = now
-	known := map[entryKey]bool{}
+	known := map[projection.FileKey]bool{}
 	for _, r := range img.files {
-		known[keyOf(r)] = true
+		known[projection.KeyOf(r)] = true
 	}
 	for _, r := range s.FilesEver() {
-		if !known[keyOf(r)] {
+		if !known[projection.KeyOf(r)] {
 			img.unknown = append(img.unknown, r)
 		}
 	}
@@ -169,12 +170,12 @@ func (h *hashing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func (h *hashing) projected() projected {
-	return projected{SHA256: hex.EncodeToString(h.hash.Sum(nil)), Size: h.size}
+func (h *hashing) projected() projection.File {
+	return projection.File{SHA256: hex.EncodeToString(h.hash.Sum(nil)), Size: h.size}
 }
 
 // render makes one file's bytes in memory.
-func render(list []element) ([]byte, projected, error) {
+func render(list []element) ([]byte, projection.File, error) {
 	var buf bytes.Buffer
 	size := 2
 	for _, e := range list {
@@ -183,7 +184,7 @@ func render(list []element) ([]byte, projected, error) {
 	buf.Grow(size) // what we made may be spelled a little longer
 	h := newHashing(&buf)
 	if err := writeArray(h, list); err != nil {
-		return nil, projected{}, fmt.Errorf("render history: %w", err)
+		return nil, projection.File{}, fmt.Errorf("render history: %w", err)
 	}
 	return buf.Bytes(), h.projected(), nil
 }

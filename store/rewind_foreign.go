@@ -6,6 +6,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/task/foreign"
 	"github.com/roost-dev/roost/task/rewind"
@@ -24,9 +25,9 @@ import (
 //     finished -, or replies of the model's side, by somebody's hand.
 //
 // All else is refused as ever: our branch stays the head, and the file's bytes are kept.
-func rewoundElsewhere(s *task.State, folder *roofmt.Folder, w watermark) ([]Intake, bool) {
+func rewoundElsewhere(s *task.State, folder *roofmt.Folder, w projection.Watermark) ([]Intake, bool) {
 	ui, ok := cutSide(s.UI(), task.UI, nil, folder.UI, w)
-	if !ok || !w.knows(folder.UI.Name) {
+	if !ok || !w.Knows(folder.UI.Name) {
 		return nil, false
 	}
 	waiting, err := s.ResultsSoFar()
@@ -34,7 +35,7 @@ func rewoundElsewhere(s *task.State, folder *roofmt.Folder, w watermark) ([]Inta
 		return nil, false
 	}
 	api, ok := cutSide(s.API(), task.API, waiting, folder.API, w)
-	if !ok || !w.knows(folder.API.Name) {
+	if !ok || !w.Knows(folder.API.Name) {
 		return nil, false
 	}
 	e, err := rewindOf(s, ui, api, toolOf(folder))
@@ -95,9 +96,9 @@ type side struct {
 }
 
 // cutSide is false for a file that is anything else than that. Tags are not compared.
-func cutSide(ours []*task.Message, h task.History, derived []byte, doc *roofmt.Document, w watermark) (side, bool) {
+func cutSide(ours []*task.Message, h task.History, derived []byte, doc *roofmt.Document, w projection.Watermark) (side, bool) {
 	s := side{doc: doc, h: h}
-	if w.wrote(doc) {
+	if w.Wrote(doc) {
 		return s, true
 	}
 	if !whole(doc) || doc.Recovered() || doc.Len() == 0 {

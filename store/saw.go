@@ -2,10 +2,12 @@ package store
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -27,16 +29,16 @@ func (p *projector) saw(folder *roofmt.Folder, adopted bool) error {
 			elements = img.api
 		}
 		have, known := p.mark.Files[doc.Name]
-		if known && doc.Print.Exists && have.print() == doc.Print {
+		if known && doc.Print.Exists && have.Print() == doc.Print {
 			continue
 		}
-		next := projected{Absent: !doc.Print.Exists, Size: doc.Print.Size, MTime: doc.Print.MTime, Inode: doc.Print.Inode}
+		next := projection.File{Absent: !doc.Print.Exists, Size: doc.Print.Size, MTime: doc.Print.MTime, Inode: doc.Print.Inode}
 		if doc.Source == doc.Name {
 			sum, err := doc.SHA256()
 			if err != nil {
 				return fmt.Errorf("task %s: %w", p.task.Ref.ID, err)
 			}
-			next.SHA256 = hexOf(sum)
+			next.SHA256 = hex.EncodeToString(sum[:])
 		}
 		left := adopted && next.Absent && doc.Source == "" // it was not there: so be it
 		if left || stands(doc, elements) {
@@ -62,7 +64,7 @@ func (p *projector) saw(folder *roofmt.Folder, adopted bool) error {
 // write.
 func (p *projector) sawSmall(name string, data []byte, print roofmt.Fingerprint, key string, adopted bool) {
 	have, known := p.mark.Files[name]
-	if known && print.Exists && have.print() == print {
+	if known && print.Exists && have.Print() == print {
 		return
 	}
 	damaged := print.Exists && data == nil

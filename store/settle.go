@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/projection"
 )
 
 // waits say how long a foreign writer is waited for.
@@ -30,7 +31,7 @@ func (s *Store) SkipWaits() { s.wait.settle, s.wait.pause, s.wait.still = 0, tim
 // how the other program left them. A folder with a file that cannot be read is an error
 // that wraps *roofmt.UnreadError. mark says which files are ours: those need no
 // agreement, a kill of ours between two renames is no foreign step.
-func (s *Store) readSettled(ctx context.Context, dir string, mark watermark) (*roofmt.Folder, error) {
+func (s *Store) readSettled(ctx context.Context, dir string, mark projection.Watermark) (*roofmt.Folder, error) {
 	begun := time.Now()
 	var seen [2]roofmt.Fingerprint
 	since := begun
@@ -76,8 +77,8 @@ func (s *Store) readSettled(ctx context.Context, dir string, mark watermark) (*r
 
 // unsettled says why a folder may be in the middle of another program's step; ""
 // when it is not.
-func unsettled(folder *roofmt.Folder, mark watermark) string {
-	if mark.wrote(folder.UI) && mark.wrote(folder.API) {
+func unsettled(folder *roofmt.Folder, mark projection.Watermark) string {
+	if mark.Wrote(folder.UI) && mark.Wrote(folder.API) {
 		return ""
 	}
 	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
@@ -93,12 +94,12 @@ func unsettled(folder *roofmt.Folder, mark watermark) string {
 // bytes, leaves the file looking as it did: it would never be taken in, and then be
 // replaced. A later change can be told from what stood still before it was read. What we
 // wrote ourselves has an older time, see roofmt.Replace.
-func fresh(folder *roofmt.Folder, mark watermark, looked time.Time, still time.Duration) string {
+func fresh(folder *roofmt.Folder, mark projection.Watermark, looked time.Time, still time.Duration) string {
 	for name, print := range map[string]roofmt.Fingerprint{
 		folder.UI.Name: folder.UI.Print, folder.API.Name: folder.API.Print,
 		roofmt.ItemName: folder.ItemPrint, roofmt.MetadataName: folder.MetadataPrint,
 	} {
-		if print.Exists && mark.Files[name].print() != print && !stood(print.MTime, looked, still) {
+		if print.Exists && mark.Files[name].Print() != print && !stood(print.MTime, looked, still) {
 			return name + " was written just now"
 		}
 	}

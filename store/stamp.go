@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/projection"
 )
 
 // restless is how long a file must have stood still before its stamp is believed:
@@ -91,7 +92,7 @@ func (st *stamping) folder(dir string) error {
 	defer p.close()
 	for _, e := range entries {
 		name := e.Name()
-		if slices.Contains(derivedNames, name) || strings.HasPrefix(name, markTemp) {
+		if slices.Contains(derivedNames, name) || strings.HasPrefix(name, projection.TempPrefix) {
 			continue
 		}
 		st.item = st.item || name == roofmt.ItemName

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/projection"
 )
 
 // How closely a list looks. Ten thousand tasks have fifty thousand files, and to ask for
@@ -87,7 +88,7 @@ func (l *lines) seenAll() bool {
 // replaced are the files that all known writers of today put in place by renaming, or,
 // as classic Cline does with the last three, write beside such ones.
 var replaced = []string{
-	roofmt.UIName, roofmt.APIName, roofmt.ItemName, WatermarkName,
+	roofmt.UIName, roofmt.APIName, roofmt.ItemName, projection.Name,
 	roofmt.MetadataName, "context_history.json", "settings.json",
 }
 

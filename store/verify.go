@@ -15,6 +15,7 @@ import (
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/fold"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
 )
@@ -42,9 +43,9 @@ func (v *View) VerifyDerived(ctx context.Context, journalDamaged bool) []Mismatc
 	if len(v.Pending) > 0 || v.unborn {
 		return out // another program's files; the row shows what Roost makes of them
 	}
-	mark := readWatermark(v.Ref.Log)
+	mark := projection.Read(v.Ref.Log)
 	if len(mark.Files) == 0 {
-		return append(out, Mismatch{File: WatermarkName, Problem: "it is missing or not a record", Source: "the files", Stale: true})
+		return append(out, Mismatch{File: projection.Name, Problem: "it is missing or not a record", Source: "the files", Stale: true})
 	}
 	for _, name := range []string{roofmt.UIName, roofmt.APIName, roofmt.ItemName, roofmt.MetadataName} {
 		m, wrong, err := v.verifyProjection(ctx, name, mark)
@@ -60,7 +61,7 @@ func (v *View) VerifyDerived(ctx context.Context, journalDamaged bool) []Mismatc
 
 // verifyProjection compares the bytes of one of Roo's files with what was written. A fingerprint does not do: a bad
 // disk changes bytes and leaves size and time.
-func (v *View) verifyProjection(ctx context.Context, name string, mark watermark) (Mismatch, bool, error) {
+func (v *View) verifyProjection(ctx context.Context, name string, mark projection.Watermark) (Mismatch, bool, error) {
 	path := filepath.Join(v.Ref.Dir, name)
 	last, known := mark.Files[name]
 	info, err := os.Lstat(path)
@@ -76,7 +77,7 @@ func (v *View) verifyProjection(ctx context.Context, name string, mark watermark
 		return Mismatch{}, false, nil
 	}
 	prints, err := roofmt.Prints(v.Ref.Dir)
-	if err != nil || prints[name] != last.print() || len(last.SHA256) != 2*sha256.Size {
+	if err != nil || prints[name] != last.Print() || len(last.SHA256) != 2*sha256.Size {
 		return Mismatch{}, false, err // another program changed it; that is compared message by message
 	}
 	sum, err := sumOf(ctx, path)

@@ -9,6 +9,7 @@ import (
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/fold"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -117,7 +118,7 @@ func (s *Store) readInto(ctx context.Context, v *View, whole bool) error {
 	case !errors.Is(err, journal.ErrNotFound):
 		return fmt.Errorf("task %s: open its journal: %w", v.Ref.ID, err)
 	}
-	var mark watermark
+	var mark projection.Watermark
 	if v.Log == nil || !v.asWritten() {
 		if mark, err = v.readFolder(ctx); err != nil {
 			return fmt.Errorf("task %s: %w", v.Ref.ID, err)
@@ -148,7 +149,7 @@ func (s *Store) readInto(ctx context.Context, v *View, whole bool) error {
 		v.State.ID = v.Ref.ID
 	}
 	if len(v.State.Problems) > 0 { // as taking in does: see Task.hit
-		mark = watermark{}
+		mark = projection.Watermark{}
 		if v.Folder == nil {
 			if _, err := v.readFolder(ctx); err != nil {
 				return fmt.Errorf("task %s: %w", v.Ref.ID, err)
@@ -164,7 +165,7 @@ func (s *Store) readInto(ctx context.Context, v *View, whole bool) error {
 
 // foldForeign folds in what another program changed, for this reader only: the
 // same that taking it in will do.
-func (v *View) foldForeign(ctx context.Context, mark watermark) error {
+func (v *View) foldForeign(ctx context.Context, mark projection.Watermark) error {
 	if v.changed(mark) {
 		// They are compared message by message.
 		if err := v.load(ctx); err != nil {
@@ -208,9 +209,9 @@ func (v *View) load(ctx context.Context) error {
 }
 
 // changed reports whether a history file may not be the one we wrote.
-func (v *View) changed(mark watermark) bool {
+func (v *View) changed(mark projection.Watermark) bool {
 	for _, doc := range []*roofmt.Document{v.Folder.UI, v.Folder.API} {
-		if doc.Source != "" && !mark.wrote(doc) {
+		if doc.Source != "" && !mark.Wrote(doc) {
 			return true
 		}
 	}
@@ -221,18 +222,18 @@ func (v *View) changed(mark watermark) bool {
 // those that we wrote: then there is nothing in them that the journal lacks, and
 // they need not be read.
 func (v *View) asWritten() bool {
-	before := readWatermark(v.Ref.Log)
+	before := projection.Read(v.Ref.Log)
 	prints, err := roofmt.Prints(v.Ref.Dir)
 	if err != nil {
 		return false
 	}
 	for _, name := range []string{roofmt.UIName, roofmt.APIName} {
 		last, ok := before.Files[name]
-		if !ok || !prints[name].Exists || last.print() != prints[name] || last.MTime == 0 {
+		if !ok || !prints[name].Exists || last.Print() != prints[name] || last.MTime == 0 {
 			return false
 		}
 	}
-	if readWatermark(v.Ref.Log).Seq != before.Seq {
+	if projection.Read(v.Ref.Log).Seq != before.Seq {
 		return false
 	}
 	for _, print := range prints {
@@ -249,18 +250,18 @@ func empty(s *task.State) bool {
 
 // readFolder reads the folder and the watermark that belongs to it: an owner may
 // be projecting just now, and its own new bytes must not look foreign.
-func (v *View) readFolder(ctx context.Context) (watermark, error) {
+func (v *View) readFolder(ctx context.Context) (projection.Watermark, error) {
 	var noter func(roofmt.Kind) roofmt.Noter
 	if v.Log == nil { // a journal has them
 		noter = notes
 	}
 	for try := 0; ; try++ {
-		before := readWatermark(v.Ref.Log)
+		before := projection.Read(v.Ref.Log)
 		folder, err := roofmt.ReadNoting(ctx, v.Ref.Dir, noter)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return before, err
 		}
-		after := readWatermark(v.Ref.Log)
+		after := projection.Read(v.Ref.Log)
 		if before.Seq == after.Seq || try == 5 {
 			if err == nil {
 				v.Folder = folder

@@ -12,6 +12,7 @@ import (
 
 	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/store/labels"
+	"github.com/roost-dev/roost/store/projection"
 
 	"github.com/roost-dev/roost/store/storetest"
 
@@ -118,7 +119,7 @@ func TestCheckFindsAndMends(t *testing.T) {
 		},
 			"stale", "two journal.idx: it is missing", doctor.Options{Rebuild: true}, "", false},
 		{"no record of what was written", func(t *testing.T, s *store.Store) {
-			storetest.Check(t, os.Remove(filepath.Join(s.TasksDir(), "two", store.WatermarkName)))
+			storetest.Check(t, os.Remove(filepath.Join(s.TasksDir(), "two", projection.Name)))
 		},
 			"stale", "two projection.json: it is missing", doctor.Options{Rebuild: true}, "", false},
 		{"a projection is gone", func(t *testing.T, s *store.Store) {

@@ -16,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/projection"
 )
 
 // A file of ours that no lock proves to be abandoned counts as left by a dead process once it is this old. Exports take
@@ -57,7 +58,7 @@ func taskLeftovers(ctx context.Context, ref store.Ref, log journal.Reader) []Fin
 	for _, dir := range []string{ref.Log, filepath.Join(ref.Log, "blobs")} {
 		for _, e := range oldEntries(dir, leftAge) {
 			name := e.Name()
-			if dir == ref.Log && store.IsHalfWritten(name) || dir != ref.Log && strings.HasPrefix(name, "tmp-") {
+			if dir == ref.Log && projection.IsHalfWritten(name) || dir != ref.Log && strings.HasPrefix(name, "tmp-") {
 				add(filepath.Join(dir, name), "half written by a dead process", "no commit names it", true)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/projection"
 )
 
 // repairedFindings are the findings that a repair removed, with the copies of what it replaced.
@@ -86,7 +87,7 @@ func (d *doctor) repair(ctx context.Context, ref store.Ref, found []Finding) (ma
 func (d *doctor) removeDerived(ref store.Ref, found []Finding) error {
 	for _, f := range found {
 		name := filepath.Base(f.File)
-		if name != "journal.idx" && name != store.WatermarkName || !d.opt.Rebuild && f.rewrite == "" {
+		if name != "journal.idx" && name != projection.Name || !d.opt.Rebuild && f.rewrite == "" {
 			continue
 		}
 		if holder, held := filelog.Holder(ref.Log); held {

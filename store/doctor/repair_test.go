@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/store/storetest"
 
 	"github.com/google/go-cmp/cmp"
@@ -159,7 +160,7 @@ func TestRebuild(t *testing.T) {
 	for _, name := range []string{roofmt.UIName, roofmt.APIName, roofmt.ItemName, roofmt.MetadataName} {
 		files[name] = storetest.Read(t, dir, name)
 	}
-	for _, gone := range []string{roofmt.UIName, roofmt.APIName, roofmt.ItemName, roofmt.MetadataName, "journal.idx", store.WatermarkName} {
+	for _, gone := range []string{roofmt.UIName, roofmt.APIName, roofmt.ItemName, roofmt.MetadataName, "journal.idx", projection.Name} {
 		storetest.Check(t, os.Remove(filepath.Join(dir, gone)))
 		if r := runDoctor(t, s, doctor.Options{Rebuild: true}); r.OK != 1 {
 			t.Errorf("without %s: %+v", gone, r)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/projection"
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
@@ -94,7 +95,7 @@ func (s archiveFiles) scan(context.Context) (taskTree, error) {
 		switch {
 		case !filepath.IsLocal(f.Path) || f.Path != filepath.Clean(f.Path):
 			return tree, fmt.Errorf("%q is not a path inside a task folder", f.Path)
-		case store.IsLocalFile(f.Path, false):
+		case projection.IsLocalFile(f.Path, false):
 			continue
 		case s.at[f.Path] != i:
 			tree.Left = append(tree.Left, Note{f.Path, "the archive holds it twice; only the first was imported"})
@@ -213,7 +214,7 @@ func scanTree(ctx context.Context, root *os.Root) (taskTree, error) {
 		}
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name())
-			if store.IsLocalFile(path, e.IsDir()) {
+			if projection.IsLocalFile(path, e.IsDir()) {
 				continue
 			}
 			if err := tree.checkRoom(path); err != nil {

@@ -1,4 +1,4 @@
-package store
+package projection_test
 
 import (
 	"path"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/store/projection"
 )
 
 // watcher does what Roo's tracker adds to the records: it turns changes on the disk
@@ -125,7 +126,7 @@ func TestVectorsFileContext(t *testing.T) {
 		default: // Roo knows what the text holds, and no more; the journal knows all
 			choice, touches = before > 0, touches[before:]
 		}
-		got := string(mergeMetadata(base, tracked(t, touches...)))
+		got := string(projection.MergeFiles(base, tracked(t, touches...)))
 		if never {
 			choice, want = true, strings.ReplaceAll(want, `_date":0`, `_date":null`)
 		}

@@ -2,70 +2,16 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
-
-func digest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
-}
-
-// Whose bytes a file holds is judged by its content; its times only make that
-// cheap.
-func TestWhoseBytes(t *testing.T) {
-	ours, theirs := array(fourRows...), array(fourRows[:3]...)
-	same := strings.Replace(ours, "four", "FOUR", 1) // as long as ours
-	for name, c := range map[string]struct {
-		text string
-		mark func(print roofmt.Fingerprint) watermark
-		want bool
-	}{
-		"written last":                {ours, func(roofmt.Fingerprint) watermark { return markWith(ours, nil) }, true},
-		"written by somebody":         {theirs, func(roofmt.Fingerprint) watermark { return markWith(ours, nil) }, false},
-		"as long as ours, and not it": {same, func(roofmt.Fingerprint) watermark { return markWith(ours, nil) }, false},
-		"about to be written at the kill": {ours, func(roofmt.Fingerprint) watermark {
-			return markWith(theirs, map[string]projected{roofmt.UIName: {SHA256: digest(ours), Size: int64(len(ours))}})
-		}, true},
-		"only about to be written": {ours, func(roofmt.Fingerprint) watermark {
-			return watermark{Writing: map[string]projected{roofmt.UIName: {SHA256: digest(ours), Size: int64(len(ours))}}}
-		}, true},
-		"nothing is known": {ours, func(roofmt.Fingerprint) watermark { return watermark{} }, false},
-		"by its times": {theirs, func(p roofmt.Fingerprint) watermark {
-			return watermark{Files: map[string]projected{roofmt.UIName: {SHA256: digest(ours), Size: p.Size, MTime: p.MTime, Inode: p.Inode}}}
-		}, true},
-	} {
-		dir := t.TempDir()
-		write(t, dir, roofmt.UIName, c.text)
-		f := must[*roofmt.Folder](t)(roofmt.Read(context.Background(), dir))
-		if got := c.mark(f.UI.Print).wrote(f.UI); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
-		check(t, f.Close())
-	}
-	// A leftover of another program's write is never ours, whatever it says.
-	dir := t.TempDir()
-	write(t, dir, ".ui_messages.json.new_1_a.tmp", ours)
-	f := must[*roofmt.Folder](t)(roofmt.Read(context.Background(), dir))
-	if f.UI.Len() != 4 || markWith(ours, nil).wrote(f.UI) {
-		t.Errorf("%d rows of a leftover count as ours", f.UI.Len())
-	}
-	check(t, f.Close())
-}
-
-func markWith(text string, writing map[string]projected) watermark {
-	return watermark{Files: map[string]projected{roofmt.UIName: {SHA256: digest(text), Size: int64(len(text))}}, Writing: writing}
-}
 
 // The record is derived: whatever became of it, the task is read and continued as
 // before, and nothing counts as changed.
@@ -73,7 +19,7 @@ func TestTheRecordMayBeAnything(t *testing.T) {
 	for _, text := range []string{"", "{", "[]", `{"files":7}`, `{"files":null,"seq":-1}`, `{"seq":99999,"files":{"ui_messages.json":{"sha256":"","size":-5}}}`, strings.Repeat("\x00", 50)} {
 		s, dir, want := continued(t)
 		ref := must[Ref](t)(s.Find(context.Background(), "live-one"))
-		write(t, ref.Log, WatermarkName, text)
+		write(t, ref.Log, projection.Name, text)
 		if v := view(t, s, "live-one"); len(v.Pending) != 0 || rows(v.State) != want {
 			t.Errorf("%q: pending %+v", text, v.Pending)
 		}
@@ -86,25 +32,6 @@ func TestTheRecordMayBeAnything(t *testing.T) {
 		if got := read(t, dir, roofmt.UIName); got != with(fourRows, uiRow(9, "on")) {
 			t.Errorf("%q: rows %s", text, got)
 		}
-	}
-}
-
-func TestTheRecordIsReplacedWhole(t *testing.T) {
-	dir := t.TempDir()
-	first := watermark{Seq: 5, Files: map[string]projected{"a": {SHA256: "x", Size: 3, Absent: true}}}
-	check(t, first.save(dir))
-	if d := cmp.Diff(first, readWatermark(dir)); d != "" {
-		t.Error(d)
-	}
-	if err := first.save(filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "watermark") {
-		t.Errorf("a folder that is not there: %v", err)
-	}
-	if got := must[[]os.DirEntry](t)(os.ReadDir(dir)); len(got) != 1 || got[0].Name() != WatermarkName {
-		t.Errorf("left: %v", got)
-	}
-	info := must[os.FileInfo](t)(os.Stat(filepath.Join(dir, WatermarkName)))
-	if info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v", info.Mode())
 	}
 }
 
@@ -167,7 +94,7 @@ func TestModesOfProjections(t *testing.T) {
 		filepath.Join(root, "tasks", "private", "journal.jsonl"):                 0o600,
 		filepath.Join(root, "tasks", roofmt.IndexName):                           0o600,
 		filepath.Join(root, "tasks", "private"):                                  0o700 | os.ModeDir,
-		filepath.Join(root, "tasks", "private", WatermarkName):                   0o600,
+		filepath.Join(root, "tasks", "private", projection.Name):                 0o600,
 		filepath.Dir(must[Ref](t)(s.Find(context.Background(), "live-one")).Log): 0o700 | os.ModeDir,
 	} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
