@@ -220,7 +220,7 @@ func filesText(d actions.Action) string {
 }
 
 // kindRestore is a deed that put files back and moved no history.
-const kindRestore = task.RestoreDeed
+const kindRestore = task.RestoreAction
 
 // tellKept names the files that undo or redo left alone.
 func (a *App) tellKept(r *checkpoints.RestoreResult) error {

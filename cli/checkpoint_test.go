@@ -122,7 +122,7 @@ func TestDeedsThatPutFilesBack(t *testing.T) {
 	a, _, _ := app(t)
 	to := 3
 	for want, d := range map[string]actions.Action{
-		"a restore of 2 files to c3":                           {Kind: task.RestoreDeed, Files: 2, Checkpoint: &to},
+		"a restore of 2 files to c3":                           {Kind: task.RestoreAction, Files: 2, Checkpoint: &to},
 		"a rewind of 4 messages, 2 for the model, with 1 file": {Kind: "rewind", Files: 1, Checkpoint: &to, Gone: &store.MessageCounts{UI: 4, API: 2}},
 	} {
 		if got := a.deedText(d, false); got != want {

@@ -101,7 +101,7 @@ func (w *world) condense() {
 // uncover takes the newest deed back when it is a summary or a truncation, and now and
 // then does it again: then everything is as it was.
 func (w *world) uncover() {
-	d := w.s.Deeds.Done
+	d := w.s.Actions.Done
 	if len(d) == 0 || d[len(d)-1].Cover == 0 {
 		return
 	}

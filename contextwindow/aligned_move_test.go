@@ -119,7 +119,7 @@ func (w *world) remove() {
 // back takes the newest move back, forth does it again.
 func (w *world) back() {
 	if len(w.done) == 0 {
-		if d := w.s.Deeds.Done; len(d) > 0 && d[len(d)-1].Move && !w.s.WentOn(d[len(d)-1].Then) {
+		if d := w.s.Actions.Done; len(d) > 0 && d[len(d)-1].Move && !w.s.WentOn(d[len(d)-1].Then) {
 			w.Fatalf("%+v could be taken back, although the task went on", d[len(d)-1])
 		}
 		return
@@ -212,7 +212,7 @@ func (w *world) fork() {
 			w.Fatalf("message %d of the fork is %s", m.ID, m.Raw())
 		}
 	}
-	if len(s.UI()) != len(w.s.UI()) || s.Usage.Requests != 0 || len(s.Deeds.Done) > 0 || len(s.Questions) > 0 {
+	if len(s.UI()) != len(w.s.UI()) || s.Usage.Requests != 0 || len(s.Actions.Done) > 0 || len(s.Questions) > 0 {
 		w.Fatalf("the fork has %+v", s)
 	}
 }

@@ -76,7 +76,7 @@ func (e *Engine) purge(ctx context.Context, given string) (t trash.DeletedTask, 
 // Errors are those of actions.Undo and of checkpoints.Service.Restore, and *checkpoints.ChangedSinceError.
 func (e *Engine) Undo(ctx context.Context, given string, o actions.Options) (actions.Action, actions.TaskActions, *checkpoints.RestoreResult, error) {
 	var restored *checkpoints.RestoreResult
-	o.Files = func(ctx context.Context, t *store.Task, d task.Deed) (err error) {
+	o.Files = func(ctx context.Context, t *store.Task, d task.Action) (err error) {
 		restored, err = e.checkpoints.UndoFiles(ctx, t, d, o.Redo)
 		return err
 	}

@@ -251,7 +251,7 @@ func (s *Server) undo(a *asked, redo bool) (*reply, error) {
 	if err != nil {
 		return nil, undoProblem(err, o, now)
 	}
-	if files != nil && deed.Kind == task.RestoreDeed && files.Outcome == "nothing" && len(files.Conflicts) > 0 {
+	if files != nil && deed.Kind == task.RestoreAction && files.Outcome == "nothing" && len(files.Conflicts) > 0 {
 		return nil, conflicts(*files)
 	}
 	return &reply{doc: report.UndoneOf(deed, now, files, o)}, nil

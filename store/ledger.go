@@ -29,7 +29,7 @@ type Expense struct {
 // Tally is all that a task ever spent: our ledger, and the rows that other programs wrote,
 // rewound ones too. Our own rows repeat the ledger and do not count.
 type Tally struct {
-	Own     task.Ledger
+	Own     task.UsageTotals
 	foreign Usage
 	cost    money.USD // of foreign
 }

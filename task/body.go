@@ -7,7 +7,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// body is a message's JSON, and where the pieces stand that it is composed of.
+// body returns a message's JSON, and the places of the pieces that it is composed of.
 func (s *State) body(b Body) (raw []byte, pieces [][]place, err error) {
 	raw, starts, err := b.json(s.blobs, func(p Piece) ([]byte, error) {
 		if p.Result != "" {
@@ -55,8 +55,8 @@ func (c *Call) share(message []byte) {
 	}
 }
 
-// json puts a body together. piece gives each piece that is not literal; starts says where
-// each of Compose begins.
+// json assembles a body. piece returns each piece that is not literal. starts holds the offset at which each piece of
+// Compose begins.
 func (b Body) json(blobs Blobs, piece func(Piece) ([]byte, error)) (raw []byte, starts []int, err error) {
 	switch {
 	case len(b.Raw) > 0:

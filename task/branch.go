@@ -319,7 +319,7 @@ func unpacked(runs []Run64, most int) []int {
 // plainEnd is End without its methods.
 type plainEnd End
 
-// MarshalJSON leaves the result out: it is read from the log when it is asked for.
+// MarshalJSON leaves the result out: Call.Result reads it from the log.
 func (e End) MarshalJSON() ([]byte, error) {
 	if e.Finished != nil {
 		done := *e.Finished

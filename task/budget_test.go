@@ -44,13 +44,13 @@ func TestWhatARunUsedUp(t *testing.T) {
 			t.Errorf("after %+v: %d turns for %d, want %d for %d", tt.end, w.Run.Turns, w.Run.CostMicros, tt.turns, tt.cost)
 		}
 		if w.Usage.CostMicros != 35 {
-			t.Errorf("the ledger has %d", w.Usage.CostMicros)
+			t.Errorf("the usage totals has %d", w.Usage.CostMicros)
 		}
 	}
 }
 
 // A request that no run made, because the log lost the run's start, still counts in the
-// ledger and breaks nothing.
+// the totals and breaks nothing.
 func TestSpendingWithoutARun(t *testing.T) {
 	n := int64(4)
 	w := tell(t, task.UsageChanged{CostMicros: &n}, task.TurnEnded{Run: "r"})

@@ -29,8 +29,7 @@ type Call struct {
 // FinishedSeq is the commit with the call's outcome, 0 when it has none.
 func (c *Call) FinishedSeq() uint64 { return c.finished.Seq }
 
-// Input is the call's input as the model wrote it; nil when the message that
-// made the call is gone.
+// Input is the call's input as the model wrote it; nil when the message that made the call is gone.
 func (c *Call) Input() json.RawMessage {
 	m := c.state.Message(c.Message)
 	if m == nil {
@@ -69,7 +68,7 @@ const (
 	OutcomeUnknown    Outcome = "unknown"     // never run again by itself
 )
 
-// Outcome tells which of the three a call is.
+// Outcome returns which of the three a call is.
 func (c *Call) Outcome() Outcome {
 	switch {
 	case c.Finished != nil || c.Answered:

@@ -12,7 +12,7 @@ import (
 const (
 	KindFile  = "file"
 	KindLink  = "link"
-	KindGone  = "gone"  // nothing stands there
+	KindGone  = "gone"  // no file is at the path
 	KindOther = "other" // a folder, a socket or what else is never touched
 )
 
@@ -20,11 +20,11 @@ const (
 const (
 	ReasonBefore   = "before"   // before the first change of a turn
 	ReasonCommand  = "command"  // a command changed something
-	ReasonDoubt    = "doubt"    // files changed while a command ran for long: by it, or by somebody else
+	ReasonDoubt    = "doubt"    // files changed while a command ran for long: by it, or by another program
 	ReasonTurn     = "turn"     // after the tools of a turn
 	ReasonSafety   = "safety"   // before a restore
-	ReasonManual   = "manual"   // somebody asked for it
-	ReasonOthers   = "others"   // others changed files of the reply at hand before it was told
+	ReasonManual   = "manual"   // a user asked for it
+	ReasonOthers   = "others"   // others changed files of this reply before the model got notice
 	ReasonRestored = "restored" // after a restore; see State.Checkpoints
 )
 
@@ -38,14 +38,14 @@ const (
 	RestoreRolledBack = "rolled_back"
 )
 
-// FileVersion is what stood at a path at one moment.
+// FileVersion is what a path held at one moment.
 type FileVersion struct {
 	Kind string `json:"kind"`           // file, link, gone, other
 	Mode uint32 `json:"mode,omitempty"` // permission bits (0o777)
 	Size int64  `json:"size,omitempty"`
 	Hash string `json:"hash,omitempty"` // SHA-256 of the content (of a link: of its target), hex
 	Blob string `json:"blob,omitempty"` // its object in the workspace's store (git's SHA-1 blob id, hex); "" = the content is not kept
-	Dirs int    `json:"dirs,omitempty"` // of what is gone: how many of the folders above it are missing too
+	Dirs int    `json:"dirs,omitempty"` // of a path that is gone: how many of the folders above it are missing too
 }
 
 // Same reports whether two versions are the same thing: content, kind and permission.
@@ -62,9 +62,8 @@ func (v FileVersion) Same(o FileVersion) bool {
 	return true
 }
 
-// CheckpointFile is one path in a checkpoint. Was is what stood there before the
-// agent's or its command's change; nil when it is not known to differ from the
-// checkpoint before.
+// CheckpointFile is one path in a checkpoint. Was is what the path held before the agent or its command changed it;
+// nil when it is not known to differ from the checkpoint before.
 type CheckpointFile struct {
 	Path string       `json:"path"`
 	Was  *FileVersion `json:"was,omitempty"`
@@ -120,7 +119,7 @@ type RestoreEnded struct {
 	Begun   uint64   `json:"begun,omitempty"` // the commit of the intent
 	Outcome string   `json:"outcome"`         // done, rolled_back
 	Files   int      `json:"files"`           // that it changed
-	Left    []string `json:"left,omitempty"`  // changed by others meanwhile, and left alone
+	Left    []string `json:"left,omitempty"`  // others changed these during the restore; it left them alone
 	Undoes  uint64   `json:"undoes,omitempty"`
 	Redoes  uint64   `json:"redoes,omitempty"`
 }
@@ -192,13 +191,12 @@ func (s *State) RewoundCheckpoint(c Checkpoint) bool {
 	return m != nil && m.Hidden != ""
 }
 
-// ChangedSince is the newest checkpoint at which the task changed one of a restore's
-// files after that was last done, taken back or done again, and the file; 0 when none
-// did. Such a restore is not taken back as a whole any more: what the task did since
-// would go with it, or half of the files would stay. The checkpoint of what it replaced
-// can be restored instead, which asks about each such file. What others changed is not
-// said here: it is found when files are looked at.
-func (s *State) ChangedSince(d Deed) (checkpoint int, path string) {
+// ChangedSince returns the newest checkpoint at which the task changed one of a restore's files after that restore
+// was last done, undone or redone, and that file; 0 when there is none. Such a restore cannot be undone as a whole
+// any more: later changes of the task would go with it, or half of the files would stay. The user can restore the
+// checkpoint of what it replaced instead, which asks about each such file. Changes of others are not part of the
+// answer: the restore finds them when it reads the files.
+func (s *State) ChangedSince(d Action) (checkpoint int, path string) {
 	mine := make(map[string]bool, len(d.Files))
 	for _, f := range d.Files {
 		mine[f.Path] = true
@@ -238,7 +236,7 @@ func (s *State) beginRestore(e RestoreBegun, c journal.Commit) {
 	s.Restoring = &Restoring{RestoreBegun: e, Seq: c.Seq, At: c.At}
 }
 
-// endRestore notes what became of a restore, what it made of the files, and the deed.
+// endRestore notes what became of a restore, what it made of the files, and the action.
 func (s *State) endRestore(e RestoreEnded, c journal.Commit) {
 	r := s.Restoring
 	if r == nil || r.Restore != e.Restore {
@@ -259,19 +257,18 @@ func (s *State) endRestore(e RestoreEnded, c journal.Commit) {
 	}
 	switch {
 	case e.Undoes != 0:
-		s.Deeds.Undo(e.Undoes, c.Seq, 0)
-		s.Deeds.refile(e.Undoes, Swapped(files))
+		s.Actions.Undo(e.Undoes, c.Seq, 0)
+		s.Actions.refile(e.Undoes, Swapped(files))
 	case e.Redoes != 0:
-		s.Deeds.Redo(e.Redoes, c.Seq, 0)
-		s.Deeds.refile(e.Redoes, files)
+		s.Actions.Redo(e.Redoes, c.Seq, 0)
+		s.Actions.refile(e.Redoes, files)
 	case len(files) > 0:
-		s.Deeds.Do(Deed{Kind: RestoreDeed, Seq: c.Seq, At: c.At, Files: files, To: r.To, Safety: r.Safety})
+		s.Actions.Do(Action{Kind: RestoreAction, Seq: c.Seq, At: c.At, Files: files, To: r.To, Safety: r.Safety})
 	}
 }
 
-// afterRestore is the checkpoint that a restore makes. No event says it: the intent has
-// all of it. Without it, what the restore made of the files would be taken for somebody
-// else's change.
+// afterRestore returns the checkpoint that a restore makes. It has no event of its own, because the intent holds all
+// of it. Without it, a later check would take what the restore wrote for a change by another program.
 func (s *State) afterRestore(r *Restoring, files []RestoreFile, c journal.Commit) Checkpoint {
 	e := CheckpointSaved{Number: s.NextCheckpoint(), Reason: ReasonRestored, Title: fmt.Sprintf("after restoring c%d", r.To)}
 	if safety := s.Checkpoint(r.Safety); safety != nil {

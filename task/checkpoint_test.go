@@ -106,7 +106,7 @@ func TestCheckpointsAreListedInOrder(t *testing.T) {
 }
 
 // While a restore is open the task is restoring; a rolled back one leaves no trace but
-// its two events, one that is done leaves a checkpoint and a deed.
+// its two events, one that is done leaves a checkpoint and an action.
 func TestARestoreEnds(t *testing.T) {
 	begun := task.RestoreBegun{Restore: "r", To: 1, Safety: 2, Files: putBack("a=b>a", "b=c>")}
 	before := func() *story {
@@ -121,8 +121,8 @@ func TestARestoreEnds(t *testing.T) {
 	if r := w.restored(0).Restoring; r == nil || r.Restore != "r" {
 		t.Fatalf("a snapshot forgets it: %+v", r)
 	}
-	if w.then(task.RestoreEnded{Restore: "r", Outcome: task.RestoreRolledBack}); w.Restoring != nil || len(w.Checkpoints) != 2 || len(w.Deeds.Done) != 0 {
-		t.Errorf("rolled back: %s %+v", checkpoints(w.State), w.Deeds)
+	if w.then(task.RestoreEnded{Restore: "r", Outcome: task.RestoreRolledBack}); w.Restoring != nil || len(w.Checkpoints) != 2 || len(w.Actions.Done) != 0 {
+		t.Errorf("rolled back: %s %+v", checkpoints(w.State), w.Actions)
 	}
 	w = before().then(task.RestoreEnded{Restore: "r", Outcome: task.RestoreDone, Files: 1, Left: []string{"b"}})
 	last := w.Checkpoint(3)
@@ -130,11 +130,11 @@ func TestARestoreEnds(t *testing.T) {
 		!last.Files[0].Was.Same(holds("b")) || !last.Files[0].Now.Same(holds("a")) {
 		t.Errorf("done: %s", checkpoints(w.State))
 	}
-	if d := w.Deeds.Done; len(d) != 1 || d[0].Kind != "restore" || d[0].Move || d[0].Seq != 5 || len(d[0].Files) != 1 || d[0].To != 1 || d[0].Safety != 2 {
+	if d := w.Actions.Done; len(d) != 1 || d[0].Kind != "restore" || d[0].Move || d[0].Seq != 5 || len(d[0].Files) != 1 || d[0].To != 1 || d[0].Safety != 2 {
 		t.Errorf("%+v", d)
 	}
-	// An end without its beginning, which was lost, ends nothing and is no deed.
-	if w = before().then(task.RestoreEnded{Restore: "another", Outcome: task.RestoreDone}); w.Restoring == nil || len(w.Deeds.Done) != 0 {
+	// An end without its beginning, which was lost, ends nothing and is no action.
+	if w = before().then(task.RestoreEnded{Restore: "another", Outcome: task.RestoreDone}); w.Restoring == nil || len(w.Actions.Done) != 0 {
 		t.Errorf("%+v", w.Restoring)
 	}
 }
@@ -162,39 +162,39 @@ func TestACommitForWhatARestoreMade(t *testing.T) {
 func TestARestoreGoesBackAndForth(t *testing.T) {
 	w := tell(t, saved(1, "safety", "a=b", "b=b")).then(task.RestoreBegun{Restore: "r", To: 0, Safety: 1, Files: putBack("a=b>a", "b=b>c")}).
 		then(task.RestoreEnded{Restore: "r", Outcome: task.RestoreDone})
-	deed := w.Deeds.Done[0]
-	back, ok := deed.Back().(task.RestoreBegun)
+	action := w.Actions.Done[0]
+	back, ok := action.Back().(task.RestoreBegun)
 	if d := cmp.Diff(putBack("a=a>b", "b=c>b"), back.Files); !ok || d != "" || back.Undoes != 3 || back.Rewind != nil {
 		t.Fatalf("%+v %s", back, d)
 	}
 	back.Restore = "u"
 	w.then(back).then(task.RestoreEnded{Restore: "u", Outcome: task.RestoreDone, Undoes: 3, Left: []string{"b"}})
-	if len(w.Deeds.Done) != 0 || len(w.Deeds.Undone) != 1 {
-		t.Fatalf("%+v", w.Deeds)
+	if len(w.Actions.Done) != 0 || len(w.Actions.Undone) != 1 {
+		t.Fatalf("%+v", w.Actions)
 	}
-	again, ok := w.Deeds.Undone[0].Again().(task.RestoreBegun)
+	again, ok := w.Actions.Undone[0].Again().(task.RestoreBegun)
 	if d := cmp.Diff(putBack("a=b>a"), again.Files); !ok || d != "" || again.Redoes != 3 {
 		t.Fatalf("%+v %s", again, d)
 	}
 	again.Restore = "a"
 	w.then(again).then(task.RestoreEnded{Restore: "a", Outcome: task.RestoreDone, Redoes: 3})
-	if len(w.Deeds.Done) != 1 || len(w.Deeds.Undone) != 0 || w.Deeds.Done[0].Then != 7 {
-		t.Errorf("%+v", w.Deeds)
+	if len(w.Actions.Done) != 1 || len(w.Actions.Undone) != 0 || w.Actions.Done[0].Then != 7 {
+		t.Errorf("%+v", w.Actions)
 	}
 	if got := checkpoints(w.State); got != "c1 safety@1 a b; c2 restored@3 a b; c3 restored@5 a; c4 restored@7 a" {
 		t.Error(got)
 	}
-	if n := len(deed.Files); n != 2 {
-		t.Errorf("a copy of the deed was changed: %d files", n)
+	if n := len(action.Files); n != 2 {
+		t.Errorf("a copy of the action was changed: %d files", n)
 	}
 	// An undo that found nothing to change any more can still be done again, as nothing.
 	w.then(task.RestoreBegun{Restore: "x", Undoes: 3}).then(task.RestoreEnded{Restore: "x", Outcome: task.RestoreDone, Undoes: 3})
-	if e, ok := w.Deeds.Undone[0].Again().(task.RestoreBegun); !ok || len(e.Files) != 0 {
-		t.Errorf("%+v", w.Deeds.Undone[0].Again())
+	if e, ok := w.Actions.Undone[0].Again().(task.RestoreBegun); !ok || len(e.Files) != 0 {
+		t.Errorf("%+v", w.Actions.Undone[0].Again())
 	}
 }
 
-// A rewind with files is one deed, whichever of its two events comes first, and is taken
+// A rewind with files is one action, whichever of its two events comes first, and is taken
 // back in one go.
 func TestARewindWithFilesIsOneDeed(t *testing.T) {
 	for _, first := range []bool{true, false} {
@@ -210,8 +210,8 @@ func TestARewindWithFilesIsOneDeed(t *testing.T) {
 			slices.Reverse(events)
 		}
 		w.then(events...)
-		d := w.Deeds.Done
-		if len(d) != 1 || d[0].Kind != "rewind" || !d[0].Move || len(d[0].Files) != 1 || d[0].Safety != 1 || d[0].Gone.UI != 1 || w.Deeds.Last != w.Seq {
+		d := w.Actions.Done
+		if len(d) != 1 || d[0].Kind != "rewind" || !d[0].Move || len(d[0].Files) != 1 || d[0].Safety != 1 || d[0].Gone.UI != 1 || w.Actions.Last != w.Seq {
 			t.Fatalf("%+v", d)
 		}
 		back := d[0].Back().(task.RestoreBegun)
@@ -221,8 +221,8 @@ func TestARewindWithFilesIsOneDeed(t *testing.T) {
 		}
 		back.Restore = "u"
 		w.then(back).then(task.RestoreEnded{Restore: "u", Outcome: task.RestoreDone, Undoes: back.Undoes}, move)
-		if len(w.UI()) != 2 || len(w.Deeds.Done) != 0 || len(w.Deeds.Undone) != 1 || w.WentOn(w.Deeds.Undone[0].Then) {
-			t.Errorf("%d rows, %+v", len(w.UI()), w.Deeds)
+		if len(w.UI()) != 2 || len(w.Actions.Done) != 0 || len(w.Actions.Undone) != 1 || w.WentOn(w.Actions.Undone[0].Then) {
+			t.Errorf("%d rows, %+v", len(w.UI()), w.Actions)
 		}
 		if d := cmp.Diff(dump(w.State), dump(w.restored(0))); d != "" {
 			t.Error(d)
@@ -236,7 +236,7 @@ func TestTheTaskChangedAFileSinceARestore(t *testing.T) {
 	w := tell(t, saved(1, "turn", "a=b")).then(saved(2, "safety", "a=b")).then(task.RestoreBegun{Restore: "r", Safety: 2, Files: putBack("a=b>a")}).
 		then(task.RestoreEnded{Restore: "r", Outcome: task.RestoreDone})
 	since := func() string {
-		n, path := w.ChangedSince(w.Deeds.Done[0])
+		n, path := w.ChangedSince(w.Actions.Done[0])
 		return fmt.Sprint(n, " ", path)
 	}
 	w.then(saved(4, "before", "z=z"))

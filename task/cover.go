@@ -7,11 +7,10 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// HistoryCondensed says that a summary stands for older messages when a request is
-// made. The summary and the row that shows it are in the same commit. The messages
-// themselves are not changed: that they are covered shows in what Raw says of them,
-// as long as the summary is part of the history. So a rewind over the summary, or
-// an undo, brings them back by itself, and condensing a long task writes little.
+// HistoryCondensed records that a summary replaces older messages in what is sent. The summary and the row that shows
+// it are in the same commit. The event does not change the messages themselves: Raw adds Roo's tag to them as long as
+// the summary is part of the history. So a rewind over the summary, or an undo, brings them back by itself, and
+// condensing a long task writes little.
 type HistoryCondensed struct {
 	Run      string  `json:"run,omitempty"`
 	Condense string  `json:"condense,omitempty"` // the summary's condenseId
@@ -27,10 +26,9 @@ type HistoryCondensed struct {
 	Redoes uint64 `json:"redoes,omitempty"`
 }
 
-// HistoryTruncated says that older messages are not sent any more: the request
-// had become too long. A marker stands where they ended; it and the row that tells of
-// it are in the same commit. In logs of older versions the messages' new content is as
-// well, and Covers is empty.
+// HistoryTruncated records that older messages are not sent any more, because the request had become too long. A
+// marker follows the last of them; the marker and its UI row are in the same commit. In logs of older versions the
+// messages' new content is in that commit as well, and Covers is empty.
 type HistoryTruncated struct {
 	Run        string  `json:"run,omitempty"`
 	Truncation string  `json:"truncation,omitempty"` // the marker's truncationId
@@ -45,7 +43,7 @@ type HistoryTruncated struct {
 	Redoes uint64 `json:"redoes,omitempty"`
 }
 
-// The kinds of covers, which are those of the deeds that made them.
+// The kinds of covers, which are those of the actions that made them.
 const (
 	Condense = "condense"
 	Truncate = "truncate"
@@ -63,7 +61,7 @@ type Cover struct {
 	Before   int64 // tokens of the next request, about
 	After    int64
 
-	// While it is taken back: what its message and its row stood before; 0 = the end.
+	// While it is undone: the messages that followed its message and its row; 0 = the end.
 	Off     bool   `json:",omitempty"`
 	Next    uint64 `json:",omitempty"`
 	NextRow uint64 `json:",omitempty"`
@@ -77,8 +75,8 @@ func (c *Cover) key() string {
 	return "condenseParent"
 }
 
-// shown is what Raw says of a message that is stored as raw: with the tags of what
-// stands for it and is part of the history.
+// shown returns what Raw gives for a message that is stored as raw: it adds the tags of the summaries and markers
+// that cover the message and are part of the history.
 func (m *Message) shown(raw json.RawMessage) json.RawMessage {
 	for _, i := range m.covers {
 		c := &m.state.Covers[i]
@@ -113,7 +111,7 @@ func (s *State) cover(c Cover, covers []Run64) {
 			m.covers = append(m.covers, n)
 		}
 	}
-	s.Deeds.Do(Deed{Kind: c.Kind, Seq: c.Seq, At: c.At, Cover: c.Messages})
+	s.Actions.Do(Action{Kind: c.Kind, Seq: c.Seq, At: c.At, Cover: c.Messages})
 }
 
 // uncover takes a summary or a marker out of the histories, and back in.
@@ -128,7 +126,7 @@ func (s *State) uncover(undoes, redoes, seq uint64) {
 	if undoes != 0 {
 		c.Off, c.Next, c.NextRow = true, behind(s.api, message), behind(s.ui, row)
 		s.hide(MessageHidden{Messages: []uint64{c.Message, c.Row}, Reason: "undo"})
-		s.Deeds.Undo(undoes, seq, 0)
+		s.Actions.Undo(undoes, seq, 0)
 		return
 	}
 	if c.Off {
@@ -136,7 +134,7 @@ func (s *State) uncover(undoes, redoes, seq uint64) {
 		s.reindex(s.lastReply())
 	}
 	c.Off, c.Next, c.NextRow = false, 0, 0
-	s.Deeds.Redo(redoes, seq, 0)
+	s.Actions.Redo(redoes, seq, 0)
 }
 
 // behind is the number of the message that follows one in a list; 0 at its end.

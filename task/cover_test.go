@@ -63,16 +63,16 @@ func TestCover(t *testing.T) {
 	if !strings.Contains(after, want) {
 		t.Errorf("histories: %s", after)
 	}
-	w.then(w.Deeds.Done[0].Back())
+	w.then(w.Actions.Done[0].Back())
 	if d := cmp.Diff(before, both(t, w.State)); d != "" {
 		t.Errorf("taken back: %s", d)
 	}
-	w.then(w.Deeds.Undone[0].Again())
+	w.then(w.Actions.Undone[0].Again())
 	if d := cmp.Diff(after, both(t, w.State)); d != "" {
 		t.Errorf("done again: %s", d)
 	}
 	w.talk("d")
-	w.then(w.Deeds.Done[0].Back()) // the task went on: what came since stays
+	w.then(w.Actions.Done[0].Back()) // the task went on: what came since stays
 	if got := both(t, w.State); strings.Contains(got, "one") || !strings.Contains(got, `"content":"d"`) {
 		t.Errorf("taken back later: %s", got)
 	}
@@ -85,8 +85,8 @@ func TestCoverOfNothing(t *testing.T) {
 	before := both(t, w.State)
 	w.then(task.HistoryCondensed{Undoes: 77}, task.HistoryTruncated{Redoes: 78}, task.HistoryTruncated{Run: "old", Truncation: "x", Messages: 3})
 	w.then(task.HistoryCondensed{Condense: "lost", Summary: 99, Row: 98, Covers: []task.Run64{{1, 50}}})
-	w.then(w.Deeds.Done[len(w.Deeds.Done)-1].Back())
-	w.then(w.Deeds.Undone[len(w.Deeds.Undone)-1].Again())
+	w.then(w.Actions.Done[len(w.Actions.Done)-1].Back())
+	w.then(w.Actions.Undone[len(w.Actions.Undone)-1].Again())
 	for how, s := range map[string]*task.State{"folded": w.State, "again": w.again(1 << 20), "restored": w.restored(1 << 20)} {
 		if d := cmp.Diff(before, both(t, s)); d != "" {
 			t.Errorf("%s: %s", how, d)
@@ -117,9 +117,9 @@ func TestCoverProperty(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := tell(t, task.Created{Task: "t"})
 		w.talk("first")
-		var was, again []string // the histories before each deed, and after each that was taken back
+		var was, again []string // the histories before each action, and after each that was taken back
 		for i := range rapid.IntRange(1, 20).Draw(r, "steps") {
-			done, undone := w.Deeds.Done, w.Deeds.Undone
+			done, undone := w.Actions.Done, w.Actions.Undone
 			switch rapid.IntRange(0, 5).Draw(r, "do") {
 			case 0:
 				if len(was) > 0 {

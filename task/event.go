@@ -43,7 +43,7 @@ type Settings struct {
 	MaxTokens int      `json:"max_tokens,omitempty"` // of one reply; 0 = the model's limit
 	Condense  int      `json:"condense,omitempty"`   // percent of the window at which older history is summarised; 0 or less = never
 	Stale     string   `json:"stale,omitempty"`      // what the model is given of a file that others changed: StaleTell ("" too) or StaleRead
-	ByMode    bool     `json:"by_mode,omitempty"`    // nobody said whom to ask: the mode's profile, where it has one
+	ByMode    bool     `json:"by_mode,omitempty"`    // no caller chose a provider: the mode's profile counts, where it has one
 	Account   string   `json:"account,omitempty"`    // the profile whose key is used; "" = the provider's
 	Limits    Limits   `json:"limits"`
 	Approve   string   `json:"approve,omitempty"`     // ask, read, edits, all
@@ -57,7 +57,7 @@ type Settings struct {
 // Efforts are the words for how much a model thinks.
 var Efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
-// What the model is given of a file that it knows and that somebody else changed.
+// What the model gets of a file that it knows and that another program changed.
 const (
 	StaleTell = "tell" // that it changed, and a difference that is small
 	StaleRead = "read" // its new content
@@ -68,7 +68,7 @@ type Limits struct {
 	MaxTurns       int   `json:"max_turns,omitempty"`
 	MaxCostMicros  int64 `json:"max_cost_micros,omitempty"`
 	MaxTaskMicros  int64 `json:"max_cost_task_micros,omitempty"` // of the task and its subtasks, ever
-	AskRequests    int   `json:"ask_after_requests,omitempty"`   // a person is asked whether to go on
+	AskRequests    int   `json:"ask_after_requests,omitempty"`   // the run asks the user whether to continue
 	AskCostMicros  int64 `json:"ask_after_cost_micros,omitempty"`
 	IdleTimeoutMS  int64 `json:"idle_timeout_ms,omitempty"`
 	TotalTimeoutMS int64 `json:"total_timeout_ms,omitempty"`
@@ -100,8 +100,8 @@ type Original struct {
 	SpansBlob string `json:"spans_blob,omitempty"`
 }
 
-// ForeignImported takes in what another program wrote into the task's folder.
-// The histories become exactly what the elements say, message by message.
+// ForeignImported takes in what another program wrote into the task's folder. The histories then equal the elements,
+// message by message.
 type ForeignImported struct {
 	Tool    string       `json:"tool,omitempty"`
 	History History      `json:"history"`
@@ -133,7 +133,7 @@ type ForeignRow struct {
 	Len     int64  `json:"len,omitempty"`
 }
 
-// ForeignRefused keeps a foreign state that was not applied, and says why.
+// ForeignRefused keeps a foreign state that was not applied, and the reason.
 type ForeignRefused struct {
 	Name   string `json:"name"`
 	Blob   string `json:"blob,omitempty"`
@@ -154,22 +154,21 @@ type Changed struct {
 	Redoes uint64 `json:"redoes,omitempty"`
 }
 
-// RunQueued says that a run will begin when there is room for it. What it is to do lies in
-// the task's queue of input.
+// RunQueued records that a run will begin when a slot is free. Its words are in the task's queue of inputs.
 type RunQueued struct {
 	Run      string   `json:"run"`
 	Settings Settings `json:"settings"`
-	Yes      bool     `json:"yes,omitempty"` // it goes on without further words
+	Yes      bool     `json:"yes,omitempty"` // it continues without further words
 }
 
-// RunStarted begins a run, or goes on with one that was queued or waited.
+// RunStarted begins a run, or continues one that was queued or waited.
 type RunStarted struct {
 	Run      string   `json:"run"`
 	Settings Settings `json:"settings"`
 	Head     string   `json:"head,omitempty"` // the workspace's git HEAD
 }
 
-// RunWaiting says that a run cannot go on without an answer.
+// RunWaiting records that a run cannot continue without an answer.
 type RunWaiting struct {
 	Run      string `json:"run"`
 	Question string `json:"question"`
@@ -177,8 +176,8 @@ type RunWaiting struct {
 	WorkedMS int64  `json:"worked_ms,omitempty"`
 }
 
-// RunEnded ends a run. Of a run whose time is limited, this and its other events tell in
-// WorkedMS how long it worked until then, without the time in which it waited for a person.
+// RunEnded ends a run. When the run has a time limit, this and its other events hold in WorkedMS how long it had
+// worked until then, without the time in which it waited for a user.
 type RunEnded struct {
 	Run     string `json:"run"`
 	Outcome string `json:"outcome"` // completed, failed, cancelled, interrupted, limit, denied
@@ -217,8 +216,8 @@ type TurnFailed struct {
 	ReasoningTo string `json:"reasoning_to,omitempty"`
 }
 
-// MessageWithheld says that a part of a stored message is not sent to a provider
-// any more, because it refused it. What is stored stays as it is.
+// MessageWithheld records that a part of a stored message is not sent to a provider any more, because the provider
+// refused it. The stored message does not change.
 type MessageWithheld struct {
 	Run      string `json:"run"`
 	Message  uint64 `json:"message"`
@@ -249,9 +248,9 @@ type ToolStarted struct {
 	Message  uint64    `json:"message,omitempty"`
 	Approval *Approval `json:"approval,omitempty"`
 
-	// Before has the hash of each file that the call will replace, "" for no file:
-	// after a crash it tells a write that did not happen from one that is unclear. A
-	// blank and a second hash say what the file was to hold, "" for no file.
+	// Before has the hash of each file that the call will replace, "" for no file. After a crash it separates a write
+	// that did not happen from one whose outcome is unknown. A blank and a second hash are what the file was to hold,
+	// "" for no file.
 	Before map[string]string `json:"before,omitempty"`
 }
 
@@ -279,7 +278,7 @@ type ToolFinished struct {
 	Result   json.RawMessage `json:"result"`
 }
 
-// Approval says who allowed or refused a call, and by which rule.
+// Approval records who allowed or refused a call, and by which rule.
 type Approval struct {
 	State    string `json:"state"`          // allowed, denied, asked
 	By       string `json:"by"`             // policy, user
@@ -297,7 +296,7 @@ type QuestionOpened struct {
 	Call     string   `json:"call,omitempty"`
 	Text     string   `json:"text"`
 	Choices  []string `json:"choices,omitempty"`
-	Modes    []string `json:"modes,omitempty"` // that each choice goes on in, "" for the present one; absent when no choice leads elsewhere
+	Modes    []string `json:"modes,omitempty"` // the mode in which each choice continues, "" for the present one; absent when no choice changes the mode
 	Diff     string   `json:"diff,omitempty"`
 
 	Command string `json:"command,omitempty"` // the whole command that is to be approved, as it would run
@@ -305,7 +304,7 @@ type QuestionOpened struct {
 	Always  string `json:"always,omitempty"`  // what an answer "always" allows, in words; "" = it allows this once
 }
 
-// Same reports whether a person who is asked q and one who is asked other agree to the same.
+// Same reports whether a user who agrees to q agrees to the same as one who agrees to other.
 func (q QuestionOpened) Same(other QuestionOpened) bool {
 	return q.Call == other.Call && q.Text == other.Text && q.Diff == other.Diff && q.Command == other.Command && q.Dir == other.Dir
 }
@@ -317,7 +316,7 @@ type QuestionClosed struct {
 	Text     string `json:"text,omitempty"`
 	By       string `json:"by"`
 	Input    string `json:"input,omitempty"`  // the message that the answer came with
-	Reason   string `json:"reason,omitempty"` // when nobody answered it: superseded, cancelled
+	Reason   string `json:"reason,omitempty"` // why it closed without an answer: superseded, cancelled
 }
 
 // InputQueued is input that was acknowledged and not used yet.
@@ -327,8 +326,8 @@ type InputQueued struct {
 	Images []string `json:"images,omitempty"` // data URLs
 	Todos  string   `json:"todos,omitempty"`  // the checklist that comes with a new task's words
 
-	// ImagesBlob holds the images, as a JSON array, where they are too large for a line;
-	// Images is empty then, and ImageCount says how many they are. See Load.
+	// ImagesBlob holds the images, as a JSON array, when they are too large for a line. Images is empty then, and
+	// ImageCount is their number. See Load.
 	ImagesBlob string `json:"images_blob,omitempty"`
 	ImageCount int    `json:"image_count,omitempty"`
 
@@ -337,14 +336,13 @@ type InputQueued struct {
 	By string `json:"by,omitempty"`
 }
 
-// InputTaken says that queued input went into the histories, or was taken back.
+// InputTaken records that queued input went into the histories, or that a user withdrew it.
 type InputTaken struct {
 	Input   string `json:"input"`
-	Dropped bool   `json:"dropped,omitempty"` // somebody took it back: it is in no history
+	Dropped bool   `json:"dropped,omitempty"` // a user withdrew it: it is in no history
 }
 
-// UsageChanged is one line of the ledger: what one request cost. It is never
-// taken back, whatever happens to the messages.
+// UsageChanged records what one request cost. No event takes it back, whatever happens to the messages.
 type UsageChanged struct {
 	Turn       int    `json:"turn"`
 	Request    uint64 `json:"request,omitempty"`
@@ -357,8 +355,7 @@ type UsageChanged struct {
 	CostMicros *int64 `json:"cost_micros"` // null = the price is unknown
 	Prices     string `json:"prices,omitempty"`
 
-	// More: the line adds to an earlier one of its request, which told what the reply had
-	// used while it came.
+	// More: the line adds to an earlier line of its request, which held what the reply had used while it streamed.
 	More bool `json:"more,omitempty"`
 }
 
@@ -376,23 +373,23 @@ type FileChanged struct {
 	Device uint64 `json:"device,omitempty"`
 }
 
-// SubtaskStarted says that a call is about to start a child, whose id follows from the
-// call: the child may be looked for, and made, as often as need be.
+// SubtaskStarted records that a call is about to start a child, whose id follows from the call. So a run may look for
+// the child, and make it, as often as needed.
 type SubtaskStarted struct {
 	Child   string `json:"child"`
 	Call    string `json:"call,omitempty"`
 	Message uint64 `json:"message,omitempty"` // the reply that made the call: another one may use its id again
 	Mode    string `json:"mode,omitempty"`
 	Title   string `json:"title,omitempty"`  // what it is about, in a line
-	Remark  string `json:"remark,omitempty"` // what the person said beside their yes: it is for the child
+	Remark  string `json:"remark,omitempty"` // the user's remark with their yes: it is for the child
 }
 
 // SubtaskEnded is a child's end, committed in the parent's journal together with the
 // outcome of the call that started it.
 type SubtaskEnded struct {
 	Child   string `json:"child"`
-	Outcome string `json:"outcome,omitempty"` // completed, or abandoned: the parent goes on without it
-	Result  string `json:"result,omitempty"`  // what it says for lists; the call's outcome has all of it
+	Outcome string `json:"outcome,omitempty"` // completed, or abandoned: the parent continues without it
+	Result  string `json:"result,omitempty"`  // a short form for lists; the call's outcome has all of it
 }
 
 // EpochOpened is the journal's own event: a new owner.
@@ -502,9 +499,8 @@ func Decode(raw json.RawMessage) (Event, error) {
 	return e, nil
 }
 
-// leadingType is the type as withType puts it, "" when it stands elsewhere or is
-// spelled with escapes. It saves going through a big event once more only to
-// learn what it is.
+// leadingType returns the type where withType puts it, "" when it has another place or is spelled with escapes. It
+// saves reading a large event twice only to learn its type.
 func leadingType(raw []byte) string {
 	rest, ok := bytes.CutPrefix(raw, []byte(`{"type":"`))
 	if !ok {

@@ -27,14 +27,14 @@ type FileRecord struct {
 	Seq        uint64 // of the commit that recorded it
 }
 
-// Gone reports whether a record says that there is no file any more: it was removed by
-// the agent, or the model was told that somebody else did.
+// Gone reports whether a record means that there is no file any more: the agent removed it, or the model got notice
+// that another program did.
 func (r FileRecord) Gone() bool {
 	return r.Hash == "" && r.MTime == 0 && (r.Source == "roo_edited" || r.Source == "user_edited")
 }
 
-// Judgeable reports whether a record says enough of a file to tell whether it is
-// another one now. Records that other programs made do not.
+// Judgeable reports whether a record holds enough to decide whether the file has changed. Records that other programs
+// made do not.
 func (r FileRecord) Judgeable() bool { return r.Hash != "" || r.MTime != 0 || r.Gone() }
 
 // records sums up the records of one path: the place of the newest in State.Files

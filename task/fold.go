@@ -11,15 +11,15 @@ import (
 	"github.com/roost-dev/roost/task/facts"
 )
 
-// Apply folds one commit. The state after an error is the state before it plus
-// the events before the one that failed; a reader reports it and goes on.
+// Apply folds one commit. The state after an error is the state before it plus the events before the one that failed.
+// A reader reports the error and continues.
 func (s *State) Apply(c journal.Commit) error {
 	return s.apply(c, func(i int) (Event, error) { return Decode(c.Events[i]) })
 }
 
-// ApplyOwn is Apply for the one who made the commit: events are what its lines
-// were encoded from, and need not be decoded again. Where a line does not say
-// exactly what the event said, the line counts, as it does for every reader.
+// ApplyOwn does what Apply does, for the writer of the commit: events are what its lines were encoded from, so they
+// need no decoding. Where a line does not hold exactly what the event held, the line counts, as it does for every
+// reader.
 func (s *State) ApplyOwn(c journal.Commit, events []Event) error {
 	return s.apply(c, func(i int) (Event, error) {
 		if i < len(events) && sameAsLine(events[i], c.Events[i]) {
@@ -29,9 +29,8 @@ func (s *State) ApplyOwn(c journal.Commit, events []Event) error {
 	})
 }
 
-// sameAsLine reports whether decoding the line would give the event. It would not
-// where a text holds what JSON cannot, or where raw JSON stands in a plain event
-// and is respelled.
+// sameAsLine reports whether decoding the line would give the event. It would not where a text holds characters that
+// JSON cannot, or where raw JSON in a plain event is respelled.
 func sameAsLine(e Event, line []byte) bool {
 	switch e := e.(type) {
 	case Adopted, ForeignImported, EpochOpened, Unknown:
@@ -54,7 +53,7 @@ func sameAsLine(e Event, line []byte) bool {
 	return !bytes.Contains(line, []byte(`\ufffd`))
 }
 
-// tight: nothing stands around the value that decoding would leave out.
+// tight reports whether decoding would drop nothing around the value.
 func (b Body) tight() bool { return len(b.Compose) == 0 && b.Blob == "" && tight(b.Raw) }
 
 func tight(raw []byte) bool {
@@ -307,10 +306,9 @@ func (s *State) addMessage(e MessageAdded, c journal.Commit, at place) error {
 	return err
 }
 
-// moveBefore puts the newest message of a history before another one. Where that
-// one is gone it stays at the end: nothing that was added is lost. What a history
-// says of calls and replies does not change: only messages that say nothing of
-// them stand elsewhere than at the end.
+// moveBefore puts the newest message of a history before another one. When that one is gone, the message stays at the
+// end: no added message is lost. The calls and replies of the history do not change: only messages without calls and
+// replies have a place other than the end.
 func (s *State) moveBefore(m *Message, before uint64) {
 	list := &s.api
 	if m.History == UI {
@@ -354,17 +352,16 @@ func (s *State) attach(m *Message) {
 	s.index(m)
 }
 
-// index notes what an API message says of tool calls and replies.
+// index records the tool calls and replies of an API message.
 func (s *State) index(m *Message) {
 	switch m.Kind() {
 	case "assistant":
 		for _, u := range m.facts.Uses {
 			if old := s.calls[u.ID]; old != nil && old.Message != 0 && old.Message != m.ID {
 				if s.made(old) {
-					continue // a provider used an id twice: the first one stands
+					continue // a provider used an id twice: the first call counts
 				}
-				// The call that had this id is rewound: what became of it says
-				// nothing of the new one.
+				// The call that had this id is rewound: its outcome does not apply to the new call.
 				s.calls[u.ID] = s.callOf(m, u)
 			}
 			call := s.calls[u.ID]
@@ -456,9 +453,8 @@ func (s *State) hide(e MessageHidden) {
 	}
 }
 
-// reindex derives anew what the visible API history says of calls and replies.
-// When the last reply is another one than before, the failures since start over: a
-// script plays its turns again after a rewind.
+// reindex computes the calls and replies of the visible API history again. When the last reply is another one than
+// before, the failures since start over: a script plays its turns again after a rewind.
 func (s *State) reindex(before *Message) {
 	for _, c := range s.order {
 		c.Answered = false

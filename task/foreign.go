@@ -47,7 +47,7 @@ func (s *State) adoptNoted(e Adopted, c journal.Commit, noted map[string]*Notes)
 	}
 	for _, m := range s.messages {
 		if s.source != nil && !m.rawAway && !esjson.Valid(m.raw) {
-			m.drop() // asking for it says what is wrong
+			m.drop() // whoever reads it gets the error
 		}
 	}
 	return first
@@ -78,8 +78,8 @@ func (s *State) attachSpans(f Original, h History, seq uint64) error {
 // by side, and the whole may be larger than memory.
 const windowBytes = 4 << 20
 
-// sane reports whether there can be bytes with these bounds. The log may be
-// damaged, or made by somebody else: bounds are not added up before this.
+// sane reports whether there can be bytes with these bounds. The log may be damaged, or made by another program:
+// nothing adds up bounds before this check.
 func sane(off, n int64) bool { return off >= 0 && n > 0 && off <= math.MaxInt64-n }
 
 // window is how many of the bounds one reading takes: elements that follow each
@@ -150,8 +150,8 @@ func (s *State) elements(blob string, off, n int64) ([]byte, error) {
 	return data, err
 }
 
-// importForeign makes one history exactly what another program's file says.
-// Messages that the file no longer has are hidden; nothing is destroyed.
+// importForeign makes one history equal to another program's file. It hides the messages that the file no longer has;
+// it destroys nothing.
 func (s *State) importForeign(e ForeignImported, c journal.Commit) error {
 	if e.History != UI && e.History != API {
 		return fmt.Errorf("foreign list of the history %q, which does not exist", e.History)

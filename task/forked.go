@@ -2,12 +2,12 @@ package task
 
 import "github.com/roost-dev/roost/journal"
 
-// Forked begins a task with the history of another one: all that its log says up to
-// here. The two share those bytes and nothing else.
+// Forked begins a task with the history of another one: everything in its log up to here. The two share those bytes
+// and nothing else.
 type Forked struct {
 	Task      string   `json:"task"`
 	From      string   `json:"from"`             // the task it is a fork of
-	Source    string   `json:"source"`           // where that one stands
+	Source    string   `json:"source"`           // where the other task is stored
 	Seq       uint64   `json:"from_seq"`         // the newest commit that is shared
 	Branch    uint64   `json:"branch,omitempty"` // the branch it starts from; 0 = the head
 	At        int      `json:"at,omitempty"`     // the last row that it shows, by its number
@@ -21,16 +21,16 @@ type Forked struct {
 // EventType is the name in the journal and in the event stream.
 func (Forked) EventType() string { return "task.forked" }
 
-// fork makes the state that of a new task. What was spent, who ran it and what waits
-// for a person are the other one's. Checkpoints are common: they say what files were.
+// fork makes the state that of a new task. Cost, runs and open questions belong to the other task. Both have the
+// checkpoints: those record what files held.
 func (s *State) fork(e Forked, c journal.Commit) {
 	s.Fork = &e
 	s.ID, s.Title, s.Tags, s.Pinned = e.Task, e.Title, nil, false
 	s.Origin, s.Number, s.Parent, s.RootTask = e.Origin, 1, "", ""
 	s.CreatedAt, s.UpdatedAt, s.Settings = e.CreatedAt, c.At, e.Settings
-	s.Adopted, s.Deeds, s.Run, s.Runs, s.Turns = nil, Deeds{}, nil, RunHistory{}, 0
+	s.Adopted, s.Actions, s.Run, s.Runs, s.Turns = nil, Actions{}, nil, RunHistory{}, 0
 	s.WaitingUntil, s.Questions, s.Answered, s.Queue, s.QueuedAt = 0, nil, nil, nil, nil
-	s.Children, s.Usage, s.Refused, s.Restoring = nil, Ledger{}, nil, nil
+	s.Children, s.Usage, s.Refused, s.Restoring = nil, UsageTotals{}, nil, nil
 	if e.Branch != 0 {
 		if b := s.Branch(e.Branch); b != nil {
 			l := b.Leaf

@@ -2,8 +2,7 @@ package task
 
 import "errors"
 
-// ErrNoSource is what a state says that was told to keep no bytes and has nowhere
-// to read them from.
+// ErrNoSource is the error of a state that must keep no bytes and has no log to read them from.
 var ErrNoSource = errors.New("task: no log to read messages from")
 
 // held is something whose bytes are in memory.

@@ -23,10 +23,10 @@ type Message struct {
 
 	raw    json.RawMessage
 	saved  []byte // streamed text that raw does not hold yet
-	covers []int  // the summaries that stand for it, by their places in State.Covers
+	covers []int  // the summaries that cover it, by their places in State.Covers
 	text   []byte // all text that was saved for it; what Piece.TextOf means
 
-	// Where the same bytes stand in the log. away: they are not in memory.
+	// The places of the same bytes in the log. away: they are not in memory.
 	rawAway, textAway bool
 	body              place     // of raw
 	span              span      // of raw in the line of body, where it is spelled out
@@ -35,11 +35,10 @@ type Message struct {
 	savedFrom         int       // texts[savedFrom:] is saved
 }
 
-// Raw is the message's JSON as Roo would store it. Do not modify it. Text that
-// was streamed so far is put in on each call and not kept, so that reading a
-// state never changes it. A message that is not in memory is read from the log
-// each time; State.Raws reads many in one go, and says what could not be read:
-// here that is an empty object.
+// Raw is the message's JSON as Roo would store it. Do not modify it. Each call inserts the text that was streamed so
+// far and does not keep the result, so that reading a state never changes it. A message that is not in memory is read
+// from the log each time. State.Raws reads many in one pass and returns an error for what it cannot read; here the
+// result is an empty object.
 func (m *Message) Raw() json.RawMessage {
 	if m.rawAway {
 		raws, err := m.state.Raws([]*Message{m})

@@ -12,7 +12,7 @@ import (
 type MessageAdded struct {
 	History History `json:"history"`
 	Message uint64  `json:"message"`          // its number in this task: both histories count together, never reused
-	Before  uint64  `json:"before,omitempty"` // the message it stands before; 0 = at the end
+	Before  uint64  `json:"before,omitempty"` // the message that follows it; 0 = at the end
 	Body
 }
 

@@ -90,12 +90,12 @@ func TestAllWaysToAStateAreOne(t *testing.T) {
 			delete(p.blobs, "blob1")
 		}
 		all := task.New(p.blobs)
-		var spent task.Ledger
+		var spent task.UsageTotals
 		for i := range p.log {
 			fold(all, p.log[i:i+1], lost)
 			checkValid(t, all)
 			if u := all.Usage; u.CostMicros < spent.CostMicros || u.Requests < spent.Requests || spent.CostUnknown && !u.CostUnknown {
-				t.Fatalf("the ledger fell from %+v to %+v", spent, u)
+				t.Fatalf("the usage totals fell from %+v to %+v", spent, u)
 			}
 			spent = all.Usage
 		}

@@ -38,9 +38,9 @@ func (n *Notes) Note(message *esjson.Index) {
 	n.list = append(n.list, m)
 }
 
-// Adopt gives a new state that adopting the files makes, for a reader of a folder that nobody adopted. noted has the notes of
-// files, by their names; of those no byte is read before a message is asked for. The others are read. What cannot
-// be read is in the state's problems.
+// Adopt makes of a new state what adopting the files would make, for a reader of a folder without a journal. noted
+// has the notes of files, by their names; of those files no byte is read until a caller reads a message. The other
+// files are read. The state's problems name what cannot be read.
 func (s *State) Adopt(e Adopted, noted map[string]*Notes) {
 	s.UpdatedAt = max(s.UpdatedAt, e.CreatedAt)
 	if err := s.adoptNoted(e, journal.Commit{At: e.CreatedAt}, noted); err != nil {
@@ -67,10 +67,10 @@ func (s *State) attachNoted(f Original, h History, seq uint64, n *Notes) bool {
 	return true
 }
 
-// Release ends a state that was made from notes, and gives the memory of its messages to the next notes: whoever reads
-// ten thousand tasks, one after the other, would spend a quarter of the time on getting and clearing memory. Nobody may use
-// the state, or a message of it, from then on; what it said (texts, times, sums) is good for ever. Who does not call it
-// loses nothing else.
+// Release ends a state that was made from notes, and gives the memory of its messages to the next notes. A reader of
+// ten thousand tasks, one after the other, would spend a quarter of its time on allocating and clearing memory.
+// Nothing may use the state or its messages afterwards; texts, times and sums that they returned stay valid. A caller
+// that does not call it loses nothing else.
 func (s *State) Release() {
 	for _, lent := range s.lent {
 		clear(lent[:])

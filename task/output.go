@@ -15,8 +15,8 @@ type Kept struct {
 	blobs Blobs
 }
 
-// Kept finds the output of an earlier command by its artifact name, as the result
-// told it to the model; false when there is none.
+// Kept finds the output of an earlier command by the artifact name that the result gave the model; false when there
+// is none.
 func (s *State) Kept(artifact string) (Kept, bool) {
 	for i := len(s.order) - 1; i >= 0; i-- {
 		f := s.order[i].Finished

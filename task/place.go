@@ -20,8 +20,7 @@ type Source interface {
 	Commits(from uint64) iter.Seq2[journal.Commit, error]
 }
 
-// place is where bytes stand: in an event of the log, or in a range of a blob.
-// The zero value is nowhere.
+// place is the location of bytes: in an event of the log, or in a range of a blob. The zero value is no location.
 type place struct {
 	Seq   uint64
 	Event int
@@ -38,7 +37,7 @@ const apart = 64
 
 // Lines is what a Source may have besides: its commits as lines.
 type Lines interface {
-	// Lines yields what Commits does, as it stands in the log; nil when it cannot.
+	// Lines yields what Commits yields, as the log holds it; nil when it cannot.
 	Lines(from uint64) iter.Seq2[journal.Line, error]
 }
 
@@ -64,7 +63,7 @@ func (f *fetched) at(p place) json.RawMessage {
 	return nil
 }
 
-// body is the message that the event at a place holds as it is; nil as plainBody says.
+// body is the message that the event at a place spells out; nil as plainBody describes.
 func (f *fetched) body(p place) json.RawMessage {
 	i, ok := f.find(p)
 	switch {
@@ -164,8 +163,8 @@ func (f *fetched) fromCommit(c journal.Commit) (uint64, error) {
 	return c.Seq, nil
 }
 
-// fromLine takes them out of a line: messages from where they are known to stand, and
-// what else there is out of the line's events.
+// fromLine takes the wanted events out of a line: messages from their known positions, and the rest by decoding the
+// line's events.
 func (f *fetched) fromLine(l journal.Line) (uint64, error) {
 	var all []journal.Event
 	var tight []byte
@@ -204,8 +203,8 @@ func (s *State) stored(list []*Message) ([]json.RawMessage, error) {
 	return s.read(list, func(_ *Message, raw json.RawMessage) json.RawMessage { return raw })
 }
 
-// read gives messages as their bytes say, by way of as: in one loop, since going over all
-// messages of a long task once more costs what it takes to get them from memory.
+// read returns messages from their bytes, each passed through as. It is one loop, because a second pass over all
+// messages of a long task costs as much as fetching them from memory.
 func (s *State) read(list []*Message, as func(*Message, json.RawMessage) json.RawMessage) ([]json.RawMessage, error) {
 	need := make([]wanted, 0, len(list))
 	for _, m := range list {
@@ -242,8 +241,8 @@ func (s *State) read(list []*Message, as func(*Message, json.RawMessage) json.Ra
 	return out, nil
 }
 
-// Stored is how many bytes of a file reading the message takes, as far as that is known: 0
-// also for one that stands in the log, which holds no large ones.
+// Stored is how many bytes of a file reading the message takes, as far as that is known. It is 0 also for a message
+// in the log, which holds no large ones.
 func (m *Message) Stored() int64 {
 	if !m.rawAway || m.body.Blob == "" {
 		return 0
@@ -261,14 +260,14 @@ func (r *stretch) has(p place) bool {
 	return r.data != nil && sane(p.Off, p.Len) && p.Blob == r.at.Blob && p.Off >= r.at.Off && p.Len <= r.at.Off+r.at.Len-p.Off
 }
 
-// take is what stands at a place that the stretch has.
+// take returns the bytes at a place that the stretch contains.
 func (r *stretch) take(p place) []byte {
 	from := p.Off - r.at.Off
 	return r.data[from : from+p.Len : from+p.Len]
 }
 
-// stretch reads the first message and those that stand behind it in the same file: one by one, each would cost a call of its own.
-// When it cannot be read there is none, and each message is read alone.
+// stretch reads the first message and those that follow it in the same file in one call: one by one, each would cost
+// a call of its own. When it cannot read them, it returns none, and the caller reads each message alone.
 func (s *State) stretch(list []*Message) stretch {
 	at := list[0].body
 	if !sane(at.Off, at.Len) || at.Len > windowBytes {
@@ -292,7 +291,7 @@ func (s *State) stretch(list []*Message) stretch {
 	return stretch{at: at, data: data}
 }
 
-// wants adds the events of the log that a message's bytes stand in.
+// wants adds the events of the log that hold a message's bytes.
 func (m *Message) wants(list []wanted) []wanted {
 	if m.body.Seq != 0 {
 		list = append(list, wanted{m.body.Seq, m.body.Event, m.span})
@@ -303,7 +302,7 @@ func (m *Message) wants(list []wanted) []wanted {
 	return appendPlaces(list, m.texts[m.savedFrom:])
 }
 
-// read puts a message together from the events it stands in.
+// read assembles a message from the events that hold it.
 func (m *Message) read(events *fetched, near *stretch) (json.RawMessage, error) {
 	raw := json.RawMessage("{}")
 	var err error
@@ -374,7 +373,7 @@ func plainBody(event []byte) (raw []byte) {
 	return raw
 }
 
-// texts is the streamed text that stands at the places.
+// texts returns the streamed text at the places.
 func texts(places []place, events *fetched) ([]byte, error) {
 	var out []byte
 	for _, p := range places {
@@ -388,7 +387,7 @@ func texts(places []place, events *fetched) ([]byte, error) {
 	return out, nil
 }
 
-// result is the result block that stands at the place.
+// result returns the result block at the place.
 func (s *State) result(at []place, events *fetched) (json.RawMessage, error) {
 	if len(at) == 0 {
 		return nil, nil
@@ -401,7 +400,7 @@ func (s *State) result(at []place, events *fetched) (json.RawMessage, error) {
 	return done.result(s.blobs)
 }
 
-// result is the result block, wherever it stands.
+// result returns the result block from the event or its blob.
 func (e ToolFinished) result(blobs Blobs) (json.RawMessage, error) {
 	if e.Blob == "" {
 		return bytes.Clone(e.Result), nil

@@ -5,9 +5,8 @@ import (
 	"fmt"
 )
 
-// Load gives queued words with their images, which lie in a blob when they are large. When
-// they cannot be read, the words come without them and keep the blob's name, so that whoever
-// uses them can say what is missing.
+// Load returns queued words with their images, which are in a blob when they are large. When it cannot read them, it
+// returns the words without images and with the blob's name, so that the caller can report what is missing.
 func (e InputQueued) Load(blobs Blobs) (InputQueued, error) {
 	if e.ImagesBlob == "" {
 		return e, nil

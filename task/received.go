@@ -8,10 +8,10 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// Received says that what stands before it came from somewhere else: an archive, another place,
-// a program that did not sign its commits, somebody who changed the log. It ends all that was
-// open: the run, the queue, questions, answers that no call has used, grants and calls without
-// an outcome. It adds no message, and the histories stay as they are.
+// Received records that everything before it came from somewhere else: an archive, another place, a program that did
+// not sign its commits, a change of the log by another program. It ends all that was open: the run, the queue,
+// questions, answers that no call has used, grants and calls without an outcome. It adds no message, and the
+// histories do not change.
 type Received struct {
 	From     string   `json:"from"`           // one of the constants
 	Had      Settings `json:"had"`            // what the log had, to be shown
@@ -79,8 +79,8 @@ func (s *State) receive(e Received, c journal.Commit) {
 	}
 }
 
-// Proposed are the settings without what a stranger may not decide: who is asked, what is
-// allowed, to which address a key goes, and the limits.
+// Proposed returns the settings without those that another user may not decide: the provider, what is allowed, the
+// address that gets a key, and the limits.
 func (s Settings) Proposed() Settings {
 	s.BaseURL, s.Account, s.Limits = "", "", Limits{}
 	s.Approve, s.Allow, s.Deny, s.Tools, s.AskTools, s.DenyTools = "", nil, nil, nil, nil, nil
@@ -132,8 +132,8 @@ func (s *State) Brings() []string {
 	return out
 }
 
-// Notes tell a person what a task came with that does not hold here; none when it brought nothing,
-// or when it was kept as it is. now are the settings that hold. A nil Reception has none.
+// Notes list for the user the settings that a task came with and that do not apply here. There are none when it
+// brought no settings, or when the user kept it as it is. now are the settings that apply. A nil Reception has none.
 func (r *Reception) Notes(now Settings) []string {
 	if r == nil || r.Kept {
 		return nil

@@ -45,8 +45,8 @@ func (Undone) EventType() string  { return "history.undone" }
 // Gone is how many messages of each history a move of the head took, for people.
 type Gone struct{ UI, API int }
 
-// moves reports whether an event goes on with the histories, so that what moved the
-// head before cannot be taken back any more.
+// moves reports whether an event adds to the histories, so that an earlier move of the head cannot be undone any
+// more.
 func moves(e Event) bool {
 	switch e.(type) {
 	case MessageAdded, MessageChanged, MessageTextSaved, MessageHidden, ForeignImported,
@@ -56,7 +56,7 @@ func moves(e Event) bool {
 	return false
 }
 
-// WentOn reports whether the task went on since a commit that moved its head.
+// WentOn reports whether the histories grew after a commit that moved the head.
 func (s *State) WentOn(then uint64) bool { return s.Moved > then }
 
 func (s *State) rewind(e Rewound, c journal.Commit) error {
@@ -88,7 +88,7 @@ func (s *State) rewind(e Rewound, c journal.Commit) error {
 	} else {
 		s.cut(e)
 	}
-	s.Deeds.Do(Deed{Kind: e.Why, Seq: c.Seq, At: c.At, Move: true, By: e.By, Gone: Gone{before.UI - len(s.ui), before.API - len(s.api)}})
+	s.Actions.Do(Action{Kind: e.Why, Seq: c.Seq, At: c.At, Move: true, By: e.By, Gone: Gone{before.UI - len(s.ui), before.API - len(s.api)}})
 	return nil
 }
 
@@ -150,12 +150,12 @@ func (m *Message) lost() bool { return m.History == "" }
 func (s *State) undone(e Undone, c journal.Commit) error {
 	seq := max(e.Undoes, e.Redoes)
 	if e.Undoes != 0 && e.Redoes != 0 || !s.swap(seq) {
-		return fmt.Errorf("nothing that moved the head stands in commit %d", seq)
+		return fmt.Errorf("commit %d holds no event that moved the head", seq)
 	}
 	if e.Undoes != 0 {
-		s.Deeds.Undo(seq, c.Seq, 0)
+		s.Actions.Undo(seq, c.Seq, 0)
 	} else {
-		s.Deeds.Redo(seq, c.Seq, 0)
+		s.Actions.Redo(seq, c.Seq, 0)
 	}
 	return nil
 }

@@ -156,9 +156,9 @@ func (h *RunHistory) answer(e QuestionClosed, asker string, at Position) {
 	h.Answers[e.Question] = past
 }
 
-// begin starts a run. One that continues a run which the program left, because it was killed or because the run
-// only waited for an answer, inherits that run's turns, cost and time: a kill or a question must not reset a limit.
-// After any other end somebody has decided to spend more.
+// begin starts a run. A run inherits turns, cost and time from a run that it continues because the program was killed
+// or the run only waited for an answer: a kill or a question must not reset a limit. After any other end a user has
+// decided to spend more.
 func (s *State) begin(e RunStarted, at int64) {
 	run := &Run{ID: e.Run, Settings: e.Settings, Head: e.Head, Started: at, Before: s.last}
 	run.inherit(s.Run)

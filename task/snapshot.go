@@ -12,15 +12,15 @@ import (
 	"github.com/roost-dev/roost/usage"
 )
 
-// snapshotHead names the format and the fold that made it. A snapshot of another
-// version is not read: the log is folded anew.
-const snapshotHead = "roost state 11\n"
+// snapshotHead names the format and the fold that made it. A reader ignores a snapshot of another version and folds
+// the log from its beginning.
+const snapshotHead = "roost state 12\n"
 
 // ErrSnapshot: the bytes are no snapshot of this version.
 var ErrSnapshot = errors.New("task: not a snapshot of this version")
 
-// Snapshot is the state without the bytes of its messages: what they say is kept,
-// and where they stand in the log. It is derived and may be thrown away.
+// Snapshot is the state without the bytes of its messages: it keeps their facts and their places in the log. It is
+// derived and may be deleted.
 func (s *State) Snapshot() ([]byte, error) {
 	if s.runsOnly {
 		return nil, fmt.Errorf("snapshot of task %s: only its runs were folded", s.ID)

@@ -10,14 +10,14 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// span is where a message that an event spells out stands among the events of its commit's
-// line: how many bytes are before it, its own, and how many behind it. Folding sees that the
-// event holds the message's very bytes there. A line whose events take exactly as many bytes
-// has it there, so that reading a long history is copying: nothing is taken apart. The zero
-// value is nowhere: of a message that is composed, lies in a blob, or does not end its event.
+// span is the position of a message among the events of its commit's line, for a message that an event spells out:
+// how many bytes precede it, its own, and how many follow it. The fold checks that the event holds the message's very
+// bytes there. A line whose events take exactly as many bytes has the message at the same position, so that reading a
+// long history only copies and decodes nothing. The zero value is no position: the message is composed, is in a blob,
+// or does not end its event.
 type span struct{ front, size, back uint32 }
 
-// rawKey is what a message stands behind, as the last member of its event.
+// rawKey precedes a message that is the last member of its event.
 const rawKey = `"raw":`
 
 // in is the message, nil when a line's events do not take the bytes that they took
@@ -33,13 +33,13 @@ func (p span) in(events []byte) []byte {
 	return nil
 }
 
-// frame is the event that is folded and what stands around it in its line.
+// frame is the event that is folded, and how many bytes of its line surround it.
 type frame struct {
 	event       []byte
 	front, back int
 }
 
-// frames yields the events of a commit with what stands around each.
+// frames yields the events of a commit, each with the number of bytes around it.
 func frames(c journal.Commit) iter.Seq2[int, frame] {
 	return func(yield func(int, frame) bool) {
 		front, back := 0, 0
@@ -56,7 +56,7 @@ func frames(c journal.Commit) iter.Seq2[int, frame] {
 	}
 }
 
-// holds says where the event spells out a message.
+// holds returns the position at which the event spells out a message.
 func (f frame) holds(raw []byte) span {
 	n := len(f.event) - len(raw) - 1
 	if !tight(raw) || n < len(rawKey) || f.front+len(f.event)+f.back > math.MaxInt32 {
@@ -68,7 +68,7 @@ func (f frame) holds(raw []byte) span {
 	return span{uint32(f.front + n), uint32(len(raw)), uint32(f.back + 1)}
 }
 
-// wanted is an event to be read, and where in it a message stands.
+// wanted is an event to be read, and the position of a message in it.
 type wanted struct {
 	seq   uint64
 	event int
@@ -80,7 +80,7 @@ func inOrder(a, b wanted) int {
 	return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.event, b.event))
 }
 
-// eventsAt are the events that stand at places of the log.
+// eventsAt returns the events at places of the log.
 func eventsAt(places []place) []wanted {
 	return appendPlaces(make([]wanted, 0, len(places)), places)
 }

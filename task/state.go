@@ -1,6 +1,6 @@
 // Package task is the meaning of a task's log: it folds events into the two
 // histories, the tool outcomes, the questions, the queue, the file records and
-// the ledger.
+// the usage totals.
 //
 // Everything here is a pure function of the events and of the blobs they name
 // (blobs are named by their content, so loading one is pure too). There is no
@@ -21,10 +21,10 @@ type Blobs interface {
 	Range(hash string, off, length int64) ([]byte, error)
 }
 
-// ErrNoBlobs is what a state without Blobs says of a payload.
+// ErrNoBlobs is the error of a state without Blobs for each payload.
 var ErrNoBlobs = errors.New("task: no blobs to load from")
 
-// State is what a task's log says up to a commit.
+// State is the fold of a task's log up to a commit.
 type State struct {
 	Seq       uint64 // the newest folded commit
 	Epoch     uint64
@@ -32,7 +32,7 @@ type State struct {
 	Title     string
 	Tags      []string // what the person filed it under, in order
 	Pinned    bool     // it stays at the top of lists
-	Deeds     Deeds    // what a person did to it that can be taken back
+	Actions   Actions  // what a person did to it that can be taken back
 	Origin    string
 	Number    int
 	Parent    string
@@ -44,8 +44,8 @@ type State struct {
 	Fork      *Forked  `json:",omitempty"` // the task began with another one's history
 
 	Received *Reception `json:",omitempty"` // it came from elsewhere
-	// Begins is the newest commit that ended all that was open before it, or that its user
-	// vouched with for what stands before it: a fork's first, or a Received. 0 = there is none.
+	// Begins is the newest commit that ended all that was open before it, or in which the user vouched for the
+	// commits before it: a fork's first, or a Received. 0 = there is none.
 	Begins uint64 `json:",omitempty"`
 
 	Run      *Run // the newest run; nil when there was none
@@ -64,19 +64,18 @@ type State struct {
 	Queue     []InputQueued
 	Files     []FileRecord
 	Children  []Child
-	Usage     Ledger
+	Usage     UsageTotals
 	Refused   []ForeignRefused
 	Problems  []Problem
 
-	// Checkpoints are in the order of their numbers, those of rewound messages too. Each
-	// restore that was done ends in one of reason "restored", which follows from it: only
-	// what is to have a commit in the object store is said by an event of its own.
+	// Checkpoints are in the order of their numbers, those of rewound messages too. Each completed restore adds one
+	// of reason "restored", which is derived from it: only a checkpoint that keeps contents has an event of its own.
 	Checkpoints []Checkpoint `json:"-"`
 	Restoring   *Restoring   `json:"-"` // files are being put back: nothing else may run
 
 	QueuedAt map[string]uint64 `json:",omitempty"` // the commit of each queued input
 	Branches []Branch          `json:",omitempty"` // heads that were left, oldest first
-	Moved    uint64            `json:",omitempty"` // the newest commit that went on with the histories
+	Moved    uint64            `json:",omitempty"` // the newest commit that added to the histories
 	Touched  []int             `json:",omitempty"` // places in Calls of those that branches see differently
 
 	frame    frame    // of the event that is folded
@@ -96,7 +95,7 @@ type State struct {
 	order    []*Call
 	records  map[string]*records
 	filed    []FileRecord // all that ever was, once there are branches
-	fileAt   []int        // where those of Files stand in it
+	fileAt   []int        // the indexes of Files in it
 }
 
 // Completes reports whether the model's side ends in a reply whose last call completes the task.
@@ -167,16 +166,14 @@ func (s *State) Answer(q QuestionOpened) (QuestionClosed, bool) {
 	return QuestionClosed{}, false
 }
 
-// Problem is something the log says that cannot be taken at its word: a commit
-// that is lost, a message whose bytes are gone.
+// Problem is a part of the log that the fold cannot use: a commit that is lost, a message whose bytes are gone.
 type Problem struct {
 	Seq    uint64
 	Reason string
 }
 
-// Doubtful reports whether a payload could not be opened while the log was folded, for want
-// of file descriptors maybe: what is missing then may be there for the next fold, so that
-// nobody should keep this one.
+// Doubtful reports whether the fold could not open a payload, perhaps for want of file descriptors. The next fold may
+// find it, so no caller should keep this state.
 func (s *State) Doubtful() bool { return s.doubtful }
 
 // New is the state before the first commit. Without blobs, messages that lie in

@@ -260,12 +260,12 @@ func TestPrefixThenRestIsAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log := anyLog(t)
 		all := task.New(blobs)
-		var spent task.Ledger
+		var spent task.UsageTotals
 		for _, c := range log {
 			_ = all.Apply(c)
 			checkValid(t, all)
 			if all.Usage.Input < spent.Input || all.Usage.Requests < spent.Requests {
-				t.Fatalf("the ledger fell: %+v after %+v", all.Usage, spent)
+				t.Fatalf("the usage totals fell: %+v after %+v", all.Usage, spent)
 			}
 			spent = all.Usage
 		}

@@ -21,8 +21,8 @@ type Child struct {
 	Call    string // the call that started it; "" when another program did
 	Message uint64 `json:",omitempty"` // the reply that made the call
 	Mode    string `json:",omitempty"`
-	Remark  string `json:",omitempty"` // what the person said beside their yes
-	Pending int    `json:",omitempty"` // words that waited when it was started: later ones are said about it
+	Remark  string `json:",omitempty"` // the user's remark with their yes
+	Pending int    `json:",omitempty"` // inputs that waited when it was started; later ones are about it
 	Ended   bool
 	Outcome string `json:",omitempty"`
 	Result  string
@@ -39,10 +39,9 @@ func (s *State) child(id string) *Child {
 	return &s.Children[len(s.Children)-1]
 }
 
-// ChildID is the id of the child that a call of a task starts. It follows from the task
-// and the call alone, so that who comes after a crash finds the same child. It is a UUID
-// of version 7 as those of all tasks: its time is that of the reply that made the call,
-// and what is random in others is a digest here.
+// ChildID is the id of the child that a call of a task starts. It follows from the task and the call alone, so that a
+// run after a crash finds the same child. It is a UUID of version 7, like the ids of all tasks: its time is that of
+// the reply that made the call, and a digest takes the place of the random bits.
 func ChildID(s *State, c *Call) string {
 	at := int64(0)
 	if m := s.Message(c.Message); m != nil {
@@ -72,10 +71,9 @@ func (s *State) Awaited() *Child {
 	return child
 }
 
-// HandedOver is the other shape in which Roo waits. Where other tools ran in the reply
-// that delegated, it has stored their results already, in a user turn with a stand-in for
-// the result that is to come: the call, and the child that it waits for. nil when the
-// visible history does not end in such a turn.
+// HandedOver returns the call and the child of the other shape in which Roo waits. When other tools ran in the reply
+// that delegated, Roo has stored their results already, in a user turn with a placeholder for the missing result. It
+// returns nil when the visible history does not end in such a turn.
 func (s *State) HandedOver() (*Call, *Child) {
 	n := len(s.api)
 	i := slices.IndexFunc(s.Children, func(c Child) bool { return !c.Ended && c.Call == "" })
@@ -90,14 +88,13 @@ func (s *State) HandedOver() (*Call, *Child) {
 	return nil, nil
 }
 
-// interrupted is Roo's stand-in for a result that is not there yet.
+// interrupted is Roo's placeholder for a result that is not there yet.
 const interrupted = "Tool execution was interrupted before completion."
 
-// ResultsSoFar is the user turn that Roo stores before a task waits for its subtask: the
-// results of the calls beside the one that started it, behind a stand-in for each that has
-// none. It is derived: the log gets the turn when all results are there. Without it, Roo
-// would tell the model that calls which ran did not. nil when the task waits for no subtask
-// of its own, or nothing ran beside.
+// ResultsSoFar is the user turn that Roo stores before a task waits for its subtask: the results of the reply's other
+// calls, after a placeholder for each call that has none. It is derived: the log gets the turn when all results are
+// there. Without it, Roo would report to the model that calls which ran did not run. It is nil when the task waits
+// for no subtask of its own, or no other call ran.
 func (s *State) ResultsSoFar() (json.RawMessage, error) {
 	child := s.Awaited()
 	n := len(s.api)
@@ -142,8 +139,8 @@ func (s *State) ChildOf(call *Call) *Child {
 	return nil
 }
 
-// adoptChildren takes over what another program's history item says of children: all
-// have ended but the one that is waited for.
+// adoptChildren takes the children from another program's history item: all have ended but the one that the task
+// waits for.
 func (s *State) adoptChildren(item []byte) {
 	list, _ := esjson.Get(item, "childIds")
 	if esjson.TypeOf(list) == esjson.TypeArray {

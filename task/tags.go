@@ -7,9 +7,8 @@ import (
 	"github.com/roost-dev/roost/task/facts"
 )
 
-// lifted says which of its tags a message has lost although its bytes hold them:
-// what they named is rewound. Writing the messages anew would cost as much as they
-// are long.
+// lifted are the tags that a message has lost although its bytes hold them: what they name is rewound. Rewriting the
+// messages would cost as much as their bytes.
 type lifted uint8
 
 const (
@@ -50,7 +49,7 @@ func (m *Message) Tags() facts.Tags {
 	return t
 }
 
-// lift takes tags off that name something which is gone.
+// lift removes tags that name something which is gone.
 func (m *Message) lift(gone map[string]bool) {
 	t := m.Tags()
 	if t.Condensed != "" && gone[t.Condensed] {

@@ -81,7 +81,7 @@ func (svc *Service) planRewind(ctx context.Context, ref store.Ref, s *task.State
 
 // UndoFiles takes back what an action did to files, or does it again: they are restored once more. Files that others
 // changed since stay as they are, and are in the result's Conflicts.
-func (svc *Service) UndoFiles(ctx context.Context, t *store.Task, d task.Deed, redo bool) (*RestoreResult, error) {
+func (svc *Service) UndoFiles(ctx context.Context, t *store.Task, d task.Action, redo bool) (*RestoreResult, error) {
 	s := t.State()
 	if n, path := s.ChangedSince(d); n != 0 {
 		return nil, &ChangedSinceError{Task: t.Ref.ID, Path: path, Checkpoint: n, Safety: d.Safety, Redo: redo}

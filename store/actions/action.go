@@ -56,11 +56,11 @@ const deletion = "delete"
 var ErrFiles = errors.New("it restored files, and undoing it must restore files, too")
 
 // restoresFiles reports whether an action restored files.
-func restoresFiles(d task.Deed) bool { return d.Kind == task.RestoreDeed || len(d.Files) > 0 }
+func restoresFiles(d task.Action) bool { return d.Kind == task.RestoreAction || len(d.Files) > 0 }
 
 // loggedAction is an action and the log that holds it.
 type loggedAction struct {
-	task.Deed
+	task.Action
 	inOverlay bool
 }
 
@@ -113,8 +113,8 @@ func (a loggedAction) describe() Action {
 		d.From.Deleted, d.To.Deleted = new(false), new(true)
 		return d
 	}
-	if restoresFiles(a.Deed) {
-		d.Files, d.Checkpoint, d.Safety = len(a.Deed.Files), new(a.Deed.To), a.Deed.Safety
+	if restoresFiles(a.Action) {
+		d.Files, d.Checkpoint, d.Safety = len(a.Action.Files), new(a.Action.To), a.Action.Safety
 	}
 	if a.Move {
 		d.Gone, d.Branch, d.By = &store.MessageCounts{UI: a.Gone.UI, API: a.Gone.API}, store.BranchName(a.Seq), a.By
@@ -131,13 +131,13 @@ func (a loggedAction) describe() Action {
 
 // merge puts the actions of both logs in order. What was undone in one log cannot be redone once something new was done
 // in the other.
-func merge(journal, overlay task.Deeds) (done, redo actionList) {
+func merge(journal, overlay task.Actions) (done, redo actionList) {
 	last := map[bool]moment{false: {journal.Last}, true: {overlay.Head, 1, overlay.Last}}
 	if overlay.Last == 0 {
 		last[true] = moment{}
 	}
 	for _, of := range []struct {
-		task.Deeds
+		task.Actions
 		inOverlay bool
 	}{{journal, false}, {overlay, true}} {
 		for _, d := range of.Done {

@@ -146,9 +146,9 @@ func (t *TaskActions) readJournal(ctx context.Context, all map[overlay.Key]*over
 
 // fill fills in the actions. state is nil when the task has no journal.
 func (t *TaskActions) fill(state *task.State, all map[overlay.Key]*overlayActions) {
-	var own task.Deeds
+	var own task.Actions
 	if t.moved = 0; state != nil {
-		own, t.moved = state.Deeds, state.Moved
+		own, t.moved = state.Actions, state.Moved
 	}
 	key := overlay.Key{Source: t.ref.Source, ID: t.ref.ID}
 	t.done, t.redo = merge(own, all[key].of(t.ref, t.folder))

@@ -15,7 +15,7 @@ import (
 
 // overlayActions are the overlay's actions of one task, and the labels that its entries give.
 type overlayActions struct {
-	deeds   task.Deeds
+	deeds   task.Actions
 	folders map[uint64]string // of deletions of our own tasks: the folder in the trash
 	title   string
 	tags    []string
@@ -60,7 +60,7 @@ func (o *overlayActions) fold(e overlay.Entry, seq uint64, at int64) {
 		o.deeds.Redo(e.Redoes, seq, e.Head)
 	default:
 		o.folders[seq] = e.Name
-		o.deeds.Do(task.Deed{Kind: deletion, Seq: seq, Head: e.Head, At: at})
+		o.deeds.Do(task.Action{Kind: deletion, Seq: seq, Head: e.Head, At: at})
 	}
 }
 
@@ -72,7 +72,7 @@ func (o *overlayActions) foldLabels(e overlay.Entry, seq uint64, at int64) {
 	case e.Redoes != 0:
 		o.deeds.Redo(e.Redoes, seq, e.Head)
 	case change.Kind() != "":
-		o.deeds.Do(task.Deed{
+		o.deeds.Do(task.Action{
 			Kind:   change.Kind(),
 			Seq:    seq,
 			Head:   e.Head,
@@ -105,22 +105,22 @@ func (o *overlayActions) findDeletion(folder string) int {
 
 // of are the actions of one task. folder is its folder in the trash, "" when it is not there. The place of an own task
 // decides whether it is deleted, and not the entry that was written before it moved.
-func (o *overlayActions) of(ref store.Ref, folder string) task.Deeds {
+func (o *overlayActions) of(ref store.Ref, folder string) task.Actions {
 	if !ref.Own {
 		if o == nil {
-			return task.Deeds{}
+			return task.Actions{}
 		}
 		return o.deeds
 	}
-	var out task.Deeds
+	var out task.Actions
 	if folder != "" {
-		deleted := task.Deed{Kind: deletion, Head: ^uint64(0)} // of a deletion that no entry records
+		deleted := task.Action{Kind: deletion, Head: ^uint64(0)} // of a deletion that no entry records
 		if o != nil {
 			if i := o.findDeletion(folder); i >= 0 {
 				deleted = o.deeds.Done[i]
 			}
 		}
-		return task.Deeds{Done: []task.Deed{deleted}, Last: deleted.Seq, Head: deleted.Head}
+		return task.Actions{Done: []task.Action{deleted}, Last: deleted.Seq, Head: deleted.Head}
 	}
 	if o != nil {
 		out = o.deeds

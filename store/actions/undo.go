@@ -26,7 +26,7 @@ type Options struct {
 	Ready func(context.Context, *store.Task) error
 	// Files undoes or redoes an action that restored files, and commits what it does. When it is nil, such an action
 	// fails with ErrFiles.
-	Files func(context.Context, *store.Task, task.Deed) error
+	Files func(context.Context, *store.Task, task.Action) error
 }
 
 // ErrNothing: there is nothing to undo, or to redo.
@@ -173,7 +173,7 @@ func (t *TaskActions) checkNext(ctx context.Context, s *store.Store, o Options) 
 // performInJournal undoes or redoes an action in the task's own journal.
 func (t *TaskActions) performInJournal(ctx context.Context, s *store.Store, a loggedAction, o Options) error {
 	own := s.Own
-	if a.Move || restoresFiles(a.Deed) {
+	if a.Move || restoresFiles(a.Action) {
 		own = s.OwnLean
 	}
 	owned, err := own(ctx, t.ref)
@@ -203,12 +203,12 @@ func (t *TaskActions) performOwned(ctx context.Context, s *store.Store, owned *s
 		event = a.Again()
 	}
 	switch {
-	case !restoresFiles(a.Deed):
+	case !restoresFiles(a.Action):
 		err = owned.CommitDurably(ctx, "undo", event)
 	case o.Files == nil:
 		err = ErrFiles
 	default:
-		err = o.Files(ctx, owned, a.Deed)
+		err = o.Files(ctx, owned, a.Action)
 	}
 	if err == nil && o.Saved != nil {
 		now := *t

@@ -307,7 +307,7 @@ func (im *importer) copyLabels(ctx context.Context, item *Item) {
 	}
 	ref := im.store.OwnRef(item.ID)
 	state, err := store.FoldJournal(ctx, ref.Log)
-	if err == nil && state != nil && len(state.Deeds.Done)+len(state.Deeds.Undone) > 0 {
+	if err == nil && state != nil && len(state.Actions.Done)+len(state.Actions.Undone) > 0 {
 		return
 	}
 	if err == nil {

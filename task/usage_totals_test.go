@@ -12,30 +12,30 @@ import (
 
 func micros(n int64) *int64 { return &n }
 
-func TestTheLedgerAddsUp(t *testing.T) {
+func TestUsageTotalsAddsUp(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		lines []task.Event
-		want  task.Ledger
+		want  task.UsageTotals
 	}{
-		{"nothing", []task.Event{task.TurnStarted{Turn: 1}}, task.Ledger{}},
+		{"nothing", []task.Event{task.TurnStarted{Turn: 1}}, task.UsageTotals{}},
 		{"known prices", []task.Event{
 			task.UsageChanged{Input: 10, Output: 2, CacheRead: 5, CacheWrite: 7, CostMicros: micros(1)},
 			task.UsageChanged{Input: 1, Output: 1, CostMicros: micros(2)},
-		}, task.Ledger{Requests: 2, Input: 11, Output: 3, CacheRead: 5, CacheWrite: 7, CostMicros: 3}},
-		{"free is known", []task.Event{task.UsageChanged{Input: 1, CostMicros: micros(0)}}, task.Ledger{Requests: 1, Input: 1}},
+		}, task.UsageTotals{Requests: 2, Input: 11, Output: 3, CacheRead: 5, CacheWrite: 7, CostMicros: 3}},
+		{"free is known", []task.Event{task.UsageChanged{Input: 1, CostMicros: micros(0)}}, task.UsageTotals{Requests: 1, Input: 1}},
 		{"one price is unknown", []task.Event{
 			task.UsageChanged{Input: 1, CostMicros: micros(4)}, task.UsageChanged{Input: 1}, task.UsageChanged{Input: 1, CostMicros: micros(4)},
-		}, task.Ledger{Requests: 3, Input: 3, CostMicros: 8, CostUnknown: true}},
+		}, task.UsageTotals{Requests: 3, Input: 3, CostMicros: 8, CostUnknown: true}},
 		{"a rewind takes nothing back", []task.Event{
 			ui(1, say(1, "a")), task.UsageChanged{Request: 1, Input: 3, CostMicros: micros(9)}, hidden("rewind", 1),
-		}, task.Ledger{Requests: 1, Input: 3, CostMicros: 9}},
+		}, task.UsageTotals{Requests: 1, Input: 3, CostMicros: 9}},
 		{"what is less than nothing is nothing", []task.Event{
 			task.UsageChanged{Input: 5, Output: 5, CostMicros: micros(5)}, task.UsageChanged{Input: -3, Output: -1, CacheRead: -1, CacheWrite: -9, CostMicros: micros(-4)},
-		}, task.Ledger{Requests: 2, Input: 5, Output: 5, CostMicros: 5}},
+		}, task.UsageTotals{Requests: 2, Input: 5, Output: 5, CostMicros: 5}},
 		{"more than can be counted", []task.Event{
 			task.UsageChanged{Input: math.MaxInt64, CostMicros: micros(math.MaxInt64 - 1)}, task.UsageChanged{Input: 1, CostMicros: micros(7)},
-		}, task.Ledger{Requests: 2, Input: math.MaxInt64, CostMicros: math.MaxInt64}},
+		}, task.UsageTotals{Requests: 2, Input: math.MaxInt64, CostMicros: math.MaxInt64}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := tell(t, c.lines...)
@@ -50,7 +50,7 @@ func TestTheLedgerAddsUp(t *testing.T) {
 }
 
 // Sums of micro-dollars do not depend on the order, as sums of doubles would.
-func TestTheLedgerOnlyGrowsInAnyOrder(t *testing.T) {
+func TestUsageTotalsOnlyGrowsInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var lines []task.Event
 		for range rapid.IntRange(1, 12).Draw(t, "lines") {
@@ -60,9 +60,9 @@ func TestTheLedgerOnlyGrowsInAnyOrder(t *testing.T) {
 			}
 			lines = append(lines, e)
 		}
-		sum := func(lines []task.Event) task.Ledger {
+		sum := func(lines []task.Event) task.UsageTotals {
 			s := task.New(nil)
-			var last task.Ledger
+			var last task.UsageTotals
 			for i, e := range lines {
 				if err := s.Apply(encode(t, uint64(i+1), e)); err != nil {
 					t.Fatal(err)

@@ -2,8 +2,8 @@ package task
 
 import "math"
 
-// Ledger is everything a task ever spent, rewound parts included. It only grows.
-type Ledger struct {
+// UsageTotals is everything a task ever spent, rewound parts included. It only grows.
+type UsageTotals struct {
 	Requests    int64
 	Input       int64 // tokens, cache excluded
 	Output      int64
@@ -14,7 +14,7 @@ type Ledger struct {
 }
 
 // Add adds what a request spent.
-func (l *Ledger) Add(e UsageChanged) {
+func (l *UsageTotals) Add(e UsageChanged) {
 	if !e.More {
 		l.Requests++
 	}

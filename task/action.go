@@ -5,18 +5,16 @@ import (
 	"slices"
 )
 
-// Deed is something that a person did to a task and can take back: a rename, other
-// tags, a pin. It is derived from the log like everything else. What takes it back
-// is an event of the same type that names it (Changed.Undoes), so the log tells
+// Action is something that a user did to a task and can undo: a rename, other tags, a pin. It is derived from the log
+// like everything else. The event that undoes it has the same type and names it (Changed.Undoes), so the log holds
 // both, and nothing is removed from it.
 //
-// A kind that comes later adds the members it needs, a case in the fold that calls
-// Do, Undo and Redo, and one in Back and Again.
-type Deed struct {
+// A new kind adds the members it needs, a case in the fold that calls Do, Undo and Redo, and one in Back and Again.
+type Action struct {
 	Kind   string // rename, tag, pin, rewind, edit, remove, branch, condense, truncate, restore; the store adds delete
 	Seq    uint64 // of the commit that did it
 	Then   uint64 // of the commit that last took it back or did it again; Seq at first
-	Head   uint64 // for a deed that is kept beside the log: the log's newest commit at Then
+	Head   uint64 // for an action that is kept beside the log: the log's newest commit at Then
 	At     int64  // of the commit Seq; Unix milliseconds
 	Before Changed
 	After  Changed
@@ -28,18 +26,18 @@ type Deed struct {
 	Gone Gone   // what it took from the histories
 
 	// Files are what it put back, as it was done last: Swapped, they are what takes it
-	// back. A move of the head with files is one deed, of the move's kind.
+	// back. A move of the head with files is one action, of the move's kind.
 	Files  []RestoreFile `json:",omitempty"`
 	To     int           `json:",omitempty"` // the checkpoint that was restored; 0 = before anything was changed
 	Safety int           `json:",omitempty"` // the checkpoint of what it replaced
 }
 
-// RestoreDeed is the kind of a deed that put files back and moved no head.
-const RestoreDeed = "restore"
+// RestoreAction is the kind of an action that put files back and moved no head.
+const RestoreAction = "restore"
 
-// Back is the event that takes the deed back. Where files were put back it is only the
-// intent: who writes it names it, and the safety checkpoint, first.
-func (d Deed) Back() Event {
+// Back returns the event that undoes the action. For a restore of files it is only the intent: the caller first adds
+// its name and the safety checkpoint.
+func (d Action) Back() Event {
 	if d.restores() {
 		return RestoreBegun{To: d.Safety, Files: Swapped(d.Files), Rewind: d.moveLine(Undone{Undoes: d.Seq}), Undoes: d.Seq}
 	}
@@ -57,11 +55,11 @@ func (d Deed) Back() Event {
 	return e
 }
 
-// restores reports whether the deed put files back, with the histories or without.
-func (d Deed) restores() bool { return d.Kind == RestoreDeed || len(d.Files) > 0 }
+// restores reports whether the action put files back, with the histories or without.
+func (d Action) restores() bool { return d.Kind == RestoreAction || len(d.Files) > 0 }
 
-// moveLine is an event's line where the deed moved the head, nil where it did not.
-func (d Deed) moveLine(e Undone) json.RawMessage {
+// moveLine is an event's line where the action moved the head, nil where it did not.
+func (d Action) moveLine(e Undone) json.RawMessage {
 	if !d.Move {
 		return nil
 	}
@@ -72,8 +70,8 @@ func (d Deed) moveLine(e Undone) json.RawMessage {
 	return line
 }
 
-// Again is the event that does the deed again; see Back.
-func (d Deed) Again() Event {
+// Again is the event that does the action again; see Back.
+func (d Action) Again() Event {
 	if d.restores() {
 		return RestoreBegun{To: d.To, Files: slices.Clone(d.Files), Rewind: d.moveLine(Undone{Redoes: d.Seq}), Redoes: d.Seq}
 	}
@@ -91,24 +89,24 @@ func (d Deed) Again() Event {
 	return e
 }
 
-// deedsKept is how many deeds can be taken back: a state keeps all of them in
+// actionsKept is how many actions can be taken back: a state keeps all of them in
 // memory and in its snapshot.
-const deedsKept = 100
+const actionsKept = 100
 
-// Deeds are what can be taken back and what can be done again, each in the order
-// in which it came to be so. A new deed ends what could be done again.
-type Deeds struct {
-	Done   []Deed `json:",omitempty"`
-	Undone []Deed `json:",omitempty"`
-	Last   uint64 `json:",omitempty"` // Seq of the newest new deed
-	Head   uint64 `json:",omitempty"` // and its Head
+// Actions are what can be taken back and what can be done again, each in the order
+// in which it came to be so. A new action ends what could be done again.
+type Actions struct {
+	Done   []Action `json:",omitempty"`
+	Undone []Action `json:",omitempty"`
+	Last   uint64   `json:",omitempty"` // Seq of the newest new action
+	Head   uint64   `json:",omitempty"` // and its Head
 }
 
-// Do notes a new deed. Those of one commit are one deed.
-func (l *Deeds) Do(d Deed) {
+// Do notes a new action. Those of one commit are one action.
+func (l *Actions) Do(d Action) {
 	l.Undone, l.Last, l.Head = nil, d.Seq, d.Head
 	d.Then = d.Seq
-	if n := len(l.Done); n > 0 && l.Done[n-1].Seq == d.Seq && (d.Kind == RestoreDeed) != (l.Done[n-1].Kind == RestoreDeed) {
+	if n := len(l.Done); n > 0 && l.Done[n-1].Seq == d.Seq && (d.Kind == RestoreAction) != (l.Done[n-1].Kind == RestoreAction) {
 		l.Done[n-1] = d.with(l.Done[n-1])
 		return
 	}
@@ -117,15 +115,15 @@ func (l *Deeds) Do(d Deed) {
 		l.Done[n-1].Before = l.Done[n-1].Before.over(d.Before)
 		return
 	}
-	if len(l.Done) == deedsKept {
+	if len(l.Done) == actionsKept {
 		l.Done = slices.Delete(slices.Clone(l.Done), 0, 1)
 	}
 	l.Done = append(l.Done, d)
 }
 
-// with makes one deed of a restore and of what was done in the same commit.
-func (d Deed) with(o Deed) Deed {
-	if d.Kind != RestoreDeed {
+// with makes one action of a restore and of what was done in the same commit.
+func (d Action) with(o Action) Action {
+	if d.Kind != RestoreAction {
 		d, o = o, d
 	}
 	o.Files, o.To, o.Safety = d.Files, d.To, d.Safety
@@ -133,24 +131,24 @@ func (d Deed) with(o Deed) Deed {
 }
 
 // refile notes which files a restore changed when it was taken back or done again.
-func (l *Deeds) refile(seq uint64, files []RestoreFile) {
-	for _, list := range []*[]Deed{&l.Done, &l.Undone} {
-		if i := slices.IndexFunc(*list, func(d Deed) bool { return d.Seq == seq }); i >= 0 {
+func (l *Actions) refile(seq uint64, files []RestoreFile) {
+	for _, list := range []*[]Action{&l.Done, &l.Undone} {
+		if i := slices.IndexFunc(*list, func(d Action) bool { return d.Seq == seq }); i >= 0 {
 			*list = slices.Clone(*list)
 			(*list)[i].Files = files
 		}
 	}
 }
 
-// Undo notes that the deed of commit seq was taken back by commit then.
-func (l *Deeds) Undo(seq, then, head uint64) { shift(&l.Done, &l.Undone, seq, then, head) }
+// Undo notes that the action of commit seq was taken back by commit then.
+func (l *Actions) Undo(seq, then, head uint64) { shift(&l.Done, &l.Undone, seq, then, head) }
 
-// Redo notes that the deed of commit seq was done again by commit then.
-func (l *Deeds) Redo(seq, then, head uint64) { shift(&l.Undone, &l.Done, seq, then, head) }
+// Redo notes that the action of commit seq was done again by commit then.
+func (l *Actions) Redo(seq, then, head uint64) { shift(&l.Undone, &l.Done, seq, then, head) }
 
-// shift does nothing when the deed is not there: its commit may be lost.
-func shift(from, to *[]Deed, seq, then, head uint64) {
-	i := slices.IndexFunc(*from, func(d Deed) bool { return d.Seq == seq })
+// shift does nothing when the action is not there: its commit may be lost.
+func shift(from, to *[]Action, seq, then, head uint64) {
+	i := slices.IndexFunc(*from, func(d Action) bool { return d.Seq == seq })
 	if i < 0 {
 		return
 	}
@@ -160,7 +158,7 @@ func shift(from, to *[]Deed, seq, then, head uint64) {
 	*to = append(*to, d)
 }
 
-// over is e with what it does not say taken from below.
+// over returns e, with the members that e leaves out taken from below.
 func (e Changed) over(below Changed) Changed {
 	if e.Title == nil {
 		e.Title = below.Title
@@ -207,12 +205,12 @@ func (e Changed) Against(title string, tags []string, pinned bool) Changed {
 func (s *State) note(e Changed, seq uint64, at int64) {
 	switch {
 	case e.Undoes != 0:
-		s.Deeds.Undo(e.Undoes, seq, 0)
+		s.Actions.Undo(e.Undoes, seq, 0)
 	case e.Redoes != 0:
-		s.Deeds.Redo(e.Redoes, seq, 0)
+		s.Actions.Redo(e.Redoes, seq, 0)
 	case e.Kind() != "":
 		after := e
 		after.Settings = nil
-		s.Deeds.Do(Deed{Kind: e.Kind(), Seq: seq, At: at, Before: e.Against(s.Title, s.Tags, s.Pinned), After: after})
+		s.Actions.Do(Action{Kind: e.Kind(), Seq: seq, At: at, Before: e.Against(s.Title, s.Tags, s.Pinned), After: after})
 	}
 }

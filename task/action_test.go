@@ -16,24 +16,24 @@ func filed(s *task.State) string { return fmt.Sprintf("%q %v %v", s.Title, s.Tag
 
 // Whatever is done, taken back and done again, the labels are those that a list of
 // what they were would give; reading the log again, or a snapshot, says the same.
-func TestDeedsProperty(t *testing.T) {
+func TestActionsProperty(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := tell(t, task.Created{Task: "t", Title: "first"})
-		was := []string{filed(w.State)} // before each deed that is done
+		was := []string{filed(w.State)} // before each action that is done
 		var again []string              // what redo comes to
 		for range rapid.IntRange(1, 25).Draw(r, "steps") {
 			switch rapid.IntRange(0, 4).Draw(r, "do") {
 			case 0:
-				if done := w.Deeds.Done; len(done) > 0 {
+				if done := w.Actions.Done; len(done) > 0 {
 					w.then(done[len(done)-1].Back())
 					again, was = append(again, was[len(was)-1]), was[:len(was)-1]
 				}
 			case 1:
-				if undone := w.Deeds.Undone; len(undone) > 0 {
+				if undone := w.Actions.Undone; len(undone) > 0 {
 					w.then(undone[len(undone)-1].Again())
 					was, again = append(was, again[len(again)-1]), again[:len(again)-1]
 				}
-			case 2: // what happens to the task otherwise is no deed
+			case 2: // what happens to the task otherwise is no action
 				w.then(task.Changed{Settings: &task.Settings{Mode: rapid.StringN(0, 3, 3).Draw(r, "mode")}})
 			default:
 				var e task.Changed
@@ -55,70 +55,70 @@ func TestDeedsProperty(t *testing.T) {
 				if got := filed(s); got != was[len(was)-1] {
 					r.Fatalf("%s: %s, want %s", how, got, was[len(was)-1])
 				}
-				if len(s.Deeds.Done) != len(was)-1 || len(s.Deeds.Undone) != len(again) {
-					r.Fatalf("%s: %+v", how, s.Deeds)
+				if len(s.Actions.Done) != len(was)-1 || len(s.Actions.Undone) != len(again) {
+					r.Fatalf("%s: %+v", how, s.Actions)
 				}
 			}
 		}
 	})
 }
 
-// Several labels in one event, or in one commit, are one deed.
-func TestADeedOfSeveralLabels(t *testing.T) {
+// Several labels in one event, or in one commit, are one action.
+func TestAnActionOfSeveralLabels(t *testing.T) {
 	one, two, yes := "one", "two", true
 	for name, events := range map[string][]task.Event{
 		"one event":  {task.Changed{Title: &one, Tags: &[]string{"a"}, Pinned: &yes}},
 		"one commit": {task.Changed{Title: &two}, task.Changed{Tags: &[]string{"a"}}, task.Changed{Pinned: &yes, Title: &one}},
 	} {
 		w := tell(t, task.Created{Task: "t"}).then(events...)
-		if len(w.Deeds.Done) != 1 || filed(w.State) != `"one" [a] true` {
-			t.Errorf("%s: %s %+v", name, filed(w.State), w.Deeds)
+		if len(w.Actions.Done) != 1 || filed(w.State) != `"one" [a] true` {
+			t.Errorf("%s: %s %+v", name, filed(w.State), w.Actions)
 			continue
 		}
-		deed := w.Deeds.Done[0]
-		if w.then(deed.Back()); filed(w.State) != `"" [] false` {
+		action := w.Actions.Done[0]
+		if w.then(action.Back()); filed(w.State) != `"" [] false` {
 			t.Errorf("%s: taken back: %s", name, filed(w.State))
 		}
-		if w.then(deed.Again()); filed(w.State) != `"one" [a] true` {
+		if w.then(action.Again()); filed(w.State) != `"one" [a] true` {
 			t.Errorf("%s: done again: %s", name, filed(w.State))
 		}
 	}
 }
 
-// A deed whose commit is lost cannot be taken back, and taking it back is no error:
+// An action whose commit is lost cannot be taken back, and taking it back is no error:
 // the event says what holds from then on.
-func TestADeedThatIsLost(t *testing.T) {
+func TestAnActionThatIsLost(t *testing.T) {
 	title, other := "named", "first"
 	w := tell(t, task.Created{Task: "t", Title: "first"}).lose()
 	w.then(task.Changed{Title: &other, Undoes: 2})
-	if len(w.Deeds.Done)+len(w.Deeds.Undone) != 0 || w.Title != "first" {
-		t.Errorf("%+v", w.Deeds)
+	if len(w.Actions.Done)+len(w.Actions.Undone) != 0 || w.Title != "first" {
+		t.Errorf("%+v", w.Actions)
 	}
 	w.then(task.Changed{Title: &title}).lose().then(task.Changed{Title: &other})
-	if got := w.Deeds.Done; len(got) != 2 || *got[1].Before.Title != "named" {
+	if got := w.Actions.Done; len(got) != 2 || *got[1].Before.Title != "named" {
 		t.Errorf("%+v", got)
 	}
 }
 
-// Old deeds make room for new ones: a state stays small, however often a program tags.
-func TestDeedsAreBounded(t *testing.T) {
+// Old actions make room for new ones: a state stays small, however often a program tags.
+func TestActionsAreBounded(t *testing.T) {
 	w := tell(t, task.Created{Task: "t"})
 	for i := range 250 {
 		tags := []string{fmt.Sprint(i)}
 		w.then(task.Changed{Tags: &tags})
 	}
-	done := w.Deeds.Done
+	done := w.Actions.Done
 	if len(done) != 100 || (*done[99].After.Tags)[0] != "249" || (*done[0].Before.Tags)[0] != "149" {
-		t.Errorf("%d deeds", len(done))
+		t.Errorf("%d actions", len(done))
 	}
 }
 
-// A state that was copied keeps its deeds when the other one goes on.
-func TestDeedsAreNotShared(t *testing.T) {
+// A state that was copied keeps its actions when the other one goes on.
+func TestActionsAreNotShared(t *testing.T) {
 	a, b := "a", "b"
 	w := tell(t, task.Created{Task: "t"}).then(task.Changed{Title: &a}).then(task.Changed{Title: &b})
-	kept := w.Deeds
-	want := task.Deeds{Done: slices.Clone(kept.Done), Last: kept.Last}
+	kept := w.Actions
+	want := task.Actions{Done: slices.Clone(kept.Done), Last: kept.Last}
 	w.then(kept.Done[1].Back()).then(kept.Done[0].Back()).then(task.Changed{Title: &b})
 	if d := cmp.Diff(want, kept); d != "" {
 		t.Error(d)
