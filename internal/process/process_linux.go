@@ -31,14 +31,8 @@ func alive(pid int) bool {
 	if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
 		return false
 	}
-	s := stat(pid)
-	if len(s) <= statThreads {
-		return true // this user may not read it
-	}
-	// A process whose first thread has ended looks like one that has ended, but has other threads.
-	ended := s[statState] == "Z" || s[statState] == "X" || s[statState] == "x"
-	threads, err := strconv.Atoi(s[statThreads])
-	return !ended || err != nil || threads > 1
+	s := stat(pid) // nil: this user may not read it
+	return len(s) == 0 || !strings.Contains("ZXx", s[statState])
 }
 
 func start(pid int) int64 {
@@ -52,9 +46,8 @@ func start(pid int) int64 {
 
 // Fields of /proc/PID/stat by their place behind the name, which is field 2.
 const (
-	statState   = 3 - 3
-	statThreads = 20 - 3
-	statStart   = 22 - 3
+	statState = 3 - 3
+	statStart = 22 - 3
 )
 
 // stat returns the fields of /proc/PID/stat behind the name. A process may put anything into its name, so the last ")"

@@ -4,6 +4,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/roost-dev/roost/internal/atomicfile"
 )
 
 // FS is the file system under an owner. It is an interface so that tests can
@@ -56,12 +58,12 @@ func (osFS) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 	return osFile{f}, nil
 }
 
-func (osFS) Rename(from, to string) error                { return os.Rename(from, to) }
+func (osFS) Rename(from, to string) error                { return atomicfile.Rename(from, to) }
 func (osFS) Remove(name string) error                    { return os.Remove(name) }
 func (osFS) Mkdir(name string, perm fs.FileMode) error   { return os.Mkdir(name, perm) }
 func (osFS) Lstat(name string) (fs.FileInfo, error)      { return os.Lstat(name) }
 func (osFS) ReadDir(name string) ([]fs.DirEntry, error)  { return os.ReadDir(name) }
-func (osFS) SyncDir(name string) error                   { return syncDir(name) }
+func (osFS) SyncDir(name string) error                   { return atomicfile.SyncDir(name) }
 func (osFS) LocksTrusted(n string) (string, bool, error) { return locksTrusted(n) }
 func (osFS) FreeSpace(n string) (uint64, uint64, error)  { return freeSpace(n) }
 func (f osFile) Append(b []byte) (int, error)            { return f.Write(b) }

@@ -9,9 +9,6 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// syncDir does nothing: Windows keeps names durable by itself.
-func syncDir(string) error { return nil }
-
 // fileID is not cheap to get on Windows; 0 means unknown.
 func fileID(fs.FileInfo) uint64 { return 0 }
 

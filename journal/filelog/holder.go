@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/roost-dev/roost/internal/filelock"
+	"github.com/roost-dev/roost/internal/process"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -18,12 +20,12 @@ func Holder(dir string) (journal.OwnerInfo, bool) {
 	}
 	defer f.Close()
 	for try := 0; ; try++ {
-		shared, err := tryLock(f.Fd(), false)
+		shared, err := filelock.Try(f, filelock.Shared)
 		if err != nil {
 			return journal.OwnerInfo{}, false
 		}
 		if shared {
-			unlock(f.Fd())
+			_ = filelock.Unlock(f) // the caller closes it anyway
 			return journal.OwnerInfo{}, false
 		}
 		if who := readHolder(f); who.PID != 0 || try == 50 {
@@ -35,4 +37,4 @@ func Holder(dir string) (journal.OwnerInfo, bool) {
 
 // Here reports whether a holder's process number is one of this system: of this boot, and of
 // this process's namespace. In a container or on a machine beside it means another process.
-func Here(o journal.OwnerInfo) bool { return o.Boot == system() }
+func Here(o journal.OwnerInfo) bool { return o.Boot == process.System() }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -30,7 +31,7 @@ func acquire(ctx context.Context, fsys FS, dir string, wait time.Duration) (File
 		if stands(fsys, path, f) {
 			return f, nil
 		}
-		drop(f)
+		_ = filelock.Release(f) // nothing was written
 	}
 	return nil, fmt.Errorf("lock %s: another file stands there each time: %w", path, journal.ErrUntrustedLocks)
 }
@@ -45,13 +46,6 @@ func stands(fsys FS, path string, f File) bool {
 	}
 	held, herr := f.Stat()
 	return err != nil || herr != nil || !now.Mode().IsRegular() || fileID(now) == fileID(held)
-}
-
-// drop gives a lock back. To close the file is not enough: a command that this process
-// is starting has it open, too, until its exec.
-func drop(f File) {
-	unlock(f.Fd())
-	_ = f.Close()
 }
 
 // await takes the lock of an open file.
@@ -93,12 +87,12 @@ const unsigned = 5 * time.Second
 // lockOnce tries the exclusive lock. If it is refused, a shared one tells
 // readers, who hold it for a moment to measure the log, from an owner.
 func lockOnce(f File) (got, held bool, err error) {
-	if got, err = tryLock(f.Fd(), true); got || err != nil {
+	if got, err = filelock.Try(f, filelock.Exclusive); got || err != nil {
 		return got, false, err
 	}
-	shared, err := tryLock(f.Fd(), false)
+	shared, err := filelock.Try(f, filelock.Shared)
 	if shared {
-		unlock(f.Fd())
+		err = filelock.Unlock(f)
 	}
 	return false, !shared, err
 }

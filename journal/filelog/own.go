@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/internal/filelock"
+	"github.com/roost-dev/roost/internal/process"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -56,7 +58,7 @@ func (o Options) filled() Options {
 		o.Owner.PID = os.Getpid()
 	}
 	if o.Owner.Boot == "" {
-		o.Owner.Boot = system()
+		o.Owner.Boot = process.System()
 	}
 	if o.Owner.Host == "" {
 		o.Owner.Host, _ = os.Hostname() // without it the message is shorter
@@ -403,6 +405,6 @@ func (o *owner) release() {
 		_ = o.file.Close() // nothing unsynced that was acknowledged
 	}
 	if o.lock != nil {
-		drop(o.lock)
+		_ = filelock.Release(o.lock) // nothing was written through it since the last sync
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -188,14 +189,14 @@ func (r *reader) measure() (int64, uint64, error) {
 	case size == v.settled && rec == v.settleAt:
 		return size, head, nil
 	}
-	free, err := tryLock(v.lock.Fd(), false)
+	free, err := filelock.Try(v.lock, filelock.Shared)
 	if err != nil { // no locks here, so no owners either
 		return size, head, nil
 	}
 	if !free {
 		return rec.Synced, rec.Head, nil
 	}
-	defer unlock(v.lock.Fd())
+	defer filelock.Unlock(v.lock) //nolint:errcheck // a shared lock that stays would show as a reader
 	if fi, err = r.log.Stat(); err != nil {
 		return 0, 0, err
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/roost-dev/roost/internal/process"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -114,7 +115,7 @@ func encodeOwner(o journal.OwnerInfo) []byte {
 // dead: that is not who holds it.
 func readHolder(f io.ReaderAt) journal.OwnerInfo {
 	o := readOwner(f)
-	if o.Boot != "" && o.Boot == system() && o.PID > 0 && gone(o.PID) {
+	if o.Boot != "" && o.Boot == process.System() && o.PID > 0 && !process.Alive(o.PID) {
 		return journal.OwnerInfo{}
 	}
 	return o
