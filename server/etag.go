@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store"
@@ -83,38 +82,6 @@ func matchesStrongly(headers []string, tag string) bool {
 	return false
 }
 
-// turns serialise the changes of a task that have If-Match.
-type turns struct {
-	mu  sync.Mutex
-	all map[string]*turn
-}
-
-type turn struct {
-	sync.Mutex
-	users int
-}
-
-// take waits until no other such change of the task is under way.
-func (t *turns) take(task string) (done func()) {
-	t.mu.Lock()
-	one := t.all[task]
-	if one == nil {
-		one = &turn{}
-		t.all[task] = one
-	}
-	one.users++
-	t.mu.Unlock()
-	one.Lock()
-	return sync.OnceFunc(func() {
-		one.Unlock()
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if one.users--; one.users == 0 {
-			delete(t.all, task)
-		}
-	})
-}
-
 // guarded checks If-Match, and keeps other changes with If-Match out until the returned function is called. Another
 // process can still change the task in between, so the code that takes the lock of the task compares again
 // (store.Expecting); a patch compares the members that it changes, see seen.
@@ -127,7 +94,10 @@ func (s *Server) guarded(a *asked) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	free := s.turns.take(ref.Source + ":" + ref.ID)
+	free, err := s.guards.Lock(a.Context(), ref.Source+":"+ref.ID)
+	if err != nil {
+		return nil, err
+	}
 	doc, err := s.taskDocument(a, ref)
 	if err == nil {
 		var body []byte

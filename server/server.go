@@ -16,6 +16,7 @@ import (
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/events"
+	"github.com/roost-dev/roost/internal/keyed"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
@@ -109,7 +110,7 @@ type Server struct {
 	readings chan struct{} // slots for MaxReadings
 	bodies   chan struct{} // slots for large bodies
 	keyed    *deeds
-	turns    turns
+	guards   keyed.Mutex[string] // of tasks, for changes with If-Match
 	beside   beside
 	document func() ([]byte, error) // the OpenAPI document; built for the first request
 }
@@ -139,7 +140,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.pipe.SetRemote(s.liveOfHolder)
 	s.streams.total, s.streams.each, s.streams.by = o.MaxStreams, o.MaxPerClient, map[string]int{}
-	s.keyed, s.turns.all, s.beside.all = deedsOf(o.Store, o.Now), map[string]*turn{}, map[string]*changing{}
+	s.keyed, s.beside.all = deedsOf(o.Store, o.Now), map[string]*changing{}
 	s.room() // notes whether the root exists
 	s.begun, s.counted = o.Now(), newRequests()
 	s.routes = routes()

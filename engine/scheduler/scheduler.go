@@ -11,6 +11,8 @@ import (
 	"errors"
 	"slices"
 	"sync"
+
+	"github.com/roost-dev/roost/internal/keyed"
 )
 
 // ErrDraining: the scheduler starts no new runs.
@@ -41,7 +43,7 @@ type Scheduler struct {
 	starting int       // slots of runs that are not registered yet
 	phase    phase
 	closed   bool
-	tasks    map[string]*taskLock
+	tasks    keyed.Mutex[string]
 	wait     sync.WaitGroup // for the scheduler's own goroutines
 }
 
@@ -60,7 +62,6 @@ func New(runs Runs, maxRuns, maxQueue int) *Scheduler {
 		runs:     runs,
 		maxRuns:  maxRuns,
 		maxQueue: maxQueue,
-		tasks:    map[string]*taskLock{},
 	}
 }
 
@@ -259,35 +260,8 @@ func (s *Scheduler) Close() {
 	s.wait.Wait()
 }
 
-// taskLock serialises the callers of one task.
-type taskLock struct {
-	free  chan struct{} // has capacity for one
-	users int           // that hold the lock or wait for it
-}
-
 // LockTask lets the caller alone start, queue or answer for a task, until unlock is called. A run that works on the task
 // does not hold the lock.
 func (s *Scheduler) LockTask(ctx context.Context, key string) (unlock func(), err error) {
-	s.mu.Lock()
-	t := s.tasks[key]
-	if t == nil {
-		t = &taskLock{free: make(chan struct{}, 1)}
-		s.tasks[key] = t
-	}
-	t.users++
-	s.mu.Unlock()
-	leave := func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if t.users--; t.users == 0 {
-			delete(s.tasks, key)
-		}
-	}
-	select {
-	case t.free <- struct{}{}:
-		return sync.OnceFunc(func() { <-t.free; leave() }), nil
-	case <-ctx.Done():
-		leave()
-		return nil, context.Cause(ctx)
-	}
+	return s.tasks.Lock(ctx, key)
 }
