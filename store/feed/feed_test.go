@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/internal/filelock"
 )
 
 const roleEnv = "ROOST_FEED_TEST_WRITER"
@@ -346,7 +348,7 @@ func TestBusy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := tryLock(f); !got || err != nil {
+	if got, err := filelock.Try(f, filelock.Exclusive); !got || err != nil {
 		t.Fatal(got, err)
 	}
 	if err := w.Tell(line("a", 1, 2, 2)); !errors.Is(err, ErrBusy) {

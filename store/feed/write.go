@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/journal/filelog"
 )
 
@@ -61,7 +63,7 @@ func (w *Writer) Tell(l Line) error {
 			return err
 		}
 		done, err := w.put(f, l, until)
-		if cerr := letGo(f); err == nil {
+		if cerr := filelock.Release(f); err == nil {
 			err = cerr
 		}
 		if done || err != nil {
@@ -106,27 +108,17 @@ func create(dir string, n uint64, until time.Time) (*os.File, error) {
 }
 
 func locked(f *os.File, until time.Time) (*os.File, error) {
-	for {
-		got, err := tryLock(f)
-		if got {
-			return f, nil
-		}
-		if err == nil && time.Now().After(until) {
-			err = ErrBusy
-		}
-		if err != nil {
-			f.Close()
-			return nil, fmt.Errorf("lock the feed: %w", err)
-		}
-		time.Sleep(100 * time.Microsecond)
+	ctx, cancel := context.WithDeadline(context.Background(), until)
+	defer cancel()
+	err := filelock.Wait(ctx, f, filelock.Exclusive, 100*time.Microsecond)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = ErrBusy
 	}
-}
-
-// letGo gives the lock back. To close the file is not enough: a command that this process
-// is starting has it open, too, until its exec, and nobody waits that long for a line.
-func letGo(f *os.File) error {
-	unlock(f)
-	return f.Close()
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock the feed: %w", err)
+	}
+	return f, nil
 }
 
 // put adds a line to a segment whose lock is held; done is false when another one is to
@@ -231,7 +223,7 @@ func (w *Writer) rotate(until time.Time) error {
 	if err != nil {
 		return err
 	}
-	defer letGo(next) //nolint:errcheck // what was written into it was read back
+	defer filelock.Release(next) //nolint:errcheck // what was written into it was read back
 	w.n++
 	info, err := next.Stat()
 	if err != nil {

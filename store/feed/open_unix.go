@@ -1,4 +1,4 @@
-//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+//go:build unix
 
 package feed
 
@@ -22,20 +22,3 @@ func openFile(path string, flag int, perm uint32) (*os.File, error) {
 		}
 	}
 }
-
-// tryLock takes the lock of an open file, if it is free.
-func tryLock(f *os.File) (bool, error) {
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, unix.EWOULDBLOCK):
-			return false, nil
-		case !errors.Is(err, unix.EINTR):
-			return false, err
-		}
-	}
-}
-
-func unlock(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }
