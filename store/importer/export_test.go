@@ -1,5 +1,7 @@
 package importer
 
+import "os"
+
 // For tests in importer_test.
 const (
 	MaxDepth   = maxDepth
@@ -9,4 +11,4 @@ const (
 
 func MapPath(list []PathMap, path string) (string, bool) { return mapPath(list, path) }
 
-func TakeLock(path string) (func(), error) { return takeLock(path) }
+func TakeLock(root string) (*os.File, error) { return takeLock(root) }

@@ -22,6 +22,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/labels"
@@ -138,25 +139,35 @@ func Interrupted(s *store.Store) string {
 	if _, err := os.Lstat(dir); err != nil {
 		return ""
 	}
-	path := filepath.Join(s.Root(), lockName)
-	if _, err := os.Lstat(path); err != nil {
+	if _, err := os.Lstat(filepath.Join(s.Root(), lockName)); err != nil {
 		return dir
 	}
-	unlock, err := takeLock(path)
-	if err != nil {
+	lock, err := takeLock(s.Root())
+	if err != nil || filelock.Release(lock) != nil {
 		return ""
 	}
-	unlock()
 	return dir
+}
+
+// takeLock takes the lock of imports into a root. It ends with the process, and its file is never removed.
+func takeLock(root string) (*os.File, error) {
+	f, err := filelock.TryOpen(filepath.Join(root, lockName), filelock.Exclusive|filelock.FirstByte)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("lock imports: %w", err)
+	case f == nil:
+		return nil, ErrRunning
+	}
+	return f, nil
 }
 
 // RemoveInterrupted removes the copies that a killed import left. It fails with ErrRunning while an import is running.
 func RemoveInterrupted(s *store.Store) error {
-	unlock, err := takeLock(filepath.Join(s.Root(), lockName))
+	lock, err := takeLock(s.Root())
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	defer filelock.Release(lock) //nolint:errcheck // nothing is written to it
 	return os.RemoveAll(filepath.Join(s.TasksDir(), stagesName))
 }
 
@@ -178,11 +189,11 @@ func Run(ctx context.Context, s *store.Store, list []Original, o Options) (Repor
 		if err := s.Prepare(); err != nil {
 			return im.report, err
 		}
-		unlock, err := takeLock(filepath.Join(s.Root(), lockName))
+		lock, err := takeLock(s.Root())
 		if err != nil {
 			return im.report, fmt.Errorf("import into %s: %w", s.Root(), err)
 		}
-		defer unlock()
+		defer filelock.Release(lock) //nolint:errcheck // nothing is written to it
 		// We hold the lock, so nothing needs what a killed import left.
 		if err := os.RemoveAll(im.stagesDir()); err != nil {
 			return im.report, fmt.Errorf("import into %s: remove the copies of an interrupted import: %w", s.Root(), err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/importer"
@@ -142,7 +143,7 @@ func TestImportsTakeTurns(t *testing.T) {
 	storage, _ := storetest.RooStorage(t, "turn-1")
 	s := storetest.Open(t, t.TempDir())
 	storetest.Check(t, s.Prepare())
-	free := storetest.Must[func()](t)(importer.TakeLock(filepath.Join(s.Root(), importer.LockName)))
+	lock := storetest.Must[*os.File](t)(importer.TakeLock(s.Root()))
 	list := storetest.Must[[]importer.Original](t)(importer.FindPath(context.Background(), s, storage))
 	if _, err := importer.Run(context.Background(), s, list, importer.Options{}); !errors.Is(err, importer.ErrRunning) {
 		t.Errorf("two at a time: %v", err)
@@ -150,7 +151,7 @@ func TestImportsTakeTurns(t *testing.T) {
 	if _, err := importer.Run(context.Background(), s, list, importer.Options{DryRun: true}); err != nil {
 		t.Errorf("looking needs no turn: %v", err)
 	}
-	free()
+	storetest.Check(t, filelock.Release(lock))
 	if r := bring(t, s, storage, importer.Options{}); r.Imported != 1 {
 		t.Errorf("%+v", r)
 	}
