@@ -3,11 +3,9 @@ package store
 import (
 	"context"
 	"errors"
-	"os"
-	"runtime"
-	"syscall"
 	"time"
 
+	proc "github.com/roost-dev/roost/internal/process"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store/projection"
@@ -24,7 +22,7 @@ func ownLog(ctx context.Context, dir string, o filelog.Options) (journal.Owner, 
 	for end := time.Now().Add(holderWait); ; {
 		log, err := filelog.Own(ctx, dir, o)
 		var busy *journal.BusyError
-		if err == nil || !errors.As(err, &busy) || !filelog.Here(busy.Holder) || alive(busy.Holder.PID) || time.Now().After(end) {
+		if err == nil || !errors.As(err, &busy) || !filelog.Here(busy.Holder) || proc.Alive(busy.Holder.PID) || time.Now().After(end) {
 			return log, err
 		}
 		select {
@@ -33,17 +31,4 @@ func ownLog(ctx context.Context, dir string, o filelog.Options) (journal.Owner, 
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-}
-
-// alive is true in doubt.
-func alive(pid int) bool {
-	if pid <= 0 || runtime.GOOS == "windows" {
-		return true
-	}
-	p, err := os.FindProcess(pid)
-	if err != nil {
-		return false
-	}
-	err = p.Signal(syscall.Signal(0))
-	return err == nil || errors.Is(err, os.ErrPermission)
 }

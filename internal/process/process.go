@@ -19,8 +19,9 @@ var System = sync.OnceValue(system)
 
 // Alive reports whether a process exists and has not ended. One that was killed and waits for its parent to collect it
 // has ended: it holds nothing. So has one whose first thread has ended: a killed process looks like this while its other
-// threads end. (Programs in C may end their first thread alone: do not ask for those.) Alive is true in doubt, and false for ids below 1, which belong to no single process.
-func Alive(pid int) bool { return pid > 0 && alive(pid) }
+// threads end. (Programs in C may end their first thread alone: do not ask for those.) Alive is true in
+// doubt, also for ids below 1, which belong to no single process.
+func Alive(pid int) bool { return pid <= 0 || alive(pid) }
 
 // Start is when a process started, 0 if that is not known: in clock ticks since boot on Linux, in microseconds since 1970
 // on macOS and Windows. Of two processes with one id it differs.
