@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -31,7 +32,7 @@ func describeOwned(o *store.Owned, adopted bool) []string {
 }
 
 // describeIntakes are notes about what other programs changed and what Roost did with it.
-func describeIntakes(list []store.Intake) []string {
+func describeIntakes(list []intake.Change) []string {
 	var notes []string
 	for _, change := range list {
 		switch {

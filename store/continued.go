@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 
 	"github.com/roost-dev/roost/roofmt"
-	"github.com/roost-dev/roost/store/projection"
+	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -63,7 +62,7 @@ func (s *Store) fork(ctx context.Context, from Ref, folder *roofmt.Folder) (*Own
 	if err != nil {
 		return nil, err
 	}
-	t.Ref.Tool = toolName(from, folder)
+	t.Ref.Tool = from.toolOf(folder)
 	owned := &Owned{Task: t, Forked: from.Source + ":" + from.ID}
 	if empty(t.state) {
 		err = t.adopt(ctx, folder)
@@ -112,7 +111,7 @@ func (s *Store) lookAtOriginal(ctx context.Context, o *Owned) error {
 	if forkID(Ref{Source: SourceName(tasks), ID: id}) != t.Ref.ID {
 		return nil
 	}
-	folder, err := s.readSettled(ctx, from.Dir, originals(from))
+	folder, err := intake.ReadSettled(ctx, from.Dir, intake.Originals(from), s.wait)
 	if err != nil {
 		return ctx.Err()
 	}
@@ -120,47 +119,6 @@ func (s *Store) lookAtOriginal(ctx context.Context, o *Owned) error {
 	changes, err := t.takeInOriginal(ctx, folder)
 	o.Intakes = append(o.Intakes, changes...)
 	return err
-}
-
-// originals says which bytes of a foreign folder an adoption knows.
-func originals(from *task.Adopted) projection.Watermark {
-	mark := projection.Watermark{Files: map[string]projection.File{}}
-	for _, f := range from.Files {
-		mark.Files[f.Name] = projection.File{SHA256: f.Blob, Size: f.Size}
-	}
-	return mark
-}
-
-// takeInOriginal takes in what the other tool added to the task that this one is
-// a fork of. When both went on, they have parted: the fork stays as it is, the
-// original's state is kept, and the person is told.
-func (t *Task) takeInOriginal(ctx context.Context, folder *roofmt.Folder) ([]Intake, error) {
-	mark := originals(t.state.Adopted)
-	if err := t.load(folder, mark); err != nil {
-		return nil, err
-	}
-	var changes []Intake
-	for _, change := range changesOf(t.state.UI(), originalMessages(t.state.API()), nil, folder, mark) {
-		if change.Event == nil && change.Added == 0 && change.Changed == 0 && change.Lacking > 0 {
-			continue // the original only did not follow us
-		}
-		if change.Event == nil {
-			change.Refused = fmt.Sprintf("the original in %s went on by itself: %s", folder.Dir, change.Refused)
-		}
-		changes = append(changes, change)
-	}
-	events, err := t.intakeEvents(ctx, folder, changes)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.took(ctx, changes, events); err != nil {
-		return changes, err
-	}
-	if slices.ContainsFunc(changes, func(c Intake) bool { return c.Event != nil }) {
-		t.store.withRow(folder)
-		return changes, t.shapeAgain(ctx, folder)
-	}
-	return changes, nil
 }
 
 // adoptedFrom is where the task of a journal was adopted from, and the tool that

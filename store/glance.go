@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/store/projection"
 )
 
@@ -34,20 +35,9 @@ func (s seen) mix(digest uint64) uint64 {
 	return digest
 }
 
-// coarse is how long a file must have stood still on a system whose times have whole
-// seconds only.
-const coarse = 2100 * time.Millisecond
-
 // calm reports whether a later change of something that changed last at this time
 // would be seen.
-func (s *Store) calm(newest int64, now time.Time) bool { return stood(newest, now, s.calmIn) }
-
-func stood(newest int64, now time.Time, still time.Duration) bool {
-	if newest%int64(time.Second) == 0 && still > 0 {
-		still = coarse
-	}
-	return still == 0 || now.Sub(time.Unix(0, newest)).Abs() > still
-}
+func (s *Store) calm(newest int64, now time.Time) bool { return intake.Settled(newest, now, s.calmIn) }
 
 // glance is a digest of how things look.
 type glance struct {

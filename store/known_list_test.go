@@ -15,6 +15,7 @@ import (
 
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -45,7 +46,7 @@ func pageBy(t testing.TB, s *Store, f Filter) Listing {
 func TestRewrittenWithItsOldTime(t *testing.T) {
 	storage := shelf(t, 2)
 	s := cached(t, open(t, t.TempDir(), storage), t.TempDir())
-	s.calmIn = restless // as it is outside of tests
+	s.calmIn = intake.ClockTick // as it is outside of tests
 	path := filepath.Join(storage, "tasks", "task-000", roofmt.UIName)
 	old := time.Now().Add(-time.Hour)
 	check(t, os.Chtimes(path, old, old))
@@ -66,7 +67,7 @@ func TestRewrittenWithItsOldTime(t *testing.T) {
 }
 
 // waitForCalm lets enough time pass for files to be believed.
-func waitForCalm() { time.Sleep(2 * restless) }
+func waitForCalm() { time.Sleep(2 * intake.ClockTick) }
 
 // What was written just now is not believed: another write may leave no trace. It is
 // once it has stood still, and then its file is not opened again.
@@ -76,7 +77,7 @@ func TestOnlyWhatStandsStillIsKept(t *testing.T) {
 	s.calmIn = time.Hour
 	pageBy(t, s, Filter{})
 	if n := knownRows(s); n != 0 {
-		t.Errorf("%d restless rows were kept", n)
+		t.Errorf("%d rows of files that had just changed were kept", n)
 	}
 	s.calmIn = 0
 	pageBy(t, s, Filter{})
@@ -189,7 +190,7 @@ func TestListsOfOneProcessTogether(t *testing.T) {
 	storage, second, root, cache := shelf(t, 12), shelf(t, 12), t.TempDir(), t.TempDir()
 	plain := open(t, root, storage, second)
 	server, other := cached(t, plain, cache), cached(t, plain, cache)
-	server.calmIn, other.calmIn = restless, restless // as they are outside of tests
+	server.calmIn, other.calmIn = intake.ClockTick, intake.ClockTick // as they are outside of tests
 	waitForCalm()
 	pageBy(t, server, Filter{})
 	if n := knownRows(server); n != 24 {

@@ -19,6 +19,31 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
+// list is a history in memory.
+type list []string
+
+func (l list) Len() int { return len(l) }
+
+func (l list) Raw(i int) ([]byte, error) { return []byte(l[i]), nil }
+
+func say(ts int, kind string, rest ...string) string {
+	return fmt.Sprintf(`{"ts":%d,"type":"say","say":%q%s}`, ts, kind, strings.Join(append([]string{""}, rest...), ","))
+}
+
+func ask(ts int, kind string, rest ...string) string {
+	return fmt.Sprintf(`{"ts":%d,"type":"ask","ask":%q%s}`, ts, kind, strings.Join(append([]string{""}, rest...), ","))
+}
+
+func turnOf(ts int, role string, rest ...string) string {
+	return fmt.Sprintf(`{"role":%q,"content":[],"ts":%d%s}`, role, ts, strings.Join(append([]string{""}, rest...), ","))
+}
+
+const (
+	cancelledText = `"text":"{\"apiProtocol\":\"anthropic\",\"cancelReason\":\"user_cancelled\"}"`
+	streaming     = `"partial":true`
+	streamed      = `"partial":false`
+)
+
 // window is an editor's window: it has the two lists in memory, and saves each of
 // them whole, in Roo's order, whatever stands in the files by now.
 type window struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/fold"
+	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
@@ -20,10 +21,10 @@ import (
 // Owned is what taking a task over found.
 type Owned struct {
 	Task    *Task
-	Intakes []Intake // what another program had changed
-	Gone    bool     // the editor deleted the folder; Roost's own copy is whole
-	Forked  string   // the task it is a fork of, when its format cannot be continued in place
-	Again   bool     // that fork existed already and goes on
+	Intakes []intake.Change // what another program changed
+	Gone    bool            // the editor deleted the folder; Roost's own copy is whole
+	Forked  string          // the task it is a fork of, when its format cannot be continued in place
+	Again   bool            // that fork existed already and goes on
 }
 
 // Create makes a new task in Roost's own root. Nothing of it is visible before
@@ -80,12 +81,12 @@ func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
 		return nil, fmt.Errorf("task %s: %s is a symbolic link: %w", ref.ID, ref.Dir, ErrLinked)
 	}
 	if ref.Foreign() && !HasJournal(ref.Log) {
-		folder, err := s.readSettled(ctx, ref.Dir, projection.Watermark{})
+		folder, err := intake.ReadSettled(ctx, ref.Dir, projection.Watermark{}, s.wait)
 		if err != nil {
 			return nil, fmt.Errorf("task %s: %w", ref.ID, err)
 		}
 		defer folder.Close()
-		if outside || !goesOnInPlace(ref, folder) {
+		if outside || !staysInPlace(ref, folder) {
 			return s.fork(ctx, ref, folder)
 		}
 	}
@@ -113,13 +114,25 @@ func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
 	return owned, nil
 }
 
-// goesOnInPlace reports whether a foreign task goes on in its own folder: where our writer is proven
-// for it, and would not drop messages that we leave out.
-func goesOnInPlace(ref Ref, folder *roofmt.Folder) bool {
-	return continuedInPlace(toolName(ref, folder)) && !folder.Abridged
+// staysInPlace reports whether a foreign task is continued in its own folder: where Roost's writer is proven for the
+// tool, and would not drop messages that Roost left out when it read the folder.
+func staysInPlace(ref Ref, folder *roofmt.Folder) bool {
+	return continuedInPlace(ref.toolOf(folder)) && !folder.Abridged
 }
 
-// continuedInPlace tells which tools' folders our writer is proven for.
+// toolOf is the tool that made the task in a folder.
+func (r Ref) toolOf(folder *roofmt.Folder) string {
+	if r.Tool != "" && !r.Own {
+		return r.Tool
+	}
+	return string(folder.Origin.Tool)
+}
+
+// tags reports whether the task's history is tagged when it is adopted: a task that stays in another tool's folder
+// keeps that tool's own bookkeeping.
+func (r Ref) tags(folder *roofmt.Folder) bool { return r.Own || !staysInPlace(r, folder) }
+
+// continuedInPlace reports whether Roost's writer is proven for a tool's folders.
 func continuedInPlace(tool string) bool { return tool != "cline" && tool != "kilo" }
 
 // CanAdopt reports whether the task can be continued in its own folder.
@@ -133,7 +146,7 @@ func (t *Task) readFolder(ctx context.Context) (*roofmt.Folder, error) {
 	// Locks that a killed process of ours left would be waited for. If they cannot
 	// be removed, the wait says so.
 	_ = roofmt.Sweep(ctx, t.Ref.Dir)
-	folder, err := t.store.readSettled(ctx, t.Ref.Dir, projection.Read(t.Ref.Log))
+	folder, err := intake.ReadSettled(ctx, t.Ref.Dir, projection.Read(t.Ref.Log), t.store.wait)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}

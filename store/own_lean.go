@@ -30,7 +30,7 @@ func (s *Store) OwnLean(ctx context.Context, ref Ref) (*Owned, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.hit() || empty(t.state) || !v.asWritten() || !t.proj.readUnchanged() {
+	if t.damaged() || empty(t.state) || !v.asWritten() || !t.proj.readUnchanged() {
 		if err := t.release(); err != nil {
 			return nil, err
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
@@ -52,7 +53,7 @@ type projector struct {
 	meta    []byte // task_metadata.json as it stands in the folder; nil when there is none
 
 	takenMu sync.Mutex // not mu: asking what was taken in must not wait for a projection
-	taken   []Intake
+	taken   []intake.Change
 }
 
 func newProjector(t *Task) *projector {

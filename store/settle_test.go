@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/task"
 )
 
 // patient is a store with the real waits, on a clock that runs when all sleep.
 func patient(t *testing.T, s *Store) *Store {
 	t.Helper()
-	s.wait = defaultWaits
+	s.wait = intake.DefaultWaits
 	time.Sleep(time.Millisecond) // the clock begins at a whole second, as times on a coarse file system do
 	return s
 }
@@ -114,7 +115,7 @@ func TestHalfAStepThatStaysIsTaken(t *testing.T) {
 		overwrite(t, dir, roofmt.UIName, ui)
 		begun := time.Now()
 		o := own(t, s, "live-one")
-		if took := time.Since(begun); took < s.wait.settle || took > s.wait.settle+time.Second {
+		if took := time.Since(begun); took < s.wait.Settle || took > s.wait.Settle+time.Second {
 			t.Errorf("taken after %v", took)
 		}
 		if len(o.Intakes) != 1 || o.Intakes[0].Added != 2 || o.Intakes[0].Refused != "" {
@@ -156,7 +157,7 @@ func TestAWriterThatNeverRests(t *testing.T) {
 		<-done
 		// Nobody owns it, and nothing was taken in.
 		check(t, os.Remove(filepath.Join(dir, roofmt.UIName)))
-		s.wait.settle = 0
+		s.wait.Settle = 0
 		o := own(t, s, "live-one")
 		if rows(o.Task.State()) != want {
 			t.Errorf("half a step was taken: %s", rows(o.Task.State()))
@@ -199,29 +200,6 @@ func TestAFileUnderALockIsWaitedFor(t *testing.T) {
 	})
 }
 
-// The holder writes and lets go between our reading of the files and our look at
-// its lock: what was read is what it replaced.
-func TestALockThatGoesWhileWeReadIsNotMissed(t *testing.T) {
-	_, dir, _ := continued(t)
-	lock := filepath.Join(dir, roofmt.APIName+".lock")
-	check(t, os.Mkdir(lock, 0o700))
-	folder := must[*roofmt.Folder](t)(roofmt.Read(context.Background(), dir))
-	defer folder.Close()
-	if !locked(folder) {
-		t.Error("a lock that is held is not seen")
-	}
-	check(t, os.Remove(lock))
-	if !locked(folder) {
-		t.Error("files that were read under a lock are believed")
-	}
-	check(t, os.Mkdir(lock, 0o700))
-	old := time.Now().Add(-2 * staleLock)
-	check(t, os.Chtimes(lock, old, old))
-	if locked(folder) {
-		t.Error("a lock without a holder is waited for")
-	}
-}
-
 func TestAgreeingFilesAreTakenAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, dir, _ := continued(t)
@@ -229,7 +207,7 @@ func TestAgreeingFilesAreTakenAtOnce(t *testing.T) {
 		ui, api := step(1)
 		overwrite(t, dir, roofmt.UIName, ui)
 		overwrite(t, dir, roofmt.APIName, api)
-		time.Sleep(2 * restless) // what was written in this moment may be written again in it
+		time.Sleep(2 * intake.ClockTick) // what was written in this moment may be written again in it
 		begun := time.Now()
 		o := own(t, s, "live-one")
 		if took := time.Since(begun); took != 0 || len(o.Intakes) != 2 {
@@ -275,25 +253,4 @@ func TestABrokenFileMayBeInTheMaking(t *testing.T) {
 		}
 		closeTask(t, o.Task)
 	})
-}
-
-func TestQuiet(t *testing.T) {
-	now := time.Unix(1000, 0)
-	at := func(ago time.Duration) roofmt.Fingerprint {
-		return roofmt.Fingerprint{Exists: true, MTime: now.Add(-ago).UnixNano()}
-	}
-	for name, c := range map[string]struct {
-		ui, api roofmt.Fingerprint
-		watched time.Duration
-		want    time.Duration
-	}{
-		"the newer file counts":       {at(time.Hour), at(time.Minute), 0, time.Minute},
-		"a clock that runs ahead":     {at(-time.Hour), at(time.Hour), 2 * time.Second, 2 * time.Second},
-		"no file at all":              {roofmt.Fingerprint{}, roofmt.Fingerprint{}, time.Second, time.Second},
-		"watched longer than it says": {at(time.Second), at(time.Second), time.Minute, time.Minute},
-	} {
-		if got := quiet([2]roofmt.Fingerprint{c.ui, c.api}, now.Add(-c.watched), now); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
-	}
 }

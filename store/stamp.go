@@ -9,17 +9,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/projection"
 )
-
-// restless is how long a file must have stood still before its stamp is believed:
-// within a tick of the file system's clock a second write leaves no trace.
-const restless = 50 * time.Millisecond
 
 // derivedNames are files of ours that say nothing about a task that its journal does
 // not say, or that change when it is only looked at.

@@ -20,6 +20,7 @@ import (
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/store/rootkey"
 )
 
@@ -42,7 +43,7 @@ type Options struct {
 type Store struct {
 	opt      Options
 	ring     *rootkey.Ring
-	wait     waits
+	wait     intake.Waits
 	rows     rowCache
 	indexing indexing
 	listed   atomic.Pointer[catalog.Rows] // what the last list of this process read; nobody changes it
@@ -67,7 +68,14 @@ func Open(o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = func() int64 { return time.Now().UnixMilli() }
 	}
-	return &Store{opt: o, ring: rootkey.Open(o.State, o.Root), wait: defaultWaits, calmIn: restless, clock: time.Now, pace: usualPace}, nil
+	return &Store{
+		opt:    o,
+		ring:   rootkey.Open(o.State, o.Root),
+		wait:   intake.DefaultWaits,
+		calmIn: intake.ClockTick,
+		clock:  time.Now,
+		pace:   usualPace,
+	}, nil
 }
 
 // Root is Roost's own root: the folder that everything durable is in.

@@ -11,6 +11,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
 )
@@ -95,7 +96,7 @@ func summarise(v *View) Summary {
 			sum.Damaged = append(sum.Damaged, Damage{File: filepath.Join(ref.Dir, loss.File), Problem: loss.Problem, Recovered: loss.Recovered})
 		}
 		sum.Empty = v.Log == nil && v.Folder.Empty()
-		if v.Log == nil && len(itemOf(v.Folder)) == 0 && !sum.Empty {
+		if v.Log == nil && len(intake.Item(v.Folder)) == 0 && !sum.Empty {
 			sum.Inferred = append(sum.Inferred, "title", "ts")
 		}
 	}

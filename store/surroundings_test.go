@@ -115,7 +115,7 @@ func TestATitleThatIsNoTextIsRemembered(t *testing.T) {
 	write(t, filepath.Join(storage, "tasks", "a1"), roofmt.UIName, array(`{"ts":1700000000001,"type":"say","say":"text","text":"half \ud800 of it"}`))
 	s, err := Open(Options{Root: t.TempDir(), Cache: t.TempDir(), Sources: []string{storage}, Program: "store test"})
 	check(t, err)
-	s.wait.settle, s.calmIn = 0, 0
+	s.wait.Settle, s.calmIn = 0, 0
 	list := func() string {
 		got := must[Listing](t)(s.List(context.Background(), Filter{}))
 		if len(got.Items) != 1 {

@@ -3,15 +3,13 @@ package store
 import (
 	"fmt"
 
+	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/task"
 )
 
-// vastFrom is from which length on, in bytes, a message is not read for what a row of the list
-// derives from messages: several times that would be in memory at once, for each task that is
-// read just then. Its place, time and kind are known all the same, and show has all of it.
-const vastFrom = 8 << 20
-
-func vast(m *task.Message) bool { return m.Stored() > vastFrom }
+// vast reports whether a message is too long to be read for a row of the list; see intake.LongMessage. Its place, time
+// and kind are known without its bytes, and show has all of it.
+func vast(m *task.Message) bool { return m.Stored() > intake.LongMessage }
 
 // titleOfVast stands for the first words of a task that are too long to be read for a title.
 func titleOfVast(s *task.State) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/fold"
+	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
@@ -229,14 +230,14 @@ func stateDigest(s *task.State) string {
 // Distrust keeps the bytes of one of Roo's files that is not what was written, and lets the projector write the file
 // again. It keeps them with a commit, as it does for any refused file, and returns the blob; "" when there is no file.
 func (t *Task) Distrust(ctx context.Context, name, reason string) (blob string, err error) {
-	hash, size, err := t.keepInside(ctx, t.Ref.Dir, name)
+	hash, size, err := intake.KeepFile(ctx, t, t.Ref.Dir, name)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("task %s: keep the damaged %s: %w", t.Ref.ID, name, err)
 	}
-	if !t.refusedBefore(name, hash) {
+	if !intake.KeptBefore(t.state, name, hash) {
 		err = t.Commit(ctx, task.ForeignRefused{Name: name, Blob: hash, Size: size, Reason: reason})
 		if err == nil {
 			err = t.Barrier(ctx)

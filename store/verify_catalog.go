@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/store/intake"
 )
 
 // VerifyRows compares what a list shows, starting from the rows that an earlier list kept, with what it shows when it
@@ -271,14 +272,14 @@ func (s *Store) waitUntilCalm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for end := time.Now().Add(10 * restless); time.Now().Before(end); {
+	for end := time.Now().Add(10 * intake.ClockTick); time.Now().Before(end); {
 		if !slices.ContainsFunc(refs, func(r Ref) bool { _, calm := s.stampOf(r); return !calm }) {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(restless / 5):
+		case <-time.After(intake.ClockTick / 5):
 		}
 	}
 	return nil // another program is at work; searches read those tasks until they are calm

@@ -9,6 +9,7 @@ import (
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/fold"
+	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
@@ -18,9 +19,9 @@ type View struct {
 	Ref     Ref
 	State   *task.State
 	Summary Summary
-	Log     journal.Reader // nil while the task has no journal
-	Folder  *roofmt.Folder // nil when there is none, or when its histories are as we wrote them
-	Pending []Intake       // what another program changed, folded into State and not taken in yet
+	Log     journal.Reader  // nil while the task has no journal
+	Folder  *roofmt.Folder  // nil when there is none, or when its histories are as we wrote them
+	Pending []intake.Change // what another program changed, folded into State and not taken in yet
 	Health  *journal.Health
 
 	unborn bool  // its journal holds nothing yet
@@ -148,7 +149,7 @@ func (s *Store) readInto(ctx context.Context, v *View, whole bool) error {
 		v.unborn = blank
 		v.State.ID = v.Ref.ID
 	}
-	if len(v.State.Problems) > 0 { // as taking in does: see Task.hit
+	if len(v.State.Problems) > 0 { // as taking in does: see intake.Target.TakeIn
 		mark = projection.Watermark{}
 		if v.Folder == nil {
 			if _, err := v.readFolder(ctx); err != nil {
@@ -172,7 +173,7 @@ func (v *View) foldForeign(ctx context.Context, mark projection.Watermark) error
 			return fmt.Errorf("task %s: %w", v.Ref.ID, err)
 		}
 	}
-	v.Pending = foreignChanges(v.State, v.Folder, mark)
+	v.Pending = intake.Changes(v.State, v.Folder, mark)
 	v.State.With(fold.FromBoth(ctx, v.Log, v.Folder))
 	var events []task.Event
 	for _, change := range v.Pending {
@@ -183,7 +184,7 @@ func (v *View) foldForeign(ctx context.Context, mark projection.Watermark) error
 			events = append(events, *change.Event)
 		}
 	}
-	for _, e := range append(events, elsewhere(v.State, v.Pending, toolOf(v.Folder))...) {
+	for _, e := range append(events, intake.ClosedElsewhere(v.State, v.Pending, intake.Program(v.Folder))...) {
 		raw, err := task.Encode(e)
 		if err != nil {
 			return err
@@ -287,7 +288,7 @@ func unadopted(ctx context.Context, ref Ref, folder *roofmt.Folder) *task.State 
 			doc.Notes = nil // they are the state's now
 		}
 	}
-	state.Adopt(adoption(ref, folder), noted)
+	state.Adopt(intake.Adoption(ref.ID, ref.toolOf(folder), folder), noted)
 	return state
 }
 

@@ -1,4 +1,4 @@
-package store
+package intake_test
 
 import (
 	"context"
@@ -13,6 +13,10 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/importer"
+	"github.com/roost-dev/roost/store/intake"
+	"github.com/roost-dev/roost/store/storetest"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -74,13 +78,13 @@ func turns(n int, words bool) []string {
 	for i := range n {
 		switch {
 		case i%2 == 1:
-			list = append(list, fmt.Sprintf(`{"role":"assistant","content":[{"type":"text","text":"a%d"},{"type":"tool_use","id":"t%d","name":"read_file","input":{}}],"ts":%d}`, i, i, ts0+i))
+			list = append(list, fmt.Sprintf(`{"role":"assistant","content":[{"type":"text","text":"a%d"},{"type":"tool_use","id":"t%d","name":"read_file","input":{}}],"ts":%d}`, i, i, storetest.TS0+i))
 		case i == 0:
-			list = append(list, apiRow(i, "user", "q0"))
+			list = append(list, storetest.APIRow(i, "user", "q0"))
 		case words:
-			list = append(list, fmt.Sprintf(`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t%d","content":"r%d"},{"type":"text","text":"q%d"}],"ts":%d}`, i-1, i, i, ts0+i))
+			list = append(list, fmt.Sprintf(`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t%d","content":"r%d"},{"type":"text","text":"q%d"}],"ts":%d}`, i-1, i, i, storetest.TS0+i))
 		default:
-			list = append(list, fmt.Sprintf(`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t%d","content":"r%d"}],"ts":%d}`, i-1, i, ts0+i))
+			list = append(list, fmt.Sprintf(`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t%d","content":"r%d"}],"ts":%d}`, i-1, i, storetest.TS0+i))
 		}
 	}
 	return list
@@ -94,7 +98,7 @@ func bytesOf(list []string) [][]byte {
 	return out
 }
 
-func TestShapeSendsWhatClineSends(t *testing.T) {
+func TestTagsSendWhatClineSends(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(4, 40).Draw(t, "messages")
 		history := bytesOf(turns(n, rapid.Bool().Draw(t, "words")))
@@ -104,17 +108,17 @@ func TestShapeSendsWhatClineSends(t *testing.T) {
 		last := rapid.IntRange(2, n-2).Draw(t, "last")
 		var got [][]byte
 		seen := 0
-		for _, p := range shapeDeleted(history, 2, last) {
-			if p.from >= 0 {
-				if p.from != seen {
-					t.Fatalf("message %d comes after %d others", p.from, seen)
+		for _, p := range intake.TagDeleted(history, 2, last) {
+			if p.From >= 0 {
+				if p.From != seen {
+					t.Fatalf("message %d comes after %d others", p.From, seen)
 				}
 				seen++
-				if role, _ := esjson.GetString(p.raw, "role"); !strings.HasPrefix(string(history[p.from]), `{"role":"`+role) {
-					t.Fatalf("message %d is another one: %s", p.from, p.raw)
+				if role, _ := esjson.GetString(p.Raw, "role"); !strings.HasPrefix(string(history[p.From]), `{"role":"`+role) {
+					t.Fatalf("message %d is another one: %s", p.From, p.Raw)
 				}
 			}
-			got = append(got, p.raw)
+			got = append(got, p.Raw)
 		}
 		if seen != n {
 			t.Fatalf("%d of %d messages are left", seen, n)
@@ -129,22 +133,22 @@ func TestShapeSendsWhatClineSends(t *testing.T) {
 func deletedStorage(t testing.TB, id string, n, last int) (storage, dir string) {
 	storage = filepath.Join(t.TempDir(), "saoudrizwan.claude-dev")
 	dir = filepath.Join(storage, "tasks", id)
-	write(t, dir, roofmt.UIName, array(fourRows[:2]...))
-	write(t, dir, roofmt.APIName, array(turns(n, true)...))
+	storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(1, "do it"), storetest.UIRow(2, "done so far")))
+	storetest.Write(t, dir, roofmt.APIName, storetest.Array(turns(n, true)...))
 	writeRange(t, storage, id, last)
 	return storage, dir
 }
 
 func writeRange(t testing.TB, storage, id string, last int) {
-	write(t, filepath.Join(storage, "state"), "taskHistory.json", fmt.Sprintf(`[{"id":%q,"ts":%d,"task":"dig","cwdOnTaskInitialization":"/garden","isFavorited":true,"conversationHistoryDeletedRange":[2,%d]}]`, id, ts0, last))
+	storetest.Write(t, filepath.Join(storage, "state"), "taskHistory.json", fmt.Sprintf(`[{"id":%q,"ts":%d,"task":"dig","cwdOnTaskInitialization":"/garden","isFavorited":true,"conversationHistoryDeletedRange":[2,%d]}]`, id, storetest.TS0, last))
 }
 
-func sent(t testing.TB, s *Store, ref Ref) []string {
+func sent(t testing.TB, s *store.Store, ref store.Ref) []string {
 	t.Helper()
-	v := must[*View](t)(s.Read(context.Background(), ref))
+	v := storetest.Must[*store.View](t)(s.Read(context.Background(), ref))
 	defer v.Close()
 	history, _, err := v.Sent()
-	check(t, err)
+	storetest.Check(t, err)
 	return said(history)
 }
 
@@ -152,43 +156,43 @@ func TestAForkSendsWhatClineSent(t *testing.T) {
 	const id = "1730047571772"
 	storage, dir := deletedStorage(t, id, 10, 5)
 	root := t.TempDir()
-	s := open(t, root, storage)
-	before := tree(t, storage)
+	s := storetest.Open(t, root, storage)
+	before := storetest.Tree(t, storage)
 	ref := foreignRef(t, s, id)
 	want := sentByCline(bytesOf(turns(10, true)), 5)
 	if d := cmp.Diff(want, sent(t, s, ref)); d != "" {
 		t.Errorf("before it goes on: %s", d)
 	}
-	if v := view(t, s, id); len(v.State.API()) != 10 {
+	if v := storetest.View(t, s, id); len(v.State.API()) != 10 {
 		t.Errorf("looking hides %d messages", 10-len(v.State.API()))
 	}
-	o := must[*Owned](t)(s.Own(context.Background(), ref))
-	if d := cmp.Diff(want, said(must[[][]byte](t)(o.Task.State().RawAPI()))); d != "" {
+	o := storetest.Must[*store.Owned](t)(s.Own(context.Background(), ref))
+	if d := cmp.Diff(want, said(storetest.Must[[][]byte](t)(o.Task.State().RawAPI()))); d != "" {
 		t.Errorf("the fork: %s", d)
 	}
 	if n := len(o.Task.State().API()); n != 11 || !o.Task.State().Pinned {
 		t.Errorf("%d messages, pinned %v", n, o.Task.State().Pinned)
 	}
-	commit(t, o.Task, task.API, apiRow(90, "user", "on"))
+	storetest.Commit(t, o.Task, task.API, storetest.APIRow(90, "user", "on"))
 	want = append(want, `user [{"type":"text","text":"on"}]`)
 	fork := o.Task.Ref
-	closeTask(t, o.Task)
+	storetest.Close(t, o.Task)
 	for range 2 {
-		again := must[*Owned](t)(s.Own(context.Background(), ref))
-		if d := cmp.Diff(want, said(must[[][]byte](t)(again.Task.State().RawAPI()))); d != "" || !again.Again || len(again.Intakes) != 0 {
+		again := storetest.Must[*store.Owned](t)(s.Own(context.Background(), ref))
+		if d := cmp.Diff(want, said(storetest.Must[[][]byte](t)(again.Task.State().RawAPI()))); d != "" || !again.Again || len(again.Intakes) != 0 {
 			t.Errorf("again: %+v %s", again.Intakes, d)
 		}
-		closeTask(t, again.Task)
+		storetest.Close(t, again.Task)
 	}
 	// The files that Roo opens say the same, and so does reading them without the journal.
 	elements := []string{}
-	for raw := range esjson.Array([]byte(read(t, fork.Dir, roofmt.APIName))) {
+	for raw := range esjson.Array([]byte(storetest.Read(t, fork.Dir, roofmt.APIName))) {
 		elements = append(elements, string(raw))
 	}
 	if d := cmp.Diff(want, said(bytesOf(elements))); d != "" {
 		t.Errorf("Roo's file: %s", d)
 	}
-	if d := cmp.Diff(before, tree(t, storage)); d != "" {
+	if d := cmp.Diff(before, storetest.Tree(t, storage)); d != "" {
 		t.Errorf("%s was changed: %s", dir, d)
 	}
 }
@@ -203,22 +207,22 @@ func TestAForkFollowsWhatClineDeletes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			storage, dir := deletedStorage(t, id, 10, 5)
-			s := open(t, t.TempDir(), storage)
+			s := storetest.Open(t, t.TempDir(), storage)
 			ref := foreignRef(t, s, id)
-			closeTask(t, must[*Owned](t)(s.Own(context.Background(), ref)).Task)
-			write(t, dir, roofmt.APIName, array(turns(c.n, true)...))
+			storetest.Close(t, storetest.Must[*store.Owned](t)(s.Own(context.Background(), ref)).Task)
+			storetest.Write(t, dir, roofmt.APIName, storetest.Array(turns(c.n, true)...))
 			writeRange(t, storage, id, c.last)
 			for range 2 {
-				o := must[*Owned](t)(s.Own(context.Background(), ref))
+				o := storetest.Must[*store.Owned](t)(s.Own(context.Background(), ref))
 				for _, in := range o.Intakes {
 					if in.Refused != "" {
 						t.Errorf("refused: %s", in.Refused)
 					}
 				}
-				if d := cmp.Diff(sentByCline(bytesOf(turns(c.n, true)), c.last), said(must[[][]byte](t)(o.Task.State().RawAPI()))); d != "" {
+				if d := cmp.Diff(sentByCline(bytesOf(turns(c.n, true)), c.last), said(storetest.Must[[][]byte](t)(o.Task.State().RawAPI()))); d != "" {
 					t.Error(d)
 				}
-				closeTask(t, o.Task)
+				storetest.Close(t, o.Task)
 			}
 		})
 	}
@@ -228,46 +232,58 @@ func TestAForkFollowsWhatClineDeletes(t *testing.T) {
 func TestAnImportSendsWhatClineSent(t *testing.T) {
 	const id = "1730047571772"
 	_, dir := deletedStorage(t, id, 10, 5)
-	s := open(t, t.TempDir())
-	if n := must[int](t)(Rooms.Import(t.Context(), s, dir)); n != 1 {
-		t.Fatalf("imported %d tasks, want 1", n)
+	s := storetest.Open(t, t.TempDir())
+	list := storetest.Must[[]importer.Original](t)(importer.FindPath(t.Context(), s, dir))
+	if r := storetest.Must[importer.Report](t)(importer.Run(t.Context(), s, list, importer.Options{})); r.Imported != 1 || !r.Items[0].ByteEqual {
+		t.Fatalf("got %+v, want one byte equal task", r)
 	}
 	want := sentByCline(bytesOf(turns(10, true)), 5)
-	ref := must[Ref](t)(s.Find(context.Background(), id))
+	ref := storetest.Must[store.Ref](t)(s.Find(context.Background(), id))
 	if d := cmp.Diff(want, sent(t, s, ref)); d != "" {
 		t.Errorf("before it goes on: %s", d)
 	}
-	o := own(t, s, id)
-	if d := cmp.Diff(want, said(must[[][]byte](t)(o.Task.State().RawAPI()))); d != "" {
+	o := storetest.Own(t, s, id)
+	if d := cmp.Diff(want, said(storetest.Must[[][]byte](t)(o.Task.State().RawAPI()))); d != "" {
 		t.Errorf("the import: %s", d)
 	}
-	closeTask(t, o.Task)
-	if ids := must[[]string](t)(names(s.TasksDir())); !slices.Equal(ids, []string{id}) {
-		t.Errorf("%v", ids)
+	storetest.Close(t, o.Task)
+	if all := storetest.Must[[]store.Ref](t)(s.Refs(context.Background())); len(all) != 1 || all[0].ID != id {
+		t.Errorf("got %v, want the import alone", all)
 	}
 }
 
 // What stands for a session goes with the fork, and what it stands for stays there.
 func TestAForkOfACondensedSession(t *testing.T) {
-	data, dir := clineData(t)
-	write(t, dir, sessionID+".compaction.json", `{"version":1,"source_message_count":2,"source_last_message_key":"id:b","messages":[{"role":"user","content":"in short","id":"s1"},{"role":"assistant","content":"so it is","id":"s2"}]}`)
-	s := open(t, t.TempDir(), data)
-	ref := foreignRef(t, s, sessionID)
+	data, dir := storetest.ClineData(t)
+	storetest.Write(t, dir, storetest.SessionID+".compaction.json", `{"version":1,"source_message_count":2,"source_last_message_key":"id:b","messages":[{"role":"user","content":"in short","id":"s1"},{"role":"assistant","content":"so it is","id":"s2"}]}`)
+	s := storetest.Open(t, t.TempDir(), data)
+	ref := foreignRef(t, s, storetest.SessionID)
 	want := []string{`user "in short"`, `assistant "so it is"`, `user [{"type":"tool_result","tool_use_id":"t1","name":"read_files","content":"x"}]`}
 	if d := cmp.Diff(want, sent(t, s, ref)); d != "" {
 		t.Errorf("before it goes on: %s", d)
 	}
-	o := own(t, s, sessionID)
-	if d := cmp.Diff(want, said(must[[][]byte](t)(o.Task.State().RawAPI()))); d != "" || len(o.Task.State().API()) != 5 {
+	o := storetest.Own(t, s, storetest.SessionID)
+	if d := cmp.Diff(want, said(storetest.Must[[][]byte](t)(o.Task.State().RawAPI()))); d != "" || len(o.Task.State().API()) != 5 {
 		t.Errorf("%d messages: %s", len(o.Task.State().API()), d)
 	}
-	closeTask(t, o.Task)
+	storetest.Close(t, o.Task)
 	// The session goes on in Cline: the fork has it, and is still condensed.
-	grown := strings.Replace(read(t, dir, roofmt.TranscriptName(sessionID)), "\n  ]", ",\n{\"role\":\"assistant\",\"content\":\"more\",\"id\":\"d\",\"ts\":1776200000009}\n  ]", 1)
-	write(t, dir, roofmt.TranscriptName(sessionID), grown)
-	o = own(t, s, sessionID)
-	if d := cmp.Diff(append(want, `assistant "more"`), said(must[[][]byte](t)(o.Task.State().RawAPI()))); d != "" || len(o.Intakes) != 1 || o.Intakes[0].Refused != "" {
+	grown := strings.Replace(storetest.Read(t, dir, roofmt.TranscriptName(storetest.SessionID)), "\n  ]", ",\n{\"role\":\"assistant\",\"content\":\"more\",\"id\":\"d\",\"ts\":1776200000009}\n  ]", 1)
+	storetest.Write(t, dir, roofmt.TranscriptName(storetest.SessionID), grown)
+	o = storetest.Own(t, s, storetest.SessionID)
+	if d := cmp.Diff(append(want, `assistant "more"`), said(storetest.Must[[][]byte](t)(o.Task.State().RawAPI()))); d != "" || len(o.Intakes) != 1 || o.Intakes[0].Refused != "" {
 		t.Errorf("%+v: %s", o.Intakes, d)
 	}
-	closeTask(t, o.Task)
+	storetest.Close(t, o.Task)
+}
+
+// foreignRef is the task of that id in another tool's storage.
+func foreignRef(t testing.TB, s *store.Store, id string) store.Ref {
+	t.Helper()
+	all := storetest.Must[[]store.Ref](t)(s.Refs(context.Background()))
+	i := slices.IndexFunc(all, func(r store.Ref) bool { return r.ID == id && r.Foreign() })
+	if i < 0 {
+		t.Fatalf("got %v, want %s in a storage", all, id)
+	}
+	return all[i]
 }

@@ -1,4 +1,4 @@
-package store
+package intake
 
 import (
 	"errors"
@@ -12,20 +12,20 @@ import (
 	"github.com/roost-dev/roost/task/rewind"
 )
 
-// rewoundElsewhere reports whether another program took the task back, and makes one step
-// of it, which can be undone like one of ours: what went stays as a branch. It is judged
-// by what the files hold, and only where nothing else can have made them:
+// rewoundElsewhere reports whether another program rewound the task, and makes one rewind of it, which can be undone
+// like Roost's own: the hidden messages stay as a branch. It decides by the content of the files, and only where no
+// other act can have made them:
 //
-//   - Both files were cut, as Roo cuts them, and nothing else was done.
-//   - Messages went that the other program itself had written or known. A window that
-//     writes an older state from its memory has those; so they were taken out on purpose,
-//     and rows behind the cut may be new: a message was edited and sent again.
-//   - Then one file may be cut alone: the person's side, because nothing of the model's
-//     goes with it, or because Roo died between its two writes - what it had begun is
-//     finished -, or replies of the model's side, by somebody's hand.
+//   - Both files were cut, as Roo cuts them, and nothing else changed.
+//   - Messages are gone that the other program itself wrote or knew. A window that writes an older state from its
+//     memory has those, so the program removed them on purpose, and rows after the cut may be new: the user edited a
+//     message and sent it again.
+//   - In that case one file may be cut alone: the UI history, because no API message goes with its rows, or because Roo
+//     died between its two writes, and the rewind that it began is finished; or replies in the API history, which a
+//     user removed by hand.
 //
-// All else is refused as ever: our branch stays the head, and the file's bytes are kept.
-func rewoundElsewhere(s *task.State, folder *roofmt.Folder, w projection.Watermark) ([]Intake, bool) {
+// Every other change is refused as usual: Roost's branch stays the head, and the file's bytes are kept.
+func rewoundElsewhere(s *task.State, folder *roofmt.Folder, w projection.Watermark) ([]Change, bool) {
 	ui, ok := cutSide(s.UI(), task.UI, nil, folder.UI, w)
 	if !ok || !w.Knows(folder.UI.Name) {
 		return nil, false
@@ -38,15 +38,15 @@ func rewoundElsewhere(s *task.State, folder *roofmt.Folder, w projection.Waterma
 	if !ok || !w.Knows(folder.API.Name) {
 		return nil, false
 	}
-	e, err := rewindOf(s, ui, api, toolOf(folder))
+	e, err := rewindOf(s, ui, api, Program(folder))
 	if err != nil {
 		return nil, false
 	}
-	out := []Intake{{File: ui.doc.Name, Rewound: &e, Lacking: len(ui.gone) + len(api.gone)}}
+	out := []Change{{File: ui.doc.Name, Rewound: &e, Lacking: len(ui.gone) + len(api.gone)}}
 	for _, side := range []side{ui, api} {
 		if len(side.added) > 0 {
-			change := Intake{File: side.doc.Name, Event: side.event(), Added: len(side.added)}
-			change.saw(side.h, side.left, side.added)
+			change := Change{File: side.doc.Name, Event: side.event(), Added: len(side.added)}
+			change.note(side.h, side.left, side.added)
 			out = append(out, change)
 		}
 	}
@@ -72,20 +72,20 @@ func rewindOf(s *task.State, ui, api side, by string) (task.Rewound, error) {
 	return e, err
 }
 
-// theirs reports whether a program that wrote messages itself took them out. What Roo
-// takes out by itself when it resumes is nothing of that.
+// theirs reports whether the program that wrote messages itself removed them. Messages that Roo removes on its own when
+// it resumes do not count.
 func theirs(gone []*task.Message) bool {
 	return slices.ContainsFunc(gone, func(m *task.Message) bool {
 		return m.Foreign && m.Kind() != "user" && !foreign.Expendable(m, nil)
 	})
 }
 
-// last reports whether just the newest messages of a history are gone.
+// last reports whether exactly the newest messages of a history are gone.
 func last(gone, of []*task.Message) bool {
 	return len(gone) <= len(of) && slices.Equal(gone, of[len(of)-len(gone):])
 }
 
-// side is one history's file, seen as what is left of ours with something new behind it.
+// side is one history's file, read as the rest of Roost's messages followed by new ones.
 type side struct {
 	doc   *roofmt.Document
 	match foreign.Match
@@ -95,7 +95,7 @@ type side struct {
 	h     task.History
 }
 
-// cutSide is false for a file that is anything else than that. Tags are not compared.
+// cutSide is false for a file that is not of that form. It does not compare tags.
 func cutSide(ours []*task.Message, h task.History, derived []byte, doc *roofmt.Document, w projection.Watermark) (side, bool) {
 	s := side{doc: doc, h: h}
 	if w.Wrote(doc) {
@@ -125,7 +125,7 @@ func cutSide(ours []*task.Message, h task.History, derived []byte, doc *roofmt.D
 	return s, true
 }
 
-// event takes in what is new.
+// event takes in the new elements.
 func (s side) event() *task.ForeignImported {
 	e := &task.ForeignImported{History: s.h, Blob: s.doc.Source, Size: s.doc.SourcePrint.Size, Rows: s.match.Rows}
 	for _, i := range s.added {
@@ -134,8 +134,8 @@ func (s side) event() *task.ForeignImported {
 	return e
 }
 
-// elementsIn reads all elements of a file. A last one that is the derived turn of a task that
-// waits for a subtask is left out: no log holds it.
+// elementsIn reads all elements of a file, except a last one that equals derived, the turn with which a task that waits
+// for a subtask is projected: no journal holds it.
 func elementsIn(doc *roofmt.Document, derived []byte) ([][]byte, error) {
 	out := make([][]byte, 0, doc.Len())
 	for raw, err := range doc.All() {
@@ -152,12 +152,4 @@ func elementsIn(doc *roofmt.Document, derived []byte) ([][]byte, error) {
 
 func untagged(raw []byte) []byte {
 	return esjson.Remove(esjson.Remove(raw, "condenseParent"), "truncationParent")
-}
-
-// toolOf names the program that writes a folder.
-func toolOf(folder *roofmt.Folder) string {
-	if folder.Origin.Tool == roofmt.UnknownTool {
-		return "another program"
-	}
-	return string(folder.Origin.Tool)
 }

@@ -1,4 +1,4 @@
-package store
+package intake
 
 import (
 	"errors"
@@ -49,7 +49,7 @@ func TestDisagreement(t *testing.T) {
 	stored := append(sent[:1:1], turnOf(400, "assistant"))
 	for _, c := range []struct {
 		name    string
-		ui, api messages
+		ui, api rawList
 		want    string // part of what is said; "" = they agree
 	}{
 		{"nothing yet", list{}, list{}, ""},
@@ -68,9 +68,9 @@ func TestDisagreement(t *testing.T) {
 		{"the next turn is saved", append(replied[:3:3], say(500, "api_req_started")), append(stored[:2:2], turnOf(510, "user")), ""},
 		{"the turn is there and its request row is not", replied, append(stored[:2:2], turnOf(510, "user")), "rows of the newest turn"},
 		{"a whole turn ahead", replied, append(stored[:2:2], turnOf(510, "user"), turnOf(600, "assistant")), "rows of the newest turn"},
-		{"the person said more", append(replied[:3:3], ask(410, "completion_result"), say(450, "user_feedback")), stored, "the person's words"},
-		{"the person edited a proposal", append(replied[:3:3], say(450, "user_feedback_diff")), stored, "the person's words"},
-		{"a child came back", append(replied[:3:3], say(450, "subtask_result")), stored, "the person's words"},
+		{"the person said more", append(replied[:3:3], ask(410, "completion_result"), say(450, "user_feedback")), stored, "the user's words"},
+		{"the person edited a proposal", append(replied[:3:3], say(450, "user_feedback_diff")), stored, "the user's words"},
+		{"a child came back", append(replied[:3:3], say(450, "subtask_result")), stored, "the user's words"},
 		{"the child's result is in both", append(replied[:3:3], say(450, "subtask_result")), append(stored[:2:2], turnOf(451, "user")), ""},
 		{"the person cancelled the reply", list{say(100, "text"), say(150, "api_req_started", cancelledText), say(300, "text", streamed)}, sent, ""},
 		{"the request was cancelled at once", append(replied[:3:3], say(500, "api_req_started", cancelledText)), stored, ""},
@@ -79,7 +79,7 @@ func TestDisagreement(t *testing.T) {
 		{"opened again", append(replied[:3:3], ask(900, "resume_task")), stored, ""},
 		{"opened again after a kill in the stream", append(first[:2:2], say(300, "text", streaming), ask(900, "resume_task")), sent, ""},
 		{"opened again, and the reply was never stored", append(replied[:3:3], ask(900, "resume_task")), sent, ""},
-		{"opened again and answered", append(replied[:3:3], ask(900, "resume_task"), say(910, "user_feedback")), stored, "the person's words"},
+		{"opened again and answered", append(replied[:3:3], ask(900, "resume_task"), say(910, "user_feedback")), stored, "the user's words"},
 		{"condensed, and the row is to come", replied, append(stored[:2:2], turnOf(401, "user", `"isSummary":true`, `"condenseId":"c1"`)), "rows of the newest turn"},
 		{"condensed", append(replied[:3:3], say(450, "condense_context", `"contextCondense":{"condenseId":"c1"}`)), append(stored[:2:2], turnOf(401, "user", `"isSummary":true`, `"condenseId":"c1"`)), ""},
 		{"condensed by another row", append(replied[:3:3], say(450, "condense_context", `"contextCondense":{"condenseId":"c0"}`)), append(stored[:2:2], turnOf(401, "user", `"isSummary":true`, `"condenseId":"c1"`)), "rows of the newest turn"},

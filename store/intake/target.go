@@ -1,0 +1,224 @@
+package intake
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/projection"
+	"github.com/roost-dev/roost/task"
+)
+
+// Journal is what taking in needs of an owned task.
+type Journal interface {
+	State() *task.State
+	Load() error // reads the histories into memory
+	Commit(ctx context.Context, events ...task.Event) error
+	Barrier(ctx context.Context) error
+	PutBlob(ctx context.Context, data []byte) (hash string, err error)
+	PutBlobFrom(ctx context.Context, r io.Reader) (hash string, size int64, err error)
+}
+
+// Target is an owned task that takes in what another program wrote.
+type Target struct {
+	Journal
+	ID   string
+	Tool string // the program that writes the task's folder
+
+	// Tag: what Cline leaves out of its requests is turned into tags. A task that stays in Cline's folder keeps
+	// Cline's own bookkeeping instead.
+	Tag bool
+}
+
+// TakeIn commits what another program changed in the task's folder. A state that cannot be applied is kept as a blob
+// and reported; Roost's branch stays the head. mark is what Roost wrote last. The changes come also with an error of
+// the commit.
+func (t Target) TakeIn(ctx context.Context, folder *roofmt.Folder, mark projection.Watermark) ([]Change, error) {
+	// Of a journal that lost something, Roo's files may be all that is left of a message, also those that Roost wrote.
+	// So they are compared one by one: as a picture of the journal they would be overwritten.
+	damaged := len(t.State().Problems) > 0
+	histories := mark
+	if damaged {
+		histories = projection.Watermark{}
+	}
+	if err := t.load(folder, histories); err != nil {
+		return nil, err
+	}
+	changes := Changes(t.State(), folder, histories)
+	for i := range changes {
+		changes[i].Restored = damaged && mark.Wrote(docOf(folder, changes[i].File)) && changes[i].Event != nil
+	}
+	events, err := t.events(ctx, folder, changes)
+	if err != nil {
+		return nil, err
+	}
+	unreadable, kept, err := t.keepUnreadable(ctx, folder, mark)
+	if err != nil {
+		return nil, err
+	}
+	changes = append(changes, unreadable...)
+	return changes, t.commit(ctx, append(events, kept...))
+}
+
+// TakeInOriginal takes in what the other tool added to the task that this one is a fork of. When both continued, the
+// fork stays as it is, the original's state is kept as a blob, and the change says so.
+func (t Target) TakeInOriginal(ctx context.Context, folder *roofmt.Folder) ([]Change, error) {
+	mark := Originals(t.State().Adopted)
+	if err := t.load(folder, mark); err != nil {
+		return nil, err
+	}
+	var changes []Change
+	for _, change := range changesOf(t.State().UI(), originalMessages(t.State().API()), nil, folder, mark) {
+		if change.Event == nil && change.Added == 0 && change.Changed == 0 && change.Lacking > 0 {
+			continue // only the fork continued
+		}
+		if change.Event == nil {
+			change.Refused = fmt.Sprintf("the original in %s was continued on its own: %s", folder.Dir, change.Refused)
+		}
+		changes = append(changes, change)
+	}
+	events, err := t.events(ctx, folder, changes)
+	if err != nil {
+		return nil, err
+	}
+	return changes, t.commit(ctx, events)
+}
+
+// Originals is a watermark of the bytes of a foreign folder that an adoption has.
+func Originals(from *task.Adopted) projection.Watermark {
+	mark := projection.Watermark{Files: map[string]projection.File{}}
+	for _, f := range from.Files {
+		mark.Files[f.Name] = projection.File{SHA256: f.Blob, Size: f.Size}
+	}
+	return mark
+}
+
+func docOf(folder *roofmt.Folder, name string) *roofmt.Document {
+	if name == folder.API.Name {
+		return folder.API
+	}
+	return folder.UI
+}
+
+// load reads the histories into memory when they have to be compared.
+func (t Target) load(folder *roofmt.Folder, mark projection.Watermark) error {
+	if mark.Wrote(folder.UI) && mark.Wrote(folder.API) {
+		return nil
+	}
+	if err := t.Load(); err != nil {
+		return fmt.Errorf("task %s: %w", t.ID, err)
+	}
+	return nil
+}
+
+// commit commits events durably; nothing when there are none.
+func (t Target) commit(ctx context.Context, events []task.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	if err := t.Commit(ctx, events...); err != nil {
+		return err
+	}
+	return t.Barrier(ctx)
+}
+
+// events keeps the bytes of changed files and makes the events of changes.
+func (t Target) events(ctx context.Context, folder *roofmt.Folder, changes []Change) ([]task.Event, error) {
+	var events []task.Event
+	next := t.State().NextMessage()
+	for i, change := range changes {
+		if change.Rewound != nil {
+			events = append(events, *change.Rewound)
+			continue
+		}
+		doc := docOf(folder, change.File)
+		name := doc.Source
+		if name == "" {
+			name = doc.Name
+		}
+		var hash string
+		var size int64
+		if doc.Source != "" { // otherwise it cannot be read, and there is nothing to keep
+			var err error
+			if hash, size, err = t.keepDocument(ctx, doc); err != nil {
+				return nil, fmt.Errorf("task %s: keep the changed %s: %w", t.ID, name, err)
+			}
+		}
+		changes[i].Kept = hash
+		if change.Event == nil {
+			if !KeptBefore(t.State(), name, hash) {
+				events = append(events, task.ForeignRefused{Name: name, Blob: hash, Size: size, Reason: change.Refused})
+			}
+			continue
+		}
+		changes[i].Event.Blob, changes[i].Event.Size = hash, size
+		changes[i].Event.Tool, changes[i].Event.First = t.Tool, next
+		next += changes[i].Event.News()
+		events = append(events, *changes[i].Event)
+	}
+	return append(events, ClosedElsewhere(t.State(), changes, Program(folder))...), nil
+}
+
+// KeptBefore reports whether the journal keeps the same bytes of a refused file already. A window that writes its memory
+// again and again must not fill the journal.
+func KeptBefore(s *task.State, name, hash string) bool {
+	return hash != "" && slices.ContainsFunc(s.Refused, func(r task.ForeignRefused) bool {
+		return r.Name == name && r.Blob == hash
+	})
+}
+
+// keepUnreadable keeps history_item.json and task_metadata.json where they cannot be parsed any more, before the
+// projection replaces them. The projection merges readable ones, and nothing of them is lost.
+func (t Target) keepUnreadable(ctx context.Context, folder *roofmt.Folder, mark projection.Watermark) ([]Change, []task.Event, error) {
+	var changes []Change
+	var events []task.Event
+	for _, f := range []struct {
+		name  string
+		data  []byte
+		print roofmt.Fingerprint
+	}{
+		{roofmt.ItemName, folder.Item, folder.ItemPrint},
+		{roofmt.MetadataName, folder.Metadata, folder.MetadataPrint},
+	} {
+		if !f.print.Exists || f.data != nil || mark.Files[f.name].Print() == f.print {
+			continue
+		}
+		hash, size, err := KeepFile(ctx, t, folder.Dir, f.name)
+		if err != nil {
+			continue // it cannot be read, and so it will not be replaced either
+		}
+		change := Change{File: f.name, Refused: "it is no JSON object any more", Kept: hash}
+		changes = append(changes, change)
+		if !KeptBefore(t.State(), f.name, hash) {
+			events = append(events, task.ForeignRefused{Name: f.name, Blob: hash, Size: size, Reason: change.Refused})
+		}
+	}
+	return changes, events, nil
+}
+
+// keepDocument stores the bytes that a document was read from: its open file, not the file that has that name by now.
+func (t Target) keepDocument(ctx context.Context, doc *roofmt.Document) (string, int64, error) {
+	r, w := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, err := doc.WriteTo(w)
+		w.CloseWithError(err)
+	}()
+	hash, n, err := t.PutBlobFrom(ctx, r)
+	_ = r.Close() // this only stops the writer
+	<-done
+	return hash, n, err
+}
+
+// KeepFile stores a file of a folder as a blob. It follows no link out of the folder.
+func KeepFile(ctx context.Context, j Journal, dir, name string) (hash string, size int64, err error) {
+	f, err := roofmt.OpenFile(dir, name)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	return j.PutBlobFrom(ctx, f)
+}
