@@ -165,8 +165,7 @@ func DecodeChecked(line []byte) (Commit, error) {
 	return c, nil
 }
 
-// decodeMembers reads the members of body from index i, which stands behind the
-// epoch.
+// decodeMembers reads the members of body from index i, which follows the epoch.
 func decodeMembers(c *Commit, body []byte, i int) error {
 	var haveAt, haveBy, haveEvents bool
 	for i < len(body) {
@@ -186,7 +185,7 @@ func decodeMembers(c *Commit, body []byte, i int) error {
 			return errors.New("not JSON")
 		}
 		valAt := skipSpace(body, colon+1)
-		if string(body[keyAt:keyEnd]) == `"events"` { // nearly all of the line: it is gone through once
+		if string(body[keyAt:keyEnd]) == `"events"` { // nearly all of the line: it is scanned once
 			events, end, err := decodeEvents(body, valAt)
 			if err != nil {
 				return err
@@ -224,7 +223,7 @@ func decodeMembers(c *Commit, body []byte, i int) error {
 				return err
 			}
 		case `"seq"`, `"epoch"`, `"crc"`:
-			return errors.New("a member stands twice")
+			return errors.New("a member occurs twice")
 		}
 		i = skipSpace(body, valEnd)
 	}

@@ -40,7 +40,7 @@ var (
 	ErrClosed = errors.New("journal is closed")
 )
 
-// OwnerInfo says who holds a task. It is what a refused owner shows its user.
+// OwnerInfo describes the process that owns a task. A refused owner shows it to its user.
 type OwnerInfo struct {
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started"`           // when the process took ownership

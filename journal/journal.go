@@ -46,14 +46,13 @@ type Reader interface {
 	// Head is the sequence of the newest readable commit, 0 when there is none.
 	Head(ctx context.Context) (uint64, error)
 
-	// Read yields the commits from sequence `from` (0 and 1 both mean the start)
-	// up to the head at the time of the call, in order. A commit that is damaged
-	// in the middle of the log is yielded as a *DamageError in its place, and the
-	// sequence goes on behind it if the caller does. Any other error ends it.
+	// Read yields the commits from sequence `from` (0 and 1 both mean the start) up to the head at the time of the
+	// call, in order. A commit that is damaged in the middle of the log is yielded as a *DamageError in its place,
+	// and the sequence continues after it if the caller does. Any other error ends it.
 	Read(ctx context.Context, from uint64) iter.Seq2[Commit, error]
 
-	// ReadBackward yields the commits before sequence `before` (0 = from the head,
-	// inclusive), newest first, reading only as much as is asked for.
+	// ReadBackward yields the commits before sequence `before` (0 = from the head, inclusive), newest first, reading
+	// only as much as the caller takes.
 	ReadBackward(ctx context.Context, before uint64) iter.Seq2[Commit, error]
 
 	// Follow yields like Read and then waits for what is committed after, by this
@@ -109,8 +108,7 @@ type Owner interface {
 	// the reason why saving does not get on.
 	Unsaved() error
 
-	// Close flushes, syncs and lets the task go. The log stays openable whatever
-	// it returns.
+	// Close flushes, syncs and releases the task. The log can be opened again whether or not Close returns an error.
 	Close() error
 }
 

@@ -6,15 +6,14 @@ import (
 	"iter"
 )
 
-// Line is a commit as it stands in the log: its checksum holds, and its JSON was not
-// looked at.
+// Line is a commit as the log holds it: its checksum is correct, and its JSON was not parsed.
 type Line struct {
-	Seq  uint64 // in the log that was asked, which the text of a log's shared part need not say
-	Text []byte // without newline; good until the next one is asked for
+	Seq  uint64 // in the log that was read; the text of a log's shared part may hold another number
+	Text []byte // without newline; valid until the next line is read
 }
 
-// LineReader is a Reader that also gives its commits as lines, for who knows from an
-// earlier reading what stands where in them: nothing is taken apart and nothing copied.
+// LineReader is a Reader that also yields its commits as lines, for a caller that knows the positions of messages in
+// them from an earlier reading: nothing is parsed and nothing copied.
 type LineReader interface {
 	// Lines yields what Read does, as lines. A line that Read would find damaged only
 	// when it takes it apart is yielded here.
@@ -27,10 +26,9 @@ func (l Line) Events() ([]Event, error) {
 	return c.Events, err
 }
 
-// Tight is what stands between the brackets of the line's events: each event and a comma
-// between them, as AppendCommit writes it. ok is false when something else stands in front
-// of the events than the members it writes, or something behind them. White space between
-// events is not looked for: its bytes are more than the events' own.
+// Tight returns what is between the brackets of the line's events: each event and a comma between them, as
+// AppendCommit writes it. ok is false when other members than those that AppendCommit writes precede the events, or
+// when any follow. White space between events is not looked for: its bytes are more than the events' own.
 func (l Line) Tight() (events []byte, ok bool) {
 	n := len(l.Text) - trailerLen
 	if n <= 0 || l.Text[n-1] != ']' {

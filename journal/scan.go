@@ -9,7 +9,7 @@ import (
 // is the bound of encoding/json.
 const maxDepth = 10000
 
-// plain marks the bytes that stand for themselves in a JSON string.
+// plain marks the bytes that represent themselves in a JSON string.
 var plain = func() (t [256]bool) {
 	for i := 0x20; i < 256; i++ {
 		t[i] = i != '"' && i != '\\'
@@ -26,12 +26,11 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// skipValue returns the index behind the JSON value that starts at b[i], or -1
-// if there is none. It takes what JSON.parse takes (bytes over 0x7f in strings
-// are not looked at, so lone surrogates in WTF-8 pass).
+// skipValue returns the index after the JSON value that starts at b[i], or -1 if there is none. It accepts what
+// JSON.parse accepts (bytes over 0x7f in strings are not checked, so lone surrogates in WTF-8 pass).
 //
-// It exists beside json.Valid because it is several times faster on the long
-// strings that messages are made of, and because it tells where a value ends.
+// It exists in addition to json.Valid because it is several times faster on the long strings that messages are made
+// of, and because it returns where a value ends.
 func skipValue(b []byte, i, depth int) int {
 	if i >= len(b) || depth > maxDepth {
 		return -1
@@ -88,8 +87,8 @@ func skipString(b []byte, i int) int {
 	return -1
 }
 
-// skipPlain returns the index of the first byte at or after i that does not stand for
-// itself in a string, eight bytes at a time.
+// skipPlain returns the index of the first byte at or after i that does not represent itself in a string, eight bytes
+// at a time.
 func skipPlain(b []byte, i int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(b); i += 8 {

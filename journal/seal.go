@@ -18,20 +18,20 @@ type Key struct {
 // KeyIDLen is the length of Key.ID.
 const KeyIDLen = 8
 
-// Seal says with which keys the commits of one log are signed and verified.
+// Seal holds the keys with which the commits of one log are signed and verified.
 //
-// A signed commit carries a MAC (HMAC-SHA-256, cut to 128 bits) over the name of the log,
-// the MAC of the commit before it, and all of its own line. So a reader who has the key
-// notices when a line is changed, moved to another log, taken out, or put in. A Proof does
-// not tell that the end of a log is missing: each backend keeps its own witness of that.
+// A signed commit carries a MAC (HMAC-SHA-256, cut to 128 bits) over the name of the log, the MAC of the commit
+// before it, and all of its own line. So a reader with the key detects a line that was changed, moved to another log,
+// removed, or inserted. A Proof does not show that the end of a log is missing: each backend keeps its own witness of
+// that.
 type Seal struct {
 	Log    string // names the log: its root and its task
 	Sign   *Key   // signs new commits; nil = they are not signed
 	Verify []Key  // keys whose commits count as this root's own
 }
 
-// Proof tells which commits of a log are not proven to be its root's own. Each number is the
-// newest commit of its kind, 0 = there is none.
+// Proof names the commits of a log that are not proven to be its root's own. Each number is the newest commit of its
+// kind, 0 = there is none.
 type Proof struct {
 	Unsigned uint64 `json:"unsigned,omitempty"` // it carries no MAC: an older program wrote it
 	Unknown  uint64 `json:"unknown,omitempty"`  // a key signed it that is not known here
@@ -82,7 +82,7 @@ func NewChain(s *Seal) *Chain {
 	return c
 }
 
-// Copy gives a chain that goes on from here by itself; of nil, nil.
+// Copy returns a chain that continues from here on its own; of nil, nil.
 func (c *Chain) Copy() *Chain {
 	if c == nil {
 		return nil
@@ -118,8 +118,8 @@ func (c *Chain) Resume(at ChainState) {
 // Signs reports whether the chain signs new commits.
 func (c *Chain) Signs() bool { return c != nil && c.seal.Sign != nil && !c.held }
 
-// Hold leaves out the MAC of new commits until it is called with false: a commit that stands
-// behind a missing end must not vouch for what is there.
+// Hold leaves out the MAC of new commits until it is called with false: a commit after a missing end must not vouch
+// for the commits before it.
 func (c *Chain) Hold(held bool) {
 	if c != nil {
 		c.held = held
@@ -169,8 +169,7 @@ func (c *Chain) verifies(id string) bool {
 	return false
 }
 
-// skip goes on behind a commit that is not proven: what comes behind it is signed together
-// with what stands here now.
+// skip continues after a commit that is not proven: the next MAC covers that commit's line as it is now.
 func (c *Chain) skip(body []byte) {
 	c.plain.Reset()
 	c.plain.Write(c.link[:])
@@ -188,8 +187,7 @@ func (c *Chain) sum(mac hash.Hash, body []byte, at int) (sum [sha256.Size]byte) 
 	return sum
 }
 
-// sign fills in the MAC of the line that is being written: body without its trailer, at is
-// where the MAC stands.
+// sign fills in the MAC of the line that is being written: body without its trailer; at is the position of the MAC.
 func (c *Chain) sign(seq uint64, body []byte, at int) {
 	key := c.seal.Sign
 	c.Proven = seq
@@ -199,7 +197,7 @@ func (c *Chain) sign(seq uint64, body []byte, at int) {
 	hex.Encode(body[at+KeyIDLen+1:at+macLen], c.link[:16])
 }
 
-// macAt finds the MAC in a line without its trailer. It stands in front of the events.
+// macAt finds the MAC in a line without its trailer. It precedes the events.
 func macAt(body []byte) (at int, ok bool) {
 	_, _, i, ok := placeOf(body)
 	for ok && i < len(body) && body[i] == ',' {

@@ -5,17 +5,18 @@ import (
 	"path/filepath"
 )
 
-// readAhead is from which size on, in bytes, a file is asked for before it is read, and mostAhead how much of it: what is asked
-// for too early may have to go again for something that is needed now.
+// readAhead is the size in bytes from which on Ahead requests a file before it is read, and mostAhead is how much of
+// it: data that is requested too early may push out data that is needed now.
 const (
 	readAhead = 16 << 10
 	mostAhead = 8 << 20
 )
 
-// Ahead asks the system to have a task folder's histories in memory soon. A disk gives several files at once in hardly more time
-// than one, but only if they are asked for at once. It reads nothing and waits for no byte of a message; what cannot be asked for
-// will say why when it is read. It reports whether there was anything to ask for: who finds that all is in memory can leave it until
-// a folder was on the disk again (Folder.Cold).
+// Ahead asks the system to load a task folder's histories into memory soon. A disk delivers several files at once in
+// hardly more time than one, but only if they are requested at once. Ahead reads nothing and waits for no byte of a
+// message; a file that it cannot request gives its error when it is read. It reports whether there was anything to
+// request: a caller that finds everything in memory can stop asking until a folder was on the disk again
+// (Folder.Cold).
 func Ahead(dir string) (asked bool) {
 	for _, name := range []string{UIName, APIName} {
 		f, err := os.OpenFile(filepath.Join(dir, name), openFlags, 0)

@@ -12,7 +12,7 @@ func ahead(f *os.File, size int64) {
 	onFD(f, func(fd int) { _ = unix.Fadvise(fd, 0, min(size, mostAhead), unix.FADV_WILLNEED) })
 }
 
-// onDisk reports whether the end of a file is certainly not in memory. Nothing is waited for.
+// onDisk reports whether the end of a file is certainly not in memory. It does not wait.
 func onDisk(f *os.File, size int64) (cold bool) {
 	onFD(f, func(fd int) {
 		var last [1]byte
@@ -25,6 +25,6 @@ func onDisk(f *os.File, size int64) (cold bool) {
 // onFD leaves the file as it is: os.File.Fd would change how it waits.
 func onFD(f *os.File, fn func(fd int)) {
 	if raw, err := f.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { fn(int(fd)) }) // closed meanwhile: then nobody reads it
+		_ = raw.Control(func(fd uintptr) { fn(int(fd)) }) // it fails for a file that was closed, and then no caller reads it
 	}
 }

@@ -11,8 +11,8 @@ import (
 // Element is a message to be written.
 type Element struct {
 	Raw []byte
-	// Made says that we made or changed it: it is then spelled as Roo spells. Otherwise only the blanks between its tokens
-	// go, and every string and number keeps the spelling it has.
+	// Made means that we made or changed the element: it then gets Roo's spelling. Otherwise only the blanks between
+	// its tokens go, and every string and number keeps its spelling.
 	Made bool
 }
 

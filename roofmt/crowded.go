@@ -24,8 +24,8 @@ const (
 // looked at: in a shorter one there is no room for too many that matter.
 const crowdFrom = noteRoom
 
-// crowded tells whether an element that is valid JSON has more parts than a message may have.
-// Of an element that cannot be read it is false: reading it says why.
+// crowded reports whether an element that is valid JSON has more parts than a message may have. It is false for an
+// element that cannot be read: reading it gives the reason.
 func crowded(file io.ReaderAt, e esjson.Element) bool {
 	if e.Len <= crowdFrom {
 		return false
@@ -78,7 +78,7 @@ func (c *crowd) feed(p []byte) {
 	}
 }
 
-// text goes on behind the string, or to the end of the piece.
+// text skips to the end of the string, or of the piece.
 func (c *crowd) text(p []byte) []byte {
 	if c.escaped {
 		c.escaped = false
@@ -89,7 +89,7 @@ func (c *crowd) text(p []byte) []byte {
 		c.inside = false
 		return p[1:]
 	case i > 0:
-		end := i // the run of backslashes before it tells whether it is meant
+		end := i // an odd number of backslashes before it escapes it
 		for end > 0 && p[end-1] == '\\' {
 			end--
 		}

@@ -21,7 +21,7 @@ func (f *Folder) Deleted() (first, last int, ok bool) {
 		r, ok = esjson.Get(f.Row, deletedKey)
 	}
 	for i := f.UI.Len() - 1; !ok && i >= 0 && i >= f.UI.Len()-looked; i-- {
-		// Without a row in an index: each row of the task says what the range was when it was made.
+		// Without a row in an index: each row of the task holds the range of its time.
 		if raw, err := f.UI.Raw(i); err == nil {
 			r, ok = esjson.Get(raw, deletedKey)
 		}
@@ -40,7 +40,7 @@ func (f *Folder) Deleted() (first, last int, ok bool) {
 	return 2, int(bounds[1]), true
 }
 
-// inOrder tells whether the elements are those that the file began with, so that an index means what it meant.
+// inOrder reports whether the elements are those that the file began with, so that an index keeps its meaning.
 func (d *Document) inOrder() bool {
 	own := d.Source == d.Name || strings.HasSuffix(d.Source, transcriptEnd)
 	return own && (d.Tail.End == esjson.EndComplete || d.Tail.End == esjson.EndTorn)
@@ -50,11 +50,11 @@ func (d *Document) inOrder() bool {
 // was made of. The transcript keeps all of them.
 const compactionEnd = ".compaction.json"
 
-// Compacted gives what Cline sends of a session that it has condensed: these messages, in place of the first of the
-// transcript's. It is nil when it condensed nothing, or when the file does not fit the transcript.
+// Compacted returns what Cline sends of a session that it has condensed: these messages, in place of the first of the
+// transcript's. It is nil when Cline condensed nothing, or when the file does not fit the transcript.
 //
-// Cline compares a digest, too. How that is made has changed with its versions, and an old digest would say that nothing fits; so
-// only the count and the last message are compared. Transcripts only grow.
+// Cline compares a digest, too. Its versions compute that digest in different ways, and an old digest would fit
+// nothing; so only the count and the last message are compared. Transcripts only grow.
 func (f *Folder) Compacted() (messages [][]byte, replaced int) {
 	id, ok := strings.CutSuffix(f.API.Source, transcriptEnd)
 	if !ok || !f.API.inOrder() {
@@ -98,7 +98,7 @@ func (f *Folder) Compacted() (messages [][]byte, replaced int) {
 	return messages, int(count)
 }
 
-// isBoundary tells whether a message is the one that a key names: by its id, or else by role and time.
+// isBoundary reports whether a message is the one that a key names: by its id, or else by role and time.
 func isBoundary(key string, raw []byte) bool {
 	if id := strings.TrimSpace(text(raw, "id")); id != "" {
 		return key == "id:"+id

@@ -11,7 +11,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Kind tells the two histories of a task apart.
+// Kind is one of the two histories of a task.
 type Kind uint8
 
 // The two histories: what a person sees, and what the model sees.
@@ -28,7 +28,7 @@ func (k Kind) String() string {
 	return "api"
 }
 
-// State tells how the file of a document was found under its own name.
+// State is how the file of a document was found under its own name.
 type State uint8
 
 // The states of a file.
@@ -72,14 +72,14 @@ type Noter interface{ Note(message *esjson.Index) }
 // Len returns the number of elements that can be read.
 func (d *Document) Len() int { return len(d.Spans) }
 
-// Recovered tells whether the elements came from another file than the document's own.
+// Recovered reports whether the elements came from another file than the document's own.
 func (d *Document) Recovered() bool { return d.Source != "" && d.Source != d.Name }
 
-// Intact tells whether the document's own file is a plain array that can be copied byte for byte.
+// Intact reports whether the document's own file is a plain array that can be copied byte for byte.
 func (d *Document) Intact() bool { return d.State == Present }
 
-// blank tells whether the file holds nothing: it is absent, has no byte, or is an empty list. NULs are what a power cut
-// leaves of a history, so they are damage.
+// blank reports whether the file holds nothing: it is absent, has no byte, or is an empty list. NULs are what a power
+// cut leaves of a history, so they are damage.
 func (d *Document) blank() bool {
 	return len(d.Spans) == 0 && (d.State == Missing || d.State == Empty && d.Print.Size == 0 || d.State == Present)
 }
@@ -87,7 +87,7 @@ func (d *Document) blank() bool {
 // ErrClosed is returned by reads after Close, or when the document has no file.
 var ErrClosed = errors.New("no open file")
 
-// Raw reads the bytes of element i, as they stand in the file. It panics when i is out of range.
+// Raw reads the bytes of element i, as they are in the file. It panics when i is out of range.
 func (d *Document) Raw(i int) ([]byte, error) {
 	s := d.Spans[i]
 	if d.file == nil {
@@ -100,7 +100,7 @@ func (d *Document) Raw(i int) ([]byte, error) {
 	return buf, nil
 }
 
-// ReadAt reads from the file that was used, whatever lies under its name by now, and implements io.ReaderAt.
+// ReadAt reads from the file that was used, whichever file has its name by now, and implements io.ReaderAt.
 func (d *Document) ReadAt(p []byte, off int64) (int, error) {
 	if d.file == nil {
 		return 0, fmt.Errorf("reading %s: %w", d.Name, ErrClosed)
@@ -124,7 +124,7 @@ func (d *Document) All() iter.Seq2[[]byte, error] {
 	}
 }
 
-// WriteTo copies the file that was used byte for byte, whatever its state, and implements io.WriterTo.
+// WriteTo copies the file that was used byte for byte, in any state, and implements io.WriterTo.
 func (d *Document) WriteTo(w io.Writer) (int64, error) {
 	if d.file == nil {
 		return 0, fmt.Errorf("copying %s: %w", d.Name, ErrClosed)

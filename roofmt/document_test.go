@@ -197,7 +197,7 @@ func TestLossesInWords(t *testing.T) {
 		{"empty", map[string]string{roofmt.UIName: ""}, "empty (0 bytes)", "nothing"},
 		{"NULs", map[string]string{roofmt.UIName: "\x00\x00\x00\x00"}, "no text in its 4 bytes", "nothing"},
 		{"no list", map[string]string{roofmt.UIName: `"x"`}, "no list of messages in it", "nothing"},
-		{"a hole", map[string]string{roofmt.UIName: strings.Replace(uiList(4), `"ts":1001,`, "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", 1)}, "2 messages stand behind that", "3 whole messages"},
+		{"a hole", map[string]string{roofmt.UIName: strings.Replace(uiList(4), `"ts":1001,`, "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", 1)}, "2 messages follow that", "3 whole messages"},
 		{"something behind", map[string]string{roofmt.UIName: uiList(2) + "junk"}, "something else follows the list at byte", "2 whole messages"},
 		{"something before", map[string]string{roofmt.UIName: "\x00\x00" + uiList(2)}, "2 foreign bytes before the list", "2 whole messages"},
 		{"from a backup", map[string]string{roofmt.UIName: "", bak: uiList(2)}, "empty (0 bytes)", "2 whole messages from " + bak},

@@ -7,9 +7,8 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Environment is what a request says of where it was made. Every tool ends the words of a
-// request with such details, so they stand in both histories, also when no index names
-// the task. The zero value says nothing.
+// Environment is what a request records about the place where it was made. Every tool ends the words of a request
+// with such details, so they are in both histories, also when no index names the task. The zero value holds nothing.
 type Environment struct {
 	Workspace string // absolute, as the system of its tool spells it
 	Mode      string // its slug
@@ -41,8 +40,8 @@ func EnvironmentOf(raw []byte) (e Environment) {
 	return e
 }
 
-// environmentIn reads the last details of a text. What is said in one of them twice
-// counts the first time: a list of files stands last.
+// environmentIn reads the last details of a text. When a value occurs twice in them, the first one counts: a list of
+// files comes last.
 func environmentIn(text string) (e Environment) {
 	at := strings.LastIndex(text, environmentMark)
 	if at < 0 {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// Fingerprint tells cheaply whether a file is still the one that was read. The zero value stands for "no such file".
+// Fingerprint is a cheap check whether a file is still the one that was read. The zero value means "no such file".
 // The change time is left out on purpose: making a hard link to keep the file would alter it.
 type Fingerprint struct {
 	Exists bool

@@ -15,7 +15,7 @@ import (
 // ErrNotFolder is returned for a path that is no directory.
 var ErrNotFolder = errors.New("not a directory")
 
-// Loss says what was found wrong with a file, and what came back all the same.
+// Loss describes what is wrong with a file, and what was recovered from it.
 type Loss struct {
 	File      string // name inside the folder
 	Problem   string
@@ -41,28 +41,29 @@ type Folder struct {
 	// Row is what an index beside the folder keeps of the task. Read leaves it nil: indexes are read once for all folders (ReadRows).
 	// Of a session of Cline's it is made from the manifest and the messages.
 	Row []byte
-	// Fingerprints of the two small files as they stand under their own names.
+	// Fingerprints of the two small files under their own names.
 	ItemPrint, MetadataPrint Fingerprint
 
 	Others []Other // by name
 	Losses []Loss
 	Locks  []string // files that another program is writing just now
 	Origin Origin
-	Cold   bool // its histories had to come from the disk, as far as that is told: see Ahead
-	// Abridged: messages that are there were left out, see Losses. Files written anew from the rest would lack them.
+	Cold   bool // its histories were not in memory, as far as the system reports that: see Ahead
+	// Abridged: messages that exist were left out, see Losses. Files written from the rest would lack them.
 	Abridged bool
-	// Unread is the first file of the task that is there and cannot be read; nil when there is none. What it holds is not known,
-	// so nothing may take it for absent, or write it anew.
+	// Unread is the first file of the task that exists and cannot be read; nil when there is none. Its content is not
+	// known, so no caller may take it for absent, or replace it.
 	Unread *UnreadError
 
 	spoilt bool // a file that may be either history has bytes and no message
 }
 
-// Empty tells whether the folder holds no bytes of any message: no message file, or only ones of no byte and empty lists.
-// Roo leaves such folders behind whenever it is asked for an unknown id. A damaged file is not empty.
+// Empty reports whether the folder holds no bytes of any message: no message file, or only files without bytes and
+// empty lists. Roo leaves such folders behind whenever it gets a request for an unknown id. A damaged file is not
+// empty.
 func (f *Folder) Empty() bool { return f.UI.blank() && f.API.blank() && !f.spoilt }
 
-// Damaged tells whether something was lost or had to be recovered.
+// Damaged reports whether something was lost or had to be recovered.
 func (f *Folder) Damaged() bool { return len(f.Losses) > 0 }
 
 // Close closes the files. Elements can not be read afterwards.
@@ -71,14 +72,15 @@ func (f *Folder) Close() error { return errors.Join(f.UI.close(), f.API.close())
 // maxSmall bounds the files that are read whole (item, metadata): beyond it they are reported, not read.
 const maxSmall = 256 << 20
 
-// Read reads a task folder. It changes nothing on disk. Damage is not an error but part of the answer (Losses, Document.State);
-// the error tells that the folder could not be read at all: it wraps fs.ErrNotExist, fs.ErrPermission, ErrNotFolder or the
-// context's error. Files that lead out of the folder by symbolic links are not followed.
+// Read reads a task folder. It changes nothing on disk. Damage is not an error but part of the answer (Losses,
+// Document.State). An error means that the folder could not be read at all: it wraps fs.ErrNotExist,
+// fs.ErrPermission, ErrNotFolder or the context's error. Files that lead out of the folder by symbolic links are not
+// followed.
 func Read(ctx context.Context, dir string) (*Folder, error) { return ReadNoting(ctx, dir, nil) }
 
-// ReadNoting is Read with somebody looking on: noter makes one who takes notes for each file of messages that is looked at, at the
-// same time for both histories, and Document.Notes has the one of the file that was used. It is nil where a file gave none: a
-// file whose name does not say which history it is, one that changed meanwhile, and Cline's transcripts.
+// ReadNoting is Read with an observer: noter makes a Noter for each message file that is read, for both histories at
+// the same time, and Document.Notes has the one of the file that was used. It is nil for a file that gave none: a
+// file whose name does not show which history it is, one that changed during the reading, and Cline's transcripts.
 func ReadNoting(ctx context.Context, dir string, noter func(Kind) Noter) (*Folder, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -149,15 +151,15 @@ func (r *reader) histories() (ui, api scan) {
 	return ui, api
 }
 
-// cold tells whether a file will be waited for.
+// cold reports whether reading the file will wait for the disk.
 func cold(s scan) bool {
 	return s.file != nil && s.print.Size >= readAhead && onDisk(s.file, s.print.Size)
 }
 
 // list sorts the entries of the folder into files we know, leftovers and others.
 func (r *reader) list() error {
-	// By its path: a folder opened below a Root asks the system about each entry once more. A file is opened by its name in the
-	// folder that is open, whatever this list says of it.
+	// By its path: a folder opened below a Root makes one more system call for each entry. A file is opened by its
+	// name in the open folder, and does not depend on this list.
 	entries, err := os.ReadDir(r.folder.Dir)
 	if err != nil {
 		return err
@@ -174,7 +176,7 @@ func (r *reader) list() error {
 		case strings.HasPrefix(name, ourPrefix):
 		case name == UIName || name == APIName || name == ItemName || name == MetadataName || name == LegacyName:
 		case e.IsDir() && isLock(name) && leftByDead(filepath.Join(r.folder.Dir, name)):
-			// A kill of ours left it: nobody writes, and the next writer clears it.
+			// A killed process of ours left it: no process writes, and the next writer removes it.
 		case e.IsDir() && isLock(name):
 			r.folder.Locks = append(r.folder.Locks, strings.TrimSuffix(name, ".lock"))
 		default:
@@ -214,7 +216,7 @@ func (r *reader) unread(name string, err error) {
 	r.folder.Unread = &UnreadError{Path: filepath.Join(FolderOf(r.folder.Dir), name), Err: err}
 }
 
-// links tells whether a link stands under a name.
+// links reports whether a name is a link.
 func (r *reader) links(name string) bool {
 	if !r.present[name] {
 		return false

@@ -15,9 +15,9 @@ import (
 // ClineHistory is where classic Cline keeps the rows of all its tasks: one list, beside the folder of task folders.
 const ClineHistory = "state/taskHistory.json"
 
-// Rows are what indexes keep of the tasks in one tasks directory: Roo's _index.json and classic Cline's list; without these, the
-// editor's own database, where both kept it before; of sessions, Cline's database. They are somebody else's derived data: a task
-// without a row is a task, and a row without a folder is none.
+// Rows are what indexes keep of the tasks in one tasks directory: Roo's _index.json and classic Cline's list; without
+// these, the editor's own database, where both kept it before; of sessions, Cline's database. They are derived data
+// of another program: a task without a row is a task, and a row without a folder is none.
 type Rows struct {
 	// Prints of the places that were read. Equal prints give equal rows.
 	Prints RowsPrint
@@ -26,7 +26,7 @@ type Rows struct {
 	extension string // the folder of the extension whose tasks these are
 }
 
-// Row returns the row of a task as it stands in the index: a JSON object, nil when there is none.
+// Row returns the row of a task as the index holds it: a JSON object, nil when there is none.
 func (r *Rows) Row(id string) []byte { return r.rows[id] }
 
 // Len returns the number of tasks that have a row.
@@ -46,9 +46,9 @@ func RowPrints(tasksDir string) RowsPrint {
 	return prints
 }
 
-// ReadRows reads the indexes of a tasks directory. Missing ones give no rows. Of a damaged one every whole row comes back that
-// stands in a list, and the error says what is wrong: the rows that came back can be used all the same. A database that another
-// program has open is read as it stands, without a lock.
+// ReadRows reads the indexes of a tasks directory. Missing indexes give no rows. Of a damaged one it returns every
+// whole row of the list, and the error describes the damage: the returned rows can be used all the same. It reads a
+// database that another program has open in its present state, without a lock.
 func ReadRows(tasksDir string) (*Rows, error) {
 	r := &Rows{rows: map[string][]byte{}, extension: filepath.Base(filepath.Dir(tasksDir)), Prints: RowPrints(tasksDir)}
 	var errs []error

@@ -13,8 +13,8 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Index is tasks/_index.json: Roo's list of history items. Entries are raw, so what nobody knows stays. Not for several
-// goroutines at once.
+// Index is tasks/_index.json: Roo's list of history items. Entries are raw, so unknown members stay. It is not safe
+// for several goroutines at once.
 type Index struct {
 	Version   int64
 	UpdatedAt int64 // milliseconds
@@ -111,7 +111,7 @@ func (x *Index) Put(item []byte) error {
 	return nil
 }
 
-// Remove takes the entries of a task out, and tells whether there were any.
+// Remove removes the entries of a task, and reports whether there were any.
 func (x *Index) Remove(id string) bool {
 	n := len(x.Entries)
 	x.Entries = slices.DeleteFunc(x.Entries, func(e []byte) bool { return text(e, "id") == id })

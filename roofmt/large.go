@@ -7,17 +7,16 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Messages of megabytes are looked at one at a time, whatever reads how many folders at once,
-// in memory that is used again: two of the longest at once, or one and what is left of the last
-// one, would be more than a whole list may take. It is kept as long as somebody reads. A
-// sync.Pool keeps one for each core, and a weak pointer none when it is wanted.
+// Messages of megabytes are read one at a time, however many folders are read at once, in memory that is reused: two
+// of the longest at once, or one and the rest of the last one, would be more than a whole list may take. The memory
+// is kept as long as a reader works. A sync.Pool keeps one for each core, and a weak pointer none when it is needed.
 var large struct {
 	sync.Mutex
 	room    []byte
 	readers int
 }
 
-// reading says that somebody reads folders; done that it is over.
+// reading registers a reader of folders; done ends that.
 func reading() (done func()) {
 	large.Lock()
 	defer large.Unlock()

@@ -19,8 +19,8 @@ type Left struct {
 // leftAge is how old a temporary file of another program must be to be taken for left: a write takes well under a second.
 const leftAge = time.Minute
 
-// Leftovers lists what interrupted writes left in a folder: temporary files, and locks that nobody holds. What a living process
-// may still be at work on is not named. It changes nothing. A folder that is not there has none.
+// Leftovers lists what interrupted writes left in a folder: temporary files, and locks that no process holds. It does
+// not list what a living process may still use. It changes nothing. A missing folder has no leftovers.
 func Leftovers(dir string, now time.Time) ([]Left, error) {
 	entries, err := os.ReadDir(dir)
 	if os.IsNotExist(err) {
@@ -46,10 +46,10 @@ func leftOf(dir string, e fs.DirEntry, now time.Time) (Left, bool) {
 	}
 	age := now.Sub(info.ModTime())
 	if m := ourTemp.FindStringSubmatch(name); m != nil {
-		return Left{name, "half written by a process of Roost's that is gone", true}, isLeft(e, m)
+		return Left{name, "a temporary file of a Roost process that has ended", true}, isLeft(e, m)
 	}
 	if file, ok := strings.CutPrefix(name, ourPrefix+"lock_"); ok {
-		return Left{name, "the record of a lock whose process is gone", true}, orphanRecord(filepath.Join(dir, file))
+		return Left{name, "the record of a lock whose process has ended", true}, orphanRecord(filepath.Join(dir, file))
 	}
 	if l, ok := parseLeftover(name); ok {
 		what := "what was to become "
@@ -62,12 +62,12 @@ func leftOf(dir string, e fs.DirEntry, now time.Time) (Left, bool) {
 		return Left{}, false
 	}
 	if leftByDead(filepath.Join(dir, name)) {
-		return Left{name, "a lock of a process of Roost's that is gone", true}, true
+		return Left{name, "a lock of a Roost process that has ended", true}, true
 	}
-	return Left{name, "a lock that nobody has renewed for " + age.Round(time.Second).String(), false}, age > staleAfter
+	return Left{name, "a lock that no process has renewed for " + age.Round(time.Second).String(), false}, age > staleAfter
 }
 
-// orphanRecord tells whether a file's lock record stands alone, and its process is dead.
+// orphanRecord reports whether a file's lock record has no lock, and its process is dead.
 func orphanRecord(file string) bool {
 	if _, err := os.Lstat(file + ".lock"); !os.IsNotExist(err) {
 		return false // it goes with its lock

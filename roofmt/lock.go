@@ -27,9 +27,9 @@ var ErrLocked = errors.New("locked by another program")
 // errBusy is one failed try.
 var errBusy = errors.New("busy")
 
-// owner is the record of a lock of ours. It lies beside the lock, not in it: Roo frees a stale lock with rmdir, which a file
-// inside would break. The lock directory is bound to the record by its mtime, whose nanoseconds nobody else sets, so a lock
-// that Roo took after ours is never mistaken for ours.
+// owner is the record of a lock of ours. It is a file next to the lock, not in it: Roo frees a stale lock with rmdir,
+// which a file inside would break. The lock directory is bound to the record by its mtime, whose nanoseconds no other
+// program sets, so a lock that Roo took after ours is never mistaken for ours.
 type owner struct {
 	Domain string `json:"domain"`
 	PID    int    `json:"pid"`
@@ -101,7 +101,7 @@ func (l *fileLock) stamp() error {
 	return nil
 }
 
-// clear removes a lock that nobody holds: one of our own dead process at once, any other when it is stale.
+// clear removes a lock that no process holds: one of our own dead processes at once, any other when it is stale.
 func (l *fileLock) clear(now time.Time) error {
 	info, err := os.Stat(l.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -136,7 +136,7 @@ func (l *fileLock) ownDead(mtime int64) bool {
 	return self{o.Domain, o.PID, o.Start}.dead()
 }
 
-// recordDead tells whether the process that wrote a record is dead, whatever became of its lock.
+// recordDead reports whether the process that wrote a record is dead. The lock itself does not matter.
 func recordDead(record string) bool {
 	b, err := os.ReadFile(record)
 	if err != nil {
@@ -146,15 +146,15 @@ func recordDead(record string) bool {
 	return json.Unmarshal(b, &o) == nil && self{o.Domain, o.PID, o.Start}.dead()
 }
 
-// unstamped tells whether a lock was made right after its record and never got its time: we died between the two. Roo sets
-// whole milliseconds at once, so a time that has more digits is the kernel's, from our own mkdir.
+// unstamped reports whether a lock was made right after its record and never got its time: our process died between
+// the two. Roo sets whole milliseconds at once, so a time that has more digits is the kernel's, from our own mkdir.
 func unstamped(recorded, mtime int64) bool {
 	d := mtime - recorded
 	return mtime%int64(time.Millisecond) != 0 && d > -int64(50*time.Millisecond) && d < int64(time.Second)
 }
 
-// leftByDead tells whether a lock folder is one of our own whose process is dead. Only that is sure: a lock of another program
-// without a holder is found by its age, when it is taken.
+// leftByDead reports whether a lock folder is one of our own whose process is dead. Only that is certain: a lock of
+// another program without a holder is found by its age, when a process takes it.
 func leftByDead(lock string) bool {
 	info, err := os.Stat(lock)
 	if err != nil {
@@ -164,7 +164,7 @@ func leftByDead(lock string) bool {
 	return l.ownDead(info.ModTime().UnixNano())
 }
 
-// held tells whether the lock directory is still the one we made.
+// held reports whether the lock directory is still the one we made.
 func (l *fileLock) held() bool {
 	info, err := os.Stat(l.dir)
 	return err == nil && info.ModTime().UnixNano() == l.mtime

@@ -7,8 +7,8 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// UIMessage is the raw JSON of one row of ui_messages.json. Methods look into it; nothing is decoded before it is asked
-// for, and fields that nobody knows stay. The bytes must be valid JSON.
+// UIMessage is the raw JSON of one row of ui_messages.json. Its methods read what they need; nothing is decoded
+// before, and unknown fields stay. The bytes must be valid JSON.
 type UIMessage []byte
 
 // Text returns the text (WTF-8); ok is false when the row has none, which is not the same as an empty one.
@@ -65,7 +65,7 @@ type ToolUse struct {
 	Input    []byte // raw JSON; nil when absent
 }
 
-// ToolUses returns the calls in the order they stand.
+// ToolUses returns the calls in their order.
 func (m APIMessage) ToolUses() []ToolUse {
 	var list []ToolUse
 	for b := range m.Blocks() {

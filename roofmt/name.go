@@ -12,14 +12,15 @@ const (
 	APIName      = "api_conversation_history.json"
 	MetadataName = "task_metadata.json"
 	ItemName     = "history_item.json"
-	LegacyName   = "claude_messages.json" // 2024: UI list or API list, told apart by its shape
+	LegacyName   = "claude_messages.json" // 2024: UI list or API list; its shape decides
 	ContextName  = "context_history.json" // classic Cline: edits of the context
 	IndexName    = "_index.json"
 )
 
-// ValidID tells whether id may name a task folder that we open by id. Other folder names are listed, and can be
+// ValidID reports whether id may name a task folder that we open by id. Other folder names are listed, and can be
 // imported under a new id.
-// The form is ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$, written out: a list asks it of every folder.
+//
+// The form is ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$, without a regular expression: a list checks every folder.
 func ValidID(id string) bool {
 	if id == "" || len(id) > 128 {
 		return false
@@ -64,7 +65,7 @@ func parseLeftover(name string) (leftover, bool) {
 	return leftover{}, false
 }
 
-// isTaskFile tells whether a file of this name makes the folder that holds it a task folder.
+// isTaskFile reports whether a file of this name makes the folder that holds it a task folder.
 func isTaskFile(name string) bool {
 	switch name {
 	case UIName, APIName, MetadataName, ItemName, LegacyName, ContextName:
@@ -74,5 +75,5 @@ func isTaskFile(name string) bool {
 	return ok && l.Target != IndexName && isTaskFile(l.Target)
 }
 
-// isLock tells whether a directory of this name is a lock of Roo's.
+// isLock reports whether a directory of this name is a lock of Roo's.
 func isLock(name string) bool { return strings.HasSuffix(name, ".json.lock") }

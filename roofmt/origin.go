@@ -20,10 +20,10 @@ const (
 	Kilo        Tool = "kilo"
 )
 
-// Origin is what path and content say about the writer. It is always inferred: nothing in the files names it.
+// Origin is what path and content show of the writer. It is always inferred: nothing in the files names it.
 type Origin struct {
 	Tool     Tool
-	Era      string // of a folder that Read has read: "claude-dev" (2024), "xml" (tools as text), "native" (tool_use blocks), "" when no message tells
+	Era      string // of a folder that Read has read: "claude-dev" (2024), "xml" (tools as text), "native" (tool_use blocks), "" when no message shows it
 	Inferred bool   // true whenever Tool or Era is set
 	Evidence string // the sign that decided
 }
@@ -31,7 +31,7 @@ type Origin struct {
 // CLIOrigin is the origin of tasks that a tool without an editor made.
 const CLIOrigin = "cli"
 
-// PlaceOrigin infers from where a folder lies how its task was begun: Roo's command line tool has a storage of its own.
+// PlaceOrigin infers from a folder's path how its task was begun: Roo's command line tool has a storage of its own.
 func PlaceOrigin(dir string) string {
 	if strings.Contains(filepath.ToSlash(dir)+"/", "/.vscode-mock/") {
 		return CLIOrigin
@@ -78,14 +78,14 @@ func signInPath(path string) (Tool, string) {
 	return UnknownTool, ""
 }
 
-// looked is how many messages at either end of a list are looked at: a row that tells
-// the tool may come late, how tools are called shows in the first replies.
+// looked is how many messages at either end of a list are read: a row that shows the tool may come late, the form of
+// tool calls shows in the first replies.
 const (
 	looked    = 64
 	lookedAPI = 8
 )
 
-// inferOrigin tells the era only when it is wanted: that needs messages read again.
+// inferOrigin infers the era only when the caller wants it: that reads messages a second time.
 func inferOrigin(f *Folder, era bool) Origin {
 	var o Origin
 	o.Tool, o.Evidence = toolOfPath(f.Dir)
@@ -130,8 +130,8 @@ func inferOrigin(f *Folder, era bool) Origin {
 	return o
 }
 
-// ends yields the first and the last messages: signs stand at the start, and a task may have changed hands later. The bytes
-// are good for the length of the step.
+// ends yields the first and the last messages: signs are at the start, and another tool may have continued the task
+// later. The bytes are valid for the length of the step.
 func (d *Document) ends(looked int) func(func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		for i := 0; i < len(d.Spans) && looked > 0; i++ {
@@ -152,8 +152,7 @@ var signs = map[string]Tool{
 	"isProtected": Roo, "isAnswered": Roo, "progressStatus": Roo, "contextCondense": Roo, "checkpoint": Roo,
 }
 
-// toolOfRow knows the spellings in which Cline and Roo differ. A row is gone through once: it may be large, and this is done for
-// many.
+// toolOfRow knows the spellings in which Cline and Roo differ. It passes over a row once: rows may be large and many.
 func toolOfRow(raw []byte) (Tool, string) {
 	var say, ask, cline, roo string
 	var text []byte

@@ -7,10 +7,9 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// messageRoom is how long a message may be, in bytes. To look at one takes several times
-// its length of memory, a model takes half of that in a whole request, and no tool can read
-// its own list when one message is eight times as long. A longer one is damage: it is named,
-// the file stays as it is, and the rest of the task goes on.
+// messageRoom is the longest message, in bytes. Reading one takes several times its length of memory, a model takes
+// half of that in a whole request, and no tool can read its own list when one message is eight times as long. A
+// longer one is damage: it is reported, the file stays as it is, and the rest of the task is read.
 const messageRoom = 64 << 20
 
 // overlong are the messages of a file that were left out because of their length, or because of how many parts they have.
@@ -20,7 +19,7 @@ type overlong struct {
 	crowded int // messages that are short enough, of too many parts
 }
 
-// some tells whether any was left out.
+// some reports whether any message was left out.
 func (o overlong) some() bool { return o.count+o.crowded > 0 }
 
 // take adds a message that was found; false when it is too long to be looked at, or has too

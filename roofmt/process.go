@@ -11,7 +11,7 @@ import (
 type self struct {
 	domain string // boot, machine and pid namespace: only within it do pid and start mean anything to us
 	pid    int
-	start  string // start time in ticks since boot; "0" where the system does not tell
+	start  string // start time in ticks since boot; "0" where the system does not report it
 }
 
 var me = sync.OnceValue(func() self {
@@ -20,7 +20,7 @@ var me = sync.OnceValue(func() self {
 	return self{hex.EncodeToString(sum[:6]), os.Getpid(), startTime(os.Getpid())}
 })
 
-// dead tells whether the process certainly runs no more. Of another machine or container nothing is certain.
+// dead reports whether the process has certainly ended. Of another machine or container nothing is certain.
 func (s self) dead() bool {
 	if s.domain != me().domain || s.pid <= 0 {
 		return false
@@ -31,6 +31,6 @@ func (s self) dead() bool {
 	return !pidAlive(s.pid) || s.before(startTime(s.pid)) || ended(s.pid)
 }
 
-// before tells whether the process that has the id now, and began at start, came after s. Where the system does not tell when
-// a process began, also because it belongs to somebody else, that is not known.
+// before reports whether the process that has the id now, and began at start, came after s. Where the system does not
+// report when a process began, also because the process belongs to another user, that is not known.
 func (s self) before(start string) bool { return s.start != start && s.start != "0" && start != "0" }

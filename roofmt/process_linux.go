@@ -25,8 +25,8 @@ func startTime(pid int) string {
 	return "0"
 }
 
-// ended tells whether a process was killed and only waits for its parent to ask how it ended:
-// it has a number and a start still, and holds nothing.
+// ended reports whether a process was killed and only waits for its parent to read its exit status: it still has a
+// number and a start, and holds nothing.
 func ended(pid int) bool {
 	f := stat(pid)
 	return len(f) > 0 && (string(f[0]) == "Z" || string(f[0]) == "X")

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// Reach tells whether a storage can be looked into.
+// Reach is whether a storage can be read.
 type Reach uint8
 
 // Absent: there is no such directory. Unreachable: it may be there, but it can not be read now (rights, a dead mount);
@@ -23,7 +23,7 @@ const (
 // not mounted must not look like deleted tasks.
 var ErrUnreachable = errors.New("can not be reached")
 
-// probe tells whether a directory can be listed.
+// probe reports whether a directory can be listed.
 func probe(dir string) (Reach, error) {
 	d, err := os.Open(dir)
 	if err == nil {

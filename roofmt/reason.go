@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// ErrNotRegular: what stands in a file's place is a folder, a pipe, a device.
+// ErrNotRegular: a folder, a pipe or a device has a file's name.
 var ErrNotRegular = errors.New("not a regular file")
 
-// errNothingThere: a link stands in a file's place, and what it leads to may come back. It is no fs.ErrNotExist, which would say that
-// nothing is lost by writing the file.
+// errNothingThere: a link has a file's name, and its target may come back. It is no fs.ErrNotExist, which would mean
+// that nothing is lost by writing the file.
 var errNothingThere = errors.New("it is a link to nothing")
 
-// UnreadError tells that a file of a task is there and cannot be read.
+// UnreadError means that a file of a task exists and cannot be read.
 type UnreadError struct {
 	Path string
 	Err  error
@@ -36,13 +36,13 @@ var reasons = []struct {
 	{fs.ErrPermission, "this user may not read it (permission denied)"},
 	{syscall.ELOOP, "it is a link that leads in a circle (too many levels of symbolic links)"},
 	{syscall.EIO, "the disk does not give it back (input/output error)"},
-	{syscall.ENOTDIR, "a file stands where a folder should be"},
-	{fs.ErrNotExist, "it is a link to nothing, or it has gone (no such file or directory)"},
+	{syscall.ENOTDIR, "a file is where a folder should be"},
+	{fs.ErrNotExist, "it is a link to nothing, or it is gone (no such file or directory)"},
 }
 
-// Reason says in plain words why something could not be read: the system names its calls, and
-// a link that leads elsewhere a path that "escapes". Of an error that it does not know it is
-// the innermost one, as the system has it.
+// Reason explains in plain words why a file could not be read: the system names its calls, and a path that "escapes"
+// for a link that leads elsewhere. For an error that it does not know, it returns the innermost error, in the
+// system's words.
 func Reason(err error) string {
 	for _, r := range reasons {
 		if errors.Is(err, r.err) {

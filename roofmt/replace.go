@@ -23,8 +23,8 @@ type Replacement struct {
 	Name  string                  // file name, such as UIName
 	Bytes []byte                  // the content, when Write is nil
 	Write func(w io.Writer) error // writes the content; called once, before any lock is taken
-	// Expect, when set, is how the file must stand when it is replaced (the zero value: it must not exist). When it does not,
-	// nothing is replaced and ErrChanged is returned.
+	// Expect, when set, is the state that the file must have when it is replaced (the zero value: it must not exist).
+	// In another state nothing is replaced and ErrChanged is returned.
 	Expect *Fingerprint
 	// Done, when set, receives the fingerprint of the new file.
 	Done *Fingerprint
@@ -274,7 +274,7 @@ func (p *pending) age() error {
 	return nil
 }
 
-// tempName makes a name that says whose it is, so that leftovers of dead processes can be told from live ones.
+// tempName makes a name that contains its owner, so that leftovers of dead processes differ from files of live ones.
 func tempName(name string) string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails

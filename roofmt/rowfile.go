@@ -14,7 +14,7 @@ import (
 	"github.com/roost-dev/roost/roofmt/sqlitefile"
 )
 
-// rowFile is one place that holds rows of the tasks in a folder. What an earlier one says of a task goes before.
+// rowFile is one place that holds rows of the tasks in a folder. An earlier place takes precedence.
 type rowFile struct {
 	path string
 	kind rowKind
@@ -31,8 +31,8 @@ const (
 	sessionMap
 )
 
-// rowFiles are the places that hold rows of the tasks in a folder. Which there can be, the folder's path says; none is looked for
-// that is not usual, because each is asked about whenever a task is looked at.
+// rowFiles are the places that hold rows of the tasks in a folder. The folder's path decides which there can be.
+// Unusual places are not tried, because each read of a task checks every place.
 func rowFiles(tasksDir string) []rowFile {
 	base := filepath.Dir(tasksDir)
 	if filepath.Base(tasksDir) == sessionsName {
@@ -58,7 +58,7 @@ const (
 	stateDBName   = "state.vscdb"
 )
 
-// RowsPrint tells whether the places that rows come from are as they were.
+// RowsPrint is the fingerprints of the places that rows come from.
 type RowsPrint [3]Fingerprint
 
 // print of a database has its log in it.
@@ -126,7 +126,7 @@ func (r *Rows) fromState(path string) error {
 	var value []byte
 	err := sqlitefile.Read(context.Background(), path, func(ctx context.Context, db *sql.DB) error {
 		value = nil
-		// Only the index of keys is gone through: values of others may be large.
+		// The query scans only the index of keys: values of others may be large.
 		row := db.QueryRowContext(ctx, "SELECT value FROM ItemTable WHERE key = (SELECT key FROM ItemTable WHERE lower(key) = lower(?) LIMIT 1)", extension)
 		err := row.Scan(&value)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -155,7 +155,7 @@ func (r *Rows) fromSessions(path string) error {
 		if err != nil {
 			return err
 		}
-		defer rows.Close() //nolint:errcheck // rows.Err says what went wrong
+		defer rows.Close() //nolint:errcheck // rows.Err has the error
 		columns, err := rows.Columns()
 		if err != nil {
 			return err
@@ -199,7 +199,7 @@ func itemsOfCells(columns []string, cells []any) [][]byte {
 		case []byte:
 			s = string(v)
 		default:
-			continue // numbers say nothing that an item has
+			continue // numbers hold nothing that an item has
 		}
 		if column == "session_id" {
 			id = s

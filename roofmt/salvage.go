@@ -25,7 +25,7 @@ type scan struct {
 	unstable bool
 	extra    int // elements found behind damage
 	overlong overlong
-	notes    Noter // of all spans, nil when nobody asked or not all could be looked at
+	notes    Noter // of all spans, nil when the caller wants none or not all could be read
 	err      error
 }
 
@@ -149,7 +149,7 @@ func (r *reader) split(s *scan) (esjson.Tail, error) {
 	})
 }
 
-// hasShape tells whether an object looks like a message of the given history.
+// hasShape reports whether an object looks like a message of the given history.
 func hasShape(raw []byte, kind Kind) bool {
 	if esjson.TypeOf(raw) != esjson.TypeObject {
 		return false
@@ -271,7 +271,7 @@ func choose(a, b scan, second bool) scan {
 	return a
 }
 
-// settleTries bounds how often a file in the middle of another program's write is looked at again.
+// settleTries bounds how often a file in the middle of another program's write is read again.
 const settleTries = 8
 
 // settled is a document's own file, looked at again until it is whole. Roo's way of writing leaves a moment without it; while its lock is there, or when the
@@ -293,7 +293,8 @@ func (r *reader) settled(s scan, kind Kind) scan {
 		}
 		busy := slices.Contains(r.folder.Locks, name)
 		if back := s.state == Missing && r.present[name]; !busy && !back {
-			// A listing may miss a file that is renamed meanwhile, under both its names. Only a repeated one is believed.
+			// A listing may miss a file that is renamed at that moment, under both its names. Only a repeated listing
+			// counts.
 			if quiet++; s.state != Missing || quiet == 3 {
 				break
 			}
@@ -383,12 +384,12 @@ func describe(s scan) string {
 		text += fmt.Sprintf("; %d foreign bytes before the list", t.Lead)
 	}
 	if s.extra > 0 {
-		text += fmt.Sprintf("; %d messages stand behind that", s.extra)
+		text += fmt.Sprintf("; %d messages follow that", s.extra)
 	}
 	return text
 }
 
-// legacy looks at claude_messages.json. Its name does not say which list it is; its messages do.
+// legacy reads claude_messages.json. Its name does not show which list it is; its messages do.
 func (r *reader) legacy() {
 	if !r.present[LegacyName] {
 		return

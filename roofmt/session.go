@@ -13,11 +13,11 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Cline since 2026 keeps a task as sessions/<id>/ with a manifest <id>.json and one transcript <id>.messages.json: an object
-// whose member "messages" is what the model saw. There is no UI list; tools make its rows from the transcript. It is read as an
-// API history, and what the manifest says of the task becomes Folder.Row. Transcripts of subagents in the same folder are
-// among the Others. The file is written in place, whole, at every step, so a kill leaves a torn one: all whole messages of
-// it come back.
+// Cline since 2026 keeps a task as sessions/<id>/ with a manifest <id>.json and one transcript <id>.messages.json: an
+// object whose member "messages" is what the model saw. There is no UI list; tools make its rows from the transcript.
+// It is read as an API history, and the manifest's facts about the task become Folder.Row. Transcripts of subagents
+// in the same folder are among the Others. Cline writes the file in place, whole, at every step, so a kill leaves a
+// torn one: all whole messages of it come back.
 
 // transcriptEnd is how the name of a transcript ends. The rest is the id of its session.
 const transcriptEnd = ".messages.json"
@@ -25,7 +25,7 @@ const transcriptEnd = ".messages.json"
 // TranscriptName is the name of the transcript in a session's folder.
 func TranscriptName(id string) string { return id + transcriptEnd }
 
-// IsTranscript tells whether a file of this name is a transcript of Cline's.
+// IsTranscript reports whether a file of this name is a transcript of Cline's.
 func IsTranscript(name string) bool { return strings.HasSuffix(name, transcriptEnd) }
 
 // PlaceOf splits what Read takes into the folder that the tasks lie in, and the id of this one there. Transcripts of subagents
@@ -62,7 +62,7 @@ func SessionsDir(data string) string {
 	return ""
 }
 
-// isSession tells whether the folder of this name holds a session.
+// isSession reports whether the folder of this name holds a session.
 func isSession(dir string, entries []fs.DirEntry) bool {
 	want := TranscriptName(filepath.Base(dir))
 	for _, e := range entries {
@@ -73,10 +73,10 @@ func isSession(dir string, entries []fs.DirEntry) bool {
 	return false
 }
 
-// headRoom bounds what may stand before the list in a transcript.
+// headRoom bounds, in bytes, what may precede the list in a transcript.
 const headRoom = 16 << 20
 
-// tailRoom bounds what may stand behind it.
+// tailRoom bounds, in bytes, what may follow it.
 const tailRoom = 64 << 20
 
 // session reads the transcript and the manifest of a session, when the folder is one and has no list of its own.
@@ -257,7 +257,7 @@ func listAt(text []byte, key string) int64 {
 	return -1
 }
 
-// closes tells whether what stands around the list makes one sound object with it.
+// closes reports whether what surrounds the list makes one sound object with it.
 func closes(f io.ReaderAt, head []byte, from, size int64) bool {
 	if size-from > tailRoom {
 		return false
@@ -269,8 +269,8 @@ func closes(f io.ReaderAt, head []byte, from, size int64) bool {
 	return esjson.Valid(append(append(bytes.Clone(head), "[]"...), rest...))
 }
 
-// sessionRow is the item of a session. Tokens and cost are the sums of what its messages say: the manifest's are missing or old
-// after a kill.
+// sessionRow is the item of a session. Tokens and cost are the sums of its messages: those of the manifest are
+// missing or old after a kill.
 func (r *reader) sessionRow(manifest []byte, d *Document) []byte {
 	if manifest == nil && len(d.Spans) == 0 {
 		return nil

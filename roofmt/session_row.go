@@ -6,8 +6,8 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// sessionItem says about a session what Roo's history item says about a task. record is what Cline keeps of it: a row of its index,
-// or a manifest; both have the same members, and the index those of parents in addition.
+// sessionItem gives of a session what Roo's history item gives of a task. record is what Cline keeps of it: a row of
+// its index, or a manifest; both have the same members, and the index those of parents in addition.
 func sessionItem(id string, record []byte) *itemDraft {
 	meta := metadataOf(record)
 	d := &itemDraft{id: id, title: titleOfRecord(record, meta)}
@@ -108,7 +108,7 @@ func (d *itemDraft) bytes() []byte {
 	return o.Bytes()
 }
 
-// subagentMark stands in a subagent's id between that of the first session and its own.
+// subagentMark is, in a subagent's id, between the id of the first session and its own.
 const subagentMark = "__"
 
 // recordText reads a text of a record, which is spelled in one of two ways: started_at in manifests and tables, startedAt in what
@@ -156,8 +156,8 @@ func titleOfRecord(record, meta []byte) string {
 
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// MergeRow adds what an index says of a task to what its own files say. The files know better what was said and spent; the
-// index, what became of the task, who its parent is, and what the person called it. Either may be nil.
+// MergeRow adds an index's facts about a task to those of its own files. The files have the newer texts and costs;
+// the index has the task's end, its parent, and the title that the user gave it. Either may be nil.
 func MergeRow(own, index []byte) []byte {
 	if len(own) == 0 {
 		return index

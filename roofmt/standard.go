@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Env is what DefaultStorages needs to know of the machine. Nothing else of it is looked up.
+// Env is what DefaultStorages needs to know of the machine. It reads nothing else of it.
 type Env struct {
 	GOOS   string // linux, darwin, windows; others are treated like linux
 	Home   string
@@ -110,14 +110,14 @@ func (f *finder) editors(config string) {
 	}
 }
 
-// editor looks at the data folder of one editor. Of a place that is only guessed to be one, nothing is said when it cannot be
-// looked into: most folders beside an editor's are no editors.
+// editor examines the data folder of one editor. A place that is only guessed to be one is not reported when it
+// cannot be read: most folders next to an editor's are no editors.
 func (f *finder) editor(userData, product string, known bool) {
 	storage := filepath.Join(userData, "User", "globalStorage")
 	reach, _ := probe(storage)
 	switch {
 	case reach == Reachable:
-		entries, _ := os.ReadDir(storage) // what cannot be listed was told apart just now
+		entries, _ := os.ReadDir(storage) // the probe above reported a folder that cannot be listed
 		for _, e := range entries {
 			dir := filepath.Join(storage, e.Name())
 			if tool, _ := signInPath(e.Name()); tool != UnknownTool || holdsTasks(dir) {
@@ -207,8 +207,8 @@ func (f *finder) programs() {
 	f.add(first("CLINE_SESSION_DATA_DIR", filepath.Join(cline, "sessions")), Cline, "Cline")
 }
 
-// holdsTasks tells whether an extension that nobody knows keeps tasks: a fork of one that we know, under a name of its own. A
-// few folders tell.
+// holdsTasks reports whether an unknown extension keeps tasks: a fork of a known one, under a name of its own. It
+// samples a few folders.
 func holdsTasks(dir string) bool {
 	tasks := filepath.Join(dir, "tasks")
 	for i, name := range children(tasks) {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Shape tells what a directory is.
+// Shape is what a directory is.
 type Shape uint8
 
 // The shapes of a directory. The zero value: nothing of ours in it.
@@ -40,11 +40,11 @@ type Listing struct {
 	Dir      string // as asked for
 	Shape    Shape
 	TasksDir string // where the folders lie; "" for a single folder
-	Tool     Tool   // read from the path; "" when it does not say
+	Tool     Tool   // read from the path; "" when the path does not show it
 	Tasks    []Found
 }
 
-// IsFolder tells whether dir holds a file of a task. Errors count as no.
+// IsFolder reports whether dir holds a file of a task. Errors count as no.
 func IsFolder(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return err == nil && (hasTaskFile(entries) || isSession(dir, entries))
@@ -57,8 +57,9 @@ func hasTaskFile(entries []fs.DirEntry) bool {
 // unborn are the folders in which Roost makes tasks before it gives them their names.
 var unborn = regexp.MustCompile(`^\.(import|fork-[A-Za-z0-9][A-Za-z0-9._-]{0,127}-[0-9]+)$`)
 
-// Find tells what dir is and lists its task folders by name. A folder in a tasks directory counts even when it is empty, but for
-// names that begin with "_" or ".": to Roo they are none, and they are only where a file of a task lies in them. Only names are read, no message. Every failure to look wraps ErrUnreachable.
+// Find determines what dir is and lists its task folders by name. A folder in a tasks directory counts even when it
+// is empty, except for names that begin with "_" or ".": Roo does not count those, so they count only when they hold
+// a file of a task. Find reads names only, no message. Every failure to read wraps ErrUnreachable.
 func Find(ctx context.Context, dir string) (Listing, error) {
 	l := Listing{Dir: dir}
 	abs, err := filepath.Abs(dir)
@@ -83,18 +84,18 @@ func Find(ctx context.Context, dir string) (Listing, error) {
 	if i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "tasks" }); i >= 0 && mayBeDir(abs, entries[i]) {
 		tasks := filepath.Join(abs, "tasks")
 		l.TasksDir = tasks
-		beside := entries
+		siblings := entries
 		if entries, err = readDir(ctx, tasks); err != nil {
 			return l, err
 		}
 		l.Shape, l.Tasks = StorageRoot, folders(tasks, entries)
 		if info, err := os.Stat(filepath.Join(abs, filepath.FromSlash(ClineHistory))); l.Tool == UnknownTool && err == nil && info.Mode().IsRegular() {
-			l.Tool = Cline // a copy under another name; nobody else keeps such a list
+			l.Tool = Cline // a copy under another name; no other tool keeps such a list
 		}
-		if len(l.Tasks) > 0 || !besides(abs, beside) {
+		if len(l.Tasks) > 0 || !holdsTaskFolders(abs, siblings) {
 			return l, nil
 		}
-		entries = slices.DeleteFunc(beside, func(e fs.DirEntry) bool { return e.Name() == "tasks" }) // an empty one among task folders
+		entries = slices.DeleteFunc(siblings, func(e fs.DirEntry) bool { return e.Name() == "tasks" }) // an empty one among task folders
 	}
 	named := filepath.Base(abs) == "tasks" || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == IndexName })
 	found := folders(abs, entries)
@@ -120,8 +121,8 @@ func Find(ctx context.Context, dir string) (Listing, error) {
 	return l, nil
 }
 
-// besides tells whether task folders lie among the entries of a directory themselves.
-func besides(dir string, entries []fs.DirEntry) bool {
+// holdsTaskFolders reports whether task folders are among the entries of a directory themselves.
+func holdsTaskFolders(dir string, entries []fs.DirEntry) bool {
 	return slices.ContainsFunc(folders(dir, entries), func(f Found) bool { return f.ID != "tasks" && IsFolder(f.Dir) })
 }
 
@@ -153,8 +154,8 @@ func mayBeDir(parent string, e fs.DirEntry) bool {
 	return err != nil || info.IsDir()
 }
 
-// folders are the task folders among the entries of a directory. A link that leads nowhere, or round in a circle, is one:
-// reading it says why it can not be read.
+// folders are the task folders among the entries of a directory. A link that leads nowhere, or round in a circle, is
+// one: reading it gives the reason why it cannot be read.
 func folders(dir string, entries []fs.DirEntry) []Found {
 	const sep = string(filepath.Separator)
 	prefix := strings.TrimSuffix(dir, sep) + sep

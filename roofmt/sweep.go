@@ -58,7 +58,7 @@ func Sweep(ctx context.Context, dir string) error {
 	return errors.Join(unlockDir(d), d.Close())
 }
 
-// isLeft tells whether the process that made a temporary file is gone.
+// isLeft reports whether the process that made a temporary file has ended.
 func isLeft(e os.DirEntry, m []string) bool {
 	pid, _ := strconv.Atoi(m[2])
 	maker := self{m[1], pid, m[3]}

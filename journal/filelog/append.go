@@ -85,11 +85,9 @@ func (o *owner) poke() {
 	}
 }
 
-// Barrier implements journal.Owner. All that wait at once share one sync: the
-// first writes and syncs in its own goroutine, because handing the work over and
-// back costs two turns of the scheduler; whoever comes meanwhile is served
-// together by the flusher. A Barrier that syncs does not look at ctx until the
-// disk has answered.
+// Barrier implements journal.Owner. All that wait at once share one sync: the first writes and syncs in its own
+// goroutine, because handing the work over and back costs two turns of the scheduler; the flusher serves together all
+// that come during that sync. A Barrier that syncs does not look at ctx until the disk has answered.
 func (o *owner) Barrier(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -129,8 +127,8 @@ func (o *owner) Unsaved() error {
 	return o.trouble
 }
 
-// run is the flusher: it saves what nobody waits for, serves those who came while
-// somebody else was syncing, and tries again after a failure.
+// run is the flusher: it saves commits without a waiter, serves callers that came during another caller's sync, and
+// tries again after a failure.
 func (o *owner) run() {
 	defer close(o.done)
 	timer := time.NewTimer(time.Hour)
@@ -143,7 +141,7 @@ func (o *owner) run() {
 		if wait <= 0 {
 			o.turn <- struct{}{}
 			if o.due() <= 0 { // else the one before us saved it
-				_ = o.flush() // kept in trouble and told to those who wait
+				_ = o.flush() // flush keeps the error in trouble and gives it to the waiters
 			}
 			<-o.turn
 			select {
@@ -184,7 +182,7 @@ func (o *owner) due() time.Duration {
 	return time.Hour
 }
 
-// answer tells the waiters up to seq. The caller holds mu.
+// answer wakes the waiters up to seq. The caller holds mu.
 func (o *owner) answer(seq uint64, err error) {
 	rest := o.waiters[:0]
 	for _, w := range o.waiters {

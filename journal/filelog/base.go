@@ -14,14 +14,13 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// A log may begin with another one: a fork shares what its base held when it began.
-// The base's files stand in the folder base, as further names of the same bytes (or
-// as a copy, where a file system has one name a file), and base.json says how much of
-// them counts: the base goes on, and appends to the same file. Whoever reads or owns
-// the fork sees one log; its own commits are numbered behind those of the base.
+// A log may begin with another one: a fork shares what its base held when it began. The base's files are in the
+// folder base, as further names of the same bytes (or as a copy, where a file system has one name a file), and
+// base.json holds how much of them counts, because the base's owner appends to the same file. A reader or owner of
+// the fork sees one log; its own commits are numbered after those of the base.
 //
-// Naming the base's folder was the alternative: then deleting or moving the base would
-// cost the fork its history. Copying the log was another: it costs what the log is long.
+// Naming the base's folder was the alternative: then deleting or moving the base would cost the fork its history.
+// Copying the log was another: it costs what the log is long.
 const (
 	baseDir  = "base"
 	baseName = "base.json"
@@ -208,16 +207,15 @@ func OpenKnowing(dir string, s *journal.Seal, known uint64) (journal.Reader, err
 	return &joined{Reader: r, base: base, at: at, verified: s != nil}, nil
 }
 
-// Own takes the journal in dir for writing, and creates what is
-// absent. Errors: *journal.BusyError while somebody holds it,
-// journal.ErrUntrustedLocks where locks cannot be trusted, journal.ErrNotSaved
-// with its cause when the disk refuses.
+// Own takes the journal in dir for writing, and creates what is absent. Errors: *journal.BusyError while another
+// process holds it, journal.ErrUntrustedLocks where locks cannot be trusted, journal.ErrNotSaved with its cause when
+// the disk refuses.
 func Own(ctx context.Context, dir string, opt Options) (journal.Owner, error) {
 	base, at, err := openBase(dir)
 	if err != nil {
 		return nil, err
 	}
-	// Its own part is numbered from 1: who asks from outside knows one log.
+	// The fork's own part is numbered from 1, but callers know one log with one numbering.
 	if ask := opt.Meets; ask != nil {
 		opt.Meets = func(head uint64) error { return ask(at.Seq + head) }
 	}

@@ -53,7 +53,7 @@ type namedDir struct {
 	inode uint64
 }
 
-// ensureDir is EnsureDir for an owner: whatever fails, the log is not saved.
+// ensureDir is EnsureDir for an owner: every failure means that the log is not saved.
 func ensureDir(fsys FS, dir string) error {
 	if err := EnsureDir(fsys, dir); err != nil {
 		return notSaved(fsys, "make folder", dir, err)

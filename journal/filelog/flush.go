@@ -16,8 +16,7 @@ const (
 	lastPause  = 2 * time.Second
 )
 
-// flush writes and syncs everything that is queued, and tells those who wait.
-// The caller holds turn.
+// flush writes and syncs everything that is queued, and wakes the waiters. The caller holds turn.
 func (o *owner) flush() error {
 	o.mu.Lock()
 	if o.fatal != nil {
@@ -53,7 +52,7 @@ func (o *owner) flush() error {
 		o.crowd.Store(true)
 		o.poke()
 	}
-	if published && o.opt.Synced != nil { // else who is told would look, and not find it
+	if published && o.opt.Synced != nil { // without a published length, a notified reader would find nothing
 		o.opt.Synced(o.epoch, o.stuckLast, false)
 	}
 	return err
@@ -158,8 +157,8 @@ func (o *owner) reopen() (fatal bool, err error) {
 	return false, nil
 }
 
-// unchanged checks that nobody else wrote, cut or removed the log. That it cannot
-// be looked at says nothing of its owner: it is trouble, and tried again.
+// unchanged checks that no other process wrote, cut or removed the log. A failure to check is no proof that another
+// process owns it: it counts as trouble, and the flusher tries again.
 func (o *owner) unchanged(size int64) (fatal bool, err error) {
 	fi, err := o.file.Stat()
 	switch {
@@ -179,8 +178,8 @@ func (o *owner) fenced(what string) error {
 	return fmt.Errorf("%s %s while epoch %d owned it: %w", filepath.Base(o.path), what, o.epoch, journal.ErrFenced)
 }
 
-// publish tells other processes how far the log is synced. If it fails they see
-// the commits with the next one, or when the owner goes: late, but not wrong.
+// publish shows other processes how far the log is synced. If it fails they see the commits with the next one, or
+// when the owner ends: late, but not wrong.
 func (o *owner) publish() bool {
 	_, err := o.lock.WriteAt(record{Synced: o.good, Head: o.stuckLast, Epoch: o.epoch, Ino: o.ino}.encode(o.opt.Seal), 0)
 	return err == nil

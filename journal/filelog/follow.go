@@ -15,16 +15,16 @@ import (
 func (r *reader) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
 	return func(yield func(journal.Commit, error) bool) {
 		// First subscribe, then look: what is committed between wakes us.
-		wake, told, cancel := theHub.subscribe(r.key)
+		wake, notified, cancel := theHub.subscribe(r.key)
 		defer cancel()
-		if err := r.follow(ctx, from, wake, told.Load, yield); err != nil {
+		if err := r.follow(ctx, from, wake, notified.Load, yield); err != nil {
 			yield(journal.Commit{}, err)
 		}
 	}
 }
 
 // follow returns nil when the consumer wants no more.
-func (r *reader) follow(ctx context.Context, from uint64, wake <-chan struct{}, told func() bool, yield func(journal.Commit, error) bool) error {
+func (r *reader) follow(ctx context.Context, from uint64, wake <-chan struct{}, notified func() bool, yield func(journal.Commit, error) bool) error {
 	if err := r.check(ctx); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (r *reader) follow(ctx context.Context, from uint64, wake <-chan struct{}, 
 		return err
 	}
 	c, head := r.start(from, limit), uint64(0)
-	timer := time.NewTimer(pollTold)
+	timer := time.NewTimer(pollNotified)
 	defer timer.Stop()
 	for pause := pollFirst; ; {
 		at := c.off
@@ -53,8 +53,8 @@ func (r *reader) follow(ctx context.Context, from uint64, wake <-chan struct{}, 
 		if c.off > at {
 			pause = pollFirst
 		} else {
-			if told() {
-				pause = pollTold
+			if notified() {
+				pause = pollNotified
 			}
 			r.sleep(ctx, wake, timer, pause)
 			pause = min(2*pause, pollLast)
@@ -102,8 +102,8 @@ func (r *reader) sleep(ctx context.Context, wake <-chan struct{}, timer *time.Ti
 	}
 }
 
-// ahead is visible for somebody who waits: a log that is gone will not grow. One that was
-// deleted before it was opened is waited for: its next owner begins it again.
+// ahead is visible for a caller that waits: a log that is gone will not grow. For one that was deleted before it was
+// opened the caller waits: its next owner begins it again.
 func (r *reader) ahead() (limit int64, head uint64, err error) {
 	limit, head, err = r.visible()
 	if err == nil && r.synced == nil && r.ino != 0 && r.gone() {

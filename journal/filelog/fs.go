@@ -19,8 +19,7 @@ type FS interface {
 	ReadDir(name string) ([]fs.DirEntry, error)
 	// SyncDir makes the names in a directory durable.
 	SyncDir(name string) error
-	// LocksTrusted reports whether kernel locks work where name lies, and the
-	// kind of file system if not.
+	// LocksTrusted reports whether kernel locks work at the path name, and the kind of file system if not.
 	LocksTrusted(name string) (kind string, ok bool, err error)
 	// FreeSpace returns the bytes free to this user and in all, for messages.
 	FreeSpace(name string) (free, total uint64, err error)
@@ -69,5 +68,5 @@ func (osFS) FreeSpace(n string) (uint64, uint64, error)  { return freeSpace(n) }
 func (f osFile) Append(b []byte) (int, error)            { return f.Write(b) }
 func (f osFile) Datasync() error                         { return datasync(f.File) }
 
-// FileID tells a file from one that takes its place later: its inode; 0 where a system has none.
+// FileID distinguishes a file from one that takes its name later: its inode; 0 where a system has none.
 func FileID(fi fs.FileInfo) uint64 { return fileID(fi) }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// datasync leaves out the times, which fsync would write and nobody needs.
+// datasync leaves out the times, which fsync would write and no reader needs.
 func datasync(f *os.File) error {
 	for {
 		if err := unix.Fdatasync(int(f.Fd())); err != unix.EINTR {
@@ -19,9 +19,9 @@ func datasync(f *os.File) error {
 	}
 }
 
-// trustedKinds are the local file systems, whose locks the kernel keeps. All others are refused: NFS,
-// SMB, 9p, FUSE, cluster file systems (Lustre, BeeGFS, GPFS, Ceph) and what nobody knows
-// lose locks on reconnect, keep them on one machine only, or leave them to a program.
+// trustedKinds are the local file systems, whose locks the kernel keeps. All others are refused: NFS, SMB, 9p, FUSE,
+// cluster file systems (Lustre, BeeGFS, GPFS, Ceph) and unknown ones lose locks on reconnect, keep them on one
+// machine only, or leave them to a program.
 var trustedKinds = map[uint32]bool{
 	0xef53:     true, // ext2, ext3, ext4
 	0x58465342: true, // xfs

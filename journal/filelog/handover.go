@@ -29,7 +29,7 @@ func handover(c journal.Commit, line []byte) entry {
 	for _, event := range c.Events {
 		plain = plain && bytes.IndexByte(event, '\n') < 0 && bytes.IndexByte(event, '\r') < 0
 	}
-	if !plain { // the line says it in other bytes
+	if !plain { // the line spells it in other bytes
 		if back, err := journal.DecodeCommit(line); err == nil {
 			e.commit = back
 		}
@@ -40,10 +40,9 @@ func handover(c journal.Commit, line []byte) entry {
 	return e
 }
 
-// tail is the newest synced commits of an owner, each beginning where the one
-// before ends. It is bounded, so that a stuck follower costs nothing: it reads
-// the file when it comes back. The newest is kept whatever its size: who follows
-// closely needs the disk for none.
+// tail is the newest synced commits of an owner, each beginning where the one before ends. It is bounded, so that a
+// stuck follower costs nothing: it reads the file when it comes back. The newest commit is kept at any size: a
+// follower that keeps up needs the disk for none.
 type tail struct {
 	mu      sync.Mutex
 	entries []entry
@@ -51,7 +50,7 @@ type tail struct {
 	bytes   int64
 }
 
-// begin says where the owner's first commit will stand.
+// begin sets the offset of the owner's first commit.
 func (t *tail) begin(off int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,7 +70,7 @@ func (t *tail) add(list []entry) {
 	gone := 0
 	for ; gone < len(t.entries)-1 && t.bytes > tailBytes; gone++ {
 		t.bytes -= t.entries[gone].size
-		t.entries[gone] = entry{} // nobody may hold the payload through the slice
+		t.entries[gone] = entry{} // the slice must not keep the payload
 	}
 	t.entries = t.entries[gone:]
 }
@@ -80,9 +79,8 @@ func (t *tail) add(list []entry) {
 // owner would have to wait for it.
 const handed = 64
 
-// from gives the next commits behind an offset of the log. ok says that the
-// offset is one that the tail knows; only then an empty list means that there is
-// nothing more.
+// from returns the next commits after an offset of the log. ok reports whether the tail knows the offset; only then
+// an empty list means that there is nothing more.
 func (t *tail) from(off int64) (list []entry, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

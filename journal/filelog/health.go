@@ -21,7 +21,7 @@ func (r *reader) Health(ctx context.Context) (journal.Health, error) {
 	blobs := map[journal.Hash]bool{}
 	err = r.walk(ctx, &c.off, &c.order, limit, func(it item) bool {
 		h.Damaged = append(h.Damaged, it.lost...)
-		h.SetAside = append(h.SetAside, it.aside...)
+		h.SetAside = append(h.SetAside, it.rejected...)
 		if !it.commit {
 			return true
 		}

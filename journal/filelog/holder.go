@@ -10,9 +10,9 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// Holder reports whether an owner is alive in dir, and what it says of itself.
-// It takes no lock that an owner would notice and creates nothing. One without a name,
-// or with a dead one's, is just coming or going: that is looked at again, some times.
+// Holder reports whether an owner is alive in dir, and what its record holds. It takes no lock that an owner would
+// notice and creates nothing. An owner without a name, or with a dead process's name, is just coming or going: Holder
+// then looks again, some times.
 func Holder(dir string) (journal.OwnerInfo, bool) {
 	f, err := OS.OpenFile(filepath.Join(dir, lockName), os.O_RDWR, 0)
 	if err != nil {

@@ -26,11 +26,11 @@ const (
 
 // spot is a place to start reading: the offset of a surviving commit.
 type spot struct {
-	seq, epoch uint64 // the commit's; no newer epoch stands before it
+	seq, epoch uint64 // the commit's; no newer epoch precedes it
 	off        int64
 }
 
-// index is what is known about where commits stand.
+// index is what is known about the offsets of commits.
 type index struct {
 	spots  []spot // by rising seq
 	off    int64  // everything before was judged
@@ -50,10 +50,9 @@ func (x *index) take(it item) {
 	x.atSpot = before
 }
 
-// proof tells which commits are not proven. The chain does not tell that the last ones are
-// missing; the record does, which is written behind each sync. In a signed log there always is
-// one: it is made durable before the first commit. Behind commits of a program that does not
-// sign, its record carries no MAC either.
+// proof returns which commits are not proven. The chain does not show that the last ones are missing; the record
+// does, which is written after each sync. In a signed log there always is one: it is made durable before the first
+// commit. After commits of a program that does not sign, its record carries no MAC either.
 func (x *index) proof(rec record, s *journal.Seal) journal.Proof {
 	if x.chain == nil {
 		return journal.Proof{}
@@ -85,7 +84,7 @@ func (x *index) before(seq uint64) (spot, int) {
 // believes the file only by its MAC: else it would be a way around the log's own.
 const (
 	idxMagic  = "roostix2"
-	idxSealed = 148 // where the key stands
+	idxSealed = 148 // the offset of the key
 	idxHeader = idxSealed + journal.KeyIDLen + sha256.Size
 	idxSpot   = 24
 	idxSpots  = 16 << 20
@@ -229,12 +228,12 @@ func (r *reader) loadIndex(limit int64) index {
 	none.chain.Resume(x.chain)
 	return index{
 		spots: x.spots, off: end.off, chain: none.chain, atSpot: x.chain,
-		order: order{last: end.seq - 1, told: end.seq - 1, epoch: end.epoch},
+		order: order{last: end.seq - 1, reported: end.seq - 1, epoch: end.epoch},
 	}
 }
 
-// saveIndex replaces journal.idx. It is not synced: after a power cut it may be
-// old or broken, which its checksums tell, and costs one scan.
+// saveIndex replaces journal.idx. It does not sync it: after a power cut it may be old or broken, which its checksums
+// show, and which costs one scan.
 func saveIndex(fs FS, path string, x idxFile, seal *journal.Seal, snap []byte) (err error) {
 	tmp := path + ".tmp" + strconv.Itoa(os.Getpid())
 	f, err := fs.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

@@ -28,18 +28,18 @@ func acquire(ctx context.Context, fsys FS, dir string, wait time.Duration) (File
 			f.Close()
 			return nil, err
 		}
-		if stands(fsys, path, f) {
+		if stillNamed(fsys, path, f) {
 			return f, nil
 		}
 		_ = filelock.Release(f) // nothing was written
 	}
-	return nil, fmt.Errorf("lock %s: another file stands there each time: %w", path, journal.ErrUntrustedLocks)
+	return nil, fmt.Errorf("lock %s: the path names another file each time: %w", path, journal.ErrUntrustedLocks)
 }
 
-// stands reports whether a file is still the one under its name. Between our opening
-// and locking it the folder may have been moved away, and another one made in its
-// place: the lock of the one says nothing about the log of the other.
-func stands(fsys FS, path string, f File) bool {
+// stillNamed reports whether a file is still the one under its name. Between our opening and locking it another
+// process may have moved the folder away and made another one in its place: the lock of the one does not protect the
+// log of the other.
+func stillNamed(fsys FS, path string, f File) bool {
 	now, err := fsys.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
@@ -77,15 +77,13 @@ func await(ctx context.Context, f File, dir string, deadline time.Time) error {
 	}
 }
 
-// unsigned is how long a lock may be held by somebody without a name: an owner
-// signs right after it took the lock, and takes its name away right before it
-// lets go. On a busy machine it may sleep between the two. A killed one's name stays
-// until the next one signs, and the command that it was starting has the lock until
-// its exec.
+// unsigned is how long a process without a name may hold a lock: an owner signs right after it took the lock, and
+// removes its name right before it releases it. On a busy machine it may sleep between the two. A killed owner's name
+// stays until the next one signs, and the command that it was starting has the lock until its exec.
 const unsigned = 5 * time.Second
 
-// lockOnce tries the exclusive lock. If it is refused, a shared one tells
-// readers, who hold it for a moment to measure the log, from an owner.
+// lockOnce tries the exclusive lock. If it is refused, a shared one separates readers, which hold the lock for a
+// moment to measure the log, from an owner.
 func lockOnce(f File) (got, held bool, err error) {
 	if got, err = filelock.Try(f, filelock.Exclusive); got || err != nil {
 		return got, false, err
@@ -111,7 +109,7 @@ func trusted(fsys FS, dir string) error {
 		case err != nil:
 			return fmt.Errorf("look at the file system of %s: %w", dir, err)
 		case !ok:
-			return fmt.Errorf("use %s: it lies on %s, which is not known to keep locks; move it to a local disk, or run where the disk is: %w", dir, kind, journal.ErrUntrustedLocks)
+			return fmt.Errorf("use %s: it is on %s, which is not known to keep locks; move it to a local disk, or run where the disk is: %w", dir, kind, journal.ErrUntrustedLocks)
 		}
 		return nil
 	}

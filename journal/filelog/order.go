@@ -12,8 +12,8 @@ import (
 // bigger jump is not a loss but a line that does not belong here.
 const maxLost = 1 << 20
 
-// What is told of a loss costs memory by the bytes of the log, not by the numbers that
-// it claims: a hundred bytes can claim maxLost of them.
+// Reporting a loss costs memory by the bytes of the log, not by the numbers that it claims: a hundred bytes can claim
+// maxLost of them.
 const (
 	mostNamed = 64   // of numbers that are missing together, before the last stands for the rest
 	mostBad   = 4096 // of lines in a row that are no commits, before they are only counted
@@ -26,22 +26,22 @@ var zeros = make([]byte, 16)
 // order decides which lines of a log are its commits. It is pure: lines go in
 // by increasing offset, verdicts come out.
 type order struct {
-	last  uint64           // newest surviving commit
-	epoch uint64           // highest epoch so far
-	told  uint64           // highest sequence reported as lost
-	bad   []journal.Damage // whole lines that are no commits, since the last commit
-	zero  bool             // bad[zeroAt:] starts with zero bytes
-	zeAt  int
-	more  uint64 // lines like bad, before the zero bytes, that are only counted
-	until int64  // the end of the last line that was only counted, 0 = there is none
+	last     uint64           // newest surviving commit
+	epoch    uint64           // highest epoch so far
+	reported uint64           // highest sequence reported as lost
+	bad      []journal.Damage // whole lines that are no commits, since the last commit
+	zero     bool             // bad[zeroAt:] starts with zero bytes
+	zeAt     int
+	more     uint64 // lines like bad, before the zero bytes, that are only counted
+	until    int64  // the end of the last line that was only counted, 0 = there is none
 }
 
 // verdict is what one line means.
 type verdict struct {
-	commit bool             // the line is the commit seq
-	seq    uint64           //
-	lost   []journal.Damage // sequences found lost before this line
-	aside  []journal.Damage // lines that do not count
+	commit   bool             // the line is the commit seq
+	seq      uint64           //
+	lost     []journal.Damage // sequences found lost before this line
+	rejected []journal.Damage // lines that do not count
 }
 
 // line judges one whole line.
@@ -80,37 +80,37 @@ func (o *order) place(epoch uint64, at journal.Damage) verdict {
 	switch {
 	case epoch < o.epoch:
 		at.Reason = "written by an owner that had been replaced"
-		return verdict{aside: []journal.Damage{at}}
+		return verdict{rejected: []journal.Damage{at}}
 	case seq <= o.last:
 		at.Reason = "its sequence number was already taken"
-		return verdict{aside: []journal.Damage{at}}
+		return verdict{rejected: []journal.Damage{at}}
 	case seq-o.last > maxLost:
 		at.Reason = "its sequence number does not follow"
-		return verdict{aside: []journal.Damage{at}}
+		return verdict{rejected: []journal.Damage{at}}
 	}
 	v := verdict{commit: true, seq: seq}
-	v.lost, v.aside = o.settle(seq, at.Offset)
+	v.lost, v.rejected = o.settle(seq, at.Offset)
 	o.last, o.epoch = seq, epoch
 	return v
 }
 
-// settle assigns the bad lines collected so far to the sequences that are
-// missing before next. off is where next stands.
-func (o *order) settle(next uint64, off int64) (lost, aside []journal.Damage) {
+// settle assigns the bad lines collected so far to the sequences that are missing before next. off is the offset of
+// next.
+func (o *order) settle(next uint64, off int64) (lost, rejected []journal.Damage) {
 	bad, until := o.bad, o.until
 	o.bad, o.zero, o.zeAt, o.more, o.until = nil, false, 0, 0, 0
-	first := max(o.last, o.told) + 1
+	first := max(o.last, o.reported) + 1
 	if next <= first {
-		if o.told <= o.last { // else these very lines were reported before
+		if o.reported <= o.last { // else these very lines were reported before
 			for _, d := range bad {
 				d.Reason = "not a commit, and none is missing here: " + d.Reason
-				aside = append(aside, d)
+				rejected = append(rejected, d)
 			}
 		}
-		return nil, aside
+		return nil, rejected
 	}
 	n := next - first
-	o.told = next - 1
+	o.reported = next - 1
 	span := journal.Damage{Offset: off, Reason: "the line is missing"}
 	if len(bad) > 0 {
 		end := bad[len(bad)-1]
@@ -145,7 +145,7 @@ func (o *order) end(off int64, recorded uint64) (lost []journal.Damage) {
 			o.until = 0
 		}
 	}
-	known := max(o.last, o.told)
+	known := max(o.last, o.reported)
 	next := known + uint64(len(o.bad)) + o.more + 1
 	if recorded >= next {
 		next = recorded + 1

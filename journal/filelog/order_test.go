@@ -31,7 +31,7 @@ func judge(o *order, off int64, lines ...[]byte) (found []string, end int64) {
 		for _, d := range v.lost {
 			found = append(found, fmt.Sprintf("-%d", d.Seq))
 		}
-		for _, d := range v.aside {
+		for _, d := range v.rejected {
 			found = append(found, fmt.Sprintf("~%d", d.Seq))
 		}
 		if v.commit {

@@ -24,9 +24,8 @@ type Options struct {
 	Clock func() int64      // Unix milliseconds for epoch.opened; default the system's
 	By    string            // who opens: the By of epoch.opened
 
-	// Existing refuses a folder that is not there instead of making it: a task that
-	// was moved away meanwhile must not come back as an empty one. The error wraps
-	// fs.ErrNotExist.
+	// Existing refuses a folder that is not there instead of making it: a task that was moved away since must not
+	// come back as an empty one. The error wraps fs.ErrNotExist.
 	Existing bool
 	// WaitForLock is how long to wait for a held lock; 0 refuses at once.
 	WaitForLock time.Duration
@@ -42,8 +41,8 @@ type Options struct {
 	// Known is a commit that is known to have been synced, by a witness outside the journal.
 	// If the log ends before it, the commits between are lost.
 	Known uint64
-	// Meets is asked with the lock held, before anything is written to the log: its error
-	// refuses, and leaves the log as it is. head is the newest commit, 0 = there is none.
+	// Meets runs with the lock held, before anything is written to the log. Its error refuses, and leaves the log as
+	// it is. head is the newest commit, 0 = there is none.
 	Meets func(head uint64) error
 }
 
@@ -85,10 +84,10 @@ type owner struct {
 	bytes atomic.Int64
 
 	// Only who holds turn (and Own before anybody can) touches these.
-	turn      chan struct{} // room for one: who writes the log now
+	turn      chan struct{} // capacity 1: its holder writes the log
 	file      File          // for appending; replaced after a failure
 	good      int64         // length after the last good sync
-	dirty     bool          // bytes behind good may stand in the file
+	dirty     bool          // bytes behind good may be in the file
 	attempted int64         // how far a failed attempt may have written
 	stuck     []byte        // taken from the queue, not saved yet
 	stuckLast uint64
@@ -112,7 +111,7 @@ type owner struct {
 	room    chan struct{} // closed when memory becomes free
 
 	tail  tail        // for followers in this process
-	crowd atomic.Bool // there are many of them: the flusher tells them
+	crowd atomic.Bool // there are many of them: the flusher wakes them
 	wake  chan struct{}
 	clock *time.Timer // wakes the flusher when the oldest in queue is due
 	quit  chan struct{}
@@ -189,7 +188,7 @@ func (o *owner) takeOver(ctx context.Context) error {
 		rec = indexed(o.fs, o.dir)
 	}
 	if rec.Ino != o.ino {
-		rec.Synced = 0 // of another file: what it says of syncs does not hold for this one
+		rec.Synced = 0 // it belongs to another file: its synced length does not apply to this one
 	}
 	head := max(rec.Head, o.vis.known)
 	fi, err := o.file.Stat()
@@ -207,7 +206,7 @@ func (o *owner) takeOver(ctx context.Context) error {
 	}
 	x.order.end(x.off, head)
 	if o.opt.Meets != nil {
-		if err := o.opt.Meets(max(x.order.last, x.order.told)); err != nil {
+		if err := o.opt.Meets(max(x.order.last, x.order.reported)); err != nil {
 			return fmt.Errorf("own %s: %w", o.dir, err)
 		}
 	}
@@ -233,15 +232,15 @@ func (o *owner) takeOver(ctx context.Context) error {
 	o.tail.begin(o.good)
 	o.bytes.Store(o.good)
 	o.epoch = max(x.order.epoch, rec.Epoch) + 1
-	o.next = max(x.order.last, x.order.told) + 1
+	o.next = max(x.order.last, x.order.reported) + 1
 	o.synced = o.next - 1
 	o.dropTemps()
-	told := o.opt.Owner
-	told.Address, told.Host = "", "" // they are of use while the lock is held, and the log is kept for ever
+	info := o.opt.Owner
+	info.Address, info.Host = "", "" // they are of use while the lock is held, and the log is kept for ever
 	opened, err := json.Marshal(struct {
 		Type  string            `json:"type"`
 		Owner journal.OwnerInfo `json:"owner"`
-	}{"epoch.opened", told})
+	}{"epoch.opened", info})
 	if err != nil {
 		return fmt.Errorf("own %s: %w", o.dir, err)
 	}
@@ -271,9 +270,8 @@ func (o *owner) firstRecord() error {
 // Proof implements journal.Prover.
 func (o *owner) Proof(context.Context) (journal.Proof, error) { return o.proof, nil }
 
-// sign says in the lock file who has it. That comes first of all: a sync and putting a
-// long log in order take a while, and whoever is refused meanwhile must not be shown
-// the owner before us, or nobody.
+// sign writes the owner's name into the lock file. That comes first of all: a sync and putting a long log in order
+// take a while, and a process that is refused in that time must not be shown the owner before us, or none.
 func (o *owner) sign(dir string) error {
 	path, info := filepath.Join(dir, lockName), encodeOwner(o.opt.Owner)
 	if rec, length, ok := readLine(o.lock); ok && length != recordLen {
@@ -320,7 +318,7 @@ func (o *owner) setAside(at, size int64) error {
 		err = o.fs.SyncDir(o.dir)
 	}
 	if err != nil {
-		_ = o.fs.Remove(path) // a half copy; the original still stands in the log
+		_ = o.fs.Remove(path) // a partial copy; the original is still in the log
 		return notSaved(o.fs, "set aside the torn end in", path, err)
 	}
 	w, err := o.fs.OpenFile(o.path, os.O_RDWR, 0)
@@ -380,8 +378,8 @@ func orShort(err error) error {
 	return err
 }
 
-// dropTemps removes what a killed owner left half written. We hold the lock, so
-// nobody is writing them. Best effort.
+// dropTemps removes partial files that a killed owner left. We hold the lock, so no process is writing them. Best
+// effort.
 func (o *owner) dropTemps() {
 	for _, dir := range []string{o.dir, filepath.Join(o.dir, blobsDir)} {
 		list, err := o.fs.ReadDir(dir)
@@ -396,7 +394,7 @@ func (o *owner) dropTemps() {
 	}
 }
 
-// release lets everything go, in whatever state it is.
+// release releases everything, in any state.
 func (o *owner) release() {
 	if o.reader != nil {
 		_ = o.reader.Close() // read only: nothing to lose

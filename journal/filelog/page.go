@@ -8,9 +8,8 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// ReadBackward implements journal.Reader. It takes the log in the stretches
-// between known spots, from the end on. Whether a line counts depends on what
-// stands before it, so each stretch is walked forward and given out backward; a
+// ReadBackward implements journal.Reader. It takes the log in the stretches between known spots, from the end on.
+// Whether a line counts depends on the lines before it, so each stretch is walked forward and yielded backward; a
 // search for newlines from the end was rejected for that reason.
 func (r *reader) ReadBackward(ctx context.Context, before uint64) iter.Seq2[journal.Commit, error] {
 	return func(yield func(journal.Commit, error) bool) {

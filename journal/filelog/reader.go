@@ -42,7 +42,7 @@ type reader struct {
 		known    uint64 // a commit that was synced, by other witnesses than the record
 		recalled bool   // the index was asked
 	}
-	idx struct { // where commits stand
+	idx struct { // offsets of commits
 		sync.Mutex
 		index
 		loaded bool
@@ -82,7 +82,7 @@ func openReader(fsys FS, dir string, known uint64) (*reader, error) {
 		f.Close()
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
-	if fi.Size() == 0 { // who began it anew after it was deleted may have been killed
+	if fi.Size() == 0 { // the process that began it again after it was deleted may have been killed
 		r.vis.known = max(known, deleted(fsys, dir).Head)
 	}
 	r.log, r.ino = f, fileID(fi)
@@ -143,16 +143,15 @@ func (r *reader) visible() (int64, uint64, error) {
 	return r.vis.limit, head, nil
 }
 
-// replaced reports whether another file stands under the log's name by now. What
-// was read so far says nothing of it, so the reader stops and says so; going on in
-// the new file at the old place was rejected, because nobody can tell whether it
-// continues the old one.
+// replaced reports whether another file has the log's name by now. The commits read so far do not belong to it, so
+// the reader stops with an error. Continuing in the new file at the old offset was rejected, because no check shows
+// whether it continues the old one.
 func (r *reader) replaced() bool {
 	fi, err := r.fs.Lstat(filepath.Join(r.dir, logName))
 	return err == nil && fileID(fi) != r.ino
 }
 
-// gone reports whether nothing stands under the log's name any more.
+// gone reports whether no file has the log's name any more.
 func (r *reader) gone() bool {
 	_, err := r.fs.Lstat(filepath.Join(r.dir, logName))
 	return errors.Is(err, fs.ErrNotExist)
@@ -183,7 +182,7 @@ func (r *reader) measure() (int64, uint64, error) {
 	size := fi.Size()
 	switch {
 	case v.lock == nil:
-		return size, head, nil // nobody ever owned it here, or we may not look
+		return size, head, nil // it never had an owner here, or we may not look
 	case ok && size <= rec.Synced && head == rec.Head:
 		return size, head, nil
 	case size == v.settled && rec == v.settleAt:
@@ -246,7 +245,7 @@ func cursorAt(sp spot, i int, from uint64) cursor {
 	c := cursor{from: max(from, 1)}
 	if i >= 0 {
 		c.off = sp.off
-		c.order = order{last: sp.seq - 1, told: sp.seq - 1, epoch: sp.epoch}
+		c.order = order{last: sp.seq - 1, reported: sp.seq - 1, epoch: sp.epoch}
 	}
 	return c
 }

@@ -84,7 +84,7 @@ func readRecord(f io.ReaderAt) (record, bool) {
 	return r, ok
 }
 
-// readLine reads the record, and tells how long its line is.
+// readLine reads the record, and returns how long its line is.
 func readLine(f io.ReaderAt) (record, int, bool) {
 	var buf [recordLen]byte
 	for range 3 {

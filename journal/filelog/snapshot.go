@@ -37,9 +37,8 @@ func (r *reader) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 	return s, nil
 }
 
-// touched reports whether the log was written to after journal.idx. With no new
-// commit behind it that is damage, or somebody's editor: such a log is looked at
-// whole. A kill leaves commits behind the snapshot, and is none of that.
+// touched reports whether the log was written to after journal.idx. With no new commit behind it that is damage, or a
+// user's editor: such a log is read whole. A kill leaves commits behind the snapshot, and is neither.
 func (r *reader) touched() bool {
 	log, err := r.fs.Lstat(filepath.Join(r.dir, logName))
 	if err != nil {

@@ -30,8 +30,8 @@ func (o *owner) PutBlob(ctx context.Context, data []byte) (journal.Hash, error) 
 	return got, err
 }
 
-// haveBlob reports whether the payload is stored, and its name durable. One whose bytes were
-// damaged since is not: it is written again, which heals whatever names it.
+// haveBlob reports whether the payload is stored, and its name durable. A payload whose bytes were damaged since does
+// not count: the caller writes it again, which repairs all events that name it.
 func (o *owner) haveBlob(ctx context.Context, h journal.Hash, size int64) (bool, error) {
 	if err := o.usable(ctx); err != nil {
 		return false, err
@@ -41,7 +41,7 @@ func (o *owner) haveBlob(ctx context.Context, h journal.Hash, size int64) (bool,
 		return false, err
 	}
 	if fi, err := o.fs.Lstat(path); err != nil || fi.Size() != size || o.checkBlob(ctx, h) != nil {
-		return false, nil //nolint:nilerr // whatever is wrong with it, it is written again
+		return false, nil //nolint:nilerr // on any error the caller writes it again
 	}
 	o.blobMu.Lock()
 	known := o.durable[h]
@@ -52,7 +52,7 @@ func (o *owner) haveBlob(ctx context.Context, h journal.Hash, size int64) (bool,
 	return true, o.nameBlob(h, path)
 }
 
-// nameBlob syncs the folder a blob stands in.
+// nameBlob syncs the folder that contains a blob.
 func (o *owner) nameBlob(h journal.Hash, path string) error {
 	if err := o.fs.SyncDir(filepath.Dir(path)); err != nil {
 		return notSaved(o.fs, "sync folder", filepath.Dir(path), err)
@@ -183,8 +183,8 @@ func (o *owner) saveIdx(ctx context.Context, s journal.Snapshot) error {
 	return nil
 }
 
-// saveOnClose brings the offsets in journal.idx up to date if that is worth it.
-// It costs speed only, so a failure is nobody's concern.
+// saveOnClose brings the offsets in journal.idx up to date if that is worth it. It costs speed only, so the caller
+// ignores a failure.
 func (o *owner) saveOnClose() {
 	ctx := context.Background()
 	o.idx.Lock()

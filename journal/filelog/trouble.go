@@ -10,8 +10,7 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// saveError says in plain words why something is not on disk. It is
-// journal.ErrNotSaved and its cause at once.
+// saveError explains in plain words why a commit is not on disk. It is journal.ErrNotSaved and its cause at once.
 type saveError struct {
 	op, path string
 	cause    error

@@ -9,24 +9,23 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// How often a follower looks without having been told to. With notifications it
-// is a safety net; without them it is all there is, and grows while nothing comes.
+// How often a follower polls without a notification. With notifications it is a safety net; without them the follower
+// depends on it, and the pause grows while no commit comes.
 const (
-	pollTold  = time.Second
-	pollFirst = 5 * time.Millisecond
-	pollLast  = 250 * time.Millisecond
+	pollNotified = time.Second
+	pollFirst    = 5 * time.Millisecond
+	pollLast     = 250 * time.Millisecond
 )
 
-// few followers are told by whoever saved; more would make it late for its own
-// work, and are left to the owner's flusher.
+// few is up to how many followers the saving goroutine wakes itself; more would delay its own work, and it leaves
+// them to the owner's flusher.
 const (
 	few      = 8
 	everyone = 1 << 30
 )
 
-// hub tells followers in this process that a folder's log may have grown. One
-// hub and one system watcher serve the whole process, because a user may have
-// only 128 of them; the watcher lives while anything is watched.
+// hub notifies followers in this process that a folder's log may have grown. One hub and one system watcher serve the
+// whole process, because a user may have only 128 of them; the watcher lives while anything is watched.
 type hub struct {
 	mu   sync.Mutex // held for moments only: owners come here with each commit
 	dirs map[string]*dirSubs
@@ -41,10 +40,10 @@ type hub struct {
 }
 
 type dirSubs struct {
-	chans  map[chan struct{}]struct{}
-	owners int         // owners in this process: they notify directly
-	owner  *owner      // the newest of them
-	told   atomic.Bool // followers are notified
+	chans    map[chan struct{}]struct{}
+	owners   int         // owners in this process: they notify directly
+	owner    *owner      // the newest of them
+	notified atomic.Bool // followers are notified
 }
 
 var theHub = newHub(fsnotify.NewWatcher)
@@ -79,9 +78,9 @@ func (h *hub) drop(key string) {
 	}
 }
 
-// own counts an owner of the folder in this process in or out. While there is one
-// it tells the followers itself, and the system's events, two for each sync, would
-// only be thrown away. When it goes, the next owner may be another process.
+// own counts an owner of the folder in this process in or out. While there is one, it notifies the followers itself,
+// and the system's events, two for each sync, would only be dropped. When it ends, the next owner may be another
+// process.
 func (h *hub) own(key string, o *owner, by int) {
 	h.mu.Lock()
 	d := h.dir(key)
@@ -92,7 +91,7 @@ func (h *hub) own(key string, o *owner, by int) {
 	h.mu.Unlock()
 	if followed {
 		h.settle(key)
-		h.notify(key, everyone) // what came between was not told
+		h.notify(key, everyone) // no event reported the changes in between
 	}
 }
 
@@ -123,7 +122,7 @@ func (h *hub) settle(key string) {
 	}
 	h.mu.Lock()
 	if d := h.dirs[key]; d != nil {
-		d.told.Store(d.owners > 0 || h.watched[key])
+		d.notified.Store(d.owners > 0 || h.watched[key])
 	}
 	h.mu.Unlock()
 	if h.w != nil && len(h.watched) == 0 {
@@ -163,25 +162,25 @@ func (h *hub) wake(d *dirSubs) {
 	for c := range d.chans {
 		select {
 		case c <- struct{}{}:
-		default: // already told
+		default: // a notification is pending already
 		}
 	}
 }
 
 // subscribe returns a channel that is sent to when the folder's log may have
 // grown, and whether that can be relied on by now. cancel must be called.
-func (h *hub) subscribe(key string) (c <-chan struct{}, told *atomic.Bool, cancel func()) {
+func (h *hub) subscribe(key string) (c <-chan struct{}, notified *atomic.Bool, cancel func()) {
 	ch := make(chan struct{}, 1)
 	h.mu.Lock()
 	d := h.dir(key)
 	d.chans[ch] = struct{}{}
-	alone := len(d.chans) == 1 || d.owners == 0 && !d.told.Load()
-	d.told.Store(d.told.Load() || d.owners > 0)
+	alone := len(d.chans) == 1 || d.owners == 0 && !d.notified.Load()
+	d.notified.Store(d.notified.Load() || d.owners > 0)
 	h.mu.Unlock()
 	if alone {
 		h.settle(key)
 	}
-	return ch, &d.told, func() { h.unsubscribe(key, ch) }
+	return ch, &d.notified, func() { h.unsubscribe(key, ch) }
 }
 
 func (h *hub) unsubscribe(key string, ch chan struct{}) {
@@ -215,7 +214,7 @@ func (h *hub) listen(w *fsnotify.Watcher, done chan struct{}) {
 				h.wake(d)
 			}
 			h.mu.Unlock()
-		case _, ok := <-w.Errors: // overflow: somebody may have missed something
+		case _, ok := <-w.Errors: // overflow: a follower may have missed an event
 			if !ok {
 				return
 			}

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// The files beside a log say how far it went: the record in journal.lock, journal.idx, and
-// payloads, which no journal has before its first commit. They count whatever inode they
-// name: a copied or restored folder has another one, and may lack the end of its log.
+// The files next to a log show how far it went: the record in journal.lock, journal.idx, and payloads, which no
+// journal has before its first commit. They count whichever inode they name: a copied or restored folder has another
+// one, and may lack the end of its log.
 
 // Exists reports whether dir holds a journal, or the traces of one that was deleted.
 // Such a journal is damaged: OpenReader and Own find its commits lost.
@@ -29,7 +29,7 @@ func deleted(fsys FS, dir string) record {
 	return rec
 }
 
-// recall reads the newest record of a log: that of the lock file, else what the index says.
+// recall reads the newest record of a log: that of the lock file, else the one in the index.
 func recall(fsys FS, dir string) record {
 	if f, err := openRegular(fsys, filepath.Join(dir, lockName)); err == nil {
 		rec, _ := readRecord(f)
@@ -41,7 +41,7 @@ func recall(fsys FS, dir string) record {
 	return indexed(fsys, dir)
 }
 
-// indexed is what journal.idx says of a log: it is only written for synced commits.
+// indexed returns the record in journal.idx: it is only written for synced commits.
 func indexed(fsys FS, dir string) (rec record) {
 	f, err := openRegular(fsys, filepath.Join(dir, idxName))
 	if err != nil {

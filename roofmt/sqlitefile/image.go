@@ -30,14 +30,14 @@ type image struct {
 	file     *os.File
 	pageSize int64
 	pages    int64            // the length of the database
-	over     map[int64][]byte // pages that stand otherwise than in the file, by number from 1
+	over     map[int64][]byte // pages that differ from those in the file, by number from 1
 	off      int64
 	before   [3]print
-	head     []byte // of the log, when there is one: it changes when the log begins anew
+	head     []byte // of the log, when there is one: it changes when the log starts over
 	path     string
 }
 
-// print tells whether a file is still the one that was read.
+// print identifies a file as it was read.
 type print struct {
 	there   bool
 	size    int64
@@ -112,7 +112,7 @@ func pageSize(n uint32) int64 {
 	return int64(n)
 }
 
-// read reads a whole file that stands beside the database; nil when there is none.
+// read reads a whole file next to the database; nil when there is none.
 func (img *image) read(suffix string) ([]byte, error) {
 	f, err := os.OpenFile(img.path+suffix, openFlags, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -134,8 +134,8 @@ func (img *image) read(suffix string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// rested reports whether nothing that could make pages of two transactions meet has happened since the image was laid out. A log
-// only grows while the database stands still, and the pages we know of it were read already.
+// rested reports whether nothing has happened since the image was laid out that could mix pages of two transactions.
+// A log only grows while the database does not change, and the pages we know of it were read already.
 func (img *image) rested() bool {
 	now := img.prints()
 	if now[0] != img.before[0] || now[2] != img.before[2] {
@@ -186,7 +186,7 @@ func (img *image) Read(p []byte) (int, error) {
 		}
 	}
 	if number == 1 {
-		// What says that there is a log is taken out: its pages are in their places.
+		// The bytes that announce a log are cleared: its pages are in their places.
 		for at := int64(18); at <= 19; at++ {
 			if i := at - within; i >= 0 && i < int64(n) && p[i] == 2 {
 				p[i] = 1

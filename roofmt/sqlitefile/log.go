@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// The two files that SQLite keeps beside a database. A write-ahead log holds the new pages of transactions that the database does
-// not have yet; a rollback journal holds the old ones of a transaction that is being written into it. Both tell by sums which of
-// their pages count.
+// The two files that SQLite keeps next to a database. A write-ahead log holds the new pages of transactions that the
+// database does not have yet; a rollback journal holds the old ones of a transaction that SQLite is writing into it.
+// In both, checksums show which of their pages count.
 
 const (
 	walHeader   = 32
@@ -63,7 +63,7 @@ func pair(raw []byte) [2]uint32 {
 	return [2]uint32{binary.BigEndian.Uint32(raw), binary.BigEndian.Uint32(raw[4:])}
 }
 
-// checksum goes on with a sum over more of the log.
+// checksum continues a sum over more of the log.
 func checksum(order binary.ByteOrder, s [2]uint32, raw []byte) [2]uint32 {
 	for i := 0; i+8 <= len(raw); i += 8 {
 		s[0] += order.Uint32(raw[i:]) + s[1]
@@ -124,8 +124,8 @@ func journalSum(nonce uint32, page []byte) uint32 {
 	return nonce
 }
 
-// Newest is when a database changed last, in nanoseconds since 1970, and how many bytes it and its log have: as long as both stay
-// the same, so does what is read of it. Zeros stand for no database.
+// Newest is when a database changed last, in nanoseconds since 1970, and how many bytes it and its log have: as long
+// as both stay the same, so does the content. Zeros mean no database.
 func Newest(path string) (changed, size int64) {
 	info, err := os.Stat(path)
 	if err != nil {

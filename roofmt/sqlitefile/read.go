@@ -16,16 +16,15 @@ import (
 // inside is what SQLite knows the database as.
 const inside = "main.db"
 
-// tries is how often a database is read that does not stand still, and pause how long is waited after the first time; then twice
-// as long each time.
+// tries is how often a changing database is read. pause is the wait after the first time; it doubles each time.
 const (
 	tries = 6
 	pause = 5 * time.Millisecond
 )
 
-// Read calls f with a database as its last finished transaction left it. f may only read, and is called again when the
-// database changed meanwhile: it must begin anew each time. The error wraps fs.ErrNotExist or fs.ErrPermission, ErrNoDatabase,
-// ErrRestless, or what f returned; SQLite's own errors tell of damage.
+// Read calls f with a database as its last finished transaction left it. f may only read. When the database changed
+// during the call, Read calls f again, so f must start over each time. The error wraps fs.ErrNotExist or
+// fs.ErrPermission, ErrNoDatabase, ErrRestless, or the error of f; SQLite's own errors report damage.
 func Read(ctx context.Context, file string, f func(context.Context, *sql.DB) error) error {
 	var last error
 	for try := range tries {

@@ -256,7 +256,7 @@ func TestCheckOfLeftovers(t *testing.T) {
 		{"blobs/ab/" + strings.Repeat("ab", 32), false, false, "no commit names 1 payloads of 3 bytes in all", false},
 		{".ui_messages.json.bak_1700000000000_x.tmp", false, false, "what had been ui_messages.json", false},
 		{".ui_messages.json.new_1700000000000_x.tmp", true, false, "", false},
-		{"ui_messages.json.lock", false, true, "a lock that nobody has renewed", false},
+		{"ui_messages.json.lock", false, true, "a lock that no process has renewed", false},
 		{"ui_messages.json.lock", true, true, "", false},
 		{"my-notes.txt", false, false, "", false},
 		{"journal.torn-5", false, false, "", false},

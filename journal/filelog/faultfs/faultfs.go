@@ -1,5 +1,4 @@
-// Package faultfs is a file system for tests that fails when told to. It
-// passes everything else to filelog.OS.
+// Package faultfs is a file system for tests that fails on request. It passes everything else to filelog.OS.
 package faultfs
 
 import (
